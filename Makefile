@@ -198,8 +198,13 @@ $(filter %/test_bench %/test_bench_speed %/test_bench_kernels %/test_bench_model
 $(BUILD)/tests/test_bench_model: private override LDFLAGS += -Wl,--wrap=fr_accept_greedy
 
 # These look inside the command.
-$(filter %/test_reply_view %/test_serve_content %/test_serve_tally,$(TEST_PROGRAMS)): \
+$(filter %/test_reply_view %/test_serve_http %/test_serve_ask %/test_serve_content \
+  %/test_serve_tally,$(TEST_PROGRAMS)): \
   $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
+
+# One looks at how a server answers, with calls of its own.
+$(BUILD)/tests/test_serve_answer: $(filter-out %/forerun.o $(BUILD)/tools/serve/%,$(TOOL_OBJECTS)) $(BENCH_PARTS) \
+  $(filter $(BUILD)/tools/serve/answer% %/fault.o %/settings.o %/timings.o,$(TOOL_OBJECTS))
 
 $(BUILD)/tests/test_refused_memory: private override LDFLAGS += -Wl,--wrap=fr_arena_take,--wrap=fr_kv_claim
 
@@ -220,7 +225,8 @@ $(MUTATORS): %: %.o $(FUZZ_PARTS) $(LIBRARY)
 	$(QUIET)$(LINK) $^ $(LIBS) -o $@
 
 # What of the command reads bytes.
-$(filter %/fuzz_trace %/fuzz_arguments %/fuzz_base %/fuzz_conversation %/fuzz_job,$(FUZZERS)): \
+$(filter %/fuzz_trace %/fuzz_arguments %/fuzz_base %/fuzz_conversation %/fuzz_job %/fuzz_ask, \
+  $(FUZZERS)): \
   $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
 of_command = $(if $(filter $(BUILD)/tools/%,$^),$(COMMAND_LIBS))
 
@@ -306,7 +312,7 @@ ifneq ($(HOST),aarch64)
     test_bench_kernels test_bench_model test_bench_neighbours test_cli_cache test_cli_chat test_cli_terminal \
     test_cli_files test_cli_interrupt test_cli_lost_file test_cli_completion test_cli_resume test_budget test_glm \
     test_ngram \
-    test_one_answer_engine test_perplexity test_pool test_quantize test_report test_session_file \
+    test_one_answer_engine test_perplexity test_pool test_quantize test_report test_serve_http test_session_file \
     test_shared_model test_tokenizer test_topology test_trace test_turns test_unbuilt \
     %_speed), $(basename $(call test_sources,plain)))
   NEON_TESTS := $(NEON_CORE) $(if $(FULL),$(NEON_MORE))
@@ -339,7 +345,8 @@ HOST_SUITES := $(if $(filter x86_64,$(ARCH)),$(call host_suites,$(HOSTS),test_is
 HOSTILE_BUILD := $(BUILD)/hostile
 HOSTILE_TESTS := $(addprefix tests/,test_formats test_gguf test_gguf_models test_tokenizer test_marked_text test_chat \
   test_chat_messages test_template test_reply test_cli_files test_block_types test_encode test_quantize test_trace \
-  test_report test_session_file test_image test_vision test_mmproj test_packed test_tokenizer_gguf)
+  test_report test_serve_http test_serve_ask test_session_file test_image test_vision test_mmproj test_packed \
+  test_tokenizer_gguf)
 HOSTILE := $(HOSTILE_TESTS:%=$(HOSTILE_BUILD)/%) $(MUTATORS:$(BUILD)/%=$(HOSTILE_BUILD)/%)
 CASE_test_session_file := $(if $(FULL),,CK_RUN_CASE=damaged)
 HOSTILE_SUITES := $(foreach t,$(HOSTILE), \
@@ -420,7 +427,7 @@ asan ubsan: ## every test under that sanitizer
 # run in one thread, or the same code again for hours.
 THREADED := test_pool test_worker test_async_draft test_shared_model test_session test_batch test_engine \
   test_propose test_attend test_head test_one_answer test_glm test_vision test_quantize test_packed test_llama \
-  test_cli test_cli_interrupt test_cli_chat test_bench_model
+  test_cli test_cli_interrupt test_cli_chat test_bench_model test_serve_http test_serve_ask
 tsan: ## tests of what threads share, under that sanitizer
 	@LIMIT=3600 $(SANITIZED) TESTS='$(THREADED:%=$(BUILD)/tsan/tests/%)'
 

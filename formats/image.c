@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sizes.h"
 #include "formats/image_parts.h"
 
 fr_status fr_image_take(fr_image *image, size_t width, size_t height, const char *path) {
     if (width == 0 || height == 0 || width > FR_IMAGE_MAX_SIDE || height > FR_IMAGE_MAX_SIDE ||
-        width > FR_IMAGE_MAX_PIXELS / height)
+        width > image->most / height)
         return fr_fail(FR_INPUT, "%s: a picture of %zu x %zu, expected sides of 1 to %zu and at most %zu pixels", path,
-                       width, height, FR_IMAGE_MAX_SIDE, FR_IMAGE_MAX_PIXELS);
+                       width, height, FR_IMAGE_MAX_SIDE, image->most);
     image->width = width;
     image->height = height;
     image->rgb = malloc(width * height * 3);
@@ -45,7 +46,7 @@ static void copy_row(uint8_t *to, const fr_image *from, int orientation, size_t 
 }
 
 static fr_status turn(fr_image *image, int orientation, const char *path) {
-    fr_image turned;
+    fr_image turned = {.most = image->most};
     bool exchanged = exchanges(orientation);
     if (orientation == 1) return FR_OK;
     FR_TRY(fr_image_take(&turned, exchanged ? image->height : image->width, exchanged ? image->width : image->height,
@@ -66,16 +67,28 @@ static fr_status decode(fr_image *image, const fr_map *file, int *orientation) {
     return fr_fail(FR_INPUT, "%s: neither a PNG nor a JPEG file", file->path);
 }
 
+static fr_status read_image(fr_image *image, fr_map *file, size_t most) {
+    int orientation = 1;
+    *image = (fr_image){.most = fr_smaller(most, FR_IMAGE_MAX_PIXELS)};
+    fr_status status = decode(image, file, &orientation);
+    if (status == FR_OK) status = turn(image, orientation, file->path);
+    if (status != FR_OK) fr_image_close(image);
+    fr_map_close(file);
+    return status;
+}
+
 fr_status fr_image_open(fr_image *image, const char *path) {
     fr_map file;
-    int orientation = 1;
     *image = (fr_image){0};
     FR_TRY(fr_map_open(&file, path, true));
-    fr_status status = decode(image, &file, &orientation);
-    fr_map_close(&file);
-    if (status == FR_OK) status = turn(image, orientation, path);
-    if (status != FR_OK) fr_image_close(image);
-    return status;
+    return read_image(image, &file, SIZE_MAX);
+}
+
+fr_status fr_image_open_bytes(fr_image *image, const void *bytes, size_t size, const char *name, size_t most) {
+    fr_map file;
+    *image = (fr_image){0};
+    FR_TRY(fr_map_lend(&file, bytes, size, name));
+    return read_image(image, &file, most);
 }
 
 void fr_image_close(fr_image *image) {

@@ -19,9 +19,14 @@
 typedef struct fr_image {
     uint8_t *rgb; /* [height, width, 3], malloc'd */
     size_t width, height;
+    size_t most; /* pixels that it may have */
 } fr_image;
 
 fr_status fr_image_open(fr_image *image, const char *path);
+
+/* The same of a file's bytes, which are not kept; name: what error lines call it. most: pixels, if
+ * those are fewer than any file may have. */
+fr_status fr_image_open_bytes(fr_image *image, const void *bytes, size_t size, const char *name, size_t most);
 void fr_image_close(fr_image *image);
 
 #endif

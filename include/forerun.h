@@ -525,6 +525,10 @@ fr_status fr_tokenize_marked(const fr_tokenizer *tokenizer, const fr_marked_text
 fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_json, const char *options_json,
                          fr_marked_text *text);
 
+/* The source of the template that a conversation without tools and pictures is rendered by, as it was given, NUL behind
+ * it; NULL: there is none, or none that can be used. It belongs to the tokenizer. */
+const char *fr_chat_template_text(const fr_tokenizer *tokenizer, size_t *length);
+
 /* What is worth saying to somebody who chats with this model, with pictures or without: that its chat template is the
  * library's own, say. NULL: nothing. It belongs to the tokenizer. */
 const char *fr_chat_note(const fr_tokenizer *tokenizer, bool pictures);
@@ -581,6 +585,12 @@ fr_status fr_reply_parser_message(const fr_reply_parser *parser, char **json, si
 /* A PNG or JPEG picture, read for a model that sees, which must outlive it; immutable, shareable. */
 typedef struct fr_picture fr_picture;
 fr_status fr_picture_open(const char *path, const fr_model *model, fr_picture **picture);
+
+/* The same of a file's bytes, which are not kept; name: what error lines call it. A file of a few bytes can claim any
+ * size. pixels: NULL, or how many there may be, of which those of the picture are taken off: more are FR_INPUT, before
+ * any memory is taken for them. */
+fr_status fr_picture_open_bytes(const void *bytes, size_t size, const char *name, size_t *pixels, const fr_model *model,
+                                fr_picture **picture);
 void fr_picture_close(fr_picture *picture);
 
 /* How many image tokens (FR_FACT_IMAGE_TOKEN), one after the other, stand for it in a prompt. */
@@ -765,6 +775,10 @@ typedef struct fr_round {
 /* A round of sessions of this engine, no session twice: one forward with the next ids of all, pieces of prompts that
  * wait (those of the first sessions first), and drafts. Only what is wrong with the call itself is returned. */
 fr_status fr_engine_step(fr_engine *engine, fr_round *rounds, size_t count);
+
+/* From the next round on prompts give at most so many rows to a round, all of them together: fewer let those that step
+ * beside them wait less. 0, or more than the engine's chunk (FR_OPT_CHUNK): as many as that. Gives how many it is. */
+size_t fr_engine_set_piece(fr_engine *engine, size_t rows);
 
 /* --------------------------------------------------------------------------------------------------------- drafting */
 

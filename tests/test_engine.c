@@ -156,6 +156,7 @@ static void converse(fr_engine *engine, talk *talks, size_t count) {
                 .session = t->session, .ids = ids[n], .limit = fr_smaller(FR_STEP_MAX, t->most - t->said.count)};
             n++;
         }
+        fr_engine_set_piece(engine, turn * 7 % CHUNK); /* whatever a round takes of prompts */
         require(fr_engine_step(engine, rounds, n));
         for (size_t i = 0; i < n; i++) {
             ck_assert_msg(rounds[i].status == FR_OK, "%s", rounds[i].error);
@@ -768,6 +769,36 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------------------- misuse */
 
+/* All prompts together give a round as many rows as they may, the first in full. */
+START_TEST(a_piece_bounds_a_round) {
+    subject s = open_subject("gemma4-e", 1);
+    fr_engine *engine;
+    fr_session *sessions[2];
+    int32_t ids[2][FR_STEP_MAX], prompt[CHUNK + 7];
+    fr_round rounds[2];
+    require(fr_engine_open(s.model, s.drafter, s.options, 2, &engine));
+    ck_assert_uint_eq(fr_engine_set_piece(NULL, 3), 0);
+    ck_assert_uint_eq(fr_engine_set_piece(engine, 0), CHUNK);
+    ck_assert_uint_eq(fr_engine_set_piece(engine, CHUNK + 1), CHUNK);
+    for (size_t i = 0; i < 2; i++) {
+        make_ids(&s, prompt, CHUNK + 7);
+        require(fr_engine_session(engine, s.options, &sessions[i]));
+        require(fr_session_put(sessions[i], prompt, CHUNK + 7));
+        rounds[i] = (fr_round){.session = sessions[i], .ids = ids[i], .limit = FR_STEP_MAX};
+    }
+    require(fr_engine_step(engine, rounds, 2));
+    ck_assert_uint_eq(fr_session_waiting(sessions[0]), 7);
+    ck_assert_uint_eq(fr_session_waiting(sessions[1]), CHUNK + 7);
+    ck_assert_uint_eq(fr_engine_set_piece(engine, 10), 10);
+    require(fr_engine_step(engine, rounds, 2));
+    ck_assert_uint_eq(fr_session_waiting(sessions[0]), 0);
+    ck_assert_uint_eq(fr_session_waiting(sessions[1]), CHUNK + 4);
+    for (size_t i = 0; i < 2; i++) fr_session_close(sessions[i]);
+    fr_engine_close(engine);
+    close_subject(&s);
+}
+END_TEST
+
 START_TEST(calls_that_can_not_be_are_refused) {
     subject s = open_subject("gemma4-e", 1);
     fr_engine *engine;
@@ -826,6 +857,7 @@ int main(void) {
     fr_test_add_loop(shared, a_restore_without_pages_changes_nothing, FIXTURES, 3);
     add_calls(calls);
     tcase_add_test(misuse, a_cancel_waits_for_a_forward);
+    tcase_add_test(misuse, a_piece_bounds_a_round);
     tcase_add_test(misuse, calls_that_can_not_be_are_refused);
     suite_add_tcase(suite, one);
     suite_add_tcase(suite, shared);

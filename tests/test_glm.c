@@ -66,15 +66,41 @@ static fr_options *endless(int chunk) {
 /* The fixtures that have a picture. */
 static const char *const seeing[] = {"../glm-ocr", "glm-ocr-odd"};
 
+static void show_picture(fr_session *session, const fr_reference *r, fr_picture *picture) {
+    const json_t *tokens = json_object_get(json_object_get(r->info, "image"), "n_image_tokens");
+    ck_assert_int_eq((json_int_t)fr_picture_tokens(picture), json_integer_value(tokens));
+    require(fr_session_show(session, (const fr_picture *const[]){picture}, 1));
+    fr_picture_close(picture);
+}
+
 static void show(fr_session *session, const fr_reference *r) {
     fr_picture *picture;
     char path[320];
     snprintf(path, sizeof path, "%s/image/digits.png", r->folder);
     require(fr_picture_open(path, r->model, &picture));
-    const json_t *tokens = json_object_get(json_object_get(r->info, "image"), "n_image_tokens");
-    ck_assert_int_eq((json_int_t)fr_picture_tokens(picture), json_integer_value(tokens));
-    require(fr_session_show(session, (const fr_picture *const[]){picture}, 1));
-    fr_picture_close(picture);
+    show_picture(session, r, picture);
+}
+
+/* The bytes of that file; free. */
+static void *picture_bytes(const fr_reference *r, size_t *size) {
+    char path[320], *bytes = malloc(1 << 16);
+    snprintf(path, sizeof path, "%s/image/digits.png", r->folder);
+    FILE *file = fopen(path, "rb");
+    ck_assert(file && bytes);
+    *size = fread(bytes, 1, 1 << 16, file);
+    fclose(file);
+    return bytes;
+}
+
+/* What is a picture does not need them any longer. */
+static void show_bytes(fr_session *session, const fr_reference *r) {
+    fr_picture *picture;
+    size_t size;
+    void *bytes = picture_bytes(r, &size);
+    require(fr_picture_open_bytes(bytes, size, "digits", NULL, r->model, &picture));
+    memset(bytes, 0, size);
+    free(bytes);
+    show_picture(session, r, picture);
 }
 
 /* ------------------------------------------------------------------------------------------------------- a picture */
@@ -92,7 +118,8 @@ START_TEST(logits_behind_a_picture) {
     const float *expected = fr_reference_floats(&r, &expected_count, "prompt.%d.logits", PICTURE_PROMPT);
     require(fr_session_open(r.model, r.drafter, options, &session));
     for (int again = 0; again < 2; again++) {
-        show(session, &r);
+        if (again) show_bytes(session, &r);
+        else show(session, &r);
         ck_assert_double_lt(difference(session, ids, count, 0, expected, expected_count), BOUND);
     }
     free(ids);
@@ -191,6 +218,34 @@ START_TEST(image_tokens_need_their_picture) {
     ck_assert_ptr_null(picture);
     free(ids);
     fr_session_close(session);
+    fr_reference_close(&r);
+}
+END_TEST
+
+static void refuse_bytes(const void *bytes, size_t size, size_t *pixels, const fr_model *model, const char *words) {
+    fr_picture *picture;
+    ck_assert_int_eq(fr_picture_open_bytes(bytes, size, "picture 3", pixels, model, &picture), FR_INPUT);
+    ck_assert_ptr_null(picture);
+    ck_assert_msg(strstr(fr_last_error(), words), "%s", fr_last_error());
+}
+
+/* The header says how many pixels the file has, which the caller may have no room for. */
+START_TEST(bytes_that_are_no_picture) {
+    fr_reference r;
+    fr_picture *picture;
+    size_t size;
+    fr_reference_open(&r, "../glm-ocr", NULL);
+    uint8_t *bytes = picture_bytes(&r, &size);
+    size_t pixels = ((size_t)bytes[18] << 8 | bytes[19]) * ((size_t)bytes[22] << 8 | bytes[23]), left = 2 * pixels - 1;
+    require(fr_picture_open_bytes(bytes, size, "picture 3", &left, r.model, &picture));
+    fr_picture_close(picture);
+    ck_assert_uint_eq(left, pixels - 1);
+    refuse_bytes(bytes, size, &left, r.model, "picture 3: a picture of ");
+    ck_assert_uint_eq(left, pixels - 1);
+    refuse_bytes(bytes, size - 20, NULL, r.model, "picture 3: damaged PNG");
+    refuse_bytes(bytes, 3, NULL, r.model, "picture 3: neither a PNG nor a JPEG");
+    refuse_bytes("", 0, NULL, r.model, "picture 3: neither a PNG nor a JPEG");
+    free(bytes);
     fr_reference_close(&r);
 }
 END_TEST
@@ -684,6 +739,7 @@ int main(void) {
     tcase_add_loop_test(cases, drafts_behind_a_picture, 0, 2);
     tcase_add_loop_test(cases, text_behind_a_picture, 0, 2);
     tcase_add_test(cases, image_tokens_need_their_picture);
+    tcase_add_test(cases, bytes_that_are_no_picture);
     tcase_add_test(cases, a_fork_without_its_picture);
     fr_test_add_loop(cases, an_aborted_picture_can_be_cut_away, 4, 1);
     tcase_add_test(cases, a_cut_picture_gives_no_rows_to_text);

@@ -63,7 +63,7 @@ END_TEST
 
 /* What make_cases.py resizes. */
 static fr_image noise(size_t width, size_t height) {
-    fr_image image = {malloc(width * height * 3), width, height};
+    fr_image image = {.rgb = malloc(width * height * 3), .width = width, .height = height};
     uint32_t state = 12345;
     ck_assert_ptr_nonnull(image.rgb);
     for (size_t i = 0; i < width * height * 3; i++) {

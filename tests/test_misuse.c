@@ -134,6 +134,8 @@ START_TEST(models_and_engines_that_are_none) {
     usage(fr_engine_session(NULL, NULL, NULL), "engine");
     usage(fr_engine_step(NULL, &round, 1), "engine");
     usage(fr_picture_open("x", NULL, &picture), "model");
+    usage(fr_picture_open_bytes(NULL, 0, "x", NULL, model, &picture), "bytes");
+    refused(fr_picture_open_bytes("x", 1, "x", NULL, model, &picture), FR_INPUT, "no vision tower: it can't see x");
     usage(fr_model_estimate(NULL, NULL, NULL, 1, bytes), "path");
     usage(fr_model_estimate("x", NULL, NULL, 0, bytes), "1 to 256 sessions");
     refused(fr_model_estimate("/nowhere", NULL, NULL, 1, bytes), FR_INPUT, "/nowhere");

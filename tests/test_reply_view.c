@@ -34,8 +34,8 @@ static shown show(const char *reply, bool dim, const char *stop) {
     int32_t *ids;
     ck_assert_int_eq(fr_tokenize(tokenizer, reply, strlen(reply), false, true, &ids, &count), FR_OK);
     ck_assert_int_eq(fr_reply_view_open(&view, tokenizer, settings, &prompt, &text), 0);
-    ck_assert(!view.dim); /* a file is no terminal */
-    view.dim = dim;
+    ck_assert(!view.screen.dim); /* a file is no terminal */
+    view.screen.dim = dim;
     for (size_t i = 0; i < count && !s.stopped; i++)
         ck_assert_int_eq(fr_reply_view_feed(&view, ids[i], false, &s.stopped), FR_OK);
     ck_assert_int_eq(fr_reply_view_finish(&view, &s.stopped), FR_OK);

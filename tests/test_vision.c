@@ -211,7 +211,7 @@ START_TEST(a_picture_of_any_size_is_seen) {
     fr_pool *pool = open_pool(2);
     uint8_t *rgb = calloc(MOST * unit * MOST * unit, 3);
     for (size_t size = 0; size < MOST * MOST; size++) {
-        fr_image picture = {rgb, (1 + size % MOST) * unit, (1 + size / MOST) * unit};
+        fr_image picture = {.rgb = rgb, .width = (1 + size % MOST) * unit, .height = (1 + size / MOST) * unit};
         fr_vision_rows rows;
         ck_assert_msg(fr_vision_run(b.vision, pool, 2, &picture, &rows) == FR_OK, "%zu by %zu: %s", picture.width,
                       picture.height, fr_last_error());

@@ -66,6 +66,11 @@ json_t *fr_conversation_read(const void *bytes, size_t length);
 fr_status fr_conversation_render(const json_t *messages, const fr_tokenizer *tokenizer, const json_t *settings,
                                  fr_marked_text *text);
 
+/* Ends that text, rendered without the opening of a next turn, behind what its last message says: so the model goes on
+ * with it. Blanks around what it says may be the template's to leave out. False: it says nothing, or what it says is
+ * not there. */
+bool fr_conversation_cut(const json_t *messages, fr_marked_text *text);
+
 /* Its ids: control tokens where the template wrote them, or with parse_special everywhere. *ids: fr_free. */
 fr_status fr_conversation_tokenize(const fr_marked_text *text, const fr_tokenizer *tokenizer, bool parse_special,
                                    int32_t **ids, size_t *count);

@@ -167,7 +167,21 @@ static const fr_verb verbs[] = {
      "  forerun completion zsh > ~/.zfunc/_forerun\n"
      "  forerun completion fish > ~/.config/fish/completions/forerun.fish\n",
      print_completion},
-    {"serve", "an OpenAI-compatible server", 0, "serve -m MODEL", NULL, "  forerun serve -m gemma-4-E2B-it\n", NULL},
+    {"serve", "a server with OpenAI's interface, many texts at once", FR_VERB_SERVE,
+     "serve [-m] MODEL [-md DRAFTER] [--port N] [-np N] [-c N] [options]",
+     "Answers HTTP as OpenAI's and llama.cpp's servers do: /v1/chat/completions, /v1/completions, /completion,\n"
+     "/v1/models, /tokenize, /detokenize, /apply-template, /props, /health; with their options /slots and /metrics.\n"
+     "Requests under way go through the model together; an answer does not depend on them: with a seed it is the\n"
+     "text that batch gives, whoever else asks. What a request leaves out is as the options say, and where those say\n"
+     "nothing as llama.cpp's server has it: temperature 0.8, top-k 40, top-p 0.95, min-p 0.05, a seed drawn for it.\n"
+     "\"speculative.n_max\", \"speculative.n_min\", \"speculative.p_min\" and \"speculative.type\" choose its drafts.\n"
+     "SIGTERM and Ctrl-C end it: no new requests, those under way have 10 seconds.\n",
+     "  forerun serve -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant -np 8\n"
+     "  forerun serve -m qwen2.5-coder-1.5b.gguf --port 8081 --api-key-file keys --metrics\n"
+     "  forerun serve --models ~/models --models-max 2\n"
+     "  curl http://127.0.0.1:8080/v1/chat/completions \\\n"
+     "      -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}'\n",
+     fr_verb_serve},
 };
 
 enum { VERBS = sizeof(verbs) / sizeof(*verbs) };

@@ -1,4 +1,4 @@
-/* A line of a batch (job.h). */
+/* A text from its request to its end (job.h). */
 #include "job.h"
 
 #include <stdarg.h>
@@ -13,7 +13,8 @@
 bool fr_job_refuse(fr_job *job, fr_status why, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    int at = snprintf(job->error, sizeof(job->error), "%.300s:%zu: ", job->setting->file, job->row);
+    const char *file = job->setting->file;
+    int at = file ? snprintf(job->error, sizeof(job->error), "%.300s:%zu: ", file, job->row) : 0;
     vsnprintf(job->error + at, sizeof(job->error) - (size_t)at, format, args);
     va_end(args);
     job->ended = true;
@@ -22,7 +23,12 @@ bool fr_job_refuse(fr_job *job, fr_status why, const char *format, ...) {
 }
 
 bool fr_job_check(fr_job *job, fr_status status) {
-    return status == FR_OK || fr_job_refuse(job, status, "%s%s", fr_last_error(), fr_failure_hint());
+    const char *hint = job->setting->file ? fr_failure_hint() : "";
+    return status == FR_OK || fr_job_refuse(job, status, "%s%s", fr_last_error(), hint);
+}
+
+void fr_job_fail(fr_job *job, fr_status status) {
+    fr_job_check(job, status);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- session */
@@ -34,8 +40,9 @@ static fr_status open_view(fr_job *job) {
                               &job->prompt.rendered, &job->text);
 }
 
-static fr_status start(fr_job *job) {
+static fr_status start(fr_job *job, const void *kept, size_t size) {
     fr_status status = fr_engine_session(job->setting->engine, job->options, &job->session);
+    if (status == FR_OK && kept) status = fr_session_restore_bytes(job->session, kept, size);
     if (status == FR_OK && job->picture_count)
         status = fr_session_show(job->session, (const fr_picture *const *)job->pictures, job->picture_count);
     if (status == FR_OK) status = fr_session_put(job->session, job->prompt.ids, job->prompt.count);
@@ -56,38 +63,62 @@ static fr_status start(fr_job *job) {
     return status;
 }
 
+void fr_job_start(fr_job *job, const void *kept, size_t size) {
+    if (!job->ended) fr_job_check(job, start(job, kept, size));
+}
+
 /* What it asks for beside a prompt, by the form that it has; a conversation is rendered with "settings". */
 static bool take_request(fr_job *job) {
     bool plain = job->form == FR_JOB_PLAIN;
-    job->settings = fr_chat_settings(job->setting->args, job->setting->loaded->tools, false);
     if (!(plain ? fr_job_take_fields(job) : fr_job_take_request(job))) return false;
     if (job->picture_count) fr_json_put(job->settings, "pictures", json_true());
     return fr_job_take_prompt(job);
 }
 
-/* All but the session: that needs an engine, whose size depends on the lines. */
-static void read_job(fr_job *job, const fr_job_setting *setting, const fr_job_line *line) {
+void fr_job_open(fr_job *job, const fr_job_setting *setting, fr_job_form form, const json_t *request) {
     const fr_arguments *args = setting->args;
-    json_error_t error;
-    fr_job_text read = fr_job_text_read(line->text, line->length, &error);
-    bool request = read.custom || (json_object_get(read.value, "body") && json_object_get(read.value, "url"));
     *job = (fr_job){.setting = setting,
-                    .line = read.value,
-                    .id = read.id,
-                    .form = request ? FR_JOB_REQUEST : FR_JOB_PLAIN,
-                    .request = read.value,
-                    .row = line->row,
+                    .form = form,
+                    .request = request,
                     .options = fr_options_copy(setting->loaded->options),
                     .most = args->number[FR_ARG_PREDICT],
                     .ignore_eos = args->given[FR_ARG_IGNORE_EOS],
                     .best = args->given[FR_ARG_LOGPROBS] ? args->number[FR_ARG_LOGPROBS] : -1,
                     .seed = -1,
-                    .stop_count = args->stop_count};
+                    .stop_count = args->stop_count,
+                    .settings = fr_chat_settings(args, setting->loaded->tools, false)};
     memcpy(job->stops, args->stops, sizeof(job->stops));
     if (!job->options) fr_job_refuse(job, FR_MEMORY, "out of memory: options");
-    else if (!job->line) fr_job_refuse(job, FR_INPUT, "no JSON that can be read: %s", error.text);
+}
+
+/* All but the session: that needs an engine, whose size depends on the lines. */
+static void read_job(fr_job *job, const fr_job_setting *setting, const fr_job_line *line) {
+    json_error_t error;
+    fr_job_text read = fr_job_text_read(line->text, line->length, &error);
+    bool request = read.custom || (json_object_get(read.value, "body") && json_object_get(read.value, "url"));
+    fr_job_open(job, setting, request ? FR_JOB_REQUEST : FR_JOB_PLAIN, read.value);
+    job->line = read.value;
+    job->id = read.id;
+    job->row = line->row;
+    if (job->ended) return;
+    if (!job->line) fr_job_refuse(job, FR_INPUT, "no JSON that can be read: %s", error.text);
     else if (!json_is_object(job->line)) fr_job_refuse(job, FR_INPUT, "no JSON object");
     else take_request(job);
+}
+
+void fr_job_copy(fr_job *copy, fr_job *job) {
+    bool shared = job->prompt.count || job->picture_count;
+    if (shared && !job->sharers) {
+        job->sharers = fr_resize(NULL, 1, sizeof(*job->sharers));
+        *job->sharers = 1;
+    }
+    if (shared) ++*job->sharers;
+    *copy = *job;
+    json_incref(copy->line);
+    json_incref(copy->settings);
+    copy->id = NULL;
+    copy->options = fr_options_copy(job->options);
+    if (!copy->options && !copy->ended) fr_job_refuse(copy, FR_MEMORY, "out of memory: options");
 }
 
 bool fr_job_measure(const fr_job_setting *setting, const fr_job_line *line, size_t *prompt, int64_t *most) {
@@ -102,7 +133,7 @@ bool fr_job_measure(const fr_job_setting *setting, const fr_job_line *line, size
 
 void fr_job_begin(fr_job *job, const fr_job_setting *setting, const fr_job_line *line) {
     read_job(job, setting, line);
-    if (!job->ended) fr_job_check(job, start(job));
+    fr_job_start(job, NULL, 0);
 }
 
 void fr_job_pass_over(fr_job *job, const fr_job_setting *setting, const fr_job_line *line) {
@@ -174,13 +205,20 @@ char *fr_job_answer(fr_job *job) {
     return line;
 }
 
+/* What another job has too is left to it. */
+static void end_prompt(fr_job *job) {
+    if (job->sharers && --*job->sharers > 0) return;
+    free(job->sharers);
+    while (job->picture_count) fr_picture_close(job->pictures[--job->picture_count]);
+    fr_prompt_free(&job->prompt);
+}
+
 void fr_job_end(fr_job *job) {
     fr_reply_view_close(&job->view);
     fr_reply_free(&job->reply);
     fr_stream_free(&job->text);
     fr_session_close(job->session);
-    while (job->picture_count) fr_picture_close(job->pictures[--job->picture_count]);
-    fr_prompt_free(&job->prompt);
+    end_prompt(job);
     fr_options_free(job->options);
     json_decref(job->settings);
     json_decref(job->line);

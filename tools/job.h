@@ -1,13 +1,16 @@
-/* A line of a batch: what it asks for, put to a session of its own; and the line that answers it.
+/* A text that was asked for, put to a session of its own: by a line of a batch, or by a request to a server.
  *
- * In: {"prompt" | "ids" | "messages", and any of "id", "n", "temp", "top_k", "top_p", "min_p", "seed", "stop",
- * "ignore_eos", "logprobs", "images", "tools", and other samplers' settings by their names in llama.cpp's server};
- * what is not there is as the command line says. Out: {"id", "ids", "text", "stop", "stats"}, a chat's with what its
- * reply is made of, "logprobs" where they were asked for, and "seed" where for the line's -1 one was drawn; or {"id",
- * "error"}.
+ * In, of a batch: {"prompt" | "ids" | "messages", and any of "id", "n", "temp", "top_k", "top_p", "min_p", "seed",
+ * "stop", "ignore_eos", "logprobs", "images", "tools", and other samplers' settings by their names in llama.cpp's
+ * server}; what is not there is as the command line says. Out: {"id", "ids", "text", "stop", "stats"}, a chat's with
+ * what its reply is made of, "logprobs" where they were asked for, and "seed" where for the line's -1 one was drawn; or
+ * {"id", "error"}.
  *
  * Or OpenAI's form, in {"custom_id", "method", "url", "body"}, out {"id", "custom_id", "response": {"status_code",
- * "request_id", "body"}, "error"}. */
+ * "request_id", "body"}, "error"}.
+ *
+ * In, of a server: such a body, whose members and prompt are taken one by one (job_parts.h). Out: ids, text, why it
+ * ended; the answer is the server's to write. */
 #ifndef FR_TOOLS_JOB_H
 #define FR_TOOLS_JOB_H
 
@@ -21,12 +24,15 @@ typedef struct fr_job_line {
     size_t number;      /* of those that are not blank, from 0 */
 } fr_job_line;
 
-/* What all lines share. */
+/* What all lines, or all requests to a model, share. */
 typedef struct fr_job_setting {
     const fr_arguments *args;
     const fr_loaded *loaded;
     fr_engine *engine;
-    const char *file; /* the lines', as errors call it */
+    const char *file; /* the lines', as errors call it; NULL: a server's, which have none */
+    int64_t context; /* positions of a session of the engine; a server's alone */
+    const char *model; /* what answers call it, where a request does not; a server's alone */
+    const char *fingerprint; /* what decides a text beside its request, for answers; a server's alone */
 } fr_job_setting;
 
 typedef enum fr_job_form {
@@ -48,6 +54,8 @@ typedef struct fr_job {
     json_t *settings; /* of its chat template */
     const fr_job_setting *setting;
     fr_options *options;
+    size_t *sharers; /* how many jobs have this prompt and its pictures; NULL: no other has */
+    bool continues;  /* the conversation's last message is the beginning of the reply */
     fr_prompt prompt;
     fr_picture *pictures[FR_IMAGES_MAX];
     size_t picture_count;
@@ -72,9 +80,24 @@ bool fr_job_measure(const fr_job_setting *setting, const fr_job_line *line, size
  * its answer says why. */
 void fr_job_begin(fr_job *job, const fr_job_setting *setting, const fr_job_line *line);
 
+/* A server's: begins one for a request's body, which must outlive it, by what the command line says. Its members and
+ * its prompt are to be taken; then it is started. Nothing here changes the setting: several threads may do so at a
+ * time. */
+void fr_job_open(fr_job *job, const fr_job_setting *setting, fr_job_form form, const json_t *request);
+
+/* Another one of the same request, neither of them started; what there is of a prompt is there once for both. */
+void fr_job_copy(fr_job *copy, fr_job *job);
+
+/* Puts its prompt to a new session of the engine. kept: NULL, or what fr_session_save_bytes gave, which the session
+ * goes on from as far as the prompt begins so. A job that can't be run has ended, and its error says why. */
+void fr_job_start(fr_job *job, const void *kept, size_t size);
+
 /* Its part in the next round, with room for FR_STEP_MAX ids; and what that gave. */
 fr_round fr_job_round(const fr_job *job, int32_t *ids);
 void fr_job_take(fr_job *job, const fr_round *round);
+
+/* Ends it by the failure of a library call that was made for it. */
+void fr_job_fail(fr_job *job, fr_status status);
 
 /* Ends it where it is: its answer has what there is, and says "interrupt". And a line that will not be begun. */
 void fr_job_interrupt(fr_job *job);

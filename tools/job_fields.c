@@ -1,4 +1,4 @@
-/* Fields of a batch's line, each as an option of its session (job_parts.h). */
+/* Fields of a line or a request, each as an option of its session (job_parts.h). */
 #include <string.h>
 
 #include "job_parts.h"

@@ -1,4 +1,5 @@
-/* The ids of a batch's line: its own, a text's, or a conversation's by the chat template (job_parts.h). */
+/* The ids of a line's or a request's prompt: its own, a text's, or a conversation's by the chat template
+ * (job_parts.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +29,10 @@ static bool tokenize(fr_job *job) {
 static bool converse(fr_job *job, const json_t *messages) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(job->setting->loaded->model);
     fr_status status = fr_conversation_render(messages, tokenizer, job->settings, &job->prompt.rendered);
-    return fr_job_check(job, status) && tokenize(job);
+    if (!fr_job_check(job, status)) return false;
+    if (job->continues && !fr_conversation_cut(messages, &job->prompt.rendered))
+        return fr_job_refuse(job, FR_INPUT, "the last message can't be gone on with: the chat template changes it");
+    return tokenize(job);
 }
 
 /* No part may be dropped: a template leaves out what it does not know, and the reply would be to something else. */
@@ -78,6 +82,69 @@ static bool take_prompt_of_request(fr_job *job, const json_t *prompt) {
                                    : take_ids(job, "prompt", prompt);
 }
 
+static bool check_tokenizer(fr_job *job) {
+    return fr_model_tokenizer(job->setting->loaded->model) ||
+           fr_job_refuse(job, FR_INPUT, "the model has no tokenizer: only ids can be run");
+}
+
+static bool check_count(fr_job *job) {
+    return job->prompt.count > 0 || fr_job_refuse(job, FR_INPUT, "the prompt is empty: it has no token");
+}
+
+/* Texts and ids in turn. Only a text that it begins with is the beginning of one. */
+static bool add_piece(fr_job *job, const json_t *piece, size_t at) {
+    const fr_tokenizer *tokenizer = fr_model_tokenizer(job->setting->loaded->model);
+    fr_prompt *prompt = &job->prompt;
+    int32_t *ids = NULL, one = (int32_t)json_integer_value(piece);
+    size_t count = 1;
+    bool text = json_is_string(piece);
+    if (!text && !fr_job_whole(piece, 0, INT32_MAX))
+        return fr_job_refuse(job, FR_USAGE, "prompt[%zu] is neither a text nor an id", at);
+    if (text && !fr_job_check(job, fr_tokenize(tokenizer, json_string_value(piece), json_string_length(piece), at == 0,
+                                               true, &ids, &count)))
+        return false;
+    size_t room = prompt->length; /* of ids, as there are no bytes */
+    while (room - prompt->count < count) room = 2 * room + 64;
+    if (room > prompt->length) prompt->expanded = fr_resize(prompt->expanded, room, sizeof(*prompt->expanded));
+    prompt->length = room;
+    if (count) memcpy(prompt->expanded + prompt->count, text ? ids : &one, count * sizeof(one));
+    prompt->count += count;
+    fr_free(ids);
+    return true;
+}
+
+static bool take_pieces(fr_job *job, const json_t *pieces) {
+    bool taken = check_tokenizer(job);
+    for (size_t i = 0; i < json_array_size(pieces) && taken; i++) taken = add_piece(job, json_array_get(pieces, i), i);
+    job->prompt.ids = job->prompt.expanded;
+    job->prompt.length = 0;
+    return taken;
+}
+
+static bool has_text(const json_t *pieces) {
+    for (size_t i = 0; i < json_array_size(pieces); i++)
+        if (json_is_string(json_array_get(pieces, i))) return true;
+    return false;
+}
+
+bool fr_job_take_text_or_ids(fr_job *job, const json_t *prompt) {
+    const json_t *inner = json_object_get(prompt, "prompt_string");
+    if (inner && json_array_size(json_object_get(prompt, "multimodal_data")))
+        return fr_job_unbuilt(job, "multimodal_data");
+    if (inner) prompt = inner;
+    if (!prompt || json_is_null(prompt)) return fr_job_refuse(job, FR_USAGE, "prompt is missing");
+    if (!json_is_string(prompt) && !json_is_array(prompt))
+        return fr_job_refuse(job, FR_USAGE, "prompt must be a text, or an array of ids, texts or both");
+    bool taken = json_is_string(prompt) ? check_tokenizer(job) && take_text(job, prompt)
+                 : has_text(prompt)     ? take_pieces(job, prompt)
+                                        : take_ids(job, "prompt", prompt);
+    return taken && check_count(job);
+}
+
+bool fr_job_take_messages(fr_job *job, const json_t *messages) {
+    return check_tokenizer(job) && check_parts(job, messages) && converse(job, messages) && check_count(job);
+}
+
 bool fr_job_take_prompt(fr_job *job) {
     const json_t *text = json_object_get(job->request, "prompt"), *ids = json_object_get(job->request, "ids");
     const json_t *messages = json_object_get(job->request, "messages");
@@ -86,11 +153,8 @@ bool fr_job_take_prompt(fr_job *job) {
         return fr_job_refuse(job, FR_USAGE, "just one of prompt, ids and messages is needed");
     if (!own && !text && !messages)
         return fr_job_refuse(job, FR_USAGE, "the body has no %s", job->form == FR_JOB_CHAT ? "messages" : "prompt");
-    if (needs_text && !fr_model_tokenizer(job->setting->loaded->model))
-        return fr_job_refuse(job, FR_INPUT, "the model has no tokenizer: only ids can be run");
+    if (needs_text && !check_tokenizer(job)) return false;
     if (ids) return take_ids(job, "ids", ids);
-    if (messages && !check_parts(job, messages)) return false;
-    bool taken = messages ? converse(job, messages) : own ? take_text(job, text) : take_prompt_of_request(job, text);
-    if (!taken) return false;
-    return job->prompt.count > 0 || fr_job_refuse(job, FR_INPUT, "the prompt is empty: it has no token");
+    if (messages) return fr_job_take_messages(job, messages);
+    return (own ? take_text(job, text) : take_prompt_of_request(job, text)) && check_count(job);
 }

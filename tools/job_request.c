@@ -1,18 +1,19 @@
 /* A line in the form of OpenAI's batches (job_parts.h): {"custom_id", "method": "POST", "url", "body"}, whose body is
- * that of a request to the url. A member that is null is as good as none. What a reply would have to be otherwise for
- * is heeded or refused; only what says whose request it is, or how it is to be stored, means nothing here. */
+ * that of a request to the url; its members are a server's requests' too (tools/serve/ask_fields.c). One that is null
+ * is as good as none. What a reply would have to be otherwise for is heeded or refused; only what says whose request it
+ * is, or how it is to be stored, means nothing here. */
 #include <string.h>
 
 #include "job_parts.h"
 #include "wide_json.h"
 
-enum { CHAT = 1, COMPLETION = 2, EITHER = CHAT | COMPLETION };
+enum { CHAT = 1, COMPLETION = 2, NATIVE = 4, EITHER = CHAT | COMPLETION, EVERY = EITHER | NATIVE };
 
-static bool is_word(const json_t *value, const char *word) {
+bool fr_job_is_word(const json_t *value, const char *word) {
     return json_is_string(value) && strcmp(json_string_value(value), word) == 0;
 }
 
-static bool unbuilt(fr_job *job, const char *key) {
+bool fr_job_unbuilt(fr_job *job, const char *key) {
     return fr_job_refuse(job, FR_UNBUILT, "this \"%.60s\" is not built yet", key);
 }
 
@@ -22,10 +23,14 @@ static bool take_model(fr_job *job, const char *key, const json_t *value) {
     return json_is_string(value) || fr_job_refuse(job, FR_USAGE, "%s must be a name", key);
 }
 
-/* max_tokens has a younger name, which goes before it. */
-static bool take_max_tokens(fr_job *job, const char *key, const json_t *value) {
-    const json_t *younger = json_object_get(job->request, "max_completion_tokens");
-    bool passed_over = strcmp(key, "max_tokens") == 0 && younger && !json_is_null(younger);
+/* max_tokens has a younger name, which goes before it; and llama.cpp's goes before both. */
+bool fr_job_take_most(fr_job *job, const char *key, const json_t *value) {
+    static const char *const names[] = {"n_predict", "max_completion_tokens", "max_tokens"};
+    bool passed_over = false;
+    for (size_t i = 0; strcmp(names[i], key) != 0; i++) {
+        const json_t *other = json_object_get(job->request, names[i]);
+        passed_over |= other && !json_is_null(other);
+    }
     int64_t before = job->most;
     bool taken = fr_job_take_count(job, key, value);
     if (passed_over) job->most = before;
@@ -49,44 +54,18 @@ static bool take_top_logprobs(fr_job *job, const char *key, const json_t *value)
            fr_job_refuse(job, FR_USAGE, "%s goes with \"logprobs\": true", key);
 }
 
-/* {"ID": bias, ...}, or llama.cpp's [[ID, bias | false], ...]. */
-static bool add_bias(fr_job *job, const char *id, const json_t *bias) {
-    char text[128];
-    if (json_is_false(bias)) snprintf(text, sizeof text, "%s-inf", id);
-    else if (json_is_number(bias)) snprintf(text, sizeof text, "%s:%.9g", id, json_number_value(bias));
-    else return fr_job_refuse(job, FR_USAGE, "logit_bias has what is no number");
-    if (!*id || strspn(id, "0123456789") != strlen(id))
-        return fr_job_refuse(job, FR_USAGE, "logit_bias: \"%.60s\" is no id", id);
-    return fr_job_check(job, fr_options_set_text(job->options, FR_OPT_LOGIT_BIAS, text));
-}
-
-static bool take_bias(fr_job *job, const char *key, const json_t *value) {
-    const char *id;
-    char digits[32];
-    json_t *bias;
-    json_object_foreach((json_t *)(uintptr_t)value, id, bias)
-        if (!add_bias(job, id, bias)) return false;
-    for (size_t i = 0; i < json_array_size(value); i++) {
-        const json_t *pair = json_array_get(value, i), *first = json_array_get(pair, 0);
-        if (!fr_job_whole(first, 0, INT32_MAX)) return fr_job_refuse(job, FR_USAGE, "%s[%zu] has no id", key, i);
-        snprintf(digits, sizeof digits, "%lld", (long long)json_integer_value(first));
-        if (!add_bias(job, digits, json_array_get(pair, 1))) return false;
-    }
-    return json_is_object(value) || json_is_array(value) ||
-           fr_job_refuse(job, FR_USAGE, "%s must be an object {\"ID\": number}", key);
-}
 
 /* "none" leaves the tools out, which the model then can't call. */
 static bool take_tool_choice(fr_job *job, const char *key, const json_t *value) {
-    return is_word(value, "auto") || is_word(value, "none") || unbuilt(job, key);
+    return fr_job_is_word(value, "auto") || fr_job_is_word(value, "none") || fr_job_unbuilt(job, key);
 }
 
 static bool take_tools(fr_job *job, const char *key, const json_t *value) {
-    return is_word(json_object_get(job->request, "tool_choice"), "none") || fr_job_take_tools(job, key, value);
+    return fr_job_is_word(json_object_get(job->request, "tool_choice"), "none") || fr_job_take_tools(job, key, value);
 }
 
 static bool take_response_format(fr_job *job, const char *key, const json_t *value) {
-    return is_word(json_object_get(value, "type"), "text") || unbuilt(job, key);
+    return fr_job_is_word(json_object_get(value, "type"), "text") || fr_job_unbuilt(job, key);
 }
 
 static bool take_kwargs(fr_job *job, const char *key, const json_t *value) {
@@ -96,22 +75,22 @@ static bool take_kwargs(fr_job *job, const char *key, const json_t *value) {
 }
 
 static bool take_effort(fr_job *job, const char *key, const json_t *value) {
-    if (!is_word(value, "none")) return unbuilt(job, key);
+    if (!fr_job_is_word(value, "none")) return fr_job_unbuilt(job, key);
     fr_json_put(job->settings, "enable_thinking", json_false());
     return true;
 }
 
 /* One text a line. */
 static bool take_one(fr_job *job, const char *key, const json_t *value) {
-    return fr_job_whole(value, 1, 1) || unbuilt(job, key);
+    return fr_job_whole(value, 1, 1) || fr_job_unbuilt(job, key);
 }
 
 static bool take_false(fr_job *job, const char *key, const json_t *value) {
-    return json_is_false(value) || unbuilt(job, key);
+    return json_is_false(value) || fr_job_unbuilt(job, key);
 }
 
 static bool take_true(fr_job *job, const char *key, const json_t *value) {
-    return json_is_true(value) || unbuilt(job, key);
+    return json_is_true(value) || fr_job_unbuilt(job, key);
 }
 
 static bool take_stream(fr_job *job, const char *key, const json_t *value) {
@@ -119,7 +98,7 @@ static bool take_stream(fr_job *job, const char *key, const json_t *value) {
 }
 
 static bool take_empty(fr_job *job, const char *key, const json_t *value) {
-    return is_word(value, "") || unbuilt(job, key);
+    return fr_job_is_word(value, "") || fr_job_unbuilt(job, key);
 }
 
 static const struct {
@@ -129,14 +108,14 @@ static const struct {
 } fields[] = {
     {"model", EITHER, take_model},
     {"messages", CHAT, fr_job_take_later},
-    {"prompt", COMPLETION, fr_job_take_later},
+    {"prompt", COMPLETION | NATIVE, fr_job_take_later},
     {"images", EITHER, fr_job_take_images},
-    {"max_tokens", EITHER, take_max_tokens},
-    {"max_completion_tokens", CHAT, fr_job_take_count},
-    {"logit_bias", EITHER, take_bias},
-    {"seed", EITHER, fr_job_take_seed},
-    {"stop", EITHER, fr_job_take_stops},
-    {"ignore_eos", EITHER, fr_job_take_switch},
+    {"max_tokens", EITHER, fr_job_take_most},
+    {"max_completion_tokens", CHAT, fr_job_take_most},
+    {"logit_bias", EVERY, fr_job_take_bias},
+    {"seed", EVERY, fr_job_take_seed},
+    {"stop", EVERY, fr_job_take_stops},
+    {"ignore_eos", EVERY, fr_job_take_switch},
     {"logprobs", EITHER, take_logprobs},
     {"top_logprobs", CHAT, take_top_logprobs},
     {"tools", CHAT, take_tools},
@@ -144,7 +123,7 @@ static const struct {
     {"parallel_tool_calls", CHAT, take_true},
     {"chat_template_kwargs", CHAT, take_kwargs},
     {"reasoning_effort", CHAT, take_effort},
-    {"response_format", EITHER, take_response_format},
+    {"response_format", EVERY, take_response_format},
     {"n", EITHER, take_one},
     {"best_of", COMPLETION, take_one},
     {"echo", COMPLETION, take_false},
@@ -160,27 +139,29 @@ static const struct {
 
 /* ---------------------------------------------------------------------------------------------------------- request */
 
+fr_job_take_field *fr_job_member(const fr_job *job, const char *key) {
+    unsigned form = job->form == FR_JOB_CHAT ? CHAT : job->form == FR_JOB_COMPLETION ? COMPLETION : NATIVE;
+    size_t i = 0, count = sizeof fields / sizeof *fields;
+    while (i < count && !(fields[i].forms & form && strcmp(fields[i].key, key) == 0)) i++;
+    return i < count ? fields[i].take : fr_job_sampler(key);
+}
+
 /* What is rendered by a template takes integers of any size. */
-static bool takes_wide(const char *key) {
+bool fr_job_check_wide(fr_job *job, const char *key, const json_t *value) {
     static const char *const keys[] = {"messages", "tools", "chat_template_kwargs"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(keys[i], key) == 0) return true;
-    return false;
+    return !fr_json_has_wide(value) || fr_job_refuse(job, FR_INPUT, "no JSON that can be read: too big integer");
 }
 
 static bool take_body(fr_job *job) {
-    unsigned form = job->form == FR_JOB_CHAT ? CHAT : COMPLETION;
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)job->request, key, value) {
-        size_t i = 0, count = sizeof fields / sizeof *fields;
         if (json_is_null(value)) continue;
-        while (i < count && !(fields[i].forms & form && strcmp(fields[i].key, key) == 0)) i++;
-        fr_job_take_field *take = i < count ? fields[i].take : fr_job_sampler(key);
+        fr_job_take_field *take = fr_job_member(job, key);
         if (!take) return fr_job_refuse(job, FR_UNBUILT, "\"%.60s\" in the body is not built yet", key);
-        if (!takes_wide(key) && fr_json_has_wide(value))
-            return fr_job_refuse(job, FR_INPUT, "no JSON that can be read: too big integer");
-        if (!take(job, key, value)) return false;
+        if (!fr_job_check_wide(job, key, value) || !take(job, key, value)) return false;
     }
     return true;
 }
@@ -203,10 +184,10 @@ static bool check_members(fr_job *job) {
 bool fr_job_take_request(fr_job *job) {
     const json_t *method = json_object_get(job->line, "method"), *url = json_object_get(job->line, "url");
     if (!check_members(job)) return false;
-    if (method && !is_word(method, "POST")) return fr_job_refuse(job, FR_USAGE, "method must be \"POST\"");
+    if (method && !fr_job_is_word(method, "POST")) return fr_job_refuse(job, FR_USAGE, "method must be \"POST\"");
     if (!json_is_string(url)) return fr_job_refuse(job, FR_USAGE, "url must be a text");
-    if (is_word(url, "/v1/chat/completions")) job->form = FR_JOB_CHAT;
-    if (is_word(url, "/v1/completions")) job->form = FR_JOB_COMPLETION;
+    if (fr_job_is_word(url, "/v1/chat/completions")) job->form = FR_JOB_CHAT;
+    if (fr_job_is_word(url, "/v1/completions")) job->form = FR_JOB_COMPLETION;
     if (job->form == FR_JOB_REQUEST)
         return fr_job_refuse(job, FR_UNBUILT, "url \"%.60s\" is not built yet: /v1/chat/completions and "
                              "/v1/completions are", json_string_value(url));

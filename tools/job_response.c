@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "figures.h"
+#include "job_choice.h"
 #include "job_parts.h"
 
 /* "batch_req_17" and such: the same line has the same names in every run. */
@@ -19,51 +19,6 @@ static void put_integer(json_t *object, const char *key, size_t value) {
 
 /* ------------------------------------------------------------------------------------------------------------ reply */
 
-static const char *finish_reason(const fr_job *job, const json_t *message) {
-    fr_end end = job->reply.end;
-    if (end == FR_END_LENGTH || end == FR_END_CONTEXT) return "length";
-    return json_object_get(message, "tool_calls") ? "tool_calls" : "stop";
-}
-
-static json_t *usage_of(const fr_job *job) {
-    json_t *usage = json_object(), *details = json_object();
-    size_t cached = (size_t)fr_session_stat(job->session, FR_STAT_REUSED_TOKENS);
-    put_integer(usage, "prompt_tokens", job->prompt.count);
-    put_integer(usage, "completion_tokens", job->reply.kept);
-    put_integer(usage, "total_tokens", job->prompt.count + job->reply.kept);
-    put_integer(details, "cached_tokens", cached);
-    fr_json_put(usage, "prompt_tokens_details", details);
-    return usage;
-}
-
-/* Its content is null where there are calls alone. */
-static bool put_message(fr_job *job, json_t *choice) {
-    json_t *message = json_object();
-    bool good = fr_job_check(job, fr_reply_view_add(&job->view, message));
-    bool silent = json_object_get(message, "tool_calls") && job->text.length == 0;
-    fr_json_put(message, "role", json_string("assistant"));
-    fr_json_put(message, "content", silent ? json_null() : fr_json_bytes(job->text.bytes, job->text.length));
-    fr_json_put(choice, "message", message);
-    return good;
-}
-
-static json_t *choice_of(fr_job *job) {
-    json_t *choice = json_object(), *logprobs = NULL;
-    put_integer(choice, "index", 0);
-    if (job->form == FR_JOB_CHAT) {
-        put_message(job, choice);
-        json_t *content = fr_reply_logprobs(&job->reply);
-        if (content) logprobs = json_object();
-        if (content) fr_json_put(logprobs, "content", content);
-    } else {
-        fr_json_put(choice, "text", fr_json_bytes(job->text.bytes, job->text.length));
-        logprobs = fr_reply_logprobs_lists(&job->reply);
-    }
-    fr_json_put(choice, "logprobs", logprobs ? logprobs : json_null());
-    fr_json_put(choice, "finish_reason", json_string(finish_reason(job, json_object_get(choice, "message"))));
-    return choice;
-}
-
 /* The name that the request has for it, or the model's own. */
 static json_t *model_of(const fr_job *job) {
     const json_t *asked = json_object_get(job->request, "model");
@@ -74,15 +29,16 @@ static json_t *model_of(const fr_job *job) {
 static json_t *body_of(fr_job *job) {
     bool chat = job->form == FR_JOB_CHAT;
     json_t *body = json_object(), *choices = json_array();
-    json_array_append_new(choices, choice_of(job));
+    json_array_append_new(choices, fr_job_choice(job, 0));
     put_name(body, "id", chat ? "chatcmpl-" : "cmpl-", job);
     fr_json_put(body, "object", json_string(chat ? "chat.completion" : "text_completion"));
     put_integer(body, "created", (size_t)time(NULL));
     fr_json_put(body, "model", model_of(job));
     fr_json_put(body, "choices", choices);
-    fr_json_put(body, "usage", usage_of(job));
-    fr_figures figures = fr_figures_take(job->session);
-    figures.of[FR_STAT_GENERATED_TOKENS] = (double)job->reply.kept;
+    fr_figures figures = fr_job_figures(job);
+    fr_json_put(body, "usage", fr_job_usage(job->prompt.count, (size_t)figures.of[FR_STAT_REUSED_TOKENS],
+                                            job->reply.kept));
+    if (job->setting->fingerprint) fr_json_put(body, "system_fingerprint", json_string(job->setting->fingerprint));
     fr_json_put(body, "stats", fr_figures_json(&figures, job->session));
     if (job->seed >= 0) fr_json_put(body, "seed", json_integer(job->seed));
     return body;
@@ -96,8 +52,7 @@ typedef struct failure {
 } failure;
 
 static failure failure_of(const fr_job *job) {
-    bool too_long = job->session && job->prompt.count >= fr_session_context(job->session);
-    if (too_long) return (failure){400, "exceed_context_size_error"};
+    if (fr_job_is_too_long(job)) return (failure){400, "exceed_context_size_error"};
     if (job->why == FR_INPUT || job->why == FR_USAGE) return (failure){400, "invalid_request_error"};
     return job->why == FR_UNBUILT ? (failure){501, "not_supported_error"} : (failure){500, "server_error"};
 }

@@ -1,4 +1,4 @@
-/* How a batch's line draws its tokens: settings by the names of llama.cpp's server (job_parts.h). */
+/* How a job draws its tokens: settings by the names of llama.cpp's server (job_parts.h). */
 #include <string.h>
 
 #include "job_parts.h"
@@ -47,8 +47,7 @@ static bool take_number(fr_job *job, const char *key, const json_t *value) {
     return fr_job_check(job, fr_options_set_number(job->options, option, json_number_value(value)));
 }
 
-/* A JSON string that C can hold; NULL: something else. */
-static const char *plain_text(const json_t *value) {
+const char *fr_job_plain_text(const json_t *value) {
     const char *text = json_string_value(value);
     return text && strlen(text) == json_string_length(value) ? text : NULL;
 }
@@ -60,9 +59,9 @@ static bool set_samplers(fr_job *job, const char *names) {
 /* An array of names, or letters in a text. */
 static bool take_samplers(fr_job *job, const char *key, const json_t *value) {
     char names[256] = "";
-    if (plain_text(value)) return set_samplers(job, plain_text(value));
+    if (fr_job_plain_text(value)) return set_samplers(job, fr_job_plain_text(value));
     for (size_t i = 0; i < json_array_size(value); i++) {
-        const char *name = plain_text(json_array_get(value, i));
+        const char *name = fr_job_plain_text(json_array_get(value, i));
         size_t length = strlen(names);
         if (!name || strlen(name) + 2 > sizeof(names) - length)
             return fr_job_refuse(job, FR_USAGE, "%s must be names of samplers", key);
@@ -78,11 +77,23 @@ static bool take_breakers(fr_job *job, const char *key, const json_t *value) {
     if (!json_is_array(value)) return fr_job_refuse(job, FR_USAGE, "%s must be an array of texts", key);
     if (!fr_job_check(job, fr_options_set_text(job->options, option, "none"))) return false;
     for (size_t i = 0; i < json_array_size(value); i++) {
-        const char *text = plain_text(json_array_get(value, i));
+        const char *text = fr_job_plain_text(json_array_get(value, i));
         if (!text) return fr_job_refuse(job, FR_USAGE, "%s must be an array of texts", key);
         if (!fr_job_check(job, fr_options_set_text(job->options, option, text))) return false;
     }
     return true;
+}
+
+/* Of two names of one option the second. */
+void fr_job_put_samplers(const fr_options *options, json_t *object) {
+    for (size_t i = 0; i < NUMBERS; i++) {
+        int64_t whole = 0;
+        double number = 0;
+        if (i + 1 < NUMBERS && numbers[i + 1].option == numbers[i].option) continue;
+        if (numbers[i].whole) fr_options_get(options, numbers[i].option, &whole);
+        else fr_options_get_number(options, numbers[i].option, &number);
+        fr_json_put(object, numbers[i].key, numbers[i].whole ? json_integer(whole) : json_real(number));
+    }
 }
 
 fr_job_take_field *fr_job_sampler(const char *key) {

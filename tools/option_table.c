@@ -175,7 +175,8 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                         .help = "answer those alone who send it: Authorization: Bearer KEY, or X-Api-Key",
                         .more = "Several with commas between. Others on this machine can read a command line: "
                                 "--api-key-file, or FORERUN_API_KEY in the environment, are not seen"},
-    [FR_ARG_API_KEY_FILE] = {.names = "--api-key-file", .value = "FILE", .verbs = SERVE, .help = "the keys, a line each"},
+    [FR_ARG_API_KEY_FILE] = {.names = "--api-key-file", .value = "FILE", .verbs = SERVE,
+                             .help = "the keys, a line each"},
     [FR_ARG_SSL_KEY] = {.names = "--ssl-key-file", .value = "FILE", .verbs = SERVE,
                         .help = "TLS: the private key, PEM"},
     [FR_ARG_SSL_CERT] = {.names = "--ssl-cert-file", .value = "FILE", .verbs = SERVE,

@@ -138,6 +138,8 @@ static void set_green(fr_stream *text, bool green) {
 
 /* Writes [written, end), each byte in its colour. */
 static void write_until(fr_stream *text, size_t end) {
+    if (text->told && text->written < end)
+        text->told(text->context, text->bytes + text->written, end - text->written);
     for (; text->out && text->written < end; text->written++) {
         if (text->color) set_green(text, text->accepted[text->written]);
         putc(text->bytes[text->written], text->out);
@@ -151,6 +153,7 @@ bool fr_stream_feed(fr_stream *text, const char *bytes, size_t length, bool acce
     size_t at =
         fr_stop_find(text->stops, text->stop_count, text->bytes, text->length, text->written, &which);
     if (which >= 0) {
+        text->stopped = text->stops[which];
         text->length = at;
         return true;
     }
@@ -199,6 +202,16 @@ static size_t utf8_length(const unsigned char *bytes, size_t length, size_t *bad
         high = 0xbf;
     }
     return need;
+}
+
+size_t fr_whole_characters(const char *bytes, size_t length) {
+    for (size_t back = 1; back <= 3 && back <= length; back++) {
+        size_t at = length - back, bad;
+        bool begins = ((unsigned char)bytes[at] & 0xc0) != 0x80;
+        bool cut = begins && utf8_length((const unsigned char *)bytes + at, back, &bad) == 0 && bad == back;
+        if (begins) return cut && (unsigned char)bytes[at] >= 0xc2 && (unsigned char)bytes[at] <= 0xf4 ? at : length;
+    }
+    return length;
 }
 
 static void print_escaped(unsigned char c, FILE *out) {

@@ -41,13 +41,19 @@ bool fr_output_gone(void);
 
 /* ------------------------------------------------------------------------------------------------------------- text */
 
+/* Told of a text's next bytes. */
+typedef void fr_stream_fn(void *context, const char *bytes, size_t length);
+
 /* A text as it is generated: streamed, watched for stop strings, kept. What could be the beginning of a stop string is
  * held back until it is known. */
 typedef struct fr_stream {
     FILE *out;  /* NULL: nothing is streamed */
     bool color; /* accepted drafts in green */
+    fr_stream_fn *told; /* before bytes are written to out, or would be; NULL: nobody is */
+    void *context;
     const char *const *stops;
     size_t stop_count;
+    const char *stopped; /* the one that has ended it; NULL: none has */
     char *bytes; /* the text so far, without the stop string that ended it */
     bool *accepted;
     size_t length, written, capacity;
@@ -72,6 +78,9 @@ void fr_ids_print(const int32_t *ids, size_t count, FILE *out);
 
 /* Any bytes in quotes, on one line: \" \\ \n \r \t, and \xNN for other control characters and what is not UTF-8. */
 void fr_quoted_print(const char *bytes, size_t length, FILE *out);
+
+/* How many bytes of a text stand before the character that it ends inside, if it does. */
+size_t fr_whole_characters(const char *bytes, size_t length);
 
 /* A JSON string of any bytes: what is not UTF-8 becomes U+FFFD, one for each maximal part of a character (the Unicode
  * Standard, 3.9). */

@@ -71,10 +71,12 @@ fr_status fr_reply_take(fr_reply *r, const int32_t *ids, size_t count, size_t ac
     if (r->capacity - r->count < count) {
         r->capacity = 2 * r->capacity + FR_STEP_MAX;
         r->ids = fr_resize(r->ids, r->capacity, sizeof(*r->ids));
+        r->begins = fr_resize(r->begins, r->capacity, sizeof(*r->begins));
         r->logprobs = grow_logprobs(r);
     }
     for (size_t i = 0; i < count; i++) {
         if (r->logprobs) take_logprobs(r, i, ids[i]);
+        r->begins[r->count] = r->setting.text ? r->setting.text->length : 0;
         r->ids[r->count++] = ids[i];
         if (r->end == FR_END_NONE && status == FR_OK) status = take_id(r, ids[i], i < accepted);
     }
@@ -105,15 +107,19 @@ fr_status fr_reply_finish(fr_reply *r) {
     return FR_OK;
 }
 
+json_t *fr_reply_ids(const fr_reply *r, size_t from, size_t to) {
+    json_t *ids = json_array();
+    for (size_t i = from; i < to; i++) json_array_append_new(ids, json_integer(r->ids[i]));
+    return ids;
+}
+
 fr_status fr_reply_put(const fr_reply *r, json_t *object) {
     const fr_stream *text = r->setting.text;
-    json_t *ids = json_array();
-    for (size_t i = 0; i < r->kept; i++) json_array_append_new(ids, json_integer(r->ids[i]));
-    fr_json_put(object, "ids", ids);
+    fr_json_put(object, "ids", fr_reply_ids(r, 0, r->kept));
     if (text) fr_json_put(object, "text", fr_json_bytes(text->bytes, text->length));
     fr_status status = r->setting.view ? fr_reply_view_add(r->setting.view, object) : FR_OK;
     fr_json_put(object, "stop", json_string(fr_end_name(r->end)));
-    json_t *logprobs = fr_reply_logprobs(r);
+    json_t *logprobs = fr_reply_logprobs(r, 0, r->kept);
     if (logprobs) fr_json_put(object, "logprobs", logprobs);
     return status;
 }
@@ -121,6 +127,7 @@ fr_status fr_reply_put(const fr_reply *r, json_t *object) {
 void fr_reply_free(fr_reply *reply) {
     fr_decoder_free(reply->decoder);
     free(reply->ids);
+    free(reply->begins);
     free(reply->logprobs);
     *reply = (fr_reply){0};
 }

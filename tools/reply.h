@@ -45,6 +45,7 @@ struct fr_reply {
     fr_reply_setting setting;
     fr_decoder *decoder; /* NULL without text, or with a view */
     int32_t *ids;
+    size_t *begins;  /* of each id's text: bytes of text before it was taken */
     size_t count;    /* on the session's timeline */
     size_t kept;     /* up to the token that completed a stop string */
     size_t capacity;
@@ -64,11 +65,15 @@ void fr_reply_free(fr_reply *reply);
 /* Adds it to a result: ids, text, log-probabilities, what a chat's is made of, why it ended. */
 fr_status fr_reply_put(const fr_reply *reply, json_t *object);
 
-/* Its log-probabilities, NULL where none were wanted: [{"id", "logprob", "token", "bytes", "top_logprobs": [{"id",
+/* Its ids from `from` on, before `to`. */
+json_t *fr_reply_ids(const fr_reply *reply, size_t from, size_t to);
+
+/* Log-probabilities of these, NULL where none were wanted: [{"id", "logprob", "token", "bytes", "top_logprobs": [{"id",
  * "logprob", "token", "bytes"}, ...]}, ...], an object for each id; and as OpenAI's /v1/completions has them:
- * {"tokens", "token_logprobs", "top_logprobs", "text_offset"}. Of a model without a tokenizer no texts. */
-json_t *fr_reply_logprobs(const fr_reply *reply);
-json_t *fr_reply_logprobs_lists(const fr_reply *reply);
+ * {"tokens", "token_logprobs", "top_logprobs", "text_offset"}, of which *offset is the first, and then what comes
+ * next. Of a model without a tokenizer no texts. */
+json_t *fr_reply_logprobs(const fr_reply *reply, size_t from, size_t to);
+json_t *fr_reply_logprobs_lists(const fr_reply *reply, size_t from, size_t to, size_t *offset);
 
 /* All that, of the session that the command line opened; shift: NULL where a full context is the end. Gives the exit
  * status. */

@@ -1,4 +1,6 @@
 /* Log-probabilities of a reply as JSON (reply.h). */
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "reply.h"
@@ -20,18 +22,19 @@ static void put_text(const fr_reply *reply, int32_t id, json_t *entry) {
     fr_json_put(entry, "bytes", bytes ? numbers_of(bytes, length) : json_null());
 }
 
+/* What JSON has no number for, -infinity, is the least one of a float, as in llama.cpp's server. */
 static json_t *entry_of(const fr_reply *reply, const fr_reply_logprob *one) {
     json_t *entry = json_object();
     fr_json_put(entry, "id", json_integer(one->id));
-    fr_json_put(entry, "logprob", json_real(one->value));
+    fr_json_put(entry, "logprob", json_real(isfinite(one->value) ? (double)one->value : -(double)FLT_MAX));
     put_text(reply, one->id, entry);
     return entry;
 }
 
-json_t *fr_reply_logprobs(const fr_reply *reply) {
+json_t *fr_reply_logprobs(const fr_reply *reply, size_t from, size_t to) {
     if (!reply->logprobs) return NULL;
     json_t *all = json_array();
-    for (size_t i = 0; i < reply->kept; i++) {
+    for (size_t i = from; i < to; i++) {
         const fr_reply_logprob *row = reply->logprobs + i * (reply->best + 1);
         json_t *token = entry_of(reply, row), *best = json_array();
         for (size_t b = 1; b <= reply->best; b++) json_array_append_new(best, entry_of(reply, &row[b]));
@@ -60,10 +63,10 @@ static json_t *best_of(const json_t *tokens) {
     return best;
 }
 
-json_t *fr_reply_logprobs_lists(const fr_reply *reply) {
+json_t *fr_reply_logprobs_lists(const fr_reply *reply, size_t from, size_t to, size_t *offset) {
     static const char *const names[] = {"tokens", "token_logprobs", "top_logprobs", "text_offset"};
-    json_t *all = fr_reply_logprobs(reply), *lists = NULL, *list[4], *entry;
-    size_t i, offset = 0;
+    json_t *all = fr_reply_logprobs(reply, from, to), *lists = NULL, *list[4], *entry;
+    size_t i;
     if (!all) return NULL;
     for (size_t n = 0; n < 4; n++) list[n] = json_array();
     json_array_foreach(all, i, entry) {
@@ -71,8 +74,8 @@ json_t *fr_reply_logprobs_lists(const fr_reply *reply) {
         json_array_append(list[0], token);
         json_array_append(list[1], json_object_get(entry, "logprob"));
         json_array_append_new(list[2], best_of(json_object_get(entry, "top_logprobs")));
-        json_array_append_new(list[3], json_integer((json_int_t)offset));
-        if (token) offset += characters(json_string_value(token));
+        json_array_append_new(list[3], json_integer((json_int_t)*offset));
+        if (token) *offset += characters(json_string_value(token));
     }
     lists = json_object();
     for (size_t n = 0; n < 4; n++) fr_json_put(lists, names[n], list[n]);

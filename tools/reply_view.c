@@ -1,63 +1,40 @@
-/* Parts of a reply on their way to standard output (reply_view.h). */
+/* A reply taken apart (reply_view.h). */
 #include "reply_view.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define DIM   "\033[2m"
-#define PLAIN "\033[0m"
-
-/* What stands between parts of different kinds. */
-static void part_from_last(fr_reply_view *view, bool thinks) {
-    FILE *out = view->text->out;
-    if (view->thinking && !thinks) fputs(view->dim ? "\n\n" : "\n</think>\n\n", out);
-    if (!view->thinking && thinks && view->begun) fputs("\n\n", out);
-    if (!view->thinking && thinks && !view->dim) fputs("<think>\n", out);
-    view->thinking = thinks;
-    view->begun = true;
+/* An fr_stream_fn: content that no stop string begins in. */
+static void tell_content(void *context, const char *text, size_t length) {
+    fr_reply_view *view = context;
+    if (view->told) view->told(view->context, FR_REPLY_CONTENT, text, length);
 }
 
-static void show_reasoning(fr_reply_view *view, const char *text, size_t length) {
-    FILE *out = view->text->out;
-    fr_stream_end(view->text); /* content that is before it */
-    part_from_last(view, true);
-    if (view->dim) fputs(DIM, out);
-    fwrite(text, 1, length, out);
-    if (view->dim) fputs(PLAIN, out);
-}
-
-/* A call is shown as Hermes' models write it. */
-static void show_call_name(fr_reply_view *view, const char *text, size_t length) {
-    bool first = !view->begun;
-    fr_stream_end(view->text);
-    bool apart = view->thinking;
-    part_from_last(view, false);
-    fputs(first || apart ? "<tool_call>{\"name\": " : "\n<tool_call>{\"name\": ", view->text->out);
-    json_t *name = fr_json_bytes(text, length);
-    json_dumpf(name, view->text->out, JSON_ENCODE_ANY);
-    json_decref(name);
-    fputs(", \"arguments\": ", view->text->out);
-}
-
+/* No stop string reaches across a part of another kind: the content before it is known then. */
 static void take_part(void *context, fr_reply_part part, const char *text, size_t length) {
     fr_reply_view *view = context;
-    FILE *out = view->text->out;
     if (view->stopped) return;
     if (part == FR_REPLY_CONTENT) {
-        if (out) part_from_last(view, false);
         view->stopped = fr_stream_feed(view->text, text, length, view->accepted);
+        return;
     }
-    if (!out) return;
-    if (part == FR_REPLY_REASONING) show_reasoning(view, text, length);
-    if (part == FR_REPLY_NAME) show_call_name(view, text, length);
-    if (part == FR_REPLY_ARGUMENTS) fwrite(text, 1, length, out);
-    if (part == FR_REPLY_CALL_END) fputs("}</tool_call>", out);
+    fr_stream_end(view->text);
+    if (view->told) view->told(view->context, part, text, length);
+}
+
+void fr_reply_view_tell(fr_reply_view *view, fr_reply_fn *told, void *context) {
+    view->told = told;
+    view->context = context;
 }
 
 fr_status fr_reply_view_open(fr_reply_view *view, const fr_tokenizer *tokenizer, const json_t *settings,
                              const fr_marked_text *prompt, fr_stream *text) {
-    *view = (fr_reply_view){.text = text, .dim = text->out && isatty(fileno(text->out))};
+    *view = (fr_reply_view){.text = text,
+                            .screen = {.out = text->out, .dim = text->out && isatty(fileno(text->out))}};
+    text->told = tell_content;
+    text->context = view;
+    if (text->out) fr_reply_view_tell(view, fr_reply_screen_show, &view->screen);
     fr_status status = fr_reply_parser_new(tokenizer, take_part, view, &view->parser);
     char *options = fr_json_line(settings);
     if (status == FR_OK) status = fr_reply_parser_begin(view->parser, prompt, options, true, prompt->length);
@@ -82,7 +59,7 @@ fr_status fr_reply_view_finish(fr_reply_view *view, bool *stopped) {
     view->accepted = false;
     fr_status status = view->stopped ? FR_OK : fr_reply_parser_finish(view->parser);
     fr_stream_end(view->text);
-    if (view->text->out && view->thinking && !view->dim) fputs("\n</think>", view->text->out);
+    fr_reply_screen_end(&view->screen);
     *stopped = view->stopped;
     return status;
 }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file_place.h"
 #include "base/fpenv.h"
+#include "base/sizes.h"
 #include "base/word_list.h"
 #include "forerun_lab.h"
 #include "formats/json_wide.h"
@@ -227,15 +228,41 @@ fr_status fr_engine_step(fr_engine *engine, fr_round *rounds, size_t count) {
     return FR_OK;
 }
 
+size_t fr_engine_set_piece(fr_engine *engine, size_t rows) {
+    if (!engine) return 0;
+    engine->piece = rows ? fr_smaller(rows, engine->chunk) : engine->chunk;
+    return engine->piece;
+}
+
+static fr_status check_sees(const fr_model *model, const char *name) {
+    fr_option about = model->files.gguf && model->family->picture ? FR_OPT_MMPROJ : FR_OPT_COUNT;
+    if (model->vision) return FR_OK;
+    return fr_fail_about(about, FR_INPUT, "%s has no vision tower: it can't see %s", model->files.path, name);
+}
+
 fr_status fr_picture_open(const char *path, const fr_model *model, fr_picture **picture) {
+    fr_image image;
     if (picture) *picture = NULL;
     if (!path || !model || !picture) return fr_fail_null("fr_picture_open", "a path, a model and a place for it");
-    fr_option about = model->files.gguf && model->family->picture ? FR_OPT_MMPROJ : FR_OPT_COUNT;
-    if (!model->vision)
-        return fr_fail_about(about, FR_INPUT, "%s has no vision tower: it can't see %s", model->files.path,
-                                            path);
+    FR_TRY(check_sees(model, path));
     uint64_t environment = fr_fpenv_enter();
-    fr_status status = fr_picture_load(path, model->vision, picture);
+    fr_status status = fr_image_open(&image, path);
+    if (status == FR_OK) status = fr_picture_load(&image, model->vision, picture);
+    fr_fpenv_leave(environment);
+    return status;
+}
+
+fr_status fr_picture_open_bytes(const void *bytes, size_t size, const char *name, size_t *pixels, const fr_model *model,
+                                fr_picture **picture) {
+    fr_image image;
+    if (picture) *picture = NULL;
+    if (!bytes || !name || !model || !picture)
+        return fr_fail_null("fr_picture_open_bytes", "bytes, a name, a model and a place for it");
+    FR_TRY(check_sees(model, name));
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_image_open_bytes(&image, bytes, size, name, pixels ? *pixels : SIZE_MAX);
+    if (status == FR_OK) status = fr_picture_load(&image, model->vision, picture);
+    if (status == FR_OK && pixels) *pixels -= (*picture)->image.width * (*picture)->image.height;
     fr_fpenv_leave(environment);
     return status;
 }

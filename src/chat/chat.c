@@ -110,6 +110,14 @@ fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_jso
     return status;
 }
 
+const char *fr_chat_template_text(const fr_tokenizer *tokenizer, size_t *length) {
+    const fr_template *template = tokenizer ? tokenizer->chat->any.ready : NULL;
+    size_t bytes = 0;
+    const char *text = template ? fr_template_source(template, &bytes) : NULL;
+    if (length) *length = bytes;
+    return text;
+}
+
 const char *fr_chat_note(const fr_tokenizer *tokenizer, bool pictures) {
     if (!tokenizer) return NULL;
     const fr_chat_templates *chat = tokenizer->chat;

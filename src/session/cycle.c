@@ -155,7 +155,7 @@ static fr_status finish(fr_round *t, const fr_part *part, double seconds) {
 /* Every session's part of a forward, and the forward. Gives whether it is told by its rows alone how long it takes. */
 static bool run(fr_engine *e, fr_round *rounds, size_t count, double *seconds) {
     fr_part *part = e->parts;
-    size_t left = e->chunk;
+    size_t left = e->piece;
     bool verifies = true;
     for (fr_round *t = rounds; t < rounds + count; t++) {
         if (t->session->stage == FR_STAGE_NOTHING) continue;

@@ -24,6 +24,7 @@ static fr_status choose_sizes(fr_engine *e, const fr_options *options) {
         return fr_fail(FR_INPUT, "%s: a context of %zu is beyond the model's %zu", model->files.path, e->context,
                        spec->context_limit);
     e->chunk = fr_smaller(fr_model_chunk(model, options, e->capacity == 1), e->context);
+    e->piece = e->chunk;
     e->head_rows = fr_larger(e->capacity, fr_smaller(e->capacity * FR_STEP_MAX, MOST_HEAD_ROWS));
     e->rows = e->capacity == 1 ? fr_larger(e->chunk, FR_STEP_MAX) : e->chunk + e->head_rows;
     e->kv_memory = e->capacity > 1 ? (size_t)options->value[FR_OPT_KV_MEMORY] : 0;

@@ -23,7 +23,8 @@ struct fr_engine {
     pid_t process;    /* that opened it: its threads are there alone */
     size_t capacity;  /* sessions that there is room for */
     size_t context;   /* positions that each may have */
-    size_t chunk;     /* rows of prompts in a forward */
+    size_t chunk;     /* rows of prompts in a forward at most, which there is room for */
+    size_t piece;     /* and that a round of several sessions takes */
     size_t rows;      /* of the largest batch */
     size_t head_rows; /* of those, that logits are made of at a time */
     size_t checkpoints;

@@ -80,7 +80,7 @@ static void blend(uint8_t *to, const uint8_t *from, size_t step, const taps *t, 
 }
 
 static fr_status take(fr_image *image, size_t width, size_t height) {
-    *image = (fr_image){malloc(width * height * CHANNELS), width, height};
+    *image = (fr_image){.rgb = malloc(width * height * CHANNELS), .width = width, .height = height};
     return image->rgb ? FR_OK : fr_fail_memory("a resized picture", width * height * CHANNELS);
 }
 

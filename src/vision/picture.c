@@ -17,13 +17,15 @@ static fr_picture_digest digest_of(const fr_image *image) {
     return digest;
 }
 
-fr_status fr_picture_load(const char *path, const fr_vision *vision, fr_picture **picture) {
+fr_status fr_picture_load(fr_image *image, const fr_vision *vision, fr_picture **picture) {
     *picture = NULL;
     fr_picture *p = calloc(1, sizeof *p);
-    if (!p) return fr_fail_memory("picture", sizeof *p);
-    p->vision = vision;
-    fr_status status = fr_image_open(&p->image, path);
-    if (status == FR_OK) status = fr_vision_grid(vision, p->image.width, p->image.height, &p->grid);
+    if (!p) {
+        fr_image_close(image);
+        return fr_fail_memory("picture", sizeof *p);
+    }
+    *p = (fr_picture){.vision = vision, .image = *image};
+    fr_status status = fr_vision_grid(vision, p->image.width, p->image.height, &p->grid);
     if (status != FR_OK) {
         fr_picture_unload(p);
         return status;

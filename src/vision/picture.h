@@ -1,6 +1,6 @@
 /* Pictures on their way into a prompt.
  *
- * In: PNG or JPEG files, a model with a vision tower. Out: rows that stand in the timeline where the image tokens are,
+ * In: images, a model with a vision tower. Out: rows that stand in the timeline where the image tokens are,
  * and where those tokens are on the axes of rotary positions. */
 #ifndef FR_SRC_PICTURE_H
 #define FR_SRC_PICTURE_H
@@ -22,7 +22,8 @@ struct fr_picture {
     fr_picture_digest digest;
 };
 
-fr_status fr_picture_load(const char *path, const fr_vision *vision, fr_picture **picture);
+/* Of an image that has been opened, and is the picture's from here on, whether this fails or not. */
+fr_status fr_picture_load(fr_image *image, const fr_vision *vision, fr_picture **picture);
 void fr_picture_unload(fr_picture *picture);
 
 /* Pictures that a session was shown, run through the tower, until the prompt that they are for has been run. */

@@ -7,8 +7,9 @@
 
 #include "tools/serve/ask.h"
 
-/* A choice's session has begun; parts of its prompt have been run; it has new ids, or has ended. A job that has failed
- * has its error: the stream ends with it, or it is the whole answer once all have ended. */
+/* A choice's session has begun, and no ids have come yet; parts of its prompt have been run; it has new ids, or has
+ * ended: then its session is still open, and may be closed afterwards. A job that has failed has its error, which is
+ * the answer, or ends the stream, and ask->answered says so: the other choices are not wanted any more. */
 void fr_answer_began(fr_ask *ask, fr_choice *choice);
 void fr_answer_progress(fr_ask *ask, fr_choice *choice);
 void fr_answer_step(fr_ask *ask, fr_choice *choice);
@@ -21,5 +22,8 @@ void fr_answer_refuse(fr_ask *ask);
 
 /* A sign of life in a stream that has been silent. */
 void fr_answer_ping(fr_ask *ask);
+
+/* What answers keep of a choice, when its ask is freed. */
+void fr_answer_forget(fr_choice *choice);
 
 #endif

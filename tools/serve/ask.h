@@ -11,37 +11,49 @@
 #include "tools/job.h"
 #include "tools/serve/call.h"
 
-/* Of one choice beside its job: what its answer has been given of it so far (answer.c's own). */
+/* One choice beside its job, all 0 to begin with. */
 typedef struct fr_choice {
     fr_job job;
-    size_t text, ids;  /* bytes of content, and ids, that a stream has had */
-    size_t calls;      /* tool calls that a stream has had */
-    bool begun;        /* a stream has had its first piece */
-    bool finished;     /* and its last */
-    double began, first, ended; /* fr_clock-like seconds: its session's start, its first id, its end */
-    size_t prompt;     /* which of the request's prompts it answers */
+    size_t prompt; /* which of the request's prompts it answers */
+    size_t place;  /* the desk's, where its session is */
+    double began, first, ended; /* fr_seconds: its session's start, its first id, its end */
+
+    struct fr_telling *telling; /* what its answer has been given of it so far; fr_answer_forget frees it */
+    bool finished;              /* its answer has all of it */
 } fr_choice;
 
-typedef struct fr_ask {
+typedef struct fr_ask fr_ask;
+struct fr_ask {
+    fr_ask *next;  /* in its desk's line */
     fr_call *call; /* held */
     const fr_job_setting *setting;
     fr_job_form form; /* FR_JOB_CHAT, FR_JOB_COMPLETION or FR_JOB_NATIVE */
-    json_t *body;
-    const char *model; /* the name that the answer has for it */
+    json_t *body; /* its pictures' urls are no longer there */
+    const char *model; /* the name that the request has for it, else the server's own */
     bool stream, include_usage;
     bool return_tokens, return_progress, timings_per_token;
     int64_t slot; /* "id_slot", -1: any */
+    int64_t ping; /* "sse_ping_interval": seconds, 0: none; -1: as the server has it */
     fr_choice *choices;
-    size_t count; /* prompts * n */
+    size_t count; /* prompts * n, choices of one prompt behind each other */
+    size_t each;  /* n */
+    size_t too_long; /* ids of the first prompt that the context, setting->context, has no room for; 0: all fit */
     char id[48];  /* "chatcmpl-..." */
     time_t created;
     double arrived; /* seconds, monotonic */
+    bool streaming; /* the call's answer has begun */
+    bool answered;  /* it has ended: nothing more is said, whatever is still under way */
     char error[640]; /* why it can't be run, "": it can; */
     fr_status why;   /* its kind */
-} fr_ask;
+    uint64_t number; /* by arrival at its desk */
+    size_t begun, done; /* choices that have a place, or had one; that have ended */
+};
 
-/* Reads a body, which the ask keeps (so does one that can't be run); a call that it answers, held. Several threads may
- * read at a time. */
+/* Choices that one request may have. */
+#define FR_CHOICES_MAX 128
+
+/* Reads a body, which the ask keeps (so does one that can't be run); a call that it answers, held
+ * (NULL: nobody asks). Several threads may read at a time. */
 fr_ask *fr_ask_read(fr_call *call, const fr_job_setting *setting, fr_job_form form, json_t *body);
 
 /* Ends what is under way and releases the call. */

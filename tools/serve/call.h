@@ -19,8 +19,8 @@ const char *fr_call_path(const fr_call *call);
 const char *fr_call_query(const fr_call *call, const char *key);
 const char *fr_call_body(const fr_call *call, size_t *length);
 
-/* Whoever holds a call releases it once. One that nobody holds besides its connection, and that has no answer or half of
- * one, is cut off. */
+/* Whoever holds a call releases it once. One that nobody holds besides its connection, and that has no answer or half
+ * of one, is cut off. */
 void fr_call_hold(fr_call *call);
 void fr_call_release(fr_call *call);
 

@@ -1,7 +1,7 @@
 /* The desk of one model: requests that wait, by arrival, and those under way, whose ids go through it together.
  *
- * In: asks. Out: their answers. Places are sessions of one engine; a round is one forward for all of them. Other threads
- * put asks and read figures; everything else is the engine thread's. */
+ * In: asks. Out: their answers. Places are sessions of one engine; a round is one forward for all of them. Other
+ * threads put asks and read figures; everything else is the engine thread's. */
 #ifndef FR_TOOLS_SERVE_DESK_H
 #define FR_TOOLS_SERVE_DESK_H
 
@@ -23,13 +23,14 @@ typedef struct fr_desk_setting {
 fr_desk *fr_desk_open(const fr_desk_setting *setting);
 void fr_desk_close(fr_desk *desk);
 
-/* Hands an ask over. False: too many wait already, and it stays the caller's. Any thread. */
+/* Hands an ask over. False: too many wait already, or the desk takes none any more; it stays the caller's. Any
+ * thread. */
 bool fr_desk_put(fr_desk *desk, fr_ask *ask);
 
-/* A round, if there is anything to do; false: nothing waits or is under way. */
+/* A round, if there is anything to do; false: nothing is under way, or all of it waits for its clients to read. */
 bool fr_desk_round(fr_desk *desk);
 
-/* Ends what is under way and what waits: the server is going. */
+/* Ends what is under way and what waits, and takes no more: the server is going. */
 void fr_desk_interrupt(fr_desk *desk);
 
 /* Asks that wait and that are under way. Any thread. */

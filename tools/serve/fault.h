@@ -1,7 +1,7 @@
 /* Errors as a server's clients know them.
  *
- * In: an HTTP status, or a status of the library. Out: {"error": {"code", "message", "type"}} of OpenAI's and llama.cpp's
- * servers; which type goes with a status. */
+ * In: an HTTP status, or a status of the library. Out: {"error": {"code", "message", "type"}} of OpenAI's and
+ * llama.cpp's servers; which type goes with a status. */
 #ifndef FR_TOOLS_SERVE_FAULT_H
 #define FR_TOOLS_SERVE_FAULT_H
 
@@ -9,13 +9,14 @@
 
 #include "forerun.h"
 
-/* 400 invalid_request_error, 401 authentication_error, 403 permission_error, 404 not_found_error, 501
+/* 401 authentication_error, 403 permission_error, 404 not_found_error, other 4.. invalid_request_error, 501
  * not_supported_error, 503 unavailable_error, else server_error. */
 const char *fr_fault_type(unsigned http);
 
 /* 400 for what the client can mend, 503 for memory, else 500. */
 unsigned fr_fault_http(fr_status status);
 
+/* The message may be any bytes: what is not UTF-8 becomes U+FFFD. */
 json_t *fr_fault_json(unsigned http, const char *message);
 
 #endif

@@ -25,7 +25,9 @@ typedef struct fr_http_setting {
     const char *key_pem, *certificate_pem; /* TLS: the texts of both files; NULL: plain */
     size_t body_limit;       /* bytes */
     unsigned connections, per_address;
-    unsigned timeout;        /* seconds in which a client must send or take something, and must have sent a request */
+    /* Seconds: of a client's silence at most, and in which a request must be there, or an answer taken; one more for
+     * each 16 kB of it. */
+    unsigned timeout;
     /* Whether a path is answered without a key: /health. */
     bool (*is_open)(const char *path);
     fr_http_fn *answer;
@@ -38,7 +40,7 @@ int fr_http_open(const fr_http_setting *setting, fr_http **http);
 /* http://127.0.0.1:8080, with the port that it got. */
 const char *fr_http_url(const fr_http *http);
 
-/* No more connections, and new requests on those there are get 503; calls under way go on. */
+/* New connections are closed, and new requests on those there are get 503; calls under way go on. */
 void fr_http_refuse_new(fr_http *http);
 
 /* Closes what is left; answers that are complete are written first, for a second at most. Every call must have been

@@ -4,7 +4,7 @@ they once made a target fail.
 
 A GGUF seed ends where the tensors' data begin, and has no tokenizer: the targets put data behind it.
 """
-import json, os, re, struct, subprocess, sys, tempfile
+import base64, json, os, re, struct, subprocess, sys, tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DATA = f"{HERE}/.."
@@ -302,6 +302,18 @@ def lines():
                        ("chat-request", {"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": chat}),
                        ("completion-request", {"custom_id": "b", "url": "/v1/completions", "body": completion})):
         write("job", name, compact(line))
+    server = {**chat, "n": 2, "stream": True, "stream_options": {"include_usage": True}, "speculative.n_max": 2}
+    parts = {"messages": [{"role": "user", "content": [{"type": "text", "text": "Hi"}]},
+                          {"role": "assistant", "content": "Once"}], "n_predict": 2, "reasoning_format": "auto"}
+    native = {"prompt": ["Once", 5, " upon"], "n_predict": 3, "top_k": -1, "logit_bias": [[" a", False]], "n_probs": 1,
+              "samplers": ["top_k", "temperature"], "speculative": {"n_max": "auto", "type": "ngram"}, "id_slot": 0}
+    several = {"prompt": ["a", [2, 5]], "max_tokens": 2, "n": 2, "seed": -1, "dry_sequence_breakers": ["x"], "user": 5}
+    url = "data:image/png;base64," + base64.b64encode(read("glm-ocr/image/digits.png")).decode()
+    shown = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": "Read"}]
+    seen = {"messages": [{"role": "user", "content": shown}], "max_tokens": 2}
+    for name, form, body in (("chat", 0, server), ("parts", 0, parts), ("native", 2, native), ("several", 1, several),
+                             ("picture", 3, seen)):
+        write("ask", name, str(form) + compact(body))
     write("options", "sampling", "21n0.9\n22i40\n23n0.95\n24n0.05\n25i7\n16n1.1\n19i64\n20t5+1.5,6-inf,7:2\n")
     write("options", "caches", "11tq8_0\n12tf16\n8i3\n14i1\n10i1\n9i-1\n13tngram,mtp\n26trejection\n27i5\n")
     write("options", "limits", "0i1\n7i4096\n13tnone\n14i1024\n6t/none\n3tscalar\n99i1\n4t\n")

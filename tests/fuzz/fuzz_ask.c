@@ -1,0 +1,58 @@
+/* libFuzzer's target for requests to a server: any bytes as a body, in one of three forms, read, put to sessions, run
+ * for some rounds.
+ *
+ * In: a byte that says which form, and whether the model sees, then the body. Out: nothing, unless the
+ * sanitizers find something, or a request has neither an error nor choices that can be run. */
+#include "tests/fuzz/harness.h"
+#include "tools/serve/ask.h"
+#include "tools/wide_json.h"
+
+enum { MOST = 6, CONTEXT = 96, PLACES = 2 };
+
+static fr_arguments args[2];
+static fr_loaded loaded[2];
+static fr_job_setting settings[2];
+
+static void open_engine(int which) {
+    static const char *const models[] = {"tools/demo/target", "tests/data/glm-ocr"};
+    fr_loaded *l = &loaded[which];
+    settings[which] = (fr_job_setting){.args = &args[which], .loaded = l, .context = CONTEXT};
+    args[which].number[FR_ARG_PREDICT] = MOST;
+    args[which].text[FR_ARG_MODEL] = models[which];
+    l->options = fr_options_new();
+    if (!l->options || fr_options_set(l->options, FR_OPT_CONTEXT, CONTEXT) != FR_OK ||
+        fr_options_set(l->options, FR_OPT_THREADS, 1) != FR_OK ||
+        fr_model_open(models[which], l->options, &l->model) != FR_OK ||
+        fr_engine_open(l->model, NULL, l->options, PLACES, &settings[which].engine) != FR_OK)
+        die(fr_last_error(), models[which]);
+}
+
+/* A request may ask for as many ids as the context holds. */
+static void run(fr_job *job, fr_engine *engine) {
+    int32_t ids[FR_STEP_MAX];
+    fr_job_start(job, NULL, 0);
+    for (int round = 0; !job->ended && round < 2 * CONTEXT; round++) {
+        fr_round r = fr_job_round(job, ids);
+        if (fr_engine_step(engine, &r, 1) != FR_OK) abort();
+        fr_job_take(job, &r);
+    }
+    if (!job->ended) abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+    static const fr_job_form forms[] = {FR_JOB_CHAT, FR_JOB_COMPLETION, FR_JOB_NATIVE};
+    json_error_t error;
+    int which = size && *bytes / 3 % 2;
+    fr_job_setting *setting = &settings[which];
+    if (!setting->engine) open_engine(which);
+    json_t *body = size ? fr_json_load((const char *)bytes + 1, size - 1, &error) : NULL;
+    if (!body) return 0;
+    fr_ask *ask = fr_ask_read(NULL, setting, forms[*bytes % 3], body);
+    if ((ask->error[0] != '\0') == (ask->count > 0)) abort();
+    if (ask->count) fuzz_inputs_read++;
+    for (size_t i = 0; i < ask->count; i++)
+        if (ask->choices[i].job.ended || ask->choices[i].job.prompt.count == 0) abort();
+    for (size_t i = 0; i < ask->count && i < PLACES; i++) run(&ask->choices[i].job, setting->engine);
+    fr_ask_free(ask);
+    return 0;
+}

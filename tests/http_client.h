@@ -1,0 +1,59 @@
+/* A small HTTP/1.1 client of suites, over a socket of its own: blocking, and free to break the rules.
+ *
+ * In: a port of 127.0.0.1. Out: what the server sent, whole or piece by piece. Nothing waits longer than 30 seconds. */
+#ifndef FR_TESTS_HTTP_CLIENT_H
+#define FR_TESTS_HTTP_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+typedef struct fr_client {
+    int fd;
+    char *bytes; /* read from the socket: [at, size) not looked at yet, NUL-terminated */
+    size_t at, size, room;
+    char *head; /* the last answer's status line and headers */
+    int status;
+    enum { FR_BODY_NONE, FR_BODY_LENGTH, FR_BODY_CHUNKED, FR_BODY_CLOSED } form;
+    size_t left; /* of the body, or of its chunk */
+    bool ended, head_only;
+} fr_client;
+
+/* NULL: nobody listens there, or no more connections are taken. */
+fr_client *fr_client_open(uint16_t port);
+
+/* Goes away: properly, or as a process that is killed while its machine's kernel drops the rest (RST). */
+void fr_client_close(fr_client *client);
+void fr_client_abort(fr_client *client);
+
+/* Any bytes. False: the server has closed. */
+bool fr_client_send(fr_client *client, const void *bytes, size_t length);
+
+/* A request. `headers` are whole lines, "A: b\r\n", or NULL; a Host and the body's Content-Length are added. body NULL:
+ * none. */
+bool fr_client_ask(fr_client *client, const char *method, const char *path, const char *headers, const char *body);
+
+/* Status line and headers of the next answer; "100 Continue" is passed over. Gives the status, 0: there is none. */
+int fr_client_head(fr_client *client);
+
+/* A header of that answer, a new text; NULL: there is none. */
+char *fr_client_header(const fr_client *client, const char *name);
+
+/* The next bytes of its body, as soon as there are any: 0: it has ended; -1: it was cut. */
+ssize_t fr_client_read(fr_client *client, char *bytes, size_t room);
+
+/* The rest of its body, a new text, NUL-terminated; NULL: it was cut. */
+char *fr_client_body(fr_client *client, size_t *length);
+
+/* Whether the server closes the connection within so many milliseconds; what it sends until then is dropped. */
+bool fr_client_closed(fr_client *client, int milliseconds);
+
+/* A request by a connection of its own. Gives the status, and the body in *text where that is not NULL. */
+int fr_client_once(uint16_t port, const char *method, const char *path, const char *headers, const char *body,
+                   char **text);
+
+/* Of a URL, "http://127.0.0.1:8080". */
+uint16_t fr_client_port(const char *url);
+
+#endif

@@ -1,0 +1,28 @@
+/* Runs `forerun serve` as a child, on a port that is free; a test that fails takes it along.
+ *
+ * In: the rest of its command line, as fr_command_start takes it. Out: where it listens. */
+#ifndef FR_TESTS_SERVER_H
+#define FR_TESTS_SERVER_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+typedef struct fr_server {
+    pid_t process;
+    int err; /* a file: what it has said */
+    uint16_t port;
+} fr_server;
+
+/* Until it listens; and until it is ready to answer. */
+fr_server fr_server_begin(const char *format, ...) __attribute__((format(printf, 1, 2)));
+fr_server fr_server_start(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void fr_server_await_ready(const fr_server *server);
+
+/* What it has said on standard error so far, a new text. */
+char *fr_server_said(const fr_server *server);
+
+/* Waits for its end and gives the exit status; and ends it by SIGTERM, which must succeed. */
+int fr_server_wait(fr_server *server);
+void fr_server_stop(fr_server *server);
+
+#endif

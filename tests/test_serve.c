@@ -1,0 +1,476 @@
+/* tools/serve: the server as a program. Its answers are what batch gives, whole or as a stream, drafted for or not; its
+ * routes say what clients of llama.cpp's and OpenAI's servers read; what it can't do it says by name.
+ *
+ * What happens where many ask at once is in test_serve_crowd.c, several models and saved sessions in
+ * test_serve_models.c, its end in test_serve_ends.c. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/asking.h"
+#include "tests/command.h"
+#include "tests/server.h"
+
+#define PICTURES "-m tests/data/glm-ocr "
+
+static fr_server server;
+
+static void start(const char *options) {
+    server = fr_server_start("%s", options);
+}
+
+static void start_demo(void) {
+    start(DEMO DEMO_DRAFTER "-np 3 --metrics --slots");
+}
+
+static void stop(void) {
+    fr_server_stop(&server);
+}
+
+/* ----------------------------------------------------------------------------------------------- the same as batch's */
+
+/* Everything that decides a text, as neither the server's own settings nor batch's are the other's. */
+static json_t *body_of(const char *path, bool sampled) {
+    json_t *body = fr_body("{s:s, s:i, s:f, s:i, s:f, s:f, s:i, s:[s]}", "prompt", "The river in winter", "max_tokens",
+                           24, "temperature", sampled ? 0.9 : 0.0, "top_k", 50, "top_p", 0.97, "min_p", 0.01, "seed",
+                           77, "stop", "qq");
+    if (strcmp(path, NATIVE) == 0) {
+        json_object_update_new(body, fr_body("{s:i, s:b}", "n_probs", 2, "return_tokens", 1));
+    } else if (strcmp(path, COMPLETION) == 0) {
+        json_object_update_new(body, fr_body("{s:i}", "logprobs", 2));
+    } else {
+        json_object_del(body, "prompt");
+        json_object_update_new(body, fr_body("{s:[{s:s, s:s}], s:b, s:i}", "messages", "role", "user", "content",
+                                             "The river in winter", "logprobs", 1, "top_logprobs", 2));
+    }
+    return body;
+}
+
+/* The line of a batch that asks for choice `choice` of it. */
+static json_t *line_of(const char *path, const json_t *body, int choice) {
+    static const char *const servers[] = {"max_tokens", "temperature", "n_probs", "return_tokens"};
+    json_t *same = json_copy((json_t *)(uintptr_t)body);
+    json_object_set_new(same, "seed", json_integer(77 + choice));
+    if (strcmp(path, NATIVE) != 0)
+        return fr_body("{s:s, s:s, s:s, s:o}", "custom_id", "x", "method", "POST", "url", path, "body", same);
+    json_object_set(same, "n", json_object_get(same, "max_tokens"));
+    json_object_set(same, "temp", json_object_get(same, "temperature"));
+    json_object_set(same, "logprobs", json_object_get(same, "n_probs"));
+    for (size_t i = 0; i < 4; i++) json_object_del(same, servers[i]);
+    return same;
+}
+
+/* What batch says to it, as a server's answer: without drafts, each text by itself. */
+static json_t *answer_of_batch(const char *path, const json_t *answer, int choice) {
+    if (strcmp(path, NATIVE) == 0)
+        return fr_body("{s:i, s:O, s:O, s:O}", "index", choice, "content", fr_json_get(answer, "text"), "tokens",
+                       fr_json_get(answer, "ids"), "completion_probabilities", fr_json_get(answer, "logprobs"));
+    json_t *body = fr_json_get(fr_json_get(answer, "response"), "body");
+    json_t *one = json_copy(json_array_get(fr_json_get(body, "choices"), 0));
+    json_object_set_new(one, "index", json_integer(choice));
+    return one;
+}
+
+static json_t *ask_batch(const char *path, const json_t *body, int choices) {
+    char *text;
+    size_t size;
+    FILE *lines = open_memstream(&text, &size);
+    for (int i = 0; i < choices; i++) {
+        json_t *line = line_of(path, body, i);
+        json_dumpf(line, lines, 0);
+        fputc('\n', lines);
+        json_decref(line);
+    }
+    fclose(lines);
+    fr_command batch = fr_command_feed(text, "batch " DEMO "-np 1 -f - -o -");
+    json_t *answers = json_array();
+    char *at = batch.out;
+    for (int i = 0; i < choices; i++, at = strchr(at, '\n') + 1) {
+        json_t *answer = json_loads(at, JSON_DISABLE_EOF_CHECK, NULL);
+        ck_assert_ptr_nonnull(answer);
+        json_array_append_new(answers, answer_of_batch(path, answer, i));
+        json_decref(answer);
+    }
+    fr_command_free(&batch);
+    free(text);
+    json_t *whole = strcmp(path, NATIVE) ? fr_body("{s:o}", "choices", answers) : answers;
+    json_t *said = fr_whole_said(whole);
+    json_decref(whole);
+    return said;
+}
+
+/* Of a native answer what batch has of it. */
+static void leave_common(const char *path, json_t *said, size_t choices) {
+    static const char *const own[] = {"stop", "stop_type", "tokens_predicted", "tokens_evaluated", "truncated",
+                                      "has_new_line", "stopping_word", "system_fingerprint"};
+    const char *key;
+    json_t *choice;
+    json_object_del(said, "prompt_tokens");
+    json_object_del(said, "completion_tokens");
+    ck_assert_uint_eq(json_object_size(said), choices);
+    if (strcmp(path, NATIVE) != 0) return;
+    json_object_foreach(said, key, choice)
+        for (size_t i = 0; i < sizeof own / sizeof *own; i++) json_object_del(choice, own[i]);
+}
+
+static void compare_with_batch(const char *path, json_t *body, int choices, int depth, bool stream) {
+    char what[128];
+    json_t *expected = ask_batch(path, body, choices);
+    json_object_set_new(body, "stream", json_boolean(stream));
+    json_object_set_new(body, "speculative.n_max", json_integer(depth));
+    if (choices > 1) json_object_set_new(body, "n", json_integer(choices));
+    json_t *said = fr_ask_ok(server.port, path, body);
+    leave_common(path, said, (size_t)choices);
+    snprintf(what, sizeof what, "%s, %d choices, %d drafts, stream %d", path, choices, depth, stream);
+    fr_same_said(expected, said, what);
+    json_decref(expected);
+    json_decref(said);
+    json_decref(body);
+}
+
+static const char *const paths[] = {CHAT, COMPLETION, NATIVE};
+
+START_TEST(answers_are_those_of_batch) {
+    for (int way = 0; way < 8; way++)
+        compare_with_batch(paths[_i], body_of(paths[_i], way & 1), 1, way & 2 ? 4 : 0, way & 4);
+}
+END_TEST
+
+START_TEST(further_choices_draw_with_further_seeds) {
+    for (int stream = 0; stream < 2; stream++)
+        compare_with_batch(paths[_i], body_of(paths[_i], true), 3, stream ? 4 : 0, stream);
+}
+END_TEST
+
+/* Drafts are made where they are asked for, and told of. */
+START_TEST(timings_count_drafts) {
+    json_t *body = fr_body("{s:s, s:i, s:i, s:i}", "prompt", "import os\nimport", "n_predict", 40, "temperature", 0,
+                           "speculative.n_max", 4), *with, *without;
+    ck_assert_int_eq(fr_ask_json(server.port, NATIVE, body, &with), 200);
+    json_object_set_new(body, "speculative.n_max", json_integer(0));
+    ck_assert_int_eq(fr_ask_json(server.port, NATIVE, body, &without), 200);
+    const json_t *timings = fr_json_get(with, "timings"), *plain = fr_json_get(without, "timings");
+    ck_assert_int_gt(json_integer_value(fr_json_get(timings, "draft_n")), 0);
+    ck_assert_int_gt(json_integer_value(fr_json_get(timings, "draft_n_accepted")), 0);
+    ck_assert_int_gt((int)json_array_size(fr_json_get(timings, "draft_by_depth")), 1);
+    ck_assert_ptr_null(json_object_get(plain, "draft_n"));
+    ck_assert_int_eq(json_integer_value(fr_json_get(plain, "predicted_n")), 40);
+    json_decref(with);
+    json_decref(without);
+    json_decref(body);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------------------ routes */
+
+static json_t *get(const char *path) {
+    json_t *answer;
+    int status = fr_ask_json(server.port, path, NULL, &answer);
+    ck_assert_msg(status == 200 && answer, "%s: %d", path, status);
+    return answer;
+}
+
+static json_t *post(const char *path, json_t *body) {
+    json_t *answer;
+    int status = fr_ask_json(server.port, path, body, &answer);
+    ck_assert_msg(status == 200 && answer, "%s: %d %s", path, status, json_dumps(answer, 0));
+    json_decref(body);
+    return answer;
+}
+
+/* Values of all of these members, of a type. */
+static void has(const json_t *object, json_type type, const char *const *keys) {
+    for (; *keys; keys++)
+        ck_assert_msg(json_typeof(fr_json_get(object, *keys)) == type, "%s: another type", *keys);
+}
+
+START_TEST(models_and_properties_are_told) {
+    json_t *models = get("/v1/models"), *props = get("/props");
+    const json_t *one = json_array_get(fr_json_get(models, "data"), 0);
+    ck_assert_str_eq(json_string_value(fr_json_get(models, "object")), "list");
+    has(one, JSON_STRING, (const char *[]){"id", "object", "owned_by", NULL});
+    has(one, JSON_INTEGER, (const char *[]){"created", NULL});
+    has(fr_json_get(one, "meta"), JSON_INTEGER, (const char *[]){"n_vocab", "n_ctx_train", "n_embd", "size", NULL});
+    has(props, JSON_STRING, (const char *[]){"model_alias", "model_path", "chat_template", "bos_token", "eos_token",
+                                             "build_info", NULL});
+    ck_assert_int_eq(json_integer_value(fr_json_get(props, "total_slots")), 3);
+    ck_assert_str_eq(json_string_value(fr_json_get(props, "bos_token")), "<bos>");
+    const json_t *settings = fr_json_get(props, "default_generation_settings");
+    ck_assert_int_eq(json_integer_value(fr_json_get(settings, "n_ctx")), 4096);
+    has(fr_json_get(settings, "params"), JSON_REAL, (const char *[]){"temperature", "top_p", "min_p", NULL});
+    ck_assert(json_is_true(fr_json_get(props, "endpoint_slots")) && json_is_true(fr_json_get(props, "endpoint_metrics")));
+    json_decref(models);
+    json_decref(props);
+}
+END_TEST
+
+START_TEST(texts_become_tokens_and_texts_again) {
+    json_t *tokens = post("/tokenize", fr_body("{s:s, s:b}", "content", "The river é", "add_special", 1));
+    json_t *plain = post("/tokenize", fr_body("{s:s}", "content", "The river é"));
+    const json_t *ids = fr_json_get(tokens, "tokens"), *bare = fr_json_get(plain, "tokens");
+    ck_assert_uint_eq(json_array_size(ids), json_array_size(bare) + 1);
+    ck_assert_int_eq(json_integer_value(json_array_get(ids, 0)), 2);
+    json_t *text = post("/detokenize", fr_body("{s:O}", "tokens", bare));
+    ck_assert_str_eq(json_string_value(fr_json_get(text, "content")), "The river é");
+    json_t *pieces = post("/tokenize", fr_body("{s:s, s:b}", "content", "The river é", "with_pieces", 1));
+    const json_t *first = json_array_get(fr_json_get(pieces, "tokens"), 0);
+    ck_assert(json_equal(fr_json_get(first, "id"), json_array_get(bare, 0)));
+    ck_assert_str_eq(json_string_value(fr_json_get(first, "piece")), "The");
+    json_t *prompt = post("/apply-template",
+                          fr_body("{s:[{s:s, s:s}]}", "messages", "role", "user", "content", "Rain?"));
+    const char *rendered = json_string_value(fr_json_get(prompt, "prompt"));
+    const char *expected = "<bos><|turn>user\nRain?<turn|>\n<|turn>model\n";
+    ck_assert_msg(strncmp(rendered, expected, strlen(expected)) == 0, "%s", rendered);
+    json_decref(tokens);
+    json_decref(plain);
+    json_decref(text);
+    json_decref(pieces);
+    json_decref(prompt);
+}
+END_TEST
+
+static double metric(const char *name) {
+    char *page, key[128];
+    ck_assert_int_eq(fr_client_once(server.port, "GET", "/metrics", NULL, NULL, &page), 200);
+    snprintf(key, sizeof key, "\nllamacpp:%s ", name);
+    char *line = strstr(page, key);
+    ck_assert_msg(line != NULL, "no %s in\n%s", name, page);
+    double value = strtod(line + strlen(key), NULL);
+    free(page);
+    return value;
+}
+
+START_TEST(metrics_and_slots_count) {
+    json_t *said = fr_ask_ok(server.port, COMPLETION, body_of(COMPLETION, false)), *slots = get("/slots");
+    ck_assert(metric("tokens_predicted_total") == 24);
+    ck_assert(metric("prompt_tokens_total") == 8);
+    ck_assert(metric("requests_processing") == 0 && metric("requests_deferred") == 0);
+    ck_assert(metric("spec_decode_num_draft_tokens_total") >= metric("spec_decode_num_accepted_tokens_total"));
+    ck_assert_uint_eq(json_array_size(slots), 3);
+    const json_t *slot = json_array_get(slots, 0);
+    has(slot, JSON_INTEGER, (const char *[]){"id", "n_ctx", "id_task", "n_prompt_tokens", NULL});
+    ck_assert(json_is_false(fr_json_get(slot, "is_processing")) && json_is_true(fr_json_get(slot, "speculative")));
+    json_decref(said);
+    json_decref(slots);
+}
+END_TEST
+
+/* --------------------------------------------------------------------------------------------------------- refusals */
+
+static void refused(const char *method, const char *path, const char *body, int status, const char *type,
+                    const char *names) {
+    char *text;
+    int got = fr_client_once(server.port, method, path, NULL, body, &text);
+    json_t *answer = text ? json_loads(text, 0, NULL) : NULL, *error = json_object_get(answer, "error");
+    ck_assert_msg(got == status && error, "%s %s %.200s: %d %s", method, path, body, got, text);
+    ck_assert_int_eq(json_integer_value(fr_json_get(error, "code")), status);
+    ck_assert_str_eq(json_string_value(fr_json_get(error, "type")), type);
+    const char *message = json_string_value(fr_json_get(error, "message"));
+    ck_assert_msg(!names || strstr(message, names), "%.100s: \"%s\" has no %s", body, message, names);
+    json_decref(answer);
+    free(text);
+}
+
+#define INVALID "invalid_request_error"
+
+START_TEST(what_is_no_request_is_refused) {
+    static const char *const bad[] = {"", "{", "[]", "3", "\"x\"", "{\"prompt\": \"a\"} b", "{\"prompt\": \"\xff\"}",
+                                      "{}", "{\"prompt\": []}", "{\"prompt\": {}}", "{\"prompt\": [99999]}",
+                                      "{\"prompt\": \"a\", \"n\": 0}", "{\"prompt\": \"a\", \"temperature\": -1}",
+                                      "{\"prompt\": \"a\", \"stop\": 5}", "{\"prompt\": \"a\", \"stream\": 1}"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        refused("POST", COMPLETION, bad[i], 400, INVALID, NULL);
+        refused("POST", NATIVE, bad[i], 400, INVALID, NULL);
+        refused("POST", CHAT, bad[i], 400, INVALID, NULL);
+    }
+    refused("POST", CHAT, "{\"messages\": []}", 400, INVALID, NULL);
+    refused("POST", CHAT, "{\"messages\": [3]}", 400, INVALID, NULL);
+    refused("POST", "/tokenize", "{\"content\": 3}", 400, INVALID, "content");
+    refused("POST", "/detokenize", "{\"tokens\": [4096]}", 400, INVALID, NULL);
+    refused("POST", "/detokenize", "{\"tokens\": [-1]}", 400, INVALID, "tokens");
+    refused("POST", "/apply-template", "{\"messages\": 3}", 400, INVALID, "messages");
+    refused("GET", "/nothing", NULL, 404, "not_found_error", "/nothing");
+    refused("GET", CHAT, NULL, 405, INVALID, "POST");
+    refused("POST", "/health", "{}", 405, INVALID, "GET");
+    refused("POST", "/slots/0?action=erase", "{}", 501, "not_supported_error", "--slot-save-path");
+}
+END_TEST
+
+START_TEST(what_is_not_built_is_refused_by_name) {
+    static const char *const fields[][2] = {
+        {"grammar", "\"root ::= [a-z]\""},     {"json_schema", "{\"type\": \"object\"}"},
+        {"response_format", "{\"type\": \"json_object\"}"}, {"lora", "[{\"id\": 0, \"scale\": 1}]"},
+        {"tool_choice", "\"required\""},      {"echo", "true"},
+        {"t_max_predict_ms", "100"},          {"accept", "\"rejection\""},
+        {"post_sampling_probs", "true"},      {"speculative.n_max", "99"}};
+    char body[512];
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        snprintf(body, sizeof body, "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"max_tokens\": 1, "
+                 "\"%s\": %s}", fields[i][0], fields[i][1]);
+        refused("POST", CHAT, body, 400, INVALID, fields[i][0]);
+    }
+    json_t *said = fr_ask_ok(server.port, COMPLETION,
+                             fr_body("{s:s, s:i, s:{s:i}, s:n}", "prompt", "a", "max_tokens", 1, "nobody_knows", "it",
+                                     3, "seed"));
+    json_decref(said);
+}
+END_TEST
+
+START_TEST(a_prompt_beyond_the_context_is_refused) {
+    json_t *ids = json_array(), *answer;
+    for (int i = 0; i < 5000; i++) json_array_append_new(ids, json_integer(300 + i % 7));
+    for (int stream = 0; stream < 2; stream++) {
+        json_t *body = fr_body("{s:O, s:b}", "prompt", ids, "stream", stream);
+        ck_assert_int_eq(fr_ask_json(server.port, NATIVE, body, &answer), 400);
+        const json_t *error = fr_json_get(answer, "error");
+        ck_assert_str_eq(json_string_value(fr_json_get(error, "type")), "exceed_context_size_error");
+        ck_assert_int_eq(json_integer_value(fr_json_get(error, "n_prompt_tokens")), 5000);
+        ck_assert_int_eq(json_integer_value(fr_json_get(error, "n_ctx")), 4096);
+        json_decref(answer);
+        json_decref(body);
+    }
+    json_decref(ids);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------------------- keys */
+
+static int ask_with(const char *header, const char *path) {
+    return fr_client_once(server.port, "GET", path, header, NULL, NULL);
+}
+
+static void check_keys(const char *good) {
+    char bearer[128], own[128], longer[128];
+    snprintf(bearer, sizeof bearer, "Authorization: Bearer %s\r\n", good);
+    snprintf(own, sizeof own, "X-Api-Key: %s\r\n", good);
+    snprintf(longer, sizeof longer, "X-Api-Key: %sx\r\n", good);
+    ck_assert_int_eq(ask_with(bearer, "/v1/models"), 200);
+    ck_assert_int_eq(ask_with(own, "/v1/models"), 200);
+    ck_assert_int_eq(ask_with(longer, "/v1/models"), 401);
+    ck_assert_int_eq(ask_with(NULL, "/v1/models"), 401);
+    ck_assert_int_eq(ask_with(NULL, "/nothing"), 401);
+    ck_assert_int_eq(ask_with(NULL, "/health"), 200);
+}
+
+START_TEST(keys_come_from_everywhere) {
+    char path[] = "/tmp/forerun-keys-XXXXXX", options[128];
+    int file = mkstemp(path);
+    ck_assert_int_eq(write(file, "from-file\nother\n", 16), 16);
+    close(file);
+    snprintf(options, sizeof options, DEMO "--api-key first,second --api-key-file %s", path);
+    setenv("FORERUN_API_KEY", "from-environment", 1);
+    start(options);
+    unsetenv("FORERUN_API_KEY");
+    check_keys("first");
+    check_keys("second");
+    check_keys("from-file");
+    check_keys("other");
+    check_keys("from-environment");
+    stop();
+    unlink(path);
+}
+END_TEST
+
+/* While it loads it says so. */
+START_TEST(health_says_when_it_is_ready) {
+    server = fr_server_begin(DEMO);
+    json_t *answer;
+    int status = fr_ask_json(server.port, "/health", NULL, &answer);
+    ck_assert(status == 200 || status == 503);
+    if (status == 503) {
+        const json_t *error = fr_json_get(answer, "error");
+        ck_assert_str_eq(json_string_value(fr_json_get(error, "message")), "Loading model");
+        ck_assert_str_eq(json_string_value(fr_json_get(error, "type")), "unavailable_error");
+    }
+    json_decref(answer);
+    fr_server_await_ready(&server);
+    json_t *ready = get("/v1/health");
+    ck_assert_str_eq(json_string_value(fr_json_get(ready, "status")), "ok");
+    json_decref(ready);
+    refused("GET", "/metrics", NULL, 501, "not_supported_error", "--metrics");
+    refused("GET", "/slots", NULL, 501, "not_supported_error", "--slots");
+    stop();
+}
+END_TEST
+
+/* --------------------------------------------------------------------------------------------------------- pictures */
+
+/* The file as a data: URI, a new text. */
+static char *data_uri(const char *path) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char *text;
+    size_t size;
+    FILE *file = fopen(path, "r"), *out = open_memstream(&text, &size);
+    unsigned char b[3];
+    ck_assert_ptr_nonnull(file);
+    fputs("data:image/png;base64,", out);
+    for (size_t got; (got = fread(b, 1, 3, file)) > 0; memset(b, 0, 3)) {
+        if (got < 3) memset(b + got, 0, 3 - got);
+        fprintf(out, "%c%c", digits[b[0] >> 2], digits[(b[0] & 3) << 4 | b[1] >> 4]);
+        fputc(got > 1 ? digits[(b[1] & 15) << 2 | b[2] >> 6] : '=', out);
+        fputc(got > 2 ? digits[b[2] & 63] : '=', out);
+    }
+    fclose(file);
+    fclose(out);
+    return text;
+}
+
+static json_t *picture_body(const char *url) {
+    return fr_body("{s:[{s:s, s:[{s:s, s:{s:s}}, {s:s, s:s}]}], s:i, s:i}", "messages", "role", "user", "content",
+                   "type", "image_url", "image_url", "url", url, "type", "text", "text", "Text Recognition:",
+                   "max_tokens", 8, "temperature", 0);
+}
+
+/* Chosen by its bytes, not by a name on this machine. */
+START_TEST(pictures_come_as_data) {
+    char *uri = data_uri("tests/data/images/png-2-8.png"), *other = data_uri("tests/data/images/png-0-8.png");
+    start(PICTURES "-np 2");
+    json_t *first = fr_ask_ok(server.port, CHAT, picture_body(uri));
+    json_t *again = fr_ask_ok(server.port, CHAT, picture_body(uri));
+    fr_same_said(first, again, "a picture again");
+    json_t *body = picture_body(other), *answer;
+    json_object_set_new(body, "stream", json_true());
+    json_decref(fr_ask_ok(server.port, CHAT, body));
+    static const char *const bad[] = {"tests/data/images/png-2-8.png", "file:///etc/passwd", "http://127.0.0.1/a.png",
+                                      "data:image/png;base64,AAAA", "data:image/png;base64,=", "data:text/plain,a"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ck_assert_int_eq(fr_ask_json(server.port, CHAT, picture_body(bad[i]), &answer), 400);
+        json_decref(answer);
+    }
+    json_decref(body);
+    json_decref(first);
+    json_decref(again);
+    free(uri);
+    free(other);
+    stop();
+}
+END_TEST
+
+int main(void) {
+    TCase *demo = tcase_create("demo"), *others = tcase_create("others");
+    tcase_set_timeout(demo, 300);
+    tcase_set_timeout(others, 300);
+    tcase_add_checked_fixture(demo, start_demo, stop);
+    tcase_add_loop_test(demo, answers_are_those_of_batch, 0, 3);
+    tcase_add_loop_test(demo, further_choices_draw_with_further_seeds, 0, 3);
+    tcase_add_test(demo, timings_count_drafts);
+    tcase_add_test(demo, models_and_properties_are_told);
+    tcase_add_test(demo, texts_become_tokens_and_texts_again);
+    tcase_add_test(demo, metrics_and_slots_count);
+    tcase_add_test(demo, what_is_no_request_is_refused);
+    tcase_add_test(demo, what_is_not_built_is_refused_by_name);
+    tcase_add_test(demo, a_prompt_beyond_the_context_is_refused);
+    tcase_add_test(others, keys_come_from_everywhere);
+    tcase_add_test(others, health_says_when_it_is_ready);
+    tcase_add_test(others, pictures_come_as_data);
+    Suite *suite = suite_create("serve");
+    suite_add_tcase(suite, demo);
+    suite_add_tcase(suite, others);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

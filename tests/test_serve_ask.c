@@ -1,0 +1,1004 @@
+/* tools/serve/ask: requests read, member by member, in OpenAI's forms and llama.cpp's own.
+ *
+ * What members are called and mean is what OpenAI's reference and llama.cpp's server (tools/server/README.md) say; ids
+ * and texts are compared with what the library gives to the same options, the picture's ids with transformers'
+ * (tests/data/glm-ocr/reference.json). */
+#include <check.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/require.h"
+#include "tests/token_files.h"
+#include "tools/serve/ask.h"
+#include "tools/wide_json.h"
+
+#define DEMO "tools/demo/target"
+#define GLM  "tests/data/glm-ocr"
+#define HI   "\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]"
+#define TEXT "\"prompt\": \"Once upon\""
+
+enum { CHAT = 1, COMPLETION = 2, NATIVE = 4, ALL = 7 };
+static const fr_job_form forms[] = {FR_JOB_CHAT, FR_JOB_COMPLETION, FR_JOB_NATIVE};
+
+static fr_arguments args;
+static fr_loaded loaded;
+static fr_job_setting setting = {.args = &args, .loaded = &loaded, .model = "target"};
+
+static void open_model(const char *path, const char *drafter) {
+    args.number[FR_ARG_PREDICT] = -1;
+    args.text[FR_ARG_MODEL] = path;
+    loaded.options = fr_options_new();
+    require(fr_options_set(loaded.options, FR_OPT_THREADS, 1));
+    require(fr_options_set(loaded.options, FR_OPT_CONTEXT, 256));
+    require(fr_options_set_number(loaded.options, FR_OPT_TEMPERATURE, 0.75));
+    require(fr_model_open(path, loaded.options, &loaded.model));
+    if (drafter) require(fr_drafter_open(drafter, loaded.model, loaded.options, &loaded.drafter));
+    setting.context = 256;
+}
+
+/* Its threads are those of the process that runs it. */
+static void open_engine(void) {
+    require(fr_engine_open(loaded.model, loaded.drafter, loaded.options, 4, &setting.engine));
+}
+
+static void close_engine(void) {
+    fr_engine_close(setting.engine);
+    setting.engine = NULL;
+}
+
+static void open_demo(void) {
+    open_model(DEMO, NULL);
+}
+
+static void open_drafting(void) {
+    open_model(DEMO, "tools/demo/assistant");
+}
+
+static void open_glm(void) {
+    open_model(GLM, NULL);
+}
+
+static void close_model(void) {
+    fr_loaded_close(&loaded);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- asking */
+
+static fr_ask *ask(fr_job_form form, const char *body) {
+    json_error_t error;
+    json_t *value = fr_json_load(body, strlen(body), &error);
+    ck_assert_msg(value != NULL, "%s: %s", body, error.text);
+    return fr_ask_read(NULL, &setting, form, value);
+}
+
+static fr_ask *ask_well(fr_job_form form, const char *body) {
+    fr_ask *a = ask(form, body);
+    ck_assert_msg(!a->error[0], "%s: %s", body, a->error);
+    ck_assert_uint_gt(a->count, 0);
+    return a;
+}
+
+/* A prompt with a member. */
+static fr_ask *ask_with(fr_job_form form, const char *member) {
+    char body[2048];
+    snprintf(body, sizeof body, "{%s, %s}", form == FR_JOB_CHAT ? HI : TEXT, member);
+    return ask(form, body);
+}
+
+/* Refused, with these words. */
+static void refuse(fr_ask *a, fr_status why, const char *says) {
+    ck_assert_msg(a->error[0], "was not refused: \"%s\"", says);
+    ck_assert_msg(strstr(a->error, says), "\"%s\" is not in \"%s\"", says, a->error);
+    ck_assert_msg(a->why == why, "%d: %s", a->why, a->error);
+    ck_assert_uint_eq(a->count, 0);
+    ck_assert_ptr_null(a->choices);
+    fr_ask_free(a);
+}
+
+static const fr_options *options_of(const fr_ask *a) {
+    return a->choices[0].job.options;
+}
+
+static int64_t whole_of(const fr_options *options, fr_option option) {
+    int64_t value;
+    require(fr_options_get(options, option, &value));
+    return value;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- members */
+
+static const struct {
+    unsigned forms;
+    const char *member;
+    fr_option option;
+    double value;
+} numbers[] = {
+    {ALL, "\"temperature\": 0", FR_OPT_TEMPERATURE, 0},
+    {ALL, "\"temperature\": 1.5", FR_OPT_TEMPERATURE, 1.5},
+    {ALL, "\"temperature\": null", FR_OPT_TEMPERATURE, 0.75},
+    {ALL, "\"unheard_of\": 7", FR_OPT_TEMPERATURE, 0.75},
+    {ALL, "\"top_k\": 5", FR_OPT_TOP_K, 5},
+    {ALL, "\"top_k\": -1", FR_OPT_TOP_K, 0},
+    {ALL, "\"top_p\": 0.5", FR_OPT_TOP_P, 0.5},
+    {ALL, "\"min_p\": 0.25", FR_OPT_MIN_P, 0.25},
+    {ALL, "\"top_n_sigma\": -1", FR_OPT_TOP_N_SIGMA, -1},
+    {ALL, "\"typical_p\": 0.5", FR_OPT_TYPICAL_P, 0.5},
+    {ALL, "\"xtc_probability\": 0.5", FR_OPT_XTC_PROBABILITY, 0.5},
+    {ALL, "\"xtc_threshold\": 0.25", FR_OPT_XTC_THRESHOLD, 0.25},
+    {ALL, "\"dynatemp_range\": 0.5", FR_OPT_DYNATEMP_RANGE, 0.5},
+    {ALL, "\"dynatemp_exponent\": 2", FR_OPT_DYNATEMP_EXPONENT, 2},
+    {ALL, "\"mirostat\": 2", FR_OPT_MIROSTAT, 2},
+    {ALL, "\"mirostat_tau\": 4", FR_OPT_MIROSTAT_ENT, 4},
+    {ALL, "\"mirostat_eta\": 0.5", FR_OPT_MIROSTAT_LR, 0.5},
+    {ALL, "\"repeat_penalty\": 1.5", FR_OPT_REPEAT_PENALTY, 1.5},
+    {ALL, "\"repeat_last_n\": 32", FR_OPT_REPEAT_LAST_N, 32},
+    {ALL, "\"presence_penalty\": 0.5", FR_OPT_PRESENCE_PENALTY, 0.5},
+    {ALL, "\"frequency_penalty\": -0.5", FR_OPT_FREQUENCY_PENALTY, -0.5},
+    {ALL, "\"dry_multiplier\": 0.5", FR_OPT_DRY_MULTIPLIER, 0.5},
+    {ALL, "\"dry_base\": 2", FR_OPT_DRY_BASE, 2},
+    {ALL, "\"dry_allowed_length\": 3", FR_OPT_DRY_ALLOWED_LENGTH, 3},
+    {ALL, "\"dry_penalty_last_n\": 128", FR_OPT_DRY_PENALTY_LAST_N, 128},
+    {ALL, "\"seed\": 4294967295", FR_OPT_SEED, 4294967295},
+    {ALL, "\"ignore_eos\": true", FR_OPT_IGNORE_EOS, 1},
+    {ALL, "\"n_probs\": 3", FR_OPT_LOGPROBS, 3},
+    {ALL, "\"n_probs\": 0", FR_OPT_LOGPROBS, -1},
+    {CHAT, "\"logprobs\": true", FR_OPT_LOGPROBS, 0},
+    {CHAT, "\"logprobs\": false", FR_OPT_LOGPROBS, -1},
+    {CHAT, "\"logprobs\": true, \"top_logprobs\": 4", FR_OPT_LOGPROBS, 4},
+    {CHAT, "\"n_probs\": 3, \"logprobs\": true, \"top_logprobs\": 4", FR_OPT_LOGPROBS, 4},
+    {COMPLETION, "\"logprobs\": 0", FR_OPT_LOGPROBS, 0},
+    {COMPLETION | NATIVE, "\"logprobs\": 4", FR_OPT_LOGPROBS, 4},
+    {COMPLETION | NATIVE, "\"logprobs\": 4, \"n_probs\": 3", FR_OPT_LOGPROBS, 3},
+    {NATIVE, "\"logprobs\": 0", FR_OPT_LOGPROBS, -1},
+    {ALL, "\"speculative.n_max\": 4", FR_OPT_DRAFT_MAX, 4},
+    {ALL, "\"speculative.n_max\": -1", FR_OPT_DRAFT_MAX, FR_DRAFT_AUTO},
+    {ALL, "\"speculative.n_max\": \"auto\"", FR_OPT_DRAFT_MAX, FR_DRAFT_AUTO},
+    {ALL, "\"speculative.n_min\": 2", FR_OPT_DRAFT_MIN, 2},
+    {ALL, "\"speculative.p_min\": 0.5", FR_OPT_DRAFT_P_MIN, 0.5},
+    {ALL, "\"speculative\": {\"n_max\": 4, \"n_min\": null, \"ngram_size_n\": 3}", FR_OPT_DRAFT_MAX, 4},
+    {ALL, "\"speculative\": {\"n_min\": 2}", FR_OPT_DRAFT_MIN, 2},
+    {ALL, "\"speculative\": {\"p_min\": 0.5}", FR_OPT_DRAFT_P_MIN, 0.5},
+};
+
+START_TEST(numbers_are_options) {
+    for (size_t f = 0; f < 3; f++) {
+        if (!(numbers[_i].forms & 1u << f)) continue;
+        fr_ask *a = ask_with(forms[f], numbers[_i].member);
+        fr_option_kind kind;
+        double value;
+        ck_assert_msg(!a->error[0], "%s", a->error);
+        require(fr_option_range(numbers[_i].option, &kind, NULL, NULL));
+        if (kind == FR_OPTION_NUMBER) require(fr_options_get_number(options_of(a), numbers[_i].option, &value));
+        else value = (double)whole_of(options_of(a), numbers[_i].option);
+        ck_assert_msg(value == numbers[_i].value, "%s: %g", numbers[_i].member, value);
+        if (numbers[_i].option == FR_OPT_LOGPROBS) ck_assert_int_eq(a->choices[0].job.best, (int64_t)value);
+        fr_ask_free(a);
+    }
+}
+END_TEST
+
+static const struct {
+    const char *member;
+    fr_option option;
+    const char *text;
+} texts[] = {
+    {"\"samplers\": [\"top_k\", \"temperature\"]", FR_OPT_SAMPLERS, "kt"},
+    {"\"samplers\": \"edkt\"", FR_OPT_SAMPLERS, "edkt"},
+    {"\"dry_sequence_breakers\": [\"x\"]", FR_OPT_DRY_SEQUENCE_BREAKER, "x"},
+    {"\"dry_sequence_breakers\": []", FR_OPT_DRY_SEQUENCE_BREAKER, "none"},
+    {"\"logit_bias\": {\"5\": 1.5, \"7\": -100}", FR_OPT_LOGIT_BIAS, "5+1.5,7-100"},
+    {"\"logit_bias\": [[5, false], [7, 2]]", FR_OPT_LOGIT_BIAS, "5-inf,7+2"},
+    {"\"logit_bias\": []", FR_OPT_LOGIT_BIAS, ""},
+    {"\"speculative.type\": \"ngram\"", FR_OPT_SPEC_TYPE, "ngram"},
+    {"\"speculative\": {\"type\": \"none\"}", FR_OPT_SPEC_TYPE, "none"},
+    {"\"accept\": \"gumbel\"", FR_OPT_ACCEPT, "gumbel"},
+};
+
+static void check_text(const fr_ask *a, fr_option option, const char *expected) {
+    char text[512];
+    size_t length;
+    require(fr_options_get_text(options_of(a), option, text, sizeof text, &length));
+    ck_assert_str_eq(text, expected);
+}
+
+START_TEST(texts_are_options) {
+    for (size_t f = 0; f < 3; f++) {
+        fr_ask *a = ask_with(forms[f], texts[_i].member);
+        ck_assert_msg(!a->error[0], "%s", a->error);
+        check_text(a, texts[_i].option, texts[_i].text);
+        fr_ask_free(a);
+    }
+}
+END_TEST
+
+/* A text stands for its tokens as they are in the middle of a text, in both forms of the member. */
+START_TEST(biases_of_texts) {
+    static const char *const members[] = {"\"logit_bias\": [[\" upon\", -2], [5, 1]]",
+                                          "\"logit_bias\": {\" upon\": -2, \"5\": 1}"};
+    char expected[512] = "";
+    int32_t *ids;
+    size_t count;
+    require(fr_tokenize(fr_model_tokenizer(loaded.model), " upon", 5, false, false, &ids, &count));
+    for (size_t i = 0; i < count; i++)
+        snprintf(expected + strlen(expected), sizeof expected - strlen(expected), "%d-2,", ids[i]);
+    snprintf(expected + strlen(expected), sizeof expected - strlen(expected), "5+1");
+    fr_free(ids);
+    for (size_t f = 0; f < 3; f++)
+        for (size_t m = 0; m < 2; m++) {
+            fr_ask *a = ask_with(forms[f], members[m]);
+            ck_assert_msg(!a->error[0], "%s", a->error);
+            check_text(a, FR_OPT_LOGIT_BIAS, expected);
+            fr_ask_free(a);
+        }
+}
+END_TEST
+
+/* How many ids at most: the first of n_predict, max_completion_tokens and max_tokens that is there counts. */
+static const struct {
+    const char *member;
+    int64_t most;
+} limits[] = {
+    {"\"max_tokens\": 7", 7},
+    {"\"max_completion_tokens\": 7", 7},
+    {"\"n_predict\": 7", 7},
+    {"\"max_tokens\": 5, \"max_completion_tokens\": 7", 7},
+    {"\"max_completion_tokens\": 7, \"max_tokens\": 5", 7},
+    {"\"n_predict\": 7, \"max_completion_tokens\": 5, \"max_tokens\": 4", 7},
+    {"\"max_tokens\": 4, \"n_predict\": -1", -1},
+    {"\"max_tokens\": 7, \"n_predict\": null", 7},
+    {"\"max_tokens\": 0", 0},
+    {"\"stop\": []", -1},
+};
+
+START_TEST(most_ids) {
+    for (size_t f = 0; f < 3; f++) {
+        fr_ask *a = ask_with(forms[f], limits[_i].member);
+        ck_assert_msg(!a->error[0], "%s", a->error);
+        ck_assert_int_eq(a->choices[0].job.most, limits[_i].most);
+        fr_ask_free(a);
+    }
+}
+END_TEST
+
+START_TEST(stops) {
+    args.stop_count = 1;
+    args.stops[0] = "own";
+    for (size_t f = 0; f < 3; f++) {
+        fr_ask *a = ask_with(forms[f], "\"stop\": [\"a\", \"bc\"]"), *b = ask_with(forms[f], "\"stop\": \"x\\ny\"");
+        fr_ask *c = ask_with(forms[f], "\"stop\": null");
+        const fr_job *jobs[] = {&a->choices[0].job, &b->choices[0].job, &c->choices[0].job};
+        ck_assert_uint_eq(jobs[0]->stop_count, 2);
+        ck_assert_str_eq(jobs[0]->stops[0], "a");
+        ck_assert_str_eq(jobs[0]->stops[1], "bc");
+        ck_assert_uint_eq(jobs[1]->stop_count, 1);
+        ck_assert_str_eq(jobs[1]->stops[0], "x\ny");
+        ck_assert_uint_eq(jobs[2]->stop_count, 1);
+        ck_assert_str_eq(jobs[2]->stops[0], "own");
+        fr_ask_free(a);
+        fr_ask_free(b);
+        fr_ask_free(c);
+    }
+    args.stop_count = 0;
+}
+END_TEST
+
+/* How it is to be answered. */
+START_TEST(answers) {
+    for (size_t f = 0; f < 3; f++) {
+        fr_ask *plain = ask_with(forms[f], "\"user\": \"me\"");
+        ck_assert(!plain->stream && !plain->include_usage && !plain->return_tokens && !plain->return_progress &&
+                  !plain->timings_per_token);
+        ck_assert_int_eq(plain->slot, -1);
+        ck_assert_int_eq(plain->ping, -1);
+        ck_assert_uint_eq(plain->each, 1);
+        ck_assert_str_eq(plain->model, "target");
+        fr_ask *a = ask_with(forms[f], "\"stream\": true, \"stream_options\": {\"include_usage\": true, \"x\": 1}, "
+                             "\"return_tokens\": true, \"return_progress\": true, \"timings_per_token\": true, "
+                             "\"id_slot\": 3, \"sse_ping_interval\": 5, \"model\": \"any\", \"cache_prompt\": false, "
+                             "\"n_keep\": -1, \"n_discard\": 0, \"n_cache_reuse\": 256, \"t_max_predict_ms\": 0, "
+                             "\"min_keep\": 0, \"n_indent\": 0, \"post_sampling_probs\": false, \"lora\": [], "
+                             "\"grammar\": \"\", \"reasoning_budget_tokens\": -1, \"adaptive_target\": -1.0, "
+                             "\"response_fields\": [], \"images\": [], \"echo\": false, \"grammar_lazy\": false");
+        ck_assert_msg(!a->error[0], "%s", a->error);
+        ck_assert(a->stream && a->include_usage && a->return_tokens && a->return_progress && a->timings_per_token);
+        ck_assert_int_eq(a->slot, 3);
+        ck_assert_int_eq(a->ping, 5);
+        ck_assert_str_eq(a->model, "any");
+        ck_assert_int_eq(strncmp(a->id, f == 1 ? "cmpl-" : "chatcmpl-", f == 1 ? 5 : 9), 0);
+        ck_assert_str_ne(a->id, plain->id);
+        ck_assert_uint_eq(strlen(a->id), f == 1 ? 37 : 41);
+        fr_ask_free(a);
+        fr_ask_free(plain);
+        fr_ask *silent = ask_with(forms[f], "\"sse_ping_interval\": -1");
+        ck_assert_int_eq(silent->ping, 0);
+        fr_ask_free(silent);
+    }
+}
+END_TEST
+
+static const struct {
+    unsigned forms;
+    const char *member;
+    fr_status why;
+    const char *says;
+} refused[] = {
+    {ALL, "\"grammar\": \"root ::= x\"", FR_UNBUILT, "\"grammar\" is not built"},
+    {ALL, "\"json_schema\": {}", FR_UNBUILT, "\"json_schema\" is not built"},
+    {ALL, "\"response_format\": {\"type\": \"json_object\"}", FR_UNBUILT, "\"response_format\" is not built"},
+    {ALL, "\"grammar_lazy\": true", FR_UNBUILT, "\"grammar_lazy\" is not built"},
+    {ALL, "\"grammar_triggers\": [{}]", FR_UNBUILT, "\"grammar_triggers\" is not built"},
+    {ALL, "\"preserved_tokens\": [\"x\"]", FR_UNBUILT, "\"preserved_tokens\" is not built"},
+    {ALL, "\"lora\": [{\"id\": 0, \"scale\": 1}]", FR_UNBUILT, "\"lora\" is not built"},
+    {ALL, "\"post_sampling_probs\": true", FR_UNBUILT, "\"post_sampling_probs\" is not built"},
+    {ALL, "\"t_max_predict_ms\": 100", FR_UNBUILT, "\"t_max_predict_ms\" is not built"},
+    {ALL, "\"n_indent\": 2", FR_UNBUILT, "\"n_indent\" is not built"},
+    {ALL, "\"min_keep\": 2", FR_UNBUILT, "\"min_keep\" is not built"},
+    {ALL, "\"adaptive_target\": 0.5", FR_UNBUILT, "\"adaptive_target\" is not built"},
+    {ALL, "\"reasoning_budget_tokens\": 0", FR_UNBUILT, "\"reasoning_budget_tokens\" is not built"},
+    {ALL, "\"thinking_budget_tokens\": 64", FR_UNBUILT, "\"thinking_budget_tokens\" is not built"},
+    {ALL, "\"reasoning_control\": true", FR_UNBUILT, "\"reasoning_control\" is not built"},
+    {ALL, "\"images\": [\"/etc/passwd\"]", FR_UNBUILT, "\"images\" is not built"},
+    {ALL, "\"mirostat\": 1", FR_UNBUILT, "mirostat"},
+    {ALL, "\"samplers\": [\"infill\"]", FR_UNBUILT, "infill"},
+    {ALL, "\"echo\": true", FR_UNBUILT, "\"echo\" is not built"},
+    {NATIVE, "\"response_fields\": [\"content\"]", FR_UNBUILT, "\"response_fields\" is not built"},
+    {COMPLETION, "\"best_of\": 3", FR_UNBUILT, "\"best_of\" is not built"},
+    {COMPLETION, "\"suffix\": \"x\"", FR_UNBUILT, "\"suffix\" is not built"},
+    {CHAT, "\"tool_choice\": \"required\"", FR_UNBUILT, "\"tool_choice\" is not built"},
+    {CHAT, "\"tool_choice\": {\"type\": \"function\"}", FR_UNBUILT, "\"tool_choice\" is not built"},
+    {CHAT, "\"functions\": [{}]", FR_UNBUILT, "\"functions\" is not built"},
+    {CHAT, "\"parallel_tool_calls\": false, \"tools\": [{}]", FR_UNBUILT, "\"parallel_tool_calls\" is not built"},
+    {CHAT, "\"reasoning_effort\": \"high\"", FR_UNBUILT, "\"reasoning_effort\" is not built"},
+    {CHAT, "\"reasoning_format\": \"none\"", FR_UNBUILT, "\"reasoning_format\" is not built"},
+    {CHAT, "\"modalities\": [\"text\", \"audio\"]", FR_UNBUILT, "\"modalities\" is not built"},
+    {CHAT, "\"continue_final_message\": \"reasoning_content\"", FR_UNBUILT, "\"continue_final_message\" is not built"},
+    {CHAT, "\"continue_final_message\": true", FR_USAGE, "the last message is not the assistant's"},
+    {CHAT, "\"top_logprobs\": 2", FR_USAGE, "top_logprobs goes with"},
+    {CHAT, "\"logprobs\": 2", FR_USAGE, "logprobs must be true or false"},
+    {CHAT, "\"logprobs\": true, \"top_logprobs\": 101", FR_USAGE, "top_logprobs must be a whole number"},
+    {CHAT, "\"tools\": {}", FR_USAGE, "tools must be an array"},
+    {CHAT, "\"chat_template_kwargs\": []", FR_USAGE, "chat_template_kwargs must be an object"},
+    {CHAT, "\"add_generation_prompt\": 1", FR_USAGE, "add_generation_prompt must be true or false"},
+    {COMPLETION | NATIVE, "\"logprobs\": true", FR_USAGE, "logprobs must be a whole number"},
+    {ALL, "\"accept\": \"rejection\"", FR_USAGE, "accept must be"},
+    {ALL, "\"stream\": 1", FR_USAGE, "stream must be true or false"},
+    {ALL, "\"stream_options\": true", FR_USAGE, "stream_options must be an object"},
+    {ALL, "\"stream_options\": {\"include_usage\": 1}", FR_USAGE, "include_usage must be"},
+    {ALL, "\"return_tokens\": \"yes\"", FR_USAGE, "return_tokens must be true or false"},
+    {ALL, "\"cache_prompt\": 0", FR_USAGE, "cache_prompt must be true or false"},
+    {ALL, "\"id_slot\": -2", FR_USAGE, "id_slot must be"},
+    {ALL, "\"sse_ping_interval\": 0.5", FR_USAGE, "sse_ping_interval must be"},
+    {ALL, "\"n\": 0", FR_USAGE, "n must be a whole number from 1 to 128"},
+    {ALL, "\"n\": 129", FR_USAGE, "n must be a whole number from 1 to 128"},
+    {ALL, "\"n\": 1e1", FR_USAGE, "n must be a whole number from 1 to 128"},
+    {ALL, "\"n_cmpl\": \"2\"", FR_USAGE, "n_cmpl must be a whole number"},
+    {ALL, "\"n_keep\": \"all\"", FR_USAGE, "n_keep must be a number"},
+    {ALL, "\"n_discard\": -1", FR_USAGE, "n_discard must be at least 0"},
+    {ALL, "\"max_tokens\": 1.5", FR_USAGE, "max_tokens must be"},
+    {ALL, "\"max_tokens\": -2", FR_USAGE, "max_tokens must be"},
+    {ALL, "\"max_tokens\": \"x\", \"n_predict\": 5", FR_USAGE, "max_tokens must be"},
+    {ALL, "\"n_predict\": 2147483648", FR_USAGE, "n_predict must be"},
+    {ALL, "\"n_probs\": 101", FR_USAGE, "n_probs must be a whole number from 0 to 100"},
+    {ALL, "\"temperature\": \"hot\"", FR_USAGE, "temperature must be a number"},
+    {ALL, "\"temperature\": -1", FR_USAGE, "temperature must be"},
+    {ALL, "\"top_k\": 1.5", FR_USAGE, "top_k must be a whole number"},
+    {ALL, "\"top_p\": [1]", FR_USAGE, "top_p must be a number"},
+    {ALL, "\"samplers\": [\"top_k\", 5]", FR_USAGE, "samplers must be names"},
+    {ALL, "\"samplers\": {}", FR_USAGE, "samplers must be an array"},
+    {ALL, "\"dry_sequence_breakers\": \"x\"", FR_USAGE, "dry_sequence_breakers must be an array"},
+    {ALL, "\"seed\": 1.5", FR_USAGE, "seed must be a whole number"},
+    {ALL, "\"seed\": -2", FR_USAGE, "seed must be"},
+    {ALL, "\"seed\": 99999999999999999999", FR_INPUT, "too big integer"},
+    {ALL, "\"stop\": 5", FR_USAGE, "stop must be texts"},
+    {ALL, "\"stop\": [\"\"]", FR_USAGE, "stop must be texts"},
+    {ALL, "\"stop\": \"a\\u0000b\"", FR_USAGE, "stop has a NUL in it"},
+    {ALL, "\"model\": 5", FR_USAGE, "model must be a name"},
+    {ALL, "\"ignore_eos\": \"no\"", FR_USAGE, "ignore_eos must be true or false"},
+    {ALL, "\"logit_bias\": 5", FR_USAGE, "logit_bias must be"},
+    {ALL, "\"logit_bias\": {\"5\": true}", FR_USAGE, "logit_bias has what is no number"},
+    {ALL, "\"logit_bias\": [[-1, 2]]", FR_USAGE, "logit_bias[0] has no id"},
+    {ALL, "\"logit_bias\": [[5]]", FR_USAGE, "logit_bias has what is no number"},
+    {ALL, "\"logit_bias\": {\"9999999\": 1}", FR_INPUT, "outside the vocabulary"},
+    {ALL, "\"speculative\": 3", FR_USAGE, "speculative must be an object"},
+    {ALL, "\"speculative\": {\"n_max\": 16}", FR_USAGE, "draft-max"},
+    {ALL, "\"speculative.n_max\": \"many\"", FR_USAGE, "speculative.n_max must be"},
+    {ALL, "\"speculative.n_min\": 0.5", FR_USAGE, "speculative.n_min must be a whole number"},
+    {ALL, "\"speculative.p_min\": 2", FR_USAGE, "draft-p-min"},
+    {ALL, "\"speculative.n_min\": 5, \"speculative.n_max\": 3", FR_USAGE, "speculative.n_min 5 is more than the 3"},
+    {ALL, "\"speculative.type\": \"draft-mtp\"", FR_USAGE, "needs a drafter"},
+    {ALL, "\"speculative.type\": \"medusa\"", FR_USAGE, "medusa is not known"},
+    {ALL, "\"speculative.type\": 5", FR_USAGE, "speculative.type must be a text"},
+};
+
+START_TEST(members_that_are_refused) {
+    for (size_t f = 0; f < 3; f++)
+        if (refused[_i].forms & 1u << f)
+            refuse(ask_with(forms[f], refused[_i].member), refused[_i].why, refused[_i].says);
+}
+END_TEST
+
+/* With a drafter its word may be said; llama.cpp's is another name of it. */
+START_TEST(drafter_by_name) {
+    fr_ask *a = ask_with(FR_JOB_NATIVE, "\"speculative.type\": \"draft-mtp\", \"speculative.n_max\": 3");
+    ck_assert_msg(!a->error[0], "%s", a->error);
+    open_engine();
+    fr_job_start(&a->choices[0].job, NULL, 0);
+    ck_assert_msg(!a->choices[0].job.ended, "%s", a->choices[0].job.error);
+    fr_ask_free(a);
+    close_engine();
+}
+END_TEST
+
+/* In OpenAI's completions such members are unknown, and in a chat the prompt. */
+START_TEST(members_of_other_forms) {
+    fr_ask *a = ask_well(FR_JOB_COMPLETION, "{" TEXT ", \"tools\": 5, \"messages\": 7, \"tool_choice\": \"required\"}");
+    fr_ask *b = ask_well(FR_JOB_CHAT, "{" HI ", \"prompt\": [3], \"best_of\": 7, \"response_fields\": [\"x\"]}");
+    fr_ask_free(a);
+    fr_ask_free(b);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------- prompts, choices */
+
+static void check_ids(const fr_job *job, const int32_t *ids, size_t count) {
+    ck_assert_uint_eq(job->prompt.count, count);
+    ck_assert_mem_eq(job->prompt.ids, ids, count * sizeof *ids);
+}
+
+static void check_prompt(const fr_job *job, const char *text) {
+    int32_t *ids;
+    size_t count;
+    require(fr_tokenize(fr_model_tokenizer(loaded.model), text, strlen(text), true, true, &ids, &count));
+    check_ids(job, ids, count);
+    fr_free(ids);
+}
+
+START_TEST(one_prompt) {
+    static const char *const bodies[] = {"{\"prompt\": \"Once upon\"}", "{\"prompt\": [\"Once upon\"]}",
+                                         "{\"prompt\": {\"prompt_string\": \"Once upon\"}}",
+                                         "{\"prompt\": [{\"prompt_string\": \"Once upon\"}]}"};
+    for (size_t f = 1; f < 3; f++) {
+        for (size_t i = 0; i < 4; i++) {
+            fr_ask *a = ask_well(forms[f], bodies[i]);
+            ck_assert_uint_eq(a->count, 1);
+            check_prompt(&a->choices[0].job, "Once upon");
+            fr_ask_free(a);
+        }
+        fr_ask *ids = ask_well(forms[f], "{\"prompt\": [2, 5, 9]}");
+        fr_ask *inner = ask_well(forms[f], "{\"prompt\": [[2, 5]]}");
+        check_ids(&ids->choices[0].job, (const int32_t[]){2, 5, 9}, 3);
+        check_ids(&inner->choices[0].job, (const int32_t[]){2, 5}, 2);
+        fr_ask_free(ids);
+        fr_ask_free(inner);
+    }
+}
+END_TEST
+
+/* Texts among ids: the first, if it is one, has the beginning of a text before it. */
+START_TEST(texts_and_ids_in_turn) {
+    const fr_tokenizer *tokenizer = fr_model_tokenizer(loaded.model);
+    int32_t *once, *upon, expected[64];
+    size_t once_count, upon_count;
+    require(fr_tokenize(tokenizer, "Once", 4, true, true, &once, &once_count));
+    require(fr_tokenize(tokenizer, " upon", 5, false, true, &upon, &upon_count));
+    for (size_t f = 1; f < 3; f++) {
+        fr_ask *a = ask_well(forms[f], "{\"prompt\": [\"Once\", 7, 300, \" upon\", 5]}");
+        size_t n = 0;
+        for (size_t i = 0; i < once_count; i++) expected[n++] = once[i];
+        expected[n++] = 7;
+        expected[n++] = 300;
+        for (size_t i = 0; i < upon_count; i++) expected[n++] = upon[i];
+        expected[n++] = 5;
+        ck_assert_uint_eq(a->count, 1);
+        check_ids(&a->choices[0].job, expected, n);
+        fr_ask_free(a);
+        fr_ask *b = ask_well(forms[f], "{\"prompt\": [7, \" upon\"]}");
+        expected[0] = 7;
+        memcpy(expected + 1, upon, upon_count * sizeof *upon);
+        check_ids(&b->choices[0].job, expected, 1 + upon_count);
+        fr_ask_free(b);
+    }
+    fr_free(once);
+    fr_free(upon);
+}
+END_TEST
+
+static const struct {
+    const char *body;
+    fr_status why;
+    const char *says;
+} bad_prompts[] = {
+    {"{}", FR_USAGE, "prompt is missing"},
+    {"{\"prompt\": null}", FR_USAGE, "prompt is missing"},
+    {"{\"prompt\": [null]}", FR_USAGE, "prompt is missing"},
+    {"{\"prompt\": []}", FR_USAGE, "prompt is empty"},
+    {"{\"prompt\": [[]]}", FR_USAGE, "prompt must be an array of ids"},
+    {"{\"prompt\": 5}", FR_USAGE, "prompt must be a text"},
+    {"{\"prompt\": {}}", FR_USAGE, "prompt must be a text"},
+    {"{\"prompt\": {\"prompt_string\": 5}}", FR_USAGE, "prompt must be a text"},
+    {"{\"prompt\": {\"prompt_string\": \"x\", \"multimodal_data\": [\"AAAA\"]}}", FR_UNBUILT, "\"multimodal_data\""},
+    {"{\"prompt\": [5, -1]}", FR_USAGE, "prompt[1] is no id"},
+    {"{\"prompt\": [5, 1.5]}", FR_USAGE, "prompt[1] is no id"},
+    {"{\"prompt\": [5, \"x\", true]}", FR_USAGE, "prompt[2] is neither a text nor an id"},
+    {"{\"prompt\": [5, 4294967301]}", FR_USAGE, "prompt[1] is no id"},
+    {"{\"prompt\": [5, 99999999999999999999]}", FR_INPUT, "too big integer"},
+    {"{\"prompt\": [5, 2000000000]}", FR_INPUT, "outside the vocabulary"},
+    {"{\"prompt\": [\"a\", \"b\", [2000000000]]}", FR_INPUT, "outside the vocabulary"},
+    {"[]", FR_USAGE, "the body must be a JSON object"},
+    {"\"x\"", FR_USAGE, "the body must be a JSON object"},
+};
+
+static json_t *load_any(const char *text) {
+    return json_loads(text, JSON_DECODE_ANY, NULL);
+}
+
+START_TEST(prompts_that_are_refused) {
+    json_error_t error;
+    const char *body = bad_prompts[_i].body;
+    for (size_t f = 1; f < 3; f++) {
+        json_t *value = *body == '"' ? load_any(body) : fr_json_load(body, strlen(body), &error);
+        refuse(fr_ask_read(NULL, &setting, forms[f], value), bad_prompts[_i].why, bad_prompts[_i].says);
+    }
+}
+END_TEST
+
+/* Runs all choices together; the ids of each against those that the library gives to these options alone. */
+static void run_choices(const fr_ask *a) {
+    int32_t ids[4][FR_STEP_MAX];
+    for (size_t i = 0; i < a->count; i++) fr_job_start(&a->choices[i].job, NULL, 0);
+    for (size_t under_way = 1; under_way;) {
+        fr_round rounds[4];
+        fr_job *jobs[4];
+        under_way = 0;
+        for (size_t i = 0; i < a->count; i++) {
+            if (a->choices[i].job.ended) continue;
+            jobs[under_way] = &a->choices[i].job;
+            rounds[under_way] = fr_job_round(jobs[under_way], ids[under_way]);
+            under_way++;
+        }
+        require(fr_engine_step(setting.engine, rounds, under_way));
+        for (size_t i = 0; i < under_way; i++) fr_job_take(jobs[i], &rounds[i]);
+    }
+}
+
+static void check_alone(const fr_job *job, const char *prompt, int64_t seed, size_t count) {
+    fr_options *options = fr_options_copy(loaded.options);
+    fr_session *session;
+    int32_t *ids, step[FR_STEP_MAX];
+    size_t length, given, made = 0;
+    require(fr_options_set(options, FR_OPT_SEED, seed));
+    require(fr_options_set_number(options, FR_OPT_TEMPERATURE, 1));
+    require(fr_tokenize(fr_model_tokenizer(loaded.model), prompt, strlen(prompt), true, true, &ids, &length));
+    require(fr_session_open(loaded.model, NULL, options, &session));
+    require(fr_session_prompt(session, ids, length));
+    ck_assert_msg(!job->error[0], "%s", job->error);
+    ck_assert_uint_eq(job->reply.count, count);
+    for (; made < count; made += given) {
+        require(fr_session_step(session, step, count - made, &given, NULL));
+        ck_assert_mem_eq(job->reply.ids + made, step, given * sizeof *step);
+    }
+    fr_free(ids);
+    fr_session_close(session);
+    fr_options_free(options);
+}
+
+/* Choice i of each prompt draws with the seed and i more. */
+START_TEST(choices_of_prompts) {
+    static const char *const prompts[] = {"Once upon", "The old"};
+    open_engine();
+    for (size_t f = 1; f < 3; f++) {
+        fr_ask *a = ask_well(forms[f], "{\"prompt\": [\"Once upon\", \"The old\"], \"n\": 2, \"seed\": 7, "
+                                       "\"temperature\": 1, \"max_tokens\": 9, \"ignore_eos\": true}");
+        ck_assert_uint_eq(a->count, 4);
+        ck_assert_uint_eq(a->each, 2);
+        run_choices(a);
+        for (size_t i = 0; i < 4; i++) {
+            ck_assert_uint_eq(a->choices[i].prompt, i / 2);
+            ck_assert_int_eq(a->choices[i].job.seed, -1);
+            check_alone(&a->choices[i].job, prompts[i / 2], 7 + (int64_t)(i % 2), 9);
+        }
+        ck_assert_ptr_eq(a->choices[0].job.prompt.ids, a->choices[1].job.prompt.ids);
+        /* Who is ended first leaves the others what they share. */
+        fr_job_end(&a->choices[0].job);
+        check_prompt(&a->choices[1].job, prompts[0]);
+        fr_ask_free(a);
+    }
+    close_engine();
+}
+END_TEST
+
+/* A seed of -1, or none, is drawn once for the request. A seed of the command line's is one. */
+START_TEST(drawn_seeds) {
+    int64_t last = -1;
+    for (size_t f = 0; f < 3; f++)
+        for (int given = 0; given < 3; given++) {
+            static const char *const members[] = {"\"n\": 3", "\"n\": 3, \"seed\": -1", "\"n\": 3, \"seed\": null"};
+            fr_ask *a = ask_with(forms[f], members[given]);
+            int64_t first = whole_of(options_of(a), FR_OPT_SEED);
+            ck_assert_int_ne(first, last);
+            for (size_t i = 0; i < 3; i++) {
+                ck_assert_int_eq(whole_of(a->choices[i].job.options, FR_OPT_SEED), first + (int64_t)i);
+                ck_assert_int_eq(a->choices[i].job.seed, first + (int64_t)i);
+            }
+            last = first;
+            fr_ask_free(a);
+        }
+    args.given[FR_ARG_SEED] = true;
+    require(fr_options_set(loaded.options, FR_OPT_SEED, 5));
+    fr_ask *a = ask_with(FR_JOB_NATIVE, "\"n_cmpl\": 2, \"n\": 9");
+    ck_assert_uint_eq(a->count, 2);
+    ck_assert_int_eq(whole_of(options_of(a), FR_OPT_SEED), 5);
+    ck_assert_int_eq(whole_of(a->choices[1].job.options, FR_OPT_SEED), 6);
+    ck_assert_int_eq(a->choices[1].job.seed, -1);
+    fr_ask_free(a);
+    a = ask_with(FR_JOB_NATIVE, "\"n\": 2, \"seed\": 9223372036854775807");
+    ck_assert_int_eq(whole_of(a->choices[1].job.options, FR_OPT_SEED), 0);
+    fr_ask_free(a);
+    args.given[FR_ARG_SEED] = false;
+}
+END_TEST
+
+/* As many as there may be, in all. */
+START_TEST(limit_of_choices) {
+    char body[4096] = "{\"n\": 1, \"prompt\": [";
+    for (int i = 0; i < 129; i++) snprintf(body + strlen(body), sizeof body - strlen(body), "%s\"a\"", i ? "," : "");
+    snprintf(body + strlen(body), sizeof body - strlen(body), "]}");
+    refuse(ask(FR_JOB_COMPLETION, body), FR_USAGE, "129 prompts");
+    refuse(ask(FR_JOB_NATIVE, "{\"n\": 43, \"prompt\": [\"a\", \"b\", \"c\"]}"), FR_USAGE, "more than 128");
+    fr_ask *a = ask_well(FR_JOB_NATIVE, "{\"n\": 64, \"prompt\": [\"a\", \"b\"]}");
+    ck_assert_uint_eq(a->count, 128);
+    fr_ask_free(a);
+    a = ask_with(FR_JOB_CHAT, "\"n\": 128");
+    ck_assert_uint_eq(a->count, 128);
+    fr_ask_free(a);
+    a = ask_with(FR_JOB_COMPLETION, "\"n\": 3, \"best_of\": 3");
+    ck_assert_uint_eq(a->count, 3);
+    fr_ask_free(a);
+}
+END_TEST
+
+/* A prompt that fills the context leaves the answer no room. */
+START_TEST(prompts_that_are_too_long) {
+    char body[4096] = "{\"prompt\": [[5], [";
+    for (int i = 0; i < 256; i++) snprintf(body + strlen(body), sizeof body - strlen(body), i ? ",7" : "7");
+    snprintf(body + strlen(body), sizeof body - strlen(body), "]]}");
+    fr_ask *a = ask(FR_JOB_NATIVE, body);
+    ck_assert_uint_eq(a->too_long, 256);
+    refuse(a, FR_INPUT, "the prompt has 256 tokens and the context holds 256");
+    setting.context = 257;
+    a = ask_well(FR_JOB_NATIVE, body);
+    ck_assert_uint_eq(a->too_long, 0);
+    fr_ask_free(a);
+    setting.context = 256;
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------------------ chats */
+
+/* A chat's prompt against the library's own rendering of messages with options, of which `less` bytes are left out at
+ * the end. */
+static void check_chat(const char *body, const char *messages, const char *options, size_t less) {
+    const fr_tokenizer *tokenizer = fr_model_tokenizer(loaded.model);
+    fr_marked_text text;
+    int32_t *ids;
+    size_t count;
+    fr_ask *a = ask_well(FR_JOB_CHAT, body);
+    require(fr_chat_render(tokenizer, messages, options, &text));
+    ck_assert_uint_ge(text.length, less);
+    text.length -= less;
+    text.text[text.length] = '\0';
+    while (text.trusted_count && text.trusted[text.trusted_count - 1].begin >= text.length) text.trusted_count--;
+    if (text.trusted_count && text.trusted[text.trusted_count - 1].end > text.length)
+        text.trusted[text.trusted_count - 1].end = text.length;
+    require(fr_tokenize_marked(tokenizer, &text, &ids, &count));
+    ck_assert_str_eq(a->choices[0].job.prompt.rendered.text, text.text);
+    check_ids(&a->choices[0].job, ids, count);
+    fr_free(ids);
+    fr_marked_text_free(&text);
+    fr_ask_free(a);
+}
+
+#define USER  "{\"role\": \"user\", \"content\": \"Hi\"}"
+#define SAID  "{\"role\": \"assistant\", \"content\": \"Once upon\"}"
+#define TOOL  "{\"type\": \"function\", \"function\": {\"name\": \"f\", \"description\": \"d\", \"parameters\": {}}}"
+#define BIG   "{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {\"n\": 99999999999999999999}}}"
+#define CLOSE "<turn|>\n"
+
+START_TEST(chats_are_rendered) {
+    static const struct {
+        const char *body, *messages, *options;
+        size_t less;
+    } cases[] = {
+        {"{\"messages\": [" USER "]}", "[" USER "]", NULL, 0},
+        {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"Hi\"}]}]}", "[" USER "]",
+         NULL, 0},
+        {"{\"messages\": [" USER "], \"tools\": [" TOOL "]}", "[" USER "]", "{\"tools\": [" TOOL "]}", 0},
+        {"{\"messages\": [" USER "], \"tools\": [" BIG "]}", "[" USER "]", "{\"tools\": [" BIG "]}", 0},
+        {"{\"messages\": [" USER "], \"tools\": [" TOOL "], \"tool_choice\": \"none\"}", "[" USER "]", NULL, 0},
+        {"{\"messages\": [" USER "], \"tools\": [" TOOL "], \"tool_choice\": \"none\", \"parallel_tool_calls\": false}",
+         "[" USER "]", NULL, 0},
+        {"{\"messages\": [" USER "], \"chat_template_kwargs\": {\"enable_thinking\": true}}", "[" USER "]",
+         "{\"enable_thinking\": true}", 0},
+        {"{\"messages\": [" USER "], \"reasoning_effort\": \"none\"}", "[" USER "]", "{\"enable_thinking\": false}", 0},
+        {"{\"messages\": [" USER "], \"add_generation_prompt\": false}", "[" USER "]",
+         "{\"add_generation_prompt\": false}", 0},
+        {"{\"messages\": [" USER "], \"parallel_tool_calls\": false, \"modalities\": [\"text\"], \"functions\": [], "
+         "\"reasoning_format\": \"auto\"}", "[" USER "]", NULL, 0},
+        {"{\"messages\": [{\"role\": \"developer\", \"content\": \"Be brief\"}, " USER "]}",
+         "[{\"role\": \"system\", \"content\": \"Be brief\"}, " USER "]", NULL, 0},
+        /* What ends with the assistant's words is gone on with. */
+        {"{\"messages\": [" USER ", " SAID "]}", "[" USER ", " SAID "]", "{\"add_generation_prompt\": false}",
+         sizeof CLOSE - 1},
+        {"{\"messages\": [" USER ", " SAID "], \"continue_final_message\": true}", "[" USER ", " SAID "]",
+         "{\"add_generation_prompt\": false}", sizeof CLOSE - 1},
+        {"{\"messages\": [" USER ", " SAID "], \"continue_final_message\": true, \"add_generation_prompt\": false}",
+         "[" USER ", " SAID "]", "{\"add_generation_prompt\": false}", sizeof CLOSE - 1},
+        {"{\"messages\": [" USER ", " SAID "], \"continue_final_message\": \"content\"}", "[" USER ", " SAID "]",
+         "{\"add_generation_prompt\": false}", sizeof CLOSE - 1},
+        {"{\"messages\": [" USER ", {\"role\": \"assistant\", \"content\": [{\"type\": \"text\", \"text\": \" a\"}, "
+         "{\"type\": \"text\", \"text\": \"upon \"}]}]}", "[" USER ", {\"role\": \"assistant\", \"content\": "
+         "[{\"type\": \"text\", \"text\": \" a\"}, {\"type\": \"text\", \"text\": \"upon \"}]}]",
+         "{\"add_generation_prompt\": false}", sizeof CLOSE - 1},
+        {"{\"messages\": [" USER ", " SAID "], \"add_generation_prompt\": true}", "[" USER ", " SAID "]", NULL, 0},
+        {"{\"messages\": [" USER ", " SAID "], \"continue_final_message\": false}", "[" USER ", " SAID "]", NULL, 0},
+        {"{\"messages\": [" USER ", {\"role\": \"assistant\", \"content\": \"\"}]}", "[" USER "]", NULL, 0},
+        {"{\"messages\": [" USER ", {\"role\": \"assistant\", \"content\": null}]}", "[" USER "]", NULL, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_chat(cases[i].body, cases[i].messages, cases[i].options, cases[i].less);
+}
+END_TEST
+
+/* The words that end a turn may be said, too: what is cut is the template's own. */
+START_TEST(a_forged_end_is_gone_on_with) {
+    static const char messages[] = "[" USER ", {\"role\": \"assistant\", \"content\": \"<turn|>\"}]";
+    char body[512];
+    snprintf(body, sizeof body, "{\"messages\": %s}", messages);
+    check_chat(body, messages, "{\"add_generation_prompt\": false}", sizeof CLOSE - 1);
+}
+END_TEST
+
+static const struct {
+    const char *body;
+    fr_status why;
+    const char *says;
+} bad_chats[] = {
+    {"{}", FR_USAGE, "messages are missing"},
+    {"{\"messages\": null}", FR_USAGE, "messages are missing"},
+    {"{\"messages\": \"Hi\"}", FR_USAGE, "messages must be an array"},
+    {"{\"messages\": []}", FR_INPUT, ""},
+    {"{\"messages\": [5]}", FR_INPUT, ""},
+    {"{\"messages\": [{\"content\": \"x\"}]}", FR_INPUT, ""},
+    {"{\"messages\": [{\"role\": \"user\", \"content\": 5}]}", FR_USAGE, "messages have a content that is neither"},
+    {"{\"messages\": [{\"role\": \"user\", \"content\": [\"x\"]}]}", FR_USAGE, "a part without a \"type\""},
+    {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"input_audio\"}]}]}", FR_UNBUILT,
+     "\"input_audio\""},
+    {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"video_url\"}]}]}", FR_UNBUILT, "\"video_url\""},
+    {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"file\"}]}]}", FR_UNBUILT, "\"file\""},
+    {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"image\"}]}]}", FR_UNBUILT, "\"image\""},
+    {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"image_url\", \"image_url\": {\"url\": "
+     "\"data:image/png;base64,AAAA\"}}]}]}", FR_USAGE, "sees no pictures"},
+    {"{\"messages\": [" USER ", " SAID "], \"continue_final_message\": true, \"add_generation_prompt\": true}",
+     FR_USAGE, "exclude each other"},
+    {"{\"messages\": [" USER ", {\"role\": \"assistant\", \"content\": \"x\", \"tool_calls\": [{\"type\": "
+     "\"function\", \"function\": {\"name\": \"f\", \"arguments\": \"{}\"}}]}]}", FR_USAGE,
+     "with tool_calls can't be gone on with"},
+};
+
+START_TEST(chats_that_are_refused) {
+    refuse(ask(FR_JOB_CHAT, bad_chats[_i].body), bad_chats[_i].why, bad_chats[_i].says);
+}
+END_TEST
+
+/* --------------------------------------------------------------------------------------------------------- pictures */
+
+/* Base64 of a file; free. */
+static char *encode(const char *path) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t length, n = 0;
+    unsigned char *bytes = (unsigned char *)fr_load_text(path, &length);
+    char *text = malloc(length * 2 + 8);
+    for (size_t i = 0; i < length; i += 3) {
+        unsigned left = length - i < 3 ? (unsigned)(length - i) : 3, bits = (unsigned)bytes[i] << 16;
+        if (left > 1) bits |= (unsigned)bytes[i + 1] << 8;
+        if (left > 2) bits |= bytes[i + 2];
+        for (unsigned d = 0; d < 4; d++) text[n++] = d <= left ? digits[bits >> (18 - 6 * d) & 63] : '=';
+    }
+    text[n] = '\0';
+    free(bytes);
+    return text;
+}
+
+static fr_ask *show(const char *url) {
+    size_t size = strlen(url) + 512;
+    char *body = malloc(size);
+    snprintf(body, size, "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"image_url\", \"image_url\": "
+             "{\"url\": \"%s\"}}, {\"type\": \"text\", \"text\": \"Text Recognition:\"}]}], \"n\": 2, "
+             "\"max_tokens\": 12, \"temperature\": 0, \"ignore_eos\": true}", url);
+    fr_ask *a = ask(FR_JOB_CHAT, body);
+    free(body);
+    return a;
+}
+
+static char *url_of(const char *before, const char *path) {
+    char *data = encode(path), *url = malloc(strlen(data) + strlen(before) + 1);
+    memcpy(url, before, strlen(before));
+    memcpy(url + strlen(before), data, strlen(data) + 1);
+    free(data);
+    return url;
+}
+
+/* The ids of the prompt and of the text behind it are transformers'. */
+START_TEST(pictures) {
+    static const char *const befores[] = {"data:image/png;base64,", "DATA:image/PNG;base64,"};
+    json_t *root = fr_load_json(GLM "/reference.json"), *item;
+    size_t count, text_count = 0, index;
+    int32_t *prompt = fr_ids_of(json_array_get(json_object_get(root, "prompts"), 5), &count), *text = NULL;
+    json_array_foreach(json_object_get(root, "greedy"), index, item)
+        if (json_integer_value(json_object_get(item, "prompt")) == 5)
+            text = fr_ids_of(json_object_get(item, "tokens"), &text_count);
+    ck_assert_uint_ge(text_count, 12);
+    open_engine();
+    for (size_t i = 0; i < 2; i++) {
+        char *url = url_of(befores[i], GLM "/image/digits.png");
+        fr_ask *a = show(url);
+        ck_assert_msg(!a->error[0], "%s", a->error);
+        ck_assert_uint_eq(a->count, 2);
+        run_choices(a);
+        for (size_t c = 0; c < 2; c++) {
+            ck_assert_msg(!a->choices[c].job.error[0], "%s", a->choices[c].job.error);
+            check_ids(&a->choices[c].job, prompt, count);
+            ck_assert_mem_eq(a->choices[c].job.reply.ids, text, 12 * sizeof *text);
+        }
+        char *left = json_dumps(a->body, 0);
+        ck_assert_uint_lt(strlen(left), 512);
+        free(left);
+        fr_ask_free(a);
+        free(url);
+    }
+    close_engine();
+    free(prompt);
+    free(text);
+    json_decref(root);
+}
+END_TEST
+
+START_TEST(jpeg_pictures) {
+    static const char *const befores[] = {"data:image/jpeg;base64,", "data:image/jpg;base64,",
+                                          "data:image/png;base64,"};
+    for (size_t i = 0; i < 3; i++) {
+        char *url = url_of(befores[i], "tests/data/images/jpeg-70x50.jpg");
+        fr_ask *a = show(url);
+        ck_assert_msg(!a->error[0], "%s", a->error);
+        ck_assert_uint_eq(a->choices[1].job.picture_count, 1);
+        fr_ask_free(a);
+        free(url);
+    }
+}
+END_TEST
+
+static const char *const bad_urls[][2] = {
+    {"http://127.0.0.1/a.png", "other urls and paths are not opened"},
+    {"https://example.org/a.png", "other urls and paths are not opened"},
+    {"file://" GLM "/image/digits.png", "other urls and paths are not opened"},
+    {GLM "/image/digits.png", "other urls and paths are not opened"},
+    {"", "other urls and paths are not opened"},
+    {"data:image/png,AAAA", "other urls and paths are not opened"},
+    {"data:image/gif;base64,AAAA", "other urls and paths are not opened"},
+    {"data:image/png;base64,", "picture 1 is no base64"},
+    {"data:image/png;base64,AAA", "picture 1 is no base64"},
+    {"data:image/png;base64,AA A", "picture 1 is no base64"},
+    {"data:image/png;base64,AA==AAAA", "picture 1 is no base64"},
+    {"data:image/png;base64,A===", "picture 1 is no base64"},
+    {"data:image/png;base64,AB==", "picture 1 is no base64"},
+    {"data:image/png;base64,AAF=", "picture 1 is no base64"},
+    {"data:image/png;base64,____", "picture 1 is no base64"},
+    {"data:image/png;base64,AAAA", "picture 1: neither a PNG nor a JPEG"},
+    {"data:image/png;base64,iVBORw0KGgoAAA==", "picture 1: damaged PNG"},
+};
+
+START_TEST(urls_that_are_refused) {
+    fr_ask *a = show(bad_urls[_i][0]);
+    refuse(a, a->why == FR_INPUT ? FR_INPUT : FR_USAGE, bad_urls[_i][1]);
+}
+END_TEST
+
+/* PNG's checksum (ISO 3309). */
+static unsigned checksum(const unsigned char *bytes, size_t count) {
+    unsigned sum = ~0u;
+    for (size_t i = 0; i < 8 * count; i++) {
+        if (i % 8 == 0) sum ^= bytes[i / 8];
+        sum = sum >> 1 ^ (sum & 1 ? 0xedb88320u : 0);
+    }
+    return ~sum;
+}
+
+/* Of a picture whose header claims more pixels than one request may bring, no memory is taken for them. */
+START_TEST(too_many_pixels) {
+    size_t length;
+    char *bytes = fr_load_text(GLM "/image/digits.png", &length), path[] = "/tmp/test_serve_ask_XXXXXX";
+    FILE *file = fdopen(mkstemp(path), "wb");
+    memcpy(bytes + 16, "\0\0\x20\0\0\0\x10\x01", 8); /* 8192 x 4097 */
+    unsigned sum = checksum((unsigned char *)bytes + 12, 17); /* from the header's name on */
+    for (int i = 0; i < 4; i++) bytes[29 + i] = (char)(sum >> (24 - 8 * i));
+    fwrite(bytes, 1, length, file);
+    fclose(file);
+    char *url = url_of("data:image/png;base64,", path);
+    remove(path);
+    refuse(show(url), FR_INPUT, "picture 1: a picture of 8192 x 4097");
+    free(url);
+    free(bytes);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------------------------------------------- threads */
+
+static void *ask_often(void *context) {
+    const char *body = context;
+    for (int i = 0; i < 40; i++) fr_ask_free(ask(i % 2 ? FR_JOB_CHAT : FR_JOB_COMPLETION, body));
+    return NULL;
+}
+
+/* Several at a time, of one setting, each with its own outcome. */
+START_TEST(threads_read_at_a_time) {
+    static char bodies[][256] = {"{" HI ", " TEXT ", \"n\": 4, \"tools\": [" TOOL "]}",
+                                 "{" HI ", " TEXT ", \"seed\": 5}", "{\"prompt\": [5, 99999999]}",
+                                 "{" HI ", \"grammar\": \"x\"}"};
+    pthread_t threads[4];
+    for (size_t i = 0; i < 4; i++) ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_often, bodies[i]), 0);
+    for (size_t i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------------------ suite */
+
+#define LOOP(tcase, test, table) tcase_add_loop_test(tcase, test, 0, sizeof table / sizeof *table)
+
+static TCase *demo_cases(void) {
+    TCase *tcase = tcase_create("demo");
+    tcase_add_unchecked_fixture(tcase, open_demo, close_model);
+    tcase_set_timeout(tcase, 120);
+    LOOP(tcase, numbers_are_options, numbers);
+    LOOP(tcase, texts_are_options, texts);
+    LOOP(tcase, most_ids, limits);
+    LOOP(tcase, members_that_are_refused, refused);
+    LOOP(tcase, prompts_that_are_refused, bad_prompts);
+    LOOP(tcase, chats_that_are_refused, bad_chats);
+    tcase_add_test(tcase, biases_of_texts);
+    tcase_add_test(tcase, stops);
+    tcase_add_test(tcase, answers);
+    tcase_add_test(tcase, members_of_other_forms);
+    tcase_add_test(tcase, one_prompt);
+    tcase_add_test(tcase, texts_and_ids_in_turn);
+    tcase_add_test(tcase, choices_of_prompts);
+    tcase_add_test(tcase, drawn_seeds);
+    tcase_add_test(tcase, limit_of_choices);
+    tcase_add_test(tcase, prompts_that_are_too_long);
+    tcase_add_test(tcase, chats_are_rendered);
+    tcase_add_test(tcase, a_forged_end_is_gone_on_with);
+    tcase_add_test(tcase, threads_read_at_a_time);
+    return tcase;
+}
+
+int main(void) {
+    TCase *drafting = tcase_create("drafting"), *seeing = tcase_create("pictures");
+    tcase_add_unchecked_fixture(drafting, open_drafting, close_model);
+    tcase_add_test(drafting, drafter_by_name);
+    tcase_add_unchecked_fixture(seeing, open_glm, close_model);
+    tcase_set_timeout(seeing, 120);
+    tcase_add_test(seeing, pictures);
+    tcase_add_test(seeing, jpeg_pictures);
+    tcase_add_test(seeing, too_many_pixels);
+    LOOP(seeing, urls_that_are_refused, bad_urls);
+    Suite *suite = suite_create("serve_ask");
+    suite_add_tcase(suite, demo_cases());
+    suite_add_tcase(suite, drafting);
+    suite_add_tcase(suite, seeing);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

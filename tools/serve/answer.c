@@ -1,0 +1,118 @@
+/* From choices under way to the answer of their call (answer.h). */
+#include "tools/serve/answer.h"
+
+#include "tools/serve/answer_parts.h"
+#include "tools/serve/fault.h"
+#include "tools/serve/seconds.h"
+
+/* ----------------------------------------------------------------------------------------------------------- errors */
+
+/* The error as the whole answer, or as the last event of a stream. */
+static void fail(fr_ask *ask, unsigned http, json_t *fault) {
+    if (ask->streaming) {
+        fr_answer_send(ask, fault);
+        fr_call_end(ask->call);
+    } else {
+        fr_call_answer_json(ask->call, http, fault);
+    }
+    ask->answered = true;
+}
+
+/* too_long: ids of a prompt that the context has no room for, or 0. */
+static void fail_by(fr_ask *ask, fr_status why, const char *message, size_t too_long, size_t context) {
+    unsigned http = fr_fault_http(why);
+    json_t *fault = fr_fault_json(http, message), *error = json_object_get(fault, "error");
+    if (too_long) {
+        fr_json_put(error, "type", json_string("exceed_context_size_error"));
+        fr_json_put(error, "n_prompt_tokens", json_integer((json_int_t)too_long));
+        fr_json_put(error, "n_ctx", json_integer((json_int_t)context));
+    }
+    fail(ask, http, fault);
+}
+
+static void fail_by_job(fr_ask *ask, const fr_job *job) {
+    size_t too_long = fr_job_is_too_long(job) ? job->prompt.count : 0;
+    fail_by(ask, job->why, job->error, too_long, job->session ? fr_session_context(job->session) : 0);
+}
+
+void fr_answer_refuse(fr_ask *ask) {
+    fail_by(ask, ask->why, ask->error, ask->too_long, (size_t)ask->setting->context);
+}
+
+/* ------------------------------------------------------------------------------------------------------- on its way */
+
+void fr_answer_began(fr_ask *ask, fr_choice *choice) {
+    fr_telling *t = fr_telling_of(ask, choice);
+    if (choice->began == 0) choice->began = fr_seconds();
+    fr_timings_take(t);
+    if (ask->stream) fr_telling_begin(t);
+}
+
+void fr_answer_progress(fr_ask *ask, fr_choice *choice) {
+    fr_telling *t = fr_telling_of(ask, choice);
+    if (ask->answered || !ask->stream || !ask->return_progress || !choice->job.session || t->progressed) return;
+    fr_timings_take(t);
+    t->progressed = fr_session_waiting(choice->job.session) == 0;
+    fr_chunk_send_progress(t);
+}
+
+void fr_answer_step(fr_ask *ask, fr_choice *choice) {
+    fr_job *job = &choice->job;
+    if (ask->answered || choice->finished) return;
+    fr_telling *t = fr_telling_of(ask, choice);
+    if (!job->error[0]) {
+        fr_answer_progress(ask, choice);
+        if (choice->first == 0 || job->ended) fr_timings_take(t);
+        if (ask->stream) fr_telling_send(t, job->ended);
+        else if (job->ended && ask->form == FR_JOB_NATIVE) t->whole = fr_native_whole(t);
+        else if (job->ended) t->whole = fr_job_choice(job, (size_t)(choice - ask->choices));
+    }
+    if (job->error[0]) fail_by_job(ask, job);
+    choice->finished = job->ended;
+}
+
+/* -------------------------------------------------------------------------------------------------------- the whole */
+
+/* A single choice of llama.cpp's form is no list. */
+static json_t *whole_of(const fr_ask *ask) {
+    json_t *choices = json_array();
+    for (size_t i = 0; i < ask->count; i++) json_array_append(choices, ask->choices[i].telling->whole);
+    if (ask->form == FR_JOB_NATIVE && ask->count > 1) return choices;
+    if (ask->form == FR_JOB_NATIVE) {
+        json_decref(choices);
+        return json_incref(ask->choices[0].telling->whole);
+    }
+    fr_timings all = fr_timings_of_ask(ask);
+    json_t *answer = fr_answer_object(ask, ask->form == FR_JOB_CHAT ? "chat.completion" : "text_completion", choices);
+    fr_json_put(answer, "usage", fr_timings_usage(&all));
+    fr_json_put(answer, "timings", fr_timings_json(&all));
+    return answer;
+}
+
+/* Each choice must have been told of to its end; a server that stops doesn't see to that. */
+static bool is_whole(const fr_ask *ask) {
+    for (size_t i = 0; i < ask->count; i++)
+        if (!ask->choices[i].finished) return false;
+    return true;
+}
+
+void fr_answer_end(fr_ask *ask) {
+    if (ask->answered) return;
+    if (!is_whole(ask)) {
+        fail(ask, 503, fr_fault_json(503, "the server is stopping"));
+        return;
+    }
+    if (!ask->stream) {
+        fr_call_answer_json(ask->call, 200, whole_of(ask));
+    } else {
+        if (ask->include_usage && ask->form != FR_JOB_NATIVE) fr_chunk_send_usage(ask);
+        if (ask->form != FR_JOB_NATIVE) fr_answer_send_line(ask, "data: [DONE]\n\n");
+        fr_call_end(ask->call);
+    }
+    ask->answered = true;
+}
+
+/* The first one begins the stream of an answer whose prompt is still being run: an error is its last event then. */
+void fr_answer_ping(fr_ask *ask) {
+    if (ask->stream && !ask->answered) fr_answer_send_line(ask, ": ping\n\n");
+}

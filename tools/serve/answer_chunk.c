@@ -1,0 +1,131 @@
+/* The events of a stream (answer_parts.h).
+ *
+ * Choices of one answer take turns in it as their ids come; each chunk is one choice's. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/serve/answer_parts.h"
+
+static size_t index_of(const fr_telling *t) {
+    return (size_t)(t->choice - t->ask->choices);
+}
+
+json_t *fr_answer_object(const fr_ask *ask, const char *object, json_t *choices) {
+    const char *fingerprint = ask->setting->fingerprint;
+    json_t *answer = json_object();
+    fr_json_put(answer, "id", json_string(ask->id));
+    fr_json_put(answer, "object", json_string(object));
+    fr_json_put(answer, "created", json_integer((json_int_t)ask->created));
+    fr_json_put(answer, "model", fr_json_bytes(ask->model, strlen(ask->model)));
+    if (fingerprint) fr_json_put(answer, "system_fingerprint", fr_json_bytes(fingerprint, strlen(fingerprint)));
+    fr_json_put(answer, "choices", choices);
+    return answer;
+}
+
+void fr_answer_send_line(fr_ask *ask, const char *line) {
+    if (!ask->streaming) {
+        fr_call_set_header(ask->call, "Cache-Control", "no-cache");
+        fr_call_begin(ask->call, "text/event-stream");
+    }
+    ask->streaming = true;
+    fr_call_write(ask->call, line, strlen(line));
+}
+
+/* No text in JSON has a line break as it is. */
+void fr_answer_send(fr_ask *ask, json_t *event) {
+    char *json = fr_json_line(event);
+    size_t size = strlen(json) + sizeof "data: \n\n";
+    char *line = fr_resize(NULL, size, 1);
+    snprintf(line, size, "data: %s\n\n", json);
+    fr_answer_send_line(ask, line);
+    json_decref(event);
+    free(line);
+    free(json);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- a chunk */
+
+/* One choice, or none. */
+static json_t *object_of(const fr_ask *ask, json_t *choice) {
+    json_t *choices = json_array();
+    if (choice) json_array_append_new(choices, choice);
+    bool chat = ask->form == FR_JOB_CHAT;
+    json_t *chunk = fr_answer_object(ask, chat ? "chat.completion.chunk" : "text_completion", choices);
+    if (ask->include_usage) fr_json_put(chunk, "usage", json_null());
+    return chunk;
+}
+
+/* finish: NULL while the choice goes on. */
+static json_t *choice_of(const fr_telling *t, json_t *delta, json_t *logprobs, const char *finish) {
+    bool chat = t->ask->form == FR_JOB_CHAT;
+    json_t *choice = json_object();
+    fr_json_put(choice, "index", json_integer((json_int_t)index_of(t)));
+    fr_json_put(choice, chat ? "delta" : "text", delta);
+    fr_json_put(choice, "logprobs", logprobs);
+    fr_json_put(choice, "finish_reason", finish ? json_string(finish) : json_null());
+    return choice;
+}
+
+static json_t *role(void) {
+    json_t *delta = json_object();
+    fr_json_put(delta, "role", json_string("assistant"));
+    fr_json_put(delta, "content", json_null());
+    return delta;
+}
+
+/* What every stream of a chat begins with. */
+static void begin(fr_telling *t) {
+    bool says = !t->begun && t->ask->form == FR_JOB_CHAT;
+    t->begun = true;
+    if (says) fr_answer_send(t->ask, object_of(t->ask, choice_of(t, role(), json_null(), NULL)));
+}
+
+static json_t *empty_delta(const fr_ask *ask) {
+    return ask->form == FR_JOB_CHAT ? json_object() : json_string("");
+}
+
+/* OpenAI's. Where usage comes behind it, it tells of all choices. */
+static json_t *chunk_of(fr_telling *t, json_t *delta, size_t ids, bool end) {
+    const fr_job *job = &t->choice->job;
+    bool news = t->ids < ids && job->best >= 0;
+    json_t *logprobs = news ? fr_job_logprobs(job, t->ids, ids, &t->offset) : json_null();
+    const char *finish = end ? fr_job_finish_reason(job, t->calls > 0) : NULL;
+    json_t *chunk = object_of(t->ask, choice_of(t, delta ? delta : empty_delta(t->ask), logprobs, finish));
+    if (t->ask->timings_per_token || (end && !t->ask->include_usage))
+        fr_json_put(chunk, "timings", fr_timings_json(&t->timings));
+    return chunk;
+}
+
+static void send_native(fr_telling *t, json_t *content, size_t ids, bool end) {
+    if (!end || t->ids < ids) {
+        json_t *chunk = fr_native_chunk(t, content ? content : json_string(""), ids);
+        if (t->ask->timings_per_token) fr_json_put(chunk, "timings", fr_timings_json(&t->timings));
+        fr_answer_send(t->ask, chunk);
+    }
+    if (end) fr_answer_send(t->ask, fr_native_end(t));
+}
+
+void fr_chunk_send(fr_telling *t, json_t *delta, size_t ids, bool end) {
+    begin(t);
+    if (t->ask->timings_per_token || end) fr_timings_take(t);
+    if (t->ask->form == FR_JOB_NATIVE) send_native(t, delta, ids, end);
+    else fr_answer_send(t->ask, chunk_of(t, delta, ids, end));
+    t->ids = ids;
+}
+
+void fr_chunk_send_progress(fr_telling *t) {
+    json_t *chunk, *progress = fr_timings_progress(t);
+    begin(t);
+    if (t->ask->form == FR_JOB_NATIVE) chunk = fr_native_chunk(t, json_string(""), t->ids);
+    else chunk = object_of(t->ask, choice_of(t, empty_delta(t->ask), json_null(), NULL));
+    fr_json_put(chunk, "prompt_progress", progress);
+    fr_answer_send(t->ask, chunk);
+}
+
+void fr_chunk_send_usage(fr_ask *ask) {
+    fr_timings all = fr_timings_of_ask(ask);
+    json_t *chunk = object_of(ask, NULL);
+    fr_json_put(chunk, "usage", fr_timings_usage(&all));
+    fr_json_put(chunk, "timings", fr_timings_json(&all));
+    fr_answer_send(ask, chunk);
+}

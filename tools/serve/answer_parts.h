@@ -1,0 +1,91 @@
+/* What answer.c is made of: a choice's pieces for a stream, the objects of each form. By the engine's thread alone. */
+#ifndef FR_TOOLS_SERVE_ANSWER_PARTS_H
+#define FR_TOOLS_SERVE_ANSWER_PARTS_H
+
+#include "tools/job_choice.h"
+#include "tools/serve/answer.h"
+
+/* Figures of a choice, or of all choices of an answer. */
+typedef struct fr_timings {
+    size_t prompt, cached, predicted, drafted, accepted; /* tokens */
+    struct {
+        size_t drafted, accepted;
+    } depth[FR_STEP_MAX - 1];
+    double began, first, ended; /* fr_seconds: a session's start, its first id, its end or now; 0: not yet */
+} fr_timings;
+
+/* What an answer has been given of a choice. */
+typedef struct fr_telling {
+    fr_ask *ask;
+    fr_choice *choice;
+    fr_timings timings;
+    json_t *whole; /* the choice, once it has ended, of an answer that is no stream */
+
+    fr_reply_part part; /* what the text below is of */
+    fr_stream text;     /* that has been told of and not sent */
+    size_t known;       /* ids whose text has been told of */
+    size_t ids;         /* and those that the stream has had */
+    size_t offset;      /* characters of their texts */
+    size_t calls;       /* and tool calls */
+    json_t *call;       /* that is being told of */
+    bool begun;         /* the stream has had its first chunk */
+    bool progressed;    /* and was told that all of the prompt has been run */
+} fr_telling;
+
+fr_telling *fr_telling_of(fr_ask *ask, fr_choice *choice);
+
+/* ---------------------------------------------------------------------------------------------------------- timings */
+
+/* As the choice is now: of its session, which is open. */
+void fr_timings_take(fr_telling *telling);
+
+/* All choices of an ask together: each prompt once, the time from the first to the last. */
+fr_timings fr_timings_of_ask(const fr_ask *ask);
+
+/* {"cache_n", "prompt_n", ..., "predicted_n", ...} as llama.cpp's server has them, and "draft_by_depth": [[drafted,
+ * accepted], ...]. */
+json_t *fr_timings_json(const fr_timings *timings);
+json_t *fr_timings_usage(const fr_timings *timings);
+
+/* {"total", "cache", "processed", "time_ms"} of a prompt that is being run. */
+json_t *fr_timings_progress(const fr_telling *telling);
+
+/* ----------------------------------------------------------------------------------------------------------- events */
+
+/* {"id", "object", "created", "model", "system_fingerprint", "choices"}. */
+json_t *fr_answer_object(const fr_ask *ask, const char *object, json_t *choices);
+
+/* The next event of the stream, which begins with it. */
+void fr_answer_send(fr_ask *ask, json_t *event);
+void fr_answer_send_line(fr_ask *ask, const char *line);
+
+/* ----------------------------------------------------------------------------------------------------------- chunks */
+
+/* A chunk of the choice with what is new: a chat's delta, or a text as `delta`; the ids from telling->ids on, before
+ * `ids`. end: it is the choice's last. */
+void fr_chunk_send(fr_telling *telling, json_t *delta, size_t ids, bool end);
+
+/* Of how far its prompt has been run. */
+void fr_chunk_send_progress(fr_telling *telling);
+
+/* Behind all choices, where it was asked for: what they took. */
+void fr_chunk_send_usage(fr_ask *ask);
+
+/* ---------------------------------------------------------------------------------------------------------- telling */
+
+/* From now on the job's reply is told to the stream. */
+void fr_telling_begin(fr_telling *telling);
+
+/* Sends what is new; at its end all of it, and the last chunk. */
+void fr_telling_send(fr_telling *telling, bool end);
+
+/* ----------------------------------------------------------------------------------------------------------- native */
+
+/* The choice as llama.cpp's /completion has it: as a whole, or the end of a stream. */
+json_t *fr_native_whole(fr_telling *telling);
+json_t *fr_native_end(fr_telling *telling);
+
+/* Part of a stream. */
+json_t *fr_native_chunk(const fr_telling *telling, json_t *content, size_t ids);
+
+#endif

@@ -1,0 +1,21 @@
+/* What an answer keeps of a choice, from its first word of it to the end of the ask (answer_parts.h). */
+#include <stdlib.h>
+
+#include "tools/serve/answer_parts.h"
+
+fr_telling *fr_telling_of(fr_ask *ask, fr_choice *choice) {
+    if (choice->telling) return choice->telling;
+    fr_telling *t = choice->telling = fr_resize(NULL, 1, sizeof *t);
+    *t = (fr_telling){.ask = ask, .choice = choice};
+    return t;
+}
+
+void fr_answer_forget(fr_choice *choice) {
+    fr_telling *t = choice->telling;
+    if (!t) return;
+    json_decref(t->whole);
+    json_decref(t->call);
+    fr_stream_free(&t->text);
+    free(t);
+    choice->telling = NULL;
+}

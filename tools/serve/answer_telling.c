@@ -1,0 +1,105 @@
+/* A job's reply on its way into a stream (answer_parts.h).
+ *
+ * In: pieces of its parts, as the job's reply is fed with ids. Out: chunks, one for all pieces of a part that a step
+ * gave, each with the ids whose text begins in it, or has no text of its own: an id whose text is held back, since a
+ * stop string or a character may be begun, comes with the chunk that has the text. */
+#include <string.h>
+
+#include "tools/serve/answer_parts.h"
+
+/* How many ids of the reply have begun to show in so many bytes of content. */
+static size_t ids_within(const fr_telling *t, size_t content) {
+    const fr_reply *reply = &t->choice->job.reply;
+    size_t ids = t->known;
+    while (ids < reply->kept && reply->begins[ids] < content) ids++;
+    return ids;
+}
+
+static json_t *delta_of(const fr_telling *t, size_t length) {
+    json_t *text = fr_json_bytes(t->text.bytes, length), *delta;
+    if (t->ask->form != FR_JOB_CHAT) return text;
+    delta = json_object();
+    fr_json_put(delta, t->part == FR_REPLY_REASONING ? "reasoning_content" : "content", text);
+    return delta;
+}
+
+/* Sends the text that was told of; but for a character at its end that is not complete, unless nothing follows. */
+static void send_text(fr_telling *t, bool last) {
+    size_t length = last ? t->text.length : fr_whole_characters(t->text.bytes, t->text.length);
+    if (length == 0) return;
+    fr_chunk_send(t, delta_of(t, length), t->known, false);
+    t->text.length -= length;
+    t->text.written = t->text.length;
+    memmove(t->text.bytes, t->text.bytes + length, t->text.length);
+}
+
+static void add_text(fr_telling *t, fr_reply_part part, const char *text, size_t length) {
+    if (part != t->part) send_text(t, true);
+    t->part = part;
+    fr_stream_feed(&t->text, text, length, false);
+}
+
+static void begin_call(fr_telling *t, const char *id, size_t length) {
+    send_text(t, true);
+    t->part = FR_REPLY_ARGUMENTS;
+    json_decref(t->call);
+    t->call = json_object();
+    fr_json_put(t->call, "index", json_integer((json_int_t)t->calls++));
+    fr_json_put(t->call, "id", fr_json_bytes(id, length));
+    fr_json_put(t->call, "type", json_string("function"));
+    fr_json_put(t->call, "function", json_object());
+}
+
+/* A call goes as a whole. */
+static void end_call(fr_telling *t) {
+    json_t *delta = json_object(), *calls = json_array();
+    json_t *arguments = fr_json_bytes(t->text.bytes ? t->text.bytes : "", t->text.length);
+    t->text.length = t->text.written = 0;
+    fr_json_put(json_object_get(t->call, "function"), "arguments", arguments);
+    json_array_append_new(calls, t->call);
+    t->call = NULL;
+    fr_json_put(delta, "tool_calls", calls);
+    fr_chunk_send(t, delta, t->known, false);
+}
+
+/* An fr_reply_fn. A completion with pictures is a chat's reply, of which it has the content. */
+static void take_part(void *context, fr_reply_part part, const char *text, size_t length) {
+    fr_telling *t = context;
+    const fr_job *job = &t->choice->job;
+    if (t->ask->form != FR_JOB_CHAT && part != FR_REPLY_CONTENT) return;
+    switch (part) {
+    case FR_REPLY_CONTENT:
+    case FR_REPLY_REASONING:
+    case FR_REPLY_ARGUMENTS: add_text(t, part, text, length); break;
+    case FR_REPLY_CALL: begin_call(t, text, length); break;
+    case FR_REPLY_NAME: fr_json_put(json_object_get(t->call, "function"), "name", fr_json_bytes(text, length)); break;
+    case FR_REPLY_CALL_END: end_call(t); break;
+    default: break;
+    }
+    t->known = part == FR_REPLY_CONTENT ? ids_within(t, job->text.written + length) : job->reply.kept;
+}
+
+/* An fr_stream_fn of a text that has no other parts. */
+static void take_content(void *context, const char *text, size_t length) {
+    take_part(context, FR_REPLY_CONTENT, text, length);
+}
+
+void fr_telling_begin(fr_telling *t) {
+    fr_job *job = &t->choice->job;
+    t->part = FR_REPLY_CONTENT;
+    if (job->reply.setting.view) {
+        fr_reply_view_tell(&job->view, take_part, t);
+        return;
+    }
+    job->text.told = take_content;
+    job->text.context = t;
+}
+
+/* Ids of a model without texts are all there is. */
+void fr_telling_send(fr_telling *t, bool end) {
+    const fr_reply *reply = &t->choice->job.reply;
+    if (!t->call) send_text(t, end);
+    bool bare = !reply->setting.text && t->ids < reply->kept;
+    if (bare && !end) fr_chunk_send(t, json_string(""), reply->kept, false);
+    if (end) fr_chunk_send(t, NULL, reply->kept, true);
+}

@@ -1,0 +1,352 @@
+/* Members of a request's body (ask_parts.h): rows of a server's own here, those that a batch's line has too in
+ * tools/job_request.c.
+ *
+ * What would have to change the answer and is not built is refused by its name, unless its value asks for nothing. What
+ * changes nothing here (how a cache is used, what is kept when a context overflows, which none does) is checked and
+ * passed over; what nobody knows is passed over unseen, as clients expect. */
+#include <math.h>
+#include <string.h>
+
+#include "forerun_lab.h"
+#include "tools/serve/ask_parts.h"
+
+enum { CHAT = 1, COMPLETION = 2, NATIVE = 4, ALL = CHAT | COMPLETION | NATIVE };
+
+typedef bool take_member(fr_ask *ask, fr_job *job, const char *key, const json_t *value);
+
+static bool must_be(fr_job *job, const char *key, const char *what) {
+    return fr_job_refuse(job, FR_USAGE, "%s must be %s", key, what);
+}
+
+static bool is_given(const fr_job *job, const char *key) {
+    const json_t *value = json_object_get(job->request, key);
+    return value && !json_is_null(value);
+}
+
+/* -------------------------------------------------------------------------------------------------- kinds of values */
+
+/* Those that the answer asks for, at their place in the ask, and one that only says what a cache is used for. */
+static const struct {
+    const char *key;
+    size_t place; /* 0: nobody asks what it is */
+} flags[] = {{"stream", offsetof(fr_ask, stream)},
+             {"return_tokens", offsetof(fr_ask, return_tokens)},
+             {"return_progress", offsetof(fr_ask, return_progress)},
+             {"timings_per_token", offsetof(fr_ask, timings_per_token)},
+             {"cache_prompt", 0}};
+enum { FLAGS = sizeof flags / sizeof *flags };
+
+/* FLAGS: it is none. */
+static size_t find_flag(const char *key) {
+    size_t i = 0;
+    while (i < FLAGS && strcmp(flags[i].key, key) != 0) i++;
+    return i;
+}
+
+static bool take_flag(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    size_t place = flags[find_flag(key)].place;
+    if (!json_is_boolean(value)) return must_be(job, key, "true or false");
+    if (place) *(bool *)((char *)ask + place) = json_is_true(value);
+    return true;
+}
+
+/* Numbers that mean nothing here, from the least to the largest of which that is so. */
+static const struct {
+    const char *key;
+    double low, built;
+} numbers[] = {{"n_cache_reuse", 0, HUGE_VAL},
+               {"n_keep", -1, HUGE_VAL},
+               {"n_discard", 0, HUGE_VAL},
+               {"min_keep", 0, 1},
+               {"n_indent", 0, 0},
+               {"t_max_predict_ms", -1, 0},
+               {"reasoning_budget_tokens", -1, -1},
+               {"thinking_budget_tokens", -1, -1},
+               {"adaptive_target", -HUGE_VAL, -1e-30}};
+enum { NUMBERS = sizeof numbers / sizeof *numbers };
+
+/* NUMBERS: it is none. */
+static size_t find_number(const char *key) {
+    size_t i = 0;
+    while (i < NUMBERS && strcmp(numbers[i].key, key) != 0) i++;
+    return i;
+}
+
+static bool take_number(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    (void)ask;
+    size_t i = find_number(key);
+    if (!json_is_number(value)) return must_be(job, key, "a number");
+    if (json_number_value(value) < numbers[i].low)
+        return fr_job_refuse(job, FR_USAGE, "%s must be at least %g", key, numbers[i].low);
+    return json_number_value(value) <= numbers[i].built || fr_job_unbuilt(job, key);
+}
+
+/* Of two values of a switch the one that asks for nothing. */
+static bool take_false(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    (void)ask;
+    if (!json_is_boolean(value)) return must_be(job, key, "true or false");
+    return json_is_false(value) || fr_job_unbuilt(job, key);
+}
+
+static bool take_unbuilt(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    (void)ask;
+    (void)value;
+    return fr_job_unbuilt(job, key);
+}
+
+static bool take_empty(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    (void)ask;
+    bool empty = fr_job_is_word(value, "") || (json_is_array(value) && json_array_size(value) == 0);
+    return empty || fr_job_unbuilt(job, key);
+}
+
+/* The messages' end is chosen by it (ask_messages.c). */
+static bool take_switch(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    (void)ask;
+    return json_is_boolean(value) || must_be(job, key, "true or false");
+}
+
+/* ----------------------------------------------------------------------------------------------- how it is answered */
+
+static bool take_model(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    if (!fr_job_plain_text(value)) return must_be(job, key, "a name");
+    ask->model = json_string_value(value);
+    return true;
+}
+
+static bool take_stream_options(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    const json_t *usage = json_object_get(value, "include_usage");
+    if (!json_is_object(value)) return must_be(job, key, "an object");
+    if (usage && !json_is_boolean(usage) && !json_is_null(usage))
+        return fr_job_refuse(job, FR_USAGE, "include_usage must be true or false");
+    ask->include_usage = json_is_true(usage);
+    return true;
+}
+
+/* llama.cpp's name goes before OpenAI's. */
+static bool take_choices(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    if (!fr_job_whole(value, 1, FR_CHOICES_MAX))
+        return fr_job_refuse(job, FR_USAGE, "%s must be a whole number from 1 to %d", key, FR_CHOICES_MAX);
+    if (strcmp(key, "n_cmpl") == 0 || !is_given(job, "n_cmpl")) ask->each = (size_t)json_integer_value(value);
+    return true;
+}
+
+/* As many as are asked for anyway. */
+static bool take_best_of(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    (void)ask;
+    const json_t *n = json_object_get(job->request, "n");
+    json_int_t each = json_is_integer(n) ? json_integer_value(n) : 1;
+    return fr_job_whole(value, each, each) || fr_job_unbuilt(job, key);
+}
+
+static bool take_slot(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    if (!fr_job_whole(value, -1, INT32_MAX)) return must_be(job, key, "a slot's number, or -1");
+    ask->slot = json_integer_value(value);
+    return true;
+}
+
+static bool take_ping(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    if (!fr_job_whole(value, -1, INT32_MAX)) return must_be(job, key, "a whole number of seconds, or -1");
+    ask->ping = json_integer_value(value) > 0 ? json_integer_value(value) : 0;
+    return true;
+}
+
+/* Reasoning is told apart, where there is any. */
+static bool take_reasoning_format(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    (void)ask;
+    if (!json_is_string(value)) return must_be(job, key, "a text");
+    return fr_job_is_word(value, "auto") || fr_job_is_word(value, "deepseek") || fr_job_unbuilt(job, key);
+}
+
+/* Without tools there is nothing to be called. */
+static bool take_parallel(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    (void)ask;
+    if (!json_is_boolean(value)) return must_be(job, key, "true or false");
+    bool calls = json_array_size(json_object_get(job->request, "tools")) > 0 &&
+                 !fr_job_is_word(json_object_get(job->request, "tool_choice"), "none");
+    return json_is_true(value) || !calls || fr_job_unbuilt(job, key);
+}
+
+static bool take_modalities(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    (void)ask;
+    if (!json_is_array(value)) return must_be(job, key, "an array");
+    for (size_t i = 0; i < json_array_size(value); i++)
+        if (!fr_job_is_word(json_array_get(value, i), "text")) return fr_job_unbuilt(job, key);
+    return true;
+}
+
+/* --------------------------------------------------------------------------------------------- how tokens are drawn */
+
+static bool take_most(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    (void)ask;
+    return fr_job_take_most(job, key, value);
+}
+
+/* llama.cpp's "n_probs", also as "logprobs", of which 0 are none; it goes before OpenAI's "logprobs", of which 0 are
+ * the tokens' own, but in a chat behind it. */
+static bool take_probs(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    (void)ask;
+    bool own = strcmp(key, "n_probs") == 0;
+    bool passed_over = own ? job->form == FR_JOB_CHAT && json_is_true(json_object_get(job->request, "logprobs"))
+                           : is_given(job, "n_probs");
+    if (!fr_job_whole(value, 0, FR_LOGPROBS_MAX))
+        return fr_job_refuse(job, FR_USAGE, "%s must be a whole number from 0 to %d", key, FR_LOGPROBS_MAX);
+    if (passed_over) return true;
+    bool none = json_integer_value(value) == 0 && (own || job->form == FR_JOB_NATIVE);
+    job->best = none ? -1 : json_integer_value(value);
+    return fr_job_check(job, fr_options_set(job->options, FR_OPT_LOGPROBS, job->best));
+}
+
+/* Below 0 is as 0: all. */
+static bool take_top_k(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    (void)ask;
+    if (!json_is_integer(value)) return must_be(job, key, "a whole number");
+    json_int_t top_k = json_integer_value(value) > 0 ? json_integer_value(value) : 0;
+    return fr_job_check(job, fr_options_set(job->options, FR_OPT_TOP_K, top_k));
+}
+
+/* The session would refuse the first kind, but only once it begins. */
+static bool take_mirostat(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    (void)ask;
+    if (fr_job_whole(value, 1, 1)) return fr_job_unbuilt(job, key);
+    return fr_job_sampler(key)(job, key, value);
+}
+
+/* Rejection's text depends on what was drafted, and so on its neighbours. */
+static bool take_accept(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    (void)ask;
+    return fr_job_is_word(value, "gumbel") ||
+           fr_job_refuse(job, FR_USAGE, "%s must be \"gumbel\": otherwise texts would depend on other requests", key);
+}
+
+/* --------------------------------------------------------------------------------------------------------- drafting */
+
+/* The library has other names for these. */
+static bool check_named(fr_job *job, const char *key, fr_status status) {
+    return status == FR_OK || fr_job_refuse(job, FR_USAGE, "%s: %s", key, fr_last_error());
+}
+
+static bool take_draft_max(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    (void)ask;
+    bool automatic = fr_job_is_word(value, "auto");
+    if (!automatic && !json_is_integer(value)) return must_be(job, key, "a whole number, or \"auto\"");
+    int64_t most = automatic ? FR_DRAFT_AUTO : json_integer_value(value);
+    return check_named(job, key, fr_options_set(job->options, FR_OPT_DRAFT_MAX, most));
+}
+
+static bool take_draft_min(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    (void)ask;
+    if (!json_is_integer(value)) return must_be(job, key, "a whole number");
+    return check_named(job, key, fr_options_set(job->options, FR_OPT_DRAFT_MIN, json_integer_value(value)));
+}
+
+static bool take_draft_p_min(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    (void)ask;
+    if (!json_is_number(value)) return must_be(job, key, "a number");
+    return check_named(job, key,
+                       fr_options_set_number(job->options, FR_OPT_DRAFT_P_MIN, json_number_value(value)));
+}
+
+static bool take_draft_type(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    (void)ask;
+    const char *words = fr_job_plain_text(value);
+    if (!words || !*words) return must_be(job, key, "a text");
+    if (!check_named(job, key, fr_options_set_text(job->options, FR_OPT_SPEC_TYPE, words))) return false;
+    return !fr_lab_takes_drafter(words) || job->setting->loaded->drafter ||
+           fr_job_refuse(job, FR_USAGE, "%s: %.60s needs a drafter, and this model has none", key, words);
+}
+
+/* More at least than at most. */
+static bool check_drafts(fr_job *job) {
+    int64_t least = 0, most = 0;
+    fr_options_get(job->options, FR_OPT_DRAFT_MIN, &least);
+    fr_options_get(job->options, FR_OPT_DRAFT_MAX, &most);
+    if (most <= 0 || least <= most) return true;
+    return fr_job_refuse(job, FR_USAGE, "speculative.n_min %lld is more than the %lld drafts of speculative.n_max",
+                         (long long)least, (long long)most);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ table */
+
+static take_member take_speculative;
+
+static const struct {
+    const char *key;
+    unsigned forms;
+    take_member *take;
+} members[] = {
+    {"model", ALL, take_model},
+    {"stream_options", ALL, take_stream_options},
+    {"sse_ping_interval", ALL, take_ping},
+    {"id_slot", ALL, take_slot},
+    {"n", ALL, take_choices},
+    {"n_cmpl", ALL, take_choices},
+    {"best_of", COMPLETION, take_best_of},
+    {"echo", ALL, take_false},
+    {"n_predict", ALL, take_most},
+    {"max_completion_tokens", ALL, take_most},
+    {"max_tokens", ALL, take_most},
+    {"n_probs", ALL, take_probs},
+    {"logprobs", COMPLETION | NATIVE, take_probs},
+    {"top_k", ALL, take_top_k},
+    {"mirostat", ALL, take_mirostat},
+    {"accept", ALL, take_accept},
+    {"speculative", ALL, take_speculative},
+    {"speculative.n_max", ALL, take_draft_max},
+    {"speculative.n_min", ALL, take_draft_min},
+    {"speculative.p_min", ALL, take_draft_p_min},
+    {"speculative.type", ALL, take_draft_type},
+    {"add_generation_prompt", CHAT, take_switch},
+    {"parallel_tool_calls", CHAT, take_parallel},
+    {"reasoning_format", CHAT, take_reasoning_format},
+    {"modalities", CHAT, take_modalities},
+    {"images", ALL, take_empty},
+    {"functions", CHAT, take_empty},
+    {"grammar", ALL, take_empty},
+    {"grammar_lazy", ALL, take_false},
+    {"grammar_triggers", ALL, take_empty},
+    {"preserved_tokens", ALL, take_empty},
+    {"json_schema", ALL, take_unbuilt},
+    {"lora", ALL, take_empty},
+    {"response_fields", NATIVE, take_empty},
+    {"post_sampling_probs", ALL, take_false},
+    {"reasoning_control", ALL, take_false},
+};
+
+/* NULL: it is none of these. */
+static take_member *find_member(const fr_job *job, const char *key) {
+    unsigned form = job->form == FR_JOB_CHAT ? CHAT : job->form == FR_JOB_COMPLETION ? COMPLETION : NATIVE;
+    if (find_flag(key) < FLAGS) return take_flag;
+    if (find_number(key) < NUMBERS) return take_number;
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        if (members[i].forms & form && strcmp(members[i].key, key) == 0) return members[i].take;
+    return NULL;
+}
+
+/* The same members in an object of their own. */
+static bool take_speculative(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    char name[64];
+    const char *inner;
+    json_t *one;
+    if (!json_is_object(value)) return must_be(job, key, "an object");
+    json_object_foreach((json_t *)(uintptr_t)value, inner, one) {
+        snprintf(name, sizeof name, "%s.%.40s", key, inner);
+        take_member *take = find_member(job, name);
+        if (take && !json_is_null(one) && !take(ask, job, name, one)) return false;
+    }
+    return true;
+}
+
+bool fr_ask_take_members(fr_ask *ask, fr_job *job) {
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)job->request, key, value) {
+        if (json_is_null(value)) continue;
+        take_member *own = find_member(job, key);
+        fr_job_take_field *take = own ? NULL : fr_job_member(job, key);
+        if (!own && !take) continue;
+        if (!fr_job_check_wide(job, key, value)) return false;
+        if (!(own ? own(ask, job, key, value) : take(job, key, value))) return false;
+    }
+    return check_drafts(job);
+}

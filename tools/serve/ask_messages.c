@@ -1,0 +1,135 @@
+/* The messages of a chat request (ask_parts.h): pictures in them are data: URIs and become parts {"type": "image"},
+ * which is what templates know. A last message of the assistant's is gone on with, as llama.cpp's server does, unless
+ * the request says otherwise. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/conversation.h"
+#include "tools/serve/ask_parts.h"
+#include "tools/serve/base64.h"
+
+/* Pixels of all pictures of a request together: 100 MB. */
+#define PIXELS_MOST ((size_t)1 << 25)
+
+/* --------------------------------------------------------------------------------------------------------- pictures */
+
+/* What stands behind "data:image/png;base64,"; NULL: it is no such url. */
+static const char *data_of(const char *url) {
+    static const char *const begins[] = {"data:image/png;base64,", "data:image/jpeg;base64,", "data:image/jpg;base64,"};
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (strncasecmp(url, begins[i], strlen(begins[i])) == 0) return url + strlen(begins[i]);
+    return NULL;
+}
+
+/* {"url": ...}, or the url itself, as some clients have it. */
+static const json_t *url_of(const json_t *part) {
+    const json_t *image = json_object_get(part, "image_url");
+    return json_is_object(image) ? json_object_get(image, "url") : image;
+}
+
+static bool add_picture(fr_job *job, const json_t *part, size_t *pixels) {
+    const json_t *url = url_of(part);
+    const fr_model *model = job->setting->loaded->model;
+    const char *text = fr_job_plain_text(url), *data = text ? data_of(text) : NULL;
+    char name[32];
+    if (fr_model_fact(model, FR_FACT_IMAGE_TOKEN) < 0)
+        return fr_job_refuse(job, FR_USAGE, "image_url: this model sees no pictures");
+    if (!data)
+        return fr_job_refuse(job, FR_USAGE, "image_url must be {\"url\": \"data:image/png;base64,...\"}, or jpeg: "
+                             "other urls and paths are not opened");
+    if (job->picture_count == FR_IMAGES_MAX)
+        return fr_job_refuse(job, FR_USAGE, "image_url: there are more than %d", FR_IMAGES_MAX);
+    size_t size, at = job->picture_count;
+    unsigned char *bytes = fr_base64_read(data, json_string_length(url) - (size_t)(data - text), &size);
+    if (!bytes) return fr_job_refuse(job, FR_USAGE, "image_url: picture %zu is no base64", at + 1);
+    snprintf(name, sizeof name, "picture %zu", at + 1);
+    fr_status status = fr_picture_open_bytes(bytes, size, name, pixels, model, &job->pictures[at]);
+    free(bytes);
+    job->picture_count += status == FR_OK;
+    return fr_job_check(job, status);
+}
+
+/* Its picture is read: what is left of it is that there is one. */
+static void set_image(json_t *part) {
+    json_object_clear(part);
+    fr_json_put(part, "type", json_string("image"));
+}
+
+static bool take_part(fr_job *job, json_t *part, size_t *pixels) {
+    const json_t *type = json_object_get(part, "type");
+    if (!json_is_string(type)) return fr_job_refuse(job, FR_USAGE, "messages have a part without a \"type\"");
+    if (fr_job_is_word(type, "text")) return true;
+    if (!fr_job_is_word(type, "image_url"))
+        return fr_job_refuse(job, FR_UNBUILT, "messages have a part of type \"%.60s\": \"text\" and \"image_url\" are "
+                             "known", json_string_value(type));
+    if (!add_picture(job, part, pixels)) return false;
+    set_image(part);
+    return true;
+}
+
+static bool take_parts(fr_job *job, const json_t *messages) {
+    size_t pixels = PIXELS_MOST;
+    for (size_t i = 0; i < json_array_size(messages); i++) {
+        const json_t *content = json_object_get(json_array_get(messages, i), "content");
+        for (size_t part = 0; part < json_array_size(content); part++)
+            if (!take_part(job, json_array_get(content, part), &pixels)) return false;
+    }
+    if (job->picture_count) fr_json_put(job->settings, "pictures", json_true());
+    return true;
+}
+
+/* ----------------------------------------------------------------------------------------------------- last message */
+
+static bool is_assistant(const json_t *message) {
+    return fr_job_is_word(json_object_get(message, "role"), "assistant");
+}
+
+/* Whether there is a message to be gone on with, which the request may say itself. */
+static bool choose_end(fr_job *job, const json_t *messages, bool *goes_on) {
+    const json_t *continues = json_object_get(job->request, "continue_final_message");
+    const json_t *opens = json_object_get(job->request, "add_generation_prompt");
+    const json_t *last = fr_conversation_last(messages);
+    bool asked = json_is_true(continues) || fr_job_is_word(continues, "content");
+    bool silent = !continues || json_is_null(continues), unsaid = silent && (!opens || json_is_null(opens));
+    if (!silent && !asked && !json_is_false(continues)) return fr_job_unbuilt(job, "continue_final_message");
+    if (asked && json_is_true(opens))
+        return fr_job_refuse(job, FR_USAGE, "add_generation_prompt and continue_final_message exclude each other");
+    if (asked && !is_assistant(last))
+        return fr_job_refuse(job, FR_USAGE, "continue_final_message: the last message is not the assistant's");
+    *goes_on = asked || (unsaid && is_assistant(last));
+    if (*goes_on && json_array_size(json_object_get(last, "tool_calls")))
+        return fr_job_refuse(job, FR_USAGE, "an assistant's message with tool_calls can't be gone on with");
+    if (json_is_false(opens)) fr_json_put(job->settings, "add_generation_prompt", json_false());
+    return true;
+}
+
+/* A message that says nothing yet is gone on with as none at all. */
+static bool is_silent(const json_t *message) {
+    const json_t *content = json_object_get(message, "content");
+    const char *text = json_string_value(content);
+    if (!content || json_is_null(content)) return true;
+    return json_is_string(content) && strspn(text, " \t\r\n") == json_string_length(content);
+}
+
+/* OpenAI's newer name of the system's turn, which most templates don't know. */
+static void rename_developer(const json_t *messages) {
+    for (size_t i = 0; i < json_array_size(messages); i++) {
+        json_t *message = json_array_get(messages, i);
+        if (fr_job_is_word(json_object_get(message, "role"), "developer"))
+            fr_json_put(message, "role", json_string("system"));
+    }
+}
+
+bool fr_ask_take_messages(fr_ask *ask, fr_job *job) {
+    json_t *messages = json_object_get(ask->body, "messages");
+    if (!messages || json_is_null(messages)) return fr_job_refuse(job, FR_USAGE, "messages are missing");
+    if (!json_is_array(messages)) return fr_job_refuse(job, FR_USAGE, "messages must be an array");
+    rename_developer(messages);
+    if (!take_parts(job, messages) || !choose_end(job, messages, &job->continues)) return false;
+    if (job->continues && is_silent(fr_conversation_last(messages))) {
+        json_array_remove(messages, json_array_size(messages) - 1);
+        job->continues = false;
+    }
+    if (job->continues) fr_json_put(job->settings, "add_generation_prompt", json_false());
+    return fr_job_take_messages(job, messages);
+}

@@ -1,0 +1,15 @@
+/* What ask.c is made of: a body's members, its messages. */
+#ifndef FR_TOOLS_SERVE_ASK_PARTS_H
+#define FR_TOOLS_SERVE_ASK_PARTS_H
+
+#include "tools/job_parts.h"
+#include "tools/serve/ask.h"
+
+/* All members of a body but what its prompts are: to the job what its session needs, to the ask how it is answered.
+ * False: the job is refused. */
+bool fr_ask_take_members(fr_ask *ask, fr_job *job);
+
+/* The messages of a chat, with their pictures, as the job's prompt. False: it is refused. */
+bool fr_ask_take_messages(fr_ask *ask, fr_job *job);
+
+#endif

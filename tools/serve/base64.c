@@ -1,0 +1,39 @@
+/* Base64, read: see base64.h. */
+#include "tools/serve/base64.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/output.h"
+
+/* 64: it is no digit. */
+static unsigned digit_of(char c) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = c ? strchr(digits, c) : NULL;
+    return at ? (unsigned)(at - digits) : 64;
+}
+
+/* Four digits to three bytes, of which padding leaves out the last ones: their bits must be 0. */
+static bool read_group(const char *text, unsigned padding, unsigned char *bytes) {
+    unsigned bits = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned digit = i < 4 - padding ? digit_of(text[i]) : 0;
+        if (digit == 64) return false;
+        bits = bits << 6 | digit;
+    }
+    for (unsigned i = 0; i < 3 - padding; i++) bytes[i] = (unsigned char)(bits >> (16 - 8 * i));
+    return (bits & ((1u << 8 * padding) - 1)) == 0;
+}
+
+unsigned char *fr_base64_read(const char *text, size_t length, size_t *size) {
+    *size = 0;
+    if (length == 0 || length % 4) return NULL;
+    unsigned padding = text[length - 1] != '=' ? 0 : text[length - 2] != '=' ? 1 : 2;
+    unsigned char *bytes = fr_resize(NULL, length / 4, 3);
+    bool good = true;
+    for (size_t at = 0; at < length && good; at += 4)
+        good = read_group(text + at, at + 4 == length ? padding : 0, bytes + at / 4 * 3);
+    if (good) *size = length / 4 * 3 - padding;
+    if (!good) free(bytes);
+    return good ? bytes : NULL;
+}

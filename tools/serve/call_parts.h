@@ -1,0 +1,81 @@
+/* What a call is made of: between call.c and the files of the HTTP server.
+ *
+ *     read --dispatched--> open --answer--> whole --taken by the connection-->  done
+ *                           |                                                    ^
+ *                           '--begin--> stream --end, and all of it taken--------'
+ *
+ * A call without anything to send has its connection suspended. The connection's thread alone suspends, under the
+ * call's lock; whoever writes, ends or lets go resumes, under the same lock, so that no wake-up is lost between. */
+#ifndef FR_TOOLS_SERVE_CALL_PARTS_H
+#define FR_TOOLS_SERVE_CALL_PARTS_H
+
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "tools/serve/call.h"
+
+typedef struct fr_call_pair {
+    char *name, *value;
+} fr_call_pair;
+
+typedef struct fr_call_pairs {
+    fr_call_pair *list;
+    size_t count;
+} fr_call_pairs;
+
+/* Monotonic milliseconds, as all times here. */
+int64_t fr_call_clock(void);
+
+char *fr_call_copy(const char *text);
+
+/* Bytes a millisecond: who keeps that pace has time for any length. */
+#define FR_CALL_PACE 16
+
+struct fr_call {
+    /* The request: of the connection's thread until it is dispatched, then constant. */
+    char *method, *path;
+    fr_call_pairs query;
+    char *body;
+    size_t length, capacity;
+    bool head; /* HEAD, which is GET to whoever answers */
+    bool dispatched, too_large;
+
+    pthread_mutex_t lock; /* of all that follows */
+    unsigned holders;
+    struct MHD_Connection *connection; /* NULL: it has let go */
+    int fd;                            /* its socket, as long as it is there */
+    _Atomic int64_t *deadline;         /* the connection's; 0: none */
+    int64_t timeout;                   /* for an answer to be taken, once it is whole */
+    bool suspended;
+    enum { FR_CALL_OPEN, FR_CALL_WHOLE, FR_CALL_STREAM } answer;
+    bool ended; /* a stream has all its bytes */
+    bool cut;   /* nobody will answer, or go on with it */
+    unsigned status;
+    char *type;
+    fr_call_pairs headers;
+    char *bytes; /* [taken, size) has not gone to the connection */
+    size_t taken, size, room;
+    int64_t written; /* when anything was last */
+};
+
+/* A call with one holder, its connection. */
+fr_call *fr_call_new(struct MHD_Connection *connection, int fd, _Atomic int64_t *deadline, int64_t timeout);
+
+/* The method and the target of a request line, "/path?a=b". False: it is none, by its %XX or otherwise. */
+bool fr_call_read_line(fr_call *call, const char *method, const char *target);
+
+/* More of the body; false: there is no room for that many bytes. */
+bool fr_call_add_body(fr_call *call, const char *bytes, size_t length, size_t limit);
+
+/* The connection's content reader, of a stream. */
+ssize_t fr_call_read(void *call, uint64_t position, char *bytes, size_t room);
+
+/* Nobody will answer any more. */
+void fr_call_cut(fr_call *call);
+
+/* The connection lets go: what it hadn't been given is dropped. */
+void fr_call_detach(fr_call *call);
+
+#endif

@@ -1,0 +1,379 @@
+/* Requests of one model, round by round (desk.h). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/serve/answer.h"
+#include "tools/serve/desk_parts.h"
+#include "tools/serve/log.h"
+#include "tools/serve/seconds.h"
+
+/* Bytes that a client may leave unread before its texts wait for it. */
+#define UNREAD_MOST ((size_t)4 << 20)
+
+static fr_engine *engine_of(const fr_desk *desk) {
+    return desk->setting.jobs->engine;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- line */
+
+bool fr_desk_put(fr_desk *desk, fr_ask *ask) {
+    pthread_mutex_lock(&desk->lock);
+    bool fits = !desk->closed && desk->waiting < desk->setting.queue + desk->setting.places - desk->taken;
+    if (fits) {
+        ask->number = ++desk->number;
+        ask->next = NULL;
+        *desk->arrived_end = ask;
+        desk->arrived_end = &ask->next;
+        desk->waiting++;
+    }
+    pthread_mutex_unlock(&desk->lock);
+    if (fits) desk->setting.wake(desk->setting.context);
+    return fits;
+}
+
+void fr_desk_busy(fr_desk *desk, size_t *waiting, size_t *running) {
+    pthread_mutex_lock(&desk->lock);
+    *waiting = desk->waiting;
+    *running = desk->busy;
+    pthread_mutex_unlock(&desk->lock);
+}
+
+/* What has arrived goes to the end of the line. */
+static void take_arrived(fr_desk *desk) {
+    fr_ask **end = &desk->line;
+    while (*end) end = &(*end)->next;
+    pthread_mutex_lock(&desk->lock);
+    *end = desk->arrived;
+    desk->arrived = NULL;
+    desk->arrived_end = &desk->arrived;
+    pthread_mutex_unlock(&desk->lock);
+}
+
+static void count(fr_desk *desk, size_t *of, int change) {
+    pthread_mutex_lock(&desk->lock);
+    *of = change < 0 ? *of - 1 : *of + 1;
+    pthread_mutex_unlock(&desk->lock);
+}
+
+static void unlink_ask(fr_desk *desk, const fr_ask *ask) {
+    fr_ask **at = &desk->line;
+    while (*at && *at != ask) at = &(*at)->next;
+    if (*at) *at = ask->next;
+}
+
+/* Its client has gone, or has been told of a failure: its other choices are not wanted any more. */
+static bool is_unwanted(const fr_ask *ask) {
+    return ask->answered || fr_call_gone(ask->call);
+}
+
+/* All its choices have ended, or nobody wants the others. */
+static void end_ask(fr_desk *desk, fr_ask *ask) {
+    unlink_ask(desk, ask);
+    count(desk, ask->begun ? &desk->busy : &desk->waiting, -1);
+    fr_log_ask(ask);
+    fr_ask_free(ask);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- places */
+
+/* How many ids a restored session's timeline shares with a prompt. */
+static size_t shared_with(const fr_place *place, const fr_prompt *prompt) {
+    const int32_t *ids;
+    size_t length = place->restored ? fr_session_ids(place->kept, &ids) : 0, shared = 0;
+    while (shared < length && shared < prompt->count && ids[shared] == prompt->ids[shared]) shared++;
+    return shared;
+}
+
+/* A place that is free for a choice: the one that was asked for, one whose restored session begins as it does, else the
+ * one that has not been used for longest. NULL: it has to wait. */
+static fr_place *free_place(fr_desk *desk, const fr_ask *ask, const fr_choice *choice) {
+    fr_place *best = NULL;
+    size_t most = 0;
+    if (ask->slot >= 0) {
+        best = &desk->places[(size_t)ask->slot % desk->setting.places];
+        return best->ask ? NULL : best;
+    }
+    for (fr_place *place = desk->places; place < desk->places + desk->setting.places; place++) {
+        if (place->ask) continue;
+        size_t shared = shared_with(place, &choice->job.prompt);
+        if (best && (shared < most || (shared == most && place->used >= best->used))) continue;
+        best = place;
+        most = shared;
+    }
+    return best;
+}
+
+/* The text that a place begins with: its session, which goes on from a restored one where they begin alike. */
+static void begin_session(fr_place *place, fr_job *job) {
+    void *bytes = NULL;
+    size_t size = 0;
+    if (shared_with(place, &job->prompt) && job->picture_count == 0)
+        fr_session_save_bytes(place->kept, &bytes, &size);
+    fr_desk_forget(place);
+    fr_job_start(job, bytes, size);
+    fr_free(bytes);
+}
+
+static void begin(fr_desk *desk, fr_ask *ask, fr_place *place) {
+    fr_choice *choice = &ask->choices[ask->begun];
+    choice->place = (size_t)(place - desk->places);
+    *place = (fr_place){.ask = ask, .choice = choice, .kept = place->kept, .restored = place->restored,
+                        .used = ++desk->texts};
+    if (!ask->begun++) {
+        count(desk, &desk->waiting, -1);
+        count(desk, &desk->busy, 1);
+    }
+    count(desk, &desk->taken, 1);
+    choice->began = fr_seconds();
+    begin_session(place, &choice->job);
+    fr_answer_began(ask, choice);
+    size_t at = desk->running_count++;
+    for (; at > 0 && desk->running[at - 1]->ask->number > ask->number; at--) desk->running[at] = desk->running[at - 1];
+    desk->running[at] = place;
+}
+
+/* A further choice waits until the prompt, which it shares with the first, has been run. */
+static bool may_begin(const fr_ask *ask) {
+    const fr_choice *next = &ask->choices[ask->begun];
+    for (const fr_choice *c = ask->choices; c < next; c++)
+        if (c->prompt == next->prompt && c->job.session && fr_session_waiting(c->job.session)) return false;
+    return true;
+}
+
+/* Whoever has gone while waiting, and choices for all places that are free. */
+static void fill(fr_desk *desk) {
+    for (fr_ask *ask = desk->line, *next; ask; ask = next) {
+        fr_place *place;
+        next = ask->next;
+        if (is_unwanted(ask)) {
+            if (ask->begun == ask->done) end_ask(desk, ask);
+            continue;
+        }
+        while (ask->begun < ask->count && may_begin(ask) && (place = free_place(desk, ask, &ask->choices[ask->begun])))
+            begin(desk, ask, place);
+        if (ask->begun == ask->count) unlink_ask(desk, ask);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------- ends */
+
+static void leave(fr_desk *desk, fr_place *place) {
+    size_t at = 0;
+    while (desk->running[at] != place) at++;
+    desk->running_count--;
+    memmove(desk->running + at, desk->running + at + 1, (desk->running_count - at) * sizeof *desk->running);
+    fr_free(place->aside);
+    *place = (fr_place){.kept = place->choice->job.session, .used = place->used};
+    count(desk, &desk->taken, -1);
+    desk->ended++;
+}
+
+/* A choice has ended, by itself or not. Its session stays in its place. */
+static void end_choice(fr_desk *desk, fr_place *place) {
+    fr_ask *ask = place->ask;
+    fr_choice *choice = place->choice;
+    choice->ended = fr_seconds();
+    if (choice->job.session) fr_tally_text(desk->setting.tally, choice->job.session);
+    leave(desk, place);
+    ask->done++;
+    if (ask->done == ask->count) fr_answer_end(ask);
+    choice->job.session = NULL;
+    if (ask->done == ask->begun && (ask->done == ask->count || is_unwanted(ask))) end_ask(desk, ask);
+}
+
+static void drop_unwanted(fr_desk *desk) {
+    for (size_t i = desk->running_count; i-- > 0;)
+        if (is_unwanted(desk->running[i]->ask)) end_choice(desk, desk->running[i]);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- memory */
+
+/* Nobody of all under way has found a page: the last one gives its own up, and goes on later. What can't be saved, a
+ * text with pictures, fails. */
+static void set_aside(fr_desk *desk, fr_place *place) {
+    fr_session *session = place->choice->job.session;
+    if (fr_session_save_bytes(session, &place->aside, &place->aside_size) == FR_OK) {
+        fr_session_reset(session);
+        place->aside_since = desk->ended;
+        return;
+    }
+    fr_job_fail(&place->choice->job, FR_MEMORY);
+    fr_answer_step(place->ask, place->choice);
+    end_choice(desk, place);
+}
+
+/* It takes its pages up again, if there are some: tried once another text has ended, or where no other is run. */
+static bool take_up(const fr_desk *desk, fr_place *place, bool alone) {
+    if (!place->aside) return true;
+    if (place->aside_since == desk->ended && !alone) return false;
+    place->aside_since = desk->ended;
+    fr_session *session = place->choice->job.session;
+    if (fr_session_restore_bytes(session, place->aside, place->aside_size) != FR_OK) return false;
+    fr_free(place->aside);
+    place->aside = NULL;
+    return true;
+}
+
+/* Sessions whose texts have ended give way first. */
+static bool forget_kept(fr_desk *desk) {
+    bool any = false;
+    for (fr_place *place = desk->places; place < desk->places + desk->setting.places; place++) {
+        any |= !place->ask && place->kept;
+        if (!place->ask) fr_desk_forget(place);
+    }
+    return any;
+}
+
+/* Those that found no page, `first` to `last` of all that ran. */
+static void make_room(fr_desk *desk, fr_place *const *hungry, size_t count, size_t ran) {
+    if (count == 0 || forget_kept(desk) || count < ran) return;
+    if (ran > 1) {
+        set_aside(desk, hungry[count - 1]);
+        return;
+    }
+    fr_job_fail(&hungry[0]->choice->job, FR_MEMORY);
+    fr_answer_step(hungry[0]->ask, hungry[0]->choice);
+    end_choice(desk, hungry[0]);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- rounds */
+
+/* Who takes part: whoever's client reads, and who has pages. Gives how many, and of how many prompts are still to be
+ * run. */
+static size_t assemble(fr_desk *desk, fr_place **places, size_t *texts) {
+    size_t count = 0;
+    *texts = 0;
+    for (size_t i = 0; i < desk->running_count; i++) {
+        fr_place *place = desk->running[i];
+        fr_job *job = &place->choice->job;
+        if (job->ended || fr_call_unread(place->ask->call) > UNREAD_MOST ||
+            !take_up(desk, place, count == 0 && i + 1 == desk->running_count))
+            continue;
+        *texts += fr_session_waiting(job->session) == 0;
+        places[count] = place;
+        desk->rounds[count] = fr_job_round(job, desk->ids[count]);
+        count++;
+    }
+    return count;
+}
+
+static size_t waiting_of(fr_place *const *places, size_t count) {
+    size_t waiting = 0;
+    for (size_t i = 0; i < count; i++) waiting += fr_session_waiting(places[i]->choice->job.session);
+    return waiting;
+}
+
+/* What a round gave one of them. */
+static void take(fr_desk *desk, fr_place *place, const fr_round *round) {
+    fr_job *job = &place->choice->job;
+    bool first = job->reply.count == 0;
+    fr_job_take(job, round);
+    if (first && job->reply.count) place->choice->first = fr_seconds();
+    if (round->count == 0 && !job->ended) fr_answer_progress(place->ask, place->choice);
+    else fr_answer_step(place->ask, place->choice);
+    if (job->ended) end_choice(desk, place);
+}
+
+/* False: nobody can take part. */
+static bool run_round(fr_desk *desk) {
+    fr_place *places[FR_SESSIONS_MAX], *hungry[FR_SESSIONS_MAX];
+    size_t texts, hungry_count = 0, count = assemble(desk, places, &texts);
+    if (count == 0) return false;
+    size_t waiting = waiting_of(places, count);
+    fr_engine_set_piece(engine_of(desk), fr_pace_rows(&desk->pace, texts));
+    double start = fr_seconds();
+    fr_status status = fr_engine_step(engine_of(desk), desk->rounds, count);
+    fr_pace_learn(&desk->pace, fr_seconds() - start, texts, waiting - waiting_of(places, count));
+    fr_tally_round(desk->setting.tally, count);
+    for (size_t i = 0; i < count; i++) {
+        fr_round *round = &desk->rounds[i];
+        if (status != FR_OK) *round = (fr_round){.status = status, .error = fr_last_error()};
+        if (round->status == FR_MEMORY) hungry[hungry_count++] = places[i];
+        else take(desk, places[i], round);
+    }
+    make_room(desk, hungry, hungry_count, count);
+    return true;
+}
+
+/* A job that could not be begun has ended before any round. */
+static void end_refused(fr_desk *desk) {
+    for (size_t i = desk->running_count; i-- > 0;) {
+        fr_place *place = desk->running[i];
+        if (!place->choice->job.ended) continue;
+        fr_answer_step(place->ask, place->choice);
+        end_choice(desk, place);
+    }
+}
+
+static void ping(const fr_desk *desk, fr_ask *ask) {
+    double most = ask->ping >= 0 ? (double)ask->ping : desk->setting.ping;
+    if (ask->stream && most > 0 && fr_call_silent(ask->call) > most) fr_answer_ping(ask);
+}
+
+static void ping_all(const fr_desk *desk) {
+    for (size_t i = 0; i < desk->running_count; i++) ping(desk, desk->running[i]->ask);
+    for (fr_ask *ask = desk->line; ask; ask = ask->next) ping(desk, ask);
+}
+
+bool fr_desk_round(fr_desk *desk) {
+    uint64_t before = desk->texts + desk->ended;
+    take_arrived(desk);
+    fr_desk_run_errands(desk);
+    drop_unwanted(desk);
+    fill(desk);
+    end_refused(desk);
+    bool ran = run_round(desk);
+    ping_all(desk);
+    fr_desk_show(desk);
+    return ran || desk->texts + desk->ended != before;
+}
+
+void fr_desk_interrupt(fr_desk *desk) {
+    pthread_mutex_lock(&desk->lock);
+    desk->closed = true;
+    pthread_mutex_unlock(&desk->lock);
+    take_arrived(desk);
+    while (desk->running_count) {
+        fr_place *place = desk->running[desk->running_count - 1];
+        if (!place->choice->job.ended) fr_job_interrupt(&place->choice->job);
+        fr_answer_step(place->ask, place->choice);
+        end_choice(desk, place);
+    }
+    while (desk->line) {
+        fr_answer_end(desk->line);
+        end_ask(desk, desk->line);
+    }
+    fr_desk_run_errands(desk);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- desk */
+
+fr_desk *fr_desk_open(const fr_desk_setting *setting) {
+    fr_desk *desk = fr_resize(NULL, 1, sizeof *desk);
+    size_t places = setting->places;
+    *desk = (fr_desk){.setting = *setting};
+    desk->places = fr_resize(NULL, places, sizeof *desk->places);
+    memset(desk->places, 0, places * sizeof *desk->places);
+    desk->running = fr_resize(NULL, places, sizeof *desk->running);
+    desk->rounds = fr_resize(NULL, places, sizeof *desk->rounds);
+    desk->ids = fr_resize(NULL, places, sizeof *desk->ids);
+    desk->views = fr_resize(NULL, places, sizeof *desk->views);
+    memset(desk->views, 0, places * sizeof *desk->views);
+    pthread_mutex_init(&desk->lock, NULL);
+    desk->arrived_end = &desk->arrived;
+    desk->errands_end = &desk->errands;
+    return desk;
+}
+
+void fr_desk_close(fr_desk *desk) {
+    if (!desk) return;
+    fr_desk_interrupt(desk);
+    for (size_t i = 0; i < desk->setting.places; i++) fr_desk_forget(&desk->places[i]);
+    pthread_mutex_destroy(&desk->lock);
+    free(desk->places);
+    free(desk->running);
+    free(desk->rounds);
+    free(desk->ids);
+    free(desk->views);
+    free(desk);
+}

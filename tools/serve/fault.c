@@ -1,0 +1,37 @@
+/* Errors as a server's clients know them (fault.h). */
+#include "tools/serve/fault.h"
+
+#include <string.h>
+
+#include "tools/output.h"
+
+const char *fr_fault_type(unsigned http) {
+    switch (http) {
+    case 401: return "authentication_error";
+    case 403: return "permission_error";
+    case 404: return "not_found_error";
+    case 501: return "not_supported_error";
+    case 503: return "unavailable_error";
+    default: return http >= 400 && http < 500 ? "invalid_request_error" : "server_error";
+    }
+}
+
+unsigned fr_fault_http(fr_status status) {
+    switch (status) {
+    case FR_INPUT:
+    case FR_USAGE:
+    case FR_UNBUILT: return 400;
+    case FR_MEMORY: return 503;
+    default: return 500;
+    }
+}
+
+json_t *fr_fault_json(unsigned http, const char *message) {
+    json_t *error = json_object();
+    json_t *whole = json_object();
+    fr_json_put(error, "code", json_integer(http));
+    fr_json_put(error, "message", fr_json_bytes(message, strlen(message)));
+    fr_json_put(error, "type", json_string(fr_fault_type(http)));
+    fr_json_put(whole, "error", error);
+    return whole;
+}

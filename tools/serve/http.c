@@ -1,0 +1,128 @@
+/* HTTP/1.1 for a server: libmicrohttpd, opened and closed (http.h). */
+#include "tools/serve/http.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/output.h"
+#include "tools/serve/http_parts.h"
+
+#define THREADS 4             /* that read requests and write answers */
+#define MEMORY  (64 * 1024)   /* of a connection: its headers, and what is read or written at a time */
+#define LINGER  1000          /* milliseconds in which answers that are complete can be taken at the end */
+
+/* What libmicrohttpd says while it starts tells why it doesn't; later it says what clients do wrong. */
+static void keep_message(void *context, const char *format, va_list values) {
+    fr_http *http = context;
+    if (http->started) return;
+    vsnprintf(http->message, sizeof(http->message), format, values);
+    http->message[strcspn(http->message, "\n")] = '\0';
+}
+
+/* Whether one more connection is taken. (MHD_quiesce_daemon would let go of the socket, but two of libmicrohttpd's
+ * threads may then take it out of the same epoll set, of which it thinks so ill that it aborts.) */
+static enum MHD_Result takes(void *http, const struct sockaddr *from, socklen_t length) {
+    (void)from;
+    (void)length;
+    return atomic_load(&((fr_http *)http)->refusing) ? MHD_NO : MHD_YES;
+}
+
+static intptr_t of_function(void (*function)(void)) {
+    return (intptr_t)function;
+}
+
+static struct MHD_Daemon *start(fr_http *http, bool ip6) {
+    const fr_http_setting *s = &http->setting;
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+    if (ip6) flags |= MHD_USE_IPv6;
+    struct MHD_OptionItem tls[] = {
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)s->key_pem},
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)s->certificate_pem},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, "NORMAL:-VERS-TLS1.0:-VERS-TLS1.1"},
+        {MHD_OPTION_END, 0, NULL}};
+    if (s->key_pem) flags |= MHD_USE_TLS;
+    else tls[0].option = MHD_OPTION_END;
+    unsigned threads = s->connections < THREADS ? s->connections : THREADS;
+    struct MHD_OptionItem pool[] = {{MHD_OPTION_THREAD_POOL_SIZE, threads, NULL}, {MHD_OPTION_END, 0, NULL}};
+    if (threads < 2) pool[0].option = MHD_OPTION_END;
+    struct MHD_OptionItem callbacks[] = {
+        {MHD_OPTION_URI_LOG_CALLBACK, of_function((void (*)(void))fr_http_see_target), http},
+        {MHD_OPTION_UNESCAPE_CALLBACK, of_function((void (*)(void))fr_http_keep_escapes), http},
+        {MHD_OPTION_NOTIFY_COMPLETED, of_function((void (*)(void))fr_http_completed), http},
+        {MHD_OPTION_NOTIFY_CONNECTION, of_function((void (*)(void))fr_http_connection), http},
+        {MHD_OPTION_END, 0, NULL}};
+    return MHD_start_daemon(flags, 0, takes, http, fr_http_request, http, MHD_OPTION_EXTERNAL_LOGGER, keep_message,
+                            http, MHD_OPTION_LISTEN_SOCKET, http->socket, MHD_OPTION_CONNECTION_LIMIT, s->connections,
+                            MHD_OPTION_PER_IP_CONNECTION_LIMIT, s->per_address, MHD_OPTION_CONNECTION_TIMEOUT,
+                            s->timeout, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY, MHD_OPTION_ARRAY, callbacks,
+                            MHD_OPTION_ARRAY, pool, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+}
+
+static int start_threads(fr_http *http) {
+    bool tls = http->setting.key_pem != NULL;
+    http->daemon = start(http, strchr(http->url, '[') != NULL);
+    if (!http->daemon) {
+        return tls ? fr_bad_input("--ssl-key-file and --ssl-cert-file can't be used: %s", http->message)
+                   : fr_bad_input("can't serve %s: %s", http->url, http->message);
+    }
+    http->started = true;
+    http->socket = -1;
+    if (pthread_create(&http->watcher, NULL, fr_http_watch, http) == 0) return 0;
+    MHD_stop_daemon(http->daemon);
+    return fr_bad_input("can't serve %s: no more threads", http->url);
+}
+
+static void free_http(fr_http *http) {
+    if (http->socket >= 0) close(http->socket);
+    pthread_cond_destroy(&http->changed);
+    pthread_mutex_destroy(&http->lock);
+    free(http);
+}
+
+static fr_http *new_http(const fr_http_setting *setting) {
+    fr_http *http = fr_resize(NULL, 1, sizeof(*http));
+    *http = (fr_http){.setting = *setting, .socket = -1};
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&http->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_mutex_init(&http->lock, NULL);
+    return http;
+}
+
+int fr_http_open(const fr_http_setting *setting, fr_http **opened) {
+    *opened = NULL;
+    if (!setting->key_pem != !setting->certificate_pem) {
+        return fr_bad_input("TLS needs both --ssl-key-file and --ssl-cert-file");
+    }
+    if (setting->key_pem && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES) {
+        return fr_bad_input("this system's libmicrohttpd has no TLS");
+    }
+    fr_http *http = new_http(setting);
+    char address[64];
+    int status = fr_http_listen(setting->host, setting->port, &http->socket, address, sizeof(address), &http->loopback);
+    snprintf(http->url, sizeof(http->url), "http%s://%s", setting->key_pem ? "s" : "", status ? "" : address);
+    if (status == 0) status = start_threads(http);
+    if (status == 0) *opened = http;
+    else free_http(http);
+    return status;
+}
+
+const char *fr_http_url(const fr_http *http) {
+    return http->url;
+}
+
+void fr_http_refuse_new(fr_http *http) {
+    atomic_store(&http->refusing, true);
+}
+
+void fr_http_close(fr_http *http) {
+    if (!http) return;
+    fr_http_refuse_new(http);
+    fr_http_finish(http, LINGER);
+    MHD_stop_daemon(http->daemon);
+    free_http(http);
+}

@@ -1,0 +1,66 @@
+/* What the HTTP server is made of: between http.c, which opens and closes it, http_listen.c, http_request.c, which has
+ * libmicrohttpd's callbacks for requests, and http_watch.c, which knows the connections.
+ *
+ * Locks: the server's, then a call's, then libmicrohttpd's. */
+#ifndef FR_TOOLS_SERVE_HTTP_PARTS_H
+#define FR_TOOLS_SERVE_HTTP_PARTS_H
+
+#include "tools/serve/call_parts.h"
+#include "tools/serve/http.h"
+
+/* A connection, from the time that it is accepted. */
+typedef struct fr_http_link {
+    fr_http *http;
+    struct fr_http_link *previous, *next;
+    int fd;
+    char *target;      /* of the request line that was read last */
+    uintptr_t behind;  /* where it ended in libmicrohttpd's memory */
+    fr_call *call;     /* its request under way, under the server's lock */
+    _Atomic int64_t deadline; /* when a request must be there, or an answer taken; 0: the client waits for us */
+} fr_http_link;
+
+struct fr_http {
+    fr_http_setting setting;
+    struct MHD_Daemon *daemon;
+    int socket; /* listens; -1: it is the daemon's */
+    bool loopback;
+    char url[96];
+    char message[256]; /* libmicrohttpd's while it starts */
+    atomic_bool started;
+    atomic_bool refusing;
+
+    pthread_mutex_t lock; /* of all that follows */
+    pthread_cond_t changed;
+    fr_http_link *links;
+    size_t under_way; /* calls that were handed on, and whose answers are not all sent */
+    bool closing;
+    pthread_t watcher;
+};
+
+/* A socket that listens, its address as a URL without the scheme, and whether only this machine can reach it. Gives the
+ * exit status. */
+int fr_http_listen(const char *host, uint16_t port, int *socket, char *address, size_t size, bool *loopback);
+
+/* libmicrohttpd's callbacks, with the server as their context. */
+void *fr_http_see_target(void *http, const char *target, struct MHD_Connection *connection);
+size_t fr_http_keep_escapes(void *http, struct MHD_Connection *connection, char *text);
+enum MHD_Result fr_http_request(void *http, struct MHD_Connection *connection, const char *url, const char *method,
+                                const char *version, const char *upload, size_t *upload_size, void **call);
+void fr_http_completed(void *http, struct MHD_Connection *connection, void **call,
+                       enum MHD_RequestTerminationCode why);
+void fr_http_connection(void *http, struct MHD_Connection *connection, void **link,
+                        enum MHD_ConnectionNotificationCode what);
+
+/* A call of a connection begins, is handed on, and ends. Beginning fails where the server closes. */
+bool fr_http_link_begin(fr_http_link *link, fr_call *call);
+void fr_http_link_dispatch(fr_http_link *link);
+void fr_http_link_end(fr_http_link *link, fr_call *call);
+
+/* The thread that cuts connections whose deadline is over, of one `http`. */
+void *fr_http_watch(void *http);
+
+/* No call begins from now on; each that has no whole answer is cut; answers are sent, for `milliseconds` at most; the
+ * watcher has ended. */
+void fr_http_finish(fr_http *http, int64_t milliseconds);
+
+#endif

@@ -1,0 +1,238 @@
+/* A connection's requests: who may ask, and how much; then the answer from the call to libmicrohttpd (http_parts.h).
+ *
+ * libmicrohttpd calls fr_http_request once with the headers, then with each piece of a body, then until there is an
+ * answer, which may be another thread's: the connection is suspended until then. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "tools/serve/http_parts.h"
+#include "tools/serve/keys.h"
+
+#define BLOCK 16384 /* of a stream at a time */
+
+static const char *header(struct MHD_Connection *connection, const char *name) {
+    return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+static fr_http_link *link_of(struct MHD_Connection *connection) {
+    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+/* ------------------------------------------------------------------------------------------------- the request line */
+
+/* The target as it was sent: what libmicrohttpd makes of it has lost its NULs and its query. */
+void *fr_http_see_target(void *http, const char *target, struct MHD_Connection *connection) {
+    fr_http_link *link = link_of(connection);
+    free(link->target);
+    link->target = fr_call_copy(target ? target : "");
+    link->behind = (uintptr_t)target + strlen(link->target);
+    atomic_store(&link->deadline, fr_call_clock() + (int64_t)((fr_http *)http)->setting.timeout * 1000);
+    return NULL;
+}
+
+size_t fr_http_keep_escapes(void *http, struct MHD_Connection *connection, char *text) {
+    (void)http;
+    (void)connection;
+    return strlen(text);
+}
+
+/* Whether a NUL hides the end of the target: the version is then not right behind it, in the same line. */
+static bool is_hidden(const fr_http_link *link, const char *version) {
+    uintptr_t at = (uintptr_t)version;
+    return at > link->behind + 1 && at - link->behind < 1 << 20;
+}
+
+/* ------------------------------------------------------------------------------------------------------ who may ask */
+
+static const char *sent_key(struct MHD_Connection *connection) {
+    const char *authorization = header(connection, "Authorization");
+    if (!authorization || strncasecmp(authorization, "Bearer ", 7) != 0) return header(connection, "X-Api-Key");
+    return authorization + 7 + strspn(authorization + 7, " ");
+}
+
+static bool may_ask(const fr_http *http, struct MHD_Connection *connection, const char *path) {
+    const fr_http_setting *s = &http->setting;
+    if (!s->keys || (s->is_open && s->is_open(path))) return true;
+    const char *key = sent_key(connection);
+    return key && fr_keys_match(s->keys, key);
+}
+
+/* Whether a Host header names this machine as such, "localhost:8080". A page of elsewhere whose name has been made to
+ * resolve to a loopback address still sends its own name. */
+static bool names_loopback(const char *host) {
+    char name[64];
+    size_t bracket = *host == '[', length = strcspn(host + bracket, bracket ? "]" : ":");
+    if (length >= sizeof(name)) return false;
+    memcpy(name, host + bracket, length);
+    name[length] = '\0';
+    const char *rest = host + bracket + length;
+    if (bracket && *rest++ != ']') return false;
+    if (*rest && (*rest != ':' || rest[1 + strspn(rest + 1, "0123456789")])) return false;
+    struct in_addr ip4;
+    struct in6_addr ip6;
+    if (bracket) return inet_pton(AF_INET6, name, &ip6) == 1 && IN6_IS_ADDR_LOOPBACK(&ip6);
+    if (inet_pton(AF_INET, name, &ip4) == 1) return ntohl(ip4.s_addr) >> 24 == IN_LOOPBACKNET;
+    return strcasecmp(name, "localhost") == 0;
+}
+
+static bool is_rebound(const fr_http *http, struct MHD_Connection *connection) {
+    const char *host = header(connection, "Host");
+    return http->loopback && !http->setting.keys && host && !names_loopback(host);
+}
+
+static bool is_too_large(const fr_http *http, struct MHD_Connection *connection) {
+    const char *length = header(connection, "Content-Length");
+    errno = 0;
+    return length && (strtoull(length, NULL, 10) > http->setting.body_limit || errno);
+}
+
+static void refuse_body(const fr_http *http, fr_call *call) {
+    fr_call_refuse(call, 413, "the request's body is larger than %zu bytes", http->setting.body_limit);
+}
+
+/* What can be said before the body is there; a call that passes is not answered. */
+static void admit(fr_http *http, struct MHD_Connection *connection, fr_call *call, bool line) {
+    if (!line) {
+        fr_call_refuse(call, 400, "the request's path or query is malformed");
+    } else if (is_rebound(http, connection)) {
+        fr_call_refuse(call, 403, "the Host header names another machine: this server answers to localhost");
+    } else if (strcmp(call->method, "OPTIONS") == 0) {
+        fr_call_answer(call, 204, "text/plain", "", 0);
+    } else if (!may_ask(http, connection, call->path)) {
+        fr_call_set_header(call, "WWW-Authenticate", "Bearer");
+        fr_call_refuse(call, 401, "Invalid API key: send Authorization: Bearer KEY, or X-Api-Key: KEY");
+    } else if (atomic_load(&http->refusing)) {
+        fr_call_set_header(call, "Connection", "close");
+        fr_call_refuse(call, 503, "the server is going down");
+    } else if (is_too_large(http, connection)) {
+        refuse_body(http, call);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------- the answer */
+
+static void add_origin(struct MHD_Response *response, const char *origin, bool preflight) {
+    MHD_add_response_header(response, "Access-Control-Allow-Origin", origin);
+    MHD_add_response_header(response, "Vary", "Origin");
+    if (!preflight) return;
+    MHD_add_response_header(response, "Access-Control-Allow-Methods", "GET, HEAD, POST, OPTIONS");
+    MHD_add_response_header(response, "Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key");
+    MHD_add_response_header(response, "Access-Control-Max-Age", "86400");
+}
+
+static void add_headers(struct MHD_Response *response, const fr_call *call, const fr_http_setting *setting) {
+    bool preflight = strcmp(call->method, "OPTIONS") == 0;
+    MHD_add_response_header(response, "Server", "forerun");
+    if (preflight) MHD_add_response_header(response, "Allow", "GET, HEAD, POST, OPTIONS");
+    else MHD_add_response_header(response, "Content-Type", call->type);
+    if (setting->origin) add_origin(response, setting->origin, preflight);
+    if (call->answer == FR_CALL_STREAM) {
+        MHD_add_response_header(response, "Cache-Control", "no-cache");
+        MHD_add_response_header(response, "X-Accel-Buffering", "no");
+    }
+    for (size_t i = 0; i < call->headers.count; i++) {
+        MHD_add_response_header(response, call->headers.list[i].name, call->headers.list[i].value);
+    }
+}
+
+/* The response of an answer that is whole or has begun; under the call's lock. To HEAD libmicrohttpd would send a
+ * stream's last chunk. */
+static struct MHD_Response *make_response(fr_call *call) {
+    if (call->answer == FR_CALL_STREAM && call->head) {
+        return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    }
+    if (call->answer == FR_CALL_STREAM) {
+        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, fr_call_read, call, NULL);
+    }
+    struct MHD_Response *response = MHD_create_response_from_buffer(call->size, call->bytes, MHD_RESPMEM_MUST_FREE);
+    if (response) {
+        call->bytes = NULL;
+        call->size = call->room = 0;
+    }
+    return response;
+}
+
+/* Sends the answer, or waits for it. */
+static enum MHD_Result respond(fr_http *http, fr_call *call, struct MHD_Connection *connection) {
+    struct MHD_Response *response = NULL;
+    bool waits = false;
+    pthread_mutex_lock(&call->lock);
+    if (call->answer != FR_CALL_OPEN) {
+        response = make_response(call);
+        if (response) add_headers(response, call, &http->setting);
+    } else if (!call->cut && call->holders > 1) {
+        waits = call->suspended = true;
+        MHD_suspend_connection(connection);
+    }
+    pthread_mutex_unlock(&call->lock);
+    if (!response) return waits ? MHD_YES : MHD_NO;
+    enum MHD_Result queued = MHD_queue_response(connection, call->status, response);
+    MHD_destroy_response(response);
+    return queued;
+}
+
+/* ---------------------------------------------------------------------------------------------------- the callbacks */
+
+static bool has_body(struct MHD_Connection *connection) {
+    const char *length = header(connection, "Content-Length");
+    return header(connection, "Transfer-Encoding") || (length && strtoull(length, NULL, 10) > 0);
+}
+
+/* The headers. What is refused is so before its body is read; without one the connection stays. */
+static enum MHD_Result begin(fr_http *http, struct MHD_Connection *connection, const char *method, const char *version,
+                             void **context) {
+    fr_http_link *link = link_of(connection);
+    fr_call *call = fr_call_new(connection, link->fd, &link->deadline, (int64_t)http->setting.timeout * 1000);
+    *context = call;
+    if (!fr_http_link_begin(link, call)) return MHD_NO;
+    bool line = fr_call_read_line(call, method, link->target ? link->target : "");
+    admit(http, connection, call, line && !is_hidden(link, version));
+    return call->answer != FR_CALL_OPEN && has_body(connection) ? respond(http, call, connection) : MHD_YES;
+}
+
+/* A piece of a body. One that turns out too large is read on for as much again, so that its sender sees the answer. */
+static enum MHD_Result take_body(fr_http *http, fr_call *call, const char *bytes, size_t *length) {
+    size_t limit = http->setting.body_limit;
+    atomic_fetch_add(call->deadline, (int64_t)*length / FR_CALL_PACE);
+    if (!call->too_large && !fr_call_add_body(call, bytes, *length, limit)) {
+        call->too_large = true;
+        free(call->body);
+        call->body = NULL;
+        call->length = 0;
+    }
+    if (call->too_large) call->length += *length;
+    *length = 0;
+    return call->too_large && call->length > limit ? MHD_NO : MHD_YES;
+}
+
+enum MHD_Result fr_http_request(void *context, struct MHD_Connection *connection, const char *url, const char *method,
+                                const char *version, const char *upload, size_t *upload_size, void **held) {
+    (void)url;
+    fr_http *http = context;
+    fr_call *call = *held;
+    if (!call) return begin(http, connection, method, version, held);
+    if (*upload_size) return take_body(http, call, upload, upload_size);
+    if (!call->dispatched && call->too_large) refuse_body(http, call);
+    if (!call->dispatched && call->answer == FR_CALL_OPEN) {
+        call->dispatched = true;
+        fr_http_link_dispatch(link_of(connection));
+        http->setting.answer(http->setting.context, call);
+    }
+    return respond(http, call, connection);
+}
+
+void fr_http_completed(void *http, struct MHD_Connection *connection, void **held,
+                       enum MHD_RequestTerminationCode why) {
+    (void)http;
+    (void)why;
+    fr_call *call = *held;
+    *held = NULL;
+    if (!call) return;
+    fr_call_detach(call);
+    fr_http_link_end(link_of(connection), call);
+    fr_call_release(call);
+}

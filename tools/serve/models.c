@@ -1,0 +1,367 @@
+/* Which models there are, which are in memory, who waits for one (models.h). */
+#include "tools/serve/models.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tools/serve/served.h"
+
+enum { USUAL_LOADED = 4 };
+
+typedef enum state { AWAY, WANTED, LOADING, READY, FAILED } state;
+
+/* A call that waits for its model. */
+typedef struct waiter waiter;
+struct waiter {
+    waiter *next;
+    fr_call *call; /* held */
+    fr_models_fn *then;
+};
+
+typedef struct entry {
+    char *name, *path;
+    fr_arguments args; /* the command line's, with this model's path */
+    fr_served served;  /* the loader's until it is ready; then nobody changes it */
+    state state;
+    size_t users;  /* threads that have a call for it in hand */
+    uint64_t used; /* when, in calls */
+    waiter *waiters;
+    pthread_t loader;
+    int code; /* of loading */
+    bool loaded; /* the loader is done, one way or the other */
+    fr_models *models;
+} entry;
+
+struct fr_models {
+    entry *entries;
+    size_t count, most; /* most: in memory at once */
+    bool folder;
+    fr_tally *tally;
+    void (*wake)(void *context);
+    void *context;
+    pthread_mutex_t lock; /* of what follows, and of entries' fields but served */
+    uint64_t calls;
+    bool closing;
+};
+
+/* ---------------------------------------------------------------------------------------------------------- finding */
+
+static entry *add(fr_models *m, const char *path, const char *name) {
+    m->entries = fr_resize(m->entries, m->count + 1, sizeof *m->entries);
+    entry *e = &m->entries[m->count++];
+    *e = (entry){.name = strdup(name), .path = strdup(path)};
+    return e;
+}
+
+/* A path's last part, without .gguf. */
+static void add_named(fr_models *m, const char *path) {
+    const char *slash = strrchr(path, '/'), *base = slash && slash[1] ? slash + 1 : path;
+    size_t length = strlen(base);
+    if (length > 5 && strcmp(base + length - 5, ".gguf") == 0) length -= 5;
+    char *name = strndup(base, length);
+    add(m, path, name);
+    free(name);
+}
+
+/* Further shards of a file belong to the first. */
+static bool is_model(const char *path, const char *name) {
+    struct stat file;
+    char config[PATH_MAX + sizeof "/config.json"];
+    size_t length = strlen(name);
+    if (name[0] == '.' || stat(path, &file) != 0) return false;
+    snprintf(config, sizeof config, "%s/config.json", path);
+    if (S_ISDIR(file.st_mode)) return stat(config, &file) == 0;
+    const char *shard = strstr(name, "-of-");
+    bool later = shard && shard - name >= 6 && strncmp(shard - 6, "-00001", 6) != 0;
+    return length > 5 && strcmp(name + length - 5, ".gguf") == 0 && !later && !strstr(name, "mmproj");
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const entry *)a)->name, ((const entry *)b)->name);
+}
+
+static int read_folder(fr_models *m, const char *folder) {
+    DIR *names = opendir(folder);
+    if (!names) return fr_bad_input("%s: %s", folder, strerror(errno));
+    for (struct dirent *one; (one = readdir(names));) {
+        char path[PATH_MAX];
+        int length = snprintf(path, sizeof path, "%s/%s", folder, one->d_name);
+        if (length > 0 && (size_t)length < sizeof path && is_model(path, one->d_name)) add_named(m, path);
+    }
+    closedir(names);
+    if (m->count == 0) return fr_bad_input("%s: no GGUF file and no model's folder in it", folder);
+    qsort(m->entries, m->count, sizeof *m->entries, by_name);
+    return 0;
+}
+
+int fr_models_open(fr_models **models, const fr_arguments *args, fr_tally *tally, void (*wake)(void *), void *context) {
+    fr_models *m = fr_resize(NULL, 1, sizeof *m);
+    *m = (fr_models){.tally = tally, .wake = wake, .context = context, .most = USUAL_LOADED,
+                     .folder = args->given[FR_ARG_MODELS]};
+    *models = m;
+    pthread_mutex_init(&m->lock, NULL);
+    if (args->given[FR_ARG_MODELS_MAX]) m->most = (size_t)args->number[FR_ARG_MODELS_MAX];
+    const char *alias = args->text[FR_ARG_ALIAS];
+    int code = 0;
+    if (m->folder) code = read_folder(m, args->text[FR_ARG_MODELS]);
+    else if (alias) add(m, args->text[FR_ARG_MODEL], alias);
+    else add_named(m, args->text[FR_ARG_MODEL]);
+    for (size_t i = 0; i < m->count; i++) {
+        entry *e = &m->entries[i];
+        e->models = m;
+        e->args = *args;
+        e->args.text[FR_ARG_MODEL] = e->path;
+        e->args.given[FR_ARG_MODEL] = true;
+        e->served = (fr_served){.name = e->name, .path = e->path, .args = &e->args};
+    }
+    return code;
+}
+
+void fr_models_close(fr_models *m) {
+    if (!m) return;
+    for (size_t i = 0; i < m->count; i++) {
+        entry *e = &m->entries[i];
+        if (e->state == LOADING) pthread_join(e->loader, NULL);
+        if (e->state == READY || (e->state == LOADING && !e->code)) fr_served_unload(&e->served);
+        free(e->name);
+        free(e->path);
+    }
+    pthread_mutex_destroy(&m->lock);
+    free(m->entries);
+    free(m);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- loading */
+
+static void *run_load(void *context) {
+    entry *e = context;
+    fr_models *m = e->models;
+    int code = fr_served_load(&e->served, m->tally, m->wake, m->context);
+    pthread_mutex_lock(&m->lock);
+    e->code = code;
+    e->loaded = true;
+    pthread_mutex_unlock(&m->lock);
+    m->wake(m->context);
+    return NULL;
+}
+
+int fr_models_load_first(fr_models *m) {
+    if (m->folder) return 0;
+    entry *e = &m->entries[0];
+    int code = fr_served_load(&e->served, m->tally, m->wake, m->context);
+    pthread_mutex_lock(&m->lock);
+    e->state = code ? FAILED : READY;
+    pthread_mutex_unlock(&m->lock);
+    return code;
+}
+
+static state state_of(fr_models *m, const entry *e) {
+    pthread_mutex_lock(&m->lock);
+    state now = e->state;
+    pthread_mutex_unlock(&m->lock);
+    return now;
+}
+
+/* Under the lock: nobody has a call for it in hand, and its desk is empty. */
+static bool is_idle(const entry *e) {
+    size_t waiting, running;
+    fr_desk_busy(e->served.desk, &waiting, &running);
+    return e->users + waiting + running == 0;
+}
+
+/* The one that is out of use for longest leaves. False: all are in use. */
+static bool unload_one(fr_models *m) {
+    entry *oldest = NULL;
+    pthread_mutex_lock(&m->lock);
+    for (entry *e = m->entries; e < m->entries + m->count; e++)
+        if (e->state == READY && is_idle(e) && (!oldest || e->used < oldest->used)) oldest = e;
+    if (oldest) oldest->state = AWAY;
+    pthread_mutex_unlock(&m->lock);
+    if (oldest) fr_served_unload(&oldest->served);
+    return oldest != NULL;
+}
+
+static size_t count_in(fr_models *m, state where) {
+    size_t count = 0;
+    pthread_mutex_lock(&m->lock);
+    for (size_t i = 0; i < m->count; i++) count += m->entries[i].state == where;
+    pthread_mutex_unlock(&m->lock);
+    return count;
+}
+
+static void begin_load(fr_models *m, entry *e) {
+    pthread_mutex_lock(&m->lock);
+    e->state = LOADING;
+    e->loaded = false;
+    pthread_mutex_unlock(&m->lock);
+    if (pthread_create(&e->loader, NULL, run_load, e) == 0) return;
+    pthread_mutex_lock(&m->lock);
+    e->state = FAILED;
+    pthread_mutex_unlock(&m->lock);
+}
+
+/* One load at a time, once there is room for it. */
+static void load_wanted(fr_models *m) {
+    if (count_in(m, LOADING)) return;
+    for (entry *e = m->entries; e < m->entries + m->count; e++) {
+        if (state_of(m, e) != WANTED) continue;
+        while (count_in(m, READY) && (count_in(m, READY) >= m->most || !fr_served_fits(&e->served)))
+            if (!unload_one(m)) return;
+        begin_load(m, e);
+        return;
+    }
+}
+
+static waiter *take_waiters(fr_models *m, entry *e) {
+    pthread_mutex_lock(&m->lock);
+    waiter *waiters = e->waiters;
+    e->waiters = NULL;
+    pthread_mutex_unlock(&m->lock);
+    return waiters;
+}
+
+/* The model is ready, or can't be had for the reason that the status and the message give. */
+static void serve_waiters(fr_models *m, entry *e, unsigned status, const char *message) {
+    for (waiter *w = take_waiters(m, e), *next; w; w = next) {
+        next = w->next;
+        if (status == 200) w->then(w->call, &e->served);
+        else fr_call_refuse(w->call, status, message, e->name);
+        fr_call_release(w->call);
+        free(w);
+    }
+}
+
+static void end_load(fr_models *m, entry *e) {
+    pthread_mutex_lock(&m->lock);
+    bool done = e->state == LOADING && e->loaded;
+    pthread_mutex_unlock(&m->lock);
+    if (!done) return;
+    pthread_join(e->loader, NULL);
+    pthread_mutex_lock(&m->lock);
+    e->state = e->code ? FAILED : READY;
+    pthread_mutex_unlock(&m->lock);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ calls */
+
+static entry *find(fr_models *m, const char *name) {
+    if (!m->folder) return &m->entries[0];
+    for (size_t i = 0; name && i < m->count; i++)
+        if (strcmp(m->entries[i].name, name) == 0) return &m->entries[i];
+    return !name && m->count == 1 ? &m->entries[0] : NULL;
+}
+
+static void wait_for(fr_models *m, entry *e, fr_call *call, fr_models_fn *then) {
+    waiter *w = fr_resize(NULL, 1, sizeof *w), **end = &e->waiters;
+    *w = (waiter){.call = call, .then = then};
+    fr_call_hold(call);
+    while (*end) end = &(*end)->next;
+    *end = w;
+    if (e->state == AWAY || e->state == FAILED) e->state = WANTED;
+    m->wake(m->context);
+}
+
+void fr_models_with(fr_models *m, fr_call *call, const char *name, fr_models_fn *then) {
+    entry *e = find(m, name);
+    if (!e) {
+        fr_call_refuse(call, 404, name ? "there is no model \"%.100s\" here" : "\"model\" is needed: GET /v1/models "
+                       "lists them", name);
+        return;
+    }
+    pthread_mutex_lock(&m->lock);
+    e->used = ++m->calls;
+    bool ready = e->state == READY, loading = !ready && !m->folder, waits = !ready && !loading && !m->closing;
+    e->users += ready;
+    if (waits) wait_for(m, e, call, then);
+    pthread_mutex_unlock(&m->lock);
+    if (ready) then(call, &e->served);
+    else if (!waits) fr_call_refuse(call, 503, loading ? "Loading model" : "the server is going down");
+    if (!ready) return;
+    pthread_mutex_lock(&m->lock);
+    e->users--;
+    pthread_mutex_unlock(&m->lock);
+}
+
+bool fr_models_ready(fr_models *m) {
+    pthread_mutex_lock(&m->lock);
+    bool ready = m->folder || m->entries[0].state == READY;
+    pthread_mutex_unlock(&m->lock);
+    return ready;
+}
+
+static json_t *meta_of(const fr_served *served) {
+    const fr_model *model = served->loaded.model;
+    json_t *meta = json_object();
+    fr_json_put(meta, "n_vocab", json_integer(fr_model_fact(model, FR_FACT_VOCAB)));
+    fr_json_put(meta, "n_ctx_train", json_integer(fr_model_fact(model, FR_FACT_CONTEXT_LIMIT)));
+    fr_json_put(meta, "n_embd", json_integer(fr_model_fact(model, FR_FACT_HIDDEN)));
+    fr_json_put(meta, "size", json_integer(fr_model_fact(model, FR_FACT_WEIGHT_BYTES)));
+    return meta;
+}
+
+json_t *fr_models_list(fr_models *m) {
+    json_t *data = json_array();
+    pthread_mutex_lock(&m->lock);
+    for (entry *e = m->entries; e < m->entries + m->count; e++) {
+        bool ready = e->state == READY;
+        json_t *one = json_pack("{s:s, s:s, s:I, s:s}", "id", e->name, "object", "model", "created",
+                                (json_int_t)(ready ? e->served.created : time(NULL)), "owned_by", "forerun");
+        if (ready) fr_json_put(one, "meta", meta_of(&e->served));
+        json_array_append_new(data, one);
+    }
+    pthread_mutex_unlock(&m->lock);
+    return json_pack("{s:s, s:o}", "object", "list", "data", data);
+}
+
+void fr_models_count(fr_models *m, size_t *waiting, size_t *running) {
+    *waiting = *running = 0;
+    pthread_mutex_lock(&m->lock);
+    for (entry *e = m->entries; e < m->entries + m->count; e++) {
+        size_t waits = 0, runs = 0;
+        if (e->state == READY) fr_desk_busy(e->served.desk, &waits, &runs);
+        for (const waiter *w = e->waiters; w; w = w->next) waits++;
+        *waiting += waits;
+        *running += runs;
+    }
+    pthread_mutex_unlock(&m->lock);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- rounds */
+
+bool fr_models_round(fr_models *m) {
+    bool busy = false;
+    load_wanted(m);
+    for (entry *e = m->entries; e < m->entries + m->count; e++) {
+        end_load(m, e);
+        state now = state_of(m, e);
+        if (now == FAILED) serve_waiters(m, e, 500, "the model \"%.100s\" can't be loaded");
+        if (now != READY) continue;
+        serve_waiters(m, e, 200, NULL);
+        busy |= fr_desk_round(e->served.desk);
+    }
+    return busy;
+}
+
+bool fr_models_busy(fr_models *m) {
+    bool busy = false;
+    pthread_mutex_lock(&m->lock);
+    for (entry *e = m->entries; e < m->entries + m->count; e++)
+        busy |= e->state == WANTED || e->state == LOADING || (e->state == READY && !is_idle(e));
+    pthread_mutex_unlock(&m->lock);
+    return busy;
+}
+
+void fr_models_interrupt(fr_models *m) {
+    pthread_mutex_lock(&m->lock);
+    m->closing = true;
+    pthread_mutex_unlock(&m->lock);
+    for (entry *e = m->entries; e < m->entries + m->count; e++) {
+        if (state_of(m, e) == READY) fr_desk_interrupt(e->served.desk);
+        serve_waiters(m, e, 503, "\"%.100s\" will not be loaded: the server is going down");
+    }
+}

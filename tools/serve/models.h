@@ -1,0 +1,54 @@
+/* The models of a server: one that is loaded as it begins, or those of a folder, each loaded once somebody asks for it.
+ *
+ * In: the command line. Out: for a request, its model, ready. Those in memory are limited in number, and by what the
+ * system has: the one that was least lately used, and is idle, makes way. */
+#ifndef FR_TOOLS_SERVE_MODELS_H
+#define FR_TOOLS_SERVE_MODELS_H
+
+#include "tools/serve/desk.h"
+
+/* One that is in memory. */
+typedef struct fr_served {
+    const char *name;
+    const char *path;
+    const fr_arguments *args;
+    fr_loaded loaded;
+    fr_job_setting jobs;
+    fr_desk *desk;
+    size_t places;
+    char fingerprint[96];
+    time_t created;
+} fr_served;
+
+typedef struct fr_models fr_models;
+
+/* What is done with a call and its model; NULL model: it can't be had, and the call has its answer. */
+typedef void fr_models_fn(fr_call *call, const fr_served *model);
+
+/* Finds out which models there are. wake: called where the engine's thread has something to do. Gives the exit
+ * status. */
+int fr_models_open(fr_models **models, const fr_arguments *args, fr_tally *tally, void (*wake)(void *), void *context);
+void fr_models_close(fr_models *models);
+
+/* Loads the one model of -m; nothing to do for a folder. Gives the exit status. */
+int fr_models_load_first(fr_models *models);
+
+/* Calls `then` with the model of that name (NULL: the only one, or the first), in this thread if it is ready, in the
+ * engine's once it has been loaded; else the call is told why not. Any thread. */
+void fr_models_with(fr_models *models, fr_call *call, const char *name, fr_models_fn *then);
+
+/* Whether requests can be answered: /health. And of all that are known {"id", ...} for /v1/models, a new value. */
+bool fr_models_ready(fr_models *models);
+json_t *fr_models_list(fr_models *models);
+
+/* The engine's thread: what there is to do, a round of every model. False: nothing waits. */
+bool fr_models_round(fr_models *models);
+
+/* Requests that wait, and that are under way, of all models. Any thread. */
+void fr_models_count(fr_models *models, size_t *waiting, size_t *running);
+
+/* Whether anything is under way or waits; and its end. */
+bool fr_models_busy(fr_models *models);
+void fr_models_interrupt(fr_models *models);
+
+#endif

@@ -1,0 +1,204 @@
+/* What answers which path (routes.h). */
+#include "tools/serve/routes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/serve/answer.h"
+#include "tools/serve/texts.h"
+
+typedef void route_fn(const fr_routes *routes, fr_call *call);
+
+/* ------------------------------------------------------------------------------------------------------- the server */
+
+static void get_health(const fr_routes *routes, fr_call *call) {
+    if (fr_models_ready(routes->models)) fr_call_answer_json(call, 200, json_pack("{s:s}", "status", "ok"));
+    else fr_call_refuse(call, 503, "Loading model");
+}
+
+static void get_models(const fr_routes *routes, fr_call *call) {
+    fr_call_answer_json(call, 200, fr_models_list(routes->models));
+}
+
+static void get_metrics(const fr_routes *routes, fr_call *call) {
+    size_t length, running, waiting;
+    if (!routes->args->given[FR_ARG_METRICS]) {
+        fr_call_refuse(call, 501, "this server was started without --metrics");
+        return;
+    }
+    fr_models_count(routes->models, &waiting, &running);
+    char *page = fr_tally_page(routes->tally, running, waiting, &length);
+    fr_call_answer(call, 200, FR_TALLY_TYPE, page, length);
+    free(page);
+}
+
+static void get_props(const fr_routes *routes, fr_call *call) {
+    fr_models_with(routes->models, call, fr_call_query(call, "model"), fr_texts_props);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ slots */
+
+static void list_slots(fr_call *call, const fr_served *model) {
+    size_t waiting, running;
+    fr_desk_busy(model->desk, &waiting, &running);
+    bool full = running >= model->places;
+    if (full && fr_call_query(call, "fail_on_no_slot")) fr_call_refuse(call, 503, "no slot is free");
+    else fr_call_answer_json(call, 200, fr_desk_slots(model->desk));
+}
+
+static void get_slots(const fr_routes *routes, fr_call *call) {
+    if (routes->args->given[FR_ARG_SLOTS])
+        fr_models_with(routes->models, call, fr_call_query(call, "model"), list_slots);
+    else
+        fr_call_refuse(call, 501, "this server was started without --slots");
+}
+
+/* A file's name, and nothing that leads anywhere. */
+static bool is_name(const char *name) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+    size_t length = strlen(name);
+    return length && length < 128 && strspn(name, letters) == length && name[0] != '.' && name[0] != '-';
+}
+
+static bool slot_number(const char *path, size_t places, size_t *slot) {
+    const char *digits = path + strlen("/slots/");
+    if (!*digits || strlen(digits) > 4 || digits[strspn(digits, "0123456789")]) return false;
+    *slot = (size_t)strtoul(digits, NULL, 10);
+    return *slot < places;
+}
+
+/* The path of the file that the body names, in the folder of --slot-save-path; free. NULL: the call is told. */
+static char *file_of(fr_call *call, const fr_served *model) {
+    const char *folder = model->args->text[FR_ARG_SLOT_SAVE_PATH];
+    json_t *body = fr_texts_body(call);
+    const char *name = json_string_value(json_object_get(body, "filename"));
+    char *path = NULL;
+    if (!body) return NULL;
+    if (!name || !is_name(name)) {
+        fr_call_refuse(call, 400, "\"filename\" must be a name of letters, digits, '-', '_' and '.'");
+    } else {
+        size_t size = strlen(folder) + strlen(name) + 2;
+        path = fr_resize(NULL, size, 1);
+        snprintf(path, size, "%s/%s", folder, name);
+    }
+    json_decref(body);
+    return path;
+}
+
+static void change_slot(fr_call *call, const fr_served *model) {
+    static const char *const actions[] = {"save", "restore", "erase"};
+    const char *action = fr_call_query(call, "action");
+    size_t slot, what = 0;
+    while (action && what < 3 && strcmp(actions[what], action) != 0) what++;
+    if (!slot_number(fr_call_path(call), model->places, &slot)) {
+        fr_call_refuse(call, 400, "there are slots 0 to %zu", model->places - 1);
+    } else if (!action || what == 3) {
+        fr_call_refuse(call, 400, "?action= must be save, restore or erase");
+    } else if (what == FR_SLOT_ERASE) {
+        fr_desk_send(model->desk, call, FR_SLOT_ERASE, slot, NULL);
+    } else {
+        char *path = file_of(call, model);
+        if (path) fr_desk_send(model->desk, call, (fr_desk_errand)what, slot, path);
+        free(path);
+    }
+}
+
+static void post_slot(const fr_routes *routes, fr_call *call) {
+    if (routes->args->given[FR_ARG_SLOT_SAVE_PATH])
+        fr_models_with(routes->models, call, fr_call_query(call, "model"), change_slot);
+    else
+        fr_call_refuse(call, 501, "this server was started without --slot-save-path");
+}
+
+/* ------------------------------------------------------------------------------------------------------------ texts */
+
+/* The model that a body names: looked for where there are several. */
+static void with_body(const fr_routes *routes, fr_call *call, fr_models_fn *then) {
+    if (!routes->args->given[FR_ARG_MODELS]) {
+        fr_models_with(routes->models, call, NULL, then);
+        return;
+    }
+    json_t *body = fr_texts_body(call);
+    const json_t *name = json_object_get(body, "model");
+    if (name && !json_is_string(name)) fr_call_refuse(call, 400, "\"model\" must be a text");
+    else if (body) fr_models_with(routes->models, call, json_string_value(name), then);
+    json_decref(body);
+}
+
+static void ask(fr_call *call, const fr_served *model, fr_job_form form) {
+    json_t *body = fr_texts_body(call);
+    if (!body) return;
+    fr_ask *asked = fr_ask_read(call, &model->jobs, form, body);
+    if (asked->error[0]) {
+        fr_answer_refuse(asked);
+        fr_ask_free(asked);
+    } else if (!fr_desk_put(model->desk, asked)) {
+        fr_call_set_header(call, "Retry-After", "1");
+        fr_call_refuse(call, 503, "too many requests wait already");
+        fr_ask_free(asked);
+    }
+}
+
+static void ask_chat(fr_call *call, const fr_served *model) {
+    ask(call, model, FR_JOB_CHAT);
+}
+
+static void ask_completion(fr_call *call, const fr_served *model) {
+    ask(call, model, FR_JOB_COMPLETION);
+}
+
+static void ask_native(fr_call *call, const fr_served *model) {
+    ask(call, model, FR_JOB_NATIVE);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- routes */
+
+static const struct route {
+    const char *method, *path;
+    route_fn *answer;   /* of the server itself; or */
+    fr_models_fn *then; /* of a model, with the request's body */
+} routes_table[] = {
+    {"GET", "/health", get_health, NULL},
+    {"GET", "/v1/health", get_health, NULL},
+    {"GET", "/v1/models", get_models, NULL},
+    {"GET", "/models", get_models, NULL},
+    {"GET", "/metrics", get_metrics, NULL},
+    {"GET", "/props", get_props, NULL},
+    {"GET", "/slots", get_slots, NULL},
+    {"POST", "/slots/", post_slot, NULL},
+    {"POST", "/v1/chat/completions", NULL, ask_chat},
+    {"POST", "/chat/completions", NULL, ask_chat},
+    {"POST", "/v1/completions", NULL, ask_completion},
+    {"POST", "/completion", NULL, ask_native},
+    {"POST", "/completions", NULL, ask_native},
+    {"POST", "/tokenize", NULL, fr_texts_tokenize},
+    {"POST", "/detokenize", NULL, fr_texts_detokenize},
+    {"POST", "/apply-template", NULL, fr_texts_apply_template},
+};
+
+static bool fits(const struct route *route, const char *path) {
+    size_t length = strlen(route->path);
+    bool prefix = route->path[length - 1] == '/';
+    return prefix ? strncmp(route->path, path, length) == 0 : strcmp(route->path, path) == 0;
+}
+
+void fr_routes_answer(void *context, fr_call *call) {
+    const fr_routes *routes = context;
+    const char *path = fr_call_path(call), *allowed = NULL;
+    for (size_t i = 0; i < sizeof routes_table / sizeof *routes_table; i++) {
+        const struct route *route = &routes_table[i];
+        if (!fits(route, path)) continue;
+        allowed = route->method;
+        if (strcmp(route->method, fr_call_method(call)) != 0) continue;
+        if (route->answer) route->answer(routes, call);
+        else with_body(routes, call, route->then);
+        return;
+    }
+    if (allowed) fr_call_set_header(call, "Allow", allowed);
+    if (allowed) fr_call_refuse(call, 405, "%.100s takes %s alone", path, allowed);
+    else fr_call_refuse(call, 404, "there is nothing at %.100s", path);
+}
+
+bool fr_routes_open(const char *path) {
+    return strcmp(path, "/health") == 0 || strcmp(path, "/v1/health") == 0;
+}

@@ -1,0 +1,21 @@
+/* The routes of a server: which path is answered by what.
+ *
+ * In: calls. Out: answers, or asks on a desk. */
+#ifndef FR_TOOLS_SERVE_ROUTES_H
+#define FR_TOOLS_SERVE_ROUTES_H
+
+#include "tools/serve/models.h"
+
+typedef struct fr_routes {
+    const fr_arguments *args;
+    fr_models *models;
+    fr_tally *tally;
+} fr_routes;
+
+/* An fr_http_fn, whose context is an fr_routes. */
+void fr_routes_answer(void *context, fr_call *call);
+
+/* Whether a path is answered without a key. */
+bool fr_routes_open(const char *path);
+
+#endif

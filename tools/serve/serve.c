@@ -1,0 +1,175 @@
+/* forerun serve: models over HTTP, as OpenAI's and llama.cpp's servers have them.
+ *
+ * Threads: the server's own (http.h) read requests and write answers; this one, the engine's, loads the model of -m and
+ * then runs rounds, sleeping where there is nothing to do; models of a folder are loaded beside it. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/interrupt.h"
+#include "tools/serve/http.h"
+#include "tools/serve/keys.h"
+#include "tools/serve/routes.h"
+#include "tools/serve/seconds.h"
+#include "tools/verbs.h"
+
+enum { USUAL_PORT = 8080, USUAL_BODY = 1 << 24, USUAL_CONNECTIONS = 64, ALL_CONNECTIONS = 1024, USUAL_TIMEOUT = 60 };
+
+/* Seconds that requests under way have once the server is to end; and that the engine's thread sleeps at most, as it is
+ * not woken by signals, nor where a client goes or a stream wants a ping. */
+#define GRACE 10.0
+#define SLEEP 0.1
+
+typedef struct server {
+    const fr_arguments *args;
+    char **keys; /* NULL: everybody may ask */
+    fr_tally *tally;
+    fr_models *models;
+    fr_routes routes;
+    fr_http *http;
+    char *key_pem, *certificate_pem;
+    pthread_mutex_t lock;
+    pthread_cond_t woken;
+    bool work; /* somebody has called since the last round */
+} server;
+
+/* ------------------------------------------------------------------------------------------------------------ sleep */
+
+static void wake(void *context) {
+    server *s = context;
+    pthread_mutex_lock(&s->lock);
+    s->work = true;
+    pthread_cond_signal(&s->woken);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void sleep_until_woken(server *s) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)(SLEEP * 1e9);
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&s->lock);
+    while (!s->work && pthread_cond_timedwait(&s->woken, &s->lock, &until) == 0) continue;
+    s->work = false;
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void prepare_sleep(server *s) {
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->woken, &clock);
+    pthread_condattr_destroy(&clock);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- run */
+
+static void serve(server *s) {
+    while (!fr_interrupt_came(NULL))
+        if (!fr_models_round(s->models)) sleep_until_woken(s);
+}
+
+/* What is under way ends by itself, or after some seconds as it is. */
+static void wind_down(server *s) {
+    double until = fr_seconds() + GRACE;
+    fr_http_refuse_new(s->http);
+    while (fr_models_busy(s->models) && fr_seconds() < until)
+        if (!fr_models_round(s->models)) sleep_until_woken(s);
+    fr_models_interrupt(s->models);
+}
+
+static void say_where(const server *s) {
+    const fr_arguments *args = s->args;
+    const char *host = args->text[FR_ARG_HOST];
+    fprintf(stderr, "forerun: listening on %s\n", fr_http_url(s->http));
+    bool beyond = host && strcmp(host, "localhost") != 0 && strncmp(host, "127.", 4) != 0 && strcmp(host, "::1") != 0;
+    if (beyond && !s->keys && !args->given[FR_ARG_QUIET])
+        fr_note("anybody who reaches %s may ask: --api-key-file FILE asks for a key", host);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- opening */
+
+static int64_t number_or(const fr_arguments *args, fr_arg arg, int64_t usual) {
+    return args->given[arg] ? args->number[arg] : usual;
+}
+
+static int read_text(const char *path, char **text) {
+    fr_prompt file;
+    *text = NULL;
+    if (!path) return 0;
+    int code = fr_prompt_read_file(&file, path);
+    if (code) return code;
+    *text = fr_resize(file.bytes, file.length + 1, 1);
+    (*text)[file.length] = '\0';
+    return 0;
+}
+
+static int read_certificate(server *s) {
+    const fr_arguments *args = s->args;
+    if (args->given[FR_ARG_SSL_KEY] != args->given[FR_ARG_SSL_CERT])
+        return fr_wrong_usage("--ssl-key-file and --ssl-cert-file go together");
+    int code = read_text(args->text[FR_ARG_SSL_KEY], &s->key_pem);
+    return code ? code : read_text(args->text[FR_ARG_SSL_CERT], &s->certificate_pem);
+}
+
+static int open_http(server *s) {
+    const fr_arguments *args = s->args;
+    const char *host = args->text[FR_ARG_HOST];
+    int64_t each = number_or(args, FR_ARG_MAX_CONNECTIONS, USUAL_CONNECTIONS);
+    const fr_http_setting setting = {
+        .host = host ? host : "127.0.0.1",
+        .port = (uint16_t)number_or(args, FR_ARG_PORT, USUAL_PORT),
+        .keys = (const char *const *)s->keys,
+        .origin = args->text[FR_ARG_CORS],
+        .key_pem = s->key_pem,
+        .certificate_pem = s->certificate_pem,
+        .body_limit = (size_t)number_or(args, FR_ARG_MAX_BODY, USUAL_BODY),
+        .connections = each > ALL_CONNECTIONS ? (unsigned)each : ALL_CONNECTIONS,
+        .per_address = (unsigned)each,
+        .timeout = (unsigned)number_or(args, FR_ARG_TIMEOUT, USUAL_TIMEOUT),
+        .is_open = fr_routes_open,
+        .answer = fr_routes_answer,
+        .context = &s->routes,
+    };
+    return fr_http_open(&setting, &s->http);
+}
+
+static int open_all(server *s) {
+    const fr_arguments *args = s->args;
+    s->tally = fr_tally_new();
+    int code = fr_keys_read(args->text[FR_ARG_API_KEY], args->text[FR_ARG_API_KEY_FILE], &s->keys);
+    if (!code) code = read_certificate(s);
+    if (!code) code = fr_models_open(&s->models, args, s->tally, wake, s);
+    s->routes = (fr_routes){.args = args, .models = s->models, .tally = s->tally};
+    return code ? code : open_http(s);
+}
+
+/* Connections end before what answers them. */
+static void close_all(server *s) {
+    if (s->http) fr_http_close(s->http);
+    fr_models_close(s->models);
+    fr_tally_free(s->tally);
+    fr_keys_free(s->keys);
+    free(s->key_pem);
+    free(s->certificate_pem);
+    pthread_cond_destroy(&s->woken);
+    pthread_mutex_destroy(&s->lock);
+}
+
+int fr_verb_serve(const fr_arguments *args) {
+    server s = {.args = args};
+    prepare_sleep(&s);
+    int code = open_all(&s);
+    if (!code) {
+        fr_interrupt_watch();
+        say_where(&s);
+        code = fr_models_load_first(s.models);
+        if (!code) serve(&s);
+        wind_down(&s);
+    }
+    close_all(&s);
+    return code;
+}

@@ -1,0 +1,137 @@
+/* One model of a server (served.h). */
+#include "tools/serve/served.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "tools/serve/content.h"
+
+enum { USUAL_PLACES = 4, USUAL_QUEUE = 64, USUAL_PING = 30 };
+
+/* ------------------------------------------------------------------------------------------------------ fingerprint */
+
+typedef struct hashing {
+    const char *path;
+    char hash[FR_CONTENT_SIZE], error[256];
+    bool done;
+} hashing;
+
+static bool never(void *context) {
+    (void)context;
+    return false;
+}
+
+static void *run_hash(void *context) {
+    hashing *h = context;
+    h->done = fr_content_hash(h->path, h->hash, h->error, never, NULL);
+    return NULL;
+}
+
+/* FNV-1a, of a text that nobody has reason to forge. */
+static uint64_t hash_text(const char *text) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; text && *text; text++) hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return hash;
+}
+
+static void put_type(char *word, size_t size, const fr_options *options, fr_option option) {
+    size_t length;
+    if (fr_options_get_text(options, option, word, size, &length) != FR_OK || !*word) snprintf(word, size, "auto");
+}
+
+/* Everything that decides which text a seed gives: two hosts that show the same give the same. */
+static void put_fingerprint(fr_served *served, const char *hash) {
+    char k[16], v[16];
+    put_type(k, sizeof k, served->loaded.options, FR_OPT_KV_K);
+    put_type(v, sizeof v, served->loaded.options, FR_OPT_KV_V);
+    uint64_t template = hash_text(fr_chat_template_text(fr_model_tokenizer(served->loaded.model), NULL));
+    snprintf(served->fingerprint, sizeof served->fingerprint, "fr%d-%.32s-%s-%s-%016llx", FR_NUMERICS_VERSION, hash, k,
+             v, (unsigned long long)template);
+}
+
+/* --------------------------------------------------------------------------------------------------------- settings */
+
+/* Where neither the request nor the command line says otherwise: as llama.cpp's server draws. */
+static fr_status set_defaults(fr_options *options, const fr_arguments *args) {
+    static const struct {
+        fr_arg arg;
+        fr_option option;
+        double value;
+    } defaults[] = {{FR_ARG_TEMP, FR_OPT_TEMPERATURE, 0.8},
+                    {FR_ARG_TOP_P, FR_OPT_TOP_P, 0.95},
+                    {FR_ARG_MIN_P, FR_OPT_MIN_P, 0.05}};
+    fr_status status = args->given[FR_ARG_TOP_K] ? FR_OK : fr_options_set(options, FR_OPT_TOP_K, 40);
+    for (size_t i = 0; i < sizeof defaults / sizeof *defaults && status == FR_OK; i++)
+        if (!args->given[defaults[i].arg])
+            status = fr_options_set_number(options, defaults[i].option, defaults[i].value);
+    return status;
+}
+
+static int open_engine(fr_served *served) {
+    fr_loaded *loaded = &served->loaded;
+    const fr_arguments *args = served->args;
+    int code = fr_loaded_open_drafter(loaded, args);
+    if (code) return code;
+    fr_loaded_note_unused(loaded, args);
+    served->jobs = (fr_job_setting){
+        .args = args, .loaded = loaded, .model = served->name, .fingerprint = served->fingerprint};
+    served->jobs.context = fr_loaded_context(loaded, args, 0, 0);
+    fr_status status = fr_options_set(loaded->options, FR_OPT_CONTEXT, served->jobs.context);
+    if (status == FR_OK) status = set_defaults(loaded->options, args);
+    if (status == FR_OK)
+        status = fr_engine_open(loaded->model, loaded->drafter, loaded->options, served->places, &served->jobs.engine);
+    return fr_exit_status(status);
+}
+
+static void open_desk(fr_served *served, fr_tally *tally, void (*wake)(void *), void *context) {
+    const fr_arguments *args = served->args;
+    const fr_desk_setting desk = {
+        .places = served->places,
+        .queue = args->given[FR_ARG_MAX_QUEUE] ? (size_t)args->number[FR_ARG_MAX_QUEUE] : USUAL_QUEUE,
+        .ping = args->given[FR_ARG_PING] ? (double)args->number[FR_ARG_PING] : USUAL_PING,
+        .jobs = &served->jobs,
+        .tally = tally,
+        .wake = wake,
+        .context = context};
+    served->desk = fr_desk_open(&desk);
+}
+
+int fr_served_load(fr_served *served, fr_tally *tally, void (*wake)(void *), void *context) {
+    hashing hash = {.path = served->path};
+    pthread_t thread;
+    const fr_arguments *args = served->args;
+    served->places = args->given[FR_ARG_PARALLEL] ? (size_t)args->number[FR_ARG_PARALLEL] : USUAL_PLACES;
+    bool apart = pthread_create(&thread, NULL, run_hash, &hash) == 0;
+    int code = fr_loaded_open(&served->loaded, args);
+    if (!code) code = open_engine(served);
+    if (apart) pthread_join(thread, NULL);
+    else run_hash(&hash);
+    if (!code && !hash.done) code = fr_bad_input("%s", hash.error);
+    if (code) {
+        fr_served_unload(served);
+        return code;
+    }
+    put_fingerprint(served, hash.hash);
+    served->created = time(NULL);
+    open_desk(served, tally, wake, context);
+    return 0;
+}
+
+void fr_served_unload(fr_served *served) {
+    fr_desk_close(served->desk);
+    fr_engine_close(served->jobs.engine);
+    fr_loaded_close(&served->loaded);
+    served->desk = NULL;
+    served->jobs = (fr_job_setting){0};
+}
+
+bool fr_served_fits(const fr_served *served) {
+    uint64_t bytes[FR_ESTIMATE_COUNT];
+    fr_options *options = NULL;
+    const fr_arguments *args = served->args;
+    size_t places = args->given[FR_ARG_PARALLEL] ? (size_t)args->number[FR_ARG_PARALLEL] : USUAL_PLACES;
+    if (fr_loaded_options(&options, args) != 0) return true;
+    fr_status status = fr_model_estimate(served->path, NULL, options, places, bytes);
+    fr_options_free(options);
+    return status != FR_OK || bytes[FR_ESTIMATE_TOTAL] <= bytes[FR_ESTIMATE_AVAILABLE];
+}

@@ -1,0 +1,117 @@
+/* Options read back (settings.h). */
+#include "tools/serve/settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/job_parts.h"
+
+static int64_t whole_of(const fr_options *options, fr_option option) {
+    int64_t value = 0;
+    fr_options_get(options, option, &value);
+    return value;
+}
+
+static double number_of(const fr_options *options, fr_option option) {
+    double value = 0;
+    fr_options_get_number(options, option, &value);
+    return value;
+}
+
+/* Free; *length: without the NUL at its end. */
+static char *text_of(const fr_options *options, fr_option option, size_t *length) {
+    fr_options_get_text(options, option, NULL, 0, length);
+    char *text = fr_resize(NULL, *length + 1, 1);
+    fr_options_get_text(options, option, text, *length + 1, length);
+    return text;
+}
+
+static void put_text(json_t *settings, const char *key, const fr_options *options, fr_option option) {
+    size_t length;
+    char *text = text_of(options, option, &length);
+    fr_json_put(settings, key, fr_json_bytes(text, length));
+    free(text);
+}
+
+/* What is done before a draw, in its order, where no other one was asked for. */
+static const char *usual_order(const fr_options *options) {
+    bool as_llama = number_of(options, FR_OPT_TOP_N_SIGMA) > 0 || number_of(options, FR_OPT_TYPICAL_P) < 1 ||
+                    number_of(options, FR_OPT_XTC_PROBABILITY) > 0 || number_of(options, FR_OPT_DYNATEMP_RANGE) > 0;
+    return as_llama ? "edskypmxt" : "edtkpm";
+}
+
+static json_t *samplers_of(const fr_options *options) {
+    static const char letters[] = "edskypmxt";
+    static const char *const names[] = {"penalties", "dry",   "top_n_sigma", "top_k",      "typ_p",
+                                        "top_p",     "min_p", "xtc",         "temperature"};
+    size_t length;
+    char *order = text_of(options, FR_OPT_SAMPLERS, &length);
+    json_t *samplers = json_array();
+    for (const char *at = length ? order : usual_order(options); *at; at++) {
+        const char *found = strchr(letters, *at);
+        if (found) json_array_append_new(samplers, json_string(names[found - letters]));
+    }
+    free(order);
+    return samplers;
+}
+
+/* The library's own where none were set. */
+static json_t *breakers_of(const fr_options *options) {
+    static const char usual[] = "\n\0:\0\"\0*";
+    size_t length;
+    char *given = text_of(options, FR_OPT_DRY_SEQUENCE_BREAKER, &length);
+    const char *texts = length ? given : usual;
+    size_t end = length ? length : sizeof usual - 1;
+    json_t *breakers = json_array();
+    for (size_t at = 0; at < end && strcmp(texts, "none") != 0; at += strlen(texts + at) + 1)
+        json_array_append_new(breakers, fr_json_bytes(texts + at, strlen(texts + at)));
+    free(given);
+    return breakers;
+}
+
+/* "5+1.5,7-inf" as [{"token", "bias"}, ...]; a ban is false, as it is in a request. */
+static json_t *biases_of(const fr_options *options) {
+    size_t length;
+    char *text = text_of(options, FR_OPT_LOGIT_BIAS, &length), *at = text;
+    json_t *biases = json_array();
+    while (*at) {
+        json_t *one = json_object();
+        fr_json_put(one, "token", json_integer(strtol(at, &at, 10)));
+        const char *bias = at;
+        bool ban = strncmp(bias, "-inf", 4) == 0;
+        at += strcspn(at, ",");
+        if (*at) *at++ = '\0';
+        json_t *value = ban ? NULL : json_loads(*bias == '+' ? bias + 1 : bias, JSON_DECODE_ANY, NULL);
+        fr_json_put(one, "bias", value ? value : json_false());
+        json_array_append_new(biases, one);
+    }
+    free(text);
+    return biases;
+}
+
+json_t *fr_settings_of_options(const fr_options *options) {
+    json_t *settings = json_object();
+    fr_json_put(settings, "seed", json_integer(whole_of(options, FR_OPT_SEED)));
+    fr_job_put_samplers(options, settings);
+    fr_json_put(settings, "dry_sequence_breakers", breakers_of(options));
+    fr_json_put(settings, "samplers", samplers_of(options));
+    fr_json_put(settings, "logit_bias", biases_of(options));
+    fr_json_put(settings, "ignore_eos", json_boolean(whole_of(options, FR_OPT_IGNORE_EOS) == 1));
+    int64_t best = whole_of(options, FR_OPT_LOGPROBS);
+    fr_json_put(settings, "n_probs", json_integer(best > 0 ? best : 0));
+    put_text(settings, "speculative.types", options, FR_OPT_SPEC_TYPE);
+    fr_json_put(settings, "speculative.n_max", json_integer(whole_of(options, FR_OPT_DRAFT_MAX)));
+    fr_json_put(settings, "speculative.n_min", json_integer(whole_of(options, FR_OPT_DRAFT_MIN)));
+    fr_json_put(settings, "speculative.p_min", json_real(number_of(options, FR_OPT_DRAFT_P_MIN)));
+    return settings;
+}
+
+json_t *fr_settings_of_job(const fr_job *job) {
+    json_t *settings = fr_settings_of_options(job->options), *stops = json_array();
+    for (size_t i = 0; i < job->stop_count; i++)
+        json_array_append_new(stops, fr_json_bytes(job->stops[i], strlen(job->stops[i])));
+    fr_json_put(settings, "stop", stops);
+    fr_json_put(settings, "max_tokens", json_integer(job->most));
+    fr_json_put(settings, "n_predict", json_integer(job->most));
+    return settings;
+}

@@ -1,0 +1,160 @@
+/* Texts and tokens, templates, properties (texts.h). */
+#include "tools/serve/texts.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/job_parts.h"
+#include "tools/serve/answer.h"
+#include "tools/wide_json.h"
+
+json_t *fr_texts_body(fr_call *call) {
+    size_t length;
+    json_error_t error = {.text = ""};
+    const char *bytes = fr_call_body(call, &length);
+    json_t *body = fr_json_load(bytes, length, &error);
+    if (json_is_object(body)) return body;
+    if (body) fr_call_refuse(call, 400, "the body is no JSON object");
+    else fr_call_refuse(call, 400, "the body is no JSON: %.120s", error.text);
+    json_decref(body);
+    return NULL;
+}
+
+/* The model's tokenizer; NULL: the call is told. */
+static const fr_tokenizer *tokenizer_of(fr_call *call, const fr_served *model) {
+    const fr_tokenizer *tokenizer = fr_model_tokenizer(model->loaded.model);
+    if (!tokenizer) fr_call_refuse(call, 501, "the model has no tokenizer: only ids can be run");
+    return tokenizer;
+}
+
+/* -------------------------------------------------------------------------------------------------------- tokenize */
+
+/* A token's text where it is one, else its bytes. */
+static json_t *piece_of(const fr_tokenizer *tokenizer, int32_t id) {
+    size_t length;
+    const char *bytes = fr_token_bytes(tokenizer, id, &length);
+    json_t *text = bytes ? json_stringn(bytes, length) : json_string("");
+    if (text) return text;
+    json_t *numbers = json_array();
+    for (size_t i = 0; i < length; i++) json_array_append_new(numbers, json_integer((unsigned char)bytes[i]));
+    return numbers;
+}
+
+static void answer_tokens(fr_call *call, const fr_tokenizer *tokenizer, const json_t *body) {
+    const json_t *content = json_object_get(body, "content"), *special = json_object_get(body, "parse_special");
+    bool pieces = json_is_true(json_object_get(body, "with_pieces"));
+    int32_t *ids;
+    size_t count;
+    if (!json_is_string(content)) {
+        fr_call_refuse(call, 400, "\"content\" must be a text");
+        return;
+    }
+    fr_status status = fr_tokenize(tokenizer, json_string_value(content), json_string_length(content),
+                                   json_is_true(json_object_get(body, "add_special")), !json_is_false(special), &ids,
+                                   &count);
+    if (status != FR_OK) {
+        fr_call_refuse(call, 500, "%s", fr_last_error());
+        return;
+    }
+    json_t *tokens = json_array();
+    for (size_t i = 0; i < count; i++) {
+        json_t *id = json_integer(ids[i]);
+        json_array_append_new(tokens, pieces ? json_pack("{s:o, s:o}", "id", id, "piece", piece_of(tokenizer, ids[i]))
+                                             : id);
+    }
+    fr_free(ids);
+    fr_call_answer_json(call, 200, json_pack("{s:o}", "tokens", tokens));
+}
+
+void fr_texts_tokenize(fr_call *call, const fr_served *model) {
+    const fr_tokenizer *tokenizer = tokenizer_of(call, model);
+    json_t *body = tokenizer ? fr_texts_body(call) : NULL;
+    if (body) answer_tokens(call, tokenizer, body);
+    json_decref(body);
+}
+
+static void answer_text(fr_call *call, const fr_tokenizer *tokenizer, const json_t *tokens) {
+    size_t count = json_array_size(tokens), good = 0, length = 0;
+    int32_t *ids = fr_resize(NULL, count, sizeof *ids);
+    for (; good < count && fr_job_whole(json_array_get(tokens, good), 0, INT32_MAX); good++)
+        ids[good] = (int32_t)json_integer_value(json_array_get(tokens, good));
+    char *text = NULL;
+    if (!json_is_array(tokens)) fr_call_refuse(call, 400, "\"tokens\" must be an array of ids");
+    else if (good < count) fr_call_refuse(call, 400, "\"tokens\"[%zu] is no id", good);
+    else if (fr_detokenize(tokenizer, ids, count, &text, &length) != FR_OK)
+        fr_call_refuse(call, 400, "%s", fr_last_error());
+    else fr_call_answer_json(call, 200, json_pack("{s:o}", "content", fr_json_bytes(text, length)));
+    fr_free(text);
+    free(ids);
+}
+
+void fr_texts_detokenize(fr_call *call, const fr_served *model) {
+    const fr_tokenizer *tokenizer = tokenizer_of(call, model);
+    json_t *body = tokenizer ? fr_texts_body(call) : NULL;
+    if (body) answer_text(call, tokenizer, json_object_get(body, "tokens"));
+    json_decref(body);
+}
+
+/* --------------------------------------------------------------------------------------------------------- template */
+
+/* As a chat with this body would be. */
+void fr_texts_apply_template(fr_call *call, const fr_served *model) {
+    json_t *body = fr_texts_body(call);
+    if (!body) return;
+    fr_ask *ask = fr_ask_read(call, &model->jobs, FR_JOB_CHAT, body);
+    const fr_marked_text *prompt = ask->count ? &ask->choices[0].job.prompt.rendered : NULL;
+    if (!prompt || !prompt->text) fr_answer_refuse(ask);
+    else fr_call_answer_json(call, 200, json_pack("{s:o}", "prompt", fr_json_bytes(prompt->text, prompt->length)));
+    fr_ask_free(ask);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ props */
+
+static json_t *token_text(const fr_tokenizer *tokenizer, int32_t id) {
+    size_t length;
+    const char *text = id < 0 ? NULL : fr_token_text(tokenizer, id, &length);
+    return text ? fr_json_bytes(text, length) : json_string("");
+}
+
+static json_t *settings_of(const fr_served *model) {
+    const fr_options *options = model->loaded.options;
+    static const struct {
+        const char *name;
+        fr_option option;
+    } shown[] = {{"temperature", FR_OPT_TEMPERATURE}, {"top_p", FR_OPT_TOP_P}, {"min_p", FR_OPT_MIN_P},
+                 {"typical_p", FR_OPT_TYPICAL_P}, {"repeat_penalty", FR_OPT_REPEAT_PENALTY},
+                 {"presence_penalty", FR_OPT_PRESENCE_PENALTY}, {"frequency_penalty", FR_OPT_FREQUENCY_PENALTY}};
+    json_t *params = json_object();
+    double value;
+    int64_t whole;
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        if (fr_options_get_number(options, shown[i].option, &value) == FR_OK)
+            fr_json_put(params, shown[i].name, json_real(value));
+    if (fr_options_get(options, FR_OPT_TOP_K, &whole) == FR_OK) fr_json_put(params, "top_k", json_integer(whole));
+    fr_json_put(params, "n_predict", json_integer(model->args->number[FR_ARG_PREDICT]));
+    return json_pack("{s:I, s:o}", "n_ctx", (json_int_t)model->jobs.context, "params", params);
+}
+
+void fr_texts_props(fr_call *call, const fr_served *model) {
+    const fr_tokenizer *tokenizer = fr_model_tokenizer(model->loaded.model);
+    size_t length;
+    const char *template = fr_chat_template_text(tokenizer, &length);
+    bool sees = fr_model_fact(model->loaded.model, FR_FACT_IMAGE_TOKEN) >= 0;
+    json_t *props = json_object();
+    fr_json_put(props, "default_generation_settings", settings_of(model));
+    fr_json_put(props, "total_slots", json_integer((json_int_t)model->places));
+    fr_json_put(props, "model_alias", fr_json_bytes(model->name, strlen(model->name)));
+    fr_json_put(props, "model_path", fr_json_bytes(model->path, strlen(model->path)));
+    fr_json_put(props, "modalities", json_pack("{s:b, s:b, s:b}", "vision", sees, "video", 0, "audio", 0));
+    fr_json_put(props, "endpoint_slots", json_boolean(model->args->given[FR_ARG_SLOTS]));
+    fr_json_put(props, "endpoint_props", json_false());
+    fr_json_put(props, "endpoint_metrics", json_boolean(model->args->given[FR_ARG_METRICS]));
+    fr_json_put(props, "chat_template", template ? fr_json_bytes(template, length) : json_string(""));
+    fr_json_put(props, "bos_token", token_text(tokenizer, fr_tokenizer_bos(tokenizer)));
+    fr_json_put(props, "eos_token", token_text(tokenizer, fr_tokenizer_eos(tokenizer)));
+    fr_json_put(props, "build_info", json_sprintf("forerun %s", fr_version()));
+    fr_json_put(props, "system_fingerprint", json_string(model->fingerprint));
+    fr_json_put(props, "is_sleeping", json_false());
+    fr_call_answer_json(call, 200, props);
+}

@@ -1,0 +1,25 @@
+/* What a model tells without running: tokens of a text and back, a rendered conversation, its properties.
+ *
+ * In: calls, whose bodies are JSON objects. Out: their answers. Each is an fr_models_fn. */
+#ifndef FR_TOOLS_SERVE_TEXTS_H
+#define FR_TOOLS_SERVE_TEXTS_H
+
+#include "tools/serve/models.h"
+
+/* A call's body, a JSON object; NULL: it is none, which the call is told. */
+json_t *fr_texts_body(fr_call *call);
+
+/* {"content", "add_special": false, "parse_special": true, "with_pieces": false}: {"tokens": [ID, ...]}, or with pieces
+ * [{"id", "piece": TEXT or [BYTE, ...]}, ...]. */
+void fr_texts_tokenize(fr_call *call, const fr_served *model);
+
+/* {"tokens": [...]}: {"content"}. */
+void fr_texts_detokenize(fr_call *call, const fr_served *model);
+
+/* {"messages", "tools", "chat_template_kwargs", "add_generation_prompt"}: {"prompt"}. */
+void fr_texts_apply_template(fr_call *call, const fr_served *model);
+
+/* {"default_generation_settings", "total_slots", "model_alias", "model_path", ...}. */
+void fr_texts_props(fr_call *call, const fr_served *model);
+
+#endif
