@@ -277,7 +277,7 @@ check-real: all ## published models (2 GB) against transformers and one answer; 
 
 .PHONY: check-clients
 check-clients: all ## a server asked by openai, langchain and curl: MODEL=, SERVER=URL, PEERS=FOLDER (llama-server too)
-	@tools/setup real
+	@tools/setup clients
 	@MODEL='$(MODEL)' SERVER='$(SERVER)' PEERS='$(PEERS)' tools/clients/check $(BUILD) $(REAL)
 
 # ---------------------------------------------------------------------------------------------------------------- tests

@@ -208,7 +208,8 @@ def logprobs(target):
     chunks = target.chat(logprobs=True, top_logprobs=3, stream=True)
     streamed = [item for chunk in chunks for choice in chunk.choices if choice.logprobs
                 for item in choice.logprobs.content or []]
-    assert [item.logprob for item in streamed] == [item.logprob for item in content]
+    for one, other in zip(content, streamed, strict=True):
+        assert one.logprob == other.logprob, f"{one.token!r}: {one.logprob}, then in a stream {other.logprob}"
 
 
 @case("openai: completions")
@@ -244,7 +245,7 @@ def weather_answer(target, calls):
     for call in calls:
         turns.append({"role": "tool", "tool_call_id": call["id"], "content": '{"sky": "hail", "degrees": 17}'})
     prompt = target.json("POST", "/apply-template", {"messages": turns, "tools": [WEATHER]})["prompt"]
-    assert "hail" in prompt and "get_weather" in prompt, f"the template leaves something out: {prompt[-300:]!r}"
+    assert "hail" in prompt, f"the template leaves the tool's answer out: {prompt[-300:]!r}"
     answer = target.chat(messages=turns, tools=[WEATHER], max_tokens=32)
     assert answer.choices[0].finish_reason in ("stop", "length", "tool_calls")
 
@@ -257,7 +258,7 @@ def tools(target):
     choice = target.chat(messages=WEATHER_ASKED, tools=[WEATHER], max_tokens=96).choices[0]
     calls = [call.model_dump() for call in choice.message.tool_calls or []]
     weather_answer(target, calls or [CALL])
-    if not calls: raise Skip("the model calls nothing")
+    if not calls: raise Skip("the model calls nothing, or its template knows no tools")
     assert choice.finish_reason == "tool_calls" and len({call["id"] for call in calls}) == len(calls)
     for call in calls:
         assert call["type"] == "function" and call["id"] and call["function"]["name"] == "get_weather"

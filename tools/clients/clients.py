@@ -69,7 +69,9 @@ def outcome(function, target):
 
 
 def columns_of(args):
-    if args.url: return [Column("server", args.url, Server(url=args.url), not args.other)]
+    if args.url:
+        url = args.url.rstrip("/").removesuffix("/v1")
+        return [Column("server", url, Server(url=url), not args.other)]
     columns = []
     for text in args.models:
         model, _, options = text.partition(",")
