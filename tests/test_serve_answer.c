@@ -703,6 +703,30 @@ START_TEST(native_answers) {
 }
 END_TEST
 
+/* The last answer of a choice has what was asked for, each by the name that it was asked by; parts of a stream have
+ * everything. */
+START_TEST(chosen_fields) {
+    json_t *fields = json_pack("[s, s, s, s]", "content", "generation_settings/top_k", "timings/no/such", "nothing");
+    open_model(DEMO, NULL, 256);
+    for (int stream = 0; stream < 2; stream++) {
+        asked a;
+        read_ask(&a, FR_JOB_NATIVE, LINE_BODY "}", 1, stream);
+        a.ask.fields = fields;
+        run(&a);
+        json_t *events = stream ? events_of(&a.call) : NULL;
+        const json_t *last = stream ? json_array_get(events, json_array_size(events) - 1) : a.call.whole;
+        ck_assert_uint_eq(json_object_size(last), 2);
+        text_at(last, "content");
+        count_at(last, "generation_settings/top_k");
+        if (stream) ck_assert_uint_gt(json_object_size(json_array_get(events, 0)), 2);
+        json_decref(events);
+        free_ask(&a);
+    }
+    json_decref(fields);
+    close_model();
+}
+END_TEST
+
 /* What is really set. */
 START_TEST(settings_are_read_back) {
     open_model(DEMO, NULL, 128);
@@ -749,6 +773,7 @@ int main(void) {
     tcase_add_test(errors, interrupts_are_limits);
     tcase_add_loop_test(native, native_answers, 0, 2);
     tcase_add_test(native, settings_are_read_back);
+    tcase_add_test(native, chosen_fields);
     TCase *const cases[] = {streams, parts, events, errors, native};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         tcase_set_timeout(cases[i], 120);

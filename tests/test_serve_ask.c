@@ -295,6 +295,7 @@ START_TEST(answers) {
         ck_assert(!plain->stream && !plain->include_usage && !plain->return_tokens && !plain->return_progress &&
                   !plain->timings_per_token);
         ck_assert_int_eq(plain->slot, -1);
+        ck_assert_ptr_null(plain->fields);
         ck_assert_int_eq(plain->ping, -1);
         ck_assert_uint_eq(plain->each, 1);
         ck_assert_str_eq(plain->model, "target");
@@ -308,6 +309,7 @@ START_TEST(answers) {
         ck_assert_msg(!a->error[0], "%s", a->error);
         ck_assert(a->stream && a->include_usage && a->return_tokens && a->return_progress && a->timings_per_token);
         ck_assert_int_eq(a->slot, 3);
+        ck_assert_ptr_null(a->fields);
         ck_assert_int_eq(a->ping, 5);
         ck_assert_str_eq(a->model, "any");
         ck_assert_int_eq(strncmp(a->id, f == 1 ? "cmpl-" : "chatcmpl-", f == 1 ? 5 : 9), 0);
@@ -315,6 +317,9 @@ START_TEST(answers) {
         ck_assert_uint_eq(strlen(a->id), f == 1 ? 37 : 41);
         fr_ask_free(a);
         fr_ask_free(plain);
+        fr_ask *chosen = ask_with(forms[f], "\"response_fields\": [\"content\"]");
+        ck_assert_uint_eq(json_array_size(chosen->fields), f == 2 ? 1 : 0);
+        fr_ask_free(chosen);
         fr_ask *silent = ask_with(forms[f], "\"sse_ping_interval\": -1");
         ck_assert_int_eq(silent->ping, 0);
         fr_ask_free(silent);
@@ -347,7 +352,8 @@ static const struct {
     {ALL, "\"mirostat\": 1", FR_UNBUILT, "mirostat"},
     {ALL, "\"samplers\": [\"infill\"]", FR_UNBUILT, "infill"},
     {ALL, "\"echo\": true", FR_UNBUILT, "\"echo\" is not built"},
-    {NATIVE, "\"response_fields\": [\"content\"]", FR_UNBUILT, "\"response_fields\" is not built"},
+    {NATIVE, "\"response_fields\": \"content\"", FR_USAGE, "response_fields must be an array of texts"},
+    {NATIVE, "\"response_fields\": [\"content\", 5]", FR_USAGE, "response_fields must be an array of texts"},
     {COMPLETION, "\"best_of\": 3", FR_UNBUILT, "\"best_of\" is not built"},
     {COMPLETION, "\"suffix\": \"x\"", FR_UNBUILT, "\"suffix\" is not built"},
     {CHAT, "\"tool_choice\": \"required\"", FR_UNBUILT, "\"tool_choice\" is not built"},
