@@ -15,7 +15,7 @@
 #define DEMO  "tools/demo/target"
 #define GEMMA "tests/data/models/gemma4-e" /* whose tokens have marks for thoughts and calls */
 
-/* ------------------------------------------------------------------------------------------------------- a call kept */
+/* ------------------------------------------------------------------------------------------------------ a call kept */
 
 struct fr_call {
     unsigned status; /* of a whole answer; 0: none came */
@@ -56,7 +56,7 @@ void fr_call_end(fr_call *call) {
     call->ends++;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ an ask */
+/* ----------------------------------------------------------------------------------------------------------- an ask */
 
 static struct {
     fr_arguments args;
@@ -179,7 +179,7 @@ static void feed(asked *a, const char *reply, size_t step) {
     fr_answer_end(&a->ask);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- a stream */
+/* --------------------------------------------------------------------------------------------------------- a stream */
 
 static const json_t *get(const json_t *object, const char *key) {
     const json_t *value = json_object_get(object, key);
@@ -284,7 +284,8 @@ static void settle(json_t *choice) {
 }
 
 static void check_equal(const json_t *a, const json_t *b, const char *what) {
-    char *left = json_dumps(a, JSON_ENCODE_ANY | JSON_SORT_KEYS), *right = json_dumps(b, JSON_ENCODE_ANY | JSON_SORT_KEYS);
+    size_t flags = JSON_ENCODE_ANY | JSON_SORT_KEYS;
+    char *left = json_dumps(a, flags), *right = json_dumps(b, flags);
     ck_assert_msg(json_equal((json_t *)(uintptr_t)a, (json_t *)(uintptr_t)b), "%s:\n%.900s\n%.900s", what, left, right);
     free(left);
     free(right);
@@ -297,7 +298,7 @@ static const json_t *last_of(const json_t *events) {
     return json_array_get(events, count - 2);
 }
 
-/* ----------------------------------------------------------------------------------------------- streams and answers */
+/* ---------------------------------------------------------------------------------------------- streams and answers */
 
 #define CHAT_BODY "{\"messages\": [{\"role\": \"user\", \"content\": \"def f(x):\"}], \"max_tokens\": 40"
 #define TEXT_BODY "{\"prompt\": \"def f(x):\", \"max_tokens\": 40"
@@ -425,11 +426,11 @@ START_TEST(log_probabilities_come_with_their_text) {
 }
 END_TEST
 
-/* --------------------------------------------------------------------------------------------------------- its parts */
+/* -------------------------------------------------------------------------------------------------------- its parts */
 
 #define THOUGHT "<|channel>thought\nhm\n\nso\n<channel|>"
 #define CALL    "<|tool_call>call:f{s:<|\"|>a<|\"|>}<tool_call|>"
-#define TOOLS   ", \"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {\"type\": "       \
+#define TOOLS   ", \"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {\"type\": " \
                 "\"object\", \"properties\": {\"s\": {\"type\": \"string\"}}}}}]"
 #define HI      "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"max_tokens\": 200"
 
@@ -512,7 +513,7 @@ START_TEST(chunks_are_valid_text) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------------------ events */
+/* ----------------------------------------------------------------------------------------------------------- events */
 
 START_TEST(chunks_tell_how_it_goes) {
     open_model(DEMO, drafters[_i], 256);
@@ -555,7 +556,7 @@ START_TEST(chunks_tell_how_it_goes) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------------------ errors */
+/* ----------------------------------------------------------------------------------------------------------- errors */
 
 static void check_error(const json_t *event, const char *type, int code) {
     const json_t *error = get(event, "error");
@@ -651,7 +652,7 @@ START_TEST(interrupts_are_limits) {
 }
 END_TEST
 
-/* -------------------------------------------------------------------------------------------------------- llama.cpp's */
+/* ------------------------------------------------------------------------------------------------------ llama.cpp's */
 
 static const struct {
     const char *more, *stop_type, *word;
