@@ -13,6 +13,9 @@
 #include "tests/command.h"
 #include "tests/server.h"
 
+/* A thread for the engine is enough where it only has to be under way. */
+#define ALONE DEMO "-t 1 "
+
 enum { CONNECTIONS = 8 };
 
 static fr_server server;
@@ -231,7 +234,7 @@ static void answers_now(void) {
 }
 
 START_TEST(who_comes_beyond_the_queue_is_told) {
-    server = fr_server_start(DEMO "-np 2 --max-queue 1 --metrics");
+    server = fr_server_start(ALONE "-np 2 --max-queue 1 --metrics");
     fr_events first = occupy(), second = occupy();
     fr_client *third = send_brief();
     await_metric("requests_deferred", 1);
@@ -258,7 +261,7 @@ END_TEST
 
 /* As many as there are places and room in the queue, however soon they come after each other. */
 START_TEST(no_place_is_refused_that_is_free) {
-    server = fr_server_start(DEMO "-np 3 --max-queue 2");
+    server = fr_server_start(ALONE "-np 3 --max-queue 2");
     fr_client *clients[5];
     for (int i = 0; i < 5; i++) clients[i] = send_brief();
     for (int i = 0; i < 5; i++) {
@@ -275,7 +278,7 @@ static void vanish(fr_client *client, bool properly) {
 }
 
 START_TEST(who_vanishes_leaves_the_place) {
-    server = fr_server_start(DEMO "-np 1 --metrics --slots");
+    server = fr_server_start(ALONE "-np 1 --metrics --slots");
     fr_events stream = occupy();
     fr_client *waits = send_brief();
     await_metric("requests_deferred", 1);
@@ -300,7 +303,7 @@ END_TEST
 
 /* Nor does who asked for a whole answer, of several choices of which one has no place yet. */
 START_TEST(who_vanishes_takes_all_choices_along) {
-    server = fr_server_start(DEMO "-np 2 --metrics");
+    server = fr_server_start(ALONE "-np 2 --metrics");
     json_t *body = endless();
     json_object_set_new(body, "n", json_integer(3));
     json_object_del(body, "stream");
@@ -323,7 +326,7 @@ END_TEST
 /* Reads next to nothing for a while, then all of it, which is all there is to say. With FULL it is so much that its
  * text has to wait for it. */
 START_TEST(a_slow_reader_holds_nobody_up) {
-    server = fr_server_start(DEMO "-np 2 -c %d", getenv("FULL") ? 4096 : 1024);
+    server = fr_server_start(ALONE "-np 2 -c %d", getenv("FULL") ? 4096 : 512);
     int status;
     char byte;
     json_t *body = endless();
@@ -366,7 +369,7 @@ static void *run_reading(void *context) {
 
 /* A prompt that fills one forward after another goes in pieces, between which others get their ids. */
 START_TEST(a_long_prompt_lets_others_go_on) {
-    server = fr_server_start(DEMO "-np 2");
+    server = fr_server_start(ALONE "-np 2");
     json_t *ids = json_array();
     for (int i = 0; i < 3000; i++) json_array_append_new(ids, json_integer(300 + i % 7 + i % 5));
     json_t *body = fr_body("{s:o, s:i, s:b, s:i}", "prompt", ids, "n_predict", 1, "stream", 1, "temperature", 0);

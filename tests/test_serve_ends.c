@@ -56,7 +56,7 @@ static void await_refusal(fr_client *client) {
 
 /* Those under way, and one that waits for a place. */
 START_TEST(texts_come_to_their_end) {
-    server = fr_server_start(DEMO "-np 2 --metrics");
+    server = fr_server_start(DEMO "-t 1 -np 2 --metrics");
     fr_events texts[TEXTS];
     json_t *body = body_of(600);
     json_object_set_new(body, "stream", json_false());
@@ -90,7 +90,7 @@ START_TEST(texts_come_to_their_end) {
 END_TEST
 
 START_TEST(a_second_signal_ends_it_at_once) {
-    server = fr_server_start(DEMO "-np 2");
+    server = fr_server_start(DEMO "-t 1 -np 2");
     fr_events texts[2] = {begin(-1), begin(-1)};
     fr_client *other = fr_client_open(server.port);
     ck_assert_int_eq(kill(server.process, signals[_i]), 0);
@@ -109,7 +109,7 @@ END_TEST
 /* So many that they would take far longer: they end after 10 seconds, with the texts so far. */
 START_TEST(texts_without_end_are_ended) {
     enum { MANY = 32 };
-    server = fr_server_start(DEMO "-np %d", MANY);
+    server = fr_server_start(DEMO "-t 1 -np %d", MANY);
     fr_events texts[MANY];
     struct timespec start, end;
     for (int i = 0; i < MANY; i++) texts[i] = begin(-1);
