@@ -7,12 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "tests/asking.h"
 #include "tests/command.h"
 #include "tests/server.h"
+
+/* A thread for the engine is enough where it only has to be under way. */
+#define ALONE DEMO "-t 1 "
 
 enum { CONNECTIONS = 8 };
 
@@ -232,7 +234,7 @@ static void answers_now(void) {
 }
 
 START_TEST(who_comes_beyond_the_queue_is_told) {
-    server = fr_server_start(DEMO "-np 2 --max-queue 1 --metrics");
+    server = fr_server_start(ALONE "-np 2 --max-queue 1 --metrics");
     fr_events first = occupy(), second = occupy();
     fr_client *third = send_brief();
     await_metric("requests_deferred", 1);
@@ -259,7 +261,7 @@ END_TEST
 
 /* As many as there are places and room in the queue, however soon they come after each other. */
 START_TEST(no_place_is_refused_that_is_free) {
-    server = fr_server_start(DEMO "-np 3 --max-queue 2");
+    server = fr_server_start(ALONE "-np 3 --max-queue 2");
     fr_client *clients[5];
     for (int i = 0; i < 5; i++) clients[i] = send_brief();
     for (int i = 0; i < 5; i++) {
@@ -276,7 +278,7 @@ static void vanish(fr_client *client, bool properly) {
 }
 
 START_TEST(who_vanishes_leaves_the_place) {
-    server = fr_server_start(DEMO "-np 1 --metrics --slots");
+    server = fr_server_start(ALONE "-np 1 --metrics --slots");
     fr_events stream = occupy();
     fr_client *waits = send_brief();
     await_metric("requests_deferred", 1);
@@ -301,7 +303,7 @@ END_TEST
 
 /* Nor does who asked for a whole answer, of several choices of which one has no place yet. */
 START_TEST(who_vanishes_takes_all_choices_along) {
-    server = fr_server_start(DEMO "-np 2 --metrics");
+    server = fr_server_start(ALONE "-np 2 --metrics");
     json_t *body = endless();
     json_object_set_new(body, "n", json_integer(3));
     json_object_del(body, "stream");
@@ -321,23 +323,25 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------------- pace */
 
-/* Reads next to nothing for a while, then all of it, which is all there is to say. */
+/* Reads next to nothing for a while, then all of it, which is all there is to say. With FULL it is so much that its
+ * text has to wait for it. */
 START_TEST(a_slow_reader_holds_nobody_up) {
-    server = fr_server_start(DEMO "-np 2 -c 2048");
-    int status, small = 4096;
+    server = fr_server_start(ALONE "-np 2 -c %d", getenv("FULL") ? 4096 : 512);
+    int status;
+    char byte;
     json_t *body = endless();
     json_object_set_new(body, "n_probs", json_integer(20));
     json_object_set_new(body, "stream", json_false());
     json_t *alone = fr_ask_ok(server.port, NATIVE, body);
     json_object_set_new(body, "stream", json_true());
     fr_client *client = fr_ask_begin(server.port, NATIVE, body, &status);
-    setsockopt(client->fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    fr_events events = {.client = client, .bytes = calloc(32, 1)};
     ck_assert_int_eq(status, 200);
     for (int i = 0; i < 20; i++) {
         answers_now();
-        usleep(20000);
+        ck_assert_int_eq(fr_client_read(client, &byte, 1), 1);
+        events.bytes[events.size++] = byte;
     }
-    fr_events events = {.client = client};
     json_t *said = fr_events_said(&events);
     ck_assert(events.whole);
     json_object_del(json_object_get(alone, "0"), "tokens");
@@ -365,7 +369,7 @@ static void *run_reading(void *context) {
 
 /* A prompt that fills one forward after another goes in pieces, between which others get their ids. */
 START_TEST(a_long_prompt_lets_others_go_on) {
-    server = fr_server_start(DEMO "-np 2");
+    server = fr_server_start(ALONE "-np 2");
     json_t *ids = json_array();
     for (int i = 0; i < 3000; i++) json_array_append_new(ids, json_integer(300 + i % 7 + i % 5));
     json_t *body = fr_body("{s:o, s:i, s:b, s:i}", "prompt", ids, "n_predict", 1, "stream", 1, "temperature", 0);
