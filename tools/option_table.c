@@ -152,6 +152,12 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                           .help = "for the keys and values of all lines under way together",
                           .more = "Default: -c positions for each of them. With less a line may find no page left, "
                                   "which is its error"},
+    [FR_ARG_MEMORY] = {.names = "--memory", .value = "BYTES", .kind = FR_KIND_NUMBER, .verbs = TALK | INSPECT,
+                       .low = 1, .high = INT64_MAX, .sets = FR_OPT_MEMORY, .to = FR_SET_GIVEN,
+                       .help = "that all may take: weights, caches and what is worked in (default: what there is)",
+                       .more = "What would not fit is refused before it is taken; a batch's lines get fewer keys and "
+                               "values first. Weights that are used as they lie in a file come and go, and count as "
+                               "far as every token reads them. inspect tells what a session takes"},
     [FR_ARG_RESUME] = {.names = "--resume", .verbs = BATCH,
                        .help = "keep the answers that OUT has already, and go on with the lines that have none",
                        .more = "Those that an interrupt cut, or that have an \"error\", are run again. OUT has to be "

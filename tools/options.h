@@ -91,6 +91,7 @@ typedef enum fr_arg {
     FR_ARG_EXPERTS,
     FR_ARG_PARALLEL,
     FR_ARG_KV_MEMORY,
+    FR_ARG_MEMORY,
     FR_ARG_RESUME,
     FR_ARG_TEMP,
     FR_ARG_TOP_K,
