@@ -368,6 +368,11 @@ check: ## set-up, then all that must hold: source rules, tests, hostile input, o
 	@$(RUN_SUITES) $(NEON_SUITES) $(HOST_SUITES) $(HOSTILE_SUITES) $(FUZZ_SUITES) $(TOGETHER) \
 	  'source_rules tests/source_rules' $(THEN_ALONE) $(PARTS)
 
+.PHONY: check-day
+MINUTES ?= 30
+check-day: $(COMMAND) ## chats, batches and texts under random signals, kills and full disks: MINUTES=30, SEED=
+	@tools/day --forerun $(COMMAND) --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
 .PHONY: check-all
 check-all: ## check with the full products, then hosts, speed, clang, the sanitizers, valgrind and fuzzing (hours)
 	@FULL=1 $(MAKE) check

@@ -54,6 +54,7 @@ void fr_note(const char *format, ...) {
 const char *fr_failure_hint(void) {
     switch ((int)fr_last_error_option()) {
     case FR_OPT_CONTEXT: return ": raise -c";
+    case FR_OPT_MEMORY: return ": raise --memory, or take less of -c";
     case FR_OPT_SPEC_TYPE: return ": give a drafter with -md, its target with -m";
     case FR_OPT_MMPROJ: return ": give a vision tower with --mmproj, its text model with -m";
     case FR_OPT_MLOCK: return ": leave out --mlock";
