@@ -312,8 +312,9 @@ ifneq ($(HOST),aarch64)
     test_bench_kernels test_bench_model test_bench_neighbours test_cli_cache test_cli_chat test_cli_terminal \
     test_cli_files test_cli_interrupt test_cli_lost_file test_cli_completion test_cli_resume test_budget test_glm \
     test_ngram \
-    test_one_answer_engine test_perplexity test_pool test_quantize test_report test_serve_http test_session_file \
-    test_shared_model test_tokenizer test_topology test_trace test_turns test_unbuilt \
+    test_one_answer_engine test_perplexity test_pool test_quantize test_report test_serve test_serve_crowd \
+    test_serve_ends test_serve_http test_serve_models test_session_file test_shared_model test_tokenizer \
+    test_topology test_trace test_turns test_unbuilt \
     %_speed), $(basename $(call test_sources,plain)))
   NEON_TESTS := $(NEON_CORE) $(if $(FULL),$(NEON_MORE))
   NEON_PROGRAMS := $(if $(FULL),programs,all $(NEON_CORE:%=$(ARM64_BUILD)/%))
@@ -366,6 +367,11 @@ check: ## set-up, then all that must hold: source rules, tests, hostile input, o
 	@$(MAKE) programs bench-programs hostile $(NEON)
 	@$(RUN_SUITES) $(NEON_SUITES) $(HOST_SUITES) $(HOSTILE_SUITES) $(FUZZ_SUITES) $(TOGETHER) \
 	  'source_rules tests/source_rules' $(THEN_ALONE) $(PARTS)
+
+.PHONY: check-day
+MINUTES ?= 30
+check-day: $(COMMAND) ## chats, batches and texts under random signals, kills and full disks: MINUTES=30, SEED=
+	@tools/day --forerun $(COMMAND) --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 .PHONY: check-all
 check-all: ## check with the full products, then hosts, speed, clang, the sanitizers, valgrind and fuzzing (hours)
@@ -427,7 +433,8 @@ asan ubsan: ## every test under that sanitizer
 # run in one thread, or the same code again for hours.
 THREADED := test_pool test_worker test_async_draft test_shared_model test_session test_batch test_engine \
   test_propose test_attend test_head test_one_answer test_glm test_vision test_quantize test_packed test_llama \
-  test_cli test_cli_interrupt test_cli_chat test_bench_model test_serve_http test_serve_ask
+  test_cli test_cli_interrupt test_cli_chat test_bench_model test_serve test_serve_crowd \
+  test_serve_ends test_serve_http test_serve_models test_serve_ask
 tsan: ## tests of what threads share, under that sanitizer
 	@LIMIT=3600 $(SANITIZED) TESTS='$(THREADED:%=$(BUILD)/tsan/tests/%)'
 

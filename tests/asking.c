@@ -224,12 +224,11 @@ size_t fr_chance(uint64_t *state, size_t below) {
 static json_t *words(uint64_t *state, size_t most) {
     static const char *const list[] = {"the", "river", "engine", "water", "return", "if", "small", "old", "is", "page",
                                        "in", "a", "number", "of", "north", "street", "value", "write", "é", "seven"};
-    char text[2048] = "The";
-    size_t count = 1 + fr_chance(state, most);
-    for (size_t i = 0; i < count; i++) {
-        strcat(text, " ");
-        strcat(text, list[fr_chance(state, sizeof list / sizeof *list)]);
-    }
+    char text[2048];
+    size_t count = 1 + fr_chance(state, most), length = (size_t)snprintf(text, sizeof text, "The");
+    for (size_t i = 0; i < count; i++)
+        length += (size_t)snprintf(text + length, sizeof text - length, " %s",
+                                   list[fr_chance(state, sizeof list / sizeof *list)]);
     return json_string(text);
 }
 

@@ -1,0 +1,411 @@
+/* tools/serve: many who ask at once. Each answer is what it is alone, also where not all texts find memory at a time;
+ * who comes beyond the queue is told so; who goes away leaves the place to others; neither a slow reader nor a long
+ * prompt holds anybody up. */
+#include <check.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/asking.h"
+#include "tests/command.h"
+#include "tests/server.h"
+
+/* A thread for the engine is enough where it only has to be under way. */
+#define ALONE DEMO "-t 1 "
+
+enum { CONNECTIONS = 8 };
+
+static fr_server server;
+
+/* ------------------------------------------------------------------------------------------------------------ crowds */
+
+typedef struct crowd {
+    uint16_t port;
+    json_t *requests, *alone; /* what is asked, and what was said when nobody else asked */
+    size_t *order, count;
+    uint64_t seed;
+    atomic_size_t next, answered, left;
+    pthread_mutex_t lock;
+    char *fault; /* the first one that was found */
+} crowd;
+
+static void blame(crowd *c, size_t index, const json_t *body, const json_t *got) {
+    pthread_mutex_lock(&c->lock);
+    if (!c->fault) {
+        char *alone = json_dumps(json_array_get(c->alone, index), JSON_SORT_KEYS), *asked = json_dumps(body, 0);
+        char *beside = got ? json_dumps(got, JSON_SORT_KEYS) : strdup("nothing");
+        size_t size = strlen(asked) + strlen(alone) + strlen(beside) + 64;
+        c->fault = malloc(size);
+        snprintf(c->fault, size, "%s: not\n%s\nbut\n%s", asked, alone, beside);
+        free(alone);
+        free(asked);
+        free(beside);
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* Goes away in the middle of a stream, properly or not. */
+static void leave(crowd *c, uint64_t *state, const char *path, json_t *body) {
+    int status;
+    json_object_set_new(body, "stream", json_true());
+    json_object_set_new(body, "max_tokens", json_integer(200));
+    fr_events events = {.client = fr_ask_begin(c->port, path, body, &status)};
+    if (status == 200)
+        for (size_t i = fr_chance(state, 6); i > 0; i--) json_decref(fr_events_next(&events));
+    if (events.client && fr_chance(state, 2)) {
+        fr_client_abort(events.client);
+        events.client = NULL;
+    }
+    fr_events_close(&events);
+    c->left++;
+}
+
+static void send_garbage(crowd *c, uint64_t *state) {
+    static const char *const garbage[] = {"POST /completion HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\n\r\n{\"prompt\":",
+                                          "GARBAGE\r\n\r\n", "\x16\x03\x01\x02", "POST /completion HTTP/1.1\r\nHost: a\r\n"
+                                          "Content-Length: 9\r\n\r\n{\"a\": [[["};
+    const char *bytes = garbage[fr_chance(state, 4)];
+    fr_client *client = fr_client_open(c->port);
+    if (!client) return;
+    fr_client_send(client, bytes, strlen(bytes));
+    fr_client_closed(client, 1);
+    fr_client_close(client);
+}
+
+static void ask_again(crowd *c, fr_client **client, uint64_t *state, size_t index) {
+    const json_t *request = json_array_get(c->requests, index);
+    const char *path = json_string_value(json_object_get(request, "path"));
+    json_t *body = fr_ask_otherwise(state, json_object_get(request, "body"));
+    if (fr_chance(state, 6) == 0) leave(c, state, path, body);
+    if (fr_chance(state, 6) == 0) send_garbage(c, state);
+    json_decref(body);
+    body = fr_ask_otherwise(state, json_object_get(request, "body"));
+    json_t *said = *client ? fr_ask_on(*client, path, body) : NULL;
+    if (!json_equal(json_array_get(c->alone, index), said)) blame(c, index, body, said);
+    c->answered += said != NULL;
+    if (!said || fr_chance(state, 8) == 0) {
+        fr_client_close(*client);
+        *client = fr_client_open(c->port);
+    }
+    json_decref(said);
+    json_decref(body);
+}
+
+static void *run_client(void *context) {
+    crowd *c = context;
+    fr_client *client = fr_client_open(c->port);
+    for (size_t at; (at = c->next++) < c->count;) {
+        uint64_t state = c->seed + 977 * (at + 1);
+        ask_again(c, &client, &state, c->order[at]);
+    }
+    fr_client_close(client);
+    return NULL;
+}
+
+static void ask_alone(crowd *c) {
+    fr_client *client = fr_client_open(c->port);
+    for (size_t i = 0; i < c->count; i++) {
+        json_t *request = fr_draw_request(&c->seed);
+        const char *path = json_string_value(json_object_get(request, "path"));
+        json_t *said = fr_ask_on(client, path, json_object_get(request, "body"));
+        ck_assert_msg(said && !json_object_get(said, "error"), "%s: %s", json_dumps(request, 0), json_dumps(said, 0));
+        json_array_append_new(c->requests, request);
+        json_array_append_new(c->alone, said);
+    }
+    fr_client_close(client);
+}
+
+static void shuffle(crowd *c) {
+    for (size_t i = 0; i < c->count; i++) c->order[i] = i;
+    for (size_t i = c->count; i > 1; i--) {
+        size_t other = fr_chance(&c->seed, i), kept = c->order[other];
+        c->order[other] = c->order[i - 1];
+        c->order[i - 1] = kept;
+    }
+}
+
+static void ask_alone_and_together(size_t count, uint64_t seed) {
+    pthread_t clients[CONNECTIONS];
+    crowd c = {.port = server.port,
+               .requests = json_array(),
+               .alone = json_array(),
+               .order = calloc(count, sizeof(size_t)),
+               .count = count,
+               .seed = seed,
+               .lock = PTHREAD_MUTEX_INITIALIZER};
+    ask_alone(&c);
+    shuffle(&c);
+    for (size_t i = 0; i < CONNECTIONS; i++) ck_assert_int_eq(pthread_create(&clients[i], NULL, run_client, &c), 0);
+    for (size_t i = 0; i < CONNECTIONS; i++) pthread_join(clients[i], NULL);
+    ck_assert_msg(!c.fault, "%s", c.fault);
+    ck_assert_uint_eq(c.answered, count);
+    ck_assert_uint_gt(c.left, 0);
+    json_decref(c.requests);
+    json_decref(c.alone);
+    free(c.order);
+}
+
+START_TEST(each_answer_is_the_same_beside_others) {
+    server = fr_server_start(DEMO DEMO_DRAFTER "-np 4");
+    ask_alone_and_together(60, 20261127);
+    fr_server_stop(&server);
+}
+END_TEST
+
+/* As the server says it, which fails for too few. */
+static long long least_memory(const char *options) {
+    char line[256];
+    snprintf(line, sizeof line, "serve --port 0 %s --kv-memory 1", options);
+    fr_command c = fr_command_run(line, NULL);
+    const char *least = strstr(c.err, "at least ");
+    ck_assert_msg(c.status == 1 && least, "%d: %s", c.status, c.err);
+    long long bytes = strtoll(least + 9, NULL, 10);
+    fr_command_free(&c);
+    return bytes;
+}
+
+/* For one text of the whole context: four together wait for each other. */
+START_TEST(texts_without_memory_wait_and_are_the_same) {
+#define SMALL DEMO DEMO_DRAFTER "-np 4 -c 256"
+    server = fr_server_start(SMALL " --kv-memory %lld", least_memory(SMALL));
+    ask_alone_and_together(40, 46);
+    fr_server_stop(&server);
+}
+END_TEST
+
+/* ----------------------------------------------------------------------------------------------------- queue, places */
+
+/* More text than any test waits for. */
+static json_t *endless(void) {
+    return fr_body("{s:s, s:i, s:i, s:b, s:b, s:i}", "prompt", "The river", "n_predict", -1, "temperature", 0,
+                   "ignore_eos", 1, "stream", 1, "speculative.n_max", 0);
+}
+
+static json_t *brief(void) {
+    return fr_body("{s:s, s:i, s:i}", "prompt", "The river", "n_predict", 4, "temperature", 0);
+}
+
+static double metric(const char *name) {
+    char *page, key[128];
+    ck_assert_int_eq(fr_client_once(server.port, "GET", "/metrics", NULL, NULL, &page), 200);
+    snprintf(key, sizeof key, "\nllamacpp:%s ", name);
+    char *line = strstr(page, key);
+    ck_assert_ptr_nonnull(line);
+    double value = strtod(line + strlen(key), NULL);
+    free(page);
+    return value;
+}
+
+static void await_metric(const char *name, double value) {
+    for (int i = 0; metric(name) != value; i++) {
+        ck_assert_msg(i < 4000, "%s stays %g", name, metric(name));
+        usleep(5000);
+    }
+}
+
+/* One that is under way for certain. */
+static fr_events occupy(void) {
+    json_t *body = endless();
+    fr_events events = fr_ask_stream(server.port, NATIVE, body);
+    json_t *first = fr_events_next(&events);
+    ck_assert_ptr_nonnull(first);
+    json_decref(first);
+    json_decref(body);
+    return events;
+}
+
+static fr_client *send_brief(void) {
+    json_t *body = brief();
+    char *text = json_dumps(body, 0);
+    fr_client *client = fr_client_open(server.port);
+    ck_assert(client && fr_client_ask(client, "POST", NATIVE, NULL, text));
+    json_decref(body);
+    free(text);
+    return client;
+}
+
+static void answers_now(void) {
+    json_t *body = brief(), *said = fr_ask_ok(server.port, NATIVE, body);
+    json_decref(said);
+    json_decref(body);
+}
+
+START_TEST(who_comes_beyond_the_queue_is_told) {
+    server = fr_server_start(ALONE "-np 2 --max-queue 1 --metrics");
+    fr_events first = occupy(), second = occupy();
+    fr_client *third = send_brief();
+    await_metric("requests_deferred", 1);
+    for (int i = 0; i < 3; i++) {
+        fr_client *fourth = send_brief();
+        ck_assert_int_eq(fr_client_head(fourth), 503);
+        char *again = fr_client_header(fourth, "Retry-After"), *text = fr_client_body(fourth, NULL);
+        ck_assert(again && strtol(again, NULL, 10) > 0);
+        ck_assert_msg(strstr(text, "unavailable_error") != NULL, "%s", text);
+        free(again);
+        free(text);
+        fr_client_close(fourth);
+    }
+    ck_assert(metric("requests_processing") == 2);
+    fr_events_close(&first);
+    ck_assert_int_eq(fr_client_head(third), 200);
+    fr_client_close(third);
+    answers_now();
+    fr_events_close(&second);
+    answers_now();
+    fr_server_stop(&server);
+}
+END_TEST
+
+/* As many as there are places and room in the queue, however soon they come after each other. */
+START_TEST(no_place_is_refused_that_is_free) {
+    server = fr_server_start(ALONE "-np 3 --max-queue 2");
+    fr_client *clients[5];
+    for (int i = 0; i < 5; i++) clients[i] = send_brief();
+    for (int i = 0; i < 5; i++) {
+        ck_assert_int_eq(fr_client_head(clients[i]), 200);
+        fr_client_close(clients[i]);
+    }
+    fr_server_stop(&server);
+}
+END_TEST
+
+static void vanish(fr_client *client, bool properly) {
+    if (properly) fr_client_close(client);
+    else fr_client_abort(client);
+}
+
+START_TEST(who_vanishes_leaves_the_place) {
+    server = fr_server_start(ALONE "-np 1 --metrics --slots");
+    fr_events stream = occupy();
+    fr_client *waits = send_brief();
+    await_metric("requests_deferred", 1);
+    vanish(waits, _i);
+    await_metric("requests_deferred", 0);
+    ck_assert(metric("requests_processing") == 1);
+    fr_client *next = send_brief();
+    await_metric("requests_deferred", 1);
+    vanish(stream.client, _i);
+    stream.client = NULL;
+    ck_assert_int_eq(fr_client_head(next), 200);
+    fr_client_close(next);
+    await_metric("requests_processing", 0);
+    json_t *slots;
+    ck_assert_int_eq(fr_ask_json(server.port, "/slots", NULL, &slots), 200);
+    ck_assert(json_is_false(fr_json_get(json_array_get(slots, 0), "is_processing")));
+    json_decref(slots);
+    fr_events_close(&stream);
+    fr_server_stop(&server);
+}
+END_TEST
+
+/* Nor does who asked for a whole answer, of several choices of which one has no place yet. */
+START_TEST(who_vanishes_takes_all_choices_along) {
+    server = fr_server_start(ALONE "-np 2 --metrics");
+    json_t *body = endless();
+    json_object_set_new(body, "n", json_integer(3));
+    json_object_del(body, "stream");
+    char *text = json_dumps(body, 0);
+    fr_client *client = fr_client_open(server.port);
+    ck_assert(fr_client_ask(client, "POST", COMPLETION, NULL, text));
+    await_metric("requests_processing", 1);
+    fr_client_close(client);
+    answers_now();
+    await_metric("requests_processing", 0);
+    await_metric("requests_deferred", 0);
+    json_decref(body);
+    free(text);
+    fr_server_stop(&server);
+}
+END_TEST
+
+/* --------------------------------------------------------------------------------------------------------------- pace */
+
+/* Reads next to nothing for a while, then all of it, which is all there is to say. With FULL it is so much that its
+ * text has to wait for it. */
+START_TEST(a_slow_reader_holds_nobody_up) {
+    server = fr_server_start(ALONE "-np 2 -c %d", getenv("FULL") ? 4096 : 512);
+    int status;
+    char byte;
+    json_t *body = endless();
+    json_object_set_new(body, "n_probs", json_integer(20));
+    json_object_set_new(body, "stream", json_false());
+    json_t *alone = fr_ask_ok(server.port, NATIVE, body);
+    json_object_set_new(body, "stream", json_true());
+    fr_client *client = fr_ask_begin(server.port, NATIVE, body, &status);
+    fr_events events = {.client = client, .bytes = calloc(32, 1)};
+    ck_assert_int_eq(status, 200);
+    for (int i = 0; i < 20; i++) {
+        answers_now();
+        ck_assert_int_eq(fr_client_read(client, &byte, 1), 1);
+        events.bytes[events.size++] = byte;
+    }
+    json_t *said = fr_events_said(&events);
+    ck_assert(events.whole);
+    json_object_del(json_object_get(alone, "0"), "tokens");
+    json_object_del(json_object_get(said, "0"), "tokens");
+    fr_same_said(alone, said, "a slow reader's");
+    json_decref(alone);
+    json_decref(said);
+    json_decref(body);
+    fr_events_close(&events);
+    fr_server_stop(&server);
+}
+END_TEST
+
+typedef struct reading {
+    fr_events events;
+    atomic_size_t count;
+    atomic_bool stop;
+} reading;
+
+static void *run_reading(void *context) {
+    reading *r = context;
+    for (json_t *event; !r->stop && (event = fr_events_next(&r->events)); json_decref(event)) r->count++;
+    return NULL;
+}
+
+/* A prompt that fills one forward after another goes in pieces, between which others get their ids. */
+START_TEST(a_long_prompt_lets_others_go_on) {
+    server = fr_server_start(ALONE "-np 2");
+    json_t *ids = json_array();
+    for (int i = 0; i < 3000; i++) json_array_append_new(ids, json_integer(300 + i % 7 + i % 5));
+    json_t *body = fr_body("{s:o, s:i, s:b, s:i}", "prompt", ids, "n_predict", 1, "stream", 1, "temperature", 0);
+    reading r = {.events = occupy()};
+    pthread_t reader;
+    ck_assert_int_eq(pthread_create(&reader, NULL, run_reading, &r), 0);
+    while (r.count < 20) usleep(1000);
+    size_t before = r.count;
+    fr_events events = fr_ask_stream(server.port, NATIVE, body);
+    size_t between = r.count - before;
+    r.stop = true;
+    pthread_join(reader, NULL);
+    ck_assert_msg(between > 24, "%zu ids of the other text while the prompt was run", between);
+    fr_events_close(&events);
+    fr_events_close(&r.events);
+    json_decref(body);
+    fr_server_stop(&server);
+}
+END_TEST
+
+int main(void) {
+    TCase *cases = tcase_create("serve_crowd");
+    tcase_set_timeout(cases, 300);
+    tcase_add_test(cases, each_answer_is_the_same_beside_others);
+    tcase_add_test(cases, texts_without_memory_wait_and_are_the_same);
+    tcase_add_test(cases, who_comes_beyond_the_queue_is_told);
+    tcase_add_test(cases, no_place_is_refused_that_is_free);
+    tcase_add_loop_test(cases, who_vanishes_leaves_the_place, 0, 2);
+    tcase_add_test(cases, who_vanishes_takes_all_choices_along);
+    tcase_add_test(cases, a_slow_reader_holds_nobody_up);
+    tcase_add_test(cases, a_long_prompt_lets_others_go_on);
+    Suite *suite = suite_create("serve_crowd");
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
