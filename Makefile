@@ -275,6 +275,11 @@ check-real: all ## published models (2 GB) against transformers and one answer; 
 	@tools/real/fetch $(REAL) >/dev/null
 	@PEERS='$(PEERS)' tools/real/check $(BUILD) $(REAL)
 
+.PHONY: check-clients
+check-clients: all ## a server asked by openai, langchain and curl: MODEL=, SERVER=URL, PEERS=FOLDER (llama-server too)
+	@tools/setup clients
+	@MODEL='$(MODEL)' SERVER='$(SERVER)' PEERS='$(PEERS)' tools/clients/check $(BUILD) $(REAL)
+
 # ---------------------------------------------------------------------------------------------------------------- tests
 
 # A suite is its name and its command. tests/run starts several at once; alone, at the end, those whose threads would
@@ -362,6 +367,11 @@ check: ## set-up, then all that must hold: source rules, tests, hostile input, o
 	@$(MAKE) programs bench-programs hostile $(NEON)
 	@$(RUN_SUITES) $(NEON_SUITES) $(HOST_SUITES) $(HOSTILE_SUITES) $(FUZZ_SUITES) $(TOGETHER) \
 	  'source_rules tests/source_rules' $(THEN_ALONE) $(PARTS)
+
+.PHONY: check-day
+MINUTES ?= 30
+check-day: $(COMMAND) ## chats, batches and texts under random signals, kills and full disks: MINUTES=30, SEED=
+	@tools/day --forerun $(COMMAND) --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 .PHONY: check-all
 check-all: ## check with the full products, then hosts, speed, clang, the sanitizers, valgrind and fuzzing (hours)

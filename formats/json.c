@@ -206,12 +206,15 @@ fr_status fr_json_object(const json_t *object, const char *key, const char *wher
     return FR_OK;
 }
 
-static fr_status add_id(const json_t *json, const char *key, int64_t high, const char *where, int32_t *ids,
-                        size_t capacity, size_t *count) {
+static fr_status add_id(const json_t *json, const char *key, int64_t high, const char *where, fr_notes *notes,
+                        int32_t *ids, size_t capacity, size_t *count) {
     int64_t id;
     if (!whole(json, &id)) return fr_fail(FR_INPUT, "%s: \"%s\" holds something that is no id", where, key);
-    if (id < 0 || id > high)
-        return fr_fail(FR_INPUT, "%s: \"%s\" holds %lld, not in 0 to %lld", where, key, (long long)id, (long long)high);
+    if (id < 0 || id > high) {
+        if (notes)
+            fr_notes_add(notes, "%s: \"%s\" holds %lld, which no token has: it is left out", where, key, (long long)id);
+        return FR_OK;
+    }
     for (size_t i = 0; i < *count; i++)
         if (ids[i] == id) return FR_OK;
     if (*count == capacity) return fr_fail(FR_INPUT, "%s: \"%s\" makes more than %zu ids", where, key, capacity);
@@ -219,14 +222,14 @@ static fr_status add_id(const json_t *json, const char *key, int64_t high, const
     return FR_OK;
 }
 
-fr_status fr_json_ids(const json_t *object, const char *key, int64_t high, const char *where, int32_t *ids,
-                      size_t capacity, size_t *count) {
+fr_status fr_json_ids(const json_t *object, const char *key, int64_t high, const char *where, fr_notes *notes,
+                      int32_t *ids, size_t capacity, size_t *count) {
     json_t *json = member(object, key);
     if (!json) return FR_OK;
-    if (!json_is_array(json)) return add_id(json, key, high, where, ids, capacity, count);
+    if (!json_is_array(json)) return add_id(json, key, high, where, notes, ids, capacity, count);
     size_t i;
     json_t *item;
-    json_array_foreach(json, i, item) FR_TRY(add_id(item, key, high, where, ids, capacity, count));
+    json_array_foreach(json, i, item) FR_TRY(add_id(item, key, high, where, notes, ids, capacity, count));
     return FR_OK;
 }
 

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "formats/notes.h"
 #include "forerun.h"
 
 /* where: how an error line names the text, "config.json" say. */
@@ -44,10 +45,11 @@ fr_status fr_json_text(const json_t *object, const char *key, const char *where,
 /* A member object; missing or null gives NULL, another type is an error. */
 fr_status fr_json_object(const json_t *object, const char *key, const char *where, json_t **value);
 
-/* A member that is one integer or an array of them, each in [0, high], appended to the set ids[*count] (no duplicates,
- * at most capacity). Missing or null appends nothing. */
-fr_status fr_json_ids(const json_t *object, const char *key, int64_t high, const char *where, int32_t *ids,
-                      size_t capacity, size_t *count);
+/* A member that is one integer or an array of them: those in [0, high] are appended to the set ids[*count] (no
+ * duplicates, at most capacity), others name nothing and are noted, where there are notes. Missing or null appends
+ * nothing. */
+fr_status fr_json_ids(const json_t *object, const char *key, int64_t high, const char *where, fr_notes *notes,
+                      int32_t *ids, size_t capacity, size_t *count);
 
 /* A member that is an array of at most `capacity` integers: those in [0, high] become the `count` ids, others name
  * nothing and are passed over. Missing or null gives none. */

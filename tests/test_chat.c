@@ -591,7 +591,8 @@ START_TEST(wrong_shapes) {
         {HELLO, "{\"enable_thinking\": 1}", "\"enable_thinking\" is neither true nor false"},
         {HELLO, "{\"messages\": []}", "\"messages\" is no option"},
         {HELLO, "{\"tools\": {}}", "\"tools\" is not an array"},
-        {HELLO, "{\"tools\": [3]}", "gemma/chat_template.jinja:"},
+        {HELLO, "{\"tools\": [3]}", "\"tools\" has an element that is no object"},
+        {HELLO, "{\"tools\": [{\"function\": 3}]}", "gemma/chat_template.jinja:"},
         {"[{\"role\": \"assistant\", \"tool_calls\": [{}]}]", NULL, "gemma/chat_template.jinja:"},
     };
     fr_tokenizer *tokenizer = open_gemma();

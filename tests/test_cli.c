@@ -366,6 +366,22 @@ static void remove_folder(const char *folder) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
+/* A vocabulary that was cut, under the configuration of the whole one. */
+START_TEST(an_end_that_no_token_has_is_left_out) {
+    char folder[256], line[512];
+    make_model(folder, sizeof folder, 151645);
+    snprintf(line, sizeof line, "generate -m %s --ids 2 -n 2 --output ids", folder);
+    fr_command c = fr_command_run(line, NULL), plain = fr_command_ok("generate " MODEL "--ids 2 -n 2 --output ids");
+    ck_assert_msg(c.status == 0, "%s", c.err);
+    ck_assert_str_eq(c.out, plain.out);
+    ck_assert_str_eq(c.err, "forerun: generation_config.json: \"eos_token_id\" holds 151645, which no token has: it is "
+                            "left out\n");
+    fr_command_free(&c);
+    fr_command_free(&plain);
+    remove_folder(folder);
+}
+END_TEST
+
 /* An end of sequence is the last id and no text; --ignore-eos goes on past it. */
 START_TEST(end_of_sequence) {
     enum { AT = 5 };
@@ -666,6 +682,7 @@ int main(void) {
     tcase_add_test(cases, prompts_are_their_ids);
     tcase_add_test(cases, stop_ends_before_the_text);
     tcase_add_test(cases, what_was_held_back_comes);
+    tcase_add_test(cases, an_end_that_no_token_has_is_left_out);
     tcase_add_loop_test(cases, end_of_sequence, 0, 2);
     tcase_add_test(cases, an_id_that_is_no_token);
     tcase_add_test(cases, until_the_context_is_full);

@@ -74,6 +74,27 @@ static const char *const verbs[] = {"generate", "chat",     "logits", "perplexit
                                     "batch",    "quantize", "pack",   "synth",      "bench",    "report",  "template",
                                     "completion"};
 
+/* What a part of the bench refuses is not offered behind it. */
+START_TEST(a_part_has_its_own_options) {
+    static const char *const begins[] = {"forerun bench neighbours -", "forerun bench --part neighbours -"};
+    char *found = complete(begins[_i]);
+    ck_assert_msg(strstr(found, "-m --model") && strstr(found, "-t --threads"), "%s", found);
+    ck_assert_msg(!strstr(found, "--pin") && !strstr(found, "--rows") && !strstr(found, "-ctk"), "%s", found);
+    free(found);
+    found = complete("forerun bench model -");
+    ck_assert_msg(strstr(found, "--rows") && strstr(found, "-ctk") && !strstr(found, "--filter"), "%s", found);
+    free(found);
+    fr_command fish = fr_command_ok("completion fish"), zsh = fr_command_ok("completion zsh");
+    const char *filter = strstr(fish.out, " -l filter ");
+    while (*filter != '\n') filter--;
+    ck_assert_int_eq(strncmp(filter + 1, "complete -c forerun -n '__fish_seen_subcommand_from bench; and not "
+                                         "__fish_seen_subcommand_from machine model neighbours' ", 117), 0);
+    ck_assert_ptr_nonnull(strstr(zsh.out, "            neighbours) _forerun_words -m"));
+    fr_command_free(&fish);
+    fr_command_free(&zsh);
+}
+END_TEST
+
 /* A name begins behind two blanks, or a comma and a blank, and is before the option's value. */
 START_TEST(every_option_is_offered) {
     char words[64], name[72];
@@ -146,6 +167,7 @@ int main(void) {
     tcase_add_checked_fixture(all, write_script, remove_script);
     tcase_add_loop_test(all, words_are_offered, 0, COUNT(cases));
     tcase_add_loop_test(all, every_option_is_offered, 0, COUNT(verbs));
+    tcase_add_loop_test(all, a_part_has_its_own_options, 0, 2);
     tcase_add_test(all, other_shells_have_theirs);
     tcase_add_test(all, manual_lines_fit_the_page);
     Suite *suite = suite_create("cli_completion");

@@ -96,6 +96,29 @@ START_TEST(a_conversation_is_kept_in_a_file) {
 }
 END_TEST
 
+/* Of the home folder, as a shell has it. */
+START_TEST(a_tilde_is_the_home_folder) {
+    fr_test_folder folder;
+    fr_folder_make(&folder);
+    fclose(fr_folder_create(&folder, "said.json"));
+    char *home = strdup(getenv("HOME"));
+    setenv("HOME", folder.path, 1);
+    fr_command c = fr_command_feed("Hello.\n/save ~/said.json\n", "chat " DEMO "-n 12 --stop ~"), again;
+    again = fr_command_feed("/load ~/said.json\n/image ~/none.png\n/save ~nobody/x\n", "chat " DEMO "-n 12 --stop ~");
+    setenv("HOME", home, 1);
+    expect_note(&c, folder.file);
+    expect_note(&again, "said.json: read; the conversation has 1 turn");
+    expect_note(&again, "~nobody/x: ");
+    ck_assert_ptr_null(strstr(again.err, "~/"));
+    json_decref(read_messages(folder.file));
+    free(home);
+    fr_command_free(&c);
+    fr_command_free(&again);
+    unlink(folder.file);
+    fr_folder_remove(&folder);
+}
+END_TEST
+
 static void put(fr_test_folder *folder, const char *name, const char *text) {
     FILE *file = fr_folder_create(folder, name);
     fputs(text, file);
@@ -359,6 +382,31 @@ START_TEST(tools_that_change_nothing_are_told_of) {
 }
 END_TEST
 
+/* What no template could show. */
+START_TEST(what_is_no_tool_is_refused) {
+    static const char *const files[] = {"[1]", "[{\"type\": \"function\"}, \"get_weather\"]", "[null]", "[[]]"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        fr_test_folder folder;
+        char line[512];
+        fr_folder_make(&folder);
+        put(&folder, "tools.json", files[i]);
+        snprintf(line, sizeof line, "generate " DEMO "--chat -p a -n 1 --tools %s", folder.file);
+        fr_command c = fr_command_run(line, NULL);
+        ck_assert_int_eq(c.status, 1);
+        expect_note(&c, "tools.json: a tool in it is no JSON object");
+        fr_command_free(&c);
+        snprintf(line, sizeof line, "generate " DEMO "--chat -p a -n 1 --chat-template-kwargs '{\"tools\": %s}'",
+                 files[i]);
+        c = fr_command_run(line, NULL);
+        ck_assert_int_eq(c.status, 1);
+        expect_note(&c, "\"tools\" has an element that is no object");
+        fr_command_free(&c);
+        unlink(folder.file);
+        fr_folder_remove(&folder);
+    }
+}
+END_TEST
+
 /* ----------------------------------------------------------------------------------------------------------- models */
 
 START_TEST(a_model_needs_no_option) {
@@ -423,6 +471,7 @@ int main(void) {
     tcase_add_test(cases, a_reply_is_drawn_anew);
     tcase_add_test(cases, a_greedy_reply_is_the_only_one);
     tcase_add_test(cases, a_conversation_is_kept_in_a_file);
+    tcase_add_test(cases, a_tilde_is_the_home_folder);
     tcase_add_test(cases, a_conversation_comes_from_elsewhere);
     tcase_add_test(cases, a_file_that_is_no_conversation_is_refused);
     tcase_add_loop_test(cases, the_oldest_turns_are_dropped, 0, 3);
@@ -430,6 +479,7 @@ int main(void) {
     tcase_add_test(cases, a_turn_that_is_too_long_drops_nothing);
     tcase_add_test(cases, tools_reach_the_template);
     tcase_add_test(cases, tools_that_change_nothing_are_told_of);
+    tcase_add_test(cases, what_is_no_tool_is_refused);
     tcase_add_test(cases, a_model_needs_no_option);
     tcase_add_test(cases, a_chat_without_a_template_ends_at_once);
     Suite *suite = suite_create("cli_conversation");

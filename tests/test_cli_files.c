@@ -453,6 +453,52 @@ START_TEST(inspect_describes_drafters_alone) {
 }
 END_TEST
 
+/* With so many bytes generate runs, with one less it doesn't, and inspect says the same. */
+START_TEST(all_memory_is_limited) {
+    json_t *told = json_of("inspect " DEMO "-c 512 -o json");
+    json_int_t session = whole(fr_json_get(told, "memory"), "session");
+    json_t *run = json_of("generate " DEMO "-c 512 --ids 2 -n 0 --output json");
+    json_int_t enough = session + whole(fr_json_get(fr_json_get(run, "stats"), "memory"), "resident");
+    static const char *const lines[] = {"generate " DEMO "-c 512 --ids 2 -n 1 --output ids --memory %lld",
+                                        "chat " DEMO "-c 512 --memory %lld", "inspect " DEMO "-c 512 --memory %lld",
+                                        "inspect " DEMO "-c 512 -o json --memory %lld"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        for (int less = 0; less < 2; less++) {
+            char line[256];
+            snprintf(line, sizeof line, lines[i], (long long)enough - less);
+            fr_command c = fr_command_run(line, "");
+            ck_assert_msg(c.status == less, "%s: exit %d: %s", line, c.status, c.err);
+            if (less) ck_assert_msg(strstr(c.err, "raise --memory, or take less of -c\n"), "%s", c.err);
+            ck_assert_ptr_eq(strchr(c.err, '\n'), less ? c.err + c.err_length - 1 : NULL);
+            fr_command_free(&c);
+        }
+    fr_command c = fr_command_run("inspect " DEMO "--memory 1000", NULL);
+    ck_assert_int_eq(c.status, 1);
+    ck_assert_ptr_nonnull(strstr(c.err, "of weights must stay in memory, which is limited to 0.0 MB"));
+    fr_command_free(&c);
+    json_decref(told);
+    json_decref(run);
+}
+END_TEST
+
+/* A batch's lines share what there is: fewer keys and values, the same answers. */
+START_TEST(a_batch_takes_less_memory) {
+    static const char lines[] = "{\"prompt\": \"def\", \"n\": 3}\n{\"prompt\": \"The\", \"n\": 3}\n";
+    json_t *told[2];
+    for (int i = 0; i < 2; i++) {
+        fr_command c = fr_command_feed(lines, "batch " DEMO "-np 4 -f - -o - %s", i ? "--memory 24000000" : "");
+        told[i] = json_loadb(c.out, c.out_length, JSON_DISABLE_EOF_CHECK, NULL);
+        fr_command_free(&c);
+    }
+    const json_t *all = fr_json_get(fr_json_get(told[0], "stats"), "memory");
+    const json_t *less = fr_json_get(fr_json_get(told[1], "stats"), "memory");
+    ck_assert_int_lt(whole(less, "target_kv"), whole(all, "target_kv") / 2);
+    ck_assert(json_equal(fr_json_get(told[0], "ids"), fr_json_get(told[1], "ids")));
+    json_decref(told[0]);
+    json_decref(told[1]);
+}
+END_TEST
+
 /* What inspect tells is what generate then takes, at each context, drafting or not. */
 START_TEST(inspect_tells_a_sessions_memory) {
     static const struct {
@@ -604,6 +650,8 @@ int main(void) {
     tcase_add_test(cases, inspect_as_json);
     tcase_add_test(cases, inspect_describes_drafters_alone);
     tcase_add_test(cases, inspect_tells_a_sessions_memory);
+    tcase_add_test(cases, all_memory_is_limited);
+    tcase_add_test(cases, a_batch_takes_less_memory);
     tcase_add_test(cases, a_drafter_that_does_not_fit_is_exit_1);
     tcase_add_test(cases, verify_tells_of_a_short_text);
     tcase_add_test(cases, verify_hashes_the_answer);

@@ -85,6 +85,8 @@ END_TEST
 #define LLAMA "for llama.cpp; nothing here depends on it\n"
 #define GREEDY "nothing is drawn without --temp above 0, so that this changes nothing\n"
 
+#define WITHOUT "this changes nothing without "
+
 /* What is said, and nothing more. */
 static const struct {
     const char *options, *says;
@@ -107,6 +109,20 @@ static const struct {
     {"--top-k 40 --temp 0.8", ""},
     {"--top-k 40 -ngl 9 --quiet", ""},
     {"--presence-penalty 0.5", ""},
+    {"--dry-base 2 --dry-allowed-length=3", "forerun: --dry-base, --dry-allowed-length: " WITHOUT
+                                            "--dry-multiplier above 0\n"},
+    {"--dry-sequence-breaker x --dry-multiplier 0", "forerun: --dry-sequence-breaker: " WITHOUT
+                                                    "--dry-multiplier above 0\n"},
+    {"--xtc-threshold 0.2", "forerun: --xtc-threshold: " WITHOUT "--xtc-probability above 0\n"},
+    {"--dynatemp-exp 2 --temp 0.8", "forerun: --dynatemp-exp: " WITHOUT "--dynatemp-range above 0\n"},
+    {"--mirostat-lr 0.2 --temp 0.8", "forerun: --mirostat-lr: " WITHOUT "--mirostat 2\n"},
+    {"--mirostat-lr 0.2", "forerun: --mirostat-lr: " GREEDY},
+    {"--repeat-last-n 10", "forerun: --repeat-last-n: " WITHOUT "a penalty\n"},
+    {"--repeat-last-n 10 --frequency-penalty 0.1", ""},
+    {"--dry-base 2 --dry-multiplier 0.5", ""},
+    {"--xtc-threshold 0.2 --quiet", ""},
+    {"--temp 0.8 --mirostat 2 --top-k 40 --repeat-penalty 1.1",
+     "forerun: --top-k, --repeat-penalty: this changes nothing beside --mirostat 2, which is in its place\n"},
 };
 
 START_TEST(what_means_nothing_is_said_once) {

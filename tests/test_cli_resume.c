@@ -327,6 +327,33 @@ START_TEST(a_killed_batch_has_answers_behind) {
 }
 END_TEST
 
+/* Runs a command with room for files of a few thousand bytes. */
+static fr_command run_with_little_room(const char *line) {
+    const char *emulator = getenv("FORERUN_EMULATOR");
+    char *around = emulator ? strdup(emulator) : NULL, shell[512];
+    snprintf(shell, sizeof shell, "sh -c 'ulimit -f 4; exec \"$0\" \"$@\"' %s", around ? around : "");
+    setenv("FORERUN_EMULATOR", shell, 1);
+    fr_command c = fr_command_run(line, NULL);
+    if (around) setenv("FORERUN_EMULATOR", around, 1);
+    else unsetenv("FORERUN_EMULATOR");
+    free(around);
+    return c;
+}
+
+/* An answer longer than what is written at a time: the system refuses it while it is printed. */
+START_TEST(a_full_disk_is_told_of) {
+    char line[512];
+    write_file(in, "{\"prompt\": \"The\", \"n\": 400, \"ignore_eos\": true}\n");
+    for (int i = 0; i < 2; i++) {
+        snprintf(line, sizeof line, "batch " DEMO "--logprobs 4 -f %s -o %s%s", in, out, i ? " --resume" : "");
+        fr_command c = run_with_little_room(line);
+        ck_assert_int_eq(c.status, 1);
+        ck_assert_msg(strstr(c.err, "out.jsonl: File too large\n"), "%s", c.err);
+        fr_command_free(&c);
+    }
+}
+END_TEST
+
 /* The whole batch once more, though the same lines' answers lie there. */
 START_TEST(a_new_batch_has_nothing_before) {
     char *got[4];
@@ -379,6 +406,7 @@ int main(void) {
     tcase_add_test(cases, an_interrupted_batch_goes_on);
     tcase_add_test(cases, answers_behind_are_kept_again);
     tcase_add_test(cases, a_killed_batch_has_answers_behind);
+    tcase_add_test(cases, a_full_disk_is_told_of);
     tcase_add_test(cases, a_new_batch_has_nothing_before);
     tcase_add_test(cases, a_copy_of_that_name_stays);
     Suite *suite = suite_create("cli_resume");

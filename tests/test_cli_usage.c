@@ -88,7 +88,7 @@ static const misuse wrong_usage[] = {
     {"generate " MODEL "-p x --dry-base 0.9", "out of range"},
     {"generate " MODEL "-p x --dry-allowed-length -1", "out of range"},
     {"generate " MODEL "-p x --dry-penalty-last-n -2", "out of range"},
-    {"generate " MODEL "-p x --dry-sequence-breaker ''", "a text of 1 to 40 bytes"},
+    {"generate " MODEL "-p x --dry-multiplier 1 --dry-sequence-breaker ''", "a text of 1 to 40 bytes"},
     {"generate " MODEL "-p x --samplers 'top_k;warm'", "warm is not known"},
     {"generate " MODEL "-p x --samplers ''", "is not known"},
     {"generate " MODEL "-p x --samplers 'top_k;top-k'", "named twice"},
@@ -210,6 +210,8 @@ static const misuse wrong_usage[] = {
     {"bench kernels --rows 8..1", "numbers such as 1..8,16"},
     {"bench kernels --rows 1,,2", "numbers such as 1..8,16"},
     {"bench kernels --isa avx2,sse", "sse is unknown"},
+    {"generate -p x -- tests/data/models/gemma4-e --quiet", "--quiet: what is this word for?"},
+    {"generate " MODEL "-p x -- --", "--: what is this word for?"},
 };
 
 START_TEST(wrong_usage_is_exit_2) {
@@ -232,6 +234,7 @@ END_TEST
 
 static const misuse bad_input[] = {
     {"generate -m no/such/model -p x", "no/such/model"},
+    {"generate -p x -- --quiet", "--quiet: No such file or directory"},
     {"generate " MODEL "-md no/such/drafter -p x", "no/such/drafter"},
     {"generate " MODEL "-md no/such/drafter --spec-type none -p x", "no/such/drafter"},
     {"generate " MODEL "-md no/such/drafter --draft-max 0 -p x", "no/such/drafter"},
@@ -335,6 +338,8 @@ static const char *const accepted[] = {
     "generate " MODEL "-p x -n 1 --spec-type none --draft-max 0",
     "tokenize " MODEL "-p x --quiet",
     "inspect " MODEL DRAFTER "--tensors",
+    "generate -p x -n 1 -- tests/data/models/gemma4-e",
+    "generate " MODEL "-p -- -n 1 --", /* a value may be it */
 };
 
 START_TEST(users_names_are_accepted) {

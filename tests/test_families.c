@@ -42,6 +42,7 @@ static const struct {
 } cases[] = {
     {"qwen2-tied", "{}", FR_OK, ""},
     {"qwen2-tied", "{\"hidden_act\": \"gelu\"}", FR_UNBUILT, "hidden_act gelu"},
+    {"qwen2-yarn", "{\"partial_rotary_factor\": 0.5}", FR_UNBUILT, "a partial_rotary_factor is not built"},
     {"qwen2-tied", "{\"rope_scaling\": {\"rope_type\": \"dynamic\", \"factor\": 2}}", FR_UNBUILT, "rope_type dynamic"},
     {"qwen2-tied", "{\"num_hidden_layers\": 1}", FR_INPUT, "nothing reads tensor model.layers.1."},
     {"qwen2-tied", "{\"hidden_size\": 0}", FR_INPUT, "hidden_size"},
@@ -112,6 +113,29 @@ static fr_rows rows_of(const char *path) {
     fr_model_close(model);
     return rows;
 }
+
+/* transformers 5.17 knows the key of all families, and these turn whole heads all the same. */
+START_TEST(heads_turn_as_a_whole) {
+    static const char *const names[] = {"qwen2-tied", "llama-fp8", "qwen3-moe-raw"};
+    static const char *const changes[] = {
+        "{\"partial_rotary_factor\": 0.5}",
+        "{\"rope_parameters\": {\"rope_theta\": 10000.0, \"partial_rotary_factor\": 0.5}, \"rope_theta\": 10000.0, "
+        "\"rope_scaling\": null}"};
+    static const char *const plain[] = {
+        "{}", "{\"rope_parameters\": {\"rope_theta\": 10000.0}, \"rope_theta\": 10000.0, \"rope_scaling\": null}"};
+    fr_rows got[2];
+    for (int i = 0; i < 2; i++) {
+        ck_assert_msg(fr_reference_open_changed(names[_i / 2], (i ? changes : plain)[_i % 2], folder) == FR_OK, "%s",
+                      fr_last_error());
+        got[i] = rows_of(folder);
+        snprintf(file, sizeof file, "%s/model.safetensors", folder);
+        unlink(file);
+    }
+    fr_rows_expect_same(&got[1], &got[0]);
+    free(got[0].values);
+    free(got[1].values);
+}
+END_TEST
 
 static const struct {
     const char *name, *changes;
@@ -204,6 +228,7 @@ int main(void) {
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, COUNT_OF(cases));
+    tcase_add_loop_test(tests, heads_turn_as_a_whole, 0, 6);
     tcase_add_loop_test(tests, a_folder_as_gguf_is_the_same_model, 0, COUNT_OF(written));
     tcase_add_loop_test(tests, what_gguf_has_no_key_for_is_not_written, 0, 4);
     tcase_add_loop_test(tests, a_scale_without_a_key_is_what_readers_take_it_for, 0, 4);

@@ -490,17 +490,25 @@ START_TEST(json_ids) {
     json_t *root = object("{\"one\":3,\"many\":[1,3,1.0,2],\"neg\":[-1],\"high\":10,\"text\":[\"1\"],\"nest\":[[1]]}");
     int32_t ids[3];
     size_t count = 0;
-    ck_assert_int_eq(fr_json_ids(root, "one", 9, "f", ids, 3, &count), FR_OK);
-    ck_assert_int_eq(fr_json_ids(root, "none", 9, "f", ids, 3, &count), FR_OK);
-    ck_assert_int_eq(fr_json_ids(root, "many", 9, "f", ids, 3, &count), FR_OK);
+    ck_assert_int_eq(fr_json_ids(root, "one", 9, "f", NULL, ids, 3, &count), FR_OK);
+    ck_assert_int_eq(fr_json_ids(root, "none", 9, "f", NULL, ids, 3, &count), FR_OK);
+    ck_assert_int_eq(fr_json_ids(root, "many", 9, "f", NULL, ids, 3, &count), FR_OK);
     ck_assert(count == 3 && ids[0] == 3 && ids[1] == 1 && ids[2] == 2);
     count = 0;
-    static const char *const bad[] = {"neg", "high", "text", "nest"};
+    static const char *const bad[] = {"text", "nest"};
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
-        ck_assert_int_eq(fr_json_ids(root, bad[i], 9, "f", ids, 3, &count), FR_INPUT);
+        ck_assert_int_eq(fr_json_ids(root, bad[i], 9, "f", NULL, ids, 3, &count), FR_INPUT);
         ck_assert_uint_eq(count, 0);
     }
-    ck_assert_int_eq(fr_json_ids(root, "many", 9, "f", ids, 2, &count), FR_INPUT);
+    fr_notes notes = {.count = 0};
+    static const char *const others[] = {"neg", "high", "one"};
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        ck_assert_int_eq(fr_json_ids(root, others[i], 9, "f", &notes, ids, 3, &count), FR_OK);
+    ck_assert(count == 1 && ids[0] == 3 && notes.count == 2);
+    ck_assert_str_eq(fr_notes_line(&notes, 1), "f: \"high\" holds 10, which no token has: it is left out");
+    fr_notes_free(&notes);
+    count = 0;
+    ck_assert_int_eq(fr_json_ids(root, "many", 9, "f", NULL, ids, 2, &count), FR_INPUT);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "more than 2 ids"));
     json_decref(root);
 }

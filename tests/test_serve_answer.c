@@ -15,7 +15,7 @@
 #define DEMO  "tools/demo/target"
 #define GEMMA "tests/data/models/gemma4-e" /* whose tokens have marks for thoughts and calls */
 
-/* ------------------------------------------------------------------------------------------------------- a call kept */
+/* ------------------------------------------------------------------------------------------------------ a call kept */
 
 struct fr_call {
     unsigned status; /* of a whole answer; 0: none came */
@@ -56,7 +56,7 @@ void fr_call_end(fr_call *call) {
     call->ends++;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ an ask */
+/* ----------------------------------------------------------------------------------------------------------- an ask */
 
 static struct {
     fr_arguments args;
@@ -127,7 +127,7 @@ static void begin(asked *a) {
 
 /* Some rounds of all choices, as a desk has them; fewer if all have ended. */
 static void run_rounds(asked *a, size_t most) {
-    for (size_t round = 0; round < most && !a->ask.answered; round++) {
+    for (size_t round = 0; round < most; round++) {
         fr_round rounds[4];
         int32_t ids[4][FR_STEP_MAX];
         fr_choice *under_way[4];
@@ -156,27 +156,30 @@ static void run(asked *a) {
     ck_assert(a->ask.answered);
 }
 
-/* Ids as if the model had given them, so many a step. */
-static void feed(asked *a, const char *reply, size_t step) {
+/* Ids as if the model had given them, so many a step, and that of the end. */
+static void take(asked *a, fr_choice *choice, const char *reply, size_t step) {
+    const fr_tokenizer *tokenizer = fr_model_tokenizer(served.loaded.model);
     int32_t *ids;
     size_t count;
-    fr_choice *choice = &a->choices[0];
-    require(fr_tokenize(fr_model_tokenizer(served.loaded.model), reply, strlen(reply), false, true, &ids, &count));
-    begin(a);
+    require(fr_tokenize(tokenizer, reply, strlen(reply), false, true, &ids, &count));
     for (size_t at = 0; at <= count && !choice->job.ended; at += step) {
         int32_t some[FR_STEP_MAX + 1];
         size_t size = count - at < step ? count - at : step;
         memcpy(some, ids + at, size * sizeof *ids);
-        if (at + size == count) some[size++] = fr_tokenizer_eos(fr_model_tokenizer(served.loaded.model));
+        if (at + size == count) some[size++] = fr_tokenizer_eos(tokenizer);
         fr_job_take(&choice->job, &(fr_round){.session = choice->job.session, .ids = some, .count = size});
         fr_answer_step(&a->ask, choice);
-        if (at + size > count) break;
     }
-    fr_answer_end(&a->ask);
     fr_free(ids);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- a stream */
+static void feed(asked *a, const char *reply, size_t step) {
+    begin(a);
+    take(a, &a->choices[0], reply, step);
+    fr_answer_end(&a->ask);
+}
+
+/* --------------------------------------------------------------------------------------------------------- a stream */
 
 static const json_t *get(const json_t *object, const char *key) {
     const json_t *value = json_object_get(object, key);
@@ -281,8 +284,9 @@ static void settle(json_t *choice) {
 }
 
 static void check_equal(const json_t *a, const json_t *b, const char *what) {
-    char *left = json_dumps(a, JSON_ENCODE_ANY | JSON_SORT_KEYS), *right = json_dumps(b, JSON_ENCODE_ANY | JSON_SORT_KEYS);
-    ck_assert_msg(json_equal((json_t *)(uintptr_t)a, (json_t *)(uintptr_t)b), "%s:\n%s\n%s", what, left, right);
+    size_t flags = JSON_ENCODE_ANY | JSON_SORT_KEYS;
+    char *left = json_dumps(a, flags), *right = json_dumps(b, flags);
+    ck_assert_msg(json_equal((json_t *)(uintptr_t)a, (json_t *)(uintptr_t)b), "%s:\n%.900s\n%.900s", what, left, right);
     free(left);
     free(right);
 }
@@ -294,7 +298,7 @@ static const json_t *last_of(const json_t *events) {
     return json_array_get(events, count - 2);
 }
 
-/* ----------------------------------------------------------------------------------------------- streams and answers */
+/* ---------------------------------------------------------------------------------------------- streams and answers */
 
 #define CHAT_BODY "{\"messages\": [{\"role\": \"user\", \"content\": \"def f(x):\"}], \"max_tokens\": 40"
 #define TEXT_BODY "{\"prompt\": \"def f(x):\", \"max_tokens\": 40"
@@ -337,6 +341,7 @@ static json_t *answer_to(size_t body, bool stream) {
     ck_assert_str_eq(text_at(last, "model"), "m");
     ck_assert_str_eq(text_at(last, "system_fingerprint"), "fr1-x");
     ck_assert_uint_eq(count_at(last, "created"), 7);
+    ck_assert_uint_eq(count_at(get(last, "usage"), "prompt_tokens"), a.choices[0].job.prompt.count);
     json_object_set_new(answer, "choices", choices);
     json_object_set(answer, "usage", (json_t *)(uintptr_t)get(last, "usage"));
     json_decref(events);
@@ -421,11 +426,11 @@ START_TEST(log_probabilities_come_with_their_text) {
 }
 END_TEST
 
-/* --------------------------------------------------------------------------------------------------------- its parts */
+/* -------------------------------------------------------------------------------------------------------- its parts */
 
 #define THOUGHT "<|channel>thought\nhm\n\nso\n<channel|>"
 #define CALL    "<|tool_call>call:f{s:<|\"|>a<|\"|>}<tool_call|>"
-#define TOOLS   ", \"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {\"type\": "       \
+#define TOOLS   ", \"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {\"type\": " \
                 "\"object\", \"properties\": {\"s\": {\"type\": \"string\"}}}}}]"
 #define HI      "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"max_tokens\": 200"
 
@@ -508,7 +513,7 @@ START_TEST(chunks_are_valid_text) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------------------ events */
+/* ----------------------------------------------------------------------------------------------------------- events */
 
 START_TEST(chunks_tell_how_it_goes) {
     open_model(DEMO, drafters[_i], 256);
@@ -551,7 +556,7 @@ START_TEST(chunks_tell_how_it_goes) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------------------ errors */
+/* ----------------------------------------------------------------------------------------------------------- errors */
 
 static void check_error(const json_t *event, const char *type, int code) {
     const json_t *error = get(event, "error");
@@ -584,10 +589,10 @@ END_TEST
 
 /* On the way it ends a stream, and is the whole answer of one that is none; the other choices are not told any more. */
 START_TEST(failures_on_the_way_are_told) {
-    open_model(DEMO, NULL, 256);
+    open_model(GEMMA, NULL, 256);
     for (int stream = 0; stream < 2; stream++) {
         asked a;
-        read_ask(&a, FR_JOB_CHAT, CHAT_BODY "}", 2, stream);
+        read_ask(&a, FR_JOB_CHAT, HI "}", 2, stream);
         begin(&a);
         run_rounds(&a, 9);
         fr_job *job = &a.choices[1].job;
@@ -595,7 +600,7 @@ START_TEST(failures_on_the_way_are_told) {
         fr_answer_step(&a.ask, &a.choices[1]);
         ck_assert(a.ask.answered);
         ck_assert_uint_eq(a.call.ends, 1);
-        fr_answer_step(&a.ask, &a.choices[0]);
+        take(&a, &a.choices[0], "a" CALL THOUGHT "b", 4);
         fr_answer_ping(&a.ask);
         fr_answer_end(&a.ask);
         ck_assert_uint_eq(a.call.ends, 1);
@@ -647,7 +652,7 @@ START_TEST(interrupts_are_limits) {
 }
 END_TEST
 
-/* -------------------------------------------------------------------------------------------------------- llama.cpp's */
+/* ------------------------------------------------------------------------------------------------------ llama.cpp's */
 
 static const struct {
     const char *more, *stop_type, *word;
@@ -699,6 +704,30 @@ START_TEST(native_answers) {
 }
 END_TEST
 
+/* The last answer of a choice has what was asked for, each by the name that it was asked by; parts of a stream have
+ * everything. */
+START_TEST(chosen_fields) {
+    json_t *fields = json_pack("[s, s, s, s]", "content", "generation_settings/top_k", "timings/no/such", "nothing");
+    open_model(DEMO, NULL, 256);
+    for (int stream = 0; stream < 2; stream++) {
+        asked a;
+        read_ask(&a, FR_JOB_NATIVE, LINE_BODY "}", 1, stream);
+        a.ask.fields = fields;
+        run(&a);
+        json_t *events = stream ? events_of(&a.call) : NULL;
+        const json_t *last = stream ? json_array_get(events, json_array_size(events) - 1) : a.call.whole;
+        ck_assert_uint_eq(json_object_size(last), 2);
+        text_at(last, "content");
+        count_at(last, "generation_settings/top_k");
+        if (stream) ck_assert_uint_gt(json_object_size(json_array_get(events, 0)), 2);
+        json_decref(events);
+        free_ask(&a);
+    }
+    json_decref(fields);
+    close_model();
+}
+END_TEST
+
 /* What is really set. */
 START_TEST(settings_are_read_back) {
     open_model(DEMO, NULL, 128);
@@ -745,6 +774,7 @@ int main(void) {
     tcase_add_test(errors, interrupts_are_limits);
     tcase_add_loop_test(native, native_answers, 0, 2);
     tcase_add_test(native, settings_are_read_back);
+    tcase_add_test(native, chosen_fields);
     TCase *const cases[] = {streams, parts, events, errors, native};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         tcase_set_timeout(cases[i], 120);

@@ -24,7 +24,7 @@ static const fr_job_form forms[] = {FR_JOB_CHAT, FR_JOB_COMPLETION, FR_JOB_NATIV
 
 static fr_arguments args;
 static fr_loaded loaded;
-static fr_job_setting setting = {.args = &args, .loaded = &loaded};
+static fr_job_setting setting = {.args = &args, .loaded = &loaded, .model = "target"};
 
 static void open_model(const char *path, const char *drafter) {
     args.number[FR_ARG_PREDICT] = -1;
@@ -58,6 +58,10 @@ static void open_drafting(void) {
 
 static void open_glm(void) {
     open_model(GLM, NULL);
+}
+
+static void open_llama(void) {
+    open_model("tests/data/models/llama-odd", NULL);
 }
 
 static void close_model(void) {
@@ -291,6 +295,7 @@ START_TEST(answers) {
         ck_assert(!plain->stream && !plain->include_usage && !plain->return_tokens && !plain->return_progress &&
                   !plain->timings_per_token);
         ck_assert_int_eq(plain->slot, -1);
+        ck_assert_ptr_null(plain->fields);
         ck_assert_int_eq(plain->ping, -1);
         ck_assert_uint_eq(plain->each, 1);
         ck_assert_str_eq(plain->model, "target");
@@ -304,6 +309,7 @@ START_TEST(answers) {
         ck_assert_msg(!a->error[0], "%s", a->error);
         ck_assert(a->stream && a->include_usage && a->return_tokens && a->return_progress && a->timings_per_token);
         ck_assert_int_eq(a->slot, 3);
+        ck_assert_ptr_null(a->fields);
         ck_assert_int_eq(a->ping, 5);
         ck_assert_str_eq(a->model, "any");
         ck_assert_int_eq(strncmp(a->id, f == 1 ? "cmpl-" : "chatcmpl-", f == 1 ? 5 : 9), 0);
@@ -311,6 +317,9 @@ START_TEST(answers) {
         ck_assert_uint_eq(strlen(a->id), f == 1 ? 37 : 41);
         fr_ask_free(a);
         fr_ask_free(plain);
+        fr_ask *chosen = ask_with(forms[f], "\"response_fields\": [\"content\"]");
+        ck_assert_uint_eq(json_array_size(chosen->fields), f == 2 ? 1 : 0);
+        fr_ask_free(chosen);
         fr_ask *silent = ask_with(forms[f], "\"sse_ping_interval\": -1");
         ck_assert_int_eq(silent->ping, 0);
         fr_ask_free(silent);
@@ -343,7 +352,8 @@ static const struct {
     {ALL, "\"mirostat\": 1", FR_UNBUILT, "mirostat"},
     {ALL, "\"samplers\": [\"infill\"]", FR_UNBUILT, "infill"},
     {ALL, "\"echo\": true", FR_UNBUILT, "\"echo\" is not built"},
-    {NATIVE, "\"response_fields\": [\"content\"]", FR_UNBUILT, "\"response_fields\" is not built"},
+    {NATIVE, "\"response_fields\": \"content\"", FR_USAGE, "response_fields must be an array of texts"},
+    {NATIVE, "\"response_fields\": [\"content\", 5]", FR_USAGE, "response_fields must be an array of texts"},
     {COMPLETION, "\"best_of\": 3", FR_UNBUILT, "\"best_of\" is not built"},
     {COMPLETION, "\"suffix\": \"x\"", FR_UNBUILT, "\"suffix\" is not built"},
     {CHAT, "\"tool_choice\": \"required\"", FR_UNBUILT, "\"tool_choice\" is not built"},
@@ -502,6 +512,19 @@ START_TEST(texts_and_ids_in_turn) {
     }
     fr_free(once);
     fr_free(upon);
+}
+END_TEST
+
+/* Of a model without a tokenizer only ids can be asked for, and nothing that would be a text. */
+START_TEST(ids_alone) {
+    static const char *const bodies[] = {"{\"prompt\": \"x\"}", "{\"prompt\": [5, \"x\"]}",
+                                         "{\"prompt\": [5, 7], \"stop\": [\"x\"]}", "{" HI "}",
+                                         "{\"prompt\": [5], \"logit_bias\": [[\"x\", 1]]}"};
+    fr_ask *a = ask_well(FR_JOB_NATIVE, "{\"prompt\": [5, 7]}");
+    check_ids(&a->choices[0].job, (const int32_t[]){5, 7}, 2);
+    fr_ask_free(a);
+    for (size_t i = 0; i < 5; i++)
+        refuse(ask(i == 3 ? FR_JOB_CHAT : FR_JOB_NATIVE, bodies[i]), FR_INPUT, "no tokenizer");
 }
 END_TEST
 
@@ -753,7 +776,7 @@ END_TEST
 
 /* The words that end a turn may be said, too: what is cut is the template's own. */
 START_TEST(a_forged_end_is_gone_on_with) {
-    static const char messages[] = "[" USER ", {\"role\": \"assistant\", \"content\": \"a <turn|>\"}]";
+    static const char messages[] = "[" USER ", {\"role\": \"assistant\", \"content\": \"<turn|>\"}]";
     char body[512];
     snprintf(body, sizeof body, "{\"messages\": %s}", messages);
     check_chat(body, messages, "{\"add_generation_prompt\": false}", sizeof CLOSE - 1);
@@ -905,17 +928,29 @@ START_TEST(urls_that_are_refused) {
 }
 END_TEST
 
+/* PNG's checksum (ISO 3309). */
+static unsigned checksum(const unsigned char *bytes, size_t count) {
+    unsigned sum = ~0u;
+    for (size_t i = 0; i < 8 * count; i++) {
+        if (i % 8 == 0) sum ^= bytes[i / 8];
+        sum = sum >> 1 ^ (sum & 1 ? 0xedb88320u : 0);
+    }
+    return ~sum;
+}
+
 /* Of a picture whose header claims more pixels than one request may bring, no memory is taken for them. */
 START_TEST(too_many_pixels) {
     size_t length;
     char *bytes = fr_load_text(GLM "/image/digits.png", &length), path[] = "/tmp/test_serve_ask_XXXXXX";
     FILE *file = fdopen(mkstemp(path), "wb");
     memcpy(bytes + 16, "\0\0\x20\0\0\0\x10\x01", 8); /* 8192 x 4097 */
+    unsigned sum = checksum((unsigned char *)bytes + 12, 17); /* from the header's name on */
+    for (int i = 0; i < 4; i++) bytes[29 + i] = (char)(sum >> (24 - 8 * i));
     fwrite(bytes, 1, length, file);
     fclose(file);
     char *url = url_of("data:image/png;base64,", path);
     remove(path);
-    refuse(show(url), FR_INPUT, "picture 1: ");
+    refuse(show(url), FR_INPUT, "picture 1: a picture of 8192 x 4097");
     free(url);
     free(bytes);
 }
@@ -971,7 +1006,9 @@ static TCase *demo_cases(void) {
 }
 
 int main(void) {
-    TCase *drafting = tcase_create("drafting"), *seeing = tcase_create("pictures");
+    TCase *drafting = tcase_create("drafting"), *seeing = tcase_create("pictures"), *bare = tcase_create("bare");
+    tcase_add_unchecked_fixture(bare, open_llama, close_model);
+    tcase_add_test(bare, ids_alone);
     tcase_add_unchecked_fixture(drafting, open_drafting, close_model);
     tcase_add_test(drafting, drafter_by_name);
     tcase_add_unchecked_fixture(seeing, open_glm, close_model);
@@ -983,6 +1020,7 @@ int main(void) {
     Suite *suite = suite_create("serve_ask");
     suite_add_tcase(suite, demo_cases());
     suite_add_tcase(suite, drafting);
+    suite_add_tcase(suite, bare);
     suite_add_tcase(suite, seeing);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

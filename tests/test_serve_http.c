@@ -18,6 +18,7 @@
 
 #define JSON  "application/json; charset=utf-8"
 #define LIMIT 100000 /* bytes of a body */
+#define LONG  (1024 * 16384) /* more than any socket's buffer */
 
 static double now(void) {
     struct timespec at;
@@ -125,11 +126,11 @@ static void stream_in_turn(fr_call *call) {
     fr_call_end(call);
 }
 
-/* More than any socket's buffer, in pieces as an engine would write them. */
+/* A long one, in pieces as an engine would write them. */
 static void flood(fr_call *call) {
     static const char piece[16384] = "x";
     fr_call_begin(call, "text/plain");
-    for (int i = 0; i < 1024 && !fr_call_gone(call); i++) fr_call_write(call, piece, sizeof(piece));
+    for (size_t i = 0; i < LONG / sizeof(piece) && !fr_call_gone(call); i++) fr_call_write(call, piece, sizeof(piece));
     while (!fr_call_gone(call) && fr_call_unread(call)) rest(0.02);
     if (fr_call_gone(call)) {
         pthread_mutex_lock(&toy.lock);
@@ -137,6 +138,13 @@ static void flood(fr_call *call) {
         pthread_mutex_unlock(&toy.lock);
     }
     fr_call_end(call);
+}
+
+/* As much, as one answer. */
+static void answer_long(fr_call *call) {
+    char *bytes = calloc(1, LONG);
+    fr_call_answer(call, 200, "text/plain", bytes, LONG);
+    free(bytes);
 }
 
 /* Until the client is gone, or the test lets go; then there is an answer. */
@@ -174,6 +182,7 @@ static void answer(void *context, fr_call *call) {
     else if (strcmp(path, "/linger") == 0) pass_on(call, linger);
     else if (strcmp(path, "/drop") == 0) pass_on(call, drop);
     else if (strcmp(path, "/half") == 0) pass_on(call, drop_half);
+    else if (strcmp(path, "/long") == 0) answer_long(call);
     else if (strcmp(path, "/refuse") == 0) fr_call_refuse(call, 404, "no such thing: %s", "it \"is\" not");
     else if (strcmp(path, "/nothing") != 0) echo(call);
 }
@@ -818,7 +827,7 @@ START_TEST(an_end_lets_answers_out) {
     json_decref(read_json(idle));
     rest(0.1);
     fr_http_refuse_new(toy.http);
-    ck_assert_ptr_null(fr_client_open(toy.port));
+    ck_assert_int_eq(fr_client_once(toy.port, "GET", "/", NULL, NULL, NULL), 0);
     fr_client_ask(idle, "GET", "/", NULL, NULL);
     check_refused(idle, 503, "unavailable_error");
     stop();
@@ -827,6 +836,29 @@ START_TEST(an_end_lets_answers_out) {
     ck_assert(fr_client_closed(late, 1000));
     fr_client_close(late);
     fr_client_close(idle);
+}
+END_TEST
+
+static void *stop_beside(void *context) {
+    stop();
+    return context;
+}
+
+START_TEST(an_end_lets_long_answers_out) {
+    start(usual());
+    fr_client *client = connect_to();
+    fr_client_ask(client, "GET", "/long", NULL, NULL);
+    ck_assert_int_eq(fr_client_head(client), 200);
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, stop_beside, NULL), 0);
+    rest(0.1);
+    size_t length;
+    char *text = fr_client_body(client, &length);
+    ck_assert_ptr_nonnull(text);
+    ck_assert_uint_eq(length, LONG);
+    free(text);
+    pthread_join(thread, NULL);
+    fr_client_close(client);
 }
 END_TEST
 
@@ -1042,6 +1074,7 @@ int main(void) {
     tcase_add_test(cases, old_clients_have_their_form);
     tcase_add_test(cases, many_are_answered_at_once);
     tcase_add_test(cases, an_end_lets_answers_out);
+    tcase_add_test(cases, an_end_lets_long_answers_out);
     tcase_add_test(cases, an_end_waits_for_nobody);
     tcase_add_test(cases, what_cannot_be_listened_on_is_an_error);
     tcase_add_test(cases, tls_refuses_plain_bytes);

@@ -69,15 +69,16 @@ static void show_progress(batch *b) {
     fr_progress_count(&b->progress, b->done, b->input.total, b->input.total == 1 ? "line" : "lines", so_far);
 }
 
-/* Those whose turn has come. */
+/* Those whose turn has come. A write that fails within fprintf leaves nothing to be flushed. */
 static int write_answers(batch *b) {
-    for (; b->written < b->begun && b->kept.answers[b->written]; b->written++) {
+    bool failed = false;
+    for (; !failed && b->written < b->begun && b->kept.answers[b->written]; b->written++) {
         char **answer = &b->kept.answers[b->written];
-        fprintf(b->out, "%s\n", *answer);
+        failed = fprintf(b->out, "%s\n", *answer) < 0;
         free(*answer);
         *answer = NULL;
     }
-    if (fflush(b->out) == 0) return 0;
+    if (!failed && fflush(b->out) == 0) return 0;
     return fr_bad_input("%s: %s", b->setting.args->text[FR_ARG_OUT_FILE], strerror(errno));
 }
 

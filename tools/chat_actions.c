@@ -1,6 +1,7 @@
 /* Turns taken back, answered again, kept and fetched (chat_actions.h). */
 #include "chat_actions.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "chat_files.h"
@@ -131,7 +132,16 @@ static int load(fr_chat *chat, const char *path) {
     return code;
 }
 
-int fr_chat_act(fr_chat *chat, fr_chat_command command, const char *argument) {
+/* A name of a file as a shell would hand it on: ~ is the home folder. Free it. */
+static char *expand_home(const char *name) {
+    const char *home = name[0] == '~' && (name[1] == '/' || name[1] == '\0') ? getenv("HOME") : NULL;
+    size_t size = strlen(name) + (home ? strlen(home) : 0) + 1;
+    char *expanded = fr_resize(NULL, size, 1);
+    snprintf(expanded, size, "%s%s", home ? home : "", home ? name + 1 : name);
+    return expanded;
+}
+
+static int act(fr_chat *chat, fr_chat_command command, const char *argument) {
     switch (command) {
     case FR_CHAT_CLEAR: clear(chat); break;
     case FR_CHAT_UNDO: undo(chat); break;
@@ -142,4 +152,11 @@ int fr_chat_act(fr_chat *chat, fr_chat_command command, const char *argument) {
     default: break;
     }
     return 0;
+}
+
+int fr_chat_act(fr_chat *chat, fr_chat_command command, const char *argument) {
+    char *expanded = expand_home(argument);
+    int code = act(chat, command, expanded);
+    free(expanded);
+    return code;
 }

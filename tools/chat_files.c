@@ -62,7 +62,7 @@ bool fr_chat_file_write(const char *path, const json_t *messages) {
     errno = ENAMETOOLONG;
     int fd = length < (int)sizeof(temporary) ? mkstemp(temporary) : -1;
     FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
-    bool written = out && write_messages(messages, out);
+    bool written = out && write_messages(messages, out) && !ferror(out);
     if (out && fclose(out) != 0) written = false;
     if (written && rename(temporary, path) == 0) return true;
     fr_bad_input("%s: %s", path, strerror(errno));

@@ -17,14 +17,24 @@ int fr_json_read_file(const char *path, json_t **value) {
     return *value ? 0 : fr_bad_input("%s:%d: not JSON: %s", path, error.line, error.text);
 }
 
+/* NULL: they can be tools. */
+static const char *fault_of(const json_t *tools) {
+    if (json_is_null(tools)) return NULL;
+    if (!json_is_array(tools)) return "not a JSON array of tools";
+    for (size_t i = 0; i < json_array_size(tools); i++)
+        if (!json_is_object(json_array_get(tools, i))) return "a tool in it is no JSON object";
+    return NULL;
+}
+
 int fr_chat_tools(const fr_arguments *args, json_t **tools) {
     *tools = NULL;
     if (!args->given[FR_ARG_TOOLS]) return 0;
     int code = fr_json_read_file(args->text[FR_ARG_TOOLS], tools);
-    if (code || json_is_array(*tools) || json_is_null(*tools)) return code;
+    const char *fault = code ? NULL : fault_of(*tools);
+    if (!fault) return code;
     json_decref(*tools);
     *tools = NULL;
-    return fr_bad_input("%s: not a JSON array of tools", args->text[FR_ARG_TOOLS]);
+    return fr_bad_input("%s: %s", args->text[FR_ARG_TOOLS], fault);
 }
 
 json_t *fr_chat_settings(const fr_arguments *args, const json_t *tools, bool pictures) {

@@ -1,5 +1,6 @@
 /* Printing completions (completion.h). What may follow an option is one of its words, or a file's name; behind a verb
- * alone its options are offered. For bash and zsh one tree of cases calls two functions, which are the shell's own. */
+ * alone its options are offered, behind a part of the bench that part's. For bash and zsh one tree of cases calls two
+ * functions, which are the shell's own. */
 #include "completion.h"
 
 #include <string.h>
@@ -35,11 +36,38 @@ static const fr_option_row *bare_row(const fr_verb *verb) {
 
 /* ----------------------------------------------------------------------------------------------------- bash and zsh */
 
-static void put_names_of(const fr_verb *verb, FILE *out) {
+enum { ALL_PARTS = 0 };
+
+/* part: a bit of bench's parts, or all. */
+static void put_names_of(const fr_verb *verb, unsigned part, FILE *out) {
     for (int arg = 0; arg < FR_ARG_COUNT; arg++) {
         const fr_option_row *row = &fr_option_table[arg];
-        if (fr_verb_takes(verb, row) && !row->manual) fprintf(out, " %s", row->names);
+        bool refused = part && row->parts && !(row->parts & part);
+        if (fr_verb_takes(verb, row) && !row->manual && !refused) fprintf(out, " %s", row->names);
     }
+}
+
+/* Each part of the bench by its own options. */
+static void put_part_cases(const fr_verb *verb, FILE *out) {
+    const char *words = fr_option_table[FR_ARG_BENCH_PART].words, *word;
+    size_t length;
+    fputs("\n            case \"$part\" in\n", out);
+    for (unsigned part = 1; (word = fr_next_word(&words, ' ', &length)); part <<= 1) {
+        fprintf(out, "            %.*s) _forerun_words", (int)length, word);
+        put_names_of(verb, part, out);
+        fputs(" ;;\n", out);
+    }
+    fputs("            *) _forerun_words", out);
+    put_words(bare_row(verb), out);
+    put_names_of(verb, ALL_PARTS, out);
+    fputs(" ;;\n            esac", out);
+}
+
+static void put_names_cases(const fr_verb *verb, FILE *out) {
+    const fr_option_row *bare = bare_row(verb);
+    fputs(" _forerun_words", out);
+    if (bare) put_words(bare, out);
+    put_names_of(verb, ALL_PARTS, out);
 }
 
 static void put_verb_cases(const fr_verb *verb, FILE *out) {
@@ -54,9 +82,9 @@ static void put_verb_cases(const fr_verb *verb, FILE *out) {
         put_words(row, out);
         fputs(" ;;\n", out);
     }
-    fputs("    *)\n        case \"$cur\" in\n        -*|'') _forerun_words", out);
-    if (bare) put_words(bare, out);
-    put_names_of(verb, out);
+    fputs("    *)\n        case \"$cur\" in\n        -*|'')", out);
+    if (verb->bit == FR_VERB_BENCH) put_part_cases(verb, out);
+    else put_names_cases(verb, out);
     fputs(bare ? " ;;\n        *) _forerun_words" : " ;;\n        *) _forerun_files", out);
     if (bare) put_words(bare, out);
     fputs(" ;;\n        esac ;;\n    esac ;;\n", out);
@@ -84,6 +112,8 @@ static void print_bash(const fr_verb *verbs, size_t count, FILE *out) {
           "_forerun_files() { :; }\n\n"
           "_forerun() {\n"
           "local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]}\n"
+          "local part=${COMP_WORDS[2]}\n"
+          "if [ \"$part\" = --part ]; then part=${COMP_WORDS[3]}; fi\n"
           "COMPREPLY=()\n"
           "if [ \"$prev\" = = ]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
           "if [ \"$cur\" = = ]; then cur=; fi\n"
@@ -100,7 +130,8 @@ static void print_zsh(const fr_verb *verbs, size_t count, FILE *out) {
           "_forerun_words() { compadd -- \"$@\" }\n"
           "_forerun_files() { _files }\n\n"
           "_forerun() {\n"
-          "local cur=$PREFIX prev=${words[CURRENT-1]} verb=${words[2]}\n"
+          "local cur=$PREFIX prev=${words[CURRENT-1]} verb=${words[2]} part=${words[3]}\n"
+          "if [ \"$part\" = --part ]; then part=${words[4]}; fi\n"
           "if compset -P '--*='; then prev=${IPREFIX%=} cur=$PREFIX; fi\n"
           "if (( CURRENT == 2 )); then\n    _forerun_words", out);
     put_verbs(verbs, count, out);
@@ -121,12 +152,23 @@ static void put_quoted(const char *text, FILE *out) {
     putc('\'', out);
 }
 
+/* Not behind the parts of the bench that refuse it. */
+static void put_refusing_parts(const fr_option_row *row, FILE *out) {
+    const char *words = fr_option_table[FR_ARG_BENCH_PART].words, *word;
+    size_t length;
+    fputs("; and not __fish_seen_subcommand_from", out);
+    for (unsigned part = 1; (word = fr_next_word(&words, ' ', &length)); part <<= 1)
+        if (!(row->parts & part)) fprintf(out, " %.*s", (int)length, word);
+}
+
 static void put_fish_option(const fr_verb *verb, fr_arg arg, FILE *out) {
     const fr_option_row *row = &fr_option_table[arg];
     fr_option_help help = fr_arguments_help(arg);
     const char *names = row->names, *name;
     size_t length;
-    fprintf(out, "complete -c forerun -n '__fish_seen_subcommand_from %s'", verb->name);
+    fprintf(out, "complete -c forerun -n '__fish_seen_subcommand_from %s", verb->name);
+    if (verb->bit == FR_VERB_BENCH && row->parts) put_refusing_parts(row, out);
+    putc('\'', out);
     while ((name = fr_next_word(&names, ' ', &length))) {
         size_t dashes = strncmp(name, "--", 2) == 0 ? 2 : 1;
         const char *kind = dashes == 2 ? "-l" : length == 2 ? "-s" : "-o";

@@ -31,6 +31,7 @@ typedef struct fr_job_setting {
     fr_engine *engine;
     const char *file; /* the lines', as errors call it; NULL: a server's, which have none */
     int64_t context; /* positions of a session of the engine; a server's alone */
+    const char *model; /* what answers call it, where a request does not; a server's alone */
     const char *fingerprint; /* what decides a text beside its request, for answers; a server's alone */
 } fr_job_setting;
 

@@ -91,34 +91,34 @@ static bool check_count(fr_job *job) {
     return job->prompt.count > 0 || fr_job_refuse(job, FR_INPUT, "the prompt is empty: it has no token");
 }
 
-/* Texts and ids in turn. Only a text that it begins with is the beginning of one. */
-static bool add_piece(fr_job *job, const json_t *piece, size_t at) {
-    const fr_tokenizer *tokenizer = fr_model_tokenizer(job->setting->loaded->model);
-    fr_prompt *prompt = &job->prompt;
-    int32_t *ids = NULL, one = (int32_t)json_integer_value(piece);
-    size_t count = 1;
-    bool text = json_is_string(piece);
-    if (!text && !fr_job_whole(piece, 0, INT32_MAX))
-        return fr_job_refuse(job, FR_USAGE, "prompt[%zu] is neither a text nor an id", at);
-    if (text && !fr_job_check(job, fr_tokenize(tokenizer, json_string_value(piece), json_string_length(piece), at == 0,
-                                               true, &ids, &count)))
-        return false;
-    size_t room = prompt->length; /* of ids, as there are no bytes */
-    while (room - prompt->count < count) room = 2 * room + 64;
-    if (room > prompt->length) prompt->expanded = fr_resize(prompt->expanded, room, sizeof(*prompt->expanded));
-    prompt->length = room;
-    if (count) memcpy(prompt->expanded + prompt->count, text ? ids : &one, count * sizeof(one));
+/* More ids behind those of a prompt; *room: for how many there is memory. */
+static void append(fr_prompt *prompt, const int32_t *ids, size_t count, size_t *room) {
+    while (*room - prompt->count < count) *room = 2 * *room + 64;
+    prompt->ids = prompt->expanded = fr_resize(prompt->expanded, *room, sizeof(*prompt->expanded));
+    if (count) memcpy(prompt->expanded + prompt->count, ids, count * sizeof(*ids));
     prompt->count += count;
-    fr_free(ids);
-    return true;
 }
 
+/* Texts and ids in turn. Only a text that it begins with is the beginning of one. */
 static bool take_pieces(fr_job *job, const json_t *pieces) {
-    bool taken = check_tokenizer(job);
-    for (size_t i = 0; i < json_array_size(pieces) && taken; i++) taken = add_piece(job, json_array_get(pieces, i), i);
-    job->prompt.ids = job->prompt.expanded;
-    job->prompt.length = 0;
-    return taken;
+    const fr_tokenizer *tokenizer = fr_model_tokenizer(job->setting->loaded->model);
+    size_t room = 0, count;
+    for (size_t i = 0; i < json_array_size(pieces); i++) {
+        const json_t *piece = json_array_get(pieces, i);
+        int32_t *ids, one = (int32_t)json_integer_value(piece);
+        if (json_is_string(piece)) {
+            const char *text = json_string_value(piece);
+            size_t length = json_string_length(piece);
+            if (!fr_job_check(job, fr_tokenize(tokenizer, text, length, i == 0, true, &ids, &count))) return false;
+            append(&job->prompt, ids, count, &room);
+            fr_free(ids);
+        } else if (fr_job_whole(piece, 0, INT32_MAX)) {
+            append(&job->prompt, &one, 1, &room);
+        } else {
+            return fr_job_refuse(job, FR_USAGE, "prompt[%zu] is neither a text nor an id", i);
+        }
+    }
+    return true;
 }
 
 static bool has_text(const json_t *pieces) {
@@ -135,8 +135,10 @@ bool fr_job_take_text_or_ids(fr_job *job, const json_t *prompt) {
     if (!prompt || json_is_null(prompt)) return fr_job_refuse(job, FR_USAGE, "prompt is missing");
     if (!json_is_string(prompt) && !json_is_array(prompt))
         return fr_job_refuse(job, FR_USAGE, "prompt must be a text, or an array of ids, texts or both");
-    bool taken = json_is_string(prompt) ? check_tokenizer(job) && take_text(job, prompt)
-                 : has_text(prompt)     ? take_pieces(job, prompt)
+    bool several = has_text(prompt), needs_text = several || json_is_string(prompt) || job->stop_count;
+    if (needs_text && !check_tokenizer(job)) return false;
+    bool taken = json_is_string(prompt) ? take_text(job, prompt)
+                 : several              ? take_pieces(job, prompt)
                                         : take_ids(job, "prompt", prompt);
     return taken && check_count(job);
 }

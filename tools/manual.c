@@ -144,7 +144,7 @@ void fr_manual_print(const fr_verb *verbs, size_t count, const char *about, FILE
     fputs(".PP\nStandard output holds the result alone; progress, notes and statistics go to standard error.\n"
           ".SH VERBS\n", out);
     put_verbs(verbs, count, out);
-    fputs(".SH OPTIONS\nA long option's value may also follow an equals sign.\n"
+    fputs(".SH OPTIONS\nA long option's value may also follow an equals sign. Behind \\-\\- no word is an option.\n"
           "In brackets: the verbs that take it, where not all do.\n", out);
     put_options(verbs, count, false, out);
     fputs(".SS Measuring (bench)\nA list of numbers is 1,2,4 or 1..8,16.\n", out);

@@ -25,17 +25,68 @@ static void note_llama_cpps(const fr_arguments *args) {
     if (n.length) fr_note("%s: for llama.cpp; nothing here depends on it", n.list);
 }
 
-/* A batch's lines may have temperatures of their own; where --temp 0 is given it is no mistake. */
+/* Where --temp 0 is given it is no mistake. */
 static void note_draws(const fr_arguments *args) {
     names n = {.length = 0};
-    if (args->verb->bit == FR_VERB_BATCH || args->given[FR_ARG_TEMP] || fr_arguments_draw(args)) return;
+    if (args->given[FR_ARG_TEMP] || fr_arguments_draw(args)) return;
     for (int arg = 0; arg < FR_ARG_COUNT; arg++)
         if (args->given[arg] && fr_option_table[arg].draws) add(&n, args->name[arg]);
     if (n.length) fr_note("%s: nothing is drawn without --temp above 0, so that this changes nothing", n.list);
 }
 
+/* Whether this option, as it was given or not, switches on what others set. */
+static bool is_on(const fr_arguments *args, fr_arg arg) {
+    if (fr_option_table[arg].kind == FR_KIND_NUMBER) return args->number[arg] > 0;
+    if (arg == FR_ARG_REPEAT_PENALTY) return args->given[arg] && args->real[arg] != 1;
+    return args->real[arg] != 0;
+}
+
+/* Settings of what is off. Those of draws have been told of where nothing is drawn. */
+static void note_off(const fr_arguments *args) {
+    static const struct {
+        fr_arg of[5];  /* COUNT past the last */
+        fr_arg any[4]; /* one of these switches it on */
+        const char *needs;
+    } rows[] = {
+        {{FR_ARG_DRY_BASE, FR_ARG_DRY_ALLOWED_LENGTH, FR_ARG_DRY_PENALTY_LAST_N, FR_ARG_DRY_SEQUENCE_BREAKER,
+          FR_ARG_COUNT},
+         {FR_ARG_DRY_MULTIPLIER, FR_ARG_COUNT},
+         "--dry-multiplier above 0"},
+        {{FR_ARG_XTC_THRESHOLD, FR_ARG_COUNT}, {FR_ARG_XTC_PROBABILITY, FR_ARG_COUNT}, "--xtc-probability above 0"},
+        {{FR_ARG_DYNATEMP_EXP, FR_ARG_COUNT}, {FR_ARG_DYNATEMP_RANGE, FR_ARG_COUNT}, "--dynatemp-range above 0"},
+        {{FR_ARG_MIROSTAT_LR, FR_ARG_MIROSTAT_ENT, FR_ARG_COUNT}, {FR_ARG_MIROSTAT, FR_ARG_COUNT}, "--mirostat 2"},
+        {{FR_ARG_REPEAT_LAST_N, FR_ARG_COUNT},
+         {FR_ARG_REPEAT_PENALTY, FR_ARG_PRESENCE_PENALTY, FR_ARG_FREQUENCY_PENALTY, FR_ARG_COUNT},
+         "a penalty"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        names n = {.length = 0};
+        bool on = false;
+        for (const fr_arg *arg = rows[i].any; *arg != FR_ARG_COUNT; arg++) on = on || is_on(args, *arg);
+        for (const fr_arg *arg = rows[i].of; !on && *arg != FR_ARG_COUNT; arg++)
+            if (args->given[*arg] && (!fr_option_table[*arg].draws || args->real[FR_ARG_TEMP] > 0))
+                add(&n, args->name[*arg]);
+        if (n.length) fr_note("%s: this changes nothing without %s", n.list, rows[i].needs);
+    }
+}
+
+/* What mirostat takes the place of. */
+static void note_mirostat(const fr_arguments *args) {
+    static const fr_arg replaced[] = {
+        FR_ARG_TOP_K,           FR_ARG_TOP_P,          FR_ARG_MIN_P,          FR_ARG_TOP_N_SIGMA,
+        FR_ARG_TYPICAL,         FR_ARG_SAMPLERS,       FR_ARG_REPEAT_PENALTY, FR_ARG_PRESENCE_PENALTY,
+        FR_ARG_FREQUENCY_PENALTY, FR_ARG_DRY_MULTIPLIER, FR_ARG_XTC_PROBABILITY, FR_ARG_DYNATEMP_RANGE};
+    names n = {.length = 0};
+    if (args->number[FR_ARG_MIROSTAT] != 2 || !(args->real[FR_ARG_TEMP] > 0)) return;
+    for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++)
+        if (args->given[replaced[i]]) add(&n, args->name[replaced[i]]);
+    if (n.length) fr_note("%s: this changes nothing beside --mirostat 2, which is in its place", n.list);
+}
+
 void fr_option_notes(const fr_arguments *args) {
     if (args->given[FR_ARG_QUIET]) return;
     note_llama_cpps(args);
+    if (args->verb->bit == FR_VERB_BATCH) return; /* its lines may have settings of their own */
     note_draws(args);
+    note_off(args);
+    note_mirostat(args);
 }

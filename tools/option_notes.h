@@ -1,5 +1,5 @@
-/* Options that were given and mean nothing, told in a line each kind: llama.cpp's own, and what draws tokens where none
- * are drawn. */
+/* Options that were given and mean nothing, told in a line each kind: llama.cpp's own, what draws tokens where none are
+ * drawn, settings of a sampler that is off, and filters that mirostat replaces. */
 #ifndef FR_TOOLS_OPTION_NOTES_H
 #define FR_TOOLS_OPTION_NOTES_H
 

@@ -145,7 +145,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_INSPECT_FORM] = {.names = "-o --output", .value = "FORM", .kind = FR_KIND_WORD, .verbs = INSPECT,
                              .words = "text json", .help = "text (default), or json: one object"},
 
-    [FR_ARG_PARALLEL] = {.names = "-np --parallel", .value = "N", .kind = FR_KIND_NUMBER, 
+    [FR_ARG_PARALLEL] = {.names = "-np --parallel", .value = "N", .kind = FR_KIND_NUMBER,
                          .verbs = BATCH | SERVE, .low = 1, .high = FR_SESSIONS_MAX,
                          .help = "texts under way at once, whose ids go through the model together (default 4)",
                          .more = "A batch's lines; serve's requests, those behind them wait"},
@@ -155,6 +155,12 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                           .help = "for the keys and values of all texts under way together",
                           .more = "Default: -c positions for each of them. With less one may find no page left, which "
                                   "is its error"},
+    [FR_ARG_MEMORY] = {.names = "--memory", .value = "BYTES", .kind = FR_KIND_NUMBER, .verbs = TALK | INSPECT,
+                       .low = 1, .high = INT64_MAX, .sets = FR_OPT_MEMORY, .to = FR_SET_GIVEN,
+                       .help = "that all may take: weights, caches and what is worked in (default: what there is)",
+                       .more = "What would not fit is refused before it is taken; a batch's lines get fewer keys and "
+                               "values first. Weights that are used as they lie in a file come and go, and count as "
+                               "far as every token reads them. inspect tells what a session takes"},
     [FR_ARG_RESUME] = {.names = "--resume", .verbs = BATCH,
                        .help = "keep the answers that OUT has already, and go on with the lines that have none",
                        .more = "Those that an interrupt cut, or that have an \"error\", are run again. OUT has to be "

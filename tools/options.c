@@ -77,6 +77,16 @@ static int take_flag(const fr_option_row *row, const char *name, const char *equ
     return 0;
 }
 
+/* A word without an option in front. */
+static int take_bare(fr_arguments *args, const char *word) {
+    fr_arg arg = bare_word_of(args);
+    if (args->given[arg])
+        return fr_wrong_usage("%s: what is this word for? (forerun %s --help)", word, args->verb->name);
+    args->given[arg] = true;
+    args->bare_model = arg == FR_ARG_MODEL;
+    return fr_option_take(args, arg, fr_option_table[arg].names, word);
+}
+
 /* One option at words[*at], as "--name value", "--name=value" or a flag. */
 static int take_option(fr_arguments *args, int count, char **words, int *at) {
     const char *word = words[(*at)++];
@@ -84,14 +94,8 @@ static int take_option(fr_arguments *args, int count, char **words, int *at) {
     char name[64];
     snprintf(name, sizeof(name), "%.*s", (int)(equals ? equals - word : (ptrdiff_t)strlen(word)), word);
 
-    fr_arg arg = bare_word_of(args);
-    if ((*word != '-' || !word[1]) && !args->given[arg]) {
-        args->given[arg] = true;
-        args->bare_model = arg == FR_ARG_MODEL;
-        return fr_option_take(args, arg, fr_option_table[arg].names, word);
-    }
-    if (*word != '-') return fr_wrong_usage("%s: what is this word for? (forerun %s --help)", word, args->verb->name);
-    arg = find_row(args->verb, name, strlen(name));
+    if (*word != '-' || (!word[1] && !args->given[bare_word_of(args)])) return take_bare(args, word);
+    fr_arg arg = find_row(args->verb, name, strlen(name));
     if (arg == FR_ARG_COUNT) return unknown_option(args->verb, name);
     const fr_option_row *row = &fr_option_table[arg];
     if (!fr_verb_takes(args->verb, row)) return fr_wrong_usage("%s takes no %s", args->verb->name, name);
@@ -288,8 +292,13 @@ static int check_rules(fr_arguments *args) {
 
 int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char **words) {
     *args = (fr_arguments){.verb = verb};
+    bool options = true; /* until -- */
     for (int at = 0; at < count;) {
-        int code = take_option(args, count, words, &at);
+        bool ends = options && strcmp(words[at], "--") == 0;
+        options = options && !ends;
+        at += ends;
+        if (ends) continue;
+        int code = options ? take_option(args, count, words, &at) : take_bare(args, words[at++]);
         if (code || args->given[FR_ARG_HELP] || args->given[FR_ARG_VERSION]) return code;
     }
     return check_rules(args);

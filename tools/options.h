@@ -92,6 +92,7 @@ typedef enum fr_arg {
     FR_ARG_EXPERTS,
     FR_ARG_PARALLEL,
     FR_ARG_KV_MEMORY,
+    FR_ARG_MEMORY,
     FR_ARG_RESUME,
     FR_ARG_HOST,
     FR_ARG_PORT,

@@ -54,6 +54,7 @@ void fr_note(const char *format, ...) {
 const char *fr_failure_hint(void) {
     switch ((int)fr_last_error_option()) {
     case FR_OPT_CONTEXT: return ": raise -c";
+    case FR_OPT_MEMORY: return ": raise --memory, or take less of -c";
     case FR_OPT_SPEC_TYPE: return ": give a drafter with -md, its target with -m";
     case FR_OPT_MMPROJ: return ": give a vision tower with --mmproj, its text model with -m";
     case FR_OPT_MLOCK: return ": leave out --mlock";
@@ -202,16 +203,6 @@ static size_t utf8_length(const unsigned char *bytes, size_t length, size_t *bad
         high = 0xbf;
     }
     return need;
-}
-
-size_t fr_whole_characters(const char *bytes, size_t length) {
-    for (size_t back = 1; back <= 3 && back <= length; back++) {
-        size_t at = length - back, bad;
-        bool begins = ((unsigned char)bytes[at] & 0xc0) != 0x80;
-        bool cut = begins && utf8_length((const unsigned char *)bytes + at, back, &bad) == 0 && bad == back;
-        if (begins) return cut && (unsigned char)bytes[at] >= 0xc2 && (unsigned char)bytes[at] <= 0xf4 ? at : length;
-    }
-    return length;
 }
 
 static void print_escaped(unsigned char c, FILE *out) {

@@ -79,9 +79,6 @@ void fr_ids_print(const int32_t *ids, size_t count, FILE *out);
 /* Any bytes in quotes, on one line: \" \\ \n \r \t, and \xNN for other control characters and what is not UTF-8. */
 void fr_quoted_print(const char *bytes, size_t length, FILE *out);
 
-/* How many bytes of a text stand before the character that it ends inside, if it does. */
-size_t fr_whole_characters(const char *bytes, size_t length);
-
 /* A JSON string of any bytes: what is not UTF-8 becomes U+FFFD, one for each maximal part of a character (the Unicode
  * Standard, 3.9). */
 json_t *fr_json_bytes(const char *bytes, size_t length);

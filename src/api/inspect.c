@@ -347,13 +347,21 @@ static fr_status inspect_tower(const char *path, const fr_lab_inspection *how, c
     return status;
 }
 
-/* What a session at how->context takes. */
-static fr_status measure(fr_inspected *what, const fr_drafter *drafter, const fr_options *options) {
+/* The options at how->context. */
+static fr_options at_context(const fr_inspected *what, const fr_options *options) {
     fr_options at = *options;
     size_t wanted = what->how->context, limit = what->model->trunk.spec.context_limit;
     if (what->how->limit) *what->how->limit = limit;
     if (wanted) at.value[FR_OPT_CONTEXT] = (int64_t)(wanted < limit ? wanted : limit);
-    return fr_session_measure(what->model, drafter, &at, 1, &what->memory);
+    return at;
+}
+
+/* As opening a session would, of FR_OPT_MEMORY: what does not fit is described, then refused. */
+static fr_status check_limit(const fr_inspected *what, const fr_drafter *drafter, fr_options *at) {
+    uint64_t limit = (uint64_t)at->value[FR_OPT_MEMORY], target = fr_model_residence(what->model).stays;
+    FR_TRY(fr_weights_check_limit(&what->model->weights, 0, limit));
+    if (drafter) FR_TRY(fr_weights_check_limit(&drafter->weights, target, limit));
+    return fr_session_fit(what->model, drafter, 1, at);
 }
 
 /* Of a model, with its own MTP layer or without: NULL. */
@@ -378,8 +386,10 @@ static fr_status inspect_bound(const char *path, const fr_model *model, const fr
     what.model = model;
     what.kv_types = fr_model_kv_types(model, options);
     what.residence = residence_of(model, what.own);
-    fr_status status = measure(&what, drafter, options);
+    fr_options at = at_context(&what, options);
+    fr_status status = fr_session_measure(model, drafter, &at, 1, &what.memory);
     if (status == FR_OK) status = print(&what, out);
+    if (status == FR_OK) status = check_limit(&what, drafter, &at);
     fr_drafter_unload(drafter);
     return status;
 }

@@ -34,6 +34,9 @@ static fr_status check_options(json_t *options) {
     const json_t *tools = json_object_get(options, "tools");
     if (tools && !json_is_null(tools) && !json_is_array(tools))
         return fr_fail(FR_INPUT, "chat options: \"tools\" is not an array");
+    for (size_t i = 0; i < json_array_size(tools); i++)
+        if (!json_is_object(json_array_get(tools, i)))
+            return fr_fail(FR_INPUT, "chat options: \"tools\" has an element that is no object");
     return FR_OK;
 }
 

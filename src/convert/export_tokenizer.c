@@ -143,7 +143,8 @@ static fr_status put_ends(const fr_checkpoint *files, size_t vocab, int64_t own,
     size_t count = 0;
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
         if (sources[i])
-            FR_TRY(fr_json_ids(sources[i], "eos_token_id", (int64_t)vocab - 1, files->path, ids, MAX_ENDS, &count));
+            FR_TRY(fr_json_ids(sources[i], "eos_token_id", (int64_t)vocab - 1, files->path, NULL, ids, MAX_ENDS,
+                               &count));
     if (count == 0 && own < 0) return FR_OK;
     if (count == 0) ids[count++] = (int32_t)own;
     for (size_t i = 1; i < count; i++) {

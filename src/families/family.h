@@ -181,6 +181,10 @@ void fr_layers_put_kinds(const fr_trunk_spec *spec, size_t fallback, fr_gguf_wri
 fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec);
 fr_status fr_rope_by_kind(const fr_source *source, fr_model_spec *spec);
 
+/* The first, of families whose heads turn as a whole: a partial_rotary_factor in config.json means nothing to
+ * transformers there, which knows the key of all families. */
+fr_status fr_rope_whole_heads(const fr_source *source, fr_model_spec *spec);
+
 /* The same of one form along several axes; `mrope_interleaved`, and sections where config.json says none, are as in the
  * defaults. GGUF must say its sections. */
 fr_status fr_rope_sections(const fr_source *source, fr_model_spec *spec);

@@ -67,6 +67,6 @@ const fr_family fr_family_qwen3 = {
     .pre = "qwen2",
     .defaults = &defaults,
     .rows = {own, fr_size_keys, fr_head_keys, mixtures},
-    .rope = fr_rope_one_form,
+    .rope = fr_rope_whole_heads,
     .shape = shape,
     .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names, fr_mixture_names}}};

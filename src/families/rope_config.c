@@ -201,6 +201,19 @@ fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec) {
     return FR_OK;
 }
 
+/* transformers asks of scaled ones for the part, and then fails where it is not the whole. */
+fr_status fr_rope_whole_heads(const fr_source *source, fr_model_spec *spec) {
+    fr_rope_spec *rope = &spec->trunk.rope[0];
+    size_t width = spec->layer.attention.head_dim;
+    FR_TRY(fr_rope_one_form(source, spec));
+    if (source->gguf || rope->dims == width) return FR_OK;
+    if (rope->kind != FR_ROPE_DEFAULT)
+        return fr_fail(FR_UNBUILT, "%s: a partial_rotary_factor is not built with positions that are scaled",
+                       source->where);
+    set_dims(rope, width);
+    return FR_OK;
+}
+
 size_t fr_rope_llama3_factors(const fr_trunk_spec *spec, float *factors) {
     const fr_rope_spec *rope = &spec->rope[0];
     size_t angles = rope->dims / 2;

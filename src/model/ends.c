@@ -17,8 +17,8 @@ static fr_status read_eos(fr_model *model) {
     static const char *const names[] = {"generation_config.json", "config.json", "config.json"};
     for (size_t i = 0; i < 3; i++)
         if (sources[i])
-            FR_TRY(fr_json_ids(sources[i], "eos_token_id", (int64_t)vocab - 1, names[i], model->eos, FR_MAX_EOS,
-                               &model->eos_count));
+            FR_TRY(fr_json_ids(sources[i], "eos_token_id", (int64_t)vocab - 1, names[i], &model->weights.notes,
+                               model->eos, FR_MAX_EOS, &model->eos_count));
     return FR_OK;
 }
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 PROMPTS = sorted(Path(__file__).with_name("prompts").glob("*.txt"))
-IDS, CHUNKS = 160, 8        # ids of a prompt; chunks of 512 ids of the text
+IDS, CHUNKS = 160, 40       # ids of a prompt; chunks of 512 ids of the text
 MARGIN, MARGIN_QUANTIZED, APART = 0.1, 0.5, 0.003
 LARGE, FLOATS = 4e9, 7      # bytes; how often as large a file is in float32, about
 

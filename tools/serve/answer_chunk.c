@@ -23,6 +23,7 @@ json_t *fr_answer_object(const fr_ask *ask, const char *object, json_t *choices)
 }
 
 void fr_answer_send_line(fr_ask *ask, const char *line) {
+    if (ask->answered) return;
     if (!ask->streaming) {
         fr_call_set_header(ask->call, "Cache-Control", "no-cache");
         fr_call_begin(ask->call, "text/event-stream");

@@ -3,6 +3,7 @@
 
 #include "tools/serve/answer_parts.h"
 #include "tools/serve/settings.h"
+#include "tools/words.h"
 
 static void put_integer(json_t *object, const char *key, size_t value) {
     fr_json_put(object, key, json_integer((json_int_t)value));
@@ -73,6 +74,28 @@ static void put_probabilities(const fr_telling *t, json_t *answer, size_t ids) {
     if (all) fr_json_put(answer, "completion_probabilities", all);
 }
 
+/* A member of an inner object, by a path with slashes; NULL: there is none. */
+static json_t *member_at(json_t *object, const char *path) {
+    const char *name;
+    size_t length;
+    while (object && (name = fr_next_word(&path, '/', &length))) object = json_object_getn(object, name, length);
+    return object;
+}
+
+/* What was asked for of an answer, under the names by which it was. */
+static json_t *chosen_of(const fr_telling *t, json_t *answer) {
+    const json_t *fields = t->ask->fields;
+    if (!fields) return answer;
+    json_t *chosen = json_object();
+    for (size_t i = 0; i < json_array_size(fields); i++) {
+        const char *path = json_string_value(json_array_get(fields, i));
+        json_t *member = member_at(answer, path);
+        if (member) fr_json_put(chosen, path, json_incref(member));
+    }
+    json_decref(answer);
+    return chosen;
+}
+
 json_t *fr_native_whole(fr_telling *t) {
     const fr_job *job = &t->choice->job;
     size_t kept = job->reply.kept;
@@ -80,13 +103,13 @@ json_t *fr_native_whole(fr_telling *t) {
     json_t *answer = begin(t, fr_json_bytes(job->text.bytes, job->text.length), tokens, true);
     put_end(t, answer);
     put_probabilities(t, answer, kept);
-    return answer;
+    return chosen_of(t, answer);
 }
 
 json_t *fr_native_end(fr_telling *t) {
     json_t *answer = begin(t, json_string(""), json_array(), true);
     put_end(t, answer);
-    return answer;
+    return chosen_of(t, answer);
 }
 
 json_t *fr_native_chunk(const fr_telling *t, json_t *content, size_t ids) {

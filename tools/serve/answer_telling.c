@@ -3,8 +3,6 @@
  * In: pieces of its parts, as the job's reply is fed with ids. Out: chunks, one for all pieces of a part that a step
  * gave, each with the ids whose text begins in it, or has no text of its own: an id whose text is held back, since a
  * stop string or a character may be begun, comes with the chunk that has the text. */
-#include <string.h>
-
 #include "tools/serve/answer_parts.h"
 
 /* How many ids of the reply have begun to show in so many bytes of content. */
@@ -15,32 +13,29 @@ static size_t ids_within(const fr_telling *t, size_t content) {
     return ids;
 }
 
-static json_t *delta_of(const fr_telling *t, size_t length) {
-    json_t *text = fr_json_bytes(t->text.bytes, length), *delta;
+static json_t *delta_of(const fr_telling *t) {
+    json_t *text = fr_json_bytes(t->text.bytes, t->text.length), *delta;
     if (t->ask->form != FR_JOB_CHAT) return text;
     delta = json_object();
     fr_json_put(delta, t->part == FR_REPLY_REASONING ? "reasoning_content" : "content", text);
     return delta;
 }
 
-/* Sends the text that was told of; but for a character at its end that is not complete, unless nothing follows. */
-static void send_text(fr_telling *t, bool last) {
-    size_t length = last ? t->text.length : fr_whole_characters(t->text.bytes, t->text.length);
-    if (length == 0) return;
-    fr_chunk_send(t, delta_of(t, length), t->known, false);
-    t->text.length -= length;
-    t->text.written = t->text.length;
-    memmove(t->text.bytes, t->text.bytes + length, t->text.length);
+/* Sends the text that was told of, which does not end inside a character. */
+static void send_text(fr_telling *t) {
+    if (t->text.length == 0) return;
+    fr_chunk_send(t, delta_of(t), t->known, false);
+    t->text.length = t->text.written = 0;
 }
 
 static void add_text(fr_telling *t, fr_reply_part part, const char *text, size_t length) {
-    if (part != t->part) send_text(t, true);
+    if (part != t->part) send_text(t);
     t->part = part;
     fr_stream_feed(&t->text, text, length, false);
 }
 
 static void begin_call(fr_telling *t, const char *id, size_t length) {
-    send_text(t, true);
+    send_text(t);
     t->part = FR_REPLY_ARGUMENTS;
     json_decref(t->call);
     t->call = json_object();
@@ -98,7 +93,7 @@ void fr_telling_begin(fr_telling *t) {
 /* Ids of a model without texts are all there is. */
 void fr_telling_send(fr_telling *t, bool end) {
     const fr_reply *reply = &t->choice->job.reply;
-    if (!t->call) send_text(t, end);
+    if (!t->call) send_text(t);
     bool bare = !reply->setting.text && t->ids < reply->kept;
     if (bare && !end) fr_chunk_send(t, json_string(""), reply->kept, false);
     if (end) fr_chunk_send(t, NULL, reply->kept, true);

@@ -18,13 +18,6 @@ static void name_ask(fr_ask *ask) {
         at += snprintf(ask->id + at, sizeof ask->id - (size_t)at, "%02x", drawn[i]);
 }
 
-/* What the server calls its model: its path is nobody's business. */
-static const char *own_name(const fr_arguments *args) {
-    const char *path = args->text[FR_ARG_MODEL] ? args->text[FR_ARG_MODEL] : "", *slash = strrchr(path, '/');
-    if (args->given[FR_ARG_ALIAS]) return args->text[FR_ARG_ALIAS];
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 /* ---------------------------------------------------------------------------------------------------------- prompts */
 
 /* llama.cpp's rule: an array with an id in it is one prompt, any other one has a prompt for each of its elements. */
@@ -146,7 +139,7 @@ fr_ask *fr_ask_read(fr_call *call, const fr_job_setting *setting, fr_job_form fo
                     .setting = setting,
                     .form = form,
                     .body = body,
-                    .model = own_name(setting->args),
+                    .model = setting->model,
                     .slot = -1,
                     .ping = -1,
                     .each = 1,

@@ -123,6 +123,15 @@ static bool take_stream_options(fr_ask *ask, fr_job *job, const char *key, const
     return true;
 }
 
+/* Names of members, those of inner objects behind slashes. None are as all. */
+static bool take_fields(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    size_t count = json_array_size(value), texts = 0;
+    while (texts < count && fr_job_plain_text(json_array_get(value, texts))) texts++;
+    if (!json_is_array(value) || texts < count) return must_be(job, key, "an array of texts");
+    if (count) ask->fields = value;
+    return true;
+}
+
 /* llama.cpp's name goes before OpenAI's. */
 static bool take_choices(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
     if (!fr_job_whole(value, 1, FR_CHOICES_MAX))
@@ -308,7 +317,7 @@ static const struct {
     {"preserved_tokens", ALL, take_empty},
     {"json_schema", ALL, take_unbuilt},
     {"lora", ALL, take_empty},
-    {"response_fields", NATIVE, take_empty},
+    {"response_fields", NATIVE, take_fields},
     {"post_sampling_probs", ALL, take_false},
     {"reasoning_control", ALL, take_false},
 };

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "tools/output.h"
@@ -20,6 +19,14 @@ static void keep_message(void *context, const char *format, va_list values) {
     if (http->started) return;
     vsnprintf(http->message, sizeof(http->message), format, values);
     http->message[strcspn(http->message, "\n")] = '\0';
+}
+
+/* Whether one more connection is taken. (MHD_quiesce_daemon would let go of the socket, but two of libmicrohttpd's
+ * threads may then take it out of the same epoll set, of which it thinks so ill that it aborts.) */
+static enum MHD_Result takes(void *http, const struct sockaddr *from, socklen_t length) {
+    (void)from;
+    (void)length;
+    return atomic_load(&((fr_http *)http)->refusing) ? MHD_NO : MHD_YES;
 }
 
 static intptr_t of_function(void (*function)(void)) {
@@ -46,8 +53,8 @@ static struct MHD_Daemon *start(fr_http *http, bool ip6) {
         {MHD_OPTION_NOTIFY_COMPLETED, of_function((void (*)(void))fr_http_completed), http},
         {MHD_OPTION_NOTIFY_CONNECTION, of_function((void (*)(void))fr_http_connection), http},
         {MHD_OPTION_END, 0, NULL}};
-    return MHD_start_daemon(flags, 0, NULL, NULL, fr_http_request, http, MHD_OPTION_EXTERNAL_LOGGER, keep_message, http,
-                            MHD_OPTION_LISTEN_SOCKET, http->socket, MHD_OPTION_CONNECTION_LIMIT, s->connections,
+    return MHD_start_daemon(flags, 0, takes, http, fr_http_request, http, MHD_OPTION_EXTERNAL_LOGGER, keep_message,
+                            http, MHD_OPTION_LISTEN_SOCKET, http->socket, MHD_OPTION_CONNECTION_LIMIT, s->connections,
                             MHD_OPTION_PER_IP_CONNECTION_LIMIT, s->per_address, MHD_OPTION_CONNECTION_TIMEOUT,
                             s->timeout, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY, MHD_OPTION_ARRAY, callbacks,
                             MHD_OPTION_ARRAY, pool, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
@@ -108,11 +115,8 @@ const char *fr_http_url(const fr_http *http) {
     return http->url;
 }
 
-/* The socket is closed once no thread of the daemon's can look at it; until then it takes no more connections. */
 void fr_http_refuse_new(fr_http *http) {
-    if (atomic_exchange(&http->refusing, true)) return;
-    http->socket = MHD_quiesce_daemon(http->daemon);
-    if (http->socket >= 0) shutdown(http->socket, SHUT_RDWR);
+    atomic_store(&http->refusing, true);
 }
 
 void fr_http_close(fr_http *http) {

@@ -40,7 +40,7 @@ int fr_http_open(const fr_http_setting *setting, fr_http **http);
 /* http://127.0.0.1:8080, with the port that it got. */
 const char *fr_http_url(const fr_http *http);
 
-/* No more connections, and new requests on those there are get 503; calls under way go on. */
+/* New connections are closed, and new requests on those there are get 503; calls under way go on. */
 void fr_http_refuse_new(fr_http *http);
 
 /* Closes what is left; answers that are complete are written first, for a second at most. Every call must have been

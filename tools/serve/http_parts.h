@@ -22,7 +22,7 @@ typedef struct fr_http_link {
 struct fr_http {
     fr_http_setting setting;
     struct MHD_Daemon *daemon;
-    int socket; /* -1: the daemon's */
+    int socket; /* listens; -1: it is the daemon's */
     bool loopback;
     char url[96];
     char message[256]; /* libmicrohttpd's while it starts */

@@ -8,9 +8,11 @@
 /* How it ended; a client that went away, or what failed, goes before the first choice's reason. A failure's line may
  * have bytes of the client's, its kind has not. */
 static const char *end_of(const fr_ask *ask) {
-    if (ask->done < ask->count || fr_call_gone(ask->call)) return "the client went away";
-    for (size_t i = 0; i < ask->count; i++)
-        if (ask->choices[i].job.error[0]) return fr_status_name(ask->choices[i].job.why);
+    for (size_t i = 0; i < ask->count; i++) {
+        const fr_job *job = &ask->choices[i].job;
+        if (!job->ended) return "the client went away";
+        if (job->error[0]) return fr_status_name(job->why);
+    }
     return fr_end_name(ask->choices[0].job.reply.end);
 }
 

@@ -73,7 +73,8 @@ static int open_engine(fr_served *served) {
     int code = fr_loaded_open_drafter(loaded, args);
     if (code) return code;
     fr_loaded_note_unused(loaded, args);
-    served->jobs = (fr_job_setting){.args = args, .loaded = loaded, .fingerprint = served->fingerprint};
+    served->jobs = (fr_job_setting){
+        .args = args, .loaded = loaded, .model = served->name, .fingerprint = served->fingerprint};
     served->jobs.context = fr_loaded_context(loaded, args, 0, 0);
     fr_status status = fr_options_set(loaded->options, FR_OPT_CONTEXT, served->jobs.context);
     if (status == FR_OK) status = set_defaults(loaded->options, args);

@@ -69,7 +69,7 @@ static json_t *breakers_of(const fr_options *options) {
     return breakers;
 }
 
-/* "5+1.5,7-inf" as [{"token", "bias"}, ...]; a ban is false, as it is in a request. */
+/* "5+1.5,7-inf" as [{"token", "bias"}, ...]; a ban, which JSON has no number for, is false, as in a request. */
 static json_t *biases_of(const fr_options *options) {
     size_t length;
     char *text = text_of(options, FR_OPT_LOGIT_BIAS, &length), *at = text;
@@ -78,10 +78,9 @@ static json_t *biases_of(const fr_options *options) {
         json_t *one = json_object();
         fr_json_put(one, "token", json_integer(strtol(at, &at, 10)));
         const char *bias = at;
-        bool ban = strncmp(bias, "-inf", 4) == 0;
         at += strcspn(at, ",");
         if (*at) *at++ = '\0';
-        json_t *value = ban ? NULL : json_loads(*bias == '+' ? bias + 1 : bias, JSON_DECODE_ANY, NULL);
+        json_t *value = json_loads(*bias == '+' ? bias + 1 : bias, JSON_DECODE_ANY, NULL);
         fr_json_put(one, "bias", value ? value : json_false());
         json_array_append_new(biases, one);
     }
