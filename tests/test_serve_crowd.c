@@ -400,18 +400,22 @@ START_TEST(a_long_prompt_lets_others_go_on) {
 END_TEST
 
 int main(void) {
-    TCase *cases = tcase_create("serve_crowd");
-    tcase_set_timeout(cases, 300);
-    tcase_add_test(cases, each_answer_is_the_same_beside_others);
-    tcase_add_test(cases, texts_without_memory_wait_and_are_the_same);
-    tcase_add_test(cases, who_comes_beyond_the_queue_is_told);
-    tcase_add_test(cases, no_place_is_refused_that_is_free);
-    tcase_add_loop_test(cases, who_vanishes_leaves_the_place, 0, 2);
-    tcase_add_test(cases, who_vanishes_takes_all_choices_along);
-    tcase_add_test(cases, a_slow_reader_holds_nobody_up);
-    tcase_add_test(cases, a_long_prompt_lets_others_go_on);
+    TCase *same = tcase_create("same"), *places = tcase_create("places"), *pace = tcase_create("pace");
     Suite *suite = suite_create("serve_crowd");
-    suite_add_tcase(suite, cases);
+    suite_add_tcase(suite, same);
+    suite_add_tcase(suite, places);
+    suite_add_tcase(suite, pace);
+    tcase_set_timeout(same, 300);
+    tcase_set_timeout(places, 300);
+    tcase_set_timeout(pace, 300);
+    tcase_add_test(same, each_answer_is_the_same_beside_others);
+    tcase_add_test(same, texts_without_memory_wait_and_are_the_same);
+    tcase_add_test(places, who_comes_beyond_the_queue_is_told);
+    tcase_add_test(places, no_place_is_refused_that_is_free);
+    tcase_add_loop_test(places, who_vanishes_leaves_the_place, 0, 2);
+    tcase_add_test(places, who_vanishes_takes_all_choices_along);
+    tcase_add_test(pace, a_slow_reader_holds_nobody_up);
+    tcase_add_test(pace, a_long_prompt_lets_others_go_on);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
