@@ -376,9 +376,9 @@ static void *run_reading(void *context) {
     return NULL;
 }
 
-/* A prompt that fills one forward after another goes in pieces, between which others get their ids. */
+/* A prompt of which a forward might run a thousand ids goes in small pieces, between which others get theirs. */
 START_TEST(a_long_prompt_lets_others_go_on) {
-    server = fr_server_start(ALONE "-np 2");
+    server = fr_server_start(ALONE "-np 2 --chunk 1024");
     json_t *ids = json_array();
     for (int i = 0; i < 3000; i++) json_array_append_new(ids, json_integer(300 + i % 7 + i % 5));
     json_t *body = fr_body("{s:o, s:i, s:b, s:i}", "prompt", ids, "n_predict", 1, "stream", 1, "temperature", 0);
