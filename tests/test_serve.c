@@ -29,7 +29,7 @@ static void stop(void) {
     fr_server_stop(&server);
 }
 
-/* ----------------------------------------------------------------------------------------------- the same as batch's */
+/* ---------------------------------------------------------------------------------------------- the same as batch's */
 
 /* Everything that decides a text, as neither the server's own settings nor batch's are the other's. */
 static json_t *body_of(const char *path, bool sampled) {
@@ -163,7 +163,7 @@ START_TEST(timings_count_drafts) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------------------ routes */
+/* ----------------------------------------------------------------------------------------------------------- routes */
 
 static json_t *get(const char *path) {
     json_t *answer;
@@ -200,7 +200,8 @@ START_TEST(models_and_properties_are_told) {
     const json_t *settings = fr_json_get(props, "default_generation_settings");
     ck_assert_int_eq(json_integer_value(fr_json_get(settings, "n_ctx")), 4096);
     has(fr_json_get(settings, "params"), JSON_REAL, (const char *[]){"temperature", "top_p", "min_p", NULL});
-    ck_assert(json_is_true(fr_json_get(props, "endpoint_slots")) && json_is_true(fr_json_get(props, "endpoint_metrics")));
+    ck_assert(json_is_true(fr_json_get(props, "endpoint_slots")));
+    ck_assert(json_is_true(fr_json_get(props, "endpoint_metrics")));
     json_decref(models);
     json_decref(props);
 }
