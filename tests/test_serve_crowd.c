@@ -176,6 +176,27 @@ START_TEST(texts_without_memory_wait_and_are_the_same) {
 }
 END_TEST
 
+/* What is kept of a text that has ended is more than half of the memory; the other, which waits for some, comes to its
+ * end although nobody asks for anything any more. */
+START_TEST(a_text_without_memory_goes_on_by_itself) {
+#define PAIR DEMO "-t 1 -np 2 -c 512"
+    server = fr_server_start(PAIR " --kv-memory %lld", least_memory(PAIR));
+    fr_events texts[2];
+    for (int i = 0; i < 2; i++) {
+        json_t *body = fr_body("{s:s, s:i, s:i, s:b, s:b, s:i}", "prompt", i ? "The sea" : "The river", "n_predict",
+                               i ? 480 : 400, "temperature", 0, "ignore_eos", 1, "stream", 1, "speculative.n_max", 0);
+        texts[i] = fr_ask_stream(server.port, NATIVE, body);
+        json_decref(body);
+    }
+    for (int i = 0; i < 2; i++) {
+        json_decref(fr_events_said(&texts[i]));
+        ck_assert_msg(texts[i].whole, "text %d has no end", i);
+        fr_events_close(&texts[i]);
+    }
+    fr_server_stop(&server);
+}
+END_TEST
+
 /* ----------------------------------------------------------------------------------------------------- queue, places */
 
 /* More text than any test waits for. */
@@ -395,6 +416,7 @@ int main(void) {
     tcase_set_timeout(cases, 300);
     tcase_add_test(cases, each_answer_is_the_same_beside_others);
     tcase_add_test(cases, texts_without_memory_wait_and_are_the_same);
+    tcase_add_test(cases, a_text_without_memory_goes_on_by_itself);
     tcase_add_test(cases, who_comes_beyond_the_queue_is_told);
     tcase_add_test(cases, no_place_is_refused_that_is_free);
     tcase_add_loop_test(cases, who_vanishes_leaves_the_place, 0, 2);
