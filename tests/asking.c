@@ -12,7 +12,7 @@ static bool is_one_of(const char *key, const char *const *words) {
     return *words != NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------ what is said */
+/* ----------------------------------------------------------------------------------------------------- what is said */
 
 /* Puts a part of a choice, or of what is in it, behind what there is. */
 static void join(json_t *into, const json_t *part) {
@@ -90,7 +90,7 @@ void fr_same_said(const json_t *expected, const json_t *got, const char *what) {
     ck_abort_msg("%s: not\n%s\nbut\n%s", what, a, b);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- streams */
+/* ---------------------------------------------------------------------------------------------------------- streams */
 
 /* What the next event's line holds behind "data: ", a new text; NULL: there is none any more. */
 static char *next_line(fr_events *e) {
@@ -138,7 +138,7 @@ void fr_events_close(fr_events *e) {
     *e = (fr_events){0};
 }
 
-/* ------------------------------------------------------------------------------------------------------------ asking */
+/* ----------------------------------------------------------------------------------------------------------- asking */
 
 static bool send_request(fr_client *client, const char *path, const json_t *body) {
     char *text = body ? json_dumps(body, 0) : NULL;
@@ -211,7 +211,7 @@ json_t *fr_body(const char *format, ...) {
     return body;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ chance */
+/* ----------------------------------------------------------------------------------------------------------- chance */
 
 /* xorshift64. */
 size_t fr_chance(uint64_t *state, size_t below) {

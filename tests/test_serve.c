@@ -29,7 +29,7 @@ static void stop(void) {
     fr_server_stop(&server);
 }
 
-/* ----------------------------------------------------------------------------------------------- the same as batch's */
+/* ---------------------------------------------------------------------------------------------- the same as batch's */
 
 /* Everything that decides a text, as neither the server's own settings nor batch's are the other's. */
 static json_t *body_of(const char *path, bool sampled) {
@@ -163,7 +163,7 @@ START_TEST(timings_count_drafts) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------------------ routes */
+/* ----------------------------------------------------------------------------------------------------------- routes */
 
 static json_t *get(const char *path) {
     json_t *answer;
@@ -202,7 +202,8 @@ START_TEST(models_and_properties_are_told) {
     const json_t *params = fr_json_get(settings, "params");
     has(params, JSON_REAL, (const char *[]){"temperature", "top_p", "min_p", "dry_multiplier", NULL});
     ck_assert_int_eq(json_integer_value(fr_json_get(params, "seed")), -1);
-    ck_assert(json_is_true(fr_json_get(props, "endpoint_slots")) && json_is_true(fr_json_get(props, "endpoint_metrics")));
+    ck_assert(json_is_true(fr_json_get(props, "endpoint_slots")));
+    ck_assert(json_is_true(fr_json_get(props, "endpoint_metrics")));
     json_decref(models);
     json_decref(props);
 }

@@ -16,11 +16,11 @@
 /* A thread for the engine is enough where it only has to be under way. */
 #define ALONE DEMO "-t 1 "
 
-enum { CONNECTIONS = 8 };
+enum { CONNECTIONS = 8, CONTEXT = 4096 /* of the demo: where a text ends that has no other end */ };
 
 static fr_server server;
 
-/* ------------------------------------------------------------------------------------------------------------ crowds */
+/* ----------------------------------------------------------------------------------------------------------- crowds */
 
 typedef struct crowd {
     uint16_t port;
@@ -64,9 +64,9 @@ static void leave(crowd *c, uint64_t *state, const char *path, json_t *body) {
 }
 
 static void send_garbage(crowd *c, uint64_t *state) {
-    static const char *const garbage[] = {"POST /completion HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\n\r\n{\"prompt\":",
-                                          "GARBAGE\r\n\r\n", "\x16\x03\x01\x02", "POST /completion HTTP/1.1\r\nHost: a\r\n"
-                                          "Content-Length: 9\r\n\r\n{\"a\": [[["};
+#define POST "POST /completion HTTP/1.1\r\nHost: a\r\n"
+    static const char *const garbage[] = {POST "Content-Length: 50\r\n\r\n{\"prompt\":", "GARBAGE\r\n\r\n",
+                                          "\x16\x03\x01\x02", POST "Content-Length: 9\r\n\r\n{\"a\": [[["};
     const char *bytes = garbage[fr_chance(state, 4)];
     fr_client *client = fr_client_open(c->port);
     if (!client) return;
@@ -105,12 +105,19 @@ static void *run_client(void *context) {
     return NULL;
 }
 
-static void ask_alone(crowd *c) {
+static void make_longer(json_t *body, size_t most) {
+    json_object_set_new(body, "max_tokens", json_integer((json_int_t)most));
+    json_object_set_new(body, "ignore_eos", json_true());
+    json_object_del(body, "stop");
+}
+
+static void ask_alone(crowd *c, bool longer) {
     fr_client *client = fr_client_open(c->port);
     for (size_t i = 0; i < c->count; i++) {
-        json_t *request = fr_draw_request(&c->seed);
+        json_t *request = fr_draw_request(&c->seed), *body = json_object_get(request, "body");
         const char *path = json_string_value(json_object_get(request, "path"));
-        json_t *said = fr_ask_on(client, path, json_object_get(request, "body"));
+        if (longer) make_longer(body, 50 + fr_chance(&c->seed, 40));
+        json_t *said = fr_ask_on(client, path, body);
         ck_assert_msg(said && !json_object_get(said, "error"), "%s: %s", json_dumps(request, 0), json_dumps(said, 0));
         json_array_append_new(c->requests, request);
         json_array_append_new(c->alone, said);
@@ -127,7 +134,7 @@ static void shuffle(crowd *c) {
     }
 }
 
-static void ask_alone_and_together(size_t count, uint64_t seed) {
+static void ask_alone_and_together(size_t count, uint64_t seed, bool longer) {
     pthread_t clients[CONNECTIONS];
     crowd c = {.port = server.port,
                .requests = json_array(),
@@ -136,7 +143,7 @@ static void ask_alone_and_together(size_t count, uint64_t seed) {
                .count = count,
                .seed = seed,
                .lock = PTHREAD_MUTEX_INITIALIZER};
-    ask_alone(&c);
+    ask_alone(&c, longer);
     shuffle(&c);
     for (size_t i = 0; i < CONNECTIONS; i++) ck_assert_int_eq(pthread_create(&clients[i], NULL, run_client, &c), 0);
     for (size_t i = 0; i < CONNECTIONS; i++) pthread_join(clients[i], NULL);
@@ -150,7 +157,7 @@ static void ask_alone_and_together(size_t count, uint64_t seed) {
 
 START_TEST(each_answer_is_the_same_beside_others) {
     server = fr_server_start(DEMO DEMO_DRAFTER "-np 4");
-    ask_alone_and_together(60, 20261127);
+    ask_alone_and_together(60, 20261127, false);
     fr_server_stop(&server);
 }
 END_TEST
@@ -171,7 +178,7 @@ static long long least_memory(const char *options) {
 START_TEST(texts_without_memory_wait_and_are_the_same) {
 #define SMALL DEMO DEMO_DRAFTER "-np 4 -c 256"
     server = fr_server_start(SMALL " --kv-memory %lld", least_memory(SMALL));
-    ask_alone_and_together(40, 46);
+    ask_alone_and_together(24, 46, true);
     fr_server_stop(&server);
 }
 END_TEST
@@ -197,7 +204,7 @@ START_TEST(a_text_without_memory_goes_on_by_itself) {
 }
 END_TEST
 
-/* ----------------------------------------------------------------------------------------------------- queue, places */
+/* ---------------------------------------------------------------------------------------------------- queue, places */
 
 /* More text than any test waits for. */
 static json_t *endless(void) {
@@ -316,6 +323,7 @@ START_TEST(who_vanishes_leaves_the_place) {
     json_t *slots;
     ck_assert_int_eq(fr_ask_json(server.port, "/slots", NULL, &slots), 200);
     ck_assert(json_is_false(fr_json_get(json_array_get(slots, 0), "is_processing")));
+    ck_assert(metric("n_tokens_max") < CONTEXT);
     json_decref(slots);
     fr_events_close(&stream);
     fr_server_stop(&server);
@@ -336,13 +344,14 @@ START_TEST(who_vanishes_takes_all_choices_along) {
     answers_now();
     await_metric("requests_processing", 0);
     await_metric("requests_deferred", 0);
+    ck_assert(metric("n_tokens_max") < CONTEXT);
     json_decref(body);
     free(text);
     fr_server_stop(&server);
 }
 END_TEST
 
-/* --------------------------------------------------------------------------------------------------------------- pace */
+/* ------------------------------------------------------------------------------------------------------------- pace */
 
 /* Reads next to nothing for a while, then all of it, which is all there is to say. With FULL it is so much that its
  * text has to wait for it. */
@@ -388,9 +397,9 @@ static void *run_reading(void *context) {
     return NULL;
 }
 
-/* A prompt that fills one forward after another goes in pieces, between which others get their ids. */
+/* A prompt of which a forward might run a thousand ids goes in small pieces, between which others get theirs. */
 START_TEST(a_long_prompt_lets_others_go_on) {
-    server = fr_server_start(ALONE "-np 2");
+    server = fr_server_start(ALONE "-np 2 --chunk 1024");
     json_t *ids = json_array();
     for (int i = 0; i < 3000; i++) json_array_append_new(ids, json_integer(300 + i % 7 + i % 5));
     json_t *body = fr_body("{s:o, s:i, s:b, s:i}", "prompt", ids, "n_predict", 1, "stream", 1, "temperature", 0);
@@ -412,19 +421,23 @@ START_TEST(a_long_prompt_lets_others_go_on) {
 END_TEST
 
 int main(void) {
-    TCase *cases = tcase_create("serve_crowd");
-    tcase_set_timeout(cases, 300);
-    tcase_add_test(cases, each_answer_is_the_same_beside_others);
-    tcase_add_test(cases, texts_without_memory_wait_and_are_the_same);
-    tcase_add_test(cases, a_text_without_memory_goes_on_by_itself);
-    tcase_add_test(cases, who_comes_beyond_the_queue_is_told);
-    tcase_add_test(cases, no_place_is_refused_that_is_free);
-    tcase_add_loop_test(cases, who_vanishes_leaves_the_place, 0, 2);
-    tcase_add_test(cases, who_vanishes_takes_all_choices_along);
-    tcase_add_test(cases, a_slow_reader_holds_nobody_up);
-    tcase_add_test(cases, a_long_prompt_lets_others_go_on);
+    TCase *same = tcase_create("same"), *places = tcase_create("places"), *pace = tcase_create("pace");
     Suite *suite = suite_create("serve_crowd");
-    suite_add_tcase(suite, cases);
+    suite_add_tcase(suite, same);
+    suite_add_tcase(suite, places);
+    suite_add_tcase(suite, pace);
+    tcase_set_timeout(same, 300);
+    tcase_set_timeout(places, 300);
+    tcase_set_timeout(pace, 300);
+    tcase_add_test(same, each_answer_is_the_same_beside_others);
+    tcase_add_test(same, texts_without_memory_wait_and_are_the_same);
+    tcase_add_test(same, a_text_without_memory_goes_on_by_itself);
+    tcase_add_test(places, who_comes_beyond_the_queue_is_told);
+    tcase_add_test(places, no_place_is_refused_that_is_free);
+    tcase_add_loop_test(places, who_vanishes_leaves_the_place, 0, 2);
+    tcase_add_test(places, who_vanishes_takes_all_choices_along);
+    tcase_add_test(pace, a_slow_reader_holds_nobody_up);
+    tcase_add_test(pace, a_long_prompt_lets_others_go_on);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

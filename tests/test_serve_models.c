@@ -54,7 +54,7 @@ static int post(const char *path, json_t *body, json_t **answer) {
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ models */
+/* ----------------------------------------------------------------------------------------------------------- models */
 
 static const struct {
     const char *name, *file, *path;
@@ -223,11 +223,13 @@ START_TEST(an_empty_folder_is_no_models) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------------------- slots */
+/* ------------------------------------------------------------------------------------------------------------ slots */
 
-#define ASKED   "Tell me what a river is, how it comes to be, where its water is from, and who lives beside it. " \
-                "Name three rivers that you know, and what they have in common; then three that have nothing in common. " \
-                "Say in the end why water flows down, and what would be if it flowed up instead, in a town of many hills."
+#define ASKED                                                                                             \
+    "Tell me what a river is, how it comes to be, where its water is from, and who lives beside it. "     \
+    "Name three rivers that you know, and what they have in common; then three that have nothing in "     \
+    "common. Say in the end why water flows down, and what would be if it flowed up instead, in a town "  \
+    "of many hills."
 
 static void start(void) {
     server = fr_server_start(DEMO DEMO_DRAFTER "-np 2 --slot-save-path %s", folder);
