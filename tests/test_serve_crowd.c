@@ -351,6 +351,27 @@ START_TEST(who_vanishes_takes_all_choices_along) {
 }
 END_TEST
 
+/* One request may have all places. */
+START_TEST(no_slot_is_free_where_choices_have_all) {
+    server = fr_server_start(ALONE "-np 2 --slots");
+    json_t *body = endless();
+    ck_assert_int_eq(fr_client_once(server.port, "GET", "/slots?fail_on_no_slot=1", NULL, NULL, NULL), 200);
+    json_object_set_new(body, "n", json_integer(2));
+    fr_events events = fr_ask_stream(server.port, NATIVE, body);
+    for (json_int_t index = 0; index == 0;) {
+        json_t *event = fr_events_next(&events);
+        ck_assert_ptr_nonnull(event);
+        index = json_integer_value(fr_json_get(event, "index"));
+        json_decref(event);
+    }
+    ck_assert_int_eq(fr_client_once(server.port, "GET", "/slots?fail_on_no_slot=1", NULL, NULL, NULL), 503);
+    ck_assert_int_eq(fr_client_once(server.port, "GET", "/slots", NULL, NULL, NULL), 200);
+    fr_events_close(&events);
+    json_decref(body);
+    fr_server_stop(&server);
+}
+END_TEST
+
 /* ------------------------------------------------------------------------------------------------------------- pace */
 
 /* Reads next to nothing for a while, then all of it, which is all there is to say. With FULL it is so much that its
@@ -435,6 +456,7 @@ int main(void) {
     tcase_add_test(places, who_comes_beyond_the_queue_is_told);
     tcase_add_test(places, no_place_is_refused_that_is_free);
     tcase_add_loop_test(places, who_vanishes_leaves_the_place, 0, 2);
+    tcase_add_test(places, no_slot_is_free_where_choices_have_all);
     tcase_add_test(places, who_vanishes_takes_all_choices_along);
     tcase_add_test(pace, a_slow_reader_holds_nobody_up);
     tcase_add_test(pace, a_long_prompt_lets_others_go_on);

@@ -38,6 +38,13 @@ void fr_desk_busy(fr_desk *desk, size_t *waiting, size_t *running) {
     pthread_mutex_unlock(&desk->lock);
 }
 
+bool fr_desk_full(fr_desk *desk) {
+    pthread_mutex_lock(&desk->lock);
+    bool full = desk->taken == desk->setting.places;
+    pthread_mutex_unlock(&desk->lock);
+    return full;
+}
+
 /* What has arrived goes to the end of the line. */
 static void take_arrived(fr_desk *desk) {
     fr_ask **end = &desk->line;
