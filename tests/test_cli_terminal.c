@@ -225,6 +225,25 @@ START_TEST(pasted_lines_are_a_turn) {
 }
 END_TEST
 
+/* In a reply the terminal is still asked for marks, so that they are one turn behind it too. */
+START_TEST(lines_pasted_in_a_reply_are_a_turn) {
+    char byte;
+    person p = sit_down("chat " DEMO LONG "-n 60", "xterm");
+    type(&p, FIRST, "Hello." ENTER);
+    await(&p, PASTE_OFF PASTE_ON);
+    ck_assert_int_eq(read(p.out, &byte, 1), 1);
+    type(&p, "", PASTED("one\rtwo\r/exit"));
+    type(&p, NEXT, "!" ENTER);
+    type(&p, NEXT, CTRL_D);
+    await(&p, PASTE_OFF);
+    char *rest = stand_up(&p);
+    fr_command piped = fr_command_feed("Hello.\n\"\"\"one\ntwo\n/exit!\"\"\"\n", "chat " DEMO LONG "-n 60");
+    ck_assert_int_eq(piped.out[0], byte);
+    ck_assert_str_eq(piped.out + 1, rest);
+    fr_command_free(&piped);
+}
+END_TEST
+
 /* More than the screen has room for, and in pieces. */
 START_TEST(much_is_pasted) {
     person p = sit_down(CHAT "-c 4096", "xterm");
@@ -324,8 +343,10 @@ START_TEST(an_answer_is_stopped_and_goes_on) {
     type(&p, FIRST, "Hello." ENTER);
     ck_assert_int_eq(read(p.out, bytes, 1), 1);
     size_t from = p.seen;
-    type(&p, "", CTRL_Z);
+    type(&p, PASTE_OFF PASTE_ON, CTRL_Z);
+    await(&p, PASTE_OFF);
     await_shell(&p, from);
+    await(&p, PASTE_ON);
     for (size_t got = 0; got < 1 << 13;) {
         ssize_t more = read(p.out, bytes, sizeof bytes); /* more than a pipe holds, so that it has gone on */
         ck_assert_int_gt(more, 0);
@@ -481,6 +502,7 @@ int main(void) {
     tcase_add_loop_test(cases, an_interrupt_ends_an_answer, 0, 2);
     tcase_add_test(cases, a_line_goes_on_after_other_signals);
     tcase_add_test(cases, pasted_lines_are_a_turn);
+    tcase_add_test(cases, lines_pasted_in_a_reply_are_a_turn);
     tcase_add_test(cases, much_is_pasted);
     tcase_add_test(cases, a_turn_is_edited);
     tcase_add_test(cases, a_line_is_stopped_and_goes_on);
