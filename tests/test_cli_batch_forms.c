@@ -120,7 +120,7 @@ static const struct {
     {CHAT("{" HI ", \"tool_choice\": \"required\"}"), 501, "\"tool_choice\" is not built yet"},
     {CHAT("{" HI ", \"tool_choice\": {\"type\": \"function\"}}"), 501, "\"tool_choice\" is not built yet"},
     {CHAT("{" HI ", \"parallel_tool_calls\": false}"), 501, "\"parallel_tool_calls\" is not built yet"},
-    {CHAT("{" HI ", \"reasoning_effort\": \"high\"}"), 501, "\"reasoning_effort\" is not built yet"},
+    {CHAT("{" HI ", \"reasoning_effort\": 2}"), 400, "reasoning_effort must be a text"},
     {CHAT("{" HI ", \"grammar\": \"root ::= x\"}"), 501, "\"grammar\" in the body is not built yet"},
     {CHAT("{" HI ", \"prompt\": \"x\"}"), 501, "\"prompt\" in the body"},
     {CHAT("{" HI ", \"stream\": true}"), 400, "stream must be false"},

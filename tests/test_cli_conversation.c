@@ -294,6 +294,48 @@ START_TEST(the_oldest_turns_are_dropped) {
 }
 END_TEST
 
+/* A kept conversation that is longer than the context goes on without its oldest turns, as it does from a file of
+ * messages; without --context-shift, and where no conversation is kept, it is refused and stays as it is. */
+START_TEST(a_longer_cache_is_shifted) {
+    fr_test_folder folder, saved;
+    char lines[512], line[256];
+    const char *options = "-c 160 --ignore-eos -n 50 --context-shift";
+    fr_folder_make(&folder);
+    fr_folder_make(&saved);
+    fclose(fr_folder_create(&folder, "cache"));
+    fclose(fr_folder_create(&saved, "messages.json"));
+    unlink(folder.file);
+    snprintf(lines, sizeof lines, "One.\nTwo.\nThree.\nFour.\nFive.\nSix.\n/save %s\n", saved.file);
+    fr_command c = fr_command_feed(lines, "chat " DEMO "-c 1024 --ignore-eos -n 50 --prompt-cache %s", folder.file);
+    fr_command_free(&c);
+    snprintf(line, sizeof line, "chat " DEMO "-c 160 --prompt-cache %s", folder.file);
+    c = fr_command_run(line, "And?\n");
+    ck_assert_int_eq(c.status, 1);
+    expect_note(&c, "the context 160: raise -c");
+    fr_command_free(&c);
+    c = fr_command_feed("And?\n", "chat " DEMO "%s --prompt-cache %s", options, folder.file);
+    expect_note(&c, "the conversation goes on after 6 turns");
+    expect_note(&c, "oldest turns are dropped");
+    snprintf(lines, sizeof lines, "/load %s\nAnd?\n", saved.file);
+    fr_command loaded = fr_command_feed(lines, "chat " DEMO "%s", options);
+    ck_assert_str_eq(c.out, loaded.out);
+    fr_command_free(&c);
+    fr_command_free(&loaded);
+    unlink(folder.file);
+    c = fr_command_ok("generate " DEMO "--ids 2 -n 300 --ignore-eos --quiet --prompt-cache %s", folder.file);
+    fr_command_free(&c);
+    snprintf(line, sizeof line, "chat " DEMO "%s --prompt-cache %s", options, folder.file);
+    c = fr_command_run(line, "And?\n");
+    ck_assert_int_eq(c.status, 1);
+    expect_note(&c, "the context 160: raise -c");
+    fr_command_free(&c);
+    unlink(folder.file);
+    unlink(saved.file);
+    fr_folder_remove(&folder);
+    fr_folder_remove(&saved);
+}
+END_TEST
+
 static void repeat(char *text, size_t times) {
     static const char word[] = "word ";
     for (size_t i = 0; i < times; i++) memcpy(text + i * (sizeof word - 1), word, sizeof word);
@@ -475,6 +517,7 @@ int main(void) {
     tcase_add_test(cases, a_conversation_comes_from_elsewhere);
     tcase_add_test(cases, a_file_that_is_no_conversation_is_refused);
     tcase_add_loop_test(cases, the_oldest_turns_are_dropped, 0, 3);
+    tcase_add_test(cases, a_longer_cache_is_shifted);
     tcase_add_loop_test(cases, a_turn_makes_room_for_itself, 0, 3);
     tcase_add_test(cases, a_turn_that_is_too_long_drops_nothing);
     tcase_add_test(cases, tools_reach_the_template);

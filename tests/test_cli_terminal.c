@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -224,6 +225,25 @@ START_TEST(pasted_lines_are_a_turn) {
 }
 END_TEST
 
+/* In a reply the terminal is still asked for marks, so that they are one turn behind it too. */
+START_TEST(lines_pasted_in_a_reply_are_a_turn) {
+    char byte;
+    person p = sit_down("chat " DEMO LONG "-n 60", "xterm");
+    type(&p, FIRST, "Hello." ENTER);
+    await(&p, PASTE_OFF PASTE_ON);
+    ck_assert_int_eq(read(p.out, &byte, 1), 1);
+    type(&p, "", PASTED("one\rtwo\r/exit"));
+    type(&p, NEXT, "!" ENTER);
+    type(&p, NEXT, CTRL_D);
+    await(&p, PASTE_OFF);
+    char *rest = stand_up(&p);
+    fr_command piped = fr_command_feed("Hello.\n\"\"\"one\ntwo\n/exit!\"\"\"\n", "chat " DEMO LONG "-n 60");
+    ck_assert_int_eq(piped.out[0], byte);
+    ck_assert_str_eq(piped.out + 1, rest);
+    fr_command_free(&piped);
+}
+END_TEST
+
 /* More than the screen has room for, and in pieces. */
 START_TEST(much_is_pasted) {
     person p = sit_down(CHAT "-c 4096", "xterm");
@@ -323,8 +343,10 @@ START_TEST(an_answer_is_stopped_and_goes_on) {
     type(&p, FIRST, "Hello." ENTER);
     ck_assert_int_eq(read(p.out, bytes, 1), 1);
     size_t from = p.seen;
-    type(&p, "", CTRL_Z);
+    type(&p, PASTE_OFF PASTE_ON, CTRL_Z);
+    await(&p, PASTE_OFF);
     await_shell(&p, from);
+    await(&p, PASTE_ON);
     for (size_t got = 0; got < 1 << 13;) {
         ssize_t more = read(p.out, bytes, sizeof bytes); /* more than a pipe holds, so that it has gone on */
         ck_assert_int_gt(more, 0);
@@ -420,6 +442,42 @@ START_TEST(a_chat_without_its_terminal_is_saved) {
 }
 END_TEST
 
+/* What a shell has to say of it, or nothing where the shell goes with its terminal; and what is left. */
+static const struct {
+    const char *script, *form, *says;
+} lost[] = {
+    {"trap \"\" HUP; \"$0\" \"$@\" >/dev/tty; echo $?", "text", "1\n"},
+    {"trap \"\" HUP; \"$0\" \"$@\" >/dev/tty; echo $?", "json", "1\n"},
+    {"exec 3>&1; \"$0\" \"$@\" >/dev/tty; echo $?", "text", ""},
+};
+
+/* A text whose terminal goes away is kept in the cache and in the trace. */
+START_TEST(a_text_without_its_terminal_is_kept) {
+    char line[320], folder[] = "/tmp/forerun-XXXXXX", path[64], said[16] = "";
+    struct stat info;
+    size_t length = 0;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    bool json = strcmp(lost[_i].form, "json") == 0;
+    snprintf(line, sizeof line, "generate " DEMO LONG "-n %d -p Hello -v --output %s --trace %s/trace --prompt-cache "
+                                "%s/session", json ? 20 : 4000, lost[_i].form, folder, folder);
+    person p = sit_down_at_a_shell(line, lost[_i].script);
+    await(&p, "context 4096");
+    if (!json) await(&p, ","); /* its text begins */
+    close(p.end);
+    close(p.terminal);
+    for (ssize_t got; (got = read(p.out, said + length, sizeof said - 1 - length)) > 0;) length += (size_t)got;
+    ck_assert_str_eq(said, lost[_i].says);
+    fr_command_wait(p.chat);
+    close(p.out);
+    snprintf(path, sizeof path, "%s/session", folder);
+    ck_assert_int_eq(unlink(path), 0);
+    snprintf(path, sizeof path, "%s/trace", folder);
+    ck_assert(stat(path, &info) == 0 && info.st_size > 100);
+    unlink(path);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
 /* The terminal goes away. */
 START_TEST(a_chat_ends_with_its_terminal) {
     person p = sit_down(CHAT, "xterm");
@@ -444,6 +502,7 @@ int main(void) {
     tcase_add_loop_test(cases, an_interrupt_ends_an_answer, 0, 2);
     tcase_add_test(cases, a_line_goes_on_after_other_signals);
     tcase_add_test(cases, pasted_lines_are_a_turn);
+    tcase_add_test(cases, lines_pasted_in_a_reply_are_a_turn);
     tcase_add_test(cases, much_is_pasted);
     tcase_add_test(cases, a_turn_is_edited);
     tcase_add_test(cases, a_line_is_stopped_and_goes_on);
@@ -451,6 +510,7 @@ int main(void) {
     tcase_add_test(cases, an_interrupt_takes_a_turn_back);
     tcase_add_loop_test(cases, a_signal_ends_a_chat_that_is_saved, 0, 4);
     tcase_add_test(cases, a_chat_without_its_terminal_is_saved);
+    tcase_add_loop_test(cases, a_text_without_its_terminal_is_kept, 0, 3);
     tcase_add_test(cases, a_chat_ends_with_its_terminal);
     Suite *suite = suite_create("cli_terminal");
     suite_add_tcase(suite, cases);

@@ -441,6 +441,25 @@ START_TEST(calls) {
 }
 END_TEST
 
+/* Half of a surrogate pair is no character: nobody could read the arguments back, the next turn's template first. */
+START_TEST(half_pairs) {
+    check_parts("qwen3", "", false,
+                "<tool_call>{\"arguments\": {\"s\": \"\\ud83d\"}, \"name\": \"now\"}</tool_call>",
+                "nnow|a{\"s\": \"\\ufffd\"}|e");
+    check_parts("qwen3", "", false,
+                "<tool_call>{\"name\": \"now\", \"arguments\": {\"\\uD83D\\uDE00\\udc00\\n\": "
+                "\"\\ud83dx\\ud83d\\\\\\u00e4\"}}"
+                "</tool_call>",
+                "nnow|a{\"\\ud83d\\ude00\\ufffd\\n\": \"\\ufffdx\\ufffd\\\\\\u00e4\"}|e");
+    check_parts("qwen3", "", false,
+                "<tool_call>{\"name\": \"now\", \"arguments\": \"{\\\"s\\\": \\\"\\\\ud83d\\\"}\"}</tool_call>",
+                "nnow|a{\"s\": \"\\ufffd\"}|e");
+    check_parts("deepseek-v3", "", false,
+                "<｜tool▁call▁begin｜>now<｜tool▁sep｜>{\"s\": \"\\udc00\"}<｜tool▁call▁end｜>",
+                "nnow|a{\"s\": \"\\ufffd\"}|e");
+}
+END_TEST
+
 /* A model's own id of a call is kept. */
 START_TEST(own_id) {
     static const char reply[] = "<tool_call>{\"id\": \"x\\u0037\", \"name\": \"now\"}</tool_call>";
@@ -990,6 +1009,7 @@ int main(void) {
     tcase_add_test(tcase, any_end);
     tcase_add_test(tcase, reasoning);
     tcase_add_test(tcase, calls);
+    tcase_add_test(tcase, half_pairs);
     tcase_add_test(tcase, own_id);
     tcase_add_test(tcase, lines_without_tools);
     tcase_add_test(tcase, no_calls);

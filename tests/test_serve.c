@@ -199,7 +199,9 @@ START_TEST(models_and_properties_are_told) {
     ck_assert_str_eq(json_string_value(fr_json_get(props, "bos_token")), "<bos>");
     const json_t *settings = fr_json_get(props, "default_generation_settings");
     ck_assert_int_eq(json_integer_value(fr_json_get(settings, "n_ctx")), 4096);
-    has(fr_json_get(settings, "params"), JSON_REAL, (const char *[]){"temperature", "top_p", "min_p", NULL});
+    const json_t *params = fr_json_get(settings, "params");
+    has(params, JSON_REAL, (const char *[]){"temperature", "top_p", "min_p", "dry_multiplier", NULL});
+    ck_assert_int_eq(json_integer_value(fr_json_get(params, "seed")), -1);
     ck_assert(json_is_true(fr_json_get(props, "endpoint_slots")));
     ck_assert(json_is_true(fr_json_get(props, "endpoint_metrics")));
     json_decref(models);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/brief.h"
 #include "tests/require.h"
 #include "tools/job_parts.h"
 #include "tools/serve/answer.h"
@@ -762,7 +763,7 @@ int main(void) {
     Suite *suite = suite_create("serve_answer");
     TCase *streams = tcase_create("streams"), *parts = tcase_create("parts"), *events = tcase_create("events");
     TCase *errors = tcase_create("errors"), *native = tcase_create("native");
-    tcase_add_loop_test(streams, streams_say_what_whole_answers_say, 0, (int)COUNT_OF(bodies));
+    fr_test_add_loop(streams, streams_say_what_whole_answers_say, (int)COUNT_OF(bodies), 2);
     tcase_add_test(streams, choices_take_turns);
     tcase_add_loop_test(streams, log_probabilities_come_with_their_text, 0, 2);
     tcase_add_loop_test(parts, parts_are_told_apart, 0, (int)COUNT_OF(replies));

@@ -288,6 +288,21 @@ START_TEST(stops) {
 }
 END_TEST
 
+START_TEST(whole_numbers_may_have_a_point) {
+    for (size_t f = 0; f < 3; f++) {
+        fr_ask *a = ask_with(forms[f], "\"n\": 2.0, \"seed\": 1e3, \"top_k\": 7.0, \"max_tokens\": 5.0, "
+                             "\"speculative\": {\"n_max\": 3.0}");
+        ck_assert_msg(!a->error[0], "%s", a->error);
+        ck_assert_uint_eq(a->each, 2);
+        ck_assert_int_eq(a->choices[0].job.most, 5);
+        ck_assert_int_eq(whole_of(options_of(a), FR_OPT_SEED), 1000);
+        ck_assert_int_eq(whole_of(options_of(a), FR_OPT_TOP_K), 7);
+        ck_assert_int_eq(whole_of(options_of(a), FR_OPT_DRAFT_MAX), 3);
+        fr_ask_free(a);
+    }
+}
+END_TEST
+
 /* How it is to be answered. */
 START_TEST(answers) {
     for (size_t f = 0; f < 3; f++) {
@@ -360,7 +375,7 @@ static const struct {
     {CHAT, "\"tool_choice\": {\"type\": \"function\"}", FR_UNBUILT, "\"tool_choice\" is not built"},
     {CHAT, "\"functions\": [{}]", FR_UNBUILT, "\"functions\" is not built"},
     {CHAT, "\"parallel_tool_calls\": false, \"tools\": [{}]", FR_UNBUILT, "\"parallel_tool_calls\" is not built"},
-    {CHAT, "\"reasoning_effort\": \"high\"", FR_UNBUILT, "\"reasoning_effort\" is not built"},
+    {CHAT, "\"reasoning_effort\": 2", FR_USAGE, "reasoning_effort must be a text"},
     {CHAT, "\"reasoning_format\": \"none\"", FR_UNBUILT, "\"reasoning_format\" is not built"},
     {CHAT, "\"modalities\": [\"text\", \"audio\"]", FR_UNBUILT, "\"modalities\" is not built"},
     {CHAT, "\"continue_final_message\": \"reasoning_content\"", FR_UNBUILT, "\"continue_final_message\" is not built"},
@@ -382,7 +397,7 @@ static const struct {
     {ALL, "\"sse_ping_interval\": 0.5", FR_USAGE, "sse_ping_interval must be"},
     {ALL, "\"n\": 0", FR_USAGE, "n must be a whole number from 1 to 128"},
     {ALL, "\"n\": 129", FR_USAGE, "n must be a whole number from 1 to 128"},
-    {ALL, "\"n\": 1e1", FR_USAGE, "n must be a whole number from 1 to 128"},
+    {ALL, "\"n\": 1.5", FR_USAGE, "n must be a whole number from 1 to 128"},
     {ALL, "\"n_cmpl\": \"2\"", FR_USAGE, "n_cmpl must be a whole number"},
     {ALL, "\"n_keep\": \"all\"", FR_USAGE, "n_keep must be a number"},
     {ALL, "\"n_discard\": -1", FR_USAGE, "n_discard must be at least 0"},
@@ -745,6 +760,8 @@ START_TEST(chats_are_rendered) {
         {"{\"messages\": [" USER "], \"chat_template_kwargs\": {\"enable_thinking\": true}}", "[" USER "]",
          "{\"enable_thinking\": true}", 0},
         {"{\"messages\": [" USER "], \"reasoning_effort\": \"none\"}", "[" USER "]", "{\"enable_thinking\": false}", 0},
+        {"{\"messages\": [" USER "], \"reasoning_effort\": \"high\"}", "[" USER "]",
+         "{\"reasoning_effort\": \"high\"}", 0},
         {"{\"messages\": [" USER "], \"add_generation_prompt\": false}", "[" USER "]",
          "{\"add_generation_prompt\": false}", 0},
         {"{\"messages\": [" USER "], \"parallel_tool_calls\": false, \"modalities\": [\"text\"], \"functions\": [], "
@@ -771,6 +788,19 @@ START_TEST(chats_are_rendered) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_chat(cases[i].body, cases[i].messages, cases[i].options, cases[i].less);
+}
+END_TEST
+
+/* Many templates add a content to a text as it is. */
+START_TEST(a_message_without_content_says_nothing) {
+    fr_ask *a = ask_well(FR_JOB_CHAT, "{\"messages\": [{\"role\": \"user\", \"content\": null}, {\"role\": "
+                         "\"assistant\"}, {\"role\": \"assistant\", \"content\": null, \"tool_calls\": [{\"type\": "
+                         "\"function\", \"function\": {\"name\": \"f\", \"arguments\": \"{}\"}}]}, " USER "]}");
+    const json_t *messages = json_object_get(a->body, "messages");
+    for (size_t i = 0; i < 2; i++)
+        ck_assert_str_eq(json_string_value(json_object_get(json_array_get(messages, i), "content")), "");
+    ck_assert(json_is_null(json_object_get(json_array_get(messages, 2), "content")));
+    fr_ask_free(a);
 }
 END_TEST
 
@@ -991,6 +1021,7 @@ static TCase *demo_cases(void) {
     LOOP(tcase, chats_that_are_refused, bad_chats);
     tcase_add_test(tcase, biases_of_texts);
     tcase_add_test(tcase, stops);
+    tcase_add_test(tcase, whole_numbers_may_have_a_point);
     tcase_add_test(tcase, answers);
     tcase_add_test(tcase, members_of_other_forms);
     tcase_add_test(tcase, one_prompt);
@@ -1000,6 +1031,7 @@ static TCase *demo_cases(void) {
     tcase_add_test(tcase, limit_of_choices);
     tcase_add_test(tcase, prompts_that_are_too_long);
     tcase_add_test(tcase, chats_are_rendered);
+    tcase_add_test(tcase, a_message_without_content_says_nothing);
     tcase_add_test(tcase, a_forged_end_is_gone_on_with);
     tcase_add_test(tcase, threads_read_at_a_time);
     return tcase;

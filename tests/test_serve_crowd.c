@@ -183,6 +183,27 @@ START_TEST(texts_without_memory_wait_and_are_the_same) {
 }
 END_TEST
 
+/* What is kept of a text that has ended is more than half of the memory; the other, which waits for some, comes to its
+ * end although nobody asks for anything any more. */
+START_TEST(a_text_without_memory_goes_on_by_itself) {
+#define PAIR DEMO "-t 1 -np 2 -c 512"
+    server = fr_server_start(PAIR " --kv-memory %lld", least_memory(PAIR));
+    fr_events texts[2];
+    for (int i = 0; i < 2; i++) {
+        json_t *body = fr_body("{s:s, s:i, s:i, s:b, s:b, s:i}", "prompt", i ? "The sea" : "The river", "n_predict",
+                               i ? 480 : 400, "temperature", 0, "ignore_eos", 1, "stream", 1, "speculative.n_max", 0);
+        texts[i] = fr_ask_stream(server.port, NATIVE, body);
+        json_decref(body);
+    }
+    for (int i = 0; i < 2; i++) {
+        json_decref(fr_events_said(&texts[i]));
+        ck_assert_msg(texts[i].whole, "text %d has no end", i);
+        fr_events_close(&texts[i]);
+    }
+    fr_server_stop(&server);
+}
+END_TEST
+
 /* ---------------------------------------------------------------------------------------------------- queue, places */
 
 /* More text than any test waits for. */
@@ -330,6 +351,27 @@ START_TEST(who_vanishes_takes_all_choices_along) {
 }
 END_TEST
 
+/* One request may have all places. */
+START_TEST(no_slot_is_free_where_choices_have_all) {
+    server = fr_server_start(ALONE "-np 2 --slots");
+    json_t *body = endless();
+    ck_assert_int_eq(fr_client_once(server.port, "GET", "/slots?fail_on_no_slot=1", NULL, NULL, NULL), 200);
+    json_object_set_new(body, "n", json_integer(2));
+    fr_events events = fr_ask_stream(server.port, NATIVE, body);
+    for (json_int_t index = 0; index == 0;) {
+        json_t *event = fr_events_next(&events);
+        ck_assert_ptr_nonnull(event);
+        index = json_integer_value(fr_json_get(event, "index"));
+        json_decref(event);
+    }
+    ck_assert_int_eq(fr_client_once(server.port, "GET", "/slots?fail_on_no_slot=1", NULL, NULL, NULL), 503);
+    ck_assert_int_eq(fr_client_once(server.port, "GET", "/slots", NULL, NULL, NULL), 200);
+    fr_events_close(&events);
+    json_decref(body);
+    fr_server_stop(&server);
+}
+END_TEST
+
 /* ------------------------------------------------------------------------------------------------------------- pace */
 
 /* Reads next to nothing for a while, then all of it, which is all there is to say. With FULL it is so much that its
@@ -410,9 +452,11 @@ int main(void) {
     tcase_set_timeout(pace, 300);
     tcase_add_test(same, each_answer_is_the_same_beside_others);
     tcase_add_test(same, texts_without_memory_wait_and_are_the_same);
+    tcase_add_test(same, a_text_without_memory_goes_on_by_itself);
     tcase_add_test(places, who_comes_beyond_the_queue_is_told);
     tcase_add_test(places, no_place_is_refused_that_is_free);
     tcase_add_loop_test(places, who_vanishes_leaves_the_place, 0, 2);
+    tcase_add_test(places, no_slot_is_free_where_choices_have_all);
     tcase_add_test(places, who_vanishes_takes_all_choices_along);
     tcase_add_test(pace, a_slow_reader_holds_nobody_up);
     tcase_add_test(pace, a_long_prompt_lets_others_go_on);

@@ -144,7 +144,7 @@ static void refuse_others(void) {
     ck_assert_int_eq(post(NATIVE, fr_body("{s:s, s:s}", "model", "nobody", "prompt", "a"), &answer), 404);
     ck_assert_str_eq(json_string_value(fr_json_get(fr_json_get(answer, "error"), "type")), "not_found_error");
     json_decref(answer);
-    ck_assert_int_eq(post(NATIVE, fr_body("{s:s}", "prompt", "a"), NULL), 404);
+    ck_assert_int_eq(post(NATIVE, fr_body("{s:s}", "prompt", "a"), NULL), 400);
     ck_assert_int_eq(post(NATIVE, fr_body("{s:i, s:s}", "model", 3, "prompt", "a"), NULL), 400);
     ck_assert_int_eq(post(NATIVE, fr_body("{s:s, s:s}", "model", "notes.txt", "prompt", "a"), NULL), 404);
     ck_assert_int_eq(post(NATIVE, fr_body("{s:s, s:s}", "model", "../folder/demo", "prompt", "a"), NULL), 404);
@@ -354,6 +354,7 @@ START_TEST(names_that_lead_elsewhere_are_refused) {
     name[sizeof name - 1] = '\0';
     ck_assert_int_eq(post("/slots/0?action=save", fr_body("{s:s}", "filename", name), NULL), 400);
     ck_assert_int_eq(post("/slots/0?action=save", fr_body("{s:i}", "filename", 3), NULL), 400);
+    ck_assert_int_eq(post("/slots/0?action=save", fr_body("{s:s#}", "filename", "a\0b", 3), NULL), 400);
     ck_assert_int_eq(post("/slots/0?action=save", json_array(), NULL), 400);
     fr_server_stop(&server);
 }

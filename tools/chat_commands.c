@@ -70,6 +70,6 @@ void fr_chat_commands_print(FILE *out) {
         fprintf(out, "%*s%s\n", width < 16 ? 16 - width : 1, "", c->help);
     }
     fputs("  //...         say a line that begins with one /\n"
-          "  ...\\          go on in the next line; lines pasted at once, at the prompt, are one turn\n"
+          "  ...\\          go on in the next line; lines pasted at once are one turn\n"
           "  \"\"\"...        say all lines up to one that ends in \"\"\"\n", out);
 }

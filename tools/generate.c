@@ -1,4 +1,5 @@
 /* forerun generate: a prompt in; its continuation out as text, ids or one JSON object. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,11 +34,13 @@ static int print_json(const fr_reply *reply, const fr_figures *figures, const fr
     int code = fr_exit_status(fr_reply_put(reply, object));
     if (args->seed_drawn) fr_json_put(stats, "seed", json_integer(args->number[FR_ARG_SEED]));
     fr_json_put(object, "stats", stats);
-    int failed = json_dumpf(object, stdout, 0);
-    putchar('\n');
+    char *text = json_dumps(object, 0);
+    if (!text) code = fr_bad_input("out of memory: a JSON object");
+    else puts(text);
     fr_flush_output();
+    free(text);
     json_decref(object);
-    return failed ? fr_bad_input("standard output: the JSON object could not be written") : code;
+    return code;
 }
 
 /* The reply, whose text a chat's view takes apart. */
@@ -51,9 +54,14 @@ static int run_reply(fr_reply *reply, fr_loaded *loaded, const fr_arguments *arg
     return status != FR_OK ? fr_exit_status(status) : fr_reply_run(reply, loaded, args, text, view, NULL);
 }
 
+/* A signal, or nobody left to read the text. */
+static bool wants_abort(void *context) {
+    return fr_interrupt_came(context) || fr_output_gone();
+}
+
 /* An interrupt leaves as much of the prompt in the session as has been run, and *end says so. */
 static int run_prompt(fr_loaded *loaded, const fr_arguments *args, const fr_prompt *prompt, fr_end *end) {
-    fr_status status = fr_prompt_run(loaded->session, prompt->ids, prompt->count, fr_interrupt_came,
+    fr_status status = fr_prompt_run(loaded->session, prompt->ids, prompt->count, wants_abort,
                                      args->given[FR_ARG_QUIET]);
     if (status == FR_ABORTED) {
         *end = FR_END_INTERRUPT;
@@ -70,6 +78,7 @@ static int run(fr_loaded *loaded, const fr_arguments *args, const fr_prompt *pro
                     .stops = args->stops, .stop_count = args->stop_count};
     fr_reply reply = {.setting.text = &text, .end = args->number[FR_ARG_PREDICT] == 0 ? FR_END_LENGTH : FR_END_NONE};
     fr_interrupt_watch();
+    fr_output_outlive_terminal();
     int code = run_prompt(loaded, args, prompt, &reply.end);
     bool replies = reply.end == FR_END_NONE, reads = needs_text(args);
     fr_reply_view parts = {0}, *view = reads && replies && prompt->rendered.text ? &parts : NULL;
@@ -110,5 +119,5 @@ int fr_verb_generate(const fr_arguments *args) {
     fr_loaded_close(&loaded);
     fr_prompt_free(&prompt);
     if (!code) fr_interrupt_repeat();
-    return code;
+    return !code && fr_output_gone() ? fr_bad_input("standard output: %s", strerror(EIO)) : code;
 }

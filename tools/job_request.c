@@ -74,9 +74,11 @@ static bool take_kwargs(fr_job *job, const char *key, const json_t *value) {
     return true;
 }
 
+/* Its chat template may heed it. */
 static bool take_effort(fr_job *job, const char *key, const json_t *value) {
-    if (!fr_job_is_word(value, "none")) return fr_job_unbuilt(job, key);
-    fr_json_put(job->settings, "enable_thinking", json_false());
+    if (!json_is_string(value)) return fr_job_refuse(job, FR_USAGE, "%s must be a text", key);
+    if (fr_job_is_word(value, "none")) fr_json_put(job->settings, "enable_thinking", json_false());
+    else fr_json_put(job->settings, key, json_incref((json_t *)(uintptr_t)value));
     return true;
 }
 

@@ -5,6 +5,7 @@
 #include <histedit.h>
 #include <limits.h>
 #include <locale.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,52 @@ static void prepare_terminal(fr_line_editor *editor) {
 static void leave_terminal(fr_line_editor *editor) {
     fputs(PASTE_OFF, stderr);
     el_set(editor->edit, EL_PREP_TERM, 0);
+}
+
+/* ---------------------------------------------------------------------------------------------- between the lines */
+
+static volatile sig_atomic_t bracketed; /* what is pasted between the lines */
+
+static void bracket(bool on) {
+    const char *asks = on ? PASTE_ON : PASTE_OFF;
+    ssize_t unused = bracketed ? write(STDERR_FILENO, asks, strlen(asks)) : 0;
+    (void)unused;
+}
+
+static void stop_bracketing(void) {
+    bracket(false);
+    bracketed = false;
+}
+
+/* Ctrl-Z between the lines, whose handler this is: who runs the terminal meanwhile finds it as it was. */
+static void step_aside(int signal_number) {
+    struct sigaction own, usual = {.sa_handler = SIG_DFL};
+    sigset_t only;
+    int error = errno;
+    bracket(false);
+    sigemptyset(&only);
+    sigaddset(&only, signal_number);
+    sigaction(signal_number, &usual, &own);
+    raise(signal_number);
+    pthread_sigmask(SIG_UNBLOCK, &only, NULL); /* here it stops */
+    pthread_sigmask(SIG_BLOCK, &only, NULL);
+    sigaction(signal_number, &own, NULL);
+    bracket(true);
+    errno = error;
+}
+
+/* What is pasted before the next line is asked for is one turn there. */
+static void begin_bracketing(void) {
+    fflush(stderr);
+    bracketed = true;
+    bracket(true);
+}
+
+static void watch_stops(void) {
+    struct sigaction before, action = {.sa_handler = step_aside, .sa_flags = SA_RESTART};
+    sigaction(SIGTSTP, NULL, &before);
+    if (before.sa_handler == SIG_DFL) sigaction(SIGTSTP, &action, NULL);
+    atexit(stop_bracketing);
 }
 
 /* Ctrl-Z: who runs the terminal meanwhile finds it as it was. */
@@ -265,11 +312,13 @@ fr_line_editor *fr_line_editor_open(void) {
     /* SHOW_CHANGED, in both maps that users of vi have. */
     el_set(editor->edit, EL_BIND, "\\200", "ed-redisplay", NULL);
     el_set(editor->edit, EL_BIND, "-a", "\\200", "ed-redisplay", NULL);
+    watch_stops();
     return editor;
 }
 
 void fr_line_editor_close(fr_line_editor *editor) {
     if (!editor) return;
+    stop_bracketing();
     if (editor->edit) el_end(editor->edit);
     if (editor->history) history_end(editor->history);
     forget_initial(editor);
@@ -290,14 +339,16 @@ fr_line fr_line_editor_read(fr_line_editor *editor, const char *prompt, const ch
     memset(&editor->half, 0, sizeof(editor->half));
     editor->agains = 0;
     if (!fr_key_wait_begin()) return FR_LINE_END;
+    bracketed = false;
     prepare_terminal(editor); /* before the prompt: what is typed at it is typed here */
     *line = el_gets(editor->edit, &count);
     leave_terminal(editor);
     fr_key_wait_end();
     forget_initial(editor);
+    if (!editor->dropped && (!*line || count <= 0)) return FR_LINE_END;
+    begin_bracketing();
     if (editor->dropped) fputc('\n', stderr);
     if (editor->dropped) return FR_LINE_DROPPED;
-    if (!*line || count <= 0) return FR_LINE_END;
     *length = (size_t)count;
     return FR_LINE_TYPED;
 }

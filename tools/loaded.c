@@ -228,6 +228,38 @@ static void note_chance(const fr_loaded *loaded, const fr_arguments *args) {
         fr_note("--accept rejection with --draft-max auto: no two runs need give the same text (set --draft-max K)");
 }
 
+static bool lacks_context(fr_status status) {
+    return status == FR_INPUT && fr_last_error_option() == FR_OPT_CONTEXT;
+}
+
+/* What is attached to a saved session that is longer than the context, restored in larger ones. */
+static fr_status restore_attached(const fr_loaded *loaded, const char *path, int64_t context) {
+    int64_t limit = fr_model_fact(loaded->model, FR_FACT_CONTEXT_LIMIT), larger = context;
+    fr_status status = FR_INPUT;
+    size_t size = 0;
+    while (lacks_context(status) && larger < limit) {
+        fr_session *whole = NULL;
+        larger = larger < limit / 2 ? 2 * larger : limit;
+        status = fr_options_set(loaded->options, FR_OPT_CONTEXT, larger);
+        if (status == FR_OK) status = fr_session_open(loaded->model, loaded->drafter, loaded->options, &whole);
+        if (status == FR_OK) status = fr_session_restore(whole, path);
+        const void *attached = status == FR_OK ? fr_session_attached(whole, &size) : NULL;
+        if (size) status = fr_session_attach(loaded->session, attached, size);
+        fr_session_close(whole);
+    }
+    if (status == FR_OK) status = fr_options_set(loaded->options, FR_OPT_CONTEXT, context);
+    return status == FR_OK && size == 0 ? fr_session_restore(loaded->session, path) : status;
+}
+
+/* The session of --prompt-cache. A conversation that is longer than the context comes alone where its oldest turns may
+ * be dropped: what is left of it is run again. */
+static fr_status restore(const fr_loaded *loaded, const fr_arguments *args, int64_t context) {
+    const char *path = args->text[FR_ARG_PROMPT_CACHE];
+    fr_status status = fr_session_restore(loaded->session, path);
+    bool shifts = lacks_context(status) && args->given[FR_ARG_CONTEXT_SHIFT];
+    return shifts ? restore_attached(loaded, path, context) : status;
+}
+
 int fr_loaded_start(fr_loaded *loaded, const fr_arguments *args, size_t prompt, int64_t more) {
     int64_t context = fr_loaded_context(loaded, args, prompt, more);
     if ((int64_t)prompt > context) {
@@ -247,9 +279,8 @@ int fr_loaded_start(fr_loaded *loaded, const fr_arguments *args, size_t prompt, 
     if (status == FR_OK) note_chance(loaded, args);
     if (status == FR_OK) fr_tracer_follow(&loaded->trace, loaded->session, fr_model_tokenizer(loaded->model));
     if (status == FR_OK && args->given[FR_ARG_VERBOSE]) describe(loaded, args);
-    if (status == FR_OK && args->given[FR_ARG_PROMPT_CACHE] && access(args->text[FR_ARG_PROMPT_CACHE], F_OK) == 0) {
-        status = fr_session_restore(loaded->session, args->text[FR_ARG_PROMPT_CACHE]);
-    }
+    if (status == FR_OK && args->given[FR_ARG_PROMPT_CACHE] && access(args->text[FR_ARG_PROMPT_CACHE], F_OK) == 0)
+        status = restore(loaded, args, context);
     return fr_exit_status(status);
 }
 

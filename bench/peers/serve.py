@@ -71,13 +71,13 @@ def figures(streams):
             "gap50": 1e3 * quantile(all_gaps, 0.5), "gap99": 1e3 * quantile(all_gaps, 0.99)}
 
 
-def pace_figures(streams, begin, end):
-    """Of streams' times: gaps before a prompt came, and those that end while it was run.
+def pace_figures(streams, settled, begin, end):
+    """Of streams' times: gaps once all were under way and before a prompt came, and those while it was run.
 
-    >>> pace_figures([[0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8]], 0.3, 0.7)
+    >>> pace_figures([[0.0, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.1]], 0.3, 0.6, 1.0)
     {'quiet': 100.0, 'meanwhile': 200.0, 'worst': 200.0, 'ratio': 2.0}
     """
-    before = [b - a for times in streams for a, b in zip(times, times[1:]) if b <= begin]
+    before = [b - a for times in streams for a, b in zip(times, times[1:]) if settled <= a and b <= begin]
     during = [b - a for times in streams for a, b in zip(times, times[1:]) if begin < b and a < end]
     quiet, meanwhile = quantile(before, 0.5), quantile(during, 0.5)
     return {"quiet": round(1e3 * quiet, 6), "meanwhile": round(1e3 * meanwhile, 6),
@@ -162,34 +162,45 @@ def run_all(works):
     for thread in threads: thread.join()
 
 
+def wait_for(condition, failures, patience):
+    """Until it holds; the time then."""
+    end = time.monotonic() + patience
+    while not condition():
+        if failures or time.monotonic() > end: raise Failure(failures[0] if failures else "no end of waiting")
+        time.sleep(0.01)
+    return time.perf_counter()
+
+
 def pace(args, url, prompts):
-    """Three streams, and in the middle of them a long prompt."""
-    streams, over, ready = [[] for _ in range(STREAMS)], threading.Event(), threading.Barrier(STREAMS + 1)
-    span, failures = [], []
+    """Three streams, and in the middle of them a long prompt. Readers never wait for each other: what a stream sends
+    meanwhile would look as if it had come at once."""
+    streams, failures, over = [[] for _ in range(STREAMS)], [], threading.Event()
 
     def listen(times):
         client = Client(url)
         try:
             for at, _ in client.events(PATH, body_of(args, prompts.take(128), args.long)):
                 times.append(at)
-                if len(times) == QUIET: ready.wait(args.patience)
                 if over.is_set(): break
-        except (Failure, OSError, threading.BrokenBarrierError) as failure:
+            else: failures.append("a stream ended before the long prompt did")
+        except (Failure, OSError) as failure:
             failures.append(failure)
-        if len(times) < QUIET: ready.abort()
         client.close()
 
     def enter():
         try:
-            ready.wait(args.patience)
-            span.append(time.perf_counter())
+            settled = wait_for(lambda: all(streams), failures, args.patience)
+            counts = [len(times) for times in streams]
+            enough = lambda: all(len(times) >= count + QUIET for times, count in zip(streams, counts))
+            begin = wait_for(enough, failures, args.patience)
             answer = Client(url).ask("POST", PATH, body_of(args, prompts.take(args.long), 1) | {"stream": False})
-            span.append(time.perf_counter())
+            span.extend([settled, begin, time.perf_counter()])
             if answer.status != 200: raise Failure(f"a prompt of {args.long}: {answer.status} {answer.body[:300]}")
-        except (Failure, OSError, threading.BrokenBarrierError) as failure:
+        except (Failure, OSError) as failure:
             failures.append(failure)
         over.set()
 
+    span = []
     run_all([lambda times=times: listen(times) for times in streams] + [enter])
     if failures: raise Failure(f"the pace: {failures[0]}")
     return pace_figures(streams, *span)

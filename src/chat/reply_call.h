@@ -74,6 +74,10 @@ void fr_call_open_arguments(fr_reply_call *call);
 void fr_call_put_key(fr_reply_call *call, const char *key, size_t length);
 void fr_call_close_arguments(fr_reply_call *call);
 
+/* The next byte of arguments that are JSON, before which their scan was as it is here: half of a surrogate pair becomes
+ * U+FFFD, so that what is put can be read back. */
+void fr_call_put_json(fr_reply_call *call, const fr_json_scan *before, char byte);
+
 /* One byte of a JSON object that is the arguments themselves. */
 fr_call_verdict fr_call_object_byte(fr_reply_call *call, char byte);
 

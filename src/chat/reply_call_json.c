@@ -55,11 +55,13 @@ static size_t field_limit(const fr_reply_call *call) {
     return call->field == FIELD_ARGUMENTS ? FR_CALL_LONGEST : FR_CALL_NAME_LONGEST + 2;
 }
 
-/* Arguments that are an object are given on as they are; what else is read is collected. */
-static bool take_field(fr_reply_call *call, char byte) {
+/* Arguments that are an object are given on as they come; what else is read is collected. */
+static bool take_field(fr_reply_call *call, const fr_json_scan *before, char byte) {
     if (call->field == FIELD_OTHER) return true;
     bool object = call->field == FIELD_ARGUMENTS && (call->arguments.length > 0 || byte == '{') && !call->value.length;
-    return fr_call_take(object ? &call->arguments : &call->value, byte, field_limit(call));
+    if (!object) return fr_call_take(&call->value, byte, field_limit(call));
+    fr_call_put_json(call, before, byte);
+    return call->arguments.status == FR_OK && call->arguments.length <= field_limit(call);
 }
 
 /* A JSON string's text; NULL: it is not UTF-8, say, or there was no memory, which the buffer keeps. */
@@ -131,7 +133,7 @@ static fr_call_verdict member_byte(fr_reply_call *call, char byte) {
     if (outermost && is_in_key(&before)) good = take_key(call, &before, byte);
     if (outermost && before.state == FR_SCAN_VALUE && !fr_json_is_space(byte)) good = begin_field(call, byte);
     if (good && call->in_field) {
-        good = take_field(call, byte);
+        good = take_field(call, &before, byte);
         bool ended = call->scan.depth == 0 || call->scan.state == FR_SCAN_AFTER || call->scan.state == FR_SCAN_KEY;
         if (good && ended && call->scan.depth <= 1) good = end_field(call);
     }

@@ -470,8 +470,8 @@ def raw_errors(target):
     for path, body, statuses in [
             ("/v1/chat/completions", "{", (400,)), ("/v1/chat/completions", "[1]", (400,)),
             ("/v1/chat/completions", {"model": target.model}, (400,)), ("/v1/completions", {"model": "x"}, (400,)),
-            ("/v1/chat/completions", {"messages": [{"role": "user"}]}, (400,)), ("/tokenize", "nonsense", (400,)),
-            ("/nothing", {}, (404,))]:
+            ("/v1/chat/completions", {"messages": [{"role": "user"}], "max_tokens": 4}, (400,)),
+            ("/tokenize", "nonsense", (400,)), ("/nothing", {}, (404,))]:
         status, text = target.curl("POST", path, body)
         assert status in statuses, f"{path} {body}: {status} {text[:200]}"
         error = json.loads(text)["error"]

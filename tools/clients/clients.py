@@ -75,7 +75,7 @@ def columns_of(args):
     columns = []
     for text in args.models:
         model, _, options = text.partition(",")
-        name = Path(model).stem if Path(model).is_file() else model
+        name = Path(model).stem if Path(model).is_file() else Path(model).name
         if args.forerun:
             command = f"{args.forerun} serve -m {model} {options} -np {PLACES} -c {CONTEXT} --metrics --slots"
             command += f" -t {args.threads}"

@@ -10,11 +10,15 @@ import shlex
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.parse
 
 PATIENCE = 600  # seconds for one answer
+
+# Who is asked to end stops the servers that it has started.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
 class Failure(Exception):
@@ -41,8 +45,10 @@ class Server:
                                         stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
         end = time.monotonic() + patience
         while not self.answers():
-            if self.process.poll() is not None: raise Failure(f"{self.command}: it ended\n{self.tail()}")
-            if time.monotonic() > end: raise Failure(f"{self.command}: not ready in {patience} s\n{self.tail()}")
+            why = "it ended" if not self.alive() else f"not ready in {patience} s" if time.monotonic() > end else None
+            if why:
+                self.stop()
+                raise Failure(f"{self.command}: {why}\n{self.tail()}")
             time.sleep(0.05)
         return self
 

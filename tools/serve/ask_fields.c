@@ -346,9 +346,21 @@ static bool take_speculative(fr_ask *ask, fr_job *job, const char *key, const js
     return true;
 }
 
+/* JSON has one kind of numbers, of which some clients write the whole ones as 2.0. */
+static void make_whole(json_t *body) {
+    for (void *at = json_object_iter(body); at; at = json_object_iter_next(body, at)) {
+        const json_t *value = json_object_iter_value(at);
+        double number = json_real_value(value);
+        if (json_is_real(value) && fabs(number) < 0x1p53 && number == floor(number))
+            json_object_iter_set_new(body, at, json_integer((json_int_t)number));
+    }
+}
+
 bool fr_ask_take_members(fr_ask *ask, fr_job *job) {
     const char *key;
     json_t *value;
+    make_whole(ask->body);
+    make_whole(json_object_get(ask->body, "speculative"));
     json_object_foreach((json_t *)(uintptr_t)job->request, key, value) {
         if (json_is_null(value)) continue;
         take_member *own = find_member(job, key);

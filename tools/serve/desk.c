@@ -38,6 +38,13 @@ void fr_desk_busy(fr_desk *desk, size_t *waiting, size_t *running) {
     pthread_mutex_unlock(&desk->lock);
 }
 
+bool fr_desk_full(fr_desk *desk) {
+    pthread_mutex_lock(&desk->lock);
+    bool full = desk->taken == desk->setting.places;
+    pthread_mutex_unlock(&desk->lock);
+    return full;
+}
+
 /* What has arrived goes to the end of the line. */
 static void take_arrived(fr_desk *desk) {
     fr_ask **end = &desk->line;
@@ -189,6 +196,16 @@ static void drop_unwanted(fr_desk *desk) {
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
 
+/* Sessions whose texts have ended give way first. */
+static bool forget_kept(fr_desk *desk) {
+    bool any = false;
+    for (fr_place *place = desk->places; place < desk->places + desk->setting.places; place++) {
+        any |= !place->ask && place->kept;
+        if (!place->ask) fr_desk_forget(place);
+    }
+    return any;
+}
+
 /* Nobody of all under way has found a page: the last one gives its own up, and goes on later. What can't be saved, a
  * text with pictures, fails. */
 static void set_aside(fr_desk *desk, fr_place *place) {
@@ -204,25 +221,18 @@ static void set_aside(fr_desk *desk, fr_place *place) {
 }
 
 /* It takes its pages up again, if there are some: tried once another text has ended, or where no other is run. */
-static bool take_up(const fr_desk *desk, fr_place *place, bool alone) {
+static bool take_up(fr_desk *desk, fr_place *place, bool alone) {
     if (!place->aside) return true;
     if (place->aside_since == desk->ended && !alone) return false;
     place->aside_since = desk->ended;
     fr_session *session = place->choice->job.session;
-    if (fr_session_restore_bytes(session, place->aside, place->aside_size) != FR_OK) return false;
+    fr_status status = fr_session_restore_bytes(session, place->aside, place->aside_size);
+    if (status == FR_MEMORY && forget_kept(desk))
+        status = fr_session_restore_bytes(session, place->aside, place->aside_size);
+    if (status != FR_OK) return false;
     fr_free(place->aside);
     place->aside = NULL;
     return true;
-}
-
-/* Sessions whose texts have ended give way first. */
-static bool forget_kept(fr_desk *desk) {
-    bool any = false;
-    for (fr_place *place = desk->places; place < desk->places + desk->setting.places; place++) {
-        any |= !place->ask && place->kept;
-        if (!place->ask) fr_desk_forget(place);
-    }
-    return any;
 }
 
 /* Those that found no page, `first` to `last` of all that ran. */

@@ -36,6 +36,9 @@ void fr_desk_interrupt(fr_desk *desk);
 /* Asks that wait and that are under way. Any thread. */
 void fr_desk_busy(fr_desk *desk, size_t *waiting, size_t *running);
 
+/* Whether each place has a text. Any thread. */
+bool fr_desk_full(fr_desk *desk);
+
 /* What /slots tells, a new value. Any thread. */
 json_t *fr_desk_slots(fr_desk *desk);
 

@@ -269,8 +269,8 @@ static void wait_for(fr_models *m, entry *e, fr_call *call, fr_models_fn *then) 
 void fr_models_with(fr_models *m, fr_call *call, const char *name, fr_models_fn *then) {
     entry *e = find(m, name);
     if (!e) {
-        fr_call_refuse(call, 404, name ? "there is no model \"%.100s\" here" : "\"model\" is needed: GET /v1/models "
-                       "lists them", name);
+        if (name) fr_call_refuse(call, 404, "there is no model \"%.100s\" here", name);
+        else fr_call_refuse(call, 400, "\"model\" is needed: GET /v1/models lists them");
         return;
     }
     pthread_mutex_lock(&m->lock);

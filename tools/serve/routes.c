@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/job_parts.h"
 #include "tools/serve/answer.h"
 #include "tools/serve/texts.h"
 
@@ -39,10 +40,8 @@ static void get_props(const fr_routes *routes, fr_call *call) {
 /* ------------------------------------------------------------------------------------------------------------ slots */
 
 static void list_slots(fr_call *call, const fr_served *model) {
-    size_t waiting, running;
-    fr_desk_busy(model->desk, &waiting, &running);
-    bool full = running >= model->places;
-    if (full && fr_call_query(call, "fail_on_no_slot")) fr_call_refuse(call, 503, "no slot is free");
+    bool asked = fr_call_query(call, "fail_on_no_slot") != NULL;
+    if (asked && fr_desk_full(model->desk)) fr_call_refuse(call, 503, "no slot is free");
     else fr_call_answer_json(call, 200, fr_desk_slots(model->desk));
 }
 
@@ -71,7 +70,7 @@ static bool slot_number(const char *path, size_t places, size_t *slot) {
 static char *file_of(fr_call *call, const fr_served *model) {
     const char *folder = model->args->text[FR_ARG_SLOT_SAVE_PATH];
     json_t *body = fr_texts_body(call);
-    const char *name = json_string_value(json_object_get(body, "filename"));
+    const char *name = fr_job_plain_text(json_object_get(body, "filename"));
     char *path = NULL;
     if (!body) return NULL;
     if (!name || !is_name(name)) {

@@ -7,6 +7,7 @@
 
 #include "tools/job_parts.h"
 #include "tools/serve/answer.h"
+#include "tools/serve/settings.h"
 #include "tools/wide_json.h"
 
 json_t *fr_texts_body(fr_call *call) {
@@ -118,21 +119,10 @@ static json_t *token_text(const fr_tokenizer *tokenizer, int32_t id) {
 }
 
 static json_t *settings_of(const fr_served *model) {
-    const fr_options *options = model->loaded.options;
-    static const struct {
-        const char *name;
-        fr_option option;
-    } shown[] = {{"temperature", FR_OPT_TEMPERATURE}, {"top_p", FR_OPT_TOP_P}, {"min_p", FR_OPT_MIN_P},
-                 {"typical_p", FR_OPT_TYPICAL_P}, {"repeat_penalty", FR_OPT_REPEAT_PENALTY},
-                 {"presence_penalty", FR_OPT_PRESENCE_PENALTY}, {"frequency_penalty", FR_OPT_FREQUENCY_PENALTY}};
-    json_t *params = json_object();
-    double value;
-    int64_t whole;
-    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
-        if (fr_options_get_number(options, shown[i].option, &value) == FR_OK)
-            fr_json_put(params, shown[i].name, json_real(value));
-    if (fr_options_get(options, FR_OPT_TOP_K, &whole) == FR_OK) fr_json_put(params, "top_k", json_integer(whole));
-    fr_json_put(params, "n_predict", json_integer(model->args->number[FR_ARG_PREDICT]));
+    const fr_arguments *args = model->args;
+    json_t *params = fr_settings_of_options(model->loaded.options);
+    if (!args->given[FR_ARG_SEED] || args->seed_drawn) fr_json_put(params, "seed", json_integer(-1));
+    fr_json_put(params, "n_predict", json_integer(args->number[FR_ARG_PREDICT]));
     return json_pack("{s:I, s:o}", "n_ctx", (json_int_t)model->jobs.context, "params", params);
 }
 
