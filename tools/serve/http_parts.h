@@ -1,6 +1,6 @@
 /* What the HTTP server is made of: between http.c, which opens and closes it, http_listen.c, http_request.c, which has
- * libmicrohttpd's callbacks for requests, http_work.c, whose threads answer long ones, and http_watch.c, which knows the
- * connections.
+ * libmicrohttpd's callbacks for requests, http_work.c, whose threads answer long ones, and http_watch.c, which knows
+ * the connections.
  *
  * Locks: the server's, then a call's, then libmicrohttpd's. */
 #ifndef FR_TOOLS_SERVE_HTTP_PARTS_H
