@@ -199,7 +199,7 @@ $(BUILD)/tests/test_bench_model: private override LDFLAGS += -Wl,--wrap=fr_accep
 
 # These look inside the command.
 $(filter %/test_reply_view %/test_serve_http %/test_serve_ask %/test_serve_content \
-  %/test_serve_tally,$(TEST_PROGRAMS)): \
+  %/test_serve_tally %/test_serve_pace,$(TEST_PROGRAMS)): \
   $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
 
 # One looks at how a server answers, with calls of its own.

@@ -64,7 +64,7 @@ static void leave(crowd *c, uint64_t *state, const char *path, json_t *body) {
 }
 
 static void send_garbage(crowd *c, uint64_t *state) {
-#define POST "POST /completion HTTP/1.1\r\nHost: a\r\n"
+#define POST "POST /completion HTTP/1.1\r\nHost: localhost\r\n"
     static const char *const garbage[] = {POST "Content-Length: 50\r\n\r\n{\"prompt\":", "GARBAGE\r\n\r\n",
                                           "\x16\x03\x01\x02", POST "Content-Length: 9\r\n\r\n{\"a\": [[["};
     const char *bytes = garbage[fr_chance(state, 4)];

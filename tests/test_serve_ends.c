@@ -58,11 +58,11 @@ static void await_refusal(fr_client *client) {
 START_TEST(texts_come_to_their_end) {
     server = fr_server_start(DEMO "-t 1 -np 2 --metrics");
     fr_events texts[TEXTS];
-    json_t *body = body_of(600);
+    json_t *body = body_of(200);
     json_object_set_new(body, "stream", json_false());
     json_t *alone = fr_ask_ok(server.port, NATIVE, body);
     json_object_del(json_object_get(alone, "0"), "tokens");
-    for (int i = 0; i < TEXTS - 1; i++) texts[i] = begin(600);
+    for (int i = 0; i < TEXTS - 1; i++) texts[i] = begin(200);
     json_object_set_new(body, "stream", json_true());
     char *text = json_dumps(body, 0);
     texts[TEXTS - 1] = (fr_events){.client = fr_client_open(server.port)};

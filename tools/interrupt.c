@@ -2,13 +2,16 @@
 #include "interrupt.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
 enum { SIGNALS = 3 };
 static const int signals[SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
 static struct sigaction before[SIGNALS];
-static volatile sig_atomic_t came;     /* which signal that ends the command, 0 for none */
-static volatile sig_atomic_t answered; /* SIGINT came, and ends an answer */
+
+/* Any thread may take a signal, and any may ask: these need no lock, also in a handler. */
+static atomic_int came;     /* which signal that ends the command, 0 for none */
+static atomic_int answered; /* SIGINT came, and ends an answer */
 
 static void step_aside(void) {
     for (int i = 0; i < SIGNALS; i++) sigaction(signals[i], &before[i], NULL);

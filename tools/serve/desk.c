@@ -173,6 +173,7 @@ static void leave(fr_desk *desk, fr_place *place) {
     *place = (fr_place){.kept = place->choice->job.session, .used = place->used};
     count(desk, &desk->taken, -1);
     desk->ended++;
+    fr_desk_show_place(desk, place);
 }
 
 /* A choice has ended, by itself or not. Its session stays in its place. */

@@ -58,8 +58,10 @@ struct fr_desk {
     uint64_t number;
 };
 
-/* desk_slots.c: shows places as they are now; runs errands; gives a place's kept session up. */
+/* desk_slots.c: shows places as they are now, or one; runs errands; gives a place's kept session up. Who has an answer
+ * sees its place free. */
 void fr_desk_show(fr_desk *desk);
+void fr_desk_show_place(fr_desk *desk, const fr_place *place);
 void fr_desk_run_errands(fr_desk *desk);
 void fr_desk_forget(fr_place *place);
 

@@ -35,6 +35,13 @@ void fr_desk_show(fr_desk *desk) {
     pthread_mutex_unlock(&desk->lock);
 }
 
+void fr_desk_show_place(fr_desk *desk, const fr_place *place) {
+    fr_place_view view = view_of(place);
+    pthread_mutex_lock(&desk->lock);
+    desk->views[place - desk->places] = view;
+    pthread_mutex_unlock(&desk->lock);
+}
+
 static json_t *slot_of(const fr_desk *desk, size_t index, const fr_place_view *view) {
     const fr_job_setting *jobs = desk->setting.jobs;
     bool drafts = jobs->loaded->drafter;

@@ -1,7 +1,7 @@
 /* How much of prompts a round may run, so that texts under way keep their pace.
  *
  * In: how long rounds took. Out: rows of prompts for the next one: so many that it takes at most twice what a round
- * without them takes; all there are where nobody waits for an id. */
+ * without them takes, by what they took so far; all there are where nobody waits for an id. */
 #ifndef FR_TOOLS_SERVE_PACE_H
 #define FR_TOOLS_SERVE_PACE_H
 
@@ -10,9 +10,10 @@
 typedef struct fr_pace {
     double plain; /* seconds of a round without prompts; 0: none was measured yet */
     double row;   /* seconds that a row of a prompt adds */
+    size_t last;  /* rows of the last round that had both; 0: none */
 } fr_pace;
 
-/* Rows for a round in which so many texts get ids. 0: no limit. */
+/* Rows for a round in which so many texts get ids, at least one. 0: no limit. */
 size_t fr_pace_rows(const fr_pace *pace, size_t texts);
 
 /* A round has run: of so many texts, and rows of prompts. */

@@ -1,0 +1,66 @@
+/* Pieces of prompts beside texts under way: by a made-up machine whose rounds take so long and its rows so much more. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "tests/require.h"
+#include "tools/serve/pace.h"
+
+typedef struct machine {
+    double round, row, free; /* seconds; rows that cost nothing */
+} machine;
+
+static double takes(const machine *m, size_t rows, uint32_t *state) {
+    *state = *state * 1664525u + 1013904223u;
+    double noise = 1 + 0.1 * ((double)(*state >> 8) / 16777216 - 0.5);
+    double paid = (double)rows > m->free ? (double)rows - m->free : 0;
+    return (m->round + m->row * paid) * noise;
+}
+
+static const machine machines[] = {{0.006, 0.0016, 0}, {0.030, 0.009, 0},    {0.030, 0.002, 7}, {0.080, 0.030, 4},
+                                   {0.001, 0.005, 0},  {0.030, 0.00002, 16}, {0.500, 0.100, 2}};
+
+/* After a few rounds hardly one is twice as long as without prompts, unless a single row makes it so; and what fits is
+ * used. */
+START_TEST(rounds_at_most_double) {
+    const machine *m = &machines[_i];
+    fr_pace pace = {0};
+    uint32_t state = 7;
+    size_t slow = 0, rows = 0, fits = (size_t)(m->free + m->round / m->row);
+    for (size_t i = 0; i < 20; i++) fr_pace_learn(&pace, takes(m, 64, &state), 0, 64); /* a prompt alone */
+    for (size_t i = 0; i < 20; i++) fr_pace_learn(&pace, takes(m, 0, &state), 3, 0);
+    for (size_t i = 0; i < 400; i++) {
+        size_t piece = fr_pace_rows(&pace, 3);
+        if (piece > 256) piece = 256;
+        ck_assert_uint_ge(piece, 1);
+        double seconds = takes(m, piece, &state);
+        slow += i >= 20 && seconds > 2.1 * m->round && piece > 1;
+        rows += piece;
+        fr_pace_learn(&pace, seconds, 3, piece);
+    }
+    ck_assert_uint_le(slow, 4);
+    ck_assert_uint_ge(rows, 400 * (fits < 256 ? fits : 256) / 3);
+}
+END_TEST
+
+START_TEST(nobody_waits) {
+    fr_pace pace = {0};
+    ck_assert_uint_eq(fr_pace_rows(&pace, 0), 0);
+    ck_assert_uint_ge(fr_pace_rows(&pace, 1), 1);
+    fr_pace_learn(&pace, 0.1, 0, 64);
+    ck_assert_uint_eq(fr_pace_rows(&pace, 0), 0);
+    ck_assert_uint_le(fr_pace_rows(&pace, 1), 64);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("serve_pace");
+    TCase *all = tcase_create("all");
+    tcase_add_loop_test(all, rounds_at_most_double, 0, sizeof machines / sizeof *machines);
+    tcase_add_test(all, nobody_waits);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
