@@ -177,10 +177,9 @@ END_TEST
 START_TEST(calls_without_a_text) {
     static const char adds[] = "{% for m in messages %}{{ '<' + m.content + '>' }}{% endfor %}";
     static const char prints[] = "{% for m in messages %}<{{ m.content }}>{% endfor %}";
-    static const char null[] = "[{\"role\": \"assistant\", \"content\": null, \"tool_calls\": [{\"function\": {\"name\": "
-                               "\"f\", \"arguments\": \"{}\"}}]}]";
-    static const char none[] = "[{\"role\": \"assistant\", \"tool_calls\": [{\"function\": {\"name\": \"f\", "
-                               "\"arguments\": \"{}\"}}]}]";
+#define A_CALL "\"tool_calls\": [{\"function\": {\"name\": \"f\", \"arguments\": \"{}\"}}]"
+    static const char null[] = "[{\"role\": \"assistant\", \"content\": null, " A_CALL "}]";
+    static const char none[] = "[{\"role\": \"assistant\", " A_CALL "}]";
     check_text(adds, null, "<>");
     check_text(adds, none, "<>");
     check_text(prints, null, "<None>");
