@@ -220,8 +220,8 @@ static void set_aside(fr_desk *desk, fr_place *place) {
     end_choice(desk, place);
 }
 
-/* It takes its pages up again, if there are some: tried once another text has ended, or where no other is run. What fails
- * then, with all pages free, fails for good. */
+/* It takes its pages up again, if there are some: tried once another text has ended, or where no other is run. What
+ * fails then, with all pages free, fails for good. */
 static bool take_up(fr_desk *desk, fr_place *place, bool alone) {
     if (!place->aside) return true;
     if (place->aside_since == desk->ended && !alone) return false;
