@@ -220,7 +220,8 @@ static void set_aside(fr_desk *desk, fr_place *place) {
     end_choice(desk, place);
 }
 
-/* It takes its pages up again, if there are some: tried once another text has ended, or where no other is run. */
+/* It takes its pages up again, if there are some: tried once another text has ended, or where no other is run. What
+ * fails then, with all pages free, fails for good. */
 static bool take_up(fr_desk *desk, fr_place *place, bool alone) {
     if (!place->aside) return true;
     if (place->aside_since == desk->ended && !alone) return false;
@@ -229,6 +230,7 @@ static bool take_up(fr_desk *desk, fr_place *place, bool alone) {
     fr_status status = fr_session_restore_bytes(session, place->aside, place->aside_size);
     if (status == FR_MEMORY && forget_kept(desk))
         status = fr_session_restore_bytes(session, place->aside, place->aside_size);
+    if (status != FR_OK && alone) fr_job_fail(&place->choice->job, status);
     if (status != FR_OK) return false;
     fr_free(place->aside);
     place->aside = NULL;
