@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tools/interrupt.h"
 #include "tools/serve/served.h"
 
 enum { USUAL_LOADED = 4 };
@@ -339,7 +340,8 @@ bool fr_models_round(fr_models *m) {
     for (entry *e = m->entries; e < m->entries + m->count; e++) {
         end_load(m, e);
         state now = state_of(m, e);
-        if (now == FAILED) serve_waiters(m, e, 500, "the model \"%.100s\" can't be loaded");
+        if (now == FAILED && !fr_interrupt_came(NULL))
+            serve_waiters(m, e, 500, "the model \"%.100s\" can't be loaded");
         if (now != READY) continue;
         serve_waiters(m, e, 200, NULL);
         busy |= fr_desk_round(e->served.desk);
