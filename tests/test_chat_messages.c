@@ -172,6 +172,21 @@ START_TEST(templates_that_ask_for_more) {
 }
 END_TEST
 
+/* Clients send calls with null beside them, or nothing; a template that adds texts up fails over that, and one that
+ * tells it apart, or prints it, has what was sent. */
+START_TEST(calls_without_a_text) {
+    static const char adds[] = "{% for m in messages %}{{ '<' + m.content + '>' }}{% endfor %}";
+    static const char prints[] = "{% for m in messages %}<{{ m.content }}>{% endfor %}";
+#define A_CALL "\"tool_calls\": [{\"function\": {\"name\": \"f\", \"arguments\": \"{}\"}}]"
+    static const char null[] = "[{\"role\": \"assistant\", \"content\": null, " A_CALL "}]";
+    static const char none[] = "[{\"role\": \"assistant\", " A_CALL "}]";
+    check_text(adds, null, "<>");
+    check_text(adds, none, "<>");
+    check_text(prints, null, "<None>");
+    check_text(prints, none, "<>");
+}
+END_TEST
+
 #define SYSTEM_FIRST "{% if messages[0].role != 'system' %}{{ raise_exception('system') }}{% endif %}"
 #define SYSTEM       "{\"role\": \"system\", \"content\": \"s\"}, "
 
@@ -196,6 +211,7 @@ int main(void) {
     tcase_add_test(tcase, which_arguments);
     tcase_add_test(tcase, repeated_keys);
     tcase_add_test(tcase, templates_that_ask_for_more);
+    tcase_add_test(tcase, calls_without_a_text);
     tcase_add_test(tcase, templates_that_ask_for_a_system_message);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

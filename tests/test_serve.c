@@ -84,7 +84,7 @@ static json_t *ask_batch(const char *path, const json_t *body, int choices) {
         json_decref(line);
     }
     fclose(lines);
-    fr_command batch = fr_command_feed(text, "batch " DEMO "-np 1 -f - -o -");
+    fr_command batch = fr_command_feed(text, "batch " DEMO "-np 1 --samplers edskypmxt -f - -o -");
     json_t *answers = json_array();
     char *at = batch.out;
     for (int i = 0; i < choices; i++, at = strchr(at, '\n') + 1) {
@@ -397,6 +397,7 @@ START_TEST(health_says_when_it_is_ready) {
     json_t *ready = get("/v1/health");
     ck_assert_str_eq(json_string_value(fr_json_get(ready, "status")), "ok");
     json_decref(ready);
+    refused("POST", "/v1/embeddings", "{}", 501, "not_supported_error", "/v1/embeddings");
     refused("GET", "/metrics", NULL, 501, "not_supported_error", "--metrics");
     refused("GET", "/slots", NULL, 501, "not_supported_error", "--slots");
     stop();

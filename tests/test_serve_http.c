@@ -183,6 +183,7 @@ static void answer(void *context, fr_call *call) {
     else if (strcmp(path, "/drop") == 0) pass_on(call, drop);
     else if (strcmp(path, "/half") == 0) pass_on(call, drop_half);
     else if (strcmp(path, "/long") == 0) answer_long(call);
+    else if (strcmp(path, "/busy") == 0) linger(call);
     else if (strcmp(path, "/refuse") == 0) fr_call_refuse(call, 404, "no such thing: %s", "it \"is\" not");
     else if (strcmp(path, "/nothing") != 0) echo(call);
 }
@@ -1041,6 +1042,40 @@ START_TEST(errors_have_their_types) {
 }
 END_TEST
 
+/* More bodies that take long to be read than there are threads; at the end they are, or the server goes. */
+START_TEST(long_bodies_hold_nobody_up) {
+    enum { LONG_ONES = 12, OTHERS = 12 };
+    static char body[LIMIT];
+    fr_client *longs[LONG_ONES], *others[OTHERS];
+    memset(body, 'x', sizeof(body) - 1);
+    start(usual());
+    for (int i = 0; i < OTHERS; i++) {
+        others[i] = connect_to();
+        ck_assert(fr_client_ask(others[i], "GET", "/", NULL, NULL));
+        ck_assert_int_eq(fr_client_head(others[i]), 200);
+        free(fr_client_body(others[i], NULL));
+    }
+    for (int i = 0; i < LONG_ONES; i++) {
+        longs[i] = connect_to();
+        ck_assert(fr_client_ask(longs[i], "POST", "/busy", NULL, body));
+    }
+    rest(0.1);
+    double begun = now();
+    for (int i = 0; i < OTHERS; i++) {
+        ck_assert(fr_client_ask(others[i], "POST", "/", NULL, "short"));
+        ck_assert_int_eq(fr_client_head(others[i]), 200);
+        fr_client_close(others[i]);
+    }
+    pthread_mutex_lock(&toy.lock);
+    toy.let_go = _i == 0;
+    pthread_mutex_unlock(&toy.lock);
+    for (int i = 0; i < LONG_ONES && _i == 0; i++) ck_assert_int_eq(fr_client_head(longs[i]), 200);
+    stop();
+    ck_assert(now() - begun < 10);
+    for (int i = 0; i < LONG_ONES; i++) fr_client_close(longs[i]);
+}
+END_TEST
+
 static TCase *new_case(Suite *suite, const char *name) {
     TCase *cases = tcase_create(name);
     tcase_set_timeout(cases, getenv("FULL") ? 600 : 60);
@@ -1074,6 +1109,7 @@ int main(void) {
     tcase_add_test(cases, old_clients_have_their_form);
     tcase_add_test(cases, many_are_answered_at_once);
     tcase_add_test(cases, an_end_lets_answers_out);
+    tcase_add_loop_test(cases, long_bodies_hold_nobody_up, 0, 2);
     tcase_add_test(cases, an_end_lets_long_answers_out);
     tcase_add_test(cases, an_end_waits_for_nobody);
     tcase_add_test(cases, what_cannot_be_listened_on_is_an_error);

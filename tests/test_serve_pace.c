@@ -1,4 +1,4 @@
-/* Pieces of prompts beside texts under way: by a made-up machine whose rounds take so long and its rows so much more. */
+/* Pieces of prompts beside texts under way, by made-up machines whose rounds take so long and rows so much more. */
 #include <check.h>
 #include <stdlib.h>
 

@@ -173,7 +173,7 @@ static const fr_verb verbs[] = {
      "/v1/models, /tokenize, /detokenize, /apply-template, /props, /health; with their options /slots and /metrics.\n"
      "Requests under way go through the model together; an answer does not depend on them: with a seed it is the\n"
      "text that batch gives, whoever else asks. What a request leaves out is as the options say, and where those say\n"
-     "nothing as llama.cpp's server has it: temperature 0.8, top-k 40, top-p 0.95, min-p 0.05, a seed drawn for it.\n"
+     "nothing as llama.cpp's server has it: top-k 40, top-p 0.95, min-p 0.05, then temperature 0.8; a drawn seed.\n"
      "\"speculative.n_max\", \"speculative.n_min\", \"speculative.p_min\" and \"speculative.type\" choose its drafts.\n"
      "SIGTERM and Ctrl-C end it: no new requests, those under way have 10 seconds.\n",
      "  forerun serve -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant -np 8\n"

@@ -129,9 +129,25 @@ static fr_status adapt_calls(json_t *message, fr_arguments_form form, const fr_c
     return FR_OK;
 }
 
-static bool has_calls(const json_t *messages) {
+static bool has_calls(const json_t *message) {
+    return json_array_size(json_object_get(message, "tool_calls")) > 0;
+}
+
+static bool have_calls(const json_t *messages) {
     for (size_t i = 0; i < json_array_size(messages); i++)
-        if (json_array_size(json_object_get(json_array_get(messages, i), "tool_calls")) > 0) return true;
+        if (has_calls(json_array_get(messages, i))) return true;
+    return false;
+}
+
+/* Calls alone: clients send null beside them, or nothing. */
+static bool lacks_text(const json_t *message) {
+    const json_t *content = json_object_get(message, "content");
+    return has_calls(message) && (!content || json_is_null(content));
+}
+
+static bool lack_text(const json_t *messages) {
+    for (size_t i = 0; i < json_array_size(messages); i++)
+        if (lacks_text(json_array_get(messages, i))) return true;
     return false;
 }
 
@@ -139,12 +155,14 @@ static bool has_calls(const json_t *messages) {
 
 fr_status fr_chat_messages_adapt(json_t *messages, const fr_chat_probe *probe) {
     roles known = {0};
-    fr_arguments_form form = has_calls(messages) ? fr_chat_probe_arguments(probe) : FR_ARGUMENTS_AS_GIVEN;
+    fr_arguments_form form = have_calls(messages) ? fr_chat_probe_arguments(probe) : FR_ARGUMENTS_AS_GIVEN;
+    bool wants_text = lack_text(messages) && fr_chat_probe_wants_text(probe);
     for (size_t i = 0; i < json_array_size(messages); i++) {
         json_t *message = json_array_get(messages, i);
         FR_TRY(adapt_reasoning(message));
         FR_TRY(adapt_content(message, &known, probe));
         FR_TRY(adapt_calls(message, form, probe));
+        if (wants_text && lacks_text(message)) FR_TRY(put(message, "content", json_string("")));
     }
     return FR_OK;
 }

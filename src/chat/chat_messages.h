@@ -6,6 +6,7 @@
  *     a list of text parts    is their texts, a line each, under a template that takes texts alone
  *     arguments of a call     are an object instead of its JSON text, or the text instead of the object, by what the
  *                             template reads; text that is no JSON object stays what it is
+ *     calls without a text    have an empty one beside them, under a template that fails without
  *
  * Everything else, pictures among it, is left as it was. */
 #ifndef FR_SRC_CHAT_MESSAGES_H

@@ -99,6 +99,18 @@ bool fr_chat_probe_only_text(const fr_chat_probe *probe, const char *role) {
     return !comes_through(probe, role, true) && comes_through(probe, role, false);
 }
 
+static bool takes_call(const fr_chat_probe *probe, bool mapping, json_t *content) {
+    fr_marked_text text;
+    bool taken = ask(probe, json_pack("[o, o]", user(), call(mapping, content)), &text);
+    fr_marked_text_free(&text);
+    return taken;
+}
+
+bool fr_chat_probe_wants_text(const fr_chat_probe *probe) {
+    bool mapping = takes_call(probe, true, json_string(""));
+    return (mapping || takes_call(probe, false, json_string(""))) && !takes_call(probe, mapping, json_null());
+}
+
 /* -------------------------------------------------------------------------------------------------------- arguments */
 
 /* What became of arguments. */

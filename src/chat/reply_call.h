@@ -69,7 +69,8 @@ bool fr_call_take(fr_text_buffer *text, char byte, size_t limit);
 /* Empties a text, and keeps its memory. */
 void fr_call_clear(fr_text_buffer *text);
 
-/* The object around arguments that come one by one: `{`, then for each a key, then `}`. */
+/* The object around arguments that come one by one: `{`, then for each a key, then `}`. What has been told can't be
+ * taken back, so a key that comes again is put again: the last one counts for whoever reads it. */
 void fr_call_open_arguments(fr_reply_call *call);
 void fr_call_put_key(fr_reply_call *call, const char *key, size_t length);
 void fr_call_close_arguments(fr_reply_call *call);

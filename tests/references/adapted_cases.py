@@ -39,6 +39,7 @@ FORMS = {
     "joins": (TEXT, ALL),
     "prints": (TEXT, ALL),
 }
+ADDING = ("joins",)  # templates that add texts up, and so want one beside calls
 INLINE = {
     "joins": "{% for m in messages %}{{ m.role + ': ' + m.content }}{% for c in m.tool_calls or [] %}"
              "[{{ c.function.name + ':' + c.function.arguments + ';' }}]{% endfor %}\n{% endfor %}",
@@ -47,7 +48,7 @@ INLINE = {
 }
 
 
-def adapt(messages, form, text_roles):
+def adapt(messages, form, text_roles, adds=False):
     out = json.loads(json.dumps(messages))
     for m in out if all(isinstance(m, dict) for m in out) else []:
         content = m.get("content")
@@ -61,6 +62,8 @@ def adapt(messages, form, text_roles):
                 m["reasoning_content"] = m["reasoning"]
             m["reasoning"] = m["reasoning_content"]
         calls = m.get("tool_calls")
+        if adds and calls and content is None:
+            m["content"] = ""
         for call in calls if isinstance(calls, list) else []:
             function = call.get("function", call)
             arguments = function.get("arguments")
@@ -152,7 +155,7 @@ def compiled(name):
 def own_cases(name):
     template, (form, text_roles) = compiled(name), FORMS[name]
     for _, messages in CONVERSATIONS:
-        yield render(template, adapt(messages, form, text_roles), TOKENS).get("rendered")
+        yield render(template, adapt(messages, form, text_roles, name in ADDING), TOKENS).get("rendered")
 
 
 def adapted_references():

@@ -5,7 +5,7 @@ In: the command; GGUF files. Out: for each file a line; exit status 1 if any id 
 instruction set that this machine has, prompt chunks, drafting by n-grams, and by the smaller of two models of one
 family. Each runs all prompts at once, as neighbours in a batch, and one of them alone; what must come out are the ids
 of each prompt run alone. --quick leaves the batches out. Without vectors large models take minutes for a few ids: they
-make fewer there.
+make fewer there, on one prompt.
 """
 import json
 import subprocess
@@ -69,11 +69,12 @@ def check(forerun, model, quick):
     rights, wrong, runs = [ids_of(forerun, model, prompt) for prompt in PROMPTS], 0, 0
     manners = manners_of(forerun, model)
     for m, manner in enumerate(manners):
-        count = FEW if "scalar" in manner and model.stat().st_size > LARGE else IDS
+        slow = "scalar" in manner and model.stat().st_size > LARGE
+        count = FEW if slow else IDS
         alone = m % len(PROMPTS)
         made = ids_of(forerun, model, PROMPTS[alone], *manner, count=count)
         wrong += differs(made, rights[alone], PROMPTS[alone], manner)
-        together = [] if quick else batch_ids(forerun, model, *manner, count=count)
+        together = [] if quick or slow else batch_ids(forerun, model, *manner, count=count)
         for prompt, right, made in zip(PROMPTS, rights, together):
             wrong += differs(made, right, prompt, (*manner, "in a batch"))
         runs += 1 + len(together)

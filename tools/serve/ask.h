@@ -16,7 +16,7 @@ typedef struct fr_choice {
     fr_job job;
     size_t prompt; /* which of the request's prompts it answers */
     size_t place;  /* the desk's, where its session is */
-    double began, first, ended; /* fr_seconds: its session's start, its first id, its end */
+    double began, first; /* fr_seconds: its session's start, its first id */
 
     struct fr_telling *telling; /* what its answer has been given of it so far; fr_answer_forget frees it */
     bool finished;              /* its answer has all of it */

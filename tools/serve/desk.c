@@ -73,10 +73,14 @@ static bool is_unwanted(const fr_ask *ask) {
     return ask->answered || fr_call_gone(ask->call);
 }
 
+/* It neither waits nor is under way any more: before its client can know. */
+static void discount(fr_desk *desk, const fr_ask *ask) {
+    count(desk, ask->begun ? &desk->busy : &desk->waiting, -1);
+}
+
 /* All its choices have ended, or nobody wants the others. */
 static void end_ask(fr_desk *desk, fr_ask *ask) {
     unlink_ask(desk, ask);
-    count(desk, ask->begun ? &desk->busy : &desk->waiting, -1);
     fr_log_ask(ask);
     fr_ask_free(ask);
 }
@@ -153,7 +157,9 @@ static void fill(fr_desk *desk) {
         fr_place *place;
         next = ask->next;
         if (is_unwanted(ask)) {
-            if (ask->begun == ask->done) end_ask(desk, ask);
+            if (ask->begun > ask->done) continue;
+            discount(desk, ask);
+            end_ask(desk, ask);
             continue;
         }
         while (ask->begun < ask->count && may_begin(ask) && (place = free_place(desk, ask, &ask->choices[ask->begun])))
@@ -180,13 +186,14 @@ static void leave(fr_desk *desk, fr_place *place) {
 static void end_choice(fr_desk *desk, fr_place *place) {
     fr_ask *ask = place->ask;
     fr_choice *choice = place->choice;
-    choice->ended = fr_seconds();
     if (choice->job.session) fr_tally_text(desk->setting.tally, choice->job.session);
     leave(desk, place);
     ask->done++;
-    if (ask->done == ask->count) fr_answer_end(ask);
+    bool whole = ask->done == ask->count, ends = whole || (ask->done == ask->begun && is_unwanted(ask));
+    if (ends) discount(desk, ask);
+    if (whole) fr_answer_end(ask);
     choice->job.session = NULL;
-    if (ask->done == ask->begun && (ask->done == ask->count || is_unwanted(ask))) end_ask(desk, ask);
+    if (ends) end_ask(desk, ask);
 }
 
 static void drop_unwanted(fr_desk *desk) {
@@ -279,9 +286,7 @@ static size_t waiting_of(fr_place *const *places, size_t count) {
 /* What a round gave one of them. */
 static void take(fr_desk *desk, fr_place *place, const fr_round *round) {
     fr_job *job = &place->choice->job;
-    bool first = job->reply.count == 0;
     fr_job_take(job, round);
-    if (first && job->reply.count) place->choice->first = fr_seconds();
     if (round->count == 0 && !job->ended) fr_answer_progress(place->ask, place->choice);
     else fr_answer_step(place->ask, place->choice);
     if (job->ended) end_choice(desk, place);
@@ -353,6 +358,7 @@ void fr_desk_interrupt(fr_desk *desk) {
         end_choice(desk, place);
     }
     while (desk->line) {
+        discount(desk, desk->line);
         fr_answer_end(desk->line);
         end_ask(desk, desk->line);
     }

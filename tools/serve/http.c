@@ -60,6 +60,12 @@ static struct MHD_Daemon *start(fr_http *http, bool ip6) {
                             MHD_OPTION_ARRAY, pool, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
+static bool start_helpers(fr_http *http) {
+    for (size_t *i = &http->helper_count; *i < FR_HTTP_HELPERS; ++*i)
+        if (pthread_create(&http->helpers[*i], NULL, *i ? fr_http_work : fr_http_watch, http) != 0) return false;
+    return true;
+}
+
 static int start_threads(fr_http *http) {
     bool tls = http->setting.key_pem != NULL;
     http->daemon = start(http, strchr(http->url, '[') != NULL);
@@ -69,7 +75,8 @@ static int start_threads(fr_http *http) {
     }
     http->started = true;
     http->socket = -1;
-    if (pthread_create(&http->watcher, NULL, fr_http_watch, http) == 0) return 0;
+    if (start_helpers(http)) return 0;
+    fr_http_finish(http, 0);
     MHD_stop_daemon(http->daemon);
     return fr_bad_input("can't serve %s: no more threads", http->url);
 }
@@ -77,6 +84,7 @@ static int start_threads(fr_http *http) {
 static void free_http(fr_http *http) {
     if (http->socket >= 0) close(http->socket);
     pthread_cond_destroy(&http->changed);
+    pthread_cond_destroy(&http->handed);
     pthread_mutex_destroy(&http->lock);
     free(http);
 }
@@ -89,6 +97,7 @@ static fr_http *new_http(const fr_http_setting *setting) {
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&http->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
+    pthread_cond_init(&http->handed, NULL);
     pthread_mutex_init(&http->lock, NULL);
     return http;
 }

@@ -1,5 +1,6 @@
 /* What the HTTP server is made of: between http.c, which opens and closes it, http_listen.c, http_request.c, which has
- * libmicrohttpd's callbacks for requests, and http_watch.c, which knows the connections.
+ * libmicrohttpd's callbacks for requests, http_work.c, whose threads answer long ones, and http_watch.c, which knows
+ * the connections.
  *
  * Locks: the server's, then a call's, then libmicrohttpd's. */
 #ifndef FR_TOOLS_SERVE_HTTP_PARTS_H
@@ -19,6 +20,12 @@ typedef struct fr_http_link {
     _Atomic int64_t deadline; /* when a request must be there, or an answer taken; 0: the client waits for us */
 } fr_http_link;
 
+/* A call with a long body that waits for a thread. */
+typedef struct fr_http_task fr_http_task;
+
+/* One watches, the others work. */
+enum { FR_HTTP_HELPERS = 1 + 4 };
+
 struct fr_http {
     fr_http_setting setting;
     struct MHD_Daemon *daemon;
@@ -30,11 +37,14 @@ struct fr_http {
     atomic_bool refusing;
 
     pthread_mutex_t lock; /* of all that follows */
-    pthread_cond_t changed;
+    pthread_cond_t changed, handed;
     fr_http_link *links;
+    fr_http_task *tasks; /* by arrival */
     size_t under_way; /* calls that were handed on, and whose answers are not all sent */
     bool closing;
-    pthread_t watcher;
+
+    pthread_t helpers[FR_HTTP_HELPERS];
+    size_t helper_count;
 };
 
 /* A socket that listens, its address as a URL without the scheme, and whether only this machine can reach it. Gives the
@@ -56,11 +66,18 @@ bool fr_http_link_begin(fr_http_link *link, fr_call *call);
 void fr_http_link_dispatch(fr_http_link *link);
 void fr_http_link_end(fr_http_link *link, fr_call *call);
 
-/* The thread that cuts connections whose deadline is over, of one `http`. */
+/* Answers the call: now, or soon, by one of the threads for long ones. */
+void fr_http_hand(fr_http *http, fr_call *call);
+
+/* Such a thread, and the one that cuts connections whose deadline is over: of one `http`. */
+void *fr_http_work(void *http);
 void *fr_http_watch(void *http);
 
+/* What waits for a thread will have none: the server closes. Under its lock. */
+void fr_http_drop_tasks(fr_http *http);
+
 /* No call begins from now on; each that has no whole answer is cut; answers are sent, for `milliseconds` at most; the
- * watcher has ended. */
+ * helpers have ended. */
 void fr_http_finish(fr_http *http, int64_t milliseconds);
 
 #endif

@@ -220,7 +220,7 @@ enum MHD_Result fr_http_request(void *context, struct MHD_Connection *connection
     if (!call->dispatched && call->answer == FR_CALL_OPEN) {
         call->dispatched = true;
         fr_http_link_dispatch(link_of(connection));
-        http->setting.answer(http->setting.context, call);
+        fr_http_hand(http, call);
     }
     return respond(http, call, connection);
 }

@@ -114,10 +114,11 @@ void fr_http_finish(fr_http *http, int64_t milliseconds) {
     pthread_mutex_lock(&http->lock);
     http->closing = true;
     pthread_cond_broadcast(&http->changed);
+    fr_http_drop_tasks(http);
     for (fr_http_link *link = http->links; link; link = link->next) {
         if (link->call) fr_call_cut(link->call);
     }
     for (int64_t now; http->under_way && (now = fr_call_clock()) < until;) wait_changed(http, until - now);
     pthread_mutex_unlock(&http->lock);
-    pthread_join(http->watcher, NULL);
+    for (size_t i = 0; i < http->helper_count; i++) pthread_join(http->helpers[i], NULL);
 }

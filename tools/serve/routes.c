@@ -37,6 +37,11 @@ static void get_props(const fr_routes *routes, fr_call *call) {
     fr_models_with(routes->models, call, fr_call_query(call, "model"), fr_texts_props);
 }
 
+static void answer_unbuilt(const fr_routes *routes, fr_call *call) {
+    (void)routes;
+    fr_call_refuse(call, 501, "%.100s is not built yet", fr_call_path(call));
+}
+
 /* ------------------------------------------------------------------------------------------------------------ slots */
 
 static void list_slots(fr_call *call, const fr_served *model) {
@@ -173,6 +178,11 @@ static const struct route {
     {"POST", "/tokenize", NULL, fr_texts_tokenize},
     {"POST", "/detokenize", NULL, fr_texts_detokenize},
     {"POST", "/apply-template", NULL, fr_texts_apply_template},
+    {"POST", "/v1/responses", answer_unbuilt, NULL},
+    {"POST", "/v1/messages", answer_unbuilt, NULL},
+    {"POST", "/v1/embeddings", answer_unbuilt, NULL},
+    {"POST", "/v1/rerank", answer_unbuilt, NULL},
+    {"POST", "/infill", answer_unbuilt, NULL},
 };
 
 static bool fits(const struct route *route, const char *path) {

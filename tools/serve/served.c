@@ -2,9 +2,12 @@
 #include "tools/serve/served.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "tools/interrupt.h"
 #include "tools/serve/content.h"
+#include "tools/serve/settings.h"
 
 enum { USUAL_PLACES = 4, USUAL_QUEUE = 64, USUAL_PING = 30 };
 
@@ -16,20 +19,14 @@ typedef struct hashing {
     bool done;
 } hashing;
 
-static bool never(void *context) {
-    (void)context;
-    return false;
-}
-
 static void *run_hash(void *context) {
     hashing *h = context;
-    h->done = fr_content_hash(h->path, h->hash, h->error, never, NULL);
+    h->done = fr_content_hash(h->path, h->hash, h->error, fr_interrupt_came, NULL);
     return NULL;
 }
 
-/* FNV-1a, of a text that nobody has reason to forge. */
-static uint64_t hash_text(const char *text) {
-    uint64_t hash = 0xcbf29ce484222325u;
+/* FNV-1a, of texts that nobody has reason to forge, one behind the other. */
+static uint64_t hash_text(uint64_t hash, const char *text) {
     for (; text && *text; text++) hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
     return hash;
 }
@@ -39,14 +36,21 @@ static void put_type(char *word, size_t size, const fr_options *options, fr_opti
     if (fr_options_get_text(options, option, word, size, &length) != FR_OK || !*word) snprintf(word, size, "auto");
 }
 
-/* Everything that decides which text a seed gives: two hosts that show the same give the same. */
+/* Everything that decides which text a request with a seed is given, settings that it leaves out among it: two hosts
+ * that show the same give the same. */
 static void put_fingerprint(fr_served *served, const char *hash) {
     char k[16], v[16];
     put_type(k, sizeof k, served->loaded.options, FR_OPT_KV_K);
     put_type(v, sizeof v, served->loaded.options, FR_OPT_KV_V);
-    uint64_t template = hash_text(fr_chat_template_text(fr_model_tokenizer(served->loaded.model), NULL));
+    json_t *settings = fr_settings_of_options(served->loaded.options);
+    json_object_del(settings, "seed");
+    char *line = fr_json_line(settings);
+    uint64_t rest = hash_text(0xcbf29ce484222325u, line);
+    rest = hash_text(rest, fr_chat_template_text(fr_model_tokenizer(served->loaded.model), NULL));
+    free(line);
+    json_decref(settings);
     snprintf(served->fingerprint, sizeof served->fingerprint, "fr%d-%.32s-%s-%s-%016llx", FR_NUMERICS_VERSION, hash, k,
-             v, (unsigned long long)template);
+             v, (unsigned long long)rest);
 }
 
 /* --------------------------------------------------------------------------------------------------------- settings */
@@ -61,6 +65,8 @@ static fr_status set_defaults(fr_options *options, const fr_arguments *args) {
                     {FR_ARG_TOP_P, FR_OPT_TOP_P, 0.95},
                     {FR_ARG_MIN_P, FR_OPT_MIN_P, 0.05}};
     fr_status status = args->given[FR_ARG_TOP_K] ? FR_OK : fr_options_set(options, FR_OPT_TOP_K, 40);
+    if (status == FR_OK && !args->given[FR_ARG_SAMPLERS])
+        status = fr_options_set_text(options, FR_OPT_SAMPLERS, "edskypmxt"); /* the temperature last */
     for (size_t i = 0; i < sizeof defaults / sizeof *defaults && status == FR_OK; i++)
         if (!args->given[defaults[i].arg])
             status = fr_options_set_number(options, defaults[i].option, defaults[i].value);

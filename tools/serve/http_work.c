@@ -1,0 +1,71 @@
+/* Threads that answer requests with long bodies (http_parts.h): to read a prompt of megabytes, or pictures, takes
+ * seconds, and the thread that has received it has other clients' connections to go on with. */
+#include <stdlib.h>
+
+#include "tools/output.h"
+#include "tools/serve/http_parts.h"
+
+#define SHORT 16384 /* bytes of a body that is answered where it has arrived */
+
+struct fr_http_task {
+    fr_http_task *next;
+    fr_call *call; /* held */
+};
+
+/* Once the server closes nobody takes it, and its connection ends. */
+static void put_task(fr_http *http, fr_http_task *task) {
+    pthread_mutex_lock(&http->lock);
+    if (http->closing) {
+        free(task);
+    } else {
+        fr_http_task **end = &http->tasks;
+        while (*end) end = &(*end)->next;
+        *end = task;
+        fr_call_hold(task->call);
+        pthread_cond_signal(&http->handed);
+    }
+    pthread_mutex_unlock(&http->lock);
+}
+
+void fr_http_hand(fr_http *http, fr_call *call) {
+    if (call->length < SHORT) {
+        http->setting.answer(http->setting.context, call);
+        return;
+    }
+    fr_http_task *task = fr_resize(NULL, 1, sizeof(*task));
+    *task = (fr_http_task){.call = call};
+    put_task(http, task);
+}
+
+/* NULL: the server closes. */
+static fr_http_task *take_task(fr_http *http) {
+    pthread_mutex_lock(&http->lock);
+    while (!http->tasks && !http->closing) pthread_cond_wait(&http->handed, &http->lock);
+    fr_http_task *task = http->tasks;
+    if (task) http->tasks = task->next;
+    pthread_mutex_unlock(&http->lock);
+    return task;
+}
+
+static void end_task(fr_http_task *task) {
+    fr_call_release(task->call);
+    free(task);
+}
+
+void *fr_http_work(void *context) {
+    fr_http *http = context;
+    for (fr_http_task *task; (task = take_task(http));) {
+        http->setting.answer(http->setting.context, task->call);
+        end_task(task);
+    }
+    return NULL;
+}
+
+void fr_http_drop_tasks(fr_http *http) {
+    while (http->tasks) {
+        fr_http_task *task = http->tasks;
+        http->tasks = task->next;
+        end_task(task);
+    }
+    pthread_cond_broadcast(&http->handed);
+}
