@@ -180,6 +180,13 @@ static json_t *post(const char *path, json_t *body) {
     return answer;
 }
 
+/* What is said to a body that nothing else is asked by. */
+static json_t *say(const char *path, json_t *body) {
+    json_t *said = fr_ask_ok(server.port, path, body);
+    json_decref(body);
+    return said;
+}
+
 /* Values of all of these members, of a type. */
 static void has(const json_t *object, json_type type, const char *const *keys) {
     for (; *keys; keys++)
@@ -246,7 +253,7 @@ static double metric(const char *name) {
 }
 
 START_TEST(metrics_and_slots_count) {
-    json_t *said = fr_ask_ok(server.port, COMPLETION, body_of(COMPLETION, false)), *slots = get("/slots");
+    json_t *said = say(COMPLETION, body_of(COMPLETION, false)), *slots = get("/slots");
     ck_assert(metric("tokens_predicted_total") == 24);
     ck_assert(metric("prompt_tokens_total") == 8);
     ck_assert(metric("requests_processing") == 0 && metric("requests_deferred") == 0);
@@ -314,10 +321,8 @@ START_TEST(what_is_not_built_is_refused_by_name) {
                  "\"%s\": %s}", fields[i][0], fields[i][1]);
         refused("POST", CHAT, body, 400, INVALID, fields[i][0]);
     }
-    json_t *said = fr_ask_ok(server.port, COMPLETION,
-                             fr_body("{s:s, s:i, s:{s:i}, s:n}", "prompt", "a", "max_tokens", 1, "nobody_knows", "it",
-                                     3, "seed"));
-    json_decref(said);
+    json_decref(say(COMPLETION, fr_body("{s:s, s:i, s:{s:i}, s:n}", "prompt", "a", "max_tokens", 1, "nobody_knows",
+                                        "it", 3, "seed")));
 }
 END_TEST
 
@@ -431,16 +436,18 @@ static json_t *picture_body(const char *url) {
 START_TEST(pictures_come_as_data) {
     char *uri = data_uri("tests/data/images/png-2-8.png"), *other = data_uri("tests/data/images/png-0-8.png");
     start(PICTURES "-np 2");
-    json_t *first = fr_ask_ok(server.port, CHAT, picture_body(uri));
-    json_t *again = fr_ask_ok(server.port, CHAT, picture_body(uri));
+    json_t *first = say(CHAT, picture_body(uri));
+    json_t *again = say(CHAT, picture_body(uri));
     fr_same_said(first, again, "a picture again");
     json_t *body = picture_body(other), *answer;
     json_object_set_new(body, "stream", json_true());
-    json_decref(fr_ask_ok(server.port, CHAT, body));
+    json_decref(say(CHAT, json_incref(body)));
     static const char *const bad[] = {"tests/data/images/png-2-8.png", "file:///etc/passwd", "http://127.0.0.1/a.png",
                                       "data:image/png;base64,AAAA", "data:image/png;base64,=", "data:text/plain,a"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        ck_assert_int_eq(fr_ask_json(server.port, CHAT, picture_body(bad[i]), &answer), 400);
+        json_t *asked = picture_body(bad[i]);
+        ck_assert_int_eq(fr_ask_json(server.port, CHAT, asked, &answer), 400);
+        json_decref(asked);
         json_decref(answer);
     }
     json_decref(body);
