@@ -152,7 +152,7 @@ void fr_gguf_put_tensor(fr_gguf_writer *writer, const char *name, fr_dtype type,
 }
 
 static fr_status put_out(fr_gguf_writer *writer, const void *bytes, size_t count) {
-    if (writer->status == FR_OK && fwrite(bytes, 1, count, writer->out) != count)
+    if (count > 0 && writer->status == FR_OK && fwrite(bytes, 1, count, writer->out) != count)
         writer->status = fr_fail(FR_MACHINE, "the GGUF file can't be written: %m");
     return writer->status;
 }
