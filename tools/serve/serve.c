@@ -168,6 +168,7 @@ int fr_verb_serve(const fr_arguments *args) {
         say_where(&s);
         code = fr_models_load_first(s.models);
         if (!code) serve(&s);
+        else if (fr_interrupt_came(NULL)) code = 0;
         wind_down(&s);
     }
     close_all(&s);

@@ -112,7 +112,7 @@ int fr_served_load(fr_served *served, fr_tally *tally, void (*wake)(void *), voi
     if (!code) code = open_engine(served);
     if (apart) pthread_join(thread, NULL);
     else run_hash(&hash);
-    if (!code && !hash.done) code = fr_bad_input("%s", hash.error);
+    if (!code && !hash.done) code = fr_interrupt_came(NULL) ? 1 : fr_bad_input("%s", hash.error);
     if (code) {
         fr_served_unload(served);
         return code;
