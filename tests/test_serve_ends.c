@@ -106,6 +106,14 @@ START_TEST(a_second_signal_ends_it_at_once) {
 }
 END_TEST
 
+/* As soon as it listens, and a little later. */
+START_TEST(a_server_that_loads_ends_well) {
+    server = fr_server_begin(DEMO);
+    usleep(2000 * (useconds_t)_i);
+    fr_server_stop(&server);
+}
+END_TEST
+
 /* So many that they would take far longer: they end after 10 seconds, with the texts so far. */
 START_TEST(texts_without_end_are_ended) {
     enum { MANY = 32 };
@@ -136,6 +144,7 @@ int main(void) {
     tcase_set_timeout(cases, 300);
     tcase_add_loop_test(cases, texts_come_to_their_end, 0, SIGNALS);
     tcase_add_loop_test(cases, a_second_signal_ends_it_at_once, 0, SIGNALS);
+    tcase_add_loop_test(cases, a_server_that_loads_ends_well, 0, 6);
     if (getenv("FULL")) tcase_add_test(cases, texts_without_end_are_ended);
     Suite *suite = suite_create("serve_ends");
     suite_add_tcase(suite, cases);

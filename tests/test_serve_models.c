@@ -206,7 +206,9 @@ START_TEST(who_waits_for_a_model_is_told_at_the_end) {
     usleep(1000 * (useconds_t)_i);
     fr_server_stop(&server);
     int status = fr_client_head(client);
-    ck_assert_msg(status == 0 || status == 200 || status == 503, "%d", status);
+    char *answer = status ? fr_client_body(client, NULL) : NULL;
+    ck_assert_msg(status == 0 || status == 200 || status == 503, "%d: %s", status, answer);
+    free(answer);
     fr_client_close(client);
     json_decref(body);
     free(text);

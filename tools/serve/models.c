@@ -218,6 +218,8 @@ static void load_wanted(fr_models *m) {
     }
 }
 
+static const char going[] = "\"%.100s\" will not be loaded: the server is going down";
+
 static waiter *take_waiters(fr_models *m, entry *e) {
     pthread_mutex_lock(&m->lock);
     waiter *waiters = e->waiters;
@@ -340,8 +342,8 @@ bool fr_models_round(fr_models *m) {
     for (entry *e = m->entries; e < m->entries + m->count; e++) {
         end_load(m, e);
         state now = state_of(m, e);
-        if (now == FAILED && !fr_interrupt_came(NULL))
-            serve_waiters(m, e, 500, "the model \"%.100s\" can't be loaded");
+        if (now == FAILED && fr_interrupt_came(NULL)) serve_waiters(m, e, 503, going);
+        else if (now == FAILED) serve_waiters(m, e, 500, "the model \"%.100s\" can't be loaded");
         if (now != READY) continue;
         serve_waiters(m, e, 200, NULL);
         busy |= fr_desk_round(e->served.desk);
@@ -364,6 +366,6 @@ void fr_models_interrupt(fr_models *m) {
     pthread_mutex_unlock(&m->lock);
     for (entry *e = m->entries; e < m->entries + m->count; e++) {
         if (state_of(m, e) == READY) fr_desk_interrupt(e->served.desk);
-        serve_waiters(m, e, 503, "\"%.100s\" will not be loaded: the server is going down");
+        serve_waiters(m, e, 503, going);
     }
 }
