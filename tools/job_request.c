@@ -54,7 +54,6 @@ static bool take_top_logprobs(fr_job *job, const char *key, const json_t *value)
            fr_job_refuse(job, FR_USAGE, "%s goes with \"logprobs\": true", key);
 }
 
-
 /* "none" leaves the tools out, which the model then can't call. */
 static bool take_tool_choice(fr_job *job, const char *key, const json_t *value) {
     return fr_job_is_word(value, "auto") || fr_job_is_word(value, "none") || fr_job_unbuilt(job, key);
