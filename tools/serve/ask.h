@@ -17,6 +17,8 @@ typedef struct fr_choice {
     size_t prompt; /* which of the request's prompts it answers */
     size_t place;  /* the desk's, where its session is */
     double began, first; /* fr_seconds: its session's start, its first id */
+    double ready;    /* and when it could go on behind that */
+    uint64_t behind; /* the last request that had arrived by then */
 
     struct fr_telling *telling; /* what its answer has been given of it so far; fr_answer_forget frees it */
     bool finished;              /* its answer has all of it */

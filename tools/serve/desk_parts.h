@@ -45,6 +45,7 @@ struct fr_desk {
     size_t running_count;
     fr_round *rounds;
     int32_t (*ids)[FR_STEP_MAX];
+    bool short_of_pages; /* since the last text ended */
     uint64_t texts, ended; /* begun, and ended, so far */
     fr_ask *line; /* asks of which a choice waits, by arrival; the engine thread's own */
 
