@@ -35,9 +35,11 @@ static const misuse wrong_usage[] = {
     {"--help chat generate", "generate: what is this word for?"},
     {"--help xyzzy", "unknown verb xyzzy"},
     {"--version extra", "extra: what is this word for?"},
-    {"serve --help extra", "serve is not built yet"},
     {"--verson", "unknown verb --verson"},
     {"generate -p y", "needs -m"},
+    {"serve", "serve needs -m"},
+    {"serve -m x --ssl-key-file tests/require.h", "--ssl-key-file and --ssl-cert-file go together"},
+    {"serve -m x --accept rejection", "which serve promises not to"},
     {"generate " MODEL, "needs a prompt"},
     {"generate " MODEL "-p x -f y", "exclude each other"},
     {"generate " MODEL "-p x --ids 2", "exclude each other"},
@@ -220,7 +222,6 @@ START_TEST(wrong_usage_is_exit_2) {
 END_TEST
 
 static const char *const unbuilt[] = {
-    "serve -m x",
     "generate " MODEL "-p x -ctk q4_1", "generate " MODEL "-p x -ctv IQ4_NL", "verify " MODEL "--cache-type-k q5_1",
     "generate " MODEL DRAFTER "-p x --spec-draft-topk 2", "chat " MODEL DRAFTER "--spec-draft-topk auto",
     "batch " MODEL DRAFTER "-f x -o y --spec-draft-topk 08", "verify " MODEL DRAFTER "--spec-draft-rows 63",

@@ -44,6 +44,7 @@ static fr_chat_command refuse_name(const char *word) {
 }
 
 fr_chat_command fr_chat_command_read(char *line, size_t length, const char **argument) {
+    *argument = "";
     if (memchr(line, '\0', length)) {
         fr_note("a command has no NUL in it (/help lists the commands)");
         return FR_CHAT_REFUSED;

@@ -194,7 +194,6 @@ static void print_fish(const fr_verb *verbs, size_t count, FILE *out) {
         if (verbs[i].bit) fprintf(out, " %s", verbs[i].name);
     fputs("'\n", out);
     for (size_t i = 0; i < count; i++) {
-        if (!verbs[i].bit) continue;
         fprintf(out, "complete -c forerun -f -n __fish_use_subcommand -a %s -d ", verbs[i].name);
         put_quoted(verbs[i].does, out);
         putc('\n', out);

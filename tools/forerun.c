@@ -203,7 +203,7 @@ static void print_overview(FILE *out) {
     fprintf(out, "forerun %s: large language models on the CPU, with speculative decoding that gives the same text\n\n"
                  "usage: forerun VERB [options]\n\n%s\n", fr_version(), about);
     for (int i = 0; i < VERBS; i++) {
-        fprintf(out, "  %-12s%s%s\n", verbs[i].name, verbs[i].does, verbs[i].run ? "" : " (not built yet)");
+        fprintf(out, "  %-12s%s\n", verbs[i].name, verbs[i].does);
     }
     fprintf(out, "\nforerun help VERB, or VERB --help, has the options and examples; forerun --version the version.\n"
                  "Exit status: 0 done; 1 the input or model is unusable; 2 wrong usage, or not built yet; 130 ended\n"
@@ -244,13 +244,6 @@ static void print_version(void) {
     printf("forerun %s\n", fr_version());
 }
 
-/* A verb that waits for its part has help, and nothing else. */
-static int run_unbuilt(const fr_verb *verb, int count, char **words) {
-    if (count != 1 || !is_one_of(words[0], "--help", "-h")) return fr_wrong_usage("%s is not built yet", verb->name);
-    fr_help_print(verb, stdout);
-    return 0;
-}
-
 /* forerun help [VERB], or --help [VERB]; --man is for make install. */
 static int run_help(int count, char **words) {
     if (count > 1) return fr_wrong_usage("%s: what is this word for? (forerun help VERB)", words[1]);
@@ -283,7 +276,7 @@ static int dispatch(int count, char **words) {
         return 2;
     }
     const fr_verb *verb = find_verb(words[0]);
-    if (verb) return verb->run ? run_verb(verb, count - 1, words + 1) : run_unbuilt(verb, count - 1, words + 1);
+    if (verb) return run_verb(verb, count - 1, words + 1);
     if (strcmp(words[0], "help") == 0 || is_one_of(words[0], "--help", "-h")) return run_help(count - 1, words + 1);
     if (strcmp(words[0], "--version") != 0) return unknown_verb(words[0]);
     if (count > 1) return fr_wrong_usage("%s: what is this word for? (forerun --version)", words[1]);

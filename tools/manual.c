@@ -44,7 +44,7 @@ static void put_names(const fr_option_help *option, FILE *out) {
 static void put_takers(const fr_verb *verbs, size_t count, const fr_option_help *option, FILE *out) {
     const char *before = "(";
     bool all = true;
-    for (size_t i = 0; i < count; i++) all &= !verbs[i].bit || (option->verbs & verbs[i].bit);
+    for (size_t i = 0; i < count; i++) all &= (option->verbs & verbs[i].bit) != 0;
     for (size_t i = 0; i < count && !all; i++) {
         if (!(option->verbs & verbs[i].bit)) continue;
         fprintf(out, "%s%s", before, verbs[i].name);
@@ -104,7 +104,6 @@ static void put_line(const char *line, size_t length, const char *mark, FILE *ou
 
 static void put_verbs(const fr_verb *verbs, size_t count, FILE *out) {
     for (size_t i = 0; i < count; i++) {
-        if (!verbs[i].bit) continue;
         fprintf(out, ".TP\n.B %s\n", verbs[i].name);
         put_all(verbs[i].does, out);
         fputs(".\n", out);
@@ -114,7 +113,6 @@ static void put_verbs(const fr_verb *verbs, size_t count, FILE *out) {
 
 static void put_usage(const fr_verb *verbs, size_t count, FILE *out) {
     for (size_t i = 0; i < count; i++) {
-        if (!verbs[i].bit) continue;
         char line[256];
         int length = snprintf(line, sizeof line, "forerun %s", verbs[i].usage);
         put_line(line, (size_t)length, "", out);

@@ -44,11 +44,7 @@ static void print_options(const fr_verb *verb, FILE *out) {
 
 void fr_help_print(const fr_verb *verb, FILE *out) {
     fprintf(out, "usage: forerun %s\n\n%s: %s\n", verb->usage, verb->name, verb->does);
-    if (!verb->bit) {
-        fprintf(out, "not built yet\n");
-    } else {
-        if (verb->notes) fprintf(out, "%s", verb->notes);
-        print_options(verb, out);
-    }
+    if (verb->notes) fprintf(out, "%s", verb->notes);
+    print_options(verb, out);
     fprintf(out, "\nexamples:\n%s", verb->examples);
 }

@@ -36,7 +36,7 @@ typedef struct fr_arguments fr_arguments;
 typedef struct fr_verb {
     const char *name;
     const char *does;
-    unsigned bit; /* one of FR_VERB_*, 0: not built yet */
+    unsigned bit; /* one of FR_VERB_* */
     const char *usage;
     const char *notes; /* further lines for help, may be NULL */
     const char *examples;
