@@ -237,6 +237,12 @@ json_t *fr_json_bytes(const char *bytes, size_t length) {
     return value;
 }
 
+json_t *fr_json_byte_numbers(const char *bytes, size_t length) {
+    json_t *numbers = json_array();
+    for (size_t i = 0; i < length; i++) json_array_append_new(numbers, json_integer((unsigned char)bytes[i]));
+    return numbers;
+}
+
 /* There is no memory for it. */
 static void give_up(void) {
     fr_note("out of memory: a JSON object");

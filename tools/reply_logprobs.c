@@ -5,13 +5,6 @@
 
 #include "reply.h"
 
-/* The bytes as numbers: where a token is part of a character its text alone doesn't tell. */
-static json_t *numbers_of(const char *bytes, size_t length) {
-    json_t *numbers = json_array();
-    for (size_t i = 0; i < length; i++) json_array_append_new(numbers, json_integer((unsigned char)bytes[i]));
-    return numbers;
-}
-
 /* "token" and "bytes"; of an id that is no token's U+FFFD and null. */
 static void put_text(const fr_reply *reply, int32_t id, json_t *entry) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(reply->setting.model);
@@ -19,7 +12,7 @@ static void put_text(const fr_reply *reply, int32_t id, json_t *entry) {
     if (!tokenizer) return;
     const char *bytes = fr_token_bytes(tokenizer, id, &length);
     fr_json_put(entry, "token", bytes ? fr_json_bytes(bytes, length) : json_string(FR_NO_TOKEN));
-    fr_json_put(entry, "bytes", bytes ? numbers_of(bytes, length) : json_null());
+    fr_json_put(entry, "bytes", bytes ? fr_json_byte_numbers(bytes, length) : json_null());
 }
 
 /* What JSON has no number for, -infinity, is the least one of a float, as in llama.cpp's server. */

@@ -8,6 +8,7 @@
 #include "tools/output.h"
 #include "tools/serve/answer.h"
 #include "tools/serve/ask_parts.h"
+#include "tools/serve/seconds.h"
 
 /* "chatcmpl-" and 32 hexadecimal digits that no other answer has. */
 static void name_ask(fr_ask *ask) {
@@ -131,9 +132,7 @@ static void read_body(fr_ask *ask, fr_job *members) {
 /* -------------------------------------------------------------------------------------------------------------- ask */
 
 fr_ask *fr_ask_read(fr_call *call, const fr_job_setting *setting, fr_job_form form, json_t *body) {
-    struct timespec now;
     fr_job members;
-    clock_gettime(CLOCK_MONOTONIC, &now);
     fr_ask *ask = fr_resize(NULL, 1, sizeof *ask);
     *ask = (fr_ask){.call = call,
                     .setting = setting,
@@ -144,7 +143,7 @@ fr_ask *fr_ask_read(fr_call *call, const fr_job_setting *setting, fr_job_form fo
                     .ping = -1,
                     .each = 1,
                     .created = time(NULL),
-                    .arrived = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec};
+                    .arrived = fr_seconds()};
     if (call) fr_call_hold(call);
     name_ask(ask);
     fr_job_open(&members, setting, form, body);

@@ -245,7 +245,7 @@ static bool take_up(fr_desk *desk, fr_place *place, bool alone) {
     return true;
 }
 
-/* Those that found no page, `first` to `last` of all that ran. From then on nobody waits, holding pages, for others. */
+/* Those that found no page, of so many that ran. From then on nobody waits, holding pages, for others. */
 static void make_room(fr_desk *desk, fr_place *const *hungry, size_t count, size_t ran) {
     bool known = desk->short_of_pages;
     desk->short_of_pages |= count > 0;
@@ -266,8 +266,8 @@ static void make_room(fr_desk *desk, fr_place *const *hungry, size_t count, size
  * one for each place. */
 static bool waits_for_others(const fr_desk *desk, fr_place *place) {
     fr_choice *choice = place->choice;
-    double now = fr_seconds();
     if (choice->job.reply.count != 1 || desk->short_of_pages) return false;
+    double now = fr_seconds();
     if (choice->ready == 0) {
         choice->ready = now;
         choice->behind = desk->running[desk->running_count - 1]->ask->number;

@@ -27,19 +27,15 @@ static fr_place_view view_of(const fr_place *place) {
                            .most = job->most};
 }
 
-void fr_desk_show(fr_desk *desk) {
-    fr_place_view views[FR_SESSIONS_MAX];
-    for (size_t i = 0; i < desk->setting.places; i++) views[i] = view_of(&desk->places[i]);
-    pthread_mutex_lock(&desk->lock);
-    memcpy(desk->views, views, desk->setting.places * sizeof *views);
-    pthread_mutex_unlock(&desk->lock);
-}
-
 void fr_desk_show_place(fr_desk *desk, const fr_place *place) {
     fr_place_view view = view_of(place);
     pthread_mutex_lock(&desk->lock);
     desk->views[place - desk->places] = view;
     pthread_mutex_unlock(&desk->lock);
+}
+
+void fr_desk_show(fr_desk *desk) {
+    for (size_t i = 0; i < desk->setting.places; i++) fr_desk_show_place(desk, &desk->places[i]);
 }
 
 static json_t *slot_of(const fr_desk *desk, size_t index, const fr_place_view *view) {
@@ -87,6 +83,14 @@ static void answer_status(const fr_errand *errand, fr_status status) {
                    "model that fits" : "the session could not be saved or restored");
 }
 
+/* names: of the ids, the bytes and the milliseconds since `start`. */
+static void answer_done(const fr_errand *errand, const char *const names[3], size_t ids, off_t bytes, double start) {
+    fr_call_answer_json(errand->call, 200,
+                        json_pack("{s:I, s:s, s:I, s:I, s:{s:f}}", "id_slot", (json_int_t)errand->slot, "filename",
+                                  name_of(errand), names[0], (json_int_t)ids, names[1], (json_int_t)bytes, "timings",
+                                  names[2], 1e3 * (fr_seconds() - start)));
+}
+
 static void save(fr_place *place, const fr_errand *errand) {
     double start = fr_seconds();
     struct stat file = {0};
@@ -99,10 +103,8 @@ static void save(fr_place *place, const fr_errand *errand) {
         answer_status(errand, FR_MACHINE);
         return;
     }
-    fr_call_answer_json(errand->call, 200,
-                        json_pack("{s:I, s:s, s:I, s:I, s:{s:f}}", "id_slot", (json_int_t)errand->slot, "filename",
-                                  name_of(errand), "n_saved", (json_int_t)fr_session_length(place->kept), "n_written",
-                                  (json_int_t)file.st_size, "timings", "save_ms", 1e3 * (fr_seconds() - start)));
+    const char *const names[] = {"n_saved", "n_written", "save_ms"};
+    answer_done(errand, names, fr_session_length(place->kept), file.st_size, start);
 }
 
 static void restore(fr_desk *desk, fr_place *place, const fr_errand *errand) {
@@ -119,10 +121,8 @@ static void restore(fr_desk *desk, fr_place *place, const fr_errand *errand) {
         answer_status(errand, status);
         return;
     }
-    fr_call_answer_json(errand->call, 200,
-                        json_pack("{s:I, s:s, s:I, s:I, s:{s:f}}", "id_slot", (json_int_t)errand->slot, "filename",
-                                  name_of(errand), "n_restored", (json_int_t)fr_session_length(place->kept), "n_read",
-                                  (json_int_t)file.st_size, "timings", "restore_ms", 1e3 * (fr_seconds() - start)));
+    const char *const names[] = {"n_restored", "n_read", "restore_ms"};
+    answer_done(errand, names, fr_session_length(place->kept), file.st_size, start);
 }
 
 static void erase(fr_place *place, const fr_errand *errand) {

@@ -73,6 +73,10 @@ static fr_status set_defaults(fr_options *options, const fr_arguments *args) {
     return status;
 }
 
+static size_t places_of(const fr_arguments *args) {
+    return args->given[FR_ARG_PARALLEL] ? (size_t)args->number[FR_ARG_PARALLEL] : USUAL_PLACES;
+}
+
 static int open_engine(fr_served *served) {
     fr_loaded *loaded = &served->loaded;
     const fr_arguments *args = served->args;
@@ -106,7 +110,7 @@ int fr_served_load(fr_served *served, fr_tally *tally, void (*wake)(void *), voi
     hashing hash = {.path = served->path};
     pthread_t thread;
     const fr_arguments *args = served->args;
-    served->places = args->given[FR_ARG_PARALLEL] ? (size_t)args->number[FR_ARG_PARALLEL] : USUAL_PLACES;
+    served->places = places_of(args);
     bool apart = pthread_create(&thread, NULL, run_hash, &hash) == 0;
     int code = fr_loaded_open(&served->loaded, args);
     if (!code) code = open_engine(served);
@@ -135,9 +139,8 @@ bool fr_served_fits(const fr_served *served) {
     uint64_t bytes[FR_ESTIMATE_COUNT];
     fr_options *options = NULL;
     const fr_arguments *args = served->args;
-    size_t places = args->given[FR_ARG_PARALLEL] ? (size_t)args->number[FR_ARG_PARALLEL] : USUAL_PLACES;
     if (fr_loaded_options(&options, args) != 0) return true;
-    fr_status status = fr_model_estimate(served->path, NULL, options, places, bytes);
+    fr_status status = fr_model_estimate(served->path, NULL, options, places_of(args), bytes);
     fr_options_free(options);
     return status != FR_OK || bytes[FR_ESTIMATE_TOTAL] <= bytes[FR_ESTIMATE_AVAILABLE];
 }

@@ -36,10 +36,7 @@ static json_t *piece_of(const fr_tokenizer *tokenizer, int32_t id) {
     size_t length;
     const char *bytes = fr_token_bytes(tokenizer, id, &length);
     json_t *text = bytes ? json_stringn(bytes, length) : json_string("");
-    if (text) return text;
-    json_t *numbers = json_array();
-    for (size_t i = 0; i < length; i++) json_array_append_new(numbers, json_integer((unsigned char)bytes[i]));
-    return numbers;
+    return text ? text : fr_json_byte_numbers(bytes, length);
 }
 
 static void answer_tokens(fr_call *call, const fr_tokenizer *tokenizer, const json_t *body) {
