@@ -102,7 +102,6 @@ static int hold(fr_chat *chat) {
     chat->waiting = chat->shown = chat->loaded.picture_count;
     chat->unseen = chat->shown > 0;
     fr_interrupt_watch_answers();
-    fr_output_outlive_terminal();
     int code = converse(chat);
     if (!code) code = fr_tracer_close(&chat->loaded.trace);
     if (!code) code = save(chat);
@@ -112,6 +111,7 @@ static int hold(fr_chat *chat) {
 int fr_verb_chat(const fr_arguments *args) {
     fr_chat chat = {.args = args, .messages = fr_conversation_new(args->text[FR_ARG_SYSTEM]),
                     .seed = args->number[FR_ARG_SEED]};
+    fr_output_outlive_terminal();
     int code = args->given[FR_ARG_PROMPT_CACHE] ? fr_output_check(args->text[FR_ARG_PROMPT_CACHE]) : 0;
     if (!code) code = fr_loaded_open(&chat.loaded, args);
     if (!code) code = fr_loaded_tokenizer(&chat.loaded, args, &chat.tokenizer);

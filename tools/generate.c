@@ -78,7 +78,6 @@ static int run(fr_loaded *loaded, const fr_arguments *args, const fr_prompt *pro
                     .stops = args->stops, .stop_count = args->stop_count};
     fr_reply reply = {.setting.text = &text, .end = args->number[FR_ARG_PREDICT] == 0 ? FR_END_LENGTH : FR_END_NONE};
     fr_interrupt_watch();
-    fr_output_outlive_terminal();
     int code = run_prompt(loaded, args, prompt, &reply.end);
     bool replies = reply.end == FR_END_NONE, reads = needs_text(args);
     fr_reply_view parts = {0}, *view = reads && replies && prompt->rendered.text ? &parts : NULL;
@@ -104,6 +103,7 @@ int fr_verb_generate(const fr_arguments *args) {
     bool chat = args->given[FR_ARG_CHAT];
     if (chat && args->given[FR_ARG_IDS]) return fr_wrong_usage("--chat needs a text (-p or -f), not --ids");
 
+    fr_output_outlive_terminal();
     fr_loaded loaded = {0};
     fr_prompt prompt = {0};
     int code = args->given[FR_ARG_PROMPT_CACHE] ? fr_output_check(args->text[FR_ARG_PROMPT_CACHE]) : 0;

@@ -35,7 +35,8 @@ void fr_output_begin(void);
 void fr_flush_output(void);
 
 /* From here on a terminal that goes away (a lost connection) is no such failure: what would be printed on it is
- * dropped, for a command that has something to save. And whether one has gone. */
+ * dropped, for a command that has something to save: said before anything takes long, as a terminal that has gone can't
+ * be told from a pipe. And whether one has gone. */
 void fr_output_outlive_terminal(void);
 bool fr_output_gone(void);
 
