@@ -34,7 +34,7 @@ static fr_status add_around(fr_tokenizer_source *source, const side *before, con
     return FR_OK;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- templates */
+/* -------------------------------------------------------------------------------------------------------- templates */
 
 static fr_status add_special(const json_t *specials, fr_text name, const char *where, side *to) {
     json_t *special, *list, *item;

@@ -45,7 +45,7 @@ static fr_status add_split(stage *s, fr_character_class characters, fr_split_beh
     return add_rule(s, (fr_text_rule){.kind = FR_RULE_SPLIT, .characters = characters, .behavior = behavior});
 }
 
-/* ----------------------------------------------------------------------------------------------------------- members */
+/* ---------------------------------------------------------------------------------------------------------- members */
 
 /* A member that is one character. */
 static fr_status read_character(stage *s, const json_t *json, const char *key, fr_text *text) {
@@ -84,7 +84,7 @@ static fr_status read_behavior(stage *s, const json_t *json, fr_split_behavior f
     return fr_fail(FR_INPUT, "%s: \"behavior\": \"%s\" is not known", s->where, name.bytes);
 }
 
-/* -------------------------------------------------------------------------------------------------------- normalizers */
+/* ------------------------------------------------------------------------------------------------------ normalizers */
 
 static fr_status read_prepend(stage *s, const json_t *json) {
     fr_text_rule rule = {.kind = FR_RULE_PREPEND};
@@ -149,7 +149,7 @@ static const rule_type normalizers[] = {
     {NULL, 0, NULL},
 };
 
-/* ----------------------------------------------------------------------------------------------------- pre-tokenizers */
+/* --------------------------------------------------------------------------------------------------- pre-tokenizers */
 
 static fr_status read_split(stage *s, const json_t *json) {
     fr_text_rule rule = {.kind = FR_RULE_SPLIT};
@@ -272,7 +272,7 @@ static void take_bytes(fr_tokenizer_source *source) {
     rules->count--;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- decoders */
+/* --------------------------------------------------------------------------------------------------------- decoders */
 
 static fr_status read_strip(stage *s, const json_t *json) {
     fr_text_rule rule = {.kind = FR_RULE_STRIP};
@@ -327,7 +327,7 @@ static const rule_type decoders[] = {
     {NULL, 0, NULL},
 };
 
-/* ------------------------------------------------------------------------------------------------------------ stages */
+/* ----------------------------------------------------------------------------------------------------------- stages */
 
 /* One rule, or a sequence of them (its depth is the JSON's, which is limited). */
 static fr_status read_rule(stage *s, const json_t *json) {

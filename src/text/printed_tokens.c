@@ -26,7 +26,7 @@ static int fallback_byte(fr_text text) {
     return high < 0 || low < 0 ? -1 : 16 * high + low;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- rules */
+/* ------------------------------------------------------------------------------------------------------------ rules */
 
 /* How far a decoder is: each token by itself, bytes among them, all of them one text, stripped. */
 typedef enum decoding { TOKENS, BYTES, FUSED, STRIPPED } decoding;
@@ -177,7 +177,7 @@ static fr_status print_token(printing *p, size_t id, unsigned form, fr_printed_t
     return fr_text_check(&p->all, "the decoder");
 }
 
-/* ------------------------------------------------------------------------------------------------------------- whole */
+/* ------------------------------------------------------------------------------------------------------------ whole */
 
 static fr_status print_form(printing *p, unsigned form, fr_printed_tokens *printed) {
     size_t size = p->vocabulary->size;

@@ -14,7 +14,7 @@ static void append_character(int32_t codepoint, fr_text_buffer *out) {
     fr_text_append(out, bytes, (size_t)utf8proc_encode_char(codepoint, bytes));
 }
 
-/* --------------------------------------------------------------------------------------------- character by character */
+/* ------------------------------------------------------------------------------------------- character by character */
 
 /* Appends what a character becomes; false: it goes. */
 typedef bool rewrite_character(int32_t codepoint, fr_text_buffer *out);

@@ -51,7 +51,7 @@ static fr_status add_added_tokens(fr_tokenizer *tokenizer, const fr_tokenizer_so
     return fr_added_tokens_seal(&tokenizer->normalized, source->path);
 }
 
-/* -------------------------------------------------------------------------------------------------- control tokens */
+/* --------------------------------------------------------------------------------------------------- control tokens */
 
 static void mark_control(void *vocabulary, int32_t id) {
     ((fr_vocabulary *)vocabulary)->tokens[id].control = true;

@@ -46,7 +46,7 @@ void fr_unigram_close(fr_unigram *unigram) {
     *unigram = (fr_unigram){0};
 }
 
-/* ------------------------------------------------------------------------------------------------------- finding ways */
+/* ----------------------------------------------------------------------------------------------------- finding ways */
 
 static void offer(fr_unigram_work *work, size_t begin, size_t at, double score, int32_t id) {
     end *target = &work->ends[at];
@@ -85,7 +85,7 @@ static void find_ways(const fr_unigram *unigram, fr_unigram_work *work) {
     }
 }
 
-/* --------------------------------------------------------------------------------------------------------- the best one */
+/* ----------------------------------------------------------------------------------------------------- the best one */
 
 /* Turns the links of the best way around, so that it can be gone from its beginning: `begin` of a place on it becomes
  * where the step from there ends. */
