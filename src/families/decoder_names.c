@@ -47,6 +47,13 @@ const fr_tensor_name fr_sandwich_norm_names[] = {
     {0},
 };
 
+/* GGUF has the gate, then what it gates, as one tensor too. */
+const fr_tensor_name fr_fused_ffn_names[] = {
+    FR_NAMED(fr_layer, ffn.gate_up, FR_SLOT_PARTS, FFN, HIDDEN, "mlp.gate_up_proj.weight", "ffn_up.weight"),
+    FR_MATRIX(fr_layer, ffn.down, HIDDEN, FFN, "mlp.down_proj.weight", "ffn_down.weight"),
+    {0},
+};
+
 const fr_tensor_name fr_ffn_names[] = {
     FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, "mlp.gate_proj.weight", "ffn_gate.weight"),
     FR_MATRIX(fr_layer, ffn.gate_up[1], FFN, HIDDEN, "mlp.up_proj.weight", "ffn_up.weight"),
