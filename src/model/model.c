@@ -24,7 +24,7 @@ static bool is_written_as(const fr_family *family, const char *architecture) {
 bool fr_model_is_of(const fr_model *model, const char *architecture) {
     return fr_architecture_in(model->family->architectures, architecture) ||
            is_written_as(model->family, architecture) ||
-           is_written_as(fr_family_of(architecture), fr_checkpoint_architecture(&model->files));
+           is_written_as(fr_family_named(architecture), fr_checkpoint_architecture(&model->files));
 }
 
 fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
@@ -32,7 +32,7 @@ fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
     if (fr_is_drafter(files))
         return fr_fail_about(FR_OPT_SPEC_TYPE, FR_INPUT, "%s is a drafter (%s), which is opened for its target",
                                                        files->path, architecture);
-    *family = fr_family_of(architecture);
+    *family = fr_family_of(files);
     if (*family) return FR_OK;
     if (fr_is_mmproj(files))
         return fr_fail_about(FR_OPT_MMPROJ, FR_INPUT, "%s is a vision tower (%s), which is opened with its "
@@ -126,7 +126,7 @@ static fr_status bind(fr_model *model, const char *path, const fr_options *optio
 
 static fr_status outline(fr_model *model, const char *path, const fr_options *options) {
     FR_TRY(fr_open_files(&model->files, path, options->value[FR_OPT_MMAP] != 0));
-    model->family = fr_family_of(fr_checkpoint_architecture(&model->files));
+    model->family = fr_family_of(&model->files);
     if (!model->family)
         return fr_fail(FR_INPUT, "%s: architecture \"%s\" is no target's that is known", path,
                        fr_checkpoint_architecture(&model->files));
