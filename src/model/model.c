@@ -44,12 +44,13 @@ fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
 static fr_status open_tokenizer(fr_model *model, const char *chat_template) {
     const fr_gguf *gguf = model->files.gguf;
     if (gguf)
-        return fr_tokenizer_gguf_has(gguf) ? fr_tokenizer_from_gguf(gguf, chat_template, &model->tokenizer) : FR_OK;
+        return fr_tokenizer_gguf_has(gguf) ? fr_tokenizer_from_gguf(gguf, chat_template, model->pre, &model->tokenizer)
+                                           : FR_OK;
     char *path = fr_path_join(model->files.path, "tokenizer.json");
     if (!path) return fr_fail_memory("path", strlen(model->files.path));
     bool there = fr_file_exists(path);
     free(path);
-    return there ? fr_tokenizer_from_folder(model->files.path, chat_template, &model->tokenizer) : FR_OK;
+    return there ? fr_tokenizer_from_folder(model->files.path, chat_template, model->pre, &model->tokenizer) : FR_OK;
 }
 
 /* The vision tower that a GGUF text model has beside it. */
@@ -119,6 +120,7 @@ static fr_status bind(fr_model *model, const char *path, const fr_options *optio
     FR_TRY(fr_kernels_select(*options->isa ? options->isa : NULL, &model->kernels));
     FR_TRY(fr_plan_from_options(options, &model->machine, &model->plan));
     FR_TRY(open_files(model, path, options));
+    memcpy(model->pre, options->tokenizer_pre, sizeof model->pre);
     FR_TRY(fr_model_bind_files(model, options->chat_template));
     fr_weights_compare(&model->weights, fr_spec_mixture_size(&model->trunk.spec), NULL, fr_memory_available(""));
     return *options->mmproj ? open_mmproj(model, options) : FR_OK;
