@@ -123,9 +123,10 @@ def main(library, count=2000, seed=1):
             model = trained[names[0] in SPACES]
             reference = reference_of(names[0], model)
             if not reference: sys.exit(f"pre_tokenizers.py: no rules for {names[0]}")
+            tokens, merges = sorted(model["vocab"], key=model["vocab"].get), [" ".join(m) for m in model["merges"]]
             wanted = [e.ids for e in reference.encode_batch(texts, add_special_tokens=False)]
             for name in names:
-                write_gguf(path, name, sorted(model["vocab"], key=model["vocab"].get), [" ".join(m) for m in model["merges"]])
+                write_gguf(path, name, tokens, merges)
                 handle = forerun.open(path)
                 ours = [forerun.ids(handle, text) for text in texts]
                 forerun.lib.fr_tokenizer_close(handle)
