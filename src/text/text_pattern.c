@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/unicode_form.h"
+#include "src/text/onig_pattern.h"
 
 #define MAX_SOURCE  65536
 #define MATCH_LIMIT 50000000 /* backtracks from one position; the allowance ends most searches long before */
@@ -28,22 +29,20 @@ typedef struct pattern_walk {
     void *context;
 } pattern_walk;
 
-static fr_status compile(fr_text_pattern *pattern, const char *where) {
+/* written: the pattern as PCRE2 reads it. */
+static fr_status compile(fr_text_pattern *pattern, const fr_text_buffer *written, const char *where) {
     int code;
     PCRE2_SIZE offset;
-    pattern->regex = pcre2_compile((PCRE2_SPTR)pattern->source, pattern->length, COMPILE_OPTIONS, &code, &offset, NULL);
+    PCRE2_SPTR text = (PCRE2_SPTR)(written->bytes ? written->bytes : "");
+    pattern->regex = pcre2_compile(text, written->length, COMPILE_OPTIONS, &code, &offset, NULL);
     if (!pattern->regex && code == PCRE2_ERROR_HEAP_FAILED) return fr_fail_memory(where, pattern->length);
     if (!pattern->regex) {
         PCRE2_UCHAR reason[128];
         pcre2_get_error_message(code, reason, sizeof reason);
-        return fr_fail(FR_INPUT, "%s: the pattern \"%.99s\" is not a regular expression: %s at byte %zu", where,
-                       pattern->source, (const char *)reason, (size_t)offset);
+        return fr_fail(FR_INPUT, "%s: the pattern \"%.99s\" is not a regular expression: %s", where, pattern->source,
+                       (const char *)reason);
     }
-    uint32_t references;
-    pcre2_pattern_info(pattern->regex, PCRE2_INFO_BACKREFMAX, &references);
-    if (references == 0) return FR_OK;
-    /* Comparing with a captured text takes time that no callout sees. */
-    return fr_fail(FR_UNBUILT, "%s: the pattern \"%.99s\" refers back to a group: not built", where, pattern->source);
+    return FR_OK;
 }
 
 fr_status fr_text_pattern_open(fr_text_pattern *pattern, fr_text source, bool regex, const char *where) {
@@ -53,7 +52,11 @@ fr_status fr_text_pattern_open(fr_text_pattern *pattern, fr_text source, bool re
     pattern->source[source.length] = 0;
     if (!regex) return FR_OK;
     if (source.length > MAX_SOURCE) return fr_fail(FR_INPUT, "%s: a pattern of %zu bytes", where, source.length);
-    return compile(pattern, where);
+    fr_text_buffer written = {0};
+    fr_status status = fr_onig_pattern(source, where, &written);
+    if (status == FR_OK) status = compile(pattern, &written, where);
+    fr_text_free(&written);
+    return status;
 }
 
 void fr_text_pattern_close(fr_text_pattern *pattern) {
