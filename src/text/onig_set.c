@@ -12,9 +12,10 @@
 
 #define SPACE \
     "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
-#define CIRCLED "\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}"
-#define WORD    "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}" CIRCLED
-#define HEX     "0-9A-Fa-f"
+#define CIRCLED   "\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}"
+#define WORD      "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}" CIRCLED
+#define LONE_WORD WORD "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}"
+#define HEX       "0-9A-Fa-f"
 
 /* The script, for which PCRE2 has no name that all its versions know. */
 #define HAN                                                                                                     \
@@ -24,7 +25,11 @@
     "\\x{2b820}-\\x{2cea1}\\x{2ceb0}-\\x{2ebe0}\\x{2ebf0}-\\x{2ee5d}\\x{2f800}-\\x{2fa1d}\\x{30000}-\\x{3134a}" \
     "\\x{31350}-\\x{323af}"
 
-const char fr_onig_word[] = "[" WORD "]";
+/* What \w means in sets; by itself it is some digits more. */
+static const char set_word[] = WORD;
+static const char lone_word[] = LONE_WORD;
+
+const char fr_onig_word[] = "[" LONE_WORD "]";
 
 fr_status fr_onig_refuse(const fr_onig_reader *reader, const char *construct) {
     return fr_fail(FR_UNBUILT, "%s: the pattern \"%.*s\" has %s: not built", reader->where,
@@ -147,7 +152,7 @@ static const class_name classes[] = {
     {"othernumber", "\\p{No}"},
     {"p", "\\p{P}"},
     {"punctuation", "\\p{P}"},
-    {"punct", "\\p{P}\\p{S}"},
+    {"punct", "\\p{P}"},
     {"pc", "\\p{Pc}"},
     {"connectorpunctuation", "\\p{Pc}"},
     {"pd", "\\p{Pd}"},
@@ -194,7 +199,7 @@ static const class_name classes[] = {
     {"space", SPACE},
     {"whitespace", SPACE},
     {"blank", "\\p{Zs}\\x{9}"},
-    {"word", WORD},
+    {"word", set_word},
     {"xdigit", HEX},
     {"ascii", "\\x{0}-\\x{7f}"},
     {"han", HAN},
@@ -203,6 +208,7 @@ static const class_name classes[] = {
 /* A set that grows: what stands between brackets, and what can't, each an expression of its own behind a '|'. */
 typedef struct set {
     fr_text_buffer singles, others;
+    bool lone; /* it stands outside of brackets */
 } set;
 
 static void add_other(set *to, const char *before, const char *text, const char *behind) {
@@ -213,6 +219,7 @@ static void add_other(set *to, const char *before, const char *text, const char 
 }
 
 static void add_class(set *to, const char *singles, bool negated) {
+    if (to->lone && singles == set_word) singles = lone_word;
     if (!negated)
         fr_text_append_string(&to->singles, singles);
     else
@@ -265,7 +272,7 @@ static fr_status add_escape(fr_onig_reader *reader, set *to, bool *found) {
     bool negated = c < 'a';
     switch (c | 0x20) {
     case 'd': add_class(to, "\\p{Nd}", negated); break;
-    case 'w': add_class(to, WORD, negated); break;
+    case 'w': add_class(to, set_word, negated); break;
     case 's': add_class(to, SPACE, negated); break;
     case 'h': add_class(to, HEX, negated); break;
     default: return reader->at < reader->end ? add_property(reader, negated, to) : fr_onig_fail(reader, "a lone \\p");
@@ -301,7 +308,7 @@ static fr_status write_set(set *from, bool negated, fr_text_buffer *out) {
 }
 
 fr_status fr_onig_class(fr_onig_reader *reader, fr_text_buffer *out, bool *found) {
-    set one = {0};
+    set one = {.lone = true};
     fr_status status = add_escape(reader, &one, found);
     if (status == FR_OK && *found) return write_set(&one, false, out);
     fr_text_free(&one.singles);
@@ -326,7 +333,9 @@ static fr_status add_bracket(fr_onig_reader *reader, size_t depth, set *to) {
             bool negated = reader->at[1] == '^';
             fr_text name = {reader->at + 1 + negated, (size_t)(close - reader->at) - 1 - negated};
             reader->at = close + 2;
-            return add_named(reader, name, negated, to);
+            bool symbols = fr_text_is(name, "punct"); /* which the class of that name has not */
+            if (symbols) add_class(to, "\\p{P}\\p{S}", negated);
+            return symbols ? FR_OK : add_named(reader, name, negated, to);
         }
     }
     return add_nested(reader, depth, to);

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/unicode_form.h"
+#include "base/unicode_versions.h"
 #include "src/text/onig_pattern.h"
 
 #define MAX_SOURCE  65536
@@ -20,7 +21,7 @@
 
 typedef struct pattern_walk {
     const fr_text_pattern *pattern;
-    const char *text;
+    const char *text, *seen; /* as it is, and as the expression sees it */
     size_t length;
     uint64_t *allowance;
     size_t done;     /* what has been handed on */
@@ -138,7 +139,7 @@ static fr_status fail_match(const pattern_walk *walk, int code) {
 static fr_status walk_run(pattern_walk *walk, size_t begin, size_t length, pcre2_match_data *data,
                           pcre2_match_context *limits) {
     const size_t *match = pcre2_get_ovector_pointer(data);
-    const unsigned char *run = (const unsigned char *)walk->text + begin;
+    const unsigned char *run = (const unsigned char *)walk->seen + begin;
     for (size_t from = 0, behind = SIZE_MAX; from <= length;) {
         walk->position = from;
         int code = pcre2_match(walk->pattern->regex, run, length, from, PCRE2_NO_UTF_CHECK, data, limits);
@@ -156,8 +157,8 @@ static fr_status walk_run(pattern_walk *walk, size_t begin, size_t length, pcre2
 }
 
 /* Bytes that are no UTF-8 never match. */
-static fr_status walk_regex(pattern_walk *walk, pcre2_match_data *data, pcre2_match_context *limits) {
-    const unsigned char *text = (const unsigned char *)walk->text;
+static fr_status walk_runs(pattern_walk *walk, pcre2_match_data *data, pcre2_match_context *limits) {
+    const unsigned char *text = (const unsigned char *)walk->seen;
     for (size_t begin = 0, end; begin < walk->length; begin = end + 1) {
         utf8proc_int32_t codepoint;
         utf8proc_ssize_t step = 0;
@@ -170,9 +171,39 @@ static fr_status walk_regex(pattern_walk *walk, pcre2_match_data *data, pcre2_ma
     return hand_rest(walk);
 }
 
+/* The text for PCRE2: characters that it may be too old for are others of their category, of as many bytes. */
+static fr_status see_text(pattern_walk *walk, char **copy) {
+    const utf8proc_uint8_t *text = (const utf8proc_uint8_t *)walk->text;
+    for (size_t at = 0, step; at < walk->length; at += step) {
+        utf8proc_int32_t codepoint, older;
+        step = 1;
+        if (text[at] < 0xE0) continue;
+        utf8proc_ssize_t valid = utf8proc_iterate(text + at, (utf8proc_ssize_t)(walk->length - at), &codepoint);
+        if (valid <= 0) continue;
+        step = (size_t)valid;
+        older = fr_older_character(codepoint);
+        if (older == codepoint) continue;
+        if (!*copy) {
+            walk->seen = *copy = malloc(walk->length);
+            if (!*copy) return fr_fail_memory("a text", walk->length);
+            memcpy(*copy, walk->text, walk->length);
+        }
+        utf8proc_encode_char(older, (utf8proc_uint8_t *)*copy + at);
+    }
+    return FR_OK;
+}
+
+static fr_status walk_regex(pattern_walk *walk, pcre2_match_data *data, pcre2_match_context *limits) {
+    char *copy = NULL;
+    fr_status status = see_text(walk, &copy);
+    if (status == FR_OK) status = walk_runs(walk, data, limits);
+    free(copy);
+    return status;
+}
+
 fr_status fr_text_pattern_walk(const fr_text_pattern *pattern, const char *text, size_t length, uint64_t *allowance,
                                fr_stretch_fn *stretch, void *context) {
-    pattern_walk walk = {pattern, text, length, allowance, 0, 0, stretch, context};
+    pattern_walk walk = {pattern, text, text, length, allowance, 0, 0, stretch, context};
     if (pattern->characters != FR_CHARACTERS_OF_PATTERN) return walk_characters(&walk);
     if (!pattern->regex) return walk_string(&walk);
     pcre2_match_data *data = pcre2_match_data_create(1, NULL);

@@ -112,12 +112,14 @@ def replaced(pattern, content, kind="String"):
 SP_DECODER = {"type": "Sequence", "decoders": [replaced("▁", " "), {"type": "ByteFallback"}, {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]}
 
 
-def charsmap(name=None):
+RULES = {"ﬁ": "fi", "½": "1/2", "²": "2", "Å": "Å", "Å": "Å", "é": "é", "ｱ": "ア", "ﾞ": "゙", "Ａ": "A", "！": "!", "，": ",", "\t": " ", "\n": " ", "\r": " ",
+         "\u00a0": " ", "\u3000": " ", "\u200b": "", "\u200d": " ", "№": "No", "™": "TM", "…": "...", "가": "가", "﷽": "x"}
+
+
+def charsmap(rules=RULES, name=None):
     """A map of characters compiled by SentencePiece: of that name, or one of a few rules, as the published ones are 240,000 bytes long."""
     import sentencepiece
     import sentencepiece.sentencepiece_model_pb2 as pb
-    rules = {"ﬁ": "fi", "½": "1/2", "²": "2", "Å": "Å", "Å": "Å", "é": "é", "ｱ": "ア", "ﾞ": "゙", "Ａ": "A", "！": "!", "，": ",", "\t": " ", "\n": " ", "\r": " ",
-             "\u00a0": " ", "\u3000": " ", "\u200b": "", "\u200d": " ", "№": "No", "™": "TM", "…": "...", "가": "가", "﷽": "x"}
     path = f"/tmp/charsmap-{os.getpid()}.tsv"
     with open(path, "w") as f:
         for before, behind in rules.items():
@@ -128,7 +130,7 @@ def charsmap(name=None):
     os.unlink(path)
     proto = pb.ModelProto()
     proto.ParseFromString(model.getvalue())
-    return base64.b64encode(proto.normalizer_spec.precompiled_charsmap).decode()
+    return proto.normalizer_spec.precompiled_charsmap
 
 
 def unigram(specials, normalizer, pre_tokenizer, size=420, unk="<unk>"):
@@ -277,14 +279,18 @@ def phi3():
 
 @style
 def t5():
-    tok = unigram(["<pad>", "</s>", "<unk>"], {"type": "Precompiled", "precompiled_charsmap": charsmap()}, pre_tokenizers.Metaspace(prepend_scheme="always"))
+    tok = unigram(["<pad>", "</s>", "<unk>"], precompiled(), pre_tokenizers.Metaspace(prepend_scheme="always"))
     tok.post_processor = template(tok, [], ["</s>"])
     tok.add_special_tokens([AddedToken(f"<extra_id_{i}>", lstrip=True, rstrip=True) for i in (1, 0)])
     return tok
 
 
+def precompiled(name=None):
+    return {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap(name=name)).decode()}
+
+
 def xlm_like(name):
-    normalizer = {"type": "Sequence", "normalizers": [{"type": "Precompiled", "precompiled_charsmap": charsmap(name)}, replaced(" {2,}", " ", "Regex")]}
+    normalizer = {"type": "Sequence", "normalizers": [precompiled(name), replaced(" {2,}", " ", "Regex")]}
     pre = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(prepend_scheme="always")])
     tok = unigram(["<s>", "<pad>", "</s>", "<unk>"], normalizer, pre)
     tok.post_processor = template(tok, ["<s>"], ["</s>", "</s>"])
@@ -299,7 +305,7 @@ def xlm_r():
 
 @style
 def albert():
-    parts = [replaced("``", '"'), replaced("''", '"'), {"type": "NFKD"}, {"type": "StripAccents"}, {"type": "Lowercase"}, {"type": "Precompiled", "precompiled_charsmap": charsmap()}]
+    parts = [replaced("``", '"'), replaced("''", '"'), {"type": "NFKD"}, {"type": "StripAccents"}, {"type": "Lowercase"}, precompiled()]
     tok = unigram(["<pad>", "<unk>", "[CLS]", "[SEP]"], {"type": "Sequence", "normalizers": parts}, pre_tokenizers.Metaspace(prepend_scheme="always"))
     tok.post_processor = template(tok, ["[CLS]"], ["[SEP]"])
     tok.add_tokens([AddedToken("[MASK]", lstrip=True, normalized=True)])
