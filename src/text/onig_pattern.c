@@ -9,6 +9,7 @@
 #include "src/text/onig_set.h"
 
 #define MAX_GROUPS 200 /* inside of each other */
+#define SKIPS      "*SKIP)(*FAIL)"
 
 static fr_status read_alternatives(fr_onig_reader *reader, size_t depth, fr_text_buffer *out);
 
@@ -85,6 +86,10 @@ static fr_status read_group(fr_onig_reader *reader, size_t depth, fr_text_buffer
     static const char *const kinds[] = {"?:", "?=", "?!", "?<=", "?<!", "?>"};
     char open[8] = "(";
     if (depth > MAX_GROUPS) return fr_onig_refuse(reader, "too many groups inside of each other");
+    if (reader->own && takes(reader, SKIPS)) {
+        fr_text_append_string(out, "(" SKIPS);
+        return FR_OK;
+    }
     if (!at_end(reader) && *reader->at == '*') return fr_onig_refuse(reader, "a callout");
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (!takes(reader, kinds[i])) continue;
@@ -276,8 +281,10 @@ static fr_status read_alternatives(fr_onig_reader *reader, size_t depth, fr_text
     return FR_OK;
 }
 
-fr_status fr_onig_pattern(fr_text pattern, const char *where, fr_text_buffer *out) {
-    fr_onig_reader reader = {pattern, pattern.bytes, pattern.bytes + pattern.length, where, false, false, false};
+fr_status fr_onig_pattern(fr_text pattern, bool own, const char *where, fr_text_buffer *out) {
+    fr_onig_reader reader = {.pattern = pattern, .at = pattern.bytes, .end = pattern.bytes + pattern.length};
+    reader.where = where;
+    reader.own = own;
     if (memchr(pattern.bytes, 0, pattern.length)) return fr_onig_refuse(&reader, "a zero byte");
     FR_TRY(read_alternatives(&reader, 0, out));
     if (!at_end(&reader)) return fr_onig_fail(&reader, "a parenthesis too many");

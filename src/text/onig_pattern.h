@@ -11,7 +11,8 @@
 #include "base/text_buffer.h"
 #include "base/text.h"
 
-/* Appends to out. where: the file, for the error line. */
-fr_status fr_onig_pattern(fr_text pattern, const char *where, fr_text_buffer *out);
+/* Appends to out. own: it is not from a file, and may have PCRE2's (*SKIP)(*FAIL). where: the file, for the error
+ * line. */
+fr_status fr_onig_pattern(fr_text pattern, bool own, const char *where, fr_text_buffer *out);
 
 #endif

@@ -12,6 +12,7 @@ typedef struct fr_onig_reader {
     fr_text pattern;
     const char *at, *end, *where;
     bool caseless, dot_all, extended;
+    bool own; /* one of ours, which may pass over what it has matched as PCRE2 does: (*SKIP)(*FAIL) */
 } fr_onig_reader;
 
 /* Says that a construct is not built: FR_UNBUILT. */

@@ -46,7 +46,7 @@ static fr_status compile(fr_text_pattern *pattern, const fr_text_buffer *written
     return FR_OK;
 }
 
-fr_status fr_text_pattern_open(fr_text_pattern *pattern, fr_text source, bool regex, const char *where) {
+fr_status fr_text_pattern_open(fr_text_pattern *pattern, fr_text source, bool regex, bool own, const char *where) {
     *pattern = (fr_text_pattern){.source = malloc(source.length + 1), .length = source.length};
     if (!pattern->source) return fr_fail_memory(where, source.length + 1);
     memcpy(pattern->source, source.bytes, source.length);
@@ -54,7 +54,7 @@ fr_status fr_text_pattern_open(fr_text_pattern *pattern, fr_text source, bool re
     if (!regex) return FR_OK;
     if (source.length > MAX_SOURCE) return fr_fail(FR_INPUT, "%s: a pattern of %zu bytes", where, source.length);
     fr_text_buffer written = {0};
-    fr_status status = fr_onig_pattern(source, where, &written);
+    fr_status status = fr_onig_pattern(source, own, where, &written);
     if (status == FR_OK) status = compile(pattern, &written, where);
     fr_text_free(&written);
     return status;

@@ -1,9 +1,11 @@
-"""Writes base/unicode_versions.c: where the libraries inside Hugging Face's tokenizers (0.23.3) know other characters than Unicode 14.
+"""Writes base/unicode_versions.c: where the libraries inside Hugging Face's tokenizers (0.23.3) know other characters
+than Unicode 14.
 
     unicode_versions.py        needs tokenizers and sentencepiece, and a Python whose unicodedata has Unicode 14 (3.11)
 
-The package is asked about each character: Oniguruma, which finds patterns, has Unicode 16; what classifies and lowers characters by
-Rust's own tables has 17; what normalizes and strips marks has 8 and 9."""
+The package is asked about each character: Oniguruma, which finds patterns, has Unicode 16; what classifies and lowers
+characters by Rust's own tables has 17; what normalizes and strips marks has 8 and 9."""
+
 import os, unicodedata
 from tokenizers import Regex, normalizers, pre_tokenizers
 from tokenizer_styles import charsmap
@@ -12,7 +14,20 @@ assert unicodedata.unidata_version == "14.0.0"
 CODES = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 ALL = "".join(map(chr, CODES))
 CATEGORY = {c: unicodedata.category(chr(c)) for c in CODES}
-FLAGS = ["NEW_WORD", "NEW_NUMBER", "NO_MARK", "MARK", "NO_NONSPACING", "NONSPACING", "NO_PUNCTUATION", "PUNCTUATION", "NO_CONTROL", "NO_DECOMPOSITION", "NO_CLASS", "NEW_JOINING"]
+FLAGS = [
+    "NEW_WORD",
+    "NEW_NUMBER",
+    "NO_MARK",
+    "MARK",
+    "NO_NONSPACING",
+    "NONSPACING",
+    "NO_PUNCTUATION",
+    "PUNCTUATION",
+    "NO_CONTROL",
+    "NO_DECOMPOSITION",
+    "NO_CLASS",
+    "NEW_JOINING",
+]
 
 
 def of(*categories):
@@ -35,14 +50,18 @@ def runs(values):
 
 
 def newer():
-    """Codes whose category is another one in Oniguruma, each with one of Unicode 14 that has the category and as many bytes."""
+    """Codes whose category Oniguruma has otherwise, each with one of Unicode 14 that has it, and as many bytes."""
     han, out = kept(r"\P{Han}"), {}
     for category in sorted(set(CATEGORY.values()) - {"Cn", "Cs"}):
         for code in kept(rf"\P{{{category}}}"):
             if CATEGORY[code] == category:
                 continue
             low, high = (0x800, 0x10000) if code < 0x10000 else (0x10000, 0x110000)
-            out[code] = next(c for c in range(low, high) if CATEGORY.get(c) == category and (c in han) == (code in han) and unicodedata.combining(chr(c)) == 0)
+            out[code] = next(
+                c
+                for c in range(low, high)
+                if CATEGORY.get(c) == category and (c in han) == (code in han) and unicodedata.combining(chr(c)) == 0
+            )
     return out
 
 
@@ -61,23 +80,50 @@ def flags(late):
     word = set()
     for text, _ in pre_tokenizers.Whitespace().pre_tokenize_str(" ".join("a" + chr(c) for c in CODES)):
         word |= {ord(text[1])} if len(text) == 2 else set()
-    circled = set(range(0x24B6, 0x24EA)) | set(range(0x1F130, 0x1F14A)) | set(range(0x1F150, 0x1F16A)) | set(range(0x1F170, 0x1F18A))
-    add("NEW_WORD", word - circled - {0x200C, 0x200D} - {c for c in CODES if now[c][0] in "LM" or now[c] in ("Nd", "Nl", "Pc")})
-    number = {ord(t) for t, _ in pre_tokenizers.Digits(False).pre_tokenize_str("a".join(ALL)) if len(t) == 1 and t != "a"}
+    circled = (
+        set(range(0x24B6, 0x24EA))
+        | set(range(0x1F130, 0x1F14A))
+        | set(range(0x1F150, 0x1F16A))
+        | set(range(0x1F170, 0x1F18A))
+    )
+    add(
+        "NEW_WORD",
+        word - circled - {0x200C, 0x200D} - {c for c in CODES if now[c][0] in "LM" or now[c] in ("Nd", "Nl", "Pc")},
+    )
+    number = {
+        ord(t) for t, _ in pre_tokenizers.Digits(False).pre_tokenize_str("a".join(ALL)) if len(t) == 1 and t != "a"
+    }
     add("NEW_NUMBER", number - {c for c in CODES if now[c][0] == "N"})
     whole = set(CODES)
     compare("MARK", whole - {ord(c) for c in normalizers.StripAccents().normalize_str(ALL)}, of("Mn", "Mc", "Me"))
-    strip = normalizers.BertNormalizer(clean_text=False, handle_chinese_chars=False, strip_accents=True, lowercase=False)
+    strip = normalizers.BertNormalizer(
+        clean_text=False, handle_chinese_chars=False, strip_accents=True, lowercase=False
+    )
     compare("NONSPACING", {c for c in CODES if strip.normalize_str(chr(c)) == ""}, of("Mn"))
     left = {ord(c) for t, _ in pre_tokenizers.Punctuation("removed").pre_tokenize_str(ALL) for c in t}
     compare("PUNCTUATION", whole - left, of("Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po") | set(b"$+<=>^`|~"))
-    clean = normalizers.BertNormalizer(clean_text=True, handle_chinese_chars=False, strip_accents=False, lowercase=False)
+    clean = normalizers.BertNormalizer(
+        clean_text=True, handle_chinese_chars=False, strip_accents=False, lowercase=False
+    )
     add("NO_CONTROL", {ord(c) for c in clean.normalize_str(ALL)} & of("Cc", "Cf", "Co"))
-    add("NO_DECOMPOSITION", {c for c in CODES if unicodedata.normalize("NFKD", chr(c)) != normalizers.NFKD().normalize_str(chr(c))})
+    add(
+        "NO_DECOMPOSITION",
+        {c for c in CODES if unicodedata.normalize("NFKD", chr(c)) != normalizers.NFKD().normalize_str(chr(c))},
+    )
     orders = lambda c: [f"a\u0301{chr(c)}", f"a{chr(c)}\u0323", f"a{chr(c)}\u0301\u0334", f"a\u3099{chr(c)}"]
     decompose = normalizers.NFD().normalize_str
-    add("NO_CLASS", {c for c in CODES if unicodedata.combining(chr(c)) and any(decompose(t) != unicodedata.normalize("NFD", t) for t in orders(c))})
-    joins = normalizers.Precompiled(charsmap({"x": "y"})).normalize_str  # a grapheme of which the map has the beginning becomes that
+    add(
+        "NO_CLASS",
+        {
+            c
+            for c in CODES
+            if unicodedata.combining(chr(c))
+            and any(decompose(t) != unicodedata.normalize("NFD", t) for t in orders(c))
+        },
+    )
+    joins = normalizers.Precompiled(
+        charsmap({"x": "y"})
+    ).normalize_str  # a grapheme of which the map has the beginning becomes that
     add("NEW_JOINING", {c for c in CODES if c and CATEGORY[c] == "Cn" and joins("x" + chr(c)) == "y"})
     return {code: " | ".join(f for f in FLAGS if f in names) for code, names in out.items()}
 
@@ -104,8 +150,11 @@ def main():
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../base/unicode_versions.c")
     with open(path) as f:
         before, behind = f.read().split("/* made by tests/references/unicode_versions.py */\n")[::2]
-    tables = [rows("newer", "newer_range", runs(late), lambda v: f"0x{v:X}"), rows("changes", "changed_range", runs(flags(late)), lambda v: v),
-              rows("lowers", "lower_range", lowers(), str)]
+    tables = [
+        rows("newer", "newer_range", runs(late), lambda v: f"0x{v:X}"),
+        rows("changes", "changed_range", runs(flags(late)), lambda v: v),
+        rows("lowers", "lower_range", lowers(), str),
+    ]
     mark = "/* made by tests/references/unicode_versions.py */\n"
     with open(path, "w") as f:
         f.write(before + mark + "\n" + "\n".join(tables) + "\n" + mark + behind)
