@@ -3,7 +3,7 @@
  * In: a pattern in Oniguruma's syntax, UTF-8. Out: one that matches the same, or a failure that names what has no
  * counterpart here. What differs and is rewritten: sets inside sets and their intersections; \s, \w, \h, \b and the
  * classes in [::], which mean other characters; ^ and $, which stand at every line; (?m), which is (?s); an option in
- * the middle of a group, which is for all alternatives behind it; {n,m}+, which is not possessive. Groups don't capture,
+ * the middle of a group, which is for all alternatives behind it; {n,m}+, which is not possessive. No group captures,
  * as nothing can refer back to them. */
 #ifndef FR_SRC_ONIG_PATTERN_H
 #define FR_SRC_ONIG_PATTERN_H
