@@ -174,8 +174,12 @@ static void byte_rules(const fr_pre_tokenizer *kind, fr_tokenizer_source *source
     source->normalizer = (fr_text_rules){.items = {{.kind = FR_RULE_NFC}}, .count = kind->composed};
     source->pre_tokenizer = (fr_text_rules){.count = 0};
     for (size_t i = 0; i < FR_MAX_PRE_PATTERNS && kind->patterns[i]; i++)
-        source->pre_tokenizer.items[source->pre_tokenizer.count++] = (fr_text_rule){
-            .kind = FR_RULE_SPLIT, .pattern = text_of(kind->patterns[i]), .regex = true, .behavior = FR_SPLIT_ISOLATED};
+        source->pre_tokenizer.items[source->pre_tokenizer.count++] =
+            (fr_text_rule){.kind = FR_RULE_SPLIT,
+                           .pattern = text_of(kind->patterns[i]),
+                           .regex = true,
+                           .own = true,
+                           .behavior = FR_SPLIT_ISOLATED};
     source->decoder = (fr_text_rules){.items = {{.kind = FR_RULE_BYTE_LEVEL}}, .count = 1};
 }
 
