@@ -1,7 +1,7 @@
 /* Ling 2.0 and Ring 2.0: config.json of BailingMoeV2ForCausalLM, GGUF "bailingmoe2". Source: the published checkpoints
  * and their modeling file (github.com/inclusionAI/Ling-V2; transformers has no such model); of GGUF
  * github.com/ggml-org/llama.cpp, conversion/bailingmoe.py. Queries, keys and values are one projection in either kind
- * of file; weights are normalized whatever norm_topk_prob says, but where one expert is chosen; GGUF's key of the shared
+ * of file; weights are normalized whatever norm_topk_prob says, if there are several; GGUF's key of the shared
  * experts' width is not asked for. */
 #include "src/families/mixture.h"
 #include "src/families/mtp_layer.h"
@@ -71,7 +71,7 @@ static const fr_config_row mtp[] = {FR_MTP("num_nextn_predict_layers"), {0}};
 
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
     s->layer.experts.norm_top_k = s->layer.experts.top_k > 1;
-    if (source->gguf) s->layer.attention.qk_norm = fr_source_has(source, "blk.0.attn_q_norm.weight");
+    if (source->gguf) s->layer.attention.qk_norm = fr_source_layer_has(source, s, "attn_q_norm.weight");
     return fr_mixture_layers(source, s, NULL);
 }
 
