@@ -53,6 +53,15 @@ static const fr_synth_tokenizer qwen35_tokenizer = {
     .padding = 0,
 };
 
+/* Of sentencepiece, as Llama 2's. */
+static const fr_synth_tokenizer pieces_tokenizer = {
+    .special = {"<unk>", "<s>", "</s>", "<pad>"},
+    .begins = true,
+    .begin = 1,
+    .end = 2,
+    .turn_end = 2,
+};
+
 /* ------------------------------------------------------------------------------------------------------------ means */
 
 static const fr_synth_mean biases[] = {{".bias", 0.1F}, {0}};
@@ -66,6 +75,15 @@ static const fr_synth_mean states[] = {{"ssm_a", -1.0f}, {"ssm_dt.bias", -1.0f},
 /* --------------------------------------------------------------------------------------------------------- families */
 
 const fr_synth_family
+    fr_synth_bailing_moe = {&fr_family_bailing_moe, &qwen_tokenizer, .means = small_biases},
+    fr_synth_deepseek_v2 = {&fr_family_deepseek_v2, .tokenizer = &deepseek_tokenizer},
+    fr_synth_ernie45_moe = {&fr_family_ernie45_moe, &pieces_tokenizer, .means = small_biases},
+    fr_synth_kimi = {&fr_family_deepseek, &deepseek_tokenizer, .means = small_biases},
+    fr_synth_minimax_m2 = {&fr_family_minimax_m2, &qwen_tokenizer, .means = small_biases},
+    fr_synth_mixtral = {&fr_family_mixtral, .tokenizer = &pieces_tokenizer},
+    fr_synth_olmoe = {&fr_family_olmoe, .tokenizer = &qwen_tokenizer},
+    fr_synth_qwen2_moe = {&fr_family_qwen2_moe, &qwen_tokenizer, .means = biases},
+    fr_synth_qwen3_next = {&fr_family_qwen3_next, &qwen_tokenizer, .means = states, .mtp_layers = 1},
     fr_synth_deepseek = {&fr_family_deepseek, &deepseek_tokenizer, .means = small_biases, .mtp_layers = 1},
     fr_synth_gemma3 = {&fr_family_gemma3, .tokenizer = &gemma3_tokenizer},
     fr_synth_glm = {&fr_family_glm, &glm_tokenizer, .mtp_layers = 1},
