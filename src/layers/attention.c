@@ -6,15 +6,17 @@
  *     rows      normed = input_norm(x); or what stands for it, a->input
  *     features  q, k, v = projections of normed
  *     rows      q, k: bias, norm, where that is over all heads at once
- *     heads     q: bias, norm, rotate; k: bias, norm, rotate, store; v: bias, norm, store
+ *     heads     q: bias, norm, rotate; k: bias, norm, rotate, store; v: bias, norm, store; or rotate before norm
  *     heads     attn = attention(q, cache)
  *     heads     attn = attn * sigmoid(gate), where there are gates: each stands behind its head's query
  *     features  out = o(attn)
  *
  * With packed weights the rows of a product are quantized before it: whole rows by the thread that made them, others in
  * a phase of their own (fr_publish_input). */
+#include <math.h>
 #include <string.h>
 
+#include "kernels/double_math.h"
 #include "src/layers/parts.h"
 
 /* The axis that an angle follows where they take turns. */
@@ -106,8 +108,19 @@ static void shape_head(const fr_activations *a, const fr_attention_spec *spec, f
     size_t angles = rope->dims / 2;
     fr_rope_fn *rotate = rope->neox ? k->rope_neox : k->rope_pairs;
     if (bias) k->add(head, bias, spec->head_dim);
-    if (norm) k->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
-    rotate(head, a->cosine[spec->rope] + row * angles, a->sine[spec->rope] + row * angles, rope->dims);
+    if (norm && !spec->norm_turned) k->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
+    if (!spec->no_rope)
+        rotate(head, a->cosine[spec->rope] + row * angles, a->sine[spec->rope] + row * angles, rope->dims);
+    if (norm && spec->norm_turned) k->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
+}
+
+/* Behind the positions that a model was trained on queries grow: transformers 5.17, model ministral3. */
+static void scale_query(const fr_activations *a, const fr_attention_spec *spec, float *query, size_t row) {
+    const fr_rope_spec *rope = &a->trunk->spec.rope[spec->rope];
+    if (rope->query_beta == 0.0) return;
+    double times = floor(a->batch.rows[row].position / rope->original_context);
+    if (times < 1) return;
+    a->kernels->scale(query, spec->head_dim, (float)(1 + rope->query_beta * fr_log_double(1 + times)));
 }
 
 /* One key head and its value head of one row, in the activations; then stored at slot = position, in each of the row's
@@ -142,6 +155,7 @@ static void shape_and_store(const fr_team *team, const fr_activations *a, const 
         fr_attend_place(item, rows, spec->heads, spec->kv_heads, &row, &head);
         float *query = a->q + row * a->q_width + head * query_step(spec);
         shape_head(a, spec, query, of_head(spec, weights->q_bias, head), norm, row);
+        scale_query(a, spec, query, row);
     }
     if (!spec->owns_kv) return;
     fr_part_heads(team, spec->kv_heads, rows, &begin, &end);

@@ -1,13 +1,14 @@
 /* The gated feed-forward, and the joining of branches to the stream: see parts.h. */
 #include "src/layers/parts.h"
 
-/* x += norm(out + bias), by the row's owner; without a norm as it is. */
+/* x += scale * norm(out + bias), by the row's owner; without a norm or a scale as it is. */
 static void join_row(const fr_activations *a, const float *bias, const float *norm, size_t row) {
     const fr_kernels *k = a->kernels;
     size_t hidden = a->trunk->spec.hidden;
-    float *out = a->out + row * hidden;
+    float *out = a->out + row * hidden, scale = a->trunk->spec.residual_scale;
     if (bias) k->add(out, bias, hidden);
     fr_norm_row(a, out, out, norm, NULL);
+    if (scale != 0.0f) k->scale(out, hidden, scale);
     k->add(a->x + row * hidden, out, hidden);
 }
 

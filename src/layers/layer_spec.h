@@ -23,6 +23,7 @@ typedef struct fr_rope_spec {
     float attention_factor;      /* of cosine and sine; 0: 1 */
     double mscale_all_dim; /* scores grow by the square of its magnitude (fr_rope_yarn_magnitude) */
     const float *divisors; /* [dims / 2] of the frequencies; NULL: none. Lives as long as the weights */
+    double query_beta; /* queries grow by 1 + this * log(1 + floor(position / original_context)); 0: not so */
 } fr_rope_spec;
 
 /* Vaswani et al. 2017, arXiv:1706.03762; key/value heads shared: Ainslie et al. 2023, arXiv:2305.13245. */
@@ -36,6 +37,8 @@ typedef struct fr_attention_spec {
     bool k_eq_v;  /* values come from the key projection, before its norm */
     bool v_norm;
     bool qk_norm; /* for families of which not every model has it */
+    bool norm_turned; /* the norms of heads come behind the rotation, else before it */
+    bool no_rope;     /* its heads don't turn: Kazemnejad et al. 2023, arXiv:2305.19466 */
     bool qk_norm_wide; /* over the values of all heads at once, before they are heads; else of each head */
     bool qkv_bias, o_bias; /* its projections add biases: those of the input, that of the output */
     bool output_gate; /* q's projection gives a head's query, then a gate: sigmoid(gate) multiplies what it has seen */
@@ -123,6 +126,8 @@ typedef struct fr_trunk_spec {
     size_t ple_width;      /* of what each layer is told of a row's token (per_layer_embeddings.c); 0: nothing */
     float embedding_scale; /* of an id's row of the table */
     float eps;             /* of all norms */
+    float residual_scale;  /* of what attention and feed-forward add to the stream; 0: 1 */
+    float logit_scale;     /* of the logits, before softcap; 0: 1 */
     bool layer_norm;       /* those of hidden rows subtract a row's mean first (arXiv:1607.06450) */
     bool norm_bias;        /* and add a bias */
     float softcap;         /* of the logits; 0: none */

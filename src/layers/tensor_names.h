@@ -123,13 +123,13 @@ typedef struct fr_tensor_name {
 #define FR_VECTOR(of, at, r, ...) FR_NAMED(of, at, FR_SLOT_VECTOR, r, ONE, __VA_ARGS__)
 #define FR_EXPERTS(of, at, ...) FR_NAMED(of, at, FR_SLOT_EXPERTS, __VA_ARGS__)
 
-/* A layer's queries, keys and values in one tensor, as llama.cpp's converter makes them with --fuse-qkv, and their
- * biases: lines that stand before those of their own. */
+/* A layer's queries, keys and values in one tensor, as Phi's files have them and llama.cpp's converter makes them with
+ * --fuse-qkv, and their biases: lines that stand before those of their own. */
 #define FR_FUSED_QKV(r, ...)                                                                                         \
-    FR_NAMED(fr_layer, attention.q, FR_SLOT_QKV, r, HIDDEN, NULL, "attn_qkv.weight", __VA_ARGS__)
+    FR_NAMED(fr_layer, attention.q, FR_SLOT_QKV, r, HIDDEN, "self_attn.qkv_proj.weight", "attn_qkv.weight", __VA_ARGS__)
 #define FR_FUSED_QKV_BIAS                                                                                            \
-    FR_NAMED(fr_layer, attention.q_bias, FR_SLOT_QKV_VECTOR, QUERIES, ONE, NULL, "attn_qkv.bias",                    \
-             .needs = FR_IF_QKV_BIAS)
+    FR_NAMED(fr_layer, attention.q_bias, FR_SLOT_QKV_VECTOR, QUERIES, ONE, "self_attn.qkv_proj.bias",                \
+             "attn_qkv.bias", .needs = FR_IF_QKV_BIAS)
 
 enum { FR_LAYER_TABLES = 4 };
 
