@@ -17,7 +17,7 @@ static const fr_model_spec defaults = {
 
 /* ------------------------------------------------------------------------------------------------------------- keys */
 
-/* Two thirds of what config.json says, multiplied and rounded up unless the factor is null, if it does not say not to. */
+/* Two thirds of what config.json says, multiplied and rounded up unless the factor is null; or that as it is. */
 static fr_status read_width(const fr_source *source, fr_model_spec *s) {
     const json_t *text = source->text;
     const char *where = source->where;
