@@ -55,6 +55,8 @@ typedef struct fr_deltanet_rows {
     float *mixed; /* [rows, channels] queries, keys and values, the convolution's output */
     float *z;     /* [rows, width] gates on what is seen */
     float *seen;  /* [rows, width] what the states say */
+    float *fused;        /* [rows, channels + width] inputs and z as one projection gives them; or nothing */
+    float *gates;        /* [rows, 2 * value heads] b and a likewise */
     size_t channels, width;
 
     float *rerun;          /* [threads, FR_STEP_MAX, rerun_width] keys and values of positions that are run again */
