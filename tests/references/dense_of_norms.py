@@ -1,5 +1,5 @@
-"""Dense decoders whose norms or blocks stand otherwise: see dense.py. OLMo 2 and 3, EXAONE 4, Cohere 2, GLM-4, ERNIE 4.5.
-Every window is shorter than the prompts that greedy text follows."""
+"""Dense decoders whose norms or blocks stand otherwise: see dense.py. OLMo 2 and 3, EXAONE 4, Cohere 2, GLM-4 and
+ERNIE 4.5. Every window is shorter than the prompts that greedy text follows."""
 import torch
 import transformers
 from dense import Kind, passed_by, zeroed
