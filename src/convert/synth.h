@@ -80,7 +80,7 @@ struct fr_synth_family {
 
 extern const fr_synth_family fr_synth_deepseek, fr_synth_eagle3, fr_synth_gemma3, fr_synth_gemma4,
     fr_synth_gemma4_assistant, fr_synth_gemma4_centroids, fr_synth_glm, fr_synth_glm4_moe, fr_synth_glm_flash,
-    fr_synth_llama, fr_synth_qwen2, fr_synth_qwen3, fr_synth_qwen35, fr_synth_qwen35_moe;
+    fr_synth_llama, fr_synth_qwen2, fr_synth_qwen3_moe, fr_synth_qwen35, fr_synth_qwen35_moe;
 
 extern const fr_synth_tokenizer fr_synth_llama_tokenizer;
 

@@ -86,8 +86,6 @@ bool fr_is_drafter(const fr_checkpoint *files) {
 static const struct {
     const char *names, *what;
 } known[] = {
-    {"MistralForCausalLM", "Mistral"},
-    {"Qwen3ForCausalLM qwen3", "Qwen3"},
     {"Qwen3NextForCausalLM qwen3next", "Qwen3-Next"},
     {"Qwen4ExpForConditionalGeneration Qwen4ExpForCausalLM qwen4exp", "Qwen3.8-Flash-Next"},
     {"DeepseekV2ForCausalLM", "DeepSeek-V2"},

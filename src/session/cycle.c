@@ -87,6 +87,7 @@ static fr_status begin(fr_round *t) {
     t->count = t->accepted = 0;
     s->stage = FR_STAGE_NOTHING;
     if (!s->fresh) fr_logprobs_forget(&s->logprobs);
+    if (room(t)) fr_timeline_turn(s);
     if (s->pending) {
         FR_TRY(fr_session_check_abort(s));
         FR_TRY(fr_timeline_begin(s));
@@ -97,7 +98,9 @@ static fr_status begin(fr_round *t) {
         FR_TRY(fr_session_check_abort(s));
         s->stage = FR_STAGE_VERIFY;
         s->drafts = (fr_budget_part){
-            .timeline = &s->budget, .limit = fr_smaller(s->draft_max, room(t) - 1), .lags = s->draft->lags};
+            .timeline = &s->budget,
+            .limit = fr_smaller(fr_smaller(s->draft_max, room(t) - 1), fr_timeline_drafts(s)),
+            .lags = s->draft->lags};
     }
     return FR_OK;
 }
@@ -239,6 +242,7 @@ fr_status fr_cycle_score(fr_session *s, const int32_t *ids, size_t count, size_t
                          void *context) {
     fr_session_clear(s);
     FR_TRY(fr_timeline_extend(s, ids, count));
+    fr_timeline_turn(s);
     FR_TRY(fr_session_follow(s));
     while (s->kv.length < count) {
         FR_TRY(fr_session_check_abort(s));

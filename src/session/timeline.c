@@ -126,6 +126,41 @@ static void begin_drafting(fr_session *s) {
         fr_budget_followed(&s->budget);
 }
 
+/* The frontier, back to `length` or to a point before it; what is behind runs again. */
+static void go_back(fr_session *s, size_t length) {
+    fr_kv_checkpoints_rewind(&s->kv_checkpoints, &s->kv, length);
+    fr_session_retreat(s);
+}
+
+/* Pages of texts that turn otherwise are no shared prefixes of each other. */
+static void tell_turning(fr_session *s) {
+    memset(s->digests, s->kv.far ? 0xff : 0, s->kv.blocks * sizeof *s->digests);
+}
+
+void fr_timeline_turn(fr_session *s) {
+    size_t most = s->model->trunk.near_most;
+    bool far = s->length > most, other = far != s->kv.far;
+    if (most == 0) return;
+    if (other) {
+        size_t ran = s->kv.length;
+        s->met = met(s);
+        s->pending = s->length > 0;
+        s->fresh = false;
+        fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
+        go_back(s, 0);
+        s->kv.far = far;
+        s->stats.value[FR_STAT_RERUN_TOKENS] += (double)ran;
+        if (ran) fr_log_line(&s->log, FR_LOG_INFO, "a text of %s than %zu tokens turns otherwise: %zu are run again",
+                             far ? "more" : "no more", most, ran);
+    }
+    if (other || s->pending) tell_turning(s);
+}
+
+size_t fr_timeline_drafts(const fr_session *s) {
+    size_t most = s->model->trunk.near_most;
+    return s->length <= most ? most - s->length : s->context;
+}
+
 /* An image token whose row has gone can't be run again. */
 static fr_status check_pictures(const fr_session *s) {
     for (size_t i = s->kv.length; i < s->length; i++)
@@ -135,6 +170,7 @@ static fr_status check_pictures(const fr_session *s) {
 }
 
 fr_status fr_timeline_begin(fr_session *s) {
+    fr_timeline_turn(s);
     FR_TRY(check_pictures(s));
     return fr_session_follow(s);
 }
@@ -151,12 +187,6 @@ static fr_status see(const fr_part *piece, size_t end) {
     FR_TRY(fr_session_see(s, hidden));
     fr_session_keep_hidden(s, hidden, 1);
     return FR_OK;
-}
-
-/* The frontier, back to `length` or to a point before it; what is behind runs again. */
-static void go_back(fr_session *s, size_t length) {
-    fr_kv_checkpoints_rewind(&s->kv_checkpoints, &s->kv, length);
-    fr_session_retreat(s);
 }
 
 /* A prompt whose piece failed stands where its method has seen it, before its last id. */
@@ -218,6 +248,7 @@ fr_status fr_timeline_run(fr_session *s) {
 
 fr_status fr_timeline_append(fr_session *s, const int32_t *ids, size_t count) {
     FR_TRY(fr_timeline_extend(s, ids, count));
+    fr_timeline_turn(s);
     fr_session_reuse(s);
     return fr_timeline_run(s);
 }
@@ -294,6 +325,7 @@ fr_status fr_timeline_put(fr_session *s, const int32_t *ids, size_t count) {
     s->stats.value[FR_STAT_REUSED_TOKENS] += (double)met(s);
     if (kept < count) {
         FR_TRY(fr_timeline_extend(s, ids + kept, count - kept));
+        fr_timeline_turn(s);
         fr_session_reuse(s);
         return FR_OK;
     }
