@@ -229,6 +229,7 @@ static fr_status check_layer(const fr_attention_spec *a, const fr_rope_spec *rop
     if (rope->dims < 2 || rope->dims % 2 || rope->dims > a->head_dim)
         return fr_fail(FR_INPUT, "%s: %zu rotary values in heads of %zu, expected an even number", where, rope->dims,
                        a->head_dim);
+    FR_TRY(fr_rope_check_longrope(rope, where));
     if (angles == rope->dims / 2) return FR_OK;
     return fr_fail(FR_INPUT, "%s: the sections of the rotary positions have %zu angles, the heads %zu", where, angles,
                    rope->dims / 2);

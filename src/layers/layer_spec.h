@@ -88,9 +88,11 @@ typedef struct fr_experts_spec {
     size_t count, top_k, width;
     fr_activation activation;
     fr_scoring scoring;
-    bool score_bias;           /* a bias is added to the scores that choose (sigmoid's), and to no weight */
-    size_t groups, top_groups; /* of neighbours: a row chooses in its best ones (sigmoid's scores); 0: no groups */
+    bool score_bias;           /* a bias is added to the scores that choose, and to no weight */
+    size_t groups, top_groups; /* of neighbours: a row chooses in its best ones; 0: no groups */
+    bool groups_by_best;       /* a group is as good as its best expert; else as its two best together */
     bool norm_top_k;           /* a row's weights are divided by their sum */
+    float norm_min;            /* which is no smaller than this; 0: it has 1e-20 added, where sums may be that small */
     float routed_scaling;      /* and multiplied by this */
     bool shared_gated; /* what the feed-forward gives is multiplied by sigmoid(shared_gate . x) */
     bool parallel;     /* router, experts and feed-forward have norms of their own, as Gemma 4's */

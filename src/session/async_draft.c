@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/sizes.h"
 #include "src/session/drafting.h"
+#include "src/session/timeline.h"
 
 /* Drafts that fit behind the timeline; none where there is nothing to draft from: before the target has run all but the
  * last id, after an end of sequence. */

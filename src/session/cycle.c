@@ -188,6 +188,7 @@ void fr_cycle_round(fr_engine *e, fr_round *rounds, size_t count) {
 
 fr_status fr_cycle_step(fr_session *s, int32_t *ids, size_t limit, size_t *count, size_t *accepted) {
     fr_round round = {.session = s, .ids = ids, .limit = limit};
+    if (room(&round)) fr_timeline_turn(s);
     if (s->pending) {
         fr_async_draft_cancel(s); /* which has nothing to draft from */
         FR_TRY(fr_timeline_run(s));

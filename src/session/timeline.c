@@ -18,9 +18,8 @@ void fr_timeline_advance(fr_session *s, size_t length, bool prompt_end) {
 /* That a prompt's ids fit behind the first `kept` of the timeline, of which `same` are the prompt's own first ones. */
 static fr_status check(const fr_session *s, size_t kept, const int32_t *ids, size_t count, size_t same) {
     if (count - same > s->context - kept)
-        return fr_fail_about(FR_OPT_CONTEXT, FR_INPUT,
-                             "the prompt has %zu tokens, the context has room for %zu of %zu", count,
-                             s->context - kept + same, s->context);
+        return fr_fail_about(FR_OPT_CONTEXT, FR_INPUT, "the prompt has %zu tokens, the context has room for %zu of %zu",
+                             count, s->context - kept + same, s->context);
     for (size_t i = same; i < count; i++)
         if (ids[i] < 0 || (size_t)ids[i] >= s->model->trunk.spec.vocab)
             return fr_fail(FR_INPUT, "id %d at index %zu of the prompt is outside the vocabulary of %zu", ids[i], i,
@@ -150,8 +149,9 @@ void fr_timeline_turn(fr_session *s) {
         go_back(s, 0);
         s->kv.far = far;
         s->stats.value[FR_STAT_RERUN_TOKENS] += (double)ran;
-        if (ran) fr_log_line(&s->log, FR_LOG_INFO, "a text of %s than %zu tokens turns otherwise: %zu are run again",
-                             far ? "more" : "no more", most, ran);
+        if (ran)
+            fr_log_line(&s->log, FR_LOG_INFO, "a text of %s than %zu tokens turns otherwise: %zu are run again",
+                        far ? "more" : "no more", most, ran);
     }
     if (other || s->pending) tell_turning(s);
 }
@@ -363,8 +363,10 @@ fr_status fr_timeline_copy(fr_session *copy, const fr_session *s) {
     copy->pending = s->fresh || s->pending;
     bool unseen = copy->draft->follows && !alike; /* a method that wants all rows has seen none */
     copy->pending |= unseen && s->length > 0;
-    if (copy->pending) go_back(copy, unseen ? 0 : ran);
-    else if (s->length > 0) begin_drafting(copy);
+    if (copy->pending)
+        go_back(copy, unseen ? 0 : ran);
+    else if (s->length > 0)
+        begin_drafting(copy);
     fr_session_share(copy, false);
     return check_pictures(copy);
 }

@@ -16,7 +16,7 @@ def of_granite(c):
 
 
 def fill(name, noise):
-    """Scores and logits are of the usual size with the multipliers that are told, and the stream isn't its embedding."""
+    """With the multipliers that are told, scores and logits are of the usual size, the stream is not its embedding."""
     if name.endswith(("embed_tokens.weight", "lm_head.weight")): return 0.7 * noise * noise.shape[-1] ** -0.5
     return 2.5 * noise * noise.shape[-1] ** -0.5 if name.endswith(("q_proj.weight", "k_proj.weight")) else None
 
@@ -29,7 +29,7 @@ GRANITE4 = SHARED | dict(architectures=["GraniteMoeHybridForCausalLM"], model_ty
                          intermediate_size=44, rope_theta=5000.0, mamba_n_heads=8, mamba_d_head=16)
 
 MODELS = {
-    "granite-odd": dict(seed=5100, gguf=True, kind=GRANITE, config=SHARED | dict(
+    "granite-odd": dict(seed=5101, gguf=True, kind=GRANITE, config=SHARED | dict(
         architectures=["GraniteForCausalLM"], model_type="granite", vocab_size=211, hidden_size=60,
         intermediate_size=44, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, rope_theta=3000.0,
         attention_bias=True, mlp_bias=True, tie_word_embeddings=True, embedding_multiplier=2.5,

@@ -6,7 +6,7 @@ SHARED = dict(hidden_act="silu", max_position_embeddings=640, rms_norm_eps=2e-5,
 TOWER = dict(model_type="pixtral", hidden_size=16, image_size=28, intermediate_size=20, num_attention_heads=2,
              num_hidden_layers=1, patch_size=7, head_dim=8)
 SPREAD = {"type": "yarn", "rope_type": "yarn", "rope_theta": 3000.0, "factor": 8.0,
-          "original_max_position_embeddings": 16, "max_position_embeddings": 640, "beta_fast": 4.0, "beta_slow": 1.0,
+          "original_max_position_embeddings": 16, "max_position_embeddings": 640, "beta_fast": 0.8, "beta_slow": 0.1,
           "mscale_all_dim": 1.0, "mscale": 1.0, "llama_4_scaling_beta": 0.5}
 
 

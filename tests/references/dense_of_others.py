@@ -4,7 +4,7 @@ from torch.nn import Identity
 from dense import Kind, passed_by, zeroed
 
 SHARED = dict(hidden_act="silu", max_position_embeddings=640, rms_norm_eps=2e-5, attention_dropout=0.0, use_cache=True,
-              bos_token_id=1, eos_token_id=2, torch_dtype="bfloat16")
+              bos_token_id=1, eos_token_id=2, pad_token_id=0, torch_dtype="bfloat16")
 
 
 def of_smollm3(c):
@@ -53,16 +53,16 @@ MODELS = {
         intermediate_size=44, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2, rope_theta=3000.0,
         tie_word_embeddings=True)),
     # Told layer by layer, and those that don't turn slide.
-    "smollm3-window": dict(seed=6200, kind=SMOLLM3, config=SHARED | dict(
+    "smollm3-window": dict(seed=6202, kind=SMOLLM3, config=SHARED | dict(
         architectures=["SmolLM3ForCausalLM"], model_type="smollm3", vocab_size=203, hidden_size=56,
         intermediate_size=60, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2, rope_theta=2000.0,
         no_rope_layers=[0, 1, 1, 0], use_sliding_window=True, sliding_window=9, tie_word_embeddings=False)),
-    "seed-oss-odd": dict(seed=6300, gguf=True, kind=SEED_OSS, config=SHARED | dict(
+    "seed-oss-odd": dict(seed=6301, gguf=True, kind=SEED_OSS, config=SHARED | dict(
         architectures=["SeedOssForCausalLM"], model_type="seed_oss", vocab_size=199, hidden_size=52,
         intermediate_size=44, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, head_dim=14,
         rope_theta=3000.0, attention_bias=True, attention_out_bias=True, mlp_bias=True, residual_dropout=0.0,
         tie_word_embeddings=False)),
-    "hunyuan-odd": dict(seed=6400, gguf=True, kind=HUNYUAN, config=SHARED | dict(
+    "hunyuan-odd": dict(seed=6403, gguf=True, kind=HUNYUAN, config=SHARED | dict(
         architectures=["HunYuanDenseV1ForCausalLM"], model_type="hunyuan_v1_dense", vocab_size=197, hidden_size=64,
         intermediate_size=44, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, head_dim=18,
         max_position_embeddings=32768, rope_theta=10000.0, attention_bias=False, tie_word_embeddings=True,

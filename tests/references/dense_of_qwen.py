@@ -52,11 +52,11 @@ MODELS = {
         vocab_size=397, hidden_size=70, intermediate_size=60, num_hidden_layers=4, num_attention_heads=5,
         num_key_value_heads=1, head_dim=18, rope_theta=900.0, tie_word_embeddings=False, use_sliding_window=True,
         sliding_window=9, max_window_layers=1)),
-    "qwen3-odd": dict(seed=2201, gguf=True, kind=QWEN3_KIND, config=QWEN3 | dict(
+    "qwen3-odd": dict(seed=2220, gguf=True, kind=QWEN3_KIND, config=QWEN3 | dict(
         vocab_size=211, hidden_size=60, intermediate_size=44, num_hidden_layers=3, num_attention_heads=6,
         num_key_value_heads=2, head_dim=18, rope_theta=3000.0, attention_bias=True, tie_word_embeddings=True)),
     # Which layers slide is told one by one.
-    "qwen3-window": dict(seed=2301, kind=QWEN3_KIND, config=QWEN3 | dict(
+    "qwen3-window": dict(seed=2302, kind=QWEN3_KIND, config=QWEN3 | dict(
         vocab_size=203, hidden_size=64, intermediate_size=52, num_hidden_layers=3, num_attention_heads=4,
         num_key_value_heads=4, head_dim=14, rope_theta=3000.0, attention_bias=False, tie_word_embeddings=False,
         use_sliding_window=True, sliding_window=9, max_window_layers=1,
