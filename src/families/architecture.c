@@ -86,7 +86,6 @@ bool fr_is_drafter(const fr_checkpoint *files) {
 static const struct {
     const char *names, *what;
 } known[] = {
-    {"Qwen3NextForCausalLM qwen3next", "Qwen3-Next"},
     {"Qwen4ExpForConditionalGeneration Qwen4ExpForCausalLM qwen4exp", "Qwen3.8-Flash-Next"},
     {"DeepseekV32ForCausalLM deepseek32", "DeepSeek-V3.2"},
     {"DeepseekV4ForCausalLM deepseek4", "DeepSeek-V4"},

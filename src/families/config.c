@@ -74,10 +74,30 @@ static fr_status lacks_both(const fr_gguf *gguf, const fr_config_row *row) {
     return fr_fail(FR_INPUT, "%s: key %s%s is missing, and so is %s%s", gguf->path, of, row->gguf, of, row->unless);
 }
 
+/* A number that the file has for each layer, of which all are the same. */
+static fr_status read_alike(const fr_gguf *gguf, const fr_config_row *row, const fr_model_spec *spec, size_t *field) {
+    int64_t numbers[FR_MOST_LAYERS];
+    size_t count = spec->trunk.layers;
+    FR_TRY(fr_gguf_ints(gguf, row->gguf, (int64_t)row->low, (int64_t)row->high, FR_GGUF_REQUIRED, count, numbers));
+    *field = (size_t)numbers[0];
+    for (size_t i = 1; i < count; i++)
+        if (numbers[i] != numbers[0])
+            return fr_fail(FR_UNBUILT, "%s: key %s%s: layers that differ are not built", gguf->path, gguf->architecture,
+                           row->gguf);
+    return FR_OK;
+}
+
+static bool is_array(const fr_gguf *gguf, const char *key) {
+    const fr_gguf_value *value = fr_gguf_find(gguf, key);
+    return value && value->type == FR_GGUF_ARRAY;
+}
+
 static fr_status read_size(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
     size_t *field = at(spec, row->field);
     int64_t low = (int64_t)row->low, high = (int64_t)row->high, fallback = size_without(s, row, spec);
     if (!s->gguf) return fr_json_size(s->text, row->json, low, high, fallback, s->where, field);
+    if (field != &spec->trunk.layers && spec->trunk.layers && is_array(s->gguf, row->gguf))
+        return read_alike(s->gguf, row, spec, field);
     bool instead = row->unless && fr_gguf_find(s->gguf, row->unless);
     if (row->sparse) fallback = 0;
     if (row->required) fallback = instead ? 1 : FR_GGUF_REQUIRED;

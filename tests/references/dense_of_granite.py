@@ -26,7 +26,8 @@ HYBRID = Kind("GraniteMoeHybridConfig", "GraniteMoeHybridForCausalLM", of_granit
 GRANITE4 = SHARED | dict(architectures=["GraniteMoeHybridForCausalLM"], model_type="granitemoehybrid",
                          attention_bias=False, embedding_multiplier=3.0, attention_multiplier=0.1,
                          residual_multiplier=0.8, logits_scaling=0.4, num_local_experts=0, num_experts_per_tok=0,
-                         intermediate_size=44, rope_theta=5000.0, mamba_n_heads=8, mamba_d_head=16)
+                         intermediate_size=44, rope_theta=5000.0, mamba_n_heads=8, mamba_d_head=16, mamba_n_groups=1,
+                         mamba_d_conv=4, mamba_d_state=16, mamba_expand=2)
 
 MODELS = {
     "granite-odd": dict(seed=5101, gguf=True, kind=GRANITE, config=SHARED | dict(
@@ -36,8 +37,8 @@ MODELS = {
         attention_multiplier=0.21, residual_multiplier=0.7, logits_scaling=0.45)),
     # As 4.0 micro is: a hybrid of which nothing is Mamba's.
     "granite4-micro": dict(seed=5200, gguf=True, kind=HYBRID, config=GRANITE4 | dict(
-        vocab_size=203, hidden_size=64, shared_intermediate_size=52, num_hidden_layers=3, num_attention_heads=4,
-        num_key_value_heads=2, position_embedding_type="rope", layer_types=["attention"] * 3,
+        vocab_size=203, hidden_size=64, intermediate_size=52, shared_intermediate_size=52, num_hidden_layers=3,
+        num_attention_heads=4, num_key_value_heads=2, position_embedding_type="rope", layer_types=["attention"] * 3,
         tie_word_embeddings=True)),
     # And where heads don't turn, which GGUF's converter has no key for.
     "granite4-still": dict(seed=5300, kind=HYBRID, config=GRANITE4 | dict(

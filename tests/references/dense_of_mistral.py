@@ -52,7 +52,7 @@ MODELS = {
             tie_word_embeddings=False),
         vision_config=TOWER)),
     # As Ministral 3 is: queries that grow four times in a prompt.
-    "ministral3-odd": dict(seed=4402, gguf=True, kind=MINISTRAL3, config=SHARED | dict(
+    "ministral3-odd": dict(seed=4405, gguf=True, kind=MINISTRAL3, config=SHARED | dict(
         architectures=["Ministral3ForCausalLM"], model_type="ministral3", vocab_size=197, hidden_size=64,
         intermediate_size=52, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=3, head_dim=16,
         sliding_window=None, tie_word_embeddings=False, rope_parameters=SPREAD)),

@@ -37,7 +37,7 @@ MODELS = {
         rope_scaling={"type": "longrope", "short_factor": [1.0, 1.1, 1.3, 1.6, 2.0, 2.5],
                       "long_factor": [1.5, 2.0, 4.0, 7.0, 12.0, 20.0]})),
     # As Phi-3-mini-128k is, of an older form, with a window beside.
-    "phi3-su": dict(cached=False, seed=7304, kind=PHI3, config=SHARED | dict(
+    "phi3-su": dict(cached=False, seed=7305, kind=PHI3, config=SHARED | dict(
         vocab_size=199, hidden_size=48, intermediate_size=60, num_hidden_layers=3, num_attention_heads=4,
         num_key_value_heads=4, rope_theta=5000.0, sliding_window=17, max_position_embeddings=640,
         original_max_position_embeddings=40, tie_word_embeddings=False,
