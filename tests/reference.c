@@ -17,13 +17,21 @@ static const char *const names[] = {
     "gemma4-moe-odd",  "../glm-ocr",      "glm-ocr-odd",     "../deepseek-v3",  "glm4-moe-odd",    "glm4-moe-own",
     "glm4-moe-fp8",    "qwen35-odd",      "qwen35-tied",     "qwen35-moe-odd",  "qwen35-moe-tied", "qwen35-fp8",
     "deepseek-v3-odd", "deepseek-v3-own", "deepseek-v3-fp8", "glm-4.7-flash-odd", "glm4-moe-dense",
-    "qwen3-next-odd",  NULL};
+    "qwen3-next-odd",  "ling-odd", NULL};
 
 static const char *const alone[] = {"llama",         "llama-odd",       "llama-fp8", "qwen3-moe-odd",
                                     "qwen3-moe-raw", "qwen3-moe-dense", "qwen3-next-dense", NULL};
 
+/* Of test_dense's, by what they have: windows, one norm for both parts, a convolution. */
+static const char *const dense[] = {"olmo3-yarn", "exaone4-window", "cohere2-window", "lfm2-long", NULL};
+
 const char *fr_reference_name(size_t index) {
     return names[index];
+}
+
+const char *fr_reference_long(size_t index) {
+    size_t drafted = sizeof names / sizeof *names - 1;
+    return index < drafted ? names[index] : dense[index - drafted];
 }
 
 const char *fr_reference_alone(size_t index) {

@@ -122,8 +122,8 @@ typedef struct fr_config_row {
 #define FR_PART(of)          {.kind = FR_ROW_PART, .part = &(of)}
 
 /* Tables that families share, in the converter's order of keys: sizes; heads and one rotary form; heads, the window and
- * a rotary form for each kind of layer. */
-extern const fr_config_row fr_size_keys[], fr_head_keys[], fr_kind_keys[];
+ * a rotary form for each kind of layer. Of heads once more, where norms are LayerNorm. */
+extern const fr_config_row fr_size_keys[], fr_head_keys[], fr_kind_keys[], fr_layer_norm_head_keys[];
 
 /* The sections of rotary positions, written; fr_rope_sections reads them. */
 extern const fr_config_part fr_sections_part;
@@ -208,6 +208,9 @@ float fr_rsqrt(size_t n);
 
 /* Whether the files have a tensor of that name. */
 bool fr_source_has(const fr_source *source, const char *tensor);
+
+/* Whether any layer of a GGUF file has one of that name: a file of an MTP layer has that layer's alone. */
+bool fr_source_layer_has(const fr_source *source, const fr_model_spec *spec, const char *tensor);
 
 /* ---------------------------------------------------------------------------------------- names that families share */
 
