@@ -172,13 +172,13 @@ static void note_types(fr_tokenizer_source *source, const token_types *types) {
         shown(text), text.bytes, types->first, types->retyped);
 }
 
-/* What added tokens take along is not written to these files: Phi-3's all but three the blanks behind them, RoBERTa's
- * mask those before. */
+/* What added tokens take along is not written to these files: Phi-3's all but three the blanks behind them, the mask
+ * of XLM-RoBERTa those before it. */
 static void set_strips(fr_added_entry *entry, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     static const char *const exact[] = {"<s>", "<unk>", "<|endoftext|>", NULL};
     bool phi3 = kind->pieces == FR_MODEL_SCORED_BPE && strcmp(gguf->architecture, "phi3") == 0;
     entry->rstrip = phi3 && !is_one_of(entry->text, exact);
-    entry->lstrip = fr_text_is(entry->text, "<mask>");
+    entry->lstrip = kind->pieces == FR_MODEL_UNIGRAM && fr_text_is(entry->text, "<mask>");
 }
 
 static fr_status read_added(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
