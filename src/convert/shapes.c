@@ -143,7 +143,7 @@ static const fr_synth_shape shapes[] = {
      "\"rope_theta\": 1000000.0}", head},
     {"qwen1.5-moe-a2.7b", &fr_synth_qwen2_moe, 24, QWEN2_VOCAB, "{\"rope_theta\": 1000000}", head},
     {"qwen3-next-80b-a3b", &fr_synth_qwen3_next, 48, QWEN2_VOCAB, "{\"rope_theta\": 1e7}", head_and_norm},
-    {"qwen3-30b-a3b", &fr_synth_qwen3, 48, QWEN2_VOCAB,
+    {"qwen3-30b-a3b", &fr_synth_qwen3_moe, 48, QWEN2_VOCAB,
      "{\"head_dim\": 128, \"norm_topk_prob\": true, \"rope_theta\": 1000000}", head_and_norm},
     {"qwen3.5-0.8b", &fr_synth_qwen35, 24, QWEN35_VOCAB,
      "{\"hidden_size\": 1024, \"num_attention_heads\": 8, \"num_key_value_heads\": 2, "

@@ -147,6 +147,6 @@ const fr_synth_family
     fr_synth_glm_flash = {&fr_family_glm_flash, &glm_tokenizer, .means = small_biases, .mtp_layers = 1},
     fr_synth_llama = {&fr_family_llama, .tokenizer = &fr_synth_llama_tokenizer},
     fr_synth_qwen2 = {&fr_family_qwen2, &qwen_tokenizer, .means = biases},
-    fr_synth_qwen3 = {&fr_family_qwen3, .tokenizer = &qwen_tokenizer},
+    fr_synth_qwen3_moe = {&fr_family_qwen3_moe, .tokenizer = &qwen_tokenizer},
     fr_synth_qwen35 = {&fr_family_qwen35, &qwen35_tokenizer, .means = states, .mtp_layers = 1},
     fr_synth_qwen35_moe = {&fr_family_qwen35_moe, &qwen35_tokenizer, .means = states, .mtp_layers = 1};
