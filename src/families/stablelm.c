@@ -1,6 +1,6 @@
-/* StableLM 2 (1.6B, 3B): config.json of StableLmForCausalLM, GGUF "stablelm". Source: transformers 5.17, model stablelm;
- * of GGUF github.com/ggml-org/llama.cpp, conversion/stablelm.py, which writes no rotary base. LayerNorm with biases; a
- * quarter of a head turns. The 12B's norms of heads, a LayerNorm for each, are not built. */
+/* StableLM 2 (1.6B, 3B): config.json of StableLmForCausalLM, GGUF "stablelm". Source: transformers 5.17, model
+ * stablelm; of GGUF github.com/ggml-org/llama.cpp, conversion/stablelm.py, which writes no rotary base. LayerNorm with
+ * biases; a quarter of a head turns. The 12B's norms of heads, a LayerNorm for each, are not built. */
 #include "base/error.h"
 #include "src/families/family.h"
 
