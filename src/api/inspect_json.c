@@ -149,6 +149,7 @@ static void put_ids(object *o, const char *name, const int32_t *ids, size_t coun
 static void put_model(object *o, const fr_inspected *what) {
     const fr_model *model = what->model;
     const fr_trunk *trunk = &model->trunk;
+    put(o, "family", model->family->gguf ? json_string(model->family->gguf) : json_null());
     put_count(o, "layers", trunk->spec.layers);
     put_count(o, "hidden", trunk->spec.hidden);
     put_count(o, "vocabulary", trunk->spec.vocab);

@@ -110,6 +110,7 @@ int fr_models_open(fr_models **models, const fr_arguments *args, fr_tally *tally
     const char *alias = args->text[FR_ARG_ALIAS];
     int code = 0;
     if (m->folder) code = read_folder(m, args->text[FR_ARG_MODELS]);
+    else if (!alias && args->model_name) add(m, args->text[FR_ARG_MODEL], args->model_name);
     else if (alias) add(m, args->text[FR_ARG_MODEL], alias);
     else add_named(m, args->text[FR_ARG_MODEL]);
     for (size_t i = 0; i < m->count; i++) {
