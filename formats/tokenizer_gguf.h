@@ -26,16 +26,18 @@
 /* Whether the file carries the token strings; a drafter's need not. */
 bool fr_tokenizer_gguf_has(const fr_gguf *gguf);
 
-/* The metadata must outlive the source. A failure leaves nothing open. */
-fr_status fr_tokenizer_gguf_open(fr_tokenizer_source *source, const fr_gguf *gguf);
+/* The metadata must outlive the source. pre: the pre-tokenizer's name instead of the one that the file has, "" for
+ * that. A failure leaves nothing open. */
+fr_status fr_tokenizer_gguf_open(fr_tokenizer_source *source, const fr_gguf *gguf, const char *pre);
 
 /* The id under a key; -1 where there is none, or, with a note, none of `count` tokens' (files write 4294967295). */
 fr_status fr_tokenizer_gguf_id(const fr_gguf *gguf, const char *key, size_t count, fr_notes *notes, int32_t *id);
 
-/* The ids below `vocab` that end a text, at most capacity: eos, eot and eom; and where the file names no eot, the
- * tokens that the kind of tokenizer is known to end a turn with. */
-fr_status fr_tokenizer_gguf_ends(const fr_gguf *gguf, size_t vocab, fr_notes *notes, int32_t *ids, size_t capacity,
-                                 size_t *count);
+/* The ids below `vocab` that end a text, at most capacity: eos, eot and eom, and the padding and the parting of files
+ * in code that is filled in, as the file names them; the tokens that do so by their texts (turn_tokens.h); and where it
+ * names no eot, those that its kind of tokenizer has besides. pre: as above. */
+fr_status fr_tokenizer_gguf_ends(const fr_gguf *gguf, const char *pre, size_t vocab, fr_notes *notes, int32_t *ids,
+                                 size_t capacity, size_t *count);
 
 /* The ids below `vocab` that the file keeps out of texts, as it lists them; others there name nothing and are passed
  * over. A list of more than `capacity` is FR_INPUT. */

@@ -62,7 +62,6 @@ static const struct {
 } cases[] = {
     {"MistralForCausalLM", "(Mistral) can't be run", 1, .listed = true},
     {"Qwen3NextForCausalLM", "(Qwen3-Next) can't be run", 1, .listed = true},
-    {"DeepseekV2ForCausalLM", "(DeepSeek-V2) can't be run", 1, .listed = true},
     {"Glm4vMoeForConditionalGeneration", "(GLM-4.5V) can't be run", 1, .listed = true},
     {"DFlashDraftModel", "is not built yet", 2, .drafter = true},
     {"qwen3", "(Qwen3) can't be run", 1, .gguf = true, .listed = true},

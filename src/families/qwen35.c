@@ -82,22 +82,14 @@ static const fr_model_spec defaults_of_mixtures = {
                           .norm_top_k = true,
                           .routed_scaling = 1.0F,
                           .shared_gated = true}},
-    .mixture = {.shared = 1, .normalizes = true}};
-
-/* The shared expert's width has a default of its own, not the others' width. */
-static fr_status read_mixture(const fr_source *source, fr_model_spec *s) {
-    FR_TRY(fr_mixture_read(source, s));
-    if (source->gguf) return FR_OK;
-    return fr_json_size(source->text, "shared_expert_intermediate_size", 0, 1 << 22, 512, source->where,
-                        &s->mixture.shared);
-}
+    .mixture = {.shared = 1, .shared_width = 512, .normalizes = true}};
 
 static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     (void)mtp_layers;
     return fr_mixture_put_keys(s, where, w);
 }
 
-static const fr_config_part mixture = {.read = read_mixture, .put = put_mixture};
+static const fr_config_part mixture = {.read = fr_mixture_read, .put = put_mixture};
 
 static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"), FR_WITHOUT("attention_bias"),
                                     FR_WITHOUT("mtp_use_dedicated_embeddings"), FR_WITH("attn_output_gate"), {0}};
