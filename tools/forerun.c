@@ -187,8 +187,8 @@ static const fr_verb verbs[] = {
      "Of the caches of Hugging Face's programs (HF_HUB_CACHE, HF_HOME) and llama.cpp (LLAMA_CACHE), LM Studio's folder\n"
      "and ollama's store (OLLAMA_MODELS): name, size, family, type, and what keeps a model from running. By these\n"
      "names -m and -md open them: ORG/NAME, ORG/NAME:QUANT or ORG/NAME:FILE, ollama:NAME:TAG; without QUANT it is\n"
-     "Q4_K_M, else Q8_0, else the first. What exists as a path goes before a name. Nothing is ever fetched: of what is\n"
-     "not there the line has the command that would.\n",
+     "Q4_K_M, else Q8_0, else the first. What exists as a path goes before a name. Nothing is ever fetched: of what\n"
+     "is not there the line has the command that would.\n",
      "  forerun models\n"
      "  forerun chat -m Qwen/Qwen2.5-0.5B-Instruct-GGUF:Q8_0\n"
      "  forerun generate -m ollama:qwen2.5:0.5b -p \"Once upon a time\" -n 100\n",
@@ -206,8 +206,8 @@ static int print_completion(const fr_arguments *args) {
 static const char about[] =
     "Runs large language models on a CPU. A small drafter proposes the next few tokens, and the model checks them\n"
     "all in one pass over its weights; the text is the same, bit for bit, as without a drafter.\n"
-    "MODEL and DRAFTER are folders as published (config.json, *.safetensors, tokenizer.json), or GGUF files, or names of\n"
-    "what other programs have downloaded (forerun help models):\n"
+    "MODEL and DRAFTER are folders as published (config.json, *.safetensors, tokenizer.json), or GGUF files, or names\n"
+    "of what other programs have downloaded (forerun help models):\n"
     "Gemma 3, Gemma 4, Qwen2.5, Qwen3-MoE, Qwen3.5 to 3.8, DeepSeek-V3, GLM-4.5 to 4.7, Llama and SmolLM2, text;\n"
     "GLM-OCR, which sees pictures.\n";
 

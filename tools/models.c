@@ -21,20 +21,6 @@ static json_t *describe(const char *path, fr_status *status) {
     return object;
 }
 
-/* The type that most of its tensors are of, but for vectors, which are F32 in most files. */
-static const char *main_type(const json_t *description) {
-    const json_t *count;
-    const char *type, *most = NULL;
-    json_int_t largest = 0;
-    json_object_foreach(json_object_get(description, "types"), type, count) {
-        bool vectors = strcmp(type, "F32") == 0;
-        if (most && (vectors || json_integer_value(count) <= largest)) continue;
-        most = type;
-        largest = vectors ? 0 : json_integer_value(count);
-    }
-    return most;
-}
-
 /* A line of the library without the path that it begins with, as the line of a table has that already. */
 static const char *reason(const char *line, const char *path) {
     size_t length = strlen(path);
@@ -61,7 +47,7 @@ static json_t *row_of(const fr_found *found) {
     fr_json_put(row, "kind", text_or_null(kind));
     fr_json_put(row, "family", text_or_null(json_string_value(json_object_get(described, "family"))));
     fr_json_put(row, "architecture", text_or_null(json_string_value(json_object_get(described, "architecture"))));
-    fr_json_put(row, "type", text_or_null(main_type(described)));
+    fr_json_put(row, "type", text_or_null(json_string_value(json_object_get(described, "type"))));
     fr_json_put(row, "mmproj", text_or_null(found->tower));
     fr_json_put(row, "runs", json_boolean(status == FR_OK && !drafts));
     const char *why = status == FR_OK ? drafts ? "a drafter: -md" : NULL : reason(line, found->path);
@@ -75,7 +61,7 @@ static bool take_row(void *context, const fr_found *found) {
     return true;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- printing */
+/* -------------------------------------------------------------------------------------------------------- printing */
 
 static const char *text_of(const json_t *row, const char *key) {
     const char *text = json_string_value(json_object_get(row, key));

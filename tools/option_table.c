@@ -154,7 +154,8 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                         .high = 4096, .help = "N experts of each mixture alone (default: all)"},
     [FR_ARG_TENSORS] = {.names = "--tensors", .verbs = INSPECT, .help = "list every tensor"},
     [FR_ARG_INSPECT_FORM] = {.names = "-o --output", .value = "FORM", .kind = FR_KIND_WORD,
-                             .verbs = INSPECT | MODELS, .words = "text json", .help = "text (default), or json: one object"},
+                             .verbs = INSPECT | MODELS, .words = "text json",
+                             .help = "text (default), or json: one object"},
 
     [FR_ARG_PARALLEL] = {.names = "-np --parallel", .value = "N", .kind = FR_KIND_NUMBER,
                          .verbs = BATCH | SERVE, .low = 1, .high = FR_SESSIONS_MAX,
