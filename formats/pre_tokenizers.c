@@ -80,6 +80,10 @@ static fr_text text_of(const char *string) {
 #define THREES(digit) "(?<!" digit ")" digit "{1,2}(?=(?:" digit "{3})*+(?!" digit "))|" digit "{3}"
 #define BOUND_THREES  "(?<!\\d)\\d++(?=" WORD ")(*SKIP)(*FAIL)|" THREES("\\d")
 
+/* Where the published (?=(\d{3})+(?!\d)) cuts numbers, which need not be digits: before each three, to the next. */
+#define HEAD      "\\d{1,2}(?=(?:\\d{3})*+(?!\\d))"
+#define THREES_ON "(?<!\\d)" HEAD "(*SKIP)(*FAIL)|\\d{3}(?:\\D++(?:" HEAD ")?)*+"
+
 /* Kimi K2's: GPT-4o's with Chinese by itself: the script, for which PCRE2 has no name that all its versions know. */
 #define HAN                                                                                           \
     "[\\x{2E80}-\\x{2E99}\\x{2E9B}-\\x{2EF3}\\x{2F00}-\\x{2FD5}\\x{3005}\\x{3007}\\x{3021}-\\x{3029}" \
@@ -95,8 +99,10 @@ const char *const fr_gpt2_pieces = GPT2;
 /* ------------------------------------------------------------------------------------------------------------ rules */
 
 /* SentencePiece's way with spaces: a space is U+2581 inside. */
+#define LOWER_BLOCK "\xe2\x96\x81"
+
 static void space_rules(fr_tokenizer_source *source) {
-    const fr_text space = text_of(" "), lower_block = text_of("\xe2\x96\x81");
+    const fr_text space = text_of(" "), lower_block = text_of(LOWER_BLOCK);
     source->byte_fallback = source->fuse_unknown = source->loose_merges = true;
     source->normalizer = (fr_text_rules){
         .items = {{.kind = FR_RULE_REPLACE, .pattern = space, .content = lower_block}},
@@ -118,6 +124,48 @@ static void gemma4_rules(fr_tokenizer_source *source) {
     };
 }
 
+/* SentencePiece's unigram models, and words as BERT's: what else they do, files say (tokenizer_gguf.c). */
+static void unigram_rules(fr_tokenizer_source *source) {
+    const fr_text lower_block = text_of(LOWER_BLOCK);
+    source->byte_fallback = true;
+    source->pre_tokenizer = (fr_text_rules){
+        .items = {{.kind = FR_RULE_REPLACE, .pattern = text_of(" "), .content = lower_block}},
+        .count = 1,
+    };
+    source->decoder = (fr_text_rules){
+        .items = {{.kind = FR_RULE_METASPACE, .pattern = lower_block, .first = true}},
+        .count = 1,
+    };
+}
+
+static void word_rules(fr_tokenizer_source *source) {
+    source->inside_prefix = text_of(FR_INSIDE_WORD);
+    source->max_word_characters = 100;
+    source->normalizer = (fr_text_rules){
+        .items = {{.kind = FR_RULE_CLEAN}, {.kind = FR_RULE_SPACE_CHINESE}},
+        .count = 2,
+    };
+    source->pre_tokenizer = (fr_text_rules){
+        .items = {{.kind = FR_RULE_SPLIT, .characters = FR_CHARACTERS_SPACE, .behavior = FR_SPLIT_REMOVED},
+                  {.kind = FR_RULE_SPLIT, .characters = FR_CHARACTERS_PUNCTUATION, .behavior = FR_SPLIT_ISOLATED}},
+        .count = 2,
+    };
+    source->decoder = (fr_text_rules){
+        .items = {{.kind = FR_RULE_WORD_PIECE, .content = source->inside_prefix}},
+        .count = 1,
+    };
+}
+
+/* Merges in what stands between blanks, which are dropped. */
+static void blank_rules(fr_tokenizer_source *source) {
+    source->byte_fallback = source->loose_merges = true;
+    source->pre_tokenizer = (fr_text_rules){
+        .items = {{.kind = FR_RULE_SPLIT, .characters = FR_CHARACTERS_SPACE, .behavior = FR_SPLIT_REMOVED}},
+        .count = 1,
+    };
+    source->decoder = (fr_text_rules){.items = {{.kind = FR_RULE_JOIN}}, .count = 1};
+}
+
 /* Pieces by patterns; inside them, bytes. */
 static void byte_rules(const fr_pre_tokenizer *kind, fr_tokenizer_source *source) {
     source->byte_level = source->loose_merges = true;
@@ -126,12 +174,17 @@ static void byte_rules(const fr_pre_tokenizer *kind, fr_tokenizer_source *source
     source->normalizer = (fr_text_rules){.items = {{.kind = FR_RULE_NFC}}, .count = kind->composed};
     source->pre_tokenizer = (fr_text_rules){.count = 0};
     for (size_t i = 0; i < FR_MAX_PRE_PATTERNS && kind->patterns[i]; i++)
-        source->pre_tokenizer.items[source->pre_tokenizer.count++] = (fr_text_rule){
-            .kind = FR_RULE_SPLIT, .pattern = text_of(kind->patterns[i]), .regex = true, .behavior = FR_SPLIT_ISOLATED};
+        source->pre_tokenizer.items[source->pre_tokenizer.count++] =
+            (fr_text_rule){.kind = FR_RULE_SPLIT,
+                           .pattern = text_of(kind->patterns[i]),
+                           .regex = true,
+                           .own = true,
+                           .behavior = FR_SPLIT_ISOLATED};
     source->decoder = (fr_text_rules){.items = {{.kind = FR_RULE_BYTE_LEVEL}}, .count = 1};
 }
 
 void fr_pre_tokenizer_apply(const fr_pre_tokenizer *kind, fr_tokenizer_source *source) {
+    source->model = kind->pieces;
     if (kind->rules)
         kind->rules(source);
     else
@@ -161,8 +214,21 @@ static const fr_pre_tokenizer kinds[] = {
      .names = {"default"},
      .rules = space_rules,
      .begins_unless_told = true,
-     .scored = true,
-     .ids = {.unknown = 0, .begin = 1, .end = 2, .some = true}},
+     .pieces = FR_MODEL_SCORED_BPE,
+     .ids = {.unknown = 0, .begin = 1, .end = 2, .part = -1, .some = true}},
+    {.model = "t5",
+     .names = {"default"},
+     .rules = unigram_rules,
+     .ends_unless_told = true,
+     .pieces = FR_MODEL_UNIGRAM,
+     .ids = {.unknown = 2, .begin = -1, .end = 1, .part = -1, .some = true}},
+    {.model = "bert",
+     .names = {"default", "jina-v2-en"},
+     .rules = word_rules,
+     .begins = true,
+     .parts = true,
+     .pieces = FR_MODEL_WORD_PIECE,
+     .ids = {.unknown = 100, .begin = 101, .end = -1, .part = 102, .some = true}},
     {.model = "gpt2",
      .names = {"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2",
                "jina-v5-nano"},
@@ -233,7 +299,8 @@ static const fr_pre_tokenizer kinds[] = {
      .patterns = {"\\p{N}{1,3}", CHINESE, MARKED " ?[\\p{P}\\p{S}]+|[\\r\\n]|" BLANKS, "\\p{N}"}},
     {.model = "gpt2",
      .names = {"deepseek-llm"},
-     .patterns = {"[\\r\\n]", "\\s?[" CASED_LETTERS "]+", "\\s?[" WIDE_SIGNS "]+", "\\s+$", EASTERN, "\\p{N}"}},
+     .patterns = {"[\\r\\n]", "\\s?[" CASED_LETTERS "]+", "\\s?[" WIDE_SIGNS "]+", "(?<!\\s)\\s++$", EASTERN,
+                  "\\p{N}"}},
     {.model = "gpt2",
      .names = {"deepseek-coder"},
      .patterns = {"[\\r\\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", EASTERN, "\\p{N}"}},
@@ -253,7 +320,7 @@ static const fr_pre_tokenizer kinds[] = {
      .names = {"exaone-moe"},
      .patterns = {SUFFIXES "|[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}\\p{M}*(?: \\p{L}\\p{M}*)*)+|\\p{N}|"
                            " ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]?|\\s*[\\r\\n]|" BLANKS}},
-    {.model = "gpt2", .names = {"superbpe"}, .patterns = {"\\p{N}+", "(?=(\\d{3})+(?!\\d))"}},
+    {.model = "gpt2", .names = {"superbpe"}, .patterns = {"\\p{N}+", THREES_ON}},
     {.model = "gpt2", .names = {"viking"}, .patterns = {BLOOM, "\\p{N}"}},
     {.model = "gpt2", .names = {"bloom", "poro-chat", "poro", "gpt3-finnish"}, .patterns = {BLOOM}},
     {.model = "gpt2", .names = {"falcon"}, .patterns = {"[\\p{P}$+<=>^~|`]+", GPT2, "[0-9][0-9][0-9]"}},
@@ -270,6 +337,7 @@ static const fr_pre_tokenizer kinds[] = {
      .begins_unless_told = true},
     {.model = "gpt2", .names = {"gemma4", "granite-embed-multi-311m"}, .rules = gemma4_rules, .begins = true},
     {.model = "gpt2", .names = {"sarvam-moe"}, .rules = space_rules},
+    {.model = "whitespace", .names = {"whitespace"}, .rules = blank_rules},
     {.model = "gpt2", .names = {"default"}, .patterns = {"[\\p{P}$+<=>^~|]+", GPT2, "\\p{N}+", "[0-9][0-9][0-9]"}},
 };
 

@@ -10,15 +10,17 @@
 #define FR_MAX_PRE_NAMES     24
 #define FR_MAX_PRE_PATTERNS  6
 #define FR_MAX_ARCHITECTURES 4
+#define FR_INSIDE_WORD       "##" /* what WordPiece's tokens begin with inside words, as they are published */
 
 /* What llama.cpp takes for single tokens in files of a model. */
 typedef struct fr_default_ids {
-    int32_t unknown, begin, end;
-    bool some; /* false: for none */
+    int32_t unknown, begin, end, part; /* -1: none */
+    bool some;                         /* false: for none */
 } fr_default_ids;
 
 typedef struct fr_pre_tokenizer {
     const char *model;                               /* tokenizer.ggml.model */
+    fr_model_kind pieces;                            /* how a piece becomes tokens */
     const char *names[FR_MAX_PRE_NAMES];             /* tokenizer.ggml.pre; the first one is written and told */
     const char *patterns[FR_MAX_PRE_PATTERNS];       /* each cuts the pieces of the one before; inside, bytes */
     void (*rules)(fr_tokenizer_source *source);      /* of kinds whose pieces are no bytes; else NULL */
@@ -29,7 +31,8 @@ typedef struct fr_pre_tokenizer {
     bool ignore_merges;       /* a piece that is a token stays whole */
     bool begins;              /* a bos stands before every text, whatever the file says */
     bool begins_unless_told;  /* the same where the file says nothing */
-    bool scored;              /* pairs are merged by the tokens' scores */
+    bool ends_unless_told;    /* and an eos behind it */
+    bool parts;               /* a sep stands behind every text */
     fr_default_ids ids;       /* where the file names none */
     bool end_for_all;         /* the end of a text stands for bos and unknown where there are none */
 } fr_pre_tokenizer;

@@ -9,11 +9,14 @@
  *                                   nothing is, tokens that are known to open or end turns do (turn_tokens.h), and so
  *                                   do bos and eos, with a note
  *     tokenizer.ggml.merges         "left right", the first one ranks first
- *     tokenizer.ggml.KIND_token_id  bos, eos, eot, eom, unknown
+ *     tokenizer.ggml.KIND_token_id  bos, eos, eot, eom, unknown, seperator (so spelled), padding, cls, mask, and
+ *                                   fim_pad, fim_rep, fim_sep, which end texts too
  *     tokenizer.ggml.add_bos_token, .add_eos_token
- *     tokenizer.ggml.scores         of each token, where pairs are merged by them (model "llama"); else not needed
- *     tokenizer.ggml.add_space_prefix   of model "llama", where it is true unless told; not built for others, and
- *                                   without meaning where pieces are bytes
+ *     tokenizer.ggml.scores         of each token, in models that go by them ("llama", "t5"); else not needed
+ *     tokenizer.ggml.add_space_prefix   of model "llama", where it is true unless told, and "t5"; without meaning
+ *                                   where pieces are bytes, not built for others
+ *     tokenizer.ggml.remove_extra_whitespaces, .precompiled_charsmap    of SentencePiece's normalizer
+ *     tokenizer.ggml.normalizer.lowercase, .strip_accents    of models "bert" (both true unless told), "whitespace"
  *     tokenizer.ggml.suppress_tokens  ids that a text must never go on with
  * Model "llama" has no merges, and where it names no ids the ones of SentencePiece: unknown 0, bos 1, eos 2. */
 #ifndef FR_FORMATS_TOKENIZER_GGUF_H

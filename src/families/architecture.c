@@ -88,7 +88,6 @@ static const struct {
 } known[] = {
     {"MistralForCausalLM", "Mistral"},
     {"Qwen3ForCausalLM qwen3", "Qwen3"},
-    {"Qwen3NextForCausalLM qwen3next", "Qwen3-Next"},
     {"Qwen4ExpForConditionalGeneration Qwen4ExpForCausalLM qwen4exp", "Qwen3.8-Flash-Next"},
     {"DeepseekV32ForCausalLM deepseek32", "DeepSeek-V3.2"},
     {"DeepseekV4ForCausalLM deepseek4", "DeepSeek-V4"},

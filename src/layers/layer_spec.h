@@ -59,6 +59,7 @@ typedef struct fr_deltanet_spec {
     size_t key_heads, value_heads; /* the latter a multiple of the former */
     size_t key_dim, value_dim;     /* of a head */
     size_t conv_kernel;            /* of the short convolution: positions that it reads, the row's own included */
+    bool fused;    /* queries, keys, values and z are one projection, key head by key head; else two */
     bool tiled;    /* value head j reads key head j % key_heads, as GGUF has them; else j / (value_heads / key_heads) */
     size_t state;  /* which of the trunk's recurrent layers it is */
 } fr_deltanet_spec;
