@@ -85,7 +85,7 @@ static void is_path(const char *text) {
     fr_free(path);
 }
 
-/* ------------------------------------------------------------------------------------------------------ Hugging Face */
+/* ----------------------------------------------------------------------------------------------------- Hugging Face */
 
 START_TEST(types_are_chosen_as_llama_cpp_does) {
     put_in_hub(HUB, "Org--A.B-GGUF", "a-IQ2_XS.gguf");
@@ -171,7 +171,7 @@ START_TEST(folders_by_the_environment) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------- llama.cpp and LM Studio */
+/* ------------------------------------------------------------------------------------------ llama.cpp and LM Studio */
 
 START_TEST(llama_cpps_own_cache) {
     fr_made_root_take(".cache/llama.cpp/Org_M-GGUF_m-Q4_K_M.gguf", WHOLE);
@@ -196,7 +196,7 @@ START_TEST(lm_studios_folder) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------------------ ollama */
+/* ----------------------------------------------------------------------------------------------------------- ollama */
 
 #define MANIFESTS ".ollama/models/manifests/registry.ollama.ai/library/"
 #define LAYER(kind, digest, size) \
@@ -258,12 +258,12 @@ START_TEST(manifests_that_are_none) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------------------- names */
+/* ------------------------------------------------------------------------------------------------------------ names */
 
 START_TEST(what_is_no_name) {
     static const char *const paths[] = {
-        "", "model", "/a/b", "./a", "../a", "a/b/c", "a/../b", "..", "a/..", "../b", "a/b/", "/", "a//b", "-a/b", ".a/b",
-        "a/b:", "a/b:/x", "a/b:../x", "a/b:x/../y", "a/b:x y", "a/b:$(x)", "a b/c", "a/b\n", "a--b/c", "a/b..c",
+        "", "model", "/a/b", "./a", "../a", "a/b/c", "a/../b", "..", "a/..", "../b", "a/b/", "/", "a//b", "-a/b",
+        ".a/b", "a/b:", "a/b:/x", "a/b:../x", "a/b:x/../y", "a/b:x y", "a/b:$(x)", "a b/c", "a/b\n", "a--b/c", "a/b..c",
         "models/m.gguf", "ollama:", "ollama:..", "ollama:../x", "ollama:a/../b", "ollama:a:../b", "ollama:a:b/c",
         "ollama:a/b/c/d", "ollama:/etc/passwd", "https://huggingface.co/a/b", "\xc3\xa4/b"};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) is_path(paths[i]);
@@ -296,7 +296,7 @@ START_TEST(without_an_environment) {
 }
 END_TEST
 
-/* ----------------------------------------------------------------------------------------------------------- listing */
+/* ---------------------------------------------------------------------------------------------------------- listing */
 
 typedef struct list {
     char text[4096];
@@ -307,9 +307,11 @@ typedef struct list {
 static bool told(void *context, const fr_found *found) {
     list *l = context;
     char *path = NULL;
-    snprintf(l->text + strlen(l->text), sizeof l->text - strlen(l->text), "%s %s %llu%s%s%s\n", found->name, found->store,
-             (unsigned long long)found->bytes, found->tower ? " tower" : "", found->problem ? " " : "",
-             found->problem ? strrchr(found->problem, ':') ? strrchr(found->problem, ':') + 2 : found->problem : "");
+    size_t at = strlen(l->text);
+    const char *problem = found->problem ? found->problem : "", *colon = strrchr(problem, ':');
+    snprintf(l->text + at, sizeof l->text - at, "%s %s %llu%s%s%s\n", found->name, found->store,
+             (unsigned long long)found->bytes, found->tower ? " tower" : "", *problem ? " " : "",
+             colon ? colon + 2 : problem);
     fr_status status = fr_model_find(found->name, environment, &path);
     if (!found->problem) {
         ck_assert_msg(status == FR_OK, "%s: %s", found->name, fr_last_error());

@@ -184,8 +184,8 @@ static const fr_verb verbs[] = {
      "      -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}'\n",
      fr_verb_serve},
     {"models", "what other programs have downloaded, and whether it runs", FR_VERB_MODELS, "models [-o json]",
-     "Of the caches of Hugging Face's programs (HF_HUB_CACHE, HF_HOME) and llama.cpp (LLAMA_CACHE), LM Studio's folder\n"
-     "and ollama's store (OLLAMA_MODELS): name, size, family, type, and what keeps a model from running. By these\n"
+     "Of the caches of Hugging Face's programs (HF_HUB_CACHE, HF_HOME) and llama.cpp (LLAMA_CACHE), LM Studio's\n"
+     "folder and ollama's store (OLLAMA_MODELS): name, size, family, type, what keeps a model from running. By these\n"
      "names -m and -md open them: ORG/NAME, ORG/NAME:QUANT or ORG/NAME:FILE, ollama:NAME:TAG; without QUANT it is\n"
      "Q4_K_M, else Q8_0, else the first. What exists as a path goes before a name. Nothing is ever fetched: of what\n"
      "is not there the line has the command that would.\n",
