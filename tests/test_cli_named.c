@@ -75,7 +75,8 @@ static const struct {
      "forerun: Org/Nothing: there is no such path, and no model of this name in a cache; this would download it: "
      "hf download Org/Nothing\n"},
     {"generate " MODEL "-md Org/D:Q8_0 -p x", "hf download Org/D --include '*Q8_0*'\n"},
-    {"inspect Org/M-GGUF:Q3_K_S", "there are m-BF16.gguf, m-Q2_K.gguf, m-Q4_0.gguf; this would download it: hf download"},
+    {"inspect Org/M-GGUF:Q3_K_S",
+     "there are m-BF16.gguf, m-Q2_K.gguf, m-Q4_0.gguf; this would download it: hf download"},
     {"serve -m ollama:none", "this would download it: ollama pull none\n"},
     {"chat -m Org/U", "models--Org--U: its download is not finished\n"},
     {"chat -m models/m.gguf", "forerun: models/m.gguf: No such file or directory"},

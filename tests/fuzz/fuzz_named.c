@@ -1,4 +1,4 @@
-/* libFuzzer's target for models by name: any bytes as a name, and behind a NUL as everything that a cache's files say: a
+/* libFuzzer's target for models by name: any bytes as a name, and behind a NUL as all that a cache's files say: a
  * branch's commit, llama.cpp's manifest, ollama's.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something. What is found lies in the caches' folder. */
