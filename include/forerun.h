@@ -388,7 +388,7 @@ fr_status fr_model_estimate(const char *path, const char *drafter, const fr_opti
 /* The path of a model by its name where another program has downloaded it; nothing is fetched. environment: NAME=VALUE
  * texts and a NULL, as POSIX's environ, which say where those are; NULL: none. Names:
  *
- *     ORG/NAME          a repository in Hugging Face's cache (HF_HUB_CACHE, HF_HOME, ...), llama.cpp's (LLAMA_CACHE) or LM
+ *     ORG/NAME          a repository in Hugging Face's cache (HF_HUB_CACHE, HF_HOME), llama.cpp's (LLAMA_CACHE) or LM
  *                       Studio's folder: as published, or its GGUF file, Q4_K_M, Q8_0, else the first
  *     ORG/NAME:TYPE     of its GGUF files the first of that type: Q5_K_M
  *     ORG/NAME:FILE     or that one

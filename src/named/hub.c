@@ -145,7 +145,7 @@ fr_status fr_hub_list(const char *folder, const fr_found_told *to) {
     return status;
 }
 
-/* --------------------------------------------------------------------------------------------------------- LM Studio */
+/* -------------------------------------------------------------------------------------------------------- LM Studio */
 
 fr_status fr_lmstudio_find(const char *folder, const fr_model_name *name, fr_found_files *found) {
     char *repository;

@@ -4,7 +4,8 @@
  *     blobs/sha256-DIGEST                  what they hold; sha256-DIGEST-partial while it is fetched
  *
  * A model is one layer, a GGUF file; a vision tower another. Template, parameters and system prompt are layers too, in
- * forms of ollama's own: the file's own template is used, as everywhere. What changes weights, an adapter, is refused. */
+ * forms of ollama's own: the file's own template is used, as everywhere. What changes weights, an adapter, is
+ * refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,7 @@
 
 enum { DEPTH = 4, MOST_TOLD = 8 };
 
-/* ---------------------------------------------------------------------------------------------------------- choosing */
+/* --------------------------------------------------------------------------------------------------------- choosing */
 
 static size_t find_file(const fr_names *names, const char *file) {
     for (size_t i = 0; i < names->count; i++)
@@ -69,7 +69,7 @@ fr_status fr_repository_tell(const fr_names *names, fr_found_files *found) {
     return fr_text_take(&text, "names of files", &found->others, &length);
 }
 
-/* ----------------------------------------------------------------------------------------------- a folder of its own */
+/* ---------------------------------------------------------------------------------------------- a folder of its own */
 
 static bool is_published(const fr_names *names) {
     bool weights = find_file(names, "model.safetensors") != SIZE_MAX ||
@@ -114,7 +114,7 @@ fr_status fr_repository_find(const char *folder, const char *which, fr_found_fil
     return status;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- listing */
+/* ---------------------------------------------------------------------------------------------------------- listing */
 
 static uint64_t bytes_of(const char *folder, const char *name) {
     struct stat info;
