@@ -68,7 +68,8 @@ fr_binding fr_binding_mtp(fr_weights *weights, const fr_tensor_naming *naming, c
     fr_binding b = fr_binding_layer(weights, trunk, &trunk->mtp, trunk->layers);
     b.naming = naming;
     if (naming->mtp_prefixes && !weights->files->gguf)
-        snprintf(b.prefix, sizeof b.prefix, "%s%s", mtp_prefix(weights, naming), beside ? "" : "layers.0.");
+        snprintf(b.prefix, sizeof b.prefix, "%s%s", mtp_prefix(weights, naming),
+                 beside || naming->mtp_flat ? "" : "layers.0.");
     return b;
 }
 
@@ -136,6 +137,7 @@ bool fr_tensor_name_needed(const fr_tensor_name *name, const fr_trunk_spec *trun
     if (needs & FR_IF_QKV_BIAS && !layer->attention.qkv_bias) return false;
     if (needs & FR_IF_O_BIAS && !layer->attention.o_bias) return false;
     if (needs & FR_IF_INPUT_NORM && layer->norms == FR_NORMS_BEHIND) return false;
+    if (needs & FR_IF_FFN_NORM && layer->norms != FR_NORMS_BEFORE) return false;
     if (needs & FR_IF_NORM_BIAS && !trunk->norm_bias) return false;
     if (needs & FR_IF_FFN_BIASED && !layer->ffn.biased) return false;
     return !(needs & FR_IF_EMBEDS) || trunk->embeds;
@@ -390,6 +392,7 @@ static bool is_extra(const fr_weights *weights, const fr_tensor_naming *naming, 
     const char *below = gguf ? NULL : below_mtp(naming, name);
     if (below) {
         const char *rest = behind_layer(below, "layers.", &layer);
+        if (naming->mtp_flat && mtp_layers && lists_of_layer(naming, false, below)) return true;
         return rest ? layer < mtp_layers && lists_of_layer(naming, false, rest) : lists(naming->mtp, false, below);
     }
     snprintf(word, sizeof word, gguf ? "%sblk." : "%slayers.", fr_tensor_names_prefix(weights));

@@ -85,6 +85,7 @@ enum {
     FR_IF_O_BIAS = 1 << 16,
     FR_IF_INPUT_NORM = 1 << 17, /* layers with a norm before their parts */
     FR_IF_NORM_BIAS = 1 << 18,  /* models whose norms have biases */
+    FR_IF_FFN_NORM = 1 << 26,   /* layers whose feed-forward has one of its own */
     FR_IF_SHORT_CONV = 1 << 19, /* layers that mix positions by a short convolution */
     FR_IF_FUSED = 1 << 24,      /* gated DeltaNet whose queries, keys, values and gates are one projection */
     FR_IF_PARTED = 1 << 25,     /* and such whose are not */
@@ -147,6 +148,8 @@ typedef struct fr_tensor_naming {
     /* What published names of an MTP layer's tensors begin with, one of these; what it has beside a layer's follows, or
      * "layers.0."; NULL: they are named as the next layer's. */
     const char *const *mtp_prefixes;
+    bool mtp_flat;         /* the layer's follow without "layers.0." */
+    bool mtp_hidden_first; /* what enters an MTP layer is [hidden row ; embedding], else the other way round */
     const char *const *extras; /* names that are read by nobody, as patterns of fnmatch; NULL-terminated, or NULL */
     fr_values norms;          /* what published files have of lines that are norms */
     fr_row_order rotary_rows; /* how rows of lines that are rotary stand in GGUF */
