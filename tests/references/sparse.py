@@ -299,8 +299,9 @@ def of_granitemoeshared(c):
 
 
 def of_hunyuan_v1_moe(c):
-    return {"rope_theta": {"rope_theta": 1e4}, "experts' number": {"moe_topk": 1}, "shared experts": silent("shared_mlp"),
-            "norm of q": passed_by("query_layernorm"), "norm of k": passed_by("key_layernorm")}
+    return {"rope_theta": {"rope_theta": 1e4}, "experts' number": {"moe_topk": 1},
+            "shared experts": silent("shared_mlp"), "norm of q": passed_by("query_layernorm"),
+            "norm of k": passed_by("key_layernorm")}
 
 
 def of_olmoe(c):
