@@ -2,6 +2,7 @@
 #include "formats/gguf_folder.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,17 +15,24 @@
 
 enum { MOST_NAMED = 8 };
 
-static bool has(const char *folder, const char *name) {
+static fr_status look_for(const char *folder, const char *name, bool *there) {
     char *path = fr_path_join(folder, name);
-    bool there = path && fr_file_exists(path);
+    if (!path) return fr_fail_memory("a path", strlen(folder) + strlen(name) + 2);
+    *there = fr_file_exists(path);
     free(path);
-    return there;
+    return FR_OK;
 }
 
 /* Weights that are a folder's own, or a tokenizer alone. */
-static bool is_published(const char *folder) {
-    if (has(folder, "model.safetensors") || has(folder, "model.safetensors.index.json")) return true;
-    return !has(folder, "config.json") && has(folder, "tokenizer.json");
+static fr_status look_for_published(const char *folder, bool *published) {
+    bool configured, tokenizes;
+    FR_TRY(look_for(folder, "model.safetensors", published));
+    if (!*published) FR_TRY(look_for(folder, "model.safetensors.index.json", published));
+    if (*published) return FR_OK;
+    FR_TRY(look_for(folder, "config.json", &configured));
+    FR_TRY(look_for(folder, "tokenizer.json", &tokenizes));
+    *published = !configured && tokenizes;
+    return FR_OK;
 }
 
 static int is_model(const struct dirent *entry) {
@@ -54,15 +62,19 @@ fr_status fr_gguf_folder_place(const char *path, char **place) {
     struct dirent **files = NULL;
     int count = 0;
     *place = NULL;
+    bool published = true;
     fr_status status = FR_OK;
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode) && !is_published(path)) {
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) FR_TRY(look_for_published(path, &published));
+    if (!published) {
         count = scandir(path, &files, is_model, alphasort);
         if (count == 0) {
             free(files);
             count = scandir(path, &files, is_beside, alphasort);
         }
     }
-    if (count > 1)
+    if (count < 0 && errno == ENOMEM)
+        status = fr_fail_memory("a folder's list", 0);
+    else if (count > 1)
         status = refuse_several(path, files, count);
     else
         *place = count == 1 ? fr_path_join(path, files[0]->d_name) : strdup(path);

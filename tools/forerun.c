@@ -114,18 +114,10 @@ static const fr_verb verbs[] = {
      "synth --shape SHAPE --type TYPE [--vocab N] [--layers N] [--experts N] OUT",
      "To time engines on: the text is noise, speed and memory are those of the shape. Every matrix is of TYPE, but\n"
      "those that quantizers leave alone, and those whose rows don't fill its blocks: they get what llama-quantize\n"
-     "gives them. Models: gemma4-e2b gemma4-e4b gemma4-26b-a4b gemma4-31b gemma3-270m gemma3-1b gemma3-4b\n"
-     "llama3.2-1b llama3.1-8b qwen2.5-0.5b qwen2.5-1.5b qwen2.5-7b qwen3-30b-a3b, with their MTP layer glm-ocr\n"
-     "deepseek-v3 glm-4.5-air glm-4.7-flash qwen3.5-0.8b qwen3.5-4b qwen3.5-9b qwen3.6-27b qwen3.6-35b-a3b, and\n"
-     "gemma4-1b, which is no published size: the widths of E2B, dense, 18 layers. Also olmo2-7b olmo3-7b\n"
-     "exaone4-1.2b command-r7b glm4-9b ernie4.5-0.3b lfm2-1.2b stablelm2-1.6b and mixtures: mixtral-8x7b\n"
-     "qwen1.5-moe-a2.7b qwen3-next-80b-a3b deepseek-v2-lite kimi-k2 ernie-4.5-21b-a3b ling-mini-2.0 minimax-m2\n"
-     "olmoe-1b-7b. --experts cuts them, and\n"
-     "deepseek-v3 gemma4-26b-a4b qwen3-30b-a3b glm-4.5-air glm-4.7-flash qwen3.6-35b-a3b. Assistants, for the\n"
-     "model of the name with the same vocabulary: gemma4-26b-a4b-assistant gemma4-31b-assistant, and with a\n"
-     "centroid for 128 ids gemma4-e2b-assistant gemma4-e4b-assistant gemma4-1b-assistant; for llama.cpp, which\n"
-     "knows no centroids, gemma4-e2b-assistant-plain gemma4-e4b-assistant-plain. An EAGLE-3 drafter, for a model\n"
-     "of as many --layers: llama3.1-8b-eagle3; llama3.2-1b drafts for llama3.1-8b too.\n",
+     "gives them. MTP layers are there where they are published. gemma4-1b is no published size: the widths of E2B,\n"
+     "dense, 18 layers. Assistants are for the model of the name with the same vocabulary; those of E2B, E4B and 1B\n"
+     "have a centroid for 128 ids but where the name ends in -plain, for llama.cpp, which knows none. llama3.1-8b-eagle3\n"
+     "is an EAGLE-3 drafter, for a model of as many --layers; llama3.2-1b drafts for llama3.1-8b too.\n",
      "  forerun synth --shape gemma4-e2b --type q4_0 e2b.gguf\n"
      "  forerun synth --shape gemma4-e2b-assistant --type q8_0 e2b-assistant.gguf\n"
      "  forerun synth --shape qwen3-30b-a3b --type q4_k --layers 6 moe.gguf\n", fr_verb_synth},
@@ -211,8 +203,9 @@ static const char about[] =
     "all in one pass over its weights; the text is the same, bit for bit, as without a drafter.\n"
     "MODEL and DRAFTER are folders as published (config.json, *.safetensors, tokenizer.json), or GGUF files, or names\n"
     "of what other programs have downloaded (forerun help models):\n"
-    "Gemma 3, Gemma 4, Qwen2.5, Qwen3-MoE, Qwen3.5 to 3.8, DeepSeek-V3, GLM-4.5 to 4.7, Llama and SmolLM2, text;\n"
-    "GLM-OCR, which sees pictures.\n";
+    "Llama, SmolLM2 and 3, Qwen2 to 3.8, Gemma 2 to 4, Mistral, Phi-3 and 4, Granite 3 and 4, OLMo 2 and 3, Cohere 2,\n"
+    "EXAONE 4, GLM-4 to 4.7, ERNIE 4.5, Hunyuan, Seed-OSS, MiMo, LFM2, StableLM 2, DeepSeek-V2 and V3, Kimi-K2, Mixtral,\n"
+    "OLMoE, MiniMax-M2, Ling 2.0 and gpt-oss, text; GLM-OCR, which sees pictures.\n";
 
 static void print_overview(FILE *out) {
     fprintf(out, "forerun %s: large language models on the CPU, with speculative decoding that gives the same text\n\n"

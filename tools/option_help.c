@@ -6,7 +6,7 @@
 
 /* A text of a row, the library's words in it where it says so. */
 static void expand(const char *text, fr_lab_words of, char *into, size_t size) {
-    char words[512] = "";
+    char words[FR_HELP_SIZE] = "";
     const char *place = text ? strstr(text, "{}") : NULL;
     fr_add_words(of, words, sizeof(words));
     if (place) snprintf(into, size, "%.*s%s%s", (int)(place - text), text, words, place + 2);
@@ -21,8 +21,21 @@ fr_option_help fr_arguments_help(fr_arg arg) {
     return help;
 }
 
+enum { COLUMN = 36, COLUMNS = 120 }; /* where the texts begin; as wide as lines may be */
+
+/* A text from that column on, in as many lines as it takes. */
+static void print_in_column(const char *text, FILE *out) {
+    int width = COLUMN;
+    size_t length;
+    for (const char *word; (word = fr_next_word(&text, ' ', &length));) {
+        bool first = width == COLUMN, fits = width + !first + (int)length <= COLUMNS;
+        if (!first && !fits) width = fprintf(out, "\n%*s", COLUMN, "") - 1;
+        width += fprintf(out, "%s%.*s", first || !fits ? "" : " ", (int)length, word);
+    }
+    fputc('\n', out);
+}
+
 static void print_option(const fr_option_help *option, FILE *out) {
-    enum { COLUMN = 36 };
     int width = fprintf(out, "  ");
     const char *names = option->names;
     size_t length;
@@ -31,7 +44,8 @@ static void print_option(const fr_option_help *option, FILE *out) {
     }
     if (option->value) width += fprintf(out, " %s", option->value);
     if (width >= COLUMN) width = fprintf(out, "\n") - 1;
-    fprintf(out, "%*s%s\n", COLUMN - width, "", option->help);
+    fprintf(out, "%*s", COLUMN - width, "");
+    print_in_column(option->help, out);
 }
 
 static void print_options(const fr_verb *verb, FILE *out) {

@@ -133,7 +133,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                        .low = 1, .high = INT32_MAX, .help = "chunks begin N ids apart, and each scores its last N",
                        .more = "llama-perplexity's chunks are then half of N longer than -c, up to a multiple of 256"},
     [FR_ARG_SHAPE] = {.names = "--shape", .value = "SHAPE", .kind = FR_KIND_WORD, .of = FR_LAB_SHAPES, .verbs = SYNTH,
-                      .help = "one of those above"},
+                      .help = "whose sizes: {}"},
     [FR_ARG_TYPE] = {.names = "--type", .value = "TYPE", .kind = FR_KIND_WORD, .verbs = QUANTIZE | SYNTH,
                      .any_case = true,
                      .of = FR_LAB_WRITTEN, .also = FR_LAB_MIXTURES, .help = "what matrices become: {}",

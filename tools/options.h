@@ -246,10 +246,12 @@ const char *fr_arguments_drafting(const fr_arguments *args);
 /* What a seed of -1 becomes. */
 uint32_t fr_draw_seed(void);
 
+#define FR_HELP_SIZE 2048 /* bytes of a text with the words that it lists */
+
 /* An option as help has it; more: what only the manual page has room for, "" where there is none. */
 typedef struct fr_option_help {
     const char *names, *value;
-    char help[512], more[512];
+    char help[FR_HELP_SIZE], more[FR_HELP_SIZE];
     unsigned verbs;
 } fr_option_help;
 

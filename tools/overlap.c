@@ -45,8 +45,8 @@ static bool ends_in(const char *name, const char *end) {
     return length >= tail && strcmp(name + length - tail, end) == 0;
 }
 
-/* What a published folder's reader opens. */
-static bool is_published(const char *name) {
+/* What a published folder's reader opens. A GGUF file is its model where it has no other weights. */
+static bool is_published(const char *name, bool weighs) {
     static const char *const names[] = {"config.json", "generation_config.json", "preprocessor_config.json",
                                         "processor_config.json", "tokenizer.json", "tokenizer_config.json",
                                         "chat_template.jinja", "model.safetensors.index.json",
@@ -54,7 +54,7 @@ static bool is_published(const char *name) {
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         if (strcmp(name, names[i]) == 0) return true;
     }
-    return ends_in(name, ".safetensors") || ends_in(name, ".gguf");
+    return ends_in(name, ".safetensors") || (!weighs && ends_in(name, ".gguf"));
 }
 
 /* Whether both are of one series NAME-00001-of-00003.gguf. */
@@ -72,9 +72,11 @@ static int check_folder(const fr_target *target, fr_arg reader, const char *fold
     DIR *entries = opendir(folder);
     int code = 0;
     if (!entries) return 0;
+    bool weighs = faccessat(dirfd(entries), "model.safetensors", F_OK, 0) == 0 ||
+                  faccessat(dirfd(entries), "model.safetensors.index.json", F_OK, 0) == 0;
     for (const struct dirent *e; !code && (e = readdir(entries));) {
         struct stat info;
-        if (!(shard ? is_other_shard(e->d_name, shard) : is_published(e->d_name))) continue;
+        if (!(shard ? is_other_shard(e->d_name, shard) : is_published(e->d_name, weighs))) continue;
         if (fstatat(dirfd(entries), e->d_name, &info, 0) != 0 || !is_target(target, &info)) continue;
         code = refuse(target, reader, e->d_name);
     }
