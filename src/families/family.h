@@ -173,6 +173,9 @@ fr_status fr_layers_alike(const fr_source *source, fr_model_spec *spec);
  * which a file says, or else spec->kinds; without a window all are full. */
 fr_status fr_layers_by_kind(const fr_source *source, fr_model_spec *spec);
 
+/* The same of layers that there are already. */
+fr_status fr_layers_mark_kinds(const fr_source *source, fr_model_spec *spec);
+
 /* The key that says which layers slide, where any does and it is not every `fallback`th that is full. */
 void fr_layers_put_kinds(const fr_trunk_spec *spec, size_t fallback, fr_gguf_writer *writer);
 

@@ -57,7 +57,7 @@ static fr_status read_yarn(const json_t *scaling, fr_rope_spec *rope, const char
     double mscale, all = rope->mscale_all_dim, amplitude;
     bool truncates;
     FR_TRY(fr_json_bool(scaling, "truncate", true, where, &truncates));
-    if (!truncates) return fr_fail(FR_UNBUILT, "%s: truncate false is not built", where);
+    rope->untruncated = !truncates;
     FR_TRY(fr_json_real(scaling, "beta_fast", 1e-6, 1e6, 32, where, &rope->beta_fast));
     FR_TRY(fr_json_real(scaling, "beta_slow", 1e-6, 1e6, 1, where, &rope->beta_slow));
     FR_TRY(fr_json_real(scaling, "mscale", 0, 1e3, 0, where, &mscale));
@@ -94,8 +94,9 @@ fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t train
     char inside[128];
     FR_TRY(fr_rope_parameters(text, where, &parameters, &key));
     snprintf(inside, sizeof inside, "%s: %s", where, key);
-    *rope = (fr_rope_spec){.kind = FR_ROPE_DEFAULT, .partial = 1.0, .factor = 1.0, .original_context = (double)trained};
-    FR_TRY(fr_json_real(text, "rope_theta", 1.001, 1e12, 10000.0, where, &rope->theta));
+    *rope = (fr_rope_spec){.kind = FR_ROPE_DEFAULT, .partial = 1.0, .factor = 1.0, .original_context = (double)trained,
+                           .theta = rope->theta};
+    FR_TRY(fr_json_real(text, "rope_theta", 1.001, 1e12, rope->theta, where, &rope->theta));
     FR_TRY(fr_json_real(text, "partial_rotary_factor", 0.0, 1.0, *partial, where, partial));
     if (!parameters) return FR_OK;
     FR_TRY(fr_json_real(parameters, "rope_theta", 1.001, 1e12, rope->theta, inside, &rope->theta));

@@ -105,6 +105,7 @@ void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, con
                        .best = m->scratch + (2 * thread + 1) * spec->count};
     int32_t *chosen = m->chosen + row * spec->top_k;
     float *weight = m->chosen_weight + row * spec->top_k, sum, scaling = spec->routed_scaling;
+    if (weights->product_bias) a->kernels->add(r.scores, weights->product_bias, spec->count);
     if (!all_finite(r.scores, spec->count)) scaling = NAN;
     if (spec->scoring == FR_SCORING_SIGMOID) {
         choose_by_sigmoid(&r, weights->router_bias, chosen);
