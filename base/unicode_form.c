@@ -149,3 +149,68 @@ bool fr_is_word(int32_t codepoint) {
     default: return codepoint == 0x200C || codepoint == 0x200D || is_enclosed_letter(codepoint);
     }
 }
+
+bool fr_is_mark(int32_t codepoint) {
+    utf8proc_category_t category = utf8proc_category(codepoint);
+    return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC || category == UTF8PROC_CATEGORY_ME;
+}
+
+bool fr_is_numeric(int32_t codepoint) {
+    utf8proc_category_t category = utf8proc_category(codepoint);
+    return category == UTF8PROC_CATEGORY_ND || category == UTF8PROC_CATEGORY_NL || category == UTF8PROC_CATEGORY_NO;
+}
+
+bool fr_is_punctuation(int32_t codepoint) {
+    if (codepoint < 0x80) /* symbols of ASCII too */
+        return codepoint > ' ' && codepoint < 0x7F && !fr_is_numeric(codepoint) &&
+               utf8proc_category(codepoint) > UTF8PROC_CATEGORY_LO;
+    utf8proc_category_t category = utf8proc_category(codepoint);
+    return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
+}
+
+bool fr_is_control(int32_t codepoint) {
+    utf8proc_category_t category = utf8proc_category(codepoint);
+    return category >= UTF8PROC_CATEGORY_CC && category <= UTF8PROC_CATEGORY_CO;
+}
+
+/* ------------------------------------------------------------------------------------------------------- characters */
+
+int32_t fr_character_before(const char *text, size_t end, size_t *length) {
+    for (size_t n = 1; n <= 4 && n <= end; n++) {
+        utf8proc_int32_t codepoint;
+        const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)text + end - n;
+        if (utf8proc_iterate(bytes, (utf8proc_ssize_t)n, &codepoint) != (utf8proc_ssize_t)n) continue;
+        *length = n;
+        return codepoint;
+    }
+    *length = 1;
+    return -1;
+}
+
+int32_t fr_character_at(const char *text, size_t at, size_t end, size_t *length) {
+    utf8proc_int32_t codepoint = -1;
+    const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)text + at;
+    utf8proc_ssize_t n = at < end ? utf8proc_iterate(bytes, (utf8proc_ssize_t)(end - at), &codepoint) : 0;
+    *length = n > 0 ? (size_t)n : 1;
+    return n > 0 ? codepoint : -1;
+}
+
+size_t fr_skip_space_back(const char *text, size_t begin, size_t limit) {
+    while (begin > limit) {
+        size_t n;
+        int32_t before = fr_character_before(text, begin, &n);
+        if (before < 0 || !fr_is_space(before) || n > begin - limit) break;
+        begin -= n;
+    }
+    return begin;
+}
+
+size_t fr_skip_space(const char *text, size_t at, size_t limit) {
+    while (at < limit) {
+        size_t n;
+        int32_t next = fr_character_at(text, at, limit, &n);
+        if (next < 0 || !fr_is_space(next)) break;
+        at += n;
+    }
+    return at;
+}

@@ -13,6 +13,22 @@ void fr_unicode_form(const char *text, size_t length, bool compose, bool compati
 bool fr_is_space(int32_t codepoint);
 bool fr_is_word(int32_t codepoint);
 
+/* Of any general category M; of N; of P, or in ASCII also S; of Cc, Cf, Co or Cs. */
+bool fr_is_mark(int32_t codepoint);
+bool fr_is_numeric(int32_t codepoint);
+bool fr_is_punctuation(int32_t codepoint);
+bool fr_is_control(int32_t codepoint);
+
+/* The character that ends, or begins, at a place of a text, and how long it is; -1 and 1 when that is no UTF-8, or
+ * nothing. */
+int32_t fr_character_before(const char *text, size_t end, size_t *length);
+int32_t fr_character_at(const char *text, size_t at, size_t end, size_t *length);
+
+/* Where white space that begins at `at` ends; where white space that ends there begins. None of it before or behind
+ * the limit. */
+size_t fr_skip_space(const char *text, size_t at, size_t limit);
+size_t fr_skip_space_back(const char *text, size_t at, size_t limit);
+
 /* The character that some bytes begin with, or begin to be. */
 typedef struct fr_character_bytes {
     size_t there; /* how many of its bytes are; 0: no character begins so */

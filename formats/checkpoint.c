@@ -9,10 +9,15 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/text_buffer.h"
+#include "formats/download.h"
+#include "formats/gguf_folder.h"
+#include "formats/gguf_name.h"
 #include "formats/safetensors.h"
 
 #define CONFIG_LIMIT ((size_t)16 << 20)
 #define INDEX_LIMIT  ((size_t)64 << 20)
+#define MOST_MISSING 4 /* parts of a file, that a line names */
 #define CONTENTS     "config.json and model.safetensors"
 
 char *fr_path_join(const char *folder, const char *name) {
@@ -27,7 +32,9 @@ static fr_status join(const char *folder, const char *name, char **path) {
 
 static fr_status check_folder(const char *folder) {
     struct stat info;
-    if (stat(folder, &info) != 0)
+    bool there = stat(folder, &info) == 0;
+    if (!there) FR_TRY(fr_download_check(folder));
+    if (!there && stat(folder, &info) != 0)
         return fr_fail(FR_INPUT, "%s: %m: expected a GGUF file, or a folder with " CONTENTS, folder);
     if (!S_ISDIR(info.st_mode))
         return fr_fail(FR_INPUT, "%s is not a folder: give a GGUF file, or the folder that has " CONTENTS, folder);
@@ -68,7 +75,8 @@ static fr_status add_map(fr_checkpoint *checkpoint, const char *folder, const ch
     checkpoint->file_names[file] = copy;
     checkpoint->file_count++; /* from here on close looks after both */
     FR_TRY(join(folder, name, &path));
-    fr_status status = fr_map_open(&checkpoint->files[file], path, use_mmap);
+    fr_status status = fr_download_check(path);
+    if (status == FR_OK) status = fr_map_open(&checkpoint->files[file], path, use_mmap);
     free(path);
     return status;
 }
@@ -191,27 +199,6 @@ fr_status fr_checkpoint_open_config(fr_checkpoint *checkpoint, const char *folde
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* What the name of a shard, NAME-00002-of-00003.gguf, says; count 1 for other names. */
-typedef struct shard_name {
-    size_t stem; /* length of NAME */
-    unsigned number, count;
-} shard_name;
-
-#define SHARD_SUFFIX        "-%05u-of-%05u.gguf"
-#define SHARD_SUFFIX_LENGTH 20
-
-static shard_name parse_shard_name(const char *name) {
-    const shard_name alone = {.number = 1, .count = 1};
-    shard_name shard = alone;
-    char again[2 * SHARD_SUFFIX_LENGTH];
-    size_t length = strlen(name);
-    if (length <= SHARD_SUFFIX_LENGTH) return alone;
-    shard.stem = length - SHARD_SUFFIX_LENGTH;
-    if (sscanf(name + shard.stem, "-%5u-of-%5u.gguf", &shard.number, &shard.count) != 2) return alone;
-    snprintf(again, sizeof again, SHARD_SUFFIX, shard.number, shard.count);
-    return strcmp(again, name + shard.stem) == 0 ? shard : alone;
-}
-
 /* How many shards a file says there are: itself where it says nothing; 0 is what llama-gguf-split leaves in a merged
  * file. */
 static fr_status count_shards(const fr_gguf *gguf, int64_t *count) {
@@ -262,16 +249,46 @@ static fr_status read_whether_whole(const char *path, bool *whole) {
     return status;
 }
 
+/* The parts that are not there, as many as a line takes; *count: of all. */
+static fr_status list_missing(const char *folder, char *name, fr_shard_name shard, fr_text_buffer *names,
+                              size_t *count) {
+    for (unsigned i = 1; i <= shard.count; i++) {
+        char *part;
+        snprintf(name + shard.stem, FR_SHARD_SUFFIX_LENGTH + 1, FR_SHARD_SUFFIX, i, shard.count);
+        FR_TRY(join(folder, name, &part));
+        bool there = fr_file_exists(part);
+        fr_status status = there ? FR_OK : fr_download_check(part);
+        free(part);
+        FR_TRY(status);
+        if (there || (*count)++ >= MOST_MISSING) continue;
+        fr_text_append_string(names, *count == 1 ? "" : ", ");
+        fr_text_append_string(names, name);
+    }
+    return fr_text_check(names, folder);
+}
+
+static fr_status check_parts(const char *path, const char *folder, char *name, fr_shard_name shard) {
+    fr_text_buffer names = {0};
+    size_t count = 0;
+    fr_status status = list_missing(folder, name, shard, &names, &count);
+    if (status == FR_OK && count)
+        status = fr_fail(FR_INPUT, "%s: %zu of its %u parts %s missing: %s%s", path, count, shard.count,
+                         count == 1 ? "is" : "are", names.bytes, count > MOST_MISSING ? ", ..." : "");
+    fr_text_free(&names);
+    return status;
+}
+
 static fr_status add_gguf_files(fr_checkpoint *checkpoint, const char *folder, char *name, bool use_mmap) {
-    shard_name shard = parse_shard_name(name);
+    fr_shard_name shard = fr_shard_name_of(name);
     bool whole = shard.number == 1 && shard.count == 1;
     if (!whole) FR_TRY(read_whether_whole(checkpoint->path, &whole));
-    if (whole) shard = (shard_name){.number = 1, .count = 1};
+    if (whole) shard = (fr_shard_name){.number = 1, .count = 1};
     if (shard.number < 1 || shard.number > shard.count || shard.count > FR_MAX_SHARDS)
         return fr_fail(FR_INPUT, "%s: no name for a shard: 1 to %d of them are read", checkpoint->path, FR_MAX_SHARDS);
+    if (shard.count > 1) FR_TRY(check_parts(checkpoint->path, folder, name, shard));
     FR_TRY(reserve_files(checkpoint, shard.count));
     for (unsigned i = 1; i <= shard.count; i++) {
-        if (shard.count > 1) snprintf(name + shard.stem, SHARD_SUFFIX_LENGTH + 1, SHARD_SUFFIX, i, shard.count);
+        if (shard.count > 1) snprintf(name + shard.stem, FR_SHARD_SUFFIX_LENGTH + 1, FR_SHARD_SUFFIX, i, shard.count);
         FR_TRY(add_shard(checkpoint, folder, name, shard.count, use_mmap));
     }
     int64_t tensors = (int64_t)(checkpoint->tensors.count + checkpoint->unread.count), listed;
@@ -309,12 +326,15 @@ static fr_status refuse_part(const char *path) {
 }
 
 fr_status fr_checkpoint_open(fr_checkpoint *checkpoint, const char *path, bool use_mmap) {
+    char *place;
     struct stat info;
-    bool file = stat(path, &info) == 0 && S_ISREG(info.st_mode);
     *checkpoint = (fr_checkpoint){0};
-    if (file) FR_TRY(refuse_part(path));
-    fr_status status = (file ? open_gguf : open_folder)(checkpoint, path, use_mmap);
+    FR_TRY(fr_gguf_folder_place(path, &place));
+    bool file = stat(place, &info) == 0 && S_ISREG(info.st_mode);
+    fr_status status = file ? refuse_part(place) : FR_OK;
+    if (status == FR_OK) status = (file ? open_gguf : open_folder)(checkpoint, place, use_mmap);
     if (status != FR_OK) fr_checkpoint_close(checkpoint);
+    free(place);
     return status;
 }
 

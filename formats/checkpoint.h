@@ -2,7 +2,7 @@
  *
  * In: a folder with config.json and model.safetensors, or model.safetensors.index.json and the shards it names (plain
  * names inside the folder, nothing else); or a GGUF file, of which NAME-00002-of-00003.gguf stands for all three, if
- * it says of itself that it is one of several. Out:
+ * it says of itself that it is one of several; or a folder that has one GGUF file (gguf_folder.h). Out:
  * parsed config.json, generation_config.json and hf_quant_config.json if there, or GGUF's metadata (the first shard's);
  * mapped weight files, one tensor directory. Every tensor of the index must be in the shard that the index names, and
  * the other way round; every GGUF shard must say which it is. */

@@ -300,8 +300,9 @@ static fr_status place(header *head) {
                            FR_SHOW(item->name), (unsigned long long)item->offset, (unsigned long long)head->alignment);
         if (item->offset > head->data_size || item->tensor.bytes > head->data_size - item->offset)
             return fr_fail(FR_INPUT,
-                           "%s: tensor %.*s: cut short: its data at offset %llu go beyond the file's %llu bytes", path,
-                           FR_SHOW(item->name), (unsigned long long)item->offset, (unsigned long long)head->data_size);
+                           "%s: tensor %.*s: cut short: its data at offset %llu go beyond the file's %llu bytes: "
+                           "is its download finished?", path, FR_SHOW(item->name), (unsigned long long)item->offset,
+                           (unsigned long long)head->data_size);
         if (item->offset < end)
             return fr_fail(FR_INPUT, "%s: tensor %.*s: offset %llu is inside tensor %.*s, which ends at %llu", path,
                            FR_SHOW(item->name), (unsigned long long)item->offset, FR_SHOW(before->name),

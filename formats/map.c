@@ -12,15 +12,18 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "formats/download.h"
 #include "formats/mapped_files.h"
 
 /* O_NONBLOCK: opening a FIFO must not wait for a writer. It changes nothing for a regular file. */
 static fr_status open_regular(const char *path, int *fd, struct stat *info) {
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (*fd < 0) return fr_fail(FR_INPUT, "%s: %m", path);
-    bool known = fstat(*fd, info) == 0;
-    if (known && S_ISREG(info->st_mode)) return FR_OK;
-    fr_status status = known ? fr_fail(FR_INPUT, "%s is not a regular file", path) : fr_fail(FR_INPUT, "%s: %m", path);
+    bool known = fstat(*fd, info) == 0, regular = known && S_ISREG(info->st_mode);
+    fr_status status = regular ? fr_download_check_pointer(path, *fd, (size_t)info->st_size) : FR_OK;
+    if (regular && status == FR_OK) return FR_OK;
+    if (!known) status = fr_fail(FR_INPUT, "%s: %m", path);
+    else if (!regular) status = fr_fail(FR_INPUT, "%s is not a regular file", path);
     close(*fd);
     *fd = -1;
     return status;

@@ -76,7 +76,11 @@ static fr_status read_span(const header *head, const json_t *json, entry *item) 
     if (json_array_size(json) != 2 || !json_is_integer(begin) || !json_is_integer(end))
         return fr_fail(FR_INPUT, "%s: tensor %s: data_offsets are not two whole numbers", path, name);
     json_int_t first = json_integer_value(begin), last = json_integer_value(end);
-    if (first < 0 || last < first || (uint64_t)last > head->data_size)
+    if (first >= 0 && last >= first && (uint64_t)last > head->data_size)
+        return fr_fail(FR_INPUT, "%s: tensor %s: cut short: its data_offsets %lld to %lld go beyond the file's %llu "
+                       "bytes of data: is its download finished?", path, name, (long long)first, (long long)last,
+                       (unsigned long long)head->data_size);
+    if (first < 0 || last < first)
         return fr_fail(FR_INPUT, "%s: tensor %s: data_offsets %lld to %lld in a file with %llu bytes of data", path,
                        name, (long long)first, (long long)last, (unsigned long long)head->data_size);
     item->begin = (uint64_t)first;

@@ -191,6 +191,7 @@ static fr_status read_scores(fr_tokenizer_source *source, const fr_gguf *gguf) {
     if (scores->count != count)
         return fr_fail(FR_INPUT, "%s: %llu scores for %zu tokens", gguf->path, (unsigned long long)scores->count,
                        count);
+    source->model = FR_MODEL_SCORED_BPE;
     source->scores = malloc((count + 1) * sizeof *source->scores);
     if (!source->scores) return fr_fail_memory(gguf->path, count * sizeof *source->scores);
     for (size_t id = 0; id < count; id++) {

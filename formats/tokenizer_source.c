@@ -9,6 +9,7 @@ void fr_tokenizer_source_close(fr_tokenizer_source *source) {
     json_decref(source->named);
     fr_notes_free(&source->notes);
     free(source->texts);
+    free(source->charsmap);
     free(source->path);
     free(source->vocabulary);
     free(source->merges);

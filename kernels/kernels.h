@@ -99,8 +99,8 @@ typedef void fr_matmul_block_fn(const fr_matmul_block *job);
 typedef void fr_rmsnorm_fn(float *y, const float *x, const float *weight, size_t n, float eps);
 
 /* y[i] = fma(c[i] * r, weight[i], bias[i]), c[i] = x[i] - mean, mean = s / n, s = the x[i] in 16 partial sums by
- * i mod 16, ascending from 0, and the tree of dot; r = 1 / sqrt(dot(c, c) / n + eps). y may be x. Ba, Kiros and
- * Hinton 2016, arXiv:1607.06450. */
+ * i mod 16, ascending from 0, and the tree of dot; r = 1 / sqrt(dot(c, c) / n + eps). bias NULL: of zeros. y may be x.
+ * Ba, Kiros and Hinton 2016, arXiv:1607.06450. */
 typedef void fr_layernorm_fn(float *y, const float *x, const float *weight, const float *bias, size_t n, float eps);
 
 /* Rotates one head in place; cosine and sine have n / 2 values; n is even. Su et al. 2021, arXiv:2104.09864.

@@ -13,7 +13,7 @@ void FR_SCALAR(layernorm)(float *y, const float *x, const float *weight, const f
     float mean = sum16(p) / (float)n;
     for (size_t i = 0; i < n; i++) y[i] = x[i] - mean;
     float r = 1.0f / sqrtf(dot(load_f32, y, y, n) / (float)n + eps);
-    for (size_t i = 0; i < n; i++) y[i] = fmaf(y[i] * r, weight[i], bias[i]);
+    for (size_t i = 0; i < n; i++) y[i] = fmaf(y[i] * r, weight[i], bias ? bias[i] : 0.0f);
 }
 
 static inline void rotate(float *first, float *second, float cosine, float sine) {

@@ -1,4 +1,4 @@
-/* A folder with a made-up /proc and /sys, for what reads those of a system.
+/* A folder with files made up: a /proc and /sys for what reads those of a system, caches of other programs.
  *
  * In: paths and texts. Out: fr_made_root, a folder of the test's own. */
 #ifndef FR_TESTS_MADE_ROOT_H
@@ -12,5 +12,9 @@ void fr_made_root_close(void);
 
 /* fr_made_root/path, its folders made. */
 void fr_made_root_put(const char *path, const char *text);
+
+/* The same of a link to `target`; of this checkout's file `from`, linked to. */
+void fr_made_root_link(const char *path, const char *target);
+void fr_made_root_take(const char *path, const char *from);
 
 #endif

@@ -461,7 +461,7 @@ static void expect_shards(const char *name, const char *words) {
 START_TEST(shards) {
     static const char first[] = "s-00001-of-00002.gguf", second[] = "s-00002-of-00002.gguf";
     write_shard(first, 0, 2, 2, "a");
-    expect_shards(first, "s-00002-of-00002.gguf: No such file");
+    expect_shards(first, ": 1 of its 2 parts is missing: s-00002-of-00002.gguf");
     write_shard(second, 1, 2, 2, "b");
     expect_shards(first, NULL);
     expect_shards(second, NULL);

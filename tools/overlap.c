@@ -54,7 +54,7 @@ static bool is_published(const char *name) {
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         if (strcmp(name, names[i]) == 0) return true;
     }
-    return ends_in(name, ".safetensors");
+    return ends_in(name, ".safetensors") || ends_in(name, ".gguf");
 }
 
 /* Whether both are of one series NAME-00001-of-00003.gguf. */

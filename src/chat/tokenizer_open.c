@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "formats/checkpoint.h"
+#include "formats/gguf_folder.h"
 #include "formats/tokenizer_gguf.h"
 #include "formats/tokenizer_json.h"
 #include "src/chat/chat_templates.h"
@@ -74,10 +75,14 @@ fr_status fr_tokenizer_open(const char *path, const fr_options *options, fr_toke
     const char *chat_template = options ? options->chat_template : "";
     if (tokenizer) *tokenizer = NULL;
     if (!path || !tokenizer) return fr_fail(FR_USAGE, "fr_tokenizer_open: a path and a place for it are needed");
+    char *place;
     struct stat info;
-    bool file = stat(path, &info) == 0 && S_ISREG(info.st_mode);
-    return file ? open_gguf_file(path, chat_template, tokenizer)
-                : fr_tokenizer_from_folder(path, chat_template, tokenizer);
+    FR_TRY(fr_gguf_folder_place(path, &place));
+    bool file = stat(place, &info) == 0 && S_ISREG(info.st_mode);
+    fr_status status =
+        (file ? open_gguf_file : fr_tokenizer_from_folder)(place, chat_template, tokenizer);
+    free(place);
+    return status;
 }
 
 void fr_tokenizer_close(fr_tokenizer *tokenizer) {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "formats/gguf_folder.h"
 #include "formats/map.h"
 #include "src/families/families.h"
 
@@ -137,12 +138,16 @@ static fr_status check_config(const fr_checkpoint *files) {
 }
 
 fr_status fr_open_files(fr_checkpoint *files, const char *path, bool use_mmap) {
+    char *place;
     struct stat info;
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
-        FR_TRY(fr_checkpoint_open_config(files, path));
-        fr_status status = check_config(files);
+    FR_TRY(fr_gguf_folder_place(path, &place));
+    fr_status status = FR_OK;
+    if (stat(place, &info) == 0 && S_ISDIR(info.st_mode)) {
+        status = fr_checkpoint_open_config(files, place);
+        if (status == FR_OK) status = check_config(files);
         fr_checkpoint_close(files);
-        if (status != FR_OK) return status;
     }
-    return fr_checkpoint_open(files, path, use_mmap);
+    if (status == FR_OK) status = fr_checkpoint_open(files, place, use_mmap);
+    free(place);
+    return status;
 }

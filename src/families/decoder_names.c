@@ -6,7 +6,8 @@
 #define NORM(of, at, ...) FR_VECTOR(of, at, __VA_ARGS__, .norm = true)
 
 const fr_tensor_name fr_attention_names[] = {
-    NORM(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),
+    NORM(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight", .needs = FR_IF_INPUT_NORM),
+    FR_VECTOR(fr_layer, input_norm_bias, HIDDEN, "input_layernorm.bias", "attn_norm.bias", .needs = FR_IF_NORM_BIAS),
     FR_FUSED_QKV(QUERIES_GATED, .needs = FR_IF_ATTENTION),
     FR_MATRIX(fr_layer, attention.q, QUERIES_GATED, HIDDEN, "self_attn.q_proj.weight", "attn_q.weight",
               .needs = FR_IF_ATTENTION, .rotary = true),
@@ -23,15 +24,17 @@ const fr_tensor_name fr_attention_names[] = {
               .rotary = true),
     FR_VECTOR(fr_layer, attention.v_bias, KEYS, "self_attn.v_proj.bias", "attn_v.bias", .needs = FR_IF_QKV_BIAS),
     FR_VECTOR(fr_layer, attention.o_bias, HIDDEN, "self_attn.o_proj.bias", "attn_output.bias", .needs = FR_IF_O_BIAS),
-    NORM(fr_layer, attention.q_norm, HEAD, "self_attn.q_norm.weight", "attn_q_norm.weight",
+    NORM(fr_layer, attention.q_norm, QUERY_NORM, "self_attn.q_norm.weight", "attn_q_norm.weight",
          .needs = FR_IF_NORMED_HEADS),
-    NORM(fr_layer, attention.k_norm, HEAD, "self_attn.k_norm.weight", "attn_k_norm.weight",
+    NORM(fr_layer, attention.k_norm, KEY_NORM, "self_attn.k_norm.weight", "attn_k_norm.weight",
          .needs = FR_IF_NORMED_HEADS | FR_IF_KEYS),
     {0},
 };
 
 const fr_tensor_name fr_pre_norm_names[] = {
     NORM(fr_layer, pre_ffn_norm, HIDDEN, "post_attention_layernorm.weight", "ffn_norm.weight"),
+    FR_VECTOR(fr_layer, pre_ffn_norm_bias, HIDDEN, "post_attention_layernorm.bias", "ffn_norm.bias",
+              .needs = FR_IF_NORM_BIAS),
     {0},
 };
 
@@ -44,6 +47,19 @@ const fr_tensor_name fr_sandwich_norm_names[] = {
     NORM(fr_layer, post_attn_norm, HIDDEN, "post_attention_layernorm.weight", "post_attention_norm.weight"),
     NORM(fr_layer, pre_ffn_norm, HIDDEN, "pre_feedforward_layernorm.weight", "ffn_norm.weight"),
     NORM(fr_layer, post_ffn_norm, HIDDEN, "post_feedforward_layernorm.weight", "post_ffw_norm.weight"),
+    {0},
+};
+
+const fr_tensor_name fr_behind_norm_names[] = {
+    NORM(fr_layer, post_attn_norm, HIDDEN, "post_attention_layernorm.weight", "post_attention_norm.weight"),
+    NORM(fr_layer, post_ffn_norm, HIDDEN, "post_feedforward_layernorm.weight", "post_ffw_norm.weight"),
+    {0},
+};
+
+/* The gate, then what it gates, is one tensor in either kind of file. */
+const fr_tensor_name fr_fused_ffn_names[] = {
+    FR_NAMED(fr_layer, ffn.gate_up, FR_SLOT_PARTS, FFN, HIDDEN, "mlp.gate_up_proj.weight", "ffn_up.weight"),
+    FR_MATRIX(fr_layer, ffn.down, HIDDEN, FFN, "mlp.down_proj.weight", "ffn_down.weight"),
     {0},
 };
 

@@ -33,7 +33,7 @@ static void list_built(char *line, size_t size) {
 }
 
 fr_status fr_family_refuse(const fr_checkpoint *files, const char *what) {
-    char built[256] = "";
+    char built[1024] = "";
     const char *architecture = fr_checkpoint_architecture(files);
     list_built(built, sizeof built);
     if (!*architecture) return fr_fail(FR_INPUT, "%s names no architecture", files->path);

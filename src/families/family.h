@@ -204,8 +204,10 @@ bool fr_source_has(const fr_source *source, const char *tensor);
 /* ---------------------------------------------------------------------------------------- names that families share */
 
 /* Fields of fr_layer. Attention: its input norm, projections, biases and norms of heads; norms around feed-forward: one
- * before it, which GGUF names so or as one behind attention, or one before and behind each part; the feed-forward. */
+ * before it, which GGUF names so or as one behind attention, or one before and behind each part, or behind each alone
+ * (FR_NORMS_BEHIND), or as GLM-4 calls those before and behind; the feed-forward, its gate and up in one tensor or each
+ * in its own. */
 extern const fr_tensor_name fr_attention_names[], fr_pre_norm_names[], fr_post_norm_names[], fr_sandwich_norm_names[],
-    fr_ffn_names[];
+    fr_behind_norm_names[], fr_glm_norm_names[], fr_fused_ffn_names[], fr_ffn_names[];
 
 #endif

@@ -1,6 +1,7 @@
-/* GLM-OCR's text model: config.json of GlmOcrForConditionalGeneration, GGUF "glm4". Source: the published checkpoint
- * and transformers 5.17, model glm_ocr; of GGUF github.com/ggml-org/llama.cpp, conversion/glm.py, which has rows of
- * queries and keys in neox order where it writes sections, and of MTP layers mtp_layer.h. */
+/* GLM-OCR's text model: config.json of GlmOcrForConditionalGeneration, GGUF "glm4", which dense GLM-4 is too (glm4.c).
+ * Source: the published checkpoint and transformers 5.17, model glm_ocr; of GGUF github.com/ggml-org/llama.cpp,
+ * conversion/glm.py, which has rows of queries and keys in neox order where it writes sections, and of MTP layers
+ * mtp_layer.h. */
 #include "base/error.h"
 #include "src/families/mtp_layer.h"
 
@@ -13,18 +14,17 @@ static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"), FR_WITHOUT("a
 static const fr_config_row sections[] = {FR_PART(fr_sections_part), {0}};
 static const fr_config_row mtp[] = {FR_MTP("num_nextn_predict_layers"), {0}};
 
-/* GGUF has the gate, then what it gates, as one tensor too. */
-static const fr_tensor_name layer_names[] = {
+const fr_tensor_name fr_glm_norm_names[] = {
     FR_VECTOR(fr_layer, post_attn_norm, HIDDEN, "post_self_attn_layernorm.weight", "post_attention_norm.weight"),
     FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "post_attention_layernorm.weight", "ffn_norm.weight"),
-    FR_NAMED(fr_layer, ffn.gate_up, FR_SLOT_PARTS, FFN, HIDDEN, "mlp.gate_up_proj.weight", "ffn_up.weight"),
-    FR_MATRIX(fr_layer, ffn.down, HIDDEN, FFN, "mlp.down_proj.weight", "ffn_down.weight"),
     FR_VECTOR(fr_layer, post_ffn_norm, HIDDEN, "post_mlp_layernorm.weight", "post_ffw_norm.weight"),
     {0},
 };
 
 static const fr_tensor_naming names = {
-    .layer = {fr_attention_names, layer_names}, .mtp = fr_mtp_names, .rotary_rows = FR_ROWS_TO_NEOX};
+    .layer = {fr_attention_names, fr_glm_norm_names, fr_fused_ffn_names},
+    .mtp = fr_mtp_names,
+    .rotary_rows = FR_ROWS_TO_NEOX};
 
 static bool gguf_neox(const fr_gguf *gguf) {
     return fr_gguf_find(gguf, ".rope.dimension_sections") != NULL;
@@ -47,6 +47,7 @@ const fr_family fr_family_glm = {.architectures = (const char *const[]){"GlmOcrF
                                  .gguf = "glm4",
                                  .tokenizer = "gpt2",
                                  .pre = "glm4",
+                                 .finds_biases = true,
                                  .picture = "<|image|>",
                                  .sees = true,
                                  .defaults = &defaults,

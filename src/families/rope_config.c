@@ -94,8 +94,8 @@ fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t train
     char inside[128];
     FR_TRY(fr_rope_parameters(text, where, &parameters, &key));
     snprintf(inside, sizeof inside, "%s: %s", where, key);
-    *rope = (fr_rope_spec){.kind = FR_ROPE_DEFAULT, .partial = 1.0, .factor = 1.0, .original_context = (double)trained,
-                           .theta = rope->theta};
+    *rope = (fr_rope_spec){.kind = FR_ROPE_DEFAULT, .theta = rope->theta, .partial = 1.0, .factor = 1.0,
+                           .original_context = (double)trained};
     FR_TRY(fr_json_real(text, "rope_theta", 1.001, 1e12, rope->theta, where, &rope->theta));
     FR_TRY(fr_json_real(text, "partial_rotary_factor", 0.0, 1.0, *partial, where, partial));
     if (!parameters) return FR_OK;
@@ -115,6 +115,7 @@ static fr_status read_gguf_factor(fr_rope_spec *rope, const fr_gguf *gguf, doubl
     return fr_gguf_real(gguf, is_older ? older : newer, 1e-6, 1e6, fallback, &rope->factor);
 }
 
+/* config.json's attention_factor, which the converter writes, is all of it; llama.cpp doesn't read that key. */
 static fr_status read_gguf_yarn(fr_rope_spec *rope, const fr_gguf *gguf) {
     double more;
     rope->kind = FR_ROPE_YARN;
@@ -123,7 +124,9 @@ static fr_status read_gguf_yarn(fr_rope_spec *rope, const fr_gguf *gguf) {
     FR_TRY(fr_gguf_real(gguf, ".rope.scaling.yarn_beta_fast", 1e-6, 1e6, 32, &rope->beta_fast));
     FR_TRY(fr_gguf_real(gguf, ".rope.scaling.yarn_beta_slow", 1e-6, 1e6, 1, &rope->beta_slow));
     FR_TRY(fr_gguf_real(gguf, ".rope.scaling.attn_factor", 1e-6, 1e6, 1, &more));
-    rope->attention_factor = (float)(more * fr_rope_yarn_magnitude(rope->factor, 1));
+    more *= fr_rope_yarn_magnitude(rope->factor, 1);
+    FR_TRY(fr_gguf_real(gguf, ".rope.scaling.yarn_attn_factor", 1e-6, 1e6, more, &more));
+    rope->attention_factor = (float)more;
     return FR_OK;
 }
 

@@ -14,8 +14,9 @@
  * older files and in transformers' order, else rope_parameters; NULL where there is none. */
 fr_status fr_rope_parameters(const json_t *text, const char *where, const json_t **parameters, const char **key);
 
-/* Sets the whole spec, no values turning yet. partial: the part of a head that turns where nothing says it; what is
- * said. trained: the positions that llama3's and yarn's scalings are told of where nothing says them. */
+/* Sets the whole spec but for theta's default, which stands in it; no values turning yet. partial: the part of a head
+ * that turns where nothing says it; what is said. trained: the positions that llama3's and yarn's scalings are told of
+ * where nothing says them. */
 fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t trained, const char *where, double *partial);
 
 /* A scaling onto a spec of the default kind: none, yarn or linear, which is meant where a file gives a factor alone. */

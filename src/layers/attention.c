@@ -5,15 +5,18 @@
  *
  *     rows      normed = input_norm(x); or what stands for it, a->input
  *     features  q, k, v = projections of normed
- *     heads     q: bias, norm, rotate; k: bias, norm, rotate, store; v: bias, norm, store
+ *     rows      q, k: bias, norm, where that is over all heads at once
+ *     heads     q: bias, norm, rotate; k: bias, norm, rotate, store; v: bias, norm, store; or rotate before norm
  *     heads     attn = attention(q, cache)
  *     heads     attn = attn * sigmoid(gate), where there are gates: each stands behind its head's query
  *     features  out = o(attn)
  *
  * With packed weights the rows of a product are quantized before it: whole rows by the thread that made them, others in
  * a phase of their own (fr_publish_input). */
+#include <math.h>
 #include <string.h>
 
+#include "kernels/double_math.h"
 #include "src/layers/parts.h"
 
 /* The axis that an angle follows where they take turns. */
@@ -55,7 +58,7 @@ void fr_input_norm(const fr_team *team, const fr_activations *a, const fr_layer 
     size_t begin, end, hidden = a->trunk->spec.hidden;
     fr_part_rows(team, a->batch.count, &begin, &end);
     for (size_t r = begin; r < end && !a->input; r++)
-        a->kernels->rmsnorm(a->normed + r * hidden, a->x + r * hidden, layer->input_norm, hidden, a->trunk->spec.eps);
+        fr_norm_row(a, a->normed + r * hidden, a->x + r * hidden, layer->input_norm, layer->input_norm_bias);
     for (size_t r = begin; r < end; r++) fr_matrix_input_row(&a->workspace, r, input_of(a) + r * width, width);
 }
 
@@ -75,6 +78,28 @@ static void project(const fr_team *team, const fr_activations *a, const fr_atten
         &(fr_matrix_rows){a->v, a->kv_width, input, width, rows});
 }
 
+/* All heads of one row, in place, before they are heads. */
+static void norm_wide(const fr_activations *a, float *heads, const float *bias, const float *norm, size_t width) {
+    if (bias) a->kernels->add(heads, bias, width);
+    a->kernels->rmsnorm(heads, heads, norm, width, a->trunk->spec.eps);
+}
+
+static void norm_rows(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
+                      const fr_attention_weights *weights) {
+    size_t begin, end, n = spec->head_dim;
+    fr_part_rows(team, a->batch.count, &begin, &end);
+    for (size_t r = begin; r < end; r++) {
+        norm_wide(a, a->q + r * a->q_width, weights->q_bias, weights->q_norm, spec->heads * n);
+        if (spec->owns_kv)
+            norm_wide(a, a->k + r * a->kv_width, weights->k_bias, weights->k_norm, spec->kv_heads * n);
+    }
+}
+
+/* A head's part of a vector that all have; NULL: there is none, or it has been seen to (norm_rows). */
+static const float *of_head(const fr_attention_spec *spec, const float *bias, size_t head) {
+    return bias && !spec->qk_norm_wide ? bias + head * spec->head_dim : NULL;
+}
+
 /* A head of one row, in place. bias: of the head; norm: of all; NULL: none. */
 static void shape_head(const fr_activations *a, const fr_attention_spec *spec, float *head, const float *bias,
                        const float *norm, size_t row) {
@@ -83,8 +108,19 @@ static void shape_head(const fr_activations *a, const fr_attention_spec *spec, f
     size_t angles = rope->dims / 2;
     fr_rope_fn *rotate = rope->neox ? k->rope_neox : k->rope_pairs;
     if (bias) k->add(head, bias, spec->head_dim);
-    if (norm) k->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
-    rotate(head, a->cosine[spec->rope] + row * angles, a->sine[spec->rope] + row * angles, rope->dims);
+    if (norm && !spec->norm_turned) k->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
+    if (!spec->no_rope)
+        rotate(head, a->cosine[spec->rope] + row * angles, a->sine[spec->rope] + row * angles, rope->dims);
+    if (norm && spec->norm_turned) k->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
+}
+
+/* Behind the positions that a model was trained on queries grow: transformers 5.17, model ministral3. */
+static void scale_query(const fr_activations *a, const fr_attention_spec *spec, float *query, size_t row) {
+    const fr_rope_spec *rope = &a->trunk->spec.rope[spec->rope];
+    if (rope->query_beta == 0.0) return;
+    double times = floor(a->batch.rows[row].position / rope->original_context);
+    if (times < 1) return;
+    a->kernels->scale(query, spec->head_dim, (float)(1 + rope->query_beta * fr_log_double(1 + times)));
 }
 
 /* One key head and its value head of one row, in the activations; then stored at slot = position, in each of the row's
@@ -99,7 +135,7 @@ static void store_kv(const fr_activations *a, const fr_attention_spec *spec, con
     if (spec->v_norm)
         k->rmsnorm(stored, value, NULL, n, a->trunk->spec.eps);
     else if (value != stored) memcpy(stored, value, n * sizeof *value);
-    shape_head(a, spec, key, weights->k_bias ? weights->k_bias + head * n : NULL, weights->k_norm, row);
+    shape_head(a, spec, key, of_head(spec, weights->k_bias, head), spec->qk_norm_wide ? NULL : weights->k_norm, row);
     for (int32_t i = 0; i <= of->also; i++) {
         const fr_kv_layer *cache = &a->batch.timelines[of->timeline + i]->layers[spec->kv];
         k->kv_store[cache->k.type](fr_kv_slot(cache, &cache->k, head, position), key, n);
@@ -111,13 +147,15 @@ static void store_kv(const fr_activations *a, const fr_attention_spec *spec, con
  * wrote here, and its part of the projections before. */
 static void shape_and_store(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                             const fr_attention_weights *weights) {
-    size_t rows = a->batch.count, n = spec->head_dim, begin, end;
+    const float *norm = spec->qk_norm_wide ? NULL : weights->q_norm;
+    size_t rows = a->batch.count, begin, end;
     fr_part_heads(team, spec->heads, rows, &begin, &end);
     for (size_t item = begin; item < end; item++) {
         size_t row, head;
         fr_attend_place(item, rows, spec->heads, spec->kv_heads, &row, &head);
         float *query = a->q + row * a->q_width + head * query_step(spec);
-        shape_head(a, spec, query, weights->q_bias ? weights->q_bias + head * n : NULL, weights->q_norm, row);
+        shape_head(a, spec, query, of_head(spec, weights->q_bias, head), norm, row);
+        scale_query(a, spec, query, row);
     }
     if (!spec->owns_kv) return;
     fr_part_heads(team, spec->kv_heads, rows, &begin, &end);
@@ -160,6 +198,10 @@ void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spe
     fr_input_norm(team, a, layer, weights->q.cols);
     fr_team_sync(team);
     project(team, a, weights, spec->owns_kv);
+    if (spec->qk_norm_wide) {
+        fr_publish_rows(team);
+        norm_rows(team, a, spec, weights);
+    }
     fr_team_sync(team);
     shape_and_store(team, a, spec, weights);
     fr_team_sync(team);

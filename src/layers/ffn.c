@@ -1,13 +1,14 @@
 /* The gated feed-forward, and the joining of branches to the stream: see parts.h. */
 #include "src/layers/parts.h"
 
-/* x += norm(out + bias), by the row's owner; without a norm as it is. */
+/* x += scale * norm(out + bias), by the row's owner; without a norm or a scale as it is. */
 static void join_row(const fr_activations *a, const float *bias, const float *norm, size_t row) {
     const fr_kernels *k = a->kernels;
     size_t hidden = a->trunk->spec.hidden;
-    float *out = a->out + row * hidden;
+    float *out = a->out + row * hidden, scale = a->trunk->spec.residual_scale;
     if (bias) k->add(out, bias, hidden);
-    if (norm) k->rmsnorm(out, out, norm, hidden, a->trunk->spec.eps);
+    fr_norm_row(a, out, out, norm, NULL);
+    if (scale != 0.0f) k->scale(out, hidden, scale);
     k->add(a->x + row * hidden, out, hidden);
 }
 
@@ -17,7 +18,8 @@ void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer
     for (size_t r = begin; r < end; r++) {
         float *normed = a->normed + r * hidden;
         join_row(a, layer->attention.o_bias, layer->post_attn_norm, r);
-        a->kernels->rmsnorm(normed, a->x + r * hidden, layer->pre_ffn_norm, hidden, a->trunk->spec.eps);
+        if (spec->norms != FR_NORM_SHARED) /* else it has the input's norm still */
+            fr_norm_row(a, normed, a->x + r * hidden, layer->pre_ffn_norm, layer->pre_ffn_norm_bias);
         fr_matrix_input_row(&a->workspace, r, normed, hidden);
         if (spec->experts.parallel && spec->experts.count) fr_experts_prepare(a, &layer->experts, r);
     }

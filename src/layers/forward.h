@@ -78,7 +78,7 @@ typedef struct fr_forward {
 typedef struct fr_head {
     const fr_matrix *matrix; /* [vocab, hidden] */
     const fr_workspace *workspace;
-    float softcap; /* 0: none */
+    float scale, softcap; /* of logits, in this order; 0: none */
 } fr_head;
 
 #endif

@@ -34,6 +34,7 @@ static void run_piece(const fr_team *team, fr_forward *f, const fr_head *head, s
                          &(fr_matrix_rows){f->logits, vocab, f->hidden + f->head_first * hidden, hidden, f->head_rows});
     for (size_t r = 0; r < f->head_rows; r++) {
         float *logits = f->logits + r * vocab;
+        if (head->scale != 0.0f) k->scale(logits + begin, end - begin, head->scale);
         if (head->softcap != 0.0f) k->softcap(logits + begin, end - begin, head->softcap);
         int64_t at = k->argmax(logits + begin, end - begin);
         best[r] = larger(logits, best[r], at < 0 ? NOT_FINITE : (int64_t)begin + at);

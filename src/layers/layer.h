@@ -23,7 +23,7 @@ typedef struct fr_latent_heads {
 typedef struct fr_attention_weights {
     fr_matrix q, k, v, o; /* [heads * d, hidden], [kv_heads * d, hidden] twice, [hidden, heads * d] */
     const float *q_bias, *k_bias, *v_bias, *o_bias;
-    const float *q_norm, *k_norm; /* [d] */
+    const float *q_norm, *k_norm; /* [d]; over all heads [heads * d], [kv_heads * d] */
     const float *sinks;           /* [heads] */
 } fr_attention_weights;
 
@@ -81,6 +81,7 @@ _Static_assert(offsetof(fr_experts_weights, up) == offsetof(fr_experts_weights, 
 
 typedef struct fr_layer {
     const float *input_norm, *post_attn_norm, *pre_ffn_norm, *post_ffn_norm; /* [hidden] */
+    const float *input_norm_bias, *pre_ffn_norm_bias;
     fr_attention_weights attention;
     fr_mla_weights mla;
     fr_deltanet_weights deltanet;
@@ -96,7 +97,7 @@ typedef struct fr_trunk {
     fr_matrix embedding; /* [vocab, hidden] */
     fr_matrix head;      /* [vocab, hidden]; the embedding where they are tied */
     bool head_sorted;    /* its rows stand in another order; there is no embedding then */
-    const float *norm;   /* [hidden], the final one */
+    const float *norm, *norm_bias; /* [hidden], the final one */
     fr_matrix ple_table; /* [vocab, layers * ple_width] */
     fr_matrix ple_projection; /* [layers * ple_width, hidden] */
     const float *ple_norm;    /* [ple_width] */

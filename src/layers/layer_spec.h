@@ -24,6 +24,7 @@ typedef struct fr_rope_spec {
     float attention_factor;      /* of cosine and sine; 0: 1 */
     double mscale_all_dim; /* scores grow by the square of its magnitude (fr_rope_yarn_magnitude) */
     const float *divisors; /* [dims / 2] of the frequencies; NULL: none. Lives as long as the weights */
+    double query_beta; /* queries grow by 1 + this * log(1 + floor(position / original_context)); 0: not so */
 } fr_rope_spec;
 
 /* Vaswani et al. 2017, arXiv:1706.03762; key/value heads shared: Ainslie et al. 2023, arXiv:2305.13245. */
@@ -37,6 +38,9 @@ typedef struct fr_attention_spec {
     bool k_eq_v;  /* values come from the key projection, before its norm */
     bool v_norm;
     bool qk_norm; /* for families of which not every model has it */
+    bool norm_turned; /* the norms of heads come behind the rotation, else before it */
+    bool no_rope;     /* its heads don't turn: Kazemnejad et al. 2023, arXiv:2305.19466 */
+    bool qk_norm_wide; /* over the values of all heads at once, before they are heads; else of each head */
     bool qkv_bias, o_bias; /* its projections add biases: those of the input, that of the output */
     bool output_gate; /* q's projection gives a head's query, then a gate: sigmoid(gate) multiplies what it has seen */
     bool sinks;  /* each head has one: Xiao et al. 2023, arXiv:2309.17453 */
@@ -89,11 +93,16 @@ typedef struct fr_experts_spec {
     bool parallel;     /* router, experts and feed-forward have norms of their own, as Gemma 4's */
 } fr_experts_spec;
 
+/* Where a layer has norms: before each part, and perhaps behind it too; behind each part alone, which then reads the
+ * stream as it is; before both parts, which read one norm and add to the stream together. */
+typedef enum fr_norm_placement { FR_NORMS_BEFORE, FR_NORMS_BEHIND, FR_NORM_SHARED } fr_norm_placement;
+
 /* What mixes positions. */
 typedef enum fr_mixer { FR_MIXER_ATTENTION, FR_MIXER_DELTANET, FR_MIXER_MLA } fr_mixer;
 
 typedef struct fr_layer_spec {
     fr_mixer mixer;
+    fr_norm_placement norms;
     fr_attention_spec attention; /* MLA's too; or */
     fr_deltanet_spec deltanet;
     fr_mla_spec mla;
@@ -109,6 +118,10 @@ typedef struct fr_trunk_spec {
     size_t ple_width;      /* of what each layer is told of a row's token (per_layer_embeddings.c); 0: nothing */
     float embedding_scale; /* of an id's row of the table */
     float eps;             /* of all norms */
+    float residual_scale;  /* of what attention and feed-forward add to the stream; 0: 1 */
+    float logit_scale;     /* of the logits, before softcap; 0: 1 */
+    bool layer_norm;       /* those of hidden rows subtract a row's mean first (arXiv:1607.06450) */
+    bool norm_bias;        /* and add a bias */
     float softcap;         /* of the logits; 0: none */
     fr_rope_spec rope[FR_ROPES];
     size_t ropes;

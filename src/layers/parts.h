@@ -9,6 +9,12 @@
 #include "src/layers/activations.h"
 #include "src/weights/partition.h"
 
+/* ----------------------------------------------------------------------------------------------------------- norm.c */
+
+/* y = the norm of a hidden row, of the trunk's kind; without a weight the row as it is. bias may be NULL, y may be
+ * x. */
+void fr_norm_row(const fr_activations *a, float *y, const float *x, const float *weight, const float *bias);
+
 /* ------------------------------------------------------------------------------------------------------ attention.c */
 
 /* cos and sin of the rows' angles; the thread's own rows. */
@@ -55,7 +61,8 @@ void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec
 
 /* ------------------------------------------------------------------------------------------------------------ ffn.c */
 
-/* x += norm(out), and the next products' input, normed = pre_ffn_norm(x): the thread's own rows; a barrier behind. */
+/* x += norm(out), and the next products' input, normed = pre_ffn_norm(x), or the input's norm where parts share it: the
+ * thread's own rows; a barrier behind. */
 void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
 
 /* gate = activation(gate) * up, n values. */

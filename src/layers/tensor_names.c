@@ -16,6 +16,7 @@ const fr_tensor_name fr_model_names[] = {
     FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "embed_tokens.weight", "token_embd.weight"),
     FR_TABLE(fr_trunk, embedding, VOCAB, HIDDEN, "embed_tokens.weight", "token_embd.weight"),
     FR_VECTOR(fr_trunk, norm, HIDDEN, "norm.weight", "output_norm.weight", .norm = true),
+    FR_VECTOR(fr_trunk, norm_bias, HIDDEN, "norm.bias", "output_norm.bias", .needs = FR_IF_NORM_BIAS),
     {0},
 };
 
@@ -90,6 +91,10 @@ size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *
         return 2 * delta->key_heads * delta->key_dim + delta->value_heads * delta->value_dim;
     case FR_DIM_CONV_KERNEL: return delta->conv_kernel;
     case FR_DIM_KEYS: return layer->attention.kv_heads * layer->attention.head_dim;
+    case FR_DIM_QUERY_NORM:
+        return (layer->attention.qk_norm_wide ? layer->attention.heads : 1) * layer->attention.head_dim;
+    case FR_DIM_KEY_NORM:
+        return (layer->attention.qk_norm_wide ? layer->attention.kv_heads : 1) * layer->attention.head_dim;
     case FR_DIM_FFN: return layer->ffn.width;
     case FR_DIM_EXPERTS: return layer->experts.count;
     case FR_DIM_EXPERT_FFN: return layer->experts.width;
@@ -124,6 +129,8 @@ bool fr_tensor_name_needed(const fr_tensor_name *name, const fr_trunk_spec *trun
     if (needs & FR_IF_PLE && trunk->ple_width == 0) return false;
     if (needs & FR_IF_QKV_BIAS && !layer->attention.qkv_bias) return false;
     if (needs & FR_IF_O_BIAS && !layer->attention.o_bias) return false;
+    if (needs & FR_IF_INPUT_NORM && layer->norms == FR_NORMS_BEHIND) return false;
+    if (needs & FR_IF_NORM_BIAS && !trunk->norm_bias) return false;
     if (needs & FR_IF_FFN_BIASED && !layer->ffn.biased) return false;
     if (needs & FR_IF_SINKS && !layer->attention.sinks) return false;
     if (needs & FR_IF_EXPERTS_BIASED && !layer->experts.biased) return false;

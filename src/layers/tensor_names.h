@@ -22,6 +22,8 @@ typedef enum fr_dim {
     FR_DIM_QUERIES,        /* of all heads */
     FR_DIM_QUERIES_GATED,  /* the same, each head's followed by its gate where there are gates */
     FR_DIM_KEYS,           /* of all key/value heads */
+    FR_DIM_QUERY_NORM,     /* what a norm of queries is over: a head, or all */
+    FR_DIM_KEY_NORM,       /* the same of keys */
     FR_DIM_DELTA_HEADS,    /* value heads of a DeltaNet layer */
     FR_DIM_DELTA_HEAD,     /* values of one of them */
     FR_DIM_DELTA_VALUES,   /* of all of them */
@@ -81,8 +83,10 @@ enum {
     FR_IF_Q_LORA = 1 << 15,     /* latent attention whose queries have a latent too */
     FR_IF_NORMED_HEADS = 16384, /* attention that norms queries and keys */
     FR_IF_O_BIAS = 1 << 16,
-    FR_IF_SINKS = 1 << 17,          /* attention with sinks */
-    FR_IF_EXPERTS_BIASED = 1 << 18, /* mixtures whose products have biases */
+    FR_IF_INPUT_NORM = 1 << 17, /* layers with a norm before their parts */
+    FR_IF_NORM_BIAS = 1 << 18,  /* models whose norms have biases */
+    FR_IF_SINKS = 1 << 29,          /* attention with sinks */
+    FR_IF_EXPERTS_BIASED = 1 << 30, /* mixtures whose products have biases */
 };
 
 /* How rows stand in GGUF as against published files (llama.cpp's converter). Of queries or keys: in each head, those
@@ -124,13 +128,13 @@ typedef struct fr_tensor_name {
 #define FR_VECTOR(of, at, r, ...) FR_NAMED(of, at, FR_SLOT_VECTOR, r, ONE, __VA_ARGS__)
 #define FR_EXPERTS(of, at, ...) FR_NAMED(of, at, FR_SLOT_EXPERTS, __VA_ARGS__)
 
-/* A layer's queries, keys and values in one tensor, as llama.cpp's converter makes them with --fuse-qkv, and their
- * biases: lines that stand before those of their own. */
+/* A layer's queries, keys and values in one tensor, as Phi's files have them and llama.cpp's converter makes them with
+ * --fuse-qkv, and their biases: lines that stand before those of their own. */
 #define FR_FUSED_QKV(r, ...)                                                                                         \
-    FR_NAMED(fr_layer, attention.q, FR_SLOT_QKV, r, HIDDEN, NULL, "attn_qkv.weight", __VA_ARGS__)
+    FR_NAMED(fr_layer, attention.q, FR_SLOT_QKV, r, HIDDEN, "self_attn.qkv_proj.weight", "attn_qkv.weight", __VA_ARGS__)
 #define FR_FUSED_QKV_BIAS                                                                                            \
-    FR_NAMED(fr_layer, attention.q_bias, FR_SLOT_QKV_VECTOR, QUERIES, ONE, NULL, "attn_qkv.bias",                    \
-             .needs = FR_IF_QKV_BIAS)
+    FR_NAMED(fr_layer, attention.q_bias, FR_SLOT_QKV_VECTOR, QUERIES, ONE, "self_attn.qkv_proj.bias",                \
+             "attn_qkv.bias", .needs = FR_IF_QKV_BIAS)
 
 enum { FR_LAYER_TABLES = 4 };
 

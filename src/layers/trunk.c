@@ -250,10 +250,13 @@ void fr_trunk_run(const fr_team *team, fr_forward *f) {
     fr_layers_run(team, &a);
     fr_part_rows(team, a.batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++)
-        a.kernels->rmsnorm(out + r * hidden, a.x + r * hidden, a.trunk->norm, hidden, a.trunk->spec.eps);
+        fr_norm_row(&a, out + r * hidden, a.x + r * hidden, a.trunk->norm, a.trunk->norm_bias);
 }
 
 fr_head fr_trunk_head(const fr_forward *f, const fr_trunk *trunk) {
     const fr_activations *a = f->activations;
-    return (fr_head){.matrix = &trunk->head, .workspace = &a->workspace, .softcap = trunk->spec.softcap};
+    return (fr_head){.matrix = &trunk->head,
+                     .workspace = &a->workspace,
+                     .scale = trunk->spec.logit_scale,
+                     .softcap = trunk->spec.softcap};
 }

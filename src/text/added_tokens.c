@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <utf8proc.h>
 
 #include "base/error.h"
 #include "base/unicode_form.h"
@@ -122,49 +121,11 @@ void fr_added_tokens_mentioned(const fr_added_tokens *set, const char *text, siz
     }
 }
 
-/* The character that ends at `end`, and how long it is; -1 and 1 when that is no UTF-8, or nothing. */
-static int32_t character_before(const unsigned char *text, size_t end, size_t *length) {
-    for (size_t n = 1; n <= 4 && n <= end; n++) {
-        utf8proc_int32_t codepoint;
-        if (utf8proc_iterate(text + end - n, (utf8proc_ssize_t)n, &codepoint) != (utf8proc_ssize_t)n) continue;
-        *length = n;
-        return codepoint;
-    }
-    *length = 1;
-    return -1;
-}
-
-static int32_t character_at(const unsigned char *text, size_t at, size_t end, size_t *length) {
-    utf8proc_int32_t codepoint = -1;
-    utf8proc_ssize_t n = at < end ? utf8proc_iterate(text + at, (utf8proc_ssize_t)(end - at), &codepoint) : 0;
-    *length = n > 0 ? (size_t)n : 1;
-    return n > 0 ? codepoint : -1;
-}
-
-static bool stands_alone(const unsigned char *text, size_t length, size_t begin, size_t end) {
+static bool stands_alone(const unsigned char *bytes, size_t length, size_t begin, size_t end) {
     size_t n;
-    int32_t before = character_before(text, begin, &n), behind = character_at(text, end, length, &n);
+    const char *text = (const char *)bytes;
+    int32_t before = fr_character_before(text, begin, &n), behind = fr_character_at(text, end, length, &n);
     return !(before >= 0 && fr_is_word(before)) && !(behind >= 0 && fr_is_word(behind));
-}
-
-static size_t skip_space_back(const unsigned char *text, size_t begin, size_t limit) {
-    while (begin > limit) {
-        size_t n;
-        int32_t before = character_before(text, begin, &n);
-        if (before < 0 || !fr_is_space(before) || n > begin - limit) break;
-        begin -= n;
-    }
-    return begin;
-}
-
-static size_t skip_space(const unsigned char *text, size_t end, size_t length) {
-    while (end < length) {
-        size_t n;
-        int32_t next = character_at(text, end, length, &n);
-        if (next < 0 || !fr_is_space(next)) break;
-        end += n;
-    }
-    return end;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- walking */
@@ -233,9 +194,9 @@ fr_status fr_added_tokens_walk(const fr_added_tokens *set, const char *text, siz
         else
             stands = !token->single_word || stands_alone(bytes, length, begin, end);
         if (!stands) continue;
-        if (token->lstrip) begin = skip_space_back(bytes, begin, done);
+        if (token->lstrip) begin = fr_skip_space_back(text, begin, done);
         if (token->rstrip) {
-            if (end >= space_end) space_end = skip_space(bytes, end, length);
+            if (end >= space_end) space_end = fr_skip_space(text, end, length);
             end = space_end;
         }
         if (begin > done) FR_TRY(stretch(context, text + done, begin - done, -1));

@@ -17,7 +17,8 @@ typedef struct fr_bpe_merge {
     int32_t result;
 } merge;
 
-#define NO_PAIR UINT64_MAX
+#define NO_PAIR   UINT64_MAX
+#define MAX_AFFIX 64
 
 /* Symbols lie in the order of the text. A merge keeps the left one and unlinks the right one. */
 typedef struct fr_bpe_symbol {
@@ -63,6 +64,8 @@ static fr_status add_merge(fr_bpe *bpe, const fr_tokenizer_source *source, size_
     bool known = left_id >= 0 && right_id >= 0;
     if (!known && source->loose_merges) return FR_OK;
     if (!known) return fail_merge(source, rank, "one of them is not in the vocabulary");
+    size_t skip = strlen(bpe->inside_prefix);
+    right = skip <= right.length ? (fr_text){right.bytes + skip, right.length - skip} : (fr_text){0};
     if (left.length + right.length <= bpe->vocabulary->longest) {
         memcpy(both, left.bytes, left.length);
         memcpy(both + left.length, right.bytes, right.length);
@@ -95,14 +98,27 @@ static fr_status add_merges(fr_bpe *bpe, const fr_tokenizer_source *source) {
 
 /* ------------------------------------------------------------------------------------------------------------- open */
 
-static void find_byte_ids(fr_bpe *bpe, bool byte_fallback) {
+void fr_find_byte_ids(const fr_vocabulary *vocabulary, bool wanted, int32_t ids[256]) {
     for (unsigned byte = 0; byte < 256; byte++) {
         char name[8];
-        size_t length = bpe->byte_level ? fr_byte_level_write((unsigned char)byte, name)
-                                        : (size_t)snprintf(name, sizeof name, "<0x%02X>", byte);
-        bool named = bpe->byte_level || byte_fallback;
-        bpe->byte_ids[byte] = named ? fr_vocabulary_find_in_model(bpe->vocabulary, name, length) : -1;
+        size_t length = (size_t)snprintf(name, sizeof name, "<0x%02X>", byte);
+        ids[byte] = wanted ? fr_vocabulary_find_in_model(vocabulary, name, length) : -1;
     }
+}
+
+static void find_level_ids(fr_bpe *bpe) {
+    for (unsigned byte = 0; byte < 256; byte++) {
+        char name[2];
+        size_t length = fr_byte_level_write((unsigned char)byte, name);
+        bpe->byte_ids[byte] = fr_vocabulary_find_in_model(bpe->vocabulary, name, length);
+    }
+}
+
+static fr_status copy_affix(fr_text affix, const char *where, char **copy) {
+    if (affix.length > MAX_AFFIX)
+        return fr_fail(FR_INPUT, "%s: a prefix or suffix of words of %zu bytes", where, affix.length);
+    *copy = strndup(affix.bytes ? affix.bytes : "", affix.length);
+    return *copy ? FR_OK : fr_fail_memory(where, affix.length);
 }
 
 fr_status fr_bpe_open(fr_bpe *bpe, const fr_vocabulary *vocabulary, const fr_tokenizer_source *source) {
@@ -110,7 +126,12 @@ fr_status fr_bpe_open(fr_bpe *bpe, const fr_vocabulary *vocabulary, const fr_tok
     bpe->fuse_unknown = source->fuse_unknown;
     bpe->ignore_merges = source->ignore_merges;
     bpe->byte_level = source->byte_level;
-    find_byte_ids(bpe, source->byte_fallback);
+    FR_TRY(copy_affix(source->inside_prefix, source->path, &bpe->inside_prefix));
+    FR_TRY(copy_affix(source->end_suffix, source->path, &bpe->end_suffix));
+    if (source->byte_level)
+        find_level_ids(bpe);
+    else
+        fr_find_byte_ids(vocabulary, source->byte_fallback, bpe->byte_ids);
     if (source->unknown.bytes) {
         bpe->unknown = fr_vocabulary_find_in_model(vocabulary, source->unknown.bytes, source->unknown.length);
         if (bpe->unknown < 0)
@@ -122,6 +143,8 @@ fr_status fr_bpe_open(fr_bpe *bpe, const fr_vocabulary *vocabulary, const fr_tok
 
 void fr_bpe_close(fr_bpe *bpe) {
     free(bpe->merges);
+    free(bpe->inside_prefix);
+    free(bpe->end_suffix);
     *bpe = (fr_bpe){0};
 }
 
@@ -131,10 +154,18 @@ static bool allows(const fr_bpe *bpe, const fr_bpe_work *work, int32_t id) {
     return id >= 0 && !(work->foreign && bpe->vocabulary->tokens[id].control);
 }
 
-static bool has_byte_ids(const fr_bpe *bpe, const fr_bpe_work *work, const unsigned char *bytes, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (!allows(bpe, work, bpe->byte_ids[bytes[i]])) return false;
+static bool has_byte_ids(const fr_bpe *bpe, const fr_bpe_work *work, fr_text text) {
+    for (size_t i = 0; i < text.length; i++)
+        if (!allows(bpe, work, bpe->byte_ids[(unsigned char)text.bytes[i]])) return false;
     return true;
+}
+
+/* A byte that is no part of valid UTF-8 counts as a character. */
+static size_t character_length(fr_text text, size_t at) {
+    utf8proc_int32_t codepoint;
+    utf8proc_ssize_t valid =
+        utf8proc_iterate((const utf8proc_uint8_t *)text.bytes + at, (utf8proc_ssize_t)(text.length - at), &codepoint);
+    return valid > 0 ? (size_t)valid : 1;
 }
 
 static void add_symbol(fr_bpe_work *work, int32_t id) {
@@ -142,25 +173,45 @@ static void add_symbol(fr_bpe_work *work, int32_t id) {
     work->symbols[at] = (symbol){id, at - 1, at + 1};
 }
 
-/* A byte that is no part of valid UTF-8 counts as a character. An unknown token is held back until the next known
+/* A character as the vocabulary may have it: in byte-level vocabularies of each byte, with what stands before it inside
+ * words and behind it at their end. */
+static fr_text name_symbol(const fr_bpe *bpe, fr_bpe_work *work, fr_text piece, size_t at, size_t step) {
+    const char *prefix = at > 0 ? bpe->inside_prefix : "", *suffix = at + step == piece.length ? bpe->end_suffix : "";
+    if (!*prefix && !*suffix && !bpe->byte_level) return (fr_text){piece.bytes + at, step};
+    size_t before = strlen(prefix), behind = strlen(suffix), length = before;
+    memcpy(work->written, prefix, before);
+    if (bpe->byte_level) {
+        length += fr_byte_level_write((unsigned char)piece.bytes[at], work->written + length);
+    } else {
+        memcpy(work->written + length, piece.bytes + at, step);
+        length += step;
+    }
+    memcpy(work->written + length, suffix, behind);
+    return (fr_text){work->written, length + behind};
+}
+
+/* An unknown token is held back until the next known
  * character, so that unknown ones can be fused; byte tokens in between overtake it, as in the reference implementation
  * (it takes a vocabulary with some of the byte tokens, but not all, to see that). */
-static void start_symbols(const fr_bpe *bpe, const char *text, size_t length, fr_bpe_work *work) {
-    const unsigned char *bytes = (const unsigned char *)text;
-    bool pending = false;
+static void start_symbols(const fr_bpe *bpe, fr_text piece, fr_bpe_work *work) {
+    bool pending = false, plain = !*bpe->inside_prefix && !*bpe->end_suffix;
     work->symbol_count = 0;
-    for (size_t at = 0, step; at < length; at += step) {
-        utf8proc_int32_t codepoint;
-        utf8proc_ssize_t valid =
-            bpe->byte_level ? 0 : utf8proc_iterate(bytes + at, (utf8proc_ssize_t)(length - at), &codepoint);
-        step = valid > 0 ? (size_t)valid : 1;
-        int32_t id = valid > 0 ? fr_vocabulary_find_in_model(bpe->vocabulary, text + at, step) : -1;
+    for (size_t at = 0, step; at < piece.length; at += step) {
+        step = bpe->byte_level ? 1 : character_length(piece, at);
+        fr_text name = {piece.bytes + at, step};
+        int32_t id;
+        if (bpe->byte_level && plain) {
+            id = bpe->byte_ids[(unsigned char)piece.bytes[at]];
+        } else {
+            name = name_symbol(bpe, work, piece, at, step);
+            id = fr_vocabulary_find_in_model(bpe->vocabulary, name.bytes, name.length);
+        }
         if (allows(bpe, work, id)) {
             if (pending) add_symbol(work, bpe->unknown);
             pending = false;
             add_symbol(work, id);
-        } else if (has_byte_ids(bpe, work, bytes + at, step)) {
-            for (size_t i = 0; i < step; i++) add_symbol(work, bpe->byte_ids[bytes[at + i]]);
+        } else if (!bpe->byte_level && has_byte_ids(bpe, work, name)) {
+            for (size_t i = 0; i < name.length; i++) add_symbol(work, bpe->byte_ids[(unsigned char)name.bytes[i]]);
         } else if (bpe->unknown >= 0) {
             if (pending && !bpe->fuse_unknown) add_symbol(work, bpe->unknown);
             pending = true;
@@ -215,12 +266,15 @@ fr_status fr_ids_append(fr_id_list *ids, const int32_t *items, size_t count) {
 
 /* Every byte may become a symbol. The heap holds at most 2 n candidates: n - 1 pairs at the start, and each of at most
  * n - 1 merges takes one and offers two. */
-static fr_status reserve(fr_bpe_work *work, size_t length) {
+static fr_status reserve(const fr_bpe *bpe, fr_bpe_work *work, size_t length) {
+    size_t prefix = strlen(bpe->inside_prefix), suffix = strlen(bpe->end_suffix);
+    length = length * (1 + prefix) + suffix; /* each may be bytes */
     if (length <= work->capacity) return FR_OK;
+    if (length > INT32_MAX) return fr_fail(FR_INPUT, "a word of more than %d symbols", INT32_MAX);
     fr_bpe_work_free(work);
     work->symbols = malloc(length * sizeof *work->symbols);
     work->heap = malloc(2 * length * sizeof *work->heap);
-    work->written = malloc(2 * length);
+    work->written = malloc(2 * length + 2 + prefix + suffix);
     if (!work->symbols || !work->heap || !work->written)
         return fr_fail_memory("the text's symbols", length * (sizeof *work->symbols + 2 * sizeof *work->heap));
     work->capacity = length;
@@ -238,11 +292,11 @@ static int32_t find_whole(const fr_bpe *bpe, const char *text, size_t length, fr
 fr_status fr_bpe_encode(const fr_bpe *bpe, const char *text, size_t length, bool foreign, fr_bpe_work *work,
                         fr_id_list *ids) {
     if (length == 0) return FR_OK;
-    FR_TRY(reserve(work, length));
+    FR_TRY(reserve(bpe, work, length));
     work->foreign = foreign;
     int32_t whole = bpe->ignore_merges ? find_whole(bpe, text, length, work) : -1;
     if (allows(bpe, work, whole)) return fr_ids_append(ids, &whole, 1);
-    start_symbols(bpe, text, length, work);
+    start_symbols(bpe, (fr_text){text, length}, work);
     merge_all(bpe, work);
     if (work->symbol_count == 0) return FR_OK;
     for (int32_t at = 0; at >= 0; at = work->symbols[at].next) FR_TRY(fr_ids_append(ids, &work->symbols[at].id, 1));

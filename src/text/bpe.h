@@ -13,11 +13,12 @@ typedef struct fr_bpe {
     const fr_vocabulary *vocabulary;
     struct fr_bpe_merge *merges; /* hash table of pairs */
     size_t merge_mask;
-    int32_t byte_ids[256]; /* <0xNN>, -1: none */
-    int32_t unknown;       /* -1: what has no token is dropped */
-    bool fuse_unknown;     /* a run of unknown characters is one token */
-    bool ignore_merges;    /* a piece that is a token stays whole */
-    bool byte_level;       /* each byte starts as the token of the character that stands for it */
+    int32_t byte_ids[256];            /* <0xNN>, -1: none */
+    int32_t unknown;                  /* -1: what has no token is dropped */
+    bool fuse_unknown;                /* a run of unknown characters is one token */
+    bool ignore_merges;               /* a piece that is a token stays whole */
+    bool byte_level;                  /* each byte starts as the token of the character that stands for it */
+    char *inside_prefix, *end_suffix; /* of symbols behind the first one, of the last one; "": none */
 } fr_bpe;
 
 /* Ids as they come. */
@@ -32,10 +33,13 @@ fr_status fr_ids_append(fr_id_list *ids, const int32_t *items, size_t count);
 typedef struct fr_bpe_work {
     struct fr_bpe_symbol *symbols;
     uint64_t *heap;
-    char *written; /* a piece in characters that stand for its bytes */
+    char *written; /* a piece in characters that stand for its bytes, or the name of a symbol */
     size_t symbol_count, heap_count, capacity;
     bool foreign; /* of the piece at hand */
 } fr_bpe_work;
+
+/* The tokens <0xNN>; -1 for each that there is none of, or for all where they aren't wanted. */
+void fr_find_byte_ids(const fr_vocabulary *vocabulary, bool wanted, int32_t ids[256]);
 
 /* The vocabulary is kept, not copied. */
 fr_status fr_bpe_open(fr_bpe *bpe, const fr_vocabulary *vocabulary, const fr_tokenizer_source *source);

@@ -1,145 +1,46 @@
 /* Ids to text, whole or as they come.
  *
- * In: ids of an fr_tokenizer. Out: the bytes they stand for. A tokenizer.json's decoder rewrites each token on its own
- * (▁ to a space, <0xNN> to a byte) before it joins them, so that each token is printed once, when the tokenizer is
- * opened; what is left to do is to hold back characters whose last bytes are still to come. */
+ * In: ids of an fr_tokenizer. Out: the bytes they stand for. Each token was printed when the tokenizer was opened
+ * (printed_tokens.c); what is left to do is to hold back characters whose last bytes are still to come, and what only
+ * the next token, or the end, decides. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/unicode_form.h"
-#include "src/text/byte_level.h"
 #include "src/text/tokenizer_parts.h"
 
-typedef struct fr_printed_token {
-    uint32_t offset, length;
-} fr_printed_token;
+#define MAX_HELD 3 /* a character of four bytes without its last */
 
 struct fr_decoder {
     const fr_tokenizer *tokenizer;
     bool print_special;
+    bool started;   /* a token has come */
+    int32_t newest; /* the token whose end is printed with the next one, or at the end; -1: none */
+    unsigned form;  /* of it */
     size_t strips_left;
     size_t done, length; /* bytes[0, done) was handed out by the last call, bytes[done, length) is held back */
-    char bytes[];        /* room for a held back character and the longest token */
+    char bytes[];        /* room for what is held back and two of the longest token */
 };
 
-#define MAX_HELD 3 /* a character of four bytes without its last */
-
-/* ------------------------------------------------------------------------------------------------------------- open */
-
-static int hex_digit(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* The byte of "<0xNN>", -1 for other texts. */
-static int fallback_byte(fr_text text) {
-    if (text.length != 6 || memcmp(text.bytes, "<0x", 3) != 0 || text.bytes[5] != '>') return -1;
-    int high = hex_digit(text.bytes[3]), low = hex_digit(text.bytes[4]);
-    return high < 0 || low < 0 ? -1 : 16 * high + low;
-}
-
-/* What a decoder is made of: replacements, then one ByteFallback, ByteLevel, Fuse, and Strip, each of which may be
- * missing. */
-typedef struct token_decoder {
-    fr_ready_rules replacements;
-    bool byte_fallback, byte_level;
-} token_decoder;
-
-static fr_status read_rules(fr_printed_tokens *printed, const fr_tokenizer_source *source, token_decoder *decoder) {
-    fr_text_rules replacements = {.count = 0};
-    fr_rule_kind last = FR_RULE_REPLACE;
-    for (size_t i = 0; i < source->decoder.count; i++) {
-        const fr_text_rule *rule = &source->decoder.items[i];
-        bool repeated = rule->kind == last && rule->kind != FR_RULE_REPLACE;
-        bool unfused = rule->kind == FR_RULE_STRIP && last != FR_RULE_FUSE;
-        if (rule->kind < last || repeated || unfused)
-            return fr_fail(FR_UNBUILT, "%s: a decoder in this order is not built yet", source->path);
-        last = rule->kind;
-        if (rule->kind == FR_RULE_REPLACE) replacements.items[replacements.count++] = *rule;
-        if (rule->kind == FR_RULE_BYTE_FALLBACK) decoder->byte_fallback = true;
-        if (rule->kind == FR_RULE_BYTE_LEVEL) decoder->byte_level = true;
-        if (rule->kind != FR_RULE_STRIP) continue;
-        printed->strip = strdup(rule->content.bytes);
-        printed->strip_limit = rule->content.length > 0 ? (size_t)rule->start : 0;
-        if (!printed->strip) return fr_fail_memory(source->path, rule->content.length);
-    }
-    if (source->decoder.count == 0) return fr_fail(FR_INPUT, "%s: \"decoder\" is missing", source->path);
-    return fr_rules_open(&decoder->replacements, &replacements, source->path);
-}
-
-static fr_status print_tokens(fr_printed_tokens *printed, const fr_vocabulary *vocabulary, const token_decoder *decoder,
-                              fr_rewrite_work *work, fr_text_buffer *all) {
-    uint64_t allowance = fr_text_pattern_allowance(vocabulary->size * 16);
-    for (size_t id = 0; id < vocabulary->size; id++) {
-        if (!vocabulary->tokens[id].text) continue;
-        fr_text text = {vocabulary->tokens[id].text, vocabulary->tokens[id].length};
-        FR_TRY(fr_rules_rewrite(&decoder->replacements, true, &text, work, &allowance));
-        int byte = decoder->byte_fallback ? fallback_byte(text) : -1;
-        char raw = (char)byte;
-        if (byte >= 0) text = (fr_text){&raw, 1};
-        size_t offset = all->length, length;
-        fr_text_append(all, text.bytes, text.length);
-        FR_TRY(fr_text_check(all, "the decoder"));
-        if (decoder->byte_level && fr_byte_level_read(text, all->bytes + offset, &length)) {
-            all->length = offset + length;
-            text.length = length;
-        }
-        printed->tokens[id] = (fr_printed_token){(uint32_t)offset, (uint32_t)text.length};
-        if (text.length > printed->longest) printed->longest = text.length;
-    }
-    return FR_OK;
-}
-
-fr_status fr_printed_tokens_open(fr_printed_tokens *printed, const fr_vocabulary *vocabulary,
-                                 const fr_tokenizer_source *source) {
-    *printed = (fr_printed_tokens){.tokens = calloc(vocabulary->size + 1, sizeof *printed->tokens)};
-    if (!printed->tokens) return fr_fail_memory(source->path, vocabulary->size * sizeof *printed->tokens);
-    token_decoder decoder = {0};
-    fr_rewrite_work work = {0};
-    fr_text_buffer all = {0};
-    fr_status status = read_rules(printed, source, &decoder);
-    if (status == FR_OK) status = print_tokens(printed, vocabulary, &decoder, &work, &all);
-    fr_rules_close(&decoder.replacements);
-    fr_rewrite_work_free(&work);
-    printed->bytes = all.bytes;
-    return status;
-}
-
-const char *fr_printed_bytes(const fr_printed_tokens *printed, int32_t id, size_t *length) {
-    *length = printed->tokens[id].length;
-    return *length ? printed->bytes + printed->tokens[id].offset : "";
-}
-
-bool fr_printed_as_byte(const fr_printed_tokens *printed, const fr_token *token, int32_t id) {
-    return printed->tokens[id].length == 1 && fallback_byte((fr_text){token->text, token->length}) >= 0;
-}
-
-void fr_printed_tokens_close(fr_printed_tokens *printed) {
-    free(printed->tokens);
-    free(printed->bytes);
-    free(printed->strip);
-    *printed = (fr_printed_tokens){0};
-}
-
-const char *fr_tokenizer_printed(const fr_tokenizer *tokenizer, int32_t id, size_t *length) {
-    bool known = id >= 0 && (size_t)id < tokenizer->vocabulary.size && tokenizer->vocabulary.tokens[id].text;
-    *length = known ? tokenizer->printed.tokens[id].length : 0;
-    return *length ? tokenizer->printed.bytes + tokenizer->printed.tokens[id].offset : "";
-}
-
 /* ---------------------------------------------------------------------------------------------------------- decoder */
+
+/* Bytes that may be held back, and those of the newest token and the one before. */
+static size_t room_of(const fr_tokenizer *tokenizer) {
+    const fr_printed_tokens *printed = &tokenizer->printed;
+    size_t stop = printed->strip ? printed->strip_stop * strlen(printed->strip) : 0;
+    return MAX_HELD + stop + 2 * printed->longest;
+}
 
 fr_status fr_decoder_new(const fr_tokenizer *tokenizer, bool print_special, fr_decoder **decoder) {
     if (decoder) *decoder = NULL;
     if (!decoder) return fr_fail_null("fr_decoder_new", "a place for the decoder");
     if (!tokenizer) return fr_fail_no_tokenizer("fr_decoder_new");
-    size_t size = sizeof **decoder + MAX_HELD + tokenizer->printed.longest + 1;
+    size_t size = sizeof **decoder + room_of(tokenizer) + 1;
     *decoder = malloc(size);
     if (!*decoder) return fr_fail_memory("a decoder", size);
-    **decoder = (fr_decoder){
-        .tokenizer = tokenizer, .print_special = print_special, .strips_left = tokenizer->printed.strip_limit};
+    **decoder = (fr_decoder){.tokenizer = tokenizer, .print_special = print_special};
+    fr_decoder_restart(*decoder);
     return FR_OK;
 }
 
@@ -148,11 +49,13 @@ void fr_decoder_free(fr_decoder *decoder) {
 }
 
 size_t fr_decoder_longest(const fr_decoder *decoder) {
-    return MAX_HELD + decoder->tokenizer->printed.longest;
+    return room_of(decoder->tokenizer);
 }
 
 void fr_decoder_restart(fr_decoder *decoder) {
     decoder->done = decoder->length = 0;
+    decoder->started = false;
+    decoder->newest = -1;
     decoder->strips_left = decoder->tokenizer->printed.strip_limit;
 }
 
@@ -183,9 +86,18 @@ static void strip(fr_decoder *decoder, const char **text, size_t *length) {
     }
 }
 
-/* Hands out all but the last `hold` bytes. */
+/* How many bytes at the end of a text a Strip may take off, if it is the end of all. */
+static size_t strippable(const fr_printed_tokens *printed, const char *text, size_t length) {
+    size_t size = printed->strip ? strlen(printed->strip) : 0, held = 0;
+    for (size_t i = 0; i < printed->strip_stop && held + size <= length; i++, held += size)
+        if (memcmp(text + length - held - size, printed->strip, size) != 0) break;
+    return held;
+}
+
+/* Hands out all but the last `hold` bytes, and those before that may have to go. */
 static void hand_out(fr_decoder *decoder, size_t hold, const char **text, size_t *length) {
     decoder->done = decoder->length - hold;
+    decoder->done -= strippable(&decoder->tokenizer->printed, decoder->bytes, decoder->done);
     *text = decoder->bytes;
     *length = decoder->done;
     strip(decoder, text, length);
@@ -197,6 +109,42 @@ static void forget_done(fr_decoder *decoder) {
     decoder->done = 0;
 }
 
+static void append(fr_decoder *decoder, fr_text text) {
+    memcpy(decoder->bytes + decoder->length, text.bytes, text.length);
+    decoder->length += text.length;
+}
+
+/* How much of a token is printed whether or not it is the last one. */
+static size_t settled(const fr_printed_tokens *printed, int32_t id, unsigned form) {
+    fr_text inside = fr_printed_text(printed, form, id), last = fr_printed_text(printed, form | FR_PRINT_LAST, id);
+    size_t most = inside.length < last.length ? inside.length : last.length, same = 0;
+    while (same < most && inside.bytes[same] == last.bytes[same]) same++;
+    return same;
+}
+
+static void print_begin(fr_decoder *decoder, int32_t id) {
+    const fr_printed_tokens *printed = &decoder->tokenizer->printed;
+    unsigned form = decoder->started ? 0 : FR_PRINT_FIRST;
+    fr_text text = fr_printed_text(printed, form, id);
+    decoder->started = true;
+    if (printed->tokens[form] != printed->tokens[form | FR_PRINT_LAST]) {
+        text.length = settled(printed, id, form);
+        decoder->newest = id;
+        decoder->form = form;
+    }
+    append(decoder, text);
+}
+
+/* The rest of the newest token, once it is known whether it is the last one. */
+static void print_end(fr_decoder *decoder, unsigned last) {
+    const fr_printed_tokens *printed = &decoder->tokenizer->printed;
+    if (decoder->newest < 0) return;
+    size_t same = settled(printed, decoder->newest, decoder->form);
+    fr_text text = fr_printed_text(printed, decoder->form | last, decoder->newest);
+    append(decoder, (fr_text){text.bytes + same, text.length - same});
+    decoder->newest = -1;
+}
+
 fr_status fr_decoder_feed(fr_decoder *decoder, int32_t id, const char **text, size_t *length) {
     if (!decoder || !text || !length) return fr_fail_null("fr_decoder_feed", "a decoder, a text and its length");
     const fr_tokenizer *tokenizer = decoder->tokenizer;
@@ -206,10 +154,8 @@ fr_status fr_decoder_feed(fr_decoder *decoder, int32_t id, const char **text, si
         return fr_fail(FR_INPUT, "%d is not the id of a token", id);
     if (tokenizer->vocabulary.tokens[id].special && !decoder->print_special) return FR_OK;
     forget_done(decoder);
-    const fr_printed_token *token = &tokenizer->printed.tokens[id];
-    if (token->length > 0)
-        memcpy(decoder->bytes + decoder->length, tokenizer->printed.bytes + token->offset, token->length);
-    decoder->length += token->length;
+    print_end(decoder, 0);
+    print_begin(decoder, id);
     hand_out(decoder, unfinished(decoder->bytes, decoder->length), text, length);
     return FR_OK;
 }
@@ -217,7 +163,9 @@ fr_status fr_decoder_feed(fr_decoder *decoder, int32_t id, const char **text, si
 fr_status fr_decoder_finish(fr_decoder *decoder, const char **text, size_t *length) {
     if (!decoder || !text || !length) return fr_fail_null("fr_decoder_finish", "a decoder, a text and its length");
     forget_done(decoder);
+    print_end(decoder, FR_PRINT_LAST);
     hand_out(decoder, 0, text, length);
+    decoder->length = decoder->done;
     return FR_OK;
 }
 

@@ -1,7 +1,6 @@
 /* Merging by scores: see score_merges.h. */
 #include "src/text/score_merges.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
@@ -19,12 +18,12 @@ typedef struct fr_score_symbol {
 /* ------------------------------------------------------------------------------------------------------------- open */
 
 typedef struct scored_id {
-    float score;
+    double score;
     int32_t id;
 } scored_id;
 
 static int higher_first(const void *a, const void *b) {
-    float left = ((const scored_id *)a)->score, right = ((const scored_id *)b)->score;
+    double left = ((const scored_id *)a)->score, right = ((const scored_id *)b)->score;
     return (left < right) - (left > right);
 }
 
@@ -50,11 +49,7 @@ static fr_status rank_tokens(fr_score_merges *merges, const fr_tokenizer_source 
 fr_status fr_score_merges_open(fr_score_merges *merges, const fr_vocabulary *vocabulary,
                                const fr_tokenizer_source *source) {
     *merges = (fr_score_merges){.vocabulary = vocabulary, .unknown = -1};
-    for (unsigned byte = 0; byte < 256; byte++) {
-        char name[8];
-        size_t length = (size_t)snprintf(name, sizeof name, "<0x%02X>", byte);
-        merges->byte_ids[byte] = fr_vocabulary_find_in_model(vocabulary, name, length);
-    }
+    fr_find_byte_ids(vocabulary, true, merges->byte_ids);
     if (source->unknown.bytes)
         merges->unknown = fr_vocabulary_find_in_model(vocabulary, source->unknown.bytes, source->unknown.length);
     return rank_tokens(merges, source);

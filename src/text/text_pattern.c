@@ -9,6 +9,7 @@
 #include <utf8proc.h>
 
 #include "base/error.h"
+#include "base/unicode_form.h"
 
 #define MAX_SOURCE  65536
 #define MATCH_LIMIT 50000000 /* backtracks from one position; the allowance ends most searches long before */
@@ -67,6 +68,16 @@ uint64_t fr_text_pattern_allowance(size_t length) {
 
 /* ---------------------------------------------------------------------------------------------------------- walking */
 
+static fr_status hand_on(pattern_walk *walk, size_t begin, size_t end) {
+    if (begin > walk->done) FR_TRY(walk->stretch(walk->context, walk->done, begin, false));
+    walk->done = end;
+    return walk->stretch(walk->context, begin, end, true);
+}
+
+static fr_status hand_rest(const pattern_walk *walk) {
+    return walk->done < walk->length ? walk->stretch(walk->context, walk->done, walk->length, false) : FR_OK;
+}
+
 static fr_status walk_string(const pattern_walk *walk) {
     size_t at = 0;
     for (const char *found; at < walk->length; at = (size_t)(found - walk->text) + walk->pattern->length) {
@@ -77,6 +88,26 @@ static fr_status walk_string(const pattern_walk *walk) {
         FR_TRY(walk->stretch(walk->context, begin, begin + walk->pattern->length, true));
     }
     return at < walk->length ? walk->stretch(walk->context, at, walk->length, false) : FR_OK;
+}
+
+static bool is_of_class(fr_character_class characters, int32_t codepoint) {
+    switch (characters) {
+    case FR_CHARACTERS_SPACE: return fr_is_space(codepoint);
+    case FR_CHARACTERS_WORD: return fr_is_word(codepoint);
+    case FR_CHARACTERS_NUMBER: return fr_is_numeric(codepoint);
+    default: return fr_is_punctuation(codepoint);
+    }
+}
+
+static fr_status walk_characters(pattern_walk *walk) {
+    const utf8proc_uint8_t *text = (const utf8proc_uint8_t *)walk->text;
+    for (size_t at = 0, step; at < walk->length; at += step) {
+        utf8proc_int32_t codepoint;
+        utf8proc_ssize_t valid = utf8proc_iterate(text + at, (utf8proc_ssize_t)(walk->length - at), &codepoint);
+        step = valid > 0 ? (size_t)valid : 1;
+        if (valid > 0 && is_of_class(walk->pattern->characters, codepoint)) FR_TRY(hand_on(walk, at, at + step));
+    }
+    return hand_rest(walk);
 }
 
 /* Before each item of the pattern. The way since the last one is what the item in between has scanned. */
@@ -98,12 +129,6 @@ static fr_status fail_match(const pattern_walk *walk, int code) {
                    code == PCRE2_ERROR_HEAPLIMIT;
     return fr_fail(FR_INPUT, "tokenizer pattern \"%.99s\" on a text of %zu bytes: %s", walk->pattern->source,
                    walk->length, endless ? "it takes too many steps" : (const char *)reason);
-}
-
-static fr_status hand_on(pattern_walk *walk, size_t begin, size_t end) {
-    if (begin > walk->done) FR_TRY(walk->stretch(walk->context, walk->done, begin, false));
-    walk->done = end;
-    return walk->stretch(walk->context, begin, end, true);
 }
 
 /* Matches in `length` bytes of valid UTF-8 from begin on, seen as a text of their own. */
@@ -139,12 +164,13 @@ static fr_status walk_regex(pattern_walk *walk, pcre2_match_data *data, pcre2_ma
         }
         FR_TRY(walk_run(walk, begin, end - begin, data, limits));
     }
-    return walk->done < walk->length ? walk->stretch(walk->context, walk->done, walk->length, false) : FR_OK;
+    return hand_rest(walk);
 }
 
 fr_status fr_text_pattern_walk(const fr_text_pattern *pattern, const char *text, size_t length, uint64_t *allowance,
                                fr_stretch_fn *stretch, void *context) {
     pattern_walk walk = {pattern, text, length, allowance, 0, 0, stretch, context};
+    if (pattern->characters != FR_CHARACTERS_OF_PATTERN) return walk_characters(&walk);
     if (!pattern->regex) return walk_string(&walk);
     pcre2_match_data *data = pcre2_match_data_create(1, NULL);
     pcre2_match_context *limits = pcre2_match_context_create(NULL);

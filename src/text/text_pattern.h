@@ -1,4 +1,4 @@
-/* A string or a regular expression, and where it matches.
+/* A string, a regular expression or a class of characters, and where it matches.
  *
  * In: a pattern of a tokenizer.json, and texts of any bytes. Out: each text as stretches that match and stretches
  * between them. Matches are leftmost and do not overlap; an empty match right behind the one before is passed over.
@@ -14,6 +14,7 @@ typedef struct fr_text_pattern {
     char *source; /* NUL-terminated */
     size_t length;
     struct pcre2_real_code_8 *regex; /* NULL: source is found as it is */
+    fr_character_class characters;   /* each of these is a match, and there is no source */
 } fr_text_pattern;
 
 fr_status fr_text_pattern_open(fr_text_pattern *pattern, fr_text source, bool regex, const char *where);

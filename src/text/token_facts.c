@@ -19,7 +19,13 @@ int32_t fr_tokenizer_eos(const fr_tokenizer *tokenizer) {
 
 int32_t fr_tokenizer_unk(const fr_tokenizer *tokenizer) {
     if (!tokenizer) return -1;
-    return tokenizer->scored ? tokenizer->score_merges.unknown : tokenizer->bpe.unknown;
+    switch (tokenizer->model) {
+    case FR_MODEL_SCORED_BPE: return tokenizer->score_merges.unknown;
+    case FR_MODEL_UNIGRAM: return tokenizer->unigram.unknown;
+    case FR_MODEL_WORD_PIECE:
+    case FR_MODEL_WORD_LEVEL: return tokenizer->word_pieces.unknown;
+    default: return tokenizer->bpe.unknown;
+    }
 }
 
 /* NULL: no token has this id. */

@@ -1,7 +1,7 @@
 /* Text to ids, in the stages of a tokenizer.json:
  *
  *   text -> added tokens found in it  -> normalizer on the stretches between -> added tokens found in what it made
- *        -> pre-tokenizer: pieces -> byte-pair encoding of each -> what the post-processor adds
+ *        -> pre-tokenizer: pieces -> the model's tokens of each -> what the post-processor adds
  *
  * In: what a file says of a tokenizer (formats/tokenizer_source.h); texts of any bytes. Out: ids, equal to those of
  * Hugging Face's tokenizers for valid UTF-8. */
@@ -31,8 +31,8 @@ static fr_status add_normalized(fr_tokenizer *tokenizer, const fr_added_entry *e
     fr_text text = entry->text;
     fr_rewrite_work work = {0};
     uint64_t allowance = fr_text_pattern_allowance(text.length);
-    bool control = tokenizer->vocabulary.tokens[entry->id].control;
-    fr_status status = fr_rules_rewrite(&tokenizer->normalizer, true, &text, &work, &allowance);
+    bool first = true, control = tokenizer->vocabulary.tokens[entry->id].control;
+    fr_status status = fr_rules_rewrite(&tokenizer->normalizer, true, &text, &first, &work, &allowance);
     if (status == FR_OK) status = fr_added_tokens_add(&tokenizer->normalized, entry, text, control, where);
     fr_rewrite_work_free(&work);
     return status;
@@ -51,7 +51,7 @@ static fr_status add_added_tokens(fr_tokenizer *tokenizer, const fr_tokenizer_so
     return fr_added_tokens_seal(&tokenizer->normalized, source->path);
 }
 
-/* -------------------------------------------------------------------------------------------------- control tokens */
+/* --------------------------------------------------------------------------------------------------- control tokens */
 
 static void mark_control(void *vocabulary, int32_t id) {
     ((fr_vocabulary *)vocabulary)->tokens[id].control = true;
@@ -101,17 +101,27 @@ fr_status fr_tokenizer_start(fr_tokenizer *tokenizer, const fr_tokenizer_source 
     return FR_OK;
 }
 
+static fr_status open_model(fr_tokenizer *tokenizer, const fr_tokenizer_source *source) {
+    const fr_vocabulary *vocabulary = &tokenizer->vocabulary;
+    tokenizer->model = source->model;
+    switch (source->model) {
+    case FR_MODEL_SCORED_BPE: return fr_score_merges_open(&tokenizer->score_merges, vocabulary, source);
+    case FR_MODEL_UNIGRAM: return fr_unigram_open(&tokenizer->unigram, vocabulary, source);
+    case FR_MODEL_WORD_PIECE:
+    case FR_MODEL_WORD_LEVEL: return fr_word_pieces_open(&tokenizer->word_pieces, vocabulary, source);
+    default: return fr_bpe_open(&tokenizer->bpe, vocabulary, source);
+    }
+}
+
 fr_status fr_tokenizer_finish(fr_tokenizer *tokenizer, const fr_tokenizer_source *source, const fr_text *texts,
                               size_t count) {
     FR_TRY(find_control(tokenizer, source, texts, count));
-    tokenizer->scored = source->scores != NULL;
-    FR_TRY(tokenizer->scored ? fr_score_merges_open(&tokenizer->score_merges, &tokenizer->vocabulary, source)
-                             : fr_bpe_open(&tokenizer->bpe, &tokenizer->vocabulary, source));
+    FR_TRY(open_model(tokenizer, source));
     FR_TRY(fr_rules_open(&tokenizer->normalizer, &source->normalizer, source->path));
     FR_TRY(fr_rules_open(&tokenizer->pre_tokenizer, &source->pre_tokenizer, source->path));
     FR_TRY(add_added_tokens(tokenizer, source));
     FR_TRY(copy_template(tokenizer, source));
-    FR_TRY(fr_printed_tokens_open(&tokenizer->printed, &tokenizer->vocabulary, source));
+    FR_TRY(fr_printed_tokens_open(&tokenizer->printed, &tokenizer->vocabulary, &tokenizer->normalizer, source));
     fr_notes_copy(&tokenizer->notes, &source->notes);
     return FR_OK;
 }
@@ -120,6 +130,8 @@ void fr_tokenizer_free(fr_tokenizer *tokenizer) {
     fr_vocabulary_close(&tokenizer->vocabulary);
     fr_bpe_close(&tokenizer->bpe);
     fr_score_merges_close(&tokenizer->score_merges);
+    fr_unigram_close(&tokenizer->unigram);
+    fr_word_pieces_close(&tokenizer->word_pieces);
     fr_added_tokens_close(&tokenizer->raw);
     fr_added_tokens_close(&tokenizer->normalized);
     fr_rules_close(&tokenizer->normalizer);
@@ -172,12 +184,16 @@ typedef struct encoding {
     const fr_tokenizer *tokenizer;
     const char *text;
     fr_trust trust; /* where in the text the stages are */
+    bool first;     /* the first byte of the stretch at hand is the text's */
     bool foreign;   /* there are bytes in the stretch at hand that nobody is trusted with */
     fr_rewrite_work rewrite;
+    fr_split_work split;
+    const char *stretch;   /* the one at hand, normalized */
     fr_text_buffer joined; /* a stretch, rewritten in parts */
     fr_span *spans;        /* which of its parts are trusted: room for as many as the text has */
     fr_bpe_work bpe;
     fr_score_work scored;
+    fr_unigram_work unigram;
     uint64_t allowance;
     fr_id_list ids;
 } encoding;
@@ -185,16 +201,24 @@ typedef struct encoding {
 static fr_status encode_piece(void *context, const char *text, size_t length) {
     encoding *state = context;
     const fr_tokenizer *tokenizer = state->tokenizer;
-    if (tokenizer->scored)
-        return fr_score_merges_encode(&tokenizer->score_merges, text, length, state->foreign, &state->scored,
-                                      &state->ids);
-    return fr_bpe_encode(&tokenizer->bpe, text, length, state->foreign, &state->bpe, &state->ids);
+    bool foreign = state->foreign;
+    fr_id_list *ids = &state->ids;
+    switch (tokenizer->model) {
+    case FR_MODEL_SCORED_BPE:
+        return fr_score_merges_encode(&tokenizer->score_merges, text, length, foreign, &state->scored, ids);
+    case FR_MODEL_UNIGRAM: return fr_unigram_encode(&tokenizer->unigram, text, length, foreign, &state->unigram, ids);
+    case FR_MODEL_WORD_PIECE:
+    case FR_MODEL_WORD_LEVEL: return fr_word_pieces_encode(&tokenizer->word_pieces, text, length, foreign, ids);
+    default: return fr_bpe_encode(&tokenizer->bpe, text, length, foreign, &state->bpe, ids);
+    }
 }
 
 static fr_status encode_normalized(void *context, const char *text, size_t length, int32_t id) {
     encoding *state = context;
     if (id >= 0) return fr_ids_append(&state->ids, &id, 1);
-    return fr_rules_split(&state->tokenizer->pre_tokenizer, text, length, &state->allowance, encode_piece, state);
+    bool first = state->first && text == state->stretch;
+    return fr_rules_split(&state->tokenizer->pre_tokenizer, (fr_text){text, length}, first, &state->split,
+                          &state->allowance, encode_piece, state);
 }
 
 /* Trusted and foreign parts each by themselves, so that neither changes what the other is rewritten to. */
@@ -209,7 +233,10 @@ static fr_status rewrite_parts(encoding *state, size_t begin, size_t end, size_t
         if (stop > end) stop = end;
         size_t from = state->joined.length;
         fr_text part = {state->text + at, stop - at};
-        FR_TRY(fr_rules_rewrite(&state->tokenizer->normalizer, from == 0, &part, &state->rewrite, &state->allowance));
+        bool first = state->first && from == 0;
+        FR_TRY(fr_rules_rewrite(&state->tokenizer->normalizer, from == 0, &part, &first, &state->rewrite,
+                                &state->allowance));
+        if (from == 0 && part.length > 0) state->first = first;
         fr_text_append(&state->joined, part.bytes, part.length);
         if (trusted) state->spans[(*spans)++] = (fr_span){from, from + part.length};
     }
@@ -224,13 +251,17 @@ static fr_status encode_raw(void *context, const char *text, size_t length, int3
     bool any = fr_trust_seek(&state->trust, begin) && state->trust.begin < end;
     bool trusted = any && state->trust.begin <= begin && end <= state->trust.end;
     state->foreign = !trusted;
+    state->first = begin == 0;
     if (any && !trusted && added->has_control) {
         FR_TRY(rewrite_parts(state, begin, end, &spans));
+        state->stretch = state->joined.bytes;
         return fr_added_tokens_walk(added, state->joined.bytes, state->joined.length, fr_trust_of(state->spans, spans),
                                     encode_normalized, state);
     }
     fr_text rewritten = {text, length};
-    FR_TRY(fr_rules_rewrite(&state->tokenizer->normalizer, true, &rewritten, &state->rewrite, &state->allowance));
+    FR_TRY(fr_rules_rewrite(&state->tokenizer->normalizer, true, &rewritten, &state->first, &state->rewrite,
+                            &state->allowance));
+    state->stretch = rewritten.bytes;
     fr_span whole = {0, rewritten.length};
     return fr_added_tokens_walk(added, rewritten.bytes, rewritten.length, fr_trust_of(&whole, trusted),
                                 encode_normalized, state);
@@ -254,10 +285,12 @@ static fr_status tokenize(const fr_tokenizer *tokenizer, const char *text, size_
     if (status == FR_OK && !state.ids.items && !(state.ids.items = malloc(sizeof *state.ids.items)))
         status = fr_fail_memory("token ids", sizeof *state.ids.items);
     fr_rewrite_work_free(&state.rewrite);
+    fr_split_work_free(&state.split);
     fr_text_free(&state.joined);
     free(state.spans);
     fr_bpe_work_free(&state.bpe);
     fr_score_work_free(&state.scored);
+    fr_unigram_work_free(&state.unigram);
     if (status != FR_OK) {
         free(state.ids.items);
         return status;

@@ -2,7 +2,9 @@
 """dense_gguf.py LLAMA_CPP DATA [NAME...]: llama.cpp's GGUF of models of dense.py, by the converter of its source tree.
 
 In: a source tree of llama.cpp; tests/data. Out: DATA/dense/NAME.gguf in BF16, whose logits are those of
-DATA/models/NAME/reference.safetensors: values are stored as they are, and norms of Gemma with their 1 added.
+DATA/models/NAME/reference.safetensors: values are stored as they are, and norms of Gemma with their 1 added. Of models
+whose line in a table has a `gguf`: the kind of pre-tokenizer that the file is told to have, or True where it has no
+tokenizer.
 
 Gemma's published folders have a tokenizer.model beside tokenizer.json, and the converter takes that: it is made here,
 of the pieces of tokenizer.json. The converter knows the other tokenizers by what they make of a text, which a cut one
@@ -19,7 +21,6 @@ from pathlib import Path
 
 os.environ |= {"TRANSFORMERS_VERBOSITY": "error", "HF_HUB_OFFLINE": "1"}
 
-NAMES = ("qwen2-tied", "qwen2-yarn", "gemma3-tower")
 NORMAL, UNKNOWN, CONTROL, USER, BYTE = 1, 2, 3, 4, 6
 
 
@@ -46,18 +47,26 @@ def write_pieces(folder):
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
 
 
-def convert_here(tree, folder, out):
+def convert_here(tree, folder, out, pre):
     """In a process of its own: the converter runs as the program that it is."""
     sys.path[:0] = [tree, f"{tree}/gguf-py"]
-    from conversion.qwen import Qwen2Model
+    import conversion
+    from conversion.base import TextModel
 
-    Qwen2Model.get_vocab_base_pre = lambda self, tokenizer: "qwen2"
-    if not Path(folder, "tokenizer.json").exists(): Qwen2Model.set_vocab = lambda self: self._set_vocab_none()
+    TextModel.get_vocab_base_pre = lambda self, tokenizer: pre
+    class_of = conversion.get_model_class
+
+    def told(*arguments, **named):
+        model = class_of(*arguments, **named)
+        if not Path(folder, "tokenizer.json").exists(): model.set_vocab = lambda self: self._set_vocab_none()
+        return model
+
+    conversion.get_model_class = told
     sys.argv = ["convert_hf_to_gguf.py", folder, "--outtype", "bf16", "--outfile", out]
     runpy.run_path(f"{tree}/convert_hf_to_gguf.py", run_name="__main__")
 
 
-def convert(tree, data, name):
+def convert(tree, data, name, pre):
     source, out = data / "models" / name, data / "dense" / f"{name}.gguf"
     out.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
@@ -67,11 +76,13 @@ def convert(tree, data, name):
             if not file.name.startswith("reference."): shutil.copy(file, folder)
         config = json.loads((folder / "config.json").read_text())
         if config["model_type"] == "gemma3": write_pieces(folder)
-        subprocess.run([sys.executable, __file__, "--here", tree, folder, out], check=True)
+        subprocess.run([sys.executable, __file__, "--here", tree, folder, out, str(pre)], check=True)
     out.chmod(0o644)
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "--here": convert_here(*sys.argv[2:])
     else:
-        for name in sys.argv[3:] or NAMES: convert(sys.argv[1], Path(sys.argv[2]), name)
+        from dense import all_models
+        models = {name: spec["gguf"] for name, spec in all_models().items() if "gguf" in spec}
+        for name in sys.argv[3:] or models: convert(sys.argv[1], Path(sys.argv[2]), name, models[name])

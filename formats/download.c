@@ -1,0 +1,79 @@
+/* Unfinished downloads and pointers (download.h).
+ *
+ * Hugging Face's downloads grow as NAME.incomplete in blobs/ of a cache, or in .cache/huggingface/download of a folder;
+ * llama.cpp's as NAME.downloadInProgress; aria2 keeps NAME.aria2 beside a file that has its full size from the
+ * beginning; ollama's end in -partial; browsers and others have endings of their own. */
+#include "formats/download.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "formats/map.h"
+
+#define POINTER       "version https://git-lfs.github.com/spec/"
+#define POINTER_LIMIT 1024 /* bytes: Git LFS's own */
+
+static const char *const endings[] = {".incomplete", ".downloadInProgress", ".aria2",  ".part",
+                                      ".partial",    ".crdownload",         "-partial"};
+enum { ENDINGS = sizeof endings / sizeof *endings };
+
+static bool ends_in(const char *text, const char *ending) {
+    size_t length = strlen(text), tail = strlen(ending);
+    return length > tail && strcmp(text + length - tail, ending) == 0;
+}
+
+static bool is_unfinished(const char *name) {
+    for (size_t i = 0; i < ENDINGS; i++)
+        if (ends_in(name, endings[i])) return true;
+    return false;
+}
+
+static fr_status refuse(const char *path, const char *rest) {
+    return fr_fail(FR_INPUT, "%s: its download is not finished: there is %s", path, rest);
+}
+
+/* Whether a file of that name with an ending lies where the path says. */
+static fr_status check_ending(const char *path, const char *ending) {
+    char *rest;
+    if (asprintf(&rest, "%s%s", path, ending) < 0) return fr_fail_memory("a path", strlen(path));
+    fr_status status = fr_file_exists(rest) ? refuse(path, rest) : FR_OK;
+    free(rest);
+    return status;
+}
+
+/* Whether a folder beside the file's own has an unfinished file of Hugging Face's, whose name does not tell of what. */
+static fr_status check_folder(const char *path, const char *beside) {
+    const char *slash = strrchr(path, '/');
+    char *folder;
+    if (asprintf(&folder, "%.*s/%s", slash ? (int)(slash - path) : 1, slash ? path : ".", beside) < 0)
+        return fr_fail_memory("a path", strlen(path));
+    DIR *names = opendir(folder);
+    fr_status status = FR_OK;
+    for (struct dirent *one; names && status == FR_OK && (one = readdir(names));)
+        if (ends_in(one->d_name, endings[0])) status = refuse(path, one->d_name);
+    if (names) closedir(names);
+    free(folder);
+    return status;
+}
+
+fr_status fr_download_check(const char *path) {
+    if (is_unfinished(path) && fr_file_exists(path))
+        return fr_fail(FR_INPUT, "%s is a download that is not finished", path);
+    FR_TRY(check_ending(path, ".aria2"));
+    if (fr_file_exists(path)) return FR_OK;
+    for (size_t i = 0; i < ENDINGS; i++) FR_TRY(check_ending(path, endings[i]));
+    FR_TRY(check_folder(path, "../../blobs"));
+    return check_folder(path, ".cache/huggingface/download");
+}
+
+fr_status fr_download_check_pointer(const char *path, int fd, size_t size) {
+    char text[POINTER_LIMIT];
+    if (size < sizeof POINTER || size >= sizeof text) return FR_OK;
+    ssize_t got = pread(fd, text, size, 0);
+    if (got < (ssize_t)sizeof POINTER || memcmp(text, POINTER, sizeof POINTER - 1) != 0) return FR_OK;
+    return fr_fail(FR_INPUT, "%s is a Git LFS pointer, not the file: \"git lfs pull\" in its folder gets that", path);
+}

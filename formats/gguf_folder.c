@@ -1,0 +1,73 @@
+/* The one GGUF file of a folder (gguf_folder.h). */
+#include "formats/gguf_folder.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/text_buffer.h"
+#include "formats/checkpoint.h"
+#include "formats/gguf_name.h"
+#include "formats/map.h"
+
+enum { MOST_NAMED = 8 };
+
+static bool has(const char *folder, const char *name) {
+    char *path = fr_path_join(folder, name);
+    bool there = path && fr_file_exists(path);
+    free(path);
+    return there;
+}
+
+/* Weights that are a folder's own, or a tokenizer alone. */
+static bool is_published(const char *folder) {
+    if (has(folder, "model.safetensors") || has(folder, "model.safetensors.index.json")) return true;
+    return !has(folder, "config.json") && has(folder, "tokenizer.json");
+}
+
+static int is_model(const struct dirent *entry) {
+    return fr_gguf_name_of_model(entry->d_name);
+}
+
+static int is_beside(const struct dirent *entry) {
+    return fr_gguf_name(entry->d_name) && fr_gguf_name_beside(entry->d_name) &&
+           fr_shard_name_of(entry->d_name).number == 1;
+}
+
+static fr_status refuse_several(const char *folder, struct dirent **files, int count) {
+    fr_text_buffer names = {0};
+    for (int i = 0; i < count && i < MOST_NAMED; i++) {
+        if (i) fr_text_append_string(&names, ", ");
+        fr_text_append_string(&names, files[i]->d_name);
+    }
+    FR_TRY(fr_text_check(&names, folder));
+    fr_status status = fr_fail(FR_INPUT, "%s has %d GGUF files: give one of them: %s%s", folder, count, names.bytes,
+                               count > MOST_NAMED ? ", ..." : "");
+    fr_text_free(&names);
+    return status;
+}
+
+fr_status fr_gguf_folder_place(const char *path, char **place) {
+    struct stat info;
+    struct dirent **files = NULL;
+    int count = 0;
+    *place = NULL;
+    fr_status status = FR_OK;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode) && !is_published(path)) {
+        count = scandir(path, &files, is_model, alphasort);
+        if (count == 0) {
+            free(files);
+            count = scandir(path, &files, is_beside, alphasort);
+        }
+    }
+    if (count > 1)
+        status = refuse_several(path, files, count);
+    else
+        *place = count == 1 ? fr_path_join(path, files[0]->d_name) : strdup(path);
+    if (status == FR_OK && !*place) status = fr_fail_memory("a path", strlen(path) + 1);
+    for (int i = 0; i < count; i++) free(files[i]);
+    if (count >= 0) free(files);
+    return status;
+}

@@ -1,0 +1,110 @@
+/* Reads the post-processor of a tokenizer.json: which ids it puts before a text and behind it. */
+#include <string.h>
+
+#include "base/error.h"
+#include "formats/tokenizer_json_parts.h"
+
+/* Ids on one side of a text. */
+typedef struct side {
+    int32_t ids[FR_MAX_TEMPLATE_IDS];
+    size_t count;
+} side;
+
+static fr_status fail_ids(const char *where, fr_text name) {
+    return fr_fail(FR_INPUT, "%s: the post-processor's \"%s\" has bad or too many \"ids\"", where, name.bytes);
+}
+
+static fr_status add_id(const json_t *value, const char *where, fr_text name, side *to) {
+    json_int_t id = json_is_integer(value) ? json_integer_value(value) : -1;
+    if (id < 0 || id > FR_MAX_TOKEN_ID || to->count == FR_MAX_TEMPLATE_IDS) return fail_ids(where, name);
+    to->ids[to->count++] = (int32_t)id;
+    return FR_OK;
+}
+
+/* Processors of a sequence see what the ones before have made: the later one's ids are farther from the text. */
+static fr_status add_around(fr_tokenizer_source *source, const side *before, const side *behind) {
+    size_t prefix = source->prefix_count + before->count, suffix = source->suffix_count + behind->count;
+    if (prefix > FR_MAX_TEMPLATE_IDS || suffix > FR_MAX_TEMPLATE_IDS)
+        return fr_fail(FR_INPUT, "%s: the post-processor adds more than %d ids", source->path, FR_MAX_TEMPLATE_IDS);
+    memmove(source->prefix + before->count, source->prefix, source->prefix_count * sizeof *source->prefix);
+    memcpy(source->prefix, before->ids, before->count * sizeof *before->ids);
+    memcpy(source->suffix + source->suffix_count, behind->ids, behind->count * sizeof *behind->ids);
+    source->prefix_count = prefix;
+    source->suffix_count = suffix;
+    return FR_OK;
+}
+
+/* -------------------------------------------------------------------------------------------------------- templates */
+
+static fr_status add_special(const json_t *specials, fr_text name, const char *where, side *to) {
+    json_t *special, *list, *item;
+    size_t i;
+    FR_TRY(fr_json_object(specials, name.bytes, where, &special));
+    FR_TRY(fr_member_array(special, "ids", where, &list));
+    if (!list) return fr_fail(FR_INPUT, "%s: the post-processor's \"%s\" has no \"ids\"", where, name.bytes);
+    json_array_foreach(list, i, item) FR_TRY(add_id(item, where, name, to));
+    return FR_OK;
+}
+
+/* [special tokens..., the text, special tokens...] */
+static fr_status read_template(fr_tokenizer_source *source, const json_t *processor) {
+    const char *where = source->path;
+    json_t *single, *specials, *item, *special, *sequence;
+    side sides[2] = {{.count = 0}, {.count = 0}};
+    bool text_seen = false;
+    size_t i;
+    FR_TRY(fr_member_array(processor, "single", where, &single));
+    FR_TRY(fr_json_object(processor, "special_tokens", where, &specials));
+    json_array_foreach(single, i, item) {
+        fr_text name;
+        FR_TRY(fr_json_object(item, "SpecialToken", where, &special));
+        FR_TRY(fr_json_object(item, "Sequence", where, &sequence));
+        if (!special == !sequence) return fr_fail(FR_INPUT, "%s: \"single\" has a piece of no known kind", where);
+        FR_TRY(fr_member_required_text(special ? special : sequence, "id", where, &name));
+        if (special)
+            FR_TRY(add_special(specials, name, where, &sides[text_seen]));
+        else if (text_seen || !fr_text_is(name, "A"))
+            return fr_fail(FR_INPUT, "%s: \"single\" is more than one text", where);
+        text_seen |= sequence != NULL;
+    }
+    if (!text_seen) return fr_fail(FR_INPUT, "%s: \"single\" leaves the text out", where);
+    return add_around(source, &sides[0], &sides[1]);
+}
+
+/* ["[CLS]", id] */
+static fr_status read_pair(const json_t *processor, const char *key, const char *where, side *to) {
+    json_t *pair;
+    FR_TRY(fr_member_array(processor, key, where, &pair));
+    return add_id(json_array_get(pair, 1), where, (fr_text){key, strlen(key)}, to);
+}
+
+/* BertProcessing and RobertaProcessing. */
+static fr_status read_around(fr_tokenizer_source *source, const json_t *processor) {
+    side before = {.count = 0}, behind = {.count = 0};
+    FR_TRY(read_pair(processor, "cls", source->path, &before));
+    FR_TRY(read_pair(processor, "sep", source->path, &behind));
+    return add_around(source, &before, &behind);
+}
+
+/* ByteLevel changes where tokens begin in the text, not their ids. */
+static fr_status read_processor(fr_tokenizer_source *source, const json_t *processor) {
+    json_t *sequence, *item;
+    fr_text type;
+    size_t i;
+    FR_TRY(fr_member_required_text(processor, "type", source->path, &type));
+    if (fr_text_is(type, "ByteLevel")) return FR_OK;
+    if (fr_text_is(type, "TemplateProcessing")) return read_template(source, processor);
+    if (fr_text_is(type, "BertProcessing") || fr_text_is(type, "RobertaProcessing"))
+        return read_around(source, processor);
+    if (!fr_text_is(type, "Sequence"))
+        return fr_fail(FR_UNBUILT, "%s: post_processor \"%s\" is not built yet", source->path, type.bytes);
+    FR_TRY(fr_member_array(processor, "processors", source->path, &sequence));
+    json_array_foreach(sequence, i, item) FR_TRY(read_processor(source, item));
+    return FR_OK;
+}
+
+fr_status fr_tokenizer_json_processor(fr_tokenizer_source *source) {
+    json_t *processor;
+    FR_TRY(fr_json_object(source->root, "post_processor", source->path, &processor));
+    return processor ? read_processor(source, processor) : FR_OK;
+}

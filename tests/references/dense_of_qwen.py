@@ -1,0 +1,44 @@
+"""Dense decoders of Qwen's: see dense.py. Every window is shorter than the prompts that greedy text follows."""
+from dense import Kind, zeroed
+
+QWEN2 = dict(architectures=["Qwen2ForCausalLM"], model_type="qwen2", hidden_act="silu", max_position_embeddings=640,
+             rms_norm_eps=3e-6, use_sliding_window=False, eos_token_id=[504, 511], bos_token_id=504,
+             attention_dropout=0.0, use_cache=True, torch_dtype="bfloat16")
+FEW_IDS = dict(bos_token_id=3, eos_token_id=[5, 7])   # where there is no tokenizer
+
+
+def of_qwen2(c):
+    """What of a feature missing would be another: changes of the configuration, or of the model."""
+    features = {"bias of " + one: zeroed(one + "_proj.bias") for one in "qkv"}
+    features |= {"biases": zeroed("_proj.bias"), "rope_theta": {"rope_theta": 1e4}}
+    if c["use_sliding_window"]:
+        features |= {"window": {"use_sliding_window": False}, "max_window_layers": {"max_window_layers": 0},
+                     "window, of one more": {"sliding_window": c["sliding_window"] + 1}}
+    elif c.get("sliding_window"):
+        features["use_sliding_window false"] = {"use_sliding_window": True}
+    if "rope_scaling" in c:
+        scaled = lambda **other: {"rope_scaling": c["rope_scaling"] | other}
+        features |= {"scaling": {"rope_scaling": None}, "scaling, as linear": scaled(type="linear", rope_type="linear"),
+                     "scaling's attention factor": scaled(attention_factor=1.0),
+                     "scaling's length before": scaled(original_max_position_embeddings=640)}
+    return features
+
+
+QWEN2_KIND = Kind("Qwen2Config", "Qwen2ForCausalLM", of_qwen2, first=(300,), ids=(280, 20))
+
+MODELS = {
+    # The window is told and not used.
+    "qwen2-tied": dict(seed=2101, gguf="qwen2", tokenizer="qwen", kind=QWEN2_KIND, config=QWEN2 | dict(
+        vocab_size=523, hidden_size=84, intermediate_size=76, num_hidden_layers=3, num_attention_heads=6,
+        num_key_value_heads=2, rope_theta=7000.0, tie_word_embeddings=True, sliding_window=6, max_window_layers=1)),
+    # As Qwen2.5 is told to read longer texts than it was trained on.
+    "qwen2-yarn": dict(seed=2103, gguf=True, kind=QWEN2_KIND, config=QWEN2 | FEW_IDS | dict(
+        vocab_size=403, hidden_size=72, intermediate_size=92, num_hidden_layers=3, num_attention_heads=4,
+        num_key_value_heads=4, rope_theta=5000.0, tie_word_embeddings=False,
+        rope_scaling={"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 40})),
+    # Windows from the second layer on; heads that don't fill the hidden size.
+    "qwen2-window": dict(seed=2104, kind=QWEN2_KIND, config=QWEN2 | FEW_IDS | dict(
+        vocab_size=397, hidden_size=70, intermediate_size=60, num_hidden_layers=4, num_attention_heads=5,
+        num_key_value_heads=1, head_dim=18, rope_theta=900.0, tie_word_embeddings=False, use_sliding_window=True,
+        sliding_window=9, max_window_layers=1)),
+}
