@@ -88,6 +88,7 @@ typedef struct fr_config_row {
     bool per_head; /* or hidden / heads */
     bool required; /* GGUF must have it or `unless` */
     const char *unless; /* a key with which the default is 1 */
+    bool null_is_none;  /* a null in config.json is 0, not the default */
     bool sparse;        /* a size of 0 is not written, and one that GGUF hasn't is 0 */
 } fr_config_row;
 

@@ -11,18 +11,20 @@ static const fr_model_spec defaults = {
               .eps = 1e-6F,
               .softcap = 30,
               .rope = {{.neox = true, .theta = 1e4}}},
-    .layer = {.attention = {.heads = 8, .kv_heads = 4, .head_dim = 256, .window = 4096, .scale = 0.0625F,
-                            .softcap = 50},
-              .ffn = {.width = 9216, .activation = FR_GELU}},
+    .layer =
+        {.attention = {.heads = 8, .kv_heads = 4, .head_dim = 256, .window = 4096, .scale = 0.0625F, .softcap = 50},
+         .ffn = {.width = 9216, .activation = FR_GELU}},
     .kinds = {.every = 2}};
 
 static const fr_config_row own[] = {
-    FR_ONLY("hidden_activation", "gelu_pytorch_tanh"), FR_WITHOUT("attention_bias"),
+    FR_ONLY("hidden_activation", "gelu_pytorch_tanh"),
+    FR_WITHOUT("attention_bias"),
     FR_WITHOUT("use_bidirectional_attention"),
-    FR_REAL(layer.attention.softcap, "attn_logit_softcapping", ".attn_logit_softcapping", 0, 1e6),
-    FR_REAL(trunk.softcap, "final_logit_softcapping", ".final_logit_softcapping", 0, 1e6),
+    FR_REAL(layer.attention.softcap, "attn_logit_softcapping", ".attn_logit_softcapping", 0, 1e6, .null_is_none = true),
+    FR_REAL(trunk.softcap, "final_logit_softcapping", ".final_logit_softcapping", 0, 1e6, .null_is_none = true),
     FR_RSQRT(layer.attention.scale, "query_pre_attn_scalar", NULL, 1, 1 << 17),
-    FR_SIZE(layer.attention.window, "sliding_window", ".attention.sliding_window", 1, 1 << 24), {0}};
+    FR_SIZE(layer.attention.window, "sliding_window", ".attention.sliding_window", 1, 1 << 24),
+    {0}};
 
 const fr_family fr_family_gemma2 = {
     .architectures = (const char *const[]){"Gemma2ForCausalLM", "gemma2", NULL},

@@ -122,8 +122,7 @@ static void release(const fr_weights *weights, const fr_bound *bound, size_t mat
     if (bound->stored != FR_STORED_MX || matrix % bound->parts != bound->parts - 1 || begin == end) return;
     size_t row_bytes = tensor->bytes / (bound->matrices * bound->rows), first = matrix / bound->parts * bound->rows;
     size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes);
-    fr_map_release(map, at + (first + begin) * bound->parts * row_bytes,
-                   at + (first + end) * bound->parts * row_bytes);
+    fr_map_release(map, at + (first + begin) * bound->parts * row_bytes, at + (first + end) * bound->parts * row_bytes);
 }
 
 /* A tile, or as many rows of floats. */

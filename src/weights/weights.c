@@ -55,7 +55,7 @@ static size_t packed_bytes(const fr_tensors *tensors) {
 
 /* --------------------------------------------------------------------------------- quantizations that are not built */
 
-#define INSTEAD "not built (fp8 in blocks is): take the folder that they were made of, or a GGUF file of it"
+#define INSTEAD "not built (fp8 in blocks is, and gpt-oss's mxfp4): take the folder that they were made of, or a GGUF file of it"
 
 /* Whether a folder's files say what it was quantized to, and that is not built. ModelOpt says it in config.json, or in
  * a file of its own alone. */
@@ -71,7 +71,7 @@ static fr_status check_said(const fr_checkpoint *files) {
         json_t *how;
         FR_TRY(fr_json_object(places[i].root, places[i].object, places[i].where, &how));
         if (how) FR_TRY(fr_json_text(how, places[i].key, places[i].where, &said));
-        if (said && strcmp(said, "fp8") == 0) return FR_OK;
+        if (said && (strcmp(said, "fp8") == 0 || strcmp(said, "mxfp4") == 0)) return FR_OK;
         if (said)
             return fr_fail(FR_UNBUILT, "%s: %s: weights of %s %s are " INSTEAD, files->path, places[i].where,
                            places[i].key, said);
