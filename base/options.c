@@ -54,6 +54,7 @@ const fr_option_bounds fr_options_bounds[FR_OPT_COUNT] = {
     [FR_OPT_DYNATEMP_RANGE] = {"dynatemp-range", FR_OPTION_NUMBER, .number = {0, 100, 0}},
     [FR_OPT_DYNATEMP_EXPONENT] = {"dynatemp-exp", FR_OPTION_NUMBER, .number = {0, 100, 1}},
     [FR_OPT_MIROSTAT_LR] = {"mirostat-lr", FR_OPTION_NUMBER, .number = {0, 100, 0.1}},
+    [FR_OPT_TOKENIZER_PRE] = {"tokenizer-pre", .kind = FR_OPTION_TEXT},
     [FR_OPT_MIROSTAT_ENT] = {"mirostat-ent", FR_OPTION_NUMBER, .number = {0, 100, 5}},
 };
 

@@ -42,6 +42,8 @@ typedef struct fr_breakers {
     bool given; /* or they are the usual ones */
 } fr_breakers;
 
+#define FR_PRE_SIZE 64 /* bytes of the name of a pre-tokenizer, its NUL among them */
+
 struct fr_options {
     int64_t value[FR_OPT_COUNT];
     double number[FR_OPT_COUNT]; /* of options that take one */
@@ -55,6 +57,7 @@ struct fr_options {
     char spec_type[64];       /* "" for what the drafter is */
     char mmproj[4096];        /* "" for none */
     char chat_template[4096]; /* a path; "" for the model's own */
+    char tokenizer_pre[FR_PRE_SIZE]; /* "" for what the file says */
     const void *bytes; /* of the model, instead of what its path names; NULL: the path */
     size_t byte_count;
     fr_progress_fn *progress;

@@ -37,8 +37,48 @@ static fr_text text_of(const char *string) {
 #define MARKED   "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+|"
 #define DEEPSEEK MARKED " ?[\\p{P}\\p{S}]+[\\r\\n]*|" LINES
 
+/* Those of DeepSeek's first models, by an old list of cased letters. */
+#define CASED_LETTERS                                                                                 \
+    "A-Za-z\\x{B5}\\x{C0}-\\x{D6}\\x{D8}-\\x{F6}\\x{F8}-\\x{1BA}\\x{1BC}-\\x{1BF}\\x{1C4}-\\x{293}"   \
+    "\\x{295}-\\x{2AF}\\x{370}-\\x{373}\\x{376}\\x{377}\\x{37B}-\\x{37D}\\x{37F}\\x{386}"             \
+    "\\x{388}-\\x{38A}\\x{38C}\\x{38E}-\\x{3A1}\\x{3A3}-\\x{3F5}\\x{3F7}-\\x{481}\\x{48A}-\\x{52F}"   \
+    "\\x{531}-\\x{556}\\x{10A0}-\\x{10C5}\\x{13A0}-\\x{13F5}\\x{13F8}-\\x{13FD}\\x{1C90}-\\x{1CBA}"   \
+    "\\x{1CBD}-\\x{1CBF}\\x{1D00}-\\x{1D2B}\\x{1D6B}-\\x{1D77}\\x{1D79}-\\x{1D9A}\\x{1E00}-\\x{1F15}" \
+    "\\x{1F18}-\\x{1F1D}\\x{1F20}-\\x{1F45}\\x{1F48}-\\x{1F4D}\\x{1F50}-\\x{1F57}\\x{1F59}\\x{1F5B}"  \
+    "\\x{1F5D}\\x{1F5F}-\\x{1F7D}\\x{1F80}-\\x{1FB4}\\x{1FB6}-\\x{1FBC}\\x{1FBE}\\x{1FC2}-\\x{1FC4}"  \
+    "\\x{1FC6}-\\x{1FCC}\\x{1FD0}-\\x{1FD3}\\x{1FD6}-\\x{1FDB}\\x{1FE0}-\\x{1FEC}\\x{1FF2}-\\x{1FF4}" \
+    "\\x{1FF6}-\\x{1FFC}\\x{2102}\\x{2107}\\x{210A}-\\x{2113}\\x{2115}\\x{2119}-\\x{211D}\\x{2124}"   \
+    "\\x{2126}\\x{2128}\\x{212A}-\\x{212D}\\x{212F}-\\x{2134}\\x{2139}\\x{213C}-\\x{213F}"            \
+    "\\x{2145}-\\x{2149}\\x{214E}\\x{2183}\\x{2184}\\x{2C00}-\\x{2C7B}\\x{2C7E}-\\x{2CE4}"            \
+    "\\x{2CEB}-\\x{2CEE}\\x{2CF2}\\x{2CF3}\\x{A640}-\\x{A66D}\\x{A680}-\\x{A69B}\\x{A722}-\\x{A76F}"  \
+    "\\x{A771}-\\x{A787}\\x{A78B}-\\x{A78E}\\x{AB70}-\\x{ABBF}\\x{FB00}-\\x{FB06}\\x{FB13}-\\x{FB17}" \
+    "\\x{FF21}-\\x{FF3A}\\x{FF41}-\\x{FF5A}\\x{10400}-\\x{1044F}\\x{104B0}-\\x{104D3}"                \
+    "\\x{104D8}-\\x{104FB}\\x{10C80}-\\x{10CB2}\\x{10CC0}-\\x{10CF2}\\x{118A0}-\\x{118DF}"            \
+    "\\x{1E900}-\\x{1E943}"
+#define WIDE_SIGNS "!-/:-~\\x{FF01}-\\x{FF0F}\\x{FF1A}-\\x{FF5E}\\x{2018}-\\x{201F}\\x{3000}-\\x{3002}"
+#define EASTERN    "[\xe4\xb8\x80-\xe9\xbe\xa5\xe0\xa0\x80-\xe4\xb8\x80\xea\xb0\x80-\xed\x9f\xbf]+"
+
+/* Youtu's and Trinity's: scripts that write no spaces, by their blocks; U+8C48 is what llama.cpp has for U+F900. */
+#define YOUTU_SCRIPTS                                                                                                \
+    "[\\x{AC00}-\\x{D7A3}\\x{3131}-\\x{318E}]+|"                                                                     \
+    "[\\x{FF01}\\x{2026}\\x{201C}\\x{201D}\\x{2018}\\x{2019}\\x{2014}\\x{FF1A}\\x{FF1B}\\x{FF0C}\\x{3001}-\\x{303F}" \
+    "\\x{FE30}-\\x{FE4F}]+|[\\x{3105}-\\x{312F}]+|" CHINESE
+#define TRINITY_SCRIPTS                                                                                \
+    "[\\x{4E00}-\\x{9FFF}\\x{3400}-\\x{4DBF}\\x{8C48}-\\x{FAFF}\\x{3040}-\\x{30FF}\\x{FF65}-\\x{FF9F}" \
+    "\\x{2F00}-\\x{2FDF}\\x{0E40}-\\x{0EFF}\\x{1780}-\\x{17FF}\\x{1000}-\\x{109F}\\x{AA60}-\\x{AA7F}"  \
+    "\\x{A9E0}-\\x{A9FF}\\x{AC00}-\\x{D7AF}\\x{1100}-\\x{11FF}]+"
+
 /* Bloom's: up to punctuation, Arabic, Chinese and Indian too. */
 #define BLOOM " ?[^(\\s|.,!?\xe2\x80\xa6\xe3\x80\x82\xef\xbc\x8c\xe3\x80\x81\xe0\xa5\xa4\xdb\x94\xd8\x8c)]+"
+
+/* Digits by threes from the right; where a word goes on behind them, Cohere's stay together. Written so that each run
+ * is looked through once, where the published \d{1,3}(?=(?:\d{3})*\b) does it at every digit. WORD: what has no \b
+ * behind a digit for Oniguruma, by whose reading that is. */
+#define WORD                                                                                                         \
+    "[\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}" \
+    "\\x{1F150}-\\x{1F169}\\x{1F170}-\\x{1F189}]"
+#define THREES(digit) "(?<!" digit ")" digit "{1,2}(?=(?:" digit "{3})*+(?!" digit "))|" digit "{3}"
+#define BOUND_THREES  "(?<!\\d)\\d++(?=" WORD ")(*SKIP)(*FAIL)|" THREES("\\d")
 
 /* Kimi K2's: GPT-4o's with Chinese by itself: the script, for which PCRE2 has no name that all its versions know. */
 #define HAN                                                                                           \
@@ -55,8 +95,10 @@ const char *const fr_gpt2_pieces = GPT2;
 /* ------------------------------------------------------------------------------------------------------------ rules */
 
 /* SentencePiece's way with spaces: a space is U+2581 inside. */
+#define LOWER_BLOCK "\xe2\x96\x81"
+
 static void space_rules(fr_tokenizer_source *source) {
-    const fr_text space = text_of(" "), lower_block = text_of("\xe2\x96\x81");
+    const fr_text space = text_of(" "), lower_block = text_of(LOWER_BLOCK);
     source->byte_fallback = source->fuse_unknown = source->loose_merges = true;
     source->normalizer = (fr_text_rules){
         .items = {{.kind = FR_RULE_REPLACE, .pattern = space, .content = lower_block}},
@@ -78,6 +120,48 @@ static void gemma4_rules(fr_tokenizer_source *source) {
     };
 }
 
+/* SentencePiece's unigram models, and words as BERT's: what else they do, files say (tokenizer_gguf.c). */
+static void unigram_rules(fr_tokenizer_source *source) {
+    const fr_text lower_block = text_of(LOWER_BLOCK);
+    source->byte_fallback = true;
+    source->pre_tokenizer = (fr_text_rules){
+        .items = {{.kind = FR_RULE_REPLACE, .pattern = text_of(" "), .content = lower_block}},
+        .count = 1,
+    };
+    source->decoder = (fr_text_rules){
+        .items = {{.kind = FR_RULE_METASPACE, .pattern = lower_block, .first = true}},
+        .count = 1,
+    };
+}
+
+static void word_rules(fr_tokenizer_source *source) {
+    source->inside_prefix = text_of(FR_INSIDE_WORD);
+    source->max_word_characters = 100;
+    source->normalizer = (fr_text_rules){
+        .items = {{.kind = FR_RULE_CLEAN}, {.kind = FR_RULE_SPACE_CHINESE}},
+        .count = 2,
+    };
+    source->pre_tokenizer = (fr_text_rules){
+        .items = {{.kind = FR_RULE_SPLIT, .characters = FR_CHARACTERS_SPACE, .behavior = FR_SPLIT_REMOVED},
+                  {.kind = FR_RULE_SPLIT, .characters = FR_CHARACTERS_PUNCTUATION, .behavior = FR_SPLIT_ISOLATED}},
+        .count = 2,
+    };
+    source->decoder = (fr_text_rules){
+        .items = {{.kind = FR_RULE_WORD_PIECE, .content = source->inside_prefix}},
+        .count = 1,
+    };
+}
+
+/* Merges in what stands between blanks, which are dropped. */
+static void blank_rules(fr_tokenizer_source *source) {
+    source->byte_fallback = source->loose_merges = true;
+    source->pre_tokenizer = (fr_text_rules){
+        .items = {{.kind = FR_RULE_SPLIT, .characters = FR_CHARACTERS_SPACE, .behavior = FR_SPLIT_REMOVED}},
+        .count = 1,
+    };
+    source->decoder = (fr_text_rules){.items = {{.kind = FR_RULE_JOIN}}, .count = 1};
+}
+
 /* Pieces by patterns; inside them, bytes. */
 static void byte_rules(const fr_pre_tokenizer *kind, fr_tokenizer_source *source) {
     source->byte_level = source->loose_merges = true;
@@ -92,6 +176,7 @@ static void byte_rules(const fr_pre_tokenizer *kind, fr_tokenizer_source *source
 }
 
 void fr_pre_tokenizer_apply(const fr_pre_tokenizer *kind, fr_tokenizer_source *source) {
+    source->model = kind->pieces;
     if (kind->rules)
         kind->rules(source);
     else
@@ -110,12 +195,6 @@ static const char *const deepseek_ends[] = {"<\xef\xbd\x9c"
                                             NULL};
 static const char *const llama_ends[] = {"<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", NULL};
 
-/* What kinds that many makers use end turns with. */
-static const char *const fallback_ends[] = {
-    "<|im_end|>", "<|endoftext|>", "<|eot_id|>",         "<|eom_id|>", "<|end_of_text|>",
-    "<|end|>",    "<|return|>",    "<|call|>",           "<EOT>",      "[EOT]",
-    "[EOS]",      "<end_of_turn>", "<end_of_utterance>", "[e~[",       NULL};
-
 static const fr_pre_tokenizer kinds[] = {
     {.model = "gemma4",
      .names = {"gemma4"},
@@ -127,8 +206,21 @@ static const fr_pre_tokenizer kinds[] = {
      .names = {"default"},
      .rules = space_rules,
      .begins_unless_told = true,
-     .scored = true,
-     .fallback_ids = true},
+     .pieces = FR_MODEL_SCORED_BPE,
+     .ids = {.unknown = 0, .begin = 1, .end = 2, .part = -1, .some = true}},
+    {.model = "t5",
+     .names = {"default"},
+     .rules = unigram_rules,
+     .ends_unless_told = true,
+     .pieces = FR_MODEL_UNIGRAM,
+     .ids = {.unknown = 2, .begin = -1, .end = 1, .part = -1, .some = true}},
+    {.model = "bert",
+     .names = {"default", "jina-v2-en"},
+     .rules = word_rules,
+     .begins = true,
+     .parts = true,
+     .pieces = FR_MODEL_WORD_PIECE,
+     .ids = {.unknown = 100, .begin = 101, .end = -1, .part = 102, .some = true}},
     {.model = "gpt2",
      .names = {"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2",
                "jina-v5-nano"},
@@ -144,12 +236,15 @@ static const fr_pre_tokenizer kinds[] = {
      .ends = chatml_ends,
      .composed = true},
     {.model = "gpt2",
-     .names = {"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b", "mellum2"},
+     .names = {"smollm", "starcoder", "refact", "codeshell", "exaone", "minerva-7b", "minerva", "mellum2"},
      .patterns = {"\\p{N}", GPT2}},
     {.model = "gpt2",
-     .names = {"gpt-2", "phi-2", "gigachat", "a.x-4.0", "mellum", "modern-bert", "mpt", "olmo", "jais", "trillion",
-               "granite-docling", "exaone4"},
+     .names = {"gpt-2", "gpt2", "jina-es", "jina-de", "jina-v2-es", "jina-v2-de", "jina-v1-en", "jina-v2-code",
+               "roberta-bpe", "phi-2", "gigachat", "a.x-4.0", "mellum", "jais", "trillion", "granite-docling",
+               "exaone4"},
      .patterns = {GPT2}},
+    {.model = "gpt2", .names = {"olmo", "mpt", "modern-bert"}, .patterns = {GPT2}, .composed = true},
+    {.model = "gpt2", .names = {"command-r"}, .patterns = {"\\p{N}", GPT2}, .composed = true},
     {.model = "gpt2",
      .names = {"glm4", "chatglm-bpe", "glm5"},
      .patterns = {PIECES("\\p{N}{1,3}")},
@@ -164,14 +259,14 @@ static const fr_pre_tokenizer kinds[] = {
      .ends = chatml_ends,
      .composed = true},
     {.model = "gpt2",
-     .names = {"deepseek-v3", "hunyuan-dense", "joyai-llm", "hy_v4"},
+     .names = {"deepseek-v3", "deepseek-r1", "hunyuan-dense", "joyai-llm", "hy_v4"},
      .patterns = {"\\p{N}{1,3}", CHINESE, DEEPSEEK},
      .architectures = {"deepseek2"},
      .ends = deepseek_ends},
     {.model = "gpt2", .names = {"stablelm2", "hunyuan", "solar-open", "grok-2"}, .patterns = {PIECES("\\p{N}")}},
     {.model = "gpt2", .names = {"dbrx", "smaug-bpe"}, .patterns = {PIECES("\\p{N}{1,3}")}},
     {.model = "gpt2",
-     .names = {"gpt-4o", "llama4", "kanana2", "talkie", "minimax-m2"},
+     .names = {"gpt-4o", "o200k", "llama4", "kanana2", "talkie", "minimax-m2"},
      .patterns = {CASED(SUFFIXES "?", "\\p{N}{1,3}")}},
     {.model = "gpt2",
      .names = {"tekken"},
@@ -180,12 +275,26 @@ static const fr_pre_tokenizer kinds[] = {
      .begins_unless_told = true},
     {.model = "gpt2",
      .names = {"tiny_aya", "cohere2moe"},
-     .patterns = {"\\p{N}{1,3}(?=(?:\\p{N}{3})*(?!\\p{N}))", CASED(SUFFIXES "?", "\\p{N}{1,3}")}},
+     .patterns = {BOUND_THREES, CASED(SUFFIXES "?", "\\p{N}{1,3}")}},
+    {.model = "gpt2",
+     .names = {"granite-embed-multi-97m"},
+     .patterns = {CASED(SUFFIXES "?", "\\p{N}{1,3}")},
+     .ignore_merges = true},
+    {.model = "gpt2",
+     .names = {"youtu"},
+     .patterns = {YOUTU_SCRIPTS, CASED(SUFFIXES "?", "\\p{N}")},
+     .ignore_merges = true},
+    {.model = "gpt2", .names = {"afmoe"}, .patterns = {THREES("\\p{N}"), TRINITY_SCRIPTS, DEEPSEEK}},
     {.model = "gpt2", .names = {"kimi-k2"}, .patterns = {KIMI}},
     {.model = "gpt2",
+     .names = {"spark2_5"},
+     .patterns = {"\\p{N}{1,3}", CHINESE, MARKED " ?[\\p{P}\\p{S}]+|[\\r\\n]|" BLANKS, "\\p{N}"}},
+    {.model = "gpt2",
+     .names = {"deepseek-llm"},
+     .patterns = {"[\\r\\n]", "\\s?[" CASED_LETTERS "]+", "\\s?[" WIDE_SIGNS "]+", "\\s+$", EASTERN, "\\p{N}"}},
+    {.model = "gpt2",
      .names = {"deepseek-coder"},
-     .patterns = {"[\\r\\n]", "\\s?\\p{L}+", "\\s?\\p{P}+",
-                  "[\xe4\xb8\x80-\xe9\xbe\xa5\xe0\xa0\x80-\xe4\xb8\x80\xea\xb0\x80-\xed\x9f\xbf]+", "\\p{N}"}},
+     .patterns = {"[\\r\\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", EASTERN, "\\p{N}"}},
     {.model = "gpt2",
      .names = {"bailingmoe", "bailingmoe2", "llada-moe"},
      .patterns = {"'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
@@ -204,7 +313,7 @@ static const fr_pre_tokenizer kinds[] = {
                            " ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]?|\\s*[\\r\\n]|" BLANKS}},
     {.model = "gpt2", .names = {"superbpe"}, .patterns = {"\\p{N}+", "(?=(\\d{3})+(?!\\d))"}},
     {.model = "gpt2", .names = {"viking"}, .patterns = {BLOOM, "\\p{N}"}},
-    {.model = "gpt2", .names = {"bloom", "poro-chat", "gpt3-finnish"}, .patterns = {BLOOM}},
+    {.model = "gpt2", .names = {"bloom", "poro-chat", "poro", "gpt3-finnish"}, .patterns = {BLOOM}},
     {.model = "gpt2", .names = {"falcon"}, .patterns = {"[\\p{P}$+<=>^~|`]+", GPT2, "[0-9][0-9][0-9]"}},
     {.model = "gpt2",
      .names = {"jais-2"},
@@ -217,6 +326,9 @@ static const fr_pre_tokenizer kinds[] = {
      .patterns = {"<sentinel:[0-9]+>", "IMGIMG[A-I]{1,4}Z", "[\\t\\n]|    |  ", "\\p{N}", "[\\p{P}!-/:-@\\[-`{-~]",
                   GPT2},
      .begins_unless_told = true},
+    {.model = "gpt2", .names = {"gemma4", "granite-embed-multi-311m"}, .rules = gemma4_rules, .begins = true},
+    {.model = "gpt2", .names = {"sarvam-moe"}, .rules = space_rules},
+    {.model = "whitespace", .names = {"whitespace"}, .rules = blank_rules},
     {.model = "gpt2", .names = {"default"}, .patterns = {"[\\p{P}$+<=>^~|]+", GPT2, "\\p{N}+", "[0-9][0-9][0-9]"}},
 };
 
@@ -230,20 +342,42 @@ static bool has_name(const fr_pre_tokenizer *kind, fr_text name) {
     return false;
 }
 
-const fr_pre_tokenizer *fr_pre_tokenizer_find(fr_text model, fr_text name) {
-    const fr_pre_tokenizer *last = NULL;
-    size_t of_model = 0;
-    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
-        if (!fr_text_is(model, kinds[i].model)) continue;
-        if (has_name(&kinds[i], name)) return &kinds[i];
-        last = &kinds[i];
-        of_model++;
-    }
-    return of_model == 1 ? last : NULL;
+bool fr_pre_tokenizer_has_model(fr_text model) {
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        if (fr_text_is(model, kinds[i].model)) return true;
+    return false;
 }
 
-const char *const *fr_pre_tokenizer_ends(const fr_pre_tokenizer *kind) {
-    return kind->ends ? kind->ends : fallback_ends;
+const fr_pre_tokenizer *fr_pre_tokenizer_named(fr_text model, fr_text name) {
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        if (fr_text_is(model, kinds[i].model) && has_name(&kinds[i], name)) return &kinds[i];
+    return NULL;
+}
+
+const fr_pre_tokenizer *fr_pre_tokenizer_find(fr_text model, fr_text name) {
+    const fr_pre_tokenizer *named = fr_pre_tokenizer_named(model, name), *only = NULL;
+    size_t of_model = 0;
+    if (named) return named;
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        if (!fr_text_is(model, kinds[i].model)) continue;
+        only = &kinds[i];
+        of_model++;
+    }
+    return of_model == 1 ? only : NULL;
+}
+
+/* Whether a kind before this one has the name too, of another model. */
+static bool is_repeated(size_t kind, const char *name) {
+    for (size_t i = 0; i < kind; i++)
+        if (has_name(&kinds[i], text_of(name))) return true;
+    return false;
+}
+
+const char *fr_pre_tokenizer_word(size_t index) {
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        for (size_t n = 0; n < FR_MAX_PRE_NAMES && kinds[i].names[n]; n++)
+            if (!is_repeated(i, kinds[i].names[n]) && index-- == 0) return kinds[i].names[n];
+    return NULL;
 }
 
 void fr_pre_tokenizer_list(fr_text model, char *line, size_t size) {

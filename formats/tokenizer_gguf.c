@@ -28,14 +28,14 @@ static int shown(fr_text text) {
     return text.length < 99 ? (int)text.length : 99;
 }
 
-/* Whether one of the tokens is known to end a turn in files of the kind. */
+/* Whether one of the tokens ends a turn in files of the kind. */
 static fr_status has_ends(const fr_gguf *gguf, const fr_pre_tokenizer *kind, bool *has) {
     const fr_gguf_value *tokens;
     size_t at = 0;
     *has = false;
     FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.tokens", FR_GGUF_STRING, &tokens));
     for (size_t id = 0; tokens && id < tokens->count && !*has; id++)
-        *has = is_one_of(fr_gguf_next(tokens, &at), fr_pre_tokenizer_ends(kind));
+        *has = is_one_of(fr_gguf_next(tokens, &at), kind->ends);
     return FR_OK;
 }
 
@@ -51,7 +51,7 @@ static bool is_of(const fr_pre_tokenizer *kind, fr_text model, fr_text architect
 static fr_status assume_kind(const fr_gguf *gguf, fr_text model, const fr_pre_tokenizer **kind, fr_notes *notes) {
     for (size_t i = 0; (*kind = fr_pre_tokenizer_at(i)); i++) {
         bool has;
-        if (!is_of(*kind, model, text_of(gguf->architecture))) continue;
+        if (!(*kind)->ends || !is_of(*kind, model, text_of(gguf->architecture))) continue;
         FR_TRY(has_ends(gguf, *kind, &has));
         if (!has) continue;
         fr_notes_add(notes,
@@ -60,27 +60,35 @@ static fr_status assume_kind(const fr_gguf *gguf, fr_text model, const fr_pre_to
                      gguf->path, (*kind)->names[0], gguf->architecture);
         return FR_OK;
     }
-    return fr_fail(FR_INPUT,
-                   "%s: key tokenizer.ggml.pre is missing, and architecture \"%s\" with these tokens does not tell how "
-                   "texts are cut",
-                   gguf->path, gguf->architecture);
+    return fr_fail_about(FR_OPT_TOKENIZER_PRE, FR_INPUT,
+                         "%s: key tokenizer.ggml.pre is missing, and architecture \"%s\" with these tokens does not "
+                         "tell how texts are cut",
+                         gguf->path, gguf->architecture);
 }
 
-static fr_status find_kind(const fr_gguf *gguf, const fr_pre_tokenizer **kind, fr_notes *notes) {
-    fr_text model, pre;
-    char built[480];
+/* No kind of the model has that name. */
+static fr_status fail_pre(fr_text model, const char *format, const char *where, fr_text pre) {
+    char built[256];
+    fr_pre_tokenizer_list(model, built, sizeof built);
+    fr_fail_about(FR_OPT_TOKENIZER_PRE, FR_UNBUILT, format, where, shown(pre), pre.bytes);
+    return fr_fail_also(FR_UNBUILT, "built are %s", built);
+}
+
+/* chosen: instead of the file's own name, "" for that. */
+static fr_status find_kind(const fr_gguf *gguf, const char *chosen, const fr_pre_tokenizer **kind, fr_notes *notes) {
+    fr_text model, pre, choice = text_of(chosen);
     FR_TRY(fr_gguf_text(gguf, "tokenizer.ggml.model", &model));
     FR_TRY(fr_gguf_text(gguf, "tokenizer.ggml.pre", &pre));
     if (!model.bytes) return fr_fail(FR_INPUT, "%s: key tokenizer.ggml.model is missing", gguf->path);
-    *kind = fr_pre_tokenizer_find(model, pre);
-    if (*kind) return FR_OK;
-    fr_pre_tokenizer_list(model, built, sizeof built);
-    if (!*built)
+    if (!fr_pre_tokenizer_has_model(model))
         return fr_fail(FR_UNBUILT, "%s: tokenizer.ggml.model \"%.*s\" is not built yet", gguf->path, shown(model),
                        model.bytes);
+    *kind = choice.length ? fr_pre_tokenizer_named(model, choice) : fr_pre_tokenizer_find(model, pre);
+    if (*kind) return FR_OK;
+    if (choice.length)
+        return fail_pre(model, "%s: tokenizer-pre \"%.*s\" goes with another tokenizer.ggml.model", gguf->path, choice);
     if (pre.length == 0) return assume_kind(gguf, model, kind, notes);
-    return fr_fail(FR_UNBUILT, "%s: tokenizer.ggml.pre \"%.*s\" is not built yet; built are %s", gguf->path, shown(pre),
-                   pre.bytes, built);
+    return fail_pre(model, "%s: tokenizer.ggml.pre \"%.*s\" is not known", gguf->path, pre);
 }
 
 static fr_status fail_list(const fr_gguf *gguf, size_t count) {
@@ -89,15 +97,29 @@ static fr_status fail_list(const fr_gguf *gguf, size_t count) {
 
 /* -------------------------------------------------------------------------------------------------------- the lists */
 
-static fr_status read_tokens(fr_tokenizer_source *source, const fr_gguf *gguf) {
-    const fr_gguf_value *tokens;
+/* A token as it is published: of WordPiece's, llama.cpp's converter writes those that begin words behind U+2581, and
+ * those inside them plain. The copy has room for FR_INSIDE_WORD and a NUL more. */
+static fr_text spell(fr_text text, bool of_words, char *copy) {
+    bool begins = text.length >= 3 && memcmp(text.bytes, "\xe2\x96\x81", 3) == 0;
+    size_t before = of_words && !begins ? strlen(FR_INSIDE_WORD) : 0, skipped = of_words && begins ? 3 : 0;
+    memcpy(copy, FR_INSIDE_WORD, before);
+    memcpy(copy + before, text.bytes + skipped, text.length - skipped);
+    size_t length = before + text.length - skipped;
+    copy[length] = '\0';
+    return (fr_text){copy, length};
+}
+
+static fr_status read_tokens(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
+    const fr_gguf_value *tokens, *types;
     FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.tokens", FR_GGUF_STRING, &tokens));
+    FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.token_type", FR_GGUF_I32, &types));
     if (!tokens) return fr_fail(FR_INPUT, "%s: key tokenizer.ggml.tokens is missing", gguf->path);
+    if (tokens->count == 0) return fr_fail(FR_INPUT, "%s: key tokenizer.ggml.tokens is empty", gguf->path);
     if (tokens->count > FR_MAX_TOKEN_ID)
         return fr_fail(FR_INPUT, "%s: %llu tokens, and at most %d are read", gguf->path,
                        (unsigned long long)tokens->count, FR_MAX_TOKEN_ID);
     source->vocabulary = calloc(tokens->count + 1, sizeof *source->vocabulary);
-    source->texts = malloc(tokens->bytes + 1); /* a length takes more bytes than a NUL */
+    source->texts = malloc(tokens->bytes + 1); /* a length takes more bytes than what is written besides */
     if (!source->vocabulary || !source->texts) return fail_list(gguf, tokens->count);
     char *copy = source->texts;
     size_t at = 0;
@@ -105,9 +127,9 @@ static fr_status read_tokens(fr_tokenizer_source *source, const fr_gguf *gguf) {
         fr_text text = fr_gguf_next(tokens, &at);
         if (memchr(text.bytes, 0, text.length))
             return fr_fail(FR_INPUT, "%s: token %zu has a zero byte in it", gguf->path, id);
-        memcpy(copy, text.bytes, text.length);
-        copy[text.length] = '\0';
-        source->vocabulary[id] = (fr_vocabulary_entry){{copy, text.length}, (int32_t)id};
+        bool control = types && id < types->count && fr_gguf_i32(types, id) == CONTROL;
+        text = spell(text, kind->pieces == FR_MODEL_WORD_PIECE && !control, copy);
+        source->vocabulary[id] = (fr_vocabulary_entry){text, (int32_t)id};
         copy += text.length + 1;
     }
     source->vocabulary_count = tokens->count;
@@ -191,7 +213,6 @@ static fr_status read_scores(fr_tokenizer_source *source, const fr_gguf *gguf) {
     if (scores->count != count)
         return fr_fail(FR_INPUT, "%s: %llu scores for %zu tokens", gguf->path, (unsigned long long)scores->count,
                        count);
-    source->model = FR_MODEL_SCORED_BPE;
     source->scores = malloc((count + 1) * sizeof *source->scores);
     if (!source->scores) return fr_fail_memory(gguf->path, count * sizeof *source->scores);
     for (size_t id = 0; id < count; id++) {
@@ -217,15 +238,12 @@ fr_status fr_tokenizer_gguf_id(const fr_gguf *gguf, const char *key, size_t coun
     return FR_OK;
 }
 
-/* Ids of single tokens in files that name none: those that SentencePiece gives where it isn't told. */
-enum { USUAL_UNKNOWN = 0, USUAL_BOS = 1, USUAL_EOS = 2 };
-
 /* The same, or the fallback in files of a kind that has such. */
 static fr_status read_id(const fr_gguf *gguf, const fr_pre_tokenizer *kind, const char *key, int32_t fallback,
                          size_t count, fr_notes *notes, int32_t *id) {
-    bool unsaid = kind->fallback_ids && !fr_gguf_find(gguf, key);
+    bool unsaid = kind->ids.some && !fr_gguf_find(gguf, key);
     FR_TRY(fr_tokenizer_gguf_id(gguf, key, count, notes, id));
-    if (unsaid && (size_t)fallback < count) *id = fallback;
+    if (unsaid && fallback < (int32_t)count) *id = fallback;
     return FR_OK;
 }
 
@@ -261,38 +279,110 @@ static fr_status name_tokens(fr_tokenizer_source *source, const fr_gguf *gguf) {
 
 /* llama.cpp puts a bos before every Gemma 4 text whatever the file says: early conversions said false by mistake. */
 static fr_status read_ids(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
-    int32_t begin, end, unknown;
+    int32_t begin, end, unknown, part;
     bool add_begin, add_end;
     size_t count = source->vocabulary_count;
     fr_notes *notes = &source->notes;
-    FR_TRY(read_id(gguf, kind, "tokenizer.ggml.bos_token_id", USUAL_BOS, count, notes, &begin));
-    FR_TRY(read_id(gguf, kind, "tokenizer.ggml.eos_token_id", USUAL_EOS, count, notes, &end));
-    FR_TRY(read_id(gguf, kind, "tokenizer.ggml.unknown_token_id", USUAL_UNKNOWN, count, notes, &unknown));
+    FR_TRY(read_id(gguf, kind, "tokenizer.ggml.bos_token_id", kind->ids.begin, count, notes, &begin));
+    FR_TRY(read_id(gguf, kind, "tokenizer.ggml.eos_token_id", kind->ids.end, count, notes, &end));
+    FR_TRY(read_id(gguf, kind, "tokenizer.ggml.unknown_token_id", kind->ids.unknown, count, notes, &unknown));
     FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_bos_token", kind->begins_unless_told, &add_begin));
-    FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_eos_token", false, &add_end));
+    FR_TRY(read_id(gguf, kind, "tokenizer.ggml.seperator_token_id", kind->ids.part, count, notes, &part));
+    FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_eos_token", kind->ends_unless_told, &add_end));
     add_control(source, begin);
     add_control(source, end);
     if (unknown >= 0) source->unknown = source->vocabulary[unknown].text;
     if (begin >= 0) source->begin = source->vocabulary[begin].text;
     if (end >= 0) source->end = source->vocabulary[end].text;
     if (begin >= 0 && (add_begin || kind->begins)) source->prefix[source->prefix_count++] = begin;
-    if (add_end && end >= 0) source->suffix[source->suffix_count++] = end;
+    if (kind->parts && part >= 0) source->suffix[source->suffix_count++] = part;
+    if (add_end && end >= 0 && !kind->parts) source->suffix[source->suffix_count++] = end;
     return name_tokens(source, gguf);
 }
 
+/* -------------------------------------------------------------------------------------------------------- settings */
+
+static void put(fr_text_rules *rules, fr_text_rule rule) {
+    rules->items[rules->count++] = rule;
+}
+
+/* Blanks at the ends gone, runs of them one. */
+static void put_blanks(fr_text_rules *rules) {
+    put(rules, (fr_text_rule){.kind = FR_RULE_TRIM, .left = true, .right = true});
+    put(rules,
+        (fr_text_rule){.kind = FR_RULE_REPLACE, .pattern = text_of(" {2,}"), .regex = true, .content = text_of(" ")});
+}
+
 /* A space before each text, and gone again when it is printed. Of tokenizers whose pieces are bytes nobody reads that
- * key: llama.cpp puts the space in SentencePiece's texts, unless it is told not to. */
-static fr_status read_space_prefix(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
-    fr_text_rules *before = &source->normalizer, *behind = &source->decoder;
-    bool adds;
-    FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_space_prefix", kind->scored, &adds));
-    if (!adds || source->byte_level) return FR_OK;
-    if (!kind->scored)
+ * key: llama.cpp puts the space in SentencePiece's texts, unless it is told not to. It leaves runs of blanks there as
+ * they are, whatever the file says, which SentencePiece does not. */
+static fr_status read_spaces(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
+    bool adds, removes, scored = kind->pieces == FR_MODEL_SCORED_BPE;
+    fr_text_rules before = {0}, *behind = &source->decoder;
+    FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_space_prefix", scored, &adds));
+    FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.remove_extra_whitespaces", false, &removes));
+    if (source->byte_level) return FR_OK;
+    if (adds && !scored)
         return fr_fail(FR_UNBUILT, "%s: key tokenizer.ggml.add_space_prefix is not built yet", gguf->path);
-    memmove(before->items + 1, before->items, before->count++ * sizeof *before->items);
-    before->items[0] = (fr_text_rule){.kind = FR_RULE_PREPEND, .content = text_of(" ")};
-    behind->items[behind->count++] = (fr_text_rule){.kind = FR_RULE_STRIP, .content = text_of(" "), .start = 1};
+    if (removes && scored) put_blanks(&before);
+    if (adds) put(&before, (fr_text_rule){.kind = FR_RULE_PREPEND, .content = text_of(" ")});
+    if (adds) put(behind, (fr_text_rule){.kind = FR_RULE_STRIP, .content = text_of(" "), .start = 1});
+    for (size_t i = 0; i < source->normalizer.count; i++) put(&before, source->normalizer.items[i]);
+    source->normalizer = before;
     return FR_OK;
+}
+
+/* The source keeps the map's bytes. */
+static fr_status read_charsmap(fr_tokenizer_source *source, const fr_gguf *gguf) {
+    static const char key[] = "tokenizer.ggml.precompiled_charsmap";
+    const fr_gguf_value *map = fr_gguf_find(gguf, key);
+    if (!map) return FR_OK;
+    FR_TRY(fr_gguf_array(gguf, key, map->element == FR_GGUF_I8 ? FR_GGUF_I8 : FR_GGUF_U8, &map));
+    if (map->count == 0) return FR_OK;
+    source->charsmap = malloc(map->count);
+    if (!source->charsmap) return fr_fail_memory(gguf->path, map->count);
+    memcpy(source->charsmap, map->data, map->count);
+    put(&source->normalizer, (fr_text_rule){.kind = FR_RULE_PRECOMPILED, .content = {source->charsmap, map->count}});
+    return FR_OK;
+}
+
+/* Words, each behind a U+2581, where extra blanks are removed; or the whole text, its blanks such. */
+static fr_status read_unigram(fr_tokenizer_source *source, const fr_gguf *gguf) {
+    fr_text_rules *rules = &source->pre_tokenizer;
+    const fr_text_rule mark = rules->items[0];
+    bool adds, removes;
+    FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_space_prefix", false, &adds));
+    FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.remove_extra_whitespaces", false, &removes));
+    FR_TRY(read_charsmap(source, gguf));
+    rules->count = 0;
+    if (removes)
+        put(rules,
+            (fr_text_rule){.kind = FR_RULE_SPLIT, .characters = FR_CHARACTERS_SPACE, .behavior = FR_SPLIT_REMOVED});
+    put(rules, mark);
+    if (adds || removes) put(rules, (fr_text_rule){.kind = FR_RULE_PREFIX, .content = mark.content});
+    if (removes)
+        put(rules,
+            (fr_text_rule){.kind = FR_RULE_SPLIT, .pattern = mark.content, .behavior = FR_SPLIT_MERGED_WITH_NEXT});
+    source->decoder.items[0].first = adds || removes;
+    return FR_OK;
+}
+
+static fr_status read_words(fr_tokenizer_source *source, const fr_gguf *gguf, bool strips) {
+    bool lowers;
+    FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.normalizer.lowercase", strips, &lowers));
+    FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.normalizer.strip_accents", strips && lowers, &strips));
+    if (strips) put(&source->normalizer, (fr_text_rule){.kind = FR_RULE_NFD});
+    if (strips) put(&source->normalizer, (fr_text_rule){.kind = FR_RULE_DROP_NONSPACING});
+    if (lowers) put(&source->normalizer, (fr_text_rule){.kind = FR_RULE_LOWERCASE});
+    return FR_OK;
+}
+
+/* What files say of their kind's rules. */
+static fr_status read_settings(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
+    if (kind->pieces == FR_MODEL_UNIGRAM) return read_unigram(source, gguf);
+    if (kind->pieces == FR_MODEL_WORD_PIECE) return read_words(source, gguf, true);
+    if (fr_text_is(text_of(kind->model), "whitespace")) return read_words(source, gguf, false);
+    return read_spaces(source, gguf, kind);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ whole */
@@ -301,60 +391,106 @@ bool fr_tokenizer_gguf_has(const fr_gguf *gguf) {
     return fr_gguf_find(gguf, "tokenizer.ggml.tokens") != NULL;
 }
 
-static fr_status read_all(fr_tokenizer_source *source, const fr_gguf *gguf) {
+static fr_status read_all(fr_tokenizer_source *source, const fr_gguf *gguf, const char *pre) {
     const fr_pre_tokenizer *kind;
     if (!source->path) return fr_fail_memory("a path", strlen(gguf->path));
-    FR_TRY(find_kind(gguf, &kind, &source->notes));
-    FR_TRY(read_tokens(source, gguf));
+    FR_TRY(find_kind(gguf, pre, &kind, &source->notes));
+    FR_TRY(read_tokens(source, gguf, kind));
     FR_TRY(read_added(source, gguf, kind));
-    FR_TRY(kind->scored ? read_scores(source, gguf) : read_merges(source, gguf));
+    if (kind->pieces == FR_MODEL_BPE) FR_TRY(read_merges(source, gguf));
+    if (kind->pieces == FR_MODEL_SCORED_BPE || kind->pieces == FR_MODEL_UNIGRAM) FR_TRY(read_scores(source, gguf));
     FR_TRY(read_ids(source, gguf, kind));
     fr_pre_tokenizer_apply(kind, source);
-    return read_space_prefix(source, gguf, kind);
+    return read_settings(source, gguf, kind);
 }
 
-fr_status fr_tokenizer_gguf_open(fr_tokenizer_source *source, const fr_gguf *gguf) {
+fr_status fr_tokenizer_gguf_open(fr_tokenizer_source *source, const fr_gguf *gguf, const char *pre) {
     *source = (fr_tokenizer_source){.path = strdup(gguf->path)};
-    fr_status status = read_all(source, gguf);
+    fr_status status = read_all(source, gguf, pre);
     if (status != FR_OK) fr_tokenizer_source_close(source);
     return status;
 }
 
-static fr_status add_end(const fr_gguf *gguf, int32_t id, int32_t *ids, size_t capacity, size_t *count) {
-    for (size_t i = 0; i < *count; i++)
-        if (ids[i] == id) return FR_OK;
-    if (*count == capacity) return fr_fail(FR_INPUT, "%s: more than %zu ids end a text", gguf->path, capacity);
-    ids[(*count)++] = id;
+/* ------------------------------------------------------------------------------------------------------------ ends */
+
+typedef struct end_list {
+    const fr_gguf *gguf;
+    size_t vocab;
+    int32_t *ids;
+    size_t capacity, *count;
+} end_list;
+
+static fr_status add_end(const end_list *ends, int32_t id) {
+    for (size_t i = 0; i < *ends->count; i++)
+        if (ends->ids[i] == id) return FR_OK;
+    if (*ends->count == ends->capacity)
+        return fr_fail(FR_INPUT, "%s: more than %zu ids end a text", ends->gguf->path, ends->capacity);
+    ends->ids[(*ends->count)++] = id;
     return FR_OK;
 }
 
-static fr_status add_known_ends(const fr_gguf *gguf, size_t vocab, fr_notes *notes, int32_t *ids, size_t capacity,
-                                size_t *count) {
-    const fr_pre_tokenizer *kind;
-    const fr_gguf_value *tokens;
+/* Where replies are handed on by these, "<|end|>" ends a part of one alone: gpt-oss and Solar. */
+typedef struct handing_on {
+    bool returns, calls, flushes;
+} handing_on;
+
+static bool hands_on(const handing_on *seen) {
+    return seen->calls && (seen->returns || seen->flushes);
+}
+
+static void see(handing_on *seen, fr_text text) {
+    seen->returns |= fr_text_is(text, "<|return|>");
+    seen->calls |= fr_text_is(text, "<|call|>") || fr_text_is(text, "<|calls|>");
+    seen->flushes |= fr_text_is(text, "<|flush|>");
+}
+
+/* Some have it for struck out text: then it is typed so. */
+static bool is_typed_end(const fr_gguf_value *types, size_t id, fr_text text) {
+    return types && id < types->count && fr_text_is(text, "</s>") && fr_gguf_i32(types, id) == CONTROL;
+}
+
+/* Tokens that end texts, whoever's they are, and `own`, up to NULL. */
+static fr_status add_by_text(const end_list *ends, const char *const *own) {
+    const fr_gguf_value *tokens, *types;
+    handing_on seen = {0};
+    int32_t part = -1;
     size_t at = 0;
-    if (!fr_tokenizer_gguf_has(gguf)) return FR_OK;
-    FR_TRY(find_kind(gguf, &kind, notes));
-    FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.tokens", FR_GGUF_STRING, &tokens));
-    bool unsaid = kind->fallback_ids && !fr_gguf_find(gguf, "tokenizer.ggml.eos_token_id");
-    if (unsaid && USUAL_EOS < vocab) FR_TRY(add_end(gguf, USUAL_EOS, ids, capacity, count));
-    for (size_t id = 0; id < tokens->count && id < vocab; id++)
-        if (is_one_of(fr_gguf_next(tokens, &at), fr_pre_tokenizer_ends(kind)))
-            FR_TRY(add_end(gguf, (int32_t)id, ids, capacity, count));
-    return FR_OK;
+    FR_TRY(fr_gguf_array(ends->gguf, "tokenizer.ggml.tokens", FR_GGUF_STRING, &tokens));
+    FR_TRY(fr_gguf_array(ends->gguf, "tokenizer.ggml.token_type", FR_GGUF_I32, &types));
+    for (size_t id = 0; id < tokens->count && id < ends->vocab; id++) {
+        fr_text text = fr_gguf_next(tokens, &at);
+        see(&seen, text);
+        if (fr_text_is(text, "<|end|>"))
+            part = (int32_t)id;
+        else if (fr_ends_texts(text) || is_typed_end(types, id, text) || (own && is_one_of(text, own)))
+            FR_TRY(add_end(ends, (int32_t)id));
+    }
+    return part >= 0 && !hands_on(&seen) ? add_end(ends, part) : FR_OK;
 }
 
-fr_status fr_tokenizer_gguf_ends(const fr_gguf *gguf, size_t vocab, fr_notes *notes, int32_t *ids, size_t capacity,
-                                 size_t *count) {
-    enum { EOS, EOT, EOM, KEYS };
-    static const char *const keys[KEYS] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
-                                           "tokenizer.ggml.eom_token_id"};
+static fr_status add_known(const end_list *ends, const char *pre, bool turns, fr_notes *notes) {
+    const fr_pre_tokenizer *kind;
+    if (!fr_tokenizer_gguf_has(ends->gguf)) return FR_OK;
+    FR_TRY(find_kind(ends->gguf, pre, &kind, notes));
+    bool unsaid = kind->ids.some && !fr_gguf_find(ends->gguf, "tokenizer.ggml.eos_token_id");
+    if (unsaid && kind->ids.end >= 0 && (size_t)kind->ids.end < ends->vocab) FR_TRY(add_end(ends, kind->ids.end));
+    return add_by_text(ends, turns ? kind->ends : NULL);
+}
+
+fr_status fr_tokenizer_gguf_ends(const fr_gguf *gguf, const char *pre, size_t vocab, fr_notes *notes, int32_t *ids,
+                                 size_t capacity, size_t *count) {
+    enum { EOS, EOT, EOM, FIM_PAD, FIM_REP, FIM_SEP, KEYS };
+    static const char *const keys[KEYS] = {
+        [EOS] = "tokenizer.ggml.eos_token_id",         [EOT] = "tokenizer.ggml.eot_token_id",
+        [EOM] = "tokenizer.ggml.eom_token_id",         [FIM_PAD] = "tokenizer.ggml.fim_pad_token_id",
+        [FIM_REP] = "tokenizer.ggml.fim_rep_token_id", [FIM_SEP] = "tokenizer.ggml.fim_sep_token_id"};
+    const end_list ends = {gguf, vocab, ids, capacity, count};
     int32_t named[KEYS];
     for (size_t i = 0; i < KEYS; i++) {
         FR_TRY(fr_tokenizer_gguf_id(gguf, keys[i], vocab, notes, &named[i]));
-        if (named[i] >= 0) FR_TRY(add_end(gguf, named[i], ids, capacity, count));
+        if (named[i] >= 0) FR_TRY(add_end(&ends, named[i]));
     }
-    return named[EOT] >= 0 ? FR_OK : add_known_ends(gguf, vocab, notes, ids, capacity, count);
+    return add_known(&ends, pre, named[EOT] < 0, notes);
 }
 
 fr_status fr_tokenizer_gguf_suppressed(const fr_gguf *gguf, size_t vocab, int32_t *ids, size_t capacity,
@@ -371,51 +507,4 @@ fr_status fr_tokenizer_gguf_suppressed(const fr_gguf *gguf, size_t vocab, int32_
         if (id >= 0 && (size_t)id < vocab) ids[(*count)++] = id;
     }
     return FR_OK;
-}
-
-/* -------------------------------------------------------------------------------------------------------- comparing */
-
-/* The next character of a regular expression: an escaped one that stands for itself, or for the end of a line, as
- * that; others with their backslash. */
-static int next_of_pattern(fr_text pattern, size_t *at) {
-    unsigned char byte = (unsigned char)pattern.bytes[(*at)++];
-    if (byte != '\\' || *at == pattern.length) return byte;
-    unsigned char escaped = (unsigned char)pattern.bytes[(*at)++];
-    return escaped == 'r' ? '\r' : escaped == 'n' ? '\n' : escaped == '"' ? '"' : '\\' << 8 | escaped;
-}
-
-/* Files write one expression in several ways. */
-static bool same_pattern(const fr_text_rule *x, const fr_text_rule *y) {
-    size_t a = 0, b = 0;
-    if (!x->regex) return fr_text_same(x->pattern, y->pattern);
-    while (a < x->pattern.length && b < y->pattern.length)
-        if (next_of_pattern(x->pattern, &a) != next_of_pattern(y->pattern, &b)) return false;
-    return a == x->pattern.length && b == y->pattern.length;
-}
-
-static bool same_rules(const fr_text_rules *a, const fr_text_rules *b) {
-    if (a->count != b->count) return false;
-    for (size_t i = 0; i < a->count; i++) {
-        const fr_text_rule *x = &a->items[i], *y = &b->items[i];
-        if (x->kind != y->kind || x->regex != y->regex || !fr_text_same(x->content, y->content) ||
-            !same_pattern(x, y) || x->behavior != y->behavior || x->invert != y->invert)
-            return false;
-    }
-    return true;
-}
-
-static bool same_cut(const fr_pre_tokenizer *kind, const fr_tokenizer_source *source) {
-    fr_tokenizer_source made = {0};
-    fr_pre_tokenizer_apply(kind, &made);
-    return made.byte_level == source->byte_level && made.byte_fallback == source->byte_fallback &&
-           made.ignore_merges == source->ignore_merges && same_rules(&made.normalizer, &source->normalizer) &&
-           same_rules(&made.pre_tokenizer, &source->pre_tokenizer);
-}
-
-const fr_pre_tokenizer *fr_tokenizer_gguf_suits(const fr_tokenizer_source *source, const char *model, const char *pre) {
-    const fr_pre_tokenizer *kind = pre ? fr_pre_tokenizer_find(text_of(model), text_of(pre)) : NULL;
-    if (kind && same_cut(kind, source)) return kind;
-    for (size_t i = 0; (kind = fr_pre_tokenizer_at(i)); i++)
-        if (fr_text_is(text_of(model), kind->model) && same_cut(kind, source)) return kind;
-    return NULL;
 }

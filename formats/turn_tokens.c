@@ -91,7 +91,12 @@ static const char *const control[] = {"<|im_start|>",
                                       "<fim-suffix>",
                                       "<fim-middle>",
                                       "<fim-pad>",
+                                      "<|fim_repo|>",
+                                      "<fim-repo>",
                                       "<reponame>",
+                                      "<|prefix|>",
+                                      "<|suffix|>",
+                                      "<|middle|>",
                                       "<|code_prefix|>",
                                       "<|code_suffix|>",
                                       "<|code_middle|>",
@@ -150,6 +155,39 @@ static const char *const inside[] = {"<think>",
                                      "<" BAR "tool" BLANK "output" BLANK "end" BAR ">",
                                      "<" BAR "tool" BLANK "sep" BAR ">"};
 
+static const char *const ends[] = {"<|eot_id|>",
+                                   "<|eom_id|>",
+                                   "<|im_end|>",
+                                   "<|end|>",
+                                   "<|return|>",
+                                   "<|call|>",
+                                   "<|calls|>",
+                                   "<|flush|>",
+                                   "<end_of_turn>",
+                                   "<|endoftext|>",
+                                   "<|end_of_text|>",
+                                   "<EOT>",
+                                   "_<EOT>",
+                                   "[EOT]",
+                                   "[EOS]",
+                                   "<end_of_utterance>",
+                                   "<eos>",
+                                   "<turn|>",
+                                   "<|tool_response>",
+                                   "<" BAR "end" BLANK "of" BLANK "sentence" BAR ">",
+                                   "[e~[",
+                                   "<|fim_pad|>",
+                                   "<fim-pad>",
+                                   "<fim_pad>",
+                                   "<PAD>",
+                                   "[PAD]",
+                                   "<|fim_repo|>",
+                                   "<|repo_name|>",
+                                   "<fim-repo>",
+                                   "<REPO>",
+                                   "<reponame>",
+                                   "<|file_sep|>"};
+
 static bool is_one_of(fr_text text, const char *const *words, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (fr_text_is(text, words[i])) return true;
@@ -161,6 +199,10 @@ fr_turn_token fr_turn_token_of(fr_text text) {
     if (text.length < 4 || !strchr("<[]_", text.bytes[0])) return FR_TURN_NONE;
     if (is_one_of(text, control, sizeof control / sizeof *control)) return FR_TURN_CONTROL;
     return is_one_of(text, inside, sizeof inside / sizeof *inside) ? FR_TURN_SHOWN : FR_TURN_NONE;
+}
+
+bool fr_ends_texts(fr_text text) {
+    return text.length >= 5 && strchr("<[_", text.bytes[0]) && is_one_of(text, ends, sizeof ends / sizeof *ends);
 }
 
 static bool is_between(fr_text text, const char *open, const char *close) {

@@ -14,6 +14,11 @@ typedef enum fr_turn_token {
 
 fr_turn_token fr_turn_token_of(fr_text text);
 
+/* Whether a token ends what is generated wherever a vocabulary has it: llama.cpp's list of ends of turns, of messages
+ * and of texts, and of what pads or parts files in code that is filled in. "</s>" is none of them: some have it for
+ * struck out text, and then a list of types tells. */
+bool fr_ends_texts(fr_text text);
+
 /* Whether a text looks like one of them, <|so|>, <|so> or <so|>: for vocabularies that say nothing of their tokens. */
 bool fr_looks_like_turn_token(fr_text text);
 

@@ -141,9 +141,9 @@ const char *fr_mapped_file(const void *address);
 /* A bag of settings, read while something is opened and not kept: it may be freed or changed right after. Each call
  * reads what concerns it and passes the rest by:
  *
- *     fr_model_open       THREADS PIN NUMA ISA MMAP MLOCK MMPROJ CHAT_TEMPLATE MEMORY, progress, log
+ *     fr_model_open       THREADS PIN NUMA ISA MMAP MLOCK MMPROJ CHAT_TEMPLATE TOKENIZER_PRE MEMORY, progress, log
  *     fr_drafter_open     THREADS PIN NUMA MMAP MLOCK MEMORY, progress, log; kernels are the model's
- *     fr_tokenizer_open   CHAT_TEMPLATE
+ *     fr_tokenizer_open   CHAT_TEMPLATE TOKENIZER_PRE
  *     fr_engine_open      CONTEXT to MEMORY, SPEC_TYPE, DRAFT_MAX
  *     fr_engine_session   SPEC_TYPE to SAMPLERS, log
  *     fr_session_open     what those two read */
@@ -291,6 +291,13 @@ typedef enum fr_option {
      * edskypmxt. The first two stand in front. Default: as above */
     FR_OPT_SAMPLERS,
 
+    /* -- Of the tokenizer. */
+
+    /* Text: how texts are cut before tokens are merged, by llama.cpp's names: llama-bpe qwen2 gpt-2 ...; instead of a
+     * GGUF file's tokenizer.ggml.pre. Heeded for the model and a model that drafts for it; a folder's tokenizer.json
+     * says it itself. Default: as the file says */
+    FR_OPT_TOKENIZER_PRE,
+
     FR_OPT_COUNT
 } fr_option;
 
@@ -412,7 +419,7 @@ const char *fr_model_note(const fr_model *model, size_t index);
 typedef struct fr_tokenizer fr_tokenizer;
 
 /* path: a folder with tokenizer.json (and tokenizer_config.json, chat_template.jinja, if any), or a GGUF file. options:
- * FR_OPT_CHAT_TEMPLATE is heeded. Immutable, shareable. */
+ * FR_OPT_CHAT_TEMPLATE and FR_OPT_TOKENIZER_PRE are heeded. Immutable, shareable. */
 fr_status fr_tokenizer_open(const char *path, const fr_options *options, fr_tokenizer **tokenizer);
 void fr_tokenizer_close(fr_tokenizer *tokenizer);
 

@@ -67,6 +67,7 @@ typedef enum fr_lab_words {
     FR_LAB_WRITTEN,     /* types that fr_lab_quantize and fr_lab_synth write, */
     FR_LAB_MIXTURES,    /* and llama-quantize's mixtures of them, which the latter doesn't */
     FR_LAB_SHAPES,      /* of random weights */
+    FR_LAB_PRE,         /* how GGUF files say that texts are cut */
     FR_LAB_WORDS_COUNT
 } fr_lab_words;
 

@@ -214,7 +214,8 @@ static void free_answer(answer *a) {
 }
 
 static const char *const with_mtp[] = {MODELS "glm4-moe-own", MODELS "qwen35-moe-odd", MODELS "qwen35-odd",
-                                       MODELS "glm-4.7-flash-odd", MODELS "../deepseek-v3", MODELS "glm-ocr-odd"};
+                                       MODELS "glm-4.7-flash-odd", MODELS "../deepseek-v3", MODELS "glm-ocr-odd",
+                                       MODELS "qwen3-next-odd"};
 enum { WITH_MTP = sizeof with_mtp / sizeof *with_mtp };
 
 /* As llama.cpp has it, for files of glm4moe, qwen35 and qwen35moe: the model's stand for them. */

@@ -674,19 +674,6 @@ START_TEST(a_tensor_without_a_name) {
 }
 END_TEST
 
-/* Readers of the file would cut texts as Llama 3 does. */
-START_TEST(a_tokenizer_of_another_kind) {
-    char line[512];
-    make_folder();
-    copy_model(MODELS "llama");
-    copy_file(FOLDER, "tokenizer.json");
-    snprintf(line, sizeof line, "quantize -m %s --type q4_0 -o %s/out.gguf", folder, folder);
-    check_refused(2, "cuts texts otherwise than \"llama-bpe\" is not built", line);
-    ck_assert_uint_eq(count_files(), 4);
-    remove_folder();
-}
-END_TEST
-
 /* A key of one of the folder's files gets another value. */
 static void change_json(const char *name, const char *key, json_t *value) {
     json_t *root = json_load_file(in_folder(name), 0, NULL);
@@ -696,28 +683,70 @@ static void change_json(const char *name, const char *key, json_t *value) {
     json_decref(root);
 }
 
-/* Llama's architecture with SmolLM2's cut: the file names that, and its readers cut so. */
-START_TEST(a_tokenizer_that_another_kind_has) {
-    fr_text pre;
+/* Readers of the file would cut texts as Llama 3 does. */
+START_TEST(a_tokenizer_of_another_kind) {
+    char line[512];
     make_folder();
     copy_model(MODELS "llama");
-    json_t *root = json_load_file(in_folder("tokenizer.json"), 0, NULL);
-    json_object_set_new(json_object_get(root, "model"), "ignore_merges", json_false());
-    ck_assert_int_eq(json_dump_file(root, in_folder("tokenizer.json"), 0), 0);
-    json_decref(root);
     change_json("tokenizer.json", "pre_tokenizer",
-                json_pack("{s:s, s:[{s:s, s:b}, {s:s, s:b, s:b}]}", "type", "Sequence", "pretokenizers", "type",
-                          "Digits", "individual_digits", 1, "type", "ByteLevel", "add_prefix_space", 0, "use_regex",
-                          1));
+                json_pack("{s:s, s:[{s:s, s:{s:s}, s:s}, {s:s, s:b, s:b}]}", "type", "Sequence", "pretokenizers",
+                          "type", "Split", "pattern", "Regex", "[aeiou]+", "behavior", "Isolated", "type", "ByteLevel",
+                          "add_prefix_space", 0, "use_regex", 0));
+    snprintf(line, sizeof line, "quantize -m %s --type q4_0 -o %s/out.gguf", folder, folder);
+    check_refused(2, "cuts texts otherwise than \"llama-bpe\" is not built", line);
+    ck_assert_uint_eq(count_files(), 4);
+    remove_folder();
+}
+END_TEST
+
+/* The copy as GGUF names that pre-tokenizer, and its readers cut as the folder's do. */
+static void check_written_kind(const char *name) {
+    fr_text pre;
     fr_checkpoint files = open_model(quantized(folder, "--type q8_0", "written.gguf"));
     ck_assert_int_eq(fr_gguf_text(files.gguf, "tokenizer.ggml.pre", &pre), FR_OK);
-    ck_assert(fr_text_is(pre, "smollm"));
+    ck_assert_msg(fr_text_is(pre, name), "%.*s", (int)pre.length, pre.bytes);
     fr_checkpoint_close(&files);
-    fr_command theirs = fr_command_ok("tokenize -m %s -p 'def f(1234): x'", folder);
-    fr_command ours = fr_command_ok("tokenize -m %s -p 'def f(1234): x'", in_folder("written.gguf"));
+    fr_command theirs = fr_command_ok("tokenize -m %s -p 'def  f(1234567): \u00e9 e\u0301'", folder);
+    fr_command ours = fr_command_ok("tokenize -m %s -p 'def  f(1234567): \u00e9 e\u0301'",
+                                    in_folder("written.gguf"));
     ck_assert_str_eq(ours.out, theirs.out);
     fr_command_free(&theirs);
     fr_command_free(&ours);
+}
+
+static const struct {
+    const char *pre, *normalizer;
+    bool digits;
+} other_kinds[] = {{"smollm", NULL, true}, {"gpt-2", NULL, false}, {"olmo", "NFC", false}, {"command-r", "NFC", true}};
+
+/* Llama's architecture with another maker's cut. */
+START_TEST(a_tokenizer_that_another_kind_has) {
+    make_folder();
+    copy_model(MODELS "llama");
+    json_t *root = json_load_file(in_folder("tokenizer.json"), 0, NULL), *parts = json_array();
+    json_object_set_new(json_object_get(root, "model"), "ignore_merges", json_false());
+    ck_assert_int_eq(json_dump_file(root, in_folder("tokenizer.json"), 0), 0);
+    json_decref(root);
+    if (other_kinds[_i].normalizer)
+        change_json("tokenizer.json", "normalizer", json_pack("{s:s}", "type", other_kinds[_i].normalizer));
+    if (other_kinds[_i].digits)
+        json_array_append_new(parts, json_pack("{s:s, s:b}", "type", "Digits", "individual_digits", 1));
+    json_array_append_new(
+        parts, json_pack("{s:s, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", 0, "use_regex", 1));
+    change_json("tokenizer.json", "pre_tokenizer",
+                json_pack("{s:s, s:o}", "type", "Sequence", "pretokenizers", parts));
+    check_written_kind(other_kinds[_i].pre);
+    remove_folder();
+}
+END_TEST
+
+/* Gemma 4's spaces: llama.cpp has a name for them among its tokenizers of merges. */
+START_TEST(a_tokenizer_of_spaces) {
+    make_folder();
+    copy_model(MODELS "llama");
+    copy_file(FOLDER, "tokenizer.json");
+    copy_file(FOLDER, "tokenizer_config.json");
+    check_written_kind("gemma4");
     remove_folder();
 }
 END_TEST
@@ -739,6 +768,7 @@ START_TEST(begin_that_the_config_adds) {
         ck_assert_str_eq(ours.out, theirs.out);
         fr_command_free(&theirs);
         fr_command_free(&ours);
+        unlink(in_folder("written.gguf")); /* or the next one would be taken for another input */
     }
     remove_folder();
 }
@@ -798,7 +828,8 @@ int main(void) {
     tcase_add_test(tests, bad_models);
     tcase_add_test(tests, a_tensor_without_a_name);
     tcase_add_test(tests, a_tokenizer_of_another_kind);
-    tcase_add_test(tests, a_tokenizer_that_another_kind_has);
+    tcase_add_loop_test(tests, a_tokenizer_that_another_kind_has, 0, sizeof other_kinds / sizeof *other_kinds);
+    tcase_add_test(tests, a_tokenizer_of_spaces);
     tcase_add_test(tests, begin_that_the_config_adds);
     tcase_add_test(tests, empty_tensor);
     tcase_add_test(tests, a_signal_leaves_nothing_behind);

@@ -1,6 +1,6 @@
-/* Qwen3.5: folders against the files that llama.cpp's converter makes of them, tensor by tensor, and those files
- * against transformers; MTP layers in files of their own; what configurations, names and files must not be. (Folders
- * against transformers: test_reference.c. The files: tests/references/converted.py.) */
+/* Qwen3.5 and Qwen3-Next: folders against the files that llama.cpp's converter makes of them, tensor by tensor, and
+ * those files against transformers; MTP layers in files of their own; what configurations, names and files must not be.
+ * (Folders against transformers: test_reference.c. The files: tests/references/converted.py.) */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +17,9 @@
 
 #define FILES "tests/data/qwen35/"
 
-/* Value heads are 3, 1, 2 and 2 times the key heads; the second two are of experts. */
-static const char *const names[] = {"odd", "tied", "moe-odd", "moe-tied"};
+/* Value heads are 3, 1, 2, 2 and 2 times the key heads; the last three are of experts. */
+static const char *const names[] = {"qwen35-odd", "qwen35-tied", "qwen35-moe-odd", "qwen35-moe-tied",
+                                    "qwen3-next-odd"};
 
 enum { NAMES = sizeof names / sizeof *names };
 
@@ -39,13 +40,15 @@ static void remove_folder(void) {
 
 static const char *folder_of(const char *name) {
     static char path[128];
-    snprintf(path, sizeof path, FR_TEST_MODELS "qwen35-%s", name);
+    snprintf(path, sizeof path, FR_TEST_MODELS "%s", name);
     return path;
 }
 
 static const char *file_of(const char *name) {
     static char path[128];
-    snprintf(path, sizeof path, FILES "%s.gguf", name);
+    static const char most[] = "qwen35-"; /* whose files are called without it */
+    bool shorter = strncmp(name, most, sizeof most - 1) == 0;
+    snprintf(path, sizeof path, FILES "%s.gguf", shorter ? name + sizeof most - 1 : name);
     return path;
 }
 
@@ -83,7 +86,7 @@ static void compare_tensors(const fr_checkpoint *ours, const fr_checkpoint *thei
  * it of each layer what it is. */
 static void compare_keys(const fr_checkpoint *ours, const fr_checkpoint *theirs) {
     static const char *const own[] = {"general.name", "qwen35.full_attention_interval",
-                                      "qwen35moe.full_attention_interval"};
+                                      "qwen35moe.full_attention_interval", "qwen3next.full_attention_interval"};
     size_t compared = 0;
     for (size_t i = 0; i < theirs->gguf->count; i++) {
         const fr_gguf_value *b = &theirs->gguf->values[i];
@@ -191,9 +194,7 @@ START_TEST(folders_and_files_have_the_references_logits) {
     fr_reference r;
     fr_model *file;
     fr_drafter *drafter;
-    char name[64];
-    snprintf(name, sizeof name, "qwen35-%s", names[_i]);
-    fr_reference_open(&r, name, NULL);
+    fr_reference_open(&r, names[_i], NULL);
     check_against(&r, r.model, r.drafter);
     require(fr_model_open(file_of(names[_i]), NULL, &file));
     require(fr_drafter_open(NULL, file, NULL, &drafter));
@@ -306,15 +307,17 @@ static fr_status open_both(const char *path) {
 /* A tensor under another name is missing, or one too many: the line names either. */
 START_TEST(a_tensor_that_is_missing_or_too_many_is_named) {
     static const char *const renamed[][4] = {
-        {"odd", "layers.0.linear_attn.dt_bias", "layers.0.linear_attn.xt_bias", "linear_attn."},
-        {"odd", "layers.0.linear_attn.conv1d.weight", "layers.0.linear_attn.xonv1d.weight", "linear_attn."},
-        {"odd", "layers.1.self_attn.q_norm.weight", "layers.1.self_attn.x_norm.weight", "self_attn."},
-        {"odd", "mtp.fc.weight", "mtp.fx.weight", "mtp.f"},
-        {"odd", "mtp.norm.weight", "mtp.nxrm.weight", "mtp.n"},
-        {"odd", "mtp.layers.0.mlp.up_proj.weight", "mtp.layers.0.mlp.ux_proj.weight", "mtp.layers.0.mlp.u"},
-        {"odd", "mtp.layers.0.mlp.up_proj.weight", "mtp.layers.1.mlp.up_proj.weight", "mtp.layers.1.mlp.up_proj"},
-        {"moe-odd", "mtp.layers.0.mlp.experts.6.down_proj", "mtp.layers.0.mlp.experts.7.down_proj", "mtp.layers.0.mlp"},
-        {"tied", "model.visual.patch_embed.proj.bias", "mtp.layers.0.mlp.experts.down_proj",
+        {"qwen35-odd", "layers.0.linear_attn.dt_bias", "layers.0.linear_attn.xt_bias", "linear_attn."},
+        {"qwen35-odd", "layers.0.linear_attn.conv1d.weight", "layers.0.linear_attn.xonv1d.weight", "linear_attn."},
+        {"qwen35-odd", "layers.1.self_attn.q_norm.weight", "layers.1.self_attn.x_norm.weight", "self_attn."},
+        {"qwen35-odd", "mtp.fc.weight", "mtp.fx.weight", "mtp.f"},
+        {"qwen35-odd", "mtp.norm.weight", "mtp.nxrm.weight", "mtp.n"},
+        {"qwen35-odd", "mtp.layers.0.mlp.up_proj.weight", "mtp.layers.0.mlp.ux_proj.weight", "mtp.layers.0.mlp.u"},
+        {"qwen35-odd", "mtp.layers.0.mlp.up_proj.weight", "mtp.layers.1.mlp.up_proj.weight",
+         "mtp.layers.1.mlp.up_proj"},
+        {"qwen35-moe-odd", "mtp.layers.0.mlp.experts.6.down_proj", "mtp.layers.0.mlp.experts.7.down_proj",
+         "mtp.layers.0.mlp"},
+        {"qwen35-tied", "model.visual.patch_embed.proj.bias", "mtp.layers.0.mlp.experts.down_proj",
          "nothing reads tensor mtp."},
     };
     char from[160];
@@ -412,11 +415,11 @@ END_TEST
 START_TEST(pictures_are_refused) {
     fr_model *model;
     fr_options *options = fr_options_new();
-    require(fr_model_open(folder_of("tied"), NULL, &model));
+    require(fr_model_open(folder_of("qwen35-tied"), NULL, &model));
     ck_assert_int_eq(fr_model_fact(model, FR_FACT_IMAGE_TOKEN), -1);
     fr_model_close(model);
     require(fr_options_set_text(options, FR_OPT_MMPROJ, "tests/data/glm-ocr/mmproj-bf16.gguf"));
-    expect_line(fr_model_open(folder_of("tied"), options, &model), FR_INPUT, "takes no pictures");
+    expect_line(fr_model_open(folder_of("qwen35-tied"), options, &model), FR_INPUT, "takes no pictures");
     fr_options_free(options);
 }
 END_TEST
@@ -427,7 +430,7 @@ START_TEST(a_files_tokenizer_is_the_folders) {
     static const char *const texts[] = {"", "Hello, world! 12345 isn't  here\n\n ", "<|im_start|>user\nhi<|im_end|>",
                                         "cafe\xcc\x81 \xe6\x97\xa5\xe6\x9c\xac", "<think>\n\n</think>"};
     fr_model *models[2];
-    require(fr_model_open(folder_of("odd"), NULL, &models[0]));
+    require(fr_model_open(folder_of("qwen35-odd"), NULL, &models[0]));
     require(fr_model_open(file_of("odd"), NULL, &models[1]));
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         int32_t *ids[2];

@@ -164,7 +164,7 @@ START_TEST(ids_that_files_leave_out) {
     fr_free(ids);
     count = 0;
     ck_assert_int_eq(fr_checkpoint_open(&files, folder.file, true), FR_OK);
-    ck_assert_int_eq(fr_tokenizer_gguf_ends(files.gguf, 1000, &notes, ends, 8, &count), FR_OK);
+    ck_assert_int_eq(fr_tokenizer_gguf_ends(files.gguf, "", 1000, &notes, ends, 8, &count), FR_OK);
     ck_assert_uint_eq(count, 2);
     ck_assert_int_eq(ends[0], 2);
     ck_assert_int_eq(ends[1], 4); /* <end_of_turn> */

@@ -131,7 +131,7 @@ static void check_ends(const fr_tokenizer *tokenizer, const char *const *texts, 
     size_t count = 0, wanted = 0;
     ck_assert_int_eq(fr_checkpoint_open(&files, folder.file, true), FR_OK);
     size_t vocab = fr_tokenizer_count(tokenizer);
-    fr_status status = fr_tokenizer_gguf_ends(files.gguf, vocab, &notes, ids, MOST_ENDS, &count);
+    fr_status status = fr_tokenizer_gguf_ends(files.gguf, "", vocab, &notes, ids, MOST_ENDS, &count);
     ck_assert_msg(status == FR_OK, "%s", fr_last_error());
     for (; texts[wanted]; wanted++) {
         char *text;
@@ -160,9 +160,9 @@ static const struct {
     const extra *extras[2];
     const char *ends[4];
 } assumed[] = {
-    {"glm4", "glm4moe", "glm4", {0}, {"<|user|>", "<|observation|>"}},
-    {"glm4", "glm4", "glm4", {&empty_pre}, {"<|user|>", "<|observation|>"}},
-    {"glm4", "deepseek2", "glm4", {0}, {"<|user|>", "<|observation|>"}},
+    {"glm4", "glm4moe", "glm4", {0}, {"<|endoftext|>", "<|user|>", "<|observation|>"}},
+    {"glm4", "glm4", "glm4", {&empty_pre}, {"<|endoftext|>", "<|user|>", "<|observation|>"}},
+    {"glm4", "deepseek2", "glm4", {0}, {"<|endoftext|>", "<|user|>", "<|observation|>"}},
     {"qwen35", "qwen35", "qwen35", {0}, {"<|endoftext|>", "<|im_end|>"}},
     {"qwen35", "qwen35moe", "qwen35", {0}, {"<|endoftext|>", "<|im_end|>"}},
     {"deepseek3", "deepseek2", "deepseek-v3", {&bos_of_deepseek, &add_bos}, {"<｜end▁of▁sentence｜>"}},
@@ -295,7 +295,8 @@ START_TEST(ids_of_no_token) {
     }
     ck_assert_ptr_null(fr_tokenizer_note(tokenizer, key < EOT));
     bool ends = key == EOS || key == EOT || key == EOM;
-    check_ends(tokenizer, (const char *const[]){"<|user|>", "<|observation|>", NULL}, ends ? line : NULL);
+    check_ends(tokenizer, (const char *const[]){"<|endoftext|>", "<|user|>", "<|observation|>", NULL},
+               ends ? line : NULL);
     fr_tokenizer_close(tokenizer);
 }
 END_TEST
@@ -312,7 +313,7 @@ START_TEST(ids_beside_one_of_no_token) {
     check_cases(tokenizer, "llama3");
     snprintf(line, sizeof line, "%s: key %s is 4294967295, which no token has: it is left out", folder.file,
              id_keys[EOS]);
-    check_ends(tokenizer, (const char *const[]){"<|eot_id|>", NULL}, line);
+    check_ends(tokenizer, (const char *const[]){"<|eot_id|>", "<|end_of_text|>", "<|eom_id|>", NULL}, line);
     fr_tokenizer_close(tokenizer);
 }
 END_TEST
@@ -330,6 +331,140 @@ START_TEST(id_that_is_a_text) {
     write_file("glm4", "glm4moe", extras, COUNT_OF(extras));
     ck_assert_int_eq(fr_tokenizer_open(folder.file, NULL, &tokenizer), FR_INPUT);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "tokenizer.ggml.bos_token_id is of type string"));
+}
+END_TEST
+
+/* ---------------------------------------------------------------------------------------------------- ends by text */
+
+static const struct {
+    const char *tokens[6]; /* "!": typed as a control token */
+    const char *end, *end_of_turn, *fim_sep;
+    const char *ends[5];
+} by_text[] = {
+    /* gpt-oss and Solar hand a part of a reply on by <|end|>; others end it so. */
+    {{"<|end|>", "<|return|>", "<|call|>", "a"}, "<|return|>", NULL, NULL, {"<|return|>", "<|call|>"}},
+    {{"<|end|>", "<|flush|>", "<|calls|>", "a"}, "<|flush|>", NULL, NULL, {"<|flush|>", "<|calls|>"}},
+    {{"<|end|>", "<|return|>", "a"}, "a", NULL, NULL, {"a", "<|return|>", "<|end|>"}},
+    {{"<|end|>", "<|endoftext|>"}, "<|endoftext|>", NULL, NULL, {"<|endoftext|>", "<|end|>"}},
+    /* A chat's own end in a model whose kind has others, and the others stay, an eot or not. */
+    {{"<|im_end|>", "<|end_of_text|>", "x"}, "<|end_of_text|>", NULL, NULL, {"<|end_of_text|>", "<|im_end|>"}},
+    {{"x", "<|im_end|>", "<|eot_id|>"}, "<|im_end|>", "x", NULL, {"<|im_end|>", "x", "<|eot_id|>"}},
+    /* Struck out text, and the end of a text. */
+    {{"</s>", "<|im_end|>"}, "<|im_end|>", NULL, NULL, {"<|im_end|>"}},
+    {{"!</s>", "<|im_end|>"}, "<|im_end|>", NULL, NULL, {"<|im_end|>", "</s>"}},
+    /* Code that is filled in: the next file, padding; not what opens the middle. */
+    {{"<|fim_middle|>", "<|file_sep|>", "<|fim_pad|>", "<|repo_name|>"},
+     NULL,
+     NULL,
+     NULL,
+     {"<|file_sep|>", "<|fim_pad|>", "<|repo_name|>"}},
+    {{"part", "<|fim_middle|>"}, NULL, NULL, "part", {"part"}},
+    {{"<eos>", "<turn|>", "<|tool_response>", "[EOT]", "_<EOT>"},
+     "<eos>",
+     NULL,
+     NULL,
+     {"<eos>", "<turn|>", "<|tool_response>", "[EOT]", "_<EOT>"}},
+};
+
+static void build_id(fr_builder *b, const char *key, const char *text, size_t row) {
+    uint32_t id = 0;
+    if (!text) return;
+    while (strcmp(by_text[row].tokens[id], text) != 0) id++;
+    fr_build_key_u32(b, key, id);
+}
+
+/* llama.cpp's list of ends of generation, and its exceptions (src/llama-vocab.cpp). */
+START_TEST(ends_by_text) {
+    size_t count = 0;
+    const char *const *tokens = by_text[_i].tokens;
+    fr_builder b = {0};
+    while (count < 6 && tokens[count]) count++;
+    size_t named = (by_text[_i].end != NULL) + (by_text[_i].end_of_turn != NULL) + (by_text[_i].fim_sep != NULL);
+    fr_build_header(&b, 0, 6 + named);
+    fr_build_key_string(&b, "general.architecture", "llama");
+    fr_build_key_string(&b, "tokenizer.ggml.model", "gpt2");
+    fr_build_key_string(&b, "tokenizer.ggml.pre", "llama-bpe");
+    fr_build_key_array(&b, "tokenizer.ggml.tokens", FR_GGUF_STRING, count);
+    for (size_t i = 0; i < count; i++) fr_build_string(&b, tokens[i] + (*tokens[i] == '!'));
+    fr_build_key_array(&b, "tokenizer.ggml.token_type", FR_GGUF_I32, count);
+    for (size_t i = 0; i < count; i++) fr_build_u32(&b, *tokens[i] == '!' ? CONTROL : NORMAL);
+    fr_build_key_array(&b, "tokenizer.ggml.merges", FR_GGUF_STRING, 0);
+    build_id(&b, "tokenizer.ggml.eos_token_id", by_text[_i].end, (size_t)_i);
+    build_id(&b, "tokenizer.ggml.eot_token_id", by_text[_i].end_of_turn, (size_t)_i);
+    build_id(&b, "tokenizer.ggml.fim_sep_token_id", by_text[_i].fim_sep, (size_t)_i);
+    fr_build_zeros(&b, 64);
+    fr_build_write(&b, folder.file);
+    fr_build_free(&b);
+    fr_tokenizer *tokenizer = open_file();
+    const char *wanted[6] = {NULL};
+    memcpy(wanted, by_text[_i].ends, sizeof by_text[_i].ends);
+    check_ends(tokenizer, wanted, NULL);
+    fr_tokenizer_close(tokenizer);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------------------------------- another cut, chosen */
+
+static fr_status open_chosen(const char *path, const char *pre, fr_tokenizer **tokenizer) {
+    fr_options *options = fr_options_new();
+    ck_assert_int_eq(fr_options_set_text(options, FR_OPT_TOKENIZER_PRE, pre), FR_OK);
+    fr_status status = fr_tokenizer_open(path, options, tokenizer);
+    fr_options_free(options);
+    return status;
+}
+
+/* Instead of a name that nobody knows, of none, and of another one. */
+START_TEST(pre_that_is_chosen) {
+    static const char *const written[] = {"of-tomorrow", "", "gpt-2"};
+    fr_tokenizer *tokenizer;
+    write_file("glm4", "mamba", &(extra){.key = "tokenizer.ggml.pre", .text = written[_i]}, 1);
+    ck_assert_int_eq(fr_tokenizer_open(folder.file, NULL, &tokenizer) == FR_OK, _i == 2);
+    if (_i < 2) ck_assert_int_eq(fr_last_error_option(), FR_OPT_TOKENIZER_PRE);
+    fr_tokenizer_close(tokenizer);
+    ck_assert_msg(open_chosen(folder.file, "glm4", &tokenizer) == FR_OK, "%s", fr_last_error());
+    ck_assert_ptr_null(fr_tokenizer_note(tokenizer, 0));
+    check_cases(tokenizer, "glm4");
+    fr_tokenizer_close(tokenizer);
+}
+END_TEST
+
+START_TEST(pre_that_can_not_be_chosen) {
+    char line[256];
+    fr_tokenizer *tokenizer;
+    fr_options *options = fr_options_new();
+    ck_assert_int_eq(fr_options_set_text(options, FR_OPT_TOKENIZER_PRE, "of-tomorrow"), FR_USAGE);
+    ck_assert_ptr_nonnull(
+        strstr(fr_last_error(), "tokenizer-pre of-tomorrow is not known (gemma4 default jina-v2-en llama-bpe "));
+    ck_assert_int_eq(fr_options_set_text(options, FR_OPT_TOKENIZER_PRE, ""), FR_USAGE);
+    fr_options_free(options);
+    write_file("glm4", "mamba", NULL, 0);
+    ck_assert_int_eq(open_chosen(TOKENIZERS "glm4", "glm4", &tokenizer), FR_USAGE);
+    ck_assert_str_eq(fr_last_error(), "tokenizer-pre glm4 is for GGUF files: the tokenizer.json of " TOKENIZERS
+                                      "glm4 says how texts are cut");
+    ck_assert_int_eq(open_chosen("tests/data/gguf/gemma-tokenizer.gguf", "qwen2", &tokenizer), FR_UNBUILT);
+    snprintf(line, sizeof line, "%s: tokenizer-pre \"qwen2\" goes with another tokenizer.ggml.model\nbuilt are gemma4",
+             "tests/data/gguf/gemma-tokenizer.gguf");
+    ck_assert_str_eq(fr_last_error(), line);
+}
+END_TEST
+
+/* The command says which option; a model that is opened whole takes it too. */
+START_TEST(pre_of_the_command) {
+    write_file("glm4", "mamba", &(extra){.key = "tokenizer.ggml.pre", .text = "of-tomorrow"}, 1);
+    char line[160];
+    snprintf(line, sizeof line, "tokenize -m %s -p a", folder.file);
+    fr_command refused = fr_command_run(line, NULL);
+    ck_assert_int_eq(refused.status, 2);
+    ck_assert_ptr_nonnull(strstr(refused.err, "\"of-tomorrow\" is not known: choose how texts are cut with "
+                                              "--tokenizer-pre\nforerun: built are llama-bpe, "));
+    fr_command chosen = fr_command_ok("tokenize -m %s -p a --tokenizer-pre chatglm-bpe", folder.file);
+    ck_assert_str_eq(chosen.err, "");
+    fr_command_free(&refused);
+    fr_command_free(&chosen);
+    write_model("tokenizer.ggml.pr", 0, "x", 1);
+    fr_command model = fr_command_ok("generate -m %s -p a -n 1 --tokenizer-pre deepseek-v3", folder.file);
+    ck_assert_ptr_null(strstr(model.err, "tokenizer.ggml.pre"));
+    fr_command_free(&model);
 }
 END_TEST
 
@@ -361,6 +496,10 @@ int main(void) {
     tcase_add_test(tests, id_of_no_token_in_a_model);
     tcase_add_test(tests, id_that_is_a_text);
     tcase_add_test(tests, space_prefix_of_bytes);
+    tcase_add_loop_test(tests, ends_by_text, 0, COUNT_OF(by_text));
+    tcase_add_loop_test(tests, pre_that_is_chosen, 0, 3);
+    tcase_add_test(tests, pre_that_can_not_be_chosen);
+    tcase_add_test(tests, pre_of_the_command);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -143,8 +143,12 @@ int fr_loaded_tokenizer(const fr_loaded *loaded, const fr_arguments *args, const
     return fr_bad_input("%s has no tokenizer: only --ids and --output ids work with it", args->text[FR_ARG_MODEL]);
 }
 
-int fr_loaded_tokenizer_alone(fr_tokenizer **tokenizer, const fr_options *options, const fr_arguments *args) {
-    fr_status status = fr_tokenizer_open(args->text[FR_ARG_MODEL], options, tokenizer);
+int fr_loaded_tokenizer_alone(fr_tokenizer **tokenizer, const fr_arguments *args) {
+    fr_options *options = NULL;
+    int code = fr_loaded_options(&options, args);
+    fr_status status = code ? FR_OK : fr_tokenizer_open(args->text[FR_ARG_MODEL], options, tokenizer);
+    fr_options_free(options);
+    if (code) return code;
     for (size_t i = 0; status == FR_OK && !args->given[FR_ARG_QUIET] && fr_tokenizer_note(*tokenizer, i); i++)
         fr_note("%s", fr_tokenizer_note(*tokenizer, i));
     return fr_exit_status(status);

@@ -59,7 +59,7 @@ void fr_loaded_close(fr_loaded *loaded);
 
 /* The model's tokenizer; a folder without one is an error. And that of -m without its model. */
 int fr_loaded_tokenizer(const fr_loaded *loaded, const fr_arguments *args, const fr_tokenizer **tokenizer);
-int fr_loaded_tokenizer_alone(fr_tokenizer **tokenizer, const fr_options *options, const fr_arguments *args);
+int fr_loaded_tokenizer_alone(fr_tokenizer **tokenizer, const fr_arguments *args);
 
 /* The prompt as it was given: bytes, or ids. Read before a model is opened. */
 typedef struct fr_prompt {

@@ -41,6 +41,12 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_MMPROJ] = {.names = "--mmproj -mm", .value = "FILE", .verbs = TALK | LOGITS | INSPECT,
                        .sets = FR_OPT_MMPROJ, .to = FR_SET_GIVEN,
                        .help = "a GGUF model's vision tower, in the file that llama.cpp's converter makes of it"},
+    [FR_ARG_TOKENIZER_PRE] = {.names = "--tokenizer-pre", .value = "NAME", .kind = FR_KIND_WORD,
+                              .of = FR_LAB_PRE, .verbs = RUN | TOKENIZE | TEMPLATE | INSPECT | BENCH,
+                              .parts = FR_PART_MODEL,
+                              .sets = FR_OPT_TOKENIZER_PRE, .to = FR_SET_GIVEN,
+                              .help = "cut texts so, whatever the GGUF file says: llama-bpe, qwen2, gpt-2, ...",
+                              .more = "The names of tokenizer.ggml.pre, as llama.cpp knows them"},
 
     [FR_ARG_PROMPT] = {.names = "-p --prompt", .value = "TEXT", .verbs = GENERATE | LOGITS | TOKENIZE,
                        .help = "the prompt"},

@@ -48,6 +48,7 @@ typedef enum fr_arg {
     FR_ARG_MODEL,
     FR_ARG_DRAFTER,
     FR_ARG_MMPROJ,
+    FR_ARG_TOKENIZER_PRE,
     FR_ARG_PROMPT,
     FR_ARG_FILE,
     FR_ARG_IDS,

@@ -57,6 +57,7 @@ const char *fr_failure_hint(void) {
     case FR_OPT_MEMORY: return ": raise --memory, or take less of -c";
     case FR_OPT_SPEC_TYPE: return ": give a drafter with -md, its target with -m";
     case FR_OPT_MMPROJ: return ": give a vision tower with --mmproj, its text model with -m";
+    case FR_OPT_TOKENIZER_PRE: return ": choose how texts are cut with --tokenizer-pre";
     case FR_OPT_MLOCK: return ": leave out --mlock";
     case FR_OPT_MMAP: return ": leave out --no-mmap";
     default: return "";

@@ -37,21 +37,13 @@ static int print(const fr_tokenizer *tokenizer, const fr_marked_text *text, cons
     return 0;
 }
 
-static int open_tokenizer(const fr_arguments *args, fr_tokenizer **tokenizer) {
-    fr_options *options = NULL;
-    int code = fr_loaded_options(&options, args);
-    if (!code) code = fr_loaded_tokenizer_alone(tokenizer, options, args);
-    fr_options_free(options);
-    return code;
-}
-
 int fr_verb_template(const fr_arguments *args) {
     fr_tokenizer *tokenizer = NULL;
     fr_marked_text text = {0};
     json_t *messages = NULL, *tools = NULL;
     int code = read_messages(args->text[FR_ARG_MESSAGES], &messages);
     if (!code) code = fr_chat_tools(args, &tools);
-    if (!code) code = open_tokenizer(args, &tokenizer);
+    if (!code) code = fr_loaded_tokenizer_alone(&tokenizer, args);
     json_t *settings = fr_chat_settings(args, tools, false);
     if (!code && !args->given[FR_ARG_QUIET] && fr_chat_note(tokenizer, false))
         fr_note("%s", fr_chat_note(tokenizer, false));

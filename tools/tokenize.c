@@ -63,7 +63,7 @@ int fr_verb_tokenize(const fr_arguments *args) {
     fr_tokenizer *tokenizer = NULL;
     fr_prompt prompt;
     int code = fr_prompt_read(&prompt, args);
-    if (!code) code = fr_loaded_tokenizer_alone(&tokenizer, NULL, args);
+    if (!code) code = fr_loaded_tokenizer_alone(&tokenizer, args);
     if (!code) code = print(tokenizer, &prompt, args);
     fr_tokenizer_close(tokenizer);
     fr_prompt_free(&prompt);

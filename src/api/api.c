@@ -10,6 +10,7 @@
 #include "base/word_list.h"
 #include "forerun_lab.h"
 #include "formats/json_wide.h"
+#include "formats/pre_tokenizers.h"
 #include "kernels/cpu.h"
 #include "quant/encode.h"
 #include "src/cache/kv.h"
@@ -289,6 +290,7 @@ const char *fr_lab_word(fr_lab_words of, size_t index) {
         [FR_LAB_DRAFT] = fr_draft_word,
         [FR_LAB_DRAFT_OTHER] = fr_draft_other_word,
         [FR_LAB_CACHED] = fr_kv_type_word,
+        [FR_LAB_PRE] = fr_pre_tokenizer_word,
         [FR_LAB_WRITTEN] = fr_written_word,
         [FR_LAB_MIXTURES] = fr_mixture_word,
         [FR_LAB_SHAPES] = fr_synth_shape_word,

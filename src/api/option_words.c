@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/word_list.h"
+#include "formats/pre_tokenizers.h"
 #include "kernels/cpu.h"
 #include "src/cache/kv.h"
 #include "src/draft/draft_list.h"
@@ -43,6 +44,16 @@ static fr_status set_path(fr_option option, const char *path, char *place, size_
     if (strlen(path) >= size)
         return fr_fail(FR_USAGE, "%s: a path of more than %zu bytes", fr_options_bounds[option].name, size - 1);
     snprintf(place, size, "%s", path);
+    return FR_OK;
+}
+
+static fr_status set_tokenizer_pre(fr_options *options, const char *word) {
+    const char *name;
+    for (size_t i = 0; (name = fr_pre_tokenizer_word(i)) && strcmp(name, word) != 0;) i++;
+    if (!name)
+        return fr_fail(FR_USAGE, "tokenizer-pre %.99s is not known (%.380s)", word,
+                       fr_list_words(fr_pre_tokenizer_word).text);
+    snprintf(options->tokenizer_pre, sizeof options->tokenizer_pre, "%s", word);
     return FR_OK;
 }
 
@@ -184,6 +195,7 @@ fr_status fr_options_set_text(fr_options *options, fr_option option, const char 
         return set_path(option, value, options->mmproj, sizeof options->mmproj);
     if (option == FR_OPT_CHAT_TEMPLATE)
         return set_path(option, value, options->chat_template, sizeof options->chat_template);
+    if (option == FR_OPT_TOKENIZER_PRE) return set_tokenizer_pre(options, value);
     if (option == FR_OPT_ACCEPT) return set_accept(options, value);
     if (option == FR_OPT_LOGIT_BIAS) return add_biases(options, value);
     if (option == FR_OPT_SAMPLERS) return set_samplers(options, value);

@@ -43,44 +43,49 @@ static fr_status open_sources(fr_tokenizer_source *source, fr_chat_sources *sour
     return status;
 }
 
-fr_status fr_tokenizer_from_gguf(const fr_gguf *gguf, const char *chat_template, fr_tokenizer **tokenizer) {
+fr_status fr_tokenizer_from_gguf(const fr_gguf *gguf, const char *chat_template, const char *pre,
+                                 fr_tokenizer **tokenizer) {
     fr_tokenizer_source source;
     fr_chat_sources sources;
     *tokenizer = NULL;
-    FR_TRY(fr_tokenizer_gguf_open(&source, gguf));
+    FR_TRY(fr_tokenizer_gguf_open(&source, gguf, pre));
     fr_status status = *chat_template ? fr_chat_sources_read_file(&sources, chat_template)
                                       : fr_chat_sources_read_gguf(&sources, gguf);
     return open_sources(&source, &sources, status, tokenizer);
 }
 
-fr_status fr_tokenizer_from_folder(const char *folder, const char *chat_template, fr_tokenizer **tokenizer) {
+fr_status fr_tokenizer_from_folder(const char *folder, const char *chat_template, const char *pre,
+                                   fr_tokenizer **tokenizer) {
     fr_tokenizer_source source;
     fr_chat_sources sources;
     *tokenizer = NULL;
+    if (*pre)
+        return fr_fail(FR_USAGE, "tokenizer-pre %s is for GGUF files: the tokenizer.json of %s says how texts are cut",
+                       pre, folder);
     FR_TRY(fr_tokenizer_json_open(&source, folder));
     fr_status status = *chat_template ? fr_chat_sources_read_file(&sources, chat_template)
                                       : fr_chat_sources_read_folder(&sources, folder, source.config);
     return open_sources(&source, &sources, status, tokenizer);
 }
 
-static fr_status open_gguf_file(const char *path, const char *chat_template, fr_tokenizer **tokenizer) {
+static fr_status open_gguf_file(const char *path, const char *chat_template, const char *pre,
+                                fr_tokenizer **tokenizer) {
     fr_checkpoint files;
     FR_TRY(fr_checkpoint_open(&files, path, true));
-    fr_status status = fr_tokenizer_from_gguf(files.gguf, chat_template, tokenizer);
+    fr_status status = fr_tokenizer_from_gguf(files.gguf, chat_template, pre, tokenizer);
     fr_checkpoint_close(&files);
     return status;
 }
 
 fr_status fr_tokenizer_open(const char *path, const fr_options *options, fr_tokenizer **tokenizer) {
-    const char *chat_template = options ? options->chat_template : "";
+    const char *chat_template = options ? options->chat_template : "", *pre = options ? options->tokenizer_pre : "";
     if (tokenizer) *tokenizer = NULL;
     if (!path || !tokenizer) return fr_fail(FR_USAGE, "fr_tokenizer_open: a path and a place for it are needed");
     char *place;
     struct stat info;
     FR_TRY(fr_gguf_folder_place(path, &place));
     bool file = stat(place, &info) == 0 && S_ISREG(info.st_mode);
-    fr_status status =
-        (file ? open_gguf_file : fr_tokenizer_from_folder)(place, chat_template, tokenizer);
+    fr_status status = (file ? open_gguf_file : fr_tokenizer_from_folder)(place, chat_template, pre, tokenizer);
     free(place);
     return status;
 }

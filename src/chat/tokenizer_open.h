@@ -7,8 +7,10 @@
 #include "formats/gguf.h"
 
 /* The tokenizer in a GGUF file's metadata, or in a folder. chat_template: the path of one to be used instead of the
- * checkpoint's own; "" for none. */
-fr_status fr_tokenizer_from_gguf(const fr_gguf *gguf, const char *chat_template, fr_tokenizer **tokenizer);
-fr_status fr_tokenizer_from_folder(const char *folder, const char *chat_template, fr_tokenizer **tokenizer);
+ * checkpoint's own; pre: the pre-tokenizer to be used instead of the one that a GGUF file names; "" for none. */
+fr_status fr_tokenizer_from_gguf(const fr_gguf *gguf, const char *chat_template, const char *pre,
+                                 fr_tokenizer **tokenizer);
+fr_status fr_tokenizer_from_folder(const char *folder, const char *chat_template, const char *pre,
+                                   fr_tokenizer **tokenizer);
 
 #endif

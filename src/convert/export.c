@@ -114,6 +114,24 @@ static fr_status add_latent_heads(const fr_export *export, const fr_tensor *tens
     return FR_OK;
 }
 
+/* DeltaNet's one projection, of which GGUF has the gates apart. */
+static fr_status add_qkvz(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
+                          fr_outputs *outputs) {
+    static const char *const names[] = {"attn_qkv.weight", "attn_gate.weight"};
+    static const fr_dim rows[] = {FR_DIM_DELTA_CHANNELS, FR_DIM_DELTA_VALUES};
+    const fr_layer_spec *layer = fr_spec_layer(export->spec, found->layer);
+    char name[64];
+    for (size_t part = 0; part < 2; part++) {
+        spell(found, names[part], name, sizeof name);
+        FR_TRY(fr_outputs_add(outputs, name, tensor));
+        fr_output *output = fr_outputs_last(outputs);
+        output->shape[0] = fr_dim_size(rows[part], export->spec, layer);
+        output->reorder = fr_tensor_name_parted(layer, part == 1);
+        output->scales = scales_of(export, tensor);
+    }
+    return FR_OK;
+}
+
 static fr_status add_tensor(const fr_export *export, const fr_tensor *tensor, const char *name,
                             const fr_tensor_name_found *found, fr_outputs *outputs) {
     const float *scales = scales_of(export, tensor);
@@ -121,6 +139,7 @@ static fr_status add_tensor(const fr_export *export, const fr_tensor *tensor, co
         return fr_outputs_add_expert(outputs, name, found->expert, fr_spec_experts(export->spec)->count,
                                      (fr_output_source){tensor, scales});
     if (found->name && found->name->slot == FR_SLOT_KV_B) return add_latent_heads(export, tensor, found, outputs);
+    if (found->name && found->name->slot == FR_SLOT_QKVZ) return add_qkvz(export, tensor, found, outputs);
     if (found->name && !found->name->gguf) return add_parts(export, tensor, found, outputs);
     FR_TRY(fr_outputs_add(outputs, name, tensor));
     if (found->name) set_changes(export, found, fr_outputs_last(outputs));

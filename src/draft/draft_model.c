@@ -285,6 +285,7 @@ static fr_status model_load(fr_drafter *drafter) {
     model->kernels = target->kernels;
     model->machine = target->machine;
     model->plan = target->plan;
+    if (drafter->files.gguf) memcpy(model->pre, target->pre, sizeof model->pre);
     fr_weights_close(&drafter->weights);
     fr_status status = fr_model_bind_files(model, "");
     if (status == FR_OK)

@@ -88,9 +88,7 @@ static const struct {
 } known[] = {
     {"MistralForCausalLM", "Mistral"},
     {"Qwen3ForCausalLM qwen3", "Qwen3"},
-    {"Qwen3NextForCausalLM qwen3next", "Qwen3-Next"},
     {"Qwen4ExpForConditionalGeneration Qwen4ExpForCausalLM qwen4exp", "Qwen3.8-Flash-Next"},
-    {"DeepseekV2ForCausalLM", "DeepSeek-V2"},
     {"DeepseekV32ForCausalLM deepseek32", "DeepSeek-V3.2"},
     {"DeepseekV4ForCausalLM deepseek4", "DeepSeek-V4"},
     {"Glm4vMoeForConditionalGeneration", "GLM-4.5V"},
@@ -130,7 +128,7 @@ static bool has_file(const char *folder, const char *name) {
 static fr_status check_config(const fr_checkpoint *files) {
     const char *architecture = fr_checkpoint_architecture(files);
     FR_TRY(fr_check_built(files));
-    bool heard_of = !*architecture || fr_family_of(architecture) || fr_is_drafter(files);
+    bool heard_of = !*architecture || fr_family_named(architecture) || fr_is_drafter(files);
     if (heard_of || has_file(files->path, "model.safetensors") || has_file(files->path, "model.safetensors.index.json"))
         return FR_OK;
     return fr_fail(FR_INPUT, "%s: architecture \"%.60s\" is not known, and there is neither model.safetensors nor "

@@ -2,6 +2,7 @@
  * Glm4MoeLiteForCausalLM, GGUF "deepseek2" of both. Source: the published checkpoints and transformers 5.17, models
  * deepseek_v3 and glm4_moe_lite; of GGUF github.com/ggml-org/llama.cpp, conversion/deepseek.py. Its files have k_b and
  * v_b apart, k_b's matrices transposed; older ones have kv_b as it is published. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -76,13 +77,30 @@ static const fr_model_spec flash = {
     .mixture = {.shared = 1, .leading_dense = 1},
     .mtp_layers = 1};
 
+static const fr_model_spec v2 = {
+    .trunk =
+        {.vocab = 102400, .hidden = 4096, .layers = 32, .context_limit = 2048, .eps = 1e-6F, .rope = {{.dims = 64}}},
+    .layer = {.mixer = FR_MIXER_MLA,
+              .attention = {.heads = 32, .latent = 512},
+              .mla = {.q_lora = 1536, .nope = 128, .value_dim = 128, .eps = LATENT_EPS},
+              .ffn = {.width = 11008, .activation = FR_SILU},
+              .experts = {.count = 64,
+                          .top_k = 6,
+                          .width = 1407,
+                          .activation = FR_SILU,
+                          .scoring = FR_SCORING_SOFTMAX,
+                          .groups_by_best = true,
+                          .routed_scaling = 1.0F}},
+    .mixture = {.shared = 2, .shared_by_count = true, .normalizes = true}};
+
 /* Of GGUF, where keys are not. */
 static const fr_model_spec of_gguf = {
     .layer = {
         .mixer = FR_MIXER_MLA,
         .mla = {.eps = LATENT_EPS},
         .ffn = {.activation = FR_SILU},
-        .experts = {.activation = FR_SILU, .scoring = FR_SCORING_SIGMOID, .score_bias = true, .routed_scaling = 1.0F}}};
+        .experts = {.activation = FR_SILU, .scoring = FR_SCORING_SIGMOID, .score_bias = true, .routed_scaling = 1.0F}},
+    .mixture = {.any_scoring = true}};
 
 /* What routers may be called that is built. */
 static fr_status check_router(const fr_source *source, fr_model_spec *s) {
@@ -93,7 +111,20 @@ static fr_status check_router(const fr_source *source, fr_model_spec *s) {
                                         (long long)every);
 }
 
-static const fr_config_part router = {.read = check_router};
+/* V2's groups, where it chooses in them. */
+static fr_status read_greedy(const fr_source *source, fr_model_spec *s) {
+    const char *method;
+    FR_TRY(fr_json_text(source->text, "topk_method", source->where, &method));
+    if (!method || strcmp(method, "greedy") == 0) return FR_OK;
+    if (strcmp(method, "group_limited_greedy") == 0)
+        return fr_mixture_read_groups(source->text, source->where, &s->layer.experts);
+    return fr_fail(FR_UNBUILT, "%s: topk_method %s is not built (greedy and group_limited_greedy are)", source->where,
+                   method);
+}
+
+static const fr_config_part router = {.read = check_router}, greedy = {.read = read_greedy};
+static const fr_config_row own_of_v2[] = {FR_ONLY("hidden_act", "silu"), FR_WITHOUT("attention_bias"),
+                                          FR_WITHOUT("mlp_bias"), FR_PART(greedy), {0}};
 static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"), FR_WITHOUT("attention_bias"),
                                     FR_ONLY("topk_method", "noaux_tc"), FR_PART(router), {0}};
 static const fr_config_row mtp[] = {FR_MTP("num_nextn_predict_layers"), {0}};
@@ -117,9 +148,29 @@ static fr_status read_layer_types(const fr_source *source, fr_model_spec *s, boo
     return FR_OK;
 }
 
+/* Of whichever block the file has: it may be an MTP layer's alone. */
+static bool is_corrected(const fr_source *source, const fr_model_spec *s) {
+    char name[64];
+    bool has = !source->weights;
+    for (size_t i = 0; i < s->trunk.layers + s->mtp_layers && !has; i++) {
+        snprintf(name, sizeof name, "blk.%zu.exp_probs_b.bias", i);
+        has = fr_source_has(source, name);
+    }
+    return has;
+}
+
+/* V2's are softmax's without a correction, which older files don't say. */
+static void find_scoring(const fr_source *source, fr_model_spec *s) {
+    fr_experts_spec *e = &s->layer.experts;
+    e->score_bias = is_corrected(source, s);
+    if (!e->score_bias && !fr_gguf_find(source->gguf, ".expert_gating_func")) e->scoring = FR_SCORING_SOFTMAX;
+    e->groups_by_best = e->scoring == FR_SCORING_SOFTMAX;
+}
+
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
     bool is_dense[FR_MOST_LAYERS] = {false};
     FR_TRY(read_layer_types(source, s, is_dense));
+    if (source->gguf) find_scoring(source, s);
     return fr_mixture_layers(source, s, is_dense);
 }
 
@@ -127,6 +178,13 @@ const fr_family fr_family_deepseek = {
     .architectures = (const char *const[]){"DeepseekV3ForCausalLM", "deepseek2", NULL},
     .gguf = "deepseek2", .tokenizer = "gpt2", .pre = "deepseek-v3", .counts_ids = true,
     .defaults = &v3, .gguf_defaults = &of_gguf, .rows = {own, fr_size_keys, fr_latent_keys, fr_mixture_rows, mtp},
+    .rope = fr_rope_of_latents, .scaling_in_rows = true, .shape = shape, .names = &names};
+
+/* transformers asks for no norm_topk_prob, and all of its layers behind the first ones are mixtures. */
+const fr_family fr_family_deepseek_v2 = {
+    .architectures = (const char *const[]){"DeepseekV2ForCausalLM", NULL},
+    .gguf = "deepseek2", .tokenizer = "gpt2", .pre = "deepseek-llm", .counts_ids = true,
+    .defaults = &v2, .gguf_defaults = &of_gguf, .rows = {own_of_v2, fr_size_keys, fr_latent_keys, fr_mixture_rows},
     .rope = fr_rope_of_latents, .scaling_in_rows = true, .shape = shape, .names = &names};
 
 const fr_family fr_family_glm_flash = {

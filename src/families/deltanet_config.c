@@ -5,6 +5,20 @@
 
 #include "base/error.h"
 
+const fr_tensor_name fr_deltanet_names[] = {
+    FR_MATRIX(fr_layer, deltanet.out, HIDDEN, DELTA_VALUES, "linear_attn.out_proj.weight", "ssm_out.weight",
+              .needs = FR_IF_DELTANET, .order = FR_COLS_TILED),
+    FR_NAMED(fr_layer, deltanet.conv, FR_SLOT_CONV, DELTA_CHANNELS, CONV_KERNEL, "linear_attn.conv1d.weight",
+             "ssm_conv1d.weight", .needs = FR_IF_DELTANET, .order = FR_ROWS_TILED),
+    FR_VECTOR(fr_layer, deltanet.dt_bias, DELTA_HEADS, "linear_attn.dt_bias", "ssm_dt.bias", .needs = FR_IF_DELTANET,
+              .order = FR_ROWS_TILED),
+    FR_VECTOR(fr_layer, deltanet.decay, DELTA_HEADS, "linear_attn.A_log", "ssm_a", .needs = FR_IF_DELTANET,
+              .order = FR_ROWS_TILED, .values = FR_LOG_OF_MINUS),
+    FR_VECTOR(fr_layer, deltanet.value_norm, DELTA_HEAD, "linear_attn.norm.weight", "ssm_norm.weight",
+              .needs = FR_IF_DELTANET),
+    {0},
+};
+
 /* ------------------------------------------------------------------------------------------------------------ sizes */
 
 static fr_status from_json(const json_t *text, fr_deltanet_spec *d, const char *where) {
@@ -72,7 +86,7 @@ static fr_status kinds_from_json(const fr_source *source, const fr_model_spec *s
 }
 
 /* Newer files tell it of each block, the MTP layer's too; older ones have every how manieth has attention. */
-fr_status fr_deltanet_kinds(const fr_source *source, const fr_model_spec *spec, bool *recurrent) {
+static fr_status read_kinds(const fr_source *source, const fr_model_spec *spec, bool *recurrent) {
     const fr_gguf *gguf = source->gguf;
     int64_t flags[FR_MOST_LAYERS];
     size_t interval, blocks = spec->trunk.layers + spec->mtp_layers;
@@ -85,10 +99,22 @@ fr_status fr_deltanet_kinds(const fr_source *source, const fr_model_spec *spec, 
     return FR_OK;
 }
 
-void fr_deltanet_layer(const fr_deltanet_spec *deltanet, fr_layer_spec *layer) {
+static void become_deltanet(const fr_deltanet_spec *deltanet, fr_layer_spec *layer) {
     layer->mixer = FR_MIXER_DELTANET;
     layer->attention = (fr_attention_spec){0};
     layer->deltanet = *deltanet;
+}
+
+fr_status fr_deltanet_layers(const fr_source *source, fr_model_spec *spec,
+                             fr_status (*layers)(const fr_source *source, fr_model_spec *spec)) {
+    const fr_deltanet_spec deltanet = spec->layer.deltanet;
+    bool recurrent[FR_MOST_LAYERS];
+    FR_TRY(read_kinds(source, spec, recurrent));
+    spec->layer.deltanet = (fr_deltanet_spec){0};
+    FR_TRY(layers(source, spec));
+    for (size_t i = 0; i < spec->trunk.layers; i++)
+        if (recurrent[i]) become_deltanet(&deltanet, &spec->trunk.layer[i]);
+    return FR_OK;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- writing */

@@ -10,10 +10,11 @@
 /* Written with the kinds of layers, MTP layers' too. */
 extern const fr_config_part fr_deltanet_part;
 
-/* Which layers are, for each of them; without a word of it all but every fourth. */
-fr_status fr_deltanet_kinds(const fr_source *source, const fr_model_spec *spec, bool *recurrent);
+/* A spec's layers, as `layers` makes them of the rest of it, those among them that are gated DeltaNet. */
+fr_status fr_deltanet_layers(const fr_source *source, fr_model_spec *spec,
+                             fr_status (*layers)(const fr_source *source, fr_model_spec *spec));
 
-/* Makes one of a layer with attention. */
-void fr_deltanet_layer(const fr_deltanet_spec *deltanet, fr_layer_spec *layer);
+/* Names of what such a layer has beside the projections of its input. */
+extern const fr_tensor_name fr_deltanet_names[];
 
 #endif

@@ -15,17 +15,39 @@ static const fr_family *const families[] = {
 
 enum { COUNT = sizeof families / sizeof *families };
 
-const fr_family *fr_family_of(const char *architecture) {
+/* A key that is no number is left to the family to complain of. */
+static bool has_number(const fr_gguf *gguf, const char *key) {
+    int64_t number;
+    return fr_gguf_find(gguf, key) && (fr_gguf_int(gguf, key, 0, INT64_MAX, 0, &number) != FR_OK || number);
+}
+
+const fr_family *fr_family_named(const char *architecture) {
     for (size_t i = 0; i < COUNT; i++)
         if (fr_architecture_in(families[i]->architectures, architecture)) return families[i];
     return NULL;
 }
 
-/* By their names in GGUF; two families that share one share what stands for them. */
+const fr_family *fr_family_of(const fr_checkpoint *files) {
+    const char *architecture = fr_checkpoint_architecture(files);
+    for (size_t i = 0; i < COUNT; i++) {
+        if (!fr_architecture_in(families[i]->architectures, architecture)) continue;
+        if (!files->gguf || !families[i]->gguf_with || has_number(files->gguf, families[i]->gguf_with))
+            return families[i];
+    }
+    return NULL;
+}
+
+static bool is_listed(size_t index) {
+    for (size_t i = 0; i < index; i++)
+        if (strcmp(families[i]->gguf, families[index]->gguf) == 0) return true;
+    return false;
+}
+
+/* By their names in GGUF; families that share one share what stands for them. */
 static void list_built(char *line, size_t size) {
     size_t length = 0;
     for (size_t i = 0; i < COUNT; i++) {
-        if (i && strcmp(families[i]->gguf, families[i - 1]->gguf) == 0) continue;
+        if (is_listed(i)) continue;
         int more = snprintf(line + length, size - length, "%s%s", length ? ", " : "", families[i]->gguf);
         if (more < 0 || (size_t)more >= size - length) return;
         length += (size_t)more;

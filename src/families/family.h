@@ -14,11 +14,21 @@
 /* Kinds of layers in families that have both, and the rotary forms of theirs. */
 typedef enum fr_layer_kind { FR_SLIDING, FR_FULL, FR_LAYER_KINDS } fr_layer_kind;
 
+/* What config.json of a family calls the numbers of its mixtures; NULL: as most do. */
+typedef struct fr_mixture_words {
+    const char *count, *top_k, *width, *shared;
+} fr_mixture_words;
+
 /* Mixtures of experts, beside what the spec of a layer says of them (mixture.h). */
 typedef struct fr_mixture_keys {
+    const fr_mixture_words *words; /* NULL: as most families have them */
     size_t shared;        /* width of the experts that all rows share, together; in defaults how many */
+    size_t shared_width;  /* in defaults that width, where config.json has a key of its own for it; 0: it has none */
+    bool shared_by_count; /* there is no key of that width, or GGUF's is wrong: it is that of as many */
     size_t leading_dense; /* layers in front of the first one that has a mixture */
     bool normalizes;      /* its routers always do: no file is asked */
+    bool any_scoring;     /* GGUF may say other scores than the defaults */
+    bool as_wide;         /* an expert is as wide as the feed-forward: GGUF has no key for it */
 } fr_mixture_keys;
 
 /* Which layers are full where a file doesn't tell it layer by layer: the first ones, so many; then every so manieth. */
@@ -130,6 +140,7 @@ typedef struct fr_family fr_family;
 struct fr_family {
     const char *const *architectures; /* names in config.json and in GGUF, NULL-terminated */
     const char *gguf;                 /* the one that is written; NULL: none is */
+    const char *gguf_with; /* its GGUF files have a number here, those of another family of that name none; NULL: all */
     const char *tokenizer, *pre;      /* tokenizer.ggml.model of such a file, and .pre */
     bool counts_ids;                  /* it has .vocab_size beside the list of tokens */
     bool finds_biases;                /* it has no keys for biases: the first layer's tensors say which there are */

@@ -8,16 +8,27 @@
 #include "src/families/family.h"
 
 /* Its keys, read into spec->layer.experts and spec->mixture, with what stands there for defaults: they alone say what
- * a family's routers are, scores, corrections, gates. And written: there is no key for a layer without a mixture behind
- * a layer that has one. */
+ * a family's routers are, scores, corrections, gates. And written, with all that GGUF can say of a router: there is no
+ * key for a layer without a mixture behind a layer that has one. */
 extern const fr_config_row fr_mixture_rows[];
 fr_status fr_mixture_read(const fr_source *source, fr_model_spec *spec);
+
+/* The same of families that say less: sizes, all layers having a mixture; how many experts there are and work. */
 fr_status fr_mixture_put_keys(const fr_trunk_spec *spec, const char *where, fr_gguf_writer *writer);
+void fr_mixture_put_counts(const fr_trunk_spec *spec, fr_gguf_writer *writer);
+
+/* Groups of experts in config.json. */
+fr_status fr_mixture_read_groups(const json_t *text, const char *where, fr_experts_spec *experts);
+
 
 /* The layers of a spec, which have a mixture but for the leading ones and those that are `dense` (NULL: no others). */
 fr_status fr_mixture_layers(const fr_source *source, fr_model_spec *spec, const bool *dense);
 
-/* The names of a layer's feed-forward: dense, or a mixture and its shared experts; fields of fr_layer. */
-extern const fr_tensor_name fr_mixture_names[];
+/* The same by decoder_sparse_step and mlp_only_layers of Qwen's configurations. */
+fr_status fr_mixture_sparse_layers(const fr_source *source, fr_model_spec *spec);
+
+/* The names of a layer's feed-forward: dense, or a mixture and its shared experts; fields of fr_layer. And those of a
+ * mixture as Mixtral's published files have it, which stand before them. */
+extern const fr_tensor_name fr_mixture_names[], fr_block_sparse_names[];
 
 #endif

@@ -30,6 +30,9 @@ typedef struct fr_mtp_layer {
  * model's, as in llama.cpp (src/models/glm4-moe.cpp, qwen35.cpp). */
 extern const fr_tensor_name fr_mtp_names[];
 
+/* Those of Qwen3-Next and Qwen3.5, whose norms are as the model's. */
+extern const fr_tensor_name fr_qwen_mtp_names[];
+
 /* Of the layers that a configuration announces, leaves those that are there: whoever saved the file may have dropped
  * them. */
 void fr_mtp_keep(const fr_source *source, const fr_tensor_naming *naming, fr_model_spec *spec);

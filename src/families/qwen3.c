@@ -36,30 +36,6 @@ static const fr_config_row own[] = {
     FR_FLAG(layer.attention.qkv_bias, "attention_bias", NULL), FR_FLAG(layer.attention.o_bias, "attention_bias", NULL),
     {0}};
 
-/* Every decoder_sparse_step-th layer has a mixture, but for those in mlp_only_layers. */
-static fr_status read_dense(const fr_source *source, bool *is_dense) {
-    const json_t *dense = json_object_get(source->text, "mlp_only_layers"), *number;
-    int64_t step;
-    size_t i;
-    FR_TRY(fr_json_int(source->text, "decoder_sparse_step", 1, FR_MOST_LAYERS, 1, source->where, &step));
-    for (i = 0; i < FR_MOST_LAYERS; i++) is_dense[i] = (i + 1) % (size_t)step != 0;
-    if (dense && !json_is_null(dense) && !json_is_array(dense))
-        return fr_fail(FR_INPUT, "%s: mlp_only_layers is no list", source->where);
-    json_array_foreach(dense, i, number) {
-        json_int_t layer = json_is_integer(number) ? json_integer_value(number) : -1;
-        if (layer < 0 || layer >= FR_MOST_LAYERS)
-            return fr_fail(FR_INPUT, "%s: mlp_only_layers has something that is no layer's number", source->where);
-        is_dense[layer] = true;
-    }
-    return FR_OK;
-}
-
-static fr_status shape(const fr_source *source, fr_model_spec *s) {
-    bool is_dense[FR_MOST_LAYERS];
-    FR_TRY(read_dense(source, is_dense));
-    return fr_mixture_layers(source, s, is_dense);
-}
-
 const fr_family fr_family_qwen3 = {
     .architectures = (const char *const[]){"Qwen3MoeForCausalLM", "qwen3moe", NULL},
     .gguf = "qwen3moe",
@@ -68,5 +44,5 @@ const fr_family fr_family_qwen3 = {
     .defaults = &defaults,
     .rows = {own, fr_size_keys, fr_head_keys, mixtures},
     .rope = fr_rope_whole_heads,
-    .shape = shape,
+    .shape = fr_mixture_sparse_layers,
     .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names, fr_mixture_names}}};

@@ -8,9 +8,7 @@
 #include "src/families/deltanet_config.h"
 #include "src/families/mixture.h"
 
-#define NORM(of, at, ...) FR_VECTOR(of, at, __VA_ARGS__, .norm = true)
-
-static const fr_tensor_name deltanet_names[] = {
+static const fr_tensor_name input_names[] = {
     FR_MATRIX(fr_layer, deltanet.in_qkv, DELTA_CHANNELS, HIDDEN, "linear_attn.in_proj_qkv.weight", "attn_qkv.weight",
               .needs = FR_IF_DELTANET, .order = FR_ROWS_TILED),
     FR_MATRIX(fr_layer, deltanet.in_z, DELTA_VALUES, HIDDEN, "linear_attn.in_proj_z.weight", "attn_gate.weight",
@@ -19,33 +17,12 @@ static const fr_tensor_name deltanet_names[] = {
               .needs = FR_IF_DELTANET, .order = FR_ROWS_TILED),
     FR_MATRIX(fr_layer, deltanet.in_a, DELTA_HEADS, HIDDEN, "linear_attn.in_proj_a.weight", "ssm_alpha.weight",
               .needs = FR_IF_DELTANET, .order = FR_ROWS_TILED),
-    FR_MATRIX(fr_layer, deltanet.out, HIDDEN, DELTA_VALUES, "linear_attn.out_proj.weight", "ssm_out.weight",
-              .needs = FR_IF_DELTANET, .order = FR_COLS_TILED),
-    FR_NAMED(fr_layer, deltanet.conv, FR_SLOT_CONV, DELTA_CHANNELS, CONV_KERNEL, "linear_attn.conv1d.weight",
-             "ssm_conv1d.weight", .needs = FR_IF_DELTANET, .order = FR_ROWS_TILED),
-    FR_VECTOR(fr_layer, deltanet.dt_bias, DELTA_HEADS, "linear_attn.dt_bias", "ssm_dt.bias", .needs = FR_IF_DELTANET,
-              .order = FR_ROWS_TILED),
-    FR_VECTOR(fr_layer, deltanet.decay, DELTA_HEADS, "linear_attn.A_log", "ssm_a", .needs = FR_IF_DELTANET,
-              .order = FR_ROWS_TILED, .values = FR_LOG_OF_MINUS),
-    FR_VECTOR(fr_layer, deltanet.value_norm, DELTA_HEAD, "linear_attn.norm.weight", "ssm_norm.weight",
-              .needs = FR_IF_DELTANET),
-    {0},
-};
-
-/* What the MTP layer has beside a layer's. Published ones share the model's table and head; files may have others. */
-static const fr_tensor_name mtp_names[] = {
-    FR_MATRIX(fr_mtp_layer, eh_proj, HIDDEN, TWICE_HIDDEN, "fc.weight", "nextn.eh_proj.weight"),
-    FR_TABLE(fr_mtp_layer, embedding, VOCAB, HIDDEN, NULL, "nextn.embed_tokens.weight", .needs = FR_IF_THERE),
-    NORM(fr_mtp_layer, enorm, HIDDEN, "pre_fc_norm_embedding.weight", "nextn.enorm.weight"),
-    NORM(fr_mtp_layer, hnorm, HIDDEN, "pre_fc_norm_hidden.weight", "nextn.hnorm.weight"),
-    FR_MATRIX(fr_mtp_layer, head, VOCAB, HIDDEN, NULL, "nextn.shared_head_head.weight", .needs = FR_IF_THERE),
-    NORM(fr_mtp_layer, norm, HIDDEN, "norm.weight", "nextn.shared_head_norm.weight", .needs = FR_IF_THERE),
     {0},
 };
 
 static const fr_tensor_naming names = {
-    .layer = {fr_attention_names, deltanet_names, fr_post_norm_names, fr_mixture_names},
-    .mtp = mtp_names,
+    .layer = {fr_attention_names, input_names, fr_deltanet_names, fr_post_norm_names, fr_mixture_names},
+    .mtp = fr_qwen_mtp_names,
     .mtp_prefixes = (const char *const[]){"mtp.", "model.mtp.", NULL},
     .norms = FR_LESS_ONE,
     .extras = (const char *const[]){"model.visual.*", "visual.*", NULL}}; /* its tower, which is not built */
@@ -82,22 +59,14 @@ static const fr_model_spec defaults_of_mixtures = {
                           .norm_top_k = true,
                           .routed_scaling = 1.0F,
                           .shared_gated = true}},
-    .mixture = {.shared = 1, .normalizes = true}};
-
-/* The shared expert's width has a default of its own, not the others' width. */
-static fr_status read_mixture(const fr_source *source, fr_model_spec *s) {
-    FR_TRY(fr_mixture_read(source, s));
-    if (source->gguf) return FR_OK;
-    return fr_json_size(source->text, "shared_expert_intermediate_size", 0, 1 << 22, 512, source->where,
-                        &s->mixture.shared);
-}
+    .mixture = {.shared = 1, .shared_width = 512, .normalizes = true}};
 
 static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     (void)mtp_layers;
     return fr_mixture_put_keys(s, where, w);
 }
 
-static const fr_config_part mixture = {.read = read_mixture, .put = put_mixture};
+static const fr_config_part mixture = {.read = fr_mixture_read, .put = put_mixture};
 
 static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"), FR_WITHOUT("attention_bias"),
                                     FR_WITHOUT("mtp_use_dedicated_embeddings"), FR_WITH("attn_output_gate"), {0}};
@@ -105,15 +74,12 @@ static const fr_config_row sections[] = {FR_PART(fr_sections_part), {0}};
 static const fr_config_row others[] = {FR_MTP("mtp_num_hidden_layers"), FR_PART(fr_deltanet_part), {0}};
 static const fr_config_row mixtures[] = {FR_PART(mixture), {0}};
 
+static fr_status alike_or_mixtures(const fr_source *source, fr_model_spec *s) {
+    return s->layer.experts.count ? fr_mixture_layers(source, s, NULL) : fr_layers_alike(source, s);
+}
+
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
-    const fr_deltanet_spec deltanet = s->layer.deltanet;
-    bool recurrent[FR_MOST_LAYERS];
-    FR_TRY(fr_deltanet_kinds(source, s, recurrent));
-    s->layer.deltanet = (fr_deltanet_spec){0};
-    FR_TRY(s->layer.experts.count ? fr_mixture_layers(source, s, NULL) : fr_layers_alike(source, s));
-    for (size_t i = 0; i < s->trunk.layers; i++)
-        if (recurrent[i]) fr_deltanet_layer(&deltanet, &s->trunk.layer[i]);
-    return FR_OK;
+    return fr_deltanet_layers(source, s, alike_or_mixtures);
 }
 
 const fr_family fr_family_qwen35 = {

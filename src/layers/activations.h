@@ -49,6 +49,8 @@ typedef struct fr_deltanet_rows {
     float *z;     /* [rows, width] gates on what is seen */
     float *seen;  /* [rows, width] what the states say */
     float *decay, *beta; /* [rows, value heads] */
+    float *fused;        /* [rows, channels + width] inputs and z as one projection gives them; or nothing */
+    float *gates;        /* [rows, 2 * value heads] b and a likewise */
     size_t channels, width;
 
     fr_deltanet_span *spans; /* [rows] of the batch, span_count of them */

@@ -5,6 +5,7 @@
  *
  *     rows      normed = input_norm(x)
  *     features  inputs of the convolution, z, and for each value head a and b: projections of normed
+ *     rows      of a projection that gives the first two key head by key head, its parts
  *     heads     mixed = silu(convolution of this and earlier inputs); queries and keys of length 1; decay, beta
  *     heads     positions behind the base once more, then the rows (recurrent.h): seen = what the states say;
  *               norm(seen) * silu(z)
@@ -56,6 +57,8 @@ void fr_deltanet_layout(fr_activations *a, const fr_deltanet_spec *spec, fr_aren
     d.seen = fr_arena_take(arena, max_rows * d.width, sizeof *d.seen);
     d.decay = fr_arena_take(arena, max_rows * spec->value_heads, sizeof *d.decay);
     d.beta = fr_arena_take(arena, max_rows * spec->value_heads, sizeof *d.beta);
+    if (spec->fused) d.fused = fr_arena_take(arena, max_rows * (d.channels + d.width), sizeof *d.fused);
+    d.gates = fr_arena_take(arena, max_rows * 2 * spec->value_heads, sizeof *d.gates);
     d.spans = fr_arena_take(arena, max_rows, sizeof *d.spans);
     take_threads(&d, spec, arena, max_rows, threads);
     a->deltanet = place;
@@ -132,6 +135,15 @@ static void mix_head(const fr_activations *a, const fr_deltanet_spec *spec, cons
     if (head < keys) make_unit(a, spec, mixed, head < spec->key_heads);
 }
 
+/* b and a of each key head's values to those of all. */
+static void part_gates(const fr_deltanet_spec *spec, const float *gates, float *b, float *a) {
+    size_t each = spec->value_heads / spec->key_heads, bytes = each * sizeof *gates;
+    for (size_t g = 0; g < spec->key_heads; g++) {
+        memcpy(b + g * each, gates + 2 * g * each, bytes);
+        memcpy(a + g * each, gates + (2 * g + 1) * each, bytes);
+    }
+}
+
 static void mix(const fr_team *team, const fr_activations *a, const fr_deltanet_spec *spec,
                 const fr_deltanet_weights *weights) {
     fr_deltanet_rows *d = a->deltanet;
@@ -139,6 +151,7 @@ static void mix(const fr_team *team, const fr_activations *a, const fr_deltanet_
     fr_part_rows(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *decay = d->decay + r * heads, *beta = d->beta + r * heads;
+        if (weights->in_ba.data) part_gates(spec, d->gates + r * 2 * heads, beta, decay);
         fr_deltanet_decay(decay, decay, weights->dt_bias, weights->decay, heads);
         fr_deltanet_beta(beta, beta, heads);
     }
@@ -296,14 +309,48 @@ static void keep_inputs(const fr_activations *a, const fr_deltanet_spec *spec, c
 
 /* ------------------------------------------------------------------------------------------------------------ layer */
 
-static void project(const fr_team *team, const fr_activations *a, const fr_deltanet_weights *weights, size_t heads) {
+/* A row's products, which stand key head by key head, to the convolution's inputs and z. */
+static void part_row(const fr_deltanet_spec *spec, const float *fused, float *input, float *z) {
+    size_t keys = spec->key_heads * spec->key_dim, values = spec->value_heads / spec->key_heads * spec->value_dim;
+    for (size_t g = 0; g < spec->key_heads; g++, fused += 2 * (spec->key_dim + values)) {
+        memcpy(input + g * spec->key_dim, fused, spec->key_dim * sizeof *fused);
+        memcpy(input + keys + g * spec->key_dim, fused + spec->key_dim, spec->key_dim * sizeof *fused);
+        memcpy(input + 2 * keys + g * values, fused + 2 * spec->key_dim, values * sizeof *fused);
+        memcpy(z + g * values, fused + 2 * spec->key_dim + values, values * sizeof *fused);
+    }
+}
+
+static void project_fused(const fr_team *team, const fr_activations *a, const fr_deltanet_spec *spec,
+                          const fr_matrix *in_qkvz) {
+    const fr_deltanet_rows *d = a->deltanet;
+    size_t stride = d->channels + d->width, begin, end;
+    fr_matrix_apply(team, &a->workspace, in_qkvz,
+                    &(fr_matrix_rows){d->fused, stride, a->normed, a->trunk->spec.hidden, a->batch.count});
+    fr_team_sync(team);
+    fr_part_rows(team, a->batch.count, &begin, &end);
+    for (size_t r = begin; r < end; r++)
+        part_row(spec, d->fused + r * stride, d->input + r * d->channels, d->z + r * d->width);
+}
+
+static void project(const fr_team *team, const fr_activations *a, const fr_deltanet_spec *spec,
+                    const fr_deltanet_weights *weights) {
     const fr_workspace *w = &a->workspace;
     const fr_deltanet_rows *d = a->deltanet;
-    size_t hidden = a->trunk->spec.hidden, rows = a->batch.count;
-    fr_matrix_apply(team, w, &weights->in_qkv, &(fr_matrix_rows){d->input, d->channels, a->normed, hidden, rows});
-    fr_matrix_apply(team, w, &weights->in_z, &(fr_matrix_rows){d->z, d->width, a->normed, hidden, rows});
-    fr_matrix_apply(team, w, &weights->in_a, &(fr_matrix_rows){d->decay, heads, a->normed, hidden, rows});
-    fr_matrix_apply(team, w, &weights->in_b, &(fr_matrix_rows){d->beta, heads, a->normed, hidden, rows});
+    size_t hidden = a->trunk->spec.hidden, rows = a->batch.count, heads = spec->value_heads;
+    const struct {
+        const fr_matrix *matrix;
+        float *out;
+        size_t stride;
+    } products[] = {{&weights->in_qkv, d->input, d->channels},
+                    {&weights->in_z, d->z, d->width},
+                    {&weights->in_a, d->decay, heads},
+                    {&weights->in_b, d->beta, heads},
+                    {&weights->in_ba, d->gates, 2 * heads}};
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++)
+        if (products[i].matrix->data)
+            fr_matrix_apply(team, w, products[i].matrix,
+                            &(fr_matrix_rows){products[i].out, products[i].stride, a->normed, hidden, rows});
+    if (spec->fused) project_fused(team, a, spec, &weights->in_qkvz);
 }
 
 /* Timelines of a batch, dealt to threads. */
@@ -320,7 +367,7 @@ void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec
     const fr_activations whole = *a;
     fr_input_norm(team, a, layer, a->trunk->spec.hidden);
     fr_team_sync(team);
-    project(team, a, weights, spec->value_heads);
+    project(team, a, spec, weights);
     fr_team_sync(team);
     mix(team, a, spec, weights);
     for_spans(team, a, spec, save_history);

@@ -45,6 +45,8 @@ typedef struct fr_mla_weights {
 typedef struct fr_deltanet_weights {
     fr_matrix in_qkv, in_z; /* [queries, keys, values of all heads; hidden], [value_heads * value_dim, hidden] */
     fr_matrix in_b, in_a;   /* [value_heads, hidden] */
+    fr_matrix in_qkvz;      /* instead of the first two: of each key head its query, key, values, and z of these */
+    fr_matrix in_ba;        /* instead of the others: of each key head b of its values, then a */
     fr_matrix out;          /* [hidden, value_heads * value_dim] */
     const float *conv;      /* [conv_kernel, channels of in_qkv] the oldest position's first */
     const float *dt_bias, *decay; /* [value_heads]; decay: -exp(A_log) */

@@ -61,6 +61,7 @@ typedef struct fr_deltanet_spec {
     size_t key_heads, value_heads; /* the latter a multiple of the former */
     size_t key_dim, value_dim;     /* of a head */
     size_t conv_kernel;            /* of the short convolution: positions that it reads, the row's own included */
+    bool fused;    /* queries, keys, values and z are one projection, key head by key head; else two */
     bool tiled;    /* value head j reads key head j % key_heads, as GGUF has them; else j / (value_heads / key_heads) */
     size_t state;  /* which of the trunk's recurrent layers it is */
 } fr_deltanet_spec;
@@ -83,9 +84,11 @@ typedef struct fr_experts_spec {
     size_t count, top_k, width;
     fr_activation activation;
     fr_scoring scoring;
-    bool score_bias;           /* a bias is added to the scores that choose (sigmoid's), and to no weight */
-    size_t groups, top_groups; /* of neighbours: a row chooses in its best ones (sigmoid's scores); 0: no groups */
+    bool score_bias;           /* a bias is added to the scores that choose, and to no weight */
+    size_t groups, top_groups; /* of neighbours: a row chooses in its best ones; 0: no groups */
+    bool groups_by_best;       /* a group is as good as its best expert; else as its two best together */
     bool norm_top_k;           /* a row's weights are divided by their sum */
+    float norm_min;            /* which is no smaller than this; 0: it has 1e-20 added, where sums may be that small */
     float routed_scaling;      /* and multiplied by this */
     bool biased;       /* the router's products have biases, and those of the experts' three matrices */
     float limit;       /* of FR_CLAMPED_SWIGLU */

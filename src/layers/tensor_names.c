@@ -89,6 +89,9 @@ size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *
     case FR_DIM_DELTA_VALUES: return delta->value_heads * delta->value_dim;
     case FR_DIM_DELTA_CHANNELS:
         return 2 * delta->key_heads * delta->key_dim + delta->value_heads * delta->value_dim;
+    case FR_DIM_DELTA_QKVZ:
+        return 2 * (delta->key_heads * delta->key_dim + delta->value_heads * delta->value_dim);
+    case FR_DIM_DELTA_BA: return 2 * delta->value_heads;
     case FR_DIM_CONV_KERNEL: return delta->conv_kernel;
     case FR_DIM_KEYS: return layer->attention.kv_heads * layer->attention.head_dim;
     case FR_DIM_QUERY_NORM:
@@ -117,6 +120,8 @@ bool fr_tensor_name_needed(const fr_tensor_name *name, const fr_trunk_spec *trun
     unsigned needs = name->needs;
     if (needs & FR_IF_ATTENTION && layer->mixer != FR_MIXER_ATTENTION) return false;
     if (needs & FR_IF_DELTANET && layer->mixer != FR_MIXER_DELTANET) return false;
+    if (needs & FR_IF_FUSED && !layer->deltanet.fused) return false;
+    if (needs & FR_IF_PARTED && layer->deltanet.fused) return false;
     if (needs & FR_IF_KEYS && !layer->attention.owns_kv) return false;
     if (needs & FR_IF_VALUES && (!layer->attention.owns_kv || layer->attention.k_eq_v)) return false;
     if (needs & FR_IF_EXPERTS && layer->experts.count == 0) return false;
@@ -199,7 +204,7 @@ const fr_tensor *fr_tensor_names_tensor(const fr_binding *b, const fr_tensor_nam
 
 static bool is_filled(const fr_tensor_name *name, const void *field) {
     bool matrix = name->slot == FR_SLOT_MATRIX || name->slot == FR_SLOT_TABLE || name->slot == FR_SLOT_PARTS ||
-                  name->slot == FR_SLOT_QKV;
+                  name->slot == FR_SLOT_QKV || name->slot == FR_SLOT_QKVZ;
     return matrix ? ((const fr_matrix *)field)->data != NULL : *(void *const *)field != NULL;
 }
 
@@ -257,6 +262,7 @@ static fr_status fill(const fr_binding *b, const fr_tensor_name *name, void *fie
         if (b->head_order && name->rows == FR_DIM_VOCAB)
             return fr_bind_sorted(w, prefix, spelling, b->head_order, rows, cols, field, b->head_sorted);
         return fr_bind_matrix(w, prefix, spelling, rows, cols, FR_STREAMED, field);
+    case FR_SLOT_QKVZ: return fr_bind_matrix(w, prefix, spelling, rows, cols, FR_STREAMED, field);
     case FR_SLOT_TABLE: return fr_bind_matrix(w, prefix, spelling, rows, cols, FR_LOOKED_UP, field);
     case FR_SLOT_PARTS: return fr_bind_parts(w, prefix, spelling, 2, rows, cols, field);
     case FR_SLOT_VECTOR:
@@ -490,9 +496,10 @@ fr_values fr_name_values(const fr_tensor_naming *naming, const fr_tensor_name *n
 fr_reorder fr_tensor_name_reorder(const fr_tensor_naming *naming, const fr_tensor_name *name,
                                   const fr_trunk_spec *trunk, const fr_layer_spec *layer) {
     fr_row_order order = name->rotary ? naming->rotary_rows : name->order;
-    if (order == FR_ROWS_ALIKE) return (fr_reorder){0};
+    bool tiled = order == FR_ROWS_TILED || order == FR_COLS_TILED;
+    if (order == FR_ROWS_ALIKE || (tiled && naming->untiled)) return (fr_reorder){0};
     const fr_deltanet_spec *delta = &layer->deltanet;
-    if (order != FR_ROWS_TILED && order != FR_COLS_TILED)
+    if (!tiled)
         return (fr_reorder){.order = order,
                             .head = layer->attention.head_dim,
                             .turning = trunk->rope[layer->attention.rope].dims};
@@ -510,8 +517,29 @@ static size_t from_tiles(const fr_reorder *r, size_t row) {
     return r->first + (head % r->groups * r->in_group + head / r->groups) * r->head + at;
 }
 
+fr_reorder fr_tensor_name_parted(const fr_layer_spec *layer, bool gates) {
+    const fr_deltanet_spec *delta = &layer->deltanet;
+    size_t values = delta->value_heads / delta->key_heads * delta->value_dim;
+    size_t before = delta->key_heads * (2 * delta->key_dim + values);
+    return (fr_reorder){.order = FR_ROWS_PARTED,
+                        .head = delta->key_dim,
+                        .first = gates ? before : 0,
+                        .groups = delta->key_heads,
+                        .values = values};
+}
+
+/* Of queries of all key heads, their keys, values and gates: where a key head has its own. */
+static size_t from_parts(const fr_reorder *r, size_t row) {
+    size_t keys = r->groups * r->head, values = r->groups * r->values, each = 2 * (r->head + r->values);
+    row += r->first;
+    if (row < 2 * keys) return row % keys / r->head * each + row / keys * r->head + row % r->head;
+    row -= 2 * keys;
+    return row % values / r->values * each + 2 * r->head + row / values * r->values + row % r->values;
+}
+
 size_t fr_row_published(const fr_reorder *r, size_t row) {
     if (r->order == FR_ROWS_ALIKE) return row;
+    if (r->order == FR_ROWS_PARTED) return from_parts(r, row);
     if (r->order == FR_ROWS_TILED || r->order == FR_COLS_TILED) return from_tiles(r, row);
     size_t first = row / r->head * r->head, at = row % r->head, half = r->turning / 2;
     if (at >= 2 * half) return row;

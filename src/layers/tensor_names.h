@@ -28,6 +28,8 @@ typedef enum fr_dim {
     FR_DIM_DELTA_HEAD,     /* values of one of them */
     FR_DIM_DELTA_VALUES,   /* of all of them */
     FR_DIM_DELTA_CHANNELS, /* queries and keys of its key heads, then those values */
+    FR_DIM_DELTA_QKVZ,     /* those, and a gate for each value */
+    FR_DIM_DELTA_BA,       /* two for each value head */
     FR_DIM_CONV_KERNEL,    /* of its convolution */
     FR_DIM_FFN,
     FR_DIM_EXPERTS,
@@ -57,6 +59,7 @@ typedef enum fr_slot {
     FR_SLOT_KV_B,          /* fr_latent_heads, all of it, of one tensor [rows, cols] */
     FR_SLOT_QKV,           /* fr_matrix[3]: [rows, cols], then two of FR_DIM_KEYS rows, one tensor of all */
     FR_SLOT_QKV_VECTOR,    /* the same of vectors */
+    FR_SLOT_QKVZ,          /* fr_matrix of DeltaNet's queries, keys, values and gates, which GGUF has apart */
     /* The same as of experts of two matrices for each, into this field and the next, one tensor of all. */
     FR_SLOT_EXPERTS_PARTS,
     FR_SLOT_EXPERTS_VECTORS, /* const float *, [experts, rows] */
@@ -85,7 +88,9 @@ enum {
     FR_IF_O_BIAS = 1 << 16,
     FR_IF_INPUT_NORM = 1 << 17, /* layers with a norm before their parts */
     FR_IF_NORM_BIAS = 1 << 18,  /* models whose norms have biases */
-    FR_IF_SINKS = 1 << 29,          /* attention with sinks */
+    FR_IF_FUSED = 1 << 24,      /* gated DeltaNet whose queries, keys, values and gates are one projection */
+    FR_IF_PARTED = 1 << 25,     /* and such whose are not */
+    FR_IF_SINKS = 1 << 29,       /* attention with sinks */
     FR_IF_EXPERTS_BIASED = 1 << 30, /* mixtures whose products have biases */
 };
 
@@ -93,13 +98,15 @@ enum {
  * that turn together side by side, where the published file has them half a head apart; or the other way round. Of
  * DeltaNet's value heads: the first of each key head, then the second of each, where the published file has those of
  * one key head together; the rows of queries and keys in front of them stay. Of what multiplies such heads the columns
- * stand so. */
+ * stand so. Parted: queries of all key heads, then keys, values and gates, where the published file has a key head's
+ * together. */
 typedef enum fr_row_order {
     FR_ROWS_ALIKE,
     FR_ROWS_TO_PAIRS,
     FR_ROWS_TO_NEOX,
     FR_ROWS_TILED,
-    FR_COLS_TILED
+    FR_COLS_TILED,
+    FR_ROWS_PARTED
 } fr_row_order;
 
 /* A line of a table. Several lines about one field: the first whose tensor is there fills it. */
@@ -136,7 +143,7 @@ typedef struct fr_tensor_name {
     FR_NAMED(fr_layer, attention.q_bias, FR_SLOT_QKV_VECTOR, QUERIES, ONE, "self_attn.qkv_proj.bias",                \
              "attn_qkv.bias", .needs = FR_IF_QKV_BIAS)
 
-enum { FR_LAYER_TABLES = 4 };
+enum { FR_LAYER_TABLES = 5 };
 
 typedef struct fr_tensor_naming {
     const fr_tensor_name *model; /* fields of fr_trunk; up to a line without names; NULL: fr_model_names */
@@ -148,6 +155,7 @@ typedef struct fr_tensor_naming {
     const char *const *extras; /* names that are read by nobody, as patterns of fnmatch; NULL-terminated, or NULL */
     fr_values norms;          /* what published files have of lines that are norms */
     fr_row_order rotary_rows; /* how rows of lines that are rotary stand in GGUF */
+    bool untiled; /* lines whose heads stand in tiles elsewhere are alike */
 } fr_tensor_naming;
 
 /* A model of an embedding, a norm and a head, which may be the embedding. */
@@ -235,11 +243,15 @@ typedef struct fr_reorder {
     size_t head;    /* rows of a head, or columns */
     size_t turning; /* to pairs, to neox: how many of them turn */
     size_t first, groups, in_group; /* tiled: rows in front of the heads; key heads, and value heads of one */
+    size_t values; /* parted: of a key head; `head` is its query's rows, `first` those of parts in front of this one */
 } fr_reorder;
 
 /* Of a line of a layer's table. */
 fr_reorder fr_tensor_name_reorder(const fr_tensor_naming *naming, const fr_tensor_name *name,
                                   const fr_trunk_spec *trunk, const fr_layer_spec *layer);
+
+/* Of a line whose tensor is DeltaNet's queries, keys, values and gates: its first part, and its second, the gates. */
+fr_reorder fr_tensor_name_parted(const fr_layer_spec *layer, bool gates);
 
 /* What a line's vector has in published files. */
 fr_values fr_name_values(const fr_tensor_naming *naming, const fr_tensor_name *name);

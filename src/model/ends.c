@@ -10,8 +10,8 @@
 static fr_status read_eos(fr_model *model) {
     size_t vocab = model->trunk.spec.vocab;
     if (model->files.gguf)
-        return fr_tokenizer_gguf_ends(model->files.gguf, vocab, &model->weights.notes, model->eos, FR_MAX_EOS,
-                                      &model->eos_count);
+        return fr_tokenizer_gguf_ends(model->files.gguf, model->pre, vocab, &model->weights.notes, model->eos,
+                                      FR_MAX_EOS, &model->eos_count);
     const json_t *text = json_object_get(model->files.config, "text_config");
     const json_t *sources[] = {model->files.generation, model->files.config, json_is_object(text) ? text : NULL};
     static const char *const names[] = {"generation_config.json", "config.json", "config.json"};

@@ -24,7 +24,7 @@ static bool is_written_as(const fr_family *family, const char *architecture) {
 bool fr_model_is_of(const fr_model *model, const char *architecture) {
     return fr_architecture_in(model->family->architectures, architecture) ||
            is_written_as(model->family, architecture) ||
-           is_written_as(fr_family_of(architecture), fr_checkpoint_architecture(&model->files));
+           is_written_as(fr_family_named(architecture), fr_checkpoint_architecture(&model->files));
 }
 
 fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
@@ -32,7 +32,7 @@ fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
     if (fr_is_drafter(files))
         return fr_fail_about(FR_OPT_SPEC_TYPE, FR_INPUT, "%s is a drafter (%s), which is opened for its target",
                                                        files->path, architecture);
-    *family = fr_family_of(architecture);
+    *family = fr_family_of(files);
     if (*family) return FR_OK;
     if (fr_is_mmproj(files))
         return fr_fail_about(FR_OPT_MMPROJ, FR_INPUT, "%s is a vision tower (%s), which is opened with its "
@@ -44,12 +44,13 @@ fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
 static fr_status open_tokenizer(fr_model *model, const char *chat_template) {
     const fr_gguf *gguf = model->files.gguf;
     if (gguf)
-        return fr_tokenizer_gguf_has(gguf) ? fr_tokenizer_from_gguf(gguf, chat_template, &model->tokenizer) : FR_OK;
+        return fr_tokenizer_gguf_has(gguf) ? fr_tokenizer_from_gguf(gguf, chat_template, model->pre, &model->tokenizer)
+                                           : FR_OK;
     char *path = fr_path_join(model->files.path, "tokenizer.json");
     if (!path) return fr_fail_memory("path", strlen(model->files.path));
     bool there = fr_file_exists(path);
     free(path);
-    return there ? fr_tokenizer_from_folder(model->files.path, chat_template, &model->tokenizer) : FR_OK;
+    return there ? fr_tokenizer_from_folder(model->files.path, chat_template, model->pre, &model->tokenizer) : FR_OK;
 }
 
 /* The vision tower that a GGUF text model has beside it. */
@@ -119,6 +120,7 @@ static fr_status bind(fr_model *model, const char *path, const fr_options *optio
     FR_TRY(fr_kernels_select(*options->isa ? options->isa : NULL, &model->kernels));
     FR_TRY(fr_plan_from_options(options, &model->machine, &model->plan));
     FR_TRY(open_files(model, path, options));
+    memcpy(model->pre, options->tokenizer_pre, sizeof model->pre);
     FR_TRY(fr_model_bind_files(model, options->chat_template));
     fr_weights_compare(&model->weights, fr_spec_mixture_size(&model->trunk.spec), NULL, fr_memory_available(""));
     return *options->mmproj ? open_mmproj(model, options) : FR_OK;
@@ -126,7 +128,7 @@ static fr_status bind(fr_model *model, const char *path, const fr_options *optio
 
 static fr_status outline(fr_model *model, const char *path, const fr_options *options) {
     FR_TRY(fr_open_files(&model->files, path, options->value[FR_OPT_MMAP] != 0));
-    model->family = fr_family_of(fr_checkpoint_architecture(&model->files));
+    model->family = fr_family_of(&model->files);
     if (!model->family)
         return fr_fail(FR_INPUT, "%s: architecture \"%s\" is no target's that is known", path,
                        fr_checkpoint_architecture(&model->files));

@@ -21,6 +21,7 @@ struct fr_model {
     const fr_kernels *kernels;
     fr_machine machine;
     fr_plan plan; /* what weights were placed by; a session's may have other cores of the same nodes */
+    char pre[FR_PRE_SIZE];   /* the pre-tokenizer that was chosen instead of the file's own, "" for none */
     fr_tokenizer *tokenizer; /* NULL: the folder has none */
     size_t mtp_layers; /* that draft for it, in its own checkpoint */
     struct fr_mmproj *mmproj; /* the file that its vision tower is from; NULL: its own checkpoint, or none */
@@ -39,7 +40,7 @@ fr_status fr_model_load(const char *path, const fr_options *options, fr_model **
 fr_status fr_model_bind(const char *path, const fr_options *options, fr_model **model);
 
 /* Of that, what follows once files, kernels and plan are set: family, weights, ends of sequences, tokenizer.
- * chat_template: instead of the checkpoint's own, "" for that (src/text/tokenizer.h). */
+ * chat_template: instead of the checkpoint's own, "" for that (src/text/tokenizer.h); `pre` is set before. */
 fr_status fr_model_bind_files(fr_model *model, const char *chat_template);
 
 /* What a file of its MTP layer alone says of its target: family and sizes. No weights are bound: there is nothing to

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""qwen35.py make|verify FOLDER [NAME...]: tiny random Qwen3.5 models, each with its MTP layer, and what transformers
-computes on them.
+"""qwen35.py make|verify FOLDER [NAME...]: tiny random Qwen3.5 and Qwen3-Next models with their MTP layers, and what
+transformers computes on them.
 
 make    writes FOLDER/NAME: the model as published folders are, reference.json, reference.safetensors
 verify  reads it back, from the files alone, and computes everything again, with a cache too
@@ -26,9 +26,11 @@ os.environ |= {"TRANSFORMERS_VERBOSITY": "error", "HF_HUB_OFFLINE": "1", "HF_HUB
 import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
-from transformers import Qwen3_5ForCausalLM, Qwen3_5MoeForCausalLM, Qwen3_5MoeTextConfig, Qwen3_5TextConfig
+from transformers import (Qwen3_5ForCausalLM, Qwen3_5MoeForCausalLM, Qwen3_5MoeTextConfig, Qwen3_5TextConfig,
+                          Qwen3NextConfig, Qwen3NextForCausalLM)
 from transformers.models.qwen3_5 import modeling_qwen3_5 as dense
 from transformers.models.qwen3_5_moe import modeling_qwen3_5_moe as mixture
+from transformers.models.qwen3_next import modeling_qwen3_next as following
 
 import fp8_codes
 from make_reference import CASES, DEPTH, GREEDY, ROUND_DRAFT, margins, rounds
@@ -72,6 +74,22 @@ MODELS = {
         head_dim=18, linear_num_key_heads=3, linear_num_value_heads=6, linear_key_head_dim=22,
         linear_value_head_dim=26, linear_conv_kernel_dim=4, tie_word_embeddings=True),
         rope=dict(rope_theta=3000.0, partial_rotary_factor=0.45, mrope_section=[2, 1, 1])),
+    # Qwen3-Next: projections key head by key head, value heads twice the key heads, 3 experts of 7.
+    "qwen3-next-odd": dict(seed=1200, nested=False, mtp="mtp.", tokenizer=False, kinds="lfl", apart=True, next=True,
+        config=dict(
+        vocab_size=359, hidden_size=44, intermediate_size=36, num_attention_heads=4, num_key_value_heads=2,
+        head_dim=16, linear_num_key_heads=3, linear_num_value_heads=6, linear_key_head_dim=10,
+        linear_value_head_dim=14, linear_conv_kernel_dim=4, num_experts=7, num_experts_per_tok=3,
+        moe_intermediate_size=18, shared_expert_intermediate_size=22, rms_norm_eps=3e-6, tie_word_embeddings=False),
+        rope=dict(rope_theta=9000.0, partial_rotary_factor=0.5)),
+    # Weights that are not normalized, a layer without a mixture, value heads as the key heads, tied, no MTP layer.
+    "qwen3-next-dense": dict(seed=1323, nested=False, mtp=None, tokenizer=False, kinds="llfl", next=True, config=dict(
+        vocab_size=349, hidden_size=40, intermediate_size=36, num_attention_heads=6, num_key_value_heads=3,
+        head_dim=16, linear_num_key_heads=4, linear_num_value_heads=4, linear_key_head_dim=12,
+        linear_value_head_dim=8, linear_conv_kernel_dim=3, num_experts=5, num_experts_per_tok=2,
+        moe_intermediate_size=22, shared_expert_intermediate_size=14, norm_topk_prob=False, mlp_only_layers=[1],
+        tie_word_embeddings=True),
+        rope=dict(rope_theta=500.0)),
 }
 
 # What is in codes where FP8 is published: in_proj_a, in_proj_b and the MTP layer's fc are not.
@@ -108,16 +126,21 @@ class Both(nn.Module):
         super().__init__()
         moe = "num_experts" in spec["config"]
         kinds = [LINEAR if kind == "l" else FULL for kind in spec["kinds"]]
-        config = (Qwen3_5MoeTextConfig if moe else Qwen3_5TextConfig)(
+        following_kind = (Qwen3NextConfig, Qwen3NextForCausalLM, following.Qwen3NextDecoderLayer,
+                          following.Qwen3NextRMSNorm)
+        kind = following_kind if spec.get("next") else (
+            Qwen3_5MoeTextConfig, Qwen3_5MoeForCausalLM, mixture.Qwen3_5MoeDecoderLayer, mixture.Qwen3_5MoeRMSNorm
+            ) if moe else (Qwen3_5TextConfig, Qwen3_5ForCausalLM, dense.Qwen3_5DecoderLayer, dense.Qwen3_5RMSNorm)
+        more = {} if spec.get("next") else {"mrope_interleaved": True}
+        config = kind[0](
             **spec["config"], layer_types=kinds, num_hidden_layers=len(kinds), max_position_embeddings=1200,
             eos_token_id=END if spec["tokenizer"] else 7,
-            rope_parameters={"rope_type": "default", "mrope_interleaved": True} | spec["rope"])
+            rope_parameters={"rope_type": "default"} | more | spec["rope"])
         config._attn_implementation = config._experts_implementation = "eager"
         self.config = config
-        self.target = (Qwen3_5MoeForCausalLM if moe else Qwen3_5ForCausalLM)(config)
-        parts = ((mixture.Qwen3_5MoeDecoderLayer, mixture.Qwen3_5MoeRMSNorm) if moe else
-                 (dense.Qwen3_5DecoderLayer, dense.Qwen3_5RMSNorm))
-        self.mtp = Mtp(config, parts)
+        self.target = kind[1](config)
+        self.axes = () if spec.get("next") else (3,)
+        self.mtp = Mtp(config, kind[2:]) if spec["mtp"] else None
         self.float().eval()
 
     def run(self, ids):
@@ -129,7 +152,7 @@ class Both(nn.Module):
         return self.target.model.embed_tokens(torch.tensor(ids))
 
     def pairs(self, embeddings, hidden):
-        places = torch.arange(1, len(hidden) + 1)[None].expand(3, 1, -1)
+        places = torch.arange(1, len(hidden) + 1)[None].expand(*self.axes, 1, -1)
         rotary = self.target.model.rotary_emb(hidden[None], places)
         return self.mtp(embeddings[None], hidden[None], rotary)[0]
 
@@ -243,15 +266,17 @@ def save(folder, model, spec, donor):
     for name, tensor in model.state_dict().items():
         if name == "target.lm_head.weight" and model.config.tie_word_embeddings: continue
         name = name.replace("mtp.", spec["mtp"], 1) if name.startswith("mtp.") else name.removeprefix("target.")
-        if name.startswith("model.") and not name.startswith(spec["mtp"]): name = prefix + name.removeprefix("model.")
+        if name.startswith("model.") and not name.startswith(spec["mtp"] or "mtp."):
+            name = prefix + name.removeprefix("model.")
         state[name] = tensor
     state = as_stored(state, spec)
     if spec.get("apart"): state = split_experts(state)
     if spec.get("tower"): state["model.visual.patch_embed.proj.bias"] = torch.zeros(4, dtype=torch.bfloat16)
     save_file({k: v.contiguous() for k, v in state.items()}, folder / "model.safetensors")
     text = {k: v for k, v in model.config.to_dict().items() if k not in ("transformers_version", "architectures")}
-    text |= {"mtp_num_hidden_layers": 1, "mtp_use_dedicated_embeddings": False, "attn_output_gate": True}
-    kind = "Qwen3_5Moe" if moe else "Qwen3_5"
+    if not spec.get("next"):
+        text |= {"mtp_num_hidden_layers": 1, "mtp_use_dedicated_embeddings": False, "attn_output_gate": True}
+    kind = "Qwen3Next" if spec.get("next") else "Qwen3_5Moe" if moe else "Qwen3_5"
     if spec["nested"]:
         config = {"architectures": [kind + "ForConditionalGeneration"], "text_config": text,
                   "tie_word_embeddings": text["tie_word_embeddings"], "image_token_id": 3}
@@ -282,7 +307,7 @@ def load(folder, spec):
     state, own = fp8_codes.from_codes(load_file(folder / "model.safetensors")), {}
     for name, tensor in join_experts(state).items():
         if ".visual." in name: continue
-        if name.startswith(spec["mtp"]): name = "mtp." + name.removeprefix(spec["mtp"])
+        if spec["mtp"] and name.startswith(spec["mtp"]): name = "mtp." + name.removeprefix(spec["mtp"])
         else: name = "target." + name.replace("model.language_model.", "model.", 1)
         own[name] = tensor.float()
     if model.config.tie_word_embeddings: own["target.lm_head.weight"] = own["target.model.embed_tokens.weight"]
@@ -299,7 +324,8 @@ def make_prompts(spec):
 
 
 def compute(model, spec, prompts):
-    info, tensors = {"prompts": prompts, "greedy": [], "draft": {"cases": [], "loop": []}}, {}
+    info, tensors = {"prompts": prompts, "greedy": []}, {}
+    if model.mtp: info["draft"] = {"cases": [], "loop": []}
     for i, prompt in enumerate(prompts):
         with torch.no_grad(): tensors[f"prompt.{i}.logits"] = model.run(prompt)[0]
     for i in GREEDY_PROMPTS:
@@ -307,6 +333,7 @@ def compute(model, spec, prompts):
         tensors[f"greedy.{i}.logits"] = rows[:GREEDY]
         info["greedy"].append({"prompt": i, "tokens": ids[:GREEDY], "margins": margins(rows[:GREEDY]),
                                "min_margin": min(margins(rows[:GREEDY]))})
+        if not model.mtp: continue
         for done in CASES:
             logits, drafted = model.draft(prompts[i] + ids[:done], DEPTH)
             case = f"draft.{i}.{done}"
@@ -324,7 +351,7 @@ def make(root, name, donor):
     model = Both(spec)
     fill(model, spec)
     prompts = make_prompts(spec)
-    training = train(model, spec, [prompts[2], prompts[4], prompts[1]])
+    training = train(model, spec, [prompts[2], prompts[4], prompts[1]]) if model.mtp else None
     save(folder, model, spec, donor)
     info, tensors = compute(load(folder, spec), spec, prompts)
     ends = json.loads((folder / "generation_config.json").read_text())["eos_token_id"]
@@ -335,7 +362,7 @@ def make(root, name, donor):
     (folder / "reference.json").write_text(json.dumps(head | info, separators=(",", ":")))
     for file in folder.iterdir(): file.chmod(0o644)
     print(f"{name}: smallest margin {min(g['min_margin'] for g in info['greedy'])}, MTP {training}, "
-          f"tokens a round {[loop['tokens_per_round'] for loop in info['draft']['loop']]}", flush=True)
+          f"tokens a round {[loop['tokens_per_round'] for loop in info.get('draft', {}).get('loop', [])]}", flush=True)
 
 
 def verify(root, name):

@@ -9,12 +9,18 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 APPROXIMATED = ["gpt-4o", "tekken", "tiny_aya", "kimi-k2", "deepseek-coder", "superbpe"]
-S = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
+S = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 END = r"\s*[\r\n]+|\s+(?!\S)|\s+"
 UP, LOW = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 BLOOM = r" ?[^(\s|.,!?…。，、।۔،)]+"
 DEEP = (r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|""" + END)
+CHINESE = "[一-龥぀-ゟ゠-ヿ]+"
+SCRIPTS = "[一-鿿㐀-䶿豈-﫿぀-ゟ゠-ヿ･-ﾟ⼀-⿟เ-๿຀-໿ក-៿က-႟ꩠ-ꩿꧠ-꧿가-힯ᄀ-ᇿ]+"
+CASED = ("A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽ"
+         "ᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-ώᾀ-ᾴᾶ-ᾼιῂ-ῄῆ-ῌῐ-ΐῖ-Ίῠ-"
+         "Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤΩℨK-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-"
+         "ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃")
 
 
 def gpt4(digits):
@@ -36,15 +42,22 @@ KINDS = {
     "qwen2": [gpt4(r"\p{N}")],
     "smollm": [r"\p{N}", GPT2],
     "gpt-2": [GPT2],
+    "olmo": [GPT2],
+    "command-r": [r"\p{N}", GPT2],
     "glm4": "llama-bpe",
     "qwen35": [S + r"|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|" + END],
-    "deepseek-v3": [r"\p{N}{1,3}", "[一-龥぀-ゟ゠-ヿ]+", DEEP],
+    "deepseek-v3": [r"\p{N}{1,3}", CHINESE, DEEP],
     "stablelm2": [gpt4(r"\p{N}")],
     "dbrx": [gpt4(r"\p{N}{1,3}")],
     "gpt-4o": [gpt4o(S + "?", r"\p{N}{1,3}")],
     "tekken": [gpt4o("", r"\p{N}")],
     "tiny_aya": [r"\d{1,3}(?=(?:\d{3})*\b)", gpt4o(S + "?", r"\p{N}{1,3}")],
+    "granite-embed-multi-97m": [gpt4o(S + "?", r"\p{N}{1,3}")],
+    "youtu": ["[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|" + CHINESE, gpt4o(S + "?", r"\p{N}")],
+    "afmoe": [r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))", SCRIPTS, DEEP],
+    "spark2_5": [r"\p{N}{1,3}", CHINESE, DEEP.split(r"[\r\n]*|")[0] + r"|[\r\n]|\s+(?!\S)|\s+", r"\p{N}"],
     "kimi-k2": [kimi()],
+    "deepseek-llm": [r"[\r\n]", r"\s?[" + CASED + "]+", r"\s?[!-/:-~！-／：-～‘-‟　-。]+", r"\s+$", "[一-龥ࠀ-一가-퟿]+", r"\p{N}"],
     "deepseek-coder": [r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[一-龥ࠀ-一가-퟿]+", r"\p{N}"],
     "bailingmoe": [r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"],
     "seed-coder": [S + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+|" + END],
@@ -61,8 +74,8 @@ KINDS = {
     "chameleon": ["<sentinel:[0-9]+>", "(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z", r"([\t\n]|    |  )", r"\p{N}", r"[\p{P}!-/:-@\[-`{-~]", GPT2],
     "default": [r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", "[0-9][0-9][0-9]"],
 }
-WHOLE = ["llama-bpe", "tekken", "minicpm5"]  # a piece that is a token stays whole
-COMPOSED = ["qwen2", "qwen35"]
+WHOLE = ["llama-bpe", "tekken", "minicpm5", "granite-embed-multi-97m", "youtu"]  # a piece that is a token stays whole
+COMPOSED = ["qwen2", "qwen35", "olmo", "command-r"]
 TEXTS = [
     "Hello world, it's 12345 o'clock; don't they've I'LL we'D!", "for (int i = 0; i < 1234567; i++) {\n\t\tsum += x[i] * 0x1F;\n}\n",
     "  leading   and  trailing   \n\n\n  lines \r\n\r\n end  ", "SELECT CamelCaseName, HTTPServer2 FROM snake_case_42 WHERE a!=b && c==d;",
@@ -73,6 +86,8 @@ TEXTS = [
     " ", "  ", "\n", "\r\n", "   \n", "\n   ", "x  ", "1", " 1", "12345678901234567890", "!", " !", "...", " ...\n\n", "\u4e00\u4e8c\u4e09abc\u56db123", "a\u0301\u0302b \u0915\u094d\u0937 \u0e33",
     "def f(x):\n    return x**2 + 1\n\n\n    # done\n", "{\"key\": [1, 22, -3e10], \"\\u00e9\": null}", "\x00\x01\x1c\x1f\x7f\x80\x9f \x00", "ABCdefGHIjkl ABC's DEF'LL", "Ａｂｃ．ｄ１２，３",
     "'tis 'soup we'reunion I'DDT", "go\n\n \n\tstop HTTPServer's sum",
+    "12345abc 1234567_x 12345\u0301 1234567\u00bd 12345\u00b2 123456\u2160 1234 12345!", "so'\u017f it'\u212a \u00b9\u00b2\u00b3\u0664",
+    "\ufb01 \uff71\uff72\uff01\u3001\u2026\u2014\u201cx\u201d \u3105\u3106 \u1100\u1161 \ua000\ue000 \u03b1\u10d0\u0561\u3131",
 ]
 UNREACHED = ["ĠHTTPServer", "Ġ'soup"]  # no merges make these
 

@@ -1,0 +1,353 @@
+#!/usr/bin/env python3
+"""sparse.py make|verify DATA [NAME...]: tiny random mixtures of experts without an MTP layer, and what transformers
+computes on them. sparse.py convert LLAMA_CPP DATA [NAME...]: llama.cpp's GGUF of them.
+
+make    writes DATA/models/NAME: the model as transformers saves it, by the published names; reference.json,
+        reference.safetensors
+verify  reads it back and computes everything again, with a cache and in double precision too
+convert DATA/dense/NAME.gguf in BF16, by the converter of a source tree, whose logits are the reference's
+
+In numbers that code written for the published shapes would get wrong. As in dense.py: float32, eager attention, no
+cache, one thread; what the files hold stands in README.md, `overlooked` among it.
+"""
+import json
+import os
+import random
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+os.environ |= {"TRANSFORMERS_VERBOSITY": "error", "HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+
+import torch
+import torch.nn.functional as F
+import transformers
+from safetensors.torch import load_file, save_file
+
+from dense import LEAST_IDS, LEAST_MARGIN, LEAST_MOVE, compute, passed_by, run, zeroed
+from make_reference import margins
+
+GREEDY, LENGTHS, FIRST = 48, (1, 7, 19, 101), 30
+ENDS = dict(bos_token_id=3, eos_token_id=[5, 7])
+EAGER = dict(attn_implementation="eager", experts_implementation="eager")
+COMMON = ENDS | dict(hidden_act="silu", max_position_embeddings=640, tie_word_embeddings=False)
+
+MIXTRAL = COMMON | dict(
+    architectures=["MixtralForCausalLM"], model_type="mixtral", vocab_size=331, hidden_size=72, intermediate_size=44,
+    num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, rms_norm_eps=3e-6, rope_theta=7000.0,
+    num_local_experts=5, num_experts_per_tok=3, sliding_window=None)
+QWEN2 = COMMON | dict(
+    architectures=["Qwen2MoeForCausalLM"], model_type="qwen2_moe", vocab_size=337, hidden_size=60,
+    intermediate_size=52, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=3, rms_norm_eps=3e-6,
+    rope_theta=5000.0, num_experts=7, num_experts_per_tok=3, moe_intermediate_size=26,
+    shared_expert_intermediate_size=38, norm_topk_prob=False, decoder_sparse_step=1, mlp_only_layers=[],
+    use_sliding_window=False, sliding_window=6, max_window_layers=1)
+DEEPSEEK2 = COMMON | dict(
+    architectures=["DeepseekV2ForCausalLM"], model_type="deepseek_v2", vocab_size=333, hidden_size=70,
+    intermediate_size=76, num_hidden_layers=3, num_attention_heads=5, num_key_value_heads=5, q_lora_rank=None,
+    kv_lora_rank=36, qk_rope_head_dim=10, qk_nope_head_dim=14, v_head_dim=18, rms_norm_eps=3e-6, rope_theta=9000.0,
+    rope_scaling=dict(type="yarn", factor=12.8, original_max_position_embeddings=100, beta_fast=9, beta_slow=2,
+                      mscale=0.707, mscale_all_dim=0.707),
+    attention_bias=False, n_routed_experts=9, num_experts_per_tok=3, n_shared_experts=2, moe_intermediate_size=22,
+    n_group=1, topk_group=1, topk_method="greedy", norm_topk_prob=False, routed_scaling_factor=1.5,
+    scoring_func="softmax", moe_layer_freq=1, first_k_dense_replace=1)
+KIMI = COMMON | dict(
+    architectures=["DeepseekV3ForCausalLM"], model_type="kimi_k2", vocab_size=339, hidden_size=80,
+    intermediate_size=52, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=4, q_lora_rank=42,
+    kv_lora_rank=28, qk_rope_head_dim=8, qk_nope_head_dim=12, v_head_dim=16, rms_norm_eps=1e-6, rope_theta=5000.0,
+    rope_scaling=dict(type="yarn", factor=32.0, original_max_position_embeddings=40, beta_fast=1.0, beta_slow=1.0,
+                      mscale=1.0, mscale_all_dim=1.0),
+    attention_bias=False, n_routed_experts=11, num_experts_per_tok=4, n_shared_experts=1, moe_intermediate_size=22,
+    n_group=1, topk_group=1, topk_method="noaux_tc", norm_topk_prob=True, routed_scaling_factor=2.827,
+    scoring_func="sigmoid", moe_layer_freq=1, first_k_dense_replace=1, num_nextn_predict_layers=0)
+ERNIE = COMMON | dict(
+    architectures=["Ernie4_5_MoeForCausalLM"], model_type="ernie4_5_moe", vocab_size=341, hidden_size=60,
+    intermediate_size=68, num_hidden_layers=4, num_attention_heads=6, num_key_value_heads=2, rms_norm_eps=3e-6,
+    rope_theta=3000.0, use_bias=False, moe_num_experts=7, moe_k=3, moe_intermediate_size=26, moe_num_shared_experts=2,
+    moe_layer_start_index=1, moe_layer_end_index=-1, moe_layer_interval=1, moe_norm_min=1e-12)
+
+# file: llama.cpp's converter makes a GGUF of it that is the same model.
+MODELS = {
+    "mixtral-odd": dict(seed=4102, file=True, config=MIXTRAL),
+    # A window in all layers, heads that don't fill the hidden size; of GGUF it has no key.
+    "mixtral-window": dict(seed=4107, config=MIXTRAL | dict(
+        hidden_size=58, head_dim=14, num_attention_heads=4, num_key_value_heads=1, num_hidden_layers=2,
+        sliding_window=9, num_local_experts=4, num_experts_per_tok=2, tie_word_embeddings=True)),
+    "qwen2-moe-odd": dict(seed=4111, file=True, config=QWEN2),
+    # Layers without a mixture by either key, weights that are normalized, no biases.
+    "qwen2-moe-dense": dict(seed=4112, config=QWEN2 | dict(
+        num_hidden_layers=4, num_attention_heads=5, num_key_value_heads=1, num_experts=5, num_experts_per_tok=2,
+        moe_intermediate_size=18, shared_expert_intermediate_size=46, norm_topk_prob=True, decoder_sparse_step=2,
+        mlp_only_layers=[1], qkv_bias=False, tie_word_embeddings=True)),
+    "deepseek-v2-lite": dict(seed=4131, file=True, config=DEEPSEEK2),
+    # As V2 itself: queries have a latent, experts groups.
+    "deepseek-v2-groups": dict(seed=4126, config=DEEPSEEK2 | dict(
+        hidden_size=66, num_attention_heads=3, num_key_value_heads=3, num_hidden_layers=2, q_lora_rank=40,
+        rope_scaling=None, n_routed_experts=12, n_shared_experts=1, n_group=4, topk_group=2,
+        topk_method="group_limited_greedy", routed_scaling_factor=4.0)),
+    "kimi-k2": dict(seed=4132, file=True, config=KIMI),
+    "ernie4.5-moe-odd": dict(seed=4142, file=True, config=ERNIE),
+    # Every second layer from the first to the last but one, no shared experts, sums below the least one.
+    "ernie4.5-moe-steps": dict(seed=4149, config=ERNIE | dict(
+        num_hidden_layers=6, num_attention_heads=4, num_key_value_heads=4, head_dim=18, moe_layer_start_index=0,
+        moe_layer_end_index=4, moe_layer_interval=2, moe_num_shared_experts=0, moe_norm_min=0.7,
+        tie_word_embeddings=True)),
+}
+
+# Names of configurations that transformers has no class of.
+ALIASES = {"kimi_k2": "deepseek_v3"}
+BIASES = ("e_score_correction_bias", "expert_bias")
+
+
+# ------------------------------------------------------------------------------------------------------------- models
+
+def config_of(spec, changes=None):
+    plain = json.loads(json.dumps(spec["config"] | (changes or {})))
+    kind = plain.pop("model_type")
+    plain.pop("architectures")
+    config = transformers.AutoConfig.for_model(ALIASES.get(kind, kind), **plain)
+    config._attn_implementation = config._experts_implementation = "eager"
+    return config
+
+
+def class_of(spec):
+    return getattr(transformers, spec["config"]["architectures"][0])
+
+
+@torch.no_grad()
+def fill(state, seed):
+    """Routers choose clearly, corrections are as far apart as scores."""
+    generator = torch.Generator().manual_seed(seed)
+    for name, tensor in sorted(state.items()):
+        noise = torch.randn(tensor.shape, generator=generator)
+        if name.endswith(BIASES): tensor.copy_(0.15 * noise)
+        elif name.endswith("bias"): tensor.copy_(0.5 * noise)
+        elif "norm" in name: tensor.copy_(1 + 0.3 * noise)
+        else: tensor.copy_(noise * 1.7 * tensor.shape[-1] ** -0.5)
+        if not name.endswith(BIASES): tensor.copy_(tensor.bfloat16().float())
+
+
+def filled(spec):
+    model = class_of(spec)(config_of(spec)).float().eval()
+    state = {k: v for k, v in model.state_dict().items()
+             if k != "lm_head.weight" or not spec["config"]["tie_word_embeddings"]}
+    fill(state, spec["seed"])
+    if spec["config"]["tie_word_embeddings"]: model.tie_weights()
+    return model
+
+
+def load(folder, spec, changes=None):
+    """What transformers makes of the folder by itself, with `changes` in its configuration."""
+    config = config_of(spec, changes)
+    model = class_of(spec).from_pretrained(folder, config=config, dtype=torch.float32, **EAGER)
+    return model.float().eval()
+
+
+def save(folder, spec):
+    """By transformers, which writes names as they are published; config.json as it is published, too."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in folder.iterdir(): file.unlink()
+    filled(spec).save_pretrained(folder)
+    state = {k: v if k.endswith(BIASES) else v.bfloat16() for k, v in load_file(folder / "model.safetensors").items()}
+    save_file({k: v.contiguous() for k, v in state.items()}, folder / "model.safetensors", metadata={"format": "pt"})
+    (folder / "config.json").write_text(json.dumps(spec["config"] | {"torch_dtype": "bfloat16"}, indent=1))
+    (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": ENDS["eos_token_id"], "top_p": 0.95}))
+
+
+# --------------------------------------------------------------------------------------------------------- overlooked
+
+def routed(change):
+    """A router's choice done otherwise: weights and indices from a row's."""
+    def edit(model):
+        for module in model.modules():
+            if type(module).__name__.endswith(("TopKRouter", "TopkRouter")):
+                module.forward = lambda x, forward=module.forward, of=module: change(of, *forward(x), x)
+    return edit
+
+
+def normalized(module, logits, weights, chosen, x):
+    return logits, weights / weights.sum(-1, keepdim=True), chosen
+
+
+def unnormalized(module, logits, weights, chosen, x):
+    """Of a softmax over all experts."""
+    return logits, logits.softmax(-1).gather(-1, chosen), chosen
+
+
+def by_sigmoid(module, logits, weights, chosen, x):
+    scores = logits.sigmoid().gather(-1, chosen)
+    return logits, scores / scores.sum(-1, keepdim=True), chosen
+
+
+def silent(part):
+    """A part of layers that gives nothing."""
+    def edit(model):
+        for name, module in model.named_modules():
+            if name.endswith(part):
+                module.forward = lambda x, forward=module.forward: torch.zeros_like(forward(x))
+    return edit
+
+
+def ungated(model):
+    for name, module in model.named_modules():
+        if name.endswith("shared_expert_gate"): module.forward = lambda x: torch.full(x.shape[:-1] + (1,), 1e4)
+
+
+def scaled(c, **other):
+    return {"rope_scaling": c["rope_scaling"] | other}
+
+
+def of_yarn(c):
+    if not c.get("rope_scaling"): return {}
+    return {"scaling": {"rope_scaling": None}, "mscale": scaled(c, mscale=0.1), "beta_slow": scaled(c, beta_slow=0.05),
+            "mscale_all_dim": scaled(c, mscale=0.0, mscale_all_dim=0.0)}
+
+
+def of_mixtral(c):
+    features = {"rope_theta": {"rope_theta": 1e6}, "experts' number": {"num_experts_per_tok": 1},
+                "normalized": routed(unnormalized)}
+    return features | ({"window": {"sliding_window": None}, "window, of one more": {"sliding_window": 10}}
+                       if c["sliding_window"] else {})
+
+
+def of_qwen2_moe(c):
+    features = {"rope_theta": {"rope_theta": 1e4}, "experts' number": {"num_experts_per_tok": 1},
+                "norm_topk_prob": {"norm_topk_prob": not c["norm_topk_prob"]},
+                "shared expert": silent("shared_expert"), "shared expert's gate": ungated}
+    if c.get("qkv_bias", True):
+        features |= {"bias of " + one: zeroed(one + "_proj.bias") for one in "qkv"}
+        features["use_sliding_window false"] = {"use_sliding_window": True}
+    return features
+
+
+def of_deepseek_v2(c):
+    features = {"rope_theta": {"rope_theta": 1e4}, "experts' number": {"num_experts_per_tok": 1},
+                "normalized": routed(normalized), "routed_scaling_factor": {"routed_scaling_factor": 1.0},
+                "shared experts": silent("shared_experts"), "softmax": routed(by_sigmoid),
+                "norm of the latent": passed_by("kv_a_layernorm")}
+    if c["n_group"] > 1: features["groups"] = {"topk_method": "greedy"}
+    if c["q_lora_rank"]: features["norm of queries"] = passed_by("q_a_layernorm")
+    return features | of_yarn(c)
+
+
+def of_kimi_k2(c):
+    return {"rope_theta": {"rope_theta": 1e4}, "experts' number": {"num_experts_per_tok": 1},
+            "norm_topk_prob": {"norm_topk_prob": False}, "routed_scaling_factor": {"routed_scaling_factor": 1.0},
+            "correction": zeroed_buffers("e_score_correction_bias"), "shared experts": silent("shared_experts")
+            } | of_yarn(c)
+
+
+def zeroed_buffers(part):
+    def edit(model):
+        for name, tensor in model.state_dict().items():
+            if name.endswith(part): tensor.zero_()
+    return edit
+
+
+def of_ernie4_5_moe(c):
+    features = {"rope_theta": {"rope_theta": 5e5}, "experts' number": {"moe_k": 1},
+                "correction": zeroed_buffers("e_score_correction_bias"), "normalized": routed(unnormalized),
+                "softmax": routed(by_sigmoid), "neighbours that turn": turning_by_halves}
+    if c["moe_num_shared_experts"]: features["shared experts"] = silent("shared_experts")
+    if c["moe_norm_min"] > 1e-6: features["least sum"] = {"moe_norm_min": 1e-12}
+    return features
+
+
+def turning_by_halves(model):
+    """Rows of queries and keys as those of a model whose heads turn half a head apart."""
+    for name, tensor in model.named_parameters():
+        if not name.endswith(("q_proj.weight", "k_proj.weight")): continue
+        dim = model.model.layers[0].self_attn.head_dim
+        heads = tensor.reshape(-1, dim // 2, 2, tensor.shape[-1])
+        tensor.copy_(heads.transpose(1, 2).reshape(tensor.shape))
+
+
+@torch.no_grad()
+def overlooked(folder, spec, prompt, right):
+    moved = {}
+    for feature, change in globals()["of_" + spec["config"]["model_type"]](spec["config"]).items():
+        model = load(folder, spec, change if isinstance(change, dict) else None)
+        if not isinstance(change, dict): change(model)
+        moved[feature] = round(float((run(model, prompt) - right).abs().max() / right.abs().max()), 4)
+    return moved
+
+
+# ---------------------------------------------------------------------------------------------------------- reference
+
+def make_prompts(spec):
+    rnd = random.Random(spec["seed"])
+    return [[FIRST] + [rnd.randrange(FIRST, spec["config"]["vocab_size"]) for _ in range(length - 1)]
+            for length in LENGTHS]
+
+
+def make(root, name):
+    spec, folder = MODELS[name], root / name
+    save(folder, spec)
+    info, tensors = compute(load(folder, spec), make_prompts(spec))
+    head = {"family": name, "seed": spec["seed"], "transformers": "5.17.0", "torch": torch.__version__,
+            "n_greedy": GREEDY, "special_ids": {"bos": ENDS["bos_token_id"], "eos": ENDS["eos_token_id"]},
+            "overlooked": overlooked(folder, spec, info["prompts"][-1], tensors["prompt.3.logits"])}
+    save_file({k: v.contiguous() for k, v in tensors.items()}, folder / "reference.safetensors")
+    (folder / "reference.json").write_text(json.dumps(head | info, separators=(",", ":")))
+    for file in folder.iterdir(): file.chmod(0o644)
+
+
+@torch.no_grad()
+def verify(root, name):
+    spec, folder = MODELS[name], root / name
+    stored, info = load_file(folder / "reference.safetensors"), json.loads((folder / "reference.json").read_text())
+    model = load(folder, spec)
+    again, tensors = compute(model, info["prompts"])
+    apart = max(float((stored[k] - v).abs().max()) for k, v in tensors.items())
+    assert stored.keys() == tensors.keys() and apart < 1e-5 and all(info[k] == again[k] for k in again), apart
+    for greedy in info["greedy"]:
+        prompt = info["prompts"][greedy["prompt"]]
+        cached = model.generate(torch.tensor([prompt]), max_new_tokens=GREEDY, do_sample=False, eos_token_id=-1,
+                                pad_token_id=0)[0].tolist()
+        assert cached[len(prompt):] == greedy["tokens"], "generation with a cache differs"
+        assert len(set(greedy["tokens"])) >= LEAST_IDS, greedy["tokens"]
+    right = stored["prompt.3.logits"]
+    noise = float((run(model.double(), info["prompts"][-1]).float() - right).abs().max() / right.abs().max())
+    moved, least = info["overlooked"], min(g["min_margin"] for g in info["greedy"])
+    print(f"{name}: verified within {apart:.1e}, float32 within {noise:.1e}; smallest margin {least}, "
+          f"an overlooked feature moves {min(moved.values())} to {max(moved.values())}", flush=True)
+    assert noise < 1e-5 and min(moved.values()) > LEAST_MOVE and least > LEAST_MARGIN, moved
+
+
+# --------------------------------------------------------------------------------------------------------------- GGUF
+
+def convert_here(tree, folder, out):
+    """In a process of its own: the converter runs as the program that it is. A folder without a tokenizer becomes a
+    file without one."""
+    sys.path[:0] = [tree, f"{tree}/gguf-py"]
+    from conversion.base import ModelBase, TextModel
+
+    kind = json.loads(Path(folder, "config.json").read_text())["architectures"][0]
+    from conversion import get_model_class
+
+    get_model_class(kind).set_vocab = lambda self: self._set_vocab_none()
+    sys.argv = ["convert_hf_to_gguf.py", folder, "--outtype", "bf16", "--outfile", out]
+    runpy.run_path(f"{tree}/convert_hf_to_gguf.py", run_name="__main__")
+
+
+def convert(tree, data, name):
+    out = data / "dense" / f"{name}.gguf"
+    subprocess.run([sys.executable, __file__, "--here", tree, data / "models" / name, out], check=True)
+    out.chmod(0o644)
+
+
+def main(verb, root, *names):
+    torch.set_num_threads(1)
+    if verb == "convert":
+        for name in names[1:] or [n for n, spec in MODELS.items() if spec.get("file")]:
+            convert(root, Path(names[0]), name)
+        return
+    for name in names or MODELS:
+        if verb == "make": make(Path(root, "models"), name)
+        verify(Path(root, "models"), name)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--here": convert_here(*sys.argv[2:])
+    else: main(*sys.argv[1:])
