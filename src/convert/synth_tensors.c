@@ -37,13 +37,14 @@ static bool is_made(const walk *w, const fr_tensor_name *names, const fr_tensor_
 
 static void set_shape(const walk *w, const fr_tensor_name *name, fr_output *output) {
     uint64_t *shape = output->shape;
-    bool stack = name->slot == FR_SLOT_EXPERTS || name->slot == FR_SLOT_EXPERTS_PARTS;
+    bool vectors = name->slot == FR_SLOT_EXPERTS_VECTORS;
+    bool stack = name->slot == FR_SLOT_EXPERTS || name->slot == FR_SLOT_EXPERTS_PARTS || vectors;
     bool parts = name->slot == FR_SLOT_PARTS || name->slot == FR_SLOT_EXPERTS_PARTS;
     output->dims = 0;
     if (stack) shape[output->dims++] = w->layer->experts.count;
     if (name->slot == FR_SLOT_HEADS) shape[output->dims++] = w->layer->attention.heads;
     shape[output->dims++] = (parts ? 2 : 1) * fr_dim_size(name->rows, &w->model->spec, w->layer);
-    if (name->slot != FR_SLOT_VECTOR) shape[output->dims++] = fr_dim_size(name->cols, &w->model->spec, w->layer);
+    if (name->slot != FR_SLOT_VECTOR && !vectors) shape[output->dims++] = fr_dim_size(name->cols, &w->model->spec, w->layer);
 }
 
 static fr_status list_table(const walk *w, const fr_tensor_name *names) {

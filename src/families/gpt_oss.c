@@ -51,7 +51,7 @@ static const fr_tensor_name experts[] = {
              .stored = FR_STORED_COLUMNS),
     FR_EXPERTS(fr_layer, experts.gate, EXPERT_FFN, HIDDEN, NULL, "ffn_gate_exps.weight"),
     FR_EXPERTS(fr_layer, experts.up, EXPERT_FFN, HIDDEN, NULL, "ffn_up_exps.weight"),
-    FR_EXPERTS(fr_layer, experts.down, HIDDEN, EXPERT_FFN, "mlp.experts.down_proj_blocks", NULL,
+    FR_EXPERTS(fr_layer, experts.down, HIDDEN, EXPERT_FFN, "mlp.experts.down_proj_blocks", "ffn_down_exps.weight",
                .stored = FR_STORED_MX),
     FR_EXPERTS(fr_layer, experts.down, HIDDEN, EXPERT_FFN, "mlp.experts.down_proj", "ffn_down_exps.weight",
                .stored = FR_STORED_COLUMNS),

@@ -14,7 +14,7 @@
 
 enum { MX_BYTES = 1 + FR_MX_BLOCK / 2 }; /* of GGUF's block: an exponent, then codes */
 
-static fr_dtype type_of(const fr_bound *bound) {
+fr_dtype fr_stored_type(const fr_bound *bound) {
     return bound->stored == FR_STORED_MX ? FR_MXFP4 : bound->tensor->type;
 }
 
@@ -58,12 +58,17 @@ fr_status fr_stored_bind(fr_weights *weights, fr_bound *bound, size_t count, siz
     weights->has_packed |= packs;
     for (size_t i = 0; i < count; i++)
         matrices[i] = (fr_matrix){.data = bound->packed + i * bytes,
-                                  .type = type_of(bound),
+                                  .type = fr_stored_type(bound),
                                   .packed = packs,
                                   .features = features,
                                   .cols = cols,
-                                  .row_bytes = fr_dtype_row_bytes(type_of(bound), cols)};
+                                  .row_bytes = fr_dtype_row_bytes(fr_stored_type(bound), cols)};
     return FR_OK;
+}
+
+fr_status fr_stored_fill(const fr_weights *weights, const fr_bound *bound) {
+    if (bound->exponents) FR_TRY(fr_bound_fill(weights, bound->exponents, 0, bound->exponents->bytes));
+    return fr_bound_fill(weights, bound->tensor, 0, bound->tensor->bytes);
 }
 
 /* A run of 16 bytes has neighbours in its nibbles, GGUF's values that are 16 apart. */
@@ -136,7 +141,7 @@ static fr_status copy_tile(const fr_weights *weights, const fr_bound *bound, siz
 }
 
 fr_status fr_stored_place(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
-    size_t row_bytes = fr_dtype_row_bytes(type_of(bound), cols_of(bound)), begin, end;
+    size_t row_bytes = fr_dtype_row_bytes(fr_stored_type(bound), cols_of(bound)), begin, end;
     uint8_t *rows = malloc(FR_TILE_FEATURES * row_bytes);
     if (!rows) return fr_fail_memory("rows to pack", FR_TILE_FEATURES * row_bytes);
     fr_status status = FR_OK;
