@@ -5,6 +5,8 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "base/unicode_versions.h"
+
 #define MAX_DECOMPOSITION 18 /* U+FDFA has the longest */
 
 /* Codepoints between two bytes that are no UTF-8. */
@@ -24,8 +26,15 @@ static bool reserve(codepoint_run *run, size_t more) {
     return items && sorted;
 }
 
+/* A character that the normalizers inside tokenizers don't know yet: it stands for itself, and nothing joins it. */
+static bool is_unknown(int32_t codepoint) {
+    return fr_older_character(codepoint) != codepoint ||
+           (fr_unicode_changes(codepoint) & (FR_NO_CLASS | FR_NO_DECOMPOSITION));
+}
+
 static utf8proc_propval_t class_of(int32_t codepoint) {
-    return utf8proc_get_property(codepoint)->combining_class;
+    utf8proc_propval_t class = utf8proc_get_property(codepoint)->combining_class;
+    return class == 0 || is_unknown(codepoint) ? 0 : class;
 }
 
 /* Sorts [begin, end) by combining class, keeping the order of equals. */
@@ -81,6 +90,10 @@ void fr_unicode_form(const char *text, size_t length, bool compose, bool compati
         utf8proc_ssize_t step = utf8proc_iterate(bytes + at, (utf8proc_ssize_t)(length - at), &codepoint);
         if (!reserve(&run, MAX_DECOMPOSITION)) {
             out->status = FR_MEMORY;
+        } else if (step > 0 && is_unknown(codepoint)) {
+            flush(&run, compose, out);
+            run.items[run.count++] = codepoint;
+            at += (size_t)step;
         } else if (step > 0) {
             run.count += (size_t)utf8proc_decompose_char(codepoint, run.items + run.count, MAX_DECOMPOSITION,
                                                          (utf8proc_option_t)options, NULL);
@@ -133,8 +146,12 @@ static bool is_enclosed_letter(int32_t codepoint) {
            (codepoint >= 0x1F150 && codepoint <= 0x1F169) || (codepoint >= 0x1F170 && codepoint <= 0x1F189);
 }
 
+static utf8proc_category_t category_of(int32_t codepoint) {
+    return utf8proc_category(fr_older_character(codepoint));
+}
+
 bool fr_is_word(int32_t codepoint) {
-    switch (utf8proc_category(codepoint)) {
+    switch (category_of(codepoint)) {
     case UTF8PROC_CATEGORY_LU:
     case UTF8PROC_CATEGORY_LL:
     case UTF8PROC_CATEGORY_LT:
@@ -146,31 +163,48 @@ bool fr_is_word(int32_t codepoint) {
     case UTF8PROC_CATEGORY_ND:
     case UTF8PROC_CATEGORY_NL:
     case UTF8PROC_CATEGORY_PC: return true;
-    default: return codepoint == 0x200C || codepoint == 0x200D || is_enclosed_letter(codepoint);
+    default:
+        return codepoint == 0x200C || codepoint == 0x200D || is_enclosed_letter(codepoint) ||
+               (fr_unicode_changes(codepoint) & FR_NEW_WORD);
     }
 }
 
-bool fr_is_mark(int32_t codepoint) {
-    utf8proc_category_t category = utf8proc_category(codepoint);
-    return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC || category == UTF8PROC_CATEGORY_ME;
+bool fr_is_numeric(int32_t codepoint) {
+    utf8proc_category_t category = category_of(codepoint);
+    return (category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO) ||
+           (fr_unicode_changes(codepoint) & FR_NEW_NUMBER);
 }
 
-bool fr_is_numeric(int32_t codepoint) {
+/* Whether a character's category is one of those in a row, by tables that have other characters. */
+static bool has_old_category(int32_t codepoint, utf8proc_category_t first, utf8proc_category_t last, unsigned not_yet,
+                             unsigned was) {
     utf8proc_category_t category = utf8proc_category(codepoint);
-    return category == UTF8PROC_CATEGORY_ND || category == UTF8PROC_CATEGORY_NL || category == UTF8PROC_CATEGORY_NO;
+    unsigned changes = fr_unicode_changes(codepoint);
+    if (changes & was) return true;
+    return category >= first && category <= last && !(changes & not_yet) && fr_older_character(codepoint) == codepoint;
+}
+
+bool fr_is_mark(int32_t codepoint) {
+    return has_old_category(codepoint, UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME, FR_NO_MARK, FR_MARK);
+}
+
+bool fr_is_nonspacing(int32_t codepoint) {
+    return has_old_category(codepoint, UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_MN, FR_NO_NONSPACING, FR_NONSPACING);
 }
 
 bool fr_is_punctuation(int32_t codepoint) {
     if (codepoint < 0x80) /* symbols of ASCII too */
-        return codepoint > ' ' && codepoint < 0x7F && !fr_is_numeric(codepoint) &&
-               utf8proc_category(codepoint) > UTF8PROC_CATEGORY_LO;
-    utf8proc_category_t category = utf8proc_category(codepoint);
-    return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
+        return codepoint > ' ' && codepoint < 0x7F && utf8proc_category(codepoint) >= UTF8PROC_CATEGORY_PC;
+    return has_old_category(codepoint, UTF8PROC_CATEGORY_PC, UTF8PROC_CATEGORY_PO, FR_NO_PUNCTUATION, FR_PUNCTUATION);
 }
 
 bool fr_is_control(int32_t codepoint) {
-    utf8proc_category_t category = utf8proc_category(codepoint);
-    return category >= UTF8PROC_CATEGORY_CC && category <= UTF8PROC_CATEGORY_CO;
+    return has_old_category(codepoint, UTF8PROC_CATEGORY_CC, UTF8PROC_CATEGORY_CO, FR_NO_CONTROL, 0);
+}
+
+int32_t fr_lower(int32_t codepoint) {
+    int32_t lower = utf8proc_tolower(codepoint);
+    return lower != codepoint ? lower : fr_newer_lower(codepoint);
 }
 
 /* ------------------------------------------------------------------------------------------------------- characters */

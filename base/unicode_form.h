@@ -1,7 +1,7 @@
 /* Unicode normalization forms (Unicode Standard Annex 15) over any bytes, and what characters are made of.
  *
  * In: text, of which invalid UTF-8 passes unchanged. Out: its NFC, NFD, NFKC or NFKD form, appended, in O(n) however
- * long a run of combining marks is. Characters: those of utf8proc's Unicode version. */
+ * long a run of combining marks is. Characters: what they are to Hugging Face's tokenizers. */
 #ifndef FR_BASE_UNICODE_FORM_H
 #define FR_BASE_UNICODE_FORM_H
 
@@ -13,11 +13,16 @@ void fr_unicode_form(const char *text, size_t length, bool compose, bool compati
 bool fr_is_space(int32_t codepoint);
 bool fr_is_word(int32_t codepoint);
 
-/* Of any general category M; of N; of P, or in ASCII also S; of Cc, Cf, Co or Cs. */
-bool fr_is_mark(int32_t codepoint);
+/* Of general category N; and, by older versions' tables: of any M; of Mn; of P, or in ASCII also S; of Cc, Cf, Co or
+ * Cs. unicode_versions.h tells why. */
 bool fr_is_numeric(int32_t codepoint);
+bool fr_is_mark(int32_t codepoint);
+bool fr_is_nonspacing(int32_t codepoint);
 bool fr_is_punctuation(int32_t codepoint);
 bool fr_is_control(int32_t codepoint);
+
+/* The small letter of a capital that is one character. */
+int32_t fr_lower(int32_t codepoint);
 
 /* The character that ends, or begins, at a place of a text, and how long it is; -1 and 1 when that is no UTF-8, or
  * nothing. */

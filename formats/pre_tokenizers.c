@@ -80,6 +80,10 @@ static fr_text text_of(const char *string) {
 #define THREES(digit) "(?<!" digit ")" digit "{1,2}(?=(?:" digit "{3})*+(?!" digit "))|" digit "{3}"
 #define BOUND_THREES  "(?<!\\d)\\d++(?=" WORD ")(*SKIP)(*FAIL)|" THREES("\\d")
 
+/* Where the published (?=(\d{3})+(?!\d)) cuts numbers, which need not be digits: before each three, to the next. */
+#define HEAD      "\\d{1,2}(?=(?:\\d{3})*+(?!\\d))"
+#define THREES_ON "(?<!\\d)" HEAD "(*SKIP)(*FAIL)|\\d{3}(?:\\D++(?:" HEAD ")?)*+"
+
 /* Kimi K2's: GPT-4o's with Chinese by itself: the script, for which PCRE2 has no name that all its versions know. */
 #define HAN                                                                                           \
     "[\\x{2E80}-\\x{2E99}\\x{2E9B}-\\x{2EF3}\\x{2F00}-\\x{2FD5}\\x{3005}\\x{3007}\\x{3021}-\\x{3029}" \
@@ -170,8 +174,12 @@ static void byte_rules(const fr_pre_tokenizer *kind, fr_tokenizer_source *source
     source->normalizer = (fr_text_rules){.items = {{.kind = FR_RULE_NFC}}, .count = kind->composed};
     source->pre_tokenizer = (fr_text_rules){.count = 0};
     for (size_t i = 0; i < FR_MAX_PRE_PATTERNS && kind->patterns[i]; i++)
-        source->pre_tokenizer.items[source->pre_tokenizer.count++] = (fr_text_rule){
-            .kind = FR_RULE_SPLIT, .pattern = text_of(kind->patterns[i]), .regex = true, .behavior = FR_SPLIT_ISOLATED};
+        source->pre_tokenizer.items[source->pre_tokenizer.count++] =
+            (fr_text_rule){.kind = FR_RULE_SPLIT,
+                           .pattern = text_of(kind->patterns[i]),
+                           .regex = true,
+                           .own = true,
+                           .behavior = FR_SPLIT_ISOLATED};
     source->decoder = (fr_text_rules){.items = {{.kind = FR_RULE_BYTE_LEVEL}}, .count = 1};
 }
 
@@ -291,7 +299,8 @@ static const fr_pre_tokenizer kinds[] = {
      .patterns = {"\\p{N}{1,3}", CHINESE, MARKED " ?[\\p{P}\\p{S}]+|[\\r\\n]|" BLANKS, "\\p{N}"}},
     {.model = "gpt2",
      .names = {"deepseek-llm"},
-     .patterns = {"[\\r\\n]", "\\s?[" CASED_LETTERS "]+", "\\s?[" WIDE_SIGNS "]+", "\\s+$", EASTERN, "\\p{N}"}},
+     .patterns = {"[\\r\\n]", "\\s?[" CASED_LETTERS "]+", "\\s?[" WIDE_SIGNS "]+", "(?<!\\s)\\s++$", EASTERN,
+                  "\\p{N}"}},
     {.model = "gpt2",
      .names = {"deepseek-coder"},
      .patterns = {"[\\r\\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", EASTERN, "\\p{N}"}},
@@ -311,7 +320,7 @@ static const fr_pre_tokenizer kinds[] = {
      .names = {"exaone-moe"},
      .patterns = {SUFFIXES "|[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}\\p{M}*(?: \\p{L}\\p{M}*)*)+|\\p{N}|"
                            " ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]?|\\s*[\\r\\n]|" BLANKS}},
-    {.model = "gpt2", .names = {"superbpe"}, .patterns = {"\\p{N}+", "(?=(\\d{3})+(?!\\d))"}},
+    {.model = "gpt2", .names = {"superbpe"}, .patterns = {"\\p{N}+", THREES_ON}},
     {.model = "gpt2", .names = {"viking"}, .patterns = {BLOOM, "\\p{N}"}},
     {.model = "gpt2", .names = {"bloom", "poro-chat", "poro", "gpt3-finnish"}, .patterns = {BLOOM}},
     {.model = "gpt2", .names = {"falcon"}, .patterns = {"[\\p{P}$+<=>^~|`]+", GPT2, "[0-9][0-9][0-9]"}},

@@ -168,6 +168,15 @@ static void note_types(fr_tokenizer_source *source, const token_types *types) {
         shown(text), text.bytes, types->first, types->retyped);
 }
 
+/* What added tokens take along is not written to these files: Phi-3's all but three the blanks behind them, RoBERTa's
+ * mask those before. */
+static void set_strips(fr_added_entry *entry, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
+    static const char *const exact[] = {"<s>", "<unk>", "<|endoftext|>", NULL};
+    bool phi3 = kind->pieces == FR_MODEL_SCORED_BPE && strcmp(gguf->architecture, "phi3") == 0;
+    entry->rstrip = phi3 && !is_one_of(entry->text, exact);
+    entry->lstrip = fr_text_is(entry->text, "<mask>");
+}
+
 static fr_status read_added(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     token_types types = {.kind = kind};
     size_t count = source->vocabulary_count;
@@ -179,6 +188,7 @@ static fr_status read_added(fr_tokenizer_source *source, const fr_gguf *gguf, co
     if (!source->added) return fail_list(gguf, count);
     for (size_t id = 0; id < count; id++) {
         fr_added_entry entry = {.text = source->vocabulary[id].text, .id = (int32_t)id};
+        set_strips(&entry, gguf, kind);
         if (is_added(&types, entry.text, entry.id, &entry.special)) source->added[source->added_count++] = entry;
     }
     note_types(source, &types);

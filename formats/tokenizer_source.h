@@ -81,6 +81,7 @@ typedef struct fr_text_rule {
     fr_text content;
     fr_text pattern;
     bool regex; /* the pattern is a regular expression, otherwise text to be found as it is; never empty */
+    bool own;   /* and not one that a file has */
     fr_character_class characters;
     fr_split_behavior behavior;
     bool invert; /* Split: matches and the rest change places */

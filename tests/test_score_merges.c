@@ -35,6 +35,7 @@ typedef struct made_file {
     const float *score;       /* of all tokens; NULL: the cases' own */
     size_t scores;            /* fewer than there are tokens; 0: as many */
     bool no_scores;
+    const char *architecture; /* NULL: Llama's */
 } made_file;
 
 static void build_scores(fr_builder *b, const made_file *made) {
@@ -52,7 +53,7 @@ static fr_status open_made(const made_file *made, fr_tokenizer **tokenizer) {
     const json_t *tokens = json_object_get(cases, "tokens"), *types = json_object_get(cases, "types");
     fr_builder b = {0};
     fr_build_header(&b, 0, 4 + !made->no_scores + (made->space_prefix != NULL));
-    fr_build_key_string(&b, "general.architecture", "llama");
+    fr_build_key_string(&b, "general.architecture", made->architecture ? made->architecture : "llama");
     fr_build_key_string(&b, "tokenizer.ggml.model", "llama");
     if (made->space_prefix) fr_build_key_bool(&b, "tokenizer.ggml.add_space_prefix", *made->space_prefix);
     fr_build_key_array(&b, "tokenizer.ggml.tokens", FR_GGUF_STRING, json_array_size(tokens));
@@ -98,6 +99,29 @@ START_TEST(reference_ids) {
         free(wanted_ids);
     }
     fr_tokenizer_close(tokenizer);
+}
+END_TEST
+
+static bool has_ids(const fr_tokenizer *tokenizer, const json_t *pair) {
+    size_t count, wanted_count;
+    int32_t *ids, *wanted = fr_ids_of(json_array_get(pair, 1), &wanted_count);
+    const char *text = json_string_value(json_array_get(pair, 0));
+    ck_assert_int_eq(fr_tokenize(tokenizer, text, strlen(text), false, true, &ids, &count), FR_OK);
+    bool same = count == wanted_count && memcmp(ids, wanted, count * sizeof *ids) == 0;
+    fr_free(ids);
+    free(wanted);
+    return same;
+}
+
+/* Phi-3's tokens take the blanks behind them along, which its files do not say; nobody else's do. */
+START_TEST(blanks_behind_tokens) {
+    const json_t *pairs = json_object_get(cases, "stripping");
+    fr_tokenizer *phi = open_good(&(made_file){.architecture = "phi3"}), *llama = open_good(&(made_file){0});
+    for (size_t i = 0; i < json_array_size(pairs); i++)
+        ck_assert_msg(has_ids(phi, json_array_get(pairs, i)), "text %zu", i);
+    ck_assert(!has_ids(llama, json_array_get(pairs, 0)));
+    fr_tokenizer_close(llama);
+    fr_tokenizer_close(phi);
 }
 END_TEST
 
@@ -199,6 +223,7 @@ int main(void) {
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_loop_test(tests, reference_ids, 0, 3);
+    tcase_add_test(tests, blanks_behind_tokens);
     tcase_add_loop_test(tests, printed_texts, 0, 3);
     tcase_add_test(tests, bytes_that_are_no_text);
     tcase_add_test(tests, equal_scores);

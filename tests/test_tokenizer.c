@@ -73,13 +73,6 @@ START_TEST(variants) {
 }
 END_TEST
 
-/* Whether the bytes are valid UTF-8, by decoding them as JSON. */
-static bool is_utf8(const char *bytes, size_t length) {
-    json_t *string = json_stringn(bytes, length);
-    json_decref(string);
-    return string != NULL;
-}
-
 /* What Hugging Face prints: a run of byte tokens whose bytes are not UTF-8 is one U+FFFD a byte. */
 static void print_as_reference(const fr_tokenizer *tokenizer, const bool *is_byte, const int32_t *ids, size_t count,
                                char *out) {
@@ -89,7 +82,7 @@ static void print_as_reference(const fr_tokenizer *tokenizer, const bool *is_byt
         char *text;
         size_t length;
         ck_assert_int_eq(fr_detokenize(tokenizer, ids + begin, end - begin, &text, &length), FR_OK);
-        if (!is_byte[ids[begin]] || is_utf8(text, length)) {
+        if (!is_byte[ids[begin]] || fr_is_utf8(text, length)) {
             memcpy(out, text, length);
             out += length;
         } else {
@@ -124,37 +117,6 @@ START_TEST(decode_cases) {
 }
 END_TEST
 
-/* What Python's decoder with replacement prints: one U+FFFD for each longest beginning of a character that goes wrong
- * (Unicode, 3.9, U+FFFD substitution of maximal subparts). */
-static void print_replaced(const char *bytes, size_t length, char *out) {
-    for (size_t at = 0, size; at < length; at += size) {
-        for (size = 4; size > 0 && (at + size > length || !is_utf8(bytes + at, size)); size--) {}
-        if (size > 0) {
-            memcpy(out, bytes + at, size);
-            out += size;
-            /* the longest valid stretch of up to four bytes may be several characters: all of them are right */
-            continue;
-        }
-        static const char *const ends[] = {"\x80", "\x80\x80", "\x90\x80", "\x90", "\xA0", "\x9F"};
-        for (size = 3; size > 1; size--) {
-            bool begins = false;
-            for (size_t e = 0; e < COUNT_OF(ends) && at + size <= length; e++) {
-                char whole[8];
-                memcpy(whole, bytes + at, size);
-                memcpy(whole + size, ends[e], strlen(ends[e]) + 1);
-                /* a beginning of one character: completing it makes one valid character and not more */
-                size_t all = size + strlen(ends[e]), lead = (unsigned char)whole[0];
-                size_t wanted = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-                begins |= lead >= 0xC2 && all == wanted && is_utf8(whole, all);
-            }
-            if (begins) break;
-        }
-        memcpy(out, "\uFFFD", 3);
-        out += 3;
-    }
-    *out = 0;
-}
-
 START_TEST(byte_level_decode_cases) {
     char path[96];
     fr_tokenizer *tokenizer;
@@ -167,7 +129,7 @@ START_TEST(byte_level_decode_cases) {
         size_t count, length;
         int32_t *ids = fr_ids_of(json_object_get(json_array_get(cases, i), "ids"), &count);
         char *text = fr_print_ids(tokenizer, ids, count, &length), *printed = malloc(3 * length + 1);
-        print_replaced(text, length, printed);
+        fr_print_replaced(text, length, printed);
         ck_assert_str_eq(printed, json_string_value(json_object_get(json_array_get(cases, i), "text")));
         fr_free(text);
         free(printed);

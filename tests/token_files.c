@@ -185,3 +185,40 @@ void fr_check_encoding(const fr_tokenizer *tokenizer, const json_t *cases, const
     ck_assert_uint_gt(json_array_size(cases), 0);
     for (size_t i = 0; i < json_array_size(cases); i++) check_case(tokenizer, json_array_get(cases, i), name);
 }
+
+bool fr_is_utf8(const char *bytes, size_t length) {
+    json_t *string = json_stringn(bytes, length);
+    json_decref(string);
+    return string != NULL;
+}
+
+size_t fr_print_replaced(const char *bytes, size_t length, char *out) {
+    char *begin = out;
+    for (size_t at = 0, size; at < length; at += size) {
+        for (size = 4; size > 0 && (at + size > length || !fr_is_utf8(bytes + at, size)); size--) {}
+        if (size > 0) {
+            memcpy(out, bytes + at, size);
+            out += size;
+            /* the longest valid stretch of up to four bytes may be several characters: all of them are right */
+            continue;
+        }
+        static const char *const ends[] = {"\x80", "\x80\x80", "\x90\x80", "\x90", "\xA0", "\x9F"};
+        for (size = 3; size > 1; size--) {
+            bool begins = false;
+            for (size_t e = 0; e < sizeof ends / sizeof *ends && at + size <= length; e++) {
+                char whole[8];
+                memcpy(whole, bytes + at, size);
+                memcpy(whole + size, ends[e], strlen(ends[e]) + 1);
+                /* a beginning of one character: completing it makes one valid character and not more */
+                size_t all = size + strlen(ends[e]), lead = (unsigned char)whole[0];
+                size_t wanted = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+                begins |= lead >= 0xC2 && all == wanted && fr_is_utf8(whole, all);
+            }
+            if (begins) break;
+        }
+        memcpy(out, "\uFFFD", 3);
+        out += 3;
+    }
+    *out = 0;
+    return (size_t)(out - begin);
+}

@@ -42,4 +42,12 @@ char *fr_print_ids(const fr_tokenizer *tokenizer, const int32_t *ids, size_t cou
 /* A JSON array of ids; count gets its length. For the caller to free. */
 int32_t *fr_ids_of(const json_t *array, size_t *count);
 
+/* Whether the bytes are valid UTF-8, by decoding them as JSON. */
+bool fr_is_utf8(const char *bytes, size_t length);
+
+/* What Python's decoder with replacement prints: one U+FFFD for each longest beginning of a character that goes wrong
+ * (Unicode, 3.9, U+FFFD substitution of maximal subparts). out has room for three times as many bytes and a NUL; gives
+ * its length. */
+size_t fr_print_replaced(const char *bytes, size_t length, char *out);
+
 #endif

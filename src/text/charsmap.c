@@ -13,8 +13,10 @@
 #include <utf8proc.h>
 
 #include "base/error.h"
+#include "base/unicode_versions.h"
 
-#define SMALL_GRAPHEME 6 /* bytes; smaller ones are looked for as a whole */
+#define SMALL_GRAPHEME 6      /* bytes; smaller ones are looked for as a whole */
+#define ANY_MARK       0x0301 /* a character that joins the one before */
 
 static uint32_t unit_at(const fr_charsmap *map, size_t place) {
     return (uint32_t)fr_little_endian(map->units + 4 * place, 4);
@@ -75,6 +77,7 @@ static size_t grapheme_length(fr_text text) {
     if (step <= 0) return 1;
     for (size_t at = (size_t)step; at < text.length; at += (size_t)step, before = codepoint) {
         step = utf8proc_iterate(bytes + at, (utf8proc_ssize_t)(text.length - at), &codepoint);
+        if (step > 0 && (fr_unicode_changes(codepoint) & FR_NEW_JOINING)) codepoint = ANY_MARK;
         if (step <= 0 || utf8proc_grapheme_break_stateful(before, codepoint, &state)) return at;
     }
     return text.length;

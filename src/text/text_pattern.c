@@ -10,6 +10,8 @@
 
 #include "base/error.h"
 #include "base/unicode_form.h"
+#include "base/unicode_versions.h"
+#include "src/text/onig_pattern.h"
 
 #define MAX_SOURCE  65536
 #define MATCH_LIMIT 50000000 /* backtracks from one position; the allowance ends most searches long before */
@@ -19,7 +21,7 @@
 
 typedef struct pattern_walk {
     const fr_text_pattern *pattern;
-    const char *text;
+    const char *text, *seen; /* as it is, and as the expression sees it */
     size_t length;
     uint64_t *allowance;
     size_t done;     /* what has been handed on */
@@ -28,32 +30,34 @@ typedef struct pattern_walk {
     void *context;
 } pattern_walk;
 
-static fr_status compile(fr_text_pattern *pattern, const char *where) {
+/* written: the pattern as PCRE2 reads it. */
+static fr_status compile(fr_text_pattern *pattern, const fr_text_buffer *written, const char *where) {
     int code;
     PCRE2_SIZE offset;
-    pattern->regex = pcre2_compile((PCRE2_SPTR)pattern->source, pattern->length, COMPILE_OPTIONS, &code, &offset, NULL);
+    PCRE2_SPTR text = (PCRE2_SPTR)(written->bytes ? written->bytes : "");
+    pattern->regex = pcre2_compile(text, written->length, COMPILE_OPTIONS, &code, &offset, NULL);
     if (!pattern->regex && code == PCRE2_ERROR_HEAP_FAILED) return fr_fail_memory(where, pattern->length);
     if (!pattern->regex) {
         PCRE2_UCHAR reason[128];
         pcre2_get_error_message(code, reason, sizeof reason);
-        return fr_fail(FR_INPUT, "%s: the pattern \"%.99s\" is not a regular expression: %s at byte %zu", where,
-                       pattern->source, (const char *)reason, (size_t)offset);
+        return fr_fail(FR_INPUT, "%s: the pattern \"%.99s\" is not a regular expression: %s", where, pattern->source,
+                       (const char *)reason);
     }
-    uint32_t references;
-    pcre2_pattern_info(pattern->regex, PCRE2_INFO_BACKREFMAX, &references);
-    if (references == 0) return FR_OK;
-    /* Comparing with a captured text takes time that no callout sees. */
-    return fr_fail(FR_UNBUILT, "%s: the pattern \"%.99s\" refers back to a group: not built", where, pattern->source);
+    return FR_OK;
 }
 
-fr_status fr_text_pattern_open(fr_text_pattern *pattern, fr_text source, bool regex, const char *where) {
+fr_status fr_text_pattern_open(fr_text_pattern *pattern, fr_text source, bool regex, bool own, const char *where) {
     *pattern = (fr_text_pattern){.source = malloc(source.length + 1), .length = source.length};
     if (!pattern->source) return fr_fail_memory(where, source.length + 1);
     memcpy(pattern->source, source.bytes, source.length);
     pattern->source[source.length] = 0;
     if (!regex) return FR_OK;
     if (source.length > MAX_SOURCE) return fr_fail(FR_INPUT, "%s: a pattern of %zu bytes", where, source.length);
-    return compile(pattern, where);
+    fr_text_buffer written = {0};
+    fr_status status = fr_onig_pattern(source, own, where, &written);
+    if (status == FR_OK) status = compile(pattern, &written, where);
+    fr_text_free(&written);
+    return status;
 }
 
 void fr_text_pattern_close(fr_text_pattern *pattern) {
@@ -135,7 +139,7 @@ static fr_status fail_match(const pattern_walk *walk, int code) {
 static fr_status walk_run(pattern_walk *walk, size_t begin, size_t length, pcre2_match_data *data,
                           pcre2_match_context *limits) {
     const size_t *match = pcre2_get_ovector_pointer(data);
-    const unsigned char *run = (const unsigned char *)walk->text + begin;
+    const unsigned char *run = (const unsigned char *)walk->seen + begin;
     for (size_t from = 0, behind = SIZE_MAX; from <= length;) {
         walk->position = from;
         int code = pcre2_match(walk->pattern->regex, run, length, from, PCRE2_NO_UTF_CHECK, data, limits);
@@ -153,8 +157,8 @@ static fr_status walk_run(pattern_walk *walk, size_t begin, size_t length, pcre2
 }
 
 /* Bytes that are no UTF-8 never match. */
-static fr_status walk_regex(pattern_walk *walk, pcre2_match_data *data, pcre2_match_context *limits) {
-    const unsigned char *text = (const unsigned char *)walk->text;
+static fr_status walk_runs(pattern_walk *walk, pcre2_match_data *data, pcre2_match_context *limits) {
+    const unsigned char *text = (const unsigned char *)walk->seen;
     for (size_t begin = 0, end; begin < walk->length; begin = end + 1) {
         utf8proc_int32_t codepoint;
         utf8proc_ssize_t step = 0;
@@ -167,9 +171,39 @@ static fr_status walk_regex(pattern_walk *walk, pcre2_match_data *data, pcre2_ma
     return hand_rest(walk);
 }
 
+/* The text for PCRE2: characters that it may be too old for are others of their category, of as many bytes. */
+static fr_status see_text(pattern_walk *walk, char **copy) {
+    const utf8proc_uint8_t *text = (const utf8proc_uint8_t *)walk->text;
+    for (size_t at = 0, step; at < walk->length; at += step) {
+        utf8proc_int32_t codepoint, older;
+        step = 1;
+        if (text[at] < 0xE0) continue;
+        utf8proc_ssize_t valid = utf8proc_iterate(text + at, (utf8proc_ssize_t)(walk->length - at), &codepoint);
+        if (valid <= 0) continue;
+        step = (size_t)valid;
+        older = fr_older_character(codepoint);
+        if (older == codepoint) continue;
+        if (!*copy) {
+            walk->seen = *copy = malloc(walk->length);
+            if (!*copy) return fr_fail_memory("a text", walk->length);
+            memcpy(*copy, walk->text, walk->length);
+        }
+        utf8proc_encode_char(older, (utf8proc_uint8_t *)*copy + at);
+    }
+    return FR_OK;
+}
+
+static fr_status walk_regex(pattern_walk *walk, pcre2_match_data *data, pcre2_match_context *limits) {
+    char *copy = NULL;
+    fr_status status = see_text(walk, &copy);
+    if (status == FR_OK) status = walk_runs(walk, data, limits);
+    free(copy);
+    return status;
+}
+
 fr_status fr_text_pattern_walk(const fr_text_pattern *pattern, const char *text, size_t length, uint64_t *allowance,
                                fr_stretch_fn *stretch, void *context) {
-    pattern_walk walk = {pattern, text, length, allowance, 0, 0, stretch, context};
+    pattern_walk walk = {pattern, text, text, length, allowance, 0, 0, stretch, context};
     if (pattern->characters != FR_CHARACTERS_OF_PATTERN) return walk_characters(&walk);
     if (!pattern->regex) return walk_string(&walk);
     pcre2_match_data *data = pcre2_match_data_create(1, NULL);

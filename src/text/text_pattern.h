@@ -17,7 +17,8 @@ typedef struct fr_text_pattern {
     fr_character_class characters;   /* each of these is a match, and there is no source */
 } fr_text_pattern;
 
-fr_status fr_text_pattern_open(fr_text_pattern *pattern, fr_text source, bool regex, const char *where);
+/* own: the expression is not from a file (src/text/onig_pattern.h). */
+fr_status fr_text_pattern_open(fr_text_pattern *pattern, fr_text source, bool regex, bool own, const char *where);
 void fr_text_pattern_close(fr_text_pattern *pattern);
 
 /* Steps for all the patterns of a tokenizer on a text of this length: 256 a byte, about a second a megabyte. Those of

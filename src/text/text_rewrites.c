@@ -26,7 +26,7 @@ static bool keep(int32_t codepoint, fr_text_buffer *out) {
 
 /* The one capital whose small letter is two characters is U+0130. */
 static bool lowercase(int32_t codepoint, fr_text_buffer *out) {
-    append_character(codepoint == 0x130 ? 'i' : utf8proc_tolower(codepoint), out);
+    append_character(codepoint == 0x130 ? 'i' : fr_lower(codepoint), out);
     if (codepoint == 0x130) append_character(0x307, out);
     return true;
 }
@@ -36,7 +36,7 @@ static bool drop_mark(int32_t codepoint, fr_text_buffer *out) {
 }
 
 static bool drop_nonspacing(int32_t codepoint, fr_text_buffer *out) {
-    return utf8proc_category(codepoint) != UTF8PROC_CATEGORY_MN && keep(codepoint, out);
+    return !fr_is_nonspacing(codepoint) && keep(codepoint, out);
 }
 
 static bool is_in(int32_t codepoint, int32_t low, int32_t high) {

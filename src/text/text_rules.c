@@ -9,7 +9,8 @@
 
 static fr_status open_pattern(fr_ready_rule *rule, const fr_text_rule *json, const char *where) {
     if (json->characters != FR_CHARACTERS_OF_PATTERN) rule->pattern.characters = json->characters;
-    return json->pattern.bytes ? fr_text_pattern_open(&rule->pattern, json->pattern, json->regex, where) : FR_OK;
+    if (!json->pattern.bytes) return FR_OK;
+    return fr_text_pattern_open(&rule->pattern, json->pattern, json->regex, json->own, where);
 }
 
 static fr_status open_rule(fr_ready_rule *rule, const fr_text_rule *json, const char *where) {

@@ -67,6 +67,17 @@ ERNIE = COMMON | dict(
     rope_theta=3000.0, use_bias=False, moe_num_experts=7, moe_k=3, moe_intermediate_size=26, moe_num_shared_experts=2,
     moe_layer_start_index=1, moe_layer_end_index=-1, moe_layer_interval=1, moe_norm_min=1e-12)
 
+MINIMAX = COMMON | dict(
+    architectures=["MiniMaxM2ForCausalLM"], model_type="minimax_m2", vocab_size=347, hidden_size=64,
+    intermediate_size=26, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, head_dim=14,
+    rms_norm_eps=3e-6, rotary_dim=6, rope_parameters=dict(rope_type="default", rope_theta=4000.0,
+                                                          partial_rotary_factor=0.45),
+    num_local_experts=7, num_experts_per_tok=3, scoring_func="sigmoid", use_qk_norm=True, use_routing_bias=True)
+OLMOE = COMMON | dict(
+    architectures=["OlmoeForCausalLM"], model_type="olmoe", vocab_size=349, hidden_size=72, intermediate_size=22,
+    num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=3, rms_norm_eps=1e-5, rope_theta=600.0,
+    num_experts=9, num_experts_per_tok=4, norm_topk_prob=False, attention_bias=False, clip_qkv=None)
+
 # file: llama.cpp's converter makes a GGUF of it that is the same model.
 MODELS = {
     "mixtral-odd": dict(seed=4102, file=True, config=MIXTRAL),
@@ -93,6 +104,8 @@ MODELS = {
         num_hidden_layers=6, num_attention_heads=4, num_key_value_heads=4, head_dim=18, moe_layer_start_index=0,
         moe_layer_end_index=4, moe_layer_interval=2, moe_num_shared_experts=0, moe_norm_min=0.7,
         tie_word_embeddings=True)),
+    "minimax-m2-odd": dict(seed=4151, file=True, config=MINIMAX),
+    "olmoe-odd": dict(seed=4165, file=True, config=OLMOE),
 }
 
 # Names of configurations that transformers has no class of.
@@ -243,6 +256,32 @@ def zeroed_buffers(part):
         for name, tensor in model.state_dict().items():
             if name.endswith(part): tensor.zero_()
     return edit
+
+
+def of_minimax_m2(c):
+    rope = c["rope_parameters"]
+    return {"rope_theta": {"rope_parameters": rope | {"rope_theta": 5e6}},
+            "partial_rotary_factor": {"rope_parameters": rope | {"partial_rotary_factor": 1.0}},
+            "experts' number": {"num_experts_per_tok": 1}, "correction": zeroed_buffers("e_score_correction_bias"),
+            "norm of q": passed_by("q_norm"), "norm of k": passed_by("k_norm"),
+            "norms of each head": by_heads(c["head_dim"])}
+
+
+def by_heads(dim):
+    """Norms of all heads' values as of each head's."""
+    def edit(model):
+        for name, module in model.named_modules():
+            if name.endswith(("q_norm", "k_norm")):
+                module.forward = lambda x, of=module: of.weight * F.rms_norm(
+                    x.unflatten(-1, (-1, dim)), (dim,), eps=of.variance_epsilon).flatten(-2)
+    return edit
+
+
+def of_olmoe(c):
+    return {"rope_theta": {"rope_theta": 1e4}, "experts' number": {"num_experts_per_tok": 1},
+            "norm_topk_prob": {"norm_topk_prob": True}, "norm of q": passed_by("q_norm"),
+            "norm of k": passed_by("k_norm"),
+            "norms of each head": by_heads(c["hidden_size"] // c["num_attention_heads"])}
 
 
 def of_ernie4_5_moe(c):

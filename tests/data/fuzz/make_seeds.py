@@ -189,10 +189,41 @@ def tokenizers():
                                text_array("tokenizer.ggml.tokens", tokens), numbers("tokenizer.ggml.scores", 6, "f", scores),
                                numbers("tokenizer.ggml.token_type", 5, "i", types)])
     tokens = [chr(b) for b in range(33, 127)] + ["Ġ", "Ċ", "ab", "<|im_start|>", "<|im_end|>", "<think>", "<|of_a_kind|>"]
-    for pre in ("smollm", "qwen2", "kimi-k2", "superbpe", "jais-2"):
+    for pre in ("smollm", "qwen2", "kimi-k2", "superbpe", "jais-2", "tiny_aya", "deepseek-llm", "youtu", "gemma4"):
         write_tokenizer(pre, [gguf_text("general.architecture", "llama"), gguf_text("tokenizer.ggml.model", "gpt2"),
                               gguf_text("tokenizer.ggml.pre", pre), text_array("tokenizer.ggml.tokens", tokens),
                               text_array("tokenizer.ggml.merges", ["a b"])])
+    gguf_models()
+
+
+def gguf_models():
+    """Tokenizers that are not made of merges of bytes, cut short; and tokens that end texts."""
+    kept = {"t5": 60, "bert": 60, "whitespace": 40}
+    for case in json.loads(read("tokenizers/gguf_models.json")):
+        if case["name"] not in kept: continue
+        most = kept[case["name"]]
+        keys = [gguf_text("general.architecture", "t5"), gguf_text("tokenizer.ggml.model", case["model"]),
+                text_array("tokenizer.ggml.tokens", case["tokens"][:most]), numbers("tokenizer.ggml.token_type", 5, "i", case["types"][:most])]
+        if "scores" in case:
+            keys += [numbers("tokenizer.ggml.scores", 6, "f", case["scores"][:most]),
+                     numbers("tokenizer.ggml.precompiled_charsmap", 0, "B", case["charsmap"])]
+        if "merges" in case: keys.append(text_array("tokenizer.ggml.merges", case["merges"][:8]))
+        keys += [flag(f"tokenizer.ggml.{name}", value) for name, value in case["flags"].items()]
+        keys += [number(f"tokenizer.ggml.{name}_token_id", value) for name, value in case["ids"].items()]
+        write_tokenizer(case["name"], keys)
+    tokens = [chr(b) for b in range(97, 123)] + ["<|end|>", "<|return|>", "<|call|>", "</s>", "<|file_sep|>", "<|fim_pad|>", "[EOT]"]
+    write_tokenizer("ends", [gguf_text("general.architecture", "llama"), gguf_text("tokenizer.ggml.model", "gpt2"),
+                             gguf_text("tokenizer.ggml.pre", "gpt-4o"), text_array("tokenizer.ggml.tokens", tokens),
+                             numbers("tokenizer.ggml.token_type", 5, "i", [1] * 26 + [3] * 7), text_array("tokenizer.ggml.merges", []),
+                             number("tokenizer.ggml.eos_token_id", 27), number("tokenizer.ggml.fim_sep_token_id", 30)])
+
+
+def flag(key, value):
+    return struct.pack("<Q", len(key)) + key.encode() + struct.pack("<I?", 7, value)
+
+
+def number(key, value):
+    return struct.pack("<Q", len(key)) + key.encode() + struct.pack("<II", 4, value)
 
 
 def beside(tokenizer):

@@ -2,7 +2,8 @@
 
 Expected ids are those of Hugging Face's tokenizers (0.23.3), given the merges that scores stand for: every pair of tokens that are a
 token together, the one of the highest score first. "prefixed": a space stands before each text, and behind each token that is found
-before all else. llama.cpp (b11549) gives these ids too."""
+before all else; "stripping": as Phi-3's, whose tokens take the blanks behind them along. llama.cpp (b11549) gives these ids too, but
+for the latter where a model's name does not have its family's."""
 import json, os, random
 from tokenizers import AddedToken, Tokenizer, models, normalizers, trainers
 from make_pre_tokenizers import TEXTS, random_texts
@@ -12,6 +13,7 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, BYTE = 1, 2, 3, 4, 6
 SPECIAL = [("<unk>", UNKNOWN), ("<s>", CONTROL), ("</s>", CONTROL), ("<start_of_turn>", CONTROL), ("<end_of_turn>", CONTROL),
            ("\n", USER_DEFINED), ("\n\n", USER_DEFINED), ("<b>", USER_DEFINED), ("</b>", USER_DEFINED), ("  ", USER_DEFINED)]
 MARKED = ["<b>bold</b> text", "a <b> b</b>", "\n\n\nx\n\n y", "  x   y    z", "x<s>y", "▁under▁", "<0x41> <0x0A>", "a  \n\n  <b>", "</b>"]
+TURNS = ["<start_of_turn>\n hi<end_of_turn>\n<s> x </s>\n\ty <unk>  z", "<b> a </b>\n\n b", "  <start_of_turn> \u3000  <end_of_turn>  a", "<end_of_turn>\n", "<s>\n"]
 UNTRAINED = "ĀžΩЖ€☃𝔘"  # characters that become bytes
 
 
@@ -27,13 +29,14 @@ def merges_of(vocab, score):
     return sorted(pairs, key=lambda p: (-score[p[0] + p[1]], len(p[0])))
 
 
-def tokenizer(tokens, types, scores, prefixed):
+def tokenizer(tokens, types, scores, prefixed, strips=False):
     vocab, score = {t: i for i, t in enumerate(tokens)}, dict(zip(tokens, scores))
     plain = [t for t, k in zip(tokens, types) if k == NORMAL]
     t = Tokenizer(models.BPE(vocab=vocab, merges=merges_of(set(plain), score), unk_token="<unk>", fuse_unk=True, byte_fallback=True))
     rules = [normalizers.Prepend("▁")] if prefixed else []
     t.normalizer = normalizers.Sequence(rules + [normalizers.Replace(" ", "▁")])
-    t.add_tokens([AddedToken(x, normalized=False) for x, k in zip(tokens, types) if k == USER_DEFINED])
+    added = (CONTROL, UNKNOWN, USER_DEFINED) if strips else (USER_DEFINED,)
+    t.add_tokens([AddedToken(x, normalized=False, rstrip=strips and x not in ("<s>", "<unk>")) for x, k in zip(tokens, types) if k in added])
     return t
 
 
@@ -49,8 +52,9 @@ def main():
     texts = [t for t in texts if "\0" not in t]
     ids = {name: [e.ids for e in tokenizer(tokens, types, scores, name == "prefixed").encode_batch(texts, add_special_tokens=False)]
            for name in ("plain", "prefixed")}
+    strips = [[t, tokenizer(tokens, types, scores, True, True).encode(t, add_special_tokens=False).ids] for t in TURNS]
     with open(os.path.join(HERE, "scores.json"), "w") as f:
-        json.dump({"tokens": tokens, "types": types, "scores": scores, "texts": texts, "ids": ids}, f, separators=(",", ":"))
+        json.dump({"tokens": tokens, "types": types, "scores": scores, "texts": texts, "ids": ids, "stripping": strips}, f, separators=(",", ":"))
 
 
 if __name__ == "__main__":
