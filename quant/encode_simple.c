@@ -2,6 +2,7 @@
  *
  * In: 32 values. Out: a block's bytes. */
 #include <math.h>
+#include <string.h>
 
 #include "quant/encode.h"
 #include "quant/encode_fit.h"
@@ -202,12 +203,18 @@ static float take_e2m1(const float *x, int exponent, uint8_t *codes) {
     return error;
 }
 
+/* The power of two at or below a magnitude; that of 2^-127 for what is smaller. */
+static int exponent_of(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (int)(bits >> 23 & 255) - 127;
+}
+
 /* Of the two powers of two that the largest value fits, rounded down or not, the better one. */
 void fr_encode_mxfp4(const float *x, uint8_t *block) {
     uint8_t codes[2][COLS];
-    int exponent;
-    frexpf(extreme_of(x), &exponent);
-    exponent = exponent - 3 < -127 ? -127 : exponent - 3 > 126 ? 126 : exponent - 3;
+    int exponent = exponent_of(extreme_of(x)) - 2;
+    if (exponent < -127) exponent = -127;
     float tight = take_e2m1(x, exponent, codes[0]), loose = 4 * take_e2m1(x, exponent + 1, codes[1]);
     bool better = loose < tight;
     block[0] = (uint8_t)(exponent + 127 + better);

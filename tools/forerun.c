@@ -114,15 +114,15 @@ static const fr_verb verbs[] = {
      "To time engines on: the text is noise, speed and memory are those of the shape. Every matrix is of TYPE, but\n"
      "those that quantizers leave alone, and those whose rows don't fill its blocks: they get what llama-quantize\n"
      "gives them; mxfp4 is for experts, the rest is q8_0 then. Models: gemma4-e2b gemma4-e4b gemma4-26b-a4b\n"
-     "gemma4-31b gemma2-2b gemma3-270m gemma3-1b gemma3-4b gpt-oss-20b gpt-oss-120b\n"
-     "llama3.2-1b llama3.1-8b qwen2.5-0.5b qwen2.5-1.5b qwen2.5-7b qwen3-30b-a3b, with their MTP layer glm-ocr\n"
-     "deepseek-v3 glm-4.5-air glm-4.7-flash qwen3.5-0.8b qwen3.5-4b qwen3.5-9b qwen3.6-27b qwen3.6-35b-a3b, and\n"
-     "gemma4-1b, which is no published size: the widths of E2B, dense, 18 layers. --experts cuts mixtures:\n"
-     "deepseek-v3 gemma4-26b-a4b gpt-oss-20b gpt-oss-120b qwen3-30b-a3b glm-4.5-air glm-4.7-flash qwen3.6-35b-a3b. Assistants, for the\n"
+     "gemma4-31b gemma2-2b gemma3-270m gemma3-1b gemma3-4b gpt-oss-20b gpt-oss-120b llama3.2-1b llama3.1-8b\n"
+     "qwen2.5-0.5b qwen2.5-1.5b qwen2.5-7b qwen3-30b-a3b, with their MTP layer glm-ocr deepseek-v3 glm-4.5-air\n"
+     "glm-4.7-flash qwen3.5-0.8b qwen3.5-4b qwen3.5-9b qwen3.6-27b qwen3.6-35b-a3b, and gemma4-1b, which is no\n"
+     "published size: the widths of E2B, dense, 18 layers. --experts cuts mixtures: deepseek-v3 gemma4-26b-a4b\n"
+     "gpt-oss-20b gpt-oss-120b qwen3-30b-a3b glm-4.5-air glm-4.7-flash qwen3.6-35b-a3b. Assistants, for the\n"
      "model of the name with the same vocabulary: gemma4-26b-a4b-assistant gemma4-31b-assistant, and with a\n"
      "centroid for 128 ids gemma4-e2b-assistant gemma4-e4b-assistant gemma4-1b-assistant; for llama.cpp, which\n"
-     "knows no centroids, gemma4-e2b-assistant-plain gemma4-e4b-assistant-plain. An EAGLE-3 drafter, for a model\n"
-     "of as many --layers: llama3.1-8b-eagle3; llama3.2-1b drafts for llama3.1-8b too.\n",
+     "knows no centroids, gemma4-e2b-assistant-plain gemma4-e4b-assistant-plain. An EAGLE-3 drafter, for a\n"
+     "model of as many --layers: llama3.1-8b-eagle3; llama3.2-1b drafts for llama3.1-8b too.\n",
      "  forerun synth --shape gemma4-e2b --type q4_0 e2b.gguf\n"
      "  forerun synth --shape gemma4-e2b-assistant --type q8_0 e2b-assistant.gguf\n"
      "  forerun synth --shape qwen3-30b-a3b --type q4_k --layers 6 moe.gguf\n", fr_verb_synth},

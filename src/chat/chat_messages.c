@@ -30,7 +30,8 @@ static bool says_something(const json_t *text) {
  * reasoning then. */
 static fr_status adapt_thinking(json_t *message) {
     json_t *reasoning = json_object_get(message, "reasoning_content");
-    bool both = json_array_size(json_object_get(message, "tool_calls")) && says_something(json_object_get(message, "content"));
+    bool calls = json_array_size(json_object_get(message, "tool_calls")) > 0;
+    bool both = calls && says_something(json_object_get(message, "content"));
     if (both || !fr_json_is_text(reasoning) || !says_something(reasoning) || json_object_get(message, "thinking"))
         return FR_OK;
     return put(message, "thinking", json_incref(reasoning));

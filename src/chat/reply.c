@@ -295,9 +295,9 @@ static void take_header(fr_reply_reader *r, const char *text, size_t length) {
 
 /* Behind its header; a call keeps that in case it is none. */
 static void open_message(fr_reply_reader *r) {
-    const char *function, *mark = r->format.marks[FR_MARK_BODY];
+    const char *function, *mark = r->format.marks[FR_MARK_BODY], *header = r->header.bytes ? r->header.bytes : "";
     size_t length;
-    fr_harmony_body body = fr_harmony_header(r->header.bytes ? r->header.bytes : "", r->header.length, &function, &length);
+    fr_harmony_body body = fr_harmony_header(header, r->header.length, &function, &length);
     r->newlines = 0;
     r->fresh = false;
     r->state = CONTENT;

@@ -5,7 +5,8 @@
  *
  * Sizes: the published config.json of google/gemma-4-E2B-it, -E4B-it, -26B-A4B-it, -31B-it and each one's assistant; of
  * zai-org/GLM-OCR, GLM-4.7-Flash and GLM-4.5-Air; deepseek-ai/DeepSeek-V3; meta-llama/Llama-3.2-1B and Llama-3.1-8B,
- * yuhuili/EAGLE3-LLaMA3.1-Instruct-8B; openai/gpt-oss-20b and -120b; google/gemma-2-2b, gemma-3-270m, -1b-pt and -4b-pt; Qwen/Qwen2.5-0.5B, -1.5B and -7B,
+ * yuhuili/EAGLE3-LLaMA3.1-Instruct-8B; openai/gpt-oss-20b and -120b; google/gemma-2-2b, gemma-3-270m, -1b-pt and
+ * -4b-pt; Qwen/Qwen2.5-0.5B, -1.5B and -7B,
  * Qwen3-30B-A3B, Qwen3.5-0.8B, -4B and -9B, Qwen3.6-27B and -35B-A3B. No published size are gemma4-1b, the widths of
  * E2B in a dense model of 18 layers, and its assistant. */
 #include <string.h>
@@ -30,7 +31,13 @@
 #define GPT_OSS   "\"rope_theta\": 150000, \"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 32, " \
                   "\"truncate\": false, \"original_max_position_embeddings\": 4096}"
 
-enum { GEMMA_VOCAB = 262144, LLAMA_VOCAB = 128256, QWEN2_VOCAB = 151936, GPT_OSS_VOCAB = 201088, QWEN35_VOCAB = 248320 };
+enum {
+    GEMMA_VOCAB = 262144,
+    GPT_OSS_VOCAB = 201088,
+    LLAMA_VOCAB = 128256,
+    QWEN2_VOCAB = 151936,
+    QWEN35_VOCAB = 248320
+};
 
 static const char *const head[] = {"output.weight", NULL}, *const mtp_norm[] = {MTP_NORM, NULL},
                   *const head_and_norm[] = {"output.weight", MTP_NORM, NULL},

@@ -44,7 +44,8 @@ static void set_shape(const walk *w, const fr_tensor_name *name, fr_output *outp
     if (stack) shape[output->dims++] = w->layer->experts.count;
     if (name->slot == FR_SLOT_HEADS) shape[output->dims++] = w->layer->attention.heads;
     shape[output->dims++] = (parts ? 2 : 1) * fr_dim_size(name->rows, &w->model->spec, w->layer);
-    if (name->slot != FR_SLOT_VECTOR && !vectors) shape[output->dims++] = fr_dim_size(name->cols, &w->model->spec, w->layer);
+    if (name->slot == FR_SLOT_VECTOR || vectors) return;
+    shape[output->dims++] = fr_dim_size(name->cols, &w->model->spec, w->layer);
 }
 
 static fr_status list_table(const walk *w, const fr_tensor_name *names) {

@@ -55,7 +55,8 @@ static size_t packed_bytes(const fr_tensors *tensors) {
 
 /* --------------------------------------------------------------------------------- quantizations that are not built */
 
-#define INSTEAD "not built (fp8 in blocks is, and gpt-oss's mxfp4): take the folder that they were made of, or a GGUF file of it"
+#define INSTEAD \
+    "not built (fp8 in blocks is, and gpt-oss's mxfp4): take the folder that they were made of, or a GGUF file of it"
 
 /* Whether a folder's files say what it was quantized to, and that is not built. ModelOpt says it in config.json, or in
  * a file of its own alone. */

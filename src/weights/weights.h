@@ -24,7 +24,7 @@ typedef enum fr_access {
  * in front of the other's, the others have them by turns. */
 typedef enum fr_stored {
     FR_STORED_ROWS,    /* rows of a type of weights */
-    FR_STORED_MX,      /* rows of MXFP4, codes and exponents apart: OCP Microscaling Formats, 2023, as gpt-oss has them */
+    FR_STORED_MX,      /* rows of MXFP4, codes and exponents apart, as gpt-oss has them: OCP Microscaling Formats */
     FR_STORED_COLUMNS, /* rows are columns of the file's: floats */
 } fr_stored;
 

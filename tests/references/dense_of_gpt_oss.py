@@ -1,5 +1,5 @@
-"""gpt-oss, in the form that transformers keeps it in: see dense.py. Its experts' weights are so wide that gates and what
-they multiply pass their limits."""
+"""gpt-oss, in the form that transformers keeps it in: see dense.py. Its experts' weights are so wide that gates and
+what they multiply pass their limits."""
 from dense import Kind, zeroed
 
 GPT_OSS = dict(architectures=["GptOssForCausalLM"], model_type="gpt_oss", hidden_act="silu", attention_bias=True,
