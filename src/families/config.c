@@ -2,6 +2,7 @@
 #include "src/families/config.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "base/sizes.h"
@@ -303,6 +304,16 @@ float fr_rsqrt(size_t n) {
 
 bool fr_source_has(const fr_source *source, const char *tensor) {
     return source->weights && fr_weights_has(source->weights, "", tensor);
+}
+
+bool fr_source_layer_has(const fr_source *source, const fr_model_spec *spec, const char *tensor) {
+    char name[64];
+    bool has = false;
+    for (size_t i = 0; i < spec->trunk.layers + spec->mtp_layers && !has; i++) {
+        snprintf(name, sizeof name, "blk.%zu.%s", i, tensor);
+        has = fr_source_has(source, name);
+    }
+    return has;
 }
 
 fr_status fr_layers_alike(const fr_source *source, fr_model_spec *spec) {

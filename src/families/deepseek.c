@@ -2,7 +2,6 @@
  * Glm4MoeLiteForCausalLM, GGUF "deepseek2" of both. Source: the published checkpoints and transformers 5.17, models
  * deepseek_v3 and glm4_moe_lite; of GGUF github.com/ggml-org/llama.cpp, conversion/deepseek.py. Its files have k_b and
  * v_b apart, k_b's matrices transposed; older ones have kv_b as it is published. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -148,21 +147,10 @@ static fr_status read_layer_types(const fr_source *source, fr_model_spec *s, boo
     return FR_OK;
 }
 
-/* Of whichever block the file has: it may be an MTP layer's alone. */
-static bool is_corrected(const fr_source *source, const fr_model_spec *s) {
-    char name[64];
-    bool has = !source->weights;
-    for (size_t i = 0; i < s->trunk.layers + s->mtp_layers && !has; i++) {
-        snprintf(name, sizeof name, "blk.%zu.exp_probs_b.bias", i);
-        has = fr_source_has(source, name);
-    }
-    return has;
-}
-
 /* V2's are softmax's without a correction, which older files don't say. */
 static void find_scoring(const fr_source *source, fr_model_spec *s) {
     fr_experts_spec *e = &s->layer.experts;
-    e->score_bias = is_corrected(source, s);
+    e->score_bias = fr_source_layer_has(source, s, "exp_probs_b.bias");
     if (!e->score_bias && !fr_gguf_find(source->gguf, ".expert_gating_func")) e->scoring = FR_SCORING_SOFTMAX;
     e->groups_by_best = e->scoring == FR_SCORING_SOFTMAX;
 }

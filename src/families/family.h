@@ -213,6 +213,9 @@ float fr_rsqrt(size_t n);
 /* Whether the files have a tensor of that name. */
 bool fr_source_has(const fr_source *source, const char *tensor);
 
+/* Whether any layer of a GGUF file has one of that name: a file of an MTP layer has that layer's alone. */
+bool fr_source_layer_has(const fr_source *source, const fr_model_spec *spec, const char *tensor);
+
 /* ---------------------------------------------------------------------------------------- names that families share */
 
 /* Fields of fr_layer. Attention: its input norm, projections, biases and norms of heads; norms around feed-forward: one

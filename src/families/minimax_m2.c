@@ -1,7 +1,7 @@
-/* MiniMax-M2: config.json of MiniMaxM2ForCausalLM, GGUF "minimax-m2". Source: the published checkpoints and transformers
- * 5.17, model minimax_m2; of GGUF github.com/ggml-org/llama.cpp, conversion/minimax.py. Sigmoid's scores that a bias
- * corrects; norms over the queries and the keys of all heads; a part of a head turns, which published files tell by its
- * length. Its MTP layers are in no published file. */
+/* MiniMax-M2: config.json of MiniMaxM2ForCausalLM, GGUF "minimax-m2". Source: the published checkpoints and
+ * transformers 5.17, model minimax_m2; of GGUF github.com/ggml-org/llama.cpp, conversion/minimax.py. Sigmoid's scores
+ * that a bias corrects; norms over the queries and the keys of all heads; a part of a head turns, which published files
+ * tell by its length. Its MTP layers are in no published file. */
 #include "base/error.h"
 #include "src/families/mixture.h"
 

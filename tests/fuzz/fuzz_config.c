@@ -16,7 +16,7 @@ static const char *const models[] = {"tests/data/models/gemma4-e", "tests/data/m
                                      "tests/data/models/mixtral-odd", "tests/data/models/qwen2-moe-odd",
                                      "tests/data/models/deepseek-v2-groups", "tests/data/models/ernie4.5-moe-steps",
                                      "tests/data/models/qwen3-next-odd", "tests/data/models/minimax-m2-odd",
-                                     "tests/data/models/olmoe-odd"};
+                                     "tests/data/models/olmoe-odd", "tests/data/models/ling-odd"};
 enum { MODELS = sizeof models / sizeof *models };
 
 static const fr_family *const families[] = {
