@@ -129,6 +129,9 @@ typedef void fr_clamped_swiglu_fn(float *y, const float *gate, const float *up, 
 /* y[i] = x[i] / (1 + exp(-gate[i])); y may be x or gate. */
 typedef void fr_sigmoid_mul_fn(float *y, const float *x, const float *gate, size_t n);
 
+/* How many positions such a convolution reads at most, wherever a model says it. */
+#define FR_MOST_CONV_KERNEL 16
+
 /* A short causal convolution of n channels, and silu: y[c] = acc / (1 + exp(-acc)), acc = fma(w[t * w_stride + c],
  * rows[t][c], acc) over the conv_kernel t ascending, from +0. rows[t] is the input of t + 1 - conv_kernel rows ago;
  * NULL stands for one in front of the text: its tap is left out. w_stride in floats, conv_kernel at least 1. y may be

@@ -22,8 +22,16 @@ static const char *const names[] = {
 static const char *const alone[] = {"llama",         "llama-odd",       "llama-fp8", "qwen3-moe-odd",
                                     "qwen3-moe-raw", "qwen3-moe-dense", "qwen3-next-dense", NULL};
 
+/* Of test_dense's, by what they have: windows, one norm for both parts, a convolution. */
+static const char *const dense[] = {"olmo3-yarn", "exaone4-window", "cohere2-window", "lfm2-long", NULL};
+
 const char *fr_reference_name(size_t index) {
     return names[index];
+}
+
+const char *fr_reference_long(size_t index) {
+    size_t drafted = sizeof names / sizeof *names - 1;
+    return index < drafted ? names[index] : dense[index - drafted];
 }
 
 const char *fr_reference_alone(size_t index) {

@@ -15,6 +15,9 @@ const char *fr_reference_name(size_t index);
 /* The same of targets that have no drafter: r->drafter is NULL. */
 const char *fr_reference_alone(size_t index);
 
+/* Those with a drafter, then some without one; all hold 1024 positions. */
+const char *fr_reference_long(size_t index);
+
 typedef struct fr_reference {
     char folder[256], assistant[256];
     json_t *info;

@@ -147,7 +147,7 @@ static void check_restored(const char *name, const manner *m, const char *kv) {
 
 START_TEST(a_restored_session_equals_a_fresh_run) {
     static const char *const kv[] = {NULL, "f16", "bf16"};
-    const char *name = fr_reference_name((size_t)_i);
+    const char *name = fr_reference_long((size_t)_i);
     for (size_t from = 0; from < MANNERS; from++) {
         size_t type = (from + (size_t)_i) % 3;
         save(name, &manners[from], kv[type], 300 + 20 * from, from % 2 ? 70 : 0);
@@ -412,7 +412,7 @@ END_TEST
 
 int main(void) {
     int fixtures = 0;
-    while (fr_reference_name((size_t)fixtures)) fixtures++;
+    while (fr_reference_long((size_t)fixtures)) fixtures++;
     TCase *file = tcase_create("session_file");
     tcase_set_timeout(file, 300);
     tcase_add_checked_fixture(file, make_folder, remove_folder);

@@ -174,7 +174,7 @@ static void walk_randomly(const fr_reference *reference, const fr_options *optio
 
 START_TEST(any_change_of_the_timeline_equals_a_fresh_run) {
     static const int64_t checkpoints[] = {0, 2, 8};
-    const char *name = fr_reference_name((size_t)_i);
+    const char *name = fr_reference_long((size_t)_i);
     fr_reference reference;
     state = 0x9e3779b97f4a7c15u + (uint64_t)_i;
     fr_options *options = options_with(0, false, NULL);
@@ -442,7 +442,7 @@ END_TEST
 
 int main(void) {
     int fixtures = 0;
-    while (fr_reference_name((size_t)fixtures)) fixtures++;
+    while (fr_reference_long((size_t)fixtures)) fixtures++;
     TCase *turns = tcase_create("turns");
     tcase_set_timeout(turns, 300);
     fr_test_add_loop(turns, any_change_of_the_timeline_equals_a_fresh_run, fixtures, 2);

@@ -7,7 +7,9 @@
  * zai-org/GLM-OCR, GLM-4.7-Flash and GLM-4.5-Air; deepseek-ai/DeepSeek-V3; meta-llama/Llama-3.2-1B and Llama-3.1-8B,
  * yuhuili/EAGLE3-LLaMA3.1-Instruct-8B; openai/gpt-oss-20b and -120b; google/gemma-2-2b, gemma-3-270m, -1b-pt and
  * -4b-pt; Qwen/Qwen2.5-0.5B, -1.5B and -7B,
- * Qwen3-30B-A3B, Qwen3.5-0.8B, -4B and -9B, Qwen3.6-27B and -35B-A3B. No published size are gemma4-1b, the widths of
+ * Qwen3-30B-A3B, Qwen3.5-0.8B, -4B and -9B, Qwen3.6-27B and -35B-A3B; allenai/OLMo-2-1124-7B and Olmo-3-1025-7B,
+ * LGAI-EXAONE/EXAONE-4.0-1.2B, CohereLabs/c4ai-command-r7b-12-2024, zai-org/GLM-4-9B-0414, baidu/ERNIE-4.5-0.3B-PT,
+ * LiquidAI/LFM2-1.2B. No published size are gemma4-1b, the widths of
  * E2B in a dense model of 18 layers, and its assistant. */
 #include <string.h>
 
@@ -149,6 +151,21 @@ static const fr_synth_shape shapes[] = {
     {"qwen3.6-35b-a3b", &fr_synth_qwen35_moe, 40, QWEN35_VOCAB,
      "{\"hidden_size\": 2048, \"num_attention_heads\": 16, \"num_key_value_heads\": 2, "
      "\"shared_expert_intermediate_size\": 512, \"linear_num_value_heads\": 32, \"rope_theta\": 1e7}", experts},
+
+    {"olmo2-7b", &fr_synth_olmo2, 32, 100352, "{\"rope_theta\": 500000, \"rms_norm_eps\": 1e-6}", head},
+    {"olmo3-7b", &fr_synth_olmo3, 32, 100278,
+     "{\"rms_norm_eps\": 1e-6, \"rope_theta\": 500000, \"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 8.0, "
+     "\"original_max_position_embeddings\": 8192}}", head},
+    {"exaone4-1.2b", &fr_synth_exaone4, 30, 102400,
+     "{\"hidden_size\": 2048, \"intermediate_size\": 4096, \"num_key_value_heads\": 8, \"head_dim\": 64, "
+     "\"sliding_window\": null, \"rope_theta\": 1000000, \"rope_scaling\": {" LLAMA3 ", \"factor\": 16}}", NULL},
+    {"command-r7b", &fr_synth_cohere2, 32, 256000,
+     "{\"hidden_size\": 4096, \"intermediate_size\": 14336, \"num_attention_heads\": 32, "
+     "\"num_key_value_heads\": 8, \"rope_theta\": 50000, \"logit_scale\": 0.25}", NULL},
+    {"glm4-9b", &fr_synth_glm4, 40, 151552, "{\"attention_bias\": false, \"rms_norm_eps\": 1e-5}", head},
+    {"ernie4.5-0.3b", &fr_synth_ernie45, 18, 103424, "{}", NULL},
+    {"lfm2-1.2b", &fr_synth_lfm2, 16, 65536,
+     "{\"hidden_size\": 2048, \"block_ff_dim\": 12288, \"full_attn_idxs\": [2, 5, 8, 10, 12, 14]}", NULL},
 };
 #define SHAPES (sizeof shapes / sizeof *shapes)
 

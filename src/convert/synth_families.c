@@ -61,6 +61,40 @@ static const fr_synth_tokenizer qwen35_tokenizer = {
     .padding = 0,
 };
 
+static const fr_synth_tokenizer cohere_tokenizer = {
+    .special = {"<PAD>", "<BOS_TOKEN>", "<|START_OF_TURN_TOKEN|>", "<|END_OF_TURN_TOKEN|>"},
+    .byte_level = true,
+    .begins = true,
+    .begin = 1,
+    .end = 3,
+    .turn_end = 3,
+};
+
+static const fr_synth_tokenizer ernie_tokenizer = {
+    .special = {"<unk>", "<s>", "</s>", "<mask:0>"},
+    .begins = true,
+    .begin = 1,
+    .end = 2,
+};
+
+static const fr_synth_tokenizer exaone_tokenizer = {
+    .special = {"[PAD]", "[BOS]", "[|endofturn|]", "[UNK]"},
+    .byte_level = true,
+    .begin = 1,
+    .end = 2,
+    .turn_end = 2,
+    .unknown = 3,
+};
+
+static const fr_synth_tokenizer lfm2_tokenizer = {
+    .special = {"<|pad|>", "<|startoftext|>", "<|endoftext|>", "<|im_end|>"},
+    .byte_level = true,
+    .begins = true,
+    .begin = 1,
+    .end = 3,
+    .turn_end = 3,
+};
+
 /* ------------------------------------------------------------------------------------------------------------ means */
 
 static const fr_synth_mean biases[] = {{".bias", 0.1F}, {0}};
@@ -71,7 +105,27 @@ static const fr_synth_mean small_biases[] = {{".bias", 0.01F}, {0}};
 /* A state forgets by a quarter or so from one position to the next. */
 static const fr_synth_mean states[] = {{"ssm_a", -1.0f}, {"ssm_dt.bias", -1.0f}, {0}};
 
+/* ----------------------------------------------------------------------------------------------------------- layers */
+
+/* LFM2's layers of attention, as far as there are so many; or the last one. */
+static bool keep_attention(const fr_synth_order *order, json_t *config) {
+    json_t *numbers = json_object_get(config, "full_attn_idxs");
+    for (size_t i = json_array_size(numbers); i-- > 0;)
+        if ((size_t)json_integer_value(json_array_get(numbers, i)) >= order->layers) json_array_remove(numbers, i);
+    return json_array_size(numbers) ||
+           json_array_append_new(numbers, json_integer((json_int_t)order->layers - 1)) == 0;
+}
+
 /* --------------------------------------------------------------------------------------------------------- families */
+
+const fr_synth_family
+    fr_synth_cohere2 = {&fr_family_cohere2, .tokenizer = &cohere_tokenizer},
+    fr_synth_ernie45 = {&fr_family_ernie45, .tokenizer = &ernie_tokenizer},
+    fr_synth_exaone4 = {&fr_family_exaone4, .tokenizer = &exaone_tokenizer},
+    fr_synth_glm4 = {&fr_family_glm4, .tokenizer = &glm_tokenizer},
+    fr_synth_lfm2 = {&fr_family_lfm2, .tokenizer = &lfm2_tokenizer, .complete = keep_attention},
+    fr_synth_olmo2 = {&fr_family_olmo2, .tokenizer = &qwen_tokenizer},
+    fr_synth_olmo3 = {&fr_family_olmo3, .tokenizer = &qwen_tokenizer};
 
 const fr_synth_family
     fr_synth_deepseek = {&fr_family_deepseek, &deepseek_tokenizer, .means = small_biases, .mtp_layers = 1},

@@ -39,11 +39,12 @@ static void set_shape(const walk *w, const fr_tensor_name *name, fr_output *outp
     uint64_t *shape = output->shape;
     bool vectors = name->slot == FR_SLOT_EXPERTS_VECTORS;
     bool stack = name->slot == FR_SLOT_EXPERTS || name->slot == FR_SLOT_EXPERTS_PARTS || vectors;
-    bool parts = name->slot == FR_SLOT_PARTS || name->slot == FR_SLOT_EXPERTS_PARTS;
+    bool two = name->slot == FR_SLOT_PARTS || name->slot == FR_SLOT_EXPERTS_PARTS;
+    size_t parts = name->slot == FR_SLOT_THIRDS ? 3 : two ? 2 : 1;
     output->dims = 0;
     if (stack) shape[output->dims++] = w->layer->experts.count;
     if (name->slot == FR_SLOT_HEADS) shape[output->dims++] = w->layer->attention.heads;
-    shape[output->dims++] = (parts ? 2 : 1) * fr_dim_size(name->rows, &w->model->spec, w->layer);
+    shape[output->dims++] = parts * fr_dim_size(name->rows, &w->model->spec, w->layer);
     if (name->slot == FR_SLOT_VECTOR || vectors) return;
     shape[output->dims++] = fr_dim_size(name->cols, &w->model->spec, w->layer);
 }

@@ -31,15 +31,16 @@ const fr_config_row fr_size_keys[] = {
     FR_SIZE(layer.attention.head_dim, "head_dim", ".attention.key_length", 2, MOST_HEAD_DIM, .per_head = true)
 
 /* What config.json says of rotary positions is rope_config.c's to read. */
-const fr_config_row fr_head_keys[] = {
-    FR_REAL(trunk.rope[0].theta, NULL, ".rope.freq_base", 1.001, 1e12),
-    EPS,
-    HEAD_DIM,
-    FR_SAME(layer.attention.head_dim, ".attention.value_length"),
-    FR_SIZE(trunk.rope[0].dims, NULL, ".rope.dimension_count", 2, MOST_HEAD_DIM,
-            .like = offsetof(fr_model_spec, layer.attention.head_dim)),
-    {0},
-};
+#define BASE FR_REAL(trunk.rope[0].theta, NULL, ".rope.freq_base", 1.001, 1e12)
+#define HEADS                                                                                 \
+    HEAD_DIM, FR_SAME(layer.attention.head_dim, ".attention.value_length"),                   \
+        FR_SIZE(trunk.rope[0].dims, NULL, ".rope.dimension_count", 2, MOST_HEAD_DIM,          \
+                .like = offsetof(fr_model_spec, layer.attention.head_dim))
+
+const fr_config_row fr_head_keys[] = {BASE, EPS, HEADS, {0}};
+
+const fr_config_row fr_layer_norm_head_keys[] = {
+    BASE, FR_REAL(trunk.eps, "layer_norm_eps", ".attention.layer_norm_epsilon", 0, 1, .required = true), HEADS, {0}};
 
 const fr_config_row fr_kind_keys[] = {
     FR_REAL(trunk.rope[FR_FULL].theta, "rope_theta", ".rope.freq_base", 1.001, 1e12),

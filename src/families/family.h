@@ -123,8 +123,8 @@ typedef struct fr_config_row {
 #define FR_PART(of)          {.kind = FR_ROW_PART, .part = &(of)}
 
 /* Tables that families share, in the converter's order of keys: sizes; heads and one rotary form; heads, the window and
- * a rotary form for each kind of layer. */
-extern const fr_config_row fr_size_keys[], fr_head_keys[], fr_kind_keys[];
+ * a rotary form for each kind of layer. Of heads once more, where norms are LayerNorm. */
+extern const fr_config_row fr_size_keys[], fr_head_keys[], fr_kind_keys[], fr_layer_norm_head_keys[];
 
 /* The sections of rotary positions, written; fr_rope_sections reads them. */
 extern const fr_config_part fr_sections_part;

@@ -38,17 +38,19 @@ static void take_rows(fr_activations *a, fr_arena *arena, size_t max_rows) {
     }
 }
 
-/* It has the same sizes in every layer that has one. */
-static const fr_deltanet_spec *deltanet_of(const fr_trunk_spec *spec) {
+/* The first layer that recurs: what does has the same sizes in every layer. */
+static const fr_layer_spec *recurrent_of(const fr_trunk_spec *spec) {
     for (size_t i = 0; i < spec->layers; i++)
-        if (spec->layer[i].mixer == FR_MIXER_DELTANET) return &spec->layer[i].deltanet;
+        if (fr_mixer_recurs(spec->layer[i].mixer)) return &spec->layer[i];
     return NULL;
 }
 
 void fr_activations_layout(fr_activations *a, const fr_trunk *trunk, const fr_kernels *kernels, bool packed,
                            fr_arena *arena, size_t max_rows, size_t input_width, size_t threads) {
     const fr_experts_spec *experts = fr_spec_experts(&trunk->spec);
-    const fr_deltanet_spec *deltanet = deltanet_of(&trunk->spec);
+    const fr_layer_spec *recurrent = recurrent_of(&trunk->spec);
+    const fr_deltanet_spec *deltanet =
+        recurrent && recurrent->mixer == FR_MIXER_DELTANET ? &recurrent->deltanet : NULL;
     size_t head_dim, joined, widest;
     *a = (fr_activations){.trunk = trunk, .kernels = kernels};
     set_widths(a, &head_dim, &joined);
@@ -58,6 +60,7 @@ void fr_activations_layout(fr_activations *a, const fr_trunk *trunk, const fr_ke
     widest = fr_larger(fr_larger(trunk->spec.hidden, joined), fr_larger(a->ffn_width, input_width));
     widest = fr_larger(widest, a->q_a_width);
     if (deltanet) fr_deltanet_layout(a, deltanet, arena, max_rows, threads);
+    else if (recurrent) fr_short_conv_layout(a, &recurrent->short_conv, arena, max_rows);
     if (deltanet) widest = fr_larger(widest, deltanet->value_heads * deltanet->value_dim);
     fr_workspace_layout(&a->workspace, kernels, arena, packed, max_rows, widest, threads);
     if (experts) fr_experts_layout(a, experts, packed, arena, max_rows, threads);

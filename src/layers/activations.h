@@ -36,25 +36,28 @@ typedef struct fr_experts_rows {
 } fr_experts_rows;
 
 /* The rows of a batch that are of one timeline: a chain behind what it has. */
-typedef struct fr_deltanet_span {
+typedef struct fr_conv_span {
     fr_kv *kv;
     int32_t last;    /* the row at its end; those before are its parents */
     size_t position; /* of the first */
-} fr_deltanet_span;
+} fr_conv_span;
 
-/* Activations of layers with recurrent states. */
+/* What layers that convolve over positions have of a batch's rows (conv_inputs.c). */
+typedef struct fr_conv_rows {
+    float *input; /* [rows, width] of the convolution, and what else a timeline's ring keeps of a position */
+    size_t width;
+    fr_conv_span *spans; /* [rows] of the batch, span_count of them */
+    size_t span_count;
+} fr_conv_rows;
+
+/* Activations of gated DeltaNet. */
 typedef struct fr_deltanet_rows {
-    float *input; /* [rows, channels] of the convolution */
     float *mixed; /* [rows, channels] queries, keys and values, the convolution's output */
     float *z;     /* [rows, width] gates on what is seen */
     float *seen;  /* [rows, width] what the states say */
-    float *decay, *beta; /* [rows, value heads] */
     float *fused;        /* [rows, channels + width] inputs and z as one projection gives them; or nothing */
     float *gates;        /* [rows, 2 * value heads] b and a likewise */
     size_t channels, width;
-
-    fr_deltanet_span *spans; /* [rows] of the batch, span_count of them */
-    size_t span_count;
 
     float *rerun;          /* [threads, FR_STEP_MAX, rerun_width] keys and values of positions that are run again */
     float *strips;         /* [threads, strip_size] part of a state that is not kept */
@@ -92,7 +95,9 @@ typedef struct fr_activations {
     fr_workspace head_products; /* of latent attention's heads: a thread has head_rows rows of its own */
     size_t head_rows;
     fr_experts_rows *experts;   /* NULL: no mixture */
-    fr_deltanet_rows *deltanet; /* NULL: no layer with a state */
+    fr_conv_rows *conv;         /* NULL: no layer that convolves */
+    fr_deltanet_rows *deltanet; /* NULL: none with a state */
+    float *gates;               /* [rows, 3 * hidden] of short convolutions */
 } fr_activations;
 
 /* Takes the rows of up to max_rows from the arena, or measures them. input_width: columns of the widest product outside

@@ -19,8 +19,6 @@
 #include "kernels/deltanet_gates.h"
 #include "src/layers/parts.h"
 
-enum { MOST_CONV_KERNEL = 16 };
-
 /* Channels of the convolution: queries and keys of all key heads, values of all value heads. */
 static size_t channels(const fr_deltanet_spec *spec) {
     return 2 * spec->key_heads * spec->key_dim + spec->value_heads * spec->value_dim;
@@ -50,66 +48,29 @@ static void take_threads(fr_deltanet_rows *d, const fr_deltanet_spec *spec, fr_a
 void fr_deltanet_layout(fr_activations *a, const fr_deltanet_spec *spec, fr_arena *arena, size_t max_rows,
                         size_t threads) {
     fr_deltanet_rows d = {.channels = channels(spec), .width = spec->value_heads * spec->value_dim};
+    fr_conv_layout(a, fr_deltanet_shape(spec), arena, max_rows);
     fr_deltanet_rows *place = fr_arena_take(arena, 1, sizeof *place);
-    d.input = fr_arena_take(arena, max_rows * d.channels, sizeof *d.input);
     d.mixed = fr_arena_take(arena, max_rows * d.channels, sizeof *d.mixed);
     d.z = fr_arena_take(arena, max_rows * d.width, sizeof *d.z);
     d.seen = fr_arena_take(arena, max_rows * d.width, sizeof *d.seen);
-    d.decay = fr_arena_take(arena, max_rows * spec->value_heads, sizeof *d.decay);
-    d.beta = fr_arena_take(arena, max_rows * spec->value_heads, sizeof *d.beta);
     if (spec->fused) d.fused = fr_arena_take(arena, max_rows * (d.channels + d.width), sizeof *d.fused);
     d.gates = fr_arena_take(arena, max_rows * 2 * spec->value_heads, sizeof *d.gates);
-    d.spans = fr_arena_take(arena, max_rows, sizeof *d.spans);
     take_threads(&d, spec, arena, max_rows, threads);
     a->deltanet = place;
     if (place) *place = d;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ spans */
-
-static fr_deltanet_span *span_of(fr_deltanet_rows *d, fr_kv *kv) {
-    for (size_t i = 0; i < d->span_count; i++)
-        if (d->spans[i].kv == kv) return &d->spans[i];
-    d->spans[d->span_count] = (fr_deltanet_span){.kv = kv, .last = -1};
-    return &d->spans[d->span_count++];
-}
-
-void fr_deltanet_begin(const fr_activations *a) {
-    fr_deltanet_rows *d = a->deltanet;
-    const fr_batch *b = &a->batch;
-    d->span_count = 0;
-    for (size_t r = 0; r < b->count; r++)
-        for (int32_t i = 0; i <= b->rows[r].also; i++) {
-            fr_deltanet_span *span = span_of(d, b->timelines[b->rows[r].timeline + i]);
-            if (span->last < 0 || b->rows[span->last].position < b->rows[r].position) span->last = (int32_t)r;
-        }
-    for (size_t i = 0; i < d->span_count; i++) {
-        int32_t r = d->spans[i].last;
-        while (b->rows[r].parent >= 0) r = b->rows[r].parent;
-        d->spans[i].position = (size_t)b->rows[r].position;
-    }
-}
-
 /* ------------------------------------------------------------------------------------------------------ convolution */
 
-/* The inputs that a convolution at a position reads, the oldest first: those of rows of the batch, and before them the
- * ring's. row: the newest one's; -1: none is. NULL: before position 0. */
-static void collect_inputs(const fr_activations *a, const fr_recurrent *ring, const fr_recurrent_layer *layer,
-                           size_t position, int32_t row, const float **inputs) {
-    size_t conv_kernel = layer->shape.conv_kernel;
-    for (size_t back = 0; back < conv_kernel; back++) {
-        const float *input = NULL;
-        if (row >= 0) input = a->deltanet->input + (size_t)row * a->deltanet->channels;
-        else if (position >= back) input = fr_recurrent_slot(ring, layer, position - back);
-        inputs[conv_kernel - 1 - back] = input;
-        if (row >= 0) row = a->batch.rows[row].parent;
-    }
+/* A row's decays, then its betas: behind what it convolves, as the ring keeps them (recurrent.h). */
+static float *gates_of(const fr_activations *a, size_t row) {
+    return a->conv->input + row * a->conv->width + a->deltanet->channels;
 }
 
 /* Channels [from, from + n) of what is made of such inputs. */
 static void convolve(const fr_activations *a, const fr_deltanet_weights *weights, const float *const *inputs,
                      size_t conv_kernel, size_t from, size_t n, float *out) {
-    const float *at[MOST_CONV_KERNEL];
+    const float *at[FR_MOST_CONV_KERNEL];
     for (size_t t = 0; t < conv_kernel; t++) at[t] = inputs[t] ? inputs[t] + from : NULL;
     a->kernels->short_conv(out, at, weights->conv + from, a->deltanet->channels, conv_kernel, n);
 }
@@ -126,11 +87,11 @@ static void mix_head(const fr_activations *a, const fr_deltanet_spec *spec, cons
                      size_t row, size_t head) {
     const fr_row *of = &a->batch.rows[row];
     const fr_recurrent *ring = &a->batch.timelines[of->timeline]->recurrent;
-    const float *inputs[MOST_CONV_KERNEL];
+    const float *inputs[FR_MOST_CONV_KERNEL];
     size_t keys = 2 * spec->key_heads, n = head < keys ? spec->key_dim : spec->value_dim;
     size_t from = head < keys ? head * n : keys * spec->key_dim + (head - keys) * n;
     float *mixed = a->deltanet->mixed + row * a->deltanet->channels + from;
-    collect_inputs(a, ring, &ring->layers[spec->state], (size_t)of->position, (int32_t)row, inputs);
+    fr_conv_collect(a, ring, &ring->layers[spec->state], (size_t)of->position, (int32_t)row, inputs);
     convolve(a, weights, inputs, spec->conv_kernel, from, n, mixed);
     if (head < keys) make_unit(a, spec, mixed, head < spec->key_heads);
 }
@@ -146,12 +107,11 @@ static void part_gates(const fr_deltanet_spec *spec, const float *gates, float *
 
 static void mix(const fr_team *team, const fr_activations *a, const fr_deltanet_spec *spec,
                 const fr_deltanet_weights *weights) {
-    fr_deltanet_rows *d = a->deltanet;
     size_t rows = a->batch.count, heads = spec->value_heads, begin, end;
     fr_part_rows(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++) {
-        float *decay = d->decay + r * heads, *beta = d->beta + r * heads;
-        if (weights->in_ba.data) part_gates(spec, d->gates + r * 2 * heads, beta, decay);
+        float *decay = gates_of(a, r), *beta = decay + heads;
+        if (weights->in_ba.data) part_gates(spec, a->deltanet->gates + r * 2 * heads, beta, decay);
         fr_deltanet_decay(decay, decay, weights->dt_bias, weights->decay, heads);
         fr_deltanet_beta(beta, beta, heads);
     }
@@ -165,7 +125,7 @@ static void mix(const fr_team *team, const fr_activations *a, const fr_deltanet_
 typedef struct head_run {
     const fr_deltanet_spec *spec;
     const fr_deltanet_weights *weights;
-    const fr_deltanet_span *span;
+    const fr_conv_span *span;
     const fr_recurrent *recurrent;
     const fr_recurrent_layer *states;
     size_t head, key_head;
@@ -177,10 +137,10 @@ typedef struct head_run {
 /* Key and value of a position in the ring, made again. */
 static void rerun_position(const fr_activations *a, head_run *run, size_t position, size_t index) {
     const fr_deltanet_spec *spec = run->spec;
-    const float *inputs[MOST_CONV_KERNEL], *slot = fr_recurrent_slot(run->recurrent, run->states, position);
+    const float *inputs[FR_MOST_CONV_KERNEL], *slot = fr_recurrent_slot(run->recurrent, run->states, position);
     float *key = run->rerun + index * a->deltanet->rerun_width, *value = key + spec->key_dim;
     size_t keys = spec->key_heads * spec->key_dim;
-    collect_inputs(a, run->recurrent, run->states, position, -1, inputs);
+    fr_conv_collect(a, run->recurrent, run->states, position, -1, inputs);
     convolve(a, run->weights, inputs, spec->conv_kernel, keys + run->key_head * spec->key_dim, spec->key_dim, key);
     make_unit(a, spec, key, false);
     convolve(a, run->weights, inputs, spec->conv_kernel, 2 * keys + run->head * spec->value_dim, spec->value_dim,
@@ -194,15 +154,15 @@ static void rerun_position(const fr_activations *a, head_run *run, size_t positi
 static fr_deltanet_row row_of(const fr_activations *a, const head_run *run, size_t row) {
     const fr_deltanet_spec *spec = run->spec;
     const fr_deltanet_rows *d = a->deltanet;
-    const float *mixed = d->mixed + row * d->channels;
-    size_t keys = spec->key_heads * spec->key_dim, heads = spec->value_heads;
+    const float *mixed = d->mixed + row * d->channels, *gates = gates_of(a, row);
+    size_t keys = spec->key_heads * spec->key_dim;
     bool speaks = a->batch.timelines[a->batch.rows[row].timeline] == run->span->kv;
     return (fr_deltanet_row){.key = mixed + keys + run->key_head * spec->key_dim,
                              .query = speaks ? mixed + run->key_head * spec->key_dim : NULL,
                              .value = mixed + 2 * keys + run->head * spec->value_dim,
                              .out = speaks ? d->seen + row * d->width + run->head * spec->value_dim : NULL,
-                             .decay = d->decay[row * heads + run->head],
-                             .beta = d->beta[row * heads + run->head]};
+                             .decay = gates[run->head],
+                             .beta = gates[spec->value_heads + run->head]};
 }
 
 static void collect_rows(const fr_activations *a, head_run *run) {
@@ -253,57 +213,23 @@ static void gate_outputs(const fr_activations *a, const head_run *run) {
 static void run_heads(const fr_team *team, const fr_activations *a, const fr_deltanet_spec *spec,
                       const fr_deltanet_weights *weights) {
     const fr_deltanet_rows *d = a->deltanet;
+    const fr_conv_rows *c = a->conv;
     size_t begin, end;
     head_run run = {.spec = spec,
                     .weights = weights,
                     .rerun = d->rerun + team->index * FR_STEP_MAX * d->rerun_width,
                     .strip = d->strips + team->index * d->strip_size,
                     .rows = d->runs + team->index * d->run_size};
-    fr_part_heads(team, spec->value_heads, d->span_count, &begin, &end);
+    fr_part_heads(team, spec->value_heads, c->span_count, &begin, &end);
     for (size_t item = begin; item < end; item++) {
-        run.head = item / d->span_count;
+        run.head = item / c->span_count;
         run.key_head = spec->tiled ? run.head % spec->key_heads : run.head / (spec->value_heads / spec->key_heads);
-        run.span = &d->spans[item % d->span_count];
+        run.span = &c->spans[item % c->span_count];
         run.recurrent = &run.span->kv->recurrent;
         run.states = &run.recurrent->layers[spec->state];
         collect_rows(a, &run);
         run_head(a, &run);
         gate_outputs(a, &run);
-    }
-}
-
-/* ----------------------------------------------------------------------------------------------------------- inputs */
-
-/* Inputs before each position where a copy is left. */
-static void save_history(const fr_activations *a, const fr_deltanet_spec *spec, const fr_deltanet_span *span) {
-    const fr_recurrent *r = &span->kv->recurrent;
-    const fr_recurrent_layer *layer = &r->layers[spec->state];
-    const float *inputs[MOST_CONV_KERNEL];
-    for (size_t i = 0; i < r->points; i++) {
-        size_t last = r->point[i].position - 1, conv_kernel = spec->conv_kernel;
-        float *history = (float *)r->point[i].page + layer->history_at;
-        int32_t row = span->last;
-        while (row >= 0 && (size_t)a->batch.rows[row].position > last) row = a->batch.rows[row].parent;
-        collect_inputs(a, r, layer, last, row, inputs);
-        for (size_t t = 1; t < conv_kernel; t++)
-            if (inputs[t])
-                memcpy(history + (t - 1) * layer->shape.channels, inputs[t], layer->shape.channels * sizeof(float));
-    }
-}
-
-/* What the next forward will look back to. */
-static void keep_inputs(const fr_activations *a, const fr_deltanet_spec *spec, const fr_deltanet_span *span) {
-    const fr_recurrent *r = &span->kv->recurrent;
-    const fr_recurrent_layer *layer = &r->layers[spec->state];
-    const fr_deltanet_rows *d = a->deltanet;
-    size_t heads = spec->value_heads, at = fr_larger(r->certain, r->at);
-    for (int32_t row = span->last; row >= 0; row = a->batch.rows[row].parent) {
-        size_t position = (size_t)a->batch.rows[row].position, from = (size_t)row;
-        if (position + spec->conv_kernel <= at) break;
-        float *slot = fr_recurrent_slot(r, layer, position);
-        memcpy(slot, d->input + from * d->channels, d->channels * sizeof *slot);
-        memcpy(slot + d->channels, d->decay + from * heads, heads * sizeof *slot);
-        memcpy(slot + d->channels + heads, d->beta + from * heads, heads * sizeof *slot);
     }
 }
 
@@ -329,34 +255,28 @@ static void project_fused(const fr_team *team, const fr_activations *a, const fr
     fr_team_sync(team);
     fr_part_rows(team, a->batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++)
-        part_row(spec, d->fused + r * stride, d->input + r * d->channels, d->z + r * d->width);
+        part_row(spec, d->fused + r * stride, a->conv->input + r * a->conv->width, d->z + r * d->width);
 }
 
 static void project(const fr_team *team, const fr_activations *a, const fr_deltanet_spec *spec,
                     const fr_deltanet_weights *weights) {
     const fr_workspace *w = &a->workspace;
     const fr_deltanet_rows *d = a->deltanet;
-    size_t hidden = a->trunk->spec.hidden, rows = a->batch.count, heads = spec->value_heads;
+    size_t hidden = a->trunk->spec.hidden, rows = a->batch.count, heads = spec->value_heads, stride = a->conv->width;
     const struct {
         const fr_matrix *matrix;
         float *out;
         size_t stride;
-    } products[] = {{&weights->in_qkv, d->input, d->channels},
+    } products[] = {{&weights->in_qkv, a->conv->input, stride},
                     {&weights->in_z, d->z, d->width},
-                    {&weights->in_a, d->decay, heads},
-                    {&weights->in_b, d->beta, heads},
+                    {&weights->in_a, gates_of(a, 0), stride},
+                    {&weights->in_b, gates_of(a, 0) + heads, stride},
                     {&weights->in_ba, d->gates, 2 * heads}};
     for (size_t i = 0; i < sizeof products / sizeof *products; i++)
         if (products[i].matrix->data)
             fr_matrix_apply(team, w, products[i].matrix,
                             &(fr_matrix_rows){products[i].out, products[i].stride, a->normed, hidden, rows});
     if (spec->fused) project_fused(team, a, spec, &weights->in_qkvz);
-}
-
-/* Timelines of a batch, dealt to threads. */
-static void for_spans(const fr_team *team, const fr_activations *a, const fr_deltanet_spec *spec,
-                      void (*one)(const fr_activations *, const fr_deltanet_spec *, const fr_deltanet_span *)) {
-    for (size_t i = team->index; i < a->deltanet->span_count; i += team->count) one(a, spec, &a->deltanet->spans[i]);
 }
 
 void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec *layer_spec, const fr_layer *layer,
@@ -370,13 +290,13 @@ void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec
     project(team, a, spec, weights);
     fr_team_sync(team);
     mix(team, a, spec, weights);
-    for_spans(team, a, spec, save_history);
+    fr_conv_save(team, a, spec->state);
     fr_team_sync(team);
     run_heads(team, a, spec, weights);
     const float *seen = d->seen + (ends_rows ? a->keep * d->width : 0);
     if (ends_rows) fr_activations_narrow(a);
     fr_publish_input(team, &a->workspace, seen, d->width, d->width, a->batch.count);
-    for_spans(team, &whole, spec, keep_inputs);
+    fr_conv_keep(team, &whole, spec->state);
     fr_matrix_apply(team, &a->workspace, &weights->out,
                     &(fr_matrix_rows){a->out, a->trunk->spec.hidden, seen, d->width, a->batch.count});
 }

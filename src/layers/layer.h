@@ -53,6 +53,11 @@ typedef struct fr_deltanet_weights {
     const float *value_norm;      /* [value_dim] */
 } fr_deltanet_weights;
 
+typedef struct fr_short_conv_weights {
+    fr_matrix in[3], out; /* [hidden, hidden] each: what b, c and x are made of, one tensor of all; and the output */
+    const float *conv;    /* [conv_kernel, hidden] the oldest position's first */
+} fr_short_conv_weights;
+
 /* A layer's feed-forward, or what all rows share beside a mixture. */
 typedef struct fr_ffn_weights {
     fr_matrix gate_up[2], down; /* [ffn, hidden] each, [hidden, ffn] */
@@ -87,6 +92,7 @@ typedef struct fr_layer {
     fr_attention_weights attention;
     fr_mla_weights mla;
     fr_deltanet_weights deltanet;
+    fr_short_conv_weights short_conv;
     fr_ffn_weights ffn;
     const float *scalar; /* [1] multiplies the layer's output */
     fr_ple_weights ple;

@@ -66,6 +66,12 @@ typedef struct fr_deltanet_spec {
     size_t state;  /* which of the trunk's recurrent layers it is */
 } fr_deltanet_spec;
 
+/* A short convolution between two gates, of LFM2 (short_conv.c): out(c * conv(b * x)), of three projections. */
+typedef struct fr_short_conv_spec {
+    size_t conv_kernel; /* positions that it reads, the row's own included */
+    size_t state;       /* which of the trunk's recurrent layers it is */
+} fr_short_conv_spec;
+
 typedef enum fr_activation { FR_GELU, FR_SILU, FR_CLAMPED_SWIGLU } fr_activation; /* the last: kernels.h */
 
 /* down(activation(gate(x)) * up(x)): Shazeer 2020, arXiv:2002.05202. */
@@ -101,13 +107,19 @@ typedef struct fr_experts_spec {
 typedef enum fr_norm_placement { FR_NORMS_BEFORE, FR_NORMS_BEHIND, FR_NORM_SHARED } fr_norm_placement;
 
 /* What mixes positions. */
-typedef enum fr_mixer { FR_MIXER_ATTENTION, FR_MIXER_DELTANET, FR_MIXER_MLA } fr_mixer;
+typedef enum fr_mixer { FR_MIXER_ATTENTION, FR_MIXER_DELTANET, FR_MIXER_SHORT_CONV, FR_MIXER_MLA } fr_mixer;
+
+/* Whether it carries inputs or a state on from position to position, and has no keys and values. */
+static inline bool fr_mixer_recurs(fr_mixer mixer) {
+    return mixer == FR_MIXER_DELTANET || mixer == FR_MIXER_SHORT_CONV;
+}
 
 typedef struct fr_layer_spec {
     fr_mixer mixer;
     fr_norm_placement norms;
     fr_attention_spec attention; /* MLA's too; or */
     fr_deltanet_spec deltanet;
+    fr_short_conv_spec short_conv;
     fr_mla_spec mla;
     fr_ffn_spec ffn;
     fr_experts_spec experts;

@@ -43,6 +43,36 @@ void fr_mla_layout(fr_activations *a, bool packed, fr_arena *arena, size_t max_r
 void fr_mla_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                 bool ends_rows);
 
+/* ---------------------------------------------------------------------------------------------------- conv_inputs.c */
+
+/* Takes rows of inputs for up to max_rows rows from the arena, or measures them: a->conv. */
+void fr_conv_layout(fr_activations *a, fr_recurrent_shape shape, fr_arena *arena, size_t max_rows);
+
+/* Whose rows a batch has, before its first layer: by one thread, a barrier behind. */
+void fr_conv_begin(const fr_activations *a);
+
+/* The inputs that a convolution at a position reads, the oldest first, of FR_MOST_CONV_KERNEL at most: those of rows of
+ * the batch, and before them the ring's. row: the newest one's; -1: none is. NULL: before position 0. */
+void fr_conv_collect(const fr_activations *a, const fr_recurrent *ring, const fr_recurrent_layer *layer,
+                     size_t position, int32_t row, const float **inputs);
+
+/* Inputs of recurrent layer `state` before each position where a copy is left; and those that the next forward will
+ * look back to, which take the places of the ones before. Timelines are dealt to threads; all inputs are there. */
+void fr_conv_save(const fr_team *team, const fr_activations *a, size_t state);
+void fr_conv_keep(const fr_team *team, const fr_activations *a, size_t state);
+
+/* ----------------------------------------------------------------------------------------------------- short_conv.c */
+
+/* What a timeline keeps of such a layer of `hidden` channels. */
+fr_recurrent_shape fr_short_conv_shape(const fr_short_conv_spec *spec, size_t hidden);
+
+/* Takes its activations for up to max_rows rows from the arena, or measures them. */
+void fr_short_conv_layout(fr_activations *a, const fr_short_conv_spec *spec, fr_arena *arena, size_t max_rows);
+
+/* out = out(c * conv(b * x)): as fr_attention_run. */
+void fr_short_conv_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
+                       bool ends_rows);
+
 /* ------------------------------------------------------------------------------------------------------- deltanet.c */
 
 /* What a timeline keeps of such a layer. */
@@ -51,9 +81,6 @@ fr_recurrent_shape fr_deltanet_shape(const fr_deltanet_spec *spec);
 /* Takes its activations for up to max_rows rows from the arena, or measures them: a->deltanet. */
 void fr_deltanet_layout(fr_activations *a, const fr_deltanet_spec *spec, fr_arena *arena, size_t max_rows,
                         size_t threads);
-
-/* Whose rows a batch has, before its first layer: by one thread, a barrier behind. */
-void fr_deltanet_begin(const fr_activations *a);
 
 /* out = o(what the states say of x), the states moved on and the rows' inputs kept: as fr_attention_run. */
 void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,

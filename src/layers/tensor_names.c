@@ -92,7 +92,8 @@ size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *
     case FR_DIM_DELTA_QKVZ:
         return 2 * (delta->key_heads * delta->key_dim + delta->value_heads * delta->value_dim);
     case FR_DIM_DELTA_BA: return 2 * delta->value_heads;
-    case FR_DIM_CONV_KERNEL: return delta->conv_kernel;
+    case FR_DIM_CONV_KERNEL:
+        return layer->mixer == FR_MIXER_SHORT_CONV ? layer->short_conv.conv_kernel : delta->conv_kernel;
     case FR_DIM_KEYS: return layer->attention.kv_heads * layer->attention.head_dim;
     case FR_DIM_QUERY_NORM:
         return (layer->attention.qk_norm_wide ? layer->attention.heads : 1) * layer->attention.head_dim;
@@ -120,6 +121,7 @@ bool fr_tensor_name_needed(const fr_tensor_name *name, const fr_trunk_spec *trun
     unsigned needs = name->needs;
     if (needs & FR_IF_ATTENTION && layer->mixer != FR_MIXER_ATTENTION) return false;
     if (needs & FR_IF_DELTANET && layer->mixer != FR_MIXER_DELTANET) return false;
+    if (needs & FR_IF_SHORT_CONV && layer->mixer != FR_MIXER_SHORT_CONV) return false;
     if (needs & FR_IF_FUSED && !layer->deltanet.fused) return false;
     if (needs & FR_IF_PARTED && layer->deltanet.fused) return false;
     if (needs & FR_IF_KEYS && !layer->attention.owns_kv) return false;
@@ -204,7 +206,7 @@ const fr_tensor *fr_tensor_names_tensor(const fr_binding *b, const fr_tensor_nam
 
 static bool is_filled(const fr_tensor_name *name, const void *field) {
     bool matrix = name->slot == FR_SLOT_MATRIX || name->slot == FR_SLOT_TABLE || name->slot == FR_SLOT_PARTS ||
-                  name->slot == FR_SLOT_QKV || name->slot == FR_SLOT_QKVZ;
+                  name->slot == FR_SLOT_THIRDS || name->slot == FR_SLOT_QKV || name->slot == FR_SLOT_QKVZ;
     return matrix ? ((const fr_matrix *)field)->data != NULL : *(void *const *)field != NULL;
 }
 
@@ -265,6 +267,7 @@ static fr_status fill(const fr_binding *b, const fr_tensor_name *name, void *fie
     case FR_SLOT_QKVZ: return fr_bind_matrix(w, prefix, spelling, rows, cols, FR_STREAMED, field);
     case FR_SLOT_TABLE: return fr_bind_matrix(w, prefix, spelling, rows, cols, FR_LOOKED_UP, field);
     case FR_SLOT_PARTS: return fr_bind_parts(w, prefix, spelling, 2, rows, cols, field);
+    case FR_SLOT_THIRDS: return fr_bind_parts(w, prefix, spelling, 3, rows, cols, field);
     case FR_SLOT_VECTOR:
         return fr_bind_values(w, prefix, spelling, rows, values, field);
     case FR_SLOT_ROW: return fr_bind_row(w, prefix, spelling, cols, field);

@@ -30,7 +30,7 @@ typedef enum fr_dim {
     FR_DIM_DELTA_CHANNELS, /* queries and keys of its key heads, then those values */
     FR_DIM_DELTA_QKVZ,     /* those, and a gate for each value */
     FR_DIM_DELTA_BA,       /* two for each value head */
-    FR_DIM_CONV_KERNEL,    /* of its convolution */
+    FR_DIM_CONV_KERNEL,    /* of a convolution over positions */
     FR_DIM_FFN,
     FR_DIM_EXPERTS,
     FR_DIM_EXPERT_FFN,
@@ -51,6 +51,7 @@ typedef enum fr_slot {
     FR_SLOT_MATRIX,        /* fr_matrix [rows, cols] that every step reads */
     FR_SLOT_TABLE,         /* the same, of which a step looks up rows */
     FR_SLOT_PARTS,         /* fr_matrix[2], [rows, cols] each, one tensor of both */
+    FR_SLOT_THIRDS,        /* fr_matrix[3], the same */
     FR_SLOT_VECTOR,        /* const float *, [rows] */
     FR_SLOT_ROW,           /* the same of a matrix of one row, [1, cols] */
     FR_SLOT_CONV,          /* const float *, [cols, rows]: of a convolution over positions, [rows, cols] in the file */
@@ -88,6 +89,7 @@ enum {
     FR_IF_O_BIAS = 1 << 16,
     FR_IF_INPUT_NORM = 1 << 17, /* layers with a norm before their parts */
     FR_IF_NORM_BIAS = 1 << 18,  /* models whose norms have biases */
+    FR_IF_SHORT_CONV = 1 << 19, /* layers that mix positions by a short convolution */
     FR_IF_FUSED = 1 << 24,      /* gated DeltaNet whose queries, keys, values and gates are one projection */
     FR_IF_PARTED = 1 << 25,     /* and such whose are not */
     FR_IF_SINKS = 1 << 29,       /* attention with sinks */

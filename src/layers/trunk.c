@@ -25,7 +25,7 @@ const fr_layer_spec *fr_spec_layer(const fr_trunk_spec *spec, size_t index) {
 
 const fr_attention_spec *fr_spec_attention(const fr_trunk_spec *spec) {
     size_t i = 0;
-    while (i < spec->layers && spec->layer[i].mixer == FR_MIXER_DELTANET) i++;
+    while (i < spec->layers && fr_mixer_recurs(spec->layer[i].mixer)) i++;
     return &fr_spec_layer(spec, i)->attention;
 }
 
@@ -79,7 +79,7 @@ static fr_status map_kv(fr_trunk *trunk) {
     if (!trunk->kv_shapes) return fr_fail_memory("KV shapes", s->layers * sizeof *trunk->kv_shapes);
     for (size_t i = 0; i < s->layers; i++) {
         fr_attention_spec *a = &s->layer[i].attention;
-        if (s->layer[i].mixer == FR_MIXER_DELTANET) continue;
+        if (fr_mixer_recurs(s->layer[i].mixer)) continue;
         size_t *mine = &last[a->window > 0];
         if (a->owns_kv) {
             *mine = trunk->kv_count++;
@@ -97,10 +97,14 @@ static fr_status map_states(fr_trunk *trunk) {
     trunk->recurrent_shapes = calloc(s->layers, sizeof *trunk->recurrent_shapes);
     if (!trunk->recurrent_shapes) return fr_fail_memory("state shapes", s->layers * sizeof *trunk->recurrent_shapes);
     for (size_t i = 0; i < s->layers; i++) {
-        fr_deltanet_spec *d = &s->layer[i].deltanet;
-        if (s->layer[i].mixer != FR_MIXER_DELTANET) continue;
-        d->state = trunk->recurrent_count++;
-        trunk->recurrent_shapes[d->state] = fr_deltanet_shape(d);
+        fr_layer_spec *layer = &s->layer[i];
+        size_t state = trunk->recurrent_count;
+        if (!fr_mixer_recurs(layer->mixer)) continue;
+        bool short_conv = layer->mixer == FR_MIXER_SHORT_CONV;
+        trunk->recurrent_shapes[state] = short_conv ? fr_short_conv_shape(&layer->short_conv, s->hidden)
+                                                    : fr_deltanet_shape(&layer->deltanet);
+        *(short_conv ? &layer->short_conv.state : &layer->deltanet.state) = state;
+        trunk->recurrent_count++;
         trunk->owners = fr_larger(trunk->owners, i + 1);
     }
     return FR_OK;
@@ -110,7 +114,7 @@ static fr_status map_states(fr_trunk *trunk) {
 static fr_status check_borrowers(const fr_trunk *trunk, const char *path) {
     for (size_t i = 0; i < trunk->spec.layers && trunk->kv_count; i++) {
         const fr_attention_spec *a = &trunk->spec.layer[i].attention;
-        if (trunk->spec.layer[i].mixer == FR_MIXER_DELTANET) continue;
+        if (fr_mixer_recurs(trunk->spec.layer[i].mixer)) continue;
         const fr_kv_shape *kv = &trunk->kv_shapes[a->kv];
         if (kv->head_dim != a->head_dim || a->heads % kv->heads)
             return fr_fail(FR_INPUT, "%s: layer %zu has head_dim %zu, the KV cache it borrows has %zu", path, i,
@@ -189,6 +193,7 @@ void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *s
     bool ends_rows = index + 1 >= a->trunk->owners;
     if (spec->mixer == FR_MIXER_MLA) fr_mla_run(team, a, spec, layer, ends_rows);
     else if (spec->mixer == FR_MIXER_DELTANET) fr_deltanet_run(team, a, spec, layer, ends_rows);
+    else if (spec->mixer == FR_MIXER_SHORT_CONV) fr_short_conv_run(team, a, spec, layer, ends_rows);
     else fr_attention_run(team, a, spec, layer, ends_rows);
     if (a->batch.count == 0) return;
     fr_publish_rows(team);
@@ -246,7 +251,7 @@ void fr_trunk_run(const fr_team *team, fr_forward *f) {
     embed_rows(team, &a);
     fr_rotations(team, &a);
     if (a.trunk->spec.ple_width) fr_ple_inputs(team, &a);
-    if (a.deltanet && team->index == 0) fr_deltanet_begin(&a);
+    if (a.conv && team->index == 0) fr_conv_begin(&a);
     fr_layers_run(team, &a);
     fr_part_rows(team, a.batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++)

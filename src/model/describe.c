@@ -39,7 +39,7 @@ static attention_kinds count_attention(const fr_trunk_spec *s) {
     attention_kinds kinds = {.alike = true};
     for (size_t i = 0; i < s->layers; i++) {
         const fr_attention_spec *a = &s->layer[i].attention;
-        if (s->layer[i].mixer == FR_MIXER_DELTANET) continue;
+        if (fr_mixer_recurs(s->layer[i].mixer)) continue;
         if (!kinds.first) kinds.first = a;
         kinds.layers++;
         kinds.sliding += a->window > 0;
@@ -49,11 +49,18 @@ static attention_kinds count_attention(const fr_trunk_spec *s) {
     return kinds;
 }
 
-static void describe_deltanet(const fr_trunk_spec *s, FILE *out) {
-    const fr_deltanet_spec *d = NULL;
-    for (size_t i = 0; i < s->layers && !d; i++)
-        if (s->layer[i].mixer == FR_MIXER_DELTANET) d = &s->layer[i].deltanet;
-    if (d)
+/* The first layer that recurs; NULL: none does. */
+static const fr_layer_spec *recurrent_of(const fr_trunk_spec *s) {
+    for (size_t i = 0; i < s->layers; i++)
+        if (fr_mixer_recurs(s->layer[i].mixer)) return &s->layer[i];
+    return NULL;
+}
+
+static void describe_recurrent(const fr_layer_spec *layer, FILE *out) {
+    const fr_deltanet_spec *d = &layer->deltanet;
+    if (layer->mixer == FR_MIXER_SHORT_CONV)
+        fprintf(out, "\nconvolutions   over %zu positions", layer->short_conv.conv_kernel);
+    else
         fprintf(out, "\nDeltaNet       %zu key heads of %zu, %zu value heads of %zu, a convolution over %zu positions",
                 d->key_heads, d->key_dim, d->value_heads, d->value_dim, d->conv_kernel);
 }
@@ -61,8 +68,10 @@ static void describe_deltanet(const fr_trunk_spec *s, FILE *out) {
 void fr_trunk_describe(const fr_trunk_spec *s, FILE *out) {
     attention_kinds kinds = count_attention(s);
     fprintf(out, "layers         %zu", s->layers);
-    if (kinds.layers < s->layers)
-        fprintf(out, ": %zu gated DeltaNet, %zu of full attention", s->layers - kinds.layers, kinds.layers);
+    const fr_layer_spec *recurrent = recurrent_of(s);
+    if (recurrent)
+        fprintf(out, ": %zu %s, %zu of full attention", s->layers - kinds.layers,
+                recurrent->mixer == FR_MIXER_SHORT_CONV ? "short convolutions" : "gated DeltaNet", kinds.layers);
     else if (kinds.sliding == 0)
         fprintf(out, ", all of full attention");
     else
@@ -78,7 +87,7 @@ void fr_trunk_describe(const fr_trunk_spec *s, FILE *out) {
                 kinds.first->head_dim - kinds.first->latent);
     else if (kinds.first && kinds.alike)
         fprintf(out, ", %zu of keys and values, of %zu", kinds.first->kv_heads, kinds.first->head_dim);
-    describe_deltanet(s, out);
+    if (recurrent) describe_recurrent(recurrent, out);
     if (s->ple_width) fprintf(out, "\nper-layer      embeddings of width %zu", s->ple_width);
     describe_experts(s, out);
     fprintf(out, "\nvocabulary     %zu ids\n", s->vocab);

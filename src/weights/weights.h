@@ -163,7 +163,6 @@ fr_status fr_bind_vectors(fr_weights *weights, const char *prefix, const char *n
 /* The weights of a convolution over positions, each channel by itself: the float tensor PREFIX + NAME of shape
  * [channels, conv_kernel] or [channels, 1, conv_kernel], decoded, as [conv_kernel, channels]; conv_kernel <=
  * FR_MOST_CONV_KERNEL. */
-#define FR_MOST_CONV_KERNEL 16
 fr_status fr_bind_conv(fr_weights *weights, const char *prefix, const char *name, size_t channels, size_t conv_kernel,
                        const float **turned);
 
