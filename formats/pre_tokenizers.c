@@ -1,7 +1,14 @@
 /* The table of pre-tokenizers: see pre_tokenizers.h.
  *
- * Names are llama.cpp's, and texts are cut as it cuts them; expressions are those of the models' tokenizer.json, where
- * it had to approximate one. */
+ * Names are llama.cpp's, and texts are cut as it cuts them, or as the models' tokenizer.json does, where that differs:
+ *
+ *     gpt-4o, tekken, kimi-k2, superbpe, deepseek-coder ...    expressions that llama.cpp has to approximate
+ *     qwen2, qwen35, olmo, mpt, modern-bert, command-r         texts are brought into NFC first; llama.cpp leaves them
+ *     tiny_aya, cohere2moe     digits in front of a word stay together: their \d{1,3}(?=(?:\d{3})*\b) needs an end
+ *     deepseek-llm             its digits are one by one; llama.cpp's \p{N}+ is the same for what tokens it has
+ *     t5, bert                 SentencePiece's map of characters by graphemes, words of at most 100 characters
+ *
+ * and some names more that people use: gpt2, o200k, deepseek-r1, poro, minerva. */
 #include "formats/pre_tokenizers.h"
 
 #include <stdio.h>

@@ -5,6 +5,7 @@
 #include "formats/tokenizer_gguf.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,9 +98,12 @@ static fr_status fail_list(const fr_gguf *gguf, size_t count) {
 
 /* -------------------------------------------------------------------------------------------------------- the lists */
 
+enum { SPELLING = sizeof "[EMPTY_16777215]" }; /* bytes that a spelling may take more, with a NUL behind it */
+
 /* A token as it is published: of WordPiece's, llama.cpp's converter writes those that begin words behind U+2581, and
- * those inside them plain. The copy has room for FR_INSIDE_WORD and a NUL more. */
-static fr_text spell(fr_text text, bool of_words, char *copy) {
+ * those inside them plain. One without a text is called as llama.cpp calls it. */
+static fr_text spell(fr_text text, size_t id, bool of_words, char *copy) {
+    if (text.length == 0) return (fr_text){copy, (size_t)snprintf(copy, SPELLING, "[EMPTY_%zu]", id)};
     bool begins = text.length >= 3 && memcmp(text.bytes, "\xe2\x96\x81", 3) == 0;
     size_t before = of_words && !begins ? strlen(FR_INSIDE_WORD) : 0, skipped = of_words && begins ? 3 : 0;
     memcpy(copy, FR_INSIDE_WORD, before);
@@ -119,7 +123,7 @@ static fr_status read_tokens(fr_tokenizer_source *source, const fr_gguf *gguf, c
         return fr_fail(FR_INPUT, "%s: %llu tokens, and at most %d are read", gguf->path,
                        (unsigned long long)tokens->count, FR_MAX_TOKEN_ID);
     source->vocabulary = calloc(tokens->count + 1, sizeof *source->vocabulary);
-    source->texts = malloc(tokens->bytes + 1); /* a length takes more bytes than what is written besides */
+    source->texts = malloc(tokens->bytes + tokens->count * SPELLING);
     if (!source->vocabulary || !source->texts) return fail_list(gguf, tokens->count);
     char *copy = source->texts;
     size_t at = 0;
@@ -128,7 +132,7 @@ static fr_status read_tokens(fr_tokenizer_source *source, const fr_gguf *gguf, c
         if (memchr(text.bytes, 0, text.length))
             return fr_fail(FR_INPUT, "%s: token %zu has a zero byte in it", gguf->path, id);
         bool control = types && id < types->count && fr_gguf_i32(types, id) == CONTROL;
-        text = spell(text, kind->pieces == FR_MODEL_WORD_PIECE && !control, copy);
+        text = spell(text, id, kind->pieces == FR_MODEL_WORD_PIECE && !control, copy);
         source->vocabulary[id] = (fr_vocabulary_entry){text, (int32_t)id};
         copy += text.length + 1;
     }
@@ -168,13 +172,13 @@ static void note_types(fr_tokenizer_source *source, const token_types *types) {
         shown(text), text.bytes, types->first, types->retyped);
 }
 
-/* What added tokens take along is not written to these files: Phi-3's all but three the blanks behind them, RoBERTa's
- * mask those before. */
+/* What added tokens take along is not written to these files: Phi-3's all but three the blanks behind them, the mask
+ * of XLM-RoBERTa those before it. */
 static void set_strips(fr_added_entry *entry, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     static const char *const exact[] = {"<s>", "<unk>", "<|endoftext|>", NULL};
     bool phi3 = kind->pieces == FR_MODEL_SCORED_BPE && strcmp(gguf->architecture, "phi3") == 0;
     entry->rstrip = phi3 && !is_one_of(entry->text, exact);
-    entry->lstrip = fr_text_is(entry->text, "<mask>");
+    entry->lstrip = kind->pieces == FR_MODEL_UNIGRAM && fr_text_is(entry->text, "<mask>");
 }
 
 static fr_status read_added(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
@@ -218,7 +222,9 @@ static fr_status read_merges(fr_tokenizer_source *source, const fr_gguf *gguf) {
 static fr_status read_scores(fr_tokenizer_source *source, const fr_gguf *gguf) {
     const fr_gguf_value *scores;
     size_t count = source->vocabulary_count;
-    FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.scores", FR_GGUF_F32, &scores));
+    scores = fr_gguf_find(gguf, "tokenizer.ggml.scores");
+    bool whole = scores && scores->type == FR_GGUF_ARRAY && scores->element == FR_GGUF_I32;
+    if (!whole) FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.scores", FR_GGUF_F32, &scores));
     if (!scores) return fr_fail(FR_INPUT, "%s: key tokenizer.ggml.scores is missing", gguf->path);
     if (scores->count != count)
         return fr_fail(FR_INPUT, "%s: %llu scores for %zu tokens", gguf->path, (unsigned long long)scores->count,
@@ -226,7 +232,7 @@ static fr_status read_scores(fr_tokenizer_source *source, const fr_gguf *gguf) {
     source->scores = malloc((count + 1) * sizeof *source->scores);
     if (!source->scores) return fr_fail_memory(gguf->path, count * sizeof *source->scores);
     for (size_t id = 0; id < count; id++) {
-        source->scores[id] = fr_gguf_f32(scores, id);
+        source->scores[id] = whole ? fr_gguf_i32(scores, id) : fr_gguf_f32(scores, id);
         if (isnan(source->scores[id]))
             return fr_fail(FR_INPUT, "%s: the score of token %zu is no number", gguf->path, id);
     }

@@ -149,6 +149,55 @@ START_TEST(printed) {
 }
 END_TEST
 
+/* Tokens without a text, of which some vocabularies have more than one, and scores that are whole. */
+START_TEST(empty_tokens) {
+    json_t *of = json_deep_copy(json_array_get(cases, 0)), *tokens = json_object_get(of, "tokens");
+    json_t *types = json_object_get(of, "types");
+    size_t count = json_array_size(tokens);
+    for (size_t i = 0; i < 2; i++) {
+        json_array_append_new(tokens, json_string(""));
+        json_array_append_new(types, json_integer(3));
+        json_array_append_new(json_object_get(of, "scores"), json_real(0));
+    }
+    fr_tokenizer *tokenizer;
+    char name[32];
+    ck_assert_msg(open_case(of, FR_GGUF_U8, &tokenizer) == FR_OK, "%s", fr_last_error());
+    for (size_t i = count; i < count + 2; i++) {
+        snprintf(name, sizeof name, "[EMPTY_%zu]", i);
+        ck_assert_int_eq(fr_tokenizer_id(tokenizer, name), (int32_t)i);
+    }
+    fr_tokenizer_close(tokenizer);
+    json_decref(of);
+}
+END_TEST
+
+START_TEST(whole_scores) {
+    static const char *const tokens[] = {"<unk>", "a", "b", "\u2581", "ab", "\u2581a", "bb"};
+    static const int32_t scores[] = {0, -9, -9, -9, -2, -1, -3}, wanted[] = {5, 6, 4};
+    enum { TOKENS = sizeof scores / sizeof *scores };
+    fr_tokenizer *tokenizer;
+    fr_builder b = {0};
+    int32_t *found;
+    size_t count;
+    fr_build_header(&b, 0, 4);
+    fr_build_key_string(&b, "general.architecture", "llama");
+    fr_build_key_string(&b, "tokenizer.ggml.model", "llama");
+    fr_build_key_array(&b, "tokenizer.ggml.tokens", FR_GGUF_STRING, TOKENS);
+    for (size_t i = 0; i < TOKENS; i++) fr_build_string(&b, tokens[i]);
+    fr_build_key_array(&b, "tokenizer.ggml.scores", FR_GGUF_I32, TOKENS);
+    fr_build_bytes(&b, scores, sizeof scores);
+    fr_build_zeros(&b, 64);
+    fr_build_write(&b, folder.file);
+    fr_build_free(&b);
+    ck_assert_msg(fr_tokenizer_open(folder.file, NULL, &tokenizer) == FR_OK, "%s", fr_last_error());
+    ck_assert_int_eq(fr_tokenize(tokenizer, "abbab", 5, false, false, &found, &count), FR_OK);
+    ck_assert_uint_eq(count, 3);
+    ck_assert_mem_eq(found, wanted, sizeof wanted);
+    fr_free(found);
+    fr_tokenizer_close(tokenizer);
+}
+END_TEST
+
 /* ------------------------------------------------------------------------------------------------------------- lies */
 
 static const struct {
@@ -200,6 +249,8 @@ int main(void) {
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_loop_test(tests, ids, 0, CASES);
     tcase_add_test(tests, printed);
+    tcase_add_test(tests, empty_tokens);
+    tcase_add_test(tests, whole_scores);
     tcase_add_loop_test(tests, lists_that_lie, 0, sizeof lies / sizeof *lies);
     tcase_add_test(tests, map_of_another_type);
     suite_add_tcase(suite, tests);

@@ -8,8 +8,9 @@
 #include "base/error.h"
 #include "src/text/onig_set.h"
 
-#define MAX_GROUPS 200 /* inside of each other */
-#define SKIPS      "*SKIP)(*FAIL)"
+#define MAX_GROUPS  200 /* inside of each other */
+#define MAX_REPEATS 1000000
+#define SKIPS       "*SKIP)(*FAIL)"
 
 static fr_status read_alternatives(fr_onig_reader *reader, size_t depth, fr_text_buffer *out);
 
@@ -191,24 +192,27 @@ static fr_status read_atom(fr_onig_reader *reader, size_t depth, char *before, f
 
 /* ------------------------------------------------------------------------------------------------------ quantifiers */
 
-/* {n}, {n,}, {,m}, {n,m}: moves behind it. false: it is none of these, and a brace stands for itself. */
+/* The digits at a place: how many, and their number, which no interval has if it is that large. */
+static size_t read_number(const char **at, const char *end, long *number) {
+    const char *begin = *at;
+    for (*number = 0; *at < end && **at >= '0' && **at <= '9'; ++*at)
+        *number = *number > MAX_REPEATS ? *number : 10 * *number + **at - '0';
+    return (size_t)(*at - begin);
+}
+
+/* {n}, {n,}, {,m}, {n,m}: moves behind it. false: it is none of these, and a brace stands for itself. most: -1 where
+ * there is no end. */
 static bool read_interval(fr_onig_reader *reader, long *least, long *most) {
     const char *at = reader->at + 1;
-    char *end;
-    bool low = at < reader->end && *at >= '0' && *at <= '9';
-    *least = low ? strtol(at, &end, 10) : 0;
-    if (low) at = end;
+    size_t low = read_number(&at, reader->end, least), high = 0;
+    bool two = at < reader->end && *at == ',';
     *most = *least;
-    if (at < reader->end && *at == ',') {
+    if (two) {
         at++;
-        bool high = at < reader->end && *at >= '0' && *at <= '9';
-        if (!low && !high) return false;
-        *most = high ? strtol(at, &end, 10) : -1;
-        if (high) at = end;
-    } else if (!low) {
-        return false;
+        high = read_number(&at, reader->end, most);
+        if (high == 0) *most = -1;
     }
-    if (at >= reader->end || *at != '}') return false;
+    if (low + high == 0 || at == reader->end || *at != '}') return false;
     reader->at = at + 1;
     return true;
 }

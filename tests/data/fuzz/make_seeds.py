@@ -179,6 +179,7 @@ def tokenizers():
                        "vocab": {"<unk>": 0, "a": 1, "_": 2, "_a": 3, "<bos>": 4, "x": 5, "it": 6}, "merges": [["_", "a"]]}}
     write("tokenizer", "rules", compact(small))
     beside(small)
+    styles()
     for path in ("gguf/moe-odd", "glm-ocr/model-q4_0"):
         keys = gguf_parts(f"{DATA}/{path}.gguf")[1]
         write_tokenizer(path.replace("/", "-"), gguf_texts(keys, 512))
@@ -224,6 +225,31 @@ def flag(key, value):
 
 def number(key, value):
     return struct.pack("<Q", len(key)) + key.encode() + struct.pack("<II", 4, value)
+
+
+def styles():
+    """Tokenizers of other kinds, cut; and what they do to texts by itself: a pattern, a text, a map of characters."""
+    for name in ("t5", "albert", "bert-uncased", "openai-gpt", "clip", "falcon", "byte-normalizer", "words"):
+        spec = json.loads(read(f"tokenizers/styles/{name}.json"))["tokenizer"]
+        kept = {token["content"] for token in spec["added_tokens"]}
+        vocab, most = spec["model"]["vocab"], spec["model"]["vocab"].__len__() if "merges" in spec["model"] else 80
+        if isinstance(vocab, list):
+            spec["model"]["vocab"] = vocab[:80]
+        else:
+            short = {token: id for token, id in vocab.items() if id < most and (len(token) < 3 or token in kept or most == 80)}
+            spec["model"]["vocab"] = short
+        spec["model"]["merges"] = []
+        if isinstance(vocab, list) or spec["model"]["type"] != "BPE":
+            del spec["model"]["merges"]
+        spec["added_tokens"] = [token for token in spec["added_tokens"] if token["id"] < 80]
+        write("tokenizer", f"style-{name}", compact(spec))
+    patterns = json.loads(read("tokenizers/patterns.json"))
+    charsmap = json.loads(read("tokenizers/styles/t5.json"))["tokenizer"]["normalizer"]["precompiled_charsmap"]
+    text = "".join(patterns["texts"]).replace("\0", "").encode()[:200]
+    for number, (pattern, _) in enumerate(patterns["matched"]):
+        if number % 3 == 0:
+            write("text_rules", f"pattern-{number}", pattern.encode() + b"\0" + text)
+    write("text_rules", "charsmap", b"\0" + "ﬁ½²é x\t№…".encode() + b"\0" + base64.b64decode(charsmap))
 
 
 def beside(tokenizer):
