@@ -27,6 +27,18 @@ void fr_rope_frequencies(fr_rope_kind kind, double theta, size_t head_dim, doubl
     }
 }
 
+void fr_rope_divided(double theta, const float *divisor, size_t n, float *inverse) {
+    double log_theta = fr_log_double((float)theta);
+    for (size_t i = 0; i < n; i++) {
+        float exponent = (float)(2 * i) / (float)(2 * n);
+        inverse[i] = 1.0f / (divisor[i] * (float)fr_exp_double(exponent * log_theta));
+    }
+}
+
+double fr_rope_longrope_magnitude(double factor, double trained) {
+    return factor > 1 ? sqrt(1 + fr_log_double(factor) / fr_log_double(trained)) : 1;
+}
+
 void fr_rope_scale(float *inverse, size_t n, double factor, double low, double high, double trained) {
     const float two_pi = 0x1.921fb54442d18p+2f;
     float longest = (float)(trained / low), shortest = (float)(trained / high);

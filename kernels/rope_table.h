@@ -16,6 +16,7 @@ typedef enum fr_rope_kind {
     FR_ROPE_LINEAR,       /* every pair turns, slower by the factor */
     FR_ROPE_LLAMA3,       /* every pair turns as by default, before fr_rope_scale */
     FR_ROPE_YARN,         /* every pair turns as by default, before fr_rope_yarn */
+    FR_ROPE_LONGROPE,     /* every pair turns as fr_rope_divided has it */
 } fr_rope_kind;
 
 /* inverse[i] = (1 / theta^(2i / head_dim)) / factor for pairs that turn, 0 for the others; head_dim / 2 values.
@@ -45,6 +46,14 @@ void fr_rope_scale(float *inverse, size_t n, double factor, double low, double h
  */
 void fr_rope_yarn(float *inverse, size_t n, double theta, double factor, double fast, double slow, double trained,
                   bool truncates);
+
+/* LongRoPE's n frequencies of a base: 1 / (divisor[i] * theta^(i / n)), the power as above, the product and its
+ * reciprocal each rounded to float32 (Ding et al. 2024, arXiv:2402.13753; transformers 5.17). */
+void fr_rope_divided(double theta, const float *divisor, size_t n, float *inverse);
+
+/* By how much it makes cosines and sines larger: the root of 1 + log(factor) / log(trained); 1 where the factor is at
+ * most 1. */
+double fr_rope_longrope_magnitude(double factor, double trained);
 
 /* By how much YaRN makes attention sharper: 0.1 weight log(factor) + 1; 1 where the factor is at most 1. */
 double fr_rope_yarn_magnitude(double factor, double weight);

@@ -60,10 +60,8 @@ static const struct {
     int status;
     bool gguf, drafter, listed;
 } cases[] = {
-    {"MistralForCausalLM", "(Mistral) can't be run", 1, .listed = true},
     {"Glm4vMoeForConditionalGeneration", "(GLM-4.5V) can't be run", 1, .listed = true},
     {"DFlashDraftModel", "is not built yet", 2, .drafter = true},
-    {"qwen3", "(Qwen3) can't be run", 1, .gguf = true, .listed = true},
     {"deepseek32", "(DeepSeek-V3.2) can't be run", 1, .gguf = true, .listed = true},
     {"glm-dsa", "(GLM-5) can't be run", 1, .gguf = true, .listed = true},
     {"UnheardOfForCausalLM", "\"UnheardOfForCausalLM\" is not known, and there is neither", 1, .gguf = false},

@@ -97,7 +97,13 @@ fr_status fr_outputs_add_values(fr_outputs *outputs, const char *name, fr_dtype 
 }
 
 fr_status fr_outputs_add_rope_factors(fr_outputs *outputs, const fr_family *family, const fr_trunk_spec *spec) {
-    size_t most = 0;
+    size_t most = 0, angles = spec->rope[0].dims / 2;
+    const fr_rope_spec *rope = &spec->rope[0];
+    if (rope->kind == FR_ROPE_LONGROPE) {
+        FR_TRY(fr_outputs_add_values(outputs, "rope_factors_long.weight", FR_F32, angles, rope->longrope[FR_ROPE_FAR]));
+        return fr_outputs_add_values(outputs, "rope_factors_short.weight", FR_F32, angles,
+                                     rope->longrope[FR_ROPE_NEAR]);
+    }
     if (!family->put_rope_factors) return FR_OK;
     for (size_t i = 0; i < spec->ropes; i++)
         if (spec->rope[i].dims / 2 > most) most = spec->rope[i].dims / 2;

@@ -7,9 +7,11 @@
  * zai-org/GLM-OCR, GLM-4.7-Flash and GLM-4.5-Air; deepseek-ai/DeepSeek-V3; meta-llama/Llama-3.2-1B and Llama-3.1-8B,
  * yuhuili/EAGLE3-LLaMA3.1-Instruct-8B; openai/gpt-oss-20b and -120b; google/gemma-2-2b, gemma-3-270m, -1b-pt and
  * -4b-pt; Qwen/Qwen2.5-0.5B, -1.5B and -7B,
- * Qwen3-30B-A3B, Qwen3.5-0.8B, -4B and -9B, Qwen3.6-27B and -35B-A3B; allenai/OLMo-2-1124-7B and Olmo-3-1025-7B,
- * LGAI-EXAONE/EXAONE-4.0-1.2B, CohereLabs/c4ai-command-r7b-12-2024, zai-org/GLM-4-9B-0414, baidu/ERNIE-4.5-0.3B-PT,
- * LiquidAI/LFM2-1.2B. No published size are gemma4-1b, the widths of
+ * Qwen3-30B-A3B, Qwen3.5-0.8B, -4B and -9B, Qwen3.6-27B and -35B-A3B, Qwen1.5-MoE-A2.7B, Qwen3-Next-80B-A3B;
+ * allenai/OLMo-2-1124-7B and Olmo-3-1025-7B, LGAI-EXAONE/EXAONE-4.0-1.2B, CohereLabs/c4ai-command-r7b-12-2024,
+ * zai-org/GLM-4-9B-0414, baidu/ERNIE-4.5-0.3B-PT and -21B-A3B-PT, LiquidAI/LFM2-1.2B, mistralai/Mixtral-8x7B-v0.1,
+ * deepseek-ai/DeepSeek-V2-Lite, moonshotai/Kimi-K2-Instruct, inclusionAI/Ling-mini-2.0, MiniMaxAI/MiniMax-M2,
+ * allenai/OLMoE-1B-7B-0924. No published size are gemma4-1b, the widths of
  * E2B in a dense model of 18 layers, and its assistant. */
 #include <string.h>
 
@@ -103,6 +105,24 @@ static const fr_synth_shape shapes[] = {
      "{\"head_dim\": 128, \"attention_bias\": true, \"first_k_dense_replace\": 1, \"rope_theta\": 1000000}",
      head_and_norm},
 
+    {"deepseek-v2-lite", &fr_synth_deepseek_v2, 27, 102400,
+     "{\"hidden_size\": 2048, \"intermediate_size\": 10944, \"num_attention_heads\": 16, \"q_lora_rank\": null, "
+     "\"moe_intermediate_size\": 1408, \"first_k_dense_replace\": 1, \"rope_scaling\": {\"type\": \"yarn\", "
+     "\"factor\": 40, \"mscale\": 0.707, \"mscale_all_dim\": 0.707, \"original_max_position_embeddings\": 4096}}",
+     latent},
+    {"kimi-k2", &fr_synth_kimi, 61, 163840,
+     "{\"num_attention_heads\": 64, \"n_routed_experts\": 384, \"n_group\": 1, \"topk_group\": 1, "
+     "\"routed_scaling_factor\": 2.827, \"first_k_dense_replace\": 1, \"num_nextn_predict_layers\": 0, "
+     "\"rope_theta\": 50000, \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 32, \"beta_fast\": 1, "
+     "\"beta_slow\": 1, \"mscale\": 1.0, \"mscale_all_dim\": 1.0, \"original_max_position_embeddings\": 4096}}",
+     latent},
+    {"ernie-4.5-21b-a3b", &fr_synth_ernie45_moe, 28, 103424, "{}", NULL},
+    {"ling-mini-2.0", &fr_synth_bailing_moe, 20, 157184,
+     "{\"first_k_dense_replace\": 1, \"partial_rotary_factor\": 0.5, \"routed_scaling_factor\": 2.5}", head},
+    {"minimax-m2", &fr_synth_minimax_m2, 62, 200064, "{\"rotary_dim\": 64}", head},
+    {"mixtral-8x7b", &fr_synth_mixtral, 32, 32000, "{}", head},
+    {"olmoe-1b-7b", &fr_synth_olmoe, 16, 50304, "{}", head},
+
     {"llama3.2-1b", &fr_synth_llama, 16, LLAMA_VOCAB,
      "{" LLAMA "\"hidden_size\": 2048, \"intermediate_size\": 8192, \"rope_scaling\": {" LLAMA3 ", \"factor\": 32}}",
      NULL},
@@ -134,7 +154,9 @@ static const fr_synth_shape shapes[] = {
     {"qwen2.5-7b", &fr_synth_qwen2, 28, QWEN2_VOCAB + 128,
      "{\"hidden_size\": 3584, \"intermediate_size\": 18944, \"num_attention_heads\": 28, \"num_key_value_heads\": 4, "
      "\"rope_theta\": 1000000.0}", head},
-    {"qwen3-30b-a3b", &fr_synth_qwen3, 48, QWEN2_VOCAB,
+    {"qwen1.5-moe-a2.7b", &fr_synth_qwen2_moe, 24, QWEN2_VOCAB, "{\"rope_theta\": 1000000}", head},
+    {"qwen3-next-80b-a3b", &fr_synth_qwen3_next, 48, QWEN2_VOCAB, "{\"rope_theta\": 1e7}", head_and_norm},
+    {"qwen3-30b-a3b", &fr_synth_qwen3_moe, 48, QWEN2_VOCAB,
      "{\"head_dim\": 128, \"norm_topk_prob\": true, \"rope_theta\": 1000000}", head_and_norm},
     {"qwen3.5-0.8b", &fr_synth_qwen35, 24, QWEN35_VOCAB,
      "{\"hidden_size\": 1024, \"num_attention_heads\": 8, \"num_key_value_heads\": 2, "

@@ -61,6 +61,15 @@ static const fr_synth_tokenizer qwen35_tokenizer = {
     .padding = 0,
 };
 
+/* Of sentencepiece, as Llama 2's. */
+static const fr_synth_tokenizer pieces_tokenizer = {
+    .special = {"<unk>", "<s>", "</s>", "<pad>"},
+    .begins = true,
+    .begin = 1,
+    .end = 2,
+    .turn_end = 2,
+};
+
 static const fr_synth_tokenizer cohere_tokenizer = {
     .special = {"<PAD>", "<BOS_TOKEN>", "<|START_OF_TURN_TOKEN|>", "<|END_OF_TURN_TOKEN|>"},
     .byte_level = true,
@@ -119,6 +128,17 @@ static bool keep_attention(const fr_synth_order *order, json_t *config) {
 /* --------------------------------------------------------------------------------------------------------- families */
 
 const fr_synth_family
+    fr_synth_bailing_moe = {&fr_family_bailing_moe, &qwen_tokenizer, .means = small_biases},
+    fr_synth_deepseek_v2 = {&fr_family_deepseek_v2, .tokenizer = &deepseek_tokenizer},
+    fr_synth_ernie45_moe = {&fr_family_ernie45_moe, &ernie_tokenizer, .means = small_biases},
+    fr_synth_kimi = {&fr_family_deepseek, &deepseek_tokenizer, .means = small_biases},
+    fr_synth_minimax_m2 = {&fr_family_minimax_m2, &qwen_tokenizer, .means = small_biases},
+    fr_synth_mixtral = {&fr_family_mixtral, .tokenizer = &pieces_tokenizer},
+    fr_synth_olmoe = {&fr_family_olmoe, .tokenizer = &qwen_tokenizer},
+    fr_synth_qwen2_moe = {&fr_family_qwen2_moe, &qwen_tokenizer, .means = biases},
+    fr_synth_qwen3_next = {&fr_family_qwen3_next, &qwen_tokenizer, .means = states, .mtp_layers = 1};
+
+const fr_synth_family
     fr_synth_cohere2 = {&fr_family_cohere2, .tokenizer = &cohere_tokenizer},
     fr_synth_ernie45 = {&fr_family_ernie45, .tokenizer = &ernie_tokenizer},
     fr_synth_exaone4 = {&fr_family_exaone4, .tokenizer = &exaone_tokenizer},
@@ -137,6 +157,6 @@ const fr_synth_family
     fr_synth_gpt_oss = {&fr_family_gpt_oss, &gpt_oss_tokenizer, .means = biases},
     fr_synth_llama = {&fr_family_llama, .tokenizer = &fr_synth_llama_tokenizer},
     fr_synth_qwen2 = {&fr_family_qwen2, &qwen_tokenizer, .means = biases},
-    fr_synth_qwen3 = {&fr_family_qwen3, .tokenizer = &qwen_tokenizer},
+    fr_synth_qwen3_moe = {&fr_family_qwen3_moe, .tokenizer = &qwen_tokenizer},
     fr_synth_qwen35 = {&fr_family_qwen35, &qwen35_tokenizer, .means = states, .mtp_layers = 1},
     fr_synth_qwen35_moe = {&fr_family_qwen35_moe, &qwen35_tokenizer, .means = states, .mtp_layers = 1};

@@ -44,9 +44,18 @@ static void set_shape(const walk *w, const fr_tensor_name *name, fr_output *outp
     output->dims = 0;
     if (stack) shape[output->dims++] = w->layer->experts.count;
     if (name->slot == FR_SLOT_HEADS) shape[output->dims++] = w->layer->attention.heads;
-    shape[output->dims++] = parts * fr_dim_size(name->rows, &w->model->spec, w->layer);
+    shape[output->dims] = parts * fr_dim_size(name->rows, &w->model->spec, w->layer);
+    if (name->slot == FR_SLOT_QKV) shape[output->dims] += 2 * fr_dim_size(FR_DIM_KEYS, &w->model->spec, w->layer);
+    output->dims++;
     if (name->slot == FR_SLOT_VECTOR || vectors) return;
     shape[output->dims++] = fr_dim_size(name->cols, &w->model->spec, w->layer);
+}
+
+/* By another table: published files may have several names for it. */
+static bool is_listed(const fr_outputs *outputs, const char *name) {
+    for (size_t i = 0; i < outputs->count; i++)
+        if (strcmp(outputs->items[i].name, name) == 0) return true;
+    return false;
 }
 
 static fr_status list_table(const walk *w, const fr_tensor_name *names) {
@@ -55,6 +64,7 @@ static fr_status list_table(const walk *w, const fr_tensor_name *names) {
         if (!is_made(w, names, name)) continue;
         if (w->layer) snprintf(whole, sizeof whole, "blk.%zu.%s", w->index, name->gguf);
         else snprintf(whole, sizeof whole, "%s", name->gguf);
+        if (is_listed(&w->model->outputs, whole)) continue;
         FR_TRY(fr_outputs_add(&w->model->outputs, whole, NULL));
         set_shape(w, name, fr_outputs_last(&w->model->outputs));
     }

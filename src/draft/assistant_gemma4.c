@@ -8,6 +8,7 @@
 #include "formats/tokenizer_gguf.h"
 #include "src/families/architecture.h"
 #include "src/families/config.h"
+#include "src/families/families.h"
 #include "src/text/tokenizer.h"
 
 /* Every layer reads the target's last owning layer of its kind, one that slides or one that doesn't; its heads must fit
@@ -232,7 +233,7 @@ static fr_status open_all(fr_assistant *a, const fr_model *target, const fr_chec
 fr_status fr_assistant_open(fr_assistant *assistant, const fr_model *target, const fr_checkpoint *files,
                             fr_weights *weights) {
     *assistant = (fr_assistant){0};
-    if (target && strcmp(target->family->gguf, fr_family_gemma4.gguf) != 0)
+    if (target && strcmp(fr_family_word(target->family), fr_family_gemma4.gguf) != 0)
         return fr_fail(FR_INPUT, "%s: a Gemma 4 assistant needs a Gemma 4 target", files->path);
     fr_status status = open_all(assistant, target, files, weights);
     if (status != FR_INPUT) return status;

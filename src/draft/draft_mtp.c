@@ -27,7 +27,7 @@ static void embed(const fr_model *target, const fr_mtp_layer *net, const fr_pair
         fr_model_embed(target, pair->id, out);
 }
 
-/* x = eh_proj([enorm(embedding) ; hnorm(hidden)]) */
+/* x = eh_proj([enorm(embedding) ; hnorm(hidden)]), or the latter first. */
 static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activations *a) {
     const fr_model *target = b->drafter->target;
     const fr_mtp_layer *net = &((const mtp_layer *)b->drafter->net)->mtp;
@@ -35,11 +35,12 @@ static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activati
     float eps = target->trunk.spec.eps;
     fr_part_rows(team, b->count, &begin, &end);
     for (size_t r = begin; r < end; r++) {
-        float *embedding = b->input + 2 * r * hidden, *row = embedding + hidden;
+        float *input = b->input + 2 * r * hidden;
+        float *embedding = input + (net->hidden_first ? hidden : 0), *row = input + (net->hidden_first ? 0 : hidden);
         embed(target, net, &b->pairs[r], embedding);
         a->kernels->rmsnorm(embedding, embedding, net->enorm, hidden, eps);
         a->kernels->rmsnorm(row, b->pairs[r].known, net->hnorm, hidden, eps);
-        fr_matrix_input_row(b->products, r, embedding, 2 * hidden);
+        fr_matrix_input_row(b->products, r, input, 2 * hidden);
     }
     fr_team_sync(team);
     fr_matrix_apply(team, b->products, &net->eh_proj, &(fr_matrix_rows){a->x, hidden, b->input, 2 * hidden, b->count});
@@ -80,6 +81,7 @@ static fr_status bind(fr_drafter *drafter, fr_mtp_layer *net) {
     const fr_trunk *trunk = &target->trunk;
     const fr_tensor_naming *names = target->family->names;
     net->spec = trunk->spec.mtp;
+    net->hidden_first = names->mtp_hidden_first;
     fr_binding layer = fr_binding_mtp(&drafter->weights, names, &trunk->spec, false);
     fr_binding beside = fr_binding_mtp(&drafter->weights, names, &trunk->spec, true);
     FR_TRY(fr_tensor_names_bind_layer(&layer, names, &net->layer));

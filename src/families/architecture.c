@@ -86,14 +86,12 @@ bool fr_is_drafter(const fr_checkpoint *files) {
 static const struct {
     const char *names, *what;
 } known[] = {
-    {"MistralForCausalLM", "Mistral"},
-    {"Qwen3ForCausalLM qwen3", "Qwen3"},
     {"Qwen4ExpForConditionalGeneration Qwen4ExpForCausalLM qwen4exp", "Qwen3.8-Flash-Next"},
     {"DeepseekV32ForCausalLM deepseek32", "DeepSeek-V3.2"},
     {"DeepseekV4ForCausalLM deepseek4", "DeepSeek-V4"},
     {"Glm4vMoeForConditionalGeneration", "GLM-4.5V"},
     {"GlmMoeDsaForCausalLM glm-dsa", "GLM-5"},
-    {"MiMoForCausalLM MiMoV2FlashForCausalLM mimo2", "MiMo"},
+    {"MiMoV2FlashForCausalLM mimo2", "MiMo-V2"},
     {"Step3p5ForCausalLM step35", "Step-3.5"},
     {"NemotronHForCausalLM nemotron_h nemotron_h_moe", "Nemotron-H"},
 };

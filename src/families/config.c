@@ -63,9 +63,9 @@ static double real_at(const void *field, size_t bytes) {
     return bytes == sizeof(float) ? (double)*(const float *)field : *(const double *)field;
 }
 
-/* Where a file says nothing. */
-static int64_t size_without(const fr_config_row *row, fr_model_spec *spec) {
-    size_t fallback = *(size_t *)at(spec, row->field);
+/* Where a file says nothing. In GGUF heads fill the hidden size then, whatever config.json would mean. */
+static int64_t size_without(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
+    size_t fallback = s->gguf && row->per_head ? 0 : *(size_t *)at(spec, row->field);
     if (!fallback && row->like) fallback = *(size_t *)at(spec, row->like);
     if (!fallback && row->per_head) fallback = spec->trunk.hidden / spec->layer.attention.heads;
     return (int64_t)fallback;
@@ -76,10 +76,30 @@ static fr_status lacks_both(const fr_gguf *gguf, const fr_config_row *row) {
     return fr_fail(FR_INPUT, "%s: key %s%s is missing, and so is %s%s", gguf->path, of, row->gguf, of, row->unless);
 }
 
+/* A number that the file has for each layer, of which all are the same. */
+static fr_status read_alike(const fr_gguf *gguf, const fr_config_row *row, const fr_model_spec *spec, size_t *field) {
+    int64_t numbers[FR_MOST_LAYERS];
+    size_t count = spec->trunk.layers;
+    FR_TRY(fr_gguf_ints(gguf, row->gguf, (int64_t)row->low, (int64_t)row->high, FR_GGUF_REQUIRED, count, numbers));
+    *field = (size_t)numbers[0];
+    for (size_t i = 1; i < count; i++)
+        if (numbers[i] != numbers[0])
+            return fr_fail(FR_UNBUILT, "%s: key %s%s: layers that differ are not built", gguf->path, gguf->architecture,
+                           row->gguf);
+    return FR_OK;
+}
+
+static bool is_array(const fr_gguf *gguf, const char *key) {
+    const fr_gguf_value *value = fr_gguf_find(gguf, key);
+    return value && value->type == FR_GGUF_ARRAY;
+}
+
 static fr_status read_size(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
     size_t *field = at(spec, row->field);
-    int64_t low = (int64_t)row->low, high = (int64_t)row->high, fallback = size_without(row, spec);
+    int64_t low = (int64_t)row->low, high = (int64_t)row->high, fallback = size_without(s, row, spec);
     if (!s->gguf) return fr_json_size(s->text, row->json, low, high, fallback, s->where, field);
+    if (field != &spec->trunk.layers && spec->trunk.layers && is_array(s->gguf, row->gguf))
+        return read_alike(s->gguf, row, spec, field);
     bool instead = row->unless && fr_gguf_find(s->gguf, row->unless);
     if (row->sparse) fallback = 0;
     if (row->required) fallback = instead ? 1 : FR_GGUF_REQUIRED;
@@ -95,7 +115,7 @@ static size_t *of_layer(fr_layer_spec *layer, const fr_config_row *row) {
 static fr_status read_each(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
     int64_t numbers[FR_MOST_LAYERS];
     if (!s->gguf) return read_size(s, row, spec);
-    int64_t fallback = row->required ? FR_GGUF_REQUIRED : size_without(row, spec);
+    int64_t fallback = row->required ? FR_GGUF_REQUIRED : size_without(s, row, spec);
     FR_TRY(fr_gguf_ints(s->gguf, row->gguf, (int64_t)row->low, (int64_t)row->high, fallback, spec->trunk.layers,
                         numbers));
     *of_layer(&spec->layer, row) = (size_t)numbers[0];
@@ -113,6 +133,15 @@ static fr_status read_real(const fr_source *s, const fr_config_row *row, fr_mode
                    : fr_json_real(s->text, row->json, row->low, row->high, fallback, s->where, &value));
     if (row->bytes == sizeof(float)) *(float *)field = (float)value;
     else *(double *)field = value;
+    return FR_OK;
+}
+
+static fr_status read_divisor(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
+    float *field = at(spec, row->field);
+    double value;
+    FR_TRY(s->gguf ? fr_gguf_real(s->gguf, row->gguf, row->low, row->high, 0, &value)
+                   : fr_json_real(s->text, row->json, row->low, row->high, 0, s->where, &value));
+    if (value > 0) *field = (float)(1.0 / value);
     return FR_OK;
 }
 
@@ -170,6 +199,7 @@ static fr_status read_row(const fr_source *s, const fr_config_row *row, fr_model
     case FR_ROW_EACH: return read_each(s, row, spec);
     case FR_ROW_REAL: return read_real(s, row, spec);
     case FR_ROW_FLAG: return read_flag(s, row, spec);
+    case FR_ROW_DIVISOR: return read_divisor(s, row, spec);
     case FR_ROW_RSQRT: return read_rsqrt(s, row, spec);
     case FR_ROW_SAME: return read_same(s, row, spec);
     case FR_ROW_ONLY: return fr_config_only(s->text, row->json, row->word, s->where);
@@ -222,6 +252,7 @@ static fr_status check_layer(const fr_attention_spec *a, const fr_rope_spec *rop
     if (rope->dims < 2 || rope->dims % 2 || rope->dims > a->head_dim)
         return fr_fail(FR_INPUT, "%s: %zu rotary values in heads of %zu, expected an even number", where, rope->dims,
                        a->head_dim);
+    FR_TRY(fr_rope_check_longrope(rope, where));
     if (angles == rope->dims / 2) return FR_OK;
     return fr_fail(FR_INPUT, "%s: the sections of the rotary positions have %zu angles, the heads %zu", where, angles,
                    rope->dims / 2);
@@ -355,6 +386,7 @@ static void put_row(const fr_config_row *row, fr_model_spec *spec, fr_gguf_write
     case FR_ROW_MTP: put_size(row, *(size_t *)field, w); break;
     case FR_ROW_EACH: put_each(row, spec, w); break;
     case FR_ROW_REAL: put_real(row, real_at(field, row->bytes), w); break;
+    case FR_ROW_DIVISOR: put_real(row, *(float *)field == 0.0F ? 1.0 : 1.0 / (double)*(float *)field, w); break;
     case FR_ROW_FLAG: fr_gguf_put_bool(w, row->gguf, *(bool *)field); break;
     case FR_ROW_RSQRT:
     case FR_ROW_ONLY:

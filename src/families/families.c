@@ -37,9 +37,13 @@ const fr_family *fr_family_of(const fr_checkpoint *files) {
     return NULL;
 }
 
+const char *fr_family_word(const fr_family *family) {
+    return family->gguf ? family->gguf : family->architectures[0];
+}
+
 static bool is_listed(size_t index) {
     for (size_t i = 0; i < index; i++)
-        if (strcmp(families[i]->gguf, families[index]->gguf) == 0) return true;
+        if (strcmp(fr_family_word(families[i]), fr_family_word(families[index])) == 0) return true;
     return false;
 }
 
@@ -48,7 +52,7 @@ static void list_built(char *line, size_t size) {
     size_t length = 0;
     for (size_t i = 0; i < COUNT; i++) {
         if (is_listed(i)) continue;
-        int more = snprintf(line + length, size - length, "%s%s", length ? ", " : "", families[i]->gguf);
+        int more = snprintf(line + length, size - length, "%s%s", length ? ", " : "", fr_family_word(families[i]));
         if (more < 0 || (size_t)more >= size - length) return;
         length += (size_t)more;
     }

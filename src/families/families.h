@@ -12,6 +12,9 @@
 const fr_family *fr_family_named(const char *architecture);
 const fr_family *fr_family_of(const fr_checkpoint *files);
 
+/* What a family is called: in GGUF, or in config.json if it has no form there. */
+const char *fr_family_word(const fr_family *family);
+
 /* Fails. what: the model's name in words, where there is one. */
 fr_status fr_family_refuse(const fr_checkpoint *files, const char *what);
 

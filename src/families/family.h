@@ -63,6 +63,7 @@ typedef enum fr_row_kind {
     FR_ROW_SIZE,    /* a size_t */
     FR_ROW_EACH,    /* a size_t of `layer`: in GGUF one for all layers, or an array of one for each */
     FR_ROW_REAL,    /* a float or a double; 0 says nothing and is not written unless the key is required */
+    FR_ROW_DIVISOR, /* a float: one by the number that the file has */
     FR_ROW_FLAG,    /* a bool */
     /* A float: one by the root of the number that the file has, in config.json alone. A model is written if readers of
      * GGUF take it for what it is without a key. */
@@ -110,6 +111,7 @@ typedef struct fr_config_row {
 #define FR_EACH(at, ...)     FR_NUMBER(FR_ROW_EACH, at, __VA_ARGS__)
 #define FR_REAL(at, ...)     FR_NUMBER(FR_ROW_REAL, at, __VA_ARGS__)
 #define FR_RSQRT(at, ...)    FR_NUMBER(FR_ROW_RSQRT, at, __VA_ARGS__)
+#define FR_DIVISOR(at, ...)  FR_NUMBER(FR_ROW_DIVISOR, at, __VA_ARGS__)
 #define FR_FLAG(at, j, ...)  FR_NUMBER(FR_ROW_FLAG, at, j, __VA_ARGS__, 0, 1)
 #define FR_SAME(at, g)       FR_NUMBER(FR_ROW_SAME, at, NULL, g, 0, 0)
 #define FR_ONLY(j, built)    {.kind = FR_ROW_ONLY, .json = j, .word = built}
@@ -132,6 +134,10 @@ extern const fr_config_part fr_sections_part;
 /* A window of the layers behind the first so many, as Qwen's configurations have it, switched on by a key of its own;
  * GGUF has none, so that nothing slides there, and a model with a window is not written. */
 extern const fr_config_part fr_window_part;
+
+/* The same of all layers, where a folder doesn't say null; the first alone for families whose GGUF has a key. */
+fr_status fr_window_of_all(const fr_source *source, fr_model_spec *spec);
+extern const fr_config_part fr_window_of_all_part;
 
 /* ----------------------------------------------------------------------------------------------------------- family */
 

@@ -80,6 +80,14 @@ static fr_status read_window(const fr_source *source, fr_model_spec *spec) {
     return fr_json_size(source->text, "sliding_window", 1, 1 << 24, 4096, source->where, window);
 }
 
+fr_status fr_window_of_all(const fr_source *source, fr_model_spec *spec) {
+    size_t *window = &spec->layer.attention.window;
+    const json_t *told = json_object_get(source->text, "sliding_window");
+    if (source->gguf || json_is_null(told)) *window = 0;
+    if (source->gguf || json_is_null(told) || !told) return FR_OK;
+    return fr_json_size(source->text, "sliding_window", 1, 1 << 24, 1, source->where, window);
+}
+
 /* ---------------------------------------------------------------------------------------------------------- writing */
 
 static bool is_every(const fr_trunk_spec *s, size_t every) {
@@ -106,4 +114,5 @@ static fr_status put_window(const fr_trunk_spec *s, size_t mtp_layers, const cha
     return fr_spec_window(s) ? fr_fail(FR_INPUT, "%s: GGUF has no key for its window", where) : FR_OK;
 }
 
-const fr_config_part fr_window_part = {.read = read_window, .put = put_window};
+const fr_config_part fr_window_part = {.read = read_window, .put = put_window},
+                     fr_window_of_all_part = {.read = fr_window_of_all, .put = put_window};

@@ -22,6 +22,7 @@ typedef struct fr_mtp_layer {
     fr_matrix head;      /* [vocab, hidden]: its own or the target's */
     bool packed;         /* some matrix is */
     bool blank_first;    /* pair 0 takes zeros for its embedding, as vLLM's does */
+    bool hidden_first;   /* eh_proj's columns are hnorm's, then enorm's */
     fr_layer_spec spec;  /* its K/V is layer 0 of a cache of its own */
     fr_layer layer;
 } fr_mtp_layer;

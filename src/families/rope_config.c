@@ -40,7 +40,8 @@ static const struct {
 } kinds[] = {{"default", "none", FR_ROPE_DEFAULT},
              {"linear", "linear", FR_ROPE_LINEAR},
              {"llama3", NULL, FR_ROPE_LLAMA3},
-             {"yarn", "yarn", FR_ROPE_YARN}};
+             {"yarn", "yarn", FR_ROPE_YARN},
+             {"longrope", "longrope", FR_ROPE_LONGROPE}};
 #define KINDS (sizeof kinds / sizeof *kinds)
 
 static const char *config_word(size_t index) {
@@ -69,6 +70,32 @@ static fr_status read_yarn(const json_t *scaling, fr_rope_spec *rope, const char
     return FR_OK;
 }
 
+static fr_status read_divisors_of(const json_t *scaling, const char *key, const char *where, float *divisors) {
+    const json_t *list = json_object_get(scaling, key), *number;
+    size_t i;
+    if (!json_is_array(list) || json_array_size(list) > FR_LONGROPE_ANGLES)
+        return fr_fail(FR_INPUT, "%s: %s is no list of up to %d numbers", where, key, FR_LONGROPE_ANGLES);
+    json_array_foreach(list, i, number) {
+        divisors[i] = (float)json_number_value(number);
+        if (!(divisors[i] >= 1e-6F && divisors[i] <= 1e9F))
+            return fr_fail(FR_INPUT, "%s: %s has something at index %zu that is no number of 1e-6 to 1e9", where, key,
+                           i);
+    }
+    return FR_OK;
+}
+
+/* Once it is known beyond how many positions a text is long. `most`: that there may be. */
+static fr_status complete_longrope(const json_t *scaling, fr_rope_spec *rope, double most, const char *where) {
+    double amplitude;
+    FR_TRY(read_divisors_of(scaling, "short_factor", where, rope->longrope[FR_ROPE_NEAR]));
+    FR_TRY(read_divisors_of(scaling, "long_factor", where, rope->longrope[FR_ROPE_FAR]));
+    FR_TRY(fr_json_real(scaling, "factor", 1e-6, 1e6, most / rope->original_context, where, &rope->factor));
+    amplitude = fr_rope_longrope_magnitude(rope->factor, rope->original_context);
+    FR_TRY(fr_json_real(scaling, "attention_factor", 1e-6, 1e6, amplitude, where, &amplitude));
+    rope->attention_factor = (float)amplitude;
+    return FR_OK;
+}
+
 static fr_status read_scaling(const json_t *scaling, fr_rope_spec *rope, const char *where) {
     const char *type;
     size_t i = 0;
@@ -79,6 +106,9 @@ static fr_status read_scaling(const json_t *scaling, fr_rope_spec *rope, const c
                        fr_list_words(config_word).text);
     if (kinds[i].kind == FR_ROPE_DEFAULT) return FR_OK;
     rope->kind = kinds[i].kind;
+    if (rope->kind == FR_ROPE_LONGROPE)
+        return fr_json_real(scaling, "original_max_position_embeddings", 2, 1 << 24, rope->original_context, where,
+                            &rope->original_context);
     FR_TRY(fr_json_real(scaling, "factor", 1e-6, 1e6, NAN, where, &rope->factor));
     FR_TRY(fr_json_real(scaling, "mscale_all_dim", 0, 1e3, 0, where, &rope->mscale_all_dim));
     if (rope->kind == FR_ROPE_LINEAR) return FR_OK;
@@ -94,7 +124,10 @@ fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t train
     char inside[128];
     FR_TRY(fr_rope_parameters(text, where, &parameters, &key));
     snprintf(inside, sizeof inside, "%s: %s", where, key);
-    *rope = (fr_rope_spec){.kind = FR_ROPE_DEFAULT, .theta = rope->theta, .partial = 1.0, .factor = 1.0,
+    *rope = (fr_rope_spec){.kind = FR_ROPE_DEFAULT,
+                           .theta = rope->theta,
+                           .partial = 1.0,
+                           .factor = 1.0,
                            .original_context = (double)trained};
     FR_TRY(fr_json_real(text, "rope_theta", 1.001, 1e12, rope->theta, where, &rope->theta));
     FR_TRY(fr_json_real(text, "partial_rotary_factor", 0.0, 1.0, *partial, where, partial));
@@ -102,8 +135,9 @@ fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t train
     FR_TRY(fr_json_real(parameters, "rope_theta", 1.001, 1e12, rope->theta, inside, &rope->theta));
     FR_TRY(fr_json_real(parameters, "partial_rotary_factor", 0.0, 1.0, *partial, inside, partial));
     FR_TRY(read_scaling(parameters, rope, inside));
-    return fr_json_real(text, "original_max_position_embeddings", 1, 1 << 24, rope->original_context, where,
-                        &rope->original_context); /* there it counts more than inside */
+    FR_TRY(fr_json_real(text, "original_max_position_embeddings", 2, 1 << 24, rope->original_context, where,
+                        &rope->original_context)); /* there it counts more than inside */
+    return rope->kind == FR_ROPE_LONGROPE ? complete_longrope(parameters, rope, (double)trained, inside) : FR_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
@@ -144,10 +178,21 @@ fr_status fr_rope_scaling_from_gguf(fr_rope_spec *rope, const fr_gguf *gguf) {
     for (size_t i = 0; i < KINDS; i++) {
         if (!kinds[i].gguf || !fr_text_is(type, kinds[i].gguf)) continue;
         if (kinds[i].kind == FR_ROPE_LINEAR) return read_gguf_linear(rope, gguf);
+        if (kinds[i].kind == FR_ROPE_LONGROPE)
+            return fr_fail(FR_INPUT, "%s: tensor rope_factors_long.weight is missing, and key %s%s is longrope",
+                           gguf->path, gguf->architecture, key);
         return kinds[i].kind == FR_ROPE_YARN ? read_gguf_yarn(rope, gguf) : FR_OK;
     }
     return fr_fail(FR_UNBUILT, "%s: key %s%s: \"%.*s\" is not built (%s are)", gguf->path, gguf->architecture, key,
                    (int)(type.length < 40 ? type.length : 40), type.bytes, fr_list_words(gguf_word).text);
+}
+
+/* Its divisors are tensors (fr_outputs_add_rope_factors). */
+static fr_status put_longrope(const fr_rope_spec *rope, fr_gguf_writer *w) {
+    fr_gguf_put_string(w, ".rope.scaling.type", "longrope");
+    fr_gguf_put_u32(w, ".rope.scaling.original_context_length", (uint32_t)rope->original_context);
+    fr_gguf_put_f32(w, ".rope.scaling.attn_factor", rope->attention_factor);
+    return FR_OK;
 }
 
 fr_status fr_rope_put_scaling(const fr_rope_spec *rope, const char *where, fr_gguf_writer *w) {
@@ -155,6 +200,7 @@ fr_status fr_rope_put_scaling(const fr_rope_spec *rope, const char *where, fr_gg
     if (rope->kind == FR_ROPE_LLAMA3)
         return fr_fail(FR_INPUT, "%s: GGUF has no key for rotary positions scaled as llama3's", where);
     if (rope->kind == FR_ROPE_DEFAULT) return FR_OK;
+    if (rope->kind == FR_ROPE_LONGROPE) return put_longrope(rope, w);
     fr_gguf_put_string(w, ".rope.scaling.type", rope->kind == FR_ROPE_YARN ? "yarn" : "linear");
     fr_gguf_put_f32(w, ".rope.scaling.factor", (float)rope->factor);
     if (rope->kind != FR_ROPE_YARN) return FR_OK;
@@ -183,6 +229,44 @@ static void set_dims(fr_rope_spec *rope, size_t dims) {
     rope->sections[0] = dims / 2;
 }
 
+/* LongRoPE's divisors are two tensors; the key of its kind the converter doesn't write (conversion/phi.py). */
+static fr_status read_longrope(const fr_source *source, fr_rope_spec *rope) {
+    static const char *const names[] = {
+        [FR_ROPE_NEAR] = "rope_factors_short.weight", [FR_ROPE_FAR] = "rope_factors_long.weight"};
+    const float *divisors;
+    double amplitude;
+    size_t angles = rope->dims / 2;
+    if (angles > FR_LONGROPE_ANGLES)
+        return fr_fail(FR_UNBUILT, "%s: LongRoPE of %zu angles is not built (up to %d are)", source->where, angles,
+                       FR_LONGROPE_ANGLES);
+    for (int reach = FR_ROPE_NEAR; reach < FR_ROPE_REACHES; reach++) {
+        FR_TRY(fr_bind_vector(source->weights, "", names[reach], angles, &divisors));
+        memcpy(rope->longrope[reach], divisors, angles * sizeof *divisors);
+    }
+    rope->kind = FR_ROPE_LONGROPE;
+    FR_TRY(
+        fr_gguf_real(source->gguf, ".rope.scaling.original_context_length", 2, 1 << 24, NAN, &rope->original_context));
+    FR_TRY(fr_gguf_real(source->gguf, ".rope.scaling.attn_factor", 1e-6, 1e6, 1, &amplitude));
+    rope->attention_factor = (float)amplitude;
+    return FR_OK;
+}
+
+fr_status fr_rope_check_longrope(const fr_rope_spec *rope, const char *where) {
+    size_t angles = rope->dims / 2;
+    if (rope->kind != FR_ROPE_LONGROPE) return FR_OK;
+    if (angles > FR_LONGROPE_ANGLES)
+        return fr_fail(FR_UNBUILT, "%s: LongRoPE of %zu angles is not built (up to %d are)", where, angles,
+                       FR_LONGROPE_ANGLES);
+    for (size_t i = 0; i < FR_LONGROPE_ANGLES; i++)
+        for (int reach = FR_ROPE_NEAR; reach < FR_ROPE_REACHES; reach++)
+            if ((rope->longrope[reach][i] > 0) != (i < angles))
+                return fr_fail(FR_INPUT,
+                               "%s: short_factor and long_factor are no lists of %zu numbers, one for each "
+                               "angle",
+                               where, angles);
+    return FR_OK;
+}
+
 /* rope_freqs.weight divides the frequencies: the converter writes llama3's scaling so. */
 static fr_status read_divisors(const fr_source *source, fr_rope_spec *rope) {
     if (!fr_source_has(source, "rope_freqs.weight")) return FR_OK;
@@ -196,6 +280,7 @@ fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec) {
     if (source->gguf) {
         set_dims(rope, rope->dims);
         FR_TRY(read_divisors(source, rope));
+        if (fr_source_has(source, "rope_factors_long.weight")) return read_longrope(source, rope);
         return fr_rope_scaling_from_gguf(rope, source->gguf);
     }
     FR_TRY(fr_rope_from_json(rope, source->text, spec->trunk.context_limit, source->where, &partial));

@@ -1,8 +1,8 @@
 /* Rotary positions in configurations of decoders that have one form of them.
  *
  * In: the text model's part of config.json, or GGUF metadata as llama.cpp's converter writes it. Out: a base and a
- * scaling, checked; of a spec the converter's keys. Built are default, linear, llama3 and yarn. How many values of a
- * head turn, which of them together and along which axes is the family's to say. */
+ * scaling, checked; of a spec the converter's keys. Built are default, linear, llama3, yarn and longrope. How many
+ * values of a head turn, which of them together and along which axes is the family's to say. */
 #ifndef FR_SRC_ROPE_CONFIG_H
 #define FR_SRC_ROPE_CONFIG_H
 
@@ -21,6 +21,9 @@ fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t train
 
 /* A scaling onto a spec of the default kind: none, yarn or linear, which is meant where a file gives a factor alone. */
 fr_status fr_rope_scaling_from_gguf(fr_rope_spec *rope, const fr_gguf *gguf);
+
+/* That LongRoPE's divisors are as many as angles turn: all behind them are 0. */
+fr_status fr_rope_check_longrope(const fr_rope_spec *rope, const char *where);
 
 /* The keys of a spec's scaling: of one form, or of the full layers'. */
 fr_status fr_rope_put(const fr_family *family, const fr_trunk_spec *spec, const char *where, fr_gguf_writer *writer);

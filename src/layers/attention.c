@@ -30,8 +30,10 @@ static void row_angles(const fr_activations *a, size_t form, size_t row) {
     const fr_rope_spec *rope = &a->trunk->spec.rope[form];
     size_t angles = rope->dims / 2;
     float *cosine = a->cosine[form] + row * angles, *sine = a->sine[form] + row * angles;
-    const float *inverse = a->trunk->inverse[form];
-    const fr_rope_position *position = &a->batch.rows[row].rope_position;
+    const fr_row *of = &a->batch.rows[row];
+    const fr_rope_position *position = &of->rope_position;
+    bool far = a->trunk->far_inverse[form] && a->batch.timelines[of->timeline]->far;
+    const float *inverse = far ? a->trunk->far_inverse[form] : a->trunk->inverse[form];
     for (size_t i = 0; i < angles && rope->mrope_interleaved; i++)
         fr_rope_angles(inverse + i, 1, position->at[axis_of(rope, i)], cosine + i, sine + i);
     for (size_t axis = 0, at = 0; axis < FR_AXES && !rope->mrope_interleaved; at += rope->sections[axis++])

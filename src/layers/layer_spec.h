@@ -10,6 +10,10 @@
 #include "src/layers/forward.h"
 #include "src/weights/residence.h"
 
+/* LongRoPE's two sets of divisors, by how long a text is, and for how many angles at most. */
+typedef enum fr_rope_reach { FR_ROPE_NEAR, FR_ROPE_FAR, FR_ROPE_REACHES } fr_rope_reach;
+enum { FR_LONGROPE_ANGLES = 128 };
+
 /* Su et al. 2021, arXiv:2104.09864. */
 typedef struct fr_rope_spec {
     fr_rope_kind kind;
@@ -24,6 +28,9 @@ typedef struct fr_rope_spec {
     float attention_factor;      /* of cosine and sine; 0: 1 */
     double mscale_all_dim; /* scores grow by the square of its magnitude (fr_rope_yarn_magnitude) */
     const float *divisors; /* [dims / 2] of the frequencies; NULL: none. Lives as long as the weights */
+    /* [dims / 2] with FR_ROPE_LONGROPE, as fr_rope_divided takes them: of texts of up to `original_context` ids, and of
+     * longer ones. */
+    float longrope[FR_ROPE_REACHES][FR_LONGROPE_ANGLES];
     double query_beta; /* queries grow by 1 + this * log(1 + floor(position / original_context)); 0: not so */
 } fr_rope_spec;
 

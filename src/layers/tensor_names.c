@@ -68,7 +68,8 @@ fr_binding fr_binding_mtp(fr_weights *weights, const fr_tensor_naming *naming, c
     fr_binding b = fr_binding_layer(weights, trunk, &trunk->mtp, trunk->layers);
     b.naming = naming;
     if (naming->mtp_prefixes && !weights->files->gguf)
-        snprintf(b.prefix, sizeof b.prefix, "%s%s", mtp_prefix(weights, naming), beside ? "" : "layers.0.");
+        snprintf(b.prefix, sizeof b.prefix, "%s%s", mtp_prefix(weights, naming),
+                 beside || naming->mtp_flat ? "" : "layers.0.");
     return b;
 }
 
@@ -397,6 +398,7 @@ static bool is_extra(const fr_weights *weights, const fr_tensor_naming *naming, 
     const char *below = gguf ? NULL : below_mtp(naming, name);
     if (below) {
         const char *rest = behind_layer(below, "layers.", &layer);
+        if (naming->mtp_flat && mtp_layers && lists_of_layer(naming, false, below)) return true;
         return rest ? layer < mtp_layers && lists_of_layer(naming, false, rest) : lists(naming->mtp, false, below);
     }
     snprintf(word, sizeof word, gguf ? "%sblk." : "%slayers.", fr_tensor_names_prefix(weights));

@@ -154,6 +154,8 @@ typedef struct fr_tensor_naming {
     /* What published names of an MTP layer's tensors begin with, one of these; what it has beside a layer's follows, or
      * "layers.0."; NULL: they are named as the next layer's. */
     const char *const *mtp_prefixes;
+    bool mtp_flat;         /* the layer's follow without "layers.0." */
+    bool mtp_hidden_first; /* what enters an MTP layer is [hidden row ; embedding], else the other way round */
     const char *const *extras; /* names that are read by nobody, as patterns of fnmatch; NULL-terminated, or NULL */
     fr_values norms;          /* what published files have of lines that are norms */
     fr_row_order rotary_rows; /* how rows of lines that are rotary stand in GGUF */

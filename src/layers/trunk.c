@@ -123,12 +123,24 @@ static fr_status check_borrowers(const fr_trunk *trunk, const char *path) {
     return FR_OK;
 }
 
+static fr_status make_longrope(fr_trunk *trunk, size_t i) {
+    const fr_rope_spec *rope = &trunk->spec.rope[i];
+    size_t angles = rope->dims / 2;
+    trunk->far_inverse[i] = calloc(angles + 1, sizeof(float));
+    if (!trunk->far_inverse[i]) return fr_fail_memory("rotary frequencies", angles * sizeof(float));
+    fr_rope_divided(rope->theta, rope->longrope[FR_ROPE_NEAR], angles, trunk->inverse[i]);
+    fr_rope_divided(rope->theta, rope->longrope[FR_ROPE_FAR], angles, trunk->far_inverse[i]);
+    trunk->near_most = (size_t)rope->original_context;
+    return FR_OK;
+}
+
 static fr_status make_ropes(fr_trunk *trunk) {
     for (size_t i = 0; i < trunk->spec.ropes; i++) {
         const fr_rope_spec *rope = &trunk->spec.rope[i];
         trunk->inverse[i] = calloc(rope->dims / 2 + 1, sizeof(float));
         if (!trunk->inverse[i]) return fr_fail_memory("rotary frequencies", rope->dims / 2 * sizeof(float));
         fr_rope_frequencies(rope->kind, rope->theta, rope->dims, rope->partial, rope->factor, trunk->inverse[i]);
+        if (rope->kind == FR_ROPE_LONGROPE) FR_TRY(make_longrope(trunk, i));
         if (rope->kind == FR_ROPE_LLAMA3)
             fr_rope_scale(trunk->inverse[i], rope->dims / 2, rope->factor, rope->low_factor, rope->high_factor,
                           rope->original_context);
@@ -178,7 +190,10 @@ void fr_layer_close(fr_layer *layer) {
 
 void fr_trunk_close(fr_trunk *trunk) {
     for (size_t i = 0; trunk->layers && i < trunk->spec.layers; i++) fr_layer_close(&trunk->layers[i]);
-    for (size_t i = 0; i < FR_ROPES; i++) free(trunk->inverse[i]);
+    for (size_t i = 0; i < FR_ROPES; i++) {
+        free(trunk->inverse[i]);
+        free(trunk->far_inverse[i]);
+    }
     free(trunk->layers);
     free(trunk->kv_shapes);
     free(trunk->recurrent_shapes);

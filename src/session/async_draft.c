@@ -8,13 +8,14 @@
 #include "base/error.h"
 #include "base/sizes.h"
 #include "src/session/drafting.h"
+#include "src/session/timeline.h"
 
 /* Drafts that fit behind the timeline; none where there is nothing to draft from: before the target has run all but the
  * last id, after an end of sequence. */
 static size_t most_drafts(const fr_session *s) {
     size_t left = s->context - s->length;
     if (s->length < 2 || s->fresh || s->pending || s->ended || left < 2) return 0;
-    return left - 1;
+    return fr_smaller(left - 1, fr_timeline_drafts(s));
 }
 
 static fr_status draft(void *context) {

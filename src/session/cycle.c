@@ -87,6 +87,7 @@ static fr_status begin(fr_round *t) {
     t->count = t->accepted = 0;
     s->stage = FR_STAGE_NOTHING;
     if (!s->fresh) fr_logprobs_forget(&s->logprobs);
+    if (room(t)) fr_timeline_turn(s);
     if (s->pending) {
         FR_TRY(fr_session_check_abort(s));
         FR_TRY(fr_timeline_begin(s));
@@ -97,7 +98,9 @@ static fr_status begin(fr_round *t) {
         FR_TRY(fr_session_check_abort(s));
         s->stage = FR_STAGE_VERIFY;
         s->drafts = (fr_budget_part){
-            .timeline = &s->budget, .limit = fr_smaller(s->draft_max, room(t) - 1), .lags = s->draft->lags};
+            .timeline = &s->budget,
+            .limit = fr_smaller(fr_smaller(s->draft_max, room(t) - 1), fr_timeline_drafts(s)),
+            .lags = s->draft->lags};
     }
     return FR_OK;
 }
@@ -185,6 +188,7 @@ void fr_cycle_round(fr_engine *e, fr_round *rounds, size_t count) {
 
 fr_status fr_cycle_step(fr_session *s, int32_t *ids, size_t limit, size_t *count, size_t *accepted) {
     fr_round round = {.session = s, .ids = ids, .limit = limit};
+    if (room(&round)) fr_timeline_turn(s);
     if (s->pending) {
         fr_async_draft_cancel(s); /* which has nothing to draft from */
         FR_TRY(fr_timeline_run(s));
@@ -239,6 +243,7 @@ fr_status fr_cycle_score(fr_session *s, const int32_t *ids, size_t count, size_t
                          void *context) {
     fr_session_clear(s);
     FR_TRY(fr_timeline_extend(s, ids, count));
+    fr_timeline_turn(s);
     FR_TRY(fr_session_follow(s));
     while (s->kv.length < count) {
         FR_TRY(fr_session_check_abort(s));

@@ -139,12 +139,18 @@ static void put_states(fr_sink *sink, const fr_recurrent *r) {
     put(sink, zeros, left);
 }
 
-static void put_caches(fr_sink *sink, const fr_session *s, size_t frontier) {
+/* Whether what is in the cache turned as the text will be: a file says of a text alone how long it is. */
+static bool turned_otherwise(const fr_session *s) {
+    size_t most = s->model->trunk.near_most;
+    return most && s->kv.far != (s->length > most);
+}
+
+static void put_caches(fr_sink *sink, const fr_session *s, size_t frontier, size_t checkpoints) {
     const fr_kv *kv = &s->kv;
     for (size_t i = 0; i < kv->count; i++)
         put_layer(sink, &kv->layers[i], slides(&kv->layers[i]) ? kv->from : 0, frontier);
     if (frontier && kv->recurrent.count) put_states(sink, &kv->recurrent);
-    for (size_t n = 0; n < s->kv_checkpoints.count; n++) {
+    for (size_t n = 0; n < checkpoints; n++) {
         const fr_kv_checkpoint *checkpoint = &s->kv_checkpoints.at[n];
         for (size_t i = 0; i < kv->count; i++) {
             if (!slides(&kv->layers[i])) continue;
@@ -158,10 +164,12 @@ static void put_caches(fr_sink *sink, const fr_session *s, size_t frontier) {
 static void put_session(fr_sink *sink, const fr_session *s, uint64_t model) {
     size_t frontier = s->length ? fr_smaller(s->kv.length, s->length - 1) : 0;
     if (s->kv.recurrent.count) frontier = s->kv.recurrent.at; /* positions behind it are run once more */
+    size_t checkpoints = s->kv_checkpoints.count;
+    if (turned_otherwise(s)) frontier = checkpoints = 0;
     fr_session_head head = {.version = version_of(s),
                             .k_type = s->engine->kv_types.k,
                             .v_type = s->engine->kv_types.v,
-                            .checkpoints = (uint32_t)s->kv_checkpoints.count,
+                            .checkpoints = (uint32_t)checkpoints,
                             .model = model,
                             .length = s->length,
                             .frontier = frontier,
@@ -169,11 +177,11 @@ static void put_session(fr_sink *sink, const fr_session *s, uint64_t model) {
     memcpy(head.magic, magic, sizeof magic);
     put(sink, &head, sizeof head);
     put(sink, s->ids, s->length * sizeof *s->ids);
-    for (size_t i = 0; i < s->kv_checkpoints.count; i++) {
+    for (size_t i = 0; i < checkpoints; i++) {
         fr_saved_bounds bounds = {s->kv_checkpoints.at[i].from, s->kv_checkpoints.at[i].position};
         put(sink, &bounds, sizeof bounds);
     }
-    put_caches(sink, s, frontier);
+    put_caches(sink, s, frontier, checkpoints);
     put(sink, s->attached, s->attached_size);
     if (head.version == VERSION_BOUND) put(sink, &s->sampler.mu, sizeof s->sampler.mu);
     flush(sink);
@@ -457,6 +465,7 @@ static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     for (size_t i = 0; i < head->checkpoints; i++) bytes = take_checkpoint(s, bounds_of(saved, i), bytes);
     kv->length = frontier;
     kv->from = held;
+    kv->far = s->model->trunk.near_most && s->length > s->model->trunk.near_most;
     /* This session may look back farther than the saved one did; and a method that wants all rows has seen none. */
     fr_kv_checkpoints_rewind(&s->kv_checkpoints, kv, s->draft->follows ? 0 : frontier);
     s->stats.value[FR_STAT_RERUN_TOKENS] += (double)(frontier - kv->length);

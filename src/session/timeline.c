@@ -18,9 +18,8 @@ void fr_timeline_advance(fr_session *s, size_t length, bool prompt_end) {
 /* That a prompt's ids fit behind the first `kept` of the timeline, of which `same` are the prompt's own first ones. */
 static fr_status check(const fr_session *s, size_t kept, const int32_t *ids, size_t count, size_t same) {
     if (count - same > s->context - kept)
-        return fr_fail_about(FR_OPT_CONTEXT, FR_INPUT,
-                             "the prompt has %zu tokens, the context has room for %zu of %zu", count,
-                             s->context - kept + same, s->context);
+        return fr_fail_about(FR_OPT_CONTEXT, FR_INPUT, "the prompt has %zu tokens, the context has room for %zu of %zu",
+                             count, s->context - kept + same, s->context);
     for (size_t i = same; i < count; i++)
         if (ids[i] < 0 || (size_t)ids[i] >= s->model->trunk.spec.vocab)
             return fr_fail(FR_INPUT, "id %d at index %zu of the prompt is outside the vocabulary of %zu", ids[i], i,
@@ -126,6 +125,42 @@ static void begin_drafting(fr_session *s) {
         fr_budget_followed(&s->budget);
 }
 
+/* The frontier, back to `length` or to a point before it; what is behind runs again. */
+static void go_back(fr_session *s, size_t length) {
+    fr_kv_checkpoints_rewind(&s->kv_checkpoints, &s->kv, length);
+    fr_session_retreat(s);
+}
+
+/* Pages of texts that turn otherwise are no shared prefixes of each other. */
+static void tell_turning(fr_session *s) {
+    memset(s->digests, s->kv.far ? 0xff : 0, s->kv.blocks * sizeof *s->digests);
+}
+
+void fr_timeline_turn(fr_session *s) {
+    size_t most = s->model->trunk.near_most;
+    bool far = s->length > most, other = far != s->kv.far;
+    if (most == 0) return;
+    if (other) {
+        size_t ran = s->kv.length;
+        s->met = met(s);
+        s->pending = s->length > 0;
+        s->fresh = false;
+        fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
+        go_back(s, 0);
+        s->kv.far = far;
+        s->stats.value[FR_STAT_RERUN_TOKENS] += (double)ran;
+        if (ran)
+            fr_log_line(&s->log, FR_LOG_INFO, "a text of %s than %zu tokens turns otherwise: %zu are run again",
+                        far ? "more" : "no more", most, ran);
+    }
+    if (other || s->pending) tell_turning(s);
+}
+
+size_t fr_timeline_drafts(const fr_session *s) {
+    size_t most = s->model->trunk.near_most;
+    return s->length <= most ? most - s->length : s->context;
+}
+
 /* An image token whose row has gone can't be run again. */
 static fr_status check_pictures(const fr_session *s) {
     for (size_t i = s->kv.length; i < s->length; i++)
@@ -135,6 +170,7 @@ static fr_status check_pictures(const fr_session *s) {
 }
 
 fr_status fr_timeline_begin(fr_session *s) {
+    fr_timeline_turn(s);
     FR_TRY(check_pictures(s));
     return fr_session_follow(s);
 }
@@ -151,12 +187,6 @@ static fr_status see(const fr_part *piece, size_t end) {
     FR_TRY(fr_session_see(s, hidden));
     fr_session_keep_hidden(s, hidden, 1);
     return FR_OK;
-}
-
-/* The frontier, back to `length` or to a point before it; what is behind runs again. */
-static void go_back(fr_session *s, size_t length) {
-    fr_kv_checkpoints_rewind(&s->kv_checkpoints, &s->kv, length);
-    fr_session_retreat(s);
 }
 
 /* A prompt whose piece failed stands where its method has seen it, before its last id. */
@@ -218,6 +248,7 @@ fr_status fr_timeline_run(fr_session *s) {
 
 fr_status fr_timeline_append(fr_session *s, const int32_t *ids, size_t count) {
     FR_TRY(fr_timeline_extend(s, ids, count));
+    fr_timeline_turn(s);
     fr_session_reuse(s);
     return fr_timeline_run(s);
 }
@@ -294,6 +325,7 @@ fr_status fr_timeline_put(fr_session *s, const int32_t *ids, size_t count) {
     s->stats.value[FR_STAT_REUSED_TOKENS] += (double)met(s);
     if (kept < count) {
         FR_TRY(fr_timeline_extend(s, ids + kept, count - kept));
+        fr_timeline_turn(s);
         fr_session_reuse(s);
         return FR_OK;
     }
@@ -331,8 +363,10 @@ fr_status fr_timeline_copy(fr_session *copy, const fr_session *s) {
     copy->pending = s->fresh || s->pending;
     bool unseen = copy->draft->follows && !alike; /* a method that wants all rows has seen none */
     copy->pending |= unseen && s->length > 0;
-    if (copy->pending) go_back(copy, unseen ? 0 : ran);
-    else if (s->length > 0) begin_drafting(copy);
+    if (copy->pending)
+        go_back(copy, unseen ? 0 : ran);
+    else if (s->length > 0)
+        begin_drafting(copy);
     fr_session_share(copy, false);
     return check_pictures(copy);
 }

@@ -47,6 +47,11 @@ def write_pieces(folder):
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
 
 
+def below(kind):
+    """A class and all that come of it."""
+    return [kind] + [one for of in kind.__subclasses__() for one in below(of)]
+
+
 def convert_here(tree, folder, out, pre):
     """In a process of its own: the converter runs as the program that it is."""
     sys.path[:0] = [tree, f"{tree}/gguf-py"]
@@ -54,14 +59,9 @@ def convert_here(tree, folder, out, pre):
     from conversion.base import TextModel
 
     TextModel.get_vocab_base_pre = lambda self, tokenizer: pre
-    class_of = conversion.get_model_class
-
-    def told(*arguments, **named):
-        model = class_of(*arguments, **named)
-        if not Path(folder, "tokenizer.json").exists(): model.set_vocab = lambda self: self._set_vocab_none()
-        return model
-
-    conversion.get_model_class = told
+    conversion.load_all_models()
+    if not Path(folder, "tokenizer.json").exists():
+        for kind in below(TextModel): kind.set_vocab = lambda self: self._set_vocab_none()
     sys.argv = ["convert_hf_to_gguf.py", folder, "--outtype", "bf16", "--outfile", out]
     runpy.run_path(f"{tree}/convert_hf_to_gguf.py", run_name="__main__")
 

@@ -1,5 +1,5 @@
 """Dense decoders of Qwen's: see dense.py. Every window is shorter than the prompts that greedy text follows."""
-from dense import Kind, zeroed
+from dense import Kind, passed_by, zeroed
 
 QWEN2 = dict(architectures=["Qwen2ForCausalLM"], model_type="qwen2", hidden_act="silu", max_position_embeddings=640,
              rms_norm_eps=3e-6, use_sliding_window=False, eos_token_id=[504, 511], bos_token_id=504,
@@ -24,6 +24,17 @@ def of_qwen2(c):
     return features
 
 
+def of_qwen3(c):
+    features = {"norm of q": passed_by("q_norm"), "norm of k": passed_by("k_norm"), "rope_theta": {"rope_theta": 1e6}}
+    if c["attention_bias"]: features |= {"bias of " + one: zeroed(one + "_proj.bias") for one in "qkvo"}
+    if c.get("layer_types"):
+        features |= {"window": {"layer_types": ["full_attention"] * c["num_hidden_layers"]},
+                     "window, of one more": {"sliding_window": c["sliding_window"] + 1}}
+    return features
+
+
+QWEN3_KIND = Kind("Qwen3Config", "Qwen3ForCausalLM", of_qwen3, first=(4,))
+QWEN3 = QWEN2 | FEW_IDS | dict(architectures=["Qwen3ForCausalLM"], model_type="qwen3")
 QWEN2_KIND = Kind("Qwen2Config", "Qwen2ForCausalLM", of_qwen2, first=(300,), ids=(280, 20))
 
 MODELS = {
@@ -41,4 +52,13 @@ MODELS = {
         vocab_size=397, hidden_size=70, intermediate_size=60, num_hidden_layers=4, num_attention_heads=5,
         num_key_value_heads=1, head_dim=18, rope_theta=900.0, tie_word_embeddings=False, use_sliding_window=True,
         sliding_window=9, max_window_layers=1)),
+    "qwen3-odd": dict(seed=2220, gguf=True, kind=QWEN3_KIND, config=QWEN3 | dict(
+        vocab_size=211, hidden_size=60, intermediate_size=44, num_hidden_layers=3, num_attention_heads=6,
+        num_key_value_heads=2, head_dim=18, rope_theta=3000.0, attention_bias=True, tie_word_embeddings=True)),
+    # Which layers slide is told one by one.
+    "qwen3-window": dict(seed=2302, kind=QWEN3_KIND, config=QWEN3 | dict(
+        vocab_size=203, hidden_size=64, intermediate_size=52, num_hidden_layers=3, num_attention_heads=4,
+        num_key_value_heads=4, head_dim=14, rope_theta=3000.0, attention_bias=False, tie_word_embeddings=False,
+        use_sliding_window=True, sliding_window=9, max_window_layers=1,
+        layer_types=["sliding_attention", "full_attention", "sliding_attention"])),
 }
