@@ -228,6 +228,55 @@ START_TEST(every_manner_of_running_gives_one_answer) {
 }
 END_TEST
 
+/* What a session says behind the first `kept` ids of its timeline is what it said before. */
+static void expect_again(fr_session *session, size_t kept, const int32_t *ids, size_t prompt) {
+    int32_t again[IDS];
+    size_t count = IDS - (kept - prompt);
+    for (size_t made = 0, got, accepted; made < count; made += got)
+        require(fr_session_step(session, again + made, count - made, &got, &accepted));
+    ck_assert_mem_eq(again, ids + (kept - prompt), count * sizeof *again);
+}
+
+/* Cuts at and across windows and where LongRoPE's long texts begin; a copy and what was saved go on the same, with a
+ * neighbour in the engine. */
+START_TEST(a_text_that_was_cut_goes_on_the_same) {
+    static const int32_t prompt[] = {2, 30, 31, 32, 33, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31};
+    static const size_t cuts[] = {62, 50, 41, 40, 39, 24, 17, 60};
+    enum { PROMPT = sizeof prompt / sizeof *prompt };
+    int32_t ids[IDS];
+    char path[128];
+    fr_options *options = endless();
+    fr_model *model;
+    fr_engine *engine;
+    fr_session *session, *fork, *restored;
+    void *bytes;
+    size_t size;
+    require(fr_options_set_number(options, FR_OPT_TEMPERATURE, 0.7));
+    snprintf(path, sizeof path, FR_TEST_MODELS "%s", models[_i].name);
+    require(fr_model_open(path, NULL, &model));
+    require(fr_engine_open(model, NULL, options, 3, &engine));
+    require(fr_engine_session(engine, options, &session));
+    require(fr_engine_session(engine, options, &restored));
+    generate(session, prompt, PROMPT, ids, IDS);
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        require(fr_session_truncate(session, cuts[i]));
+        require(fr_session_save_bytes(session, &bytes, &size));
+        require(fr_session_restore_bytes(restored, bytes, size));
+        fr_free(bytes);
+        require(fr_session_fork(session, options, &fork));
+        expect_again(session, cuts[i], ids, PROMPT);
+        expect_again(restored, cuts[i], ids, PROMPT);
+        expect_again(fork, cuts[i], ids, PROMPT);
+        fr_session_close(fork);
+    }
+    fr_session_close(restored);
+    fr_session_close(session);
+    fr_engine_close(engine);
+    fr_model_close(model);
+    fr_options_free(options);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("dense");
     TCase *tests = tcase_create("dense");
@@ -239,6 +288,7 @@ int main(void) {
     tcase_add_test(tests, a_file_may_leave_out_the_local_base);
     tcase_add_loop_test(tests, a_file_has_the_folders_tokenizer, 0, COUNT_OF(models));
     tcase_add_loop_test(tests, every_manner_of_running_gives_one_answer, 0, COUNT_OF(models));
+    tcase_add_loop_test(tests, a_text_that_was_cut_goes_on_the_same, 0, COUNT_OF(models));
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -9,10 +9,10 @@
  * -4b-pt; Qwen/Qwen2.5-0.5B, -1.5B and -7B,
  * Qwen3-30B-A3B, Qwen3.5-0.8B, -4B and -9B, Qwen3.6-27B and -35B-A3B, Qwen1.5-MoE-A2.7B, Qwen3-Next-80B-A3B;
  * allenai/OLMo-2-1124-7B and Olmo-3-1025-7B, LGAI-EXAONE/EXAONE-4.0-1.2B, CohereLabs/c4ai-command-r7b-12-2024,
- * zai-org/GLM-4-9B-0414, baidu/ERNIE-4.5-0.3B-PT and -21B-A3B-PT, LiquidAI/LFM2-1.2B, mistralai/Mixtral-8x7B-v0.1,
- * deepseek-ai/DeepSeek-V2-Lite, moonshotai/Kimi-K2-Instruct, inclusionAI/Ling-mini-2.0, MiniMaxAI/MiniMax-M2,
- * allenai/OLMoE-1B-7B-0924. No published size are gemma4-1b, the widths of
- * E2B in a dense model of 18 layers, and its assistant. */
+ * zai-org/GLM-4-9B-0414, baidu/ERNIE-4.5-0.3B-PT and -21B-A3B-PT, LiquidAI/LFM2-1.2B, stabilityai/stablelm-2-1_6b,
+ * mistralai/Mixtral-8x7B-v0.1, deepseek-ai/DeepSeek-V2-Lite, moonshotai/Kimi-K2-Instruct, inclusionAI/Ling-mini-2.0,
+ * MiniMaxAI/MiniMax-M2, allenai/OLMoE-1B-7B-0924. No published size are gemma4-1b, the widths of E2B in a dense model
+ * of 18 layers, and its assistant. */
 #include <string.h>
 
 #include "base/error.h"
@@ -188,6 +188,8 @@ static const fr_synth_shape shapes[] = {
     {"ernie4.5-0.3b", &fr_synth_ernie45, 18, 103424, "{}", NULL},
     {"lfm2-1.2b", &fr_synth_lfm2, 16, 65536,
      "{\"hidden_size\": 2048, \"block_ff_dim\": 12288, \"full_attn_idxs\": [2, 5, 8, 10, 12, 14]}", NULL},
+    {"stablelm2-1.6b", &fr_synth_stablelm, 24, 100352,
+     "{\"hidden_size\": 2048, \"intermediate_size\": 5632, \"use_qkv_bias\": true}", head},
 };
 #define SHAPES (sizeof shapes / sizeof *shapes)
 

@@ -145,7 +145,8 @@ const fr_synth_family
     fr_synth_glm4 = {&fr_family_glm4, .tokenizer = &glm_tokenizer},
     fr_synth_lfm2 = {&fr_family_lfm2, .tokenizer = &lfm2_tokenizer, .complete = keep_attention},
     fr_synth_olmo2 = {&fr_family_olmo2, .tokenizer = &qwen_tokenizer},
-    fr_synth_olmo3 = {&fr_family_olmo3, .tokenizer = &qwen_tokenizer};
+    fr_synth_olmo3 = {&fr_family_olmo3, .tokenizer = &qwen_tokenizer},
+    fr_synth_stablelm = {&fr_family_stablelm, .tokenizer = &qwen_tokenizer, .means = biases};
 
 const fr_synth_family
     fr_synth_deepseek = {&fr_family_deepseek, &deepseek_tokenizer, .means = small_biases, .mtp_layers = 1},

@@ -138,6 +138,7 @@ bool fr_tensor_name_needed(const fr_tensor_name *name, const fr_trunk_spec *trun
     if (needs & FR_IF_QKV_BIAS && !layer->attention.qkv_bias) return false;
     if (needs & FR_IF_O_BIAS && !layer->attention.o_bias) return false;
     if (needs & FR_IF_INPUT_NORM && layer->norms == FR_NORMS_BEHIND) return false;
+    if (needs & FR_IF_FFN_NORM && layer->norms != FR_NORMS_BEFORE) return false;
     if (needs & FR_IF_NORM_BIAS && !trunk->norm_bias) return false;
     if (needs & FR_IF_FFN_BIASED && !layer->ffn.biased) return false;
     if (needs & FR_IF_SINKS && !layer->attention.sinks) return false;

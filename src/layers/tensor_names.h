@@ -89,6 +89,7 @@ enum {
     FR_IF_O_BIAS = 1 << 16,
     FR_IF_INPUT_NORM = 1 << 17, /* layers with a norm before their parts */
     FR_IF_NORM_BIAS = 1 << 18,  /* models whose norms have biases */
+    FR_IF_FFN_NORM = 1 << 26,   /* layers whose feed-forward has one of its own */
     FR_IF_SHORT_CONV = 1 << 19, /* layers that mix positions by a short convolution */
     FR_IF_FUSED = 1 << 24,      /* gated DeltaNet whose queries, keys, values and gates are one projection */
     FR_IF_PARTED = 1 << 25,     /* and such whose are not */

@@ -194,11 +194,12 @@ fr_status fr_added_tokens_walk(const fr_added_tokens *set, const char *text, siz
         else
             stands = !token->single_word || stands_alone(bytes, length, begin, end);
         if (!stands) continue;
-        if (token->lstrip) begin = fr_skip_space_back(text, begin, done);
+        if (token->lstrip) begin = begin < done ? done : fr_skip_space_back(text, begin, done);
         if (token->rstrip) {
             if (end >= space_end) space_end = fr_skip_space(text, end, length);
             end = space_end;
         }
+        if (begin >= end) continue; /* white space that one before has taken along */
         if (begin > done) FR_TRY(stretch(context, text + done, begin - done, -1));
         FR_TRY(stretch(context, text + begin, end - begin, token->id));
         done = end;

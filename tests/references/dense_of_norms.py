@@ -1,5 +1,5 @@
-"""Dense decoders whose norms or blocks stand otherwise: see dense.py. OLMo 2 and 3, EXAONE 4, Cohere 2, GLM-4 and
-ERNIE 4.5. Every window is shorter than the prompts that greedy text follows."""
+"""Dense decoders whose norms or blocks stand otherwise: see dense.py. OLMo 2 and 3, EXAONE 4, Cohere 2, GLM-4,
+ERNIE 4.5 and StableLM 2. Every window is shorter than the prompts that greedy text follows."""
 import torch
 import transformers
 from dense import Kind, passed_by, zeroed
@@ -70,6 +70,12 @@ def mean_kept(model):
     """RMSNorm where LayerNorm stands."""
     def change(norm):
         norm.forward = lambda x: norm.weight * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + norm.variance_epsilon)
+    on_modules("norm", change)(model)
+
+
+def mean_of_biased_kept(model):
+    def change(norm):
+        norm.forward = lambda x: torch.nn.functional.rms_norm(x, x.shape[-1:], norm.weight, norm.eps) + norm.bias
     on_modules("norm", change)(model)
 
 
@@ -172,6 +178,13 @@ def of_ernie45(c):
                      "rope_theta": {"rope_theta": 5e5}}
 
 
+def of_stablelm(c):
+    features = BIASES | {"part that turns": {"partial_rotary_factor": 1.0}, "rope_theta": {"rope_theta": 1e2},
+                         "mean of norms": mean_of_biased_kept, "biases of norms": zeroed("norm.bias")}
+    if c["use_parallel_residual"]: return features | {"parallel block": serial}
+    return features | {"norm before the feed-forward": passed_by("post_attention_layernorm")}
+
+
 # -------------------------------------------------------------------------------------------------------------- models
 
 def kind(name, features, fill=None):
@@ -182,6 +195,7 @@ OLMO2, OLMO3, EXAONE4 = (kind("Olmo2", of_olmo2, wide), kind("Olmo3", of_olmo3),
                          kind("Exaone4", of_exaone4, behind_and_narrow))
 COHERE2, GLM4, GLM, ERNIE45 = (kind("Cohere2", of_cohere2), kind("Glm4", of_glm4), kind("Glm", of_glm),
                                kind("Ernie4_5", of_ernie45))
+STABLELM = kind("StableLm", of_stablelm)
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
           "original_max_position_embeddings": 64}
 
@@ -227,4 +241,14 @@ MODELS = {
         "Ernie4_5ForCausalLM", "ernie4_5", rms_norm_eps=1e-5, vocab_size=343, hidden_size=60, intermediate_size=52,
         num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=3, head_dim=14, tie_word_embeddings=True,
         use_bias=True, rope_theta=600.0)),
+    "stablelm-serial": dict(seed=5209, gguf=True, kind=STABLELM, config=family(
+        "StableLmForCausalLM", "stablelm", layer_norm_eps=1e-5, vocab_size=341, hidden_size=64, intermediate_size=56,
+        num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, rope_theta=10000.0, use_qkv_bias=True,
+        use_parallel_residual=False, qk_layernorm=False, partial_rotary_factor=0.25, tie_word_embeddings=False,
+        hidden_dropout=0.0)),
+    "stablelm-parallel": dict(seed=4410, kind=STABLELM, config=family(
+        "StableLmForCausalLM", "stablelm", layer_norm_eps=1e-5, vocab_size=337, hidden_size=60, intermediate_size=52,
+        num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=3, rope_theta=500.0, use_qkv_bias=True,
+        use_parallel_residual=True, qk_layernorm=False, partial_rotary_factor=0.4, tie_word_embeddings=True,
+        hidden_dropout=0.0)),
 }
