@@ -347,7 +347,7 @@ HOSTILE_BUILD := $(BUILD)/hostile
 HOSTILE_TESTS := $(addprefix tests/,test_formats test_gguf test_gguf_models test_tokenizer test_marked_text test_chat \
   test_chat_messages test_template test_reply test_cli_files test_block_types test_encode test_quantize test_trace \
   test_report test_serve_http test_serve_ask test_session_file test_image test_vision test_mmproj test_packed \
-  test_tokenizer_gguf)
+  test_tokenizer_gguf test_gguf_tokenizers)
 HOSTILE := $(HOSTILE_TESTS:%=$(HOSTILE_BUILD)/%) $(MUTATORS:$(BUILD)/%=$(HOSTILE_BUILD)/%)
 CASE_test_session_file := $(if $(FULL),,CK_RUN_CASE=damaged)
 HOSTILE_SUITES := $(foreach t,$(HOSTILE), \

@@ -228,6 +228,27 @@ START_TEST(every_manner_of_running_gives_one_answer) {
 }
 END_TEST
 
+/* MiMo's, whose hidden row stands first: tests/references/dense_of_mimo.py. */
+START_TEST(an_mtp_layer_drafts_as_the_reference) {
+    fr_reference r;
+    fr_session *session;
+    size_t count, expected_count;
+    fr_reference_open(&r, "mimo-odd", NULL);
+    ck_assert_ptr_nonnull(r.drafter);
+    int32_t *ids = fr_json_ids_of(json_array_get(json_object_get(r.info, "prompts"), 2), &count);
+    const float *expected = fr_reference_floats(&r, &expected_count, "draft.logits");
+    fr_rows got = {malloc(expected_count * sizeof(float)), 0, expected_count};
+    require(fr_session_open(r.model, r.drafter, NULL, &session));
+    require(fr_session_draft_logits(session, ids, count, 4, fr_rows_collect, &got));
+    ck_assert_uint_eq(got.count, expected_count);
+    fr_rows_compare(got.values, expected, expected_count);
+    free(got.values);
+    free(ids);
+    fr_session_close(session);
+    fr_reference_close(&r);
+}
+END_TEST
+
 /* What a session says behind the first `kept` ids of its timeline is what it said before. */
 static void expect_again(fr_session *session, size_t kept, const int32_t *ids, size_t prompt) {
     int32_t again[IDS];
@@ -288,6 +309,7 @@ int main(void) {
     tcase_add_test(tests, a_file_may_leave_out_the_local_base);
     tcase_add_loop_test(tests, a_file_has_the_folders_tokenizer, 0, COUNT_OF(models));
     tcase_add_loop_test(tests, every_manner_of_running_gives_one_answer, 0, COUNT_OF(models));
+    tcase_add_test(tests, an_mtp_layer_drafts_as_the_reference);
     tcase_add_loop_test(tests, a_text_that_was_cut_goes_on_the_same, 0, COUNT_OF(models));
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

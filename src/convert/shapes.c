@@ -11,8 +11,10 @@
  * allenai/OLMo-2-1124-7B and Olmo-3-1025-7B, LGAI-EXAONE/EXAONE-4.0-1.2B, CohereLabs/c4ai-command-r7b-12-2024,
  * zai-org/GLM-4-9B-0414, baidu/ERNIE-4.5-0.3B-PT and -21B-A3B-PT, LiquidAI/LFM2-1.2B, stabilityai/stablelm-2-1_6b,
  * mistralai/Mixtral-8x7B-v0.1, deepseek-ai/DeepSeek-V2-Lite, moonshotai/Kimi-K2-Instruct, inclusionAI/Ling-mini-2.0,
- * MiniMaxAI/MiniMax-M2, allenai/OLMoE-1B-7B-0924. No published size are gemma4-1b, the widths of E2B in a dense model
- * of 18 layers, and its assistant. */
+ * MiniMaxAI/MiniMax-M2, allenai/OLMoE-1B-7B-0924, mistralai/Mistral-7B-v0.3 and Ministral-3-8B-Base-2512, Qwen/Qwen3-8B, microsoft/phi-4,
+ * HuggingFaceTB/SmolLM3-3B, ibm-granite/granite-3.3-2b-base, ByteDance-Seed/Seed-OSS-36B-Base,
+ * tencent/Hunyuan-7B-Instruct. No published size are gemma4-1b, the widths of E2B in a dense model of 18 layers, and
+ * its assistant. */
 #include <string.h>
 
 #include "base/error.h"
@@ -48,6 +50,7 @@ static const char *const head[] = {"output.weight", NULL}, *const mtp_norm[] = {
                   *const own_head[] = {"output.weight", "nextn.embed_tokens.weight", "nextn.shared_head_head.weight",
                                        MTP_NORM, NULL},
                   *const latent[] = {"output.weight", "attn_q_b.weight", "attn_k_b.weight", MTP_NORM, NULL},
+                  *const head_and_qkv[] = {"output.weight", "attn_qkv.weight", NULL},
                   *const gate_up[] = {"ffn_gate_up_exps.weight", NULL},
                   *const experts[] = {"output.weight",        "ffn_gate_exps.weight", "ffn_up_exps.weight",
                                       "ffn_down_exps.weight", MTP_NORM,               NULL};
@@ -154,6 +157,23 @@ static const fr_synth_shape shapes[] = {
     {"qwen2.5-7b", &fr_synth_qwen2, 28, QWEN2_VOCAB + 128,
      "{\"hidden_size\": 3584, \"intermediate_size\": 18944, \"num_attention_heads\": 28, \"num_key_value_heads\": 4, "
      "\"rope_theta\": 1000000.0}", head},
+    {"qwen3-8b", &fr_synth_qwen3, 36, QWEN2_VOCAB,
+     "{\"intermediate_size\": 12288, \"num_key_value_heads\": 8, \"rope_theta\": 1000000}", head},
+    {"mistral-7b", &fr_synth_mistral, 32, 32768,
+     "{\"sliding_window\": null, \"rms_norm_eps\": 1e-5, \"rope_theta\": 1000000}", head},
+    {"ministral3-8b", &fr_synth_mistral3, 34, 131072, "{}", head},
+    {"phi4", &fr_synth_phi3, 40, 100352,
+     "{\"hidden_size\": 5120, \"intermediate_size\": 17920, \"num_attention_heads\": 40, "
+     "\"num_key_value_heads\": 10, \"rope_theta\": 250000}", head_and_qkv},
+    {"smollm3-3b", &fr_synth_smollm3, 36, LLAMA_VOCAB, "{\"rope_theta\": 5000000}", NULL},
+    {"granite3.3-2b", &fr_synth_granite, 40, 49159,
+     "{\"hidden_size\": 2048, \"intermediate_size\": 8192, \"num_key_value_heads\": 8, \"rope_theta\": 1e7, "
+     "\"rms_norm_eps\": 1e-5, \"attention_multiplier\": 0.015625, \"embedding_multiplier\": 12, "
+     "\"residual_multiplier\": 0.22, \"logits_scaling\": 8}", NULL},
+    {"seed-oss-36b", &fr_synth_seed_oss, 64, 155136, "{\"hidden_size\": 5120, \"rope_theta\": 1e7}", head},
+    {"hunyuan-7b", &fr_synth_hunyuan, 32, 128167,
+     "{\"head_dim\": 128, \"intermediate_size\": 14336, \"num_key_value_heads\": 8, "
+     "\"rope_scaling\": {\"type\": \"dynamic\", \"alpha\": 1000}}", NULL},
     {"qwen1.5-moe-a2.7b", &fr_synth_qwen2_moe, 24, QWEN2_VOCAB, "{\"rope_theta\": 1000000}", head},
     {"qwen3-next-80b-a3b", &fr_synth_qwen3_next, 48, QWEN2_VOCAB, "{\"rope_theta\": 1e7}", head_and_norm},
     {"qwen3-30b-a3b", &fr_synth_qwen3_moe, 48, QWEN2_VOCAB,

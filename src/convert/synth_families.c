@@ -139,6 +139,16 @@ const fr_synth_family
     fr_synth_qwen3_next = {&fr_family_qwen3_next, &qwen_tokenizer, .means = states, .mtp_layers = 1};
 
 const fr_synth_family
+    fr_synth_granite = {&fr_family_granite, .tokenizer = &qwen_tokenizer},
+    fr_synth_hunyuan = {&fr_family_hunyuan, .tokenizer = &qwen_tokenizer},
+    fr_synth_mistral = {&fr_family_mistral, .tokenizer = &pieces_tokenizer},
+    fr_synth_mistral3 = {&fr_family_mistral3, .tokenizer = &qwen_tokenizer},
+    fr_synth_phi3 = {&fr_family_phi3, .tokenizer = &qwen_tokenizer},
+    fr_synth_qwen3 = {&fr_family_qwen3, .tokenizer = &qwen_tokenizer},
+    fr_synth_seed_oss = {&fr_family_seed_oss, &qwen_tokenizer, .means = biases},
+    fr_synth_smollm3 = {&fr_family_smollm3, .tokenizer = &fr_synth_llama_tokenizer};
+
+const fr_synth_family
     fr_synth_cohere2 = {&fr_family_cohere2, .tokenizer = &cohere_tokenizer},
     fr_synth_ernie45 = {&fr_family_ernie45, .tokenizer = &ernie_tokenizer},
     fr_synth_exaone4 = {&fr_family_exaone4, .tokenizer = &exaone_tokenizer},

@@ -24,6 +24,9 @@ static bool shape_has(const fr_synth_shape *shape, const char *name) {
 /* Whether `earlier` leaves nothing for a line to do. */
 static bool covers(const fr_tensor_name *earlier, const fr_tensor_name *name) {
     bool next = fr_tensor_name_fills_two(earlier) && earlier->field + sizeof(fr_matrix *) == name->field;
+    bool fused = earlier->slot == FR_SLOT_QKV || earlier->slot == FR_SLOT_QKV_VECTOR;
+    size_t each = earlier->slot == FR_SLOT_QKV ? sizeof(fr_matrix) : sizeof(float *);
+    if (fused && name->field > earlier->field && name->field <= earlier->field + 2 * each) return true;
     return earlier->field == name->field || next || strcmp(earlier->gguf, name->gguf) == 0;
 }
 

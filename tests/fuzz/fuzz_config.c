@@ -19,8 +19,10 @@ static const char *const models[] = {"tests/data/models/gemma4-e", "tests/data/m
                                      "tests/data/models/granite-odd", "tests/data/models/granite4-micro",
                                      "tests/data/models/hunyuan-odd", "tests/data/models/phi4-longrope",
                                      "tests/data/models/seed-oss-odd", "tests/data/models/smollm3-window",
+                                     "tests/data/models/mimo-odd",
                                      "tests/data/models/qwen3-next-odd", "tests/data/models/minimax-m2-odd",
-                                     "tests/data/models/olmoe-odd", "tests/data/models/ling-odd"};
+                                     "tests/data/models/olmoe-odd", "tests/data/models/ling-odd",
+                                     "tests/data/models/granite-moe-shared"};
 enum { MODELS = sizeof models / sizeof *models };
 
 static const fr_family *const families[] = {

@@ -30,13 +30,14 @@ from mixtures import copy_tokenizer
 GREEDY, LENGTHS, GREEDY_PROMPTS = 48, (1, 7, 19, 101), (2, 3)
 LEAST_MARGIN, LEAST_IDS, LEAST_MOVE = 5e-3, 16, 2e-2    # of greedy ids; how many of them; of an overlooked feature
 
-TOWER = ("vision_tower.", "multi_modal_projector.")
+BESIDE = ("vision_tower.", "multi_modal_projector.", "model.mtp_layers.")
 
 
 @dataclass
 class Kind:
     """What models of one family share. A model is a dict: seed, kind, config (config.json), and where it has them
-    tokenizer ("qwen", "gemma"), gguf (dense_gguf.py), and cached=False where transformers' own generation with a cache
+    tokenizer ("qwen", "gemma"), gguf (dense_gguf.py), mtp (whose `add` gives the layer's tensors, `draft` what it
+    says), and cached=False where transformers' own generation with a cache
     is another than without."""
     config: str             # transformers' classes of the text: configuration,
     model: str              # and model
@@ -96,11 +97,12 @@ def filled(spec):
     model = build(spec)
     tied = model.config.tie_word_embeddings
     state = {k: v for k, v in model.state_dict().items() if not tied or k != "lm_head.weight"}
+    if "mtp" in spec: state = spec["mtp"].add(state, model)
     fill(state, spec["seed"], spec["kind"].fill)
     if not nested: return state
     state = {"language_model." + k: v for k, v in state.items()}
     beside = {published(k): v for k, v in whole(spec).state_dict().items()}
-    beside = {k: v for k, v in beside.items() if k.startswith(TOWER)}
+    beside = {k: v for k, v in beside.items() if k.startswith(BESIDE)}
     fill(beside, spec["seed"] + 100, None)
     return state | beside
 
@@ -115,7 +117,7 @@ def published(name):
 def load(folder, spec, changes=None):
     """The text half of what a folder holds; without one, of what it will."""
     state = load_file(folder / "model.safetensors") if folder else filled(spec)
-    state = {k.removeprefix("language_model."): v.float() for k, v in state.items() if not k.startswith(TOWER)}
+    state = {k.removeprefix("language_model."): v.float() for k, v in state.items() if not k.startswith(BESIDE)}
     model = build(spec, changes)
     if "lm_head.weight" not in state: state["lm_head.weight"] = state["model.embed_tokens.weight"]
     model.load_state_dict(state)
@@ -177,6 +179,12 @@ def compute(model, prompts):
     return info, tensors
 
 
+def drafts(folder, spec, prompts):
+    """What a model's MTP layer says behind a prompt, if it has one."""
+    if "mtp" not in spec: return {}
+    return {"draft.logits": spec["mtp"].draft(spec, load_file(folder / "model.safetensors"), folder, prompts[2])}
+
+
 def make(root, name, spec):
     folder = root / name
     folder.mkdir(parents=True, exist_ok=True)
@@ -189,6 +197,7 @@ def make(root, name, spec):
     if spec.get("tokenizer") == "gemma": cut_tokenizer(root / "gemma4-e", text_of(spec["config"])["vocab_size"], folder)
     model = load(folder, spec)
     info, tensors = compute(model, make_prompts(spec))
+    tensors |= drafts(folder, spec, info["prompts"])
     head = {"family": name, "seed": spec["seed"], "transformers": "5.17.0", "torch": torch.__version__,
             "n_greedy": GREEDY, "special_ids": {"bos": spec["config"].get("bos_token_id"), "eos": ends},
             "overlooked": overlooked(folder, spec, info["prompts"][-1], tensors["prompt.3.logits"])}
@@ -201,7 +210,7 @@ def make(root, name, spec):
 
 def published_model(folder, spec):
     """What transformers makes of the folder by itself."""
-    kind = getattr(transformers, spec["config"]["architectures"][0])
+    kind = getattr(transformers, spec["config"]["architectures"][0], None) or getattr(transformers, spec["kind"].model)
     return kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager",
                                 experts_implementation="eager").eval()
 
@@ -211,6 +220,7 @@ def verify(root, name, spec):
     stored, info = load_file(folder / "reference.safetensors"), json.loads((folder / "reference.json").read_text())
     model, by_itself = load(folder, spec), published_model(folder, spec)
     again, tensors = compute(model, info["prompts"])
+    tensors |= drafts(folder, spec, info["prompts"])
     apart = max(float((stored[k] - v).abs().max()) for k, v in tensors.items())
     assert stored.keys() == tensors.keys() and apart < 1e-5 and all(info[k] == again[k] for k in again), apart
     ids, right = info["prompts"][-1], stored["prompt.3.logits"]

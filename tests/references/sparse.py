@@ -78,6 +78,12 @@ OLMOE = COMMON | dict(
     num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=3, rms_norm_eps=1e-5, rope_theta=600.0,
     num_experts=9, num_experts_per_tok=4, norm_topk_prob=False, attention_bias=False, clip_qkv=None)
 
+GRANITE = COMMON | dict(
+    architectures=["GraniteMoeSharedForCausalLM"], model_type="granitemoeshared", vocab_size=343, hidden_size=72,
+    intermediate_size=26, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, rms_norm_eps=3e-6,
+    rope_theta=4000.0, attention_bias=False, num_local_experts=7, num_experts_per_tok=3, shared_intermediate_size=38,
+    embedding_multiplier=2.5, attention_multiplier=0.4, residual_multiplier=0.6, logits_scaling=0.7)
+
 # file: llama.cpp's converter makes a GGUF of it that is the same model.
 MODELS = {
     "mixtral-odd": dict(seed=4102, file=True, config=MIXTRAL),
@@ -105,6 +111,7 @@ MODELS = {
         moe_layer_end_index=4, moe_layer_interval=2, moe_num_shared_experts=0, moe_norm_min=0.7,
         tie_word_embeddings=True)),
     "minimax-m2-odd": dict(seed=4151, file=True, config=MINIMAX),
+    "granite-moe-shared": dict(seed=4171, file=True, config=GRANITE),
     "olmoe-odd": dict(seed=4165, file=True, config=OLMOE),
 }
 
@@ -275,6 +282,13 @@ def by_heads(dim):
                 module.forward = lambda x, of=module: of.weight * F.rms_norm(
                     x.unflatten(-1, (-1, dim)), (dim,), eps=of.variance_epsilon).flatten(-2)
     return edit
+
+
+def of_granitemoeshared(c):
+    return {"rope_theta": {"rope_theta": 1e4}, "experts' number": {"num_experts_per_tok": 1},
+            "shared experts": silent("shared_mlp")} | {
+        name: {name: 1.0} for name in ("embedding_multiplier", "attention_multiplier", "residual_multiplier",
+                                       "logits_scaling")}
 
 
 def of_olmoe(c):
