@@ -310,8 +310,8 @@ ifneq ($(HOST),aarch64)
     test_answers test_one_answer check_kernels check_blocks test_attend test_deltanet test_head test_math)
   NEON_MORE := $(filter-out $(NEON_CORE) $(addprefix tests/,test_allocations test_async_draft test_bench \
     test_bench_kernels test_bench_model test_bench_neighbours test_cli_cache test_cli_chat test_cli_terminal \
-    test_cli_files test_cli_interrupt test_cli_lost_file test_cli_completion test_cli_resume test_budget test_glm \
-    test_ngram \
+    test_cli_files test_cli_interrupt test_cli_lost_file test_cli_named test_cli_completion test_cli_resume \
+    test_budget test_glm test_ngram \
     test_one_answer_engine test_perplexity test_pool test_quantize test_report test_serve test_serve_crowd \
     test_serve_ends test_serve_http test_serve_models test_session_file test_shared_model test_tokenizer \
     test_topology test_trace test_turns test_unbuilt \

@@ -254,7 +254,7 @@ static fr_status list_missing(const char *folder, char *name, fr_shard_name shar
                               size_t *count) {
     for (unsigned i = 1; i <= shard.count; i++) {
         char *part;
-        snprintf(name + shard.stem, FR_SHARD_SUFFIX_LENGTH + 1, FR_SHARD_SUFFIX, i, shard.count);
+        fr_shard_name_turn(name, shard, i);
         FR_TRY(join(folder, name, &part));
         bool there = fr_file_exists(part);
         fr_status status = there ? FR_OK : fr_download_check(part);
@@ -288,7 +288,7 @@ static fr_status add_gguf_files(fr_checkpoint *checkpoint, const char *folder, c
     if (shard.count > 1) FR_TRY(check_parts(checkpoint->path, folder, name, shard));
     FR_TRY(reserve_files(checkpoint, shard.count));
     for (unsigned i = 1; i <= shard.count; i++) {
-        if (shard.count > 1) snprintf(name + shard.stem, FR_SHARD_SUFFIX_LENGTH + 1, FR_SHARD_SUFFIX, i, shard.count);
+        fr_shard_name_turn(name, shard, i);
         FR_TRY(add_shard(checkpoint, folder, name, shard.count, use_mmap));
     }
     int64_t tensors = (int64_t)(checkpoint->tensors.count + checkpoint->unread.count), listed;

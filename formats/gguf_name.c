@@ -7,6 +7,8 @@
 
 #define ENDING        ".gguf"
 #define ENDING_LENGTH (sizeof ENDING - 1)
+#define SUFFIX        "-%05u-of-%05u.gguf"
+#define SUFFIX_LENGTH 20
 
 static const char *last_part(const char *path) {
     const char *slash = strrchr(path, '/');
@@ -16,13 +18,18 @@ static const char *last_part(const char *path) {
 fr_shard_name fr_shard_name_of(const char *name) {
     const fr_shard_name alone = {.number = 1, .count = 1};
     fr_shard_name shard = alone;
-    char again[2 * FR_SHARD_SUFFIX_LENGTH];
+    char again[2 * SUFFIX_LENGTH];
     size_t length = strlen(name);
-    if (length <= FR_SHARD_SUFFIX_LENGTH) return alone;
-    shard.stem = length - FR_SHARD_SUFFIX_LENGTH;
+    if (length <= SUFFIX_LENGTH) return alone;
+    shard.stem = length - SUFFIX_LENGTH;
     if (sscanf(name + shard.stem, "-%5u-of-%5u.gguf", &shard.number, &shard.count) != 2) return alone;
-    snprintf(again, sizeof again, FR_SHARD_SUFFIX, shard.number, shard.count);
+    snprintf(again, sizeof again, SUFFIX, shard.number, shard.count);
     return strcmp(again, name + shard.stem) == 0 ? shard : alone;
+}
+
+void fr_shard_name_turn(char *name, fr_shard_name shard, unsigned number) {
+    char digits[16];
+    if (shard.count > 1) memcpy(name + shard.stem + 1, digits, (size_t)snprintf(digits, sizeof digits, "%05u", number));
 }
 
 bool fr_gguf_name(const char *name) {

@@ -7,9 +7,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define FR_SHARD_SUFFIX        "-%05u-of-%05u.gguf"
-#define FR_SHARD_SUFFIX_LENGTH 20
-
 /* Of NAME-00002-of-00003.gguf. Count 1, number 1 for other names. */
 typedef struct fr_shard_name {
     size_t stem; /* length of NAME */
@@ -17,6 +14,9 @@ typedef struct fr_shard_name {
 } fr_shard_name;
 
 fr_shard_name fr_shard_name_of(const char *name);
+
+/* Makes the name that of another part; nothing to do for a file that is the only one. */
+void fr_shard_name_turn(char *name, fr_shard_name shard, unsigned number);
 
 /* Whether it ends in .gguf. */
 bool fr_gguf_name(const char *name);

@@ -385,6 +385,31 @@ typedef enum fr_estimate {
 fr_status fr_model_estimate(const char *path, const char *drafter, const fr_options *options, size_t sessions,
                             uint64_t *bytes);
 
+/* The path of a model by its name where another program has downloaded it; nothing is fetched. environment: NAME=VALUE
+ * texts and a NULL, as POSIX's environ, which say where those are; NULL: none. Names:
+ *
+ *     ORG/NAME          a repository in Hugging Face's cache (HF_HUB_CACHE, HF_HOME), llama.cpp's (LLAMA_CACHE) or LM
+ *                       Studio's folder: as published, or its GGUF file, Q4_K_M, Q8_0, else the first
+ *     ORG/NAME:TYPE     of its GGUF files the first of that type: Q5_K_M
+ *     ORG/NAME:FILE     or that one
+ *     ollama:NAME:TAG   in ollama's store (OLLAMA_MODELS)
+ *
+ * What a path leads to, and what is no name, is given back as it is. *path: allocated; free it with fr_free. FR_INPUT:
+ * there is none of that name, and the line has the command that would download it. */
+fr_status fr_model_find(const char *name, const char *const *environment, char **path);
+
+/* All that there are, one after the other, until `told` gives false (FR_ABORTED). */
+typedef struct fr_found {
+    const char *name;    /* that fr_model_find takes */
+    const char *path;
+    const char *tower;   /* a vision tower beside it, or NULL */
+    const char *store;   /* whose it is: "Hugging Face", "llama.cpp", "LM Studio", "ollama" */
+    const char *problem; /* why it can't be opened, as far as that is known; NULL: it isn't */
+    uint64_t bytes;      /* of its files */
+} fr_found;
+typedef bool fr_found_fn(void *context, const fr_found *found);
+fr_status fr_model_list(const char *const *environment, fr_found_fn *told, void *context);
+
 typedef enum fr_fact {
     FR_FACT_VOCAB,         /* rows of the LM head: one logit each */
     FR_FACT_HIDDEN,        /* width of a hidden row */

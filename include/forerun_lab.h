@@ -36,6 +36,10 @@ typedef struct fr_lab_inspection {
  * how: NULL for lines. */
 fr_status fr_lab_inspect(const char *path, const fr_lab_inspection *how, const fr_options *options, FILE *out);
 
+/* Values of the tensors that a model uses; and the type that most bytes of them are of, "Q4_K", "BF16". */
+uint64_t fr_lab_model_parameters(const fr_model *model);
+const char *fr_lab_model_type(const fr_model *model);
+
 /* A published shape, and what of it. */
 typedef struct fr_lab_shape {
     const char *name; /* of FR_LAB_SHAPES */

@@ -72,7 +72,7 @@ END_TEST
 
 static const char *const verbs[] = {"generate", "chat",     "logits", "perplexity", "tokenize", "inspect", "verify",
                                     "batch",    "quantize", "pack",   "synth",      "bench",    "report",  "template",
-                                    "completion"};
+                                    "completion", "models"};
 
 /* What a part of the bench refuses is not offered behind it. */
 START_TEST(a_part_has_its_own_options) {
@@ -124,7 +124,7 @@ START_TEST(other_shells_have_theirs) {
     fr_command zsh = fr_command_ok("completion zsh"), fish = fr_command_ok("completion --shell fish");
     ck_assert_int_eq(strncmp(zsh.out, "#compdef forerun\n", 17), 0);
     ck_assert_ptr_nonnull(strstr(zsh.out, "--output) _forerun_words text ids json ;;"));
-    ck_assert_ptr_nonnull(strstr(fish.out, "-n '__fish_seen_subcommand_from generate' -s m -l model -r -d"));
+    ck_assert_ptr_nonnull(strstr(fish.out, "_subcommand_from generate' -s m -l model -o hf -o hfr -l hf-repo -r -d"));
     ck_assert_ptr_nonnull(strstr(fish.out, "-o ctk -l cache-type-k -x -a ' f32 f16 bf16 q8_0 q4_0'"));
     fr_command_free(&zsh);
     fr_command_free(&fish);

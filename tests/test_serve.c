@@ -199,9 +199,19 @@ START_TEST(models_and_properties_are_told) {
     ck_assert_str_eq(json_string_value(fr_json_get(models, "object")), "list");
     has(one, JSON_STRING, (const char *[]){"id", "object", "owned_by", NULL});
     has(one, JSON_INTEGER, (const char *[]){"created", NULL});
-    has(fr_json_get(one, "meta"), JSON_INTEGER, (const char *[]){"n_vocab", "n_ctx_train", "n_embd", "size", NULL});
+    has(fr_json_get(one, "meta"), JSON_INTEGER, (const char *[]){"n_vocab", "n_ctx_train", "n_embd", "n_params", "size",
+                                                                     NULL});
+    has(fr_json_get(one, "meta"), JSON_STRING, (const char *[]){"ftype", NULL});
+    static const char *const caps[] = {"supports_string_content", "supports_typed_content", "supports_system_role",
+                                       "supports_tools", "supports_tool_calls"};
+    for (size_t i = 0; i < sizeof caps / sizeof *caps; i++)
+        ck_assert_msg(json_is_true(fr_json_get(fr_json_get(props, "chat_template_caps"), caps[i])), "%s", caps[i]);
+    char *text; /* as it stands in an answer */
+    ck_assert_int_eq(fr_client_once(server.port, "GET", "/props", NULL, NULL, &text), 200);
+    ck_assert_msg(strstr(text, "\"temperature\":0.8,") && strstr(text, "\"top_p\":0.95,"), "%s", text);
+    free(text);
     has(props, JSON_STRING, (const char *[]){"model_alias", "model_path", "chat_template", "bos_token", "eos_token",
-                                             "build_info", NULL});
+                                             "build_info", "model_ftype", NULL});
     ck_assert_int_eq(json_integer_value(fr_json_get(props, "total_slots")), 3);
     ck_assert_str_eq(json_string_value(fr_json_get(props, "bos_token")), "<bos>");
     const json_t *settings = fr_json_get(props, "default_generation_settings");

@@ -409,6 +409,7 @@ static const struct {
     {ALL, "\"temperature\": \"hot\"", FR_USAGE, "temperature must be a number"},
     {ALL, "\"temperature\": -1", FR_USAGE, "temperature must be"},
     {ALL, "\"top_k\": 1.5", FR_USAGE, "top_k must be a whole number"},
+    {ALL, "\"repeat_last_n\": -7", FR_USAGE, "repeat_last_n must be -1 to "},
     {ALL, "\"top_p\": [1]", FR_USAGE, "top_p must be a number"},
     {ALL, "\"samplers\": [\"top_k\", 5]", FR_USAGE, "samplers must be names"},
     {ALL, "\"samplers\": {}", FR_USAGE, "samplers must be an array"},
@@ -427,10 +428,10 @@ static const struct {
     {ALL, "\"logit_bias\": [[5]]", FR_USAGE, "logit_bias has what is no number"},
     {ALL, "\"logit_bias\": {\"9999999\": 1}", FR_INPUT, "outside the vocabulary"},
     {ALL, "\"speculative\": 3", FR_USAGE, "speculative must be an object"},
-    {ALL, "\"speculative\": {\"n_max\": 16}", FR_USAGE, "draft-max"},
+    {ALL, "\"speculative\": {\"n_max\": 16}", FR_USAGE, "speculative.n_max must be -1 to 15, not 16"},
     {ALL, "\"speculative.n_max\": \"many\"", FR_USAGE, "speculative.n_max must be"},
     {ALL, "\"speculative.n_min\": 0.5", FR_USAGE, "speculative.n_min must be a whole number"},
-    {ALL, "\"speculative.p_min\": 2", FR_USAGE, "draft-p-min"},
+    {ALL, "\"speculative.p_min\": 2", FR_USAGE, "speculative.p_min must be 0 to 1, not 2"},
     {ALL, "\"speculative.n_min\": 5, \"speculative.n_max\": 3", FR_USAGE, "speculative.n_min 5 is more than the 3"},
     {ALL, "\"speculative.type\": \"draft-mtp\"", FR_USAGE, "needs a drafter"},
     {ALL, "\"speculative.type\": \"medusa\"", FR_USAGE, "medusa is not known"},
@@ -705,6 +706,16 @@ START_TEST(prompts_that_are_too_long) {
     fr_ask *a = ask(FR_JOB_NATIVE, body);
     ck_assert_uint_eq(a->too_long, 256);
     refuse(a, FR_INPUT, "the prompt has 256 tokens and the context holds 256");
+    char *text = malloc(20000); /* of more bytes than 256 tokens can have */
+    memset(text, 'a', 20000);
+    memcpy(text, "{\"prompt\": \"", 12);
+    memcpy(text + 20000 - 3, "\"}", 3);
+    setting.longest = 16;
+    a = ask(FR_JOB_NATIVE, text);
+    ck_assert_uint_eq(a->too_long, (20000 - 15) / 64);
+    refuse(a, FR_INPUT, "the prompt has 19985 bytes, which are 312 tokens or more, and the context holds 256");
+    setting.longest = 0;
+    free(text);
     setting.context = 257;
     a = ask_well(FR_JOB_NATIVE, body);
     ck_assert_uint_eq(a->too_long, 0);
@@ -824,6 +835,8 @@ static const struct {
     {"{\"messages\": []}", FR_INPUT, ""},
     {"{\"messages\": [5]}", FR_INPUT, ""},
     {"{\"messages\": [{\"content\": \"x\"}]}", FR_INPUT, ""},
+    {"{\"messages\": [" USER ", {\"role\": \"user\"}]}", FR_USAGE, "messages[1] has no content"},
+    {"{\"messages\": [{\"role\": \"system\"}, " USER "]}", FR_USAGE, "messages[0] has no content"},
     {"{\"messages\": [{\"role\": \"user\", \"content\": 5}]}", FR_USAGE, "messages have a content that is neither"},
     {"{\"messages\": [{\"role\": \"user\", \"content\": [\"x\"]}]}", FR_USAGE, "a part without a \"type\""},
     {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"input_audio\"}]}]}", FR_UNBUILT,

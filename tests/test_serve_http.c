@@ -354,6 +354,30 @@ START_TEST(malformed_targets_are_refused) {
 }
 END_TEST
 
+/* In the form of all errors; what libmicrohttpd has no room to read it refuses itself. */
+START_TEST(long_headers_are_refused_as_json) {
+    static const struct {
+        size_t target, headers;
+        int status;
+    } cases[] = {{15000, 30000, 200}, {20000, 10, 414}, {10, 60000, 431}, {10, 90000, 431}};
+    start(usual());
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char *target = malloc(cases[i].target + 2), *headers = malloc(cases[i].headers + 8);
+        memset(target, 'x', cases[i].target);
+        *target = '/';
+        target[cases[i].target] = '\0';
+        memset(headers, 'x', cases[i].headers);
+        memcpy(headers, "X: ", 3);
+        memcpy(headers + cases[i].headers, "\r\n", 3);
+        const char *type = cases[i].status == 200 ? NULL : "invalid_request_error";
+        check_asked("GET", target, headers, NULL, cases[i].status, type);
+        free(target);
+        free(headers);
+    }
+    stop();
+}
+END_TEST
+
 START_TEST(large_headers_are_refused) {
     start(usual());
     size_t size = 200000;
@@ -449,6 +473,42 @@ START_TEST(other_hosts_are_refused) {
         snprintf(header, sizeof(header), "Host: %s\r\n", other[i]);
         check_asked("GET", "/", header, NULL, 403, "permission_error");
     }
+    stop();
+}
+END_TEST
+
+/* Without keys, on this machine alone: a page of elsewhere, that the user happens to look at, asks nothing. */
+START_TEST(pages_of_elsewhere_are_refused) {
+    static const char *const own[] = {"http://localhost", "http://localhost:3000", "https://127.0.0.1:8080",
+                                      "http://[::1]:8080"};
+    static const char *const other[] = {"https://a.example", "http://localhost.a.example", "null", "", "localhost",
+                                        "http://192.168.0.1", "http://127.0.0.1@a.example", "file://"};
+    static const char *const keys[] = {"key", NULL};
+    fr_http_setting setting = usual();
+    char header[64];
+    start(setting);
+    for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++) {
+        snprintf(header, sizeof(header), "Origin: %s\r\n", own[i]);
+        check_asked("POST", "/", header, "x", 200, NULL);
+    }
+    for (size_t i = 0; i < sizeof(other) / sizeof(*other); i++) {
+        snprintf(header, sizeof(header), "Origin: %s\r\n", other[i]);
+        check_asked("POST", "/", header, "x", 403, "permission_error");
+    }
+    stop();
+    setting.origin = "https://a.example";
+    start(setting);
+    check_asked("POST", "/", "Origin: https://a.example\r\n", "x", 200, NULL);
+    check_asked("POST", "/", "Origin: https://b.example\r\n", "x", 403, "permission_error");
+    stop();
+    setting.origin = "*";
+    start(setting);
+    check_asked("POST", "/", "Origin: null\r\n", "x", 200, NULL);
+    stop();
+    setting.origin = NULL;
+    setting.keys = keys;
+    start(setting);
+    check_asked("POST", "/", "Origin: https://a.example\r\nX-Api-Key: key\r\n", "x", 200, NULL);
     stop();
 }
 END_TEST
@@ -1090,10 +1150,12 @@ int main(void) {
     tcase_add_test(cases, requests_are_read);
     tcase_add_test(cases, requests_come_in_any_pieces);
     tcase_add_test(cases, malformed_targets_are_refused);
+    tcase_add_test(cases, long_headers_are_refused_as_json);
     tcase_add_test(cases, large_headers_are_refused);
     tcase_add_test(cases, keys_are_needed);
     tcase_add_test(cases, keys_are_read);
     tcase_add_test(cases, other_hosts_are_refused);
+    tcase_add_test(cases, pages_of_elsewhere_are_refused);
     tcase_add_test(cases, pages_of_one_origin_may_ask);
     tcase_add_test(cases, bodies_have_a_limit);
     tcase_add_test(cases, bodies_wait_for_a_continue);

@@ -371,6 +371,36 @@ static char *read_file(const char *name, size_t *size) {
     return bytes;
 }
 
+/* A file that can't be restored leaves the slot what it had; a pipe is neither waited for nor written over. */
+START_TEST(a_slot_keeps_what_it_has) {
+    char path[300];
+    struct stat file;
+    int64_t cached;
+    json_t *saved;
+    start();
+    json_decref(ask_counting(first_turn(), &cached));
+    save("good");
+    size_t size;
+    char *bytes = read_file("good", &size);
+    write_file("bad", bytes, size / 2);
+    free(bytes);
+    snprintf(path, sizeof path, "%s/pipe", folder);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert_int_eq(post("/slots/0?action=restore", fr_body("{s:s}", "filename", "good"), NULL), 200);
+    ck_assert_int_eq(post("/slots/0?action=restore", fr_body("{s:s}", "filename", "bad"), NULL), 400);
+    ck_assert_int_eq(post("/slots/0?action=restore", fr_body("{s:s}", "filename", "none"), NULL), 400);
+    ck_assert_int_eq(post("/slots/0?action=restore", fr_body("{s:s}", "filename", "pipe"), NULL), 400);
+    ck_assert_int_eq(post("/slots/0?action=save", fr_body("{s:s}", "filename", "pipe"), NULL), 400);
+    ck_assert_int_eq(stat(path, &file), 0);
+    ck_assert(S_ISFIFO(file.st_mode));
+    ck_assert_int_eq(post("/slots/0?action=save", fr_body("{s:s}", "filename", "again"), &saved), 200);
+    ck_assert_int_gt(member(saved, "n_saved"), 10);
+    json_decref(saved);
+    unlink(path);
+    fr_server_stop(&server);
+}
+END_TEST
+
 /* Cut, changed, of nothing, a folder or of another model: the slot goes on as if it were new. */
 START_TEST(a_damaged_file_is_refused) {
     int64_t cached;
@@ -416,6 +446,7 @@ int main(void) {
     tcase_add_test(cases, a_slot_is_erased);
     tcase_add_test(cases, names_that_lead_elsewhere_are_refused);
     tcase_add_test(cases, a_damaged_file_is_refused);
+    tcase_add_test(cases, a_slot_keeps_what_it_has);
     Suite *suite = suite_create("serve_models");
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);

@@ -52,11 +52,26 @@ START_TEST(nobody_waits) {
 }
 END_TEST
 
+/* Began at 10, had its first id at 12, when request 7 was the last. */
+START_TEST(a_burst_is_waited_for) {
+    static const uint64_t before[] = {5}, at[] = {9, 7}, behind[] = {8, 9};
+    const fr_pace_first text = {10, 12, 7};
+    ck_assert(fr_pace_waits(&text, 12, 4, before, 1));
+    ck_assert(fr_pace_waits(&text, 17.9, 4, at, 2));
+    ck_assert(!fr_pace_waits(&text, 12, 4, behind, 2)); /* who came later takes its turn */
+    ck_assert(!fr_pace_waits(&text, 12, 4, NULL, 0));
+    ck_assert(!fr_pace_waits(&text, 18.1, 4, before, 1)); /* four times as long as its own prompt took */
+    ck_assert(fr_pace_waits(&text, 18.1, 5, before, 1));
+    ck_assert(!fr_pace_waits(&text, 12.1, 1, before, 1)); /* one place alone: nobody is waited for */
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("serve_pace");
     TCase *all = tcase_create("all");
     tcase_add_loop_test(all, rounds_at_most_double, 0, sizeof machines / sizeof *machines);
     tcase_add_test(all, nobody_waits);
+    tcase_add_test(all, a_burst_is_waited_for);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -6,6 +6,7 @@
 #include "forerun.h"
 #include "lost_file.h"
 #include "manual.h"
+#include "named.h"
 #include "output.h"
 #include "overlap.h"
 #include "own_stack.h"
@@ -186,6 +187,16 @@ static const fr_verb verbs[] = {
      "  curl http://127.0.0.1:8080/v1/chat/completions \\\n"
      "      -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}'\n",
      fr_verb_serve},
+    {"models", "what other programs have downloaded, and whether it runs", FR_VERB_MODELS, "models [-o json]",
+     "Of the caches of Hugging Face's programs (HF_HUB_CACHE, HF_HOME) and llama.cpp (LLAMA_CACHE), LM Studio's\n"
+     "folder and ollama's store (OLLAMA_MODELS): name, size, family, type, what keeps a model from running. By these\n"
+     "names -m and -md open them: ORG/NAME, ORG/NAME:QUANT or ORG/NAME:FILE, ollama:NAME:TAG; without QUANT it is\n"
+     "Q4_K_M, else Q8_0, else the first. What exists as a path goes before a name. Nothing is ever fetched: of what\n"
+     "is not there the line has the command that would.\n",
+     "  forerun models\n"
+     "  forerun chat -m Qwen/Qwen2.5-0.5B-Instruct-GGUF:Q8_0\n"
+     "  forerun generate -m ollama:qwen2.5:0.5b -p \"Once upon a time\" -n 100\n",
+     fr_verb_models},
 };
 
 enum { VERBS = sizeof(verbs) / sizeof(*verbs) };
@@ -199,7 +210,8 @@ static int print_completion(const fr_arguments *args) {
 static const char about[] =
     "Runs large language models on a CPU. A small drafter proposes the next few tokens, and the model checks them\n"
     "all in one pass over its weights; the text is the same, bit for bit, as without a drafter.\n"
-    "MODEL and DRAFTER are folders as published (config.json, *.safetensors, tokenizer.json), or GGUF files:\n"
+    "MODEL and DRAFTER are folders as published (config.json, *.safetensors, tokenizer.json), or GGUF files, or names\n"
+    "of what other programs have downloaded (forerun help models):\n"
     "Gemma 3, Gemma 4, Qwen2.5, Qwen3-MoE, Qwen3.5 to 3.8, DeepSeek-V3, GLM-4.5 to 4.7, Llama and SmolLM2, text;\n"
     "GLM-OCR, which sees pictures.\n";
 
@@ -268,7 +280,7 @@ static int run_verb(const fr_verb *verb, int count, char **words) {
     if (!code) {
         if (args.given[FR_ARG_HELP]) fr_help_print(verb, stdout);
         else if (args.given[FR_ARG_VERSION]) print_version();
-        else if (!(code = fr_overlap_check(&args))) code = verb->run(&args);
+        else if (!(code = fr_named_resolve(&args)) && !(code = fr_overlap_check(&args))) code = verb->run(&args);
     }
     fr_arguments_free(&args);
     return code;

@@ -22,9 +22,26 @@ bool fr_job_refuse(fr_job *job, fr_status why, const char *format, ...) {
     return false;
 }
 
+/* What stands behind the option's name that a line begins with, "top-k must be ..."; the line itself: there is none. */
+static const char *behind_option(const char *line) {
+    size_t length = strcspn(line, " :");
+    for (fr_option option = 0; option < FR_OPT_COUNT; option++) {
+        const char *name = fr_option_name(option);
+        if (strlen(name) == length && strncmp(line, name, length) == 0) return line + length;
+    }
+    return line;
+}
+
+/* The library's line: a request calls its members by their own names, and does not know where the model lies. */
 bool fr_job_check(fr_job *job, fr_status status) {
-    const char *hint = job->setting->file ? fr_failure_hint() : "";
-    return status == FR_OK || fr_job_refuse(job, status, "%s%s", fr_last_error(), hint);
+    if (status == FR_OK) return true;
+    const fr_job_setting *setting = job->setting;
+    const char *line = fr_last_error(), *rest = job->member ? behind_option(line) : line;
+    const char *path = setting->file ? NULL : setting->args->text[FR_ARG_MODEL], *at = path ? strstr(rest, path) : NULL;
+    if (at)
+        return fr_job_refuse(job, status, "%.*s%s%s", (int)(at - rest), rest, setting->model, at + strlen(path));
+    return fr_job_refuse(job, status, "%s%s%s", rest != line ? job->member : "", rest,
+                         setting->file ? fr_failure_hint() : "");
 }
 
 void fr_job_fail(fr_job *job, fr_status status) {

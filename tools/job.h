@@ -31,6 +31,7 @@ typedef struct fr_job_setting {
     fr_engine *engine;
     const char *file; /* the lines', as errors call it; NULL: a server's, which have none */
     int64_t context; /* positions of a session of the engine; a server's alone */
+    size_t longest;  /* bytes of the model's longest token; 0: not known */
     const char *model; /* what answers call it, where a request does not; a server's alone */
     const char *fingerprint; /* what decides a text beside its request, for answers; a server's alone */
 } fr_job_setting;
@@ -47,6 +48,7 @@ typedef struct fr_job {
     json_t *line; /* as it was read, its id but for null; NULL: it is no JSON object */
     char *id;     /* its text, which is given back as it was written; NULL: there is none */
     fr_job_form form;
+    const char *member;    /* of the request, that is being taken; NULL: none is */
     const json_t *request; /* whose members say what is asked for: the line, or its "body" */
     size_t row;
     int64_t seed; /* that was drawn for it; -1: none */
@@ -67,6 +69,7 @@ typedef struct fr_job {
     fr_stream text;
     fr_reply_view view;
     fr_reply reply;
+    size_t too_long; /* tokens that its prompt has at least, and no context; 0: it was not looked at so */
     bool ended;
     char error[640]; /* "": none */
     fr_status why;   /* its kind */

@@ -6,6 +6,8 @@
 #include "conversation.h"
 #include "job_parts.h"
 
+#define NORMALIZED 4 /* times: no normalizer makes a text shorter than this */
+
 static bool take_ids(fr_job *job, const char *key, const json_t *ids) {
     fr_prompt *prompt = &job->prompt;
     prompt->count = json_array_size(ids);
@@ -20,8 +22,20 @@ static bool take_ids(fr_job *job, const char *key, const json_t *ids) {
     return true;
 }
 
+/* A prompt far beyond the context is told so by its bytes, before anybody spends seconds on its tokens. */
+static bool check_bytes(fr_job *job, size_t bytes) {
+    const fr_job_setting *setting = job->setting;
+    size_t least = setting->longest ? bytes / (NORMALIZED * setting->longest) : 0;
+    if (setting->context == 0 || least < (size_t)setting->context) return true;
+    job->too_long = least;
+    return fr_job_refuse(job, FR_INPUT, "the prompt has %zu bytes, which are %zu tokens or more, and the context holds "
+                         "%lld, the answer's among them", bytes, least, (long long)setting->context);
+}
+
 static bool tokenize(fr_job *job) {
     const fr_job_setting *setting = job->setting;
+    const fr_prompt *prompt = &job->prompt;
+    if (!check_bytes(job, prompt->rendered.text ? prompt->rendered.length : prompt->length)) return false;
     return fr_job_check(job, fr_prompt_ids(&job->prompt, setting->loaded->model, job->pictures, job->picture_count,
                                            setting->args->given[FR_ARG_PARSE_SPECIAL]));
 }
@@ -48,7 +62,8 @@ static bool check_parts(fr_job *job, const json_t *messages) {
                              "\"image\"}, with their files in \"images\", and nothing else can be shown", other);
     if (pictures && fr_model_fact(model, FR_FACT_IMAGE_TOKEN) < 0)
         return fr_job_refuse(job, FR_USAGE, "messages have parts for pictures, and %s has no vision tower: leave them "
-                             "out, or give its --mmproj", job->setting->args->text[FR_ARG_MODEL]);
+                             "out%s", fr_job_is_served(job) ? "the model" : job->setting->args->text[FR_ARG_MODEL],
+                             fr_job_is_served(job) ? "" : ", or give its --mmproj");
     return pictures <= job->picture_count ||
            fr_job_refuse(job, FR_USAGE, "messages have %zu parts {\"type\": \"image\"}, and \"images\" names %zu "
                          "files: one is needed for each", pictures, job->picture_count);
@@ -109,6 +124,7 @@ static bool take_pieces(fr_job *job, const json_t *pieces) {
         if (json_is_string(piece)) {
             const char *text = json_string_value(piece);
             size_t length = json_string_length(piece);
+            if (!check_bytes(job, length)) return false;
             if (!fr_job_check(job, fr_tokenize(tokenizer, text, length, i == 0, true, &ids, &count))) return false;
             append(&job->prompt, ids, count, &room);
             fr_free(ids);

@@ -19,8 +19,9 @@ enum {
     BATCH = FR_VERB_BATCH,
     COMPLETION = FR_VERB_COMPLETION,
     SERVE = FR_VERB_SERVE,
-    ALL = 2 * SERVE - 1,
-    READ = ALL - SYNTH - REPORT - COMPLETION, /* those that are given a model */
+    MODELS = FR_VERB_MODELS,
+    ALL = 2 * MODELS - 1,
+    READ = ALL - SYNTH - REPORT - COMPLETION - MODELS, /* those that are given a model */
     TALK = GENERATE | CHAT | BATCH | SERVE, /* that generate text */
     RUN = TALK | LOGITS | VERIFY | PERPLEXITY, /* that run it, as they are told; bench has its own way */
 };
@@ -31,10 +32,14 @@ enum { ALONE = FR_PART_MACHINE | FR_PART_KERNELS | FR_PART_MODEL };
 #define KV_TYPES .kind = FR_KIND_WORD, .any_case = true, .of = FR_LAB_CACHED, .unbuilt = "q4_1 iq4_nl q5_0 q5_1"
 
 const fr_option_row fr_option_table[FR_ARG_COUNT] = {
-    [FR_ARG_MODEL] = {.names = "-m --model", .verbs = READ, .parts = FR_PART_MODEL | FR_PART_NEIGHBOURS,
-                      .value = "MODEL",
-                      .help = "folder as published (config.json, *.safetensors, tokenizer.json), or a GGUF file"},
-    [FR_ARG_DRAFTER] = {.names = "-md --model-draft --spec-draft-model", .value = "DRAFTER",
+    [FR_ARG_MODEL] = {.names = "-m --model -hf -hfr --hf-repo", .verbs = READ,
+                      .parts = FR_PART_MODEL | FR_PART_NEIGHBOURS, .value = "MODEL",
+                      .help = "folder as published (config.json, *.safetensors, tokenizer.json), or a GGUF file",
+                      .more = "Or what other programs have downloaded, by its name: ORG/NAME, ORG/NAME:Q4_K_M or "
+                              "ORG/NAME:FILE in Hugging Face's or llama.cpp's cache or LM Studio's folder, "
+                              "ollama:NAME:TAG in ollama's store. Nothing is fetched; forerun models lists them"},
+    [FR_ARG_DRAFTER] = {.names = "-md --model-draft --spec-draft-model -hfd -hfrd --hf-repo-draft --spec-draft-hf",
+                        .value = "DRAFTER",
                         .verbs = TALK | LOGITS | INSPECT | VERIFY | BENCH | QUANTIZE | PACK, .parts = FR_PART_MODEL,
                         .help = "the model's drafter, a folder or a GGUF file",
                         .more = "An assistant, EAGLE's, a smaller model, or its MTP layer in a file of its own"},
@@ -148,8 +153,9 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_EXPERTS] = {.names = "--experts", .value = "N", .kind = FR_KIND_NUMBER, .verbs = SYNTH, .low = 1,
                         .high = 4096, .help = "N experts of each mixture alone (default: all)"},
     [FR_ARG_TENSORS] = {.names = "--tensors", .verbs = INSPECT, .help = "list every tensor"},
-    [FR_ARG_INSPECT_FORM] = {.names = "-o --output", .value = "FORM", .kind = FR_KIND_WORD, .verbs = INSPECT,
-                             .words = "text json", .help = "text (default), or json: one object"},
+    [FR_ARG_INSPECT_FORM] = {.names = "-o --output", .value = "FORM", .kind = FR_KIND_WORD,
+                             .verbs = INSPECT | MODELS, .words = "text json",
+                             .help = "text (default), or json: one object"},
 
     [FR_ARG_PARALLEL] = {.names = "-np --parallel", .value = "N", .kind = FR_KIND_NUMBER,
                          .verbs = BATCH | SERVE, .low = 1, .high = FR_SESSIONS_MAX,

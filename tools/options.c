@@ -246,7 +246,7 @@ static int check_pinning(const fr_arguments *args) {
 
 /* What ties options together. */
 static int check_rules(fr_arguments *args) {
-    unsigned without = FR_VERB_SYNTH | FR_VERB_REPORT | FR_VERB_BENCH | FR_VERB_COMPLETION;
+    unsigned without = FR_VERB_SYNTH | FR_VERB_REPORT | FR_VERB_BENCH | FR_VERB_COMPLETION | FR_VERB_MODELS;
     bool served = args->given[FR_ARG_MODELS];
     if (!args->given[FR_ARG_MODEL] && !served && args->verb->bit & ~without) {
         return fr_wrong_usage("%s needs -m MODEL", args->verb->name);
@@ -305,6 +305,7 @@ int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char 
 }
 
 void fr_arguments_free(fr_arguments *args) {
+    for (size_t i = 0; i < FR_NAMED_MAX; i++) fr_free(args->found[i]);
     free(args->ids);
     args->ids = NULL;
 }

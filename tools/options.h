@@ -29,6 +29,7 @@ enum {
     FR_VERB_BATCH = 8192,
     FR_VERB_COMPLETION = 16384,
     FR_VERB_SERVE = 32768,
+    FR_VERB_MODELS = 65536,
 };
 
 typedef struct fr_arguments fr_arguments;
@@ -197,6 +198,7 @@ typedef enum fr_arg {
 #define FR_IMAGES_MAX       64
 #define FR_HARMLESS_MAX     32
 #define FR_BREAKERS_MAX     16
+#define FR_NAMED_MAX        3
 
 struct fr_arguments {
     const fr_verb *verb;
@@ -221,6 +223,8 @@ struct fr_arguments {
     size_t id_count;
     bool uses_drafter; /* unless --spec-type says otherwise */
     bool bare_model; /* it is named without -m */
+    char *found[FR_NAMED_MAX]; /* paths of what was named as other programs do (named.h) */
+    const char *model_name;    /* the name of -m, where it was one; NULL: a path */
     bool seed_drawn; /* the number of --seed is not the command line's -1: it was drawn */
 };
 

@@ -12,6 +12,7 @@ int fr_verb_logits(const fr_arguments *args);
 int fr_verb_perplexity(const fr_arguments *args);
 int fr_verb_tokenize(const fr_arguments *args);
 int fr_verb_template(const fr_arguments *args);
+int fr_verb_models(const fr_arguments *args);
 int fr_verb_inspect(const fr_arguments *args);
 int fr_verb_verify(const fr_arguments *args);
 int fr_verb_quantize(const fr_arguments *args);

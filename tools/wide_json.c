@@ -1,6 +1,9 @@
 /* Reading and writing wide integers: see wide_json.h. */
 #include "wide_json.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "forerun_lab.h"
 
 json_t *fr_json_load(const char *text, size_t length, json_error_t *error) {
@@ -56,7 +59,18 @@ static bool write_array(const json_t *array, FILE *out) {
     return written;
 }
 
+/* With as few digits as give the same number again, and so that it is read as no whole one. */
+static bool write_real(double value, FILE *out) {
+    char text[32];
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value) break;
+    }
+    return fprintf(out, "%s%s", text, strpbrk(text, ".e") ? "" : ".0") > 0;
+}
+
 bool fr_json_write(const json_t *value, FILE *out) {
+    if (json_is_real(value)) return write_real(json_real_value(value), out);
     if (is_wide(value)) return fputs(json_string_value(value) + 1, out) >= 0;
     if (json_is_object(value)) return write_object((json_t *)(uintptr_t)value, out);
     if (json_is_array(value)) return write_array(value, out);

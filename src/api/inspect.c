@@ -47,6 +47,28 @@ fr_inspected_counts fr_inspected_count(const fr_inspected *what) {
     return counts;
 }
 
+uint64_t fr_lab_model_parameters(const fr_model *model) {
+    uint64_t count = 0;
+    for (size_t i = 0; model && i < model->weights.count; i++) count += parameters(model->weights.bound[i].tensor);
+    return count;
+}
+
+const char *fr_weights_main_type(const fr_weights *weights) {
+    uint64_t bytes[FR_DTYPE_COUNT] = {0};
+    fr_dtype most = FR_F32;
+    for (size_t i = 0; i < weights->count; i++) {
+        const fr_tensor *tensor = weights->bound[i].tensor;
+        bytes[tensor->type] += tensor->bytes;
+    }
+    for (fr_dtype type = FR_F32; type < FR_DTYPE_COUNT; type++)
+        if (bytes[type] > bytes[most]) most = type;
+    return fr_dtype_name(most);
+}
+
+const char *fr_lab_model_type(const fr_model *model) {
+    return model ? fr_weights_main_type(&model->weights) : "";
+}
+
 /* ------------------------------------------------------------------------------------------------------------ words */
 
 /* Tensors that nothing reads, those of unread types among them: vision and audio towers, and everything else. */

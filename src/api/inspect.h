@@ -34,6 +34,9 @@ typedef struct fr_inspected_counts {
     size_t unused;                        /* those, and all others that nothing reads */
 } fr_inspected_counts;
 
+/* The type that most of their bytes are of. */
+const char *fr_weights_main_type(const fr_weights *weights);
+
 fr_inspected_counts fr_inspected_count(const fr_inspected *what);
 
 /* The target that the files of an EAGLE drafter or of an MTP layer ask for. */

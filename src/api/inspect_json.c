@@ -94,6 +94,7 @@ static void put_files(object *o, const fr_inspected *what) {
     put_count(o, "parameters", counts.parameters);
     put_count(o, "parameters_in_use", counts.used_parameters);
     put_count(o, "weight_bytes", what->weights->bytes);
+    put(o, "type", json_string(fr_weights_main_type(what->weights)));
     put(o, "types", types_of(what->weights));
     json_t *notes = json_array();
     for (size_t i = 0; i < what->weights->notes.count; i++)
@@ -149,6 +150,7 @@ static void put_ids(object *o, const char *name, const int32_t *ids, size_t coun
 static void put_model(object *o, const fr_inspected *what) {
     const fr_model *model = what->model;
     const fr_trunk *trunk = &model->trunk;
+    put(o, "family", model->family->gguf ? json_string(model->family->gguf) : json_null());
     put_count(o, "layers", trunk->spec.layers);
     put_count(o, "hidden", trunk->spec.hidden);
     put_count(o, "vocabulary", trunk->spec.vocab);

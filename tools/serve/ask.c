@@ -56,6 +56,7 @@ static bool take_prompt(fr_ask *ask, fr_job *job, size_t index) {
     const json_t *prompt = prompt_at(ask, index);
     bool chat = ask->form == FR_JOB_CHAT;
     bool taken = chat ? fr_ask_take_messages(ask, job) : fr_job_take_text_or_ids(job, prompt);
+    ask->too_long = job->too_long;
     return taken && check_prompt(ask, job);
 }
 

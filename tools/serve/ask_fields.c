@@ -230,37 +230,31 @@ static bool take_accept(fr_ask *ask, fr_job *job, const char *key, const json_t 
 
 /* --------------------------------------------------------------------------------------------------------- drafting */
 
-/* The library has other names for these. */
-static bool check_named(fr_job *job, const char *key, fr_status status) {
-    return status == FR_OK || fr_job_refuse(job, FR_USAGE, "%s: %s", key, fr_last_error());
-}
-
 static bool take_draft_max(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
     (void)ask;
     bool automatic = fr_job_is_word(value, "auto");
     if (!automatic && !json_is_integer(value)) return must_be(job, key, "a whole number, or \"auto\"");
     int64_t most = automatic ? FR_DRAFT_AUTO : json_integer_value(value);
-    return check_named(job, key, fr_options_set(job->options, FR_OPT_DRAFT_MAX, most));
+    return fr_job_check(job, fr_options_set(job->options, FR_OPT_DRAFT_MAX, most));
 }
 
 static bool take_draft_min(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
     (void)ask;
     if (!json_is_integer(value)) return must_be(job, key, "a whole number");
-    return check_named(job, key, fr_options_set(job->options, FR_OPT_DRAFT_MIN, json_integer_value(value)));
+    return fr_job_check(job, fr_options_set(job->options, FR_OPT_DRAFT_MIN, json_integer_value(value)));
 }
 
 static bool take_draft_p_min(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
     (void)ask;
     if (!json_is_number(value)) return must_be(job, key, "a number");
-    return check_named(job, key,
-                       fr_options_set_number(job->options, FR_OPT_DRAFT_P_MIN, json_number_value(value)));
+    return fr_job_check(job, fr_options_set_number(job->options, FR_OPT_DRAFT_P_MIN, json_number_value(value)));
 }
 
 static bool take_draft_type(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
     (void)ask;
     const char *words = fr_job_plain_text(value);
     if (!words || !*words) return must_be(job, key, "a text");
-    if (!check_named(job, key, fr_options_set_text(job->options, FR_OPT_SPEC_TYPE, words))) return false;
+    if (!fr_job_check(job, fr_options_set_text(job->options, FR_OPT_SPEC_TYPE, words))) return false;
     return !fr_lab_takes_drafter(words) || job->setting->loaded->drafter ||
            fr_job_refuse(job, FR_USAGE, "%s: %.60s needs a drafter, and this model has none", key, words);
 }
@@ -341,7 +335,10 @@ static bool take_speculative(fr_ask *ask, fr_job *job, const char *key, const js
     json_object_foreach((json_t *)(uintptr_t)value, inner, one) {
         snprintf(name, sizeof name, "%s.%.40s", key, inner);
         take_member *take = find_member(job, name);
-        if (take && !json_is_null(one) && !take(ask, job, name, one)) return false;
+        job->member = name;
+        bool taken = !take || json_is_null(one) || take(ask, job, name, one);
+        job->member = key;
+        if (!taken) return false;
     }
     return true;
 }
@@ -366,8 +363,10 @@ bool fr_ask_take_members(fr_ask *ask, fr_job *job) {
         take_member *own = find_member(job, key);
         fr_job_take_field *take = own ? NULL : fr_job_member(job, key);
         if (!own && !take) continue;
+        job->member = key;
         if (!fr_job_check_wide(job, key, value)) return false;
         if (!(own ? own(ask, job, key, value) : take(job, key, value))) return false;
     }
+    job->member = NULL;
     return check_drafts(job);
 }

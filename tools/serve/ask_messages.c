@@ -125,10 +125,22 @@ static void make_plain(const json_t *messages) {
     }
 }
 
+/* A person's turn, or a tool's, has something to say; null, which some clients send, says nothing. */
+static bool check_contents(fr_job *job, const json_t *messages) {
+    for (size_t i = 0; i < json_array_size(messages); i++) {
+        const json_t *message = json_array_get(messages, i);
+        bool silent = json_is_object(message) && !json_object_get(message, "content");
+        if (silent && json_object_get(message, "role") && !is_assistant(message))
+            return fr_job_refuse(job, FR_USAGE, "messages[%zu] has no content", i);
+    }
+    return true;
+}
+
 bool fr_ask_take_messages(fr_ask *ask, fr_job *job) {
     json_t *messages = json_object_get(ask->body, "messages");
     if (!messages || json_is_null(messages)) return fr_job_refuse(job, FR_USAGE, "messages are missing");
     if (!json_is_array(messages)) return fr_job_refuse(job, FR_USAGE, "messages must be an array");
+    if (!check_contents(job, messages)) return false;
     make_plain(messages);
     if (!take_parts(job, messages) || !choose_end(job, messages, &job->continues)) return false;
     if (job->continues && is_silent(fr_conversation_last(messages))) {

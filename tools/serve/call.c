@@ -46,6 +46,7 @@ static void free_call(fr_call *call) {
     free(call->method);
     free(call->path);
     free(call->body);
+    json_decref(call->kept);
     free(call->type);
     free(call->bytes);
     free(call);

@@ -19,6 +19,11 @@ const char *fr_call_path(const fr_call *call);
 const char *fr_call_query(const fr_call *call, const char *key);
 const char *fr_call_body(const fr_call *call, size_t *length);
 
+/* What its body was read to, for who reads it next: handed over, and taken back (NULL: nothing is kept). By one thread
+ * at a time, before the answer. */
+void fr_call_keep(fr_call *call, json_t *body);
+json_t *fr_call_kept(fr_call *call);
+
 /* Whoever holds a call releases it once. One that nobody holds besides its connection, and that has no answer or half
  * of one, is cut off. */
 void fr_call_hold(fr_call *call);

@@ -39,6 +39,7 @@ struct fr_call {
     fr_call_pairs query;
     char *body;
     size_t length, capacity;
+    json_t *kept; /* the body as JSON, once it was read to that and not taken yet */
     bool head; /* HEAD, which is GET to whoever answers */
     bool dispatched, too_large;
 

@@ -76,6 +76,17 @@ bool fr_call_add_body(fr_call *call, const char *bytes, size_t length, size_t li
     return true;
 }
 
+void fr_call_keep(fr_call *call, json_t *body) {
+    json_decref(call->kept);
+    call->kept = body;
+}
+
+json_t *fr_call_kept(fr_call *call) {
+    json_t *body = call->kept;
+    call->kept = NULL;
+    return body;
+}
+
 const char *fr_call_method(const fr_call *call) {
     return call->method;
 }

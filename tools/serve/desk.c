@@ -261,24 +261,28 @@ static void make_room(fr_desk *desk, fr_place *const *hungry, size_t count, size
 
 /* ----------------------------------------------------------------------------------------------------------- rounds */
 
-/* A text that has its first id, and waits for prompts that arrived before it had: run at once, they take less time than
- * in pieces beside it, and all of a burst are sooner done. Not longer than they would need who could have come with it,
- * one for each place. */
+/* Requests whose prompts are being run, by their numbers. */
+static size_t list_prompts(const fr_desk *desk, uint64_t numbers[FR_SESSIONS_MAX]) {
+    size_t count = 0;
+    for (size_t i = 0; i < desk->running_count; i++) {
+        const fr_place *place = desk->running[i];
+        const fr_session *session = place->choice->job.session;
+        if (!place->aside && session && fr_session_waiting(session)) numbers[count++] = place->ask->number;
+    }
+    return count;
+}
+
 static bool waits_for_others(const fr_desk *desk, fr_place *place) {
     fr_choice *choice = place->choice;
+    uint64_t prompts[FR_SESSIONS_MAX];
     if (choice->job.reply.count != 1 || desk->short_of_pages) return false;
     double now = fr_seconds();
     if (choice->ready == 0) {
         choice->ready = now;
         choice->behind = desk->running[desk->running_count - 1]->ask->number;
     }
-    if (now - choice->began > (double)desk->setting.places * (choice->ready - choice->began)) return false;
-    for (size_t i = 0; i < desk->running_count; i++) {
-        const fr_place *other = desk->running[i];
-        bool prompts = !other->aside && other->choice->job.session && fr_session_waiting(other->choice->job.session);
-        if (prompts && other->ask->number <= choice->behind) return true;
-    }
-    return false;
+    const fr_pace_first first = {choice->began, choice->ready, choice->behind};
+    return fr_pace_waits(&first, now, desk->setting.places, prompts, list_prompts(desk, prompts));
 }
 
 /* Who takes part: whoever's client reads, and who has pages. Gives how many, and of how many prompts are still to be

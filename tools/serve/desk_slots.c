@@ -83,6 +83,11 @@ static void answer_status(const fr_errand *errand, fr_status status) {
                    "model that fits" : "the session could not be saved or restored");
 }
 
+/* A pipe or a device would hold up every text, or be written over. */
+static void answer_no_file(const fr_errand *errand) {
+    fr_call_refuse(errand->call, 400, "\"filename\" is of no regular file");
+}
+
 /* names: of the ids, the bytes and the milliseconds since `start`. */
 static void answer_done(const fr_errand *errand, const char *const names[3], size_t ids, off_t bytes, double start) {
     fr_call_answer_json(errand->call, 200,
@@ -98,6 +103,10 @@ static void save(fr_place *place, const fr_errand *errand) {
         fr_call_refuse(errand->call, 400, "slot %zu holds nothing", errand->slot);
         return;
     }
+    if (stat(errand->path, &file) == 0 && !S_ISREG(file.st_mode)) {
+        answer_no_file(errand);
+        return;
+    }
     fr_status status = fr_session_save(place->kept, errand->path);
     if (status != FR_OK || stat(errand->path, &file) != 0) {
         answer_status(errand, FR_MACHINE);
@@ -107,20 +116,24 @@ static void save(fr_place *place, const fr_errand *errand) {
     answer_done(errand, names, fr_session_length(place->kept), file.st_size, start);
 }
 
+/* A file that can't be restored changes nothing: the slot holds what it held. */
 static void restore(fr_desk *desk, fr_place *place, const fr_errand *errand) {
     const fr_job_setting *jobs = desk->setting.jobs;
     double start = fr_seconds();
     struct stat file = {0};
-    fr_desk_forget(place);
-    stat(errand->path, &file);
-    fr_status status = fr_engine_session(jobs->engine, jobs->loaded->options, &place->kept);
+    bool held = place->kept != NULL;
+    if (stat(errand->path, &file) == 0 && !S_ISREG(file.st_mode)) {
+        answer_no_file(errand);
+        return;
+    }
+    fr_status status = held ? FR_OK : fr_engine_session(jobs->engine, jobs->loaded->options, &place->kept);
     if (status == FR_OK) status = fr_session_restore(place->kept, errand->path);
-    place->restored = status == FR_OK;
     if (status != FR_OK) {
-        fr_desk_forget(place);
+        if (!held) fr_desk_forget(place);
         answer_status(errand, status);
         return;
     }
+    place->restored = true;
     const char *const names[] = {"n_restored", "n_read", "restore_ms"};
     answer_done(errand, names, fr_session_length(place->kept), file.st_size, start);
 }

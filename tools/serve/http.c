@@ -10,7 +10,7 @@
 #include "tools/serve/http_parts.h"
 
 #define THREADS 4             /* that read requests and write answers */
-#define MEMORY  (64 * 1024)   /* of a connection: its headers, and what is read or written at a time */
+#define MEMORY  (128 * 1024)  /* of a connection: its headers, and what is read or written at a time */
 #define LINGER  1000          /* milliseconds in which answers that are complete can be taken at the end */
 
 /* What libmicrohttpd says while it starts tells why it doesn't; later it says what clients do wrong. */

@@ -9,6 +9,11 @@
 #include "tools/serve/call_parts.h"
 #include "tools/serve/http.h"
 
+/* Bytes of a request line's target, and of a request before its body, at most. What is far beyond them libmicrohttpd
+ * refuses itself, in words of its own, as it has no memory to read it. */
+#define FR_HTTP_TARGET_MOST  (16 * 1024)
+#define FR_HTTP_HEADERS_MOST (48 * 1024)
+
 /* A connection, from the time that it is accepted. */
 typedef struct fr_http_link {
     fr_http *http;

@@ -84,6 +84,16 @@ static bool is_rebound(const fr_http *http, struct MHD_Connection *connection) {
     return http->loopback && !http->setting.keys && host && !names_loopback(host);
 }
 
+/* Whether a page of elsewhere asks: a browser sends its origin, "https://a.example", and "null" for what has none. It
+ * could not read the answer, but its question would be answered. */
+static bool is_elsewhere(const fr_http *http, struct MHD_Connection *connection) {
+    const char *origin = header(connection, "Origin"), *allowed = http->setting.origin;
+    if (!http->loopback || http->setting.keys || !origin) return false;
+    if (allowed && (strcmp(allowed, "*") == 0 || strcmp(allowed, origin) == 0)) return false;
+    const char *host = strstr(origin, "://");
+    return !host || !names_loopback(host + 3);
+}
+
 static bool is_too_large(const fr_http *http, struct MHD_Connection *connection) {
     const char *length = header(connection, "Content-Length");
     errno = 0;
@@ -94,14 +104,24 @@ static void refuse_body(const fr_http *http, fr_call *call) {
     fr_call_refuse(call, 413, "the request's body is larger than %zu bytes", http->setting.body_limit);
 }
 
+static size_t header_bytes(struct MHD_Connection *connection) {
+    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
+}
+
 /* What can be said before the body is there; a call that passes is not answered. */
 static void admit(fr_http *http, struct MHD_Connection *connection, fr_call *call, bool line) {
-    if (!line) {
+    if (strlen(link_of(connection)->target) > FR_HTTP_TARGET_MOST) {
+        fr_call_refuse(call, 414, "the request's path and query are longer than %d bytes", FR_HTTP_TARGET_MOST);
+    } else if (header_bytes(connection) > FR_HTTP_HEADERS_MOST) {
+        fr_call_refuse(call, 431, "the request's headers are larger than %d bytes", FR_HTTP_HEADERS_MOST);
+    } else if (!line) {
         fr_call_refuse(call, 400, "the request's path or query is malformed");
     } else if (is_rebound(http, connection)) {
         fr_call_refuse(call, 403, "the Host header names another machine: this server answers to localhost");
     } else if (strcmp(call->method, "OPTIONS") == 0) {
         fr_call_answer(call, 204, "text/plain", "", 0);
+    } else if (is_elsewhere(http, connection)) {
+        fr_call_refuse(call, 403, "the Origin header names a page of elsewhere: --cors lets one ask");
     } else if (!may_ask(http, connection, call->path)) {
         fr_call_set_header(call, "WWW-Authenticate", "Bearer");
         fr_call_refuse(call, 401, "Invalid API key: send Authorization: Bearer KEY, or X-Api-Key: KEY");

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "forerun_lab.h"
 #include "tools/interrupt.h"
 #include "tools/serve/served.h"
 
@@ -33,8 +34,8 @@ typedef struct entry {
     uint64_t used; /* when, in calls */
     waiter *waiters;
     pthread_t loader;
-    int code; /* of loading */
-    bool loaded; /* the loader is done, one way or the other */
+    bool joins;  /* there is a loader, who may be done; the engine's thread's alone */
+    bool loaded; /* it is done, with those who waited too */
     fr_models *models;
 } entry;
 
@@ -110,6 +111,7 @@ int fr_models_open(fr_models **models, const fr_arguments *args, fr_tally *tally
     const char *alias = args->text[FR_ARG_ALIAS];
     int code = 0;
     if (m->folder) code = read_folder(m, args->text[FR_ARG_MODELS]);
+    else if (!alias && args->model_name) add(m, args->text[FR_ARG_MODEL], args->model_name);
     else if (alias) add(m, args->text[FR_ARG_MODEL], alias);
     else add_named(m, args->text[FR_ARG_MODEL]);
     for (size_t i = 0; i < m->count; i++) {
@@ -127,8 +129,8 @@ void fr_models_close(fr_models *m) {
     if (!m) return;
     for (size_t i = 0; i < m->count; i++) {
         entry *e = &m->entries[i];
-        if (e->state == LOADING) pthread_join(e->loader, NULL);
-        if (e->state == READY || (e->state == LOADING && !e->code)) fr_served_unload(&e->served);
+        if (e->joins) pthread_join(e->loader, NULL);
+        if (e->state == READY) fr_served_unload(&e->served);
         free(e->name);
         free(e->path);
     }
@@ -139,12 +141,47 @@ void fr_models_close(fr_models *m) {
 
 /* ---------------------------------------------------------------------------------------------------------- loading */
 
+static void set_state(fr_models *m, entry *e, state now) {
+    pthread_mutex_lock(&m->lock);
+    e->state = now;
+    pthread_mutex_unlock(&m->lock);
+}
+
+static const char going[] = "\"%.100s\" will not be loaded: the server is going down";
+
+static waiter *take_waiters(fr_models *m, entry *e) {
+    pthread_mutex_lock(&m->lock);
+    waiter *waiters = e->waiters;
+    e->waiters = NULL;
+    pthread_mutex_unlock(&m->lock);
+    return waiters;
+}
+
+/* The model is ready, or can't be had for the reason that the status and the message give. */
+static void serve_waiters(fr_models *m, entry *e, unsigned status, const char *message) {
+    for (waiter *w = take_waiters(m, e), *next; w; w = next) {
+        next = w->next;
+        if (status == 200) w->then(w->call, &e->served);
+        else fr_call_refuse(w->call, status, message, e->name);
+        fr_call_release(w->call);
+        free(w);
+    }
+}
+
+/* A thread of its own. Who has waited is answered by it too: their prompts are read while the engine's thread has texts
+ * to go on with, and the model stays as long as that takes. */
 static void *run_load(void *context) {
     entry *e = context;
     fr_models *m = e->models;
     int code = fr_served_load(&e->served, m->tally, m->wake, m->context);
     pthread_mutex_lock(&m->lock);
-    e->code = code;
+    e->state = code ? FAILED : READY;
+    e->users += !code;
+    pthread_mutex_unlock(&m->lock);
+    m->wake(m->context);
+    if (!code) serve_waiters(m, e, 200, NULL);
+    pthread_mutex_lock(&m->lock);
+    e->users -= !code;
     e->loaded = true;
     pthread_mutex_unlock(&m->lock);
     m->wake(m->context);
@@ -155,9 +192,7 @@ int fr_models_load_first(fr_models *m) {
     if (m->folder) return 0;
     entry *e = &m->entries[0];
     int code = fr_served_load(&e->served, m->tally, m->wake, m->context);
-    pthread_mutex_lock(&m->lock);
-    e->state = code ? FAILED : READY;
-    pthread_mutex_unlock(&m->lock);
+    set_state(m, e, code ? FAILED : READY);
     return code;
 }
 
@@ -200,17 +235,15 @@ static void begin_load(fr_models *m, entry *e) {
     e->state = LOADING;
     e->loaded = false;
     pthread_mutex_unlock(&m->lock);
-    if (pthread_create(&e->loader, NULL, run_load, e) == 0) return;
-    pthread_mutex_lock(&m->lock);
-    e->state = FAILED;
-    pthread_mutex_unlock(&m->lock);
+    e->joins = pthread_create(&e->loader, NULL, run_load, e) == 0;
+    if (!e->joins) set_state(m, e, FAILED);
 }
 
 /* One load at a time, once there is room for it. */
 static void load_wanted(fr_models *m) {
     if (count_in(m, LOADING)) return;
     for (entry *e = m->entries; e < m->entries + m->count; e++) {
-        if (state_of(m, e) != WANTED) continue;
+        if (state_of(m, e) != WANTED || e->joins) continue;
         while (count_in(m, READY) && (count_in(m, READY) >= m->most || !fr_served_fits(&e->served)))
             if (!unload_one(m)) return;
         begin_load(m, e);
@@ -218,36 +251,13 @@ static void load_wanted(fr_models *m) {
     }
 }
 
-static const char going[] = "\"%.100s\" will not be loaded: the server is going down";
-
-static waiter *take_waiters(fr_models *m, entry *e) {
-    pthread_mutex_lock(&m->lock);
-    waiter *waiters = e->waiters;
-    e->waiters = NULL;
-    pthread_mutex_unlock(&m->lock);
-    return waiters;
-}
-
-/* The model is ready, or can't be had for the reason that the status and the message give. */
-static void serve_waiters(fr_models *m, entry *e, unsigned status, const char *message) {
-    for (waiter *w = take_waiters(m, e), *next; w; w = next) {
-        next = w->next;
-        if (status == 200) w->then(w->call, &e->served);
-        else fr_call_refuse(w->call, status, message, e->name);
-        fr_call_release(w->call);
-        free(w);
-    }
-}
-
 static void end_load(fr_models *m, entry *e) {
     pthread_mutex_lock(&m->lock);
-    bool done = e->state == LOADING && e->loaded;
+    bool done = e->joins && e->loaded;
     pthread_mutex_unlock(&m->lock);
     if (!done) return;
     pthread_join(e->loader, NULL);
-    pthread_mutex_lock(&m->lock);
-    e->state = e->code ? FAILED : READY;
-    pthread_mutex_unlock(&m->lock);
+    e->joins = false;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ calls */
@@ -303,6 +313,8 @@ static json_t *meta_of(const fr_served *served) {
     fr_json_put(meta, "n_vocab", json_integer(fr_model_fact(model, FR_FACT_VOCAB)));
     fr_json_put(meta, "n_ctx_train", json_integer(fr_model_fact(model, FR_FACT_CONTEXT_LIMIT)));
     fr_json_put(meta, "n_embd", json_integer(fr_model_fact(model, FR_FACT_HIDDEN)));
+    fr_json_put(meta, "n_params", json_integer((json_int_t)fr_lab_model_parameters(model)));
+    fr_json_put(meta, "ftype", json_string(fr_lab_model_type(model)));
     fr_json_put(meta, "size", json_integer(fr_model_fact(model, FR_FACT_WEIGHT_BYTES)));
     return meta;
 }
@@ -338,14 +350,13 @@ void fr_models_count(fr_models *m, size_t *waiting, size_t *running) {
 
 bool fr_models_round(fr_models *m) {
     bool busy = false;
+    for (entry *e = m->entries; e < m->entries + m->count; e++) end_load(m, e);
     load_wanted(m);
     for (entry *e = m->entries; e < m->entries + m->count; e++) {
-        end_load(m, e);
         state now = state_of(m, e);
         if (now == FAILED && fr_interrupt_came(NULL)) serve_waiters(m, e, 503, going);
         else if (now == FAILED) serve_waiters(m, e, 500, "the model \"%.100s\" can't be loaded");
         if (now != READY) continue;
-        serve_waiters(m, e, 200, NULL);
         busy |= fr_desk_round(e->served.desk);
     }
     return busy;

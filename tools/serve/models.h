@@ -33,8 +33,8 @@ void fr_models_close(fr_models *models);
 /* Loads the one model of -m; nothing to do for a folder. Gives the exit status. */
 int fr_models_load_first(fr_models *models);
 
-/* Calls `then` with the model of that name (NULL: the only one, or the first), in this thread if it is ready, in the
- * engine's once it has been loaded; else the call is told why not. Any thread. */
+/* Calls `then` with the model of that name (NULL: the only one, or the first), in this thread if it is ready, in
+ * another once it has been loaded; else the call is told why not. Any thread. */
 void fr_models_with(fr_models *models, fr_call *call, const char *name, fr_models_fn *then);
 
 /* Whether requests can be answered: /health. And of all that are known {"id", ...} for /v1/models, a new value. */

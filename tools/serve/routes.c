@@ -123,10 +123,11 @@ static void with_body(const fr_routes *routes, fr_call *call, fr_models_fn *then
         return;
     }
     json_t *body = fr_texts_body(call);
-    const json_t *name = json_object_get(body, "model");
+    json_t *name = json_incref(json_object_get(body, "model"));
+    if (body) fr_call_keep(call, body);
     if (name && !json_is_string(name)) fr_call_refuse(call, 400, "\"model\" must be a text");
     else if (body) fr_models_with(routes->models, call, json_string_value(name), then);
-    json_decref(body);
+    json_decref(name);
 }
 
 static void ask(fr_call *call, const fr_served *model, fr_job_form form) {

@@ -77,6 +77,17 @@ static size_t places_of(const fr_arguments *args) {
     return args->given[FR_ARG_PARALLEL] ? (size_t)args->number[FR_ARG_PARALLEL] : USUAL_PLACES;
 }
 
+/* Bytes. */
+static size_t longest_token(const fr_tokenizer *tokenizer) {
+    size_t longest = 0, count = tokenizer ? fr_tokenizer_count(tokenizer) : 0;
+    for (size_t id = 0; id < count; id++) {
+        size_t length = 0;
+        fr_token_bytes(tokenizer, (int32_t)id, &length);
+        if (length > longest) longest = length;
+    }
+    return longest;
+}
+
 static int open_engine(fr_served *served) {
     fr_loaded *loaded = &served->loaded;
     const fr_arguments *args = served->args;
@@ -85,6 +96,7 @@ static int open_engine(fr_served *served) {
     fr_loaded_note_unused(loaded, args);
     served->jobs = (fr_job_setting){
         .args = args, .loaded = loaded, .model = served->name, .fingerprint = served->fingerprint};
+    served->jobs.longest = longest_token(fr_model_tokenizer(loaded->model));
     served->jobs.context = fr_loaded_context(loaded, args, 0, 0);
     fr_status status = fr_options_set(loaded->options, FR_OPT_CONTEXT, served->jobs.context);
     if (status == FR_OK) status = set_defaults(loaded->options, args);

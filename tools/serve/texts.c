@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "forerun_lab.h"
 #include "tools/job_parts.h"
 #include "tools/serve/answer.h"
+#include "tools/serve/caps.h"
 #include "tools/serve/settings.h"
 #include "tools/wide_json.h"
 
@@ -14,7 +16,7 @@ json_t *fr_texts_body(fr_call *call) {
     size_t length;
     json_error_t error = {.text = ""};
     const char *bytes = fr_call_body(call, &length);
-    json_t *body = fr_json_load(bytes, length, &error);
+    json_t *kept = fr_call_kept(call), *body = kept ? kept : fr_json_load(bytes, length, &error);
     if (json_is_object(body)) return body;
     if (body) fr_call_refuse(call, 400, "the body is no JSON object");
     else fr_call_refuse(call, 400, "the body is no JSON: %.120s", error.text);
@@ -132,12 +134,14 @@ void fr_texts_props(fr_call *call, const fr_served *model) {
     fr_json_put(props, "default_generation_settings", settings_of(model));
     fr_json_put(props, "total_slots", json_integer((json_int_t)model->places));
     fr_json_put(props, "model_alias", fr_json_bytes(model->name, strlen(model->name)));
+    fr_json_put(props, "model_ftype", json_string(fr_lab_model_type(model->loaded.model)));
     fr_json_put(props, "model_path", fr_json_bytes(model->path, strlen(model->path)));
     fr_json_put(props, "modalities", json_pack("{s:b, s:b, s:b}", "vision", sees, "video", 0, "audio", 0));
     fr_json_put(props, "endpoint_slots", json_boolean(model->args->given[FR_ARG_SLOTS]));
     fr_json_put(props, "endpoint_props", json_false());
     fr_json_put(props, "endpoint_metrics", json_boolean(model->args->given[FR_ARG_METRICS]));
     fr_json_put(props, "chat_template", template ? fr_json_bytes(template, length) : json_string(""));
+    fr_json_put(props, "chat_template_caps", template ? fr_caps_of(tokenizer) : json_object());
     fr_json_put(props, "bos_token", token_text(tokenizer, fr_tokenizer_bos(tokenizer)));
     fr_json_put(props, "eos_token", token_text(tokenizer, fr_tokenizer_eos(tokenizer)));
     fr_json_put(props, "build_info", json_sprintf("forerun %s", fr_version()));

@@ -419,6 +419,26 @@ def pictures():
         write("image", name, read(f"images/{name}"))
 
 
+def named():
+    """A name, a NUL, and what every file of the caches says."""
+    def put(seed, name, content):
+        write("named", seed, name + "\0" + content)
+
+    def layers(*kinds, digest="sha256:" + 62 * "0" + "aa"):
+        return compact({"layers": [{"mediaType": "application/vnd.ollama.image." + kind, "digest": digest, "size": 3}
+                                   for kind in kinds]})
+
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    put("hub", "o/m:Q4_K_M", commit)
+    put("hub-file", "o/m:a.gguf", commit + "\n")
+    put("hub-outside", "o/m", "../../../../../etc")
+    put("llama", "o/l", compact({"ggufFile": {"rfilename": "a.gguf"}, "mmprojFile": {"rfilename": "b/c.gguf"}}))
+    put("ollama", "ollama:m", layers("template", "model"))
+    put("ollama-tower", "ollama:m", layers("model", "projector"))
+    put("ollama-outside", "ollama:m", layers("model", digest="sha256:../../../etc/passwd"))
+    put("ollama-adapter", "ollama:registry.ollama.ai/library/m:latest", layers("adapter"))
+
+
 if __name__ == "__main__":
     gguf()
     weights()
@@ -426,5 +446,6 @@ if __name__ == "__main__":
     tokenizers()
     lines()
     pictures()
+    named()
     with tempfile.TemporaryDirectory() as folder:
         files(folder)

@@ -1,0 +1,14 @@
+/* Models by name: arguments checked (api.c). */
+#include "base/error.h"
+#include "src/named/named.h"
+
+fr_status fr_model_find(const char *name, const char *const *environment, char **path) {
+    if (path) *path = NULL;
+    if (!name || !path) return fr_fail_null("fr_model_find", "a name and a place for its path");
+    return fr_named_find(name, environment, path);
+}
+
+fr_status fr_model_list(const char *const *environment, fr_found_fn *told, void *context) {
+    if (!told) return fr_fail_null("fr_model_list", "a function to be told");
+    return fr_named_list(environment, told, context);
+}

@@ -1,0 +1,188 @@
+/* Models in Hugging Face's cache, and in LM Studio's folder (stores.h).
+ *
+ *     models--ORG--NAME/refs/main              which commit a branch stands at, 40 hexadecimal digits
+ *     models--ORG--NAME/snapshots/COMMIT/...   its files, links to
+ *     models--ORG--NAME/blobs/...              what they hold; NAME.incomplete while it is fetched
+ *
+ * LM Studio's is ORG/NAME/..., the files themselves. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "formats/checkpoint.h"
+#include "src/named/repository.h"
+
+#define PREFIX "models--"
+
+enum { COMMIT = 40 };
+
+static fr_status print_path(char **path, const char *folder, const char *middle, const char *last) {
+    if (asprintf(path, "%s%s%s", folder, middle, last) >= 0) return FR_OK;
+    *path = NULL;
+    return fr_fail_memory("a path", strlen(folder) + strlen(middle) + strlen(last));
+}
+
+static bool is_folder(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* The commit that a branch's file says; anything else is no commit. */
+static bool read_commit(const char *path, char commit[COMMIT + 1]) {
+    FILE *file = fopen(path, "re");
+    if (!file) return false;
+    size_t length = fread(commit, 1, COMMIT, file);
+    fclose(file);
+    commit[length] = '\0';
+    return length == COMMIT && strspn(commit, "0123456789abcdefABCDEF") == COMMIT;
+}
+
+/* The snapshot of a branch: its folder, where it is there. */
+static fr_status snapshot_of(const char *repository, const char *branch, char **snapshot) {
+    char *path, commit[COMMIT + 1];
+    FR_TRY(print_path(&path, repository, "/refs/", branch));
+    bool known = read_commit(path, commit);
+    free(path);
+    *snapshot = NULL;
+    if (!known) return FR_OK;
+    FR_TRY(print_path(snapshot, repository, "/snapshots/", commit));
+    if (is_folder(*snapshot)) return FR_OK;
+    free(*snapshot);
+    *snapshot = NULL;
+    return FR_OK;
+}
+
+/* Of main, else of another branch, else the only one: what was asked for by its commit has no branch. */
+static fr_status find_snapshot(const char *repository, char **snapshot) {
+    fr_names branches = {0}, commits = {0};
+    char *refs = NULL, *snapshots = NULL;
+    FR_TRY(snapshot_of(repository, "main", snapshot));
+    if (*snapshot) return FR_OK;
+    fr_status status = print_path(&refs, repository, "/refs", "");
+    if (status == FR_OK) status = print_path(&snapshots, repository, "/snapshots", "");
+    if (status == FR_OK) status = fr_names_files(refs, 1, &branches);
+    for (size_t i = 0; status == FR_OK && !*snapshot && i < branches.count; i++)
+        status = snapshot_of(repository, branches.items[i], snapshot);
+    if (status == FR_OK && !*snapshot) status = fr_names_folders(snapshots, &commits);
+    if (status == FR_OK && commits.count == 1) status = print_path(snapshot, snapshots, "/", commits.items[0]);
+    fr_names_free(&branches);
+    fr_names_free(&commits);
+    free(refs);
+    free(snapshots);
+    return status;
+}
+
+/* A repository of which nothing has come whole yet. */
+static fr_status find_unfinished(const char *repository, bool *unfinished) {
+    char *blobs;
+    fr_names names;
+    *unfinished = false;
+    FR_TRY(print_path(&blobs, repository, "/blobs", ""));
+    fr_status status = fr_names_files(blobs, 0, &names);
+    free(blobs);
+    for (size_t i = 0; status == FR_OK && i < names.count; i++)
+        *unfinished |= strstr(names.items[i], ".incomplete") != NULL;
+    if (status == FR_OK) fr_names_free(&names);
+    return status;
+}
+
+static fr_status find_in(const char *repository, const char *which, fr_found_files *found) {
+    char *snapshot;
+    bool unfinished = false;
+    FR_TRY(find_snapshot(repository, &snapshot));
+    fr_status status = snapshot ? fr_repository_find(snapshot, which, found) : FR_OK;
+    free(snapshot);
+    if (status == FR_OK && !found->path) status = find_unfinished(repository, &unfinished);
+    return unfinished ? fr_fail(FR_INPUT, "%s: its download is not finished", repository) : status;
+}
+
+fr_status fr_hub_find(const char *folder, const fr_model_name *name, fr_found_files *found) {
+    char *repository;
+    if (asprintf(&repository, "%s/" PREFIX "%s--%s", folder, name->org, name->model) < 0)
+        return fr_fail_memory("a path", strlen(folder));
+    fr_status status = is_folder(repository) ? find_in(repository, name->which, found) : FR_OK;
+    free(repository);
+    return status;
+}
+
+/* ORG/NAME of a folder's name; false: it is none of a model's. */
+static bool name_of(const char *folder, char *name, size_t size) {
+    const char *org = folder + strlen(PREFIX), *dashes;
+    if (strncmp(folder, PREFIX, strlen(PREFIX)) != 0 || !(dashes = strstr(org, "--"))) return false;
+    if (!fr_model_name_part(org, (size_t)(dashes - org)) || !fr_model_name_part(dashes + 2, strlen(dashes + 2)))
+        return false;
+    return (size_t)snprintf(name, size, "%.*s/%s", (int)(dashes - org), org, dashes + 2) < size;
+}
+
+static fr_status list_one(const char *repository, const char *name, const fr_found_told *to) {
+    char *snapshot;
+    bool unfinished;
+    FR_TRY(find_unfinished(repository, &unfinished));
+    FR_TRY(find_snapshot(repository, &snapshot));
+    fr_found found = {.name = name, .path = repository, .store = "Hugging Face",
+                      .problem = "its download is not finished"};
+    fr_status status = snapshot ? fr_repository_list(snapshot, name, found.store, to) : FR_OK;
+    free(snapshot);
+    if (status == FR_OK && unfinished && !to->told(to->context, &found))
+        status = fr_fail(FR_ABORTED, "%s: no more", name);
+    return status;
+}
+
+fr_status fr_hub_list(const char *folder, const fr_found_told *to) {
+    fr_names names;
+    FR_TRY(fr_names_folders(folder, &names));
+    fr_status status = FR_OK;
+    for (size_t i = 0; status == FR_OK && i < names.count; i++) {
+        char name[2 * FR_NAME_PART], *repository;
+        if (!name_of(names.items[i], name, sizeof name)) continue;
+        status = print_path(&repository, folder, "/", names.items[i]);
+        if (status == FR_OK) status = list_one(repository, name, to);
+        free(repository);
+    }
+    fr_names_free(&names);
+    return status;
+}
+
+/* -------------------------------------------------------------------------------------------------------- LM Studio */
+
+fr_status fr_lmstudio_find(const char *folder, const fr_model_name *name, fr_found_files *found) {
+    char *repository;
+    if (asprintf(&repository, "%s/%s/%s", folder, name->org, name->model) < 0)
+        return fr_fail_memory("a path", strlen(folder));
+    fr_status status = is_folder(repository) ? fr_repository_find(repository, name->which, found) : FR_OK;
+    free(repository);
+    return status;
+}
+
+static fr_status list_publisher(const char *folder, const char *org, const fr_found_told *to) {
+    fr_names names;
+    FR_TRY(fr_names_folders(folder, &names));
+    fr_status status = FR_OK;
+    for (size_t i = 0; status == FR_OK && i < names.count; i++) {
+        char name[2 * FR_NAME_PART], *repository;
+        if (!fr_model_name_part(names.items[i], strlen(names.items[i]))) continue;
+        snprintf(name, sizeof name, "%s/%s", org, names.items[i]);
+        status = print_path(&repository, folder, "/", names.items[i]);
+        if (status == FR_OK) status = fr_repository_list(repository, name, "LM Studio", to);
+        free(repository);
+    }
+    fr_names_free(&names);
+    return status;
+}
+
+fr_status fr_lmstudio_list(const char *folder, const fr_found_told *to) {
+    fr_names names;
+    FR_TRY(fr_names_folders(folder, &names));
+    fr_status status = FR_OK;
+    for (size_t i = 0; status == FR_OK && i < names.count; i++) {
+        char *publisher;
+        if (!fr_model_name_part(names.items[i], strlen(names.items[i]))) continue;
+        status = print_path(&publisher, folder, "/", names.items[i]);
+        if (status == FR_OK) status = list_publisher(publisher, names.items[i], to);
+        free(publisher);
+    }
+    fr_names_free(&names);
+    return status;
+}

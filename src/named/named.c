@@ -1,0 +1,77 @@
+/* Models by name: see forerun.h, fr_model_find and fr_model_list. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "src/named/named.h"
+#include "src/named/stores.h"
+
+typedef fr_status find_fn(const char *folder, const fr_model_name *name, fr_found_files *found);
+typedef fr_status list_fn(const char *folder, const fr_found_told *to);
+
+static const struct {
+    find_fn *find;
+    list_fn *list;
+} kinds[] = {[FR_STORE_HUB] = {fr_hub_find, fr_hub_list},
+             [FR_STORE_LLAMA] = {fr_llama_find, fr_llama_list},
+             [FR_STORE_LMSTUDIO] = {fr_lmstudio_find, fr_lmstudio_list},
+             [FR_STORE_OLLAMA] = {fr_ollama_find, fr_ollama_list}};
+
+static fr_status search(const fr_stores *stores, const fr_model_name *name, fr_found_files *found) {
+    for (size_t i = 0; i < stores->count && !found->path; i++)
+        if ((stores->at[i].kind == FR_STORE_OLLAMA) == name->ollama)
+            FR_TRY(kinds[stores->at[i].kind].find(stores->at[i].folder, name, found));
+    return FR_OK;
+}
+
+/* The command that would download it. */
+static fr_status refuse(const char *text, const fr_model_name *name, const fr_found_files *found) {
+    if (name->ollama)
+        return fr_fail(FR_INPUT, "%s: ollama has no model of this name here; this would download it: ollama pull %s",
+                       text, text + strlen("ollama:"));
+    size_t length = strlen(name->which);
+    bool file = length > 5 && strcmp(name->which + length - 5, ".gguf") == 0;
+    const char *before = file ? " " : *name->which ? " --include '*" : "", *after = file || !length ? "" : "*'";
+    const char *there = found->others ? "there are " : "there is no such path, and no model of this name in a cache";
+    return fr_fail(FR_INPUT, "%s: %s%s; this would download it: hf download %s/%s%s%s%s", text, there,
+                   found->others ? found->others : "", name->org, name->model, before, name->which, after);
+}
+
+/* A path to a GGUF file that is not there looks like a name. */
+static bool is_path(const char *text) {
+    struct stat info;
+    size_t length = strlen(text);
+    bool file = length > 5 && strcmp(text + length - 5, ".gguf") == 0 && !strchr(text, ':');
+    return file || lstat(text, &info) == 0;
+}
+
+fr_status fr_named_find(const char *text, const char *const *environment, char **path) {
+    fr_model_name name;
+    fr_stores stores;
+    fr_found_files found = {0};
+    if (is_path(text) || !fr_model_name_read(text, &name)) {
+        *path = strdup(text);
+        return *path ? FR_OK : fr_fail_memory("a path", strlen(text) + 1);
+    }
+    FR_TRY(fr_stores_open(environment, &stores));
+    fr_status status = search(&stores, &name, &found);
+    if (status == FR_OK && !found.path) status = refuse(text, &name, &found);
+    fr_stores_close(&stores);
+    *path = found.path;
+    found.path = NULL;
+    fr_found_files_free(&found);
+    return status;
+}
+
+fr_status fr_named_list(const char *const *environment, fr_found_fn *told, void *context) {
+    fr_stores stores;
+    const fr_found_told to = {told, context};
+    FR_TRY(fr_stores_open(environment, &stores));
+    fr_status status = FR_OK;
+    for (size_t i = 0; status == FR_OK && i < stores.count; i++)
+        status = kinds[stores.at[i].kind].list(stores.at[i].folder, &to);
+    fr_stores_close(&stores);
+    return status;
+}

@@ -1,0 +1,49 @@
+/* Where other programs keep the models that they have downloaded.
+ *
+ * In: an environment. Out: the folders that Hugging Face's programs, llama.cpp, LM Studio and ollama would use by it;
+ * for each kind how a model is found there, and what all there are. Nothing is written, nothing is fetched. */
+#ifndef FR_SRC_NAMED_STORES_H
+#define FR_SRC_NAMED_STORES_H
+
+#include "src/named/model_name.h"
+
+typedef enum fr_store_kind { FR_STORE_HUB, FR_STORE_LLAMA, FR_STORE_LMSTUDIO, FR_STORE_OLLAMA } fr_store_kind;
+
+#define FR_STORES_MOST 8
+
+typedef struct fr_stores {
+    struct fr_store {
+        fr_store_kind kind;
+        char *folder;
+    } at[FR_STORES_MOST];
+    size_t count;
+} fr_stores;
+
+/* environment: NAME=VALUE texts, a NULL behind the last; NULL: none. */
+fr_status fr_stores_open(const char *const *environment, fr_stores *stores);
+void fr_stores_close(fr_stores *stores);
+
+/* A model that was found, and what lies beside it; malloc'd texts. path NULL: none of that name is there; `others`
+ * then may have what there is instead, "a.gguf, b.gguf". */
+typedef struct fr_found_files {
+    char *path, *tower, *others;
+} fr_found_files;
+
+void fr_found_files_free(fr_found_files *found);
+
+/* Told of each model of a store; false ends it. */
+typedef struct fr_found_told {
+    fr_found_fn *told;
+    void *context;
+} fr_found_told;
+
+fr_status fr_hub_find(const char *folder, const fr_model_name *name, fr_found_files *found);
+fr_status fr_hub_list(const char *folder, const fr_found_told *to);
+fr_status fr_llama_find(const char *folder, const fr_model_name *name, fr_found_files *found);
+fr_status fr_llama_list(const char *folder, const fr_found_told *to);
+fr_status fr_lmstudio_find(const char *folder, const fr_model_name *name, fr_found_files *found);
+fr_status fr_lmstudio_list(const char *folder, const fr_found_told *to);
+fr_status fr_ollama_find(const char *folder, const fr_model_name *name, fr_found_files *found);
+fr_status fr_ollama_list(const char *folder, const fr_found_told *to);
+
+#endif
