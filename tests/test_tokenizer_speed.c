@@ -216,12 +216,39 @@ START_TEST(long_texts) {
 }
 END_TEST
 
+/* Kinds of models and rules that have a time of their own, on the texts that cost each most. */
+START_TEST(long_texts_of_styles) {
+    static const char *const styles[] = {"t5", "albert", "bert-uncased", "clip", "falcon", "byte-normalizer"};
+    static const char *const fills[] = {"a", " ", "!a", "\xCC\x81", "9"};
+    char path[96];
+    snprintf(path, sizeof path, TOKENIZERS "styles/%s.json", styles[_i]);
+    json_t *root = fr_load_json(path);
+    fr_tokenizer *tokenizer = fr_open_value(json_object_get(root, "tokenizer"));
+    size_t length = is_timed() ? 2000000 : 50000, count;
+    char *text = malloc(length);
+    double begin = processor_seconds();
+    for (size_t fill = 0; fill < sizeof fills / sizeof *fills; fill++) {
+        int32_t *ids;
+        for (size_t i = 0; i < length; i++) text[i] = fills[fill][i % strlen(fills[fill])];
+        ck_assert_int_eq(fr_tokenize(tokenizer, text, length, false, true, &ids, &count), FR_OK);
+        fr_free(ids);
+    }
+    double seconds = processor_seconds() - begin;
+    printf("%zu bytes five times, %s: %.2f s\n", length, styles[_i], seconds);
+    if (is_timed()) ck_assert_double_lt(seconds, ENCODE_SECONDS);
+    free(text);
+    fr_tokenizer_close(tokenizer);
+    json_decref(root);
+}
+END_TEST
+
 static Suite *speed_suite(void) {
     Suite *suite = suite_create("tokenizer speed");
     TCase *cases = tcase_create("speed");
     tcase_set_timeout(cases, 300);
     tcase_add_loop_test(cases, real_size, 0, 2);
     tcase_add_loop_test(cases, long_texts, 0, 6);
+    tcase_add_loop_test(cases, long_texts_of_styles, 0, 6);
     suite_add_tcase(suite, cases);
     return suite;
 }

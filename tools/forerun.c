@@ -119,7 +119,7 @@ static const fr_verb verbs[] = {
      "llama3.2-1b llama3.1-8b qwen2.5-0.5b qwen2.5-1.5b qwen2.5-7b qwen3-30b-a3b, with their MTP layer glm-ocr\n"
      "deepseek-v3 glm-4.5-air glm-4.7-flash qwen3.5-0.8b qwen3.5-4b qwen3.5-9b qwen3.6-27b qwen3.6-35b-a3b, and\n"
      "gemma4-1b, which is no published size: the widths of E2B, dense, 18 layers. Also olmo2-7b olmo3-7b\n"
-     "exaone4-1.2b command-r7b glm4-9b ernie4.5-0.3b lfm2-1.2b and mixtures: mixtral-8x7b\n"
+     "exaone4-1.2b command-r7b glm4-9b ernie4.5-0.3b lfm2-1.2b stablelm2-1.6b and mixtures: mixtral-8x7b\n"
      "qwen1.5-moe-a2.7b qwen3-next-80b-a3b deepseek-v2-lite kimi-k2 ernie-4.5-21b-a3b ling-mini-2.0 minimax-m2\n"
      "olmoe-1b-7b. --experts cuts them, and\n"
      "deepseek-v3 gemma4-26b-a4b qwen3-30b-a3b glm-4.5-air glm-4.7-flash qwen3.6-35b-a3b. Assistants, for the\n"

@@ -11,10 +11,10 @@
  * allenai/OLMo-2-1124-7B and Olmo-3-1025-7B, LGAI-EXAONE/EXAONE-4.0-1.2B, CohereLabs/c4ai-command-r7b-12-2024,
  * zai-org/GLM-4-9B-0414, baidu/ERNIE-4.5-0.3B-PT and -21B-A3B-PT, LiquidAI/LFM2-1.2B, stabilityai/stablelm-2-1_6b,
  * mistralai/Mixtral-8x7B-v0.1, deepseek-ai/DeepSeek-V2-Lite, moonshotai/Kimi-K2-Instruct, inclusionAI/Ling-mini-2.0,
- * MiniMaxAI/MiniMax-M2, allenai/OLMoE-1B-7B-0924, mistralai/Mistral-7B-v0.3 and Ministral-3-8B-Base-2512, Qwen/Qwen3-8B, microsoft/phi-4,
- * HuggingFaceTB/SmolLM3-3B, ibm-granite/granite-3.3-2b-base, ByteDance-Seed/Seed-OSS-36B-Base,
- * tencent/Hunyuan-7B-Instruct. No published size are gemma4-1b, the widths of E2B in a dense model of 18 layers, and
- * its assistant. */
+ * MiniMaxAI/MiniMax-M2, allenai/OLMoE-1B-7B-0924, mistralai/Mistral-7B-v0.3 and Ministral-3-8B-Base-2512,
+ * Qwen/Qwen3-8B, microsoft/phi-4, HuggingFaceTB/SmolLM3-3B, ibm-granite/granite-3.3-2b-base,
+ * ByteDance-Seed/Seed-OSS-36B-Base, tencent/Hunyuan-7B-Instruct. No published size are gemma4-1b, the widths of E2B in
+ * a dense model of 18 layers, and its assistant. */
 #include <string.h>
 
 #include "base/error.h"

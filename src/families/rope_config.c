@@ -273,7 +273,7 @@ static fr_status read_divisors(const fr_source *source, fr_rope_spec *rope) {
     return fr_bind_vector(source->weights, "", "rope_freqs.weight", rope->dims / 2, &rope->divisors);
 }
 
-fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec) {
+static fr_status read_one_form(const fr_source *source, fr_model_spec *spec) {
     fr_rope_spec *rope = &spec->trunk.rope[0];
     bool neox = rope->neox, mrope_interleaved = rope->mrope_interleaved;
     double partial = rope->partial;
@@ -287,6 +287,17 @@ fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec) {
     rope->neox = neox;
     rope->mrope_interleaved = mrope_interleaved;
     set_dims(rope, (size_t)((double)spec->layer.attention.head_dim * partial));
+    return FR_OK;
+}
+
+fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec) {
+    const fr_rope_spec *rope = &spec->trunk.rope[0];
+    FR_TRY(read_one_form(source, spec));
+    if (rope->kind == FR_ROPE_LONGROPE && source->weights)
+        fr_notes_add(&source->weights->notes,
+                     "%s: positions of texts of more than %.0f tokens turn otherwise: a text "
+                     "that becomes so long is run again from its beginning",
+                     source->where, rope->original_context);
     return FR_OK;
 }
 

@@ -133,7 +133,8 @@ static fr_status read_bytes(fr_text text, fr_text_buffer *out) {
 static fr_status print_by(printing *p, size_t i, fr_text text, unsigned form, fr_text_buffer *out) {
     const fr_text_rule *plain = &p->plain->items[i];
     fr_ready_rule rule = p->rules.items[i];
-    bool first = form & FR_PRINT_FIRST, last = form & FR_PRINT_LAST, ignored = true;
+    bool first = form & FR_PRINT_FIRST, last = form & FR_PRINT_LAST;
+    size_t ignored = 0;
     char byte;
     switch (rule.kind) {
     case FR_RULE_METASPACE:
@@ -157,7 +158,7 @@ static fr_status print_by(printing *p, size_t i, fr_text text, unsigned form, fr
 
 /* The text of a token that the rules begin with. */
 static fr_status name_token(printing *p, size_t id, fr_text *text) {
-    bool ignored = true;
+    size_t ignored = 0;
     *text = (fr_text){p->vocabulary->tokens[id].text, p->vocabulary->tokens[id].length};
     if (!p->normalized[id]) return FR_OK;
     return fr_rules_rewrite(p->normalizer, true, text, &ignored, &p->names, &p->allowance);

@@ -46,8 +46,8 @@ void fr_rules_close(fr_ready_rules *rules) {
 
 /* -------------------------------------------------------------------------------------------------------- rewriting */
 
-fr_status fr_rules_rewrite(const fr_ready_rules *rules, bool begins, fr_text *text, bool *first, fr_rewrite_work *work,
-                           uint64_t *allowance) {
+fr_status fr_rules_rewrite(const fr_ready_rules *rules, bool begins, fr_text *text, size_t *first,
+                           fr_rewrite_work *work, uint64_t *allowance) {
     for (size_t i = 0; i < rules->count && text->length > 0; i++) {
         if (rules->items[i].kind == FR_RULE_PREPEND && !begins) continue;
         fr_text_buffer *out = &work->texts[text->bytes == work->texts[0].bytes];
@@ -83,18 +83,19 @@ typedef struct splitting {
     const split_run *run;
     size_t level;
     fr_text text;
-    bool first;
+    size_t first;
     size_t begin, end;  /* the piece held back */
     bool started, drop; /* there is one; it is not handed on */
     bool previous_matched;
 } splitting;
 
-static fr_status split_level(const split_run *run, size_t level, fr_text text, bool first);
+static fr_status split_level(const split_run *run, size_t level, fr_text text, size_t first);
 
 static fr_status flush(const splitting *state) {
     if (!state->started || state->drop || state->begin == state->end) return FR_OK;
     fr_text piece = {state->text.bytes + state->begin, state->end - state->begin};
-    return split_level(state->run, state->level + 1, piece, state->first && state->begin == 0);
+    size_t first = state->first > state->begin ? state->first - state->begin : 0;
+    return split_level(state->run, state->level + 1, piece, first < piece.length ? first : piece.length);
 }
 
 static bool joins(fr_split_behavior behavior, bool previous_matched, bool is_match) {
@@ -136,14 +137,14 @@ static fr_status chunk(splitting *state, size_t length) {
     return FR_OK;
 }
 
-static fr_status rewrite_piece(const split_run *run, size_t level, fr_text text, bool first) {
+static fr_status rewrite_piece(const split_run *run, size_t level, fr_text text, size_t first) {
     fr_text_buffer *out = &run->work->pieces[level];
     out->length = 0;
     FR_TRY(fr_rule_rewrite(&run->rules->items[level], text, &first, run->allowance, out));
     return out->length == 0 ? FR_OK : split_level(run, level + 1, (fr_text){out->bytes, out->length}, first);
 }
 
-static fr_status split_level(const split_run *run, size_t level, fr_text text, bool first) {
+static fr_status split_level(const split_run *run, size_t level, fr_text text, size_t first) {
     if (level == run->rules->count) return run->piece(run->context, text.bytes, text.length);
     const fr_ready_rule *rule = &run->rules->items[level];
     splitting state = {.run = run, .level = level, .text = text, .first = first};
@@ -153,7 +154,7 @@ static fr_status split_level(const split_run *run, size_t level, fr_text text, b
     return flush(&state);
 }
 
-fr_status fr_rules_split(const fr_ready_rules *rules, fr_text text, bool first, fr_split_work *work,
+fr_status fr_rules_split(const fr_ready_rules *rules, fr_text text, size_t first, fr_split_work *work,
                          uint64_t *allowance, fr_piece_fn *piece, void *context) {
     split_run run = {rules, work, allowance, piece, context};
     return text.length == 0 ? FR_OK : split_level(&run, 0, text, first);

@@ -26,9 +26,9 @@ typedef struct fr_ready_rules {
 fr_status fr_rules_open(fr_ready_rules *rules, const fr_text_rules *json, const char *where);
 void fr_rules_close(fr_ready_rules *rules);
 
-/* Appends what one rule makes of a text. first: whether the text's first byte is a whole text's; then, whether that of
- * what came out still counts as it. */
-fr_status fr_rule_rewrite(const fr_ready_rule *rule, fr_text text, bool *first, uint64_t *allowance,
+/* Appends what one rule makes of a text. first: how many bytes at its beginning are the first character of a whole
+ * text; then, how many of those that came out count as that; 0: none. */
+fr_status fr_rule_rewrite(const fr_ready_rule *rule, fr_text text, size_t *first, uint64_t *allowance,
                           fr_text_buffer *out);
 
 /* Texts take turns in the two buffers; zero it, then free both at the end. */
@@ -39,8 +39,8 @@ typedef struct fr_rewrite_work {
 /* Applies each rule to all that the one before made. *text then belongs to the work, or is the same as before. begins:
  * whether the text is the beginning of one, and no later part: what goes before a text goes before that. first: as
  * above. */
-fr_status fr_rules_rewrite(const fr_ready_rules *rules, bool begins, fr_text *text, bool *first, fr_rewrite_work *work,
-                           uint64_t *allowance);
+fr_status fr_rules_rewrite(const fr_ready_rules *rules, bool begins, fr_text *text, size_t *first,
+                           fr_rewrite_work *work, uint64_t *allowance);
 void fr_rewrite_work_free(fr_rewrite_work *work);
 
 /* Pieces that a rule has rewritten, one a rule; zero it, then free it at the end. */
@@ -52,7 +52,7 @@ typedef struct fr_split_work {
 typedef fr_status fr_piece_fn(void *context, const char *piece, size_t length);
 
 /* Each rule splits or rewrites every piece of the rule before. first: as above. */
-fr_status fr_rules_split(const fr_ready_rules *rules, fr_text text, bool first, fr_split_work *work,
+fr_status fr_rules_split(const fr_ready_rules *rules, fr_text text, size_t first, fr_split_work *work,
                          uint64_t *allowance, fr_piece_fn *piece, void *context);
 void fr_split_work_free(fr_split_work *work);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/unicode_form.h"
 #include "src/text/tokenizer_parts.h"
 
 /* ------------------------------------------------------------------------------------------------------------- open */
@@ -31,7 +32,8 @@ static fr_status add_normalized(fr_tokenizer *tokenizer, const fr_added_entry *e
     fr_text text = entry->text;
     fr_rewrite_work work = {0};
     uint64_t allowance = fr_text_pattern_allowance(text.length);
-    bool first = true, control = tokenizer->vocabulary.tokens[entry->id].control;
+    size_t first = 0;
+    bool control = tokenizer->vocabulary.tokens[entry->id].control;
     fr_status status = fr_rules_rewrite(&tokenizer->normalizer, true, &text, &first, &work, &allowance);
     if (status == FR_OK) status = fr_added_tokens_add(&tokenizer->normalized, entry, text, control, where);
     fr_rewrite_work_free(&work);
@@ -184,7 +186,7 @@ typedef struct encoding {
     const fr_tokenizer *tokenizer;
     const char *text;
     fr_trust trust; /* where in the text the stages are */
-    bool first;     /* the first byte of the stretch at hand is the text's */
+    size_t first;   /* bytes of the stretch at hand that are the text's first character */
     bool foreign;   /* there are bytes in the stretch at hand that nobody is trusted with */
     fr_rewrite_work rewrite;
     fr_split_work split;
@@ -216,7 +218,8 @@ static fr_status encode_piece(void *context, const char *text, size_t length) {
 static fr_status encode_normalized(void *context, const char *text, size_t length, int32_t id) {
     encoding *state = context;
     if (id >= 0) return fr_ids_append(&state->ids, &id, 1);
-    bool first = state->first && text == state->stretch;
+    size_t at = (size_t)(text - state->stretch), first = state->first > at ? state->first - at : 0;
+    if (first > length) first = length;
     return fr_rules_split(&state->tokenizer->pre_tokenizer, (fr_text){text, length}, first, &state->split,
                           &state->allowance, encode_piece, state);
 }
@@ -233,7 +236,7 @@ static fr_status rewrite_parts(encoding *state, size_t begin, size_t end, size_t
         if (stop > end) stop = end;
         size_t from = state->joined.length;
         fr_text part = {state->text + at, stop - at};
-        bool first = state->first && from == 0;
+        size_t first = from == 0 && state->first < part.length ? state->first : 0;
         FR_TRY(fr_rules_rewrite(&state->tokenizer->normalizer, from == 0, &part, &first, &state->rewrite,
                                 &state->allowance));
         if (from == 0 && part.length > 0) state->first = first;
@@ -241,6 +244,11 @@ static fr_status rewrite_parts(encoding *state, size_t begin, size_t end, size_t
         if (trusted) state->spans[(*spans)++] = (fr_span){from, from + part.length};
     }
     return fr_text_check(&state->joined, "normalizer");
+}
+
+static size_t first_length(fr_text text) {
+    fr_character_bytes first = fr_first_character(text.bytes, text.length);
+    return first.there > 0 ? first.there : 1;
 }
 
 static fr_status encode_raw(void *context, const char *text, size_t length, int32_t id) {
@@ -251,7 +259,7 @@ static fr_status encode_raw(void *context, const char *text, size_t length, int3
     bool any = fr_trust_seek(&state->trust, begin) && state->trust.begin < end;
     bool trusted = any && state->trust.begin <= begin && end <= state->trust.end;
     state->foreign = !trusted;
-    state->first = begin == 0;
+    state->first = begin == 0 ? first_length((fr_text){text, length}) : 0;
     if (any && !trusted && added->has_control) {
         FR_TRY(rewrite_parts(state, begin, end, &spans));
         state->stretch = state->joined.bytes;

@@ -22,7 +22,7 @@ static const char *const models[] = {"tests/data/models/gemma4-e", "tests/data/m
                                      "tests/data/models/mimo-odd",
                                      "tests/data/models/qwen3-next-odd", "tests/data/models/minimax-m2-odd",
                                      "tests/data/models/olmoe-odd", "tests/data/models/ling-odd",
-                                     "tests/data/models/granite-moe-shared"};
+                                     "tests/data/models/granite-moe-shared", "tests/data/models/hunyuan-moe-odd"};
 enum { MODELS = sizeof models / sizeof *models };
 
 static const fr_family *const families[] = {

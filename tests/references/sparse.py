@@ -84,6 +84,12 @@ GRANITE = COMMON | dict(
     rope_theta=4000.0, attention_bias=False, num_local_experts=7, num_experts_per_tok=3, shared_intermediate_size=38,
     embedding_multiplier=2.5, attention_multiplier=0.4, residual_multiplier=0.6, logits_scaling=0.7)
 
+HUNYUAN = COMMON | dict(
+    architectures=["HunYuanMoEV1ForCausalLM"], model_type="hunyuan_v1_moe", vocab_size=357, hidden_size=72,
+    intermediate_size=26, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, head_dim=12,
+    rms_norm_eps=3e-6, rope_theta=3000.0, attention_bias=False, num_experts=7, moe_topk=[3, 3, 3],
+    moe_intermediate_size=[26, 26, 26], num_shared_expert=[1, 1, 1], use_qk_norm=True)
+
 # file: llama.cpp's converter makes a GGUF of it that is the same model.
 MODELS = {
     "mixtral-odd": dict(seed=4102, file=True, config=MIXTRAL),
@@ -112,6 +118,7 @@ MODELS = {
         tie_word_embeddings=True)),
     "minimax-m2-odd": dict(seed=4151, file=True, config=MINIMAX),
     "granite-moe-shared": dict(seed=4171, file=True, config=GRANITE),
+    "hunyuan-moe-odd": dict(seed=4181, file=True, config=HUNYUAN),
     "olmoe-odd": dict(seed=4165, file=True, config=OLMOE),
 }
 
@@ -289,6 +296,12 @@ def of_granitemoeshared(c):
             "shared experts": silent("shared_mlp")} | {
         name: {name: 1.0} for name in ("embedding_multiplier", "attention_multiplier", "residual_multiplier",
                                        "logits_scaling")}
+
+
+def of_hunyuan_v1_moe(c):
+    return {"rope_theta": {"rope_theta": 1e4}, "experts' number": {"moe_topk": 1},
+            "shared experts": silent("shared_mlp"), "norm of q": passed_by("query_layernorm"),
+            "norm of k": passed_by("key_layernorm")}
 
 
 def of_olmoe(c):
