@@ -291,6 +291,10 @@ static void apply_two(fr_bench_function *function, float *y, const float *a, con
     ((fr_gelu_mul_fn *)function)(y, a, b, n);
 }
 
+static void apply_clamped(fr_bench_function *function, float *y, const float *a, const float *b, size_t n) {
+    ((fr_clamped_swiglu_fn *)function)(y, a, b, n, 7.0f);
+}
+
 static void apply_rmsnorm(fr_bench_function *function, float *y, const float *a, const float *b, size_t n) {
     ((fr_rmsnorm_fn *)function)(y, a, b, n, 1e-6f);
 }
@@ -506,6 +510,7 @@ static const fr_bench_kind kind_rope = ARRAY(head, fill_angles, apply_rope, 3);
 static const fr_bench_kind kind_gelu_mul = ARRAY(inner, fill_numbers, apply_two, 3);
 static const fr_bench_kind kind_gelu_erf = ARRAY(inner, fill_numbers, apply_one, 2);
 static const fr_bench_kind kind_silu_mul = ARRAY(inner, fill_numbers, apply_two, 3);
+static const fr_bench_kind kind_clamped_swiglu = ARRAY(inner, fill_numbers, apply_clamped, 3);
 static const fr_bench_kind kind_sigmoid_mul = ARRAY(inner, fill_numbers, apply_two, 3);
 static const fr_bench_kind kind_softcap = ARRAY(logits, fill_numbers, apply_softcap, 2);
 static const fr_bench_kind kind_add = ARRAY(hidden, fill_numbers, apply_one, 3);

@@ -1,5 +1,5 @@
 /* exp, tanh and what is made of them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn, fr_silu_mul_fn,
- * fr_sigmoid_mul_fn and fr_softcap_fn in kernels.h. */
+ * fr_clamped_swiglu_fn, fr_sigmoid_mul_fn and fr_softcap_fn in kernels.h. */
 #include "kernels/simd_avx2.h"
 
 FR_INLINE __m256 exponential(__m256 a, __m256 b, __m256 factor) {
@@ -31,6 +31,14 @@ FR_INLINE __m256 silu_mul(__m256 a, __m256 b, __m256 factor) {
     return _mm256_mul_ps(sigmoid8(a, a), b);
 }
 
+/* A NaN passes: where one of the arguments is, a minimum is the second. */
+FR_INLINE __m256 clamped_swiglu(__m256 a, __m256 b, __m256 factor) {
+    __m256 one = _mm256_set1_ps(1.0f), least = _mm256_sub_ps(_mm256_setzero_ps(), factor);
+    __m256 gate = _mm256_min_ps(factor, a), up = _mm256_max_ps(least, _mm256_min_ps(factor, b));
+    __m256 grown = _mm256_mul_ps(_mm256_set1_ps(FR_SWIGLU_ALPHA), gate);
+    return _mm256_mul_ps(sigmoid8(gate, grown), _mm256_add_ps(up, one));
+}
+
 FR_INLINE __m256 sigmoid_mul(__m256 a, __m256 b, __m256 factor) {
     (void)factor;
     return sigmoid8(a, b);
@@ -54,6 +62,10 @@ void fr_gelu_mul_avx2(float *y, const float *gate, const float *up, size_t n) {
 
 void fr_silu_mul_avx2(float *y, const float *gate, const float *up, size_t n) {
     map(silu_mul, y, gate, up, n, 0);
+}
+
+void fr_clamped_swiglu_avx2(float *y, const float *gate, const float *up, size_t n, float limit) {
+    map(clamped_swiglu, y, gate, up, n, limit);
 }
 
 void fr_sigmoid_mul_avx2(float *y, const float *x, const float *gate, size_t n) {

@@ -1,5 +1,5 @@
 /* exp, tanh and what is made of them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn, fr_silu_mul_fn,
- * fr_sigmoid_mul_fn and fr_softcap_fn in kernels.h. */
+ * fr_clamped_swiglu_fn, fr_sigmoid_mul_fn and fr_softcap_fn in kernels.h. */
 #include "kernels/simd_avx512.h"
 
 FR_INLINE __m512 exponential(__m512 a, __m512 b, __m512 factor) {
@@ -31,6 +31,14 @@ FR_INLINE __m512 silu_mul(__m512 a, __m512 b, __m512 factor) {
     return _mm512_mul_ps(sigmoid16(a, a), b);
 }
 
+/* A NaN passes: where one of the arguments is, a minimum is the second. */
+FR_INLINE __m512 clamped_swiglu(__m512 a, __m512 b, __m512 factor) {
+    __m512 one = _mm512_set1_ps(1.0f), least = _mm512_sub_ps(_mm512_setzero_ps(), factor);
+    __m512 gate = _mm512_min_ps(factor, a), up = _mm512_max_ps(least, _mm512_min_ps(factor, b));
+    __m512 grown = _mm512_mul_ps(_mm512_set1_ps(FR_SWIGLU_ALPHA), gate);
+    return _mm512_mul_ps(sigmoid16(gate, grown), _mm512_add_ps(up, one));
+}
+
 FR_INLINE __m512 sigmoid_mul(__m512 a, __m512 b, __m512 factor) {
     (void)factor;
     return sigmoid16(a, b);
@@ -54,6 +62,10 @@ void fr_gelu_mul_avx512(float *y, const float *gate, const float *up, size_t n) 
 
 void fr_silu_mul_avx512(float *y, const float *gate, const float *up, size_t n) {
     map(silu_mul, y, gate, up, n, 0);
+}
+
+void fr_clamped_swiglu_avx512(float *y, const float *gate, const float *up, size_t n, float limit) {
+    map(clamped_swiglu, y, gate, up, n, limit);
 }
 
 void fr_sigmoid_mul_avx512(float *y, const float *x, const float *gate, size_t n) {

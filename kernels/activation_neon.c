@@ -1,5 +1,5 @@
 /* exp, tanh and what is made of them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn, fr_silu_mul_fn,
- * fr_sigmoid_mul_fn and fr_softcap_fn in kernels.h. */
+ * fr_clamped_swiglu_fn, fr_sigmoid_mul_fn and fr_softcap_fn in kernels.h. */
 #include "kernels/simd_neon.h"
 
 FR_INLINE float32x4_t exponential(float32x4_t a, float32x4_t b, float32x4_t factor) {
@@ -31,6 +31,12 @@ FR_INLINE float32x4_t silu_mul(float32x4_t a, float32x4_t b, float32x4_t factor)
     return vmulq_f32(sigmoid4(a, a), b);
 }
 
+FR_INLINE float32x4_t clamped_swiglu(float32x4_t a, float32x4_t b, float32x4_t factor) {
+    float32x4_t gate = vminq_f32(a, factor), up = vmaxq_f32(vminq_f32(b, factor), vnegq_f32(factor));
+    float32x4_t grown = vmulq_f32(vdupq_n_f32(FR_SWIGLU_ALPHA), gate);
+    return vmulq_f32(sigmoid4(gate, grown), vaddq_f32(up, vdupq_n_f32(1.0f)));
+}
+
 FR_INLINE float32x4_t sigmoid_mul(float32x4_t a, float32x4_t b, float32x4_t factor) {
     (void)factor;
     return sigmoid4(a, b);
@@ -54,6 +60,10 @@ void fr_gelu_mul_neon(float *y, const float *gate, const float *up, size_t n) {
 
 void fr_silu_mul_neon(float *y, const float *gate, const float *up, size_t n) {
     map(silu_mul, y, gate, up, n, 0);
+}
+
+void fr_clamped_swiglu_neon(float *y, const float *gate, const float *up, size_t n, float limit) {
+    map(clamped_swiglu, y, gate, up, n, limit);
 }
 
 void fr_sigmoid_mul_neon(float *y, const float *x, const float *gate, size_t n) {

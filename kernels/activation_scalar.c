@@ -1,5 +1,5 @@
 /* exp, tanh and what is made of them: the definition. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn,
- * fr_gelu_erf_fn, fr_silu_mul_fn, fr_sigmoid_mul_fn and fr_softcap_fn in kernels.h. */
+ * fr_gelu_erf_fn, fr_silu_mul_fn, fr_clamped_swiglu_fn, fr_sigmoid_mul_fn and fr_softcap_fn in kernels.h. */
 #include "kernels/scalar.h"
 
 void FR_SCALAR(exp)(float *y, const float *x, size_t n) {
@@ -45,6 +45,14 @@ void FR_SCALAR(gelu_erf)(float *y, const float *x, size_t n) {
 
 void FR_SCALAR(silu_mul)(float *y, const float *gate, const float *up, size_t n) {
     for (size_t i = 0; i < n; i++) y[i] = gate[i] / (1.0f + scalar_exp(-gate[i])) * up[i];
+}
+
+void FR_SCALAR(clamped_swiglu)(float *y, const float *gate, const float *up, size_t n, float limit) {
+    for (size_t i = 0; i < n; i++) {
+        float g = gate[i] > limit ? limit : gate[i], u = up[i] > limit ? limit : up[i];
+        if (u < -limit) u = -limit;
+        y[i] = g / (1.0f + scalar_exp(-(FR_SWIGLU_ALPHA * g))) * (u + 1.0f);
+    }
 }
 
 void FR_SCALAR(sigmoid_mul)(float *y, const float *x, const float *gate, size_t n) {

@@ -156,6 +156,14 @@ static void store_partial(const walk *w) {
     }
 }
 
+/* From a query's scores of the block to its weights. */
+static void weigh(const walk *w, fr_attn_state *state) {
+    float cap = w->attn->softcap;
+    if (state->from >= state->to) return;
+    if (cap != 0.0f) w->steps->softcap(state->weights + state->from, (size_t)(state->to - state->from), cap);
+    w->steps->weigh(state);
+}
+
 void fr_attend(const fr_attn *attn, const fr_attn_steps *steps) {
     walk w = {.attn = attn, .steps = steps, .tile = attn->scratch};
     w.states = (fr_attn_state *)(void *)(attn->scratch + fr_attn_tile(attn->head_dim));
@@ -171,11 +179,13 @@ void fr_attend(const fr_attn *attn, const fr_attn_steps *steps) {
         enter_block(&w, block);
         if (w.seen == 0) continue;
         score_block(&w);
-        for (size_t j = 0; j < attn->count; j++)
-            if (w.states[j].from < w.states[j].to) steps->weigh(&w.states[j]);
+        for (size_t j = 0; j < attn->count; j++) weigh(&w, &w.states[j]);
         add_block(&w);
         if (attn->partial_stride) store_partial(&w);
     }
     if (attn->partial_stride) return;
-    for (size_t j = 0; j < attn->count; j++) steps->divide(attn->queries[j].out, attn->value_dim, w.states[j].l);
+    for (size_t j = 0; j < attn->count; j++) {
+        float l = fr_attn_with_sink(steps->exp, &attn->queries[j], w.states[j].m, w.states[j].l);
+        steps->divide(attn->queries[j].out, attn->value_dim, l);
+    }
 }

@@ -67,6 +67,8 @@ typedef struct fr_attn_steps {
     /* o_b of columns [d, d + width), and how it joins o; v row i, from its column d, is position i of the block. */
     void (*add)(const fr_attn_state *states, size_t count, fr_attn_rows v, size_t d, size_t width, fr_attn_ahead ahead);
 
+    fr_softcap_fn *softcap; /* of a block's scores, where there is one */
+    fr_exp_fn *exp;
     fr_div_fn *divide;
 } fr_attn_steps;
 

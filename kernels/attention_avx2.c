@@ -237,6 +237,8 @@ void fr_attn_avx2(const fr_attn *attn) {
         .scores = scores,
         .weigh = weigh,
         .add = add,
+        .softcap = fr_softcap_avx2,
+        .exp = fr_exp_avx2,
         .divide = fr_div_avx2,
     };
     fr_attend(attn, &steps);

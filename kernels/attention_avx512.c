@@ -256,6 +256,8 @@ void fr_attn_avx512(const fr_attn *attn) {
         .scores = scores,
         .weigh = weigh,
         .add = add,
+        .softcap = fr_softcap_avx512,
+        .exp = fr_exp_avx512,
         .divide = fr_div_avx512,
     };
     fr_attend(attn, &steps);

@@ -147,6 +147,8 @@ void fr_attn_neon(const fr_attn *attn) {
         .scores = scores,
         .weigh = weigh,
         .add = add,
+        .softcap = fr_softcap_neon,
+        .exp = fr_exp_neon,
         .divide = fr_div_neon,
     };
     fr_attend(attn, &steps);

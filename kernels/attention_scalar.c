@@ -24,6 +24,7 @@ static void block_weights(const fr_attn *attn, const float *q, int64_t from, int
     for (int64_t i = from; i <= last; i++) {
         const float *k = key_of(attn, i, scratch);
         float s = dot(load_f32, q, k, attn->head_dim) * attn->scale;
+        if (attn->softcap != 0.0f) s = scalar_tanh(s / attn->softcap) * attn->softcap;
         e[i % BLOCK] = s;
         *m = s > *m ? s : *m;
     }
@@ -63,6 +64,7 @@ static void attend(const fr_attn *attn, const fr_attn_query *query) {
         for (size_t d = 0; d < n; d++) o[d] = fmaf(o[d], a, o_b[d] * b);
         m = higher;
     }
+    if (query->sink) l += scalar_exp(*query->sink - m);
     for (size_t d = 0; d < n; d++) o[d] /= l;
 }
 

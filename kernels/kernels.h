@@ -122,6 +122,10 @@ typedef void fr_gelu_erf_fn(float *y, const float *x, size_t n);
  * arXiv:1702.03118. */
 typedef void fr_silu_mul_fn(float *y, const float *gate, const float *up, size_t n);
 
+/* y[i] = (g / (1 + exp(-(1.702 * g)))) * (u + 1), g = gate[i], `limit` at most, u = up[i], from -limit to limit; y may
+ * be gate or up. The gated feed-forward of gpt-oss: OpenAI 2025, arXiv:2508.10925. */
+typedef void fr_clamped_swiglu_fn(float *y, const float *gate, const float *up, size_t n, float limit);
+
 /* y[i] = x[i] / (1 + exp(-gate[i])); y may be x or gate. */
 typedef void fr_sigmoid_mul_fn(float *y, const float *x, const float *gate, size_t n);
 
@@ -172,19 +176,20 @@ typedef void fr_kv_store_fn(void *slot, const float *x, size_t n);
  * Position p lies in pages p / 64, whose bytes k_at + p % 64 * k_stride on are its key and v_at + p % 64 * v_stride on
  * its value: head_dim values of k_type and value_dim, at most as many, of v_type, any two of FR_KV_TYPES, read as the
  * float32 that fr_dtype_decode gives; each is a multiple of its type's block. A value may be the beginning of its key
- * (latent attention). A query sees positions first..last (0 <= first <= last, both
- * inclusive); nothing else is read, nor the pointer of a page of which nothing is seen.
- * Positions are taken in blocks of 64 counted from position 0. Per query, a block alone: s = dot(q, k_p) * scale of its
- * visible positions, m_b their maximum, e = exp(s - m_b), l_b = 16 partial sums of e by p mod 16 and the tree of dot,
- * o_b[d] = one ascending fma(e, v_p[d], o_b[d]) chain from 0. The first block is copied to (m, l, o); then, ascending,
- * M = max(m, m_b), a = exp(m - M), b = exp(m_b - M), l = fma(l, a, l_b * b), o = fma(o, a, o_b * b), m = M. At last
- * out = o / l. With `partial_stride` the blocks' partial results are left for the caller to join: o_b, m_b and l_b of a
- * query's i-th block, counted from the one that `first` is in, are the value_dim + 2 floats at out + i * partial_stride
- * (the sign of a zero m_b is free). */
+ * (latent attention). A query sees positions first..last (0 <= first <= last, both inclusive); nothing else is read,
+ * nor the pointer of a page of which nothing is seen. Positions are taken in blocks of 64 counted from position 0. Per
+ * query, a block alone: s = dot(q, k_p) * scale of its visible positions, then fr_softcap_fn's where there is a cap,
+ * m_b their maximum, e = exp(s - m_b), l_b = 16 partial sums of e by p mod 16 and the tree of dot, o_b[d] = one
+ * ascending fma(e, v_p[d], o_b[d]) chain from 0. The first block is copied to (m, l, o); then, ascending, M = max(m,
+ * m_b), a = exp(m - M), b = exp(m_b - M), l = fma(l, a, l_b * b), o = fma(o, a, o_b * b), m = M. At last l = l +
+ * exp(sink - m) where the query has a sink; out = o / l. With `partial_stride` blocks' partial results are left for the
+ * caller to join, and the sink: o_b, m_b and l_b of a query's i-th block, counted from the one that `first` is in, are
+ * the value_dim + 2 floats at out + i * partial_stride (the sign of a zero m_b is free). */
 typedef struct fr_attn_query {
     const float *q;      /* [head_dim] */
     float *out;          /* [value_dim] */
     int64_t first, last; /* visible positions */
+    const float *sink;   /* the score of something that has no value: Xiao et al. 2023, arXiv:2309.17453; NULL: none */
 } fr_attn_query;
 
 typedef struct fr_attn {
@@ -192,7 +197,7 @@ typedef struct fr_attn {
     size_t k_at, v_at;
     fr_dtype k_type, v_type;
     size_t k_stride, v_stride, head_dim, value_dim;
-    float scale;
+    float scale, softcap; /* softcap 0: none */
     const fr_attn_query *queries;
     size_t count;
     size_t partial_stride; /* floats, at least value_dim + 2; 0: blocks are joined */
@@ -248,6 +253,14 @@ static inline size_t fr_deltanet_scratch(size_t key_dim) {
 /* y[i] = exp(x[i]); y may be x. exp(0) = 1, exp(-inf) = 0, overflow gives inf. */
 typedef void fr_exp_fn(float *y, const float *x, size_t n);
 
+/* l of a query's blocks, joined by its sink: for attention and for those who join partial results. */
+static inline float fr_attn_with_sink(fr_exp_fn *exp, const fr_attn_query *query, float m, float l) {
+    if (!query->sink) return l;
+    float rest = *query->sink - m;
+    exp(&rest, &rest, 1);
+    return l + rest;
+}
+
 /* y[i] = tanh(x[i]); y may be x. */
 typedef void fr_tanh_fn(float *y, const float *x, size_t n);
 
@@ -265,6 +278,7 @@ typedef struct fr_kernels {
     fr_gelu_mul_fn *gelu_mul;
     fr_gelu_erf_fn *gelu_erf;
     fr_silu_mul_fn *silu_mul;
+    fr_clamped_swiglu_fn *clamped_swiglu;
     fr_sigmoid_mul_fn *sigmoid_mul;
     fr_short_conv_fn *short_conv;
     fr_softcap_fn *softcap;

@@ -12,6 +12,9 @@
 
 #define FR_LOG2E 0x1.715476p+0f
 
+/* By what the clamped swiglu's gate grows before its sigmoid. */
+#define FR_SWIGLU_ALPHA 1.702f
+
 /* Added to t, |t| < 2^22, leaves rint(t) in the low bits of the sum. */
 #define FR_ROUND_SHIFT 0x1.8p+23f
 #define FR_ROUND_SHIFT_BITS 0x4b400000u

@@ -56,8 +56,13 @@ static double turning_pair(double turns, size_t n, double theta, double trained)
     return (double)n * fr_log_double(trained / (two_pi * turns)) / fr_log_double(theta);
 }
 
-void fr_rope_yarn(float *inverse, size_t n, double theta, double factor, double fast, double slow, double trained) {
-    double low = floor(turning_pair(fast, n, theta, trained)), high = -floor(-turning_pair(slow, n, theta, trained));
+void fr_rope_yarn(float *inverse, size_t n, double theta, double factor, double fast, double slow, double trained,
+                  bool truncates) {
+    double low = turning_pair(fast, n, theta, trained), high = turning_pair(slow, n, theta, trained);
+    if (truncates) {
+        low = floor(low);
+        high = -floor(-high);
+    }
     if (low < 0) low = 0;
     if (high > (double)(2 * n - 1)) high = (double)(2 * n - 1);
     if (low == high) high += 0.001;

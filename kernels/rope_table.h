@@ -6,6 +6,7 @@
 #ifndef FR_KERNELS_ROPE_TABLE_H
 #define FR_KERNELS_ROPE_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,12 +38,14 @@ void fr_rope_scale(float *inverse, size_t n, double factor, double low, double h
  * that turn more than `fast` times within the trained positions stay, those that turn fewer than `slow` times are
  * slower by the factor, between them a ramp over the pairs' numbers. Each step on the right rounded to float32:
  *
- *     low = floor(pair(fast)), at least 0;  high = ceil(pair(slow)), at most 2n - 1;  if equal, high + 0.001
+ *     low = pair(fast), at least 0;  high = pair(slow), at most 2n - 1;  if equal, high + 0.001
+ *     truncates: low is rounded down before, high up
  *     pair(turns) = n log(trained / (2 pi turns)) / log(theta)
  *     kept = 1 - clamp((i - low) / (high - low), 0, 1)
  *     (inverse / factor) * (1 - kept) + inverse * kept
  */
-void fr_rope_yarn(float *inverse, size_t n, double theta, double factor, double fast, double slow, double trained);
+void fr_rope_yarn(float *inverse, size_t n, double theta, double factor, double fast, double slow, double trained,
+                  bool truncates);
 
 /* LongRoPE's n frequencies of a base: 1 / (divisor[i] * theta^(i / n)), the power as above, the product and its
  * reciprocal each rounded to float32 (Ding et al. 2024, arXiv:2402.13753; transformers 5.17). */

@@ -53,6 +53,8 @@ typedef enum fr_dtype {
     FR_DTYPE_COUNT
 } fr_dtype;
 
+#define FR_MX_BLOCK 32 /* values of a block of MXFP4 */
+
 /* "F32", "BF16", ... as safetensors spells them, "Q4_0", "Q4_K", ... as GGUF does. */
 const char *fr_dtype_name(fr_dtype type);
 

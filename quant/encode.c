@@ -12,8 +12,8 @@ static const struct {
     {FR_Q4_0, "q4_0", fr_encode_q4_0},       {FR_Q4_1, "q4_1", fr_encode_q4_1}, {FR_Q5_0, "q5_0", fr_encode_q5_0},
     {FR_Q5_1, "q5_1", fr_encode_q5_1},       {FR_Q8_0, "q8_0", fr_encode_q8_0}, {FR_Q4_K, "q4_k", fr_encode_q4_k},
     {FR_Q5_K, "q5_k", fr_encode_q5_k},       {FR_Q6_K, "q6_k", fr_encode_q6_k},
-    {FR_IQ4_NL, "iq4_nl", fr_encode_iq4_nl}, {FR_F16, "f16", NULL},             {FR_BF16, "bf16", NULL},
-    {FR_F32, "f32", NULL},
+    {FR_IQ4_NL, "iq4_nl", fr_encode_iq4_nl}, {FR_MXFP4, "mxfp4", fr_encode_mxfp4},
+    {FR_F16, "f16", NULL},                   {FR_BF16, "bf16", NULL},           {FR_F32, "f32", NULL},
 };
 #define WRITTEN (sizeof written / sizeof *written)
 

@@ -32,7 +32,8 @@ float fr_encode_limit(fr_dtype type);
 typedef void fr_encode_fn(const float *x, uint8_t *block);
 
 /* encode_simple.c */
-fr_encode_fn fr_encode_q8_0, fr_encode_q4_0, fr_encode_q4_1, fr_encode_q5_0, fr_encode_q5_1, fr_encode_iq4_nl;
+fr_encode_fn fr_encode_q8_0, fr_encode_q4_0, fr_encode_q4_1, fr_encode_q5_0, fr_encode_q5_1, fr_encode_iq4_nl,
+    fr_encode_mxfp4;
 
 /* encode_k.c */
 fr_encode_fn fr_encode_q4_k, fr_encode_q5_k, fr_encode_q6_k;

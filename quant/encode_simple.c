@@ -1,6 +1,9 @@
 /* Blocks of 32 with one scale, and perhaps a minimum, both float16 (the layouts: decode_simple.c, decode_codebook.c).
  *
  * In: 32 values. Out: a block's bytes. */
+#include <math.h>
+#include <string.h>
+
 #include "quant/encode.h"
 #include "quant/encode_fit.h"
 
@@ -176,4 +179,44 @@ void fr_encode_iq4_nl(const float *x, uint8_t *block) {
         codes[i] = code;
     }
     pack_low_bits(block + 2, codes);
+}
+
+/* MXFP4's values without their sign, and its codes: the nearest, the even one of two that are as near. */
+static uint8_t e2m1_of(float magnitude) {
+    static const float middles[] = {0.25F, 0.75F, 1.25F, 1.75F, 2.5F, 3.5F, 5};
+    uint8_t code = 0;
+    while (code < 7 && (code % 2 ? magnitude >= middles[code] : magnitude > middles[code])) code++;
+    return code;
+}
+
+/* Codes for a scale of 2^exponent; gives their squared error, in units of it. */
+static float take_e2m1(const float *x, int exponent, uint8_t *codes) {
+    static const float values[] = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6};
+    float error = 0;
+    for (size_t i = 0; i < COLS; i++) {
+        float t = ldexpf(x[i], -exponent), magnitude = fabsf(t);
+        codes[i] = e2m1_of(magnitude);
+        float apart = magnitude - values[codes[i]];
+        error += apart * apart;
+        if (t < 0) codes[i] |= 8;
+    }
+    return error;
+}
+
+/* The power of two at or below a magnitude; that of 2^-127 for what is smaller. */
+static int exponent_of(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (int)(bits >> 23 & 255) - 127;
+}
+
+/* Of the two powers of two that the largest value fits, rounded down or not, the better one. */
+void fr_encode_mxfp4(const float *x, uint8_t *block) {
+    uint8_t codes[2][COLS];
+    int exponent = exponent_of(extreme_of(x)) - 2;
+    if (exponent < -127) exponent = -127;
+    float tight = take_e2m1(x, exponent, codes[0]), loose = 4 * take_e2m1(x, exponent + 1, codes[1]);
+    bool better = loose < tight;
+    block[0] = (uint8_t)(exponent + 127 + better);
+    pack_low_bits(block + 1, codes[better]);
 }

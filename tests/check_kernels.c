@@ -459,6 +459,10 @@ static void call_axpy(any_fn *function, float *y, const float *a, const float *b
     ((fr_axpy_fn *)function)(y, a, n, factor);
 }
 
+static void call_clamped(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor) {
+    ((fr_clamped_swiglu_fn *)function)(y, a, b, n, factor);
+}
+
 static void call_gated(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor) {
     (void)factor;
     ((fr_gelu_mul_fn *)function)(y, a, b, n);
@@ -689,10 +693,24 @@ static void run_attn(any_fn *function, const fr_attn *attn) {
             if (attn->queries[j].out[at] == 0) attn->queries[j].out[at] = 0;
 }
 
+/* For about every third case a cap of the scores; for as many sinks, of single queries or all, below and above what any
+ * score may be. */
+static void cap_and_sink(fr_attn *attn, fr_attn_query *queries, float *sinks, fill_mode mode) {
+    static const float caps[] = {0.25f, 1.5f, 50.0f};
+    attn->softcap = below(3) ? 0 : caps[below(COUNT(caps))];
+    bool sink = below(3) == 0, all = below(2);
+    fill_floats(sinks, attn->count, mode);
+    for (size_t j = 0; j < attn->count; j++) {
+        if (below(4) == 0) sinks[j] *= 100;
+        queries[j].sink = sink && (all || below(2)) ? &sinks[j] : NULL;
+    }
+}
+
 static void check_attn_case(operation *op, attn_case *c, fr_attn_query *queries) {
     static const uint8_t *k_pages[MOST_POSITIONS / PAGE], *v_pages[MOST_POSITIONS / PAGE];
     fr_attn *attn = &c->attn;
     fill_mode mode = below(4) ? ORDINARY : below(MODES);
+    float sinks[MOST_QUERIES];
     bool at_end = below(4) > 0;
     size_t n = attn->head_dim, size = output_size(attn), low, high;
     float *q = place_floats(2, attn->count * n, at_end), *out = place_floats(3, attn->count * size, at_end);
@@ -710,12 +728,14 @@ static void check_attn_case(operation *op, attn_case *c, fr_attn_query *queries)
     attn->v_pages = pages_of(c, v, attn->v_stride, attn->v_at, last, v_pages);
     fill_floats(q, attn->count * n, mode);
     for (size_t j = 0; j < attn->count; j++) queries[j].q = q + j * n;
+    cap_and_sink(attn, queries, sinks, mode);
     snprintf(shape, sizeof shape,
              "head_dim %zu, values of %zu, %zu queries, positions %lld..%lld to %lld, %zu slots, %s keys, stride %zu, "
-             "%s values, stride %zu, partial results %zu, %s",
+             "%s values, stride %zu, partial results %zu, cap %g, %s, %s",
              n, attn->value_dim, attn->count, (long long)queries[0].first, (long long)queries[0].last,
              (long long)last, c->slots, fr_dtype_name(attn->k_type), attn->k_stride,
-             fr_dtype_name(attn->v_type), attn->v_stride, attn->partial_stride, mode_names[mode]);
+             fr_dtype_name(attn->v_type), attn->v_stride, attn->partial_stride, (double)attn->softcap,
+             queries[0].sink ? "a sink" : "no sink", mode_names[mode]);
     point_outputs(attn, queries, expected);
     run_attn(op->definition, attn);
     op->cases++;
@@ -984,6 +1004,7 @@ static const kind kind_rope = {check_rope, NULL, 0};
 static const kind kind_gelu_mul = {check_array, call_gated, Y_MAY_BE_A | Y_MAY_BE_B};
 static const kind kind_gelu_erf = {check_array, call_exp, Y_MAY_BE_A};
 static const kind kind_silu_mul = {check_array, call_gated, Y_MAY_BE_A | Y_MAY_BE_B};
+static const kind kind_clamped_swiglu = {check_array, call_clamped, Y_MAY_BE_A | Y_MAY_BE_B};
 static const kind kind_sigmoid_mul = {check_array, call_gated, Y_MAY_BE_A | Y_MAY_BE_B};
 static const kind kind_short_conv = {check_short_conv, NULL, 0};
 static const kind kind_softcap = {check_array, call_softcap, 0};

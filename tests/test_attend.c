@@ -97,7 +97,7 @@ static void run(fr_attend_rows *rows, size_t threads, float *out) {
 }
 
 /* Rows of timelines side by side: each has a layer and rows of its own, and as many heads as the others. */
-enum { MOST_TIMELINES = 4, MOST_ROWS = 16 };
+enum { MOST_TIMELINES = 4, MOST_ROWS = 16, MOST_HEADS = 128 };
 
 typedef struct side_by_side {
     fr_kv_layer layers[MOST_TIMELINES];
@@ -105,11 +105,12 @@ typedef struct side_by_side {
     fr_kv *timelines[MOST_TIMELINES];
     fr_row rows[MOST_ROWS];
     fr_batch batch;
-    float *q;
+    float *q, sinks[MOST_HEADS];
     fr_attend_rows attend;
 } side_by_side;
 
-static void open_side_by_side(side_by_side *s, const batch *batches, size_t count) {
+/* capped: scores have a cap, and heads have sinks. */
+static void open_side_by_side(side_by_side *s, const batch *batches, size_t count, bool capped) {
     *s = (side_by_side){.batch = {.rows = s->rows, .timelines = s->timelines}};
     for (size_t t = 0; t < count; t++) {
         s->layers[t] = make_layer(&batches[t]);
@@ -129,7 +130,10 @@ static void open_side_by_side(side_by_side *s, const batch *batches, size_t coun
                                  .stride = width,
                                  .heads = batches->heads,
                                  .span = batches->span,
-                                 .scale = 0.125f};
+                                 .scale = 0.125f,
+                                 .softcap = capped ? 0.5f : 0.0f,
+                                 .sinks = capped ? s->sinks : NULL};
+    fill(s->sinks, batches->heads);
 }
 
 static void close_side_by_side(side_by_side *s, const batch *batches, size_t count) {
@@ -147,10 +151,10 @@ static void run_alone(const side_by_side *s, size_t first, size_t count, float *
 }
 
 /* All timelines in one batch, by teams, against each timeline's rows alone. */
-static void check_batches(const batch *batches, size_t count) {
+static void check_scores(const batch *batches, size_t count, bool capped) {
     static const size_t teams[] = {1, 2, 3, 5, 8, 13};
     side_by_side s;
-    open_side_by_side(&s, batches, count);
+    open_side_by_side(&s, batches, count, capped);
     size_t size = s.batch.count * s.attend.stride;
     float *alone = malloc(size * sizeof *alone), *shared = malloc(size * sizeof *shared);
     size_t written = batches->heads * s.layers[0].value_dim; /* of a row */
@@ -169,6 +173,11 @@ static void check_batches(const batch *batches, size_t count) {
     free(alone);
     free(shared);
     close_side_by_side(&s, batches, count);
+}
+
+static void check_batches(const batch *batches, size_t count) {
+    check_scores(batches, count, false);
+    check_scores(batches, count, true);
 }
 
 static void check_batch(const batch *b) {

@@ -179,11 +179,12 @@ START_TEST(published_scaling) {
 }
 END_TEST
 
-/* YaRN's: DeepSeek-V3's; few pairs, all of them on the ramp; a ramp of one pair. */
+/* YaRN's: DeepSeek-V3's; few pairs, all of them on the ramp; a ramp of one pair; gpt-oss's, which is not truncated. */
 static const struct {
     size_t pairs;
     double theta, factor, fast, slow, trained;
     float inverse[32];
+    bool untruncated;
 } published_yarn[] = {
     {32, 10000, 40, 32, 1, 4096,
      {0x1.000000p+0f, 0x1.7ff222p-1f, 0x1.1feb34p-1f, 0x1.afd136p-2f, 0x1.43d136p-2f, 0x1.e5a846p-3f,
@@ -191,11 +192,19 @@ static const struct {
       0x1.b86436p-6f, 0x1.2d1b86p-6f, 0x1.97e506p-7f, 0x1.111aeep-7f, 0x1.6872b2p-8f, 0x1.d2e0ccp-9f,
       0x1.26d42cp-9f, 0x1.67459ap-10f, 0x1.9e7c6ep-11f, 0x1.b32624p-12f, 0x1.74eea6p-13f, 0x1.17a8e2p-15f,
       0x1.a36e2ep-16f, 0x1.3a8746p-16f, 0x1.d7b9e0p-17f, 0x1.61bea2p-17f, 0x1.094566p-17f, 0x1.8dd9bap-18f,
-      0x1.2a5884p-18f, 0x1.bf749ep-19f}},
-    {5, 5000, 3, 7, 2, 100, {0x1p+0f, 0x1.f122aap-4f, 0x1.6a06d8p-7f, 0x1.07a31ap-9f, 0x1.7ff988p-12f}},
+      0x1.2a5884p-18f, 0x1.bf749ep-19f}, false},
+    {5, 5000, 3, 7, 2, 100, {0x1p+0f, 0x1.f122aap-4f, 0x1.6a06d8p-7f, 0x1.07a31ap-9f, 0x1.7ff988p-12f}, false},
     {8, 10000, 4, 2, 1.9, 64,
      {0x1p+0f, 0x1.43d136p-2f, 0x1.99999ap-6f, 0x1.030dc6p-7f, 0x1.47ae14p-9f, 0x1.9e7c7p-11f, 0x1.0624dep-12f,
-      0x1.4b96cp-14f}},
+      0x1.4b96cp-14f}, false},
+    {32, 150000, 32, 32, 1, 4096,
+     {0x1.000000p+0f, 0x1.60ca6ap-1f, 0x1.e62d44p-2f, 0x1.4eff54p-2f, 0x1.cda7f4p-3f, 0x1.3e19fap-3f,
+      0x1.b65f3ep-4f, 0x1.2e0ec8p-4f, 0x1.a04328p-5f, 0x1.03bbaap-5f, 0x1.3cc8dep-6f, 0x1.7bd928p-7f,
+      0x1.bd5080p-8f, 0x1.f9fc28p-9f, 0x1.127006p-9f, 0x1.13eef0p-10f, 0x1.dea878p-12f, 0x1.0f3372p-13f,
+      0x1.415b8cp-15f, 0x1.badbf8p-16f, 0x1.312650p-16f, 0x1.a485f4p-17f, 0x1.21c258p-17f, 0x1.8f5056p-18f,
+      0x1.132518p-18f, 0x1.7b2c8ep-19f, 0x1.05448ap-19f, 0x1.680cd0p-20f, 0x1.f02e50p-21f, 0x1.55e400p-21f,
+      0x1.d727d6p-22f, 0x1.44a5a6p-22f},
+     true},
 };
 
 START_TEST(published_yarn_scaling) {
@@ -204,7 +213,7 @@ START_TEST(published_yarn_scaling) {
     double theta = published_yarn[_i].theta;
     fr_rope_frequencies(FR_ROPE_YARN, theta, 2 * pairs, 1, 1, inverse);
     fr_rope_yarn(inverse, pairs, theta, published_yarn[_i].factor, published_yarn[_i].fast, published_yarn[_i].slow,
-                 published_yarn[_i].trained);
+                 published_yarn[_i].trained, !published_yarn[_i].untruncated);
     for (size_t i = 0; i < pairs; i++)
         ck_assert_msg(error_in_ulps(inverse[i], published_yarn[_i].inverse[i]) <= 2, "index %zu: %a, not %a", i,
                       (double)inverse[i], (double)published_yarn[_i].inverse[i]);

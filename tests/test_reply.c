@@ -441,6 +441,80 @@ START_TEST(calls) {
 }
 END_TEST
 
+/* gpt-oss: messages in channels, the first one's header begun by the prompt. */
+#define ANALYSIS  "<|channel|>analysis<|message|>"
+#define FINAL     "<|start|>assistant<|channel|>final<|message|>"
+#define TO_NOW    "<|channel|>commentary to=functions.now <|constrain|>json<|message|>"
+#define ASSISTANT "<|start|>user<|message|>hi<|end|><|start|>assistant"
+
+static const struct {
+    const char *prompt, *reply, *parts;
+} harmony[] = {
+    {ASSISTANT, ANALYSIS "\na\n\nb\n<|end|>" FINAL "hi\n<|return|>", "ra\n\nb|chi\n"},
+    {ASSISTANT, ANALYSIS "a<|end|>" FINAL "hi", "ra|chi"},
+    {ASSISTANT, "<|channel|>final<|message|>\nhi<|return|>", "c\nhi"},
+    {ASSISTANT, ANALYSIS "a<|end|><|start|>assistant" TO_NOW "{\"n\": 1}<|call|>", "ra|nnow|a{\"n\": 1}|e"},
+    {ASSISTANT, TO_NOW "{\"n\": 1} \n", "nnow|a{\"n\": 1}|e"},
+    {ASSISTANT, " to=functions.now<|channel|>commentary json<|message|>{}<|call|>", "nnow|a{}|e"},
+    {ASSISTANT, "<|channel|>commentary<|message|>wait<|end|><|start|>assistant" TO_NOW "{}<|call|>",
+     "cwait|nnow|a{}|e"},
+    {ASSISTANT, TO_NOW "{}<|end|><|start|>assistant" TO_NOW "{\"s\": \"<|\"}<|call|>",
+     "nnow|a{}|e|nnow|a{\"s\": \"<|\"}|e"},
+    {ASSISTANT, "<|channel|>analysis to=python<|message|>1 + 1<|end|>" FINAL "2", "r1 + 1|c2"},
+    {ASSISTANT, "just text", "cjust text"},
+    {ASSISTANT, ANALYSIS "a <|channel|> b<|end|>" FINAL "c<|constrain|>d", "ra <|channel|> b|cc<|constrain|>d"},
+    {ASSISTANT ANALYSIS, "a<|end|>" FINAL "hi", "ra|chi"},
+    {ASSISTANT "<|channel|>final<|message|>", "hi<|return|>", "chi"},
+    /* No object, or not whole: what came is content. */
+    {ASSISTANT, TO_NOW "now<|call|>", "nnow|v|c" TO_NOW "now"},
+    {ASSISTANT, TO_NOW "{\"n\": 1", "nnow|a{\"n\": 1|v|c" TO_NOW "{\"n\": 1"},
+    {ASSISTANT, "<|channel|>commentary to=functions.<|message|>{}<|call|>", "c{}"},
+};
+
+START_TEST(messages_in_channels) {
+    check_parts("harmony", harmony[_i].prompt, false, harmony[_i].reply, harmony[_i].parts);
+}
+END_TEST
+
+/* Marks, texts, parts of marks in any order: the same parts however they are cut, and all of a call or nothing. */
+START_TEST(any_messages) {
+    static const char *const pieces[] = {"<|start|>", "assistant",  "<|channel|>", "analysis",  "final", "commentary",
+                                         "<|message|>", "<|end|>",  "<|call|>",    "<|return|>", " to=functions.now",
+                                         "<|constrain|>", "json",   "{\"n\": 1}", "{",          "\n",   "text", "<|",
+                                         ANALYSIS,      FINAL,      TO_NOW,        " to=python",
+                                         TO_NOW "{\"n\": 1}<|call|>"};
+    fr_reply_format format = format_of("harmony");
+    size_t called = 0;
+    for (size_t round = 0; round < 20000; round++) {
+        char reply[2048];
+        size_t length = 0, parts = draw(16);
+        for (size_t i = 0; i < parts; i++) {
+            const char *piece = pieces[draw(COUNT_OF(pieces))];
+            memcpy(reply + length, piece, strlen(piece));
+            length += strlen(piece);
+        }
+        run how = {.format = &format, .prompt = draw(2) ? ASSISTANT : "", .whole = draw(2) == 0};
+        json_t *message, *again;
+        part_log one = read_reply(&how, reply, length, &message);
+        how.piece = 1 + draw(7);
+        part_log other = read_reply(&how, reply, length, &again);
+        same_log(&one, &other, "harmony");
+        ck_assert(json_equal(message, again));
+        json_decref(again);
+        how.whole = !how.whole;
+        part_log third = read_reply(&how, reply, length, &again);
+        ck_assert(json_equal(message, again));
+        called += json_object_get(message, "tool_calls") != NULL;
+        json_decref(message);
+        json_decref(again);
+        fr_text_free(&one.text);
+        fr_text_free(&other.text);
+        fr_text_free(&third.text);
+    }
+    ck_assert_uint_gt(called, 1000);
+}
+END_TEST
+
 /* Half of a surrogate pair is no character: nobody could read the arguments back, the next turn's template first. */
 START_TEST(half_pairs) {
     check_parts("qwen3", "", false,
@@ -1009,6 +1083,8 @@ int main(void) {
     tcase_add_test(tcase, any_end);
     tcase_add_test(tcase, reasoning);
     tcase_add_test(tcase, calls);
+    tcase_add_loop_test(tcase, messages_in_channels, 0, COUNT_OF(harmony));
+    tcase_add_test(tcase, any_messages);
     tcase_add_test(tcase, half_pairs);
     tcase_add_test(tcase, own_id);
     tcase_add_test(tcase, lines_without_tools);

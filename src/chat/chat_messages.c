@@ -22,12 +22,29 @@ static bool is_role(const json_t *message, const char *role) {
 
 /* -------------------------------------------------------------------------------------------------------- reasoning */
 
+static bool says_something(const json_t *text) {
+    return text && !json_is_null(text) && !(json_is_string(text) && json_string_length(text) == 0);
+}
+
+/* Under gpt-oss's name too. Its template fails where calls have both that and a text beside them, which it takes for
+ * reasoning then. */
+static fr_status adapt_thinking(json_t *message) {
+    json_t *reasoning = json_object_get(message, "reasoning_content");
+    bool calls = json_array_size(json_object_get(message, "tool_calls")) > 0;
+    bool both = calls && says_something(json_object_get(message, "content"));
+    if (both || !fr_json_is_text(reasoning) || !says_something(reasoning) || json_object_get(message, "thinking"))
+        return FR_OK;
+    return put(message, "thinking", json_incref(reasoning));
+}
+
 /* Under either of two names, of which one may be there and say nothing. */
 static fr_status adapt_reasoning(json_t *message) {
     json_t *content = json_object_get(message, "reasoning_content"), *other = json_object_get(message, "reasoning");
-    bool given = content && !json_is_null(content) && !(json_is_string(content) && json_string_length(content) == 0);
-    if (!is_role(message, "assistant") || !fr_json_is_text(other)) return FR_OK;
-    return put(message, given ? "reasoning" : "reasoning_content", json_incref(given ? content : other));
+    bool given = says_something(content);
+    if (!is_role(message, "assistant")) return FR_OK;
+    if (fr_json_is_text(other))
+        FR_TRY(put(message, given ? "reasoning" : "reasoning_content", json_incref(given ? content : other)));
+    return adapt_thinking(message);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ parts */

@@ -2,7 +2,7 @@
  *
  * In: messages in the OpenAI form; what the template takes (chat_probe.h). Out: the same messages, where
  *
- *     reasoning               is reasoning_content, too, which goes before it: templates know one or the other
+ *     reasoning               is reasoning_content, too, which goes before it, and thinking: templates know one of them
  *     a list of text parts    is their texts, a line each, under a template that takes texts alone
  *     arguments of a call     are an object instead of its JSON text, or the text instead of the object, by what the
  *                             template reads; text that is no JSON object stays what it is

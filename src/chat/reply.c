@@ -8,6 +8,8 @@
  *                                                                                            v  | whole, or none
  *                                                                                           CALL--+
  *
+ * Harmony's replies are messages, each with a header: HEADER -> REASONING, CONTENT or CALL -> HEADER.
+ *
  * Line breaks are held back, as a count, until it is known whether a mark follows them. */
 #include "src/chat/reply.h"
 
@@ -16,12 +18,13 @@
 
 #include "base/error.h"
 #include "src/chat/reply_call.h"
+#include "src/chat/reply_harmony.h"
 #include "src/chat/reply_marks.h"
 #include "src/chat/reply_message.h"
 
 #define ID_LENGTH 9 /* letters and digits: what Mistral's templates ask for */
 
-typedef enum reply_state { CONTENT, REASONING, CHANNEL, CALL } reply_state;
+typedef enum reply_state { CONTENT, REASONING, CHANNEL, CALL, HEADER } reply_state;
 
 struct fr_reply_reader {
     fr_reply_fn *part;
@@ -38,6 +41,7 @@ struct fr_reply_reader {
     bool called;         /* and it was a call */
     bool said;           /* some content */
     const char *channel; /* what has to come of it */
+    fr_text_buffer header;
 
     const fr_call_reader *reader;
     fr_reply_call call;
@@ -122,6 +126,7 @@ static const fr_call_reader *reader_of(fr_call_form form) {
     case FR_CALLS_GLM:
     case FR_CALLS_XML: return &fr_read_tagged_call;
     case FR_CALLS_GEMMA: return &fr_read_gemma_call;
+    case FR_CALLS_HARMONY: return &fr_read_harmony_call;
     default: return NULL;
     }
 }
@@ -274,12 +279,79 @@ static bool begins_bare_call(const fr_reply_reader *r, char byte) {
     return start && r->format.calls == FR_CALLS_LLAMA && json_array_size(r->tools) > 0;
 }
 
+/* ---------------------------------------------------------------------------------------------------------- harmony */
+
+/* What was no header, or is none yet, as content. */
+static void leave_header(fr_reply_reader *r) {
+    r->state = CONTENT;
+    say_content(r, r->header.bytes ? r->header.bytes : "", r->header.length);
+    fr_call_clear(&r->header);
+}
+
+static void take_header(fr_reply_reader *r, const char *text, size_t length) {
+    fr_text_append(&r->header, text, length);
+    if (r->header.length > FR_HEADER_LONGEST) leave_header(r);
+}
+
+/* Behind its header; a call keeps that in case it is none. */
+static void open_message(fr_reply_reader *r) {
+    const char *function, *mark = r->format.marks[FR_MARK_BODY], *header = r->header.bytes ? r->header.bytes : "";
+    size_t length;
+    fr_harmony_body body = fr_harmony_header(header, r->header.length, &function, &length);
+    r->newlines = 0;
+    r->fresh = false;
+    r->state = CONTENT;
+    if (body == FR_HARMONY_REASONING) begin_reasoning(r);
+    if (body == FR_HARMONY_CALL) {
+        begin_call(r);
+        fr_text_append(&r->call.raw, r->header.bytes, r->header.length);
+        fr_text_append(&r->call.raw, mark, strlen(mark));
+        go_by(r, fr_call_set_name(&r->call, function, length) ? FR_CALL_ON : FR_CALL_FAULT, 0);
+    }
+    fr_call_clear(&r->header);
+}
+
+/* What ends a body begins another header. */
+static void close_message(fr_reply_reader *r) {
+    for (; r->state == CONTENT && r->newlines > 0; r->newlines--) put(r, FR_REPLY_CONTENT, "\n", 1);
+    r->newlines = 0;
+    r->state = HEADER;
+}
+
+static void on_harmony_mark(fr_reply_reader *r, fr_mark mark, const char *text, size_t length) {
+    bool ends = mark == FR_MARK_BODY_END || mark == FR_MARK_CALL_END || mark == FR_MARK_RETURN;
+    if (r->state == CALL) on_mark_in_call(r, mark, text, length);
+    else if (r->state == HEADER && mark == FR_MARK_BODY) open_message(r);
+    else if (r->state == HEADER && !ends && mark != FR_MARK_MESSAGE) take_header(r, text, length);
+    else if (r->state != HEADER && !ends && mark != FR_MARK_MESSAGE)
+        say(r, r->state == REASONING ? FR_REPLY_REASONING : FR_REPLY_CONTENT, text, length);
+    if (!ends && mark != FR_MARK_MESSAGE) return;
+    if (r->state != HEADER) close_message(r);
+    fr_call_clear(&r->header);
+}
+
+/* A prompt ends within a header, behind its role, or behind one that it has given. */
+static void begin_harmony(fr_reply_reader *r, const char *prompt, size_t length) {
+    const char *start = r->format.marks[FR_MARK_MESSAGE], *body = r->format.marks[FR_MARK_BODY], *last = NULL, *at;
+    size_t mark = strlen(start), left = length;
+    r->state = HEADER;
+    for (at = prompt; (at = memmem(at, left, start, mark)); left = length - (size_t)(at - prompt)) last = at += mark;
+    if (!last) return;
+    while (last < prompt + length && *last != '<' && !fr_json_is_space(*last)) last++;
+    left = length - (size_t)(last - prompt);
+    at = memmem(last, left, body, strlen(body));
+    take_header(r, last, at ? (size_t)(at - last) : left);
+    if (at && r->state == HEADER) open_message(r);
+    if (r->state == CALL) drop_call(r, r->call.raw.length);
+}
+
 /* As much of a text as one state takes. */
 static size_t take_text(fr_reply_reader *r, const char *text, size_t length) {
     size_t lines = 0;
     switch (r->state) {
     case CALL: return read_call(r, text, length, false);
     case CHANNEL: on_channel_byte(r, *text); return 1;
+    case HEADER: take_header(r, text, length); return length;
     case REASONING: say(r, FR_REPLY_REASONING, text, length); return length;
     default:
         while (lines < length && text[lines] == '\n') lines++;
@@ -296,6 +368,10 @@ static void on_piece(void *context, fr_mark mark, const char *text, size_t lengt
     fr_reply_reader *r = context;
     if (mark == FR_MARK_NONE) {
         for (size_t at = 0; at < length;) at += take_text(r, text + at, length - at);
+        return;
+    }
+    if (r->format.calls == FR_CALLS_HARMONY) {
+        on_harmony_mark(r, mark, text, length);
         return;
     }
     if (r->state == CHANNEL) leave_channel(r);
@@ -328,6 +404,7 @@ void fr_reply_reader_free(fr_reply_reader *reader) {
     if (!reader) return;
     close_call(&reader->call);
     fr_text_free(&reader->out);
+    fr_text_free(&reader->header);
     fr_reply_message_clear(&reader->message);
     json_decref(reader->tools);
     free(reader);
@@ -350,6 +427,7 @@ fr_status fr_reply_reader_begin(fr_reply_reader *reader, const fr_reply_format *
     json_decref(r->tools);
     close_call(&r->call);
     fr_text_free(&r->out);
+    fr_text_free(&r->header);
     *r = (fr_reply_reader){.part = r->part,
                            .context = r->context,
                            .format = *format,
@@ -358,7 +436,8 @@ fr_status fr_reply_reader_begin(fr_reply_reader *reader, const fr_reply_format *
                            .whole_calls = whole_calls,
                            .reader = reader_of(format->calls)};
     fr_mark_finder_begin(&r->finder, &r->format);
-    if (opens_reasoning(&r->format, prompt, length)) begin_reasoning(r);
+    if (format->calls == FR_CALLS_HARMONY) begin_harmony(r, prompt, length);
+    else if (opens_reasoning(&r->format, prompt, length)) begin_reasoning(r);
     return FR_OK;
 }
 
@@ -369,7 +448,7 @@ const fr_reply_format *fr_reply_reader_format(const fr_reply_reader *reader) {
 static fr_status check(const fr_reply_reader *r) {
     const fr_reply_call *call = &r->call;
     const fr_text_buffer *texts[] = {&r->out,          &call->raw, &call->name, &call->id,
-                                     &call->arguments, &call->key, &call->value};
+                                     &call->arguments, &call->key, &call->value, &r->header};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) FR_TRY(fr_text_check(texts[i], "a reply"));
     return fr_reply_message_check(&r->message);
 }
@@ -384,6 +463,7 @@ fr_status fr_reply_reader_finish(fr_reply_reader *reader) {
     fr_reply_reader *r = reader;
     fr_mark_finder_finish(&r->finder, on_piece, r);
     if (r->state == CHANNEL) leave_channel(r);
+    if (r->state == HEADER && !r->said && r->calls == 0) leave_header(r);
     if (r->state == CALL && r->reader->complete(&r->call)) end_call(r);
     if (r->state == CALL) drop_call(r, 0);
     for (; r->state == CONTENT && !r->fresh && r->newlines > 0; r->newlines--) put(r, FR_REPLY_CONTENT, "\n", 1);

@@ -55,7 +55,7 @@ typedef struct fr_call_reader {
 } fr_call_reader;
 
 extern const fr_call_reader fr_read_json_call, fr_read_llama_call, fr_read_deepseek_call, fr_read_tagged_call,
-    fr_read_gemma_call;
+    fr_read_gemma_call, fr_read_harmony_call;
 
 /* ----------------------------------------------------------------------------------------------- what readers share */
 

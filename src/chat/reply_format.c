@@ -11,6 +11,15 @@ static const struct {
     const char *words[2]; /* the second may be NULL */
     const char *marks[FR_MARK_COUNT];
 } forms[] = {
+    {FR_CALLS_HARMONY,
+     {"<|channel|>", "<|message|>"},
+     {[FR_MARK_MESSAGE] = "<|start|>",
+      [FR_MARK_CHANNEL] = "<|channel|>",
+      [FR_MARK_TYPE] = "<|constrain|>",
+      [FR_MARK_BODY] = "<|message|>",
+      [FR_MARK_BODY_END] = "<|end|>",
+      [FR_MARK_CALL_END] = "<|call|>",
+      [FR_MARK_RETURN] = "<|return|>"}},
     {FR_CALLS_GEMMA,
      {"<|tool_call>", "call:"},
      {[FR_MARK_CALL] = "<|tool_call>",

@@ -20,6 +20,7 @@ typedef enum fr_call_form {
     FR_CALLS_GLM,      /* <tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>...</tool_call> */
     /* <tool_call><function=NAME><parameter=KEY>\nVALUE\n</parameter>...</function></tool_call>: Qwen 3.5 */
     FR_CALLS_XML,
+    FR_CALLS_HARMONY,  /* a message to a function, in gpt-oss's channels (reply_harmony.h) */
     FR_CALLS_GEMMA,    /* <|tool_call>call:NAME{KEY:VALUE,...}<tool_call|>, strings within <|"|> or " */
 } fr_call_form;
 
@@ -39,6 +40,12 @@ typedef enum fr_mark {
     FR_MARK_VALUE_END,
     FR_MARK_QUOTE,    /* before and behind a string */
     FR_MARK_RESPONSE, /* of a tool: what calls wait for */
+    FR_MARK_MESSAGE,  /* a message's header comes, its channel, the type of its body, then its body; and that ends, */
+    FR_MARK_CHANNEL,
+    FR_MARK_TYPE,
+    FR_MARK_BODY,
+    FR_MARK_BODY_END,
+    FR_MARK_RETURN,   /* all of the turn too */
     FR_MARK_COUNT
 } fr_mark;
 

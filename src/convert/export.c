@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "formats/tokenizer_gguf.h"
 #include "src/families/config.h"
+#include "src/weights/bound.h"
 
 /* ---------------------------------------------------------------------------------------------------------- tensors */
 
@@ -132,6 +133,48 @@ static fr_status add_qkvz(const fr_export *export, const fr_tensor *tensor, cons
     return FR_OK;
 }
 
+/* Experts' matrices that folders have else than as rows. */
+static fr_status add_stored(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
+                            fr_outputs *outputs) {
+    bool two = fr_tensor_name_fills_two(found->name);
+    const fr_layer_spec *layer = fr_spec_layer(export->spec, found->layer);
+    char name[64];
+    for (size_t part = 0; part < (two ? 2 : 1); part++) {
+        const fr_tensor_name *of = two ? fr_tensor_name_of_part(found->table, found->name, part) : found->name;
+        if (!of) return fr_fail(FR_INPUT, "%s: tensor %s has no name in GGUF", export->files->path, tensor->name);
+        spell(found, of->gguf, name, sizeof name);
+        FR_TRY(fr_outputs_add(outputs, name, NULL));
+        fr_output *output = fr_outputs_last(outputs);
+        output->dims = 3;
+        output->shape[0] = layer->experts.count;
+        output->shape[1] = fr_dim_size(found->name->rows, export->spec, layer);
+        output->shape[2] = fr_dim_size(found->name->cols, export->spec, layer);
+        output->stored_in = export->weights;
+        output->stored = fr_bound_of(export->weights, tensor);
+        output->part = part;
+    }
+    return FR_OK;
+}
+
+/* Experts' vectors, two whose values take turns: as they are bound. */
+static fr_status add_vector_parts(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
+                                  fr_outputs *outputs) {
+    const fr_layer_spec *layer = fr_spec_layer(export->spec, found->layer);
+    const char *bound = (const char *)&export->target->trunk.layers[found->layer] + found->name->field;
+    char name[64];
+    for (size_t part = 0; part < 2; part++) {
+        const fr_tensor_name *of = fr_tensor_name_of_part(found->table, found->name, part);
+        if (!of) return fr_fail(FR_INPUT, "%s: tensor %s has no name in GGUF", export->files->path, tensor->name);
+        spell(found, of->gguf, name, sizeof name);
+        FR_TRY(fr_outputs_add_values(outputs, name, FR_F32, layer->experts.count,
+                                     ((const float *const *)(const void *)bound)[part]));
+        fr_output *output = fr_outputs_last(outputs);
+        output->dims = 2;
+        output->shape[1] = fr_dim_size(found->name->rows, export->spec, layer);
+    }
+    return FR_OK;
+}
+
 static fr_status add_tensor(const fr_export *export, const fr_tensor *tensor, const char *name,
                             const fr_tensor_name_found *found, fr_outputs *outputs) {
     const float *scales = scales_of(export, tensor);
@@ -140,6 +183,9 @@ static fr_status add_tensor(const fr_export *export, const fr_tensor *tensor, co
                                      (fr_output_source){tensor, scales});
     if (found->name && found->name->slot == FR_SLOT_KV_B) return add_latent_heads(export, tensor, found, outputs);
     if (found->name && found->name->slot == FR_SLOT_QKVZ) return add_qkvz(export, tensor, found, outputs);
+    if (found->name && found->name->stored != FR_STORED_ROWS) return add_stored(export, tensor, found, outputs);
+    if (found->name && found->name->slot == FR_SLOT_EXPERTS_VECTOR_PARTS)
+        return add_vector_parts(export, tensor, found, outputs);
     if (found->name && !found->name->gguf) return add_parts(export, tensor, found, outputs);
     FR_TRY(fr_outputs_add(outputs, name, tensor));
     if (found->name) set_changes(export, found, fr_outputs_last(outputs));

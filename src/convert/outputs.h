@@ -21,6 +21,9 @@ typedef struct fr_output {
     const float *scales; /* of the source */
     fr_output_source *experts; /* [shape[0]] what a stack is made of, the source is one of them; NULL: of the source */
     size_t first, each; /* of each `each` rows of the source a matrix has those from `first` on; 0: of its own */
+    const fr_weights *stored_in; /* of what `stored` is bound in: part `part` of its entries; there is no source then */
+    const fr_bound *stored;
+    size_t part;
     bool transposed;    /* a matrix's rows are those rows' columns */
     fr_dtype type;
     uint32_t dims;

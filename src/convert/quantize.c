@@ -13,6 +13,7 @@
 #include "src/convert/export.h"
 #include "src/convert/quantize_types.h"
 #include "src/model/model.h"
+#include "src/weights/bound.h"
 
 /* Values of a batch: enough rows for every thread, few enough to stay small. */
 #define BATCH_VALUES ((size_t)4 << 20)
@@ -97,9 +98,19 @@ typedef struct stored_row {
     const float *scales; /* of the row's blocks of FP8 codes; NULL: another type */
 } stored_row;
 
-static stored_row find_row(const batch *b, size_t row) {
+/* A row of a matrix that is stored else than as rows: made, into `bytes`. What it is made of has been brought in. */
+static stored_row make_row(const fr_output *output, size_t row, uint8_t *bytes) {
+    size_t rows = (size_t)output->shape[1], entry = row / rows;
+    size_t at = (entry * output->stored->parts + output->part) * rows + row % rows;
+    fr_stored_rows(output->stored_in, output->stored, at, at + 1, bytes);
+    return (stored_row){bytes, fr_stored_type(output->stored), NULL};
+}
+
+/* spare: room for a row of numbers. */
+static stored_row find_row(const batch *b, size_t row, float *spare) {
     const fr_output *output = b->output;
     size_t at;
+    if (output->stored) return make_row(output, row, (uint8_t *)(void *)spare);
     if (output->values)
         return (stored_row){(const uint8_t *)output->values + row * fr_dtype_row_bytes(FR_F32, b->cols), FR_F32, NULL};
     fr_output_source from = fr_output_row(output, row, &at);
@@ -131,7 +142,7 @@ static void encode_rows(void *context, const fr_team *team) {
     fr_partition(b->rows, 1, team->index, team->count, &begin, &end);
     b->bad[team->index] = b->rows;
     for (size_t row = begin; row < end; row++) {
-        stored_row source = find_row(b, source_of(b->output, b->first + row));
+        stored_row source = find_row(b, source_of(b->output, b->first + row), values + b->cols);
         uint8_t *target = b->target + row * target_row;
         read_row(b, &source, values);
         size_t bad = find_bad(values, b->cols, limit);
@@ -296,6 +307,7 @@ static fr_status write_integers(stream *s, const fr_output *output) {
 static fr_status write_data(stream *s, const fr_outputs *outputs) {
     for (size_t i = 0; i < outputs->count; i++) {
         const fr_output *output = &outputs->items[i];
+        if (output->stored) FR_TRY(fr_stored_fill(output->stored_in, output->stored));
         FR_TRY(output->type >= FR_I32  ? write_integers(s, output)
                : output->transposed ? write_transposed(s, output)
                                     : write_numbers(s, output));
@@ -329,7 +341,7 @@ static void take_notes(const fr_lab_quantization *how, const fr_export *export, 
 }
 
 static uint64_t source_bytes(const fr_output *output) {
-    if (!output->source) return output->shape[0] * sizeof(float);
+    if (!output->source) return fr_output_rows(output) * output->shape[output->dims - 1] * sizeof(float);
     size_t cols = (size_t)output->shape[output->dims - 1];
     return fr_output_rows(output) * fr_dtype_row_bytes(output->source->type, cols);
 }

@@ -11,6 +11,7 @@
  *     attn_v, attn_qkv, ffn_down        Q6_K in half of the layers for Q4_K and Q5_K (their "M" mixture);
  *                                       Q5_K for IQ4_NL: attn_v where heads share it, ffn_down in the first layers;
  *                                       and in the first layers for Q4_K_S
+ *     all but experts for MXFP4         Q8_0
  *     other matrices                    the type asked for
  *
  * pure: every matrix but the router gets the type asked for. */
@@ -92,6 +93,7 @@ uint32_t fr_file_type(const fr_type_choice *choice) {
     static const uint32_t numbers[FR_KERNEL_TYPES] = {
         [FR_F32] = 0,  [FR_F16] = 1,  [FR_BF16] = 32,   [FR_Q8_0] = 7,  [FR_Q4_0] = 2,  [FR_Q4_1] = 3,
         [FR_Q5_0] = 8, [FR_Q5_1] = 9, [FR_IQ4_NL] = 25, [FR_Q4_K] = 15, [FR_Q5_K] = 17, [FR_Q6_K] = 18,
+        [FR_MXFP4] = 38,
     };
     bool mixed = choice->type == FR_Q4_K || choice->type == FR_Q5_K; /* pure is nearer to their "S" mixture */
     return numbers[choice->type] - (mixed && (choice->pure || choice->small));
@@ -190,6 +192,7 @@ static fr_dtype matrix_type(const fr_type_choice *choice, const fr_outputs *outp
     fr_dtype own = output->source ? output->source->type : FR_F32, type = choice->type;
     if (choice->pure || type < FR_FLOAT_TYPES) return type;
     if (stays(output->name) && own < FR_FLOAT_TYPES) return own;
+    if (type == FR_MXFP4) return strstr(output->name, "_exps.") ? type : FR_Q8_0;
     if (!is_table(output->name, l->tied)) return mixed_type(choice, outputs, output->name, l);
     return type == FR_Q8_0 || output->shape[output->dims - 1] % fr_dtype_block(type) ? FR_Q8_0 : FR_Q6_K;
 }

@@ -5,7 +5,8 @@
  *
  * Sizes: the published config.json of google/gemma-4-E2B-it, -E4B-it, -26B-A4B-it, -31B-it and each one's assistant; of
  * zai-org/GLM-OCR, GLM-4.7-Flash and GLM-4.5-Air; deepseek-ai/DeepSeek-V3; meta-llama/Llama-3.2-1B and Llama-3.1-8B,
- * yuhuili/EAGLE3-LLaMA3.1-Instruct-8B; google/gemma-3-270m, -1b-pt and -4b-pt; Qwen/Qwen2.5-0.5B, -1.5B and -7B,
+ * yuhuili/EAGLE3-LLaMA3.1-Instruct-8B; openai/gpt-oss-20b and -120b; google/gemma-2-2b, gemma-3-270m, -1b-pt and
+ * -4b-pt; Qwen/Qwen2.5-0.5B, -1.5B and -7B,
  * Qwen3-30B-A3B, Qwen3.5-0.8B, -4B and -9B, Qwen3.6-27B and -35B-A3B, Qwen1.5-MoE-A2.7B, Qwen3-Next-80B-A3B;
  * allenai/OLMo-2-1124-7B and Olmo-3-1025-7B, LGAI-EXAONE/EXAONE-4.0-1.2B, CohereLabs/c4ai-command-r7b-12-2024,
  * zai-org/GLM-4-9B-0414, baidu/ERNIE-4.5-0.3B-PT and -21B-A3B-PT, LiquidAI/LFM2-1.2B, stabilityai/stablelm-2-1_6b,
@@ -33,8 +34,16 @@
 #define LLAMA     "\"rope_theta\": 500000, \"rms_norm_eps\": 1e-5, \"num_key_value_heads\": 8, "
 #define LLAMA3    "\"rope_type\": \"llama3\", \"low_freq_factor\": 1, \"high_freq_factor\": 4, " \
                   "\"original_max_position_embeddings\": 8192"
+#define GPT_OSS   "\"rope_theta\": 150000, \"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 32, " \
+                  "\"truncate\": false, \"original_max_position_embeddings\": 4096}"
 
-enum { GEMMA_VOCAB = 262144, LLAMA_VOCAB = 128256, QWEN2_VOCAB = 151936, QWEN35_VOCAB = 248320 };
+enum {
+    GEMMA_VOCAB = 262144,
+    GPT_OSS_VOCAB = 201088,
+    LLAMA_VOCAB = 128256,
+    QWEN2_VOCAB = 151936,
+    QWEN35_VOCAB = 248320
+};
 
 static const char *const head[] = {"output.weight", NULL}, *const mtp_norm[] = {MTP_NORM, NULL},
                   *const head_and_norm[] = {"output.weight", MTP_NORM, NULL},
@@ -125,6 +134,10 @@ static const fr_synth_shape shapes[] = {
     {"llama3.1-8b-eagle3", &fr_synth_eagle3, 32, LLAMA_VOCAB,
      "{" LLAMA "\"intermediate_size\": 14336, \"hidden_act\": \"silu\"}", NULL},
 
+    {"gpt-oss-20b", &fr_synth_gpt_oss, 24, GPT_OSS_VOCAB, "{" GPT_OSS ", \"num_local_experts\": 32}", head},
+    {"gpt-oss-120b", &fr_synth_gpt_oss, 36, GPT_OSS_VOCAB, "{" GPT_OSS "}", head},
+
+    {"gemma2-2b", &fr_synth_gemma2, 26, 256000, "{}", NULL},
     {"gemma3-270m", &fr_synth_gemma3, 18, GEMMA_VOCAB,
      "{\"hidden_size\": 640, \"intermediate_size\": 2048, \"num_attention_heads\": 4, \"num_key_value_heads\": 1, "
      "\"sliding_window\": 512}", NULL},

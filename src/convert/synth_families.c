@@ -39,6 +39,14 @@ const fr_synth_tokenizer fr_synth_llama_tokenizer = {
     .padding = 1,
 };
 
+static const fr_synth_tokenizer gpt_oss_tokenizer = {
+    .special = {"<|startoftext|>", "<|endoftext|>", "<|return|>", "<|call|>"},
+    .byte_level = true,
+    .end = 2,
+    .turn_end = 2,
+    .padding = 1,
+};
+
 static const fr_synth_tokenizer qwen_tokenizer = {
     .special = {"<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|object_ref_start|>"},
     .byte_level = true,
@@ -152,10 +160,12 @@ const fr_synth_family
 
 const fr_synth_family
     fr_synth_deepseek = {&fr_family_deepseek, &deepseek_tokenizer, .means = small_biases, .mtp_layers = 1},
+    fr_synth_gemma2 = {&fr_family_gemma2, .tokenizer = &gemma3_tokenizer},
     fr_synth_gemma3 = {&fr_family_gemma3, .tokenizer = &gemma3_tokenizer},
     fr_synth_glm = {&fr_family_glm, &glm_tokenizer, .mtp_layers = 1},
     fr_synth_glm4_moe = {&fr_family_glm4_moe, &glm_tokenizer, .means = small_biases, .mtp_layers = 1},
     fr_synth_glm_flash = {&fr_family_glm_flash, &glm_tokenizer, .means = small_biases, .mtp_layers = 1},
+    fr_synth_gpt_oss = {&fr_family_gpt_oss, &gpt_oss_tokenizer, .means = biases},
     fr_synth_llama = {&fr_family_llama, .tokenizer = &fr_synth_llama_tokenizer},
     fr_synth_qwen2 = {&fr_family_qwen2, &qwen_tokenizer, .means = biases},
     fr_synth_qwen3_moe = {&fr_family_qwen3_moe, .tokenizer = &qwen_tokenizer},

@@ -40,7 +40,8 @@ static bool is_made(const walk *w, const fr_tensor_name *names, const fr_tensor_
 
 static void set_shape(const walk *w, const fr_tensor_name *name, fr_output *output) {
     uint64_t *shape = output->shape;
-    bool stack = name->slot == FR_SLOT_EXPERTS || name->slot == FR_SLOT_EXPERTS_PARTS;
+    bool vectors = name->slot == FR_SLOT_EXPERTS_VECTORS;
+    bool stack = name->slot == FR_SLOT_EXPERTS || name->slot == FR_SLOT_EXPERTS_PARTS || vectors;
     bool two = name->slot == FR_SLOT_PARTS || name->slot == FR_SLOT_EXPERTS_PARTS;
     size_t parts = name->slot == FR_SLOT_THIRDS ? 3 : two ? 2 : 1;
     output->dims = 0;
@@ -49,7 +50,8 @@ static void set_shape(const walk *w, const fr_tensor_name *name, fr_output *outp
     shape[output->dims] = parts * fr_dim_size(name->rows, &w->model->spec, w->layer);
     if (name->slot == FR_SLOT_QKV) shape[output->dims] += 2 * fr_dim_size(FR_DIM_KEYS, &w->model->spec, w->layer);
     output->dims++;
-    if (name->slot != FR_SLOT_VECTOR) shape[output->dims++] = fr_dim_size(name->cols, &w->model->spec, w->layer);
+    if (name->slot == FR_SLOT_VECTOR || vectors) return;
+    shape[output->dims++] = fr_dim_size(name->cols, &w->model->spec, w->layer);
 }
 
 /* By another table: published files may have several names for it. */

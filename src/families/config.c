@@ -128,6 +128,7 @@ static fr_status read_each(const fr_source *s, const fr_config_row *row, fr_mode
 static fr_status read_real(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
     void *field = at(spec, row->field);
     double value, fallback = s->gguf && row->required ? (double)NAN : real_at(field, row->bytes);
+    if (row->null_is_none && !s->gguf && json_is_null(json_object_get(s->text, row->json))) fallback = 0;
     FR_TRY(s->gguf ? fr_gguf_real(s->gguf, row->gguf, row->low, row->high, fallback, &value)
                    : fr_json_real(s->text, row->json, row->low, row->high, fallback, s->where, &value));
     if (row->bytes == sizeof(float)) *(float *)field = (float)value;

@@ -99,6 +99,7 @@ typedef struct fr_config_row {
     bool per_head; /* or hidden / heads */
     bool required; /* GGUF must have it or `unless` */
     const char *unless; /* a key with which the default is 1 */
+    bool null_is_none;  /* a null in config.json is 0, not the default */
     bool sparse;        /* a size of 0 is not written, and one that GGUF hasn't is 0 */
 } fr_config_row;
 
@@ -189,6 +190,9 @@ fr_status fr_layers_alike(const fr_source *source, fr_model_spec *spec);
 /* Sliding layers have the window, full ones none; where there are two rotary forms each kind has its own. Which is
  * which a file says, or else spec->kinds; without a window all are full. */
 fr_status fr_layers_by_kind(const fr_source *source, fr_model_spec *spec);
+
+/* The same of layers that there are already. */
+fr_status fr_layers_mark_kinds(const fr_source *source, fr_model_spec *spec);
 
 /* The key that says which layers slide, where any does and it is not every `fallback`th that is full. */
 void fr_layers_put_kinds(const fr_trunk_spec *spec, size_t fallback, fr_gguf_writer *writer);

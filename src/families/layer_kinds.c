@@ -57,11 +57,15 @@ static fr_status from_gguf(const fr_source *source, fr_model_spec *spec, fr_kind
     return set_pattern(source, spec, fallback);
 }
 
-fr_status fr_layers_by_kind(const fr_source *source, fr_model_spec *spec) {
+fr_status fr_layers_mark_kinds(const fr_source *source, fr_model_spec *spec) {
     fr_kind_pattern fallback = spec->kinds;
-    FR_TRY(fr_layers_alike(source, spec));
     if (spec->layer.attention.window == 0) fallback.every = 1;
     return source->gguf ? from_gguf(source, spec, fallback) : from_json(source, spec, fallback);
+}
+
+fr_status fr_layers_by_kind(const fr_source *source, fr_model_spec *spec) {
+    FR_TRY(fr_layers_alike(source, spec));
+    return fr_layers_mark_kinds(source, spec);
 }
 
 static fr_status read_window(const fr_source *source, fr_model_spec *spec) {

@@ -58,7 +58,7 @@ static fr_status read_yarn(const json_t *scaling, fr_rope_spec *rope, const char
     double mscale, all = rope->mscale_all_dim, amplitude;
     bool truncates;
     FR_TRY(fr_json_bool(scaling, "truncate", true, where, &truncates));
-    if (!truncates) return fr_fail(FR_UNBUILT, "%s: truncate false is not built", where);
+    rope->untruncated = !truncates;
     FR_TRY(fr_json_real(scaling, "beta_fast", 1e-6, 1e6, 32, where, &rope->beta_fast));
     FR_TRY(fr_json_real(scaling, "beta_slow", 1e-6, 1e6, 1, where, &rope->beta_slow));
     FR_TRY(fr_json_real(scaling, "mscale", 0, 1e3, 0, where, &mscale));

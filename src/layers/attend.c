@@ -51,6 +51,7 @@ static fr_attn of_head(const fr_team *team, const fr_attend_rows *a, const fr_kv
                      .head_dim = cache->head_dim,
                      .value_dim = cache->value_dim,
                      .scale = a->scale,
+                     .softcap = a->softcap,
                      .queries = a->workspace->queries + team->index * FR_ATTEND_BATCH,
                      .scratch = a->workspace->scratch + team->index * a->workspace->scratch_size};
 }
@@ -67,7 +68,11 @@ static fr_attn_query query_of(const fr_attend_rows *a, size_t number) {
     fr_attend_place(number, a->batch->count, a->heads, cache->heads, &row, &head);
     size_t q_at = row * a->stride + head * a->q_step, out_at = row * a->stride + head * cache->value_dim;
     int64_t span = (int64_t)a->span, last = a->batch->rows[row].position;
-    return (fr_attn_query){a->q + q_at, a->out + out_at, span && last >= span ? last - span + 1 : 0, last};
+    return (fr_attn_query){.q = a->q + q_at,
+                           .out = a->out + out_at,
+                           .first = span && last >= span ? last - span + 1 : 0,
+                           .last = last,
+                           .sink = a->sinks ? a->sinks + head : NULL};
 }
 
 /* ------------------------------------------------------------------------------------------------------ by queries */
@@ -168,7 +173,7 @@ static void join_query(const split *s, size_t number) {
         m = higher;
     }
     if (o != whole.out) memcpy(whole.out, o, n * sizeof *o);
-    if (here.last == whole.last) k->div(whole.out, n, l);
+    if (here.last == whole.last) k->div(whole.out, n, fr_attn_with_sink(k->exp, &whole, m, l));
     sums[0] = m, sums[1] = l;
 }
 

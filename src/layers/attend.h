@@ -40,7 +40,8 @@ typedef struct fr_attend_rows {
     float *out;            /* [rows, stride]: as many outputs of its value_dim */
     size_t stride, heads;
     size_t span; /* positions that a row sees at most, 0: all */
-    float scale;
+    float scale, softcap; /* of the scores; softcap 0: none */
+    const float *sinks;   /* [heads] scores of what has no value; NULL: none */
 } fr_attend_rows;
 
 /* Row and head of a query by its number in the order above, the last running fastest: for those who prepare queries, so

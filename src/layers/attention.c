@@ -164,7 +164,8 @@ static void shape_and_store(const fr_team *team, const fr_activations *a, const 
     for (size_t item = begin; item < end; item++) store_kv(a, spec, weights, item % rows, item / rows);
 }
 
-void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec) {
+void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
+                         const float *sinks) {
     const fr_attend_rows rows = {.kernels = a->kernels,
                                  .workspace = &a->attend,
                                  .batch = &a->batch,
@@ -175,7 +176,9 @@ void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_
                                  .stride = a->q_width,
                                  .heads = spec->heads,
                                  .span = spec->window,
-                                 .scale = spec->scale};
+                                 .scale = spec->scale,
+                                 .softcap = spec->softcap,
+                                 .sinks = sinks};
     fr_attend_run(team, &rows);
 }
 
@@ -205,7 +208,7 @@ void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spe
     shape_and_store(team, a, spec, weights);
     fr_team_sync(team);
     if (ends_rows) fr_activations_narrow(a);
-    fr_attention_attend(team, a, spec);
+    fr_attention_attend(team, a, spec, weights->sinks);
     if (spec->output_gate) {
         fr_team_sync(team);
         gate_heads(team, a, spec);

@@ -136,6 +136,7 @@ static void gather(const fr_team *team, const fr_activations *a, const fr_expert
 /* activation(gate) * up of the expert's pairs, inner columns [begin, end). */
 static void expert_in(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                       const fr_experts_weights *weights, size_t expert, size_t begin, size_t end) {
+    const fr_kernels *k = a->kernels;
     const fr_experts_rows *m = a->experts;
     size_t ffn = spec->width, stride = 2 * ffn, hidden = a->trunk->spec.hidden;
     size_t p = m->first[expert], rows = m->first[expert + 1] - p;
@@ -147,8 +148,11 @@ static void expert_in(const fr_team *team, const fr_activations *a, const fr_exp
     fr_matrix_apply_part(team, &workspace, &weights->up[expert], begin, end,
                          &(fr_matrix_rows){inner + ffn, stride, input, hidden, rows});
     for (size_t r = 0; r < rows; r++) {
-        float *gate = inner + r * stride + begin;
-        fr_activate(a->kernels, spec->activation, gate, gate + ffn, end - begin);
+        float *gate = inner + r * stride + begin, *up = gate + ffn;
+        if (weights->gate_bias) k->add(gate, weights->gate_bias + expert * ffn + begin, end - begin);
+        if (weights->up_bias) k->add(up, weights->up_bias + expert * ffn + begin, end - begin);
+        if (spec->activation == FR_CLAMPED_SWIGLU) k->clamped_swiglu(gate, gate, up, end - begin, spec->limit);
+        else fr_activate(k, spec->activation, gate, up, end - begin);
     }
 }
 
@@ -196,9 +200,11 @@ static void experts_out(const fr_team *team, const fr_activations *a, const fr_e
         fr_workspace workspace = fr_workspace_from(&m->workspace, p);
         fr_matrix_apply_part(team, &workspace, &weights->down[e], begin, end,
                              &(fr_matrix_rows){m->output + p * hidden, hidden, m->inner + p * stride, stride, rows});
-        for (size_t i = p; i < p + rows; i++)
-            k->axpy(m->sum + (size_t)m->row[i] * hidden + begin, m->output + i * hidden + begin,
-                    end - begin, m->weight[i]);
+        for (size_t i = p; i < p + rows; i++) {
+            float *output = m->output + i * hidden + begin;
+            if (weights->down_bias) k->add(output, weights->down_bias + e * hidden + begin, end - begin);
+            k->axpy(m->sum + (size_t)m->row[i] * hidden + begin, output, end - begin, m->weight[i]);
+        }
     }
 }
 

@@ -24,6 +24,7 @@ typedef struct fr_attention_weights {
     fr_matrix q, k, v, o; /* [heads * d, hidden], [kv_heads * d, hidden] twice, [hidden, heads * d] */
     const float *q_bias, *k_bias, *v_bias, *o_bias;
     const float *q_norm, *k_norm; /* [d]; over all heads [heads * d], [kv_heads * d] */
+    const float *sinks;           /* [heads] */
 } fr_attention_weights;
 
 _Static_assert(offsetof(fr_attention_weights, k) == offsetof(fr_attention_weights, q) + sizeof(fr_matrix) &&
@@ -74,10 +75,12 @@ typedef struct fr_experts_weights {
     fr_matrix router;          /* [experts, hidden] */
     const float *router_scale; /* [hidden] */
     const float *router_bias;  /* [experts] what corrects the scores that choose */
+    const float *product_bias; /* [experts] what the router's products are added */
     const float *scale;        /* [experts] multiplies their weights */
     const float *shared_gate;  /* [hidden] */
     const float *pre_norm, *post_dense_norm, *post_norm; /* [hidden] where it is parallel to a dense feed-forward */
     fr_matrix *gate, *up, *down; /* [experts]: [width, hidden] twice, [hidden, width] */
+    const float *gate_bias, *up_bias, *down_bias; /* [experts, width] twice, [experts, hidden] */
 } fr_experts_weights;
 
 _Static_assert(offsetof(fr_experts_weights, up) == offsetof(fr_experts_weights, gate) + sizeof(fr_matrix *),

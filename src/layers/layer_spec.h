@@ -24,6 +24,7 @@ typedef struct fr_rope_spec {
     double theta, partial, factor; /* as fr_rope_frequencies takes them */
     double low_factor, high_factor, original_context; /* as fr_rope_scale takes them, with FR_ROPE_LLAMA3 */
     double beta_fast, beta_slow; /* as fr_rope_yarn takes them and `original_context`, with FR_ROPE_YARN */
+    bool untruncated;            /* it doesn't truncate */
     float attention_factor;      /* of cosine and sine; 0: 1 */
     double mscale_all_dim; /* scores grow by the square of its magnitude (fr_rope_yarn_magnitude) */
     const float *divisors; /* [dims / 2] of the frequencies; NULL: none. Lives as long as the weights */
@@ -49,7 +50,8 @@ typedef struct fr_attention_spec {
     bool qk_norm_wide; /* over the values of all heads at once, before they are heads; else of each head */
     bool qkv_bias, o_bias; /* its projections add biases: those of the input, that of the output */
     bool output_gate; /* q's projection gives a head's query, then a gate: sigmoid(gate) multiplies what it has seen */
-    float scale; /* of the scores */
+    bool sinks;  /* each head has one: Xiao et al. 2023, arXiv:2309.17453 */
+    float scale, softcap; /* of the scores; softcap 0: none */
 } fr_attention_spec;
 
 /* Multi-head latent attention: DeepSeek-V2, arXiv:2405.04434 (mla.c). What it caches and how it attends is the
@@ -77,7 +79,7 @@ typedef struct fr_short_conv_spec {
     size_t state;       /* which of the trunk's recurrent layers it is */
 } fr_short_conv_spec;
 
-typedef enum fr_activation { FR_GELU, FR_SILU } fr_activation;
+typedef enum fr_activation { FR_GELU, FR_SILU, FR_CLAMPED_SWIGLU } fr_activation; /* the last: kernels.h */
 
 /* down(activation(gate(x)) * up(x)): Shazeer 2020, arXiv:2002.05202. */
 typedef struct fr_ffn_spec {
@@ -101,6 +103,8 @@ typedef struct fr_experts_spec {
     bool norm_top_k;           /* a row's weights are divided by their sum */
     float norm_min;            /* which is no smaller than this; 0: it has 1e-20 added, where sums may be that small */
     float routed_scaling;      /* and multiplied by this */
+    bool biased;       /* the router's products have biases, and those of the experts' three matrices */
+    float limit;       /* of FR_CLAMPED_SWIGLU */
     bool shared_gated; /* what the feed-forward gives is multiplied by sigmoid(shared_gate . x) */
     bool parallel;     /* router, experts and feed-forward have norms of their own, as Gemma 4's */
 } fr_experts_spec;

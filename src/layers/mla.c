@@ -154,7 +154,7 @@ void fr_mla_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spe
                 (fr_head_rows){a->heads, a->heads_width, query});
     rotate_queries(team, a, spec);
     fr_team_sync(team);
-    fr_attention_attend(team, a, attention);
+    fr_attention_attend(team, a, attention, NULL);
     fr_team_sync(team);
     apply_heads(team, a, layer->mla.heads.v_b, attention->heads,
                 (fr_head_rows){a->heads, a->heads_width, mla->value_dim},

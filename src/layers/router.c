@@ -119,6 +119,7 @@ void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, con
                        .best = m->scratch + (2 * thread + 1) * spec->count};
     int32_t *chosen = m->chosen + row * spec->top_k;
     float *weight = m->chosen_weight + row * spec->top_k, sum, scaling = spec->routed_scaling;
+    if (weights->product_bias) a->kernels->add(r.scores, weights->product_bias, spec->count);
     if (!all_finite(r.scores, spec->count)) scaling = NAN;
     bool one_best = spec->groups < 2 || spec->groups_by_best; /* a product's place is then its score's */
     bool products = spec->scoring == FR_SCORING_SOFTMAX && !weights->router_bias && one_best;

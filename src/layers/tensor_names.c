@@ -81,6 +81,7 @@ size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *
     case FR_DIM_TWICE_HIDDEN: return 2 * trunk->hidden;
     case FR_DIM_VOCAB: return trunk->vocab;
     case FR_DIM_HEAD: return layer->attention.head_dim;
+    case FR_DIM_HEADS: return layer->attention.heads;
     case FR_DIM_QUERIES: return layer->attention.heads * layer->attention.head_dim;
     case FR_DIM_QUERIES_GATED:
         return (layer->attention.output_gate ? 2 : 1) * layer->attention.heads * layer->attention.head_dim;
@@ -140,6 +141,8 @@ bool fr_tensor_name_needed(const fr_tensor_name *name, const fr_trunk_spec *trun
     if (needs & FR_IF_FFN_NORM && layer->norms != FR_NORMS_BEFORE) return false;
     if (needs & FR_IF_NORM_BIAS && !trunk->norm_bias) return false;
     if (needs & FR_IF_FFN_BIASED && !layer->ffn.biased) return false;
+    if (needs & FR_IF_SINKS && !layer->attention.sinks) return false;
+    if (needs & FR_IF_EXPERTS_BIASED && !layer->experts.biased) return false;
     return !(needs & FR_IF_EMBEDS) || trunk->embeds;
 }
 
@@ -229,7 +232,8 @@ static fr_status bind_experts(const fr_binding *b, const fr_tensor_name *name, s
     if (is_per_expert(spelled(b, name))) return bind_each(b, name, rows, cols, field);
     fr_matrix *both = calloc(parts * count, sizeof *both);
     if (!both) return fr_fail_memory("experts", parts * count * sizeof *both);
-    fr_status status = fr_bind_stack(b->weights, b->prefix, spelled(b, name), count, parts, rows, cols, both);
+    fr_stored stored = b->weights->files->gguf ? FR_STORED_ROWS : name->stored;
+    fr_status status = fr_bind_stack(b->weights, b->prefix, spelled(b, name), stored, count, parts, rows, cols, both);
     for (size_t p = 0; status == FR_OK && p < parts; p++) {
         field[p] = calloc(count, sizeof **field);
         if (!field[p]) status = fr_fail_memory("experts", count * sizeof **field);
@@ -276,6 +280,9 @@ static fr_status fill(const fr_binding *b, const fr_tensor_name *name, void *fie
     case FR_SLOT_QKV_VECTOR: return bind_qkv_vector(b, name, rows, field);
     case FR_SLOT_EXPERTS:
     case FR_SLOT_EXPERTS_PARTS: return bind_experts(b, name, rows, cols, field);
+    case FR_SLOT_EXPERTS_VECTORS: return fr_bind_vectors(w, prefix, spelling, b->layer->experts.count, rows, 1, field);
+    case FR_SLOT_EXPERTS_VECTOR_PARTS:
+        return fr_bind_vectors(w, prefix, spelling, b->layer->experts.count, rows, 2, field);
     }
     return FR_OK;
 }
@@ -432,7 +439,8 @@ fr_status fr_tensor_names_check_below(const fr_weights *weights, const char *pre
 /* ------------------------------------------------------------------------------------------------ without a binding */
 
 bool fr_tensor_name_fills_two(const fr_tensor_name *name) {
-    return name->slot == FR_SLOT_EXPERTS_PARTS || name->slot == FR_SLOT_KV_B;
+    return name->slot == FR_SLOT_EXPERTS_PARTS || name->slot == FR_SLOT_EXPERTS_VECTOR_PARTS ||
+           name->slot == FR_SLOT_KV_B;
 }
 
 /* Where a tensor is two of GGUF's, the line has no name for them itself (fr_tensor_name_of_part). */

@@ -18,6 +18,7 @@ typedef enum fr_dim {
     FR_DIM_TWICE_HIDDEN,
     FR_DIM_VOCAB,
     FR_DIM_HEAD,           /* values of an attention head */
+    FR_DIM_HEADS,
     FR_DIM_QUERIES,        /* of all heads */
     FR_DIM_QUERIES_GATED,  /* the same, each head's followed by its gate where there are gates */
     FR_DIM_KEYS,           /* of all key/value heads */
@@ -62,6 +63,9 @@ typedef enum fr_slot {
     FR_SLOT_QKVZ,          /* fr_matrix of DeltaNet's queries, keys, values and gates, which GGUF has apart */
     /* The same as of experts of two matrices for each, into this field and the next, one tensor of all. */
     FR_SLOT_EXPERTS_PARTS,
+    FR_SLOT_EXPERTS_VECTORS, /* const float *, [experts, rows] */
+    /* The same of two vectors for each whose values take turns, into this field and the next, one tensor of all. */
+    FR_SLOT_EXPERTS_VECTOR_PARTS,
 } fr_slot;
 
 /* Who has it: all of these must hold. */
@@ -89,6 +93,8 @@ enum {
     FR_IF_SHORT_CONV = 1 << 19, /* layers that mix positions by a short convolution */
     FR_IF_FUSED = 1 << 24,      /* gated DeltaNet whose queries, keys, values and gates are one projection */
     FR_IF_PARTED = 1 << 25,     /* and such whose are not */
+    FR_IF_SINKS = 1 << 29,       /* attention with sinks */
+    FR_IF_EXPERTS_BIASED = 1 << 30, /* mixtures whose products have biases */
 };
 
 /* How rows stand in GGUF as against published files (llama.cpp's converter). Of queries or keys: in each head, those
@@ -120,6 +126,7 @@ typedef struct fr_tensor_name {
     bool rotary;      /* its rows are queries or keys: in the family's order of them (fr_tensor_naming.rotary_rows) */
     fr_values values; /* what a vector's are in published files */
     bool norm;        /* a vector that the family's files have as it has norms (fr_tensor_naming.norms) */
+    fr_stored stored; /* how published files have a stack of experts' matrices */
 } fr_tensor_name;
 
 /* Lines of tables: the struct and its field, sizes (what follows FR_DIM_), both names, and more by designators. */

@@ -146,7 +146,7 @@ static fr_status make_ropes(fr_trunk *trunk) {
                           rope->original_context);
         if (rope->kind == FR_ROPE_YARN)
             fr_rope_yarn(trunk->inverse[i], rope->dims / 2, rope->theta, rope->factor, rope->beta_fast, rope->beta_slow,
-                         rope->original_context);
+                         rope->original_context, !rope->untruncated);
         for (size_t a = 0; rope->divisors && a < rope->dims / 2; a++) trunk->inverse[i][a] /= rope->divisors[a];
     }
     return FR_OK;

@@ -106,8 +106,9 @@ static void attend(const fr_team *team, const fr_vision_activations *a) {
         float *first = a->qkv + head * n;
         for (attn.count = 0; attn.count < FR_ATTEND_BATCH && begin < end && begin / a->patches == head; begin++) {
             size_t patch = begin % a->patches;
-            queries[attn.count++] = (fr_attn_query){first + patch * width, a->attn + patch * c->hidden + head * n, 0,
-                                                    (int64_t)a->patches - 1};
+            queries[attn.count++] = (fr_attn_query){.q = first + patch * width,
+                                                    .out = a->attn + patch * c->hidden + head * n,
+                                                    .last = (int64_t)a->patches - 1};
         }
         attn.k_at = (c->hidden + head * n) * sizeof(float);
         attn.v_at = (2 * c->hidden + head * n) * sizeof(float);

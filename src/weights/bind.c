@@ -6,9 +6,37 @@
 #include "quant/packed.h"
 #include "src/weights/bound.h"
 
-fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t parts,
-                        size_t features, size_t cols, fr_matrix *matrices) {
+/* Codes, and their exponents; or columns. */
+static fr_status find_stored(fr_weights *weights, const char *prefix, const char *name, fr_stored stored, size_t count,
+                             size_t rows, size_t cols, fr_bound **bound) {
+    const uint64_t shape[] = {count, rows, cols / FR_MX_BLOCK, FR_MX_BLOCK / 2}, turned[] = {count, cols, rows};
+    char scales[FR_TENSOR_NAME];
+    if (stored == FR_STORED_COLUMNS) {
+        FR_TRY(fr_bound_find(weights, prefix, name, turned, 3, FR_STREAMED, bound));
+        return fr_bound_check_float(weights, (*bound)->tensor);
+    }
+    if (cols % FR_MX_BLOCK)
+        return fr_fail(FR_INPUT, "%s: tensor %s%s: %zu columns are no whole blocks of %d", weights->files->path, prefix,
+                       name, cols, FR_MX_BLOCK);
+    snprintf(scales, sizeof scales, "%.*s_scales", (int)(strlen(name) - strlen("_blocks")), name);
+    FR_TRY(fr_bound_find_codes(weights, prefix, scales, shape, 3, FR_LOOKED_UP, bound));
+    const fr_tensor *exponents = (*bound)->tensor;
+    (*bound)->of_codes = true;
+    FR_TRY(fr_bound_find_codes(weights, prefix, name, shape, 4, FR_STREAMED, bound));
+    (*bound)->exponents = exponents;
+    return FR_OK;
+}
+
+fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, fr_stored stored, size_t count,
+                        size_t parts, size_t features, size_t cols, fr_matrix *matrices) {
     fr_bound *bound;
+    if (stored != FR_STORED_ROWS) {
+        FR_TRY(find_stored(weights, prefix, name, stored, count, parts * features, cols, &bound));
+        bound->chosen = true;
+        bound->stored = stored;
+        bound->parts = parts;
+        return fr_stored_bind(weights, bound, count * parts, features, cols, matrices);
+    }
     FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){count, parts * features, cols}, 3, FR_STREAMED, &bound));
     bound->chosen = true;
     return fr_bound_cut(weights, bound, count * parts, parts, features, cols, matrices);

@@ -2,6 +2,7 @@
  * needed before anything is placed. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -86,6 +87,25 @@ fr_status fr_bind_row(fr_weights *weights, const char *prefix, const char *name,
     fr_dtype_decode(bound->tensor->type, bound->tensor->data, copy, n);
     *vector = copy;
     return check_finite(weights, bound->tensor, copy, n);
+}
+
+fr_status fr_bind_vectors(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t n,
+                          size_t parts, const float **vectors) {
+    fr_bound *bound;
+    float *out, *row;
+    FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){count, parts * n}, 2, FR_STREAMED, &bound));
+    FR_TRY(take_floats(weights, bound->tensor, count * parts * n, &out));
+    const fr_tensor *tensor = bound->tensor;
+    const uint8_t *bytes = tensor->data;
+    row = malloc(parts * n * sizeof *row);
+    if (!row) return fr_fail_memory("a row of biases", parts * n * sizeof *row);
+    for (size_t c = 0; c < count; c++, bytes += fr_dtype_row_bytes(tensor->type, parts * n)) {
+        fr_dtype_decode(tensor->type, bytes, row, parts * n);
+        for (size_t i = 0; i < parts * n; i++) out[(i % parts * count + c) * n + i / parts] = row[i];
+    }
+    free(row);
+    for (size_t p = 0; p < parts; p++) vectors[p] = out + p * count * n;
+    return check_finite(weights, tensor, out, count * parts * n);
 }
 
 fr_status fr_bind_conv(fr_weights *weights, const char *prefix, const char *name, size_t channels, size_t conv_kernel,

@@ -28,8 +28,9 @@ static const char *shape_text(const uint64_t *shape, size_t dims, char *text, si
     return text;
 }
 
-fr_status fr_bound_find(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape, uint32_t dims,
-                      fr_access access, fr_bound **bound) {
+/* codes: bytes are wanted; else a tensor of several dimensions is one of weights. */
+static fr_status find(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape, uint32_t dims,
+                      fr_access access, bool codes, fr_bound **bound) {
     char full[FR_TENSOR_NAME], wanted[128], found[128];
     const fr_tensor *t;
     snprintf(full, sizeof full, "%s%s", prefix, name);
@@ -38,9 +39,9 @@ fr_status fr_bound_find(fr_weights *weights, const char *prefix, const char *nam
         return fr_fail(FR_INPUT, "%s: tensor %s has shape %s, the configuration asks for %s", weights->files->path,
                        full, shape_text(t->shape, t->dims, found, sizeof found),
                        shape_text(shape, dims, wanted, sizeof wanted));
-    if (t->type >= FR_I32 && dims > 1)
-        return fr_fail(FR_INPUT, "%s: tensor %s has type %s, expected a type of weights", weights->files->path, full,
-                       fr_dtype_name(t->type));
+    if (codes ? t->type != FR_U8 : t->type >= FR_I32 && dims > 1)
+        return fr_fail(FR_INPUT, "%s: tensor %s has type %s, expected %s", weights->files->path, full,
+                       fr_dtype_name(t->type), codes ? "U8" : "a type of weights");
     *bound = fr_bound_of(weights, t);
     if (*bound && access == FR_STREAMED) (*bound)->access = access; /* a table that is also the LM head */
     if (*bound) return FR_OK;
@@ -49,6 +50,16 @@ fr_status fr_bound_find(fr_weights *weights, const char *prefix, const char *nam
     **bound = (fr_bound){.tensor = t, .rows = dims < 2 ? 1 : (size_t)shape[dims - 2], .matrices = 1, .access = access};
     weights->bytes += t->bytes;
     return FR_OK;
+}
+
+fr_status fr_bound_find(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape, uint32_t dims,
+                        fr_access access, fr_bound **bound) {
+    return find(weights, prefix, name, shape, dims, access, false, bound);
+}
+
+fr_status fr_bound_find_codes(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape,
+                              uint32_t dims, fr_access access, fr_bound **bound) {
+    return find(weights, prefix, name, shape, dims, access, true, bound);
 }
 
 fr_status fr_bound_check_float(const fr_weights *weights, const fr_tensor *tensor) {

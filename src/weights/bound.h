@@ -12,6 +12,10 @@
 fr_status fr_bound_find(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape,
                         uint32_t dims, fr_access access, fr_bound **bound);
 
+/* The same of a tensor of bytes that are codes of weights, or their exponents. */
+fr_status fr_bound_find_codes(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape,
+                              uint32_t dims, fr_access access, fr_bound **bound);
+
 /* What is bound of a tensor; NULL: nothing. */
 fr_bound *fr_bound_of(const fr_weights *weights, const fr_tensor *tensor);
 
@@ -24,6 +28,19 @@ bool fr_bound_packs(const fr_tensor *tensor);
 /* A tensor as `count` matrices; it was written as stacks of `parts`. */
 fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_t parts, size_t features, size_t cols,
                        fr_matrix *matrices);
+
+/* stored.c: the matrices of a stack that is stored else than as rows, and their type; all its bytes, brought in; rows
+ * of the matrices, counted one matrix after the other, as GGUF's blocks or as floats; a thread's share of such a
+ * tensor, copied; how many bytes all its copies take, and room for them, which is measured of a checkpoint's tensors.
+ * */
+fr_status fr_stored_bind(fr_weights *weights, fr_bound *bound, size_t count, size_t features, size_t cols,
+                         fr_matrix *matrices);
+fr_dtype fr_stored_type(const fr_bound *bound);
+fr_status fr_stored_fill(const fr_weights *weights, const fr_bound *bound);
+fr_status fr_stored_rows(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *rows);
+fr_status fr_stored_place(const fr_weights *weights, const fr_bound *bound, const fr_team *team);
+size_t fr_stored_bytes(const fr_bound *bound);
+void fr_stored_measure(const fr_tensor *tensor, fr_arena *measure);
 
 /* FR_INPUT if its values aren't floats. */
 fr_status fr_bound_check_float(const fr_weights *weights, const fr_tensor *tensor);

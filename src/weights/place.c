@@ -112,6 +112,7 @@ static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, 
 }
 
 static fr_status place_tensor(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
+    if (bound->stored != FR_STORED_ROWS) return fr_stored_place(weights, bound, team);
     return bound->packed ? place_packed(weights, bound, team) : place_in_file(weights, bound, team);
 }
 
@@ -207,8 +208,8 @@ fr_status fr_weights_lock(const fr_weights *weights) {
         const fr_bound *bound = &weights->bound[i];
         const fr_tensor *tensor = bound->tensor;
         uintptr_t first = (uintptr_t)(bound->packed ? bound->packed : tensor->data), begin = first / page * page;
-        size_t bytes = tensor->bytes;
-        if (bound->packed)
+        size_t bytes = bound->stored == FR_STORED_ROWS ? tensor->bytes : fr_stored_bytes(bound);
+        if (bound->packed && bound->stored == FR_STORED_ROWS)
             bytes = bound->matrices * fr_packed_bytes(tensor->type, bound->rows, tensor->shape[tensor->dims - 1]);
         if (bytes && mlock((const void *)begin, first + bytes - begin) != 0)
             return fr_fail_about(FR_OPT_MLOCK, FR_MACHINE,

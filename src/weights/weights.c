@@ -11,6 +11,13 @@
 #include "quant/packed.h"
 #include "src/weights/bound.h"
 
+/* Whether it may be vectors, one for each expert. */
+static bool is_vectors(const fr_tensor *tensor) {
+    size_t length = strlen(tensor->name);
+    return tensor->dims == 2 && tensor->type < FR_FLOAT_TYPES && length > 4 &&
+           strcmp(tensor->name + length - 4, "bias") == 0;
+}
+
 /* Room for the float32 copies at 4 bytes a value: every tensor of one dimension, indices too, every one that may be a
  * frame's convolution, and the scales of FP8. */
 static size_t vector_bytes(const fr_tensors *tensors) {
@@ -20,6 +27,7 @@ static size_t vector_bytes(const fr_tensors *tensors) {
         bool convolution = t->dims == 4 && t->type < FR_FLOAT_TYPES;
         bool vector = t->dims == 1 || (t->dims == 2 && t->shape[0] == 1);
         if (vector) fr_arena_take(&measure, t->shape[t->dims - 1], sizeof(float));
+        if (is_vectors(t)) fr_arena_take(&measure, t->shape[0] * t->shape[1], sizeof(float));
         bool codes = t->dims > 1 && t->type == FR_F8_E4M3;
         if (codes) fr_arena_take(&measure, fr_fp8_scales(t->shape, t->dims), sizeof(float));
         bool conv_kernel =
@@ -36,6 +44,7 @@ static size_t packed_bytes(const fr_tensors *tensors) {
     fr_arena measure = {0};
     for (size_t i = 0; i < tensors->count; i++) {
         const fr_tensor *t = &tensors->items[i];
+        fr_stored_measure(t, &measure);
         if (!fr_bound_packs(t)) continue;
         size_t entries = t->dims == 3 ? 2 * t->shape[0] : 2;
         size_t features = t->shape[t->dims - 2], cols = t->shape[t->dims - 1];
@@ -46,7 +55,8 @@ static size_t packed_bytes(const fr_tensors *tensors) {
 
 /* --------------------------------------------------------------------------------- quantizations that are not built */
 
-#define INSTEAD "not built (fp8 in blocks is): take the folder that they were made of, or a GGUF file of it"
+#define INSTEAD \
+    "not built (fp8 in blocks is, and gpt-oss's mxfp4): take the folder that they were made of, or a GGUF file of it"
 
 /* Whether a folder's files say what it was quantized to, and that is not built. ModelOpt says it in config.json, or in
  * a file of its own alone. */
@@ -62,7 +72,7 @@ static fr_status check_said(const fr_checkpoint *files) {
         json_t *how;
         FR_TRY(fr_json_object(places[i].root, places[i].object, places[i].where, &how));
         if (how) FR_TRY(fr_json_text(how, places[i].key, places[i].where, &said));
-        if (said && strcmp(said, "fp8") == 0) return FR_OK;
+        if (said && (strcmp(said, "fp8") == 0 || strcmp(said, "mxfp4") == 0)) return FR_OK;
         if (said)
             return fr_fail(FR_UNBUILT, "%s: %s: weights of %s %s are " INSTEAD, files->path, places[i].where,
                            places[i].key, said);
@@ -173,7 +183,7 @@ bool fr_weights_quantized(const fr_weights *weights) {
     for (size_t i = 0; i < weights->count; i++) {
         const fr_bound *bound = &weights->bound[i];
         bool matrix = bound->access == FR_STREAMED && bound->tensor->dims > 1;
-        if (matrix && !bound->scales && bound->tensor->type >= FR_FLOAT_TYPES) return true;
+        if (matrix && !bound->scales && bound->tensor->type >= FR_FLOAT_TYPES) return true; /* codes of MXFP4 too */
     }
     return false;
 }

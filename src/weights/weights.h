@@ -20,6 +20,14 @@ typedef enum fr_access {
     FR_LOOKED_UP /* a step reads a few rows: stays in the file until then, if it is mapped */
 } fr_access;
 
+/* How a file has the matrices of a stack (stored.c). Where an entry is two of them FR_STORED_ROWS has the rows of one
+ * in front of the other's, the others have them by turns. */
+typedef enum fr_stored {
+    FR_STORED_ROWS,    /* rows of a type of weights */
+    FR_STORED_MX,      /* rows of MXFP4, codes and exponents apart, as gpt-oss has them: OCP Microscaling Formats */
+    FR_STORED_COLUMNS, /* rows are columns of the file's: floats */
+} fr_stored;
+
 typedef struct fr_bound {
     const fr_tensor *tensor;
     size_t rows;     /* the features that fr_part_features partitions */
@@ -29,6 +37,9 @@ typedef struct fr_bound {
     uint8_t *packed; /* where the packed copy goes; NULL: used as it lies in the file */
     const float *scales;  /* of FP8 codes, as float32; NULL: another type */
     bool of_codes;        /* it holds the scales of another one */
+    fr_stored stored;     /* else than as rows: its matrices are copies, `packed`, tiles of MXFP4 or rows of floats */
+    size_t parts;         /* matrices of an entry, and */
+    const fr_tensor *exponents; /* of MXFP4 codes */
     const int32_t *order; /* of the copy: its row r is the tensor's row order[r]; NULL: the tensor's own */
 } fr_bound;
 
@@ -93,9 +104,11 @@ fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *na
                          size_t features, size_t cols, fr_matrix *matrix, bool *sorted);
 
 /* The tensor PREFIX + NAME of shape [count, parts * features, cols] as count * parts matrices [features, cols] of the
- * model's own: part p of entry i is matrices[i * parts + p]. */
-fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t parts,
-                        size_t features, size_t cols, fr_matrix *matrices);
+ * model's own: part p of entry i is matrices[i * parts + p]. Stored as columns it is [count, cols, parts * features];
+ * as MXFP4, where NAME ends in _blocks, [count, parts * features, cols / 32, 16] bytes, and beside it stand as many
+ * exponents, named alike but for _scales. */
+fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, fr_stored stored, size_t count,
+                        size_t parts, size_t features, size_t cols, fr_matrix *matrices);
 
 /* The same for matrices that every step reads, all of them. */
 fr_status fr_bind_heads(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t features,
@@ -141,6 +154,11 @@ float fr_value_of(fr_values values, float written);
 /* fr_bind_vector of a tensor that has something else instead of the values. */
 fr_status fr_bind_values(fr_weights *weights, const char *prefix, const char *name, size_t n, fr_values values,
                          const float **vector);
+
+/* The float tensor PREFIX + NAME of shape [count, parts * n] as `parts` arrays [count, n], whose values take turns
+ * there. */
+fr_status fr_bind_vectors(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t n,
+                          size_t parts, const float **vectors);
 
 /* The weights of a convolution over positions, each channel by itself: the float tensor PREFIX + NAME of shape
  * [channels, conv_kernel] or [channels, 1, conv_kernel], decoded, as [conv_kernel, channels]; conv_kernel <=

@@ -67,7 +67,7 @@ def build(spec, changes=None):
     plain = json.loads(json.dumps(plain | (changes or {})))
     plain.pop("model_type")
     config = getattr(transformers, spec["kind"].config)(**plain)
-    config._attn_implementation = "eager"
+    config._attn_implementation = config._experts_implementation = "eager"
     return getattr(transformers, spec["kind"].model)(config).float().eval()
 
 
@@ -211,7 +211,8 @@ def make(root, name, spec):
 def published_model(folder, spec):
     """What transformers makes of the folder by itself."""
     kind = getattr(transformers, spec["config"]["architectures"][0], None) or getattr(transformers, spec["kind"].model)
-    return kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+    return kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager",
+                                experts_implementation="eager").eval()
 
 
 def verify(root, name, spec):

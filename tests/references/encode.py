@@ -17,7 +17,7 @@ from gguf import quants
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 from safetensors import safe_open
 
-TYPES = "Q8_0 Q4_0 Q4_1 Q5_0 Q5_1 IQ4_NL Q4_K Q5_K Q6_K".split()
+TYPES = "Q8_0 Q4_0 Q4_1 Q5_0 Q5_1 IQ4_NL MXFP4 Q4_K Q5_K Q6_K".split()
 ROWS, COLS = 48, 256
 TOP = Path(__file__).resolve().parents[2]
 

@@ -1,0 +1,21 @@
+/* Headers of harmony, the form of gpt-oss's messages: <|start|>ROLE to=RECIPIENT<|channel|>CHANNEL TYPE<|message|>BODY,
+ * where a recipient may stand behind the channel too. Source: github.com/openai/harmony, docs/format.md.
+ *
+ * In: a header, from behind <|start|> to before <|message|>, marks as their text. Out: what its body is. */
+#ifndef FR_SRC_REPLY_HARMONY_H
+#define FR_SRC_REPLY_HARMONY_H
+
+#include <stddef.h>
+
+#define FR_HEADER_LONGEST 1024 /* bytes; what is longer is none */
+
+typedef enum fr_harmony_body {
+    FR_HARMONY_CONTENT, /* the final channel, and what is said before calls */
+    FR_HARMONY_REASONING,
+    FR_HARMONY_CALL,
+} fr_harmony_body;
+
+/* function: the name that a call is sent to, in the header. */
+fr_harmony_body fr_harmony_header(const char *header, size_t length, const char **function, size_t *function_length);
+
+#endif
