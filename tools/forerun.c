@@ -114,10 +114,11 @@ static const fr_verb verbs[] = {
      "synth --shape SHAPE --type TYPE [--vocab N] [--layers N] [--experts N] OUT",
      "To time engines on: the text is noise, speed and memory are those of the shape. Every matrix is of TYPE, but\n"
      "those that quantizers leave alone, and those whose rows don't fill its blocks: they get what llama-quantize\n"
-     "gives them; of MXFP4 are experts alone, all else Q8_0. MTP layers are there where they are published. gemma4-1b is no published size: the widths of E2B,\n"
-     "dense, 18 layers. Assistants are for the model of the name with the same vocabulary; those of E2B, E4B and 1B\n"
-     "have a centroid for 128 ids but where the name ends in -plain, for llama.cpp, which knows none. llama3.1-8b-eagle3\n"
-     "is an EAGLE-3 drafter, for a model of as many --layers; llama3.2-1b drafts for llama3.1-8b too.\n",
+     "gives them; of MXFP4 are experts alone, all else Q8_0. MTP layers are there where they are published. gemma4-1b\n"
+     "is no published size: the widths of E2B, dense, 18 layers. Assistants are for the model of the name with the\n"
+     "same vocabulary; those of E2B, E4B and 1B have a centroid for 128 ids but where the name ends in -plain, for\n"
+     "llama.cpp, which knows none. llama3.1-8b-eagle3 is an EAGLE-3 drafter, for a model of as many --layers;\n"
+     "llama3.2-1b drafts for llama3.1-8b too.\n",
      "  forerun synth --shape gemma4-e2b --type q4_0 e2b.gguf\n"
      "  forerun synth --shape gemma4-e2b-assistant --type q8_0 e2b-assistant.gguf\n"
      "  forerun synth --shape qwen3-30b-a3b --type q4_k --layers 6 moe.gguf\n", fr_verb_synth},
