@@ -150,6 +150,14 @@ START_TEST(an_unfinished_repository) {
 }
 END_TEST
 
+/* Another program may have the whole of it. */
+START_TEST(unfinished_here_and_whole_there) {
+    fr_made_root_put(HUB "models--o--m/blobs/abcd.incomplete", "GGUF");
+    fr_made_root_take(".lmstudio/models/o/m/m-Q4_K_M.gguf", WHOLE);
+    finds("o/m", ".lmstudio/models/o/m/m-Q4_K_M.gguf");
+}
+END_TEST
+
 /* The first that is set decides; a tilde is the user's folder. */
 START_TEST(folders_by_the_environment) {
     put_in_hub("xdg/huggingface/hub/", "o--m", "xdg.gguf");
@@ -364,6 +372,7 @@ int main(void) {
     tcase_add_test(cases, branches_lead_to_commits);
     tcase_add_loop_test(cases, branches_lead_nowhere_else, 0, 6);
     tcase_add_test(cases, an_unfinished_repository);
+    tcase_add_test(cases, unfinished_here_and_whole_there);
     tcase_add_test(cases, folders_by_the_environment);
     tcase_add_test(cases, llama_cpps_own_cache);
     tcase_add_test(cases, lm_studios_folder);

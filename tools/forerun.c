@@ -205,8 +205,8 @@ static const char about[] =
     "MODEL and DRAFTER are folders as published (config.json, *.safetensors, tokenizer.json), or GGUF files, or names\n"
     "of what other programs have downloaded (forerun help models):\n"
     "Llama, SmolLM2 and 3, Qwen2 to 3.8, Gemma 2 to 4, Mistral, Phi-3 and 4, Granite 3 and 4, OLMo 2 and 3, Cohere 2,\n"
-    "EXAONE 4, GLM-4 to 4.7, ERNIE 4.5, Hunyuan, Seed-OSS, MiMo, LFM2, StableLM 2, DeepSeek-V2 and V3, Kimi-K2, Mixtral,\n"
-    "OLMoE, MiniMax-M2, Ling 2.0 and gpt-oss, text; GLM-OCR, which sees pictures.\n";
+    "EXAONE 4, GLM-4 to 4.7, ERNIE 4.5, Hunyuan, Seed-OSS, MiMo, LFM2, StableLM 2, DeepSeek-V2 and V3, Kimi-K2,\n"
+    "Mixtral, OLMoE, MiniMax-M2, Ling 2.0 and gpt-oss, text; GLM-OCR, which sees pictures.\n";
 
 static void print_overview(FILE *out) {
     fprintf(out, "forerun %s: large language models on the CPU, with speculative decoding that gives the same text\n\n"

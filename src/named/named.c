@@ -19,11 +19,16 @@ static const struct {
              [FR_STORE_LMSTUDIO] = {fr_lmstudio_find, fr_lmstudio_list},
              [FR_STORE_OLLAMA] = {fr_ollama_find, fr_ollama_list}};
 
+/* What one store has of it may be no model, an unfinished download, and another's be one. */
 static fr_status search(const fr_stores *stores, const fr_model_name *name, fr_found_files *found) {
-    for (size_t i = 0; i < stores->count && !found->path; i++)
-        if ((stores->at[i].kind == FR_STORE_OLLAMA) == name->ollama)
-            FR_TRY(kinds[stores->at[i].kind].find(stores->at[i].folder, name, found));
-    return FR_OK;
+    fr_status status = FR_OK;
+    for (size_t i = 0; i < stores->count && !found->path && (status == FR_OK || status == FR_INPUT); i++) {
+        if ((stores->at[i].kind == FR_STORE_OLLAMA) != name->ollama) continue;
+        fr_status here = kinds[stores->at[i].kind].find(stores->at[i].folder, name, found);
+        if (here != FR_OK) status = here;
+        else if (found->path) status = FR_OK;
+    }
+    return status;
 }
 
 /* The command that would download it. */
