@@ -55,6 +55,8 @@ static const struct {
     {"qwen2-window", KINDS("full", "linear", "full") "\"full_attention\"]}", FR_INPUT, "linear_attention"},
     {"qwen2-window", KINDS("full", "full", "full") "\"sliding_attention\"], \"use_sliding_window\": false}", FR_INPUT,
      "layer 3 slides"},
+    {"mistral-window", "{\"hidden_act\": \"gelu\"}", FR_UNBUILT, "hidden_act gelu"},
+    {"ministral3-odd", "{\"hidden_act\": \"gelu\"}", FR_UNBUILT, "hidden_act gelu"},
     {"gemma3-odd", "{}", FR_OK, ""},
     {"gemma3-odd", "{\"hidden_activation\": \"silu\"}", FR_UNBUILT, "hidden_activation silu"},
     {"gemma3-odd", "{\"attention_bias\": true}", FR_UNBUILT, "attention_bias"},
@@ -222,6 +224,32 @@ START_TEST(a_scale_without_a_key_is_what_readers_take_it_for) {
 }
 END_TEST
 
+/* As transformers 5.17 has it in configuration_gpt_oss.py and configuration_ministral3.py: a key whose value is null, or
+ * an older one without members, says as little as none. */
+START_TEST(positions_of_which_nothing_is_said_are_scaled_as_usual) {
+    static const char *const silent[] = {"{}", "{\"rope_parameters\": null}", "{\"rope_scaling\": null}",
+                                         "{\"rope_scaling\": {}, \"rope_parameters\": null}"};
+    static const struct {
+        const fr_family *family;
+        double theta, factor, trained;
+        float amplitude;
+    } usual[] = {{&fr_family_gpt_oss, 150000, 32, 4096, 1.34657359F}, {&fr_family_mistral3, 1e6, 16, 16384, 1}};
+    for (size_t i = 0; i < COUNT_OF(silent); i++) {
+        json_t *config = json_loads(silent[i], 0, NULL);
+        fr_model_spec spec;
+        require(fr_family_read(usual[_i].family, &(fr_source){.root = config, .text = config, .where = "it"}, &spec));
+        const fr_rope_spec *rope = &spec.trunk.rope[0];
+        ck_assert_msg(rope->kind == FR_ROPE_YARN, "%s: kind %d", silent[i], rope->kind);
+        ck_assert_double_eq(rope->theta, usual[_i].theta);
+        ck_assert_double_eq(rope->factor, usual[_i].factor);
+        ck_assert_double_eq(rope->original_context, usual[_i].trained);
+        ck_assert_float_eq_tol(rope->attention_factor, usual[_i].amplitude, 1e-6F);
+        free(spec.trunk.layer);
+        json_decref(config);
+    }
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("families");
     TCase *tests = tcase_create("families");
@@ -231,6 +259,7 @@ int main(void) {
     tcase_add_loop_test(tests, heads_turn_as_a_whole, 0, 6);
     tcase_add_loop_test(tests, a_folder_as_gguf_is_the_same_model, 0, COUNT_OF(written));
     tcase_add_loop_test(tests, what_gguf_has_no_key_for_is_not_written, 0, 4);
+    tcase_add_loop_test(tests, positions_of_which_nothing_is_said_are_scaled_as_usual, 0, 2);
     tcase_add_loop_test(tests, a_scale_without_a_key_is_what_readers_take_it_for, 0, 4);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

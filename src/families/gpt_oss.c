@@ -5,6 +5,7 @@
  * published files do not, and what is read of either is theirs. */
 #include "base/error.h"
 #include "src/families/mixture.h"
+#include "src/families/rope_config.h"
 
 static const fr_model_spec defaults = {.trunk = {.vocab = 201088,
                                                  .hidden = 2880,
@@ -66,10 +67,11 @@ static const fr_tensor_name experts[] = {
 /* Of a folder that says nothing of positions they are scaled as the published ones'. */
 static fr_status rope(const fr_source *source, fr_model_spec *spec) {
     fr_rope_spec *rope = &spec->trunk.rope[0];
+    const json_t *said = NULL;
+    const char *key;
     FR_TRY(fr_rope_whole_heads(source, spec));
-    if (source->gguf || json_object_get(source->text, "rope_scaling") ||
-        json_object_get(source->text, "rope_parameters"))
-        return FR_OK;
+    if (!source->gguf) FR_TRY(fr_rope_parameters(source->text, source->where, &said, &key));
+    if (source->gguf || said) return FR_OK;
     rope->kind = FR_ROPE_YARN;
     rope->factor = rope->beta_fast = 32;
     rope->beta_slow = 1;

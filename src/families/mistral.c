@@ -79,6 +79,8 @@ static fr_status rope_of(const fr_source *s, fr_model_spec *spec) {
 static fr_status rope(const fr_source *s, fr_model_spec *spec) {
     fr_source told = *s;
     json_t *usual = NULL;
+    const json_t *said = NULL;
+    const char *key;
     bool newer = true;
     if (s->gguf) {
         FR_TRY(fr_rope_whole_heads(s, spec));
@@ -86,9 +88,9 @@ static fr_status rope(const fr_source *s, fr_model_spec *spec) {
     }
     FR_TRY(is_ministral(s, &newer));
     if (!newer) return fr_rope_whole_heads(s, spec);
-    bool silent = !json_object_get(s->text, "rope_parameters") && !json_object_get(s->text, "rope_scaling");
-    if (silent) FR_TRY(fr_json_parse(usual_rope, sizeof usual_rope - 1, s->where, &usual));
-    if (silent) told.text = usual;
+    FR_TRY(fr_rope_parameters(s->text, s->where, &said, &key));
+    if (!said) FR_TRY(fr_json_parse(usual_rope, sizeof usual_rope - 1, s->where, &usual));
+    if (!said) told.text = usual;
     fr_status status = rope_of(&told, spec);
     json_decref(usual);
     return status;
@@ -104,7 +106,7 @@ static fr_status put_growth(const fr_trunk_spec *spec, size_t mtp_layers, const 
 
 static const fr_config_part kind = {.read = read_kind}, growth = {.put = put_growth};
 static const fr_config_row own[] = {
-    FR_ONLY("hidden_act", "silu"), FR_PART(kind), FR_PART(fr_window_of_all_part), FR_PART(growth), {0}};
+    FR_PART(kind), FR_ONLY("hidden_act", "silu"), FR_PART(fr_window_of_all_part), FR_PART(growth), {0}};
 static const fr_tensor_naming names = {.layer = {fr_attention_names, fr_pre_norm_names, fr_ffn_names},
                                        .rotary_rows = FR_ROWS_TO_PAIRS,
                                        .extras =
@@ -115,7 +117,7 @@ const fr_family fr_family_mistral = {.architectures = (const char *const[]){"Mis
                                      .tokenizer = "llama",
                                      .counts_ids = true,
                                      .defaults = &mistral,
-                                     .rows = {own + 2, fr_size_keys, fr_head_keys},
+                                     .rows = {own + 1, fr_size_keys, fr_head_keys},
                                      .rope = fr_rope_whole_heads,
                                      .names = &names};
 
