@@ -574,6 +574,32 @@ START_TEST(hostile_patterns) {
 }
 END_TEST
 
+/* Rules of which each makes a text twenty times as long, as a file's normalizer or decoder, and one that makes it short
+ * again: nobody works through what is in between. */
+START_TEST(rules_that_grow) {
+    static const char grow[] = "{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},"
+                               "\"content\":\"aaaaaaaaaaaaaaaaaaaa\"}";
+    char rules[1024], rule[1200];
+    fr_tokenizer *tokenizer;
+    int32_t *ids;
+    size_t count;
+    snprintf(rules, sizeof rules, "[%s,%s,%s,%s,%s,%s,{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},"
+             "\"content\":\"\"}]", grow, grow, grow, grow, grow, grow);
+    snprintf(rule, sizeof rule, "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":%s}", rules);
+    char *text = edited("\"normalizer\":null", rule);
+    ck_assert_int_eq(fr_open_text(text, strlen(text), NULL, &tokenizer), FR_OK);
+    ck_assert_int_eq(fr_tokenize(tokenizer, "ab", 2, false, true, &ids, &count), FR_INPUT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "makes it too long"));
+    fr_tokenizer_close(tokenizer);
+    free(text);
+    snprintf(rule, sizeof rule, "\"decoder\":{\"type\":\"Sequence\",\"decoders\":%s}", rules);
+    text = edited("\"decoder\":{\"type\":\"Fuse\"}", rule);
+    ck_assert_int_eq(fr_open_text(text, strlen(text), NULL, &tokenizer), FR_INPUT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "makes it too long"));
+    free(text);
+}
+END_TEST
+
 /* The pattern of a published tokenizer stays far below the limit, on the texts that cost it most. */
 START_TEST(real_pattern) {
     char *text = edited("\"pre_tokenizer\":null",
@@ -670,6 +696,7 @@ static Suite *tokenizer_suite(void) {
     tcase_add_test(cases, missing_files);
     tcase_add_test(cases, deep_json);
     tcase_add_test(cases, hostile_patterns);
+    tcase_add_test(cases, rules_that_grow);
     tcase_add_test(cases, real_pattern);
     tcase_add_test(cases, mutations);
     tcase_add_test(cases, truncations);

@@ -117,6 +117,7 @@ typedef struct replacing {
     fr_text text, content;
     size_t first, kept; /* bytes of the first character; how many of those that came out count as it */
     bool behind;        /* what comes now does not */
+    uint64_t *allowance;
     fr_text_buffer *out;
 } replacing;
 
@@ -137,14 +138,20 @@ static fr_status replace_stretch(void *context, size_t begin, size_t end, bool i
     replacing *state = context;
     fr_text stretch = {state->text.bytes + begin, end - begin};
     count_first(state, begin, end, is_match);
-    if (is_match) stretch = state->content;
+    if (is_match) {
+        stretch = state->content;
+        if (stretch.length > *state->allowance)
+            return fr_fail(FR_INPUT, "what a tokenizer puts in the place of parts of a text makes it too long");
+        *state->allowance -= stretch.length;
+    }
     fr_text_append(state->out, stretch.bytes, stretch.length);
     return state->out->status == FR_OK ? FR_OK : fr_text_check(state->out, "normalizer");
 }
 
 static fr_status replace(const fr_ready_rule *rule, fr_text text, size_t *first, uint64_t *allowance,
                          fr_text_buffer *out) {
-    replacing state = {.text = text, .content = rule->content, .first = *first, .out = out};
+    replacing state = {
+        .text = text, .content = rule->content, .first = *first, .allowance = allowance, .out = out};
     FR_TRY(fr_text_pattern_walk(&rule->pattern, text.bytes, text.length, allowance, replace_stretch, &state));
     *first = state.kept;
     return FR_OK;
