@@ -155,7 +155,7 @@ while read -r verb; do
             grep -qxF -e "$part" -e "$part." "$root/page" || fail "the manual page lacks what $verb --help says: $part"
         done
 done <"$root/verbs"
-for words in GLM-OCR "Gemma 4" "(default 0,4096,16384)"; do
+for words in GLM-OCR "Gemma 2 to 4" "(default 0,4096,16384)"; do
     grep -qF "$words" "$root/page" || fail "the manual page lacks: $words"
 done
 "$root/usr/bin/forerun" --help | grep -q GLM-OCR || fail "--help does not say that GLM-OCR is read"

@@ -7,9 +7,9 @@ where the perplexity is apart by more than APART of it. Both keep keys and value
 
 The margin is 0.1 where forerun has decoded the weights for both, of files whose floats take less than LARGE bytes. Of
 a file as it is, both round activations to a byte, each in its way: on SmolLM2 either's logits are 0.19 from those of
-float activations on average, and rows of a margin below 0.3 fall either way. There the margin is 0.5, and a row that
-the weights in float32 put forerun's id above llama.cpp's in is none of its faults: on Qwen2.5-Coder-1.5B its logits are 0.04 from those on
-average, llama.cpp's 0.09.
+float activations on average, and rows of a margin below 0.3 fall either way. There the margin is 0.5, and a row in
+which the weights in float32 put forerun's id above llama.cpp's is none of its faults: on Qwen2.5-Coder-1.5B its logits
+are 0.04 from those on average, llama.cpp's 0.09.
 """
 import re
 import subprocess
