@@ -250,6 +250,21 @@ START_TEST(positions_of_which_nothing_is_said_are_scaled_as_usual) {
 }
 END_TEST
 
+/* A null is not what a missing key is: transformers 5.17's configurations, __post_init__. */
+START_TEST(numbers_that_are_null_follow_from_others) {
+    static const fr_family *const families[] = {&fr_family_seed_oss, &fr_family_ernie45, &fr_family_qwen3,
+                                                &fr_family_smollm3};
+    json_t *config = json_loads("{\"hidden_size\": 60, \"num_attention_heads\": 6, \"num_hidden_layers\": 2, "
+                                "\"num_key_value_heads\": null, \"head_dim\": null}", 0, NULL);
+    fr_model_spec spec;
+    require(fr_family_read(families[_i], &(fr_source){.root = config, .text = config, .where = "it"}, &spec));
+    ck_assert_uint_eq(spec.trunk.layer[0].attention.kv_heads, 6);
+    ck_assert_uint_eq(spec.trunk.layer[0].attention.head_dim, 10);
+    free(spec.trunk.layer);
+    json_decref(config);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("families");
     TCase *tests = tcase_create("families");
@@ -260,6 +275,7 @@ int main(void) {
     tcase_add_loop_test(tests, a_folder_as_gguf_is_the_same_model, 0, COUNT_OF(written));
     tcase_add_loop_test(tests, what_gguf_has_no_key_for_is_not_written, 0, 4);
     tcase_add_loop_test(tests, positions_of_which_nothing_is_said_are_scaled_as_usual, 0, 2);
+    tcase_add_loop_test(tests, numbers_that_are_null_follow_from_others, 0, 4);
     tcase_add_loop_test(tests, a_scale_without_a_key_is_what_readers_take_it_for, 0, 4);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -63,9 +63,12 @@ static double real_at(const void *field, size_t bytes) {
     return bytes == sizeof(float) ? (double)*(const float *)field : *(const double *)field;
 }
 
-/* Where a file says nothing. In GGUF heads fill the hidden size then, whatever config.json would mean. */
+/* Where a file says nothing. In GGUF heads fill the hidden size then, whatever config.json would mean; so they do where
+ * that says null, and all of them have keys, as transformers 5.17 completes configurations. */
 static int64_t size_without(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
-    size_t fallback = s->gguf && row->per_head ? 0 : *(size_t *)at(spec, row->field);
+    bool follows = s->gguf ? row->per_head : json_is_null(json_object_get(s->text, row->json));
+    bool complete = follows && (row->per_head || row->like);
+    size_t fallback = complete ? 0 : *(size_t *)at(spec, row->field);
     if (!fallback && row->like) fallback = *(size_t *)at(spec, row->like);
     if (!fallback && row->per_head) fallback = spec->trunk.hidden / spec->layer.attention.heads;
     return (int64_t)fallback;
