@@ -224,8 +224,8 @@ START_TEST(a_scale_without_a_key_is_what_readers_take_it_for) {
 }
 END_TEST
 
-/* As transformers 5.17 has it in configuration_gpt_oss.py and configuration_ministral3.py: a key whose value is null, or
- * an older one without members, says as little as none. */
+/* As transformers 5.17 has it in configuration_gpt_oss.py and configuration_ministral3.py: a key whose value is null,
+ * or an older one without members, says as little as none. */
 START_TEST(positions_of_which_nothing_is_said_are_scaled_as_usual) {
     static const char *const silent[] = {"{}", "{\"rope_parameters\": null}", "{\"rope_scaling\": null}",
                                          "{\"rope_scaling\": {}, \"rope_parameters\": null}"};

@@ -150,6 +150,19 @@ START_TEST(an_unfinished_repository) {
 }
 END_TEST
 
+/* Opening it says what it lacks; a tokenizer alone is no model. */
+START_TEST(weights_of_another_kind) {
+    put_in_hub(HUB, "o--m", "config.json");
+    put_in_hub(HUB, "o--m", "tokenizer.json");
+    refused("o/m", "hf download o/m");
+    put_in_hub(HUB, "o--m", "pytorch_model.bin");
+    finds_in("o/m", "o--m", "");
+    refused("o/m:Q8_0", "hf download o/m --include '*Q8_0*'");
+    fr_made_root_put(HUB "models--o--m/blobs/abcd.incomplete", "");
+    refused("o/m", "models--o--m: its download is not finished");
+}
+END_TEST
+
 /* Another program may have the whole of it. */
 START_TEST(unfinished_here_and_whole_there) {
     fr_made_root_put(HUB "models--o--m/blobs/abcd.incomplete", "GGUF");
@@ -339,6 +352,8 @@ START_TEST(all_are_listed) {
     put_in_hub(HUB, "Org--B", "mmproj.gguf");
     put_in_hub(HUB, "Org--B", "x-Q8_0.gguf"); /* not the one that Q8_0 finds */
     fr_made_root_put(HUB "models--Org--C/blobs/1.incomplete", "");
+    put_in_hub(HUB, "Org--P", "config.json");
+    put_in_hub(HUB, "Org--P", "pytorch_model.bin");
     fr_made_root_put(HUB "models--..--..--D/refs/main", COMMIT);
     fr_made_root_put(HUB "datasets--Org--D/refs/main", COMMIT);
     fr_made_root_take(".cache/llama.cpp/Org_L_l-Q4_0.gguf", WHOLE);
@@ -354,6 +369,7 @@ START_TEST(all_are_listed) {
                                "Org/B:Q8_0 Hugging Face 735680 tower\n"
                                "Org/B:x-Q8_0.gguf Hugging Face 735680 tower\n"
                                "Org/C Hugging Face 0 its download is not finished\n"
+                               "Org/P Hugging Face 735680\n"
                                "Org/L:Q4_0 llama.cpp 735680\n"
                                "Org/S:s.gguf LM Studio 735680\n"
                                "ollama:m:latest ollama 735680 tower\n"
@@ -372,6 +388,7 @@ int main(void) {
     tcase_add_test(cases, branches_lead_to_commits);
     tcase_add_loop_test(cases, branches_lead_nowhere_else, 0, 6);
     tcase_add_test(cases, an_unfinished_repository);
+    tcase_add_test(cases, weights_of_another_kind);
     tcase_add_test(cases, unfinished_here_and_whole_there);
     tcase_add_test(cases, folders_by_the_environment);
     tcase_add_test(cases, llama_cpps_own_cache);

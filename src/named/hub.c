@@ -93,9 +93,12 @@ static fr_status find_in(const char *repository, const char *which, fr_found_fil
     bool unfinished = false;
     FR_TRY(find_snapshot(repository, &snapshot));
     fr_status status = snapshot ? fr_repository_find(snapshot, which, found) : FR_OK;
-    free(snapshot);
     if (status == FR_OK && !found->path) status = find_unfinished(repository, &unfinished);
-    return unfinished ? fr_fail(FR_INPUT, "%s: its download is not finished", repository) : status;
+    if (unfinished) status = fr_fail(FR_INPUT, "%s: its download is not finished", repository);
+    else if (status == FR_OK && snapshot && !found->path && !found->others && !*which)
+        status = fr_repository_find_other(snapshot, found);
+    free(snapshot);
+    return status;
 }
 
 fr_status fr_hub_find(const char *folder, const fr_model_name *name, fr_found_files *found) {
@@ -123,7 +126,7 @@ static fr_status list_one(const char *repository, const char *name, const fr_fou
     FR_TRY(find_snapshot(repository, &snapshot));
     fr_found found = {.name = name, .path = repository, .store = "Hugging Face",
                       .problem = "its download is not finished"};
-    fr_status status = snapshot ? fr_repository_list(snapshot, name, found.store, to) : FR_OK;
+    fr_status status = snapshot ? fr_repository_list(snapshot, name, found.store, !unfinished, to) : FR_OK;
     free(snapshot);
     if (status == FR_OK && unfinished && !to->told(to->context, &found))
         status = fr_fail(FR_ABORTED, "%s: no more", name);
@@ -165,7 +168,7 @@ static fr_status list_publisher(const char *folder, const char *org, const fr_fo
         if (!fr_model_name_part(names.items[i], strlen(names.items[i]))) continue;
         snprintf(name, sizeof name, "%s/%s", org, names.items[i]);
         status = print_path(&repository, folder, "/", names.items[i]);
-        if (status == FR_OK) status = fr_repository_list(repository, name, "LM Studio", to);
+        if (status == FR_OK) status = fr_repository_list(repository, name, "LM Studio", false, to);
         free(repository);
     }
     fr_names_free(&names);

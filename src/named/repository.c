@@ -77,6 +77,23 @@ static bool is_published(const fr_names *names) {
     return weights && find_file(names, "config.json") != SIZE_MAX;
 }
 
+/* read: of those kinds alone that are. */
+static bool is_weights(const char *name, bool read) {
+    static const char *const endings[] = {".safetensors", ".bin", ".pth"};
+    size_t length = strlen(name);
+    for (size_t i = 0; i < (read ? 1 : sizeof endings / sizeof *endings); i++) {
+        size_t ending = strlen(endings[i]);
+        if (length > ending && strcmp(name + length - ending, endings[i]) == 0) return !strchr(name, '/');
+    }
+    return false;
+}
+
+static bool has_weights(const fr_names *names) {
+    for (size_t i = 0; i < names->count; i++)
+        if (is_weights(names->items[i], false)) return true;
+    return false;
+}
+
 /* The first vision tower in the same folder. */
 static const char *find_tower(const fr_names *names, const char *model) {
     const char *slash = strrchr(model, '/');
@@ -112,6 +129,15 @@ fr_status fr_repository_find(const char *folder, const char *which, fr_found_fil
     fr_status status = take_found(folder, &names, which, found);
     fr_names_free(&names);
     return status;
+}
+
+fr_status fr_repository_find_other(const char *folder, fr_found_files *found) {
+    fr_names names;
+    FR_TRY(fr_names_files(folder, 0, &names));
+    bool other = has_weights(&names);
+    fr_names_free(&names);
+    if (other) found->path = strdup(folder);
+    return !other || found->path ? FR_OK : fr_fail_memory("a path", strlen(folder));
 }
 
 /* ---------------------------------------------------------------------------------------------------------- listing */
@@ -155,27 +181,27 @@ static fr_status tell(const char *folder, const fr_names *names, size_t index, c
 
 static fr_status tell_folder(const char *folder, const fr_names *names, const char *name, const char *store,
                              const fr_found_told *to) {
+    bool published = is_published(names);
     fr_found found = {.name = name, .path = folder, .store = store};
-    for (size_t i = 0; i < names->count; i++) {
-        size_t length = strlen(names->items[i]);
-        bool weights = length > 12 && strcmp(names->items[i] + length - 12, ".safetensors") == 0;
-        if (weights && !strchr(names->items[i], '/')) found.bytes += bytes_of(folder, names->items[i]);
-    }
+    for (size_t i = 0; i < names->count; i++)
+        if (is_weights(names->items[i], published)) found.bytes += bytes_of(folder, names->items[i]);
     return to->told(to->context, &found) ? FR_OK : fr_fail(FR_ABORTED, "%s: no more", name);
 }
 
-static fr_status tell_all(const char *folder, const fr_names *names, const char *name, const char *store,
+static fr_status tell_all(const char *folder, const fr_names *names, const char *name, const char *store, bool others,
                           const fr_found_told *to) {
-    if (is_published(names)) FR_TRY(tell_folder(folder, names, name, store, to));
+    bool other = others && fr_repository_choose(names, "") == SIZE_MAX && has_weights(names);
+    if (is_published(names) || other) FR_TRY(tell_folder(folder, names, name, store, to));
     for (size_t i = 0; i < names->count; i++)
         if (fr_gguf_name_of_model(names->items[i])) FR_TRY(tell(folder, names, i, name, store, to));
     return FR_OK;
 }
 
-fr_status fr_repository_list(const char *folder, const char *name, const char *store, const fr_found_told *to) {
+fr_status fr_repository_list(const char *folder, const char *name, const char *store, bool others,
+                             const fr_found_told *to) {
     fr_names names;
     FR_TRY(fr_names_files(folder, DEPTH, &names));
-    fr_status status = tell_all(folder, &names, name, store, to);
+    fr_status status = tell_all(folder, &names, name, store, others, to);
     fr_names_free(&names);
     return status;
 }

@@ -16,8 +16,12 @@ void fr_repository_which(const fr_names *names, size_t index, char *which, size_
 /* Of a folder of a repository's own: what of it is opened, itself where it is a published one. */
 fr_status fr_repository_find(const char *folder, const char *which, fr_found_files *found);
 
-/* All models in it, by the name of the repository. */
-fr_status fr_repository_list(const char *folder, const char *name, const char *store, const fr_found_told *to);
+/* Of a folder in which that found nothing, and which has weights: itself, and opening it says what it lacks. */
+fr_status fr_repository_find_other(const char *folder, fr_found_files *found);
+
+/* All models in it, by the name of the repository; others: itself too where that is what the one above finds. */
+fr_status fr_repository_list(const char *folder, const char *name, const char *store, bool others,
+                             const fr_found_told *to);
 
 /* "a.gguf, b.gguf": the models among them, in found->others. */
 fr_status fr_repository_tell(const fr_names *names, fr_found_files *found);
