@@ -171,11 +171,10 @@ static fr_status read_same(const fr_source *s, const fr_config_row *row, fr_mode
 
 static fr_status check_absent(const fr_source *s, const fr_config_row *row) {
     const json_t *value = json_object_get(s->text, row->json);
-    int64_t number = 0;
-    if (s->gguf) FR_TRY(fr_gguf_int(s->gguf, row->gguf, 0, INT64_MAX, 0, &number));
-    if (number)
-        return fr_fail(FR_UNBUILT, "%s: key %s%s: %lld is not built", s->where, s->gguf->architecture, row->gguf,
-                       (long long)number);
+    double number = 0;
+    if (s->gguf) FR_TRY(fr_gguf_real(s->gguf, row->gguf, 0, INFINITY, 0, &number));
+    if (number > 0)
+        return fr_fail(FR_UNBUILT, "%s: key %s%s: %g is not built", s->where, s->gguf->architecture, row->gguf, number);
     return !value || json_is_null(value) ? FR_OK : fr_fail(FR_UNBUILT, "%s: %s is not built", s->where, row->json);
 }
 
