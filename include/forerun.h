@@ -398,10 +398,11 @@ fr_status fr_model_estimate(const char *path, const char *drafter, const fr_opti
  * there is none of that name, and the line has the command that would download it. */
 fr_status fr_model_find(const char *name, const char *const *environment, char **path);
 
-/* All that there are, one after the other, until `told` gives false (FR_ABORTED). */
+/* All that there are, one after the other, until `told` gives false (FR_ABORTED). What it is given is the library's and
+ * valid until it returns; it may open the model. */
 typedef struct fr_found {
-    const char *name;    /* that fr_model_find takes */
-    const char *path;
+    const char *name;    /* that fr_model_find takes, or a path */
+    const char *path;    /* where it lies: what fr_model_open takes, but where there is a problem */
     const char *tower;   /* a vision tower beside it, or NULL */
     const char *store;   /* whose it is: "Hugging Face", "llama.cpp", "LM Studio", "ollama" */
     const char *problem; /* why it can't be opened, as far as that is known; NULL: it isn't */

@@ -34,7 +34,7 @@ enum { ALONE = FR_PART_MACHINE | FR_PART_KERNELS | FR_PART_MODEL };
 const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_MODEL] = {.names = "-m --model -hf -hfr --hf-repo", .verbs = READ,
                       .parts = FR_PART_MODEL | FR_PART_NEIGHBOURS, .value = "MODEL",
-                      .help = "folder as published (config.json, *.safetensors, tokenizer.json), or a GGUF file",
+                      .help = "folder as published (config.json, *.safetensors), GGUF file, or name (help models)",
                       .more = "Or what other programs have downloaded, by its name: ORG/NAME, ORG/NAME:Q4_K_M or "
                               "ORG/NAME:FILE in Hugging Face's or llama.cpp's cache or LM Studio's folder, "
                               "ollama:NAME:TAG in ollama's store. Nothing is fetched; forerun models lists them"},

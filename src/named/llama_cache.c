@@ -128,6 +128,7 @@ static fr_status tell(const char *folder, const char *name, const char *file, co
     char *path = fr_path_join(folder, file), *tower_path = tower ? fr_path_join(folder, tower) : NULL;
     if (!path || (tower && !tower_path)) {
         free(path);
+        free(tower_path);
         return fr_fail_memory("a path", strlen(folder) + strlen(file));
     }
     fr_found found = {.name = name ? name : path, .path = path, .tower = tower_path, .store = store,

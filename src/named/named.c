@@ -64,8 +64,8 @@ fr_status fr_named_find(const char *text, const char *const *environment, char *
     fr_status status = search(&stores, &name, &found);
     if (status == FR_OK && !found.path) status = refuse(text, &name, &found);
     fr_stores_close(&stores);
-    *path = found.path;
-    found.path = NULL;
+    *path = status == FR_OK ? found.path : NULL;
+    if (status == FR_OK) found.path = NULL;
     fr_found_files_free(&found);
     return status;
 }
