@@ -60,9 +60,12 @@ static char *changes_of(const char *name, const char *changes, const char *text)
     json_t *all = json_loads(changes, 0, NULL), *config = fr_load_json(path);
     ck_assert_ptr_nonnull(all);
     if (text) {
-        json_t *inner = json_object_get(config, "text_config"), *more = json_loads(text, 0, NULL);
+        json_t *inner = json_object_get(config, "text_config"), *more = json_loads(text, 0, NULL), *value;
+        const char *key;
         ck_assert(inner && more);
         ck_assert_int_eq(json_object_update(inner, more), 0);
+        json_object_foreach(more, key, value)
+            if (json_is_null(value)) json_object_del(inner, key);
         ck_assert_int_eq(json_object_set(all, "text_config", inner), 0);
         json_decref(more);
     }

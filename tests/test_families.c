@@ -250,6 +250,54 @@ START_TEST(positions_of_which_nothing_is_said_are_scaled_as_usual) {
 }
 END_TEST
 
+/* A null is not what a missing key is: transformers 5.17's configurations, __post_init__. */
+START_TEST(numbers_that_are_null_follow_from_others) {
+    static const fr_family *const families[] = {&fr_family_seed_oss, &fr_family_ernie45, &fr_family_qwen3,
+                                                &fr_family_smollm3};
+    json_t *config = json_loads("{\"hidden_size\": 60, \"num_attention_heads\": 6, \"num_hidden_layers\": 2, "
+                                "\"num_key_value_heads\": null, \"head_dim\": null}", 0, NULL);
+    fr_model_spec spec;
+    require(fr_family_read(families[_i], &(fr_source){.root = config, .text = config, .where = "it"}, &spec));
+    ck_assert_uint_eq(spec.trunk.layer[0].attention.kv_heads, 6);
+    ck_assert_uint_eq(spec.trunk.layer[0].attention.head_dim, 10);
+    free(spec.trunk.layer);
+    json_decref(config);
+}
+END_TEST
+
+/* Keys of GGUF that llama.cpp's readers of those architectures obey. */
+START_TEST(what_is_not_built_is_no_key_of_a_file) {
+    static const struct {
+        const fr_family *family;
+        const char *architecture, *key;
+    } keys[] = {{&fr_family_deepseek, "deepseek2", ".attention.temperature_scale"},
+                {&fr_family_lfm2, "lfm2", ".attention.sliding_window"},
+                {&fr_family_llama, "llama", ".expert_count"}};
+    char named[64];
+    fr_gguf_writer writer;
+    fr_model_spec spec;
+    fr_map map;
+    fr_gguf gguf;
+    fr_tensors tensors = {0}, unread = {0};
+    snprintf(file, sizeof file, "%s/model.gguf", folder);
+    FILE *out = fopen(file, "wb");
+    fr_gguf_writer_open(&writer, out, keys[_i].architecture);
+    if (_i == 0) fr_gguf_put_f32(&writer, keys[_i].key, 0.1F);
+    else fr_gguf_put_u32(&writer, keys[_i].key, 8);
+    require(fr_gguf_write_header(&writer));
+    fr_gguf_writer_close(&writer);
+    fclose(out);
+    require(fr_map_open(&map, file, true));
+    require(fr_gguf_read(&gguf, &map, 0, &tensors, &unread));
+    fr_status status = fr_family_read(keys[_i].family, &(fr_source){.gguf = &gguf, .where = "it"}, &spec);
+    ck_assert_msg(status == FR_UNBUILT, "%d, %s", status, fr_last_error());
+    snprintf(named, sizeof named, "%s: %s is not built", keys[_i].key, _i == 0 ? "0.1" : "8");
+    ck_assert_msg(strstr(fr_last_error(), named) != NULL, "%s", fr_last_error());
+    fr_gguf_close(&gguf);
+    fr_map_close(&map);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("families");
     TCase *tests = tcase_create("families");
@@ -260,6 +308,8 @@ int main(void) {
     tcase_add_loop_test(tests, a_folder_as_gguf_is_the_same_model, 0, COUNT_OF(written));
     tcase_add_loop_test(tests, what_gguf_has_no_key_for_is_not_written, 0, 4);
     tcase_add_loop_test(tests, positions_of_which_nothing_is_said_are_scaled_as_usual, 0, 2);
+    tcase_add_loop_test(tests, numbers_that_are_null_follow_from_others, 0, 4);
+    tcase_add_loop_test(tests, what_is_not_built_is_no_key_of_a_file, 0, 3);
     tcase_add_loop_test(tests, a_scale_without_a_key_is_what_readers_take_it_for, 0, 4);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

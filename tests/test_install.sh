@@ -133,6 +133,16 @@ if command -v groff >/dev/null; then
     [ -z "$complaints" ] || fail "groff on the manual page: $complaints"
 fi
 
+# The lines of options, one each: what goes on in the column of texts belongs to the line before it.
+whole_lines() {
+    awk '/^examples:/ { exit }
+         /^options:/ { on = 1; next }
+         !on { next }
+         substr($0, 1, 36) ~ /^ +$/ { sub(/^ +/, ""); line = line (said ? " " : "  ") $0; said = 1; next }
+         { if (line != "") print line; line = $0; said = substr($0, 3) ~ /  / }
+         END { if (line != "") print line }'
+}
+
 # Both are printed from the same tables: a line of --help that the page lacks, with its names, its value and its words,
 # is one that the printing left out. Every \fB, \fI, \- and \e is taken back.
 sed 's/\\-/-/g; s/\\f.//g; s/\\&//g; s/\\e/\\/g' "$page" >"$root/page"
@@ -140,12 +150,12 @@ sed 's/\\-/-/g; s/\\f.//g; s/\\&//g; s/\\e/\\/g' "$page" >"$root/page"
 [ "$(wc -l <"$root/verbs")" -ge 12 ] || fail "verbs of --help: $(xargs <"$root/verbs")"
 while read -r verb; do
     grep -qx "\.B $verb" "$root/page" || fail "the manual page has no verb $verb"
-    "$root/usr/bin/forerun" $verb --help | sed -n '/^options:/,/^examples:/{/^  /p}' | sed -E 's/^ +//; s/ {2,}/\n/' |
+    "$root/usr/bin/forerun" $verb --help | whole_lines | sed -E 's/^ +//; s/ {2,}/\n/' |
         while IFS= read -r part; do
             grep -qxF -e "$part" -e "$part." "$root/page" || fail "the manual page lacks what $verb --help says: $part"
         done
 done <"$root/verbs"
-for words in GLM-OCR "Gemma 4" "(default 0,4096,16384)"; do
+for words in GLM-OCR "Gemma 2 to 4" "(default 0,4096,16384)"; do
     grep -qF "$words" "$root/page" || fail "the manual page lacks: $words"
 done
 "$root/usr/bin/forerun" --help | grep -q GLM-OCR || fail "--help does not say that GLM-OCR is read"

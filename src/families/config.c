@@ -63,9 +63,12 @@ static double real_at(const void *field, size_t bytes) {
     return bytes == sizeof(float) ? (double)*(const float *)field : *(const double *)field;
 }
 
-/* Where a file says nothing. In GGUF heads fill the hidden size then, whatever config.json would mean. */
+/* Where a file says nothing. In GGUF heads fill the hidden size then, whatever config.json would mean; so they do where
+ * that says null, and all of them have keys, as transformers 5.17 completes configurations. */
 static int64_t size_without(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
-    size_t fallback = s->gguf && row->per_head ? 0 : *(size_t *)at(spec, row->field);
+    bool follows = s->gguf ? row->per_head : json_is_null(json_object_get(s->text, row->json));
+    bool complete = follows && (row->per_head || row->like);
+    size_t fallback = complete ? 0 : *(size_t *)at(spec, row->field);
     if (!fallback && row->like) fallback = *(size_t *)at(spec, row->like);
     if (!fallback && row->per_head) fallback = spec->trunk.hidden / spec->layer.attention.heads;
     return (int64_t)fallback;
@@ -168,11 +171,10 @@ static fr_status read_same(const fr_source *s, const fr_config_row *row, fr_mode
 
 static fr_status check_absent(const fr_source *s, const fr_config_row *row) {
     const json_t *value = json_object_get(s->text, row->json);
-    int64_t number = 0;
-    if (s->gguf) FR_TRY(fr_gguf_int(s->gguf, row->gguf, 0, INT64_MAX, 0, &number));
-    if (number)
-        return fr_fail(FR_UNBUILT, "%s: key %s%s: %lld is not built", s->where, s->gguf->architecture, row->gguf,
-                       (long long)number);
+    double number = 0;
+    if (s->gguf) FR_TRY(fr_gguf_real(s->gguf, row->gguf, 0, INFINITY, 0, &number));
+    if (number > 0)
+        return fr_fail(FR_UNBUILT, "%s: key %s%s: %g is not built", s->where, s->gguf->architecture, row->gguf, number);
     return !value || json_is_null(value) ? FR_OK : fr_fail(FR_UNBUILT, "%s: %s is not built", s->where, row->json);
 }
 

@@ -125,7 +125,9 @@ static const fr_config_part router = {.read = check_router}, greedy = {.read = r
 static const fr_config_row own_of_v2[] = {FR_ONLY("hidden_act", "silu"), FR_WITHOUT("attention_bias"),
                                           FR_WITHOUT("mlp_bias"), FR_PART(greedy), {0}};
 static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"), FR_WITHOUT("attention_bias"),
-                                    FR_ONLY("topk_method", "noaux_tc"), FR_PART(router), {0}};
+                                    FR_ONLY("topk_method", "noaux_tc"), FR_PART(router),
+                                    FR_NONE(".attention.temperature_scale"), /* Mistral Large 3's queries grow */
+                                    {0}};
 static const fr_config_row mtp[] = {FR_MTP("num_nextn_predict_layers"), {0}};
 
 /* Layer by layer, in newer files: "dense" or "sparse". */

@@ -260,10 +260,8 @@ fr_status fr_rope_check_longrope(const fr_rope_spec *rope, const char *where) {
     for (size_t i = 0; i < FR_LONGROPE_ANGLES; i++)
         for (int reach = FR_ROPE_NEAR; reach < FR_ROPE_REACHES; reach++)
             if ((rope->longrope[reach][i] > 0) != (i < angles))
-                return fr_fail(FR_INPUT,
-                               "%s: short_factor and long_factor are no lists of %zu numbers, one for each "
-                               "angle",
-                               where, angles);
+                return fr_fail(FR_INPUT, "%s: rope_scaling or rope_parameters of longrope has no short_factor and "
+                               "long_factor of %zu numbers, one for each angle", where, angles);
     return FR_OK;
 }
 

@@ -22,7 +22,12 @@ static const char *const models[] = {"tests/data/models/gemma4-e", "tests/data/m
                                      "tests/data/models/mimo-odd",
                                      "tests/data/models/qwen3-next-odd", "tests/data/models/minimax-m2-odd",
                                      "tests/data/models/olmoe-odd", "tests/data/models/ling-odd",
-                                     "tests/data/models/granite-moe-shared", "tests/data/models/hunyuan-moe-odd"};
+                                     "tests/data/models/granite-moe-shared", "tests/data/models/hunyuan-moe-odd",
+                                     "tests/data/models/cohere2-window", "tests/data/models/exaone4-window",
+                                     "tests/data/models/olmo3-yarn", "tests/data/models/glm4-dense",
+                                     "tests/data/models/glm-chat", "tests/data/models/ernie45-bias",
+                                     "tests/data/models/lfm2-long", "tests/data/models/stablelm-parallel",
+                                     "tests/data/models/gemma2-odd", "tests/data/models/gpt-oss-odd"};
 enum { MODELS = sizeof models / sizeof *models };
 
 static const fr_family *const families[] = {

@@ -24,7 +24,7 @@ from dense import LEAST_IDS, LEAST_MARGIN, LEAST_MOVE
 
 LENGTHS, FIRST, ENDS = (1, 7, 19, 101), 30, [5, 7]
 LING = dict(architectures=["BailingMoeV2ForCausalLM"], model_type="bailing_moe_v2", hidden_act="silu",
-            max_position_embeddings=640, tie_word_embeddings=False, use_qkv_bias=False, use_bias=False,
+            max_position_embeddings=1024, tie_word_embeddings=False, use_qkv_bias=False, use_bias=False,
             use_qk_norm=True, score_function="sigmoid", moe_router_enable_expert_bias=True, rope_scaling=None,
             norm_topk_prob=True, bos_token_id=3, eos_token_id=ENDS, torch_dtype="bfloat16")
 MODELS = {

@@ -7,9 +7,9 @@ where the perplexity is apart by more than APART of it. Both keep keys and value
 
 The margin is 0.1 where forerun has decoded the weights for both, of files whose floats take less than LARGE bytes. Of
 a file as it is, both round activations to a byte, each in its way: on SmolLM2 either's logits are 0.19 from those of
-float activations on average, and rows of a margin below 0.3 fall either way. There the margin is 0.5, and a row that
-the weights in float32 give to forerun is none of its faults: on Qwen2.5-Coder-1.5B its logits are 0.04 from those on
-average, llama.cpp's 0.09.
+float activations on average, and rows of a margin below 0.3 fall either way. There the margin is 0.5, and a row in
+which the weights in float32 put forerun's id above llama.cpp's is none of its faults: on Qwen2.5-Coder-1.5B its logits
+are 0.04 from those on average, llama.cpp's 0.09.
 """
 import re
 import subprocess
@@ -37,8 +37,8 @@ def logits_of(forerun, model, ids):
 
 
 def best_ids(forerun, peers, model, name, margin, decoded):
-    """Rows whose best id is llama.cpp's clear one and another one here. decoded: rows that the weights in float32 give
-    to ours are no fault."""
+    """Rows whose best id is llama.cpp's clear one and another one here. decoded: rows in which the weights in float32
+    put ours above theirs are no fault."""
     rows = clear = other = ours_right = 0
     for prompt in PROMPTS:
         text = run(forerun, "tokenize", "-m", model, "-f", prompt, "--quiet")[0].decode().strip()
@@ -49,9 +49,10 @@ def best_ids(forerun, peers, model, name, margin, decoded):
         ahead = theirs.max(1) - np.partition(theirs, -2, 1)[:, -2] > margin
         differs = ahead & (ours != theirs.argmax(1))
         if decoded and differs.any():
-            ours_right += int((differs & (logits_of(forerun, decoded, text).reshape(shape).argmax(1) == ours)).sum())
+            floats, at = logits_of(forerun, decoded, text).reshape(shape), np.flatnonzero(differs)
+            ours_right += int((floats[at, ours[at]] > floats[at, theirs.argmax(1)[at]]).sum())
         rows, clear, other = rows + len(ids), clear + int(ahead.sum()), other + int(differs.sum())
-    by_floats = f", where float32 gives ours {ours_right} times" if other and decoded else ""
+    by_floats = f", where float32 puts ours above theirs {ours_right} times" if other and decoded else ""
     print(f"{name}: {rows} rows, {clear} where llama.cpp's best id is ahead by {margin}; of these it is another in "
           f"{other}{by_floats}", flush=True)
     return other > ours_right
