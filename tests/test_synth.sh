@@ -58,6 +58,17 @@ llama3.1-8b 292
 llama3.1-8b-eagle3 14
 qwen3-30b-a3b 579
 qwen3.6-27b 866
+qwen3-8b 399
+mistral-7b 291
+phi4 243
+gemma2-2b 288
+gpt-oss-20b 459
+gpt-oss-120b 687
+mixtral-8x7b 323
+olmo2-7b 355
+smollm3-3b 326
+seed-oss-36b 771
+lfm2-1.2b 148
 END
 
 # The sizes that config.json of the published models has.

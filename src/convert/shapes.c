@@ -3,18 +3,18 @@
  * In: a name; an order. Out: the shape's line of the one table, which is in help's order; the order's spec, which the
  * family's own reader makes of the line's config.json.
  *
- * Sizes: the published config.json of google/gemma-4-E2B-it, -E4B-it, -26B-A4B-it, -31B-it and each one's assistant; of
- * zai-org/GLM-OCR, GLM-4.7-Flash and GLM-4.5-Air; deepseek-ai/DeepSeek-V3; meta-llama/Llama-3.2-1B and Llama-3.1-8B,
- * yuhuili/EAGLE3-LLaMA3.1-Instruct-8B; openai/gpt-oss-20b and -120b; google/gemma-2-2b, gemma-3-270m, -1b-pt and
- * -4b-pt; Qwen/Qwen2.5-0.5B, -1.5B and -7B,
- * Qwen3-30B-A3B, Qwen3.5-0.8B, -4B and -9B, Qwen3.6-27B and -35B-A3B, Qwen1.5-MoE-A2.7B, Qwen3-Next-80B-A3B;
- * allenai/OLMo-2-1124-7B and Olmo-3-1025-7B, LGAI-EXAONE/EXAONE-4.0-1.2B, CohereLabs/c4ai-command-r7b-12-2024,
- * zai-org/GLM-4-9B-0414, baidu/ERNIE-4.5-0.3B-PT and -21B-A3B-PT, LiquidAI/LFM2-1.2B, stabilityai/stablelm-2-1_6b,
- * mistralai/Mixtral-8x7B-v0.1, deepseek-ai/DeepSeek-V2-Lite, moonshotai/Kimi-K2-Instruct, inclusionAI/Ling-mini-2.0,
- * MiniMaxAI/MiniMax-M2, allenai/OLMoE-1B-7B-0924, mistralai/Mistral-7B-v0.3 and Ministral-3-8B-Base-2512,
- * Qwen/Qwen3-8B, microsoft/phi-4, HuggingFaceTB/SmolLM3-3B, ibm-granite/granite-3.3-2b-base,
- * ByteDance-Seed/Seed-OSS-36B-Base, tencent/Hunyuan-7B-Instruct. No published size are gemma4-1b, the widths of E2B in
- * a dense model of 18 layers, and its assistant. */
+ * Sizes: the published config.json of google/gemma-4-E2B-it, -E4B-it, -26B-A4B-it, -31B-it and each one's assistant;
+ * of zai-org/GLM-OCR, GLM-4.7-Flash and GLM-4.5-Air; deepseek-ai/DeepSeek-V3; meta-llama/Llama-3.2-1B and
+ * Llama-3.1-8B, yuhuili/EAGLE3-LLaMA3.1-Instruct-8B; openai/gpt-oss-20b and -120b; google/gemma-2-2b, gemma-3-270m,
+ * -1b-pt and -4b-pt; Qwen/Qwen2.5-0.5B, -1.5B and -7B, Qwen3-30B-A3B, Qwen3.5-0.8B, -4B and -9B, Qwen3.6-27B and
+ * -35B-A3B, Qwen1.5-MoE-A2.7B, Qwen3-Next-80B-A3B; allenai/OLMo-2-1124-7B and Olmo-3-1025-7B,
+ * LGAI-EXAONE/EXAONE-4.0-1.2B, CohereLabs/c4ai-command-r7b-12-2024, zai-org/GLM-4-9B-0414, baidu/ERNIE-4.5-0.3B-PT and
+ * -21B-A3B-PT, LiquidAI/LFM2-1.2B, stabilityai/stablelm-2-1_6b, mistralai/Mixtral-8x7B-v0.1,
+ * deepseek-ai/DeepSeek-V2-Lite, moonshotai/Kimi-K2-Instruct, inclusionAI/Ling-mini-2.0, MiniMaxAI/MiniMax-M2,
+ * allenai/OLMoE-1B-7B-0924, mistralai/Mistral-7B-v0.3 and Ministral-3-8B-Base-2512, Qwen/Qwen3-8B, microsoft/phi-4,
+ * HuggingFaceTB/SmolLM3-3B, ibm-granite/granite-3.3-2b-base and -3.1-3b-a800m-base, ByteDance-Seed/Seed-OSS-36B-Base,
+ * tencent/Hunyuan-7B-Instruct and -A13B-Instruct. No published size are gemma4-1b, the widths of E2B in a dense model
+ * of 18 layers, and its assistant. */
 #include <string.h>
 
 #include "base/error.h"
@@ -170,9 +170,17 @@ static const fr_synth_shape shapes[] = {
      "{\"hidden_size\": 2048, \"intermediate_size\": 8192, \"num_key_value_heads\": 8, \"rope_theta\": 1e7, "
      "\"rms_norm_eps\": 1e-5, \"attention_multiplier\": 0.015625, \"embedding_multiplier\": 12, "
      "\"residual_multiplier\": 0.22, \"logits_scaling\": 8}", NULL},
+    {"granite3.1-3b-a800m", &fr_synth_granite_moe, 32, 49155,
+     "{\"hidden_size\": 1536, \"intermediate_size\": 512, \"num_attention_heads\": 24, \"num_key_value_heads\": 8, "
+     "\"num_local_experts\": 40, \"num_experts_per_tok\": 8, \"rope_theta\": 1e7, \"attention_multiplier\": 0.015625, "
+     "\"embedding_multiplier\": 12, \"residual_multiplier\": 0.22, \"logits_scaling\": 6}", NULL},
     {"seed-oss-36b", &fr_synth_seed_oss, 64, 155136, "{\"hidden_size\": 5120, \"rope_theta\": 1e7}", head},
     {"hunyuan-7b", &fr_synth_hunyuan, 32, 128167,
      "{\"head_dim\": 128, \"intermediate_size\": 14336, \"num_key_value_heads\": 8, "
+     "\"rope_scaling\": {\"type\": \"dynamic\", \"alpha\": 1000}}", NULL},
+    {"hunyuan-a13b", &fr_synth_hunyuan_moe, 32, 128167,
+     "{\"head_dim\": 128, \"intermediate_size\": 3072, \"num_key_value_heads\": 8, \"num_experts\": 64, "
+     "\"moe_topk\": 8, \"num_shared_expert\": 1, \"moe_intermediate_size\": 3072, "
      "\"rope_scaling\": {\"type\": \"dynamic\", \"alpha\": 1000}}", NULL},
     {"qwen1.5-moe-a2.7b", &fr_synth_qwen2_moe, 24, QWEN2_VOCAB, "{\"rope_theta\": 1000000}", head},
     {"qwen3-next-80b-a3b", &fr_synth_qwen3_next, 48, QWEN2_VOCAB, "{\"rope_theta\": 1e7}", head_and_norm},

@@ -83,13 +83,13 @@ extern const fr_synth_family fr_synth_cohere2, fr_synth_ernie45, fr_synth_exaone
 extern const fr_synth_family fr_synth_granite, fr_synth_hunyuan, fr_synth_mistral, fr_synth_mistral3, fr_synth_phi3,
     fr_synth_qwen3, fr_synth_seed_oss, fr_synth_smollm3;
 extern const fr_synth_family fr_synth_deepseek, fr_synth_eagle3, fr_synth_gemma2, fr_synth_gemma3, fr_synth_gemma4,
-    fr_synth_gpt_oss,
     fr_synth_gemma4_assistant, fr_synth_gemma4_centroids, fr_synth_glm, fr_synth_glm4_moe, fr_synth_glm_flash,
-    fr_synth_llama, fr_synth_qwen2, fr_synth_qwen3_moe, fr_synth_qwen35, fr_synth_qwen35_moe;
+    fr_synth_gpt_oss, fr_synth_llama, fr_synth_qwen2, fr_synth_qwen3_moe, fr_synth_qwen35, fr_synth_qwen35_moe;
 
 /* Of mixtures. */
-extern const fr_synth_family fr_synth_bailing_moe, fr_synth_deepseek_v2, fr_synth_ernie45_moe, fr_synth_kimi,
-    fr_synth_minimax_m2, fr_synth_mixtral, fr_synth_olmoe, fr_synth_qwen2_moe, fr_synth_qwen3_next;
+extern const fr_synth_family fr_synth_bailing_moe, fr_synth_deepseek_v2, fr_synth_ernie45_moe,
+    fr_synth_granite_moe, fr_synth_hunyuan_moe, fr_synth_kimi, fr_synth_minimax_m2, fr_synth_mixtral,
+    fr_synth_olmoe, fr_synth_qwen2_moe, fr_synth_qwen3_next;
 
 extern const fr_synth_tokenizer fr_synth_llama_tokenizer;
 

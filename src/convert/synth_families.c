@@ -131,6 +131,8 @@ const fr_synth_family
     fr_synth_bailing_moe = {&fr_family_bailing_moe, &qwen_tokenizer, .means = small_biases},
     fr_synth_deepseek_v2 = {&fr_family_deepseek_v2, .tokenizer = &deepseek_tokenizer},
     fr_synth_ernie45_moe = {&fr_family_ernie45_moe, &ernie_tokenizer, .means = small_biases},
+    fr_synth_granite_moe = {&fr_family_granite_moe, .tokenizer = &qwen_tokenizer},
+    fr_synth_hunyuan_moe = {&fr_family_hunyuan_moe, .tokenizer = &qwen_tokenizer},
     fr_synth_kimi = {&fr_family_deepseek, &deepseek_tokenizer, .means = small_biases},
     fr_synth_minimax_m2 = {&fr_family_minimax_m2, &qwen_tokenizer, .means = small_biases},
     fr_synth_mixtral = {&fr_family_mixtral, .tokenizer = &pieces_tokenizer},
