@@ -166,6 +166,20 @@ START_TEST(a_folder_as_gguf_is_the_same_model) {
 }
 END_TEST
 
+/* Gate and up in one matrix, beside experts and alone: parted as llama.cpp's converter parts them. */
+static const char *const parted[] = {"granite-moe-shared", "granite4-micro"};
+
+START_TEST(a_folder_is_written_as_the_converter_does) {
+    char converted[128];
+    snprintf(converted, sizeof converted, "tests/data/dense/%s.gguf", parted[_i]);
+    require(write_file(parted[_i], "{}"));
+    fr_rows of_converter = rows_of(converted), of_file = rows_of(file);
+    fr_rows_expect_same(&of_file, &of_converter);
+    free(of_converter.values);
+    free(of_file.values);
+}
+END_TEST
+
 START_TEST(what_gguf_has_no_key_for_is_not_written) {
     static const struct {
         const char *name, *changes, *line;
@@ -306,6 +320,7 @@ int main(void) {
     tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, COUNT_OF(cases));
     tcase_add_loop_test(tests, heads_turn_as_a_whole, 0, 6);
     tcase_add_loop_test(tests, a_folder_as_gguf_is_the_same_model, 0, COUNT_OF(written));
+    tcase_add_loop_test(tests, a_folder_is_written_as_the_converter_does, 0, COUNT_OF(parted));
     tcase_add_loop_test(tests, what_gguf_has_no_key_for_is_not_written, 0, 4);
     tcase_add_loop_test(tests, positions_of_which_nothing_is_said_are_scaled_as_usual, 0, 2);
     tcase_add_loop_test(tests, numbers_that_are_null_follow_from_others, 0, 4);

@@ -72,20 +72,21 @@ static bool is_scales(const fr_export *export, const fr_tensor *tensor) {
     return export->mtp && fr_weights_is_scales(&export->mtp->weights, tensor);
 }
 
-/* A stack of matrices, each of two, that GGUF has as two stacks. */
+/* A matrix of two, or a stack of such, that GGUF has as two. */
 static fr_status add_parts(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
                            fr_outputs *outputs) {
+    size_t dims = found->name->slot == FR_SLOT_PARTS ? 2 : 3;
     char name[64];
     for (size_t part = 0; part < 2; part++) {
         const fr_tensor_name *of = fr_tensor_name_of_part(found->table, found->name, part);
-        if (!of || tensor->dims != 3 || tensor->shape[1] % 2)
+        if (!of || tensor->dims != dims || tensor->shape[dims - 2] % 2)
             return fr_fail(FR_INPUT, "%s: tensor %s has no name in GGUF", export->files->path, tensor->name);
         spell(found, of->gguf, name, sizeof name);
         FR_TRY(fr_outputs_add(outputs, name, tensor));
         fr_output *output = fr_outputs_last(outputs);
-        output->each = output->shape[1];
-        output->shape[1] /= 2;
-        output->first = part * output->shape[1];
+        output->each = output->shape[dims - 2];
+        output->shape[dims - 2] /= 2;
+        output->first = part * output->shape[dims - 2];
         output->scales = scales_of(export, tensor);
     }
     return FR_OK;

@@ -440,7 +440,7 @@ fr_status fr_tensor_names_check_below(const fr_weights *weights, const char *pre
 
 bool fr_tensor_name_fills_two(const fr_tensor_name *name) {
     return name->slot == FR_SLOT_EXPERTS_PARTS || name->slot == FR_SLOT_EXPERTS_VECTOR_PARTS ||
-           name->slot == FR_SLOT_KV_B;
+           name->slot == FR_SLOT_KV_B || (name->slot == FR_SLOT_PARTS && !name->gguf);
 }
 
 /* Where a tensor is two of GGUF's, the line has no name for them itself (fr_tensor_name_of_part). */
@@ -489,9 +489,9 @@ bool fr_tensor_names_find(const fr_tensor_naming *naming, const char *prefix, co
 }
 
 const fr_tensor_name *fr_tensor_name_of_part(const fr_tensor_name *table, const fr_tensor_name *name, size_t part) {
+    size_t step = name->slot == FR_SLOT_PARTS ? sizeof(fr_matrix) : sizeof(fr_matrix *);
     for (const fr_tensor_name *line = table; line->published || line->gguf; line++)
-        if (line->gguf && !fr_tensor_name_fills_two(line) && line->field == name->field + part * sizeof(fr_matrix *))
-            return line;
+        if (line->gguf && !fr_tensor_name_fills_two(line) && line->field == name->field + part * step) return line;
     return NULL;
 }
 
