@@ -143,8 +143,8 @@ static fr_status read_gguf_router(fr_model_spec *spec, const fr_gguf *gguf) {
     FR_TRY(fr_gguf_real(gguf, ".expert_weights_scale", 0, 1e6, (double)e->routed_scaling, &scaling));
     if (scaling > 0) e->routed_scaling = (float)scaling; /* 0 is written for none */
     if (e->scoring != FR_SCORING_SIGMOID && !spec->mixture.any_scoring) return FR_OK;
-    FR_TRY(fr_gguf_size(gguf, ".expert_group_count", 0, MOST_EXPERTS, (int64_t)e->groups, &e->groups));
-    return fr_gguf_size(gguf, ".expert_group_used_count", 0, MOST_EXPERTS, (int64_t)e->top_groups, &e->top_groups);
+    FR_TRY(fr_gguf_size(gguf, ".expert_group_count", 0, MOST_EXPERTS, 0, &e->groups));
+    return fr_gguf_size(gguf, ".expert_group_used_count", 0, MOST_EXPERTS, 0, &e->top_groups);
 }
 
 /* Files of families whose experts are as wide as the feed-forward of others have no key for it. */
