@@ -72,7 +72,7 @@ static const fr_config_row mtp[] = {FR_MTP("num_nextn_predict_layers"), {0}};
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
     s->layer.experts.norm_top_k = s->layer.experts.top_k > 1;
     if (source->gguf) s->layer.attention.qk_norm = fr_source_layer_has(source, s, "attn_q_norm.weight");
-    return fr_mixture_layers(source, s, NULL);
+    return fr_mixture_behind_leading(source, s);
 }
 
 const fr_family fr_family_bailing_moe = {

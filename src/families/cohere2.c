@@ -27,16 +27,9 @@ static const fr_config_row own[] = {
     FR_SIZE(layer.attention.window, "sliding_window", ".attention.sliding_window", 1, 1 << 24, .required = true),
     FR_KINDS("sliding_window_pattern"), {0}};
 
-static fr_status shape(const fr_source *source, fr_model_spec *s) {
-    FR_TRY(fr_layers_by_kind(source, s));
-    for (size_t i = 0; i < s->trunk.layers; i++)
-        s->trunk.layer[i].attention.no_rope = s->trunk.layer[i].attention.window == 0;
-    return FR_OK;
-}
-
 const fr_family fr_family_cohere2 = {
     .architectures = (const char *const[]){"Cohere2ForCausalLM", "cohere2", NULL},
     .gguf = "cohere2", .tokenizer = "gpt2", .pre = "command-r", .counts_ids = true,
     .defaults = &defaults, .rows = {own, fr_size_keys, fr_layer_norm_head_keys}, .rope = fr_rope_whole_heads,
-    .shape = shape,
+    .shape = fr_layers_still_if_full,
     .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_ffn_names}}};

@@ -1,7 +1,6 @@
 /* EXAONE 4: config.json of Exaone4ForCausalLM, GGUF "exaone4". Source: transformers 5.17, model exaone4; of GGUF
  * github.com/ggml-org/llama.cpp, conversion/exaone.py and src/models/exaone4.cpp, which has windows in models of 64
  * layers alone. Norms behind each part alone; where some layers slide, the full ones don't turn. */
-#include "base/error.h"
 #include "src/families/family.h"
 
 static const fr_model_spec defaults = {
@@ -36,16 +35,10 @@ static const fr_config_row own[] = {
     FR_SIZE(layer.attention.window, "sliding_window", ".attention.sliding_window", 0, 1 << 24, .sparse = true),
     FR_PART(windows), {0}};
 
-static fr_status shape(const fr_source *source, fr_model_spec *s) {
-    FR_TRY(fr_layers_by_kind(source, s));
-    for (size_t i = 0; i < s->trunk.layers; i++)
-        s->trunk.layer[i].attention.no_rope = s->layer.attention.window && !s->trunk.layer[i].attention.window;
-    return FR_OK;
-}
-
 const fr_family fr_family_exaone4 = {
     .architectures = (const char *const[]){"Exaone4ForCausalLM", "exaone4", NULL},
     .gguf = "exaone4", .tokenizer = "gpt2", .pre = "exaone4", .counts_ids = true,
-    .defaults = &defaults, .rows = {own, fr_size_keys, fr_head_keys}, .rope = fr_rope_whole_heads, .shape = shape,
+    .defaults = &defaults, .rows = {own, fr_size_keys, fr_head_keys}, .rope = fr_rope_whole_heads,
+    .shape = fr_layers_still_if_full,
     .put_rope_factors = fr_rope_llama3_factors,
     .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_behind_norm_names, fr_ffn_names}}};

@@ -191,6 +191,9 @@ fr_status fr_layers_alike(const fr_source *source, fr_model_spec *spec);
  * which a file says, or else spec->kinds; without a window all are full. */
 fr_status fr_layers_by_kind(const fr_source *source, fr_model_spec *spec);
 
+/* The same; where there is a window the heads of full layers don't turn. */
+fr_status fr_layers_still_if_full(const fr_source *source, fr_model_spec *spec);
+
 /* The same of layers that there are already. */
 fr_status fr_layers_mark_kinds(const fr_source *source, fr_model_spec *spec);
 

@@ -37,7 +37,7 @@ static const fr_tensor_naming names = {.layer = {fr_attention_names, fr_post_nor
 /* Of GGUF, tensors say whether there are norms of heads. */
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
     if (source->gguf) s->layer.attention.qk_norm = fr_source_layer_has(source, s, "attn_q_norm.weight");
-    return fr_mixture_layers(source, s, NULL);
+    return fr_mixture_behind_leading(source, s);
 }
 
 const fr_family fr_family_glm4_moe = {

@@ -166,10 +166,6 @@ static const fr_tensor_name sparse_names[] = {
     {0},
 };
 
-static fr_status mixture_layers(const fr_source *source, fr_model_spec *s) {
-    return fr_mixture_layers(source, s, NULL);
-}
-
 const fr_family fr_family_granite_moe = {
     .architectures = (const char *const[]){"GraniteMoeForCausalLM", "GraniteMoeSharedForCausalLM", "granitemoe", NULL},
     .gguf = "granitemoe",
@@ -181,7 +177,7 @@ const fr_family fr_family_granite_moe = {
     .gguf_defaults = &sparse_gguf_defaults,
     .rows = {own, fr_size_keys, fr_head_keys, mixtures},
     .rope = fr_rope_whole_heads,
-    .shape = mixture_layers,
+    .shape = fr_mixture_behind_leading,
     .put_rope_factors = fr_rope_llama3_factors,
     .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names, sparse_names},
                                        .rotary_rows = FR_ROWS_TO_PAIRS}};

@@ -127,10 +127,6 @@ static const fr_tensor_name sparse_names[] = {
     {0},
 };
 
-static fr_status mixture_layers(const fr_source *source, fr_model_spec *s) {
-    return fr_mixture_layers(source, s, NULL);
-}
-
 const fr_family fr_family_hunyuan_moe = {
     .architectures = (const char *const[]){"HunYuanMoEV1ForCausalLM", "hunyuan-moe", NULL},
     .gguf = "hunyuan-moe",
@@ -140,6 +136,6 @@ const fr_family fr_family_hunyuan_moe = {
     .defaults = &sparse_defaults,
     .rows = {own, fr_size_keys, fr_head_keys, mixtures},
     .rope = rope,
-    .shape = mixture_layers,
+    .shape = fr_mixture_behind_leading,
     .names = &(const fr_tensor_naming){
         .layer = {head_norms, fr_attention_names, fr_pre_norm_names, sparse_names, fr_mixture_names}}};

@@ -68,6 +68,15 @@ fr_status fr_layers_by_kind(const fr_source *source, fr_model_spec *spec) {
     return fr_layers_mark_kinds(source, spec);
 }
 
+fr_status fr_layers_still_if_full(const fr_source *source, fr_model_spec *spec) {
+    FR_TRY(fr_layers_by_kind(source, spec));
+    for (size_t i = 0; i < spec->trunk.layers; i++) {
+        fr_attention_spec *a = &spec->trunk.layer[i].attention;
+        a->no_rope = spec->layer.attention.window && !a->window;
+    }
+    return FR_OK;
+}
+
 static fr_status read_window(const fr_source *source, fr_model_spec *spec) {
     size_t first, *window = &spec->layer.attention.window;
     bool slide = false;

@@ -50,10 +50,6 @@ static const fr_config_part mixture = {.read = read_mixture, .put = put_mixture}
 static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"), {0}};
 static const fr_config_row mixtures[] = {FR_PART(mixture), {0}};
 
-static fr_status shape(const fr_source *source, fr_model_spec *s) {
-    return fr_mixture_layers(source, s, NULL);
-}
-
 const fr_family fr_family_minimax_m2 = {
     .architectures = (const char *const[]){"MiniMaxM2ForCausalLM", "minimax-m2", NULL},
     .gguf = "minimax-m2",
@@ -62,6 +58,6 @@ const fr_family fr_family_minimax_m2 = {
     .defaults = &defaults,
     .rows = {own, fr_size_keys, fr_head_keys, mixtures},
     .rope = fr_rope_one_form,
-    .shape = shape,
+    .shape = fr_mixture_behind_leading,
     .names = &(const fr_tensor_naming){
         .layer = {fr_attention_names, fr_pre_norm_names, fr_block_sparse_names, fr_mixture_names}}};

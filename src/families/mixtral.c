@@ -32,10 +32,6 @@ static const fr_config_row own[] = {
     FR_ONLY("hidden_act", "silu"), FR_SIZE(layer.attention.window, "sliding_window", NULL, 1, 1 << 24), {0}};
 static const fr_config_row mixtures[] = {FR_PART(mixture), {0}};
 
-static fr_status shape(const fr_source *source, fr_model_spec *s) {
-    return fr_mixture_layers(source, s, NULL);
-}
-
 const fr_family fr_family_mixtral = {.architectures = (const char *const[]){"MixtralForCausalLM", "llama", NULL},
                                      .gguf = "llama",
                                      .gguf_with = ".expert_count",
@@ -45,7 +41,7 @@ const fr_family fr_family_mixtral = {.architectures = (const char *const[]){"Mix
                                      .defaults = &defaults,
                                      .rows = {own, fr_size_keys, fr_head_keys, mixtures},
                                      .rope = fr_rope_whole_heads,
-                                     .shape = shape,
+                                     .shape = fr_mixture_behind_leading,
                                      .names =
                                          &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names,
                                                                              fr_block_sparse_names, fr_mixture_names},

@@ -219,6 +219,10 @@ static fr_status read_steps(const fr_source *source, bool *is_dense) {
     return FR_OK;
 }
 
+fr_status fr_mixture_behind_leading(const fr_source *source, fr_model_spec *spec) {
+    return fr_mixture_layers(source, spec, NULL);
+}
+
 fr_status fr_mixture_sparse_layers(const fr_source *source, fr_model_spec *spec) {
     bool is_dense[FR_MOST_LAYERS];
     FR_TRY(read_steps(source, is_dense));

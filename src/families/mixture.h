@@ -24,6 +24,9 @@ fr_status fr_mixture_read_groups(const json_t *text, const char *where, fr_exper
 /* The layers of a spec, which have a mixture but for the leading ones and those that are `dense` (NULL: no others). */
 fr_status fr_mixture_layers(const fr_source *source, fr_model_spec *spec, const bool *dense);
 
+/* The same where no others are. */
+fr_status fr_mixture_behind_leading(const fr_source *source, fr_model_spec *spec);
+
 /* The same by decoder_sparse_step and mlp_only_layers of Qwen's configurations. */
 fr_status fr_mixture_sparse_layers(const fr_source *source, fr_model_spec *spec);
 

@@ -29,10 +29,6 @@ static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"), FR_WITHOUT("a
                                     {0}};
 static const fr_config_row mixtures[] = {FR_PART(mixture), {0}};
 
-static fr_status shape(const fr_source *source, fr_model_spec *s) {
-    return fr_mixture_layers(source, s, NULL);
-}
-
 const fr_family fr_family_olmoe = {
     .architectures = (const char *const[]){"OlmoeForCausalLM", "olmoe", NULL},
     .gguf = "olmoe",
@@ -41,5 +37,5 @@ const fr_family fr_family_olmoe = {
     .defaults = &defaults,
     .rows = {own, fr_size_keys, fr_head_keys, mixtures},
     .rope = fr_rope_whole_heads,
-    .shape = shape,
+    .shape = fr_mixture_behind_leading,
     .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names, fr_mixture_names}}};

@@ -75,7 +75,7 @@ static const fr_config_row others[] = {FR_MTP("mtp_num_hidden_layers"), FR_PART(
 static const fr_config_row mixtures[] = {FR_PART(mixture), {0}};
 
 static fr_status alike_or_mixtures(const fr_source *source, fr_model_spec *s) {
-    return s->layer.experts.count ? fr_mixture_layers(source, s, NULL) : fr_layers_alike(source, s);
+    return s->layer.experts.count ? fr_mixture_behind_leading(source, s) : fr_layers_alike(source, s);
 }
 
 static fr_status shape(const fr_source *source, fr_model_spec *s) {

@@ -31,8 +31,8 @@ fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_
 
 /* stored.c: the matrices of a stack that is stored else than as rows, and their type; all its bytes, brought in; rows
  * of the matrices, counted one matrix after the other, as GGUF's blocks or as floats; a thread's share of such a
- * tensor, copied; how many bytes all its copies take, and room for them, which is measured of a checkpoint's tensors.
- * */
+ * tensor, copied; how many bytes all its copies take, and room for them, which is measured of a checkpoint's
+ * tensors. */
 fr_status fr_stored_bind(fr_weights *weights, fr_bound *bound, size_t count, size_t features, size_t cols,
                          fr_matrix *matrices);
 fr_dtype fr_stored_type(const fr_bound *bound);
