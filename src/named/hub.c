@@ -133,19 +133,31 @@ static fr_status list_one(const char *repository, const char *name, const fr_fou
     return status;
 }
 
-fr_status fr_hub_list(const char *folder, const fr_found_told *to) {
+/* Told of a folder: its path, its own name, and that of what it lies in. */
+typedef fr_status visit_fn(const char *path, const char *own, const char *above, const fr_found_told *to);
+
+static fr_status each_folder(const char *folder, visit_fn *visit, const char *above, const fr_found_told *to) {
     fr_names names;
     FR_TRY(fr_names_folders(folder, &names));
     fr_status status = FR_OK;
     for (size_t i = 0; status == FR_OK && i < names.count; i++) {
-        char name[2 * FR_NAME_PART], *repository;
-        if (!name_of(names.items[i], name, sizeof name)) continue;
-        status = print_path(&repository, folder, "/", names.items[i]);
-        if (status == FR_OK) status = list_one(repository, name, to);
-        free(repository);
+        char *path;
+        status = print_path(&path, folder, "/", names.items[i]);
+        if (status == FR_OK) status = visit(path, names.items[i], above, to);
+        free(path);
     }
     fr_names_free(&names);
     return status;
+}
+
+static fr_status visit_repository(const char *path, const char *own, const char *above, const fr_found_told *to) {
+    char name[2 * FR_NAME_PART];
+    (void)above;
+    return name_of(own, name, sizeof name) ? list_one(path, name, to) : FR_OK;
+}
+
+fr_status fr_hub_list(const char *folder, const fr_found_told *to) {
+    return each_folder(folder, visit_repository, "", to);
 }
 
 /* -------------------------------------------------------------------------------------------------------- LM Studio */
@@ -159,33 +171,18 @@ fr_status fr_lmstudio_find(const char *folder, const fr_model_name *name, fr_fou
     return status;
 }
 
-static fr_status list_publisher(const char *folder, const char *org, const fr_found_told *to) {
-    fr_names names;
-    FR_TRY(fr_names_folders(folder, &names));
-    fr_status status = FR_OK;
-    for (size_t i = 0; status == FR_OK && i < names.count; i++) {
-        char name[2 * FR_NAME_PART], *repository;
-        if (!fr_model_name_part(names.items[i], strlen(names.items[i]))) continue;
-        snprintf(name, sizeof name, "%s/%s", org, names.items[i]);
-        status = print_path(&repository, folder, "/", names.items[i]);
-        if (status == FR_OK) status = fr_repository_list(repository, name, "LM Studio", false, to);
-        free(repository);
-    }
-    fr_names_free(&names);
-    return status;
+static fr_status visit_model(const char *path, const char *own, const char *publisher, const fr_found_told *to) {
+    char name[2 * FR_NAME_PART];
+    if (!fr_model_name_part(own, strlen(own))) return FR_OK;
+    snprintf(name, sizeof name, "%s/%s", publisher, own);
+    return fr_repository_list(path, name, "LM Studio", false, to);
+}
+
+static fr_status visit_publisher(const char *path, const char *own, const char *above, const fr_found_told *to) {
+    (void)above;
+    return fr_model_name_part(own, strlen(own)) ? each_folder(path, visit_model, own, to) : FR_OK;
 }
 
 fr_status fr_lmstudio_list(const char *folder, const fr_found_told *to) {
-    fr_names names;
-    FR_TRY(fr_names_folders(folder, &names));
-    fr_status status = FR_OK;
-    for (size_t i = 0; status == FR_OK && i < names.count; i++) {
-        char *publisher;
-        if (!fr_model_name_part(names.items[i], strlen(names.items[i]))) continue;
-        status = print_path(&publisher, folder, "/", names.items[i]);
-        if (status == FR_OK) status = list_publisher(publisher, names.items[i], to);
-        free(publisher);
-    }
-    fr_names_free(&names);
-    return status;
+    return each_folder(folder, visit_publisher, "", to);
 }
