@@ -48,8 +48,7 @@ static fr_status rope(const fr_source *source, fr_model_spec *s) {
     if (source->gguf) return fr_rope_whole_heads(source, s);
     FR_TRY(fr_rope_parameters(source->text, source->where, &parameters, &key));
     if (!parameters) return fr_rope_whole_heads(source, s);
-    FR_TRY(fr_json_text(parameters, json_object_get(parameters, "rope_type") ? "rope_type" : "type", source->where,
-                        &type));
+    FR_TRY(fr_json_text(parameters, fr_rope_type_key(parameters), source->where, &type));
     FR_TRY(fr_json_real(parameters, "alpha", 0, 1e9, 0, source->where, &alpha));
     if (!type || strcmp(type, "dynamic") != 0 || alpha == 0.0) return fr_rope_whole_heads(source, s);
     return rope_by_alpha(source, parameters, alpha, s);

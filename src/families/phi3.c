@@ -28,7 +28,7 @@ static fr_status rope(const fr_source *source, fr_model_spec *s) {
     const char *key = NULL, *type = NULL;
     if (source->gguf) return fr_rope_one_form(source, s);
     FR_TRY(fr_rope_parameters(source->text, source->where, &parameters, &key));
-    const char *named = json_object_get(parameters, "rope_type") ? "rope_type" : "type";
+    const char *named = fr_rope_type_key(parameters);
     if (parameters) FR_TRY(fr_json_text(parameters, named, source->where, &type));
     if (!type || strcmp(type, "default") == 0) return fr_rope_one_form(source, s);
     if (strcmp(type, "su") != 0 && strcmp(type, "yarn") != 0 && strcmp(type, "longrope") != 0)

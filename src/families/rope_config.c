@@ -14,6 +14,10 @@
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
 
+const char *fr_rope_type_key(const json_t *parameters) {
+    return json_object_get(parameters, "rope_type") ? "rope_type" : "type";
+}
+
 fr_status fr_rope_parameters(const json_t *text, const char *where, const json_t **parameters, const char **key) {
     json_t *scaling, *newer;
     FR_TRY(fr_json_object(text, "rope_scaling", where, &scaling));
@@ -99,7 +103,7 @@ static fr_status complete_longrope(const json_t *scaling, fr_rope_spec *rope, do
 static fr_status read_scaling(const json_t *scaling, fr_rope_spec *rope, const char *where) {
     const char *type;
     size_t i = 0;
-    FR_TRY(fr_json_text(scaling, json_object_get(scaling, "rope_type") ? "rope_type" : "type", where, &type));
+    FR_TRY(fr_json_text(scaling, fr_rope_type_key(scaling), where, &type));
     while (type && i < KINDS && strcmp(type, kinds[i].config) != 0) i++;
     if (i == KINDS)
         return fr_fail(FR_UNBUILT, "%s: rope_type %s is not built (%s are)", where, type,

@@ -14,6 +14,9 @@
  * older files and in transformers' order, else rope_parameters; NULL where there is none. */
 fr_status fr_rope_parameters(const json_t *text, const char *where, const json_t **parameters, const char **key);
 
+/* What such an object calls its kind of scaling: older files have another key. */
+const char *fr_rope_type_key(const json_t *parameters);
+
 /* Sets the whole spec but for theta's default, which stands in it; no values turning yet. partial: the part of a head
  * that turns where nothing says it; what is said. trained: the positions that llama3's and yarn's scalings are told of
  * where nothing says them. */
