@@ -93,12 +93,12 @@ fr_status fr_lab_session_script(fr_session *session, const int32_t *ids, size_t 
 /* How a model is quantized. overrides: "PATTERN=TYPE" for tensors whose name a regular expression matches; the first
  * that matches decides. note: NULL, or told what a user may not expect. */
 typedef struct fr_lab_quantization {
-    /* Of matrices, in any case: FR_LAB_WRITTEN, or FR_LAB_MIXTURES, of which q4_k_s and q5_k_s are the smaller ones,
-     * and what q4_k and q5_k mean the others. */
+    /* Of matrices, in any case: FR_LAB_WRITTEN, or FR_LAB_MIXTURES; q3_k, q4_k and q5_k mean the mixtures M. */
     const char *type;
     bool pure; /* the type of every matrix; otherwise in llama-quantize's mixture */
     const char *const *overrides;
     size_t override_count;
+    const char *output_type, *embedding_type; /* of the head and of embeddings; NULL: as the mixture has them */
     void (*note)(const char *line);
     const char *drafter; /* NULL; or the folder of an EAGLE-3 drafter for the model: it is what is written */
 } fr_lab_quantization;

@@ -1,6 +1,7 @@
 /* The types that are written, and rows of them. */
 #include "quant/encode.h"
 
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -9,11 +10,14 @@ static const struct {
     const char *word;
     fr_encode_fn *encode; /* of block types */
 } written[] = {
-    {FR_Q4_0, "q4_0", fr_encode_q4_0},       {FR_Q4_1, "q4_1", fr_encode_q4_1}, {FR_Q5_0, "q5_0", fr_encode_q5_0},
-    {FR_Q5_1, "q5_1", fr_encode_q5_1},       {FR_Q8_0, "q8_0", fr_encode_q8_0}, {FR_Q4_K, "q4_k", fr_encode_q4_k},
+    {FR_Q4_0, "q4_0", fr_encode_q4_0},       {FR_Q4_1, "q4_1", fr_encode_q4_1},
+    {FR_Q5_0, "q5_0", fr_encode_q5_0},       {FR_Q5_1, "q5_1", fr_encode_q5_1},
+    {FR_Q8_0, "q8_0", fr_encode_q8_0},       {FR_Q2_K, "q2_k", fr_encode_q2_k},
+    {FR_Q3_K, "q3_k", fr_encode_q3_k},       {FR_Q4_K, "q4_k", fr_encode_q4_k},
     {FR_Q5_K, "q5_k", fr_encode_q5_k},       {FR_Q6_K, "q6_k", fr_encode_q6_k},
-    {FR_IQ4_NL, "iq4_nl", fr_encode_iq4_nl}, {FR_MXFP4, "mxfp4", fr_encode_mxfp4},
-    {FR_F16, "f16", NULL},                   {FR_BF16, "bf16", NULL},           {FR_F32, "f32", NULL},
+    {FR_IQ4_NL, "iq4_nl", fr_encode_iq4_nl}, {FR_IQ4_XS, "iq4_xs", fr_encode_iq4_xs},
+    {FR_MXFP4, "mxfp4", fr_encode_mxfp4},    {FR_F16, "f16", NULL},
+    {FR_BF16, "bf16", NULL},                 {FR_F32, "f32", NULL},
 };
 #define WRITTEN (sizeof written / sizeof *written)
 
@@ -35,6 +39,8 @@ float fr_encode_limit(fr_dtype type) {
     }
 }
 
+#define MOST_BLOCK 256 /* values of a block of any type that is written */
+
 static fr_encode_fn *encoder_of(fr_dtype type) {
     size_t i = 0;
     while (written[i].type != type) i++;
@@ -49,16 +55,45 @@ static void encode_float(fr_dtype type, float value, uint8_t *bytes) {
     bytes[1] = (uint8_t)(bits >> 8);
 }
 
-void fr_dtype_encode(fr_dtype type, const float *source, void *target, size_t cols) {
+/* Of columns that an importance matrix calls 0 some numbers are written all the same: the nearest that the others
+ * allow. */
+#define LEAST_WEIGHT 0x1p-20
+
+/* Whether the block's columns differ in importance; weights are about 1. */
+static bool weigh_block(fr_dtype type, const float *x, const float *importance, size_t n, float *weights) {
+    double mean = 0, square = 0;
+    for (size_t i = 0; i < n; i++) {
+        mean += (double)importance[i] / (double)n;
+        square += (double)x[i] * (double)x[i] / (double)n;
+    }
+    for (size_t i = 0; i < n && mean > 0; i++) {
+        double spread = (type == FR_Q2_K ? 1 : 2) + (square > 0 ? (double)x[i] * (double)x[i] / square : 0);
+        double weight = importance[i] / mean + LEAST_WEIGHT;
+        weights[i] = (float)(type == FR_Q6_K ? weight : weight * sqrt(spread));
+    }
+    return mean > 0;
+}
+
+void fr_dtype_encode_weighted(fr_dtype type, const float *source, const float *importance, void *target, size_t cols) {
     uint8_t *bytes = target;
     if (cols == 0) return;
     if (type == FR_F32) {
         memcpy(target, source, cols * sizeof *source);
-    } else if (type < FR_FLOAT_TYPES) {
-        for (size_t i = 0; i < cols; i++) encode_float(type, source[i], bytes + 2 * i);
-    } else {
-        size_t block = fr_dtype_block(type), size = fr_dtype_row_bytes(type, block);
-        fr_encode_fn *encode = encoder_of(type);
-        for (size_t i = 0; i < cols / block; i++) encode(source + i * block, bytes + i * size);
+        return;
     }
+    if (type < FR_FLOAT_TYPES) {
+        for (size_t i = 0; i < cols; i++) encode_float(type, source[i], bytes + 2 * i);
+        return;
+    }
+    size_t block = fr_dtype_block(type), size = fr_dtype_row_bytes(type, block);
+    fr_encode_fn *encode = encoder_of(type);
+    for (size_t i = 0; i < cols; i += block, bytes += size) {
+        float weights[MOST_BLOCK];
+        bool weighted = importance && weigh_block(type, source + i, importance + i, block, weights);
+        encode(source + i, weighted ? weights : NULL, bytes);
+    }
+}
+
+void fr_dtype_encode(fr_dtype type, const float *source, void *target, size_t cols) {
+    fr_dtype_encode_weighted(type, source, NULL, target, cols);
 }

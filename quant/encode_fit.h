@@ -1,8 +1,9 @@
 /* Fitting a line to numbers: x ~ scale * code + offset, where codes are few.
  *
- * In: n values (a multiple of 4), a rule that snaps a real number to the nearest code. Out: sums over the codes, from
- * which the least-squares line follows, and the squared error. Four lanes at a time in one fixed order; everything is
- * inlined, so that the rule and n are constants. */
+ * In: n values (a multiple of 4), what an error of each weighs, or NULL: all alike; a rule that snaps a real number to
+ * the nearest code. Out: sums over the codes, from which the least-squares line follows, and the squared error. Four
+ * lanes at a time in one fixed order; everything is inlined, so that the rule, n and whether there are weights are
+ * constants. */
 #ifndef FR_QUANT_ENCODE_FIT_H
 #define FR_QUANT_ENCODE_FIT_H
 
@@ -22,8 +23,13 @@ typedef struct line {
 
 typedef struct fit {
     float error;                 /* squared, of the line's nearest codes */
-    float codes, squares, cross; /* sums of code, code^2, code * x */
+    float codes, squares, cross; /* sums of code, code^2, code * x; weighted, as the error is */
 } fit;
+
+/* Sums over values: of their weights, each 1 where there are none, and of what they weigh. */
+typedef struct mass {
+    float weight, total;
+} mass;
 
 /* The value of the code nearest to each lane; a NaN snaps to some code. */
 typedef lanes snap_fn(lanes t);
@@ -59,18 +65,46 @@ FR_INLINE float sum_of(lanes v) {
     return (v[0] + v[2]) + (v[1] + v[3]);
 }
 
-FR_INLINE fit fit_codes(const float *x, size_t n, line l, snap_fn *snap) {
+/* What four values count for: themselves, or by their weights. */
+FR_INLINE lanes weigh(lanes value, const float *weights, size_t i) {
+    return weights ? value * load_lanes(weights + i) : value;
+}
+
+FR_INLINE fit fit_codes(const float *x, const float *weights, size_t n, line l, snap_fn *snap) {
     lanes scale = splat(l.scale), offset = splat(l.offset), inverse = splat(inverse_of(l.scale));
     lanes error = splat(0), codes = error, squares = error, cross = error;
     for (size_t i = 0; i < n; i += 4) {
         lanes value = load_lanes(x + i), code = snap((value - offset) * inverse);
-        lanes miss = value - (scale * code + offset);
-        error += miss * miss;
-        codes += code;
-        squares += code * code;
-        cross += code * value;
+        lanes miss = value - (scale * code + offset), weighed = weigh(code, weights, i);
+        error += weigh(miss, weights, i) * miss;
+        codes += weighed;
+        squares += weighed * code;
+        cross += weighed * value;
     }
     return (fit){sum_of(error), sum_of(codes), sum_of(squares), sum_of(cross)};
+}
+
+FR_INLINE mass mass_of(const float *x, const float *weights, size_t n) {
+    mass m = {weights ? 0 : (float)n, 0};
+    for (size_t i = 0; i < n; i++) {
+        m.total += weights ? weights[i] * x[i] : x[i];
+        if (weights) m.weight += weights[i];
+    }
+    return m;
+}
+
+FR_INLINE float mean_of(mass m) {
+    return m.weight > 0 ? m.total / m.weight : 0;
+}
+
+/* The error of zeros, which values too small for their float16 scales are best encoded as. */
+FR_INLINE float error_of_zeros(const float *x, const float *weights, size_t n) {
+    lanes sum = splat(0);
+    for (size_t i = 0; i < n; i += 4) {
+        lanes value = load_lanes(x + i);
+        sum += weigh(value, weights, i) * value;
+    }
+    return sum_of(sum);
 }
 
 /* The best line for the codes, and by how much it lessens the sum of squares. */
@@ -86,18 +120,39 @@ FR_INLINE answer ray_of(fit f) {
     return (answer){{scale, 0}, scale * f.cross};
 }
 
-/* total is the sum of the n values. */
-FR_INLINE answer line_of(fit f, size_t n, float total) {
-    float count = (float)n, spread = f.squares - f.codes * f.codes / count,
-          together = f.cross - f.codes * total / count;
+FR_INLINE answer line_of(fit f, mass m) {
+    if (!(m.weight > 0)) return (answer){0};
+    float spread = f.squares - f.codes * f.codes / m.weight, together = f.cross - f.codes * m.total / m.weight;
     float scale = spread > 0 ? together / spread : 0;
-    return (answer){{scale, (total - scale * f.codes) / count}, total * total / count + scale * together};
+    return (answer){{scale, (m.total - scale * f.codes) / m.weight}, m.total * m.total / m.weight + scale * together};
 }
 
 /* With a scale that is positive and an offset that is not, as far as the codes allow. */
-FR_INLINE answer falling_line_of(fit f, size_t n, float total) {
-    answer a = line_of(f, n, total);
+FR_INLINE answer falling_line_of(fit f, mass m) {
+    answer a = line_of(f, m);
     return a.l.scale > 0 && a.l.offset <= 0 ? a : ray_of(f);
+}
+
+/* The values of IQ4_NL's and IQ4_XS's 16 codes: the first, and what is added where t lies above the middle of two
+ * neighbours. */
+FR_INLINE lanes snap_iq4_nl(lanes t) {
+    static const float values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+    lanes value = splat(values[0]);
+    for (int i = 1; i < 16; i++) {
+        lane_bits above = t > splat((values[i - 1] + values[i]) / 2);
+        value += (lanes)(above & (lane_bits)splat(values[i] - values[i - 1]));
+    }
+    return value;
+}
+
+/* Values of codes, counted from `zero`, to those codes, which number them in ascending order. */
+static inline void number_iq4_nl(uint8_t *codes, size_t n, int zero) {
+    const int8_t *values = fr_code_values(FR_IQ4_NL);
+    for (size_t i = 0; i < n; i++) {
+        uint8_t code = 0;
+        while (values[code] + zero < codes[i]) code++;
+        codes[i] = code;
+    }
 }
 
 /* The nearest float16; beyond its range an infinity, whose error no search takes for the least. */
@@ -109,6 +164,14 @@ static inline void store_half(uint8_t *bytes, float value) {
     uint16_t bits = fr_f16_from_f32(value);
     bytes[0] = (uint8_t)bits;
     bytes[1] = (uint8_t)(bits >> 8);
+}
+
+/* The low two bits of 256 codes: bits 2j, 2j + 1 of byte i of 32 are column 32j + i of 128. */
+static inline void pack_2_bits(uint8_t *bytes, const uint8_t *codes) {
+    for (size_t i = 0; i < 64; i++) {
+        const uint8_t *own = codes + i / 32 * 128 + i % 32;
+        bytes[i] = (uint8_t)((own[0] & 3) | (own[32] & 3) << 2 | (own[64] & 3) << 4 | (own[96] & 3) << 6);
+    }
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* Blocks of 32 with one scale, and perhaps a minimum, both float16 (the layouts: decode_simple.c, decode_codebook.c).
  *
- * In: 32 values. Out: a block's bytes. */
+ * In: 32 values, and what their errors weigh or NULL. Out: a block's bytes. */
 #include <math.h>
 #include <string.h>
 
@@ -32,17 +32,6 @@ FR_INLINE lanes snap_q5_1(lanes t) {
     return snap_integer(t, 0, 31);
 }
 
-/* IQ4_NL's 16 values: the first, and what is added where t lies above the middle of two neighbours. */
-FR_INLINE lanes snap_iq4_nl(lanes t) {
-    static const float values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
-    lanes value = splat(values[0]);
-    for (int i = 1; i < 16; i++) {
-        lane_bits above = t > splat((values[i - 1] + values[i]) / 2);
-        value += (lanes)(above & (lane_bits)splat(values[i] - values[i - 1]));
-    }
-    return value;
-}
-
 /* The value of the largest magnitude, the first of equals. */
 static float extreme_of(const float *x) {
     float extreme = 0, magnitude = 0;
@@ -57,53 +46,53 @@ static float extreme_of(const float *x) {
 }
 
 /* From a line, rounded, to the best line for its codes, as long as the error falls. */
-FR_INLINE line descend(const float *x, line l, float total, bool ray, snap_fn *snap) {
-    line best = {0, ray ? 0 : half_of(total / COLS)};
-    float error = fit_codes(x, COLS, best, snap).error;
+FR_INLINE line descend(const float *x, const float *weights, line l, mass m, bool ray, snap_fn *snap) {
+    line best = {0, ray ? 0 : half_of(mean_of(m))};
+    float error = fit_codes(x, weights, COLS, best, snap).error;
     for (int step = 0; step < STEPS; step++) {
         l = (line){half_of(l.scale), half_of(l.offset)};
-        fit f = fit_codes(x, COLS, l, snap);
+        fit f = fit_codes(x, weights, COLS, l, snap);
         if (!(f.error < error)) break;
         error = f.error;
         best = l;
-        l = ray ? ray_of(f).l : line_of(f, COLS, total).l;
+        l = ray ? ray_of(f).l : line_of(f, m).l;
     }
     return best;
 }
 
 /* Starting points: the extreme value lies at a code's value between first and last, on both sides of zero. From the
  * one whose codes are worth most, descent. */
-FR_INLINE line search_ray(const float *x, float first, float last, float step, snap_fn *snap) {
+FR_INLINE line search_ray(const float *x, const float *weights, float first, float last, float step, snap_fn *snap) {
     float extreme = extreme_of(x);
     answer best = {0};
     for (float level = first; level <= last; level += step) {
         for (float side = -1; side <= 1; side += 2) {
-            answer a = ray_of(fit_codes(x, COLS, (line){side * extreme / level, 0}, snap));
+            answer a = ray_of(fit_codes(x, weights, COLS, (line){side * extreme / level, 0}, snap));
             if (a.worth > best.worth) best = a;
         }
     }
-    return descend(x, best.l, 0, true, snap);
+    return descend(x, weights, best.l, (mass){0}, true, snap);
 }
 
 /* Starting points: the values' range takes a little more or less than the codes' range, 0 to top, and lies at its
  * lower end, in its middle or at its upper end. */
-FR_INLINE line search_line(const float *x, float top, snap_fn *snap) {
-    float low = x[0], high = x[0], total = 0;
+FR_INLINE line search_line(const float *x, const float *weights, float top, snap_fn *snap) {
+    float low = x[0], high = x[0];
+    mass m = mass_of(x, weights, COLS);
     for (size_t i = 0; i < COLS; i++) {
         low = x[i] < low ? x[i] : low;
         high = x[i] > high ? x[i] : high;
-        total += x[i];
     }
     answer best = {0};
     for (float level = top - 2; level <= top + 2; level += 0.5F) {
         float scale = (high - low) / level;
         for (float side = 0; side <= 1; side += 0.5F) {
             answer a = {{scale, low + (level - top) * scale * side}, 0};
-            for (int step = 0; step < STEPS; step++) a = line_of(fit_codes(x, COLS, a.l, snap), COLS, total);
+            for (int step = 0; step < STEPS; step++) a = line_of(fit_codes(x, weights, COLS, a.l, snap), m);
             if (a.worth > best.worth) best = a;
         }
     }
-    return descend(x, best.l, total, false, snap);
+    return descend(x, weights, best.l, m, false, snap);
 }
 
 /* codes[i] = the nearest code of x[i], from 0 up. */
@@ -126,58 +115,68 @@ static void pack_5_bits(uint8_t *bytes, const uint8_t *codes) {
     pack_low_bits(bytes + 4, codes);
 }
 
-void fr_encode_q8_0(const float *x, uint8_t *block) {
-    line l = search_ray(x, 126, 128, 0.25F, snap_q8_0);
+/* Eight bits are enough for every value alike. */
+void fr_encode_q8_0(const float *x, const float *weights, uint8_t *block) {
+    (void)weights;
+    line l = search_ray(x, NULL, 126, 128, 0.25F, snap_q8_0);
     store_half(block, l.scale);
     take_codes(x, l, 0, snap_q8_0, block + 2);
 }
 
-void fr_encode_q4_0(const float *x, uint8_t *block) {
-    line l = search_ray(x, 6, 9, 0.25F, snap_q4_0);
-    uint8_t codes[COLS];
+FR_INLINE void encode_ray(const float *x, const float *weights, float top, snap_fn *snap, uint8_t *block,
+                          uint8_t *codes) {
+    line l = search_ray(x, weights, top - 2, top + 1, 0.25F, snap);
     store_half(block, l.scale);
-    take_codes(x, l, 8, snap_q4_0, codes);
+    take_codes(x, l, top, snap, codes);
+}
+
+void fr_encode_q4_0(const float *x, const float *weights, uint8_t *block) {
+    uint8_t codes[COLS];
+    if (weights) encode_ray(x, weights, 8, snap_q4_0, block, codes);
+    else encode_ray(x, NULL, 8, snap_q4_0, block, codes);
     pack_low_bits(block + 2, codes);
 }
 
-void fr_encode_q5_0(const float *x, uint8_t *block) {
-    line l = search_ray(x, 14, 17, 0.25F, snap_q5_0);
+void fr_encode_q5_0(const float *x, const float *weights, uint8_t *block) {
     uint8_t codes[COLS];
-    store_half(block, l.scale);
-    take_codes(x, l, 16, snap_q5_0, codes);
+    if (weights) encode_ray(x, weights, 16, snap_q5_0, block, codes);
+    else encode_ray(x, NULL, 16, snap_q5_0, block, codes);
     pack_5_bits(block + 2, codes);
 }
 
-void fr_encode_q4_1(const float *x, uint8_t *block) {
-    line l = search_line(x, 15, snap_q4_1);
-    uint8_t codes[COLS];
+FR_INLINE void encode_line(const float *x, const float *weights, float top, snap_fn *snap, uint8_t *block,
+                           uint8_t *codes) {
+    line l = search_line(x, weights, top, snap);
     store_half(block, l.scale);
     store_half(block + 2, l.offset);
-    take_codes(x, l, 0, snap_q4_1, codes);
+    take_codes(x, l, 0, snap, codes);
+}
+
+void fr_encode_q4_1(const float *x, const float *weights, uint8_t *block) {
+    uint8_t codes[COLS];
+    if (weights) encode_line(x, weights, 15, snap_q4_1, block, codes);
+    else encode_line(x, NULL, 15, snap_q4_1, block, codes);
     pack_low_bits(block + 4, codes);
 }
 
-void fr_encode_q5_1(const float *x, uint8_t *block) {
-    line l = search_line(x, 31, snap_q5_1);
+void fr_encode_q5_1(const float *x, const float *weights, uint8_t *block) {
     uint8_t codes[COLS];
-    store_half(block, l.scale);
-    store_half(block + 2, l.offset);
-    take_codes(x, l, 0, snap_q5_1, codes);
+    if (weights) encode_line(x, weights, 31, snap_q5_1, block, codes);
+    else encode_line(x, NULL, 31, snap_q5_1, block, codes);
     pack_5_bits(block + 4, codes);
 }
 
-/* The codes of IQ4_NL number its values in ascending order. */
-void fr_encode_iq4_nl(const float *x, uint8_t *block) {
-    line l = search_ray(x, 80, 140, 5, snap_iq4_nl);
-    const int8_t *values = fr_code_values(FR_IQ4_NL);
-    uint8_t codes[COLS];
+FR_INLINE void encode_nonlinear(const float *x, const float *weights, uint8_t *block, uint8_t *codes) {
+    line l = search_ray(x, weights, 80, 140, 5, snap_iq4_nl);
     store_half(block, l.scale);
     take_codes(x, l, 127, snap_iq4_nl, codes);
-    for (size_t i = 0; i < COLS; i++) {
-        uint8_t code = 0;
-        while (values[code] + 127 < codes[i]) code++;
-        codes[i] = code;
-    }
+}
+
+void fr_encode_iq4_nl(const float *x, const float *weights, uint8_t *block) {
+    uint8_t codes[COLS];
+    if (weights) encode_nonlinear(x, weights, block, codes);
+    else encode_nonlinear(x, NULL, block, codes);
+    number_iq4_nl(codes, COLS, 127);
     pack_low_bits(block + 2, codes);
 }
 
@@ -210,8 +209,9 @@ static int exponent_of(float value) {
     return (int)(bits >> 23 & 255) - 127;
 }
 
-/* Of the two powers of two that the largest value fits, rounded down or not, the better one. */
-void fr_encode_mxfp4(const float *x, uint8_t *block) {
+/* Of the two powers of two that the largest value fits, rounded down or not, the better one for all values alike. */
+void fr_encode_mxfp4(const float *x, const float *weights, uint8_t *block) {
+    (void)weights;
     uint8_t codes[2][COLS];
     int exponent = exponent_of(extreme_of(x)) - 2;
     if (exponent < -127) exponent = -127;

@@ -1,7 +1,7 @@
 /* Encoding to block types: never less accurate than llama-quantize on the same weights, and sound on every input.
  *
- * tests/data/blocks/encode.json has the squared errors of llama.cpp's quantizers on the weights in encode.bf16
- * (tests/references/encode.py). Decoding is checked elsewhere (test_block_types.c). */
+ * tests/data/blocks/encode.json has the squared errors of llama.cpp's quantizers on the weights in encode.bf16, and by
+ * an importance matrix (tests/references/encode.py). Decoding is checked elsewhere (test_block_types.c). */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -14,18 +14,26 @@
 enum { COLS = 256, MOST_BYTES = COLS * 4 };
 
 static const fr_dtype block_types[] = {FR_Q8_0,   FR_Q4_0, FR_Q4_1, FR_Q5_0, FR_Q5_1,
-                                       FR_IQ4_NL, FR_MXFP4, FR_Q4_K, FR_Q5_K, FR_Q6_K};
+                                       FR_IQ4_NL, FR_MXFP4, FR_Q4_K, FR_Q5_K, FR_Q6_K,
+                                       FR_IQ4_XS, FR_Q2_K, FR_Q3_K};
 enum { TYPES = sizeof block_types / sizeof *block_types };
 
-/* What encoding makes of a row, in double. */
-static double squared_error(fr_dtype type, const float *row) {
+/* What encoding makes of a row, in double; weighed where columns differ in importance. */
+static double weighed_error(fr_dtype type, const float *row, const float *importance) {
     uint8_t bytes[MOST_BYTES];
     float decoded[COLS];
     double sum = 0;
-    fr_dtype_encode(type, row, bytes, COLS);
+    fr_dtype_encode_weighted(type, row, importance, bytes, COLS);
     fr_dtype_decode(type, bytes, decoded, COLS);
-    for (size_t i = 0; i < COLS; i++) sum += ((double)decoded[i] - row[i]) * ((double)decoded[i] - row[i]);
+    for (size_t i = 0; i < COLS; i++) {
+        double miss = (double)decoded[i] - row[i];
+        sum += (importance ? (double)importance[i] : 1) * miss * miss;
+    }
     return sum;
+}
+
+static double squared_error(fr_dtype type, const float *row) {
+    return weighed_error(type, row, NULL);
 }
 
 static float noise(uint64_t *state) {
@@ -36,46 +44,89 @@ static float noise(uint64_t *state) {
 /* --------------------------------------------------------------------------------------------------------- accuracy */
 
 /* At most this part of llama-quantize's error: what the search is worth, with some room. */
-static double bound(fr_dtype type) {
+static double bound(fr_dtype type, bool weighed) {
     switch (type) {
     case FR_Q4_K: return 0.97;
     case FR_MXFP4: return 1; /* it searches two exponents, llama-quantize one */
     case FR_Q4_1:
-    case FR_Q5_1: return 0.85;
+    case FR_Q5_1: return weighed ? 0.95 : 0.85;
+    case FR_Q2_K: return weighed ? 0.98 : 0.85;
+    case FR_Q3_K: return weighed ? 0.99 : 0.96;
     default: return 0.96;
     }
 }
 
-static void check_kind(const char *kind, const json_t *errors, const uint8_t *bits, size_t rows) {
-    for (size_t t = 0; t < TYPES; t++) {
-        double ours = 0, theirs = json_number_value(json_object_get(errors, fr_dtype_name(block_types[t])));
+/* errors: llama-quantize's by type; those of types that it takes all columns alike for are not there. */
+static void check_kind(const char *kind, const json_t *errors, const float *importance, const uint8_t *bits,
+                       size_t rows) {
+    const char *name;
+    json_t *error;
+    json_object_foreach((json_t *)(uintptr_t)errors, name, error) {
+        fr_dtype type = fr_dtype_from_name(name);
+        double ours = 0, theirs = json_number_value(error);
         ck_assert(theirs > 0);
         for (size_t row = 0; row < rows; row++) {
             float values[COLS];
             fr_dtype_decode(FR_BF16, bits + row * COLS * 2, values, COLS);
-            ours += squared_error(block_types[t], values);
+            ours += weighed_error(type, values, importance);
         }
-        if (ours > bound(block_types[t]) * theirs)
-            ck_abort_msg("%s, %s: %g, llama-quantize %g", kind, fr_dtype_name(block_types[t]), ours, theirs);
+        if (ours > bound(type, importance) * theirs)
+            ck_abort_msg("%s, %s%s: %g, llama-quantize %g", kind, name, importance ? " by importance" : "", ours,
+                         theirs);
     }
 }
 
-START_TEST(accuracy) {
+static json_t *recorded(float *importance) {
     json_t *root = json_load_file("tests/data/blocks/encode.json", 0, NULL);
     ck_assert_ptr_nonnull(root);
+    const json_t *values = json_object_get(root, "importance");
+    ck_assert_uint_eq(json_array_size(values), COLS);
+    for (size_t i = 0; i < COLS; i++) importance[i] = (float)json_number_value(json_array_get(values, i));
+    return root;
+}
+
+START_TEST(accuracy) {
+    float importance[COLS];
+    json_t *root = recorded(importance), *errors;
     size_t rows = (size_t)json_integer_value(json_object_get(root, "rows")), size = rows * COLS * 2;
     uint8_t *bits = malloc(size);
     FILE *file = fopen("tests/data/blocks/encode.bf16", "rb");
     ck_assert_ptr_nonnull(file);
     const char *kind;
-    json_t *errors;
     json_object_foreach(json_object_get(root, "squared_errors"), kind, errors) {
         ck_assert_uint_eq(fread(bits, 1, size, file), size);
-        check_kind(kind, errors, bits, rows);
+        ck_assert_uint_eq(json_object_size(errors), TYPES);
+        check_kind(kind, errors, NULL, bits, rows);
+        check_kind(kind, json_object_get(json_object_get(root, "weighed_errors"), kind), importance, bits, rows);
     }
     fclose(file);
     free(bits);
     json_decref(root);
+}
+END_TEST
+
+/* Where all columns matter alike only the values' own sizes weigh; where none does it is as if nothing were known; and
+ * whatever numbers an importance matrix has, blocks are no worse than zeros. */
+START_TEST(importances) {
+    static const float sizes[] = {0, 1, 1e-38f, 1e-45f, 3e38f};
+    uint64_t state = 17;
+    float row[COLS], importance[COLS] = {0};
+    uint8_t bytes[MOST_BYTES], alike[MOST_BYTES];
+    for (size_t i = 0; i < COLS; i++) row[i] = noise(&state);
+    for (size_t t = 0; t < TYPES; t++) {
+        size_t size = fr_dtype_row_bytes(block_types[t], COLS);
+        memset(importance, 0, sizeof importance);
+        fr_dtype_encode(block_types[t], row, alike, COLS);
+        fr_dtype_encode_weighted(block_types[t], row, importance, bytes, COLS);
+        ck_assert_mem_eq(bytes, alike, size);
+        for (size_t i = 0; i < COLS; i++) importance[i] = sizes[i % 5 ? 1 + i / 5 % 4 : 0];
+        fr_dtype_encode_weighted(block_types[t], row, importance, bytes, COLS);
+        bool weighed = block_types[t] != FR_Q8_0 && block_types[t] != FR_MXFP4;
+        ck_assert_int_eq(memcmp(bytes, alike, size) != 0, weighed);
+        double error = weighed_error(block_types[t], row, importance), zeros = 0;
+        for (size_t i = 0; i < COLS; i++) zeros += (double)importance[i] * row[i] * row[i];
+        if (!(error <= 0.1 * zeros)) ck_abort_msg("%s: %g of %g", fr_dtype_name(block_types[t]), error, zeros);
+    }
 }
 END_TEST
 
@@ -95,6 +146,7 @@ START_TEST(round_trips) {
             fr_dtype_decode(block_types[t], bytes, held, COLS);
             for (size_t i = 0; i < COLS; i++) squares += (double)held[i] * held[i];
             double error = squared_error(block_types[t], held), most = block_types[t] >= FR_Q4_K ? 2e-4 : 1e-6;
+            if (block_types[t] == FR_Q2_K) most = 1e-3; /* two scales of 4 bits: few blocks are found again */
             if (error > most * squares) ck_abort_msg("%s: %g of %g", fr_dtype_name(block_types[t]), error, squares);
         }
     }
@@ -109,6 +161,7 @@ START_TEST(zeros_and_constants) {
             for (size_t i = 0; i < COLS; i++) row[i] = constants[c];
             double size = (double)constants[c] * constants[c] * COLS, error = squared_error(block_types[t], row);
             double most = block_types[t] == FR_MXFP4 ? 0.04 : 1e-6; /* its codes are 2, 3, 4, 6 */
+            if (block_types[t] == FR_IQ4_XS) most = 1e-5; /* 32 * 127 times d: of 0.01 that is a float16 denormal */
             if (error > most * size)
                 ck_abort_msg("%s: constant %g has error %g", fr_dtype_name(block_types[t]), (double)constants[c],
                              error);
@@ -129,7 +182,9 @@ START_TEST(every_size) {
                 squares += (double)row[i] * row[i];
             }
             double error = squared_error(block_types[t], row);
-            double most = block_types[t] == FR_MXFP4 ? 0.02 : 0.01;
+            double most = block_types[t] == FR_Q2_K                               ? 0.06
+                          : block_types[t] == FR_MXFP4 || block_types[t] == FR_Q3_K ? 0.02
+                                                                                    : 0.01;
             if (!(error <= squares * 1.001) || (exponent > -8 && error > squares * most))
                 ck_abort_msg("%s: 2^%d: %g of %g", fr_dtype_name(block_types[t]), exponent, error, squares);
         }
@@ -204,7 +259,7 @@ START_TEST(float_types) {
     fr_dtype_encode(FR_BF16, values, bytes + 1, COUNT);
     fr_dtype_decode(FR_BF16, bytes + 1, back, COUNT);
     ck_assert(back[1] == 1 && isfinite(back[8]) && back[8] <= fr_encode_limit(FR_BF16));
-    static const char *const others[] = {"q2_k", "i32", "nvfp4", "q4_k_m", "q4", ""};
+    static const char *const others[] = {"iq1_s", "i32", "nvfp4", "q4_k_m", "q4", ""};
     for (size_t i = 0; fr_written_word(i); i++)
         ck_assert_int_eq(strcasecmp(fr_dtype_name(fr_written_from_word(fr_written_word(i))), fr_written_word(i)), 0);
     ck_assert_int_eq(fr_written_from_word("Q6_K"), FR_Q6_K);
@@ -218,6 +273,7 @@ int main(void) {
     TCase *tests = tcase_create("encode");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, accuracy);
+    tcase_add_test(tests, importances);
     tcase_add_test(tests, round_trips);
     tcase_add_test(tests, zeros_and_constants);
     tcase_add_test(tests, every_size);

@@ -575,7 +575,9 @@ static void check_refused(int status, const char *part, const char *line) {
 START_TEST(wrong_usage) {
     check_refused(2, "--type", "quantize -m " FOLDER " -o /dev/null");
     check_refused(2, "-o FILE", "quantize -m " FOLDER " --type q4_0");
-    check_refused(2, "q3_k", "quantize -m " FOLDER " --type q3_k -o /dev/null");
+    check_refused(2, "iq3_m", "quantize -m " FOLDER " --type iq3_m -o /dev/null");
+    check_refused(2, "q4_k_m", "quantize -m " FOLDER " --type q4_0 --output-tensor-type q4_k_m -o /dev/null");
+    check_refused(2, "q9", "quantize -m " FOLDER " --type q4_0 --token-embedding-type q9 -o /dev/null");
     check_refused(2, "Q4_K_M", "quantize -m " FOLDER " --type q4_0 --tensor-type attn_v=Q4_K_M -o /dev/null");
     check_refused(2, "Q4_K_M", "synth --shape gemma4-1b --type Q4_K_M /dev/null"); /* every matrix is of one */
     check_refused(2, "PATTERN=TYPE", "quantize -m " FOLDER " --type q4_0 --tensor-type attn_v -o /dev/null");

@@ -93,8 +93,8 @@ static const fr_verb verbs[] = {
     {"quantize", "a model to a GGUF of another type", FR_VERB_QUANTIZE,
      "quantize -m MODEL [-md DRAFTER] --type TYPE -o FILE [options]",
      "MODEL: a folder as published, target or assistant, or a GGUF file. Unless --pure, tables and some layers'\n"
-     "matrices get what llama-quantize gives them (q4_k and q5_k are its Q4_K_M and Q5_K_M); matrices whose\n"
-     "rows are no multiple of 256 get a type with blocks of 32. Types go by llama.cpp's names too: Q4_K_M, Q8_0.\n"
+     "matrices get what llama-quantize gives them (q3_k, q4_k and q5_k are its Q3_K_M, Q4_K_M and Q5_K_M); matrices\n"
+     "whose rows are no multiple of 256 get a type with blocks of 32. Types go by llama.cpp's names too: Q3_K_L.\n"
      "With -md the folder of an EAGLE-3 drafter is written, as llama.cpp reads it: MODEL is its target, which has\n"
      "what the drafter's own files don't say.\n",
      "  forerun quantize -m gemma-4-E2B-it --type q4_0 -o gemma-4-E2B-it-q4_0.gguf\n"

@@ -88,6 +88,8 @@ typedef enum fr_arg {
     FR_ARG_SHAPE,
     FR_ARG_TYPE,
     FR_ARG_TENSOR_TYPE,
+    FR_ARG_OUTPUT_TYPE,
+    FR_ARG_EMBEDDING_TYPE,
     FR_ARG_PURE,
     FR_ARG_VOCAB,
     FR_ARG_LAYERS,

@@ -14,6 +14,8 @@ static int write_model(const fr_arguments *args, const fr_options *options, fr_p
         .type = args->text[FR_ARG_TYPE],
         .overrides = args->tensor_types,
         .override_count = args->tensor_type_count,
+        .output_type = args->text[FR_ARG_OUTPUT_TYPE],
+        .embedding_type = args->text[FR_ARG_EMBEDDING_TYPE],
         .pure = args->given[FR_ARG_PURE],
         .note = args->given[FR_ARG_QUIET] ? NULL : show_note,
         .drafter = args->text[FR_ARG_DRAFTER],

@@ -37,7 +37,7 @@ typedef struct fr_outputs {
     fr_output *items;
     size_t count, capacity;
     size_t layers; /* of the model, MTP layers too */
-    size_t gqa;    /* attention heads that share a KV head */
+    size_t gqa;    /* attention heads that share a KV head in the first layer; 0: it has none */
     float *rope_factors;
 } fr_outputs;
 

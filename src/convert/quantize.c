@@ -25,7 +25,13 @@ static size_t first_number(const fr_gguf *gguf, const char *key) {
     const fr_gguf_value *value = fr_gguf_find(gguf, key);
     bool known = value && value->count > 0 && (value->element == FR_GGUF_U32 || value->element == FR_GGUF_I32);
     int32_t number = known ? fr_gguf_i32(value, 0) : 1;
-    return number > 0 ? (size_t)number : 1;
+    return number > 0 ? (size_t)number : 0;
+}
+
+/* Heads that share keys and values in the first layer; 0: it has none. */
+static size_t shared_heads(const fr_gguf *gguf) {
+    size_t kv_heads = first_number(gguf, ".attention.head_count_kv");
+    return kv_heads > 0 ? first_number(gguf, ".attention.head_count") / kv_heads : 0;
 }
 
 static fr_status list_gguf(const fr_checkpoint *files, fr_outputs *outputs) {
@@ -36,8 +42,7 @@ static fr_status list_gguf(const fr_checkpoint *files, fr_outputs *outputs) {
                        files->unread.items[0].name, files->unread.items[0].type_name);
     FR_TRY(fr_gguf_int(files->gguf, ".block_count", 0, 1 << 20, 0, &layers));
     outputs->layers = (size_t)layers;
-    outputs->gqa =
-        first_number(files->gguf, ".attention.head_count") / first_number(files->gguf, ".attention.head_count_kv");
+    outputs->gqa = shared_heads(files->gguf);
     for (size_t i = 0; i < tensors->count; i++) {
         if (tensors->items[i].packed)
             return fr_fail(FR_INPUT, "%s: tensor %s is packed: quantize the file that was packed", files->path,

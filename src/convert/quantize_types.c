@@ -1,16 +1,13 @@
 /* Which type each tensor of a quantized model gets: a function of names and shapes.
  *
  * In: the type that was asked for, overrides, the list of tensors. Out: their types. The mixture is llama-quantize's,
- * so that files of a name are of a size; but for what it does to models of exactly 8 experts, whose attn_k, attn_v and
- * attn_output it gives more bits.
+ * so that files of a name are of a size.
  *
  *     vectors, norms, the router, kernels of short convolutions        F32
  *     token ids                         I32 (token_ordering), I64 (d2t)
  *     per_layer_model_proj, centroids   the source's own float type; small
  *     token_embd that is also the head, output, per_layer_token_embd    Q6_K for types below 8 bits
- *     attn_v, attn_qkv, ffn_down        Q6_K in half of the layers for Q4_K and Q5_K (their "M" mixture);
- *                                       Q5_K for IQ4_NL: attn_v where heads share it, ffn_down in the first layers;
- *                                       and in the first layers for Q4_K_S
+ *     attn_v, attn_qkv, attn_kv_b, ffn_down, attn_output                more bits, in all layers or some: see below
  *     all but experts for MXFP4         Q8_0
  *     other matrices                    the type asked for
  *
@@ -35,13 +32,19 @@ fr_status fr_type_read(const char *word, fr_dtype *type) {
                    fr_list_words(fr_written_word).text);
 }
 
-/* llama-quantize's names of mixtures. */
+/* llama-quantize's names of mixtures, and the numbers that general.file_type has for them; a type's own name means its
+ * M, or the only one. */
 static const struct {
     const char *word;
     fr_dtype type;
-    bool small;
+    fr_mixture mixture;
+    uint32_t number;
 } mixtures[] = {
-    {"q4_k_m", FR_Q4_K, false}, {"q4_k_s", FR_Q4_K, true}, {"q5_k_m", FR_Q5_K, false}, {"q5_k_s", FR_Q5_K, true}};
+    {"q2_k_s", FR_Q2_K, FR_MIXTURE_S, 21}, {"q3_k_s", FR_Q3_K, FR_MIXTURE_S, 11}, {"q3_k_m", FR_Q3_K, FR_MIXTURE_M, 12},
+    {"q3_k_l", FR_Q3_K, FR_MIXTURE_L, 13}, {"q4_k_s", FR_Q4_K, FR_MIXTURE_S, 14}, {"q4_k_m", FR_Q4_K, FR_MIXTURE_M, 15},
+    {"q5_k_s", FR_Q5_K, FR_MIXTURE_S, 16}, {"q5_k_m", FR_Q5_K, FR_MIXTURE_M, 17},
+    {"mxfp4_moe", FR_MXFP4, FR_MIXTURE_M, 38},
+};
 #define MIXTURES (sizeof mixtures / sizeof *mixtures)
 
 const char *fr_mixture_word(size_t index) {
@@ -53,10 +56,16 @@ static fr_status read_mixture(const char *word, fr_type_choice *choice) {
     for (size_t i = 0; i < MIXTURES; i++) {
         if (strcasecmp(word, mixtures[i].word) != 0) continue;
         choice->type = mixtures[i].type;
-        choice->small = mixtures[i].small;
+        choice->mixture = mixtures[i].mixture;
         return FR_OK;
     }
     return fr_type_read(word, &choice->type);
+}
+
+/* Of one table; NULL: as the mixture has it. */
+static fr_status read_optional(const char *word, fr_dtype *type) {
+    *type = FR_DTYPE_COUNT;
+    return word ? fr_type_read(word, type) : FR_OK;
 }
 
 static fr_status compile(const fr_type_rule *rule, regex_t *compiled) {
@@ -86,17 +95,21 @@ fr_status fr_type_choice_read(fr_type_choice *choice, const fr_lab_quantization 
     if (choice->rule_count > FR_MAX_TYPE_RULES)
         return fr_fail(FR_USAGE, "%zu overrides, and at most %d are read", choice->rule_count, FR_MAX_TYPE_RULES);
     for (size_t i = 0; i < choice->rule_count; i++) FR_TRY(read_rule(how->overrides[i], &choice->rules[i]));
+    FR_TRY(read_optional(how->output_type, &choice->output));
+    FR_TRY(read_optional(how->embedding_type, &choice->embedding));
     return read_mixture(how->type, choice);
 }
 
 uint32_t fr_file_type(const fr_type_choice *choice) {
-    static const uint32_t numbers[FR_KERNEL_TYPES] = {
-        [FR_F32] = 0,  [FR_F16] = 1,  [FR_BF16] = 32,   [FR_Q8_0] = 7,  [FR_Q4_0] = 2,  [FR_Q4_1] = 3,
-        [FR_Q5_0] = 8, [FR_Q5_1] = 9, [FR_IQ4_NL] = 25, [FR_Q4_K] = 15, [FR_Q5_K] = 17, [FR_Q6_K] = 18,
+    static const uint32_t numbers[FR_WEIGHT_TYPES] = {
+        [FR_F32] = 0,  [FR_F16] = 1,  [FR_BF16] = 32,   [FR_Q8_0] = 7,  [FR_Q4_0] = 2,    [FR_Q4_1] = 3,
+        [FR_Q5_0] = 8, [FR_Q5_1] = 9, [FR_IQ4_NL] = 25, [FR_Q2_K] = 10, [FR_IQ4_XS] = 30, [FR_Q6_K] = 18,
         [FR_MXFP4] = 38,
     };
-    bool mixed = choice->type == FR_Q4_K || choice->type == FR_Q5_K; /* pure is nearer to their "S" mixture */
-    return numbers[choice->type] - (mixed && (choice->pure || choice->small));
+    fr_mixture mixture = choice->pure ? FR_MIXTURE_S : choice->mixture; /* pure is nearer to that */
+    for (size_t i = 0; i < MIXTURES; i++)
+        if (mixtures[i].type == choice->type && mixtures[i].mixture == mixture) return mixtures[i].number;
+    return numbers[choice->type];
 }
 
 /* --------------------------------------------------------------------------------------------------------- choosing */
@@ -128,9 +141,13 @@ static bool is_matrix(const fr_output *output) {
            !strstr(name, "ffn_gate_inp") && !strstr(name, "ssm_conv1d");
 }
 
+static bool is_embedding(const char *name) {
+    return is(name, "token_embd.weight") || is(name, "per_layer_token_embd.weight");
+}
+
 static bool is_table(const char *name, bool tied) {
     if (is(name, "output.weight")) return true;
-    return tied && (is(name, "token_embd.weight") || is(name, "per_layer_token_embd.weight"));
+    return tied && is_embedding(name);
 }
 
 /* Small, and read by everything after it. */
@@ -140,36 +157,92 @@ static bool stays(const char *name) {
 
 /* Values, or what holds them beside queries and keys. */
 static bool is_v(const char *name) {
-    return strstr(name, "attn_v.weight") || strstr(name, "attn_qkv.weight");
+    return strstr(name, "attn_v.weight") || strstr(name, "attn_qkv.weight") || strstr(name, "attn_kv_b.weight");
 }
 
 /* What the choice for one tensor depends on beyond it. */
 typedef struct layout {
     bool tied;               /* token_embd is the head */
-    size_t v_index, v_count; /* how many attn_v came before, and are there */
+    size_t v_index, v_count; /* how many attn_v came before that no override named, and are there */
+    size_t down_index;       /* likewise of ffn_down */
+    size_t experts;          /* of a mixture; 0: none */
     bool used[FR_MAX_TYPE_RULES];
 } layout;
 
-static fr_dtype mixed_type(const fr_type_choice *choice, const fr_outputs *outputs, const char *name,
-                           const layout *l) {
+/* Mixtures of 8 experts have little attention beside them: it may be large. */
+static bool few_experts(const layout *l) {
+    return l->experts == 8;
+}
+
+static bool is_iq4(fr_dtype type) {
+    return type == FR_IQ4_NL || type == FR_IQ4_XS;
+}
+
+static fr_dtype v_type(const fr_type_choice *choice, const fr_outputs *outputs, const layout *l) {
     fr_dtype type = choice->type;
-    size_t layer = layer_of(name), layers = outputs->layers;
-    bool v = is_v(name), down = strstr(name, "ffn_down") != NULL;
-    if (choice->small) {
-        bool more = type == FR_Q4_K && ((v && l->v_index < 4) || (down && layer < layers / 8));
+    bool shared = outputs->gqa >= 4, small = choice->mixture == FR_MIXTURE_S, large = choice->mixture == FR_MIXTURE_L;
+    bool more = gets_more_bits(l->v_index, l->v_count);
+    if (few_experts(l)) return FR_Q8_0;
+    if (type == FR_Q2_K) type = shared ? FR_Q4_K : small ? type : FR_Q3_K;
+    else if (type == FR_Q3_K) type = small ? type : large || l->v_index < 2 ? FR_Q5_K : FR_Q4_K;
+    else if (type == FR_Q4_K && small) type = l->v_index < 4 ? FR_Q5_K : type;
+    else if ((type == FR_Q4_K || type == FR_Q5_K) && !small) type = more ? FR_Q6_K : type;
+    else if (is_iq4(type) && shared) type = FR_Q5_K;
+    bool wide = outputs->layers == 80 && l->experts == 0 && outputs->gqa > 1; /* 70B, by its layers */
+    return wide && (type == FR_Q3_K || type == FR_Q4_K) ? FR_Q5_K : type;
+}
+
+static fr_dtype down_type(const fr_type_choice *choice, size_t layer, size_t layers) {
+    fr_dtype type = choice->type;
+    bool small = choice->mixture == FR_MIXTURE_S, large = choice->mixture == FR_MIXTURE_L, early = layer < layers / 8;
+    switch (type) {
+    case FR_Q2_K: return !small ? FR_Q3_K : early ? FR_Q4_K : type;
+    case FR_Q3_K: return small ? type : large || layer < layers / 16 ? FR_Q5_K : FR_Q4_K;
+    case FR_Q4_K:
+        if (small) return early ? FR_Q5_K : type;
+        return gets_more_bits(layer, layers) ? FR_Q6_K : type;
+    case FR_Q5_K: return !small && gets_more_bits(layer, layers) ? FR_Q6_K : type;
+    case FR_IQ4_NL:
+    case FR_IQ4_XS: return early && !choice->weighted ? FR_Q5_K : type;
+    case FR_Q4_0: return early && choice->weighted ? FR_Q4_1 : type;
+    case FR_Q5_0: return early && choice->weighted ? FR_Q5_1 : type;
+    default: return type;
+    }
+}
+
+static fr_dtype attention_output_type(const fr_type_choice *choice, const layout *l) {
+    fr_dtype type = choice->type;
+    bool small = choice->mixture == FR_MIXTURE_S, large = choice->mixture == FR_MIXTURE_L;
+    if (few_experts(l)) {
+        bool more = (type == FR_Q2_K && !small) || (type == FR_Q3_K && !large) || type == FR_Q4_K || is_iq4(type);
         return more ? FR_Q5_K : type;
     }
-    if (type == FR_Q4_K || type == FR_Q5_K) {
-        bool more = (v && gets_more_bits(l->v_index, l->v_count)) || (down && gets_more_bits(layer, layers));
-        return more ? FR_Q6_K : type;
-    }
-    if (type == FR_IQ4_NL && ((v && outputs->gqa >= 4) || (down && layer < layers / 8))) return FR_Q5_K;
+    if (type == FR_Q2_K && !small) return FR_Q3_K;
+    if (type == FR_Q3_K && !small) return large ? FR_Q5_K : FR_Q4_K;
     return type;
+}
+
+static fr_dtype mixed_type(const fr_type_choice *choice, const fr_outputs *outputs, const char *name, layout *l) {
+    if (is_embedding(name)) return choice->type;
+    if (is_v(name)) {
+        fr_dtype type = v_type(choice, outputs, l);
+        l->v_index++;
+        return type;
+    }
+    if (strstr(name, "attn_k.weight")) return few_experts(l) ? FR_Q8_0 : choice->type;
+    if (strstr(name, "attn_q.weight")) return choice->type;
+    if (strstr(name, "attn_output.weight")) return attention_output_type(choice, l);
+    if (strstr(name, "ffn_down"))
+        return down_type(choice, l->experts > 0 ? layer_of(name) : l->down_index++, outputs->layers);
+    return choice->type;
 }
 
 /* A type whose blocks fill rows of cols values: this one, or what llama-quantize takes in its place. */
 static fr_dtype fitting(fr_dtype type, uint64_t cols) {
-    static const fr_dtype fallback[FR_KERNEL_TYPES] = {[FR_Q4_K] = FR_Q5_0, [FR_Q5_K] = FR_Q5_1, [FR_Q6_K] = FR_Q8_0};
+    static const fr_dtype fallback[FR_WEIGHT_TYPES] = {
+        [FR_Q2_K] = FR_Q4_0, [FR_Q3_K] = FR_Q4_0, [FR_Q4_K] = FR_Q5_0,
+        [FR_Q5_K] = FR_Q5_1, [FR_Q6_K] = FR_Q8_0, [FR_IQ4_XS] = FR_IQ4_NL,
+    };
     if (cols % fr_dtype_block(type) == 0) return type;
     fr_dtype smaller = fr_dtype_block(type) > 32 ? fallback[type] : type;
     return cols % fr_dtype_block(smaller) == 0 ? smaller : FR_F16;
@@ -188,13 +261,23 @@ static fr_status find_rule(const fr_type_choice *choice, const char *name, const
 
 /* The type of a matrix that no override names. */
 static fr_dtype matrix_type(const fr_type_choice *choice, const fr_outputs *outputs, const fr_output *output,
-                            const layout *l) {
+                            layout *l) {
     fr_dtype own = output->source ? output->source->type : FR_F32, type = choice->type;
     if (choice->pure || type < FR_FLOAT_TYPES) return type;
     if (stays(output->name) && own < FR_FLOAT_TYPES) return own;
-    if (type == FR_MXFP4) return strstr(output->name, "_exps.") ? type : FR_Q8_0;
+    if (type == FR_MXFP4 && !is_table(output->name, l->tied))
+        return strstr(output->name, "_exps.") ? type : FR_Q8_0;
     if (!is_table(output->name, l->tied)) return mixed_type(choice, outputs, output->name, l);
-    return type == FR_Q8_0 || output->shape[output->dims - 1] % fr_dtype_block(type) ? FR_Q8_0 : FR_Q6_K;
+    if (choice->output < FR_DTYPE_COUNT) return choice->output;
+    bool eight = type == FR_Q8_0 || type == FR_MXFP4 || output->shape[output->dims - 1] % fr_dtype_block(type);
+    return eight ? FR_Q8_0 : FR_Q6_K;
+}
+
+/* What was asked for by name for the embeddings or the head, FR_DTYPE_COUNT: nothing. Those of the layers may have a
+ * rule of their own. */
+static fr_dtype table_type(const fr_type_choice *choice, const char *name, const fr_type_rule *rule) {
+    if (is(name, "token_embd.weight") || (is_embedding(name) && !rule)) return choice->embedding;
+    return is(name, "output.weight") ? choice->output : FR_DTYPE_COUNT;
 }
 
 static fr_status choose(const fr_type_choice *choice, const fr_outputs *outputs, fr_output *output, layout *l) {
@@ -208,22 +291,29 @@ static fr_status choose(const fr_type_choice *choice, const fr_outputs *outputs,
     }
     const fr_type_rule *rule;
     FR_TRY(find_rule(choice, output->name, &rule));
-    if (rule) l->used[rule - choice->rules] = true;
-    fr_dtype type = rule ? rule->type : matrix_type(choice, outputs, output, l);
+    fr_dtype type = table_type(choice, output->name, rule);
+    if (type == FR_DTYPE_COUNT) {
+        if (rule) l->used[rule - choice->rules] = true;
+        type = rule ? rule->type : matrix_type(choice, outputs, output, l);
+    }
     output->type = fitting(type, output->shape[output->dims - 1]);
     return FR_OK;
 }
 
+/* How many matrices the stacks of experts have. */
+static size_t count_experts(const fr_outputs *outputs) {
+    for (size_t i = 0; i < outputs->count; i++)
+        if (strstr(outputs->items[i].name, "ffn_down_exps.weight")) return (size_t)outputs->items[i].shape[0];
+    return 0;
+}
+
 fr_status fr_choose_types(const fr_type_choice *choice, fr_outputs *outputs) {
-    layout l = {.tied = true};
+    layout l = {.tied = true, .experts = count_experts(outputs)};
     for (size_t i = 0; i < outputs->count; i++) {
         l.tied &= !is(outputs->items[i].name, "output.weight");
         l.v_count += is_v(outputs->items[i].name);
     }
-    for (size_t i = 0; i < outputs->count; i++) {
-        FR_TRY(choose(choice, outputs, &outputs->items[i], &l));
-        l.v_index += is_v(outputs->items[i].name);
-    }
+    for (size_t i = 0; i < outputs->count; i++) FR_TRY(choose(choice, outputs, &outputs->items[i], &l));
     for (size_t i = 0; i < choice->rule_count; i++)
         if (!l.used[i])
             return fr_fail(FR_USAGE, "pattern %.*s decides no matrix's type: no name fits, or others come first",

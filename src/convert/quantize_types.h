@@ -15,10 +15,15 @@ typedef struct fr_type_rule {
 
 #define FR_MAX_TYPE_RULES 64
 
+/* llama-quantize's mixtures of a type, where it has several. */
+typedef enum fr_mixture { FR_MIXTURE_M, FR_MIXTURE_S, FR_MIXTURE_L } fr_mixture;
+
 typedef struct fr_type_choice {
     fr_dtype type;                         /* of matrices */
     bool pure;                             /* of all of them */
-    bool small;                            /* llama-quantize's "S" mixture of Q4_K or Q5_K, not its "M" */
+    fr_mixture mixture;                    /* otherwise */
+    bool weighted;                         /* by an importance matrix, on which some mixtures depend */
+    fr_dtype output, embedding;            /* of the head and of embeddings; FR_DTYPE_COUNT: as the mixture has it */
     fr_type_rule rules[FR_MAX_TYPE_RULES]; /* the first that matches decides */
     size_t rule_count;
 } fr_type_choice;

@@ -5,7 +5,7 @@
 LIBGGML is libggml-base.so of a llama.cpp build; its ggml_quantize_chunk is what llama-quantize calls. encode.bf16 has
 the weights, rows of 256 bfloat16 values, four kinds of them: of the demo model, of a reference model, normal noise, and
 noise with heavy tails (Student's t, 3 degrees of freedom). encode.json has, by kind and type, the sum of squared
-errors after decoding.
+errors after decoding; and with an importance matrix (`importance`, one for all rows) the sum of importance * error^2.
 """
 import ctypes
 import json
@@ -17,7 +17,8 @@ from gguf import quants
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 from safetensors import safe_open
 
-TYPES = "Q8_0 Q4_0 Q4_1 Q5_0 Q5_1 IQ4_NL MXFP4 Q4_K Q5_K Q6_K".split()
+TYPES = "Q8_0 Q4_0 Q4_1 Q5_0 Q5_1 IQ4_NL MXFP4 Q4_K Q5_K Q6_K IQ4_XS Q2_K Q3_K".split()
+WEIGHED = [t for t in TYPES if t not in ("Q8_0", "MXFP4")]
 ROWS, COLS = 48, 256
 TOP = Path(__file__).resolve().parents[2]
 
@@ -35,14 +36,15 @@ def to_bf16(values):
     return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
 
 
-def squared_error(library, kind, values):
+def squared_error(library, kind, values, importance=None):
     _, size = GGML_QUANT_SIZES[kind]
     blocks = np.zeros((ROWS, COLS // GGML_QUANT_SIZES[kind][0] * size), np.uint8)
     library.ggml_quantize_chunk(int(kind), values.ctypes.data_as(ctypes.c_void_p),
                                 blocks.ctypes.data_as(ctypes.c_void_p), ctypes.c_int64(0), ctypes.c_int64(ROWS),
-                                ctypes.c_int64(COLS), None)
+                                ctypes.c_int64(COLS),
+                                None if importance is None else importance.ctypes.data_as(ctypes.c_void_p))
     decoded = quants.dequantize(blocks, kind).astype(np.float64)
-    return float(np.sum((decoded - values) ** 2))
+    return float(np.sum((1 if importance is None else importance) * (decoded - values) ** 2))
 
 
 def main():
@@ -55,12 +57,15 @@ def main():
         "heavy": rng.standard_t(3, (ROWS, COLS)) * 0.02,
     }
     stored = {name: to_bf16(values) for name, values in kinds.items()}
-    errors = {}
+    importance = np.exp(rng.standard_normal(COLS) * 1.5).astype(np.float32)
+    errors, weighed = {}, {}
     for name, bits in stored.items():
         values = np.ascontiguousarray((bits.astype(np.uint32) << 16).view(np.float32))
         errors[name] = {t: squared_error(library, GGMLQuantizationType[t], values) for t in TYPES}
+        weighed[name] = {t: squared_error(library, GGMLQuantizationType[t], values, importance) for t in WEIGHED}
     (out / "encode.bf16").write_bytes(b"".join(bits.tobytes() for bits in stored.values()))
-    (out / "encode.json").write_text(json.dumps({"rows": ROWS, "squared_errors": errors}, indent=1) + "\n")
+    (out / "encode.json").write_text(json.dumps({"rows": ROWS, "squared_errors": errors, "weighed_errors": weighed,
+                                                  "importance": [float(i) for i in importance]}, indent=1) + "\n")
 
 
 main()

@@ -17,7 +17,8 @@ from gguf import GGUFReader
 
 MODELS = ["gemma4-e", "gemma4-dense", "gemma4-dense/assistant"]
 TYPES = {"bf16": None, "q4_0": "Q4_0", "q8_0": "Q8_0", "q4_k": "Q4_K_M", "q5_k": "Q5_K_M", "q6_k": "Q6_K",
-         "iq4_nl": "IQ4_NL"}
+         "iq4_nl": "IQ4_NL", "iq4_xs": "IQ4_XS", "q2_k": "Q2_K", "q3_k_s": "Q3_K_S", "q3_k": "Q3_K_M",
+         "q3_k_l": "Q3_K_L", "q4_k_s": "Q4_K_S", "q5_k_s": "Q5_K_S"}
 LONG = 16
 
 

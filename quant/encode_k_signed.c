@@ -1,0 +1,185 @@
+/* The types of blocks of 256 without minima, Q3_K, Q6_K and IQ4_XS: runs with a scale of few bits and a sign, which d,
+ * of float16, multiplies (the layouts: decode_k.c, decode_codebook.c).
+ *
+ * In: 256 values, and what their errors weigh or NULL. Out: a block's bytes. First every run gets the best scale of its
+ * own. Then, in rounds: the integer for each run that fits d best, and for those and the codes they give the
+ * least-squares d; as long as the error of the block falls. */
+#include "quant/encode.h"
+#include "quant/encode_fit.h"
+
+enum { COLS = 256, RUN = 32, RUNS = COLS / RUN, HALF = 16, HALVES = COLS / HALF };
+
+#define ROUNDS 6
+
+FR_INLINE lanes snap_q3_k(lanes t) {
+    return snap_integer(t, -4, 3);
+}
+
+FR_INLINE lanes snap_q6_k(lanes t) {
+    return snap_integer(t, -32, 31);
+}
+
+/* A block to encode, and its type: runs of `run` values; a run's extreme value is tried at codes' values from first to
+ * last; scales of -limit to limit - 1. */
+typedef struct task {
+    const float *x, *weights;
+    size_t run;
+    float first, last, step;
+    int limit;
+} task;
+
+FR_INLINE const float *weights_at(const task *t, size_t run) {
+    return t->weights ? t->weights + run * t->run : NULL;
+}
+
+/* What a block is encoded as: value = (d * scale) * code. */
+typedef struct plan {
+    float d, error;
+    int8_t scales[HALVES];
+} plan;
+
+/* The best scale of a run by itself. */
+FR_INLINE float fit_run(const task *t, size_t run, snap_fn *snap) {
+    const float *x = t->x + run * t->run;
+    float extreme = 0, magnitude = 0;
+    for (size_t i = 0; i < t->run; i++) {
+        float m = x[i] < 0 ? -x[i] : x[i];
+        extreme = m > magnitude ? x[i] : extreme;
+        magnitude = m > magnitude ? m : magnitude;
+    }
+    answer best = {0};
+    for (float level = t->first; level <= t->last; level += t->step) {
+        for (float side = -1; side <= 1; side += 2) {
+            answer a = ray_of(fit_codes(x, weights_at(t, run), t->run, (line){side * extreme / level, 0}, snap));
+            if (a.worth > best.worth) best = a;
+        }
+    }
+    return best.l.scale;
+}
+
+static int small_integer(float n, float d, int limit) {
+    float t = d != 0 ? n / d : 0;
+    t += t < 0 ? -0.5F : 0.5F;
+    return t > (float)(limit - 1) ? limit - 1 : t > (float)-limit ? (int)t : -limit;
+}
+
+/* Rounds from one d; own: the runs' scales by themselves. */
+FR_INLINE void improve(const task *t, const float *own, float d, snap_fn *snap, plan *best) {
+    float last = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        plan p = {.d = half_of(d)};
+        double square = 0, cross = 0;
+        for (size_t run = 0; run < COLS / t->run; run++) {
+            const float *x = t->x + run * t->run, *weights = weights_at(t, run);
+            int centre = small_integer(own[run], p.d, t->limit), chosen = centre;
+            fit least = fit_codes(x, weights, t->run, (line){p.d * (float)centre, 0}, snap);
+            for (int s = centre - 1; s <= centre + 1; s += 2) {
+                if (s < -t->limit || s >= t->limit) continue;
+                fit f = fit_codes(x, weights, t->run, (line){p.d * (float)s, 0}, snap);
+                if (!(f.error < least.error)) continue;
+                least = f;
+                chosen = s;
+            }
+            p.scales[run] = (int8_t)chosen;
+            p.error += least.error;
+            square += (double)chosen * chosen * least.squares;
+            cross += (double)chosen * least.cross;
+        }
+        if (round > 0 && !(p.error < last)) return;
+        last = p.error;
+        if (p.error < best->error) *best = p;
+        if (!(square > 0)) return;
+        d = (float)(cross / square);
+    }
+}
+
+FR_INLINE plan search(const task *t, snap_fn *snap) {
+    float own[HALVES], widest = 0, most = (float)t->limit;
+    for (size_t run = 0; run < COLS / t->run; run++) {
+        own[run] = fit_run(t, run, snap);
+        if (own[run] * own[run] > widest * widest) widest = own[run];
+    }
+    plan best = {.error = error_of_zeros(t->x, t->weights, COLS)};
+    for (float level = most; level >= most - 4; level -= 2) improve(t, own, -widest / level, snap, &best);
+    return best;
+}
+
+/* codes[i] for each column, counted from -zero, and the plan that they are codes of. */
+FR_INLINE plan encode_columns(const task *t, float zero, snap_fn *snap, uint8_t *codes) {
+    plan p = search(t, snap);
+    for (size_t i = 0; i < COLS; i += 4) {
+        float scale = p.d * (float)p.scales[i / t->run];
+        lanes code = snap(load_lanes(t->x + i) * splat(inverse_of(scale)));
+        for (size_t lane = 0; lane < 4; lane++) codes[i + lane] = (uint8_t)(int)(code[lane] + zero);
+    }
+    return p;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- Q3_K */
+
+/* Scale h of 16, 6 bits: the low four in byte h % 8 of 12, low half first; the high two in byte 8 + h % 4. */
+static void pack_q3_k_scales(const int8_t *scales, uint8_t *bytes) {
+    memset(bytes, 0, 12);
+    for (size_t h = 0; h < HALVES; h++) {
+        unsigned scale = (unsigned)(scales[h] + 32);
+        bytes[h % 8] |= (uint8_t)((scale & 15) << h / 8 * 4);
+        bytes[8 + h % 4] |= (uint8_t)(scale >> 4 << h / 4 * 2);
+    }
+}
+
+void fr_encode_q3_k(const float *x, const float *weights, uint8_t *block) {
+    uint8_t codes[COLS];
+    plan p = weights ? encode_columns(&(task){x, weights, HALF, 2.5F, 5, 0.25F, 32}, 4, snap_q3_k, codes)
+                     : encode_columns(&(task){x, NULL, HALF, 2.5F, 5, 0.25F, 32}, 4, snap_q3_k, codes);
+    for (size_t i = 0; i < RUN; i++) {
+        block[i] = 0;
+        for (size_t run = 0; run < RUNS; run++) block[i] |= (uint8_t)(codes[run * RUN + i] >> 2 << run);
+    }
+    pack_2_bits(block + 32, codes);
+    pack_q3_k_scales(p.scales, block + 96);
+    store_half(block + 108, p.d);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- Q6_K */
+
+/* For each 128 columns 64 bytes of low 4 bits and 32 of high 2 bits. */
+static void pack_6_bits(const uint8_t *codes, uint8_t *block) {
+    for (size_t wide = 0; wide < 2; wide++, codes += 4 * RUN) {
+        uint8_t *low = block + wide * 64, *high = block + 128 + wide * RUN;
+        for (size_t i = 0; i < RUN; i++) {
+            uint8_t a = codes[i], b = codes[i + RUN], c = codes[i + 2 * RUN], e = codes[i + 3 * RUN];
+            low[i] = (uint8_t)((a & 15) | c << 4);
+            low[i + RUN] = (uint8_t)((b & 15) | e << 4);
+            high[i] = (uint8_t)(a >> 4 | (b >> 4) << 2 | (c >> 4) << 4 | (e >> 4) << 6);
+        }
+    }
+}
+
+void fr_encode_q6_k(const float *x, const float *weights, uint8_t *block) {
+    uint8_t codes[COLS];
+    plan p = weights ? encode_columns(&(task){x, weights, HALF, 30, 33, 0.5F, 128}, 32, snap_q6_k, codes)
+                     : encode_columns(&(task){x, NULL, HALF, 30, 33, 0.5F, 128}, 32, snap_q6_k, codes);
+    pack_6_bits(codes, block);
+    memcpy(block + 192, p.scales, HALVES);
+    store_half(block + 208, p.d);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- IQ4_XS */
+
+/* d; scales of 6 bits, their high two in two bytes, their low four in halves of four; codes, a run's first 16 in the
+ * low halves of its bytes. */
+void fr_encode_iq4_xs(const float *x, const float *weights, uint8_t *block) {
+    uint8_t codes[COLS];
+    plan p = weights ? encode_columns(&(task){x, weights, RUN, 80, 140, 5, 32}, 127, snap_iq4_nl, codes)
+                     : encode_columns(&(task){x, NULL, RUN, 80, 140, 5, 32}, 127, snap_iq4_nl, codes);
+    number_iq4_nl(codes, COLS, 127);
+    memset(block, 0, 8);
+    store_half(block, p.d);
+    for (size_t run = 0; run < RUNS; run++) {
+        unsigned scale = (unsigned)(p.scales[run] + 32);
+        block[2 + run / 4] |= (uint8_t)(scale >> 4 << run % 4 * 2);
+        block[4 + run / 2] |= (uint8_t)((scale & 15) << run % 2 * 4);
+        const uint8_t *own = codes + run * RUN;
+        for (size_t i = 0; i < HALF; i++) block[8 + run * HALF + i] = (uint8_t)(own[i] | own[i + HALF] << 4);
+    }
+}
