@@ -191,8 +191,8 @@ static double pairs_bytes(const fr_drafter *drafter) {
 
 double fr_bench_draft_bytes(const fr_drafter *drafter) {
     if (drafter->method == &fr_draft_assistant) return assistant_bytes(drafter);
-    if (drafter->method != &fr_draft_model) return pairs_bytes(drafter);
-    const fr_model *model = drafter->net;
+    const fr_model *model = fr_drafter_model(drafter);
+    if (!model) return pairs_bytes(drafter);
     return streamed(&model->weights, chosen_experts(fr_spec_experts(&model->trunk.spec)));
 }
 

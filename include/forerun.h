@@ -631,8 +631,8 @@ size_t fr_picture_tokens(const fr_picture *picture);
 
 /* ---------------------------------------------------------------------------------------------------------- drafter */
 
-/* An opened MTP drafter, checked against its target: architecture, widths, vocabulary, KV sources. path NULL: the MTP
- * layer in the target's own checkpoint. */
+/* An opened drafter, checked against its target: architecture, widths, vocabulary, KV sources. A model of another
+ * vocabulary drafts by its text. path NULL: the MTP layer in the target's own checkpoint. */
 typedef struct fr_drafter fr_drafter;
 fr_status fr_drafter_open(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter);
 void fr_drafter_close(fr_drafter *drafter);

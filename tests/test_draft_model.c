@@ -351,21 +351,14 @@ START_TEST(a_crowds_prompts_are_run_for_those_who_draft) {
 }
 END_TEST
 
-static const struct {
-    const char *target, *drafter, *line;
-} misfits[] = {
-    {LLAMA, FR_TEST_MODELS "gemma4-e", "gemma4-e: its id 0 is another token than the target's"},
-    {FR_TEST_MODELS "gemma4-e", FR_TEST_MODELS "gemma4-dense", "gemma4-dense: its id 371 is another token"},
-    {LLAMA, FR_TEST_MODELS "llama-odd", "llama-odd: its vocabulary has "},
-};
-
+/* By ids alone, of which there are others; where both have tokenizers it drafts by its text (test_draft_text.c). */
 START_TEST(what_can_not_draft_is_refused) {
     fr_options *options = fr_options_new();
     fr_model *target;
     fr_drafter *drafter;
-    require(fr_model_open(misfits[_i].target, options, &target));
-    ck_assert_int_eq(fr_drafter_open(misfits[_i].drafter, target, options, &drafter), FR_INPUT);
-    ck_assert_msg(strstr(fr_last_error(), misfits[_i].line) != NULL, "%s", fr_last_error());
+    require(fr_model_open(LLAMA, options, &target));
+    ck_assert_int_eq(fr_drafter_open(FR_TEST_MODELS "llama-odd", target, options, &drafter), FR_INPUT);
+    ck_assert_msg(strstr(fr_last_error(), "llama-odd: its vocabulary has ") != NULL, "%s", fr_last_error());
     fr_model_close(target);
     fr_options_free(options);
 }
@@ -381,7 +374,7 @@ int main(void) {
     tcase_add_test(cases, without_pages_nothing_is_drafted);
     tcase_add_loop_test(cases, what_rounds_without_drafts_left_is_followed_together, 0, 3);
     tcase_add_test(cases, a_crowds_prompts_are_run_for_those_who_draft);
-    tcase_add_loop_test(cases, what_can_not_draft_is_refused, 0, sizeof misfits / sizeof *misfits);
+    tcase_add_test(cases, what_can_not_draft_is_refused);
     Suite *suite = suite_create("draft_model");
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);

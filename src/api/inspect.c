@@ -270,8 +270,10 @@ static void print_mtp(const fr_inspected *what, FILE *out) {
 }
 
 static void print_draft_model(const fr_inspected *what, FILE *out) {
-    fr_trunk_describe(&what->draft_model->trunk.spec, out);
-    fprintf(out, "drafts         as a model of the target's vocabulary\n");
+    bool same = what->draft_model->method == &fr_draft_model;
+    fr_trunk_describe(&fr_drafter_model(what->draft_model)->trunk.spec, out);
+    fprintf(out, "drafts         as a model of %s\n",
+            same ? "the target's vocabulary" : "another vocabulary, whose text is tokenized as the target's");
     print_fit(what, out);
 }
 
@@ -329,7 +331,7 @@ static fr_inspected describe_drafter(const fr_drafter *drafter, const fr_lab_ins
     fr_inspected what = {.kind = "drafter", .files = &drafter->files, .weights = &drafter->weights, .how = how};
     if (drafter->method == &fr_draft_assistant)
         what.assistant = drafter->net;
-    else if (drafter->method == &fr_draft_model) what.draft_model = drafter->net;
+    else if (fr_drafter_model(drafter)) what.draft_model = drafter;
     else if (drafter->method == &fr_draft_mtp)
         what.mtp = drafter;
     else what.eagle = drafter;

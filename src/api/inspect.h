@@ -19,7 +19,7 @@ typedef struct fr_inspected {
     const fr_drafter *own;         /* the MTP layer in a model's checkpoint, or NULL */
     const fr_assistant *assistant; /* of a drafter that is Gemma 4's; else NULL */
     const fr_drafter *eagle;       /* a drafter that is EAGLE's; else NULL */
-    const fr_model *draft_model;   /* a drafter that is a model; else NULL */
+    const fr_drafter *draft_model; /* a drafter that is a model; else NULL */
     const fr_drafter *mtp;         /* a drafter that is a target's MTP layer; else NULL */
     const fr_vision *vision;       /* a tower, or a model's; NULL: none */
     const fr_lab_inspection *how;

@@ -225,7 +225,7 @@ static void put_mtp(object *o, const fr_inspected *what) {
 }
 
 static void put_draft_model(object *o, const fr_inspected *what) {
-    const fr_trunk_spec *spec = &what->draft_model->trunk.spec;
+    const fr_trunk_spec *spec = &fr_drafter_model(what->draft_model)->trunk.spec;
     put(o, "method", json_string(fr_draft_model.name));
     put_count(o, "layers", spec->layers);
     put_count(o, "hidden", spec->hidden);

@@ -31,6 +31,9 @@ struct fr_drafter {
 /* The file or folder that they lie in. */
 const char *fr_drafter_path(const fr_drafter *drafter);
 
+/* The model that a drafter is, NULL if it is none. */
+const fr_model *fr_drafter_model(const fr_drafter *drafter);
+
 /* What a session shows its method. */
 typedef struct fr_draft_view {
     const int32_t *ids;     /* the timeline */
@@ -131,6 +134,9 @@ struct fr_draft_method {
 
 extern const fr_draft_method fr_draft_none, fr_draft_assistant, fr_draft_mtp, fr_draft_eagle3, fr_draft_eagle,
     fr_draft_model, fr_draft_ngram, fr_draft_own_method;
+
+/* fr_draft_model where the model's ids mean something else than the target's: what its files become when loaded. */
+extern const fr_draft_method fr_draft_text;
 
 /* ngram before other methods, which draft where it has no long match. */
 extern const fr_draft_method fr_draft_ngram_first;

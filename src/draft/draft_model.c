@@ -1,7 +1,7 @@
 /* draft: a smaller model of the target's vocabulary proposes, token by token.
  *
  * In: the ids of the timeline. Out: what the model says after them, a chain of drafts. Any family; the target's ids
- * must mean the same to it, which is compared token by token.
+ * must mean the same to it, which is compared token by token: otherwise it drafts by its text (draft_text.c).
  *
  * The model has a cache of its own, whose frontier is the number of ids that it has run and that stand:
  *
@@ -58,7 +58,8 @@ static fr_row row_of(size_t timeline, int32_t id, size_t position, int32_t paren
 static void place(workspace *w, size_t timeline, const fr_draft_view *view, size_t from, size_t to, size_t at,
                   int32_t parent) {
     for (size_t p = from; p < to; p++, at++) {
-        w->rows[at] = row_of(timeline, view->ids[p], p, parent);
+        bool known = (size_t)view->ids[p] < w->model->trunk.spec.vocab; /* or the target alone has such an id */
+        w->rows[at] = row_of(timeline, known ? view->ids[p] : 0, p, parent);
         parent = (int32_t)at;
     }
 }
@@ -262,17 +263,17 @@ static void model_close(fr_draft *draft) {
     fr_kv_reset(&((state *)draft)->kv);
 }
 
-/* An id that both have must be one token. */
-static fr_status check_vocabulary(const fr_model *model, const fr_model *target) {
-    const char *path = model->files.path;
-    size_t vocab = model->trunk.spec.vocab, targets = target->trunk.spec.vocab, id;
-    if (!model->tokenizer || !target->tokenizer) {
-        if (vocab == targets) return FR_OK;
-        return fr_fail(FR_INPUT, "%s: its vocabulary has %zu ids, the target's %zu: it can't draft for it", path, vocab,
-                       targets);
+/* Ids that mean the same in both are drafted as they are, of others the text. */
+static fr_status choose_method(fr_drafter *drafter) {
+    const fr_model *model = drafter->net, *target = drafter->target;
+    size_t vocab = model->trunk.spec.vocab, targets = target->trunk.spec.vocab;
+    if (model->tokenizer && target->tokenizer) {
+        if (!fr_tokenizers_agree(model->tokenizer, target->tokenizer)) drafter->method = &fr_draft_text;
+        return FR_OK;
     }
-    if (!fr_tokenizers_differ(model->tokenizer, target->tokenizer, &id)) return FR_OK;
-    return fr_fail(FR_INPUT, "%s: its id %zu is another token than the target's: it can't draft for it", path, id);
+    if (vocab == targets) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: its vocabulary has %zu ids, the target's %zu, and one of them has no tokenizer: it "
+                             "can't draft for it", model->files.path, vocab, targets);
 }
 
 /* The files are the drafter's, and its weights are the model's. */
@@ -292,7 +293,7 @@ static fr_status model_load(fr_drafter *drafter) {
         fr_weights_compare(&model->weights, fr_spec_mixture_size(&model->trunk.spec), &target->weights,
                            fr_memory_available(""));
     drafter->weights = model->weights;
-    return status == FR_OK ? check_vocabulary(model, target) : status;
+    return status == FR_OK ? choose_method(drafter) : status;
 }
 
 static void model_unload(fr_drafter *drafter) {

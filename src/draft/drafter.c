@@ -22,6 +22,10 @@ const char *fr_drafter_path(const fr_drafter *drafter) {
     return drafter->files.path ? drafter->files.path : drafter->target->files.path;
 }
 
+const fr_model *fr_drafter_model(const fr_drafter *drafter) {
+    return drafter->method == &fr_draft_model || drafter->method == &fr_draft_text ? drafter->net : NULL;
+}
+
 /* The MTP layer that the target's own files have. */
 static fr_status bind_own(fr_drafter *drafter) {
     const fr_model *target = drafter->target;
@@ -43,7 +47,7 @@ static fr_status refuse(const fr_checkpoint *files) {
 /* Beside its target. A draft model did that as a model; without a target nothing is going to run. */
 static void compare_memory(fr_drafter *drafter) {
     const fr_model *target = drafter->target;
-    if (!target || drafter->method == &fr_draft_model) return;
+    if (!target || fr_drafter_model(drafter)) return;
     fr_weights_compare(&drafter->weights, fr_spec_mixture_size(&target->trunk.spec), &target->weights,
                        fr_memory_available(""));
 }

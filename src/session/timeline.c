@@ -119,8 +119,9 @@ static void begin_drafting(fr_session *s) {
     view.defers = defers(s);
     s->draft->method->begin(s->draft, &view);
     s->told = s->length;
+    size_t ran = view.defers ? s->draft->method->kv(s->draft)->length : 0; /* about as many, where its ids are others */
     if (view.defers)
-        fr_budget_fell_behind(&s->budget, s->length - s->draft->method->kv(s->draft)->length);
+        fr_budget_fell_behind(&s->budget, s->length - fr_smaller(ran, s->length));
     else
         fr_budget_followed(&s->budget);
 }

@@ -15,8 +15,9 @@ int32_t fr_tokenizer_id(const fr_tokenizer *tokenizer, const char *text);
 /* What an id is printed as on its own, a special token too; no bytes where it is no token. */
 const char *fr_tokenizer_printed(const fr_tokenizer *tokenizer, int32_t id, size_t *length);
 
-/* Whether an id that either has a token for is another token in the other, beyond its end too; *id: the first one. */
-bool fr_tokenizers_differ(const fr_tokenizer *one, const fr_tokenizer *other, size_t *id);
+/* Whether ids mean the same in both: those that are text in either are so in the other, but for one in a thousand.
+ * Control and added tokens, and ids of none, may differ. */
+bool fr_tokenizers_agree(const fr_tokenizer *one, const fr_tokenizer *other);
 
 /* What fr_tokenizer_note tells. */
 const fr_notes *fr_tokenizer_notes(const fr_tokenizer *tokenizer);
