@@ -99,6 +99,7 @@ typedef struct fr_lab_quantization {
     const char *const *overrides;
     size_t override_count;
     const char *output_type, *embedding_type; /* of the head and of embeddings; NULL: as the mixture has them */
+    const char *imatrix; /* a file of llama.cpp's, of either form, that says how much columns matter; NULL: all alike */
     void (*note)(const char *line);
     const char *drafter; /* NULL; or the folder of an EAGLE-3 drafter for the model: it is what is written */
 } fr_lab_quantization;

@@ -15,6 +15,7 @@ static int write_model(const fr_arguments *args, const fr_options *options, fr_p
         .overrides = args->tensor_types,
         .override_count = args->tensor_type_count,
         .output_type = args->text[FR_ARG_OUTPUT_TYPE],
+        .imatrix = args->text[FR_ARG_IMATRIX],
         .embedding_type = args->text[FR_ARG_EMBEDDING_TYPE],
         .pure = args->given[FR_ARG_PURE],
         .note = args->given[FR_ARG_QUIET] ? NULL : show_note,

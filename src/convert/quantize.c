@@ -8,9 +8,11 @@
 
 #include "base/error.h"
 #include "base/fpenv.h"
+#include "formats/imatrix.h"
 #include "quant/encode.h"
 #include "quant/fp8.h"
 #include "src/convert/export.h"
+#include "src/convert/importances.h"
 #include "src/convert/quantize_types.h"
 #include "src/model/model.h"
 #include "src/weights/bound.h"
@@ -54,11 +56,16 @@ static fr_status list_gguf(const fr_checkpoint *files, fr_outputs *outputs) {
 
 /* --------------------------------------------------------------------------------------------------------- metadata */
 
+static bool begins(fr_text key, const char *with) {
+    size_t length = strlen(with);
+    return key.length >= length && memcmp(key.bytes, with, length) == 0;
+}
+
 /* What the output says itself, or is no longer true of it. */
 static bool is_superseded(fr_text key) {
     return fr_text_is(key, "general.architecture") || fr_text_is(key, "general.file_type") ||
            fr_text_is(key, "general.quantization_version") || fr_text_is(key, "general.alignment") ||
-           (key.length > 6 && memcmp(key.bytes, "split.", 6) == 0);
+           begins(key, "split.") || begins(key, FR_IMPORTANCES_KEYS);
 }
 
 static void copy_metadata(const fr_gguf *gguf, fr_gguf_writer *writer) {
@@ -73,6 +80,7 @@ typedef struct batch {
     const fr_output *output;
     size_t first; /* row of the output */
     size_t rows, cols;
+    const float *importance; /* [matrices, cols] of the columns; NULL: they are alike */
     uint8_t *target;  /* [rows], encoded */
     float *values;    /* [threads, 2, cols] a row, and before its columns change places */
     size_t *bad;      /* [threads] the first row with a value that can't be written; rows: none */
@@ -140,6 +148,13 @@ static void read_row(const batch *b, const stored_row *source, float *values) {
         values[c] = fr_value_of(output->change, values[c]);
 }
 
+/* Of the columns of a row's matrix. */
+static const float *importance_of(const batch *b, size_t row) {
+    const fr_output *output = b->output;
+    if (!b->importance || output->dims < 3) return b->importance;
+    return b->importance + row / (size_t)output->shape[output->dims - 2] * b->cols;
+}
+
 static void encode_rows(void *context, const fr_team *team) {
     const batch *b = context;
     size_t begin, end, target_row = fr_dtype_row_bytes(b->output->type, b->cols);
@@ -159,12 +174,13 @@ static void encode_rows(void *context, const fr_team *team) {
         if (source.type == b->output->type && !changes_rows(b->output))
             memcpy(target, source.bytes, target_row);
         else
-            fr_dtype_encode(b->output->type, values, target, b->cols);
+            fr_dtype_encode_weighted(b->output->type, values, importance_of(b, b->first + row), target, b->cols);
     }
 }
 
 typedef struct stream {
     const fr_checkpoint *files;
+    const fr_importances *importances;
     fr_gguf_writer *writer;
     fr_pool *pool;
     size_t threads;
@@ -257,6 +273,7 @@ static fr_status write_numbers(stream *s, const fr_output *output) {
     batch b = {
         .output = output,
         .cols = cols,
+        .importance = fr_importance_of(s->importances, output),
         .target = malloc(batch_rows * fr_dtype_row_bytes(output->type, cols)),
         .values = malloc(2 * s->threads * cols * sizeof(float)),
         .bad = calloc(s->threads, sizeof(size_t)),
@@ -351,14 +368,24 @@ static uint64_t source_bytes(const fr_output *output) {
     return fr_output_rows(output) * fr_dtype_row_bytes(output->source->type, cols);
 }
 
-static fr_status write_all(const fr_checkpoint *files, const fr_export *export, const fr_outputs *outputs,
-                           const fr_type_choice *choice, fr_gguf_writer *writer, stream *s) {
+/* A job from end to end. */
+typedef struct job {
+    const fr_lab_quantization *how;
+    fr_type_choice choice;
+    fr_importances importances;
+    const fr_options *options;
+    FILE *out;
+} job;
+
+static fr_status write_all(const job *j, const fr_checkpoint *files, const fr_export *export,
+                           const fr_outputs *outputs, fr_gguf_writer *writer, stream *s) {
     if (files->gguf)
         copy_metadata(files->gguf, writer);
     else
         FR_TRY(fr_export_metadata(export, outputs, writer));
     fr_gguf_put_u32(writer, "general.quantization_version", 2);
-    fr_gguf_put_u32(writer, "general.file_type", fr_file_type(choice));
+    fr_gguf_put_u32(writer, "general.file_type", fr_file_type(&j->choice));
+    fr_importances_put(&j->importances, writer);
     for (size_t i = 0; i < outputs->count; i++) {
         const fr_output *output = &outputs->items[i];
         fr_gguf_put_tensor(writer, output->name, output->type, false, output->dims, output->shape);
@@ -368,41 +395,42 @@ static fr_status write_all(const fr_checkpoint *files, const fr_export *export, 
     return write_data(s, outputs);
 }
 
-static fr_status write_file(const fr_checkpoint *files, const fr_export *export, const fr_outputs *outputs,
-                            const fr_type_choice *choice, const fr_options *options, FILE *out) {
+static fr_status write_file(const job *j, const fr_checkpoint *files, const fr_export *export,
+                            const fr_outputs *outputs) {
     fr_machine machine;
     fr_plan plan;
     fr_pool *pool;
     fr_gguf_writer writer;
-    FR_TRY(fr_plan_from_options(options, &machine, &plan));
+    FR_TRY(fr_plan_from_options(j->options, &machine, &plan));
     FR_TRY(fr_pool_open(&plan, &pool));
-    fr_gguf_writer_open(&writer, out, files->gguf ? files->gguf->architecture : export->architecture);
+    fr_gguf_writer_open(&writer, j->out, files->gguf ? files->gguf->architecture : export->architecture);
     stream s = {.files = files,
+                .importances = &j->importances,
                 .writer = &writer,
                 .pool = pool,
                 .threads = plan.threads,
-                .progress = options->progress,
-                .progress_context = options->progress_context};
-    fr_status status = write_all(files, export, outputs, choice, &writer, &s);
+                .progress = j->options->progress,
+                .progress_context = j->options->progress_context};
+    fr_status status = write_all(j, files, export, outputs, &writer, &s);
     fr_gguf_writer_close(&writer);
     fr_pool_close(pool);
     return status;
 }
 
-static fr_status quantize(fr_checkpoint *files, const fr_lab_quantization *how, const fr_type_choice *choice,
-                          const fr_options *options, FILE *out) {
+static fr_status quantize(const job *j, fr_checkpoint *files) {
     fr_outputs outputs = {0};
     fr_export export = {0};
-    bool listed = files->gguf && !how->drafter;
+    bool listed = files->gguf && !j->how->drafter;
     fr_status status = listed ? list_gguf(files, &outputs)
-                              : fr_export_open(&export, files, how->drafter, options, &outputs);
+                              : fr_export_open(&export, files, j->how->drafter, j->options, &outputs);
     if (status == FR_OK) {
         fr_outputs_sort(&outputs);
-        status = fr_choose_types(choice, &outputs);
+        status = fr_choose_types(&j->choice, &outputs);
     }
+    if (status == FR_OK) status = fr_importances_check(&j->importances, &outputs, j->how->note);
     if (status == FR_OK) {
-        take_notes(how, &export, &outputs);
-        status = write_file(listed ? files : export.files, &export, &outputs, choice, options, out);
+        take_notes(j->how, &export, &outputs);
+        status = write_file(j, listed ? files : export.files, &export, &outputs);
     }
     fr_export_close(&export);
     fr_outputs_free(&outputs);
@@ -413,15 +441,18 @@ fr_status fr_lab_quantize(const char *path, const fr_lab_quantization *how, cons
     if (!path || !how || !how->type || !out)
         return fr_fail(FR_USAGE, "fr_lab_quantize: a path, a type and a stream are needed");
     fr_options resolved = fr_options_resolve(options);
-    fr_type_choice choice;
+    job j = {.how = how, .options = &resolved, .out = out};
     fr_checkpoint files;
-    FR_TRY(fr_type_choice_read(&choice, how));
+    FR_TRY(fr_type_choice_read(&j.choice, how));
     uint64_t environment = fr_fpenv_enter();
-    fr_status status = fr_open_files(&files, path, true);
+    fr_status status = how->imatrix ? fr_importances_open(&j.importances, how->imatrix) : FR_OK;
+    j.choice.weighted = j.importances.path != NULL;
+    if (status == FR_OK) status = fr_open_files(&files, path, true);
     if (status == FR_OK) {
-        status = quantize(&files, how, &choice, &resolved, out);
+        status = quantize(&j, &files);
         fr_checkpoint_close(&files);
     }
+    fr_importances_close(&j.importances);
     fr_fpenv_leave(environment);
     return status;
 }

@@ -439,6 +439,34 @@ def named():
     put("ollama-adapter", "ollama:registry.ollama.ai/library/m:latest", layers("adapter"))
 
 
+# -------------------------------------------------------------------------------------------------------- importances
+
+def text(value):
+    return struct.pack("<Q", len(value)) + value.encode()
+
+
+def imatrix_gguf():
+    keys = [text("imatrix.datasets") + struct.pack("<IIQ", ARRAY, STRING, 1) + text("t"),
+            text("imatrix.chunk_count") + struct.pack("<II", 4, 2),
+            text("imatrix.chunk_size") + struct.pack("<II", 4, 32)]
+    tensors = [text("blk.0.a.in_sum2") + struct.pack("<IQQIQ", 2, 2, 2, 0, 0),
+               text("blk.0.a.counts") + struct.pack("<IQQIQ", 2, 1, 2, 0, 32)]
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys)) + b"".join(keys + tensors)
+    head += bytes(-len(head) % 32)
+    return head + struct.pack("<4f", 1, 2, 3, 4) + bytes(16) + struct.pack("<2f", 64, 0)
+
+
+def imatrix_older():
+    entry = lambda name, *values: (struct.pack("<i", len(name)) + name.encode() +
+                                   struct.pack(f"<ii{len(values)}f", 2, len(values), *values))
+    return struct.pack("<i", 2) + entry("b", 1, 2, 3) + entry("a", 4) + struct.pack("<ii", 2, 1) + b"t"
+
+
+def importances():
+    write("imatrix", "gguf", imatrix_gguf())
+    write("imatrix", "older", imatrix_older())
+
+
 if __name__ == "__main__":
     gguf()
     weights()
@@ -447,5 +475,6 @@ if __name__ == "__main__":
     lines()
     pictures()
     named()
+    importances()
     with tempfile.TemporaryDirectory() as folder:
         files(folder)

@@ -1,0 +1,51 @@
+/* llama.cpp's importance matrices: by tensor, the mean square of every column of what it was multiplied by.
+ *
+ * In: a file of either form, whichever name it has.
+ *
+ *     GGUF   imatrix.datasets (strings), imatrix.chunk_count, imatrix.chunk_size; for each tensor NAME the float32
+ *            tensors NAME.in_sum2 [matrices, cols], sums of squares, and NAME.counts [matrices, 1], of how many rows
+ *     older  i32 entries; each: i32 length, name, i32 calls, i32 values, float32 value[values], means times calls;
+ *            then, in files of the last years, i32 chunks, i32 length, name of the text
+ *
+ * Out: means, in ascending order of the names. Checked: all lies in the file, names of 1 to 255 bytes without NUL and
+ * none twice, sums finite and at least 0. An expert that no row chose counts as if all its columns were alike. */
+#ifndef FR_FORMATS_IMATRIX_H
+#define FR_FORMATS_IMATRIX_H
+
+#include "base/text.h"
+#include "formats/map.h"
+
+#define FR_IMATRIX_MAX_ENTRIES ((size_t)1 << 17)
+#define FR_IMATRIX_MAX_NAME    ((size_t)255)
+
+/* Keys and endings of the GGUF form. */
+#define FR_IMATRIX_DATASETS   "imatrix.datasets"
+#define FR_IMATRIX_CHUNKS     "imatrix.chunk_count"
+#define FR_IMATRIX_CHUNK_SIZE "imatrix.chunk_size"
+#define FR_IMATRIX_SUMS       ".in_sum2"
+#define FR_IMATRIX_COUNTS     ".counts"
+
+typedef struct fr_imatrix_entry {
+    char *name;
+    float *means; /* [count]: of all columns, matrix after matrix */
+    size_t count;
+} fr_imatrix_entry;
+
+typedef struct fr_imatrix {
+    fr_imatrix_entry *entries; /* by name */
+    size_t count, capacity;
+    char *dataset;   /* the first text that it was made of; NULL: it doesn't say */
+    uint32_t chunks; /* of texts; 0: it doesn't say */
+} fr_imatrix;
+
+/* A failure leaves nothing open. */
+fr_status fr_imatrix_open(fr_imatrix *imatrix, const char *path);
+
+/* The same of a file's bytes, which are not kept; name: what error lines call it. */
+fr_status fr_imatrix_open_bytes(fr_imatrix *imatrix, const void *bytes, size_t size, const char *name);
+void fr_imatrix_close(fr_imatrix *imatrix);
+
+/* NULL when there is none. */
+const fr_imatrix_entry *fr_imatrix_find(const fr_imatrix *imatrix, const char *name);
+
+#endif

@@ -1,0 +1,23 @@
+"""Writes importance matrices by llama.cpp to tests/data/imatrix.
+
+    python3 tests/references/imatrix.py LLAMA_IMATRIX tests/data
+
+In: a build's llama-imatrix; text.txt beside what is written. Out: of a dense model llama.gguf and llama.dat, the two
+forms; of a mixture moe.gguf. Four chunks of 32 ids, each a batch of its own, on one thread.
+"""
+import subprocess
+import sys
+from pathlib import Path
+
+FILES = {"llama.gguf": ("llama/q4_0.gguf", "gguf"), "llama.dat": ("llama/q4_0.gguf", "dat"),
+         "moe.gguf": ("gguf/moe-odd.gguf", "gguf")}
+
+
+def main():
+    program, data = sys.argv[1], Path(sys.argv[2]).resolve()
+    for name, (model, form) in FILES.items():
+        subprocess.run([program, "-m", data / model, "-f", "text.txt", "-c", "32", "-b", "32", "-t", "1", "--chunks",
+                        "4", "--output-format", form, "-o", name], cwd=data / "imatrix", check=True)
+
+
+main()
