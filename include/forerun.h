@@ -767,6 +767,16 @@ typedef fr_status fr_logits_fn(void *context, const float *logits, size_t rows, 
 fr_status fr_session_logits(fr_session *session, const int32_t *ids, size_t count, size_t first_row, fr_logits_fn *sink,
                             void *context);
 
+/* What layers of the model are given for each id of a text, [count, layer_count, hidden] float32, handed to the sink
+ * rows at a time, in order: what drafters are trained on. layers: up to FR_ROWS_LAYERS_MAX, each 0 to FR_FACT_LAYERS,
+ * which is what the last layer gives, before the final norm; width: layer_count * hidden. The bits are those that a
+ * drafter sees as the text is generated. Resets the timeline first. The sink may stop it as fr_session_logits' may. A
+ * session that drafts with a drafter's weights is FR_USAGE: open one that does not. */
+#define FR_ROWS_LAYERS_MAX 8
+typedef fr_status fr_rows_fn(void *context, const float *values, size_t rows, size_t width);
+fr_status fr_session_rows(fr_session *session, const int32_t *ids, size_t count, const size_t *layers,
+                          size_t layer_count, fr_rows_fn *sink, void *context);
+
 /* ----------------------------------------------------------------------------------------------------------- engine */
 
 /* What sessions of one model share, so that their rows go through it in one forward, which costs hardly more than one

@@ -60,6 +60,7 @@ START_TEST(a_session_that_is_none) {
     usage(fr_session_set_options(NULL, NULL), "fr_session_set_options");
     usage(fr_session_set_stops(NULL, NULL, 0), "fr_session_set_stops");
     usage(fr_session_logits(NULL, &one, 1, 0, sink, NULL), "fr_session_logits");
+    usage(fr_session_rows(NULL, &one, 1, &(size_t){0}, 1, sink, NULL), "fr_session_rows");
     usage(fr_session_draft_logits(NULL, &one, 2, 1, sink, NULL), "fr_session_draft_logits");
     usage(fr_draft_submit(NULL), "fr_draft_submit");
     usage(fr_draft_wait(NULL, out, &count), "fr_draft_wait");

@@ -158,6 +158,17 @@ static const fr_verb verbs[] = {
      "  forerun batch -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant -f in.jsonl -o - -n 200 --temp 0.7\n"
      "  echo '{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}' | forerun batch -m GLM-4.7 -f - -o -\n",
      fr_verb_batch},
+    {"features", "a model's own text with its layers' rows, for drafters to learn from", FR_VERB_FEATURES,
+     "features [-m] MODEL -f PROMPTS.jsonl -o FOLDER [-np N] [--taps LIST] [options]",
+     "Lines are batch's, and are answered as batch answers them; a line with n 0 is a text that is there already.\n"
+     "Each text, prompt and answer, then goes through the model once more, and FOLDER gets what the layers of --taps\n"
+     "were given for each of its ids: rows.bf16, [ids, taps, hidden] bfloat16; index.jsonl, a line a text, with\n"
+     "line, id, prompt (so many of the ids), stop, ids and at (its first row), or error; features.json, what of.\n"
+     "The bytes depend neither on N, threads nor a drafter. A text counts once its line is whole: after Ctrl-C or a\n"
+     "crash the same command with --resume goes on behind the last one. tools/train/README.md says what for.\n",
+     "  forerun features -m smollm2.gguf -f prompts.jsonl -o features -n 200 -np 8\n"
+     "  forerun features -m smollm2.gguf -f prompts.jsonl -o features -n 200 -np 8 --resume\n",
+     fr_verb_features},
     {"completion", "what a shell completes the command's words by", FR_VERB_COMPLETION, "completion bash|zsh|fish",
      "make install puts all three where the shells look for them.\n",
      "  forerun completion bash >> ~/.bash_completion\n"

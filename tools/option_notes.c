@@ -85,7 +85,7 @@ static void note_mirostat(const fr_arguments *args) {
 void fr_option_notes(const fr_arguments *args) {
     if (args->given[FR_ARG_QUIET]) return;
     note_llama_cpps(args);
-    if (args->verb->bit == FR_VERB_BATCH) return; /* its lines may have settings of their own */
+    if (args->verb->bit & (FR_VERB_BATCH | FR_VERB_FEATURES)) return; /* its lines may have settings of their own */
     note_draws(args);
     note_off(args);
     note_mirostat(args);

@@ -20,9 +20,10 @@ enum {
     COMPLETION = FR_VERB_COMPLETION,
     SERVE = FR_VERB_SERVE,
     MODELS = FR_VERB_MODELS,
-    ALL = 2 * MODELS - 1,
+    FEATURES = FR_VERB_FEATURES,
+    ALL = 2 * FEATURES - 1,
     READ = ALL - SYNTH - REPORT - COMPLETION - MODELS, /* those that are given a model */
-    TALK = GENERATE | CHAT | BATCH | SERVE, /* that generate text */
+    TALK = GENERATE | CHAT | BATCH | FEATURES | SERVE, /* that generate text */
     RUN = TALK | LOGITS | VERIFY | PERPLEXITY, /* that run it, as they are told; bench has its own way */
 };
 
@@ -57,7 +58,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_PROMPT] = {.names = "-p --prompt", .value = "TEXT", .verbs = GENERATE | LOGITS | TOKENIZE,
                        .help = "the prompt"},
     [FR_ARG_FILE] = {.names = "-f --file", .value = "FILE",
-                     .verbs = GENERATE | BATCH | LOGITS | TOKENIZE | PERPLEXITY | REPORT,
+                     .verbs = GENERATE | BATCH | FEATURES | LOGITS | TOKENIZE | PERPLEXITY | REPORT,
                      .help = "the prompt, text or trace is this file, its bytes as they are; - for standard input"},
     [FR_ARG_IDS] = {.names = "--ids", .value = "LIST", .kind = FR_KIND_IDS, .verbs = GENERATE | LOGITS | TOKENIZE,
                     .help = "the prompt is these token ids, as they are: 2,415,443"},
@@ -114,8 +115,13 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                                      "conversation that a chat left there; another's file is refused"},
 
     [FR_ARG_OUT_FILE] = {.names = "-o --output-file", .value = "FILE",
-                         .verbs = LOGITS | QUANTIZE | SYNTH | PACK | REPORT | BATCH,
-                         .help = "where to; - for standard output"},
+                         .verbs = LOGITS | QUANTIZE | SYNTH | PACK | REPORT | BATCH | FEATURES,
+                         .help = "where to; - for standard output",
+                         .more = "Of features a folder, which is made where it is not there"},
+    [FR_ARG_TAPS] = {.names = "--taps", .value = "LIST", .kind = FR_KIND_NUMBERS, .verbs = FEATURES, .low = 0,
+                     .high = 1 << 20,
+                     .help = "layers whose inputs are written (default 2, half, last but two, and the last's output)",
+                     .more = "The number of layers stands for what the last one gives, before the final norm"},
     [FR_ARG_ROWS] = {.names = "--rows", .value = "WHICH", .kind = FR_KIND_WORD, .verbs = LOGITS, .words = "all last",
                      .help = "all (default), or last: the last row alone"},
     [FR_ARG_DRAFT_STEPS] = {.names = "--draft-steps", .value = "K", .kind = FR_KIND_NUMBER, .verbs = LOGITS, .low = 1,
@@ -169,7 +175,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                              .help = "text (default), or json: one object"},
 
     [FR_ARG_PARALLEL] = {.names = "-np --parallel", .value = "N", .kind = FR_KIND_NUMBER,
-                         .verbs = BATCH | SERVE, .low = 1, .high = FR_SESSIONS_MAX,
+                         .verbs = BATCH | FEATURES | SERVE, .low = 1, .high = FR_SESSIONS_MAX,
                          .help = "texts under way at once, whose ids go through the model together (default 4)",
                          .more = "A batch's lines; serve's requests, those behind them wait"},
     [FR_ARG_KV_MEMORY] = {.names = "--kv-memory", .value = "BYTES", .kind = FR_KIND_NUMBER,
@@ -184,7 +190,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                        .more = "What would not fit is refused before it is taken; a batch's lines get fewer keys and "
                                "values first. Weights that are used as they lie in a file come and go, and count as "
                                "far as every token reads them. inspect tells what a session takes"},
-    [FR_ARG_RESUME] = {.names = "--resume", .verbs = BATCH,
+    [FR_ARG_RESUME] = {.names = "--resume", .verbs = BATCH | FEATURES,
                        .help = "keep the answers that OUT has already, and go on with the lines that have none",
                        .more = "Those that an interrupt cut, or that have an \"error\", are run again. OUT has to be "
                                "of the same lines: the ids are compared"},

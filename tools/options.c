@@ -194,7 +194,8 @@ static int check_drafting(fr_arguments *args) {
     const char *words = args->text[FR_ARG_SPEC_TYPE], *asks = fr_arguments_drafting(args);
     bool zero = args->given[FR_ARG_DRAFT_MAX] && args->number[FR_ARG_DRAFT_MAX] == 0;
     bool none = words && strcmp(words, "none") == 0;
-    unsigned drafting = FR_VERB_GENERATE | FR_VERB_CHAT | FR_VERB_BATCH | FR_VERB_SERVE | FR_VERB_VERIFY;
+    unsigned drafting = FR_VERB_GENERATE | FR_VERB_CHAT | FR_VERB_BATCH | FR_VERB_FEATURES | FR_VERB_SERVE |
+                        FR_VERB_VERIFY;
     bool drafts = args->verb->bit & drafting || args->given[FR_ARG_DRAFT_STEPS];
     bool weights = fr_lab_takes_drafter(words);
     args->uses_drafter = drafts && !zero && weights;
@@ -224,7 +225,7 @@ static int read_escapes(fr_arguments *args) {
         return fr_wrong_usage("--escape and --no-escape: which of them?");
     if (!args->given[FR_ARG_ESCAPE]) return 0;
     bool system = args->given[FR_ARG_SYSTEM], prompt = args->given[FR_ARG_PROMPT] || args->given[FR_ARG_FILE];
-    if (!system && !args->stop_count && (!prompt || args->verb->bit == FR_VERB_BATCH))
+    if (!system && !args->stop_count && (!prompt || args->verb->bit & (FR_VERB_BATCH | FR_VERB_FEATURES)))
         return fr_wrong_usage("--escape is for a prompt, --system and --stop: there is none");
     const char *texts[FR_STOPS_MAX + 1];
     size_t count = args->stop_count;
@@ -256,7 +257,8 @@ static int check_rules(fr_arguments *args) {
         return fr_wrong_usage("chat's -n takes 1 or more, or -1 for no limit");
     }
     const char *output = args->text[FR_ARG_OUTPUT];
-    bool batch = args->verb->bit == FR_VERB_BATCH, crowd = batch || args->verb->bit == FR_VERB_SERVE;
+    bool batch = args->verb->bit == FR_VERB_BATCH, features = args->verb->bit == FR_VERB_FEATURES;
+    bool crowd = batch || features || args->verb->bit == FR_VERB_SERVE;
     if (args->given[FR_ARG_LOGPROBS] && !batch && !(output && strcmp(output, "json") == 0)) {
         return fr_wrong_usage("--logprobs goes with --output json");
     }
@@ -268,6 +270,12 @@ static int check_rules(fr_arguments *args) {
     }
     if (batch && !(args->given[FR_ARG_FILE] && args->given[FR_ARG_OUT_FILE])) {
         return fr_wrong_usage("batch needs -f IN.jsonl and -o OUT.jsonl");
+    }
+    if (features && !(args->given[FR_ARG_FILE] && args->given[FR_ARG_OUT_FILE])) {
+        return fr_wrong_usage("features needs -f PROMPTS.jsonl and -o FOLDER");
+    }
+    if (features && strcmp(args->text[FR_ARG_OUT_FILE], "-") == 0) {
+        return fr_wrong_usage("features writes a folder: -o FOLDER");
     }
     if (args->given[FR_ARG_RESUME] && strcmp(args->text[FR_ARG_OUT_FILE], "-") == 0) {
         return fr_wrong_usage("--resume needs the file of answers: -o OUT.jsonl");

@@ -30,6 +30,7 @@ enum {
     FR_VERB_COMPLETION = 16384,
     FR_VERB_SERVE = 32768,
     FR_VERB_MODELS = 65536,
+    FR_VERB_FEATURES = 131072,
 };
 
 typedef struct fr_arguments fr_arguments;
@@ -77,6 +78,7 @@ typedef enum fr_arg {
     FR_ARG_PROMPT_CACHE,
     FR_ARG_OUT_FILE,
     FR_ARG_ROWS,
+    FR_ARG_TAPS,
     FR_ARG_DRAFT_STEPS,
     FR_ARG_BASE,
     FR_ARG_KL,

@@ -7,6 +7,7 @@
 int fr_verb_generate(const fr_arguments *args);
 int fr_verb_chat(const fr_arguments *args);
 int fr_verb_batch(const fr_arguments *args);
+int fr_verb_features(const fr_arguments *args);
 int fr_verb_serve(const fr_arguments *args);
 int fr_verb_logits(const fr_arguments *args);
 int fr_verb_perplexity(const fr_arguments *args);

@@ -185,6 +185,34 @@ fr_status fr_session_logits(fr_session *session, const int32_t *ids, size_t coun
     return leave(environment, fr_cycle_score(session, ids, count, first_row, sink, context));
 }
 
+_Static_assert(FR_ROWS_LAYERS_MAX == FR_AUX_LAYERS, "as many layers as a forward hands out");
+
+static fr_status read_layers(const fr_session *session, const size_t *layers, size_t count, fr_aux_layers *read) {
+    size_t most = session->model->trunk.spec.layers;
+    if (!layers || count == 0 || count > FR_AUX_LAYERS)
+        return fr_fail(FR_USAGE, "fr_session_rows: %zu layers: 1 to %d can be asked for", layers ? count : 0,
+                       FR_AUX_LAYERS);
+    read->count = count;
+    for (size_t i = 0; i < count; i++) {
+        if (layers[i] > most)
+            return fr_fail(FR_USAGE, "fr_session_rows: layer %zu is beyond the model's %zu", layers[i], most);
+        read->layer[i] = layers[i];
+    }
+    return FR_OK;
+}
+
+fr_status fr_session_rows(fr_session *session, const int32_t *ids, size_t count, const size_t *layers,
+                          size_t layer_count, fr_rows_fn *sink, void *context) {
+    fr_aux_layers read;
+    FR_TRY(check_prompt(session, ids, count, "fr_session_rows"));
+    if (!sink) return fr_fail_null("fr_session_rows", "a function that takes rows");
+    FR_TRY(read_layers(session, layers, layer_count, &read));
+    if (session->draft->follows)
+        return fr_fail(FR_USAGE, "fr_session_rows: the session's drafter follows it: open one without a drafter");
+    uint64_t environment = enter(session);
+    return leave(environment, fr_cycle_score_rows(session, ids, count, &read, sink, context));
+}
+
 /* --------------------------------------------------------------------------------------------------------- drafting */
 
 fr_status fr_draft_submit(fr_session *session) {

@@ -1,6 +1,8 @@
 /* The cycle of draft, verify, accept and commit: see cycle.h. */
 #include "src/session/cycle.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -222,33 +224,54 @@ static fr_status hand_out(fr_session *s, fr_forward *f, size_t first, fr_logits_
     return FR_OK;
 }
 
-/* The next `count` ids, of which the logits of those of positions from first_row on are handed out. */
-static fr_status score_piece(fr_session *s, size_t count, size_t first_row, fr_logits_fn *sink, void *context) {
+/* What is handed out of a text that is scored: logits of positions from first_row on, or inputs of layers. */
+typedef struct scoring {
+    size_t first_row;
+    fr_logits_fn *logits; /* NULL: rows are wanted */
+    fr_rows_fn *rows;
+    void *context;
+    const fr_aux_layers *layers; /* whose inputs those are */
+    float *aux;                  /* [chunk, layers, hidden] */
+} scoring;
+
+/* Inputs of layers; no row of logits tells that one of them is not finite. */
+static fr_status hand_out_rows(fr_session *s, size_t count, const scoring *what) {
+    size_t width = what->layers->count * s->model->trunk.spec.hidden;
+    for (size_t i = 0; i < count * width; i++)
+        if (!isfinite(what->aux[i])) return fr_session_not_finite(s, s->kv.length + i / width);
+    return what->rows(what->context, what->aux, count, width);
+}
+
+/* The next `count` ids. */
+static fr_status score_piece(fr_session *s, size_t count, const scoring *what) {
     fr_engine *e = s->engine;
-    size_t position = s->kv.length, first = first_row > position ? fr_smaller(first_row - position, count) : 0;
+    size_t position = s->kv.length;
+    size_t first = what->first_row > position ? fr_smaller(what->first_row - position, count) : 0;
     FR_TRY(fr_kv_claim(&s->kv, count));
     fr_recurrent_certain(&s->kv.recurrent, fr_smaller(position + count, s->length - 1));
     fr_batch_rows(s, position, count, 0, -1);
     fr_forward f = fr_batch_forward(e, count);
     f.keep = s->draft->follows ? 0 : first;
+    if (what->rows) {
+        f.aux_layers = what->layers;
+        f.aux_hidden = what->aux;
+    }
     fr_forward_run(e->pool, &f);
-    FR_TRY(hand_out(s, &f, first, sink, context));
+    FR_TRY(what->rows ? hand_out_rows(s, count, what) : hand_out(s, &f, first, what->logits, what->context));
     fr_timeline_advance(s, position + count, false);
     const float *hidden = e->seen + (count - 1) * e->seen_width;
     fr_session_keep_hidden(s, hidden, 1);
     return fr_session_see(s, hidden);
 }
 
-fr_status fr_cycle_score(fr_session *s, const int32_t *ids, size_t count, size_t first_row, fr_logits_fn *sink,
-                         void *context) {
+static fr_status score(fr_session *s, const int32_t *ids, size_t count, const scoring *what) {
     fr_session_clear(s);
     FR_TRY(fr_timeline_extend(s, ids, count));
     fr_timeline_turn(s);
     FR_TRY(fr_session_follow(s));
     while (s->kv.length < count) {
         FR_TRY(fr_session_check_abort(s));
-        fr_status status =
-            score_piece(s, fr_smaller(s->engine->chunk, count - s->kv.length), first_row, sink, context);
+        fr_status status = score_piece(s, fr_smaller(s->engine->chunk, count - s->kv.length), what);
         if (status != FR_OK) fr_timeline_recover(s);
         FR_TRY(status);
     }
@@ -256,6 +279,22 @@ fr_status fr_cycle_score(fr_session *s, const int32_t *ids, size_t count, size_t
     fr_kv_rewind(&s->kv, count - 1); /* what the session says next takes the last id's own run */
     fr_session_retreat(s);
     return FR_OK;
+}
+
+fr_status fr_cycle_score(fr_session *s, const int32_t *ids, size_t count, size_t first_row, fr_logits_fn *sink,
+                         void *context) {
+    return score(s, ids, count, &(scoring){.first_row = first_row, .logits = sink, .context = context});
+}
+
+fr_status fr_cycle_score_rows(fr_session *s, const int32_t *ids, size_t count, const fr_aux_layers *layers,
+                              fr_rows_fn *sink, void *context) {
+    size_t rows = fr_smaller(s->engine->chunk, count), width = layers->count * s->model->trunk.spec.hidden;
+    float *aux = malloc(rows * width * sizeof *aux);
+    if (!aux) return fr_fail_memory("inputs of layers", rows * width * sizeof *aux);
+    fr_status status =
+        score(s, ids, count, &(scoring){.rows = sink, .context = context, .layers = layers, .aux = aux});
+    free(aux);
+    return status;
 }
 
 fr_status fr_cycle_score_drafts(fr_session *s, const int32_t *ids, size_t count, size_t steps, fr_logits_fn *sink,

@@ -2,8 +2,8 @@
  * forwards and acceptance are told what to do.
  *
  * In: a session (state.h). Out: ids, of which a prompt's forward or a round's gave the logits. The functions are
- * fr_engine_step, fr_session_step, _next_logits, _logits and _draft_logits of forerun.h without the checks and the
- * floating-point environment of src/api/. */
+ * fr_engine_step, fr_session_step, _next_logits, _logits, _rows and _draft_logits of forerun.h without the checks and
+ * the floating-point environment of src/api/. */
 #ifndef FR_SRC_CYCLE_H
 #define FR_SRC_CYCLE_H
 
@@ -14,6 +14,8 @@ fr_status fr_cycle_step(fr_session *session, int32_t *ids, size_t limit, size_t 
 fr_status fr_cycle_next_logits(fr_session *session, const float **logits);
 fr_status fr_cycle_score(fr_session *session, const int32_t *ids, size_t count, size_t first_row, fr_logits_fn *sink,
                          void *context);
+fr_status fr_cycle_score_rows(fr_session *session, const int32_t *ids, size_t count, const fr_aux_layers *layers,
+                              fr_rows_fn *sink, void *context);
 fr_status fr_cycle_score_drafts(fr_session *session, const int32_t *ids, size_t count, size_t steps, fr_logits_fn *sink,
                                 void *context);
 
