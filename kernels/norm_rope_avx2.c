@@ -1,4 +1,4 @@
-/* RMS norm and rotary positions. Contracts fr_rmsnorm_fn and fr_rope_fn in kernels.h. */
+/* RMS norm, layer norm and rotary positions. Contracts fr_rmsnorm_fn, fr_layernorm_fn and fr_rope_fn in kernels.h. */
 #include "kernels/simd_avx2.h"
 
 #include <math.h>
@@ -30,6 +30,28 @@ void fr_rmsnorm_avx2(float *y, const float *x, const float *weight, size_t n, fl
     float r = 1.0f / sqrtf(sum_of_squares(x, n) / (float)n + eps);
     if (weight) map(scale_weighted, y, x, weight, n, r);
     else map(scale, y, x, NULL, n, r);
+}
+
+/* Lanes behind the end are 0, and add nothing to a sum that begins with 0. */
+static float sum_of_values(const float *x, size_t n) {
+    __m256 p[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+    for (size_t i = 0; i < n; i += 8) p[i / 8 % 2] = _mm256_add_ps(p[i / 8 % 2], load_lanes(x + i, n - i));
+    return sum16(p[0], p[1]);
+}
+
+FR_INLINE __m256 less(__m256 a, __m256 b, __m256 mean) {
+    (void)b;
+    return _mm256_sub_ps(a, mean);
+}
+
+void fr_layernorm_avx2(float *y, const float *x, const float *weight, const float *bias, size_t n, float eps) {
+    map(less, y, x, NULL, n, sum_of_values(x, n) / (float)n);
+    __m256 r = _mm256_set1_ps(1.0f / sqrtf(sum_of_squares(y, n) / (float)n + eps));
+    for (size_t i = 0; i < n; i += 8) {
+        __m256 added = bias ? load_lanes(bias + i, n - i) : _mm256_setzero_ps();
+        __m256 scaled = _mm256_mul_ps(load_lanes(y + i, n - i), r);
+        store_lanes(y + i, n - i, _mm256_fmadd_ps(scaled, load_lanes(weight + i, n - i), added));
+    }
 }
 
 void fr_rope_neox_avx2(float *x, const float *cosine, const float *sine, size_t n) {

@@ -1,4 +1,4 @@
-/* RMS norm and rotary positions. Contracts fr_rmsnorm_fn and fr_rope_fn in kernels.h. */
+/* RMS norm, layer norm and rotary positions. Contracts fr_rmsnorm_fn, fr_layernorm_fn and fr_rope_fn in kernels.h. */
 #include "kernels/simd_avx512.h"
 
 #include <math.h>
@@ -26,6 +26,29 @@ void fr_rmsnorm_avx512(float *y, const float *x, const float *weight, size_t n, 
     float r = 1.0f / sqrtf(sum_of_squares(x, n) / (float)n + eps);
     if (weight) map(scale_weighted, y, x, weight, n, r);
     else map(scale, y, x, NULL, n, r);
+}
+
+/* Lanes behind the end are 0, and add nothing to a sum that begins with 0. */
+static float sum_of_values(const float *x, size_t n) {
+    __m512 p = _mm512_setzero_ps();
+    for (size_t i = 0; i < n; i += 16) p = _mm512_add_ps(p, load_lanes(x + i, lanes(n - i)));
+    return sum16(p);
+}
+
+FR_INLINE __m512 less(__m512 a, __m512 b, __m512 mean) {
+    (void)b;
+    return _mm512_sub_ps(a, mean);
+}
+
+void fr_layernorm_avx512(float *y, const float *x, const float *weight, const float *bias, size_t n, float eps) {
+    map(less, y, x, NULL, n, sum_of_values(x, n) / (float)n);
+    __m512 r = _mm512_set1_ps(1.0f / sqrtf(sum_of_squares(y, n) / (float)n + eps));
+    for (size_t i = 0; i < n; i += 16) {
+        __mmask16 mask = lanes(n - i);
+        __m512 added = bias ? load_lanes(bias + i, mask) : _mm512_setzero_ps();
+        __m512 scaled = _mm512_mul_ps(load_lanes(y + i, mask), r);
+        _mm512_mask_storeu_ps(y + i, mask, _mm512_fmadd_ps(scaled, load_lanes(weight + i, mask), added));
+    }
 }
 
 /* a and b become (a cosine - b sine) and (b cosine + a sine). */

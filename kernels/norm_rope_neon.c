@@ -1,4 +1,4 @@
-/* RMS norm and rotary positions. Contracts fr_rmsnorm_fn and fr_rope_fn in kernels.h. */
+/* RMS norm, layer norm and rotary positions. Contracts fr_rmsnorm_fn, fr_layernorm_fn and fr_rope_fn in kernels.h. */
 #include "kernels/simd_neon.h"
 
 #include <math.h>
@@ -12,13 +12,39 @@ FR_INLINE float32x4_t scale_weighted(float32x4_t a, float32x4_t b, float32x4_t f
     return vmulq_f32(vmulq_f32(a, factor), b);
 }
 
-void fr_rmsnorm_neon(float *y, const float *x, const float *weight, size_t n, float eps) {
+static float sum_of_squares(const float *x, size_t n) {
     const char *const itself[] = {(const char *)x};
     float squares;
     dots(load_f32, sizeof(float), (dots_job){&squares, 0, x, 0, 1, itself, 1, 1, n});
-    float r = 1.0f / sqrtf(squares / (float)n + eps);
+    return squares;
+}
+
+void fr_rmsnorm_neon(float *y, const float *x, const float *weight, size_t n, float eps) {
+    float r = 1.0f / sqrtf(sum_of_squares(x, n) / (float)n + eps);
     if (weight) map(scale_weighted, y, x, weight, n, r);
     else map(scale, y, x, NULL, n, r);
+}
+
+/* Lanes behind the end are 0, and add nothing to a sum that begins with 0. */
+static float sum_of_values(const float *x, size_t n) {
+    float32x4_t p[4] = {{0}};
+    for (size_t i = 0; i < n; i += 4) p[i / 4 % 4] = vaddq_f32(p[i / 4 % 4], load_lanes(x + i, n - i));
+    return sum16(p);
+}
+
+FR_INLINE float32x4_t less(float32x4_t a, float32x4_t b, float32x4_t mean) {
+    (void)b;
+    return vsubq_f32(a, mean);
+}
+
+void fr_layernorm_neon(float *y, const float *x, const float *weight, const float *bias, size_t n, float eps) {
+    map(less, y, x, NULL, n, sum_of_values(x, n) / (float)n);
+    float32x4_t r = vdupq_n_f32(1.0f / sqrtf(sum_of_squares(y, n) / (float)n + eps));
+    for (size_t i = 0; i < n; i += 4) {
+        float32x4_t added = bias ? load_lanes(bias + i, n - i) : vdupq_n_f32(0);
+        float32x4_t scaled = vmulq_f32(load_lanes(y + i, n - i), r);
+        store_lanes(y + i, vfmaq_f32(added, scaled, load_lanes(weight + i, n - i)), n - i);
+    }
 }
 
 /* a and b become (a cosine - b sine) and (b cosine + a sine). */

@@ -473,9 +473,9 @@ static void call_rmsnorm(any_fn *function, float *y, const float *a, const float
     ((fr_rmsnorm_fn *)function)(y, a, factor > 1 ? NULL : b, n, 1e-6f);
 }
 
+/* Nor for a bias. */
 static void call_layernorm(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor) {
-    (void)factor;
-    ((fr_layernorm_fn *)function)(y, a, b, b, n, 1e-6f);
+    ((fr_layernorm_fn *)function)(y, a, b, factor > 1 ? NULL : b, n, 1e-6f);
 }
 
 static void check_array_case(operation *op, size_t n, fill_mode mode, unsigned alias) {
