@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "forerun_lab.h"
+#include "tests/always.h"
 #include "tests/gguf_copy.h"
 #include "tests/reference.h"
 #include "tests/require.h"
@@ -298,6 +299,37 @@ START_TEST(a_text_that_was_cut_goes_on_the_same) {
 }
 END_TEST
 
+/* Drafts end in front of the length behind which a text turns otherwise: one that stood there would have been verified
+ * by the short factors. Each step is as long as it may be. */
+START_TEST(drafts_end_where_long_texts_begin) {
+    enum { LONGEST = 40, BEGIN = 20, WANTED = 40 }; /* original_max_position_embeddings */
+    int32_t script[BEGIN + WANTED + FR_STEP_MAX] = {2}, plain[WANTED], ids[WANTED + FR_STEP_MAX];
+    fr_options *options = endless();
+    fr_model *model;
+    fr_session *session;
+    require(fr_options_set(options, FR_OPT_DRAFT_MAX, 15));
+    require(fr_model_open(FR_TEST_MODELS "phi4-longrope", options, &model));
+    for (int32_t i = 1; i < BEGIN; i++) script[i] = 30 + i * 7 % 60;
+    require(fr_session_open(model, NULL, options, &session));
+    generate(session, script, BEGIN, plain, WANTED);
+    fr_session_close(session);
+    memcpy(script + BEGIN, plain, sizeof plain);
+    require(fr_session_open(model, NULL, options, &session));
+    require(fr_lab_session_script(session, script, BEGIN + WANTED, fr_test_always, NULL));
+    require(fr_session_prompt(session, script, BEGIN));
+    for (size_t made = 0, got, accepted; made < WANTED; made += got) {
+        size_t length = BEGIN + made, most = length + 15 < LONGEST ? 15 : LONGEST - length;
+        require(fr_session_step(session, ids + made, WANTED - made, &got, &accepted));
+        if (made && length <= LONGEST) /* the first step gives what the prompt said */
+            ck_assert_msg(accepted == most, "%zu drafts stood behind %zu ids, not %zu", accepted, length, most);
+    }
+    ck_assert_mem_eq(ids, plain, sizeof plain);
+    fr_session_close(session);
+    fr_model_close(model);
+    fr_options_free(options);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("dense");
     TCase *tests = tcase_create("dense");
@@ -311,6 +343,7 @@ int main(void) {
     tcase_add_loop_test(tests, every_manner_of_running_gives_one_answer, 0, COUNT_OF(models));
     tcase_add_test(tests, an_mtp_layer_drafts_as_the_reference);
     tcase_add_loop_test(tests, a_text_that_was_cut_goes_on_the_same, 0, COUNT_OF(models));
+    tcase_add_test(tests, drafts_end_where_long_texts_begin);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

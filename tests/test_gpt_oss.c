@@ -13,6 +13,7 @@
 
 #include "forerun_lab.h"
 #include "formats/safetensors.h"
+#include "tests/changed_folder.h"
 #include "tests/reference.h"
 #include "tests/require.h"
 #include "tests/token_files.h"
@@ -113,6 +114,54 @@ START_TEST(every_instruction_set_gives_one_answer) {
 }
 END_TEST
 
+/* Tensors' names, types and shapes in the header of model.safetensors, others of the same length in their place: what
+ * is missing or has another shape is named. */
+static const struct {
+    const char *from, *to, *says;
+} damages[] = {
+    {"layers.1.mlp.experts.gate_up_proj_scales", "layers.1.mlp.experts.gate_up_proj_scalez",
+     "model.layers.1.mlp.experts.gate_up_proj_scales is missing"},
+    {"layers.2.mlp.experts.down_proj_scales", "layers.2.mlp.experts.down_proj_scalez",
+     "model.layers.2.mlp.experts.down_proj_scales is missing"},
+    {"layers.1.mlp.experts.down_proj_blocks", "layers.1.mlp.experts.down_proj_blockz", "down_proj"},
+    {"layers.0.mlp.experts.down_proj_blocks\":{\"dtype\":\"U8\",\"shape\":[4,64,3,16]",
+     "layers.0.mlp.experts.down_proj_blocks\":{\"dtype\":\"U8\",\"shape\":[4,64,16,3]", "shape [4, 64, 16, 3]"},
+    {"layers.0.mlp.experts.down_proj_scales\":{\"dtype\":\"U8\",\"shape\":[4,64,3]",
+     "layers.0.mlp.experts.down_proj_scales\":{\"dtype\":\"U8\",\"shape\":[4,3,64]", "shape [4, 3, 64]"},
+    {"layers.1.mlp.experts.gate_up_proj_blocks\":{\"dtype\":\"U8\",\"shape\":[4,192,2,16]",
+     "layers.1.mlp.experts.gate_up_proj_blocks\":{\"dtype\":\"U8\",\"shape\":[4,192,32,1]", "shape [4, 192, 32, 1]"},
+    {"layers.1.mlp.experts.gate_up_proj_scales\":{\"dtype\":\"U8\",\"shape\":[4,192,2]",
+     "layers.1.mlp.experts.gate_up_proj_scales\":{\"dtype\":\"U8\",\"shape\":[2,192,4]", "shape [2, 192, 4]"},
+    {"layers.0.mlp.experts.gate_up_proj_blocks\":{\"dtype\":\"U8\"",
+     "layers.0.mlp.experts.gate_up_proj_blocks\":{\"dtype\":\"I8\"", "model.layers.0.mlp.experts.gate_up_proj_blocks"},
+    {"layers.0.mlp.experts.down_proj_scales\":{\"dtype\":\"U8\"",
+     "layers.0.mlp.experts.down_proj_scales\":{\"dtype\":\"I8\"", "model.layers.0.mlp.experts.down_proj_scales"},
+};
+
+START_TEST(damaged_experts_are_refused) {
+    char path[128];
+    size_t length, header;
+    fr_changed_folder damaged;
+    fr_model *model;
+    char *bytes = fr_load_text(FOLDER "/model.safetensors", &length);
+    memcpy(&header, bytes, sizeof header);
+    char *at = memmem(bytes, header, damages[_i].from, strlen(damages[_i].from));
+    ck_assert_msg(at && strlen(damages[_i].from) == strlen(damages[_i].to), "%s", damages[_i].from);
+    memcpy(at, damages[_i].to, strlen(damages[_i].to));
+    fr_changed_folder_make(&damaged, FOLDER, "{}");
+    snprintf(path, sizeof path, "%s/model.safetensors", damaged.path);
+    ck_assert_int_eq(unlink(path), 0);
+    FILE *file = fopen(path, "wb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(bytes, 1, length, file), length);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_int_eq(fr_model_open(damaged.path, NULL, &model), FR_INPUT);
+    ck_assert_msg(strstr(fr_last_error(), damages[_i].says) != NULL, "%s", fr_last_error());
+    fr_changed_folder_remove(&damaged);
+    free(bytes);
+}
+END_TEST
+
 int main(void) {
     TCase *tests = tcase_create("gpt_oss");
     tcase_set_timeout(tests, 120);
@@ -120,6 +169,7 @@ int main(void) {
     tcase_add_loop_test(tests, decoded_weights_have_the_references_logits, 0, 2);
     tcase_add_test(tests, a_folder_is_the_file);
     tcase_add_test(tests, every_instruction_set_gives_one_answer);
+    tcase_add_loop_test(tests, damaged_experts_are_refused, 0, sizeof damages / sizeof *damages);
     Suite *suite = suite_create("gpt_oss");
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
