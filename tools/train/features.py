@@ -1,0 +1,42 @@
+"""Folders of `forerun features`, read.
+
+In: their paths. Out: texts, each with its ids, how many of them were the prompt, and its rows; rows are mapped, and a
+folder that is still written to has more the next time it is read.
+"""
+import json
+import pathlib
+
+import numpy
+import torch
+
+
+class Text:
+    def __init__(self, ids, prompt, rows):
+        self.ids, self._rows = ids, rows
+        self.prompt = prompt if prompt < len(ids) else 0  # all of a text that was there already
+
+    def rows(self):
+        """[ids, taps, hidden] float32."""
+        return torch.from_numpy(numpy.array(self._rows)).view(torch.bfloat16).float()
+
+
+def read(paths):
+    """(the layers of the taps, the model's number of layers, texts)"""
+    kinds, texts = [], []
+    for path in map(pathlib.Path, paths):
+        kind = json.loads((path / "features.json").read_text())
+        kinds.append(kind)
+        shape = (-1, len(kind["layers"]), kind["hidden"])
+        rows = numpy.memmap(path / "rows.bf16", dtype=numpy.int16, mode="r")
+        rows = rows[:len(rows) // (shape[1] * shape[2]) * shape[1] * shape[2]].reshape(shape)
+        for line in (path / "index.jsonl").read_text().splitlines(keepends=True):
+            if not line.endswith("\n"):
+                break
+            text = json.loads(line)
+            if "error" in text or len(text["ids"]) < 4:
+                continue
+            at, count = text["at"], len(text["ids"])
+            texts.append(Text(text["ids"], text["prompt"], rows[at:at + count]))
+    if any(kind != kinds[0] for kind in kinds):
+        raise SystemExit("the folders' features are of different models or layers")
+    return kinds[0]["layers"], kinds[0]["model_layers"], texts
