@@ -108,6 +108,25 @@ FR_INLINE void unpack_6_bits(pair *first, pair *second, const uint8_t *codes, si
     }
 }
 
+/* Two bits of each column: bits 2j, 2j + 1 of a line for each half of a run. Steps and groups as above. */
+FR_INLINE void unpack_2_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
+    size_t j = step % 2 * 2;
+    pair line = load_line(codes, step / 2);
+    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+        first->half[half] = move_bits(line.half[half], 2 * j, 0, 3);
+        second->half[half] = move_bits(line.half[half], 2 * j + 2, 0, 3);
+    }
+}
+
+FR_INLINE void unpack_3_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
+    pair thirds = load_line(codes, 0);
+    unpack_2_bits(first, second, codes + LINE, step);
+    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+        first->half[half] = _mm256_or_si256(first->half[half], move_bits(thirds.half[half], 2 * step, 2, 1));
+        second->half[half] = _mm256_or_si256(second->half[half], move_bits(thirds.half[half], 2 * step + 1, 2, 1));
+    }
+}
+
 FR_INLINE void unpack_8_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
     *first = load_line(codes, 2 * step);
     *second = load_line(codes, 2 * step + 1);
@@ -129,12 +148,13 @@ FR_INLINE void unpack_table(pair *first, pair *second, const uint8_t *codes, siz
 /* What a block of 256 says about its runs, for 16 features. */
 typedef struct head {
     float d[FR_TILE_FEATURES], m[FR_TILE_FEATURES]; /* m: -dmin */
-    uint8_t scale[CHUNK][FR_TILE_FEATURES], minimum[CHUNK][FR_TILE_FEATURES];
+    /* Of runs, or of their halves. */
+    uint8_t scale[2 * CHUNK][FR_TILE_FEATURES], minimum[2 * CHUNK][FR_TILE_FEATURES];
 } head;
 
 /* A run: where its codes are, and what multiplies their sum (d) and the row's (m). */
 typedef struct run {
-    const uint8_t *codes, *scales; /* scales: Q6_K's two rows */
+    const uint8_t *codes, *scales, *minima; /* the latter: of its halves, two rows, where these have their own */
     float_pair d, m;
 } run;
 
@@ -169,25 +189,61 @@ FR_INLINE void head_d(head *h, const uint8_t *block) {
     _mm256_storeu_ps(h->d + HALF, load_halves(block + 16));
 }
 
-/* Two neighbouring runs share a row of high bits: the first has the low half of each byte. */
-FR_INLINE void head_k(head *h, const uint8_t *block) {
-    const uint8_t *low_rows = block + 4 * FR_TILE_FEATURES, *high_rows = low_rows + CHUNK * FR_TILE_FEATURES;
-    __m256i nibble = _mm256_set1_epi8(15), two = _mm256_set1_epi8(0x30);
+FR_INLINE void head_d_m(head *h, const uint8_t *block) {
     __m256 minus = _mm256_set1_ps(-0.0f);
     head_d(h, block);
     _mm256_storeu_ps(h->m, _mm256_xor_ps(load_halves(block + 32), minus));
     _mm256_storeu_ps(h->m + HALF, _mm256_xor_ps(load_halves(block + 48), minus));
+}
+
+/* Two rows of 16 bytes. */
+FR_INLINE void store_rows(uint8_t (*rows)[FR_TILE_FEATURES], __m256i bytes) {
+    _mm256_storeu_si256((__m256i *)(void *)rows, bytes);
+}
+
+/* The two numbers of 6 bits that runs 2p (lower half of a register) and 2p + 1 have: these share a row of high bits,
+ * of which the first has the low half of each byte. */
+FR_INLINE void six_bits(__m256i *first, __m256i *second, const uint8_t *rows, size_t p) {
+    const uint8_t *low_rows = rows + 32 * p, *high_rows = rows + CHUNK * FR_TILE_FEATURES + 16 * p;
+    __m256i nibble = _mm256_set1_epi8(15), two = _mm256_set1_epi8(0x30);
+    __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)low_rows);
+    __m256i high = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)high_rows));
+    high = _mm256_blend_epi32(high, _mm256_srli_epi16(high, 4), 0xf0);
+    __m256i first_two = _mm256_and_si256(_mm256_slli_epi16(high, 4), two);
+    __m256i second_two = _mm256_and_si256(_mm256_slli_epi16(high, 2), two);
+    *first = _mm256_or_si256(first_two, _mm256_and_si256(low, nibble));
+    *second = _mm256_or_si256(second_two, _mm256_and_si256(_mm256_srli_epi16(low, 4), nibble));
+}
+
+FR_INLINE void head_k(head *h, const uint8_t *block) {
+    head_d_m(h, block);
     FR_UNROLLED for (size_t p = 0; p < CHUNK / 2; p++) {
-        const __m256i *low_pair = (const __m256i *)(const void *)(low_rows + 32 * p);
-        const __m128i *high_row = (const __m128i *)(const void *)(high_rows + 16 * p);
-        __m256i low = _mm256_loadu_si256(low_pair), high = _mm256_broadcastsi128_si256(_mm_loadu_si128(high_row));
-        high = _mm256_blend_epi32(high, _mm256_srli_epi16(high, 4), 0xf0);
-        __m256i scale = _mm256_and_si256(_mm256_slli_epi16(high, 4), two);
-        __m256i minimum = _mm256_and_si256(_mm256_slli_epi16(high, 2), two);
-        scale = _mm256_or_si256(scale, _mm256_and_si256(low, nibble));
-        minimum = _mm256_or_si256(minimum, _mm256_and_si256(_mm256_srli_epi16(low, 4), nibble));
-        _mm256_storeu_si256((__m256i *)(void *)h->scale[2 * p], scale);
-        _mm256_storeu_si256((__m256i *)(void *)h->minimum[2 * p], minimum);
+        __m256i scale, minimum;
+        six_bits(&scale, &minimum, block + 4 * FR_TILE_FEATURES, p);
+        store_rows(h->scale + 2 * p, scale);
+        store_rows(h->minimum + 2 * p, minimum);
+    }
+}
+
+/* Scales of halves: signed bytes. */
+FR_INLINE void head_q3(head *h, const uint8_t *block) {
+    head_d(h, block);
+    FR_UNROLLED for (size_t p = 0; p < CHUNK / 2; p++) {
+        __m256i first, second, zero = _mm256_set1_epi8(32);
+        six_bits(&first, &second, block + 2 * FR_TILE_FEATURES, p);
+        first = _mm256_sub_epi8(first, zero);
+        second = _mm256_sub_epi8(second, zero);
+        store_rows(h->scale + 4 * p, _mm256_permute2x128_si256(first, second, 0x20));
+        store_rows(h->scale + 4 * p + 2, _mm256_permute2x128_si256(first, second, 0x31));
+    }
+}
+
+FR_INLINE void head_q2(head *h, const uint8_t *block) {
+    head_d_m(h, block);
+    FR_UNROLLED for (size_t run = 0; run < CHUNK; run++) {
+        __m256i rows = load_line(block + 4 * FR_TILE_FEATURES + 32 * run, 0).half[0];
+        store_rows(h->scale + 2 * run, move_bits(rows, 0, 0, 15));
+        store_rows(h->minimum + 2 * run, move_bits(rows, 4, 0, 15));
     }
 }
 
@@ -202,6 +258,18 @@ FR_INLINE void scales_k(run *w, const head *h, const uint8_t *block, size_t inde
 FR_INLINE void scales_q6(run *w, const head *h, const uint8_t *block, size_t index, size_t half) {
     w->d.half[half] = _mm256_loadu_ps(h->d + HALF * half);
     w->scales = block + (2 + 2 * index) * FR_TILE_FEATURES;
+}
+
+FR_INLINE void scales_q3(run *w, const head *h, const uint8_t *block, size_t index, size_t half) {
+    (void)block;
+    w->d.half[half] = _mm256_loadu_ps(h->d + HALF * half);
+    w->scales = h->scale[2 * index];
+}
+
+FR_INLINE void scales_q2(run *w, const head *h, const uint8_t *block, size_t index, size_t half) {
+    scales_q3(w, h, block, index, half);
+    w->m.half[half] = _mm256_loadu_ps(h->m + HALF * half);
+    w->minima = h->minimum[2 * index];
 }
 
 FR_INLINE void scales_xs(run *w, const head *h, const uint8_t *block, size_t index, size_t half) {
@@ -253,6 +321,32 @@ FR_INLINE void join_with_minimum(chains *c, size_t row, const run *w, float_pair
     join(c, row, w, isum);
     FR_UNROLLED for (size_t half = 0; half < 2; half++)
         c->acc[row].half[half] = _mm256_fmadd_ps(w->m.half[half], dsum, c->acc[row].half[half]);
+}
+
+/* 8 signed bytes of each of two rows, side by side in 16 bits. */
+FR_INLINE __m256i scale_pairs(const uint8_t *first, const uint8_t *second) {
+    __m128i low = _mm_loadl_epi64((const __m128i *)(const void *)first);
+    __m128i high = _mm_loadl_epi64((const __m128i *)(const void *)second);
+    return _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(low, high));
+}
+
+/* The sums of activations of the two halves of a run, side by side in 16 bits. */
+FR_INLINE __m256i sums_of_halves(const fr_qblock *x) {
+    __m256i sum = _mm256_set1_epi32(x->sum), first = _mm256_set1_epi32(x->half);
+    return _mm256_blend_epi16(first, _mm256_slli_epi32(_mm256_sub_epi32(sum, first), 16), 0xaa);
+}
+
+/* The same where the halves of a run have minima of their own. */
+FR_INLINE void join_with_minima(chains *c, size_t row, const run *w, float_pair isum) {
+    __m256 xd = _mm256_set1_ps(block_of(c, row)->d);
+    __m256i sums = sums_of_halves(block_of(c, row));
+    join(c, row, w, isum);
+    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+        const uint8_t *first = w->minima + HALF * half, *second = first + FR_TILE_FEATURES;
+        __m256 msum = _mm256_cvtepi32_ps(_mm256_madd_epi16(sums, scale_pairs(first, second)));
+        __m256 *acc = &c->acc[row].half[half];
+        *acc = _mm256_fmadd_ps(_mm256_mul_ps(w->m.half[half], xd), msum, *acc);
+    }
 }
 
 /* Adds a run to the chains of `rows` rows, a constant. */

@@ -66,14 +66,16 @@ typedef struct block {
 typedef struct run {
     __m512i codes[GROUPS];
     __m512 d, m;      /* of the run: its scale and minimum are in */
-    __m512 low, high; /* Q6_K: scales of its halves */
+    __m512 low, high; /* scales of its halves, where these have their own */
+    __m512 low_min, high_min;
 } run;
 
 typedef void open_fn(block *b, const uint8_t *bytes);
 typedef void scale_fn(run *r, const block *b, const uint8_t *bytes, size_t index);
 typedef __m512i code_fn(const block *b, const uint8_t *bytes, size_t index, size_t g);
 
-typedef enum joining { PLAIN, PLUS_MIN, MINUS_MIN, HALVES } joining;
+/* HALVES: those of a run have scales of their own, and in HALVES_MIN minima. */
+typedef enum joining { PLAIN, PLUS_MIN, MINUS_MIN, HALVES, HALVES_MIN } joining;
 
 typedef struct format {
     fr_dtype type;
@@ -155,6 +157,14 @@ FR_INLINE __m512i sixes(const uint8_t *codes, size_t g) {
     return or_bits(nibbles(codes, g), moved(line(codes + 256 + 64 * (g / 4)), 4 - 2 * (int)(g % 4)), 48);
 }
 
+FR_INLINE __m512i twos(const uint8_t *codes, size_t g) {
+    return _mm512_and_si512(moved(line(codes + 64 * (g / 4)), -2 * (int)(g % 4)), _mm512_set1_epi8(3));
+}
+
+FR_INLINE __m512i threes(const uint8_t *codes, size_t g) {
+    return or_bits(twos(codes + 64, g), moved(line(codes), 2 - (int)g), 4);
+}
+
 /* --------------------------------------------------------------------------------------------- blocks of 32 columns */
 
 FR_INLINE void open_d(block *b, const uint8_t *bytes) {
@@ -228,16 +238,26 @@ FR_INLINE __m512i by_row(int a, int b, int c, int d) {
     return _mm512_set_epi32(d, d, d, d, c, c, c, c, b, b, b, b, a, a, a, a);
 }
 
-/* All 8 scales and minima at once: four rows of 16 features in a register. */
-FR_INLINE void open_k(block *b, const uint8_t *bytes) {
-    open_d_m(b, bytes);
-    __m512i high = line(bytes + 192);
+/* The two numbers of 6 bits of all 8 runs at once, as scales and minima: four rows of 16 features in a register. */
+FR_INLINE void open_six_bits(block *b, const uint8_t *rows) {
+    __m512i high = line(rows + 128);
     FR_UNROLLED for (size_t half = 0; half < 2; half++) {
-        __m512i low = line(bytes + 64 + 64 * half);
+        __m512i low = line(rows + 64 * half);
         __m512i bits = half ? _mm512_shuffle_i64x2(high, high, 0xfa) : _mm512_shuffle_i64x2(high, high, 0x50);
         _mm512_storeu_si512(b->scales + 64 * half, joined(low_nibbles(low), bits, by_row(4, 0, 4, 0)));
         _mm512_storeu_si512(b->mins + 64 * half, joined(high_nibbles(low), bits, by_row(2, 30, 2, 30)));
     }
+}
+
+FR_INLINE void open_k(block *b, const uint8_t *bytes) {
+    open_d_m(b, bytes);
+    open_six_bits(b, bytes + 64);
+}
+
+/* Of a run's halves the first's scales are among the scales, the second's among the minima. */
+FR_INLINE void open_q3_k(block *b, const uint8_t *bytes) {
+    open_d(b, bytes);
+    open_six_bits(b, bytes + 32);
 }
 
 FR_INLINE void open_iq4_xs(block *b, const uint8_t *bytes) {
@@ -271,6 +291,29 @@ FR_INLINE void scale_q6_k(run *r, const block *b, const uint8_t *bytes, size_t i
     r->high = floats_of_s8(scales + FR_TILE_FEATURES);
 }
 
+FR_INLINE void scale_q3_k(run *r, const block *b, const uint8_t *bytes, size_t index) {
+    __m512 zero = _mm512_set1_ps(32.0f);
+    (void)bytes;
+    r->d = b->d;
+    r->low = _mm512_sub_ps(floats_of_u8(b->scales + FR_TILE_FEATURES * index), zero);
+    r->high = _mm512_sub_ps(floats_of_u8(b->mins + FR_TILE_FEATURES * index), zero);
+}
+
+/* A row's scales in the low halves of its bytes, its minima in the high ones. */
+FR_INLINE void scale_and_minimum(__m512 *scale, __m512 *minimum, const uint8_t *row) {
+    __m512i bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)row));
+    *scale = _mm512_cvtepi32_ps(_mm512_and_si512(bytes, _mm512_set1_epi32(15)));
+    *minimum = _mm512_cvtepi32_ps(_mm512_srli_epi32(bytes, 4));
+}
+
+FR_INLINE void scale_q2_k(run *r, const block *b, const uint8_t *bytes, size_t index) {
+    const uint8_t *rows = bytes + 64 + 2 * FR_TILE_FEATURES * index;
+    r->d = b->d;
+    r->m = b->m;
+    scale_and_minimum(&r->low, &r->low_min, rows);
+    scale_and_minimum(&r->high, &r->high_min, rows + FR_TILE_FEATURES);
+}
+
 FR_INLINE void scale_iq4_xs(run *r, const block *b, const uint8_t *bytes, size_t index) {
     (void)bytes;
     __m512 scale = _mm512_sub_ps(floats_of_u8(b->scales + FR_TILE_FEATURES * index), _mm512_set1_ps(32.0f));
@@ -296,6 +339,16 @@ FR_INLINE __m512i code_iq4_xs(const block *b, const uint8_t *bytes, size_t index
     return _mm512_shuffle_epi8(b->values, nibbles(bytes + FR_HEAD_BYTES_iq4_xs + FR_RUN_BYTES_iq4_xs * index, g));
 }
 
+FR_INLINE __m512i code_q2_k(const block *b, const uint8_t *bytes, size_t index, size_t g) {
+    (void)b;
+    return twos(bytes + FR_HEAD_BYTES_q2_k + FR_RUN_BYTES_q2_k * index, g);
+}
+
+FR_INLINE __m512i code_q3_k(const block *b, const uint8_t *bytes, size_t index, size_t g) {
+    (void)b;
+    return threes(bytes + FR_HEAD_BYTES_q3_k + FR_RUN_BYTES_q3_k * index, g);
+}
+
 static const format q8_0 = {FR_Q8_0, FR_SIZES(q8_0), 8, 128, PLAIN, open_d, scale_d_m, code_q8_0},
                     q4_0 = {FR_Q4_0, FR_SIZES(q4_0), 4, 8, PLAIN, open_d, scale_d_m, code_q4_0},
                     q4_1 = {FR_Q4_1, FR_SIZES(q4_1), 4, 0, PLUS_MIN, open_d_m, scale_d_m, code_q4_1},
@@ -306,7 +359,13 @@ static const format q8_0 = {FR_Q8_0, FR_SIZES(q8_0), 8, 128, PLAIN, open_d, scal
                     q4_k = {FR_Q4_K, FR_SIZES(q4_k), 4, 0, MINUS_MIN, open_k, scale_k, code_q4_k},
                     q5_k = {FR_Q5_K, FR_SIZES(q5_k), 5, 0, MINUS_MIN, open_k, scale_k, code_q5_k},
                     q6_k = {FR_Q6_K, FR_SIZES(q6_k), 6, 32, HALVES, open_q6_k, scale_q6_k, code_q6_k},
-                    iq4_xs = {FR_IQ4_XS, FR_SIZES(iq4_xs), 8, 128, PLAIN, open_iq4_xs, scale_iq4_xs, code_iq4_xs};
+                    iq4_xs = {FR_IQ4_XS, FR_SIZES(iq4_xs), 8, 128, PLAIN, open_iq4_xs, scale_iq4_xs, code_iq4_xs},
+                    q2_k = {FR_Q2_K, FR_SIZES(q2_k), 2, 0, HALVES_MIN, open_d_m, scale_q2_k, code_q2_k},
+                    q3_k = {FR_Q3_K, FR_SIZES(q3_k), 3, 4, HALVES, open_q3_k, scale_q3_k, code_q3_k};
+
+FR_INLINE bool halved(const format *f) {
+    return f->joining == HALVES || f->joining == HALVES_MIN;
+}
 
 /* How many rows leave most lines to the processor's prefetchers where hints would ask for L2: those that use up a line
  * of codes in so few instructions that the core looks far enough ahead. Hints for every line would only take buffers
@@ -352,30 +411,41 @@ FR_INLINE void add_groups(const format *f, const products *by, tiles_run *p, con
     }
 }
 
+/* With which a sum begins. Where a panel has sums for minima instead, codes have no offset. */
+FR_INLINE __m512i correction(const format *f, int32_t from_panel) {
+    return f->joining == HALVES_MIN ? _mm512_setzero_si512() : _mm512_set1_epi32(from_panel);
+}
+
 /* The integer sums of up to FEW rows, as floats. x: of a panel, with corrections for sums.
  *
  * Q6_K's are below 2 * 128 * 16 * 32 * 127 < 2^24, exact in floats too: two conversions, a product and an fma cost no
  * more ports than two vpmulld here, and half as many where vpmulld is two operations. */
 FR_INLINE void sum_run(const format *f, const products *by, tiles_run *p, const fr_qblock *x, __m512 isum[][PAIR],
                        size_t rows, size_t tiles, bool unpack) {
-    bool halved = f->joining == HALVES;
-    size_t end = halved ? GROUPS / 2 : GROUPS;
+    size_t end = halved(f) ? GROUPS / 2 : GROUPS;
     sums sum;
     FR_UNROLLED for (size_t row = 0; row < rows; row++)
-        sum[row][0] = sum[row][1] = _mm512_set1_epi32(halved ? x[row].half : x[row].sum);
+        sum[row][0] = sum[row][1] = correction(f, halved(f) ? x[row].half : x[row].sum);
     add_groups(f, by, p, x, sum, rows, tiles, 0, end, unpack);
     FR_UNROLLED for (size_t row = 0; row < rows; row++)
         FR_UNROLLED for (size_t t = 0; t < tiles; t++) {
             isum[row][t] = _mm512_cvtepi32_ps(sum[row][t]);
-            sum[row][t] = _mm512_set1_epi32(x[row].sum);
+            sum[row][t] = correction(f, x[row].sum);
         }
-    if (!halved) return;
+    if (!halved(f)) return;
     add_groups(f, by, p, x, sum, rows, tiles, end, GROUPS, unpack);
     FR_UNROLLED for (size_t row = 0; row < rows; row++)
         FR_UNROLLED for (size_t t = 0; t < tiles; t++) {
             __m512 high = _mm512_mul_ps(p->runs[t].high, _mm512_cvtepi32_ps(sum[row][t]));
             isum[row][t] = _mm512_fmadd_ps(p->runs[t].low, isum[row][t], high);
         }
+}
+
+/* Integers below 2^24, exact in floats: the halves' sums of activations, times their minima. */
+FR_INLINE __m512 minima(const run *r, const fr_qblock *x) {
+    __m512 first = _mm512_cvtepi32_ps(_mm512_set1_epi32(x->half));
+    __m512 second = _mm512_cvtepi32_ps(_mm512_set1_epi32(x->sum));
+    return _mm512_fmadd_ps(r->low_min, first, _mm512_mul_ps(r->high_min, second));
 }
 
 /* A run of up to FEW rows joins their chains. */
@@ -390,6 +460,8 @@ FR_INLINE void add_run(const format *f, const products *by, tiles_run *p, const 
             acc[row][t] = _mm512_fmadd_ps(_mm512_mul_ps(r->d, d), isum[row][t], acc[row][t]);
             if (f->joining == PLUS_MIN) acc[row][t] = _mm512_fmadd_ps(r->m, dsum, acc[row][t]);
             if (f->joining == MINUS_MIN) acc[row][t] = _mm512_fnmadd_ps(r->m, dsum, acc[row][t]);
+            if (f->joining == HALVES_MIN)
+                acc[row][t] = _mm512_fnmadd_ps(_mm512_mul_ps(r->m, d), minima(r, &x[row]), acc[row][t]);
         }
     }
 }
@@ -530,11 +602,11 @@ FR_INLINE void compute_many(const format *f, const products *by, const product *
 /* ----------------------------------------------------------------------------------------------------- a whole call */
 
 /* A row's block with the zero-point corrections of its integer sums in place of the sums of its activations: of the
- * second half in `sum`, of the first in `half`, where a run has two. */
+ * second half in `sum`, of the first in `half`, where a run has two. Where these have minima, the sums stay. */
 FR_INLINE void pack_block(const format *f, fr_qblock *to, const fr_qblock *x) {
     __m128i tail = _mm_loadu_si128((const __m128i *)&x->d);
-    if (f->joining == HALVES) tail = _mm_mask_sub_epi32(tail, 4, tail, _mm_shuffle_epi32(tail, 0xff));
-    tail = _mm_mask_mullo_epi32(tail, 12, tail, _mm_set1_epi32(-f->offset));
+    if (halved(f)) tail = _mm_mask_sub_epi32(tail, 4, tail, _mm_shuffle_epi32(tail, 0xff));
+    if (f->joining != HALVES_MIN) tail = _mm_mask_mullo_epi32(tail, 12, tail, _mm_set1_epi32(-f->offset));
     _mm256_storeu_si256((__m256i *)to->q, _mm256_loadu_si256((const __m256i *)x->q));
     _mm_storeu_si128((__m128i *)&to->d, tail);
 }
@@ -560,13 +632,13 @@ FR_INLINE void compute_tiles(const format *f, const products *by, const product 
 /* One row or two. What is known when this is compiled is asked first. */
 FR_INLINE void compute_fewest(const format *f, const products *by, const product *job, const chunk *c, size_t rows) {
     bool paged = rows <= rows_paged(f) && c->how == FR_PREFETCH_PAGES;
-    bool two_streams = rows == FEWEST && f->joining != HALVES && c->few_to_l2;
+    bool two_streams = rows == FEWEST && !halved(f) && c->few_to_l2;
     if (paged || two_streams) compute_tiles(f, by, job, c, rows, PAIR);
     else compute_tiles(f, by, job, c, rows, 1);
 }
 
 FR_INLINE void compute_chunk(const format *f, const products *by, const product *job, const chunk *c) {
-    size_t tiles = f->joining == HALVES ? 1 : PAIR; /* of 3 rows or more */
+    size_t tiles = halved(f) ? 1 : PAIR; /* of 3 rows or more */
     switch (c->rows) {
     case 1: compute_fewest(f, by, job, c, 1); break;
     case 2: compute_fewest(f, by, job, c, 2); break;

@@ -37,7 +37,7 @@ typedef struct format {
     int bits;                      /* of a code */
     int offset;                    /* value = code - offset, where there is no table */
     bool table;                    /* values are those of the type's table */
-    bool mins, halves;             /* has minima; has scales of halves of a run */
+    bool mins, halves;             /* has minima; has scales, and minima, of halves of a run */
     int most;                      /* largest magnitude of what is multiplied: a code, or a value of the table */
     size_t columns, block, header; /* of a block; bytes of a tile's block; and of these, before the first run */
 } format;
@@ -57,16 +57,19 @@ static const format q4_k = {FR_Q4_K, FR_BITS_q4_k, .mins = true, .most = 15, FR_
 static const format q5_k = {FR_Q5_K, FR_BITS_q5_k, .mins = true, .most = 31, FR_SIZES(q5_k)};
 static const format q6_k = {FR_Q6_K, FR_BITS_q6_k, 32, .halves = true, .most = 63, FR_SIZES(q6_k)};
 static const format iq4_xs = {FR_IQ4_XS, FR_BITS_iq4_xs, .table = true, .most = 127, FR_SIZES(iq4_xs)};
+static const format q2_k = {FR_Q2_K, FR_BITS_q2_k, .mins = true, .halves = true, .most = 3, FR_SIZES(q2_k)};
+static const format q3_k = {FR_Q3_K, FR_BITS_q3_k, .offset = 4, .halves = true, .most = 7, FR_SIZES(q3_k)};
 
 /* What multiplies the sums of a chunk, by run and feature. */
 typedef struct scales {
     float d[RUNS][FEATURES], m[RUNS][FEATURES];
-    int32_t halves[RUNS][2][FEATURES];
+    int32_t halves[RUNS][2][FEATURES], minima[RUNS][2][FEATURES];
 } scales;
 
 /* Rows of a chunk, by run and row. q: the halves of a run, 4 columns a lane; where rows come in pairs, rows 2p and
  * 2p + 1 together have four registers, each with 8 columns of the first and the same of the second. correction:
- * the zero point's, with which a sum of codes begins: -offset times the sum of q, of the run or of its halves. */
+ * the zero point's, with which a sum of codes begins: -offset times the sum of q, of the run or of its halves; where
+ * halves have minima, and codes no offset, those sums themselves. */
 typedef struct panel {
     int32_t q[RUNS][ROWS][2][4], correction[RUNS][2][ROWS];
     float d[RUNS][ROWS], dsum[RUNS][ROWS];
@@ -125,6 +128,12 @@ FR_INLINE void widen(int32x4_t *values, int8x16_t bytes) {
     values[3] = vmovl_high_s16(high);
 }
 
+FR_INLINE void store_integers(int32_t *integers, int8x16_t bytes) {
+    int32x4_t values[4];
+    widen(values, bytes);
+    FR_UNROLLED for (size_t i = 0; i < 4; i++) vst1q_s32(integers + 4 * i, values[i]);
+}
+
 /* scaled[i] = factor[i] * bytes[i] */
 FR_INLINE void scale_bytes(float *scaled, const float *factor, int8x16_t bytes) {
     int32x4_t values[4];
@@ -146,18 +155,28 @@ FR_INLINE uint8x16_t high_nibbles(uint8x16_t bytes) {
     return vshrq_n_u8(bytes, 4);
 }
 
-/* Q4_K and Q5_K. Minima are negated here: they are subtracted. */
+/* The two numbers of 6 bits that run `run` has. */
+FR_INLINE void six_bits(uint8x16_t *first, uint8x16_t *second, const uint8_t *rows, size_t run) {
+    uint8x16_t low = vld1q_u8(rows + run * FEATURES), high = vld1q_u8(rows + (RUNS + run / 2) * FEATURES);
+    int odd = run % 2 * 4;
+    *first = joined(low_nibbles(low), high, 4 - odd, 0x30);
+    *second = joined(high_nibbles(low), high, 2 - odd, 0x30);
+}
+
+/* Minima are negated here: they are subtracted. */
+FR_INLINE void load_negative(float *negative, const uint8_t *w) {
+    load_d(negative, w);
+    FR_UNROLLED for (size_t i = 0; i < FEATURES; i += 4) vst1q_f32(negative + i, vnegq_f32(vld1q_f32(negative + i)));
+}
+
+/* Q4_K and Q5_K. */
 FR_INLINE void load_k_scales(scales *s, const uint8_t *w) {
     float d[FEATURES], negative[FEATURES];
     load_d(d, w);
-    load_d(negative, w + 2 * FEATURES);
-    FR_UNROLLED for (size_t i = 0; i < FEATURES; i += 4) vst1q_f32(negative + i, vnegq_f32(vld1q_f32(negative + i)));
-    const uint8_t *lows = w + 4 * FEATURES, *highs = lows + RUNS * FEATURES;
+    load_negative(negative, w + 2 * FEATURES);
     FR_UNROLLED for (size_t run = 0; run < RUNS; run++) {
-        uint8x16_t low = vld1q_u8(lows + run * FEATURES), high = vld1q_u8(highs + run / 2 * FEATURES);
-        int odd = run % 2 * 4;
-        uint8x16_t scale = joined(low_nibbles(low), high, 4 - odd, 0x30);
-        uint8x16_t min = joined(high_nibbles(low), high, 2 - odd, 0x30);
+        uint8x16_t scale, min;
+        six_bits(&scale, &min, w + 4 * FEATURES, run);
         scale_bytes(s->d[run], d, vreinterpretq_s8_u8(scale));
         scale_bytes(s->m[run], negative, vreinterpretq_s8_u8(min));
     }
@@ -178,11 +197,36 @@ FR_INLINE void load_xs_scales(scales *s, const uint8_t *w) {
 FR_INLINE void load_q6_scales(scales *s, const uint8_t *w) {
     load_d(s->d[0], w);
     for (size_t half = 0; half < 2 * RUNS; half++) {
-        int32x4_t values[4];
-        widen(values, vreinterpretq_s8_u8(vld1q_u8(w + (2 + half) * FEATURES)));
-        FR_UNROLLED for (size_t i = 0; i < 4; i++) vst1q_s32(s->halves[half / 2][half % 2] + 4 * i, values[i]);
+        int8x16_t bytes = vreinterpretq_s8_u8(vld1q_u8(w + (2 + half) * FEATURES));
+        store_integers(s->halves[half / 2][half % 2], bytes);
     }
     for (size_t run = 1; run < RUNS; run++) memcpy(s->d[run], s->d[0], sizeof s->d[0]);
+}
+
+FR_INLINE void load_q3_scales(scales *s, const uint8_t *w) {
+    int8x16_t zero = vdupq_n_s8(32);
+    load_d(s->d[0], w);
+    FR_UNROLLED for (size_t run = 0; run < RUNS; run++) {
+        uint8x16_t first, second;
+        six_bits(&first, &second, w + 2 * FEATURES, run);
+        store_integers(s->halves[run][0], vsubq_s8(vreinterpretq_s8_u8(first), zero));
+        store_integers(s->halves[run][1], vsubq_s8(vreinterpretq_s8_u8(second), zero));
+    }
+    for (size_t run = 1; run < RUNS; run++) memcpy(s->d[run], s->d[0], sizeof s->d[0]);
+}
+
+FR_INLINE void load_q2_scales(scales *s, const uint8_t *w) {
+    load_d(s->d[0], w);
+    load_negative(s->m[0], w + 2 * FEATURES);
+    for (size_t half = 0; half < 2 * RUNS; half++) {
+        uint8x16_t row = vld1q_u8(w + (4 + half) * FEATURES);
+        store_integers(s->halves[half / 2][half % 2], vreinterpretq_s8_u8(low_nibbles(row)));
+        store_integers(s->minima[half / 2][half % 2], vreinterpretq_s8_u8(high_nibbles(row)));
+    }
+    for (size_t run = 1; run < RUNS; run++) {
+        memcpy(s->d[run], s->d[0], sizeof s->d[0]);
+        memcpy(s->m[run], s->m[0], sizeof s->m[0]);
+    }
 }
 
 FR_INLINE void load_scales(format f, scales *s, const uint8_t *w, size_t runs) {
@@ -191,6 +235,8 @@ FR_INLINE void load_scales(format f, scales *s, const uint8_t *w, size_t runs) {
     case FR_Q5_K: load_k_scales(s, w); return;
     case FR_Q6_K: load_q6_scales(s, w); return;
     case FR_IQ4_XS: load_xs_scales(s, w); return;
+    case FR_Q2_K: load_q2_scales(s, w); return;
+    case FR_Q3_K: load_q3_scales(s, w); return;
     default:
         for (size_t run = 0; run < runs; run++, w += f.block) {
             if (f.type == FR_MXFP4)
@@ -224,8 +270,9 @@ FR_INLINE void pack_panel(format f, panel *p, const fr_qblock *x, size_t x_strid
             const fr_qblock *block = x + r * x_stride + run;
             p->d[run][r] = block->d;
             if (f.mins) p->dsum[run][r] = block->dsum;
-            if (f.offset) p->correction[run][0][r] = -f.offset * (f.halves ? block->half : block->sum);
-            if (f.halves) p->correction[run][1][r] = -f.offset * (block->sum - block->half);
+            int factor = f.halves && f.mins ? 1 : -f.offset;
+            if (factor) p->correction[run][0][r] = factor * (f.halves ? block->half : block->sum);
+            if (f.halves) p->correction[run][1][r] = factor * (block->sum - block->half);
             memcpy(p->q[run][r], block->q, RUN);
         }
         for (size_t r = 0; pairs && r < rows; r += 2) mix(p->q[run][r]);
@@ -241,6 +288,11 @@ FR_INLINE uint8x16_t unpack(format f, const uint8_t *w, size_t group, int8x16_t 
         return f.offset ? codes : veorq_u8(codes, vdupq_n_u8(128));
     }
     size_t half = group / 4, line = group % 4;
+    if (f.bits < 4) {
+        uint8x16_t four = vld1q_u8(w + ((f.bits == 3) + half) * LINE);
+        uint8x16_t two = vandq_u8(vshlq_u8(four, vdupq_n_s8((int8_t)(-2 * (int)line))), vdupq_n_u8(3));
+        return f.bits == 3 ? joined(two, vld1q_u8(w), 2 - (int)group, 4) : two;
+    }
     uint8x16_t pair = vld1q_u8(w + (f.bits == 5) * LINE + line * LINE);
     uint8x16_t code = half ? high_nibbles(pair) : low_nibbles(pair);
     if (f.bits == 5) return joined(code, vld1q_u8(w), 4 - (int)group, 0x10);
@@ -301,8 +353,21 @@ FR_INLINE void join(format f, float *chain, const int32x4_t *sums, const float32
     FR_UNROLLED for (size_t i = 0; i < PARTS; i++) {
         float32x4_t acc = vld1q_f32(chain + 4 * i);
         acc = vfmaq_f32(acc, vmulq_n_f32(d[i], xd), vcvtq_f32_s32(sums[i]));
-        if (f.mins) acc = vfmaq_n_f32(acc, m[i], dsum);
+        if (f.mins && !f.halves) acc = vfmaq_n_f32(acc, m[i], dsum);
         vst1q_f32(chain + 4 * i, acc);
+    }
+}
+
+/* Minima of a run's halves join the chains of row r. */
+FR_INLINE void join_minima(float *chain, const float32x4_t *m, const chunk *c, size_t run, size_t r, size_t feature) {
+    const panel *p = &c->panel;
+    FR_UNROLLED for (size_t i = 0; i < PARTS; i++) {
+        int32x4_t first = vld1q_s32(c->scales.minima[run][0] + feature + 4 * i);
+        int32x4_t second = vld1q_s32(c->scales.minima[run][1] + feature + 4 * i);
+        int32x4_t sums = vmulq_n_s32(first, p->correction[run][0][r]);
+        sums = vmlaq_n_s32(sums, second, p->correction[run][1][r]);
+        float32x4_t acc = vld1q_f32(chain + 4 * i);
+        vst1q_f32(chain + 4 * i, vfmaq_f32(acc, vmulq_n_f32(m[i], p->d[run][r]), vcvtq_f32_s32(sums)));
     }
 }
 
@@ -314,6 +379,9 @@ FR_INLINE void add_run(format f, float (*chains)[FEATURES], run_values values, c
     sum_run(f, sums, values, c, run, r, feature, pair);
     join(f, chains[r] + feature, sums[0], d, m, p->d[run][r], p->dsum[run][r]);
     if (pair) join(f, chains[r + 1] + feature, sums[1], d, m, p->d[run][r + 1], p->dsum[run][r + 1]);
+    if (!f.halves || !f.mins) return;
+    join_minima(chains[r] + feature, m, c, run, r, feature);
+    if (pair) join_minima(chains[r + 1] + feature, m, c, run, r + 1, feature);
 }
 
 /* -------------------------------------------------------------------------------------------------------- all of it */

@@ -80,9 +80,12 @@ typedef void fr_quantize_fn(fr_qblock *q, const float *x, size_t cols);
  *     Q4_1 Q5_1                     the same, then acc = fma(m, dsum, acc)
  *     Q4_K Q5_K                     acc = fma((d * scale) * xd, (float)isum, acc); acc = fma(-(dmin * min), dsum, acc)
  *     Q6_K                          acc = fma(d * xd, (float)(scale0 * isum0 + scale1 * isum1), acc), halves of 16
+ *     Q3_K                          as Q6_K, with scale0 - 32 and scale1 - 32
+ *     Q2_K                          as Q6_K, then acc = fma(-(dmin * xd), (float)(min0 * sum0 + min1 * sum1), acc),
+ *                                   sums of q over the halves
  *     IQ4_XS                        acc = fma((d * (scale - 32)) * xd, (float)isum, acc)
- * codes: Q8_0 the value; Q4_0 bits - 8; Q5_0 bits - 16; Q4_1 Q5_1 Q4_K Q5_K bits; Q6_K bits - 32; IQ4_NL IQ4_XS MXFP4
- * the value of the type's table (fr_code_values). */
+ * codes: Q8_0 the value; Q4_0 bits - 8; Q5_0 bits - 16; Q4_1 Q5_1 Q2_K Q4_K Q5_K bits; Q3_K bits - 4; Q6_K bits - 32;
+ * IQ4_NL IQ4_XS MXFP4 the value of the type's table (fr_code_values). */
 typedef struct fr_matmul_block {
     float *y;
     size_t y_stride;

@@ -104,32 +104,66 @@ FR_INLINE void dot_mxfp4(chains *c, const run *w, size_t rows) {
     dot_unsigned(c, w, rows, unpack_mxfp4, 12, join);
 }
 
-/* 8 signed bytes of each of two rows, side by side in 16 bits. */
-FR_INLINE __m256i scale_pairs(const uint8_t *first, const uint8_t *second) {
-    __m128i low = _mm_loadl_epi64((const __m128i *)(const void *)first);
-    __m128i high = _mm_loadl_epi64((const __m128i *)(const void *)second);
-    return _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(low, high));
-}
-
-/* The scales of both halves of a run multiply in 16 bits; so they do -32 times the halves' sums of activations, for the
- * codes' offset. */
-FR_INLINE void dot_q6_k(chains *c, const run *w, size_t rows) {
-    pair scale[2], of_sums, isum[SHARING];
+/* The scales of both halves of a run multiply in 16 bits. */
+FR_INLINE void load_scales(pair scale[2], const run *w) {
     FR_UNROLLED for (size_t half = 0; half < 2; half++) {
         const uint8_t *first = w->scales + HALF * half, *second = first + FR_TILE_FEATURES;
-        __m256i minus = _mm256_sub_epi16(_mm256_setzero_si256(), scale_pairs(first, second));
-        of_sums.half[half] = _mm256_slli_epi16(minus, 5);
         scale[0].half[half] = scale_pairs(first, first);
         scale[1].half[half] = scale_pairs(second, second);
     }
+}
+
+/* So they multiply -2^offset times the halves' sums of activations, for the codes' offset of 2^offset. */
+FR_INLINE void start_halves(pair *isum, const chains *c, const run *w, size_t rows, int offset) {
+    pair of_sums;
+    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+        const uint8_t *first = w->scales + HALF * half, *second = first + FR_TILE_FEATURES;
+        __m256i minus = _mm256_sub_epi16(_mm256_setzero_si256(), scale_pairs(first, second));
+        of_sums.half[half] = _mm256_slli_epi16(minus, offset);
+    }
     FR_UNROLLED for (size_t r = 0; r < rows; r++) {
-        __m256i sum = _mm256_set1_epi32(block_of(c, r)->sum), first = _mm256_set1_epi32(block_of(c, r)->half);
-        __m256i second = _mm256_slli_epi32(_mm256_sub_epi32(sum, first), 16);
-        __m256i sums = _mm256_blend_epi16(first, second, 0xaa);
+        __m256i sums = sums_of_halves(block_of(c, r));
         isum[r].half[0] = _mm256_madd_epi16(sums, of_sums.half[0]);
         isum[r].half[1] = _mm256_madd_epi16(sums, of_sums.half[1]);
     }
+}
+
+FR_INLINE void dot_q6_k(chains *c, const run *w, size_t rows) {
+    pair scale[2], isum[SHARING];
+    load_scales(scale, w);
+    start_halves(isum, c, w, rows, 5);
     dot_steps(c, w, rows, unpack_6_bits, 1, isum, scale, join);
+}
+
+/* Codes of at most 31 whose halves of runs have scales: a half's products are added in 16 bits. isum has what belongs
+ * to the codes' offset. */
+FR_INLINE void dot_halves(chains *c, const run *w, size_t rows, unpack_fn *unpack, pair *isum, join_fn *joins) {
+    pair scale[2], sums[SHARING], first, second;
+    load_scales(scale, w);
+    FR_UNROLLED for (size_t step = 0; step < STEPS; step++) {
+        unpack(&first, &second, w->codes, step);
+        FR_UNROLLED for (size_t r = 0; r < rows; r++) {
+            if (step % 2 == 0) sums[r] = zeros();
+            add_products(&sums[r], first, block_of(c, r), 2 * step);
+            add_products(&sums[r], second, block_of(c, r), 2 * step + 1);
+            if (step % 2 == 0) continue;
+            widen(&isum[r].half[0], sums[r].half[0], scale[step / 2].half[0]);
+            widen(&isum[r].half[1], sums[r].half[1], scale[step / 2].half[1]);
+        }
+    }
+    FR_UNROLLED for (size_t r = 0; r < rows; r++) joins(c, r, w, floats(isum[r]));
+}
+
+FR_INLINE void dot_q2_k(chains *c, const run *w, size_t rows) {
+    pair isum[SHARING];
+    FR_UNROLLED for (size_t r = 0; r < rows; r++) isum[r] = zeros();
+    dot_halves(c, w, rows, unpack_2_bits, isum, join_with_minima);
+}
+
+FR_INLINE void dot_q3_k(chains *c, const run *w, size_t rows) {
+    pair isum[SHARING];
+    start_halves(isum, c, w, rows, 2);
+    dot_halves(c, w, rows, unpack_3_bits, isum, join);
 }
 
 /* isum += products with signed values in -128 .. 127, of one group. */
@@ -189,6 +223,8 @@ static const format q4_k = {FR_SIZES(q4_k), head_k, scales_k, dot_q4_k};
 static const format q5_k = {FR_SIZES(q5_k), head_k, scales_k, dot_q5_k};
 static const format q6_k = {FR_SIZES(q6_k), head_d, scales_q6, dot_q6_k};
 static const format iq4_xs = {FR_SIZES(iq4_xs), head_d, scales_xs, dot_iq4};
+static const format q2_k = {FR_SIZES(q2_k), head_q2, scales_q2, dot_q2_k};
+static const format q3_k = {FR_SIZES(q3_k), head_q3, scales_q3, dot_q3_k};
 
 #define FR_MATMUL_BLOCK(id, type, ...)                         \
     void fr_matmul_##type##_avx2(const fr_matmul_block *job) { \

@@ -82,7 +82,7 @@ FR_INLINE __m256 load_scales(const uint8_t *scales) {
 
 /* The halves of a run have scales of their own. Scaled and added they are integers below 2^24, which floats hold
  * exactly. */
-FR_INLINE void dot_q6_k(chains *c, const run *w, size_t rows) {
+FR_INLINE void dot_halves(chains *c, const run *w, size_t rows, unpack_fn *unpack, int offset, join_fn *joins) {
     float_pair scaled[SHARING];
     pair isum[SHARING];
     FR_UNROLLED for (size_t columns = 0; columns < 2; columns++) {
@@ -90,9 +90,9 @@ FR_INLINE void dot_q6_k(chains *c, const run *w, size_t rows) {
         float_pair scale = {{load_scales(scales), load_scales(scales + HALF)}};
         FR_UNROLLED for (size_t r = 0; r < rows; r++) {
             __m256i sum = _mm256_set1_epi32(block_of(c, r)->sum), half = _mm256_set1_epi32(block_of(c, r)->half);
-            isum[r] = correction_of(columns ? _mm256_sub_epi32(sum, half) : half, 32);
+            isum[r] = correction_of(columns ? _mm256_sub_epi32(sum, half) : half, offset);
         }
-        add_steps(isum, c, w, rows, unpack_6_bits, 1, 2 * columns, 2 * columns + 2);
+        add_steps(isum, c, w, rows, unpack, 1, 2 * columns, 2 * columns + 2);
         FR_UNROLLED for (size_t r = 0; r < rows; r++) {
             float_pair sums = floats(isum[r]);
             FR_UNROLLED for (size_t half = 0; half < 2; half++)
@@ -101,7 +101,19 @@ FR_INLINE void dot_q6_k(chains *c, const run *w, size_t rows) {
                                            : _mm256_mul_ps(scale.half[half], sums.half[half]);
         }
     }
-    FR_UNROLLED for (size_t r = 0; r < rows; r++) join(c, r, w, scaled[r]);
+    FR_UNROLLED for (size_t r = 0; r < rows; r++) joins(c, r, w, scaled[r]);
+}
+
+FR_INLINE void dot_q6_k(chains *c, const run *w, size_t rows) {
+    dot_halves(c, w, rows, unpack_6_bits, 32, join);
+}
+
+FR_INLINE void dot_q2_k(chains *c, const run *w, size_t rows) {
+    dot_halves(c, w, rows, unpack_2_bits, 0, join_with_minima);
+}
+
+FR_INLINE void dot_q3_k(chains *c, const run *w, size_t rows) {
+    dot_halves(c, w, rows, unpack_3_bits, 4, join);
 }
 
 static const format q8_0 = {FR_SIZES(q8_0), head_none, scales_d, dot_q8_0};
@@ -115,6 +127,8 @@ static const format q4_k = {FR_SIZES(q4_k), head_k, scales_k, dot_q4_k};
 static const format q5_k = {FR_SIZES(q5_k), head_k, scales_k, dot_q5_k};
 static const format q6_k = {FR_SIZES(q6_k), head_d, scales_q6, dot_q6_k};
 static const format iq4_xs = {FR_SIZES(iq4_xs), head_d, scales_xs, dot_iq4};
+static const format q2_k = {FR_SIZES(q2_k), head_q2, scales_q2, dot_q2_k};
+static const format q3_k = {FR_SIZES(q3_k), head_q3, scales_q3, dot_q3_k};
 
 #define FR_MATMUL_BLOCK(id, type, ...)                            \
     void fr_matmul_##type##_avxvnni(const fr_matmul_block *job) { \

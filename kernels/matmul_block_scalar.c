@@ -22,15 +22,23 @@ static float exponent_scale(uint16_t e) {
     return e < 2 ? float_of(0x00200000u << e) : float_of((uint32_t)(e - 1) << 23);
 }
 
+/* The scale of columns 16h .. 16h + 15. */
+static int32_t scale_of(const format *f, const fr_block_parts *parts, size_t h) {
+    if (f->type == FR_Q6_K) return (int8_t)parts->scales[h];
+    return f->type == FR_Q3_K ? parts->scales[h] - 32 : parts->scales[h];
+}
+
 /* Run `run` of a block joins the chain. */
 static float add_run(const format *f, const fr_block_parts *parts, size_t run, const fr_qblock *x, float acc) {
     const uint8_t *codes = parts->codes + run * RUN;
     float d = f->type == FR_MXFP4 ? exponent_scale(parts->d) : load_f16(&parts->d, 0), m = load_f16(&parts->m, 0);
-    if (f->type == FR_Q6_K) {
-        const int8_t *scales = (const int8_t *)parts->scales + 2 * run;
-        int32_t isum = scales[0] * code_sum(f, codes, x->q, RUN / 2) +
-                       scales[1] * code_sum(f, codes + RUN / 2, x->q + RUN / 2, RUN / 2);
-        return fmaf(d * x->d, (float)isum, acc);
+    if (f->type == FR_Q2_K || f->type == FR_Q3_K || f->type == FR_Q6_K) {
+        int32_t isum = scale_of(f, parts, 2 * run) * code_sum(f, codes, x->q, RUN / 2) +
+                       scale_of(f, parts, 2 * run + 1) * code_sum(f, codes + RUN / 2, x->q + RUN / 2, RUN / 2);
+        acc = fmaf(d * x->d, (float)isum, acc);
+        if (f->type != FR_Q2_K) return acc;
+        int32_t msum = parts->mins[2 * run] * x->half + parts->mins[2 * run + 1] * (x->sum - x->half);
+        return fmaf(-(m * x->d), (float)msum, acc);
     }
     float isum = (float)code_sum(f, codes, x->q, RUN);
     switch (f->type) {
@@ -78,3 +86,5 @@ FR_MATMUL_BLOCK(q4_k, FR_Q4_K, 0, NULL)
 FR_MATMUL_BLOCK(q5_k, FR_Q5_K, 0, NULL)
 FR_MATMUL_BLOCK(q6_k, FR_Q6_K, 32, NULL)
 FR_MATMUL_BLOCK(iq4_xs, FR_IQ4_XS, 0, fr_code_values(FR_IQ4_XS))
+FR_MATMUL_BLOCK(q2_k, FR_Q2_K, 0, NULL)
+FR_MATMUL_BLOCK(q3_k, FR_Q3_K, 4, NULL)

@@ -17,7 +17,9 @@
     EACH(FR_Q4_K, q4_k, 4, 8, 256, __VA_ARGS__)             \
     EACH(FR_Q5_K, q5_k, 5, 8, 256, __VA_ARGS__)             \
     EACH(FR_Q6_K, q6_k, 6, 8, 288, __VA_ARGS__)             \
-    EACH(FR_IQ4_XS, iq4_xs, 4, 8, 128, __VA_ARGS__)
+    EACH(FR_IQ4_XS, iq4_xs, 4, 8, 128, __VA_ARGS__)         \
+    EACH(FR_Q2_K, q2_k, 2, 8, 320, __VA_ARGS__)             \
+    EACH(FR_Q3_K, q3_k, 3, 8, 224, __VA_ARGS__)
 
 /* The same as constants of each word: FR_BITS_q4_0 and so on. A run of a tile is 64 bytes for each bit of a code. */
 #define FR_TILE_SIZES(type, word, bits, runs, head, ...)    \

@@ -27,12 +27,12 @@ typedef enum fr_dtype {
     FR_Q5_K,
     FR_Q6_K,
     FR_IQ4_XS,
+    FR_Q2_K,
+    FR_Q3_K,
     FR_KERNEL_TYPES, /* count of the types that some matmul kernel takes */
 
     /* Block types that are decoded to float32 before they are multiplied. */
-    FR_Q2_K = FR_KERNEL_TYPES,
-    FR_Q3_K,
-    FR_IQ1_S,
+    FR_IQ1_S = FR_KERNEL_TYPES,
     FR_IQ1_M,
     FR_IQ2_XXS,
     FR_IQ2_XS,

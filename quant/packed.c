@@ -22,12 +22,14 @@ typedef enum scaling {
     WITH_MIN,  /* d and m */
     K_SCALES,  /* 8 scales and minima of 6 bits, times d and m */
     Q6_SCALES, /* 16 signed bytes */
-    XS_SCALES  /* 8 scales of 6 bits */
+    XS_SCALES, /* 8 scales of 6 bits */
+    Q2_SCALES, /* 16 scales and minima of 4 bits, times d and m */
+    Q3_SCALES  /* 16 scales of 6 bits */
 } scaling;
 
 static const scaling scalings[FR_KERNEL_TYPES] = {
-    [FR_Q4_1] = WITH_MIN, [FR_Q5_1] = WITH_MIN,  [FR_Q4_K] = K_SCALES,
-    [FR_Q5_K] = K_SCALES, [FR_Q6_K] = Q6_SCALES, [FR_IQ4_XS] = XS_SCALES,
+    [FR_Q4_1] = WITH_MIN,  [FR_Q5_1] = WITH_MIN,    [FR_Q4_K] = K_SCALES,  [FR_Q5_K] = K_SCALES,
+    [FR_Q6_K] = Q6_SCALES, [FR_IQ4_XS] = XS_SCALES, [FR_Q2_K] = Q2_SCALES, [FR_Q3_K] = Q3_SCALES,
 };
 
 static const struct shape {
@@ -50,7 +52,7 @@ size_t fr_packed_bytes(fr_dtype type, size_t features, size_t cols) {
 /* A block of one output feature as its lane of a tile. */
 typedef struct lane {
     uint16_t d, m;
-    uint8_t scales[16], mins[RUNS];
+    uint8_t scales[2 * RUNS], mins[2 * RUNS];
     uint32_t words[RUNS][8]; /* of each run, in the order of the tile's lines */
 } lane;
 
@@ -183,14 +185,19 @@ FR_INLINE void k_block(way direction, fr_dtype type, uint8_t *file, lane *block)
     }
 }
 
+/* Two bits of each column of a run, of which four share a byte: 32 bytes for four runs. */
+FR_INLINE void move_pairs(way direction, uint8_t *file, unsigned run, uint32_t *words) {
+    for (size_t h = 0; h < 2; h++)
+        move_bits(direction, file + run / 4 * RUN + h * 16, run % 4 * 2, 2, 4, words + h);
+}
+
 /* Each half of the block: 64 bytes of halves (runs 0, 1 low, then 2, 3 high), 32 bytes of two bits for each run. */
 FR_INLINE void q6_block(way direction, uint8_t *file, lane *block) {
     uint8_t *scales = file + 192;
     for (unsigned run = 0; run < RUNS; run++) {
-        uint8_t *codes = file + run / 4 * 64 + run % 2 * RUN, *highs = file + 128 + run / 4 * RUN;
         uint32_t *words = block->words[run];
-        move_halves(direction, codes, run % 4 / 2, words);
-        for (size_t h = 0; h < 2; h++) move_bits(direction, highs + h * 16, run % 4 * 2, 2, 4, words + 4 + h);
+        move_halves(direction, file + run / 4 * 64 + run % 2 * RUN, run % 4 / 2, words);
+        move_pairs(direction, file + 128, run, words + 4);
     }
     for (size_t s = 0; s < 16; s++) move(direction, scales + s, 0, block->scales + s, 0, 8);
     move16(direction, scales + 16, &block->d);
@@ -205,12 +212,38 @@ FR_INLINE void xs_block(way direction, uint8_t *file, lane *block) {
     }
 }
 
+FR_INLINE void q2_block(way direction, uint8_t *file, lane *block) {
+    for (size_t h = 0; h < 2 * RUNS; h++) {
+        move(direction, file + h, 0, block->scales + h, 0, 4);
+        move(direction, file + h, 4, block->mins + h, 0, 4);
+    }
+    for (unsigned run = 0; run < RUNS; run++) move_pairs(direction, file + 16, run, block->words[run]);
+    move16(direction, file + 80, &block->d);
+    move16(direction, file + 82, &block->m);
+}
+
+/* Bit s of byte i of the first 32 belongs to column i of run s. Scales: decode_k.c. */
+FR_INLINE void q3_block(way direction, uint8_t *file, lane *block) {
+    uint8_t *scales = file + 96;
+    for (unsigned run = 0; run < RUNS; run++) {
+        move_bits(direction, file, run, 1, 8, block->words[run]);
+        move_pairs(direction, file + 32, run, block->words[run] + 1);
+    }
+    for (unsigned h = 0; h < 2 * RUNS; h++) {
+        move(direction, scales + h % 8, h / 8 * 4, block->scales + h, 0, 4);
+        move(direction, scales + 8 + h % 4, h / 4 * 2, block->scales + h, 4, 2);
+    }
+    move16(direction, file + 108, &block->d);
+}
+
 FR_INLINE void file_block(way direction, fr_dtype type, uint8_t *file, lane *block) {
     switch (type) {
     case FR_Q4_K:
     case FR_Q5_K: k_block(direction, type, file, block); break;
     case FR_Q6_K: q6_block(direction, file, block); break;
     case FR_IQ4_XS: xs_block(direction, file, block); break;
+    case FR_Q2_K: q2_block(direction, file, block); break;
+    case FR_Q3_K: q3_block(direction, file, block); break;
     default: small_block(direction, type, file, block);
     }
 }
@@ -219,19 +252,32 @@ FR_INLINE void file_block(way direction, fr_dtype type, uint8_t *file, lane *blo
  *
  * As above, with the tile in the file's place. */
 
+/* Two numbers of 6 bits that run s has. */
+FR_INLINE void six_bits(way direction, uint8_t *own, unsigned s, uint8_t *first, uint8_t *second) {
+    uint8_t *low = own + s * FR_TILE_FEATURES, *high = own + (SCALE_ROWS + s / 2) * FR_TILE_FEATURES;
+    move(direction, low, 0, first, 0, 4);
+    move(direction, low, 4, second, 0, 4);
+    move(direction, high, s % 2 * 4, first, 4, 2);
+    move(direction, high, s % 2 * 4 + 2, second, 4, 2);
+}
+
 /* The rows of scales behind d and m; returns what comes after them. */
 FR_INLINE uint8_t *tile_scales(way direction, scaling kind, uint8_t *rows, size_t feature, lane *block) {
     uint8_t *own = rows + feature;
     switch (kind) {
     case K_SCALES:
-        for (unsigned s = 0; s < RUNS; s++) {
-            uint8_t *high = own + (SCALE_ROWS + s / 2) * FR_TILE_FEATURES;
-            move(direction, own + s * FR_TILE_FEATURES, 0, block->scales + s, 0, 4);
-            move(direction, own + s * FR_TILE_FEATURES, 4, block->mins + s, 0, 4);
-            move(direction, high, s % 2 * 4, block->scales + s, 4, 2);
-            move(direction, high, s % 2 * 4 + 2, block->mins + s, 4, 2);
-        }
+        for (unsigned s = 0; s < RUNS; s++) six_bits(direction, own, s, block->scales + s, block->mins + s);
         return rows + (SCALE_ROWS + 4) * FR_TILE_FEATURES;
+    case Q3_SCALES:
+        for (unsigned s = 0; s < RUNS; s++)
+            six_bits(direction, own, s, block->scales + 2 * s, block->scales + 2 * s + 1);
+        return rows + (SCALE_ROWS + 4) * FR_TILE_FEATURES;
+    case Q2_SCALES:
+        for (size_t h = 0; h < 2 * RUNS; h++) {
+            move(direction, own + h * FR_TILE_FEATURES, 0, block->scales + h, 0, 4);
+            move(direction, own + h * FR_TILE_FEATURES, 4, block->mins + h, 0, 4);
+        }
+        return rows + 2 * RUNS * FR_TILE_FEATURES;
     case Q6_SCALES:
         for (size_t h = 0; h < 16; h++) move(direction, own + h * FR_TILE_FEATURES, 0, block->scales + h, 0, 8);
         return rows + 16 * FR_TILE_FEATURES;
@@ -255,7 +301,7 @@ FR_INLINE void tile_block(way direction, fr_dtype type, uint8_t *tile, size_t fe
         move16(direction, tile + 2 * feature, &block->d);
         tile += HALVES;
     }
-    if (scalings[type] == WITH_MIN || scalings[type] == K_SCALES) {
+    if (scalings[type] == WITH_MIN || scalings[type] == K_SCALES || scalings[type] == Q2_SCALES) {
         move16(direction, tile + 2 * feature, &block->m);
         tile += HALVES;
     }
@@ -320,12 +366,19 @@ static unsigned byte_of(const uint32_t *words, size_t line, size_t i) {
     return words[line] >> 8 * i & 0xff;
 }
 
+/* Two bits of column c of a run. */
+static unsigned pair_of(const uint32_t *words, unsigned c) {
+    return byte_of(words, c / 16, c % 4) >> c % 16 / 4 * 2 & 3;
+}
+
 static unsigned code_of(unsigned bits, const uint32_t *words, unsigned c) {
     if (bits == 8) return byte_of(words, c / 4, c % 4);
+    if (bits == 2) return pair_of(words, c);
+    if (bits == 3) return pair_of(words + 1, c) | (byte_of(words, 0, c % 4) >> c / 4 & 1) << 2;
     const uint32_t *codes = bits == 5 ? words + 1 : words;
     unsigned low = byte_of(codes, c % 16 / 4, c % 4) >> c / 16 * 4 & 15;
     if (bits == 5) return low | (byte_of(words, 0, c % 4) >> c / 4 & 1) << 4;
-    if (bits == 6) return low | (byte_of(words, 4 + c / 16, c % 4) >> c % 16 / 4 * 2 & 3) << 4;
+    if (bits == 6) return low | pair_of(words + 4, c) << 4;
     return low;
 }
 

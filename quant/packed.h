@@ -13,6 +13,9 @@
  *         column 16 + 4j + i in its high half
  *     "fifths" (64 bytes, 32 columns x 1 bit): one line; bit g of byte (o, i) is the fifth bit of column 4g + i
  *
+ *     "pairs" (128 bytes, 32 columns x 2 bits): 2 lines; bits 2j, 2j + 1 of byte (o, i) of line h are column
+ *         16h + 4j + i
+ *
  *     type      a block of a tile, in this order
  *     Q8_0      d[16], 8 lines: byte (o, i) of line g is column 4g + i, stored as value + 128
  *     Q4_0      d[16], codes
@@ -27,11 +30,14 @@
  *               minimum s << 4; then 4 rows: byte o of row t is the two high bits of scale 2t | minimum 2t << 2
  *               | scale 2t + 1 << 4 | minimum 2t + 1 << 6
  *     Q6_K      d[16], 16 rows of 16 scales (signed bytes; row h scales columns 16h .. 16h + 15), then for each run of
- *               32 columns: codes (the low 4 bits), and 2 lines: bits 2j, 2j + 1 of byte (o, i) of line h are the high
- *               bits of column 16h + 4j + i
+ *               32 columns: codes (the low 4 bits), pairs (the high 2)
  *     IQ4_XS    d[16], scales, then for each run: codes
  *               scales (96 bytes): 4 rows: byte o of row t is the low 4 bits of scale 2t | those of scale 2t + 1 << 4;
- *               then 2 rows: bits 2j, 2j + 1 of byte o of row u are the high bits of scale 4u + j */
+ *               then 2 rows: bits 2j, 2j + 1 of byte o of row u are the high bits of scale 4u + j
+ *     Q2_K      d[16], dmin[16], 16 rows: byte o of row h is the scale of columns 16h .. 16h + 15 | their minimum << 4;
+ *               then for each run: pairs
+ *     Q3_K      d[16], scales as Q4_K has them, where the scale of a run's first half takes the place of the scale and
+ *               that of its second half the minimum's; then for each run: thirds (laid out as fifths are), pairs */
 #ifndef FR_QUANT_PACKED_H
 #define FR_QUANT_PACKED_H
 
@@ -54,9 +60,9 @@ void fr_unpack_row(fr_dtype type, uint8_t *row, const uint8_t *tile, size_t feat
 
 /* One block of one output feature, taken apart. What a type does not have is zero. */
 typedef struct fr_block_parts {
-    uint16_t d, m;      /* float16 bits; m: dmin for Q4_K and Q5_K; MXFP4: d is its exponent byte */
-    uint8_t scales[16]; /* Q6_K: 16 signed ones; others: 8 */
-    uint8_t mins[8];
+    uint16_t d, m;      /* float16 bits; m: dmin of the K types; MXFP4: d is its exponent byte */
+    uint8_t scales[16]; /* Q2_K, Q3_K and Q6_K: 16, Q6_K's signed; others: 8 */
+    uint8_t mins[16];   /* Q2_K: 16; others: 8 */
     uint8_t codes[256]; /* as stored: unsigned, before an offset or table gives them their value */
 } fr_block_parts;
 

@@ -101,9 +101,10 @@ static uint16_t random_scale(fr_weight_mode mode) {
 
 /* Where a block of a type has its float16 numbers. */
 static size_t scale_offsets(fr_dtype type, size_t offsets[2]) {
-    offsets[0] = type == FR_Q6_K ? 208 : 0;
-    offsets[1] = 2;
-    return type == FR_Q4_1 || type == FR_Q5_1 || type == FR_Q4_K || type == FR_Q5_K ? 2 : 1;
+    static const uint8_t first[FR_KERNEL_TYPES] = {[FR_Q6_K] = 208, [FR_Q2_K] = 80, [FR_Q3_K] = 108};
+    offsets[0] = first[type];
+    offsets[1] = offsets[0] + 2;
+    return type == FR_Q4_1 || type == FR_Q5_1 || type == FR_Q2_K || type == FR_Q4_K || type == FR_Q5_K ? 2 : 1;
 }
 
 void fr_fill_weights(fr_dtype type, uint8_t *row, size_t cols, fr_weight_mode mode) {

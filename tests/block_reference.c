@@ -29,6 +29,11 @@ static int q6_k_code(const uint8_t *block, unsigned c) {
     return bits(block[low], run / 2 * 4, 4) | bits(block[128 + high], run * 2, 2) << 4;
 }
 
+/* Two bits of 64 bytes: a byte for one column of each of four runs. */
+static int pair_at(const uint8_t *bytes, unsigned c) {
+    return bits(bytes[c / 128 * 32 + c % 32], c % 128 / 32 * 2, 2);
+}
+
 /* What column c of a block stands for, before any scale. */
 static int code_at(fr_dtype type, const uint8_t *block, unsigned c) {
     switch (type) {
@@ -42,6 +47,8 @@ static int code_at(fr_dtype type, const uint8_t *block, unsigned c) {
     case FR_Q4_K: return nibble_of_pair(block + 16, c);
     case FR_Q5_K: return nibble_of_pair(block + 48, c) | bits(block[16 + c % 32], c / 32, 1) << 4;
     case FR_Q6_K: return q6_k_code(block, c) - 32;
+    case FR_Q2_K: return pair_at(block + 16, c);
+    case FR_Q3_K: return (pair_at(block + 32, c) | bits(block[c % 32], c / 32, 1) << 2) - 4;
     default: return fr_code_values(FR_IQ4_XS)[nibble(block + 8 + c / 32 * 16, c % 32)];
     }
 }
@@ -66,6 +73,27 @@ static int iq4_xs_scale(const uint8_t *block, unsigned run) {
     return (bits(block[4 + run / 2], run % 2 * 4, 4) | bits(block[2 + run / 4], run % 4 * 2, 2) << 4) - 32;
 }
 
+static int q3_k_scale(const uint8_t *block, unsigned h) {
+    const uint8_t *low = block + 96, *high = block + 104;
+    return (h < 8 ? bits(low[h], 0, 4) : bits(low[h - 8], 4, 4)) + 16 * bits(high[h % 4], h / 4 * 2, 2) - 32;
+}
+
+/* What the halves of a run sum up to, each times its scale. */
+static float sum_of_halves(fr_dtype type, const uint8_t *block, unsigned run, const fr_qblock *x, int first,
+                           int second) {
+    return (float)(first * sum_of(type, block, run * RUN, 16, x->q) +
+                   second * sum_of(type, block, run * RUN + 16, 16, x->q));
+}
+
+static float add_q2_k(const uint8_t *block, unsigned run, const fr_qblock *x, float acc) {
+    const uint8_t *scales = block + 2 * run;
+    int sums[2] = {0, 0};
+    for (unsigned c = 0; c < RUN; c++) sums[c / 16] += x->q[c];
+    float codes = sum_of_halves(FR_Q2_K, block, run, x, bits(scales[0], 0, 4), bits(scales[1], 0, 4));
+    float minima = (float)(bits(scales[0], 4, 4) * sums[0] + bits(scales[1], 4, 4) * sums[1]);
+    return fmaf(-(f16_at(block + 82) * x->d), minima, fmaf(f16_at(block + 80) * x->d, codes, acc));
+}
+
 static float add_run(fr_dtype type, const uint8_t *block, unsigned run, const fr_qblock *x, float acc) {
     float isum = (float)sum_of(type, block, run * RUN, RUN, x->q);
     switch (type) {
@@ -79,9 +107,13 @@ static float add_run(fr_dtype type, const uint8_t *block, unsigned run, const fr
     }
     case FR_Q6_K: {
         const uint8_t *scales = block + 192 + 2 * run;
-        int first = sum_of(type, block, run * RUN, 16, x->q), second = sum_of(type, block, run * RUN + 16, 16, x->q);
-        float both = (float)((int8_t)scales[0] * first + (int8_t)scales[1] * second);
+        float both = sum_of_halves(type, block, run, x, (int8_t)scales[0], (int8_t)scales[1]);
         return fmaf(f16_at(block + 208) * x->d, both, acc);
+    }
+    case FR_Q2_K: return add_q2_k(block, run, x, acc);
+    case FR_Q3_K: {
+        float both = sum_of_halves(type, block, run, x, q3_k_scale(block, 2 * run), q3_k_scale(block, 2 * run + 1));
+        return fmaf(f16_at(block + 108) * x->d, both, acc);
     }
     case FR_IQ4_XS: return fmaf(f16_at(block) * (float)iq4_xs_scale(block, run) * x->d, isum, acc);
     case FR_MXFP4: return fmaf(ldexpf(1.0f, block[0] - 128) * x->d, isum, acc);
