@@ -27,6 +27,7 @@ typedef struct subject {
 static const subject subjects[] = {
     {E, "q4_0"}, {E, "q4_k"}, {E, "q8_0"}, {E, "q6_k"},   {E, "q5_k"},     {E, "q5_0"},
     {E, "q4_1"}, {E, "q5_1"}, {E, "iq4_nl"}, {DENSE, "q4_0"}, {MOE, "q8_0"}, {MOE, "q4_1"},
+    {E, "q2_k"}, {E, "q3_k"},
 };
 
 static char target[64], assistant[64], packed[64];
