@@ -464,6 +464,99 @@ START_TEST(what_was_run_is_not_run_again) {
 }
 END_TEST
 
+/* Prompts that come together and begin with the same `common` ids. */
+static void make_crowd(const subject *s, fr_engine *engine, talk *talks, size_t count, size_t common) {
+    int32_t beginning[LONGEST];
+    make_ids(s, beginning, LONGEST);
+    end_messages(s, beginning);
+    beginning[149] = beginning[148];
+    for (talk *t = talks; t < talks + count; t++) {
+        *t = (talk){.length = common + 3 + below(30), .most = 5};
+        make_ids(s, t->prompt, t->length);
+        memcpy(t->prompt, beginning, common * sizeof *beginning);
+        t->prompt[common] = (int32_t)(t - talks) + 3; /* which is nobody else's */
+        require(fr_engine_session(engine, s->options, &t->session));
+        t->alone = answer_alone(s, t->prompt, t->length, t->most);
+    }
+}
+
+/* That each says what it says alone. Gives how many ids of prompts were run. */
+static double end_crowd(fr_engine *engine, talk *talks, size_t count, const char *what) {
+    double ran = 0;
+    converse(engine, talks, count);
+    for (const talk *t = talks; t < talks + count; t++) {
+        ck_assert_msg(memcmp(t->said.ids, t->alone.ids, t->most * sizeof *t->said.ids) == 0 &&
+                          t->said.logits == t->alone.logits,
+                      "%s: another answer than alone", what);
+        double fresh = fr_session_stat(t->session, FR_STAT_PROMPT_TOKENS);
+        ck_assert(fresh + fr_session_stat(t->session, FR_STAT_REUSED_TOKENS) == (double)t->length);
+        ran += fresh;
+        fr_session_close(t->session);
+    }
+    return ran;
+}
+
+static size_t all_ids(const talk *talks, size_t count) {
+    size_t ids = 0;
+    for (size_t i = 0; i < count; i++) ids += talks[i].length;
+    return ids;
+}
+
+enum { CROWD = 5, COMMON = 150, WHOLE = 128 }; /* of the common ids' pages */
+
+/* Of prompts that come together one runs what they have in common. */
+START_TEST(what_is_being_run_is_waited_for) {
+    const char *name = fixtures[_i / 2];
+    talk talks[CROWD];
+    fr_engine *engine;
+    state = (uint32_t)_i + 5;
+    subject s = open_subject(name, 2);
+    bool follows = s.drafter && _i % 2 && fr_model_fact(s.model, FR_FACT_MTP_LAYERS) > 0;
+    bool states = s.model->trunk.recurrent_count > 0;
+    set(&s, FR_OPT_DRAFT_MAX, _i % 2 ? 3 : 0);
+    require(fr_engine_open(s.model, s.drafter, s.options, CROWD, &engine));
+    make_crowd(&s, engine, talks, CROWD, COMMON);
+    size_t spared = (CROWD - 1) * (size_t)(WHOLE - (follows || states)), all = all_ids(talks, CROWD);
+    double ran = end_crowd(engine, talks, CROWD, name);
+    ck_assert_msg(ran == (double)(all - spared), "%s: %g of %zu ids were run, not all but %zu", name, ran, all, spared);
+    fr_engine_close(engine);
+    close_subject(&s);
+}
+END_TEST
+
+/* Whoever is waited for goes in the middle of a page: the next takes over. */
+START_TEST(who_is_waited_for_may_go) {
+    const char *name = fixtures[_i / 2];
+    talk talks[CROWD];
+    fr_round rounds[CROWD];
+    int32_t ids[CROWD][FR_STEP_MAX];
+    fr_engine *engine;
+    state = (uint32_t)_i + 6;
+    subject s = open_subject(name, 1);
+    set(&s, FR_OPT_DRAFT_MAX, 3);
+    require(fr_engine_open(s.model, s.drafter, s.options, CROWD, &engine));
+    make_crowd(&s, engine, talks, CROWD, COMMON);
+    for (size_t i = 0; i < CROWD; i++) {
+        require(fr_session_put(talks[i].session, talks[i].prompt, talks[i].length));
+        talks[i].begun = true;
+        rounds[i] = (fr_round){.session = talks[i].session, .ids = ids[i], .limit = FR_STEP_MAX};
+    }
+    for (int round = 0; round < 4; round++) require(fr_engine_step(engine, rounds, CROWD)); /* 96 rows */
+    ck_assert_uint_eq(fr_session_waiting(talks[0].session), talks[0].length - 4 * CHUNK);
+    for (size_t i = 1; i < CROWD; i++) ck_assert(fr_session_stat(talks[i].session, FR_STAT_PROMPT_TOKENS) == 0);
+    if (_i % 2) {
+        talks[0].session->faltered = true; /* nobody waits for who does not get on */
+        require(fr_engine_step(engine, rounds + 1, CROWD - 1));
+    }
+    fr_session_close(talks[0].session);
+    size_t spared = (CROWD - 2) * (size_t)(WHOLE - 1), all = all_ids(talks + 1, CROWD - 1);
+    ck_assert(end_crowd(engine, talks + 1, CROWD - 1, name) <= (double)(all - spared));
+    check_nobody_holds(engine);
+    fr_engine_close(engine);
+    close_subject(&s);
+}
+END_TEST
+
 /* --------------------------------------------------------------------------------------------------------- pictures */
 
 #define GLM    "../glm-ocr"
@@ -849,6 +942,8 @@ int main(void) {
     tcase_set_timeout(calls, fr_test_in_parts() ? 0 : 120);
     fr_test_add_loop(one, neighbours_change_nothing, FIXTURES * CROWDS, 2);
     fr_test_add_loop(shared, what_was_run_is_not_run_again, 2 * FIXTURES, 2);
+    fr_test_add_loop(shared, what_is_being_run_is_waited_for, 2 * FIXTURES, 2);
+    fr_test_add_loop(shared, who_is_waited_for_may_go, 2 * FIXTURES, 2);
     tcase_add_loop_test(shared, pictures_are_told_apart, 0, 2);
     fr_test_add_loop(shared, evicted_and_run_again, FIXTURES, 1);
     fr_test_add_loop(shared, no_page_is_left, FIXTURES, 3);

@@ -330,6 +330,38 @@ START_TEST(who_vanishes_leaves_the_place) {
 }
 END_TEST
 
+/* Prompts with one beginning that come at once: one is run whole, the others behind the pages that they share. */
+START_TEST(one_beginning_is_run_once) {
+    enum { BEGINNING = 500, MOST_BEHIND = 64 + 8 };
+    server = fr_server_start(ALONE "-np 4 -c 1024");
+    fr_client *clients[4];
+    size_t whole = 0;
+    for (int i = 0; i < 4; i++) {
+        json_t *ids = json_array(), *body = fr_body("{s:o, s:i, s:i}", "prompt", ids, "n_predict", 2, "temperature", 0);
+        for (int id = 0; id < BEGINNING; id++) json_array_append_new(ids, json_integer(10 + id % 200));
+        for (int id = 0; id < 4; id++) json_array_append_new(ids, json_integer(20 + i));
+        char *text = json_dumps(body, 0);
+        clients[i] = fr_client_open(server.port);
+        ck_assert(clients[i] && fr_client_ask(clients[i], "POST", NATIVE, NULL, text));
+        json_decref(body);
+        free(text);
+    }
+    for (int i = 0; i < 4; i++) {
+        ck_assert_int_eq(fr_client_head(clients[i]), 200);
+        char *text = fr_client_body(clients[i], NULL);
+        json_t *said = json_loads(text, 0, NULL), *timings = json_object_get(said, "timings");
+        json_int_t ran = json_integer_value(fr_json_get(timings, "prompt_n"));
+        whole += ran > BEGINNING;
+        ck_assert_msg(ran > BEGINNING || ran <= MOST_BEHIND, "%s", text);
+        json_decref(said);
+        free(text);
+        fr_client_close(clients[i]);
+    }
+    ck_assert_uint_eq(whole, 1);
+    fr_server_stop(&server);
+}
+END_TEST
+
 /* Nor does who asked for a whole answer, of several choices of which one has no place yet. */
 START_TEST(who_vanishes_takes_all_choices_along) {
     server = fr_server_start(ALONE "-np 2 --metrics");
@@ -455,6 +487,7 @@ int main(void) {
     tcase_add_test(same, a_text_without_memory_goes_on_by_itself);
     tcase_add_test(places, who_comes_beyond_the_queue_is_told);
     tcase_add_test(places, no_place_is_refused_that_is_free);
+    tcase_add_test(places, one_beginning_is_run_once);
     tcase_add_loop_test(places, who_vanishes_leaves_the_place, 0, 2);
     tcase_add_test(places, no_slot_is_free_where_choices_have_all);
     tcase_add_test(places, who_vanishes_takes_all_choices_along);

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sizes.h"
+#include "src/session/await.h"
 #include "src/session/drafting.h"
 #include "src/session/timeline.h"
 
@@ -88,6 +89,7 @@ static fr_status begin(fr_round *t) {
     fr_session *s = t->session;
     t->count = t->accepted = 0;
     s->stage = FR_STAGE_NOTHING;
+    s->awaited_count = 0;
     if (!s->fresh) fr_logprobs_forget(&s->logprobs);
     if (room(t)) fr_timeline_turn(s);
     if (s->pending) {
@@ -116,7 +118,7 @@ static void note(fr_round *t, fr_status status) {
     t->error = t->session->failure.line;
 }
 
-/* Its rows; of prompts at most as many as are left. */
+/* Its rows; of prompts at most as many as are left, and none where it waits for pages of another. */
 static fr_status take_part(fr_round *t, size_t *left, fr_part *part) {
     fr_session *s = t->session;
     if (s->stage == FR_STAGE_VERIFY) {
@@ -124,7 +126,8 @@ static fr_status take_part(fr_round *t, size_t *left, fr_part *part) {
         *part = (fr_part){.session = s, .rows = s->drafts.drafted + 1, .heads = s->drafts.drafted + 1};
         return fr_batch_admit(part);
     }
-    *part = fr_timeline_piece(s, *left);
+    bool waits = fr_await_pages(s, s->engine->parts, part);
+    *part = fr_timeline_piece(s, waits ? 0 : *left);
     if (part->rows == 0) {
         s->stage = FR_STAGE_NOTHING;
         return FR_OK;
@@ -183,7 +186,10 @@ void fr_cycle_round(fr_engine *e, fr_round *rounds, size_t count) {
     double start = fr_clock();
     const fr_part *part = e->parts;
     for (fr_round *t = rounds; t < rounds + count; t++)
-        if (t->session->stage != FR_STAGE_NOTHING) note(t, finish(t, part++, seconds));
+        if (t->session->stage != FR_STAGE_NOTHING) {
+            note(t, finish(t, part++, seconds));
+            t->session->faltered = t->status != FR_OK;
+        }
     fr_drafting_report(e, rounds, count, verifies ? seconds + fr_clock() - start : 0);
     for (fr_round *t = rounds; t < rounds + count; t++) fr_async_draft_cancel(t->session); /* what was not taken */
 }

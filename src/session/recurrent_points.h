@@ -2,8 +2,8 @@
  *
  * In: a session whose forward is about to run, how far its rows are certain. Out: checkpoints (kv_checkpoints.h) that
  * this forward fills: one in front of the last of every 1024 positions, which a page of keys and values ends with,
- * behind the end of each message, where templates may take the rest of a prompt back, and at the prompt's end. Of many
- * in one forward the last. */
+ * behind the end of each message, where templates may take the rest of a prompt back, and at the prompt's end; and
+ * those that others wait for (await.h), which come first. Of many others in one forward the last. */
 #ifndef FR_SRC_RECURRENT_POINTS_H
 #define FR_SRC_RECURRENT_POINTS_H
 

@@ -10,8 +10,7 @@ fr_kv *fr_session_draft_kv(const fr_session *s) {
     return s->draft->follows && s->draft->method->kv ? s->draft->method->kv(s->draft) : NULL;
 }
 
-/* Whether all of it can be found by its ids and digests, and its method's cache with it. */
-static bool is_shareable(const fr_session *s) {
+bool fr_session_shares(const fr_session *s) {
     bool whole = !s->untold && !s->restored;
     return s->engine->capacity > 1 && whole && (!s->draft->follows || fr_session_draft_kv(s));
 }
@@ -21,7 +20,7 @@ static fr_kv_content content(const fr_session *s) {
 }
 
 void fr_session_share(fr_session *s, bool prompt_end) {
-    if (!is_shareable(s)) return;
+    if (!fr_session_shares(s)) return;
     fr_kv_prefixes_add(&s->engine->prefixes, &s->path, &s->kv, fr_session_draft_kv(s), content(s), prompt_end);
     for (size_t i = 0; s->kv.recurrent.count && i < s->kv_checkpoints.count; i++)
         fr_kv_prefixes_add_point(&s->engine->prefixes, &s->path, s->kv_checkpoints.at[i].position,
@@ -38,7 +37,7 @@ void fr_session_retreat(fr_session *s) {
 void fr_session_reuse(fr_session *s) {
     fr_kv_prefixes *prefixes = &s->engine->prefixes;
     fr_kv *drafter = fr_session_draft_kv(s);
-    if (!is_shareable(s)) return;
+    if (!fr_session_shares(s)) return;
     size_t found = fr_kv_prefixes_find(prefixes, content(s), s->length, drafter != NULL);
     if (found <= s->kv.length) return;
     fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);

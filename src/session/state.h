@@ -52,6 +52,9 @@ struct fr_session {
     fr_kv_digest *digests; /* [blocks] of its pictures in each 64 positions; all 0: there are none */
     bool untold;           /* it has had pictures that these can't tell of any more */
     bool restored;         /* its pages are as a file said: nobody else's */
+    size_t awaited[FR_RECURRENT_POINTS]; /* positions whose states others wait for in this round (await.h) */
+    size_t awaited_count;
+    bool faltered; /* its last forward came to nothing: nobody waits for it */
     fr_draft_list methods;
     fr_draft *draft;
     size_t drafting_bytes; /* of the arena: the methods' */
@@ -91,13 +94,16 @@ struct fr_session {
     size_t attached_size;
 };
 
+/* Whether all of it can be found by its ids and digests, and its method's cache with it. */
+bool fr_session_shares(const fr_session *session);
+
 /* The cache's frontier has moved on over accepted ids: what others can share of it. */
 void fr_session_share(fr_session *session, bool prompt_end);
 
 /* It has moved back: with it go what others share of it and its method's cache. */
 void fr_session_retreat(fr_session *session);
 
-/* What is pending begins, where the engine has run the same ids before, behind what is there of them. */
+/* What is pending begins, or goes on, where the engine has run the same ids before, behind what is there of them. */
 void fr_session_reuse(fr_session *session);
 
 /* The cache that its method has of its own, where that follows the target's rows; NULL: none. */

@@ -172,6 +172,7 @@ static fr_status check_pictures(const fr_session *s) {
 
 fr_status fr_timeline_begin(fr_session *s) {
     fr_timeline_turn(s);
+    fr_session_reuse(s);
     FR_TRY(check_pictures(s));
     return fr_session_follow(s);
 }

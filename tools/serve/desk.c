@@ -304,10 +304,15 @@ static size_t assemble(fr_desk *desk, fr_place **places, size_t *texts) {
     return count;
 }
 
-static size_t waiting_of(fr_place *const *places, size_t count) {
-    size_t waiting = 0;
-    for (size_t i = 0; i < count; i++) waiting += fr_session_waiting(places[i]->choice->job.session);
-    return waiting;
+/* Ids that are still to be run, and those that never need be: a round takes from the former what it runs, and what it
+ * finds. */
+static double left_of(fr_place *const *places, size_t count) {
+    double left = 0;
+    for (size_t i = 0; i < count; i++) {
+        const fr_session *session = places[i]->choice->job.session;
+        left += (double)fr_session_waiting(session) + fr_session_stat(session, FR_STAT_REUSED_TOKENS);
+    }
+    return left;
 }
 
 /* What a round gave one of them. */
@@ -324,11 +329,12 @@ static bool run_round(fr_desk *desk) {
     fr_place *places[FR_SESSIONS_MAX], *hungry[FR_SESSIONS_MAX];
     size_t texts, hungry_count = 0, count = assemble(desk, places, &texts);
     if (count == 0) return false;
-    size_t waiting = waiting_of(places, count);
+    double left = left_of(places, count);
     fr_engine_set_piece(engine_of(desk), fr_pace_rows(&desk->pace, texts));
     double start = fr_seconds();
     fr_status status = fr_engine_step(engine_of(desk), desk->rounds, count);
-    fr_pace_learn(&desk->pace, fr_seconds() - start, texts, waiting - waiting_of(places, count));
+    double seconds = fr_seconds() - start, rows = left - left_of(places, count);
+    fr_pace_learn(&desk->pace, seconds, texts, rows > 0 ? (size_t)rows : 0);
     fr_tally_round(desk->setting.tally, count);
     for (size_t i = 0; i < count; i++) {
         fr_round *round = &desk->rounds[i];
