@@ -308,6 +308,9 @@ START_TEST(what_is_no_request_is_refused) {
     refused("POST", CHAT, "{\"messages\": []}", 400, INVALID, NULL);
     refused("POST", CHAT, "{\"messages\": [3]}", 400, INVALID, NULL);
     refused("POST", "/tokenize", "{\"content\": 3}", 400, INVALID, "content");
+    refused("POST", "/tokenize", "{\"contents\": \"a\"}", 400, INVALID, "missing");
+    refused("POST", "/tokenize", "{\"content\": \"a\", \"add_special\": 1}", 400, INVALID, "add_special");
+    refused("POST", "/tokenize", "{\"content\": \"a\", \"with_pieces\": \"no\"}", 400, INVALID, "with_pieces");
     refused("POST", "/detokenize", "{\"tokens\": [4096]}", 400, INVALID, NULL);
     refused("POST", "/detokenize", "{\"tokens\": [-1]}", 400, INVALID, "tokens");
     refused("POST", "/apply-template", "{\"messages\": 3}", 400, INVALID, "messages");

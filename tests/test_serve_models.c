@@ -215,12 +215,71 @@ START_TEST(who_waits_for_a_model_is_told_at_the_end) {
 }
 END_TEST
 
-START_TEST(an_empty_folder_is_no_models) {
-    char line[128];
-    snprintf(line, sizeof line, "serve --port 0 --models %s", folder);
+/* Of a list each is called by its file, or by its own name where that is how it was found, in the list's order. */
+START_TEST(a_list_of_models) {
+    static const char *const names[] = {"target", "e-q4_0", "qwen2-tied"};
+    json_t *list;
+    server = fr_server_start("--models tools/demo/target/,tests/data/gguf/e-q4_0.gguf,tests/data/models/qwen2-tied");
+    ck_assert_int_eq(fr_ask_json(server.port, "/v1/models", NULL, &list), 200);
+    for (size_t i = 0; i < 3; i++) {
+        const json_t *one = json_array_get(fr_json_get(list, "data"), i);
+        ck_assert_str_eq(json_string_value(fr_json_get(one, "id")), names[i]);
+        ck_assert_int_eq(post("/tokenize", fr_body("{s:s, s:s}", "model", names[i], "content", "a"), NULL), 200);
+    }
+    ck_assert_uint_eq(json_array_size(fr_json_get(list, "data")), 3);
+    ck_assert_int_eq(post(NATIVE, fr_body("{s:s, s:s}", "model", "other", "prompt", "a"), NULL), 404);
+    json_decref(list);
+    fr_server_stop(&server);
+}
+END_TEST
+
+/* A folder in a folder is a model where it has one GGUF file, of any number of parts. */
+START_TEST(folders_of_one_file_are_models) {
+    char one[64], two[64], path[160];
+    json_t *list;
+    char *file = realpath(models[1].path, NULL);
+    snprintf(one, sizeof one, "%s/one", folder);
+    snprintf(two, sizeof two, "%s/two", folder);
+    ck_assert(mkdir(one, 0700) == 0 && mkdir(two, 0700) == 0);
+    static const char *const files[] = {"one/a.gguf", "two/a.gguf", "two/b.gguf"};
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        ck_assert_int_eq(symlink(file, path), 0);
+    }
+    server = fr_server_start("--models %s", folder);
+    ck_assert_int_eq(post("/tokenize", fr_body("{s:s, s:s}", "model", "one", "content", "a"), NULL), 200);
+    ck_assert_int_eq(fr_ask_json(server.port, "/v1/models", NULL, &list), 200);
+    ck_assert_uint_eq(json_array_size(fr_json_get(list, "data")), 1);
+    json_decref(list);
+    fr_server_stop(&server);
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        ck_assert_int_eq(unlink(path), 0);
+    }
+    snprintf(path, sizeof path, "%s/one/a.gguf.sha256", folder);
+    unlink(path); /* the server's note of what is in it */
+    ck_assert(rmdir(one) == 0 && rmdir(two) == 0);
+    free(file);
+}
+END_TEST
+
+static const struct {
+    const char *models, *says; /* NULL: an empty folder */
+    int status;
+} no_models[] = {
+    {NULL, "no GGUF file", 1},
+    {"tools/demo/target,no/such.gguf", "no/such.gguf: No such file", 1},
+    {"tools/demo/target,,tests/data/models/llama", "a name is missing between commas", 2},
+    {"tools/demo/target,", "a name is missing between commas", 2},
+    {"tools/demo/target,tools/demo/target/", "two are called \"target\"", 1},
+};
+
+START_TEST(what_is_no_list_of_models) {
+    char line[256];
+    const char *list = no_models[_i].models ? no_models[_i].models : folder;
+    snprintf(line, sizeof line, "serve --port 0 --models %s", list);
     fr_command c = fr_command_run(line, NULL);
-    ck_assert_int_eq(c.status, 1);
-    ck_assert_msg(strstr(c.err, "no GGUF file") != NULL, "%s", c.err);
+    ck_assert_msg(c.status == no_models[_i].status && strstr(c.err, no_models[_i].says), "%d: %s", c.status, c.err);
     fr_command_free(&c);
 }
 END_TEST
@@ -441,7 +500,9 @@ int main(void) {
     tcase_add_loop_test(cases, each_model_answers_by_its_name, 0, 2);
     tcase_add_test(cases, a_model_in_use_is_not_taken_away);
     tcase_add_loop_test(cases, who_waits_for_a_model_is_told_at_the_end, 0, 6);
-    tcase_add_test(cases, an_empty_folder_is_no_models);
+    tcase_add_test(cases, a_list_of_models);
+    tcase_add_test(cases, folders_of_one_file_are_models);
+    tcase_add_loop_test(cases, what_is_no_list_of_models, 0, sizeof no_models / sizeof *no_models);
     tcase_add_test(cases, a_saved_conversation_goes_on_in_another_server);
     tcase_add_test(cases, a_slot_is_erased);
     tcase_add_test(cases, names_that_lead_elsewhere_are_refused);

@@ -201,9 +201,10 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                      .help = "and this port (default 8080; 0: one that is free, which is told)"},
     [FR_ARG_ALIAS] = {.names = "-a --alias", .value = "NAME", .verbs = SERVE,
                       .help = "what the model is called in /v1/models and answers (default: its file's name)"},
-    [FR_ARG_MODELS] = {.names = "--models --models-dir", .value = "FOLDER", .verbs = SERVE,
-                       .help = "every model in FOLDER, loaded once a request names it",
-                       .more = "GGUF files and folders as published, by their names without .gguf"},
+    [FR_ARG_MODELS] = {.names = "--models --models-dir", .value = "LIST", .verbs = SERVE,
+                       .help = "models, or all in a folder, each loaded once a request names it",
+                       .more = "Paths and names as -m takes them, with commas between; in a folder GGUF files and "
+                               "models' folders. Requests call them by their names, files without .gguf"},
     [FR_ARG_MODELS_MAX] = {.names = "--models-max", .value = "N", .kind = FR_KIND_NUMBER, .verbs = SERVE, .low = 1,
                            .high = 64, .help = "models in memory at once (default 4): the least used one goes first"},
     [FR_ARG_API_KEY] = {.names = "--api-key", .value = "KEY", .verbs = SERVE,

@@ -1,16 +1,13 @@
 /* Which models there are, which are in memory, who waits for one (models.h). */
 #include "tools/serve/models.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "forerun_lab.h"
 #include "tools/interrupt.h"
+#include "tools/serve/catalog.h"
 #include "tools/serve/served.h"
 
 enum { USUAL_LOADED = 4 };
@@ -26,7 +23,7 @@ struct waiter {
 };
 
 typedef struct entry {
-    char *name, *path;
+    const char *name; /* the catalog's */
     fr_arguments args; /* the command line's, with this model's path */
     fr_served served;  /* the loader's until it is ready; then nobody changes it */
     state state;
@@ -42,7 +39,8 @@ typedef struct entry {
 struct fr_models {
     entry *entries;
     size_t count, most; /* most: in memory at once */
-    bool folder;
+    fr_catalog catalog;
+    bool on_demand; /* loaded once somebody asks for them */
     fr_tally *tally;
     void (*wake)(void *context);
     void *context;
@@ -51,78 +49,26 @@ struct fr_models {
     bool closing;
 };
 
-/* ---------------------------------------------------------------------------------------------------------- finding */
-
-static entry *add(fr_models *m, const char *path, const char *name) {
-    m->entries = fr_resize(m->entries, m->count + 1, sizeof *m->entries);
-    entry *e = &m->entries[m->count++];
-    *e = (entry){.name = strdup(name), .path = strdup(path)};
-    return e;
-}
-
-/* A path's last part, without .gguf. */
-static void add_named(fr_models *m, const char *path) {
-    const char *slash = strrchr(path, '/'), *base = slash && slash[1] ? slash + 1 : path;
-    size_t length = strlen(base);
-    if (length > 5 && strcmp(base + length - 5, ".gguf") == 0) length -= 5;
-    char *name = strndup(base, length);
-    add(m, path, name);
-    free(name);
-}
-
-/* Further shards of a file belong to the first. */
-static bool is_model(const char *path, const char *name) {
-    struct stat file;
-    char config[PATH_MAX + sizeof "/config.json"];
-    size_t length = strlen(name);
-    if (name[0] == '.' || stat(path, &file) != 0) return false;
-    snprintf(config, sizeof config, "%s/config.json", path);
-    if (S_ISDIR(file.st_mode)) return stat(config, &file) == 0;
-    const char *shard = strstr(name, "-of-");
-    bool later = shard && shard - name >= 6 && strncmp(shard - 6, "-00001", 6) != 0;
-    return length > 5 && strcmp(name + length - 5, ".gguf") == 0 && !later && !strstr(name, "mmproj");
-}
-
-static int by_name(const void *a, const void *b) {
-    return strcmp(((const entry *)a)->name, ((const entry *)b)->name);
-}
-
-static int read_folder(fr_models *m, const char *folder) {
-    DIR *names = opendir(folder);
-    if (!names) return fr_bad_input("%s: %s", folder, strerror(errno));
-    for (struct dirent *one; (one = readdir(names));) {
-        char path[PATH_MAX];
-        int length = snprintf(path, sizeof path, "%s/%s", folder, one->d_name);
-        if (length > 0 && (size_t)length < sizeof path && is_model(path, one->d_name)) add_named(m, path);
-    }
-    closedir(names);
-    if (m->count == 0) return fr_bad_input("%s: no GGUF file and no model's folder in it", folder);
-    qsort(m->entries, m->count, sizeof *m->entries, by_name);
-    return 0;
-}
-
 int fr_models_open(fr_models **models, const fr_arguments *args, fr_tally *tally, void (*wake)(void *), void *context) {
     fr_models *m = fr_resize(NULL, 1, sizeof *m);
     *m = (fr_models){.tally = tally, .wake = wake, .context = context, .most = USUAL_LOADED,
-                     .folder = args->given[FR_ARG_MODELS]};
+                     .on_demand = args->given[FR_ARG_MODELS]};
     *models = m;
     pthread_mutex_init(&m->lock, NULL);
     if (args->given[FR_ARG_MODELS_MAX]) m->most = (size_t)args->number[FR_ARG_MODELS_MAX];
-    const char *alias = args->text[FR_ARG_ALIAS];
-    int code = 0;
-    if (m->folder) code = read_folder(m, args->text[FR_ARG_MODELS]);
-    else if (!alias && args->model_name) add(m, args->text[FR_ARG_MODEL], args->model_name);
-    else if (alias) add(m, args->text[FR_ARG_MODEL], alias);
-    else add_named(m, args->text[FR_ARG_MODEL]);
+    int code = fr_catalog_read(&m->catalog, args);
+    if (code) return code;
+    m->entries = fr_resize(NULL, m->catalog.count, sizeof *m->entries);
+    m->count = m->catalog.count;
     for (size_t i = 0; i < m->count; i++) {
         entry *e = &m->entries[i];
-        e->models = m;
-        e->args = *args;
-        e->args.text[FR_ARG_MODEL] = e->path;
+        const struct fr_catalog_model *found = &m->catalog.list[i];
+        *e = (entry){.name = found->name, .args = *args, .models = m};
+        e->args.text[FR_ARG_MODEL] = found->path;
         e->args.given[FR_ARG_MODEL] = true;
-        e->served = (fr_served){.name = e->name, .path = e->path, .args = &e->args};
+        e->served = (fr_served){.name = found->name, .path = found->path, .args = &e->args};
     }
-    return code;
+    return 0;
 }
 
 void fr_models_close(fr_models *m) {
@@ -131,9 +77,8 @@ void fr_models_close(fr_models *m) {
         entry *e = &m->entries[i];
         if (e->joins) pthread_join(e->loader, NULL);
         if (e->state == READY) fr_served_unload(&e->served);
-        free(e->name);
-        free(e->path);
     }
+    fr_catalog_free(&m->catalog);
     pthread_mutex_destroy(&m->lock);
     free(m->entries);
     free(m);
@@ -189,7 +134,7 @@ static void *run_load(void *context) {
 }
 
 int fr_models_load_first(fr_models *m) {
-    if (m->folder) return 0;
+    if (m->on_demand) return 0;
     entry *e = &m->entries[0];
     int code = fr_served_load(&e->served, m->tally, m->wake, m->context);
     set_state(m, e, code ? FAILED : READY);
@@ -263,7 +208,7 @@ static void end_load(fr_models *m, entry *e) {
 /* ------------------------------------------------------------------------------------------------------------ calls */
 
 static entry *find(fr_models *m, const char *name) {
-    if (!m->folder) return &m->entries[0];
+    if (!m->on_demand) return &m->entries[0];
     for (size_t i = 0; name && i < m->count; i++)
         if (strcmp(m->entries[i].name, name) == 0) return &m->entries[i];
     return !name && m->count == 1 ? &m->entries[0] : NULL;
@@ -288,7 +233,7 @@ void fr_models_with(fr_models *m, fr_call *call, const char *name, fr_models_fn 
     }
     pthread_mutex_lock(&m->lock);
     e->used = ++m->calls;
-    bool ready = e->state == READY, loading = !ready && !m->folder, waits = !ready && !loading && !m->closing;
+    bool ready = e->state == READY, loading = !ready && !m->on_demand, waits = !ready && !loading && !m->closing;
     e->users += ready;
     if (waits) wait_for(m, e, call, then);
     pthread_mutex_unlock(&m->lock);
@@ -302,7 +247,7 @@ void fr_models_with(fr_models *m, fr_call *call, const char *name, fr_models_fn 
 
 bool fr_models_ready(fr_models *m) {
     pthread_mutex_lock(&m->lock);
-    bool ready = m->folder || m->entries[0].state == READY;
+    bool ready = m->on_demand || m->entries[0].state == READY;
     pthread_mutex_unlock(&m->lock);
     return ready;
 }

@@ -1,4 +1,5 @@
-/* The models of a server: one that is loaded as it begins, or those of a folder, each loaded once somebody asks for it.
+/* The models of a server: one that is loaded as it begins, or several (catalog.h), each loaded once somebody asks
+ * for it.
  *
  * In: the command line. Out: for a request, its model, ready. Those in memory are limited in number, and by what the
  * system has: the one that was least lately used, and is idle, makes way. */
@@ -30,7 +31,7 @@ typedef void fr_models_fn(fr_call *call, const fr_served *model);
 int fr_models_open(fr_models **models, const fr_arguments *args, fr_tally *tally, void (*wake)(void *), void *context);
 void fr_models_close(fr_models *models);
 
-/* Loads the one model of -m; nothing to do for a folder. Gives the exit status. */
+/* Loads the one model of -m; nothing to do for several. Gives the exit status. */
 int fr_models_load_first(fr_models *models);
 
 /* Calls `then` with the model of that name (NULL: the only one, or the first), in this thread if it is ready, in

@@ -1,7 +1,7 @@
 /* forerun serve: models over HTTP, as OpenAI's and llama.cpp's servers have them.
  *
  * Threads: the server's own (http.h) read requests and write answers; this one, the engine's, loads the model of -m and
- * then runs rounds, sleeping where there is nothing to do; models of a folder are loaded beside it. */
+ * then runs rounds, sleeping where there is nothing to do; of several models each is loaded beside it. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -41,18 +41,28 @@ static json_t *piece_of(const fr_tokenizer *tokenizer, int32_t id) {
     return text ? text : fr_json_byte_numbers(bytes, length);
 }
 
+/* A member that is true or false, or isn't there. False: the call is told. */
+static bool take_flag(fr_call *call, const json_t *body, const char *key, bool *flag) {
+    const json_t *value = json_object_get(body, key);
+    if (json_is_boolean(value)) *flag = json_is_true(value);
+    else if (value && !json_is_null(value)) fr_call_refuse(call, 400, "\"%s\" must be true or false", key);
+    return !value || json_is_null(value) || json_is_boolean(value);
+}
+
 static void answer_tokens(fr_call *call, const fr_tokenizer *tokenizer, const json_t *body) {
-    const json_t *content = json_object_get(body, "content"), *special = json_object_get(body, "parse_special");
-    bool pieces = json_is_true(json_object_get(body, "with_pieces"));
+    const json_t *content = json_object_get(body, "content");
+    bool add = false, parse = true, pieces = false;
     int32_t *ids;
     size_t count;
+    if (!take_flag(call, body, "add_special", &add) || !take_flag(call, body, "parse_special", &parse) ||
+        !take_flag(call, body, "with_pieces", &pieces))
+        return;
     if (!json_is_string(content)) {
-        fr_call_refuse(call, 400, "\"content\" must be a text");
+        fr_call_refuse(call, 400, content ? "\"content\" must be a text" : "\"content\" is missing");
         return;
     }
-    fr_status status = fr_tokenize(tokenizer, json_string_value(content), json_string_length(content),
-                                   json_is_true(json_object_get(body, "add_special")), !json_is_false(special), &ids,
-                                   &count);
+    fr_status status =
+        fr_tokenize(tokenizer, json_string_value(content), json_string_length(content), add, parse, &ids, &count);
     if (status != FR_OK) {
         fr_call_refuse(call, 500, "%s", fr_last_error());
         return;

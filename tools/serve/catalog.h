@@ -1,0 +1,20 @@
+/* Which models a server has: the one of -m, those of a folder, or those of a list of names.
+ *
+ * In: the command line. Out: what each is called in requests, and where it lies. None is opened yet. */
+#ifndef FR_TOOLS_SERVE_CATALOG_H
+#define FR_TOOLS_SERVE_CATALOG_H
+
+#include "tools/options.h"
+
+typedef struct fr_catalog {
+    struct fr_catalog_model {
+        char *name, *path;
+    } *list; /* [count] of a folder by name, of a list as it says */
+    size_t count;
+} fr_catalog;
+
+/* Gives the exit status; what was read is freed either way. */
+int fr_catalog_read(fr_catalog *catalog, const fr_arguments *args);
+void fr_catalog_free(fr_catalog *catalog);
+
+#endif
