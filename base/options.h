@@ -60,6 +60,7 @@ struct fr_options {
     char tokenizer_pre[FR_PRE_SIZE]; /* "" for what the file says */
     const void *bytes; /* of the model, instead of what its path names; NULL: the path */
     size_t byte_count;
+    int tapping; /* which products' inputs a model sums up (src/weights/weights.h) */
     fr_progress_fn *progress;
     void *progress_context;
     fr_log log;

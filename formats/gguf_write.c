@@ -52,7 +52,7 @@ static void begin_key(fr_gguf_writer *writer, const char *key, fr_gguf_type type
 
 void fr_gguf_writer_open(fr_gguf_writer *writer, FILE *out, const char *architecture) {
     *writer = (fr_gguf_writer){.out = out, .architecture = architecture};
-    fr_gguf_put_string(writer, "general.architecture", architecture);
+    if (architecture) fr_gguf_put_string(writer, "general.architecture", architecture);
 }
 
 void fr_gguf_writer_close(fr_gguf_writer *writer) {

@@ -28,7 +28,8 @@ typedef struct fr_gguf_writer {
     fr_status status;
 } fr_gguf_writer;
 
-/* out and architecture stay the caller's, and must outlive the writer. general.architecture is the first key. */
+/* out and architecture stay the caller's, and must outlive the writer. general.architecture is the first key; of
+ * a file that is no model architecture is NULL, and there is no such key. */
 void fr_gguf_writer_open(fr_gguf_writer *writer, FILE *out, const char *architecture);
 void fr_gguf_writer_close(fr_gguf_writer *writer);
 

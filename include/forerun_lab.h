@@ -109,6 +109,22 @@ typedef struct fr_lab_quantization {
  * is of no use. */
 fr_status fr_lab_quantize(const char *path, const fr_lab_quantization *how, const fr_options *options, FILE *out);
 
+/* A model that is opened with these options sums up what its matrices are applied to, from then on: by column the
+ * squares of all rows that run. The head's too, if wanted. That is for GGUF files, whose names of tensors importance
+ * matrices go by. */
+void fr_lab_collect(fr_options *options, bool head);
+
+/* Where sums are from, and how they are written. */
+typedef struct fr_lab_importances {
+    const char *text;     /* its name */
+    size_t chunk, chunks; /* ids of a chunk, at least 1, and how many have run */
+    bool older;           /* llama.cpp's older form instead of GGUF */
+    void (*note)(const char *line); /* NULL, or told of experts that no row has chosen */
+} fr_lab_importances;
+
+/* Writes the sums of such a model as an importance matrix of llama.cpp's. */
+fr_status fr_lab_write_importances(const fr_model *model, const fr_lab_importances *how, FILE *out);
+
 /* Whether words of FR_OPT_SPEC_TYPE draft with a drafter's weights; NULL: not set, so it is the drafter's to say. */
 bool fr_lab_takes_drafter(const char *spec_type);
 

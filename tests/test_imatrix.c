@@ -1,6 +1,6 @@
 /* Importance matrices: read in both forms, of which llama-imatrix wrote those in tests/data/imatrix
- * (tests/references/imatrix.py), and refused where they are damaged; files that are quantized by them.
- */
+ * (tests/references/imatrix.py), and refused where they are damaged; files that are quantized by them; and what
+ * forerun imatrix collects, beside those. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -154,7 +154,7 @@ START_TEST(any_bit_of_a_gguf) {
     ck_assert_int_eq(fr_map_open(&map, DATA "llama.gguf", true), FR_OK);
     uint8_t *bytes = malloc(map.size);
     memcpy(bytes, map.bytes, map.size);
-    for (size_t bit = 0; bit < 8 * map.size; bit += bit < 8 * 4096 ? 1 : 997) {
+    for (size_t bit = 0; bit < 8 * map.size; bit += bit < 8 * 4096 ? 7 : 997) {
         bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
         if (fr_imatrix_open_bytes(&imatrix, bytes, map.size, "given") == FR_OK) {
             for (size_t i = 0; i < imatrix.count; i++)
@@ -243,6 +243,72 @@ START_TEST(matrices_of_other_models) {
 }
 END_TEST
 
+/* ------------------------------------------------------------------------------------------------------- collecting */
+
+static fr_imatrix collected(const char *model, const char *options) {
+    char path[] = "/tmp/imatrix_d_XXXXXX";
+    close(mkstemp(path));
+    fr_command c = fr_command_ok("imatrix -m %s -f " DATA "text.txt -c 32 --chunks 4 %s -o %s", model, options, path);
+    ck_assert_str_eq(c.out, "");
+    fr_command_free(&c);
+    fr_imatrix imatrix = opened(path);
+    unlink(path);
+    return imatrix;
+}
+
+/* Means of squares of rows that both engines round in their own ways. */
+static void check_near(const fr_imatrix *ours, const fr_imatrix *theirs, double most) {
+    ck_assert_uint_eq(ours->chunks, theirs->chunks);
+    for (size_t i = 0; i < theirs->count; i++) {
+        const fr_imatrix_entry *expected = &theirs->entries[i], *got = fr_imatrix_find(ours, expected->name);
+        ck_assert_msg(got && got->count == expected->count, "%s", expected->name);
+        double apart = 0, size = 0;
+        for (size_t c = 0; c < got->count; c++) {
+            apart += fabs((double)got->means[c] - (double)expected->means[c]);
+            size += (double)expected->means[c];
+        }
+        ck_assert_msg(apart <= most * size, "%s: %g of %g", expected->name, apart, size);
+    }
+}
+
+START_TEST(collected_as_llama_imatrix_does) {
+    fr_imatrix theirs = opened(DATA "llama.gguf"), ours = collected(LLAMA, ""), older;
+    ck_assert_uint_eq(ours.count, theirs.count);
+    check_near(&ours, &theirs, 0.02);
+    older = collected(LLAMA, "--output-format dat");
+    check_near(&older, &ours, 1e-6);
+    ck_assert_str_eq(older.dataset, DATA "text.txt");
+    fr_imatrix_close(&older);
+    fr_imatrix_close(&ours);
+    fr_imatrix_close(&theirs);
+    theirs = opened(DATA "moe.gguf");
+    ours = collected("tests/data/gguf/moe-odd.gguf", "");
+    check_near(&ours, &theirs, 0.05);
+    fr_imatrix_close(&ours);
+    fr_imatrix_close(&theirs);
+}
+END_TEST
+
+/* Sums do not depend on threads, nor on how a prompt is run. */
+START_TEST(one_answer) {
+    static const char *const ways[] = {"-t 3", "--chunk 5", "-t 2 --chunk 1"}, *const models[] = {
+        LLAMA, "tests/data/gguf/moe-odd.gguf"};
+    for (size_t m = 0; m < 2; m++) {
+        fr_imatrix first = collected(models[m], "-t 1");
+        for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+            fr_imatrix other = collected(models[m], ways[i]);
+            ck_assert_uint_eq(other.count, first.count);
+            for (size_t e = 0; e < first.count; e++)
+                ck_assert_msg(memcmp(other.entries[e].means, first.entries[e].means,
+                                     first.entries[e].count * sizeof(float)) == 0,
+                              "%s: %s", ways[i], first.entries[e].name);
+            fr_imatrix_close(&other);
+        }
+        fr_imatrix_close(&first);
+    }
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("imatrix");
     TCase *tests = tcase_create("imatrix");
@@ -253,6 +319,8 @@ int main(void) {
     tcase_add_test(tests, any_bit_of_a_gguf);
     tcase_add_test(tests, quantizing_by_it);
     tcase_add_test(tests, matrices_of_other_models);
+    tcase_add_test(tests, collected_as_llama_imatrix_does);
+    tcase_add_test(tests, one_answer);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -56,6 +56,14 @@ static const fr_verb verbs[] = {
      "  forerun perplexity -m gemma-4-E2B-it -f wiki.test.raw --kl-divergence-base base.kld\n"
      "  forerun perplexity -m gemma-4-E2B-it-q4_0.gguf --kl-divergence-base base.kld --kl-divergence\n",
      fr_verb_perplexity},
+    {"imatrix", "how much the columns of each matrix matter, for quantize", FR_VERB_IMATRIX,
+     "imatrix [-m] MODEL -f FILE -o FILE [options]",
+     "MODEL: a GGUF file, best of float weights. The text is run in chunks of -c ids (default 512), each alone;\n"
+     "summed up are the squares of what each matrix is multiplied by. The file is llama-imatrix's: --imatrix of\n"
+     "quantize and llama-quantize read it.\n",
+     "  forerun imatrix -m gemma-4-E2B-it-bf16.gguf -f wiki.train.raw --chunks 100 -o imatrix.gguf\n"
+     "  forerun quantize -m gemma-4-E2B-it-bf16.gguf --type q3_k --imatrix imatrix.gguf -o gemma-4-E2B-it-q3_k.gguf\n",
+     fr_verb_imatrix},
     {"tokenize", "text to ids and back", FR_VERB_TOKENIZE,
      "tokenize [-m] MODEL (-p TEXT | -f FILE | --decode --ids LIST) [--no-bos] [--pieces]",
      "MODEL may be a folder with just tokenizer.json. Special tokens in the text become their ids; --decode prints\n"

@@ -100,6 +100,7 @@ int fr_loaded_open(fr_loaded *loaded, const fr_arguments *args) {
     if (!code) code = fr_tracer_open(&loaded->trace, args->text[FR_ARG_TRACE]);
     if (code) return code;
     fr_options_set_progress(loaded->options, fr_progress_show, &loaded->progress);
+    if (args->verb->bit == FR_VERB_IMATRIX) fr_lab_collect(loaded->options, args->given[FR_ARG_PROCESS_OUTPUT]);
     fr_status status = fr_model_open(args->text[FR_ARG_MODEL], loaded->options, &loaded->model);
     fr_progress_end(&loaded->progress);
     for (size_t i = 0; status == FR_OK && !args->given[FR_ARG_QUIET] && fr_model_note(loaded->model, i); i++)
@@ -162,7 +163,7 @@ int64_t fr_loaded_context(const fr_loaded *loaded, const fr_arguments *args, siz
             fr_note("-c %lld: this model was made for %lld positions, which are used", (long long)wanted,
                     (long long)limit);
         }
-    } else if (args->verb->bit == FR_VERB_PERPLEXITY) {
+    } else if (args->verb->bit & (FR_VERB_PERPLEXITY | FR_VERB_IMATRIX)) {
         wanted = (int64_t)prompt; /* a chunk, which nothing follows */
     } else if (more >= 0) {
         if (wanted < (int64_t)prompt + more) wanted = (int64_t)prompt + more;
@@ -416,6 +417,19 @@ int fr_prompt_tokenize(fr_prompt *prompt, const fr_loaded *loaded, const fr_argu
         if (code) return code;
     }
     return prompt->count ? 0 : fr_bad_input("the prompt is empty: it has no token");
+}
+
+int fr_prompt_front(const fr_loaded *loaded, const fr_arguments *args, int32_t *front) {
+    const fr_tokenizer *tokenizer;
+    int32_t *ids;
+    size_t count;
+    *front = -1;
+    int code = fr_loaded_tokenizer(loaded, args, &tokenizer);
+    if (!code) code = fr_exit_status(fr_tokenize(tokenizer, "", 0, true, true, &ids, &count));
+    if (code) return code;
+    if (count) *front = ids[0];
+    fr_free(ids);
+    return 0;
 }
 
 void fr_prompt_free(fr_prompt *prompt) {

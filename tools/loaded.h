@@ -95,6 +95,9 @@ int fr_prompt_tokenize(fr_prompt *prompt, const fr_loaded *loaded, const fr_argu
 fr_status fr_prompt_ids(fr_prompt *prompt, const fr_model *model, fr_picture *const *pictures, size_t picture_count,
                         bool parse_special);
 
+/* The id that the tokenizer puts in front of a text, -1: none. */
+int fr_prompt_front(const fr_loaded *loaded, const fr_arguments *args, int32_t *front);
+
 void fr_prompt_free(fr_prompt *prompt);
 
 #endif

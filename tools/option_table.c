@@ -21,10 +21,11 @@ enum {
     SERVE = FR_VERB_SERVE,
     MODELS = FR_VERB_MODELS,
     FEATURES = FR_VERB_FEATURES,
-    ALL = 2 * FEATURES - 1,
+    IMATRIX = FR_VERB_IMATRIX,
+    ALL = 2 * IMATRIX - 1,
     READ = ALL - SYNTH - REPORT - COMPLETION - MODELS, /* those that are given a model */
     TALK = GENERATE | CHAT | BATCH | FEATURES | SERVE, /* that generate text */
-    RUN = TALK | LOGITS | VERIFY | PERPLEXITY, /* that run it, as they are told; bench has its own way */
+    RUN = TALK | LOGITS | VERIFY | PERPLEXITY | IMATRIX, /* that run it, as they are told; bench has its own way */
 };
 
 /* Of bench, those that want an idle machine. */
@@ -58,7 +59,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_PROMPT] = {.names = "-p --prompt", .value = "TEXT", .verbs = GENERATE | LOGITS | TOKENIZE,
                        .help = "the prompt"},
     [FR_ARG_FILE] = {.names = "-f --file", .value = "FILE",
-                     .verbs = GENERATE | BATCH | FEATURES | LOGITS | TOKENIZE | PERPLEXITY | REPORT,
+                     .verbs = GENERATE | BATCH | FEATURES | LOGITS | TOKENIZE | PERPLEXITY | IMATRIX | REPORT,
                      .help = "the prompt, text or trace is this file, its bytes as they are; - for standard input"},
     [FR_ARG_IDS] = {.names = "--ids", .value = "LIST", .kind = FR_KIND_IDS, .verbs = GENERATE | LOGITS | TOKENIZE,
                     .help = "the prompt is these token ids, as they are: 2,415,443"},
@@ -115,7 +116,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                                      "conversation that a chat left there; another's file is refused"},
 
     [FR_ARG_OUT_FILE] = {.names = "-o --output-file", .value = "FILE",
-                         .verbs = LOGITS | QUANTIZE | SYNTH | PACK | REPORT | BATCH | FEATURES,
+                         .verbs = LOGITS | QUANTIZE | SYNTH | PACK | REPORT | BATCH | FEATURES | IMATRIX,
                          .help = "where to; - for standard output",
                          .more = "Of features a folder, which is made where it is not there"},
     [FR_ARG_TAPS] = {.names = "--taps", .value = "LIST", .kind = FR_KIND_NUMBERS, .verbs = FEATURES, .low = 0,
@@ -131,11 +132,16 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                      .help = "write this model's predictions to FILE; with --kl-divergence compare with those in FILE"},
     [FR_ARG_KL] = {.names = "--kl-divergence", .verbs = PERPLEXITY,
                    .help = "compare with a base: its chunks and ids, so -f is only checked"},
-    [FR_ARG_CHUNK_IDS] = {.names = "-c --ctx-size", .value = "N", .kind = FR_KIND_NUMBER, .verbs = PERPLEXITY, .low = 0,
-                          .high = INT32_MAX,
+    [FR_ARG_CHUNK_IDS] = {.names = "-c --ctx-size", .value = "N", .kind = FR_KIND_NUMBER,
+                          .verbs = PERPLEXITY | IMATRIX, .low = 0, .high = INT32_MAX,
                           .help = "ids a chunk (default 512, or all that the model has if less; 0: all it has)"},
-    [FR_ARG_CHUNKS] = {.names = "--chunks", .value = "N", .kind = FR_KIND_NUMBER, .verbs = PERPLEXITY, .low = 1,
-                       .high = INT32_MAX, .help = "chunks at most (default: all that the text has)"},
+    [FR_ARG_CHUNKS] = {.names = "--chunks", .value = "N", .kind = FR_KIND_NUMBER,
+                       .verbs = PERPLEXITY | IMATRIX, .low = 1, .high = INT32_MAX,
+                       .help = "chunks at most (default: all that the text has)"},
+    [FR_ARG_PROCESS_OUTPUT] = {.names = "--process-output", .verbs = IMATRIX,
+                               .help = "the head's importances too, where it is a matrix of its own"},
+    [FR_ARG_OUTPUT_FORMAT] = {.names = "--output-format", .value = "FORM", .kind = FR_KIND_WORD, .verbs = IMATRIX,
+                              .words = "gguf dat", .help = "gguf (default), or dat: llama.cpp's older form"},
     [FR_ARG_STRIDE] = {.names = "--ppl-stride --stride", .value = "N", .kind = FR_KIND_NUMBER, .verbs = PERPLEXITY,
                        .low = 1, .high = INT32_MAX, .help = "chunks begin N ids apart, and each scores its last N",
                        .more = "llama-perplexity's chunks are then half of N longer than -c, up to a multiple of 256"},
@@ -364,7 +370,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                        .more = "Rejection gives a text of the model's distribution that depends on the drafter"},
 
     [FR_ARG_CONTEXT] = {.names = "-c --ctx-size", .value = "N", .kind = FR_KIND_NUMBER,
-                        .verbs = (RUN - PERPLEXITY) | INSPECT, .low = 0, .high = INT32_MAX,
+                        .verbs = (RUN - PERPLEXITY - IMATRIX) | INSPECT, .low = 0, .high = INT32_MAX,
                         .help = "context in tokens (default 4096, more for a longer prompt; 0: all the model has)",
                         .more = "chat: just 4096; inspect: what a session of that context takes. At most what the "
                                 "model was made for"},

@@ -31,6 +31,7 @@ enum {
     FR_VERB_SERVE = 32768,
     FR_VERB_MODELS = 65536,
     FR_VERB_FEATURES = 131072,
+    FR_VERB_IMATRIX = 262144,
 };
 
 typedef struct fr_arguments fr_arguments;
@@ -84,6 +85,8 @@ typedef enum fr_arg {
     FR_ARG_KL,
     FR_ARG_CHUNK_IDS,
     FR_ARG_CHUNKS,
+    FR_ARG_PROCESS_OUTPUT,
+    FR_ARG_OUTPUT_FORMAT,
     FR_ARG_STRIDE,
     FR_ARG_TENSORS,
     FR_ARG_INSPECT_FORM,

@@ -190,21 +190,6 @@ static int cut(scoring *s, const fr_loaded *loaded, const fr_arguments *args, co
     return 0;
 }
 
-/* The id that the tokenizer puts in front of a text. */
-static int find_front(scoring *s, const fr_loaded *loaded, const fr_arguments *args) {
-    const fr_tokenizer *tokenizer;
-    int32_t *ids;
-    size_t count;
-    s->front = -1;
-    if (args->given[FR_ARG_STRIDE]) return 0;
-    int code = fr_loaded_tokenizer(loaded, args, &tokenizer);
-    if (!code) code = fr_exit_status(fr_tokenize(tokenizer, "", 0, true, true, &ids, &count));
-    if (code) return code;
-    if (count) s->front = ids[0];
-    fr_free(ids);
-    return 0;
-}
-
 /* The base's file, to be read or written. */
 static int prepare_base(scoring *s, const fr_loaded *loaded, const fr_arguments *args, const fr_prompt *text) {
     size_t vocab = (size_t)fr_model_fact(loaded->model, FR_FACT_VOCAB);
@@ -226,7 +211,8 @@ static int prepare_base(scoring *s, const fr_loaded *loaded, const fr_arguments 
 static int run(scoring *s, fr_loaded *loaded, const fr_arguments *args, fr_prompt *text) {
     int code = fr_loaded_open(loaded, args);
     if (!code && text->bytes) code = fr_prompt_tokenize(text, loaded, args);
-    if (!code) code = find_front(s, loaded, args);
+    s->front = -1;
+    if (!code && !args->given[FR_ARG_STRIDE]) code = fr_prompt_front(loaded, args, &s->front);
     if (!code) code = cut(s, loaded, args, text);
     if (!code) code = prepare_base(s, loaded, args, text);
     if (!code) code = fr_loaded_start(loaded, args, s->chunk, 0);

@@ -97,6 +97,7 @@ static fr_status open_trunk(fr_model *model) {
 fr_status fr_model_bind_files(fr_model *model, const char *chat_template) {
     FR_TRY(fr_family_find(&model->files, &model->family));
     FR_TRY(fr_weights_open(&model->weights, &model->files));
+    model->weights.tapping = model->tapping;
     model->image_token = -1;
     FR_TRY(open_trunk(model));
     FR_TRY(fr_tensor_names_check_read(&model->weights, model->family->names, model->trunk.spec.layers,
@@ -121,6 +122,7 @@ static fr_status bind(fr_model *model, const char *path, const fr_options *optio
     FR_TRY(fr_plan_from_options(options, &model->machine, &model->plan));
     FR_TRY(open_files(model, path, options));
     memcpy(model->pre, options->tokenizer_pre, sizeof model->pre);
+    model->tapping = (fr_tapping)options->tapping;
     FR_TRY(fr_model_bind_files(model, options->chat_template));
     fr_weights_compare(&model->weights, fr_spec_mixture_size(&model->trunk.spec), NULL, fr_memory_available(""));
     return *options->mmproj ? open_mmproj(model, options) : FR_OK;

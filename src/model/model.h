@@ -23,6 +23,7 @@ struct fr_model {
     fr_plan plan; /* what weights were placed by; a session's may have other cores of the same nodes */
     char pre[FR_PRE_SIZE];   /* the pre-tokenizer that was chosen instead of the file's own, "" for none */
     fr_tokenizer *tokenizer; /* NULL: the folder has none */
+    fr_tapping tapping; /* set before weights are bound */
     size_t mtp_layers; /* that draft for it, in its own checkpoint */
     struct fr_mmproj *mmproj; /* the file that its vision tower is from; NULL: its own checkpoint, or none */
     struct fr_vision *vision; /* NULL: it can't see */

@@ -110,5 +110,5 @@ fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_
         matrices[i].scale_stride = across;
         matrices[i].first = i % parts * features;
     }
-    return FR_OK;
+    return fr_bound_tap(weights, bound, count, parts, matrices);
 }

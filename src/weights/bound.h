@@ -29,6 +29,11 @@ bool fr_bound_packs(const fr_tensor *tensor);
 fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_t parts, size_t features, size_t cols,
                        fr_matrix *matrices);
 
+/* tap.c: gives the matrices of a tensor their taps, if it is one whose inputs are summed up. Of `parts` that read the
+ * same rows the first one has it. */
+fr_status fr_bound_tap(fr_weights *weights, const fr_bound *bound, size_t count, size_t parts, fr_matrix *matrices);
+void fr_taps_free(fr_weights *weights);
+
 /* stored.c: the matrices of a stack that is stored else than as rows, and their type; all its bytes, brought in; rows
  * of the matrices, counted one matrix after the other, as GGUF's blocks or as floats; a thread's share of such a
  * tensor, copied; how many bytes all its copies take, and room for them, which is measured of a checkpoint's

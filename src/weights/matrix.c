@@ -83,9 +83,20 @@ static void apply(const fr_team *team, const fr_workspace *workspace, const fr_m
         apply_decoded(workspace->decoded + team->index * workspace->widest, k, m, rows);
 }
 
+/* Whoever has the first feature does it, so it is done once. */
+static void tap_rows(const fr_matrix *matrix, const fr_matrix_rows *rows) {
+    fr_tap *tap = matrix->tap;
+    for (size_t r = 0; r < rows->count; r++) {
+        const float *x = rows->x + r * rows->x_stride;
+        for (size_t c = 0; c < matrix->cols; c++) tap->squares[c] += (double)x[c] * (double)x[c];
+    }
+    tap->rows += rows->count;
+}
+
 void fr_matrix_apply_part(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, size_t begin,
                           size_t end, const fr_matrix_rows *rows) {
     if (begin == end) return;
+    if (matrix->tap && begin == 0) tap_rows(matrix, rows);
     fr_matrix part = fr_matrix_features(matrix, begin, end);
     fr_matrix_rows of_part = *rows;
     of_part.y += begin;

@@ -19,6 +19,12 @@
  * one owner. */
 #define FR_FEATURE_UNIT 16
 
+/* Sums over the rows that a matrix was applied to: what an importance matrix is made of. */
+typedef struct fr_tap {
+    double *squares; /* [cols] */
+    uint64_t rows;
+} fr_tap;
+
 typedef struct fr_matrix {
     const uint8_t *data; /* [features, cols], row-major; or packed tiles (quant/packed.h) */
     fr_dtype type;       /* a weight type */
@@ -30,6 +36,8 @@ typedef struct fr_matrix {
      * one before. Other types have none. */
     const float *scales;
     size_t scale_stride, first;
+
+    fr_tap *tap; /* NULL, or what its rows are added to, by one thread and in their order */
 } fr_matrix;
 
 /* What products need beside rows and weights: one for each stream of rows that runs at a time, shared by the team. */

@@ -125,6 +125,7 @@ void fr_weights_close(fr_weights *weights) {
     free(weights->bound);
     free(weights->of_tensor);
     free(weights->transposed);
+    fr_taps_free(weights);
     fr_notes_free(&weights->notes);
     *weights = (fr_weights){0};
 }

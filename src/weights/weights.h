@@ -51,6 +51,16 @@ typedef struct fr_transposed {
     float *to; /* [count, cols, features] */
 } fr_transposed;
 
+/* Which products' inputs are summed up. */
+typedef enum fr_tapping { FR_TAP_NONE, FR_TAP_LAYERS, FR_TAP_HEAD_TOO } fr_tapping;
+
+/* A tensor whose inputs are: a tap for each of its matrices. */
+typedef struct fr_tapped {
+    const fr_tensor *tensor;
+    size_t matrices, cols;
+    fr_tap *taps; /* [matrices], their squares behind each other: taps[0].squares has [matrices, cols] */
+} fr_tapped;
+
 struct fr_weights {
     const fr_checkpoint *files;
     fr_arena vectors; /* float32 copies */
@@ -68,6 +78,9 @@ struct fr_weights {
     size_t transposed_count;
     uint64_t transposed_bytes;
     fr_notes notes;
+    fr_tapping tapping;
+    fr_tapped *tapped; /* in the order in which they were bound */
+    size_t tapped_count;
 };
 
 /* Room for every tensor of the checkpoint. The checkpoint must outlive it. */

@@ -14,6 +14,7 @@ static const fr_verb verbs[] = {
     {.name = "perplexity", .bit = FR_VERB_PERPLEXITY}, {.name = "quantize", .bit = FR_VERB_QUANTIZE},
     {.name = "synth", .bit = FR_VERB_SYNTH},       {.name = "pack", .bit = FR_VERB_PACK},
     {.name = "report", .bit = FR_VERB_REPORT},     {.name = "bench", .bit = FR_VERB_BENCH},
+    {.name = "imatrix", .bit = FR_VERB_IMATRIX},
 };
 
 /* The lines of a text, which is cut up; their count, at most `most`. */

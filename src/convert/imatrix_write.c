@@ -1,0 +1,168 @@
+/* Importance matrices written, in both of llama.cpp's forms (formats/imatrix.h).
+ *
+ * In: a model's sums of squares (src/weights/tap.c). Out: a file on a stream, tensors in ascending order of names. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "forerun_lab.h"
+#include "formats/gguf_write.h"
+#include "formats/imatrix.h"
+#include "src/model/model.h"
+
+void fr_lab_collect(fr_options *options, bool head) {
+    options->tapping = head ? FR_TAP_HEAD_TOO : FR_TAP_LAYERS;
+}
+
+/* A model's tensors by name, as they will be written. */
+typedef struct sums {
+    fr_tapped *items;
+    size_t count;
+    float *values; /* room for those of the largest */
+} sums;
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const fr_tapped *)a)->tensor->name, ((const fr_tapped *)b)->tensor->name);
+}
+
+static bool has_rows(const fr_tapped *tapped) {
+    uint64_t rows = 0;
+    for (size_t i = 0; i < tapped->matrices; i++) rows += tapped->taps[i].rows;
+    return rows > 0;
+}
+
+/* Those that rows ran through, all of them finite. */
+static fr_status list_sums(sums *s, const fr_weights *weights) {
+    size_t largest = 0;
+    s->items = malloc((weights->tapped_count + 1) * sizeof *s->items);
+    if (!s->items) return fr_fail_memory("a list of tensors", weights->tapped_count * sizeof *s->items);
+    for (size_t i = 0; i < weights->tapped_count; i++) {
+        const fr_tapped *tapped = &weights->tapped[i];
+        size_t count = tapped->matrices * tapped->cols;
+        if (!has_rows(tapped)) continue;
+        for (size_t c = 0; c < count; c++)
+            if (!(tapped->taps->squares[c] <= 0x1.fffffep127))
+                return fr_fail(FR_INPUT, "%s: the sum of squares of column %zu of %s is %g", weights->files->path,
+                               c % tapped->cols, tapped->tensor->name, tapped->taps->squares[c]);
+        if (count > largest) largest = count;
+        s->items[s->count++] = *tapped;
+    }
+    qsort(s->items, s->count, sizeof *s->items, by_name);
+    s->values = malloc((largest + 1) * sizeof *s->values);
+    return s->values ? FR_OK : fr_fail_memory("sums of squares", largest * sizeof *s->values);
+}
+
+static void note_missing(const sums *s, void (*note)(const char *line)) {
+    size_t missing = 0, all = 0;
+    char line[160];
+    for (size_t i = 0; i < s->count; i++) {
+        all += s->items[i].matrices;
+        for (size_t m = 0; m < s->items[i].matrices; m++) missing += s->items[i].taps[m].rows == 0;
+    }
+    if (missing == 0 || !note) return;
+    snprintf(line, sizeof line, "of %zu matrices %zu are of experts that no row of the text has chosen", all, missing);
+    note(line);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- GGUF */
+
+/* Of one matrix they are vectors. */
+static void put_tensor(fr_gguf_writer *writer, const fr_tapped *tapped, const char *end, size_t cols) {
+    uint64_t shape[] = {tapped->matrices, cols};
+    bool stack = tapped->matrices > 1;
+    char name[FR_IMATRIX_MAX_NAME + sizeof FR_IMATRIX_SUMS];
+    snprintf(name, sizeof name, "%s%s", tapped->tensor->name, end);
+    fr_gguf_put_tensor(writer, name, FR_F32, false, stack ? 2 : 1, stack ? shape : shape + 1);
+}
+
+static void put_header(fr_gguf_writer *writer, const sums *s, const fr_lab_importances *how) {
+    fr_gguf_put_string(writer, "general.type", "imatrix");
+    fr_gguf_put_array(writer, FR_IMATRIX_DATASETS, FR_GGUF_STRING, 1);
+    fr_gguf_add_text(writer, (fr_text){how->text, strlen(how->text)});
+    fr_gguf_put_u32(writer, FR_IMATRIX_CHUNKS, (uint32_t)how->chunks);
+    fr_gguf_put_u32(writer, FR_IMATRIX_CHUNK_SIZE, (uint32_t)how->chunk);
+    for (size_t i = 0; i < s->count; i++) {
+        put_tensor(writer, &s->items[i], FR_IMATRIX_SUMS, s->items[i].cols);
+        put_tensor(writer, &s->items[i], FR_IMATRIX_COUNTS, 1);
+    }
+}
+
+static fr_status write_data(fr_gguf_writer *writer, const sums *s) {
+    FR_TRY(fr_gguf_write_header(writer));
+    for (size_t i = 0; i < s->count; i++) {
+        const fr_tapped *tapped = &s->items[i];
+        size_t count = tapped->matrices * tapped->cols;
+        for (size_t c = 0; c < count; c++) s->values[c] = (float)tapped->taps->squares[c];
+        FR_TRY(fr_gguf_write_data(writer, s->values, count * sizeof *s->values));
+        for (size_t m = 0; m < tapped->matrices; m++) s->values[m] = (float)tapped->taps[m].rows;
+        FR_TRY(fr_gguf_write_data(writer, s->values, tapped->matrices * sizeof *s->values));
+    }
+    return fr_gguf_write_end(writer);
+}
+
+static fr_status write_gguf(const sums *s, const fr_lab_importances *how, FILE *out) {
+    fr_gguf_writer writer;
+    fr_gguf_writer_open(&writer, out, NULL);
+    put_header(&writer, s, how);
+    fr_status status = write_data(&writer, s);
+    fr_gguf_writer_close(&writer);
+    return status;
+}
+
+/* -------------------------------------------------------------------------------------------------------- the older */
+
+static void put_i32(FILE *out, size_t number) {
+    int32_t value = (int32_t)number;
+    fwrite(&value, sizeof value, 1, out);
+}
+
+static void put_text(FILE *out, const char *text) {
+    put_i32(out, strlen(text));
+    fwrite(text, 1, strlen(text), out);
+}
+
+/* Means times calls, which are chunks begun. An expert without rows has as many of ones. */
+static void write_means(const sums *s, const fr_tapped *tapped, size_t chunk, FILE *out) {
+    uint64_t most = 0;
+    for (size_t m = 0; m < tapped->matrices; m++) most = tapped->taps[m].rows > most ? tapped->taps[m].rows : most;
+    size_t calls = (size_t)((most + chunk - 1) / chunk), count = tapped->matrices * tapped->cols;
+    for (size_t c = 0; c < count; c++) {
+        uint64_t rows = tapped->taps[c / tapped->cols].rows;
+        double mean = rows > 0 ? tapped->taps->squares[c] / (double)rows : 1;
+        s->values[c] = (float)(mean * (double)calls);
+    }
+    put_text(out, tapped->tensor->name);
+    put_i32(out, calls);
+    put_i32(out, count);
+    fwrite(s->values, sizeof *s->values, count, out);
+}
+
+static fr_status write_older(const sums *s, const fr_lab_importances *how, FILE *out) {
+    put_i32(out, s->count);
+    for (size_t i = 0; i < s->count; i++) write_means(s, &s->items[i], how->chunk, out);
+    put_i32(out, how->chunks);
+    put_text(out, how->text);
+    return fflush(out) == 0 && !ferror(out) ? FR_OK : fr_fail(FR_MACHINE, "the importance matrix could not be written");
+}
+
+/* ------------------------------------------------------------------------------------------------------------ whole */
+
+fr_status fr_lab_write_importances(const fr_model *model, const fr_lab_importances *how, FILE *out) {
+    sums s = {0};
+    if (!model || !how || !how->text || how->chunk == 0 || !out)
+        return fr_fail(FR_USAGE, "fr_lab_write_importances: a model, a text, its chunks and a stream are needed");
+    if (!model->files.gguf)
+        return fr_fail(FR_INPUT, "%s is no GGUF file, by whose names of tensors importances go: quantize --type bf16 "
+                       "makes one", model->files.path);
+    fr_status status = list_sums(&s, &model->weights);
+    if (status == FR_OK && s.count == 0)
+        status = fr_fail(FR_USAGE, "%s: no row has run through a model that collects importances", model->files.path);
+    if (status == FR_OK) {
+        note_missing(&s, how->note);
+        status = how->older ? write_older(&s, how, out) : write_gguf(&s, how, out);
+    }
+    free(s.items);
+    free(s.values);
+    return status;
+}
