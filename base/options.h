@@ -55,6 +55,7 @@ struct fr_options {
     fr_breakers breakers;
     char isa[16];             /* "" for the best here */
     char spec_type[64];       /* "" for what the drafter is */
+    char draft_head[4096];    /* a word, a number or a path; "" for whole */
     char mmproj[4096];        /* "" for none */
     char chat_template[4096]; /* a path; "" for the model's own */
     char tokenizer_pre[FR_PRE_SIZE]; /* "" for what the file says */

@@ -213,6 +213,10 @@ typedef enum fr_option {
      * is not proposed, nor what would follow it; under rejection the best draft's chance counts. ngram gives none a
      * chance */
     FR_OPT_DRAFT_P_MIN,
+    /* Text, of fr_drafter_open: which ids a drafter whose head scores them all does score, the rest are never drafted:
+     * whole (default), all; N, the first N ids; or the path of a list that `forerun trim-head` wrote. Drafters with a
+     * list of their own keep that */
+    FR_OPT_DRAFT_HEAD,
 
     /* -- How a token is drawn from the target's logits, in this order. Penalties see the tokens of the timeline, the
      * prompt's too. Whatever is set, the text is the same with and without drafting (but see FR_OPT_ACCEPT). */

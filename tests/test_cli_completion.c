@@ -72,7 +72,7 @@ END_TEST
 
 static const char *const verbs[] = {"generate", "chat",     "logits", "perplexity", "tokenize", "inspect", "verify",
                                     "batch",    "quantize", "pack",   "synth",      "bench",    "report",  "template",
-                                    "completion", "models"};
+                                    "completion", "models", "trim-head"};
 
 /* What a part of the bench refuses is not offered behind it. */
 START_TEST(a_part_has_its_own_options) {

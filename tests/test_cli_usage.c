@@ -375,7 +375,8 @@ END_TEST
 
 static const char *const verbs[] = {"generate", "chat",     "logits", "perplexity", "tokenize", "inspect", "verify",
                                     "quantize", "pack",     "synth",  "bench",      "report",   "serve",
-                                    "batch",    "template", "completion", "models", "features", "imatrix"};
+                                    "batch",    "template", "completion", "models", "features", "imatrix",
+                                    "trim-head"};
 
 static fr_command help(const char *verb) {
     char line[64];

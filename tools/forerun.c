@@ -118,6 +118,13 @@ static const fr_verb verbs[] = {
      "  forerun pack -m gemma-4-E2B-it-q4_0.gguf -o gemma-4-E2B-it-packed.gguf\n"
      "  forerun pack -m Qwen3.5-9B-q4_k.gguf -md mtp-Qwen3.5-9B-q4_k.gguf -o mtp-packed.gguf\n",
      fr_verb_pack},
+    {"trim-head", "the ids of a text, for a drafter that scores those alone", FR_VERB_TRIM_HEAD,
+     "trim-head [-m] MODEL (-f FILE | -p TEXT) -o LIST [--most-ids N]",
+     "MODEL may be a folder with just tokenizer.json. The more the text is like what will be written, the better: ids\n"
+     "outside of the list are never drafted, and what is written stays the same. LIST is a text: a line\n"
+     "\"forerun draft head 1\", then an id a line, the most frequent first. generate, chat, batch and serve take\n"
+     "it as --draft-head LIST.\n",
+     "  forerun trim-head -m Qwen2.5-Coder-1.5B.gguf -f sources.txt -o code.ids --most-ids 16384\n", fr_verb_trim_head},
     {"synth", "random weights of a published shape, as GGUF", FR_VERB_SYNTH,
      "synth --shape SHAPE --type TYPE [--vocab N] [--layers N] [--experts N] OUT",
      "To time engines on: the text is noise, speed and memory are those of the shape. Every matrix is of TYPE, but\n"

@@ -185,6 +185,7 @@ const char *fr_arguments_drafting(const fr_arguments *args) {
     if (given[FR_ARG_DRAFT_MAX] && args->number[FR_ARG_DRAFT_MAX] > 0) return "--draft-max";
     if (given[FR_ARG_DRAFT_MIN] && args->number[FR_ARG_DRAFT_MIN] > 0) return "--draft-min";
     if (given[FR_ARG_DRAFT_P_MIN] && args->real[FR_ARG_DRAFT_P_MIN] > 0) return "--draft-p-min";
+    if (given[FR_ARG_DRAFT_HEAD]) return "--draft-head";
     if (given[FR_ARG_ACCEPT] && strcmp(args->text[FR_ARG_ACCEPT], "gumbel") != 0) return "--accept";
     return given[FR_ARG_PRESET] && !given[FR_ARG_DRAFT_MAX] ? "--preset" : NULL;
 }

@@ -32,6 +32,7 @@ enum {
     FR_VERB_MODELS = 65536,
     FR_VERB_FEATURES = 131072,
     FR_VERB_IMATRIX = 262144,
+    FR_VERB_TRIM_HEAD = 524288,
 };
 
 typedef struct fr_arguments fr_arguments;
@@ -78,6 +79,7 @@ typedef enum fr_arg {
     FR_ARG_TRACE,
     FR_ARG_PROMPT_CACHE,
     FR_ARG_OUT_FILE,
+    FR_ARG_MOST_IDS,
     FR_ARG_ROWS,
     FR_ARG_TAPS,
     FR_ARG_DRAFT_STEPS,
@@ -154,6 +156,7 @@ typedef enum fr_arg {
     FR_ARG_DRAFT_MAX,
     FR_ARG_DRAFT_MIN,
     FR_ARG_DRAFT_P_MIN,
+    FR_ARG_DRAFT_HEAD,
     FR_ARG_DRAFT_TOPK,
     FR_ARG_DRAFT_ROWS,
     FR_ARG_PRESET,

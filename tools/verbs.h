@@ -13,6 +13,7 @@ int fr_verb_logits(const fr_arguments *args);
 int fr_verb_perplexity(const fr_arguments *args);
 int fr_verb_imatrix(const fr_arguments *args);
 int fr_verb_tokenize(const fr_arguments *args);
+int fr_verb_trim_head(const fr_arguments *args);
 int fr_verb_template(const fr_arguments *args);
 int fr_verb_models(const fr_arguments *args);
 int fr_verb_inspect(const fr_arguments *args);

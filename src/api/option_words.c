@@ -191,6 +191,8 @@ fr_status fr_options_set_text(fr_options *options, fr_option option, const char 
     if (option == FR_OPT_ISA) return set_isa(options, value);
     if (option == FR_OPT_SPEC_TYPE) return set_spec_type(options, value);
     if (kv) return set_kv_type(options, option, value);
+    if (option == FR_OPT_DRAFT_HEAD)
+        return set_path(option, value, options->draft_head, sizeof options->draft_head);
     if (option == FR_OPT_MMPROJ)
         return set_path(option, value, options->mmproj, sizeof options->mmproj);
     if (option == FR_OPT_CHAT_TEMPLATE)

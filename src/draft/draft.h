@@ -10,6 +10,7 @@
 #define FR_SRC_DRAFT_H
 
 #include "base/error.h"
+#include "src/draft/draft_head.h"
 #include "src/draft/picker.h"
 #include "src/model/model.h"
 
@@ -25,6 +26,7 @@ struct fr_drafter {
     void *net;       /* the method's own */
     fr_aux_layers
         aux_layers;  /* what it sees of the target's rows: these, side by side; none: the row after the final norm */
+    fr_draft_head head; /* what it scores drafts with, where that is not its whole head */
     size_t lookback; /* positions it looks back over in the target's sliding KV, the newest included; 0: none */
 };
 
@@ -90,6 +92,10 @@ struct fr_draft_method {
     bool (*reads)(const fr_checkpoint *files);
     fr_status (*load)(fr_drafter *drafter);
     void (*unload)(fr_drafter *drafter);
+
+    /* The head that scores drafts, where it scores all ids of the target's, in their order; NULL: it does not, or
+     * nothing is bound. Where drafter->head has ids the method scores with that one. */
+    const fr_matrix *(*head)(const fr_drafter *drafter);
 
     /* Takes what all sessions of an engine work in, in one call at a time, from the arena; NULL while measuring. NULL
      * instead of the function: nothing. */

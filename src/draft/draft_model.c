@@ -26,6 +26,7 @@
 
 typedef struct workspace {
     const fr_model *model;
+    fr_draft_head head;        /* whose scores are drafted from; without ids: the model's own */
     size_t vocab, target_vocab; /* ids that both have; that the target has */
     fr_kv kv;     /* of no session: what theirs are laid out like, and the pages of all */
     void *activations;
@@ -34,7 +35,7 @@ typedef struct workspace {
     float *hidden;             /* [most, hidden] */
     fr_kv **timelines;         /* [sessions] */
     fr_proposal **asks;        /* [sessions] whose rows with logits are run */
-    float *logits;             /* [sessions, vocabulary of the model] */
+    float *logits;             /* [sessions, features of the head] */
     int64_t *best;             /* [threads, sessions] */
     size_t sessions;
 } workspace;
@@ -73,6 +74,7 @@ static void run(workspace *w, fr_pool *pool, size_t count, size_t heads) {
                     .hidden = w->hidden,
                     .head_first = count - heads,
                     .head_rows = heads,
+                    .head = w->head.ids ? &w->head.matrix : NULL,
                     .logits = w->logits,
                     .best = w->best,
                     .best_stride = w->sessions};
@@ -157,13 +159,24 @@ static void place_first(workspace *w, size_t going, size_t rows) {
     }
 }
 
+static size_t features_of(const workspace *w) {
+    return w->head.ids ? w->head.matrix.features : w->model->trunk.spec.vocab;
+}
+
+static fr_scores scores_of(const workspace *w, size_t row) {
+    const fr_draft_head *head = &w->head;
+    return (fr_scores){.logits = w->logits + row * features_of(w),
+                       .ids = head->ids,
+                       .count = head->ids ? head->matrix.features : w->vocab};
+}
+
 /* Hands the first `count` rows' drafts out; gives how many chains go on, whose next rows are then the first ones. */
 static size_t take_drafts(workspace *w, size_t count) {
     const fr_scorer scorer = {w->model->kernels, w->target_vocab, w->model->files.path, "the draft model's"};
     size_t going = 0;
     for (size_t i = 0; i < count; i++) {
         fr_proposal *p = w->asks[i];
-        const fr_scores scores = {.logits = w->logits + i * w->model->trunk.spec.vocab, .count = w->vocab};
+        const fr_scores scores = scores_of(w, i);
         if (!fr_draft_choose(p, &scores, &scorer)) continue;
         w->asks[going] = p;
         w->timelines[going] = &((state *)p->draft)->kv;
@@ -219,6 +232,7 @@ static void *model_workspace(const fr_drafter *drafter, fr_arena *arena, const f
     const fr_trunk_spec *spec = &model->trunk.spec;
     size_t target_vocab = drafter->target->trunk.spec.vocab;
     workspace w = {.model = model,
+                   .head = drafter->head,
                    .vocab = fr_smaller(spec->vocab, target_vocab),
                    .target_vocab = target_vocab,
                    .most = sizes->rows,
@@ -230,7 +244,7 @@ static void *model_workspace(const fr_drafter *drafter, fr_arena *arena, const f
     w.hidden = fr_arena_take(arena, sizes->rows * spec->hidden, sizeof *w.hidden);
     w.timelines = fr_arena_take(arena, sizes->sessions, sizeof(fr_kv *));
     w.asks = fr_arena_take(arena, sizes->sessions, sizeof(fr_proposal *));
-    w.logits = fr_arena_take(arena, sizes->sessions * spec->vocab, sizeof *w.logits);
+    w.logits = fr_arena_take(arena, sizes->sessions * features_of(&w), sizeof *w.logits);
     w.best = fr_arena_take(arena, sizes->threads * sizes->sessions, sizeof *w.best);
     if (!place || arena->overflow) return NULL;
     *place = w;
@@ -304,6 +318,11 @@ static void model_unload(fr_drafter *drafter) {
     fr_model_unload(model);
 }
 
+static const fr_matrix *model_head(const fr_drafter *drafter) {
+    const fr_model *model = drafter->net;
+    return &model->trunk.head;
+}
+
 static bool model_reads(const fr_checkpoint *files) {
     const fr_family *family;
     return fr_family_find(files, &family) == FR_OK;
@@ -314,6 +333,7 @@ const fr_draft_method fr_draft_model = {
     .reads = model_reads,
     .load = model_load,
     .unload = model_unload,
+    .head = model_head,
     .workspace = model_workspace,
     .open = model_open,
     .fork = model_fork,

@@ -52,6 +52,25 @@ static void compare_memory(fr_drafter *drafter) {
                        fr_memory_available(""));
 }
 
+/* NULL: none. */
+static const fr_matrix *head_of(const fr_drafter *drafter) {
+    return drafter->method->head ? drafter->method->head(drafter) : NULL;
+}
+
+/* What it will score drafts with. */
+static fr_status choose_head(fr_drafter *drafter, const fr_options *options) {
+    const fr_matrix *whole = head_of(drafter);
+    if (!options || !drafter->target) return FR_OK;
+    if (!whole && fr_draft_head_trims(options->draft_head))
+        return fr_fail_about(FR_OPT_DRAFT_HEAD, FR_USAGE, "%s scores ids of its own choice: its head can't be trimmed",
+                             fr_drafter_path(drafter));
+    if (!whole) return FR_OK;
+    FR_TRY(fr_draft_head_choose(&drafter->head, options->draft_head, drafter->target, whole));
+    drafter->weights.residence.own += fr_draft_head_bytes(&drafter->head);
+    drafter->weights.residence.stays += fr_draft_head_bytes(&drafter->head);
+    return FR_OK;
+}
+
 static fr_status bind(fr_drafter *drafter, const char *path, const fr_options *options) {
     if (!path) return bind_own(drafter);
     FR_TRY(fr_open_files(&drafter->files, path, options->value[FR_OPT_MMAP] != 0));
@@ -69,6 +88,9 @@ fr_status fr_drafter_bind(const char *path, const fr_model *target, const fr_opt
     fr_status status = bind(d, path, options);
     if (status == FR_OK) {
         compare_memory(d);
+        status = choose_head(d, options);
+    }
+    if (status == FR_OK) {
         *drafter = d;
     } else {
         fr_drafter_unload(d);
@@ -84,6 +106,7 @@ fr_status fr_drafter_load(const char *path, const fr_model *target, const fr_opt
     fr_status status = fr_weights_check_limit(&(*drafter)->weights, fr_model_residence(target).stays,
                                               (uint64_t)options->value[FR_OPT_MEMORY]);
     if (status == FR_OK) status = fr_weights_load(&(*drafter)->weights, &plan, options);
+    if (status == FR_OK) status = fr_draft_head_gather(&(*drafter)->head, head_of(*drafter));
     if (status == FR_OK) return FR_OK;
     fr_drafter_unload(*drafter);
     *drafter = NULL;
@@ -93,6 +116,7 @@ fr_status fr_drafter_load(const char *path, const fr_model *target, const fr_opt
 void fr_drafter_unload(fr_drafter *drafter) {
     if (!drafter) return;
     if (drafter->method) drafter->method->unload(drafter);
+    fr_draft_head_free(&drafter->head);
     fr_weights_close(&drafter->weights);
     fr_checkpoint_close(&drafter->files);
     free(drafter);

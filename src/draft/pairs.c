@@ -63,8 +63,17 @@ typedef struct batch {
     bool head; /* scores of each span's last pair are wanted */
 } batch;
 
-static size_t candidates(const fr_pair_net *net) {
-    return net->head->features;
+/* What scores drafts, and the ids that it scores. */
+static const fr_matrix *head_of(const workspace *w) {
+    return w->drafter->head.ids ? &w->drafter->head.matrix : w->net->head;
+}
+
+static const int32_t *ids_of(const workspace *w) {
+    return w->drafter->head.ids ? w->drafter->head.ids : w->net->candidates;
+}
+
+static size_t candidates(const workspace *w) {
+    return head_of(w)->features;
 }
 
 /* Pairs at the front of the batch of which nothing is wanted but their K/V: the first span's but its last, or all. */
@@ -95,14 +104,14 @@ static void leave(const fr_team *team, const batch *b, const float *x) {
 /* The head over each span's last pair. */
 static void score(const fr_team *team, const batch *b, const float *x) {
     const workspace *w = b->work;
-    size_t hidden = w->net->trunk->spec.hidden, count = candidates(w->net), begin, end;
+    size_t hidden = w->net->trunk->spec.hidden, count = candidates(w), begin, end;
     leave(team, b, x);
     fr_team_sync(team);
-    fr_matrix_apply(team, &w->products, w->net->head,
+    fr_matrix_apply(team, &w->products, head_of(w),
                     &(fr_matrix_rows){w->scores + b->from * count, count, w->normed + b->from * hidden, hidden,
                                       b->to - b->from});
     if (w->net->softcap == 0.0f) return;
-    fr_part_features(team, w->net->head->features, &begin, &end);
+    fr_part_features(team, candidates(w), &begin, &end);
     for (size_t i = b->from; i < b->to; i++)
         w->activations->kernels->softcap(w->scores + i * count + begin, end - begin, w->net->softcap);
 }
@@ -196,7 +205,7 @@ fr_status fr_pairs_follow(fr_draft *draft, const fr_draft_view *view) {
 
 /* The next draft of a proposal, from the scores of its last pair; whether its chain goes on. */
 static bool take_draft(const workspace *w, fr_proposal *p, const float *logits) {
-    const fr_scores scores = {.logits = logits, .ids = w->net->candidates, .count = candidates(w->net)};
+    const fr_scores scores = {.logits = logits, .ids = ids_of(w), .count = candidates(w)};
     const fr_model *target = w->drafter->target;
     const fr_scorer scorer = {target->kernels, target->trunk.spec.vocab, fr_drafter_path(w->drafter), w->net->what};
     return fr_draft_choose(p, &scores, &scorer);
@@ -208,7 +217,7 @@ static size_t take_drafts(workspace *w, size_t count) {
     size_t going = 0, hidden = w->net->trunk->spec.hidden;
     for (size_t i = 0; i < count; i++) {
         fr_proposal *p = w->spans[i].proposal;
-        if (!take_draft(w, p, w->scores + i * candidates(w->net))) continue;
+        if (!take_draft(w, p, w->scores + i * candidates(w))) continue;
         w->spans[going++] = (span){.of = w->spans[i].of,
                                    .view = p->view,
                                    .proposal = p,
@@ -264,7 +273,7 @@ static void take_rows(workspace *w, fr_arena *arena, const fr_draft_sizes *sizes
     w->timelines = fr_arena_take(arena, sizes->sessions, sizeof(fr_kv *));
     w->normed = fr_arena_take(arena, sizes->sessions * hidden, sizeof(float));
     w->left = net->carries_norm ? w->normed : fr_arena_take(arena, sizes->sessions * hidden, sizeof(float));
-    w->scores = fr_arena_take(arena, sizes->sessions * candidates(net), sizeof(float));
+    w->scores = fr_arena_take(arena, sizes->sessions * candidates(w), sizeof(float));
 }
 
 void *fr_pairs_workspace(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
@@ -307,6 +316,11 @@ void fr_pairs_fork(fr_draft *fork, const fr_draft *draft) {
 
 void fr_pairs_close(fr_draft *draft) {
     fr_kv_reset(&((state *)draft)->kv);
+}
+
+const fr_matrix *fr_pairs_head(const fr_drafter *drafter) {
+    const fr_pair_net *net = drafter->net;
+    return net->candidates ? NULL : net->head;
 }
 
 fr_kv *fr_pairs_kv(fr_draft *draft) {

@@ -48,6 +48,7 @@ typedef struct fr_pair_net {
 } fr_pair_net;
 
 /* Of fr_draft_method. */
+const fr_matrix *fr_pairs_head(const fr_drafter *drafter);
 void *fr_pairs_workspace(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);
 fr_draft *fr_pairs_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);
 void fr_pairs_fork(fr_draft *fork, const fr_draft *draft);
@@ -60,8 +61,8 @@ void fr_pairs_close(fr_draft *draft);
 
 /* The initializers of those. */
 #define FR_PAIRS_METHOD                                                                                               \
-    .workspace = fr_pairs_workspace, .open = fr_pairs_open, .fork = fr_pairs_fork, .propose = fr_pairs_propose,       \
-    .cut = fr_pairs_cut, .follow = fr_pairs_follow, .kv = fr_pairs_kv, .workspace_kv = fr_pairs_workspace_kv,         \
-    .close = fr_pairs_close
+    .head = fr_pairs_head, .workspace = fr_pairs_workspace, .open = fr_pairs_open, .fork = fr_pairs_fork,             \
+    .propose = fr_pairs_propose, .cut = fr_pairs_cut, .follow = fr_pairs_follow, .kv = fr_pairs_kv,                   \
+    .workspace_kv = fr_pairs_workspace_kv, .close = fr_pairs_close
 
 #endif

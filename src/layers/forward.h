@@ -68,8 +68,9 @@ typedef struct fr_forward {
     const fr_aux_layers *aux_layers; /* NULL: none */
     float *aux_hidden;               /* [rows, aux_layers, hidden] out, from row `keep` on */
     size_t head_first, head_rows; /* rows whose logits are wanted, none before keep; 0: none */
-    float *logits;         /* [head_rows, vocab] out: after soft capping */
-    /* [threads, best_stride]: the first head_rows out: the largest logit's id, -1 if any is not finite. */
+    const fr_matrix *head; /* what makes them; NULL: the model's own */
+    float *logits;         /* [head_rows, features of the head] out: after soft capping */
+    /* [threads, best_stride]: the first head_rows out: the largest logit's feature, -1 if any is not finite. */
     int64_t *best;
     size_t best_stride;    /* head_rows at most */
 } fr_forward;

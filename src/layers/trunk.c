@@ -275,7 +275,7 @@ void fr_trunk_run(const fr_team *team, fr_forward *f) {
 
 fr_head fr_trunk_head(const fr_forward *f, const fr_trunk *trunk) {
     const fr_activations *a = f->activations;
-    return (fr_head){.matrix = &trunk->head,
+    return (fr_head){.matrix = f->head ? f->head : &trunk->head,
                      .workspace = &a->workspace,
                      .scale = trunk->spec.logit_scale,
                      .softcap = trunk->spec.softcap};

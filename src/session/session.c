@@ -64,7 +64,8 @@ static void note_memory(fr_session *s) {
     size_t drafter = own ? fr_kv_pool_bytes(own) : 0;
     double *value = s->stats.value;
     value[FR_STAT_TARGET_WEIGHT_BYTES] = (double)fr_model_bytes(s->model);
-    value[FR_STAT_DRAFT_WEIGHT_BYTES] = s->drafter ? (double)s->drafter->weights.bytes : 0.0;
+    const fr_drafter *d = s->drafter;
+    value[FR_STAT_DRAFT_WEIGHT_BYTES] = d ? (double)(d->weights.bytes + fr_draft_head_bytes(&d->head)) : 0.0;
     note_residence(s);
     value[FR_STAT_DRAFT_KV_BYTES] = (double)drafter;
     value[FR_STAT_TARGET_KV_BYTES] = (double)(e->kv_bytes - e->spare_bytes);
