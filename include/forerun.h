@@ -719,6 +719,39 @@ typedef fr_status fr_mask_fn(void *context, const int32_t *ids, size_t length, f
 /* NULL: none, as of a new session. What a prompt predicted is chosen anew. A fork doesn't have it. */
 fr_status fr_session_set_mask(fr_session *session, fr_mask_fn *mask, void *context);
 
+/* Text is to be of a grammar. The masks are a function of the text's ids alone, so the text is the same with and
+ * without drafting; drafts that the grammar forbids are not verified, and what has to follow is drafted without asking
+ * a method. A session's text begins behind its prompt, at the token that comes next; an end of sequence is allowed
+ * where a text of the grammar may end. Penalties, bias, temperature and filters come after the mask.
+ *
+ * A tree of a tokenizer's tokens; the tokenizer outlives it. Immutable, shareable. */
+typedef struct fr_token_tree fr_token_tree;
+fr_status fr_token_tree_open(const fr_tokenizer *tokenizer, fr_token_tree **tree);
+void fr_token_tree_close(fr_token_tree *tree);
+
+typedef enum fr_grammar_kind {
+    FR_GRAMMAR_GBNF, /* llama.cpp's language, but for tokens as terminals; the text is one of the rule `root` */
+    FR_GRAMMAR_REGEX, /* an expression that the whole text matches */
+} fr_grammar_kind;
+
+/* A text in one of these languages (UTF-8, at most 1 MiB). FR_INPUT, with the place, where it can't be read, where a
+ * rule begins with itself or where no text is allowed; FR_UNBUILT for what is not built. It remembers masks, at most
+ * some 100 MB, so it is one thread's at a time: sessions of one engine may share one, others not. The tree outlives
+ * it. */
+typedef struct fr_grammar fr_grammar;
+fr_status fr_grammar_open(const fr_token_tree *tree, fr_grammar_kind kind, const char *text, size_t length,
+                          fr_grammar **grammar);
+void fr_grammar_close(fr_grammar *grammar);
+
+/* What may follow some ids of a text: *bits has bit id % 64 of word id / 64 for each of fr_tokenizer_count ids, until
+ * the next call for the grammar or a session that has it; *ends is whether the text may end there. For samplers of
+ * one's own, and for tests. An id that is not allowed where it stands is FR_INPUT. */
+fr_status fr_grammar_allowed(fr_grammar *grammar, const int32_t *ids, size_t count, const uint64_t **bits, bool *ends);
+
+/* NULL: none, as of a new session. What a prompt predicted is chosen anew. A fork doesn't have it, nor does a saved
+ * session. The grammar is of the model's own tokenizer, or FR_USAGE, and outlives the session or its next one. */
+fr_status fr_session_set_grammar(fr_session *session, fr_grammar *grammar);
+
 /* From the next token on draws by these options: those of how a token is drawn, and IGNORE_EOS, DRAFT_MIN and
  * DRAFT_P_MIN; the others are passed by. What a prompt predicted is chosen anew. A failure changes nothing. Between
  * gumbel and rejection there is no change in a session with a method of the caller's own (FR_USAGE). */

@@ -126,6 +126,12 @@ fr_status fr_session_set_mask(fr_session *session, fr_mask_fn *mask, void *conte
     return leave(environment, fr_session_mask(session, mask, context));
 }
 
+fr_status fr_session_set_grammar(fr_session *session, fr_grammar *grammar) {
+    FR_TRY(check(session, "fr_session_set_grammar"));
+    uint64_t environment = enter(session);
+    return leave(environment, fr_session_constrain(session, grammar));
+}
+
 fr_status fr_session_set_options(fr_session *session, const fr_options *options) {
     FR_TRY(check(session, "fr_session_set_options"));
     fr_options resolved = fr_options_resolve(options);

@@ -80,6 +80,31 @@ static fr_status take_without_proposing(fr_session *s) {
     return s->drafts.asked ? FR_OK : fr_session_follow(s);
 }
 
+/* What a grammar has follow is drafted without asking a method, which sees the target's rows all the same; the budget
+ * learns nothing of it. False: nothing has to follow. */
+static bool take_forced(fr_session *s) {
+    fr_constraint *c = &s->sampler.constraint;
+    const fr_past past = {.ids = s->ids, .length = s->length};
+    size_t forced = 0;
+    if (!c->grammar) return false;
+    fr_status status = fr_constraint_forced(c, &past, s->drafts.asked, s->ids + s->length, &forced);
+    if (status == FR_OK && forced == 0) return false;
+    if (status == FR_OK) status = fr_session_follow(s);
+    s->draft_failure = fr_failure_keep(status);
+    s->drafts.drafted = forced;
+    s->drafts.timeline = NULL;
+    return true;
+}
+
+/* Drafts from the first on that a grammar forbids are not verified. */
+static void cut_forbidden(fr_session *s) {
+    fr_constraint *c = &s->sampler.constraint;
+    if (!c->grammar || s->draft_failure.status != FR_OK) return;
+    const fr_past past = {
+        .ids = s->ids, .length = s->length, .drafts = s->ids + s->length, .drafted = s->drafts.drafted};
+    s->draft_failure = fr_failure_keep(fr_constraint_cut(c, &past, &s->drafts.drafted));
+}
+
 /* All who are asked for drafts propose in one call. */
 static void propose(fr_engine *e, const fr_round *rounds, size_t count) {
     size_t proposing = 0;
@@ -87,6 +112,8 @@ static void propose(fr_engine *e, const fr_round *rounds, size_t count) {
         fr_session *s = rounds[i].session;
         if (s->stage != FR_STAGE_VERIFY) continue;
         bool submitted = s->async.state != FR_ASYNC_NONE;
+        s->proposal = NULL;
+        if (!submitted && s->drafts.asked && take_forced(s)) continue;
         s->draft_failure = fr_failure_keep(submitted || s->drafts.asked == 0 ? take_without_proposing(s) : FR_OK);
         s->proposal = !submitted && s->drafts.asked ? &e->proposals[proposing] : NULL;
         if (!s->proposal) continue;
@@ -107,6 +134,7 @@ static void take(const fr_round *rounds, size_t count, double seconds) {
             s->draft_failure = s->proposal->failure;
             if (s->draft->follows) fr_session_share(s, false); /* what it has seen by proposing */
         }
+        cut_forbidden(s);
         s->draft_seconds = seconds;
         s->stats.value[FR_STAT_DRAFT_SECONDS] += seconds;
         fr_trace_draft(&s->trace, s->draft->method->name, s->length, s->ids + s->length, s->drafts.drafted);

@@ -58,6 +58,7 @@ fr_status fr_session_resample(fr_session *s, const fr_options *options) {
     }
     sampler.mask = s->sampler.mask;
     sampler.mask_context = s->sampler.mask_context;
+    sampler.constraint = s->sampler.constraint;
     sampler.masked = s->sampler.masked;
     fr_sampler_begin(&sampler);
     fr_sampler_become(&sampler, &s->sampler);
@@ -76,4 +77,11 @@ fr_status fr_session_resample(fr_session *s, const fr_options *options) {
 fr_status fr_session_mask(fr_session *s, fr_mask_fn *mask, void *context) {
     if (s->fresh) FR_TRY(fr_timeline_again(s));
     return fr_sampler_mask(&s->sampler, mask, context);
+}
+
+fr_status fr_session_constrain(fr_session *s, fr_grammar *grammar) {
+    if (grammar && fr_grammar_tree(grammar)->tokenizer != s->model->tokenizer)
+        return fr_fail(FR_USAGE, "fr_session_set_grammar: the grammar is of another tokenizer than the model's");
+    if (s->fresh) FR_TRY(fr_timeline_again(s));
+    return fr_sampler_constrain(&s->sampler, grammar, s->model, s->context + FR_STEP_MAX);
 }

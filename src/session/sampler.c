@@ -112,9 +112,18 @@ void fr_sampler_suppress(fr_sampler *s, const int32_t *ids, size_t count) {
     s->on |= count > 0;
 }
 
+static fr_status take_masked(fr_sampler *s) {
+    if (!s->masked) s->masked = malloc(s->vocab * sizeof *s->masked);
+    return s->masked ? FR_OK : fr_fail_memory("masked logits", s->vocab * sizeof *s->masked);
+}
+
+fr_status fr_sampler_constrain(fr_sampler *s, fr_grammar *grammar, const fr_model *model, size_t room) {
+    if (grammar) FR_TRY(take_masked(s));
+    return fr_constraint_set(&s->constraint, grammar, model, room);
+}
+
 fr_status fr_sampler_mask(fr_sampler *s, fr_mask_fn *mask, void *context) {
-    if (mask && !s->masked) s->masked = malloc(s->vocab * sizeof *s->masked);
-    if (mask && !s->masked) return fr_fail_memory("masked logits", s->vocab * sizeof *s->masked);
+    if (mask) FR_TRY(take_masked(s));
     s->mask = mask;
     s->mask_context = context;
     s->mask_status = FR_OK;
@@ -372,11 +381,25 @@ static bool verify_row(fr_sampler *s, const fr_scores *row, const fr_past *befor
     return stands;
 }
 
-/* The row as the mask leaves it; NULL: it has failed. Drafts lie behind the timeline's ids. */
+static fr_status apply_masks(fr_sampler *s, const fr_past *past) {
+    if (s->mask) FR_TRY(s->mask(s->mask_context, past->ids, past->length + past->drafted, s->masked, s->vocab));
+    return s->constraint.grammar ? fr_constraint_mask(&s->constraint, past, s->masked, s->vocab) : FR_OK;
+}
+
+/* Whether a grammar's mask would leave the largest logit, which then is the draw. */
+static bool largest_stays(fr_sampler *s, const float *row, const fr_past *past) {
+    if (s->on || s->mask) return false;
+    int64_t at = s->kernels->argmax(row, s->vocab);
+    bool allows = false;
+    if (at >= 0) s->mask_status = fr_constraint_allows(&s->constraint, past, (int32_t)at, &allows);
+    return allows;
+}
+
+/* The row as the masks leave it; NULL: one has failed. Drafts lie behind the timeline's ids. */
 static const float *masked(fr_sampler *s, const float *row, const fr_past *past) {
-    if (!s->mask) return row;
+    if ((!s->mask && !s->constraint.grammar) || largest_stays(s, row, past)) return row;
     memcpy(s->masked, row, s->vocab * sizeof *row);
-    s->mask_status = s->mask(s->mask_context, past->ids, past->length + past->drafted, s->masked, s->vocab);
+    s->mask_status = apply_masks(s, past);
     return s->mask_status == FR_OK ? s->masked : NULL;
 }
 

@@ -22,6 +22,7 @@
 #include "kernels/kernels.h"
 #include "src/draft/picker.h"
 #include "src/session/accept.h"
+#include "src/session/constraint.h"
 #include "src/session/dry.h"
 
 typedef struct fr_sampler {
@@ -61,8 +62,9 @@ typedef struct fr_sampler {
 
     fr_mask_fn *mask; /* the caller's; NULL: none */
     void *mask_context;
-    float *masked;         /* [vocab] a row as the mask has left it, malloc'd; */
-    fr_status mask_status; /* what it said last */
+    fr_constraint constraint; /* a grammar's mask, behind that one */
+    float *masked;            /* [vocab] a row as the masks have left it, malloc'd; */
+    fr_status mask_status;    /* what they said last */
 } fr_sampler;
 
 /* Reads the settings; a bias for an id outside the vocabulary is FR_INPUT. */
@@ -89,6 +91,9 @@ bool fr_sampler_moved(const fr_sampler *sampler);
 
 /* What the target's rows go through before anything else, NULL: nothing. FR_MEMORY leaves it as it was. */
 fr_status fr_sampler_mask(fr_sampler *sampler, fr_mask_fn *mask, void *context);
+
+/* Texts of at most `room` ids are to be of a grammar, NULL: of none. FR_MEMORY leaves it as it was. */
+fr_status fr_sampler_constrain(fr_sampler *sampler, fr_grammar *grammar, const fr_model *model, size_t room);
 
 /* Takes its memory, or measures it; depths: of drafts whose distributions it will be told. */
 void fr_sampler_layout(fr_sampler *sampler, fr_arena *arena, size_t depths);

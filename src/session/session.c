@@ -224,6 +224,7 @@ void fr_session_destroy(fr_session *s) {
     fr_stops_close(&s->stops);
     fr_sampler_close(&s->sampler);
     fr_shown_free(&s->shown);
+    fr_constraint_close(&s->sampler.constraint);
     free(s->sampler.masked);
     fr_arena_close(&s->sampler_arena);
     fr_arena_close(&s->arena);

@@ -37,7 +37,8 @@ void fr_session_destroy(fr_session *session);
 /* That fewest drafts and rejection go with what the session drafts. */
 fr_status fr_session_check_n_min(const fr_session *session, const fr_options *options);
 
-/* fr_session_set_mask and fr_session_set_options of forerun.h. */
+/* fr_session_set_mask, fr_session_set_grammar and fr_session_set_options of forerun.h. */
+fr_status fr_session_constrain(fr_session *session, fr_grammar *grammar);
 fr_status fr_session_mask(fr_session *session, fr_mask_fn *mask, void *context);
 fr_status fr_session_resample(fr_session *session, const fr_options *options);
 

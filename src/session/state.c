@@ -66,6 +66,7 @@ void fr_session_clear(fr_session *s) {
 void fr_session_begin_text(fr_session *s) {
     fr_stops_begin(&s->stops);
     fr_sampler_begin(&s->sampler);
+    fr_constraint_begin_text(&s->sampler.constraint);
 }
 
 void fr_session_place(fr_session *s, size_t first, size_t place) {
@@ -86,7 +87,7 @@ fr_status fr_session_not_finite(const fr_session *s, size_t position) {
 
 fr_status fr_session_choose(fr_session *s, size_t drafted, size_t *stood, int32_t *token) {
     fr_past past = {.ids = s->ids, .length = s->length, .drafts = s->ids + s->length, .drafted = drafted};
-    if (s->sampler.on || s->sampler.mask) {
+    if (s->sampler.on || s->sampler.mask || s->sampler.constraint.grammar) {
         *stood = fr_sampler_verify(&s->sampler, s->logits, &past, token);
         if (s->sampler.mask_status != FR_OK) return s->sampler.mask_status;
     } else {
@@ -96,8 +97,8 @@ fr_status fr_session_choose(fr_session *s, size_t drafted, size_t *stood, int32_
     for (size_t r = 0; r <= *stood; r++)
         if (s->best[r] < 0) return fr_session_not_finite(s, s->length - 1 + r);
     if (*token < 0)
-        return fr_fail(FR_INPUT, "no token is left at position %zu: logit bias, a mask or the model's suppress_tokens "
-                                 "ban all", s->length + *stood);
+        return fr_fail(FR_INPUT, "no token is left at position %zu: logit bias, a mask, a grammar or the model's "
+                                 "suppress_tokens ban all", s->length + *stood);
     return FR_OK;
 }
 

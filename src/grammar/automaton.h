@@ -1,0 +1,43 @@
+/* Rules run byte by byte: which texts they allow, and what may come next in one.
+ *
+ * In: rules. Out: states and the steps between them. A state is a set of places in the rules, each with the calls that
+ * it will return to; states, and lists of calls, are numbered as they come up, and equal ones have one number, so that
+ * steps are looked up where they have been taken before. A state's number is valid until the automaton is swept.
+ *
+ * A rule that begins with itself is refused, as are rules that allow nothing. Thompson 1968, doi:10.1145/363347.363387;
+ * Lang 1974, doi:10.1007/3-540-06841-4_65, for sets of places with shared stacks. */
+#ifndef FR_SRC_GRAMMAR_AUTOMATON_H
+#define FR_SRC_GRAMMAR_AUTOMATON_H
+
+#include "src/grammar/rules.h"
+
+#define FR_STATE_DEAD 0u /* nothing may come, and nothing is whole */
+
+typedef struct fr_automaton fr_automaton;
+
+fr_status fr_automaton_open(const fr_grammar_rules *rules, fr_automaton **automaton);
+void fr_automaton_close(fr_automaton *automaton);
+
+/* Before anything was read. */
+fr_status fr_automaton_begin(fr_automaton *automaton, uint32_t *state);
+
+/* The state behind one more byte. FR_INPUT: the grammar needs more states, or more places in one, than there may be. */
+fr_status fr_automaton_step(fr_automaton *automaton, uint32_t state, uint8_t byte, uint32_t *next);
+
+/* Whether what was read is a whole text; whether something may follow it. */
+bool fr_automaton_ends(const fr_automaton *automaton, uint32_t state);
+bool fr_automaton_goes_on(const fr_automaton *automaton, uint32_t state);
+
+/* The only byte that can come next; -1: there are several, or the text may end here. */
+int fr_automaton_only_byte(const fr_automaton *automaton, uint32_t state);
+
+/* A state's places by what they return to: part `index` as if it returned to nowhere, which is a state that many others
+ * have a part in, and the state that it goes on in when its rule ends, FR_STATE_DEAD where that is the end of the text.
+ * *local is FR_STATE_DEAD behind the last part. */
+fr_status fr_automaton_part(fr_automaton *automaton, uint32_t state, size_t index, uint32_t *local, uint32_t *after);
+
+/* How many states there are; forgets all of them. */
+size_t fr_automaton_states(const fr_automaton *automaton);
+void fr_automaton_sweep(fr_automaton *automaton);
+
+#endif

@@ -1,0 +1,256 @@
+/* Which tokens may come next: see grammar.h. */
+#include "src/grammar/grammar.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "src/grammar/readers.h"
+
+#define MAX_KEPT_BYTES  ((size_t)64 << 20) /* of masks */
+#define MAX_KEPT_STATES 32768
+#define MAX_TEXT        ((size_t)1 << 20)
+
+/* What a state allows as long as its rule lasts, and the nodes of the tree at which that may be over. */
+typedef struct local_mask {
+    uint64_t *bits; /* NULL: not made yet */
+    uint32_t *returns;
+    size_t return_count;
+} local_mask;
+
+struct fr_grammar {
+    const fr_token_tree *tree;
+    fr_automaton *automaton;
+    local_mask *locals; /* [states] */
+    uint64_t **masks;   /* [states] */
+    size_t capacity, words, kept, sweeps;
+    uint32_t path[FR_MAX_TREE_DEPTH + 1]; /* states of the nodes above the one of a walk, by depth */
+};
+
+/* ----------------------------------------------------------------------------------------------------------- memory */
+
+static void forget(fr_grammar *g) {
+    for (size_t i = 0; i < g->capacity; i++) {
+        free(g->locals[i].bits);
+        free(g->locals[i].returns);
+        free(g->masks[i]);
+        g->locals[i] = (local_mask){0};
+        g->masks[i] = NULL;
+    }
+    g->kept = 0;
+}
+
+void fr_grammar_make_room(fr_grammar *g) {
+    if (g->kept <= MAX_KEPT_BYTES && fr_automaton_states(g->automaton) <= MAX_KEPT_STATES) return;
+    forget(g);
+    fr_automaton_sweep(g->automaton);
+    g->sweeps++;
+}
+
+size_t fr_grammar_sweeps(const fr_grammar *g) {
+    return g->sweeps;
+}
+
+/* Room for what is known of every state that there is. */
+static fr_status widen(fr_grammar *g) {
+    size_t states = fr_automaton_states(g->automaton), wanted = 2 * states;
+    if (states <= g->capacity) return FR_OK;
+    local_mask *locals = realloc(g->locals, wanted * sizeof *locals);
+    if (locals) g->locals = locals;
+    uint64_t **masks = realloc(g->masks, wanted * sizeof *masks);
+    if (masks) g->masks = masks;
+    if (!locals || !masks) return fr_fail_memory("a grammar's masks", wanted * (sizeof *locals + sizeof *masks));
+    memset(locals + g->capacity, 0, (wanted - g->capacity) * sizeof *locals);
+    memset(masks + g->capacity, 0, (wanted - g->capacity) * sizeof *masks);
+    g->capacity = wanted;
+    return FR_OK;
+}
+
+static fr_status new_mask(fr_grammar *g, uint64_t **bits) {
+    *bits = calloc(g->words, sizeof **bits);
+    if (!*bits) return fr_fail_memory("a grammar's mask", g->words * sizeof **bits);
+    g->kept += g->words * sizeof **bits;
+    return FR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ walks */
+
+static void allow(const fr_grammar *g, uint64_t *bits, int32_t id) {
+    for (; id >= 0; id = g->tree->same[id]) bits[id / 64] |= UINT64_C(1) << (id % 64);
+}
+
+static fr_status note_return(local_mask *m, uint32_t node) {
+    if ((m->return_count & (m->return_count - 1)) == 0) {
+        size_t wanted = m->return_count ? 2 * m->return_count : 1;
+        uint32_t *grown = realloc(m->returns, wanted * sizeof *grown);
+        if (!grown) return fr_fail_memory("a grammar's mask", wanted * sizeof *grown);
+        m->returns = grown;
+    }
+    m->returns[m->return_count++] = node;
+    return FR_OK;
+}
+
+/* Allows all tokens below a node at which a text is in a state. m: notes where that comes to its end, NULL: doesn't. */
+static fr_status walk(fr_grammar *g, uint32_t from, uint32_t state, uint64_t *bits, local_mask *m) {
+    const fr_token_node *nodes = g->tree->nodes;
+    const uint32_t end = nodes[from].end;
+    g->path[nodes[from].depth] = state;
+    for (uint32_t i = from + 1; i < end;) {
+        const fr_token_node *node = &nodes[i];
+        uint32_t next;
+        FR_TRY(fr_automaton_step(g->automaton, g->path[node->depth - 1], node->byte, &next));
+        if (next == FR_STATE_DEAD) {
+            i = node->end;
+            continue;
+        }
+        g->path[node->depth] = next;
+        allow(g, bits, node->id);
+        if (m && fr_automaton_ends(g->automaton, next)) FR_TRY(note_return(m, i));
+        i = fr_automaton_goes_on(g->automaton, next) ? i + 1 : node->end;
+    }
+    return FR_OK;
+}
+
+static fr_status make_local(fr_grammar *g, uint32_t state) {
+    FR_TRY(widen(g));
+    local_mask made = {0};
+    if (g->locals[state].bits) return FR_OK;
+    fr_status status = new_mask(g, &made.bits);
+    if (status == FR_OK) status = walk(g, 0, state, made.bits, &made);
+    if (status != FR_OK) {
+        free(made.bits);
+        free(made.returns);
+        return status;
+    }
+    g->kept += made.return_count * sizeof *made.returns;
+    g->locals[state] = made;
+    return FR_OK;
+}
+
+static fr_status add_part(fr_grammar *g, uint32_t local, uint32_t after, uint64_t *bits) {
+    FR_TRY(make_local(g, local));
+    const local_mask m = g->locals[local];
+    for (size_t i = 0; i < g->words; i++) bits[i] |= m.bits[i];
+    for (size_t i = 0; after != FR_STATE_DEAD && i < m.return_count; i++)
+        FR_TRY(walk(g, m.returns[i], after, bits, NULL));
+    return FR_OK;
+}
+
+static fr_status add_parts(fr_grammar *g, uint32_t state, uint64_t *bits) {
+    for (size_t i = 0;; i++) {
+        uint32_t local, after;
+        FR_TRY(fr_automaton_part(g->automaton, state, i, &local, &after));
+        if (local == FR_STATE_DEAD) return FR_OK;
+        FR_TRY(add_part(g, local, after, bits));
+    }
+}
+
+fr_status fr_grammar_mask(fr_grammar *g, uint32_t state, const uint64_t **bits) {
+    uint64_t *made = NULL;
+    FR_TRY(widen(g));
+    *bits = g->masks[state];
+    if (*bits) return FR_OK;
+    fr_status status = new_mask(g, &made);
+    if (status == FR_OK) status = add_parts(g, state, made);
+    if (status == FR_OK) status = widen(g);
+    if (status != FR_OK) {
+        free(made);
+        return status;
+    }
+    *bits = g->masks[state] = made;
+    return FR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ texts */
+
+fr_status fr_grammar_begin(fr_grammar *g, uint32_t *state) {
+    return fr_automaton_begin(g->automaton, state);
+}
+
+fr_status fr_grammar_step(fr_grammar *g, uint32_t state, int32_t id, uint32_t *next) {
+    size_t length;
+    const char *bytes = fr_token_tree_bytes(g->tree, id, &length);
+    *next = bytes ? state : FR_STATE_DEAD;
+    for (size_t i = 0; i < length && *next != FR_STATE_DEAD; i++)
+        FR_TRY(fr_automaton_step(g->automaton, *next, (uint8_t)bytes[i], next));
+    return FR_OK;
+}
+
+bool fr_grammar_ends(const fr_grammar *g, uint32_t state) {
+    return fr_automaton_ends(g->automaton, state);
+}
+
+fr_status fr_grammar_forced(fr_grammar *g, uint32_t state, char *bytes, size_t size, size_t *length) {
+    for (*length = 0; *length < size; ++*length) {
+        int only = fr_automaton_only_byte(g->automaton, state);
+        if (only < 0) return FR_OK;
+        bytes[*length] = (char)only;
+        FR_TRY(fr_automaton_step(g->automaton, state, (uint8_t)only, &state));
+    }
+    return FR_OK;
+}
+
+const fr_token_tree *fr_grammar_tree(const fr_grammar *g) {
+    return g->tree;
+}
+
+fr_status fr_grammar_allowed(fr_grammar *g, const int32_t *ids, size_t count, const uint64_t **bits, bool *ends) {
+    uint32_t state;
+    if (!g || (count && !ids) || !bits || !ends)
+        return fr_fail_null("fr_grammar_allowed", "a grammar, ids, bits and ends");
+    *bits = NULL;
+    *ends = false;
+    fr_grammar_make_room(g);
+    FR_TRY(fr_grammar_begin(g, &state));
+    for (size_t i = 0; i < count; i++) {
+        FR_TRY(fr_grammar_step(g, state, ids[i], &state));
+        if (state == FR_STATE_DEAD)
+            return fr_fail(FR_INPUT, "fr_grammar_allowed: id %d at index %zu is not allowed there", ids[i], i);
+    }
+    *ends = fr_grammar_ends(g, state);
+    return fr_grammar_mask(g, state, bits);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- life */
+
+static fr_status open(fr_grammar *g, const fr_token_tree *tree, const fr_grammar_rules *rules) {
+    g->tree = tree;
+    g->words = (tree->vocab + 63) / 64;
+    FR_TRY(fr_automaton_open(rules, &g->automaton));
+    return widen(g);
+}
+
+static fr_status read(fr_grammar_kind kind, fr_text text, fr_grammar_rules *rules) {
+    if (text.length > MAX_TEXT) return fr_fail(FR_INPUT, "the grammar has more than %zu bytes", MAX_TEXT);
+    switch (kind) {
+    case FR_GRAMMAR_GBNF: return fr_gbnf_read(text, rules);
+    case FR_GRAMMAR_REGEX: return fr_regex_read(text, rules);
+    default: return fr_fail(FR_USAGE, "fr_grammar_open: %d is no kind of grammar", (int)kind);
+    }
+}
+
+fr_status fr_grammar_open(const fr_token_tree *tree, fr_grammar_kind kind, const char *text, size_t length,
+                          fr_grammar **grammar) {
+    if (!grammar) return fr_fail_null("fr_grammar_open", "a place for the grammar");
+    *grammar = NULL;
+    if (!tree || !text) return fr_fail_null("fr_grammar_open", "a tree of tokens and a text");
+    fr_grammar_rules rules = {0};
+    fr_grammar *g = calloc(1, sizeof *g);
+    fr_status status = g ? read(kind, (fr_text){text, length}, &rules) : fr_fail_memory("a grammar", sizeof *g);
+    if (status == FR_OK) status = open(g, tree, &rules);
+    fr_grammar_rules_free(&rules);
+    if (status == FR_OK)
+        *grammar = g;
+    else
+        fr_grammar_close(g);
+    return status;
+}
+
+void fr_grammar_close(fr_grammar *g) {
+    if (!g) return;
+    forget(g);
+    free(g->locals);
+    free(g->masks);
+    fr_automaton_close(g->automaton);
+    free(g);
+}

@@ -1,0 +1,160 @@
+/* Rules of expressions: see rules.h. */
+#include "src/grammar/rules.h"
+
+#include <stdlib.h>
+#include <utf8proc.h>
+
+#include "base/error.h"
+
+#define MAX_ITEMS ((size_t)1 << 20) /* expressions, ranges, rules, each */
+
+void fr_grammar_rules_free(fr_grammar_rules *rules) {
+    free(rules->expressions);
+    free(rules->ranges);
+    free(rules->bodies);
+    free(rules->defined);
+    *rules = (fr_grammar_rules){0};
+}
+
+fr_status fr_grammar_rules_check(const fr_grammar_rules *rules) {
+    if (rules->status == FR_MEMORY) return fr_fail_memory("a grammar", MAX_ITEMS);
+    if (rules->status != FR_OK)
+        return fr_fail(rules->status, "the grammar is too large: more than %zu expressions", MAX_ITEMS);
+    return FR_OK;
+}
+
+/* Room for so many more items; false: there is none, which stays so. */
+static bool grow(fr_grammar_rules *rules, void *items, size_t size, size_t count, size_t more, size_t *capacity) {
+    void **at = items;
+    if (rules->status != FR_OK) return false;
+    if (more > MAX_ITEMS - count) {
+        rules->status = FR_INPUT;
+        return false;
+    }
+    if (count + more <= *capacity) return true;
+    size_t wanted = 2 * (count + more);
+    void *grown = realloc(*at, wanted * size);
+    if (!grown) {
+        rules->status = FR_MEMORY;
+        return false;
+    }
+    *at = grown;
+    *capacity = wanted;
+    return true;
+}
+
+static fr_expression add(fr_grammar_rules *rules, fr_expression_node node) {
+    if (rules->expression_count == 0) {
+        if (!grow(rules, &rules->expressions, sizeof node, 0, 1, &rules->expression_capacity)) return 0;
+        rules->expressions[rules->expression_count++] = (fr_expression_node){.kind = FR_EXPRESSION_EMPTY};
+    }
+    if (!grow(rules, &rules->expressions, sizeof node, rules->expression_count, 1, &rules->expression_capacity))
+        return 0;
+    rules->expressions[rules->expression_count] = node;
+    return (fr_expression)rules->expression_count++;
+}
+
+/* ------------------------------------------------------------------------------------------------------- characters */
+
+static int by_low(const void *a, const void *b) {
+    const fr_character_range *one = a, *other = b;
+    return (one->low > other->low) - (one->low < other->low);
+}
+
+/* Sorts ranges and joins those that touch; gives how many are left. */
+static size_t join_ranges(fr_character_range *ranges, size_t count) {
+    size_t kept = 0;
+    qsort(ranges, count, sizeof *ranges, by_low);
+    for (size_t i = 0; i < count; i++) {
+        if (kept && ranges[i].low <= ranges[kept - 1].high + 1) {
+            if (ranges[i].high > ranges[kept - 1].high) ranges[kept - 1].high = ranges[i].high;
+        } else {
+            ranges[kept++] = ranges[i];
+        }
+    }
+    return kept;
+}
+
+/* What lies between joined ranges, in place: at most one more than there were. */
+static size_t complement(fr_character_range *ranges, size_t count) {
+    size_t kept = 0;
+    uint32_t low = 0;
+    for (size_t i = 0; i < count; i++) {
+        fr_character_range range = ranges[i];
+        if (range.low > low) ranges[kept++] = (fr_character_range){low, range.low - 1};
+        low = range.high + 1;
+    }
+    if (low <= FR_MAX_CODE_POINT) ranges[kept++] = (fr_character_range){low, FR_MAX_CODE_POINT};
+    return kept;
+}
+
+fr_expression fr_expression_characters(fr_grammar_rules *rules, const fr_character_range *ranges, size_t count,
+                                       bool except) {
+    if (!grow(rules, &rules->ranges, sizeof *rules->ranges, rules->range_count, count + 1, &rules->range_capacity))
+        return 0;
+    fr_character_range *own = rules->ranges + rules->range_count;
+    for (size_t i = 0; i < count; i++) own[i] = ranges[i];
+    size_t kept = join_ranges(own, count);
+    if (except) kept = complement(own, kept);
+    fr_expression_node node = {FR_EXPRESSION_CHARACTER, (uint32_t)rules->range_count, (uint32_t)kept, 0};
+    rules->range_count += kept;
+    return add(rules, node);
+}
+
+fr_expression fr_expression_character(fr_grammar_rules *rules, uint32_t code) {
+    return fr_expression_characters(rules, &(fr_character_range){code, code}, 1, false);
+}
+
+fr_expression fr_expression_text(fr_grammar_rules *rules, fr_text utf8) {
+    fr_expression all = 0;
+    for (size_t i = 0; i < utf8.length;) {
+        utf8proc_int32_t code;
+        const utf8proc_uint8_t *at = (const utf8proc_uint8_t *)utf8.bytes + i;
+        utf8proc_ssize_t length = utf8proc_iterate(at, (utf8proc_ssize_t)(utf8.length - i), &code);
+        if (length < 1) length = 1, code = 0xFFFD; /* who reads the file refuses it */
+        all = fr_expression_then(rules, all, fr_expression_character(rules, (uint32_t)code));
+        i += (size_t)length;
+    }
+    return all;
+}
+
+fr_expression fr_expression_string(fr_grammar_rules *rules, const char *utf8) {
+    return fr_expression_text(rules, (fr_text){utf8, strlen(utf8)});
+}
+
+/* --------------------------------------------------------------------------------------------------------- the rest */
+
+fr_expression fr_expression_then(fr_grammar_rules *rules, fr_expression first, fr_expression second) {
+    if (!first || !second) return first ? first : second;
+    return add(rules, (fr_expression_node){FR_EXPRESSION_SEQUENCE, first, second, 0});
+}
+
+fr_expression fr_expression_or(fr_grammar_rules *rules, fr_expression first, fr_expression second) {
+    return add(rules, (fr_expression_node){FR_EXPRESSION_CHOICE, first, second, 0});
+}
+
+fr_expression fr_expression_repeat(fr_grammar_rules *rules, fr_expression of, uint32_t least, uint32_t most) {
+    if (!of || most == 0) return 0;
+    if (least == 1 && most == 1) return of;
+    return add(rules, (fr_expression_node){FR_EXPRESSION_REPEAT, of, least, most});
+}
+
+fr_expression fr_expression_rule(fr_grammar_rules *rules, uint32_t rule) {
+    return add(rules, (fr_expression_node){FR_EXPRESSION_RULE, rule, 0, 0});
+}
+
+uint32_t fr_grammar_rule(fr_grammar_rules *rules) {
+    size_t capacity = rules->rule_capacity;
+    if (!grow(rules, &rules->bodies, sizeof *rules->bodies, rules->rule_count, 1, &rules->rule_capacity) ||
+        !grow(rules, &rules->defined, sizeof *rules->defined, rules->rule_count, 1, &capacity))
+        return 0;
+    rules->bodies[rules->rule_count] = 0;
+    rules->defined[rules->rule_count] = false;
+    return (uint32_t)rules->rule_count++;
+}
+
+void fr_grammar_define(fr_grammar_rules *rules, uint32_t rule, fr_expression body) {
+    if (rules->status != FR_OK) return;
+    rules->bodies[rule] = body;
+    rules->defined[rule] = true;
+}

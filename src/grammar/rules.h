@@ -1,0 +1,70 @@
+/* A grammar as rules of expressions: what a GBNF file, a regular expression or a JSON schema becomes before it is run.
+ *
+ * In: expressions, made from the inside out. Out: rules whose bodies they are, for automaton.h. Making one reports
+ * nothing: a failure (no memory, or too many) stays, what follows is the empty text, and one call at the end asks for
+ * it. Expressions are never changed once made, so one may stand in several places. */
+#ifndef FR_SRC_GRAMMAR_RULES_H
+#define FR_SRC_GRAMMAR_RULES_H
+
+#include "base/text.h"
+#include "forerun.h"
+
+#define FR_MAX_CODE_POINT  0x10FFFFu
+#define FR_GRAMMAR_UNBOUND UINT32_MAX /* no largest count */
+#define FR_GRAMMAR_NO_RULE UINT32_MAX
+
+typedef uint32_t fr_expression; /* 0: the empty text */
+
+typedef enum fr_expression_kind {
+    FR_EXPRESSION_EMPTY,
+    FR_EXPRESSION_CHARACTER, /* one of `count` ranges from `first` on */
+    FR_EXPRESSION_SEQUENCE,  /* first, then second */
+    FR_EXPRESSION_CHOICE,    /* first or second */
+    FR_EXPRESSION_REPEAT,    /* first, least to most times */
+    FR_EXPRESSION_RULE,      /* the body of rule `first` */
+} fr_expression_kind;
+
+typedef struct fr_expression_node {
+    fr_expression_kind kind;
+    uint32_t first, second; /* of a repeat: least in `second`, */
+    uint32_t most;          /* and this */
+} fr_expression_node;
+
+/* Code points, both ends included. */
+typedef struct fr_character_range {
+    uint32_t low, high;
+} fr_character_range;
+
+typedef struct fr_grammar_rules {
+    fr_expression_node *expressions;
+    fr_character_range *ranges;
+    fr_expression *bodies; /* by rule */
+    bool *defined;
+    size_t expression_count, expression_capacity, range_count, range_capacity, rule_count, rule_capacity;
+    uint32_t root;
+    fr_status status;
+} fr_grammar_rules;
+
+void fr_grammar_rules_free(fr_grammar_rules *rules);
+
+/* FR_OK when everything that was asked for is there. */
+fr_status fr_grammar_rules_check(const fr_grammar_rules *rules);
+
+/* Ranges in any order, overlapping or not; `except`: every other character. None: nothing matches. */
+fr_expression fr_expression_characters(fr_grammar_rules *rules, const fr_character_range *ranges, size_t count,
+                                       bool except);
+fr_expression fr_expression_character(fr_grammar_rules *rules, uint32_t code);
+fr_expression fr_expression_text(fr_grammar_rules *rules, fr_text utf8);
+fr_expression fr_expression_string(fr_grammar_rules *rules, const char *utf8);
+
+/* Long sequences and choices grow at their ends: fr_expression_then(fr_expression_then(a, b), c). */
+fr_expression fr_expression_then(fr_grammar_rules *rules, fr_expression first, fr_expression second);
+fr_expression fr_expression_or(fr_grammar_rules *rules, fr_expression first, fr_expression second);
+fr_expression fr_expression_repeat(fr_grammar_rules *rules, fr_expression of, uint32_t least, uint32_t most);
+fr_expression fr_expression_rule(fr_grammar_rules *rules, uint32_t rule);
+
+/* A rule without a body yet; its body. */
+uint32_t fr_grammar_rule(fr_grammar_rules *rules);
+void fr_grammar_define(fr_grammar_rules *rules, uint32_t rule, fr_expression body);
+
+#endif

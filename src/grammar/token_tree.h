@@ -1,0 +1,30 @@
+/* A vocabulary's tokens as a tree of bytes in the order of a walk through it: which tokens a text may go on with.
+ *
+ * In: a tokenizer. Out: nodes, parents before children, each with where its subtree ends, so that a walk that meets a
+ * byte which can't come passes by all that begin with it. Control tokens, unknown ones, and those that print nothing
+ * or a NUL are not among them. Immutable. */
+#ifndef FR_SRC_GRAMMAR_TOKEN_TREE_H
+#define FR_SRC_GRAMMAR_TOKEN_TREE_H
+
+#include "forerun.h"
+
+#define FR_MAX_TREE_DEPTH 256 /* bytes of a token; longer ones are left out */
+
+typedef struct fr_token_node {
+    uint32_t end;   /* the first node behind its subtree */
+    int32_t id;     /* of the token that ends here, -1: none; the next of the same bytes: fr_token_tree.same */
+    uint16_t depth; /* 1: its byte is a token's first */
+    uint8_t byte;
+} fr_token_node;
+
+struct fr_token_tree {
+    const fr_tokenizer *tokenizer;
+    fr_token_node *nodes; /* node 0 is the root, of depth 0 */
+    size_t node_count, vocab;
+    int32_t *same; /* by id: another token of the same bytes, -1: none */
+};
+
+/* The bytes that a token of the tree prints, NULL for one that isn't. */
+const char *fr_token_tree_bytes(const fr_token_tree *tree, int32_t id, size_t *length);
+
+#endif

@@ -1,0 +1,41 @@
+/* A grammar in a session: what its text may go on with.
+ *
+ * In: the timeline's ids, drafts behind them, rows of logits. Out: logits without what the grammar forbids, drafts up
+ * to the first that it forbids. All of it is a function of the text's ids alone, so that drafts change no token. A text
+ * begins behind a prompt; an id that ends a sequence is allowed where the grammar's text may end, and behind one
+ * everything is. */
+#ifndef FR_SRC_CONSTRAINT_H
+#define FR_SRC_CONSTRAINT_H
+
+#include "src/draft/picker.h"
+#include "src/grammar/grammar.h"
+#include "src/model/model.h"
+
+typedef struct fr_constraint {
+    fr_grammar *grammar; /* NULL: none */
+    const fr_model *model;
+    size_t begin;     /* ids before it are not of the text; SIZE_MAX: it has not begun */
+    uint32_t *states; /* [known + 1] behind so many ids of the text, */
+    int32_t *ids;     /* [known] these */
+    size_t known, sweeps;
+} fr_constraint;
+
+/* Texts of at most `room` ids are to be of a grammar from now on, NULL: of none. A failure changes nothing. */
+fr_status fr_constraint_set(fr_constraint *constraint, fr_grammar *grammar, const fr_model *model, size_t room);
+void fr_constraint_close(fr_constraint *constraint);
+
+/* What comes next begins a text. */
+void fr_constraint_begin_text(fr_constraint *constraint);
+
+/* Whether an id may follow; forbids all others of a row. */
+fr_status fr_constraint_allows(fr_constraint *constraint, const fr_past *past, int32_t id, bool *allows);
+fr_status fr_constraint_mask(fr_constraint *constraint, const fr_past *past, float *logits, size_t vocab);
+
+/* How many of past->drafted drafts are allowed, up to the first that isn't. */
+fr_status fr_constraint_cut(fr_constraint *constraint, const fr_past *past, size_t *allowed);
+
+/* Drafts of the bytes that have to follow past->length ids, at most `limit`; few or none where little has to. */
+fr_status fr_constraint_forced(fr_constraint *constraint, const fr_past *past, size_t limit, int32_t *drafts,
+                               size_t *count);
+
+#endif

@@ -1,0 +1,34 @@
+"""Writes regexes.json: which texts Python's re matches as a whole, for tests/test_grammar.c.
+
+In: nothing. Out: [expression, [[text, matches], ...]] for expressions below, texts made of their own pieces."""
+import json
+import random
+import re
+from pathlib import Path
+
+EXPRESSIONS = [
+    r"abc", r"a|bc|", r"(ab|a)(bc|c)", r"[a-c]+x?", r"[^a-c]{2,3}", r"\d{3}-\d{4}", r"\w+@\w+\.(com|org)",
+    r"\s*\S+\s*", r"(a*)*b", r"(?:x|y){2,}z", r"a{0}b", r"^(yes|no)$", r"[\w.-]+", r"[\]\-^]+", r"\$\{[a-z]+\}",
+    r"(?P<y>\d{4})-(0[1-9]|1[0-2])", r".{2}", r"\.\*\\", r"a.c", r"[äöü]ß?", r"[^\n]*\n", r"\x41\u00e9", r"a+?b*?",
+    r"((a|b)(c|d)){1,2}", r"x{2,4}y{3}", r"[\d\s]+", r"[^\w]+", r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", r"{a}", r"[a\-z]",
+]
+PIECES = ["", "a", "b", "c", "d", "x", "y", "z", "1", "0", "9", "-", "_", ".", " ", "\t", "\n", "\\", "*", "@", "com", "org",
+          "yes", "no", "555-1234", "2026-11", "me@site.org", "${name}", "ä", "ß", "é", "Aé", "]", "^", "-1.5e+3", "{a}", "🙂", "z"]
+
+
+def main():
+    random.seed(20261128)
+    out = []
+    for expression in EXPRESSIONS:
+        ready = re.compile(expression, re.ASCII)
+        texts = {"".join(random.choices(PIECES, k=random.randint(0, 4))) for _ in range(300)}
+        texts |= {"".join(random.choices("abcxyz", k=random.randint(1, 6))) for _ in range(100)}
+        yes = sorted(t for t in texts if ready.fullmatch(t))
+        no = sorted(texts - set(yes))
+        out.append([expression.replace("(?P<", "(?<"), 
+                    [[t, True] for t in yes[:25]] + [[t, False] for t in random.sample(no, min(25, len(no)))]])
+    lines = ",\n".join(json.dumps(x, ensure_ascii=False) for x in out)
+    Path(__file__).with_name("regexes.json").write_text(f"[{lines}]\n")
+
+
+main()

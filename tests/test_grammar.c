@@ -1,0 +1,265 @@
+/* Grammars: which tokens they allow, step by step, as llama.cpp says (tests/references/grammars.cpp); what regular
+ * expressions match, as Python says; which are refused. In a session the text is of the grammar, the same with any
+ * drafts, greedy or not.
+ *
+ * In: nothing, or a file of walks made from other grammars, to be compared alone. */
+#include <check.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "forerun.h"
+#include "tests/brief.h"
+#include "tests/require.h"
+
+static const char *walks_file = "tests/data/grammars/walks.json";
+static fr_tokenizer *tokenizer;
+static fr_token_tree *tree;
+
+static void open_tree(void) {
+    require(fr_tokenizer_open("tests/data/llama/q4_0.gguf", NULL, &tokenizer));
+    require(fr_token_tree_open(tokenizer, &tree));
+}
+
+static void close_tree(void) {
+    fr_token_tree_close(tree);
+    fr_tokenizer_close(tokenizer);
+}
+
+static json_t *read_json(const char *path) {
+    json_error_t error;
+    json_t *json = json_load_file(path, 0, &error);
+    ck_assert_msg(json != NULL, "%s: %s", path, error.text);
+    return json;
+}
+
+static bool has(const uint64_t *bits, size_t id) {
+    return bits[id / 64] >> (id % 64) & 1;
+}
+
+static uint64_t hash_bits(const uint64_t *bits, size_t *count) {
+    uint64_t hash = 14695981039346656037u;
+    *count = 0;
+    for (size_t id = 0; id < fr_tokenizer_count(tokenizer); id++) {
+        if (!has(bits, id)) continue;
+        ++*count;
+        for (int i = 0; i < 4; i++) hash = (hash ^ (id >> (8 * i) & 0xFF)) * 1099511628211u;
+    }
+    return hash;
+}
+
+static void check_walk(fr_grammar *grammar, const json_t *walk, size_t number) {
+    const json_t *steps = json_object_get(walk, "steps"), *given = json_object_get(walk, "ids");
+    int32_t ids[256];
+    for (size_t i = 0; i < json_array_size(steps); i++) {
+        const json_t *step = json_array_get(steps, i);
+        const uint64_t *bits;
+        size_t count;
+        bool ends;
+        require(fr_grammar_allowed(grammar, ids, i, &bits, &ends));
+        uint64_t hash = hash_bits(bits, &count);
+        ck_assert_msg(count == (size_t)json_integer_value(json_array_get(step, 0)), "walk %zu, step %zu: %zu tokens",
+                      number, i, count);
+        ck_assert_msg(hash == strtoull(json_string_value(json_array_get(step, 1)), NULL, 16), "walk %zu, step %zu",
+                      number, i);
+        ck_assert_msg(ends == json_is_true(json_array_get(step, 2)), "walk %zu, step %zu: its end", number, i);
+        ids[i] = (int32_t)json_integer_value(json_array_get(given, i));
+    }
+}
+
+START_TEST(walks) {
+    json_t *cases = read_json(walks_file);
+    ck_assert_uint_gt(json_array_size(cases), 0);
+    for (size_t i = 0; i < json_array_size(cases); i++) {
+        const json_t *one = json_array_get(cases, i), *walk;
+        const char *text = json_string_value(json_object_get(one, "grammar"));
+        fr_grammar *grammar;
+        size_t number;
+        require(fr_grammar_open(tree, FR_GRAMMAR_GBNF, text, strlen(text), &grammar));
+        json_array_foreach(json_object_get(one, "walks"), number, walk) check_walk(grammar, walk, number);
+        fr_grammar_close(grammar);
+    }
+    json_decref(cases);
+}
+END_TEST
+
+/* Whether a text, in the tokens that it is cut into, is of a grammar. */
+static bool matches(fr_grammar *grammar, const char *text, size_t length) {
+    const uint64_t *bits;
+    int32_t *ids;
+    size_t count;
+    bool ends = false;
+    require(fr_tokenize(tokenizer, text, length, false, false, &ids, &count));
+    fr_status status = fr_grammar_allowed(grammar, ids, count, &bits, &ends);
+    ck_assert_msg(status == FR_OK || status == FR_INPUT, "%s", fr_last_error());
+    fr_free(ids);
+    return status == FR_OK && ends;
+}
+
+START_TEST(regular_expressions) {
+    json_t *cases = read_json("tests/data/grammars/regexes.json");
+    ck_assert_uint_gt(json_array_size(cases), 0);
+    for (size_t i = 0; i < json_array_size(cases); i++) {
+        const char *expression = json_string_value(json_array_get(json_array_get(cases, i), 0));
+        const json_t *texts = json_array_get(json_array_get(cases, i), 1), *pair;
+        fr_grammar *grammar;
+        size_t number;
+        require(fr_grammar_open(tree, FR_GRAMMAR_REGEX, expression, strlen(expression), &grammar));
+        json_array_foreach(texts, number, pair) {
+            const json_t *text = json_array_get(pair, 0);
+            bool is = matches(grammar, json_string_value(text), json_string_length(text));
+            ck_assert_msg(is == json_is_true(json_array_get(pair, 1)), "/%s/ and \"%s\": %d", expression,
+                          json_string_value(text), is);
+        }
+        fr_grammar_close(grammar);
+    }
+    json_decref(cases);
+}
+END_TEST
+
+/* --------------------------------------------------------------------------------------------------------- refusals */
+
+static const struct refusal {
+    fr_grammar_kind kind;
+    const char *text;
+    fr_status status;
+    const char *says;
+} refusals[] = {
+    {FR_GRAMMAR_GBNF, "", FR_INPUT, "no rule called root"},
+    {FR_GRAMMAR_GBNF, "a ::= \"x\"", FR_INPUT, "no rule called root"},
+    {FR_GRAMMAR_GBNF, "root ::= \"x\"\n  y z ::= \"a\"", FR_INPUT, "line 2, column 5: ::= is missing"},
+    {FR_GRAMMAR_GBNF, "root ::= \"x", FR_INPUT, "closing quote"},
+    {FR_GRAMMAR_GBNF, "root ::= [a-", FR_INPUT, "closing bracket"},
+    {FR_GRAMMAR_GBNF, "root ::= [z-a]", FR_INPUT, "ends before it begins"},
+    {FR_GRAMMAR_GBNF, "root ::= (\"a\"", FR_INPUT, "not closed"},
+    {FR_GRAMMAR_GBNF, "root ::= \"a\"{3,2}", FR_INPUT, "fewer times"},
+    {FR_GRAMMAR_GBNF, "root ::= \"a\"{99999999999}", FR_INPUT, "100000 repetitions"},
+    {FR_GRAMMAR_GBNF, "root ::= (\"a\"{10000}){10000}", FR_INPUT, "too large"},
+    {FR_GRAMMAR_GBNF, "root ::= other", FR_INPUT, "line 1, column 10: a rule that is not defined"},
+    {FR_GRAMMAR_GBNF, "root ::= root \"a\" | \"b\"", FR_INPUT, "begins with itself"},
+    {FR_GRAMMAR_GBNF, "root ::= e a | \"q\"\na ::= e root\ne ::= \"\" | \"x\"", FR_INPUT, "begins with itself"},
+    {FR_GRAMMAR_GBNF, "root ::= \"a\" root", FR_INPUT, "no text at all"},
+    {FR_GRAMMAR_GBNF, "root ::= []", FR_INPUT, "no text at all"},
+    {FR_GRAMMAR_GBNF, "root ::= \"\\q\"", FR_INPUT, "unknown escape"},
+    {FR_GRAMMAR_GBNF, "root ::= \"\xff\"", FR_INPUT, "not UTF-8"},
+    {FR_GRAMMAR_GBNF, "root ::= \"\\U00110000\"", FR_INPUT, "no character"},
+    {FR_GRAMMAR_GBNF, "root ::= <think>", FR_UNBUILT, "tokens as terminals"},
+    {FR_GRAMMAR_REGEX, "a(b", FR_INPUT, "not closed"},
+    {FR_GRAMMAR_REGEX, "a)b", FR_INPUT, "too many"},
+    {FR_GRAMMAR_REGEX, "*a", FR_INPUT, "nothing to repeat"},
+    {FR_GRAMMAR_REGEX, "[b-a]", FR_INPUT, "before it begins"},
+    {FR_GRAMMAR_REGEX, "(?=a)b", FR_UNBUILT, "look-around"},
+    {FR_GRAMMAR_REGEX, "(a)\\1", FR_UNBUILT, "escape"},
+    {FR_GRAMMAR_REGEX, "\\bword", FR_UNBUILT, "borders"},
+    {FR_GRAMMAR_REGEX, "a^b", FR_UNBUILT, "^ and $"},
+    {FR_GRAMMAR_REGEX, "\\ud83d", FR_UNBUILT, "halves"},
+};
+
+START_TEST(refused) {
+    const struct refusal *r = &refusals[_i];
+    fr_grammar *grammar;
+    ck_assert_int_eq(fr_grammar_open(tree, r->kind, r->text, strlen(r->text), &grammar), r->status);
+    ck_assert_msg(strstr(fr_last_error(), r->says) != NULL, "%s: %s", r->text, fr_last_error());
+    ck_assert_ptr_null(grammar);
+}
+END_TEST
+
+/* Parentheses nested too deep, and a grammar that is ambiguous beyond all measure, end with a line. */
+START_TEST(bounded) {
+    char deep[4096] = "root ::= ";
+    fr_grammar *grammar;
+    memset(deep + 9, '(', 3000);
+    ck_assert_int_eq(fr_grammar_open(tree, FR_GRAMMAR_GBNF, deep, strlen(deep), &grammar), FR_INPUT);
+    static const char twofold[] = "root ::= \"a\" root root | \"a\" root | \"a\"";
+    require(fr_grammar_open(tree, FR_GRAMMAR_GBNF, twofold, strlen(twofold), &grammar));
+    char as[3000];
+    memset(as, 'a', sizeof as);
+    matches(grammar, as, sizeof as); /* what it says takes a bounded time */
+    fr_grammar_close(grammar);
+}
+END_TEST
+
+/* --------------------------------------------------------------------------------------------------------- sessions */
+
+enum { MOST = 64 };
+
+static const char rule[] = "root ::= \"{\\\"name\\\": \\\"\" [a-zA-Z ]{3,12} \"\\\", \\\"age\\\": \" [1-9] [0-9]? \", "
+                           "\\\"tags\\\": [\" tag (\", \" tag){0,2} \"]}\"\n"
+                           "tag ::= \"\\\"\" [a-z]{2,6} \"\\\"\"";
+
+/* What a session says under the grammar, drafting by a method with so many drafts. */
+static size_t say(const fr_model *model, const char *method, int64_t drafts, double temperature, int32_t *ids,
+                  double *calls) {
+    static const int32_t prompt[] = {1, 40, 30, 20};
+    fr_options *options = fr_options_new();
+    fr_token_tree *own;
+    fr_grammar *grammar;
+    fr_session *session;
+    size_t made = 0, count, accepted;
+    require(fr_options_set(options, FR_OPT_CONTEXT, 256));
+    require(fr_options_set(options, FR_OPT_DRAFT_MAX, drafts));
+    require(fr_options_set_text(options, FR_OPT_SPEC_TYPE, method));
+    require(fr_options_set_number(options, FR_OPT_TEMPERATURE, temperature));
+    require(fr_options_set(options, FR_OPT_SEED, 7));
+    require(fr_token_tree_open(fr_model_tokenizer(model), &own));
+    require(fr_grammar_open(own, FR_GRAMMAR_GBNF, rule, strlen(rule), &grammar));
+    require(fr_session_open(model, NULL, options, &session));
+    require(fr_session_prompt(session, prompt, 4));
+    require(fr_session_set_grammar(session, grammar));
+    do {
+        require(fr_session_step(session, ids + made, MOST - made, &count, &accepted));
+        made += count;
+        ++*calls;
+    } while (count && made < MOST);
+    fr_session_close(session);
+    fr_grammar_close(grammar);
+    fr_token_tree_close(own);
+    fr_options_free(options);
+    return made;
+}
+
+START_TEST(in_sessions) {
+    fr_model *model;
+    fr_grammar *grammar;
+    require(fr_model_open("tests/data/llama/q4_0.gguf", NULL, &model));
+    require(fr_grammar_open(tree, FR_GRAMMAR_GBNF, rule, strlen(rule), &grammar));
+    for (double temperature = 0; temperature <= 1; temperature++) {
+        int32_t plain[MOST], drafted[MOST];
+        double calls = 0, fewer = 0;
+        char *text;
+        size_t length, count = say(model, "none", 0, temperature, plain, &calls);
+        size_t end = count < MOST ? count - 1 : count; /* without the id that ends it */
+        require(fr_detokenize(tokenizer, plain, end, &text, &length));
+        ck_assert_msg(count == MOST || matches(grammar, text, length), "%s", text);
+        ck_assert_msg(strncmp(text, "{\"name\": \"", 10) == 0, "%s", text);
+        fr_free(text);
+        ck_assert_uint_eq(say(model, "ngram", 8, temperature, drafted, &fewer), count);
+        ck_assert_mem_eq(drafted, plain, count * sizeof *plain);
+        ck_assert_msg(fewer < calls, "%.0f calls, %.0f with drafts", calls, fewer);
+    }
+    fr_grammar_close(grammar);
+    fr_model_close(model);
+}
+END_TEST
+
+int main(int argc, char **argv) {
+    Suite *suite = suite_create("grammar");
+    TCase *c = tcase_create("grammar");
+    if (argc > 1) walks_file = argv[1];
+    tcase_add_unchecked_fixture(c, open_tree, close_tree);
+    tcase_set_timeout(c, 120);
+    tcase_add_test(c, walks);
+    if (argc == 1) {
+        tcase_add_test(c, regular_expressions);
+        tcase_add_loop_test(c, refused, 0, sizeof refusals / sizeof *refusals);
+        tcase_add_test(c, bounded);
+        tcase_add_test(c, in_sessions);
+    }
+    suite_add_tcase(suite, c);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
