@@ -732,6 +732,10 @@ void fr_token_tree_close(fr_token_tree *tree);
 typedef enum fr_grammar_kind {
     FR_GRAMMAR_GBNF, /* llama.cpp's language, but for tokens as terminals; the text is one of the rule `root` */
     FR_GRAMMAR_REGEX, /* an expression that the whole text matches */
+    /* JSON of a schema, drafts 4 to 2020-12: some of its values, with members in the order of `properties`. What it
+     * asks for that isn't built is FR_UNBUILT and names its place (#/properties/a/not); keywords that JSON Schema
+     * doesn't know and formats other than date, time, date-time, uuid, ipv4, email, hostname and uri say nothing. */
+    FR_GRAMMAR_JSON_SCHEMA,
 } fr_grammar_kind;
 
 /* A text in one of these languages (UTF-8, at most 1 MiB). FR_INPUT, with the place, where it can't be read, where a

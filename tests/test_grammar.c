@@ -1,6 +1,6 @@
 /* Grammars: which tokens they allow, step by step, as llama.cpp says (tests/references/grammars.cpp); what regular
- * expressions match, as Python says; which are refused. In a session the text is of the grammar, the same with any
- * drafts, greedy or not.
+ * expressions match, as Python says, and schemas, as its jsonschema says (tests/references/schemas.py); which are
+ * refused. In a session the text is of the grammar, the same with any drafts, greedy or not.
  *
  * In: nothing, or a file of walks made from other grammars, to be compared alone. */
 #include <check.h>
@@ -97,15 +97,16 @@ static bool matches(fr_grammar *grammar, const char *text, size_t length) {
     return status == FR_OK && ends;
 }
 
-START_TEST(regular_expressions) {
-    json_t *cases = read_json("tests/data/grammars/regexes.json");
+/* [language's text, [[text, whether it is one of it], ...]] */
+static void check_texts(const char *path, fr_grammar_kind kind) {
+    json_t *cases = read_json(path);
     ck_assert_uint_gt(json_array_size(cases), 0);
     for (size_t i = 0; i < json_array_size(cases); i++) {
         const char *expression = json_string_value(json_array_get(json_array_get(cases, i), 0));
         const json_t *texts = json_array_get(json_array_get(cases, i), 1), *pair;
         fr_grammar *grammar;
         size_t number;
-        require(fr_grammar_open(tree, FR_GRAMMAR_REGEX, expression, strlen(expression), &grammar));
+        require(fr_grammar_open(tree, kind, expression, strlen(expression), &grammar));
         json_array_foreach(texts, number, pair) {
             const json_t *text = json_array_get(pair, 0);
             bool is = matches(grammar, json_string_value(text), json_string_length(text));
@@ -115,6 +116,15 @@ START_TEST(regular_expressions) {
         fr_grammar_close(grammar);
     }
     json_decref(cases);
+}
+
+START_TEST(regular_expressions) {
+    check_texts("tests/data/grammars/regexes.json", FR_GRAMMAR_REGEX);
+}
+END_TEST
+
+START_TEST(schemas) {
+    check_texts("tests/data/grammars/schemas.json", FR_GRAMMAR_JSON_SCHEMA);
 }
 END_TEST
 
@@ -154,6 +164,26 @@ static const struct refusal {
     {FR_GRAMMAR_REGEX, "\\bword", FR_UNBUILT, "borders"},
     {FR_GRAMMAR_REGEX, "a^b", FR_UNBUILT, "^ and $"},
     {FR_GRAMMAR_REGEX, "\\ud83d", FR_UNBUILT, "halves"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{", FR_INPUT, "not JSON"},
+    {FR_GRAMMAR_JSON_SCHEMA, "[]", FR_INPUT, "at #: a schema is"},
+    {FR_GRAMMAR_JSON_SCHEMA, "false", FR_INPUT, "at #: no value"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"type\": \"text\"}", FR_INPUT, "at #/type: no type"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"properties\": {\"a/b\": {\"not\": {}}}}", FR_UNBUILT,
+     "#/properties/a~1b/not: not built"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"items\": {\"uniqueItems\": true}}", FR_UNBUILT, "#/items/uniqueItems"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"anyOf\": [{}, {\"multipleOf\": 3}]}", FR_UNBUILT, "#/anyOf/1/multipleOf"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"oneOf\": [{\"minimum\": 3}, {\"maximum\": 5}]}", FR_UNBUILT, "#/oneOf: schemas that"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"$ref\": \"#/$defs/x\"}", FR_INPUT, "#/$ref: this leads nowhere"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"$ref\": \"other.json\"}", FR_UNBUILT, "#/$ref: references to other"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"$ref\": \"#\"}", FR_INPUT, "begins with itself"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"pattern\": \"(?=a)\"}", FR_UNBUILT, "#/pattern: regular expression, at byte"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"pattern\": \"a\", \"maxLength\": 3}", FR_UNBUILT, "only one at once"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"enum\": [3], \"minimum\": 4}", FR_UNBUILT, "#/minimum: not built beside"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"minimum\": 5, \"maximum\": 4}", FR_INPUT, "no value"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"minLength\": -1}", FR_INPUT, "#/minLength: not a count"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"maxItems\": 123456}", FR_UNBUILT, "#/maxItems: more than"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"allOf\": [{\"pattern\": \"a\"}, {\"pattern\": \"b\"}]}", FR_UNBUILT,
+     "#/allOf/1/pattern: two of these"},
 };
 
 START_TEST(refused) {
@@ -252,6 +282,7 @@ int main(int argc, char **argv) {
     tcase_add_test(c, walks);
     if (argc == 1) {
         tcase_add_test(c, regular_expressions);
+        tcase_add_test(c, schemas);
         tcase_add_loop_test(c, refused, 0, sizeof refusals / sizeof *refusals);
         tcase_add_test(c, bounded);
         tcase_add_test(c, in_sessions);

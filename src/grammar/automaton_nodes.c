@@ -123,10 +123,11 @@ static uint32_t make_characters(making *m, const fr_expression_node *e, uint32_t
     return c.some ? c.entry : add(m, (fr_grammar_node){.kind = FR_NODE_BYTE, .low = 1, .high = 0, .next = next});
 }
 
-/* ------------------------------------------------------------------------------------------------------- small rules */
+/* ------------------------------------------------------------------------------------------------------ small rules */
 
 /* A rule that neither repeats without end nor is large is copied to where it is spoken of: what a mask has in common
- * with others ends where a rule does, so a rule for a string is worth one of its own, and one for its characters not. */
+ * with others ends where a rule does, so a rule for a string is worth one of its own, and one for its characters
+ * not. */
 enum { NOT_SEEN, BEING_SEEN, LARGE, SIZE_BASE };
 #define MAX_COPIED 256 /* ranges and rules of a body, repetitions counted out */
 

@@ -225,6 +225,7 @@ static fr_status read(fr_grammar_kind kind, fr_text text, fr_grammar_rules *rule
     switch (kind) {
     case FR_GRAMMAR_GBNF: return fr_gbnf_read(text, rules);
     case FR_GRAMMAR_REGEX: return fr_regex_read(text, rules);
+    case FR_GRAMMAR_JSON_SCHEMA: return fr_json_schema_read(text, rules);
     default: return fr_fail(FR_USAGE, "fr_grammar_open: %d is no kind of grammar", (int)kind);
     }
 }

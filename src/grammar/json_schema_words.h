@@ -1,0 +1,32 @@
+/* What a schema's keywords are to us: which say something of values, and which of those are built. */
+#ifndef FR_SRC_GRAMMAR_JSON_SCHEMA_WORDS_H
+#define FR_SRC_GRAMMAR_JSON_SCHEMA_WORDS_H
+
+#include <jansson.h>
+
+#include "base/error.h"
+
+/* Where in the schema we are: a JSON pointer, from its end to its root. */
+typedef struct fr_schema_path {
+    const struct fr_schema_path *above; /* NULL: the root */
+    const char *key;                    /* NULL: the item `index` */
+    size_t index;
+} fr_schema_path;
+
+/* A failure that names the place: "schema, at #/properties/a: WHAT". */
+fr_status fr_schema_fail(const fr_schema_path *path, fr_status status, const char *what);
+
+/* FR_UNBUILT at the first keyword that says something of values and is not built, unless what it says is always so.
+ * Keywords that JSON Schema does not know say nothing. */
+fr_status fr_schema_check_words(const json_t *schema, const fr_schema_path *path);
+
+/* Whether a keyword only describes. */
+bool fr_schema_describes(const char *key);
+
+/* One schema that says what both say; what can't be said at once is FR_UNBUILT. */
+fr_status fr_schema_merge(const json_t *one, const json_t *other, const fr_schema_path *path, json_t **merged);
+
+/* Whether no value is of both, as far as their types, constants or required constant members tell. */
+bool fr_schemas_disjoint(const json_t *one, const json_t *other);
+
+#endif

@@ -1,0 +1,183 @@
+"""What JSON schemas allow: random walks through forerun's masks, judged by the package jsonschema.
+
+usage: tests/references/schemas.py LIBRARY MODEL [WALKS] [FILE...]
+       tests/references/schemas.py LIBRARY MODEL --write tests/data/grammars/schemas.json
+
+In: a shared library, a GGUF file with a vocabulary, how many walks a schema (20), and files of lists of schemas; none:
+those below. Out: for each schema that is refused its line, for each text that is not of its schema that text; then
+counts. Exit status 1 if a text is not of its schema. A walk takes allowed tokens at random, short ones of what closes
+something more often the longer it gets. --write: a few such texts of each schema for tests/test_grammar.c, with others
+that differ a little, each with what jsonschema says of it.
+"""
+import ctypes
+import json
+import random
+import sys
+
+import jsonschema
+
+GBNF, REGEX, SCHEMA = range(3)
+LIMIT = 400  # tokens of a walk
+CLOSING = [b'"', b"}", b"]", b'"}', b'"]', b"0", b"null"]
+
+SCHEMAS = [
+    {}, True, {"type": "object"}, {"type": "array"}, {"type": "string"}, {"type": "integer"}, {"type": "number"},
+    {"type": ["string", "null"]}, {"enum": ["a", 1, None, {"b": [True]}]}, {"const": "x\"y\n"},
+    {"type": "string", "minLength": 2, "maxLength": 5}, {"type": "string", "pattern": "^[a-z]+-\\d{2,3}$"},
+    {"type": "string", "pattern": "b\"|\\\\"}, {"type": "integer", "minimum": -17, "maximum": 1203},
+    {"type": "integer", "exclusiveMinimum": 0}, {"type": "integer", "maximum": -5}, {"type": "integer", "minimum": 99},
+    {"type": "number", "minimum": 0, "maximum": 1}, {"type": "number", "exclusiveMinimum": -2.5, "exclusiveMaximum": 3},
+    {"type": "number", "minimum": 1000}, {"minimum": 3, "exclusiveMaximum": 4}, {"type": "number", "maximum": -0.5},
+    {"type": "integer", "minimum": 10, "exclusiveMinimum": True, "$schema": "http://json-schema.org/draft-04/schema#"},
+    {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 9}, "minItems": 2, "maxItems": 4},
+    {"type": "array", "prefixItems": [{"type": "string"}, {"type": "boolean"}], "items": False},
+    {"type": "array", "prefixItems": [{"type": "null"}], "items": {"type": "boolean"}, "minItems": 2, "maxItems": 5},
+    {"type": "array", "items": {"type": "null"}, "maxItems": 0}, {"type": "array", "items": {"enum": [1, 2]}},
+    {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer", "minimum": 0}},
+     "required": ["name"], "additionalProperties": False},
+    {"type": "object", "properties": {"a": {"type": "null"}, "b": {"type": "null"}, "c": {"type": "null"}}},
+    {"type": "object", "properties": {"ab": {"type": "integer"}, "abc": {"type": "null"}, "b": True},
+     "additionalProperties": {"type": "string", "maxLength": 3}, "required": ["abc", "z"]},
+    {"type": "object", "additionalProperties": {"type": "integer"}}, {"type": "object", "additionalProperties": False},
+    {"properties": {"when": {"format": "date-time", "type": "string"}, "day": {"format": "date", "type": "string"},
+                    "id": {"format": "uuid", "type": "string"}, "ip": {"format": "ipv4", "type": "string"},
+                    "mail": {"format": "email", "type": "string"}, "at": {"format": "uri", "type": "string"},
+                    "host": {"format": "hostname", "type": "string"}, "clock": {"format": "time", "type": "string"}},
+     "required": ["when", "id"]},
+    {"anyOf": [{"type": "string", "maxLength": 3}, {"type": "object", "properties": {"x": {"type": "null"}}}]},
+    {"oneOf": [{"type": "object", "properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}},
+                "required": ["kind"]},
+               {"type": "object", "properties": {"kind": {"const": "dog"}, "good": {"type": "boolean"}},
+                "required": ["kind"]}]},
+    {"type": "object", "properties": {"q": {"type": "string"}}, "anyOf": [{"required": ["q"]}, {"required": ["r"]}]},
+    {"allOf": [{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
+               {"properties": {"a": {"minimum": 5}, "b": {"type": "boolean"}}, "required": ["b"]}]},
+    {"$defs": {"node": {"type": "object", "required": ["value", "next"], "additionalProperties": False, "properties": {
+        "value": {"type": "integer"}, "next": {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]}}}},
+     "$ref": "#/$defs/node"},
+    {"definitions": {"a/b": {"type": "boolean"}}, "type": "array", "items": {"$ref": "#/definitions/a~1b"}},
+    {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}},
+     "additionalProperties": False},
+    {"type": "object", "properties": {"ä\"ö": {"type": "boolean"}}, "required": ["ä\"ö"], "additionalProperties": {}},
+    {"type": ["integer", "array"], "items": {"type": "boolean"}, "minimum": 4},
+    {"enum": ["x", 5, True], "type": ["string", "boolean"]},
+]
+
+
+class Library:
+    def __init__(self, path, model):
+        self.c = ctypes.CDLL(path)
+        self.c.fr_last_error.restype = ctypes.c_char_p
+        self.c.fr_tokenizer_count.restype = ctypes.c_size_t
+        self.c.fr_token_bytes.restype = ctypes.c_void_p
+        self.tokenizer, self.tree = ctypes.c_void_p(), ctypes.c_void_p()
+        self.ask(self.c.fr_tokenizer_open(model.encode(), None, ctypes.byref(self.tokenizer)))
+        self.ask(self.c.fr_token_tree_open(self.tokenizer, ctypes.byref(self.tree)))
+        self.count = self.c.fr_tokenizer_count(self.tokenizer)
+        self.bytes = [self.token(i) for i in range(self.count)]
+
+    def ask(self, status):
+        if status: raise ValueError(self.c.fr_last_error().decode())
+
+    def token(self, number):
+        length = ctypes.c_size_t()
+        at = self.c.fr_token_bytes(self.tokenizer, number, ctypes.byref(length))
+        return ctypes.string_at(at, length.value) if at else b""
+
+    def open(self, kind, text):
+        grammar, data = ctypes.c_void_p(), text.encode()
+        self.ask(self.c.fr_grammar_open(self.tree, kind, data, ctypes.c_size_t(len(data)), ctypes.byref(grammar)))
+        return grammar
+
+    def allowed(self, grammar, ids):
+        bits, ends = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_bool()
+        array = (ctypes.c_int32 * max(len(ids), 1))(*ids)
+        self.ask(self.c.fr_grammar_allowed(grammar, array, ctypes.c_size_t(len(ids)), ctypes.byref(bits),
+                                           ctypes.byref(ends)))
+        return [i for i in range(self.count) if bits[i // 64] >> (i % 64) & 1], ends.value
+
+
+def walk(library, grammar):
+    """A text, and whether it came to an end."""
+    ids = []
+    while len(ids) < LIMIT:
+        allowed, ends = library.allowed(grammar, ids)
+        if ends and (not allowed or random.random() < 0.3): break
+        closing = [i for i in allowed if library.bytes[i].strip(b" \n\t") in CLOSING]
+        plain = [i for i in allowed if library.bytes[i].isascii()] or allowed
+        if not allowed: raise ValueError("nothing is allowed where the text can't end")
+        closes = closing and random.random() < len(ids) / 60
+        ids.append(random.choice(closing if closes else random.choice([plain, allowed])))
+    else:
+        ends = False
+    return b"".join(library.bytes[i] for i in ids), ends
+
+
+def says(judge, text):
+    """Whether a text is JSON of the schema."""
+    try:
+        judge.validate(json.loads(text.decode()))
+    except Exception:  # whatever says that it is wrong
+        return False
+    return True
+
+
+def changed(text):
+    """The text with one character less, more, or another."""
+    at, kind = random.randrange(len(text)), random.randrange(3)
+    other = random.choice(b'"{}[],:019-.eabcx tn')
+    return text[:at] + (bytes([other]) if kind else b"") + text[at + (kind < 2):]
+
+
+def write(library, path):
+    lines = []
+    for schema in SCHEMAS:
+        judge, grammar = judge_of(schema), library.open(SCHEMA, json.dumps(schema, ensure_ascii=False))
+        texts = {}
+        for _ in range(40):
+            text, whole = walk(library, grammar)
+            if len(text) > 300 or len(texts) > 24: continue
+            for candidate in [text] if whole else []: texts[candidate] = says(judge, candidate)
+            for candidate in (changed(text) for _ in range(8)):
+                if candidate.isascii() and not says(judge, candidate): texts[candidate] = False
+        kept = [[t.decode(), yes] for t, yes in texts.items()]
+        lines.append(json.dumps([json.dumps(schema, ensure_ascii=False), kept], ensure_ascii=False))
+    with open(path, "w") as file: file.write("[" + ",\n".join(lines) + "]\n")
+
+
+def judge_of(schema):
+    return jsonschema.validators.validator_for(schema)(schema, format_checker=jsonschema.FormatChecker())
+
+
+def main(path, model, walks="20", *files):
+    library = Library(path, model)
+    if walks == "--write":
+        random.seed(20261128)
+        return write(library, files[0])
+    schemas = [s for name in files for s in json.load(open(name))] if files else SCHEMAS
+    random.seed(20261128)
+    ended = wrong = refused = 0
+    for number, schema in enumerate(schemas):
+        try:
+            grammar = library.open(SCHEMA, json.dumps(schema, ensure_ascii=False))
+        except ValueError as error:
+            refused += 1
+            print(f"{number}: refused: {error}")
+            continue
+        judge = judge_of(schema)
+        for _ in range(int(walks)):
+            text, whole = walk(library, grammar)
+            if not whole: continue
+            ended += 1
+            try:
+                judge.validate(json.loads(text.decode()))
+            except Exception as error:  # whatever says that it is wrong
+                wrong += 1
+                print(f"{number}: {text!r}: {str(error).splitlines()[0]}")
+        library.c.fr_grammar_close(grammar)
+    print(f"{len(schemas)} schemas, {refused} refused; {ended} texts, {wrong} not of their schema")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
