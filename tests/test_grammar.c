@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "forerun.h"
 #include "tests/brief.h"
+#include "tests/command.h"
 #include "tests/require.h"
 
 static const char *walks_file = "tests/data/grammars/walks.json";
@@ -273,6 +275,50 @@ START_TEST(in_sessions) {
 }
 END_TEST
 
+/* ------------------------------------------------------------------------------------------------------ the command */
+
+#define LLAMA "generate -q -m tests/data/llama/q4_0.gguf -p x -n 40 "
+
+/* By an option, or the file that it names. */
+START_TEST(by_command) {
+    char path[] = "/tmp/forerun-grammar-XXXXXX";
+    int file = mkstemp(path);
+    ck_assert_int_eq(write(file, "{\"enum\": [[3,true]]}", 20), 20);
+    close(file);
+    fr_command regex = fr_command_ok(LLAMA "--temp 1 --regex '[0-7]{3}x'");
+    ck_assert_uint_eq(strspn(regex.out, "01234567"), 3);
+    ck_assert_str_eq(regex.out + 3, "x\n");
+    fr_command gbnf = fr_command_ok(LLAMA "--grammar 'root ::= \"a\"{4} | \"aaa\"'");
+    ck_assert_msg(strcmp(gbnf.out, "aaaa\n") == 0 || strcmp(gbnf.out, "aaa\n") == 0, "%s", gbnf.out);
+    fr_command schema = fr_command_ok(LLAMA "--json-schema-file %s", path);
+    ck_assert_str_eq(schema.out, "[3,true]\n");
+    fr_command_free(&regex);
+    fr_command_free(&gbnf);
+    fr_command_free(&schema);
+    unlink(path);
+}
+END_TEST
+
+static const struct {
+    const char *options, *says;
+    int status;
+} wrong[] = {
+    {"--grammar 'root ::= x' --regex x", "exclude each other", 2},
+    {"--grammar 'root ::= x'", "grammar, line 1, column 10: a rule that is not defined", 1},
+    {"-j '{\"not\": {}}'", "schema, at #/not: not built", 2},
+    {"--grammar-file /nowhere", "/nowhere: No such file", 1},
+};
+
+START_TEST(wrong_command) {
+    char line[512];
+    snprintf(line, sizeof line, "%s%s", LLAMA, wrong[_i].options);
+    fr_command c = fr_command_run(line, NULL);
+    ck_assert_int_eq(c.status, wrong[_i].status);
+    ck_assert_msg(strstr(c.err, wrong[_i].says) != NULL, "%s", c.err);
+    fr_command_free(&c);
+}
+END_TEST
+
 int main(int argc, char **argv) {
     Suite *suite = suite_create("grammar");
     TCase *c = tcase_create("grammar");
@@ -286,6 +332,8 @@ int main(int argc, char **argv) {
         tcase_add_loop_test(c, refused, 0, sizeof refusals / sizeof *refusals);
         tcase_add_test(c, bounded);
         tcase_add_test(c, in_sessions);
+        tcase_add_test(c, by_command);
+        tcase_add_loop_test(c, wrong_command, 0, sizeof wrong / sizeof *wrong);
     }
     suite_add_tcase(suite, c);
     SRunner *runner = srunner_create(suite);

@@ -201,6 +201,33 @@ static int check_without(const fr_arguments *args) {
     return asks ? fr_wrong_usage(line, asks, "") : 0;
 }
 
+static const struct {
+    fr_arg text, file;
+    fr_grammar_kind kind;
+} grammars[] = {{FR_ARG_GRAMMAR, FR_ARG_GRAMMAR_FILE, FR_GRAMMAR_GBNF},
+                {FR_ARG_JSON_SCHEMA, FR_ARG_JSON_SCHEMA_FILE, FR_GRAMMAR_JSON_SCHEMA},
+                {FR_ARG_REGEX, FR_ARG_REGEX, FR_GRAMMAR_REGEX}};
+
+/* What the text is to be of, if anything was given. */
+static int open_grammar(fr_loaded *loaded, const fr_arguments *args) {
+    const fr_tokenizer *tokenizer;
+    for (size_t i = 0; i < sizeof(grammars) / sizeof(*grammars); i++) {
+        const char *text = args->text[grammars[i].text];
+        bool given = args->given[grammars[i].text], file = !given && args->given[grammars[i].file];
+        if (!given && !file) continue;
+        fr_prompt read = {0};
+        int code = fr_loaded_tokenizer(loaded, args, &tokenizer);
+        if (!code && file) code = fr_prompt_read_file(&read, args->text[grammars[i].file]);
+        fr_status status = code ? FR_OK : fr_token_tree_open(tokenizer, &loaded->tokens);
+        if (!code && status == FR_OK)
+            status = fr_grammar_open(loaded->tokens, grammars[i].kind, file ? read.bytes : text,
+                                     file ? read.length : strlen(text), &loaded->grammar);
+        fr_prompt_free(&read);
+        return code ? code : fr_exit_status(status);
+    }
+    return 0;
+}
+
 /* The plain run of a comparison may name the drafter that it goes without: it is not run, but it must be one. */
 static int check_unused(fr_loaded *loaded, const fr_arguments *args) {
     fr_drafter *drafter;
@@ -274,12 +301,14 @@ int fr_loaded_start(fr_loaded *loaded, const fr_arguments *args, size_t prompt, 
     fr_loaded_note_unused(loaded, args);
     fr_status status = fr_options_set(loaded->options, FR_OPT_CONTEXT, context);
     if (status == FR_OK) {
-        int code = fr_loaded_open_drafter(loaded, args);
+        int code = open_grammar(loaded, args);
+        if (!code) code = fr_loaded_open_drafter(loaded, args);
         if (code) return code;
         int before = count_threads();
         status = fr_session_open(loaded->model, loaded->drafter, loaded->options, &loaded->session);
         loaded->threads = 1 + count_threads() - before; /* the caller's own computes too */
     }
+    if (status == FR_OK && loaded->grammar) status = fr_session_set_grammar(loaded->session, loaded->grammar);
     if (status == FR_OK && loaded->picture_count) status = show(loaded);
     if (status == FR_OK) note_chance(loaded, args);
     if (status == FR_OK) fr_tracer_follow(&loaded->trace, loaded->session, fr_model_tokenizer(loaded->model));
@@ -297,6 +326,8 @@ int fr_loaded_save(const fr_loaded *loaded, const fr_arguments *args) {
 void fr_loaded_close(fr_loaded *loaded) {
     fr_tracer_abandon(&loaded->trace);
     fr_session_close(loaded->session);
+    fr_grammar_close(loaded->grammar);
+    fr_token_tree_close(loaded->tokens);
     fr_drafter_close(loaded->drafter);
     fr_loaded_keep_pictures(loaded, 0);
     json_decref(loaded->tools);

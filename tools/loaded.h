@@ -18,6 +18,8 @@ typedef struct fr_loaded {
     size_t picture_count;
     json_t *tools; /* of --tools; NULL: none */
     fr_drafter *drafter;
+    fr_token_tree *tokens; /* of the grammar, NULL: none is given */
+    fr_grammar *grammar;
     fr_session *session;
     fr_progress progress;
     int threads; /* that the session computes with */

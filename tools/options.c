@@ -180,6 +180,16 @@ static int check_chat(const fr_arguments *args) {
     return check_kwargs(args);
 }
 
+/* One grammar at most. */
+static int check_grammar(const fr_arguments *args) {
+    static const fr_arg each[] = {FR_ARG_GRAMMAR, FR_ARG_GRAMMAR_FILE, FR_ARG_JSON_SCHEMA, FR_ARG_JSON_SCHEMA_FILE,
+                                  FR_ARG_REGEX};
+    size_t given = 0;
+    for (size_t i = 0; i < sizeof(each) / sizeof(*each); i++) given += args->given[each[i]];
+    if (given <= 1) return 0;
+    return fr_wrong_usage("--grammar, --json-schema, their files and --regex exclude each other");
+}
+
 const char *fr_arguments_drafting(const fr_arguments *args) {
     const bool *given = args->given;
     if (given[FR_ARG_DRAFT_MAX] && args->number[FR_ARG_DRAFT_MAX] > 0) return "--draft-max";
@@ -294,6 +304,7 @@ static int check_rules(fr_arguments *args) {
     if (!code) code = check_drafting(args);
     if (!code) code = check_prompt(args);
     if (!code) code = check_chat(args);
+    if (!code) code = check_grammar(args);
     if (!code) code = check_part(args);
     if (!code) fr_option_notes(args);
     return code;

@@ -439,6 +439,18 @@ def named():
     put("ollama-adapter", "ollama:registry.ollama.ai/library/m:latest", layers("adapter"))
 
 
+# --------------------------------------------------------------------------------------------------------- grammars
+
+
+def grammars():
+    """A byte that says which language, and a text in it."""
+    for name in sorted(os.listdir(f"{DATA}/grammars")):
+        if name.endswith(".gbnf"): write("grammar", name[:-5], b"\0" + read(f"grammars/{name}"))
+    for kind, file in enumerate(["regexes", "schemas"], 1):
+        for i, (text, _) in enumerate(json.loads(read(f"grammars/{file}.json"))):
+            write("grammar", f"{file}-{i}", chr(kind) + text)
+
+
 # -------------------------------------------------------------------------------------------------------- importances
 
 def text(value):
@@ -476,5 +488,6 @@ if __name__ == "__main__":
     pictures()
     named()
     importances()
+    grammars()
     with tempfile.TemporaryDirectory() as folder:
         files(folder)
