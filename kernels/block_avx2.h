@@ -240,10 +240,10 @@ FR_INLINE void head_q3(head *h, const uint8_t *block) {
 
 FR_INLINE void head_q2(head *h, const uint8_t *block) {
     head_d_m(h, block);
-    FR_UNROLLED for (size_t run = 0; run < CHUNK; run++) {
-        __m256i rows = load_line(block + 4 * FR_TILE_FEATURES + 32 * run, 0).half[0];
-        store_rows(h->scale + 2 * run, move_bits(rows, 0, 0, 15));
-        store_rows(h->minimum + 2 * run, move_bits(rows, 4, 0, 15));
+    FR_UNROLLED for (size_t i = 0; i < CHUNK; i++) {
+        __m256i rows = load_line(block + 4 * FR_TILE_FEATURES + 32 * i, 0).half[0];
+        store_rows(h->scale + 2 * i, move_bits(rows, 0, 0, 15));
+        store_rows(h->minimum + 2 * i, move_bits(rows, 4, 0, 15));
     }
 }
 
