@@ -375,7 +375,8 @@ static void expect_description(const char *path, const char *target, const char 
     free(text);
 }
 
-/* ffn_gate and ffn_up of the first layer as IQ2_XXS (16), ffn_down as IQ2_S (22): shorter than the Q4_0 that was there. */
+/* ffn_gate and ffn_up of the first layer as IQ2_XXS (16), ffn_down as IQ2_S (22): shorter than the Q4_0 that was
+ * there. */
 START_TEST(slow_types_are_said) {
     static const struct {
         const char *name;

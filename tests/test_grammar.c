@@ -277,7 +277,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------ the command */
 
-#define LLAMA "generate -q -m tests/data/llama/q4_0.gguf -p x -n 40 "
+#define LLAMA "generate --quiet -m tests/data/llama/q4_0.gguf -p x -n 40 "
 
 /* By an option, or the file that it names. */
 START_TEST(by_command) {

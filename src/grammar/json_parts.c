@@ -13,41 +13,41 @@
 #define FRACTION_MOST 6
 #define MAX_NAME      200 /* bytes of a name that others must not be */
 
-fr_json_parts fr_json_parts_of(fr_grammar_rules *rules) {
-    return (fr_json_parts){rules, FR_GRAMMAR_NO_RULE, FR_GRAMMAR_NO_RULE, FR_GRAMMAR_NO_RULE, FR_GRAMMAR_NO_RULE};
+fr_written_parts fr_written_parts_of(fr_grammar_rules *rules) {
+    return (fr_written_parts){rules, FR_GRAMMAR_NO_RULE, FR_GRAMMAR_NO_RULE, FR_GRAMMAR_NO_RULE, FR_GRAMMAR_NO_RULE};
 }
 
-static fr_expression range(fr_json_parts *p, uint32_t low, uint32_t high) {
+static fr_expression range(fr_written_parts *p, uint32_t low, uint32_t high) {
     return fr_expression_characters(p->rules, &(fr_character_range){low, high}, 1, false);
 }
 
-static fr_expression then(fr_json_parts *p, fr_expression first, fr_expression second) {
+static fr_expression then(fr_written_parts *p, fr_expression first, fr_expression second) {
     return fr_expression_then(p->rules, first, second);
 }
 
-static fr_expression maybe(fr_json_parts *p, fr_expression of) {
+static fr_expression maybe(fr_written_parts *p, fr_expression of) {
     return fr_expression_repeat(p->rules, of, 0, 1);
 }
 
-static fr_expression string(fr_json_parts *p, const char *text) {
+static fr_expression string(fr_written_parts *p, const char *text) {
     return fr_expression_string(p->rules, text);
 }
 
-fr_expression fr_json_blank(fr_json_parts *p) {
+fr_expression fr_written_blank(fr_written_parts *p) {
     const fr_character_range indents[] = {{' ', ' '}, {'\t', '\t'}};
     fr_expression indent =
         fr_expression_repeat(p->rules, fr_expression_characters(p->rules, indents, 2, false), 0, MAX_INDENT);
     return maybe(p, fr_expression_or(p->rules, string(p, " "), then(p, string(p, "\n"), indent)));
 }
 
-fr_expression fr_json_comma(fr_json_parts *p) {
-    return then(p, string(p, ","), fr_json_blank(p));
+fr_expression fr_written_comma(fr_written_parts *p) {
+    return then(p, string(p, ","), fr_written_blank(p));
 }
 
-fr_expression fr_json_list(fr_json_parts *p, const char *open, fr_expression item, uint32_t least, uint32_t most,
-                           const char *close) {
-    fr_expression begin = then(p, string(p, open), fr_json_blank(p));
-    fr_expression more = then(p, fr_json_comma(p), item), end = then(p, fr_json_blank(p), string(p, close));
+fr_expression fr_written_list(fr_written_parts *p, const char *open, fr_expression item, uint32_t least, uint32_t most,
+                              const char *close) {
+    fr_expression begin = then(p, string(p, open), fr_written_blank(p));
+    fr_expression more = then(p, fr_written_comma(p), item), end = then(p, fr_written_blank(p), string(p, close));
     if (most == 0) return then(p, string(p, open), string(p, close));
     uint32_t others = most == FR_GRAMMAR_UNBOUND ? most : most - 1;
     fr_expression all = then(p, item, fr_expression_repeat(p->rules, more, least ? least - 1 : 0, others));
@@ -109,7 +109,7 @@ static fr_expression plain_of(fr_grammar_rules *rules, const fr_character_range 
     return made;
 }
 
-fr_expression fr_json_write(fr_grammar_rules *rules, const fr_character_range *ranges, size_t count, bool except) {
+fr_expression fr_written_write(fr_grammar_rules *rules, const fr_character_range *ranges, size_t count, bool except) {
     fr_expression made = except ? plain_except(rules, ranges, count) : plain_of(rules, ranges, count);
     for (size_t i = 0; i < sizeof ESCAPES / sizeof *ESCAPES; i++)
         if (within(ranges, count, except, ESCAPES[i].code))
@@ -118,7 +118,7 @@ fr_expression fr_json_write(fr_grammar_rules *rules, const fr_character_range *r
 }
 
 /* \uXXXX of no half of a character, and of none that is written otherwise. */
-static fr_expression by_code(fr_json_parts *p) {
+static fr_expression by_code(fr_written_parts *p) {
     const fr_character_range hex[] = {{'0', '9'}, {'a', 'f'}, {'A', 'F'}};
     const fr_character_range but_d[] = {{'0', '9'}, {'a', 'c'}, {'e', 'f'}, {'A', 'C'}, {'E', 'F'}};
     const fr_character_range d[] = {{'d', 'd'}, {'D', 'D'}};
@@ -130,20 +130,20 @@ static fr_expression by_code(fr_json_parts *p) {
     return then(p, string(p, "\\u"), fr_expression_or(p->rules, whole, lower));
 }
 
-static fr_expression character(fr_json_parts *p) {
+static fr_expression character(fr_written_parts *p) {
     fr_expression slash = fr_expression_or(p->rules, string(p, "\\/"), by_code(p));
-    return fr_expression_or(p->rules, fr_json_write(p->rules, NULL, 0, true), slash);
+    return fr_expression_or(p->rules, fr_written_write(p->rules, NULL, 0, true), slash);
 }
 
-fr_expression fr_json_string_of_length(fr_json_parts *p, uint32_t least, uint32_t most) {
+fr_expression fr_written_string_of_length(fr_written_parts *p, uint32_t least, uint32_t most) {
     fr_expression quote = string(p, "\"");
     return then(p, then(p, quote, fr_expression_repeat(p->rules, character(p), least, most)), quote);
 }
 
-fr_expression fr_json_string(fr_json_parts *p) {
+fr_expression fr_written_string(fr_written_parts *p) {
     if (p->string == FR_GRAMMAR_NO_RULE) {
         p->string = fr_grammar_rule(p->rules);
-        fr_grammar_define(p->rules, p->string, fr_json_string_of_length(p, 0, FR_GRAMMAR_UNBOUND));
+        fr_grammar_define(p->rules, p->string, fr_written_string_of_length(p, 0, FR_GRAMMAR_UNBOUND));
     }
     return fr_expression_rule(p->rules, p->string);
 }
@@ -162,7 +162,7 @@ static uint32_t code_at(const char *text, size_t at, size_t *length) {
 }
 
 /* What may follow `at` bytes that sorted names share, up to the quote: a name's own end is left out. */
-static fr_expression other_end(fr_json_parts *p, const char *const *names, size_t count, size_t at) {
+static fr_expression other_end(fr_written_parts *p, const char *const *names, size_t count, size_t at) {
     fr_expression quote = string(p, "\"");
     fr_expression any = fr_expression_repeat(p->rules, plain_except(p->rules, NULL, 0), 0, FR_GRAMMAR_UNBOUND);
     fr_character_range *taken = malloc((count + 1) * sizeof *taken);
@@ -179,7 +179,7 @@ static fr_expression other_end(fr_json_parts *p, const char *const *names, size_
         size_t length, same;
         uint32_t code = code_at(names[i], at, &length);
         for (next = i + 1; next < count && code_at(names[next], at, &same) == code;) next++;
-        fr_expression below = then(p, fr_json_write(p->rules, &(fr_character_range){code, code}, 1, false),
+        fr_expression below = then(p, fr_written_write(p->rules, &(fr_character_range){code, code}, 1, false),
                                    other_end(p, names + i, next - i, at + length));
         made = kinds ? fr_expression_or(p->rules, made, below) : below;
         taken[kinds++] = (fr_character_range){code, code};
@@ -190,7 +190,7 @@ static fr_expression other_end(fr_json_parts *p, const char *const *names, size_
     return ends ? made : fr_expression_or(p->rules, made, quote);
 }
 
-fr_expression fr_json_other_string(fr_json_parts *p, const char *const *names, size_t count) {
+fr_expression fr_written_other_string(fr_written_parts *p, const char *const *names, size_t count) {
     const char **sorted = malloc((count + 1) * sizeof *sorted);
     if (!sorted) {
         p->rules->status = FR_MEMORY;
@@ -205,22 +205,22 @@ fr_expression fr_json_other_string(fr_json_parts *p, const char *const *names, s
 
 /* ---------------------------------------------------------------------------------------------------------- numbers */
 
-static fr_expression digits(fr_json_parts *p, uint32_t least, uint32_t most) {
+static fr_expression digits(fr_written_parts *p, uint32_t least, uint32_t most) {
     return fr_expression_repeat(p->rules, range(p, '0', '9'), least, most);
 }
 
 /* 0, or digits that don't begin with it. */
-static fr_expression natural(fr_json_parts *p) {
+static fr_expression natural(fr_written_parts *p) {
     return fr_expression_or(p->rules, string(p, "0"), then(p, range(p, '1', '9'), digits(p, 0, MAX_DIGITS - 1)));
 }
 
-static void join(fr_json_parts *p, fr_expression *all, bool *some, fr_expression one) {
+static void join(fr_written_parts *p, fr_expression *all, bool *some, fr_expression one) {
     *all = *some ? fr_expression_or(p->rules, *all, one) : one;
     *some = true;
 }
 
 /* Numbers of one length from low to high, digit by digit. */
-static fr_expression between(fr_json_parts *p, const char *low, const char *high) {
+static fr_expression between(fr_written_parts *p, const char *low, const char *high) {
     size_t length = strlen(low);
     if (length == 0) return 0;
     if (strspn(low, "0") == length && strspn(high, "9") == length) return digits(p, (uint32_t)length, (uint32_t)length);
@@ -242,7 +242,7 @@ static fr_expression between(fr_json_parts *p, const char *low, const char *high
 }
 
 /* Numbers from low to high, neither below 0. */
-static void add_naturals(fr_json_parts *p, int64_t low, int64_t high, const char *sign, fr_expression *all,
+static void add_naturals(fr_written_parts *p, int64_t low, int64_t high, const char *sign, fr_expression *all,
                          bool *some) {
     char from[24], to[24];
     for (int64_t power = 10; low <= high; power *= 10) {
@@ -256,7 +256,7 @@ static void add_naturals(fr_json_parts *p, int64_t low, int64_t high, const char
 }
 
 /* The integers that bounds leave, as far as they are written here. */
-static void whole_bounds(const fr_json_bounds *b, int64_t *low, int64_t *high) {
+static void whole_bounds(const fr_written_bounds *b, int64_t *low, int64_t *high) {
     double least = b->has_least ? ceil(b->least) : -1e300, most = b->has_most ? floor(b->most) : 1e300;
     if (b->has_least && b->above_least && least == b->least) least += 1;
     if (b->has_most && b->below_most && most == b->most) most -= 1;
@@ -264,12 +264,12 @@ static void whole_bounds(const fr_json_bounds *b, int64_t *low, int64_t *high) {
     *high = most > (double)MAX_INTEGER ? MAX_INTEGER : most < (double)-MAX_INTEGER ? INT64_MIN : (int64_t)most;
 }
 
-static void add_integers(fr_json_parts *p, int64_t low, int64_t high, fr_expression *all, bool *some) {
+static void add_integers(fr_written_parts *p, int64_t low, int64_t high, fr_expression *all, bool *some) {
     if (low <= high && low < 0) add_naturals(p, high < 0 ? -high : 1, -low, "-", all, some);
     if (low <= high && high >= 0) add_naturals(p, low > 0 ? low : 0, high, "", all, some);
 }
 
-bool fr_json_integer(fr_json_parts *p, const fr_json_bounds *bounds, fr_expression *expression) {
+bool fr_written_integer(fr_written_parts *p, const fr_written_bounds *bounds, fr_expression *expression) {
     int64_t low, high;
     bool some = false;
     *expression = then(p, maybe(p, string(p, "-")), natural(p));
@@ -280,9 +280,9 @@ bool fr_json_integer(fr_json_parts *p, const fr_json_bounds *bounds, fr_expressi
 }
 
 /* Behind a whole part, a fraction that is not 0: more than the whole part, less than the next one. */
-static void add_fractions(fr_json_parts *p, const fr_json_bounds *b, fr_expression *all, bool *some) {
-    fr_json_bounds positive = {b->has_least, true, false, false, b->least, b->has_most ? b->most - 1 : 1e17};
-    fr_json_bounds negative = {b->has_most, true, false, false, -b->most, b->has_least ? -b->least - 1 : 1e17};
+static void add_fractions(fr_written_parts *p, const fr_written_bounds *b, fr_expression *all, bool *some) {
+    fr_written_bounds positive = {b->has_least, true, false, false, b->least, b->has_most ? b->most - 1 : 1e17};
+    fr_written_bounds negative = {b->has_most, true, false, false, -b->most, b->has_least ? -b->least - 1 : 1e17};
     fr_expression whole = 0,
                   fraction = then(p, then(p, string(p, "."), digits(p, 0, FRACTION_MOST - 1)), range(p, '1', '9'));
     int64_t low, high;
@@ -296,7 +296,7 @@ static void add_fractions(fr_json_parts *p, const fr_json_bounds *b, fr_expressi
     if (any) join(p, all, some, then(p, whole, fraction));
 }
 
-bool fr_json_number(fr_json_parts *p, const fr_json_bounds *bounds, fr_expression *expression) {
+bool fr_written_number(fr_written_parts *p, const fr_written_bounds *bounds, fr_expression *expression) {
     int64_t low, high;
     bool some = false;
     const fr_character_range e[] = {{'e', 'e'}, {'E', 'E'}}, signs[] = {{'+', '+'}, {'-', '-'}};
@@ -318,47 +318,47 @@ bool fr_json_number(fr_json_parts *p, const fr_json_bounds *bounds, fr_expressio
 
 /* ------------------------------------------------------------------------------------------------------- any values */
 
-fr_expression fr_json_member(fr_json_parts *p, const char *name, fr_expression value) {
+fr_expression fr_written_member(fr_written_parts *p, const char *name, fr_expression value) {
     json_t *text = json_string(name);
-    fr_expression written = text ? fr_json_literal(p, text) : 0;
+    fr_expression written = text ? fr_written_literal(p, text) : 0;
     if (!text) p->rules->status = FR_MEMORY;
     json_decref(text);
-    return then(p, then(p, written, then(p, string(p, ":"), fr_json_blank(p))), value);
+    return then(p, then(p, written, then(p, string(p, ":"), fr_written_blank(p))), value);
 }
 
-fr_expression fr_json_any_array(fr_json_parts *p) {
+fr_expression fr_written_any_array(fr_written_parts *p) {
     if (p->array == FR_GRAMMAR_NO_RULE) {
         p->array = fr_grammar_rule(p->rules);
-        fr_grammar_define(p->rules, p->array, fr_json_list(p, "[", fr_json_any(p), 0, FR_GRAMMAR_UNBOUND, "]"));
+        fr_grammar_define(p->rules, p->array, fr_written_list(p, "[", fr_written_any(p), 0, FR_GRAMMAR_UNBOUND, "]"));
     }
     return fr_expression_rule(p->rules, p->array);
 }
 
-fr_expression fr_json_any_object(fr_json_parts *p) {
+fr_expression fr_written_any_object(fr_written_parts *p) {
     if (p->object == FR_GRAMMAR_NO_RULE) {
         p->object = fr_grammar_rule(p->rules);
         fr_expression member =
-            then(p, then(p, fr_json_string(p), then(p, string(p, ":"), fr_json_blank(p))), fr_json_any(p));
-        fr_grammar_define(p->rules, p->object, fr_json_list(p, "{", member, 0, FR_GRAMMAR_UNBOUND, "}"));
+            then(p, then(p, fr_written_string(p), then(p, string(p, ":"), fr_written_blank(p))), fr_written_any(p));
+        fr_grammar_define(p->rules, p->object, fr_written_list(p, "{", member, 0, FR_GRAMMAR_UNBOUND, "}"));
     }
     return fr_expression_rule(p->rules, p->object);
 }
 
-fr_expression fr_json_any(fr_json_parts *p) {
+fr_expression fr_written_any(fr_written_parts *p) {
     static const char *const words[] = {"true", "false", "null"};
     if (p->any == FR_GRAMMAR_NO_RULE) {
         p->any = fr_grammar_rule(p->rules);
         fr_expression all;
-        fr_json_number(p, &(fr_json_bounds){0}, &all);
-        all = fr_expression_or(p->rules, all, fr_json_string(p));
+        fr_written_number(p, &(fr_written_bounds){0}, &all);
+        all = fr_expression_or(p->rules, all, fr_written_string(p));
         for (size_t i = 0; i < 3; i++) all = fr_expression_or(p->rules, all, string(p, words[i]));
-        all = fr_expression_or(p->rules, all, fr_json_any_object(p));
-        fr_grammar_define(p->rules, p->any, fr_expression_or(p->rules, all, fr_json_any_array(p)));
+        all = fr_expression_or(p->rules, all, fr_written_any_object(p));
+        fr_grammar_define(p->rules, p->any, fr_expression_or(p->rules, all, fr_written_any_array(p)));
     }
     return fr_expression_rule(p->rules, p->any);
 }
 
-fr_expression fr_json_literal(fr_json_parts *p, const json_t *value) {
+fr_expression fr_written_literal(fr_written_parts *p, const json_t *value) {
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
     if (!text) p->rules->status = FR_MEMORY;
     fr_expression made = text ? string(p, text) : 0;

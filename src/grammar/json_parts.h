@@ -10,44 +10,44 @@
 #include "src/grammar/readers.h"
 
 /* Rules that all values share, made when they are first asked for; FR_GRAMMAR_NO_RULE before. */
-typedef struct fr_json_parts {
+typedef struct fr_written_parts {
     fr_grammar_rules *rules;
     uint32_t string, any, object, array;
-} fr_json_parts;
+} fr_written_parts;
 
-fr_json_parts fr_json_parts_of(fr_grammar_rules *rules);
+fr_written_parts fr_written_parts_of(fr_grammar_rules *rules);
 
-fr_expression fr_json_blank(fr_json_parts *parts);
-fr_expression fr_json_string(fr_json_parts *parts);
-fr_expression fr_json_any(fr_json_parts *parts);
-fr_expression fr_json_any_object(fr_json_parts *parts);
-fr_expression fr_json_any_array(fr_json_parts *parts);
+fr_expression fr_written_blank(fr_written_parts *parts);
+fr_expression fr_written_string(fr_written_parts *parts);
+fr_expression fr_written_any(fr_written_parts *parts);
+fr_expression fr_written_any_object(fr_written_parts *parts);
+fr_expression fr_written_any_array(fr_written_parts *parts);
 
 /* A value written out, without blanks. */
-fr_expression fr_json_literal(fr_json_parts *parts, const json_t *value);
+fr_expression fr_written_literal(fr_written_parts *parts, const json_t *value);
 
 /* Characters inside quotes, as fr_write_characters has it; any so many of them between quotes. */
-fr_expression fr_json_write(fr_grammar_rules *rules, const fr_character_range *ranges, size_t count, bool except);
-fr_expression fr_json_string_of_length(fr_json_parts *parts, uint32_t least, uint32_t most);
+fr_expression fr_written_write(fr_grammar_rules *rules, const fr_character_range *ranges, size_t count, bool except);
+fr_expression fr_written_string_of_length(fr_written_parts *parts, uint32_t least, uint32_t most);
 
 /* Strings between quotes that are none of some; of plain characters. */
-fr_expression fr_json_other_string(fr_json_parts *parts, const char *const *names, size_t count);
+fr_expression fr_written_other_string(fr_written_parts *parts, const char *const *names, size_t count);
 
 /* Numbers. Bounds of real numbers, both included or not, are kept by fractions of at most six digits. False: what can
  * be written between them here is nothing. */
-typedef struct fr_json_bounds {
+typedef struct fr_written_bounds {
     bool has_least, has_most, above_least, below_most;
     double least, most;
-} fr_json_bounds;
-bool fr_json_integer(fr_json_parts *parts, const fr_json_bounds *bounds, fr_expression *expression);
-bool fr_json_number(fr_json_parts *parts, const fr_json_bounds *bounds, fr_expression *expression);
+} fr_written_bounds;
+bool fr_written_integer(fr_written_parts *parts, const fr_written_bounds *bounds, fr_expression *expression);
+bool fr_written_number(fr_written_parts *parts, const fr_written_bounds *bounds, fr_expression *expression);
 
 /* open item (, item)* close with blanks, of least to most items, none allowed if least is 0. */
-fr_expression fr_json_list(fr_json_parts *parts, const char *open, fr_expression item, uint32_t least, uint32_t most,
-                           const char *close);
+fr_expression fr_written_list(fr_written_parts *parts, const char *open, fr_expression item, uint32_t least,
+                              uint32_t most, const char *close);
 
 /* "name": and blanks, behind it value. */
-fr_expression fr_json_member(fr_json_parts *parts, const char *name, fr_expression value);
-fr_expression fr_json_comma(fr_json_parts *parts);
+fr_expression fr_written_member(fr_written_parts *parts, const char *name, fr_expression value);
+fr_expression fr_written_comma(fr_written_parts *parts);
 
 #endif
