@@ -177,7 +177,7 @@ static const struct refusal {
     {FR_GRAMMAR_JSON_SCHEMA, "{\"oneOf\": [{\"minimum\": 3}, {\"maximum\": 5}]}", FR_UNBUILT, "#/oneOf: schemas that"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"$ref\": \"#/$defs/x\"}", FR_INPUT, "#/$ref: this leads nowhere"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"$ref\": \"other.json\"}", FR_UNBUILT, "#/$ref: references to other"},
-    {FR_GRAMMAR_JSON_SCHEMA, "{\"$ref\": \"#\"}", FR_INPUT, "begins with itself"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"$ref\": \"#\"}", FR_INPUT, "no text at all"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"pattern\": \"(?=a)\"}", FR_UNBUILT, "#/pattern: regular expression, at byte"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"pattern\": \"a\", \"maxLength\": 3}", FR_UNBUILT, "only one at once"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"enum\": [3], \"minimum\": 4}", FR_UNBUILT, "#/minimum: not built beside"},
