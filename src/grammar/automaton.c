@@ -130,7 +130,7 @@ static int by_frame(const void *one, const void *other) {
 
 static fr_status add_state(fr_automaton *a, uint32_t *number) {
     size_t count = a->found_count;
-    FR_TRY(make_room(&a->places, sizeof *a->places, a->place_count, count, MAX_PLACES, &a->place_capacity));
+    FR_TRY(make_room(&a->places, sizeof *a->places, a->place_count, count + 1, MAX_PLACES, &a->place_capacity));
     size_t steps = a->state_capacity;
     FR_TRY(make_room(&a->states, sizeof *a->states, a->state_count, 1, MAX_STATES, &a->state_capacity));
     if (steps != a->state_capacity) {

@@ -90,7 +90,7 @@ static fr_expression plain_except(fr_grammar_rules *rules, const fr_character_ra
         rules->status = FR_MEMORY;
         return 0;
     }
-    memcpy(all, ranges, count * sizeof *all);
+    if (count) memcpy(all, ranges, count * sizeof *all);
     const fr_character_range banned[] = {{0, 0x1F}, {'"', '"'}, {'\\', '\\'}, {0x7F, 0x7F}};
     memcpy(all + count, banned, sizeof banned);
     fr_expression made = fr_expression_characters(rules, all, count + 4, true);
@@ -251,6 +251,7 @@ static void add_naturals(fr_written_parts *p, int64_t low, int64_t high, const c
         snprintf(from, sizeof from, "%" PRId64, low);
         snprintf(to, sizeof to, "%" PRId64, end);
         join(p, all, some, then(p, string(p, sign), between(p, from, to)));
+        if (end == high) return; /* before a power of ten that is too large to be kept */
         low = end + 1;
     }
 }
