@@ -1,9 +1,9 @@
 /* Packed block-quantized weights times quantized rows by vpmaddubsw. Contract fr_matmul_block_fn in kernels.h; how:
  * block_avx512.h.
  *
- * vpmaddubsw adds two products to 16 bits and saturates, so no more groups are summed there than provably fit:
- * 8 of up to 4 bits: 8 * 2 * 15 * 127 = 30480; 4 of 5 bits: 31496; 2 of 6 bits: 32004. Codes of 8 bits are taken as
- * two of 4: the high ones' sums count 16 times. No more than 4 groups of them are summed at once, so that what a register of
+ * vpmaddubsw adds two products to 16 bits and saturates, so no more groups are summed there than provably fit: 8 of
+ * up to 4 bits: 8 * 2 * 15 * 127 = 30480; 4 of 5 bits: 31496; 2 of 6 bits: 32004. Codes of 8 bits are taken as two of
+ * 4: the high ones' sums count 16 times. No more than 4 groups of them are summed at once, so that what a register of
  * codes is split into serves all rows from registers (Zen 4, from L2: 2 rows 1.33, 8 rows 1.56 times as fast as with
  * 8). */
 #include "kernels/block_avx512.h"
