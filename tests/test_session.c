@@ -322,8 +322,8 @@ START_TEST(a_drafter_of_another_model_is_refused) {
     ck_assert_int_eq(fr_drafter_open(FR_TEST_MODELS "gemma4-e/assistant", other, NULL, &drafter), FR_INPUT);
     ck_assert_ptr_null(drafter);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "backbone_hidden_size"));
-    ck_assert_int_eq(fr_drafter_open(FR_TEST_MODELS "llama", e.model, NULL, &drafter), FR_INPUT);
-    ck_assert_ptr_nonnull(strstr(fr_last_error(), "the target's"));
+    require(fr_drafter_open(FR_TEST_MODELS "llama", e.model, NULL, &drafter)); /* a model drafts by its text */
+    fr_drafter_close(drafter);
     fr_model_close(other);
     ck_assert_int_eq(fr_model_open(FR_TEST_MODELS "gemma4-e/assistant", NULL, &other), FR_INPUT);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "which is opened for its target"));
