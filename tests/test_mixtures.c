@@ -1,7 +1,8 @@
 /* Which type quantize gives each tensor: as llama-quantize does, for its mixtures, by layer and by option.
  *
  * tests/data/mixtures.json has what llama-quantize says it would make of a model of 28 layers
- * (tests/references/mixtures.py): names and row lengths of its matrices, and their types by mixture and options. */
+ * (tests/references/quantize_mixtures.py): names and row lengths of its matrices, and their types by mixture and
+ * options. */
 #include <check.h>
 #include <jansson.h>
 #include <stdlib.h>
