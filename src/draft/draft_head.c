@@ -73,7 +73,6 @@ bool fr_draft_head_trims(const char *what) {
 }
 
 static fr_status add_chosen(const char *what, id_set *set) {
-    if (!fr_draft_head_trims(what)) return FR_OK;
     if (what[strspn(what, "0123456789")]) return add_file(what, set);
     errno = 0;
     unsigned long long rows = strtoull(what, NULL, 10);
@@ -98,12 +97,13 @@ static fr_status take_ids(fr_draft_head *head, id_set *set, const fr_model *targ
 }
 
 fr_status fr_draft_head_choose(fr_draft_head *head, const char *what, const fr_model *target, const fr_matrix *whole) {
+    if (!fr_draft_head_trims(what)) return FR_OK;
     id_set set = {.vocab = fr_smaller(whole->features, target->trunk.spec.vocab)};
     set.has = calloc(set.vocab + 1, sizeof *set.has);
     if (!set.has) return fr_fail_memory("a draft head's ids", set.vocab);
     fr_status status = add_chosen(what, &set);
     bool scaled = whole->scales != NULL; /* FP8: a row's scales are those of 128 neighbours */
-    if (status == FR_OK && set.count && !scaled) status = take_ids(head, &set, target, whole);
+    if (status == FR_OK && !scaled) status = take_ids(head, &set, target, whole);
     free(set.has);
     return status;
 }

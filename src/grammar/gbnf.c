@@ -2,10 +2,10 @@
  *
  * A line break ends a rule, but within parentheses and behind ::= and |. */
 #include <stdlib.h>
-#include <utf8proc.h>
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "src/grammar/cursor.h"
 #include "src/grammar/readers.h"
 
 #define MAX_DEPTH   100 /* of parentheses */
@@ -19,8 +19,7 @@ typedef struct rule_name {
 } rule_name;
 
 typedef struct reader {
-    fr_text text;
-    size_t at;
+    fr_cursor c;
     fr_grammar_rules *rules;
     rule_name *names; /* [2 MAX_RULES] by hash */
     size_t name_count;
@@ -30,34 +29,25 @@ typedef struct reader {
 
 static fr_status fail_at(const reader *r, size_t at, fr_status status, const char *what) {
     size_t line = 1, column = 1;
-    for (size_t i = 0; i < at && i < r->text.length; i++) {
-        column = r->text.bytes[i] == '\n' ? 1 : column + 1;
-        line += r->text.bytes[i] == '\n';
+    for (size_t i = 0; i < at && i < r->c.text.length; i++) {
+        column = r->c.text.bytes[i] == '\n' ? 1 : column + 1;
+        line += r->c.text.bytes[i] == '\n';
     }
     return fr_fail(status, "grammar, line %zu, column %zu: %s", line, column, what);
 }
 
 static fr_status fail(const reader *r, const char *what) {
-    return fail_at(r, r->at, FR_INPUT, what);
-}
-
-/* The byte at hand, -1 at the end. */
-static int peek(const reader *r) {
-    return r->at < r->text.length ? (unsigned char)r->text.bytes[r->at] : -1;
-}
-
-static bool take(reader *r, char c) {
-    if (peek(r) != c) return false;
-    r->at++;
-    return true;
+    return fail_at(r, r->c.at, FR_INPUT, what);
 }
 
 /* Blanks and comments; line breaks too, where a rule may go on behind one. */
 static void skip_blanks(reader *r, bool lines) {
-    for (int c; (c = peek(r)) == ' ' || c == '\t' || c == '#' || (lines && (c == '\n' || c == '\r')); r->at++)
+    for (int c; (c = fr_cursor_peek(&r->c)) == ' ' || c == '\t' || c == '#' || (lines && (c == '\n' || c == '\r'));
+         r->c.at++)
         if (c == '#') {
-            while (peek(r) >= 0 && peek(r) != '\n' && peek(r) != '\r') r->at++;
-            r->at--;
+            while (fr_cursor_peek(&r->c) >= 0 && fr_cursor_peek(&r->c) != '\n' && fr_cursor_peek(&r->c) != '\r')
+                r->c.at++;
+            r->c.at--;
         }
 }
 
@@ -66,31 +56,25 @@ static bool is_name_byte(int c) {
 }
 
 static fr_text take_name(reader *r) {
-    fr_text name = {r->text.bytes + r->at, 0};
-    for (; is_name_byte(peek(r)); r->at++) name.length++;
+    fr_text name = {r->c.text.bytes + r->c.at, 0};
+    for (; is_name_byte(fr_cursor_peek(&r->c)); r->c.at++) name.length++;
     return name;
 }
 
 /* ------------------------------------------------------------------------------------------------------- characters */
 
-static fr_status take_hex(reader *r, size_t digits, uint32_t *code) {
-    *code = 0;
-    for (size_t i = 0; i < digits; i++, r->at++) {
-        int c = peek(r), low = c | 0x20;
-        bool letter = low >= 'a' && low <= 'f';
-        if (!letter && !(c >= '0' && c <= '9')) return fail(r, "a hexadecimal digit is missing");
-        *code = *code * 16 + (uint32_t)(letter ? low - 'a' + 10 : c - '0');
-    }
+static fr_status take_code(reader *r, size_t digits, uint32_t *code) {
+    if (!fr_cursor_take_hex(&r->c, digits, code)) return fail(r, "a hexadecimal digit is missing");
     return *code <= FR_MAX_CODE_POINT ? FR_OK : fail(r, "no character has such a code");
 }
 
 static fr_status take_escape(reader *r, uint32_t *code) {
-    int c = peek(r);
-    r->at++;
+    int c = fr_cursor_peek(&r->c);
+    r->c.at++;
     switch (c) {
-    case 'x': return take_hex(r, 2, code);
-    case 'u': return take_hex(r, 4, code);
-    case 'U': return take_hex(r, 8, code);
+    case 'x': return take_code(r, 2, code);
+    case 'u': return take_code(r, 4, code);
+    case 'U': return take_code(r, 8, code);
     case 't': *code = '\t'; return FR_OK;
     case 'r': *code = '\r'; return FR_OK;
     case 'n': *code = '\n'; return FR_OK;
@@ -98,26 +82,22 @@ static fr_status take_escape(reader *r, uint32_t *code) {
     case '"':
     case '[':
     case ']': *code = (uint32_t)c; return FR_OK;
-    default: r->at--; return fail(r, "an unknown escape");
+    default: r->c.at--; return fail(r, "an unknown escape");
     }
 }
 
 static fr_status take_character(reader *r, uint32_t *code) {
-    if (take(r, '\\')) return take_escape(r, code);
-    utf8proc_int32_t read;
-    const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)r->text.bytes + r->at;
-    utf8proc_ssize_t length = utf8proc_iterate(bytes, (utf8proc_ssize_t)(r->text.length - r->at), &read);
-    if (length < 1) return fail(r, r->at < r->text.length ? "not UTF-8" : "the text ends inside a character");
-    *code = (uint32_t)read;
-    r->at += (size_t)length;
-    return FR_OK;
+    if (fr_cursor_take(&r->c, '\\')) return take_escape(r, code);
+    return fr_cursor_take_character(&r->c, code)
+               ? FR_OK
+               : fail(r, r->c.at < r->c.text.length ? "not UTF-8" : "the text ends inside a character");
 }
 
 static fr_status read_literal(reader *r, fr_expression *expression) {
     *expression = 0;
-    while (!take(r, '"')) {
+    while (!fr_cursor_take(&r->c, '"')) {
         uint32_t code;
-        if (peek(r) < 0) return fail(r, "a literal without its closing quote");
+        if (fr_cursor_peek(&r->c) < 0) return fail(r, "a literal without its closing quote");
         FR_TRY(take_character(r, &code));
         *expression = fr_expression_then(r->rules, *expression, fr_expression_character(r->rules, code));
     }
@@ -129,15 +109,16 @@ enum { MAX_RANGES = 1024 };
 static fr_status read_class(reader *r, fr_expression *expression) {
     fr_character_range ranges[MAX_RANGES];
     size_t count = 0;
-    bool except = take(r, '^');
-    while (!take(r, ']')) {
-        if (peek(r) < 0) return fail(r, "a class of characters without its closing bracket");
+    bool except = fr_cursor_take(&r->c, '^');
+    while (!fr_cursor_take(&r->c, ']')) {
+        if (fr_cursor_peek(&r->c) < 0) return fail(r, "a class of characters without its closing bracket");
         if (count == MAX_RANGES) return fail(r, "a class of more than 1024 ranges");
         fr_character_range *range = &ranges[count++];
         FR_TRY(take_character(r, &range->low));
         range->high = range->low;
-        bool goes_on = peek(r) == '-' && r->at + 1 < r->text.length && r->text.bytes[r->at + 1] != ']';
-        if (goes_on) r->at++;
+        bool goes_on =
+            fr_cursor_peek(&r->c) == '-' && r->c.at + 1 < r->c.text.length && r->c.text.bytes[r->c.at + 1] != ']';
+        if (goes_on) r->c.at++;
         if (goes_on) FR_TRY(take_character(r, &range->high));
         if (range->high < range->low) return fail(r, "a range that ends before it begins");
     }
@@ -155,7 +136,7 @@ static fr_status find_rule(reader *r, fr_text name, uint32_t *rule) {
     }
     if (r->name_count == MAX_RULES) return fail(r, "more than 16384 rules");
     *rule = fr_grammar_rule(r->rules);
-    r->names[at] = (rule_name){name, *rule, (size_t)(name.bytes - r->text.bytes)};
+    r->names[at] = (rule_name){name, *rule, (size_t)(name.bytes - r->c.text.bytes)};
     r->name_count++;
     return FR_OK;
 }
@@ -175,9 +156,9 @@ static fr_status check_defined(const reader *r) {
 static fr_status read_choices(reader *r, size_t depth, fr_expression *expression);
 
 static fr_status read_number(reader *r, uint32_t *number) {
-    if (peek(r) < '0' || peek(r) > '9') return fail(r, "a number is missing");
-    for (*number = 0; peek(r) >= '0' && peek(r) <= '9'; r->at++) {
-        *number = *number * 10 + (uint32_t)(peek(r) - '0');
+    if (fr_cursor_peek(&r->c) < '0' || fr_cursor_peek(&r->c) > '9') return fail(r, "a number is missing");
+    for (*number = 0; fr_cursor_peek(&r->c) >= '0' && fr_cursor_peek(&r->c) <= '9'; r->c.at++) {
+        *number = *number * 10 + (uint32_t)(fr_cursor_peek(&r->c) - '0');
         if (*number > MAX_REPEATS) return fail(r, "more than 100000 repetitions");
     }
     return FR_OK;
@@ -189,26 +170,26 @@ static fr_status read_counts(reader *r, uint32_t *least, uint32_t *most) {
     FR_TRY(read_number(r, least));
     *most = *least;
     skip_blanks(r, false);
-    if (take(r, ',')) {
+    if (fr_cursor_take(&r->c, ',')) {
         *most = FR_GRAMMAR_UNBOUND;
         skip_blanks(r, false);
-        if (peek(r) != '}') FR_TRY(read_number(r, most));
+        if (fr_cursor_peek(&r->c) != '}') FR_TRY(read_number(r, most));
         skip_blanks(r, false);
     }
-    if (!take(r, '}')) return fail(r, "a repetition without its closing brace");
+    if (!fr_cursor_take(&r->c, '}')) return fail(r, "a repetition without its closing brace");
     return *least <= *most ? FR_OK : fail(r, "a repetition of fewer times than at least");
 }
 
 static fr_status read_repeats(reader *r, bool lines, fr_expression *expression) {
     for (;;) {
         uint32_t least = 0, most = FR_GRAMMAR_UNBOUND;
-        if (take(r, '+')) {
+        if (fr_cursor_take(&r->c, '+')) {
             least = 1;
-        } else if (take(r, '?')) {
+        } else if (fr_cursor_take(&r->c, '?')) {
             most = 1;
-        } else if (take(r, '{')) {
+        } else if (fr_cursor_take(&r->c, '{')) {
             FR_TRY(read_counts(r, &least, &most));
-        } else if (!take(r, '*')) {
+        } else if (!fr_cursor_take(&r->c, '*')) {
             return FR_OK;
         }
         *expression = fr_expression_repeat(r->rules, *expression, least, most);
@@ -220,22 +201,22 @@ static fr_status read_group(reader *r, size_t depth, fr_expression *expression) 
     if (depth == MAX_DEPTH) return fail(r, "parentheses nested more than 100 deep");
     skip_blanks(r, true);
     FR_TRY(read_choices(r, depth + 1, expression));
-    return take(r, ')') ? FR_OK : fail(r, "a parenthesis is not closed");
+    return fr_cursor_take(&r->c, ')') ? FR_OK : fail(r, "a parenthesis is not closed");
 }
 
 /* *there: false where no item begins. */
 static fr_status read_item(reader *r, size_t depth, fr_expression *expression, bool *there) {
     *there = true;
-    if (take(r, '"')) return read_literal(r, expression);
-    if (take(r, '[')) return read_class(r, expression);
-    if (take(r, '(')) return read_group(r, depth, expression);
-    if (take(r, '.')) {
+    if (fr_cursor_take(&r->c, '"')) return read_literal(r, expression);
+    if (fr_cursor_take(&r->c, '[')) return read_class(r, expression);
+    if (fr_cursor_take(&r->c, '(')) return read_group(r, depth, expression);
+    if (fr_cursor_take(&r->c, '.')) {
         *expression = fr_expression_characters(r->rules, NULL, 0, true);
         return FR_OK;
     }
-    if (peek(r) == '<' || peek(r) == '!')
-        return fail_at(r, r->at, FR_UNBUILT, "tokens as terminals are not built: write their text");
-    *there = is_name_byte(peek(r));
+    if (fr_cursor_peek(&r->c) == '<' || fr_cursor_peek(&r->c) == '!')
+        return fail_at(r, r->c.at, FR_UNBUILT, "tokens as terminals are not built: write their text");
+    *there = is_name_byte(fr_cursor_peek(&r->c));
     if (!*there) return FR_OK;
     uint32_t rule;
     FR_TRY(find_rule(r, take_name(r), &rule));
@@ -258,7 +239,7 @@ static fr_status read_sequence(reader *r, size_t depth, fr_expression *expressio
 
 static fr_status read_choices(reader *r, size_t depth, fr_expression *expression) {
     FR_TRY(read_sequence(r, depth, expression));
-    while (take(r, '|')) {
+    while (fr_cursor_take(&r->c, '|')) {
         fr_expression other;
         skip_blanks(r, true);
         FR_TRY(read_sequence(r, depth, &other));
@@ -276,11 +257,13 @@ static fr_status read_rule(reader *r) {
     if (!name.length) return fail(r, "the name of a rule is missing");
     FR_TRY(find_rule(r, name, &rule));
     skip_blanks(r, false);
-    if (!take(r, ':') || !take(r, ':') || !take(r, '=')) return fail(r, "::= is missing");
+    if (!fr_cursor_take(&r->c, ':') || !fr_cursor_take(&r->c, ':') || !fr_cursor_take(&r->c, '='))
+        return fail(r, "::= is missing");
     skip_blanks(r, true);
     FR_TRY(read_choices(r, 0, &body));
     fr_grammar_define(r->rules, rule, body);
-    if (peek(r) >= 0 && peek(r) != '\n' && peek(r) != '\r') return fail(r, "the rule can't go on like this");
+    if (fr_cursor_peek(&r->c) >= 0 && fr_cursor_peek(&r->c) != '\n' && fr_cursor_peek(&r->c) != '\r')
+        return fail(r, "the rule can't go on like this");
     skip_blanks(r, true);
     return FR_OK;
 }
@@ -288,14 +271,14 @@ static fr_status read_rule(reader *r) {
 static fr_status read_all(reader *r) {
     FR_TRY(find_rule(r, (fr_text){"root", 4}, &r->rules->root));
     skip_blanks(r, true);
-    while (peek(r) >= 0) FR_TRY(read_rule(r));
+    while (fr_cursor_peek(&r->c) >= 0) FR_TRY(read_rule(r));
     FR_TRY(fr_grammar_rules_check(r->rules));
     if (!r->rules->defined[r->rules->root]) return fr_fail(FR_INPUT, "the grammar has no rule called root");
     return check_defined(r);
 }
 
 fr_status fr_gbnf_read(fr_text text, fr_grammar_rules *rules) {
-    reader r = {.text = text, .rules = rules, .names = calloc(2 * MAX_RULES, sizeof *r.names)};
+    reader r = {.c = {text, 0}, .rules = rules, .names = calloc(2 * MAX_RULES, sizeof *r.names)};
     if (!r.names) return fr_fail_memory("a grammar", 2 * MAX_RULES * sizeof *r.names);
     fr_status status = read_all(&r);
     free(r.names);

@@ -333,15 +333,12 @@ static fr_status read_object(reader *r, const json_t *schema, const fr_schema_pa
 /* ------------------------------------------------------------------------------------------------- types, constants */
 
 static const struct type {
-    const char *name, *words[9]; /* keywords that say that a value is of it, where nothing else does */
+    const char *name, *words[5]; /* keywords that say that a value is of it, where nothing else does */
 } TYPES[] = {
     {"object", {"properties", "required", "additionalProperties"}},
     {"array", {"items", "prefixItems", "minItems", "maxItems"}},
     {"string", {"minLength", "maxLength", "pattern", "format"}},
     {"number", {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}},
-    {"integer", {NULL}},
-    {"boolean", {NULL}},
-    {"null", {NULL}},
 };
 
 static fr_status read_type(reader *r, const char *type, const json_t *schema, const fr_schema_path *path,

@@ -178,7 +178,8 @@ static json_t *all_members(const json_t *one, const json_t *other) {
     return all;
 }
 
-static json_t *larger(const json_t *one, const json_t *other, bool larger) {
+/* The larger of two numbers, or the smaller. */
+static json_t *choose(const json_t *one, const json_t *other, bool larger) {
     bool first = (json_number_value(one) > json_number_value(other)) == larger;
     return json_incref((json_t *)(first ? one : other));
 }
@@ -192,8 +193,8 @@ static json_t *merge_values(const char *key, const json_t *one, const json_t *ot
     if (strcmp(key, "required") == 0 && json_is_array(one) && json_is_array(other)) return all_items(one, other);
     if (strcmp(key, "properties") == 0 && json_is_object(one) && json_is_object(other)) return all_members(one, other);
     bool numbers = json_is_number(one) && json_is_number(other);
-    if (numbers && one_of(key, least)) return larger(one, other, true);
-    if (numbers && one_of(key, most)) return larger(one, other, false);
+    if (numbers && one_of(key, least)) return choose(one, other, true);
+    if (numbers && one_of(key, most)) return choose(one, other, false);
     if (strcmp(key, "allOf") == 0 && json_is_array(one) && json_is_array(other)) return all_items(one, other);
     return NULL;
 }

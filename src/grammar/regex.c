@@ -2,9 +2,9 @@
  * \s and their opposites, quantifiers, greedy or not (which is the same for a text as a whole), and ^ and $ where a
  * text begins and ends. Look-around, back-references, \b and Unicode's classes are refused. Letters, digits and blanks
  * of \w, \d and \s are ASCII's, as in ECMA 262, but for its other blanks. */
-#include <utf8proc.h>
 
 #include "base/error.h"
+#include "src/grammar/cursor.h"
 #include "src/grammar/readers.h"
 
 #define MAX_DEPTH   100
@@ -12,8 +12,7 @@
 #define MAX_REPEATS 100000
 
 typedef struct reader {
-    fr_text text;
-    size_t at;
+    fr_cursor c;
     fr_write_characters *write;
     fr_grammar_rules *rules;
     bool whole; /* ^ and $ say nothing */
@@ -25,21 +24,11 @@ typedef struct ranges {
 } ranges;
 
 static fr_status fail(const reader *r, const char *what) {
-    return fr_fail(FR_INPUT, "regular expression, at byte %zu: %s", r->at, what);
+    return fr_fail(FR_INPUT, "regular expression, at byte %zu: %s", r->c.at, what);
 }
 
 static fr_status unbuilt(const reader *r, const char *what) {
-    return fr_fail(FR_UNBUILT, "regular expression, at byte %zu: %s", r->at, what);
-}
-
-static int peek(const reader *r) {
-    return r->at < r->text.length ? (unsigned char)r->text.bytes[r->at] : -1;
-}
-
-static bool take(reader *r, char c) {
-    if (peek(r) != c) return false;
-    r->at++;
-    return true;
+    return fr_fail(FR_UNBUILT, "regular expression, at byte %zu: %s", r->c.at, what);
 }
 
 /* ------------------------------------------------------------------------------------------------------- characters */
@@ -75,26 +64,14 @@ static bool class_letter(int letter, ranges *set) {
     return true;
 }
 
-static fr_status take_hex(reader *r, size_t digits, uint32_t *code) {
-    *code = 0;
-    for (size_t i = 0; i < digits; i++, r->at++) {
-        int c = peek(r), low = c | 0x20;
-        bool letter = low >= 'a' && low <= 'f';
-        if (!letter && !(c >= '0' && c <= '9')) return fail(r, "a hexadecimal digit is missing");
-        *code = *code * 16 + (uint32_t)(letter ? low - 'a' + 10 : c - '0');
-    }
-    return FR_OK;
-}
-
 /* One character behind a backslash. */
 static fr_status take_escaped(reader *r, uint32_t *code) {
     static const char letters[] = "tnrfv0", codes[] = "\t\n\r\f\v";
-    int c = peek(r);
+    int c = fr_cursor_peek(&r->c);
     if (c < 0) return fail(r, "nothing behind the backslash");
-    r->at++;
-    if (c == 'x') return take_hex(r, 2, code);
-    if (c == 'u') {
-        FR_TRY(take_hex(r, 4, code));
+    r->c.at++;
+    if (c == 'x' || c == 'u') {
+        if (!fr_cursor_take_hex(&r->c, c == 'x' ? 2 : 4, code)) return fail(r, "a hexadecimal digit is missing");
         bool surrogate = *code >= 0xD800 && *code <= 0xDFFF;
         return surrogate ? unbuilt(r, "halves of characters are not built: write the character") : FR_OK;
     }
@@ -106,42 +83,36 @@ static fr_status take_escaped(reader *r, uint32_t *code) {
 }
 
 static fr_status take_character(reader *r, uint32_t *code) {
-    if (take(r, '\\')) return take_escaped(r, code);
-    utf8proc_int32_t read;
-    const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)r->text.bytes + r->at;
-    utf8proc_ssize_t length = utf8proc_iterate(bytes, (utf8proc_ssize_t)(r->text.length - r->at), &read);
-    if (length < 1) return fail(r, "not UTF-8");
-    *code = (uint32_t)read;
-    r->at += (size_t)length;
-    return FR_OK;
+    if (fr_cursor_take(&r->c, '\\')) return take_escaped(r, code);
+    return fr_cursor_take_character(&r->c, code) ? FR_OK : fail(r, "not UTF-8");
 }
 
 /* A character or a class letter of a class. *single: it was a character, whose range may go on. */
 static fr_status read_member(reader *r, ranges *set, uint32_t *code, bool *single) {
-    bool escaped = peek(r) == '\\' && r->at + 1 < r->text.length;
-    *single = !(escaped && class_letter(r->text.bytes[r->at + 1], set));
-    if (*single && escaped && r->text.bytes[r->at + 1] == 'b') {
+    bool escaped = fr_cursor_peek(&r->c) == '\\' && r->c.at + 1 < r->c.text.length;
+    *single = !(escaped && class_letter(r->c.text.bytes[r->c.at + 1], set));
+    if (*single && escaped && r->c.text.bytes[r->c.at + 1] == 'b') {
         *code = '\b';
-        r->at += 2;
+        r->c.at += 2;
         return FR_OK;
     }
     if (*single) return take_character(r, code);
-    r->at += 2;
+    r->c.at += 2;
     return FR_OK;
 }
 
 static fr_status read_class(reader *r, fr_expression *expression) {
     ranges set = {.count = 0};
-    bool except = take(r, '^');
-    while (!take(r, ']')) {
+    bool except = fr_cursor_take(&r->c, '^');
+    while (!fr_cursor_take(&r->c, ']')) {
         uint32_t low, high;
         bool single, ends;
-        if (peek(r) < 0) return fail(r, "a class without its closing bracket");
+        if (fr_cursor_peek(&r->c) < 0) return fail(r, "a class without its closing bracket");
         FR_TRY(read_member(r, &set, &low, &single));
         if (!single) continue;
         high = low;
-        if (peek(r) == '-' && r->at + 1 < r->text.length && r->text.bytes[r->at + 1] != ']') {
-            r->at++;
+        if (fr_cursor_peek(&r->c) == '-' && r->c.at + 1 < r->c.text.length && r->c.text.bytes[r->c.at + 1] != ']') {
+            r->c.at++;
             FR_TRY(read_member(r, &set, &high, &ends));
             if (!ends) return fail(r, "a range that ends in a class");
         }
@@ -157,26 +128,27 @@ static fr_status read_choices(reader *r, size_t depth, fr_expression *expression
 
 static fr_status read_group(reader *r, size_t depth, fr_expression *expression) {
     if (depth == MAX_DEPTH) return fail(r, "groups nested more than 100 deep");
-    if (take(r, '?')) {
-        if (take(r, '<') && peek(r) != '=' && peek(r) != '!') {
-            while (peek(r) >= 0 && !take(r, '>')) r->at++;
-        } else if (!take(r, ':')) {
+    if (fr_cursor_take(&r->c, '?')) {
+        if (fr_cursor_take(&r->c, '<') && fr_cursor_peek(&r->c) != '=' && fr_cursor_peek(&r->c) != '!') {
+            while (fr_cursor_peek(&r->c) >= 0 && !fr_cursor_take(&r->c, '>')) r->c.at++;
+        } else if (!fr_cursor_take(&r->c, ':')) {
             return unbuilt(r, "look-around and flags of groups are not built");
         }
     }
     FR_TRY(read_choices(r, depth + 1, expression));
-    return take(r, ')') ? FR_OK : fail(r, "a group is not closed");
+    return fr_cursor_take(&r->c, ')') ? FR_OK : fail(r, "a group is not closed");
 }
 
 static fr_status read_escape(reader *r, fr_expression *expression) {
     ranges set = {.count = 0};
     uint32_t code;
-    if (class_letter(peek(r), &set)) {
-        r->at++;
+    if (class_letter(fr_cursor_peek(&r->c), &set)) {
+        r->c.at++;
         *expression = r->write(r->rules, set.items, set.count, false);
         return FR_OK;
     }
-    if (peek(r) == 'b' || peek(r) == 'B') return unbuilt(r, "borders of words are not built");
+    if (fr_cursor_peek(&r->c) == 'b' || fr_cursor_peek(&r->c) == 'B')
+        return unbuilt(r, "borders of words are not built");
     FR_TRY(take_escaped(r, &code));
     *expression = r->write(r->rules, &(fr_character_range){code, code}, 1, false);
     return FR_OK;
@@ -185,16 +157,17 @@ static fr_status read_escape(reader *r, fr_expression *expression) {
 static fr_status read_item(reader *r, size_t depth, fr_expression *expression) {
     static const fr_character_range breaks[] = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
     uint32_t code;
-    if (take(r, '(')) return read_group(r, depth, expression);
-    if (take(r, '[')) return read_class(r, expression);
-    if (take(r, '\\')) return read_escape(r, expression);
-    if (take(r, '.')) {
+    if (fr_cursor_take(&r->c, '(')) return read_group(r, depth, expression);
+    if (fr_cursor_take(&r->c, '[')) return read_class(r, expression);
+    if (fr_cursor_take(&r->c, '\\')) return read_escape(r, expression);
+    if (fr_cursor_take(&r->c, '.')) {
         *expression = r->write(r->rules, breaks, 3, true);
         return FR_OK;
     }
-    if (peek(r) == '*' || peek(r) == '+' || peek(r) == '?') return fail(r, "nothing to repeat");
-    if (peek(r) == ')') return fail(r, "a parenthesis too many");
-    if (peek(r) == '^' || peek(r) == '$')
+    if (fr_cursor_peek(&r->c) == '*' || fr_cursor_peek(&r->c) == '+' || fr_cursor_peek(&r->c) == '?')
+        return fail(r, "nothing to repeat");
+    if (fr_cursor_peek(&r->c) == ')') return fail(r, "a parenthesis too many");
+    if (fr_cursor_peek(&r->c) == '^' || fr_cursor_peek(&r->c) == '$')
         return unbuilt(r, "^ and $ are built at the beginning and the end of the whole alone");
     FR_TRY(take_character(r, &code));
     *expression = r->write(r->rules, &(fr_character_range){code, code}, 1, false);
@@ -202,49 +175,50 @@ static fr_status read_item(reader *r, size_t depth, fr_expression *expression) {
 }
 
 static bool take_number(reader *r, uint32_t *number) {
-    size_t begin = r->at;
-    for (*number = 0; peek(r) >= '0' && peek(r) <= '9'; r->at++)
-        *number = *number > MAX_REPEATS ? *number : *number * 10 + (uint32_t)(peek(r) - '0');
-    return r->at > begin;
+    size_t begin = r->c.at;
+    for (*number = 0; fr_cursor_peek(&r->c) >= '0' && fr_cursor_peek(&r->c) <= '9'; r->c.at++)
+        *number = *number > MAX_REPEATS ? *number : *number * 10 + (uint32_t)(fr_cursor_peek(&r->c) - '0');
+    return r->c.at > begin;
 }
 
 /* {m}, {m,}, {m,n}; anything else in braces is text. */
 static bool take_counts(reader *r, uint32_t *least, uint32_t *most) {
-    size_t begin = r->at;
-    if (take(r, '{') && take_number(r, least)) {
+    size_t begin = r->c.at;
+    if (fr_cursor_take(&r->c, '{') && take_number(r, least)) {
         *most = *least;
-        if (take(r, ',') && !take_number(r, most)) *most = FR_GRAMMAR_UNBOUND;
-        if (take(r, '}')) return true;
+        if (fr_cursor_take(&r->c, ',') && !take_number(r, most)) *most = FR_GRAMMAR_UNBOUND;
+        if (fr_cursor_take(&r->c, '}')) return true;
     }
-    r->at = begin;
+    r->c.at = begin;
     return false;
 }
 
 static fr_status read_repeats(reader *r, fr_expression *expression) {
     uint32_t least = 0, most = FR_GRAMMAR_UNBOUND;
-    if (take(r, '+')) {
+    if (fr_cursor_take(&r->c, '+')) {
         least = 1;
-    } else if (take(r, '?')) {
+    } else if (fr_cursor_take(&r->c, '?')) {
         most = 1;
-    } else if (!take(r, '*') && !take_counts(r, &least, &most)) {
+    } else if (!fr_cursor_take(&r->c, '*') && !take_counts(r, &least, &most)) {
         return FR_OK;
     }
     if (least > MAX_REPEATS || (most > MAX_REPEATS && most != FR_GRAMMAR_UNBOUND))
         return fail(r, "more than 100000 repetitions");
     if (least > most) return fail(r, "a repetition of fewer times than at least");
-    take(r, '?');
+    fr_cursor_take(&r->c, '?');
     *expression = fr_expression_repeat(r->rules, *expression, least, most);
     return FR_OK;
 }
 
 /* At depth 0 a choice may begin at ^ and end at $; where it need not, anything may stand before or behind it. */
 static fr_status read_sequence(reader *r, size_t depth, fr_expression *expression) {
-    bool outer = depth == 0, begins = outer && take(r, '^'), ends = false;
+    bool outer = depth == 0, begins = outer && fr_cursor_take(&r->c, '^'), ends = false;
     fr_expression any = fr_expression_repeat(r->rules, r->write(r->rules, NULL, 0, true), 0, FR_GRAMMAR_UNBOUND);
     *expression = outer && !r->whole && !begins ? any : 0;
-    while (!ends && peek(r) >= 0 && peek(r) != '|' && (outer || peek(r) != ')')) {
-        bool last = r->at + 1 == r->text.length || r->text.bytes[r->at + 1] == '|';
-        ends = outer && last && take(r, '$');
+    while (!ends && fr_cursor_peek(&r->c) >= 0 && fr_cursor_peek(&r->c) != '|' &&
+           (outer || fr_cursor_peek(&r->c) != ')')) {
+        bool last = r->c.at + 1 == r->c.text.length || r->c.text.bytes[r->c.at + 1] == '|';
+        ends = outer && last && fr_cursor_take(&r->c, '$');
         if (ends) break;
         fr_expression item;
         FR_TRY(read_item(r, depth, &item));
@@ -257,7 +231,7 @@ static fr_status read_sequence(reader *r, size_t depth, fr_expression *expressio
 
 static fr_status read_choices(reader *r, size_t depth, fr_expression *expression) {
     FR_TRY(read_sequence(r, depth, expression));
-    while (take(r, '|')) {
+    while (fr_cursor_take(&r->c, '|')) {
         fr_expression other;
         FR_TRY(read_sequence(r, depth, &other));
         *expression = fr_expression_or(r->rules, *expression, other);
@@ -267,7 +241,7 @@ static fr_status read_choices(reader *r, size_t depth, fr_expression *expression
 
 fr_status fr_regex_expression(fr_text text, bool whole, fr_write_characters *write, fr_grammar_rules *rules,
                               fr_expression *expression) {
-    reader r = {.text = text, .write = write, .rules = rules, .whole = whole};
+    reader r = {.c = {text, 0}, .write = write, .rules = rules, .whole = whole};
     return read_choices(&r, 0, expression);
 }
 

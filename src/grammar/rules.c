@@ -2,11 +2,12 @@
 #include "src/grammar/rules.h"
 
 #include <stdlib.h>
-#include <utf8proc.h>
 
 #include "base/error.h"
+#include "src/grammar/cursor.h"
 
-#define MAX_ITEMS ((size_t)1 << 20) /* expressions, ranges, rules, each */
+#define REPLACEMENT 0xFFFDu
+#define MAX_ITEMS   ((size_t)1 << 20) /* expressions, ranges, rules, each */
 
 void fr_grammar_rules_free(fr_grammar_rules *rules) {
     free(rules->expressions);
@@ -107,13 +108,10 @@ fr_expression fr_expression_character(fr_grammar_rules *rules, uint32_t code) {
 
 fr_expression fr_expression_text(fr_grammar_rules *rules, fr_text utf8) {
     fr_expression all = 0;
-    for (size_t i = 0; i < utf8.length;) {
-        utf8proc_int32_t code;
-        const utf8proc_uint8_t *at = (const utf8proc_uint8_t *)utf8.bytes + i;
-        utf8proc_ssize_t length = utf8proc_iterate(at, (utf8proc_ssize_t)(utf8.length - i), &code);
-        if (length < 1) length = 1, code = 0xFFFD; /* who reads the file refuses it */
-        all = fr_expression_then(rules, all, fr_expression_character(rules, (uint32_t)code));
-        i += (size_t)length;
+    for (fr_cursor c = {utf8, 0}; c.at < utf8.length;) {
+        uint32_t code = REPLACEMENT; /* who reads the file refuses it */
+        if (!fr_cursor_take_character(&c, &code)) c.at++;
+        all = fr_expression_then(rules, all, fr_expression_character(rules, code));
     }
     return all;
 }

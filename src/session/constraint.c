@@ -102,14 +102,13 @@ fr_status fr_constraint_cut(fr_constraint *c, const fr_past *past, size_t *allow
     return FR_OK;
 }
 
-/* The last of the ids may go on behind what is forced: it is left out. */
+/* The last of the ids may go on behind what is forced: it is left out, unless it is all there is. */
 static fr_status take_ids(const fr_constraint *c, const char *bytes, size_t length, size_t limit, int32_t *drafts,
                           size_t *count) {
     int32_t *ids;
     size_t there;
     FR_TRY(fr_tokenize(c->model->tokenizer, bytes, length, false, false, &ids, &there));
-    bool whole = length < FORCED_BYTES && there == 1;
-    size_t taken = whole ? there : there - (there > 0);
+    size_t taken = there > 1 ? there - 1 : there;
     *count = taken < limit ? taken : limit;
     memcpy(drafts, ids, *count * sizeof *drafts);
     fr_free(ids);
