@@ -182,12 +182,12 @@ void fr_job_interrupt(fr_job *job) {
 
 /* ----------------------------------------------------------------------------------------------------------- answer */
 
-/* {"id":..., and the members of the answer, at least one. */
-static char *behind_id(const char *begin, const char *id, const json_t *answer) {
-    char *members = fr_json_line(answer);
-    size_t size = strlen(begin) + strlen(id) + strlen(members) + sizeof(",");
+char *fr_job_behind_id(const char *begin, const char *id, const json_t *rest) {
+    char *members = fr_json_line(rest);
+    const char *written = id ? id : "null";
+    size_t size = strlen(begin) + strlen(written) + strlen(members) + sizeof(",");
     char *line = fr_resize(NULL, size, 1);
-    snprintf(line, size, "%s%s,%s", begin, id, members + 1);
+    snprintf(line, size, "%s%s,%s", begin, written, members + 1);
     free(members);
     return line;
 }
@@ -217,7 +217,7 @@ char *fr_job_answer(fr_job *job) {
     bool plain = job->form == FR_JOB_PLAIN;
     if (!plain) snprintf(begin, sizeof begin, "{\"id\":\"batch_req_%zu\",\"custom_id\":", job->row);
     json_t *answer = plain ? plain_answer(job) : fr_job_response(job);
-    char *line = behind_id(begin, job->id ? job->id : "null", answer);
+    char *line = fr_job_behind_id(begin, job->id, answer);
     json_decref(answer);
     return line;
 }

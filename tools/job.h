@@ -106,6 +106,10 @@ void fr_job_fail(fr_job *job, fr_status status);
 void fr_job_interrupt(fr_job *job);
 void fr_job_pass_over(fr_job *job, const fr_job_setting *setting, const fr_job_line *line);
 
+/* The beginning of an object up to an id, that id as it was written (NULL: null), and the members of the rest, at least
+ * one; free. */
+char *fr_job_behind_id(const char *begin, const char *id, const json_t *rest);
+
 /* The line for one that has ended; free. */
 char *fr_job_answer(fr_job *job);
 void fr_job_end(fr_job *job);
