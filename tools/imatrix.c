@@ -5,12 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chunks.h"
 #include "forerun_lab.h"
-#include "loaded.h"
 #include "output.h"
 #include "verbs.h"
-
-#define DEFAULT_CHUNK 512
 
 /* What runs, and how far. */
 typedef struct collecting {
@@ -47,22 +45,11 @@ static int run_chunks(const collecting *c, const fr_loaded *loaded, const fr_arg
 }
 
 static int cut(collecting *c, const fr_loaded *loaded, const fr_arguments *args) {
-    size_t limit = (size_t)fr_model_fact(loaded->model, FR_FACT_CONTEXT_LIMIT);
-    size_t wanted = (size_t)args->number[FR_ARG_CHUNK_IDS];
-    if (args->given[FR_ARG_CHUNK_IDS]) c->chunk = wanted ? wanted : limit;
-    else c->chunk = limit < DEFAULT_CHUNK ? limit : DEFAULT_CHUNK;
-    if (c->chunk > limit) {
-        return fr_bad_input("a chunk of %zu ids is beyond the model's %zu positions", c->chunk, limit);
-    }
-    if (c->text.count < c->chunk) {
-        return fr_bad_input("%s has %zu ids, and a chunk takes %zu: lower -c", args->text[FR_ARG_FILE], c->text.count,
-                            c->chunk);
-    }
-    c->chunks = c->text.count / c->chunk;
-    if (args->given[FR_ARG_CHUNKS] && c->chunks > (size_t)args->number[FR_ARG_CHUNKS]) {
-        c->chunks = (size_t)args->number[FR_ARG_CHUNKS];
-    }
-    return 0;
+    c->chunk = fr_chunks_ids(loaded, args);
+    int code = fr_chunks_check_model(loaded, c->chunk);
+    if (!code) code = fr_chunks_check_text(args, c->text.count, c->chunk);
+    c->chunks = fr_chunks_most(args, c->text.count / c->chunk);
+    return code;
 }
 
 static int collect(collecting *c, fr_loaded *loaded, const fr_arguments *args) {

@@ -12,11 +12,10 @@
 #include <string.h>
 
 #include "base.h"
-#include "loaded.h"
+#include "chunks.h"
 #include "verbs.h"
 
-#define DEFAULT_CHUNK 512
-#define SHALLOW       (-16.0f) /* logarithms of probabilities that the base's file resolves are above it */
+#define SHALLOW (-16.0f) /* logarithms of probabilities that the base's file resolves are above it */
 
 /* A mean on its way. */
 typedef struct tally {
@@ -158,14 +157,10 @@ static int check(const fr_arguments *args) {
 
 /* How the text is cut: the base's chunks, or as the options say. */
 static int cut(scoring *s, const fr_loaded *loaded, const fr_arguments *args, const fr_prompt *text) {
-    size_t limit = (size_t)fr_model_fact(loaded->model, FR_FACT_CONTEXT_LIMIT), stride = 0;
-    size_t wanted = (size_t)args->number[FR_ARG_CHUNK_IDS];
-    if (s->comparing) s->chunk = s->base.chunk;
-    else if (args->given[FR_ARG_CHUNK_IDS]) s->chunk = wanted ? wanted : limit;
-    else s->chunk = limit < DEFAULT_CHUNK ? limit : DEFAULT_CHUNK;
-    if (s->chunk > limit) {
-        return fr_bad_input("a chunk of %zu ids is beyond the model's %zu positions", s->chunk, limit);
-    }
+    size_t stride = 0;
+    s->chunk = s->comparing ? s->base.chunk : fr_chunks_ids(loaded, args);
+    int code = fr_chunks_check_model(loaded, s->chunk);
+    if (code) return code;
     if (args->given[FR_ARG_STRIDE]) stride = (size_t)args->number[FR_ARG_STRIDE];
     if (stride >= s->chunk) {
         return fr_wrong_usage("--ppl-stride %zu: a chunk of %zu ids must be longer", stride, s->chunk);
@@ -177,16 +172,12 @@ static int cut(scoring *s, const fr_loaded *loaded, const fr_arguments *args, co
         s->chunks = s->base.chunks;
         return 0;
     }
-    if (text->count < s->chunk) {
-        return fr_bad_input("%s has %zu ids, and a chunk takes %zu: lower -c", args->text[FR_ARG_FILE], text->count,
-                            s->chunk);
-    }
+    code = fr_chunks_check_text(args, text->count, s->chunk);
+    if (code) return code;
     s->ids = text->ids;
     s->chunks = stride ? (text->count - s->chunk + stride - 1) / stride : text->count / s->chunk;
     if (s->chunks == 0) s->chunks = 1;
-    if (args->given[FR_ARG_CHUNKS] && s->chunks > (size_t)args->number[FR_ARG_CHUNKS]) {
-        s->chunks = (size_t)args->number[FR_ARG_CHUNKS];
-    }
+    s->chunks = fr_chunks_most(args, s->chunks);
     return 0;
 }
 
