@@ -14,6 +14,7 @@
 #include "bench/facts.h"
 #include "bench/limits.h"
 #include "bench/measure.h"
+#include "kernels/dispatch.h"
 
 enum { ROWS = 512, MATRIX = 1536 * 6144, WIDEST = 6144 };
 #define SAMPLE_SECONDS 0.05

@@ -4,7 +4,7 @@
  * kernels weakest level first, so that filling a table in its order overlays scalar upwards. */
 #include "base/error.h"
 #include "kernels/cpu.h"
-#include "kernels/kernels.h"
+#include "kernels/dispatch.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -13,8 +13,11 @@
 #ifndef FR_KERNELS_KERNELS_H
 #define FR_KERNELS_KERNELS_H
 
-#include "forerun.h"
 #include "quant/dtype.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* y[r * y_stride + o] = dot(w_o, x_r), r < rows, o < features, where w_o is `cols` values of the kernel's type at byte
  * o * w_stride of w, and x_r = x + r * x_stride. Strides of x and y in floats, of w in bytes.
@@ -298,11 +301,6 @@ typedef struct fr_kernels {
     fr_exp_fn *exp;
     fr_tanh_fn *tanh;
 } fr_kernels;
-
-/* The table of an instruction-set word: scalar, overlaid upwards with each level at or below the word that this build
- * has. NULL (the default) asks for the best this machine runs. FR_USAGE for an unknown word, FR_MACHINE for one that
- * this machine lacks. The table is static and immutable. */
-fr_status fr_kernels_select(const char *word, const fr_kernels **kernels);
 
 #define FR_KERNEL(level, kind, slot, function) fr_##kind##_fn function;
 #include "kernels/kernels.def"

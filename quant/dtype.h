@@ -6,7 +6,9 @@
 #ifndef FR_QUANT_DTYPE_H
 #define FR_QUANT_DTYPE_H
 
-#include "forerun.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 typedef enum fr_dtype {
     FR_F32,

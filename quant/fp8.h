@@ -7,7 +7,9 @@
 #ifndef FR_QUANT_FP8_H
 #define FR_QUANT_FP8_H
 
-#include "forerun.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define FR_FP8_BLOCK 128
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "forerun_lab.h"
+#include "kernels/dispatch.h"
 #include "src/session/engine.h"
 #include "src/session/state.h"
 #include "tests/require.h"

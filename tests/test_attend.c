@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/dispatch.h"
 #include "src/layers/attend.h"
 
 /* A layer of `kv_heads` heads of `head_dim`, and a batch of rows that sees it: row r up to position last + r, and

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "kernels/deltanet_gates.h"
-#include "kernels/kernels.h"
+#include "kernels/dispatch.h"
 
 enum { MOST_DIM = 128, ROWS = 512 };
 

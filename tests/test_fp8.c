@@ -13,6 +13,7 @@
 #include "base/options.h"
 #include "forerun_lab.h"
 #include "formats/checkpoint.h"
+#include "kernels/dispatch.h"
 #include "quant/fp8.h"
 #include "src/weights/weights.h"
 #include "tests/command.h"

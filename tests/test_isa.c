@@ -8,7 +8,7 @@
 #include "base/fpenv.h"
 #include "base/word_list.h"
 #include "kernels/cpu.h"
-#include "kernels/kernels.h"
+#include "kernels/dispatch.h"
 
 START_TEST(words) {
     static const char known[] = "scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm";

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "forerun_lab.h"
+#include "kernels/dispatch.h"
 #include "src/model/model.h"
 #include "src/session/state.h"
 #include "tests/require.h"

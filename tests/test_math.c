@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/kernels.h"
+#include "kernels/dispatch.h"
 #include "kernels/rope_table.h"
 
 enum { BATCH = 4096 };

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "kernels/cpu.h"
-#include "kernels/kernels.h"
+#include "kernels/dispatch.h"
 #include "quant/packed.h"
 #include "tests/block_cases.h"
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/dispatch.h"
 #include "src/session/filters.h"
 #include "src/session/noise.h"
 #include "src/session/state.h"

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/dispatch.h"
 #include "src/session/noise.h"
 #include "src/session/sampler.h"
 #include "src/session/state.h"

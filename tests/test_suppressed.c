@@ -11,6 +11,7 @@
 
 #include "forerun_lab.h"
 #include "formats/safetensors.h"
+#include "kernels/dispatch.h"
 #include "src/session/sampler.h"
 #include "tests/always.h"
 #include "tests/changed_folder.h"

@@ -13,6 +13,7 @@
 
 #include "formats/safetensors.h"
 #include "kernels/cpu.h"
+#include "kernels/dispatch.h"
 #include "src/vision/image_resize.h"
 #include "src/vision/vision_parts.h"
 

@@ -12,6 +12,7 @@
 #include "formats/json_wide.h"
 #include "formats/pre_tokenizers.h"
 #include "kernels/cpu.h"
+#include "kernels/dispatch.h"
 #include "quant/encode.h"
 #include "src/cache/kv.h"
 #include "src/convert/quantize_types.h"

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/fpenv.h"
 #include "base/sizes.h"
+#include "kernels/dispatch.h"
 #include "src/families/architecture.h"
 #include "src/text/tokenizer.h"
 

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "formats/tokenizer_gguf.h"
+#include "kernels/dispatch.h"
 #include "src/families/config.h"
 #include "src/weights/bound.h"
 

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/sizes.h"
 #include "formats/tokenizer_gguf.h"
+#include "kernels/dispatch.h"
 #include "src/chat/tokenizer_open.h"
 #include "src/families/architecture.h"
 #include "src/families/config.h"

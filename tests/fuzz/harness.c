@@ -1,4 +1,5 @@
 /* Files in memory, folders of links, models on files that stay open: see harness.h. */
+#include "kernels/dispatch.h"
 #include "tests/fuzz/harness.h"
 
 #include <sys/mman.h>

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <unistd.h>
 
+#include "kernels/dispatch.h"
 #include "src/vision/image_resize.h"
 #include "src/vision/vision.h"
 #include "tests/fuzz/png.h"
