@@ -62,6 +62,7 @@ static const struct {
     {"gemma3-odd", "{\"attention_bias\": true}", FR_UNBUILT, "attention_bias"},
     {"gemma3-odd", "{\"attn_logit_softcapping\": 50}", FR_UNBUILT, "attn_logit_softcapping"},
     {"gemma3-odd", "{\"use_bidirectional_attention\": true}", FR_UNBUILT, "use_bidirectional_attention"},
+    {"gemma3-odd", "{\"is_causal\": false}", FR_UNBUILT, "is_causal false"},
     {"gemma3-odd", "{\"query_pre_attn_scalar\": 0}", FR_INPUT, "query_pre_attn_scalar"},
     {"gemma3-odd", "{\"rope_parameters\": {\"sliding_attention\": {\"rope_theta\": 0}}}", FR_INPUT, "rope_theta"},
     {"gemma3-odd", "{\"rope_parameters\": {\"rope_type\": \"linear\", \"factor\": 4}}", FR_INPUT,
@@ -284,10 +285,11 @@ END_TEST
 START_TEST(what_is_not_built_is_no_key_of_a_file) {
     static const struct {
         const fr_family *family;
-        const char *architecture, *key;
-    } keys[] = {{&fr_family_deepseek, "deepseek2", ".attention.temperature_scale"},
-                {&fr_family_lfm2, "lfm2", ".attention.sliding_window"},
-                {&fr_family_llama, "llama", ".expert_count"}};
+        const char *architecture, *key, *value;
+    } keys[] = {{&fr_family_deepseek, "deepseek2", ".attention.temperature_scale", "0.1"},
+                {&fr_family_lfm2, "lfm2", ".attention.sliding_window", "8"},
+                {&fr_family_llama, "llama", ".expert_count", "8"},
+                {&fr_family_qwen2, "qwen2", ".attention.causal", "false"}};
     char named[64];
     fr_gguf_writer writer;
     fr_model_spec spec;
@@ -298,6 +300,7 @@ START_TEST(what_is_not_built_is_no_key_of_a_file) {
     FILE *out = fopen(file, "wb");
     fr_gguf_writer_open(&writer, out, keys[_i].architecture);
     if (_i == 0) fr_gguf_put_f32(&writer, keys[_i].key, 0.1F);
+    else if (_i == 3) fr_gguf_put_bool(&writer, keys[_i].key, false);
     else fr_gguf_put_u32(&writer, keys[_i].key, 8);
     require(fr_gguf_write_header(&writer));
     fr_gguf_writer_close(&writer);
@@ -306,7 +309,7 @@ START_TEST(what_is_not_built_is_no_key_of_a_file) {
     require(fr_gguf_read(&gguf, &map, 0, &tensors, &unread));
     fr_status status = fr_family_read(keys[_i].family, &(fr_source){.gguf = &gguf, .where = "it"}, &spec);
     ck_assert_msg(status == FR_UNBUILT, "%d, %s", status, fr_last_error());
-    snprintf(named, sizeof named, "%s: %s is not built", keys[_i].key, _i == 0 ? "0.1" : "8");
+    snprintf(named, sizeof named, "%s: %s is not built", keys[_i].key, keys[_i].value);
     ck_assert_msg(strstr(fr_last_error(), named) != NULL, "%s", fr_last_error());
     fr_gguf_close(&gguf);
     fr_map_close(&map);
@@ -325,7 +328,7 @@ int main(void) {
     tcase_add_loop_test(tests, what_gguf_has_no_key_for_is_not_written, 0, 4);
     tcase_add_loop_test(tests, positions_of_which_nothing_is_said_are_scaled_as_usual, 0, 2);
     tcase_add_loop_test(tests, numbers_that_are_null_follow_from_others, 0, 4);
-    tcase_add_loop_test(tests, what_is_not_built_is_no_key_of_a_file, 0, 3);
+    tcase_add_loop_test(tests, what_is_not_built_is_no_key_of_a_file, 0, 4);
     tcase_add_loop_test(tests, a_scale_without_a_key_is_what_readers_take_it_for, 0, 4);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

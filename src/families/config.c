@@ -12,8 +12,9 @@
 
 enum { MOST_VOCAB = 1 << 24, MOST_HIDDEN = 1 << 17, MOST_FFN = 1 << 22, MOST_HEADS = 4096, MOST_HEAD_DIM = 4096 };
 
-/* The vocabulary of a GGUF file is the length of its table. */
+/* The vocabulary of a GGUF file is the length of its table. Encoders are made of decoders by one key. */
 const fr_config_row fr_size_keys[] = {
+    {.kind = FR_ROW_WITH, .json = "is_causal", .gguf = ".attention.causal"},
     FR_SIZE(trunk.vocab, "vocab_size", NULL, 1, MOST_VOCAB),
     FR_SIZE(trunk.layers, "num_hidden_layers", ".block_count", 1, FR_MOST_LAYERS, .required = true),
     FR_SIZE(trunk.context_limit, "max_position_embeddings", ".context_length", 1, 1 << 24, .required = true),
@@ -178,10 +179,13 @@ static fr_status check_absent(const fr_source *s, const fr_config_row *row) {
     return !value || json_is_null(value) ? FR_OK : fr_fail(FR_UNBUILT, "%s: %s is not built", s->where, row->json);
 }
 
-static fr_status check_with(const fr_source *s, const char *key) {
+static fr_status check_with(const fr_source *s, const fr_config_row *row) {
     bool has;
-    FR_TRY(fr_json_bool(s->text, key, true, s->where, &has));
-    return has ? FR_OK : fr_fail(FR_UNBUILT, "%s: %s false is not built", s->where, key);
+    FR_TRY(s->gguf ? fr_gguf_bool(s->gguf, row->gguf, true, &has)
+                   : fr_json_bool(s->text, row->json, true, s->where, &has));
+    if (has) return FR_OK;
+    return s->gguf ? fr_fail(FR_UNBUILT, "%s: key %s%s: false is not built", s->where, s->gguf->architecture, row->gguf)
+                   : fr_fail(FR_UNBUILT, "%s: %s false is not built", s->where, row->json);
 }
 
 static fr_status read_mtp(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
@@ -206,7 +210,7 @@ static fr_status read_row(const fr_source *s, const fr_config_row *row, fr_model
     case FR_ROW_SAME: return read_same(s, row, spec);
     case FR_ROW_ONLY: return fr_config_only(s->text, row->json, row->word, s->where);
     case FR_ROW_WITHOUT: return fr_config_without(s->text, row->json, s->where);
-    case FR_ROW_WITH: return check_with(s, row->json);
+    case FR_ROW_WITH: return check_with(s, row);
     case FR_ROW_ABSENT: return check_absent(s, row);
     case FR_ROW_KINDS: return s->gguf ? FR_OK : read_size(s, row, spec);
     case FR_ROW_MTP: return read_mtp(s, row, spec);
