@@ -59,6 +59,20 @@ static void add_fixtures(void) {
     for (size_t i = 0; fr_reference_alone(i); i++) add_fixture(fr_reference_alone(i));
 }
 
+/* Of the families without a drafter in the lists above, one fixture each. */
+static void add_families(void) {
+    static const char *const names[] = {
+        "cohere2-window", "deepseek-v2-lite", "ernie45-bias", "ernie4.5-moe-odd", "exaone4-window",
+        "gemma2-usual", "gemma3-odd", "glm4-dense", "gpt-oss-odd", "granite-odd",
+        "granite4-micro", "hunyuan-odd", "hunyuan-moe-odd", "granite-moe-shared", "kimi-k2",
+        "lfm2-long", "mimo-odd", "minimax-m2-odd", "ministral3-odd", "mistral-nemo",
+        "mixtral-odd", "olmo2-bias", "olmo3-yarn", "olmoe-odd", "phi3-window",
+        "phi4-longrope", "qwen2-tied", "qwen2-moe-odd", "qwen3-odd", "seed-oss-odd",
+        "smollm3-odd", "stablelm-parallel",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) add_fixture(names[i]);
+}
+
 static void add_types(void) {
     for (int type = 0; type < FR_WEIGHT_TYPES; type++) {
         subject *s = add((fr_dtype)type);
@@ -86,6 +100,7 @@ static void list_subjects(void) {
     *demo = (subject){.name = "demo", .arguments = DEMO DEMO_DRAFTER, .type = FR_DTYPE_COUNT};
     add_types();
     add_caches();
+    add_families();
 }
 
 static void quantize(const char *type, const char *to) {
