@@ -756,6 +756,10 @@ fr_status fr_grammar_allowed(fr_grammar *grammar, const int32_t *ids, size_t cou
  * session. The grammar is of the model's own tokenizer, or FR_USAGE, and outlives the session or its next one. */
 fr_status fr_session_set_grammar(fr_session *session, fr_grammar *grammar);
 
+/* The text of the session's grammar begins at this position of the timeline, from 0: for one that was restored with
+ * part of the text on it. */
+fr_status fr_session_begin_grammar(fr_session *session, size_t position);
+
 /* From the next token on draws by these options: those of how a token is drawn, and IGNORE_EOS, DRAFT_MIN and
  * DRAFT_P_MIN; the others are passed by. What a prompt predicted is chosen anew. A failure changes nothing. Between
  * gumbel and rejection there is no change in a session with a method of the caller's own (FR_USAGE). */

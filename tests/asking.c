@@ -294,6 +294,21 @@ static json_t *draw_form(uint64_t *state, const char **path) {
     return body;
 }
 
+/* Of what the text has to be, now and then; a text that may not end goes on under it. */
+static void draw_grammar(uint64_t *state, json_t *body) {
+    bool endless = json_object_get(body, "ignore_eos") != NULL;
+    switch (fr_chance(state, endless ? 6 : 9)) {
+    case 0: json_object_set_new(body, "regex", json_string("([a-z]{2,5} )*")); break;
+    case 1: json_object_set_new(body, "grammar", json_string("root ::= (\"yes \" | \"no, \" [0-9]+ \" \")*")); break;
+    case 6: json_object_set_new(body, "response_format", fr_body("{s:s}", "type", "json_object")); break;
+    case 7:
+        json_object_set_new(body, "json_schema", fr_body("{s:s, s:{s:[s, s, s]}}", "type", "array", "items", "enum",
+                                                         "red", "green", "blue"));
+        break;
+    default: break;
+    }
+}
+
 json_t *fr_draw_request(uint64_t *state) {
     static const char *const stops[] = {"e", " the", "\n", "."};
     const char *path;
@@ -303,6 +318,7 @@ json_t *fr_draw_request(uint64_t *state) {
     if (fr_chance(state, 4) == 0) json_object_set_new(body, "stop", fr_body("[s]", stops[fr_chance(state, 4)]));
     if (strcmp(path, NATIVE) != 0 && fr_chance(state, 8) == 0) json_object_set_new(body, "n", json_integer(2));
     if (fr_chance(state, 8) == 0) json_object_set_new(body, "ignore_eos", json_true());
+    draw_grammar(state, body);
     json_t *other = fr_ask_otherwise(state, body);
     json_decref(body);
     return fr_body("{s:s, s:o}", "path", path, "body", other);

@@ -57,6 +57,11 @@ static const struct {
     {"{\"prompt\": \"The\", \"temp\": 1.1, \"samplers\": [\"typ_p\", \"temperature\"], \"typical_p\": 0.7, "
      "\"top_k\": 1}",
      "-p The -n 30 --temp 1.1 --sampler-seq yt --typical-p 0.7"},
+    {"{\"prompt\": \"The\", \"grammar\": \"root ::= (\\\"yes \\\" | \\\"no \\\")*\", \"temp\": 1, \"seed\": 3}",
+     "-p The -n 30 --temp 1 --seed 3 --grammar 'root ::= (\"yes \" | \"no \")*'"},
+    {"{\"prompt\": \"The\", \"regex\": \"[a-z]{3} [0-9]{2}\"}", "-p The -n 30 --regex '[a-z]{3} [0-9]{2}'"},
+    {"{\"prompt\": \"The\", \"json_schema\": {\"type\": \"array\", \"items\": {\"enum\": [1, 2]}, \"maxItems\": 4}}",
+     "-p The -n 30 -j '{\"type\": \"array\", \"items\": {\"enum\": [1, 2]}, \"maxItems\": 4}'"},
 };
 enum { LINES = sizeof lines / sizeof *lines };
 

@@ -81,6 +81,9 @@ static const struct {
      "--ids 2,5,9,300 -n 12 -l 421-inf", "length"},
     {COMPLETION("{\"prompt\": \"def f(x):\", \"stop\": [\"zz\", \"\\n\"], \"temperature\": 1.1, \"max_tokens\": 99}"),
      "-p 'def f(x):' --temp 1.1 --stop zz --stop '\n' -n 99", "stop"},
+    {CHAT("{" HI ", \"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"name\": \"x\", \"schema\": "
+          "{\"enum\": [{\"a\": 1}, [2, 3]]}}}}"), "--chat -p Hi -j '{\"enum\": [{\"a\": 1}, [2, 3]]}'", "stop"},
+    {COMPLETION("{\"prompt\": \"Once\", \"regex\": \"[a-f]{4}\"}"), "-p Once --regex '[a-f]{4}'", "stop"},
 };
 
 START_TEST(openai_requests_say_what_generate_says) {
@@ -116,12 +119,14 @@ static const struct {
     const char *says;
 } refused[] = {
     {CHAT("{" HI ", \"n\": 2}"), 501, "\"n\" is not built yet"},
-    {CHAT("{" HI ", \"response_format\": {\"type\": \"json_object\"}}"), 501, "\"response_format\" is not built yet"},
+    {CHAT("{" HI ", \"response_format\": {\"type\": \"grammar\"}}"), 501, "response_format of type \"grammar\" is not"},
+    {CHAT("{" HI ", \"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"schema\": {\"not\": {}}}}}"),
+     501, "response_format.json_schema.schema: schema, at #/not: not built"},
     {CHAT("{" HI ", \"tool_choice\": \"required\"}"), 501, "\"tool_choice\" is not built yet"},
     {CHAT("{" HI ", \"tool_choice\": {\"type\": \"function\"}}"), 501, "\"tool_choice\" is not built yet"},
     {CHAT("{" HI ", \"parallel_tool_calls\": false}"), 501, "\"parallel_tool_calls\" is not built yet"},
     {CHAT("{" HI ", \"reasoning_effort\": 2}"), 400, "reasoning_effort must be a text"},
-    {CHAT("{" HI ", \"grammar\": \"root ::= x\"}"), 501, "\"grammar\" in the body is not built yet"},
+    {CHAT("{" HI ", \"grammar\": \"root ::= x\"}"), 400, "grammar: grammar, line 1, column 10"},
     {CHAT("{" HI ", \"prompt\": \"x\"}"), 501, "\"prompt\" in the body"},
     {CHAT("{" HI ", \"stream\": true}"), 400, "stream must be false"},
     {CHAT("{" HI ", \"top_logprobs\": 2}"), 400, "top_logprobs goes with \"logprobs\": true"},

@@ -323,8 +323,8 @@ END_TEST
 
 START_TEST(what_is_not_built_is_refused_by_name) {
     static const char *const fields[][2] = {
-        {"grammar", "\"root ::= [a-z]\""},     {"json_schema", "{\"type\": \"object\"}"},
-        {"response_format", "{\"type\": \"json_object\"}"}, {"lora", "[{\"id\": 0, \"scale\": 1}]"},
+        {"grammar", "\"root ::= x\""},         {"json_schema", "{\"not\": {}}"},
+        {"response_format", "{\"type\": \"structural_tag\"}"}, {"lora", "[{\"id\": 0, \"scale\": 1}]"},
         {"tool_choice", "\"required\""},      {"echo", "true"},
         {"t_max_predict_ms", "100"},          {"accept", "\"rejection\""},
         {"post_sampling_probs", "true"},      {"speculative.n_max", "99"}};

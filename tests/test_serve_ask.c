@@ -342,15 +342,57 @@ START_TEST(answers) {
 }
 END_TEST
 
+/* Each is one grammar for all its choices, whose first token they forbid or allow. */
+START_TEST(grammars) {
+    static const char *const members[] = {
+        "\"grammar\": \"root ::= [{]\"",
+        "\"regex\": \"[{]\"",
+        "\"json_schema\": {\"type\": \"object\"}",
+        "\"response_format\": {\"type\": \"json_object\"}",
+        "\"response_format\": {\"type\": \"json_object\", \"schema\": {\"properties\": {}}}",
+        "\"response_format\": {\"type\": \"json_schema\", \"schema\": {\"properties\": {}}}",
+        "\"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"name\": \"x\", \"strict\": true, "
+        "\"schema\": {\"required\": [\"a\"]}}}",
+    };
+    for (size_t f = 0; f < 3; f++) {
+        for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+            char line[512];
+            snprintf(line, sizeof line, "%s, \"n\": 3", members[i]);
+            fr_ask *a = ask_with(forms[f], line);
+            ck_assert_msg(!a->error[0], "%s", a->error);
+            ck_assert_ptr_nonnull(a->choices[0].job.grammar);
+            ck_assert_ptr_eq(a->choices[2].job.grammar, a->choices[0].job.grammar);
+            fr_ask_free(a);
+        }
+        fr_ask *text = ask_with(forms[f], "\"response_format\": {\"type\": \"text\"}, \"grammar\": \"\"");
+        ck_assert_msg(!text->error[0], "%s", text->error);
+        ck_assert_ptr_null(text->choices[0].job.grammar);
+        fr_ask_free(text);
+    }
+}
+END_TEST
+
 static const struct {
     unsigned forms;
     const char *member;
     fr_status why;
     const char *says;
 } refused[] = {
-    {ALL, "\"grammar\": \"root ::= x\"", FR_UNBUILT, "\"grammar\" is not built"},
-    {ALL, "\"json_schema\": {}", FR_UNBUILT, "\"json_schema\" is not built"},
-    {ALL, "\"response_format\": {\"type\": \"json_object\"}", FR_UNBUILT, "\"response_format\" is not built"},
+    {ALL, "\"grammar\": \"root ::= x\"", FR_INPUT, "grammar: grammar, line 1, column 10: a rule that is not defined"},
+    {ALL, "\"grammar\": 5", FR_USAGE, "grammar must be a text"},
+    {ALL, "\"regex\": \"(\"", FR_INPUT, "regex: regular expression, at byte 1: a group is not closed"},
+    {ALL, "\"regex\": \"a\", \"grammar\": \"root ::= [a]\"", FR_USAGE, "grammar and regex exclude each other"},
+    {ALL, "\"json_schema\": {\"items\": {\"not\": {}}}", FR_UNBUILT, "json_schema: schema, at #/items/not: not built"},
+    {ALL, "\"json_schema\": {\"type\": \"integr\"}", FR_INPUT, "json_schema: schema, at #/type: no type of JSON"},
+    {ALL, "\"json_schema\": false", FR_INPUT, "json_schema: schema, at #: no value is of this schema"},
+    {ALL, "\"json_schema\": []", FR_USAGE, "json_schema must be a schema"},
+    {ALL, "\"response_format\": \"json\"", FR_USAGE, "response_format must be an object with a \"type\""},
+    {ALL, "\"response_format\": {\"type\": \"yaml\"}", FR_UNBUILT, "response_format of type \"yaml\" is not built"},
+    {ALL, "\"response_format\": {\"type\": \"json_schema\"}", FR_USAGE, "response_format has no json_schema.schema"},
+    {ALL, "\"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"schema\": {\"if\": {}}}}", FR_UNBUILT,
+     "response_format.json_schema.schema: schema, at #/if: not built"},
+    {ALL, "\"response_format\": {\"type\": \"json_object\", \"schema\": {\"if\": {}}}", FR_UNBUILT,
+     "response_format.schema: schema, at #/if: not built"},
     {ALL, "\"grammar_lazy\": true", FR_UNBUILT, "\"grammar_lazy\" is not built"},
     {ALL, "\"grammar_triggers\": [{}]", FR_UNBUILT, "\"grammar_triggers\" is not built"},
     {ALL, "\"preserved_tokens\": [\"x\"]", FR_UNBUILT, "\"preserved_tokens\" is not built"},
@@ -1036,6 +1078,7 @@ static TCase *demo_cases(void) {
     tcase_add_test(tcase, stops);
     tcase_add_test(tcase, whole_numbers_may_have_a_point);
     tcase_add_test(tcase, answers);
+    tcase_add_test(tcase, grammars);
     tcase_add_test(tcase, members_of_other_forms);
     tcase_add_test(tcase, one_prompt);
     tcase_add_test(tcase, texts_and_ids_in_turn);

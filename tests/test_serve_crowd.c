@@ -109,6 +109,8 @@ static void make_longer(json_t *body, size_t most) {
     json_object_set_new(body, "max_tokens", json_integer((json_int_t)most));
     json_object_set_new(body, "ignore_eos", json_true());
     json_object_del(body, "stop");
+    json_object_del(body, "response_format"); /* whose texts have to end */
+    json_object_del(body, "json_schema");
 }
 
 static void ask_alone(crowd *c, bool longer) {

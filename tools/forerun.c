@@ -154,10 +154,11 @@ static const fr_verb verbs[] = {
     {"batch", "many prompts from a file, several at once, answers to a file", FR_VERB_BATCH,
      "batch [-m] MODEL [-md DRAFTER] -f IN.jsonl -o OUT.jsonl [-np N] [options]",
      "Each line of IN is a JSON object: {\"prompt\": TEXT}, {\"ids\": [...]} or {\"messages\": [...]}, and any of\n"
-     "id, n, temp, top_k, top_p, min_p, seed, stop, ignore_eos, logprobs, tools, images (paths), and by the names of\n"
-     "llama.cpp's server top_n_sigma, typical_p, xtc_probability, xtc_threshold, dynatemp_range, dynatemp_exponent,\n"
-     "mirostat, mirostat_eta, mirostat_tau, repeat_penalty, repeat_last_n, presence_penalty, frequency_penalty,\n"
-     "dry_multiplier, dry_base, dry_allowed_length, dry_penalty_last_n, dry_sequence_breakers, samplers; what it\n"
+     "id, n, temp, top_k, top_p, min_p, seed, stop, ignore_eos, logprobs, tools, images (paths), grammar (GBNF),\n"
+     "json_schema, regex, and by the names of llama.cpp's server top_n_sigma, typical_p, xtc_probability,\n"
+     "xtc_threshold, dynatemp_range, dynatemp_exponent, mirostat, mirostat_eta, mirostat_tau, repeat_penalty,\n"
+     "repeat_last_n, presence_penalty, frequency_penalty, dry_multiplier, dry_base, dry_allowed_length,\n"
+     "dry_penalty_last_n, dry_sequence_breakers, samplers; what it\n"
      "leaves out is as the options say. OUT gets a line for each, in the same order, as soon as its turn has come:\n"
      "id, ids, text, stop and stats (a chat's also what its reply is made of: reasoning_content, tool_calls), or id\n"
      "and error, which makes the exit status 1. The ids are those that generate gives: they do not depend on N, nor\n"

@@ -7,6 +7,7 @@
 
 #include "chat_settings.h"
 #include "figures.h"
+#include "job_grammar.h"
 #include "job_line.h"
 #include "job_parts.h"
 
@@ -63,6 +64,7 @@ static fr_status start(fr_job *job, const void *kept, size_t size) {
     if (status == FR_OK && job->picture_count)
         status = fr_session_show(job->session, (const fr_picture *const *)job->pictures, job->picture_count);
     if (status == FR_OK) status = fr_session_put(job->session, job->prompt.ids, job->prompt.count);
+    if (status == FR_OK) status = fr_job_set_grammar(job);
     job->text = (fr_stream){.stops = job->stops, .stop_count = job->stop_count};
     if (status == FR_OK) status = open_view(job);
     if (status != FR_OK) return status;
@@ -84,12 +86,20 @@ void fr_job_start(fr_job *job, const void *kept, size_t size) {
     if (!job->ended) fr_job_check(job, start(job, kept, size));
 }
 
+fr_status fr_job_resume(const fr_job *job) {
+    return job->grammar ? fr_session_begin_grammar(job->session, job->prompt.count) : FR_OK;
+}
+
+fr_status fr_job_leave(const fr_job *job) {
+    return job->grammar ? fr_session_set_grammar(job->session, NULL) : FR_OK;
+}
+
 /* What it asks for beside a prompt, by the form that it has; a conversation is rendered with "settings". */
 static bool take_request(fr_job *job) {
     bool plain = job->form == FR_JOB_PLAIN;
     if (!(plain ? fr_job_take_fields(job) : fr_job_take_request(job))) return false;
     if (job->picture_count) fr_json_put(job->settings, "pictures", json_true());
-    return fr_job_take_prompt(job);
+    return fr_job_take_prompt(job) && fr_job_make_grammar(job);
 }
 
 void fr_job_open(fr_job *job, const fr_job_setting *setting, fr_job_form form, const json_t *request) {
@@ -133,6 +143,7 @@ void fr_job_copy(fr_job *copy, fr_job *job) {
     *copy = *job;
     json_incref(copy->line);
     json_incref(copy->settings);
+    fr_job_hold_grammar(copy);
     copy->id = NULL;
     copy->options = fr_options_copy(job->options);
     if (!copy->options && !copy->ended) fr_job_refuse(copy, FR_MEMORY, "out of memory: options");
@@ -235,6 +246,7 @@ void fr_job_end(fr_job *job) {
     fr_reply_free(&job->reply);
     fr_stream_free(&job->text);
     fr_session_close(job->session);
+    fr_job_drop_grammar(job);
     end_prompt(job);
     fr_options_free(job->options);
     json_decref(job->settings);

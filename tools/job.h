@@ -1,10 +1,10 @@
 /* A text that was asked for, put to a session of its own: by a line of a batch, or by a request to a server.
  *
  * In, of a batch: {"prompt" | "ids" | "messages", and any of "id", "n", "temp", "top_k", "top_p", "min_p", "seed",
- * "stop", "ignore_eos", "logprobs", "images", "tools", and other samplers' settings by their names in llama.cpp's
- * server}; what is not there is as the command line says. Out: {"id", "ids", "text", "stop", "stats"}, a chat's with
- * what its reply is made of, "logprobs" where they were asked for, and "seed" where for the line's -1 one was drawn; or
- * {"id", "error"}.
+ * "stop", "ignore_eos", "logprobs", "images", "tools", "grammar", "json_schema", "regex", and other samplers' settings
+ * by their names in llama.cpp's server}; what is not there is as the command line says. Out: {"id", "ids", "text",
+ * "stop", "stats"}, a chat's with what its reply is made of, "logprobs" where they were asked for, and "seed" where for
+ * the line's -1 one was drawn; or {"id", "error"}.
  *
  * Or OpenAI's form, in {"custom_id", "method", "url", "body"}, out {"id", "custom_id", "response": {"status_code",
  * "request_id", "body"}, "error"}.
@@ -27,7 +27,7 @@ typedef struct fr_job_line {
 /* What all lines, or all requests to a model, share. */
 typedef struct fr_job_setting {
     const fr_arguments *args;
-    const fr_loaded *loaded;
+    fr_loaded *loaded;
     fr_engine *engine;
     const char *file; /* the lines', as errors call it; NULL: a server's, which have none */
     int64_t context; /* positions of a session of the engine; a server's alone */
@@ -54,6 +54,7 @@ typedef struct fr_job {
     int64_t seed; /* that was drawn for it; -1: none */
     int64_t best; /* log-probabilities of so many beside each id's own, -1: none at all */
     json_t *settings; /* of its chat template */
+    struct fr_job_grammar *grammar; /* what its text is of (job_grammar.h); NULL: any */
     const fr_job_setting *setting;
     fr_options *options;
     size_t *sharers; /* how many jobs have this prompt and its pictures; NULL: no other has */
@@ -94,6 +95,11 @@ void fr_job_copy(fr_job *copy, fr_job *job);
 /* Puts its prompt to a new session of the engine. kept: NULL, or what fr_session_save_bytes gave, which the session
  * goes on from as far as the prompt begins so. A job that can't be run has ended, and its error says why. */
 void fr_job_start(fr_job *job, const void *kept, size_t size);
+
+/* Its session was restored to what it was before: what belongs to it and is not saved is as it was too. And it has
+ * ended, and its session goes on without it. */
+fr_status fr_job_resume(const fr_job *job);
+fr_status fr_job_leave(const fr_job *job);
 
 /* Its part in the next round, with room for FR_STEP_MAX ids; and what that gave. */
 fr_round fr_job_round(const fr_job *job, int32_t *ids);

@@ -87,7 +87,9 @@ bool fr_job_take_fields(fr_job *job) {
     } fields[] = {{"id", fr_job_take_later},          {"prompt", fr_job_take_later},    {"ids", fr_job_take_later},
                   {"messages", fr_job_take_later},    {"n", fr_job_take_count},         {"seed", fr_job_take_seed},
                   {"stop", fr_job_take_stops},        {"images", fr_job_take_images},   {"tools", fr_job_take_tools},
-                  {"ignore_eos", fr_job_take_switch}, {"logprobs", fr_job_take_logprobs}};
+                  {"ignore_eos", fr_job_take_switch}, {"logprobs", fr_job_take_logprobs},
+                  {"grammar", fr_job_take_grammar},   {"regex", fr_job_take_regex},
+                  {"json_schema", fr_job_take_json_schema}};
     const char *key;
     json_t *value;
     json_object_foreach(job->line, key, value) {
@@ -99,8 +101,8 @@ bool fr_job_take_fields(fr_job *job) {
         fr_job_take_field *take = i < count ? fields[i].take : fr_job_sampler(key);
         if (!take)
             return fr_job_refuse(job, FR_USAGE, "\"%.60s\" is not known (id; prompt, ids or messages; n temp top_k "
-                                 "top_p min_p seed stop ignore_eos logprobs images tools; samplers' settings: forerun "
-                                 "batch --help)", key);
+                                 "top_p min_p seed stop ignore_eos logprobs images tools grammar json_schema regex; "
+                                 "samplers' settings: forerun batch --help)", key);
         if (!take(job, key, value)) return false;
     }
     return true;

@@ -63,10 +63,6 @@ static bool take_tools(fr_job *job, const char *key, const json_t *value) {
     return fr_job_is_word(json_object_get(job->request, "tool_choice"), "none") || fr_job_take_tools(job, key, value);
 }
 
-static bool take_response_format(fr_job *job, const char *key, const json_t *value) {
-    return fr_job_is_word(json_object_get(value, "type"), "text") || fr_job_unbuilt(job, key);
-}
-
 static bool take_kwargs(fr_job *job, const char *key, const json_t *value) {
     if (!json_is_object(value)) return fr_job_refuse(job, FR_USAGE, "%s must be an object", key);
     json_object_update(job->settings, (json_t *)(uintptr_t)value);
@@ -124,7 +120,10 @@ static const struct {
     {"parallel_tool_calls", CHAT, take_true},
     {"chat_template_kwargs", CHAT, take_kwargs},
     {"reasoning_effort", CHAT, take_effort},
-    {"response_format", EVERY, take_response_format},
+    {"response_format", EVERY, fr_job_take_response_format},
+    {"grammar", EVERY, fr_job_take_grammar},
+    {"json_schema", EVERY, fr_job_take_json_schema},
+    {"regex", EVERY, fr_job_take_regex},
     {"n", EITHER, take_one},
     {"best_of", COMPLETION, take_one},
     {"echo", COMPLETION, take_false},

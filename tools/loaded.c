@@ -208,9 +208,23 @@ static const struct {
                 {FR_ARG_JSON_SCHEMA, FR_ARG_JSON_SCHEMA_FILE, FR_GRAMMAR_JSON_SCHEMA},
                 {FR_ARG_REGEX, FR_ARG_REGEX, FR_GRAMMAR_REGEX}};
 
+/* Of two threads that make it at once one throws its own away. */
+fr_status fr_loaded_tokens(fr_loaded *loaded, const fr_token_tree **tree) {
+    fr_token_tree *made, *there = atomic_load(&loaded->tokens);
+    *tree = there;
+    if (there) return FR_OK;
+    fr_status status = fr_token_tree_open(fr_model_tokenizer(loaded->model), &made);
+    if (status != FR_OK) return status;
+    bool first = atomic_compare_exchange_strong(&loaded->tokens, &there, made);
+    if (!first) fr_token_tree_close(made);
+    *tree = first ? made : there;
+    return FR_OK;
+}
+
 /* What the text is to be of, if anything was given. */
 static int open_grammar(fr_loaded *loaded, const fr_arguments *args) {
     const fr_tokenizer *tokenizer;
+    const fr_token_tree *tree;
     for (size_t i = 0; i < sizeof(grammars) / sizeof(*grammars); i++) {
         const char *text = args->text[grammars[i].text];
         bool given = args->given[grammars[i].text], file = !given && args->given[grammars[i].file];
@@ -218,9 +232,9 @@ static int open_grammar(fr_loaded *loaded, const fr_arguments *args) {
         fr_prompt read = {0};
         int code = fr_loaded_tokenizer(loaded, args, &tokenizer);
         if (!code && file) code = fr_prompt_read_file(&read, args->text[grammars[i].file]);
-        fr_status status = code ? FR_OK : fr_token_tree_open(tokenizer, &loaded->tokens);
+        fr_status status = code ? FR_OK : fr_loaded_tokens(loaded, &tree);
         if (!code && status == FR_OK)
-            status = fr_grammar_open(loaded->tokens, grammars[i].kind, file ? read.bytes : text,
+            status = fr_grammar_open(tree, grammars[i].kind, file ? read.bytes : text,
                                      file ? read.length : strlen(text), &loaded->grammar);
         fr_prompt_free(&read);
         return code ? code : fr_exit_status(status);

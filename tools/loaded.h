@@ -5,6 +5,7 @@
 #define FR_TOOLS_LOADED_H
 
 #include <jansson.h>
+#include <stdatomic.h>
 
 #include "forerun.h"
 #include "options.h"
@@ -18,7 +19,7 @@ typedef struct fr_loaded {
     size_t picture_count;
     json_t *tools; /* of --tools; NULL: none */
     fr_drafter *drafter;
-    fr_token_tree *tokens; /* of the grammar, NULL: none is given */
+    _Atomic(fr_token_tree *) tokens; /* of grammars; NULL: nobody has asked for it yet */
     fr_grammar *grammar;
     fr_session *session;
     fr_progress progress;
@@ -84,6 +85,9 @@ int fr_prompt_render(fr_prompt *prompt, const fr_loaded *loaded, const fr_argume
 /* The same of a whole conversation, whose parts say where the pictures are if there are any. What it ends with is
  * answered next, unless that is a reply itself. */
 int fr_prompt_converse(fr_prompt *prompt, const fr_loaded *loaded, const fr_arguments *args, const json_t *messages);
+
+/* The tree of the model's tokens that grammars are over, made when it is first asked for. Any thread. */
+fr_status fr_loaded_tokens(fr_loaded *loaded, const fr_token_tree **tree);
 
 /* What there is worth saying about the model's chat template, as a note. */
 void fr_loaded_note_chat(const fr_loaded *loaded, const fr_arguments *args);

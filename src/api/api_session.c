@@ -132,6 +132,12 @@ fr_status fr_session_set_grammar(fr_session *session, fr_grammar *grammar) {
     return leave(environment, fr_session_constrain(session, grammar));
 }
 
+fr_status fr_session_begin_grammar(fr_session *session, size_t position) {
+    FR_TRY(check(session, "fr_session_begin_grammar"));
+    uint64_t environment = enter(session);
+    return leave(environment, fr_session_begin_constraint(session, position));
+}
+
 fr_status fr_session_set_options(fr_session *session, const fr_options *options) {
     FR_TRY(check(session, "fr_session_set_options"));
     fr_options resolved = fr_options_resolve(options);

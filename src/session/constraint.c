@@ -35,6 +35,11 @@ void fr_constraint_begin_text(fr_constraint *c) {
     c->begin = SIZE_MAX;
 }
 
+void fr_constraint_begin_at(fr_constraint *c, size_t position) {
+    c->begin = position;
+    c->known = 0;
+}
+
 static int32_t id_at(const fr_past *past, size_t position) {
     return position < past->length ? past->ids[position] : past->drafts[position - past->length];
 }

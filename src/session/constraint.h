@@ -27,6 +27,9 @@ void fr_constraint_close(fr_constraint *constraint);
 /* What comes next begins a text. */
 void fr_constraint_begin_text(fr_constraint *constraint);
 
+/* A text has begun at this position. */
+void fr_constraint_begin_at(fr_constraint *constraint, size_t position);
+
 /* Whether an id may follow; forbids all others of a row. */
 fr_status fr_constraint_allows(fr_constraint *constraint, const fr_past *past, int32_t id, bool *allows);
 fr_status fr_constraint_mask(fr_constraint *constraint, const fr_past *past, float *logits, size_t vocab);

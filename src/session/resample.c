@@ -85,3 +85,14 @@ fr_status fr_session_constrain(fr_session *s, fr_grammar *grammar) {
     if (s->fresh) FR_TRY(fr_timeline_again(s));
     return fr_sampler_constrain(&s->sampler, grammar, s->model, s->context + FR_STEP_MAX);
 }
+
+fr_status fr_session_begin_constraint(fr_session *s, size_t position) {
+    if (!s->sampler.constraint.grammar)
+        return fr_fail(FR_USAGE, "fr_session_begin_grammar: the session has no grammar");
+    if (position > s->length)
+        return fr_fail(FR_USAGE, "fr_session_begin_grammar: position %zu is beyond the timeline's %zu", position,
+                       s->length);
+    if (s->fresh) FR_TRY(fr_timeline_again(s));
+    fr_constraint_begin_at(&s->sampler.constraint, position);
+    return FR_OK;
+}

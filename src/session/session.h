@@ -39,6 +39,7 @@ fr_status fr_session_check_n_min(const fr_session *session, const fr_options *op
 
 /* fr_session_set_mask, fr_session_set_grammar and fr_session_set_options of forerun.h. */
 fr_status fr_session_constrain(fr_session *session, fr_grammar *grammar);
+fr_status fr_session_begin_constraint(fr_session *session, size_t position);
 fr_status fr_session_mask(fr_session *session, fr_mask_fn *mask, void *context);
 fr_status fr_session_resample(fr_session *session, const fr_options *options);
 

@@ -88,12 +88,6 @@ static bool take_false(fr_ask *ask, fr_job *job, const char *key, const json_t *
     return json_is_false(value) || fr_job_unbuilt(job, key);
 }
 
-static bool take_unbuilt(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
-    (void)ask;
-    (void)value;
-    return fr_job_unbuilt(job, key);
-}
-
 static bool take_empty(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
     (void)ask;
     bool empty = fr_job_is_word(value, "") || (json_is_array(value) && json_array_size(value) == 0);
@@ -305,11 +299,9 @@ static const struct {
     {"modalities", CHAT, take_modalities},
     {"images", ALL, take_empty},
     {"functions", CHAT, take_empty},
-    {"grammar", ALL, take_empty},
     {"grammar_lazy", ALL, take_false},
     {"grammar_triggers", ALL, take_empty},
     {"preserved_tokens", ALL, take_empty},
-    {"json_schema", ALL, take_unbuilt},
     {"lora", ALL, take_empty},
     {"response_fields", NATIVE, take_fields},
     {"post_sampling_probs", ALL, take_false},

@@ -193,6 +193,7 @@ static void end_choice(fr_desk *desk, fr_place *place) {
     bool whole = ask->done == ask->count, ends = whole || (ask->done == ask->begun && is_unwanted(ask));
     if (ends) discount(desk, ask);
     if (whole) fr_answer_end(ask);
+    if (fr_job_leave(&choice->job) != FR_OK) fr_desk_forget(place);
     choice->job.session = NULL;
     if (ends) end_ask(desk, ask);
 }
@@ -238,6 +239,7 @@ static bool take_up(fr_desk *desk, fr_place *place, bool alone) {
     fr_status status = fr_session_restore_bytes(session, place->aside, place->aside_size);
     if (status == FR_MEMORY && forget_kept(desk))
         status = fr_session_restore_bytes(session, place->aside, place->aside_size);
+    if (status == FR_OK) status = fr_job_resume(&place->choice->job);
     if (status != FR_OK && alone) fr_job_fail(&place->choice->job, status);
     if (status != FR_OK) return false;
     fr_free(place->aside);

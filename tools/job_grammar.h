@@ -1,0 +1,22 @@
+/* What a request's text has to be of: a grammar, a regular expression, a JSON schema.
+ *
+ * In: the members "grammar", "json_schema", "regex" and "response_format" of a line or a body, as job_parts.h takes
+ * them; a prompt. Out: a grammar for the job's session. A job has one at most, which copies of it share. */
+#ifndef FR_TOOLS_JOB_GRAMMAR_H
+#define FR_TOOLS_JOB_GRAMMAR_H
+
+#include "job_parts.h"
+
+typedef struct fr_job_grammar fr_job_grammar;
+
+/* Makes the grammar, if the members that were taken ask for one; behind the prompt. False: refused, by the member. */
+bool fr_job_make_grammar(fr_job *job);
+
+/* Gives it to the job's session, where it has one. */
+fr_status fr_job_set_grammar(const fr_job *job);
+
+/* A copy has it too; and the end of one that has it. */
+void fr_job_hold_grammar(fr_job *job);
+void fr_job_drop_grammar(fr_job *job);
+
+#endif
