@@ -11,7 +11,9 @@ ifeq ($(origin CC),default)
 endif
 HOST := $(shell uname -m)
 ARCH ?= $(HOST)
-BUILD ?= build
+# none; or mpi: a model is run by several processes too, on one machine or more.
+RANKS ?= none
+BUILD ?= $(if $(filter mpi,$(RANKS)),build/mpi,build)
 OPT ?= -O2
 SANITIZE ?=
 PREFIX ?= /usr/local
@@ -22,8 +24,8 @@ endif
 # What runs a program of this build: nothing, or qemu-aarch64-static, or valgrind.
 RUN ?=
 
-ifdef RANKS
-  $(error RANKS: a build for several machines is not built yet)
+ifeq ($(filter none mpi,$(RANKS)),)
+  $(error RANKS: none or mpi, not $(RANKS))
 endif
 
 WERROR ?= -Werror
@@ -68,8 +70,12 @@ else
   TOPOLOGY ?= plain
 endif
 LIBS_hwloc := -lhwloc
+# As pkg-config has them, or Debian's package.
+FLAGS_mpi = $(patsubst -I%,-isystem %,$(or $(shell pkg-config --cflags ompi-c 2>/dev/null), \
+  -I/usr/include/$(HOST)-linux-gnu/mpi))
+LIBS_mpi = $(or $(shell pkg-config --libs ompi-c 2>/dev/null),-lmpi)
 # The command's own are libedit, libmicrohttpd and GnuTLS, which that brings: who links the library does without.
-LIBS := -ljansson -lpcre2-8 -lutf8proc -lpng -ljpeg $(LIBS_$(TOPOLOGY)) -lm
+LIBS := -ljansson -lpcre2-8 -lutf8proc -lpng -ljpeg $(LIBS_$(TOPOLOGY)) $(LIBS_$(RANKS)) -lm
 # And what these need where they are archives too. Hwloc's is -ludev, of which there is often no archive: a program that
 # is static as a whole takes a library of TOPOLOGY=plain.
 STATIC_LIBS := $(LIBS) -lz
@@ -85,8 +91,8 @@ KERNEL_OBJECTS := $(KERNEL_SOURCES:%.c=$(BUILD)/%.o)
 ifeq ($(ARCH),x86_64)
   KERNEL_OBJECTS += $(patsubst %.c,$(BUILD)/%_fma.o,$(wildcard kernels/*_scalar.c))
 endif
-# And every other file but those of another machine or topology.
-FOREIGN := $(filter-out $(MACHINE) $(TOPOLOGY),x86 aarch64 hwloc plain)
+# And every other file but those of another machine, topology or kind of ranks.
+FOREIGN := $(filter-out $(MACHINE) $(TOPOLOGY) $(RANKS),x86 aarch64 hwloc plain none mpi)
 ENGINE_SOURCES := $(filter-out $(ALL_LEVELS:%=kernels/\%_%.c) $(foreach s,$(FOREIGN),base/%_$(s).c kernels/%_$(s).c), \
   $(wildcard base/*.c formats/*.c quant/*.c kernels/*.c src/*/*.c))
 OBJECTS := $(ENGINE_SOURCES:%.c=$(BUILD)/%.o) $(KERNEL_OBJECTS)
@@ -135,9 +141,11 @@ SAY = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2))
 # What the build needs, said before a compiler fails over it: the compiler itself, and headers of libraries. Compiled
 # objects come after it; a library that is missing is missed with its header.
 HEADERS_hwloc := hwloc.h
-HEADERS := jansson.h pcre2.h utf8proc.h png.h jpeglib.h histedit.h microhttpd.h gnutls/crypto.h $(HEADERS_$(TOPOLOGY))
+HEADERS_mpi := mpi.h
+HEADERS := jansson.h pcre2.h utf8proc.h png.h jpeglib.h histedit.h microhttpd.h gnutls/crypto.h $(HEADERS_$(TOPOLOGY)) \
+  $(HEADERS_$(RANKS))
 TRY = printf '\#include <stdio.h>\n\#define PCRE2_CODE_UNIT_WIDTH 8\n%s\n' "$(1)" | \
-  $(CC) $(CPPFLAGS) $(CFLAGS) -fsyntax-only -x c - 2>/dev/null
+  $(CC) $(CPPFLAGS) $(CFLAGS) $(FLAGS_$(RANKS)) -fsyntax-only -x c - 2>/dev/null
 $(BUILD)/needs: $(BUILD)/flags
 	@missing=; $(call TRY,) || missing=' $(CC)'; \
 	  for h in $(HEADERS); do [ "$$missing" = ' $(CC)' ] || $(call TRY,#include <$$h>) || missing+=" $$h"; done; \
@@ -188,6 +196,12 @@ $(SHARED): $(OBJECTS) $(BUILD)/forerun.map
 $(COMMAND): $(TOOL_OBJECTS) $(BENCH_PARTS) $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(LIBS) $(COMMAND_LIBS) -o $@
+
+# The same objects as a command whose ranks are MPI's: for the tests of them, which need no build of their own.
+RANKS_COMMAND := $(BUILD)/forerun-mpi
+$(RANKS_COMMAND): $(TOOL_OBJECTS) $(BENCH_PARTS) $(BUILD)/base/ranks_mpi.o $(LIBRARY)
+	$(call SAY,LINK,$@)
+	$(QUIET)$(LINK) $^ $(LIBS) $(COMMAND_LIBS) $(LIBS_mpi) -o $@
 
 # OpenBLAS, for a program that includes it.
 blas = $(if $(shell grep -l cblas.h $(1)),-lopenblas)
@@ -417,6 +431,7 @@ tidy: $(LIBRARY) ## the source rules: what files may say, include, call and expo
 .PHONY: neon
 neon: ## the AArch64 build, in build/arm64
 	@$(MAKE) ARCH=aarch64 CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar BUILD=$(ARM64_BUILD) CFLAGS= LDFLAGS= \
+		RANKS=none \
 		$(NEON_PROGRAMS)
 
 .PHONY: hostile hostile-programs

@@ -21,6 +21,7 @@ typedef struct fr_team {
     fr_pool *pool;  /* NULL when alone */
     size_t index;   /* 0 .. count - 1 */
     size_t count;
+    struct fr_ranks *ranks; /* NULL; or other processes' teams do the same with it (ranks.h): who splits work says so */
 } fr_team;
 
 typedef void fr_team_fn(void *context, const fr_team *team);

@@ -178,7 +178,7 @@ static void apply(products *p, const fr_team *team, const fr_workspace *workspac
 /* Prepares rows, as the engine does before each product with new input. */
 static void prepare(const fr_team *team, const fr_workspace *workspace, const fr_matrix *m, const float *x,
                     size_t rows) {
-    fr_publish_input(team, workspace, x, m->cols, m->cols, rows);
+    fr_publish_own_input(team, workspace, x, m->cols, m->cols, rows);
 }
 
 /* kv_rows fill the cache, rows go on behind it. */

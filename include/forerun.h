@@ -136,6 +136,25 @@ void fr_free(void *memory);
  * as it was opened; NULL: in none. Async-signal-safe. The path lasts as long as what it was opened for. */
 const char *fr_mapped_file(const void *address);
 
+/* ------------------------------------------------------------------------------------------------------------ ranks */
+
+/* One model run by several processes, on one machine or more: ranks of an MPI job (builds with RANKS=mpi; others give
+ * FR_UNBUILT). Each makes the same calls in the same order with the same arguments, and gets the same answers, those of
+ * one process; models that it opens from then on are run together. Call it before, once a process. A rank that is
+ * silent for so many seconds, has gone or does something else is FR_MACHINE from then on, on all of them. A job of one
+ * process is like none. Drafters, and a vision tower, each rank runs for itself. */
+fr_status fr_ranks_join(int timeout_seconds);
+
+/* This process among them, and how many there are: 0 and 1 without a job. */
+size_t fr_rank(void);
+size_t fr_rank_count(void);
+
+/* Leaves the job: before the process ends with that exit status, with its last line of errors, "" for none. Where
+ * others don't end too the job is ended as a whole; rank 0 is told the line, which it then fails with. On rank 0, said
+ * gets the line of a rank that failed when this one was done already. Gives the exit status, which is not 0 if it was
+ * not 0 or another rank failed. */
+int fr_ranks_part(int code, const char *line, char *said, size_t size);
+
 /* ---------------------------------------------------------------------------------------------------------- options */
 
 /* A bag of settings, read while something is opened and not kept: it may be freed or changed right after. Each call

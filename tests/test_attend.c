@@ -130,6 +130,7 @@ static void open_side_by_side(side_by_side *s, const batch *batches, size_t coun
                                  .q_step = batches->head_dim,
                                  .stride = width,
                                  .heads = batches->heads,
+                                 .kv_heads = batches->kv_heads,
                                  .span = batches->span,
                                  .scale = 0.125f,
                                  .softcap = capped ? 0.5f : 0.0f,

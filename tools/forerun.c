@@ -10,6 +10,7 @@
 #include "output.h"
 #include "overlap.h"
 #include "own_stack.h"
+#include "ranks.h"
 #include "verbs.h"
 #include "words.h"
 
@@ -300,7 +301,8 @@ static int run_verb(const fr_verb *verb, int count, char **words) {
     if (!code) {
         if (args.given[FR_ARG_HELP]) fr_help_print(verb, stdout);
         else if (args.given[FR_ARG_VERSION]) print_version();
-        else if (!(code = fr_named_resolve(&args)) && !(code = fr_overlap_check(&args))) code = verb->run(&args);
+        else if (!(code = fr_named_resolve(&args)) && !(code = fr_overlap_check(&args)) &&
+                 !(code = fr_ranks_check_arguments(verb, &args))) code = verb->run(&args);
     }
     fr_arguments_free(&args);
     return code;
@@ -323,7 +325,8 @@ static int dispatch(int count, char **words) {
 int main(int argc, char **argv) {
     fr_output_begin();
     fr_lost_file_watch();
-    int code = fr_on_own_stack(dispatch, argc - 1, argv + (argc > 0));
+    int code = fr_ranks_enter();
+    if (!code) code = fr_on_own_stack(dispatch, argc - 1, argv + (argc > 0));
     if (!code) fr_flush_output();
     return code;
 }

@@ -14,6 +14,7 @@
 #include "kernels/cpu.h"
 #include "kernels/dispatch.h"
 #include "quant/encode.h"
+#include "src/api/ranks.h"
 #include "src/cache/kv.h"
 #include "src/convert/quantize_types.h"
 #include "src/convert/synth.h"
@@ -53,11 +54,26 @@ static void log_session(const fr_session *s) {
                 value[FR_STAT_SCRATCH_BYTES] / 1e6);
 }
 
+/* What must be the same on all ranks for their answers to be. */
+static fr_status share_model(fr_model *model) {
+    const fr_trunk_spec *s = &model->trunk.spec;
+    struct {
+        char version[16];
+        uint64_t numerics, vocab, hidden, layers, bytes;
+    } of = {FR_VERSION, FR_NUMERICS_VERSION, s->vocab, s->hidden, s->layers, fr_model_bytes(model)};
+    model->ranks = fr_job();
+    return fr_ranks_agree(model->ranks, &of, sizeof of, "its version or its model");
+}
+
 static fr_status open_model(const char *path, const fr_options *options, fr_model **model) {
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_model_load(path, options, model);
     fr_fpenv_leave(environment);
     if (status == FR_OK) log_model(&options->log, *model);
+    if (status == FR_OK) status = share_model(*model);
+    if (status == FR_OK) return FR_OK;
+    fr_model_unload(*model);
+    *model = NULL;
     return status;
 }
 

@@ -135,7 +135,7 @@ static void score(const fr_team *team, mtp *m, const fr_activations *activations
     }
     fr_matrix_apply(team, &activations->workspace, &a->centroids,
                     &(fr_matrix_rows){m->centroid_scores, a->clusters, activations->normed, hidden, rows});
-    fr_publish_rows(team);
+    fr_publish_rows(team, NULL, 0);
     fr_part_rows(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++)
         k->topk(m->centroid_scores + r * a->clusters, a->clusters, a->top, m->chosen + r * a->top,
@@ -159,7 +159,7 @@ static void step(void *context, const fr_team *team) {
     const fr_workspace *w = &activations.workspace;
     fr_matrix_input_rows(team, w, m->input, 2 * backbone, 2 * backbone, rows);
     fr_matrix_apply(team, w, &a->pre, &(fr_matrix_rows){activations.x, c->hidden, m->input, 2 * backbone, rows});
-    fr_publish_rows(team);
+    fr_publish_rows(team, NULL, 0);
     fr_layers_run(team, &activations);
     size_t begin, end;
     fr_part_rows(team, rows, &begin, &end);

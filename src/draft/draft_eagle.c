@@ -21,7 +21,7 @@ static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activati
     }
     fr_team_sync(team);
     fr_matrix_apply(team, b->products, &e->fc, &(fr_matrix_rows){a->x, hidden, b->input, 2 * hidden, b->count});
-    fr_publish_rows(team);
+    fr_publish_rows(team, NULL, 0);
     for (size_t r = begin; r < end && e->fc_bias; r++) a->kernels->add(a->x + r * hidden, e->fc_bias, hidden);
     a->input = e->trunk.layers->input_norm ? NULL : a->x;
 }

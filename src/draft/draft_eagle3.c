@@ -23,7 +23,7 @@ static void fuse(const fr_team *team, const fr_pair_batch *b, const fr_activatio
     fr_team_sync(team);
     fr_matrix_apply(team, b->products, &e->fc,
                     &(fr_matrix_rows){a->x, e->trunk.spec.hidden, b->input, width, b->count});
-    fr_publish_rows(team);
+    fr_publish_rows(team, NULL, 0);
 }
 
 /* The stream is g, attention's input [embedding_norm(embedding) ; hidden_norm(g)]. */

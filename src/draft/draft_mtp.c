@@ -44,7 +44,7 @@ static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activati
     }
     fr_team_sync(team);
     fr_matrix_apply(team, b->products, &net->eh_proj, &(fr_matrix_rows){a->x, hidden, b->input, 2 * hidden, b->count});
-    fr_publish_rows(team);
+    fr_publish_rows(team, NULL, 0);
 }
 
 /* A field's tensor in the MTP layer that is a copy of the model's; NULL: it is its own, or there is none. */

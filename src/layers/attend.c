@@ -36,14 +36,14 @@ static const fr_kv_layer *cache_of(const fr_attend_rows *a, size_t row) {
     return &a->batch->timelines[a->batch->rows[row].timeline]->layers[a->layer];
 }
 
-/* What the kernel is told of a KV head, but for the queries. */
+/* What the kernel is told of a KV head, by its number among those of the queries, but for these. */
 static fr_attn of_head(const fr_team *team, const fr_attend_rows *a, const fr_kv_layer *cache, size_t kv_head) {
     const uint8_t *const *pages = (const uint8_t *const *)cache->pages;
     size_t v_bytes = cache->v.bytes ? cache->v.bytes : cache->k.bytes; /* latent values begin their keys' rows */
     return (fr_attn){.k_pages = pages,
                      .v_pages = pages,
-                     .k_at = cache->k.at + kv_head * FR_KV_PAGE * cache->k.bytes,
-                     .v_at = cache->v.at + kv_head * FR_KV_PAGE * v_bytes,
+                     .k_at = cache->k.at + (a->kv_first + kv_head) * FR_KV_PAGE * cache->k.bytes,
+                     .v_at = cache->v.at + (a->kv_first + kv_head) * FR_KV_PAGE * v_bytes,
                      .k_type = cache->k.type,
                      .v_type = cache->v.type,
                      .k_stride = cache->k.bytes,
@@ -65,7 +65,7 @@ void fr_attend_place(size_t number, size_t rows, size_t heads, size_t kv_heads, 
 static fr_attn_query query_of(const fr_attend_rows *a, size_t number) {
     const fr_kv_layer *cache = cache_of(a, 0);
     size_t row, head;
-    fr_attend_place(number, a->batch->count, a->heads, cache->heads, &row, &head);
+    fr_attend_place(number, a->batch->count, a->heads, a->kv_heads, &row, &head);
     size_t q_at = row * a->stride + head * a->q_step, out_at = row * a->stride + head * cache->value_dim;
     int64_t span = (int64_t)a->span, last = a->batch->rows[row].position;
     return (fr_attn_query){.q = a->q + q_at,
@@ -79,7 +79,7 @@ static fr_attn_query query_of(const fr_attend_rows *a, size_t number) {
 
 static void partition_queries(const fr_team *team, const fr_attend_rows *a) {
     fr_attn_query *queries = a->workspace->queries + team->index * FR_ATTEND_BATCH;
-    size_t group = a->heads / cache_of(a, 0)->heads, per_kv_head = a->batch->count * group, begin, end;
+    size_t group = a->heads / a->kv_heads, per_kv_head = a->batch->count * group, begin, end;
     fr_part_heads(team, a->heads, a->batch->count, &begin, &end);
     while (begin < end) {
         size_t kv_head = begin / per_kv_head, row = begin % per_kv_head / group, last = row;
@@ -119,7 +119,7 @@ static void attend_partial(const fr_team *team, const split *s, size_t kv_head, 
     const fr_attend_rows *a = s->rows;
     fr_attn_query *queries = a->workspace->queries + team->index * FR_ATTEND_BATCH, query;
     const fr_kv_layer *cache = cache_of(a, 0);
-    size_t per_kv_head = s->queries / cache->heads;
+    size_t per_kv_head = s->queries / a->kv_heads;
     fr_attn attn = of_head(team, a, cache, kv_head);
     attn.partial_stride = s->queries * s->stride;
     for (size_t number = kv_head * per_kv_head; number < (kv_head + 1) * per_kv_head; number++) {
@@ -132,7 +132,7 @@ static void attend_partial(const fr_team *team, const split *s, size_t kv_head, 
 
 /* Where a thread's share ends, as a KV head and a position: equal shares, but no block is divided. */
 static void share_end(const split *s, size_t part, size_t parts, size_t *kv_head, int64_t *position) {
-    size_t length = (size_t)(s->high - s->low + 1), at = length * cache_of(s->rows, 0)->heads * part / parts;
+    size_t length = (size_t)(s->high - s->low + 1), at = length * s->rows->kv_heads * part / parts;
     int64_t exact = s->low + (int64_t)(at % length), rounded = (exact + BLOCK / 2) / BLOCK * BLOCK;
     *kv_head = at / length;
     *position = exact == s->low || rounded < s->low ? s->low : rounded > s->high + 1 ? s->high + 1 : rounded;
@@ -210,7 +210,7 @@ static bool one_chain(const fr_batch *batch) {
  * positions. With as many queries as threads or several each, sharing their heads' cache costs nothing that could be
  * measured, and joining does. */
 static bool positions_are_better(const fr_team *team, const fr_attend_rows *a) {
-    size_t queries = a->batch->count * a->heads, heads = cache_of(a, 0)->heads;
+    size_t queries = a->batch->count * a->heads, heads = a->kv_heads;
     if (queries >= few(team->count) || !one_chain(a->batch)) return false;
     size_t length = (size_t)(a->batch->rows[a->batch->count - 1].position + 1 - query_of(a, 0).first);
     return queries % team->count != 0 && queries / heads <= FR_ATTEND_BATCH &&
@@ -218,7 +218,7 @@ static bool positions_are_better(const fr_team *team, const fr_attend_rows *a) {
 }
 
 void fr_attend_run(const fr_team *team, const fr_attend_rows *rows) {
-    if (rows->batch->count == 0) return;
+    if (rows->batch->count == 0 || rows->heads == 0) return;
     if (positions_are_better(team, rows)) partition_positions(team, rows);
     else partition_queries(team, rows);
 }

@@ -69,15 +69,25 @@ static size_t query_step(const fr_attention_spec *spec) {
     return (spec->output_gate ? 2 : 1) * spec->head_dim;
 }
 
-static void project(const fr_team *team, const fr_activations *a, const fr_attention_weights *weights, bool owns_kv) {
+fr_split fr_attention_split(const fr_activations *a, const fr_attention_spec *spec, size_t each) {
+    size_t kv_heads = spec->kv_heads;
+    if (a->batch.count) kv_heads = a->batch.timelines[a->batch.rows->timeline]->layers[spec->kv].heads;
+    return fr_split_heads(spec->heads, kv_heads, each);
+}
+
+/* Keys and values are made whole by each rank: they are what is small, and drafters and saved sessions read them. */
+static void project(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
+                    const fr_attention_weights *weights) {
     const fr_workspace *w = &a->workspace;
     const float *input = input_of(a);
-    size_t width = weights->q.cols, rows = a->batch.count;
-    fr_matrix_apply(team, w, &weights->q, &(fr_matrix_rows){a->q, a->q_width, input, width, rows});
-    if (!owns_kv) return;
-    fr_matrix_apply(team, w, &weights->k, &(fr_matrix_rows){a->k, a->kv_width, input, width, rows});
-    if (weights->v.data) fr_matrix_apply(team, w, &weights->v,
-        &(fr_matrix_rows){a->v, a->kv_width, input, width, rows});
+    size_t width = weights->q.cols, rows = a->batch.count, each = query_step(spec), head, end;
+    fr_part_rank(team, fr_attention_split(a, spec, each), &head, &end);
+    fr_matrix_apply_share(team, w, &weights->q, head * each, end * each,
+                          &(fr_matrix_rows){a->q, a->q_width, input, width, rows});
+    if (!spec->owns_kv) return;
+    fr_matrix_apply_whole(team, w, &weights->k, &(fr_matrix_rows){a->k, a->kv_width, input, width, rows});
+    if (weights->v.data)
+        fr_matrix_apply_whole(team, w, &weights->v, &(fr_matrix_rows){a->v, a->kv_width, input, width, rows});
 }
 
 /* All heads of one row, in place, before they are heads. */
@@ -150,11 +160,14 @@ static void store_kv(const fr_activations *a, const fr_attention_spec *spec, con
 static void shape_and_store(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                             const fr_attention_weights *weights) {
     const float *norm = spec->qk_norm_wide ? NULL : weights->q_norm;
-    size_t rows = a->batch.count, begin, end;
-    fr_part_heads(team, spec->heads, rows, &begin, &end);
+    size_t rows = a->batch.count, first, last, begin, end;
+    const fr_split heads = fr_attention_split(a, spec, query_step(spec));
+    fr_part_rank(team, heads, &first, &last);
+    fr_part_heads(team, last - first, rows, &begin, &end);
     for (size_t item = begin; item < end; item++) {
         size_t row, head;
-        fr_attend_place(item, rows, spec->heads, spec->kv_heads, &row, &head);
+        fr_attend_place(item, rows, last - first, fr_kv_heads_of(&heads, first, last), &row, &head);
+        head += first;
         float *query = a->q + row * a->q_width + head * query_step(spec);
         shape_head(a, spec, query, of_head(spec, weights->q_bias, head), norm, row);
         scale_query(a, spec, query, row);
@@ -166,28 +179,36 @@ static void shape_and_store(const fr_team *team, const fr_activations *a, const 
 
 void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                          const float *sinks) {
+    const fr_split heads = fr_attention_split(a, spec, 1);
+    size_t first, last;
+    fr_part_rank(team, heads, &first, &last);
+    if (a->batch.count == 0 || first == last) return;
+    size_t value_dim = a->batch.timelines[a->batch.rows->timeline]->layers[spec->kv].value_dim;
     const fr_attend_rows rows = {.kernels = a->kernels,
                                  .workspace = &a->attend,
                                  .batch = &a->batch,
                                  .layer = spec->kv,
-                                 .q = a->q,
+                                 .q = a->q + first * query_step(spec),
                                  .q_step = query_step(spec),
-                                 .out = a->attn,
+                                 .out = a->attn + first * value_dim,
                                  .stride = a->q_width,
-                                 .heads = spec->heads,
+                                 .heads = last - first,
+                                 .kv_first = first / (heads.count / heads.groups),
+                                 .kv_heads = fr_kv_heads_of(&heads, first, last),
                                  .span = spec->window,
                                  .scale = spec->scale,
                                  .softcap = spec->softcap,
-                                 .sinks = sinks};
+                                 .sinks = sinks ? sinks + first : NULL};
     fr_attend_run(team, &rows);
 }
 
 /* By the whole team. */
 static void gate_heads(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec) {
-    size_t n = spec->head_dim, rows = a->batch.count, begin, end;
-    fr_part_heads(team, spec->heads, rows, &begin, &end);
+    size_t n = spec->head_dim, rows = a->batch.count, first, last, begin, end;
+    fr_part_rank(team, fr_attention_split(a, spec, n), &first, &last);
+    fr_part_heads(team, last - first, rows, &begin, &end);
     for (; begin < end; begin++) {
-        size_t at = begin % rows * a->q_width, head = begin / rows;
+        size_t at = begin % rows * a->q_width, head = first + begin / rows;
         float *seen = a->attn + at + head * n;
         a->kernels->sigmoid_mul(seen, seen, a->q + at + head * query_step(spec) + n, n);
     }
@@ -199,9 +220,10 @@ void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spe
     const fr_attention_weights *weights = &layer->attention;
     fr_input_norm(team, a, layer, weights->q.cols);
     fr_team_sync(team);
-    project(team, a, weights, spec->owns_kv);
+    project(team, a, spec, weights);
     if (spec->qk_norm_wide) {
-        fr_publish_rows(team);
+        fr_publish_rows(team, &(fr_shared_rows){a->q, a->q_width, a->batch.count,
+                                                fr_attention_split(a, spec, query_step(spec))}, 1);
         norm_rows(team, a, spec, weights);
     }
     fr_team_sync(team);
@@ -213,7 +235,8 @@ void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spe
         fr_team_sync(team);
         gate_heads(team, a, spec);
     }
-    fr_publish_input(team, &a->workspace, a->attn, a->q_width, weights->o.cols, a->batch.count);
+    fr_publish_input(team, &a->workspace, &(fr_shared_rows){a->attn, a->q_width, a->batch.count,
+                                                            fr_attention_split(a, spec, spec->head_dim)});
     fr_matrix_apply(team, &a->workspace, &weights->o,
                     &(fr_matrix_rows){a->out, a->trunk->spec.hidden, a->attn, a->q_width, a->batch.count});
 }

@@ -32,6 +32,10 @@ fr_recurrent_shape fr_deltanet_shape(const fr_deltanet_spec *spec) {
                                 .conv_kernel = spec->conv_kernel};
 }
 
+static fr_split split_of(const fr_deltanet_spec *spec) {
+    return fr_split_heads(spec->value_heads, spec->value_heads, spec->value_dim);
+}
+
 /* ----------------------------------------------------------------------------------------------------------- memory */
 
 /* What a thread works in: positions that it runs once more, a strip, and the rows of a head. */
@@ -214,15 +218,16 @@ static void run_heads(const fr_team *team, const fr_activations *a, const fr_del
                       const fr_deltanet_weights *weights) {
     const fr_deltanet_rows *d = a->deltanet;
     const fr_conv_rows *c = a->conv;
-    size_t begin, end;
+    size_t first, last, begin, end;
     head_run run = {.spec = spec,
                     .weights = weights,
                     .rerun = d->rerun + team->index * FR_STEP_MAX * d->rerun_width,
                     .strip = d->strips + team->index * d->strip_size,
                     .rows = d->runs + team->index * d->run_size};
-    fr_part_heads(team, spec->value_heads, c->span_count, &begin, &end);
+    fr_part_rank(team, split_of(spec), &first, &last);
+    fr_part_heads(team, last - first, c->span_count, &begin, &end);
     for (size_t item = begin; item < end; item++) {
-        run.head = item / c->span_count;
+        run.head = first + item / c->span_count;
         run.key_head = spec->tiled ? run.head % spec->key_heads : run.head / (spec->value_heads / spec->key_heads);
         run.span = &c->spans[item % c->span_count];
         run.recurrent = &run.span->kv->recurrent;
@@ -252,7 +257,7 @@ static void project_fused(const fr_team *team, const fr_activations *a, const fr
     size_t stride = d->channels + d->width, begin, end;
     fr_matrix_apply(team, &a->workspace, in_qkvz,
                     &(fr_matrix_rows){d->fused, stride, a->normed, a->trunk->spec.hidden, a->batch.count});
-    fr_team_sync(team);
+    fr_publish_rows(team, &(fr_shared_rows){d->fused, stride, a->batch.count, fr_split_features(in_qkvz->features)}, 1);
     fr_part_rows(team, a->batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++)
         part_row(spec, d->fused + r * stride, a->conv->input + r * a->conv->width, d->z + r * d->width);
@@ -263,20 +268,33 @@ static void project(const fr_team *team, const fr_activations *a, const fr_delta
     const fr_workspace *w = &a->workspace;
     const fr_deltanet_rows *d = a->deltanet;
     size_t hidden = a->trunk->spec.hidden, rows = a->batch.count, heads = spec->value_heads, stride = a->conv->width;
+    size_t each = spec->value_dim, first, last;
     const struct {
         const fr_matrix *matrix;
         float *out;
         size_t stride;
-    } products[] = {{&weights->in_qkv, a->conv->input, stride},
-                    {&weights->in_z, d->z, d->width},
-                    {&weights->in_a, gates_of(a, 0), stride},
-                    {&weights->in_b, gates_of(a, 0) + heads, stride},
-                    {&weights->in_ba, d->gates, 2 * heads}};
-    for (size_t i = 0; i < sizeof products / sizeof *products; i++)
-        if (products[i].matrix->data)
-            fr_matrix_apply(team, w, products[i].matrix,
-                            &(fr_matrix_rows){products[i].out, products[i].stride, a->normed, hidden, rows});
+    } gates[] = {{&weights->in_a, gates_of(a, 0), stride},
+                 {&weights->in_b, gates_of(a, 0) + heads, stride},
+                 {&weights->in_ba, d->gates, 2 * heads}};
+    for (size_t i = 0; i < sizeof gates / sizeof *gates; i++)
+        if (gates[i].matrix->data)
+            fr_matrix_apply_whole(team, w, gates[i].matrix,
+                                  &(fr_matrix_rows){gates[i].out, gates[i].stride, a->normed, hidden, rows});
+    fr_part_rank(team, split_of(spec), &first, &last);
+    if (weights->in_z.data)
+        fr_matrix_apply_share(team, w, &weights->in_z, first * each, last * each,
+                              &(fr_matrix_rows){d->z, d->width, a->normed, hidden, rows});
+    if (weights->in_qkv.data)
+        fr_matrix_apply(team, w, &weights->in_qkv,
+                        &(fr_matrix_rows){a->conv->input, stride, a->normed, hidden, rows});
     if (spec->fused) project_fused(team, a, spec, &weights->in_qkvz);
+}
+
+/* Inputs of the convolution are whole on each rank: value heads there may need keys of any key head, and rings keep
+ * them. States are of the rank's own heads alone. */
+static void publish_inputs(const fr_team *team, const fr_activations *a, const fr_matrix *in_qkv) {
+    fr_publish_rows(team, &(fr_shared_rows){a->conv->input, a->conv->width, a->batch.count,
+                                            fr_split_features(in_qkv->features)}, in_qkv->data != NULL);
 }
 
 void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec *layer_spec, const fr_layer *layer,
@@ -288,14 +306,14 @@ void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec
     fr_input_norm(team, a, layer, a->trunk->spec.hidden);
     fr_team_sync(team);
     project(team, a, spec, weights);
-    fr_team_sync(team);
+    publish_inputs(team, a, &weights->in_qkv);
     mix(team, a, spec, weights);
     fr_conv_save(team, a, spec->state);
     fr_team_sync(team);
     run_heads(team, a, spec, weights);
-    const float *seen = d->seen + (ends_rows ? a->keep * d->width : 0);
+    float *seen = d->seen + (ends_rows ? a->keep * d->width : 0);
     if (ends_rows) fr_activations_narrow(a);
-    fr_publish_input(team, &a->workspace, seen, d->width, d->width, a->batch.count);
+    fr_publish_input(team, &a->workspace, &(fr_shared_rows){seen, d->width, a->batch.count, split_of(spec)});
     fr_conv_keep(team, &whole, spec->state);
     fr_matrix_apply(team, &a->workspace, &weights->out,
                     &(fr_matrix_rows){a->out, a->trunk->spec.hidden, seen, d->width, a->batch.count});

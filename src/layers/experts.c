@@ -61,9 +61,9 @@ void fr_experts_score(const fr_team *team, const fr_activations *a, const fr_exp
                       const fr_experts_weights *weights) {
     const fr_experts_rows *m = a->experts;
     size_t hidden = a->trunk->spec.hidden;
-    fr_matrix_apply(team, spec->parallel ? &m->workspace : &a->workspace, &weights->router,
-                    &(fr_matrix_rows){m->scores, spec->count, spec->parallel ? m->routed : a->normed, hidden,
-                                      a->batch.count});
+    fr_matrix_apply_whole(team, spec->parallel ? &m->workspace : &a->workspace, &weights->router,
+                          &(fr_matrix_rows){m->scores, spec->count, spec->parallel ? m->routed : a->normed, hidden,
+                                            a->batch.count});
 }
 
 /* All rows' pairs, sorted by expert and then row: a counting sort. */
@@ -167,21 +167,23 @@ static size_t tile_at(size_t cost, size_t first, size_t each, size_t tiles) {
     return tile < tiles ? tile : tiles;
 }
 
-/* All experts' tiles behind each other are cut into stretches of equal cost, one a thread: experts may be narrower than
- * a team, and have any numbers of rows. */
+/* Of the rank's share of each expert's features all experts' tiles behind each other are cut into stretches of equal
+ * cost, one a thread: experts may be narrower than a team, and have any numbers of rows. */
 static void experts_in(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                        const fr_experts_weights *weights) {
-    const size_t *first = a->experts->first, tiles = (spec->width + FR_FEATURE_UNIT - 1) / FR_FEATURE_UNIT;
-    size_t all = 0, before = 0, begin, end;
+    const size_t *first = a->experts->first;
+    size_t all = 0, before = 0, share, share_end, begin, end;
+    fr_part_rank(team, fr_split_features(spec->width), &share, &share_end);
+    size_t tiles = (share_end - share + FR_FEATURE_UNIT - 1) / FR_FEATURE_UNIT;
     for (size_t e = 0; e < spec->count; e++) all += tiles * tile_cost(first[e + 1] - first[e]);
     fr_part_pairs(team, all, &begin, &end);
     for (size_t e = 0; e < spec->count && before < end; e++) {
         size_t each = tile_cost(first[e + 1] - first[e]);
         if (each == 0) continue;
-        size_t from = tile_at(begin, before, each, tiles) * FR_FEATURE_UNIT;
-        size_t to = tile_at(end, before, each, tiles) * FR_FEATURE_UNIT;
+        size_t from = share + tile_at(begin, before, each, tiles) * FR_FEATURE_UNIT;
+        size_t to = share + tile_at(end, before, each, tiles) * FR_FEATURE_UNIT;
         before += tiles * each;
-        if (to > spec->width) to = spec->width;
+        if (to > share_end) to = share_end;
         if (from < to) expert_in(team, a, spec, weights, e, from, to);
     }
 }
@@ -220,8 +222,9 @@ void fr_experts_run(const fr_team *team, const fr_activations *a, const fr_exper
     gather(team, a, spec);
     fr_team_sync(team);
     experts_in(team, a, spec, weights);
-    fr_publish_input(team, &a->experts->workspace, a->experts->inner, 2 * spec->width, spec->width,
-                     a->experts->first[spec->count]);
+    fr_publish_input(team, &a->experts->workspace,
+                     &(fr_shared_rows){a->experts->inner, 2 * spec->width, a->experts->first[spec->count],
+                                       fr_split_features(spec->width)});
     experts_out(team, a, spec, weights);
 }
 

@@ -49,17 +49,30 @@ static int64_t best_of_row(const fr_team *team, const fr_forward *f, size_t voca
     return best;
 }
 
+/* Of whole rows of logits. */
+static void join_ranks(const fr_team *team, const fr_forward *f, const fr_kernels *k, size_t vocab) {
+    size_t begin, end;
+    fr_part_rows(team, f->head_rows, &begin, &end);
+    for (; begin < end; begin++) f->best[begin] = k->argmax(f->logits + begin * vocab, vocab);
+}
+
 void fr_head_rows(const fr_team *team, const fr_head *head, fr_forward *f) {
-    size_t begin, end, hidden = head->matrix->cols, piece = piece_features(f->head_rows);
+    size_t vocab = head->matrix->features, hidden = head->matrix->cols;
+    size_t piece = piece_features(f->head_rows), begin, end;
     int64_t *best = f->best + team->index * f->best_stride;
-    fr_publish_input(team, head->workspace, f->hidden + f->head_first * hidden, hidden, hidden, f->head_rows);
+    fr_publish_own_input(team, head->workspace, f->hidden + f->head_first * hidden, hidden, hidden, f->head_rows);
     for (size_t r = 0; r < f->head_rows; r++) best[r] = NOTHING;
-    fr_part_features(team, head->matrix->features, &begin, &end);
+    fr_part_features(team, vocab, &begin, &end);
     for (size_t to; begin < end; begin = to) {
         to = end - begin < piece ? end : begin + piece;
         run_piece(team, f, head, begin, to, best);
     }
-    fr_publish_rows(team); /* the best of each thread's features */
+    fr_publish_rows(team, &(fr_shared_rows){f->logits, vocab, f->head_rows, fr_split_features(vocab)}, 1);
+    /* The best of each thread's features; other ranks' are among the logits. */
+    if (team->ranks) {
+        join_ranks(team, f, head->workspace->kernels, vocab);
+        return;
+    }
     fr_part_rows(team, f->head_rows, &begin, &end);
-    for (; begin < end; begin++) f->best[begin] = best_of_row(team, f, head->matrix->features, begin);
+    for (; begin < end; begin++) f->best[begin] = best_of_row(team, f, vocab, begin);
 }

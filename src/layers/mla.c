@@ -43,14 +43,31 @@ static size_t rotary_of(const fr_attention_spec *spec) {
     return spec->head_dim - spec->latent;
 }
 
-static void project(const fr_team *team, const fr_activations *a, const fr_mla_spec *mla, const fr_layer *layer) {
-    const fr_matrix *q = mla->q_lora ? &layer->mla.q_a : &layer->attention.q;
+/* Values of a head's query before it is one among latents: its nope and its rotary part. */
+static size_t query_of(const fr_layer_spec *spec) {
+    return spec->mla.nope + rotary_of(&spec->attention);
+}
+
+/* The rank's heads of all rows. */
+static void make_heads(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_matrix *q,
+                       const float *x, size_t x_stride) {
+    size_t each = query_of(spec), first, last;
+    fr_part_rank(team, fr_attention_split(a, &spec->attention, each), &first, &last);
+    fr_matrix_apply_share(team, &a->workspace, q, first * each, last * each,
+                          &(fr_matrix_rows){a->heads, a->heads_width, x, x_stride, a->batch.count});
+}
+
+/* What all heads share, q_a and the latents, each rank makes for itself. */
+static void project(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer) {
+    const fr_mla_spec *mla = &spec->mla;
     size_t hidden = a->trunk->spec.hidden, rows = a->batch.count;
-    float *queries = mla->q_lora ? a->q_a : a->heads;
-    fr_matrix_apply(team, &a->workspace, q,
-                    &(fr_matrix_rows){queries, mla->q_lora ? a->q_a_width : a->heads_width, a->normed, hidden, rows});
-    fr_matrix_apply(team, &a->workspace, &layer->mla.kv_a,
-                    &(fr_matrix_rows){a->k, a->kv_width, a->normed, hidden, rows});
+    if (mla->q_lora)
+        fr_matrix_apply_whole(team, &a->workspace, &layer->mla.q_a,
+                              &(fr_matrix_rows){a->q_a, a->q_a_width, a->normed, hidden, rows});
+    else
+        make_heads(team, a, spec, &layer->attention.q, a->normed, hidden);
+    fr_matrix_apply_whole(team, &a->workspace, &layer->mla.kv_a,
+                          &(fr_matrix_rows){a->k, a->kv_width, a->normed, hidden, rows});
 }
 
 /* The rotary part of a head or of a latent row, in place. */
@@ -106,13 +123,15 @@ static void apply_head(const fr_team *team, const fr_activations *a, const fr_ma
                                            a->batch.count});
 }
 
-/* y = matrices[head](x) of every head and row. */
-static void apply_heads(const fr_team *team, const fr_activations *a, const fr_matrix *matrices, size_t heads,
-                        fr_head_rows y, fr_head_rows x) {
+/* y = matrices[head](x) of every head of the rank, and row. */
+static void apply_heads(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
+                        const fr_matrix *matrices, fr_head_rows y, fr_head_rows x) {
     size_t features = matrices->features, tiles = (features + FR_FEATURE_UNIT - 1) / FR_FEATURE_UNIT, begin, end;
-    fr_part_heads(team, heads, tiles, &begin, &end);
+    size_t first_head, last_head;
+    fr_part_rank(team, fr_attention_split(a, spec, 1), &first_head, &last_head);
+    fr_part_heads(team, last_head - first_head, tiles, &begin, &end);
     while (begin < end) {
-        size_t head = begin / tiles, first = head * tiles, last = fr_smaller(end, first + tiles);
+        size_t head = first_head + begin / tiles, first = begin / tiles * tiles, last = fr_smaller(end, first + tiles);
         apply_head(team, a, &matrices[head], head, (begin - first) * FR_FEATURE_UNIT,
                    fr_smaller((last - first) * FR_FEATURE_UNIT, features), y, x);
         begin = last;
@@ -121,10 +140,11 @@ static void apply_heads(const fr_team *team, const fr_activations *a, const fr_m
 
 static void rotate_queries(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec) {
     const fr_attention_spec *attention = &spec->attention;
-    size_t rotary = rotary_of(attention), each = spec->mla.nope + rotary, rows = a->batch.count, begin, end;
-    fr_part_heads(team, attention->heads, rows, &begin, &end);
+    size_t rotary = rotary_of(attention), each = query_of(spec), rows = a->batch.count, first, last, begin, end;
+    fr_part_rank(team, fr_attention_split(a, attention, each), &first, &last);
+    fr_part_heads(team, last - first, rows, &begin, &end);
     for (; begin < end; begin++) {
-        size_t row = begin % rows, head = begin / rows;
+        size_t row = begin % rows, head = first + begin / rows;
         const float *part = a->heads + row * a->heads_width + head * each + spec->mla.nope;
         float *q = a->q + row * a->q_width + head * attention->head_dim + attention->latent;
         memcpy(q, part, rotary * sizeof *q);
@@ -136,30 +156,27 @@ void fr_mla_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spe
                 bool ends_rows) {
     const fr_attention_spec *attention = &spec->attention;
     const fr_mla_spec *mla = &spec->mla;
-    size_t query = mla->nope + rotary_of(attention);
     fr_input_norm(team, a, layer, a->trunk->spec.hidden);
     fr_team_sync(team);
-    project(team, a, mla, layer);
-    fr_publish_rows(team); /* q_a and the latents */
+    project(team, a, spec, layer);
+    fr_team_sync(team);
     norm_and_store(team, a, spec, &layer->mla);
     fr_team_sync(team);
     if (mla->q_lora) {
-        fr_matrix_apply(team, &a->workspace, &layer->attention.q,
-                        &(fr_matrix_rows){a->heads, a->heads_width, a->q_a, a->q_a_width, a->batch.count});
+        make_heads(team, a, spec, &layer->attention.q, a->q_a, a->q_a_width);
         fr_team_sync(team);
     }
     if (ends_rows) fr_activations_narrow(a);
-    apply_heads(team, a, layer->mla.heads.k_b, attention->heads,
-                (fr_head_rows){a->q, a->q_width, attention->head_dim},
-                (fr_head_rows){a->heads, a->heads_width, query});
+    apply_heads(team, a, attention, layer->mla.heads.k_b, (fr_head_rows){a->q, a->q_width, attention->head_dim},
+                (fr_head_rows){a->heads, a->heads_width, query_of(spec)});
     rotate_queries(team, a, spec);
     fr_team_sync(team);
     fr_attention_attend(team, a, attention, NULL);
     fr_team_sync(team);
-    apply_heads(team, a, layer->mla.heads.v_b, attention->heads,
-                (fr_head_rows){a->heads, a->heads_width, mla->value_dim},
+    apply_heads(team, a, attention, layer->mla.heads.v_b, (fr_head_rows){a->heads, a->heads_width, mla->value_dim},
                 (fr_head_rows){a->attn, a->q_width, attention->latent});
-    fr_publish_input(team, &a->workspace, a->heads, a->heads_width, layer->attention.o.cols, a->batch.count);
+    fr_publish_input(team, &a->workspace, &(fr_shared_rows){a->heads, a->heads_width, a->batch.count,
+                                                            fr_attention_split(a, attention, mla->value_dim)});
     fr_matrix_apply(team, &a->workspace, &layer->attention.o,
                     &(fr_matrix_rows){a->out, a->trunk->spec.hidden, a->heads, a->heads_width, a->batch.count});
 }

@@ -29,7 +29,10 @@ void fr_input_norm(const fr_team *team, const fr_activations *a, const fr_layer 
 void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                       bool ends_rows);
 
-/* attn = attention(q, cache) of all rows and heads; barriers before and behind. sinks: [heads], or NULL. */
+/* How heads of so many columns each are split over ranks, by the cache that the batch sees. */
+fr_split fr_attention_split(const fr_activations *a, const fr_attention_spec *spec, size_t each);
+
+/* attn = attention(q, cache) of all rows and the rank's heads; barriers before and behind. sinks: [heads], or NULL. */
 void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                          const float *sinks);
 

@@ -5,15 +5,15 @@
 
 #include "src/layers/parts.h"
 
-/* projection(embedding) of rows `first` on: features [from, to) of what layers are told, partitioned by themselves. */
+/* projection(embedding) of rows `first` on: features [from, to) of what layers are told, partitioned by themselves. All
+ * products here are small, and each rank makes them whole. */
 static void project(const fr_team *team, const fr_activations *a, size_t first, size_t from, size_t to) {
     const fr_trunk_spec *s = &a->trunk->spec;
-    size_t width = s->layers * s->ple_width, begin, end;
-    fr_part_features(team, to - from, &begin, &end);
+    size_t width = s->layers * s->ple_width;
     fr_workspace workspace = fr_workspace_from(&a->workspace, first);
-    fr_matrix_apply_part(team, &workspace, &a->trunk->ple_projection, from + begin, from + end,
-                         &(fr_matrix_rows){a->token + first * width, width, a->x + first * s->hidden, s->hidden,
-                                           a->batch.count - first});
+    fr_matrix_apply_share(team, &workspace, &a->trunk->ple_projection, from, to,
+                          &(fr_matrix_rows){a->token + first * width, width, a->x + first * s->hidden, s->hidden,
+                                            a->batch.count - first});
 }
 
 /* (norm(projection(embedding) / sqrt(hidden)) + table[id] * sqrt(width)) / sqrt(2), for the first `layers` layers. */
@@ -36,10 +36,10 @@ void fr_ple_inputs(const fr_team *team, const fr_activations *a) {
     size_t width = s->layers * s->ple_width, owners = a->trunk->owners, begin, end;
     size_t owned = (owners * s->ple_width + FR_FEATURE_UNIT - 1) / FR_FEATURE_UNIT * FR_FEATURE_UNIT;
     if (owned > width) owned = width;
-    fr_publish_input(team, &a->workspace, a->x, s->hidden, s->hidden, a->batch.count);
+    fr_publish_own_input(team, &a->workspace, a->x, s->hidden, s->hidden, a->batch.count);
     project(team, a, 0, 0, owned);
     project(team, a, a->keep, owned, width);
-    fr_publish_rows(team);
+    fr_team_sync(team);
     fr_part_rows(team, a->batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++) finish_row(a, r, r < a->keep ? owners : s->layers);
 }
@@ -50,15 +50,15 @@ void fr_ple_branch(const fr_team *team, const fr_activations *a, const fr_layer 
     const fr_workspace *w = &a->workspace;
     size_t hidden = s->hidden, rows = a->batch.count, begin, end;
     fr_team_sync(team);
-    fr_matrix_apply(team, w, &layer->ple.gate, &(fr_matrix_rows){a->gate, a->ffn_width, a->x, hidden, rows});
-    fr_part_features(team, layer->ple.gate.features, &begin, &end);
+    fr_matrix_apply_whole(team, w, &layer->ple.gate, &(fr_matrix_rows){a->gate, a->ffn_width, a->x, hidden, rows});
+    fr_partition(layer->ple.gate.features, FR_FEATURE_UNIT, team->index, team->count, &begin, &end);
     for (size_t r = 0; r < rows; r++) {
         float *gate = a->gate + r * a->ffn_width + begin;
         k->gelu_mul(gate, gate, a->token + (r * s->layers + index) * s->ple_width + begin, end - begin);
     }
-    fr_publish_input(team, w, a->gate, a->ffn_width, s->ple_width, rows);
-    fr_matrix_apply(team, w, &layer->ple.out, &(fr_matrix_rows){a->out, hidden, a->gate, a->ffn_width, rows});
-    fr_publish_rows(team);
+    fr_publish_own_input(team, w, a->gate, a->ffn_width, s->ple_width, rows);
+    fr_matrix_apply_whole(team, w, &layer->ple.out, &(fr_matrix_rows){a->out, hidden, a->gate, a->ffn_width, rows});
+    fr_team_sync(team);
     fr_part_rows(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *x = a->x + r * hidden, *out = a->out + r * hidden;

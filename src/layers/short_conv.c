@@ -68,9 +68,10 @@ void fr_short_conv_run(const fr_team *team, fr_activations *a, const fr_layer_sp
     fr_input_norm(team, a, layer, hidden);
     fr_team_sync(team);
     mix(team, a, spec, weights);
-    const float *seen = a->gates + (ends_rows ? a->keep * width : 0);
+    float *seen = a->gates + (ends_rows ? a->keep * width : 0);
     if (ends_rows) fr_activations_narrow(a);
-    fr_publish_input(team, &a->workspace, seen, width, hidden, a->batch.count);
+    fr_publish_input(team, &a->workspace,
+                     &(fr_shared_rows){seen, width, a->batch.count, fr_split_features(hidden)});
     fr_conv_save(team, &whole, spec->state);
     fr_conv_keep(team, &whole, spec->state);
     fr_matrix_apply(team, &a->workspace, &weights->out,

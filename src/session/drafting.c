@@ -2,6 +2,7 @@
 #include "src/session/drafting.h"
 
 #include "base/clock.h"
+#include "base/ranks.h"
 #include "base/sizes.h"
 
 /* Whether the budget says how much it drafts. */
@@ -148,6 +149,14 @@ void fr_drafting_run(fr_engine *e, fr_round *rounds, size_t count) {
     take(rounds, count, fr_clock() - start);
 }
 
+/* Ranks measure different times, and must decide the same. */
+static void agree_on(fr_ranks *ranks, double *drafting, double *seconds) {
+    double both[] = {*drafting, *seconds};
+    fr_ranks_broadcast(ranks, both, sizeof both);
+    *drafting = both[0];
+    *seconds = both[1];
+}
+
 void fr_drafting_report(fr_engine *e, fr_round *rounds, size_t count, double seconds) {
     size_t weighing = 0, taken = 0;
     double drafting = 0;
@@ -160,6 +169,7 @@ void fr_drafting_report(fr_engine *e, fr_round *rounds, size_t count, double sec
             taken += 1 + fr_budget_verified(&s->drafts);
         drafting = s->draft_seconds;
     }
+    if (weighing) agree_on(e->model->ranks, &drafting, &seconds);
     if (weighing) fr_budget_report(&e->budget, e->budget_parts, weighing, taken, drafting, seconds);
 }
 

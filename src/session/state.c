@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/ranks.h"
 #include "src/session/accept.h"
 
 fr_kv *fr_session_draft_kv(const fr_session *s) {
@@ -76,11 +77,13 @@ void fr_session_place(fr_session *s, size_t first, size_t place) {
 
 fr_status fr_session_check_abort(fr_session *s) {
     bool cancelled = atomic_exchange(&s->cancelled, false);
+    FR_TRY(fr_ranks_check(s->model->ranks));
     if (!cancelled && !(s->abort && s->abort(s->abort_context))) return fr_engine_check_files(s->engine);
     return fr_fail(FR_ABORTED, "aborted with %zu of %zu tokens run", s->kv.length, s->length);
 }
 
 fr_status fr_session_not_finite(const fr_session *s, size_t position) {
+    FR_TRY(fr_ranks_check(s->model->ranks)); /* which then are no logits */
     return fr_fail(FR_NUMERIC, "%s: the logits at position %zu are not finite: damaged weights?", s->model->files.path,
                    position);
 }

@@ -198,7 +198,7 @@ void fr_vision_embed(const fr_team *team, const fr_vision_activations *a) {
         read_patches(team, a, first, rows);
         fr_vision_apply(team, a, &v->embed, v->embed_bias,
                         &(fr_matrix_rows){a->x + first * hidden, hidden, a->wide, a->wide_width, rows});
-        fr_publish_rows(team);
+        fr_publish_rows(team, NULL, 0);
     }
 }
 
@@ -222,7 +222,7 @@ static void gather_tokens(const fr_team *team, const fr_vision_activations *a, s
 static void norm_merged(const fr_team *team, const fr_vision_activations *a, size_t rows) {
     const fr_vision *v = a->vision;
     size_t out = v->config.out, begin, end;
-    fr_publish_rows(team);
+    fr_publish_rows(team, NULL, 0);
     fr_part_rows(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *row = a->narrow + r * a->narrow_width;
@@ -240,12 +240,12 @@ static void merge_chunk(const fr_team *team, const fr_vision_activations *a, siz
     gather_tokens(team, a, first, rows);
     fr_vision_apply(team, a, &v->downsample, v->downsample_bias,
                     &(fr_matrix_rows){merged, c->out, a->wide, a->wide_width, rows});
-    fr_publish_input(team, &a->workspace, merged, c->out, c->out, rows);
+    fr_publish_own_input(team, &a->workspace, merged, c->out, c->out, rows);
     fr_vision_apply(team, a, &v->proj, NULL, &(fr_matrix_rows){a->narrow, a->narrow_width, merged, c->out, rows});
     norm_merged(team, a, rows);
     fr_vision_gate(team, a, &v->gate, NULL, &v->up, NULL,
                    &(fr_matrix_rows){a->gate, a->gate_width, a->narrow, a->narrow_width, rows});
-    fr_publish_input(team, &a->workspace, a->gate, a->gate_width, c->out_ffn, rows);
+    fr_publish_own_input(team, &a->workspace, a->gate, a->gate_width, c->out_ffn, rows);
     fr_vision_apply(team, a, &v->down, NULL,
                     &(fr_matrix_rows){a->rows + first * c->out, c->out, a->gate, a->gate_width, rows});
     fr_team_sync(team);

@@ -52,7 +52,7 @@ static void norm_rows(const fr_team *team, const fr_vision_activations *a, const
 /* Stream rows from `first` on += narrow. */
 static void join(const fr_team *team, const fr_vision_activations *a, size_t first, size_t rows) {
     size_t hidden = a->vision->config.hidden, begin, end;
-    fr_publish_rows(team);
+    fr_publish_rows(team, NULL, 0);
     fr_part_rows(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++)
         a->vision->kernels->add(a->x + (first + r) * hidden, a->narrow + r * a->narrow_width, hidden);
@@ -128,7 +128,7 @@ static void feed_forward(const fr_team *team, const fr_vision_activations *a, co
     norm_rows(team, a, layer->norm2, first, rows);
     fr_vision_gate(team, a, &layer->gate, layer->gate_bias, &layer->up, layer->up_bias,
                    &(fr_matrix_rows){a->gate, a->gate_width, a->wide, a->wide_width, rows});
-    fr_publish_input(team, &a->workspace, a->gate, a->gate_width, c->ffn, rows);
+    fr_publish_own_input(team, &a->workspace, a->gate, a->gate_width, c->ffn, rows);
     fr_vision_apply(team, a, &layer->down, layer->down_bias,
                     &(fr_matrix_rows){a->narrow, a->narrow_width, a->gate, a->gate_width, rows});
     join(team, a, first, rows);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/sizes.h"
 #include "quant/fp8.h"
 #include "quant/packed.h"
 #include "src/weights/partition.h"
@@ -108,6 +109,20 @@ void fr_matrix_apply(const fr_team *team, const fr_workspace *workspace, const f
     size_t begin, end;
     fr_part_features(team, matrix->features, &begin, &end);
     fr_matrix_apply_part(team, workspace, matrix, begin, end, rows);
+}
+
+void fr_matrix_apply_share(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, size_t begin,
+                           size_t end, const fr_matrix_rows *rows) {
+    if (begin == end) return;
+    size_t from = begin / FR_FEATURE_UNIT * FR_FEATURE_UNIT;
+    size_t to = fr_smaller((end + FR_FEATURE_UNIT - 1) / FR_FEATURE_UNIT * FR_FEATURE_UNIT, matrix->features);
+    fr_partition(to - from, FR_FEATURE_UNIT, team->index, team->count, &begin, &end);
+    fr_matrix_apply_part(team, workspace, matrix, from + begin, from + end, rows);
+}
+
+void fr_matrix_apply_whole(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
+                           const fr_matrix_rows *rows) {
+    fr_matrix_apply_share(team, workspace, matrix, 0, matrix->features, rows);
 }
 
 /* A packed row is put together again block by block. */

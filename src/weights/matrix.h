@@ -75,10 +75,17 @@ fr_workspace fr_workspace_from(const fr_workspace *workspace, size_t row);
 /* Output features [begin, end) as a matrix; begin is a multiple of FR_FEATURE_UNIT if the matrix is packed. */
 fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end);
 
-/* y[r][o] = product of matrix[o] and x[r] for the thread's own features o and all rows r, which were prepared: x[0] is
- * the first of them. */
+/* y[r][o] = product of matrix[o] and x[r] for the thread's own features o, of the rank's share, and all rows r, which
+ * were prepared: x[0] is the first of them. */
 void fr_matrix_apply(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
                      const fr_matrix_rows *rows);
+
+/* The same for features [begin, end), all of them or those of heads that the rank has, by the team of this process. Not
+ * all of a unit of features need be meant: all are computed. */
+void fr_matrix_apply_share(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, size_t begin,
+                           size_t end, const fr_matrix_rows *rows);
+void fr_matrix_apply_whole(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
+                           const fr_matrix_rows *rows);
 
 /* The same for features [begin, end) on the calling thread alone; begin is a multiple of FR_FEATURE_UNIT. */
 void fr_matrix_apply_part(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, size_t begin,

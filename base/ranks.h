@@ -1,0 +1,59 @@
+/* Processes that run one model together: the ranks of a job, each a process with all of the program's state.
+ *
+ * In: a job that the system started (ranks_mpi.c: MPI's; ranks_none.c: builds without). Out: rows whose columns the
+ * ranks made are whole on all of them; bytes of rank 0 are everybody's. All ranks make the same calls in the same
+ * order, each from one thread at a time, which waits in it for the others.
+ *
+ * The first failure (a rank that has gone or is silent for too long) sticks: every later call returns at once, rows and
+ * bytes are then whatever they are, and fr_ranks_check says what it was. So a team in the middle of a forward needs no
+ * way out of its own. NULL is a process alone: it has rank 0 of 1, and nothing to wait for. */
+#ifndef FR_BASE_RANKS_H
+#define FR_BASE_RANKS_H
+
+#include "forerun.h"
+
+#define FR_MAX_RANKS 256
+
+typedef struct fr_ranks fr_ranks;
+
+/* Columns of rows that ranks made: rank r those of bytes [bounds[r], bounds[r + 1]) of each row. */
+typedef struct fr_ranks_rows {
+    uint8_t *at;
+    size_t stride, rows; /* bytes from one row to the next */
+    const size_t *bounds; /* [ranks + 1] */
+} fr_ranks_rows;
+
+/* What this process has told the others so far, and how long it waited for them. */
+typedef struct fr_ranks_traffic {
+    uint64_t messages, bytes; /* sent by this rank */
+    double seconds;           /* in calls that wait */
+} fr_ranks_traffic;
+
+/* Joins the job that this process was started in. timeout: seconds that a rank may be silent. FR_UNBUILT in builds
+ * without; in a job of one process *ranks is NULL. */
+fr_status fr_ranks_open(double timeout, fr_ranks **ranks);
+
+size_t fr_ranks_index(const fr_ranks *ranks);
+size_t fr_ranks_count(const fr_ranks *ranks);
+
+/* Makes the columns of `count` arrays of rows whole on all ranks, in one message to each other one. */
+void fr_ranks_gather(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count);
+
+/* Rank 0's bytes become everybody's. */
+void fr_ranks_broadcast(fr_ranks *ranks, void *bytes, size_t size);
+
+/* Fails where these bytes are not rank 0's: what is about to be done is not the same everywhere. what: names it. */
+fr_status fr_ranks_agree(fr_ranks *ranks, const void *bytes, size_t size, const char *what);
+
+/* The job's first failure, or FR_OK. */
+fr_status fr_ranks_check(const fr_ranks *ranks);
+
+fr_ranks_traffic fr_ranks_told(const fr_ranks *ranks);
+
+/* Leaves the job at the end of the process. code: its exit status; line: what its last words are, "" for none. Ranks
+ * that end alike leave together; where one ends and others don't, its line is handed to rank 0, whose calls then fail
+ * with it, and the job is ended. *said: rank 0 had lines that it has not failed with, the first of them. Gives the exit
+ * status: not 0 where any rank's isn't. */
+int fr_ranks_leave(fr_ranks *ranks, int code, const char *line, char *said, size_t size);
+
+#endif

@@ -1,0 +1,56 @@
+/* Ranks of builds for one process: there are none. See ranks.h. */
+#include "base/error.h"
+#include "base/ranks.h"
+
+fr_status fr_ranks_open(double timeout, fr_ranks **ranks) {
+    (void)timeout;
+    *ranks = NULL;
+    return fr_fail(FR_UNBUILT, "this build runs a model in one process, not as ranks of a job: make RANKS=mpi");
+}
+
+size_t fr_ranks_index(const fr_ranks *ranks) {
+    (void)ranks;
+    return 0;
+}
+
+size_t fr_ranks_count(const fr_ranks *ranks) {
+    (void)ranks;
+    return 1;
+}
+
+void fr_ranks_gather(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count) {
+    (void)ranks;
+    (void)rows;
+    (void)count;
+}
+
+void fr_ranks_broadcast(fr_ranks *ranks, void *bytes, size_t size) {
+    (void)ranks;
+    (void)bytes;
+    (void)size;
+}
+
+fr_status fr_ranks_agree(fr_ranks *ranks, const void *bytes, size_t size, const char *what) {
+    (void)ranks;
+    (void)bytes;
+    (void)size;
+    (void)what;
+    return FR_OK;
+}
+
+fr_status fr_ranks_check(const fr_ranks *ranks) {
+    (void)ranks;
+    return FR_OK;
+}
+
+fr_ranks_traffic fr_ranks_told(const fr_ranks *ranks) {
+    (void)ranks;
+    return (fr_ranks_traffic){0};
+}
+
+int fr_ranks_leave(fr_ranks *ranks, int code, const char *line, char *said, size_t size) {
+    (void)ranks;
+    (void)line;
+    if (size) said[0] = '\0';
+    return code;
+}
