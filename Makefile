@@ -182,6 +182,9 @@ $(LIBRARY): $(OBJECTS)
 	@rm -f $@
 	$(QUIET)$(AR) rcs $@ $(OBJECTS)
 
+# The chat page's files are bytes of it.
+$(BUILD)/tools/serve/site.o: $(wildcard tools/serve/page/*)
+
 # Every name has the series as its version: a program of one is not run with another, however it was found.
 $(BUILD)/forerun.map: Makefile include/forerun.h
 	@mkdir -p $(@D)

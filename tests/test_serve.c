@@ -15,6 +15,8 @@
 
 #define PICTURES "-m tests/data/glm-ocr "
 
+#define INVALID  "invalid_request_error"
+
 static fr_server server;
 
 static void start(const char *options) {
@@ -277,6 +279,38 @@ START_TEST(metrics_and_slots_count) {
 }
 END_TEST
 
+/* A round after the other: prompts' rows, then one and its drafts, and what they gave. */
+START_TEST(rounds_say_whose_rows_they_had) {
+    json_t *said = say(COMPLETION, body_of(COMPLETION, false)), *answer = get("/rounds"), *rounds, *round;
+    size_t given = 0, prompt = 0, rows = 0, i, total = (size_t)json_integer_value(fr_json_get(answer, "total"));
+    rounds = json_object_get(answer, "rounds");
+    ck_assert_int_eq(json_integer_value(fr_json_get(answer, "slots")), 3);
+    ck_assert_uint_eq(json_array_size(rounds), total);
+    json_array_foreach(rounds, i, round) {
+        const json_t *parts = fr_json_get(round, "rows"), *part = json_array_get(parts, 0);
+        ck_assert_uint_eq(json_array_size(parts), 1);
+        ck_assert_int_eq(json_integer_value(json_array_get(part, 0)), 0);
+        size_t ids = (size_t)json_integer_value(json_array_get(part, 2));
+        *(given ? &rows : &prompt) += (size_t)json_integer_value(json_array_get(part, 1));
+        given += ids;
+        ck_assert(json_real_value(fr_json_get(round, "ms")) > 0);
+    }
+    ck_assert_uint_eq(given, 24);
+    ck_assert_uint_eq(prompt, 8);
+    ck_assert(metric("n_decode_total") == (double)total);
+    double drafted = metric("spec_decode_num_draft_tokens_total");
+    ck_assert(drafted > 0 && (double)rows == (double)(total - 1) + drafted);
+    char path[64];
+    snprintf(path, sizeof path, "/rounds?after=%zu", total - 1);
+    json_t *last = get(path);
+    ck_assert(json_equal(json_array_get(fr_json_get(last, "rounds"), 0), json_array_get(rounds, total - 1)));
+    ck_assert_uint_eq(json_array_size(fr_json_get(last, "rounds")), 1);
+    json_decref(last);
+    json_decref(said);
+    json_decref(answer);
+}
+END_TEST
+
 /* --------------------------------------------------------------------------------------------------------- refusals */
 
 static void refused(const char *method, const char *path, const char *body, int status, const char *type,
@@ -292,8 +326,6 @@ static void refused(const char *method, const char *path, const char *body, int 
     json_decref(answer);
     free(text);
 }
-
-#define INVALID "invalid_request_error"
 
 START_TEST(what_is_no_request_is_refused) {
     static const char *const bad[] = {"", "{", "[]", "3", "\"x\"", "{\"prompt\": \"a\"} b", "{\"prompt\": \"\xff\"}",
@@ -417,6 +449,86 @@ START_TEST(health_says_when_it_is_ready) {
 }
 END_TEST
 
+/* --------------------------------------------------------------------------------------------------------- the page */
+
+static void has_header(const fr_client *client, const char *name, const char *value) {
+    char *got = fr_client_header(client, name);
+    ck_assert_msg(got && strcmp(got, value) == 0, "%s: %s", name, got);
+    free(got);
+}
+
+/* Byte by byte the file in the sources. */
+static void check_page_file(fr_client *client, const char *path, const char *file, const char *type) {
+    static char bytes[1 << 18], tag[128];
+    char name[128], *body, *policy;
+    size_t length, size;
+    snprintf(name, sizeof name, "tools/serve/page/%s", file);
+    FILE *source = fopen(name, "rb");
+    ck_assert_msg(source != NULL, "%s", name);
+    size = fread(bytes, 1, sizeof bytes, source);
+    fclose(source);
+    ck_assert(fr_client_ask(client, "GET", path, NULL, NULL));
+    ck_assert_int_eq(fr_client_head(client), 200);
+    has_header(client, "Content-Type", type);
+    has_header(client, "X-Content-Type-Options", "nosniff");
+    has_header(client, "Referrer-Policy", "no-referrer");
+    has_header(client, "Cache-Control", "no-cache");
+    policy = fr_client_header(client, "Content-Security-Policy");
+    static const char *const parts[] = {"default-src 'none'", "script-src 'self';", "style-src 'self';",
+                                        "connect-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        ck_assert_msg(policy && strstr(policy, parts[i]), "%s in %s", parts[i], policy);
+    ck_assert_ptr_null(strstr(policy, "unsafe"));
+    char *etag = fr_client_header(client, "ETag");
+    body = fr_client_body(client, &length);
+    ck_assert_uint_eq(length, size);
+    ck_assert_int_eq(memcmp(body, bytes, size), 0);
+    snprintf(tag, sizeof tag, "If-None-Match: \"x\", W/%s\r\n", etag);
+    ck_assert(fr_client_ask(client, "GET", path, tag, NULL));
+    ck_assert_int_eq(fr_client_head(client), 304);
+    free(fr_client_body(client, &length));
+    ck_assert(fr_client_ask(client, "GET", path, "If-None-Match: \"x\"\r\n", NULL));
+    ck_assert_int_eq(fr_client_head(client), 200);
+    free(fr_client_body(client, &length));
+    free(body);
+    free(etag);
+    free(policy);
+}
+
+/* Without a key too, which the page then asks for; and nothing else without one. */
+START_TEST(the_page_is_there) {
+    static const char script[] = "text/javascript; charset=utf-8";
+    static const char *const scripts[] = {"main",     "api",    "dom",      "markdown", "messages",
+                                          "pictures", "rounds", "settings", "store"};
+    start(DEMO "--api-key k");
+    fr_client *client = fr_client_open(server.port);
+    check_page_file(client, "/", "index.html", "text/html; charset=utf-8");
+    check_page_file(client, "/page/page.css", "page.css", "text/css; charset=utf-8");
+    check_page_file(client, "/page/icon.svg", "icon.svg", "image/svg+xml");
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        char path[64], *file = path + strlen("/page/");
+        snprintf(path, sizeof path, "/page/%s.js", scripts[i]);
+        check_page_file(client, path, file, script);
+    }
+    fr_client_close(client);
+    static const char *const closed[] = {"/page/", "/page/none.js", "/page/../serve.c", "/index.html", "/rounds", "//"};
+    for (size_t i = 0; i < sizeof closed / sizeof *closed; i++)
+        refused("GET", closed[i], NULL, 401, "authentication_error", NULL);
+    refused("POST", "/", "{}", 405, INVALID, "GET");
+    stop();
+}
+END_TEST
+
+START_TEST(there_may_be_no_page) {
+    start(DEMO "--no-ui");
+    refused("GET", "/", NULL, 404, "not_found_error", "--no-ui");
+    refused("GET", "/page/main.js", NULL, 404, "not_found_error", "--no-ui");
+    refused("GET", "/page/none.js", NULL, 404, "not_found_error", NULL);
+    refused("GET", "/rounds", NULL, 501, "not_supported_error", "--slots");
+    stop();
+}
+END_TEST
+
 /* --------------------------------------------------------------------------------------------------------- pictures */
 
 /* The file as a data: URI, a new text. */
@@ -483,9 +595,12 @@ int main(void) {
     tcase_add_test(demo, models_and_properties_are_told);
     tcase_add_test(demo, texts_become_tokens_and_texts_again);
     tcase_add_test(demo, metrics_and_slots_count);
+    tcase_add_test(demo, rounds_say_whose_rows_they_had);
     tcase_add_test(demo, what_is_no_request_is_refused);
     tcase_add_test(demo, what_is_not_built_is_refused_by_name);
     tcase_add_test(demo, a_prompt_beyond_the_context_is_refused);
+    tcase_add_test(others, the_page_is_there);
+    tcase_add_test(others, there_may_be_no_page);
     tcase_add_test(others, keys_come_from_everywhere);
     tcase_add_test(others, health_says_when_it_is_ready);
     tcase_add_test(others, pictures_come_as_data);

@@ -322,6 +322,76 @@ static const struct {
 
 static const char *const drafters[] = {NULL, "tools/demo/assistant"};
 
+/* One choice, round by round; the texts of the ids that rounds say were drafted, and of all. */
+static void run_and_note(asked *a, FILE *drafted, FILE *all) {
+    fr_job *job = &a->choices[0].job;
+    begin(a);
+    while (!job->ended) {
+        int32_t ids[FR_STEP_MAX];
+        fr_round round = fr_job_round(job, ids);
+        require(fr_engine_step(served.setting.engine, &round, 1));
+        for (size_t i = 0; i < round.count; i++) {
+            size_t length;
+            const char *bytes = fr_token_bytes(fr_model_tokenizer(served.loaded.model), ids[i], &length);
+            fwrite(bytes, 1, length, all);
+            if (i < round.accepted) fwrite(bytes, 1, length, drafted);
+        }
+        fr_job_take(job, &round);
+        fr_answer_step(&a->ask, &a->choices[0]);
+    }
+    fr_answer_end(&a->ask);
+    fclose(drafted);
+    fclose(all);
+}
+
+static const char *text_of_chunk(const json_t *event) {
+    const json_t *one = json_array_get(json_object_get(event, "choices"), 0), *delta = json_object_get(one, "delta");
+    const char *text = json_string_value(delta ? json_object_get(delta, "content") : json_object_get(one, "text"));
+    return text ? text : "";
+}
+
+static void drop(char *text, char which) {
+    char *to = text;
+    for (; *text; text++)
+        if (*text != which) *to++ = *text;
+    *to = '\0';
+}
+
+/* Where it is asked for, each chunk with text is either all accepted drafts or none, as the rounds had them. (Of a chat
+ * what could begin a mark, a '<', counts with the id that settles that it doesn't: it is not looked at.) */
+START_TEST(chunks_tell_what_was_drafted) {
+    char *expected[2], *got[2];
+    size_t sizes[4], i;
+    const size_t body = _i % 2 ? 4 : 0;
+    asked a;
+    json_t *event;
+    open_model(DEMO, drafters[_i / 2], 256);
+    read_ask(&a, bodies[body].form, bodies[body].body, 1, true);
+    a.ask.return_drafted = true;
+    run_and_note(&a, open_memstream(&expected[0], &sizes[0]), open_memstream(&expected[1], &sizes[1]));
+    json_t *events = events_of(&a.call);
+    FILE *drafted = open_memstream(&got[0], &sizes[2]), *all = open_memstream(&got[1], &sizes[3]);
+    json_array_foreach(events, i, event) {
+        const char *text = text_of_chunk(event);
+        ck_assert_int_eq(json_is_boolean(json_object_get(event, "drafted")), *text != '\0');
+        fputs(text, all);
+        if (json_is_true(json_object_get(event, "drafted"))) fputs(text, drafted);
+    }
+    fclose(drafted);
+    fclose(all);
+    ck_assert_str_eq(got[1], expected[1]);
+    if (bodies[body].form == FR_JOB_CHAT) drop(got[0], '<');
+    if (bodies[body].form == FR_JOB_CHAT) drop(expected[0], '<');
+    ck_assert_str_eq(got[0], expected[0]);
+    ck_assert_int_eq(*got[0] != '\0', drafters[_i / 2] != NULL);
+    for (i = 0; i < 2; i++) free(expected[i]);
+    for (i = 0; i < 2; i++) free(got[i]);
+    json_decref(events);
+    free_ask(&a);
+    close_model();
+}
+END_TEST
+
 /* {"choices", "usage"}: of a stream what the chunks make. */
 static json_t *answer_to(size_t body, bool stream) {
     asked a;
@@ -765,6 +835,7 @@ int main(void) {
     TCase *errors = tcase_create("errors"), *native = tcase_create("native");
     fr_test_add_loop(streams, streams_say_what_whole_answers_say, (int)COUNT_OF(bodies), 2);
     tcase_add_test(streams, choices_take_turns);
+    tcase_add_loop_test(streams, chunks_tell_what_was_drafted, 0, 4);
     tcase_add_loop_test(streams, log_probabilities_come_with_their_text, 0, 2);
     tcase_add_loop_test(parts, parts_are_told_apart, 0, (int)COUNT_OF(replies));
     tcase_add_test(parts, chunks_are_valid_text);

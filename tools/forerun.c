@@ -196,6 +196,8 @@ static const fr_verb verbs[] = {
      "serve [-m] MODEL [-md DRAFTER] [--port N] [-np N] [-c N] [options]",
      "Answers HTTP as OpenAI's and llama.cpp's servers do: /v1/chat/completions, /v1/completions, /completion,\n"
      "/v1/models, /tokenize, /detokenize, /apply-template, /props, /health; with their options /slots and /metrics.\n"
+     "At / is a chat page for a browser, which asks nobody else; --slots has it show each round (GET /rounds). With\n"
+     "\"return_drafted\": true each chunk of a stream says by \"drafted\" whether its text came from accepted drafts.\n"
      "Requests under way go through the model together; an answer does not depend on them: with a seed it is the\n"
      "text that batch gives, whoever else asks. What a request leaves out is as the options say, and where those say\n"
      "nothing as llama.cpp's server has it: top-k 40, top-p 0.95, min-p 0.05, then temperature 0.8; a drawn seed.\n"

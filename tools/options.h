@@ -119,6 +119,7 @@ typedef enum fr_arg {
     FR_ARG_METRICS,
     FR_ARG_SLOTS,
     FR_ARG_NO_SLOTS,
+    FR_ARG_NO_UI,
     FR_ARG_SLOT_SAVE_PATH,
     FR_ARG_TIMEOUT,
     FR_ARG_MAX_BODY,

@@ -85,6 +85,11 @@ static json_t *empty_delta(const fr_ask *ask) {
     return ask->form == FR_JOB_CHAT ? json_object() : json_string("");
 }
 
+/* Of a chunk with text, where it was asked for: whether that came from accepted drafts. */
+static void put_drafted(const fr_telling *t, json_t *chunk) {
+    if (t->ask->return_drafted && t->text.length && !t->call) fr_json_put(chunk, "drafted", json_boolean(t->drafted));
+}
+
 /* OpenAI's. Where usage comes behind it, it tells of all choices. */
 static json_t *chunk_of(fr_telling *t, json_t *delta, size_t ids, bool end) {
     const fr_job *job = &t->choice->job;
@@ -92,6 +97,7 @@ static json_t *chunk_of(fr_telling *t, json_t *delta, size_t ids, bool end) {
     json_t *logprobs = news ? fr_job_logprobs(job, t->ids, ids, &t->offset) : json_null();
     const char *finish = end ? fr_job_finish_reason(job, t->calls > 0) : NULL;
     json_t *chunk = object_of(t->ask, choice_of(t, delta ? delta : empty_delta(t->ask), logprobs, finish));
+    put_drafted(t, chunk);
     if (t->ask->timings_per_token || (end && !t->ask->include_usage))
         fr_json_put(chunk, "timings", fr_timings_json(&t->timings));
     return chunk;
@@ -100,6 +106,7 @@ static json_t *chunk_of(fr_telling *t, json_t *delta, size_t ids, bool end) {
 static void send_native(fr_telling *t, json_t *content, size_t ids, bool end) {
     if (!end || t->ids < ids) {
         json_t *chunk = fr_native_chunk(t, content ? content : json_string(""), ids);
+        put_drafted(t, chunk);
         if (t->ask->timings_per_token) fr_json_put(chunk, "timings", fr_timings_json(&t->timings));
         fr_answer_send(t->ask, chunk);
     }

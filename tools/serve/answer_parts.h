@@ -23,6 +23,7 @@ typedef struct fr_telling {
 
     fr_reply_part part; /* what the text below is of */
     fr_stream text;     /* that has been told of and not sent */
+    bool drafted;       /* it came from accepted drafts, where the request asked for that */
     size_t known;       /* ids whose text has been told of */
     size_t ids;         /* and those that the stream has had */
     size_t offset;      /* characters of their texts */

@@ -34,6 +34,23 @@ static void add_text(fr_telling *t, fr_reply_part part, const char *text, size_t
     fr_stream_feed(&t->text, text, length, false);
 }
 
+/* Whether a byte of what is told now came with an accepted draft. */
+static bool is_drafted(const fr_telling *t, fr_reply_part part, size_t at) {
+    const fr_job *job = &t->choice->job;
+    return part == FR_REPLY_CONTENT ? job->text.accepted[job->text.written + at] : job->view.accepted;
+}
+
+/* In chunks that are drafted as a whole, or not at all. */
+static void add_runs(fr_telling *t, fr_reply_part part, const char *text, size_t length) {
+    for (size_t at = 0, end; at < length; at = end) {
+        bool drafted = is_drafted(t, part, at);
+        for (end = at + 1; end < length && is_drafted(t, part, end) == drafted;) end++;
+        if (drafted != t->drafted) send_text(t);
+        t->drafted = drafted;
+        add_text(t, part, text + at, end - at);
+    }
+}
+
 static void begin_call(fr_telling *t, const char *id, size_t length) {
     send_text(t);
     t->part = FR_REPLY_ARGUMENTS;
@@ -65,6 +82,9 @@ static void take_part(void *context, fr_reply_part part, const char *text, size_
     switch (part) {
     case FR_REPLY_CONTENT:
     case FR_REPLY_REASONING:
+        if (t->ask->return_drafted) add_runs(t, part, text, length);
+        else add_text(t, part, text, length);
+        break;
     case FR_REPLY_ARGUMENTS: add_text(t, part, text, length); break;
     case FR_REPLY_CALL: begin_call(t, text, length); break;
     case FR_REPLY_NAME: fr_json_put(json_object_get(t->call, "function"), "name", fr_json_bytes(text, length)); break;

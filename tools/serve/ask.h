@@ -33,7 +33,7 @@ struct fr_ask {
     json_t *body; /* its pictures' urls are no longer there */
     const char *model; /* the name that the request has for it, else the server's own */
     bool stream, include_usage;
-    bool return_tokens, return_progress, timings_per_token;
+    bool return_tokens, return_progress, return_drafted, timings_per_token;
     const json_t *fields; /* "response_fields": texts, all that a choice's last answer is to have; NULL: everything */
     int64_t slot; /* "id_slot", -1: any */
     int64_t ping; /* "sse_ping_interval": seconds, 0: none; -1: as the server has it */

@@ -32,6 +32,7 @@ static const struct {
 } flags[] = {{"stream", offsetof(fr_ask, stream)},
              {"return_tokens", offsetof(fr_ask, return_tokens)},
              {"return_progress", offsetof(fr_ask, return_progress)},
+             {"return_drafted", offsetof(fr_ask, return_drafted)},
              {"timings_per_token", offsetof(fr_ask, timings_per_token)},
              {"cache_prompt", 0}};
 enum { FLAGS = sizeof flags / sizeof *flags };

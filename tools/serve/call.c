@@ -45,6 +45,7 @@ static void free_call(fr_call *call) {
     free_pairs(&call->headers);
     free(call->method);
     free(call->path);
+    free(call->has);
     free(call->body);
     json_decref(call->kept);
     free(call->type);

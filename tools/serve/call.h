@@ -19,6 +19,9 @@ const char *fr_call_path(const fr_call *call);
 const char *fr_call_query(const fr_call *call, const char *key);
 const char *fr_call_body(const fr_call *call, size_t *length);
 
+/* Tags of what the client has already (If-None-Match); NULL: it has said nothing of that. */
+const char *fr_call_has(const fr_call *call);
+
 /* What its body was read to, for who reads it next: handed over, and taken back (NULL: nothing is kept). By one thread
  * at a time, before the answer. */
 void fr_call_keep(fr_call *call, json_t *body);

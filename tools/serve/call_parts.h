@@ -36,6 +36,7 @@ char *fr_call_copy(const char *text);
 struct fr_call {
     /* The request: of the connection's thread until it is dispatched, then constant. */
     char *method, *path;
+    char *has; /* If-None-Match; NULL: there is none */
     fr_call_pairs query;
     char *body;
     size_t length, capacity;

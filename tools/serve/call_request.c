@@ -102,6 +102,10 @@ const char *fr_call_query(const fr_call *call, const char *key) {
     return NULL;
 }
 
+const char *fr_call_has(const fr_call *call) {
+    return call->has;
+}
+
 const char *fr_call_body(const fr_call *call, size_t *length) {
     *length = call->length;
     return call->body ? call->body : "";

@@ -333,11 +333,14 @@ static bool run_round(fr_desk *desk) {
     if (count == 0) return false;
     double left = left_of(places, count);
     fr_engine_set_piece(engine_of(desk), fr_pace_rows(&desk->pace, texts));
+    for (size_t i = 0; i < count; i++) fr_history_before(desk->history, places[i]->choice->place, &desk->rounds[i]);
     double start = fr_seconds();
     fr_status status = fr_engine_step(engine_of(desk), desk->rounds, count);
     double seconds = fr_seconds() - start, rows = left - left_of(places, count);
     fr_pace_learn(&desk->pace, seconds, texts, rows > 0 ? (size_t)rows : 0);
     fr_tally_round(desk->setting.tally, count);
+    for (size_t i = 0; i < count; i++) fr_history_behind(desk->history, places[i]->choice->place, &desk->rounds[i]);
+    fr_history_end(desk->history, seconds);
     for (size_t i = 0; i < count; i++) {
         fr_round *round = &desk->rounds[i];
         if (status != FR_OK) *round = (fr_round){.status = status, .error = fr_last_error()};
@@ -411,6 +414,7 @@ fr_desk *fr_desk_open(const fr_desk_setting *setting) {
     desk->running = fr_resize(NULL, places, sizeof *desk->running);
     desk->rounds = fr_resize(NULL, places, sizeof *desk->rounds);
     desk->ids = fr_resize(NULL, places, sizeof *desk->ids);
+    desk->history = fr_history_new(places);
     desk->views = fr_resize(NULL, places, sizeof *desk->views);
     memset(desk->views, 0, places * sizeof *desk->views);
     pthread_mutex_init(&desk->lock, NULL);
@@ -429,5 +433,6 @@ void fr_desk_close(fr_desk *desk) {
     free(desk->rounds);
     free(desk->ids);
     free(desk->views);
+    fr_history_free(desk->history);
     free(desk);
 }

@@ -42,6 +42,10 @@ bool fr_desk_full(fr_desk *desk);
 /* What /slots tells, a new value. Any thread. */
 json_t *fr_desk_slots(fr_desk *desk);
 
+/* What /rounds tells of the last rounds behind round `after`, a new value: {"slots", "total", "rounds": [{"ms",
+ * "rows": [[slot, rows, ids that it gave], ...]}, ...]}. Any thread. */
+json_t *fr_desk_rounds(fr_desk *desk, unsigned long long after);
+
 /* Something to be done by the engine's thread, between rounds, with a place's session: it answers the call. */
 typedef enum fr_desk_errand { FR_SLOT_SAVE, FR_SLOT_RESTORE, FR_SLOT_ERASE } fr_desk_errand;
 void fr_desk_send(fr_desk *desk, fr_call *call, fr_desk_errand errand, size_t slot, const char *path);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "tools/serve/desk.h"
+#include "tools/serve/history.h"
 #include "tools/serve/pace.h"
 
 /* A place for one text. Where its text has ended the session stays for a while: what /slots saves. */
@@ -45,6 +46,7 @@ struct fr_desk {
     size_t running_count;
     fr_round *rounds;
     int32_t (*ids)[FR_STEP_MAX];
+    fr_history *history;
     bool short_of_pages; /* since the last text ended */
     uint64_t texts, ended; /* begun, and ended, so far */
     fr_ask *line; /* asks of which a choice waits, by arrival; the engine thread's own */

@@ -60,6 +60,10 @@ json_t *fr_desk_slots(fr_desk *desk) {
     return slots;
 }
 
+json_t *fr_desk_rounds(fr_desk *desk, unsigned long long after) {
+    return fr_history_json(desk->history, after);
+}
+
 /* ---------------------------------------------------------------------------------------------------------- errands */
 
 void fr_desk_send(fr_desk *desk, fr_call *call, fr_desk_errand what, size_t slot, const char *path) {

@@ -207,6 +207,8 @@ static enum MHD_Result begin(fr_http *http, struct MHD_Connection *connection, c
                              void **context) {
     fr_http_link *link = link_of(connection);
     fr_call *call = fr_call_new(connection, link->fd, &link->deadline, (int64_t)http->setting.timeout * 1000);
+    const char *has = header(connection, "If-None-Match");
+    if (has) call->has = fr_call_copy(has);
     *context = call;
     if (!fr_http_link_begin(link, call)) return MHD_NO;
     bool line = fr_call_read_line(call, method, link->target ? link->target : "");

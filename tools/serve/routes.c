@@ -6,6 +6,7 @@
 
 #include "tools/job_parts.h"
 #include "tools/serve/answer.h"
+#include "tools/serve/site.h"
 #include "tools/serve/texts.h"
 
 typedef void route_fn(const fr_routes *routes, fr_call *call);
@@ -37,6 +38,11 @@ static void get_props(const fr_routes *routes, fr_call *call) {
     fr_models_with(routes->models, call, fr_call_query(call, "model"), fr_texts_props);
 }
 
+static void get_site(const fr_routes *routes, fr_call *call) {
+    if (routes->args->given[FR_ARG_NO_UI]) fr_call_refuse(call, 404, "this server was started with --no-ui");
+    else fr_site_answer(call);
+}
+
 static void answer_unbuilt(const fr_routes *routes, fr_call *call) {
     (void)routes;
     fr_call_refuse(call, 501, "%.100s is not built yet", fr_call_path(call));
@@ -53,6 +59,18 @@ static void list_slots(fr_call *call, const fr_served *model) {
 static void get_slots(const fr_routes *routes, fr_call *call) {
     if (routes->args->given[FR_ARG_SLOTS])
         fr_models_with(routes->models, call, fr_call_query(call, "model"), list_slots);
+    else
+        fr_call_refuse(call, 501, "this server was started without --slots");
+}
+
+static void list_rounds(fr_call *call, const fr_served *model) {
+    const char *after = fr_call_query(call, "after");
+    fr_call_answer_json(call, 200, fr_desk_rounds(model->desk, after ? strtoull(after, NULL, 10) : 0));
+}
+
+static void get_rounds(const fr_routes *routes, fr_call *call) {
+    if (routes->args->given[FR_ARG_SLOTS])
+        fr_models_with(routes->models, call, fr_call_query(call, "model"), list_rounds);
     else
         fr_call_refuse(call, 501, "this server was started without --slots");
 }
@@ -163,6 +181,8 @@ static const struct route {
     route_fn *answer;   /* of the server itself; or */
     fr_models_fn *then; /* of a model, with the request's body */
 } routes_table[] = {
+    {"GET", "/", get_site, NULL},
+    {"GET", FR_SITE_FOLDER, get_site, NULL},
     {"GET", "/health", get_health, NULL},
     {"GET", "/v1/health", get_health, NULL},
     {"GET", "/v1/models", get_models, NULL},
@@ -170,6 +190,7 @@ static const struct route {
     {"GET", "/metrics", get_metrics, NULL},
     {"GET", "/props", get_props, NULL},
     {"GET", "/slots", get_slots, NULL},
+    {"GET", "/rounds", get_rounds, NULL},
     {"POST", "/slots/", post_slot, NULL},
     {"POST", "/v1/chat/completions", NULL, ask_chat},
     {"POST", "/chat/completions", NULL, ask_chat},
@@ -188,7 +209,7 @@ static const struct route {
 
 static bool fits(const struct route *route, const char *path) {
     size_t length = strlen(route->path);
-    bool prefix = route->path[length - 1] == '/';
+    bool prefix = length > 1 && route->path[length - 1] == '/';
     return prefix ? strncmp(route->path, path, length) == 0 : strcmp(route->path, path) == 0;
 }
 
@@ -210,5 +231,5 @@ void fr_routes_answer(void *context, fr_call *call) {
 }
 
 bool fr_routes_open(const char *path) {
-    return strcmp(path, "/health") == 0 || strcmp(path, "/v1/health") == 0;
+    return strcmp(path, "/health") == 0 || strcmp(path, "/v1/health") == 0 || fr_site_has(path);
 }

@@ -1,0 +1,28 @@
+/* The last rounds of a desk: how many rows each had, whose, and what they gave.
+ *
+ * In: each session's part in a round before it is run and behind it, from the engine's thread. Out: JSON for any
+ * thread. Rounds are counted from 1; the last FR_HISTORY_ROUNDS are kept. */
+#ifndef FR_TOOLS_SERVE_HISTORY_H
+#define FR_TOOLS_SERVE_HISTORY_H
+
+#include <jansson.h>
+
+#include "forerun.h"
+
+#define FR_HISTORY_ROUNDS 128
+
+typedef struct fr_history fr_history;
+
+fr_history *fr_history_new(size_t places);
+void fr_history_free(fr_history *history);
+
+/* The part of the session at a place; the same in the same order once the round has been run, and its end. */
+void fr_history_before(fr_history *history, size_t place, const fr_round *round);
+void fr_history_behind(fr_history *history, size_t place, const fr_round *round);
+void fr_history_end(fr_history *history, double seconds);
+
+/* Those behind round `after`, a new value: {"slots", "total", "rounds": [{"ms", "rows": [[place, rows, ids], ...]},
+ * ...]}, the oldest first; total: the number of the last one. */
+json_t *fr_history_json(fr_history *history, unsigned long long after);
+
+#endif

@@ -1,0 +1,93 @@
+// What the browser keeps: conversations in IndexedDB, as pictures can be large, and settings in local storage.
+//
+// A conversation is {id, title, named, created, changed, messages}; a message {id, role, content, ...}: of a user
+// "pictures", data URLs; of the assistant "reasoning", "drafted" and "reasoningDrafted" (from and to of each stretch of
+// accepted drafts, one behind the other), "figures", "note" for how it ended, and "error".
+
+const NAME = "forerun", STORE = "conversations", SETTINGS = "forerun.settings";
+let opened = null;
+
+function open() {
+    opened ??= new Promise((resolve, reject) => {
+        const request = indexedDB.open(NAME, 1);
+        request.onupgradeneeded = () => request.result.createObjectStore(STORE, {keyPath: "id"});
+        request.onsuccess = () => resolve(request.result);
+        request.onerror = () => reject(request.error);
+    });
+    return opened;
+}
+
+async function run(mode, work) {
+    const database = await open();
+    return new Promise((resolve, reject) => {
+        const transaction = database.transaction(STORE, mode);
+        const request = work(transaction.objectStore(STORE));
+        transaction.oncomplete = () => resolve(request?.result);
+        transaction.onerror = transaction.onabort = () => reject(transaction.error);
+    });
+}
+
+/** All of them, the one that was changed last first. */
+export async function allConversations() {
+    const all = await run("readonly", (store) => store.getAll());
+    return all.sort((a, b) => b.changed - a.changed);
+}
+
+export const saveConversation = (conversation) => run("readwrite", (store) => store.put(conversation));
+export const deleteConversation = (id) => run("readwrite", (store) => store.delete(id));
+export const deleteConversations = () => run("readwrite", (store) => store.clear());
+
+export const usual = {
+    temperature: "", topP: "", maxTokens: "", seed: "", system: "", drafting: true, theme: "auto", showDrafts: false,
+    showRounds: false, model: "",
+};
+
+/** Settings as they were left; what is not among the usual ones, or of another type, is passed over. */
+export function readSettings() {
+    const settings = {...usual};
+    try {
+        const kept = JSON.parse(localStorage.getItem(SETTINGS)) ?? {};
+        for (const key of Object.keys(usual)) if (typeof kept[key] === typeof usual[key]) settings[key] = kept[key];
+    } catch { /* what can't be read is as if it weren't there */ }
+    return settings;
+}
+
+export function writeSettings(settings) {
+    localStorage.setItem(SETTINGS, JSON.stringify(settings));
+}
+
+/** Conversations as a file, and back: what is no conversation is passed over, what remains has the members above and
+ *  no others. */
+export function toFile(conversations) {
+    return JSON.stringify({format: "forerun conversations 1", conversations}, null, 1);
+}
+
+const text = (value) => (typeof value === "string" ? value : "");
+const whole = (value) => (Number.isSafeInteger(value) && value >= 0 ? value : 0);
+const numbers = (value) => (Array.isArray(value) ? value.map(whole) : []);
+const isPicture = (value) => /^data:image\/(png|jpeg);base64,[A-Za-z0-9+/=]*$/.test(text(value));
+
+function messageOf(value) {
+    if (value?.role === "user") {
+        const pictures = Array.isArray(value.pictures) ? value.pictures.filter(isPicture) : [];
+        return {id: text(value.id), role: "user", content: text(value.content), pictures};
+    }
+    if (value?.role !== "assistant") return null;
+    const figures = {};
+    for (const key of ["tokens", "seconds", "prompt", "accepted", "drafted", "wait"]) {
+        const figure = value.figures?.[key];
+        if (Number.isFinite(figure)) figures[key] = figure;
+    }
+    return {id: text(value.id), role: "assistant", content: text(value.content), reasoning: text(value.reasoning),
+            drafted: numbers(value.drafted), reasoningDrafted: numbers(value.reasoningDrafted), figures,
+            note: text(value.note), error: text(value.error)};
+}
+
+export function fromFile(json) {
+    const file = JSON.parse(json);
+    if (!Array.isArray(file?.conversations)) throw new Error("The file holds no conversations.");
+    return file.conversations.filter((c) => text(c?.id) && Array.isArray(c.messages)).map((c) => ({
+        id: text(c.id), title: text(c.title), named: c.named === true, created: whole(c.created),
+        changed: whole(c.changed), messages: c.messages.map(messageOf).filter((m) => m !== null),
+    }));
+}
