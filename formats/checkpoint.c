@@ -64,7 +64,8 @@ static fr_status read_configs(fr_checkpoint *checkpoint, const char *folder) {
     if (!checkpoint->config)
         return fr_fail(FR_INPUT, "%s has no config.json: expected a folder with " CONTENTS, folder);
     FR_TRY(read_object(folder, "generation_config.json", CONFIG_LIMIT, &checkpoint->generation));
-    return read_object(folder, "hf_quant_config.json", CONFIG_LIMIT, &checkpoint->quantization);
+    FR_TRY(read_object(folder, "hf_quant_config.json", CONFIG_LIMIT, &checkpoint->quantization));
+    return read_object(folder, FR_POOLING_FILE, CONFIG_LIMIT, &checkpoint->pooling);
 }
 
 /* Maps the file of that name, of the folder, as the next one. */
@@ -382,6 +383,7 @@ void fr_checkpoint_close(fr_checkpoint *checkpoint) {
     json_decref(checkpoint->config);
     json_decref(checkpoint->generation);
     json_decref(checkpoint->quantization);
+    json_decref(checkpoint->pooling);
     free(checkpoint->path);
     *checkpoint = (fr_checkpoint){0};
 }

@@ -3,7 +3,8 @@
  * In: a folder with config.json and model.safetensors, or model.safetensors.index.json and the shards it names (plain
  * names inside the folder, nothing else); or a GGUF file, of which NAME-00002-of-00003.gguf stands for all three, if
  * it says of itself that it is one of several; or a folder that has one GGUF file (gguf_folder.h). Out:
- * parsed config.json, generation_config.json and hf_quant_config.json if there, or GGUF's metadata (the first shard's);
+ * parsed config.json; generation_config.json, hf_quant_config.json and 1_Pooling/config.json if there; or GGUF's
+ * metadata (the first shard's);
  * mapped weight files, one tensor directory. Every tensor of the index must be in the shard that the index names, and
  * the other way round; every GGUF shard must say which it is. */
 #ifndef FR_FORMATS_CHECKPOINT_H
@@ -16,12 +17,16 @@
 
 #define FR_MAX_SHARDS 1024
 
+/* Of a folder that sentence-transformers wrote. */
+#define FR_POOLING_FILE "1_Pooling/config.json"
+
 typedef struct fr_checkpoint {
     char *path;         /* the folder, or the file as it was given */
     fr_gguf *gguf;      /* NULL: a folder */
     json_t *config;     /* config.json, an object; NULL: GGUF */
     json_t *generation; /* generation_config.json, an object, or NULL */
     json_t *quantization; /* hf_quant_config.json, the same */
+    json_t *pooling;      /* FR_POOLING_FILE, the same */
     fr_map *files;
     char **file_names;
     size_t file_count;

@@ -434,6 +434,16 @@ typedef struct fr_found {
 typedef bool fr_found_fn(void *context, const fr_found *found);
 fr_status fr_model_list(const char *const *environment, fr_found_fn *told, void *context);
 
+/* How the rows of a text become one: sentence-transformers' 1_Pooling/config.json, GGUF's .pooling_type, whose numbers
+ * these are. The rows' mean, the first one, the last one; RANK, which a classifier follows, is not built. */
+typedef enum fr_pooling {
+    FR_POOLING_NONE = 0,
+    FR_POOLING_MEAN = 1,
+    FR_POOLING_CLS = 2,
+    FR_POOLING_LAST = 3,
+    FR_POOLING_RANK = 4,
+} fr_pooling;
+
 typedef enum fr_fact {
     FR_FACT_VOCAB,         /* rows of the LM head: one logit each */
     FR_FACT_HIDDEN,        /* width of a hidden row */
@@ -443,6 +453,7 @@ typedef enum fr_fact {
     FR_FACT_WINDOW,        /* positions that its sliding layers look back over; 0: none slides */
     FR_FACT_CONTEXT_LIMIT, /* positions the model was made for */
     FR_FACT_WEIGHT_BYTES,  /* of the tensors that are used */
+    FR_FACT_POOLING,       /* fr_pooling: what its makers embed texts by; FR_POOLING_NONE: they say nothing */
     FR_FACT_COUNT
 } fr_fact;
 int64_t fr_model_fact(const fr_model *model, fr_fact fact);
@@ -835,17 +846,25 @@ fr_status fr_session_logits(fr_session *session, const int32_t *ids, size_t coun
  * rows at a time, in order: what drafters are trained on. layers: up to FR_ROWS_LAYERS_MAX, each 0 to FR_FACT_LAYERS,
  * which is what the last layer gives, before the final norm; width: layer_count * hidden. The bits are those that a
  * drafter sees as the text is generated. Resets the timeline first. The sink may stop it as fr_session_logits' may. A
- * session that drafts with a drafter's weights is FR_USAGE: open one that does not. */
+ * session that drafts with a drafter's weights is FR_USAGE: open one that does not. layers NULL: hidden rows as the
+ * head reads them, after the final norm, [count, hidden]; of any session. */
 #define FR_ROWS_LAYERS_MAX 8
 typedef fr_status fr_rows_fn(void *context, const float *values, size_t rows, size_t width);
 fr_status fr_session_rows(fr_session *session, const int32_t *ids, size_t count, const size_t *layers,
                           size_t layer_count, fr_rows_fn *sink, void *context);
 
+/* A text as one row of FR_FACT_HIDDEN values of length 1: its hidden rows after the final norm, pooled. The ids are what
+ * fr_tokenize gives with special tokens: models that embed by the last row end a text with one. Resets the timeline
+ * first. FR_USAGE: by FR_POOLING_NONE or _RANK. */
+fr_status fr_session_embed(fr_session *session, const int32_t *ids, size_t count, fr_pooling pooling, float *values);
+
 /* ----------------------------------------------------------------------------------------------------------- engine */
 
 /* What sessions of one model share, so that their rows go through it in one forward, which costs hardly more than one
  * row's: threads, the pages of their caches, what a forward works in. What a session says never depends on its
- * neighbours. An engine and its sessions are used by one thread at a time, but for fr_session_cancel.
+ * neighbours. Prompts that begin as others of the same engine do, as long as it keeps their pages, have that beginning
+ * from them; of several in one round one runs what they have in common. An engine and its sessions are used by one
+ * thread at a time, but for fr_session_cancel.
  * tests/embed/engine.c is a whole program. */
 typedef struct fr_engine fr_engine;
 

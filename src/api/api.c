@@ -112,6 +112,7 @@ int64_t fr_model_fact(const fr_model *model, fr_fact fact) {
     case FR_FACT_WINDOW: return (int64_t)fr_kv_window(model->trunk.kv_shapes, model->trunk.kv_count);
     case FR_FACT_CONTEXT_LIMIT: return (int64_t)model->trunk.spec.context_limit;
     case FR_FACT_WEIGHT_BYTES: return (int64_t)fr_model_bytes(model);
+    case FR_FACT_POOLING: return (int64_t)model->pooling;
     case FR_FACT_COUNT: break;
     }
     return -1;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/fpenv.h"
 #include "src/session/cycle.h"
+#include "src/session/embedding.h"
 #include "src/session/session.h"
 #include "src/session/session_file.h"
 #include "src/session/timeline.h"
@@ -218,11 +219,20 @@ fr_status fr_session_rows(fr_session *session, const int32_t *ids, size_t count,
     fr_aux_layers read;
     FR_TRY(check_prompt(session, ids, count, "fr_session_rows"));
     if (!sink) return fr_fail_null("fr_session_rows", "a function that takes rows");
-    FR_TRY(read_layers(session, layers, layer_count, &read));
-    if (session->draft->follows)
+    if (layers || layer_count) FR_TRY(read_layers(session, layers, layer_count, &read));
+    if (layers && session->draft->follows)
         return fr_fail(FR_USAGE, "fr_session_rows: the session's drafter follows it: open one without a drafter");
     uint64_t environment = enter(session);
-    return leave(environment, fr_cycle_score_rows(session, ids, count, &read, sink, context));
+    return leave(environment, fr_cycle_score_rows(session, ids, count, layers ? &read : NULL, sink, context));
+}
+
+fr_status fr_session_embed(fr_session *session, const int32_t *ids, size_t count, fr_pooling pooling, float *values) {
+    FR_TRY(check_prompt(session, ids, count, "fr_session_embed"));
+    if (!values) return fr_fail_null("fr_session_embed", "room for the values");
+    if (pooling != FR_POOLING_MEAN && pooling != FR_POOLING_CLS && pooling != FR_POOLING_LAST)
+        return fr_fail(FR_USAGE, "fr_session_embed: pooling %d: mean, cls or last is needed", (int)pooling);
+    uint64_t environment = enter(session);
+    return leave(environment, fr_embedding_of(session, ids, count, pooling, values));
 }
 
 /* --------------------------------------------------------------------------------------------------------- drafting */

@@ -61,10 +61,11 @@ bool fr_is_eagle3(const fr_checkpoint *files) {
            has(files, "midlayer.hidden_norm.weight") || has(files, "layers.0.hidden_norm.weight");
 }
 
+/* A decoder that is saved by itself has such layers too, and a norm behind them. */
 bool fr_is_eagle(const fr_checkpoint *files) {
     if (fr_is_eagle3(files)) return false;
     return fr_architecture_in(eagles, fr_checkpoint_architecture(files)) || has(files, "fc.weight") ||
-           has(files, "layers.0.self_attn.q_proj.weight");
+           (has(files, "layers.0.self_attn.q_proj.weight") && !has(files, "norm.weight"));
 }
 
 bool fr_is_mtp(const fr_checkpoint *files) {

@@ -32,7 +32,8 @@ static const char older[] = "language_model.model.", older_top[] = "language_mod
 const char *fr_tensor_names_prefix(const fr_weights *weights) {
     if (weights->files->gguf) return "";
     if (fr_weights_has_any(weights, older)) return older;
-    return fr_weights_has_any(weights, nested) ? nested : "model.";
+    if (fr_weights_has_any(weights, nested)) return nested;
+    return fr_weights_has_any(weights, "layers.0.") ? "" : "model."; /* a decoder saved by itself: who embeds texts */
 }
 
 static const char *top_prefix(const char *prefix) {

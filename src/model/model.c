@@ -14,6 +14,7 @@
 #include "src/families/config.h"
 #include "src/families/families.h"
 #include "src/model/ends.h"
+#include "src/model/pooling.h"
 #include "src/text/tokenizer.h"
 #include "src/vision/mmproj.h"
 #include "src/vision/vision.h"
@@ -107,6 +108,7 @@ fr_status fr_model_bind_files(fr_model *model, const char *chat_template) {
     fr_weights_note_transposed(&model->weights);
     FR_TRY(open_tokenizer(model, chat_template));
     FR_TRY(fr_model_read_ends(model));
+    FR_TRY(fr_model_read_pooling(model));
     if (model->tokenizer) fr_notes_copy(&model->weights.notes, fr_tokenizer_notes(model->tokenizer));
     return FR_OK;
 }

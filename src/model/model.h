@@ -28,6 +28,7 @@ struct fr_model {
     size_t mtp_layers; /* that draft for it, in its own checkpoint */
     struct fr_mmproj *mmproj; /* the file that its vision tower is from; NULL: its own checkpoint, or none */
     struct fr_vision *vision; /* NULL: it can't see */
+    fr_pooling pooling;
     int32_t image_token;      /* what stands in ids for a row of a picture; -1: none */
     int32_t eos[FR_MAX_EOS];
     size_t eos_count;

@@ -236,16 +236,17 @@ typedef struct scoring {
     fr_logits_fn *logits; /* NULL: rows are wanted */
     fr_rows_fn *rows;
     void *context;
-    const fr_aux_layers *layers; /* whose inputs those are */
+    const fr_aux_layers *layers; /* whose inputs those are; NULL: hidden rows are wanted */
     float *aux;                  /* [chunk, layers, hidden] */
 } scoring;
 
-/* Inputs of layers; no row of logits tells that one of them is not finite. */
-static fr_status hand_out_rows(fr_session *s, size_t count, const scoring *what) {
-    size_t width = what->layers->count * s->model->trunk.spec.hidden;
+/* Inputs of layers, or hidden rows; no row of logits tells that one of them is not finite. */
+static fr_status hand_out_rows(fr_session *s, const fr_forward *f, const scoring *what) {
+    const float *values = what->layers ? what->aux : f->hidden;
+    size_t count = f->batch.count, width = (what->layers ? what->layers->count : 1) * s->model->trunk.spec.hidden;
     for (size_t i = 0; i < count * width; i++)
-        if (!isfinite(what->aux[i])) return fr_session_not_finite(s, s->kv.length + i / width);
-    return what->rows(what->context, what->aux, count, width);
+        if (!isfinite(values[i])) return fr_session_not_finite(s, s->kv.length + i / width);
+    return what->rows(what->context, values, count, width);
 }
 
 /* The next `count` ids. */
@@ -258,12 +259,12 @@ static fr_status score_piece(fr_session *s, size_t count, const scoring *what) {
     fr_batch_rows(s, position, count, 0, -1);
     fr_forward f = fr_batch_forward(e, count);
     f.keep = s->draft->follows ? 0 : first;
-    if (what->rows) {
+    if (what->layers) {
         f.aux_layers = what->layers;
         f.aux_hidden = what->aux;
     }
     fr_forward_run(e->pool, &f);
-    FR_TRY(what->rows ? hand_out_rows(s, count, what) : hand_out(s, &f, first, what->logits, what->context));
+    FR_TRY(what->rows ? hand_out_rows(s, &f, what) : hand_out(s, &f, first, what->logits, what->context));
     fr_timeline_advance(s, position + count, false);
     const float *hidden = e->seen + (count - 1) * e->seen_width;
     fr_session_keep_hidden(s, hidden, 1);
@@ -294,6 +295,7 @@ fr_status fr_cycle_score(fr_session *s, const int32_t *ids, size_t count, size_t
 
 fr_status fr_cycle_score_rows(fr_session *s, const int32_t *ids, size_t count, const fr_aux_layers *layers,
                               fr_rows_fn *sink, void *context) {
+    if (!layers) return score(s, ids, count, &(scoring){.rows = sink, .context = context});
     size_t rows = fr_smaller(s->engine->chunk, count), width = layers->count * s->model->trunk.spec.hidden;
     float *aux = malloc(rows * width * sizeof *aux);
     if (!aux) return fr_fail_memory("inputs of layers", rows * width * sizeof *aux);
