@@ -853,9 +853,9 @@ typedef fr_status fr_rows_fn(void *context, const float *values, size_t rows, si
 fr_status fr_session_rows(fr_session *session, const int32_t *ids, size_t count, const size_t *layers,
                           size_t layer_count, fr_rows_fn *sink, void *context);
 
-/* A text as one row of FR_FACT_HIDDEN values of length 1: its hidden rows after the final norm, pooled. The ids are what
- * fr_tokenize gives with special tokens: models that embed by the last row end a text with one. Resets the timeline
- * first. FR_USAGE: by FR_POOLING_NONE or _RANK. */
+/* A text as one row of FR_FACT_HIDDEN values of length 1: its hidden rows after the final norm, pooled. The ids are
+ * what fr_tokenize gives with special tokens: models that embed by the last row end a text with one. Resets the
+ * timeline first. FR_USAGE: by FR_POOLING_NONE or _RANK. */
 fr_status fr_session_embed(fr_session *session, const int32_t *ids, size_t count, fr_pooling pooling, float *values);
 
 /* ----------------------------------------------------------------------------------------------------------- engine */

@@ -442,7 +442,7 @@ START_TEST(health_says_when_it_is_ready) {
     json_t *ready = get("/v1/health");
     ck_assert_str_eq(json_string_value(fr_json_get(ready, "status")), "ok");
     json_decref(ready);
-    refused("POST", "/v1/embeddings", "{}", 501, "not_supported_error", "/v1/embeddings");
+    refused("POST", "/v1/embeddings", "{}", 501, "not_supported_error", "--embeddings");
     refused("GET", "/metrics", NULL, 501, "not_supported_error", "--metrics");
     refused("GET", "/slots", NULL, 501, "not_supported_error", "--slots");
     stop();

@@ -117,6 +117,8 @@ typedef enum fr_arg {
     FR_ARG_SSL_CERT,
     FR_ARG_CORS,
     FR_ARG_METRICS,
+    FR_ARG_EMBEDDINGS,
+    FR_ARG_POOLING,
     FR_ARG_SLOTS,
     FR_ARG_NO_SLOTS,
     FR_ARG_NO_UI,

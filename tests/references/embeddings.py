@@ -43,7 +43,8 @@ def main():
     said = config.to_dict() | {"architectures": ["Qwen3ForCausalLM"]}
     (folder / "config.json").write_text(json.dumps(said, indent=1) + "\n")
     modes = {f"pooling_mode_{mode}": mode == "lasttoken" for mode in MODES}
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"word_embedding_dimension": 48} | modes, indent=1) + "\n")
+    said = json.dumps({"word_embedding_dimension": 48} | modes, indent=1)
+    (folder / "1_Pooling" / "config.json").write_text(said + "\n")
     reference = {}
     for i, length in enumerate(LENGTHS):
         ids = torch.randint(2, 120, (length,))

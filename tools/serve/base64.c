@@ -1,4 +1,4 @@
-/* Base64, read: see base64.h. */
+/* Base64, read and written: see base64.h. */
 #include "tools/serve/base64.h"
 
 #include <stdlib.h>
@@ -6,9 +6,10 @@
 
 #include "tools/output.h"
 
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 /* 64: it is no digit. */
 static unsigned digit_of(char c) {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const char *at = c ? strchr(digits, c) : NULL;
     return at ? (unsigned)(at - digits) : 64;
 }
@@ -36,4 +37,17 @@ unsigned char *fr_base64_read(const char *text, size_t length, size_t *size) {
     if (good) *size = length / 4 * 3 - padding;
     if (!good) free(bytes);
     return good ? bytes : NULL;
+}
+
+char *fr_base64_write(const unsigned char *bytes, size_t size) {
+    size_t groups = (size + 2) / 3;
+    char *text = fr_resize(NULL, groups + 1, 4), *out = text;
+    for (size_t at = 0; at < size; at += 3) {
+        size_t has = size - at < 3 ? size - at : 3;
+        unsigned bits = 0;
+        for (size_t i = 0; i < 3; i++) bits = bits << 8 | (i < has ? bytes[at + i] : 0);
+        for (size_t i = 0; i < 4; i++) *out++ = i <= has ? digits[bits >> (18 - 6 * i) & 63] : '=';
+    }
+    *out = '\0';
+    return text;
 }

@@ -8,4 +8,7 @@
 /* The bytes that a text stands for; free. NULL: it is no such text, or stands for none. */
 unsigned char *fr_base64_read(const char *text, size_t length, size_t *size);
 
+/* The text of bytes, with a NUL; free. */
+char *fr_base64_write(const unsigned char *bytes, size_t size);
+
 #endif

@@ -34,7 +34,7 @@ bool fr_desk_put(fr_desk *desk, fr_ask *ask) {
 void fr_desk_busy(fr_desk *desk, size_t *waiting, size_t *running) {
     pthread_mutex_lock(&desk->lock);
     *waiting = desk->waiting;
-    *running = desk->busy;
+    *running = desk->busy + desk->chore_count;
     pthread_mutex_unlock(&desk->lock);
 }
 
@@ -379,6 +379,7 @@ bool fr_desk_round(fr_desk *desk) {
     fill(desk);
     end_refused(desk);
     bool ran = run_round(desk);
+    ran |= fr_desk_run_chore(desk);
     ping_all(desk);
     fr_desk_show(desk);
     return ran || desk->texts + desk->ended != before;
@@ -401,6 +402,7 @@ void fr_desk_interrupt(fr_desk *desk) {
         end_ask(desk, desk->line);
     }
     fr_desk_run_errands(desk);
+    fr_desk_end_chores(desk);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- desk */
@@ -420,6 +422,7 @@ fr_desk *fr_desk_open(const fr_desk_setting *setting) {
     pthread_mutex_init(&desk->lock, NULL);
     desk->arrived_end = &desk->arrived;
     desk->errands_end = &desk->errands;
+    desk->chores_end = &desk->chores;
     return desk;
 }
 

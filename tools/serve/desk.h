@@ -50,4 +50,18 @@ json_t *fr_desk_rounds(fr_desk *desk, unsigned long long after);
 typedef enum fr_desk_errand { FR_SLOT_SAVE, FR_SLOT_RESTORE, FR_SLOT_ERASE } fr_desk_errand;
 void fr_desk_send(fr_desk *desk, fr_call *call, fr_desk_errand errand, size_t slot, const char *path);
 
+/* Work beside the texts, by the engine's thread: a piece between two rounds, of one chore after the other. The engine
+ * has a session more for it. */
+typedef struct fr_chore fr_chore;
+struct fr_chore {
+    fr_chore *next; /* the desk's */
+    /* The next piece of it; false: that was all. */
+    bool (*piece)(fr_chore *chore, const fr_job_setting *jobs);
+    /* Once there is no more of it, or the server is going: answers, and frees it. */
+    void (*end)(fr_chore *chore);
+};
+
+/* False: too many wait already, or the desk takes none any more; it stays the caller's. Any thread. */
+bool fr_desk_take_chore(fr_desk *desk, fr_chore *chore);
+
 #endif

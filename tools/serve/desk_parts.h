@@ -54,6 +54,8 @@ struct fr_desk {
     pthread_mutex_t lock; /* of what follows */
     fr_ask *arrived, **arrived_end; /* not in the line yet */
     fr_errand *errands, **errands_end;
+    fr_chore *chores, **chores_end;
+    size_t chore_count;
     fr_place_view *views; /* [setting.places] */
     size_t waiting, busy; /* asks that wait, or that have a choice under way */
     size_t taken;         /* places with a choice under way */
@@ -67,5 +69,9 @@ void fr_desk_show(fr_desk *desk);
 void fr_desk_show_place(fr_desk *desk, const fr_place *place);
 void fr_desk_run_errands(fr_desk *desk);
 void fr_desk_forget(fr_place *place);
+
+/* desk_chores.c: a piece of the first chore; false: there is none. And the end of all. */
+bool fr_desk_run_chore(fr_desk *desk);
+void fr_desk_end_chores(fr_desk *desk);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "tools/job_parts.h"
 #include "tools/serve/answer.h"
+#include "tools/serve/embeddings.h"
 #include "tools/serve/site.h"
 #include "tools/serve/texts.h"
 
@@ -202,7 +203,8 @@ static const struct route {
     {"POST", "/apply-template", NULL, fr_texts_apply_template},
     {"POST", "/v1/responses", answer_unbuilt, NULL},
     {"POST", "/v1/messages", answer_unbuilt, NULL},
-    {"POST", "/v1/embeddings", answer_unbuilt, NULL},
+    {"POST", "/v1/embeddings", NULL, fr_embeddings_answer},
+    {"POST", "/embeddings", NULL, fr_embeddings_answer},
     {"POST", "/v1/rerank", answer_unbuilt, NULL},
     {"POST", "/infill", answer_unbuilt, NULL},
 };

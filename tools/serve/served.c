@@ -101,7 +101,8 @@ static int open_engine(fr_served *served) {
     fr_status status = fr_options_set(loaded->options, FR_OPT_CONTEXT, served->jobs.context);
     if (status == FR_OK) status = set_defaults(loaded->options, args);
     if (status == FR_OK)
-        status = fr_engine_open(loaded->model, loaded->drafter, loaded->options, served->places, &served->jobs.engine);
+        status = fr_engine_open(loaded->model, loaded->drafter, loaded->options,
+                                served->places + args->given[FR_ARG_EMBEDDINGS], &served->jobs.engine);
     return fr_exit_status(status);
 }
 

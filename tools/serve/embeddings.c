@@ -1,0 +1,221 @@
+/* Texts as rows (embeddings.h). */
+#include "tools/serve/embeddings.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/job_parts.h"
+#include "tools/serve/base64.h"
+#include "tools/serve/fault.h"
+#include "tools/serve/texts.h"
+
+enum { MOST_INPUTS = 2048 }; /* OpenAI's */
+
+typedef struct input {
+    int32_t *ids; /* the library's, or ours */
+    size_t count;
+    bool given; /* as ids */
+} input;
+
+/* A request on its way. */
+typedef struct embedding {
+    fr_chore chore; /* first */
+    fr_call *call;  /* held once it waits */
+    const fr_served *model;
+    input *inputs;
+    size_t count, done;
+    fr_pooling pooling;
+    size_t width, kept; /* of a row, and of it in the answer */
+    bool base64;
+    fr_session *session;
+    float *row;    /* [width] */
+    json_t *rows;  /* of the answer so far */
+    size_t tokens;
+    unsigned fault; /* the status of an error, with its line; 0: none */
+    char line[256];
+} embedding;
+
+static void free_embedding(embedding *e) {
+    for (size_t i = 0; i < e->count; i++) {
+        if (e->inputs[i].given) free(e->inputs[i].ids);
+        else fr_free(e->inputs[i].ids);
+    }
+    json_decref(e->rows);
+    fr_session_close(e->session);
+    free(e->inputs);
+    free(e->row);
+    free(e);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- request */
+
+static bool take_ids(embedding *e, const json_t *ids, input *taken) {
+    size_t count = json_array_size(ids);
+    *taken = (input){.ids = fr_resize(NULL, count, sizeof *taken->ids), .count = count, .given = true};
+    for (size_t i = 0; i < count; i++) {
+        const json_t *id = json_array_get(ids, i);
+        if (!fr_job_whole(id, 0, INT32_MAX)) {
+            fr_call_refuse(e->call, 400, "\"input\"[%zu] is no id", i);
+            return false;
+        }
+        taken->ids[i] = (int32_t)json_integer_value(id);
+    }
+    return true;
+}
+
+static bool take_text(embedding *e, const json_t *text, input *taken) {
+    const fr_tokenizer *tokenizer = fr_model_tokenizer(e->model->loaded.model);
+    fr_status status = fr_tokenize(tokenizer, json_string_value(text), json_string_length(text), true, false,
+                                   &taken->ids, &taken->count);
+    if (status != FR_OK) fr_call_refuse(e->call, tokenizer ? fr_fault_http(status) : 501, "%s", fr_last_error());
+    return status == FR_OK;
+}
+
+/* One text, or one array of ids. */
+static bool take_input(embedding *e, const json_t *value) {
+    input *taken = &e->inputs[e->count++];
+    *taken = (input){.ids = NULL};
+    if (!json_is_string(value) && !json_is_array(value)) {
+        fr_call_refuse(e->call, 400, "\"input\"[%zu] is neither a text nor an array of ids", e->count - 1);
+        return false;
+    }
+    if (!(json_is_string(value) ? take_text(e, value, taken) : take_ids(e, value, taken))) return false;
+    if (taken->count == 0) fr_call_refuse(e->call, 400, "\"input\"[%zu] has no tokens", e->count - 1);
+    else if (taken->count > (size_t)e->model->jobs.context)
+        fr_call_refuse(e->call, 400, "\"input\"[%zu] has %zu tokens, and the context holds %lld", e->count - 1,
+                       taken->count, (long long)e->model->jobs.context);
+    else return true;
+    return false;
+}
+
+static bool take_inputs(embedding *e, const json_t *value) {
+    bool several = json_is_array(value) && !json_is_integer(json_array_get(value, 0));
+    size_t count = several ? json_array_size(value) : 1;
+    if (!value || count == 0 || count > MOST_INPUTS) {
+        if (!value) fr_call_refuse(e->call, 400, "\"input\" is missing");
+        else fr_call_refuse(e->call, 400, "\"input\" must be 1 to %d texts", MOST_INPUTS);
+        return false;
+    }
+    e->inputs = fr_resize(NULL, count, sizeof *e->inputs);
+    for (size_t i = 0; i < count; i++)
+        if (!take_input(e, several ? json_array_get(value, i) : value)) return false;
+    return true;
+}
+
+static bool take_form(embedding *e, const json_t *body) {
+    const json_t *format = json_object_get(body, "encoding_format"), *size = json_object_get(body, "dimensions");
+    const char *word = json_is_string(format) ? json_string_value(format) : "float";
+    if ((format && !json_is_null(format) && !json_is_string(format)) ||
+        (strcmp(word, "float") != 0 && strcmp(word, "base64") != 0)) {
+        fr_call_refuse(e->call, 400, "\"encoding_format\" must be float or base64");
+        return false;
+    }
+    e->base64 = strcmp(word, "base64") == 0;
+    e->kept = e->width;
+    if (!size || json_is_null(size)) return true;
+    if (!fr_job_whole(size, 1, (int64_t)e->width)) {
+        fr_call_refuse(e->call, 400, "\"dimensions\" must be 1 to %zu", e->width);
+        return false;
+    }
+    e->kept = (size_t)json_integer_value(size);
+    return true;
+}
+
+static bool take_pooling(embedding *e) {
+    static const char *const words[] = {"", "mean", "cls", "last"};
+    const char *word = e->model->args->text[FR_ARG_POOLING];
+    e->pooling = (fr_pooling)fr_model_fact(e->model->loaded.model, FR_FACT_POOLING);
+    for (int i = FR_POOLING_MEAN; word && i <= FR_POOLING_LAST; i++)
+        if (strcmp(words[i], word) == 0) e->pooling = (fr_pooling)i;
+    if (e->pooling != FR_POOLING_NONE && e->pooling != FR_POOLING_RANK) return true;
+    fr_call_refuse(e->call, 501, e->pooling ? "the model ranks texts, which is not built"
+                                 : "the model does not say how its rows are pooled: start the server with --pooling");
+    return false;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- pieces */
+
+static json_t *value_of(const embedding *e) {
+    if (e->base64) {
+        char *text = fr_base64_write((const unsigned char *)e->row, e->kept * sizeof *e->row);
+        json_t *value = json_string(text);
+        free(text);
+        return value;
+    }
+    json_t *value = json_array();
+    for (size_t i = 0; i < e->kept; i++) json_array_append_new(value, json_real((double)e->row[i]));
+    return value;
+}
+
+/* What is left of a row has length 1 again. */
+static void shorten(embedding *e) {
+    double squares = 0;
+    if (e->kept == e->width) return;
+    for (size_t i = 0; i < e->kept; i++) squares += (double)e->row[i] * (double)e->row[i];
+    for (size_t i = 0; i < e->kept && squares > 0; i++) e->row[i] = (float)((double)e->row[i] / sqrt(squares));
+}
+
+static fr_status open_session(embedding *e, const fr_job_setting *jobs) {
+    fr_options *options = fr_options_copy(jobs->loaded->options);
+    fr_status status = options ? fr_options_set_text(options, FR_OPT_SPEC_TYPE, "none") : FR_MEMORY;
+    if (status == FR_OK) status = fr_engine_session(jobs->engine, options, &e->session);
+    fr_options_free(options);
+    return status;
+}
+
+/* One text. */
+static bool run_piece(fr_chore *chore, const fr_job_setting *jobs) {
+    embedding *e = (embedding *)chore;
+    const input *next = &e->inputs[e->done];
+    if (fr_call_gone(e->call)) return false;
+    fr_status status = e->session ? FR_OK : open_session(e, jobs);
+    if (status == FR_OK) status = fr_session_embed(e->session, next->ids, next->count, e->pooling, e->row);
+    if (status != FR_OK) {
+        e->fault = fr_fault_http(status);
+        snprintf(e->line, sizeof e->line, "%s", fr_last_error());
+        return false;
+    }
+    shorten(e);
+    json_array_append_new(e->rows, json_pack("{s:s, s:I, s:o}", "object", "embedding", "index", (json_int_t)e->done,
+                                             "embedding", value_of(e)));
+    e->tokens += next->count;
+    return ++e->done < e->count;
+}
+
+static void end(fr_chore *chore) {
+    embedding *e = (embedding *)chore;
+    if (e->fault) fr_call_refuse(e->call, e->fault, "%s", e->line);
+    else if (e->done < e->count) fr_call_refuse(e->call, 503, "the server is going");
+    else
+        fr_call_answer_json(e->call, 200,
+                            json_pack("{s:s, s:O, s:s, s:{s:I, s:I}}", "object", "list", "data", e->rows, "model",
+                                      e->model->name, "usage", "prompt_tokens", (json_int_t)e->tokens, "total_tokens",
+                                      (json_int_t)e->tokens));
+    fr_call_release(e->call);
+    free_embedding(e);
+}
+
+void fr_embeddings_answer(fr_call *call, const fr_served *model) {
+    if (!model->args->given[FR_ARG_EMBEDDINGS]) {
+        fr_call_refuse(call, 501, "this server was started without --embeddings");
+        return;
+    }
+    json_t *body = fr_texts_body(call);
+    if (!body) return;
+    embedding *e = fr_resize(NULL, 1, sizeof *e);
+    *e = (embedding){.chore = {.piece = run_piece, .end = end}, .call = call, .model = model};
+    e->width = (size_t)fr_model_fact(model->loaded.model, FR_FACT_HIDDEN);
+    bool taken = take_pooling(e) && take_form(e, body) && take_inputs(e, json_object_get(body, "input"));
+    json_decref(body);
+    if (taken) {
+        e->row = fr_resize(NULL, e->width, sizeof *e->row);
+        e->rows = json_array();
+        fr_call_hold(call);
+        if (fr_desk_take_chore(model->desk, &e->chore)) return;
+        fr_call_set_header(call, "Retry-After", "1");
+        fr_call_refuse(call, 503, "too many requests wait already");
+        fr_call_release(call);
+    }
+    free_embedding(e);
+}

@@ -1,0 +1,13 @@
+/* POST /v1/embeddings: texts, or ids, as rows of numbers.
+ *
+ * In: OpenAI's "input", a text or an array of texts, ids or arrays of ids; "encoding_format" float or base64,
+ * "dimensions". Out: a list of rows of length 1 in their order, and how many tokens they took. A text goes through the
+ * model between two rounds of those under way. */
+#ifndef FR_TOOLS_SERVE_EMBEDDINGS_H
+#define FR_TOOLS_SERVE_EMBEDDINGS_H
+
+#include "tools/serve/models.h"
+
+void fr_embeddings_answer(fr_call *call, const fr_served *model);
+
+#endif
