@@ -300,6 +300,11 @@ check-clients: all ## a server asked by openai, langchain and curl: MODEL=, SERV
 	@tools/setup clients
 	@MODEL='$(MODEL)' SERVER='$(SERVER)' PEERS='$(PEERS)' tools/clients/check $(BUILD) $(REAL)
 
+.PHONY: check-page
+check-page: all ## the chat page in a headless Chromium: what it does, keeps and asks for (minutes); CHECKS=NAMES
+	@tools/setup page
+	@tests/page/check.py $(COMMAND) $(CHECKS)
+
 # ---------------------------------------------------------------------------------------------------------------- tests
 
 # A suite is its name and its command. tests/run starts several at once; alone, at the end, those whose threads would

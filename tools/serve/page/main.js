@@ -15,7 +15,7 @@ const settings = store.readSettings();
 const running = new Map(); // a conversation's id -> {controller, message}
 let conversations = [], current = null, views = [], props = null, models = [];
 
-const input = byId("input"), scroller = byId("scroll");
+const input = byId("input"), scroller = byId("scroll"), stage = byId("stage");
 
 // --------------------------------------------------------------------------------------------------------- the server
 
@@ -405,7 +405,6 @@ byId("file").addEventListener("change", async () => {
     byId("file").value = "";
 });
 
-const stage = byId("stage");
 const carriesFiles = (event) => event.dataTransfer.types.includes("Files");
 stage.addEventListener("dragover", (event) => {
     if (!carriesFiles(event)) return;
@@ -425,12 +424,14 @@ stage.addEventListener("drop", (event) => {
 function closeMenu() {
     document.body.classList.remove("menu-open");
     byId("backdrop").hidden = true;
+    stage.inert = false;
     byId("menu").setAttribute("aria-expanded", "false");
 }
 
 function openMenu() {
     document.body.classList.add("menu-open");
     byId("backdrop").hidden = false;
+    stage.inert = true;
     byId("menu").setAttribute("aria-expanded", "true");
     byId("new-chat").focus();
 }
@@ -523,6 +524,21 @@ document.querySelector(".skip").addEventListener("click", (event) => {
     input.focus();
 });
 
+/** What lies over the page goes first, but an answer that is under way ends before all else. */
+function escape() {
+    if (running.has(current?.id)) {
+        stop(current);
+    } else if (document.body.classList.contains("menu-open")) {
+        closeMenu();
+        byId("menu").focus();
+    } else if (settings.showRounds && matchMedia("(max-width: 1100px)").matches) {
+        toggleRounds();
+    }
+}
+
+for (const button of document.querySelectorAll("[data-close]"))
+    button.addEventListener("click", () => button.closest("dialog").close());
+
 const SHORTCUTS = {
     KeyN: () => show(null), KeyR: regenerate, KeyD: toggleDrafts, KeyL: toggleRounds, Comma: openSettings,
     KeyK: () => ask(byId("shortcuts")), KeyM: () => input.focus(), ArrowUp: () => step(-1), ArrowDown: () => step(1),
@@ -531,12 +547,7 @@ const SHORTCUTS = {
 document.addEventListener("keydown", (event) => {
     if (document.querySelector("dialog[open]")) return;
     if (event.key === "Escape") {
-        if (document.body.classList.contains("menu-open")) {
-            closeMenu();
-            byId("menu").focus();
-        } else {
-            stop(current);
-        }
+        escape();
         return;
     }
     const act = SHORTCUTS[event.code];

@@ -60,7 +60,7 @@ export function defaultsOf(props) {
     return {
         temperature: short(params.temperature),
         topP: short(params.top_p),
-        seed: params.seed >= 0 ? String(params.seed) : "drawn each time",
+        seed: params.seed >= 0 ? String(params.seed) : "drawn",
         maxTokens: params.n_predict > 0 ? String(params.n_predict) : "no limit",
     };
 }
