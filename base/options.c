@@ -38,7 +38,7 @@ const fr_option_bounds fr_options_bounds[FR_OPT_COUNT] = {
     [FR_OPT_CHAT_TEMPLATE] = {"chat-template-file", .kind = FR_OPTION_TEXT},
     [FR_OPT_KV_MEMORY] = {"kv-memory", FR_OPTION_WHOLE, .whole = {0, INT64_MAX, 0}},
     [FR_OPT_MEMORY] = {"memory", FR_OPTION_WHOLE, .whole = {0, INT64_MAX, 0}},
-    [FR_OPT_DRAFT_P_MIN] = {"draft-p-min", FR_OPTION_NUMBER, .number = {0, 1, 0}},
+    [FR_OPT_DRAFT_P_MIN] = {"draft-p-min", FR_OPTION_NUMBER, .number = {0, 1, FR_DRAFT_P_AUTO}},
     [FR_OPT_DRAFT_HEAD] = {"draft-head", .kind = FR_OPTION_TEXT},
     [FR_OPT_DRAFT_MIN] = {"draft-min", FR_OPTION_WHOLE, .whole = {0, FR_STEP_MAX - 1, 0}},
     [FR_OPT_DRY_ALLOWED_LENGTH] = {"dry-allowed-length", FR_OPTION_WHOLE, .whole = {0, INT32_MAX, 2}},
@@ -117,7 +117,8 @@ fr_status fr_options_set_number(fr_options *options, fr_option option, double va
     if (!options) return fr_fail_null("fr_options_set_number", "options");
     FR_TRY(check_kind(option, FR_OPTION_NUMBER));
     const fr_option_bounds *bounds = &fr_options_bounds[option];
-    if (!(value >= bounds->number.low && value <= bounds->number.high))
+    bool automatic = option == FR_OPT_DRAFT_P_MIN && value == FR_DRAFT_P_AUTO; /* beside its range */
+    if (!automatic && !(value >= bounds->number.low && value <= bounds->number.high))
         return fr_fail(FR_USAGE, "%s must be %g to %g, not %g", bounds->name, bounds->number.low, bounds->number.high,
                        value);
     options->number[option] = value;

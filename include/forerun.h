@@ -228,9 +228,10 @@ typedef enum fr_option {
     /* Fewer drafts than this are none, 0 to 15, default 0; at most FR_OPT_DRAFT_MAX. Not with rejection, whose law
      * it would break */
     FR_OPT_DRAFT_MIN,
-    /* Number 0 to 1, default 0: a draft that the drafter gives less of all chance, before temperature and filters,
-     * is not proposed, nor what would follow it; under rejection the best draft's chance counts. ngram gives none a
-     * chance */
+    /* Number 0 to 1: a draft that the drafter gives less of all chance, before temperature and filters, is not
+     * proposed, nor what would follow it; under rejection the best draft's chance counts. ngram gives none a chance.
+     * FR_DRAFT_P_AUTO (default): where FR_OPT_DRAFT_MAX is FR_DRAFT_AUTO, a chain ends where a next draft, by its
+     * chance and by how many of such a chance have stood, is not worth its time; of a fixed number of drafts as 0 */
     FR_OPT_DRAFT_P_MIN,
     /* Text, of fr_drafter_open: which ids a drafter whose head scores them all does score, the rest are never drafted:
      * whole (default), all; N, the first N ids; or the path of a list that `forerun trim-head` wrote. Drafters with a
@@ -327,6 +328,9 @@ typedef enum fr_option {
 /* Each step drafts as many tokens as the time of forwards and drafts, measured as the session runs, and the share of
  * drafts that stood make worthwhile; none at all where that is faster. */
 #define FR_DRAFT_AUTO (-1)
+
+/* Each chain of drafts ends by what such drafts have become: FR_OPT_DRAFT_P_MIN. */
+#define FR_DRAFT_P_AUTO (-1.0)
 
 /* NULL when out of memory. */
 fr_options *fr_options_new(void);
@@ -934,7 +938,7 @@ typedef struct fr_drafting {
     const int32_t *ids; /* the timeline */
     size_t length;
     size_t count; /* drafts that can be used, 1 to FR_STEP_MAX - 1: what the depth of drafting asks for */
-    double least; /* FR_OPT_DRAFT_P_MIN */
+    double least; /* FR_OPT_DRAFT_P_MIN, 0 where that is FR_DRAFT_P_AUTO */
     /* What the session would draft without the method, by its drafter or n-grams: to hand on, or to change. None where
      * it was opened without. */
     const int32_t *suggested;

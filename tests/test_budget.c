@@ -6,6 +6,8 @@
  *
  * Short texts of one timeline, where learning weighs, and mixtures, whose forwards cost more with each row.
  *
+ * Chances: a drafter that tells how sure it is, with chains that end by that and without.
+ *
  * Several timelines: random costs and acceptances, against an oracle that knows them. */
 #include <check.h>
 #include <math.h>
@@ -518,6 +520,110 @@ START_TEST(no_text_is_lost_to_clocks_held_up) {
 }
 END_TEST
 
+/* ---------------------------------------------------------------------------------------------------------- chances */
+
+/* A drafter that is sure of some drafts and not of others, and how often one of such a chance stands. */
+typedef struct teller {
+    const char *name;
+    double sure;  /* the share of drafts that have a chance of 0.97; others have one of 0.1 to 0.7 */
+    double power; /* a draft stands with its chance to this power: 1 is a drafter that knows */
+    double least; /* tokens a second with chains that end over those without, at least */
+} teller;
+
+/* The third has nothing to tell: what ends its chains must not cost anything. */
+static const teller tellers[] = {{"knows", 0.7, 1, 1.03},
+                                 {"is too sure", 0.7, 3, 1.03},
+                                 {"is sure of all", 1, 1, 0.98},
+                                 {"is sure of nothing", 0, 1, 0.98}};
+
+/* A smaller model of the same kind: a step takes a third of the target's forward. */
+static const machine third = {
+    "a third", {0, 1.00, 1.03, 1.08, 1.09, 1.14, 1.14, 1.35, 1.46, 1.54, 1.60, 1.63, 1.84, 1.90, 1.95, 1.99, 2.09},
+    0, 0.33};
+
+/* A chain as methods make it; gives how many of its drafts stand. */
+static size_t draft_chain(const teller *t, fr_budget_part *part, bool ends, uint64_t *random) {
+    size_t stood = 0;
+    fr_worth_verdict verdict = FR_WORTH_MORE;
+    part->drafted = part->made = 0;
+    part->tells = true;
+    while (part->drafted < part->asked && verdict == FR_WORTH_MORE) {
+        double chance = uniform(random) < t->sure ? 0.97 : 0.1 + 0.6 * uniform(random);
+        bool stands = stood == part->drafted && uniform(random) < pow(chance, t->power);
+        part->chances[part->made++] = (float)chance;
+        if (ends && part->ends) verdict = fr_worth_judge(&part->worth, part->chances, part->made);
+        if (verdict == FR_WORTH_NONE) break;
+        part->drafted++;
+        stood += stands;
+    }
+    return stood;
+}
+
+static double chances_rate(const teller *t, bool ends, uint64_t random) {
+    single one;
+    clock_noise noise = {0.05, 0.01, random};
+    double tokens = 0, seconds = 0;
+    reset(&one);
+    while (tokens < TOKENS) {
+        fr_budget_part part = {.timeline = &one.timeline, .limit = MOST};
+        fr_budget_choose(&one.budget, &part, 1, MOST, 0);
+        part.accepted = draft_chain(t, &part, ends, &random);
+        double draft = draft_seconds(&third, part.made), verify = third.verify[part.drafted + 1];
+        double draft_read = reading(&noise, 1e-3 * draft);
+        fr_budget_report(&one.budget, &part, 1, 0, draft_read, reading(&noise, 1e-3 * verify));
+        tokens += 1 + (double)part.accepted;
+        seconds += draft + verify;
+    }
+    return tokens / seconds;
+}
+
+START_TEST(chains_end_where_that_pays) {
+    const teller *t = &tellers[_i];
+    double with = 0, without = 0;
+    for (uint64_t stream = 1; stream <= STREAMS; stream++) {
+        with += chances_rate(t, true, stream);
+        without += chances_rate(t, false, stream);
+    }
+    ck_assert_msg(with >= t->least * without, "a drafter that %s: %.3f of whole chains", t->name, with / without);
+}
+END_TEST
+
+/* Chances of 1/2 and 1, which stand as often as they say. */
+START_TEST(a_draft_is_judged_by_the_whole_chain) {
+    fr_draft_worth worth = {0};
+    const float sure[] = {1, 1}, once[] = {0.5f}, twice[] = {0.5f, 0.5f};
+    for (size_t d = 0; d < FR_WORTH_DEPTHS; d++)
+        for (size_t bin = 0; bin < FR_WORTH_BINS; bin++) worth.stands[d][bin] = bin == fr_worth_bin(1) ? 1 : 0.5;
+    for (size_t d = 0; d < FR_STEP_MAX; d++) {
+        worth.next[d] = 0.8;
+        worth.step[d] = 0.3;
+        worth.row[d] = 0.05;
+    }
+    ck_assert_int_eq(fr_worth_judge(&worth, sure, 2), FR_WORTH_MORE);
+    ck_assert_int_eq(fr_worth_judge(&worth, once, 1), FR_WORTH_MORE); /* 0.4 over 0.35 */
+    ck_assert_int_eq(fr_worth_judge(&worth, twice, 2), FR_WORTH_LAST); /* 0.2 under it */
+    worth.row[1] = 0.3;
+    ck_assert_int_eq(fr_worth_judge(&worth, twice, 2), FR_WORTH_NONE);
+    ck_assert_int_eq(fr_worth_judge(&worth, once, 1), FR_WORTH_LAST);
+}
+END_TEST
+
+START_TEST(bins_are_what_became_of_their_drafts) {
+    fr_calibration calibration = {0};
+    fr_draft_worth worth;
+    const float chances[] = {0.95f, 0.3f, 0.3f};
+    size_t sure = fr_worth_bin(0.95), unsure = fr_worth_bin(0.3);
+    fr_calibration_tell(&calibration, &worth);
+    ck_assert_double_eq_tol(worth.stands[0][sure], fr_worth_guess(sure), 1e-9);
+    for (int i = 0; i < 100; i++) fr_calibration_learn(&calibration, chances, 3, 1);
+    fr_calibration_tell(&calibration, &worth);
+    ck_assert_double_gt(worth.stands[0][sure], 0.99);
+    ck_assert_double_lt(worth.stands[1][unsure], 0.02);
+    ck_assert_double_lt(worth.stands[0][unsure], 0.1); /* as at other depths */
+    ck_assert_double_eq(calibration.bins[2][unsure].tries, 0); /* behind one that fell */
+}
+END_TEST
+
 /* ------------------------------------------------------------------------------------------------ several timelines */
 
 enum { TIMELINES = 16, WORLDS = 4, ROUNDS = 3000, ROWS = TIMELINES * FR_STEP_MAX };
@@ -779,6 +885,9 @@ int main(void) {
     tcase_add_loop_test(cases, short_texts_are_within_5_percent_of_the_best_fixed_depth_and_1_of_none, 0, SHAPES);
     tcase_add_loop_test(cases, a_first_text_loses_three_forwards_at_most, 0, SHAPES);
     tcase_add_loop_test(cases, no_text_is_lost_to_clocks_held_up, 0, SHAPES - LAGGING);
+    tcase_add_loop_test(cases, chains_end_where_that_pays, 0, sizeof tellers / sizeof *tellers);
+    tcase_add_test(cases, a_draft_is_judged_by_the_whole_chain);
+    tcase_add_test(cases, bins_are_what_became_of_their_drafts);
     tcase_add_loop_test(cases, within_5_percent_of_an_oracle, 0, TIMELINES);
     tcase_add_loop_test(cases, a_crowd_is_never_slower_by_3_percent, 0, 3);
     tcase_add_test(cases, a_new_timeline_is_guessed_to_be_like_the_others);

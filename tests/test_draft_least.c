@@ -1,6 +1,8 @@
 /* Drafts that are not worth a row: a chain ends in front of a draft less likely than FR_OPT_DRAFT_P_MIN, fewer drafts
  * than FR_OPT_DRAFT_MIN are none, and the text is what it is without drafting.
  *
+ * As many as are worth their time, by FR_DRAFT_P_AUTO, the text is the same too.
+ *
  * How likely a draft is follows here from the drafter's logits, in double precision. */
 #include <check.h>
 #include <math.h>
@@ -142,6 +144,24 @@ START_TEST(every_way_of_drafting_heeds_them) {
 }
 END_TEST
 
+/* With clocks that say what they like, chains end anywhere. */
+START_TEST(worthwhile_chains_write_the_same_text) {
+    subject s = open_subject(_i);
+    int32_t plain[TEXT], text[TEXT + FR_STEP_MAX];
+    for (int drawn = 0; drawn < 2; drawn++) {
+        require(fr_options_set_number(s.options, FR_OPT_TEMPERATURE, drawn ? 0.8 : 0));
+        write_plain(&s, plain);
+        fr_session *session = open_session(&s, FR_DRAFT_AUTO, FR_DRAFT_P_AUTO, 0);
+        for (size_t made = 0, got, accepted; made < TEXT; made += got)
+            require(fr_session_step(session, text + made, FR_STEP_MAX, &got, &accepted));
+        ck_assert_double_gt(fr_session_stat(session, FR_STAT_DRAFTED), 0);
+        ck_assert_mem_eq(text, plain, sizeof plain);
+        fr_session_close(session);
+    }
+    close_subject(&s);
+}
+END_TEST
+
 START_TEST(what_can_not_be_heeded_is_refused) {
     subject s = open_subject(0);
     fr_session *session;
@@ -155,6 +175,8 @@ START_TEST(what_can_not_be_heeded_is_refused) {
     ck_assert_int_eq(fr_session_open(s.model, s.drafter, s.options, &session), FR_USAGE);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "under rejection"));
     ck_assert_int_eq(fr_options_set_number(s.options, FR_OPT_DRAFT_P_MIN, 1.5), FR_USAGE);
+    ck_assert_int_eq(fr_options_set_number(s.options, FR_OPT_DRAFT_P_MIN, -0.5), FR_USAGE);
+    require(fr_options_set_number(s.options, FR_OPT_DRAFT_P_MIN, FR_DRAFT_P_AUTO));
     ck_assert_int_eq(fr_options_set(s.options, FR_OPT_DRAFT_MIN, 16), FR_USAGE);
     close_subject(&s);
 }
@@ -167,6 +189,7 @@ int main(void) {
     tcase_set_timeout(tests, 120);
     fr_test_add_loop(tests, chains_end_where_they_should, SUBJECTS, 1);
     tcase_add_loop_test(tests, every_way_of_drafting_heeds_them, 0, SUBJECTS);
+    tcase_add_loop_test(tests, worthwhile_chains_write_the_same_text, 0, SUBJECTS);
     tcase_add_test(tests, what_can_not_be_heeded_is_refused);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -161,6 +161,7 @@ static const struct {
     {ALL, "\"speculative.n_max\": \"auto\"", FR_OPT_DRAFT_MAX, FR_DRAFT_AUTO},
     {ALL, "\"speculative.n_min\": 2", FR_OPT_DRAFT_MIN, 2},
     {ALL, "\"speculative.p_min\": 0.5", FR_OPT_DRAFT_P_MIN, 0.5},
+    {ALL, "\"speculative.p_min\": \"auto\"", FR_OPT_DRAFT_P_MIN, FR_DRAFT_P_AUTO},
     {ALL, "\"speculative\": {\"n_max\": 4, \"n_min\": null, \"ngram_size_n\": 3}", FR_OPT_DRAFT_MAX, 4},
     {ALL, "\"speculative\": {\"n_min\": 2}", FR_OPT_DRAFT_MIN, 2},
     {ALL, "\"speculative\": {\"p_min\": 0.5}", FR_OPT_DRAFT_P_MIN, 0.5},

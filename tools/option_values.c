@@ -44,6 +44,10 @@ static int take_number(fr_arguments *args, fr_arg arg, const char *name, const c
 static int take_real(fr_arguments *args, fr_arg arg, const char *name, const char *text) {
     fr_lab_range range = fr_option_row_range(&fr_option_table[arg]);
     char *end;
+    if (fr_option_table[arg].special && strcmp(text, fr_option_table[arg].special) == 0) {
+        args->real[arg] = -1;
+        return 0;
+    }
     double value = strtod(text, &end);
     if (isspace((unsigned char)*text) || end == text || *end) return fr_wrong_usage("%s %s: not a number", name, text);
     args->real[arg] = value;

@@ -45,11 +45,15 @@ static double chance_of(const fr_kernels *kernels, const fr_scores *scores, int3
 
 /* Where distributions are compared, a chain that ends for what was drawn would make it less likely in the text: there
  * it is the best id's chance that counts. */
-static bool is_likely(const fr_proposal *p, const fr_scores *scores, const fr_kernels *kernels, int32_t best,
-                      int32_t id) {
+static fr_worth_verdict judge(fr_proposal *p, const fr_scores *scores, const fr_kernels *kernels, int32_t best,
+                              int32_t id) {
     const fr_picker *picker = p->view->picker;
-    if (p->p_min <= 0) return true;
-    return chance_of(kernels, scores, best, picker && picker->compares ? best : id) >= p->p_min;
+    if (p->p_min <= 0 && !p->chances) return FR_WORTH_MORE;
+    double chance = chance_of(kernels, scores, best, picker && picker->compares ? best : id);
+    if (chance < p->p_min) return FR_WORTH_NONE;
+    if (!p->chances) return FR_WORTH_MORE;
+    p->chances[p->proposed] = (float)chance;
+    return p->worth ? fr_worth_judge(p->worth, p->chances, p->proposed + 1) : FR_WORTH_MORE;
 }
 
 bool fr_draft_choose(fr_proposal *p, const fr_scores *scores, const fr_scorer *scorer) {
@@ -65,7 +69,10 @@ bool fr_draft_choose(fr_proposal *p, const fr_scores *scores, const fr_scorer *s
         fr_past past = {.ids = view->ids, .length = view->length, .drafts = p->ids, .drafted = p->proposed};
         id = view->picker->pick(view->picker->sampler, scores, &past);
     }
-    if (id < 0 || !is_likely(p, scores, scorer->kernels, (int32_t)best, (int32_t)id)) return false;
+    p->made = p->proposed + 1;
+    fr_worth_verdict verdict =
+        id < 0 ? FR_WORTH_NONE : judge(p, scores, scorer->kernels, (int32_t)best, (int32_t)id);
+    if (verdict == FR_WORTH_NONE) return false;
     p->ids[p->proposed++] = (int32_t)id;
-    return p->proposed < p->count;
+    return verdict == FR_WORTH_MORE && p->proposed < p->count;
 }

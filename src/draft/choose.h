@@ -15,8 +15,8 @@ typedef struct fr_scorer {
 
 /* The id with the largest score, of equal ones the lowest; or where the target's tokens are drawn, the one that is
  * drawn from these scores. Gives whether the chain goes on: not behind the last draft, where one would be less likely
- * than p->p_min (it is none then), where every id is banned, or behind scores that are not finite, which is the
- * proposal's failure. */
+ * than p->p_min or not worth its row (it is none then), behind one that another would not be worth its time, where
+ * every id is banned, or behind scores that are not finite, which is the proposal's failure. */
 bool fr_draft_choose(fr_proposal *proposal, const fr_scores *scores, const fr_scorer *scorer);
 
 #endif

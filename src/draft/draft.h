@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "src/draft/draft_head.h"
 #include "src/draft/picker.h"
+#include "src/draft/worth.h"
 #include "src/model/model.h"
 
 typedef struct fr_draft_method fr_draft_method;
@@ -68,9 +69,12 @@ typedef struct fr_proposal {
     /* A draft that its method gives less of all chance ends the chain, and is none of it; methods that give none a
      * chance don't look at it. */
     double p_min;
+    const fr_draft_worth *worth; /* NULL, or what drafts must be worth: methods that give chances end chains by it */
+    float *chances;           /* NULL, or [count] out: of all chance what each draft has, where the method tells */
     int32_t *ids;             /* [count] out: what may follow the timeline */
     float *logits;            /* NULL, or [count, vocab] out: each step's scores, -infinity for ids not scored */
     size_t proposed;          /* out: of ids; may be less, 0 too */
+    size_t made;              /* out, of a method that scores: drafts, also one that it then left out */
     fr_failure failure;       /* out: of this session alone */
     struct fr_proposal *next; /* while it is asked: of another session; NULL: the last */
 } fr_proposal;

@@ -148,6 +148,7 @@ static void take_answers(fr_proposal *first, size_t link) {
         chain *c = (chain *)p->draft;
         if (!is_next(p, link)) continue;
         p->proposed = c->asked.proposed;
+        p->made = c->asked.made;
         p->failure = c->asked.failure;
         c->spoke += p->proposed == 0 && p->failure.status == FR_OK;
     }

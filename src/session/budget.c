@@ -24,6 +24,7 @@
 #define FOLLOW_GUESS (1.0 / 16) /* of a draft's time: what one of them costs */
 #define FEW         4           /* of those: too few to time */
 #define ALMOST_ALONE 0.8        /* of what drafts cost alone: no step is shared */
+#define LONGER      2           /* times the mean chain: one that ends by its chances */
 #define MOST_SHARE  2.0         /* that drafts beside others may cost of what they do alone */
 
 #define UNKNOWN (-1.0)
@@ -32,6 +33,7 @@
 typedef struct candidate {
     size_t depth;          /* of those asked for before it */
     double stands, came;   /* where all before it stood; where it is asked for */
+    double made;           /* where it is asked for */
     double all_stood;      /* it and all before it */
     double gain;           /* tokens that it adds */
     double rows;           /* that those before it are expected to be */
@@ -192,6 +194,7 @@ static void deepen(const fr_budget_timeline *timeline, candidate *c) {
     size_t depth = ++c->depth + 1;
     if (depth >= FR_STEP_MAX) return;
     c->came = lesser(c->came, rate_or(&timeline->came[depth], c->came));
+    c->made = lesser(c->made, rate_or(&timeline->made[depth], c->made));
     c->stands = rate_or(&timeline->stood[depth], c->stands);
     c->all_stood *= c->stands;
     c->gain = c->came * c->all_stood;
@@ -199,6 +202,7 @@ static void deepen(const fr_budget_timeline *timeline, candidate *c) {
 
 static candidate first_draft(const fr_budget *budget, const fr_budget_timeline *timeline) {
     candidate c = {.came = rate_or(&timeline->came[1], 1),
+                   .made = rate_or(&timeline->made[1], 1),
                    .stands = rate_or(&timeline->stood[1], rate_or(&timeline->usual, ratio(&budget->usual)))};
     c.all_stood = c.stands;
     c.gain = c.came * c.all_stood;
@@ -207,27 +211,34 @@ static candidate first_draft(const fr_budget *budget, const fr_budget_timeline *
     return c;
 }
 
+/* Seconds that a candidate's step takes it alone, where it is made. */
+static double step(const outlook *o, const candidate *c) {
+    return o->draft[c->depth + 1] - o->draft[c->depth];
+}
+
 /* Seconds that a timeline's next draft adds to the round. */
 static double cost(const outlook *o, const candidate *c) {
     double rows = (double)(o->base + c->depth) + o->rows - c->rows;
-    double alone = o->drafting + o->draft[c->depth + 1] - o->draft[c->depth];
-    return c->came * (verify_at(o, rows + 1) - verify_at(o, rows)) + (c->depth ? 0 : c->follow) +
-           drafting(o, fr_larger(o->longest, c->depth + 1), alone) - drafting(o, o->longest, o->drafting);
+    double draft = drafting(o, fr_larger(o->longest, c->depth + 1), o->drafting + step(o, c)) -
+                   drafting(o, o->longest, o->drafting);
+    return c->came * (verify_at(o, rows + 1) - verify_at(o, rows)) + (c->depth ? 0 : c->follow) + c->made * draft;
 }
 
 /* What a timeline's next draft gains beyond what its time is worth, at so many tokens a second. A first one may be
  * dear, so that it is worth the mean of the chain that it makes possible. */
 static double surplus_of(const outlook *o, size_t timeline, double worth) {
     candidate c = o->next[timeline];
-    double surplus = c.gain - worth * cost(o, &c), best = surplus, tokens = 0, verify = 0;
+    double surplus = c.gain - worth * cost(o, &c), best = surplus, tokens = 0, verify = 0, alone = 0;
     if (c.depth > 0 || o->draft[2] >= FIRST_DEAR * o->draft[1]) return surplus;
     while (c.depth < o->parts[timeline].limit) {
         double rows = (double)(o->base + c.depth) + o->rows;
         tokens += c.gain;
         verify += c.came * (verify_at(o, rows + 1) - verify_at(o, rows));
+        alone += c.made * step(o, &c);
         deepen(o->parts[timeline].timeline, &c);
         double draft = drafting(o, fr_larger(o->longest, c.depth), o->drafting + o->draft[c.depth]) -
                        drafting(o, o->longest, o->drafting);
+        if (o->draft[c.depth] > 0) draft *= alone / o->draft[c.depth]; /* of what is made of it */
         best = greater(best, (tokens - worth * (verify + draft + c.follow)) / (double)c.depth);
     }
     return best;
@@ -252,7 +263,7 @@ static void add_draft(outlook *o, size_t timeline, size_t drafts) {
     o->whose[drafts] = timeline;
     o->tokens[drafts] = o->tokens[drafts - 1] + c->gain;
     o->seconds[drafts] = o->seconds[drafts - 1] + cost(o, c);
-    o->drafting += o->draft[c->depth + 1] - o->draft[c->depth];
+    o->drafting += step(o, c);
     o->longest = fr_larger(o->longest, c->depth + 1);
     o->rows += c->came;
     c->rows += c->came;
@@ -426,6 +437,36 @@ static bool try_other(fr_budget *budget, const outlook *known, const outlook *ho
     return try(budget, known, tried);
 }
 
+/* A part's drafts in tokens of the best rate, beside all that the others are asked for. */
+static void tell_worth(const outlook *known, fr_budget_part *part, size_t others) {
+    double rate = rate_of(known, known->best);
+    fr_calibration_tell(&known->budget->calibration, &part->worth);
+    candidate c = first_draft(known->budget, part->timeline);
+    for (; c.depth < FR_STEP_MAX - 1; deepen(part->timeline, &c)) {
+        double rows = (double)(known->base + others + c.depth), beside = others ? known->share : 1;
+        part->worth.next[c.depth] = c.stands;
+        part->worth.step[c.depth] = rate * beside * step(known, &c);
+        part->worth.row[c.depth] = rate * (verify_at(known, rows + 1) - verify_at(known, rows));
+    }
+}
+
+/* Chains end by what is known; what is tried is to tell more of it. A chain that ends by its own chances may become
+ * longer than the mean one pays. */
+static void tell_worths(const outlook *known, bool trying, fr_budget_part *parts, size_t count, size_t room) {
+    size_t all = 0;
+    for (size_t i = 0; i < count; i++) all += parts[i].asked;
+    for (size_t i = 0; i < count; i++) {
+        fr_budget_part *part = &parts[i];
+        part->ends = !trying && part->asked;
+        if (!part->ends) continue;
+        tell_worth(known, part, all - part->asked);
+        size_t most = fr_smaller(fr_smaller(part->limit, LONGER * part->asked), part->asked + room - all);
+        if (!part->timeline->tells) continue;
+        all += most - part->asked;
+        part->asked = most;
+    }
+}
+
 static void choose(fr_budget *budget, fr_budget_part *parts, question q) {
     outlook known, hoped;
     look(&known, &q);
@@ -436,6 +477,7 @@ static void choose(fr_budget *budget, fr_budget_part *parts, question q) {
         if (try_other(budget, &known, &hoped, &tried)) best = tried;
     }
     give_out(&best, parts, q.count);
+    tell_worths(&known, budget->trying, parts, q.count, fr_smaller(q.room, FR_BUDGET_ROWS - known.base));
 }
 
 /* A draft of each of the first timelines that may, so many of them. */
@@ -463,6 +505,7 @@ void fr_budget_choose(fr_budget *budget, fr_budget_part *parts, size_t count, si
     budget->loss = 0;
     for (size_t i = 0; i < count; i++) {
         parts[i].asked = 0;
+        parts[i].ends = false;
         most += parts[i].limit;
     }
     room = fr_smaller(most, room);
@@ -490,16 +533,25 @@ static void count(fr_budget_rate *rate, bool hit) {
     rate->tries += 1;
 }
 
+/* Drafts that a part's chain took the time of. */
+static size_t made(const fr_budget_part *part) {
+    return part->made && part->asked ? part->made : part->asked;
+}
+
 static void learn_drafts(fr_budget *budget, const fr_budget_part *part) {
     fr_budget_timeline *t = part->timeline;
     size_t verified = fr_budget_verified(part);
     for (size_t d = 1; d < FR_STEP_MAX; d++) {
         fade(&t->came[d], FADE);
+        fade(&t->made[d], FADE);
         fade(&t->stood[d], FADE);
         if (d <= part->asked) count(&t->came[d], d <= part->drafted);
+        if (d <= part->asked) count(&t->made[d], d <= made(part));
         if (d <= verified && d <= part->accepted + 1) count(&t->stood[d], d <= part->accepted);
     }
     if (part->asked) t->drafted = budget->round;
+    if (part->drafted) t->tells = part->tells;
+    if (part->tells) fr_calibration_learn(&budget->calibration, part->chances, verified, part->accepted);
     if (verified == 0) return;
     fade(&t->usual, FADE_USUAL);
     count(&t->usual, part->accepted > 0);
@@ -522,8 +574,8 @@ static void learn_drafting(fr_budget *budget, const fr_budget_part *parts, size_
     for (size_t i = 0; i < timelines; i++) {
         if (parts[i].asked == 0) continue;
         drafting++;
-        longest = fr_larger(longest, parts[i].asked);
-        alone += times[parts[i].asked];
+        longest = fr_larger(longest, made(&parts[i]));
+        alone += times[made(&parts[i])];
         behind += rows_behind(parts[i].timeline);
     }
     double known = times[longest] + budget->share.usual * (alone - times[longest]);

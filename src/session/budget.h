@@ -20,6 +20,11 @@
  * so it counts as spread over as many rounds as made them, or over a few at least, which a prompt's also are; what is
  * only tried pays it whole.
  *
+ * A method that tells its drafts' chances ends a chain where the next draft is not worth its time, which for others is
+ * known of the mean alone (src/draft/worth.h, calibration.h). Then D(K) is of K drafts made, and asking for one more
+ * adds m(K + 1) * (D(K + 1) - D(K)), where m(d) is the share of rounds asked for d or more in which the d-th was made.
+ * Such a chain may become longer than the mean one pays.
+ *
  * Drafts are added one at a time, the one first that gains most beyond what its time is worth; of all numbers of drafts
  * the best is taken. Everything learned fades: the text changes, the cache grows, other programs take memory bandwidth.
  *
@@ -31,7 +36,7 @@
 #ifndef FR_SRC_BUDGET_H
 #define FR_SRC_BUDGET_H
 
-#include "forerun.h"
+#include "src/session/calibration.h"
 
 enum {
     FR_BUDGET_ROWS = 64, /* of timelines and drafts together; beyond, nothing is drafted */
@@ -46,17 +51,14 @@ typedef struct fr_budget_timing {
     uint64_t when;                       /* the round of the last one */
 } fr_budget_timing;
 
-/* hits of tries, both fading. */
-typedef struct fr_budget_rate {
-    double hits, tries;
-} fr_budget_rate;
-
 /* What is known of one timeline's drafts. */
 typedef struct fr_budget_timeline {
     fr_budget_rate stood[FR_STEP_MAX]; /* by depth, from 1 */
     fr_budget_rate came[FR_STEP_MAX];
+    fr_budget_rate made[FR_STEP_MAX];
     fr_budget_rate usual; /* stood[1] over a long time */
     uint64_t drafted;     /* the round in which it drafted last */
+    bool tells;           /* whether its method told chances then */
     size_t behind;        /* ids that it has got since that round, if its method lags */
     size_t prompt;        /* of those behind a prompt's */
 } fr_budget_timeline;
@@ -68,6 +70,7 @@ typedef struct fr_budget {
     fr_budget_timing share;                      /* what drafts beside the longest chain cost of what they do alone */
     fr_budget_timing follow;                     /* seconds a row that timelines were behind, beyond a few */
     fr_budget_rate usual;                        /* every timeline's stood[1], over a long time */
+    fr_calibration calibration;                  /* of every timeline's drafts */
     uint64_t round;
     uint64_t next_try; /* the round from which something else may be tried */
     uint64_t interval;
@@ -84,8 +87,13 @@ typedef struct fr_budget_part {
     fr_budget_timeline *timeline;
     size_t limit; /* drafts that it may be asked for, below FR_STEP_MAX */
     size_t asked, drafted, accepted;
+    size_t made; /* drafts, also one that was then left out; 0: as many as were asked for */
+    bool tells;  /* its method tells chances: */
+    float chances[FR_STEP_MAX]; /* of those drafted */
     size_t left_out; /* drafts, the last ones, that were not verified, whatever they are worth */
     bool lags; /* its method follows the text when it drafts: rounds without drafts leave it behind */
+    bool ends;             /* its chains may end by: */
+    fr_draft_worth worth;  /* what its drafts must be worth in this round */
 } fr_budget_part;
 
 /* Rows that its drafts were. */
@@ -101,8 +109,8 @@ void fr_budget_join(const fr_budget *budget, fr_budget_timeline *timeline);
 void fr_budget_followed(fr_budget_timeline *timeline);
 void fr_budget_fell_behind(fr_budget_timeline *timeline, size_t ids);
 
-/* How many drafts to ask of each of `count` timelines, `room` in all. taken: rows that the round has already beside
- * one for each of them. */
+/* How many drafts to ask of each of `count` timelines, `room` in all, and what they must be worth. taken: rows that the
+ * round has already beside one for each of them. */
 void fr_budget_choose(fr_budget *budget, fr_budget_part *parts, size_t count, size_t room, size_t taken);
 
 /* What came of it. Seconds of 0: they say nothing, as other work was in the forward. */

@@ -106,6 +106,13 @@ static void cut_forbidden(fr_session *s) {
     s->draft_failure = fr_failure_keep(fr_constraint_cut(c, &past, &s->drafts.drafted));
 }
 
+/* A chain may end by what its drafts are worth. */
+static void ask_worth(fr_session *s) {
+    if (s->draft_p_min >= 0) return;
+    s->proposal->chances = s->drafts.chances;
+    if (s->drafts.ends) s->proposal->worth = &s->drafts.worth;
+}
+
 /* All who are asked for drafts propose in one call. */
 static void propose(fr_engine *e, const fr_round *rounds, size_t count) {
     size_t proposing = 0;
@@ -120,6 +127,7 @@ static void propose(fr_engine *e, const fr_round *rounds, size_t count) {
         if (!s->proposal) continue;
         e->views[proposing] = fr_session_view(s);
         fr_session_ask(s, &e->views[proposing], s->drafts.asked, s->proposal);
+        if (weighs(s)) ask_worth(s);
         proposing++;
     }
     fr_draft_propose(e->proposals, proposing);
@@ -132,6 +140,8 @@ static void take(const fr_round *rounds, size_t count, double seconds) {
         if (s->stage != FR_STAGE_VERIFY) continue;
         if (s->proposal) {
             s->drafts.drafted = s->proposal->proposed;
+            s->drafts.made = s->proposal->made;
+            s->drafts.tells = s->proposal->made && s->proposal->chances;
             s->draft_failure = s->proposal->failure;
             if (s->draft->follows) fr_session_share(s, false); /* what it has seen by proposing */
         }

@@ -145,6 +145,6 @@ void fr_session_ask(fr_session *s, const fr_draft_view *view, size_t count, fr_p
                               .view = view,
                               .count = count,
                               .n_min = s->draft_min,
-                              .p_min = s->draft_p_min,
+                              .p_min = s->draft_p_min > 0 ? s->draft_p_min : 0,
                               .ids = s->ids + view->length};
 }

@@ -36,7 +36,7 @@ struct fr_session {
     size_t context, draft_max;
     bool ignore_eos, adapts;
     size_t draft_min;    /* drafts of a proposal; fewer are none */
-    double draft_p_min;  /* the least chance of a draft */
+    double draft_p_min;  /* the least chance of a draft, or FR_DRAFT_P_AUTO */
 
     fr_log log;
     fr_options options; /* it was opened with */

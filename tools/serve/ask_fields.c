@@ -241,8 +241,10 @@ static bool take_draft_min(fr_ask *ask, fr_job *job, const char *key, const json
 
 static bool take_draft_p_min(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
     (void)ask;
-    if (!json_is_number(value)) return must_be(job, key, "a number");
-    return fr_job_check(job, fr_options_set_number(job->options, FR_OPT_DRAFT_P_MIN, json_number_value(value)));
+    bool automatic = fr_job_is_word(value, "auto");
+    if (!automatic && !json_is_number(value)) return must_be(job, key, "a number, or \"auto\"");
+    double least = automatic ? FR_DRAFT_P_AUTO : json_number_value(value);
+    return fr_job_check(job, fr_options_set_number(job->options, FR_OPT_DRAFT_P_MIN, least));
 }
 
 static bool take_draft_type(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
