@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/draft/draft_head.h"
 #include "tests/brief.h"
 #include "tests/command.h"
 #include "tests/reference.h"
@@ -237,6 +238,18 @@ START_TEST(a_text_makes_a_list) {
 }
 END_TEST
 
+/* Whose rows have scales of 128 neighbours; to be whole is no trimming. */
+START_TEST(a_head_of_fp8_is_not_trimmed) {
+    const float scales[1] = {1};
+    const fr_matrix whole = {.features = 128, .cols = 128, .scales = scales};
+    fr_draft_head head = {0};
+    ck_assert_int_eq(fr_draft_head_choose(&head, "8", NULL, &whole), FR_UNBUILT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "draft-head 8: the drafter's head is of FP8"));
+    ck_assert_int_eq(fr_draft_head_choose(&head, "whole", NULL, &whole), FR_OK);
+    ck_assert_ptr_null(head.ids);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("draft_head");
     TCase *tests = tcase_create("tests");
@@ -247,6 +260,7 @@ int main(void) {
     tcase_add_test(tests, what_is_no_head_is_refused);
     tcase_add_test(tests, a_list_of_its_own_stays);
     tcase_add_test(tests, a_text_makes_a_list);
+    tcase_add_test(tests, a_head_of_fp8_is_not_trimmed);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -29,7 +29,7 @@ bool fr_draft_head_trims(const char *what);
 
 /* Chooses the ids of a head that scores all ids below its features; those below the target's vocabulary may be drafted.
  * FR_USAGE: a number of rows that is none; FR_INPUT: a file that can't be read or is no such list. What would trim
- * nothing leaves the head whole. fr_draft_head_free in any case. */
+ * nothing leaves the head whole. FR_UNBUILT: some rows of a head of FP8. fr_draft_head_free in any case. */
 fr_status fr_draft_head_choose(fr_draft_head *head, const char *what, const fr_model *target, const fr_matrix *whole);
 
 /* Gathers their rows from the head, once that is in memory. */
