@@ -72,6 +72,10 @@ class Browser:
     def all(self, selector):
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
+    def seen(self, selector):
+        """Whether it is shown: what is folded is not."""
+        return self.run("return document.querySelector(arguments[0]).checkVisibility()", selector)
+
     def until(self, true, what):
         end = time.monotonic() + LONGEST
         while not true():

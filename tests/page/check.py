@@ -261,6 +261,44 @@ def pictures():
         b.until(lambda: b.all(".shown-pictures img"), "the picture")
 
 
+# A server's stream, in place of the next one: chunks of these deltas, cut inside of a character.
+STREAM = """
+const fetched = window.fetch, chunks = arguments[0].map((chunk) => `data: ${JSON.stringify(chunk)}\\n\\n`).join("");
+window.fetch = async (path, options) => {
+    if (!String(path).endsWith("v1/chat/completions")) return fetched(path, options);
+    const bytes = new TextEncoder().encode(chunks);
+    return new Response(new ReadableStream({async start(controller) {
+        for (let at = 0; at < bytes.length; at += 7) {
+            controller.enqueue(bytes.slice(at, at + 7));
+            await new Promise((resolve) => setTimeout(resolve, 1));
+        }
+        controller.close();
+    }}), {headers: {"Content-Type": "text/event-stream"}});
+};
+"""
+
+
+def thinks():
+    delta = lambda **members: {"choices": [{"index": 0, "delta": members, "finish_reason": None}]}
+    with page(DEMO) as b:
+        b.run(STREAM, [delta(role="assistant", content=None), delta(reasoning_content="Hm, *so*: "),
+                       {**delta(reasoning_content="é日"), "drafted": True}, delta(content="Yes"),
+                       {**delta(content=" 🙂!"), "drafted": True}, delta()])
+        b.say("Is it?")
+        message = last(b)
+        assert (message["reasoning"], message["content"]) == ("Hm, *so*: é日", "Yes 🙂!"), message
+        assert b.one(".drafted").get_attribute("textContent") == "é日"
+        assert not b.one(".thinking").get_attribute("open") and not b.seen(".thinking em")
+        b.one(".thinking summary").click()
+        assert b.seen(".thinking em") and b.one(".thinking summary").text == "Thoughts"
+        b.reload()
+        b.until(lambda: b.all(".thinking"), "thoughts that were kept")
+        assert not b.seen(".thinking em")
+        b.run(STREAM, [delta(content="Half"), {"error": {"code": 500, "message": "it <b>broke</b>"}}])
+        b.say("And now?")
+        assert b.all(".message .error")[-1].text == "it <b>broke</b>" and last(b)["content"] == "Half"
+
+
 def keys():
     with page([*DEMO, "--api-key", "open-sesame"], FIXED, quiet=False) as b:
         b.until(lambda: b.one("#key").get_attribute("open"), "a question for a key")
@@ -379,7 +417,7 @@ def reach():
         assert b.one("#menu").get_attribute("aria-expanded") == "false"
 
 
-CHECKS = [chat, drafts, stop, edit, again, keeps, pictures, keys, rounds, markup, reach]
+CHECKS = [chat, drafts, stop, edit, again, keeps, pictures, thinks, keys, rounds, markup, reach]
 
 
 def main():
