@@ -291,6 +291,7 @@ START_TEST(rounds_say_whose_rows_they_had) {
         ck_assert_uint_eq(json_array_size(parts), 1);
         ck_assert_int_eq(json_integer_value(json_array_get(part, 0)), 0);
         size_t ids = (size_t)json_integer_value(json_array_get(part, 2));
+        ck_assert_int_eq(json_is_true(json_array_get(part, 3)), given == 0);
         *(given ? &rows : &prompt) += (size_t)json_integer_value(json_array_get(part, 1));
         given += ids;
         ck_assert(json_real_value(fr_json_get(round, "ms")) > 0);

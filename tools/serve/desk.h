@@ -43,7 +43,7 @@ bool fr_desk_full(fr_desk *desk);
 json_t *fr_desk_slots(fr_desk *desk);
 
 /* What /rounds tells of the last rounds behind round `after`, a new value: {"slots", "total", "rounds": [{"ms",
- * "rows": [[slot, rows, ids that it gave], ...]}, ...]}. Any thread. */
+ * "rows": [[slot, rows, ids that it gave, whether they are a prompt's], ...]}, ...]}. Any thread. */
 json_t *fr_desk_rounds(fr_desk *desk, unsigned long long after);
 
 /* Something to be done by the engine's thread, between rounds, with a place's session: it answers the call. */

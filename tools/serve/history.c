@@ -12,6 +12,7 @@
 
 typedef struct part {
     uint16_t place, rows, ids;
+    bool prompt; /* the rows are */
 } part;
 
 typedef struct round_kept {
@@ -74,7 +75,8 @@ void fr_history_behind(fr_history *history, size_t place, const fr_round *round)
     double rows = before->steps ? 1 + drafts : before->left - left_of(round->session);
     if (rows < 0) rows = 0;
     if (rows > UINT16_MAX) rows = UINT16_MAX;
-    history->now.parts[history->now.count++] = (part){(uint16_t)place, (uint16_t)rows, (uint16_t)round->count};
+    history->now.parts[history->now.count++] =
+        (part){(uint16_t)place, (uint16_t)rows, (uint16_t)round->count, !before->steps};
 }
 
 void fr_history_end(fr_history *history, double seconds) {
@@ -90,7 +92,7 @@ static json_t *json_of(const round_kept *round) {
     json_t *rows = json_array();
     for (size_t i = 0; i < round->count; i++) {
         const part *p = &round->parts[i];
-        json_array_append_new(rows, json_pack("[i, i, i]", p->place, p->rows, p->ids));
+        json_array_append_new(rows, json_pack("[i, i, i, b]", p->place, p->rows, p->ids, p->prompt));
     }
     return json_pack("{s:f, s:o}", "ms", 1e3 * round->seconds, "rows", rows);
 }

@@ -21,8 +21,8 @@ void fr_history_before(fr_history *history, size_t place, const fr_round *round)
 void fr_history_behind(fr_history *history, size_t place, const fr_round *round);
 void fr_history_end(fr_history *history, double seconds);
 
-/* Those behind round `after`, a new value: {"slots", "total", "rounds": [{"ms", "rows": [[place, rows, ids], ...]},
- * ...]}, the oldest first; total: the number of the last one. */
+/* Those behind round `after`, a new value: {"slots", "total", "rounds": [{"ms", "rows": [[place, rows, ids, prompt],
+ * ...]}, ...]}, the oldest first; prompt: its rows were a prompt's; total: the number of the last one. */
 json_t *fr_history_json(fr_history *history, unsigned long long after);
 
 #endif

@@ -13,7 +13,7 @@ const FAST = 250, SLOW = 1000; // milliseconds between questions, while there is
 let rounds = [], slots = 0, total = 0, timer = null, open = false, model = "", offered = true, stamps = [];
 
 const colourOf = (slot) => `var(--slot-${slot % COLOURS})`;
-const isPrompt = ([, rows, ids]) => ids === 0 || rows > 32;
+const isPrompt = ([, , , prompt]) => prompt;
 
 /** Those parts first that are text, so that prompts, which are long, are on top. */
 function partsOf(round) {
