@@ -206,6 +206,14 @@ $(RANKS_COMMAND): $(TOOL_OBJECTS) $(BENCH_PARTS) $(BUILD)/base/ranks_mpi.o $(LIB
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(LIBS) $(COMMAND_LIBS) $(LIBS_mpi) -o $@
 
+.PHONY: ranks-programs
+ranks-programs: $(RANKS_COMMAND) $(BUILD)/tests/ranks/answers ## what tests of ranks run, with OpenMPI
+
+RANKS_ANSWERS := $(BUILD)/tests/ranks/answers
+$(RANKS_ANSWERS): %: %.o $(BUILD)/base/ranks_mpi.o $(LIBRARY)
+	$(call SAY,LINK,$@)
+	$(QUIET)$(LINK) $^ $(LIBS) $(LIBS_mpi) -o $@
+
 # OpenBLAS, for a program that includes it.
 blas = $(if $(shell grep -l cblas.h $(1)),-lopenblas)
 
@@ -312,7 +320,7 @@ check-page: all ## the chat page in a headless Chromium: what it does, keeps and
 SPEED := $(filter %_speed,$(TEST_PROGRAMS))
 TESTS := $(if $(SANITIZE),,$(TEST_SCRIPTS)) $(filter-out $(SPEED),$(TEST_PROGRAMS))
 ALONE := $(filter %/test_pool %/test_engine %/test_propose %/test_bench_model %/test_one_answer \
-  %/test_one_answer_blocks %/test_one_answer_engine,$(TESTS))
+  %/test_one_answer_blocks %/test_one_answer_engine %/test_ranks.sh,$(TESTS))
 suites = $(foreach t,$(1),'$(notdir $t) $(if $(filter %.sh,$t),,$(RUN)) $t')
 RUN_SUITES = BUILD=$(BUILD) JOBS=$(JOBS) tests/run
 TOGETHER = $(call suites,$(filter-out $(ALONE),$(TESTS)))
@@ -389,7 +397,7 @@ SANITIZE_hostile := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-
 .PHONY: check
 check: ## set-up, then all that must hold: source rules, tests, hostile input, other processors under an emulator
 	@tools/setup check
-	@$(MAKE) programs bench-programs hostile $(NEON)
+	@$(MAKE) programs bench-programs ranks-programs hostile $(NEON)
 	@$(RUN_SUITES) $(NEON_SUITES) $(HOST_SUITES) $(HOSTILE_SUITES) $(FUZZ_SUITES) $(TOGETHER) \
 	  'source_rules tests/source_rules' $(THEN_ALONE) $(PARTS)
 

@@ -41,7 +41,7 @@ struct fr_ranks {
     uint8_t *buffer;    /* own columns packed, then those of each other rank */
     size_t size;
     MPI_Request requests[2 * FR_MAX_RANKS];
-    fr_ranks_traffic traffic;
+    fr_ranks_sent sent;
 };
 
 /* ---------------------------------------------------------------------------------------------------------- joining */
@@ -76,6 +76,10 @@ fr_status fr_ranks_open(double timeout, fr_ranks **ranks) {
     return status;
 }
 
+void fr_ranks_patience(fr_ranks *r, double timeout) {
+    if (r) r->timeout = timeout;
+}
+
 size_t fr_ranks_index(const fr_ranks *ranks) {
     return ranks ? (size_t)ranks->index : 0;
 }
@@ -88,8 +92,8 @@ fr_status fr_ranks_check(const fr_ranks *ranks) {
     return ranks ? fr_failure_raise(&ranks->failure) : FR_OK;
 }
 
-fr_ranks_traffic fr_ranks_told(const fr_ranks *ranks) {
-    return ranks ? ranks->traffic : (fr_ranks_traffic){0};
+fr_ranks_sent fr_ranks_told(const fr_ranks *ranks) {
+    return ranks ? ranks->sent : (fr_ranks_sent){0};
 }
 
 /* ---------------------------------------------------------------------------------------------------------- waiting */
@@ -142,7 +146,7 @@ static void await(fr_ranks *r, int count, const int *peers) {
         if (polls % LOOKS == 0 && !look_around(r, count, peers, start)) break;
         if (polls > SPINS) sched_yield();
     }
-    r->traffic.seconds += fr_clock() - start;
+    r->sent.seconds += fr_clock() - start;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- sending */
@@ -178,8 +182,8 @@ static void copy_columns(const fr_ranks_rows *rows, size_t count, int rank, uint
 
 static int post_send(fr_ranks *r, int requests, int *peers, int peer, const uint8_t *bytes, size_t size) {
     MPI_Isend(bytes, (int)size, MPI_BYTE, peer, TAG_ROWS, r->rows, &r->requests[requests]);
-    r->traffic.messages++;
-    r->traffic.bytes += size;
+    r->sent.messages++;
+    r->sent.bytes += size;
     peers[requests] = peer;
     return requests + 1;
 }
@@ -231,7 +235,7 @@ fr_status fr_ranks_agree(fr_ranks *r, const void *bytes, size_t size, const char
     memcpy(first, bytes, size);
     fr_ranks_broadcast(r, first, size);
     if (r->failure.status == FR_OK && memcmp(first, bytes, size) != 0)
-        fail(r, fr_fail(FR_MACHINE, "rank %d differs from rank 0 in %s", r->index, what));
+        fail(r, fr_fail(FR_MACHINE, "%s is not rank 0's", what));
     return fr_ranks_check(r);
 }
 

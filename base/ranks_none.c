@@ -8,6 +8,11 @@ fr_status fr_ranks_open(double timeout, fr_ranks **ranks) {
     return fr_fail(FR_UNBUILT, "this build runs a model in one process, not as ranks of a job: make RANKS=mpi");
 }
 
+void fr_ranks_patience(fr_ranks *ranks, double timeout) {
+    (void)ranks;
+    (void)timeout;
+}
+
 size_t fr_ranks_index(const fr_ranks *ranks) {
     (void)ranks;
     return 0;
@@ -43,9 +48,9 @@ fr_status fr_ranks_check(const fr_ranks *ranks) {
     return FR_OK;
 }
 
-fr_ranks_traffic fr_ranks_told(const fr_ranks *ranks) {
+fr_ranks_sent fr_ranks_told(const fr_ranks *ranks) {
     (void)ranks;
-    return (fr_ranks_traffic){0};
+    return (fr_ranks_sent){0};
 }
 
 int fr_ranks_leave(fr_ranks *ranks, int code, const char *line, char *said, size_t size) {

@@ -120,6 +120,23 @@ static void put_phases(json_t *stats, const fr_figures *f) {
     fr_json_put(stats, "other_seconds", json_real(other_seconds(f)));
 }
 
+/* What rank 0 has sent since the command began. */
+static json_t *ranks_json(void) {
+    fr_ranks_sent sent = fr_ranks_traffic();
+    json_t *ranks = json_object();
+    fr_json_put(ranks, "count", json_integer((json_int_t)fr_rank_count()));
+    fr_json_put(ranks, "messages", json_integer((json_int_t)sent.messages));
+    fr_json_put(ranks, "bytes", json_integer((json_int_t)sent.bytes));
+    fr_json_put(ranks, "waited_seconds", json_real(sent.seconds));
+    return ranks;
+}
+
+static void print_ranks(FILE *out) {
+    fr_ranks_sent sent = fr_ranks_traffic();
+    fprintf(out, "ranks       %8zu           %9.3f s waited; rank 0 sent %.3f MB in %.0f messages\n", fr_rank_count(),
+            sent.seconds, (double)sent.bytes / 1e6, (double)sent.messages);
+}
+
 json_t *fr_figures_json(const fr_figures *figures, const fr_session *session) {
     static const fr_named counts[] = {
         {"prompt_tokens", FR_STAT_PROMPT_TOKENS}, {"reused_tokens", FR_STAT_REUSED_TOKENS},
@@ -138,6 +155,7 @@ json_t *fr_figures_json(const fr_figures *figures, const fr_session *session) {
     fr_json_put(stats, "depths", depths_json(figures));
     put_phases(stats, figures);
     fr_json_put(stats, "memory", memory_json(figures));
+    if (fr_rank_count() > 1) fr_json_put(stats, "ranks", ranks_json());
     return stats;
 }
 
@@ -189,6 +207,7 @@ void fr_figures_print(const fr_figures *f, FILE *out) {
             megabytes(f, FR_STAT_TARGET_KV_BYTES), megabytes(f, FR_STAT_DRAFT_KV_BYTES),
             megabytes(f, FR_STAT_CHECKPOINT_BYTES), megabytes(f, FR_STAT_SCRATCH_BYTES),
             megabytes(f, FR_STAT_PEAK_BYTES));
+    if (fr_rank_count() > 1) print_ranks(out);
     fprintf(out, "weights, MB resident %.1f, read from files as they lie %.1f\n", megabytes(f, FR_STAT_RESIDENT_BYTES),
             megabytes(f, FR_STAT_MAPPED_BYTES));
     if (of[FR_STAT_STATE_BYTES] > 0) {

@@ -204,6 +204,10 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                        .help = "keep the answers that OUT has already, and go on with the lines that have none",
                        .more = "Those that an interrupt cut, or that have an \"error\", are run again. OUT has to be "
                                "of the same lines: the ids are compared"},
+    [FR_ARG_RANK_TIMEOUT] = {.names = "--rank-timeout", .value = "SECONDS", .kind = FR_KIND_NUMBER,
+                             .verbs = GENERATE | LOGITS | VERIFY | BATCH | BENCH, .parts = FR_PART_MODEL, .low = 1,
+                             .high = 86400,
+                             .help = "as ranks of an MPI job (mpirun): end if one is silent for so long (default 30)"},
     [FR_ARG_HOST] = {.names = "--host", .value = "ADDRESS", .verbs = SERVE,
                      .help = "listen on this address (default 127.0.0.1, this machine alone); 0.0.0.0, ::",
                      .more = "A numeric address, or localhost. Beyond this machine: give an --api-key, and TLS"},

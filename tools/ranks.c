@@ -17,14 +17,15 @@ enum { SILENT_SECONDS = 30, LINE = 400 };
 
 static int kept = -1; /* standard error of a rank that nobody sees */
 
-/* By what OpenMPI's mpirun, and other programs that start such jobs, say of them. */
+/* By what OpenMPI's mpirun, Slurm's srun --mpi=pmix, and other programs that start such jobs, say of them. */
 static bool has_company(void) {
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
         const char *size = getenv(sizes[i]);
         if (size && strtol(size, NULL, 10) > 1) return true;
     }
-    return false;
+    const char *tasks = getenv("PMIX_RANK") ? getenv("SLURM_STEP_NUM_TASKS") : NULL;
+    return tasks && strtol(tasks, NULL, 10) > 1;
 }
 
 /* The last line of what was kept, without the command's name in front. */
@@ -74,6 +75,7 @@ int fr_ranks_check_arguments(const fr_verb *verb, fr_arguments *args) {
                                  FR_VERB_BENCH;
     static const fr_arg written[] = {FR_ARG_OUT_FILE, FR_ARG_TRACE, FR_ARG_BENCH_PLOT};
     if (fr_rank_count() == 1) return 0;
+    if (args->given[FR_ARG_RANK_TIMEOUT]) fr_ranks_set_timeout((int)args->number[FR_ARG_RANK_TIMEOUT]);
     if (!(verb->bit & runs)) return fr_wrong_usage("%s does not run as several ranks", verb->name);
     if (args->given[FR_ARG_PROMPT_CACHE] || args->given[FR_ARG_RESUME])
         return fr_wrong_usage("--prompt-cache and --resume are not for several ranks");

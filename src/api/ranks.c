@@ -19,6 +19,14 @@ fr_status fr_ranks_join(int timeout_seconds) {
     return fr_ranks_open(timeout_seconds, &job);
 }
 
+void fr_ranks_set_timeout(int seconds) {
+    fr_ranks_patience(job, seconds);
+}
+
+fr_ranks_sent fr_ranks_traffic(void) {
+    return fr_ranks_told(job);
+}
+
 size_t fr_rank(void) {
     return fr_ranks_index(job);
 }

@@ -235,7 +235,8 @@ void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spe
         fr_team_sync(team);
         gate_heads(team, a, spec);
     }
-    fr_publish_input(team, &a->workspace, &(fr_shared_rows){a->attn, a->q_width, a->batch.count,
+    fr_publish_input(team, &a->workspace, &weights->o,
+                     &(fr_shared_rows){a->attn, a->q_width, a->batch.count,
                                                             fr_attention_split(a, spec, spec->head_dim)});
     fr_matrix_apply(team, &a->workspace, &weights->o,
                     &(fr_matrix_rows){a->out, a->trunk->spec.hidden, a->attn, a->q_width, a->batch.count});

@@ -313,7 +313,8 @@ void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec
     run_heads(team, a, spec, weights);
     float *seen = d->seen + (ends_rows ? a->keep * d->width : 0);
     if (ends_rows) fr_activations_narrow(a);
-    fr_publish_input(team, &a->workspace, &(fr_shared_rows){seen, d->width, a->batch.count, split_of(spec)});
+    fr_publish_input(team, &a->workspace, &weights->out,
+                     &(fr_shared_rows){seen, d->width, a->batch.count, split_of(spec)});
     fr_conv_keep(team, &whole, spec->state);
     fr_matrix_apply(team, &a->workspace, &weights->out,
                     &(fr_matrix_rows){a->out, a->trunk->spec.hidden, seen, d->width, a->batch.count});

@@ -222,7 +222,7 @@ void fr_experts_run(const fr_team *team, const fr_activations *a, const fr_exper
     gather(team, a, spec);
     fr_team_sync(team);
     experts_in(team, a, spec, weights);
-    fr_publish_input(team, &a->experts->workspace,
+    fr_publish_input(team, &a->experts->workspace, weights->down,
                      &(fr_shared_rows){a->experts->inner, 2 * spec->width, a->experts->first[spec->count],
                                        fr_split_features(spec->width)});
     experts_out(team, a, spec, weights);

@@ -48,7 +48,8 @@ void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec
 }
 
 void fr_ffn_down(const fr_team *team, const fr_activations *a, const fr_ffn_weights *weights) {
-    fr_publish_input(team, &a->workspace, &(fr_shared_rows){a->gate, a->ffn_width, a->batch.count,
+    fr_publish_input(team, &a->workspace, &weights->down,
+                     &(fr_shared_rows){a->gate, a->ffn_width, a->batch.count,
                                                             fr_split_features(weights->down.cols)});
     fr_matrix_apply(team, &a->workspace, &weights->down,
                     &(fr_matrix_rows){a->out, a->trunk->spec.hidden, a->gate, a->ffn_width, a->batch.count});

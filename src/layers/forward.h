@@ -70,6 +70,7 @@ typedef struct fr_forward {
     size_t head_first, head_rows; /* rows whose logits are wanted, none before keep; 0: none */
     const fr_matrix *head; /* what makes them; NULL: the model's own */
     float *logits;         /* [head_rows, features of the head] out: after soft capping */
+    bool best_alone;       /* nobody reads those: where ranks run it, each has its own share of them */
     /* [threads, best_stride]: the first head_rows out: the largest logit's feature, -1 if any is not finite. */
     int64_t *best;
     size_t best_stride;    /* head_rows at most */

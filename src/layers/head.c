@@ -5,12 +5,16 @@
  * times. */
 #include "src/layers/head.h"
 
+#include <string.h>
+
+#include "base/sizes.h"
 #include "src/weights/partition.h"
 
 enum {
     PIECE = 256 << 10, /* bytes of logits */
     NOT_FINITE = -1,
-    NOTHING = -2
+    NOTHING = -2,
+    TOGETHER = 16 /* rows whose bests ranks tell each other at once */
 };
 
 /* Of two ids, the first's smaller, the one with the larger logit. */
@@ -49,11 +53,34 @@ static int64_t best_of_row(const fr_team *team, const fr_forward *f, size_t voca
     return best;
 }
 
-/* Of whole rows of logits. */
-static void join_ranks(const fr_team *team, const fr_forward *f, const fr_kernels *k, size_t vocab) {
-    size_t begin, end;
-    fr_part_rows(team, f->head_rows, &begin, &end);
-    for (; begin < end; begin++) f->best[begin] = k->argmax(f->logits + begin * vocab, vocab);
+/* What a rank says of a row. */
+typedef struct rank_best {
+    int64_t at; /* the largest logit's feature, NOT_FINITE or NOTHING */
+    float logit;
+} rank_best;
+
+static int64_t larger_of_ranks(const rank_best *best, size_t ranks, size_t stride) {
+    rank_best found = {.at = NOTHING};
+    for (size_t i = 0; i < ranks; i++, best += stride) {
+        if (best->at == NOT_FINITE) return NOT_FINITE;
+        if (best->at != NOTHING && (found.at == NOTHING || best->logit > found.logit)) found = *best;
+    }
+    return found.at;
+}
+
+/* Ranks' bests of rows `first` on, TOGETHER at most; features are in the order of the ranks. By one thread. */
+static void join_ranks(fr_ranks *ranks, const fr_forward *f, size_t vocab, size_t first) {
+    rank_best all[FR_MAX_RANKS * TOGETHER];
+    size_t bounds[FR_MAX_RANKS + 1], count = fr_ranks_count(ranks), rows = fr_smaller(TOGETHER, f->head_rows - first);
+    rank_best *own = all + fr_ranks_index(ranks) * rows;
+    memset(all, 0, count * rows * sizeof *all);
+    for (size_t r = 0; r < rows; r++) {
+        own[r].at = f->best[first + r];
+        if (own[r].at >= 0) own[r].logit = f->logits[(first + r) * vocab + (size_t)own[r].at];
+    }
+    for (size_t i = 0; i <= count; i++) bounds[i] = i * rows * sizeof *all;
+    fr_ranks_gather(ranks, &(fr_ranks_rows){.at = (uint8_t *)all, .rows = 1, .bounds = bounds}, 1);
+    for (size_t r = 0; r < rows; r++) f->best[first + r] = larger_of_ranks(all + r, count, rows);
 }
 
 void fr_head_rows(const fr_team *team, const fr_head *head, fr_forward *f) {
@@ -67,12 +94,11 @@ void fr_head_rows(const fr_team *team, const fr_head *head, fr_forward *f) {
         to = end - begin < piece ? end : begin + piece;
         run_piece(team, f, head, begin, to, best);
     }
-    fr_publish_rows(team, &(fr_shared_rows){f->logits, vocab, f->head_rows, fr_split_features(vocab)}, 1);
-    /* The best of each thread's features; other ranks' are among the logits. */
-    if (team->ranks) {
-        join_ranks(team, f, head->workspace->kernels, vocab);
-        return;
-    }
+    /* The best of each thread's features. */
+    fr_publish_rows(team, &(fr_shared_rows){f->logits, vocab, f->head_rows, fr_split_features(vocab)}, !f->best_alone);
     fr_part_rows(team, f->head_rows, &begin, &end);
     for (; begin < end; begin++) f->best[begin] = best_of_row(team, f, vocab, begin);
+    if (!team->ranks) return;
+    fr_team_sync(team);
+    for (size_t r = 0; team->index == 0 && r < f->head_rows; r += TOGETHER) join_ranks(team->ranks, f, vocab, r);
 }

@@ -175,7 +175,8 @@ void fr_mla_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spe
     fr_team_sync(team);
     apply_heads(team, a, attention, layer->mla.heads.v_b, (fr_head_rows){a->heads, a->heads_width, mla->value_dim},
                 (fr_head_rows){a->attn, a->q_width, attention->latent});
-    fr_publish_input(team, &a->workspace, &(fr_shared_rows){a->heads, a->heads_width, a->batch.count,
+    fr_publish_input(team, &a->workspace, &layer->attention.o,
+                     &(fr_shared_rows){a->heads, a->heads_width, a->batch.count,
                                                             fr_attention_split(a, attention, mla->value_dim)});
     fr_matrix_apply(team, &a->workspace, &layer->attention.o,
                     &(fr_matrix_rows){a->out, a->trunk->spec.hidden, a->heads, a->heads_width, a->batch.count});

@@ -70,7 +70,7 @@ void fr_short_conv_run(const fr_team *team, fr_activations *a, const fr_layer_sp
     mix(team, a, spec, weights);
     float *seen = a->gates + (ends_rows ? a->keep * width : 0);
     if (ends_rows) fr_activations_narrow(a);
-    fr_publish_input(team, &a->workspace,
+    fr_publish_input(team, &a->workspace, &weights->out,
                      &(fr_shared_rows){seen, width, a->batch.count, fr_split_features(hidden)});
     fr_conv_save(team, &whole, spec->state);
     fr_conv_keep(team, &whole, spec->state);

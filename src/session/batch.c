@@ -106,5 +106,8 @@ void fr_batch_run(fr_engine *e, fr_part *parts, size_t count) {
     f.keep = keep;
     f.head_first = first;
     f.head_rows = rows - first;
+    f.best_alone = true;
+    for (const fr_part *p = parts; p < parts + count; p++)
+        f.best_alone &= !p->heads || fr_session_wants_best(p->session);
     fr_forward_run(e->pool, &f);
 }

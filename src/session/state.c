@@ -88,6 +88,12 @@ fr_status fr_session_not_finite(const fr_session *s, size_t position) {
                    position);
 }
 
+/* Of a prompt's last row the caller may ask for logits. */
+bool fr_session_wants_best(const fr_session *s) {
+    bool draws = s->sampler.on || s->sampler.mask || s->sampler.constraint.grammar;
+    return !s->pending && !draws && !s->logprobs.on && !s->trace.line;
+}
+
 fr_status fr_session_choose(fr_session *s, size_t drafted, size_t *stood, int32_t *token) {
     fr_past past = {.ids = s->ids, .length = s->length, .drafts = s->ids + s->length, .drafted = drafted};
     if (s->sampler.on || s->sampler.mask || s->sampler.constraint.grammar) {

@@ -122,6 +122,9 @@ void fr_session_place(fr_session *session, size_t first, size_t place);
 fr_status fr_session_check_abort(fr_session *session);
 fr_status fr_session_not_finite(const fr_session *session, size_t position);
 
+/* Whether of its next rows the ids of the largest logits are all that it reads. */
+bool fr_session_wants_best(const fr_session *session);
+
 /* What the target says about the drafts behind the timeline: how many stand, and the token after them (of the rows'
  * logits only those up to that token count). */
 fr_status fr_session_choose(fr_session *session, size_t drafted, size_t *stood, int32_t *token);

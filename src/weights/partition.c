@@ -1,7 +1,13 @@
-/* Shares of ranks, and rows that they make whole: see partition.h. */
+/* Shares of ranks, and rows that they make whole: see partition.h.
+ *
+ * Rows that only a product of integer kernels reads go as it reads them, in quantized blocks: a block is a function of
+ * its own columns alone, so it doesn't matter who quantizes it. All else goes as float32. */
 #include "src/weights/partition.h"
 
-enum { MOST_ARRAYS = 4 }; /* that are handed on at once */
+enum {
+    MOST_ARRAYS = 4, /* that are handed on at once */
+    BLOCK = 32
+};
 
 /* KV heads are dealt to ranks; where there are fewer of them, ranks to KV heads, and a KV head's heads to those. */
 static void share_heads(const fr_split *split, size_t rank, size_t ranks, size_t *begin, size_t *end) {
@@ -25,14 +31,18 @@ void fr_split_share(const fr_split *split, size_t rank, size_t ranks, size_t *be
     else fr_partition(split->count, FR_RANK_UNIT, rank, ranks, begin, end);
 }
 
-/* Shares lie in the order of the ranks, one behind the other. */
+/* Columns at which shares end, which lie in the order of the ranks, one behind the other. */
 static void find_bounds(const fr_split *split, size_t ranks, size_t *bounds) {
     size_t begin;
     bounds[0] = 0;
     for (size_t r = 0; r < ranks; r++) {
         fr_split_share(split, r, ranks, &begin, &bounds[r + 1]);
-        bounds[r + 1] *= split->each * sizeof(float);
+        bounds[r + 1] *= split->each;
     }
+}
+
+static void scale_bounds(size_t *bounds, size_t ranks, size_t item, size_t bytes) {
+    for (size_t r = 0; r <= ranks; r++) bounds[r] = (bounds[r] + item - 1) / item * bytes;
 }
 
 static void gather(fr_ranks *ranks, const fr_shared_rows *rows, size_t count) {
@@ -40,6 +50,7 @@ static void gather(fr_ranks *ranks, const fr_shared_rows *rows, size_t count) {
     size_t bounds[MOST_ARRAYS][FR_MAX_RANKS + 1];
     for (size_t i = 0; i < count; i++) {
         find_bounds(&rows[i].split, fr_ranks_count(ranks), bounds[i]);
+        scale_bounds(bounds[i], fr_ranks_count(ranks), 1, sizeof(float));
         to[i] = (fr_ranks_rows){.at = (uint8_t *)rows[i].at,
                                 .stride = rows[i].stride * sizeof(float),
                                 .rows = rows[i].rows,
@@ -52,4 +63,48 @@ void fr_gather_rows(const fr_team *team, const fr_shared_rows *rows, size_t coun
     fr_team_sync(team);
     if (team->index == 0) gather(team->ranks, rows, count);
     fr_team_sync(team);
+}
+
+/* Whether a rank has whole blocks; the last one may be short. */
+static bool whole_blocks(const size_t *bounds, size_t ranks) {
+    for (size_t r = 1; r < ranks; r++)
+        if (bounds[r] % BLOCK && bounds[r] < bounds[ranks]) return false;
+    return true;
+}
+
+/* The thread's part of the rank's blocks. */
+static void quantize_share(const fr_team *team, const fr_workspace *workspace, const fr_shared_rows *x, size_t from,
+                           size_t to) {
+    size_t begin, end;
+    fr_part_blocks(team, (to - from + BLOCK - 1) / BLOCK, &begin, &end);
+    size_t at = from + begin * BLOCK, last = from + end * BLOCK < to ? from + end * BLOCK : to;
+    for (size_t r = 0; r < x->rows && at < last; r++)
+        workspace->kernels->quantize(workspace->blocks + r * workspace->block_stride + at / BLOCK,
+                                     x->at + r * x->stride + at, last - at);
+}
+
+static void gather_blocks(const fr_team *team, const fr_workspace *workspace, const fr_shared_rows *x, size_t *bounds) {
+    size_t ranks = fr_ranks_count(team->ranks), own = fr_ranks_index(team->ranks);
+    fr_team_sync(team);
+    quantize_share(team, workspace, x, bounds[own], bounds[own + 1]);
+    fr_team_sync(team);
+    scale_bounds(bounds, ranks, BLOCK, sizeof *workspace->blocks);
+    const fr_ranks_rows blocks = {.at = (uint8_t *)workspace->blocks,
+                                  .stride = workspace->block_stride * sizeof *workspace->blocks,
+                                  .rows = x->rows,
+                                  .bounds = bounds};
+    if (team->index == 0) fr_ranks_gather(team->ranks, &blocks, 1);
+    fr_team_sync(team);
+}
+
+void fr_gather_input(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
+                     const fr_shared_rows *x) {
+    size_t bounds[FR_MAX_RANKS + 1], ranks = fr_ranks_count(team->ranks);
+    find_bounds(&x->split, ranks, bounds);
+    if (matrix->packed && !matrix->tap && whole_blocks(bounds, ranks)) {
+        gather_blocks(team, workspace, x, bounds);
+        return;
+    }
+    fr_gather_rows(team, x, 1);
+    fr_matrix_input_rows(team, workspace, x->at, x->stride, x->split.count * x->split.each, x->rows);
 }

@@ -101,9 +101,19 @@ static inline void fr_publish_rows(const fr_team *team, const fr_shared_rows *ro
     else fr_team_sync(team);
 }
 
-/* The same of rows that become the next product's input: whole for all, and quantized where weights are packed. */
-static inline void fr_publish_input(const fr_team *team, const fr_workspace *workspace, const fr_shared_rows *x) {
-    fr_publish_rows(team, x, 1);
+/* A barrier, behind which rows are the input of a product with `matrix` on all ranks: partition.c. */
+void fr_gather_input(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
+                     const fr_shared_rows *x);
+
+/* The same of rows that become the input of a product with `matrix`: whole for all, and quantized where weights are
+ * packed. */
+static inline void fr_publish_input(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
+                                    const fr_shared_rows *x) {
+    if (team->ranks) {
+        fr_gather_input(team, workspace, matrix, x);
+        return;
+    }
+    fr_team_sync(team);
     fr_matrix_input_rows(team, workspace, x->at, x->stride, x->split.count * x->split.each, x->rows);
 }
 

@@ -1,0 +1,162 @@
+/* What models answer, a line each: hashes of logits, of ids that a session says with drafts, and of four texts beside
+ * each other. In a job of several processes (mpirun) they run each model together; rank 0 prints.
+ *
+ * In: answers [--alone | --mixed] MODEL[,DRAFTER]... --alone: one process with two threads; else its ranks have one
+ * each, and --mixed, every second one has no instruction sets. Out: the lines; exit 1 behind one that says why. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "forerun.h"
+
+enum { PROMPT = 40, TEXT = 24, SESSIONS = 4, CONTEXT = 96, CHUNK = 16, DRAFTS = 3, TIMEOUT = 60 };
+
+#define FNV_BASIS 0xcbf29ce484222325u
+#define FNV_PRIME 0x100000001b3u
+
+typedef struct asked {
+    const char *path;
+    bool alone, mixed;
+    uint64_t logits, ids, together;
+} asked;
+
+#define TRY(call)                                       \
+    do {                                                \
+        fr_status try_status = (call);                  \
+        if (try_status != FR_OK) return try_status;     \
+    } while (0)
+
+static void hash(uint64_t *to, const void *bytes, size_t size) {
+    const unsigned char *byte = bytes;
+    for (size_t i = 0; i < size; i++) *to = (*to ^ byte[i]) * FNV_PRIME;
+}
+
+static fr_status hash_rows(void *context, const float *logits, size_t rows, size_t vocab) {
+    hash(context, logits, rows * vocab * sizeof *logits);
+    return FR_OK;
+}
+
+static void make_prompt(const fr_model *model, size_t number, int32_t *ids) {
+    int64_t vocab = fr_model_fact(model, FR_FACT_VOCAB), image = fr_model_fact(model, FR_FACT_IMAGE_TOKEN);
+    for (int64_t i = 0; i < PROMPT; i++) {
+        ids[i] = (int32_t)((vocab / 4 + 7919 * (i + 11 * (int64_t)number)) % vocab);
+        if (ids[i] == image) ids[i]--;
+    }
+}
+
+static fr_status say(fr_session *session, const int32_t *prompt, uint64_t *to) {
+    int32_t ids[FR_STEP_MAX];
+    TRY(fr_session_prompt(session, prompt, PROMPT));
+    for (size_t done = 0, count = 1; done < TEXT && count > 0; done += count) {
+        size_t limit = TEXT - done < FR_STEP_MAX ? TEXT - done : FR_STEP_MAX;
+        TRY(fr_session_step(session, ids, limit, &count, NULL));
+        hash(to, ids, count * sizeof *ids);
+    }
+    return FR_OK;
+}
+
+static fr_status say_alone(const fr_model *model, const fr_drafter *drafter, const fr_options *options, asked *a) {
+    fr_session *session = NULL;
+    int32_t prompt[PROMPT];
+    make_prompt(model, 0, prompt);
+    fr_status status = fr_session_open(model, drafter, options, &session);
+    if (status == FR_OK) status = fr_session_logits(session, prompt, PROMPT, 0, hash_rows, &a->logits);
+    if (status == FR_OK) fr_session_reset(session);
+    if (status == FR_OK) status = say(session, prompt, &a->ids);
+    fr_session_close(session);
+    return status;
+}
+
+/* Until each session has its text. */
+static fr_status step_all(fr_engine *engine, fr_session *const *sessions, uint64_t *to) {
+    int32_t ids[SESSIONS][FR_STEP_MAX];
+    size_t done[SESSIONS] = {0};
+    for (int round = 0; round < 2 * TEXT; round++) {
+        fr_round rounds[SESSIONS];
+        for (size_t i = 0; i < SESSIONS; i++) {
+            size_t left = TEXT - done[i];
+            rounds[i] = (fr_round){.session = sessions[i], .ids = ids[i], .limit = left < 1 ? 1 : left};
+            if (rounds[i].limit > FR_STEP_MAX) rounds[i].limit = FR_STEP_MAX;
+        }
+        TRY(fr_engine_step(engine, rounds, SESSIONS));
+        for (size_t i = 0; i < SESSIONS; i++) {
+            if (rounds[i].status != FR_OK) return rounds[i].status;
+            hash(to, ids[i], rounds[i].count * sizeof *ids[i]);
+            done[i] = done[i] + rounds[i].count < TEXT ? done[i] + rounds[i].count : TEXT;
+        }
+    }
+    return FR_OK;
+}
+
+static fr_status say_together(const fr_model *model, const fr_drafter *drafter, const fr_options *options, asked *a) {
+    fr_engine *engine = NULL;
+    fr_session *sessions[SESSIONS] = {NULL};
+    fr_status status = fr_engine_open(model, drafter, options, SESSIONS, &engine);
+    for (size_t i = 0; i < SESSIONS && status == FR_OK; i++) {
+        int32_t prompt[PROMPT];
+        make_prompt(model, i / 2, prompt);
+        status = fr_engine_session(engine, options, &sessions[i]);
+        if (status == FR_OK) status = fr_session_prompt(sessions[i], prompt, PROMPT - 3 * i);
+    }
+    if (status == FR_OK) status = step_all(engine, sessions, &a->together);
+    for (size_t i = 0; i < SESSIONS; i++) fr_session_close(sessions[i]);
+    fr_engine_close(engine);
+    return status;
+}
+
+/* Greedy alone, drawn together. */
+static fr_status set_options(fr_options *options, const asked *a) {
+    TRY(fr_options_set(options, FR_OPT_THREADS, a->alone ? 2 : 1));
+    TRY(fr_options_set(options, FR_OPT_CONTEXT, CONTEXT));
+    TRY(fr_options_set(options, FR_OPT_CHUNK, CHUNK));
+    TRY(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
+    TRY(fr_options_set(options, FR_OPT_DRAFT_MAX, DRAFTS));
+    if (a->mixed && fr_rank() % 2) TRY(fr_options_set_text(options, FR_OPT_ISA, "scalar"));
+    return FR_OK;
+}
+
+static fr_status answer(asked *a, fr_options *options) {
+    char path[512];
+    snprintf(path, sizeof path, "%s", a->path);
+    char *comma = strchr(path, ',');
+    if (comma) *comma = '\0';
+    fr_model *model = NULL;
+    fr_drafter *drafter = NULL;
+    fr_status status = set_options(options, a);
+    if (status == FR_OK) status = fr_model_open(path, options, &model);
+    if (status == FR_OK && comma) status = fr_drafter_open(comma + 1, model, options, &drafter);
+    if (status == FR_OK && !comma) status = fr_options_set_text(options, FR_OPT_SPEC_TYPE, "ngram");
+    if (status == FR_OK) status = say_alone(model, drafter, options, a);
+    if (status == FR_OK) status = fr_options_set_number(options, FR_OPT_TEMPERATURE, 0.8);
+    if (status == FR_OK) status = say_together(model, drafter, options, a);
+    fr_drafter_close(drafter);
+    fr_model_close(model);
+    return status;
+}
+
+static fr_status answer_all(asked *a, char **paths) {
+    for (; *paths; paths++) {
+        fr_options *options = fr_options_new();
+        a->path = *paths;
+        a->logits = a->ids = a->together = FNV_BASIS;
+        fr_status status = options ? answer(a, options) : FR_MEMORY;
+        fr_options_free(options);
+        if (status != FR_OK) return status;
+        if (fr_rank() == 0)
+            printf("%s %016llx %016llx %016llx\n", a->path, (unsigned long long)a->logits, (unsigned long long)a->ids,
+                   (unsigned long long)a->together);
+    }
+    return FR_OK;
+}
+
+int main(int argc, char **argv) {
+    char said[512];
+    asked a = {0};
+    if (argc > 1 && strcmp(argv[1], "--alone") == 0) a.alone = true;
+    if (argc > 1 && strcmp(argv[1], "--mixed") == 0) a.mixed = true;
+    fr_status status = a.alone ? FR_OK : fr_ranks_join(TIMEOUT);
+    if (status == FR_OK) status = answer_all(&a, argv + 1 + (a.alone || a.mixed));
+    if (status != FR_OK && fr_rank() == 0) fprintf(stderr, "%s\n", fr_last_error());
+    fflush(NULL);
+    return fr_ranks_part(status != FR_OK, fr_last_error(), said, sizeof said);
+}

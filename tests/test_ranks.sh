@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# Models run together by the ranks of an MPI job: their answers are those of one process, bit for bit; and one line
+# tells how a job has failed, which then has ended.
+#
+# In: BUILD, with tests/ranks/answers and forerun-mpi (make ranks-programs), and mpirun, without which there is nothing
+# to look at; RANKS_FULL: more numbers of ranks. Out: exit 0, or 1 after saying what is wrong.
+set -uo pipefail
+
+build=${BUILD:-build}
+answers=$build/tests/ranks/answers
+forerun=$build/forerun-mpi
+[ -x "$answers" ] && [ -x "$forerun" ] && command -v mpirun >/dev/null ||
+    { echo "no mpirun, or make ranks-programs has not run: not tested" >&2; exit 0; }
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+fail() {
+    echo "$1" >&2
+    exit 1
+}
+
+ranks() { # COUNT COMMAND...
+    timeout 300 mpirun --oversubscribe --bind-to none -q -n "$@"
+}
+
+# ---------------------------------------------------------------------------------------------------------- the answers
+
+demo=tools/demo/target
+models=(tests/data/models/* tests/data/llama/q4_0.gguf tests/data/gguf/e-q4_0.gguf tests/data/gpt-oss/mx
+    tests/data/deepseek-v3/model-{apart,whole}-q8_0.gguf tests/data/qwen35/tied.gguf)
+few=(tests/data/models/{llama,gemma4-e-odd,deepseek-v3-fp8,qwen3-next-odd,glm4-moe-odd,lfm2-old})
+for type in q4_0 q4_k q8_0 bf16; do
+    "$build/forerun" quantize -m $demo --type $type -o "$folder/$type.gguf" 2>/dev/null || fail "no $type of the demo"
+    models+=("$folder/$type.gguf")
+done
+few+=("$folder/q4_k.gguf" $demo,tools/demo/assistant "$folder/q4_0.gguf,tools/demo/assistant")
+models+=("${few[@]: -2}")
+
+same() { # WHAT EXPECTED COUNT ANSWERS-ARGUMENT...
+    local what=$1 expected=$2
+    shift 2
+    ranks "$1" "$answers" "${@:2}" > "$folder/got" 2> "$folder/errors" ||
+        fail "$what: $(cat "$folder/errors")"
+    diff "$expected" "$folder/got" > "$folder/different" || fail "$what: $(cat "$folder/different")"
+}
+
+"$answers" --alone "${models[@]}" > "$folder/all" || fail "one process has no answers"
+"$answers" --alone "${few[@]}" > "$folder/few" || fail "one process has no answers to a few"
+[ "$(wc -l < "$folder/all")" = ${#models[@]} ] || fail "answers of $(wc -l < "$folder/all") models of ${#models[@]}"
+for count in 2 4 ${RANKS_FULL:+3 8}; do same "$count ranks" "$folder/all" "$count" "${models[@]}"; done
+for count in 1 3 8; do same "$count ranks, a few" "$folder/few" "$count" "${few[@]}"; done
+same "ranks of two instruction sets" "$folder/few" 2 --mixed "${few[@]}"
+
+# ---------------------------------------------------------------------------------------------------------- the command
+
+"$forerun" generate -m $demo -md tools/demo/assistant -p "Once upon" -n 40 > "$folder/one" 2>/dev/null
+ranks 2 "$forerun" generate -m $demo -md tools/demo/assistant -p "Once upon" -n 40 -t 1 --stats \
+    > "$folder/two" 2> "$folder/stats" || fail "generate: $(cat "$folder/stats")"
+cmp -s "$folder/one" "$folder/two" || fail "generate says another text: $(cat "$folder/two")"
+[ "$(grep -c '^ranks  *2 ' "$folder/stats")" = 1 ] || fail "generate's statistics: $(cat "$folder/stats")"
+
+ends() { # WHAT LINE STATUS COMMAND...: what mpirun runs ends with that status, and that line alone
+    local what=$1 line=$2 status=$3 code=0
+    shift 3
+    timeout 60 "$@" > "$folder/out" 2> "$folder/errors" || code=$?
+    [ $code = "$status" ] || fail "$what: exit $code: $(cat "$folder/errors")"
+    [ "$(grep -c '^forerun: ' "$folder/errors")" = 1 ] || fail "$what: not one line: $(cat "$folder/errors")"
+    grep -q "^forerun: .*$line" "$folder/errors" || fail "$what: $(cat "$folder/errors")"
+}
+
+job=(mpirun --oversubscribe --bind-to none -q)
+ends "a wrong option" "--nothing" 2 "${job[@]}" -n 2 "$forerun" verify --nothing
+ends "a verb without ranks" "serve does not run as several ranks" 2 "${job[@]}" -n 2 "$forerun" serve -m $demo
+ends "no model" "no-such-model" 1 "${job[@]}" -n 2 "$forerun" verify -m no-such-model
+ends "a model of rank 1 alone" "rank 1: its version or its model is not rank 0's" 1 \
+    "${job[@]}" -n 1 "$forerun" verify --quiet -m $demo : -n 1 "$forerun" verify -m "$folder/q8_0.gguf"
+ends "rank 1 has no model" "rank 1: .*no-such-model" 1 \
+    "${job[@]}" -n 1 "$forerun" verify --quiet -m $demo : -n 1 "$forerun" verify -m no-such-model
+ends "other options at rank 1" "rank 1: what is run next is not rank 0's" 1 \
+    "${job[@]}" -n 1 "$forerun" generate -m $demo -p one -n 9 : -n 1 "$forerun" generate -m $demo -p two -n 9
+ends "a build for one process" "make RANKS=mpi" 2 env OMPI_COMM_WORLD_SIZE=2 "$build/forerun" verify -m $demo
+
+# A rank that stops, or is killed, while a long text is written.
+disturb() { # SIGNAL
+    "${job[@]}" -n 2 "$forerun" generate -m $demo -p "Once upon" -n 4000 -c 4096 --ignore-eos --rank-timeout 1 \
+        > "$folder/out" 2> "$folder/errors" &
+    local pid=$! rank= tries=0
+    while [ ! -s "$folder/out" ] && [ $((tries++)) -lt 200 ]; do sleep 0.05; done
+    rank=$(pgrep -P "$pid" | tail -n 1)
+    kill -s "$1" "$rank"
+    timeout 20 tail --pid=$pid -f /dev/null || fail "$1: the job goes on"
+    wait $pid
+    local code=$?
+    [ $code != 0 ] || fail "$1: exit 0"
+    tries=0
+    while grep -qs '^State:.[^ZX]' "/proc/$rank/status"; do
+        [ $((tries++)) -lt 100 ] || fail "$1: rank 1 is still there"
+        sleep 0.1
+    done
+    [ "$(grep -c '^forerun: ' "$folder/errors")" -le 1 ] || fail "$1: more than a line: $(cat "$folder/errors")"
+}
+
+disturb STOP
+grep -q '^forerun: rank 1 is silent for 1 s' "$folder/errors" || fail "a rank that stops: $(cat "$folder/errors")"
+disturb KILL
