@@ -791,6 +791,22 @@ fr_status fr_grammar_open(const fr_token_tree *tree, fr_grammar_kind kind, const
                           fr_grammar **grammar);
 void fr_grammar_close(fr_grammar *grammar);
 
+/* What a whole reply of a chat is to be: behind what may come of reasoning, calls of tools, or a content of a grammar
+ * of its own. Marks around calls and reasoning are the model's own tokens where it has them, and nothing that looks
+ * like them; arguments are of the tools' schemas, in the form that the model's template has for calls. */
+typedef enum fr_reply_calls { FR_REPLY_CALLS_NONE, FR_REPLY_CALLS_MAY, FR_REPLY_CALLS_MUST } fr_reply_calls;
+typedef struct fr_reply_rule {
+    const fr_marked_text *prompt; /* what it answers, as fr_chat_render gave it; NULL: none that opened the reasoning */
+    const char *options_json;     /* what the prompt was rendered with: the tools */
+    fr_reply_calls calls;
+    const char *tool;     /* the only one that may be called; NULL: any */
+    bool several;         /* calls in one reply, where the model writes several */
+    fr_grammar_kind kind; /* of a content's grammar, */
+    const char *text;     /* which it has unless it must call, and */
+    size_t length;
+} fr_reply_rule;
+fr_status fr_grammar_open_reply(const fr_token_tree *tree, const fr_reply_rule *rule, fr_grammar **grammar);
+
 /* What may follow some ids of a text: *bits has bit id % 64 of word id / 64 for each of fr_tokenizer_count ids, until
  * the next call for the grammar or a session that has it; *ends is whether the text may end there. For samplers of
  * one's own, and for tests. An id that is not allowed where it stands is FR_INPUT. */

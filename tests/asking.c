@@ -318,7 +318,13 @@ json_t *fr_draw_request(uint64_t *state) {
     if (fr_chance(state, 4) == 0) json_object_set_new(body, "stop", fr_body("[s]", stops[fr_chance(state, 4)]));
     if (strcmp(path, NATIVE) != 0 && fr_chance(state, 8) == 0) json_object_set_new(body, "n", json_integer(2));
     if (fr_chance(state, 8) == 0) json_object_set_new(body, "ignore_eos", json_true());
-    draw_grammar(state, body);
+    if (strcmp(path, CHAT) == 0 && fr_chance(state, 6) == 0 && !json_object_get(body, "ignore_eos"))
+        json_object_update_new(body, fr_body("{s:s, s:[{s:s, s:{s:s, s:s, s:{s:{s:{s:s}}, s:[s]}}}]}", "tool_choice",
+                                             "required", "tools", "type", "function", "function", "name", "f",
+                                             "description", "d", "parameters", "properties", "a", "type", "integer",
+                                             "required", "a"));
+    else
+        draw_grammar(state, body);
     json_t *other = fr_ask_otherwise(state, body);
     json_decref(body);
     return fr_body("{s:s, s:o}", "path", path, "body", other);

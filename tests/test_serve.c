@@ -354,6 +354,47 @@ START_TEST(what_is_no_request_is_refused) {
 }
 END_TEST
 
+static void check_same_call(const json_t *function, const json_t *said) {
+    const json_t *call = json_array_get(json_object_get(said, "tool_calls"), 0);
+    ck_assert(json_equal(function, json_object_get(call, "function")));
+}
+
+/* Whatever model it is, and however it is asked. */
+START_TEST(tools_that_must_be_called_are) {
+    static const char tools[] =
+        "[{\"type\": \"function\", \"function\": {\"name\": \"add\", \"description\": \"d\", \"parameters\": "
+        "{\"properties\": {\"to\": {\"enum\": [\"x\", \"y\"]}, \"n\": {\"type\": \"integer\", \"minimum\": 3, "
+        "\"maximum\": 40}}, \"required\": [\"to\", \"n\"]}}}, {\"type\": \"function\", \"function\": {\"name\": "
+        "\"stop\", \"description\": \"d\"}}]";
+    json_t *said[3] = {NULL};
+    for (int i = 0; i < 9; i++) {
+        json_t *choice = i / 3 == 0   ? json_string("required")
+                         : i / 3 == 1 ? fr_body("{s:s, s:{s:s}}", "type", "function", "function", "name", "add")
+                                      : fr_body("{s:s, s:{s:s}}", "type", "function", "function", "name", "stop");
+        json_t *body = fr_body("{s:[{s:s, s:s}], s:o, s:o, s:f, s:i, s:i, s:b, s:i, s:b}", "messages", "role", "user",
+                               "content", "Add it", "tools", json_loads(tools, 0, NULL), "tool_choice", choice,
+                               "temperature", 1.0, "seed", 5, "max_tokens", 200, "parallel_tool_calls", 0,
+                               "speculative.n_max", i % 3 == 0 ? 0 : 4, "stream", i % 3 == 2);
+        json_t *now = fr_ask_ok(server.port, CHAT, body), *one = json_object_get(now, "0");
+        const json_t *call = json_array_get(json_object_get(one, "tool_calls"), 0);
+        const json_t *function = json_object_get(call, "function"), *name = json_object_get(function, "name");
+        json_t *arguments = json_loads(json_string_value(json_object_get(function, "arguments")), 0, NULL);
+        ck_assert_str_eq(json_string_value(json_object_get(one, "finish_reason")), "tool_calls");
+        ck_assert_uint_eq(json_array_size(json_object_get(one, "tool_calls")), 1);
+        ck_assert_str_eq(json_string_value(name), i < 3 ? json_string_value(name) : i < 6 ? "add" : "stop");
+        json_int_t n = json_integer_value(json_object_get(arguments, "n"));
+        if (strcmp(json_string_value(name), "add") == 0) ck_assert(n >= 3 && n <= 40);
+        else ck_assert_uint_eq(json_object_size(arguments), 0);
+        if (i % 3 == 0) said[i / 3] = json_deep_copy(one);
+        else check_same_call(function, said[i / 3]);
+        json_decref(arguments);
+        json_decref(now);
+        json_decref(body);
+    }
+    for (int i = 0; i < 3; i++) json_decref(said[i]);
+}
+END_TEST
+
 START_TEST(what_is_not_built_is_refused_by_name) {
     static const char *const fields[][2] = {
         {"grammar", "\"root ::= x\""},         {"json_schema", "{\"not\": {}}"},
@@ -599,6 +640,7 @@ int main(void) {
     tcase_add_test(demo, rounds_say_whose_rows_they_had);
     tcase_add_test(demo, what_is_no_request_is_refused);
     tcase_add_test(demo, what_is_not_built_is_refused_by_name);
+    tcase_add_test(demo, tools_that_must_be_called_are);
     tcase_add_test(demo, a_prompt_beyond_the_context_is_refused);
     tcase_add_test(others, the_page_is_there);
     tcase_add_test(others, there_may_be_no_page);

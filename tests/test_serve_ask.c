@@ -343,6 +343,8 @@ START_TEST(answers) {
 }
 END_TEST
 
+#define TOOL "{\"type\": \"function\", \"function\": {\"name\": \"f\", \"description\": \"d\", \"parameters\": {}}}"
+
 /* Each is one grammar for all its choices, whose first token they forbid or allow. */
 START_TEST(grammars) {
     static const char *const members[] = {
@@ -414,8 +416,14 @@ static const struct {
     {NATIVE, "\"response_fields\": [\"content\", 5]", FR_USAGE, "response_fields must be an array of texts"},
     {COMPLETION, "\"best_of\": 3", FR_UNBUILT, "\"best_of\" is not built"},
     {COMPLETION, "\"suffix\": \"x\"", FR_UNBUILT, "\"suffix\" is not built"},
-    {CHAT, "\"tool_choice\": \"required\"", FR_UNBUILT, "\"tool_choice\" is not built"},
-    {CHAT, "\"tool_choice\": {\"type\": \"function\"}", FR_UNBUILT, "\"tool_choice\" is not built"},
+    {CHAT, "\"tool_choice\": \"required\"", FR_INPUT, "tool_choice: there is no tool to be called"},
+    {CHAT, "\"tool_choice\": {\"type\": \"function\"}", FR_USAGE, "tool_choice must be none, auto, required or"},
+    {CHAT, "\"tool_choice\": {\"type\": \"function\", \"function\": {\"name\": \"g\"}}, \"tools\": [" TOOL "]",
+     FR_INPUT, "tool_choice: there is no tool \"g\""},
+    {CHAT, "\"tool_choice\": {\"type\": \"allowed_tools\"}", FR_UNBUILT, "\"tool_choice\" is not built"},
+    {CHAT, "\"tool_choice\": \"required\", \"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", "
+     "\"description\": \"d\", \"parameters\": {\"properties\": {\"a\": {\"not\": {}}}}}}]", FR_UNBUILT,
+     "tool_choice: tools[0].function.parameters: schema, at #/properties/a/not: not built"},
     {CHAT, "\"functions\": [{}]", FR_UNBUILT, "\"functions\" is not built"},
     {CHAT, "\"parallel_tool_calls\": false, \"tools\": [{}]", FR_UNBUILT, "\"parallel_tool_calls\" is not built"},
     {CHAT, "\"reasoning_effort\": 2", FR_USAGE, "reasoning_effort must be a text"},
@@ -794,7 +802,6 @@ static void check_chat(const char *body, const char *messages, const char *optio
 
 #define USER  "{\"role\": \"user\", \"content\": \"Hi\"}"
 #define SAID  "{\"role\": \"assistant\", \"content\": \"Once upon\"}"
-#define TOOL  "{\"type\": \"function\", \"function\": {\"name\": \"f\", \"description\": \"d\", \"parameters\": {}}}"
 #define BIG   "{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {\"n\": 99999999999999999999}}}"
 #define CLOSE "<turn|>\n"
 

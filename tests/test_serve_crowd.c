@@ -111,6 +111,7 @@ static void make_longer(json_t *body, size_t most) {
     json_object_del(body, "stop");
     json_object_del(body, "response_format"); /* whose texts have to end */
     json_object_del(body, "json_schema");
+    json_object_del(body, "tool_choice");
 }
 
 static void ask_alone(crowd *c, bool longer) {

@@ -55,6 +55,8 @@ typedef struct fr_job {
     int64_t best; /* log-probabilities of so many beside each id's own, -1: none at all */
     json_t *settings; /* of its chat template */
     struct fr_job_grammar *grammar; /* what its text is of (job_grammar.h); NULL: any */
+    bool must_call, one_call;       /* its reply is calls; is one of them at most */
+    const char *tool;               /* the only one that may be called, NULL: any */
     const fr_job_setting *setting;
     fr_options *options;
     size_t *sharers; /* how many jobs have this prompt and its pictures; NULL: no other has */

@@ -5,8 +5,8 @@
 #include <string.h>
 
 struct fr_job_grammar {
-    size_t holders;      /* jobs */
-    const char *member;  /* that asked for it */
+    size_t holders;     /* jobs */
+    const char *member; /* that asked for it */
     fr_grammar_kind kind;
     char *text;
     size_t length;
@@ -76,29 +76,84 @@ bool fr_job_take_response_format(fr_job *job, const char *key, const json_t *val
     if (fr_job_is_word(type, "text")) return true;
     if (fr_job_is_word(type, "json_object")) return take_any_object(job, value);
     if (!fr_job_is_word(type, "json_schema"))
-        return fr_job_refuse(job, FR_UNBUILT, "%s of type \"%.60s\" is not built: text, json_object and json_schema "
-                             "are", key, json_string_value(type));
+        return fr_job_refuse(job, FR_UNBUILT,
+                             "%s of type \"%.60s\" is not built: text, json_object and json_schema "
+                             "are",
+                             key, json_string_value(type));
     const json_t *schema = json_object_get(json_is_object(inner) ? inner : value, "schema");
     if (!schema) return fr_job_refuse(job, FR_USAGE, "%s has no json_schema.schema", key);
     return take_schema(job, inner ? "response_format.json_schema.schema" : "response_format.schema", schema);
 }
 
+/* The name in {"type": "function", "function": {"name"}}, or beside the type; NULL: it is no such thing. */
+static const char *named_tool(const json_t *choice) {
+    const json_t *inner = json_object_get(choice, "function");
+    if (!fr_job_is_word(json_object_get(choice, "type"), "function")) return NULL;
+    return fr_job_plain_text(json_object_get(inner ? inner : choice, "name"));
+}
+
+bool fr_job_take_tool_choice(fr_job *job, const char *key, const json_t *value) {
+    if (fr_job_is_word(value, "auto") || fr_job_is_word(value, "none")) return true;
+    job->must_call = true;
+    if (fr_job_is_word(value, "required")) return true;
+    job->tool = named_tool(value);
+    if (job->tool) return true;
+    return json_is_object(value) && !fr_job_is_word(json_object_get(value, "type"), "function")
+               ? fr_job_unbuilt(job, key)
+               : fr_job_refuse(job, FR_USAGE, "%s must be none, auto, required or a function with its name", key);
+}
+
+static bool may_call(const fr_job *job) {
+    return json_array_size(json_object_get(job->settings, "tools")) > 0;
+}
+
+/* Where calls are free their number is not held to. */
+bool fr_job_take_parallel(fr_job *job, const char *key, const json_t *value) {
+    const json_t *choice = json_object_get(job->request, "tool_choice");
+    bool tools = json_array_size(json_object_get(job->request, "tools")) > 0;
+    bool forced = choice && !json_is_null(choice) && !fr_job_is_word(choice, "auto");
+    if (!json_is_boolean(value)) return fr_job_refuse(job, FR_USAGE, "%s must be true or false", key);
+    job->one_call = json_is_false(value);
+    return !job->one_call || !tools || forced || fr_job_unbuilt(job, key);
+}
+
 /* ------------------------------------------------------------------------------------------------------ the grammar */
 
+static fr_status open_reply(const fr_job *job, fr_job_grammar *g, const fr_token_tree *tree) {
+    char *settings = fr_json_line(job->settings);
+    const fr_reply_rule rule = {.prompt = &job->prompt.rendered,
+                                .options_json = settings,
+                                .calls = job->must_call  ? FR_REPLY_CALLS_MUST
+                                         : may_call(job) ? FR_REPLY_CALLS_MAY
+                                                         : FR_REPLY_CALLS_NONE,
+                                .tool = job->tool,
+                                .several = !job->one_call,
+                                .kind = g->kind,
+                                .text = g->text,
+                                .length = g->length};
+    fr_status status = fr_grammar_open_reply(tree, &rule, &g->grammar);
+    free(settings);
+    return status;
+}
+
 /* The first mask is made here too, which may take some milliseconds: this thread has no text under way. */
-static fr_status open(fr_job_grammar *g, const fr_token_tree *tree) {
+static fr_status open(const fr_job *job, fr_job_grammar *g, const fr_token_tree *tree) {
     const uint64_t *bits;
-    bool ends;
-    fr_status status = fr_grammar_open(tree, g->kind, g->text, g->length, &g->grammar);
+    bool ends, reply = job->prompt.rendered.text && !job->continues;
+    fr_status status =
+        reply ? open_reply(job, g, tree) : fr_grammar_open(tree, g->kind, g->text, g->length, &g->grammar);
     return status == FR_OK ? fr_grammar_allowed(g->grammar, NULL, 0, &bits, &ends) : status;
 }
 
 bool fr_job_make_grammar(fr_job *job) {
-    fr_job_grammar *g = job->grammar;
     const fr_token_tree *tree;
+    if (job->must_call && job->continues)
+        return fr_job_refuse(job, FR_USAGE, "tool_choice: a message that is gone on with is no call");
+    if (job->must_call && !job->grammar) keep(job, "tool_choice", FR_GRAMMAR_REGEX, NULL, 0);
+    fr_job_grammar *g = job->grammar;
     if (!g || g->grammar) return true;
     fr_status status = fr_loaded_tokens(job->setting->loaded, &tree);
-    if (status == FR_OK) status = open(g, tree);
+    if (status == FR_OK) status = open(job, g, tree);
     return status == FR_OK || fr_job_refuse(job, status, "%s: %s", g->member, fr_last_error());
 }
 

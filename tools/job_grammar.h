@@ -1,7 +1,9 @@
 /* What a request's text has to be of: a grammar, a regular expression, a JSON schema.
  *
- * In: the members "grammar", "json_schema", "regex" and "response_format" of a line or a body, as job_parts.h takes
- * them; a prompt. Out: a grammar for the job's session. A job has one at most, which copies of it share. */
+ * In: the members "grammar", "json_schema", "regex" and "response_format" of a line or a body, "tool_choice" and
+ * "parallel_tool_calls" of a chat, as job_parts.h takes them; a prompt. Out: a grammar for the job's session. A job has
+ * one at most, which copies of it share. In a chat it is one of whole replies: what the members ask for begins behind
+ * the reasoning, if there is any, and tools may be called instead. */
 #ifndef FR_TOOLS_JOB_GRAMMAR_H
 #define FR_TOOLS_JOB_GRAMMAR_H
 

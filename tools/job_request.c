@@ -54,11 +54,7 @@ static bool take_top_logprobs(fr_job *job, const char *key, const json_t *value)
            fr_job_refuse(job, FR_USAGE, "%s goes with \"logprobs\": true", key);
 }
 
-/* "none" leaves the tools out, which the model then can't call. */
-static bool take_tool_choice(fr_job *job, const char *key, const json_t *value) {
-    return fr_job_is_word(value, "auto") || fr_job_is_word(value, "none") || fr_job_unbuilt(job, key);
-}
-
+/* tool_choice "none" leaves them out: the model then can't call them. */
 static bool take_tools(fr_job *job, const char *key, const json_t *value) {
     return fr_job_is_word(json_object_get(job->request, "tool_choice"), "none") || fr_job_take_tools(job, key, value);
 }
@@ -84,10 +80,6 @@ static bool take_one(fr_job *job, const char *key, const json_t *value) {
 
 static bool take_false(fr_job *job, const char *key, const json_t *value) {
     return json_is_false(value) || fr_job_unbuilt(job, key);
-}
-
-static bool take_true(fr_job *job, const char *key, const json_t *value) {
-    return json_is_true(value) || fr_job_unbuilt(job, key);
 }
 
 static bool take_stream(fr_job *job, const char *key, const json_t *value) {
@@ -116,8 +108,8 @@ static const struct {
     {"logprobs", EITHER, take_logprobs},
     {"top_logprobs", CHAT, take_top_logprobs},
     {"tools", CHAT, take_tools},
-    {"tool_choice", CHAT, take_tool_choice},
-    {"parallel_tool_calls", CHAT, take_true},
+    {"tool_choice", CHAT, fr_job_take_tool_choice},
+    {"parallel_tool_calls", CHAT, fr_job_take_parallel},
     {"chat_template_kwargs", CHAT, take_kwargs},
     {"reasoning_effort", CHAT, take_effort},
     {"response_format", EVERY, fr_job_take_response_format},

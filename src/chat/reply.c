@@ -410,8 +410,7 @@ void fr_reply_reader_free(fr_reply_reader *reader) {
     free(reader);
 }
 
-/* Whether a prompt ends with the mark of reasoning, and nothing but white space behind it. */
-static bool opens_reasoning(const fr_reply_format *format, const char *prompt, size_t length) {
+bool fr_reply_opens_reasoning(const fr_reply_format *format, const char *prompt, size_t length) {
     const char *mark = format->marks[FR_MARK_THINK];
     if (!mark) return false;
     while (length > 0 && fr_json_is_space(prompt[length - 1])) length--;
@@ -437,7 +436,7 @@ fr_status fr_reply_reader_begin(fr_reply_reader *reader, const fr_reply_format *
                            .reader = reader_of(format->calls)};
     fr_mark_finder_begin(&r->finder, &r->format);
     if (format->calls == FR_CALLS_HARMONY) begin_harmony(r, prompt, length);
-    else if (opens_reasoning(&r->format, prompt, length)) begin_reasoning(r);
+    else if (fr_reply_opens_reasoning(&r->format, prompt, length)) begin_reasoning(r);
     return FR_OK;
 }
 

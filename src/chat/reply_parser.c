@@ -6,6 +6,7 @@
 #include "formats/json.h"
 #include "src/chat/chat_templates.h"
 #include "src/chat/reply.h"
+#include "src/chat/reply_begin.h"
 #include "src/text/tokenizer_parts.h"
 
 struct fr_reply_parser {
@@ -39,18 +40,17 @@ void fr_reply_parser_free(fr_reply_parser *parser) {
 
 /* ---------------------------------------------------------------------------------------------------------- a reply */
 
-/* What of the prompt's end the template itself wrote: only that can have opened the reasoning. */
-static size_t trusted_end(const fr_marked_text *prompt) {
+size_t fr_reply_trusted_end(const fr_marked_text *prompt) {
     size_t count = prompt ? prompt->trusted_count : 0;
     bool ends = count > 0 && prompt->trusted[count - 1].end == prompt->length;
     return ends ? prompt->length - prompt->trusted[count - 1].begin : 0;
 }
 
-/* By the template that the prompt came from. */
-static fr_reply_format format_for(const fr_tokenizer *tokenizer, const json_t *options) {
+fr_reply_format fr_reply_format_for(const fr_tokenizer *tokenizer, const json_t *options, fr_text *source_text) {
     const fr_template *template = fr_chat_templates_for(tokenizer->chat, options)->ready;
     size_t length = 0;
     const char *source = template ? fr_template_source(template, &length) : "";
+    if (source_text) *source_text = (fr_text){source, length};
     return fr_reply_format_of(source, length, tokenizer);
 }
 
@@ -60,8 +60,8 @@ static fr_status begin(fr_reply_parser *p, const fr_marked_text *prompt, const j
     json_t *tools = json_object_get(options, "tools");
     if (tools && !json_is_array(tools) && !json_is_null(tools))
         return fr_fail(FR_INPUT, "chat options: \"tools\" is not an array");
-    size_t end = trusted_end(prompt);
-    fr_reply_format format = format_for(p->tokenizer, options);
+    size_t end = fr_reply_trusted_end(prompt);
+    fr_reply_format format = fr_reply_format_for(p->tokenizer, options, NULL);
     fr_decoder_free(p->decoder);
     p->decoder = NULL;
     FR_TRY(fr_decoder_new(p->tokenizer, false, &p->decoder));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "src/grammar/token_tree.h"
 
 #define MAX_NODES (1u << 20)
 #define MAX_DEPTH 400 /* of expressions in expressions */
@@ -123,6 +124,14 @@ static uint32_t make_characters(making *m, const fr_expression_node *e, uint32_t
     return c.some ? c.entry : add(m, (fr_grammar_node){.kind = FR_NODE_BYTE, .low = 1, .high = 0, .next = next});
 }
 
+static uint32_t make_token(making *m, const fr_expression_node *e, uint32_t next) {
+    uint8_t sign[FR_TOKEN_SIZE];
+    fr_token_sign((int32_t)e->first, sign);
+    for (size_t i = sizeof sign; i-- > 0;)
+        next = add(m, (fr_grammar_node){.kind = FR_NODE_BYTE, .low = sign[i], .high = sign[i], .next = next});
+    return next;
+}
+
 /* ------------------------------------------------------------------------------------------------------ small rules */
 
 /* A rule that neither repeats without end nor is large is copied to where it is spoken of: what a mask has in common
@@ -154,6 +163,7 @@ static size_t size_of(making *m, fr_expression expression, size_t depth) {
     }
     switch (e->kind) {
     case FR_EXPRESSION_CHARACTER: return size + e->second;
+    case FR_EXPRESSION_TOKEN: return size + 1;
     case FR_EXPRESSION_RULE: return size + size_of_rule(m, e->first, depth);
     case FR_EXPRESSION_REPEAT:
         return e->most > MAX_COPIED ? MAX_COPIED + 1 : size + e->most * size_of(m, e->first, depth + 1);
@@ -200,6 +210,7 @@ static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t 
     if (m->status != FR_OK) return END;
     switch (e->kind) {
     case FR_EXPRESSION_CHARACTER: return make_characters(m, e, next);
+    case FR_EXPRESSION_TOKEN: return make_token(m, e, next);
     case FR_EXPRESSION_CHOICE: return make_choice(m, e, next, depth + 1);
     case FR_EXPRESSION_REPEAT: return make_repeat(m, e, next, depth + 1);
     case FR_EXPRESSION_RULE:

@@ -10,6 +10,7 @@
 #define MAX_KEPT_BYTES  ((size_t)64 << 20) /* of masks */
 #define MAX_KEPT_STATES 32768
 #define MAX_TEXT        ((size_t)1 << 20)
+#define MAX_APART       64
 
 /* What a state allows as long as its rule lasts, and the nodes of the tree at which that may be over. */
 typedef struct local_mask {
@@ -24,6 +25,8 @@ struct fr_grammar {
     local_mask *locals; /* [states] */
     uint64_t **masks;   /* [states] */
     size_t capacity, words, kept, sweeps;
+    int32_t apart[MAX_APART]; /* tokens that are no text */
+    size_t apart_count;
     uint32_t path[FR_MAX_TREE_DEPTH + 1]; /* states of the nodes above the one of a walk, by depth */
 };
 
@@ -75,8 +78,9 @@ static fr_status new_mask(fr_grammar *g, uint64_t **bits) {
 
 /* ------------------------------------------------------------------------------------------------------------ walks */
 
-static void allow(const fr_grammar *g, uint64_t *bits, int32_t id) {
-    for (; id >= 0; id = g->tree->same[id]) bits[id / 64] |= UINT64_C(1) << (id % 64);
+static void allow(const fr_grammar *g, uint64_t *bits, const fr_token_node *node) {
+    for (int32_t id = node->id; id >= 0; id = node->itself ? -1 : g->tree->same[id])
+        bits[id / 64] |= UINT64_C(1) << (id % 64);
 }
 
 static fr_status note_return(local_mask *m, uint32_t node) {
@@ -104,7 +108,7 @@ static fr_status walk(fr_grammar *g, uint32_t from, uint32_t state, uint64_t *bi
             continue;
         }
         g->path[node->depth] = next;
-        allow(g, bits, node->id);
+        allow(g, bits, node);
         if (m && fr_automaton_ends(g->automaton, next)) FR_TRY(note_return(m, i));
         i = fr_automaton_goes_on(g->automaton, next) ? i + 1 : node->end;
     }
@@ -145,6 +149,24 @@ static fr_status add_parts(fr_grammar *g, uint32_t state, uint64_t *bits) {
     }
 }
 
+static bool is_apart(const fr_grammar *g, int32_t id) {
+    for (size_t i = 0; i < g->apart_count; i++)
+        if (g->apart[i] == id) return true;
+    return false;
+}
+
+/* What is no text is allowed where it is as itself. */
+static fr_status set_apart(fr_grammar *g, uint32_t state, uint64_t *bits) {
+    for (size_t i = 0; i < g->apart_count; i++) {
+        uint32_t next;
+        int32_t id = g->apart[i];
+        uint64_t bit = UINT64_C(1) << (id % 64);
+        FR_TRY(fr_grammar_step(g, state, id, &next));
+        bits[id / 64] = next == FR_STATE_DEAD ? bits[id / 64] & ~bit : bits[id / 64] | bit;
+    }
+    return FR_OK;
+}
+
 fr_status fr_grammar_mask(fr_grammar *g, uint32_t state, const uint64_t **bits) {
     uint64_t *made = NULL;
     FR_TRY(widen(g));
@@ -152,6 +174,7 @@ fr_status fr_grammar_mask(fr_grammar *g, uint32_t state, const uint64_t **bits) 
     if (*bits) return FR_OK;
     fr_status status = new_mask(g, &made);
     if (status == FR_OK) status = add_parts(g, state, made);
+    if (status == FR_OK) status = set_apart(g, state, made);
     if (status == FR_OK) status = widen(g);
     if (status != FR_OK) {
         free(made);
@@ -167,13 +190,25 @@ fr_status fr_grammar_begin(fr_grammar *g, uint32_t *state) {
     return fr_automaton_begin(g->automaton, state);
 }
 
-fr_status fr_grammar_step(fr_grammar *g, uint32_t state, int32_t id, uint32_t *next) {
-    size_t length;
-    const char *bytes = fr_token_tree_bytes(g->tree, id, &length);
-    *next = bytes ? state : FR_STATE_DEAD;
-    for (size_t i = 0; i < length && *next != FR_STATE_DEAD; i++)
-        FR_TRY(fr_automaton_step(g->automaton, *next, (uint8_t)bytes[i], next));
+static fr_status step(fr_grammar *g, uint32_t state, fr_text bytes, uint32_t *next) {
+    *next = state;
+    for (size_t i = 0; i < bytes.length && *next != FR_STATE_DEAD; i++)
+        FR_TRY(fr_automaton_step(g->automaton, *next, (uint8_t)bytes.bytes[i], next));
     return FR_OK;
+}
+
+/* As itself before as a text, where it may be both. */
+fr_status fr_grammar_step(fr_grammar *g, uint32_t state, int32_t id, uint32_t *next) {
+    uint8_t sign[FR_TOKEN_SIZE];
+    fr_text text;
+    *next = FR_STATE_DEAD;
+    if (fr_token_tree_has_sign(g->tree, id)) {
+        fr_token_sign(id, sign);
+        FR_TRY(step(g, state, (fr_text){(const char *)sign, sizeof sign}, next));
+    }
+    if (*next != FR_STATE_DEAD || is_apart(g, id)) return FR_OK;
+    text.bytes = fr_token_tree_bytes(g->tree, id, &text.length);
+    return text.bytes ? step(g, state, text, next) : FR_OK;
 }
 
 bool fr_grammar_ends(const fr_grammar *g, uint32_t state) {
@@ -220,7 +255,16 @@ static fr_status open(fr_grammar *g, const fr_token_tree *tree, const fr_grammar
     return widen(g);
 }
 
-static fr_status read(fr_grammar_kind kind, fr_text text, fr_grammar_rules *rules) {
+fr_status fr_grammar_of_rules(const fr_token_tree *tree, const fr_grammar_rules *rules, fr_grammar **grammar) {
+    fr_grammar *g = *grammar = calloc(1, sizeof *g);
+    fr_status status = g ? open(g, tree, rules) : fr_fail_memory("a grammar", sizeof *g);
+    if (status == FR_OK) return FR_OK;
+    fr_grammar_close(g);
+    *grammar = NULL;
+    return status;
+}
+
+fr_status fr_grammar_read(fr_grammar_kind kind, fr_text text, fr_grammar_rules *rules) {
     if (text.length > MAX_TEXT) return fr_fail(FR_INPUT, "the grammar has more than %zu bytes", MAX_TEXT);
     switch (kind) {
     case FR_GRAMMAR_GBNF: return fr_gbnf_read(text, rules);
@@ -230,20 +274,24 @@ static fr_status read(fr_grammar_kind kind, fr_text text, fr_grammar_rules *rule
     }
 }
 
+fr_status fr_grammar_keep_apart(fr_grammar *g, const int32_t *ids, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (ids[i] < 0 || !fr_token_tree_has_sign(g->tree, ids[i])) continue;
+        if (g->apart_count == MAX_APART) return fr_fail(FR_USAGE, "more than %d tokens that are no text", MAX_APART);
+        g->apart[g->apart_count++] = ids[i];
+    }
+    return FR_OK;
+}
+
 fr_status fr_grammar_open(const fr_token_tree *tree, fr_grammar_kind kind, const char *text, size_t length,
                           fr_grammar **grammar) {
     if (!grammar) return fr_fail_null("fr_grammar_open", "a place for the grammar");
     *grammar = NULL;
     if (!tree || !text) return fr_fail_null("fr_grammar_open", "a tree of tokens and a text");
     fr_grammar_rules rules = {0};
-    fr_grammar *g = calloc(1, sizeof *g);
-    fr_status status = g ? read(kind, (fr_text){text, length}, &rules) : fr_fail_memory("a grammar", sizeof *g);
-    if (status == FR_OK) status = open(g, tree, &rules);
+    fr_status status = fr_grammar_read(kind, (fr_text){text, length}, &rules);
+    if (status == FR_OK) status = fr_grammar_of_rules(tree, &rules, grammar);
     fr_grammar_rules_free(&rules);
-    if (status == FR_OK)
-        *grammar = g;
-    else
-        fr_grammar_close(g);
     return status;
 }
 

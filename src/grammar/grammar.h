@@ -31,4 +31,12 @@ fr_status fr_grammar_forced(fr_grammar *grammar, uint32_t state, char *bytes, si
 
 const fr_token_tree *fr_grammar_tree(const fr_grammar *grammar);
 
+/* The rules of a text in one of the languages, also half-made ones where it fails, which the caller frees; and a
+ * grammar of rules. */
+fr_status fr_grammar_read(fr_grammar_kind kind, fr_text text, fr_grammar_rules *rules);
+fr_status fr_grammar_of_rules(const fr_token_tree *tree, const fr_grammar_rules *rules, fr_grammar **grammar);
+
+/* These tokens are as themselves alone, and no text: before the grammar is used. */
+fr_status fr_grammar_keep_apart(fr_grammar *grammar, const int32_t *ids, size_t count);
+
 #endif

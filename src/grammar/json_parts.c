@@ -11,10 +11,12 @@
 #define MAX_DIGITS    18 /* of an integer without bounds */
 #define MAX_INTEGER   INT64_C(999999999999999999)
 #define FRACTION_MOST 6
+#define MAX_KEY       40  /* letters of a bare one, behind the first */
 #define MAX_NAME      200 /* bytes of a name that others must not be */
 
 fr_written_parts fr_written_parts_of(fr_grammar_rules *rules) {
-    return (fr_written_parts){rules, FR_GRAMMAR_NO_RULE, FR_GRAMMAR_NO_RULE, FR_GRAMMAR_NO_RULE, FR_GRAMMAR_NO_RULE};
+    return (fr_written_parts){rules, FR_GRAMMAR_NO_RULE, FR_GRAMMAR_NO_RULE, FR_GRAMMAR_NO_RULE, FR_GRAMMAR_NO_RULE, 0,
+                              false};
 }
 
 static fr_expression range(fr_written_parts *p, uint32_t low, uint32_t high) {
@@ -34,6 +36,7 @@ static fr_expression string(fr_written_parts *p, const char *text) {
 }
 
 fr_expression fr_written_blank(fr_written_parts *p) {
+    if (p->mark) return 0;
     const fr_character_range indents[] = {{' ', ' '}, {'\t', '\t'}};
     fr_expression indent =
         fr_expression_repeat(p->rules, fr_expression_characters(p->rules, indents, 2, false), 0, MAX_INDENT);
@@ -130,13 +133,45 @@ static fr_expression by_code(fr_written_parts *p) {
     return then(p, string(p, "\\u"), fr_expression_or(p->rules, whole, lower));
 }
 
+/* Between marks that are texts no string has '<' in it, which they begin with. */
+static fr_expression bare_characters(fr_grammar_rules *rules, const fr_character_range *ranges, size_t count,
+                                     bool except) {
+    fr_character_range *all = malloc((count + 2) * sizeof *all);
+    if (!all) {
+        rules->status = FR_MEMORY;
+        return 0;
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        fr_character_range range = ranges[i];
+        bool cut = !except && range.low <= '<' && range.high >= '<';
+        if (!cut) all[kept++] = range;
+        if (cut && range.low < '<') all[kept++] = (fr_character_range){range.low, '<' - 1};
+        if (cut && range.high > '<') all[kept++] = (fr_character_range){'<' + 1, range.high};
+    }
+    if (except) all[kept++] = (fr_character_range){'<', '<'};
+    fr_expression made = fr_expression_characters(rules, all, kept, except);
+    free(all);
+    return made;
+}
+
+fr_write_characters *fr_written_writer(const fr_written_parts *p) {
+    if (!p->mark) return fr_written_write;
+    return p->mark_is_text ? bare_characters : fr_expression_characters;
+}
+
+fr_expression fr_written_quote(fr_written_parts *p) {
+    return p->mark ? p->mark : string(p, "\"");
+}
+
 static fr_expression character(fr_written_parts *p) {
+    if (p->mark) return fr_written_writer(p)(p->rules, NULL, 0, true);
     fr_expression slash = fr_expression_or(p->rules, string(p, "\\/"), by_code(p));
     return fr_expression_or(p->rules, fr_written_write(p->rules, NULL, 0, true), slash);
 }
 
 fr_expression fr_written_string_of_length(fr_written_parts *p, uint32_t least, uint32_t most) {
-    fr_expression quote = string(p, "\"");
+    fr_expression quote = fr_written_quote(p);
     return then(p, then(p, quote, fr_expression_repeat(p->rules, character(p), least, most)), quote);
 }
 
@@ -190,8 +225,11 @@ static fr_expression other_end(fr_written_parts *p, const char *const *names, si
     return ends ? made : fr_expression_or(p->rules, made, quote);
 }
 
+static fr_expression any_key(fr_written_parts *p);
+
 fr_expression fr_written_other_string(fr_written_parts *p, const char *const *names, size_t count) {
-    const char **sorted = malloc((count + 1) * sizeof *sorted);
+    const char **sorted = p->mark ? NULL : malloc((count + 1) * sizeof *sorted);
+    if (p->mark) return any_key(p); /* where there are no names */
     if (!sorted) {
         p->rules->status = FR_MEMORY;
         return 0;
@@ -319,12 +357,32 @@ bool fr_written_number(fr_written_parts *p, const fr_written_bounds *bounds, fr_
 
 /* ------------------------------------------------------------------------------------------------------- any values */
 
-fr_expression fr_written_member(fr_written_parts *p, const char *name, fr_expression value) {
+static bool is_bare(const char *name) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+    return *name && strspn(name, letters) == strlen(name);
+}
+
+/* A key as it is written: bare, or as JSON has it. */
+static fr_expression key(fr_written_parts *p, const char *name) {
+    if (p->mark && is_bare(name)) return string(p, name);
     json_t *text = json_string(name);
-    fr_expression written = text ? fr_written_literal(p, text) : 0;
-    if (!text) p->rules->status = FR_MEMORY;
+    char *written = text ? json_dumps(text, JSON_ENCODE_ANY) : NULL;
+    if (!written) p->rules->status = FR_MEMORY;
+    fr_expression made = written ? string(p, written) : 0;
+    free(written);
     json_decref(text);
-    return then(p, then(p, written, then(p, string(p, ":"), fr_written_blank(p))), value);
+    return made;
+}
+
+static fr_expression any_key(fr_written_parts *p) {
+    const fr_character_range letters[] = {{'a', 'z'}, {'A', 'Z'}, {'_', '_'}, {'0', '9'}};
+    if (!p->mark) return fr_written_string(p);
+    return then(p, fr_expression_characters(p->rules, letters, 3, false),
+                fr_expression_repeat(p->rules, fr_expression_characters(p->rules, letters, 4, false), 0, MAX_KEY));
+}
+
+fr_expression fr_written_member(fr_written_parts *p, const char *name, fr_expression value) {
+    return then(p, then(p, key(p, name), then(p, string(p, ":"), fr_written_blank(p))), value);
 }
 
 fr_expression fr_written_any_array(fr_written_parts *p) {
@@ -339,7 +397,7 @@ fr_expression fr_written_any_object(fr_written_parts *p) {
     if (p->object == FR_GRAMMAR_NO_RULE) {
         p->object = fr_grammar_rule(p->rules);
         fr_expression member =
-            then(p, then(p, fr_written_string(p), then(p, string(p, ":"), fr_written_blank(p))), fr_written_any(p));
+            then(p, then(p, any_key(p), then(p, string(p, ":"), fr_written_blank(p))), fr_written_any(p));
         fr_grammar_define(p->rules, p->object, fr_written_list(p, "{", member, 0, FR_GRAMMAR_UNBOUND, "}"));
     }
     return fr_expression_rule(p->rules, p->object);
@@ -359,7 +417,42 @@ fr_expression fr_written_any(fr_written_parts *p) {
     return fr_expression_rule(p->rules, p->any);
 }
 
+static fr_expression bare_literal(fr_written_parts *p, const json_t *value);
+
+static fr_expression bare_array(fr_written_parts *p, const json_t *value) {
+    fr_expression all = string(p, "[");
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        if (i) all = then(p, all, string(p, ","));
+        all = then(p, all, bare_literal(p, json_array_get(value, i)));
+    }
+    return then(p, all, string(p, "]"));
+}
+
+static fr_expression bare_object(fr_written_parts *p, const json_t *value) {
+    const char *name, *comma = "";
+    json_t *member;
+    fr_expression all = string(p, "{");
+    json_object_foreach((json_t *)value, name, member) {
+        all = then(p, then(p, all, string(p, comma)), fr_written_member(p, name, bare_literal(p, member)));
+        comma = ",";
+    }
+    return then(p, all, string(p, "}"));
+}
+
+static fr_expression bare_string(fr_written_parts *p, const json_t *value) {
+    fr_text text = {json_string_value(value), json_string_length(value)};
+    return then(p, then(p, p->mark, fr_expression_text(p->rules, text)), p->mark);
+}
+
+static fr_expression bare_literal(fr_written_parts *p, const json_t *value) {
+    if (json_is_array(value)) return bare_array(p, value);
+    if (json_is_object(value)) return bare_object(p, value);
+    return json_is_string(value) ? bare_string(p, value) : fr_written_literal(p, value);
+}
+
 fr_expression fr_written_literal(fr_written_parts *p, const json_t *value) {
+    if (p->mark && (json_is_array(value) || json_is_object(value) || json_is_string(value)))
+        return bare_literal(p, value);
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
     if (!text) p->rules->status = FR_MEMORY;
     fr_expression made = text ? string(p, text) : 0;

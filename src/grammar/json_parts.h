@@ -1,7 +1,10 @@
 /* What JSON values are made of, as expressions: for schemas.
  *
  * In: bounds, names. Out: expressions of values as JSON writes them. Blanks are few, so that nobody can go on with them
- * for ever: a space, or a line break and an indentation. */
+ * for ever: a space, or a line break and an indentation.
+ *
+ * Or, bare, as Gemma writes arguments of calls: no blanks, keys without quotes, strings between two marks and as they
+ * are. */
 #ifndef FR_SRC_GRAMMAR_JSON_PARTS_H
 #define FR_SRC_GRAMMAR_JSON_PARTS_H
 
@@ -13,6 +16,8 @@
 typedef struct fr_written_parts {
     fr_grammar_rules *rules;
     uint32_t string, any, object, array;
+    fr_expression mark; /* before and behind a string; 0: JSON's quote */
+    bool mark_is_text;  /* a token as itself otherwise, which no text is */
 } fr_written_parts;
 
 fr_written_parts fr_written_parts_of(fr_grammar_rules *rules);
@@ -25,6 +30,10 @@ fr_expression fr_written_any_array(fr_written_parts *parts);
 
 /* A value written out, without blanks. */
 fr_expression fr_written_literal(fr_written_parts *parts, const json_t *value);
+
+/* How its strings' characters are written, and what stands before and behind them. */
+fr_write_characters *fr_written_writer(const fr_written_parts *parts);
+fr_expression fr_written_quote(fr_written_parts *parts);
 
 /* Characters inside quotes, as fr_write_characters has it; any so many of them between quotes. */
 fr_expression fr_written_write(fr_grammar_rules *rules, const fr_character_range *ranges, size_t count, bool except);

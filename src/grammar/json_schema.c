@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "formats/json_read.h"
-#include "src/grammar/json_parts.h"
+#include "src/grammar/json_schema.h"
 #include "src/grammar/json_schema_words.h"
 
 #define MAX_DEPTH   64 /* of schemas in schemas */
@@ -18,7 +18,7 @@ typedef struct reference {
 
 typedef struct reader {
     const json_t *root;
-    fr_written_parts parts;
+    fr_written_parts *parts;
     reference *references; /* what was made a rule of: where `$ref` leads */
     size_t reference_count, schemas, depth;
 } reader;
@@ -26,11 +26,11 @@ typedef struct reader {
 static fr_status read_schema(reader *r, const json_t *schema, const fr_schema_path *path, fr_expression *expression);
 
 static fr_expression then(reader *r, fr_expression first, fr_expression second) {
-    return fr_expression_then(r->parts.rules, first, second);
+    return fr_expression_then(r->parts->rules, first, second);
 }
 
 static fr_expression or (reader * r, fr_expression first, fr_expression second) {
-    return fr_expression_or(r->parts.rules, first, second);
+    return fr_expression_or(r->parts->rules, first, second);
 }
 
 static fr_schema_path below(const fr_schema_path *path, const char *key) {
@@ -90,7 +90,7 @@ static fr_status read_number(reader *r, const json_t *schema, bool whole, const 
     fr_written_bounds b;
     FR_TRY(read_bound(schema, "minimum", "exclusiveMinimum", path, false, &b.has_least, &b.above_least, &b.least));
     FR_TRY(read_bound(schema, "maximum", "exclusiveMaximum", path, true, &b.has_most, &b.below_most, &b.most));
-    bool some = whole ? fr_written_integer(&r->parts, &b, expression) : fr_written_number(&r->parts, &b, expression);
+    bool some = whole ? fr_written_integer(r->parts, &b, expression) : fr_written_number(r->parts, &b, expression);
     return some ? FR_OK : nothing(path);
 }
 
@@ -121,13 +121,13 @@ static const struct format {
 static fr_status read_expression(reader *r, const char *text, size_t length, bool whole, const fr_schema_path *path,
                                  fr_expression *expression) {
     fr_status status =
-        fr_regex_expression((fr_text){text, length}, whole, fr_written_write, r->parts.rules, expression);
+        fr_regex_expression((fr_text){text, length}, whole, fr_written_writer(r->parts), r->parts->rules, expression);
     if (status != FR_OK && status != FR_MEMORY) {
         char line[200];
         snprintf(line, sizeof line, "%s", fr_last_error());
         return fr_schema_fail(path, status, line);
     }
-    fr_expression quote = fr_expression_character(r->parts.rules, '"');
+    fr_expression quote = fr_written_quote(r->parts);
     *expression = then(r, then(r, quote, *expression), quote);
     return status;
 }
@@ -148,7 +148,7 @@ static fr_status read_string(reader *r, const json_t *schema, const fr_schema_pa
         return read_expression(r, json_string_value(pattern), json_string_length(pattern), false, &place, expression);
     place = below(path, "format");
     if (known) return read_expression(r, known, strlen(known), true, &place, expression);
-    *expression = counted ? fr_written_string_of_length(&r->parts, least, most) : fr_written_string(&r->parts);
+    *expression = counted ? fr_written_string_of_length(r->parts, least, most) : fr_written_string(r->parts);
     return FR_OK;
 }
 
@@ -158,27 +158,27 @@ static fr_status read_string(reader *r, const json_t *schema, const fr_schema_pa
 static fr_status read_tuple(reader *r, const json_t *first, const json_t *rest, uint32_t least, uint32_t most,
                             const fr_schema_path *path, fr_expression *expression) {
     uint32_t given = (uint32_t)json_array_size(first);
-    fr_expression all = fr_expression_string(r->parts.rules, "["), item, end = 0;
+    fr_expression all = fr_expression_string(r->parts->rules, "["), item, end = 0;
     const fr_schema_path place = below(path, "prefixItems");
     if (most < given) given = most;
     if (least < given) least = given; /* as many as there are schemas */
     for (uint32_t i = 0; i < given; i++) {
         const fr_schema_path at = {&place, NULL, i};
         FR_TRY(read_schema(r, json_array_get(first, i), &at, &item));
-        all = then(r, then(r, all, i ? fr_written_comma(&r->parts) : fr_written_blank(&r->parts)), item);
+        all = then(r, then(r, all, i ? fr_written_comma(r->parts) : fr_written_blank(r->parts)), item);
     }
     if (!json_is_false(rest) && most > given) {
         const fr_schema_path at = below(path, "items");
         if (rest)
             FR_TRY(read_schema(r, rest, &at, &item));
         else
-            item = fr_written_any(&r->parts);
+            item = fr_written_any(r->parts);
         uint32_t more = most == FR_GRAMMAR_UNBOUND ? most : most - given;
-        end = fr_expression_repeat(r->parts.rules, then(r, fr_written_comma(&r->parts), item), least - given, more);
+        end = fr_expression_repeat(r->parts->rules, then(r, fr_written_comma(r->parts), item), least - given, more);
     } else if (least > given) {
         return nothing(path);
     }
-    end = then(r, end, then(r, fr_written_blank(&r->parts), fr_expression_string(r->parts.rules, "]")));
+    end = then(r, end, then(r, fr_written_blank(r->parts), fr_expression_string(r->parts->rules, "]")));
     *expression = then(r, all, end);
     return FR_OK;
 }
@@ -198,11 +198,11 @@ static fr_status read_array(reader *r, const json_t *schema, const fr_schema_pat
         if (least > 0) return nothing(path);
         most = 0;
     } else if (!items || json_is_true(items)) {
-        item = fr_written_any(&r->parts);
+        item = fr_written_any(r->parts);
     } else {
         FR_TRY(read_schema(r, items, &place, &item));
     }
-    *expression = fr_written_list(&r->parts, "[", item, least, most, "]");
+    *expression = fr_written_list(r->parts, "[", item, least, most, "]");
     return FR_OK;
 }
 
@@ -242,10 +242,10 @@ static fr_status read_others(reader *r, const json_t *schema, const json_t *prop
     json_t *property;
     if (!names) return fr_fail_memory("a schema", count * sizeof *names);
     json_object_foreach((json_t *)properties, key, property) names[i++] = key;
-    fr_expression name = fr_written_other_string(&r->parts, names, count);
+    fr_expression name = fr_written_other_string(r->parts, names, count);
     free(names);
     FR_TRY(read_schema(r, others, &place, &value));
-    fr_expression colon = then(r, fr_expression_string(r->parts.rules, ":"), fr_written_blank(&r->parts));
+    fr_expression colon = then(r, fr_expression_string(r->parts->rules, ":"), fr_written_blank(r->parts));
     *member = then(r, then(r, name, colon), value);
     return FR_OK;
 }
@@ -257,24 +257,24 @@ typedef struct members {
 } members;
 
 static members new_members(reader *r, fr_expression first, fr_expression begun) {
-    members m = {fr_grammar_rule(r->parts.rules), fr_grammar_rule(r->parts.rules)};
-    fr_grammar_define(r->parts.rules, m.first, first);
-    fr_grammar_define(r->parts.rules, m.begun, begun);
+    members m = {fr_grammar_rule(r->parts->rules), fr_grammar_rule(r->parts->rules)};
+    fr_grammar_define(r->parts->rules, m.first, first);
+    fr_grammar_define(r->parts->rules, m.begun, begun);
     return m;
 }
 
 static members no_more(reader *r, fr_expression other) {
-    fr_grammar_rules *rules = r->parts.rules;
+    fr_grammar_rules *rules = r->parts->rules;
     if (!other) return new_members(r, 0, 0);
     fr_expression more =
-        fr_expression_repeat(rules, then(r, fr_written_comma(&r->parts), other), 0, FR_GRAMMAR_UNBOUND);
+        fr_expression_repeat(rules, then(r, fr_written_comma(r->parts), other), 0, FR_GRAMMAR_UNBOUND);
     return new_members(r, fr_expression_repeat(rules, then(r, other, more), 0, 1), more);
 }
 
 static members with_member(reader *r, members rest, fr_expression member, bool required) {
-    fr_grammar_rules *rules = r->parts.rules;
+    fr_grammar_rules *rules = r->parts->rules;
     fr_expression first = then(r, member, fr_expression_rule(rules, rest.begun));
-    fr_expression begun = then(r, fr_written_comma(&r->parts), first);
+    fr_expression begun = then(r, fr_written_comma(r->parts), first);
     if (required) return new_members(r, first, begun);
     return new_members(r, or (r, first, fr_expression_rule(rules, rest.first)),
                        or (r, begun, fr_expression_rule(rules, rest.begun)));
@@ -283,11 +283,11 @@ static members with_member(reader *r, members rest, fr_expression member, bool r
 static fr_status read_member(reader *r, const char *name, const json_t *value, const fr_schema_path *path,
                              fr_expression *member) {
     const fr_schema_path place = below(path, "properties"), at = below(&place, name);
-    uint32_t rule = fr_grammar_rule(r->parts.rules);
+    uint32_t rule = fr_grammar_rule(r->parts->rules);
     fr_expression body;
     FR_TRY(read_schema(r, value, &at, &body));
-    fr_grammar_define(r->parts.rules, rule, body);
-    *member = fr_written_member(&r->parts, name, fr_expression_rule(r->parts.rules, rule));
+    fr_grammar_define(r->parts->rules, rule, body);
+    *member = fr_written_member(r->parts, name, fr_expression_rule(r->parts->rules, rule));
     return FR_OK;
 }
 
@@ -316,15 +316,15 @@ static fr_status read_object(reader *r, const json_t *schema, const fr_schema_pa
     fr_expression other = 0;
     fr_status status = properties ? FR_OK : fr_fail_memory("a schema", sizeof *properties);
     bool open = json_object_size(properties) == 0 && (!others || json_is_true(others));
-    bool takes_others = others && !json_is_false(others);
-    if (status == FR_OK && open) *expression = fr_written_any_object(&r->parts);
+    bool takes_others = others && !json_is_false(others) && (!r->parts->mark || json_object_size(properties) == 0);
+    if (status == FR_OK && open) *expression = fr_written_any_object(r->parts);
     if (status == FR_OK && !open && takes_others) status = read_others(r, schema, properties, path, &other);
     if (status == FR_OK && !open) {
         members all = no_more(r, other);
         status = read_members(r, schema, properties, path, &all);
-        fr_expression begin = then(r, fr_expression_string(r->parts.rules, "{"), fr_written_blank(&r->parts));
-        fr_expression end = then(r, fr_written_blank(&r->parts), fr_expression_string(r->parts.rules, "}"));
-        *expression = then(r, then(r, begin, fr_expression_rule(r->parts.rules, all.first)), end);
+        fr_expression begin = then(r, fr_expression_string(r->parts->rules, "{"), fr_written_blank(r->parts));
+        fr_expression end = then(r, fr_written_blank(r->parts), fr_expression_string(r->parts->rules, "}"));
+        *expression = then(r, then(r, begin, fr_expression_rule(r->parts->rules, all.first)), end);
     }
     json_decref(properties);
     return status;
@@ -343,7 +343,7 @@ static const struct type {
 
 static fr_status read_type(reader *r, const char *type, const json_t *schema, const fr_schema_path *path,
                            fr_expression *expression) {
-    fr_grammar_rules *rules = r->parts.rules;
+    fr_grammar_rules *rules = r->parts->rules;
     if (strcmp(type, "object") == 0) return read_object(r, schema, path, expression);
     if (strcmp(type, "array") == 0) return read_array(r, schema, path, expression);
     if (strcmp(type, "string") == 0) return read_string(r, schema, path, expression);
@@ -415,7 +415,7 @@ static fr_status read_constants(reader *r, const json_t *schema, const json_t *v
     json_array_foreach(values, i, value) {
         if (!is_of_types(value, json_object_get(schema, "type"))) continue;
         if (constant && list && !json_equal(value, constant)) continue;
-        add_choice(r, fr_written_literal(&r->parts, value), expression, &some);
+        add_choice(r, fr_written_literal(r->parts, value), expression, &some);
     }
     return some ? FR_OK : nothing(path);
 }
@@ -444,7 +444,7 @@ static fr_status read_plain(reader *r, const json_t *schema, const fr_schema_pat
     if (type && !json_is_string(type)) return fr_schema_fail(path, FR_INPUT, "no type of JSON");
     const char *only = type ? json_string_value(type) : implied_type(schema);
     if (only) return read_type(r, only, schema, path, expression);
-    *expression = fr_written_any(&r->parts);
+    *expression = fr_written_any(r->parts);
     return FR_OK;
 }
 
@@ -489,18 +489,18 @@ static fr_status read_reference(reader *r, const json_t *target, const fr_schema
                                 fr_expression *expression) {
     for (size_t i = 0; i < r->reference_count; i++)
         if (r->references[i].schema == target) {
-            *expression = fr_expression_rule(r->parts.rules, r->references[i].rule);
+            *expression = fr_expression_rule(r->parts->rules, r->references[i].rule);
             return FR_OK;
         }
     reference *more = realloc(r->references, (r->reference_count + 1) * sizeof *more);
     if (!more) return fr_fail_memory("a schema", (r->reference_count + 1) * sizeof *more);
     r->references = more;
-    uint32_t rule = fr_grammar_rule(r->parts.rules);
+    uint32_t rule = fr_grammar_rule(r->parts->rules);
     more[r->reference_count++] = (reference){target, rule};
     fr_expression body;
     FR_TRY(read_schema(r, target, path, &body));
-    fr_grammar_define(r->parts.rules, rule, body);
-    *expression = fr_expression_rule(r->parts.rules, rule);
+    fr_grammar_define(r->parts->rules, rule, body);
+    *expression = fr_expression_rule(r->parts->rules, rule);
     return FR_OK;
 }
 
@@ -601,7 +601,7 @@ static fr_status read_object_schema(reader *r, const json_t *schema, const fr_sc
 static fr_status read_schema(reader *r, const json_t *schema, const fr_schema_path *path, fr_expression *expression) {
     fr_status status;
     *expression = 0;
-    if (json_is_true(schema)) *expression = fr_written_any(&r->parts);
+    if (json_is_true(schema)) *expression = fr_written_any(r->parts);
     if (json_is_true(schema)) return FR_OK;
     if (json_is_false(schema)) return nothing(path);
     if (!json_is_object(schema)) return fr_schema_fail(path, FR_INPUT, "a schema is an object or a bool");
@@ -612,19 +612,26 @@ static fr_status read_schema(reader *r, const json_t *schema, const fr_schema_pa
     return status;
 }
 
+fr_status fr_json_schema_expression(const json_t *root, const json_t *schema, fr_written_parts *parts,
+                                    fr_expression *expression) {
+    reader r = {.root = root, .parts = parts};
+    fr_status status = read_schema(&r, schema, NULL, expression);
+    free(r.references);
+    return status;
+}
+
 fr_status fr_json_schema_read(fr_text text, fr_grammar_rules *rules) {
     bool lost;
     json_t *root = fr_json_read_text(text.bytes, text.length, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &lost);
     if (!root) return lost ? fr_fail_memory("a schema", text.length) : fr_fail(FR_INPUT, "the schema is not JSON");
-    reader r = {.root = root, .parts = fr_written_parts_of(rules)};
+    fr_written_parts parts = fr_written_parts_of(rules);
     fr_expression expression;
-    fr_status status = read_schema(&r, root, NULL, &expression);
+    fr_status status = fr_json_schema_expression(root, root, &parts, &expression);
     if (status == FR_OK) {
         rules->root = fr_grammar_rule(rules);
         fr_grammar_define(rules, rules->root, expression);
         status = fr_grammar_rules_check(rules);
     }
-    free(r.references);
     json_decref(root);
     return status;
 }

@@ -141,6 +141,10 @@ fr_expression fr_expression_rule(fr_grammar_rules *rules, uint32_t rule) {
     return add(rules, (fr_expression_node){FR_EXPRESSION_RULE, rule, 0, 0});
 }
 
+fr_expression fr_expression_token(fr_grammar_rules *rules, int32_t id) {
+    return add(rules, (fr_expression_node){FR_EXPRESSION_TOKEN, (uint32_t)id, 0, 0});
+}
+
 uint32_t fr_grammar_rule(fr_grammar_rules *rules) {
     size_t capacity = rules->rule_capacity;
     if (!grow(rules, &rules->bodies, sizeof *rules->bodies, rules->rule_count, 1, &rules->rule_capacity) ||

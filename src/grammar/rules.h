@@ -22,6 +22,7 @@ typedef enum fr_expression_kind {
     FR_EXPRESSION_CHOICE,    /* first or second */
     FR_EXPRESSION_REPEAT,    /* first, least to most times */
     FR_EXPRESSION_RULE,      /* the body of rule `first` */
+    FR_EXPRESSION_TOKEN,     /* the token of id `first`, as itself */
 } fr_expression_kind;
 
 typedef struct fr_expression_node {
@@ -62,6 +63,7 @@ fr_expression fr_expression_then(fr_grammar_rules *rules, fr_expression first, f
 fr_expression fr_expression_or(fr_grammar_rules *rules, fr_expression first, fr_expression second);
 fr_expression fr_expression_repeat(fr_grammar_rules *rules, fr_expression of, uint32_t least, uint32_t most);
 fr_expression fr_expression_rule(fr_grammar_rules *rules, uint32_t rule);
+fr_expression fr_expression_token(fr_grammar_rules *rules, int32_t id);
 
 /* A rule without a body yet; its body. */
 uint32_t fr_grammar_rule(fr_grammar_rules *rules);

@@ -107,17 +107,30 @@ fr_status fr_constraint_cut(fr_constraint *c, const fr_past *past, size_t *allow
     return FR_OK;
 }
 
-/* The last of the ids may go on behind what is forced: it is left out, unless it is all there is. */
+/* A token as itself, or the tokens of a text up to one. The last of those may go on behind what is forced: it is left
+ * out, unless it is all there is. */
 static fr_status take_ids(const fr_constraint *c, const char *bytes, size_t length, size_t limit, int32_t *drafts,
                           size_t *count) {
     int32_t *ids;
     size_t there;
+    const char *sign = memchr(bytes, FR_TOKEN_SIGN, length);
+    if (sign) length = (size_t)(sign - bytes);
+    if (sign == bytes) {
+        drafts[0] = fr_token_signed((const uint8_t *)bytes);
+        *count = 1;
+        return FR_OK;
+    }
     FR_TRY(fr_tokenize(c->model->tokenizer, bytes, length, false, false, &ids, &there));
     size_t taken = there > 1 ? there - 1 : there;
     *count = taken < limit ? taken : limit;
     memcpy(drafts, ids, *count * sizeof *drafts);
     fr_free(ids);
     return FR_OK;
+}
+
+/* A token as itself of which not all bytes are there. */
+static bool begins_short(const char *bytes, size_t length) {
+    return (uint8_t)*bytes == FR_TOKEN_SIGN && length < FR_TOKEN_SIZE;
 }
 
 fr_status fr_constraint_forced(fr_constraint *c, const fr_past *past, size_t limit, int32_t *drafts, size_t *count) {
@@ -128,5 +141,5 @@ fr_status fr_constraint_forced(fr_constraint *c, const fr_past *past, size_t lim
     FR_TRY(follow(c, past, &state));
     if (state == FREE || limit == 0) return FR_OK;
     FR_TRY(fr_grammar_forced(c->grammar, state, bytes, sizeof bytes, &length));
-    return length ? take_ids(c, bytes, length, limit, drafts, count) : FR_OK;
+    return length && !begins_short(bytes, length) ? take_ids(c, bytes, length, limit, drafts, count) : FR_OK;
 }

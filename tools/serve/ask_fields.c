@@ -162,15 +162,6 @@ static bool take_reasoning_format(fr_ask *ask, fr_job *job, const char *key, con
     return fr_job_is_word(value, "auto") || fr_job_is_word(value, "deepseek") || fr_job_unbuilt(job, key);
 }
 
-/* Without tools there is nothing to be called. */
-static bool take_parallel(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
-    (void)ask;
-    if (!json_is_boolean(value)) return must_be(job, key, "true or false");
-    bool calls = json_array_size(json_object_get(job->request, "tools")) > 0 &&
-                 !fr_job_is_word(json_object_get(job->request, "tool_choice"), "none");
-    return json_is_true(value) || !calls || fr_job_unbuilt(job, key);
-}
-
 static bool take_modalities(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
     (void)ask;
     if (!json_is_array(value)) return must_be(job, key, "an array");
@@ -297,7 +288,6 @@ static const struct {
     {"speculative.p_min", ALL, take_draft_p_min},
     {"speculative.type", ALL, take_draft_type},
     {"add_generation_prompt", CHAT, take_switch},
-    {"parallel_tool_calls", CHAT, take_parallel},
     {"reasoning_format", CHAT, take_reasoning_format},
     {"modalities", CHAT, take_modalities},
     {"images", ALL, take_empty},

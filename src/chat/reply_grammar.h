@@ -1,0 +1,35 @@
+/* A reply's grammar: what may come of reasoning, then calls, or a content of a grammar of its own.
+ *
+ * In: a format (reply_format.h), tools, which of them may or must be called; rules of a content. Out: rules of the
+ * whole reply. Marks that are tokens of their own are these tokens as themselves; arguments are of the tools' schemas,
+ * as the format writes them. */
+#ifndef FR_SRC_REPLY_GRAMMAR_H
+#define FR_SRC_REPLY_GRAMMAR_H
+
+#include <jansson.h>
+
+#include "src/chat/reply_format.h"
+#include "src/grammar/json_schema.h"
+
+typedef struct fr_reply_plan {
+    const fr_reply_format *format;
+    bool fenced;         /* DeepSeek's calls have their arguments within a fence of Markdown */
+    bool thinks;         /* the prompt has opened the reasoning */
+    const json_t *tools; /* an array, or NULL: nothing may be called */
+    const char *tool;    /* the only one that may be called, NULL: any */
+    bool several;        /* calls in one reply */
+    bool has_content;    /* it may be of rules->root instead of calls; there are tools, or this */
+} fr_reply_plan;
+
+/* Adds a root to rules that have the content's, if there is one. */
+fr_status fr_reply_rules(const fr_reply_plan *plan, fr_grammar_rules *rules);
+
+/* The calls of each form that has arguments one by one, as text: `<parameter=KEY>VALUE`. *arguments: all of them. */
+fr_status fr_tagged_arguments(const fr_reply_plan *plan, const json_t *tool, fr_grammar_rules *rules,
+                              fr_expression *arguments);
+
+/* A mark; any text up to a mark, and that. */
+fr_expression fr_reply_mark(const fr_reply_plan *plan, fr_grammar_rules *rules, fr_mark mark);
+fr_expression fr_reply_until(const fr_reply_plan *plan, fr_grammar_rules *rules, fr_mark mark);
+
+#endif

@@ -1,0 +1,11 @@
+/* A JSON schema as an expression: what readers.h makes a grammar of, as part of a larger one. */
+#ifndef FR_SRC_GRAMMAR_JSON_SCHEMA_H
+#define FR_SRC_GRAMMAR_JSON_SCHEMA_H
+
+#include "src/grammar/json_parts.h"
+
+/* Values of a schema, written as the parts write them. root: what its references are relative to. */
+fr_status fr_json_schema_expression(const json_t *root, const json_t *schema, fr_written_parts *parts,
+                                    fr_expression *expression);
+
+#endif

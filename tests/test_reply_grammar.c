@@ -1,0 +1,273 @@
+/* The grammar of whole replies (fr_grammar_open_reply), by templates and tokenizers of published models: whatever it
+ * allows is read as calls of the tools that may be called, with arguments of their schemas, or as a content of its own
+ * grammar, behind reasoning or not; marks are tokens of their own, and no text that looks like them.
+ *
+ * Walks choose tokens by chance, and now and then try to end what may go on for ever. */
+#include <check.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/asking.h"
+#include "tests/require.h"
+#include "tests/token_files.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+enum { MOST = 400, WALKS = 24 };
+
+static const struct model {
+    const char *template, *folder;
+    bool several;
+} models[] = {{"gemma4", "gemma", true},
+              {"glm4.6", "glm4", true},
+              {"qwen3.5", "qwen35", true},
+              {"llama3.1", "llama3", false},
+              {"deepseek-v3.1", "deepseek3", true}};
+
+static const char tools[] =
+    "{\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"look-up\", \"description\": \"d\", "
+    "\"parameters\": "
+    "{\"type\": \"object\", \"properties\": {\"what\": {\"type\": \"string\"}, \"unit\": {\"enum\": [\"c\", \"<f>\"]}, "
+    "\"days\": {\"type\": \"integer\", \"minimum\": 1, \"maximum\": 9}, \"more\": {\"type\": \"object\", "
+    "\"properties\": "
+    "{\"on\": {\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/switch\"}, \"maxItems\": 3}}, \"required\": "
+    "[\"on\"]}}, "
+    "\"required\": [\"what\", \"unit\", \"more\"], \"$defs\": {\"switch\": {\"type\": \"boolean\"}}}}}, "
+    "{\"type\": \"function\", \"function\": {\"name\": \"now\", \"description\": \"d\"}}]}";
+
+static fr_tokenizer *tokenizer;
+static fr_token_tree *tree;
+
+static void open_model(const struct model *model) {
+    char path[128], chat[128];
+    fr_options *options = fr_options_new();
+    snprintf(path, sizeof path, TOKENIZERS "%s", model->folder);
+    snprintf(chat, sizeof chat, "tests/data/chat/templates/%s.jinja", model->template);
+    require(fr_options_set_text(options, FR_OPT_CHAT_TEMPLATE, chat));
+    require(fr_tokenizer_open(path, options, &tokenizer));
+    require(fr_token_tree_open(tokenizer, &tree));
+    fr_options_free(options);
+}
+
+static void close_model(void) {
+    fr_token_tree_close(tree);
+    fr_tokenizer_close(tokenizer);
+}
+
+static bool is_allowed(fr_grammar *grammar, const int32_t *ids, size_t count, int32_t id, bool *ends) {
+    const uint64_t *bits;
+    require(fr_grammar_allowed(grammar, ids, count, &bits, ends));
+    return bits[id / 64] >> (id % 64) & 1;
+}
+
+/* Goes on with a text if all of it is allowed. */
+static size_t try_text(fr_grammar *grammar, const char *text, int32_t *ids, size_t count) {
+    int32_t *more;
+    size_t there, i = 0;
+    bool ends;
+    require(fr_tokenize(tokenizer, text, strlen(text), false, true, &more, &there));
+    for (; i < there && count + i < MOST && is_allowed(grammar, ids, count + i, more[i], &ends); i++)
+        ids[count + i] = more[i];
+    fr_free(more);
+    return i == there ? count + there : count;
+}
+
+/* What ends strings, values, reasoning. */
+static size_t try_end(fr_grammar *grammar, uint64_t *state, int32_t *ids, size_t count) {
+    static const char *const ends[] = {"\"", "<|\"|>", "</arg_value>", "\n</parameter>\n", "</think>", "<channel|>"};
+    for (size_t first = fr_chance(state, COUNT_OF(ends)), i = 0; i < COUNT_OF(ends); i++) {
+        size_t longer = try_text(grammar, ends[(first + i) % COUNT_OF(ends)], ids, count);
+        if (longer > count) return longer;
+    }
+    return count;
+}
+
+static int32_t draw(const uint64_t *bits, uint64_t *state) {
+    size_t vocab = fr_tokenizer_count(tokenizer), count = 0;
+    for (size_t id = 0; id < vocab; id++) count += bits[id / 64] >> (id % 64) & 1;
+    if (count == 0) return -1;
+    size_t chosen = fr_chance(state, count), id = 0;
+    for (; id < vocab; id++)
+        if (bits[id / 64] >> (id % 64) & 1 && chosen-- == 0) break;
+    return (int32_t)id;
+}
+
+/* A text that the grammar allows, as ids; how many. */
+static size_t walk(fr_grammar *grammar, uint64_t *state, int32_t *ids) {
+    size_t count = 0;
+    while (count < MOST) {
+        const uint64_t *bits;
+        bool ends;
+        size_t longer = count && fr_chance(state, 3) == 0 ? try_end(grammar, state, ids, count) : count;
+        if (longer > count) {
+            count = longer;
+            continue;
+        }
+        require(fr_grammar_allowed(grammar, ids, count, &bits, &ends));
+        int32_t id = draw(bits, state);
+        if (ends && (id < 0 || fr_chance(state, 2) == 0)) return count;
+        ck_assert_int_ge(id, 0);
+        ids[count++] = id;
+    }
+    return 0;
+}
+
+static json_t *read_reply(const int32_t *ids, size_t count) {
+    fr_reply_parser *parser;
+    char *json;
+    size_t length;
+    require(fr_reply_parser_new(tokenizer, NULL, NULL, &parser));
+    require(fr_reply_parser_begin(parser, NULL, tools, true, 1));
+    for (size_t i = 0; i < count; i++) require(fr_reply_parser_feed(parser, ids[i]));
+    require(fr_reply_parser_finish(parser));
+    require(fr_reply_parser_message(parser, &json, &length));
+    json_t *message = json_loadb(json, length, JSON_ALLOW_NUL, NULL);
+    fr_free(json);
+    fr_reply_parser_free(parser);
+    return message;
+}
+
+static bool is_word(const json_t *value, const char *word) {
+    return json_is_string(value) && strcmp(json_string_value(value), word) == 0;
+}
+
+/* As the schema above has it. */
+static bool is_looked_up(const json_t *a) {
+    const json_t *unit = json_object_get(a, "unit"), *days = json_object_get(a, "days"), *value;
+    const json_t *on = json_object_get(json_object_get(a, "more"), "on");
+    bool good = json_is_string(json_object_get(a, "what")) && (is_word(unit, "c") || is_word(unit, "<f>"));
+    good &= !days || (json_is_integer(days) && json_integer_value(days) >= 1 && json_integer_value(days) <= 9);
+    good &= json_is_array(on) && json_array_size(on) <= 3;
+    size_t i;
+    json_array_foreach(on, i, value) good &= json_is_boolean(value);
+    return good && json_object_size(a) == 3 + (size_t)(days != NULL);
+}
+
+static void check_call(const json_t *call, const char *only, const char *whole) {
+    const json_t *function = json_object_get(call, "function"), *name = json_object_get(function, "name");
+    json_t *arguments = json_loads(json_string_value(json_object_get(function, "arguments")), 0, NULL);
+    ck_assert_msg(arguments && (!only || is_word(name, only)), "%s", whole);
+    if (is_word(name, "now"))
+        ck_assert_msg(json_object_size(arguments) == 0, "%s", whole);
+    else
+        ck_assert_msg(is_word(name, "look-up") && is_looked_up(arguments), "%s", whole);
+    json_decref(arguments);
+}
+
+static fr_grammar *open_reply(const fr_reply_rule *rule) {
+    fr_grammar *grammar;
+    require(fr_grammar_open_reply(tree, rule, &grammar));
+    return grammar;
+}
+
+/* Calls, and nothing else. */
+static void check_calls(const char *only, bool several, uint64_t seed) {
+    fr_grammar *grammar = open_reply(
+        &(fr_reply_rule){.options_json = tools, .calls = FR_REPLY_CALLS_MUST, .tool = only, .several = several});
+    size_t ended = 0, most = 0;
+    for (int i = 0; i < WALKS; i++) {
+        int32_t ids[MOST];
+        size_t count = walk(grammar, &seed, ids);
+        if (!count) continue;
+        json_t *message = read_reply(ids, count);
+        const json_t *calls = json_object_get(message, "tool_calls"), *call,
+                     *said = json_object_get(message, "content");
+        char *whole = json_dumps(message, 0);
+        size_t at;
+        ended++;
+        ck_assert_msg(json_array_size(calls) >= 1 && !json_string_length(said), "%s", whole);
+        if (json_array_size(calls) > most) most = json_array_size(calls);
+        json_array_foreach(calls, at, call) check_call(call, only, whole);
+        free(whole);
+        json_decref(message);
+    }
+    fr_grammar_close(grammar);
+    ck_assert_msg(ended >= WALKS / 2, "%s %d: %zu", only ? only : "any", several, ended);
+    ck_assert_msg(several ? most > 1 : most == 1, "%zu calls at most", most);
+}
+
+START_TEST(calls_of_tools) {
+    open_model(&models[_i]);
+    check_calls(NULL, models[_i].several, 1);
+    check_calls("look-up", false, 2);
+    check_calls("now", false, 3);
+    close_model();
+}
+END_TEST
+
+/* A content of a schema, or a call instead. */
+START_TEST(contents_or_calls) {
+    static const char schema[] = "{\"enum\": [{\"a\": 1}, [\"b\"]]}";
+    open_model(&models[_i]);
+    fr_grammar *grammar = open_reply(&(fr_reply_rule){.options_json = tools,
+                                                      .calls = FR_REPLY_CALLS_MAY,
+                                                      .kind = FR_GRAMMAR_JSON_SCHEMA,
+                                                      .text = schema,
+                                                      .length = sizeof schema - 1});
+    size_t calls = 0, contents = 0;
+    uint64_t seed = 4;
+    for (int i = 0; i < 40; i++) {
+        int32_t ids[MOST];
+        size_t count = walk(grammar, &seed, ids);
+        if (!count) continue;
+        json_t *message = read_reply(ids, count);
+        const json_t *said = json_object_get(message, "content");
+        char *whole = json_dumps(message, 0);
+        if (json_object_get(message, "tool_calls")) {
+            calls++;
+            check_call(json_array_get(json_object_get(message, "tool_calls"), 0), NULL, whole);
+        } else {
+            contents++;
+            ck_assert_msg(is_word(said, "{\"a\":1}") || is_word(said, "[\"b\"]"), "%s", whole);
+        }
+        free(whole);
+        json_decref(message);
+    }
+    ck_assert_msg(calls && contents, "%zu calls, %zu contents", calls, contents);
+    fr_grammar_close(grammar);
+    close_model();
+}
+END_TEST
+
+/* What can't be called. */
+START_TEST(refused) {
+    static const struct {
+        const char *options, *tool, *says;
+        fr_status status;
+    } cases[] = {
+        {NULL, NULL, "there is no tool to be called", FR_INPUT},
+        {"{\"tools\": []}", NULL, "there is no tool to be called", FR_INPUT},
+        {"{\"tools\": [{\"name\": \"f\"}]}", "g", "there is no tool \"g\"", FR_INPUT},
+        {"{\"tools\": [{\"name\": \"f g\"}]}", NULL, "tools[0] has no name of letters", FR_INPUT},
+        {"{\"tools\": [{\"name\": \"f\", \"parameters\": {\"properties\": {\"a\": {\"type\": \"array\", \"not\": "
+         "{}}}}}]}",
+         NULL, "tools[0].function.parameters: schema, at #", FR_UNBUILT},
+    };
+    open_model(&models[_i]);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        fr_grammar *grammar;
+        const fr_reply_rule rule = {
+            .options_json = cases[i].options, .calls = FR_REPLY_CALLS_MUST, .tool = cases[i].tool};
+        ck_assert_int_eq(fr_grammar_open_reply(tree, &rule, &grammar), cases[i].status);
+        ck_assert_msg(strstr(fr_last_error(), cases[i].says), "%s", fr_last_error());
+        ck_assert_ptr_null(grammar);
+    }
+    close_model();
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("reply_grammar");
+    TCase *tcase = tcase_create("all");
+    tcase_set_timeout(tcase, 240);
+    tcase_add_loop_test(tcase, calls_of_tools, 0, COUNT_OF(models));
+    tcase_add_loop_test(tcase, contents_or_calls, 0, COUNT_OF(models));
+    tcase_add_loop_test(tcase, refused, 0, COUNT_OF(models));
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
