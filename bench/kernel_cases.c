@@ -165,7 +165,7 @@ static void size_matmul_block(fr_bench_case *c) {
 
 /* Tiles, of which some differ and the others repeat them. */
 static void fill_tiles(const fr_bench_case *c, uint8_t *stream) {
-    size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols), tile = FR_TILE_FEATURES * row_bytes;
+    size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols), tile = fr_packed_bytes(c->type, FR_TILE_FEATURES, c->cols);
     static uint8_t rows[FR_TILE_FEATURES * WIDEST * sizeof(float)];
     uint64_t state = 1;
     for (size_t i = 0; i < c->units && i < DISTINCT; i++) {

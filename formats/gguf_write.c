@@ -135,7 +135,8 @@ static uint64_t aligned(uint64_t size) {
 
 void fr_gguf_put_tensor(fr_gguf_writer *writer, const char *name, fr_dtype type, bool packed, uint32_t dims,
                         const uint64_t *shape) {
-    uint64_t size = fr_dtype_row_bytes(type, dims ? shape[dims - 1] : 1), rows = dims > 1 ? shape[dims - 2] : 1;
+    uint64_t cols = dims ? shape[dims - 1] : 1, rows = dims > 1 ? shape[dims - 2] : 1;
+    uint64_t size = packed ? fr_packed_row_bytes(type, cols) : fr_dtype_row_bytes(type, cols);
     if (packed) rows = (rows + FR_TILE_FEATURES - 1) / FR_TILE_FEATURES * FR_TILE_FEATURES;
     append_text(writer, &writer->tensors, (fr_text){name, strlen(name)});
     append_integer(writer, &writer->tensors, dims, 4);

@@ -118,6 +118,15 @@ FR_INLINE void unpack_2_bits(pair *first, pair *second, const uint8_t *codes, si
     }
 }
 
+/* A bit of each column, doubled: bit g of a line's byte is of group g. Groups as above. */
+FR_INLINE void unpack_1_bit(pair *first, pair *second, const uint8_t *codes, size_t step) {
+    pair line = load_line(codes, 0);
+    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+        first->half[half] = move_bits(line.half[half], 2 * step, 1, 1);
+        second->half[half] = move_bits(line.half[half], 2 * step + 1, 1, 1);
+    }
+}
+
 FR_INLINE void unpack_3_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
     pair thirds = load_line(codes, 0);
     unpack_2_bits(first, second, codes + LINE, step);
@@ -132,15 +141,39 @@ FR_INLINE void unpack_8_bits(pair *first, pair *second, const uint8_t *codes, si
     *second = load_line(codes, 2 * step + 1);
 }
 
-/* Values of a type's table, `offset` added. */
-FR_INLINE void unpack_table(pair *first, pair *second, const uint8_t *codes, size_t step, fr_dtype type, int offset) {
+/* Values of a type's table, `offset` added, by what unpacks its codes. */
+FR_INLINE void look_up(pair *first, pair *second, const uint8_t *codes, size_t step, unpack_fn *unpack, fr_dtype type,
+                       int offset) {
     __m128i values = _mm_loadu_si128((const __m128i *)(const void *)fr_code_values(type));
     __m256i table = _mm256_broadcastsi128_si256(_mm_add_epi8(values, _mm_set1_epi8((char)offset)));
-    unpack_4_bits(first, second, codes, step);
+    unpack(first, second, codes, step);
     FR_UNROLLED for (size_t half = 0; half < 2; half++) {
         first->half[half] = _mm256_shuffle_epi8(table, first->half[half]);
         second->half[half] = _mm256_shuffle_epi8(table, second->half[half]);
     }
+}
+
+FR_INLINE void unpack_table(pair *first, pair *second, const uint8_t *codes, size_t step, fr_dtype type, int offset) {
+    look_up(first, second, codes, step, unpack_4_bits, type, offset);
+}
+
+/* All values of a table and its zero below 128. */
+enum { IQ1_OFFSET = 9, IQ2_OFFSET = 43, IQ3_XXS_OFFSET = 31, IQ3_S_OFFSET = 15 };
+
+FR_INLINE void unpack_iq1(pair *first, pair *second, const uint8_t *codes, size_t step) {
+    look_up(first, second, codes, step, unpack_3_bits, FR_IQ1_S, IQ1_OFFSET);
+}
+
+FR_INLINE void unpack_iq2(pair *first, pair *second, const uint8_t *codes, size_t step) {
+    look_up(first, second, codes, step, unpack_3_bits, FR_IQ2_S, IQ2_OFFSET);
+}
+
+FR_INLINE void unpack_iq3_xxs(pair *first, pair *second, const uint8_t *codes, size_t step) {
+    unpack_table(first, second, codes, step, FR_IQ3_XXS, IQ3_XXS_OFFSET);
+}
+
+FR_INLINE void unpack_iq3_s(pair *first, pair *second, const uint8_t *codes, size_t step) {
+    unpack_table(first, second, codes, step, FR_IQ3_S, IQ3_S_OFFSET);
 }
 
 /* ------------------------------------------------------------------------------------------ scales of 16 features */
@@ -260,14 +293,19 @@ FR_INLINE void scales_q6(run *w, const head *h, const uint8_t *block, size_t ind
     w->scales = block + (2 + 2 * index) * FR_TILE_FEATURES;
 }
 
-FR_INLINE void scales_q3(run *w, const head *h, const uint8_t *block, size_t index, size_t half) {
+FR_INLINE void scales_head(run *w, const head *h, const uint8_t *block, size_t index, size_t half) {
+    (void)block, (void)index;
+    w->d.half[half] = _mm256_loadu_ps(h->d + HALF * half);
+}
+
+FR_INLINE void scales_halves(run *w, const head *h, const uint8_t *block, size_t index, size_t half) {
     (void)block;
     w->d.half[half] = _mm256_loadu_ps(h->d + HALF * half);
     w->scales = h->scale[2 * index];
 }
 
 FR_INLINE void scales_q2(run *w, const head *h, const uint8_t *block, size_t index, size_t half) {
-    scales_q3(w, h, block, index, half);
+    scales_halves(w, h, block, index, half);
     w->m.half[half] = _mm256_loadu_ps(h->m + HALF * half);
     w->minima = h->minimum[2 * index];
 }
@@ -279,6 +317,43 @@ FR_INLINE void scales_xs(run *w, const head *h, const uint8_t *block, size_t ind
     low = _mm256_and_si256(low, _mm256_set1_epi32(15));
     high = _mm256_slli_epi32(_mm256_and_si256(high, _mm256_set1_epi32(3)), 4);
     __m256i scale = _mm256_sub_epi32(_mm256_or_si256(low, high), _mm256_set1_epi32(32));
+    w->d.half[half] = _mm256_mul_ps(_mm256_loadu_ps(h->d + HALF * half), _mm256_cvtepi32_ps(scale));
+}
+
+FR_INLINE void head_units(head *h, const uint8_t *block, fr_dtype type) {
+    __m256 unit = _mm256_set1_ps(fr_code_unit(type));
+    _mm256_storeu_ps(h->d, _mm256_mul_ps(load_halves(block), unit));
+    _mm256_storeu_ps(h->d + HALF, _mm256_mul_ps(load_halves(block + 16), unit));
+}
+
+/* IQ1's and IQ2's is 1/8. */
+FR_INLINE void head_eighths(head *h, const uint8_t *block) {
+    head_units(h, block, FR_IQ2_S);
+}
+
+/* 2 scale + 1 of halves: bytes. */
+FR_INLINE void head_eighths_halves(head *h, const uint8_t *block) {
+    __m256i one = _mm256_set1_epi8(1);
+    head_eighths(h, block);
+    FR_UNROLLED for (size_t p = 0; p < CHUNK / 2; p++) {
+        __m256i rows = load_line(block + 2 * FR_TILE_FEATURES + 32 * p, 0).half[0];
+        __m256i first = move_bits(rows, 0, 1, 15), second = move_bits(rows, 4, 1, 15);
+        first = _mm256_or_si256(first, one);
+        second = _mm256_or_si256(second, one);
+        store_rows(h->scale + 4 * p, _mm256_permute2x128_si256(first, second, 0x20));
+        store_rows(h->scale + 4 * p + 2, _mm256_permute2x128_si256(first, second, 0x31));
+    }
+}
+
+FR_INLINE void head_iq3_xxs(head *h, const uint8_t *block) {
+    head_units(h, block, FR_IQ3_XXS);
+}
+
+/* 2 scale + 1 */
+FR_INLINE void scales_iq(run *w, const head *h, const uint8_t *block, size_t index, size_t half) {
+    const uint8_t *row = block + (2 + index / 2) * FR_TILE_FEATURES + HALF * half;
+    __m256i scale = _mm256_and_si256(_mm256_srli_epi32(load_bytes(row), (int)(index % 2 * 4)), _mm256_set1_epi32(15));
+    scale = _mm256_add_epi32(_mm256_add_epi32(scale, scale), _mm256_set1_epi32(1));
     w->d.half[half] = _mm256_mul_ps(_mm256_loadu_ps(h->d + HALF * half), _mm256_cvtepi32_ps(scale));
 }
 

@@ -98,7 +98,7 @@ typedef __m512i dot_fn(__m512i sum, const __m512i *codes, const int8_t *q, size_
 /* How an instruction set multiplies, and how many groups at once by a code's bits. */
 typedef struct products {
     dot_fn *dot;
-    uint8_t groups[9];
+    uint8_t groups[9]; /* 7: codes up to 86 */
 } products;
 
 /* -------------------------------------------------------------------------------------------------------- unpacking */
@@ -161,6 +161,11 @@ FR_INLINE __m512i twos(const uint8_t *codes, size_t g) {
     return _mm512_and_si512(moved(line(codes + 64 * (g / 4)), -2 * (int)(g % 4)), _mm512_set1_epi8(3));
 }
 
+/* A bit of each column, doubled. */
+FR_INLINE __m512i ones(const uint8_t *codes, size_t g) {
+    return _mm512_and_si512(moved(line(codes), 1 - (int)g), _mm512_set1_epi8(2));
+}
+
 FR_INLINE __m512i threes(const uint8_t *codes, size_t g) {
     return or_bits(twos(codes + 64, g), moved(line(codes), 2 - (int)g), 4);
 }
@@ -214,6 +219,17 @@ FR_INLINE __m512i code_q5_0(const block *b, const uint8_t *bytes, size_t index, 
 FR_INLINE __m512i code_q5_1(const block *b, const uint8_t *bytes, size_t index, size_t g) {
     (void)b, (void)index;
     return fives(bytes + 64, g);
+}
+
+FR_INLINE __m512i code_q1_0(const block *b, const uint8_t *bytes, size_t index, size_t g) {
+    (void)b, (void)index;
+    return ones(bytes + 32, g);
+}
+
+/* Q2_0's only run, or one of TQ1_0 and TQ2_0. */
+FR_INLINE __m512i code_q2_0(const block *b, const uint8_t *bytes, size_t index, size_t g) {
+    (void)b;
+    return twos(bytes + 32 + FR_RUN_BYTES_q2_0 * index, g);
 }
 
 FR_INLINE __m512i code_iq4_nl(const block *b, const uint8_t *bytes, size_t index, size_t g) {
@@ -349,6 +365,47 @@ FR_INLINE __m512i code_q3_k(const block *b, const uint8_t *bytes, size_t index, 
     return threes(bytes + FR_HEAD_BYTES_q3_k + FR_RUN_BYTES_q3_k * index, g);
 }
 
+/* IQ1's and IQ2's unit is 1/8. */
+FR_INLINE void open_eighths(block *b, const uint8_t *bytes) {
+    b->d = _mm512_mul_ps(halves(bytes), _mm512_set1_ps(fr_code_unit(FR_IQ2_S)));
+}
+
+FR_INLINE void open_iq3_xxs(block *b, const uint8_t *bytes) {
+    b->d = _mm512_mul_ps(halves(bytes), _mm512_set1_ps(fr_code_unit(FR_IQ3_XXS)));
+}
+
+/* 2 scale + 1 of the low (high) half of each byte. */
+FR_INLINE __m512 odd_scales(const uint8_t *row, size_t high) {
+    __m128i both = _mm_loadu_si128((const __m128i *)row);
+    __m128i scale = _mm_and_si128(_mm_srl_epi16(both, _mm_cvtsi32_si128((int)(4 * high))), _mm_set1_epi8(15));
+    scale = _mm_add_epi8(_mm_add_epi8(scale, scale), _mm_set1_epi8(1));
+    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(scale));
+}
+
+FR_INLINE void scale_iq(run *r, const block *b, const uint8_t *bytes, size_t index) {
+    r->d = _mm512_mul_ps(b->d, odd_scales(bytes + 32 + index / 2 * FR_TILE_FEATURES, index % 2));
+}
+
+FR_INLINE void scale_iq_halves(run *r, const block *b, const uint8_t *bytes, size_t index) {
+    const uint8_t *row = bytes + 32 + index * FR_TILE_FEATURES;
+    r->d = b->d;
+    r->low = odd_scales(row, 0);
+    r->high = odd_scales(row, 1);
+}
+
+/* Of IQ1_S too; IQ1_M has the next. */
+FR_INLINE __m512i code_iq2_xxs(const block *b, const uint8_t *bytes, size_t index, size_t g) {
+    return _mm512_shuffle_epi8(b->values, threes(bytes + FR_HEAD_BYTES_iq2_xxs + FR_RUN_BYTES_iq2_xxs * index, g));
+}
+
+FR_INLINE __m512i code_iq2_xs(const block *b, const uint8_t *bytes, size_t index, size_t g) {
+    return _mm512_shuffle_epi8(b->values, threes(bytes + FR_HEAD_BYTES_iq2_xs + FR_RUN_BYTES_iq2_xs * index, g));
+}
+
+FR_INLINE __m512i code_iq3(const block *b, const uint8_t *bytes, size_t index, size_t g) {
+    return _mm512_shuffle_epi8(b->values, nibbles(bytes + FR_HEAD_BYTES_iq3_s + FR_RUN_BYTES_iq3_s * index, g));
+}
+
 static const format q8_0 = {FR_Q8_0, FR_SIZES(q8_0), 8, 128, PLAIN, open_d, scale_d_m, code_q8_0},
                     q4_0 = {FR_Q4_0, FR_SIZES(q4_0), 4, 8, PLAIN, open_d, scale_d_m, code_q4_0},
                     q4_1 = {FR_Q4_1, FR_SIZES(q4_1), 4, 0, PLUS_MIN, open_d_m, scale_d_m, code_q4_1},
@@ -356,12 +413,23 @@ static const format q8_0 = {FR_Q8_0, FR_SIZES(q8_0), 8, 128, PLAIN, open_d, scal
                     q5_1 = {FR_Q5_1, FR_SIZES(q5_1), 5, 0, PLUS_MIN, open_d_m, scale_d_m, code_q5_1},
                     iq4_nl = {FR_IQ4_NL, FR_SIZES(iq4_nl), 8, 128, PLAIN, open_d, scale_d_m, code_iq4_nl},
                     mxfp4 = {FR_MXFP4, FR_SIZES(mxfp4), 5, 12, PLAIN, open_exponent, scale_d_m, code_mxfp4},
+                    q1_0 = {FR_Q1_0, FR_SIZES(q1_0), 2, 1, PLAIN, open_d, scale_d_m, code_q1_0},
+                    q2_0 = {FR_Q2_0, FR_SIZES(q2_0), 2, 1, PLAIN, open_d, scale_d_m, code_q2_0},
                     q4_k = {FR_Q4_K, FR_SIZES(q4_k), 4, 0, MINUS_MIN, open_k, scale_k, code_q4_k},
                     q5_k = {FR_Q5_K, FR_SIZES(q5_k), 5, 0, MINUS_MIN, open_k, scale_k, code_q5_k},
                     q6_k = {FR_Q6_K, FR_SIZES(q6_k), 6, 32, HALVES, open_q6_k, scale_q6_k, code_q6_k},
                     iq4_xs = {FR_IQ4_XS, FR_SIZES(iq4_xs), 8, 128, PLAIN, open_iq4_xs, scale_iq4_xs, code_iq4_xs},
                     q2_k = {FR_Q2_K, FR_SIZES(q2_k), 2, 0, HALVES_MIN, open_d_m, scale_q2_k, code_q2_k},
-                    q3_k = {FR_Q3_K, FR_SIZES(q3_k), 3, 4, HALVES, open_q3_k, scale_q3_k, code_q3_k};
+                    q3_k = {FR_Q3_K, FR_SIZES(q3_k), 3, 4, HALVES, open_q3_k, scale_q3_k, code_q3_k},
+                    iq2_xxs = {FR_IQ2_XXS, FR_SIZES(iq2_xxs), 7, 43, PLAIN, open_eighths, scale_iq, code_iq2_xxs},
+                    iq2_xs = {FR_IQ2_XS, FR_SIZES(iq2_xs), 7, 43, HALVES, open_eighths, scale_iq_halves, code_iq2_xs},
+                    iq2_s = {FR_IQ2_S, FR_SIZES(iq2_s), 7, 43, HALVES, open_eighths, scale_iq_halves, code_iq2_xs},
+                    iq3_xxs = {FR_IQ3_XXS, FR_SIZES(iq3_xxs), 6, 31, PLAIN, open_iq3_xxs, scale_iq, code_iq3},
+                    iq3_s = {FR_IQ3_S, FR_SIZES(iq3_s), 5, 15, PLAIN, open_d, scale_iq, code_iq3},
+                    iq1_s = {FR_IQ1_S, FR_SIZES(iq1_s), 5, 9, PLAIN, open_eighths, scale_iq, code_iq2_xxs},
+                    iq1_m = {FR_IQ1_M, FR_SIZES(iq1_m), 5, 9, HALVES, open_eighths, scale_iq_halves, code_iq2_xs},
+                    tq1_0 = {FR_TQ1_0, FR_SIZES(tq1_0), 2, 1, PLAIN, open_d, scale_d_m, code_q2_0},
+                    tq2_0 = {FR_TQ2_0, FR_SIZES(tq2_0), 2, 1, PLAIN, open_d, scale_d_m, code_q2_0};
 
 FR_INLINE bool halved(const format *f) {
     return f->joining == HALVES || f->joining == HALVES_MIN;

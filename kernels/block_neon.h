@@ -53,12 +53,23 @@ static const format q5_0 = {FR_Q5_0, FR_BITS_q5_0, .offset = 16, .most = 31, FR_
 static const format q5_1 = {FR_Q5_1, FR_BITS_q5_1, .mins = true, .most = 31, FR_SIZES(q5_1)};
 static const format iq4_nl = {FR_IQ4_NL, FR_BITS_iq4_nl, .table = true, .most = 127, FR_SIZES(iq4_nl)};
 static const format mxfp4 = {FR_MXFP4, FR_BITS_mxfp4, .table = true, .most = 12, FR_SIZES(mxfp4)};
+static const format q1_0 = {FR_Q1_0, FR_BITS_q1_0, .offset = 1, .most = 2, FR_SIZES(q1_0)};
+static const format q2_0 = {FR_Q2_0, FR_BITS_q2_0, .offset = 1, .most = 3, FR_SIZES(q2_0)};
 static const format q4_k = {FR_Q4_K, FR_BITS_q4_k, .mins = true, .most = 15, FR_SIZES(q4_k)};
 static const format q5_k = {FR_Q5_K, FR_BITS_q5_k, .mins = true, .most = 31, FR_SIZES(q5_k)};
 static const format q6_k = {FR_Q6_K, FR_BITS_q6_k, 32, .halves = true, .most = 63, FR_SIZES(q6_k)};
 static const format iq4_xs = {FR_IQ4_XS, FR_BITS_iq4_xs, .table = true, .most = 127, FR_SIZES(iq4_xs)};
 static const format q2_k = {FR_Q2_K, FR_BITS_q2_k, .mins = true, .halves = true, .most = 3, FR_SIZES(q2_k)};
 static const format q3_k = {FR_Q3_K, FR_BITS_q3_k, .offset = 4, .halves = true, .most = 7, FR_SIZES(q3_k)};
+static const format iq2_xxs = {FR_IQ2_XXS, FR_BITS_iq2_xxs, .table = true, .most = 43, FR_SIZES(iq2_xxs)};
+static const format iq2_xs = {FR_IQ2_XS, FR_BITS_iq2_xs, .table = true, .halves = true, .most = 43, FR_SIZES(iq2_xs)};
+static const format iq2_s = {FR_IQ2_S, FR_BITS_iq2_s, .table = true, .halves = true, .most = 43, FR_SIZES(iq2_s)};
+static const format iq3_xxs = {FR_IQ3_XXS, FR_BITS_iq3_xxs, .table = true, .most = 31, FR_SIZES(iq3_xxs)};
+static const format iq3_s = {FR_IQ3_S, FR_BITS_iq3_s, .table = true, .most = 15, FR_SIZES(iq3_s)};
+static const format iq1_s = {FR_IQ1_S, FR_BITS_iq1_s, .table = true, .most = 9, FR_SIZES(iq1_s)};
+static const format iq1_m = {FR_IQ1_M, FR_BITS_iq1_m, .table = true, .halves = true, .most = 9, FR_SIZES(iq1_m)};
+static const format tq1_0 = {FR_TQ1_0, FR_BITS_tq1_0, .offset = 1, .most = 3, FR_SIZES(tq1_0)};
+static const format tq2_0 = {FR_TQ2_0, FR_BITS_tq2_0, .offset = 1, .most = 3, FR_SIZES(tq2_0)};
 
 /* What multiplies the sums of a chunk, by run and feature. */
 typedef struct scales {
@@ -194,12 +205,47 @@ FR_INLINE void load_xs_scales(scales *s, const uint8_t *w) {
     }
 }
 
+/* 2 scale + 1 */
+FR_INLINE int8x16_t odd(uint8x16_t scale) {
+    return vreinterpretq_s8_u8(vaddq_u8(vaddq_u8(scale, scale), vdupq_n_u8(1)));
+}
+
+FR_INLINE void load_units(float *d, const uint8_t *w, float unit) {
+    load_d(d, w);
+    FR_UNROLLED for (size_t i = 0; i < FEATURES; i += 4) vst1q_f32(d + i, vmulq_n_f32(vld1q_f32(d + i), unit));
+}
+
+FR_INLINE void load_iq_scales(scales *s, const uint8_t *w, float unit) {
+    float d[FEATURES];
+    load_units(d, w, unit);
+    FR_UNROLLED for (size_t run = 0; run < RUNS; run++) {
+        uint8x16_t both = vld1q_u8(w + (2 + run / 2) * FEATURES);
+        scale_bytes(s->d[run], d, odd(run % 2 ? high_nibbles(both) : low_nibbles(both)));
+    }
+}
+
+FR_INLINE void load_iq_halves(scales *s, const uint8_t *w, float unit) {
+    load_units(s->d[0], w, unit);
+    for (size_t run = 0; run < RUNS; run++) {
+        uint8x16_t both = vld1q_u8(w + (2 + run) * FEATURES);
+        store_integers(s->halves[run][0], odd(low_nibbles(both)));
+        store_integers(s->halves[run][1], odd(high_nibbles(both)));
+        if (run > 0) memcpy(s->d[run], s->d[0], sizeof s->d[0]);
+    }
+}
+
 FR_INLINE void load_q6_scales(scales *s, const uint8_t *w) {
     load_d(s->d[0], w);
     for (size_t half = 0; half < 2 * RUNS; half++) {
         int8x16_t bytes = vreinterpretq_s8_u8(vld1q_u8(w + (2 + half) * FEATURES));
         store_integers(s->halves[half / 2][half % 2], bytes);
     }
+    for (size_t run = 1; run < RUNS; run++) memcpy(s->d[run], s->d[0], sizeof s->d[0]);
+}
+
+/* Of all runs. */
+FR_INLINE void load_one_d(scales *s, const uint8_t *w) {
+    load_d(s->d[0], w);
     for (size_t run = 1; run < RUNS; run++) memcpy(s->d[run], s->d[0], sizeof s->d[0]);
 }
 
@@ -237,6 +283,15 @@ FR_INLINE void load_scales(format f, scales *s, const uint8_t *w, size_t runs) {
     case FR_IQ4_XS: load_xs_scales(s, w); return;
     case FR_Q2_K: load_q2_scales(s, w); return;
     case FR_Q3_K: load_q3_scales(s, w); return;
+    case FR_IQ1_S:
+    case FR_IQ2_XXS:
+    case FR_IQ3_XXS:
+    case FR_IQ3_S: load_iq_scales(s, w, fr_code_unit(f.type)); return;
+    case FR_IQ1_M:
+    case FR_IQ2_XS:
+    case FR_IQ2_S: load_iq_halves(s, w, fr_code_unit(f.type)); return;
+    case FR_TQ1_0:
+    case FR_TQ2_0: load_one_d(s, w); return;
     default:
         for (size_t run = 0; run < runs; run++, w += f.block) {
             if (f.type == FR_MXFP4)
@@ -288,10 +343,12 @@ FR_INLINE uint8x16_t unpack(format f, const uint8_t *w, size_t group, int8x16_t 
         return f.offset ? codes : veorq_u8(codes, vdupq_n_u8(128));
     }
     size_t half = group / 4, line = group % 4;
+    if (f.bits == 1) return vandq_u8(vshlq_u8(vld1q_u8(w), vdupq_n_s8((int8_t)(1 - (int)group))), vdupq_n_u8(2));
     if (f.bits < 4) {
         uint8x16_t four = vld1q_u8(w + ((f.bits == 3) + half) * LINE);
         uint8x16_t two = vandq_u8(vshlq_u8(four, vdupq_n_s8((int8_t)(-2 * (int)line))), vdupq_n_u8(3));
-        return f.bits == 3 ? joined(two, vld1q_u8(w), 2 - (int)group, 4) : two;
+        uint8x16_t code = f.bits == 3 ? joined(two, vld1q_u8(w), 2 - (int)group, 4) : two;
+        return f.table ? vreinterpretq_u8_s8(vqtbl1q_s8(table, code)) : code;
     }
     uint8x16_t pair = vld1q_u8(w + (f.bits == 5) * LINE + line * LINE);
     uint8x16_t code = half ? high_nibbles(pair) : low_nibbles(pair);

@@ -80,6 +80,7 @@ typedef void fr_quantize_fn(fr_qblock *q, const float *x, size_t cols);
  * x_r is x + r * x_stride blocks; w is the first tile. cols is a multiple of the type's block. One chain an output,
  * ascending in blocks of 32 columns, from acc = +0; isum = sum over the block of code * q, exact:
  *     Q8_0 Q4_0 Q5_0 IQ4_NL MXFP4   acc = fma(d * xd, (float)isum, acc)
+ *     Q1_0 Q2_0 TQ1_0 TQ2_0         the same
  *     Q4_1 Q5_1                     the same, then acc = fma(m, dsum, acc)
  *     Q4_K Q5_K                     acc = fma((d * scale) * xd, (float)isum, acc); acc = fma(-(dmin * min), dsum, acc)
  *     Q6_K                          acc = fma(d * xd, (float)(scale0 * isum0 + scale1 * isum1), acc), halves of 16
@@ -87,8 +88,11 @@ typedef void fr_quantize_fn(fr_qblock *q, const float *x, size_t cols);
  *     Q2_K                          as Q6_K, then acc = fma(-(dmin * xd), (float)(min0 * sum0 + min1 * sum1), acc),
  *                                   sums of q over the halves
  *     IQ4_XS                        acc = fma((d * (scale - 32)) * xd, (float)isum, acc)
- * codes: Q8_0 the value; Q4_0 bits - 8; Q5_0 bits - 16; Q4_1 Q5_1 Q2_K Q4_K Q5_K bits; Q3_K bits - 4; Q6_K bits - 32;
- * IQ4_NL IQ4_XS MXFP4 the value of the type's table (fr_code_values). */
+ *     IQ1_S IQ2_XXS IQ3_XXS IQ3_S   acc = fma((unit * d * (2 * scale + 1)) * xd, (float)isum, acc)
+ *     IQ1_M IQ2_XS IQ2_S            as Q6_K, with unit * d and 2 * scale + 1
+ * codes: Q8_0 the value; Q1_0 2 * bit - 1; Q2_0 TQ1_0 TQ2_0 bits - 1; Q4_0 bits - 8; Q5_0 bits - 16; Q4_1 Q5_1 Q2_K
+ * Q4_K Q5_K bits; Q3_K bits - 4; Q6_K bits - 32; others the value of the type's table (fr_code_values), in units of
+ * fr_code_unit. */
 typedef struct fr_matmul_block {
     float *y;
     size_t y_stride;

@@ -24,17 +24,19 @@ FR_INLINE void add_products(pair *sums, pair code, const fr_qblock *x, size_t gr
         sums->half[half] = settled(_mm256_add_epi16(sums->half[half], _mm256_maddubs_epi16(code.half[half], q)));
 }
 
-/* Codes of 4 bits that stand for code - offset: all products of a run are added in 16 bits. |sum of q| < 2^15, and the
- * high half of what it is multiplied with is 0. */
-FR_INLINE void dot_4_bits(chains *c, const run *w, size_t rows, int offset, join_fn *joins) {
+/* Codes of at most 15 that stand for code - offset: all products of a run are added in 16 bits. |sum of q| < 2^15, and
+ * the high half of what it is multiplied with is 0. */
+FR_INLINE void dot_small(chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart, int offset,
+                         join_fn *joins) {
     __m256i one = _mm256_set1_epi16(1);
     pair sums[SHARING], first, second;
     FR_UNROLLED for (size_t r = 0; r < rows; r++) sums[r] = zeros();
     FR_UNROLLED for (size_t step = 0; step < STEPS; step++) {
-        unpack_4_bits(&first, &second, w->codes, step);
+        size_t group = group_of(step, apart);
+        unpack(&first, &second, w->codes, step);
         FR_UNROLLED for (size_t r = 0; r < rows; r++) {
-            add_products(&sums[r], first, block_of(c, r), step);
-            add_products(&sums[r], second, block_of(c, r), 4 + step);
+            add_products(&sums[r], first, block_of(c, r), group);
+            add_products(&sums[r], second, block_of(c, r), group + apart);
         }
     }
     FR_UNROLLED for (size_t r = 0; r < rows; r++) {
@@ -50,11 +52,19 @@ FR_INLINE void dot_4_bits(chains *c, const run *w, size_t rows, int offset, join
 }
 
 FR_INLINE void dot_q4_0(chains *c, const run *w, size_t rows) {
-    dot_4_bits(c, w, rows, 8, join);
+    dot_small(c, w, rows, unpack_4_bits, 4, 8, join);
 }
 
 FR_INLINE void dot_q4_k(chains *c, const run *w, size_t rows) {
-    dot_4_bits(c, w, rows, 0, join_with_minimum);
+    dot_small(c, w, rows, unpack_4_bits, 4, 0, join_with_minimum);
+}
+
+FR_INLINE void dot_q1_0(chains *c, const run *w, size_t rows) {
+    dot_small(c, w, rows, unpack_1_bit, 1, 1, join);
+}
+
+FR_INLINE void dot_q2_0(chains *c, const run *w, size_t rows) {
+    dot_small(c, w, rows, unpack_2_bits, 1, 1, join);
 }
 
 /* Codes of at most 63, a step at a time; what a step's sum is multiplied with is one or its columns' scale. isum has
@@ -77,22 +87,23 @@ FR_INLINE void dot_steps(chains *c, const run *w, size_t rows, unpack_fn *unpack
 }
 
 /* Codes of at most 31 that stand for code - offset. */
-FR_INLINE void dot_unsigned(chains *c, const run *w, size_t rows, unpack_fn *unpack, int offset, join_fn *joins) {
+FR_INLINE void dot_unsigned(chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart, int offset,
+                            join_fn *joins) {
     __m256i one = _mm256_set1_epi16(1);
     pair isum[SHARING], scale[2] = {{{one, one}}, {{one, one}}};
     FR_UNROLLED for (size_t r = 0; r < rows; r++) {
         __m256i sum = _mm256_set1_epi32(block_of(c, r)->sum);
         isum[r].half[0] = isum[r].half[1] = _mm256_madd_epi16(sum, _mm256_set1_epi32(-offset & 0xffff));
     }
-    dot_steps(c, w, rows, unpack, 4, isum, scale, joins);
+    dot_steps(c, w, rows, unpack, apart, isum, scale, joins);
 }
 
 FR_INLINE void dot_q5_0(chains *c, const run *w, size_t rows) {
-    dot_unsigned(c, w, rows, unpack_5_bits, 16, join);
+    dot_unsigned(c, w, rows, unpack_5_bits, 4, 16, join);
 }
 
 FR_INLINE void dot_q5_k(chains *c, const run *w, size_t rows) {
-    dot_unsigned(c, w, rows, unpack_5_bits, 0, join_with_minimum);
+    dot_unsigned(c, w, rows, unpack_5_bits, 4, 0, join_with_minimum);
 }
 
 /* -12 .. 12 */
@@ -101,7 +112,19 @@ FR_INLINE void unpack_mxfp4(pair *first, pair *second, const uint8_t *codes, siz
 }
 
 FR_INLINE void dot_mxfp4(chains *c, const run *w, size_t rows) {
-    dot_unsigned(c, w, rows, unpack_mxfp4, 12, join);
+    dot_unsigned(c, w, rows, unpack_mxfp4, 4, 12, join);
+}
+
+FR_INLINE void dot_iq1_s(chains *c, const run *w, size_t rows) {
+    dot_unsigned(c, w, rows, unpack_iq1, 1, IQ1_OFFSET, join);
+}
+
+FR_INLINE void dot_iq3_xxs(chains *c, const run *w, size_t rows) {
+    dot_unsigned(c, w, rows, unpack_iq3_xxs, 4, IQ3_XXS_OFFSET, join);
+}
+
+FR_INLINE void dot_iq3_s(chains *c, const run *w, size_t rows) {
+    dot_unsigned(c, w, rows, unpack_iq3_s, 4, IQ3_S_OFFSET, join);
 }
 
 /* The scales of both halves of a run multiply in 16 bits. */
@@ -113,13 +136,12 @@ FR_INLINE void load_scales(pair scale[2], const run *w) {
     }
 }
 
-/* So they multiply -2^offset times the halves' sums of activations, for the codes' offset of 2^offset. */
+/* So they multiply -offset times the halves' sums of activations, for the codes' offset. */
 FR_INLINE void start_halves(pair *isum, const chains *c, const run *w, size_t rows, int offset) {
     pair of_sums;
     FR_UNROLLED for (size_t half = 0; half < 2; half++) {
         const uint8_t *first = w->scales + HALF * half, *second = first + FR_TILE_FEATURES;
-        __m256i minus = _mm256_sub_epi16(_mm256_setzero_si256(), scale_pairs(first, second));
-        of_sums.half[half] = _mm256_slli_epi16(minus, offset);
+        of_sums.half[half] = _mm256_mullo_epi16(scale_pairs(first, second), _mm256_set1_epi16((short)-offset));
     }
     FR_UNROLLED for (size_t r = 0; r < rows; r++) {
         __m256i sums = sums_of_halves(block_of(c, r));
@@ -131,7 +153,7 @@ FR_INLINE void start_halves(pair *isum, const chains *c, const run *w, size_t ro
 FR_INLINE void dot_q6_k(chains *c, const run *w, size_t rows) {
     pair scale[2], isum[SHARING];
     load_scales(scale, w);
-    start_halves(isum, c, w, rows, 5);
+    start_halves(isum, c, w, rows, 32);
     dot_steps(c, w, rows, unpack_6_bits, 1, isum, scale, join);
 }
 
@@ -162,8 +184,46 @@ FR_INLINE void dot_q2_k(chains *c, const run *w, size_t rows) {
 
 FR_INLINE void dot_q3_k(chains *c, const run *w, size_t rows) {
     pair isum[SHARING];
-    start_halves(isum, c, w, rows, 2);
+    start_halves(isum, c, w, rows, 4);
     dot_halves(c, w, rows, unpack_3_bits, isum, join);
+}
+
+FR_INLINE void dot_iq1_m(chains *c, const run *w, size_t rows) {
+    pair isum[SHARING];
+    start_halves(isum, c, w, rows, IQ1_OFFSET);
+    dot_halves(c, w, rows, unpack_iq1, isum, join);
+}
+
+/* IQ2's values + 43 are at most 86, so that no two products' sums are added in 16 bits. What widens them is one, or the
+ * scale of the half of the run that they are in. isum has what belongs to the offset. */
+FR_INLINE void dot_iq2(chains *c, const run *w, size_t rows, const pair *scale, pair *isum) {
+    pair value[2];
+    FR_UNROLLED for (size_t step = 0; step < STEPS; step++) {
+        unpack_iq2(&value[0], &value[1], w->codes, step);
+        FR_UNROLLED for (size_t r = 0; r < rows; r++)
+            FR_UNROLLED for (size_t i = 0; i < 2; i++) {
+                __m256i q = broadcast_group(block_of(c, r), 2 * step + i);
+                FR_UNROLLED for (size_t half = 0; half < 2; half++)
+                    widen(&isum[r].half[half], _mm256_maddubs_epi16(value[i].half[half], q),
+                          scale[step / 2].half[half]);
+            }
+    }
+    FR_UNROLLED for (size_t r = 0; r < rows; r++) join(c, r, w, floats(isum[r]));
+}
+
+FR_INLINE void dot_iq2_xxs(chains *c, const run *w, size_t rows) {
+    __m256i one = _mm256_set1_epi16(1), offset = _mm256_set1_epi16(-IQ2_OFFSET);
+    pair isum[SHARING], scale[2] = {{{one, one}}, {{one, one}}};
+    FR_UNROLLED for (size_t r = 0; r < rows; r++)
+        isum[r].half[0] = isum[r].half[1] = _mm256_madd_epi16(sums_of_halves(block_of(c, r)), offset);
+    dot_iq2(c, w, rows, scale, isum);
+}
+
+FR_INLINE void dot_iq2_xs(chains *c, const run *w, size_t rows) {
+    pair isum[SHARING], scale[2];
+    load_scales(scale, w);
+    start_halves(isum, c, w, rows, IQ2_OFFSET);
+    dot_iq2(c, w, rows, scale, isum);
 }
 
 /* isum += products with signed values in -128 .. 127, of one group. */
@@ -219,12 +279,23 @@ static const format q5_0 = {FR_SIZES(q5_0), head_none, scales_d, dot_q5_0};
 static const format q5_1 = {FR_SIZES(q5_1), head_none, scales_d_m, dot_q5_k};
 static const format iq4_nl = {FR_SIZES(iq4_nl), head_none, scales_d, dot_iq4};
 static const format mxfp4 = {FR_SIZES(mxfp4), head_none, scales_exponent, dot_mxfp4};
+static const format q1_0 = {FR_SIZES(q1_0), head_none, scales_d, dot_q1_0};
+static const format q2_0 = {FR_SIZES(q2_0), head_none, scales_d, dot_q2_0};
 static const format q4_k = {FR_SIZES(q4_k), head_k, scales_k, dot_q4_k};
 static const format q5_k = {FR_SIZES(q5_k), head_k, scales_k, dot_q5_k};
 static const format q6_k = {FR_SIZES(q6_k), head_d, scales_q6, dot_q6_k};
 static const format iq4_xs = {FR_SIZES(iq4_xs), head_d, scales_xs, dot_iq4};
 static const format q2_k = {FR_SIZES(q2_k), head_q2, scales_q2, dot_q2_k};
-static const format q3_k = {FR_SIZES(q3_k), head_q3, scales_q3, dot_q3_k};
+static const format q3_k = {FR_SIZES(q3_k), head_q3, scales_halves, dot_q3_k};
+static const format iq2_xxs = {FR_SIZES(iq2_xxs), head_eighths, scales_iq, dot_iq2_xxs};
+static const format iq2_xs = {FR_SIZES(iq2_xs), head_eighths_halves, scales_halves, dot_iq2_xs};
+static const format iq2_s = {FR_SIZES(iq2_s), head_eighths_halves, scales_halves, dot_iq2_xs};
+static const format iq3_xxs = {FR_SIZES(iq3_xxs), head_iq3_xxs, scales_iq, dot_iq3_xxs};
+static const format iq3_s = {FR_SIZES(iq3_s), head_d, scales_iq, dot_iq3_s};
+static const format iq1_s = {FR_SIZES(iq1_s), head_eighths, scales_iq, dot_iq1_s};
+static const format iq1_m = {FR_SIZES(iq1_m), head_eighths_halves, scales_halves, dot_iq1_m};
+static const format tq1_0 = {FR_SIZES(tq1_0), head_d, scales_head, dot_q2_0};
+static const format tq2_0 = {FR_SIZES(tq2_0), head_d, scales_head, dot_q2_0};
 
 #define FR_MATMUL_BLOCK(id, type, ...)                         \
     void fr_matmul_##type##_avx2(const fr_matmul_block *job) { \

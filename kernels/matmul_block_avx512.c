@@ -2,10 +2,10 @@
  * block_avx512.h.
  *
  * vpmaddubsw adds two products to 16 bits and saturates, so no more groups are summed there than provably fit: 8 of
- * up to 4 bits: 8 * 2 * 15 * 127 = 30480; 4 of 5 bits: 31496; 2 of 6 bits: 32004. Codes of 8 bits are taken as two of
- * 4: the high ones' sums count 16 times. No more than 4 groups of them are summed at once, so that what a register of
- * codes is split into serves all rows from registers (Zen 4, from L2: 2 rows 1.33, 8 rows 1.56 times as fast as with
- * 8). */
+ * up to 4 bits: 8 * 2 * 15 * 127 = 30480; 4 of 5 bits: 31496; 2 of 6 bits: 32004; 1 of up to 86. Codes of 8 bits are
+ * taken as two of 4: the high ones' sums count 16 times. No more than 4 groups of them are summed at once, so that what
+ * a register of codes is split into serves all rows from registers (Zen 4, from L2: 2 rows 1.33, 8 rows 1.56 times as
+ * fast as with 8). */
 #include "kernels/block_avx512.h"
 #include "quant/block_types.h"
 
@@ -21,7 +21,7 @@ FR_INLINE __m512i dot(__m512i sum, const __m512i *codes, const int8_t *q, size_t
     return bits == 8 ? _mm512_add_epi32(sum, _mm512_madd_epi16(high, _mm512_set1_epi16(16))) : sum;
 }
 
-static const products by_bytes = {dot, {[2] = 8, [3] = 8, [4] = 8, [5] = 4, [6] = 2, [8] = 4}};
+static const products by_bytes = {dot, {[2] = 8, [3] = 8, [4] = 8, [5] = 4, [6] = 2, [7] = 1, [8] = 4}};
 
 /* One kernel a type: a function of the contract that hands its format on. */
 #define FR_MATMUL_BLOCK(id, name, ...)                           \

@@ -19,7 +19,7 @@ FR_INLINE __m512i dot(__m512i sum, const __m512i *codes, const int8_t *q, size_t
     return sum;
 }
 
-static const products vnni = {dot, {[2] = 1, [3] = 1, [4] = 1, [5] = 1, [6] = 1, [8] = 1}};
+static const products vnni = {dot, {[2] = 1, [3] = 1, [4] = 1, [5] = 1, [6] = 1, [7] = 1, [8] = 1}};
 
 /* One kernel a type: a function of the contract that hands its format on. */
 #define FR_MATMUL_BLOCK(id, name, ...)                               \

@@ -76,6 +76,30 @@ FR_INLINE void dot_iq4(chains *c, const run *w, size_t rows) {
     dot(c, w, rows, unpack_iq4, 4, 128, join);
 }
 
+FR_INLINE void dot_q1_0(chains *c, const run *w, size_t rows) {
+    dot(c, w, rows, unpack_1_bit, 1, 1, join);
+}
+
+FR_INLINE void dot_q2_0(chains *c, const run *w, size_t rows) {
+    dot(c, w, rows, unpack_2_bits, 1, 1, join);
+}
+
+FR_INLINE void dot_iq1_s(chains *c, const run *w, size_t rows) {
+    dot(c, w, rows, unpack_iq1, 1, IQ1_OFFSET, join);
+}
+
+FR_INLINE void dot_iq3_xxs(chains *c, const run *w, size_t rows) {
+    dot(c, w, rows, unpack_iq3_xxs, 4, IQ3_XXS_OFFSET, join);
+}
+
+FR_INLINE void dot_iq3_s(chains *c, const run *w, size_t rows) {
+    dot(c, w, rows, unpack_iq3_s, 4, IQ3_S_OFFSET, join);
+}
+
+FR_INLINE void dot_iq2_xxs(chains *c, const run *w, size_t rows) {
+    dot(c, w, rows, unpack_iq2, 1, IQ2_OFFSET, join);
+}
+
 FR_INLINE __m256 load_scales(const uint8_t *scales) {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)scales)));
 }
@@ -87,7 +111,6 @@ FR_INLINE void dot_halves(chains *c, const run *w, size_t rows, unpack_fn *unpac
     pair isum[SHARING];
     FR_UNROLLED for (size_t columns = 0; columns < 2; columns++) {
         const uint8_t *scales = w->scales + FR_TILE_FEATURES * columns;
-        float_pair scale = {{load_scales(scales), load_scales(scales + HALF)}};
         FR_UNROLLED for (size_t r = 0; r < rows; r++) {
             __m256i sum = _mm256_set1_epi32(block_of(c, r)->sum), half = _mm256_set1_epi32(block_of(c, r)->half);
             isum[r] = correction_of(columns ? _mm256_sub_epi32(sum, half) : half, offset);
@@ -95,10 +118,11 @@ FR_INLINE void dot_halves(chains *c, const run *w, size_t rows, unpack_fn *unpac
         add_steps(isum, c, w, rows, unpack, 1, 2 * columns, 2 * columns + 2);
         FR_UNROLLED for (size_t r = 0; r < rows; r++) {
             float_pair sums = floats(isum[r]);
-            FR_UNROLLED for (size_t half = 0; half < 2; half++)
-                scaled[r].half[half] = columns
-                                           ? _mm256_fmadd_ps(scale.half[half], sums.half[half], scaled[r].half[half])
-                                           : _mm256_mul_ps(scale.half[half], sums.half[half]);
+            FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+                __m256 factor = load_scales(scales + HALF * half);
+                scaled[r].half[half] = columns ? _mm256_fmadd_ps(factor, sums.half[half], scaled[r].half[half])
+                                               : _mm256_mul_ps(factor, sums.half[half]);
+            }
         }
     }
     FR_UNROLLED for (size_t r = 0; r < rows; r++) joins(c, r, w, scaled[r]);
@@ -116,6 +140,14 @@ FR_INLINE void dot_q3_k(chains *c, const run *w, size_t rows) {
     dot_halves(c, w, rows, unpack_3_bits, 4, join);
 }
 
+FR_INLINE void dot_iq1_m(chains *c, const run *w, size_t rows) {
+    dot_halves(c, w, rows, unpack_iq1, IQ1_OFFSET, join);
+}
+
+FR_INLINE void dot_iq2_xs(chains *c, const run *w, size_t rows) {
+    dot_halves(c, w, rows, unpack_iq2, IQ2_OFFSET, join);
+}
+
 static const format q8_0 = {FR_SIZES(q8_0), head_none, scales_d, dot_q8_0};
 static const format q4_0 = {FR_SIZES(q4_0), head_none, scales_d, dot_q4_0};
 static const format q4_1 = {FR_SIZES(q4_1), head_none, scales_d_m, dot_q4_k};
@@ -123,12 +155,23 @@ static const format q5_0 = {FR_SIZES(q5_0), head_none, scales_d, dot_q5_0};
 static const format q5_1 = {FR_SIZES(q5_1), head_none, scales_d_m, dot_q5_k};
 static const format iq4_nl = {FR_SIZES(iq4_nl), head_none, scales_d, dot_iq4};
 static const format mxfp4 = {FR_SIZES(mxfp4), head_none, scales_exponent, dot_mxfp4};
+static const format q1_0 = {FR_SIZES(q1_0), head_none, scales_d, dot_q1_0};
+static const format q2_0 = {FR_SIZES(q2_0), head_none, scales_d, dot_q2_0};
 static const format q4_k = {FR_SIZES(q4_k), head_k, scales_k, dot_q4_k};
 static const format q5_k = {FR_SIZES(q5_k), head_k, scales_k, dot_q5_k};
 static const format q6_k = {FR_SIZES(q6_k), head_d, scales_q6, dot_q6_k};
 static const format iq4_xs = {FR_SIZES(iq4_xs), head_d, scales_xs, dot_iq4};
 static const format q2_k = {FR_SIZES(q2_k), head_q2, scales_q2, dot_q2_k};
-static const format q3_k = {FR_SIZES(q3_k), head_q3, scales_q3, dot_q3_k};
+static const format q3_k = {FR_SIZES(q3_k), head_q3, scales_halves, dot_q3_k};
+static const format iq2_xxs = {FR_SIZES(iq2_xxs), head_eighths, scales_iq, dot_iq2_xxs};
+static const format iq2_xs = {FR_SIZES(iq2_xs), head_eighths_halves, scales_halves, dot_iq2_xs};
+static const format iq2_s = {FR_SIZES(iq2_s), head_eighths_halves, scales_halves, dot_iq2_xs};
+static const format iq3_xxs = {FR_SIZES(iq3_xxs), head_iq3_xxs, scales_iq, dot_iq3_xxs};
+static const format iq3_s = {FR_SIZES(iq3_s), head_d, scales_iq, dot_iq3_s};
+static const format iq1_s = {FR_SIZES(iq1_s), head_eighths, scales_iq, dot_iq1_s};
+static const format iq1_m = {FR_SIZES(iq1_m), head_eighths_halves, scales_halves, dot_iq1_m};
+static const format tq1_0 = {FR_SIZES(tq1_0), head_d, scales_head, dot_q2_0};
+static const format tq2_0 = {FR_SIZES(tq2_0), head_d, scales_head, dot_q2_0};
 
 #define FR_MATMUL_BLOCK(id, type, ...)                            \
     void fr_matmul_##type##_avxvnni(const fr_matmul_block *job) { \

@@ -13,7 +13,7 @@
  * product exceeds most * 127, so two of each group make 254 * most, which is 32512 for 128. */
 FR_INLINE void multiply(format f, row_sums sums, run_values values, size_t half, const int32_t (*q)[4], bool pair) {
     (void)pair;
-    size_t room = 32767 / (254 * (size_t)f.most), span = room < 4 ? room : 4;
+    size_t room = 32767 / (254 * (size_t)f.most), span = room < 2 ? 1 : room < 4 ? 2 : 4;
     FR_UNROLLED for (size_t from = 0; from + span <= 4; from += span) {
         int16x8_t low[PARTS], high[PARTS];
         FR_UNROLLED for (size_t g = from; g < from + span; g++) {

@@ -22,17 +22,32 @@ static float exponent_scale(uint16_t e) {
     return e < 2 ? float_of(0x00200000u << e) : float_of((uint32_t)(e - 1) << 23);
 }
 
+/* Scales of IQ1 to IQ3, in units that the values' has in it. */
+static int odd(uint8_t scale) {
+    return 2 * scale + 1;
+}
+
 /* The scale of columns 16h .. 16h + 15. */
 static int32_t scale_of(const format *f, const fr_block_parts *parts, size_t h) {
-    if (f->type == FR_Q6_K) return (int8_t)parts->scales[h];
-    return f->type == FR_Q3_K ? parts->scales[h] - 32 : parts->scales[h];
+    switch (f->type) {
+    case FR_Q6_K: return (int8_t)parts->scales[h];
+    case FR_Q3_K: return parts->scales[h] - 32;
+    case FR_Q2_K: return parts->scales[h];
+    default: return odd(parts->scales[h]);
+    }
+}
+
+static bool halved(fr_dtype type) {
+    return type == FR_Q2_K || type == FR_Q3_K || type == FR_Q6_K || type == FR_IQ2_XS || type == FR_IQ2_S ||
+           type == FR_IQ1_M;
 }
 
 /* Run `run` of a block joins the chain. */
 static float add_run(const format *f, const fr_block_parts *parts, size_t run, const fr_qblock *x, float acc) {
     const uint8_t *codes = parts->codes + run * RUN;
     float d = f->type == FR_MXFP4 ? exponent_scale(parts->d) : load_f16(&parts->d, 0), m = load_f16(&parts->m, 0);
-    if (f->type == FR_Q2_K || f->type == FR_Q3_K || f->type == FR_Q6_K) {
+    d *= fr_code_unit(f->type);
+    if (halved(f->type)) {
         int32_t isum = scale_of(f, parts, 2 * run) * code_sum(f, codes, x->q, RUN / 2) +
                        scale_of(f, parts, 2 * run + 1) * code_sum(f, codes + RUN / 2, x->q + RUN / 2, RUN / 2);
         acc = fmaf(d * x->d, (float)isum, acc);
@@ -48,12 +63,16 @@ static float add_run(const format *f, const fr_block_parts *parts, size_t run, c
     case FR_Q5_K:
         return fmaf(-(m * (float)parts->mins[run]), x->dsum, fmaf(d * (float)parts->scales[run] * x->d, isum, acc));
     case FR_IQ4_XS: return fmaf(d * (float)(parts->scales[run] - 32) * x->d, isum, acc);
+    case FR_IQ1_S:
+    case FR_IQ2_XXS:
+    case FR_IQ3_XXS:
+    case FR_IQ3_S: return fmaf(d * (float)odd(parts->scales[run]) * x->d, isum, acc);
     default: return fmaf(d * x->d, isum, acc);
     }
 }
 
 static void matmul(const format *f, const fr_matmul_block *job) {
-    size_t block = fr_dtype_block(f->type), runs = block / RUN;
+    size_t block = fr_tile_block(f->type), runs = block / RUN;
     size_t tile_bytes = fr_packed_bytes(f->type, FR_TILE_FEATURES, job->cols);
     for (size_t r = 0; r < job->rows; r++)
         for (size_t o = 0; o < job->features; o++) job->y[r * job->y_stride + o] = 0.0f;
@@ -69,6 +88,8 @@ static void matmul(const format *f, const fr_matmul_block *job) {
         }
 }
 
+static const int8_t signs[] = {-1, 1};
+
 /* One kernel a type: a function of the contract that hands its format on. */
 #define FR_MATMUL_BLOCK(name, ...)                              \
     void FR_SCALAR(matmul_##name)(const fr_matmul_block *job) { \
@@ -82,9 +103,20 @@ FR_MATMUL_BLOCK(q5_0, FR_Q5_0, 16, NULL)
 FR_MATMUL_BLOCK(q5_1, FR_Q5_1, 0, NULL)
 FR_MATMUL_BLOCK(iq4_nl, FR_IQ4_NL, 0, fr_code_values(FR_IQ4_NL))
 FR_MATMUL_BLOCK(mxfp4, FR_MXFP4, 0, fr_code_values(FR_MXFP4))
+FR_MATMUL_BLOCK(q1_0, FR_Q1_0, 0, signs)
+FR_MATMUL_BLOCK(q2_0, FR_Q2_0, 1, NULL)
 FR_MATMUL_BLOCK(q4_k, FR_Q4_K, 0, NULL)
 FR_MATMUL_BLOCK(q5_k, FR_Q5_K, 0, NULL)
 FR_MATMUL_BLOCK(q6_k, FR_Q6_K, 32, NULL)
 FR_MATMUL_BLOCK(iq4_xs, FR_IQ4_XS, 0, fr_code_values(FR_IQ4_XS))
 FR_MATMUL_BLOCK(q2_k, FR_Q2_K, 0, NULL)
 FR_MATMUL_BLOCK(q3_k, FR_Q3_K, 4, NULL)
+FR_MATMUL_BLOCK(iq2_xxs, FR_IQ2_XXS, 0, fr_code_values(FR_IQ2_XXS))
+FR_MATMUL_BLOCK(iq2_xs, FR_IQ2_XS, 0, fr_code_values(FR_IQ2_XS))
+FR_MATMUL_BLOCK(iq2_s, FR_IQ2_S, 0, fr_code_values(FR_IQ2_S))
+FR_MATMUL_BLOCK(iq3_xxs, FR_IQ3_XXS, 0, fr_code_values(FR_IQ3_XXS))
+FR_MATMUL_BLOCK(iq3_s, FR_IQ3_S, 0, fr_code_values(FR_IQ3_S))
+FR_MATMUL_BLOCK(iq1_s, FR_IQ1_S, 0, fr_code_values(FR_IQ1_S))
+FR_MATMUL_BLOCK(iq1_m, FR_IQ1_M, 0, fr_code_values(FR_IQ1_M))
+FR_MATMUL_BLOCK(tq1_0, FR_TQ1_0, 1, NULL)
+FR_MATMUL_BLOCK(tq2_0, FR_TQ2_0, 1, NULL)

@@ -14,6 +14,7 @@ typedef void fr_decode_fn(const uint8_t *block, float *y);
 
 /* decode_simple.c: a scale for the block, and perhaps a minimum */
 fr_decode_fn fr_decode_q8_0, fr_decode_q4_0, fr_decode_q4_1, fr_decode_q5_0, fr_decode_q5_1, fr_decode_q1_0;
+fr_decode_fn fr_decode_q2_0;
 
 /* decode_codebook.c: codes of 4 bits that stand for one of 16 values */
 fr_decode_fn fr_decode_iq4_nl, fr_decode_iq4_xs, fr_decode_mxfp4, fr_decode_nvfp4;

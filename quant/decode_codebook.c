@@ -11,12 +11,38 @@ static const int8_t nonlinear[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1
 /* The 4-bit float E2M1 of the OCP Microscaling Formats specification 1.0, doubled, which makes it whole. */
 static const int8_t doubled_e2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
+/* Coordinates of the grids' points (decode_grid.c), with a bit for minus on top; scales count from 1/2 in halves. */
+static const int8_t iq2[16] = {8, 25, 43, 0, -8, -25, -43};
+static const int8_t iq3_xxs[16] = {2, 6, 10, 14, 18, 22, 26, 31, -2, -6, -10, -14, -18, -22, -26, -31};
+/* Eighths: -1, 0, 1 and a delta of 1/8, above it one of -1/8. */
+static const int8_t iq1[16] = {-7, 1, 9, 0, -9, -1, 7};
+static const int8_t iq3_s[16] = {1, 3, 5, 7, 9, 11, 13, 15, -1, -3, -5, -7, -9, -11, -13, -15};
+
 const int8_t *fr_code_values(fr_dtype type) {
     switch (type) {
     case FR_IQ4_NL:
     case FR_IQ4_XS: return nonlinear;
     case FR_MXFP4: return doubled_e2m1;
+    case FR_IQ2_XXS:
+    case FR_IQ2_XS:
+    case FR_IQ2_S: return iq2;
+    case FR_IQ3_XXS: return iq3_xxs;
+    case FR_IQ3_S: return iq3_s;
+    case FR_IQ1_S:
+    case FR_IQ1_M: return iq1;
     default: return NULL;
+    }
+}
+
+float fr_code_unit(fr_dtype type) {
+    switch (type) {
+    case FR_IQ2_XXS:
+    case FR_IQ2_XS:
+    case FR_IQ2_S:
+    case FR_IQ1_S:
+    case FR_IQ1_M: return 0.125f;
+    case FR_IQ3_XXS: return 0.5f;
+    default: return 1.0f;
     }
 }
 

@@ -1,7 +1,7 @@
 /* Blocks with one scale d, and perhaps a minimum m, both float16: value = d * code, or d * code + m.
  *
- * In: a block's bytes. Out: 32 values (Q1_0: 128). Codes of 4 bits lie as in most types of GGUF: byte i holds column i
- * in its low half and column i + 16 in its high half. */
+ * In: a block's bytes. Out: 32 values (Q1_0: 128; Q2_0: 64). Codes of 4 bits lie as in most types of GGUF: byte i holds
+ * column i in its low half and column i + 16 in its high half. */
 #include "quant/decode.h"
 
 enum { COLS = 32, HALF = COLS / 2 };
@@ -62,4 +62,10 @@ void fr_decode_q5_1(const uint8_t *block, float *y) {
 void fr_decode_q1_0(const uint8_t *block, float *y) {
     float d = load_scale(block);
     for (size_t i = 0; i < 128; i++) y[i] = d * (float)((block[2 + i / 8] >> i % 8 & 1) * 2 - 1);
+}
+
+/* d, then two bits a column, lowest first, that count from -1. */
+void fr_decode_q2_0(const uint8_t *block, float *y) {
+    float d = load_scale(block);
+    for (size_t i = 0; i < 64; i++) y[i] = d * (float)((block[2 + i / 4] >> i % 4 * 2 & 3) - 1);
 }

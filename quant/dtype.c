@@ -37,6 +37,7 @@ static const struct {
     [FR_TQ2_0] = {"TQ2_0", 256, 66, fr_decode_tq2_0},
     [FR_NVFP4] = {"NVFP4", 64, 36, fr_decode_nvfp4},
     [FR_Q1_0] = {"Q1_0", 128, 18, fr_decode_q1_0},
+    [FR_Q2_0] = {"Q2_0", 64, 18, fr_decode_q2_0},
     [FR_F8_E4M3] = {"F8_E4M3", 1, 1, NULL},
     [FR_I32] = {"I32", 1, 4, NULL},
     [FR_I64] = {"I64", 1, 8, NULL},

@@ -1,8 +1,8 @@
 /* What the numbers of a tensor are: name, size, and how a row of them becomes float32.
  *
  * In: raw little-endian bytes of a type. Out: float32 values: exact for the float types, and for the block types those
- * that the gguf Python package computes, bit for bit. A block type stores a run of 32 or 256 neighbouring values of a
- * row together, with scales of their own; rows are whole blocks. */
+ * that the gguf Python package computes, bit for bit (Q1_0, Q2_0: llama.cpp). A block type stores a run of 32 to 256
+ * neighbouring values of a row together, with scales of their own; rows are whole blocks. */
 #ifndef FR_QUANT_DTYPE_H
 #define FR_QUANT_DTYPE_H
 
@@ -24,6 +24,8 @@ typedef enum fr_dtype {
     FR_Q5_1,
     FR_IQ4_NL,
     FR_MXFP4,
+    FR_Q1_0, /* blocks of 128, d and a bit a column */
+    FR_Q2_0, /* of 64, d and two bits */
     /* blocks of 256: */
     FR_Q4_K,
     FR_Q5_K,
@@ -31,20 +33,18 @@ typedef enum fr_dtype {
     FR_IQ4_XS,
     FR_Q2_K,
     FR_Q3_K,
-    FR_KERNEL_TYPES, /* count of the types that some matmul kernel takes */
-
-    /* Block types that are decoded to float32 before they are multiplied. */
-    FR_IQ1_S = FR_KERNEL_TYPES,
-    FR_IQ1_M,
     FR_IQ2_XXS,
     FR_IQ2_XS,
     FR_IQ2_S,
     FR_IQ3_XXS,
     FR_IQ3_S,
+    FR_IQ1_S,
+    FR_IQ1_M,
     FR_TQ1_0,
     FR_TQ2_0,
-    FR_NVFP4,
-    FR_Q1_0,
+    FR_KERNEL_TYPES, /* count of the types that some matmul kernel takes */
+
+    FR_NVFP4 = FR_KERNEL_TYPES, /* decoded to float32 before it is multiplied */
     FR_WEIGHT_TYPES, /* count of the types whose bytes are values of weights by themselves */
 
     FR_F8_E4M3 = FR_WEIGHT_TYPES, /* codes of weights: their scales are a tensor of its own (quant/fp8.h) */
@@ -72,8 +72,12 @@ size_t fr_dtype_row_bytes(fr_dtype type, size_t cols);
 /* Decodes cols values of a weight type (below FR_WEIGHT_TYPES). source needs no alignment. */
 void fr_dtype_decode(fr_dtype type, const void *source, float *target, size_t cols);
 
-/* The 16 values that codes of IQ4_NL, IQ4_XS and MXFP4 (doubled) stand for; NULL for other types. */
+/* The 16 values that packed codes of IQ4_NL, IQ4_XS, MXFP4 and IQ1 to IQ3 stand for, in units of fr_code_unit; NULL for
+ * other types. */
 const int8_t *fr_code_values(fr_dtype type);
+
+/* A power of two, which makes them whole; 1 where they are, and for types without. */
+float fr_code_unit(fr_dtype type);
 
 /* Exact conversions of one value; NaN stays NaN. */
 float fr_f32_from_bf16(uint16_t bits);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "quant/block_types.h"
+#include "quant/grid_codes.h"
 
 /* Both directions of a walk over the same bits become straight-line code of their own. */
 #define FR_INLINE static inline __attribute__((always_inline))
@@ -24,19 +25,24 @@ typedef enum scaling {
     Q6_SCALES, /* 16 signed bytes */
     XS_SCALES, /* 8 scales of 6 bits */
     Q2_SCALES, /* 16 scales and minima of 4 bits, times d and m */
-    Q3_SCALES  /* 16 scales of 6 bits */
+    Q3_SCALES, /* 16 scales of 6 bits */
+    OF_RUNS,   /* 8 scales of 4 bits */
+    OF_HALVES  /* 16 scales of 4 bits */
 } scaling;
 
 static const scaling scalings[FR_KERNEL_TYPES] = {
-    [FR_Q4_1] = WITH_MIN,  [FR_Q5_1] = WITH_MIN,    [FR_Q4_K] = K_SCALES,  [FR_Q5_K] = K_SCALES,
-    [FR_Q6_K] = Q6_SCALES, [FR_IQ4_XS] = XS_SCALES, [FR_Q2_K] = Q2_SCALES, [FR_Q3_K] = Q3_SCALES,
+    [FR_Q4_1] = WITH_MIN,   [FR_Q5_1] = WITH_MIN,    [FR_Q4_K] = K_SCALES,   [FR_Q5_K] = K_SCALES,
+    [FR_Q6_K] = Q6_SCALES,  [FR_IQ4_XS] = XS_SCALES, [FR_Q2_K] = Q2_SCALES,  [FR_Q3_K] = Q3_SCALES,
+    [FR_IQ2_XXS] = OF_RUNS, [FR_IQ2_XS] = OF_HALVES, [FR_IQ2_S] = OF_HALVES, [FR_IQ3_XXS] = OF_RUNS,
+    [FR_IQ3_S] = OF_RUNS,   [FR_IQ1_S] = OF_RUNS,    [FR_IQ1_M] = OF_HALVES,
 };
 
 static const struct shape {
     uint8_t bits; /* of a code */
     uint8_t runs; /* of a block */
+    uint16_t head; /* bytes of a tile's block before its runs */
 } shapes[FR_KERNEL_TYPES] = {
-#define SHAPE(type, word, bits, runs, ...) [type] = {bits, runs},
+#define SHAPE(type, word, bits, runs, head, ...) [type] = {bits, runs, head},
     FR_BLOCK_TYPES(SHAPE)
 #undef SHAPE
 };
@@ -45,8 +51,21 @@ bool fr_packs(fr_dtype type) {
     return type >= FR_FLOAT_TYPES && type < FR_KERNEL_TYPES;
 }
 
+size_t fr_tile_block(fr_dtype type) {
+    return (size_t)shapes[type].runs * RUN;
+}
+
+/* Bytes of a block of a tile. */
+FR_INLINE size_t tile_block_bytes(fr_dtype type) {
+    return shapes[type].head + (size_t)shapes[type].runs * shapes[type].bits * LINE;
+}
+
+size_t fr_packed_row_bytes(fr_dtype type, size_t cols) {
+    return cols / fr_tile_block(type) * (tile_block_bytes(type) / FR_TILE_FEATURES);
+}
+
 size_t fr_packed_bytes(fr_dtype type, size_t features, size_t cols) {
-    return (features + FR_TILE_FEATURES - 1) / FR_TILE_FEATURES * FR_TILE_FEATURES * fr_dtype_row_bytes(type, cols);
+    return (features + FR_TILE_FEATURES - 1) / FR_TILE_FEATURES * FR_TILE_FEATURES * fr_packed_row_bytes(type, cols);
 }
 
 /* A block of one output feature as its lane of a tile. */
@@ -129,6 +148,26 @@ FR_INLINE void move_fifths(way direction, uint8_t *file, uint32_t *word) {
         if (direction == TAKE) *word |= ((bits >> 4 * g & 15) * 0x00204081 & ONES) << g;
         else bits |= ((*word >> g & ONES) * 0x01020408 >> 24 & 15) << 4 * g;
     if (direction == PUT) join32(file, bits);
+}
+
+/* Bits 2i, 2i + 1 of byte j of the file's word are bits 2j, 2j + 1 of byte i of the lane's. */
+FR_INLINE void move_turned(way direction, uint8_t *file, uint32_t *word) {
+    uint32_t from = direction == TAKE ? load32(file) : *word, to = 0;
+    for (unsigned i = 0; i < 4; i++)
+        for (unsigned j = 0; j < 4; j++) to |= (from >> (8 * j + 2 * i) & 3) << (8 * i + 2 * j);
+    if (direction == TAKE) *word = to;
+    else join32(file, to);
+}
+
+/* Run `part` of a file's block. */
+FR_INLINE void few_bits(way direction, fr_dtype type, uint8_t *file, size_t part, lane *block) {
+    uint32_t *words = block->words[0];
+    move16(direction, file, &block->d);
+    if (type == FR_Q1_0) {
+        move_fifths(direction, file + 2 + 4 * part, words);
+        return;
+    }
+    for (size_t h = 0; h < 2; h++) move_turned(direction, file + 2 + 8 * part + 4 * h, words + h);
 }
 
 FR_INLINE void small_block(way direction, fr_dtype type, uint8_t *file, lane *block) {
@@ -236,14 +275,79 @@ FR_INLINE void q3_block(way direction, uint8_t *file, lane *block) {
     move16(direction, file + 108, &block->d);
 }
 
-FR_INLINE void file_block(way direction, fr_dtype type, uint8_t *file, lane *block) {
+/* The low two bits of 32 bytes, one a column. */
+FR_INLINE void pairs_of_codes(way direction, uint8_t *codes, uint32_t *words) {
+    for (size_t h = 0; h < 2; h++) move_bits(direction, codes + h * 16, 0, 2, 4, words + h);
+}
+
+/* A byte a column in between. */
+FR_INLINE void grid_block(way direction, fr_dtype type, uint8_t *file, lane *block) {
+    uint8_t codes[RUNS * RUN] = {0};
+    if (direction == TAKE) fr_grid_take(type, file, &block->d, codes, block->scales);
+    for (size_t run = 0; run < RUNS; run++) {
+        uint8_t *of_run = codes + run * RUN;
+        uint32_t *words = block->words[run];
+        if (shapes[type].bits == 4) {
+            move_halves(direction, of_run, 0, words);
+            continue;
+        }
+        move_bits(direction, of_run, 2, 1, 8, words);
+        pairs_of_codes(direction, of_run, words + 1);
+    }
+    if (direction == PUT) fr_grid_put(type, file, block->d, codes, block->scales);
+}
+
+/* A byte's digits in base 3 are those of the fraction byte / 256, rounded up (decode_ternary.c). Bytes that no fifth
+ * digit needs have a 0 there. */
+FR_INLINE void move_digits(way direction, uint8_t *byte, unsigned digits, uint8_t *codes, size_t apart) {
+    static const uint8_t powers[] = {1, 3, 9, 27, 81};
+    unsigned sum = 0;
+    for (unsigned j = 0; j < digits; j++)
+        if (direction == TAKE) codes[apart * j] = (uint8_t)((uint8_t)(*byte * powers[j]) * 3 >> 8);
+        else sum += codes[apart * j] * (unsigned)powers[4 - j];
+    if (direction == PUT) *byte = (uint8_t)((sum * 256 + 242) / 243);
+}
+
+FR_INLINE void all_digits(way direction, uint8_t *file, uint8_t *codes) {
+    for (size_t i = 0; i < 32; i++) move_digits(direction, file + i, 5, codes + i, 32);
+    for (size_t i = 0; i < 16; i++) move_digits(direction, file + 32 + i, 5, codes + 160 + i, 16);
+    for (size_t i = 0; i < 4; i++) move_digits(direction, file + 48 + i, 4, codes + 240 + i, 4);
+}
+
+/* A byte a column in between. */
+FR_INLINE void tq1_block(way direction, uint8_t *file, lane *block) {
+    uint8_t codes[RUNS * RUN] = {0};
+    if (direction == TAKE) all_digits(direction, file, codes);
+    for (size_t run = 0; run < RUNS; run++) pairs_of_codes(direction, codes + run * RUN, block->words[run]);
+    if (direction == PUT) all_digits(direction, file, codes);
+    move16(direction, file + 52, &block->d);
+}
+
+FR_INLINE void tq2_block(way direction, uint8_t *file, lane *block) {
+    for (unsigned run = 0; run < RUNS; run++) move_pairs(direction, file, run, block->words[run]);
+    move16(direction, file + 64, &block->d);
+}
+
+/* part: of a file's block that is several of a tile. */
+FR_INLINE void file_block(way direction, fr_dtype type, uint8_t *file, size_t part, lane *block) {
     switch (type) {
+    case FR_Q1_0:
+    case FR_Q2_0: few_bits(direction, type, file, part, block); break;
+    case FR_TQ1_0: tq1_block(direction, file, block); break;
+    case FR_TQ2_0: tq2_block(direction, file, block); break;
     case FR_Q4_K:
     case FR_Q5_K: k_block(direction, type, file, block); break;
     case FR_Q6_K: q6_block(direction, file, block); break;
     case FR_IQ4_XS: xs_block(direction, file, block); break;
     case FR_Q2_K: q2_block(direction, file, block); break;
     case FR_Q3_K: q3_block(direction, file, block); break;
+    case FR_IQ1_S:
+    case FR_IQ1_M:
+    case FR_IQ2_XXS:
+    case FR_IQ2_XS:
+    case FR_IQ2_S:
+    case FR_IQ3_XXS:
+    case FR_IQ3_S: grid_block(direction, type, file, block); break;
     default: small_block(direction, type, file, block);
     }
 }
@@ -287,6 +391,13 @@ FR_INLINE uint8_t *tile_scales(way direction, scaling kind, uint8_t *rows, size_
             move(direction, own + (4 + s / 4) * FR_TILE_FEATURES, s % 4 * 2, block->scales + s, 4, 2);
         }
         return rows + 6 * FR_TILE_FEATURES;
+    case OF_RUNS:
+    case OF_HALVES: {
+        unsigned count = kind == OF_RUNS ? RUNS : 2 * RUNS;
+        for (unsigned s = 0; s < count; s++)
+            move(direction, own + s / 2 * FR_TILE_FEATURES, s % 2 * 4, block->scales + s, 0, 4);
+        return rows + count / 2 * FR_TILE_FEATURES;
+    }
     default: return rows;
     }
 }
@@ -321,16 +432,23 @@ FR_INLINE void clear(fr_dtype type, lane *block) {
     memset(block, 0, offsetof(lane, words) + shapes[type].runs * sizeof block->words[0]);
 }
 
+/* Blocks of a tile that a file's block is. */
+FR_INLINE size_t parts_of(fr_dtype type) {
+    return fr_dtype_block(type) / fr_tile_block(type);
+}
+
 FR_INLINE void pack_tile(fr_dtype type, uint8_t *tile, const uint8_t *rows, size_t row_bytes, size_t features,
                          size_t cols) {
-    size_t block_bytes = fr_dtype_row_bytes(type, fr_dtype_block(type)), blocks = cols / fr_dtype_block(type);
-    memset(tile, 0, FR_TILE_FEATURES * fr_dtype_row_bytes(type, cols));
+    size_t file_bytes = fr_dtype_row_bytes(type, fr_dtype_block(type)), blocks = cols / fr_tile_block(type);
+    size_t parts = parts_of(type);
+    memset(tile, 0, blocks * tile_block_bytes(type));
     for (size_t b = 0; b < blocks; b++)
         for (size_t feature = 0; feature < features; feature++) {
             lane block;
             clear(type, &block);
-            file_block(TAKE, type, (uint8_t *)(uintptr_t)rows + feature * row_bytes + b * block_bytes, &block);
-            tile_block(PUT, type, tile + b * FR_TILE_FEATURES * block_bytes, feature, &block);
+            uint8_t *file = (uint8_t *)(uintptr_t)rows + feature * row_bytes + b / parts * file_bytes;
+            file_block(TAKE, type, file, b % parts, &block);
+            tile_block(PUT, type, tile + b * tile_block_bytes(type), feature, &block);
         }
 }
 
@@ -346,18 +464,18 @@ void fr_pack_tile(fr_dtype type, uint8_t *tile, const uint8_t *rows, size_t row_
 }
 
 static void take_lane(fr_dtype type, const uint8_t *tile, size_t b, size_t feature, lane *block) {
-    size_t block_bytes = fr_dtype_row_bytes(type, fr_dtype_block(type));
     clear(type, block);
-    tile_block(TAKE, type, (uint8_t *)(uintptr_t)tile + b * FR_TILE_FEATURES * block_bytes, feature, block);
+    tile_block(TAKE, type, (uint8_t *)(uintptr_t)tile + b * tile_block_bytes(type), feature, block);
 }
 
 void fr_unpack_row(fr_dtype type, uint8_t *row, const uint8_t *tile, size_t feature, size_t cols) {
-    size_t block_bytes = fr_dtype_row_bytes(type, fr_dtype_block(type)), blocks = cols / fr_dtype_block(type);
-    memset(row, 0, blocks * block_bytes);
+    size_t file_bytes = fr_dtype_row_bytes(type, fr_dtype_block(type)), blocks = cols / fr_tile_block(type);
+    size_t parts = parts_of(type);
+    memset(row, 0, blocks / parts * file_bytes);
     for (size_t b = 0; b < blocks; b++) {
         lane block;
         take_lane(type, tile, b, feature, &block);
-        file_block(PUT, type, row + b * block_bytes, &block);
+        file_block(PUT, type, row + b / parts * file_bytes, b % parts, &block);
     }
 }
 
@@ -373,6 +491,7 @@ static unsigned pair_of(const uint32_t *words, unsigned c) {
 
 static unsigned code_of(unsigned bits, const uint32_t *words, unsigned c) {
     if (bits == 8) return byte_of(words, c / 4, c % 4);
+    if (bits == 1) return byte_of(words, 0, c % 4) >> c / 4 & 1;
     if (bits == 2) return pair_of(words, c);
     if (bits == 3) return pair_of(words + 1, c) | (byte_of(words, 0, c % 4) >> c / 4 & 1) << 2;
     const uint32_t *codes = bits == 5 ? words + 1 : words;
@@ -388,6 +507,6 @@ void fr_tile_parts(fr_dtype type, fr_block_parts *parts, const uint8_t *tile, si
     *parts = (fr_block_parts){.d = own.d, .m = own.m};
     memcpy(parts->scales, own.scales, sizeof own.scales);
     memcpy(parts->mins, own.mins, sizeof own.mins);
-    for (unsigned c = 0; c < fr_dtype_block(type); c++)
+    for (unsigned c = 0; c < fr_tile_block(type); c++)
         parts->codes[c] = (uint8_t)code_of(shapes[type].bits, own.words[c / RUN], c % RUN);
 }

@@ -1,8 +1,10 @@
-/* The packed layouts that integer matmul kernels stream: 16 outputs side by side, as many bytes as in the file.
+/* The packed layouts that integer matmul kernels stream: 16 outputs side by side, as many bytes as in the file, but for
+ * IQ1 to IQ3, whose points of a grid become codes of a column each, TQ1_0, whose digits do, and Q1_0 and Q2_0, whose d
+ * is repeated.
  *
  * In: rows of a block type as GGUF stores them. Out: tiles. A tile is 16 neighbouring rows of a matrix ("features"),
- * their blocks in ascending order of columns; a matrix of `features` rows is its tiles one after the other. A tile
- * takes 16 times the bytes of a row; where features is no multiple of 16 the last tile's missing rows are zero bytes.
+ * their blocks in ascending order of columns; a matrix of `features` rows is its tiles one after the other. Where
+ * features is no multiple of 16 the last tile's missing rows are zero bytes.
  * One output is one SIMD lane of 32 bits: a 64-byte line of values is a zmm, two ymm or four NEON registers of features
  * 0..15, and lane o holds four values of feature o whose columns are neighbours ("group" g of a run of 32: columns 4g
  * .. 4g + 3).
@@ -37,7 +39,19 @@
  *     Q2_K      d[16], dmin[16], 16 rows: byte o of row h is the scale of columns 16h .. 16h + 15 | their minimum << 4;
  *               then for each run: pairs
  *     Q3_K      d[16], scales as Q4_K has them, where the scale of a run's first half takes the place of the scale and
- *               that of its second half the minimum's; then for each run: thirds (laid out as fifths are), pairs */
+ *               that of its second half the minimum's; then for each run: thirds (laid out as fifths are), pairs
+ *     IQ3_XXS   d[16], scales, then for each run: codes (fr_code_values: a coordinate, minus on top)
+ *     IQ3_S     the same
+ *               scales (64 bytes): 4 rows: byte o of row t is scale 2t | scale 2t + 1 << 4
+ *     IQ2_XXS   d[16], scales as of IQ3, then for each run: thirds (minus), pairs (a coordinate)
+ *     IQ2_XS    d[16], scales (128 bytes): 8 rows as above, of 16 scales; then for each run: the same
+ *     IQ2_S     the same
+ *     IQ1_S     as IQ2_XXS; thirds are the deltas that are below 0
+ *     IQ1_M     as IQ2_XS; thirds as of IQ1_S
+ *     TQ2_0     d[16], for each run: pairs
+ *     TQ1_0     the same
+ *     Q2_0      d[16], pairs; a file's block of 64 columns is two of a tile
+ *     Q1_0      d[16], a line of bits (as fifths); a file's block of 128 columns is four of a tile */
 #ifndef FR_QUANT_PACKED_H
 #define FR_QUANT_PACKED_H
 
@@ -49,6 +63,12 @@
 /* Whether a type has a packed layout: FR_FLOAT_TYPES <= type < FR_KERNEL_TYPES. */
 bool fr_packs(fr_dtype type);
 
+/* Columns of a block of a tile: a file's block or a part of it. */
+size_t fr_tile_block(fr_dtype type);
+
+/* Bytes of a row of `cols` values in its tile. */
+size_t fr_packed_row_bytes(fr_dtype type, size_t cols);
+
 /* Bytes of `features` rows of `cols` values, packed. */
 size_t fr_packed_bytes(fr_dtype type, size_t features, size_t cols);
 
@@ -58,10 +78,10 @@ void fr_pack_tile(fr_dtype type, uint8_t *tile, const uint8_t *rows, size_t row_
 /* The inverse for row `feature` (0 to 15) of a tile: the bytes as GGUF stores them. */
 void fr_unpack_row(fr_dtype type, uint8_t *row, const uint8_t *tile, size_t feature, size_t cols);
 
-/* One block of one output feature, taken apart. What a type does not have is zero. */
+/* One block of a tile, of one output feature, taken apart. What a type does not have is zero. */
 typedef struct fr_block_parts {
     uint16_t d, m;      /* float16 bits; m: dmin of the K types; MXFP4: d is its exponent byte */
-    uint8_t scales[16]; /* Q2_K, Q3_K and Q6_K: 16, Q6_K's signed; others: 8 */
+    uint8_t scales[16]; /* Q2_K, Q3_K, IQ2_XS, IQ2_S, IQ1_M and Q6_K: 16, Q6_K's signed; others: 8 */
     uint8_t mins[16];   /* Q2_K: 16; others: 8 */
     uint8_t codes[256]; /* as stored: unsigned, before an offset or table gives them their value */
 } fr_block_parts;

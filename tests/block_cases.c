@@ -101,10 +101,19 @@ static uint16_t random_scale(fr_weight_mode mode) {
 
 /* Where a block of a type has its float16 numbers. */
 static size_t scale_offsets(fr_dtype type, size_t offsets[2]) {
-    static const uint8_t first[FR_KERNEL_TYPES] = {[FR_Q6_K] = 208, [FR_Q2_K] = 80, [FR_Q3_K] = 108};
+    static const uint8_t first[FR_KERNEL_TYPES] = {
+        [FR_Q6_K] = 208, [FR_Q2_K] = 80, [FR_Q3_K] = 108, [FR_TQ1_0] = 52, [FR_TQ2_0] = 64};
     offsets[0] = first[type];
     offsets[1] = offsets[0] + 2;
     return type == FR_Q4_1 || type == FR_Q5_1 || type == FR_Q2_K || type == FR_Q4_K || type == FR_Q5_K ? 2 : 1;
+}
+
+/* IQ1_M has a quarter of d on top of each of its last four words. */
+static void spread_scale(uint8_t *block, uint16_t bits) {
+    for (size_t i = 0; i < 4; i++) {
+        uint8_t *top = block + 49 + 2 * i;
+        *top = (uint8_t)((*top & 15) | (bits >> 4 * i & 15) << 4);
+    }
 }
 
 void fr_fill_weights(fr_dtype type, uint8_t *row, size_t cols, fr_weight_mode mode) {
@@ -122,6 +131,10 @@ void fr_fill_weights(fr_dtype type, uint8_t *row, size_t cols, fr_weight_mode mo
         }
         for (size_t s = 0; s < scales; s++) {
             uint16_t bits = random_scale(mode);
+            if (type == FR_IQ1_M) {
+                spread_scale(row, bits);
+                continue;
+            }
             memcpy(row + offsets[s], &bits, sizeof bits);
         }
     }

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "quant/iq_grids.h"
+
 enum { RUN = 32 };
 
 static float f16_at(const uint8_t *bytes) {
@@ -34,6 +36,89 @@ static int pair_at(const uint8_t *bytes, unsigned c) {
     return bits(bytes[c / 128 * 32 + c % 32], c % 128 / 32 * 2, 2);
 }
 
+static int u16_at(const uint8_t *bytes) {
+    return bytes[0] | bytes[1] << 8;
+}
+
+/* Bits of signs with an eighth that makes the number of minuses even. */
+static bool even_minus(int seven, unsigned i) {
+    return i < 7 ? seven >> i & 1 : __builtin_popcount((unsigned)seven & 127) & 1;
+}
+
+/* The 7 bits of signs of octet i of 4 from the 28 at bytes. */
+static int seven_at(const uint8_t *bytes, unsigned i) {
+    return (u16_at(bytes) | u16_at(bytes + 2) << 16) >> 7 * i & 127;
+}
+
+static int signed_value(int magnitude, bool minus) {
+    return minus ? -magnitude : magnitude;
+}
+
+/* Columns of IQ2 in eighths of the scale, which counts in odd numbers. */
+static int iq2_code(fr_dtype type, const uint8_t *block, unsigned c) {
+    static const int values[] = {8, 25, 43};
+    unsigned octet = c / 8, i = c % 8;
+    if (type == FR_IQ2_XXS) {
+        const uint8_t *run = block + 2 + c / 32 * 8;
+        return signed_value(values[fr_grid_iq2_xxs[run[octet % 4]] >> 2 * i & 3],
+                            even_minus(seven_at(run + 4, octet % 4), i));
+    }
+    if (type == FR_IQ2_XS) {
+        int word = u16_at(block + 2 + 2 * octet);
+        return signed_value(values[fr_grid_iq2_xs[word % 512] >> 2 * i & 3], even_minus(word >> 9, i));
+    }
+    int point = block[2 + octet] | bits(block[66 + octet / 4], octet % 4 * 2, 2) << 8;
+    return signed_value(values[fr_grid_iq2_s[point] >> 2 * i & 3], bits(block[34 + octet], i, 1));
+}
+
+/* Columns of IQ3: IQ3_XXS's in halves of the scale. */
+static int iq3_code(fr_dtype type, const uint8_t *block, unsigned c) {
+    static const int xxs[] = {2, 6, 10, 14, 18, 22, 26, 31};
+    unsigned quad = c / 4, octet = c / 8, shift = c % 4 * 4;
+    if (type == FR_IQ3_XXS)
+        return signed_value(xxs[fr_grid_iq3_xxs[block[2 + quad]] >> shift & 7],
+                            even_minus(seven_at(block + 66 + c / 32 * 4, octet % 4), c % 8));
+    int point = block[2 + quad] | bits(block[66 + quad / 8], quad % 8, 1) << 8;
+    return signed_value(2 * (fr_grid_iq3_s[point] >> shift & 7) + 1, bits(block[74 + octet], c % 8, 1));
+}
+
+/* The odd number that the 4 bits of scale of column c's run or half of a run stand for. */
+static int iq_scale(fr_dtype type, const uint8_t *block, unsigned c) {
+    switch (type) {
+    case FR_IQ2_XXS: return 2 * bits(block[2 + c / 32 * 8 + 7], 4, 4) + 1;
+    case FR_IQ3_XXS: return 2 * bits(block[66 + c / 32 * 4 + 3], 4, 4) + 1;
+    case FR_IQ3_S: return 2 * bits(block[106 + c / 64], c / 32 % 2 * 4, 4) + 1;
+    case FR_IQ1_S: return 2 * (u16_at(block + 34 + c / 32 * 2) >> 12 & 7) + 1;
+    case FR_IQ1_M: return 2 * (u16_at(block + 48 + c / 64 * 2) >> c / 16 % 4 * 3 & 7) + 1;
+    case FR_IQ2_XS: return 2 * bits(block[66 + c / 32], c / 16 % 2 * 4, 4) + 1;
+    default: return 2 * bits(block[74 + c / 32], c / 16 % 2 * 4, 4) + 1;
+    }
+}
+
+/* The low and high bits of an IQ1 point's index, and whether its delta is below 0; columns in eighths. */
+static int iq1_code(fr_dtype type, const uint8_t *block, unsigned c) {
+    unsigned octet = c / 8;
+    int point, lower;
+    if (type == FR_IQ1_S) {
+        int word = u16_at(block + 34 + c / 32 * 2);
+        point = block[2 + octet] | (word >> 3 * (octet % 4) & 7) << 8;
+        lower = word >> 15;
+    } else {
+        point = block[octet] | bits(block[32 + octet / 2], octet % 2 * 4, 3) << 8;
+        lower = bits(block[32 + octet / 2], octet % 2 * 4 + 3, 1);
+    }
+    return 8 * ((fr_grid_iq1[point] >> c % 8 * 2 & 3) - 1) + (lower ? -1 : 1);
+}
+
+/* The byte of a column of TQ1_0 and which of its digits, the first as high as can be, it is. */
+static int tq1_code(const uint8_t *block, unsigned c) {
+    unsigned byte = c < 160 ? c % 32 : c < 240 ? 32 + c % 16 : 48 + c % 4;
+    unsigned digit = c < 160 ? c / 32 : c < 240 ? (c - 160) / 16 : (c - 240) / 4;
+    unsigned fraction = block[byte];
+    while (digit-- > 0) fraction = fraction * 3 % 256;
+    return (int)(fraction * 3 / 256) - 1;
+}
+
 /* What column c of a block stands for, before any scale. */
 static int code_at(fr_dtype type, const uint8_t *block, unsigned c) {
     switch (type) {
@@ -49,6 +134,17 @@ static int code_at(fr_dtype type, const uint8_t *block, unsigned c) {
     case FR_Q6_K: return q6_k_code(block, c) - 32;
     case FR_Q2_K: return pair_at(block + 16, c);
     case FR_Q3_K: return (pair_at(block + 32, c) | bits(block[c % 32], c / 32, 1) << 2) - 4;
+    case FR_IQ2_XXS:
+    case FR_IQ2_XS:
+    case FR_IQ2_S: return iq2_code(type, block, c);
+    case FR_IQ3_XXS:
+    case FR_IQ3_S: return iq3_code(type, block, c);
+    case FR_IQ1_S:
+    case FR_IQ1_M: return iq1_code(type, block, c);
+    case FR_TQ1_0: return tq1_code(block, c);
+    case FR_TQ2_0: return pair_at(block, c) - 1;
+    case FR_Q2_0: return bits(block[2 + c / 4], c % 4 * 2, 2) - 1;
+    case FR_Q1_0: return 2 * bits(block[2 + c / 8], c % 8, 1) - 1;
     default: return fr_code_values(FR_IQ4_XS)[nibble(block + 8 + c / 32 * 16, c % 32)];
     }
 }
@@ -114,6 +210,25 @@ static float add_run(fr_dtype type, const uint8_t *block, unsigned run, const fr
     case FR_Q3_K: {
         float both = sum_of_halves(type, block, run, x, q3_k_scale(block, 2 * run), q3_k_scale(block, 2 * run + 1));
         return fmaf(f16_at(block + 108) * x->d, both, acc);
+    }
+    case FR_IQ1_M: {
+        uint8_t d[2] = {(uint8_t)(block[49] >> 4 | (block[51] & 0xf0)), (uint8_t)(block[53] >> 4 | (block[55] & 0xf0))};
+        int first = iq_scale(type, block, run * RUN), second = iq_scale(type, block, run * RUN + 16);
+        return fmaf(f16_at(d) / 8 * x->d, sum_of_halves(type, block, run, x, first, second), acc);
+    }
+    case FR_TQ1_0: return fmaf(f16_at(block + 52) * x->d, isum, acc);
+    case FR_TQ2_0: return fmaf(f16_at(block + 64) * x->d, isum, acc);
+    case FR_IQ2_XS:
+    case FR_IQ2_S: {
+        int first = iq_scale(type, block, run * RUN), second = iq_scale(type, block, run * RUN + 16);
+        return fmaf(f16_at(block) / 8 * x->d, sum_of_halves(type, block, run, x, first, second), acc);
+    }
+    case FR_IQ1_S:
+    case FR_IQ2_XXS:
+    case FR_IQ3_XXS:
+    case FR_IQ3_S: {
+        float unit = type == FR_IQ3_S ? 1.0f : type == FR_IQ3_XXS ? 0.5f : 0.125f;
+        return fmaf(f16_at(block) * unit * (float)iq_scale(type, block, run * RUN) * x->d, isum, acc);
     }
     case FR_IQ4_XS: return fmaf(f16_at(block) * (float)iq4_xs_scale(block, run) * x->d, isum, acc);
     case FR_MXFP4: return fmaf(ldexpf(1.0f, block[0] - 128) * x->d, isum, acc);

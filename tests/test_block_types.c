@@ -153,9 +153,10 @@ END_TEST
 START_TEST(code_values) {
     for (fr_dtype type = FR_F32; type <= FR_DTYPE_COUNT; type++) {
         const int8_t *values = fr_code_values(type);
-        bool has = type == FR_IQ4_NL || type == FR_IQ4_XS || type == FR_MXFP4;
-        ck_assert_int_eq(values != NULL, has);
-        if (!has || type == FR_IQ4_XS) continue;
+        bool of_4_bits = type == FR_IQ4_NL || type == FR_IQ4_XS || type == FR_MXFP4;
+        bool of_grid = type >= FR_IQ2_XXS && type <= FR_IQ1_M;
+        ck_assert_int_eq(values != NULL, of_4_bits || of_grid);
+        if (!of_4_bits || type == FR_IQ4_XS) continue;
         uint8_t block[18] = {0, 0x3C};
         uint8_t *codes = block + 2;
         if (type == FR_MXFP4) {
@@ -184,7 +185,8 @@ START_TEST(a_tile_is_as_long_as_its_rows) {
     const size_t count = sizeof tiles / sizeof *tiles;
     ck_assert_uint_eq(count, FR_KERNEL_TYPES - FR_FLOAT_TYPES);
     for (size_t i = 0; i < count; i++) {
-        ck_assert_uint_eq(tiles[i].cols, fr_dtype_block(tiles[i].type));
+        ck_assert_uint_eq(tiles[i].cols, fr_tile_block(tiles[i].type));
+        ck_assert_uint_eq(fr_dtype_block(tiles[i].type) % tiles[i].cols, 0);
         ck_assert_uint_eq(tiles[i].bytes, fr_packed_bytes(tiles[i].type, FR_TILE_FEATURES, tiles[i].cols));
     }
 }

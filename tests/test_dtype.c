@@ -163,6 +163,7 @@ START_TEST(names_and_sizes) {
         {FR_IQ2_XXS, "IQ2_XXS", 256, 66}, {FR_IQ2_XS, "IQ2_XS", 256, 74},   {FR_IQ2_S, "IQ2_S", 256, 82},
         {FR_IQ3_XXS, "IQ3_XXS", 256, 98}, {FR_IQ3_S, "IQ3_S", 256, 110},    {FR_TQ1_0, "TQ1_0", 256, 54},
         {FR_TQ2_0, "TQ2_0", 256, 66},     {FR_NVFP4, "NVFP4", 64, 36},      {FR_Q1_0, "Q1_0", 128, 18},
+        {FR_Q2_0, "Q2_0", 64, 18},
         {FR_F8_E4M3, "F8_E4M3", 1, 1},    {FR_I32, "I32", 1, 4},            {FR_I64, "I64", 1, 8},
         {FR_U8, "U8", 1, 1},
     };

@@ -15,7 +15,10 @@ from gguf import quants
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 
 TYPES = """F32 F16 BF16 Q8_0 Q4_0 Q4_1 Q5_0 Q5_1 IQ4_NL MXFP4 Q4_K Q5_K Q6_K IQ4_XS Q2_K Q3_K IQ1_S IQ1_M IQ2_XXS IQ2_XS
-    IQ2_S IQ3_XXS IQ3_S TQ1_0 TQ2_0 NVFP4 Q1_0""".split()
+    IQ2_S IQ3_XXS IQ3_S TQ1_0 TQ2_0 NVFP4 Q1_0 Q2_0""".split()
+
+# What the package (0.19) doesn't know of: values and bytes of a block.
+SIZES = {"Q2_0": (64, 18)}
 
 # Where float16 scales lie in a block, unless at its start.
 SCALES = {"Q4_1": [0, 2], "Q5_1": [0, 2], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208], "Q2_K": [80, 82],
@@ -50,6 +53,10 @@ def decode(name, blocks):
     if name == "Q1_0":  # which the package doesn't decode: a bit for the sign, set for +
         d = blocks[:, :2].copy().view(np.float16).astype(np.float32)
         return np.where(np.unpackbits(blocks[:, 2:], axis=1, bitorder="little") == 1, d, -d)
+    if name == "Q2_0":  # nor this: two bits a value, lowest first, that count from -1
+        d = blocks[:, :2].copy().view(np.float16).astype(np.float32)
+        codes = blocks[:, 2:, None] >> np.arange(0, 8, 2, dtype=np.uint8) & 3
+        return (codes.reshape(len(blocks), 64).astype(np.float32) - 1) * d
     with np.errstate(all="ignore"):
         return quants.dequantize(blocks.copy(), GGMLQuantizationType[name])
 
@@ -79,7 +86,7 @@ def sample(name, count, size):
 
 
 def write(folder, name):
-    values, size = GGML_QUANT_SIZES[GGMLQuantizationType[name]]
+    values, size = SIZES.get(name) or GGML_QUANT_SIZES[GGMLQuantizationType[name]]
     length = NOISE_VALUES // values
     blocks = sample(name, max(16, min(VALUES // values, 128)), size)
     expected = decode(name, blocks).astype(np.float32)

@@ -14,7 +14,7 @@ from glob import glob
 import numpy as np
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 
-from block_types import TYPES, decode
+from block_types import SIZES, TYPES, decode
 
 STEP = 20000
 
@@ -35,7 +35,7 @@ def bits(values):
 
 
 def differing(library, name, blocks, random):
-    values, size = GGML_QUANT_SIZES[GGMLQuantizationType[name]]
+    values, size = SIZES.get(name) or GGML_QUANT_SIZES[GGMLQuantizationType[name]]
     wrong = 0
     for first in range(0, blocks, STEP):
         count = min(STEP, blocks - first)
