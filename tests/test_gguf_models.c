@@ -414,6 +414,38 @@ START_TEST(descriptions) {
 }
 END_TEST
 
+/* Every type of up to 3 bits, and NVFP4 with scales of tensors (tests/references/low_bits.py). The reference has float
+ * activations, ours are quantized to 8 bits where a type has a kernel. */
+START_TEST(logits_of_low_bits) {
+    fr_model *model = open_model(GGUF "low-bits.gguf");
+    fr_map map;
+    fr_tensors tensors = {0}, unread = {0};
+    ck_assert_int_eq(fr_map_open(&map, GGUF "low-bits.reference.safetensors", true), FR_OK);
+    ck_assert_int_eq(fr_safetensors_read(&map, 0, &tensors, &unread), FR_OK);
+    size_t vocab = (size_t)fr_model_fact(model, FR_FACT_VOCAB), ids, values;
+    const int32_t *prompt_ids = (const int32_t *)(const void *)reference_rows(&tensors, &map, "ids", &ids);
+    const float *expected = reference_rows(&tensors, &map, "logits", &values);
+    fr_rows got = logits_of(model, NULL, prompt_ids, ids, 0);
+    double sum = 0, spread = 0;
+    ck_assert_uint_eq(got.count, values);
+    for (size_t v = 0; v < values; v++) sum += fabs((double)got.values[v] - (double)expected[v]);
+    for (size_t r = 0; r < ids; r++) {
+        const float *row = expected + r * vocab;
+        size_t best = argmax(row, vocab);
+        float lowest = row[0];
+        for (size_t v = 0; v < vocab; v++) lowest = row[v] < lowest ? row[v] : lowest;
+        spread += (double)(row[best] - lowest) / (double)ids;
+        if (margin(row, vocab) > 0.05) ck_assert_uint_eq(argmax(got.values + r * vocab, vocab), best);
+    }
+    ck_assert_msg(sum / (double)values < 0.01 * spread, "%g of %g", sum / (double)values, spread);
+    free(got.values);
+    fr_tensors_free(&tensors);
+    fr_tensors_free(&unread);
+    fr_map_close(&map);
+    fr_model_close(model);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("gguf_models");
     TCase *tests = tcase_create("gguf_models");
@@ -430,6 +462,7 @@ int main(void) {
     tcase_add_loop_test(tests, wrong_orderings, 0, 2);
     tcase_add_test(tests, descriptions);
     tcase_add_test(tests, slow_types_are_said);
+    tcase_add_test(tests, logits_of_low_bits);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -36,6 +36,19 @@ static size_t shared_heads(const fr_gguf *gguf) {
     return kv_heads > 0 ? first_number(gguf, ".attention.head_count") / kv_heads : 0;
 }
 
+/* NVFP4's scale of a whole tensor, which only products apply. */
+static fr_status check_factor(const fr_checkpoint *files, const fr_tensor *tensor) {
+    static const char tail[] = ".scale";
+    size_t length = strlen(tensor->name), before = length - (sizeof tail - 1);
+    char name[256];
+    if (length < sizeof tail || strcmp(tensor->name + before, tail) != 0) return FR_OK;
+    if ((size_t)snprintf(name, sizeof name, "%.*s.weight", (int)before, tensor->name) >= sizeof name) return FR_OK;
+    const fr_tensor *codes = fr_tensors_find(&files->tensors, name);
+    if (!codes || codes->type != FR_NVFP4) return FR_OK;
+    return fr_fail(FR_UNBUILT, "%s: to quantize tensor %s, NVFP4 scaled by %s, is not built: the published model's is",
+                   files->path, name, tensor->name);
+}
+
 static fr_status list_gguf(const fr_checkpoint *files, fr_outputs *outputs) {
     int64_t layers;
     const fr_tensors *tensors = &files->tensors;
@@ -49,6 +62,7 @@ static fr_status list_gguf(const fr_checkpoint *files, fr_outputs *outputs) {
         if (tensors->items[i].packed)
             return fr_fail(FR_INPUT, "%s: tensor %s is packed: quantize the file that was packed", files->path,
                            tensors->items[i].name);
+        FR_TRY(check_factor(files, &tensors->items[i]));
         FR_TRY(fr_outputs_add(outputs, tensors->items[i].name, &tensors->items[i]));
     }
     return FR_OK;

@@ -58,12 +58,18 @@ fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end) 
     return view;
 }
 
+/* Of a type without a kernel. */
+static void decode_row(const fr_matrix *matrix, size_t feature, float *row) {
+    fr_dtype_decode(matrix->type, matrix->data + feature * matrix->row_bytes, row, matrix->cols);
+    for (size_t c = 0; matrix->scales && c < matrix->cols; c++) row[c] *= *matrix->scales;
+}
+
 static void apply_decoded(float *decoded, const fr_kernels *kernels, const fr_matrix *matrix,
                           const fr_matrix_rows *rows) {
     fr_matmul job = {.x = rows->x, .x_stride = rows->x_stride, .y_stride = rows->y_stride, .rows = rows->count,
                      .w = decoded, .cols = matrix->cols, .features = 1};
     for (size_t o = 0; o < matrix->features; o++) {
-        fr_dtype_decode(matrix->type, matrix->data + o * matrix->row_bytes, decoded, matrix->cols);
+        decode_row(matrix, o, decoded);
         job.y = rows->y + o;
         kernels->matmul[FR_F32](&job);
     }
@@ -77,7 +83,7 @@ static void apply(const fr_team *team, const fr_workspace *workspace, const fr_m
     else if (m->type < FR_FLOAT_TYPES)
         k->matmul[m->type](&(fr_matmul){rows->y, rows->y_stride, rows->x, rows->x_stride, rows->count, m->data,
                                         m->row_bytes, m->cols, m->features});
-    else if (m->scales)
+    else if (m->type == FR_F8_E4M3)
         k->matmul_fp8(&(fr_matmul_fp8){rows->y, rows->y_stride, rows->x, rows->x_stride, rows->count, m->data,
                                        m->row_bytes, m->scales, m->scale_stride, m->first, m->cols, m->features});
     else
@@ -139,11 +145,11 @@ static void decode_packed(const fr_matrix *matrix, size_t feature, float *row) {
 
 void fr_matrix_decode(const fr_matrix *matrix, size_t feature, float *row) {
     if (matrix->packed) decode_packed(matrix, feature, row);
-    else if (matrix->scales)
+    else if (matrix->type == FR_F8_E4M3)
         fr_fp8_decode(matrix->data + feature * matrix->row_bytes,
                       matrix->scales + (matrix->first + feature) / FR_FP8_BLOCK * matrix->scale_stride, row,
                       matrix->cols);
-    else fr_dtype_decode(matrix->type, matrix->data + feature * matrix->row_bytes, row, matrix->cols);
+    else decode_row(matrix, feature, row);
 }
 
 void fr_matrix_row(const fr_kernels *kernels, const fr_matrix *matrix, size_t feature, float factor, float *row) {

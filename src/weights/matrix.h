@@ -33,7 +33,7 @@ typedef struct fr_matrix {
     size_t row_bytes;    /* of a feature, on average if packed */
 
     /* Of FP8 codes (quant/fp8.h): feature o's row of scales is the (first + o) / 128th, scale_stride floats behind the
-     * one before. Other types have none. */
+     * one before. Of NVFP4 one float that every value is multiplied by, or NULL. Other types have none. */
     const float *scales;
     size_t scale_stride, first;
 

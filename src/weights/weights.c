@@ -183,8 +183,9 @@ bool fr_weights_bound(const fr_weights *weights, const fr_tensor *tensor) {
 bool fr_weights_quantized(const fr_weights *weights) {
     for (size_t i = 0; i < weights->count; i++) {
         const fr_bound *bound = &weights->bound[i];
+        fr_dtype type = bound->tensor->type;
         bool matrix = bound->access == FR_STREAMED && bound->tensor->dims > 1;
-        if (matrix && !bound->scales && bound->tensor->type >= FR_FLOAT_TYPES) return true; /* codes of MXFP4 too */
+        if (matrix && type != FR_F8_E4M3 && type >= FR_FLOAT_TYPES) return true; /* codes of MXFP4 too */
     }
     return false;
 }
