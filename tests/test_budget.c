@@ -531,8 +531,8 @@ typedef struct teller {
 } teller;
 
 /* The third has nothing to tell: what ends its chains must not cost anything. */
-static const teller tellers[] = {{"knows", 0.7, 1, 1.03},
-                                 {"is too sure", 0.7, 3, 1.03},
+static const teller tellers[] = {{"knows", 0.7, 1, 1.05},
+                                 {"is too sure", 0.7, 3, 1.04},
                                  {"is sure of all", 1, 1, 0.98},
                                  {"is sure of nothing", 0, 1, 0.98}};
 
@@ -546,7 +546,7 @@ static size_t draft_chain(const teller *t, fr_budget_part *part, bool ends, uint
     size_t stood = 0;
     fr_worth_verdict verdict = FR_WORTH_MORE;
     part->drafted = part->made = 0;
-    part->tells = true;
+    part->tells = ends;
     while (part->drafted < part->asked && verdict == FR_WORTH_MORE) {
         double chance = uniform(random) < t->sure ? 0.97 : 0.1 + 0.6 * uniform(random);
         bool stands = stood == part->drafted && uniform(random) < pow(chance, t->power);
