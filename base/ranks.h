@@ -23,6 +23,12 @@ typedef struct fr_ranks_rows {
     const size_t *bounds; /* [ranks + 1] */
 } fr_ranks_rows;
 
+/* What this process has told the others so far, and how long it waited for them. */
+typedef struct fr_ranks_traffic {
+    uint64_t messages, bytes; /* sent by this rank */
+    double seconds;           /* in calls that wait */
+} fr_ranks_traffic;
+
 /* Joins the job that this process was started in. timeout: seconds that a rank may be silent. FR_UNBUILT in builds
  * without; in a job of one process *ranks is NULL. */
 fr_status fr_ranks_open(double timeout, fr_ranks **ranks);
@@ -45,8 +51,7 @@ fr_status fr_ranks_agree(fr_ranks *ranks, const void *bytes, size_t size, const 
 /* The job's first failure, or FR_OK. */
 fr_status fr_ranks_check(const fr_ranks *ranks);
 
-/* What this rank has sent, and the seconds in calls that wait. */
-fr_ranks_sent fr_ranks_told(const fr_ranks *ranks);
+fr_ranks_traffic fr_ranks_told(const fr_ranks *ranks);
 
 /* Leaves the job at the end of the process. code: its exit status; line: what its last words are, "" for none. Ranks
  * that end alike leave together; where one ends and others don't, its line is handed to rank 0, whose calls then fail

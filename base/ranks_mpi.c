@@ -41,7 +41,7 @@ struct fr_ranks {
     uint8_t *buffer;    /* own columns packed, then those of each other rank */
     size_t size;
     MPI_Request requests[2 * FR_MAX_RANKS];
-    fr_ranks_sent sent;
+    fr_ranks_traffic sent;
 };
 
 /* ---------------------------------------------------------------------------------------------------------- joining */
@@ -92,8 +92,8 @@ fr_status fr_ranks_check(const fr_ranks *ranks) {
     return ranks ? fr_failure_raise(&ranks->failure) : FR_OK;
 }
 
-fr_ranks_sent fr_ranks_told(const fr_ranks *ranks) {
-    return ranks ? ranks->sent : (fr_ranks_sent){0};
+fr_ranks_traffic fr_ranks_told(const fr_ranks *ranks) {
+    return ranks ? ranks->sent : (fr_ranks_traffic){0};
 }
 
 /* ---------------------------------------------------------------------------------------------------------- waiting */

@@ -48,9 +48,9 @@ fr_status fr_ranks_check(const fr_ranks *ranks) {
     return FR_OK;
 }
 
-fr_ranks_sent fr_ranks_told(const fr_ranks *ranks) {
+fr_ranks_traffic fr_ranks_told(const fr_ranks *ranks) {
     (void)ranks;
-    return (fr_ranks_sent){0};
+    return (fr_ranks_traffic){0};
 }
 
 int fr_ranks_leave(fr_ranks *ranks, int code, const char *line, char *said, size_t size) {

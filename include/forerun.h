@@ -149,16 +149,6 @@ fr_status fr_ranks_join(int timeout_seconds);
 size_t fr_rank(void);
 size_t fr_rank_count(void);
 
-/* From here on a rank may be silent for so many seconds. */
-void fr_ranks_set_timeout(int seconds);
-
-/* What this rank has sent the others so far, and how long it waited for them. */
-typedef struct fr_ranks_sent {
-    uint64_t messages, bytes;
-    double seconds;
-} fr_ranks_sent;
-fr_ranks_sent fr_ranks_traffic(void);
-
 /* Leaves the job: before the process ends with that exit status, with its last line of errors, "" for none. Where
  * others don't end too the job is ended as a whole; rank 0 is told the line, which it then fails with. On rank 0, said
  * gets the line of a rank that failed when this one was done already. Gives the exit status, which is not 0 if it was

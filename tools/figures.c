@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "forerun_lab_ranks.h"
 #include "output.h"
 
 fr_figures fr_figures_take(const fr_session *session) {
@@ -122,19 +123,23 @@ static void put_phases(json_t *stats, const fr_figures *f) {
 
 /* What rank 0 has sent since the command began. */
 static json_t *ranks_json(void) {
-    fr_ranks_sent sent = fr_ranks_traffic();
+    uint64_t messages, bytes;
+    double seconds;
+    fr_lab_ranks_sent(&messages, &bytes, &seconds);
     json_t *ranks = json_object();
     fr_json_put(ranks, "count", json_integer((json_int_t)fr_rank_count()));
-    fr_json_put(ranks, "messages", json_integer((json_int_t)sent.messages));
-    fr_json_put(ranks, "bytes", json_integer((json_int_t)sent.bytes));
-    fr_json_put(ranks, "waited_seconds", json_real(sent.seconds));
+    fr_json_put(ranks, "messages", json_integer((json_int_t)messages));
+    fr_json_put(ranks, "bytes", json_integer((json_int_t)bytes));
+    fr_json_put(ranks, "waited_seconds", json_real(seconds));
     return ranks;
 }
 
 static void print_ranks(FILE *out) {
-    fr_ranks_sent sent = fr_ranks_traffic();
+    uint64_t messages, bytes;
+    double seconds;
+    fr_lab_ranks_sent(&messages, &bytes, &seconds);
     fprintf(out, "ranks       %8zu           %9.3f s waited; rank 0 sent %.3f MB in %.0f messages\n", fr_rank_count(),
-            sent.seconds, (double)sent.bytes / 1e6, (double)sent.messages);
+            seconds, (double)bytes / 1e6, (double)messages);
 }
 
 json_t *fr_figures_json(const fr_figures *figures, const fr_session *session) {

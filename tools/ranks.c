@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "forerun_lab_ranks.h"
 #include "output.h"
 #include "verbs.h"
 
@@ -75,7 +76,7 @@ int fr_ranks_check_arguments(const fr_verb *verb, fr_arguments *args) {
                                  FR_VERB_BENCH;
     static const fr_arg written[] = {FR_ARG_OUT_FILE, FR_ARG_TRACE, FR_ARG_BENCH_PLOT};
     if (fr_rank_count() == 1) return 0;
-    if (args->given[FR_ARG_RANK_TIMEOUT]) fr_ranks_set_timeout((int)args->number[FR_ARG_RANK_TIMEOUT]);
+    if (args->given[FR_ARG_RANK_TIMEOUT]) fr_lab_ranks_timeout((int)args->number[FR_ARG_RANK_TIMEOUT]);
     if (!(verb->bit & runs)) return fr_wrong_usage("%s does not run as several ranks", verb->name);
     if (args->given[FR_ARG_PROMPT_CACHE] || args->given[FR_ARG_RESUME])
         return fr_wrong_usage("--prompt-cache and --resume are not for several ranks");

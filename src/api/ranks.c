@@ -4,6 +4,7 @@
 #include "src/api/ranks.h"
 
 #include "base/error.h"
+#include "forerun_lab_ranks.h"
 
 static fr_ranks *job; /* set once, before there are threads */
 static bool joined;
@@ -19,12 +20,15 @@ fr_status fr_ranks_join(int timeout_seconds) {
     return fr_ranks_open(timeout_seconds, &job);
 }
 
-void fr_ranks_set_timeout(int seconds) {
+void fr_lab_ranks_timeout(int seconds) {
     fr_ranks_patience(job, seconds);
 }
 
-fr_ranks_sent fr_ranks_traffic(void) {
-    return fr_ranks_told(job);
+void fr_lab_ranks_sent(uint64_t *messages, uint64_t *bytes, double *seconds) {
+    fr_ranks_traffic told = fr_ranks_told(job);
+    *messages = told.messages;
+    *bytes = told.bytes;
+    *seconds = told.seconds;
 }
 
 size_t fr_rank(void) {

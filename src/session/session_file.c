@@ -214,8 +214,8 @@ static fr_status check_savable(const fr_session *s, const char *where, uint64_t 
         if (s->ids[i] == s->model->image_token)
             return fr_fail(FR_INPUT, "%s: a session with pictures can't be saved yet", where);
     if (s->model->ranks && s->kv.recurrent.count)
-        return fr_fail(FR_UNBUILT, "%s: recurrent states of a model run by ranks are not saved: each has its own "
-                       "heads'", where);
+        return fr_fail(FR_UNBUILT, "%s: states of a model run by ranks can't be saved: each has those of its heads",
+                       where);
     return fr_fingerprint(s->model, model);
 }
 
