@@ -83,11 +83,13 @@ ends "a build for one process" "make RANKS=mpi" 2 env OMPI_COMM_WORLD_SIZE=2 "$b
 
 # A rank that stops, or is killed, while a long text is written.
 disturb() { # SIGNAL
+    rm -f "$folder/out" # what the run before has written
     "${job[@]}" -n 2 "$forerun" generate -m $demo -p "Once upon" -n 4000 -c 4096 --ignore-eos --rank-timeout 1 \
         > "$folder/out" 2> "$folder/errors" &
     local pid=$! rank= tries=0
     while [ ! -s "$folder/out" ] && [ $((tries++)) -lt 200 ]; do sleep 0.05; done
     rank=$(pgrep -P "$pid" | tail -n 1)
+    [ -n "$rank" ] || fail "$1: no rank: $(cat "$folder/errors")"
     kill -s "$1" "$rank"
     timeout 20 tail --pid=$pid -f /dev/null || fail "$1: the job goes on"
     wait $pid
