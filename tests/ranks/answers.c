@@ -1,8 +1,8 @@
 /* What models answer, a line each: hashes of logits, of ids that a session says with drafts, and of four texts beside
  * each other. In a job of several processes (mpirun) they run each model together; rank 0 prints.
  *
- * In: answers [--alone | --mixed] MODEL[,DRAFTER]... --alone: one process with two threads; else its ranks have one
- * each, and --mixed, every second one has no instruction sets. Out: the lines; exit 1 behind one that says why. */
+ * In: answers [--alone | --mixed] MODEL[,DRAFTER]... --alone: one process with two threads; else every second rank
+ * has two, the others one, and --mixed, no instruction sets. Out: the lines; exit 1 behind one that says why. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,7 +106,7 @@ static fr_status say_together(const fr_model *model, const fr_drafter *drafter, 
 
 /* Greedy alone, drawn together. */
 static fr_status set_options(fr_options *options, const asked *a) {
-    TRY(fr_options_set(options, FR_OPT_THREADS, a->alone ? 2 : 1));
+    TRY(fr_options_set(options, FR_OPT_THREADS, a->alone ? 2 : 1 + (int64_t)fr_rank() % 2));
     TRY(fr_options_set(options, FR_OPT_CONTEXT, CONTEXT));
     TRY(fr_options_set(options, FR_OPT_CHUNK, CHUNK));
     TRY(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
