@@ -47,7 +47,7 @@ static bool even_minus(int seven, unsigned i) {
 
 /* The 7 bits of signs of octet i of 4 from the 28 at bytes. */
 static int seven_at(const uint8_t *bytes, unsigned i) {
-    return (u16_at(bytes) | u16_at(bytes + 2) << 16) >> 7 * i & 127;
+    return (int)(((uint32_t)u16_at(bytes) | (uint32_t)u16_at(bytes + 2) << 16) >> 7 * i & 127);
 }
 
 static int signed_value(int magnitude, bool minus) {
