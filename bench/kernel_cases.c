@@ -101,7 +101,7 @@ static void fill_rows(fr_dtype type, uint8_t *rows, size_t count, size_t cols) {
 static void size_products(fr_bench_case *c) {
     double weights = (double)(c->features * c->cols);
     c->units = c->features / FR_TILE_FEATURES;
-    c->stream_bytes = c->features * fr_dtype_row_bytes(c->type, c->cols); /* packed or not */
+    c->stream_bytes = c->features * fr_dtype_row_bytes(c->type, c->cols);
     c->output_bytes = c->rows * c->features * sizeof(float);
     c->bytes = (double)c->stream_bytes;
     c->macs = weights * (double)c->rows;
@@ -160,6 +160,8 @@ static void call_matmul_fp8(const fr_bench_case *c, fr_bench_function *function,
 
 static void size_matmul_block(fr_bench_case *c) {
     size_products(c);
+    c->stream_bytes = fr_packed_bytes(c->type, c->features, c->cols); /* of low-bit types more than the file's */
+    c->bytes = (double)c->stream_bytes;
     c->input_bytes = c->rows * (c->cols / RUN) * sizeof(fr_qblock);
 }
 
