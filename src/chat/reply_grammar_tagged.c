@@ -78,14 +78,6 @@ static fr_status argument(making *m, const char *key, const json_t *schema, fr_e
     return FR_OK;
 }
 
-static bool is_required(const json_t *parameters, const char *key) {
-    size_t i;
-    json_t *item;
-    json_array_foreach(json_object_get(parameters, "required"), i,
-                       item) if (json_is_string(item) && strcmp(json_string_value(item), key) == 0) return true;
-    return false;
-}
-
 fr_status fr_tagged_arguments(const fr_reply_plan *plan, const json_t *tool, fr_grammar_rules *rules,
                               fr_expression *arguments) {
     static const char *const whole[] = {"$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if", "not", NULL};
@@ -100,7 +92,7 @@ fr_status fr_tagged_arguments(const fr_reply_plan *plan, const json_t *tool, fr_
     json_object_foreach(json_object_get(parameters, "properties"), key, schema) {
         fr_expression one;
         FR_TRY(argument(&m, key, schema, &one));
-        if (!is_required(parameters, key)) one = fr_expression_repeat(rules, one, 0, 1);
+        if (!fr_json_schema_requires(parameters, key)) one = fr_expression_repeat(rules, one, 0, 1);
         *arguments = then(&m, *arguments, one);
     }
     return FR_OK;

@@ -208,7 +208,7 @@ static fr_status read_array(reader *r, const json_t *schema, const fr_schema_pat
 
 /* ---------------------------------------------------------------------------------------------------------- objects */
 
-static bool is_required(const json_t *schema, const char *name) {
+bool fr_json_schema_requires(const json_t *schema, const char *name) {
     size_t i;
     json_t *item;
     json_array_foreach(json_object_get(schema, "required"), i,
@@ -301,7 +301,7 @@ static fr_status read_members(reader *r, const json_t *schema, const json_t *pro
     while (status == FR_OK && i-- > 0) {
         fr_expression member;
         const json_t *property = json_object_get(properties, names[i]);
-        bool required = is_required(schema, names[i]);
+        bool required = fr_json_schema_requires(schema, names[i]);
         if (json_is_false(property) && !required) continue;
         status = read_member(r, names[i], property, path, &member);
         if (status == FR_OK) *all = with_member(r, *all, member, required);

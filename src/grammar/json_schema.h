@@ -8,4 +8,7 @@
 fr_status fr_json_schema_expression(const json_t *root, const json_t *schema, fr_written_parts *parts,
                                     fr_expression *expression);
 
+/* Whether an object of that schema must have the member. */
+bool fr_json_schema_requires(const json_t *schema, const char *name);
+
 #endif

@@ -306,14 +306,9 @@ static size_t assemble(fr_desk *desk, fr_place **places, size_t *texts) {
     return count;
 }
 
-/* Ids that are still to be run, and those that never need be: a round takes from the former what it runs, and what it
- * finds. */
 static double left_of(fr_place *const *places, size_t count) {
     double left = 0;
-    for (size_t i = 0; i < count; i++) {
-        const fr_session *session = places[i]->choice->job.session;
-        left += (double)fr_session_waiting(session) + fr_session_stat(session, FR_STAT_REUSED_TOKENS);
-    }
+    for (size_t i = 0; i < count; i++) left += fr_history_left(places[i]->choice->job.session);
     return left;
 }
 

@@ -57,13 +57,12 @@ void fr_history_free(fr_history *history) {
     free(history);
 }
 
-/* Ids that are still to be run or to be found. */
-static double left_of(const fr_session *session) {
+double fr_history_left(const fr_session *session) {
     return (double)fr_session_waiting(session) + fr_session_stat(session, FR_STAT_REUSED_TOKENS);
 }
 
 void fr_history_before(fr_history *history, size_t place, const fr_round *round) {
-    history->before[place] = (figures){.left = left_of(round->session),
+    history->before[place] = (figures){.left = fr_history_left(round->session),
                                        .drafted = fr_session_stat(round->session, FR_STAT_DRAFTED),
                                        .steps = fr_session_waiting(round->session) == 0};
 }
@@ -72,7 +71,7 @@ void fr_history_behind(fr_history *history, size_t place, const fr_round *round)
     const figures *before = &history->before[place];
     if (round->status != FR_OK) return;
     double drafts = fr_session_stat(round->session, FR_STAT_DRAFTED) - before->drafted;
-    double rows = before->steps ? 1 + drafts : before->left - left_of(round->session);
+    double rows = before->steps ? 1 + drafts : before->left - fr_history_left(round->session);
     if (rows < 0) rows = 0;
     if (rows > UINT16_MAX) rows = UINT16_MAX;
     history->now.parts[history->now.count++] =

@@ -16,6 +16,10 @@ typedef struct fr_history fr_history;
 fr_history *fr_history_new(size_t places);
 void fr_history_free(fr_history *history);
 
+/* Ids that a session is still to run, and those that it need never run: a round takes from the former what it runs, and
+ * what it finds. */
+double fr_history_left(const fr_session *session);
+
 /* The part of the session at a place; the same in the same order once the round has been run, and its end. */
 void fr_history_before(fr_history *history, size_t place, const fr_round *round);
 void fr_history_behind(fr_history *history, size_t place, const fr_round *round);

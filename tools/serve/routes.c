@@ -57,11 +57,14 @@ static void list_slots(fr_call *call, const fr_served *model) {
     else fr_call_answer_json(call, 200, fr_desk_slots(model->desk));
 }
 
+/* What --slots lets be asked. */
+static void show(const fr_routes *routes, fr_call *call, fr_models_fn *then) {
+    if (routes->args->given[FR_ARG_SLOTS]) fr_models_with(routes->models, call, fr_call_query(call, "model"), then);
+    else fr_call_refuse(call, 501, "this server was started without --slots");
+}
+
 static void get_slots(const fr_routes *routes, fr_call *call) {
-    if (routes->args->given[FR_ARG_SLOTS])
-        fr_models_with(routes->models, call, fr_call_query(call, "model"), list_slots);
-    else
-        fr_call_refuse(call, 501, "this server was started without --slots");
+    show(routes, call, list_slots);
 }
 
 static void list_rounds(fr_call *call, const fr_served *model) {
@@ -70,10 +73,7 @@ static void list_rounds(fr_call *call, const fr_served *model) {
 }
 
 static void get_rounds(const fr_routes *routes, fr_call *call) {
-    if (routes->args->given[FR_ARG_SLOTS])
-        fr_models_with(routes->models, call, fr_call_query(call, "model"), list_rounds);
-    else
-        fr_call_refuse(call, 501, "this server was started without --slots");
+    show(routes, call, list_rounds);
 }
 
 /* A file's name, and nothing that leads anywhere. */
