@@ -414,13 +414,21 @@ START_TEST(descriptions) {
 }
 END_TEST
 
-/* Every type of up to 3 bits, and NVFP4 with scales of tensors (tests/references/low_bits.py). The reference has float
- * activations, ours are quantized to 8 bits where a type has a kernel. */
+/* Of tests/references/low_bits.py: every type of up to 3 bits, and NVFP4 with scales of tensors; experts of NVFP4 with
+ * a scale each. The reference has float activations, ours are quantized to 8 bits where a type has a kernel. */
+static const struct {
+    const char *model, *reference;
+    double apart; /* on average, of the spread of a row */
+} low_bits[] = {
+    {GGUF "low-bits.gguf", GGUF "low-bits.reference.safetensors", 0.01},
+    {GGUF "nvfp4-experts.gguf", GGUF "nvfp4-experts.reference.safetensors", 1e-4}, /* keys and values are float16 */
+};
+
 START_TEST(logits_of_low_bits) {
-    fr_model *model = open_model(GGUF "low-bits.gguf");
+    fr_model *model = open_model(low_bits[_i].model);
     fr_map map;
     fr_tensors tensors = {0}, unread = {0};
-    ck_assert_int_eq(fr_map_open(&map, GGUF "low-bits.reference.safetensors", true), FR_OK);
+    ck_assert_int_eq(fr_map_open(&map, low_bits[_i].reference, true), FR_OK);
     ck_assert_int_eq(fr_safetensors_read(&map, 0, &tensors, &unread), FR_OK);
     size_t vocab = (size_t)fr_model_fact(model, FR_FACT_VOCAB), ids, values;
     const int32_t *prompt_ids = (const int32_t *)(const void *)reference_rows(&tensors, &map, "ids", &ids);
@@ -437,12 +445,65 @@ START_TEST(logits_of_low_bits) {
         spread += (double)(row[best] - lowest) / (double)ids;
         if (margin(row, vocab) > 0.05) ck_assert_uint_eq(argmax(got.values + r * vocab, vocab), best);
     }
-    ck_assert_msg(sum / (double)values < 0.01 * spread, "%g of %g", sum / (double)values, spread);
+    ck_assert_msg(sum / (double)values < low_bits[_i].apart * spread, "%g of %g", sum / (double)values, spread);
     free(got.values);
     fr_tensors_free(&tensors);
     fr_tensors_free(&unread);
     fr_map_close(&map);
     fr_model_close(model);
+}
+END_TEST
+
+/* Scales of NVFP4 that are no scales: of an expert's stack, which has 5, and of a matrix. */
+static const struct {
+    const char *file, *tensor;
+    uint64_t shape; /* 0: as it is */
+    uint32_t type;  /* 0: F32 */
+    size_t at;      /* which of them is */
+    float value;    /* 0: as it is */
+    const char *words;
+} wrong_scales[] = {
+    {GGUF "nvfp4-experts.gguf", "blk.0.ffn_up_exps.scale", 4, 0, 0, 0,
+     "tensor blk.0.ffn_up_exps.scale has shape [4], the configuration asks for [5]"},
+    {GGUF "nvfp4-experts.gguf", "blk.0.ffn_up_exps.scale", 1, 0, 0, 0, "has shape [1], the configuration asks for [5]"},
+    {GGUF "nvfp4-experts.gguf", "blk.0.ffn_gate_exps.input_scale", 3, 0, 0, 0,
+     "tensor blk.0.ffn_gate_exps.input_scale has shape [3], the configuration asks for [5]"},
+    {GGUF "nvfp4-experts.gguf", "blk.0.ffn_up_exps.scale", 0, 26, 0, 0,
+     "tensor blk.0.ffn_up_exps.scale has type I32, expected F32, F16 or BF16"},
+    {GGUF "nvfp4-experts.gguf", "blk.0.ffn_up_exps.scale", 0, 0, 4, -1.0f,
+     "tensor blk.0.ffn_up_exps.scale is -1, which is no scale"},
+    {GGUF "nvfp4-experts.gguf", "blk.0.ffn_gate_exps.scale", 0, 0, 3, INFINITY,
+     "tensor blk.0.ffn_gate_exps.scale is inf, which is no scale"},
+    {GGUF "nvfp4-experts.gguf", "blk.0.ffn_gate_exps.scale", 0, 0, 0, NAN,
+     "tensor blk.0.ffn_gate_exps.scale is nan, which is no scale"},
+    {GGUF "low-bits.gguf", "blk.1.ffn_down.scale", 2, 0, 0, 0,
+     "tensor blk.1.ffn_down.scale has shape [2], the configuration asks for [1]"},
+    {GGUF "low-bits.gguf", "blk.1.ffn_down.scale", 0, 0, 0, -0.5f,
+     "tensor blk.1.ffn_down.scale is -0.5, which is no scale"},
+};
+
+START_TEST(wrong_scales_of_nvfp4) {
+    char path[64] = "/tmp/test_gguf_models_XXXXXX";
+    fr_checkpoint checkpoint;
+    const fr_tensor *scale;
+    fr_model *model;
+    ck_assert_int_eq(fr_checkpoint_open(&checkpoint, wrong_scales[_i].file, true), FR_OK);
+    ck_assert_int_eq(fr_checkpoint_tensor(&checkpoint, wrong_scales[_i].tensor, &scale), FR_OK);
+    size_t at = (size_t)((const uint8_t *)scale->data - checkpoint.files[0].bytes), size;
+    fr_checkpoint_close(&checkpoint);
+    uint8_t *bytes = read_file(wrong_scales[_i].file, &size);
+    if (wrong_scales[_i].shape) patch(bytes, size, wrong_scales[_i].tensor, 4, &wrong_scales[_i].shape, 8);
+    if (wrong_scales[_i].type) patch(bytes, size, wrong_scales[_i].tensor, 12, &wrong_scales[_i].type, 4);
+    if (wrong_scales[_i].value != 0)
+        memcpy(bytes + at + wrong_scales[_i].at * sizeof(float), &wrong_scales[_i].value, sizeof(float));
+    int file = mkstemp(path);
+    ck_assert_int_eq(write(file, bytes, size), (ssize_t)size);
+    close(file);
+    free(bytes);
+    ck_assert_int_eq(fr_model_open(path, NULL, &model), FR_INPUT);
+    unlink(path);
+    ck_assert_msg(strstr(fr_last_error(), wrong_scales[_i].words), "%s", fr_last_error());
+    ck_assert_ptr_null(strchr(fr_last_error(), '\n'));
 }
 END_TEST
 
@@ -462,7 +523,8 @@ int main(void) {
     tcase_add_loop_test(tests, wrong_orderings, 0, 2);
     tcase_add_test(tests, descriptions);
     tcase_add_test(tests, slow_types_are_said);
-    tcase_add_test(tests, logits_of_low_bits);
+    tcase_add_loop_test(tests, logits_of_low_bits, 0, sizeof low_bits / sizeof *low_bits);
+    tcase_add_loop_test(tests, wrong_scales_of_nvfp4, 0, sizeof wrong_scales / sizeof *wrong_scales);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

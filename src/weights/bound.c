@@ -96,7 +96,7 @@ fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_
                        weights->files->path, bound->tensor->name, features, FR_TILE_FEATURES);
     size_t bytes, across = fr_fp8_blocks(cols), down = fr_fp8_blocks(parts * features);
     if (bound->tensor->type == FR_F8_E4M3) FR_TRY(fr_bound_scales(weights, bound));
-    FR_TRY(fr_bound_factor(weights, bound));
+    FR_TRY(fr_bound_factors(weights, bound));
     const uint8_t *data = lay_out(weights, bound, count, features, cols, &bytes);
     FR_TRY(fr_arena_check(&weights->packed, "packed weights"));
     for (size_t i = 0; i < count; i++) {
@@ -107,9 +107,9 @@ fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_
                                   .cols = cols,
                                   .row_bytes = fr_dtype_row_bytes(bound->tensor->type, cols)};
         if (!bound->scales) continue;
-        matrices[i].scales = bound->scales;
+        matrices[i].scales = bound->scales + i / parts;
         if (bound->tensor->type != FR_F8_E4M3) continue;
-        matrices[i].scales += i / parts * down * across;
+        matrices[i].scales = bound->scales + i / parts * down * across;
         matrices[i].scale_stride = across;
         matrices[i].first = i % parts * features;
     }

@@ -22,8 +22,8 @@ fr_bound *fr_bound_of(const fr_weights *weights, const fr_tensor *tensor);
 /* bound_fp8.c: finds the scales of a bound tensor of FP8 codes, checked, as float32. */
 fr_status fr_bound_scales(fr_weights *weights, fr_bound *bound);
 
-/* bound_factor.c: finds what all values of a bound tensor of NVFP4 are multiplied by, as its only scale. */
-fr_status fr_bound_factor(fr_weights *weights, fr_bound *bound);
+/* bound_factor.c: finds what all values of each matrix of a bound tensor of NVFP4 are multiplied by, as its scales. */
+fr_status fr_bound_factors(fr_weights *weights, fr_bound *bound);
 
 /* Whether binding a tensor as streamed makes a packed copy of it. */
 bool fr_bound_packs(const fr_tensor *tensor);

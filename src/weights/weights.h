@@ -35,7 +35,7 @@ typedef struct fr_bound {
     fr_access access;
     bool chosen;     /* an expert's, or a stack of experts: a step reads the matrices that its rows chose */
     uint8_t *packed; /* where the packed copy goes; NULL: used as it lies in the file */
-    const float *scales;  /* of FP8 codes, or the one of NVFP4, as float32; NULL: none */
+    const float *scales;  /* of FP8 codes, or one of each matrix of NVFP4, as float32; NULL: none */
     bool of_codes;        /* it holds the scales of another one */
     fr_stored stored;     /* else than as rows: its matrices are copies, `packed`, tiles of MXFP4 or rows of floats */
     size_t parts;         /* matrices of an entry, and */

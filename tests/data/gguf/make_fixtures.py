@@ -10,7 +10,7 @@ gemma-tokenizer.gguf                   the tokenizer ../tokenizers/gemma, with t
 e-q4_0.gguf                            the folder ../models/gemma4-e after llama-quantize Q4_0; e-q4_0.reference.json and
                                        .safetensors are transformers' logits with its weights dequantized by gguf-py. These
                                        three are not made here
-low-bits.gguf                          and its reference: tests/references/low_bits.py
+low-bits.gguf, nvfp4-experts.gguf      and their references: tests/references/low_bits.py
 """
 import json, os, subprocess, sys
 import numpy as np
