@@ -224,7 +224,7 @@ $(BUILD)/tests/test_bench_model: private override LDFLAGS += -Wl,--wrap=fr_accep
 
 # These look inside the command.
 $(filter %/test_reply_view %/test_serve_http %/test_serve_ask %/test_serve_content \
-  %/test_serve_embeddings %/test_serve_tally %/test_serve_pace,$(TEST_PROGRAMS)): \
+  %/test_serve_dialects %/test_serve_embeddings %/test_serve_tally %/test_serve_pace,$(TEST_PROGRAMS)): \
   $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
 
 # One looks at how a server answers, with calls of its own.
@@ -346,7 +346,8 @@ ifneq ($(HOST),aarch64)
     test_cli_files test_cli_interrupt test_cli_lost_file test_cli_named test_cli_completion test_cli_resume \
     test_budget test_glm test_ngram \
     test_one_answer_engine test_perplexity test_pool test_quantize test_report test_serve test_serve_crowd \
-    test_serve_embeddings test_serve_ends test_serve_http test_serve_models test_session_file test_shared_model \
+    test_serve_dialects test_serve_embeddings test_serve_ends test_serve_http test_serve_models test_session_file \
+    test_shared_model \
     test_tokenizer test_topology test_trace test_turns test_unbuilt \
     %_speed), $(basename $(call test_sources,plain)))
   NEON_TESTS := $(NEON_CORE) $(if $(FULL),$(NEON_MORE))
@@ -468,7 +469,7 @@ asan ubsan: ## every test under that sanitizer
 THREADED := test_pool test_worker test_async_draft test_shared_model test_session test_batch test_engine \
   test_propose test_attend test_head test_one_answer test_glm test_vision test_quantize test_packed test_llama \
   test_cli test_cli_interrupt test_cli_chat test_bench_model test_serve test_serve_crowd \
-  test_serve_embeddings test_serve_ends test_serve_http test_serve_models test_serve_ask
+  test_serve_dialects test_serve_embeddings test_serve_ends test_serve_http test_serve_models test_serve_ask
 tsan: ## tests of what threads share, under that sanitizer
 	@LIMIT=3600 $(SANITIZED) TESTS='$(THREADED:%=$(BUILD)/tsan/tests/%)'
 

@@ -119,6 +119,7 @@ static void free_ask(asked *a) {
         fr_job_end(&a->choices[i].job);
     }
     json_decref(a->call.whole);
+    json_decref(a->ask.asked);
     free(a->call.text);
 }
 
@@ -562,6 +563,198 @@ START_TEST(parts_are_told_apart) {
 }
 END_TEST
 
+/* --------------------------------------------------------------------------------------------------------- dialects */
+
+/* A stream's events, which have names: those of their types. */
+static json_t *named_events_of(const fr_call *call) {
+    json_t *events = json_array();
+    ck_assert_str_eq(call->type, "text/event-stream");
+    for (const char *at = call->text, *end; *at; at = end + 2) {
+        end = strstr(at, "\n\n");
+        ck_assert_ptr_nonnull(end);
+        const char *data = strstr(at, "\ndata: ");
+        ck_assert(strncmp(at, "event: ", 7) == 0 && data && data < end);
+        json_t *event = json_loadb(data + 7, (size_t)(end - data - 7), JSON_ALLOW_NUL, NULL);
+        size_t length = strlen(text_at(event, "type"));
+        ck_assert_uint_eq(length, (size_t)(data - at - 7));
+        ck_assert_mem_eq(at + 7, text_at(event, "type"), length);
+        json_array_append_new(events, event);
+    }
+    return events;
+}
+
+static bool is_event(const json_t *event, const char *type) {
+    return strcmp(text_at(event, "type"), type) == 0;
+}
+
+/* The output that a stream of /v1/responses makes: items as they were added, with the texts of their deltas. */
+static json_t *responses_output(const json_t *events) {
+    static const char *const deltas[] = {"response.reasoning_text.delta", "response.output_text.delta",
+                                         "response.function_call_arguments.delta"};
+    json_t *output = json_array(), *event;
+    size_t i;
+    json_array_foreach(events, i, event) {
+        ck_assert_uint_eq(count_at(event, "sequence_number"), i);
+        size_t last = json_array_size(output) - 1;
+        json_t *item = json_array_get(output, last), *parts = json_object_get(item, "content");
+        if (json_object_get(event, "output_index") && !is_event(event, "response.output_item.added"))
+            ck_assert_uint_eq(count_at(event, "output_index"), last);
+        if (json_object_get(event, "item_id")) ck_assert_str_eq(text_at(event, "item_id"), text_at(item, "id"));
+        if (is_event(event, "response.output_item.added"))
+            json_array_append_new(output, json_deep_copy(get(event, "item")));
+        if (is_event(event, "response.content_part.added"))
+            json_array_append_new(parts, json_deep_copy(get(event, "part")));
+        for (size_t d = 0; d < COUNT_OF(deltas); d++)
+            if (is_event(event, deltas[d]))
+                append_text(d < 2 ? json_array_get(parts, 0) : item, d < 2 ? "text" : "arguments", get(event, "delta"));
+        if (is_event(event, "response.output_item.done")) {
+            json_object_set(item, "status", (json_t *)(uintptr_t)get(get(event, "item"), "status"));
+            check_equal(get(event, "item"), item, "an item's end");
+        }
+    }
+    return output;
+}
+
+/* The content that a stream of /v1/messages makes. */
+static json_t *messages_content(const json_t *events) {
+    static const char *const keys[] = {"text", "thinking", "partial_json"};
+    json_t *content = json_array(), *event, *open = NULL;
+    size_t i;
+    json_array_foreach(events, i, event) {
+        const json_t *delta = json_object_get(event, "delta");
+        if (json_object_get(event, "index"))
+            ck_assert_uint_eq(count_at(event, "index") + !is_event(event, "content_block_start"),
+                              json_array_size(content));
+        if (is_event(event, "content_block_start")) {
+            ck_assert_ptr_null(open);
+            json_array_append_new(content, open = json_deep_copy(get(event, "content_block")));
+        }
+        for (size_t k = 0; is_event(event, "content_block_delta") && k < COUNT_OF(keys); k++)
+            if (json_object_get(delta, keys[k])) append_text(open, keys[k], get(delta, keys[k]));
+        if (!is_event(event, "content_block_stop")) continue;
+        const json_t *input = json_object_get(open, "partial_json");
+        if (input) json_object_set_new(open, "input", json_loads(json_string_value(input), 0, NULL));
+        json_object_del(open, "partial_json");
+        open = NULL;
+    }
+    ck_assert_ptr_null(open);
+    return content;
+}
+
+/* The kinds and the texts of a whole answer's items, as in `replies`: thought before, text, calls. */
+static void check_items(const json_t *items, const fr_dialect *dialect, size_t which) {
+    bool anthropic = dialect == &fr_dialect_messages;
+    json_t *said = json_object(), *item;
+    size_t calls = 0, i;
+    json_array_foreach(items, i, item) {
+        const json_t *part = anthropic ? item : json_array_get(json_object_get(item, "content"), 0);
+        bool call = is_event(item, anthropic ? "tool_use" : "function_call");
+        bool thought = is_event(item, anthropic ? "thinking" : "reasoning");
+        calls += call;
+        if (call) ck_assert_str_eq(text_at(item, "name"), "f");
+        if (call && anthropic) ck_assert_str_eq(text_at(get(item, "input"), "s"), "a");
+        if (call && !anthropic) ck_assert_str_eq(text_at(item, "arguments"), "{\"s\":\"a\"}");
+        if (call) ck_assert_uint_gt(strlen(text_at(item, anthropic ? "id" : "call_id")), 0);
+        else append_text(said, thought ? "thought" : "text", get(part, thought && anthropic ? "thinking" : "text"));
+    }
+    const char *text = json_string_value(json_object_get(said, "text"));
+    ck_assert_str_eq(text ? text : "", replies[which].content ? replies[which].content : "");
+    const char *thought = json_string_value(json_object_get(said, "thought"));
+    ck_assert_str_eq(thought ? thought : "", replies[which].reasoning ? replies[which].reasoning : "");
+    ck_assert_uint_eq(calls, replies[which].calls);
+    ck_assert_uint_gt(json_array_size(items), 0);
+    json_decref(said);
+}
+
+static const char *reason_of(const json_t *answer, bool anthropic) {
+    return anthropic ? text_at(answer, "stop_reason") : text_at(answer, "status");
+}
+
+/* A reply as its stream tells it, whatever ids a step gives, and as a whole. */
+static void check_dialect(const fr_dialect *dialect, size_t which, size_t step, json_t **first) {
+    bool anthropic = dialect == &fr_dialect_messages;
+    asked a;
+    read_ask(&a, FR_JOB_CHAT, HI TOOLS ", \"stop\": \"stop\"}", 1, step > 0);
+    fr_answer_in(&a.ask, dialect, json_object());
+    feed(&a, replies[which].reply, step ? step : 5);
+    json_t *events = step ? named_events_of(&a.call) : NULL, *output = NULL;
+    const json_t *last = json_array_get(events, json_array_size(events) - (anthropic ? 2 : 1));
+    if (anthropic) output = step ? messages_content(events) : json_incref(json_object_get(a.call.whole, "content"));
+    else output = step ? responses_output(events) : json_incref(json_object_get(a.call.whole, "output"));
+    if (step && !anthropic) check_equal(get(get(last, "response"), "output"), output, "a stream's end");
+    check_items(output, dialect, which);
+    if (*first) check_equal(output, *first, replies[which].reply);
+    else *first = json_incref(output);
+    const json_t *end = !step ? a.call.whole : get(last, anthropic ? "delta" : "response");
+    bool stop = strstr(replies[which].reply, "well stop") != NULL;
+    ck_assert_str_eq(reason_of(end, anthropic), !anthropic               ? "completed"
+                                                : replies[which].calls ? "tool_use"
+                                                : stop                 ? "stop_sequence"
+                                                                       : "end_turn");
+    if (anthropic && stop) ck_assert_str_eq(text_at(end, "stop_sequence"), "stop");
+    json_decref(output);
+    json_decref(events);
+    free_ask(&a);
+}
+
+START_TEST(dialects_tell_the_same_items) {
+    const fr_dialect *const dialects[] = {&fr_dialect_responses, &fr_dialect_messages};
+    open_model(GEMMA, NULL, 512);
+    for (size_t d = 0; d < COUNT_OF(dialects); d++) {
+        json_t *first = NULL;
+        for (size_t step = 0; step <= FR_STEP_MAX; step += step < 3 ? 1 : 13)
+            check_dialect(dialects[d], (size_t)_i, step, &first);
+        json_decref(first);
+    }
+    close_model();
+}
+END_TEST
+
+/* A limit, a failure before anything was said, and one on the way. */
+START_TEST(dialects_tell_how_it_ends) {
+    open_model(GEMMA, NULL, 256);
+    for (int i = 0; i < 8; i++) {
+        bool anthropic = i & 1, stream = i & 2, fails = i & 4;
+        asked a;
+        read_ask(&a, FR_JOB_CHAT, "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"max_tokens\": 3}",
+                 1, stream);
+        fr_answer_in(&a.ask, anthropic ? &fr_dialect_messages : &fr_dialect_responses, json_object());
+        begin(&a);
+        run_rounds(&a, fails ? 2 : 20);
+        fr_job *job = &a.choices[0].job;
+        if (fails) fr_job_take(job, &(fr_round){.session = job->session, .status = FR_NUMERIC, .error = "no number"});
+        if (fails) fr_answer_step(&a.ask, &a.choices[0]);
+        fr_answer_end(&a.ask);
+        ck_assert_uint_eq(a.call.ends, 1);
+        bool streamed = a.call.out != NULL;
+        json_t *events = streamed ? named_events_of(&a.call) : NULL;
+        const json_t *last = json_array_get(events, json_array_size(events) - 1);
+        const json_t *whole = !streamed ? a.call.whole : anthropic ? last : get(last, "response");
+        if (fails) {
+            const json_t *error = get(whole, "error");
+            ck_assert_ptr_nonnull(strstr(text_at(error, "message"), "no number"));
+            ck_assert(streamed == stream);
+            if (anthropic) ck_assert_str_eq(text_at(whole, "type"), "error");
+            if (anthropic) ck_assert_str_eq(text_at(error, "type"), "api_error");
+            else if (streamed) ck_assert_str_eq(text_at(last, "type"), "response.failed");
+            if (!streamed) ck_assert_uint_eq(a.call.status, 500);
+        } else if (!anthropic) {
+            ck_assert_str_eq(text_at(whole, "status"), "incomplete");
+            ck_assert_str_eq(text_at(get(whole, "incomplete_details"), "reason"), "max_output_tokens");
+            ck_assert_uint_eq(count_at(get(whole, "usage"), "output_tokens"), 3);
+            if (streamed) ck_assert_str_eq(text_at(last, "type"), "response.incomplete");
+        } else {
+            const json_t *delta = streamed ? json_array_get(events, json_array_size(events) - 2) : whole;
+            ck_assert_uint_eq(count_at(get(delta, "usage"), "output_tokens"), 3);
+            ck_assert_str_eq(text_at(streamed ? get(delta, "delta") : whole, "stop_reason"), "max_tokens");
+        }
+        json_decref(events);
+        free_ask(&a);
+    }
+    close_model();
+}
+END_TEST
+
 /* Not even a chunk has half a character. */
 START_TEST(chunks_are_valid_text) {
     open_model(GEMMA, NULL, 512);
@@ -838,6 +1031,8 @@ int main(void) {
     tcase_add_loop_test(streams, chunks_tell_what_was_drafted, 0, 4);
     tcase_add_loop_test(streams, log_probabilities_come_with_their_text, 0, 2);
     tcase_add_loop_test(parts, parts_are_told_apart, 0, (int)COUNT_OF(replies));
+    tcase_add_loop_test(parts, dialects_tell_the_same_items, 0, (int)COUNT_OF(replies));
+    tcase_add_test(parts, dialects_tell_how_it_ends);
     tcase_add_test(parts, chunks_are_valid_text);
     tcase_add_loop_test(events, chunks_tell_how_it_goes, 0, 2);
     tcase_add_test(errors, too_long_a_prompt_is_told);

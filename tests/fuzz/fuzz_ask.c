@@ -1,10 +1,11 @@
-/* libFuzzer's target for requests to a server: any bytes as a body, in one of three forms, read, put to sessions, run
- * for some rounds.
+/* libFuzzer's target for requests to a server: any bytes as a body, in one of three forms, or in another dialect of
+ * chats, read, put to sessions, run for some rounds.
  *
  * In: a byte that says which form, and whether the model sees, then the body. Out: nothing, unless the
  * sanitizers find something, or a request has neither an error nor choices that can be run. */
 #include "tests/fuzz/harness.h"
 #include "tools/serve/ask.h"
+#include "tools/serve/ask_dialects.h"
 #include "tools/wide_json.h"
 
 enum { MOST = 6, CONTEXT = 96, PLACES = 2 };
@@ -39,6 +40,15 @@ static void run(fr_job *job, fr_engine *engine) {
     if (!job->ended) abort();
 }
 
+/* From 64 on OpenAI's /v1/responses, from 96 on Anthropic's /v1/messages. The chat; NULL: it is none. */
+static json_t *read_dialect(int kind, json_t *body) {
+    char error[FR_DIALECT_ERROR];
+    json_t *chat = kind < 96 ? fr_responses_read(body, error) : fr_messages_read(body, error);
+    if ((error[0] != '\0') == (chat != NULL)) abort();
+    json_decref(body);
+    return chat;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     static const fr_job_form forms[] = {FR_JOB_CHAT, FR_JOB_COMPLETION, FR_JOB_NATIVE};
     json_error_t error;
@@ -46,8 +56,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     fr_job_setting *setting = &settings[which];
     if (!setting->engine) open_engine(which);
     json_t *body = size ? fr_json_load((const char *)bytes + 1, size - 1, &error) : NULL;
+    bool dialect = size && *bytes >= 64 && *bytes < 128;
+    if (dialect && json_is_object(body)) body = read_dialect(*bytes, body);
     if (!body) return 0;
-    fr_ask *ask = fr_ask_read(NULL, setting, forms[*bytes % 3], body);
+    fr_ask *ask = fr_ask_read(NULL, setting, dialect ? FR_JOB_CHAT : forms[*bytes % 3], body);
+    if (dialect && ask->count > 1) abort();
     if ((ask->error[0] != '\0') == (ask->count > 0)) abort();
     if (ask->count) fuzz_inputs_read++;
     for (size_t i = 0; i < ask->count; i++)

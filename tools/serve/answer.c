@@ -1,7 +1,9 @@
 /* From choices under way to the answer of their call (answer.h). */
 #include "tools/serve/answer.h"
 
-#include "tools/serve/answer_parts.h"
+#include <string.h>
+
+#include "tools/serve/answer_dialect.h"
 #include "tools/serve/fault.h"
 #include "tools/serve/seconds.h"
 
@@ -9,8 +11,10 @@
 
 /* The error as the whole answer, or as the last event of a stream. */
 static void fail(fr_ask *ask, unsigned http, json_t *fault) {
+    if (ask->dialect) fault = ask->dialect->fault(ask, fault);
     if (ask->streaming) {
-        fr_answer_send(ask, fault);
+        if (fault && ask->dialect) fr_items_send(ask, fault);
+        else if (fault) fr_answer_send(ask, fault);
         fr_call_end(ask->call);
     } else {
         fr_call_answer_json(ask->call, http, fault);
@@ -41,11 +45,20 @@ void fr_answer_refuse(fr_ask *ask) {
 
 /* ------------------------------------------------------------------------------------------------------- on its way */
 
+void fr_answer_in(fr_ask *ask, const fr_dialect *dialect, json_t *asked) {
+    char own[sizeof ask->id];
+    const char *behind = strchr(ask->id, '-');
+    snprintf(own, sizeof own, "%s%s", dialect->names, behind ? behind + 1 : ask->id);
+    memcpy(ask->id, own, sizeof own);
+    ask->dialect = dialect;
+    ask->asked = asked;
+}
+
 void fr_answer_began(fr_ask *ask, fr_choice *choice) {
     fr_telling *t = fr_telling_of(ask, choice);
     if (choice->began == 0) choice->began = fr_seconds();
     fr_timings_take(t);
-    if (ask->stream) fr_telling_begin(t);
+    if (ask->stream || ask->dialect) fr_telling_begin(t);
 }
 
 void fr_answer_progress(fr_ask *ask, fr_choice *choice) {
@@ -63,7 +76,7 @@ void fr_answer_step(fr_ask *ask, fr_choice *choice) {
     if (!job->error[0]) {
         fr_answer_progress(ask, choice);
         if (choice->first == 0 || job->ended) fr_timings_take(t);
-        if (ask->stream) fr_telling_send(t, job->ended);
+        if (ask->stream || ask->dialect) fr_telling_send(t, job->ended);
         else if (job->ended && ask->form == FR_JOB_NATIVE) t->whole = fr_native_whole(t);
         else if (job->ended) t->whole = fr_job_choice(job, (size_t)(choice - ask->choices));
     }
@@ -75,6 +88,7 @@ void fr_answer_step(fr_ask *ask, fr_choice *choice) {
 
 /* A single choice of llama.cpp's form is no list. */
 static json_t *whole_of(const fr_ask *ask) {
+    if (ask->dialect) return ask->dialect->whole(ask->choices[0].telling);
     json_t *choices = json_array();
     for (size_t i = 0; i < ask->count; i++) json_array_append(choices, ask->choices[i].telling->whole);
     if (ask->form == FR_JOB_NATIVE && ask->count > 1) return choices;
@@ -104,6 +118,9 @@ void fr_answer_end(fr_ask *ask) {
     }
     if (!ask->stream) {
         fr_call_answer_json(ask->call, 200, whole_of(ask));
+    } else if (ask->dialect) {
+        ask->dialect->end(ask->choices[0].telling);
+        fr_call_end(ask->call);
     } else {
         if (ask->include_usage && ask->form != FR_JOB_NATIVE) fr_chunk_send_usage(ask);
         if (ask->form != FR_JOB_NATIVE) fr_answer_send_line(ask, "data: [DONE]\n\n");
@@ -114,5 +131,7 @@ void fr_answer_end(fr_ask *ask) {
 
 /* The first one begins the stream of an answer whose prompt is still being run: an error is its last event then. */
 void fr_answer_ping(fr_ask *ask) {
-    if (ask->stream && !ask->answered) fr_answer_send_line(ask, ": ping\n\n");
+    if (!ask->stream || ask->answered) return;
+    if (!ask->dialect) fr_answer_send_line(ask, ": ping\n\n");
+    else if (ask->dialect->ping) ask->dialect->ping(ask);
 }

@@ -7,6 +7,14 @@
 
 #include "tools/serve/ask.h"
 
+/* Other APIs' words, in which an ask that is a chat with one choice may be answered: OpenAI's /v1/responses,
+ * Anthropic's /v1/messages. */
+typedef struct fr_dialect fr_dialect;
+extern const fr_dialect fr_dialect_responses, fr_dialect_messages;
+
+/* Settles that, before anything is answered. asked: the body in that dialect, which is handed over. */
+void fr_answer_in(fr_ask *ask, const fr_dialect *dialect, json_t *asked);
+
 /* A choice's session has begun, and no ids have come yet; parts of its prompt have been run; it has new ids, or has
  * ended: then its session is still open, and may be closed afterwards. A job that has failed has its error, which is
  * the answer, or ends the stream, and ask->answered says so: the other choices are not wanted any more. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/serve/answer_parts.h"
+#include "tools/serve/answer_dialect.h"
 
 static size_t index_of(const fr_telling *t) {
     return (size_t)(t->choice - t->ask->choices);
@@ -26,7 +26,7 @@ void fr_answer_send_line(fr_ask *ask, const char *line) {
     if (ask->answered) return;
     if (!ask->streaming) {
         fr_call_set_header(ask->call, "Cache-Control", "no-cache");
-        fr_call_begin(ask->call, "text/event-stream");
+        fr_call_begin(ask->call, ask->dialect ? ask->dialect->type : "text/event-stream");
     }
     ask->streaming = true;
     fr_call_write(ask->call, line, strlen(line));
@@ -114,9 +114,10 @@ static void send_native(fr_telling *t, json_t *content, size_t ids, bool end) {
 }
 
 void fr_chunk_send(fr_telling *t, json_t *delta, size_t ids, bool end) {
-    begin(t);
+    if (!t->ask->dialect) begin(t);
     if (t->ask->timings_per_token || end) fr_timings_take(t);
-    if (t->ask->form == FR_JOB_NATIVE) send_native(t, delta, ids, end);
+    if (t->ask->dialect) fr_items_take(t, delta, end);
+    else if (t->ask->form == FR_JOB_NATIVE) send_native(t, delta, ids, end);
     else fr_answer_send(t->ask, chunk_of(t, delta, ids, end));
     t->ids = ids;
 }

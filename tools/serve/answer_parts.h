@@ -14,6 +14,17 @@ typedef struct fr_timings {
     double began, first, ended; /* fr_seconds: a session's start, its first id, its end or now; 0: not yet */
 } fr_timings;
 
+/* Of an answer in another dialect, what is being told: answer_dialect.h. */
+typedef enum fr_item_kind { FR_ITEM_NONE, FR_ITEM_THOUGHT, FR_ITEM_TEXT, FR_ITEM_CALL } fr_item_kind;
+
+typedef struct fr_item {
+    fr_item_kind kind;
+    size_t index;  /* items before it */
+    fr_stream text; /* of it so far */
+    json_t *call;  /* {"id", "function": {"name", "arguments"}} */
+    bool last;     /* the reply has ended with it */
+} fr_item;
+
 /* What an answer has been given of a choice. */
 typedef struct fr_telling {
     fr_ask *ask;
@@ -31,6 +42,11 @@ typedef struct fr_telling {
     json_t *call;       /* that is being told of */
     bool begun;         /* the stream has had its first chunk */
     bool progressed;    /* and was told that all of the prompt has been run */
+
+    fr_item item;   /* of an answer in another dialect */
+    json_t *items;  /* that have ended, as whole answers have them; NULL: none has */
+    size_t events;  /* of the stream so far */
+    size_t thought; /* ids of what was thought */
 } fr_telling;
 
 fr_telling *fr_telling_of(fr_ask *ask, fr_choice *choice);

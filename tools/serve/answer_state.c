@@ -15,6 +15,9 @@ void fr_answer_forget(fr_choice *choice) {
     if (!t) return;
     json_decref(t->whole);
     json_decref(t->call);
+    json_decref(t->item.call);
+    json_decref(t->items);
+    fr_stream_free(&t->item.text);
     fr_stream_free(&t->text);
     free(t);
     choice->telling = NULL;

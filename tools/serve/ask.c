@@ -157,6 +157,7 @@ fr_ask *fr_ask_read(fr_call *call, const fr_job_setting *setting, fr_job_form fo
 void fr_ask_free(fr_ask *ask) {
     if (!ask) return;
     end_choices(ask);
+    json_decref(ask->asked);
     json_decref(ask->body);
     if (ask->call) fr_call_release(ask->call);
     free(ask);

@@ -31,6 +31,8 @@ struct fr_ask {
     const fr_job_setting *setting;
     fr_job_form form; /* FR_JOB_CHAT, FR_JOB_COMPLETION or FR_JOB_NATIVE */
     json_t *body; /* its pictures' urls are no longer there */
+    const struct fr_dialect *dialect; /* in which it is answered; NULL: its form's (fr_answer_in) */
+    json_t *asked; /* the body in that dialect, of which answers repeat members */
     const char *model; /* the name that the request has for it, else the server's own */
     bool stream, include_usage;
     bool return_tokens, return_progress, return_drafted, timings_per_token;

@@ -162,7 +162,7 @@ void fr_call_refuse(fr_call *call, unsigned status, const char *format, ...) {
     va_start(values, format);
     vsnprintf(message, sizeof(message), format, values);
     va_end(values);
-    fr_call_answer_json(call, status, fr_fault_json(status, message));
+    fr_call_answer_json(call, status, fr_fault_at(call->path, status, message));
 }
 
 void fr_call_begin(fr_call *call, const char *type) {

@@ -39,8 +39,8 @@ void fr_call_set_header(fr_call *call, const char *name, const char *value);
 void fr_call_answer(fr_call *call, unsigned status, const char *type, const char *bytes, size_t length);
 void fr_call_answer_json(fr_call *call, unsigned status, json_t *value);
 
-/* An error as the whole answer: {"error": {"code": STATUS, "message", "type"}}, of the type that goes with the status
- * (fault.h). */
+/* An error as the whole answer: {"error": {"code": STATUS, "message", "type"}}, of the type that goes with the status,
+ * or as who asks at its path has them (fault.h). */
 void fr_call_refuse(fr_call *call, unsigned status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* An answer in pieces, with status 200: server-sent events, say. */

@@ -35,3 +35,25 @@ json_t *fr_fault_json(unsigned http, const char *message) {
     fr_json_put(whole, "error", error);
     return whole;
 }
+
+json_t *fr_fault_of_anthropic(json_t *fault) {
+    const json_t *error = json_object_get(fault, "error");
+    json_int_t http = json_integer_value(json_object_get(error, "code"));
+    const char *type = http == 413   ? "request_too_large"
+                       : http == 503 ? "overloaded_error"
+                       : http >= 500 ? "api_error"
+                                     : fr_fault_type((unsigned)http);
+    json_t *own = json_object(), *whole = json_object();
+    fr_json_put(own, "type", json_string(type));
+    fr_json_put(own, "message", json_incref(json_object_get(error, "message")));
+    fr_json_put(whole, "type", json_string("error"));
+    fr_json_put(whole, "error", own);
+    json_decref(fault);
+    return whole;
+}
+
+json_t *fr_fault_at(const char *path, unsigned http, const char *message) {
+    json_t *fault = fr_fault_json(http, message);
+    bool anthropic = path && strncmp(path, "/v1/messages", 12) == 0;
+    return anthropic ? fr_fault_of_anthropic(fault) : fault;
+}

@@ -1,7 +1,7 @@
 /* Errors as a server's clients know them.
  *
  * In: an HTTP status, or a status of the library. Out: {"error": {"code", "message", "type"}} of OpenAI's and
- * llama.cpp's servers; which type goes with a status. */
+ * llama.cpp's servers, or Anthropic's; which type goes with a status. */
 #ifndef FR_TOOLS_SERVE_FAULT_H
 #define FR_TOOLS_SERVE_FAULT_H
 
@@ -18,5 +18,11 @@ unsigned fr_fault_http(fr_status status);
 
 /* The message may be any bytes: what is not UTF-8 becomes U+FFFD. */
 json_t *fr_fault_json(unsigned http, const char *message);
+
+/* Such an error, handed over, as Anthropic's clients know them: {"type": "error", "error": {"type", "message"}}. */
+json_t *fr_fault_of_anthropic(json_t *fault);
+
+/* An error in the form of those who ask at a path (NULL: none is known yet). */
+json_t *fr_fault_at(const char *path, unsigned http, const char *message);
 
 #endif

@@ -6,7 +6,9 @@
 
 #include "tools/job_parts.h"
 #include "tools/serve/answer.h"
+#include "tools/serve/ask_dialects.h"
 #include "tools/serve/embeddings.h"
+#include "tools/serve/fault.h"
 #include "tools/serve/site.h"
 #include "tools/serve/texts.h"
 
@@ -149,10 +151,8 @@ static void with_body(const fr_routes *routes, fr_call *call, fr_models_fn *then
     json_decref(name);
 }
 
-static void ask(fr_call *call, const fr_served *model, fr_job_form form) {
-    json_t *body = fr_texts_body(call);
-    if (!body) return;
-    fr_ask *asked = fr_ask_read(call, &model->jobs, form, body);
+/* To the desk, or the answer why not. */
+static void put(fr_call *call, const fr_served *model, fr_ask *asked) {
     if (asked->error[0]) {
         fr_answer_refuse(asked);
         fr_ask_free(asked);
@@ -161,6 +161,11 @@ static void ask(fr_call *call, const fr_served *model, fr_job_form form) {
         fr_call_refuse(call, 503, "too many requests wait already");
         fr_ask_free(asked);
     }
+}
+
+static void ask(fr_call *call, const fr_served *model, fr_job_form form) {
+    json_t *body = fr_texts_body(call);
+    if (body) put(call, model, fr_ask_read(call, &model->jobs, form, body));
 }
 
 static void ask_chat(fr_call *call, const fr_served *model) {
@@ -173,6 +178,61 @@ static void ask_completion(fr_call *call, const fr_served *model) {
 
 static void ask_native(fr_call *call, const fr_served *model) {
     ask(call, model, FR_JOB_NATIVE);
+}
+
+/* --------------------------------------------------------------------------------------------------------- dialects */
+
+typedef json_t *read_fn(json_t *body, char error[FR_DIALECT_ERROR]);
+
+/* The call's body as a chat's, with the body itself; NULL: the call is told why it is none. */
+static json_t *read_chat(fr_call *call, read_fn *read, json_t **body) {
+    char error[FR_DIALECT_ERROR];
+    *body = fr_texts_body(call);
+    json_t *chat = *body ? read(*body, error) : NULL;
+    if (*body && !chat) {
+        fr_call_refuse(call, 400, "%s", error);
+        json_decref(*body);
+    }
+    return chat;
+}
+
+static void ask_in(fr_call *call, const fr_served *model, const fr_dialect *dialect, read_fn *read) {
+    json_t *body, *chat = read_chat(call, read, &body);
+    if (!chat) return;
+    fr_ask *asked = fr_ask_read(call, &model->jobs, FR_JOB_CHAT, chat);
+    fr_answer_in(asked, dialect, body);
+    put(call, model, asked);
+}
+
+/* How many tokens a request has: {"input_tokens": N}, of an `object`, of however many. */
+static void count_in(fr_call *call, const fr_served *model, read_fn *read, const char *object) {
+    fr_job_setting setting = model->jobs;
+    json_t *body, *chat = read_chat(call, read, &body);
+    if (!chat) return;
+    setting.context = 0;
+    fr_ask *asked = fr_ask_read(call, &setting, FR_JOB_CHAT, chat);
+    if (asked->error[0]) fr_call_refuse(call, fr_fault_http(asked->why), "%s", asked->error);
+    else
+        fr_call_answer_json(call, 200, json_pack("{s:I, s:s*}", "input_tokens",
+                                                 (json_int_t)asked->choices[0].job.prompt.count, "object", object));
+    fr_ask_free(asked);
+    json_decref(body);
+}
+
+static void ask_response(fr_call *call, const fr_served *model) {
+    ask_in(call, model, &fr_dialect_responses, fr_responses_read);
+}
+
+static void count_response(fr_call *call, const fr_served *model) {
+    count_in(call, model, fr_responses_read, "response.input_tokens");
+}
+
+static void ask_message(fr_call *call, const fr_served *model) {
+    ask_in(call, model, &fr_dialect_messages, fr_messages_read);
+}
+
+static void count_message(fr_call *call, const fr_served *model) {
+    count_in(call, model, fr_messages_read, NULL);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- routes */
@@ -201,8 +261,11 @@ static const struct route {
     {"POST", "/tokenize", NULL, fr_texts_tokenize},
     {"POST", "/detokenize", NULL, fr_texts_detokenize},
     {"POST", "/apply-template", NULL, fr_texts_apply_template},
-    {"POST", "/v1/responses", answer_unbuilt, NULL},
-    {"POST", "/v1/messages", answer_unbuilt, NULL},
+    {"POST", "/v1/responses", NULL, ask_response},
+    {"POST", "/responses", NULL, ask_response},
+    {"POST", "/v1/responses/input_tokens", NULL, count_response},
+    {"POST", "/v1/messages", NULL, ask_message},
+    {"POST", "/v1/messages/count_tokens", NULL, count_message},
     {"POST", "/v1/embeddings", NULL, fr_embeddings_answer},
     {"POST", "/embeddings", NULL, fr_embeddings_answer},
     {"POST", "/v1/rerank", answer_unbuilt, NULL},

@@ -371,6 +371,24 @@ def lines():
     for name, form, body in (("chat", 0, server), ("parts", 0, parts), ("native", 2, native), ("several", 1, several),
                              ("picture", 3, seen)):
         write("ask", name, str(form) + compact(body))
+    item = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+    tool = {"type": "function", "name": "f", "description": "d", "parameters": {"type": "object"}}
+    response = {"instructions": "S", "input": [
+        {"role": "user", "content": [{"type": "input_text", "text": "Hi"}]},
+        {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]}, item,
+        {"type": "function_call_output", "call_id": "c", "output": "7"}], "tools": [tool], "max_output_tokens": 2,
+        "tool_choice": "auto", "reasoning": {"effort": "low"}, "text": {"format": {"type": "text"}}}
+    called = {"type": "tool_use", "id": "c", "name": "f", "input": {"a": 1}}
+    message = {"system": "S", "max_tokens": 2, "messages": [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": ""}, called]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "7"}]}],
+        "tools": [{"name": "f", "description": "d", "input_schema": {"type": "object"}}], "stop_sequences": ["z"],
+        "tool_choice": {"type": "any", "disable_parallel_tool_use": True}, "thinking": {"type": "enabled"}}
+    looked = {"max_tokens": 2, "messages": [{"role": "user", "content": [{"type": "image", "source": {
+        "type": "base64", "media_type": "image/png", "data": url.split(",")[1]}}, {"type": "text", "text": "Read"}]}]}
+    for name, form, body in (("response", "B", response), ("message", "f", message), ("message-picture", "c", looked)):
+        write("ask", name, form + compact(body))
     write("options", "sampling", "21n0.9\n22i40\n23n0.95\n24n0.05\n25i7\n16n1.1\n19i64\n20t5+1.5,6-inf,7:2\n")
     write("options", "caches", "11tq8_0\n12tf16\n8i3\n14i1\n10i1\n9i-1\n13tngram,mtp\n26trejection\n27i5\n")
     write("options", "limits", "0i1\n7i4096\n13tnone\n14i1024\n6t/none\n3tscalar\n99i1\n4t\n")

@@ -1,0 +1,352 @@
+/* /v1/responses and /v1/messages: requests read into those of a chat, as openai's and anthropic's libraries send them
+ * (their types of parameters); and over HTTP, where they must say what the same chat says. How answers are told part by
+ * part is in test_serve_answer.c. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/asking.h"
+#include "tests/server.h"
+#include "tools/serve/ask_dialects.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+#define RESPONSES "/v1/responses"
+#define MESSAGES  "/v1/messages"
+
+/* ---------------------------------------------------------------------------------------------------------- reading */
+
+/* With ' for ". */
+static json_t *value_of(const char *text) {
+    char *copy = strdup(text);
+    json_error_t error;
+    for (char *at = copy; *at; at++)
+        if (*at == '\'') *at = '"';
+    json_t *value = json_loads(copy, JSON_DECODE_ANY, &error);
+    ck_assert_msg(value != NULL, "%s: %s", copy, error.text);
+    free(copy);
+    return value;
+}
+
+#define USER(said) "{'role': 'user', 'content': " said "}"
+#define CALLED     "'tool_calls': [{'id': 'c1', 'type': 'function', 'function': {'name': 'f', 'arguments': "
+#define PNG        "data:image/png;base64,AA=="
+
+static const struct {
+    bool anthropic;
+    const char *body, *chat; /* without what every one has */
+} read_cases[] = {
+    {false, "{'input': 'Hi'}", "{'messages': [" USER("'Hi'") "]}"},
+    {false, "{'model': 'm', 'stream': true, 'temperature': 0.5, 'top_p': 0.9, 'seed': 3, 'speculative.n_max': 2, "
+            "'instructions': 'Be brief.', 'input': 'Hi', 'max_output_tokens': 9, 'store': false, 'metadata': {'a': "
+            "'b'}, 'include': [], 'service_tier': 'auto', 'reasoning': {'effort': 'low', 'summary': 'auto'}, 'user': "
+            "'u', 'truncation': 'disabled', 'previous_response_id': null, 'n': 3, 'messages': [], 'max_tokens': 5, "
+            "'logprobs': 3}",
+     "{'model': 'm', 'stream': true, 'temperature': 0.5, 'top_p': 0.9, 'seed': 3, 'speculative.n_max': 2, 'messages': "
+     "[{'role': 'system', 'content': 'Be brief.'}, " USER("'Hi'") "], 'max_tokens': 9, 'reasoning_effort': 'low'}"},
+    {false, "{'input': [{'role': 'developer', 'content': 'D'}, {'role': 'user', 'content': [{'type': 'input_text', "
+            "'text': 'a'}, {'type': 'input_image', 'detail': 'auto', 'image_url': '" PNG "'}]}, {'role': 'user', "
+            "'content': 'b'}, {'type': 'reasoning', 'id': 'rs', 'summary': [], 'content': [{'type': 'reasoning_text', "
+            "'text': 'hm'}]}, {'type': 'message', 'id': 'm', 'status': 'completed', 'role': 'assistant', 'content': "
+            "[{'type': 'output_text', 'text': 'so', 'annotations': []}]}, {'type': 'function_call', 'id': 'fc', "
+            "'call_id': 'c1', 'name': 'f', 'arguments': '{}'}, {'type': 'function_call_output', 'call_id': 'c1', "
+            "'output': '7'}, {'type': 'function_call_output', 'call_id': 'c2', 'output': [{'type': 'input_text', "
+            "'text': '8'}]}, {'role': 'user', 'content': 'and?'}]}",
+     "{'messages': [{'role': 'system', 'content': 'D'}, " USER("[{'type': 'text', 'text': 'a'}, {'type': 'image_url', "
+     "'image_url': '" PNG "'}]") ", " USER("'b'") ", {'role': 'assistant', 'reasoning_content': 'hm', 'content': 'so', "
+     CALLED "'{}'}}]}, {'role': 'tool', 'tool_call_id': 'c1', 'content': '7'}, {'role': 'tool', 'tool_call_id': 'c2', "
+     "'content': '8'}, " USER("'and?'") "]}"},
+    {false, "{'input': 'Hi', 'tools': [{'type': 'function', 'name': 'f', 'description': 'd', 'parameters': {'type': "
+            "'object'}, 'strict': true}], 'tool_choice': {'type': 'function', 'name': 'f'}, 'parallel_tool_calls': "
+            "false, 'text': {'format': {'type': 'json_schema', 'name': 's', 'schema': {}}, 'verbosity': 'low'}}",
+     "{'messages': [" USER("'Hi'") "], 'tools': [{'type': 'function', 'function': {'name': 'f', 'description': 'd', "
+     "'parameters': {'type': 'object'}}}], 'tool_choice': {'type': 'function', 'name': 'f'}, 'parallel_tool_calls': "
+     "false, 'response_format': {'type': 'json_schema', 'name': 's', 'schema': {}}}"},
+    {true, "{'model': 'm', 'max_tokens': 9, 'messages': [" USER("'Hi'") "], 'top_k': 4, 'stop_sequences': ['x'], "
+           "'metadata': {'user_id': 'u'}, 'system': 'S', 'thinking': {'type': 'enabled', 'budget_tokens': 1024}}",
+     "{'model': 'm', 'max_tokens': 9, 'messages': [{'role': 'system', 'content': 'S'}, " USER("'Hi'") "], 'top_k': 4, "
+     "'stop': ['x'], 'chat_template_kwargs': {'enable_thinking': true}}"},
+    {true, "{'max_tokens': 9, 'system': [{'type': 'text', 'text': 'S', 'cache_control': {'type': 'ephemeral'}}], "
+           "'messages': [{'role': 'user', 'content': [{'type': 'text', 'text': 'a'}, {'type': 'image', 'source': "
+           "{'type': 'base64', 'media_type': 'image/png', 'data': 'AA=='}}]}, {'role': 'assistant', 'content': "
+           "[{'type': 'thinking', 'thinking': 'hm', 'signature': ''}, {'type': 'text', 'text': 'so'}, {'type': "
+           "'tool_use', 'id': 'c1', 'name': 'f', 'input': {'a': 1}}]}, {'role': 'user', 'content': [{'type': "
+           "'tool_result', 'tool_use_id': 'c1', 'content': '7'}, {'type': 'tool_result', 'tool_use_id': 'c2', "
+           "'is_error': true, 'content': [{'type': 'text', 'text': '8'}]}, {'type': 'text', 'text': 'and?'}]}], "
+           "'thinking': {'type': 'disabled'}}",
+     "{'max_tokens': 9, 'messages': [{'role': 'system', 'content': 'S'}, " USER("[{'type': 'text', 'text': 'a'}, "
+     "{'type': 'image_url', 'image_url': '" PNG "'}]") ", {'role': 'assistant', 'reasoning_content': 'hm', 'content': "
+     "'so', " CALLED "{'a': 1}}}]}, {'role': 'tool', 'tool_call_id': 'c1', 'content': '7'}, {'role': 'tool', "
+     "'tool_call_id': 'c2', 'content': '8'}, " USER("'and?'") "], 'chat_template_kwargs': {'enable_thinking': false}}"},
+    {true, "{'max_tokens': 9, 'messages': [" USER("'Hi'") ", {'role': 'assistant', 'content': 'Well'}], 'tools': "
+           "[{'name': 'f', 'description': 'd', 'input_schema': {'type': 'object'}}], 'tool_choice': {'type': 'any', "
+           "'disable_parallel_tool_use': true}, 'output_config': {'format': {'type': 'json_schema', 'schema': {}}}}",
+     "{'max_tokens': 9, 'messages': [" USER("'Hi'") ", {'role': 'assistant', 'content': 'Well'}], 'tools': [{'type': "
+     "'function', 'function': {'name': 'f', 'description': 'd', 'parameters': {'type': 'object'}}}], 'tool_choice': "
+     "'required', 'parallel_tool_calls': false, 'response_format': {'type': 'json_schema', 'schema': {}}}"},
+    {true, "{'max_tokens': 9, 'messages': [" USER("'Hi'") "], 'tool_choice': {'type': 'tool', 'name': 'f'}}",
+     "{'max_tokens': 9, 'messages': [" USER("'Hi'") "], 'tool_choice': {'type': 'function', 'name': 'f'}}"},
+};
+
+START_TEST(requests_are_those_of_a_chat) {
+    char error[FR_DIALECT_ERROR];
+    json_t *body = value_of(read_cases[_i].body), *expected = value_of(read_cases[_i].chat);
+    json_t *chat = read_cases[_i].anthropic ? fr_messages_read(body, error) : fr_responses_read(body, error);
+    ck_assert_msg(chat != NULL, "%s: %s", read_cases[_i].body, error);
+    if (!read_cases[_i].anthropic) json_object_set_new(expected, "continue_final_message", json_false());
+    fr_same_said(expected, chat, read_cases[_i].body);
+    json_decref(chat);
+    json_decref(expected);
+    json_decref(body);
+}
+END_TEST
+
+static const struct {
+    bool anthropic;
+    const char *body, *says;
+} refused_cases[] = {
+    {false, "{}", "input is missing"},
+    {false, "{'input': 5}", "input must be"},
+    {false, "{'input': [5]}", "input[0]: a message's role"},
+    {false, "{'input': [{'role': 'tool', 'content': 'a'}]}", "input[0]: a message's role"},
+    {false, "{'input': [{'role': 'user'}]}", "input[0] has no content"},
+    {false, "{'input': [{'role': 'user', 'content': [{'type': 'input_file'}]}]}", "input_file"},
+    {false, "{'input': [{'role': 'user', 'content': [{'type': 'input_text', 'text': 5}]}]}", "whose text is none"},
+    {false, "{'input': [{'type': 'item_reference', 'id': 'x'}]}", "item_reference"},
+    {false, "{'input': [{'type': 'function_call', 'call_id': 'c', 'name': 'f'}]}", "input[0]: a function_call"},
+    {false, "{'input': [{'type': 'function_call_output', 'output': 'f'}]}", "call_id"},
+    {false, "{'input': 'a', 'instructions': ['b']}", "instructions"},
+    {false, "{'input': 'a', 'previous_response_id': 'r'}", "previous_response_id"},
+    {false, "{'input': 'a', 'conversation': 'r'}", "conversation"},
+    {false, "{'input': 'a', 'prompt': {'id': 'p'}}", "prompt"},
+    {false, "{'input': 'a', 'background': true}", "background"},
+    {false, "{'input': 'a', 'truncation': 'auto'}", "truncation"},
+    {false, "{'input': 'a', 'top_logprobs': 2}", "top_logprobs"},
+    {false, "{'input': 'a', 'include': ['message.output_text.logprobs']}", "logprobs"},
+    {false, "{'input': 'a', 'max_output_tokens': 0}", "max_output_tokens"},
+    {false, "{'input': 'a', 'max_output_tokens': 1.5}", "max_output_tokens"},
+    {false, "{'input': 'a', 'tools': 5}", "tools must"},
+    {false, "{'input': 'a', 'tools': [{'type': 'web_search'}]}", "tools[0] of type \"web_search\""},
+    {false, "{'input': 'a', 'tools': [{'type': 'function'}]}", "tools[0] has no name"},
+    {false, "{'input': 'a', 'text': 'json'}", "text must"},
+    {false, "{'input': 'a', 'reasoning': 'low'}", "reasoning must"},
+    {true, "{'max_tokens': 5}", "messages must"},
+    {true, "{'messages': []}", "messages must"},
+    {true, "{'messages': [5]}", "messages[0]: a role"},
+    {true, "{'messages': [{'role': 'system', 'content': 'a'}]}", "messages[0]: a role"},
+    {true, "{'messages': [{'role': 'user'}]}", "messages[0] has no content"},
+    {true, "{'messages': [{'role': 'user', 'content': [{'type': 'document'}]}]}", "document"},
+    {true, "{'messages': [{'role': 'user', 'content': [{'type': 'text'}]}]}", "messages[0] has a block of text"},
+    {true, "{'messages': [{'role': 'user', 'content': [{'type': 'image', 'source': {'type': 'file'}}]}]}", "source"},
+    {true, "{'messages': [{'role': 'user', 'content': [{'type': 'tool_result'}]}]}", "tool_use_id"},
+    {true, "{'messages': [{'role': 'user', 'content': [{'type': 'tool_use'}]}]}", "tool_use"},
+    {true, "{'messages': [{'role': 'assistant', 'content': [{'type': 'tool_use', 'id': 'a', 'name': 'f', 'input': "
+           "'{}'}]}]}", "an object"},
+    {true, "{'messages': [" USER("'a'") "], 'system': 5}", "system must"},
+    {true, "{'messages': [" USER("'a'") "], 'system': [5]}", "system[0]"},
+    {true, "{'messages': [" USER("'a'") "], 'max_tokens': -1}", "max_tokens"},
+    {true, "{'messages': [" USER("'a'") "], 'stop_sequences': 'a'}", "stop_sequences"},
+    {true, "{'messages': [" USER("'a'") "], 'tools': [{'type': 'bash_20250124', 'name': 'bash'}]}", "bash_20250124"},
+    {true, "{'messages': [" USER("'a'") "], 'tool_choice': 'any'}", "tool_choice"},
+    {true, "{'messages': [" USER("'a'") "], 'tool_choice': {'type': 'tool'}}", "tool_choice"},
+    {true, "{'messages': [" USER("'a'") "], 'thinking': {'type': 'deep'}}", "thinking"},
+    {true, "{'messages': [" USER("'a'") "], 'mcp_servers': [{'url': 'x'}]}", "mcp_servers"},
+};
+
+START_TEST(what_is_no_request_is_named) {
+    char error[FR_DIALECT_ERROR];
+    json_t *body = value_of(refused_cases[_i].body);
+    json_t *chat = refused_cases[_i].anthropic ? fr_messages_read(body, error) : fr_responses_read(body, error);
+    ck_assert_msg(!chat, "%s was taken", refused_cases[_i].body);
+    ck_assert_msg(strstr(error, refused_cases[_i].says), "%s: \"%s\"", refused_cases[_i].body, error);
+    json_decref(body);
+}
+END_TEST
+
+/* -------------------------------------------------------------------------------------------------------- over HTTP */
+
+static fr_server server;
+
+static json_t *asked(const char *path, const char *body, int status) {
+    json_t *request = value_of(body), *answer;
+    int got = fr_ask_json(server.port, path, request, &answer);
+    char *said = json_dumps(answer, JSON_COMPACT | JSON_ENCODE_ANY);
+    ck_assert_msg(got == status, "%s: %d, %s", body, got, said);
+    free(said);
+    json_decref(request);
+    return answer;
+}
+
+static const char *text_at(const json_t *object, const char *key) {
+    const char *text = json_string_value(json_object_get(object, key));
+    ck_assert_msg(text != NULL, "no text \"%s\"", key);
+    return text;
+}
+
+static json_int_t count_at(const json_t *object, const char *key) {
+    return json_integer_value(json_object_get(object, key));
+}
+
+/* A stream's bytes. */
+static char *streamed(const char *path, const char *body) {
+    json_t *request = value_of(body);
+    int status;
+    fr_client *client = fr_ask_begin(server.port, path, request, &status);
+    ck_assert_int_eq(status, 200);
+    char *bytes = fr_client_body(client, NULL);
+    ck_assert_ptr_nonnull(bytes);
+    fr_client_close(client);
+    json_decref(request);
+    return bytes;
+}
+
+#define SETTING "'temperature': 0.9, 'seed': 11, 'speculative.n_max': 3"
+
+/* A text is the chat's, whoever asks for it. */
+START_TEST(texts_are_those_of_a_chat) {
+    server = fr_server_start("-m tools/demo/target -md tools/demo/assistant -t 2 -c 512");
+    json_t *chat = asked("/v1/chat/completions", "{'messages': [{'role': 'system', 'content': 'S'}, {'role': 'user', "
+                         "'content': 'Hi'}], 'max_tokens': 24, " SETTING "}", 200);
+    json_t *response = asked(RESPONSES, "{'instructions': 'S', 'input': 'Hi', 'max_output_tokens': 24, " SETTING "}",
+                             200);
+    json_t *message = asked(MESSAGES, "{'system': 'S', 'messages': [{'role': 'user', 'content': 'Hi'}], 'max_tokens': "
+                            "24, " SETTING "}", 200);
+    const json_t *choice = json_array_get(json_object_get(chat, "choices"), 0), *usage = json_object_get(chat, "usage");
+    const char *said = text_at(json_object_get(choice, "message"), "content");
+    const json_t *item = json_array_get(json_object_get(response, "output"), 0);
+    ck_assert_str_eq(said, text_at(json_array_get(json_object_get(item, "content"), 0), "text"));
+    ck_assert_str_eq(said, text_at(json_array_get(json_object_get(message, "content"), 0), "text"));
+    const json_t *took = json_object_get(response, "usage");
+    ck_assert_int_eq(count_at(usage, "prompt_tokens"), count_at(took, "input_tokens"));
+    ck_assert_int_eq(count_at(usage, "completion_tokens"), count_at(took, "output_tokens"));
+    took = json_object_get(message, "usage");
+    ck_assert_int_eq(count_at(usage, "prompt_tokens"),
+                     count_at(took, "input_tokens") + count_at(took, "cache_read_input_tokens"));
+    ck_assert_int_eq(strncmp(text_at(response, "id"), "resp_", 5), 0);
+    ck_assert_int_eq(strncmp(text_at(message, "id"), "msg_", 4), 0);
+    ck_assert_str_eq(text_at(response, "instructions"), "S");
+
+    char *events = streamed(RESPONSES, "{'instructions': 'S', 'input': 'Hi', 'max_output_tokens': 24, 'stream': true, "
+                            SETTING "}");
+    const char *last = strstr(events, "event: response.output_text.done\ndata: ");
+    ck_assert_ptr_nonnull(last);
+    json_t *done = json_loads(strchr(last, '{'), JSON_DISABLE_EOF_CHECK, NULL);
+    ck_assert_str_eq(text_at(done, "text"), said);
+    ck_assert_int_eq(strncmp(events, "event: response.created\ndata: {", 31), 0);
+    json_decref(done);
+    free(events);
+    events = streamed(MESSAGES, "{'messages': [{'role': 'user', 'content': 'Hi'}], 'max_tokens': 4, 'stream': true}");
+    ck_assert_int_eq(strncmp(events, "event: message_start\ndata: {", 28), 0);
+    ck_assert_ptr_nonnull(strstr(events, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"));
+    free(events);
+    json_decref(chat);
+    json_decref(response);
+    json_decref(message);
+    fr_server_stop(&server);
+}
+END_TEST
+
+#define TOOL "'name': 'add', 'description': 'd', '%s': {'type': 'object', 'properties': {'n': {'type': 'integer', " \
+             "'minimum': 3, 'maximum': 40}}, 'required': ['n']}"
+
+/* Forced calls, and texts of a schema, as the dialects ask for them. */
+START_TEST(calls_and_schemas_are_forced) {
+    char body[1024];
+    server = fr_server_start("-m tools/demo/target -t 2 -c 512");
+    for (int named = 0; named < 2; named++) {
+        snprintf(body, sizeof body, "{'input': 'Hi', 'parallel_tool_calls': false, 'tool_choice': %s, 'tools': "
+                 "[{'type': 'function', " TOOL "}], " SETTING "}",
+                 named ? "{'type': 'function', 'name': 'add'}" : "'required'", "parameters");
+        json_t *answer = asked(RESPONSES, body, 200), *output = json_object_get(answer, "output");
+        const json_t *call = json_array_get(output, json_array_size(output) - 1);
+        ck_assert_str_eq(text_at(call, "type"), "function_call");
+        ck_assert_str_eq(text_at(call, "name"), "add");
+        json_t *arguments = value_of(text_at(call, "arguments"));
+        ck_assert(count_at(arguments, "n") >= 3 && count_at(arguments, "n") <= 40);
+        json_decref(arguments);
+        json_decref(answer);
+        snprintf(body, sizeof body, "{'messages': [" USER("'Hi'") "], 'max_tokens': 200, 'tool_choice': {'type': %s, "
+                 "'disable_parallel_tool_use': true}, 'tools': [{" TOOL "}], " SETTING "}",
+                 named ? "'tool', 'name': 'add'" : "'any'", "input_schema");
+        answer = asked(MESSAGES, body, 200);
+        output = json_object_get(answer, "content");
+        call = json_array_get(output, json_array_size(output) - 1);
+        ck_assert_str_eq(text_at(answer, "stop_reason"), "tool_use");
+        ck_assert_str_eq(text_at(call, "type"), "tool_use");
+        const json_t *input = json_object_get(call, "input");
+        ck_assert(count_at(input, "n") >= 3 && count_at(input, "n") <= 40);
+        json_decref(answer);
+    }
+    json_t *answer = asked(RESPONSES, "{'input': 'Hi', 'text': {'format': {'type': 'json_schema', 'name': 's', "
+                           "'schema': {'enum': ['red', 'green']}}}, " SETTING "}", 200);
+    const json_t *item = json_array_get(json_object_get(answer, "output"), 0);
+    const char *text = text_at(json_array_get(json_object_get(item, "content"), 0), "text");
+    ck_assert_msg(strcmp(text, "\"red\"") == 0 || strcmp(text, "\"green\"") == 0, "%s", text);
+    json_decref(answer);
+    fr_server_stop(&server);
+}
+END_TEST
+
+/* Tokens are counted as they are run, whatever the context holds; errors have each dialect's form; a key may come by
+ * either header. */
+START_TEST(counts_errors_and_keys) {
+    server = fr_server_start("-m tools/demo/target -t 1 -c 64");
+    json_t *answer = asked(MESSAGES, "{'max_tokens': 1, 'messages': [" USER("'a b c'") "]}", 200);
+    json_int_t taken = count_at(json_object_get(answer, "usage"), "input_tokens");
+    json_decref(answer);
+    answer = asked(MESSAGES "/count_tokens", "{'messages': [" USER("'a b c'") "]}", 200);
+    ck_assert_int_eq(count_at(answer, "input_tokens"), taken);
+    json_decref(answer);
+    answer = asked(RESPONSES "/input_tokens", "{'input': 'a b c'}", 200);
+    ck_assert_int_eq(count_at(answer, "input_tokens"), taken);
+    ck_assert_str_eq(text_at(answer, "object"), "response.input_tokens");
+    json_decref(answer);
+
+    char longer[1024] = "{'messages': [{'role': 'user', 'content': '";
+    for (int i = 0; i < 100; i++) strncat(longer, "a b ", sizeof longer - strlen(longer) - 1);
+    strncat(longer, "'}]}", sizeof longer - strlen(longer) - 1);
+    answer = asked(MESSAGES "/count_tokens", longer, 200);
+    ck_assert_int_gt(count_at(answer, "input_tokens"), 100);
+    json_decref(answer);
+    answer = asked(MESSAGES, longer, 400);
+    ck_assert_str_eq(text_at(answer, "type"), "error");
+    ck_assert_str_eq(text_at(json_object_get(answer, "error"), "type"), "invalid_request_error");
+    json_decref(answer);
+    answer = asked(RESPONSES, "{'input': 'a', 'text': {'format': {'type': 'json_schema', 'schema': {'not': {}}}}}",
+                   400);
+    ck_assert_str_eq(text_at(json_object_get(answer, "error"), "type"), "invalid_request_error");
+    json_decref(answer);
+    fr_server_stop(&server);
+
+    server = fr_server_start("-m tools/demo/target -t 1 -c 64 --api-key secret");
+    static const char *const headers[] = {NULL, "X-Api-Key: secret\r\n", "Authorization: Bearer secret\r\n",
+                                          "x-api-key: wrong\r\n"};
+    for (size_t i = 0; i < COUNT_OF(headers); i++) {
+        char *text;
+        int status = fr_client_once(server.port, "POST", MESSAGES "/count_tokens", headers[i],
+                                    "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}", &text);
+        ck_assert_int_eq(status, i == 0 || i == 3 ? 401 : 200);
+        if (status == 401) ck_assert_ptr_nonnull(strstr(text, "\"type\":\"authentication_error\""));
+        if (status == 401) ck_assert_int_eq(strncmp(text, "{\"type\":\"error\"", 15), 0);
+        free(text);
+    }
+    fr_server_stop(&server);
+}
+END_TEST
+
+int main(void) {
+    TCase *tests = tcase_create("serve_dialects");
+    tcase_set_timeout(tests, 120);
+    tcase_add_loop_test(tests, requests_are_those_of_a_chat, 0, (int)COUNT_OF(read_cases));
+    tcase_add_loop_test(tests, what_is_no_request_is_named, 0, (int)COUNT_OF(refused_cases));
+    tcase_add_test(tests, texts_are_those_of_a_chat);
+    tcase_add_test(tests, calls_and_schemas_are_forced);
+    tcase_add_test(tests, counts_errors_and_keys);
+    Suite *suite = suite_create("serve_dialects");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

@@ -1,0 +1,187 @@
+/* Answers of OpenAI's /v1/responses (answer_dialect.h). */
+#include <string.h>
+
+#include "tools/serve/answer_dialect.h"
+
+static json_t *integer(size_t value) {
+    return json_integer((json_int_t)value);
+}
+
+/* ------------------------------------------------------------------------------------------------------- the answer */
+
+/* What it was asked for, else what that means. */
+static void put_asked(const fr_ask *ask, json_t *answer, const char *key, json_t *usual) {
+    json_t *asked = json_object_get(ask->asked, key);
+    bool given = asked && !json_is_null(asked);
+    fr_json_put(answer, key, given ? json_incref(asked) : usual);
+    if (given) json_decref(usual);
+}
+
+static json_t *usage_of(const fr_telling *t) {
+    const fr_timings *took = &t->timings;
+    return json_pack("{s:o, s:{s:o, s:i}, s:o, s:{s:o}, s:o}", "input_tokens", integer(took->prompt),
+                     "input_tokens_details", "cached_tokens", integer(took->cached), "cache_write_tokens", 0,
+                     "output_tokens", integer(took->predicted), "output_tokens_details", "reasoning_tokens",
+                     integer(t->thought), "total_tokens", integer(took->prompt + took->predicted));
+}
+
+/* "in_progress", "completed", "incomplete" or "failed". */
+static json_t *answer_of(const fr_ask *ask, const char *status) {
+    json_t *answer = json_object();
+    fr_json_put(answer, "id", json_string(ask->id));
+    fr_json_put(answer, "object", json_string("response"));
+    fr_json_put(answer, "created_at", json_integer((json_int_t)ask->created));
+    fr_json_put(answer, "status", json_string(status));
+    fr_json_put(answer, "error", json_null());
+    fr_json_put(answer, "incomplete_details", json_null());
+    fr_json_put(answer, "model", fr_json_bytes(ask->model, strlen(ask->model)));
+    fr_json_put(answer, "output", json_array());
+    fr_json_put(answer, "usage", json_null());
+    fr_json_put(answer, "background", json_false());
+    fr_json_put(answer, "previous_response_id", json_null());
+    fr_json_put(answer, "store", json_false());
+    fr_json_put(answer, "truncation", json_string("disabled"));
+    put_asked(ask, answer, "instructions", json_null());
+    put_asked(ask, answer, "max_output_tokens", json_null());
+    put_asked(ask, answer, "metadata", json_object());
+    put_asked(ask, answer, "parallel_tool_calls", json_true());
+    put_asked(ask, answer, "reasoning", json_pack("{s:n, s:n}", "effort", "summary"));
+    put_asked(ask, answer, "temperature", json_null());
+    put_asked(ask, answer, "text", json_pack("{s:{s:s}}", "format", "type", "text"));
+    put_asked(ask, answer, "tool_choice", json_string("auto"));
+    put_asked(ask, answer, "tools", json_array());
+    put_asked(ask, answer, "top_p", json_null());
+    return answer;
+}
+
+static json_t *whole(fr_telling *t) {
+    bool cut = fr_items_cut(t);
+    json_t *answer = answer_of(t->ask, cut ? "incomplete" : "completed");
+    if (cut) fr_json_put(answer, "incomplete_details", json_pack("{s:s}", "reason", "max_output_tokens"));
+    fr_json_put(answer, "output", json_incref(t->items));
+    fr_json_put(answer, "usage", usage_of(t));
+    fr_json_put(answer, "timings", fr_timings_json(&t->timings));
+    return answer;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- events */
+
+/* type, sequence_number, and the members of `event`, which is handed over. */
+static void send(fr_telling *t, const char *type, json_t *event) {
+    fr_json_put(event, "type", json_string(type));
+    fr_json_put(event, "sequence_number", integer(t->events++));
+    fr_items_send(t->ask, event);
+}
+
+static void send_answer(fr_telling *t, const char *type, json_t *answer) {
+    send(t, type, json_pack("{s:o}", "response", answer));
+}
+
+static void begin(fr_telling *t) {
+    send_answer(t, "response.created", answer_of(t->ask, "in_progress"));
+    send_answer(t, "response.in_progress", answer_of(t->ask, "in_progress"));
+}
+
+static void end(fr_telling *t) {
+    send_answer(t, fr_items_cut(t) ? "response.incomplete" : "response.completed", whole(t));
+}
+
+/* As the whole answer it is as everywhere. The stream has begun, and so has its choice. */
+static json_t *fault(fr_ask *ask, json_t *fault) {
+    if (!ask->streaming) return fault;
+    fr_telling *t = ask->choices[0].telling;
+    const json_t *error = json_object_get(fault, "error");
+    json_t *answer = answer_of(ask, "failed");
+    fr_json_put(answer, "error",
+                json_pack("{s:s, s:O}", "code", "server_error", "message", json_object_get(error, "message")));
+    if (t && t->items) fr_json_put(answer, "output", json_incref(t->items));
+    json_decref(fault);
+    return json_pack("{s:s, s:o, s:o}", "type", "response.failed", "sequence_number", integer(t ? t->events : 0),
+                     "response", answer);
+}
+
+static void ping(fr_ask *ask) {
+    fr_answer_send_line(ask, ": ping\n\n");
+}
+
+/* ------------------------------------------------------------------------------------------------------------ items */
+
+static json_t *id_of(const fr_telling *t) {
+    static const char *const kinds[] = {"", "rs", "msg", "fc"};
+    const char *own = strchr(t->ask->id, '_');
+    return json_sprintf("%s_%s_%zu", kinds[t->item.kind], own ? own + 1 : t->ask->id, t->item.index);
+}
+
+/* The only part of an item: what was thought, a text. Empty where it begins. */
+static json_t *part_of(const fr_telling *t, json_t *text) {
+    if (t->item.kind == FR_ITEM_THOUGHT) return json_pack("{s:s, s:o}", "type", "reasoning_text", "text", text);
+    return json_pack("{s:s, s:o, s:[], s:[]}", "type", "output_text", "text", text, "annotations", "logprobs");
+}
+
+/* content: its part, NULL: there is none yet; of a call its arguments, as a text. */
+static json_t *item_of(const fr_telling *t, const char *status, json_t *content) {
+    const json_t *call = t->item.call;
+    if (t->item.kind == FR_ITEM_CALL)
+        return json_pack("{s:o, s:s, s:s, s:O, s:O, s:o}", "id", id_of(t), "type", "function_call", "status", status,
+                         "call_id", json_object_get(call, "id"), "name",
+                         json_object_get(json_object_get(call, "function"), "name"), "arguments",
+                         content ? content : json_string(""));
+    bool thought = t->item.kind == FR_ITEM_THOUGHT;
+    json_t *parts = json_array(), *item;
+    if (content) json_array_append_new(parts, content);
+    item = json_pack("{s:o, s:s, s:s, s:o}", "id", id_of(t), "type", thought ? "reasoning" : "message", "status",
+                     status, "content", parts);
+    if (thought)
+        fr_json_put(item, "summary", json_array());
+    else
+        fr_json_put(item, "role", json_string("assistant"));
+    return item;
+}
+
+/* An event of the item, or of its only part, with one more member. */
+static void send_item(fr_telling *t, const char *type, json_t *item) {
+    send(t, type, json_pack("{s:o, s:o}", "output_index", integer(t->item.index), "item", item));
+}
+
+static void send_part(fr_telling *t, const char *type, const char *key, json_t *value) {
+    json_t *event =
+        json_pack("{s:o, s:o, s:o}", "output_index", integer(t->item.index), "item_id", id_of(t), key, value);
+    if (t->item.kind != FR_ITEM_CALL) fr_json_put(event, "content_index", json_integer(0));
+    if (strncmp(type, "response.output_text", 20) == 0) fr_json_put(event, "logprobs", json_array());
+    send(t, type, event);
+}
+
+static void open(fr_telling *t) {
+    send_item(t, "response.output_item.added", item_of(t, "in_progress", NULL));
+    if (t->item.kind != FR_ITEM_CALL) send_part(t, "response.content_part.added", "part", part_of(t, json_string("")));
+}
+
+/* What a text's events are called. */
+static const char *const deltas[] = {NULL, "response.reasoning_text.delta", "response.output_text.delta",
+                                     "response.function_call_arguments.delta"};
+static const char *const dones[] = {NULL, "response.reasoning_text.done", "response.output_text.done",
+                                    "response.function_call_arguments.done"};
+
+static void more(fr_telling *t, const json_t *text) {
+    send_part(t, deltas[t->item.kind], "delta", json_incref((json_t *)(uintptr_t)text));
+}
+
+static json_t *close(fr_telling *t) {
+    bool call = t->item.kind == FR_ITEM_CALL, cut = t->item.last && fr_items_cut(t);
+    send_part(t, dones[t->item.kind], call ? "arguments" : "text", fr_item_text(t));
+    if (!call) send_part(t, "response.content_part.done", "part", part_of(t, fr_item_text(t)));
+    json_t *item = item_of(t, cut ? "incomplete" : "completed", call ? fr_item_text(t) : part_of(t, fr_item_text(t)));
+    send_item(t, "response.output_item.done", json_incref(item));
+    return item;
+}
+
+const fr_dialect fr_dialect_responses = {.names = "resp_",
+                                         .type = "text/event-stream",
+                                         .begin = begin,
+                                         .open = open,
+                                         .more = more,
+                                         .close = close,
+                                         .whole = whole,
+                                         .end = end,
+                                         .fault = fault,
+                                         .ping = ping};

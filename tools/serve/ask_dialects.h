@@ -1,0 +1,19 @@
+/* Requests in other APIs' words, read into a chat's body (ask.h).
+ *
+ * In: a body, a JSON object. Out: the body of a request to /v1/chat/completions, new, which has one choice; NULL: the
+ * request can't be one, and `error` has the line. Members are as ask.h has it: what is known and not built is refused
+ * by its name, what nobody knows is passed over. */
+#ifndef FR_TOOLS_SERVE_ASK_DIALECTS_H
+#define FR_TOOLS_SERVE_ASK_DIALECTS_H
+
+#include <jansson.h>
+
+enum { FR_DIALECT_ERROR = 320 };
+
+/* OpenAI's /v1/responses: what an answer repeats is left in the body, the rest is no longer there. */
+json_t *fr_responses_read(json_t *body, char error[FR_DIALECT_ERROR]);
+
+/* Anthropic's /v1/messages. */
+json_t *fr_messages_read(json_t *body, char error[FR_DIALECT_ERROR]);
+
+#endif
