@@ -240,8 +240,8 @@ START_TEST(refused) {
         {"{\"tools\": []}", NULL, "there is no tool to be called", FR_INPUT},
         {"{\"tools\": [{\"name\": \"f\"}]}", "g", "there is no tool \"g\"", FR_INPUT},
         {"{\"tools\": [{\"name\": \"f g\"}]}", NULL, "tools[0] has no name of letters", FR_INPUT},
-        {"{\"tools\": [{\"name\": \"f\", \"parameters\": {\"properties\": {\"a\": {\"type\": \"array\", \"not\": "
-         "{}}}}}]}",
+        {"{\"tools\": [{\"name\": \"f\", \"parameters\": {\"properties\": {\"a\": {\"type\": \"array\", "
+         "\"$dynamicRef\": \"#b\"}}}}]}",
          NULL, "tools[0].function.parameters: schema, at #", FR_UNBUILT},
     };
     open_model(&models[_i]);

@@ -6,6 +6,12 @@
 
 #include "base/error.h"
 
+/* Keywords of our own, for what others come to: a list of what the value is none of; lists of patterns of which a
+ * string matches all, or none. */
+#define FR_NONE_OF      "none of"
+#define FR_ALL_PATTERNS "all patterns"
+#define FR_NO_PATTERNS  "no patterns"
+
 /* Where in the schema we are: a JSON pointer, from its end to its root. */
 typedef struct fr_schema_path {
     const struct fr_schema_path *above; /* NULL: the root */
@@ -16,12 +22,16 @@ typedef struct fr_schema_path {
 /* A failure that names the place: "schema, at #/properties/a: WHAT". */
 fr_status fr_schema_fail(const fr_schema_path *path, fr_status status, const char *what);
 
-/* FR_UNBUILT at the first keyword that says something of values and is not built, unless what it says is always so.
- * Keywords that JSON Schema does not know say nothing. */
+/* FR_UNBUILT at the first keyword that says something of values and is not built at all. Keywords that JSON Schema does
+ * not know say nothing. */
 fr_status fr_schema_check_words(const json_t *schema, const fr_schema_path *path);
 
 /* Whether a keyword only describes. */
 bool fr_schema_describes(const char *key);
+
+/* Whether a list, ended by NULL, has a word; whether a list has a value. */
+bool fr_schema_is_word(const char *key, const char *const *words);
+bool fr_schema_lists(const json_t *list, const json_t *value);
 
 /* One schema that says what both say; what can't be said at once is FR_UNBUILT. */
 fr_status fr_schema_merge(const json_t *one, const json_t *other, const fr_schema_path *path, json_t **merged);

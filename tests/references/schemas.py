@@ -13,6 +13,7 @@ import ctypes
 import json
 import random
 import sys
+from decimal import Decimal
 
 import jsonschema
 
@@ -61,6 +62,64 @@ SCHEMAS = [
     {"type": "object", "properties": {"ä\"ö": {"type": "boolean"}}, "required": ["ä\"ö"], "additionalProperties": {}},
     {"type": ["integer", "array"], "items": {"type": "boolean"}, "minimum": 4},
     {"enum": ["x", 5, True], "type": ["string", "boolean"]},
+    {"type": "string", "pattern": "^[a-z][a-z0-9-]*$", "minLength": 2, "maxLength": 6},
+    {"type": "string", "pattern": "ab", "maxLength": 4}, {"type": "string", "format": "hostname", "maxLength": 8},
+    {"allOf": [{"type": "string", "pattern": "a"}, {"pattern": "b"}, {"pattern": "^.{0,5}$"}]},
+    {"type": "integer", "multipleOf": 7, "minimum": -50, "maximum": 100}, {"type": "integer", "multipleOf": 25},
+    {"type": "number", "multipleOf": 0.25, "minimum": -3, "maximum": 12}, {"type": "number", "multipleOf": 0.01},
+    {"type": "integer", "multipleOf": 1.5}, {"allOf": [{"multipleOf": 4, "type": "integer"}, {"multipleOf": 6}]},
+    {"type": "object", "patternProperties": {"^x-": {"type": "string", "maxLength": 3}}, "additionalProperties": False},
+    {"type": "object", "properties": {"n": {"type": "integer"}, "x-a": {"maxLength": 2}}, "required": ["x-b"],
+     "patternProperties": {"^x-": {"type": "string"}, "-\\d$": {"minLength": 1, "maxLength": 4}},
+     "additionalProperties": {"type": "boolean"}},
+    {"type": "object", "propertyNames": {"pattern": "^[A-Z]{1,3}$"}, "additionalProperties": {"type": "integer"}},
+    {"type": "object", "propertyNames": {"enum": ["a", "b"]}, "maxProperties": 1},
+    {"type": "object", "properties": {"a": {"type": "null"}, "b": {"type": "null"}, "c": {"type": "null"}},
+     "minProperties": 2, "additionalProperties": False}, {"type": "object", "minProperties": 1},
+    {"properties": {"a": {"const": 1}, "b": {"const": 2}, "c": {"const": 3}}, "maxProperties": 2, "required": ["b"]},
+    {"type": "array", "items": {"enum": ["r", "g", "b"]}, "uniqueItems": True, "minItems": 1},
+    {"type": "array", "items": {"enum": [1, 2, 3, 4, 5, 6, 7, 8, 2]}, "uniqueItems": True, "minItems": 3,
+     "maxItems": 5},
+    {"type": "array", "items": {"type": "boolean"}, "uniqueItems": True},
+    {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 9}, "contains": {"minimum": 5},
+     "maxItems": 4}, {"type": "array", "contains": {"const": "x"}, "minContains": 2, "items": {"enum": ["x", "y"]}},
+    {"not": {"type": "string"}}, {"type": "string", "not": {"enum": ["a", "ab"]}, "maxLength": 3},
+    {"type": "integer", "minimum": 0, "maximum": 20, "not": {"enum": [3, 17, 20]}}, {"not": {"const": None}},
+    {"type": "number", "not": {"const": 0.5}, "minimum": 0, "maximum": 2}, {"enum": [1, 2, "x"], "not": {"const": 2}},
+    {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+     "not": {"required": ["a", "b"]}, "additionalProperties": False},
+    {"type": "string", "not": {"pattern": "a"}, "maxLength": 4}, {"type": "integer", "not": {"minimum": 10}},
+    {"type": "object", "properties": {"kind": {"enum": ["card", "cash"]}, "number": {"type": "string", "maxLength": 3}},
+     "required": ["kind"], "if": {"properties": {"kind": {"const": "card"}}}, "then": {"required": ["number"]},
+     "else": {"properties": {"number": False}}},
+    {"type": "object", "properties": {"country": {"type": "string", "maxLength": 4}, "zip": {"type": "string"}},
+     "required": ["country", "zip"],
+     "allOf": [{"if": {"properties": {"country": {"const": "US"}}, "required": ["country"]},
+                "then": {"properties": {"zip": {"pattern": "^[0-9]{5}$"}}}},
+               {"if": {"properties": {"country": {"const": "NL"}}, "required": ["country"]},
+                "then": {"properties": {"zip": {"pattern": "^[0-9]{4} [A-Z]{2}$"}}}}]},
+    {"type": "object", "properties": {"a": {"type": "null"}, "b": {"type": "null"}, "c": {"type": "null"}},
+     "dependentRequired": {"a": ["b"], "b": ["c"]}, "additionalProperties": False},
+    {"type": "object", "properties": {"a": {"type": "null"}}, "additionalProperties": False,
+     "dependentSchemas": {"a": {"maxProperties": 1}}},
+    {"type": "object", "properties": {"a": {"type": "null"}, "b": {"type": "integer"}},
+     "dependencies": {"a": ["b"], "b": {"properties": {"b": {"minimum": 5}}}},
+     "$schema": "http://json-schema.org/draft-07/schema#"},
+    {"oneOf": [{"required": ["a"]}, {"required": ["b"]}], "type": "object",
+     "properties": {"a": {"type": "null"}, "b": {"type": "null"}}, "additionalProperties": False},
+    {"oneOf": [{"type": "integer", "minimum": 3}, {"type": "integer", "maximum": 5}]},
+    {"oneOf": [{"type": "string", "maxLength": 2}, {"type": "string", "pattern": "^a"}]},
+    {"allOf": [{"properties": {"a": {"type": "null"}}, "additionalProperties": False},
+               {"properties": {"a": True, "b": {"type": "integer"}}}], "type": "object"},
+    {"$ref": "#/$defs/a", "$defs": {"a": {"type": "object", "properties": {"x": {"type": "null"}}}}, "required": ["x"],
+     "properties": {"y": {"type": "boolean"}}, "unevaluatedProperties": False},
+    {"allOf": [{"anyOf": [{"minimum": 5}, {"maximum": 2}]}, {"anyOf": [{"multipleOf": 2}, {"multipleOf": 3}]}],
+     "type": "integer", "minimum": -20, "maximum": 20},
+    {"enum": ["abc", "b", "abcd", 7], "minLength": 2, "pattern": "^a"}, {"enum": [1, 5, 9], "minimum": 4},
+    {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string", "maxLength": 2}], "items": False,
+     "minItems": 1},
+    {"anyOf": [{"type": "string", "minLength": 5, "maxLength": 4}, {"type": "boolean"}]},
+    {"type": "object", "properties": {"a": {"minimum": 5, "maximum": 4, "type": "integer"}, "b": {"type": "null"}}},
 ]
 
 
@@ -116,7 +175,7 @@ def walk(library, grammar):
 def says(judge, text):
     """Whether a text is JSON of the schema."""
     try:
-        judge.validate(json.loads(text.decode()))
+        judge.validate(json.loads(text.decode(), parse_float=Decimal))
     except Exception:  # whatever says that it is wrong
         return False
     return True
@@ -146,6 +205,8 @@ def write(library, path):
 
 
 def judge_of(schema):
+    """Numbers are what their digits say: 0.3 is a multiple of 0.1."""
+    schema = json.loads(json.dumps(schema), parse_float=Decimal)
     return jsonschema.validators.validator_for(schema)(schema, format_checker=jsonschema.FormatChecker())
 
 
@@ -170,7 +231,7 @@ def main(path, model, walks="20", *files):
             if not whole: continue
             ended += 1
             try:
-                judge.validate(json.loads(text.decode()))
+                judge.validate(json.loads(text.decode(), parse_float=Decimal))
             except Exception as error:  # whatever says that it is wrong
                 wrong += 1
                 print(f"{number}: {text!r}: {str(error).splitlines()[0]}")

@@ -1,0 +1,346 @@
+/* Schemas that are said by choices of others: see json_schema_reader.h. What is not to hold becomes schemas of which
+ * one holds then. Not all of them are found: what is made of a schema are some of its values, and here they become
+ * fewer, never others. */
+#include <stdio.h>
+#include <string.h>
+
+#include "src/grammar/json_schema_reader.h"
+
+#define MAX_DEPTH      16 /* of what is not to hold in what is not to hold */
+#define MAX_DEPENDENTS 6  /* members that others depend on: each is there or not */
+
+/* --------------------------------------------------------------------------------------------------- what is not so */
+
+typedef struct denial {
+    const fr_schema_reader *r;
+    json_t *list; /* schemas of which one has to hold */
+} denial;
+
+static void deny(const denial *d, const json_t *schema, const fr_schema_path *path, size_t depth);
+
+/* Takes it. */
+static void may_be(const denial *d, json_t *schema) {
+    if (schema) json_array_append_new(d->list, schema);
+}
+
+static json_t *denied(const denial *of, const json_t *schema, const fr_schema_path *path, size_t depth) {
+    const denial d = {of->r, json_array()};
+    if (d.list) deny(&d, schema, path, depth + 1);
+    return d.list;
+}
+
+static void deny_type(const denial *d, const json_t *types) {
+    static const char *const each[] = {"string", "number", "boolean", "null", "object", "array"};
+    json_t *list = json_is_array(types) ? json_incref((json_t *)types) : json_pack("[O]", types);
+    json_t *integer = json_string("integer"), *others = json_array();
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        json_t *type = json_string(each[i]);
+        bool whole = strcmp(each[i], "number") == 0 && fr_schema_lists(list, integer);
+        if (!whole && !fr_schema_lists(list, type)) json_array_append(others, type);
+        json_decref(type);
+    }
+    if (json_array_size(others)) may_be(d, json_pack("{s:O}", "type", others));
+    json_decref(others);
+    json_decref(list);
+    json_decref(integer);
+}
+
+/* Bounds and counts: beyond them. */
+static void deny_number(const denial *d, const char *key, const json_t *value) {
+    static const struct {
+        const char *key, *type, *beyond;
+        int step;
+    } words[] = {{"minimum", "number", "exclusiveMaximum", 0},
+                 {"maximum", "number", "exclusiveMinimum", 0},
+                 {"exclusiveMinimum", "number", "maximum", 0},
+                 {"exclusiveMaximum", "number", "minimum", 0},
+                 {"minLength", "string", "maxLength", -1},
+                 {"maxLength", "string", "minLength", 1},
+                 {"minItems", "array", "maxItems", -1},
+                 {"maxItems", "array", "minItems", 1},
+                 {"minProperties", "object", "maxProperties", -1},
+                 {"maxProperties", "object", "minProperties", 1}};
+    for (size_t i = 0; json_is_number(value) && i < sizeof words / sizeof *words; i++) {
+        double count = json_number_value(value) + words[i].step;
+        if (strcmp(key, words[i].key) != 0 || (words[i].step && count < 0)) continue;
+        json_t *bound = words[i].step ? json_integer((json_int_t)count) : json_incref((json_t *)value);
+        may_be(d, json_pack("{s:s,s:o}", "type", words[i].type, words[i].beyond, bound));
+    }
+}
+
+static void deny_required(const denial *d, const json_t *names) {
+    size_t i;
+    json_t *name;
+    json_array_foreach(names, i, name) if (json_is_string(name))
+        may_be(d, json_pack("{s:s,s:{s:b}}", "type", "object", "properties", json_string_value(name), 0));
+}
+
+static void deny_properties(const denial *d, const json_t *properties, const fr_schema_path *path, size_t depth) {
+    const char *key;
+    json_t *value, *other;
+    size_t i;
+    json_object_foreach((json_t *)properties, key, value) {
+        json_t *others = denied(d, value, path, depth);
+        json_array_foreach(others, i, other)
+            may_be(d, json_pack("{s:s,s:[s],s:{s:O}}", "type", "object", "required", key, "properties", key, other));
+        json_decref(others);
+    }
+}
+
+static void deny_items(const denial *d, const json_t *schema, const json_t *items, const fr_schema_path *path,
+                       size_t depth) {
+    size_t i;
+    json_t *others, *other;
+    if (json_is_array(items) || json_object_get(schema, "prefixItems")) return;
+    others = denied(d, items, path, depth);
+    json_array_foreach(others, i, other) may_be(d, json_pack("{s:s,s:O}", "type", "array", "contains", other));
+    json_decref(others);
+}
+
+/* None of them: of each list of what is then so one. */
+static void deny_any(const denial *d, const json_t *list, const fr_schema_path *path, size_t depth) {
+    json_t *all = json_array(), *one;
+    size_t i;
+    json_array_foreach(list, i, one) {
+        json_t *others = denied(d, one, path, depth);
+        json_array_append_new(all, json_pack("{s:o}", "anyOf", others));
+    }
+    may_be(d, json_pack("{s:o}", "allOf", all));
+}
+
+static void deny_all(const denial *d, const json_t *list, const fr_schema_path *path, size_t depth) {
+    size_t i;
+    json_t *one;
+    json_array_foreach(list, i, one) deny(d, one, path, depth + 1);
+}
+
+static void deny_word(const denial *d, const json_t *schema, const char *key, const json_t *value,
+                      const fr_schema_path *path, size_t depth) {
+    if (strcmp(key, "type") == 0) deny_type(d, value);
+    if (strcmp(key, "enum") == 0 && json_is_array(value)) may_be(d, json_pack("{s:O}", FR_NONE_OF, value));
+    if (strcmp(key, "const") == 0) may_be(d, json_pack("{s:[O]}", FR_NONE_OF, value));
+    if (strcmp(key, "pattern") == 0) may_be(d, json_pack("{s:s,s:[O]}", "type", "string", FR_NO_PATTERNS, value));
+    if (strcmp(key, "required") == 0) deny_required(d, value);
+    if (strcmp(key, "properties") == 0) deny_properties(d, value, path, depth);
+    if (strcmp(key, "items") == 0) deny_items(d, schema, value, path, depth);
+    if (strcmp(key, "anyOf") == 0) deny_any(d, value, path, depth);
+    if (strcmp(key, "allOf") == 0) deny_all(d, value, path, depth);
+    if (strcmp(key, "not") == 0) may_be(d, json_incref((json_t *)value));
+    const json_t *target;
+    if (strcmp(key, "$ref") == 0 && json_is_string(value) &&
+        fr_schema_find(d->r, json_string_value(value), path, &target) == FR_OK)
+        deny(d, target, path, depth + 1);
+    deny_number(d, key, value);
+}
+
+/* Each keyword that does not hold is enough. */
+static void deny(const denial *d, const json_t *schema, const fr_schema_path *path, size_t depth) {
+    const char *key;
+    json_t *value;
+    if (json_is_false(schema)) may_be(d, json_true());
+    if (depth < MAX_DEPTH && json_is_object(schema))
+        json_object_foreach((json_t *)schema, key, value) deny_word(d, schema, key, value, path, depth);
+}
+
+/* Schemas of which one holds where this one does not; none for true. */
+static fr_status other_than(const fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
+                            json_t **list) {
+    const denial d = {r, *list = json_array()};
+    const char *key;
+    json_t *value;
+    bool says = false;
+    if (!*list) return fr_fail_memory("a schema", 64);
+    deny(&d, schema, path, 0);
+    json_object_foreach((json_t *)schema, key, value) says |= !fr_schema_describes(key);
+    if (json_array_size(*list) || !says) return FR_OK;
+    json_decref(*list);
+    *list = NULL;
+    return fr_schema_fail(path, FR_UNBUILT, "not built: what is not of this schema");
+}
+
+/* ------------------------------------------------------------------------------------------- conditions, dependents */
+
+/* All choices have to be made: they come to allOf, anyOf in it. Takes the list. */
+static void add_choice(json_t *schema, json_t *list) {
+    json_t *all = json_object_get(schema, "allOf");
+    json_t *more = json_is_array(all) ? json_copy(all) : json_array();
+    json_array_append_new(more, json_pack("{s:o}", "anyOf", list));
+    json_object_set_new(schema, "allOf", more);
+}
+
+static json_t *with(const json_t *one, const json_t *other) {
+    if (!other || json_is_true(other)) return json_incref((json_t *)one);
+    return json_pack("{s:[OO]}", "allOf", one, other);
+}
+
+static fr_status rewrite_if(const fr_schema_reader *r, json_t *schema, const fr_schema_path *path) {
+    const json_t *condition = json_object_get(schema, "if"), *then = json_object_get(schema, "then");
+    const json_t *otherwise = json_object_get(schema, "else");
+    const fr_schema_path place = {path, "if", 0};
+    json_t *others = NULL, *other;
+    size_t i;
+    if (condition && (then || otherwise)) {
+        FR_TRY(other_than(r, condition, &place, &others));
+        json_t *list = json_pack("[o]", with(condition, then));
+        json_array_foreach(others, i, other) json_array_append_new(list, with(other, otherwise));
+        json_decref(others);
+        add_choice(schema, list);
+    }
+    json_object_del(schema, "if");
+    json_object_del(schema, "then");
+    json_object_del(schema, "else");
+    return FR_OK;
+}
+
+static fr_status rewrite_not(const fr_schema_reader *r, json_t *schema, const fr_schema_path *path) {
+    const json_t *not = json_object_get(schema, "not");
+    const fr_schema_path place = {path, "not", 0};
+    json_t *others;
+    if (!not ) return FR_OK;
+    FR_TRY(other_than(r, not, &place, &others));
+    add_choice(schema, others);
+    json_object_del(schema, "not");
+    return FR_OK;
+}
+
+/* A member is not there, or what depends on it holds. */
+static fr_status rewrite_dependents(json_t *schema, const char *key, const fr_schema_path *path) {
+    const json_t *dependents = json_object_get(schema, key);
+    const fr_schema_path place = {path, key, 0};
+    const char *name;
+    json_t *value;
+    if (!dependents) return FR_OK;
+    if (!json_is_object(dependents)) return fr_schema_fail(&place, FR_INPUT, "not an object");
+    if (json_object_size(dependents) > MAX_DEPENDENTS)
+        return fr_schema_fail(&place, FR_UNBUILT, "more than 6 members that others depend on are not built");
+    json_object_foreach((json_t *)dependents, name, value) {
+        json_t *there = json_pack("{s:[s]}", "required", name);
+        json_t *needed = json_is_array(value) ? json_pack("{s:O}", "required", value) : json_incref(value);
+        json_t *both = json_pack("{s:[oo]}", "allOf", there, needed);
+        add_choice(schema, json_pack("[{s:{s:b}},o]", "properties", name, 0, both));
+    }
+    json_object_del(schema, key);
+    return FR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------ exactly one */
+
+static bool disjoint(const fr_schema_reader *r, const json_t *one, const json_t *other, const fr_schema_path *path) {
+    return json_is_false(one) || json_is_false(other) ||
+           fr_schemas_disjoint(fr_schema_look_through(r, one, path), fr_schema_look_through(r, other, path));
+}
+
+/* Each, and none of those that may hold beside it. */
+fr_status fr_schema_one_of(const fr_schema_reader *r, const json_t *list, const fr_schema_path *path,
+                           json_t **schemas) {
+    json_t *all = *schemas = json_array();
+    size_t count = json_array_size(list);
+    if (!all) return fr_fail_memory("a schema", 64);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *one = json_array_get(list, i);
+        json_t *parts = json_pack("[O]", one);
+        for (size_t k = 0; k < count; k++)
+            if (k != i && !disjoint(r, one, json_array_get(list, k), path))
+                json_array_append_new(parts, json_pack("{s:O}", "not", json_array_get(list, k)));
+        bool alone = json_array_size(parts) == 1;
+        json_array_append_new(all, alone ? json_incref((json_t *)one) : json_pack("{s:O}", "allOf", parts));
+        json_decref(parts);
+    }
+    return FR_OK;
+}
+
+/* -------------------------------------------------------------------------------------------------------- rewritten */
+
+static fr_status rewrite_one_of(const fr_schema_reader *r, json_t *schema, const fr_schema_path *path) {
+    const json_t *list = json_object_get(schema, "oneOf");
+    const fr_schema_path place = {path, "oneOf", 0};
+    json_t *schemas;
+    if (!list) return FR_OK;
+    if (!json_is_array(list)) return fr_schema_fail(&place, FR_INPUT, "not a list");
+    FR_TRY(fr_schema_one_of(r, list, &place, &schemas));
+    add_choice(schema, schemas);
+    json_object_del(schema, "oneOf");
+    return FR_OK;
+}
+
+static fr_status rewrite_reference(const fr_schema_reader *r, json_t *schema, const fr_schema_path *path) {
+    const json_t *ref = json_object_get(schema, "$ref"), *target;
+    const fr_schema_path place = {path, "$ref", 0};
+    if (!ref) return FR_OK;
+    if (!json_is_string(ref)) return fr_schema_fail(&place, FR_INPUT, "not a string");
+    FR_TRY(fr_schema_find(r, json_string_value(ref), &place, &target));
+    json_t *all = json_object_get(schema, "allOf");
+    json_t *more = json_is_array(all) ? json_copy(all) : json_array();
+    json_array_append(more, (json_t *)target);
+    json_object_set_new(schema, "allOf", more);
+    json_object_del(schema, "$ref");
+    return FR_OK;
+}
+
+static const char *const APPLYING[] = {"$ref",         "allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas",
+                                       "dependencies", NULL};
+
+static bool has_any(const json_t *schema, const char *const *keys) {
+    for (; *keys; keys++)
+        if (json_object_get(schema, *keys)) return true;
+    return false;
+}
+
+/* Members and items that nothing beside speaks of are those that nothing in the schema speaks of. */
+static void rewrite_unevaluated(json_t *schema, const char *key, const char *as) {
+    json_t *value = json_object_get(schema, key);
+    if (!value || has_any(schema, APPLYING)) return;
+    if (!json_object_get(schema, as)) json_object_set(schema, as, value);
+    json_object_del(schema, key);
+}
+
+/* What is not to hold says nothing of the members that it speaks of: whether they are spoken of is not known here. */
+static bool denies(const json_t *value) {
+    const char *key;
+    json_t *item;
+    size_t i;
+    if (json_object_get(value, "not") || json_object_get(value, "if") || json_object_get(value, "oneOf")) return true;
+    json_object_foreach((json_t *)value, key, item) if (denies(item)) return true;
+    json_array_foreach(value, i, item) if (denies(item)) return true;
+    return false;
+}
+
+static fr_status rewrite(const fr_schema_reader *r, json_t *schema, bool as_part, const fr_schema_path *path) {
+    rewrite_unevaluated(schema, "unevaluatedProperties", "additionalProperties");
+    if (!json_is_array(json_object_get(schema, "items"))) rewrite_unevaluated(schema, "unevaluatedItems", "items");
+    FR_TRY(rewrite_if(r, schema, path));
+    FR_TRY(rewrite_not(r, schema, path));
+    FR_TRY(rewrite_dependents(schema, "dependentRequired", path));
+    FR_TRY(rewrite_dependents(schema, "dependentSchemas", path));
+    FR_TRY(rewrite_dependents(schema, "dependencies", path));
+    if (!as_part) return FR_OK;
+    FR_TRY(rewrite_one_of(r, schema, path));
+    return rewrite_reference(r, schema, path);
+}
+
+fr_status fr_schema_rewrite(const fr_schema_reader *r, const json_t *schema, bool as_part, const fr_schema_path *path,
+                            json_t **rewritten) {
+    static const char *const always[] = {"not",
+                                         "if",
+                                         "then",
+                                         "else",
+                                         "dependentRequired",
+                                         "dependentSchemas",
+                                         "dependencies",
+                                         "unevaluatedProperties",
+                                         "unevaluatedItems",
+                                         NULL};
+    static const char *const in_parts[] = {"oneOf", "$ref", NULL};
+    *rewritten = NULL;
+    if (!has_any(schema, always) && !(as_part && has_any(schema, in_parts))) return FR_OK;
+    bool around = json_object_get(schema, "unevaluatedProperties") || json_object_get(schema, "unevaluatedItems");
+    if (around && denies(schema))
+        return fr_schema_fail(path, FR_UNBUILT, "unevaluated members and items beside not, if or oneOf are not built");
+    json_t *copy = json_copy((json_t *)schema);
+    fr_status status = copy ? rewrite(r, copy, as_part, path) : fr_fail_memory("a schema", sizeof *copy);
+    if (status == FR_OK)
+        *rewritten = copy;
+    else
+        json_decref(copy);
+    return status;
+}

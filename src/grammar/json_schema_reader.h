@@ -1,0 +1,87 @@
+/* What the parts of a schema's reading share: which schemas stand where, and an expression of each.
+ *
+ * In: schemas in a root, with their places. Out: expressions of some of their values, none where they fail. A schema
+ * that no value is of fails too, and says so (`nothing`): a choice goes on without it, an optional member is left out.
+ *
+ * A file a kind of value: json_schema_strings.c, _numbers.c, _arrays.c, _objects.c; _constants.c: which of the values
+ * that a schema lists are of the rest of it; _choices.c: which schemas are said by others. */
+#ifndef FR_SRC_GRAMMAR_JSON_SCHEMA_READER_H
+#define FR_SRC_GRAMMAR_JSON_SCHEMA_READER_H
+
+#include "src/grammar/json_schema.h"
+#include "src/grammar/json_schema_words.h"
+#include "src/grammar/language.h"
+
+#define FR_SCHEMA_MAX_COUNT 10000 /* characters and items that are asked for */
+
+typedef struct fr_schema_reference fr_schema_reference;
+
+typedef struct fr_schema_reader {
+    const json_t *root;
+    fr_written_parts *parts;
+    fr_schema_reference *references; /* what was made a rule of: where `$ref` leads */
+    size_t reference_count, schemas, depth;
+    bool nothing; /* why a reading failed: no value is of the schema, or none that can be written here */
+} fr_schema_reader;
+
+fr_status fr_schema_read(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
+                         fr_expression *expression);
+
+/* The same, but for what no value is of: *some is false then. */
+fr_status fr_schema_read_some(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
+                              fr_expression *expression, bool *some);
+
+fr_status fr_schema_nothing(fr_schema_reader *r, const fr_schema_path *path);
+
+/* Two expressions in a row; one of two, of which *all may be none yet (*some). */
+fr_expression fr_schema_then(fr_schema_reader *r, fr_expression first, fr_expression second);
+void fr_schema_or(fr_schema_reader *r, fr_expression one, fr_expression *all, bool *some);
+
+/* Where a pointer leads; what a schema says, through references that are all of it. */
+fr_status fr_schema_find(const fr_schema_reader *r, const char *pointer, const fr_schema_path *path,
+                         const json_t **found);
+const json_t *fr_schema_look_through(const fr_schema_reader *r, const json_t *schema, const fr_schema_path *path);
+
+/* Whether a schema says anything but by one keyword. */
+bool fr_schema_says_more(const json_t *schema, const char *than);
+
+/* The least and the most of something that two keywords count. */
+fr_status fr_schema_read_counts(fr_schema_reader *r, const json_t *schema, const char *least_key, const char *most_key,
+                                const fr_schema_path *path, uint32_t *least, uint32_t *most);
+
+/* Values of one type. */
+fr_status fr_schema_read_string(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
+                                fr_expression *expression);
+fr_status fr_schema_read_number(fr_schema_reader *r, const json_t *schema, bool whole, const fr_schema_path *path,
+                                fr_expression *expression);
+fr_status fr_schema_read_array(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
+                               fr_expression *expression);
+fr_status fr_schema_read_object(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
+                                fr_expression *expression);
+
+/* The texts of a schema of strings; NULL: all. They may be none. Of a regular expression, with its place in failures;
+ * all but the texts of a list, in plain characters. */
+fr_status fr_schema_language(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
+                             fr_language **language);
+fr_status fr_schema_pattern(const char *pattern, size_t length, bool whole, const fr_schema_path *path,
+                            fr_language **language);
+fr_status fr_schema_texts(const json_t *list, fr_language **language);
+fr_status fr_schema_narrow(fr_language **all, fr_language *by);
+
+/* Of a schema that lists its values those that are of all that it says; NULL: it lists none. */
+fr_status fr_schema_constants(const fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
+                              json_t **values);
+
+/* Whether a value is of a schema; FR_UNBUILT: it says what is not looked at. */
+fr_status fr_schema_holds(const fr_schema_reader *r, const json_t *schema, const json_t *value,
+                          const fr_schema_path *path, size_t depth, bool *holds);
+
+/* A schema without `not`, `if` and what depends on members, which choices say instead. as_part: nor references and
+ * oneOf, so that it can be merged with others. NULL: it has none of them. */
+fr_status fr_schema_rewrite(const fr_schema_reader *r, const json_t *schema, bool as_part, const fr_schema_path *path,
+                            json_t **rewritten);
+
+/* Schemas of which each value is of exactly one of a list. */
+fr_status fr_schema_one_of(const fr_schema_reader *r, const json_t *list, const fr_schema_path *path, json_t **schemas);
+
+#endif

@@ -1,0 +1,199 @@
+/* Strings of schemas: see json_schema_reader.h. One keyword is written as it is; several become one automaton. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "src/grammar/json_schema_reader.h"
+
+#define YEAR "[1-9][0-9]{3}"
+#define DAY                                                                                                            \
+    YEAR "-(((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01]))|((0[469]|11)-(0[1-9]|[12][0-9]|30))|(02-(0[1-9]|1[0-9]|2[0-8]" \
+         ")))"
+#define CLOCK "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,6})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
+#define BYTE  "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+#define LABEL "[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?"
+
+/* Formats that are kept, each by an expression of some of its texts; others say nothing, as in the standard. */
+static const struct format {
+    const char *name, *expression;
+} FORMATS[] = {
+    {"date", DAY},
+    {"time", CLOCK},
+    {"date-time", DAY "T" CLOCK},
+    {"uuid", "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"},
+    {"ipv4", BYTE "(\\." BYTE "){3}"},
+    {"email", "[a-zA-Z0-9_+-]+(\\.[a-zA-Z0-9_+-]+)*@(" LABEL "\\.)+[a-z]{2,8}"},
+    {"hostname", "(" LABEL "\\.){0,5}" LABEL},
+    {"uri", "https?://(" LABEL "\\.)+[a-z]{2,8}(/[a-zA-Z0-9_~.-]*)*(\\?[a-zA-Z0-9_=&~.-]*)?"},
+};
+
+static const char *format_of(const json_t *schema) {
+    const json_t *format = json_object_get(schema, "format");
+    for (size_t i = 0; json_is_string(format) && i < sizeof FORMATS / sizeof *FORMATS; i++)
+        if (strcmp(json_string_value(format), FORMATS[i].name) == 0) return FORMATS[i].expression;
+    return NULL;
+}
+
+/* --------------------------------------------------------------------------------------------------------- automata */
+
+/* A failure in a language of its own, with its place in the schema. */
+static fr_status with_place(fr_status status, const fr_schema_path *path) {
+    char line[200];
+    if (status == FR_OK || status == FR_MEMORY) return status;
+    snprintf(line, sizeof line, "%s", fr_last_error());
+    return fr_schema_fail(path, status, line);
+}
+
+fr_status fr_schema_pattern(const char *pattern, size_t length, bool whole, const fr_schema_path *path,
+                            fr_language **language) {
+    return with_place(fr_language_of_regex((fr_text){pattern, length}, whole, language), path);
+}
+
+/* Takes `by`. */
+fr_status fr_schema_narrow(fr_language **all, fr_language *by) {
+    fr_language *both = by;
+    fr_status status = *all ? fr_language_both(*all, by, &both) : FR_OK;
+    if (*all) fr_language_free(by);
+    if (*all) fr_language_free(*all);
+    *all = status == FR_OK ? both : NULL;
+    return status;
+}
+
+fr_status fr_schema_texts(const json_t *list, fr_language **language) {
+    fr_grammar_rules rules = {0};
+    fr_expression all = fr_expression_characters(&rules, NULL, 0, false);
+    size_t i;
+    json_t *item;
+    json_array_foreach(list, i, item) {
+        const fr_text text = {json_string_value(item), json_string_length(item)};
+        if (text.bytes) all = fr_expression_or(&rules, all, fr_expression_text(&rules, text));
+    }
+    fr_status status = fr_language_of(&rules, all, language);
+    fr_grammar_rules_free(&rules);
+    return status;
+}
+
+/* Where what an expression does not match is asked for, it is in characters of which all dialects of them agree what
+ * they are. */
+static const fr_character_range PRINTED[] = {{' ', '~'}}, PLAIN[] = {{' ', '~'}, {0x80, FR_MAX_CODE_POINT}};
+
+static fr_status narrow_by_pattern(fr_language **all, const json_t *pattern, bool matches, const fr_schema_path *path) {
+    fr_language *language, *others = NULL;
+    if (!json_is_string(pattern)) return fr_schema_fail(path, FR_INPUT, "not a string");
+    FR_TRY(fr_schema_pattern(json_string_value(pattern), json_string_length(pattern), false, path, &language));
+    if (matches) return with_place(fr_schema_narrow(all, language), path);
+    fr_status status = fr_language_except(language, PRINTED, 1, &others);
+    fr_language_free(language);
+    return with_place(status == FR_OK ? fr_schema_narrow(all, others) : status, path);
+}
+
+static fr_status narrow_by_patterns(fr_language **all, const json_t *schema, const char *key, bool matches,
+                                    const fr_schema_path *path) {
+    const fr_schema_path place = {path, "pattern", 0};
+    size_t i;
+    json_t *pattern;
+    json_array_foreach(json_object_get(schema, key), i, pattern)
+        FR_TRY(narrow_by_pattern(all, pattern, matches, &place));
+    return FR_OK;
+}
+
+static fr_status narrow_by_constants(fr_language **all, const json_t *list, const fr_schema_path *path) {
+    fr_language *texts, *others = NULL;
+    fr_status status = fr_schema_texts(list, &texts);
+    if (status == FR_OK) status = fr_language_except(texts, PLAIN, 2, &others);
+    if (status == FR_OK) fr_language_free(texts);
+    return with_place(status == FR_OK ? fr_schema_narrow(all, others) : status, path);
+}
+
+static fr_status narrow_by_lengths(fr_schema_reader *r, fr_language **all, const json_t *schema,
+                                   const fr_schema_path *path) {
+    fr_language *lengths;
+    uint32_t least, most;
+    FR_TRY(fr_schema_read_counts(r, schema, "minLength", "maxLength", path, &least, &most));
+    if (least == 0 && most == FR_GRAMMAR_UNBOUND) return FR_OK;
+    fr_status status = fr_language_of_lengths(least, most, &lengths);
+    return with_place(status == FR_OK ? fr_schema_narrow(all, lengths) : status, path);
+}
+
+static fr_status narrow_by_words(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
+                                 fr_language **all) {
+    const json_t *pattern = json_object_get(schema, "pattern"), *other_than = json_object_get(schema, FR_NONE_OF);
+    const char *format = format_of(schema);
+    const fr_schema_path place = {path, "pattern", 0}, form = {path, "format", 0};
+    if (pattern) FR_TRY(narrow_by_pattern(all, pattern, true, &place));
+    FR_TRY(narrow_by_patterns(all, schema, FR_ALL_PATTERNS, true, path));
+    if (format) {
+        fr_language *language;
+        FR_TRY(fr_schema_pattern(format, strlen(format), true, &form, &language));
+        FR_TRY(with_place(fr_schema_narrow(all, language), &form));
+    }
+    FR_TRY(narrow_by_patterns(all, schema, FR_NO_PATTERNS, false, path));
+    if (other_than) FR_TRY(narrow_by_constants(all, other_than, path));
+    return narrow_by_lengths(r, all, schema, path);
+}
+
+fr_status fr_schema_language(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
+                             fr_language **language) {
+    *language = NULL;
+    fr_status status = narrow_by_words(r, schema, path, language);
+    if (status == FR_OK) return FR_OK;
+    fr_language_free(*language);
+    *language = NULL;
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- strings */
+
+static fr_expression quoted(fr_schema_reader *r, fr_expression inside) {
+    fr_expression quote = fr_written_quote(r->parts);
+    return fr_schema_then(r, fr_schema_then(r, quote, inside), quote);
+}
+
+static fr_status read_expression(fr_schema_reader *r, const char *text, size_t length, bool whole,
+                                 const fr_schema_path *path, fr_expression *expression) {
+    fr_status status =
+        fr_regex_expression((fr_text){text, length}, whole, fr_written_writer(r->parts), r->parts->rules, expression);
+    *expression = quoted(r, *expression);
+    return with_place(status, path);
+}
+
+/* How many kinds of things are said of the text. */
+static size_t count_words(const json_t *schema, bool counted) {
+    static const char *const words[] = {"pattern", FR_NONE_OF, FR_ALL_PATTERNS, FR_NO_PATTERNS};
+    size_t count = counted + (format_of(schema) != NULL);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        count += json_object_get(schema, words[i]) != NULL;
+        if (i > 0 && json_object_get(schema, words[i])) count++; /* not but by an automaton */
+    }
+    return count;
+}
+
+static fr_status read_language(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
+                               fr_expression *expression) {
+    fr_language *language;
+    FR_TRY(fr_schema_language(r, schema, path, &language));
+    bool empty = fr_language_is_empty(language);
+    if (!empty) {
+        fr_expression inside = fr_language_expression(language, fr_written_writer(r->parts), r->parts->rules);
+        *expression = quoted(r, inside);
+    }
+    fr_language_free(language);
+    return empty ? fr_schema_nothing(r, path) : FR_OK;
+}
+
+fr_status fr_schema_read_string(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
+                                fr_expression *expression) {
+    const json_t *pattern = json_object_get(schema, "pattern");
+    const char *format = format_of(schema);
+    fr_schema_path place = {path, "pattern", 0};
+    uint32_t least, most;
+    FR_TRY(fr_schema_read_counts(r, schema, "minLength", "maxLength", path, &least, &most));
+    bool counted = least > 0 || most != FR_GRAMMAR_UNBOUND;
+    if (pattern && !json_is_string(pattern)) return fr_schema_fail(&place, FR_INPUT, "not a string");
+    if (count_words(schema, counted) > 1) return read_language(r, schema, path, expression);
+    if (pattern)
+        return read_expression(r, json_string_value(pattern), json_string_length(pattern), false, &place, expression);
+    place.key = "format";
+    if (format) return read_expression(r, format, strlen(format), true, &place, expression);
+    *expression = counted ? fr_written_string_of_length(r->parts, least, most) : fr_written_string(r->parts);
+    return FR_OK;
+}
