@@ -120,8 +120,9 @@ static const struct {
 } refused[] = {
     {CHAT("{" HI ", \"n\": 2}"), 501, "\"n\" is not built yet"},
     {CHAT("{" HI ", \"response_format\": {\"type\": \"grammar\"}}"), 501, "response_format of type \"grammar\" is not"},
-    {CHAT("{" HI ", \"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"schema\": {\"not\": {}}}}}"),
-     501, "response_format.json_schema.schema: schema, at #/not: not built"},
+    {CHAT("{" HI ", \"response_format\": {\"type\": \"json_schema\", "
+          "\"json_schema\": {\"schema\": {\"$dynamicRef\": \"#\"}}}}"),
+     501, "response_format.json_schema.schema: schema, at #/$dynamicRef: not built"},
     {CHAT("{" HI ", \"tool_choice\": \"required\"}"), 400, "tool_choice: there is no tool to be called"},
     {CHAT("{" HI ", \"tool_choice\": {\"type\": \"function\"}}"), 400, "tool_choice must be none, auto, required or a"},
     {CHAT("{" HI ", \"tool_choice\": {\"type\": \"allowed_tools\"}}"), 501, "\"tool_choice\" is not built yet"},
