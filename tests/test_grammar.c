@@ -234,6 +234,22 @@ START_TEST(bounded) {
 }
 END_TEST
 
+/* Grammars of the empty text alone, of which no expression has been made. */
+START_TEST(empty) {
+    static const struct {
+        fr_grammar_kind kind;
+        const char *text;
+    } cases[] = {{FR_GRAMMAR_GBNF, "root ::= "}, {FR_GRAMMAR_REGEX, ""}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fr_grammar *grammar;
+        require(fr_grammar_open(tree, cases[i].kind, cases[i].text, strlen(cases[i].text), &grammar));
+        ck_assert(matches(grammar, "", 0));
+        ck_assert(!matches(grammar, "a", 1));
+        fr_grammar_close(grammar);
+    }
+}
+END_TEST
+
 /* --------------------------------------------------------------------------------------------------------- sessions */
 
 enum { MOST = 64 };
@@ -353,6 +369,7 @@ int main(int argc, char **argv) {
         tcase_add_test(c, schemas);
         tcase_add_loop_test(c, refused, 0, sizeof refusals / sizeof *refusals);
         tcase_add_test(c, bounded);
+        tcase_add_test(c, empty);
         tcase_add_test(c, in_sessions);
         tcase_add_test(c, by_command);
         tcase_add_loop_test(c, wrong_command, 0, sizeof wrong / sizeof *wrong);

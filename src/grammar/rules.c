@@ -44,11 +44,16 @@ static bool grow(fr_grammar_rules *rules, void *items, size_t size, size_t count
     return true;
 }
 
+/* The empty text is there before anything else; false: there is no room for it. */
+static bool begin(fr_grammar_rules *rules) {
+    if (rules->expression_count > 0) return true;
+    if (!grow(rules, &rules->expressions, sizeof *rules->expressions, 0, 1, &rules->expression_capacity)) return false;
+    rules->expressions[rules->expression_count++] = (fr_expression_node){.kind = FR_EXPRESSION_EMPTY};
+    return true;
+}
+
 static fr_expression add(fr_grammar_rules *rules, fr_expression_node node) {
-    if (rules->expression_count == 0) {
-        if (!grow(rules, &rules->expressions, sizeof node, 0, 1, &rules->expression_capacity)) return 0;
-        rules->expressions[rules->expression_count++] = (fr_expression_node){.kind = FR_EXPRESSION_EMPTY};
-    }
+    if (!begin(rules)) return 0;
     if (!grow(rules, &rules->expressions, sizeof node, rules->expression_count, 1, &rules->expression_capacity))
         return 0;
     rules->expressions[rules->expression_count] = node;
@@ -147,6 +152,7 @@ fr_expression fr_expression_token(fr_grammar_rules *rules, int32_t id) {
 
 uint32_t fr_grammar_rule(fr_grammar_rules *rules) {
     size_t capacity = rules->rule_capacity;
+    if (!begin(rules)) return 0;
     if (!grow(rules, &rules->bodies, sizeof *rules->bodies, rules->rule_count, 1, &rules->rule_capacity) ||
         !grow(rules, &rules->defined, sizeof *rules->defined, rules->rule_count, 1, &capacity))
         return 0;
