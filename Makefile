@@ -304,7 +304,7 @@ check-real: all ## published models (2 GB) against transformers and one answer; 
 	@PEERS='$(PEERS)' tools/real/check $(BUILD) $(REAL)
 
 .PHONY: check-clients
-check-clients: all ## a server asked by openai, langchain and curl: MODEL=, SERVER=URL, PEERS=FOLDER (llama-server too)
+check-clients: all ## a server asked by its clients: MODEL=, SERVER=URL, PEERS=FOLDER (llama-server too)
 	@tools/setup clients
 	@MODEL='$(MODEL)' SERVER='$(SERVER)' PEERS='$(PEERS)' tools/clients/check $(BUILD) $(REAL)
 

@@ -400,7 +400,7 @@ START_TEST(what_is_not_built_is_refused_by_name) {
         {"grammar", "\"root ::= x\""},         {"json_schema", "{\"not\": {}}"},
         {"response_format", "{\"type\": \"structural_tag\"}"}, {"lora", "[{\"id\": 0, \"scale\": 1}]"},
         {"tool_choice", "\"required\""},      {"echo", "true"},
-        {"t_max_predict_ms", "100"},          {"accept", "\"rejection\""},
+        {"t_max_predict_ms", "\"1\""},        {"accept", "\"rejection\""},
         {"post_sampling_probs", "true"},      {"speculative.n_max", "99"}};
     char body[512];
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
@@ -410,6 +410,27 @@ START_TEST(what_is_not_built_is_refused_by_name) {
     }
     json_decref(say(COMPLETION, fr_body("{s:s, s:i, s:{s:i}, s:n}", "prompt", "a", "max_tokens", 1, "nobody_knows",
                                         "it", 3, "seed")));
+}
+END_TEST
+
+/* A text whose time is over ends with a line, if it has one. */
+START_TEST(time_is_a_limit) {
+    json_t *all, *some;
+    for (int timed = 0; timed < 2; timed++) {
+        json_t *body = fr_body("{s:s, s:i, s:f, s:b, s:i}", "prompt", "def f(x):\n    return x\n\n", "n_predict", 600,
+                               "temperature", 0.0, "ignore_eos", 1, "t_max_predict_ms", timed);
+        ck_assert_int_eq(fr_ask_json(server.port, NATIVE, body, timed ? &some : &all), 200);
+        json_decref(body);
+    }
+    const char *whole = json_string_value(fr_json_get(all, "content"));
+    const char *text = json_string_value(fr_json_get(some, "content"));
+    ck_assert_uint_lt(strlen(text), strlen(whole));
+    ck_assert_int_eq(strncmp(whole, text, strlen(text)), 0);
+    ck_assert_ptr_nonnull(strchr(text, '\n'));
+    ck_assert_str_eq(json_string_value(fr_json_get(some, "stop_type")), "limit");
+    ck_assert(json_is_false(fr_json_get(some, "truncated")));
+    json_decref(all);
+    json_decref(some);
 }
 END_TEST
 
@@ -641,6 +662,7 @@ int main(void) {
     tcase_add_test(demo, what_is_no_request_is_refused);
     tcase_add_test(demo, what_is_not_built_is_refused_by_name);
     tcase_add_test(demo, tools_that_must_be_called_are);
+    tcase_add_test(demo, time_is_a_limit);
     tcase_add_test(demo, a_prompt_beyond_the_context_is_refused);
     tcase_add_test(others, the_page_is_there);
     tcase_add_test(others, there_may_be_no_page);

@@ -403,7 +403,7 @@ static const struct {
     {ALL, "\"preserved_tokens\": [\"x\"]", FR_UNBUILT, "\"preserved_tokens\" is not built"},
     {ALL, "\"lora\": [{\"id\": 0, \"scale\": 1}]", FR_UNBUILT, "\"lora\" is not built"},
     {ALL, "\"post_sampling_probs\": true", FR_UNBUILT, "\"post_sampling_probs\" is not built"},
-    {ALL, "\"t_max_predict_ms\": 100", FR_UNBUILT, "\"t_max_predict_ms\" is not built"},
+    {ALL, "\"t_max_predict_ms\": 1.5", FR_USAGE, "t_max_predict_ms must be a whole number of milliseconds"},
     {ALL, "\"n_indent\": 2", FR_UNBUILT, "\"n_indent\" is not built"},
     {ALL, "\"min_keep\": 2", FR_UNBUILT, "\"min_keep\" is not built"},
     {ALL, "\"adaptive_target\": 0.5", FR_UNBUILT, "\"adaptive_target\" is not built"},

@@ -1,14 +1,17 @@
-/* /v1/responses and /v1/messages: requests read into those of a chat, as openai's and anthropic's libraries send them
- * (their types of parameters); and over HTTP, where they must say what the same chat says. How answers are told part by
- * part is in test_serve_answer.c. */
+/* /v1/responses, /v1/messages and /infill: requests read into those of a chat or a completion, as openai's, anthropic's
+ * and llama.cpp's clients send them; and over HTTP, where they must say what the same chat says. How answers are told
+ * part by part is in test_serve_answer.c. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/asking.h"
+#include "tests/require.h"
 #include "tests/server.h"
+#include "tests/token_files.h"
 #include "tools/serve/ask_dialects.h"
+#include "tools/serve/infill.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define RESPONSES "/v1/responses"
@@ -133,7 +136,7 @@ static const struct {
     {true, "{'max_tokens': 5}", "messages must"},
     {true, "{'messages': []}", "messages must"},
     {true, "{'messages': [5]}", "messages[0]: a role"},
-    {true, "{'messages': [{'role': 'system', 'content': 'a'}]}", "messages[0]: a role"},
+    {true, "{'messages': [{'role': 'tool', 'content': 'a'}]}", "messages[0]: a role"},
     {true, "{'messages': [{'role': 'user'}]}", "messages[0] has no content"},
     {true, "{'messages': [{'role': 'user', 'content': [{'type': 'document'}]}]}", "document"},
     {true, "{'messages': [{'role': 'user', 'content': [{'type': 'text'}]}]}", "messages[0] has a block of text"},
@@ -160,6 +163,95 @@ START_TEST(what_is_no_request_is_named) {
     ck_assert_msg(!chat, "%s was taken", refused_cases[_i].body);
     ck_assert_msg(strstr(error, refused_cases[_i].says), "%s: \"%s\"", refused_cases[_i].body, error);
     json_decref(body);
+}
+END_TEST
+
+/* ----------------------------------------------------------------------------------------------------------- infill */
+
+/* The demo's tokenizer, with so many of these control tokens. */
+static fr_tokenizer *open_infilling(const char *const *tokens, size_t count) {
+    json_t *value = fr_load_json("tools/demo/target/tokenizer.json"), *added = json_object_get(value, "added_tokens");
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(added, fr_body("{s:i, s:s, s:b, s:b, s:b, s:b, s:b}", "id", 4096 + (int)i, "content",
+                                             tokens[i], "single_word", 0, "lstrip", 0, "rstrip", 0, "normalized", 0,
+                                             "special", 1));
+    fr_tokenizer *tokenizer = fr_open_value(value);
+    json_decref(value);
+    return tokenizer;
+}
+
+static const char *const qwen[] = {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|repo_name|>",
+                                   "<|file_sep|>"};
+static const char *const santa[] = {"<fim-prefix>", "<fim-suffix>", "<fim-middle>"};
+
+/* The prompt is put together as llama.cpp's server does (format_prompt_infill), which has it from Qwen2.5-Coder's
+ * report; a file alone is as the report's has it. Pieces in turn are tokens and texts, each tokenized for itself. */
+static const struct {
+    const char *const *tokens;
+    size_t count;
+    const char *body, *pieces[24];
+} infill_cases[] = {
+    {qwen, 5, "{'input_prefix': 'a = ', 'input_suffix': '\\n', 'n_predict': 3}",
+     {"<bos>", "<|fim_prefix|>", "a = ", "<|fim_suffix|>", "\n", "<|fim_middle|>"}},
+    {qwen, 5, "{'input_prefix': 'a = ', 'input_suffix': '', 'prompt': 'b<|fim_middle|>', 'input_extra': [{'filename': "
+              "'x.py', 'text': 'c <|file_sep|>\\n'}, {'text': 'd'}], 'n_indent': 4, 'samplers': ['top_k', 'infill']}",
+     {"<bos>", "<|repo_name|>", "myproject\n", "<|file_sep|>", "x.py\n", "c <|file_sep|>\n", "<|file_sep|>", "tmp\n",
+      "d", "<|file_sep|>", "filename\n", "<|fim_prefix|>", "a = ", "b<|fim_middle|>", "<|fim_suffix|>",
+      "<|fim_middle|>"}},
+    {santa, 3, "{'input_suffix': 'e', 'input_extra': [{'text': 'd'}]}",
+     {"<bos>", "\n\n--- snippet ---\n\n", "d", "\n\n--- snippet ---\n\n", "<fim-prefix>", "<fim-suffix>", "e",
+      "<fim-middle>"}},
+};
+
+/* Whether a piece is meant as a token: those that end so and have nothing before. */
+static bool is_token(const char *piece) {
+    return *piece == '<' && piece[strlen(piece) - 1] == '>';
+}
+
+START_TEST(code_stands_between_tokens) {
+    char error[FR_INFILL_ERROR] = "";
+    fr_tokenizer *tokenizer = open_infilling(infill_cases[_i].tokens, infill_cases[_i].count);
+    json_t *body = value_of(infill_cases[_i].body), *expected = json_array();
+    ck_assert_msg(fr_infill_read(tokenizer, body, error), "%s", error);
+    for (size_t i = 0; infill_cases[_i].pieces[i]; i++) {
+        const char *piece = infill_cases[_i].pieces[i];
+        int32_t *ids;
+        size_t count;
+        require(fr_tokenize(tokenizer, piece, strlen(piece), false, is_token(piece), &ids, &count));
+        ck_assert(!is_token(piece) || count == 1);
+        for (size_t id = 0; id < count; id++) json_array_append_new(expected, json_integer(ids[id]));
+        fr_free(ids);
+    }
+    fr_same_said(expected, json_object_get(body, "prompt"), infill_cases[_i].body);
+    ck_assert_ptr_null(json_object_get(body, "input_extra"));
+    ck_assert_ptr_null(json_object_get(body, "n_indent"));
+    ck_assert_uint_le(json_array_size(json_object_get(body, "samplers")), 1);
+    json_decref(expected);
+    json_decref(body);
+    fr_tokenizer_close(tokenizer);
+}
+END_TEST
+
+START_TEST(what_can_not_be_filled_in_is_named) {
+    static const char *const cases[][2] = {
+        {"{'input_prefix': 5}", "input_prefix"},         {"{'input_suffix': []}", "input_suffix"},
+        {"{'prompt': [5]}", "prompt"},                   {"{'input_extra': 'a'}", "input_extra must"},
+        {"{'input_extra': [5]}", "input_extra[0]"},      {"{'input_extra': [{'text': 5}]}", "input_extra[0]"},
+        {"{'input_extra': [{'text': 'a'}, {'text': 'a', 'filename': 5}]}", "input_extra[1]"}};
+    char error[FR_INFILL_ERROR];
+    fr_tokenizer *tokenizer = open_infilling(qwen, 5), *none = open_infilling(qwen, 2);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        json_t *body = value_of(cases[i][0]);
+        ck_assert(!fr_infill_read(tokenizer, body, error));
+        ck_assert_msg(strstr(error, cases[i][1]), "%s: %s", cases[i][0], error);
+        json_decref(body);
+    }
+    json_t *body = value_of("{'input_prefix': 'a'}");
+    ck_assert(!fr_infill_read(none, body, error) && strstr(error, "no tokens for code"));
+    ck_assert(!fr_infill_read(NULL, body, error) && strstr(error, "no tokens for code"));
+    json_decref(body);
+    fr_tokenizer_close(tokenizer);
+    fr_tokenizer_close(none);
 }
 END_TEST
 
@@ -308,6 +400,9 @@ START_TEST(counts_errors_and_keys) {
     answer = asked(MESSAGES "/count_tokens", longer, 200);
     ck_assert_int_gt(count_at(answer, "input_tokens"), 100);
     json_decref(answer);
+    answer = asked("/infill", "{'input_prefix': 'a'}", 400);
+    ck_assert_ptr_nonnull(strstr(text_at(json_object_get(answer, "error"), "message"), "no tokens for code"));
+    json_decref(answer);
     answer = asked(MESSAGES, longer, 400);
     ck_assert_str_eq(text_at(answer, "type"), "error");
     ck_assert_str_eq(text_at(json_object_get(answer, "error"), "type"), "invalid_request_error");
@@ -339,6 +434,8 @@ int main(void) {
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, requests_are_those_of_a_chat, 0, (int)COUNT_OF(read_cases));
     tcase_add_loop_test(tests, what_is_no_request_is_named, 0, (int)COUNT_OF(refused_cases));
+    tcase_add_loop_test(tests, code_stands_between_tokens, 0, (int)COUNT_OF(infill_cases));
+    tcase_add_test(tests, what_can_not_be_filled_in_is_named);
     tcase_add_test(tests, texts_are_those_of_a_chat);
     tcase_add_test(tests, calls_and_schemas_are_forced);
     tcase_add_test(tests, counts_errors_and_keys);

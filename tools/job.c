@@ -185,10 +185,18 @@ void fr_job_take(fr_job *job, const fr_round *round) {
     if (job->ended) fr_job_check(job, fr_reply_finish(&job->reply));
 }
 
-void fr_job_interrupt(fr_job *job) {
+static void end_here(fr_job *job, fr_end end) {
     job->ended = true;
-    job->reply.end = FR_END_INTERRUPT;
+    job->reply.end = end;
     fr_job_check(job, fr_reply_finish(&job->reply));
+}
+
+void fr_job_interrupt(fr_job *job) {
+    end_here(job, FR_END_INTERRUPT);
+}
+
+void fr_job_limit(fr_job *job) {
+    end_here(job, FR_END_LENGTH);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- answer */

@@ -110,8 +110,10 @@ void fr_job_take(fr_job *job, const fr_round *round);
 /* Ends it by the failure of a library call that was made for it. */
 void fr_job_fail(fr_job *job, fr_status status);
 
-/* Ends it where it is: its answer has what there is, and says "interrupt". And a line that will not be begun. */
+/* Ends it where it is: its answer has what there is, and says "interrupt"; or, at a limit that it was given, "length".
+ * And a line that will not be begun. */
 void fr_job_interrupt(fr_job *job);
+void fr_job_limit(fr_job *job);
 void fr_job_pass_over(fr_job *job, const fr_job_setting *setting, const fr_job_line *line);
 
 /* The beginning of an object up to an id, that id as it was written (NULL: null), and the members of the rest, at least

@@ -494,8 +494,8 @@ def too_long(target):
 def unbuilt(target):
     if not target.ours: raise Skip("built there")
     body = {"messages": ASKED, "max_tokens": 4}
-    for field, value in [("grammar", 'root ::= "a"'), ("json_schema", {"type": "object"}), ("tool_choice", "required"),
-                         ("response_format", {"type": "json_object"}), ("lora", [{"id": 0, "scale": 1}])]:
+    for field, value in [("echo", True), ("lora", [{"id": 0, "scale": 1}]), ("n_indent", 4),
+                         ("response_format", {"type": "structural_tag"}), ("tool_choice", {"type": "allowed_tools"})]:
         more = {"tools": [WEATHER]} if field == "tool_choice" else {}
         status, text = target.curl("POST", "/v1/chat/completions", body | more | {field: value})
         assert status == 400 and field in json.loads(text)["error"]["message"], f"{field}: {status} {text[:200]}"

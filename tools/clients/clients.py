@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""clients.py MODEL...: what OpenAI's and langchain's clients and curl make of servers.
+"""clients.py MODEL...: what OpenAI's, langchain's and Anthropic's clients and curl make of servers.
 
 In: models that servers can open; --forerun COMMAND, --llama-server COMMAND, or --url URL of a server that runs. Out: a
 table of all cases, what failed and why, and how the forms of forerun's answers differ from those of llama-server on the
@@ -15,6 +15,7 @@ from pathlib import Path
 
 os.environ["LANGSMITH_TRACING"] = "false"
 from cases import CASES, Skip, Target  # noqa: E402
+import dialects  # noqa: E402, F401  (more of them)
 from server import Failure, Server  # noqa: E402
 from shapes import differences  # noqa: E402
 

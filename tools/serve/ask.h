@@ -38,6 +38,7 @@ struct fr_ask {
     bool return_tokens, return_progress, return_drafted, timings_per_token;
     const json_t *fields; /* "response_fields": texts, all that a choice's last answer is to have; NULL: everything */
     int64_t slot; /* "id_slot", -1: any */
+    double most;  /* "t_max_predict_ms" in seconds from a choice's first id, once it has a line break; 0: any time */
     int64_t ping; /* "sse_ping_interval": seconds, 0: none; -1: as the server has it */
     fr_choice *choices;
     size_t count; /* prompts * n, choices of one prompt behind each other */

@@ -94,11 +94,11 @@ static bool take_block(fr_turns *t, size_t at, bool assistant, const json_t *blo
 
 static bool take_message(fr_turns *t, size_t at, const json_t *message) {
     const json_t *role = get(message, "role"), *content = get(message, "content");
-    bool assistant = fr_job_is_word(role, "assistant");
-    if (!assistant && !fr_job_is_word(role, "user"))
-        return fr_turns_refuse(t, "messages[%zu]: a role is user or assistant; the system's text is \"system\"", at);
+    bool assistant = fr_job_is_word(role, "assistant"), system = fr_job_is_word(role, "system");
+    if (!assistant && !system && !fr_job_is_word(role, "user"))
+        return fr_turns_refuse(t, "messages[%zu]: a role is user, assistant or system", at);
     fr_turns_break(t);
-    if (!json_is_array(content)) return take_content(t, at, assistant ? "assistant" : "user", content);
+    if (system || !json_is_array(content)) return take_content(t, at, json_string_value(role), content);
     for (size_t i = 0; i < json_array_size(content); i++)
         if (!take_block(t, at, assistant, json_array_get(content, i))) return false;
     return true;
@@ -161,7 +161,7 @@ static bool take_choice(fr_turns *t, const json_t *body) {
 /* How many tokens it may take is the model's own affair. */
 static bool take_thinking(fr_turns *t, const json_t *body) {
     const json_t *thinking = get(body, "thinking");
-    bool on = is_of(thinking, "enabled") || is_of(thinking, "adaptive");
+    bool on = is_of(thinking, "enabled") || is_of(thinking, "adaptive") || is_of(thinking, "between_tools");
     json_t *settings = json_object_get(t->chat, "chat_template_kwargs");
     if (!thinking) return true;
     if (!on && !is_of(thinking, "disabled"))

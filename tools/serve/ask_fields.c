@@ -60,7 +60,6 @@ static const struct {
                {"n_discard", 0, HUGE_VAL},
                {"min_keep", 0, 1},
                {"n_indent", 0, 0},
-               {"t_max_predict_ms", -1, 0},
                {"reasoning_budget_tokens", -1, -1},
                {"thinking_budget_tokens", -1, -1},
                {"adaptive_target", -HUGE_VAL, -1e-30}};
@@ -152,6 +151,13 @@ static bool take_slot(fr_ask *ask, fr_job *job, const char *key, const json_t *v
 static bool take_ping(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
     if (!fr_job_whole(value, -1, INT32_MAX)) return must_be(job, key, "a whole number of seconds, or -1");
     ask->ping = json_integer_value(value) > 0 ? json_integer_value(value) : 0;
+    return true;
+}
+
+/* What editors give code that is filled in: below 1 is any time. */
+static bool take_time(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    if (!fr_job_whole(value, INT32_MIN, INT32_MAX)) return must_be(job, key, "a whole number of milliseconds");
+    ask->most = json_integer_value(value) > 0 ? (double)json_integer_value(value) / 1e3 : 0;
     return true;
 }
 
@@ -275,6 +281,7 @@ static const struct {
     {"best_of", COMPLETION, take_best_of},
     {"echo", ALL, take_false},
     {"n_predict", ALL, take_most},
+    {"t_max_predict_ms", ALL, take_time},
     {"max_completion_tokens", ALL, take_most},
     {"max_tokens", ALL, take_most},
     {"n_probs", ALL, take_probs},

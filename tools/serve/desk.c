@@ -312,10 +312,18 @@ static double left_of(fr_place *const *places, size_t count) {
     return left;
 }
 
+/* It has had its time, and a line is whole. */
+static bool is_late(const fr_ask *ask, const fr_choice *choice) {
+    const fr_stream *text = &choice->job.text;
+    bool over = ask->most > 0 && choice->first > 0 && fr_seconds() - choice->first > ask->most;
+    return over && text->bytes && memchr(text->bytes, '\n', text->length);
+}
+
 /* What a round gave one of them. */
 static void take(fr_desk *desk, fr_place *place, const fr_round *round) {
     fr_job *job = &place->choice->job;
     fr_job_take(job, round);
+    if (!job->ended && is_late(place->ask, place->choice)) fr_job_limit(job);
     if (round->count == 0 && !job->ended) fr_answer_progress(place->ask, place->choice);
     else fr_answer_step(place->ask, place->choice);
     if (job->ended) end_choice(desk, place);

@@ -9,6 +9,7 @@
 #include "tools/serve/ask_dialects.h"
 #include "tools/serve/embeddings.h"
 #include "tools/serve/fault.h"
+#include "tools/serve/infill.h"
 #include "tools/serve/site.h"
 #include "tools/serve/texts.h"
 
@@ -180,6 +181,18 @@ static void ask_native(fr_call *call, const fr_served *model) {
     ask(call, model, FR_JOB_NATIVE);
 }
 
+static void ask_infill(fr_call *call, const fr_served *model) {
+    char error[FR_INFILL_ERROR];
+    json_t *body = fr_texts_body(call);
+    if (!body) return;
+    if (fr_infill_read(fr_model_tokenizer(model->loaded.model), body, error)) {
+        put(call, model, fr_ask_read(call, &model->jobs, FR_JOB_NATIVE, body));
+        return;
+    }
+    fr_call_refuse(call, 400, "%s", error);
+    json_decref(body);
+}
+
 /* --------------------------------------------------------------------------------------------------------- dialects */
 
 typedef json_t *read_fn(json_t *body, char error[FR_DIALECT_ERROR]);
@@ -269,7 +282,7 @@ static const struct route {
     {"POST", "/v1/embeddings", NULL, fr_embeddings_answer},
     {"POST", "/embeddings", NULL, fr_embeddings_answer},
     {"POST", "/v1/rerank", answer_unbuilt, NULL},
-    {"POST", "/infill", answer_unbuilt, NULL},
+    {"POST", "/infill", NULL, ask_infill},
 };
 
 static bool fits(const struct route *route, const char *path) {

@@ -1,0 +1,159 @@
+/* Code that is filled in (infill.h): file by file, then
+ *
+ *     PREFIX input_prefix prompt SUFFIX input_suffix MIDDLE
+ *
+ * where the capitals are control tokens, known by their texts. Other files stand before that as Qwen2.5-Coder's report
+ * (arXiv 2409.12186) has a repository: REPOSITORY name, then FILE name and text of each. Whatever texts hold, they are
+ * no control tokens. */
+#include "tools/serve/infill.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/job_parts.h"
+
+#define BAR   "\xef\xbd\x9c" /* as in DeepSeek's tokens */
+#define BLANK "\xe2\x96\x81"
+
+enum { PREFIX, SUFFIX, MIDDLE, REPOSITORY, SEPARATOR, TOKENS };
+
+/* What families call them; NULL: they have none. */
+static const char *const spellings[][TOKENS] = {
+    {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|repo_name|>", "<|file_sep|>"},
+    {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", NULL, "<|file_separator|>"},
+    {"<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<repo_name>", "<file_sep>"},
+    {"<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<reponame>", NULL},
+    {"<fim-prefix>", "<fim-suffix>", "<fim-middle>", NULL, NULL},
+    {"<" BAR "fim" BLANK "begin" BAR ">", "<" BAR "fim" BLANK "hole" BAR ">", "<" BAR "fim" BLANK "end" BAR ">", NULL,
+     NULL},
+};
+
+typedef struct infill {
+    const fr_tokenizer *tokenizer;
+    int32_t ids[TOKENS]; /* -1: the model has none */
+    json_t *prompt;
+    char *error;
+} infill;
+
+static bool refuse(infill *in, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static bool refuse(infill *in, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(in->error, FR_INFILL_ERROR, format, args);
+    va_end(args);
+    return false;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- tokens */
+
+/* The control token that this text is; -1: it is none. */
+static int32_t token_of(const fr_tokenizer *tokenizer, const char *text) {
+    int32_t *ids = NULL, id;
+    size_t count = 0, length = 0;
+    if (!text || fr_tokenize(tokenizer, text, strlen(text), false, true, &ids, &count) != FR_OK) return -1;
+    id = count == 1 ? ids[0] : -1;
+    fr_free(ids);
+    const char *own = id < 0 ? NULL : fr_token_text(tokenizer, id, &length);
+    return own && length == strlen(text) && memcmp(own, text, length) == 0 ? id : -1;
+}
+
+/* The first family whose three tokens the model has, with as many of the others as it may have. */
+static bool find_tokens(infill *in) {
+    size_t best = 0;
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
+        int32_t ids[TOKENS];
+        size_t found = 0;
+        for (size_t t = 0; t < TOKENS; t++) found += (ids[t] = token_of(in->tokenizer, spellings[i][t])) >= 0;
+        if (ids[PREFIX] < 0 || ids[SUFFIX] < 0 || ids[MIDDLE] < 0 || found <= best) continue;
+        memcpy(in->ids, ids, sizeof ids);
+        best = found;
+    }
+    return best > 0;
+}
+
+static void put(infill *in, int32_t id) {
+    if (id >= 0) json_array_append_new(in->prompt, json_integer(id));
+}
+
+/* add_special: what every text begins with, too. */
+static bool put_text(infill *in, const char *text, size_t length, bool add_special) {
+    int32_t *ids;
+    size_t count;
+    if (fr_tokenize(in->tokenizer, text, length, add_special, false, &ids, &count) != FR_OK)
+        return refuse(in, "%s", fr_last_error());
+    for (size_t i = 0; i < count; i++) put(in, ids[i]);
+    fr_free(ids);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ texts */
+
+static bool put_member(infill *in, const json_t *body, const char *key) {
+    const json_t *text = json_object_get(body, key);
+    if (!text || json_is_null(text)) return true;
+    if (!json_is_string(text)) return refuse(in, "%s must be a text", key);
+    return put_text(in, json_string_value(text), json_string_length(text), false);
+}
+
+/* Its name, as a line; where the model has no token for that, what is seldom in a text stands between. */
+static bool put_name(infill *in, const char *name) {
+    static const char cut[] = "\n\n--- snippet ---\n\n";
+    if (in->ids[SEPARATOR] < 0) return put_text(in, cut, strlen(cut), false);
+    put(in, in->ids[SEPARATOR]);
+    json_t *line = json_sprintf("%s\n", name);
+    bool done = put_text(in, json_string_value(line), json_string_length(line), false);
+    json_decref(line);
+    return done;
+}
+
+static bool put_file(infill *in, size_t at, const json_t *file) {
+    const char *name = fr_job_plain_text(json_object_get(file, "filename"));
+    if (!json_is_string(json_object_get(file, "text")) || (json_object_get(file, "filename") && !name))
+        return refuse(in, "input_extra[%zu] must be {\"filename\", \"text\"}, both texts", at);
+    return put_name(in, name ? name : "tmp") && put_member(in, file, "text");
+}
+
+/* Names of the repository and of the file itself are nowhere said: these are llama.cpp's. */
+static bool put_files(infill *in, const json_t *files) {
+    static const char repository[] = "myproject\n";
+    if (files && !json_is_null(files) && !json_is_array(files)) return refuse(in, "input_extra must be an array");
+    if (json_array_size(files) == 0) return true;
+    put(in, in->ids[REPOSITORY]);
+    if (in->ids[REPOSITORY] >= 0 && !put_text(in, repository, strlen(repository), false)) return false;
+    for (size_t i = 0; i < json_array_size(files); i++)
+        if (!put_file(in, i, json_array_get(files, i))) return false;
+    return put_name(in, "filename");
+}
+
+static bool put_all(infill *in, const json_t *body) {
+    if (!put_text(in, "", 0, true) || !put_files(in, json_object_get(body, "input_extra"))) return false;
+    put(in, in->ids[PREFIX]);
+    if (!put_member(in, body, "input_prefix") || !put_member(in, body, "prompt")) return false;
+    put(in, in->ids[SUFFIX]);
+    if (!put_member(in, body, "input_suffix")) return false;
+    put(in, in->ids[MIDDLE]);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- body */
+
+/* What editors ask of llama.cpp besides: a sampler that joins tokens of one beginning, and where lines may end. Without
+ * them a text is as the other members say, and as long as n_predict allows. */
+static void drop_hints(json_t *body) {
+    static const char *const keys[] = {"input_prefix", "input_suffix", "input_extra", "n_indent", "t_max_prompt_ms"};
+    json_t *samplers = json_object_get(body, "samplers");
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) json_object_del(body, keys[i]);
+    for (size_t i = json_array_size(samplers); i-- > 0;)
+        if (fr_job_is_word(json_array_get(samplers, i), "infill")) json_array_remove(samplers, i);
+}
+
+bool fr_infill_read(const fr_tokenizer *tokenizer, json_t *body, char error[FR_INFILL_ERROR]) {
+    infill in = {.tokenizer = tokenizer, .prompt = json_array(), .error = error};
+    bool taken = tokenizer && find_tokens(&in);
+    if (!taken) refuse(&in, "the model has no tokens for code that is filled in: /infill needs such a one");
+    taken = taken && put_all(&in, body);
+    drop_hints(body);
+    fr_json_put(body, "prompt", in.prompt);
+    return taken;
+}

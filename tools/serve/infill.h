@@ -1,0 +1,18 @@
+/* Requests to /infill: code between a prefix and a suffix, as models that were trained on that write it.
+ *
+ * In: {"input_prefix", "input_suffix", "input_extra": [{"filename", "text"}], "prompt"} and the members of /completion,
+ * as llama.cpp's server has them. Out: the body of a request to /completion, whose prompt is ids; False: it can't be
+ * one, and `error` says why. */
+#ifndef FR_TOOLS_SERVE_INFILL_H
+#define FR_TOOLS_SERVE_INFILL_H
+
+#include <jansson.h>
+
+#include "forerun.h"
+
+enum { FR_INFILL_ERROR = 256 };
+
+/* The model's tokenizer (NULL: it has none); the body is changed. */
+bool fr_infill_read(const fr_tokenizer *tokenizer, json_t *body, char error[FR_INFILL_ERROR]);
+
+#endif
