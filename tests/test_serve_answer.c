@@ -563,6 +563,28 @@ START_TEST(parts_are_told_apart) {
 }
 END_TEST
 
+/* The second is not wanted, even where the same step has it: the first ends the reply. */
+START_TEST(one_call_ends_a_reply) {
+    open_model(GEMMA, NULL, 512);
+    for (size_t step = 0; step <= FR_STEP_MAX; step += step < 3 ? 1 : 13) {
+        asked a;
+        read_ask(&a, FR_JOB_CHAT, HI TOOLS ", \"parallel_tool_calls\": false}", 1, step > 0);
+        ck_assert_str_eq(a.choices[0].job.error, "");
+        feed(&a, "a" CALL CALL "b", step ? step : 5);
+        json_t *events = step ? events_of(&a.call) : NULL;
+        json_t *choice = step ? joined(events, FR_JOB_CHAT, 0)
+                              : json_incref(json_array_get(get(a.call.whole, "choices"), 0));
+        ck_assert_uint_eq(json_array_size(get(get(choice, "message"), "tool_calls")), 1);
+        ck_assert_str_eq(text_at(get(choice, "message"), "content"), "a");
+        ck_assert_str_eq(text_at(choice, "finish_reason"), "tool_calls");
+        json_decref(choice);
+        json_decref(events);
+        free_ask(&a);
+    }
+    close_model();
+}
+END_TEST
+
 /* --------------------------------------------------------------------------------------------------------- dialects */
 
 /* A stream's events, which have names: those of their types. */
@@ -1031,6 +1053,7 @@ int main(void) {
     tcase_add_loop_test(streams, chunks_tell_what_was_drafted, 0, 4);
     tcase_add_loop_test(streams, log_probabilities_come_with_their_text, 0, 2);
     tcase_add_loop_test(parts, parts_are_told_apart, 0, (int)COUNT_OF(replies));
+    tcase_add_test(parts, one_call_ends_a_reply);
     tcase_add_loop_test(parts, dialects_tell_the_same_items, 0, (int)COUNT_OF(replies));
     tcase_add_test(parts, dialects_tell_how_it_ends);
     tcase_add_test(parts, chunks_are_valid_text);

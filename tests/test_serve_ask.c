@@ -427,7 +427,7 @@ static const struct {
      "\"description\": \"d\", \"parameters\": {\"properties\": {\"a\": {\"$dynamicRef\": \"#\"}}}}}]", FR_UNBUILT,
      "tool_choice: tools[0].function.parameters: schema, at #/properties/a/$dynamicRef: not built"},
     {CHAT, "\"functions\": [{}]", FR_UNBUILT, "\"functions\" is not built"},
-    {CHAT, "\"parallel_tool_calls\": false, \"tools\": [{}]", FR_UNBUILT, "\"parallel_tool_calls\" is not built"},
+    {CHAT, "\"parallel_tool_calls\": 0", FR_USAGE, "parallel_tool_calls must be true or false"},
     {CHAT, "\"reasoning_effort\": 2", FR_USAGE, "reasoning_effort must be a text"},
     {CHAT, "\"reasoning_format\": \"none\"", FR_UNBUILT, "\"reasoning_format\" is not built"},
     {CHAT, "\"modalities\": [\"text\", \"audio\"]", FR_UNBUILT, "\"modalities\" is not built"},

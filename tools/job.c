@@ -54,8 +54,10 @@ void fr_job_fail(fr_job *job, fr_status status) {
 static fr_status open_view(fr_job *job) {
     const fr_job_setting *setting = job->setting;
     if (!job->prompt.rendered.text) return FR_OK;
-    return fr_reply_view_open(&job->view, fr_model_tokenizer(setting->loaded->model), job->settings,
-                              &job->prompt.rendered, &job->text);
+    fr_status status = fr_reply_view_open(&job->view, fr_model_tokenizer(setting->loaded->model), job->settings,
+                                          &job->prompt.rendered, &job->text);
+    job->view.one_call = job->one_call;
+    return status;
 }
 
 static fr_status start(fr_job *job, const void *kept, size_t size) {

@@ -105,14 +105,11 @@ static bool may_call(const fr_job *job) {
     return json_array_size(json_object_get(job->settings, "tools")) > 0;
 }
 
-/* Where calls are free their number is not held to. */
+/* Where calls are free the first one ends the reply. */
 bool fr_job_take_parallel(fr_job *job, const char *key, const json_t *value) {
-    const json_t *choice = json_object_get(job->request, "tool_choice");
-    bool tools = json_array_size(json_object_get(job->request, "tools")) > 0;
-    bool forced = choice && !json_is_null(choice) && !fr_job_is_word(choice, "auto");
     if (!json_is_boolean(value)) return fr_job_refuse(job, FR_USAGE, "%s must be true or false", key);
     job->one_call = json_is_false(value);
-    return !job->one_call || !tools || forced || fr_job_unbuilt(job, key);
+    return true;
 }
 
 /* ------------------------------------------------------------------------------------------------------ the grammar */

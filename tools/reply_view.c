@@ -21,6 +21,7 @@ static void take_part(void *context, fr_reply_part part, const char *text, size_
     }
     fr_stream_end(view->text);
     if (view->told) view->told(view->context, part, text, length);
+    if (part == FR_REPLY_CALL_END && view->one_call) view->stopped = true;
 }
 
 void fr_reply_view_tell(fr_reply_view *view, fr_reply_fn *told, void *context) {
@@ -64,6 +65,11 @@ fr_status fr_reply_view_finish(fr_reply_view *view, bool *stopped) {
     return status;
 }
 
+/* One step may have had more calls than were wanted. */
+static void keep_one(json_t *calls) {
+    while (json_array_size(calls) > 1) json_array_remove(calls, json_array_size(calls) - 1);
+}
+
 fr_status fr_reply_view_add(const fr_reply_view *view, json_t *object) {
     static const char *const keys[] = {"reasoning_content", "tool_calls"};
     char *json;
@@ -71,6 +77,7 @@ fr_status fr_reply_view_add(const fr_reply_view *view, json_t *object) {
     fr_status status = fr_reply_parser_message(view->parser, &json, &length);
     if (status != FR_OK) return status;
     json_t *message = json_loadb(json, length, JSON_ALLOW_NUL, NULL);
+    if (view->one_call) keep_one(json_object_get(message, "tool_calls"));
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         json_t *value = json_object_get(message, keys[i]);
         if (value) fr_json_put(object, keys[i], json_incref(value));

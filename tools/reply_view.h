@@ -31,7 +31,8 @@ typedef struct fr_reply_view {
     void *context;
     fr_reply_screen screen; /* without an out: nothing is shown */
     bool accepted;          /* the id under way is an accepted draft */
-    bool stopped;           /* a stop string is complete */
+    bool one_call;          /* a call ends the reply: set by who wants that, before any id */
+    bool stopped;           /* a stop string is complete, or the only call that is wanted */
 } fr_reply_view;
 
 /* prompt: the conversation that the reply answers, as it was rendered with these settings. text must outlive the view.
@@ -44,7 +45,7 @@ void fr_reply_view_close(fr_reply_view *view);
 void fr_reply_view_tell(fr_reply_view *view, fr_reply_fn *told, void *context);
 
 /* The next id, whether it was an accepted draft; and the reply's end, which tells of what was held back. *stopped: its
- * content has come to a stop string. */
+ * content has come to a stop string, or it has had its only call. */
 fr_status fr_reply_view_feed(fr_reply_view *view, int32_t id, bool accepted, bool *stopped);
 fr_status fr_reply_view_finish(fr_reply_view *view, bool *stopped);
 
