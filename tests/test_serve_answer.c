@@ -732,6 +732,51 @@ START_TEST(dialects_tell_the_same_items) {
 }
 END_TEST
 
+/* The message that lines of /api/chat make. */
+static json_t *ollama_message(const fr_call *call) {
+    json_t *message = json_object();
+    ck_assert_str_eq(call->type, "application/x-ndjson");
+    for (const char *at = call->text, *end; *at; at = end + 1) {
+        end = strchr(at, '\n');
+        ck_assert_ptr_nonnull(end);
+        json_t *line = json_loadb(at, (size_t)(end - at), JSON_ALLOW_NUL, NULL);
+        const json_t *said = get(line, "message"), *calls = json_object_get(said, "tool_calls");
+        append_text(message, "content", get(said, "content"));
+        append_text(message, "thinking", json_object_get(said, "thinking"));
+        if (calls) append_list(message, "tool_calls", calls);
+        ck_assert(json_is_true(get(line, "done")) == (end[1] == '\0'));
+        if (!end[1]) ck_assert_str_eq(text_at(line, "done_reason"), "stop");
+        json_decref(line);
+    }
+    json_object_set_new(message, "role", json_string("assistant"));
+    return message;
+}
+
+START_TEST(ollama_tells_lines) {
+    json_t *first = NULL;
+    open_model(GEMMA, NULL, 512);
+    for (size_t step = 0; step <= FR_STEP_MAX; step += step < 3 ? 1 : 13) {
+        asked a;
+        read_ask(&a, FR_JOB_CHAT, HI TOOLS ", \"stop\": \"stop\"}", 1, step > 0);
+        fr_answer_in(&a.ask, &fr_dialect_ollama_chat, json_object());
+        feed(&a, replies[_i].reply, step ? step : 5);
+        json_t *message = step ? ollama_message(&a.call) : json_incref(json_object_get(a.call.whole, "message"));
+        if (first) check_equal(message, first, replies[_i].reply);
+        else first = json_incref(message);
+        json_decref(message);
+        free_ask(&a);
+    }
+    const json_t *calls = json_object_get(first, "tool_calls"), *thought = json_object_get(first, "thinking");
+    ck_assert_str_eq(text_at(first, "content"), replies[_i].content ? replies[_i].content : "");
+    ck_assert((thought != NULL) == (replies[_i].reasoning != NULL));
+    if (thought) ck_assert_str_eq(json_string_value(thought), replies[_i].reasoning);
+    ck_assert_uint_eq(json_array_size(calls), replies[_i].calls);
+    if (calls) ck_assert_str_eq(text_at(get(get(json_array_get(calls, 0), "function"), "arguments"), "s"), "a");
+    json_decref(first);
+    close_model();
+}
+END_TEST
+
 /* A limit, a failure before anything was said, and one on the way. */
 START_TEST(dialects_tell_how_it_ends) {
     open_model(GEMMA, NULL, 256);
@@ -1055,6 +1100,7 @@ int main(void) {
     tcase_add_loop_test(parts, parts_are_told_apart, 0, (int)COUNT_OF(replies));
     tcase_add_test(parts, one_call_ends_a_reply);
     tcase_add_loop_test(parts, dialects_tell_the_same_items, 0, (int)COUNT_OF(replies));
+    tcase_add_loop_test(parts, ollama_tells_lines, 0, (int)COUNT_OF(replies));
     tcase_add_test(parts, dialects_tell_how_it_ends);
     tcase_add_test(parts, chunks_are_valid_text);
     tcase_add_loop_test(events, chunks_tell_how_it_goes, 0, 2);

@@ -1,6 +1,6 @@
-/* /v1/responses, /v1/messages and /infill: requests read into those of a chat or a completion, as openai's, anthropic's
- * and llama.cpp's clients send them; and over HTTP, where they must say what the same chat says. How answers are told
- * part by part is in test_serve_answer.c. */
+/* /v1/responses, /v1/messages, ollama's routes, /infill: requests read into those of a chat or a completion, as their
+ * clients send them; and over HTTP, where they must say what the same chat says. How answers are told part by part is
+ * in test_serve_answer.c. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,19 +35,23 @@ static json_t *value_of(const char *text) {
 #define CALLED     "'tool_calls': [{'id': 'c1', 'type': 'function', 'function': {'name': 'f', 'arguments': "
 #define PNG        "data:image/png;base64,AA=="
 
+enum { RESPONSE, MESSAGE, OLLAMA_CHAT, OLLAMA_GENERATE };
+static json_t *(*const readers[])(json_t *body, char *error) = {fr_responses_read, fr_messages_read,
+                                                                fr_ollama_read_chat, fr_ollama_read_generate};
+
 static const struct {
-    bool anthropic;
+    int dialect;
     const char *body, *chat; /* without what every one has */
 } read_cases[] = {
-    {false, "{'input': 'Hi'}", "{'messages': [" USER("'Hi'") "]}"},
-    {false, "{'model': 'm', 'stream': true, 'temperature': 0.5, 'top_p': 0.9, 'seed': 3, 'speculative.n_max': 2, "
+    {RESPONSE, "{'input': 'Hi'}", "{'messages': [" USER("'Hi'") "]}"},
+    {RESPONSE, "{'model': 'm', 'stream': true, 'temperature': 0.5, 'top_p': 0.9, 'seed': 3, 'speculative.n_max': 2, "
             "'instructions': 'Be brief.', 'input': 'Hi', 'max_output_tokens': 9, 'store': false, 'metadata': {'a': "
             "'b'}, 'include': [], 'service_tier': 'auto', 'reasoning': {'effort': 'low', 'summary': 'auto'}, 'user': "
             "'u', 'truncation': 'disabled', 'previous_response_id': null, 'n': 3, 'messages': [], 'max_tokens': 5, "
             "'logprobs': 3}",
      "{'model': 'm', 'stream': true, 'temperature': 0.5, 'top_p': 0.9, 'seed': 3, 'speculative.n_max': 2, 'messages': "
      "[{'role': 'system', 'content': 'Be brief.'}, " USER("'Hi'") "], 'max_tokens': 9, 'reasoning_effort': 'low'}"},
-    {false, "{'input': [{'role': 'developer', 'content': 'D'}, {'role': 'user', 'content': [{'type': 'input_text', "
+    {RESPONSE, "{'input': [{'role': 'developer', 'content': 'D'}, {'role': 'user', 'content': [{'type': 'input_text', "
             "'text': 'a'}, {'type': 'input_image', 'detail': 'auto', 'image_url': '" PNG "'}]}, {'role': 'user', "
             "'content': 'b'}, {'type': 'reasoning', 'id': 'rs', 'summary': [], 'content': [{'type': 'reasoning_text', "
             "'text': 'hm'}]}, {'type': 'message', 'id': 'm', 'status': 'completed', 'role': 'assistant', 'content': "
@@ -59,17 +63,17 @@ static const struct {
      "'image_url': '" PNG "'}]") ", " USER("'b'") ", {'role': 'assistant', 'reasoning_content': 'hm', 'content': 'so', "
      CALLED "'{}'}}]}, {'role': 'tool', 'tool_call_id': 'c1', 'content': '7'}, {'role': 'tool', 'tool_call_id': 'c2', "
      "'content': '8'}, " USER("'and?'") "]}"},
-    {false, "{'input': 'Hi', 'tools': [{'type': 'function', 'name': 'f', 'description': 'd', 'parameters': {'type': "
+    {RESPONSE, "{'input': 'Hi', 'tools': [{'type': 'function', 'name': 'f', 'description': 'd', 'parameters': {'type': "
             "'object'}, 'strict': true}], 'tool_choice': {'type': 'function', 'name': 'f'}, 'parallel_tool_calls': "
             "false, 'text': {'format': {'type': 'json_schema', 'name': 's', 'schema': {}}, 'verbosity': 'low'}}",
      "{'messages': [" USER("'Hi'") "], 'tools': [{'type': 'function', 'function': {'name': 'f', 'description': 'd', "
      "'parameters': {'type': 'object'}}}], 'tool_choice': {'type': 'function', 'name': 'f'}, 'parallel_tool_calls': "
      "false, 'response_format': {'type': 'json_schema', 'name': 's', 'schema': {}}}"},
-    {true, "{'model': 'm', 'max_tokens': 9, 'messages': [" USER("'Hi'") "], 'top_k': 4, 'stop_sequences': ['x'], "
+    {MESSAGE, "{'model': 'm', 'max_tokens': 9, 'messages': [" USER("'Hi'") "], 'top_k': 4, 'stop_sequences': ['x'], "
            "'metadata': {'user_id': 'u'}, 'system': 'S', 'thinking': {'type': 'enabled', 'budget_tokens': 1024}}",
      "{'model': 'm', 'max_tokens': 9, 'messages': [{'role': 'system', 'content': 'S'}, " USER("'Hi'") "], 'top_k': 4, "
      "'stop': ['x'], 'chat_template_kwargs': {'enable_thinking': true}}"},
-    {true, "{'max_tokens': 9, 'system': [{'type': 'text', 'text': 'S', 'cache_control': {'type': 'ephemeral'}}], "
+    {MESSAGE, "{'max_tokens': 9, 'system': [{'type': 'text', 'text': 'S', 'cache_control': {'type': 'ephemeral'}}], "
            "'messages': [{'role': 'user', 'content': [{'type': 'text', 'text': 'a'}, {'type': 'image', 'source': "
            "{'type': 'base64', 'media_type': 'image/png', 'data': 'AA=='}}]}, {'role': 'assistant', 'content': "
            "[{'type': 'thinking', 'thinking': 'hm', 'signature': ''}, {'type': 'text', 'text': 'so'}, {'type': "
@@ -81,22 +85,38 @@ static const struct {
      "{'type': 'image_url', 'image_url': '" PNG "'}]") ", {'role': 'assistant', 'reasoning_content': 'hm', 'content': "
      "'so', " CALLED "{'a': 1}}}]}, {'role': 'tool', 'tool_call_id': 'c1', 'content': '7'}, {'role': 'tool', "
      "'tool_call_id': 'c2', 'content': '8'}, " USER("'and?'") "], 'chat_template_kwargs': {'enable_thinking': false}}"},
-    {true, "{'max_tokens': 9, 'messages': [" USER("'Hi'") ", {'role': 'assistant', 'content': 'Well'}], 'tools': "
+    {MESSAGE, "{'max_tokens': 9, 'messages': [" USER("'Hi'") ", {'role': 'assistant', 'content': 'Well'}], 'tools': "
            "[{'name': 'f', 'description': 'd', 'input_schema': {'type': 'object'}}], 'tool_choice': {'type': 'any', "
            "'disable_parallel_tool_use': true}, 'output_config': {'format': {'type': 'json_schema', 'schema': {}}}}",
      "{'max_tokens': 9, 'messages': [" USER("'Hi'") ", {'role': 'assistant', 'content': 'Well'}], 'tools': [{'type': "
      "'function', 'function': {'name': 'f', 'description': 'd', 'parameters': {'type': 'object'}}}], 'tool_choice': "
      "'required', 'parallel_tool_calls': false, 'response_format': {'type': 'json_schema', 'schema': {}}}"},
-    {true, "{'max_tokens': 9, 'messages': [" USER("'Hi'") "], 'tool_choice': {'type': 'tool', 'name': 'f'}}",
+    {MESSAGE, "{'max_tokens': 9, 'messages': [" USER("'Hi'") "], 'tool_choice': {'type': 'tool', 'name': 'f'}}",
      "{'max_tokens': 9, 'messages': [" USER("'Hi'") "], 'tool_choice': {'type': 'function', 'name': 'f'}}"},
+    {OLLAMA_CHAT, "{'model': 'm', 'messages': [{'role': 'system', 'content': 'S'}, {'role': 'user', 'content': 'a', "
+                  "'images': ['iVBORw=='], 'thinking': 'x'}, {'role': 'assistant', 'content': '', 'thinking': 'hm', "
+                  "'tool_calls': [{'function': {'name': 'f', 'arguments': {'a': 1}}}]}, {'role': 'tool', 'tool_name': "
+                  "'f', 'content': '7'}], 'think': false, 'keep_alive': '5m', 'format': {'type': 'object'}, 'options': "
+                  "{'num_predict': 9, 'temperature': 0.5, 'stop': ['x'], 'num_ctx': 4096, 'seed': 3}}",
+     "{'model': 'm', 'stream': true, 'max_tokens': 9, 'temperature': 0.5, 'stop': ['x'], 'seed': 3, 'json_schema': "
+     "{'type': 'object'}, 'chat_template_kwargs': {'enable_thinking': false}, 'messages': [{'role': 'system', "
+     "'content': 'S'}, " USER("[{'type': 'text', 'text': 'a'}, {'type': 'image_url', 'image_url': "
+     "'data:image/png;base64,iVBORw=='}]") ", {'role': 'assistant', 'reasoning_content': 'hm', 'content': '', "
+     "'tool_calls': [{'id': 'call_2_0', 'type': 'function', 'function': {'name': 'f', 'arguments': {'a': 1}}}]}, "
+     "{'role': 'tool', 'tool_call_id': 'f', 'name': 'f', 'content': '7'}]}"},
+    {OLLAMA_GENERATE, "{'prompt': 'Hi', 'system': 'S', 'stream': false, 'format': 'json', 'context': [], 'suffix': '', "
+                      "'options': {'num_predict': -2}, 'think': 'low'}",
+     "{'messages': [{'role': 'system', 'content': 'S'}, " USER("'Hi'") "], 'stream': false, 'max_tokens': -1, "
+     "'response_format': {'type': 'json_object'}, 'reasoning_effort': 'low'}"},
+    {OLLAMA_GENERATE, "{'prompt': 'Hi', 'raw': true}", "{'prompt': 'Hi', 'stream': true}"},
 };
 
 START_TEST(requests_are_those_of_a_chat) {
     char error[FR_DIALECT_ERROR];
     json_t *body = value_of(read_cases[_i].body), *expected = value_of(read_cases[_i].chat);
-    json_t *chat = read_cases[_i].anthropic ? fr_messages_read(body, error) : fr_responses_read(body, error);
+    json_t *chat = readers[read_cases[_i].dialect](body, error);
     ck_assert_msg(chat != NULL, "%s: %s", read_cases[_i].body, error);
-    if (!read_cases[_i].anthropic) json_object_set_new(expected, "continue_final_message", json_false());
+    if (read_cases[_i].dialect == RESPONSE) json_object_set_new(expected, "continue_final_message", json_false());
     fr_same_said(expected, chat, read_cases[_i].body);
     json_decref(chat);
     json_decref(expected);
@@ -105,61 +125,73 @@ START_TEST(requests_are_those_of_a_chat) {
 END_TEST
 
 static const struct {
-    bool anthropic;
+    int dialect;
     const char *body, *says;
 } refused_cases[] = {
-    {false, "{}", "input is missing"},
-    {false, "{'input': 5}", "input must be"},
-    {false, "{'input': [5]}", "input[0]: a message's role"},
-    {false, "{'input': [{'role': 'tool', 'content': 'a'}]}", "input[0]: a message's role"},
-    {false, "{'input': [{'role': 'user'}]}", "input[0] has no content"},
-    {false, "{'input': [{'role': 'user', 'content': [{'type': 'input_file'}]}]}", "input_file"},
-    {false, "{'input': [{'role': 'user', 'content': [{'type': 'input_text', 'text': 5}]}]}", "whose text is none"},
-    {false, "{'input': [{'type': 'item_reference', 'id': 'x'}]}", "item_reference"},
-    {false, "{'input': [{'type': 'function_call', 'call_id': 'c', 'name': 'f'}]}", "input[0]: a function_call"},
-    {false, "{'input': [{'type': 'function_call_output', 'output': 'f'}]}", "call_id"},
-    {false, "{'input': 'a', 'instructions': ['b']}", "instructions"},
-    {false, "{'input': 'a', 'previous_response_id': 'r'}", "previous_response_id"},
-    {false, "{'input': 'a', 'conversation': 'r'}", "conversation"},
-    {false, "{'input': 'a', 'prompt': {'id': 'p'}}", "prompt"},
-    {false, "{'input': 'a', 'background': true}", "background"},
-    {false, "{'input': 'a', 'truncation': 'auto'}", "truncation"},
-    {false, "{'input': 'a', 'top_logprobs': 2}", "top_logprobs"},
-    {false, "{'input': 'a', 'include': ['message.output_text.logprobs']}", "logprobs"},
-    {false, "{'input': 'a', 'max_output_tokens': 0}", "max_output_tokens"},
-    {false, "{'input': 'a', 'max_output_tokens': 1.5}", "max_output_tokens"},
-    {false, "{'input': 'a', 'tools': 5}", "tools must"},
-    {false, "{'input': 'a', 'tools': [{'type': 'web_search'}]}", "tools[0] of type \"web_search\""},
-    {false, "{'input': 'a', 'tools': [{'type': 'function'}]}", "tools[0] has no name"},
-    {false, "{'input': 'a', 'text': 'json'}", "text must"},
-    {false, "{'input': 'a', 'reasoning': 'low'}", "reasoning must"},
-    {true, "{'max_tokens': 5}", "messages must"},
-    {true, "{'messages': []}", "messages must"},
-    {true, "{'messages': [5]}", "messages[0]: a role"},
-    {true, "{'messages': [{'role': 'tool', 'content': 'a'}]}", "messages[0]: a role"},
-    {true, "{'messages': [{'role': 'user'}]}", "messages[0] has no content"},
-    {true, "{'messages': [{'role': 'user', 'content': [{'type': 'document'}]}]}", "document"},
-    {true, "{'messages': [{'role': 'user', 'content': [{'type': 'text'}]}]}", "messages[0] has a block of text"},
-    {true, "{'messages': [{'role': 'user', 'content': [{'type': 'image', 'source': {'type': 'file'}}]}]}", "source"},
-    {true, "{'messages': [{'role': 'user', 'content': [{'type': 'tool_result'}]}]}", "tool_use_id"},
-    {true, "{'messages': [{'role': 'user', 'content': [{'type': 'tool_use'}]}]}", "tool_use"},
-    {true, "{'messages': [{'role': 'assistant', 'content': [{'type': 'tool_use', 'id': 'a', 'name': 'f', 'input': "
+    {RESPONSE, "{}", "input is missing"},
+    {RESPONSE, "{'input': 5}", "input must be"},
+    {RESPONSE, "{'input': [5]}", "input[0]: a message's role"},
+    {RESPONSE, "{'input': [{'role': 'tool', 'content': 'a'}]}", "input[0]: a message's role"},
+    {RESPONSE, "{'input': [{'role': 'user'}]}", "input[0] has no content"},
+    {RESPONSE, "{'input': [{'role': 'user', 'content': [{'type': 'input_file'}]}]}", "input_file"},
+    {RESPONSE, "{'input': [{'role': 'user', 'content': [{'type': 'input_text', 'text': 5}]}]}", "whose text is none"},
+    {RESPONSE, "{'input': [{'type': 'item_reference', 'id': 'x'}]}", "item_reference"},
+    {RESPONSE, "{'input': [{'type': 'function_call', 'call_id': 'c', 'name': 'f'}]}", "input[0]: a function_call"},
+    {RESPONSE, "{'input': [{'type': 'function_call_output', 'output': 'f'}]}", "call_id"},
+    {RESPONSE, "{'input': 'a', 'instructions': ['b']}", "instructions"},
+    {RESPONSE, "{'input': 'a', 'previous_response_id': 'r'}", "previous_response_id"},
+    {RESPONSE, "{'input': 'a', 'conversation': 'r'}", "conversation"},
+    {RESPONSE, "{'input': 'a', 'prompt': {'id': 'p'}}", "prompt"},
+    {RESPONSE, "{'input': 'a', 'background': true}", "background"},
+    {RESPONSE, "{'input': 'a', 'truncation': 'auto'}", "truncation"},
+    {RESPONSE, "{'input': 'a', 'top_logprobs': 2}", "top_logprobs"},
+    {RESPONSE, "{'input': 'a', 'include': ['message.output_text.logprobs']}", "logprobs"},
+    {RESPONSE, "{'input': 'a', 'max_output_tokens': 0}", "max_output_tokens"},
+    {RESPONSE, "{'input': 'a', 'max_output_tokens': 1.5}", "max_output_tokens"},
+    {RESPONSE, "{'input': 'a', 'tools': 5}", "tools must"},
+    {RESPONSE, "{'input': 'a', 'tools': [{'type': 'web_search'}]}", "tools[0] of type \"web_search\""},
+    {RESPONSE, "{'input': 'a', 'tools': [{'type': 'function'}]}", "tools[0] has no name"},
+    {RESPONSE, "{'input': 'a', 'text': 'json'}", "text must"},
+    {RESPONSE, "{'input': 'a', 'reasoning': 'low'}", "reasoning must"},
+    {MESSAGE, "{'max_tokens': 5}", "messages must"},
+    {MESSAGE, "{'messages': []}", "messages must"},
+    {MESSAGE, "{'messages': [5]}", "messages[0]: a role"},
+    {MESSAGE, "{'messages': [{'role': 'tool', 'content': 'a'}]}", "messages[0]: a role"},
+    {MESSAGE, "{'messages': [{'role': 'user'}]}", "messages[0] has no content"},
+    {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'document'}]}]}", "document"},
+    {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'text'}]}]}", "messages[0] has a block of text"},
+    {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'image', 'source': {'type': 'file'}}]}]}", "source"},
+    {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'tool_result'}]}]}", "tool_use_id"},
+    {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'tool_use'}]}]}", "tool_use"},
+    {MESSAGE, "{'messages': [{'role': 'assistant', 'content': [{'type': 'tool_use', 'id': 'a', 'name': 'f', 'input': "
            "'{}'}]}]}", "an object"},
-    {true, "{'messages': [" USER("'a'") "], 'system': 5}", "system must"},
-    {true, "{'messages': [" USER("'a'") "], 'system': [5]}", "system[0]"},
-    {true, "{'messages': [" USER("'a'") "], 'max_tokens': -1}", "max_tokens"},
-    {true, "{'messages': [" USER("'a'") "], 'stop_sequences': 'a'}", "stop_sequences"},
-    {true, "{'messages': [" USER("'a'") "], 'tools': [{'type': 'bash_20250124', 'name': 'bash'}]}", "bash_20250124"},
-    {true, "{'messages': [" USER("'a'") "], 'tool_choice': 'any'}", "tool_choice"},
-    {true, "{'messages': [" USER("'a'") "], 'tool_choice': {'type': 'tool'}}", "tool_choice"},
-    {true, "{'messages': [" USER("'a'") "], 'thinking': {'type': 'deep'}}", "thinking"},
-    {true, "{'messages': [" USER("'a'") "], 'mcp_servers': [{'url': 'x'}]}", "mcp_servers"},
+    {MESSAGE, "{'messages': [" USER("'a'") "], 'system': 5}", "system must"},
+    {MESSAGE, "{'messages': [" USER("'a'") "], 'system': [5]}", "system[0]"},
+    {MESSAGE, "{'messages': [" USER("'a'") "], 'max_tokens': -1}", "max_tokens"},
+    {MESSAGE, "{'messages': [" USER("'a'") "], 'stop_sequences': 'a'}", "stop_sequences"},
+    {MESSAGE, "{'messages': [" USER("'a'") "], 'tools': [{'type': 'bash_20250124', 'name': 'bash'}]}", "bash_20250124"},
+    {MESSAGE, "{'messages': [" USER("'a'") "], 'tool_choice': 'any'}", "tool_choice"},
+    {MESSAGE, "{'messages': [" USER("'a'") "], 'tool_choice': {'type': 'tool'}}", "tool_choice"},
+    {MESSAGE, "{'messages': [" USER("'a'") "], 'thinking': {'type': 'deep'}}", "thinking"},
+    {MESSAGE, "{'messages': [" USER("'a'") "], 'mcp_servers': [{'url': 'x'}]}", "mcp_servers"},
+    {OLLAMA_CHAT, "{}", "messages must"},
+    {OLLAMA_CHAT, "{'messages': [5]}", "messages[0]: a role"},
+    {OLLAMA_CHAT, "{'messages': [{'role': 'user', 'content': []}]}", "messages[0]: content"},
+    {OLLAMA_CHAT, "{'messages': [{'role': 'user', 'images': ['AA==']}]}", "images[0]"},
+    {OLLAMA_CHAT, "{'messages': [{'role': 'assistant', 'tool_calls': [{'function': {'name': 'f'}}]}]}", "messages[0]"},
+    {OLLAMA_CHAT, "{'messages': [" USER("'a'") "], 'options': 5}", "options must"},
+    {OLLAMA_CHAT, "{'messages': [" USER("'a'") "], 'options': {'num_predict': 1.5}}", "num_predict"},
+    {OLLAMA_CHAT, "{'messages': [" USER("'a'") "], 'format': 5}", "format must"},
+    {OLLAMA_CHAT, "{'messages': [" USER("'a'") "], 'logprobs': true}", "logprobs"},
+    {OLLAMA_GENERATE, "{}", "prompt must"},
+    {OLLAMA_GENERATE, "{'prompt': 'a', 'suffix': 'b'}", "suffix"},
+    {OLLAMA_GENERATE, "{'prompt': 'a', 'context': [1]}", "context"},
 };
 
 START_TEST(what_is_no_request_is_named) {
     char error[FR_DIALECT_ERROR];
     json_t *body = value_of(refused_cases[_i].body);
-    json_t *chat = refused_cases[_i].anthropic ? fr_messages_read(body, error) : fr_responses_read(body, error);
+    json_t *chat = readers[refused_cases[_i].dialect](body, error);
     ck_assert_msg(!chat, "%s was taken", refused_cases[_i].body);
     ck_assert_msg(strstr(error, refused_cases[_i].says), "%s: \"%s\"", refused_cases[_i].body, error);
     json_decref(body);
@@ -338,6 +370,72 @@ START_TEST(texts_are_those_of_a_chat) {
 }
 END_TEST
 
+/* A member of the lines of a stream, joined; only the last one is the end. */
+static char *lines_joined(const char *lines, const char *key) {
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    for (const char *end; *lines; lines = end + 1) {
+        end = strchr(lines, '\n');
+        ck_assert_ptr_nonnull(end);
+        json_t *line = json_loadb(lines, (size_t)(end - lines), 0, NULL);
+        fputs(text_at(line, key), out);
+        ck_assert(json_is_true(json_object_get(line, "done")) == (end[1] == '\0'));
+        json_decref(line);
+    }
+    fclose(out);
+    return text;
+}
+
+/* Lines of JSON unless they are not wanted; a text without turns is a completion's. */
+START_TEST(ollama_says_the_same) {
+    server = fr_server_start("-m tools/demo/target -md tools/demo/assistant -t 2 -c 512");
+    static const char options[] = "'options': {'num_predict': 24, 'temperature': 0.9, 'seed': 11}";
+    char body[512];
+    json_t *chat = asked("/v1/chat/completions", "{'messages': [" USER("'Hi'") "], 'max_tokens': 24, " SETTING "}",
+                         200);
+    const json_t *choice = json_array_get(json_object_get(chat, "choices"), 0);
+    const char *said = text_at(json_object_get(choice, "message"), "content");
+    snprintf(body, sizeof body, "{'messages': [" USER("'Hi'") "], 'stream': false, %s}", options);
+    json_t *answer = asked("/api/chat", body, 200);
+    ck_assert_str_eq(text_at(json_object_get(answer, "message"), "content"), said);
+    ck_assert_int_eq(count_at(answer, "prompt_eval_count"), count_at(json_object_get(chat, "usage"), "prompt_tokens"));
+    ck_assert_int_eq(count_at(answer, "eval_count"), 24);
+    ck_assert_str_eq(text_at(answer, "done_reason"), "length");
+    json_decref(answer);
+    snprintf(body, sizeof body, "{'prompt': 'Hi', 'stream': false, %s}", options);
+    answer = asked("/api/generate", body, 200);
+    ck_assert_str_eq(text_at(answer, "response"), said);
+    json_decref(answer);
+    snprintf(body, sizeof body, "{'prompt': 'Hi', %s}", options);
+    char *lines = streamed("/api/generate", body), *joined = lines_joined(lines, "response");
+    ck_assert_str_eq(joined, said);
+    free(joined);
+    free(lines);
+    json_decref(chat);
+
+    chat = asked("/v1/completions", "{'prompt': 'Hi', 'max_tokens': 24, " SETTING "}", 200);
+    snprintf(body, sizeof body, "{'prompt': 'Hi', 'raw': true, %s}", options);
+    lines = streamed("/api/generate", body);
+    joined = lines_joined(lines, "response");
+    ck_assert_str_eq(joined, text_at(json_array_get(json_object_get(chat, "choices"), 0), "text"));
+    free(joined);
+    free(lines);
+
+    ck_assert_int_eq(fr_ask_json(server.port, "/api/tags", NULL, &answer), 200);
+    ck_assert_str_eq(text_at(json_array_get(json_object_get(answer, "models"), 0), "name"), "target");
+    json_decref(answer);
+    ck_assert_int_eq(fr_ask_json(server.port, "/api/version", NULL, &answer), 200);
+    ck_assert_uint_gt(strlen(text_at(answer, "version")), 0);
+    json_decref(answer);
+    answer = asked("/api/generate", "{'prompt': 5}", 400);
+    ck_assert_str_eq(text_at(answer, "error"), "prompt must be a text");
+    json_decref(answer);
+    json_decref(chat);
+    fr_server_stop(&server);
+}
+END_TEST
+
 #define TOOL "'name': 'add', 'description': 'd', '%s': {'type': 'object', 'properties': {'n': {'type': 'integer', " \
              "'minimum': 3, 'maximum': 40}}, 'required': ['n']}"
 
@@ -437,6 +535,7 @@ int main(void) {
     tcase_add_loop_test(tests, code_stands_between_tokens, 0, (int)COUNT_OF(infill_cases));
     tcase_add_test(tests, what_can_not_be_filled_in_is_named);
     tcase_add_test(tests, texts_are_those_of_a_chat);
+    tcase_add_test(tests, ollama_says_the_same);
     tcase_add_test(tests, calls_and_schemas_are_forced);
     tcase_add_test(tests, counts_errors_and_keys);
     Suite *suite = suite_create("serve_dialects");

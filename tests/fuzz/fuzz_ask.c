@@ -8,7 +8,7 @@
 #include "tools/serve/ask_dialects.h"
 #include "tools/wide_json.h"
 
-enum { MOST = 6, CONTEXT = 96, PLACES = 2 };
+enum { MOST = 6, CONTEXT = 192, PLACES = 2 };
 
 static fr_arguments args[2];
 static fr_loaded loaded[2];
@@ -40,10 +40,13 @@ static void run(fr_job *job, fr_engine *engine) {
     if (!job->ended) abort();
 }
 
-/* From 64 on OpenAI's /v1/responses, from 96 on Anthropic's /v1/messages. The chat; NULL: it is none. */
+/* From 64 on, 16 bytes each: OpenAI's /v1/responses, Anthropic's /v1/messages, ollama's /api/chat, /api/generate. The
+ * chat; NULL: it is none. */
 static json_t *read_dialect(int kind, json_t *body) {
+    static json_t *(*const read[])(json_t *body, char *error) = {fr_responses_read, fr_messages_read,
+                                                                 fr_ollama_read_chat, fr_ollama_read_generate};
     char error[FR_DIALECT_ERROR];
-    json_t *chat = kind < 96 ? fr_responses_read(body, error) : fr_messages_read(body, error);
+    json_t *chat = read[kind / 16 - 4](body, error);
     if ((error[0] != '\0') == (chat != NULL)) abort();
     json_decref(body);
     return chat;
@@ -59,7 +62,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     bool dialect = size && *bytes >= 64 && *bytes < 128;
     if (dialect && json_is_object(body)) body = read_dialect(*bytes, body);
     if (!body) return 0;
-    fr_ask *ask = fr_ask_read(NULL, setting, dialect ? FR_JOB_CHAT : forms[*bytes % 3], body);
+    bool raw = dialect && !json_object_get(body, "messages");
+    fr_job_form form = raw ? FR_JOB_COMPLETION : dialect ? FR_JOB_CHAT : forms[*bytes % 3];
+    fr_ask *ask = fr_ask_read(NULL, setting, form, body);
     if (dialect && ask->count > 1) abort();
     if ((ask->error[0] != '\0') == (ask->count > 0)) abort();
     if (ask->count) fuzz_inputs_read++;

@@ -13,8 +13,8 @@
 static void fail(fr_ask *ask, unsigned http, json_t *fault) {
     if (ask->dialect) fault = ask->dialect->fault(ask, fault);
     if (ask->streaming) {
-        if (fault && ask->dialect) fr_items_send(ask, fault);
-        else if (fault) fr_answer_send(ask, fault);
+        if (ask->dialect) ask->dialect->send(ask, fault);
+        else fr_answer_send(ask, fault);
         fr_call_end(ask->call);
     } else {
         fr_call_answer_json(ask->call, http, fault);

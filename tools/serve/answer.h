@@ -8,9 +8,9 @@
 #include "tools/serve/ask.h"
 
 /* Other APIs' words, in which an ask that is a chat with one choice may be answered: OpenAI's /v1/responses,
- * Anthropic's /v1/messages. */
+ * Anthropic's /v1/messages, ollama's /api/chat and /api/generate. */
 typedef struct fr_dialect fr_dialect;
-extern const fr_dialect fr_dialect_responses, fr_dialect_messages;
+extern const fr_dialect fr_dialect_responses, fr_dialect_messages, fr_dialect_ollama_chat, fr_dialect_ollama_generate;
 
 /* Settles that, before anything is answered. asked: the body in that dialect, which is handed over. */
 void fr_answer_in(fr_ask *ask, const fr_dialect *dialect, json_t *asked);

@@ -3,7 +3,6 @@
 
 #include "tools/serve/answer_dialect.h"
 #include "tools/serve/fault.h"
-#include "tools/wide_json.h"
 
 static json_t *integer(size_t value) {
     return json_integer((json_int_t)value);
@@ -101,21 +100,11 @@ static void more(fr_telling *t, const json_t *text) {
     send_delta(t, words[0], words[1], json_incref((json_t *)(uintptr_t)text));
 }
 
-/* Arguments are the text of an object. */
-static json_t *input_of(const fr_telling *t) {
-    const fr_stream *text = &t->item.text;
-    json_error_t error;
-    json_t *input = text->length ? fr_json_load(text->bytes, text->length, &error) : NULL;
-    if (json_is_object(input)) return input;
-    json_decref(input);
-    return json_object();
-}
-
 static json_t *close(fr_telling *t) {
     bool thought = t->item.kind == FR_ITEM_THOUGHT;
     if (thought) send_delta(t, "signature_delta", "signature", json_string(""));
     fr_items_send(t->ask, json_pack("{s:s, s:o}", "type", "content_block_stop", "index", integer(t->item.index)));
-    return t->item.kind == FR_ITEM_CALL ? call_of(t, input_of(t)) : block_of(t, fr_item_text(t));
+    return t->item.kind == FR_ITEM_CALL ? call_of(t, fr_item_object(t)) : block_of(t, fr_item_text(t));
 }
 
 const fr_dialect fr_dialect_messages = {.names = "msg_",
@@ -127,4 +116,5 @@ const fr_dialect fr_dialect_messages = {.names = "msg_",
                                         .whole = whole,
                                         .end = end,
                                         .fault = fault,
+                                        .send = fr_items_send,
                                         .ping = ping};

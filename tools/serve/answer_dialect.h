@@ -26,15 +26,21 @@ struct fr_dialect {
      * last event. */
     json_t *(*fault)(fr_ask *ask, json_t *fault);
 
+    /* How that is sent. */
+    void (*send)(fr_ask *ask, json_t *event);
+
     /* A sign of life; NULL: there is none in a stream. */
     void (*ping)(fr_ask *ask);
 };
 
-/* A delta of a chat's, handed over (NULL: nothing new): to the items. end: it is the last one. */
+/* A delta of a chat's, or a text, handed over (NULL: nothing new): to the items. end: it is the last one. */
 void fr_items_take(fr_telling *telling, json_t *delta, bool end);
 
 /* The text of the item so far, or of any bytes. */
 json_t *fr_item_text(const fr_telling *telling);
+
+/* A call's arguments, whose text is one of an object. */
+json_t *fr_item_object(const fr_telling *telling);
 
 /* Sends an event whose "type" is its name, as server-sent events have it; or a line of JSON. */
 void fr_items_send(fr_ask *ask, json_t *event);

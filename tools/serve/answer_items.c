@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tools/serve/answer_dialect.h"
+#include "tools/wide_json.h"
 
 /* ----------------------------------------------------------------------------------------------------------- events */
 
@@ -36,6 +37,15 @@ bool fr_items_cut(const fr_telling *t) {
 
 json_t *fr_item_text(const fr_telling *t) {
     return fr_json_bytes(t->item.text.bytes ? t->item.text.bytes : "", t->item.text.length);
+}
+
+json_t *fr_item_object(const fr_telling *t) {
+    const fr_stream *text = &t->item.text;
+    json_error_t error;
+    json_t *object = text->length ? fr_json_load(text->bytes, text->length, &error) : NULL;
+    if (json_is_object(object)) return object;
+    json_decref(object);
+    return json_object();
 }
 
 static void close_item(fr_telling *t) {
@@ -77,7 +87,8 @@ static void take_call(fr_telling *t, json_t *call) {
 
 /* A reply that says nothing has one text, which is empty. */
 void fr_items_take(fr_telling *t, json_t *delta, bool end) {
-    const json_t *thought = json_object_get(delta, "reasoning_content"), *text = json_object_get(delta, "content");
+    const json_t *thought = json_object_get(delta, "reasoning_content");
+    const json_t *text = json_is_string(delta) ? delta : json_object_get(delta, "content");
     const json_t *calls = json_object_get(delta, "tool_calls");
     if (!t->begun && t->ask->stream) {
         fr_timings_take(t);

@@ -184,4 +184,5 @@ const fr_dialect fr_dialect_responses = {.names = "resp_",
                                          .whole = whole,
                                          .end = end,
                                          .fault = fault,
+                                         .send = fr_items_send,
                                          .ping = ping};

@@ -16,4 +16,8 @@ json_t *fr_responses_read(json_t *body, char error[FR_DIALECT_ERROR]);
 /* Anthropic's /v1/messages. */
 json_t *fr_messages_read(json_t *body, char error[FR_DIALECT_ERROR]);
 
+/* ollama's /api/chat and /api/generate; of the latter a text without turns becomes the body of a completion. */
+json_t *fr_ollama_read_chat(json_t *body, char error[FR_DIALECT_ERROR]);
+json_t *fr_ollama_read_generate(json_t *body, char error[FR_DIALECT_ERROR]);
+
 #endif

@@ -52,8 +52,15 @@ json_t *fr_fault_of_anthropic(json_t *fault) {
     return whole;
 }
 
+json_t *fr_fault_of_ollama(json_t *fault) {
+    json_t *whole = json_object();
+    fr_json_put(whole, "error", json_incref(json_object_get(json_object_get(fault, "error"), "message")));
+    json_decref(fault);
+    return whole;
+}
+
 json_t *fr_fault_at(const char *path, unsigned http, const char *message) {
     json_t *fault = fr_fault_json(http, message);
-    bool anthropic = path && strncmp(path, "/v1/messages", 12) == 0;
-    return anthropic ? fr_fault_of_anthropic(fault) : fault;
+    if (path && strncmp(path, "/v1/messages", 12) == 0) return fr_fault_of_anthropic(fault);
+    return path && strncmp(path, "/api/", 5) == 0 ? fr_fault_of_ollama(fault) : fault;
 }

@@ -22,6 +22,9 @@ json_t *fr_fault_json(unsigned http, const char *message);
 /* Such an error, handed over, as Anthropic's clients know them: {"type": "error", "error": {"type", "message"}}. */
 json_t *fr_fault_of_anthropic(json_t *fault);
 
+/* And ollama's: {"error": message}. */
+json_t *fr_fault_of_ollama(json_t *fault);
+
 /* An error in the form of those who ask at a path (NULL: none is known yet). */
 json_t *fr_fault_at(const char *path, unsigned http, const char *message);
 

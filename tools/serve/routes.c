@@ -209,10 +209,12 @@ static json_t *read_chat(fr_call *call, read_fn *read, json_t **body) {
     return chat;
 }
 
+/* What has no messages is a completion. */
 static void ask_in(fr_call *call, const fr_served *model, const fr_dialect *dialect, read_fn *read) {
     json_t *body, *chat = read_chat(call, read, &body);
     if (!chat) return;
-    fr_ask *asked = fr_ask_read(call, &model->jobs, FR_JOB_CHAT, chat);
+    fr_job_form form = json_object_get(chat, "messages") ? FR_JOB_CHAT : FR_JOB_COMPLETION;
+    fr_ask *asked = fr_ask_read(call, &model->jobs, form, chat);
     fr_answer_in(asked, dialect, body);
     put(call, model, asked);
 }
@@ -248,6 +250,34 @@ static void count_message(fr_call *call, const fr_served *model) {
     count_in(call, model, fr_messages_read, NULL);
 }
 
+/* ----------------------------------------------------------------------------------------------------------- ollama */
+
+static void ask_ollama_chat(fr_call *call, const fr_served *model) {
+    ask_in(call, model, &fr_dialect_ollama_chat, fr_ollama_read_chat);
+}
+
+static void ask_ollama_generate(fr_call *call, const fr_served *model) {
+    ask_in(call, model, &fr_dialect_ollama_generate, fr_ollama_read_generate);
+}
+
+static void get_ollama_version(const fr_routes *routes, fr_call *call) {
+    (void)routes;
+    fr_call_answer_json(call, 200, json_pack("{s:s}", "version", fr_version()));
+}
+
+static void get_ollama_tags(const fr_routes *routes, fr_call *call) {
+    json_t *list = fr_models_list(routes->models), *models = json_array(), *one;
+    size_t i;
+    json_array_foreach(json_object_get(list, "data"), i, one) {
+        json_t *id = json_object_get(one, "id"), *size = json_object_get(json_object_get(one, "meta"), "size");
+        json_array_append_new(models, json_pack("{s:O, s:O, s:o, s:{s:s}}", "name", id, "model", id, "size",
+                                                json_is_integer(size) ? json_incref(size) : json_integer(0), "details",
+                                                "format", "gguf"));
+    }
+    json_decref(list);
+    fr_call_answer_json(call, 200, json_pack("{s:o}", "models", models));
+}
+
 /* ----------------------------------------------------------------------------------------------------------- routes */
 
 static const struct route {
@@ -271,6 +301,10 @@ static const struct route {
     {"POST", "/v1/completions", NULL, ask_completion},
     {"POST", "/completion", NULL, ask_native},
     {"POST", "/completions", NULL, ask_native},
+    {"POST", "/api/chat", NULL, ask_ollama_chat},
+    {"POST", "/api/generate", NULL, ask_ollama_generate},
+    {"GET", "/api/tags", get_ollama_tags, NULL},
+    {"GET", "/api/version", get_ollama_version, NULL},
     {"POST", "/tokenize", NULL, fr_texts_tokenize},
     {"POST", "/detokenize", NULL, fr_texts_detokenize},
     {"POST", "/apply-template", NULL, fr_texts_apply_template},

@@ -378,6 +378,7 @@ def lines():
         {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]}, item,
         {"type": "function_call_output", "call_id": "c", "output": "7"}], "tools": [tool], "max_output_tokens": 2,
         "tool_choice": "auto", "reasoning": {"effort": "low"}, "text": {"format": {"type": "text"}}}
+    server_tool = {"type": "function", "function": {key: tool[key] for key in ("name", "description", "parameters")}}
     called = {"type": "tool_use", "id": "c", "name": "f", "input": {"a": 1}}
     message = {"system": "S", "max_tokens": 2, "messages": [
         {"role": "user", "content": "Hi"},
@@ -387,7 +388,14 @@ def lines():
         "tool_choice": {"type": "any", "disable_parallel_tool_use": True}, "thinking": {"type": "enabled"}}
     looked = {"max_tokens": 2, "messages": [{"role": "user", "content": [{"type": "image", "source": {
         "type": "base64", "media_type": "image/png", "data": url.split(",")[1]}}, {"type": "text", "text": "Read"}]}]}
-    for name, form, body in (("response", "B", response), ("message", "f", message), ("message-picture", "c", looked)):
+    told = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "", "thinking": "hm",
+                          "tool_calls": [{"function": {"name": "f", "arguments": {}}}]},
+                         {"role": "tool", "content": "7", "tool_name": "f"}], "tools": [server_tool], "think": False,
+            "options": {"num_predict": 2, "temperature": 0.5, "stop": ["z"]}, "format": "json", "keep_alive": "5m"}
+    generated = {"prompt": "Hi", "system": "S", "raw": False, "stream": False, "options": {"num_predict": 2}}
+    for name, form, body in (("response", "B", response), ("message", "T", message), ("message-picture", "Q", looked),
+                             ("ollama-chat", "f", told), ("ollama-generate", "r", generated),
+                             ("ollama-raw", "r", {**generated, "raw": True})):
         write("ask", name, form + compact(body))
     write("options", "sampling", "21n0.9\n22i40\n23n0.95\n24n0.05\n25i7\n16n1.1\n19i64\n20t5+1.5,6-inf,7:2\n")
     write("options", "caches", "11tq8_0\n12tf16\n8i3\n14i1\n10i1\n9i-1\n13tngram,mtp\n26trejection\n27i5\n")

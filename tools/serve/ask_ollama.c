@@ -1,0 +1,135 @@
+/* Requests to ollama's /api/chat and /api/generate (ask_dialects.h). How tokens are drawn is in "options" there, by the
+ * same names; those that say how a model is loaded (num_ctx, num_gpu, "keep_alive") mean nothing here. */
+#include <string.h>
+
+#include "tools/job_parts.h"
+#include "tools/serve/ask_dialects.h"
+#include "tools/serve/turns.h"
+
+static const json_t *get(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    return json_is_null(value) ? NULL : value;
+}
+
+static json_t *share(const json_t *value) {
+    return json_incref((json_t *)(uintptr_t)value);
+}
+
+/* --------------------------------------------------------------------------------------------------------- messages */
+
+/* Base64 alone, whose first bytes say what it is. */
+static bool take_pictures(fr_turns *t, const json_t *images) {
+    for (size_t i = 0; i < json_array_size(images); i++) {
+        const char *data = fr_job_plain_text(json_array_get(images, i));
+        bool png = data && strncmp(data, "iVBOR", 5) == 0;
+        if (!png && !(data && strncmp(data, "/9j/", 4) == 0))
+            return fr_turns_refuse(t, "images[%zu] must be a PNG or JPEG in base64", i);
+        fr_turns_picture(t, "user", json_sprintf("data:image/%s;base64,%s", png ? "png" : "jpeg", data));
+    }
+    return true;
+}
+
+/* Calls have no ids there. */
+static bool take_calls(fr_turns *t, size_t at, const json_t *calls) {
+    for (size_t i = 0; i < json_array_size(calls); i++) {
+        const json_t *function = get(json_array_get(calls, i), "function"), *arguments = get(function, "arguments");
+        if (!json_is_string(get(function, "name")) || !json_is_object(arguments))
+            return fr_turns_refuse(t, "messages[%zu]: a call has a function with a name and arguments, an object", at);
+        json_t *id = json_sprintf("call_%zu_%zu", at, i);
+        fr_turns_call(t, id, get(function, "name"), share(arguments));
+        json_decref(id);
+    }
+    return true;
+}
+
+static bool take_message(fr_turns *t, size_t at, const json_t *message) {
+    const json_t *role = get(message, "role"), *content = get(message, "content"), *name = get(message, "tool_name");
+    const json_t *thought = get(message, "thinking");
+    bool tool = fr_job_is_word(role, "tool"), assistant = fr_job_is_word(role, "assistant");
+    bool known = tool || assistant || fr_job_is_word(role, "user") || fr_job_is_word(role, "system");
+    if (!known) return fr_turns_refuse(t, "messages[%zu]: a role is user, assistant, system or tool", at);
+    if (content && !json_is_string(content)) return fr_turns_refuse(t, "messages[%zu]: content must be a text", at);
+    fr_turns_break(t);
+    if (tool) fr_turns_result(t, name ? name : role);
+    if (tool && name) fr_json_put(t->message, "name", share(name));
+    if (assistant && json_is_string(thought) && json_string_length(thought)) fr_turns_thought(t, thought);
+    if (content) fr_turns_text(t, json_string_value(role), content);
+    return take_pictures(t, get(message, "images")) && (!assistant || take_calls(t, at, get(message, "tool_calls")));
+}
+
+static bool take_messages(fr_turns *t, const json_t *body) {
+    const json_t *messages = get(body, "messages"), *tools = get(body, "tools");
+    if (!json_array_size(messages)) return fr_turns_refuse(t, "messages must be an array of at least one");
+    for (size_t i = 0; i < json_array_size(messages); i++)
+        if (!take_message(t, i, json_array_get(messages, i))) return false;
+    if (tools) fr_turns_put(t, "tools", share(tools));
+    return true;
+}
+
+/* One turn; or, "raw", a text without any. */
+static bool take_prompt(fr_turns *t, const json_t *body) {
+    static const char *const unbuilt[] = {"suffix", "template", "context"};
+    const json_t *prompt = get(body, "prompt"), *system = get(body, "system");
+    for (size_t i = 0; i < sizeof unbuilt / sizeof *unbuilt; i++) {
+        const json_t *value = get(body, unbuilt[i]);
+        bool none = fr_job_is_word(value, "") || (json_is_array(value) && json_array_size(value) == 0);
+        if (value && !none) return fr_turns_refuse(t, "\"%s\" is not built", unbuilt[i]);
+    }
+    if (!json_is_string(prompt)) return fr_turns_refuse(t, "prompt must be a text");
+    if (json_is_true(get(body, "raw"))) {
+        json_object_del(t->chat, "messages");
+        fr_turns_put(t, "prompt", share(prompt));
+        return true;
+    }
+    if (json_is_string(system) && json_string_length(system)) fr_turns_text(t, "system", system);
+    fr_turns_text(t, "user", prompt);
+    return take_pictures(t, get(body, "images"));
+}
+
+/* ----------------------------------------------------------------------------------------------- what is asked for */
+
+static bool take_format(fr_turns *t, const json_t *format) {
+    if (!format || fr_job_is_word(format, "")) return true;
+    if (fr_job_is_word(format, "json"))
+        fr_turns_put(t, "response_format", json_pack("{s:s}", "type", "json_object"));
+    else if (!json_is_object(format))
+        return fr_turns_refuse(t, "format must be \"json\" or a schema");
+    else
+        fr_turns_put(t, "json_schema", share(format));
+    return true;
+}
+
+static bool take_rest(fr_turns *t, const json_t *body) {
+    const json_t *options = get(body, "options"), *most = get(options, "num_predict"), *think = get(body, "think");
+    const json_t *stream = get(body, "stream"), *model = get(body, "model"), *stop = get(options, "stop");
+    if (options && !json_is_object(options)) return fr_turns_refuse(t, "options must be an object");
+    if (json_is_true(get(body, "logprobs"))) return fr_turns_refuse(t, "\"logprobs\" is not built here");
+    if (most && !fr_job_whole(most, -2, INT32_MAX))
+        return fr_turns_refuse(t, "num_predict must be a whole number, or -1");
+    if (most) fr_turns_put(t, "max_tokens", json_integer(json_integer_value(most) < 0 ? -1 : json_integer_value(most)));
+    if (stop) fr_turns_put(t, "stop", share(stop));
+    if (model) fr_turns_put(t, "model", share(model));
+    if (json_is_boolean(think))
+        fr_turns_put(t, "chat_template_kwargs", json_pack("{s:O}", "enable_thinking", think));
+    else if (think)
+        fr_turns_put(t, "reasoning_effort", share(think));
+    fr_turns_put(t, "stream", stream ? share(stream) : json_true());
+    return take_format(t, get(body, "format"));
+}
+
+static json_t *read_body(json_t *body, char *error, bool (*take)(fr_turns *t, const json_t *body)) {
+    fr_turns turns;
+    fr_turns_begin(&turns, get(body, "options"));
+    if (take(&turns, body)) take_rest(&turns, body);
+    snprintf(error, FR_DIALECT_ERROR, "%s", turns.error);
+    json_object_clear(body);
+    return fr_turns_end(&turns);
+}
+
+json_t *fr_ollama_read_chat(json_t *body, char error[FR_DIALECT_ERROR]) {
+    return read_body(body, error, take_messages);
+}
+
+json_t *fr_ollama_read_generate(json_t *body, char error[FR_DIALECT_ERROR]) {
+    return read_body(body, error, take_prompt);
+}
