@@ -526,6 +526,7 @@ static const fr_bench_kind kind_tanh = ARRAY(inner, fill_numbers, apply_one, 2);
 const fr_bench_kernel fr_bench_kernels[] = {
 #define FR_KERNEL(level, kind, slot, function) \
     {#function, level, (fr_bench_function *)(function), offsetof(fr_kernels, slot), &kind_##kind},
+#define FR_TWIN_KERNEL(...) /* it is there already */
 #include "kernels/kernels.def"
 #include "kernels/block_kernels.def"
 #undef FR_KERNEL

@@ -226,7 +226,7 @@ FR_INLINE __m512i code_q1_0(const block *b, const uint8_t *bytes, size_t index, 
     return ones(bytes + 32, g);
 }
 
-/* Q2_0's only run, or one of TQ1_0 and TQ2_0. */
+/* Q2_0's only run, or one of TQ2_0. */
 FR_INLINE __m512i code_q2_0(const block *b, const uint8_t *bytes, size_t index, size_t g) {
     (void)b;
     return twos(bytes + 32 + FR_RUN_BYTES_q2_0 * index, g);
@@ -423,12 +423,10 @@ static const format q8_0 = {FR_Q8_0, FR_SIZES(q8_0), 8, 128, PLAIN, open_d, scal
                     q3_k = {FR_Q3_K, FR_SIZES(q3_k), 3, 4, HALVES, open_q3_k, scale_q3_k, code_q3_k},
                     iq2_xxs = {FR_IQ2_XXS, FR_SIZES(iq2_xxs), 7, 43, PLAIN, open_eighths, scale_iq, code_iq2_xxs},
                     iq2_xs = {FR_IQ2_XS, FR_SIZES(iq2_xs), 7, 43, HALVES, open_eighths, scale_iq_halves, code_iq2_xs},
-                    iq2_s = {FR_IQ2_S, FR_SIZES(iq2_s), 7, 43, HALVES, open_eighths, scale_iq_halves, code_iq2_xs},
                     iq3_xxs = {FR_IQ3_XXS, FR_SIZES(iq3_xxs), 6, 31, PLAIN, open_iq3_xxs, scale_iq, code_iq3},
                     iq3_s = {FR_IQ3_S, FR_SIZES(iq3_s), 5, 15, PLAIN, open_d, scale_iq, code_iq3},
                     iq1_s = {FR_IQ1_S, FR_SIZES(iq1_s), 5, 9, PLAIN, open_eighths, scale_iq, code_iq2_xxs},
                     iq1_m = {FR_IQ1_M, FR_SIZES(iq1_m), 5, 9, HALVES, open_eighths, scale_iq_halves, code_iq2_xs},
-                    tq1_0 = {FR_TQ1_0, FR_SIZES(tq1_0), 2, 1, PLAIN, open_d, scale_d_m, code_q2_0},
                     tq2_0 = {FR_TQ2_0, FR_SIZES(tq2_0), 2, 1, PLAIN, open_d, scale_d_m, code_q2_0};
 
 FR_INLINE bool halved(const format *f) {

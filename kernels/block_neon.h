@@ -63,12 +63,10 @@ static const format q2_k = {FR_Q2_K, FR_BITS_q2_k, .mins = true, .halves = true,
 static const format q3_k = {FR_Q3_K, FR_BITS_q3_k, .offset = 4, .halves = true, .most = 7, FR_SIZES(q3_k)};
 static const format iq2_xxs = {FR_IQ2_XXS, FR_BITS_iq2_xxs, .table = true, .most = 43, FR_SIZES(iq2_xxs)};
 static const format iq2_xs = {FR_IQ2_XS, FR_BITS_iq2_xs, .table = true, .halves = true, .most = 43, FR_SIZES(iq2_xs)};
-static const format iq2_s = {FR_IQ2_S, FR_BITS_iq2_s, .table = true, .halves = true, .most = 43, FR_SIZES(iq2_s)};
 static const format iq3_xxs = {FR_IQ3_XXS, FR_BITS_iq3_xxs, .table = true, .most = 31, FR_SIZES(iq3_xxs)};
 static const format iq3_s = {FR_IQ3_S, FR_BITS_iq3_s, .table = true, .most = 15, FR_SIZES(iq3_s)};
 static const format iq1_s = {FR_IQ1_S, FR_BITS_iq1_s, .table = true, .most = 9, FR_SIZES(iq1_s)};
 static const format iq1_m = {FR_IQ1_M, FR_BITS_iq1_m, .table = true, .halves = true, .most = 9, FR_SIZES(iq1_m)};
-static const format tq1_0 = {FR_TQ1_0, FR_BITS_tq1_0, .offset = 1, .most = 3, FR_SIZES(tq1_0)};
 static const format tq2_0 = {FR_TQ2_0, FR_BITS_tq2_0, .offset = 1, .most = 3, FR_SIZES(tq2_0)};
 
 /* What multiplies the sums of a chunk, by run and feature. */
@@ -288,9 +286,7 @@ FR_INLINE void load_scales(format f, scales *s, const uint8_t *w, size_t runs) {
     case FR_IQ3_XXS:
     case FR_IQ3_S: load_iq_scales(s, w, fr_code_unit(f.type)); return;
     case FR_IQ1_M:
-    case FR_IQ2_XS:
-    case FR_IQ2_S: load_iq_halves(s, w, fr_code_unit(f.type)); return;
-    case FR_TQ1_0:
+    case FR_IQ2_XS: load_iq_halves(s, w, fr_code_unit(f.type)); return;
     case FR_TQ2_0: load_one_d(s, w); return;
     default:
         for (size_t run = 0; run < runs; run++, w += f.block) {
@@ -518,6 +514,6 @@ FR_INLINE void matmul(level l, format f, fr_matmul_block job) {
     void fr_matmul_##type##_##level(const fr_matmul_block *job) { \
         matmul(level, type, *job);                                \
     }
-#define FR_BLOCK_KERNELS(level) FR_BLOCK_TYPES(FR_BLOCK_KERNEL, level)
+#define FR_BLOCK_KERNELS(level) FR_TILE_TYPES(FR_BLOCK_KERNEL, level)
 
 #endif

@@ -289,12 +289,10 @@ static const format q2_k = {FR_SIZES(q2_k), head_q2, scales_q2, dot_q2_k};
 static const format q3_k = {FR_SIZES(q3_k), head_q3, scales_halves, dot_q3_k};
 static const format iq2_xxs = {FR_SIZES(iq2_xxs), head_eighths, scales_iq, dot_iq2_xxs};
 static const format iq2_xs = {FR_SIZES(iq2_xs), head_eighths_halves, scales_halves, dot_iq2_xs};
-static const format iq2_s = {FR_SIZES(iq2_s), head_eighths_halves, scales_halves, dot_iq2_xs};
 static const format iq3_xxs = {FR_SIZES(iq3_xxs), head_iq3_xxs, scales_iq, dot_iq3_xxs};
 static const format iq3_s = {FR_SIZES(iq3_s), head_d, scales_iq, dot_iq3_s};
 static const format iq1_s = {FR_SIZES(iq1_s), head_eighths, scales_iq, dot_iq1_s};
 static const format iq1_m = {FR_SIZES(iq1_m), head_eighths_halves, scales_halves, dot_iq1_m};
-static const format tq1_0 = {FR_SIZES(tq1_0), head_d, scales_head, dot_q2_0};
 static const format tq2_0 = {FR_SIZES(tq2_0), head_d, scales_head, dot_q2_0};
 
 #define FR_MATMUL_BLOCK(id, type, ...)                         \
@@ -302,4 +300,4 @@ static const format tq2_0 = {FR_SIZES(tq2_0), head_d, scales_head, dot_q2_0};
         matmul(type, *job);                                    \
     }
 
-FR_BLOCK_TYPES(FR_MATMUL_BLOCK)
+FR_TILE_TYPES(FR_MATMUL_BLOCK)

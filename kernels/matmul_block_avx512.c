@@ -29,4 +29,4 @@ static const products by_bytes = {dot, {[2] = 8, [3] = 8, [4] = 8, [5] = 4, [6] 
         matmul_block(&name, &by_bytes, job);                     \
     }
 
-FR_BLOCK_TYPES(FR_MATMUL_BLOCK)
+FR_TILE_TYPES(FR_MATMUL_BLOCK)

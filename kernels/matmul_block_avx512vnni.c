@@ -27,4 +27,4 @@ static const products vnni = {dot, {[2] = 1, [3] = 1, [4] = 1, [5] = 1, [6] = 1,
         matmul_block(&name, &vnni, job);                             \
     }
 
-FR_BLOCK_TYPES(FR_MATMUL_BLOCK)
+FR_TILE_TYPES(FR_MATMUL_BLOCK)

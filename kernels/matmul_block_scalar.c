@@ -38,8 +38,7 @@ static int32_t scale_of(const format *f, const fr_block_parts *parts, size_t h) 
 }
 
 static bool halved(fr_dtype type) {
-    return type == FR_Q2_K || type == FR_Q3_K || type == FR_Q6_K || type == FR_IQ2_XS || type == FR_IQ2_S ||
-           type == FR_IQ1_M;
+    return type == FR_Q2_K || type == FR_Q3_K || type == FR_Q6_K || type == FR_IQ2_XS || type == FR_IQ1_M;
 }
 
 /* Run `run` of a block joins the chain. */
@@ -113,10 +112,8 @@ FR_MATMUL_BLOCK(q2_k, FR_Q2_K, 0, NULL)
 FR_MATMUL_BLOCK(q3_k, FR_Q3_K, 4, NULL)
 FR_MATMUL_BLOCK(iq2_xxs, FR_IQ2_XXS, 0, fr_code_values(FR_IQ2_XXS))
 FR_MATMUL_BLOCK(iq2_xs, FR_IQ2_XS, 0, fr_code_values(FR_IQ2_XS))
-FR_MATMUL_BLOCK(iq2_s, FR_IQ2_S, 0, fr_code_values(FR_IQ2_S))
 FR_MATMUL_BLOCK(iq3_xxs, FR_IQ3_XXS, 0, fr_code_values(FR_IQ3_XXS))
 FR_MATMUL_BLOCK(iq3_s, FR_IQ3_S, 0, fr_code_values(FR_IQ3_S))
 FR_MATMUL_BLOCK(iq1_s, FR_IQ1_S, 0, fr_code_values(FR_IQ1_S))
 FR_MATMUL_BLOCK(iq1_m, FR_IQ1_M, 0, fr_code_values(FR_IQ1_M))
-FR_MATMUL_BLOCK(tq1_0, FR_TQ1_0, 1, NULL)
 FR_MATMUL_BLOCK(tq2_0, FR_TQ2_0, 1, NULL)

@@ -2,11 +2,13 @@
  *
  * In: a macro. Out: its expansion for each type, EACH(type, word, bits, runs, head, ...): FR_Q4_0, q4_0; the bits of a
  * code; the runs of 32 columns that a tile's block has; the bytes of it before its first run, d and other scales
- * (packed.h has what lies there); and what else was given. */
+ * (packed.h has what lies there); and what else was given. FR_TILE_TYPES leaves out types whose tiles are another's in
+ * form and meaning, so that they have its kernels: FR_TWIN_TYPES lists them with that one's word in the place of
+ * theirs. */
 #ifndef FR_QUANT_BLOCK_TYPES_H
 #define FR_QUANT_BLOCK_TYPES_H
 
-#define FR_BLOCK_TYPES(EACH, ...)                           \
+#define FR_TILE_TYPES(EACH, ...)                            \
     EACH(FR_Q8_0, q8_0, 8, 1, 32, __VA_ARGS__)              \
     EACH(FR_Q4_0, q4_0, 4, 1, 32, __VA_ARGS__)              \
     EACH(FR_Q4_1, q4_1, 4, 1, 64, __VA_ARGS__)              \
@@ -24,13 +26,17 @@
     EACH(FR_Q3_K, q3_k, 3, 8, 224, __VA_ARGS__)             \
     EACH(FR_IQ2_XXS, iq2_xxs, 3, 8, 96, __VA_ARGS__)        \
     EACH(FR_IQ2_XS, iq2_xs, 3, 8, 160, __VA_ARGS__)         \
-    EACH(FR_IQ2_S, iq2_s, 3, 8, 160, __VA_ARGS__)           \
     EACH(FR_IQ3_XXS, iq3_xxs, 4, 8, 96, __VA_ARGS__)        \
     EACH(FR_IQ3_S, iq3_s, 4, 8, 96, __VA_ARGS__)            \
     EACH(FR_IQ1_S, iq1_s, 3, 8, 96, __VA_ARGS__)            \
     EACH(FR_IQ1_M, iq1_m, 3, 8, 160, __VA_ARGS__)           \
-    EACH(FR_TQ1_0, tq1_0, 2, 8, 32, __VA_ARGS__)            \
     EACH(FR_TQ2_0, tq2_0, 2, 8, 32, __VA_ARGS__)
+
+#define FR_TWIN_TYPES(EACH, ...)                            \
+    EACH(FR_IQ2_S, iq2_xs, 3, 8, 160, __VA_ARGS__)          \
+    EACH(FR_TQ1_0, tq2_0, 2, 8, 32, __VA_ARGS__)
+
+#define FR_BLOCK_TYPES(EACH, ...) FR_TILE_TYPES(EACH, __VA_ARGS__) FR_TWIN_TYPES(EACH, __VA_ARGS__)
 
 /* The same as constants of each word: FR_BITS_q4_0 and so on. A run of a tile is 64 bytes for each bit of a code. */
 #define FR_TILE_SIZES(type, word, bits, runs, head, ...)    \
@@ -39,7 +45,7 @@
     FR_HEAD_BYTES_##word = head,                            \
     FR_RUN_BYTES_##word = 64 * bits,                        \
     FR_TILE_BYTES_##word = head + runs * 64 * bits,
-enum { FR_BLOCK_TYPES(FR_TILE_SIZES) };
+enum { FR_TILE_TYPES(FR_TILE_SIZES) };
 #undef FR_TILE_SIZES
 
 #endif
