@@ -127,12 +127,24 @@ FR_INLINE void unpack_1_bit(pair *first, pair *second, const uint8_t *codes, siz
     }
 }
 
+/* Bit `bit` of a half byte, moved to bit 2. */
+FR_INLINE __m256i third_of(__m256i halves, size_t bit) {
+    static const uint8_t fours[4][16] = {{0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4},
+                                         {0, 0, 4, 4, 0, 0, 4, 4, 0, 0, 4, 4, 0, 0, 4, 4},
+                                         {0, 0, 0, 0, 4, 4, 4, 4, 0, 0, 0, 0, 4, 4, 4, 4},
+                                         {0, 0, 0, 0, 0, 0, 0, 0, 4, 4, 4, 4, 4, 4, 4, 4}};
+    __m128i table = _mm_loadu_si128((const __m128i *)(const void *)fours[bit]);
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), halves);
+}
+
+/* The third bits by look-ups: shifts wait for each other where there is one unit for them. */
 FR_INLINE void unpack_3_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
     pair thirds = load_line(codes, 0);
     unpack_2_bits(first, second, codes + LINE, step);
     FR_UNROLLED for (size_t half = 0; half < 2; half++) {
-        first->half[half] = _mm256_or_si256(first->half[half], move_bits(thirds.half[half], 2 * step, 2, 1));
-        second->half[half] = _mm256_or_si256(second->half[half], move_bits(thirds.half[half], 2 * step + 1, 2, 1));
+        __m256i four = move_bits(thirds.half[half], step / 2 * 4, 0, 15);
+        first->half[half] = _mm256_or_si256(first->half[half], third_of(four, step % 2 * 2));
+        second->half[half] = _mm256_or_si256(second->half[half], third_of(four, step % 2 * 2 + 1));
     }
 }
 
@@ -141,46 +153,12 @@ FR_INLINE void unpack_8_bits(pair *first, pair *second, const uint8_t *codes, si
     *second = load_line(codes, 2 * step + 1);
 }
 
-/* Values of a type's table, `offset` added, by what unpacks its codes. */
-FR_INLINE void look_up(pair *first, pair *second, const uint8_t *codes, size_t step, unpack_fn *unpack, fr_dtype type,
-                       int offset) {
-    __m128i values = _mm_loadu_si128((const __m128i *)(const void *)fr_code_values(type));
-    __m256i table = _mm256_broadcastsi128_si256(_mm_add_epi8(values, _mm_set1_epi8((char)offset)));
-    unpack(first, second, codes, step);
-    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
-        first->half[half] = _mm256_shuffle_epi8(table, first->half[half]);
-        second->half[half] = _mm256_shuffle_epi8(table, second->half[half]);
-    }
-}
-
-FR_INLINE void unpack_table(pair *first, pair *second, const uint8_t *codes, size_t step, fr_dtype type, int offset) {
-    look_up(first, second, codes, step, unpack_4_bits, type, offset);
-}
-
-/* All values of a table and its zero below 128. */
-enum { IQ1_OFFSET = 9, IQ2_OFFSET = 43, IQ3_XXS_OFFSET = 31, IQ3_S_OFFSET = 15 };
-
-FR_INLINE void unpack_iq1(pair *first, pair *second, const uint8_t *codes, size_t step) {
-    look_up(first, second, codes, step, unpack_3_bits, FR_IQ1_S, IQ1_OFFSET);
-}
-
-FR_INLINE void unpack_iq2(pair *first, pair *second, const uint8_t *codes, size_t step) {
-    look_up(first, second, codes, step, unpack_3_bits, FR_IQ2_S, IQ2_OFFSET);
-}
-
-FR_INLINE void unpack_iq3_xxs(pair *first, pair *second, const uint8_t *codes, size_t step) {
-    unpack_table(first, second, codes, step, FR_IQ3_XXS, IQ3_XXS_OFFSET);
-}
-
-FR_INLINE void unpack_iq3_s(pair *first, pair *second, const uint8_t *codes, size_t step) {
-    unpack_table(first, second, codes, step, FR_IQ3_S, IQ3_S_OFFSET);
-}
-
 /* ------------------------------------------------------------------------------------------ scales of 16 features */
 
 /* What a block of 256 says about its runs, for 16 features. */
 typedef struct head {
     float d[FR_TILE_FEATURES], m[FR_TILE_FEATURES]; /* m: -dmin */
+    __m256i values;                                 /* of codes that are looked up */
     /* Of runs, or of their halves. */
     uint8_t scale[2 * CHUNK][FR_TILE_FEATURES], minimum[2 * CHUNK][FR_TILE_FEATURES];
 } head;
@@ -189,6 +167,8 @@ typedef struct head {
 typedef struct run {
     const uint8_t *codes, *scales, *minima; /* the latter: of its halves, two rows, where these have their own */
     float_pair d, m;
+    bool looked_up; /* codes are, among values */
+    __m256i values;
 } run;
 
 typedef void head_fn(head *h, const uint8_t *block);
@@ -380,6 +360,16 @@ FR_INLINE float_pair floats(pair sums) {
     return (float_pair){{_mm256_cvtepi32_ps(sums.half[0]), _mm256_cvtepi32_ps(sums.half[1])}};
 }
 
+/* A step's codes, or the values that they stand for. */
+FR_INLINE void unpack_step(unpack_fn *unpack, pair *first, pair *second, const run *w, size_t step) {
+    unpack(first, second, w->codes, step);
+    if (!w->looked_up) return;
+    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+        first->half[half] = _mm256_shuffle_epi8(w->values, first->half[half]);
+        second->half[half] = _mm256_shuffle_epi8(w->values, second->half[half]);
+    }
+}
+
 /* The sums of a run join the chains of a row. */
 typedef void join_fn(chains *c, size_t row, const run *w, float_pair isum);
 
@@ -407,8 +397,8 @@ FR_INLINE __m256i scale_pairs(const uint8_t *first, const uint8_t *second) {
 
 /* The sums of activations of the two halves of a run, side by side in 16 bits. */
 FR_INLINE __m256i sums_of_halves(const fr_qblock *x) {
-    __m256i sum = _mm256_set1_epi32(x->sum), first = _mm256_set1_epi32(x->half);
-    return _mm256_blend_epi16(first, _mm256_slli_epi32(_mm256_sub_epi32(sum, first), 16), 0xaa);
+    uint32_t first = (uint16_t)x->half, second = (uint32_t)(x->sum - x->half);
+    return _mm256_set1_epi32((int32_t)(first | second << 16));
 }
 
 /* The same where the halves of a run have minima of their own. */
@@ -433,6 +423,8 @@ typedef struct format {
     head_fn *head;
     scales_fn *scales;
     dot_fn *dot;
+    fr_dtype table; /* the type whose values codes stand for, `offset` added; 0: they are values themselves */
+    int offset;
 } format;
 
 /* The sizes of a format, for its initializer. */
@@ -448,7 +440,7 @@ FR_INLINE void add_chunk(format f, float_pair *acc, const head *h, const uint8_t
     FR_UNROLLED for (size_t r = 0; r < rows; r++) c.acc[r] = acc[r];
     for (size_t i = 0; i < count; i++, c.x++, ahead += bytes) {
         fr_prefetch(how, ahead, bytes);
-        run w = {.codes = block + f.head_bytes + i * stride};
+        run w = {.codes = block + f.head_bytes + i * stride, .looked_up = f.table != 0, .values = h->values};
         f.scales(&w, h, f.runs == 1 ? block + i * stride : block, i, 0);
         f.scales(&w, h, f.runs == 1 ? block + i * stride : block, i, 1);
         f.dot(&c, &w, rows);
@@ -457,33 +449,34 @@ FR_INLINE void add_chunk(format f, float_pair *acc, const head *h, const uint8_t
 }
 
 /* Up to 8 rows, in even parts. */
-FR_INLINE void add_rows(format f, float_pair *acc, const uint8_t *block, const fr_qblock *x, size_t x_stride,
+FR_INLINE void add_rows(format f, float_pair *acc, head *h, const uint8_t *block, const fr_qblock *x, size_t x_stride,
                         size_t count, size_t rows, fr_prefetch_hint how) {
-    head h;
-    f.head(&h, block);
+    f.head(h, block);
     for (size_t sharing; rows > 0; rows -= sharing, acc += sharing, x += sharing * x_stride) {
         sharing = rows > SHARING ? (rows + 1) / 2 : rows;
         switch (sharing) {
-        case 1: add_chunk(f, acc, &h, block, x, x_stride, count, 1, how); break;
-        case 2: add_chunk(f, acc, &h, block, x, x_stride, count, 2, how); break;
-        case 3: add_chunk(f, acc, &h, block, x, x_stride, count, 3, how); break;
-        default: add_chunk(f, acc, &h, block, x, x_stride, count, SHARING, how);
+        case 1: add_chunk(f, acc, h, block, x, x_stride, count, 1, how); break;
+        case 2: add_chunk(f, acc, h, block, x, x_stride, count, 2, how); break;
+        case 3: add_chunk(f, acc, h, block, x, x_stride, count, 3, how); break;
+        default: add_chunk(f, acc, h, block, x, x_stride, count, SHARING, how);
         }
         how = FR_PREFETCH_NONE;
     }
 }
 
 /* A tile for up to 8 rows. */
-FR_INLINE void compute_tile(format f, const fr_matmul_block *job, size_t row, size_t feature, size_t rows,
-                            fr_prefetch_hint how) {
+FR_INLINE void compute_tile(format f, const fr_matmul_block *job, __m256i values, size_t row, size_t feature,
+                            size_t rows, fr_prefetch_hint how) {
     size_t block_bytes = f.head_bytes + f.runs * f.run_bytes, chunk_bytes = CHUNK / f.runs * block_bytes;
     size_t left = job->cols / RUN, features = job->features - feature;
     const uint8_t *w = job->w + feature / FR_TILE_FEATURES * (left / f.runs * block_bytes);
     const fr_qblock *x = job->x + row * job->x_stride;
     float_pair acc[ROWS] = {0};
+    head h;
+    h.values = values;
     for (size_t count; left > 0; left -= count, w += chunk_bytes, x += CHUNK) {
         count = left > CHUNK ? CHUNK : left;
-        add_rows(f, acc, w, x, job->x_stride, count, rows, row == 0 ? how : FR_PREFETCH_NONE);
+        add_rows(f, acc, &h, w, x, job->x_stride, count, rows, row == 0 ? how : FR_PREFETCH_NONE);
     }
     for (size_t r = 0; r < rows; r++) {
         float *y = job->y + (row + r) * job->y_stride + feature;
@@ -492,8 +485,16 @@ FR_INLINE void compute_tile(format f, const fr_matmul_block *job, size_t row, si
     }
 }
 
+/* What codes stand for, in both halves of a register. */
+FR_INLINE __m256i values_of(format f) {
+    if (f.table == 0) return _mm256_setzero_si256();
+    __m128i values = _mm_loadu_si128((const __m128i *)(const void *)fr_code_values(f.table));
+    return _mm256_broadcastsi128_si256(_mm_add_epi8(values, _mm_set1_epi8((char)f.offset)));
+}
+
 /* A group of tiles for all rows, then the next. The first rows prefetch the weights. */
 FR_INLINE void matmul(format f, fr_matmul_block job) {
+    __m256i values = values_of(f);
     fr_prefetch_hint how = fr_prefetch_hint_here();
     size_t tile_bytes = job.cols / RUN / f.runs * (f.head_bytes + f.runs * f.run_bytes);
     size_t group = (GROUP / tile_bytes + 1) * FR_TILE_FEATURES;
@@ -502,7 +503,7 @@ FR_INLINE void matmul(format f, fr_matmul_block job) {
         for (size_t row = 0, rows; row < job.rows; row += rows, tiles--) {
             rows = (job.rows - row + tiles - 1) / tiles;
             for (size_t feature = from; feature < to; feature += FR_TILE_FEATURES)
-                compute_tile(f, &job, row, feature, rows, how);
+                compute_tile(f, &job, values, row, feature, rows, how);
         }
     }
 }

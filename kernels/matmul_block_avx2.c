@@ -8,6 +8,9 @@
 #include "kernels/block_avx2.h"
 #include "quant/block_types.h"
 
+/* All values of a table and its zero below 128. */
+enum { MXFP4_OFFSET = 12, IQ1_OFFSET = 9, IQ2_OFFSET = 43, IQ3_XXS_OFFSET = 31, IQ3_S_OFFSET = 15 };
+
 /* isum += what the 16-bit sums are times the 16-bit numbers in `factor`. */
 FR_INLINE void widen(__m256i *isum, __m256i sums, __m256i factor) {
     *isum = settled(_mm256_add_epi32(*isum, _mm256_madd_epi16(sums, factor)));
@@ -33,7 +36,7 @@ FR_INLINE void dot_small(chains *c, const run *w, size_t rows, unpack_fn *unpack
     FR_UNROLLED for (size_t r = 0; r < rows; r++) sums[r] = zeros();
     FR_UNROLLED for (size_t step = 0; step < STEPS; step++) {
         size_t group = group_of(step, apart);
-        unpack(&first, &second, w->codes, step);
+        unpack_step(unpack, &first, &second, w, step);
         FR_UNROLLED for (size_t r = 0; r < rows; r++) {
             add_products(&sums[r], first, block_of(c, r), group);
             add_products(&sums[r], second, block_of(c, r), group + apart);
@@ -74,7 +77,7 @@ FR_INLINE void dot_steps(chains *c, const run *w, size_t rows, unpack_fn *unpack
     pair first, second;
     FR_UNROLLED for (size_t step = 0; step < STEPS; step++) {
         size_t group = group_of(step, apart);
-        unpack(&first, &second, w->codes, step);
+        unpack_step(unpack, &first, &second, w, step);
         FR_UNROLLED for (size_t r = 0; r < rows; r++) {
             pair sums = zeros();
             add_products(&sums, first, block_of(c, r), group);
@@ -106,42 +109,47 @@ FR_INLINE void dot_q5_k(chains *c, const run *w, size_t rows) {
     dot_unsigned(c, w, rows, unpack_5_bits, 4, 0, join_with_minimum);
 }
 
-/* -12 .. 12 */
-FR_INLINE void unpack_mxfp4(pair *first, pair *second, const uint8_t *codes, size_t step) {
-    unpack_table(first, second, codes, step, FR_MXFP4, 12);
-}
-
 FR_INLINE void dot_mxfp4(chains *c, const run *w, size_t rows) {
-    dot_unsigned(c, w, rows, unpack_mxfp4, 4, 12, join);
+    dot_unsigned(c, w, rows, unpack_4_bits, 4, MXFP4_OFFSET, join);
 }
 
 FR_INLINE void dot_iq1_s(chains *c, const run *w, size_t rows) {
-    dot_unsigned(c, w, rows, unpack_iq1, 1, IQ1_OFFSET, join);
+    dot_unsigned(c, w, rows, unpack_3_bits, 1, IQ1_OFFSET, join);
 }
 
 FR_INLINE void dot_iq3_xxs(chains *c, const run *w, size_t rows) {
-    dot_unsigned(c, w, rows, unpack_iq3_xxs, 4, IQ3_XXS_OFFSET, join);
+    dot_unsigned(c, w, rows, unpack_4_bits, 4, IQ3_XXS_OFFSET, join);
 }
 
 FR_INLINE void dot_iq3_s(chains *c, const run *w, size_t rows) {
-    dot_unsigned(c, w, rows, unpack_iq3_s, 4, IQ3_S_OFFSET, join);
+    dot_unsigned(c, w, rows, unpack_4_bits, 4, IQ3_S_OFFSET, join);
+}
+
+/* 8 bytes of a row, each twice, in 16 bits. Where they are no signed ones a shuffle does it. */
+FR_INLINE __m256i scale_twice(const uint8_t *row, size_t half, bool is_signed) {
+    static const int8_t places[2][32] = {{0, -1, 0, -1, 1, -1, 1, -1, 2, -1, 2, -1, 3, -1, 3, -1,
+                                          4, -1, 4, -1, 5, -1, 5, -1, 6, -1, 6, -1, 7, -1, 7, -1},
+                                         {8, -1, 8, -1, 9, -1, 9, -1, 10, -1, 10, -1, 11, -1, 11, -1,
+                                          12, -1, 12, -1, 13, -1, 13, -1, 14, -1, 14, -1, 15, -1, 15, -1}};
+    if (is_signed) return scale_pairs(row + HALF * half, row + HALF * half);
+    __m256i bytes = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)row));
+    return _mm256_shuffle_epi8(bytes, _mm256_loadu_si256((const __m256i *)(const void *)places[half]));
 }
 
 /* The scales of both halves of a run multiply in 16 bits. */
-FR_INLINE void load_scales(pair scale[2], const run *w) {
+FR_INLINE void load_scales(pair scale[2], const run *w, bool is_signed) {
     FR_UNROLLED for (size_t half = 0; half < 2; half++) {
-        const uint8_t *first = w->scales + HALF * half, *second = first + FR_TILE_FEATURES;
-        scale[0].half[half] = scale_pairs(first, first);
-        scale[1].half[half] = scale_pairs(second, second);
+        scale[0].half[half] = scale_twice(w->scales, half, is_signed);
+        scale[1].half[half] = scale_twice(w->scales + FR_TILE_FEATURES, half, is_signed);
     }
 }
 
 /* So they multiply -offset times the halves' sums of activations, for the codes' offset. */
-FR_INLINE void start_halves(pair *isum, const chains *c, const run *w, size_t rows, int offset) {
+FR_INLINE void start_halves(pair *isum, const chains *c, const pair scale[2], size_t rows, int offset) {
     pair of_sums;
     FR_UNROLLED for (size_t half = 0; half < 2; half++) {
-        const uint8_t *first = w->scales + HALF * half, *second = first + FR_TILE_FEATURES;
-        of_sums.half[half] = _mm256_mullo_epi16(scale_pairs(first, second), _mm256_set1_epi16((short)-offset));
+        __m256i both = _mm256_blend_epi16(scale[0].half[half], scale[1].half[half], 0xaa);
+        of_sums.half[half] = _mm256_mullo_epi16(both, _mm256_set1_epi16((short)-offset));
     }
     FR_UNROLLED for (size_t r = 0; r < rows; r++) {
         __m256i sums = sums_of_halves(block_of(c, r));
@@ -152,18 +160,18 @@ FR_INLINE void start_halves(pair *isum, const chains *c, const run *w, size_t ro
 
 FR_INLINE void dot_q6_k(chains *c, const run *w, size_t rows) {
     pair scale[2], isum[SHARING];
-    load_scales(scale, w);
-    start_halves(isum, c, w, rows, 32);
+    load_scales(scale, w, true);
+    start_halves(isum, c, scale, rows, 32);
     dot_steps(c, w, rows, unpack_6_bits, 1, isum, scale, join);
 }
 
 /* Codes of at most 31 whose halves of runs have scales: a half's products are added in 16 bits. isum has what belongs
  * to the codes' offset. */
-FR_INLINE void dot_halves(chains *c, const run *w, size_t rows, unpack_fn *unpack, pair *isum, join_fn *joins) {
-    pair scale[2], sums[SHARING], first, second;
-    load_scales(scale, w);
+FR_INLINE void dot_halves(chains *c, const run *w, size_t rows, unpack_fn *unpack, pair *isum, const pair scale[2],
+                          join_fn *joins) {
+    pair sums[SHARING], first, second;
     FR_UNROLLED for (size_t step = 0; step < STEPS; step++) {
-        unpack(&first, &second, w->codes, step);
+        unpack_step(unpack, &first, &second, w, step);
         FR_UNROLLED for (size_t r = 0; r < rows; r++) {
             if (step % 2 == 0) sums[r] = zeros();
             add_products(&sums[r], first, block_of(c, r), 2 * step);
@@ -177,21 +185,24 @@ FR_INLINE void dot_halves(chains *c, const run *w, size_t rows, unpack_fn *unpac
 }
 
 FR_INLINE void dot_q2_k(chains *c, const run *w, size_t rows) {
-    pair isum[SHARING];
+    pair scale[2], isum[SHARING];
+    load_scales(scale, w, false);
     FR_UNROLLED for (size_t r = 0; r < rows; r++) isum[r] = zeros();
-    dot_halves(c, w, rows, unpack_2_bits, isum, join_with_minima);
+    dot_halves(c, w, rows, unpack_2_bits, isum, scale, join_with_minima);
 }
 
 FR_INLINE void dot_q3_k(chains *c, const run *w, size_t rows) {
-    pair isum[SHARING];
-    start_halves(isum, c, w, rows, 4);
-    dot_halves(c, w, rows, unpack_3_bits, isum, join);
+    pair scale[2], isum[SHARING];
+    load_scales(scale, w, true);
+    start_halves(isum, c, scale, rows, 4);
+    dot_halves(c, w, rows, unpack_3_bits, isum, scale, join);
 }
 
 FR_INLINE void dot_iq1_m(chains *c, const run *w, size_t rows) {
-    pair isum[SHARING];
-    start_halves(isum, c, w, rows, IQ1_OFFSET);
-    dot_halves(c, w, rows, unpack_iq1, isum, join);
+    pair scale[2], isum[SHARING];
+    load_scales(scale, w, false);
+    start_halves(isum, c, scale, rows, IQ1_OFFSET);
+    dot_halves(c, w, rows, unpack_3_bits, isum, scale, join);
 }
 
 /* IQ2's values + 43 are at most 86, so that no two products' sums are added in 16 bits. What widens them is one, or the
@@ -199,7 +210,7 @@ FR_INLINE void dot_iq1_m(chains *c, const run *w, size_t rows) {
 FR_INLINE void dot_iq2(chains *c, const run *w, size_t rows, const pair *scale, pair *isum) {
     pair value[2];
     FR_UNROLLED for (size_t step = 0; step < STEPS; step++) {
-        unpack_iq2(&value[0], &value[1], w->codes, step);
+        unpack_step(unpack_3_bits, &value[0], &value[1], w, step);
         FR_UNROLLED for (size_t r = 0; r < rows; r++)
             FR_UNROLLED for (size_t i = 0; i < 2; i++) {
                 __m256i q = broadcast_group(block_of(c, r), 2 * step + i);
@@ -221,8 +232,8 @@ FR_INLINE void dot_iq2_xxs(chains *c, const run *w, size_t rows) {
 
 FR_INLINE void dot_iq2_xs(chains *c, const run *w, size_t rows) {
     pair isum[SHARING], scale[2];
-    load_scales(scale, w);
-    start_halves(isum, c, w, rows, IQ2_OFFSET);
+    load_scales(scale, w, false);
+    start_halves(isum, c, scale, rows, IQ2_OFFSET);
     dot_iq2(c, w, rows, scale, isum);
 }
 
@@ -244,7 +255,7 @@ FR_INLINE void dot_signed(chains *c, const run *w, size_t rows, unpack_fn *unpac
     FR_UNROLLED for (size_t r = 0; r < rows; r++) isum[r] = zeros();
     FR_UNROLLED for (size_t step = 0; step < STEPS; step++) {
         size_t group = group_of(step, apart);
-        unpack(&first, &second, w->codes, step);
+        unpack_step(unpack, &first, &second, w, step);
         add_signed(isum, first, c, group, rows);
         add_signed(isum, second, c, group + apart, rows);
     }
@@ -264,36 +275,32 @@ FR_INLINE void dot_q8_0(chains *c, const run *w, size_t rows) {
     dot_signed(c, w, rows, unpack_q8_0, 1);
 }
 
-FR_INLINE void unpack_iq4(pair *first, pair *second, const uint8_t *codes, size_t step) {
-    unpack_table(first, second, codes, step, FR_IQ4_NL, 0);
-}
-
 FR_INLINE void dot_iq4(chains *c, const run *w, size_t rows) {
-    dot_signed(c, w, rows, unpack_iq4, 4);
+    dot_signed(c, w, rows, unpack_4_bits, 4);
 }
 
-static const format q8_0 = {FR_SIZES(q8_0), head_none, scales_d, dot_q8_0};
-static const format q4_0 = {FR_SIZES(q4_0), head_none, scales_d, dot_q4_0};
-static const format q4_1 = {FR_SIZES(q4_1), head_none, scales_d_m, dot_q4_k};
-static const format q5_0 = {FR_SIZES(q5_0), head_none, scales_d, dot_q5_0};
-static const format q5_1 = {FR_SIZES(q5_1), head_none, scales_d_m, dot_q5_k};
-static const format iq4_nl = {FR_SIZES(iq4_nl), head_none, scales_d, dot_iq4};
-static const format mxfp4 = {FR_SIZES(mxfp4), head_none, scales_exponent, dot_mxfp4};
-static const format q1_0 = {FR_SIZES(q1_0), head_none, scales_d, dot_q1_0};
-static const format q2_0 = {FR_SIZES(q2_0), head_none, scales_d, dot_q2_0};
-static const format q4_k = {FR_SIZES(q4_k), head_k, scales_k, dot_q4_k};
-static const format q5_k = {FR_SIZES(q5_k), head_k, scales_k, dot_q5_k};
-static const format q6_k = {FR_SIZES(q6_k), head_d, scales_q6, dot_q6_k};
-static const format iq4_xs = {FR_SIZES(iq4_xs), head_d, scales_xs, dot_iq4};
-static const format q2_k = {FR_SIZES(q2_k), head_q2, scales_q2, dot_q2_k};
-static const format q3_k = {FR_SIZES(q3_k), head_q3, scales_halves, dot_q3_k};
-static const format iq2_xxs = {FR_SIZES(iq2_xxs), head_eighths, scales_iq, dot_iq2_xxs};
-static const format iq2_xs = {FR_SIZES(iq2_xs), head_eighths_halves, scales_halves, dot_iq2_xs};
-static const format iq3_xxs = {FR_SIZES(iq3_xxs), head_iq3_xxs, scales_iq, dot_iq3_xxs};
-static const format iq3_s = {FR_SIZES(iq3_s), head_d, scales_iq, dot_iq3_s};
-static const format iq1_s = {FR_SIZES(iq1_s), head_eighths, scales_iq, dot_iq1_s};
-static const format iq1_m = {FR_SIZES(iq1_m), head_eighths_halves, scales_halves, dot_iq1_m};
-static const format tq2_0 = {FR_SIZES(tq2_0), head_d, scales_head, dot_q2_0};
+static const format q8_0 = {FR_SIZES(q8_0), head_none, scales_d, dot_q8_0, 0, 0};
+static const format q4_0 = {FR_SIZES(q4_0), head_none, scales_d, dot_q4_0, 0, 0};
+static const format q4_1 = {FR_SIZES(q4_1), head_none, scales_d_m, dot_q4_k, 0, 0};
+static const format q5_0 = {FR_SIZES(q5_0), head_none, scales_d, dot_q5_0, 0, 0};
+static const format q5_1 = {FR_SIZES(q5_1), head_none, scales_d_m, dot_q5_k, 0, 0};
+static const format iq4_nl = {FR_SIZES(iq4_nl), head_none, scales_d, dot_iq4, FR_IQ4_NL, 0};
+static const format mxfp4 = {FR_SIZES(mxfp4), head_none, scales_exponent, dot_mxfp4, FR_MXFP4, MXFP4_OFFSET};
+static const format q1_0 = {FR_SIZES(q1_0), head_none, scales_d, dot_q1_0, 0, 0};
+static const format q2_0 = {FR_SIZES(q2_0), head_none, scales_d, dot_q2_0, 0, 0};
+static const format q4_k = {FR_SIZES(q4_k), head_k, scales_k, dot_q4_k, 0, 0};
+static const format q5_k = {FR_SIZES(q5_k), head_k, scales_k, dot_q5_k, 0, 0};
+static const format q6_k = {FR_SIZES(q6_k), head_d, scales_q6, dot_q6_k, 0, 0};
+static const format iq4_xs = {FR_SIZES(iq4_xs), head_d, scales_xs, dot_iq4, FR_IQ4_XS, 0};
+static const format q2_k = {FR_SIZES(q2_k), head_q2, scales_q2, dot_q2_k, 0, 0};
+static const format q3_k = {FR_SIZES(q3_k), head_q3, scales_halves, dot_q3_k, 0, 0};
+static const format iq2_xxs = {FR_SIZES(iq2_xxs), head_eighths, scales_iq, dot_iq2_xxs, FR_IQ2_XXS, IQ2_OFFSET};
+static const format iq2_xs = {FR_SIZES(iq2_xs), head_eighths_halves, scales_halves, dot_iq2_xs, FR_IQ2_XS, IQ2_OFFSET};
+static const format iq3_xxs = {FR_SIZES(iq3_xxs), head_iq3_xxs, scales_iq, dot_iq3_xxs, FR_IQ3_XXS, IQ3_XXS_OFFSET};
+static const format iq3_s = {FR_SIZES(iq3_s), head_d, scales_iq, dot_iq3_s, FR_IQ3_S, IQ3_S_OFFSET};
+static const format iq1_s = {FR_SIZES(iq1_s), head_eighths, scales_iq, dot_iq1_s, FR_IQ1_S, IQ1_OFFSET};
+static const format iq1_m = {FR_SIZES(iq1_m), head_eighths_halves, scales_halves, dot_iq1_m, FR_IQ1_M, IQ1_OFFSET};
+static const format tq2_0 = {FR_SIZES(tq2_0), head_d, scales_head, dot_q2_0, 0, 0};
 
 #define FR_MATMUL_BLOCK(id, type, ...)                         \
     void fr_matmul_##type##_avx2(const fr_matmul_block *job) { \

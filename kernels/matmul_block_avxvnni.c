@@ -6,6 +6,8 @@
 #include "kernels/block_avx2.h"
 #include "quant/block_types.h"
 
+enum { TABLE_OFFSET = 128 };
+
 /* The zero-point correction: sums (below 2^15) times -offset. The high half of the factor is 0. */
 FR_INLINE pair correction_of(__m256i sum, int offset) {
     __m256i correction = _mm256_madd_epi16(sum, _mm256_set1_epi32(-offset & 0xffff));
@@ -24,7 +26,7 @@ FR_INLINE void add_steps(pair *isum, const chains *c, const run *w, size_t rows,
     pair first, second;
     FR_UNROLLED for (size_t step = from; step < to; step++) {
         size_t group = group_of(step, apart);
-        unpack(&first, &second, w->codes, step);
+        unpack_step(unpack, &first, &second, w, step);
         FR_UNROLLED for (size_t r = 0; r < rows; r++) {
             add_products(&isum[r], first, block_of(c, r), group);
             add_products(&isum[r], second, block_of(c, r), group + apart);
@@ -60,20 +62,12 @@ FR_INLINE void dot_q5_k(chains *c, const run *w, size_t rows) {
     dot(c, w, rows, unpack_5_bits, 4, 0, join_with_minimum);
 }
 
-FR_INLINE void unpack_mxfp4(pair *first, pair *second, const uint8_t *codes, size_t step) {
-    unpack_table(first, second, codes, step, FR_MXFP4, 128);
-}
-
 FR_INLINE void dot_mxfp4(chains *c, const run *w, size_t rows) {
-    dot(c, w, rows, unpack_mxfp4, 4, 128, join);
-}
-
-FR_INLINE void unpack_iq4(pair *first, pair *second, const uint8_t *codes, size_t step) {
-    unpack_table(first, second, codes, step, FR_IQ4_NL, 128);
+    dot(c, w, rows, unpack_4_bits, 4, TABLE_OFFSET, join);
 }
 
 FR_INLINE void dot_iq4(chains *c, const run *w, size_t rows) {
-    dot(c, w, rows, unpack_iq4, 4, 128, join);
+    dot(c, w, rows, unpack_4_bits, 4, TABLE_OFFSET, join);
 }
 
 FR_INLINE void dot_q1_0(chains *c, const run *w, size_t rows) {
@@ -85,19 +79,19 @@ FR_INLINE void dot_q2_0(chains *c, const run *w, size_t rows) {
 }
 
 FR_INLINE void dot_iq1_s(chains *c, const run *w, size_t rows) {
-    dot(c, w, rows, unpack_iq1, 1, IQ1_OFFSET, join);
+    dot(c, w, rows, unpack_3_bits, 1, TABLE_OFFSET, join);
 }
 
 FR_INLINE void dot_iq3_xxs(chains *c, const run *w, size_t rows) {
-    dot(c, w, rows, unpack_iq3_xxs, 4, IQ3_XXS_OFFSET, join);
+    dot(c, w, rows, unpack_4_bits, 4, TABLE_OFFSET, join);
 }
 
 FR_INLINE void dot_iq3_s(chains *c, const run *w, size_t rows) {
-    dot(c, w, rows, unpack_iq3_s, 4, IQ3_S_OFFSET, join);
+    dot(c, w, rows, unpack_4_bits, 4, TABLE_OFFSET, join);
 }
 
 FR_INLINE void dot_iq2_xxs(chains *c, const run *w, size_t rows) {
-    dot(c, w, rows, unpack_iq2, 1, IQ2_OFFSET, join);
+    dot(c, w, rows, unpack_3_bits, 1, TABLE_OFFSET, join);
 }
 
 FR_INLINE __m256 load_scales(const uint8_t *scales) {
@@ -141,35 +135,36 @@ FR_INLINE void dot_q3_k(chains *c, const run *w, size_t rows) {
 }
 
 FR_INLINE void dot_iq1_m(chains *c, const run *w, size_t rows) {
-    dot_halves(c, w, rows, unpack_iq1, IQ1_OFFSET, join);
+    dot_halves(c, w, rows, unpack_3_bits, TABLE_OFFSET, join);
 }
 
 FR_INLINE void dot_iq2_xs(chains *c, const run *w, size_t rows) {
-    dot_halves(c, w, rows, unpack_iq2, IQ2_OFFSET, join);
+    dot_halves(c, w, rows, unpack_3_bits, TABLE_OFFSET, join);
 }
 
-static const format q8_0 = {FR_SIZES(q8_0), head_none, scales_d, dot_q8_0};
-static const format q4_0 = {FR_SIZES(q4_0), head_none, scales_d, dot_q4_0};
-static const format q4_1 = {FR_SIZES(q4_1), head_none, scales_d_m, dot_q4_k};
-static const format q5_0 = {FR_SIZES(q5_0), head_none, scales_d, dot_q5_0};
-static const format q5_1 = {FR_SIZES(q5_1), head_none, scales_d_m, dot_q5_k};
-static const format iq4_nl = {FR_SIZES(iq4_nl), head_none, scales_d, dot_iq4};
-static const format mxfp4 = {FR_SIZES(mxfp4), head_none, scales_exponent, dot_mxfp4};
-static const format q1_0 = {FR_SIZES(q1_0), head_none, scales_d, dot_q1_0};
-static const format q2_0 = {FR_SIZES(q2_0), head_none, scales_d, dot_q2_0};
-static const format q4_k = {FR_SIZES(q4_k), head_k, scales_k, dot_q4_k};
-static const format q5_k = {FR_SIZES(q5_k), head_k, scales_k, dot_q5_k};
-static const format q6_k = {FR_SIZES(q6_k), head_d, scales_q6, dot_q6_k};
-static const format iq4_xs = {FR_SIZES(iq4_xs), head_d, scales_xs, dot_iq4};
-static const format q2_k = {FR_SIZES(q2_k), head_q2, scales_q2, dot_q2_k};
-static const format q3_k = {FR_SIZES(q3_k), head_q3, scales_halves, dot_q3_k};
-static const format iq2_xxs = {FR_SIZES(iq2_xxs), head_eighths, scales_iq, dot_iq2_xxs};
-static const format iq2_xs = {FR_SIZES(iq2_xs), head_eighths_halves, scales_halves, dot_iq2_xs};
-static const format iq3_xxs = {FR_SIZES(iq3_xxs), head_iq3_xxs, scales_iq, dot_iq3_xxs};
-static const format iq3_s = {FR_SIZES(iq3_s), head_d, scales_iq, dot_iq3_s};
-static const format iq1_s = {FR_SIZES(iq1_s), head_eighths, scales_iq, dot_iq1_s};
-static const format iq1_m = {FR_SIZES(iq1_m), head_eighths_halves, scales_halves, dot_iq1_m};
-static const format tq2_0 = {FR_SIZES(tq2_0), head_d, scales_head, dot_q2_0};
+static const format q8_0 = {FR_SIZES(q8_0), head_none, scales_d, dot_q8_0, 0, 0};
+static const format q4_0 = {FR_SIZES(q4_0), head_none, scales_d, dot_q4_0, 0, 0};
+static const format q4_1 = {FR_SIZES(q4_1), head_none, scales_d_m, dot_q4_k, 0, 0};
+static const format q5_0 = {FR_SIZES(q5_0), head_none, scales_d, dot_q5_0, 0, 0};
+static const format q5_1 = {FR_SIZES(q5_1), head_none, scales_d_m, dot_q5_k, 0, 0};
+static const format iq4_nl = {FR_SIZES(iq4_nl), head_none, scales_d, dot_iq4, FR_IQ4_NL, TABLE_OFFSET};
+static const format mxfp4 = {FR_SIZES(mxfp4), head_none, scales_exponent, dot_mxfp4, FR_MXFP4, TABLE_OFFSET};
+static const format q1_0 = {FR_SIZES(q1_0), head_none, scales_d, dot_q1_0, 0, 0};
+static const format q2_0 = {FR_SIZES(q2_0), head_none, scales_d, dot_q2_0, 0, 0};
+static const format q4_k = {FR_SIZES(q4_k), head_k, scales_k, dot_q4_k, 0, 0};
+static const format q5_k = {FR_SIZES(q5_k), head_k, scales_k, dot_q5_k, 0, 0};
+static const format q6_k = {FR_SIZES(q6_k), head_d, scales_q6, dot_q6_k, 0, 0};
+static const format iq4_xs = {FR_SIZES(iq4_xs), head_d, scales_xs, dot_iq4, FR_IQ4_XS, TABLE_OFFSET};
+static const format q2_k = {FR_SIZES(q2_k), head_q2, scales_q2, dot_q2_k, 0, 0};
+static const format q3_k = {FR_SIZES(q3_k), head_q3, scales_halves, dot_q3_k, 0, 0};
+static const format iq2_xxs = {FR_SIZES(iq2_xxs), head_eighths, scales_iq, dot_iq2_xxs, FR_IQ2_XXS, TABLE_OFFSET};
+static const format iq2_xs = {FR_SIZES(iq2_xs), head_eighths_halves, scales_halves,
+                              dot_iq2_xs,       FR_IQ2_XS,           TABLE_OFFSET};
+static const format iq3_xxs = {FR_SIZES(iq3_xxs), head_iq3_xxs, scales_iq, dot_iq3_xxs, FR_IQ3_XXS, TABLE_OFFSET};
+static const format iq3_s = {FR_SIZES(iq3_s), head_d, scales_iq, dot_iq3_s, FR_IQ3_S, TABLE_OFFSET};
+static const format iq1_s = {FR_SIZES(iq1_s), head_eighths, scales_iq, dot_iq1_s, FR_IQ1_S, TABLE_OFFSET};
+static const format iq1_m = {FR_SIZES(iq1_m), head_eighths_halves, scales_halves, dot_iq1_m, FR_IQ1_M, TABLE_OFFSET};
+static const format tq2_0 = {FR_SIZES(tq2_0), head_d, scales_head, dot_q2_0, 0, 0};
 
 #define FR_MATMUL_BLOCK(id, type, ...)                            \
     void fr_matmul_##type##_avxvnni(const fr_matmul_block *job) { \
