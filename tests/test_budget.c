@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sizes.h"
 #include "src/session/budget.h"
 
 #define TOKENS  8000 /* a stream's length */
@@ -624,6 +625,56 @@ START_TEST(bins_are_what_became_of_their_drafts) {
 }
 END_TEST
 
+/* ------------------------------------------------------------------------------------------------------------ finds */
+
+/* A round of a machine on which a row more takes 0.2 of the first: what was chosen, `drafted` of it that was looked up
+ * or made, of which `accepted` stood. */
+static fr_budget_part find_round(single *one, size_t made, size_t drafted, size_t accepted) {
+    fr_budget_part part = {.timeline = &one->timeline, .limit = made, .most_found = MOST};
+    fr_budget_choose(&one->budget, &part, 1, MOST, 0);
+    part.looked_up = part.found > 0;
+    part.drafted = fr_smaller(drafted, part.looked_up ? part.found : part.asked);
+    part.accepted = fr_smaller(accepted, part.drafted);
+    fr_budget_report(&one->budget, &part, 1, 0, part.looked_up ? 0 : 0.3 * (double)part.asked,
+                     1 + 0.2 * (double)part.drafted);
+    return part;
+}
+
+START_TEST(rows_of_finds_are_hoped_then_known) {
+    single one;
+    reset(&one);
+    for (int round = 0; round < 4; round++) ck_assert_uint_eq(find_round(&one, 0, 0, 0).found, 0);
+    fr_budget_part part = find_round(&one, 0, 15, 0);
+    ck_assert(part.found == 1 && part.worth.found[0] == 0); /* two rows were never measured */
+    part = find_round(&one, 0, 15, 0);
+    ck_assert_uint_eq(part.found, 3);
+    ck_assert_double_eq_tol(part.worth.found[0], 0.2, 1e-9); /* 5 tokens in 5.2 seconds are fewer than 1 a second */
+    ck_assert_double_eq(part.worth.found[1], 0);
+    ck_assert_uint_eq(find_round(&one, 0, 15, 0).found, 7);
+    ck_assert_uint_eq(find_round(&one, 0, 15, 0).found, MOST);
+    for (int round = 0; round < 200; round++) part = find_round(&one, 0, 4, 4);
+    ck_assert_double_gt(part.worth.found[0], 0.2 * 0.95 * 5 / 1.8); /* at the rate of late */
+}
+END_TEST
+
+START_TEST(finds_teach_nothing_of_what_is_made) {
+    single one;
+    reset(&one);
+    for (int round = 0; round < 4; round++) find_round(&one, MOST, MOST, MOST);
+    size_t found = 0, tried = 0;
+    for (int round = 0; round < 300; round++) {
+        const single before = one;
+        fr_budget_part part = find_round(&one, MOST, MOST, 0);
+        found += part.found > 0;
+        tried += before.budget.round >= before.budget.next_try && part.found == 0;
+        if (part.found == 0) continue;
+        ck_assert_mem_eq(one.timeline.stood, before.timeline.stood, sizeof one.timeline.stood);
+        ck_assert_mem_eq(one.budget.draft, before.budget.draft, sizeof one.budget.draft);
+    }
+    ck_assert_msg(found > 200 && tried > 1, "%zu rounds found, %zu tried", found, tried);
+}
+END_TEST
+
 /* ------------------------------------------------------------------------------------------------ several timelines */
 
 enum { TIMELINES = 16, WORLDS = 4, ROUNDS = 3000, ROWS = TIMELINES * FR_STEP_MAX };
@@ -888,6 +939,8 @@ int main(void) {
     tcase_add_loop_test(cases, chains_end_where_that_pays, 0, sizeof tellers / sizeof *tellers);
     tcase_add_test(cases, a_draft_is_judged_by_the_whole_chain);
     tcase_add_test(cases, bins_are_what_became_of_their_drafts);
+    tcase_add_test(cases, rows_of_finds_are_hoped_then_known);
+    tcase_add_test(cases, finds_teach_nothing_of_what_is_made);
     tcase_add_loop_test(cases, within_5_percent_of_an_oracle, 0, TIMELINES);
     tcase_add_loop_test(cases, a_crowd_is_never_slower_by_3_percent, 0, 3);
     tcase_add_test(cases, a_new_timeline_is_guessed_to_be_like_the_others);

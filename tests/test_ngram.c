@@ -179,6 +179,68 @@ START_TEST(before_another_method_only_a_long_match_counts) {
 }
 END_TEST
 
+/* Drafts that are found where a row is worth so many tokens, and up to `made` made ones gain `gain` each. */
+static size_t find(fr_draft *draft, const int32_t *ids, size_t length, double row, size_t made, double gain) {
+    int32_t drafts[FR_STEP_MAX];
+    fr_draft_worth worth = {0};
+    for (size_t d = 0; d < FR_STEP_MAX; d++) {
+        worth.found[d] = row;
+        worth.next[d] = 1;
+        worth.step[d] = 1 - gain;
+    }
+    const fr_draft_view view = {.ids = ids, .length = length};
+    fr_proposal proposal = {
+        .draft = draft, .view = &view, .count = made, .most_found = 6, .worth = &worth, .ids = drafts};
+    require(fr_draft_propose_one(&proposal));
+    ck_assert_int_eq(proposal.found, proposal.proposed > 0);
+    return proposal.proposed;
+}
+
+START_TEST(as_many_are_found_as_are_worth_their_rows) {
+    int32_t text[26];
+    for (size_t i = 0; i < 26; i++) text[i] = (int32_t)(i % 16);
+    opened o = open_ngram(&fr_draft_ngram_first);
+    begin(o.draft, text, 18);
+    ck_assert_uint_eq(find(o.draft, text, 18, 0, 0, 0), 0); /* two are no match, whatever it costs */
+    begin(o.draft, text, 21); /* five ids match: of ten 5, 6, 6, 7, 7, 7 are guessed to stand where all before did */
+    ck_assert_uint_eq(find(o.draft, text, 21, 0.51, 0, 0), 0);
+    ck_assert_uint_eq(find(o.draft, text, 21, 0.49, 0, 0), 1);
+    ck_assert_uint_eq(find(o.draft, text, 21, 0.29, 0, 0), 2);
+    ck_assert_uint_eq(find(o.draft, text, 21, 0.17, 0, 0), 3);
+    ck_assert_uint_eq(find(o.draft, text, 21, 0, 0, 0), 6);
+    fr_arena_close(&o.arena);
+}
+END_TEST
+
+START_TEST(what_is_made_may_gain_more) {
+    int32_t text[21];
+    for (size_t i = 0; i < 21; i++) text[i] = (int32_t)(i % 16);
+    opened o = open_ngram(&fr_draft_ngram);
+    begin(o.draft, text, 21);
+    ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 1, 0.09), 1); /* 0.5 - 0.4 is more */
+    ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 1, 0.11), 0);
+    ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 2, 0.06), 0); /* two of 0.06 are not less */
+    ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 2, -0.5), 1);
+    fr_arena_close(&o.arena);
+}
+END_TEST
+
+/* Behind every "1 2 3" comes another id: what followed last does not follow again. */
+START_TEST(an_answer_tells_how_often_they_stand) {
+    int32_t text[200];
+    for (size_t i = 0; i < 200; i++) text[i] = i % 4 < 3 ? (int32_t)(1 + i % 4) : (int32_t)(100 + i);
+    opened o = open_ngram(&fr_draft_ngram), of_prompt = open_ngram(&fr_draft_ngram);
+    begin(o.draft, text, 7);
+    ck_assert_uint_eq(find(o.draft, text, 7, 0.25, 0, 0), 1);
+    ck_assert_uint_eq(find(o.draft, text, 11, 0.25, 0, 0), 1);
+    ck_assert_uint_eq(find(o.draft, text, 199, 0.25, 0, 0), 0);
+    begin(of_prompt.draft, text, 199); /* a prompt tells nothing: others wrote it */
+    ck_assert_uint_eq(find(of_prompt.draft, text, 199, 0.25, 0, 0), 1);
+    fr_arena_close(&o.arena);
+    fr_arena_close(&of_prompt.arena);
+}
+END_TEST
+
 /* --------------------------------------------------------------------------------------------------------- sessions */
 
 enum { COUNT = 300 };
@@ -236,8 +298,17 @@ START_TEST(combinations_say_the_same) {
 }
 END_TEST
 
+START_TEST(so_do_those_that_are_found_where_they_pay) {
+    outcome none = generate("none", 3, true), found = generate("ngram", FR_DRAFT_AUTO, false),
+            both = generate("ngram,mtp", FR_DRAFT_AUTO, true);
+    ck_assert_mem_eq(found.ids, none.ids, sizeof none.ids);
+    ck_assert_mem_eq(both.ids, none.ids, sizeof none.ids);
+    ck_assert(found.drafted > 0 && both.drafted > 0);
+}
+END_TEST
+
 /* A method that always drafts one 77, and keeps what it is told. */
-static size_t told_proposed, told_accepted, told_begins;
+static size_t told_proposed, told_accepted, told_begins, told_rows;
 
 static fr_draft *always_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);
 static void always_propose(fr_proposal *first) {
@@ -257,13 +328,23 @@ static void always_commit(fr_draft *draft, const fr_draft_view *view, size_t pro
     told_proposed = proposed;
     told_accepted = accepted;
 }
-static const fr_draft_method always = {
-    .name = "always", .open = always_open, .propose = always_propose, .begin = always_begin, .commit = always_commit};
+static fr_status always_follow(fr_draft *draft, const fr_draft_view *view) {
+    (void)draft;
+    (void)view;
+    told_rows++;
+    return FR_OK;
+}
+static const fr_draft_method always = {.name = "always",
+                                       .open = always_open,
+                                       .propose = always_propose,
+                                       .begin = always_begin,
+                                       .follow = always_follow,
+                                       .commit = always_commit};
 static fr_draft *always_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
     (void)drafter;
     (void)sizes;
     fr_draft *draft = fr_arena_take(arena, 1, sizeof *draft);
-    if (draft) *draft = (fr_draft){.method = &always};
+    if (draft) *draft = (fr_draft){.method = &always, .follows = true};
     return draft;
 }
 
@@ -285,6 +366,11 @@ START_TEST(in_a_combination_the_first_that_has_a_proposal_wins) {
     ck_assert_mem_eq(drafts, text + 8, 4 * sizeof *drafts);
     draft->method->commit(draft, &(fr_draft_view){.ids = text, .length = 29}, 4, 4);
     ck_assert(told_proposed == 0 && told_accepted == 0);
+    ck_assert_uint_eq(told_rows, 1); /* when it was not asked */
+    ck_assert(draft->finds && !draft->only_finds);
+    ck_assert_uint_eq(find(draft, text, 29, 2, 0, 0), 0); /* nothing is worth it, and nothing may be made */
+    ck_assert_uint_eq(told_rows, 2);
+    ck_assert_uint_eq(find(draft, text, 29, 0, 0, 0), 6);
     fr_arena_close(&arena);
 }
 END_TEST
@@ -320,8 +406,12 @@ int main(void) {
     tcase_add_test(cases, drafts_are_what_followed_and_go_around_a_circle);
     tcase_add_test(cases, it_follows_a_new_prompt_a_cut_text_and_a_rejection);
     tcase_add_test(cases, before_another_method_only_a_long_match_counts);
+    tcase_add_test(cases, as_many_are_found_as_are_worth_their_rows);
+    tcase_add_test(cases, what_is_made_may_gain_more);
+    tcase_add_test(cases, an_answer_tells_how_often_they_stand);
     tcase_add_test(cases, a_text_that_repeats_itself_takes_fewer_calls);
     tcase_add_test(cases, combinations_say_the_same);
+    tcase_add_test(cases, so_do_those_that_are_found_where_they_pay);
     tcase_add_test(cases, in_a_combination_the_first_that_has_a_proposal_wins);
     tcase_add_test(cases, words_choose_methods);
     Suite *suite = suite_create("ngram");

@@ -53,7 +53,7 @@ static fr_worth_verdict judge(fr_proposal *p, const fr_scores *scores, const fr_
     if (chance < p->p_min) return FR_WORTH_NONE;
     if (!p->chances) return FR_WORTH_MORE;
     p->chances[p->proposed] = (float)chance;
-    return p->worth ? fr_worth_judge(p->worth, p->chances, p->proposed + 1) : FR_WORTH_MORE;
+    return p->ends ? fr_worth_judge(p->worth, p->chances, p->proposed + 1) : FR_WORTH_MORE;
 }
 
 bool fr_draft_choose(fr_proposal *p, const fr_scores *scores, const fr_scorer *scorer) {

@@ -58,23 +58,29 @@ typedef struct fr_draft {
     const fr_draft_method *method;
     bool follows; /* wants all of the target's hidden rows */
     bool lags;    /* follows the timeline when it proposes or begins: rounds without a proposal leave it behind */
+    bool finds;      /* looks drafts up, which takes no time: it, or one of those that it asks; */
+    bool only_finds; /* all of them */
 } fr_draft;
 
 /* What a session's method is asked, and what it answers. */
 typedef struct fr_proposal {
     fr_draft *draft;
     const fr_draft_view *view;
-    size_t count;             /* of ids that are wanted: 1 to 15 */
+    /* Of ids that are wanted: up to 15. Where worth is given, that is of drafts which take steps to make, and of those
+     * that are looked up `most_found` are wanted; then either may be 0. */
+    size_t count, most_found;
     size_t n_min;             /* fewer than so many are none */
     /* A draft that its method gives less of all chance ends the chain, and is none of it; methods that give none a
      * chance don't look at it. */
     double p_min;
-    const fr_draft_worth *worth; /* NULL, or what drafts must be worth: methods that give chances end chains by it */
+    const fr_draft_worth *worth; /* NULL, or what drafts must be worth: */
+    bool ends;                   /* methods that give chances end chains by it */
     float *chances;           /* NULL, or [count] out: of all chance what each draft has, where the method tells */
     int32_t *ids;             /* [count] out: what may follow the timeline */
     float *logits;            /* NULL, or [count, vocab] out: each step's scores, -infinity for ids not scored */
     size_t proposed;          /* out: of ids; may be less, 0 too */
     size_t made;              /* out, of a method that scores: drafts, also one that it then left out */
+    bool found;               /* out: they were looked up, being worth more than what could be made */
     fr_failure failure;       /* out: of this session alone */
     struct fr_proposal *next; /* while it is asked: of another session; NULL: the last */
 } fr_proposal;

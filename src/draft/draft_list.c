@@ -128,12 +128,17 @@ static bool is_next(const fr_proposal *p, size_t link) {
     return link < c->count && c->spoke == link;
 }
 
+/* Whether anything is wanted of a link, when it is its turn. */
+static bool is_wanted(const fr_proposal *p, size_t link) {
+    return p->count > 0 || ((const chain *)p->draft)->links[link]->finds;
+}
+
 /* Those of the list that are to be asked, as a list of their links. */
 static fr_proposal *ask_links(fr_proposal *first, size_t link) {
     fr_proposal *asked = NULL, **end = &asked;
     for (fr_proposal *p = first; p; p = p->next) {
         chain *c = (chain *)p->draft;
-        if (!is_next(p, link)) continue;
+        if (!is_next(p, link) || !is_wanted(p, link)) continue;
         c->asked = *p;
         c->asked.draft = c->links[link];
         c->asked.next = NULL;
@@ -147,15 +152,21 @@ static void take_answers(fr_proposal *first, size_t link) {
     for (fr_proposal *p = first; p; p = p->next) {
         chain *c = (chain *)p->draft;
         if (!is_next(p, link)) continue;
-        p->proposed = c->asked.proposed;
-        p->made = c->asked.made;
-        p->failure = c->asked.failure;
+        if (is_wanted(p, link)) {
+            p->proposed = c->asked.proposed;
+            p->made = c->asked.made;
+            p->found = c->asked.found;
+            p->failure = c->asked.failure;
+        }
         c->spoke += p->proposed == 0 && p->failure.status == FR_OK;
     }
 }
 
-static fr_status follow_rest(const chain *c, const fr_draft_view *view) {
-    for (size_t i = c->spoke + 1; i < c->count; i++) FR_TRY(follow(c->links[i], view));
+/* Those that were not asked see the target's rows all the same. */
+static fr_status follow_rest(const fr_proposal *p) {
+    const chain *c = (const chain *)p->draft;
+    for (size_t i = 0; i < c->count; i++)
+        if (i > c->spoke || !is_wanted(p, i)) FR_TRY(follow(c->links[i], p->view));
     return FR_OK;
 }
 
@@ -167,7 +178,7 @@ static void chain_propose(fr_proposal *first) {
         take_answers(first, link);
     }
     for (fr_proposal *p = first; p; p = p->next)
-        if (p->failure.status == FR_OK) p->failure = fr_failure_keep(follow_rest((chain *)p->draft, p->view));
+        if (p->failure.status == FR_OK) p->failure = fr_failure_keep(follow_rest(p));
 }
 
 static fr_status chain_follow(fr_draft *draft, const fr_draft_view *view) {
@@ -234,13 +245,15 @@ static const fr_draft_method draft_chain = {
 fr_draft *fr_draft_list_open(const fr_draft_list *list, const fr_drafter *drafter, fr_arena *arena,
                              const fr_draft_sizes *sizes) {
     if (list->count == 1) return list->methods[0]->open(drafter, arena, sizes);
-    chain state = {.base.method = &draft_chain, .count = list->count};
+    chain state = {.base = {.method = &draft_chain, .only_finds = true}, .count = list->count};
     chain *place = fr_arena_take(arena, 1, sizeof *place);
     bool whole = place != NULL;
     for (size_t i = 0; i < list->count; i++) {
         state.links[i] = list->methods[i]->open(drafter, arena, sizes);
         state.base.follows |= state.links[i] && state.links[i]->follows;
         state.base.lags |= state.links[i] && state.links[i]->lags;
+        state.base.finds |= state.links[i] && state.links[i]->finds;
+        state.base.only_finds &= state.links[i] && state.links[i]->only_finds;
         whole &= state.links[i] != NULL;
     }
     if (!whole) return NULL;

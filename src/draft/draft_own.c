@@ -111,6 +111,7 @@ static void own_propose(fr_proposal *first) {
         s->asked.ids = s->suggested;
         s->asked.chances = NULL; /* nor is known what the caller makes of it */
         s->asked.worth = NULL;
+        s->asked.ends = false;
         s->asked.next = inner;
         s->handed_on = 0;
         inner = &s->asked;

@@ -19,6 +19,7 @@ static fr_proposal *part_method(fr_proposal *first) {
 void fr_draft_propose_list(fr_proposal *first) {
     for (fr_proposal *p = first; p; p = p->next) {
         p->proposed = p->made = 0;
+        p->found = false;
         p->failure.status = FR_OK;
     }
     for (fr_proposal *others; first; first = others) {

@@ -34,3 +34,13 @@ fr_worth_verdict fr_worth_judge(const fr_draft_worth *worth, const float *chance
     if (count >= FR_STEP_MAX - 1) return FR_WORTH_LAST;
     return all_stand * worth->next[count] >= worth->step[count] + worth->row[count] ? FR_WORTH_MORE : FR_WORTH_LAST;
 }
+
+double fr_worth_expected(const fr_draft_worth *worth, size_t count) {
+    double all_stand = 1, gain = 0, most = 0;
+    for (size_t d = 0; d < count; d++) {
+        all_stand *= worth->next[d];
+        gain += all_stand - worth->step[d] - worth->row[d];
+        if (gain > most) most = gain;
+    }
+    return most;
+}

@@ -270,11 +270,16 @@ static void add_draft(outlook *o, size_t timeline, size_t drafts) {
     deepen(o->parts[timeline].timeline, c);
 }
 
+/* The round from which on times may still be as they were. */
+static uint64_t lately(const fr_budget *budget) {
+    return budget->round > STALE ? budget->round - STALE : 0;
+}
+
 /* Before any draft. Known: from all that was ever measured, and nothing believed beyond it. Hoped: from what was
  * measured lately, and that more costs no more. */
 static size_t open_outlook(outlook *o, const fr_budget *budget, const fr_budget_part *parts, size_t count,
                            size_t taken, bool hoped) {
-    uint64_t since = hoped && budget->round > STALE ? budget->round - STALE : 0;
+    uint64_t since = hoped ? lately(budget) : 0;
     *o = (outlook){.budget = budget, .parts = parts, .count = count, .base = count + taken};
     size_t largest = verify_times(budget, since, o->verify);
     for (size_t r = largest + 1; largest && !hoped && r <= FR_BUDGET_ROWS; r++)
@@ -467,17 +472,42 @@ static void tell_worths(const outlook *known, bool trying, fr_budget_part *parts
     }
 }
 
-static void choose(fr_budget *budget, fr_budget_part *parts, question q) {
+/* Rows that a part's finds may be, which it has to itself, and what each of them is worth. */
+static void tell_found(const outlook *known, fr_budget_part *part, size_t others, size_t room) {
+    const fr_budget *budget = known->budget;
+    double verify[FR_BUDGET_ROWS + 1], earned = budget->earned.tries > 0 ? ratio(&budget->earned) : 0;
+    double rate = greater(rate_of(known, known->best), earned);
+    size_t base = known->base + others, largest = verify_times(budget, lately(budget), verify);
+    size_t hoped = largest > base ? 2 * (largest - base) + 1 : 1;
+    part->found = fr_smaller(fr_smaller(part->most_found, room), hoped);
+    for (size_t d = 0; d < part->found; d++)
+        part->worth.found[d] = rate * (verify[base + d + 1] - verify[base + d]);
+}
+
+/* Each has the rows that it is asked for, and its share of those that nobody is. */
+static void tell_finds(const outlook *known, fr_budget_part *parts, size_t count, size_t room) {
+    size_t all = 0, finding = 0;
+    for (size_t i = 0; i < count; i++) {
+        all += parts[i].asked;
+        finding += parts[i].most_found > 0;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (parts[i].most_found)
+            tell_found(known, &parts[i], all - parts[i].asked, parts[i].asked + (room - all) / finding);
+}
+
+static void choose(fr_budget *budget, fr_budget_part *parts, question q, size_t rows) {
     outlook known, hoped;
     look(&known, &q);
     attempt best = attempt_of(&known, known.best), tried;
-    if (budget->round >= budget->next_try) {
+    if (q.room && budget->round >= budget->next_try) {
         q.hoped = true;
         look(&hoped, &q);
         if (try_other(budget, &known, &hoped, &tried)) best = tried;
     }
     give_out(&best, parts, q.count);
     tell_worths(&known, budget->trying, parts, q.count, fr_smaller(q.room, FR_BUDGET_ROWS - known.base));
+    if (!budget->trying) tell_finds(&known, parts, q.count, fr_smaller(rows, FR_BUDGET_ROWS - known.base));
 }
 
 /* A draft of each of the first timelines that may, so many of them. */
@@ -500,25 +530,25 @@ static bool asks_second(question q) {
 }
 
 void fr_budget_choose(fr_budget *budget, fr_budget_part *parts, size_t count, size_t room, size_t taken) {
-    size_t most = 0;
+    size_t most = 0, most_found = 0;
     budget->trying = false;
     budget->loss = 0;
     for (size_t i = 0; i < count; i++) {
-        parts[i].asked = 0;
+        parts[i].asked = parts[i].found = 0;
         parts[i].ends = false;
         most += parts[i].limit;
+        most_found += parts[i].most_found;
     }
-    room = fr_smaller(most, room);
-    if (room == 0 || count + taken >= FR_BUDGET_ROWS) return;
+    if (room == 0 || most + most_found == 0 || count + taken >= FR_BUDGET_ROWS) return;
     if (budget->round < 4) { /* one draft and none, twice */
         if (budget->round % 2 == 0) ask_of_first(parts, count, 1);
         return;
     }
-    question q = {budget, parts, count, room, taken, false};
-    if (asks_second(q))
+    question q = {budget, parts, count, fr_smaller(most, room), taken, false};
+    if (q.room && asks_second(q))
         ask_of_first(parts, count, 2);
     else
-        choose(budget, parts, q);
+        choose(budget, parts, q, room);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- report */
@@ -533,14 +563,18 @@ static void count(fr_budget_rate *rate, bool hit) {
     rate->tries += 1;
 }
 
-/* Drafts that a part's chain took the time of. */
+/* Drafts that a part was asked for, and did not find instead; and those that its chain took the time of. */
+static size_t asked(const fr_budget_part *part) {
+    return part->looked_up ? 0 : part->asked;
+}
 static size_t made(const fr_budget_part *part) {
-    return part->made && part->asked ? part->made : part->asked;
+    return part->made && asked(part) ? part->made : asked(part);
 }
 
 static void learn_drafts(fr_budget *budget, const fr_budget_part *part) {
     fr_budget_timeline *t = part->timeline;
     size_t verified = fr_budget_verified(part);
+    if (part->looked_up) return;
     for (size_t d = 1; d < FR_STEP_MAX; d++) {
         fade(&t->came[d], FADE);
         fade(&t->made[d], FADE);
@@ -572,7 +606,7 @@ static void learn_drafting(fr_budget *budget, const fr_budget_part *parts, size_
     double times[FR_STEP_MAX], alone = 0;
     draft_times(budget, false, times);
     for (size_t i = 0; i < timelines; i++) {
-        if (parts[i].asked == 0) continue;
+        if (asked(&parts[i]) == 0) continue;
         drafting++;
         longest = fr_larger(longest, made(&parts[i]));
         alone += times[made(&parts[i])];
@@ -590,12 +624,23 @@ static void learn_drafting(fr_budget *budget, const fr_budget_part *parts, size_
     add_reading(&budget->share, greater(0, lesser(share, MOST_SHARE)), budget->round, DRAFT_HELD_UP);
 }
 
+static double tokens_of(const fr_budget_part *parts, size_t timelines) {
+    double tokens = (double)timelines;
+    for (size_t i = 0; i < timelines; i++) tokens += (double)parts[i].accepted;
+    return tokens;
+}
+
+static void learn_earned(fr_budget *budget, const fr_budget_part *parts, size_t timelines, double seconds) {
+    fade(&budget->earned, FADE);
+    budget->earned.hits += tokens_of(parts, timelines);
+    budget->earned.tries += seconds;
+}
+
 /* A try that brought more than the best would have, or would but for bad luck, is followed by another one, whatever it
  * took to follow the text, which is done then; after one that did not, the next waits longer. What it lost is no more
  * than was known before: a clock may have been held up. */
 static void learn_of_try(fr_budget *budget, const fr_budget_part *parts, size_t timelines, double seconds) {
-    double tokens = (double)timelines;
-    for (size_t i = 0; i < timelines; i++) tokens += (double)parts[i].accepted;
+    double tokens = tokens_of(parts, timelines);
     budget->allowance -= lesser(budget->loss, greater(0, seconds - budget->tokens / budget->rate));
     if (greater(tokens, budget->tokens) > (seconds - budget->followed) * budget->rate)
         budget->interval = 1;
@@ -612,14 +657,15 @@ static void learn_times(fr_budget *budget, const fr_budget_part *parts, size_t t
     if (budget->round++ == 0) budget->allowance = START * verify_seconds;
     if (rows <= FR_BUDGET_ROWS) add_reading(&budget->verify[rows], verify_seconds, budget->round, VERIFY_HELD_UP);
     learn_drafting(budget, parts, timelines, draft_seconds);
+    learn_earned(budget, parts, timelines, draft_seconds + verify_seconds);
     budget->allowance += ALLOWANCE * (draft_seconds + verify_seconds);
     if (budget->trying) learn_of_try(budget, parts, timelines, draft_seconds + verify_seconds);
 }
 
 static void learn_behind(const fr_budget_part *part) {
     fr_budget_timeline *t = part->timeline;
-    t->behind = part->asked ? 1 : t->behind + 1;
-    if (part->asked) t->prompt = 0;
+    t->behind = asked(part) ? 1 : t->behind + 1;
+    if (asked(part)) t->prompt = 0;
 }
 
 void fr_budget_report(fr_budget *budget, const fr_budget_part *parts, size_t timelines, size_t taken,

@@ -25,6 +25,11 @@
  * adds m(K + 1) * (D(K + 1) - D(K)), where m(d) is the share of rounds asked for d or more in which the d-th was made.
  * Such a chain may become longer than the mean one pays.
  *
+ * Drafts that are looked up take no step: nothing here is learned of them but what their rows cost. So many as there is
+ * room for may be found in place of those asked for; whoever looks them up knows how often they stand, and is told what
+ * their rows are worth (draft_worth.found) at the rate of the best, or at that of late where it is higher. Rows never
+ * measured are hoped to cost nothing more, twice as many at a time.
+ *
  * Drafts are added one at a time, the one first that gains most beyond what its time is worth; of all numbers of drafts
  * the best is taken. Everything learned fades: the text changes, the cache grows, other programs take memory bandwidth.
  *
@@ -79,6 +84,7 @@ typedef struct fr_budget {
     double loss;      /* what it is expected to lose */
     double tokens;    /* what it is expected to bring */
     double rate;      /* tokens a second of the best */
+    fr_budget_rate earned; /* tokens of so many seconds, fading */
     double followed;  /* seconds of the last round that following is thought to have taken */
 } fr_budget;
 
@@ -92,8 +98,11 @@ typedef struct fr_budget_part {
     float chances[FR_STEP_MAX]; /* of those drafted */
     size_t left_out; /* drafts, the last ones, that were not verified, whatever they are worth */
     bool lags; /* its method follows the text when it drafts: rounds without drafts leave it behind */
+    size_t most_found; /* drafts that may be looked up for it, below FR_STEP_MAX */
+    size_t found;      /* out: so many may now */
+    bool looked_up;    /* what it drafted was */
     bool ends;             /* its chains may end by: */
-    fr_draft_worth worth;  /* what its drafts must be worth in this round */
+    fr_draft_worth worth;  /* what its drafts must be worth in this round; found: so many of that are told */
 } fr_budget_part;
 
 /* Rows that its drafts were. */

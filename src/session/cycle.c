@@ -41,7 +41,7 @@ static fr_status accept(const fr_part *part, fr_round *t) {
     t->accepted = fr_smaller(stood, t->count);
     fr_session_keep_hidden(s, fr_part_hidden(part, 0), t->count);
     fr_timeline_advance(s, s->length - 1, false);
-    bool asked = s->drafts.asked > 0 && s->draft->method != &fr_draft_none;
+    bool asked = (s->drafts.asked || s->drafts.found) && s->draft->method != &fr_draft_none;
     fr_stats_round(&s->stats, asked, drafted, t->accepted, t->count);
     if (s->draft->method->commit) {
         fr_draft_view view = fr_session_view(s);

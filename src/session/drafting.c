@@ -40,11 +40,19 @@ static size_t ask_fixed(const fr_round *rounds, size_t count, size_t rows) {
     return asked;
 }
 
+/* What the budget is asked for a session: of drafts that are made, and of those that are looked up. */
+static fr_budget_part part_of(const fr_session *s) {
+    fr_budget_part part = s->drafts;
+    if (s->draft->finds) part.most_found = part.limit;
+    if (s->draft->only_finds) part.limit = 0;
+    return part;
+}
+
 /* Of the others. taken: rows of those that were asked. */
 static void ask_budget(fr_engine *e, const fr_round *rounds, size_t count, size_t rows, size_t taken) {
     size_t weighing = 0;
     for (size_t i = 0; i < count; i++)
-        if (weighs(rounds[i].session)) e->budget_parts[weighing++] = rounds[i].session->drafts;
+        if (weighs(rounds[i].session)) e->budget_parts[weighing++] = part_of(rounds[i].session);
     e->weighing = weighing;
     fr_budget_choose(&e->budget, e->budget_parts, weighing, rows, taken);
     weighing = 0;
@@ -86,9 +94,9 @@ static fr_status take_without_proposing(fr_session *s) {
 static bool take_forced(fr_session *s) {
     fr_constraint *c = &s->sampler.constraint;
     const fr_past past = {.ids = s->ids, .length = s->length};
-    size_t forced = 0;
+    size_t forced = 0, most = fr_larger(s->drafts.asked, s->drafts.found);
     if (!c->grammar) return false;
-    fr_status status = fr_constraint_forced(c, &past, s->drafts.asked, s->ids + s->length, &forced);
+    fr_status status = fr_constraint_forced(c, &past, most, s->ids + s->length, &forced);
     if (status == FR_OK && forced == 0) return false;
     if (status == FR_OK) status = fr_session_follow(s);
     s->draft_failure = fr_failure_keep(status);
@@ -106,11 +114,18 @@ static void cut_forbidden(fr_session *s) {
     s->draft_failure = fr_failure_keep(fr_constraint_cut(c, &past, &s->drafts.drafted));
 }
 
-/* A chain may end by what its drafts are worth. */
+/* A chain may end by what its drafts are worth, and others may be found. */
 static void ask_worth(fr_session *s) {
+    s->proposal->worth = &s->drafts.worth;
+    s->proposal->most_found = s->drafts.found;
     if (s->draft_p_min >= 0) return;
     s->proposal->chances = s->drafts.chances;
-    if (s->drafts.ends) s->proposal->worth = &s->drafts.worth;
+    s->proposal->ends = s->drafts.ends;
+}
+
+/* Whether its method is asked for any. */
+static bool wants(const fr_session *s) {
+    return s->async.state == FR_ASYNC_NONE && (s->drafts.asked || s->drafts.found);
 }
 
 /* All who are asked for drafts propose in one call. */
@@ -119,11 +134,10 @@ static void propose(fr_engine *e, const fr_round *rounds, size_t count) {
     for (size_t i = 0; i < count; i++) {
         fr_session *s = rounds[i].session;
         if (s->stage != FR_STAGE_VERIFY) continue;
-        bool submitted = s->async.state != FR_ASYNC_NONE;
         s->proposal = NULL;
-        if (!submitted && s->drafts.asked && take_forced(s)) continue;
-        s->draft_failure = fr_failure_keep(submitted || s->drafts.asked == 0 ? take_without_proposing(s) : FR_OK);
-        s->proposal = !submitted && s->drafts.asked ? &e->proposals[proposing] : NULL;
+        if (wants(s) && take_forced(s)) continue;
+        s->draft_failure = fr_failure_keep(wants(s) ? FR_OK : take_without_proposing(s));
+        s->proposal = wants(s) ? &e->proposals[proposing] : NULL;
         if (!s->proposal) continue;
         e->views[proposing] = fr_session_view(s);
         fr_session_ask(s, &e->views[proposing], s->drafts.asked, s->proposal);
@@ -142,6 +156,7 @@ static void take(const fr_round *rounds, size_t count, double seconds) {
             s->drafts.drafted = s->proposal->proposed;
             s->drafts.made = s->proposal->made;
             s->drafts.tells = s->proposal->made && s->proposal->chances;
+            s->drafts.looked_up = s->proposal->found;
             s->draft_failure = s->proposal->failure;
             if (s->draft->follows) fr_session_share(s, false); /* what it has seen by proposing */
         }

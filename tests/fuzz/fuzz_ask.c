@@ -1,14 +1,15 @@
 /* libFuzzer's target for requests to a server: any bytes as a body, in one of three forms, or in another dialect of
  * chats, read, put to sessions, run for some rounds.
  *
- * In: a byte that says which form, and whether the model sees, then the body. Out: nothing, unless the
- * sanitizers find something, or a request has neither an error nor choices that can be run. */
+ * In: a byte that says which form, and whether the model sees, then the body; forwards take a hundred times what
+ * reading does, so that only what has a multiple of RUN_EVERY bytes is run. Out: nothing, unless the sanitizers find
+ * something, or a request has neither an error nor choices that can be run. */
 #include "tests/fuzz/harness.h"
 #include "tools/serve/ask.h"
 #include "tools/serve/ask_dialects.h"
 #include "tools/wide_json.h"
 
-enum { MOST = 6, CONTEXT = 192, PLACES = 2 };
+enum { MOST = 6, CONTEXT = 192, PLACES = 2, RUN_EVERY = 32 };
 
 static fr_arguments args[2];
 static fr_loaded loaded[2];
@@ -70,7 +71,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     if (ask->count) fuzz_inputs_read++;
     for (size_t i = 0; i < ask->count; i++)
         if (ask->choices[i].job.ended || ask->choices[i].job.prompt.count == 0) abort();
-    for (size_t i = 0; i < ask->count && i < PLACES; i++) run(&ask->choices[i].job, setting->engine);
+    size_t runs = size % RUN_EVERY ? 0 : PLACES;
+    for (size_t i = 0; i < ask->count && i < runs; i++) run(&ask->choices[i].job, setting->engine);
     fr_ask_free(ask);
     return 0;
 }
