@@ -20,6 +20,7 @@ typedef struct subject {
     const char *folder, *type;
 } subject;
 
+#define GGUF  "tests/data/gguf/"
 #define E     "tests/data/models/gemma4-e"
 #define DENSE "tests/data/models/gemma4-dense"
 #define MOE   "tests/data/models/gemma4-moe"
@@ -107,6 +108,38 @@ START_TEST(every_type_gives_one_answer) {
 }
 END_TEST
 
+/* Types that nothing here writes: a file with all of up to 3 bits, one of NVFP4's experts. They have no drafter; where
+ * rejection is forced rows are verified all the same. */
+static const char *const written[] = {GGUF "low-bits.gguf", GGUF "nvfp4-experts.gguf"};
+
+START_TEST(low_bits_give_one_answer) {
+    static const int threads[] = {2, 3, 1}, chunks[] = {7, 1, 64}, depths[] = {1, 3, 7, 2};
+    const subject who = {written[_i], "it is"};
+    int32_t text[COUNT];
+    const char *best = NULL;
+    for (size_t i = 0; fr_lab_word(FR_LAB_ISA, i); i++)
+        if (fr_lab_isa_here(fr_lab_word(FR_LAB_ISA, i))) best = fr_lab_word(FR_LAB_ISA, i);
+    fr_manner plain = {.isa = best, .threads = 1, .chunk = 64, .depth = 1, .method = FR_TEST_NONE};
+    fr_answer base = fr_answer_of(who.folder, NULL, &plain, text_length(), NULL, text, false);
+    for (size_t i = 0, here = 0; fr_lab_word(FR_LAB_ISA, i); i++) {
+        if (!fr_lab_isa_here(fr_lab_word(FR_LAB_ISA, i))) continue;
+        for (size_t way = 0; way < 4; way++, here++) {
+            fr_manner manner = {.isa = fr_lab_word(FR_LAB_ISA, i),
+                                .threads = threads[here % 3],
+                                .chunk = chunks[here / 4 % 3],
+                                .depth = depths[way],
+                                .method = FR_TEST_SCRIPTED};
+            compare(&who, &base, text, who.folder, &manner);
+        }
+    }
+    if (_i > 0) return; /* floats and a type without a kernel have no tiles */
+    pack(who.folder, packed);
+    fr_manner manner = {.isa = best, .threads = 2, .chunk = 64, .depth = 3, .method = FR_TEST_SCRIPTED};
+    compare(&who, &base, text, packed, &manner);
+    remove_models();
+}
+END_TEST
+
 int main(void) {
     int count = emulated() ? 2 : sizeof subjects / sizeof *subjects;
     snprintf(target, sizeof target, "/tmp/forerun-blocks-%d.gguf", (int)getpid());
@@ -115,8 +148,12 @@ int main(void) {
     TCase *matrix = tcase_create("matrix");
     tcase_set_timeout(matrix, 0);
     tcase_add_loop_test(matrix, every_type_gives_one_answer, 0, count);
+    TCase *files = tcase_create("files");
+    tcase_set_timeout(files, 0);
+    tcase_add_loop_test(files, low_bits_give_one_answer, 0, sizeof written / sizeof *written);
     Suite *suite = suite_create("one answer, blocks");
     suite_add_tcase(suite, matrix);
+    suite_add_tcase(suite, files);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

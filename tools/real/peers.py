@@ -74,15 +74,10 @@ def perplexity(said, pattern):
     return float(found[-1])
 
 
-def both_perplexities(forerun, peers, model, text, chunks):
-    options = ("-m", model, "-f", text, "-c", 512, "--chunks", chunks)
+def perplexities(forerun, peers, model, text):
+    options = ("-m", model, "-f", text, "-c", 512, "--chunks", CHUNKS)
     ours = perplexity(run(forerun, "perplexity", *options)[0].decode(), r"^perplexity +([0-9.]+)")
     theirs = perplexity("".join(map(str, run(peers / "bin/llama-perplexity", *options))), r"PPL = ([0-9.]+)")
-    return ours, theirs
-
-
-def perplexities(forerun, peers, model, text):
-    ours, theirs = both_perplexities(forerun, peers, model, text, CHUNKS)
     print(f"{model.stem}: perplexity {ours:.4f}, llama.cpp's {theirs:.4f}, {ours / theirs - 1:+.2%}", flush=True)
     return abs(ours / theirs - 1) > APART
 

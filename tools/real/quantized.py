@@ -2,37 +2,45 @@
 """quantized.py FORERUN PEERS TEXT MODEL CHUNKS TYPE...: MODEL in each type of llama-quantize's, run by both engines.
 
 In: the command; the folder of bench/peers/build.sh; a text; a GGUF file, which may be quantized already; chunks of 512
-ids of the text. A TYPE is what llama-quantize takes (IQ3_XXS), or one for the layers' matrices alone, the rest in Q8_0
-(=nvfp4). Out: a line of markdown for each with the perplexities, of weights rounded with an importance matrix. Each
-file is gone when it is measured. Exit status 1 where they are apart by more than peers.py allows. A step that fails is
-said.
+ids of the text. A TYPE is what llama-quantize takes (IQ3_XXS), or PATTERN=TYPE, the type of tensors whose names match,
+where all others are Q8_0: of ternary weights a few layers are as many as a model stands that wasn't trained for them.
+Out: a line of markdown for each: forerun's perplexity, and how far it is from llama.cpp's on the same file, with the
+standard error of that, which llama-perplexity makes of forerun's predictions. Weights are rounded with an importance
+matrix; each file is gone when it is measured. Exit status 1 where they are apart by more than peers.py allows, and two
+standard errors. A step that fails is said.
 """
+import math
+import re
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import peers
 
 
 def quantize(programs, model, importances, made, kind):
-    options = ["--tensor-type", f"attn|ffn{kind}", made, "Q8_0"] if kind.startswith("=") else [made, kind]
-    peers.run(programs / "bin/llama-quantize", "--allow-requantize", "--imatrix", importances, model, *options, 2)
+    options, name = (["--tensor-type", kind], "Q8_0") if "=" in kind else ([], kind)
+    peers.run(programs / "bin/llama-quantize", "--allow-requantize", "--imatrix", importances, *options, model, made,
+              name, 2)
 
 
 def line(forerun, programs, text, made, kind, chunks):
-    start = time.monotonic()
-    ours, theirs = peers.both_perplexities(forerun, programs, made, text, chunks)
-    apart = ours / theirs - 1
-    print(f"| {kind} | {made.stat().st_size / 1e6:.0f} | {ours:.4f} | {theirs:.4f} | {apart:+.2%} |", flush=True)
-    print(f"{time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
-    return abs(apart) > peers.APART
+    predictions = made.with_name("predictions")
+    options = ("-m", made, "-f", text, "-c", 512, "--chunks", chunks, "--kl-divergence-base", predictions)
+    said = peers.run(forerun, "perplexity", *options)[0].decode()
+    ours = peers.perplexity(said, r"^perplexity +([0-9.]+)")
+    said = "".join(map(str, peers.run(programs / "bin/llama-perplexity", *options, "--kl-divergence")))
+    found = re.search(r"ln\(PPL\(Q\)/PPL\(base\)\) *: *(\S+) *\S+ *([0-9.]+)", said)
+    if not found: sys.exit(f"quantized.py: no comparison in: {said[-300:].strip()}")
+    apart, error = math.exp(-float(found[1])) - 1, float(found[2])
+    print(f"| {kind} | {made.stat().st_size / 1e6:.0f} | {ours:.4f} | {apart:+.2%} ± {error:.2%} |", flush=True)
+    return abs(apart) > peers.APART + 2 * error
 
 
 def main(forerun, programs, text, model, chunks, *kinds):
     model, programs, failed = Path(model), Path(programs), False
-    print(f"{model.stem}, {chunks} chunks of 512\n\n| type | MB | forerun | llama.cpp | apart |\n"
-          "| --- | --- | --- | --- | --- |", flush=True)
+    print(f"{model.stem}, {chunks} chunks of 512\n\n| type | MB | perplexity | beside llama.cpp's |\n"
+          "| --- | --- | --- | --- |", flush=True)
     with tempfile.TemporaryDirectory(dir=".") as folder:
         importances, made = Path(folder, "imatrix.gguf"), Path(folder, "made.gguf")
         peers.run(forerun, "imatrix", "-m", model, "-f", text, "-c", 512, "--chunks", chunks, "-o", importances)
