@@ -316,6 +316,9 @@ static const struct route {
     {"POST", "/v1/embeddings", NULL, fr_embeddings_answer},
     {"POST", "/embeddings", NULL, fr_embeddings_answer},
     {"POST", "/v1/rerank", answer_unbuilt, NULL},
+    {"POST", "/rerank", answer_unbuilt, NULL},
+    {"POST", "/v1/reranking", answer_unbuilt, NULL},
+    {"POST", "/reranking", answer_unbuilt, NULL},
     {"POST", "/infill", NULL, ask_infill},
 };
 

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""agent.py: an agent with three tools, by OpenAI's agents framework over /v1/responses, many times.
+
+In: --url URL of a server, --runs N, --at-once N, --api responses|chat. Out: how many runs came to an end, how many
+calls there were, and which of them were none by their tools' schemas; exit status 1 if a run did not end or a call was
+not well-formed. A run is a question; its first answer must be a call, the others are as the model likes.
+"""
+import argparse
+import asyncio
+import json
+import sys
+import time
+from typing import Literal
+
+import jsonschema
+from agents import Agent, ModelSettings, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, function_tool
+from agents import set_tracing_disabled
+from agents.exceptions import AgentsException
+from openai import AsyncOpenAI
+
+CITIES = ["Rome", "Oslo", "Paris", "Lima", "Cairo", "Kyoto", "Quito", "Delhi", "Turin", "Perth"]
+SKIES = ["sun", "snow", "rain", "clouds", "fog"]
+INSTRUCTIONS = "You help with short questions. Call a tool where one helps, then answer in one sentence."
+
+
+@function_tool
+def get_weather(city: str, unit: Literal["C", "F"]) -> str:
+    """The weather in a city right now.
+
+    Args:
+        city: Its name.
+        unit: Of the temperature.
+    """
+    return json.dumps({"city": city, "sky": SKIES[len(city) % 5], "temperature": len(city) * 3, "unit": unit})
+
+
+@function_tool
+def add(a: int, b: int) -> str:
+    """The sum of two whole numbers.
+
+    Args:
+        a: The first one.
+        b: The second one.
+    """
+    return str(a + b)
+
+
+@function_tool
+def find_notes(words: list[str], most: int) -> str:
+    """Notes that have all of some words in them.
+
+    Args:
+        words: That are looked for.
+        most: How many notes at most.
+    """
+    return json.dumps([f"a note of {' and '.join(words)}"][:max(0, most)])
+
+
+TOOLS = [get_weather, add, find_notes]
+
+
+def question(number):
+    city, other = CITIES[number % 10], CITIES[(number * 3 + 1) % 10]
+    return [f"What is the weather in {city}, in degrees C?", f"What is {number * 37 + 5} plus {number * 11 + 8}?",
+            f"Find at most 3 notes about {city} and trains.", f"Is it warmer in {city} or in {other}? Use F.",
+            f"Find one note about {other}."][number % 5]
+
+
+async def run(model, number, turns):
+    """(ended, calls, faults, what was said or why it ended otherwise)."""
+    settings = ModelSettings(temperature=0.7, max_tokens=256, tool_choice="required", parallel_tool_calls=False,
+                             extra_body={"seed": number})
+    agent = Agent(name="helper", instructions=INSTRUCTIONS, tools=TOOLS, model=model, model_settings=settings)
+    try:
+        result = await Runner.run(agent, question(number), max_turns=turns)
+        items, said, ended = result.new_items, str(result.final_output), True
+    except AgentsException as error:
+        items = error.run_data.new_items if error.run_data else []
+        said, ended = f"{type(error).__name__}: {error}", False
+    calls = [item.raw_item for item in items if item.type == "tool_call_item"]
+    return ended, len(calls), [fault for call in calls if (fault := fault_of(call))], said
+
+
+def fault_of(call):
+    """Why a call is not well-formed; None: it is."""
+    schemas = {tool.name: tool.params_json_schema for tool in TOOLS}
+    if call.name not in schemas: return f"no tool {call.name}"
+    try:
+        jsonschema.validate(json.loads(call.arguments), schemas[call.name])
+    except (ValueError, jsonschema.ValidationError) as error:
+        return f"{call.name}({call.arguments[:200]}): {str(error).splitlines()[0]}"
+    return None
+
+
+async def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--url", required=True)
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--at-once", type=int, default=4)
+    parser.add_argument("--turns", type=int, default=8, help="of a run at most")
+    parser.add_argument("--api", choices=["responses", "chat"], default="responses")
+    parser.add_argument("--verbose", action="store_true", help="what each run said")
+    args = parser.parse_args()
+    set_tracing_disabled(True)
+    client = AsyncOpenAI(base_url=args.url + "/v1", api_key="none", timeout=3600, max_retries=0)
+    name = (await client.models.list()).data[0].id
+    kind = OpenAIResponsesModel if args.api == "responses" else OpenAIChatCompletionsModel
+    model, places = kind(name, openai_client=client), asyncio.Semaphore(args.at_once)
+    totals, begin = {"ended": 0, "calls": 0, "called": 0, "faults": 0}, time.monotonic()
+
+    async def one(number):
+        async with places:
+            ended, calls, faults, said = await run(model, number, args.turns)
+        totals["ended"] += ended
+        totals["calls"] += calls
+        totals["called"] += calls > 0
+        totals["faults"] += len(faults)
+        for fault in faults: print(f"run {number}: {fault}", flush=True)
+        if args.verbose or not ended: print(f"run {number}: {calls} calls; {said[:300]!r}", flush=True)
+
+    await asyncio.gather(*(one(number) for number in range(args.runs)))
+    print(f"{args.runs} runs over {args.api}: {totals['ended']} ended, {totals['called']} called, {totals['calls']} "
+          f"calls, {totals['faults']} of them not well-formed; {time.monotonic() - begin:.0f} s")
+    return int(totals["ended"] < args.runs or totals["faults"] > 0 or totals["called"] < args.runs)
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))
