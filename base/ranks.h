@@ -53,10 +53,19 @@ fr_status fr_ranks_check(const fr_ranks *ranks);
 
 fr_ranks_traffic fr_ranks_told(const fr_ranks *ranks);
 
+/* Calls end(line), from a thread of its own, where the process hasn't begun to leave the job so many seconds after its
+ * first failure: it can't be reached, and shall end at once. line: what is to be said, NULL where another rank does. */
+typedef void fr_ranks_line_fn(const char *line);
+void fr_ranks_end_late(fr_ranks *ranks, double seconds, fr_ranks_line_fn *end);
+
+/* Of handlers of signals that end the process. True: it ends by this one, of which the others hear; false: by a failure
+ * of the job, which is why it was sent: who starts jobs ends the others then. */
+bool fr_ranks_struck(fr_ranks *ranks, int signal_number);
+
 /* Leaves the job at the end of the process. code: its exit status; line: what its last words are, "" for none. Ranks
  * that end alike leave together; where one ends and others don't, its line is handed to rank 0, whose calls then fail
- * with it, and the job is ended. *said: rank 0 had lines that it has not failed with, the first of them. Gives the exit
- * status: not 0 where any rank's isn't. */
-int fr_ranks_leave(fr_ranks *ranks, int code, const char *line, char *said, size_t size);
+ * with it, and the job is ended. say: told what this rank has to say and has not failed with, on rank 0 how another
+ * has failed, on rank 1 how rank 0 has. Gives the exit status, not 0 where any rank's isn't; it may not return. */
+int fr_ranks_leave(fr_ranks *ranks, int code, const char *line, fr_ranks_line_fn *say);
 
 #endif

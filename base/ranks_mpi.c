@@ -1,30 +1,31 @@
 /* Ranks of an MPI job: see ranks.h.
  *
  * A gather is a message from each rank to each other one, sent and received without blocking and polled: MPI's own
- * collectives would wait forever for a rank that has gone. While it polls, rank 0 also looks for what a failing rank
- * says (TAG_LAST_WORDS). Messages between two ranks keep their order, so one tag serves all others.
+ * collectives would wait forever for a rank that has gone. While it polls it also looks at what the watching thread has
+ * heard of the others (ranks_watch.h). Messages between two ranks keep their order, so one tag serves all.
  *
  *      rows     [own columns] -> packed ->  to every rank      packed columns of every other rank -> rows
  *      bytes    rank 0 -> every rank
  *
- * A process that ends joins a barrier of its own (`ends`): where all get there, MPI is finished as it should be; else
- * the job is aborted, by rank 0 if it lives. */
+ * A process that ends says so to the others: where all do, MPI is finished as it should be; else the job is aborted, by
+ * rank 0 if it lives. */
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/ranks.h"
+#include "base/ranks_watch.h"
 
 enum {
     TAG_ROWS = 1,
-    TAG_LAST_WORDS = 2,
-    LINE = 400,    /* bytes of a rank's last words */
     SPINS = 2000,  /* polls before a waiting rank lets others run in between */
-    LOOKS = 64,    /* polls between two looks at the clock and at last words */
+    BY_SIGNAL = 128, /* what a shell adds to a signal's number */
+    LOOKS = 64,    /* polls between two looks at the clock and at the others */
 };
 
 /* How long rank 0 waits for the others at the end, and they for it, where somebody has failed: it shall be the one that
@@ -34,10 +35,10 @@ enum {
 #define OTHERS_PATIENCE 4 /* timeouts, where nobody has: rank 0 may have much to write */
 
 struct fr_ranks {
-    MPI_Comm rows, ends;
+    MPI_Comm rows;
+    fr_watch *watch;
     int index, count;
     double timeout;
-    fr_failure failure; /* FR_OK: none */
     uint8_t *buffer;    /* own columns packed, then those of each other rank */
     size_t size;
     MPI_Request requests[2 * FR_MAX_RANKS];
@@ -50,15 +51,28 @@ static fr_status refuse(const char *what) {
     return fr_fail(FR_MACHINE, "MPI: %s", what);
 }
 
+/* The ranks tell each other their hosts, rank 0 where it listens, and all connect to it. */
+static fr_status meet(fr_ranks *r) {
+    char own[FR_WATCH_HOST] = "";
+    fr_watch_place place;
+    char *hosts = calloc((size_t)r->count, FR_WATCH_HOST);
+    if (!hosts) return fr_fail_memory("names of hosts", (size_t)r->count * FR_WATCH_HOST);
+    gethostname(own, sizeof own - 1);
+    MPI_Allgather(own, FR_WATCH_HOST, MPI_BYTE, hosts, FR_WATCH_HOST, MPI_BYTE, r->rows);
+    fr_status status = fr_watch_open(r->index, r->count, hosts, r->timeout, &r->watch, &place);
+    free(hosts);
+    FR_TRY(status);
+    MPI_Bcast(&place, sizeof place, MPI_BYTE, 0, r->rows);
+    return fr_watch_meet(r->watch, &place);
+}
+
 static fr_status join(fr_ranks *r) {
-    if (MPI_Comm_dup(MPI_COMM_WORLD, &r->rows) || MPI_Comm_dup(MPI_COMM_WORLD, &r->ends))
-        return refuse("no communicator");
+    if (MPI_Comm_dup(MPI_COMM_WORLD, &r->rows)) return refuse("no communicator");
     MPI_Comm_set_errhandler(r->rows, MPI_ERRORS_RETURN);
-    MPI_Comm_set_errhandler(r->ends, MPI_ERRORS_RETURN);
     MPI_Comm_rank(r->rows, &r->index);
     MPI_Comm_size(r->rows, &r->count);
     if (r->count > FR_MAX_RANKS) return fr_fail(FR_MACHINE, "%d ranks: at most %d", r->count, FR_MAX_RANKS);
-    return FR_OK;
+    return r->count > 1 ? meet(r) : FR_OK;
 }
 
 fr_status fr_ranks_open(double timeout, fr_ranks **ranks) {
@@ -72,12 +86,14 @@ fr_status fr_ranks_open(double timeout, fr_ranks **ranks) {
     if (!r) return fr_fail_memory("ranks", sizeof *r);
     r->timeout = timeout;
     fr_status status = join(r);
-    *ranks = r; /* failed or not, it is left as it was joined */
+    if (status == FR_OK) *ranks = r;
     return status;
 }
 
 void fr_ranks_patience(fr_ranks *r, double timeout) {
-    if (r) r->timeout = timeout;
+    if (!r || r->count == 1) return;
+    r->timeout = timeout;
+    fr_watch_patience(r->watch, timeout);
 }
 
 size_t fr_ranks_index(const fr_ranks *ranks) {
@@ -89,7 +105,7 @@ size_t fr_ranks_count(const fr_ranks *ranks) {
 }
 
 fr_status fr_ranks_check(const fr_ranks *ranks) {
-    return ranks ? fr_failure_raise(&ranks->failure) : FR_OK;
+    return ranks && ranks->watch ? fr_watch_check(ranks->watch) : FR_OK;
 }
 
 fr_ranks_traffic fr_ranks_told(const fr_ranks *ranks) {
@@ -99,17 +115,11 @@ fr_ranks_traffic fr_ranks_told(const fr_ranks *ranks) {
 /* ---------------------------------------------------------------------------------------------------------- waiting */
 
 static void fail(fr_ranks *r, fr_status status) {
-    if (r->failure.status == FR_OK) r->failure = fr_failure_keep(status);
+    fr_watch_fail(r->watch, status);
 }
 
-/* What a failing rank has said, if one has: a line of LINE bytes at most. */
-static bool take_last_words(fr_ranks *r, int *from, char *line) {
-    int there = 0;
-    MPI_Status status;
-    if (r->index || MPI_Iprobe(MPI_ANY_SOURCE, TAG_LAST_WORDS, r->ends, &there, &status) || !there) return false;
-    *from = status.MPI_SOURCE;
-    memset(line, 0, LINE);
-    return MPI_Recv(line, LINE - 1, MPI_BYTE, *from, TAG_LAST_WORDS, r->ends, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+static bool failed(const fr_ranks *r) {
+    return fr_watch_failed(r->watch);
 }
 
 /* The ranks with a request that is not done, the first of them. */
@@ -122,17 +132,11 @@ static int silent_rank(fr_ranks *r, int count, const int *peers) {
     return -1;
 }
 
-/* Whether to go on waiting. */
-static bool look_around(fr_ranks *r, int count, const int *peers, double start) {
-    int from;
-    char line[LINE];
-    if (take_last_words(r, &from, line)) {
-        fail(r, fr_fail(FR_MACHINE, "rank %d: %s", from, line));
-    } else if (fr_clock() - start > r->timeout) {
-        int silent = silent_rank(r, count, peers);
-        if (silent >= 0) fail(r, fr_fail(FR_MACHINE, "rank %d is silent for %g s", silent, r->timeout));
-    }
-    return r->failure.status == FR_OK;
+static void look_at_clock(fr_ranks *r, int count, const int *peers, double start) {
+    int silent = fr_clock() - start > r->timeout ? silent_rank(r, count, peers) : -1;
+    if (silent < 0) return;
+    fr_watch_miss(r->watch, silent,
+                  fr_fail(FR_MACHINE, "%s is silent for %g s", fr_watch_name(r->watch, silent), r->timeout));
 }
 
 /* Until all requests are done, or the job has failed. */
@@ -141,9 +145,9 @@ static void await(fr_ranks *r, int count, const int *peers) {
     for (unsigned polls = 1;; polls++) {
         int done = 0;
         if (MPI_Testall(count, r->requests, &done, MPI_STATUSES_IGNORE))
-            fail(r, fr_fail(FR_MACHINE, "rank %d: messages between ranks fail", r->index));
-        if (done || r->failure.status != FR_OK) break;
-        if (polls % LOOKS == 0 && !look_around(r, count, peers, start)) break;
+            fail(r, fr_fail(FR_MACHINE, "messages between ranks fail"));
+        if (done || failed(r)) break;
+        if (polls % LOOKS == 0) look_at_clock(r, count, peers, start);
         if (polls > SPINS) sched_yield();
     }
     r->sent.seconds += fr_clock() - start;
@@ -197,7 +201,7 @@ static int post_receive(fr_ranks *r, int requests, int *peers, int peer, uint8_t
 void fr_ranks_gather(fr_ranks *r, const fr_ranks_rows *rows, size_t count) {
     int peers[2 * FR_MAX_RANKS], requests = 0;
     size_t at[FR_MAX_RANKS + 1], own = columns_of(rows, count, r->index);
-    if (r->failure.status != FR_OK) return;
+    if (failed(r)) return;
     at[0] = own;
     for (int i = 0; i < r->count; i++) at[i + 1] = at[i] + (i == r->index ? 0 : columns_of(rows, count, i));
     if (at[r->count] > INT32_MAX) {
@@ -211,14 +215,14 @@ void fr_ranks_gather(fr_ranks *r, const fr_ranks_rows *rows, size_t count) {
     for (int i = 1; i < r->count && own; i++)
         requests = post_send(r, requests, peers, (r->index + i) % r->count, r->buffer, own);
     await(r, requests, peers);
-    if (r->failure.status != FR_OK) return;
+    if (failed(r)) return;
     for (int i = 0; i < r->count; i++)
         if (at[i + 1] > at[i]) copy_columns(rows, count, i, r->buffer + at[i], false);
 }
 
 void fr_ranks_broadcast(fr_ranks *r, void *bytes, size_t size) {
     int peers[2 * FR_MAX_RANKS], requests = 0;
-    if (!r || r->failure.status != FR_OK || size == 0) return;
+    if (!r || failed(r) || size == 0) return;
     if (size > INT32_MAX) {
         fail(r, fr_fail(FR_MACHINE, "%zu bytes are too many for one message", size));
         return;
@@ -234,39 +238,34 @@ fr_status fr_ranks_agree(fr_ranks *r, const void *bytes, size_t size, const char
     if (size > sizeof first) return fr_fail(FR_USAGE, "%s: %zu bytes are too many to compare", what, size);
     memcpy(first, bytes, size);
     fr_ranks_broadcast(r, first, size);
-    if (r->failure.status == FR_OK && memcmp(first, bytes, size) != 0)
+    if (!failed(r) && memcmp(first, bytes, size) != 0)
         fail(r, fr_fail(FR_MACHINE, "%s is not rank 0's", what));
     return fr_ranks_check(r);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- leaving */
 
-/* Whether all others have come to their end within that time. */
-static bool all_end(fr_ranks *r, double seconds) {
-    MPI_Request barrier;
-    int done = 0;
-    double start = fr_clock();
-    if (MPI_Ibarrier(r->ends, &barrier)) return false;
-    while (MPI_Test(&barrier, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done && fr_clock() - start < seconds)
-        sched_yield();
-    return done;
+void fr_ranks_end_late(fr_ranks *r, double seconds, fr_ranks_line_fn *end) {
+    if (r && r->count > 1) fr_watch_end_late(r->watch, seconds, end);
 }
 
-int fr_ranks_leave(fr_ranks *r, int code, const char *line, char *said, size_t size) {
-    int from;
-    char words[LINE];
-    if (size) said[0] = '\0';
-    if (!r) return code;
-    MPI_Request sent = MPI_REQUEST_NULL;
-    if (code && r->index) MPI_Isend(line, (int)strnlen(line, LINE - 1), MPI_BYTE, 0, TAG_LAST_WORDS, r->ends, &sent);
+bool fr_ranks_struck(fr_ranks *r, int signal_number) {
+    return !r || r->count == 1 || fr_watch_struck(r->watch, signal_number);
+}
+
+int fr_ranks_leave(fr_ranks *r, int code, const char *line, fr_ranks_line_fn *say) {
+    if (!r || r->count == 1) {
+        if (r) MPI_Finalize();
+        return code;
+    }
     double grace = r->index ? OTHERS_GRACE : FIRST_GRACE;
     double patience = r->index ? OTHERS_PATIENCE * r->timeout : r->timeout;
-    bool together = all_end(r, code ? grace : patience);
-    while (take_last_words(r, &from, words)) {
-        if (code == 0 && size && !said[0]) snprintf(said, size, "rank %d: %s", from, words);
-        if (code == 0) code = 1;
-    }
+    bool together = fr_watch_leave(r->watch, code, line, code ? grace : patience);
+    bool speaks = failed(r) && fr_watch_says(r->watch) && (code == 0 || r->index > 0);
+    if (speaks && say && fr_watch_check(r->watch) != FR_OK) say(fr_last_error());
+    if (code == 0 && failed(r)) code = 1;
+    if (code == 0 && fr_watch_signal(r->watch)) code = BY_SIGNAL + fr_watch_signal(r->watch);
     if (together) MPI_Finalize();
-    else MPI_Abort(MPI_COMM_WORLD, code ? code : 1);
+    else if (code <= BY_SIGNAL) MPI_Abort(MPI_COMM_WORLD, code ? code : 1);
     return code;
 }

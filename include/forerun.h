@@ -150,10 +150,10 @@ size_t fr_rank(void);
 size_t fr_rank_count(void);
 
 /* Leaves the job: before the process ends with that exit status, with its last line of errors, "" for none. Where
- * others don't end too the job is ended as a whole; rank 0 is told the line, which it then fails with. On rank 0, said
- * gets the line of a rank that failed when this one was done already. Gives the exit status, which is not 0 if it was
- * not 0 or another rank failed. */
-int fr_ranks_part(int code, const char *line, char *said, size_t size);
+ * others don't end too the job is ended as a whole; rank 0 is told the line, which it then fails with. say(line), or
+ * NULL: on rank 0 how another rank failed when this one was done already, on rank 1 how rank 0 has gone. Gives the exit
+ * status, which is not 0 if it was not 0 or another rank failed; where the job is ended it does not return. */
+int fr_ranks_part(int code, const char *line, void (*say)(const char *line));
 
 /* ---------------------------------------------------------------------------------------------------------- options */
 

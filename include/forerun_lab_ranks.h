@@ -10,4 +10,14 @@ void fr_lab_ranks_timeout(int seconds);
 /* What this rank has sent the others so far, and the seconds that it waited for them. */
 void fr_lab_ranks_sent(uint64_t *messages, uint64_t *bytes, double *seconds);
 
+/* Rank 0's answer, on all ranks: of what each would decide for itself, by clocks and signals. Without a job `own`. */
+bool fr_lab_ranks_decide(bool own);
+
+/* Calls end(line) where this process hasn't begun to leave so many seconds after the job's first failure. line: what is
+ * to be said, NULL where another rank does. */
+void fr_lab_ranks_end_late(double seconds, void (*end)(const char *line));
+
+/* Of handlers of signals: whether one ends this process, or only follows a failure of the job, which ends it. */
+bool fr_lab_ranks_struck(int signal_number);
+
 #endif

@@ -73,36 +73,58 @@ job=(mpirun --oversubscribe --bind-to none -q)
 ends "a wrong option" "--nothing" 2 "${job[@]}" -n 2 "$forerun" verify --nothing
 ends "a verb without ranks" "serve does not run as several ranks" 2 "${job[@]}" -n 2 "$forerun" serve -m $demo
 ends "no model" "no-such-model" 1 "${job[@]}" -n 2 "$forerun" verify -m no-such-model
-ends "a model of rank 1 alone" "rank 1: its version or its model is not rank 0's" 1 \
+ends "a model of rank 1 alone" "rank 1 (.*): its model is not rank 0's" 1 \
     "${job[@]}" -n 1 "$forerun" verify --quiet -m $demo : -n 1 "$forerun" verify -m "$folder/q8_0.gguf"
-ends "rank 1 has no model" "rank 1: .*no-such-model" 1 \
+ends "rank 1 has no model" "rank 1 (.*): .*no-such-model" 1 \
     "${job[@]}" -n 1 "$forerun" verify --quiet -m $demo : -n 1 "$forerun" verify -m no-such-model
-ends "other options at rank 1" "rank 1: what is run next is not rank 0's" 1 \
+ends "other options at rank 1" "rank 1 (.*): what is run next is not rank 0's" 1 \
     "${job[@]}" -n 1 "$forerun" generate -m $demo -p one -n 9 : -n 1 "$forerun" generate -m $demo -p two -n 9
+ends "other keys at rank 1" "rank 1 (.*): what it is told to do, or has room for, is not rank 0's" 1 "${job[@]}" \
+    -n 1 "$forerun" generate -m $demo -p one -n 9 : -n 1 "$forerun" generate -m $demo -p one -n 9 -ctk f16
+cp "$folder/q4_0.gguf" "$folder/other.gguf" # as large, of the same tensors; its last 64 bytes are of one of them
+truncate -s -64 "$folder/other.gguf"
+truncate -s +64 "$folder/other.gguf"
+ends "another file of the same shape" "rank 1 (.*): its model is not rank 0's" 1 "${job[@]}" \
+    -n 1 "$forerun" verify --quiet -m "$folder/q4_0.gguf" : -n 1 "$forerun" verify --quiet -m "$folder/other.gguf"
 ends "a build for one process" "make RANKS=mpi" 2 env OMPI_COMM_WORLD_SIZE=2 "$build/forerun" verify -m $demo
 
-# A rank that stops, or is killed, while a long text is written.
-disturb() { # SIGNAL
-    rm -f "$folder/out" # what the run before has written
-    "${job[@]}" -n 2 "$forerun" generate -m $demo -p "Once upon" -n 4000 -c 4096 --ignore-eos --rank-timeout 1 \
-        > "$folder/out" 2> "$folder/errors" &
-    local pid=$! rank= tries=0
-    while [ ! -s "$folder/out" ] && [ $((tries++)) -lt 200 ]; do sleep 0.05; done
-    rank=$(pgrep -P "$pid" | tail -n 1)
-    [ -n "$rank" ] || fail "$1: no rank: $(cat "$folder/errors")"
-    kill -s "$1" "$rank"
-    timeout 20 tail --pid=$pid -f /dev/null || fail "$1: the job goes on"
-    wait $pid
-    local code=$?
-    [ $code != 0 ] || fail "$1: exit 0"
-    tries=0
-    while grep -qs '^State:.[^ZX]' "/proc/$rank/status"; do
-        [ $((tries++)) -lt 100 ] || fail "$1: rank 1 is still there"
-        sleep 0.1
+rank_of() { # MPIRUN RANK: its process
+    local pid
+    for pid in $(pgrep -P "$1"); do
+        grep -qsaz "^OMPI_COMM_WORLD_RANK=$2\$" "/proc/$pid/environ" && echo "$pid" && return
     done
-    [ "$(grep -c '^forerun: ' "$folder/errors")" -le 1 ] || fail "$1: more than a line: $(cat "$folder/errors")"
 }
 
-disturb STOP
-grep -q '^forerun: rank 1 is silent for 1 s' "$folder/errors" || fail "a rank that stops: $(cat "$folder/errors")"
-disturb KILL
+# A rank that stops, is killed or is told to end while a long text is written: what is said of it, if anything.
+disturb() { # SIGNAL RANK EXIT-STATUS LINE
+    rm -f "$folder/out" # what the run before has written
+    "${job[@]}" -n 3 "$forerun" generate -m $demo -p "Once upon" -n 4000 -c 4096 --ignore-eos --rank-timeout 2 -t 1 \
+        > "$folder/out" 2> "$folder/errors" &
+    local pid=$! rank='' tries=0 what="rank $2 gets $1"
+    while [ ! -s "$folder/out" ] && [ $((tries++)) -lt 200 ]; do sleep 0.05; done
+    local all
+    all=$(pgrep -P "$pid")
+    if [ "$2" = all ]; then rank=$pid; else rank=$(rank_of "$pid" "$2"); fi
+    [ -n "$rank" ] || fail "$what: no such rank: $(cat "$folder/errors")"
+    kill -s "$1" "$rank"
+    timeout 20 tail --pid=$pid -f /dev/null || fail "$what: the job goes on"
+    wait $pid
+    local code=$?
+    [[ $code =~ ^($3)$ ]] || fail "$what: exit $code: $(cat "$folder/errors")"
+    for rank in $all; do
+        tries=0
+        while grep -qs '^State:.[^ZX]' "/proc/$rank/status"; do
+            [ $((tries++)) -lt 100 ] || fail "$what: $rank is still there"
+            sleep 0.1
+        done
+    done
+    [[ $(grep '^forerun: ' "$folder/errors") =~ ^$4$ ]] || fail "$what: $(cat "$folder/errors")"
+}
+
+host="\\($(uname -n)\\)" silent="is silent for 2 s"
+disturb STOP 1 1 "forerun: rank 1 $host $silent"
+disturb STOP 0 1 "forerun: rank 0 $host ($silent|has gone)" # it goes on when the job is ended
+disturb KILL 2 "1|137" "forerun: rank 2 $host has gone"
+disturb KILL 0 "1|137" "forerun: rank 0 $host has gone"
+disturb TERM 1 143 ""
+disturb TERM all 1 "" # what mpirun makes of it

@@ -5,6 +5,7 @@
 
 #include "chat_settings.h"
 #include "figures.h"
+#include "forerun_lab_ranks.h"
 #include "interrupt.h"
 #include "prompt_run.h"
 #include "reply.h"
@@ -56,7 +57,7 @@ static int run_reply(fr_reply *reply, fr_loaded *loaded, const fr_arguments *arg
 
 /* A signal, or nobody left to read the text. */
 static bool wants_abort(void *context) {
-    return fr_interrupt_came(context) || fr_output_gone();
+    return fr_interrupt_came(context) || fr_lab_ranks_decide(fr_output_gone());
 }
 
 /* An interrupt leaves as much of the prompt in the session as has been run, and *end says so. */

@@ -5,6 +5,9 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "forerun_lab_ranks.h"
+#include "output.h"
+
 enum { SIGNALS = 3 };
 static const int signals[SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
 static struct sigaction before[SIGNALS];
@@ -18,6 +21,7 @@ static void step_aside(void) {
 }
 
 static void note(int signal_number) {
+    if (!fr_signal_ends(signal_number)) return;
     came = signal_number;
     step_aside();
 }
@@ -59,7 +63,7 @@ void fr_interrupt_next_answer(void) {
 
 bool fr_interrupt_came(void *context) {
     (void)context;
-    return came != 0;
+    return fr_lab_ranks_decide(came != 0);
 }
 
 void fr_interrupt_repeat(void) {

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
@@ -28,8 +29,15 @@ static void write_line(const char *format, va_list values) {
     fprintf(stderr, "forerun: %s\n", line);
 }
 
+static atomic_bool failed; /* a line has said how */
+
+bool fr_has_failed(void) {
+    return failed;
+}
+
 int fr_wrong_usage(const char *format, ...) {
     va_list values;
+    failed = true;
     va_start(values, format);
     write_line(format, values);
     va_end(values);
@@ -38,6 +46,7 @@ int fr_wrong_usage(const char *format, ...) {
 
 int fr_bad_input(const char *format, ...) {
     va_list values;
+    failed = true;
     va_start(values, format);
     write_line(format, values);
     va_end(values);
@@ -306,7 +315,18 @@ void fr_writer_remove(void) {
     if (*temporary_path) unlink(temporary_path);
 }
 
+static bool (*ask_of_signal)(int signal_number);
+
+void fr_signal_ask(bool (*ends)(int signal_number)) {
+    ask_of_signal = ends;
+}
+
+bool fr_signal_ends(int signal_number) {
+    return !ask_of_signal || ask_of_signal(signal_number);
+}
+
 static void end_by_signal(int signal_number) {
+    if (!fr_signal_ends(signal_number)) return;
     fr_writer_remove();
     raise(signal_number); /* its default action again, by SA_RESETHAND */
 }

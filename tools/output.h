@@ -121,4 +121,11 @@ void fr_writer_abandon(fr_writer *writer);
 /* Removes the temporary file, if there is one: for a signal handler that ends the command. */
 void fr_writer_remove(void);
 
+/* Whether one of the lines that give an exit status has been written. */
+bool fr_has_failed(void);
+
+/* Who says of a signal that ends the command whether it does; handlers ask (true: nobody has been named). */
+void fr_signal_ask(bool (*ends)(int signal_number));
+bool fr_signal_ends(int signal_number);
+
 #endif

@@ -5,18 +5,30 @@
 #include "ranks.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "forerun_lab_ranks.h"
+#include "interrupt.h"
 #include "output.h"
 #include "verbs.h"
 
 enum { SILENT_SECONDS = 30, LINE = 400 };
 
+/* A rank that computes a long prompt gets no word of a failure for as long. What starts jobs kills the others a second
+ * after one has died. */
+#define LATE_SECONDS 0.5
+
 static int kept = -1; /* standard error of a rank that nobody sees */
+static int seen = STDERR_FILENO; /* what would be seen */
 
 /* By what OpenMPI's mpirun, Slurm's srun --mpi=pmix, and other programs that start such jobs, say of them. */
 static bool has_company(void) {
@@ -42,21 +54,79 @@ static void read_last_line(char *line) {
     memccpy(line, at, '\0', LINE - 1);
 }
 
+/* For where nothing may be allocated or locked. */
+static void write_words(const char *line) {
+    static const char name[] = "forerun: ";
+    char words[LINE + sizeof(name)];
+    size_t length = sizeof(name) - 1;
+    memcpy(words, name, length);
+    for (; *line && length < sizeof(words) - 1; line++) words[length++] = *line;
+    words[length++] = '\n';
+    if (write(seen, words, length) < 0) _exit(1);
+}
+
+/* ----------------------------------------------------------------------------------------------- before, and behind */
+
+/* Whether this is the job's first process of this machine to say something: a name that one alone can have. */
+static bool first_to_say(void) {
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    const char *job = getenv("PMIX_NAMESPACE");
+    if (!job) job = getenv("SLURM_JOB_ID");
+    size_t length = 1;
+    for (const char *part = "forerun-ranks-"; *part; part++) name.sun_path[length++] = *part;
+    for (; job && *job && length < sizeof(name.sun_path); job++) name.sun_path[length++] = *job;
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+    int one = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    return one >= 0 && bind(one, (struct sockaddr *)&name, size) == 0;
+}
+
+/* While ranks join, or leave, they may not know of the one that has ended; who has started them ends all then. */
+static void end_unknown(int signal_number) {
+    if (!fr_lab_ranks_struck(signal_number)) return;
+    if (first_to_say()) {
+        write_words("a rank was ended from outside before all had joined the job, or while they left it");
+        poll(NULL, 0, 300); /* the others look for the name */
+    }
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
+static void watch_for_unknown(struct sigaction *before) {
+    struct sigaction action = {.sa_handler = end_unknown, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGTERM, &action, before);
+}
+
+/* --------------------------------------------------------------------------------------------------------- failures */
+
+/* By a thread that watches the other ranks, of a process that computes on. */
+static void end_late(const char *line) {
+    fr_writer_remove();
+    if (line && (kept >= 0 || !fr_has_failed())) write_words(line);
+    _exit(1);
+}
+
+static bool struck(int signal_number) {
+    return fr_lab_ranks_struck(signal_number);
+}
+
 /* What a process does that exits, wherever: the job learns how. */
 static void leave(int code, void *nothing) {
     (void)nothing;
-    char line[LINE] = "", said[LINE] = "";
+    char line[LINE] = "";
+    struct sigaction before;
     fflush(NULL);
     if (kept >= 0) read_last_line(line);
-    int all = fr_ranks_part(code, line, said, sizeof(said));
-    if (*said) fr_bad_input("%s", said);
+    watch_for_unknown(&before);
+    int all = fr_ranks_part(code, line, write_words);
     if (all != code) _exit(all);
 }
 
 static int hide(void) {
     int nowhere = open("/dev/null", O_WRONLY);
-    kept = memfd_create("forerun-rank", 0);
-    if (nowhere < 0 || kept < 0) return fr_bad_input("rank %zu has no place for what it would print", fr_rank());
+    kept = memfd_create("forerun-rank", MFD_CLOEXEC);
+    seen = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+    if (nowhere < 0 || kept < 0 || seen < 0)
+        return fr_bad_input("rank %zu has no place for what it would print", fr_rank());
     dup2(nowhere, STDOUT_FILENO);
     dup2(kept, STDERR_FILENO);
     close(nowhere);
@@ -64,9 +134,14 @@ static int hide(void) {
 }
 
 int fr_ranks_enter(void) {
+    struct sigaction before;
     if (!has_company()) return 0;
+    watch_for_unknown(&before);
     int code = fr_exit_status(fr_ranks_join(SILENT_SECONDS));
+    sigaction(SIGTERM, &before, NULL);
     if (code) return code;
+    fr_lab_ranks_end_late(LATE_SECONDS, end_late);
+    fr_signal_ask(struck);
     on_exit(leave, NULL);
     return fr_rank() > 0 ? hide() : 0;
 }

@@ -19,6 +19,7 @@
 #include "src/convert/quantize_types.h"
 #include "src/convert/synth.h"
 #include "src/draft/draft_list.h"
+#include "src/session/fingerprint.h"
 #include "src/session/cycle.h"
 #include "src/session/session.h"
 #include "src/session/session_file.h"
@@ -56,13 +57,16 @@ static void log_session(const fr_session *s) {
 
 /* What must be the same on all ranks for their answers to be. */
 static fr_status share_model(fr_model *model) {
-    const fr_trunk_spec *s = &model->trunk.spec;
     struct {
-        char version[16];
-        uint64_t numerics, vocab, hidden, layers, bytes;
-    } of = {FR_VERSION, FR_NUMERICS_VERSION, s->vocab, s->hidden, s->layers, fr_model_bytes(model)};
+        char version[32];
+        uint64_t numerics;
+    } of = {FR_VERSION, FR_NUMERICS_VERSION};
+    uint64_t file = 0;
     model->ranks = fr_job();
-    return fr_ranks_agree(model->ranks, &of, sizeof of, "its version or its model");
+    if (!model->ranks) return FR_OK;
+    FR_TRY(fr_ranks_agree(model->ranks, &of, sizeof of, "its version of forerun"));
+    FR_TRY(fr_fingerprint(model, &file));
+    return fr_ranks_agree(model->ranks, &file, sizeof file, "its model");
 }
 
 static fr_status open_model(const char *path, const fr_options *options, fr_model **model) {
@@ -167,6 +171,7 @@ fr_status fr_session_open(const fr_model *model, const fr_drafter *drafter, cons
     fr_options resolved = fr_options_resolve(options);
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_session_fit(model, drafter, 1, &resolved);
+    if (status == FR_OK) status = fr_ranks_agree_options(model->ranks, &resolved);
     if (status == FR_OK) status = fr_session_create_alone(model, drafter, &resolved, session);
     fr_fpenv_leave(environment);
     if (status == FR_OK) log_session(*session);
@@ -187,6 +192,7 @@ fr_status fr_engine_open(const fr_model *model, const fr_drafter *drafter, const
     fr_options resolved = fr_options_resolve(options);
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_session_fit(model, drafter, sessions, &resolved);
+    if (status == FR_OK) status = fr_ranks_agree_options(model->ranks, &resolved);
     if (status == FR_OK) status = fr_engine_create(model, drafter, &resolved, sessions, engine);
     fr_fpenv_leave(environment);
     return status;

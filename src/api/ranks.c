@@ -3,7 +3,10 @@
  * In: a job as the system started it. Out: its ranks, for models that are opened. */
 #include "src/api/ranks.h"
 
+#include <string.h>
+
 #include "base/error.h"
+#include "base/hash.h"
 #include "forerun_lab_ranks.h"
 
 static fr_ranks *job; /* set once, before there are threads */
@@ -31,6 +34,39 @@ void fr_lab_ranks_sent(uint64_t *messages, uint64_t *bytes, double *seconds) {
     *seconds = told.seconds;
 }
 
+static uint64_t hash_text(uint64_t hash, const char *text) {
+    return fr_hash(hash, text, strlen(text) + 1);
+}
+
+fr_status fr_ranks_agree_options(fr_ranks *ranks, const fr_options *options) {
+    static const fr_option own[] = {FR_OPT_THREADS, FR_OPT_PIN, FR_OPT_NUMA, FR_OPT_MMAP, FR_OPT_MLOCK, FR_OPT_MEMORY};
+    int64_t value[FR_OPT_COUNT];
+    if (!ranks) return FR_OK;
+    memcpy(value, options->value, sizeof value);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) value[own[i]] = 0;
+    uint64_t hash = fr_hash(0, value, sizeof value);
+    hash = fr_hash(hash, options->number, sizeof options->number);
+    hash = fr_hash(hash, options->biases, options->bias_count * sizeof *options->biases);
+    hash = fr_hash(hash, options->filters, options->filter_count);
+    for (size_t i = 0; i < options->breakers.count; i++) hash = hash_text(hash, options->breakers.texts[i]);
+    hash = hash_text(hash, options->spec_type);
+    return fr_ranks_agree(ranks, &hash, sizeof hash, "what it is told to do, or has room for,");
+}
+
+bool fr_lab_ranks_decide(bool own) {
+    uint8_t first = own;
+    fr_ranks_broadcast(fr_job(), &first, sizeof first);
+    return first;
+}
+
+void fr_lab_ranks_end_late(double seconds, void (*end)(const char *line)) {
+    fr_ranks_end_late(job, seconds, end);
+}
+
+bool fr_lab_ranks_struck(int signal_number) {
+    return fr_ranks_struck(job, signal_number);
+}
+
 size_t fr_rank(void) {
     return fr_ranks_index(job);
 }
@@ -39,8 +75,8 @@ size_t fr_rank_count(void) {
     return fr_ranks_count(job);
 }
 
-int fr_ranks_part(int code, const char *line, char *said, size_t size) {
-    fr_ranks *left = job;
+int fr_ranks_part(int code, const char *line, void (*say)(const char *line)) {
+    int all = fr_ranks_leave(job, code, line ? line : "", say);
     job = NULL;
-    return fr_ranks_leave(left, code, line ? line : "", said, size);
+    return all;
 }

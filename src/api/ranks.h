@@ -2,9 +2,13 @@
 #ifndef FR_SRC_API_RANKS_H
 #define FR_SRC_API_RANKS_H
 
+#include "base/options.h"
 #include "base/ranks.h"
 
 /* NULL: this process alone. */
 fr_ranks *fr_job(void);
+
+/* Fails where a rank has other options than rank 0, but for those that only say how fast it is. */
+fr_status fr_ranks_agree_options(fr_ranks *ranks, const fr_options *options);
 
 #endif

@@ -150,7 +150,6 @@ static fr_status answer_all(asked *a, char **paths) {
 }
 
 int main(int argc, char **argv) {
-    char said[512];
     asked a = {0};
     if (argc > 1 && strcmp(argv[1], "--alone") == 0) a.alone = true;
     if (argc > 1 && strcmp(argv[1], "--mixed") == 0) a.mixed = true;
@@ -158,5 +157,5 @@ int main(int argc, char **argv) {
     if (status == FR_OK) status = answer_all(&a, argv + 1 + (a.alone || a.mixed));
     if (status != FR_OK && fr_rank() == 0) fprintf(stderr, "%s\n", fr_last_error());
     fflush(NULL);
-    return fr_ranks_part(status != FR_OK, fr_last_error(), said, sizeof said);
+    return fr_ranks_part(status != FR_OK, fr_last_error(), NULL);
 }

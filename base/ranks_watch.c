@@ -1,0 +1,489 @@
+/* Processes of a job that watch each other: see ranks_watch.h.
+ *
+ * Records have one size, and what is sent is as small as a socket always takes: nobody waits for a reader. The thread
+ * alone reads. What the job's failure was is written once, before `failed` says so. */
+#include "base/ranks_watch.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/ranks.h"
+#include "base/thread_stack.h"
+
+enum {
+    ALIVE = 1, /* what records say */
+    LEAVING,
+    STRUCK,
+    FAILED,
+    MISSES, /* as LEAVING, of a rank that misses another one, as its line says */
+    SAID,   /* the same, of those that miss rank 0: rank 1 tells of it */
+    ALL_LEAVE,
+    LINE = 400,
+    NAME = FR_WATCH_HOST + 24,
+    CONNECT_MS = 3000, /* for one address */
+    MEET_MS = 20000,   /* for all ranks */
+    LINGER_MS = 1000,
+    LOOK_MS = 50,      /* between looks at what no connection tells */
+    STRUCK_LOOKS = 15  /* of 10 ms, before a signal is taken for what it is */
+};
+
+#define MOST_BEAT 2.0 /* seconds between two signs of life; with less patience a fifth of it */
+
+typedef struct record {
+    int32_t kind, rank, code; /* of the sender; its exit status, or signal */
+    char line[LINE];
+} record;
+
+typedef struct peer {
+    int fd; /* -1: none, or none any more */
+    double heard;
+    bool leaving, struck;
+    record in;
+    size_t got; /* bytes of it */
+    char name[NAME];
+} peer;
+
+struct fr_watch {
+    int index, count, listener;
+    _Atomic double timeout, late;
+    _Atomic(fr_watch_end_fn *) end;
+    pthread_mutex_t mutex;  /* of the failure while it is written, and of what leave() waits for */
+    pthread_cond_t changed;
+    fr_failure failure;
+    atomic_bool failed, leaving;
+    atomic_int missed; /* the rank that has gone, or is silent, which is the failure; -1: it is another */
+    atomic_int signal, own_signal;
+    bool settled, all_leave; /* settled: nobody is left to wait for */
+    bool told;               /* the others have the failure */
+    double failed_at, beat;
+    pid_t starter;
+    peer peers[];           /* [count]; rank 0 has one to each, the others to rank 0 */
+};
+
+/* --------------------------------------------------------------------------------------------------------- failures */
+
+const char *fr_watch_name(const fr_watch *w, int rank) {
+    return w->peers[rank].name;
+}
+
+bool fr_watch_failed(const fr_watch *w) {
+    return atomic_load_explicit(&w->failed, memory_order_acquire);
+}
+
+fr_status fr_watch_check(const fr_watch *w) {
+    return fr_watch_failed(w) ? fr_failure_raise(&w->failure) : FR_OK;
+}
+
+void fr_watch_fail(fr_watch *w, fr_status status) {
+    pthread_mutex_lock(&w->mutex);
+    if (!fr_watch_failed(w)) {
+        w->failure = fr_failure_keep(status);
+        w->failed_at = fr_clock();
+        atomic_store_explicit(&w->failed, true, memory_order_release);
+        pthread_cond_broadcast(&w->changed);
+    }
+    pthread_mutex_unlock(&w->mutex);
+}
+
+void fr_watch_miss(fr_watch *w, int rank, fr_status status) {
+    if (!fr_watch_failed(w)) atomic_store(&w->missed, rank);
+    fr_watch_fail(w, status);
+}
+
+bool fr_watch_says(const fr_watch *w) {
+    return w->index == 0 || (w->index == 1 && atomic_load(&w->missed) == 0);
+}
+
+void fr_watch_patience(fr_watch *w, double timeout) {
+    atomic_store(&w->timeout, timeout);
+}
+
+void fr_watch_end_late(fr_watch *w, double seconds, fr_watch_end_fn *end) {
+    atomic_store(&w->late, seconds);
+    atomic_store(&w->end, end);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- records */
+
+static void send_record(const fr_watch *w, int to, int kind, int code, const char *line) {
+    record out = {.kind = kind, .rank = w->index, .code = code};
+    if (w->peers[to].fd < 0) return;
+    for (size_t i = 0; line[i] && i < LINE - 1; i++) out.line[i] = line[i];
+    send(w->peers[to].fd, &out, sizeof out, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void send_all(const fr_watch *w, int kind, int code, const char *line) {
+    for (int r = 0; r < w->count; r++) send_record(w, r, kind, code, line);
+}
+
+static void settle(fr_watch *w, bool all_leave) {
+    pthread_mutex_lock(&w->mutex);
+    w->settled = true;
+    w->all_leave = all_leave;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->mutex);
+}
+
+/* Rank 0 leaves: once all others do, or have gone. */
+static void look_who_is_left(fr_watch *w) {
+    bool all = true;
+    for (int r = 1; r < w->count; r++) {
+        if (!w->peers[r].leaving && w->peers[r].fd >= 0) return;
+        all = all && w->peers[r].leaving;
+    }
+    if (all) send_all(w, ALL_LEAVE, 0, "");
+    settle(w, all);
+}
+
+/* A rank's signal ends all of them. */
+static void pass_signal(fr_watch *w, int rank, int signal_number) {
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+    int known = SIGTERM, none = 0;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (ends[i] == signal_number) known = signal_number;
+    w->peers[rank].struck = true;
+    if (!atomic_compare_exchange_strong(&w->signal, &none, known)) return;
+    for (int r = 0; r < w->count; r++) w->peers[r].struck = true;
+    if (w->index == 0) send_all(w, STRUCK, known, "");
+    if (!atomic_load(&w->own_signal)) kill(getpid(), known);
+}
+
+static void take_record(fr_watch *w, int rank, record *in) {
+    fr_watch_end_fn *end = atomic_load(&w->end);
+    in->line[LINE - 1] = '\0';
+    switch (in->kind) {
+    case LEAVING:
+        w->peers[rank].leaving = true;
+        if (in->code) fr_watch_fail(w, fr_fail(FR_MACHINE, "%s: %s", w->peers[rank].name, in->line));
+        break;
+    case MISSES:
+        w->peers[rank].leaving = true;
+        fr_watch_fail(w, fr_fail(FR_MACHINE, "%s", in->line));
+        break;
+    case STRUCK: pass_signal(w, rank, in->code); break;
+    case FAILED:
+        if (rank == 0) fr_watch_fail(w, fr_fail(FR_MACHINE, "%s", in->line));
+        break;
+    case SAID:
+        w->peers[rank].leaving = true;
+        if (end && rank) end(NULL);
+        break;
+    case ALL_LEAVE:
+        w->peers[rank].leaving = true;
+        if (rank == 0) settle(w, true);
+        break;
+    default: break;
+    }
+}
+
+/* A connection has ended. */
+static void lose(fr_watch *w, int rank) {
+    peer *p = &w->peers[rank];
+    close(p->fd);
+    p->fd = -1;
+    if (!p->leaving && !p->struck) fr_watch_miss(w, rank, fr_fail(FR_MACHINE, "%s has gone", p->name));
+    if (w->index) settle(w, w->all_leave);
+}
+
+static void receive(fr_watch *w, int rank) {
+    peer *p = &w->peers[rank];
+    for (;;) {
+        ssize_t got = recv(p->fd, (char *)&p->in + p->got, sizeof p->in - p->got, MSG_DONTWAIT);
+        if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+        if (got <= 0) {
+            lose(w, rank);
+            return;
+        }
+        p->heard = fr_clock();
+        p->got += (size_t)got;
+        if (p->got < sizeof p->in) continue;
+        p->got = 0;
+        take_record(w, rank, &p->in);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------- the thread */
+
+static double beat_of(const fr_watch *w) {
+    double beat = atomic_load(&w->timeout) / 5;
+    return beat < MOST_BEAT ? beat : MOST_BEAT;
+}
+
+static void look_for_silence(fr_watch *w, double now) {
+    double timeout = atomic_load(&w->timeout);
+    for (int r = 0; r < w->count; r++) {
+        peer *p = &w->peers[r];
+        if (p->fd < 0 || p->leaving || p->struck || now - p->heard < timeout) continue;
+        fr_watch_miss(w, r, fr_fail(FR_MACHINE, "%s is silent for %g s", p->name, timeout));
+    }
+}
+
+/* A rank leaves; rank 0 says so where it has failed, as all do then. Who starts jobs ends all once one has ended: rank
+ * 1 has time to see why before that. */
+static void say_goodbye(const fr_watch *w, int code, const char *line) {
+    int missed = atomic_load(&w->missed);
+    if (w->index == 0 && code) {
+        send_all(w, FAILED, code, w->failure.line);
+        send_all(w, LEAVING, 0, "");
+    }
+    if (w->index) send_record(w, 0, missed < 0 ? LEAVING : missed ? MISSES : SAID, code, line);
+    if (w->index > 1 && missed == 0) poll(NULL, 0, LINGER_MS);
+}
+
+/* What is told once it is known, and done once it is time. */
+static void tell(fr_watch *w, double now) {
+    fr_watch_end_fn *end = atomic_load(&w->end);
+    if (now - w->beat >= beat_of(w)) {
+        send_all(w, ALIVE, 0, "");
+        w->beat = now;
+    }
+    if (w->index == 0 && !w->settled && atomic_load(&w->leaving)) look_who_is_left(w);
+    if (!fr_watch_failed(w)) return;
+    if (w->index == 0 && !w->told) send_all(w, FAILED, 1, w->failure.line);
+    w->told = true;
+    if (!end || atomic_load(&w->leaving) || now - w->failed_at < atomic_load(&w->late)) return;
+    say_goodbye(w, 1, w->failure.line);
+    end(fr_watch_says(w) ? w->failure.line : NULL);
+}
+
+static void listen_once(fr_watch *w) {
+    struct pollfd polled[FR_MAX_RANKS];
+    int ranks[FR_MAX_RANKS], count = 0;
+    for (int r = 0; r < w->count; r++) {
+        if (w->peers[r].fd < 0) continue;
+        ranks[count] = r;
+        polled[count++] = (struct pollfd){.fd = w->peers[r].fd, .events = POLLIN};
+    }
+    poll(polled, (nfds_t)count, LOOK_MS);
+    for (int i = 0; i < count; i++)
+        if (polled[i].revents) receive(w, ranks[i]);
+}
+
+static void *watch(void *context) {
+    fr_watch *w = context;
+    for (double last = fr_clock();;) {
+        listen_once(w);
+        double now = fr_clock();
+        /* A process that was stopped itself has heard nobody. */
+        for (int r = 0; r < w->count && now - last > 1; r++) w->peers[r].heard = now;
+        last = now;
+        look_for_silence(w, now);
+        tell(w, now);
+        if (getppid() == w->starter) continue;
+        w->starter = getppid(); /* who started the job has gone */
+        kill(getpid(), SIGTERM);
+    }
+    return NULL;
+}
+
+/* Signals are for the other threads. */
+static fr_status start_thread(fr_watch *w) {
+    pthread_t thread;
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    sigfillset(&all);
+    double now = w->beat = fr_clock();
+    for (int r = 0; r < w->count; r++) w->peers[r].heard = now;
+    if (pthread_attr_init(&attributes)) return fr_fail_memory("thread that watches ranks", FR_THREAD_STACK_BYTES);
+    pthread_attr_setstacksize(&attributes, FR_THREAD_STACK_BYTES);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&thread, &attributes, watch, w);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return error ? fr_fail(FR_MACHINE, "can't start a thread that watches ranks: %s", strerror(error)) : FR_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- meeting */
+
+static void set_options(int fd) {
+    int on = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+}
+
+static bool wait_for(int fd, short events, int milliseconds) {
+    struct pollfd polled = {.fd = fd, .events = events};
+    int got;
+    while ((got = poll(&polled, 1, milliseconds)) < 0 && errno == EINTR) {}
+    return got > 0;
+}
+
+/* All that this machine is reached by, or loopback alone. */
+static void list_addresses(fr_watch_place *place, bool near) {
+    struct ifaddrs *all = NULL, *a;
+    size_t count = 0;
+    if (near) {
+        snprintf(place->addresses[0], sizeof *place->addresses, "127.0.0.1");
+        return;
+    }
+    if (getifaddrs(&all)) return;
+    for (a = all; a && count < FR_WATCH_ADDRESSES; a = a->ifa_next) {
+        if (!a->ifa_addr || a->ifa_addr->sa_family != AF_INET || (a->ifa_flags & IFF_LOOPBACK)) continue;
+        if (getnameinfo(a->ifa_addr, sizeof(struct sockaddr_in), place->addresses[count], sizeof *place->addresses,
+                        NULL, 0, NI_NUMERICHOST) == 0) count++;
+    }
+    freeifaddrs(all);
+}
+
+static fr_status listen_at(fr_watch *w, fr_watch_place *place, bool near) {
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(near ? INADDR_LOOPBACK : INADDR_ANY)};
+    socklen_t size = sizeof at;
+    w->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (w->listener < 0 || bind(w->listener, (struct sockaddr *)&at, sizeof at) || listen(w->listener, w->count) ||
+        getsockname(w->listener, (struct sockaddr *)&at, &size) ||
+        getrandom(place->token, sizeof place->token, 0) != sizeof place->token)
+        return fr_fail(FR_MACHINE, "%s can't listen to the others: %s", w->peers[0].name, strerror(errno));
+    place->port = ntohs(at.sin_port);
+    list_addresses(place, near);
+    return FR_OK;
+}
+
+fr_status fr_watch_open(int index, int count, const char *hosts, double timeout, fr_watch **watch,
+                        fr_watch_place *place) {
+    fr_watch *w = *watch = calloc(1, sizeof *w + (size_t)count * sizeof *w->peers);
+    bool near = true;
+    if (!w) return fr_fail_memory("ranks", sizeof *w + (size_t)count * sizeof *w->peers);
+    w->index = index;
+    w->count = count;
+    w->starter = getppid();
+    atomic_store(&w->missed, -1);
+    atomic_store(&w->timeout, timeout);
+    pthread_mutex_init(&w->mutex, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->changed, &monotonic);
+    for (int r = 0; r < count; r++) {
+        const char *host = hosts + (size_t)r * FR_WATCH_HOST;
+        snprintf(w->peers[r].name, NAME, "rank %d (%.*s)", r, FR_WATCH_HOST - 1, host);
+        w->peers[r].fd = -1;
+        near = near && strncmp(host, hosts, FR_WATCH_HOST) == 0;
+    }
+    memset(place, 0, sizeof *place);
+    return index ? FR_OK : listen_at(w, place, near);
+}
+
+/* What a rank says first. */
+typedef struct hello {
+    uint8_t token[FR_WATCH_TOKEN];
+    int32_t rank;
+} hello;
+
+static int connect_to(const fr_watch_place *place, const char *address) {
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(place->port)};
+    if (inet_pton(AF_INET, address, &at.sin_addr) != 1) return -1;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error = 0;
+    socklen_t size = sizeof error;
+    if (fd < 0) return -1;
+    bool there = connect(fd, (struct sockaddr *)&at, sizeof at) == 0;
+    if (!there && errno == EINPROGRESS && wait_for(fd, POLLOUT, CONNECT_MS))
+        there = getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
+    if (there) return fd;
+    close(fd);
+    return -1;
+}
+
+/* Rank 0 answers with its token: that it was it who was reached. */
+static bool greet(const fr_watch *w, const fr_watch_place *place, int fd) {
+    hello own = {.rank = w->index};
+    uint8_t token[FR_WATCH_TOKEN];
+    memcpy(own.token, place->token, sizeof own.token);
+    return send(fd, &own, sizeof own, MSG_NOSIGNAL) == (ssize_t)sizeof own && wait_for(fd, POLLIN, MEET_MS) &&
+           recv(fd, token, sizeof token, 0) == (ssize_t)sizeof token && memcmp(token, place->token, sizeof token) == 0;
+}
+
+static fr_status find_first(fr_watch *w, const fr_watch_place *place) {
+    for (size_t i = 0; i < FR_WATCH_ADDRESSES && place->addresses[i][0]; i++) {
+        int fd = connect_to(place, place->addresses[i]);
+        if (fd < 0) continue;
+        set_options(fd);
+        if (greet(w, place, fd)) {
+            w->peers[0].fd = fd;
+            return FR_OK;
+        }
+        close(fd);
+    }
+    return fr_fail(FR_MACHINE, "%s can't reach %s by TCP", w->peers[w->index].name, w->peers[0].name);
+}
+
+/* Takes a connection, if it is a rank's that has none yet. */
+static bool welcome(fr_watch *w, const fr_watch_place *place, int fd) {
+    hello theirs;
+    if (fd < 0 || !wait_for(fd, POLLIN, CONNECT_MS) ||
+        recv(fd, &theirs, sizeof theirs, MSG_DONTWAIT) != (ssize_t)sizeof theirs ||
+        memcmp(theirs.token, place->token, sizeof theirs.token) != 0) return false;
+    if (theirs.rank < 1 || theirs.rank >= w->count || w->peers[theirs.rank].fd >= 0) return false;
+    if (send(fd, place->token, sizeof place->token, MSG_NOSIGNAL) != (ssize_t)sizeof place->token) return false;
+    set_options(fd);
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    w->peers[theirs.rank].fd = fd;
+    return true;
+}
+
+static fr_status await_others(fr_watch *w, const fr_watch_place *place) {
+    double end = fr_clock() + MEET_MS / 1e3;
+    for (int missing = w->count - 1; missing > 0;) {
+        int left = (int)((end - fr_clock()) * 1e3);
+        if (left <= 0 || !wait_for(w->listener, POLLIN, left))
+            return fr_fail(FR_MACHINE, "%d of %d ranks don't reach %s by TCP", missing, w->count, w->peers[0].name);
+        int fd = accept4(w->listener, NULL, NULL, SOCK_CLOEXEC);
+        if (welcome(w, place, fd)) missing--;
+        else if (fd >= 0) close(fd);
+    }
+    close(w->listener);
+    return FR_OK;
+}
+
+fr_status fr_watch_meet(fr_watch *w, const fr_watch_place *place) {
+    FR_TRY(w->index ? find_first(w, place) : await_others(w, place));
+    return start_thread(w);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- leaving */
+
+int fr_watch_signal(const fr_watch *w) {
+    return atomic_load(&w->signal);
+}
+
+bool fr_watch_struck(fr_watch *w, int signal_number) {
+    for (int looks = 0; looks < STRUCK_LOOKS; looks++) {
+        if (fr_watch_failed(w)) return false;
+        if (atomic_load(&w->signal)) break;
+        poll(NULL, 0, 10);
+    }
+    if (!atomic_exchange(&w->own_signal, signal_number)) send_all(w, STRUCK, signal_number, "");
+    return true;
+}
+
+bool fr_watch_leave(fr_watch *w, int code, const char *line, double seconds) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)seconds + 1;
+    atomic_store(&w->leaving, true);
+    if (w->index == 0 && code) fr_watch_fail(w, fr_fail(FR_MACHINE, "%s has failed", w->peers[0].name));
+    say_goodbye(w, code, line);
+    pthread_mutex_lock(&w->mutex);
+    while (!w->settled && atomic_load(&w->missed) != 0 && (code || !fr_watch_failed(w)))
+        if (pthread_cond_timedwait(&w->changed, &w->mutex, &until)) break;
+    bool all = w->all_leave;
+    pthread_mutex_unlock(&w->mutex);
+    return all;
+}
