@@ -1,6 +1,6 @@
-/* Rows of several timelines in one forward, and trees of drafts: each row's logits are, bit for bit, those of its own
- * timeline run alone, whatever stands beside it and however it was cut in batches. The reference is a session of that
- * timeline; tests/test_reference.c holds those against transformers. */
+/* Rows of several timelines in one forward: each row's logits are, bit for bit, those of its own timeline run alone,
+ * whatever stands beside it and however it was cut in batches. The reference is a session of that timeline;
+ * tests/test_reference.c holds those against transformers. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "tests/brief.h"
 #include "tests/reference.h"
 
-enum { CONTEXT = 256, ROWS = 40, TIMELINES = 4, LEAVES = 5 };
+enum { CONTEXT = 256, ROWS = 40, TIMELINES = 4 };
 
 static const struct {
     const char *fixture;
@@ -26,14 +26,14 @@ static size_t below(size_t n) {
     return (size_t)(((uint64_t)state * n) >> 32);
 }
 
-/* A model with what its forwards work in, and caches side by side: those of timelines, then forks of the first. */
+/* A model with what its forwards work in, and caches side by side. */
 typedef struct engine {
     fr_model *model;
     fr_options *options;
     fr_pool *pool;
     fr_arena arena;
-    fr_kv caches[TIMELINES], forks[LEAVES];
-    fr_kv *timelines[TIMELINES + LEAVES];
+    fr_kv caches[TIMELINES];
+    fr_kv *timelines[TIMELINES];
     void *activations;
     fr_row rows[ROWS];
     float *hidden, *logits;
@@ -45,14 +45,12 @@ static void layout(engine *e, fr_arena *arena) {
     size_t threads = e->model->plan.threads;
     const fr_kv_sizes sizes = {.context = CONTEXT,
                                .batch = ROWS,
-                               .branches = LEAVES,
                                .timelines = 1,
                                .recurrent = trunk->recurrent_shapes,
                                .recurrent_count = trunk->recurrent_count};
     for (size_t t = 0; t < TIMELINES; t++)
         fr_kv_layout(&e->caches[t], arena, trunk->kv_shapes, trunk->kv_count,
                      fr_model_kv_types(e->model, e->options), sizes);
-    for (size_t i = 0; i < LEAVES; i++) fr_kv_layout_fork(&e->forks[i], arena, &e->caches[0]);
     e->activations = fr_model_layout(e->model, arena, ROWS, threads);
     e->hidden = fr_arena_take(arena, ROWS * trunk->spec.hidden, sizeof(float));
     e->logits = fr_arena_take(arena, ROWS * trunk->spec.vocab, sizeof(float));
@@ -75,7 +73,6 @@ static engine *open_engine(const char *fixture, size_t threads) {
     layout(e, &e->arena);
     ck_assert_int_eq(fr_arena_check(&e->arena, "test"), FR_OK);
     for (size_t t = 0; t < TIMELINES; t++) e->timelines[t] = &e->caches[t];
-    for (size_t i = 0; i < LEAVES; i++) e->timelines[TIMELINES + i] = &e->forks[i];
     ck_assert_int_eq(fr_pool_open(&e->model->plan, &e->pool), FR_OK);
     return e;
 }
@@ -173,96 +170,11 @@ START_TEST(neighbours_change_nothing) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------------------ trees */
-
-/* A tree by its rows, from left to right: the parent of each (-1: the frontier), and the leaves behind it, of which
- * `leaf` is the first. */
-typedef struct node {
-    int parent;
-    size_t leaf, leaves;
-} node;
-
-/*      +- 1 - 2        leaf 0
- *  0 --+- 3 -+- 4      leaf 1
- *      |     +- 5 - 6  leaf 2
- *      +- 7            leaf 3
- *  8                   leaf 4 */
-static const node tree[] = {{-1, 0, 4}, {0, 0, 1}, {1, 0, 1}, {0, 1, 2}, {3, 1, 1},
-                            {3, 2, 1},  {5, 2, 1}, {0, 3, 1}, {-1, 4, 1}};
-enum { NODES = sizeof tree / sizeof *tree };
-static const int ends[LEAVES] = {2, 4, 6, 7, 8};
-
-static size_t depth_of(int n) {
-    size_t depth = 0;
-    for (; tree[n].parent >= 0; n = tree[n].parent) depth++;
-    return depth;
-}
-
-/* The ids of the path to a node, behind `length` ids; gives how many there are then. */
-static size_t path_to(int n, const int32_t *drafts, int32_t *ids, size_t length) {
-    size_t count = length + depth_of(n) + 1;
-    for (size_t at = count; n >= 0; n = tree[n].parent) ids[--at] = drafts[n];
-    return count;
-}
-
-/* One round: the tree in one forward behind `length` ids; each row as the chain that leads to it. */
-static void run_tree(engine *e, int32_t *ids, size_t length, const int32_t *drafts, const char *what) {
-    size_t vocab = e->model->trunk.spec.vocab;
-    for (size_t i = 0; i < LEAVES; i++) {
-        fr_kv_fork(&e->forks[i], &e->caches[0]);
-        ck_assert_msg(fr_kv_claim(&e->forks[i], depth_of(ends[i]) + 1) == FR_OK, "%s", fr_last_error());
-    }
-    for (int n = 0; n < NODES; n++) {
-        e->rows[n] = text_row(drafts[n], TIMELINES + tree[n].leaf, length + depth_of(n), tree[n].parent);
-        e->rows[n].also = (int32_t)tree[n].leaves - 1;
-    }
-    run(e, NODES);
-    for (size_t i = 0; i < LEAVES; i++) {
-        size_t count = path_to(ends[i], drafts, ids, length);
-        float *alone = logits_alone(e, ids, count);
-        for (int n = ends[i]; n >= 0; n = tree[n].parent)
-            check_row(e, (size_t)n, alone + (length + depth_of(n)) * vocab, what);
-        free(alone);
-    }
-}
-
-/* Trees behind trees, each round another leaf's branch accepted, to some depth; across the ends of pages. */
-START_TEST(a_row_of_a_tree_is_a_row_of_its_branch) {
-    int32_t ids[CONTEXT], drafts[NODES];
-    engine *e = open_engine(subjects[_i].fixture, subjects[_i].threads);
-    fr_kv *kv = &e->caches[0];
-    size_t length = 39;
-    make_ids(e, ids, length);
-    ck_assert_int_eq(fr_kv_claim(kv, length), FR_OK);
-    fr_recurrent_certain(&kv->recurrent, length - 1);
-    for (size_t r = 0; r < length; r++) e->rows[r] = text_row(ids[r], 0, r, (int32_t)r - 1);
-    run(e, length);
-    fr_kv_commit(kv, length);
-    for (size_t round = 0; round < 24; round++) {
-        size_t leaf = below(LEAVES), deep = depth_of(ends[leaf]) + 1;
-        make_ids(e, drafts, NODES);
-        run_tree(e, ids, length, drafts, subjects[_i].fixture);
-        path_to(ends[leaf], drafts, ids, length);
-        length += 1 + below(deep);
-        fr_kv_commit(&e->forks[leaf], length);
-        fr_kv_adopt(kv, &e->forks[leaf]);
-        ck_assert_uint_eq(kv->length, length);
-    }
-    ck_assert_uint_gt(length, FR_KV_PAGE + FR_STEP_MAX);
-    for (size_t i = 0; i < LEAVES; i++) fr_kv_reset(&e->forks[i]);
-    fr_kv_reset(kv);
-    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
-        ck_assert_uint_eq(kv->pages[kind].free_count, kv->pages[kind].count);
-    close_engine(e);
-}
-END_TEST
-
 int main(void) {
     Suite *suite = suite_create("batch");
     TCase *all = tcase_create("all");
     tcase_set_timeout(all, 120);
     tcase_add_loop_test(all, neighbours_change_nothing, 0, sizeof subjects / sizeof *subjects);
-    fr_test_add_loop(all, a_row_of_a_tree_is_a_row_of_its_branch, sizeof subjects / sizeof *subjects, 4);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

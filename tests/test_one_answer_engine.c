@@ -3,14 +3,13 @@
  *
  * Factors: whose model and drafter it is, how ids are drawn, how many neighbours (with other prompts, of which some
  * begin alike, and other ends), the order in which rounds name them, whether the prompt was run before and is found
- * again, or was evicted meanwhile and is run again, scripted trees of drafts in between, whose branch is accepted where
- * no drafter follows the target's rows, method (drafts right and wrong at each depth in turn among them, in the place
- * of a drafter's too), depth, threads, chunk, instruction set. The reference is plain decoding, each text in a session
- * alone; other suites hold those against transformers. A pairwise cover of all; each drafter with rejection at every
- * depth, greedy and drawn; and a wrong rounding that must be told apart. GLM's texts are about pictures.
+ * again, or was evicted meanwhile and is run again, method (drafts right and wrong at each depth in turn among them, in
+ * the place of a drafter's too), depth, threads, chunk, instruction set. The reference is plain decoding, each text in
+ * a session alone; other suites hold those against transformers. A pairwise cover of all; each drafter with rejection
+ * at every depth, greedy and drawn; and a wrong rounding that must be told apart. GLM's texts are about pictures.
  *
  * Without vectors texts are shorter, as these take much longer. The case "product", which is in parts
- * (tests/parts.h), takes all combinations of the first seven factors, each with some of the others. */
+ * (tests/parts.h), takes all combinations of the first six factors, each with some of the others. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +27,7 @@
 #include "tests/parts.h"
 #include "tests/require.h"
 
-enum { TEXT = 400, SCALAR_TEXT = 64, CONTEXT = 640, PROMPT = 150, MOST = 16, LEAVES = 3, FILL = 600, PICTURE_AT = 70 };
+enum { TEXT = 400, SCALAR_TEXT = 64, CONTEXT = 640, PROMPT = 150, MOST = 16, FILL = 600, PICTURE_AT = 70 };
 
 #define MODELS "tests/data/models/"
 #define LLAMA  "tests/data/llama/"
@@ -56,7 +55,6 @@ typedef enum factor {
     NEIGHBOURS,
     ORDER,
     SHARED,
-    TREES,
     METHOD, /* up to here: the product */
     DEPTH,
     THREADS,
@@ -73,7 +71,7 @@ static const int64_t depths[] = {1, 2, 3, 5, 8, 11, 15, FR_DRAFT_AUTO}, chunks[]
 enum { DEPTH_15 = 6 };
 
 static size_t values[FACTORS] = {[WHO] = SUBJECTS, [DRAWN] = 2, [NEIGHBOURS] = 4, [ORDER] = ORDERS,
-                                 [SHARED] = WAYS_OF_SHARING, [TREES] = 2, [METHOD] = FR_TEST_METHODS, [DEPTH] = 8,
+                                 [SHARED] = WAYS_OF_SHARING, [METHOD] = FR_TEST_METHODS, [DEPTH] = 8,
                                  [THREADS] = 3, [CHUNK] = 3};
 static const char *words[FR_PAIRS_VALUES];
 
@@ -196,10 +194,9 @@ typedef struct run {
     fr_drafter *drafter;
     fr_picture *picture;
     fr_engine *engine;
-    fr_session *leaves[LEAVES]; /* whose caches are a tree's branches */
+    fr_session *asker; /* whom found() asks, until there are speakers */
     speaker speakers[MOST];
     size_t count;
-    size_t adopted; /* drafts of trees */
     fr_kernels misrounded;
     bool control; /* what differs is counted: */
     size_t wrong;
@@ -271,16 +268,13 @@ static void open_run(run *r, const size_t *at, const texts *of) {
 }
 
 static void open_engine(run *r) {
-    require(fr_engine_open(r->model, r->drafter, r->options, r->count + LEAVES, &r->engine));
-    for (size_t i = 0; i < LEAVES; i++) {
-        r->leaves[i] = open_session(r, 0);
-        ck_assert_uint_eq(r->leaves[i]->number, i);
-    }
+    require(fr_engine_open(r->model, r->drafter, r->options, r->count + 1, &r->engine));
+    r->asker = open_session(r, 0);
 }
 
 static void close_run(run *r) {
     for (size_t i = 0; i < r->count; i++) fr_session_close(r->speakers[i].session);
-    for (size_t i = 0; i < LEAVES; i++) fr_session_close(r->leaves[i]);
+    fr_session_close(r->asker);
     fr_engine_close(r->engine);
     if (r->picture) fr_picture_close(r->picture);
     fr_drafter_close(r->drafter);
@@ -334,70 +328,6 @@ static void open_speakers(run *r) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------ trees */
-
-/* A tree by its rows, from left to right, behind the last id (row 0, which has not been run); the right ids are those
- * of rows 1 and 2.
- *
- *         +- 1 -+- 2    leaf 0
- *     0 --+     +- 3    leaf 1
- *         +- 4 - 5      leaf 2 */
-static const struct {
-    int parent;
-    size_t depth, leaf, leaves;
-} tree[] = {{-1, 0, 0, 3}, {0, 1, 0, 2}, {1, 2, 0, 1}, {1, 2, 1, 1}, {0, 1, 2, 1}, {4, 2, 2, 1}};
-enum { NODES = sizeof tree / sizeof *tree, RIGHT = 3 };
-
-/* Runs one behind what the session has said. Its right branch's logits are those of the text. */
-static void run_tree(run *r, speaker *s) {
-    fr_session *session = s->session;
-    fr_engine *e = r->engine;
-    size_t length = session->length;
-    const int32_t *right = s->text->ids + length - 1;
-    for (size_t i = 0; i < LEAVES; i++) {
-        fr_kv_fork(&r->leaves[i]->kv, &session->kv);
-        require(fr_kv_claim(&r->leaves[i]->kv, RIGHT));
-    }
-    for (size_t n = 0; n < NODES; n++)
-        e->batch[n] = (fr_row){.id = n < RIGHT ? right[n] : (right[tree[n].depth] + 1 + (int32_t)n) % 256,
-                               .timeline = (int32_t)tree[n].leaf,
-                               .also = (int32_t)tree[n].leaves - 1,
-                               .position = (int32_t)(length - 1 + tree[n].depth),
-                               .parent = tree[n].parent,
-                               .rope_position = session->rope_positions[length - 1 + tree[n].depth]};
-    fr_forward f = fr_batch_forward(e, NODES);
-    fr_forward_run(e->pool, &f);
-    for (size_t done = 0; done < NODES; done += f.head_rows) {
-        f.head_first = done;
-        f.head_rows = fr_smaller(e->head_rows, NODES - done);
-        fr_head_run(e->pool, &f);
-        for (size_t n = done; n < done + f.head_rows && n < RIGHT; n++)
-            if (fr_hash(0, f.logits + (n - done) * r->texts->vocab, r->texts->vocab * sizeof(float)) !=
-                s->text->hashes[s->said + n])
-                differ(r, "logits of a tree", 0);
-    }
-}
-
-/* The right branch stands: its pages are the session's, its ids those that come next, the last of them still to be
- * run. */
-static void adopt(run *r, speaker *s) {
-    fr_session *session = s->session;
-    size_t length = session->length;
-    fr_kv_commit(&r->leaves[0]->kv, length + 1);
-    fr_kv_adopt(&session->kv, &r->leaves[0]->kv);
-    require(fr_timeline_extend(session, s->text->ids + length, RIGHT - 1));
-    s->said += RIGHT - 1;
-    r->adopted += RIGHT - 1;
-}
-
-static void try_tree(run *r, speaker *s) {
-    const fr_session *session = s->session;
-    if (session->pending || session->fresh || s->said + RIGHT >= s->most) return;
-    run_tree(r, s);
-    if (!session->draft->follows) adopt(r, s);
-    for (size_t i = 0; i < LEAVES; i++) fr_kv_reset(&r->leaves[i]->kv);
-}
-
 /* ----------------------------------------------------------------------------------------------------------- rounds */
 
 static size_t place_of(const run *r, size_t turn, size_t i) {
@@ -439,12 +369,11 @@ static size_t try_run(const size_t *at, const texts *of, bool control) {
     r.control = control;
     if (control) fr_misround(r.model, &r.misrounded);
     open_engine(&r);
-    r.speakers[0].session = r.leaves[0]; /* whom found() asks, until it has its own */
+    r.speakers[0].session = r.asker;
     prepare(&r);
     open_speakers(&r);
-    for (size_t turn = 0; turn_around(&r, turn); turn++)
-        if (at[TREES] && turn % 5 == 4) try_tree(&r, &r.speakers[0]);
-    ck_assert(!at[TREES] || r.speakers[0].session->draft->follows || r.adopted > 0);
+    size_t turn = 0;
+    while (turn_around(&r, turn)) turn++;
     close_run(&r);
     return r.wrong;
 }

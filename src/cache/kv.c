@@ -61,9 +61,6 @@ static size_t table_pages(const fr_kv *kv, fr_kv_kind kind) {
     return kind == FR_KV_SLIDING && kv->keeps ? kv->keeps / FR_KV_PAGE + 1 : kv->blocks;
 }
 
-/* A branch's own: the copy of the frontier's page, and the next. */
-enum { BRANCH_PAGES = 2 };
-
 static void take_tables(fr_kv *kv, fr_arena *arena, size_t context) {
     kv->layers = fr_arena_take(arena, kv->count, sizeof *kv->layers);
     kv->blocks = fr_kv_blocks(context);
@@ -76,7 +73,7 @@ static void choose_page_counts(fr_kv *kv, const fr_kv_sizes *sizes) {
     double all = 0, fewest = 0; /* fewest: the share of a kind's pages that a timeline needs */
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
         size_t tables = 1 + (kind == FR_KV_SLIDING ? kv->spare : 0);
-        size_t number = sizes->timelines * tables * table_pages(kv, kind) + sizes->branches * BRANCH_PAGES;
+        size_t number = sizes->timelines * tables * table_pages(kv, kind);
         if (sizes->pages && kind == FR_KV_FULL) number = sizes->pages;
         kv->page_count[kind] = kv->page_bytes[kind] ? number : 0;
         all += (double)kv->page_count[kind] * (double)kv->page_bytes[kind];
@@ -119,7 +116,7 @@ void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t 
         if (kv->pages) kv->pages[kind] = pages;
     }
     fr_recurrent_layout(&kv->recurrent, arena, sizes.recurrent, sizes.recurrent_count,
-                        sizes.timelines * (1 + kv->spare) + sizes.branches);
+                        sizes.timelines * (1 + kv->spare));
 }
 
 void fr_kv_layout_fork(fr_kv *fork, fr_arena *arena, const fr_kv *kv) {
@@ -260,15 +257,4 @@ void fr_kv_fork(fr_kv *fork, const fr_kv *kv) {
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
         fr_kv_pages_hold(&kv->pages[kind], fork->table[kind], kv->table[kind], 0, fr_kv_blocks(kv->length));
     fr_recurrent_fork(&fork->recurrent, &kv->recurrent);
-}
-
-void fr_kv_adopt(fr_kv *kv, fr_kv *fork) {
-    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
-        fr_kv_pages_drop(&kv->pages[kind], kv->table[kind], 0, kv->blocks);
-        fr_kv_pages_hold(&kv->pages[kind], kv->table[kind], fork->table[kind], 0, kv->blocks);
-    }
-    kv->length = fork->length;
-    kv->from = fork->from;
-    fr_recurrent_fork(&kv->recurrent, &fork->recurrent);
-    fr_kv_reset(fork);
 }

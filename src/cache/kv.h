@@ -90,7 +90,6 @@ typedef struct fr_kv_sizes {
     size_t context;
     size_t batch;       /* rows of the largest; with as many as the context has no layer lets go of pages */
     size_t checkpoints; /* of the layers that do, as many as are wanted; it has as many as there is a use for */
-    size_t branches;    /* forks that run ahead of it at a time, by less than a page */
     size_t timelines;   /* that are laid out like it, itself included */
     size_t pages;       /* of those that keep all, in the pool; 0: what all timelines may need */
     size_t bytes;       /* of all pages; 0: the same */
@@ -142,10 +141,9 @@ size_t fr_kv_held_from(const fr_kv *kv, size_t from, size_t end);
 fr_status fr_kv_restore(fr_kv *kv, size_t from, size_t length);
 
 /* A timeline over the pages of another: laid out empty, like it; then what the other has accepted, by holding its
- * pages; at last what the other becomes, which leaves it empty again: how a branch of a tree of drafts is accepted. */
+ * pages. */
 void fr_kv_layout_fork(fr_kv *fork, fr_arena *arena, const fr_kv *kv);
 void fr_kv_fork(fr_kv *fork, const fr_kv *kv);
-void fr_kv_adopt(fr_kv *kv, fr_kv *fork);
 
 /* Moves the frontier forward: positions below length are accepted. */
 void fr_kv_commit(fr_kv *kv, size_t length);

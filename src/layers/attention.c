@@ -148,11 +148,9 @@ static void store_kv(const fr_activations *a, const fr_attention_spec *spec, con
         k->rmsnorm(stored, value, NULL, n, a->trunk->spec.eps);
     else if (value != stored) memcpy(stored, value, n * sizeof *value);
     shape_head(a, spec, key, of_head(spec, weights->k_bias, head), spec->qk_norm_wide ? NULL : weights->k_norm, row);
-    for (int32_t i = 0; i <= of->also; i++) {
-        const fr_kv_layer *cache = &a->batch.timelines[of->timeline + i]->layers[spec->kv];
-        k->kv_store[cache->k.type](fr_kv_slot(cache, &cache->k, head, position), key, n);
-        k->kv_store[cache->v.type](fr_kv_slot(cache, &cache->v, head, position), stored, n);
-    }
+    const fr_kv_layer *cache = &a->batch.timelines[of->timeline]->layers[spec->kv];
+    k->kv_store[cache->k.type](fr_kv_slot(cache, &cache->k, head, position), key, n);
+    k->kv_store[cache->v.type](fr_kv_slot(cache, &cache->v, head, position), stored, n);
 }
 
 /* Queries are partitioned as attention does it, and keys and values by heads too: what a thread reads there, it mostly

@@ -27,11 +27,10 @@ void fr_conv_begin(const fr_activations *a) {
     fr_conv_rows *c = a->conv;
     const fr_batch *b = &a->batch;
     c->span_count = 0;
-    for (size_t r = 0; r < b->count; r++)
-        for (int32_t i = 0; i <= b->rows[r].also; i++) {
-            fr_conv_span *span = span_of(c, b->timelines[b->rows[r].timeline + i]);
-            if (span->last < 0 || b->rows[span->last].position < b->rows[r].position) span->last = (int32_t)r;
-        }
+    for (size_t r = 0; r < b->count; r++) {
+        fr_conv_span *span = span_of(c, b->timelines[b->rows[r].timeline]);
+        if (span->last < 0 || b->rows[span->last].position < b->rows[r].position) span->last = (int32_t)r;
+    }
     for (size_t i = 0; i < c->span_count; i++) {
         int32_t r = c->spans[i].last;
         while (b->rows[r].parent >= 0) r = b->rows[r].parent;

@@ -34,7 +34,6 @@ static inline const float *fr_input_embedding(const fr_input_embeddings *spans, 
 typedef struct fr_row {
     int32_t id;
     int32_t timeline; /* of the batch's: whose cache it sees */
-    int32_t also;     /* timelines behind that one that get its keys and values too: those that branch off after it */
     int32_t position; /* in its timeline: the slot of its K/V; it sees what is there and before it */
     int32_t parent;   /* the row of the same batch that it follows; -1: what its timeline has in the cache already */
     fr_rope_position rope_position;
@@ -42,9 +41,7 @@ typedef struct fr_row {
 } fr_row;
 
 /* Rows that go through a model together. A prompt is a chain of many rows, decode one row, verify a chain of K + 1;
- * several timelines lie side by side. A tree of drafts is a timeline a leaf: they share their pages up to the frontier
- * (fr_kv_fork) and are numbered from left to right, so that those behind a row are neighbours. The row sees the first
- * one's cache and is written to all. */
+ * several timelines lie side by side. */
 typedef struct fr_batch {
     const fr_row *rows;
     size_t count;

@@ -78,7 +78,7 @@ static void rotate(const fr_activations *a, const fr_attention_spec *spec, float
     turn(part, a->cosine[spec->rope] + at, a->sine[spec->rope] + at, rope->dims);
 }
 
-/* At slot = position, in each of the row's timelines. */
+/* At slot = position. */
 static void store_latent(const fr_activations *a, const fr_layer_spec *spec, const fr_mla_weights *weights,
                          size_t row) {
     const fr_attention_spec *attention = &spec->attention;
@@ -86,11 +86,9 @@ static void store_latent(const fr_activations *a, const fr_layer_spec *spec, con
     float *latent = a->k + row * a->kv_width;
     a->kernels->rmsnorm(latent, latent, weights->kv_a_norm, attention->latent, spec->mla.eps);
     rotate(a, attention, latent + attention->latent, row);
-    for (int32_t i = 0; i <= of->also; i++) {
-        const fr_kv_layer *cache = &a->batch.timelines[of->timeline + i]->layers[attention->kv];
-        a->kernels->kv_store[cache->k.type](fr_kv_slot(cache, &cache->k, 0, (size_t)of->position), latent,
-                                            attention->head_dim);
-    }
+    const fr_kv_layer *cache = &a->batch.timelines[of->timeline]->layers[attention->kv];
+    a->kernels->kv_store[cache->k.type](fr_kv_slot(cache, &cache->k, 0, (size_t)of->position), latent,
+                                        attention->head_dim);
 }
 
 static void norm_and_store(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec,

@@ -46,7 +46,7 @@ static outline outline_of(const fr_forward *f) {
     outline o = {f->batch.count, f->keep, f->head_first, f->head_rows, 0};
     for (size_t r = 0; r < f->batch.count; r++) {
         const fr_row *row = &f->batch.rows[r];
-        const int32_t words[] = {row->id, row->timeline, row->also, row->position, row->parent, 0};
+        const int32_t words[] = {row->id, row->timeline, row->position, row->parent};
         o.hash = fr_hash(o.hash, words, sizeof words);
     }
     return o;
@@ -73,8 +73,7 @@ void fr_forward_run(fr_pool *pool, fr_forward *forward) {
     size_t rows = batch->count + forward->head_rows * HEAD_ROW;
     if (ranks_agree(forward)) fr_pool_run_some(pool, forward->model, rows, run_forward, forward);
     spoil_if_failed(forward);
-    for (size_t r = 0; r < batch->count; r++)
-        for (int32_t i = 0; i <= batch->rows[r].also; i++) fr_kv_ran(batch->timelines[batch->rows[r].timeline + i]);
+    for (size_t r = 0; r < batch->count; r++) fr_kv_ran(batch->timelines[batch->rows[r].timeline]);
 }
 
 void fr_head_run(fr_pool *pool, fr_forward *forward) {
