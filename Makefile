@@ -308,6 +308,10 @@ check-clients: all ## a server asked by its clients: MODEL=, SERVER=URL, PEERS=F
 	@tools/setup clients
 	@MODEL='$(MODEL)' SERVER='$(SERVER)' PEERS='$(PEERS)' tools/clients/check $(BUILD) $(REAL)
 
+.PHONY: check-schemas
+check-schemas: all ## texts of 1000 schemas, judged by Python's jsonschema (minutes); PYTHON=one that has it, COUNT=
+	@$(or $(PYTHON),python3) tests/schemas/check.py $(COMMAND) $(if $(COUNT),--count $(COUNT))
+
 .PHONY: check-page
 check-page: all ## the chat page in a headless Chromium: what it does, keeps and asks for (minutes); CHECKS=NAMES
 	@tools/setup page

@@ -207,7 +207,8 @@ def write(library, path):
 def judge_of(schema):
     """Numbers are what their digits say: 0.3 is a multiple of 0.1."""
     schema = json.loads(json.dumps(schema), parse_float=Decimal)
-    return jsonschema.validators.validator_for(schema)(schema, format_checker=jsonschema.FormatChecker())
+    kind = jsonschema.validators.validator_for(schema)
+    return kind(schema, format_checker=kind.FORMAT_CHECKER)
 
 
 def main(path, model, walks="20", *files):
