@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "forerun.h"
+#include "src/grammar/grammar.h"
 #include "tests/brief.h"
 #include "tests/command.h"
 #include "tests/require.h"
@@ -234,6 +235,52 @@ START_TEST(bounded) {
 }
 END_TEST
 
+static const struct {
+    fr_grammar_kind kind;
+    const char *text;
+} sliced[] = {
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"type\": \"string\", \"maxLength\": 40}"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"type\": \"string\", \"maxLength\": 9, \"not\": {\"enum\": [\"the\", \"there\"]}}"},
+    {FR_GRAMMAR_JSON_SCHEMA,
+     "{\"type\": \"string\", \"pattern\": \"^[a-z0-9-]+$\", \"minLength\": 5, \"maxLength\": 50}"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"type\": \"object\"}"},
+    {FR_GRAMMAR_REGEX, "([A-Z][a-z]+ ?)+(is|[a-z]{2,9})*"},
+    {FR_GRAMMAR_REGEX, "(.{3}|[a-zA-Z_-]{2,30}!|([^x]{5}){2,})+"},
+    {FR_GRAMMAR_GBNF, "root ::= w (\" \" w)*\nw ::= [a-z] [a-z]* | \"<\" [^>]* \">\""},
+};
+
+/* Tokens that are sorted out beforehand are those that a walk, token by token, comes to. */
+START_TEST(masks_are_what_steps_allow) {
+    fr_tokenizer *words;
+    fr_token_tree *all;
+    fr_grammar *grammar;
+    uint32_t state, seed = 1;
+    require(fr_tokenizer_open("tools/demo/target", NULL, &words));
+    require(fr_token_tree_open(words, &all));
+    require(fr_grammar_open(all, sliced[_i].kind, sliced[_i].text, strlen(sliced[_i].text), &grammar));
+    require(fr_grammar_begin(grammar, &state));
+    for (int i = 0; i < 40; i++) {
+        const uint64_t *bits;
+        int32_t chosen = -1;
+        size_t count = fr_tokenizer_count(words), allowed = 0;
+        require(fr_grammar_mask(grammar, state, &bits));
+        for (size_t id = 0; id < count; id++) {
+            uint32_t next;
+            require(fr_grammar_step(grammar, state, (int32_t)id, &next));
+            ck_assert_msg(has(bits, id) == (next != FR_STATE_DEAD), "step %d, id %zu", i, id);
+            if (next == FR_STATE_DEAD) continue;
+            seed = seed * 1664525u + 1013904223u;
+            if (seed % ++allowed == 0) chosen = (int32_t)id;
+        }
+        if (chosen < 0) break;
+        require(fr_grammar_step(grammar, state, chosen, &state));
+    }
+    fr_grammar_close(grammar);
+    fr_token_tree_close(all);
+    fr_tokenizer_close(words);
+}
+END_TEST
+
 /* Grammars of the empty text alone, of which no expression has been made. */
 START_TEST(empty) {
     static const struct {
@@ -370,6 +417,7 @@ int main(int argc, char **argv) {
         tcase_add_loop_test(c, refused, 0, sizeof refusals / sizeof *refusals);
         tcase_add_test(c, bounded);
         tcase_add_test(c, empty);
+        tcase_add_loop_test(c, masks_are_what_steps_allow, 0, sizeof sliced / sizeof *sliced);
         tcase_add_test(c, in_sessions);
         tcase_add_test(c, by_command);
         tcase_add_loop_test(c, wrong_command, 0, sizeof wrong / sizeof *wrong);

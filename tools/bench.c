@@ -3,6 +3,7 @@
 
 #include "bench/machine.h"
 #include "bench/table.h"
+#include "bench_grammar.h"
 #include "bench_kernels.h"
 #include "bench_model.h"
 #include "bench_neighbours.h"
@@ -39,8 +40,9 @@ int fr_verb_bench(const fr_arguments *args) {
     } parts[] = {{"machine", bench_machine},
                  {"kernels", fr_bench_kernels_part},
                  {"model", fr_bench_model_part},
-                 {"neighbours", fr_bench_neighbours_part}};
-    if (!args->given[FR_ARG_BENCH_PART]) return fr_wrong_usage("bench what? machine, kernels, model or neighbours");
+                 {"neighbours", fr_bench_neighbours_part},
+                 {"grammar", fr_bench_grammar_part}};
+    if (!args->given[FR_ARG_BENCH_PART]) return fr_wrong_usage("bench what? machine, kernels, model, neighbours or grammar");
     size_t part = 0;
     while (strcmp(parts[part].word, args->text[FR_ARG_BENCH_PART]) != 0) part++;
     fr_writer out;

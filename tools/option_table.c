@@ -36,7 +36,7 @@ enum { ALONE = FR_PART_MACHINE | FR_PART_KERNELS | FR_PART_MODEL };
 
 const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_MODEL] = {.names = "-m --model -hf -hfr --hf-repo", .verbs = READ,
-                      .parts = FR_PART_MODEL | FR_PART_NEIGHBOURS, .value = "MODEL",
+                      .parts = FR_PART_MODEL | FR_PART_NEIGHBOURS | FR_PART_GRAMMAR, .value = "MODEL",
                       .help = "folder as published (config.json, *.safetensors), GGUF file, or name (help models)",
                       .more = "Or what other programs have downloaded, by its name: ORG/NAME, ORG/NAME:Q4_K_M or "
                               "ORG/NAME:FILE in Hugging Face's or llama.cpp's cache or LM Studio's folder, "
@@ -447,10 +447,10 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_SWA_FULL] = {.names = "--swa-full", .verbs = TALK, .sets = FR_OPT_SWA_FULL, .to = FR_SET_ON,
                          .help = "sliding layers cache every position: more memory, and no need of checkpoints"},
     [FR_ARG_NO_MMAP] = {.names = "--no-mmap", .verbs = RUN | INSPECT | PACK | BENCH,
-                        .parts = FR_PART_MODEL | FR_PART_NEIGHBOURS,
+                        .parts = FR_PART_MODEL | FR_PART_NEIGHBOURS | FR_PART_GRAMMAR,
                         .sets = FR_OPT_MMAP, .to = FR_SET_OFF,
                         .help = "read weights into memory instead of mapping the file"},
-    [FR_ARG_MLOCK] = {.names = "--mlock", .verbs = RUN | BENCH, .parts = FR_PART_MODEL | FR_PART_NEIGHBOURS,
+    [FR_ARG_MLOCK] = {.names = "--mlock", .verbs = RUN | BENCH, .parts = FR_PART_MODEL | FR_PART_NEIGHBOURS | FR_PART_GRAMMAR,
                       .sets = FR_OPT_MLOCK, .to = FR_SET_ON,
                       .help = "lock weights in memory"},
     [FR_ARG_QUIET] = {.names = "--quiet", .verbs = ALL, .help = "no progress and no notes on standard error"},
@@ -485,8 +485,8 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                               .more = "A conversation is forerun chat's, and every template is rendered as Jinja"},
 
     [FR_ARG_BENCH_PART] = {.names = "--part", .value = "PART", .kind = FR_KIND_WORD, .verbs = BENCH,
-                           .words = "machine kernels model neighbours",
-                           .help = "machine, kernels, model or neighbours; the word alone does"},
+                           .words = "machine kernels model neighbours grammar",
+                           .help = "machine, kernels, model, neighbours or grammar; the word alone does"},
     [FR_ARG_BENCH_FORM] = {.names = "-o --output", .value = "FORM", .kind = FR_KIND_WORD, .verbs = BENCH,
                            .words = "md csv json jsonl", .help = "md (default), csv, json or jsonl"},
     [FR_ARG_BENCH_FILTER] = {.names = "--filter", .value = "RE", .verbs = BENCH, .parts = FR_PART_KERNELS,

@@ -285,6 +285,16 @@ fr_status fr_automaton_step(fr_automaton *a, uint32_t number, uint8_t byte, uint
     return FR_OK;
 }
 
+uint8_t fr_automaton_same_until(const fr_automaton *a, uint32_t number, uint8_t low, uint8_t high) {
+    const state s = a->states[number];
+    for (size_t i = s.first; i < s.first + s.count; i++) {
+        const fr_grammar_node *node = &a->nodes.items[a->places[i].node];
+        if (node->low > low && node->low <= high) high = (uint8_t)(node->low - 1);
+        if (node->low <= low && node->high >= low && node->high < high) high = node->high;
+    }
+    return high;
+}
+
 bool fr_automaton_ends(const fr_automaton *a, uint32_t number) {
     return a->states[number].ends;
 }

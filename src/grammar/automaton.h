@@ -24,6 +24,9 @@ fr_status fr_automaton_begin(fr_automaton *automaton, uint32_t *state);
 /* The state behind one more byte. FR_INPUT: the grammar needs more states, or more places in one, than there may be. */
 fr_status fr_automaton_step(fr_automaton *automaton, uint32_t state, uint8_t byte, uint32_t *next);
 
+/* The last byte up to `high` that leads, as all between do, where `low` does; perhaps not the very last. */
+uint8_t fr_automaton_same_until(const fr_automaton *automaton, uint32_t state, uint8_t low, uint8_t high);
+
 /* Whether what was read is a whole text; whether something may follow it. */
 bool fr_automaton_ends(const fr_automaton *automaton, uint32_t state);
 bool fr_automaton_goes_on(const fr_automaton *automaton, uint32_t state);

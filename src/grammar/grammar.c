@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "src/grammar/readers.h"
+#include "src/grammar/text_runs.h"
 
 #define MAX_KEPT_BYTES  ((size_t)64 << 20) /* of masks */
 #define MAX_KEPT_STATES 32768
@@ -22,6 +23,7 @@ typedef struct local_mask {
 struct fr_grammar {
     const fr_token_tree *tree;
     fr_automaton *automaton;
+    fr_text_runs runs;
     local_mask *locals; /* [states] */
     uint64_t **masks;   /* [states] */
     size_t capacity, words, kept, sweeps;
@@ -40,6 +42,7 @@ static void forget(fr_grammar *g) {
         g->locals[i] = (local_mask){0};
         g->masks[i] = NULL;
     }
+    fr_text_runs_forget(&g->runs);
     g->kept = 0;
 }
 
@@ -94,14 +97,29 @@ static fr_status note_return(local_mask *m, uint32_t node) {
     return FR_OK;
 }
 
-/* Allows all tokens below a node at which a text is in a state. m: notes where that comes to its end, NULL: doesn't. */
-static fr_status walk(fr_grammar *g, uint32_t from, uint32_t state, uint64_t *bits, local_mask *m) {
+/* Tokens that need not be walked to: those of a class, of at most so many characters. */
+typedef struct slice {
+    int class; /* -1: none */
+    size_t length;
+} slice;
+
+static bool is_in(const fr_grammar *g, slice s, uint32_t node) {
+    return g->tree->slices.classes[node] <= s.class && g->tree->slices.lengths[node] <= s.length;
+}
+
+/* Allows all tokens below a node at which a text is in a state, but those of a slice. m: notes where that comes to its
+ * end, NULL: doesn't. */
+static fr_status walk(fr_grammar *g, uint32_t from, uint32_t state, slice known, uint64_t *bits, local_mask *m) {
     const fr_token_node *nodes = g->tree->nodes;
     const uint32_t end = nodes[from].end;
     g->path[nodes[from].depth] = state;
     for (uint32_t i = from + 1; i < end;) {
         const fr_token_node *node = &nodes[i];
         uint32_t next;
+        if (is_in(g, known, i)) {
+            i = node->end;
+            continue;
+        }
         FR_TRY(fr_automaton_step(g->automaton, g->path[node->depth - 1], node->byte, &next));
         if (next == FR_STATE_DEAD) {
             i = node->end;
@@ -115,12 +133,29 @@ static fr_status walk(fr_grammar *g, uint32_t from, uint32_t state, uint64_t *bi
     return FR_OK;
 }
 
+/* Allows the largest slice of which all may come. */
+static fr_status allow_slice(fr_grammar *g, uint32_t state, uint64_t *bits, slice *allowed) {
+    *allowed = (slice){-1, 0};
+    for (int class = FR_SLICE_CLASSES - 1; class >= 0; class --) {
+        size_t characters;
+        FR_TRY(fr_text_run(&g->runs, g->automaton, state, class, &characters));
+        int length = fr_slice_of_length(characters);
+        if (length < 0) continue;
+        *allowed = (slice){class, fr_slice_length(length)};
+        for (size_t i = 0; i < g->words; i++) bits[i] |= g->tree->slices.bits[class][length][i];
+        return FR_OK;
+    }
+    return FR_OK;
+}
+
 static fr_status make_local(fr_grammar *g, uint32_t state) {
     FR_TRY(widen(g));
     local_mask made = {0};
     if (g->locals[state].bits) return FR_OK;
+    slice known;
     fr_status status = new_mask(g, &made.bits);
-    if (status == FR_OK) status = walk(g, 0, state, made.bits, &made);
+    if (status == FR_OK) status = allow_slice(g, state, made.bits, &known);
+    if (status == FR_OK) status = walk(g, 0, state, known, made.bits, &made);
     if (status != FR_OK) {
         free(made.bits);
         free(made.returns);
@@ -136,7 +171,7 @@ static fr_status add_part(fr_grammar *g, uint32_t local, uint32_t after, uint64_
     const local_mask m = g->locals[local];
     for (size_t i = 0; i < g->words; i++) bits[i] |= m.bits[i];
     for (size_t i = 0; after != FR_STATE_DEAD && i < m.return_count; i++)
-        FR_TRY(walk(g, m.returns[i], after, bits, NULL));
+        FR_TRY(walk(g, m.returns[i], after, (slice){-1, 0}, bits, NULL));
     return FR_OK;
 }
 
@@ -300,6 +335,7 @@ void fr_grammar_close(fr_grammar *g) {
     forget(g);
     free(g->locals);
     free(g->masks);
+    fr_text_runs_free(&g->runs);
     fr_automaton_close(g->automaton);
     free(g);
 }

@@ -136,6 +136,7 @@ fr_status fr_token_tree_open(const fr_tokenizer *tokenizer, fr_token_tree **tree
     t->tokenizer = tokenizer;
     t->vocab = fr_tokenizer_count(tokenizer);
     fr_status status = grow(t);
+    if (status == FR_OK) status = fr_token_slices_make(&t->slices, t);
     if (status == FR_OK)
         *tree = t;
     else
@@ -145,6 +146,7 @@ fr_status fr_token_tree_open(const fr_tokenizer *tokenizer, fr_token_tree **tree
 
 void fr_token_tree_close(fr_token_tree *tree) {
     if (!tree) return;
+    fr_token_slices_free(&tree->slices);
     free(tree->nodes);
     free(tree->same);
     free(tree);

@@ -10,6 +10,7 @@
 #define FR_SRC_GRAMMAR_TOKEN_TREE_H
 
 #include "forerun.h"
+#include "src/grammar/token_slices.h"
 
 #define FR_MAX_TREE_DEPTH 256 /* bytes of a token; longer ones are left out */
 #define FR_TOKEN_SIGN     0xFF
@@ -28,6 +29,7 @@ struct fr_token_tree {
     fr_token_node *nodes; /* node 0 is the root, of depth 0 */
     size_t node_count, vocab;
     int32_t *same; /* by id: another token of the same bytes, -1: none */
+    fr_token_slices slices;
 };
 
 /* The bytes that a token of the tree prints, NULL for one that isn't. */
