@@ -1,8 +1,8 @@
 /* What a grammar costs a row: masks of states that come up for the first time, and of those that are known.
  *
  * In: a model. Out: a table with a row for each of some grammars, each followed along a text of it in the model's
- * tokens: how long it takes to be made, then microseconds a row, the middle and the worst one, and as a part of a
- * decode step of the model: a row is the state behind the text so far, its mask, and logits without what is forbidden. */
+ * tokens: how long it takes to be made, then microseconds a row, on average and the worst one, and as a part of a
+ * decode step of the model. A row: the state behind the text so far, its mask, logits without what is forbidden. */
 #ifndef FR_BENCH_GRAMMAR_H
 #define FR_BENCH_GRAMMAR_H
 

@@ -42,7 +42,8 @@ int fr_verb_bench(const fr_arguments *args) {
                  {"model", fr_bench_model_part},
                  {"neighbours", fr_bench_neighbours_part},
                  {"grammar", fr_bench_grammar_part}};
-    if (!args->given[FR_ARG_BENCH_PART]) return fr_wrong_usage("bench what? machine, kernels, model, neighbours or grammar");
+    if (!args->given[FR_ARG_BENCH_PART])
+        return fr_wrong_usage("bench what? machine, kernels, model, neighbours or grammar");
     size_t part = 0;
     while (strcmp(parts[part].word, args->text[FR_ARG_BENCH_PART]) != 0) part++;
     fr_writer out;

@@ -138,7 +138,8 @@ static const fr_verb verbs[] = {
      "  forerun synth --shape gemma4-e2b --type q4_0 e2b.gguf\n"
      "  forerun synth --shape gemma4-e2b-assistant --type q8_0 e2b-assistant.gguf\n"
      "  forerun synth --shape qwen3-30b-a3b --type q4_k --layers 6 moe.gguf\n", fr_verb_synth},
-    {"bench", "speed against the machine's limits", FR_VERB_BENCH, "bench machine|kernels|model|neighbours|grammar [options]",
+    {"bench", "speed against the machine's limits", FR_VERB_BENCH,
+     "bench machine|kernels|model|neighbours|grammar [options]",
      "machine: what it can do at most: reading, multiplying, caches, barriers. kernels: each kernel of each\n"
      "instruction set, checked for equal bits, against the limit that binds. model: prompts and decode as llama-bench\n"
      "names them, verifying K rows, drafting, and speculation on texts; exit 1 where that changes the answer.\n"

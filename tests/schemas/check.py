@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Texts that a model writes of schemas, judged by Python's jsonschema: none may be of another form than its schema, each
+"""What a model writes of schemas, judged by Python's jsonschema: no text may be of another form than its schema, each
 is the same with and without drafts, and a schema that is refused names its place.
 
 usage: tests/schemas/check.py FORERUN [--count N] [--only N] [--sample FILE] [--keep FOLDER]
-In: the built command; how many schemas: 100 that tools use (tools.jsonl), and as many of generate.py as make N (1000);
---only: the one of that number. Out: what was refused, with its line; each text that is not of its schema, or differs
-with drafts; then counts, with those of texts that the limit of tokens has cut. Exit status 1 for any of the former.
---sample: 40 schemas whose texts end, with those texts, for tests/test_schemas.c. --keep: a folder for jobs and answers.
+In: the built command; how many schemas: 100 that tools use (tests/data/grammars/tools.jsonl), and as many of
+generate.py as make N (1000); --only: the one of that number. Out: what was refused, with its line; each text that is
+not of its schema, or differs with drafts; then counts, with those of texts that the limit of tokens has cut. Exit
+status 1 for any of the former. --sample: 40 schemas whose texts end, with those texts, for tests/test_schemas.c.
+--keep: a folder for jobs and answers.
 """
 import argparse
 import json
@@ -31,7 +32,7 @@ PROMPT = "A value in JSON:\n"
 
 
 def all_schemas(count):
-    lines = [json.loads(line) for line in open(f"{HERE}/tools.jsonl", encoding="utf-8")]
+    lines = [json.loads(line) for line in open(f"{HERE}/../data/grammars/tools.jsonl", encoding="utf-8")]
     given = [line["schema"] for line in lines][:count]
     return given + generate.schemas(count - len(given))
 

@@ -9,7 +9,8 @@ import random
 import sys
 
 WORDS = ["id", "name", "kind", "size", "items", "note", "tags", "when", "count", "ok", "user", "path", "x-ref", "größe"]
-PATTERNS = ["^[a-z]{2,8}$", "^[A-Z]{3}-\\d{2,4}$", "^(yes|no|maybe)$", "[0-9]", "^#[0-9a-f]{6}$", "^[^\\s]{1,10}$", "^v\\d+"]
+PATTERNS = ["^[a-z]{2,8}$", "^[A-Z]{3}-\\d{2,4}$", "^(yes|no|maybe)$", "[0-9]", "^#[0-9a-f]{6}$", "^[^\\s]{1,10}$",
+            "^v\\d+"]
 FORMATS = ["date", "time", "date-time", "uuid", "ipv4", "email", "hostname", "uri"]
 VALUES = ["red", "a b", "", "é", 0, 1, -3, 2.5, True, False, None, [1, 2], {"k": "v"}]
 
@@ -122,7 +123,8 @@ class Generator:
                            "required": ["kind"], "additionalProperties": False} for k in ("a", "b", "c")[:2]]}
 
     def schema(self, depth):
-        leaves = [(self.string, 4), (self.integer, 3), (self.number, 2), (self.word, 2), (self.enum, 2), (self.types, 1)]
+        leaves = [(self.string, 4), (self.integer, 3), (self.number, 2), (self.word, 2), (self.enum, 2),
+                  (self.types, 1)]
         inner = [(self.object, 5), (self.array, 4), (self.choice, 2)] if depth > 0 else []
         return self.pick(leaves + inner)(depth)
 
