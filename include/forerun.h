@@ -219,9 +219,9 @@ typedef enum fr_option {
 
     /* -- Drafting. The text doesn't depend on it. */
 
-    /* Text: who drafts, none mtp eagle eagle3 draft ngram, or several with commas between: the first that has a
-     * proposal wins; all but none and ngram are the session's drafter, of that kind; default: the drafter, of
-     * whatever kind, else none */
+    /* Text: who drafts, none mtp eagle eagle3 draft ngram, or several with commas between: the first with a proposal
+     * wins, ngram under FR_DRAFT_AUTO only where it gains more; all but none and ngram are the session's drafter, of
+     * that kind; default: the drafter, of whatever kind, else none */
     FR_OPT_SPEC_TYPE,
     /* Drafts a step, 0 (none) to 15, or FR_DRAFT_AUTO (default): as many as pay */
     FR_OPT_DRAFT_MAX,
