@@ -61,8 +61,9 @@ static fr_status meet(fr_ranks *r) {
     MPI_Allgather(own, FR_WATCH_HOST, MPI_BYTE, hosts, FR_WATCH_HOST, MPI_BYTE, r->rows);
     fr_status status = fr_watch_open(r->index, r->count, hosts, r->timeout, &r->watch, &place);
     free(hosts);
-    FR_TRY(status);
+    if (status != FR_OK) memset(&place, 0, sizeof place); /* the others find nobody there, and end too */
     MPI_Bcast(&place, sizeof place, MPI_BYTE, 0, r->rows);
+    FR_TRY(status);
     return fr_watch_meet(r->watch, &place);
 }
 

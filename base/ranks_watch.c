@@ -39,6 +39,7 @@ enum {
     NAME = FR_WATCH_HOST + 24,
     CONNECT_MS = 3000, /* for one address */
     MEET_MS = 20000,   /* for all ranks */
+    HELLO_MS = 500,    /* for the first words of one */
     LINGER_MS = 1000,
     LOOK_MS = 50,      /* between looks at what no connection tells */
     STRUCK_LOOKS = 15  /* of 10 ms, before a signal is taken for what it is */
@@ -52,7 +53,7 @@ typedef struct record {
 } record;
 
 typedef struct peer {
-    int fd; /* -1: none, or none any more */
+    atomic_int fd; /* -1: none, or none any more */
     double heard;
     bool leaving, struck;
     record in;
@@ -91,9 +92,11 @@ fr_status fr_watch_check(const fr_watch *w) {
     return fr_watch_failed(w) ? fr_failure_raise(&w->failure) : FR_OK;
 }
 
-void fr_watch_fail(fr_watch *w, fr_status status) {
+/* missed: as there. */
+static void fail_by(fr_watch *w, int missed, fr_status status) {
     pthread_mutex_lock(&w->mutex);
     if (!fr_watch_failed(w)) {
+        atomic_store(&w->missed, missed);
         w->failure = fr_failure_keep(status);
         w->failed_at = fr_clock();
         atomic_store_explicit(&w->failed, true, memory_order_release);
@@ -102,9 +105,12 @@ void fr_watch_fail(fr_watch *w, fr_status status) {
     pthread_mutex_unlock(&w->mutex);
 }
 
+void fr_watch_fail(fr_watch *w, fr_status status) {
+    fail_by(w, -1, status);
+}
+
 void fr_watch_miss(fr_watch *w, int rank, fr_status status) {
-    if (!fr_watch_failed(w)) atomic_store(&w->missed, rank);
-    fr_watch_fail(w, status);
+    fail_by(w, rank, status);
 }
 
 bool fr_watch_says(const fr_watch *w) {
@@ -124,9 +130,10 @@ void fr_watch_end_late(fr_watch *w, double seconds, fr_watch_end_fn *end) {
 
 static void send_record(const fr_watch *w, int to, int kind, int code, const char *line) {
     record out = {.kind = kind, .rank = w->index, .code = code};
-    if (w->peers[to].fd < 0) return;
+    int fd = w->peers[to].fd;
+    if (fd < 0) return;
     for (size_t i = 0; line[i] && i < LINE - 1; i++) out.line[i] = line[i];
-    send(w->peers[to].fd, &out, sizeof out, MSG_NOSIGNAL | MSG_DONTWAIT);
+    send(fd, &out, sizeof out, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 static void send_all(const fr_watch *w, int kind, int code, const char *line) {
@@ -196,7 +203,7 @@ static void take_record(fr_watch *w, int rank, record *in) {
 /* A connection has ended. */
 static void lose(fr_watch *w, int rank) {
     peer *p = &w->peers[rank];
-    close(p->fd);
+    shutdown(p->fd, SHUT_RDWR); /* not closed: others may be sending, and its number must stay its own */
     p->fd = -1;
     if (!p->leaving && !p->struck) fr_watch_miss(w, rank, fr_fail(FR_MACHINE, "%s has gone", p->name));
     if (w->index) settle(w, w->all_leave);
@@ -427,7 +434,7 @@ static fr_status find_first(fr_watch *w, const fr_watch_place *place) {
 /* Takes a connection, if it is a rank's that has none yet. */
 static bool welcome(fr_watch *w, const fr_watch_place *place, int fd) {
     hello theirs;
-    if (fd < 0 || !wait_for(fd, POLLIN, CONNECT_MS) ||
+    if (fd < 0 || !wait_for(fd, POLLIN, HELLO_MS) ||
         recv(fd, &theirs, sizeof theirs, MSG_DONTWAIT) != (ssize_t)sizeof theirs ||
         memcmp(theirs.token, place->token, sizeof theirs.token) != 0) return false;
     if (theirs.rank < 1 || theirs.rank >= w->count || w->peers[theirs.rank].fd >= 0) return false;
@@ -464,13 +471,16 @@ int fr_watch_signal(const fr_watch *w) {
 }
 
 bool fr_watch_struck(fr_watch *w, int signal_number) {
+    int before = errno; /* of what the signal came into */
+    bool failed = false;
     for (int looks = 0; looks < STRUCK_LOOKS; looks++) {
-        if (fr_watch_failed(w)) return false;
-        if (atomic_load(&w->signal)) break;
+        failed = fr_watch_failed(w);
+        if (failed || atomic_load(&w->signal)) break;
         poll(NULL, 0, 10);
     }
-    if (!atomic_exchange(&w->own_signal, signal_number)) send_all(w, STRUCK, signal_number, "");
-    return true;
+    if (!failed && !atomic_exchange(&w->own_signal, signal_number)) send_all(w, STRUCK, signal_number, "");
+    errno = before;
+    return !failed;
 }
 
 bool fr_watch_leave(fr_watch *w, int code, const char *line, double seconds) {

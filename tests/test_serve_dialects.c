@@ -12,6 +12,7 @@
 #include "tests/token_files.h"
 #include "tools/serve/ask_dialects.h"
 #include "tools/serve/infill.h"
+#include "tools/wide_json.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define RESPONSES "/v1/responses"
@@ -25,7 +26,7 @@ static json_t *value_of(const char *text) {
     json_error_t error;
     for (char *at = copy; *at; at++)
         if (*at == '\'') *at = '"';
-    json_t *value = json_loads(copy, JSON_DECODE_ANY, &error);
+    json_t *value = fr_json_load(copy, strlen(copy), &error);
     ck_assert_msg(value != NULL, "%s: %s", copy, error.text);
     free(copy);
     return value;
@@ -85,6 +86,9 @@ static const struct {
      "{'type': 'image_url', 'image_url': '" PNG "'}]") ", {'role': 'assistant', 'reasoning_content': 'hm', 'content': "
      "'so', " CALLED "{'a': 1}}}]}, {'role': 'tool', 'tool_call_id': 'c1', 'content': '7'}, {'role': 'tool', "
      "'tool_call_id': 'c2', 'content': '8'}, " USER("'and?'") "], 'chat_template_kwargs': {'enable_thinking': false}}"},
+    {MESSAGE, "{'max_tokens': 9, 'messages': [{'role': 'assistant', 'content': [{'type': 'thinking', 'thinking': 'A'}, "
+              "{'type': 'text', 'text': 'x'}, {'type': 'thinking', 'thinking': 'B'}]}]}",
+     "{'max_tokens': 9, 'messages': [{'role': 'assistant', 'reasoning_content': 'AB', 'content': 'x'}]}"},
     {MESSAGE, "{'max_tokens': 9, 'messages': [" USER("'Hi'") ", {'role': 'assistant', 'content': 'Well'}], 'tools': "
            "[{'name': 'f', 'description': 'd', 'input_schema': {'type': 'object'}}], 'tool_choice': {'type': 'any', "
            "'disable_parallel_tool_use': true}, 'output_config': {'format': {'type': 'json_schema', 'schema': {}}}}",
@@ -102,12 +106,19 @@ static const struct {
      "{'type': 'object'}, 'chat_template_kwargs': {'enable_thinking': false}, 'messages': [{'role': 'system', "
      "'content': 'S'}, " USER("[{'type': 'text', 'text': 'a'}, {'type': 'image_url', 'image_url': "
      "'data:image/png;base64,iVBORw=='}]") ", {'role': 'assistant', 'reasoning_content': 'hm', 'content': '', "
-     "'tool_calls': [{'id': 'call_2_0', 'type': 'function', 'function': {'name': 'f', 'arguments': {'a': 1}}}]}, "
-     "{'role': 'tool', 'tool_call_id': 'f', 'name': 'f', 'content': '7'}]}"},
+     "'tool_calls': [{'id': 'c00020000', 'type': 'function', 'function': {'name': 'f', 'arguments': {'a': 1}}}]}, "
+     "{'role': 'tool', 'tool_call_id': 'c00020000', 'name': 'f', 'content': '7'}]}"},
     {OLLAMA_GENERATE, "{'prompt': 'Hi', 'system': 'S', 'stream': false, 'format': 'json', 'context': [], 'suffix': '', "
                       "'options': {'num_predict': -2}, 'think': 'low'}",
      "{'messages': [{'role': 'system', 'content': 'S'}, " USER("'Hi'") "], 'stream': false, 'max_tokens': -1, "
      "'response_format': {'type': 'json_object'}, 'reasoning_effort': 'low'}"},
+    {OLLAMA_CHAT, "{'messages': [{'role': 'assistant', 'tool_calls': [{'function': {'name': 'f', 'arguments': {}}}, "
+                  "{'id': 'abcdefghi', 'function': {'name': 'g', 'arguments': {}}}]}, {'role': 'tool', 'content': "
+                  "'7'}, {'role': 'tool', 'content': '8'}]}",
+     "{'stream': true, 'messages': [{'role': 'assistant', 'tool_calls': [{'id': 'c00000000', 'type': 'function', "
+     "'function': {'name': 'f', 'arguments': {}}}, {'id': 'abcdefghi', 'type': 'function', 'function': {'name': 'g', "
+     "'arguments': {}}}]}, {'role': 'tool', 'tool_call_id': 'c00000000', 'content': '7'}, {'role': 'tool', "
+     "'tool_call_id': 'abcdefghi', 'content': '8'}]}"},
     {OLLAMA_GENERATE, "{'prompt': 'Hi', 'raw': true}", "{'prompt': 'Hi', 'stream': true}"},
 };
 
@@ -161,6 +172,10 @@ static const struct {
     {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'document'}]}]}", "document"},
     {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'text'}]}]}", "messages[0] has a block of text"},
     {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'image', 'source': {'type': 'file'}}]}]}", "source"},
+    {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'image', 'source': {'type': 'base64', 'media_type': "
+              "99999999999999999999, 'data': 'AAAA'}}]}]}", "source"},
+    {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'image', 'source': {'type': 'base64', 'media_type': "
+              "'image/png', 'data': 99999999999999999999}}]}]}", "source"},
     {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'tool_result'}]}]}", "tool_use_id"},
     {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'tool_use'}]}]}", "tool_use"},
     {MESSAGE, "{'messages': [{'role': 'assistant', 'content': [{'type': 'tool_use', 'id': 'a', 'name': 'f', 'input': "

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "job_parts.h"
+#include "wide_json.h"
 
 static const struct {
     const char *key;
@@ -48,7 +49,7 @@ static bool take_number(fr_job *job, const char *key, const json_t *value) {
 }
 
 const char *fr_job_plain_text(const json_t *value) {
-    const char *text = json_string_value(value);
+    const char *text = fr_is_json_text(value) ? json_string_value(value) : NULL;
     return text && strlen(text) == json_string_length(value) ? text : NULL;
 }
 

@@ -75,6 +75,7 @@ const char *fr_failure_hint(void) {
 
 int fr_exit_status(fr_status status) {
     if (status == FR_OK) return 0;
+    failed = true;
     const char *line = fr_last_error(), *second = strchr(line, '\n');
     fr_note("%.*s%s", second ? (int)(second - line) : (int)strlen(line), line, fr_failure_hint());
     if (second) fr_note("%s", second + 1);

@@ -18,6 +18,12 @@ bool fr_is_json_text(const json_t *value) {
     return json_is_string(value) && !is_wide(value);
 }
 
+json_t *fr_json_joined(const json_t *text, const json_t *more) {
+    json_t *joined = json_pack("s%+%", json_string_value(text), json_string_length(text), json_string_value(more),
+                               json_string_length(more));
+    return joined ? joined : json_incref((json_t *)(uintptr_t)text);
+}
+
 bool fr_json_has_wide(const json_t *value) {
     if (is_wide(value)) return true;
     for (size_t i = 0; i < json_array_size(value); i++)

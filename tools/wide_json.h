@@ -19,6 +19,9 @@ bool fr_is_json_text(const json_t *value);
 /* Whether there is such an integer anywhere in a value. */
 bool fr_json_has_wide(const json_t *value);
 
+/* A text with another one behind it, as a new value; where that can't be, the first one alone. */
+json_t *fr_json_joined(const json_t *text, const json_t *more);
+
 /* On one line; false: a value that is no JSON, or no memory. */
 bool fr_json_write(const json_t *value, FILE *out);
 

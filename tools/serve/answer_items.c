@@ -51,7 +51,6 @@ json_t *fr_item_object(const fr_telling *t) {
 static void close_item(fr_telling *t) {
     fr_item *item = &t->item;
     if (item->kind == FR_ITEM_NONE) return;
-    if (item->kind == FR_ITEM_THOUGHT) t->thought = t->known;
     if (!t->items) t->items = json_array();
     json_array_append_new(t->items, t->ask->dialect->close(t));
     json_decref(item->call);
@@ -95,7 +94,10 @@ void fr_items_take(fr_telling *t, json_t *delta, bool end) {
         t->ask->dialect->begin(t);
     }
     t->begun = true;
-    if (thought) take_text(t, FR_ITEM_THOUGHT, thought);
+    if (thought) {
+        take_text(t, FR_ITEM_THOUGHT, thought);
+        t->thought = t->known; /* what is behind it is not known yet */
+    }
     if (text) take_text(t, FR_ITEM_TEXT, text);
     for (size_t i = 0; i < json_array_size(calls); i++) take_call(t, json_array_get(calls, i));
     json_decref(delta);

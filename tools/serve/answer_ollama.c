@@ -102,7 +102,7 @@ static json_t *whole(fr_telling *t) {
             if (json_is_array(there))
                 json_array_extend(there, value);
             else if (there)
-                fr_json_put(said, key, json_sprintf("%s%s", json_string_value(there), json_string_value(value)));
+                fr_json_put(said, key, fr_json_joined(there, value));
             else
                 fr_json_put(said, key, json_incref(value));
         }

@@ -5,6 +5,9 @@
 #include "tools/job_parts.h"
 #include "tools/serve/ask_dialects.h"
 #include "tools/serve/turns.h"
+#include "tools/wide_json.h"
+
+enum { MOST_RESULTS = 256 }; /* of one message's calls */
 
 static const json_t *get(const json_t *object, const char *key) {
     const json_t *value = json_object_get(object, key);
@@ -29,13 +32,25 @@ static bool take_pictures(fr_turns *t, const json_t *images) {
     return true;
 }
 
-/* Calls have no ids there. */
+/* Of the call whose result comes next: results come in the calls' order. NULL: of none. */
+static const json_t *id_of_result(const fr_turns *t) {
+    size_t at = json_array_size(t->messages), results = 0;
+    const json_t *last = NULL;
+    for (; at && results < MOST_RESULTS; at--, results++) {
+        last = json_array_get(t->messages, at - 1);
+        if (!fr_job_is_word(get(last, "role"), "tool")) break;
+    }
+    return get(json_array_get(get(last, "tool_calls"), results), "id");
+}
+
+/* Calls may have no ids there: nine letters and digits are what every family's template takes. */
 static bool take_calls(fr_turns *t, size_t at, const json_t *calls) {
     for (size_t i = 0; i < json_array_size(calls); i++) {
         const json_t *function = get(json_array_get(calls, i), "function"), *arguments = get(function, "arguments");
         if (!json_is_string(get(function, "name")) || !json_is_object(arguments))
             return fr_turns_refuse(t, "messages[%zu]: a call has a function with a name and arguments, an object", at);
-        json_t *id = json_sprintf("call_%zu_%zu", at, i);
+        const json_t *given = get(json_array_get(calls, i), "id");
+        json_t *id = fr_is_json_text(given) ? share(given) : json_sprintf("c%04zu%04zu", at % 10000, i % 10000);
         fr_turns_call(t, id, get(function, "name"), share(arguments));
         json_decref(id);
     }
@@ -50,7 +65,8 @@ static bool take_message(fr_turns *t, size_t at, const json_t *message) {
     if (!known) return fr_turns_refuse(t, "messages[%zu]: a role is user, assistant, system or tool", at);
     if (content && !json_is_string(content)) return fr_turns_refuse(t, "messages[%zu]: content must be a text", at);
     fr_turns_break(t);
-    if (tool) fr_turns_result(t, name ? name : role);
+    const json_t *own = get(message, "tool_call_id"), *id = own ? own : id_of_result(t);
+    if (tool) fr_turns_result(t, id ? id : name ? name : role);
     if (tool && name) fr_json_put(t->message, "name", share(name));
     if (assistant && json_is_string(thought) && json_string_length(thought)) fr_turns_thought(t, thought);
     if (content) fr_turns_text(t, json_string_value(role), content);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "tools/job_parts.h"
+#include "tools/wide_json.h"
 
 #define BAR   "\xef\xbd\x9c" /* as in DeepSeek's tokens */
 #define BLANK "\xe2\x96\x81"
@@ -92,7 +93,7 @@ static bool put_text(infill *in, const char *text, size_t length, bool add_speci
 static bool put_member(infill *in, const json_t *body, const char *key) {
     const json_t *text = json_object_get(body, key);
     if (!text || json_is_null(text)) return true;
-    if (!json_is_string(text)) return refuse(in, "%s must be a text", key);
+    if (!fr_is_json_text(text)) return refuse(in, "%s must be a text", key);
     return put_text(in, json_string_value(text), json_string_length(text), false);
 }
 
@@ -109,7 +110,7 @@ static bool put_name(infill *in, const char *name) {
 
 static bool put_file(infill *in, size_t at, const json_t *file) {
     const char *name = fr_job_plain_text(json_object_get(file, "filename"));
-    if (!json_is_string(json_object_get(file, "text")) || (json_object_get(file, "filename") && !name))
+    if (!fr_is_json_text(json_object_get(file, "text")) || (json_object_get(file, "filename") && !name))
         return refuse(in, "input_extra[%zu] must be {\"filename\", \"text\"}, both texts", at);
     return put_name(in, name ? name : "tmp") && put_member(in, file, "text");
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tools/job_parts.h"
+#include "tools/wide_json.h"
 
 static json_t *share(const json_t *value) {
     return json_incref((json_t *)(uintptr_t)value);
@@ -100,7 +101,8 @@ void fr_turns_picture(fr_turns *turns, const char *role, json_t *url) {
 }
 
 void fr_turns_thought(fr_turns *turns, const json_t *text) {
-    fr_json_put(message_of(turns, "assistant"), "reasoning_content", share(text));
+    json_t *message = message_of(turns, "assistant"), *before = json_object_get(message, "reasoning_content");
+    fr_json_put(message, "reasoning_content", before ? fr_json_joined(before, text) : share(text));
 }
 
 void fr_turns_call(fr_turns *turns, const json_t *id, const json_t *name, json_t *arguments) {
