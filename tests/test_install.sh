@@ -133,9 +133,10 @@ if command -v groff >/dev/null; then
     [ -z "$complaints" ] || fail "groff on the manual page: $complaints"
 fi
 
-# The lines of options, one each: what goes on in the column of texts belongs to the line before it.
+# The lines of options, one each: what goes on in the column of texts belongs to the line before it. All is read: who
+# stops at the examples would break the command's pipe.
 whole_lines() {
-    awk '/^examples:/ { exit }
+    awk '/^examples:/ { on = 0 }
          /^options:/ { on = 1; next }
          !on { next }
          substr($0, 1, 36) ~ /^ +$/ { sub(/^ +/, ""); line = line (said ? " " : "  ") $0; said = 1; next }
