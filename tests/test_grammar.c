@@ -188,6 +188,8 @@ static const struct refusal {
     {FR_GRAMMAR_JSON_SCHEMA, "{\"propertyNames\": {\"anyOf\": []}}", FR_UNBUILT, "#/propertyNames: not built but"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"minProperties\": 3}", FR_UNBUILT, "#/minProperties: not built for"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"required\": [\"a\", \"b\"], \"maxProperties\": 1}", FR_INPUT, "no value is of this"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"contains\": {\"const\": 1}, \"allOf\": [{\"minContains\": 0}]}", FR_UNBUILT,
+     "schemas together"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"contains\": {}, \"uniqueItems\": true}", FR_UNBUILT, "#/contains: not built beside"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"prefixItems\": [{}, {}], \"uniqueItems\": true}", FR_UNBUILT,
      "#/uniqueItems: not built"},

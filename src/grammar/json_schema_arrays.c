@@ -175,26 +175,6 @@ static fr_status read_different(fr_schema_reader *r, const json_t *items, uint32
 
 /* ----------------------------------------------------------------------------------------------------------- arrays */
 
-/* What `contains` asks for comes first. */
-static fr_status read_hits(fr_schema_reader *r, const json_t *schema, const json_t *items, uint32_t least,
-                           uint32_t most, const fr_schema_path *path, fr_expression *expression) {
-    const json_t *hit = json_object_get(schema, "contains");
-    const fr_schema_path place = {path, "contains", 0};
-    uint32_t hits = 1, no_most;
-    if (json_object_get(schema, "minContains"))
-        FR_TRY(fr_schema_read_counts(r, schema, "minContains", "", path, &hits, &no_most));
-    if (hits > most) return fr_schema_nothing(r, path);
-    if (hits > MAX_HITS) return fr_schema_fail(&place, FR_UNBUILT, "more than 64 times is not built");
-    json_t *both = items ? json_pack("{s:[O,O]}", "allOf", items, hit) : json_incref((json_t *)hit);
-    json_t *first = json_array();
-    for (uint32_t i = 0; i < hits; i++) json_array_append(first, both);
-    fr_status status = both && first ? FR_OK : fr_fail_memory("a schema", 64);
-    if (status == FR_OK) status = read_tuple(r, first, items, least > hits ? least : hits, most, path, expression);
-    json_decref(both);
-    json_decref(first);
-    return status;
-}
-
 static fr_status read_items(fr_schema_reader *r, const json_t *items, uint32_t least, uint32_t most,
                             const fr_schema_path *path, fr_expression *expression) {
     const fr_schema_path place = {path, "items", 0};
@@ -207,6 +187,27 @@ static fr_status read_items(fr_schema_reader *r, const json_t *items, uint32_t l
     if (!some && least > 0) return fr_schema_nothing(r, path);
     *expression = fr_written_list(r->parts, "[", item, least, some ? most : 0, "]");
     return FR_OK;
+}
+
+/* What `contains` asks for comes first. */
+static fr_status read_hits(fr_schema_reader *r, const json_t *schema, const json_t *items, uint32_t least,
+                           uint32_t most, const fr_schema_path *path, fr_expression *expression) {
+    const json_t *hit = json_object_get(schema, "contains");
+    const fr_schema_path place = {path, "contains", 0};
+    uint32_t hits = 1, no_most;
+    if (json_object_get(schema, "minContains"))
+        FR_TRY(fr_schema_read_counts(r, schema, "minContains", "", path, &hits, &no_most));
+    if (hits > most) return fr_schema_nothing(r, path);
+    if (hits == 0) return read_items(r, items, least, most, path, expression);
+    if (hits > MAX_HITS) return fr_schema_fail(&place, FR_UNBUILT, "more than 64 times is not built");
+    json_t *both = items ? json_pack("{s:[O,O]}", "allOf", items, hit) : json_incref((json_t *)hit);
+    json_t *first = json_array();
+    for (uint32_t i = 0; i < hits; i++) json_array_append(first, both);
+    fr_status status = both && first ? FR_OK : fr_fail_memory("a schema", 64);
+    if (status == FR_OK) status = read_tuple(r, first, items, least > hits ? least : hits, most, path, expression);
+    json_decref(both);
+    json_decref(first);
+    return status;
 }
 
 fr_status fr_schema_read_array(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,

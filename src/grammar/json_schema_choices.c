@@ -8,6 +8,7 @@
 
 #define MAX_DEPTH      16 /* of what is not to hold in what is not to hold */
 #define MAX_DEPENDENTS 6  /* members that others depend on: each is there or not */
+#define MOST_COUNT     1e15 /* of what lengths are denied by: whole as a double */
 
 /* --------------------------------------------------------------------------------------------------- what is not so */
 
@@ -62,7 +63,7 @@ static void deny_number(const denial *d, const char *key, const json_t *value) {
                  {"maxProperties", "object", "minProperties", 1}};
     for (size_t i = 0; json_is_number(value) && i < sizeof words / sizeof *words; i++) {
         double count = json_number_value(value) + words[i].step;
-        if (strcmp(key, words[i].key) != 0 || (words[i].step && count < 0)) continue;
+        if (strcmp(key, words[i].key) != 0 || (words[i].step && !(count >= 0 && count <= MOST_COUNT))) continue;
         json_t *bound = words[i].step ? json_integer((json_int_t)count) : json_incref((json_t *)value);
         may_be(d, json_pack("{s:s,s:o}", "type", words[i].type, words[i].beyond, bound));
     }

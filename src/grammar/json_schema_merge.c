@@ -221,9 +221,15 @@ static bool said_otherwise(json_t *both, const char *key, const json_t *mine, co
     return true;
 }
 
+/* Whether one's `contains`, which asks for 1 if nothing is said, would ask for what another says. */
+static bool counts_for(const json_t *one, const json_t *other) {
+    return json_object_get(one, "contains") && !json_object_get(one, "minContains") &&
+           json_object_get(other, "minContains");
+}
+
 static bool can_merge(const json_t *one, const json_t *other) {
     return !crosses(one, other) && !crosses(other, one) && !lists_differ(one, other) && !lists_differ(other, one) &&
-           !looks_around(other);
+           !looks_around(other) && !counts_for(one, other) && !counts_for(other, one);
 }
 
 static fr_status merge_words(const json_t *one, const json_t *other, const fr_schema_path *path, json_t *both) {
@@ -290,10 +296,17 @@ static bool types_disjoint(const json_t *one, const json_t *other) {
 }
 
 /* Whether one has to have a member that the other can't have, or has with another constant. */
+static bool only_objects(const json_t *schema) {
+    const char *type = json_string_value(json_object_get(schema, "type"));
+    return type && strcmp(type, "object") == 0;
+}
+
+/* Values that are no objects are of both, unless one of them has objects alone. */
 static bool members_disjoint(const json_t *one, const json_t *other) {
     size_t i;
     json_t *name;
     const json_t *mine = json_object_get(one, "properties"), *theirs = json_object_get(other, "properties");
+    if (!only_objects(one) && !only_objects(other)) return false;
     json_array_foreach(json_object_get(one, "required"), i, name) {
         const char *key = json_string_value(name);
         if (!key) continue;
@@ -301,7 +314,8 @@ static bool members_disjoint(const json_t *one, const json_t *other) {
         if (their && (constants_disjoint(json_object_get(mine, key), their) ||
                       types_disjoint(json_object_get(mine, key), their)))
             return true;
-        if (!their && json_is_false(json_object_get(other, "additionalProperties"))) return true;
+        bool closed = json_is_false(json_object_get(other, "additionalProperties"));
+        if (!their && closed && !json_object_get(other, "patternProperties")) return true;
     }
     return false;
 }

@@ -58,11 +58,12 @@ static fr_status follow(fr_automaton *a, uint32_t state, const bytes *sequence, 
 
 static fr_status look(fr_automaton *a, uint32_t state, int class, fr_text_step *step) {
     bool all = true;
-    *step = (fr_text_step){.looked_at = 1};
+    *step = (fr_text_step){0};
     for (int c = 0; c <= class && all; c++)
         for (size_t i = 0; i < 16 && SEQUENCES[c][i].count && all; i++)
             FR_TRY(follow(a, state, &SEQUENCES[c][i], 0, step, &all));
     if (!all) step->count = 0;
+    step->looked_at = 1; /* whole: one that failed is looked at again */
     return FR_OK;
 }
 

@@ -60,18 +60,24 @@ static void ask_budget(fr_engine *e, const fr_round *rounds, size_t count, size_
         if (weighs(rounds[i].session)) rounds[i].session->drafts = e->budget_parts[weighing++];
 }
 
+/* Rows that its drafts may take, made or found. */
+static size_t most_rows(const fr_session *s) {
+    return fr_larger(s->drafts.asked, s->drafts.found);
+}
+
 /* What can be too few to count is none, or just enough. */
 static void ask_enough(const fr_round *rounds, size_t count, size_t rows) {
     size_t asked = 0;
     for (size_t i = 0; i < count; i++)
-        if (rounds[i].session->stage == FR_STAGE_VERIFY) asked += rounds[i].session->drafts.asked;
+        if (rounds[i].session->stage == FR_STAGE_VERIFY) asked += most_rows(rounds[i].session);
     for (size_t i = 0; i < count; i++) {
         fr_session *s = rounds[i].session;
         if (s->stage != FR_STAGE_VERIFY) continue;
         size_t enough = enough_of(s, s->drafts.asked, s->drafts.limit);
-        if (asked - s->drafts.asked + enough > rows) enough = 0;
-        asked = asked - s->drafts.asked + enough;
+        size_t others = asked - most_rows(s);
+        if (others + fr_larger(enough, s->drafts.found) > rows) enough = 0;
         s->drafts.asked = enough;
+        asked = others + most_rows(s);
     }
 }
 
@@ -94,7 +100,7 @@ static fr_status take_without_proposing(fr_session *s) {
 static bool take_forced(fr_session *s) {
     fr_constraint *c = &s->sampler.constraint;
     const fr_past past = {.ids = s->ids, .length = s->length};
-    size_t forced = 0, most = fr_larger(s->drafts.asked, s->drafts.found);
+    size_t forced = 0, most = most_rows(s);
     if (!c->grammar) return false;
     fr_status status = fr_constraint_forced(c, &past, most, s->ids + s->length, &forced);
     if (status == FR_OK && forced == 0) return false;
