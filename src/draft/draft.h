@@ -76,7 +76,7 @@ typedef struct fr_proposal {
     const fr_draft_worth *worth; /* NULL, or what drafts must be worth: */
     bool ends;                   /* methods that give chances end chains by it */
     float *chances;           /* NULL, or [count] out: of all chance what each draft has, where the method tells */
-    int32_t *ids;             /* [count] out: what may follow the timeline */
+    int32_t *ids;             /* [count, or most_found if that is more] out: what may follow the timeline */
     float *logits;            /* NULL, or [count, vocab] out: each step's scores, -infinity for ids not scored */
     size_t proposed;          /* out: of ids; may be less, 0 too */
     size_t made;              /* out, of a method that scores: drafts, also one that it then left out */

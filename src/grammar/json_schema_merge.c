@@ -77,18 +77,6 @@ static json_t *all_pairs(const json_t *one, const json_t *other) {
     return all;
 }
 
-/* Item by item; behind the shorter list what the longer one has: only where no more is said of those. */
-static json_t *all_places(const json_t *one, const json_t *other) {
-    json_t *all = json_array();
-    if (json_array_size(one) != json_array_size(other)) {
-        json_decref(all);
-        return NULL;
-    }
-    for (size_t i = 0; i < json_array_size(one); i++)
-        json_array_append_new(all, both_of(json_array_get(one, i), json_array_get(other, i)));
-    return all;
-}
-
 /* ---------------------------------------------------------------------------------------------------------- members */
 
 /* What is said of a member by the additionalProperties of a schema that has no such property; NULL: nothing. */
@@ -185,7 +173,6 @@ static json_t *merge_lists(const char *key, const json_t *one, const json_t *oth
     static const char *const all[] = {"required", "allOf", FR_NONE_OF, FR_ALL_PATTERNS, FR_NO_PATTERNS, NULL};
     if (strcmp(key, "enum") == 0) return common_items(one, other);
     if (strcmp(key, "anyOf") == 0) return all_pairs(one, other);
-    if (strcmp(key, "prefixItems") == 0) return all_places(one, other);
     return fr_schema_is_word(key, all) ? all_items(one, other) : NULL;
 }
 

@@ -7,7 +7,7 @@
 
 #include "tools/serve/ask.h"
 
-/* Other APIs' words, in which an ask that is a chat with one choice may be answered: OpenAI's /v1/responses,
+/* Other APIs' words, in which an ask with one choice may be answered: OpenAI's /v1/responses,
  * Anthropic's /v1/messages, ollama's /api/chat and /api/generate. */
 typedef struct fr_dialect fr_dialect;
 extern const fr_dialect fr_dialect_responses, fr_dialect_messages, fr_dialect_ollama_chat, fr_dialect_ollama_generate;

@@ -44,7 +44,7 @@ struct fr_ask {
     size_t count; /* prompts * n, choices of one prompt behind each other */
     size_t each;  /* n */
     size_t too_long; /* ids of the first prompt that the context, setting->context, has no room for; 0: all fit */
-    char id[48];  /* "chatcmpl-..." */
+    char id[48];  /* "chatcmpl-...", or as its dialect begins one */
     time_t created;
     double arrived; /* seconds, monotonic */
     bool streaming; /* the call's answer has begun */

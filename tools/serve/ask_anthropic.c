@@ -9,46 +9,33 @@
 #include "tools/serve/ask_dialects.h"
 #include "tools/serve/turns.h"
 
-static const json_t *get(const json_t *object, const char *key) {
-    const json_t *value = json_object_get(object, key);
-    return json_is_null(value) ? NULL : value;
-}
-
-static const char *type_of(const json_t *value) {
-    const char *type = fr_job_plain_text(get(value, "type"));
-    return type ? type : "";
-}
-
 static bool is_of(const json_t *value, const char *type) {
-    return strcmp(type_of(value), type) == 0;
-}
-
-static json_t *share(const json_t *value) {
-    return json_incref((json_t *)(uintptr_t)value);
+    return strcmp(fr_turns_type(value), type) == 0;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- blocks */
 
 /* {"type": "base64", "media_type", "data"}, or a url, which the chat refuses unless it is a data: one. */
 static bool take_picture(fr_turns *t, const char *role, const json_t *block) {
-    const json_t *source = get(block, "source"), *type = get(source, "media_type"), *data = get(source, "data");
-    const json_t *url = is_of(source, "url") ? get(source, "url") : NULL;
+    const json_t *source = fr_turns_get(block, "source"), *type = fr_turns_get(source, "media_type"),
+                 *data = fr_turns_get(source, "data");
+    const json_t *url = is_of(source, "url") ? fr_turns_get(source, "url") : NULL;
     bool bytes = is_of(source, "base64") && fr_job_plain_text(type) && fr_job_plain_text(data);
     if (!bytes && !url)
         return fr_turns_refuse(t, "an image's source must be {\"type\": \"base64\", \"media_type\", \"data\"}");
     fr_turns_picture(t, role,
-                     url ? share(url)
+                     url ? fr_turns_share(url)
                          : json_sprintf("data:%s;base64,%s", json_string_value(type), json_string_value(data)));
     return true;
 }
 
 /* What messages and results may both have. */
 static bool take_said(fr_turns *t, size_t at, const char *role, const json_t *block) {
-    const json_t *text = get(block, "text");
+    const json_t *text = fr_turns_get(block, "text");
     if (is_of(block, "image")) return take_picture(t, role, block);
     if (!is_of(block, "text"))
         return fr_turns_refuse(t, "messages[%zu] has a block of type \"%.60s\", which is not built there", at,
-                               type_of(block));
+                               fr_turns_type(block));
     if (!json_is_string(text)) return fr_turns_refuse(t, "messages[%zu] has a block of text without one", at);
     fr_turns_text(t, role, text);
     return true;
@@ -65,7 +52,7 @@ static bool take_content(fr_turns *t, size_t at, const char *role, const json_t 
 }
 
 static bool take_result(fr_turns *t, size_t at, const json_t *block) {
-    const json_t *id = get(block, "tool_use_id"), *content = get(block, "content");
+    const json_t *id = fr_turns_get(block, "tool_use_id"), *content = fr_turns_get(block, "content");
     if (!json_is_string(id)) return fr_turns_refuse(t, "messages[%zu] has a tool_result without a tool_use_id", at);
     fr_turns_result(t, id);
     bool taken = !content || take_content(t, at, "tool", content);
@@ -74,10 +61,11 @@ static bool take_result(fr_turns *t, size_t at, const json_t *block) {
 }
 
 static bool take_call(fr_turns *t, size_t at, const json_t *block) {
-    const json_t *id = get(block, "id"), *name = get(block, "name"), *input = get(block, "input");
+    const json_t *id = fr_turns_get(block, "id"), *name = fr_turns_get(block, "name"),
+                 *input = fr_turns_get(block, "input");
     if (!json_is_string(id) || !json_is_string(name) || !json_is_object(input))
         return fr_turns_refuse(t, "messages[%zu]: a tool_use has an id, a name and an input, an object", at);
-    fr_turns_call(t, id, name, share(input));
+    fr_turns_call(t, id, name, fr_turns_share(input));
     return true;
 }
 
@@ -86,14 +74,14 @@ static bool take_block(fr_turns *t, size_t at, bool assistant, const json_t *blo
     if (assistant && is_of(block, "tool_use")) return take_call(t, at, block);
     if (assistant && is_of(block, "redacted_thinking")) return true;
     if (assistant && is_of(block, "thinking")) {
-        if (json_is_string(get(block, "thinking"))) fr_turns_thought(t, get(block, "thinking"));
+        if (json_is_string(fr_turns_get(block, "thinking"))) fr_turns_thought(t, fr_turns_get(block, "thinking"));
         return true;
     }
     return take_said(t, at, assistant ? "assistant" : "user", block);
 }
 
 static bool take_message(fr_turns *t, size_t at, const json_t *message) {
-    const json_t *role = get(message, "role"), *content = get(message, "content");
+    const json_t *role = fr_turns_get(message, "role"), *content = fr_turns_get(message, "content");
     bool assistant = fr_job_is_word(role, "assistant"), system = fr_job_is_word(role, "system");
     if (!assistant && !system && !fr_job_is_word(role, "user"))
         return fr_turns_refuse(t, "messages[%zu]: a role is user, assistant or system", at);
@@ -111,7 +99,7 @@ static bool take_system(fr_turns *t, const json_t *system) {
     else if (!json_is_array(system))
         return fr_turns_refuse(t, "system must be a text or an array of them");
     for (size_t i = 0; i < json_array_size(system); i++) {
-        const json_t *text = get(json_array_get(system, i), "text");
+        const json_t *text = fr_turns_get(json_array_get(system, i), "text");
         if (!json_is_string(text)) return fr_turns_refuse(t, "system[%zu] is no block of text", i);
         fr_turns_text(t, "system", text);
     }
@@ -119,8 +107,8 @@ static bool take_system(fr_turns *t, const json_t *system) {
 }
 
 static bool take_messages(fr_turns *t, const json_t *body) {
-    const json_t *messages = get(body, "messages");
-    if (!take_system(t, get(body, "system"))) return false;
+    const json_t *messages = fr_turns_get(body, "messages");
+    if (!take_system(t, fr_turns_get(body, "system"))) return false;
     if (!json_array_size(messages)) return fr_turns_refuse(t, "messages must be an array of at least one");
     for (size_t i = 0; i < json_array_size(messages); i++)
         if (!take_message(t, i, json_array_get(messages, i))) return false;
@@ -130,23 +118,25 @@ static bool take_messages(fr_turns *t, const json_t *body) {
 /* ----------------------------------------------------------------------------------------------- what is asked for */
 
 static bool take_tools(fr_turns *t, const json_t *body) {
-    const json_t *tools = get(body, "tools");
+    const json_t *tools = fr_turns_get(body, "tools");
     if (tools && !json_is_array(tools)) return fr_turns_refuse(t, "tools must be an array");
     for (size_t i = 0; i < json_array_size(tools); i++) {
         const json_t *tool = json_array_get(tools, i);
-        if (get(tool, "type") && !is_of(tool, "custom"))
-            return fr_turns_refuse(t, "tools[%zu] of type \"%.60s\" is not built: custom is", i, type_of(tool));
-        if (!json_is_string(get(tool, "name"))) return fr_turns_refuse(t, "tools[%zu] has no name", i);
-        fr_turns_tool(t, get(tool, "name"), get(tool, "description"), get(tool, "input_schema"));
+        if (fr_turns_get(tool, "type") && !is_of(tool, "custom"))
+            return fr_turns_refuse(t, "tools[%zu] of type \"%.60s\" is not built: custom is", i, fr_turns_type(tool));
+        if (!json_is_string(fr_turns_get(tool, "name"))) return fr_turns_refuse(t, "tools[%zu] has no name", i);
+        fr_turns_tool(t, fr_turns_get(tool, "name"), fr_turns_get(tool, "description"),
+                      fr_turns_get(tool, "input_schema"));
     }
     return true;
 }
 
 static bool take_choice(fr_turns *t, const json_t *body) {
     static const char *const words[][2] = {{"auto", "auto"}, {"any", "required"}, {"none", "none"}};
-    const json_t *choice = get(body, "tool_choice"), *name = get(choice, "name");
+    const json_t *choice = fr_turns_get(body, "tool_choice"), *name = fr_turns_get(choice, "name");
     if (!choice) return true;
-    if (json_is_true(get(choice, "disable_parallel_tool_use"))) fr_turns_put(t, "parallel_tool_calls", json_false());
+    if (json_is_true(fr_turns_get(choice, "disable_parallel_tool_use")))
+        fr_turns_put(t, "parallel_tool_calls", json_false());
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (!is_of(choice, words[i][0])) continue;
         fr_turns_put(t, "tool_choice", json_string(words[i][1]));
@@ -160,7 +150,7 @@ static bool take_choice(fr_turns *t, const json_t *body) {
 
 /* How many tokens it may take is the model's own affair. */
 static bool take_thinking(fr_turns *t, const json_t *body) {
-    const json_t *thinking = get(body, "thinking");
+    const json_t *thinking = fr_turns_get(body, "thinking");
     bool on = is_of(thinking, "enabled") || is_of(thinking, "adaptive") || is_of(thinking, "between_tools");
     json_t *settings = json_object_get(t->chat, "chat_template_kwargs");
     if (!thinking) return true;
@@ -174,27 +164,28 @@ static bool take_thinking(fr_turns *t, const json_t *body) {
 
 /* {"format": {"type": "json_schema", "schema"}, "effort"}; the format under its older name too. */
 static bool take_output(fr_turns *t, const json_t *body) {
-    const json_t *config = get(body, "output_config"), *older = get(body, "output_format");
-    const json_t *format = get(config, "format") ? get(config, "format") : older, *effort = get(config, "effort");
-    if (format) fr_turns_put(t, "response_format", share(format));
-    if (effort) fr_turns_put(t, "reasoning_effort", share(effort));
+    const json_t *config = fr_turns_get(body, "output_config"), *older = fr_turns_get(body, "output_format");
+    const json_t *format = fr_turns_get(config, "format") ? fr_turns_get(config, "format") : older,
+                 *effort = fr_turns_get(config, "effort");
+    if (format) fr_turns_put(t, "response_format", fr_turns_share(format));
+    if (effort) fr_turns_put(t, "reasoning_effort", fr_turns_share(effort));
     return true;
 }
 
 static bool take_limits(fr_turns *t, const json_t *body) {
-    const json_t *most = get(body, "max_tokens"), *stops = get(body, "stop_sequences");
+    const json_t *most = fr_turns_get(body, "max_tokens"), *stops = fr_turns_get(body, "stop_sequences");
     if (most && !fr_job_whole(most, 1, INT32_MAX))
         return fr_turns_refuse(t, "max_tokens must be a whole number from 1 to %d", INT32_MAX);
     if (stops && !json_is_array(stops)) return fr_turns_refuse(t, "stop_sequences must be an array of texts");
-    if (most) fr_turns_put(t, "max_tokens", share(most));
-    if (stops) fr_turns_put(t, "stop", share(stops));
+    if (most) fr_turns_put(t, "max_tokens", fr_turns_share(most));
+    if (stops) fr_turns_put(t, "stop", fr_turns_share(stops));
     return true;
 }
 
 static bool check_unbuilt(fr_turns *t, const json_t *body) {
     static const char *const keys[] = {"container", "mcp_servers", "context_management"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const json_t *value = get(body, keys[i]);
+        const json_t *value = fr_turns_get(body, keys[i]);
         if (value && !(json_is_array(value) && json_array_size(value) == 0))
             return fr_turns_refuse(t, "\"%s\" is not built", keys[i]);
     }

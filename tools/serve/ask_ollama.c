@@ -9,15 +9,6 @@
 
 enum { MOST_RESULTS = 256 }; /* of one message's calls */
 
-static const json_t *get(const json_t *object, const char *key) {
-    const json_t *value = json_object_get(object, key);
-    return json_is_null(value) ? NULL : value;
-}
-
-static json_t *share(const json_t *value) {
-    return json_incref((json_t *)(uintptr_t)value);
-}
-
 /* --------------------------------------------------------------------------------------------------------- messages */
 
 /* Base64 alone, whose first bytes say what it is. */
@@ -38,68 +29,72 @@ static const json_t *id_of_result(const fr_turns *t) {
     const json_t *last = NULL;
     for (; at && results < MOST_RESULTS; at--, results++) {
         last = json_array_get(t->messages, at - 1);
-        if (!fr_job_is_word(get(last, "role"), "tool")) break;
+        if (!fr_job_is_word(fr_turns_get(last, "role"), "tool")) break;
     }
-    return get(json_array_get(get(last, "tool_calls"), results), "id");
+    return fr_turns_get(json_array_get(fr_turns_get(last, "tool_calls"), results), "id");
 }
 
 /* Calls may have no ids there: nine letters and digits are what every family's template takes. */
 static bool take_calls(fr_turns *t, size_t at, const json_t *calls) {
     for (size_t i = 0; i < json_array_size(calls); i++) {
-        const json_t *function = get(json_array_get(calls, i), "function"), *arguments = get(function, "arguments");
-        if (!json_is_string(get(function, "name")) || !json_is_object(arguments))
+        const json_t *function = fr_turns_get(json_array_get(calls, i), "function"),
+                     *arguments = fr_turns_get(function, "arguments");
+        if (!json_is_string(fr_turns_get(function, "name")) || !json_is_object(arguments))
             return fr_turns_refuse(t, "messages[%zu]: a call has a function with a name and arguments, an object", at);
-        const json_t *given = get(json_array_get(calls, i), "id");
-        json_t *id = fr_is_json_text(given) ? share(given) : json_sprintf("c%04zu%04zu", at % 10000, i % 10000);
-        fr_turns_call(t, id, get(function, "name"), share(arguments));
+        const json_t *given = fr_turns_get(json_array_get(calls, i), "id");
+        json_t *id =
+            fr_is_json_text(given) ? fr_turns_share(given) : json_sprintf("c%04zu%04zu", at % 10000, i % 10000);
+        fr_turns_call(t, id, fr_turns_get(function, "name"), fr_turns_share(arguments));
         json_decref(id);
     }
     return true;
 }
 
 static bool take_message(fr_turns *t, size_t at, const json_t *message) {
-    const json_t *role = get(message, "role"), *content = get(message, "content"), *name = get(message, "tool_name");
-    const json_t *thought = get(message, "thinking");
+    const json_t *role = fr_turns_get(message, "role"), *content = fr_turns_get(message, "content"),
+                 *name = fr_turns_get(message, "tool_name");
+    const json_t *thought = fr_turns_get(message, "thinking");
     bool tool = fr_job_is_word(role, "tool"), assistant = fr_job_is_word(role, "assistant");
     bool known = tool || assistant || fr_job_is_word(role, "user") || fr_job_is_word(role, "system");
     if (!known) return fr_turns_refuse(t, "messages[%zu]: a role is user, assistant, system or tool", at);
     if (content && !json_is_string(content)) return fr_turns_refuse(t, "messages[%zu]: content must be a text", at);
     fr_turns_break(t);
-    const json_t *own = get(message, "tool_call_id"), *id = own ? own : id_of_result(t);
+    const json_t *own = fr_turns_get(message, "tool_call_id"), *id = own ? own : id_of_result(t);
     if (tool) fr_turns_result(t, id ? id : name ? name : role);
-    if (tool && name) fr_json_put(t->message, "name", share(name));
+    if (tool && name) fr_json_put(t->message, "name", fr_turns_share(name));
     if (assistant && json_is_string(thought) && json_string_length(thought)) fr_turns_thought(t, thought);
     if (content) fr_turns_text(t, json_string_value(role), content);
-    return take_pictures(t, get(message, "images")) && (!assistant || take_calls(t, at, get(message, "tool_calls")));
+    return take_pictures(t, fr_turns_get(message, "images")) &&
+           (!assistant || take_calls(t, at, fr_turns_get(message, "tool_calls")));
 }
 
 static bool take_messages(fr_turns *t, const json_t *body) {
-    const json_t *messages = get(body, "messages"), *tools = get(body, "tools");
+    const json_t *messages = fr_turns_get(body, "messages"), *tools = fr_turns_get(body, "tools");
     if (!json_array_size(messages)) return fr_turns_refuse(t, "messages must be an array of at least one");
     for (size_t i = 0; i < json_array_size(messages); i++)
         if (!take_message(t, i, json_array_get(messages, i))) return false;
-    if (tools) fr_turns_put(t, "tools", share(tools));
+    if (tools) fr_turns_put(t, "tools", fr_turns_share(tools));
     return true;
 }
 
 /* One turn; or, "raw", a text without any. */
 static bool take_prompt(fr_turns *t, const json_t *body) {
     static const char *const unbuilt[] = {"suffix", "template", "context"};
-    const json_t *prompt = get(body, "prompt"), *system = get(body, "system");
+    const json_t *prompt = fr_turns_get(body, "prompt"), *system = fr_turns_get(body, "system");
     for (size_t i = 0; i < sizeof unbuilt / sizeof *unbuilt; i++) {
-        const json_t *value = get(body, unbuilt[i]);
+        const json_t *value = fr_turns_get(body, unbuilt[i]);
         bool none = fr_job_is_word(value, "") || (json_is_array(value) && json_array_size(value) == 0);
         if (value && !none) return fr_turns_refuse(t, "\"%s\" is not built", unbuilt[i]);
     }
     if (!json_is_string(prompt)) return fr_turns_refuse(t, "prompt must be a text");
-    if (json_is_true(get(body, "raw"))) {
+    if (json_is_true(fr_turns_get(body, "raw"))) {
         json_object_del(t->chat, "messages");
-        fr_turns_put(t, "prompt", share(prompt));
+        fr_turns_put(t, "prompt", fr_turns_share(prompt));
         return true;
     }
     if (json_is_string(system) && json_string_length(system)) fr_turns_text(t, "system", system);
     fr_turns_text(t, "user", prompt);
-    return take_pictures(t, get(body, "images"));
+    return take_pictures(t, fr_turns_get(body, "images"));
 }
 
 /* ----------------------------------------------------------------------------------------------- what is asked for */
@@ -111,31 +106,33 @@ static bool take_format(fr_turns *t, const json_t *format) {
     else if (!json_is_object(format))
         return fr_turns_refuse(t, "format must be \"json\" or a schema");
     else
-        fr_turns_put(t, "json_schema", share(format));
+        fr_turns_put(t, "json_schema", fr_turns_share(format));
     return true;
 }
 
 static bool take_rest(fr_turns *t, const json_t *body) {
-    const json_t *options = get(body, "options"), *most = get(options, "num_predict"), *think = get(body, "think");
-    const json_t *stream = get(body, "stream"), *model = get(body, "model"), *stop = get(options, "stop");
+    const json_t *options = fr_turns_get(body, "options"), *most = fr_turns_get(options, "num_predict"),
+                 *think = fr_turns_get(body, "think");
+    const json_t *stream = fr_turns_get(body, "stream"), *model = fr_turns_get(body, "model"),
+                 *stop = fr_turns_get(options, "stop");
     if (options && !json_is_object(options)) return fr_turns_refuse(t, "options must be an object");
-    if (json_is_true(get(body, "logprobs"))) return fr_turns_refuse(t, "\"logprobs\" is not built here");
+    if (json_is_true(fr_turns_get(body, "logprobs"))) return fr_turns_refuse(t, "\"logprobs\" is not built here");
     if (most && !fr_job_whole(most, -2, INT32_MAX))
         return fr_turns_refuse(t, "num_predict must be a whole number, or -1");
     if (most) fr_turns_put(t, "max_tokens", json_integer(json_integer_value(most) < 0 ? -1 : json_integer_value(most)));
-    if (stop) fr_turns_put(t, "stop", share(stop));
-    if (model) fr_turns_put(t, "model", share(model));
+    if (stop) fr_turns_put(t, "stop", fr_turns_share(stop));
+    if (model) fr_turns_put(t, "model", fr_turns_share(model));
     if (json_is_boolean(think))
         fr_turns_put(t, "chat_template_kwargs", json_pack("{s:O}", "enable_thinking", think));
     else if (think)
-        fr_turns_put(t, "reasoning_effort", share(think));
-    fr_turns_put(t, "stream", stream ? share(stream) : json_true());
-    return take_format(t, get(body, "format"));
+        fr_turns_put(t, "reasoning_effort", fr_turns_share(think));
+    fr_turns_put(t, "stream", stream ? fr_turns_share(stream) : json_true());
+    return take_format(t, fr_turns_get(body, "format"));
 }
 
 static json_t *read_body(json_t *body, char *error, bool (*take)(fr_turns *t, const json_t *body)) {
     fr_turns turns;
-    fr_turns_begin(&turns, get(body, "options"));
+    fr_turns_begin(&turns, fr_turns_get(body, "options"));
     if (take(&turns, body)) take_rest(&turns, body);
     snprintf(error, FR_DIALECT_ERROR, "%s", turns.error);
     json_object_clear(body);

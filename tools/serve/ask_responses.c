@@ -8,33 +8,23 @@
 #include "tools/serve/ask_dialects.h"
 #include "tools/serve/turns.h"
 
-static const json_t *get(const json_t *object, const char *key) {
-    const json_t *value = json_object_get(object, key);
-    return json_is_null(value) ? NULL : value;
-}
-
 /* What an item or a part says it is; "" for nothing. */
-static const char *type_of(const json_t *value) {
-    const char *type = fr_job_plain_text(get(value, "type"));
-    return type ? type : "";
-}
-
 /* ------------------------------------------------------------------------------------------------------------ items */
 
 /* A part of a message or of a result; `at`: of the item. */
 static bool take_part(fr_turns *t, size_t at, const char *role, const json_t *part) {
     static const char *const texts[][2] = {
         {"input_text", "text"}, {"output_text", "text"}, {"text", "text"}, {"refusal", "refusal"}};
-    const char *type = type_of(part);
+    const char *type = fr_turns_type(part);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        const json_t *text = strcmp(texts[i][0], type) == 0 ? get(part, texts[i][1]) : NULL;
+        const json_t *text = strcmp(texts[i][0], type) == 0 ? fr_turns_get(part, texts[i][1]) : NULL;
         if (!text) continue;
         if (!json_is_string(text)) return fr_turns_refuse(t, "input[%zu] has a part whose text is none", at);
         fr_turns_text(t, role, text);
         return true;
     }
-    const json_t *url = strcmp(type, "input_image") == 0 ? get(part, "image_url") : NULL;
-    if (url) fr_turns_picture(t, role, json_incref((json_t *)(uintptr_t)url));
+    const json_t *url = strcmp(type, "input_image") == 0 ? fr_turns_get(part, "image_url") : NULL;
+    if (url) fr_turns_picture(t, role, fr_turns_share(url));
     return url || fr_turns_refuse(t,
                                   "input[%zu] has a part of type \"%.60s\": input_text, output_text and input_image "
                                   "by its image_url are known",
@@ -53,28 +43,29 @@ static bool take_content(fr_turns *t, size_t at, const char *role, const json_t 
 
 static bool take_message(fr_turns *t, size_t at, const json_t *item) {
     static const char *const roles[] = {"user", "assistant", "system", "developer"};
-    const json_t *role = get(item, "role");
+    const json_t *role = fr_turns_get(item, "role");
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
         if (!fr_job_is_word(role, roles[i])) continue;
         if (i != 1) fr_turns_break(t);
-        return take_content(t, at, i == 3 ? "system" : roles[i], get(item, "content"));
+        return take_content(t, at, i == 3 ? "system" : roles[i], fr_turns_get(item, "content"));
     }
     return fr_turns_refuse(t, "input[%zu]: a message's role is user, assistant, system or developer", at);
 }
 
 static bool take_call(fr_turns *t, size_t at, const json_t *item) {
-    const json_t *id = get(item, "call_id"), *name = get(item, "name"), *arguments = get(item, "arguments");
+    const json_t *id = fr_turns_get(item, "call_id"), *name = fr_turns_get(item, "name"),
+                 *arguments = fr_turns_get(item, "arguments");
     if (!json_is_string(id) || !json_is_string(name) || !json_is_string(arguments))
         return fr_turns_refuse(t, "input[%zu]: a function_call has a call_id, a name and arguments, all texts", at);
-    fr_turns_call(t, id, name, json_incref((json_t *)(uintptr_t)arguments));
+    fr_turns_call(t, id, name, fr_turns_share(arguments));
     return true;
 }
 
 static bool take_result(fr_turns *t, size_t at, const json_t *item) {
-    const json_t *id = get(item, "call_id");
+    const json_t *id = fr_turns_get(item, "call_id");
     if (!json_is_string(id)) return fr_turns_refuse(t, "input[%zu]: a function_call_output has a call_id", at);
     fr_turns_result(t, id);
-    bool taken = take_content(t, at, "tool", get(item, "output"));
+    bool taken = take_content(t, at, "tool", fr_turns_get(item, "output"));
     fr_turns_break(t);
     return taken;
 }
@@ -82,9 +73,9 @@ static bool take_result(fr_turns *t, size_t at, const json_t *item) {
 /* Its first text, in full or as a summary; one that is encrypted, or has none, says nothing. */
 static bool take_thought(fr_turns *t, size_t at, const json_t *item) {
     (void)at;
-    const json_t *content = get(item, "content");
-    if (!json_array_size(content)) content = get(item, "summary");
-    const json_t *text = get(json_array_get(content, 0), "text");
+    const json_t *content = fr_turns_get(item, "content");
+    if (!json_array_size(content)) content = fr_turns_get(item, "summary");
+    const json_t *text = fr_turns_get(json_array_get(content, 0), "text");
     if (json_is_string(text)) fr_turns_thought(t, text);
     return true;
 }
@@ -97,7 +88,7 @@ static bool take_item(fr_turns *t, size_t at, const json_t *item) {
                  {"function_call", take_call},
                  {"function_call_output", take_result},
                  {"reasoning", take_thought}};
-    const char *type = get(item, "type") ? type_of(item) : "message";
+    const char *type = fr_turns_get(item, "type") ? fr_turns_type(item) : "message";
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strcmp(types[i].type, type) == 0) return types[i].take(t, at, item);
     return fr_turns_refuse(t,
@@ -107,7 +98,7 @@ static bool take_item(fr_turns *t, size_t at, const json_t *item) {
 }
 
 static bool take_input(fr_turns *t, const json_t *body) {
-    const json_t *told = get(body, "instructions"), *input = get(body, "input");
+    const json_t *told = fr_turns_get(body, "instructions"), *input = fr_turns_get(body, "input");
     if (told && !json_is_string(told)) return fr_turns_refuse(t, "instructions must be a text");
     if (told) fr_turns_text(t, "system", told);
     if (!input) return fr_turns_refuse(t, "input is missing");
@@ -122,52 +113,55 @@ static bool take_input(fr_turns *t, const json_t *body) {
 /* ----------------------------------------------------------------------------------------------- what is asked for */
 
 static bool take_tools(fr_turns *t, const json_t *body) {
-    const json_t *tools = get(body, "tools"), *choice = get(body, "tool_choice"), *several;
+    const json_t *tools = fr_turns_get(body, "tools"), *choice = fr_turns_get(body, "tool_choice"), *several;
     if (tools && !json_is_array(tools)) return fr_turns_refuse(t, "tools must be an array");
     for (size_t i = 0; i < json_array_size(tools); i++) {
         const json_t *tool = json_array_get(tools, i);
-        if (!fr_job_is_word(get(tool, "type"), "function"))
-            return fr_turns_refuse(t, "tools[%zu] of type \"%.60s\" is not built: function is", i, type_of(tool));
-        if (!json_is_string(get(tool, "name"))) return fr_turns_refuse(t, "tools[%zu] has no name", i);
-        fr_turns_tool(t, get(tool, "name"), get(tool, "description"), get(tool, "parameters"));
+        if (!fr_job_is_word(fr_turns_get(tool, "type"), "function"))
+            return fr_turns_refuse(t, "tools[%zu] of type \"%.60s\" is not built: function is", i, fr_turns_type(tool));
+        if (!json_is_string(fr_turns_get(tool, "name"))) return fr_turns_refuse(t, "tools[%zu] has no name", i);
+        fr_turns_tool(t, fr_turns_get(tool, "name"), fr_turns_get(tool, "description"),
+                      fr_turns_get(tool, "parameters"));
     }
-    several = get(body, "parallel_tool_calls");
-    if (choice) fr_turns_put(t, "tool_choice", json_incref((json_t *)(uintptr_t)choice));
-    if (several) fr_turns_put(t, "parallel_tool_calls", json_incref((json_t *)(uintptr_t)several));
+    several = fr_turns_get(body, "parallel_tool_calls");
+    if (choice) fr_turns_put(t, "tool_choice", fr_turns_share(choice));
+    if (several) fr_turns_put(t, "parallel_tool_calls", fr_turns_share(several));
     return true;
 }
 
 /* {"format": {"type": "json_schema", "schema", ...}}. */
 static bool take_text(fr_turns *t, const json_t *body) {
-    const json_t *text = get(body, "text"), *format = get(text, "format");
+    const json_t *text = fr_turns_get(body, "text"), *format = fr_turns_get(text, "format");
     if (text && !json_is_object(text)) return fr_turns_refuse(t, "text must be an object");
-    if (format) fr_turns_put(t, "response_format", json_incref((json_t *)(uintptr_t)format));
+    if (format) fr_turns_put(t, "response_format", fr_turns_share(format));
     return true;
 }
 
 /* Summaries are not made: what is thought is told in full. */
 static bool take_reasoning(fr_turns *t, const json_t *body) {
-    const json_t *reasoning = get(body, "reasoning"), *effort = get(reasoning, "effort");
+    const json_t *reasoning = fr_turns_get(body, "reasoning"), *effort = fr_turns_get(reasoning, "effort");
     if (reasoning && !json_is_object(reasoning)) return fr_turns_refuse(t, "reasoning must be an object");
-    if (effort) fr_turns_put(t, "reasoning_effort", json_incref((json_t *)(uintptr_t)effort));
+    if (effort) fr_turns_put(t, "reasoning_effort", fr_turns_share(effort));
     return true;
 }
 
 static bool take_most(fr_turns *t, const json_t *body) {
-    const json_t *most = get(body, "max_output_tokens");
+    const json_t *most = fr_turns_get(body, "max_output_tokens");
     if (most && !fr_job_whole(most, 1, INT32_MAX))
         return fr_turns_refuse(t, "max_output_tokens must be a whole number from 1 to %d", INT32_MAX);
-    if (most) fr_turns_put(t, "max_tokens", json_incref((json_t *)(uintptr_t)most));
+    if (most) fr_turns_put(t, "max_tokens", fr_turns_share(most));
     return true;
 }
 
 /* Nothing is kept of an answer: what would need that is refused, and so is what an answer would have to have more. */
 static bool check_unbuilt(fr_turns *t, const json_t *body) {
     static const char *const keys[] = {"previous_response_id", "conversation", "prompt", "context_management"};
-    const json_t *include = get(body, "include"), *best = get(body, "top_logprobs"), *cut = get(body, "truncation");
+    const json_t *include = fr_turns_get(body, "include"), *best = fr_turns_get(body, "top_logprobs"),
+                 *cut = fr_turns_get(body, "truncation");
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (get(body, keys[i])) return fr_turns_refuse(t, "\"%s\" is not built: nothing is kept of answers", keys[i]);
-    if (json_is_true(get(body, "background"))) return fr_turns_refuse(t, "\"background\" is not built");
+        if (fr_turns_get(body, keys[i]))
+            return fr_turns_refuse(t, "\"%s\" is not built: nothing is kept of answers", keys[i]);
+    if (json_is_true(fr_turns_get(body, "background"))) return fr_turns_refuse(t, "\"background\" is not built");
     if (cut && !fr_job_is_word(cut, "disabled")) return fr_turns_refuse(t, "this \"truncation\" is not built");
     if (best && !fr_job_whole(best, 0, 0)) return fr_turns_refuse(t, "\"top_logprobs\" is not built here");
     for (size_t i = 0; i < json_array_size(include); i++)

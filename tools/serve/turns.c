@@ -7,7 +7,17 @@
 #include "tools/job_parts.h"
 #include "tools/wide_json.h"
 
-static json_t *share(const json_t *value) {
+const json_t *fr_turns_get(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    return json_is_null(value) ? NULL : value;
+}
+
+const char *fr_turns_type(const json_t *value) {
+    const char *type = fr_job_plain_text(fr_turns_get(value, "type"));
+    return type ? type : "";
+}
+
+json_t *fr_turns_share(const json_t *value) {
     return json_incref((json_t *)(uintptr_t)value);
 }
 
@@ -67,7 +77,7 @@ void fr_turns_put(fr_turns *turns, const char *key, json_t *value) {
 void fr_turns_break(fr_turns *turns) {
     const json_t *first = json_array_get(turns->parts, 0);
     bool alone = json_array_size(turns->parts) == 1 && json_object_get(first, "text");
-    if (alone) fr_json_put(turns->message, "content", share(json_object_get(first, "text")));
+    if (alone) fr_json_put(turns->message, "content", fr_turns_share(json_object_get(first, "text")));
     turns->message = turns->parts = NULL;
 }
 
@@ -89,7 +99,7 @@ static void add_part(fr_turns *turns, const char *role, json_t *part) {
 void fr_turns_text(fr_turns *turns, const char *role, const json_t *text) {
     json_t *part = json_object();
     fr_json_put(part, "type", json_string("text"));
-    fr_json_put(part, "text", share(text));
+    fr_json_put(part, "text", fr_turns_share(text));
     add_part(turns, role, part);
 }
 
@@ -102,16 +112,16 @@ void fr_turns_picture(fr_turns *turns, const char *role, json_t *url) {
 
 void fr_turns_thought(fr_turns *turns, const json_t *text) {
     json_t *message = message_of(turns, "assistant"), *before = json_object_get(message, "reasoning_content");
-    fr_json_put(message, "reasoning_content", before ? fr_json_joined(before, text) : share(text));
+    fr_json_put(message, "reasoning_content", before ? fr_json_joined(before, text) : fr_turns_share(text));
 }
 
 void fr_turns_call(fr_turns *turns, const json_t *id, const json_t *name, json_t *arguments) {
     json_t *message = message_of(turns, "assistant"), *calls = json_object_get(message, "tool_calls");
     json_t *call = json_object(), *function = json_object();
     if (!calls) fr_json_put(message, "tool_calls", calls = json_array());
-    fr_json_put(function, "name", share(name));
+    fr_json_put(function, "name", fr_turns_share(name));
     fr_json_put(function, "arguments", arguments);
-    fr_json_put(call, "id", share(id));
+    fr_json_put(call, "id", fr_turns_share(id));
     fr_json_put(call, "type", json_string("function"));
     fr_json_put(call, "function", function);
     json_array_append_new(calls, call);
@@ -120,7 +130,7 @@ void fr_turns_call(fr_turns *turns, const json_t *id, const json_t *name, json_t
 void fr_turns_result(fr_turns *turns, const json_t *id) {
     fr_turns_break(turns);
     json_t *message = message_of(turns, "tool");
-    fr_json_put(message, "tool_call_id", share(id));
+    fr_json_put(message, "tool_call_id", fr_turns_share(id));
     fr_json_put(message, "content", json_string(""));
 }
 
@@ -129,9 +139,9 @@ void fr_turns_result(fr_turns *turns, const json_t *id) {
 void fr_turns_tool(fr_turns *turns, const json_t *name, const json_t *description, const json_t *parameters) {
     json_t *tools = json_object_get(turns->chat, "tools"), *tool = json_object(), *function = json_object();
     if (!tools) fr_turns_put(turns, "tools", tools = json_array());
-    fr_json_put(function, "name", share(name));
-    if (description && !json_is_null(description)) fr_json_put(function, "description", share(description));
-    if (parameters && !json_is_null(parameters)) fr_json_put(function, "parameters", share(parameters));
+    fr_json_put(function, "name", fr_turns_share(name));
+    if (description && !json_is_null(description)) fr_json_put(function, "description", fr_turns_share(description));
+    if (parameters && !json_is_null(parameters)) fr_json_put(function, "parameters", fr_turns_share(parameters));
     fr_json_put(tool, "type", json_string("function"));
     fr_json_put(tool, "function", function);
     json_array_append_new(tools, tool);

@@ -16,6 +16,12 @@ typedef struct fr_turns {
     char error[320];  /* "": all is well */
 } fr_turns;
 
+/* For who reads such a conversation: a member that is there and not null, or NULL; what a value says that its type is,
+ * "" if nothing; and the same value once more, for who keeps it. */
+const json_t *fr_turns_get(const json_t *object, const char *key);
+const char *fr_turns_type(const json_t *value);
+json_t *fr_turns_share(const json_t *value);
+
 /* A chat with those members of the body that mean the same there: how tokens are drawn and drafted, the model's name,
  * whether it is a stream. */
 void fr_turns_begin(fr_turns *turns, const json_t *body);
@@ -36,7 +42,7 @@ void fr_turns_break(fr_turns *turns);
 void fr_turns_text(fr_turns *turns, const char *role, const json_t *text);
 void fr_turns_picture(fr_turns *turns, const char *role, json_t *url);
 
-/* Of the assistant: what it has thought, a call with its arguments as a text. */
+/* Of the assistant: what it has thought, a call with its arguments, a text or an object. */
 void fr_turns_thought(fr_turns *turns, const json_t *text);
 void fr_turns_call(fr_turns *turns, const json_t *id, const json_t *name, json_t *arguments);
 
