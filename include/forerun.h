@@ -772,10 +772,10 @@ typedef enum fr_grammar_kind {
     FR_GRAMMAR_JSON_SCHEMA,
 } fr_grammar_kind;
 
-/* A text in one of these languages (UTF-8, at most 1 MiB). FR_INPUT, with the place, where it can't be read, where a
- * rule begins with itself or where no text is allowed; FR_UNBUILT for what is not built. It remembers masks, at most
- * some 100 MB, so it is one thread's at a time: sessions of one engine may share one, others not. The tree outlives
- * it. */
+/* A text in one of these languages (UTF-8, at most 1 MiB). FR_INPUT, with the place, where it can't be read, is too
+ * large, has a rule that begins with itself or allows no text; FR_UNBUILT for what is not built or would take seconds
+ * to read. It remembers masks, at most some 100 MB, so it is one thread's at a time: sessions of one engine may share
+ * one, others not. The tree outlives it. */
 typedef struct fr_grammar fr_grammar;
 fr_status fr_grammar_open(const fr_token_tree *tree, fr_grammar_kind kind, const char *text, size_t length,
                           fr_grammar **grammar);

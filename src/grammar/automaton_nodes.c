@@ -164,7 +164,7 @@ static size_t size_of(making *m, fr_expression expression, size_t depth) {
     switch (e->kind) {
     case FR_EXPRESSION_CHARACTER: return size + e->second;
     case FR_EXPRESSION_TOKEN: return size + 1;
-    case FR_EXPRESSION_RULE: return size + size_of_rule(m, e->first, depth);
+    case FR_EXPRESSION_RULE: return size + 1 + size_of_rule(m, e->first, depth);
     case FR_EXPRESSION_REPEAT:
         return e->most > MAX_COPIED ? MAX_COPIED + 1 : size + e->most * size_of(m, e->first, depth + 1);
     default: return size;
@@ -186,7 +186,11 @@ static uint32_t make_repeat(making *m, const fr_expression_node *e, uint32_t nex
         for (uint32_t i = e->second; i < e->most && m->status == FR_OK; i++)
             entry = add_split(m, make(m, e->first, entry, depth), next);
     }
-    for (uint32_t i = 0; i < e->second && m->status == FR_OK; i++) entry = make(m, e->first, entry, depth);
+    for (uint32_t i = 0, before; i < e->second && m->status == FR_OK; i++) {
+        before = entry;
+        entry = make(m, e->first, entry, depth);
+        if (entry == before) break; /* of the empty text */
+    }
     return entry;
 }
 

@@ -286,7 +286,9 @@ fr_status fr_grammar_allowed(fr_grammar *g, const int32_t *ids, size_t count, co
 static fr_status open(fr_grammar *g, const fr_token_tree *tree, const fr_grammar_rules *rules) {
     g->tree = tree;
     g->words = (tree->vocab + 63) / 64;
+    uint32_t first;
     FR_TRY(fr_automaton_open(rules, &g->automaton));
+    FR_TRY(fr_automaton_begin(g->automaton, &first)); /* what no text can begin with is refused now */
     return widen(g);
 }
 

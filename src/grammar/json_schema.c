@@ -8,7 +8,9 @@
 
 #define MAX_DEPTH   64 /* of schemas in schemas */
 #define MAX_SCHEMAS 20000
-#define MAX_LOOKS   8 /* references to references */
+#define MAX_LOOKS   8    /* references to references */
+#define MAX_TYPES   7    /* there are no more */
+#define MAX_VALUES  4000 /* an automaton of bytes is in no more places at once */
 
 struct fr_schema_reference {
     const json_t *schema;
@@ -105,7 +107,7 @@ static fr_status read_words(reader *r, const json_t *schema, bool boolean, const
     bool some = false;
     for (size_t i = boolean ? 0 : 2; i < (boolean ? 2 : 3); i++) {
         json_t *value = i == 2 ? json_null() : json_boolean(i == 0);
-        if (!fr_schema_lists(others, value))
+        if (!fr_schema_lists(r->parts->rules, others, value))
             fr_schema_or(r, fr_expression_string(r->parts->rules, words[i]), expression, &some);
     }
     return some ? FR_OK : fr_schema_nothing(r, path);
@@ -132,9 +134,8 @@ static fr_status read_type(reader *r, const char *type, const json_t *schema, co
     const char *told = strcmp(type, "integer") == 0 ? "number" : type;
     json_t *plain = NULL;
     if (json_object_get(schema, FR_NONE_OF) && strcmp(type, "boolean") != 0 && !excludes(schema, told)) {
-        plain = json_copy((json_t *)schema);
-        if (!plain) return fr_fail_memory("a schema", sizeof *plain);
-        json_object_del(plain, FR_NONE_OF);
+        plain = fr_schema_without(r->parts->rules, schema, FR_NONE_OF);
+        if (!plain) return fr_schema_check(r->parts->rules, path);
     }
     fr_status status = read_type_of(r, type, plain ? plain : schema, path, expression);
     json_decref(plain);
@@ -146,6 +147,7 @@ static fr_status read_types(reader *r, const json_t *types, const json_t *schema
     size_t i;
     json_t *type;
     bool some = false;
+    if (json_array_size(types) > MAX_TYPES) return fr_schema_fail(path, FR_INPUT, "more types than there are in JSON");
     json_array_foreach(types, i, type) {
         fr_expression one = 0;
         if (!json_is_string(type)) return fr_schema_fail(path, FR_INPUT, "no type of JSON");
@@ -161,9 +163,11 @@ static fr_status read_types(reader *r, const json_t *types, const json_t *schema
 static fr_status write_constants(reader *r, json_t *values, const fr_schema_path *path, fr_expression *expression) {
     size_t i;
     json_t *value;
-    bool some = false;
-    json_array_foreach(values, i, value) fr_schema_or(r, fr_written_literal(r->parts, value), expression, &some);
+    bool some = false, many = json_array_size(values) > MAX_VALUES;
+    json_array_foreach(values, i, value) if (!many)
+        fr_schema_or(r, fr_written_literal(r->parts, value), expression, &some);
     json_decref(values);
+    if (many) return fr_schema_fail(path, FR_UNBUILT, "more than 4000 values are not built");
     return some ? FR_OK : fr_schema_nothing(r, path);
 }
 
@@ -175,9 +179,10 @@ static const char *implied_type(const json_t *schema) {
 }
 
 static fr_status read_any_but(reader *r, const json_t *schema, const fr_schema_path *path, fr_expression *expression) {
-    json_t *types = json_pack("[s,s,s,s,s,s]", "object", "array", "string", "number", "boolean", "null");
-    fr_status status =
-        types ? read_types(r, types, schema, path, expression) : fr_fail_memory("a schema", sizeof *types);
+    json_t *types =
+        fr_schema_pack(r->parts->rules, "[s,s,s,s,s,s]", "object", "array", "string", "number", "boolean", "null");
+    fr_status status = fr_schema_check(r->parts->rules, path);
+    if (status == FR_OK) status = read_types(r, types, schema, path, expression);
     json_decref(types);
     return status;
 }
@@ -199,12 +204,6 @@ static fr_status read_plain(reader *r, const json_t *schema, const fr_schema_pat
 
 /* ------------------------------------------------------------------------------------------------------- references */
 
-static json_t *without(const json_t *schema, const char *key) {
-    json_t *rest = json_copy((json_t *)schema);
-    if (rest) json_object_del(rest, key);
-    return rest;
-}
-
 bool fr_schema_says_more(const json_t *schema, const char *than) {
     const char *key;
     json_t *value;
@@ -213,8 +212,9 @@ bool fr_schema_says_more(const json_t *schema, const char *than) {
     return false;
 }
 
-fr_status fr_schema_find(const reader *r, const char *pointer, const fr_schema_path *path, const json_t **found) {
+fr_status fr_schema_find(reader *r, const char *pointer, const fr_schema_path *path, const json_t **found) {
     char name[256];
+    fr_grammar_spend(r->parts->rules, 1 + strlen(pointer) / 16);
     *found = r->root;
     if (*pointer != '#') return fr_schema_fail(path, FR_UNBUILT, "references to other schemas are not built");
     for (pointer++; *pointer == '/' && *found;) {
@@ -231,9 +231,10 @@ fr_status fr_schema_find(const reader *r, const char *pointer, const fr_schema_p
     return FR_OK;
 }
 
-const json_t *fr_schema_look_through(const reader *r, const json_t *schema, const fr_schema_path *path) {
+const json_t *fr_schema_look_through(reader *r, const json_t *schema, const fr_schema_path *path) {
     for (int looks = 0; looks < MAX_LOOKS; looks++) {
         const json_t *target, *ref = json_object_get(schema, "$ref");
+        if (ref) fr_grammar_spend(r->parts->rules, json_object_size(schema));
         if (!json_is_string(ref) || fr_schema_says_more(schema, "$ref")) break;
         if (fr_schema_find(r, json_string_value(ref), path, &target) != FR_OK) break;
         schema = target;
@@ -274,7 +275,7 @@ static fr_status read_reference(reader *r, const json_t *target, const fr_schema
 /* ----------------------------------------------------------------------------------------------------- combinations */
 
 /* A part of a schema, ready to be merged with the rest. */
-static fr_status read_part(const reader *r, const json_t *part, const fr_schema_path *path, json_t **ready) {
+static fr_status read_part(reader *r, const json_t *part, const fr_schema_path *path, json_t **ready) {
     const json_t *said = fr_schema_look_through(r, part, path);
     FR_TRY(fr_schema_rewrite(r, said, true, path, ready));
     if (!*ready) *ready = json_incref((json_t *)said);
@@ -282,10 +283,11 @@ static fr_status read_part(const reader *r, const json_t *part, const fr_schema_
 }
 
 /* Takes `rest` and makes it one schema of both. */
-static fr_status merge_part(const reader *r, json_t **rest, const json_t *part, const fr_schema_path *path) {
+static fr_status merge_part(reader *r, json_t **rest, const json_t *part, const fr_schema_path *path) {
     json_t *ready = NULL, *merged = NULL;
-    fr_status status = *rest ? read_part(r, part, path, &ready) : fr_fail_memory("a schema", 64);
-    if (status == FR_OK) status = fr_schema_merge(*rest, ready, path, &merged);
+    fr_status status = fr_schema_check(r->parts->rules, path);
+    if (status == FR_OK) status = read_part(r, part, path, &ready);
+    if (status == FR_OK) status = fr_schema_merge(r->parts->rules, *rest, ready, path, &merged);
     json_decref(ready);
     json_decref(*rest);
     *rest = merged;
@@ -308,15 +310,15 @@ static fr_status read_ref(reader *r, const json_t *schema, const json_t *ref, co
     if (!json_is_string(ref)) return fr_schema_fail(&place, FR_INPUT, "not a string");
     FR_TRY(fr_schema_find(r, json_string_value(ref), &place, &target));
     if (!fr_schema_says_more(schema, "$ref")) return read_reference(r, target, &place, expression);
-    return read_merged(r, without(schema, "$ref"), target, &place, expression);
+    return read_merged(r, fr_schema_without(r->parts->rules, schema, "$ref"), target, &place, expression);
 }
 
 static fr_status read_all_of(reader *r, const json_t *schema, const json_t *list, const fr_schema_path *path,
                              fr_expression *expression) {
     const fr_schema_path place = below(path, "allOf");
     size_t i;
-    json_t *one, *merged = without(schema, "allOf");
-    fr_status status = merged ? FR_OK : fr_fail_memory("a schema", 64);
+    json_t *one, *merged = fr_schema_without(r->parts->rules, schema, "allOf");
+    fr_status status = fr_schema_check(r->parts->rules, path);
     if (!json_is_array(list)) status = fr_schema_fail(&place, FR_INPUT, "not a list");
     json_array_foreach(list, i, one) {
         const fr_schema_path at = {&place, NULL, i};
@@ -336,7 +338,7 @@ static fr_status read_choice(reader *r, const json_t *schema, const char *key, c
     json_array_foreach(list, i, one) {
         const fr_schema_path at = {&place, NULL, i};
         fr_expression made;
-        json_t *both = more ? without(schema, key) : json_incref(one);
+        json_t *both = more ? fr_schema_without(r->parts->rules, schema, key) : json_incref(one);
         bool there = false;
         fr_status status = more ? merge_part(r, &both, one, &at) : FR_OK;
         if (status == FR_OK) status = fr_schema_read_some(r, both, &at, &made, &there);
@@ -394,7 +396,9 @@ fr_status fr_schema_read(reader *r, const json_t *schema, const fr_schema_path *
     if (!json_is_object(schema)) return fr_schema_fail(path, FR_INPUT, "a schema is an object or a bool");
     if (++r->schemas > MAX_SCHEMAS) return fr_schema_fail(path, FR_INPUT, "the schema is too large");
     if (++r->depth > MAX_DEPTH) return fr_schema_fail(path, FR_INPUT, "schemas are nested more than 64 deep");
-    status = read_object_schema(r, schema, path, expression);
+    status = fr_schema_check(r->parts->rules, path);
+    if (status == FR_OK) status = read_object_schema(r, schema, path, expression);
+    if (status == FR_OK) status = fr_schema_check(r->parts->rules, path);
     r->depth--;
     return status;
 }

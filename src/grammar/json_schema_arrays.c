@@ -133,29 +133,55 @@ static fr_status write_different(fr_schema_reader *r, const json_t *values, uint
     return FR_OK;
 }
 
+/* Both values of a boolean, or null; NULL: of another type. */
+static json_t *values_of_type(fr_grammar_rules *rules, const json_t *type) {
+    const char *name = json_string_value(type);
+    if (name && strcmp(name, "boolean") == 0) return fr_schema_pack(rules, "[b,b]", 1, 0);
+    return name && strcmp(name, "null") == 0 ? fr_schema_pack(rules, "[n]") : NULL;
+}
+
+/* Those of a list that are of a schema, each once. */
+static fr_status keep_different(fr_schema_reader *r, const json_t *list, const json_t *schema,
+                                const fr_schema_path *path, json_t *kept) {
+    fr_grammar_rules *rules = r->parts->rules;
+    size_t i;
+    json_t *value;
+    json_array_foreach(list, i, value) {
+        bool holds;
+        FR_TRY(fr_schema_holds(r, schema, value, path, 0, &holds));
+        if (holds && !fr_schema_lists(rules, kept, value)) fr_schema_add(rules, kept, json_incref(value));
+    }
+    return fr_schema_check(rules, path);
+}
+
 /* The values that items may be, each once; NULL: they are not known. */
 static fr_status values_of_items(fr_schema_reader *r, const json_t *items, const fr_schema_path *path,
                                  json_t **values) {
     const fr_schema_path place = {path, "items", 0};
-    const json_t *schema = fr_schema_look_through(r, items, &place), *type = json_object_get(schema, "type");
-    json_t *listed = NULL, *value;
-    size_t i;
+    fr_grammar_rules *rules = r->parts->rules;
+    const json_t *schema = fr_schema_look_through(r, items, &place);
+    json_t *listed = NULL;
+    *values = NULL;
+    FR_TRY(fr_schema_check_words(schema, &place));
     FR_TRY(fr_schema_constants(r, schema, &place, &listed));
-    bool boolean = json_is_string(type) && strcmp(json_string_value(type), "boolean") == 0;
-    bool null = json_is_string(type) && strcmp(json_string_value(type), "null") == 0;
-    if (!listed && boolean) listed = json_pack("[b,b]", 1, 0);
-    if (!listed && null) listed = json_pack("[n]");
-    *values = listed ? json_array() : NULL;
-    json_array_foreach(listed, i, value) if (!fr_schema_lists(*values, value)) json_array_append(*values, value);
+    const json_t *of = listed ? NULL : schema; /* constants are of it already */
+    if (!listed) listed = values_of_type(rules, json_object_get(schema, "type"));
+    if (!listed) return fr_schema_check(rules, path);
+    json_t *kept = fr_schema_list(rules);
+    fr_status status = keep_different(r, listed, of, &place, kept);
     json_decref(listed);
-    return FR_OK;
+    if (status != FR_OK) json_decref(kept);
+    if (status == FR_OK) *values = kept;
+    return status;
 }
 
-static bool all_disjoint(const fr_schema_reader *r, const json_t *schemas, const fr_schema_path *path) {
+static bool all_disjoint(fr_schema_reader *r, const json_t *schemas, const fr_schema_path *path) {
+    fr_grammar_rules *rules = r->parts->rules;
     size_t count = json_array_size(schemas);
     for (size_t i = 0; i < count; i++)
         for (size_t k = i + 1; k < count; k++)
-            if (!fr_schemas_disjoint(fr_schema_look_through(r, json_array_get(schemas, i), path),
+            if (!fr_grammar_spend(rules, 1) ||
+                !fr_schemas_disjoint(rules, fr_schema_look_through(r, json_array_get(schemas, i), path),
                                      fr_schema_look_through(r, json_array_get(schemas, k), path)))
                 return false;
     return true;
@@ -200,10 +226,11 @@ static fr_status read_hits(fr_schema_reader *r, const json_t *schema, const json
     if (hits > most) return fr_schema_nothing(r, path);
     if (hits == 0) return read_items(r, items, least, most, path, expression);
     if (hits > MAX_HITS) return fr_schema_fail(&place, FR_UNBUILT, "more than 64 times is not built");
-    json_t *both = items ? json_pack("{s:[O,O]}", "allOf", items, hit) : json_incref((json_t *)hit);
-    json_t *first = json_array();
-    for (uint32_t i = 0; i < hits; i++) json_array_append(first, both);
-    fr_status status = both && first ? FR_OK : fr_fail_memory("a schema", 64);
+    fr_grammar_rules *rules = r->parts->rules;
+    json_t *both = items ? fr_schema_pack(rules, "{s:[O,O]}", "allOf", items, hit) : json_incref((json_t *)hit);
+    json_t *first = fr_schema_list(rules);
+    for (uint32_t i = 0; i < hits; i++) fr_schema_add(rules, first, json_incref(both));
+    fr_status status = fr_schema_check(rules, path);
     if (status == FR_OK) status = read_tuple(r, first, items, least > hits ? least : hits, most, path, expression);
     json_decref(both);
     json_decref(first);
@@ -226,7 +253,9 @@ fr_status fr_schema_read_array(fr_schema_reader *r, const json_t *schema, const 
     bool closed = json_is_false(items) || most <= json_array_size(first);
     if (hit && (tuple || different || json_object_get(schema, "maxContains")))
         return fr_schema_fail(&place, FR_UNBUILT, "not built beside prefixItems, uniqueItems or maxContains");
-    if (tuple && different && !(closed && all_disjoint(r, first, path)))
+    bool apart = tuple && different && closed && all_disjoint(r, first, path);
+    FR_TRY(fr_schema_check(r->parts->rules, path));
+    if (tuple && different && !apart)
         return fr_schema_fail(&unique, FR_UNBUILT, "not built beside prefixItems that may be equal");
     if (tuple) return read_tuple(r, first, items, least, most, path, expression);
     if (different && most > 1) return read_different(r, items, least, most, path, expression);

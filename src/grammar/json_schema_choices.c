@@ -6,41 +6,47 @@
 
 #include "src/grammar/json_schema_reader.h"
 
-#define MAX_DEPTH      16 /* of what is not to hold in what is not to hold */
-#define MAX_DEPENDENTS 6  /* members that others depend on: each is there or not */
+#define MAX_DEPTH      16   /* of what is not to hold in what is not to hold */
+#define MAX_DEPENDENTS 6    /* members that others depend on: each is there or not */
 #define MOST_COUNT     1e15 /* of what lengths are denied by: whole as a double */
+#define MAX_PAIRS      4096 /* of what one of a list may be at the same time as another */
 
 /* --------------------------------------------------------------------------------------------------- what is not so */
 
 typedef struct denial {
-    const fr_schema_reader *r;
+    fr_schema_reader *r;
     json_t *list; /* schemas of which one has to hold */
 } denial;
 
 static void deny(const denial *d, const json_t *schema, const fr_schema_path *path, size_t depth);
 
+static fr_grammar_rules *rules_of(const denial *d) {
+    return d->r->parts->rules;
+}
+
 /* Takes it. */
 static void may_be(const denial *d, json_t *schema) {
-    if (schema) json_array_append_new(d->list, schema);
+    fr_schema_add(rules_of(d), d->list, schema);
 }
 
 static json_t *denied(const denial *of, const json_t *schema, const fr_schema_path *path, size_t depth) {
-    const denial d = {of->r, json_array()};
+    const denial d = {of->r, fr_schema_list(rules_of(of))};
     if (d.list) deny(&d, schema, path, depth + 1);
     return d.list;
 }
 
 static void deny_type(const denial *d, const json_t *types) {
     static const char *const each[] = {"string", "number", "boolean", "null", "object", "array"};
-    json_t *list = json_is_array(types) ? json_incref((json_t *)types) : json_pack("[O]", types);
-    json_t *integer = json_string("integer"), *others = json_array();
+    fr_grammar_rules *rules = rules_of(d);
+    json_t *list = json_is_array(types) ? json_incref((json_t *)types) : fr_schema_pack(rules, "[O]", types);
+    json_t *integer = fr_schema_pack(rules, "s", "integer"), *others = fr_schema_list(rules);
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
-        json_t *type = json_string(each[i]);
-        bool whole = strcmp(each[i], "number") == 0 && fr_schema_lists(list, integer);
-        if (!whole && !fr_schema_lists(list, type)) json_array_append(others, type);
+        json_t *type = fr_schema_pack(rules, "s", each[i]);
+        bool whole = strcmp(each[i], "number") == 0 && fr_schema_lists(rules, list, integer);
+        if (!whole && !fr_schema_lists(rules, list, type)) fr_schema_add(rules, others, json_incref(type));
         json_decref(type);
     }
-    if (json_array_size(others)) may_be(d, json_pack("{s:O}", "type", others));
+    if (json_array_size(others)) may_be(d, fr_schema_pack(rules, "{s:O}", "type", others));
     json_decref(others);
     json_decref(list);
     json_decref(integer);
@@ -64,16 +70,17 @@ static void deny_number(const denial *d, const char *key, const json_t *value) {
     for (size_t i = 0; json_is_number(value) && i < sizeof words / sizeof *words; i++) {
         double count = json_number_value(value) + words[i].step;
         if (strcmp(key, words[i].key) != 0 || (words[i].step && !(count >= 0 && count <= MOST_COUNT))) continue;
-        json_t *bound = words[i].step ? json_integer((json_int_t)count) : json_incref((json_t *)value);
-        may_be(d, json_pack("{s:s,s:o}", "type", words[i].type, words[i].beyond, bound));
+        json_t *bound =
+            words[i].step ? fr_schema_pack(rules_of(d), "I", (json_int_t)count) : json_incref((json_t *)value);
+        may_be(d, fr_schema_pack(rules_of(d), "{s:s,s:o}", "type", words[i].type, words[i].beyond, bound));
     }
 }
 
 static void deny_required(const denial *d, const json_t *names) {
     size_t i;
     json_t *name;
-    json_array_foreach(names, i, name) if (json_is_string(name))
-        may_be(d, json_pack("{s:s,s:{s:b}}", "type", "object", "properties", json_string_value(name), 0));
+    json_array_foreach(names, i, name) if (json_is_string(name)) may_be(
+        d, fr_schema_pack(rules_of(d), "{s:s,s:{s:b}}", "type", "object", "properties", json_string_value(name), 0));
 }
 
 static void deny_properties(const denial *d, const json_t *properties, const fr_schema_path *path, size_t depth) {
@@ -83,7 +90,8 @@ static void deny_properties(const denial *d, const json_t *properties, const fr_
     json_object_foreach((json_t *)properties, key, value) {
         json_t *others = denied(d, value, path, depth);
         json_array_foreach(others, i, other)
-            may_be(d, json_pack("{s:s,s:[s],s:{s:O}}", "type", "object", "required", key, "properties", key, other));
+            may_be(d, fr_schema_pack(rules_of(d), "{s:s,s:[s],s:{s:O}}", "type", "object", "required", key,
+                                     "properties", key, other));
         json_decref(others);
     }
 }
@@ -94,19 +102,20 @@ static void deny_items(const denial *d, const json_t *schema, const json_t *item
     json_t *others, *other;
     if (json_is_array(items) || json_object_get(schema, "prefixItems")) return;
     others = denied(d, items, path, depth);
-    json_array_foreach(others, i, other) may_be(d, json_pack("{s:s,s:O}", "type", "array", "contains", other));
+    json_array_foreach(others, i, other)
+        may_be(d, fr_schema_pack(rules_of(d), "{s:s,s:O}", "type", "array", "contains", other));
     json_decref(others);
 }
 
 /* None of them: of each list of what is then so one. */
 static void deny_any(const denial *d, const json_t *list, const fr_schema_path *path, size_t depth) {
-    json_t *all = json_array(), *one;
+    json_t *all = fr_schema_list(rules_of(d)), *one;
     size_t i;
     json_array_foreach(list, i, one) {
         json_t *others = denied(d, one, path, depth);
-        json_array_append_new(all, json_pack("{s:o}", "anyOf", others));
+        fr_schema_add(rules_of(d), all, fr_schema_said(rules_of(d), "anyOf", others));
     }
-    may_be(d, json_pack("{s:o}", "allOf", all));
+    may_be(d, fr_schema_said(rules_of(d), "allOf", all));
 }
 
 static void deny_all(const denial *d, const json_t *list, const fr_schema_path *path, size_t depth) {
@@ -115,12 +124,21 @@ static void deny_all(const denial *d, const json_t *list, const fr_schema_path *
     json_array_foreach(list, i, one) deny(d, one, path, depth + 1);
 }
 
+static void deny_pattern(const denial *d, const json_t *pattern) {
+    fr_grammar_rules *rules = rules_of(d);
+    json_t *other = fr_schema_said(rules, FR_NO_PATTERNS, fr_schema_pack(rules, "[O]", pattern));
+    fr_schema_set(rules, other, "type", fr_schema_pack(rules, "s", "string"));
+    may_be(d, other);
+}
+
 static void deny_word(const denial *d, const json_t *schema, const char *key, const json_t *value,
                       const fr_schema_path *path, size_t depth) {
     if (strcmp(key, "type") == 0) deny_type(d, value);
-    if (strcmp(key, "enum") == 0 && json_is_array(value)) may_be(d, json_pack("{s:O}", FR_NONE_OF, value));
-    if (strcmp(key, "const") == 0) may_be(d, json_pack("{s:[O]}", FR_NONE_OF, value));
-    if (strcmp(key, "pattern") == 0) may_be(d, json_pack("{s:s,s:[O]}", "type", "string", FR_NO_PATTERNS, value));
+    if (strcmp(key, "enum") == 0 && json_is_array(value))
+        may_be(d, fr_schema_said(rules_of(d), FR_NONE_OF, json_incref((json_t *)value)));
+    if (strcmp(key, "const") == 0)
+        may_be(d, fr_schema_said(rules_of(d), FR_NONE_OF, fr_schema_pack(rules_of(d), "[O]", value)));
+    if (strcmp(key, "pattern") == 0) deny_pattern(d, value);
     if (strcmp(key, "required") == 0) deny_required(d, value);
     if (strcmp(key, "properties") == 0) deny_properties(d, value, path, depth);
     if (strcmp(key, "items") == 0) deny_items(d, schema, value, path, depth);
@@ -138,54 +156,62 @@ static void deny_word(const denial *d, const json_t *schema, const char *key, co
 static void deny(const denial *d, const json_t *schema, const fr_schema_path *path, size_t depth) {
     const char *key;
     json_t *value;
+    if (!fr_grammar_spend(rules_of(d), 1 + json_object_size(schema))) return;
     if (json_is_false(schema)) may_be(d, json_true());
     if (depth < MAX_DEPTH && json_is_object(schema))
         json_object_foreach((json_t *)schema, key, value) deny_word(d, schema, key, value, path, depth);
 }
 
 /* Schemas of which one holds where this one does not; none for true. */
-static fr_status other_than(const fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
-                            json_t **list) {
-    const denial d = {r, *list = json_array()};
+static fr_status other_than(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, json_t **list) {
+    const denial d = {r, *list = fr_schema_list(r->parts->rules)};
     const char *key;
     json_t *value;
     bool says = false;
-    if (!*list) return fr_fail_memory("a schema", 64);
-    deny(&d, schema, path, 0);
+    if (*list) deny(&d, schema, path, 0);
     json_object_foreach((json_t *)schema, key, value) says |= !fr_schema_describes(key);
-    if (json_array_size(*list) || !says) return FR_OK;
+    fr_status status = fr_schema_check(d.r->parts->rules, path);
+    if (status == FR_OK && !json_array_size(*list) && says)
+        status = fr_schema_fail(path, FR_UNBUILT, "not built: what is not of this schema");
+    if (status == FR_OK) return FR_OK;
     json_decref(*list);
     *list = NULL;
-    return fr_schema_fail(path, FR_UNBUILT, "not built: what is not of this schema");
+    return status;
 }
 
 /* ------------------------------------------------------------------------------------------- conditions, dependents */
 
+/* One more to `allOf`. Takes it. */
+static void add_part(fr_grammar_rules *rules, json_t *schema, json_t *part) {
+    const json_t *all = json_object_get(schema, "allOf");
+    json_t *more = json_is_array(all) ? fr_schema_copy(rules, all) : fr_schema_list(rules);
+    fr_schema_add(rules, more, part);
+    fr_schema_set(rules, schema, "allOf", more);
+}
+
 /* All choices have to be made: they come to allOf, anyOf in it. Takes the list. */
-static void add_choice(json_t *schema, json_t *list) {
-    json_t *all = json_object_get(schema, "allOf");
-    json_t *more = json_is_array(all) ? json_copy(all) : json_array();
-    json_array_append_new(more, json_pack("{s:o}", "anyOf", list));
-    json_object_set_new(schema, "allOf", more);
+static void add_choice(fr_grammar_rules *rules, json_t *schema, json_t *list) {
+    add_part(rules, schema, fr_schema_said(rules, "anyOf", list));
 }
 
-static json_t *with(const json_t *one, const json_t *other) {
+static json_t *with(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     if (!other || json_is_true(other)) return json_incref((json_t *)one);
-    return json_pack("{s:[OO]}", "allOf", one, other);
+    return fr_schema_pack(rules, "{s:[OO]}", "allOf", one, other);
 }
 
-static fr_status rewrite_if(const fr_schema_reader *r, json_t *schema, const fr_schema_path *path) {
+static fr_status rewrite_if(fr_schema_reader *r, json_t *schema, const fr_schema_path *path) {
     const json_t *condition = json_object_get(schema, "if"), *then = json_object_get(schema, "then");
     const json_t *otherwise = json_object_get(schema, "else");
     const fr_schema_path place = {path, "if", 0};
+    fr_grammar_rules *rules = r->parts->rules;
     json_t *others = NULL, *other;
     size_t i;
     if (condition && (then || otherwise)) {
         FR_TRY(other_than(r, condition, &place, &others));
-        json_t *list = json_pack("[o]", with(condition, then));
-        json_array_foreach(others, i, other) json_array_append_new(list, with(other, otherwise));
+        json_t *list = fr_schema_pack(rules, "[o]", with(rules, condition, then));
+        json_array_foreach(others, i, other) fr_schema_add(rules, list, with(rules, other, otherwise));
         json_decref(others);
-        add_choice(schema, list);
+        add_choice(rules, schema, list);
     }
     json_object_del(schema, "if");
     json_object_del(schema, "then");
@@ -193,19 +219,20 @@ static fr_status rewrite_if(const fr_schema_reader *r, json_t *schema, const fr_
     return FR_OK;
 }
 
-static fr_status rewrite_not(const fr_schema_reader *r, json_t *schema, const fr_schema_path *path) {
+static fr_status rewrite_not(fr_schema_reader *r, json_t *schema, const fr_schema_path *path) {
     const json_t *not = json_object_get(schema, "not");
     const fr_schema_path place = {path, "not", 0};
     json_t *others;
     if (!not ) return FR_OK;
     FR_TRY(other_than(r, not, &place, &others));
-    add_choice(schema, others);
+    add_choice(r->parts->rules, schema, others);
     json_object_del(schema, "not");
     return FR_OK;
 }
 
 /* A member is not there, or what depends on it holds. */
-static fr_status rewrite_dependents(json_t *schema, const char *key, const fr_schema_path *path) {
+static fr_status rewrite_dependents(fr_grammar_rules *rules, json_t *schema, const char *key,
+                                    const fr_schema_path *path) {
     const json_t *dependents = json_object_get(schema, key);
     const fr_schema_path place = {path, key, 0};
     const char *name;
@@ -215,10 +242,10 @@ static fr_status rewrite_dependents(json_t *schema, const char *key, const fr_sc
     if (json_object_size(dependents) > MAX_DEPENDENTS)
         return fr_schema_fail(&place, FR_UNBUILT, "more than 6 members that others depend on are not built");
     json_object_foreach((json_t *)dependents, name, value) {
-        json_t *there = json_pack("{s:[s]}", "required", name);
-        json_t *needed = json_is_array(value) ? json_pack("{s:O}", "required", value) : json_incref(value);
-        json_t *both = json_pack("{s:[oo]}", "allOf", there, needed);
-        add_choice(schema, json_pack("[{s:{s:b}},o]", "properties", name, 0, both));
+        json_t *there = fr_schema_pack(rules, "{s:[s]}", "required", name);
+        json_t *needed = json_is_array(value) ? fr_schema_pack(rules, "{s:O}", "required", value) : json_incref(value);
+        json_t *both = fr_schema_pack(rules, "{s:[oo]}", "allOf", there, needed);
+        add_choice(rules, schema, fr_schema_pack(rules, "[{s:{s:b}},o]", "properties", name, 0, both));
     }
     json_object_del(schema, key);
     return FR_OK;
@@ -226,54 +253,66 @@ static fr_status rewrite_dependents(json_t *schema, const char *key, const fr_sc
 
 /* ------------------------------------------------------------------------------------------------------ exactly one */
 
-static bool disjoint(const fr_schema_reader *r, const json_t *one, const json_t *other, const fr_schema_path *path) {
+static bool disjoint(fr_schema_reader *r, const json_t *one, const json_t *other, const fr_schema_path *path) {
     return json_is_false(one) || json_is_false(other) ||
-           fr_schemas_disjoint(fr_schema_look_through(r, one, path), fr_schema_look_through(r, other, path));
+           fr_schemas_disjoint(r->parts->rules, fr_schema_look_through(r, one, path),
+                               fr_schema_look_through(r, other, path));
 }
 
-/* Each, and none of those that may hold beside it. */
-fr_status fr_schema_one_of(const fr_schema_reader *r, const json_t *list, const fr_schema_path *path,
-                           json_t **schemas) {
-    json_t *all = *schemas = json_array();
-    size_t count = json_array_size(list);
-    if (!all) return fr_fail_memory("a schema", 64);
-    for (size_t i = 0; i < count; i++) {
-        const json_t *one = json_array_get(list, i);
-        json_t *parts = json_pack("[O]", one);
-        for (size_t k = 0; k < count; k++)
-            if (k != i && !disjoint(r, one, json_array_get(list, k), path))
-                json_array_append_new(parts, json_pack("{s:O}", "not", json_array_get(list, k)));
-        bool alone = json_array_size(parts) == 1;
-        json_array_append_new(all, alone ? json_incref((json_t *)one) : json_pack("{s:O}", "allOf", parts));
-        json_decref(parts);
+/* One of a list, and none of those that may hold beside it, of which there are so many more pairs. */
+static json_t *alone(fr_schema_reader *r, const json_t *list, size_t number, const fr_schema_path *path,
+                     size_t *pairs) {
+    fr_grammar_rules *rules = r->parts->rules;
+    const json_t *one = json_array_get(list, number);
+    json_t *parts = fr_schema_pack(rules, "[O]", one), *other;
+    size_t i;
+    json_array_foreach(list, i, other) {
+        if (!fr_grammar_spend(rules, 1) || *pairs > MAX_PAIRS) break;
+        if (i == number || disjoint(r, one, other, path)) continue;
+        fr_schema_add(rules, parts, fr_schema_pack(rules, "{s:O}", "not", other));
+        ++*pairs;
     }
-    return FR_OK;
+    json_t *all =
+        json_array_size(parts) == 1 ? json_incref((json_t *)one) : fr_schema_pack(rules, "{s:O}", "allOf", parts);
+    json_decref(parts);
+    return all;
+}
+
+fr_status fr_schema_one_of(fr_schema_reader *r, const json_t *list, const fr_schema_path *path, json_t **schemas) {
+    fr_grammar_rules *rules = r->parts->rules;
+    size_t pairs = 0, count = json_array_size(list);
+    json_t *all = fr_schema_list(rules);
+    for (size_t i = 0; i < count && rules->status == FR_OK && pairs <= MAX_PAIRS; i++)
+        fr_schema_add(rules, all, alone(r, list, i, path, &pairs));
+    fr_status status = fr_schema_check(rules, path);
+    if (status == FR_OK && pairs > MAX_PAIRS)
+        status = fr_schema_fail(path, FR_UNBUILT, "not built for so many schemas that may hold at once");
+    if (status != FR_OK) json_decref(all);
+    *schemas = status == FR_OK ? all : NULL;
+    return status;
 }
 
 /* -------------------------------------------------------------------------------------------------------- rewritten */
 
-static fr_status rewrite_one_of(const fr_schema_reader *r, json_t *schema, const fr_schema_path *path) {
+static fr_status rewrite_one_of(fr_schema_reader *r, json_t *schema, const fr_schema_path *path) {
     const json_t *list = json_object_get(schema, "oneOf");
     const fr_schema_path place = {path, "oneOf", 0};
     json_t *schemas;
     if (!list) return FR_OK;
     if (!json_is_array(list)) return fr_schema_fail(&place, FR_INPUT, "not a list");
     FR_TRY(fr_schema_one_of(r, list, &place, &schemas));
-    add_choice(schema, schemas);
+    add_choice(r->parts->rules, schema, schemas);
     json_object_del(schema, "oneOf");
     return FR_OK;
 }
 
-static fr_status rewrite_reference(const fr_schema_reader *r, json_t *schema, const fr_schema_path *path) {
+static fr_status rewrite_reference(fr_schema_reader *r, json_t *schema, const fr_schema_path *path) {
     const json_t *ref = json_object_get(schema, "$ref"), *target;
     const fr_schema_path place = {path, "$ref", 0};
     if (!ref) return FR_OK;
     if (!json_is_string(ref)) return fr_schema_fail(&place, FR_INPUT, "not a string");
     FR_TRY(fr_schema_find(r, json_string_value(ref), &place, &target));
-    json_t *all = json_object_get(schema, "allOf");
-    json_t *more = json_is_array(all) ? json_copy(all) : json_array();
-    json_array_append(more, (json_t *)target);
-    json_object_set_new(schema, "allOf", more);
+    add_part(r->parts->rules, schema, json_incref((json_t *)target));
     json_object_del(schema, "$ref");
     return FR_OK;
 }
@@ -288,38 +327,41 @@ static bool has_any(const json_t *schema, const char *const *keys) {
 }
 
 /* Members and items that nothing beside speaks of are those that nothing in the schema speaks of. */
-static void rewrite_unevaluated(json_t *schema, const char *key, const char *as) {
+static void rewrite_unevaluated(fr_grammar_rules *rules, json_t *schema, const char *key, const char *as) {
     json_t *value = json_object_get(schema, key);
     if (!value || has_any(schema, APPLYING)) return;
-    if (!json_object_get(schema, as)) json_object_set(schema, as, value);
+    if (!json_object_get(schema, as)) fr_schema_set(rules, schema, as, json_incref(value));
     json_object_del(schema, key);
 }
 
 /* What is not to hold says nothing of the members that it speaks of: whether they are spoken of is not known here. */
-static bool denies(const json_t *value) {
+static bool denies(fr_grammar_rules *rules, const json_t *value) {
     const char *key;
     json_t *item;
     size_t i;
+    if (!fr_grammar_spend(rules, 1)) return true;
     if (json_object_get(value, "not") || json_object_get(value, "if") || json_object_get(value, "oneOf")) return true;
-    json_object_foreach((json_t *)value, key, item) if (denies(item)) return true;
-    json_array_foreach(value, i, item) if (denies(item)) return true;
+    json_object_foreach((json_t *)value, key, item) if (denies(rules, item)) return true;
+    json_array_foreach(value, i, item) if (denies(rules, item)) return true;
     return false;
 }
 
-static fr_status rewrite(const fr_schema_reader *r, json_t *schema, bool as_part, const fr_schema_path *path) {
-    rewrite_unevaluated(schema, "unevaluatedProperties", "additionalProperties");
-    if (!json_is_array(json_object_get(schema, "items"))) rewrite_unevaluated(schema, "unevaluatedItems", "items");
+static fr_status rewrite(fr_schema_reader *r, json_t *schema, bool as_part, const fr_schema_path *path) {
+    fr_grammar_rules *rules = r->parts->rules;
+    rewrite_unevaluated(rules, schema, "unevaluatedProperties", "additionalProperties");
+    if (!json_is_array(json_object_get(schema, "items")))
+        rewrite_unevaluated(rules, schema, "unevaluatedItems", "items");
     FR_TRY(rewrite_if(r, schema, path));
     FR_TRY(rewrite_not(r, schema, path));
-    FR_TRY(rewrite_dependents(schema, "dependentRequired", path));
-    FR_TRY(rewrite_dependents(schema, "dependentSchemas", path));
-    FR_TRY(rewrite_dependents(schema, "dependencies", path));
-    if (!as_part) return FR_OK;
-    FR_TRY(rewrite_one_of(r, schema, path));
-    return rewrite_reference(r, schema, path);
+    FR_TRY(rewrite_dependents(rules, schema, "dependentRequired", path));
+    FR_TRY(rewrite_dependents(rules, schema, "dependentSchemas", path));
+    FR_TRY(rewrite_dependents(rules, schema, "dependencies", path));
+    if (as_part) FR_TRY(rewrite_one_of(r, schema, path));
+    if (as_part) FR_TRY(rewrite_reference(r, schema, path));
+    return fr_schema_check(rules, path);
 }
 
-fr_status fr_schema_rewrite(const fr_schema_reader *r, const json_t *schema, bool as_part, const fr_schema_path *path,
+fr_status fr_schema_rewrite(fr_schema_reader *r, const json_t *schema, bool as_part, const fr_schema_path *path,
                             json_t **rewritten) {
     static const char *const always[] = {"not",
                                          "if",
@@ -335,10 +377,10 @@ fr_status fr_schema_rewrite(const fr_schema_reader *r, const json_t *schema, boo
     *rewritten = NULL;
     if (!has_any(schema, always) && !(as_part && has_any(schema, in_parts))) return FR_OK;
     bool around = json_object_get(schema, "unevaluatedProperties") || json_object_get(schema, "unevaluatedItems");
-    if (around && denies(schema))
+    if (around && denies(r->parts->rules, schema))
         return fr_schema_fail(path, FR_UNBUILT, "unevaluated members and items beside not, if or oneOf are not built");
-    json_t *copy = json_copy((json_t *)schema);
-    fr_status status = copy ? rewrite(r, copy, as_part, path) : fr_fail_memory("a schema", sizeof *copy);
+    json_t *copy = fr_schema_copy(r->parts->rules, schema);
+    fr_status status = copy ? rewrite(r, copy, as_part, path) : fr_schema_check(r->parts->rules, path);
     if (status == FR_OK)
         *rewritten = copy;
     else

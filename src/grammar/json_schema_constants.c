@@ -29,19 +29,23 @@ static bool is_of_types(const json_t *value, const json_t *types) {
 /* --------------------------------------------------------------------------------------------- keywords of one type */
 
 typedef struct question {
-    const fr_schema_reader *r;
+    fr_schema_reader *r;
     const json_t *schema, *value;
     const fr_schema_path *path; /* of the keyword */
     size_t depth;
 } question;
 
-static bool holds_bound(const question *q, const char *key, double bound) {
-    double value = json_number_value(q->value);
+static fr_grammar_rules *rules_of(const question *q) {
+    return q->r->parts->rules;
+}
+
+static bool holds_bound(const question *q, const char *key, const json_t *bound) {
+    int compared = fr_schema_compare(q->value, bound);
     if (strcmp(key, "minimum") == 0)
-        return json_is_true(json_object_get(q->schema, "exclusiveMinimum")) ? value > bound : value >= bound;
+        return json_is_true(json_object_get(q->schema, "exclusiveMinimum")) ? compared > 0 : compared >= 0;
     if (strcmp(key, "maximum") == 0)
-        return json_is_true(json_object_get(q->schema, "exclusiveMaximum")) ? value < bound : value <= bound;
-    return strcmp(key, "exclusiveMinimum") == 0 ? value > bound : value < bound;
+        return json_is_true(json_object_get(q->schema, "exclusiveMaximum")) ? compared < 0 : compared <= 0;
+    return strcmp(key, "exclusiveMinimum") == 0 ? compared > 0 : compared < 0;
 }
 
 static size_t characters(const json_t *text) {
@@ -57,7 +61,8 @@ static bool holds_count(const char *key, size_t count, double bound) {
 static fr_status holds_pattern(const question *q, const json_t *pattern, bool *holds) {
     fr_language *language;
     if (!json_is_string(pattern)) return fr_schema_fail(q->path, FR_INPUT, "not a string");
-    FR_TRY(fr_schema_pattern(json_string_value(pattern), json_string_length(pattern), false, q->path, &language));
+    FR_TRY(fr_schema_pattern(rules_of(q), json_string_value(pattern), json_string_length(pattern), false, q->path,
+                             &language));
     *holds = fr_language_has(language, (fr_text){json_string_value(q->value), json_string_length(q->value)});
     fr_language_free(language);
     return FR_OK;
@@ -99,7 +104,7 @@ static fr_status holds_word(const question *q, const char *key, const json_t *wo
     bool text = json_is_string(q->value), list = json_is_array(q->value), object = json_is_object(q->value);
     double number = json_number_value(word);
     if (fr_schema_is_word(key, bounds)) {
-        if (json_is_number(q->value) && json_is_number(word)) *holds = holds_bound(q, key, number);
+        if (json_is_number(q->value) && json_is_number(word)) *holds = holds_bound(q, key, word);
     } else if (fr_schema_is_word(key, lengths)) {
         if (text) *holds = holds_count(key, characters(q->value), number);
     } else if (fr_schema_is_word(key, counts)) {
@@ -170,11 +175,11 @@ static fr_status ask(const question *q, const char *key, const json_t *word, boo
     if (strcmp(key, "type") == 0)
         *holds = is_of_types(q->value, word);
     else if (strcmp(key, "enum") == 0)
-        *holds = fr_schema_lists(word, q->value);
+        *holds = fr_schema_lists(rules_of(q), word, q->value);
     else if (strcmp(key, FR_NONE_OF) == 0)
-        *holds = !fr_schema_lists(word, q->value);
+        *holds = !fr_schema_lists(rules_of(q), word, q->value);
     else if (strcmp(key, "const") == 0)
-        *holds = json_equal(word, q->value);
+        *holds = fr_schema_same(rules_of(q), word, q->value);
     else if (fr_schema_is_word(key, choices))
         return holds_choice(q, key, word, holds);
     else if (strcmp(key, "$ref") == 0)
@@ -187,41 +192,50 @@ static fr_status ask(const question *q, const char *key, const json_t *word, boo
     return FR_OK;
 }
 
-fr_status fr_schema_holds(const fr_schema_reader *r, const json_t *schema, const json_t *value,
-                          const fr_schema_path *path, size_t depth, bool *holds) {
+fr_status fr_schema_holds(fr_schema_reader *r, const json_t *schema, const json_t *value, const fr_schema_path *path,
+                          size_t depth, bool *holds) {
     const char *key;
     json_t *word;
     *holds = !json_is_false(schema);
     if (depth > MAX_DEPTH) return fr_schema_fail(path, FR_UNBUILT, "not built beside constants, so deep");
+    if (!fr_grammar_spend(r->parts->rules, 1)) return fr_schema_check(r->parts->rules, path);
     json_object_foreach((json_t *)schema, key, word) {
         const fr_schema_path place = {path, key, 0};
         const question q = {r, schema, value, &place, depth};
+        fr_grammar_spend(r->parts->rules, 1);
         if (*holds) FR_TRY(ask(&q, key, word, holds));
     }
     return FR_OK;
 }
 
-fr_status fr_schema_constants(const fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
-                              json_t **values) {
+/* Those of a list that hold. */
+static fr_status keep_holding(fr_schema_reader *r, const json_t *schema, const json_t *list, const fr_schema_path *path,
+                              json_t *kept) {
+    size_t i;
+    json_t *value;
+    json_array_foreach(list, i, value) {
+        bool holds;
+        FR_TRY(fr_schema_holds(r, schema, value, path, 0, &holds));
+        if (holds) fr_schema_add(r->parts->rules, kept, json_incref(value));
+    }
+    return fr_schema_check(r->parts->rules, path);
+}
+
+/* A schema's list says nothing more of its own values. */
+fr_status fr_schema_constants(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, json_t **values) {
     const json_t *list = json_object_get(schema, "enum"), *constant = json_object_get(schema, "const");
     const fr_schema_path place = {path, "enum", 0};
-    json_t *kept, *value, *one = NULL;
-    fr_status status = FR_OK;
-    size_t i;
+    fr_grammar_rules *rules = r->parts->rules;
     *values = NULL;
     if (!list && !constant) return FR_OK;
     if (list && !json_is_array(list)) return fr_schema_fail(&place, FR_INPUT, "not a list");
-    if (!list) list = one = json_pack("[O]", constant);
-    kept = json_array();
-    json_array_foreach(list, i, value) {
-        bool holds = false;
-        if (status == FR_OK) status = fr_schema_holds(r, schema, value, path, 0, &holds);
-        if (holds) json_array_append(kept, value);
-    }
-    json_decref(one);
-    if (status == FR_OK)
-        *values = kept;
-    else
-        json_decref(kept);
+    json_t *rest = fr_schema_without(rules, schema, list ? "enum" : "const"), *kept = fr_schema_list(rules);
+    json_t *all = list ? json_incref((json_t *)list) : fr_schema_pack(rules, "[O]", constant);
+    fr_status status = fr_schema_check(rules, path);
+    if (status == FR_OK) status = keep_holding(r, rest, all, path, kept);
+    json_decref(rest);
+    json_decref(all);
+    if (status != FR_OK) json_decref(kept);
+    if (status == FR_OK) *values = kept;
     return status;
 }

@@ -78,14 +78,15 @@ static fr_status make_decimals(fr_language *l, uint32_t units, uint32_t places) 
     return FR_OK;
 }
 
-static fr_status narrow_by_step(const json_t *step, const fr_schema_path *path, fr_language **numbers) {
+static fr_status narrow_by_step(fr_grammar_rules *rules, const json_t *step, const fr_schema_path *path,
+                                fr_language **numbers) {
     uint32_t units = 1, places = 0;
     const fr_schema_path place = {path, "multipleOf", 0};
     FR_TRY(read_step(step, &place, &units, &places));
     fr_language *multiples = calloc(1, sizeof *multiples);
     fr_status status = multiples ? make_decimals(multiples, units, places) : fr_fail_memory("a schema", 64);
     if (status == FR_OK)
-        status = fr_schema_narrow(numbers, multiples);
+        status = fr_schema_narrow(rules, numbers, multiples);
     else
         fr_language_free(multiples);
     return status == FR_UNBUILT ? fr_schema_fail(&place, status, "too many steps: not built") : status;
@@ -104,22 +105,22 @@ static void write_number(const json_t *number, char *text, size_t size) {
     }
 }
 
-static fr_status narrow_by_constants(const json_t *list, fr_language **numbers) {
+static fr_status narrow_by_constants(fr_grammar_rules *rules, const json_t *list, fr_language **numbers) {
     static const fr_character_range digits[] = {{'-', '.'}, {'0', '9'}};
-    json_t *texts = json_array(), *item;
+    json_t *texts = fr_schema_list(rules), *item;
     size_t i;
     json_array_foreach(list, i, item) {
         char text[400];
         if (!json_is_number(item)) continue;
         write_number(item, text, sizeof text);
-        json_array_append_new(texts, json_string(text));
+        fr_schema_add(rules, texts, fr_schema_pack(rules, "s", text));
     }
     fr_language *some = NULL, *others = NULL;
-    fr_status status = texts ? fr_schema_texts(texts, &some) : fr_fail_memory("a schema", 64);
+    fr_status status = fr_schema_texts(rules, texts, &some);
     json_decref(texts);
-    if (status == FR_OK) status = fr_language_except(some, digits, 2, &others);
+    if (status == FR_OK) status = fr_schema_except(rules, some, digits, 2, &others);
     fr_language_free(some);
-    return status == FR_OK ? fr_schema_narrow(numbers, others) : status;
+    return status == FR_OK ? fr_schema_narrow(rules, numbers, others) : status;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- numbers */
@@ -127,8 +128,9 @@ static fr_status narrow_by_constants(const json_t *list, fr_language **numbers) 
 static fr_status narrow(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, fr_language **numbers,
                         fr_expression *expression) {
     const json_t *step = json_object_get(schema, "multipleOf"), *others = json_object_get(schema, FR_NONE_OF);
-    if (step) FR_TRY(narrow_by_step(step, path, numbers));
-    if (others) FR_TRY(narrow_by_constants(others, numbers));
+    fr_grammar_rules *rules = r->parts->rules;
+    if (step) FR_TRY(narrow_by_step(rules, step, path, numbers));
+    if (others) FR_TRY(narrow_by_constants(rules, others, numbers));
     if (fr_language_is_empty(*numbers)) return fr_schema_nothing(r, path);
     *expression = fr_language_expression(*numbers, fr_expression_characters, r->parts->rules);
     return FR_OK;

@@ -13,7 +13,7 @@ typedef struct shape {
     fr_schema_reader *r;
     const json_t *schema, *patterns, *others; /* others: additionalProperties, or what stands for it; NULL: not said */
     const fr_schema_path *path;
-    json_t *properties;                    /* and behind them what is required without being one */
+    json_t *properties, *required;         /* by name; properties: and behind them what is required without being one */
     fr_language *of_pattern[MAX_PATTERNS]; /* names, by pattern */
     fr_language *names;                    /* NULL: all */
     size_t pattern_count;
@@ -28,6 +28,19 @@ bool fr_json_schema_requires(const json_t *schema, const char *name) {
     return false;
 }
 
+static fr_grammar_rules *rules_of(const shape *s) {
+    return s->r->parts->rules;
+}
+
+static fr_status read_required(shape *s) {
+    size_t i;
+    json_t *name;
+    s->required = fr_schema_pack(rules_of(s), "{}");
+    json_array_foreach(json_object_get(s->schema, "required"), i, name) if (json_is_string(name))
+        fr_schema_set(rules_of(s), s->required, json_string_value(name), json_true());
+    return fr_schema_check(rules_of(s), s->path);
+}
+
 static fr_status read_patterns(shape *s) {
     const fr_schema_path place = {s->path, "patternProperties", 0};
     const char *pattern;
@@ -38,10 +51,29 @@ static fr_status read_patterns(shape *s) {
         return fr_schema_fail(&place, FR_UNBUILT, "more than 4 patterns are not built");
     json_object_foreach((json_t *)s->patterns, pattern, value) {
         const fr_schema_path at = {&place, pattern, 0};
-        FR_TRY(fr_schema_pattern(pattern, strlen(pattern), false, &at, &s->of_pattern[s->pattern_count]));
+        FR_TRY(fr_schema_pattern(rules_of(s), pattern, strlen(pattern), false, &at, &s->of_pattern[s->pattern_count]));
         s->pattern_count++;
     }
     return FR_OK;
+}
+
+/* Whether a schema speaks of strings in no other way than fr_schema_language looks at. */
+static fr_status check_names(const json_t *schema, const fr_schema_path *path) {
+    static const char *const choices[] = {"anyOf", "oneOf", "allOf", "not", "if", "$ref"};
+    if (!json_is_object(schema)) return fr_schema_fail(path, FR_INPUT, "a schema is an object or a bool");
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+        if (json_object_get(schema, choices[i]))
+            return fr_schema_fail(path, FR_UNBUILT, "not built but for patterns, lengths, formats and constants");
+    return FR_OK;
+}
+
+/* Names are strings: a type says that they may be any, or none. */
+static bool may_be_strings(fr_grammar_rules *rules, const json_t *schema) {
+    const json_t *type = json_object_get(schema, "type");
+    json_t *string = type ? fr_schema_pack(rules, "s", "string") : NULL;
+    bool may = !type || fr_schema_same(rules, type, string) || fr_schema_lists(rules, type, string);
+    json_decref(string);
+    return may;
 }
 
 static fr_status read_names(shape *s) {
@@ -49,15 +81,16 @@ static fr_status read_names(shape *s) {
     const fr_schema_path place = {s->path, "propertyNames", 0};
     json_t *listed = NULL;
     if (!schema || json_is_true(schema)) return FR_OK;
-    if (json_is_false(schema)) return fr_schema_texts(NULL, &s->names);
+    if (json_is_false(schema)) return fr_schema_texts(rules_of(s), NULL, &s->names);
     schema = fr_schema_look_through(s->r, schema, &place);
+    FR_TRY(fr_schema_check_words(schema, &place));
     FR_TRY(fr_schema_constants(s->r, schema, &place, &listed));
-    fr_status status =
-        listed ? fr_schema_texts(listed, &s->names) : fr_schema_language(s->r, schema, &place, &s->names);
-    static const char *const choices[] = {"anyOf", "oneOf", "allOf", "not", "if", "$ref"};
-    for (size_t i = 0; !listed && status == FR_OK && i < sizeof choices / sizeof *choices; i++)
-        if (json_object_get(schema, choices[i]))
-            status = fr_schema_fail(&place, FR_UNBUILT, "not built but for patterns, lengths, formats and constants");
+    fr_status status = FR_OK;
+    if (!listed) status = check_names(schema, &place);
+    if (status == FR_OK && (listed || !may_be_strings(rules_of(s), schema)))
+        status = fr_schema_texts(rules_of(s), listed, &s->names);
+    else if (status == FR_OK)
+        status = fr_schema_language(s->r, schema, &place, &s->names);
     json_decref(listed);
     return status;
 }
@@ -71,10 +104,10 @@ static json_t *with_patterns(const shape *s, const char *name, json_t *value) {
     size_t i = 0;
     json_object_foreach((json_t *)s->patterns, pattern, schema) {
         if (!fr_language_has(s->of_pattern[i++], text)) continue;
-        if (!all) all = value ? json_pack("[O]", value) : json_array();
-        json_array_append(all, schema);
+        if (!all) all = value ? fr_schema_pack(rules_of(s), "[O]", value) : fr_schema_list(rules_of(s));
+        fr_schema_add(rules_of(s), all, json_incref(schema));
     }
-    if (all) return json_pack("{s:o}", "allOf", all);
+    if (all) return fr_schema_said(rules_of(s), "allOf", all);
     if (value) return json_incref(value);
     return s->others ? json_incref((json_t *)s->others) : json_true();
 }
@@ -86,21 +119,21 @@ static fr_status read_properties(shape *s) {
     size_t i;
     const fr_schema_path place = {s->path, "properties", 0};
     if (given && !json_is_object(given)) return fr_schema_fail(&place, FR_INPUT, "not an object");
-    s->properties = json_object();
-    if (!s->properties) return fr_fail_memory("a schema", sizeof *s->properties);
+    s->properties = fr_schema_pack(rules_of(s), "{}");
     json_object_foreach((json_t *)given, name, value)
-        json_object_set_new(s->properties, name, with_patterns(s, name, value));
+        fr_schema_set(rules_of(s), s->properties, name, with_patterns(s, name, value));
     json_array_foreach(json_object_get(s->schema, "required"), i, value) {
         const char *required = json_string_value(value);
         if (required && !json_object_get(s->properties, required))
-            json_object_set_new(s->properties, required, with_patterns(s, required, NULL));
+            fr_schema_set(rules_of(s), s->properties, required, with_patterns(s, required, NULL));
     }
-    return FR_OK;
+    return fr_schema_check(rules_of(s), &place);
 }
 
 static fr_status read_shape(shape *s) {
     s->others = json_object_get(s->schema, "additionalProperties");
     if (!s->others) s->others = json_object_get(s->schema, "unevaluatedProperties");
+    FR_TRY(read_required(s));
     FR_TRY(read_patterns(s));
     FR_TRY(read_names(s));
     return read_properties(s);
@@ -128,15 +161,15 @@ static fr_status any_other_name(const shape *s, fr_expression *name) {
 
 static const fr_character_range PRINTED[] = {{' ', '~'}};
 
-static fr_status narrow_to_others(fr_language **names, const fr_language *than) {
+static fr_status narrow_to_others(fr_grammar_rules *rules, fr_language **names, const fr_language *than) {
     fr_language *others;
-    FR_TRY(fr_language_except(than, PRINTED, 1, &others));
-    return fr_schema_narrow(names, others);
+    FR_TRY(fr_schema_except(rules, than, PRINTED, 1, &others));
+    return fr_schema_narrow(rules, names, others);
 }
 
-static fr_status narrow_to(fr_language **names, const fr_language *also) {
+static fr_status narrow_to(fr_grammar_rules *rules, fr_language **names, const fr_language *also) {
     fr_language *both = NULL;
-    fr_status status = *names ? fr_language_both(*names, also, &both) : FR_OK;
+    fr_status status = fr_schema_both(rules, *names, also, &both);
     fr_language_free(*names);
     *names = both;
     return status;
@@ -146,18 +179,20 @@ static fr_status narrow_to(fr_language **names, const fr_language *also) {
 static fr_status names_of_set(const shape *s, uint32_t set, fr_language **names) {
     static const char bare[] = "[a-zA-Z_0-9][a-zA-Z_0-9.-]{0,40}", printed[] = "[ -~]*";
     const char *form = s->r->parts->mark ? bare : printed;
+    fr_grammar_rules *rules = rules_of(s);
     fr_language *properties = NULL;
-    json_t *list = json_array();
+    json_t *list = fr_schema_list(rules);
     const char *key;
     json_t *property;
-    json_object_foreach(s->properties, key, property) json_array_append_new(list, json_string(key));
+    json_object_foreach(s->properties, key, property) fr_schema_add(rules, list, fr_schema_pack(rules, "s", key));
     *names = NULL;
     fr_status status = fr_language_of_regex((fr_text){form, strlen(form)}, true, names);
-    if (status == FR_OK) status = fr_schema_texts(list, &properties);
-    if (status == FR_OK) status = narrow_to_others(names, properties);
-    if (status == FR_OK && s->names) status = narrow_to(names, s->names);
+    if (status == FR_OK) status = fr_schema_texts(rules, list, &properties);
+    if (status == FR_OK) status = narrow_to_others(rules, names, properties);
+    if (status == FR_OK && s->names) status = narrow_to(rules, names, s->names);
     for (size_t i = 0; status == FR_OK && i < s->pattern_count; i++)
-        status = set >> i & 1 ? narrow_to(names, s->of_pattern[i]) : narrow_to_others(names, s->of_pattern[i]);
+        status =
+            set >> i & 1 ? narrow_to(rules, names, s->of_pattern[i]) : narrow_to_others(rules, names, s->of_pattern[i]);
     fr_language_free(properties);
     json_decref(list);
     return status;
@@ -165,16 +200,17 @@ static fr_status names_of_set(const shape *s, uint32_t set, fr_language **names)
 
 /* The schemas of a set of patterns at once. */
 static json_t *values_of_set(const shape *s, uint32_t set) {
-    json_t *all = json_array(), *schema;
+    json_t *all, *schema, *only = NULL;
     const char *pattern;
     size_t i = 0;
-    if (set == 0) json_decref(all);
     if (set == 0) return s->others ? json_incref((json_t *)s->others) : json_true();
-    json_object_foreach((json_t *)s->patterns, pattern, schema) if (set >> i++ & 1) json_array_append(all, schema);
-    if (json_array_size(all) > 1) return json_pack("{s:o}", "allOf", all);
-    schema = json_incref(json_array_get(all, 0));
+    all = fr_schema_list(rules_of(s));
+    json_object_foreach((json_t *)s->patterns, pattern, schema) if (set >> i++ & 1)
+        fr_schema_add(rules_of(s), all, json_incref(schema));
+    if (json_array_size(all) > 1) return fr_schema_said(rules_of(s), "allOf", all);
+    only = json_incref(json_array_get(all, 0));
     json_decref(all);
-    return schema;
+    return only;
 }
 
 static fr_status read_set(const shape *s, uint32_t set, const fr_schema_path *place, fr_expression *member,
@@ -186,7 +222,8 @@ static fr_status read_set(const shape *s, uint32_t set, const fr_schema_path *pl
     if (status == FR_UNBUILT) status = fr_schema_fail(place, status, "names of too large an automaton: not built");
     if (status == FR_OK && !fr_language_is_empty(names)) {
         json_t *schema = values_of_set(s, set);
-        status = fr_schema_read_some(s->r, schema, place, &value, &there);
+        status = fr_schema_check(rules_of(s), place);
+        if (status == FR_OK) status = fr_schema_read_some(s->r, schema, place, &value, &there);
         json_decref(schema);
     }
     if (status == FR_OK && there) {
@@ -296,7 +333,7 @@ static fr_status read_members(const shape *s, members *all) {
     fr_status status = names ? FR_OK : fr_fail_memory("a schema", count * sizeof *names);
     if (names) json_object_foreach(s->properties, key, value) names[i++] = key;
     while (status == FR_OK && i-- > 0) {
-        bool required = fr_json_schema_requires(s->schema, names[i]);
+        bool required = json_object_get(s->required, names[i]);
         status = read_member(s, names[i], json_object_get(s->properties, names[i]), required, all);
     }
     free(names);
@@ -311,7 +348,7 @@ static fr_status count_rules(shape *s, bool others, uint32_t *counts) {
     const fr_schema_path least = {s->path, "minProperties", 0}, most = {s->path, "maxProperties", 0};
     const char *name;
     json_t *value;
-    json_object_foreach(s->properties, name, value) required += fr_json_schema_requires(s->schema, name);
+    json_object_foreach(s->properties, name, value) required += json_object_get(s->required, name) != NULL;
     if (s->least > s->most || required > s->most) return fr_schema_nothing(s->r, s->path);
     if (s->least <= required) s->least = 0;
     if (!others && s->most >= properties) s->most = FR_GRAMMAR_UNBOUND;
@@ -358,6 +395,7 @@ fr_status fr_schema_read_object(fr_schema_reader *r, const json_t *schema, const
     shape s = {.r = r, .schema = schema, .path = path};
     fr_status status = read(&s, expression);
     json_decref(s.properties);
+    json_decref(s.required);
     fr_language_free(s.names);
     for (size_t i = 0; i < MAX_PATTERNS; i++) fr_language_free(s.of_pattern[i]);
     return status;

@@ -3,13 +3,15 @@
  * In: schemas in a root, with their places. Out: expressions of some of their values, none where they fail. A schema
  * that no value is of fails too, and says so (`nothing`): a choice goes on without it, an optional member is left out.
  *
+ * Reading takes a bounded time: what isn't a small share of the text's length is counted (fr_grammar_spend).
+ *
  * A file a kind of value: json_schema_strings.c, _numbers.c, _arrays.c, _objects.c; _constants.c: which of the values
  * that a schema lists are of the rest of it; _choices.c: which schemas are said by others. */
 #ifndef FR_SRC_GRAMMAR_JSON_SCHEMA_READER_H
 #define FR_SRC_GRAMMAR_JSON_SCHEMA_READER_H
 
 #include "src/grammar/json_schema.h"
-#include "src/grammar/json_schema_words.h"
+#include "src/grammar/json_schema_values.h"
 #include "src/grammar/language.h"
 
 #define FR_SCHEMA_MAX_COUNT 10000 /* characters and items that are asked for */
@@ -38,9 +40,8 @@ fr_expression fr_schema_then(fr_schema_reader *r, fr_expression first, fr_expres
 void fr_schema_or(fr_schema_reader *r, fr_expression one, fr_expression *all, bool *some);
 
 /* Where a pointer leads; what a schema says, through references that are all of it. */
-fr_status fr_schema_find(const fr_schema_reader *r, const char *pointer, const fr_schema_path *path,
-                         const json_t **found);
-const json_t *fr_schema_look_through(const fr_schema_reader *r, const json_t *schema, const fr_schema_path *path);
+fr_status fr_schema_find(fr_schema_reader *r, const char *pointer, const fr_schema_path *path, const json_t **found);
+const json_t *fr_schema_look_through(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path);
 
 /* Whether a schema says anything but by one keyword. */
 bool fr_schema_says_more(const json_t *schema, const char *than);
@@ -63,25 +64,37 @@ fr_status fr_schema_read_object(fr_schema_reader *r, const json_t *schema, const
  * all but the texts of a list, in plain characters. */
 fr_status fr_schema_language(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
                              fr_language **language);
-fr_status fr_schema_pattern(const char *pattern, size_t length, bool whole, const fr_schema_path *path,
-                            fr_language **language);
-fr_status fr_schema_texts(const json_t *list, fr_language **language);
-fr_status fr_schema_narrow(fr_language **all, fr_language *by);
+fr_status fr_schema_pattern(fr_grammar_rules *rules, const char *pattern, size_t length, bool whole,
+                            const fr_schema_path *path, fr_language **language);
+fr_status fr_schema_texts(fr_grammar_rules *rules, const json_t *list, fr_language **language);
+fr_status fr_schema_except(fr_grammar_rules *rules, const fr_language *one, const fr_character_range *alphabet,
+                           size_t count, fr_language **others);
+
+fr_status fr_schema_both(fr_grammar_rules *rules, const fr_language *one, const fr_language *other, fr_language **both);
+
+/* What is of both; takes and frees all that `by` says, and *all where it fails. */
+fr_status fr_schema_narrow(fr_grammar_rules *rules, fr_language **all, fr_language *by);
 
 /* Of a schema that lists its values those that are of all that it says; NULL: it lists none. */
-fr_status fr_schema_constants(const fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
-                              json_t **values);
+fr_status fr_schema_constants(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, json_t **values);
 
 /* Whether a value is of a schema; FR_UNBUILT: it says what is not looked at. */
-fr_status fr_schema_holds(const fr_schema_reader *r, const json_t *schema, const json_t *value,
-                          const fr_schema_path *path, size_t depth, bool *holds);
+fr_status fr_schema_holds(fr_schema_reader *r, const json_t *schema, const json_t *value, const fr_schema_path *path,
+                          size_t depth, bool *holds);
 
 /* A schema without `not`, `if` and what depends on members, which choices say instead. as_part: nor references and
  * oneOf, so that it can be merged with others. NULL: it has none of them. */
-fr_status fr_schema_rewrite(const fr_schema_reader *r, const json_t *schema, bool as_part, const fr_schema_path *path,
+fr_status fr_schema_rewrite(fr_schema_reader *r, const json_t *schema, bool as_part, const fr_schema_path *path,
                             json_t **rewritten);
 
 /* Schemas of which each value is of exactly one of a list. */
-fr_status fr_schema_one_of(const fr_schema_reader *r, const json_t *list, const fr_schema_path *path, json_t **schemas);
+fr_status fr_schema_one_of(fr_schema_reader *r, const json_t *list, const fr_schema_path *path, json_t **schemas);
+
+/* One schema that says what both say; what can't be said at once is FR_UNBUILT. */
+fr_status fr_schema_merge(fr_grammar_rules *rules, const json_t *one, const json_t *other, const fr_schema_path *path,
+                          json_t **merged);
+
+/* Whether no value is of both, as far as their types, constants or required constant members tell. */
+bool fr_schemas_disjoint(fr_grammar_rules *rules, const json_t *one, const json_t *other);
 
 #endif

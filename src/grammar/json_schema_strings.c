@@ -43,32 +43,54 @@ static fr_status with_place(fr_status status, const fr_schema_path *path) {
     return fr_schema_fail(path, status, line);
 }
 
-fr_status fr_schema_pattern(const char *pattern, size_t length, bool whole, const fr_schema_path *path,
-                            fr_language **language) {
-    return with_place(fr_language_of_regex((fr_text){pattern, length}, whole, language), path);
+/* What is made counts, in steps of some nanoseconds. */
+static void count_work(fr_grammar_rules *rules, const fr_language *made) {
+    if (made) fr_grammar_spend(rules, 1 + made->work / 4);
 }
 
-/* Takes `by`. */
-fr_status fr_schema_narrow(fr_language **all, fr_language *by) {
+fr_status fr_schema_pattern(fr_grammar_rules *rules, const char *pattern, size_t length, bool whole,
+                            const fr_schema_path *path, fr_language **language) {
+    FR_TRY(fr_schema_check(rules, path));
+    fr_status status = fr_language_of_regex((fr_text){pattern, length}, whole, language);
+    count_work(rules, *language);
+    return with_place(status, path);
+}
+
+fr_status fr_schema_both(fr_grammar_rules *rules, const fr_language *one, const fr_language *other,
+                         fr_language **both) {
+    fr_status status = fr_language_both(one, other, both);
+    count_work(rules, *both);
+    return status;
+}
+
+fr_status fr_schema_narrow(fr_grammar_rules *rules, fr_language **all, fr_language *by) {
     fr_language *both = by;
-    fr_status status = *all ? fr_language_both(*all, by, &both) : FR_OK;
+    fr_status status = *all ? fr_schema_both(rules, *all, by, &both) : FR_OK;
     if (*all) fr_language_free(by);
     if (*all) fr_language_free(*all);
     *all = status == FR_OK ? both : NULL;
     return status;
 }
 
-fr_status fr_schema_texts(const json_t *list, fr_language **language) {
-    fr_grammar_rules rules = {0};
-    fr_expression all = fr_expression_characters(&rules, NULL, 0, false);
+fr_status fr_schema_except(fr_grammar_rules *rules, const fr_language *one, const fr_character_range *alphabet,
+                           size_t count, fr_language **others) {
+    fr_status status = fr_language_except(one, alphabet, count, others);
+    count_work(rules, *others);
+    return status;
+}
+
+fr_status fr_schema_texts(fr_grammar_rules *rules, const json_t *list, fr_language **language) {
+    fr_grammar_rules own = {0};
+    fr_expression all = fr_expression_characters(&own, NULL, 0, false);
     size_t i;
     json_t *item;
     json_array_foreach(list, i, item) {
         const fr_text text = {json_string_value(item), json_string_length(item)};
-        if (text.bytes) all = fr_expression_or(&rules, all, fr_expression_text(&rules, text));
+        if (text.bytes) all = fr_expression_or(&own, all, fr_expression_text(&own, text));
     }
-    fr_status status = fr_language_of(&rules, all, language);
-    fr_grammar_rules_free(&rules);
+    fr_status status = fr_language_of(&own, all, language);
+    count_work(rules, *language);
+    fr_grammar_rules_free(&own);
     return status;
 }
 
@@ -76,32 +98,34 @@ fr_status fr_schema_texts(const json_t *list, fr_language **language) {
  * they are. */
 static const fr_character_range PRINTED[] = {{' ', '~'}}, PLAIN[] = {{' ', '~'}, {0x80, FR_MAX_CODE_POINT}};
 
-static fr_status narrow_by_pattern(fr_language **all, const json_t *pattern, bool matches, const fr_schema_path *path) {
+static fr_status narrow_by_pattern(fr_grammar_rules *rules, fr_language **all, const json_t *pattern, bool matches,
+                                   const fr_schema_path *path) {
     fr_language *language, *others = NULL;
     if (!json_is_string(pattern)) return fr_schema_fail(path, FR_INPUT, "not a string");
-    FR_TRY(fr_schema_pattern(json_string_value(pattern), json_string_length(pattern), false, path, &language));
-    if (matches) return with_place(fr_schema_narrow(all, language), path);
-    fr_status status = fr_language_except(language, PRINTED, 1, &others);
+    FR_TRY(fr_schema_pattern(rules, json_string_value(pattern), json_string_length(pattern), false, path, &language));
+    if (matches) return with_place(fr_schema_narrow(rules, all, language), path);
+    fr_status status = fr_schema_except(rules, language, PRINTED, 1, &others);
     fr_language_free(language);
-    return with_place(status == FR_OK ? fr_schema_narrow(all, others) : status, path);
+    return with_place(status == FR_OK ? fr_schema_narrow(rules, all, others) : status, path);
 }
 
-static fr_status narrow_by_patterns(fr_language **all, const json_t *schema, const char *key, bool matches,
-                                    const fr_schema_path *path) {
+static fr_status narrow_by_patterns(fr_grammar_rules *rules, fr_language **all, const json_t *schema, const char *key,
+                                    bool matches, const fr_schema_path *path) {
     const fr_schema_path place = {path, "pattern", 0};
     size_t i;
     json_t *pattern;
     json_array_foreach(json_object_get(schema, key), i, pattern)
-        FR_TRY(narrow_by_pattern(all, pattern, matches, &place));
+        FR_TRY(narrow_by_pattern(rules, all, pattern, matches, &place));
     return FR_OK;
 }
 
-static fr_status narrow_by_constants(fr_language **all, const json_t *list, const fr_schema_path *path) {
+static fr_status narrow_by_constants(fr_grammar_rules *rules, fr_language **all, const json_t *list,
+                                     const fr_schema_path *path) {
     fr_language *texts, *others = NULL;
-    fr_status status = fr_schema_texts(list, &texts);
-    if (status == FR_OK) status = fr_language_except(texts, PLAIN, 2, &others);
-    if (status == FR_OK) fr_language_free(texts);
-    return with_place(status == FR_OK ? fr_schema_narrow(all, others) : status, path);
+    fr_status status = fr_schema_texts(rules, list, &texts);
+    if (status == FR_OK) status = fr_schema_except(rules, texts, PLAIN, 2, &others);
+    fr_language_free(texts);
+    return with_place(status == FR_OK ? fr_schema_narrow(rules, all, others) : status, path);
 }
 
 static fr_status narrow_by_lengths(fr_schema_reader *r, fr_language **all, const json_t *schema,
@@ -111,7 +135,7 @@ static fr_status narrow_by_lengths(fr_schema_reader *r, fr_language **all, const
     FR_TRY(fr_schema_read_counts(r, schema, "minLength", "maxLength", path, &least, &most));
     if (least == 0 && most == FR_GRAMMAR_UNBOUND) return FR_OK;
     fr_status status = fr_language_of_lengths(least, most, &lengths);
-    return with_place(status == FR_OK ? fr_schema_narrow(all, lengths) : status, path);
+    return with_place(status == FR_OK ? fr_schema_narrow(r->parts->rules, all, lengths) : status, path);
 }
 
 static fr_status narrow_by_words(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
@@ -119,15 +143,16 @@ static fr_status narrow_by_words(fr_schema_reader *r, const json_t *schema, cons
     const json_t *pattern = json_object_get(schema, "pattern"), *other_than = json_object_get(schema, FR_NONE_OF);
     const char *format = format_of(schema);
     const fr_schema_path place = {path, "pattern", 0}, form = {path, "format", 0};
-    if (pattern) FR_TRY(narrow_by_pattern(all, pattern, true, &place));
-    FR_TRY(narrow_by_patterns(all, schema, FR_ALL_PATTERNS, true, path));
+    fr_grammar_rules *rules = r->parts->rules;
+    if (pattern) FR_TRY(narrow_by_pattern(rules, all, pattern, true, &place));
+    FR_TRY(narrow_by_patterns(rules, all, schema, FR_ALL_PATTERNS, true, path));
     if (format) {
         fr_language *language;
-        FR_TRY(fr_schema_pattern(format, strlen(format), true, &form, &language));
-        FR_TRY(with_place(fr_schema_narrow(all, language), &form));
+        FR_TRY(fr_schema_pattern(rules, format, strlen(format), true, &form, &language));
+        FR_TRY(with_place(fr_schema_narrow(rules, all, language), &form));
     }
-    FR_TRY(narrow_by_patterns(all, schema, FR_NO_PATTERNS, false, path));
-    if (other_than) FR_TRY(narrow_by_constants(all, other_than, path));
+    FR_TRY(narrow_by_patterns(rules, all, schema, FR_NO_PATTERNS, false, path));
+    if (other_than) FR_TRY(narrow_by_constants(rules, all, other_than, path));
     return narrow_by_lengths(r, all, schema, path);
 }
 

@@ -5,6 +5,8 @@
 
 #include "base/text_buffer.h"
 
+#define MAX_SHOWN 256 /* bytes of a place in a line */
+
 bool fr_schema_is_word(const char *key, const char *const *words) {
     for (; *words; words++)
         if (strcmp(key, *words) == 0) return true;
@@ -74,6 +76,7 @@ static void write_path(const fr_schema_path *path, fr_text_buffer *out) {
     fr_text_append_string(out, "/");
     if (!path->key) snprintf(index, sizeof index, "%zu", path->index);
     for (const char *c = path->key ? path->key : index; *c; c++) {
+        if (*c == *FR_OWN) continue; /* a keyword of our own */
         if (*c == '~' || *c == '/')
             fr_text_append_string(out, *c == '~' ? "~0" : "~1");
         else
@@ -81,11 +84,15 @@ static void write_path(const fr_schema_path *path, fr_text_buffer *out) {
     }
 }
 
+/* A line holds no place of hundreds of keywords: it is cut where it is too long, between characters. */
 fr_status fr_schema_fail(const fr_schema_path *path, fr_status status, const char *what) {
     fr_text_buffer place = {0};
     write_path(path, &place);
     const char *text = place.bytes && place.status == FR_OK ? place.bytes : "#";
-    fr_fail(status, "schema, at %s: %s", text, what);
+    int length = (int)strnlen(text, MAX_SHOWN);
+    bool cut = text[length];
+    while (cut && length > 0 && (text[length] & 0xC0) == 0x80) length--;
+    fr_fail(status, "schema, at %.*s%s: %s", length, text, cut ? "..." : "", what);
     fr_text_free(&place);
     return status;
 }

@@ -7,10 +7,11 @@
 #include "base/error.h"
 
 /* Keywords of our own, for what others come to: a list of what the value is none of; lists of patterns of which a
- * string matches all, or none. */
-#define FR_NONE_OF      "none of"
-#define FR_ALL_PATTERNS "all patterns"
-#define FR_NO_PATTERNS  "no patterns"
+ * string matches all, or none. They are no UTF-8, so that none of them is a user's. */
+#define FR_OWN          "\xFF"
+#define FR_NONE_OF      FR_OWN "none of"
+#define FR_ALL_PATTERNS FR_OWN "all patterns"
+#define FR_NO_PATTERNS  FR_OWN "no patterns"
 
 /* Where in the schema we are: a JSON pointer, from its end to its root. */
 typedef struct fr_schema_path {
@@ -29,14 +30,7 @@ fr_status fr_schema_check_words(const json_t *schema, const fr_schema_path *path
 /* Whether a keyword only describes. */
 bool fr_schema_describes(const char *key);
 
-/* Whether a list, ended by NULL, has a word; whether a list has a value. */
+/* Whether a list, ended by NULL, has a word. */
 bool fr_schema_is_word(const char *key, const char *const *words);
-bool fr_schema_lists(const json_t *list, const json_t *value);
-
-/* One schema that says what both say; what can't be said at once is FR_UNBUILT. */
-fr_status fr_schema_merge(const json_t *one, const json_t *other, const fr_schema_path *path, json_t **merged);
-
-/* Whether no value is of both, as far as their types, constants or required constant members tell. */
-bool fr_schemas_disjoint(const json_t *one, const json_t *other);
 
 #endif

@@ -9,6 +9,7 @@
 
 #define MAX_STATES ((size_t)1 << 14)
 #define MAX_EDGES  ((size_t)1 << 17)
+#define MAX_WORK   ((size_t)1 << 23)
 
 /* ----------------------------------------------------------------------------------------------------------- making */
 
@@ -70,9 +71,10 @@ static fr_status begin(fr_language **made) {
 /* ---------------------------------------------------------------------------------------------------------- trimmed */
 
 /* Which states an end can be reached from: a state's edges lead mostly to later ones, so few passes are needed. */
-static void find_live(const fr_language *l, bool *live) {
-    for (bool found = true; found;) {
+static void find_live(fr_language *l, bool *live) {
+    for (bool found = true; found && l->work <= MAX_WORK;) {
         found = false;
+        l->work += l->state_count + l->edge_count;
         for (size_t i = l->state_count; i-- > 0;) {
             const fr_language_state *s = &l->states[i];
             bool is = live[i] || s->ends;
@@ -111,6 +113,7 @@ fr_status fr_language_trim(fr_language *l) {
         keep(l, live, numbers);
     free(live);
     free(numbers);
+    if (l->work > MAX_WORK) return fr_language_fail_size();
     return there ? FR_OK : fr_fail_memory("an automaton", l->state_count * 5);
 }
 
@@ -180,6 +183,8 @@ static fr_status multiply_state(product *p, pair at) {
     const fr_language_state one = p->one->states[at.one], other = p->other->states[at.other];
     uint32_t i = 0, k = 0, to;
     FR_TRY(fr_language_add_state(p->made, one.ends && other.ends));
+    p->made->work += 1 + one.count + other.count;
+    if (p->made->work > MAX_WORK) return fr_language_fail_size();
     while (i < one.count && k < other.count) {
         const fr_language_edge a = p->one->edges[one.first + i], b = p->other->edges[other.first + k];
         uint32_t low = a.low > b.low ? a.low : b.low, high = a.high < b.high ? a.high : b.high;
@@ -238,6 +243,7 @@ static fr_status make_except(fr_language *made, const fr_language *l, const fr_c
     for (size_t i = 0; i <= lost; i++) {
         const fr_language_state s = i < lost ? l->states[i] : (fr_language_state){0};
         FR_TRY(fr_language_add_state(made, !s.ends));
+        made->work += 1 + s.count;
         for (size_t k = 0; k < count; k++) FR_TRY(cover(made, l, s, alphabet[k], lost));
     }
     return FR_OK;
@@ -259,12 +265,17 @@ bool fr_language_is_empty(const fr_language *l) {
 
 static bool step(const fr_language *l, uint32_t *state, uint32_t code) {
     const fr_language_state s = l->states[*state];
-    for (uint32_t k = s.first; k < s.first + s.count; k++)
-        if (l->edges[k].low <= code && code <= l->edges[k].high) {
-            *state = l->edges[k].to;
-            return true;
-        }
-    return false;
+    uint32_t low = s.first, end = s.first + s.count, high = end;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (l->edges[middle].high < code)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == end || l->edges[low].low > code) return false;
+    *state = l->edges[low].to;
+    return true;
 }
 
 bool fr_language_has(const fr_language *l, fr_text utf8) {
@@ -280,6 +291,7 @@ bool fr_language_has(const fr_language *l, fr_text utf8) {
 static fr_character_range *ranges_like(const fr_language *l, fr_language_state s, uint32_t edge, size_t *count,
                                        fr_grammar_rules *rules) {
     uint32_t to = l->edges[edge].to;
+    if (!fr_grammar_spend(rules, 1 + s.count / 64)) return NULL;
     for (uint32_t k = s.first; k < edge; k++)
         if (l->edges[k].to == to) return NULL;
     fr_character_range *ranges = malloc(s.count * sizeof *ranges);

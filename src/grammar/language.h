@@ -21,6 +21,7 @@ typedef struct fr_language {
     fr_language_state *states; /* a text begins in the first; none: no text is of it */
     fr_language_edge *edges;
     size_t state_count, state_capacity, edge_count, edge_capacity;
+    size_t work; /* states and edges that were looked at to make it */
 } fr_language;
 
 fr_status fr_language_of(const fr_grammar_rules *rules, fr_expression expression, fr_language **language);

@@ -9,7 +9,7 @@
 #define MAX_NODES   ((size_t)1 << 16)
 #define MAX_MEMBERS ((size_t)1 << 21) /* nodes of all states together */
 #define MAX_STATES  ((size_t)1 << 13)
-#define MAX_WORK    ((size_t)1 << 26)
+#define MAX_WORK    ((size_t)1 << 23)
 #define MAX_DEPTH   400
 #define END         0u
 
@@ -78,7 +78,11 @@ static uint32_t make_repeat(making *m, const fr_expression_node *e, uint32_t nex
         for (uint32_t i = e->second; i < e->most && m->status == FR_OK; i++)
             entry = split(m, make(m, e->first, entry, depth), next);
     }
-    for (uint32_t i = 0; i < e->second && m->status == FR_OK; i++) entry = make(m, e->first, entry, depth);
+    for (uint32_t i = 0, before; i < e->second && m->status == FR_OK; i++) {
+        before = entry;
+        entry = make(m, e->first, entry, depth);
+        if (entry == before) break; /* of the empty text */
+    }
     return entry;
 }
 
@@ -171,6 +175,7 @@ static size_t list_bounds(making *m, members set) {
             m->bounds[count++] = m->rules->ranges[n->first + k].high + 1;
         }
     }
+    m->work += count;
     if (count > 1) qsort(m->bounds, count, sizeof *m->bounds, by_number);
     for (size_t i = 0; i < count; i++)
         if (!kept || m->bounds[kept - 1] != m->bounds[i]) m->bounds[kept++] = m->bounds[i];
@@ -223,6 +228,7 @@ static fr_status determine(making *m, fr_expression expression) {
     reach(m, entry, &first);
     find_set(m, first);
     for (size_t i = 0; i < m->set_count && m->status == FR_OK; i++) leave(m, m->sets[i]);
+    m->language->work = m->work + m->node_count;
     return m->status == FR_OK ? fr_language_trim(m->language) : m->status;
 }
 

@@ -19,9 +19,17 @@ void fr_grammar_rules_free(fr_grammar_rules *rules) {
 
 fr_status fr_grammar_rules_check(const fr_grammar_rules *rules) {
     if (rules->status == FR_MEMORY) return fr_fail_memory("a grammar", MAX_ITEMS);
+    if (rules->status == FR_UNBUILT)
+        return fr_fail(FR_UNBUILT, "the grammar takes more than %zu steps to read: not built", FR_GRAMMAR_MAX_WORK);
     if (rules->status != FR_OK)
         return fr_fail(rules->status, "the grammar is too large: more than %zu expressions", MAX_ITEMS);
     return FR_OK;
+}
+
+bool fr_grammar_spend(fr_grammar_rules *rules, size_t steps) {
+    rules->work += steps;
+    if (rules->status == FR_OK && rules->work > FR_GRAMMAR_MAX_WORK) rules->status = FR_UNBUILT;
+    return rules->status == FR_OK;
 }
 
 /* Room for so many more items; false: there is none, which stays so. */

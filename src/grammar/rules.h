@@ -1,17 +1,18 @@
 /* A grammar as rules of expressions: what a GBNF file, a regular expression or a JSON schema becomes before it is run.
  *
  * In: expressions, made from the inside out. Out: rules whose bodies they are, for automaton.h. Making one reports
- * nothing: a failure (no memory, or too many) stays, what follows is the empty text, and one call at the end asks for
- * it. Expressions are never changed once made, so one may stand in several places. */
+ * nothing: a failure (no memory, too many, or too long a reading) stays, what follows is the empty text, and one call
+ * at the end asks for it. Expressions are never changed once made, so one may stand in several places. */
 #ifndef FR_SRC_GRAMMAR_RULES_H
 #define FR_SRC_GRAMMAR_RULES_H
 
 #include "base/text.h"
 #include "forerun.h"
 
-#define FR_MAX_CODE_POINT  0x10FFFFu
-#define FR_GRAMMAR_UNBOUND UINT32_MAX /* no largest count */
-#define FR_GRAMMAR_NO_RULE UINT32_MAX
+#define FR_MAX_CODE_POINT   0x10FFFFu
+#define FR_GRAMMAR_UNBOUND  UINT32_MAX /* no largest count */
+#define FR_GRAMMAR_NO_RULE  UINT32_MAX
+#define FR_GRAMMAR_MAX_WORK ((size_t)1 << 22) /* steps of a reading */
 
 typedef uint32_t fr_expression; /* 0: the empty text */
 
@@ -42,14 +43,18 @@ typedef struct fr_grammar_rules {
     fr_expression *bodies; /* by rule */
     bool *defined;
     size_t expression_count, expression_capacity, range_count, range_capacity, rule_count, rule_capacity;
+    size_t work; /* steps that were taken to read what they are made of, */
     uint32_t root;
-    fr_status status;
+    fr_status status; /* FR_UNBUILT: and they were too many; FR_INPUT: expressions are too many */
 } fr_grammar_rules;
 
 void fr_grammar_rules_free(fr_grammar_rules *rules);
 
 /* FR_OK when everything that was asked for is there. */
 fr_status fr_grammar_rules_check(const fr_grammar_rules *rules);
+
+/* Counts steps of less than a microsecond, of all that takes longer than its text is long. False: go no further. */
+bool fr_grammar_spend(fr_grammar_rules *rules, size_t steps);
 
 /* Ranges in any order, overlapping or not; `except`: every other character. None: nothing matches. */
 fr_expression fr_expression_characters(fr_grammar_rules *rules, const fr_character_range *ranges, size_t count,

@@ -1,0 +1,202 @@
+/* Grammars from hostile hands: each is read, or refused in one line, within a bounded time and a bounded memory.
+ *
+ * In: nothing; the grammars are made here, of a head, so many of a part, a middle, so many of another, a tail. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "forerun.h"
+#include "tests/alloc_guard.h"
+#include "tests/brief.h"
+#include "tests/require.h"
+
+/* Measured: 1.3 s of a slow core, 160 MB. */
+enum { MAX_SECONDS = 15, MAX_MEBIBYTES = 512 };
+
+static fr_tokenizer *tokenizer;
+static fr_token_tree *tree;
+
+static void open_tree(void) {
+    require(fr_tokenizer_open("tests/data/llama/q4_0.gguf", NULL, &tokenizer));
+    require(fr_token_tree_open(tokenizer, &tree));
+}
+
+static void close_tree(void) {
+    fr_token_tree_close(tree);
+    fr_tokenizer_close(tokenizer);
+}
+
+/* Parts stand between commas unless they say so: '$' is how many came before, '@' one more. */
+typedef struct hostile {
+    fr_grammar_kind kind;
+    fr_status status;
+    const char *says; /* in its line, where it is refused */
+    const char *head, *part, *middle, *other, *tail;
+    size_t count, others;
+    bool bare; /* no commas */
+} hostile;
+
+#define SCHEMA                                              FR_GRAMMAR_JSON_SCHEMA
+#define LIST(head, part, count, tail)                       head, part, NULL, NULL, tail, count, 0, false
+#define LISTS(head, part, count, middle, other, more, tail) head, part, middle, other, tail, count, more, false
+#define ROW(head, part, count, tail)                        head, part, NULL, NULL, tail, count, 0, true
+#define ROWS(head, part, count, middle, other, more, tail)  head, part, middle, other, tail, count, more, true
+#define LONG                                                "takes too long to look at: not built"
+#define LARGE                                               "too large"
+#define AT_ONCE                                             "#/oneOf: not built for so many"
+#define AUTOMATA                                            "takes too large an automaton"
+
+static const hostile CASES[] = {
+    /* Choices of which exactly one holds. */
+    {SCHEMA, FR_UNBUILT, AT_ONCE, LIST("{\"oneOf\":[", "{}", 3000, "]}")},
+    {SCHEMA, FR_UNBUILT, AT_ONCE, LIST("{\"oneOf\":[", "{}", 300000, "]}")},
+    {SCHEMA, FR_UNBUILT, AT_ONCE, LIST("{\"oneOf\":[", "{\"required\":[\"p$\"]}", 500, "]}")},
+    {SCHEMA, FR_UNBUILT, LONG, LIST("{\"oneOf\":[", "{\"const\":$}", 40000, "]}")},
+    {SCHEMA, FR_OK, NULL, LIST("{\"oneOf\":[", "{\"const\":$}", 1000, "]}")},
+    /* What is not to hold, through references. */
+    {SCHEMA, FR_UNBUILT, "#/not: what", LIST("{\"not\":{\"allOf\":[", "{\"$ref\":\"#/not\"}", 10, "]}}")},
+    {SCHEMA, FR_UNBUILT, "#/not: what", LIST("{\"not\":{\"anyOf\":[", "{\"$ref\":\"#/not\"}", 10, "]}}")},
+    {SCHEMA, FR_UNBUILT, "#/not: what", LIST("{\"not\":{\"properties\":{", "\"p$\":{\"$ref\":\"#/not\"}", 10, "}}}")},
+    {SCHEMA, FR_UNBUILT, "#/if: what",
+     LIST("{\"then\":{\"minimum\":1},\"if\":{\"allOf\":[", "{\"$ref\":\"#/if\"}", 10, "]}}")},
+    /* Constants, through references. */
+    {SCHEMA, FR_UNBUILT, LONG,
+     LIST("{\"items\":{\"type\":\"null\",\"anyOf\":[{\"$ref\":\"#/a0\"}]},\"uniqueItems\":true,\"a14\":{},",
+          "\"a$\":{\"allOf\":[{\"$ref\":\"#/a@\"},{\"$ref\":\"#/a@\"},{\"$ref\":\"#/a@\"},{\"$ref\":\"#/a@\"}]}", 14,
+          "}")},
+    /* Lists of values. */
+    {SCHEMA, FR_UNBUILT, "more than 4000 values", LIST("{\"enum\":[", "$", 140000, "]}")},
+    {SCHEMA, FR_UNBUILT, LONG, LISTS("{\"allOf\":[{\"enum\":[", "1$", 50000, "]}],\"enum\":[", "2$", 50000, "]}")},
+    {SCHEMA, FR_UNBUILT, LONG, LIST("{\"pattern\":\".{40},.*,.*a.{9}b\",\"enum\":[", "\"n$\"", 50000, "]}")},
+    {SCHEMA, FR_UNBUILT, LONG, LIST("{\"uniqueItems\":true,\"items\":{\"enum\":[", "$", 100000, "]}}")},
+    {SCHEMA, FR_UNBUILT, LONG,
+     LIST("{\"uniqueItems\":true,\"items\":false,\"prefixItems\":[", "{\"const\":$}", 20000, "]}")},
+    {SCHEMA, FR_UNBUILT, AUTOMATA, LIST("{\"type\":\"string\",\"not\":{\"enum\":[", "\"n$\"", 80000, "]}}")},
+    {SCHEMA, FR_INPUT, "more types", LIST("{\"type\":[", "\"string\"", 90000, "]}")},
+    /* Schemas at once, or in a row. */
+    {SCHEMA, FR_OK, NULL, LIST("{\"allOf\":[", "{}", 300000, "]}")},
+    {SCHEMA, FR_UNBUILT, LONG, LIST("{\"allOf\":[", "{\"properties\":{\"p$\":{}}}", 30000, "]}")},
+    {SCHEMA, FR_UNBUILT, LONG, LIST("{\"allOf\":[", "{\"not\":{\"const\":$}}", 20000, "]}")},
+    {SCHEMA, FR_UNBUILT, LONG,
+     LIST("{\"allOf\":[", "{\"if\":{\"required\":[\"a$\"]},\"then\":{\"required\":[\"b\"]}}", 12000, "]}")},
+    {SCHEMA, FR_UNBUILT, "#/allOf/8/anyOf",
+     LIST("{\"allOf\":[", "{\"anyOf\":[{\"minimum\":$},{\"maximum\":$}]}", 9000, "]}")},
+    {SCHEMA, FR_INPUT, LARGE, LIST("{\"anyOf\":[", "{\"type\":\"string\"}", 50000, "]}")},
+    {SCHEMA, FR_UNBUILT, "names of too large an automaton",
+     LISTS("{\"properties\":{", "\"p$\":{}", 60000, "},\"patternProperties\":{", "\"p$(a|b)*c\":{}", 4, "}}")},
+    {SCHEMA, FR_UNBUILT, "not built for so many",
+     LISTS("{\"properties\":{", "\"p$\":true", 9000, "},\"required\":[", "\"q$\"", 80000, "]}")},
+    {SCHEMA, FR_UNBUILT, "not built for so many", LIST("{\"required\":[", "\"q$\"", 100000, "]}")},
+    /* References in a row, and schemas in schemas. */
+    {SCHEMA, FR_INPUT, "64 deep", LIST("{\"$ref\":\"#/a/0\",\"a\":[", "{\"$ref\":\"#/a/@\"}", 40000, "]}")},
+    {SCHEMA, FR_INPUT, LARGE,
+     LISTS("{\"anyOf\":[", "{\"$ref\":\"#/a/$\"}", 20000, "],\"a\":[", "{\"type\":\"string\"}", 20000, "]}")},
+    {SCHEMA, FR_INPUT, "64 deep", ROWS("", "{\"items\":", 100, "{}", "}", 100, "")},
+    {SCHEMA, FR_INPUT, LARGE, ROWS("", "{\"items\":", 60, "{}", "}", 60, "")},
+    {SCHEMA, FR_INPUT, "not JSON", ROWS("{\"const\":", "[", 500000, "", "]", 500000, "}")},
+    {SCHEMA, FR_INPUT, "leads nowhere", ROW("{\"allOf\":[{\"$ref\":\"#", "/allOf/0", 100000, "\"}]}")},
+    {SCHEMA, FR_UNBUILT, LONG, LIST("{\"allOf\":[", "{\"$ref\":\"#\"}", 50000, "]}")},
+    {SCHEMA, FR_INPUT, "64 deep", LIST("{\"allOf\":[", "{\"$ref\":\"#\"}", 5, "]}")},
+    {SCHEMA, FR_INPUT, LARGE, ROWS("", "{\"minItems\":9999,\"maxItems\":9999,\"items\":", 5, "{}", "}", 5, "")},
+    {SCHEMA, FR_INPUT, LARGE, ROWS("", "{\"minContains\":64,\"contains\":", 6, "{}", "}", 6, "")},
+    /* Automata of strings and of names. */
+    {SCHEMA, FR_UNBUILT, AUTOMATA, LIST("{\"maxLength\":9999,\"pattern\":\"^(.{0,100}){0,100}$", "", 0, "\"}")},
+    {SCHEMA, FR_UNBUILT, AUTOMATA, ROWS("{\"maxLength\":2,\"pattern\":\"", ".", 52, ",", ".", 49, "|....af\"}")},
+    {SCHEMA, FR_UNBUILT, LONG, LIST("{\"anyOf\":[", "{\"maxLength\":3,\"pattern\":\"a.{8}b$\"}", 15000, "]}")},
+    {SCHEMA, FR_INPUT, LARGE,
+     LIST("{\"properties\":{", "\"a$\":{\"patternProperties\":{\"a.*b\":{},\"c.*d\":{},\"e.*f\":{},\"g.*h\":{}}}", 300,
+          "}}")},
+    /* Regular expressions and GBNF: repetitions in repetitions, many choices, many rules. */
+    {FR_GRAMMAR_REGEX, FR_INPUT, LARGE, ROWS("", "(", 90, "a", "{99999})", 90, "")},
+    {FR_GRAMMAR_REGEX, FR_INPUT, LARGE, ROWS("", "(", 90, "|", "{99999})", 90, "")},
+    {FR_GRAMMAR_REGEX, FR_OK, NULL, ROWS("", "(", 90, "()", "{99999})", 90, "b")},
+    {FR_GRAMMAR_REGEX, FR_INPUT, LARGE, ROW("", "aaaaaaaaaaaaaaaaaaaa|", 49000, "b")},
+    {FR_GRAMMAR_REGEX, FR_INPUT, LARGE, ROW(".{100000}", "", 0, "")},
+    {FR_GRAMMAR_REGEX, FR_INPUT, "too ambiguous", ROW("", "(a?){3000}", 3, "")},
+    {FR_GRAMMAR_GBNF, FR_OK, NULL, ROW("root ::= a", "{99999}", 300, "\na ::= \"\"\n")},
+    {FR_GRAMMAR_GBNF, FR_INPUT, "nested more than", ROW("root ::= \"a\"", "{99}", 200000, "\n")},
+    {FR_GRAMMAR_GBNF, FR_INPUT, "too ambiguous",
+     ROW("root ::= r0 \"x\"\n", "r$ ::= r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@\n", 300,
+         "r300 ::= \"\"\n")},
+    {FR_GRAMMAR_GBNF, FR_INPUT, "too ambiguous", ROW("root ::= \"b\"", " | \"ab\"", 100000, "\n")},
+    {FR_GRAMMAR_GBNF, FR_INPUT, LARGE, ROW("root ::= r0\n", "r$ ::= r@ \"a\"{0,300}\n", 8000, "r8000 ::= \"b\"\n")},
+};
+
+/* ------------------------------------------------------------------------------------------------------------- made */
+
+static void write_part(FILE *out, const char *part, size_t number) {
+    for (; *part; part++) {
+        if (*part == '$' && part[1] != 'r')
+            fprintf(out, "%zu", number);
+        else if (*part == '@')
+            fprintf(out, "%zu", number + 1);
+        else
+            fputc(*part, out);
+    }
+}
+
+static void write_parts(FILE *out, const char *part, size_t count, bool bare) {
+    for (size_t i = 0; part && i < count; i++) {
+        if (i && !bare) fputc(',', out);
+        write_part(out, part, i);
+    }
+}
+
+static char *make(const hostile *h, size_t *length) {
+    char *text;
+    FILE *out = open_memstream(&text, length);
+    ck_assert_ptr_nonnull(out);
+    fputs(h->head, out);
+    write_parts(out, h->part, h->count, h->bare);
+    if (h->middle) fputs(h->middle, out);
+    write_parts(out, h->other, h->others, h->bare);
+    if (h->tail) fputs(h->tail, out);
+    fclose(out);
+    ck_assert_uint_le(*length, 1 << 20);
+    return text;
+}
+
+static double seconds(void) {
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    return (double)used.ru_utime.tv_sec + (double)used.ru_stime.tv_sec +
+           1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
+START_TEST(bounded) {
+    const hostile *h = &CASES[_i];
+    size_t length;
+    char *text = make(h, &length);
+    fr_grammar *grammar;
+    struct rusage used;
+    double began = seconds();
+    fr_status status = fr_grammar_open(tree, h->kind, text, length, &grammar);
+    double took = seconds() - began;
+    const char *line = status == FR_OK ? "" : fr_last_error();
+    ck_assert_msg(status == h->status, "%d: %.80s: %s", status, text, line);
+    ck_assert_msg(!h->says || strstr(line, h->says), "%.80s: %s", text, line);
+    ck_assert_msg(!strchr(line, '\n') && strlen(line) < 400, "%s", line);
+    ck_assert_msg(took < MAX_SECONDS * (fr_test_brief() ? 40 : 1), "%.80s: %.1f s", text, took);
+    getrusage(RUSAGE_SELF, &used);
+    if (fr_alloc_counted())
+        ck_assert_msg(used.ru_maxrss < 1024L * MAX_MEBIBYTES, "%.80s: %ld kB", text, used.ru_maxrss);
+    fr_grammar_close(grammar);
+    free(text);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("grammar_bounds");
+    TCase *c = tcase_create("grammar_bounds");
+    tcase_add_unchecked_fixture(c, open_tree, close_tree);
+    tcase_set_timeout(c, 120);
+    tcase_add_loop_test(c, bounded, 0, sizeof CASES / sizeof *CASES);
+    suite_add_tcase(suite, c);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
