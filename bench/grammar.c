@@ -49,7 +49,8 @@ typedef struct bench {
     const fr_bench_grammar_plan *plan;
     fr_model *model;
     fr_token_tree *tree;
-    float *logits;
+    float *logits, *masked;
+    int32_t *masked_ids;
     int32_t *ids; /* of a subject's text */
     size_t count, vocab;
     double step;                                                                          /* seconds */
@@ -81,9 +82,10 @@ static fr_status follow(bench *b, fr_constraint *c, double *mean, double *worst)
     fr_constraint_begin_at(c, 0);
     for (size_t i = 0; i < b->count; i++) {
         const fr_past past = {.ids = b->ids, .length = i};
+        fr_scores scores = {.logits = b->logits, .count = b->vocab};
         bool allowed;
         double start = fr_clock();
-        FR_TRY(fr_constraint_mask(c, &past, b->logits, b->vocab));
+        FR_TRY(fr_constraint_mask(c, &past, &scores, b->masked, b->masked_ids));
         double took = (fr_clock() - start) * 1e6;
         FR_TRY(fr_constraint_allows(c, &past, b->ids[i], &allowed));
         if (!allowed) return fr_fail(FR_INPUT, "bench grammar: id %d at %zu is not of the grammar", b->ids[i], i);
@@ -100,7 +102,7 @@ static fr_status repeat(bench *b, const struct subject *subject, size_t round) {
     double ignored, start = fr_clock();
     FR_TRY(fr_grammar_open(b->tree, subject->kind, subject->grammar, strlen(subject->grammar), &grammar));
     b->made[round] = (fr_clock() - start) * 1e6;
-    fr_status status = fr_constraint_set(&c, grammar, b->model, b->count);
+    fr_status status = fr_constraint_set(&c, grammar, b->model, b->vocab, b->count);
     if (status == FR_OK) status = follow(b, &c, &b->fresh[round], &b->worst[round]);
     if (status == FR_OK) status = follow(b, &c, &b->known[round], &ignored);
     fr_constraint_close(&c);
@@ -150,8 +152,11 @@ static fr_status measure_all(bench *b) {
                                               {"known_of_step", "known row, % of a step", 2}};
     FR_TRY(time_step(b));
     b->vocab = fr_tokenizer_count(fr_model_tokenizer(b->model));
-    b->logits = calloc(b->vocab, sizeof *b->logits);
-    if (!b->logits) return fr_fail_memory("logits", b->vocab * sizeof *b->logits);
+    b->logits = malloc(b->vocab * sizeof *b->logits);
+    b->masked = calloc(b->vocab, sizeof *b->masked);
+    b->masked_ids = calloc(b->vocab, sizeof *b->masked_ids);
+    if (!b->logits || !b->masked || !b->masked_ids) return fr_fail_memory("logits", 3 * b->vocab * sizeof *b->logits);
+    for (size_t id = 0; id < b->vocab; id++) b->logits[id] = (float)(id % 1000) / 100;
     FR_TRY(fr_token_tree_open(fr_model_tokenizer(b->model), &b->tree));
     fr_bench_table(b->report, "grammar", "masks of grammars", columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < sizeof SUBJECTS / sizeof *SUBJECTS; i++) FR_TRY(measure(b, &SUBJECTS[i]));
@@ -167,6 +172,8 @@ fr_status fr_bench_grammar(fr_bench_report *report, const fr_bench_grammar_plan 
     fr_status status = fr_model_open(plan->model, plan->options, &b.model);
     if (status == FR_OK) status = measure_all(&b);
     free(b.logits);
+    free(b.masked);
+    free(b.masked_ids);
     fr_token_tree_close(b.tree);
     fr_model_close(b.model);
     return status;

@@ -5,6 +5,7 @@
  * In: nothing, or a file of walks made from other grammars, to be compared alone. */
 #include <check.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 
 #include "forerun.h"
 #include "src/grammar/grammar.h"
+#include "src/session/constraint.h"
 #include "tests/brief.h"
 #include "tests/command.h"
 #include "tests/require.h"
@@ -362,6 +364,59 @@ START_TEST(in_sessions) {
 }
 END_TEST
 
+static const struct {
+    const char *grammar, *text;
+    bool few, ends;
+} rows[] = {
+    {"root ::= [^x]*", "", false, true},   {"root ::= [^x]+ [0-9]", "", false, false},
+    {"root ::= [0-3]+ | \"z\"", "", true, false}, {"root ::= [0-3]+ | \"z\"", "21", true, true},
+    {"root ::= \"a\"", "a", true, true},
+};
+
+/* Whole rows and candidates hold those logits that a mask allows, and what ends a sequence where the text may end. */
+START_TEST(rows_are_what_masks_leave) {
+    fr_model *model;
+    fr_token_tree *own;
+    fr_grammar *grammar;
+    fr_constraint c = {0};
+    static float row[1 << 17], whole[1 << 17], some[1 << 17];
+    static int32_t ids[1 << 17];
+    int32_t *past_ids;
+    const uint64_t *bits;
+    bool ends;
+    require(fr_model_open("tests/data/llama/q4_0.gguf", NULL, &model));
+    require(fr_token_tree_open(fr_model_tokenizer(model), &own));
+    size_t vocab = fr_tokenizer_count(fr_model_tokenizer(model)), count, seen = 0;
+    require(fr_grammar_open(own, FR_GRAMMAR_GBNF, rows[_i].grammar, strlen(rows[_i].grammar), &grammar));
+    require(fr_tokenize(fr_model_tokenizer(model), rows[_i].text, strlen(rows[_i].text), false, false, &past_ids,
+                        &count));
+    require(fr_constraint_set(&c, grammar, model, vocab, count));
+    for (size_t i = 0; i < vocab; i++) row[i] = (float)(i * 7919 % 1000) - 500;
+    const fr_past past = {.ids = past_ids, .length = count};
+    fr_constraint_begin_at(&c, 0);
+    fr_scores all = {.logits = row, .count = vocab}, candidates = all;
+    require(fr_constraint_mask(&c, &past, &all, whole, NULL));
+    require(fr_constraint_mask(&c, &past, &candidates, some, ids));
+    require(fr_grammar_allowed(grammar, past_ids, count, &bits, &ends));
+    ck_assert(ends == rows[_i].ends && all.logits == whole && all.count == vocab && !all.ids);
+    ck_assert((candidates.ids != NULL) == rows[_i].few);
+    for (size_t id = 0; id < vocab; id++) {
+        bool allowed = fr_model_is_eos(model, (int32_t)id) ? ends : has(bits, id);
+        ck_assert_msg(whole[id] == (allowed ? row[id] : -INFINITY), "id %zu of %zu", id, vocab);
+        if (!rows[_i].few) ck_assert(candidates.logits[id] == whole[id]);
+        if (!rows[_i].few || !allowed) continue;
+        ck_assert(seen < candidates.count && ids[seen] == (int32_t)id && some[seen] == row[id]);
+        seen++;
+    }
+    if (rows[_i].few) ck_assert_uint_eq(seen, candidates.count);
+    fr_constraint_close(&c);
+    fr_free(past_ids);
+    fr_grammar_close(grammar);
+    fr_token_tree_close(own);
+    fr_model_close(model);
+}
+END_TEST
+
 /* ------------------------------------------------------------------------------------------------------ the command */
 
 #define LLAMA "generate --quiet -m tests/data/llama/q4_0.gguf -p x -n 40 "
@@ -421,6 +476,7 @@ int main(int argc, char **argv) {
         tcase_add_test(c, empty);
         tcase_add_loop_test(c, masks_are_what_steps_allow, 0, sizeof sliced / sizeof *sliced);
         tcase_add_test(c, in_sessions);
+        tcase_add_loop_test(c, rows_are_what_masks_leave, 0, sizeof rows / sizeof *rows);
         tcase_add_test(c, by_command);
         tcase_add_loop_test(c, wrong_command, 0, sizeof wrong / sizeof *wrong);
     }

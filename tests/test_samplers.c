@@ -477,7 +477,7 @@ START_TEST(drafted_draws_have_the_samplers_distributions) {
         draft = fr_sampler_draft(&d.sampler, &(fr_scores){.logits = drafter_row, .count = FEW}, &past);
         past.drafts = &draft;
         past.drafted = 1;
-        counts[fr_sampler_verify(&d.sampler, rows, &past, &token) ? draft : token]++;
+        counts[fr_sampler_verify(&d.sampler, rows, NULL, &past, &token) ? draft : token]++;
     }
     for (size_t i = 0; i < FEW; i++) {
         double want = expected[i] * (double)draws, off = (double)counts[i] - want;

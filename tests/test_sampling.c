@@ -288,7 +288,8 @@ START_TEST(selecting_without_sorting_keeps_what_sorting_keeps) {
         size_t want =
             count_staying(order, settings[setting].top_p, (size_t)settings[setting].top_k, settings[setting].min_p);
         static double got[MANY];
-        fr_distribution p = fr_sampler_distribution(&d.sampler, &(fr_scores){logits, ids, MANY}, &(fr_past){0});
+        const fr_scores scores = {.logits = logits, .ids = ids, .count = MANY};
+        fr_distribution p = fr_sampler_distribution(&d.sampler, &scores, &(fr_past){0});
         spread(&p, got, MANY);
         for (size_t i = 0; i < MANY; i++)
             if ((got[order[i].id] > 0) != (i < want)) ck_abort_msg("row %d: place %zu of %zu", (int)row, i, want);
@@ -318,7 +319,8 @@ START_TEST(passing_by_hopeless_tokens_changes_no_draw) {
             if (score > best) best = score;
         }
         fr_past past = {.length = row};
-        ck_assert_int_eq(fr_sampler_draw(&d.sampler, &(fr_scores){logits, ids, MANY}, &past), want);
+        const fr_scores scores = {.logits = logits, .ids = ids, .count = MANY};
+        ck_assert_int_eq(fr_sampler_draw(&d.sampler, &scores, &past), want);
     }
     fr_arena_close(&d.arena);
 }
@@ -351,7 +353,7 @@ START_TEST(of_equal_logits_the_lowest_id_is_the_greedy_draw) {
     require(fr_options_set(options, FR_OPT_TEMPERATURE, 0));
     require(fr_options_set_text(options, FR_OPT_LOGIT_BIAS, "2+3"));
     open_drawer(&d, options, 5);
-    fr_scores scores = {(float[]){4, 1, 4, 4}, (int32_t[]){4, 2, 1, 3}, 4};
+    fr_scores scores = {.logits = (float[]){4, 1, 4, 4}, .ids = (int32_t[]){4, 2, 1, 3}, .count = 4};
     ck_assert_int_eq(fr_sampler_draw(&d.sampler, &scores, &(fr_past){0}), 1);
     fr_arena_close(&d.arena);
 }
@@ -452,7 +454,7 @@ static int32_t one_token(fr_sampler *s, const float *rows, const fr_scores *draf
     }
     round.drafts = &draft;
     round.drafted = 1;
-    return fr_sampler_verify(s, rows, &round, &token) ? draft : token;
+    return fr_sampler_verify(s, rows, NULL, &round, &token) ? draft : token;
 }
 
 /* As a drafter scores it that has no row for the others. */
@@ -544,7 +546,7 @@ static size_t one_round(fr_sampler *s, const tables target, const tables drafter
     }
     for (size_t r = 0; r < 3; r++) memcpy(rows[r], target[bin_of(tokens, r)], sizeof rows[r]);
     int32_t token;
-    size_t stood = fr_sampler_verify(s, rows[0], &past, &token);
+    size_t stood = fr_sampler_verify(s, rows[0], NULL, &past, &token);
     tokens[stood] = token;
     return stood + 1;
 }

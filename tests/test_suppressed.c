@@ -671,7 +671,7 @@ START_TEST(probabilities_are_of_what_is_left) {
         int32_t id, ids[2000] = {0};
         past.ids = ids;
         past.length = at;
-        ck_assert_uint_eq(fr_sampler_verify(&d.sampler, rows[0], &past, &id), 0);
+        ck_assert_uint_eq(fr_sampler_verify(&d.sampler, rows[0], NULL, &past, &id), 0);
         ck_assert(id >= 0 && !is_in(out, 2, id));
     }
     fr_arena_close(&d.arena);

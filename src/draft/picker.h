@@ -8,11 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Candidate i is token ids[i] and has logits[i]; ids NULL: token i. -infinity: can't be drawn. */
+/* Candidate i is token ids[i] and has logits[i]; ids NULL: token i. -infinity: can't be drawn. *best: the largest one,
+ * the first of equals, -1: not all are finite; best NULL: nobody has looked. */
 typedef struct fr_scores {
     const float *logits;
     const int32_t *ids;
     size_t count;
+    const int64_t *best;
 } fr_scores;
 
 /* The tokens before a draw, whose position is length + drafted. */

@@ -60,6 +60,7 @@ fr_status fr_session_resample(fr_session *s, const fr_options *options) {
     sampler.mask_context = s->sampler.mask_context;
     sampler.constraint = s->sampler.constraint;
     sampler.masked = s->sampler.masked;
+    sampler.masked_ids = s->sampler.masked_ids;
     fr_sampler_begin(&sampler);
     fr_sampler_become(&sampler, &s->sampler);
     fr_sampler_close(&s->sampler);

@@ -114,12 +114,13 @@ void fr_sampler_suppress(fr_sampler *s, const int32_t *ids, size_t count) {
 
 static fr_status take_masked(fr_sampler *s) {
     if (!s->masked) s->masked = malloc(s->vocab * sizeof *s->masked);
-    return s->masked ? FR_OK : fr_fail_memory("masked logits", s->vocab * sizeof *s->masked);
+    if (!s->masked_ids) s->masked_ids = malloc(s->vocab * sizeof *s->masked_ids);
+    return s->masked && s->masked_ids ? FR_OK : fr_fail_memory("masked logits", s->vocab * sizeof *s->masked);
 }
 
 fr_status fr_sampler_constrain(fr_sampler *s, fr_grammar *grammar, const fr_model *model, size_t room) {
     if (grammar) FR_TRY(take_masked(s));
-    return fr_constraint_set(&s->constraint, grammar, model, room);
+    return fr_constraint_set(&s->constraint, grammar, model, s->vocab, room);
 }
 
 fr_status fr_sampler_mask(fr_sampler *s, fr_mask_fn *mask, void *context) {
@@ -200,9 +201,14 @@ static void adjust(fr_sampler *s, fr_choices *c, const fr_past *past) {
     c->logits = s->logits;
 }
 
+/* What argmax gives of scores. */
+static int64_t best_of(const fr_sampler *s, const fr_scores *scores) {
+    return scores->best ? *scores->best : s->kernels->argmax(scores->logits, scores->count);
+}
+
 /* Index of the largest logit, the first of equals; c->count if there is none above -infinity. */
-static size_t find_largest(const fr_sampler *s, const fr_choices *c) {
-    int64_t at = s->kernels->argmax(c->logits, c->count);
+static size_t find_largest(const fr_sampler *s, const fr_choices *c, const fr_scores *scores) {
+    int64_t at = c->logits == scores->logits ? best_of(s, scores) : s->kernels->argmax(c->logits, c->count);
     if (at >= 0) return (size_t)at;
     size_t best = c->count; /* something is not finite: ids that are not there */
     for (size_t i = 0; i < c->count; i++)
@@ -220,7 +226,7 @@ static bool filter(fr_sampler *s, const fr_scores *scores, const fr_past *past, 
                       .last = INT32_MAX,
                       .position = past->length + past->drafted};
     adjust(s, c, past);
-    size_t largest = find_largest(s, c);
+    size_t largest = find_largest(s, c, scores);
     if (largest == c->count) return false;
     c->largest = c->logits[largest];
     if (s->selects) fr_filters_run(s, c);
@@ -292,9 +298,9 @@ fr_distribution fr_sampler_distribution(fr_sampler *s, const fr_scores *scores, 
 /* Greedy, with no penalty or bias: the largest logit, unless the model keeps its id out (-1). That spares nearly every
  * draw the other passes over all logits: 0.03 ms instead of 0.45 of 262144 (Zen 5). */
 static int32_t draw_largest(const fr_sampler *s, const fr_scores *scores) {
-    if (s->selects || s->seen || s->dry.repeats || s->bias_count || !s->suppressed_count || scores->ids) return -1;
-    int64_t at = s->kernels->argmax(scores->logits, scores->count);
-    return at >= 0 && s->bias[at] == 0 ? (int32_t)at : -1;
+    if (s->selects || s->seen || s->dry.repeats || s->bias_count || scores->ids) return -1;
+    int64_t at = best_of(s, scores);
+    return at >= 0 && (!s->bias || s->bias[at] == 0) ? (int32_t)at : -1;
 }
 
 /* choices: what the token was drawn from, if that is a matter of chance. */
@@ -381,35 +387,43 @@ static bool verify_row(fr_sampler *s, const fr_scores *row, const fr_past *befor
     return stands;
 }
 
-static fr_status apply_masks(fr_sampler *s, const fr_past *past) {
-    if (s->mask) FR_TRY(s->mask(s->mask_context, past->ids, past->length + past->drafted, s->masked, s->vocab));
-    return s->constraint.grammar ? fr_constraint_mask(&s->constraint, past, s->masked, s->vocab) : FR_OK;
+/* The caller's mask first, which sees a whole row. Where the filters count candidates they get all there are. */
+static fr_status apply_masks(fr_sampler *s, const fr_past *past, fr_scores *scores) {
+    bool counts = s->mirostat || s->dynatemp_range > 0;
+    if (s->mask) {
+        memcpy(s->masked, scores->logits, s->vocab * sizeof *s->masked);
+        FR_TRY(s->mask(s->mask_context, past->ids, past->length + past->drafted, s->masked, s->vocab));
+        *scores = (fr_scores){.logits = s->masked, .count = s->vocab};
+    }
+    if (!s->constraint.grammar) return FR_OK;
+    return fr_constraint_mask(&s->constraint, past, scores, s->masked, counts ? NULL : s->masked_ids);
 }
 
 /* Whether a grammar's mask would leave the largest logit, which then is the draw. */
-static bool largest_stays(fr_sampler *s, const float *row, const fr_past *past) {
-    if (s->on || s->mask) return false;
-    int64_t at = s->kernels->argmax(row, s->vocab);
+static bool largest_stays(fr_sampler *s, const fr_scores *row, const fr_past *past) {
+    int32_t largest = s->mask ? -1 : draw_largest(s, row);
     bool allows = false;
-    if (at >= 0) s->mask_status = fr_constraint_allows(&s->constraint, past, (int32_t)at, &allows);
+    if (largest >= 0) s->mask_status = fr_constraint_allows(&s->constraint, past, largest, &allows);
     return allows;
 }
 
-/* The row as the masks leave it; NULL: one has failed. Drafts lie behind the timeline's ids. */
-static const float *masked(fr_sampler *s, const float *row, const fr_past *past) {
-    if ((!s->mask && !s->constraint.grammar) || largest_stays(s, row, past)) return row;
-    memcpy(s->masked, row, s->vocab * sizeof *row);
-    s->mask_status = apply_masks(s, past);
-    return s->mask_status == FR_OK ? s->masked : NULL;
+/* Makes of a row what the masks leave of it; false: one has failed. Drafts lie behind the timeline's ids. */
+static bool mask_row(fr_sampler *s, const fr_past *past, fr_scores *row) {
+    if ((!s->mask && !s->constraint.grammar) || largest_stays(s, row, past)) return true;
+    s->mask_status = apply_masks(s, past, row);
+    return s->mask_status == FR_OK;
 }
 
-size_t fr_sampler_verify(fr_sampler *s, const float *logits, const fr_past *past, int32_t *token) {
+size_t fr_sampler_verify(fr_sampler *s, const float *logits, const int64_t *best, const fr_past *past,
+                         int32_t *token) {
     fr_past before = *past;
     double mu = s->mu;
     *token = -1;
     for (before.drafted = 0;; before.drafted++) {
-        const fr_scores row = {.logits = masked(s, logits + before.drafted * s->vocab, &before), .count = s->vocab};
-        if (!row.logits) break;
+        fr_scores row = {.logits = logits + before.drafted * s->vocab,
+                         .count = s->vocab,
+                         .best = best ? best + before.drafted : NULL};
+        if (!mask_row(s, &before, &row)) break;
         const int32_t *draft = before.drafted < past->drafted ? &past->drafts[before.drafted] : NULL;
         if (!verify_row(s, &row, &before, draft, token)) break;
     }

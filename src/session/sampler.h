@@ -63,7 +63,8 @@ typedef struct fr_sampler {
     fr_mask_fn *mask; /* the caller's; NULL: none */
     void *mask_context;
     fr_constraint constraint; /* a grammar's mask, behind that one */
-    float *masked;            /* [vocab] a row as the masks have left it, malloc'd; */
+    float *masked;            /* [vocab] a row as the masks have left it, or */
+    int32_t *masked_ids;      /* [vocab] candidates; both malloc'd; */
     fr_status mask_status;    /* what they said last */
 } fr_sampler;
 
@@ -110,8 +111,10 @@ void fr_sampler_forget(fr_sampler *sampler);
 fr_picker fr_sampler_picker(fr_sampler *sampler);
 
 /* How many of past->drafted drafts stand by the target's logits, [drafted + 1, vocab], and the token after them (-1 as
- * above). Rows behind that token's are not looked at. */
-size_t fr_sampler_verify(fr_sampler *sampler, const float *logits, const fr_past *past, int32_t *token);
+ * above). Rows behind that token's are not looked at. best: [drafted + 1] what argmax gives of each row, NULL: nobody
+ * has looked. */
+size_t fr_sampler_verify(fr_sampler *sampler, const float *logits, const int64_t *best, const fr_past *past,
+                         int32_t *token);
 
 /* The distribution that the target's draw has, for tests: valid until the next call. */
 fr_distribution fr_sampler_distribution(fr_sampler *sampler, const fr_scores *scores, const fr_past *past);

@@ -226,6 +226,7 @@ void fr_session_destroy(fr_session *s) {
     fr_shown_free(&s->shown);
     fr_constraint_close(&s->sampler.constraint);
     free(s->sampler.masked);
+    free(s->sampler.masked_ids);
     fr_arena_close(&s->sampler_arena);
     fr_arena_close(&s->arena);
     fr_engine_destroy(s->own_engine);

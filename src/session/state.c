@@ -97,7 +97,7 @@ bool fr_session_wants_best(const fr_session *s) {
 fr_status fr_session_choose(fr_session *s, size_t drafted, size_t *stood, int32_t *token) {
     fr_past past = {.ids = s->ids, .length = s->length, .drafts = s->ids + s->length, .drafted = drafted};
     if (s->sampler.on || s->sampler.mask || s->sampler.constraint.grammar) {
-        *stood = fr_sampler_verify(&s->sampler, s->logits, &past, token);
+        *stood = fr_sampler_verify(&s->sampler, s->logits, s->best, &past, token);
         if (s->sampler.mask_status != FR_OK) return s->sampler.mask_status;
     } else {
         *stood = fr_accept_greedy(s->best, past.drafts, drafted);
