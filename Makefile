@@ -308,6 +308,11 @@ check-clients: all ## a server asked by its clients: MODEL=, SERVER=URL, PEERS=F
 	@tools/setup clients
 	@MODEL='$(MODEL)' SERVER='$(SERVER)' PEERS='$(PEERS)' tools/clients/check $(BUILD) $(REAL)
 
+.PHONY: check-train
+check-train: all ## a drafter trained as tools/train/README.md says, of a tiny model (torch, fetched once; a minute): PYTHON=
+	@mkdir -p $(BUILD)/train
+	@PYTHON='$(PYTHON)' tools/train/check $(COMMAND) $(BUILD)/train
+
 .PHONY: check-schemas
 check-schemas: all ## texts of 1000 schemas, judged by Python's jsonschema (minutes); PYTHON=one that has it, COUNT=
 	@$(or $(PYTHON),python3) tests/schemas/check.py $(COMMAND) $(if $(COUNT),--count $(COUNT))
