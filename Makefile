@@ -125,7 +125,7 @@ BENCH_PARTS := $(patsubst %.c,$(BUILD)/%.o, \
 # runs over what is stored in tests/data/fuzz.
 MUTATORS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/mutate_*.c))
 FUZZERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_PARTS := $(addprefix $(BUILD)/tests/fuzz/,harness.o model_tables.o)
+FUZZ_PARTS := $(addprefix $(BUILD)/tests/fuzz/,harness.o model_tables.o made_schema.o grammar_walk.o)
 FUZZ_MAIN := $(BUILD)/tests/fuzz/replay.o
 
 .PHONY: all

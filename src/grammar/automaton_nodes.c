@@ -136,7 +136,8 @@ static uint32_t make_token(making *m, const fr_expression_node *e, uint32_t next
 
 /* A rule that neither repeats without end nor is large is copied to where it is spoken of: what a mask has in common
  * with others ends where a rule does, so a rule for a string is worth one of its own, and one for its characters
- * not. */
+ * not. At another rule's end it is called, small or not: that takes no place to return to, so it costs nothing, and the
+ * states of an automaton, a rule each that ends with another, stay as few as they are. */
 enum { NOT_SEEN, BEING_SEEN, LARGE, SIZE_BASE };
 #define MAX_COPIED 256 /* ranges and rules of a body, repetitions counted out */
 
@@ -218,7 +219,7 @@ static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t 
     case FR_EXPRESSION_CHOICE: return make_choice(m, e, next, depth + 1);
     case FR_EXPRESSION_REPEAT: return make_repeat(m, e, next, depth + 1);
     case FR_EXPRESSION_RULE:
-        if (size_of_rule(m, e->first, depth) <= MAX_COPIED)
+        if (next != END && size_of_rule(m, e->first, depth) <= MAX_COPIED)
             return make(m, m->rules->bodies[e->first], next, depth + 1);
         return add(m, (fr_grammar_node){.kind = FR_NODE_CALL, .next = next, .other = e->first});
     default: return next;

@@ -21,8 +21,8 @@ typedef struct rule_name {
 typedef struct reader {
     fr_cursor c;
     fr_grammar_rules *rules;
-    rule_name *names; /* [2 MAX_RULES] by hash */
-    size_t name_count;
+    rule_name *names; /* [slots] by hash */
+    size_t name_count, slots;
 } reader;
 
 /* ------------------------------------------------------------------------------------------------------------- text */
@@ -129,7 +129,7 @@ static fr_status read_class(reader *r, fr_expression *expression) {
 /* ------------------------------------------------------------------------------------------------------------ names */
 
 static fr_status find_rule(reader *r, fr_text name, uint32_t *rule) {
-    size_t mask = 2 * MAX_RULES - 1, at = fr_hash(0, name.bytes, name.length) & mask;
+    size_t mask = r->slots - 1, at = fr_hash(0, name.bytes, name.length) & mask;
     for (; r->names[at].name.bytes; at = (at + 1) & mask) {
         *rule = r->names[at].rule;
         if (fr_text_same(r->names[at].name, name)) return FR_OK;
@@ -143,7 +143,7 @@ static fr_status find_rule(reader *r, fr_text name, uint32_t *rule) {
 
 static fr_status check_defined(const reader *r) {
     const rule_name *missing = NULL;
-    for (size_t i = 0; i < 2 * MAX_RULES; i++) {
+    for (size_t i = 0; i < r->slots; i++) {
         const rule_name *n = &r->names[i];
         if (!n->name.bytes || r->rules->defined[n->rule]) continue;
         if (!missing || n->first < missing->first) missing = n;
@@ -278,8 +278,10 @@ static fr_status read_all(reader *r) {
 }
 
 fr_status fr_gbnf_read(fr_text text, fr_grammar_rules *rules) {
-    reader r = {.c = {text, 0}, .rules = rules, .names = calloc(2 * MAX_RULES, sizeof *r.names)};
-    if (!r.names) return fr_fail_memory("a grammar", 2 * MAX_RULES * sizeof *r.names);
+    size_t most = text.length / 2 + 2; /* names, with what stands between them, and root */
+    reader r = {.c = {text, 0}, .rules = rules, .slots = fr_hash_table_size(2 * (most < MAX_RULES ? most : MAX_RULES))};
+    r.names = calloc(r.slots, sizeof *r.names);
+    if (!r.names) return fr_fail_memory("a grammar", r.slots * sizeof *r.names);
     fr_status status = read_all(&r);
     free(r.names);
     return status;

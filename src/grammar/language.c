@@ -160,18 +160,18 @@ typedef struct pair {
 typedef struct product {
     const fr_language *one, *other;
     fr_language *made;
-    pair *pairs;     /* [MAX_STATES] by state */
-    uint32_t *table; /* [4 * MAX_STATES] of states + 1, by hash */
-    size_t count;
+    pair *pairs;     /* [most] by state */
+    uint32_t *table; /* [slots] of states + 1, by hash */
+    size_t most, slots, count;
 } product;
 
 static fr_status find_pair(product *p, pair wanted, uint32_t *state) {
-    size_t at = fr_hash(0, &wanted, sizeof wanted) & (4 * MAX_STATES - 1);
-    for (; p->table[at]; at = (at + 1) & (4 * MAX_STATES - 1)) {
+    size_t at = fr_hash(0, &wanted, sizeof wanted) & (p->slots - 1);
+    for (; p->table[at]; at = (at + 1) & (p->slots - 1)) {
         const pair *found = &p->pairs[ *state = p->table[at] - 1];
         if (found->one == wanted.one && found->other == wanted.other) return FR_OK;
     }
-    if (p->count == MAX_STATES) return fr_language_fail_size();
+    if (p->count == p->most) return fr_language_fail_size();
     *state = (uint32_t)p->count;
     p->pairs[p->count++] = wanted;
     p->table[at] = *state + 1;
@@ -206,12 +206,14 @@ static fr_status multiply(product *p) {
 }
 
 fr_status fr_language_both(const fr_language *one, const fr_language *other, fr_language **both) {
-    product p = {.one = one, .other = other};
+    size_t pairs = one->state_count * other->state_count + 1;
+    product p = {.one = one, .other = other, .most = pairs < MAX_STATES ? pairs : MAX_STATES};
     *both = NULL;
     FR_TRY(begin(&p.made));
-    p.pairs = malloc(MAX_STATES * sizeof *p.pairs);
-    p.table = calloc(4 * MAX_STATES, sizeof *p.table);
-    fr_status status = p.pairs && p.table ? FR_OK : fr_fail_memory("an automaton", 24 * MAX_STATES);
+    p.slots = fr_hash_table_size(p.most);
+    p.pairs = malloc(p.most * sizeof *p.pairs);
+    p.table = calloc(p.slots, sizeof *p.table);
+    fr_status status = p.pairs && p.table ? FR_OK : fr_fail_memory("an automaton", 16 * p.most);
     if (status == FR_OK && one->state_count && other->state_count) status = multiply(&p);
     free(p.pairs);
     free(p.table);

@@ -1,0 +1,17 @@
+/* libFuzzer's target for JSON schemas that are well-formed: each is made of bytes.
+ *
+ * In: bytes. Out: nothing, unless the sanitizers find something, or a token that a mask allows is not allowed. */
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "tests/fuzz/grammar_walk.h"
+#include "tests/fuzz/harness.h"
+#include "tests/fuzz/made_schema.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+    char *text = fuzz_made_schema(bytes, size);
+    uint32_t seed = (uint32_t)fr_hash(0, bytes, size);
+    if (text) fuzz_inputs_read += fuzz_walk_grammar(FR_GRAMMAR_JSON_SCHEMA, text, strlen(text), seed);
+    free(text);
+    return 0;
+}

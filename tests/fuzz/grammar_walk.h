@@ -1,0 +1,12 @@
+/* Walks through grammars that a fuzzer has made.
+ *
+ * In: a text in one of their languages. Out: whether it was read; abort() if a token that a mask allows is not. */
+#ifndef FR_TESTS_FUZZ_GRAMMAR_WALK_H
+#define FR_TESTS_FUZZ_GRAMMAR_WALK_H
+
+#include "forerun.h"
+
+/* Opens it, says which tokens may come, takes some of those, by the seed, and closes it. */
+bool fuzz_walk_grammar(fr_grammar_kind kind, const char *text, size_t length, uint32_t seed);
+
+#endif
