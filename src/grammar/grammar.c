@@ -99,12 +99,30 @@ static fr_status note_return(local_mask *m, uint32_t node) {
 
 /* Tokens that need not be walked to: those of a class, of at most so many characters. */
 typedef struct slice {
-    int class; /* -1: none */
+    int class, index; /* class -1: none */
     size_t length;
 } slice;
 
+static const slice NO_SLICE = {-1, -1, 0};
+
 static bool is_in(const fr_grammar *g, slice s, uint32_t node) {
     return g->tree->slices.classes[node] <= s.class && g->tree->slices.lengths[node] <= s.length;
+}
+
+static fr_status walk_origin(fr_grammar *g, const fr_slice_origin *origin, uint32_t state, uint64_t *bits,
+                             local_mask *m);
+
+/* The slices of what is below a node; NULL: none were made. */
+static const fr_slice_origin *origin_at(const fr_grammar *g, uint32_t node) {
+    for (size_t i = 1; i < g->tree->slices.origin_count; i++)
+        if (g->tree->slices.origins[i].node == node) return &g->tree->slices.origins[i];
+    return NULL;
+}
+
+/* A node at which a text is in a living state: allows its own token. */
+static fr_status arrive(fr_grammar *g, uint32_t node, uint32_t state, uint64_t *bits, local_mask *m) {
+    allow(g, bits, &g->tree->nodes[node]);
+    return m && fr_automaton_ends(g->automaton, state) ? note_return(m, node) : FR_OK;
 }
 
 /* Allows all tokens below a node at which a text is in a state, but those of a slice. m: notes where that comes to its
@@ -126,36 +144,78 @@ static fr_status walk(fr_grammar *g, uint32_t from, uint32_t state, slice known,
             continue;
         }
         g->path[node->depth] = next;
-        allow(g, bits, node);
-        if (m && fr_automaton_ends(g->automaton, next)) FR_TRY(note_return(m, i));
-        i = fr_automaton_goes_on(g->automaton, next) ? i + 1 : node->end;
+        FR_TRY(arrive(g, i, next, bits, m));
+        const fr_slice_origin *origin = from == 0 ? origin_at(g, i) : NULL;
+        if (origin) FR_TRY(walk_origin(g, origin, next, bits, m));
+        i = !origin && fr_automaton_goes_on(g->automaton, next) ? i + 1 : node->end;
     }
     return FR_OK;
 }
 
-/* Allows the largest slice of which all may come. */
-static fr_status allow_slice(fr_grammar *g, uint32_t state, uint64_t *bits, slice *allowed) {
-    *allowed = (slice){-1, 0};
-    for (int class = FR_SLICE_CLASSES - 1; class >= 0; class --) {
+/* A stop, and what is below it, from the state before its character. */
+static fr_status walk_stop(fr_grammar *g, const fr_slice_stop *stop, uint32_t state, uint64_t *bits, local_mask *m) {
+    for (uint8_t i = 0; i < stop->count; i++) {
+        FR_TRY(fr_automaton_step(g->automaton, state, stop->bytes[i], &state));
+        if (state == FR_STATE_DEAD) return FR_OK;
+    }
+    FR_TRY(arrive(g, stop->node, state, bits, m));
+    if (!stop->whole || !fr_automaton_goes_on(g->automaton, state)) return FR_OK;
+    const fr_slice_origin *origin = origin_at(g, stop->node);
+    if (origin) return walk_origin(g, origin, state, bits, m);
+    return walk(g, stop->node, state, NO_SLICE, bits, m);
+}
+
+/* Allows what a slice has not, by the states behind its characters. */
+static fr_status walk_stops(fr_grammar *g, const fr_slice_stops *stops, slice known, const uint32_t *states,
+                            uint64_t *bits, local_mask *m) {
+    size_t most = known.length < FR_STOPS_MOST ? known.length : FR_STOPS_MOST;
+    for (size_t i = 0; i < stops->group_count && stops->groups[i].behind < most; i++) {
+        const fr_stop_group *group = &stops->groups[i];
+        uint32_t next;
+        FR_TRY(fr_automaton_step(g->automaton, states[group->behind], group->byte, &next));
+        for (uint32_t k = group->first; k < group->end && next != FR_STATE_DEAD; k++)
+            FR_TRY(walk_stop(g, &stops->stops[k], states[group->behind], bits, m));
+    }
+    for (size_t i = 0; i < stops->longer_count[known.index]; i++)
+        FR_TRY(walk(g, stops->longer[known.index][i], states[most], NO_SLICE, bits, m));
+    return FR_OK;
+}
+
+/* The largest slice of which all may come. */
+static fr_status find_slice(fr_grammar *g, uint32_t state, slice *found) {
+    *found = NO_SLICE;
+    for (int class = FR_SLICE_CLASSES - 1; class >= 0 && found->class < 0; class --) {
         size_t characters;
         FR_TRY(fr_text_run(&g->runs, g->automaton, state, class, &characters));
-        int length = fr_slice_of_length(characters);
-        if (length < 0) continue;
-        *allowed = (slice){class, fr_slice_length(length)};
-        for (size_t i = 0; i < g->words; i++) bits[i] |= g->tree->slices.bits[class][length][i];
-        return FR_OK;
+        int index = fr_slice_of_length(characters);
+        if (index >= 0) *found = (slice){class, index, fr_slice_length(index)};
     }
     return FR_OK;
+}
+
+/* Allows all tokens below an origin at which a text is in a state: a slice, and what that has not. */
+static fr_status walk_origin(fr_grammar *g, const fr_slice_origin *origin, uint32_t state, uint64_t *bits,
+                             local_mask *m) {
+    uint32_t states[FR_STOPS_MOST + 1];
+    bool one = false;
+    slice known;
+    FR_TRY(find_slice(g, state, &known));
+    if (known.class >= 0) {
+        size_t most = known.length < FR_STOPS_MOST ? known.length : FR_STOPS_MOST;
+        const uint64_t *slice_bits = origin->bits[known.class][known.index];
+        for (size_t i = 0; i < g->words; i++) bits[i] |= slice_bits[i];
+        FR_TRY(fr_text_path(&g->runs, g->automaton, state, known.class, most, states, &one));
+    }
+    if (one) return walk_stops(g, &origin->stops[known.class], known, states, bits, m);
+    return walk(g, origin->node, state, origin->node ? NO_SLICE : known, bits, m);
 }
 
 static fr_status make_local(fr_grammar *g, uint32_t state) {
     FR_TRY(widen(g));
     local_mask made = {0};
     if (g->locals[state].bits) return FR_OK;
-    slice known;
     fr_status status = new_mask(g, &made.bits);
-    if (status == FR_OK) status = allow_slice(g, state, made.bits, &known);
-    if (status == FR_OK) status = walk(g, 0, state, known, made.bits, &made);
+    if (status == FR_OK) status = walk_origin(g, &g->tree->slices.origins[0], state, made.bits, &made);
     if (status != FR_OK) {
         free(made.bits);
         free(made.returns);
@@ -171,7 +231,7 @@ static fr_status add_part(fr_grammar *g, uint32_t local, uint32_t after, uint64_
     const local_mask m = g->locals[local];
     for (size_t i = 0; i < g->words; i++) bits[i] |= m.bits[i];
     for (size_t i = 0; after != FR_STATE_DEAD && i < m.return_count; i++)
-        FR_TRY(walk(g, m.returns[i], after, (slice){-1, 0}, bits, NULL));
+        FR_TRY(walk(g, m.returns[i], after, NO_SLICE, bits, NULL));
     return FR_OK;
 }
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_STATES 64 /* that a run may come through at once, and in all where it has no end */
+#define MAX_STATES 128 /* that a run may come through at once, and in all where it has no end */
 
 /* Bytes of characters that vary independently of each other. */
 typedef struct bytes {
@@ -114,6 +114,19 @@ fr_status fr_text_run(fr_text_runs *runs, fr_automaton *a, uint32_t state, int c
         p.first = end;
         if (p.first == p.count) *characters = FR_SLICE_UNBOUND; /* nowhere else */
         if (p.first == p.count) return FR_OK;
+    }
+    return FR_OK;
+}
+
+fr_status fr_text_path(fr_text_runs *runs, fr_automaton *a, uint32_t state, int class, size_t characters,
+                       uint32_t *states, bool *one) {
+    states[0] = state;
+    *one = true;
+    for (size_t i = 0; i < characters && *one; i++) {
+        fr_text_step step;
+        FR_TRY(step_of(runs, a, states[i], class, &step));
+        *one = step.count == 1;
+        states[i + 1] = step.ways[0];
     }
     return FR_OK;
 }

@@ -7,7 +7,7 @@
 #include "src/grammar/automaton.h"
 #include "src/grammar/token_slices.h"
 
-enum { FR_RUN_WAYS = 4, FR_RUN_MOST = 16 };
+enum { FR_RUN_WAYS = 4, FR_RUN_MOST = FR_STOPS_MOST };
 
 typedef struct fr_text_step {
     uint32_t ways[FR_RUN_WAYS]; /* the states behind one more character */
@@ -22,6 +22,10 @@ typedef struct fr_text_runs {
 /* Of so many characters each may come, and the text can't end behind any of them: at most FR_RUN_MOST, or
  * FR_SLICE_UNBOUND for any number. */
 fr_status fr_text_run(fr_text_runs *runs, fr_automaton *automaton, uint32_t state, int class, size_t *characters);
+
+/* The states behind 0 to `characters` of them, where it is one each, whichever they are. */
+fr_status fr_text_path(fr_text_runs *runs, fr_automaton *automaton, uint32_t state, int class, size_t characters,
+                       uint32_t *states, bool *one);
 
 void fr_text_runs_forget(fr_text_runs *runs);
 void fr_text_runs_free(fr_text_runs *runs);

@@ -7,56 +7,51 @@
 #include "src/grammar/cursor.h"
 #include "src/grammar/token_tree.h"
 
-#define NONE 255
-
-static const uint8_t LENGTHS[FR_SLICE_LENGTHS] = {4, 8, 16, FR_SLICE_UNBOUND};
-
-int fr_slice_of_length(size_t characters) {
-    int index = FR_SLICE_LENGTHS - 1;
-    while (index >= 0 && LENGTHS[index] > characters) index--;
-    return index;
-}
-
-size_t fr_slice_length(int index) {
-    return LENGTHS[index];
-}
-
-static uint8_t class_of(uint32_t code) {
-    if (code >= 'a' && code <= 'z') return 0;
-    if ((code >= 'A' && code <= 'Z') || (code >= '0' && code <= '9') || code == '-' || code == '_') return 1;
-    return code < ' ' || code == '"' || code == '\\' || code == 0x7F ? NONE : 2;
-}
-
-/* The class and the characters of a token; NONE: of no class, or not whole characters. */
+/* The class and the characters of a token; FR_NO_CLASS: of no class, or not whole characters. */
 static void measure(fr_text text, uint8_t *class, uint8_t *length) {
     fr_cursor c = {text, 0};
     size_t count = 0;
     uint32_t code;
-    for (*class = 0; c.at < text.length && *class != NONE; count++) {
-        uint8_t of = fr_cursor_take_character(&c, &code) ? class_of(code) : NONE;
+    for (*class = 0; c.at < text.length && *class != FR_NO_CLASS; count++) {
+        uint8_t of = fr_cursor_take_character(&c, &code) ? fr_slice_class_of(code) : FR_NO_CLASS;
         if (of > *class) *class = of;
     }
-    if (count > FR_SLICE_UNBOUND) *class = NONE;
-    *length = *class == NONE ? NONE : (uint8_t)count;
+    if (count > FR_SLICE_UNBOUND) *class = FR_NO_CLASS;
+    *length = *class == FR_NO_CLASS ? FR_NO_CLASS : (uint8_t)count;
 }
 
-static void add_bits(fr_token_slices *s, const fr_token_tree *tree, int32_t first, uint8_t class, uint8_t length) {
+static void add_bits(fr_slice_origin *origin, const fr_token_tree *tree, int32_t first, uint8_t class, uint8_t length) {
     for (int c = class; c < FR_SLICE_CLASSES; c++)
         for (int k = 0; k < FR_SLICE_LENGTHS; k++)
-            for (int32_t id = first; id >= 0 && length <= LENGTHS[k]; id = tree->same[id])
-                s->bits[c][k][id / 64] |= UINT64_C(1) << (id % 64);
+            for (int32_t id = first; id >= 0 && length <= fr_slice_length(k); id = tree->same[id])
+                origin->bits[c][k][id / 64] |= UINT64_C(1) << (id % 64);
 }
 
-/* What each node's own token is. */
+/* What a node's own token is behind an origin at this depth. */
+static void measure_from(const fr_token_tree *tree, const fr_token_node *node, size_t depth, uint8_t *class,
+                         uint8_t *length) {
+    fr_text text = {NULL, 0};
+    *class = *length = FR_NO_CLASS;
+    if (!node->itself) text.bytes = fr_token_tree_bytes(tree, node->id, &text.length);
+    if (text.bytes) measure((fr_text){text.bytes + depth, text.length - depth}, class, length);
+}
+
 static void measure_tokens(fr_token_slices *s, const fr_token_tree *tree) {
-    for (size_t i = 0; i < tree->node_count; i++) {
+    for (size_t i = 1; i < tree->node_count; i++) {
         const fr_token_node *node = &tree->nodes[i];
-        fr_text text = {NULL, 0};
         if (node->id < 0) continue;
-        if (!node->itself) text.bytes = fr_token_tree_bytes(tree, node->id, &text.length);
-        s->classes[i] = s->lengths[i] = NONE;
-        if (text.bytes) measure(text, &s->classes[i], &s->lengths[i]);
-        if (s->classes[i] != NONE) add_bits(s, tree, node->id, s->classes[i], s->lengths[i]);
+        measure_from(tree, node, 0, &s->classes[i], &s->lengths[i]);
+        if (s->classes[i] != FR_NO_CLASS)
+            add_bits(&s->origins[0], tree, node->id, s->classes[i], s->lengths[i]);
+    }
+    for (size_t o = 1; o < s->origin_count; o++) {
+        const fr_token_node *origin = &tree->nodes[s->origins[o].node];
+        for (size_t i = s->origins[o].node + 1; i < origin->end; i++) {
+            uint8_t class, length;
+            if (tree->nodes[i].id < 0) continue;
+            measure_from(tree, &tree->nodes[i], origin->depth, &class, &length);
+            if (class != FR_NO_CLASS) add_bits(&s->origins[o], tree, tree->nodes[i].id, class, length);
+        }
     }
 }
 
@@ -70,25 +65,41 @@ static void measure_subtrees(fr_token_slices *s, const fr_token_tree *tree) {
         }
 }
 
+static fr_status open_origin(fr_token_slices *s, const fr_token_tree *tree, uint32_t node) {
+    const size_t words = tree->vocab / 64 + 1;
+    fr_slice_origin *origin = &s->origins[s->origin_count++];
+    origin->node = node;
+    for (int c = 0; c < FR_SLICE_CLASSES; c++) {
+        for (int k = 0; k < FR_SLICE_LENGTHS; k++) {
+            origin->bits[c][k] = calloc(words, sizeof *origin->bits[c][k]);
+            if (!origin->bits[c][k]) return fr_fail_memory("a tree of tokens", words * sizeof *origin->bits[c][k]);
+        }
+        FR_TRY(fr_slice_stops_make(&origin->stops[c], tree, node, c));
+    }
+    return FR_OK;
+}
+
 fr_status fr_token_slices_make(fr_token_slices *s, const fr_token_tree *tree) {
-    size_t words = tree->vocab / 64 + 1;
     s->classes = calloc(tree->node_count, 1);
     s->lengths = calloc(tree->node_count, 1);
-    bool there = s->classes && s->lengths;
-    for (int c = 0; c < FR_SLICE_CLASSES; c++)
-        for (int k = 0; k < FR_SLICE_LENGTHS; k++) {
-            s->bits[c][k] = calloc(words, sizeof *s->bits[c][k]);
-            there &= s->bits[c][k] != NULL;
-        }
-    if (!there) return fr_fail_memory("a tree of tokens", words * 96 + 2 * tree->node_count);
+    if (!s->classes || !s->lengths) return fr_fail_memory("a tree of tokens", 2 * tree->node_count);
+    FR_TRY(open_origin(s, tree, 0));
+    for (uint32_t child = 1; child < tree->node_count; child = tree->nodes[child].end)
+        if (tree->nodes[child].byte == ' ') FR_TRY(open_origin(s, tree, child));
     measure_tokens(s, tree);
     measure_subtrees(s, tree);
     return FR_OK;
 }
 
+static void free_origin(fr_slice_origin *origin) {
+    for (int c = 0; c < FR_SLICE_CLASSES; c++) {
+        for (int k = 0; k < FR_SLICE_LENGTHS; k++) free(origin->bits[c][k]);
+        fr_slice_stops_free(&origin->stops[c]);
+    }
+}
+
 void fr_token_slices_free(fr_token_slices *s) {
     free(s->classes);
     free(s->lengths);
-    for (int c = 0; c < FR_SLICE_CLASSES; c++)
-        for (int k = 0; k < FR_SLICE_LENGTHS; k++) free(s->bits[c][k]);
+    for (size_t o = 0; o < s->origin_count; o++) free_origin(&s->origins[o]);
 }
