@@ -1,4 +1,5 @@
-/* Grammars from hostile hands: each is read, or refused in one line, within a bounded time and a bounded memory.
+/* Grammars from hostile hands: each is read, or refused in one line, within a bounded time and a bounded memory. One
+ * whose reading lacks memory is not read: nothing of what it says is left out.
  *
  * In: nothing; the grammars are made here, of a head, so many of a part, a middle, so many of another, a tail. */
 #include <check.h>
@@ -8,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "forerun.h"
+#include "src/grammar/grammar.h"
 #include "tests/alloc_guard.h"
 #include "tests/brief.h"
 #include "tests/require.h"
@@ -187,12 +189,83 @@ START_TEST(bounded) {
 }
 END_TEST
 
+/* ------------------------------------------------------------------------------------------------------ lost memory */
+
+static const char *const KEPT[] = {
+    "{\"allOf\":[{\"type\":\"string\",\"pattern\":\"a\"},{\"pattern\":\"^b\"},{\"maxLength\":3},{\"pattern\":\"c$\"}]}",
+    "{\"oneOf\":[{\"type\":\"string\",\"maxLength\":2},{\"pattern\":\"^a\",\"type\":\"string\"}]}",
+    "{\"not\":{\"anyOf\":[{\"type\":\"string\"},{\"minimum\":3},{\"enum\":[1,null]},{\"type\":[\"object\",\"array\"]}]}"
+    "}",
+    "{\"type\":\"object\",\"properties\":{\"a\":{\"const\":1},\"b\":{}},\"required\":[\"a\",\"c\"],\"not\":{"
+    "\"properties\":"
+    "{\"b\":{\"type\":\"string\"}}},\"additionalProperties\":true}",
+    "{\"if\":{\"required\":[\"a\"]},\"then\":{\"required\":[\"b\"]},\"else\":{\"properties\":{\"c\":{\"not\":{"
+    "\"const\":1}}}},"
+    "\"type\":\"object\"}",
+    "{\"dependentRequired\":{\"a\":[\"b\"]},\"dependentSchemas\":{\"b\":{\"maxProperties\":2}},\"type\":\"object\","
+    "\"properties\":{\"a\":{\"type\":\"null\"},\"b\":{\"type\":\"null\"}}}",
+    "{\"patternProperties\":{\"^x\":{\"type\":\"null\"},\"y$\":{\"enum\":[null,1]}},\"properties\":{\"xy\":{}},"
+    "\"propertyNames\":{\"maxLength\":3},\"additionalProperties\":{\"type\":\"boolean\"}}",
+    "{\"propertyNames\":{\"enum\":[\"a\",\"b\"],\"maxLength\":1},\"maxProperties\":1}",
+    "{\"uniqueItems\":true,\"items\":{\"type\":\"boolean\",\"anyOf\":[{\"const\":true},{\"const\":false}]}}",
+    "{\"contains\":{\"minimum\":2},\"minContains\":2,\"items\":{\"type\":\"integer\",\"not\":{\"enum\":[3,4]}}}",
+    "{\"allOf\":[{\"enum\":[1,2,3]},{\"enum\":[2,3,4]},{\"minimum\":2},{\"maximum\":9,\"type\":[\"integer\","
+    "\"null\"]}]"
+    ",\"type\":\"integer\",\"minimum\":0}",
+    "{\"allOf\":[{\"anyOf\":[{\"required\":[\"a\"]},{\"required\":[\"b\"]}]},{\"anyOf\":[{\"required\":[\"c\"]},{}]},"
+    "{\"$ref\":\"#/$defs/x\"}],\"$defs\":{\"x\":{\"properties\":{\"a\":{\"$ref\":\"#/$defs/x\"}},\"type\":\"object\"}},"
+    "\"properties\":{\"a\":{\"type\":\"object\"}},\"unevaluatedProperties\":{\"type\":\"null\"}}",
+};
+
+static uint64_t hash(uint64_t hash, const void *bytes, size_t size) {
+    for (size_t i = 0; i < size; i++) hash = (hash ^ ((const uint8_t *)bytes)[i]) * 0x100000001b3u; /* FNV-1a */
+    return hash;
+}
+
+/* What is made of a schema. */
+static fr_status read_schema(const char *text, uint64_t *made) {
+    fr_grammar_rules rules = {0};
+    fr_status status = fr_grammar_read(FR_GRAMMAR_JSON_SCHEMA, (fr_text){text, strlen(text)}, &rules);
+    *made = hash(rules.root, rules.bodies, rules.rule_count * sizeof *rules.bodies);
+    *made = hash(*made, rules.ranges, rules.range_count * sizeof *rules.ranges);
+    for (size_t i = 0; i < rules.expression_count; i++) {
+        const fr_expression_node *e = &rules.expressions[i];
+        const uint32_t words[] = {e->kind, e->first, e->second, e->most};
+        *made = hash(*made, words, sizeof words);
+    }
+    fr_grammar_rules_free(&rules);
+    return status;
+}
+
+START_TEST(lost_memory) {
+    const char *text = KEPT[_i];
+    uint64_t expected, made;
+    if (!fr_alloc_counted()) return;
+    fr_status status = read_schema(text, &expected); /* what is made once a process is made */
+    size_t live = fr_alloc_live(), before = fr_alloc_count();
+    ck_assert_msg(status == FR_OK, "%s: %s", text, fr_last_error());
+    require(read_schema(text, &made));
+    size_t count = fr_alloc_count() - before;
+    ck_assert_uint_eq(made, expected);
+    for (size_t nth = 0; nth < count; nth++) {
+        fr_alloc_fail(nth);
+        status = read_schema(text, &made);
+        fr_alloc_fail(SIZE_MAX);
+        ck_assert_msg(status == FR_MEMORY || (status == FR_OK && made == expected), "%s, allocation %zu of %zu: %d, %s",
+                      text, nth, count, status, status == FR_OK ? "another grammar" : fr_last_error());
+        ck_assert_msg(fr_alloc_live() == live, "%s, allocation %zu: %zd are kept", text, nth,
+                      (ssize_t)(fr_alloc_live() - live));
+    }
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("grammar_bounds");
     TCase *c = tcase_create("grammar_bounds");
     tcase_add_unchecked_fixture(c, open_tree, close_tree);
     tcase_set_timeout(c, 120);
     tcase_add_loop_test(c, bounded, 0, sizeof CASES / sizeof *CASES);
+    tcase_add_loop_test(c, lost_memory, 0, sizeof KEPT / sizeof *KEPT);
     suite_add_tcase(suite, c);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

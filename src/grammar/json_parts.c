@@ -296,11 +296,11 @@ static void add_naturals(fr_written_parts *p, int64_t low, int64_t high, const c
 
 /* The integers that bounds leave, as far as they are written here. */
 static void whole_bounds(const fr_written_bounds *b, int64_t *low, int64_t *high) {
-    double least = b->has_least ? ceil(b->least) : -1e300, most = b->has_most ? floor(b->most) : 1e300;
+    long double least = b->has_least ? ceill(b->least) : -1e300L, most = b->has_most ? floorl(b->most) : 1e300L;
     if (b->has_least && b->above_least && least == b->least) least += 1;
     if (b->has_most && b->below_most && most == b->most) most -= 1;
-    *low = least < (double)-MAX_INTEGER ? -MAX_INTEGER : least > (double)MAX_INTEGER ? INT64_MAX : (int64_t)least;
-    *high = most > (double)MAX_INTEGER ? MAX_INTEGER : most < (double)-MAX_INTEGER ? INT64_MIN : (int64_t)most;
+    *low = least < -MAX_INTEGER ? -MAX_INTEGER : least > MAX_INTEGER ? INT64_MAX : (int64_t)least;
+    *high = most > MAX_INTEGER ? MAX_INTEGER : most < -MAX_INTEGER ? INT64_MIN : (int64_t)most;
 }
 
 static void add_integers(fr_written_parts *p, int64_t low, int64_t high, fr_expression *all, bool *some) {

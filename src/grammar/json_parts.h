@@ -46,7 +46,7 @@ fr_expression fr_written_other_string(fr_written_parts *parts, const char *const
  * be written between them here is nothing. */
 typedef struct fr_written_bounds {
     bool has_least, has_most, above_least, below_most;
-    double least, most;
+    long double least, most; /* which has each integer that is written */
 } fr_written_bounds;
 bool fr_written_integer(fr_written_parts *parts, const fr_written_bounds *bounds, fr_expression *expression);
 bool fr_written_number(fr_written_parts *parts, const fr_written_bounds *bounds, fr_expression *expression);

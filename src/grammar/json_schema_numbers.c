@@ -11,18 +11,18 @@
 #define WIDE       1e15 /* bounds of numbers that have none, so that each is written in one way */
 
 static fr_status read_bound(const json_t *schema, const char *key, const char *strict_key, const fr_schema_path *path,
-                            bool upper, bool *has, bool *strict, double *bound) {
+                            bool upper, bool *has, bool *strict, long double *bound) {
     const json_t *plain = json_object_get(schema, key), *tight = json_object_get(schema, strict_key);
     const fr_schema_path place = {path, tight && !json_is_boolean(tight) ? strict_key : key, 0};
     bool number = json_is_number(tight);
     if ((plain && !json_is_number(plain)) || (tight && !number && !json_is_boolean(tight)))
         return fr_schema_fail(&place, FR_INPUT, "not a number");
     *has = plain || number;
-    *bound = json_number_value(plain);
+    *bound = fr_schema_number(plain);
     *strict = json_is_true(tight); /* draft 4 */
-    bool tighter = !plain || (upper ? json_number_value(tight) <= *bound : json_number_value(tight) >= *bound);
+    bool tighter = !plain || (upper ? fr_schema_number(tight) <= *bound : fr_schema_number(tight) >= *bound);
     if (number && tighter) {
-        *bound = json_number_value(tight);
+        *bound = fr_schema_number(tight);
         *strict = true;
     }
     return FR_OK;

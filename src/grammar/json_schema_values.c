@@ -44,9 +44,14 @@ json_t *fr_schema_said(fr_grammar_rules *rules, const char *key, json_t *value) 
     return object;
 }
 
+/* As json_copy does, which says nothing of members that there was no memory for. */
 json_t *fr_schema_copy(fr_grammar_rules *rules, const json_t *value) {
-    size_t size = json_is_array(value) ? json_array_size(value) : json_object_size(value);
-    return fr_grammar_spend(rules, 2 + 2 * size) ? made(rules, json_copy((json_t *)value)) : NULL;
+    const char *key;
+    json_t *item, *copy = fr_schema_pack(rules, json_is_array(value) ? "[]" : "{}");
+    size_t i;
+    json_array_foreach(value, i, item) fr_schema_add(rules, copy, json_incref(item));
+    json_object_foreach((json_t *)value, key, item) fr_schema_set(rules, copy, key, json_incref(item));
+    return copy;
 }
 
 json_t *fr_schema_without(fr_grammar_rules *rules, const json_t *object, const char *key) {
@@ -71,12 +76,12 @@ void fr_schema_set(fr_grammar_rules *rules, json_t *object, const char *key, jso
 
 /* ---------------------------------------------------------------------------------------------------------- looking */
 
-static long double number(const json_t *value) {
+long double fr_schema_number(const json_t *value) {
     return json_is_integer(value) ? (long double)json_integer_value(value) : (long double)json_real_value(value);
 }
 
 int fr_schema_compare(const json_t *one, const json_t *other) {
-    long double a = number(one), b = number(other);
+    long double a = fr_schema_number(one), b = fr_schema_number(other);
     return (a > b) - (a < b);
 }
 

@@ -32,7 +32,8 @@ void fr_schema_set(fr_grammar_rules *rules, json_t *object, const char *key, jso
 bool fr_schema_same(fr_grammar_rules *rules, const json_t *one, const json_t *other);
 bool fr_schema_lists(fr_grammar_rules *rules, const json_t *list, const json_t *value);
 
-/* -1, 0 or 1, exactly. */
+/* A number as it is, 0 of what is none; -1, 0 or 1. */
+long double fr_schema_number(const json_t *value);
 int fr_schema_compare(const json_t *one, const json_t *other);
 
 #endif

@@ -122,6 +122,38 @@ SCHEMAS = [
     {"type": "object", "properties": {"a": {"minimum": 5, "maximum": 4, "type": "integer"}, "b": {"type": "null"}}},
 ]
 
+# Schemas and texts of which some are of them: what random walks would hardly come to.
+GIVEN = [
+    ({"type": "array", "items": {"type": "boolean", "anyOf": [{"const": True}, {"type": "string"}]},
+      "uniqueItems": True}, ["[]", "[true]", "[false]", "[true,false]"]),
+    ({"type": "array", "items": {"type": "null", "not": {"type": "null"}}, "uniqueItems": True}, ["[]", "[null]"]),
+    ({"type": "array", "items": {"enum": [1, 2, 2.0, "a"], "type": "number"}, "uniqueItems": True},
+     ["[1,2]", "[2,2]", '["a"]', '[1,"a"]']),
+    ({"type": "object", "propertyNames": {"type": "integer"}}, ["{}", '{"a":1}', '{"1":1}']),
+    ({"type": "object", "propertyNames": {"type": ["null", "string"], "maxLength": 1}}, ['{"a":1}', '{"ab":1}', "{}"]),
+    ({"type": "object", "propertyNames": {"enum": ["a", 5, "b"], "minLength": 1, "pattern": "a"},
+      "additionalProperties": {"type": "null"}}, ['{"a":null}', '{"b":null}', '{"5":null}', "{}"]),
+    ({"enum": [[1.0], {"a": 2}, [[3]]], "anyOf": [{"const": [1]}, {"const": {"a": 2.0}}]},
+     ["[1.0]", '{"a":2}', "[[3]]", "[2]"]),
+    ({"enum": [9007199254740993, 9007199254740992, 5], "not": {"const": 9007199254740992}},
+     ["9007199254740993", "9007199254740992", "5"]),
+    ({"allOf": [{"enum": [9007199254740993, 5]}, {"enum": [9007199254740992, 5]}]},
+     ["9007199254740993", "9007199254740992", "5"]),
+    ({"enum": [9007199254740992, 9007199254740993, 9007199254740994], "minimum": 9007199254740993,
+      "exclusiveMaximum": 9007199254740994}, ["9007199254740992", "9007199254740993", "9007199254740994"]),
+    ({"type": "integer", "minimum": 9007199254740993, "maximum": 9007199254740995},
+     ["9007199254740992", "9007199254740993", "9007199254740995", "9007199254740996"]),
+    ({"type": "integer", "exclusiveMinimum": -900719925474099301, "maximum": -900719925474099299},
+     ["-900719925474099301", "-900719925474099300", "-900719925474099299", "-900719925474099298"]),
+    ({"allOf": [{"type": "integer", "minimum": 9007199254740993}, {"minimum": 9007199254740992}],
+      "maximum": 9007199254740993}, ["9007199254740992", "9007199254740993"]),
+    ({"const": 1, "enum": [1.0, 2]}, ["1.0", "2"]),
+    ({"type": "string", "all patterns": ["a"], "no patterns": ["b"], "none of": ["ab"], "maxLength": 2},
+     ['"ab"', '"b"', '"a"', '"abc"']),
+    ({"properties": {"none of": {"type": "null"}}, "required": ["none of"], "additionalProperties": False},
+     ['{"none of":null}', "{}"]),
+]
+
 
 class Library:
     def __init__(self, path, model):
@@ -200,6 +232,9 @@ def write(library, path):
             for candidate in (changed(text) for _ in range(8)):
                 if candidate.isascii() and not says(judge, candidate): texts[candidate] = False
         kept = [[t.decode(), yes] for t, yes in texts.items()]
+        lines.append(json.dumps([json.dumps(schema, ensure_ascii=False), kept], ensure_ascii=False))
+    for schema, texts in GIVEN:
+        kept = [[text, says(judge_of(schema), text.encode())] for text in texts]
         lines.append(json.dumps([json.dumps(schema, ensure_ascii=False), kept], ensure_ascii=False))
     with open(path, "w") as file: file.write("[" + ",\n".join(lines) + "]\n")
 
