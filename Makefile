@@ -309,7 +309,7 @@ check-clients: all ## a server asked by its clients: MODEL=, SERVER=URL, PEERS=F
 	@MODEL='$(MODEL)' SERVER='$(SERVER)' PEERS='$(PEERS)' tools/clients/check $(BUILD) $(REAL)
 
 .PHONY: check-train
-check-train: all ## a drafter trained as tools/train/README.md says, of a tiny model (torch, fetched once; a minute): PYTHON=
+check-train: all ## a drafter trained as tools/train/README.md says, of a tiny model (a minute; fetches torch): PYTHON=
 	@mkdir -p $(BUILD)/train
 	@PYTHON='$(PYTHON)' tools/train/check $(COMMAND) $(BUILD)/train
 

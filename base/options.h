@@ -62,6 +62,7 @@ struct fr_options {
     const void *bytes; /* of the model, instead of what its path names; NULL: the path */
     size_t byte_count;
     int tapping; /* which products' inputs a model sums up (src/weights/weights.h) */
+    struct fr_ranks *ranks; /* NULL; or those that share the model's weights (base/ranks.h) */
     fr_progress_fn *progress;
     void *progress_context;
     fr_log log;

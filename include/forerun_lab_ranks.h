@@ -10,6 +10,10 @@ void fr_lab_ranks_timeout(int seconds);
 /* What this rank has sent the others so far, and the seconds that it waited for them. */
 void fr_lab_ranks_sent(uint64_t *messages, uint64_t *bytes, double *seconds);
 
+/* Each rank's number, [ranks], on all of them; ranks are at most so many. */
+#define FR_LAB_MOST_RANKS 256
+void fr_lab_ranks_collect(double own, double *all);
+
 /* Rank 0's answer, on all ranks: of what each would decide for itself, by clocks and signals. Without a job `own`. */
 bool fr_lab_ranks_decide(bool own);
 

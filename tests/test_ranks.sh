@@ -60,6 +60,19 @@ ranks 2 "$forerun" generate -m $demo -md tools/demo/assistant -p "Once upon" -n 
 cmp -s "$folder/one" "$folder/two" || fail "generate says another text: $(cat "$folder/two")"
 [ "$(grep -c '^ranks  *2 ' "$folder/stats")" = 1 ] || fail "generate's statistics: $(cat "$folder/stats")"
 
+# ----------------------------------------------------------------------------------------------------------- the memory
+
+# Two ranks have each row of the weights once, but those of keys and values.
+big=$folder/big.gguf
+"$forerun" synth --shape qwen2.5-1.5b --layers 6 --vocab 32000 --type q4_0 -o "$big" --quiet || fail "no large model"
+resident() { # RUNNER...: what rank 0 has of the weights, MB
+    "$@" "$forerun" generate -m "$big" --ids 1,2,3 -n 4 -t 1 -c 64 --stats 2>&1 >/dev/null |
+        sed -n 's/^weights, MB resident \([0-9.]*\).*/\1/p'
+}
+one=$(resident) two=$(resident ranks 2)
+awk "BEGIN { exit !($one > 150 && $two > 0 && $two <= 0.53 * $one) }" ||
+    fail "memory: one process $one MB of weights, rank 0 of two $two MB"
+
 ends() { # WHAT LINE STATUS COMMAND...: what mpirun runs ends with that status, and that line alone
     local what=$1 line=$2 status=$3 code=0
     shift 3

@@ -121,25 +121,38 @@ static void put_phases(json_t *stats, const fr_figures *f) {
     fr_json_put(stats, "other_seconds", json_real(other_seconds(f)));
 }
 
-/* What rank 0 has sent since the command began. */
-static json_t *ranks_json(void) {
+/* What rank 0 has sent since the command began, and what each rank has taken of memory: all of them ask together. */
+typedef struct ranks_told {
     uint64_t messages, bytes;
-    double seconds;
-    fr_lab_ranks_sent(&messages, &bytes, &seconds);
-    json_t *ranks = json_object();
-    fr_json_put(ranks, "count", json_integer((json_int_t)fr_rank_count()));
-    fr_json_put(ranks, "messages", json_integer((json_int_t)messages));
-    fr_json_put(ranks, "bytes", json_integer((json_int_t)bytes));
-    fr_json_put(ranks, "waited_seconds", json_real(seconds));
+    double seconds, peaks[FR_LAB_MOST_RANKS];
+    size_t count;
+} ranks_told;
+
+static ranks_told ask_ranks(const fr_figures *figures) {
+    ranks_told told = {.count = fr_rank_count()};
+    fr_lab_ranks_sent(&told.messages, &told.bytes, &told.seconds);
+    fr_lab_ranks_collect(figures->of[FR_STAT_PEAK_BYTES], told.peaks);
+    return told;
+}
+
+static json_t *ranks_json(const fr_figures *figures) {
+    ranks_told told = ask_ranks(figures);
+    json_t *ranks = json_object(), *peaks = json_array();
+    fr_json_put(ranks, "count", json_integer((json_int_t)told.count));
+    fr_json_put(ranks, "messages", json_integer((json_int_t)told.messages));
+    fr_json_put(ranks, "bytes", json_integer((json_int_t)told.bytes));
+    fr_json_put(ranks, "waited_seconds", json_real(told.seconds));
+    for (size_t r = 0; r < told.count; r++) json_array_append_new(peaks, json_integer((json_int_t)told.peaks[r]));
+    fr_json_put(ranks, "peaks", peaks);
     return ranks;
 }
 
-static void print_ranks(FILE *out) {
-    uint64_t messages, bytes;
-    double seconds;
-    fr_lab_ranks_sent(&messages, &bytes, &seconds);
-    fprintf(out, "ranks       %8zu           %9.3f s waited; rank 0 sent %.3f MB in %.0f messages\n", fr_rank_count(),
-            seconds, (double)bytes / 1e6, (double)messages);
+static void print_ranks(const fr_figures *figures, FILE *out) {
+    ranks_told told = ask_ranks(figures);
+    fprintf(out, "ranks       %8zu           %9.3f s waited; rank 0 sent %.3f MB in %.0f messages; peaks, MB",
+            told.count, told.seconds, (double)told.bytes / 1e6, (double)told.messages);
+    for (size_t r = 0; r < told.count; r++) fprintf(out, "%s%.1f", r ? " + " : " ", told.peaks[r] / 1e6);
+    fputc('\n', out);
 }
 
 json_t *fr_figures_json(const fr_figures *figures, const fr_session *session) {
@@ -160,7 +173,7 @@ json_t *fr_figures_json(const fr_figures *figures, const fr_session *session) {
     fr_json_put(stats, "depths", depths_json(figures));
     put_phases(stats, figures);
     fr_json_put(stats, "memory", memory_json(figures));
-    if (fr_rank_count() > 1) fr_json_put(stats, "ranks", ranks_json());
+    if (fr_rank_count() > 1) fr_json_put(stats, "ranks", ranks_json(figures));
     return stats;
 }
 
@@ -212,7 +225,7 @@ void fr_figures_print(const fr_figures *f, FILE *out) {
             megabytes(f, FR_STAT_TARGET_KV_BYTES), megabytes(f, FR_STAT_DRAFT_KV_BYTES),
             megabytes(f, FR_STAT_CHECKPOINT_BYTES), megabytes(f, FR_STAT_SCRATCH_BYTES),
             megabytes(f, FR_STAT_PEAK_BYTES));
-    if (fr_rank_count() > 1) print_ranks(out);
+    if (fr_rank_count() > 1) print_ranks(f, out);
     fprintf(out, "weights, MB resident %.1f, read from files as they lie %.1f\n", megabytes(f, FR_STAT_RESIDENT_BYTES),
             megabytes(f, FR_STAT_MAPPED_BYTES));
     if (of[FR_STAT_STATE_BYTES] > 0) {

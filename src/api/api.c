@@ -66,12 +66,15 @@ static fr_status share_model(fr_model *model) {
     if (!model->ranks) return FR_OK;
     FR_TRY(fr_ranks_agree(model->ranks, &of, sizeof of, "its version of forerun"));
     FR_TRY(fr_fingerprint(model, &file));
+    fr_weights_release_files(&model->weights);
     return fr_ranks_agree(model->ranks, &file, sizeof file, "its model");
 }
 
 static fr_status open_model(const char *path, const fr_options *options, fr_model **model) {
     uint64_t environment = fr_fpenv_enter();
-    fr_status status = fr_model_load(path, options, model);
+    fr_options shared = *options;
+    shared.ranks = fr_job();
+    fr_status status = fr_model_load(path, &shared, model);
     fr_fpenv_leave(environment);
     if (status == FR_OK) log_model(&options->log, *model);
     if (status == FR_OK) status = share_model(*model);

@@ -59,6 +59,15 @@ bool fr_lab_ranks_decide(bool own) {
     return first;
 }
 
+_Static_assert(FR_MAX_RANKS == FR_LAB_MOST_RANKS, "callers have room for each rank");
+
+void fr_lab_ranks_collect(double own, double *all) {
+    size_t count = fr_ranks_count(job), bounds[FR_MAX_RANKS + 1];
+    for (size_t r = 0; r <= count; r++) bounds[r] = r * sizeof *all;
+    all[fr_ranks_index(job)] = own;
+    fr_ranks_gather(fr_job(), &(fr_ranks_rows){(uint8_t *)all, count * sizeof *all, 1, bounds}, 1);
+}
+
 void fr_lab_ranks_end_late(double seconds, void (*end)(const char *line)) {
     fr_ranks_end_late(job, seconds, end);
 }

@@ -106,6 +106,7 @@ fr_status fr_drafter_load(const char *path, const fr_model *target, const fr_opt
     fr_status status = fr_weights_check_limit(&(*drafter)->weights, fr_model_residence(target).stays,
                                               (uint64_t)options->value[FR_OPT_MEMORY]);
     if (status == FR_OK) status = fr_weights_load(&(*drafter)->weights, &plan, options);
+    if (status == FR_OK && head_of(*drafter)) status = fr_weights_bring_rest(&target->weights, head_of(*drafter));
     if (status == FR_OK) status = fr_draft_head_gather(&(*drafter)->head, head_of(*drafter));
     if (status == FR_OK) return FR_OK;
     fr_drafter_unload(*drafter);

@@ -74,6 +74,13 @@ fr_status fr_bound_fill(const fr_weights *weights, const fr_tensor *tensor, size
     return end > begin ? fr_map_fill(map, at + begin, at + end) : FR_OK;
 }
 
+size_t fr_bound_bytes(const fr_bound *bound) {
+    const fr_tensor *tensor = bound->tensor;
+    if (bound->stored != FR_STORED_ROWS) return fr_stored_bytes(bound);
+    if (!bound->packed) return tensor->bytes;
+    return bound->matrices * fr_packed_bytes(tensor->type, bound->rows, tensor->shape[tensor->dims - 1]);
+}
+
 /* Where the matrices of a streamed tensor will lie, in steps of how many bytes. */
 static const uint8_t *lay_out(fr_weights *weights, fr_bound *bound, size_t matrices, size_t features, size_t cols,
                               size_t *step) {

@@ -53,6 +53,22 @@ void fr_stored_measure(const fr_tensor *tensor, fr_arena *measure);
 /* FR_INPUT if its values aren't floats. */
 fr_status fr_bound_check_float(const fr_weights *weights, const fr_tensor *tensor);
 
+/* Where its matrices lie, one behind the other, and how many bytes they take there. */
+static inline const uint8_t *fr_bound_data(const fr_bound *bound) {
+    return bound->packed ? bound->packed : bound->tensor->data;
+}
+size_t fr_bound_bytes(const fr_bound *bound);
+
+/* place.c: a thread's share of it, brought in. */
+fr_status fr_bound_place(const fr_weights *weights, const fr_bound *bound, const fr_team *team);
+
+/* shared.c: the rows of each of its matrices that a thread brings in, its part of all, or of the rank's own and whole
+ * tiles of these; the bytes of a tensor's rows that the rank has not; huge pages for copies of own rows alone. */
+void fr_bound_own_rows(const fr_weights *weights, const fr_bound *bound, const fr_team *team, size_t *begin,
+                       size_t *end);
+uint64_t fr_bound_foreign_bytes(const fr_weights *weights, const fr_bound *bound);
+void fr_weights_separate(const fr_weights *weights);
+
 /* Brings bytes [begin, end) of a tensor in, where the file isn't mapped. */
 fr_status fr_bound_fill(const fr_weights *weights, const fr_tensor *tensor, size_t begin, size_t end);
 

@@ -43,7 +43,7 @@ static fr_status check_codes(const fr_weights *weights, const fr_tensor *tensor,
 static fr_status place_in_file(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
     const fr_tensor *tensor = bound->tensor;
     size_t begin, end, stacks = tensor->dims == 3 ? tensor->shape[0] : 1;
-    fr_part_features(team, bound->rows, &begin, &end);
+    fr_bound_own_rows(weights, bound, team, &begin, &end);
     size_t stack_bytes = stacks ? tensor->bytes / stacks : 0, cols = tensor->shape[tensor->dims - 1];
     size_t row_bytes = bound->rows ? stack_bytes / bound->rows : 0;
     size_t from = tensor->packed ? fr_packed_bytes(tensor->type, begin, cols) : begin * row_bytes;
@@ -54,6 +54,12 @@ static fr_status place_in_file(const fr_weights *weights, const fr_bound *bound,
             FR_TRY(check_codes(weights, tensor, s * stack_bytes + from, s * stack_bytes + to));
     }
     return FR_OK;
+}
+
+static void release_tensor(const fr_weights *weights, const fr_tensor *tensor) {
+    const fr_map *map = &weights->files->files[tensor->file];
+    size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes);
+    fr_map_release(map, at, at + tensor->bytes);
 }
 
 /* Rows from all over the tensor, gathered a tile at a time; its pages are given back when all are done. */
@@ -99,7 +105,7 @@ static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, 
     const fr_tensor *tensor = bound->tensor;
     size_t cols = tensor->shape[tensor->dims - 1], row_bytes = fr_dtype_row_bytes(tensor->type, cols), begin, end;
     size_t step = PACK_STEP / (row_bytes + 1) / FR_TILE_FEATURES * FR_TILE_FEATURES + FR_TILE_FEATURES;
-    fr_part_features(team, bound->rows, &begin, &end);
+    fr_bound_own_rows(weights, bound, team, &begin, &end);
     for (size_t m = 0; m < bound->matrices; m++) {
         uint8_t *packed = bound->packed + m * fr_packed_bytes(tensor->type, bound->rows, cols);
         for (size_t o = begin; o < end; o += step) {
@@ -108,10 +114,11 @@ static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, 
                                  packed + fr_packed_bytes(tensor->type, o, cols)));
         }
     }
+    if (bound->shared) release_tensor(weights, tensor); /* the system has brought in more around what was read */
     return FR_OK;
 }
 
-static fr_status place_tensor(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
+fr_status fr_bound_place(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
     if (bound->stored != FR_STORED_ROWS) return fr_stored_place(weights, bound, team);
     return bound->packed ? place_packed(weights, bound, team) : place_in_file(weights, bound, team);
 }
@@ -129,7 +136,7 @@ static void place(void *context, const fr_team *team) {
     for (size_t i = 0; i < weights->count && !atomic_load(&job->ended); i++) {
         const fr_bound *bound = &weights->bound[i];
         if (wanted_now(weights, bound) && job->failures[team->index].status == FR_OK)
-            job->failures[team->index] = fr_failure_keep(place_tensor(weights, bound, team));
+            job->failures[team->index] = fr_failure_keep(fr_bound_place(weights, bound, team));
         done += bound->tensor->bytes;
         if (team->index > 0 || !job->progress || job->progress(job->context, done, weights->bytes)) continue;
         atomic_store(&job->ended, true);
@@ -167,12 +174,13 @@ static void transpose(void *context, const fr_team *team) {
 }
 
 static void release_sorted(const fr_weights *weights) {
-    for (size_t i = 0; i < weights->count; i++) {
-        const fr_tensor *tensor = weights->bound[i].tensor;
-        const fr_map *map = &weights->files->files[tensor->file];
-        size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes);
-        if (weights->bound[i].order) fr_map_release(map, at, at + tensor->bytes);
-    }
+    for (size_t i = 0; i < weights->count; i++)
+        if (weights->bound[i].order) release_tensor(weights, weights->bound[i].tensor);
+}
+
+void fr_weights_release_files(const fr_weights *weights) {
+    for (size_t i = 0; i < weights->count; i++)
+        if (weights->bound[i].packed) release_tensor(weights, weights->bound[i].tensor);
 }
 
 /* Experts that don't stay: a whole one is asked for when it is chosen (experts.c), so nothing around it is wanted. */
@@ -189,6 +197,7 @@ fr_status fr_weights_place(fr_weights *weights, fr_pool *pool, fr_progress_fn *p
     placing job = {.weights = weights, .progress = progress, .context = context};
     job.failures = calloc(FR_MAX_THREADS, sizeof *job.failures);
     if (!job.failures) return fr_fail_memory("the threads that load", FR_MAX_THREADS * sizeof *job.failures);
+    fr_weights_separate(weights);
     fr_pool_run(pool, place, &job);
     fr_status status = first_failure(&job);
     if (status == FR_OK && weights->transposed_count) {
@@ -205,12 +214,8 @@ fr_status fr_weights_place(fr_weights *weights, fr_pool *pool, fr_progress_fn *p
 fr_status fr_weights_lock(const fr_weights *weights) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     for (size_t i = 0; i < weights->count; i++) {
-        const fr_bound *bound = &weights->bound[i];
-        const fr_tensor *tensor = bound->tensor;
-        uintptr_t first = (uintptr_t)(bound->packed ? bound->packed : tensor->data), begin = first / page * page;
-        size_t bytes = bound->stored == FR_STORED_ROWS ? tensor->bytes : fr_stored_bytes(bound);
-        if (bound->packed && bound->stored == FR_STORED_ROWS)
-            bytes = bound->matrices * fr_packed_bytes(tensor->type, bound->rows, tensor->shape[tensor->dims - 1]);
+        uintptr_t first = (uintptr_t)fr_bound_data(&weights->bound[i]), begin = first / page * page;
+        size_t bytes = fr_bound_bytes(&weights->bound[i]);
         if (bytes && mlock((const void *)begin, first + bytes - begin) != 0)
             return fr_fail_about(FR_OPT_MLOCK, FR_MACHINE,
                                  "%s: can't lock %llu MB of weights in memory: the system's limit is `ulimit -l`",

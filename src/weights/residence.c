@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/sizes.h"
-#include "src/weights/weights.h"
+#include "src/weights/bound.h"
 
 enum { SESSIONS_PART = 16 };
 
@@ -20,7 +20,8 @@ static fr_residence residence_of(const fr_weights *weights, fr_mixture_size expe
         const fr_bound *bound = &weights->bound[i];
         bool mapped = !bound->packed && is_mapped(weights, bound);
         bool every = !bound->chosen && bound->access == FR_STREAMED;
-        uint64_t bytes = bound->tensor->bytes;
+        uint64_t foreign = fr_bound_foreign_bytes(weights, bound), bytes = bound->tensor->bytes - foreign;
+        all.own -= bound->packed ? fr_smaller(foreign, all.own) : 0;
         all.mapped += mapped ? bytes : 0;
         all.own += mapped || bound->packed ? 0 : bytes;
         all.experts += bound->chosen ? bytes : 0;

@@ -12,6 +12,7 @@
 #include "formats/checkpoint.h"
 #include "formats/notes.h"
 #include "src/weights/matrix.h"
+#include "src/weights/partition.h"
 #include "src/weights/residence.h"
 
 /* How a bound tensor is read, which decides whether it is brought into memory at load. */
@@ -40,6 +41,8 @@ typedef struct fr_bound {
     fr_stored stored;     /* else than as rows: its matrices are copies, `packed`, tiles of MXFP4 or rows of floats */
     size_t parts;         /* matrices of an entry, and */
     const fr_tensor *exponents; /* of MXFP4 codes */
+    bool shared;    /* a rank reads its share of each matrix alone, */
+    fr_split split; /* which is this */
     const int32_t *order; /* of the copy: its row r is the tensor's row order[r]; NULL: the tensor's own */
 } fr_bound;
 
@@ -74,6 +77,8 @@ struct fr_weights {
     uint64_t available;     /* how much memory there was then */
     bool exceed; /* memory does not hold them all: experts stay in their files until rows choose them */
     bool placed; /* they have been brought into memory */
+    struct fr_ranks *ranks; /* NULL; or those that share them (fr_weights_share) */
+    size_t sharing;         /* what was shared last: the next is beside it */
     fr_transposed *transposed;
     size_t transposed_count;
     uint64_t transposed_bytes;
@@ -207,6 +212,20 @@ void fr_weights_note_transposed(fr_weights *weights);
 
 /* Has `count` bound matrices, all of one shape, transposed into `to` when they are placed. */
 fr_status fr_weights_transpose(fr_weights *weights, const fr_matrix *from, size_t count, float *to);
+
+/* shared.c, where ranks have weights together. That a product with this bound matrix is split so over them: of its rows
+ * only the rank's own are brought in. Nothing where the file has others between them. */
+void fr_weights_share(fr_weights *weights, const fr_matrix *matrix, fr_split split);
+
+/* The same of an LM head, of ids; a table that is the same tensor is looked up in the file, where that is mapped, and
+ * stays whole with it where not. */
+void fr_weights_share_head(fr_weights *weights, const fr_matrix *head, fr_matrix *table);
+
+/* Brings in the rest of a shared matrix, which somebody else reads whole on each rank. While nothing runs. */
+fr_status fr_weights_bring_rest(const fr_weights *weights, const fr_matrix *matrix);
+
+/* Gives pages of mapped files back that somebody has read since of what is packed. */
+void fr_weights_release_files(const fr_weights *weights);
 
 /* Brings what was bound into memory, each row by the thread that will read it. progress may be NULL. */
 fr_status fr_weights_place(fr_weights *weights, fr_pool *pool, fr_progress_fn *progress, void *context);
