@@ -317,6 +317,14 @@ check-train: all ## a drafter trained as tools/train/README.md says, of a tiny m
 check-schemas: all ## texts of 1000 schemas, judged by Python's jsonschema (minutes); PYTHON=one that has it, COUNT=
 	@$(or $(PYTHON),python3) tests/schemas/check.py $(COMMAND) $(if $(COUNT),--count $(COUNT))
 
+.PHONY: check-grammars
+WALKS := $(BUILD)/tests/walks.json
+check-grammars: $(BUILD)/tests/test_grammar ## llama.cpp's grammars, as it follows them: LLAMA=its source, LLAMA_BUILD=
+	@$(CXX) -O1 -I '$(LLAMA)/include' -I '$(LLAMA)/ggml/include' tests/references/grammars.cpp -fopenmp \
+	  '$(LLAMA_BUILD)/src/libllama.a' '$(LLAMA_BUILD)/ggml/src/'libggml{,-cpu,-base}.a -ldl -o $(WALKS:.json=)
+	@$(WALKS:.json=) --whole tests/data/llama/q4_0.gguf '$(LLAMA)'/grammars/*.gbnf tests/data/grammars/*.gbnf >$(WALKS)
+	@$(BUILD)/tests/test_grammar $(WALKS)
+
 .PHONY: check-page
 check-page: all ## the chat page in a headless Chromium: what it does, keeps and asks for (minutes); CHECKS=NAMES
 	@tools/setup page

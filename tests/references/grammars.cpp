@@ -4,7 +4,9 @@
 // chosen at random of those that llama.cpp allowed, and at each step how many that are, a hash of them in ascending
 // order (FNV-1a of four bytes each) and whether an end of sequence is among them, which counts as no id; control tokens
 // are left out, as llama.cpp lets a grammar spell their names, and so are tokens that no UTF-8 goes on with (bytes from
-// F5 on, say), which it allows as beginnings of characters. With a build of llama.cpp:
+// F5 on, say), which it allows as beginnings of characters. --whole: so are tokens that end inside a character, as
+// llama.cpp refuses those that may become a character which a class excludes, whatever else they may become. With a
+// build of llama.cpp (make check-grammars does so for the grammars that it comes with):
 //
 //     g++ -O1 -I LLAMA/include -I LLAMA/ggml/include tests/references/grammars.cpp BUILD/src/libllama.a
 //         BUILD/ggml/src/libggml.a BUILD/ggml/src/libggml-cpu.a BUILD/ggml/src/libggml-base.a -fopenmp -ldl -o grammars
@@ -20,6 +22,7 @@
 #include "llama.h"
 
 static const int WALKS = 12, STEPS = 60;
+static bool whole = false;
 static uint32_t state = 20261128;
 
 static uint32_t below(uint32_t n) {
@@ -44,12 +47,13 @@ static std::string quoted(const std::string &text) {
     return out + "\"";
 }
 
-// Whether bytes are UTF-8, but for a character at the end that may be unfinished.
+// Whether bytes are UTF-8, but for a character at the end that may be unfinished, unless all are to be whole.
 static bool begins_utf8(const std::string &text) {
     for (size_t i = 0; i < text.size();) {
         unsigned char lead = text[i++];
         size_t more = lead < 0x80 ? 0 : lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
         if ((lead >= 0x80 && lead < 0xC2) || lead > 0xF4) return false;
+        if (whole && text.size() - i < more) return false;
         for (size_t k = 0; k < more && i < text.size(); k++, i++) {
             unsigned char byte = text[i], low = 0x80, high = 0xBF;
             if (k == 0 && lead == 0xE0) low = 0xA0;
@@ -119,6 +123,8 @@ static void walk(const std::string &text, const llama_vocab *vocab, std::ostream
 
 int main(int argc, char **argv) {
     llama_log_set([](ggml_log_level, const char *, void *) {}, nullptr);
+    whole = argc > 1 && std::string(argv[1]) == "--whole";
+    if (whole) argv++, argc--;
     llama_model_params params = llama_model_default_params();
     params.vocab_only = true;
     llama_model *model = llama_model_load_from_file(argv[1], params);
