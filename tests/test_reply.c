@@ -394,6 +394,13 @@ START_TEST(calls) {
     check_parts("qwen3", "", false,
                 "<tool_call>{\"name\": \"now\", \"arguments\": {\"s\": \"</tool_call>\"}}</tool_call>",
                 "nnow|a{\"s\": \"</tool_call>\"}|e");
+    check_parts("qwen3", "", false, "{\"name\": \"now\", \"arguments\": {\"n\": 1}}\n", "nnow|a{\"n\": 1}|e");
+    check_parts("qwen3", "", false, "<think>a</think>\n\n{\"arguments\": {\"s\": \"<tool_call>\"}, \"name\": \"now\"}",
+                "ra|nnow|a{\"s\": \"<tool_call>\"}|e");
+    check_parts("qwen3", "", false,
+                "{\"name\": \"now\", \"arguments\": {}}\n</tool_call>\n<tool_call>{\"name\": \"now\", \"arguments\": "
+                "null}</tool_call>",
+                "nnow|a{}|e|nnow|a{}|e");
     check_parts("glm", "", false, "<tool_call>now</tool_call>", "nnow|a{}|e");
     check_parts("glm", "", false,
                 "<tool_call>now\n<arg_key>s</arg_key>\n<arg_value>1</arg_value><arg_key>n</arg_key><arg_value>\n2 "
@@ -614,6 +621,14 @@ START_TEST(no_calls) {
         {"gemma4", "<|tool_call>call:now{s:<|\"|>"},
         {"gemma4", "<|tool_call>call:now{}<|tool_call>call:"},
         {"gemma4", "<|tool_response>"},
+        {"qwen3", "{\"name\": \"none\", \"arguments\": {}}"},
+        {"qwen3", "{\"name\": \"now\"}"},
+        {"qwen3", "{\"name\": \"now\", \"arguments\": {}} and so on"},
+        {"qwen3", "{\"name\": \"now\", \"arguments\": {}, \"age\": 3}"},
+        {"qwen3", "{\"name\": \"now\", \"arguments\": {\"n\": 1}"},
+        {"qwen3", "{\"arguments\": {\"n\": 1}}"},
+        {"qwen3", "[{\"name\": \"now\", \"arguments\": {}}]"},
+        {"qwen3", "so: {\"name\": \"now\", \"arguments\": {}}"},
         {"llama3-tools", "{\"name\": \"none\", \"parameters\": {}}"},
         {"llama3-tools", "{\"name\": \"now\"}"},
         {"llama3-tools", "{\"name\": \"now\", \"parameters\": {}, \"age\": 3}"},

@@ -4,7 +4,7 @@
  *      begin ------------------> REASONING <--------------------------------------------- CONTENT <-- begin
  *                                    |         THINK_END                                  ^  |  ^
  *                                    +----------------------------------------------------+  |  |
- *                                                         CALL, CALLS; Llama's `{` at the start |  |
+ *                                                         CALL, CALLS; a `{` at the start       |  |
  *                                                                                            v  | whole, or none
  *                                                                                           CALL--+
  *
@@ -273,10 +273,12 @@ static void on_channel_byte(fr_reply_reader *r, char byte) {
     }
 }
 
-/* Llama's calls need no mark: a reply that begins as an object may be one, if there is a tool to call. */
+/* Llama's calls need no mark, and models that were taught Hermes' leave it out at times: a reply that begins as an
+ * object may be one, if there is a tool to call. */
 static bool begins_bare_call(const fr_reply_reader *r, char byte) {
     bool start = r->state == CONTENT && !r->said && r->calls == 0 && byte == '{';
-    return start && r->format.calls == FR_CALLS_LLAMA && json_array_size(r->tools) > 0;
+    bool bare = r->format.calls == FR_CALLS_LLAMA || r->format.calls == FR_CALLS_JSON;
+    return start && bare && json_array_size(r->tools) > 0;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- harmony */

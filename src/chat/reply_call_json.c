@@ -1,4 +1,5 @@
-/* Calls that are JSON objects: Hermes' within marks, and Llama 3's, with or without one.
+/* Calls that are JSON objects: Hermes' within marks, or as a whole reply without them, as Qwen2.5-Coder writes it; and
+ * Llama 3's, with a mark before it or none.
  *
  * An object's members may come in any order: arguments that come before the name are kept until there is one. */
 #include <string.h>
@@ -11,7 +12,8 @@ enum {
     OBJECT,
     AFTER,
     BEHIND, /* the mark of Llama's calls */
-    BARE,   /* an object without a mark */
+    BARE,   /* an object without a mark, and behind it */
+    BARE_AFTER,
     METHOD_NAME,
     METHOD, /* what comes between its name and its arguments */
     KEY,
@@ -36,7 +38,7 @@ static int field_of(const fr_reply_call *call) {
 
 /* Without a mark around it an object is a call only if it has nothing else in it. */
 static bool key_may_be(const fr_reply_call *call) {
-    bool bare = call->format->calls == FR_CALLS_LLAMA;
+    bool bare = call->format->calls == FR_CALLS_LLAMA || call->state == BARE;
     return call->field != FIELD_OTHER || !bare || strcmp(call->key.bytes, "type") == 0;
 }
 
@@ -141,9 +143,29 @@ static fr_call_verdict member_byte(fr_reply_call *call, char byte) {
     return result == FR_SCAN_DONE ? FR_CALL_DONE : FR_CALL_ON;
 }
 
-/* ----------------------------------------------------------------------------------------------------- within marks */
+/* A function that nobody offered is no call where no mark says so: a reply may well be JSON. */
+static fr_call_verdict bare_byte(fr_reply_call *call, char byte) {
+    bool named = call->named;
+    fr_call_verdict verdict = member_byte(call, byte);
+    bool names_it = call->named && !named;
+    if (names_it && call->state == BARE && !fr_tool_find(call->tools, call->name.bytes)) return FR_CALL_FAULT;
+    if (verdict == FR_CALL_DONE && !(call->named && call->given)) return FR_CALL_FAULT;
+    return verdict;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- Hermes */
+
+/* Without marks the object is all that the reply has. */
+static fr_call_verdict whole_reply_byte(fr_reply_call *call, char byte) {
+    call->state = BARE;
+    fr_call_verdict verdict = bare_byte(call, byte);
+    if (verdict != FR_CALL_DONE) return verdict;
+    call->state = BARE_AFTER;
+    return FR_CALL_ON;
+}
 
 static fr_call_verdict json_byte(fr_reply_call *call, char byte) {
+    if (call->state == BEGIN || call->state == BARE) return whole_reply_byte(call, byte);
     if (call->state != OBJECT) return fr_json_is_space(byte) ? FR_CALL_ON : FR_CALL_FAULT;
     if (call->scan.depth == 0 && byte != '{') return fr_json_is_space(byte) ? FR_CALL_ON : FR_CALL_FAULT;
     fr_call_verdict verdict = member_byte(call, byte);
@@ -158,13 +180,13 @@ static fr_call_verdict json_mark(fr_reply_call *call, fr_mark mark) {
         call->state = OBJECT;
         return FR_CALL_ON;
     }
-    if (call->state == AFTER && mark == FR_MARK_CALL_END) return FR_CALL_DONE;
-    bool string = call->state == OBJECT && call->scan.state == FR_SCAN_STRING;
+    if ((call->state == AFTER || call->state == BARE_AFTER) && mark == FR_MARK_CALL_END) return FR_CALL_DONE;
+    bool string = (call->state == OBJECT || call->state == BARE) && call->scan.state == FR_SCAN_STRING;
     return string ? FR_CALL_TEXT : FR_CALL_FAULT;
 }
 
 static bool json_complete(const fr_reply_call *call) {
-    return call->state == AFTER;
+    return call->state == AFTER || call->state == BARE_AFTER;
 }
 
 const fr_call_reader fr_read_json_call = {json_byte, json_mark, json_complete};
@@ -224,16 +246,6 @@ static fr_call_verdict value_byte(fr_reply_call *call, char byte) {
     call->state = byte == '"' ? QUOTED : VALUE;
     if (byte != '"') fr_value_put_escaped(&call->arguments, &byte, 1);
     return FR_CALL_ON;
-}
-
-/* A function that nobody offered is no call where no mark says so: a reply may well be JSON. */
-static fr_call_verdict bare_byte(fr_reply_call *call, char byte) {
-    bool named = call->named;
-    fr_call_verdict verdict = member_byte(call, byte);
-    bool names_it = call->named && !named;
-    if (names_it && call->state == BARE && !fr_tool_find(call->tools, call->name.bytes)) return FR_CALL_FAULT;
-    if (verdict == FR_CALL_DONE && !(call->named && call->given)) return FR_CALL_FAULT;
-    return verdict;
 }
 
 static fr_call_verdict llama_byte(fr_reply_call *call, char byte) {

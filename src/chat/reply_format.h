@@ -10,7 +10,9 @@
 /* How calls are written; each line is one call. */
 typedef enum fr_call_form {
     FR_CALLS_NONE,
-    FR_CALLS_JSON,     /* <tool_call>{"name": NAME, "arguments": {...}}</tool_call>: Hermes, Qwen 2.5 and 3 */
+    /* <tool_call>{"name": NAME, "arguments": {...}}</tool_call>: Hermes, Qwen 2.5 and 3; or the object alone as a whole
+     * reply */
+    FR_CALLS_JSON,
     /* {"name": NAME, "parameters": {...}}, a whole reply, or behind <|python_tag|>; behind that also
      * NAME.call(KEY="VALUE", ...) */
     FR_CALLS_LLAMA,
