@@ -269,7 +269,7 @@ typedef enum fr_option {
 
     /* -- What ends a text, and what comes with its ids. */
 
-    /* 0 (default) or 1: go on past an end of sequence */
+    /* 0 (default) or 1: go on past an end of sequence, but that of a grammar's text */
     FR_OPT_IGNORE_EOS,
     /* Log-probabilities of the tokens a step gives and of this many best, 0 to 100; default -1: none */
     FR_OPT_LOGPROBS,

@@ -42,6 +42,25 @@ static char *trimmed(const char *text) {
     return copy;
 }
 
+/* A grammar is of a reply's content: what is thought before it is free. */
+START_TEST(grammar_of_the_content) {
+    static const char line[] = "generate " MODEL "--chat -p Hi -n 12 --output json --chat-template-file %s --grammar "
+                               "'root ::= \"aaa\"'";
+    fr_test_folder folder;
+    fr_folder_make(&folder);
+    for (int i = 0; i < 2; i++) {
+        write_template(&folder, i ? thinks : talks);
+        fr_command run = fr_command_ok(line, folder.file);
+        json_t *object = json_loads(run.out, 0, NULL);
+        ck_assert_str_eq(text_of(object, "text"), i ? "" : "aaa");
+        if (i) ck_assert_uint_gt(strlen(text_of(object, "reasoning_content")), 3);
+        json_decref(object);
+        fr_command_free(&run);
+    }
+    fr_folder_remove(&folder);
+}
+END_TEST
+
 START_TEST(reasoning_apart) {
     fr_test_folder folder;
     char plain[512];
@@ -102,6 +121,7 @@ int main(void) {
     TCase *tcase = tcase_create("cli_reply");
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, reasoning_apart);
+    tcase_add_test(tcase, grammar_of_the_content);
     tcase_add_test(tcase, next_turn);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

@@ -445,6 +445,9 @@ START_TEST(by_command) {
     ck_assert_str_eq(regex.out + 3, "x\n");
     fr_command gbnf = fr_command_ok(LLAMA "--grammar 'root ::= \"a\"{4} | \"aaa\"'");
     ck_assert_msg(strcmp(gbnf.out, "aaaa\n") == 0 || strcmp(gbnf.out, "aaa\n") == 0, "%s", gbnf.out);
+    fr_command whole = fr_command_ok(LLAMA "--ignore-eos --grammar 'root ::= \"aaa\"'"); /* nothing goes on behind it */
+    ck_assert_str_eq(whole.out, "aaa\n");
+    fr_command_free(&whole);
     fr_command schema = fr_command_ok(LLAMA "--json-schema-file %s", path);
     ck_assert_str_eq(schema.out, "[3,true]\n");
     fr_command_free(&regex);

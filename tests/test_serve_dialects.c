@@ -188,6 +188,8 @@ static const struct {
     {MESSAGE, "{'messages': [" USER("'a'") "], 'tool_choice': 'any'}", "tool_choice"},
     {MESSAGE, "{'messages': [" USER("'a'") "], 'tool_choice': {'type': 'tool'}}", "tool_choice"},
     {MESSAGE, "{'messages': [" USER("'a'") "], 'thinking': {'type': 'deep'}}", "thinking"},
+    {MESSAGE, "{'messages': [" USER("'a'") "], 'thinking': {'type': 'enabled', 'budget_tokens': '9'}}",
+     "thinking.budget_tokens"},
     {MESSAGE, "{'messages': [" USER("'a'") "], 'mcp_servers': [{'url': 'x'}]}", "mcp_servers"},
     {OLLAMA_CHAT, "{}", "messages must"},
     {OLLAMA_CHAT, "{'messages': [5]}", "messages[0]: a role"},

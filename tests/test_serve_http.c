@@ -532,7 +532,8 @@ START_TEST(pages_of_one_origin_may_ask) {
     ck_assert_int_eq(fr_client_head(client), 204);
     check_header(client, "Access-Control-Allow-Origin", "https://a.example");
     check_header(client, "Access-Control-Allow-Methods", "GET, HEAD, POST, OPTIONS");
-    check_header(client, "Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key");
+    check_header(client, "Access-Control-Allow-Headers",
+                 "Authorization, Content-Type, X-Api-Key, Anthropic-Version, Anthropic-Beta, *");
     check_header(client, "Access-Control-Max-Age", "86400");
     check_header(client, "Vary", "Origin");
     fr_client_ask(client, "GET", "/", "Origin: https://a.example\r\n", NULL);

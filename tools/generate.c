@@ -113,6 +113,7 @@ int fr_verb_generate(const fr_arguments *args) {
     if (!code) code = check_tokenizer(&loaded, args);
     if (!code) code = fr_prompt_render(&prompt, &loaded, args);
     if (!code) code = fr_prompt_tokenize(&prompt, &loaded, args);
+    if (!code && prompt.rendered.text) loaded.answers = &prompt.rendered;
     if (!code) code = fr_loaded_start(&loaded, args, prompt.count, args->number[FR_ARG_PREDICT]);
     if (!code) code = run(&loaded, args, &prompt);
     if (!code) code = fr_tracer_close(&loaded.trace);

@@ -75,7 +75,7 @@ static fr_status start(fr_job *job, const void *kept, size_t size) {
                                     .session = job->session,
                                     .most = job->most,
                                     .best = job->best,
-                                    .ignore_eos = job->ignore_eos,
+                                    .ignore_eos = job->ignore_eos && !job->grammar,
                                     .text = fr_model_tokenizer(model) ? &job->text : NULL,
                                     .view = job->prompt.rendered.text ? &job->view : NULL};
     status = fr_reply_begin(&job->reply, &reply);

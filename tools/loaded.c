@@ -221,6 +221,25 @@ fr_status fr_loaded_tokens(fr_loaded *loaded, const fr_token_tree **tree) {
     return FR_OK;
 }
 
+/* A text's grammar, or that of a chat's reply with such a content, behind what may come of reasoning and calls. */
+static fr_status make_grammar(fr_loaded *loaded, const fr_arguments *args, const fr_token_tree *tree,
+                              fr_grammar_kind kind, const char *text, size_t length) {
+    if (!loaded->answers) return fr_grammar_open(tree, kind, text, length, &loaded->grammar);
+    json_t *settings = fr_chat_settings(args, loaded->tools, loaded->picture_count > 0);
+    char *options = fr_json_line(settings);
+    const fr_reply_rule rule = {.prompt = loaded->answers,
+                                .options_json = options,
+                                .calls = json_array_size(loaded->tools) ? FR_REPLY_CALLS_MAY : FR_REPLY_CALLS_NONE,
+                                .several = true,
+                                .kind = kind,
+                                .text = text,
+                                .length = length};
+    fr_status status = fr_grammar_open_reply(tree, &rule, &loaded->grammar);
+    free(options);
+    json_decref(settings);
+    return status;
+}
+
 /* What the text is to be of, if anything was given. */
 static int open_grammar(fr_loaded *loaded, const fr_arguments *args) {
     const fr_tokenizer *tokenizer;
@@ -234,8 +253,8 @@ static int open_grammar(fr_loaded *loaded, const fr_arguments *args) {
         if (!code && file) code = fr_prompt_read_file(&read, args->text[grammars[i].file]);
         fr_status status = code ? FR_OK : fr_loaded_tokens(loaded, &tree);
         if (!code && status == FR_OK)
-            status = fr_grammar_open(tree, grammars[i].kind, file ? read.bytes : text,
-                                     file ? read.length : strlen(text), &loaded->grammar);
+            status = make_grammar(loaded, args, tree, grammars[i].kind, file ? read.bytes : text,
+                                  file ? read.length : strlen(text));
         fr_prompt_free(&read);
         return code ? code : fr_exit_status(status);
     }

@@ -21,6 +21,7 @@ typedef struct fr_loaded {
     fr_drafter *drafter;
     _Atomic(fr_token_tree *) tokens; /* of grammars; NULL: nobody has asked for it yet */
     fr_grammar *grammar;
+    const fr_marked_text *answers; /* the chat's prompt whose reply the grammar's text is the content of; NULL: none */
     fr_session *session;
     fr_progress progress;
     int threads; /* that the session computes with */

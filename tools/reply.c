@@ -173,7 +173,7 @@ int fr_reply_run(fr_reply *reply, fr_loaded *loaded, const fr_arguments *args, f
                                       .session = loaded->session,
                                       .most = args->number[FR_ARG_PREDICT],
                                       .best = args->given[FR_ARG_LOGPROBS] ? args->number[FR_ARG_LOGPROBS] : -1,
-                                      .ignore_eos = args->given[FR_ARG_IGNORE_EOS],
+                                      .ignore_eos = args->given[FR_ARG_IGNORE_EOS] && !loaded->grammar,
                                       .text = text,
                                       .view = view};
     fr_status status = fr_reply_begin(reply, &setting);

@@ -14,12 +14,17 @@
 
 /* ---------------------------------------------------------------------------------------------------------- a round */
 
+/* A grammar's text ends with it whatever was asked for: nothing says what comes behind it. */
+static bool ends_text(const fr_session *s, int32_t id) {
+    return (!s->ignore_eos || s->sampler.constraint.grammar) && fr_model_is_eos(s->model, id);
+}
+
 /* The first `count` ids after the timeline stand, up to an end of sequence or of a stop string; they join the
  * timeline. */
 static size_t commit(fr_session *s, size_t count) {
     for (size_t i = 0; i < count; i++) {
         int32_t id = s->ids[s->length + i];
-        s->ended = (!s->ignore_eos && fr_model_is_eos(s->model, id)) || fr_stops_feed(&s->stops, id);
+        s->ended = ends_text(s, id) || fr_stops_feed(&s->stops, id);
         if (s->ended) count = i + 1;
     }
     s->length += count;

@@ -148,12 +148,15 @@ static bool take_choice(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* How many tokens it may take is the model's own affair. */
+/* How many tokens it takes is the model's own affair: a budget, which these clients have to name, is not enforced. */
 static bool take_thinking(fr_turns *t, const json_t *body) {
     const json_t *thinking = fr_turns_get(body, "thinking");
     bool on = is_of(thinking, "enabled") || is_of(thinking, "adaptive") || is_of(thinking, "between_tools");
     json_t *settings = json_object_get(t->chat, "chat_template_kwargs");
     if (!thinking) return true;
+    const json_t *budget = fr_turns_get(thinking, "budget_tokens");
+    if (budget && !fr_job_whole(budget, 1, INT32_MAX))
+        return fr_turns_refuse(t, "thinking.budget_tokens must be a whole number from 1 to %d", INT32_MAX);
     if (!on && !is_of(thinking, "disabled"))
         return fr_turns_refuse(t, "thinking must be of type enabled, adaptive or disabled");
     settings = json_is_object(settings) ? json_copy(settings) : json_object();

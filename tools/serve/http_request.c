@@ -135,12 +135,15 @@ static void admit(fr_http *http, struct MHD_Connection *connection, fr_call *cal
 
 /* ------------------------------------------------------------------------------------------------------- the answer */
 
+/* Of pages' clients: OpenAI's and Anthropic's put more of their own. The star is for all but the first. */
+#define ALLOWED_HEADERS "Authorization, Content-Type, X-Api-Key, Anthropic-Version, Anthropic-Beta, *"
+
 static void add_origin(struct MHD_Response *response, const char *origin, bool preflight) {
     MHD_add_response_header(response, "Access-Control-Allow-Origin", origin);
     MHD_add_response_header(response, "Vary", "Origin");
     if (!preflight) return;
     MHD_add_response_header(response, "Access-Control-Allow-Methods", "GET, HEAD, POST, OPTIONS");
-    MHD_add_response_header(response, "Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key");
+    MHD_add_response_header(response, "Access-Control-Allow-Headers", ALLOWED_HEADERS);
     MHD_add_response_header(response, "Access-Control-Max-Age", "86400");
 }
 
