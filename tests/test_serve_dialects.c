@@ -442,6 +442,12 @@ START_TEST(ollama_says_the_same) {
     ck_assert_int_eq(fr_ask_json(server.port, "/api/tags", NULL, &answer), 200);
     ck_assert_str_eq(text_at(json_array_get(json_object_get(answer, "models"), 0), "name"), "target");
     json_decref(answer);
+    answer = asked("/api/show", "{'model': 'target'}", 200);
+    json_t *info = json_object_get(answer, "model_info");
+    ck_assert_str_eq(json_string_value(json_array_get(json_object_get(answer, "capabilities"), 0)), "completion");
+    ck_assert_str_eq(text_at(info, "general.architecture"), "forerun");
+    ck_assert_int_gt(json_integer_value(json_object_get(info, "forerun.context_length")), 0);
+    json_decref(answer);
     ck_assert_int_eq(fr_ask_json(server.port, "/api/version", NULL, &answer), 200);
     ck_assert_uint_gt(strlen(text_at(answer, "version")), 0);
     json_decref(answer);

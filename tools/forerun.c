@@ -199,7 +199,7 @@ static const fr_verb verbs[] = {
      "serve [-m] MODEL [-md DRAFTER] [--port N] [-np N] [-c N] [options]",
      "Answers HTTP as OpenAI's and llama.cpp's servers do: /v1/chat/completions, /v1/completions, /completion,\n"
      "/v1/responses (nothing is kept: each request has its whole conversation), and as Anthropic's: /v1/messages,\n"
-     "and ollama's: /api/chat, /api/generate, /api/tags, /api/version;\n"
+     "and ollama's: /api/chat, /api/generate, /api/tags, /api/show, /api/version;\n"
      "/v1/models, /tokenize, /detokenize, /apply-template, /props, /health; /infill, where a model fills in code;\n"
      "with their options /slots, /metrics and /v1/embeddings.\n"
      "At / is a chat page for a browser, which asks nobody else; --slots has it show each round (GET /rounds). With\n"

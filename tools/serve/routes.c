@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "forerun_lab.h"
 #include "tools/job_parts.h"
 #include "tools/serve/answer.h"
 #include "tools/serve/ask_dialects.h"
+#include "tools/serve/caps.h"
 #include "tools/serve/embeddings.h"
 #include "tools/serve/fault.h"
 #include "tools/serve/infill.h"
@@ -265,6 +267,27 @@ static void get_ollama_version(const fr_routes *routes, fr_call *call) {
     fr_call_answer_json(call, 200, json_pack("{s:s}", "version", fr_version()));
 }
 
+/* What its clients look for: what the model can do, and how long its texts may be, which is told under the name of an
+ * architecture. */
+static void show_ollama(fr_call *call, const fr_served *model) {
+    const fr_model *weights = model->loaded.model;
+    const fr_tokenizer *tokenizer = fr_model_tokenizer(weights);
+    size_t length = 0;
+    const char *template = fr_chat_template_text(tokenizer, &length);
+    json_t *caps = template ? fr_caps_of(tokenizer) : json_object(), *can = json_pack("[s]", "completion");
+    if (json_is_true(json_object_get(caps, "supports_tools"))) json_array_append_new(can, json_string("tools"));
+    if (fr_model_fact(weights, FR_FACT_IMAGE_TOKEN) >= 0) json_array_append_new(can, json_string("vision"));
+    json_decref(caps);
+    json_t *info = json_pack("{s:s, s:I, s:I, s:I}", "general.architecture", "forerun", "general.parameter_count",
+                             (json_int_t)fr_lab_model_parameters(weights), "forerun.context_length",
+                             (json_int_t)fr_model_fact(weights, FR_FACT_CONTEXT_LIMIT), "forerun.embedding_length",
+                             (json_int_t)fr_model_fact(weights, FR_FACT_HIDDEN));
+    json_t *shown = json_pack("{s:o, s:o, s:{s:s, s:s}}", "capabilities", can, "model_info", info, "details", "format",
+                              "gguf", "quantization_level", fr_lab_model_type(weights));
+    fr_json_put(shown, "template", template ? fr_json_bytes(template, length) : json_string(""));
+    fr_call_answer_json(call, 200, shown);
+}
+
 static void get_ollama_tags(const fr_routes *routes, fr_call *call) {
     json_t *list = fr_models_list(routes->models), *models = json_array(), *one;
     size_t i;
@@ -303,6 +326,7 @@ static const struct route {
     {"POST", "/completions", NULL, ask_native},
     {"POST", "/api/chat", NULL, ask_ollama_chat},
     {"POST", "/api/generate", NULL, ask_ollama_generate},
+    {"POST", "/api/show", NULL, show_ollama},
     {"GET", "/api/tags", get_ollama_tags, NULL},
     {"GET", "/api/version", get_ollama_version, NULL},
     {"POST", "/tokenize", NULL, fr_texts_tokenize},
