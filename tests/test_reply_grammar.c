@@ -257,6 +257,28 @@ START_TEST(refused) {
 }
 END_TEST
 
+/* Tens of thousands of names that must be there, held against as many properties: refused, and soon. */
+START_TEST(hostile_tools) {
+    open_model(&models[2]);
+    char *text;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    fputs("{\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":", out);
+    fputs("{\"type\":\"object\",\"required\":[", out);
+    for (int i = 0; i < 40000; i++) fprintf(out, "%s\"q%d\"", i ? "," : "", i);
+    fputs("],\"properties\":{", out);
+    for (int i = 0; i < 16000; i++) fprintf(out, "%s\"p%d\":{\"type\":\"string\"}", i ? "," : "", i);
+    fputs("}}}}]}", out);
+    fclose(out);
+    fr_grammar *grammar;
+    const fr_reply_rule rule = {.options_json = text, .calls = FR_REPLY_CALLS_MUST};
+    ck_assert_int_eq(fr_grammar_open_reply(tree, &rule, &grammar), FR_UNBUILT);
+    ck_assert_msg(strstr(fr_last_error(), "steps to read") != NULL, "%s", fr_last_error());
+    free(text);
+    close_model();
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("reply_grammar");
     TCase *tcase = tcase_create("all");
@@ -264,6 +286,7 @@ int main(void) {
     tcase_add_loop_test(tcase, calls_of_tools, 0, COUNT_OF(models));
     tcase_add_loop_test(tcase, contents_or_calls, 0, COUNT_OF(models));
     tcase_add_loop_test(tcase, refused, 0, COUNT_OF(models));
+    tcase_add_test(tcase, hostile_tools);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

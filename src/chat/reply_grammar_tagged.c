@@ -45,11 +45,13 @@ static fr_expression end_of(making *m) {
 /* Of a text only which ones it may be is built. */
 static fr_status text_value(making *m, const char *key, const json_t *schema, fr_expression *value) {
     const json_t *list = json_object_get(schema, "enum");
-    json_t *constant = json_object_get(schema, "const"), *one = constant ? json_pack("[O]", constant) : NULL;
+    json_t *constant = json_object_get(schema, "const"), *one;
     for (const char *const *word = TEXT_WORDS; *word; word++)
         if (json_object_get(schema, *word))
             return fr_fail(FR_UNBUILT, "schema, at #/properties/%.100s/%s: not built for texts in this model's calls",
                            key, *word);
+    one = constant ? json_pack("[O]", constant) : NULL;
+    if (constant && !one) return fr_fail_memory("a tool's schema", 64);
     if (one || json_array_size(list))
         *value = then(m, constants(m, one ? one : list), end_of(m));
     else
@@ -82,6 +84,7 @@ fr_status fr_tagged_arguments(const fr_reply_plan *plan, const json_t *tool, fr_
                               fr_expression *arguments) {
     static const char *const whole[] = {"$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if", "not", NULL};
     const json_t *parameters = json_object_get(tool, "parameters");
+    const json_t *required = json_object_get(parameters, "required");
     making m = {plan, rules, fr_written_parts_of(rules), tool};
     const char *key;
     json_t *schema;
@@ -91,6 +94,7 @@ fr_status fr_tagged_arguments(const fr_reply_plan *plan, const json_t *tool, fr_
             return fr_fail(FR_UNBUILT, "schema, at #/%s: not built in this model's calls", *word);
     json_object_foreach(json_object_get(parameters, "properties"), key, schema) {
         fr_expression one;
+        if (!fr_grammar_spend(rules, 1 + json_array_size(required) / 2)) return fr_grammar_rules_check(rules);
         FR_TRY(argument(&m, key, schema, &one));
         if (!fr_json_schema_requires(parameters, key)) one = fr_expression_repeat(rules, one, 0, 1);
         *arguments = then(&m, *arguments, one);
