@@ -165,8 +165,7 @@ static void apply_part(products *p, const fr_team *team, const fr_workspace *wor
     size_t from, to;
     if (rows == 0 || begin == end) return;
     fr_part_features(team, end - begin, &from, &to);
-    fr_matrix_apply_part(team, workspace, m, begin + from, begin + to,
-                         &(fr_matrix_rows){y, m->features, x, m->cols, rows});
+    fr_matrix_apply_part(workspace, m, begin + from, begin + to, &(fr_matrix_rows){y, m->features, x, m->cols, rows});
     if (team->index == 0) p->macs += (double)rows * (double)(end - begin) * (double)m->cols;
 }
 

@@ -163,7 +163,7 @@ typedef struct head {
     uint8_t scale[2 * CHUNK][FR_TILE_FEATURES], minimum[2 * CHUNK][FR_TILE_FEATURES];
 } head;
 
-/* A run: where its codes are, and what multiplies their sum (d) and the row's (m). */
+/* A run: where its codes are, and what multiplies their sum (d) and the row's (m); of NVFP4 the sums of its halves. */
 typedef struct run {
     const uint8_t *codes, *scales, *minima; /* the latter: of its halves, two rows, where these have their own */
     float_pair d, m;
@@ -195,6 +195,18 @@ FR_INLINE void scales_exponent(run *w, const head *h, const uint8_t *block, size
     __m256i normal = _mm256_slli_epi32(_mm256_sub_epi32(e, one), 23);
     __m256i small = _mm256_sllv_epi32(_mm256_set1_epi32(0x00200000), e);
     w->d.half[half] = _mm256_castsi256_ps(_mm256_blendv_epi8(small, normal, _mm256_cmpgt_epi32(e, one)));
+}
+
+/* Scales of the halves of a run: E4M3 without a sign, moved to where a float16 has its exponent and fraction. */
+FR_INLINE __m256 load_e4m3(const uint8_t *bytes) {
+    __m128i wide = _mm_cvtepu8_epi16(_mm_loadl_epi64((const __m128i *)(const void *)bytes));
+    return _mm256_mul_ps(_mm256_cvtph_ps(_mm_slli_epi16(wide, 7)), _mm256_set1_ps(fr_code_unit(FR_NVFP4)));
+}
+
+FR_INLINE void scales_nvfp4(run *w, const head *h, const uint8_t *block, size_t index, size_t half) {
+    (void)h, (void)index;
+    w->d.half[half] = load_e4m3(block + HALF * half);
+    w->m.half[half] = load_e4m3(block + FR_TILE_FEATURES + HALF * half);
 }
 
 FR_INLINE void head_d(head *h, const uint8_t *block) {
@@ -379,6 +391,17 @@ FR_INLINE void join(chains *c, size_t row, const run *w, float_pair isum) {
         __m256 *acc = &c->acc[row].half[half], d = _mm256_mul_ps(w->d.half[half], xd);
         *acc = _mm256_fmadd_ps(d, isum.half[half], *acc);
     }
+}
+
+/* Of NVFP4 half `columns` of a run, by itself. */
+FR_INLINE void join_half(chains *c, size_t row, const run *w, size_t columns, float_pair isum) {
+    run of_half = *w;
+    if (columns) of_half.d = w->m;
+    join(c, row, &of_half, isum);
+}
+
+FR_INLINE int32_t sum_of_half(const fr_qblock *x, size_t columns) {
+    return columns ? x->sum - x->half : x->half;
 }
 
 FR_INLINE void join_with_minimum(chains *c, size_t row, const run *w, float_pair isum) {

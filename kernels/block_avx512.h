@@ -74,8 +74,8 @@ typedef void open_fn(block *b, const uint8_t *bytes);
 typedef void scale_fn(run *r, const block *b, const uint8_t *bytes, size_t index);
 typedef __m512i code_fn(const block *b, const uint8_t *bytes, size_t index, size_t g);
 
-/* HALVES: those of a run have scales of their own, and in HALVES_MIN minima. */
-typedef enum joining { PLAIN, PLUS_MIN, MINUS_MIN, HALVES, HALVES_MIN } joining;
+/* HALVES: those of a run have scales of their own, and in HALVES_MIN minima; APART: as floats, each joins by itself. */
+typedef enum joining { PLAIN, PLUS_MIN, MINUS_MIN, HALVES, HALVES_MIN, APART } joining;
 
 typedef struct format {
     fr_dtype type;
@@ -190,10 +190,26 @@ FR_INLINE void open_exponent(block *b, const uint8_t *bytes) {
     b->d = _mm512_castsi512_ps(_mm512_mask_mov_epi32(normal, is_tiny, tiny));
 }
 
+FR_INLINE void open_nothing(block *b, const uint8_t *bytes) {
+    (void)b, (void)bytes;
+}
+
 FR_INLINE void scale_d_m(run *r, const block *b, const uint8_t *bytes, size_t index) {
     (void)bytes, (void)index;
     r->d = b->d;
     r->m = b->m;
+}
+
+/* E4M3 without a sign, moved to where a float16 has its exponent and fraction. */
+FR_INLINE __m512 floats_of_e4m3(const uint8_t *bytes) {
+    __m256i wide = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)bytes));
+    return _mm512_mul_ps(_mm512_cvtph_ps(_mm256_slli_epi16(wide, 7)), _mm512_set1_ps(fr_code_unit(FR_NVFP4)));
+}
+
+FR_INLINE void scale_nvfp4(run *r, const block *b, const uint8_t *bytes, size_t index) {
+    (void)b, (void)index;
+    r->low = floats_of_e4m3(bytes);
+    r->high = floats_of_e4m3(bytes + FR_TILE_FEATURES);
 }
 
 FR_INLINE __m512i code_q8_0(const block *b, const uint8_t *bytes, size_t index, size_t g) {
@@ -240,6 +256,11 @@ FR_INLINE __m512i code_iq4_nl(const block *b, const uint8_t *bytes, size_t index
 FR_INLINE __m512i code_mxfp4(const block *b, const uint8_t *bytes, size_t index, size_t g) {
     (void)index;
     return _mm512_shuffle_epi8(b->values, nibbles(bytes + 16, g));
+}
+
+FR_INLINE __m512i code_nvfp4(const block *b, const uint8_t *bytes, size_t index, size_t g) {
+    (void)index;
+    return _mm512_shuffle_epi8(b->values, nibbles(bytes + FR_HEAD_BYTES_nvfp4, g));
 }
 
 /* -------------------------------------------------------------------------------------------- blocks of 256 columns */
@@ -427,10 +448,11 @@ static const format q8_0 = {FR_Q8_0, FR_SIZES(q8_0), 8, 128, PLAIN, open_d, scal
                     iq3_s = {FR_IQ3_S, FR_SIZES(iq3_s), 5, 15, PLAIN, open_d, scale_iq, code_iq3},
                     iq1_s = {FR_IQ1_S, FR_SIZES(iq1_s), 5, 9, PLAIN, open_eighths, scale_iq, code_iq2_xxs},
                     iq1_m = {FR_IQ1_M, FR_SIZES(iq1_m), 5, 9, HALVES, open_eighths, scale_iq_halves, code_iq2_xs},
-                    tq2_0 = {FR_TQ2_0, FR_SIZES(tq2_0), 2, 1, PLAIN, open_d, scale_d_m, code_q2_0};
+                    tq2_0 = {FR_TQ2_0, FR_SIZES(tq2_0), 2, 1, PLAIN, open_d, scale_d_m, code_q2_0},
+                    nvfp4 = {FR_NVFP4, FR_SIZES(nvfp4), 5, 12, APART, open_nothing, scale_nvfp4, code_nvfp4};
 
 FR_INLINE bool halved(const format *f) {
-    return f->joining == HALVES || f->joining == HALVES_MIN;
+    return f->joining == HALVES || f->joining == HALVES_MIN || f->joining == APART;
 }
 
 /* How many rows leave most lines to the processor's prefetchers where hints would ask for L2: those that use up a line
@@ -514,10 +536,32 @@ FR_INLINE __m512 minima(const run *r, const fr_qblock *x) {
     return _mm512_fmadd_ps(r->low_min, first, _mm512_mul_ps(r->high_min, second));
 }
 
+/* Where the halves of a run join one after the other. */
+FR_INLINE void add_apart(const format *f, const products *by, tiles_run *p, const fr_qblock *x, __m512 acc[][PAIR],
+                         size_t rows, size_t tiles, bool unpack) {
+    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+        size_t from = half * GROUPS / 2;
+        sums sum;
+        FR_UNROLLED for (size_t row = 0; row < rows; row++)
+            sum[row][0] = sum[row][1] = correction(f, half ? x[row].sum : x[row].half);
+        add_groups(f, by, p, x, sum, rows, tiles, from, from + GROUPS / 2, unpack);
+        FR_UNROLLED for (size_t row = 0; row < rows; row++)
+            FR_UNROLLED for (size_t t = 0; t < tiles; t++) {
+                const run *r = &p->runs[t];
+                __m512 d = _mm512_mul_ps(half ? r->high : r->low, _mm512_set1_ps(x[row].d));
+                acc[row][t] = _mm512_fmadd_ps(d, _mm512_cvtepi32_ps(sum[row][t]), acc[row][t]);
+            }
+    }
+}
+
 /* A run of up to FEW rows joins their chains. */
 FR_INLINE void add_run(const format *f, const products *by, tiles_run *p, const fr_qblock *x, __m512 acc[][PAIR],
                        size_t rows, size_t tiles, bool unpack) {
     __m512 isum[FEW][PAIR];
+    if (f->joining == APART) {
+        add_apart(f, by, p, x, acc, rows, tiles, unpack);
+        return;
+    }
     sum_run(f, by, p, x, isum, rows, tiles, unpack);
     FR_UNROLLED for (size_t row = 0; row < rows; row++) {
         __m512 d = _mm512_set1_ps(x[row].d), dsum = _mm512_set1_ps(x[row].dsum);

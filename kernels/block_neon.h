@@ -38,6 +38,7 @@ typedef struct format {
     int offset;                    /* value = code - offset, where there is no table */
     bool table;                    /* values are those of the type's table */
     bool mins, halves;             /* has minima; has scales, and minima, of halves of a run */
+    bool apart;                    /* halves of a run join one after the other, scaled by d and m */
     int most;                      /* largest magnitude of what is multiplied: a code, or a value of the table */
     size_t columns, block, header; /* of a block; bytes of a tile's block; and of these, before the first run */
 } format;
@@ -68,6 +69,7 @@ static const format iq3_s = {FR_IQ3_S, FR_BITS_iq3_s, .table = true, .most = 15,
 static const format iq1_s = {FR_IQ1_S, FR_BITS_iq1_s, .table = true, .most = 9, FR_SIZES(iq1_s)};
 static const format iq1_m = {FR_IQ1_M, FR_BITS_iq1_m, .table = true, .halves = true, .most = 9, FR_SIZES(iq1_m)};
 static const format tq2_0 = {FR_TQ2_0, FR_BITS_tq2_0, .offset = 1, .most = 3, FR_SIZES(tq2_0)};
+static const format nvfp4 = {FR_NVFP4, FR_BITS_nvfp4, .table = true, .apart = true, .most = 12, FR_SIZES(nvfp4)};
 
 /* What multiplies the sums of a chunk, by run and feature. */
 typedef struct scales {
@@ -126,6 +128,17 @@ FR_INLINE void load_exponents(float *d, const uint8_t *w) {
         uint16x8_t e = vmovl_u8(vld1_u8(w + i));
         vst1q_f32(d + i, powers(vmovl_u16(vget_low_u16(e))));
         vst1q_f32(d + i + 4, powers(vmovl_high_u16(e)));
+    }
+}
+
+/* E4M3 without a sign, moved to where a float16 has its exponent and fraction. */
+FR_INLINE void load_e4m3(float *d, const uint8_t *w) {
+    FR_UNROLLED for (size_t i = 0; i < FEATURES; i += 8) {
+        uint16x8_t bits = vshll_n_u8(vld1_u8(w + i), 7);
+        float32x4_t low = vcvt_f32_f16(vreinterpret_f16_u16(vget_low_u16(bits)));
+        float32x4_t high = vcvt_f32_f16(vreinterpret_f16_u16(vget_high_u16(bits)));
+        vst1q_f32(d + i, vmulq_n_f32(low, fr_code_unit(FR_NVFP4)));
+        vst1q_f32(d + i + 4, vmulq_n_f32(high, fr_code_unit(FR_NVFP4)));
     }
 }
 
@@ -290,10 +303,10 @@ FR_INLINE void load_scales(format f, scales *s, const uint8_t *w, size_t runs) {
     case FR_TQ2_0: load_one_d(s, w); return;
     default:
         for (size_t run = 0; run < runs; run++, w += f.block) {
-            if (f.type == FR_MXFP4)
-                load_exponents(s->d[run], w);
-            else
-                load_d(s->d[run], w);
+            if (f.type == FR_MXFP4) load_exponents(s->d[run], w);
+            else if (f.apart) load_e4m3(s->d[run], w);
+            else load_d(s->d[run], w);
+            if (f.apart) load_e4m3(s->m[run], w + FEATURES);
             if (f.mins) load_d(s->m[run], w + 2 * FEATURES);
         }
     }
@@ -424,11 +437,29 @@ FR_INLINE void join_minima(float *chain, const float32x4_t *m, const chunk *c, s
     }
 }
 
+/* The same where the halves of a run join one after the other. */
+FR_INLINE void add_apart(format f, float (*chains)[FEATURES], run_values values, const float32x4_t *d,
+                         const float32x4_t *m, const chunk *c, size_t run, size_t r, size_t feature, bool pair) {
+    const panel *p = &c->panel;
+    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+        row_sums sums;
+        start_sums(f, sums, NULL, pair);
+        multiply(f, sums, values, half, p->q[run][r], pair);
+        if (pair) part_sums(sums);
+        join(f, chains[r] + feature, sums[0], half ? m : d, m, p->d[run][r], 0);
+        if (pair) join(f, chains[r + 1] + feature, sums[1], half ? m : d, m, p->d[run][r + 1], 0);
+    }
+}
+
 /* Run `run` of row r, or rows r and r + 1. */
 FR_INLINE void add_run(format f, float (*chains)[FEATURES], run_values values, const float32x4_t *d,
                        const float32x4_t *m, const chunk *c, size_t run, size_t r, size_t feature, bool pair) {
     const panel *p = &c->panel;
     row_sums sums;
+    if (f.apart) {
+        add_apart(f, chains, values, d, m, c, run, r, feature, pair);
+        return;
+    }
     sum_run(f, sums, values, c, run, r, feature, pair);
     join(f, chains[r] + feature, sums[0], d, m, p->d[run][r], p->dsum[run][r]);
     if (pair) join(f, chains[r + 1] + feature, sums[1], d, m, p->d[run][r + 1], p->dsum[run][r + 1]);
@@ -453,7 +484,7 @@ FR_INLINE void walk(format f, float (*chains)[FEATURES], const chunk *c, const u
         unpack_run(f, values, w, table, pairs);
         FR_UNROLLED for (size_t i = 0; i < PARTS; i++) {
             d[i] = vld1q_f32(c->scales.d[run] + feature + 4 * i);
-            m[i] = f.mins ? vld1q_f32(c->scales.m[run] + feature + 4 * i) : d[i];
+            m[i] = f.mins || f.apart ? vld1q_f32(c->scales.m[run] + feature + 4 * i) : d[i];
         }
         if (few) {
             FR_UNROLLED for (size_t r = 0; r < rows; r += together)

@@ -90,6 +90,7 @@ typedef void fr_quantize_fn(fr_qblock *q, const float *x, size_t cols);
  *     IQ4_XS                        acc = fma((d * (scale - 32)) * xd, (float)isum, acc)
  *     IQ1_S IQ2_XXS IQ3_XXS IQ3_S   acc = fma((unit * d * (2 * scale + 1)) * xd, (float)isum, acc)
  *     IQ1_M IQ2_XS IQ2_S            as Q6_K, with unit * d and 2 * scale + 1
+ *     NVFP4                         acc = fma((unit * scale0) * xd, (float)isum0, acc), then the same of half 1
  * codes: Q8_0 the value; Q1_0 2 * bit - 1; Q2_0 TQ1_0 TQ2_0 bits - 1; Q4_0 bits - 8; Q5_0 bits - 16; Q4_1 Q5_1 Q2_K
  * Q4_K Q5_K bits; Q3_K bits - 4; Q6_K bits - 32; others the value of the type's table (fr_code_values), in units of
  * fr_code_unit. */

@@ -8,7 +8,7 @@
 #include "kernels/block_avx2.h"
 #include "quant/block_types.h"
 
-/* All values of a table and its zero below 128. */
+/* All values of a table and its zero below 128. MXFP4's are NVFP4's. */
 enum { MXFP4_OFFSET = 12, IQ1_OFFSET = 9, IQ2_OFFSET = 43, IQ3_XXS_OFFSET = 31, IQ3_S_OFFSET = 15 };
 
 /* isum += what the 16-bit sums are times the 16-bit numbers in `factor`. */
@@ -111,6 +111,28 @@ FR_INLINE void dot_q5_k(chains *c, const run *w, size_t rows) {
 
 FR_INLINE void dot_mxfp4(chains *c, const run *w, size_t rows) {
     dot_unsigned(c, w, rows, unpack_4_bits, 4, MXFP4_OFFSET, join);
+}
+
+/* The halves of a run one after the other: the low halves of a line's bytes, then the high ones. */
+FR_INLINE void dot_nvfp4(chains *c, const run *w, size_t rows) {
+    __m256i one = _mm256_set1_epi16(1), offset = _mm256_set1_epi32(-MXFP4_OFFSET & 0xffff);
+    pair sums[SHARING], value[2];
+    FR_UNROLLED for (size_t columns = 0; columns < 2; columns++) {
+        FR_UNROLLED for (size_t r = 0; r < rows; r++) sums[r] = zeros();
+        FR_UNROLLED for (size_t step = 0; step < STEPS; step++) {
+            unpack_step(unpack_4_bits, &value[0], &value[1], w, step);
+            FR_UNROLLED for (size_t r = 0; r < rows; r++)
+                add_products(&sums[r], value[columns], block_of(c, r), step + STEPS * columns);
+        }
+        FR_UNROLLED for (size_t r = 0; r < rows; r++) {
+            __m256i sum = _mm256_set1_epi32(sum_of_half(block_of(c, r), columns));
+            pair isum;
+            isum.half[0] = isum.half[1] = _mm256_madd_epi16(sum, offset);
+            widen(&isum.half[0], sums[r].half[0], one);
+            widen(&isum.half[1], sums[r].half[1], one);
+            join_half(c, r, w, columns, floats(isum));
+        }
+    }
 }
 
 FR_INLINE void dot_iq1_s(chains *c, const run *w, size_t rows) {
@@ -301,6 +323,7 @@ static const format iq3_s = {FR_SIZES(iq3_s), head_d, scales_iq, dot_iq3_s, FR_I
 static const format iq1_s = {FR_SIZES(iq1_s), head_eighths, scales_iq, dot_iq1_s, FR_IQ1_S, IQ1_OFFSET};
 static const format iq1_m = {FR_SIZES(iq1_m), head_eighths_halves, scales_halves, dot_iq1_m, FR_IQ1_M, IQ1_OFFSET};
 static const format tq2_0 = {FR_SIZES(tq2_0), head_d, scales_head, dot_q2_0, 0, 0};
+static const format nvfp4 = {FR_SIZES(nvfp4), head_none, scales_nvfp4, dot_nvfp4, FR_NVFP4, MXFP4_OFFSET};
 
 #define FR_MATMUL_BLOCK(id, type, ...)                         \
     void fr_matmul_##type##_avx2(const fr_matmul_block *job) { \

@@ -122,6 +122,21 @@ FR_INLINE void dot_halves(chains *c, const run *w, size_t rows, unpack_fn *unpac
     FR_UNROLLED for (size_t r = 0; r < rows; r++) joins(c, r, w, scaled[r]);
 }
 
+/* The halves of a run one after the other: the low halves of a line's bytes, then the high ones. */
+FR_INLINE void dot_nvfp4(chains *c, const run *w, size_t rows) {
+    pair isum[SHARING], value[2];
+    FR_UNROLLED for (size_t columns = 0; columns < 2; columns++) {
+        FR_UNROLLED for (size_t r = 0; r < rows; r++)
+            isum[r] = correction_of(_mm256_set1_epi32(sum_of_half(block_of(c, r), columns)), TABLE_OFFSET);
+        FR_UNROLLED for (size_t step = 0; step < STEPS; step++) {
+            unpack_step(unpack_4_bits, &value[0], &value[1], w, step);
+            FR_UNROLLED for (size_t r = 0; r < rows; r++)
+                add_products(&isum[r], value[columns], block_of(c, r), step + STEPS * columns);
+        }
+        FR_UNROLLED for (size_t r = 0; r < rows; r++) join_half(c, r, w, columns, floats(isum[r]));
+    }
+}
+
 FR_INLINE void dot_q6_k(chains *c, const run *w, size_t rows) {
     dot_halves(c, w, rows, unpack_6_bits, 32, join);
 }
@@ -165,6 +180,7 @@ static const format iq3_s = {FR_SIZES(iq3_s), head_d, scales_iq, dot_iq3_s, FR_I
 static const format iq1_s = {FR_SIZES(iq1_s), head_eighths, scales_iq, dot_iq1_s, FR_IQ1_S, TABLE_OFFSET};
 static const format iq1_m = {FR_SIZES(iq1_m), head_eighths_halves, scales_halves, dot_iq1_m, FR_IQ1_M, TABLE_OFFSET};
 static const format tq2_0 = {FR_SIZES(tq2_0), head_d, scales_head, dot_q2_0, 0, 0};
+static const format nvfp4 = {FR_SIZES(nvfp4), head_none, scales_nvfp4, dot_nvfp4, FR_NVFP4, TABLE_OFFSET};
 
 #define FR_MATMUL_BLOCK(id, type, ...)                            \
     void fr_matmul_##type##_avxvnni(const fr_matmul_block *job) { \

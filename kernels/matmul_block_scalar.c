@@ -41,9 +41,20 @@ static bool halved(fr_dtype type) {
     return type == FR_Q2_K || type == FR_Q3_K || type == FR_Q6_K || type == FR_IQ2_XS || type == FR_IQ1_M;
 }
 
+/* The halves of NVFP4's only run join one after the other: their scales are far apart. */
+static float add_nvfp4(const format *f, const fr_block_parts *parts, const fr_qblock *x, float acc) {
+    for (size_t h = 0; h < 2; h++) {
+        uint16_t bits = (uint16_t)(parts->scales[h] << 7);
+        float d = load_f16(&bits, 0) * fr_code_unit(f->type);
+        acc = fmaf(d * x->d, (float)code_sum(f, parts->codes + h * RUN / 2, x->q + h * RUN / 2, RUN / 2), acc);
+    }
+    return acc;
+}
+
 /* Run `run` of a block joins the chain. */
 static float add_run(const format *f, const fr_block_parts *parts, size_t run, const fr_qblock *x, float acc) {
     const uint8_t *codes = parts->codes + run * RUN;
+    if (f->type == FR_NVFP4) return add_nvfp4(f, parts, x, acc);
     float d = f->type == FR_MXFP4 ? exponent_scale(parts->d) : load_f16(&parts->d, 0), m = load_f16(&parts->m, 0);
     d *= fr_code_unit(f->type);
     if (halved(f->type)) {
@@ -117,3 +128,4 @@ FR_MATMUL_BLOCK(iq3_s, FR_IQ3_S, 0, fr_code_values(FR_IQ3_S))
 FR_MATMUL_BLOCK(iq1_s, FR_IQ1_S, 0, fr_code_values(FR_IQ1_S))
 FR_MATMUL_BLOCK(iq1_m, FR_IQ1_M, 0, fr_code_values(FR_IQ1_M))
 FR_MATMUL_BLOCK(tq2_0, FR_TQ2_0, 1, NULL)
+FR_MATMUL_BLOCK(nvfp4, FR_NVFP4, 0, fr_code_values(FR_NVFP4))

@@ -30,7 +30,8 @@
     EACH(FR_IQ3_S, iq3_s, 4, 8, 96, __VA_ARGS__)            \
     EACH(FR_IQ1_S, iq1_s, 3, 8, 96, __VA_ARGS__)            \
     EACH(FR_IQ1_M, iq1_m, 3, 8, 160, __VA_ARGS__)           \
-    EACH(FR_TQ2_0, tq2_0, 2, 8, 32, __VA_ARGS__)
+    EACH(FR_TQ2_0, tq2_0, 2, 8, 32, __VA_ARGS__)            \
+    EACH(FR_NVFP4, nvfp4, 4, 1, 32, __VA_ARGS__)
 
 #define FR_TWIN_TYPES(EACH, ...)                            \
     EACH(FR_IQ2_S, iq2_xs, 3, 8, 160, __VA_ARGS__)          \

@@ -22,7 +22,8 @@ const int8_t *fr_code_values(fr_dtype type) {
     switch (type) {
     case FR_IQ4_NL:
     case FR_IQ4_XS: return nonlinear;
-    case FR_MXFP4: return doubled_e2m1;
+    case FR_MXFP4:
+    case FR_NVFP4: return doubled_e2m1;
     case FR_IQ2_XXS:
     case FR_IQ2_XS:
     case FR_IQ2_S: return iq2;
@@ -42,6 +43,7 @@ float fr_code_unit(fr_dtype type) {
     case FR_IQ1_S:
     case FR_IQ1_M: return 0.125f;
     case FR_IQ3_XXS: return 0.5f;
+    case FR_NVFP4: return 128.0f;
     default: return 1.0f;
     }
 }

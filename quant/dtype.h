@@ -42,12 +42,10 @@ typedef enum fr_dtype {
     FR_IQ1_M,
     FR_TQ1_0,
     FR_TQ2_0,
-    FR_KERNEL_TYPES, /* count of the types that some matmul kernel takes */
+    FR_NVFP4,        /* of 64, a scale for each 16 */
+    FR_KERNEL_TYPES, /* count of the types whose bytes are values of weights by themselves */
 
-    FR_NVFP4 = FR_KERNEL_TYPES, /* decoded to float32 before it is multiplied */
-    FR_WEIGHT_TYPES, /* count of the types whose bytes are values of weights by themselves */
-
-    FR_F8_E4M3 = FR_WEIGHT_TYPES, /* codes of weights: their scales are a tensor of its own (quant/fp8.h) */
+    FR_F8_E4M3 = FR_KERNEL_TYPES, /* codes of weights: their scales are a tensor of its own (quant/fp8.h) */
 
     FR_I32, /* from here on integers */
     FR_I64,
@@ -69,11 +67,11 @@ size_t fr_dtype_block(fr_dtype type);
 /* Bytes of one row of `cols` values, a multiple of the type's block. cols is at most 2^48: no overflow. */
 size_t fr_dtype_row_bytes(fr_dtype type, size_t cols);
 
-/* Decodes cols values of a weight type (below FR_WEIGHT_TYPES). source needs no alignment. */
+/* Decodes cols values of a weight type (below FR_KERNEL_TYPES). source needs no alignment. */
 void fr_dtype_decode(fr_dtype type, const void *source, float *target, size_t cols);
 
-/* The 16 values that packed codes of IQ4_NL, IQ4_XS, MXFP4 and IQ1 to IQ3 stand for, in units of fr_code_unit; NULL for
- * other types. */
+/* The 16 values that packed codes of IQ4_NL, IQ4_XS, MXFP4, NVFP4 and IQ1 to IQ3 stand for, in units of fr_code_unit;
+ * NULL for other types. */
 const int8_t *fr_code_values(fr_dtype type);
 
 /* A power of two, which makes them whole; 1 where they are, and for types without. */

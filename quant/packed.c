@@ -27,14 +27,15 @@ typedef enum scaling {
     Q2_SCALES, /* 16 scales and minima of 4 bits, times d and m */
     Q3_SCALES, /* 16 scales of 6 bits */
     OF_RUNS,   /* 8 scales of 4 bits */
-    OF_HALVES  /* 16 scales of 4 bits */
+    OF_HALVES, /* 16 scales of 4 bits */
+    E4M3_SCALES /* 2 bytes, without d */
 } scaling;
 
 static const scaling scalings[FR_KERNEL_TYPES] = {
     [FR_Q4_1] = WITH_MIN,   [FR_Q5_1] = WITH_MIN,    [FR_Q4_K] = K_SCALES,   [FR_Q5_K] = K_SCALES,
     [FR_Q6_K] = Q6_SCALES,  [FR_IQ4_XS] = XS_SCALES, [FR_Q2_K] = Q2_SCALES,  [FR_Q3_K] = Q3_SCALES,
     [FR_IQ2_XXS] = OF_RUNS, [FR_IQ2_XS] = OF_HALVES, [FR_IQ2_S] = OF_HALVES, [FR_IQ3_XXS] = OF_RUNS,
-    [FR_IQ3_S] = OF_RUNS,   [FR_IQ1_S] = OF_RUNS,    [FR_IQ1_M] = OF_HALVES,
+    [FR_IQ3_S] = OF_RUNS,   [FR_IQ1_S] = OF_RUNS,    [FR_IQ1_M] = OF_HALVES, [FR_NVFP4] = E4M3_SCALES,
 };
 
 static const struct shape {
@@ -168,6 +169,22 @@ FR_INLINE void few_bits(way direction, fr_dtype type, uint8_t *file, size_t part
         return;
     }
     for (size_t h = 0; h < 2; h++) move_turned(direction, file + 2 + 8 * part + 4 * h, words + h);
+}
+
+/* Bit 7 of a scale is ignored and 0x7f is a 0, but 0xff, as numbers go on, 480; 8 bytes have the codes of 16 columns,
+ * the first 8 in their low halves. */
+FR_INLINE void nvfp4_block(way direction, uint8_t *file, size_t part, lane *block) {
+    for (size_t h = 0; h < 2; h++) {
+        uint8_t *scale = file + 2 * part + h, *codes = file + 4 + 16 * part + 8 * h;
+        if (direction == PUT) *scale = block->scales[h] == 0x7f ? 0xff : block->scales[h];
+        else block->scales[h] = *scale == 0x7f ? 0 : *scale & 0x7f;
+        for (size_t j = 0; j < 4; j++) {
+            uint8_t *four = codes + 4 * (j % 2);
+            unsigned shift = j / 2 * 4, own = (unsigned)h * 4;
+            if (direction == TAKE) block->words[0][j] |= (load32(four) >> shift & LOW_HALVES) << own;
+            else join32(four, (block->words[0][j] >> own & LOW_HALVES) << shift);
+        }
+    }
 }
 
 FR_INLINE void small_block(way direction, fr_dtype type, uint8_t *file, lane *block) {
@@ -333,6 +350,7 @@ FR_INLINE void file_block(way direction, fr_dtype type, uint8_t *file, size_t pa
     switch (type) {
     case FR_Q1_0:
     case FR_Q2_0: few_bits(direction, type, file, part, block); break;
+    case FR_NVFP4: nvfp4_block(direction, file, part, block); break;
     case FR_TQ1_0: tq1_block(direction, file, block); break;
     case FR_TQ2_0: tq2_block(direction, file, block); break;
     case FR_Q4_K:
@@ -382,6 +400,9 @@ FR_INLINE uint8_t *tile_scales(way direction, scaling kind, uint8_t *rows, size_
             move(direction, own + h * FR_TILE_FEATURES, 4, block->mins + h, 0, 4);
         }
         return rows + 2 * RUNS * FR_TILE_FEATURES;
+    case E4M3_SCALES:
+        for (size_t h = 0; h < 2; h++) move(direction, own + h * FR_TILE_FEATURES, 0, block->scales + h, 0, 8);
+        return rows + 2 * FR_TILE_FEATURES;
     case Q6_SCALES:
         for (size_t h = 0; h < 16; h++) move(direction, own + h * FR_TILE_FEATURES, 0, block->scales + h, 0, 8);
         return rows + 16 * FR_TILE_FEATURES;
@@ -408,7 +429,7 @@ FR_INLINE void tile_block(way direction, fr_dtype type, uint8_t *tile, size_t fe
         if (direction == TAKE) block->d = tile[feature];
         else tile[feature] = (uint8_t)block->d;
         tile += FR_TILE_FEATURES;
-    } else {
+    } else if (type != FR_NVFP4) {
         move16(direction, tile + 2 * feature, &block->d);
         tile += HALVES;
     }

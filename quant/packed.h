@@ -51,7 +51,10 @@
  *     TQ2_0     d[16], for each run: pairs
  *     TQ1_0     the same
  *     Q2_0      d[16], pairs; a file's block of 64 columns is two of a tile
- *     Q1_0      d[16], a line of bits (as fifths); a file's block of 128 columns is four of a tile */
+ *     Q1_0      d[16], a line of bits (as fifths); a file's block of 128 columns is four of a tile
+ *     NVFP4     2 rows of 16 scales (bytes; row h scales columns 16h .. 16h + 15), codes; a file's block of 64 columns
+ *               is two of a tile. A scale is its number as E4M3: 0 to 0x7e, 0x7f for the file's 0xff; so its bits
+ *               shifted left by 7 are a float16, 2^-8 of it */
 #ifndef FR_QUANT_PACKED_H
 #define FR_QUANT_PACKED_H
 
@@ -81,7 +84,7 @@ void fr_unpack_row(fr_dtype type, uint8_t *row, const uint8_t *tile, size_t feat
 /* One block of a tile, of one output feature, taken apart. What a type does not have is zero. */
 typedef struct fr_block_parts {
     uint16_t d, m;      /* float16 bits; m: dmin of the K types; MXFP4: d is its exponent byte */
-    uint8_t scales[16]; /* Q2_K, Q3_K, IQ2_XS, IQ2_S, IQ1_M and Q6_K: 16, Q6_K's signed; others: 8 */
+    uint8_t scales[16]; /* Q2_K, Q3_K, IQ2_XS, IQ2_S, IQ1_M and Q6_K: 16, Q6_K's signed; NVFP4: 2; others: 8 */
     uint8_t mins[16];   /* Q2_K: 16; others: 8 */
     uint8_t codes[256]; /* as stored: unsigned, before an offset or table gives them their value */
 } fr_block_parts;

@@ -118,6 +118,7 @@ static void spread_scale(uint8_t *block, uint16_t bits) {
 
 void fr_fill_weights(fr_dtype type, uint8_t *row, size_t cols, fr_weight_mode mode) {
     static const uint8_t extremes[] = {0, 127, 128, 255};
+    static const uint8_t e4m3[] = {0, 1, 7, 8, 0x7e, 0x7f, 0x80, 0xff};
     size_t cols_of_block = fr_dtype_block(type), bytes = fr_dtype_row_bytes(type, cols_of_block);
     size_t offsets[2], scales = scale_offsets(type, offsets);
     uint8_t extreme = extremes[fr_random_below(COUNT(extremes))];
@@ -127,6 +128,11 @@ void fr_fill_weights(fr_dtype type, uint8_t *row, size_t cols, fr_weight_mode mo
         if (type == FR_MXFP4) {
             if (mode != FR_WEIGHTS_NONFINITE) row[0] = (uint8_t)(115 + fr_random_below(10));
             if (mode == FR_WEIGHTS_SPECIAL) row[0] = (uint8_t)fr_random_below(4);
+            continue;
+        }
+        if (type == FR_NVFP4) {
+            for (size_t s = 0; mode == FR_WEIGHTS_SPECIAL && s < 4; s++)
+                row[s] = e4m3[fr_random_below(COUNT(e4m3))];
             continue;
         }
         for (size_t s = 0; s < scales; s++) {

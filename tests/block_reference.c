@@ -119,6 +119,19 @@ static int tq1_code(const uint8_t *block, unsigned c) {
     return (int)(fraction * 3 / 256) - 1;
 }
 
+/* A float of a sign, two bits of exponent and one of fraction, doubled. */
+static int e2m1(int code) {
+    int exponent = code >> 1 & 3, fraction = code & 1;
+    return signed_value(exponent == 0 ? fraction : (2 + fraction) << (exponent - 1), code >> 3);
+}
+
+/* An E4M3 without a sign, of which 0x7f alone is no number, halved. */
+static float half_of_e4m3(uint8_t byte) {
+    int exponent = bits(byte, 3, 4), fraction = bits(byte, 0, 3);
+    if (byte == 0x7f) return 0;
+    return exponent == 0 ? ldexpf((float)fraction, -10) : ldexpf((float)(8 + fraction), exponent - 11);
+}
+
 /* What column c of a block stands for, before any scale. */
 static int code_at(fr_dtype type, const uint8_t *block, unsigned c) {
     switch (type) {
@@ -129,6 +142,7 @@ static int code_at(fr_dtype type, const uint8_t *block, unsigned c) {
     case FR_Q5_1: return nibble(block + 8, c) | bits(block[4 + c / 8], c % 8, 1) << 4;
     case FR_IQ4_NL: return fr_code_values(type)[nibble(block + 2, c)];
     case FR_MXFP4: return fr_code_values(type)[nibble(block + 1, c)];
+    case FR_NVFP4: return e2m1(bits(block[4 + c / 16 * 8 + c % 8], c % 16 / 8 * 4, 4));
     case FR_Q4_K: return nibble_of_pair(block + 16, c);
     case FR_Q5_K: return nibble_of_pair(block + 48, c) | bits(block[16 + c % 32], c / 32, 1) << 4;
     case FR_Q6_K: return q6_k_code(block, c) - 32;
@@ -231,6 +245,12 @@ static float add_run(fr_dtype type, const uint8_t *block, unsigned run, const fr
         return fmaf(f16_at(block) * unit * (float)iq_scale(type, block, run * RUN) * x->d, isum, acc);
     }
     case FR_IQ4_XS: return fmaf(f16_at(block) * (float)iq4_xs_scale(block, run) * x->d, isum, acc);
+    case FR_NVFP4:
+        for (unsigned h = 2 * run; h < 2 * run + 2; h++) {
+            float sum = (float)sum_of(type, block, 16 * h, 16, x->q);
+            acc = fmaf(half_of_e4m3(block[h]) * x->d, sum, acc);
+        }
+        return acc;
     case FR_MXFP4: return fmaf(ldexpf(1.0f, block[0] - 128) * x->d, isum, acc);
     default: return fmaf(f16_at(block) * x->d, isum, acc);
     }

@@ -261,7 +261,7 @@ static void check_matmul(operation *op) {
 
 /* ---------------------------------------------------------------------------------------------------------- packing */
 
-/* 243 of 256 bytes are what TQ1_0 makes of five digits. */
+/* 243 of 256 bytes are what TQ1_0 makes of five digits; scales of NVFP4 have more bytes than numbers. */
 static bool same_values(fr_dtype type, const uint8_t *row, const uint8_t *expected, size_t cols) {
     bool same = true;
     size_t block = fr_dtype_block(type), bytes = fr_dtype_row_bytes(type, block);
@@ -283,6 +283,7 @@ static bool packs_forth_and_back(fr_dtype type, size_t features, size_t cols) {
     uint8_t *tile = fr_guarded(WEIGHTS, tile_bytes, at_end);
     uint8_t *row = fr_guarded(UNPACKED, row_bytes, at_end), *zeros = fr_guarded(EXPECTED, row_bytes, true);
     for (size_t i = 0; i < (features - 1) * stride + row_bytes; i++) rows[i] = (uint8_t)fr_random_bits();
+    bool by_value = type == FR_TQ1_0 || type == FR_NVFP4;
     memset(zeros, 0, row_bytes);
     memset(tile, 0x55, tile_bytes);
     fr_pack_tile(type, tile, rows, stride, features, cols);
@@ -291,7 +292,7 @@ static bool packs_forth_and_back(fr_dtype type, size_t features, size_t cols) {
         /* A missing Q8_0 row is zero bytes in the tile, where codes count from -128. */
         if (o >= features && type == FR_Q8_0) continue;
         const uint8_t *expected = o < features ? rows + o * stride : zeros;
-        if (type == FR_TQ1_0 ? !same_values(type, row, expected, cols) : memcmp(row, expected, row_bytes) != 0)
+        if (by_value ? !same_values(type, row, expected, cols) : memcmp(row, expected, row_bytes) != 0)
             return false;
     }
     return fr_packed_bytes(type, features, cols) == tile_bytes;

@@ -23,9 +23,7 @@ static bool as_large_as_weights(fr_dtype type, const uint8_t *block) {
     return largest > 0x1p-8f && largest < 1;
 }
 
-/* Types that are decoded for every product are slow: one layer shows what they give. */
 static bool replaces(const fr_tensor *t, fr_dtype type) {
-    if (type >= FR_KERNEL_TYPES && strncmp(t->name, "blk.0.", 6) != 0) return false;
     return t->type == FR_Q8_0 && t->dims > 1 && t->shape[t->dims - 1] % fr_dtype_block(type) == 0;
 }
 

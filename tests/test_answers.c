@@ -74,7 +74,7 @@ static void add_families(void) {
 }
 
 static void add_types(void) {
-    for (int type = 0; type < FR_WEIGHT_TYPES; type++) {
+    for (int type = 0; type < FR_KERNEL_TYPES; type++) {
         subject *s = add((fr_dtype)type);
         snprintf(s->name, sizeof s->name, "type-%s", fr_dtype_name(s->type));
         snprintf(s->arguments, sizeof s->arguments, "-m %s", made);

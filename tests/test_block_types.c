@@ -153,10 +153,10 @@ END_TEST
 START_TEST(code_values) {
     for (fr_dtype type = FR_F32; type <= FR_DTYPE_COUNT; type++) {
         const int8_t *values = fr_code_values(type);
-        bool of_4_bits = type == FR_IQ4_NL || type == FR_IQ4_XS || type == FR_MXFP4;
+        bool of_4_bits = type == FR_IQ4_NL || type == FR_IQ4_XS || type == FR_MXFP4 || type == FR_NVFP4;
         bool of_grid = type >= FR_IQ2_XXS && type <= FR_IQ1_M;
         ck_assert_int_eq(values != NULL, of_4_bits || of_grid);
-        if (!of_4_bits || type == FR_IQ4_XS) continue;
+        if (!of_4_bits || type == FR_IQ4_XS || type == FR_NVFP4) continue;
         uint8_t block[18] = {0, 0x3C};
         uint8_t *codes = block + 2;
         if (type == FR_MXFP4) {
@@ -169,6 +169,7 @@ START_TEST(code_values) {
         for (unsigned i = 0; i < 16; i++) ck_assert(got[i] == (float)values[i]);
     }
     ck_assert_ptr_eq(fr_code_values(FR_IQ4_XS), fr_code_values(FR_IQ4_NL));
+    ck_assert_ptr_eq(fr_code_values(FR_NVFP4), fr_code_values(FR_MXFP4));
 }
 END_TEST
 
@@ -196,9 +197,9 @@ int main(void) {
     Suite *suite = suite_create("block_types");
     TCase *cases = tcase_create("block_types");
     suite_add_tcase(suite, cases);
-    tcase_add_loop_test(cases, explicit_values, 0, FR_WEIGHT_TYPES);
-    tcase_add_loop_test(cases, every_alignment, 0, FR_WEIGHT_TYPES);
-    tcase_add_loop_test(cases, hash_of_noise, 0, FR_WEIGHT_TYPES);
+    tcase_add_loop_test(cases, explicit_values, 0, FR_KERNEL_TYPES);
+    tcase_add_loop_test(cases, every_alignment, 0, FR_KERNEL_TYPES);
+    tcase_add_loop_test(cases, hash_of_noise, 0, FR_KERNEL_TYPES);
     tcase_add_loop_test(cases, reference_product, FR_FLOAT_TYPES, FR_KERNEL_TYPES);
     tcase_add_test(cases, code_values);
     tcase_add_test(cases, a_tile_is_as_long_as_its_rows);

@@ -115,11 +115,10 @@ static void write_stack(bool alone, uint8_t *codes, float *scales) {
 /* Rows as a table has them, and a product of some of them, which is that of the decoded row. */
 static void check_matrix(const fr_matrix *matrix, size_t index, const uint8_t *codes, const float *scales) {
     float row[COLS], x[COLS], got[PART], expected;
-    const fr_team team = {.count = 1};
     fr_workspace workspace = {0};
     require(fr_kernels_select(NULL, &workspace.kernels));
     for (size_t i = 0; i < COLS; i++) x[i] = sinf((float)i);
-    fr_matrix_apply_part(&team, &workspace, matrix, 16, PART, &(fr_matrix_rows){got, PART, x, COLS, 1});
+    fr_matrix_apply_part(&workspace, matrix, 16, PART, &(fr_matrix_rows){got, PART, x, COLS, 1});
     for (size_t o = 0; o < PART; o++) {
         size_t of_stack = index % 2 * PART + o, first = index / 2 * 2 * PART * COLS + of_stack * COLS;
         fr_matrix_row(workspace.kernels, matrix, o, 1.0f, row);

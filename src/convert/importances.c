@@ -26,7 +26,7 @@ static bool is_embedding(const char *name) {
 }
 
 static bool is_encoded(const fr_output *output) {
-    return output->type >= FR_FLOAT_TYPES && output->type < FR_WEIGHT_TYPES;
+    return output->type >= FR_FLOAT_TYPES && output->type < FR_KERNEL_TYPES;
 }
 
 static size_t columns_of(const fr_output *output) {

@@ -360,7 +360,7 @@ static void note_quantized(const fr_lab_quantization *how, const fr_outputs *out
     for (size_t i = 0; i < outputs->count; i++) {
         const fr_output *output = &outputs->items[i];
         fr_dtype own = output->source ? output->source->type : FR_F32;
-        again += own >= FR_FLOAT_TYPES && own < FR_WEIGHT_TYPES && own != output->type;
+        again += own >= FR_FLOAT_TYPES && own < FR_KERNEL_TYPES && own != output->type;
     }
     if (again == 0) return;
     snprintf(line, sizeof line,

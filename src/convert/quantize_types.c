@@ -101,7 +101,7 @@ fr_status fr_type_choice_read(fr_type_choice *choice, const fr_lab_quantization 
 }
 
 uint32_t fr_file_type(const fr_type_choice *choice) {
-    static const uint32_t numbers[FR_WEIGHT_TYPES] = {
+    static const uint32_t numbers[FR_KERNEL_TYPES] = {
         [FR_F32] = 0,  [FR_F16] = 1,  [FR_BF16] = 32,   [FR_Q8_0] = 7,  [FR_Q4_0] = 2,    [FR_Q4_1] = 3,
         [FR_Q5_0] = 8, [FR_Q5_1] = 9, [FR_IQ4_NL] = 25, [FR_Q2_K] = 10, [FR_IQ4_XS] = 30, [FR_Q6_K] = 18,
         [FR_MXFP4] = 38,
@@ -239,7 +239,7 @@ static fr_dtype mixed_type(const fr_type_choice *choice, const fr_outputs *outpu
 
 /* A type whose blocks fill rows of cols values: this one, or what llama-quantize takes in its place. */
 static fr_dtype fitting(fr_dtype type, uint64_t cols) {
-    static const fr_dtype fallback[FR_WEIGHT_TYPES] = {
+    static const fr_dtype fallback[FR_KERNEL_TYPES] = {
         [FR_Q2_K] = FR_Q4_0, [FR_Q3_K] = FR_Q4_0, [FR_Q4_K] = FR_Q5_0,
         [FR_Q5_K] = FR_Q5_1, [FR_Q6_K] = FR_Q8_0, [FR_IQ4_XS] = FR_IQ4_NL,
     };

@@ -226,7 +226,6 @@ static fr_status open_all(fr_assistant *a, const fr_model *target, const fr_chec
     FR_TRY(fr_bind_matrix(weights, "", spelled(weights, &post_projection), (size_t)backbone, hidden, FR_STREAMED,
                           &a->post));
     a->trunk.packed = weights->has_packed;
-    fr_weights_note_slow(weights);
     return fr_tensor_names_check_read(weights, fr_family_gemma4.names, a->trunk.spec.layers, 0);
 }
 

@@ -95,7 +95,7 @@ static void score_sorted(const fr_team *team, const mtp *m, const fr_activations
     fr_matrix tiles = fr_matrix_features(head, begin, end < head->features ? end : head->features);
     float *all = m->tiles + team->index * tiles_width(a);
     fr_workspace workspace = fr_workspace_from(&activations->workspace, r);
-    fr_matrix_apply_part(team, &workspace, &tiles, 0, tiles.features,
+    fr_matrix_apply_part(&workspace, &tiles, 0, tiles.features,
                          &(fr_matrix_rows){all, 0, activations->normed + r * a->trunk.spec.hidden, 0, 1});
     for (size_t i = 0; i < a->cluster_size; i++) scores[i] = all[first - begin + i];
 }
@@ -118,7 +118,7 @@ static void score_cluster(const fr_team *team, const mtp *m, const fr_activation
     else
         for (size_t i = 0; i < size; i++) {
             fr_matrix row = fr_matrix_features(head, (size_t)ids[i], (size_t)ids[i] + 1);
-            fr_matrix_apply_part(team, &workspace, &row, 0, 1, &(fr_matrix_rows){scores + i, 0, normed, 0, 1});
+            fr_matrix_apply_part(&workspace, &row, 0, 1, &(fr_matrix_rows){scores + i, 0, normed, 0, 1});
         }
 }
 

@@ -181,7 +181,6 @@ static fr_status finish(fr_eagle *e, const fr_eagle_config *c, fr_drafter *draft
     e->pairs.candidates = e->ids;
     e->pairs.packed = weights->has_packed || (drafter->target && drafter->target->weights.has_packed);
     e->needs = needs_of(c);
-    fr_weights_note_slow(weights);
     return fr_tensor_names_check_read(weights, &fr_eagle_names, 1, 0);
 }
 

@@ -288,7 +288,7 @@ void *fr_pairs_workspace(const fr_drafter *drafter, fr_arena *arena, const fr_dr
                           net->layer->attention.q.cols, sizes->threads);
     activations.reads_ahead = drafter->weights.exceed;
     fr_workspace_layout(&work.products, kernels, arena, net->packed, sizes->rows,
-                        fr_larger(net->input_width, net->trunk->spec.hidden), sizes->threads);
+                        fr_larger(net->input_width, net->trunk->spec.hidden));
     take_rows(&work, arena, sizes);
     if (!place || arena->overflow) return NULL;
     *work.activations = activations;

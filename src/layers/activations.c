@@ -62,7 +62,7 @@ void fr_activations_layout(fr_activations *a, const fr_trunk *trunk, const fr_ke
     if (deltanet) fr_deltanet_layout(a, deltanet, arena, max_rows, threads);
     else if (recurrent) fr_short_conv_layout(a, &recurrent->short_conv, arena, max_rows);
     if (deltanet) widest = fr_larger(widest, deltanet->value_heads * deltanet->value_dim);
-    fr_workspace_layout(&a->workspace, kernels, arena, packed, max_rows, widest, threads);
+    fr_workspace_layout(&a->workspace, kernels, arena, packed, max_rows, widest);
     if (experts) fr_experts_layout(a, experts, packed, arena, max_rows, threads);
 }
 

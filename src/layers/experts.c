@@ -27,7 +27,7 @@ void fr_experts_layout(fr_activations *a, const fr_experts_spec *spec, bool pack
                        size_t threads) {
     size_t pairs = max_rows * spec->top_k, hidden = a->trunk->spec.hidden;
     fr_experts_rows e = {0}, *place = fr_arena_take(arena, 1, sizeof *place);
-    fr_workspace_layout(&e.workspace, a->kernels, arena, packed, pairs, fr_larger(hidden, spec->width), threads);
+    fr_workspace_layout(&e.workspace, a->kernels, arena, packed, pairs, fr_larger(hidden, spec->width));
     e.scores = fr_arena_take(arena, max_rows * spec->count, sizeof(float));
     if (spec->parallel) e.routed = fr_arena_take(arena, max_rows * hidden, sizeof(float));
     if (spec->parallel) e.normed = fr_arena_take(arena, max_rows * hidden, sizeof(float));
@@ -134,8 +134,8 @@ static void gather(const fr_team *team, const fr_activations *a, const fr_expert
 }
 
 /* activation(gate) * up of the expert's pairs, inner columns [begin, end). */
-static void expert_in(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
-                      const fr_experts_weights *weights, size_t expert, size_t begin, size_t end) {
+static void expert_in(const fr_activations *a, const fr_experts_spec *spec, const fr_experts_weights *weights,
+                      size_t expert, size_t begin, size_t end) {
     const fr_kernels *k = a->kernels;
     const fr_experts_rows *m = a->experts;
     size_t ffn = spec->width, stride = 2 * ffn, hidden = a->trunk->spec.hidden;
@@ -143,9 +143,9 @@ static void expert_in(const fr_team *team, const fr_activations *a, const fr_exp
     const float *input = m->input + p * hidden;
     float *inner = m->inner + p * stride;
     fr_workspace workspace = fr_workspace_from(&m->workspace, p);
-    fr_matrix_apply_part(team, &workspace, &weights->gate[expert], begin, end,
+    fr_matrix_apply_part(&workspace, &weights->gate[expert], begin, end,
                          &(fr_matrix_rows){inner, stride, input, hidden, rows});
-    fr_matrix_apply_part(team, &workspace, &weights->up[expert], begin, end,
+    fr_matrix_apply_part(&workspace, &weights->up[expert], begin, end,
                          &(fr_matrix_rows){inner + ffn, stride, input, hidden, rows});
     for (size_t r = 0; r < rows; r++) {
         float *gate = inner + r * stride + begin, *up = gate + ffn;
@@ -184,7 +184,7 @@ static void experts_in(const fr_team *team, const fr_activations *a, const fr_ex
         size_t to = share + tile_at(end, before, each, tiles) * FR_FEATURE_UNIT;
         before += tiles * each;
         if (to > share_end) to = share_end;
-        if (from < to) expert_in(team, a, spec, weights, e, from, to);
+        if (from < to) expert_in(a, spec, weights, e, from, to);
     }
 }
 
@@ -200,7 +200,7 @@ static void experts_out(const fr_team *team, const fr_activations *a, const fr_e
         size_t p = m->first[e], rows = m->first[e + 1] - p;
         if (rows == 0) continue;
         fr_workspace workspace = fr_workspace_from(&m->workspace, p);
-        fr_matrix_apply_part(team, &workspace, &weights->down[e], begin, end,
+        fr_matrix_apply_part(&workspace, &weights->down[e], begin, end,
                              &(fr_matrix_rows){m->output + p * hidden, hidden, m->inner + p * stride, stride, rows});
         for (size_t i = p; i < p + rows; i++) {
             float *output = m->output + i * hidden + begin;

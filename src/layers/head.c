@@ -30,11 +30,10 @@ static size_t piece_features(size_t rows) {
 }
 
 /* Logits of features [begin, end), and how they change the thread's best. */
-static void run_piece(const fr_team *team, fr_forward *f, const fr_head *head, size_t begin, size_t end,
-                      int64_t *best) {
+static void run_piece(fr_forward *f, const fr_head *head, size_t begin, size_t end, int64_t *best) {
     size_t vocab = head->matrix->features, hidden = head->matrix->cols;
     const fr_kernels *k = head->workspace->kernels;
-    fr_matrix_apply_part(team, head->workspace, head->matrix, begin, end,
+    fr_matrix_apply_part(head->workspace, head->matrix, begin, end,
                          &(fr_matrix_rows){f->logits, vocab, f->hidden + f->head_first * hidden, hidden, f->head_rows});
     for (size_t r = 0; r < f->head_rows; r++) {
         float *logits = f->logits + r * vocab;
@@ -92,7 +91,7 @@ void fr_head_rows(const fr_team *team, const fr_head *head, fr_forward *f) {
     fr_part_features(team, vocab, &begin, &end);
     for (size_t to; begin < end; begin = to) {
         to = end - begin < piece ? end : begin + piece;
-        run_piece(team, f, head, begin, to, best);
+        run_piece(f, head, begin, to, best);
     }
     /* The best of each thread's features. */
     fr_publish_rows(team, &(fr_shared_rows){f->logits, vocab, f->head_rows, fr_split_features(vocab)}, !f->best_alone);

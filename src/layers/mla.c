@@ -36,7 +36,7 @@ void fr_mla_layout(fr_activations *a, bool packed, fr_arena *arena, size_t max_r
     a->q_a = fr_arena_take(arena, max_rows * a->q_a_width, sizeof *a->q_a);
     a->heads = fr_arena_take(arena, max_rows * a->heads_width, sizeof *a->heads);
     a->head_rows = max_rows;
-    fr_workspace_layout(&a->head_products, a->kernels, arena, packed, threads * max_rows, widest, threads);
+    fr_workspace_layout(&a->head_products, a->kernels, arena, packed, threads * max_rows, widest);
 }
 
 static size_t rotary_of(const fr_attention_spec *spec) {
@@ -116,7 +116,7 @@ static void apply_head(const fr_team *team, const fr_activations *a, const fr_ma
     fr_workspace mine = fr_workspace_from(&a->head_products, team->index * a->head_rows);
     for (size_t r = 0; r < a->batch.count; r++)
         fr_matrix_input_row(&mine, r, x.at + r * x.stride + head * x.each, matrix->cols);
-    fr_matrix_apply_part(team, &mine, matrix, begin, end,
+    fr_matrix_apply_part(&mine, matrix, begin, end,
                          &(fr_matrix_rows){y.at + head * y.each, y.stride, x.at + head * x.each, x.stride,
                                            a->batch.count});
 }

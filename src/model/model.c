@@ -104,7 +104,6 @@ fr_status fr_model_bind_files(fr_model *model, const char *chat_template) {
     FR_TRY(open_trunk(model));
     FR_TRY(fr_tensor_names_check_read(&model->weights, model->family->names, model->trunk.spec.layers,
                                       fr_larger(model->mtp_layers, 1)));
-    fr_weights_note_slow(&model->weights);
     fr_weights_note_transposed(&model->weights);
     FR_TRY(open_tokenizer(model, chat_template));
     FR_TRY(fr_model_read_ends(model));

@@ -28,7 +28,6 @@ static fr_status open_file(fr_mmproj *m, const char *path, bool use_mmap, const 
     FR_TRY(fr_weights_open(&m->weights, &m->files));
     FR_TRY(fr_vision_open(&m->weights, kernels, hidden, &m->vision));
     FR_TRY(check_all_bound(&m->weights));
-    fr_weights_note_slow(&m->weights);
     return FR_OK;
 }
 

@@ -168,7 +168,7 @@ void fr_vision_activations_layout(fr_vision_activations *a, fr_arena *arena, siz
     a->merged = fr_arena_take(arena, a->grid.rows * a->grid.columns * c->out, sizeof(float));
     fr_attend_layout(&a->attend, arena, n, threads);
     fr_workspace_layout(&a->workspace, a->vision->kernels, arena, a->vision->packed, chunk,
-                        fr_larger(fr_larger(a->wide_width, a->gate_width), a->narrow_width), threads);
+                        fr_larger(fr_larger(a->wide_width, a->gate_width), a->narrow_width));
 }
 
 /* A chunk's patches as rows, and the angles that their places turn heads by: a half from the row, a half from the

@@ -15,10 +15,9 @@ static size_t blocks_of(size_t cols) {
 }
 
 void fr_workspace_layout(fr_workspace *workspace, const fr_kernels *kernels, fr_arena *arena, bool packed, size_t rows,
-                         size_t widest, size_t threads) {
-    *workspace = (fr_workspace){.kernels = kernels, .block_stride = blocks_of(widest), .widest = widest};
+                         size_t widest) {
+    *workspace = (fr_workspace){.kernels = kernels, .block_stride = blocks_of(widest)};
     if (packed) workspace->blocks = fr_arena_take(arena, rows * workspace->block_stride, sizeof *workspace->blocks);
-    workspace->decoded = fr_arena_take(arena, threads * widest, sizeof *workspace->decoded);
 }
 
 void fr_matrix_input_row(const fr_workspace *workspace, size_t r, const float *x, size_t cols) {
@@ -58,36 +57,25 @@ fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end) 
     return view;
 }
 
-/* Of a type without a kernel. */
-static void decode_row(const fr_matrix *matrix, size_t feature, float *row) {
-    fr_dtype_decode(matrix->type, matrix->data + feature * matrix->row_bytes, row, matrix->cols);
-    for (size_t c = 0; matrix->scales && c < matrix->cols; c++) row[c] *= *matrix->scales;
+/* Packed tiles; of NVFP4 the products with a tensor's codes times its scale. */
+static void apply_packed(const fr_workspace *workspace, const fr_matrix *m, const fr_matrix_rows *rows) {
+    workspace->kernels->matmul_block[m->type](&(fr_matmul_block){rows->y, rows->y_stride, workspace->blocks,
+                                                                 workspace->block_stride, rows->count, m->data,
+                                                                 m->cols, m->features});
+    for (size_t r = 0; m->scales && r < rows->count; r++)
+        workspace->kernels->scale(rows->y + r * rows->y_stride, m->features, *m->scales);
 }
 
-static void apply_decoded(float *decoded, const fr_kernels *kernels, const fr_matrix *matrix,
-                          const fr_matrix_rows *rows) {
-    fr_matmul job = {.x = rows->x, .x_stride = rows->x_stride, .y_stride = rows->y_stride, .rows = rows->count,
-                     .w = decoded, .cols = matrix->cols, .features = 1};
-    for (size_t o = 0; o < matrix->features; o++) {
-        decode_row(matrix, o, decoded);
-        job.y = rows->y + o;
-        kernels->matmul[FR_F32](&job);
-    }
-}
-
-static void apply(const fr_team *team, const fr_workspace *workspace, const fr_matrix *m, const fr_matrix_rows *rows) {
+static void apply(const fr_workspace *workspace, const fr_matrix *m, const fr_matrix_rows *rows) {
     const fr_kernels *k = workspace->kernels;
     if (m->packed)
-        k->matmul_block[m->type](&(fr_matmul_block){rows->y, rows->y_stride, workspace->blocks, workspace->block_stride,
-                                                    rows->count, m->data, m->cols, m->features});
+        apply_packed(workspace, m, rows);
     else if (m->type < FR_FLOAT_TYPES)
         k->matmul[m->type](&(fr_matmul){rows->y, rows->y_stride, rows->x, rows->x_stride, rows->count, m->data,
                                         m->row_bytes, m->cols, m->features});
-    else if (m->type == FR_F8_E4M3)
+    else
         k->matmul_fp8(&(fr_matmul_fp8){rows->y, rows->y_stride, rows->x, rows->x_stride, rows->count, m->data,
                                        m->row_bytes, m->scales, m->scale_stride, m->first, m->cols, m->features});
-    else
-        apply_decoded(workspace->decoded + team->index * workspace->widest, k, m, rows);
 }
 
 /* Whoever has the first feature does it, so it is done once. */
@@ -100,21 +88,21 @@ static void tap_rows(const fr_matrix *matrix, const fr_matrix_rows *rows) {
     tap->rows += rows->count;
 }
 
-void fr_matrix_apply_part(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, size_t begin,
-                          size_t end, const fr_matrix_rows *rows) {
+void fr_matrix_apply_part(const fr_workspace *workspace, const fr_matrix *matrix, size_t begin, size_t end,
+                          const fr_matrix_rows *rows) {
     if (begin == end) return;
     if (matrix->tap && begin == 0) tap_rows(matrix, rows);
     fr_matrix part = fr_matrix_features(matrix, begin, end);
     fr_matrix_rows of_part = *rows;
     of_part.y += begin;
-    apply(team, workspace, &part, &of_part);
+    apply(workspace, &part, &of_part);
 }
 
 void fr_matrix_apply(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
                      const fr_matrix_rows *rows) {
     size_t begin, end;
     fr_part_features(team, matrix->features, &begin, &end);
-    fr_matrix_apply_part(team, workspace, matrix, begin, end, rows);
+    fr_matrix_apply_part(workspace, matrix, begin, end, rows);
 }
 
 void fr_matrix_apply_share(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, size_t begin,
@@ -123,7 +111,7 @@ void fr_matrix_apply_share(const fr_team *team, const fr_workspace *workspace, c
     size_t from = begin / FR_FEATURE_UNIT * FR_FEATURE_UNIT;
     size_t to = fr_smaller((end + FR_FEATURE_UNIT - 1) / FR_FEATURE_UNIT * FR_FEATURE_UNIT, matrix->features);
     fr_partition(to - from, FR_FEATURE_UNIT, team->index, team->count, &begin, &end);
-    fr_matrix_apply_part(team, workspace, matrix, from + begin, from + end, rows);
+    fr_matrix_apply_part(workspace, matrix, from + begin, from + end, rows);
 }
 
 void fr_matrix_apply_whole(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
@@ -149,7 +137,8 @@ void fr_matrix_decode(const fr_matrix *matrix, size_t feature, float *row) {
         fr_fp8_decode(matrix->data + feature * matrix->row_bytes,
                       matrix->scales + (matrix->first + feature) / FR_FP8_BLOCK * matrix->scale_stride, row,
                       matrix->cols);
-    else decode_row(matrix, feature, row);
+    else fr_dtype_decode(matrix->type, matrix->data + feature * matrix->row_bytes, row, matrix->cols);
+    for (size_t c = 0; matrix->type == FR_NVFP4 && matrix->scales && c < matrix->cols; c++) row[c] *= *matrix->scales;
 }
 
 void fr_matrix_row(const fr_kernels *kernels, const fr_matrix *matrix, size_t feature, float factor, float *row) {

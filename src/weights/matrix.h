@@ -6,8 +6,7 @@
  * fr_matrix_input_rows: the caller says where the barriers are (fr_team_sync, and partition.h's).
  *
  * How a product is computed depends on the weight's type alone: float types and FP8 by float kernels from the file's
- * own bytes, block types with a kernel from packed tiles and quantized rows, other block types decoded row by row and
- * then as float32. */
+ * own bytes, block types from packed tiles and quantized rows. */
 #ifndef FR_SRC_MATRIX_H
 #define FR_SRC_MATRIX_H
 
@@ -33,7 +32,7 @@ typedef struct fr_matrix {
     size_t row_bytes;    /* of a feature, on average if packed */
 
     /* Of FP8 codes (quant/fp8.h): feature o's row of scales is the (first + o) / 128th, scale_stride floats behind the
-     * one before. Of NVFP4 one float that every value is multiplied by, or NULL. Other types have none. */
+     * one before. Of NVFP4 one float that every product is multiplied by, or NULL. Other types have none. */
     const float *scales;
     size_t scale_stride, first;
 
@@ -45,8 +44,6 @@ typedef struct fr_workspace {
     const fr_kernels *kernels;
     fr_qblock *blocks;   /* the rows that are multiplied next, quantized; NULL where no weight is packed */
     size_t block_stride; /* blocks a row */
-    float *decoded;      /* [threads, widest] a feature of a type without a kernel */
-    size_t widest;
 } fr_workspace;
 
 /* What a matrix is applied to, and where the products go: rows, strides in floats. */
@@ -59,7 +56,7 @@ typedef struct fr_matrix_rows {
 
 /* Takes it for `rows` rows of up to `widest` columns from the arena, or measures it. packed: some weight is. */
 void fr_workspace_layout(fr_workspace *workspace, const fr_kernels *kernels, fr_arena *arena, bool packed, size_t rows,
-                         size_t widest, size_t threads);
+                         size_t widest);
 
 /* Prepares row r of the next product's input, by the thread that made it; a barrier must come before the product. */
 void fr_matrix_input_row(const fr_workspace *workspace, size_t r, const float *x, size_t cols);
@@ -88,8 +85,8 @@ void fr_matrix_apply_whole(const fr_team *team, const fr_workspace *workspace, c
                            const fr_matrix_rows *rows);
 
 /* The same for features [begin, end) on the calling thread alone; begin is a multiple of FR_FEATURE_UNIT. */
-void fr_matrix_apply_part(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, size_t begin,
-                          size_t end, const fr_matrix_rows *rows);
+void fr_matrix_apply_part(const fr_workspace *workspace, const fr_matrix *matrix, size_t begin, size_t end,
+                          const fr_matrix_rows *rows);
 
 /* All its bytes. */
 size_t fr_matrix_bytes(const fr_matrix *matrix);

@@ -190,25 +190,6 @@ bool fr_weights_quantized(const fr_weights *weights) {
     return false;
 }
 
-void fr_weights_note_slow(fr_weights *weights) {
-    size_t counts[FR_WEIGHT_TYPES] = {0}, used = 0;
-    char list[256] = "";
-    for (size_t i = 0; i < weights->count; i++) {
-        const fr_bound *bound = &weights->bound[i];
-        fr_dtype type = bound->tensor->type;
-        if (bound->access == FR_STREAMED && type >= FR_KERNEL_TYPES && type < FR_WEIGHT_TYPES) counts[type]++;
-    }
-    for (fr_dtype type = FR_KERNEL_TYPES; type < FR_WEIGHT_TYPES; type++)
-        if (counts[type] && used < sizeof list)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%zu %s", used ? ", " : "", counts[type],
-                                     fr_dtype_name(type));
-    if (used)
-        fr_notes_add(&weights->notes,
-                     "%s is slow: types without an integer kernel (%s) are decoded for every product; `forerun "
-                     "quantize` writes fast ones, q4_k say, best from the published folder",
-                     weights->files->path, list);
-}
-
 void fr_weights_note_transposed(fr_weights *weights) {
     if (weights->transposed_bytes == 0) return;
     fr_notes_add(&weights->notes,

@@ -204,9 +204,6 @@ fr_status fr_bound_pack(const fr_weights *weights, const fr_bound *bound, size_t
 /* Whether any streamed matrix is of a block type; FP8 is none, its rows are float32. */
 bool fr_weights_quantized(const fr_weights *weights);
 
-/* Adds a note if streamed matrices are of types that are decoded for every product: called when all are bound. */
-void fr_weights_note_slow(fr_weights *weights);
-
 /* Adds a note of how much memory transposed matrices take beside what was bound, if there are any. */
 void fr_weights_note_transposed(fr_weights *weights);
 
