@@ -224,8 +224,10 @@ fr_status fr_schema_find(reader *r, const char *pointer, const fr_schema_path *p
             name[length++] = escaped ? (*++pointer == '0' ? '~' : '/') : *pointer;
         }
         name[length] = '\0';
-        *found =
-            json_is_array(*found) ? json_array_get(*found, strtoul(name, NULL, 10)) : json_object_get(*found, name);
+        bool number = *name && strspn(name, "0123456789") == strlen(name);
+        *found = !json_is_array(*found) ? json_object_get(*found, name)
+                 : number               ? json_array_get(*found, strtoul(name, NULL, 10))
+                                        : NULL;
     }
     if (*pointer || !*found) return fr_schema_fail(path, FR_INPUT, "this leads nowhere");
     return FR_OK;
