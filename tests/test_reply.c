@@ -401,6 +401,9 @@ START_TEST(calls) {
                 "{\"name\": \"now\", \"arguments\": {}}\n</tool_call>\n<tool_call>{\"name\": \"now\", \"arguments\": "
                 "null}</tool_call>",
                 "nnow|a{}|e|nnow|a{}|e");
+    check_parts("qwen3", "", false, "{{\"name\": \"now\", \"arguments\": {\"n\": {}}}}", "nnow|a{\"n\": {}}|e");
+    check_parts("qwen3", "", false, "<tool_call>\n{{\"name\": \"now\", \"arguments\": {}}}\n</tool_call>",
+                "nnow|a{}|e");
     check_parts("glm", "", false, "<tool_call>now</tool_call>", "nnow|a{}|e");
     check_parts("glm", "", false,
                 "<tool_call>now\n<arg_key>s</arg_key>\n<arg_value>1</arg_value><arg_key>n</arg_key><arg_value>\n2 "
@@ -622,6 +625,11 @@ START_TEST(no_calls) {
         {"gemma4", "<|tool_call>call:now{}<|tool_call>call:"},
         {"gemma4", "<|tool_response>"},
         {"qwen3", "{\"name\": \"none\", \"arguments\": {}}"},
+        {"qwen3", "{{\"name\": \"now\", \"arguments\": {}}"},
+        {"qwen3", "{{\"name\": \"now\", \"arguments\": {}}}}"},
+        {"qwen3", "{{{\"name\": \"now\", \"arguments\": {}}}}"},
+        {"qwen3", "{\"name\": \"now\", \"arguments\": {{}}}"},
+        {"qwen3", "<tool_call>{{\"name\": \"now\", \"arguments\": {}}</tool_call>"},
         {"qwen3", "{\"name\": \"now\"}"},
         {"qwen3", "{\"name\": \"now\", \"arguments\": {}} and so on"},
         {"qwen3", "{\"name\": \"now\", \"arguments\": {}, \"age\": 3}"},

@@ -43,6 +43,7 @@ typedef struct fr_reply_call {
     int field;
     unsigned unit, half; /* of an escape under way; of the one before, which waits for its other half */
     bool in_field;
+    bool doubled; /* braces around the object */
     const char *literal; /* what has to come next */
     fr_json_scan scan;
 } fr_reply_call;

@@ -14,6 +14,8 @@ enum {
     BEHIND, /* the mark of Llama's calls */
     BARE,   /* an object without a mark, and behind it */
     BARE_AFTER,
+    CLOSE,  /* the second brace of a doubled one has to come, within marks or without them */
+    BARE_CLOSE,
     METHOD_NAME,
     METHOD, /* what comes between its name and its arguments */
     KEY,
@@ -155,23 +157,38 @@ static fr_call_verdict bare_byte(fr_reply_call *call, char byte) {
 
 /* ----------------------------------------------------------------------------------------------------------- Hermes */
 
+/* {{...}}, which is no JSON: Qwen2.5-Coder's own template shows a call so, and the model writes it. */
+static bool doubles(fr_reply_call *call, char byte) {
+    bool doubled = byte == '{' && call->scan.depth == 1 && call->scan.state == FR_SCAN_KEY_OR_END && !call->doubled;
+    call->doubled |= doubled;
+    return doubled;
+}
+
 /* Without marks the object is all that the reply has. */
 static fr_call_verdict whole_reply_byte(fr_reply_call *call, char byte) {
     call->state = BARE;
+    if (doubles(call, byte)) return FR_CALL_ON;
     fr_call_verdict verdict = bare_byte(call, byte);
     if (verdict != FR_CALL_DONE) return verdict;
-    call->state = BARE_AFTER;
+    call->state = call->doubled ? BARE_CLOSE : BARE_AFTER;
     return FR_CALL_ON;
+}
+
+static fr_call_verdict close_byte(fr_reply_call *call, char byte) {
+    call->state = call->state == CLOSE ? AFTER : BARE_AFTER;
+    return byte == '}' ? FR_CALL_ON : FR_CALL_FAULT;
 }
 
 static fr_call_verdict json_byte(fr_reply_call *call, char byte) {
     if (call->state == BEGIN || call->state == BARE) return whole_reply_byte(call, byte);
+    if (call->state == CLOSE || call->state == BARE_CLOSE) return close_byte(call, byte);
+    if (call->state == OBJECT && doubles(call, byte)) return FR_CALL_ON;
     if (call->state != OBJECT) return fr_json_is_space(byte) ? FR_CALL_ON : FR_CALL_FAULT;
     if (call->scan.depth == 0 && byte != '{') return fr_json_is_space(byte) ? FR_CALL_ON : FR_CALL_FAULT;
     fr_call_verdict verdict = member_byte(call, byte);
     if (verdict != FR_CALL_DONE) return verdict;
     if (!call->given) fr_text_append_string(&call->arguments, "{}");
-    call->state = AFTER;
+    call->state = call->doubled ? CLOSE : AFTER;
     return call->named ? FR_CALL_ON : FR_CALL_FAULT;
 }
 

@@ -11,7 +11,7 @@
 typedef enum fr_call_form {
     FR_CALLS_NONE,
     /* <tool_call>{"name": NAME, "arguments": {...}}</tool_call>: Hermes, Qwen 2.5 and 3; or the object alone as a whole
-     * reply */
+     * reply; its braces may be doubled */
     FR_CALLS_JSON,
     /* {"name": NAME, "parameters": {...}}, a whole reply, or behind <|python_tag|>; behind that also
      * NAME.call(KEY="VALUE", ...) */
