@@ -35,6 +35,14 @@ fr_status fr_ranks_open(double timeout, fr_ranks **ranks);
 
 void fr_ranks_patience(fr_ranks *ranks, double timeout);
 
+/* How much each rank has of what is split, beside the others: [count] numbers, 1 to FR_MAX_RANK_PARTS; without it all
+ * have as much. The same on all of them, before anything is split. */
+#define FR_MAX_RANK_PARTS 1000
+void fr_ranks_deal(fr_ranks *ranks, const uint32_t *parts);
+
+/* What the ranks before this one have together, of so much as all have: rank may be their number. */
+uint64_t fr_ranks_before(const fr_ranks *ranks, size_t rank);
+
 size_t fr_ranks_index(const fr_ranks *ranks);
 size_t fr_ranks_count(const fr_ranks *ranks);
 

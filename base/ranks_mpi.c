@@ -38,6 +38,7 @@ struct fr_ranks {
     MPI_Comm rows;
     fr_watch *watch;
     int index, count;
+    uint32_t before[FR_MAX_RANKS + 1]; /* parts that the ranks before it have; the last: all */
     double timeout;
     uint8_t *buffer;    /* own columns packed, then those of each other rank */
     size_t size;
@@ -73,6 +74,7 @@ static fr_status join(fr_ranks *r) {
     MPI_Comm_rank(r->rows, &r->index);
     MPI_Comm_size(r->rows, &r->count);
     if (r->count > FR_MAX_RANKS) return fr_fail(FR_MACHINE, "%d ranks: at most %d", r->count, FR_MAX_RANKS);
+    for (int i = 0; i <= r->count; i++) r->before[i] = (uint32_t)i;
     return r->count > 1 ? meet(r) : FR_OK;
 }
 
@@ -95,6 +97,14 @@ void fr_ranks_patience(fr_ranks *r, double timeout) {
     if (!r || r->count == 1) return;
     r->timeout = timeout;
     fr_watch_patience(r->watch, timeout);
+}
+
+void fr_ranks_deal(fr_ranks *r, const uint32_t *parts) {
+    for (int i = 0; r && i < r->count; i++) r->before[i + 1] = r->before[i] + parts[i];
+}
+
+uint64_t fr_ranks_before(const fr_ranks *r, size_t rank) {
+    return r ? r->before[rank] : rank;
 }
 
 size_t fr_ranks_index(const fr_ranks *ranks) {

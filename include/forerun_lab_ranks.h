@@ -7,6 +7,10 @@
 /* From here on a rank may be silent for so many seconds. */
 void fr_lab_ranks_timeout(int seconds);
 
+/* How much of the weights and of the work each rank has beside the others: count numbers, 1 to 1000, for as many ranks.
+ * Before a model is opened, the same on all. */
+fr_status fr_lab_ranks_deal(const uint32_t *parts, size_t count);
+
 /* What this rank has sent the others so far, and the seconds that it waited for them. */
 void fr_lab_ranks_sent(uint64_t *messages, uint64_t *bytes, double *seconds);
 

@@ -51,6 +51,7 @@ same() { # WHAT EXPECTED COUNT ANSWERS-ARGUMENT...
 for count in 2 4 ${RANKS_FULL:+3 8}; do same "$count ranks" "$folder/all" "$count" "${models[@]}"; done
 for count in 1 3 8; do same "$count ranks, a few" "$folder/few" "$count" "${few[@]}"; done
 same "ranks of two instruction sets" "$folder/few" 2 --mixed "${few[@]}"
+for count in 2 3; do same "$count ranks that differ in size" "$folder/few" "$count" --uneven "${few[@]}"; done
 
 # ---------------------------------------------------------------------------------------------------------- the command
 
@@ -84,6 +85,9 @@ ends() { # WHAT LINE STATUS COMMAND...: what mpirun runs ends with that status, 
 
 job=(mpirun --oversubscribe --bind-to none -q)
 ends "a wrong option" "--nothing" 2 "${job[@]}" -n 2 "$forerun" verify --nothing
+ends "shares of three" "shares for 3 ranks: there are 2" 2 \
+    "${job[@]}" -n 2 "$forerun" verify --rank-shares 1,2,3 -m $demo
+ends "a share of none" "a rank's share of 0" 2 "${job[@]}" -n 2 "$forerun" verify --rank-shares 1,0 -m $demo
 ends "a verb without ranks" "serve does not run as several ranks" 2 "${job[@]}" -n 2 "$forerun" serve -m $demo
 ends "no model" "no-such-model" 1 "${job[@]}" -n 2 "$forerun" verify -m no-such-model
 ends "a model of rank 1 alone" "rank 1 (.*): its model is not rank 0's" 1 \

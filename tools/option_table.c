@@ -208,6 +208,12 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                              .verbs = GENERATE | LOGITS | VERIFY | BATCH | BENCH, .parts = FR_PART_MODEL, .low = 1,
                              .high = 86400,
                              .help = "as ranks of an MPI job (mpirun): end if one is silent for so long (default 30)"},
+    [FR_ARG_RANK_SHARES] = {.names = "--rank-shares", .value = "LIST",
+                            .verbs = GENERATE | LOGITS | VERIFY | BATCH | BENCH, .parts = FR_PART_MODEL,
+                            .help = "as ranks of an MPI job: what each has, 3,1: the first one three parts of four",
+                            .more = "Of the weights and of the work, where machines differ: by their memory's "
+                                    "bandwidth. A whole number from 1 to 1000 for each rank (default: all have as "
+                                    "much)"},
     [FR_ARG_HOST] = {.names = "--host", .value = "ADDRESS", .verbs = SERVE,
                      .help = "listen on this address (default 127.0.0.1, this machine alone); 0.0.0.0, ::",
                      .more = "A numeric address, or localhost. Beyond this machine: give an --api-key, and TLS"},

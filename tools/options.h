@@ -107,6 +107,7 @@ typedef enum fr_arg {
     FR_ARG_MEMORY,
     FR_ARG_RESUME,
     FR_ARG_RANK_TIMEOUT,
+    FR_ARG_RANK_SHARES,
     FR_ARG_HOST,
     FR_ARG_PORT,
     FR_ARG_ALIAS,

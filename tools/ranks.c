@@ -4,6 +4,7 @@
  * standard error is kept, as rank 0 is told its last line where one of them fails. */
 #include "ranks.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -146,12 +147,33 @@ int fr_ranks_enter(void) {
     return fr_rank() > 0 ? hide() : 0;
 }
 
+/* "3,1" */
+static int deal(const char *list) {
+    uint32_t parts[FR_LAB_MOST_RANKS];
+    size_t count = 0;
+    for (const char *at = list; count < FR_LAB_MOST_RANKS; at++) {
+        char *end;
+        errno = 0;
+        unsigned long part = strtoul(at, &end, 10);
+        if (*at < '0' || *at > '9' || errno || part > UINT32_MAX || (*end && *end != ','))
+            return fr_wrong_usage("--rank-shares %s: whole numbers, a comma between them", list);
+        parts[count++] = (uint32_t)part;
+        if (!*end) return fr_exit_status(fr_lab_ranks_deal(parts, count));
+        at = end;
+    }
+    return fr_wrong_usage("--rank-shares: at most %d", FR_LAB_MOST_RANKS);
+}
+
 int fr_ranks_check_arguments(const fr_verb *verb, fr_arguments *args) {
     static const unsigned runs = FR_VERB_GENERATE | FR_VERB_LOGITS | FR_VERB_VERIFY | FR_VERB_BATCH |
                                  FR_VERB_BENCH;
     static const fr_arg written[] = {FR_ARG_OUT_FILE, FR_ARG_TRACE, FR_ARG_BENCH_PLOT};
     if (fr_rank_count() == 1) return 0;
     if (args->given[FR_ARG_RANK_TIMEOUT]) fr_lab_ranks_timeout((int)args->number[FR_ARG_RANK_TIMEOUT]);
+    if (args->given[FR_ARG_RANK_SHARES] && (verb->bit & runs)) {
+        int code = deal(args->text[FR_ARG_RANK_SHARES]);
+        if (code) return code;
+    }
     if (!(verb->bit & runs)) return fr_wrong_usage("%s does not run as several ranks", verb->name);
     if (args->given[FR_ARG_PROMPT_CACHE] || args->given[FR_ARG_RESUME])
         return fr_wrong_usage("--prompt-cache and --resume are not for several ranks");

@@ -27,6 +27,18 @@ void fr_lab_ranks_timeout(int seconds) {
     fr_ranks_patience(job, seconds);
 }
 
+fr_status fr_lab_ranks_deal(const uint32_t *parts, size_t count) {
+    if (count != fr_ranks_count(job))
+        return fr_fail(FR_USAGE, "shares for %zu ranks: there are %zu", count, fr_ranks_count(job));
+    for (size_t i = 0; i < count; i++)
+        if (parts[i] < 1 || parts[i] > FR_MAX_RANK_PARTS)
+            return fr_fail(FR_USAGE, "a rank's share of %u: from 1 to %d", parts[i], FR_MAX_RANK_PARTS);
+    uint64_t hash = fr_hash(0, parts, count * sizeof *parts);
+    FR_TRY(fr_ranks_agree(fr_job(), &hash, sizeof hash, "how shares are dealt"));
+    fr_ranks_deal(fr_job(), parts);
+    return FR_OK;
+}
+
 void fr_lab_ranks_sent(uint64_t *messages, uint64_t *bytes, double *seconds) {
     fr_ranks_traffic told = fr_ranks_told(job);
     *messages = told.messages;

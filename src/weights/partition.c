@@ -4,39 +4,51 @@
  * its own columns alone, so it doesn't matter who quantizes it. All else goes as float32. */
 #include "src/weights/partition.h"
 
+#include "base/sizes.h"
+
 enum {
     MOST_ARRAYS = 4, /* that are handed on at once */
     BLOCK = 32
 };
 
-/* KV heads are dealt to ranks; where there are fewer of them, ranks to KV heads, and a KV head's heads to those. */
-static void share_heads(const fr_split *split, size_t rank, size_t ranks, size_t *begin, size_t *end) {
-    size_t group = split->count / split->groups;
-    if (split->groups >= ranks) {
-        fr_partition(split->groups, 1, rank, ranks, begin, end);
-        *begin *= group;
-        *end *= group;
-        return;
-    }
-    size_t kv_head = rank * split->groups / ranks;
-    size_t first = (kv_head * ranks + split->groups - 1) / split->groups;
-    size_t last = ((kv_head + 1) * ranks + split->groups - 1) / split->groups;
-    fr_partition(group, 1, rank - first, last - first, begin, end);
-    *begin += kv_head * group;
-    *end += kv_head * group;
+/* Of `count` units that ranks [first, last) have, where those of this one begin. */
+static size_t units_before(const fr_ranks *ranks, size_t count, size_t rank, size_t first, size_t last) {
+    uint64_t from = fr_ranks_before(ranks, first);
+    return (size_t)(count * (fr_ranks_before(ranks, rank) - from) / (fr_ranks_before(ranks, last) - from));
 }
 
-void fr_split_share(const fr_split *split, size_t rank, size_t ranks, size_t *begin, size_t *end) {
-    if (split->groups) share_heads(split, rank, ranks, begin, end);
-    else fr_partition(split->count, FR_RANK_UNIT, rank, ranks, begin, end);
+/* KV heads are dealt to ranks; where there are fewer of them, ranks to KV heads, and a KV head's heads to those. */
+static void share_heads(const fr_split *split, const fr_ranks *ranks, size_t rank, size_t *begin, size_t *end) {
+    size_t group = split->count / split->groups, count = fr_ranks_count(ranks);
+    if (split->groups >= count) {
+        *begin = units_before(ranks, split->groups, rank, 0, count) * group;
+        *end = units_before(ranks, split->groups, rank + 1, 0, count) * group;
+        return;
+    }
+    size_t kv_head = rank * split->groups / count;
+    size_t first = (kv_head * count + split->groups - 1) / split->groups;
+    size_t last = ((kv_head + 1) * count + split->groups - 1) / split->groups;
+    *begin = kv_head * group + units_before(ranks, group, rank, first, last);
+    *end = kv_head * group + units_before(ranks, group, rank + 1, first, last);
+}
+
+static void share_features(const fr_split *split, const fr_ranks *ranks, size_t rank, size_t *begin, size_t *end) {
+    size_t units = (split->count + FR_RANK_UNIT - 1) / FR_RANK_UNIT, count = fr_ranks_count(ranks);
+    *begin = fr_smaller(units_before(ranks, units, rank, 0, count) * FR_RANK_UNIT, split->count);
+    *end = fr_smaller(units_before(ranks, units, rank + 1, 0, count) * FR_RANK_UNIT, split->count);
+}
+
+void fr_split_share(const fr_split *split, const fr_ranks *ranks, size_t rank, size_t *begin, size_t *end) {
+    if (split->groups) share_heads(split, ranks, rank, begin, end);
+    else share_features(split, ranks, rank, begin, end);
 }
 
 /* Columns at which shares end, which lie in the order of the ranks, one behind the other. */
-static void find_bounds(const fr_split *split, size_t ranks, size_t *bounds) {
+static void find_bounds(const fr_split *split, const fr_ranks *ranks, size_t *bounds) {
     size_t begin;
     bounds[0] = 0;
-    for (size_t r = 0; r < ranks; r++) {
-        fr_split_share(split, r, ranks, &begin, &bounds[r + 1]);
+    for (size_t r = 0; r < fr_ranks_count(ranks); r++) {
+        fr_split_share(split, ranks, r, &begin, &bounds[r + 1]);
         bounds[r + 1] *= split->each;
     }
 }
@@ -49,7 +61,7 @@ static void gather(fr_ranks *ranks, const fr_shared_rows *rows, size_t count) {
     fr_ranks_rows to[MOST_ARRAYS];
     size_t bounds[MOST_ARRAYS][FR_MAX_RANKS + 1];
     for (size_t i = 0; i < count; i++) {
-        find_bounds(&rows[i].split, fr_ranks_count(ranks), bounds[i]);
+        find_bounds(&rows[i].split, ranks, bounds[i]);
         scale_bounds(bounds[i], fr_ranks_count(ranks), 1, sizeof(float));
         to[i] = (fr_ranks_rows){.at = (uint8_t *)rows[i].at,
                                 .stride = rows[i].stride * sizeof(float),
@@ -100,7 +112,7 @@ static void gather_blocks(const fr_team *team, const fr_workspace *workspace, co
 void fr_gather_input(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
                      const fr_shared_rows *x) {
     size_t bounds[FR_MAX_RANKS + 1], ranks = fr_ranks_count(team->ranks);
-    find_bounds(&x->split, ranks, bounds);
+    find_bounds(&x->split, team->ranks, bounds);
     if (matrix->packed && !matrix->tap && whole_blocks(bounds, ranks)) {
         gather_blocks(team, workspace, x, bounds);
         return;

@@ -35,14 +35,14 @@ static inline fr_split fr_split_heads(size_t heads, size_t kv_heads, size_t each
     return (fr_split){.count = heads, .groups = kv_heads, .each = each};
 }
 
-/* The features or heads of one rank of so many. */
-void fr_split_share(const fr_split *split, size_t rank, size_t ranks, size_t *begin, size_t *end);
+/* The features or heads of one of the ranks. */
+void fr_split_share(const fr_split *split, const fr_ranks *ranks, size_t rank, size_t *begin, size_t *end);
 
 /* Those of the team's own rank: all, where there is one. */
 static inline void fr_part_rank(const fr_team *team, fr_split split, size_t *begin, size_t *end) {
     *begin = 0;
     *end = split.count;
-    if (team->ranks) fr_split_share(&split, fr_ranks_index(team->ranks), fr_ranks_count(team->ranks), begin, end);
+    if (team->ranks) fr_split_share(&split, team->ranks, fr_ranks_index(team->ranks), begin, end);
 }
 
 /* Of how many KV heads a rank's heads are. */

@@ -1,13 +1,14 @@
 /* What models answer, a line each: hashes of logits, of ids that a session says with drafts, and of four texts beside
  * each other. In a job of several processes (mpirun) they run each model together; rank 0 prints.
  *
- * In: answers [--alone | --mixed] MODEL[,DRAFTER]... --alone: one process with two threads; else every second rank
- * has two, the others one, and --mixed, no instruction sets. Out: the lines; exit 1 behind one that says why. */
+ * In: answers [--alone | --mixed | --uneven] MODEL[,DRAFTER]... --alone: one process with two threads; else every
+ * second rank has two, the others one; --mixed: and no instruction sets; --uneven: and three times as much as others.
+ * Out: the lines; exit 1 behind one that says why. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "forerun.h"
+#include "forerun_lab_ranks.h"
 
 enum { PROMPT = 40, TEXT = 24, SESSIONS = 4, CONTEXT = 96, CHUNK = 16, DRAFTS = 3, TIMEOUT = 60 };
 
@@ -149,12 +150,20 @@ static fr_status answer_all(asked *a, char **paths) {
     return FR_OK;
 }
 
+static fr_status deal_unevenly(void) {
+    uint32_t parts[FR_LAB_MOST_RANKS];
+    for (size_t r = 0; r < fr_rank_count(); r++) parts[r] = r % 2 ? 3 : 1;
+    return fr_lab_ranks_deal(parts, fr_rank_count());
+}
+
 int main(int argc, char **argv) {
     asked a = {0};
     if (argc > 1 && strcmp(argv[1], "--alone") == 0) a.alone = true;
     if (argc > 1 && strcmp(argv[1], "--mixed") == 0) a.mixed = true;
+    bool uneven = argc > 1 && strcmp(argv[1], "--uneven") == 0;
     fr_status status = a.alone ? FR_OK : fr_ranks_join(TIMEOUT);
-    if (status == FR_OK) status = answer_all(&a, argv + 1 + (a.alone || a.mixed));
+    if (status == FR_OK && uneven) status = deal_unevenly();
+    if (status == FR_OK) status = answer_all(&a, argv + 1 + (a.alone || a.mixed || uneven));
     if (status != FR_OK && fr_rank() == 0) fprintf(stderr, "%s\n", fr_last_error());
     fflush(NULL);
     return fr_ranks_part(status != FR_OK, fr_last_error(), NULL);
