@@ -211,8 +211,9 @@ static int post_receive(fr_ranks *r, int requests, int *peers, int peer, uint8_t
 
 void fr_ranks_gather(fr_ranks *r, const fr_ranks_rows *rows, size_t count) {
     int peers[2 * FR_MAX_RANKS], requests = 0;
-    size_t at[FR_MAX_RANKS + 1], own = columns_of(rows, count, r->index);
-    if (failed(r)) return;
+    size_t at[FR_MAX_RANKS + 1];
+    if (!r || failed(r)) return;
+    size_t own = columns_of(rows, count, r->index);
     at[0] = own;
     for (int i = 0; i < r->count; i++) at[i + 1] = at[i] + (i == r->index ? 0 : columns_of(rows, count, i));
     if (at[r->count] > INT32_MAX) {

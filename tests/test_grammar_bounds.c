@@ -118,6 +118,9 @@ static const hostile CASES[] = {
     {FR_GRAMMAR_REGEX, FR_INPUT, LARGE, ROW(".{100000}", "", 0, "")},
     {FR_GRAMMAR_REGEX, FR_INPUT, "too ambiguous", ROW("", "(a?){3000}", 3, "")},
     {FR_GRAMMAR_GBNF, FR_OK, NULL, ROW("root ::= a", "{99999}", 300, "\na ::= \"\"\n")},
+    /* 256 to the eighth is no size. */
+    {FR_GRAMMAR_GBNF, FR_INPUT, LARGE, ROW("root ::= r35 \"x\"\nr0 ::= \"\"\n",
+                                       "r@ ::= (r$ r$){256}{256}{256}{256}{256}{256}{256}{256}\n", 35, "")},
     {FR_GRAMMAR_GBNF, FR_INPUT, "nested more than", ROW("root ::= \"a\"", "{99}", 200000, "\n")},
     {FR_GRAMMAR_GBNF, FR_INPUT, "too ambiguous",
      ROW("root ::= r0 \"x\"\n", "r$ ::= r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@\n", 300,

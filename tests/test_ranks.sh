@@ -66,6 +66,11 @@ cmp -s "$folder/one" "$folder/two" || fail "generate says another text: $(cat "$
 # Two ranks have each row of the weights once, but those of keys and values.
 big=$folder/big.gguf
 "$forerun" synth --shape qwen2.5-1.5b --layers 6 --vocab 32000 --type q4_0 -o "$big" --quiet || fail "no large model"
+for file in "$folder/q4_0.gguf" "$folder/bf16.gguf"; do # which are read, not mapped, by two threads of each
+    "$forerun" logits -m "$file" --ids 1,5,9 -t 2 -o "$folder/one" 2>/dev/null
+    ranks 2 "$forerun" logits -m "$file" --ids 1,5,9 -t 2 --no-mmap -o "$folder/two" 2>/dev/null
+    cmp "$folder/one" "$folder/two" || fail "read files have other logits: $file"
+done
 resident() { # RUNNER...: what rank 0 has of the weights, MB
     "$@" "$forerun" generate -m "$big" --ids 1,2,3 -n 4 -t 1 -c 64 --stats 2>&1 >/dev/null |
         sed -n 's/^weights, MB resident \([0-9.]*\).*/\1/p'

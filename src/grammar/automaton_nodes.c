@@ -156,7 +156,7 @@ static size_t size_of_rule(making *m, uint32_t rule, size_t depth) {
 /* Anything above MAX_COPIED: too large, or without end. */
 static size_t size_of(making *m, fr_expression expression, size_t depth) {
     const fr_expression_node *e = &m->rules->expressions[expression];
-    size_t size = 0;
+    size_t size = 0, one;
     if (depth >= MAX_DEPTH) return MAX_COPIED + 1;
     for (; e->kind == FR_EXPRESSION_SEQUENCE || e->kind == FR_EXPRESSION_CHOICE; e = &m->rules->expressions[e->first]) {
         size += size_of(m, e->second, depth + 1);
@@ -167,7 +167,8 @@ static size_t size_of(making *m, fr_expression expression, size_t depth) {
     case FR_EXPRESSION_TOKEN: return size + 1;
     case FR_EXPRESSION_RULE: return size + 1 + size_of_rule(m, e->first, depth);
     case FR_EXPRESSION_REPEAT:
-        return e->most > MAX_COPIED ? MAX_COPIED + 1 : size + e->most * size_of(m, e->first, depth + 1);
+        one = e->most > MAX_COPIED ? MAX_COPIED + 1 : size_of(m, e->first, depth + 1);
+        return one > MAX_COPIED ? MAX_COPIED + 1 : size + e->most * one;
     default: return size;
     }
 }

@@ -10,6 +10,9 @@ fr_status fr_weights_load(fr_weights *weights, const fr_plan *plan, const fr_opt
     if (weights->exceed && options->value[FR_OPT_MLOCK])
         return fr_fail_about(FR_OPT_MLOCK, FR_MACHINE, "%s: more weights than there is memory can't be locked "
                                                    "in it", weights->files->path);
+    if (weights->ranks && options->value[FR_OPT_MLOCK])
+        return fr_fail_about(FR_OPT_MLOCK, FR_UNBUILT, "%s: a rank's share of weights can't be locked in memory as yet",
+                             weights->files->path);
     FR_TRY(fr_pool_open(plan, &pool));
     fr_status status = fr_weights_place(weights, pool, options->progress, options->progress_context);
     fr_pool_close(pool);

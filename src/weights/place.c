@@ -27,7 +27,7 @@ typedef struct placing {
  * file is there to start at once. FP8 is read whole, for its codes are checked. */
 static bool wanted_now(const fr_weights *weights, const fr_bound *bound) {
     bool mapped = weights->files->files[bound->tensor->file].fd < 0;
-    if (mapped && bound->chosen && weights->exceed && bound->tensor->type != FR_F8_E4M3) return false;
+    if (mapped && !bound->packed && bound->chosen && weights->exceed && bound->tensor->type != FR_F8_E4M3) return false;
     return !mapped || (bound->access == FR_STREAMED && !bound->tensor->packed);
 }
 
@@ -114,7 +114,8 @@ static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, 
                                  packed + fr_packed_bytes(tensor->type, o, cols)));
         }
     }
-    if (bound->shared) release_tensor(weights, tensor); /* the system has brought in more around what was read */
+    bool mapped = weights->files->files[tensor->file].fd < 0;
+    if (bound->shared && mapped) release_tensor(weights, tensor); /* more has come in around what was read */
     return FR_OK;
 }
 

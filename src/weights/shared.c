@@ -35,8 +35,8 @@ void fr_weights_share_head(fr_weights *weights, const fr_matrix *head, fr_matrix
     size_t at = find_bound(weights, head, 0);
     if (at == weights->count) return;
     const fr_bound *bound = &weights->bound[at];
-    if (bound->packed && table->data == head->data) {
-        if (weights->files->files[bound->tensor->file].fd >= 0) return;
+    if (table->data == head->data && weights->files->files[bound->tensor->file].fd >= 0) return;
+    if (table->data == head->data && bound->packed) {
         table->data = bound->tensor->data;
         table->packed = false;
     }
