@@ -29,6 +29,10 @@ typedef struct fr_ranks_traffic {
     double seconds;           /* in calls that wait */
 } fr_ranks_traffic;
 
+/* Places of a forward, by which it is counted: a layer's number, or FR_RANKS_ELSEWHERE. Layers beyond are elsewhere. */
+#define FR_RANKS_PLACES 257
+#define FR_RANKS_ELSEWHERE (FR_RANKS_PLACES - 1)
+
 /* Joins the job that this process was started in. timeout: seconds that a rank may be silent. FR_UNBUILT in builds
  * without; in a job of one process *ranks is NULL. */
 fr_status fr_ranks_open(double timeout, fr_ranks **ranks);
@@ -39,6 +43,9 @@ void fr_ranks_patience(fr_ranks *ranks, double timeout);
  * have as much. The same on all of them, before anything is split. */
 #define FR_MAX_RANK_PARTS 1000
 void fr_ranks_deal(fr_ranks *ranks, const uint32_t *parts);
+
+/* Whatever is sent leaves so many seconds later than it would, as on a slower network: for measurements. */
+void fr_ranks_delay(fr_ranks *ranks, double seconds);
 
 /* What the ranks before this one have together, of so much as all have: rank may be their number. */
 uint64_t fr_ranks_before(const fr_ranks *ranks, size_t rank);
@@ -59,7 +66,11 @@ fr_status fr_ranks_agree(fr_ranks *ranks, const void *bytes, size_t size, const 
 /* The job's first failure, or FR_OK. */
 fr_status fr_ranks_check(const fr_ranks *ranks);
 
-fr_ranks_traffic fr_ranks_told(const fr_ranks *ranks);
+/* Where the forward is from here on; of the thread that gathers. */
+void fr_ranks_enter_place(fr_ranks *ranks, size_t place);
+
+/* Of a place, or of all of them: FR_RANKS_PLACES. */
+fr_ranks_traffic fr_ranks_told(const fr_ranks *ranks, size_t place);
 
 /* Calls end(line), from a thread of its own, where the process hasn't begun to leave the job so many seconds after its
  * first failure: it can't be reached, and shall end at once. line: what is to be said, NULL where another rank does. */

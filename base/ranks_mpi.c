@@ -43,7 +43,9 @@ struct fr_ranks {
     uint8_t *buffer;    /* own columns packed, then those of each other rank */
     size_t size;
     MPI_Request requests[2 * FR_MAX_RANKS];
-    fr_ranks_traffic sent;
+    double delay;       /* seconds before what is sent leaves */
+    size_t place;
+    fr_ranks_traffic sent[FR_RANKS_PLACES];
 };
 
 /* ---------------------------------------------------------------------------------------------------------- joining */
@@ -88,6 +90,7 @@ fr_status fr_ranks_open(double timeout, fr_ranks **ranks) {
     fr_ranks *r = calloc(1, sizeof *r);
     if (!r) return fr_fail_memory("ranks", sizeof *r);
     r->timeout = timeout;
+    r->place = FR_RANKS_ELSEWHERE;
     fr_status status = join(r);
     if (status == FR_OK) *ranks = r;
     return status;
@@ -119,8 +122,23 @@ fr_status fr_ranks_check(const fr_ranks *ranks) {
     return ranks && ranks->watch ? fr_watch_check(ranks->watch) : FR_OK;
 }
 
-fr_ranks_traffic fr_ranks_told(const fr_ranks *ranks) {
-    return ranks ? ranks->sent : (fr_ranks_traffic){0};
+void fr_ranks_delay(fr_ranks *r, double seconds) {
+    if (r) r->delay = seconds;
+}
+
+void fr_ranks_enter_place(fr_ranks *r, size_t place) {
+    if (r) r->place = place < FR_RANKS_ELSEWHERE ? place : FR_RANKS_ELSEWHERE;
+}
+
+fr_ranks_traffic fr_ranks_told(const fr_ranks *r, size_t place) {
+    fr_ranks_traffic told = {0};
+    size_t first = place < FR_RANKS_PLACES ? place : 0, last = place < FR_RANKS_PLACES ? place + 1 : FR_RANKS_PLACES;
+    for (size_t i = first; r && i < last; i++) {
+        told.messages += r->sent[i].messages;
+        told.bytes += r->sent[i].bytes;
+        told.seconds += r->sent[i].seconds;
+    }
+    return told;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- waiting */
@@ -161,7 +179,7 @@ static void await(fr_ranks *r, int count, const int *peers) {
         if (polls % LOOKS == 0) look_at_clock(r, count, peers, start);
         if (polls > SPINS) sched_yield();
     }
-    r->sent.seconds += fr_clock() - start;
+    r->sent[r->place].seconds += fr_clock() - start;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- sending */
@@ -195,10 +213,19 @@ static void copy_columns(const fr_ranks_rows *rows, size_t count, int rank, uint
     }
 }
 
+/* Before the first message of a call leaves. */
+static void be_late(fr_ranks *r) {
+    if (r->delay <= 0) return;
+    double start = fr_clock();
+    for (unsigned polls = 1; fr_clock() - start < r->delay; polls++)
+        if (polls > SPINS) sched_yield();
+    r->sent[r->place].seconds += fr_clock() - start;
+}
+
 static int post_send(fr_ranks *r, int requests, int *peers, int peer, const uint8_t *bytes, size_t size) {
     MPI_Isend(bytes, (int)size, MPI_BYTE, peer, TAG_ROWS, r->rows, &r->requests[requests]);
-    r->sent.messages++;
-    r->sent.bytes += size;
+    r->sent[r->place].messages++;
+    r->sent[r->place].bytes += size;
     peers[requests] = peer;
     return requests + 1;
 }
@@ -224,6 +251,7 @@ void fr_ranks_gather(fr_ranks *r, const fr_ranks_rows *rows, size_t count) {
     copy_columns(rows, count, r->index, r->buffer, true);
     for (int i = 0; i < r->count; i++)
         if (at[i + 1] > at[i]) requests = post_receive(r, requests, peers, i, r->buffer + at[i], at[i + 1] - at[i]);
+    be_late(r);
     for (int i = 1; i < r->count && own; i++)
         requests = post_send(r, requests, peers, (r->index + i) % r->count, r->buffer, own);
     await(r, requests, peers);
@@ -240,6 +268,7 @@ void fr_ranks_broadcast(fr_ranks *r, void *bytes, size_t size) {
         return;
     }
     if (r->index) requests = post_receive(r, requests, peers, 0, bytes, size);
+    else be_late(r);
     for (int i = 1; i < r->count && r->index == 0; i++) requests = post_send(r, requests, peers, i, bytes, size);
     await(r, requests, peers);
 }

@@ -264,6 +264,7 @@ static fr_status run_parts(fr_bench_run *run, bool first) {
     note_depths(run);
     FR_TRY(fr_bench_model_drafts(run));
     fr_bench_model_rows(run);
+    fr_bench_model_ranks(run);
     fr_session_close(run->session); /* its context may be long */
     run->session = NULL;
     return fr_bench_model_texts(run);

@@ -74,6 +74,7 @@ bool fr_bench_drafts_at_all(const fr_bench_run *run);
 void fr_bench_model_tests(fr_bench_run *run);
 fr_status fr_bench_model_drafts(fr_bench_run *run);
 void fr_bench_model_rows(fr_bench_run *run);
+void fr_bench_model_ranks(fr_bench_run *run);
 fr_status fr_bench_model_texts(fr_bench_run *run);
 
 /* Reads the texts for the last, so that a folder without any is found before hours of timing. */

@@ -11,8 +11,14 @@ void fr_lab_ranks_timeout(int seconds);
  * Before a model is opened, the same on all. */
 fr_status fr_lab_ranks_deal(const uint32_t *parts, size_t count);
 
-/* What this rank has sent the others so far, and the seconds that it waited for them. */
-void fr_lab_ranks_sent(uint64_t *messages, uint64_t *bytes, double *seconds);
+/* Whatever this rank sends leaves so many seconds late. */
+void fr_lab_ranks_delay(double seconds);
+
+/* What this rank has sent the others so far, and the seconds that it waited for them: in a layer of models and drafters
+ * that have run, elsewhere (the head, plans of rounds, layers from 256 on), or in all. */
+#define FR_LAB_RANKS_ELSEWHERE 256
+#define FR_LAB_RANKS_ALL 257
+void fr_lab_ranks_sent(size_t layer, uint64_t *messages, uint64_t *bytes, double *seconds);
 
 /* Each rank's number, [ranks], on all of them; ranks are at most so many. */
 #define FR_LAB_MOST_RANKS 256

@@ -205,7 +205,7 @@ static const misuse wrong_usage[] = {
     {"bench kernels --mlock", "bench kernels takes no --mlock"},
     {"bench kernels --draft-max 2", "bench kernels takes no --spec-draft-n-max"},
     {"bench model " MODEL "--weights 9", "bench model takes no --weights"},
-    {"bench", "machine, kernels, model, neighbours or grammar"},
+    {"bench", "machine, kernels, model, neighbours, grammar or ranks"},
     {"bench engine", "known: machine kernels model"},
     {"bench machine kernels", "what is this word for"},
     {"bench machine -o xml", "known: md csv json jsonl"},

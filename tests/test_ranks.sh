@@ -79,6 +79,26 @@ one=$(resident) two=$(resident ranks 2)
 awk "BEGIN { exit !($one > 150 && $two > 0 && $two <= 0.53 * $one) }" ||
     fail "memory: one process $one MB of weights, rank 0 of two $two MB"
 
+# ------------------------------------------------------------------------------------------------- what is measured
+
+grep -q '^a layer sent  .* messages  .* MB, of [0-9]* layers$' "$folder/stats" ||
+    fail "generate's statistics tell no layer's: $(cat "$folder/stats")"
+
+# Each gather of each rank is late by 500 us or more.
+ranks 2 "$forerun" bench ranks -o json -r 3 --max-spread 1000000 --rank-delay 500 > "$folder/gathers" 2>&1 ||
+    fail "bench ranks: $(cat "$folder/gathers")"
+[ "$(grep -o '"bytes":' "$folder/gathers" | wc -l)" = 15 ] || fail "bench ranks: $(cat "$folder/gathers")"
+grep -o '"gather_us": *[0-9.e+]*' "$folder/gathers" |
+    awk -F: '$2 < 500 { exit 1 } END { exit NR != 15 }' || fail "messages that are not late: $(cat "$folder/gathers")"
+
+# What layers send in a forward of 2 rows is twice that of one, in as many messages.
+ranks 2 "$forerun" bench model -m $demo -o csv -p 0 -n 0 -d 0 -t 1 -r 2 --rows 1,2 --max-spread 1000000 \
+    > "$folder/model" 2>&1 || fail "bench model: $(cat "$folder/model")"
+awk -F, '/"rows","layers"/ { told = 1; next } !told || /elsewhere/ { next }
+    { rows = $(NF - 5); lines[rows]++; messages[rows] += $(NF - 3) * $(NF - 2); bytes[rows] += $(NF - 3) * $(NF - 1) }
+    END { exit !(lines[1] > 1 && lines[2] == lines[1] && messages[2] == messages[1] && bytes[2] == 2 * bytes[1]) }' \
+    "$folder/model" || fail "what ranks send in a forward: $(cat "$folder/model")"
+
 ends() { # WHAT LINE STATUS COMMAND...: what mpirun runs ends with that status, and that line alone
     local what=$1 line=$2 status=$3 code=0
     shift 3

@@ -3,6 +3,7 @@
 
 #include "bench/machine.h"
 #include "bench/table.h"
+#include "bench_gathers.h"
 #include "bench_grammar.h"
 #include "bench_kernels.h"
 #include "bench_model.h"
@@ -41,9 +42,10 @@ int fr_verb_bench(const fr_arguments *args) {
                  {"kernels", fr_bench_kernels_part},
                  {"model", fr_bench_model_part},
                  {"neighbours", fr_bench_neighbours_part},
-                 {"grammar", fr_bench_grammar_part}};
+                 {"grammar", fr_bench_grammar_part},
+                 {"ranks", fr_bench_gathers_part}};
     if (!args->given[FR_ARG_BENCH_PART])
-        return fr_wrong_usage("bench what? machine, kernels, model, neighbours or grammar");
+        return fr_wrong_usage("bench what? machine, kernels, model, neighbours, grammar or ranks");
     size_t part = 0;
     while (strcmp(parts[part].word, args->text[FR_ARG_BENCH_PART]) != 0) part++;
     fr_writer out;

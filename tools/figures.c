@@ -130,9 +130,36 @@ typedef struct ranks_told {
 
 static ranks_told ask_ranks(const fr_figures *figures) {
     ranks_told told = {.count = fr_rank_count()};
-    fr_lab_ranks_sent(&told.messages, &told.bytes, &told.seconds);
+    fr_lab_ranks_sent(FR_LAB_RANKS_ALL, &told.messages, &told.bytes, &told.seconds);
     fr_lab_ranks_collect(figures->of[FR_STAT_PEAK_BYTES], told.peaks);
     return told;
+}
+
+/* Layers up to the last one that has sent anything. */
+static size_t layers_told(void) {
+    uint64_t messages, bytes;
+    double seconds;
+    size_t layers = FR_LAB_RANKS_ELSEWHERE;
+    for (; layers > 0; layers--) {
+        fr_lab_ranks_sent(layers - 1, &messages, &bytes, &seconds);
+        if (messages) break;
+    }
+    return layers;
+}
+
+static json_t *layers_json(void) {
+    json_t *layers = json_array();
+    for (size_t i = 0, count = layers_told(); i < count; i++) {
+        uint64_t messages, bytes;
+        double seconds;
+        json_t *layer = json_object();
+        fr_lab_ranks_sent(i, &messages, &bytes, &seconds);
+        fr_json_put(layer, "messages", json_integer((json_int_t)messages));
+        fr_json_put(layer, "bytes", json_integer((json_int_t)bytes));
+        fr_json_put(layer, "waited_seconds", json_real(seconds));
+        json_array_append_new(layers, layer);
+    }
+    return layers;
 }
 
 static json_t *ranks_json(const fr_figures *figures) {
@@ -144,7 +171,29 @@ static json_t *ranks_json(const fr_figures *figures) {
     fr_json_put(ranks, "waited_seconds", json_real(told.seconds));
     for (size_t r = 0; r < told.count; r++) json_array_append_new(peaks, json_integer((json_int_t)told.peaks[r]));
     fr_json_put(ranks, "peaks", peaks);
+    fr_json_put(ranks, "layers", layers_json());
     return ranks;
+}
+
+/* The layer that sent least, and the one that sent most. */
+static void print_layers(FILE *out) {
+    uint64_t messages[2] = {UINT64_MAX, 0}, bytes[2] = {UINT64_MAX, 0};
+    size_t layers = layers_told();
+    if (layers == 0) return;
+    for (size_t i = 0; i < layers; i++) {
+        uint64_t some, size;
+        double seconds;
+        fr_lab_ranks_sent(i, &some, &size, &seconds);
+        if (some < messages[0]) messages[0] = some;
+        if (some > messages[1]) messages[1] = some;
+        if (size < bytes[0]) bytes[0] = size;
+        if (size > bytes[1]) bytes[1] = size;
+    }
+    fprintf(out, "a layer sent  %6.0f", (double)messages[0]);
+    if (messages[1] > messages[0]) fprintf(out, " to %.0f", (double)messages[1]);
+    fprintf(out, " messages  %9.3f", (double)bytes[0] / 1e6);
+    if (bytes[1] > bytes[0]) fprintf(out, " to %.3f", (double)bytes[1] / 1e6);
+    fprintf(out, " MB, of %zu layers\n", layers);
 }
 
 static void print_ranks(const fr_figures *figures, FILE *out) {
@@ -153,6 +202,7 @@ static void print_ranks(const fr_figures *figures, FILE *out) {
             told.count, told.seconds, (double)told.bytes / 1e6, (double)told.messages);
     for (size_t r = 0; r < told.count; r++) fprintf(out, "%s%.1f", r ? " + " : " ", told.peaks[r] / 1e6);
     fputc('\n', out);
+    print_layers(out);
 }
 
 json_t *fr_figures_json(const fr_figures *figures, const fr_session *session) {

@@ -139,18 +139,20 @@ static const fr_verb verbs[] = {
      "  forerun synth --shape gemma4-e2b-assistant --type q8_0 e2b-assistant.gguf\n"
      "  forerun synth --shape qwen3-30b-a3b --type q4_k --layers 6 moe.gguf\n", fr_verb_synth},
     {"bench", "speed against the machine's limits", FR_VERB_BENCH,
-     "bench machine|kernels|model|neighbours|grammar [options]",
+     "bench machine|kernels|model|neighbours|grammar|ranks [options]",
      "machine: what it can do at most: reading, multiplying, caches, barriers. kernels: each kernel of each\n"
      "instruction set, checked for equal bits, against the limit that binds. model: prompts and decode as llama-bench\n"
      "names them, verifying K rows, drafting, and speculation on texts; exit 1 where that changes the answer.\n"
      "neighbours: decoding beside busy programs, by default and with each fixed number of threads, in turn.\n"
-     "grammar: what masks of grammars cost a row, of states that are new and that are known.\n",
+     "grammar: what masks of grammars cost a row, of states that are new and that are known.\n"
+     "ranks: what it costs ranks of an MPI job to make rows whole on all of them, by their size.\n",
      "  forerun bench machine\n"
      "  forerun bench kernels --filter 'matmul_q4_0' --rows 1,4,8\n"
      "  forerun bench model -m gemma-4-E2B-it-q4_0.gguf -md gemma-4-E2B-it-assistant -o json\n"
      "  forerun bench model -m gemma-4-E2B-it-q4_0.gguf --spec-synth-rates 0.8,0.6,0.5 --draft-max 1..4,auto\n"
      "  forerun bench neighbours -m gemma-4-E2B-it-q4_0.gguf\n"
-     "  forerun bench grammar -m gemma-4-E2B-it-q4_0.gguf\n",
+     "  forerun bench grammar -m gemma-4-E2B-it-q4_0.gguf\n"
+     "  mpirun -q -n 2 forerun bench ranks\n",
      fr_verb_bench},
     {"report", "a trace to one HTML page with plots", FR_VERB_REPORT, "report TRACE -o FILE",
      "TRACE is what generate or chat wrote with --trace. The page holds all that it shows and loads nothing.\n",

@@ -8,7 +8,8 @@
 #include "options.h"
 
 /* What bench's parts take an option. */
-enum { FR_PART_MACHINE = 1, FR_PART_KERNELS = 2, FR_PART_MODEL = 4, FR_PART_NEIGHBOURS = 8, FR_PART_GRAMMAR = 16 };
+enum { FR_PART_MACHINE = 1, FR_PART_KERNELS = 2, FR_PART_MODEL = 4, FR_PART_NEIGHBOURS = 8, FR_PART_GRAMMAR = 16,
+       FR_PART_RANKS = 32 };
 
 typedef enum fr_kind {
     FR_KIND_TEXT,    /* anything; a flag when the row names no value */

@@ -132,7 +132,7 @@ bool fr_arguments_draw(const fr_arguments *args) {
 
 /* A part of the bench takes its own options alone. */
 static int check_part(const fr_arguments *args) {
-    static const char *const words[] = {"machine", "kernels", "model", "neighbours", "grammar"};
+    static const char *const words[] = {"machine", "kernels", "model", "neighbours", "grammar", "ranks"};
     size_t part = 0;
     if (!args->given[FR_ARG_BENCH_PART]) return 0;
     while (strcmp(args->text[FR_ARG_BENCH_PART], words[part]) != 0) part++;

@@ -106,6 +106,7 @@ typedef enum fr_arg {
     FR_ARG_KV_MEMORY,
     FR_ARG_MEMORY,
     FR_ARG_RESUME,
+    FR_ARG_RANK_DELAY,
     FR_ARG_RANK_TIMEOUT,
     FR_ARG_RANK_SHARES,
     FR_ARG_HOST,

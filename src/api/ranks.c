@@ -39,8 +39,12 @@ fr_status fr_lab_ranks_deal(const uint32_t *parts, size_t count) {
     return FR_OK;
 }
 
-void fr_lab_ranks_sent(uint64_t *messages, uint64_t *bytes, double *seconds) {
-    fr_ranks_traffic told = fr_ranks_told(job);
+void fr_lab_ranks_delay(double seconds) {
+    fr_ranks_delay(job, seconds);
+}
+
+void fr_lab_ranks_sent(size_t layer, uint64_t *messages, uint64_t *bytes, double *seconds) {
+    fr_ranks_traffic told = fr_ranks_told(job, layer);
     *messages = told.messages;
     *bytes = told.bytes;
     *seconds = told.seconds;
@@ -72,6 +76,7 @@ bool fr_lab_ranks_decide(bool own) {
 }
 
 _Static_assert(FR_MAX_RANKS == FR_LAB_MOST_RANKS, "callers have room for each rank");
+_Static_assert(FR_RANKS_ELSEWHERE == FR_LAB_RANKS_ELSEWHERE && FR_RANKS_PLACES == FR_LAB_RANKS_ALL, "the same places");
 
 void fr_lab_ranks_collect(double own, double *all) {
     size_t count = fr_ranks_count(job), bounds[FR_MAX_RANKS + 1];

@@ -243,8 +243,10 @@ void fr_layers_run(const fr_team *team, fr_activations *a) {
     const fr_trunk *trunk = a->trunk;
     for (size_t i = 0; i < trunk->spec.layers && (i < trunk->owners || a->batch.count); i++) {
         if (a->aux_layers) copy_aux(team, a, i);
+        if (team->index == 0) fr_ranks_enter_place(team->ranks, i);
         fr_layer_run(team, a, &trunk->spec.layer[i], &trunk->layers[i], i);
     }
+    if (team->index == 0) fr_ranks_enter_place(team->ranks, FR_RANKS_ELSEWHERE);
     if (a->aux_layers) copy_aux(team, a, trunk->spec.layers);
 }
 

@@ -1,0 +1,88 @@
+/* What gathers cost: see gathers.h. */
+#include "bench/gathers.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "bench/machine.h"
+#include "bench/sample.h"
+#include "src/api/ranks.h"
+
+enum {
+    REPETITIONS = 1000,
+    LEAST = 64, /* bytes of a rank */
+    MOST = 1 << 20,
+    TOGETHER = 200, /* gathers that are timed at once; fewer of many bytes */
+    TOGETHER_BYTES = 1 << 23,
+};
+
+typedef struct bench {
+    fr_ranks *ranks;
+    size_t count, own; /* ranks, and which one this is */
+    uint8_t *row;      /* [count][MOST] */
+    double seconds[REPETITIONS];
+} bench;
+
+static void gather(const bench *b, size_t bytes) {
+    size_t bounds[FR_MAX_RANKS + 1];
+    for (size_t r = 0; r <= b->count; r++) bounds[r] = r * bytes;
+    fr_ranks_gather(b->ranks, &(fr_ranks_rows){.at = b->row, .rows = 1, .bounds = bounds}, 1);
+}
+
+/* One gather, in which each rank's bytes are its number. */
+static fr_status check_gather(const bench *b, size_t bytes) {
+    memset(b->row, FR_MAX_RANKS - 1, b->count * bytes);
+    memset(b->row + b->own * bytes, (int)b->own, bytes);
+    gather(b, bytes);
+    FR_TRY(fr_ranks_check(b->ranks));
+    for (size_t i = 0; i < b->count * bytes; i++)
+        if (b->row[i] != i / bytes) return fr_fail(FR_NUMERIC, "rank %zu's bytes came as another's", i / bytes);
+    return FR_OK;
+}
+
+static fr_status time_gathers(bench *b, size_t bytes, size_t repetitions) {
+    size_t together = TOGETHER_BYTES / bytes < TOGETHER ? TOGETHER_BYTES / bytes : TOGETHER;
+    FR_TRY(check_gather(b, bytes));
+    for (size_t i = 0; i < repetitions; i++) {
+        double start = fr_clock();
+        for (size_t n = 0; n < together; n++) gather(b, bytes);
+        b->seconds[i] = (fr_clock() - start) / (double)together;
+    }
+    return fr_ranks_check(b->ranks);
+}
+
+static fr_status run(bench *b, fr_bench_report *report, const fr_bench_gathers_plan *plan) {
+    static const fr_bench_column columns[] = {{"bytes", "bytes of a rank", 0},
+                                              {"gather_us", "a gather, us", 2},
+                                              {"spread", "spread, %", 1},
+                                              {"mb_s", "MB/s to each other one", 1}};
+    FR_TRY(fr_bench_machine_facts(report, NULL, 0));
+    fr_bench_fact_number(report, "ranks", "ranks", (double)b->count);
+    fr_bench_fact_number(report, "delay_us", "messages leave late by, us", plan->delay_us);
+    fr_bench_table(report, "gathers", "Making rows whole on all ranks", columns, sizeof columns / sizeof *columns);
+    for (size_t bytes = LEAST; bytes <= MOST; bytes *= 2) {
+        FR_TRY(time_gathers(b, bytes, plan->repetitions));
+        fr_bench_figure figure = fr_bench_figure_of(b->seconds, plan->repetitions);
+        fr_bench_number(report, (double)bytes);
+        fr_bench_number(report, fr_bench_told(&figure, figure.middle * 1e6, plan->max_spread));
+        fr_bench_number(report, figure.spread);
+        fr_bench_number(report, fr_bench_told(&figure, (double)bytes / figure.middle / 1e6, plan->max_spread));
+    }
+    return FR_OK;
+}
+
+fr_status fr_bench_gathers(fr_bench_report *report, const fr_bench_gathers_plan *plan) {
+    static bench b;
+    b = (bench){.ranks = fr_job(), .count = fr_rank_count(), .own = fr_rank()};
+    if (!b.ranks)
+        return fr_fail(FR_USAGE, "bench ranks is of several processes: make RANKS=mpi; mpirun -n 2 build/mpi/forerun "
+                                 "bench ranks");
+    b.row = malloc(b.count * MOST);
+    if (!b.row) return fr_fail_memory("rows of ranks", b.count * MOST);
+    fr_status status = run(&b, report, plan);
+    free(b.row);
+    return status;
+}
