@@ -217,8 +217,36 @@ static const struct refusal {
     {FR_GRAMMAR_JSON_SCHEMA, "{\"allOf\": [{\"additionalProperties\": false}, {\"patternProperties\": {\"a\": {}}}]}",
      FR_UNBUILT, "#/allOf/1: schemas together"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"unevaluatedProperties\": false, \"not\": {\"required\": [\"a\"]}}", FR_UNBUILT,
-     "at #: unevaluated members"},
+     "#/unevaluatedProperties: not built beside not, if or oneOf"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"$ref\": \"#/$defs/x\"}", FR_INPUT, "#/$ref: this leads nowhere"},
+    {FR_GRAMMAR_JSON_SCHEMA,
+     "{\"properties\": {\"p\": {\"$ref\": \"#/$defs/n\", \"unevaluatedProperties\": false}}, \"$defs\": {\"n\": "
+     "{\"not\": {\"required\": [\"a\"]}}}}",
+     FR_UNBUILT, "#/properties/p/unevaluatedProperties: not built beside"},
+    {FR_GRAMMAR_JSON_SCHEMA,
+     "{\"items\": {\"unevaluatedItems\": false, \"anyOf\": [{\"$ref\": \"#/n\"}]}, \"n\": {\"$ref\": \"#/m\"}, \"m\": "
+     "{\"if\": {}, \"else\": true}}",
+     FR_UNBUILT, "#/items/unevaluatedItems: not built beside"},
+    {FR_GRAMMAR_JSON_SCHEMA,
+     "{\"allOf\": [{\"properties\": {\"a\": {}}, \"additionalProperties\": false}, {\"required\": [\"b\"]}]}", FR_INPUT,
+     "no value is of this"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"not\": {\"$ref\": \"#/nowhere\", \"type\": \"null\"}}", FR_INPUT,
+     "#/not/$ref: this leads nowhere"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"required\": \"a\"}", FR_INPUT, "#/required: not a list of names"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"not\": {\"properties\": {\"a\": {\"required\": [5], \"type\": \"null\"}}}}", FR_INPUT,
+     "#/not/properties/a/required: not a list of names"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"enum\": [1], \"dependentRequired\": {\"a\": 5}}", FR_INPUT,
+     "#/dependentRequired: not an object of lists"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"enum\": [1, 2], \"minItems\": \"x\"}", FR_INPUT, "#/minItems: not a count"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"enum\": [[]], \"minItems\": null}", FR_INPUT, "#/minItems: not a count"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"const\": \"a\", \"maxLength\": 1.5}", FR_INPUT, "#/maxLength: not a count"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"allOf\": [{\"minItems\": -1}], \"minItems\": 2}", FR_INPUT,
+     "#/allOf/0/minItems: not a count"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"items\": {\"enum\": [1]}, \"uniqueItems\": 1}", FR_INPUT, "#/uniqueItems: not a bool"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"enum\": [1], \"anyOf\": [{\"minimum\": \"1\"}]}", FR_INPUT,
+     "#/anyOf/0/minimum: not a number"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"format\": 5}", FR_INPUT, "#/format: not a string"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"prefixItems\": {}}", FR_INPUT, "#/prefixItems: not a list"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"$ref\": \"other.json\"}", FR_UNBUILT, "#/$ref: references to other"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"$ref\": \"#\"}", FR_INPUT, "no text at all"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"pattern\": \"(?=a)\"}", FR_UNBUILT, "#/pattern: regular expression, at byte"},
@@ -385,7 +413,7 @@ static const struct {
     const char *grammar, *text;
     bool few, ends;
 } rows[] = {
-    {"root ::= [^x]*", "", false, true},   {"root ::= [^x]+ [0-9]", "", false, false},
+    {"root ::= [^x]*", "", false, true},          {"root ::= [^x]+ [0-9]", "", false, false},
     {"root ::= [0-3]+ | \"z\"", "", true, false}, {"root ::= [0-3]+ | \"z\"", "21", true, true},
     {"root ::= \"a\"", "a", true, true},
 };
@@ -405,8 +433,8 @@ START_TEST(rows_are_what_masks_leave) {
     require(fr_token_tree_open(fr_model_tokenizer(model), &own));
     size_t vocab = fr_tokenizer_count(fr_model_tokenizer(model)), count, seen = 0;
     require(fr_grammar_open(own, FR_GRAMMAR_GBNF, rows[_i].grammar, strlen(rows[_i].grammar), &grammar));
-    require(fr_tokenize(fr_model_tokenizer(model), rows[_i].text, strlen(rows[_i].text), false, false, &past_ids,
-                        &count));
+    require(
+        fr_tokenize(fr_model_tokenizer(model), rows[_i].text, strlen(rows[_i].text), false, false, &past_ids, &count));
     require(fr_constraint_set(&c, grammar, model, vocab, count));
     for (size_t i = 0; i < vocab; i++) row[i] = (float)(i * 7919 % 1000) - 500;
     const fr_past past = {.ids = past_ids, .length = count};

@@ -56,11 +56,9 @@ static fr_status read_count(const json_t *schema, const char *key, const fr_sche
     const json_t *number = json_object_get(schema, key);
     const fr_schema_path place = below(path, key);
     if (!number) return FR_OK;
-    double count = json_number_value(number);
-    if (!json_is_number(number) || count < 0 || count > 1e15 || count != (double)(uint64_t)count)
-        return fr_schema_fail(&place, FR_INPUT, "not a count");
-    if (count > FR_SCHEMA_MAX_COUNT) return fr_schema_fail(&place, FR_UNBUILT, "more than 10000 is not built");
-    *value = (uint32_t)count;
+    if (json_number_value(number) > FR_SCHEMA_MAX_COUNT)
+        return fr_schema_fail(&place, FR_UNBUILT, "more than 10000 is not built");
+    *value = (uint32_t)json_number_value(number);
     return FR_OK;
 }
 
@@ -69,7 +67,7 @@ fr_status fr_schema_read_counts(reader *r, const json_t *schema, const char *lea
     *least = 0;
     *most = FR_GRAMMAR_UNBOUND;
     FR_TRY(read_count(schema, least_key, path, least));
-    FR_TRY(read_count(schema, most_key, path, most));
+    if (most_key) FR_TRY(read_count(schema, most_key, path, most));
     return *least <= *most ? FR_OK : fr_schema_nothing(r, path);
 }
 
@@ -123,10 +121,7 @@ static fr_status read_type_of(reader *r, const char *type, const json_t *schema,
     if (strcmp(type, "string") == 0) return fr_schema_read_string(r, schema, path, expression);
     if (strcmp(type, "number") == 0) return fr_schema_read_number(r, schema, false, path, expression);
     if (strcmp(type, "integer") == 0) return fr_schema_read_number(r, schema, true, path, expression);
-    bool boolean = strcmp(type, "boolean") == 0;
-    if (boolean || strcmp(type, "null") == 0) return read_words(r, schema, boolean, path, expression);
-    const fr_schema_path place = below(path, "type");
-    return fr_schema_fail(&place, FR_INPUT, "no type of JSON");
+    return read_words(r, schema, strcmp(type, "boolean") == 0, path, expression);
 }
 
 static fr_status read_type(reader *r, const char *type, const json_t *schema, const fr_schema_path *path,
@@ -150,7 +145,6 @@ static fr_status read_types(reader *r, const json_t *types, const json_t *schema
     if (json_array_size(types) > MAX_TYPES) return fr_schema_fail(path, FR_INPUT, "more types than there are in JSON");
     json_array_foreach(types, i, type) {
         fr_expression one = 0;
-        if (!json_is_string(type)) return fr_schema_fail(path, FR_INPUT, "no type of JSON");
         fr_status status = read_type(r, json_string_value(type), schema, path, &one);
         if (status != FR_OK && !r->nothing) return status;
         if (status == FR_OK) fr_schema_or(r, one, expression, &some);
@@ -194,7 +188,6 @@ static fr_status read_plain(reader *r, const json_t *schema, const fr_schema_pat
     FR_TRY(fr_schema_constants(r, schema, path, &constants));
     if (constants) return write_constants(r, constants, path, expression);
     if (json_is_array(type)) return read_types(r, type, schema, path, expression);
-    if (type && !json_is_string(type)) return fr_schema_fail(path, FR_INPUT, "no type of JSON");
     const char *only = type ? json_string_value(type) : implied_type(schema);
     if (only) return read_type(r, only, schema, path, expression);
     if (json_object_get(schema, FR_NONE_OF)) return read_any_but(r, schema, path, expression);
@@ -279,6 +272,7 @@ static fr_status read_reference(reader *r, const json_t *target, const fr_schema
 /* A part of a schema, ready to be merged with the rest. */
 static fr_status read_part(reader *r, const json_t *part, const fr_schema_path *path, json_t **ready) {
     const json_t *said = fr_schema_look_through(r, part, path);
+    FR_TRY(fr_schema_check_words(r, said, path));
     FR_TRY(fr_schema_rewrite(r, said, true, path, ready));
     if (!*ready) *ready = json_incref((json_t *)said);
     return FR_OK;
@@ -309,7 +303,6 @@ static fr_status read_ref(reader *r, const json_t *schema, const json_t *ref, co
                           fr_expression *expression) {
     const fr_schema_path place = below(path, "$ref");
     const json_t *target;
-    if (!json_is_string(ref)) return fr_schema_fail(&place, FR_INPUT, "not a string");
     FR_TRY(fr_schema_find(r, json_string_value(ref), &place, &target));
     if (!fr_schema_says_more(schema, "$ref")) return read_reference(r, target, &place, expression);
     return read_merged(r, fr_schema_without(r->parts->rules, schema, "$ref"), target, &place, expression);
@@ -321,7 +314,6 @@ static fr_status read_all_of(reader *r, const json_t *schema, const json_t *list
     size_t i;
     json_t *one, *merged = fr_schema_without(r->parts->rules, schema, "allOf");
     fr_status status = fr_schema_check(r->parts->rules, path);
-    if (!json_is_array(list)) status = fr_schema_fail(&place, FR_INPUT, "not a list");
     json_array_foreach(list, i, one) {
         const fr_schema_path at = {&place, NULL, i};
         if (status == FR_OK) status = merge_part(r, &merged, one, &at);
@@ -351,18 +343,10 @@ static fr_status read_choice(reader *r, const json_t *schema, const char *key, c
     return some ? FR_OK : fr_schema_nothing(r, path);
 }
 
-static fr_status read_any_of(reader *r, const json_t *schema, const json_t *list, const fr_schema_path *path,
-                             fr_expression *expression) {
-    const fr_schema_path place = below(path, "anyOf");
-    if (!json_is_array(list)) return fr_schema_fail(&place, FR_INPUT, "not a list");
-    return read_choice(r, schema, "anyOf", list, path, expression);
-}
-
 static fr_status read_one_of(reader *r, const json_t *schema, const json_t *list, const fr_schema_path *path,
                              fr_expression *expression) {
     const fr_schema_path place = below(path, "oneOf");
     json_t *schemas;
-    if (!json_is_array(list)) return fr_schema_fail(&place, FR_INPUT, "not a list");
     FR_TRY(fr_schema_one_of(r, list, &place, &schemas));
     fr_status status = read_choice(r, schema, "oneOf", schemas, path, expression);
     json_decref(schemas);
@@ -374,7 +358,7 @@ static fr_status read_words_of(reader *r, const json_t *schema, const fr_schema_
     const json_t *any = json_object_get(schema, "anyOf"), *one = json_object_get(schema, "oneOf");
     if (all) return read_all_of(r, schema, all, path, expression);
     if (ref) return read_ref(r, schema, ref, path, expression);
-    if (any) return read_any_of(r, schema, any, path, expression);
+    if (any) return read_choice(r, schema, "anyOf", any, path, expression);
     if (one) return read_one_of(r, schema, one, path, expression);
     return read_plain(r, schema, path, expression);
 }
@@ -382,7 +366,7 @@ static fr_status read_words_of(reader *r, const json_t *schema, const fr_schema_
 static fr_status read_object_schema(reader *r, const json_t *schema, const fr_schema_path *path,
                                     fr_expression *expression) {
     json_t *rewritten;
-    FR_TRY(fr_schema_check_words(schema, path));
+    FR_TRY(fr_schema_check_words(r, schema, path));
     FR_TRY(fr_schema_rewrite(r, schema, false, path, &rewritten));
     fr_status status = read_words_of(r, rewritten ? rewritten : schema, path, expression);
     json_decref(rewritten);
@@ -395,7 +379,6 @@ fr_status fr_schema_read(reader *r, const json_t *schema, const fr_schema_path *
     if (json_is_true(schema)) *expression = fr_written_any(r->parts);
     if (json_is_true(schema)) return FR_OK;
     if (json_is_false(schema)) return fr_schema_nothing(r, path);
-    if (!json_is_object(schema)) return fr_schema_fail(path, FR_INPUT, "a schema is an object or a bool");
     if (++r->schemas > MAX_SCHEMAS) return fr_schema_fail(path, FR_INPUT, "the schema is too large");
     if (++r->depth > MAX_DEPTH) return fr_schema_fail(path, FR_INPUT, "schemas are nested more than 64 deep");
     status = fr_schema_check(r->parts->rules, path);

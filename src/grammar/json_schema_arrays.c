@@ -162,9 +162,10 @@ static fr_status values_of_items(fr_schema_reader *r, const json_t *items, const
     const json_t *schema = fr_schema_look_through(r, items, &place);
     json_t *listed = NULL;
     *values = NULL;
-    FR_TRY(fr_schema_check_words(schema, &place));
+    if (!items) return FR_OK;
+    FR_TRY(fr_schema_check_words(r, schema, &place));
     FR_TRY(fr_schema_constants(r, schema, &place, &listed));
-    const json_t *of = listed ? NULL : schema; /* constants are of it already */
+    const json_t *of = listed ? json_true() : schema; /* constants are of it already */
     if (!listed) listed = values_of_type(rules, json_object_get(schema, "type"));
     if (!listed) return fr_schema_check(rules, path);
     json_t *kept = fr_schema_list(rules);
@@ -222,7 +223,7 @@ static fr_status read_hits(fr_schema_reader *r, const json_t *schema, const json
     const fr_schema_path place = {path, "contains", 0};
     uint32_t hits = 1, no_most;
     if (json_object_get(schema, "minContains"))
-        FR_TRY(fr_schema_read_counts(r, schema, "minContains", "", path, &hits, &no_most));
+        FR_TRY(fr_schema_read_counts(r, schema, "minContains", NULL, path, &hits, &no_most));
     if (hits > most) return fr_schema_nothing(r, path);
     if (hits == 0) return read_items(r, items, least, most, path, expression);
     if (hits > MAX_HITS) return fr_schema_fail(&place, FR_UNBUILT, "more than 64 times is not built");

@@ -15,7 +15,8 @@
 
 typedef struct denial {
     fr_schema_reader *r;
-    json_t *list; /* schemas of which one has to hold */
+    json_t *list;      /* schemas of which one has to hold */
+    fr_status *status; /* what is not to hold is to be a schema all the same */
 } denial;
 
 static void deny(const denial *d, const json_t *schema, const fr_schema_path *path, size_t depth);
@@ -30,7 +31,7 @@ static void may_be(const denial *d, json_t *schema) {
 }
 
 static json_t *denied(const denial *of, const json_t *schema, const fr_schema_path *path, size_t depth) {
-    const denial d = {of->r, fr_schema_list(rules_of(of))};
+    const denial d = {of->r, fr_schema_list(rules_of(of)), of->status};
     if (d.list) deny(&d, schema, path, depth + 1);
     return d.list;
 }
@@ -79,7 +80,7 @@ static void deny_number(const denial *d, const char *key, const json_t *value) {
 static void deny_required(const denial *d, const json_t *names) {
     size_t i;
     json_t *name;
-    json_array_foreach(names, i, name) if (json_is_string(name)) may_be(
+    json_array_foreach(names, i, name) may_be(
         d, fr_schema_pack(rules_of(d), "{s:s,s:{s:b}}", "type", "object", "properties", json_string_value(name), 0));
 }
 
@@ -88,7 +89,7 @@ static void deny_properties(const denial *d, const json_t *properties, const fr_
     json_t *value, *other;
     size_t i;
     json_object_foreach((json_t *)properties, key, value) {
-        json_t *others = denied(d, value, path, depth);
+        json_t *others = denied(d, value, &(fr_schema_path){path, key, 0}, depth);
         json_array_foreach(others, i, other)
             may_be(d, fr_schema_pack(rules_of(d), "{s:s,s:[s],s:{s:O}}", "type", "object", "required", key,
                                      "properties", key, other));
@@ -112,7 +113,7 @@ static void deny_any(const denial *d, const json_t *list, const fr_schema_path *
     json_t *all = fr_schema_list(rules_of(d)), *one;
     size_t i;
     json_array_foreach(list, i, one) {
-        json_t *others = denied(d, one, path, depth);
+        json_t *others = denied(d, one, &(fr_schema_path){path, NULL, i}, depth);
         fr_schema_add(rules_of(d), all, fr_schema_said(rules_of(d), "anyOf", others));
     }
     may_be(d, fr_schema_said(rules_of(d), "allOf", all));
@@ -121,7 +122,7 @@ static void deny_any(const denial *d, const json_t *list, const fr_schema_path *
 static void deny_all(const denial *d, const json_t *list, const fr_schema_path *path, size_t depth) {
     size_t i;
     json_t *one;
-    json_array_foreach(list, i, one) deny(d, one, path, depth + 1);
+    json_array_foreach(list, i, one) deny(d, one, &(fr_schema_path){path, NULL, i}, depth + 1);
 }
 
 static void deny_pattern(const denial *d, const json_t *pattern) {
@@ -131,10 +132,16 @@ static void deny_pattern(const denial *d, const json_t *pattern) {
     may_be(d, other);
 }
 
+static void deny_target(const denial *d, const json_t *ref, const fr_schema_path *path, size_t depth) {
+    const json_t *target;
+    *d->status = fr_schema_find(d->r, json_string_value(ref), path, &target);
+    if (*d->status == FR_OK) deny(d, target, path, depth + 1);
+}
+
 static void deny_word(const denial *d, const json_t *schema, const char *key, const json_t *value,
                       const fr_schema_path *path, size_t depth) {
     if (strcmp(key, "type") == 0) deny_type(d, value);
-    if (strcmp(key, "enum") == 0 && json_is_array(value))
+    if (strcmp(key, "enum") == 0)
         may_be(d, fr_schema_said(rules_of(d), FR_NONE_OF, json_incref((json_t *)value)));
     if (strcmp(key, "const") == 0)
         may_be(d, fr_schema_said(rules_of(d), FR_NONE_OF, fr_schema_pack(rules_of(d), "[O]", value)));
@@ -145,10 +152,7 @@ static void deny_word(const denial *d, const json_t *schema, const char *key, co
     if (strcmp(key, "anyOf") == 0) deny_any(d, value, path, depth);
     if (strcmp(key, "allOf") == 0) deny_all(d, value, path, depth);
     if (strcmp(key, "not") == 0) may_be(d, json_incref((json_t *)value));
-    const json_t *target;
-    if (strcmp(key, "$ref") == 0 && json_is_string(value) &&
-        fr_schema_find(d->r, json_string_value(value), path, &target) == FR_OK)
-        deny(d, target, path, depth + 1);
+    if (strcmp(key, "$ref") == 0) deny_target(d, value, path, depth);
     deny_number(d, key, value);
 }
 
@@ -156,21 +160,24 @@ static void deny_word(const denial *d, const json_t *schema, const char *key, co
 static void deny(const denial *d, const json_t *schema, const fr_schema_path *path, size_t depth) {
     const char *key;
     json_t *value;
-    if (!fr_grammar_spend(rules_of(d), 1 + json_object_size(schema))) return;
+    if (!fr_grammar_spend(rules_of(d), 1 + json_object_size(schema)) || *d->status != FR_OK) return;
+    *d->status = fr_schema_check_words(d->r, schema, path);
     if (json_is_false(schema)) may_be(d, json_true());
-    if (depth < MAX_DEPTH && json_is_object(schema))
-        json_object_foreach((json_t *)schema, key, value) deny_word(d, schema, key, value, path, depth);
+    if (depth == MAX_DEPTH) return;
+    json_object_foreach((json_t *)schema, key, value) if (*d->status == FR_OK)
+        deny_word(d, schema, key, value, &(fr_schema_path){path, key, 0}, depth);
 }
 
 /* Schemas of which one holds where this one does not; none for true. */
 static fr_status other_than(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, json_t **list) {
-    const denial d = {r, *list = fr_schema_list(r->parts->rules)};
+    fr_status status = FR_OK;
+    const denial d = {r, *list = fr_schema_list(r->parts->rules), &status};
     const char *key;
     json_t *value;
     bool says = false;
     if (*list) deny(&d, schema, path, 0);
     json_object_foreach((json_t *)schema, key, value) says |= !fr_schema_describes(key);
-    fr_status status = fr_schema_check(d.r->parts->rules, path);
+    if (status == FR_OK) status = fr_schema_check(r->parts->rules, path);
     if (status == FR_OK && !json_array_size(*list) && says)
         status = fr_schema_fail(path, FR_UNBUILT, "not built: what is not of this schema");
     if (status == FR_OK) return FR_OK;
@@ -238,7 +245,6 @@ static fr_status rewrite_dependents(fr_grammar_rules *rules, json_t *schema, con
     const char *name;
     json_t *value;
     if (!dependents) return FR_OK;
-    if (!json_is_object(dependents)) return fr_schema_fail(&place, FR_INPUT, "not an object");
     if (json_object_size(dependents) > MAX_DEPENDENTS)
         return fr_schema_fail(&place, FR_UNBUILT, "more than 6 members that others depend on are not built");
     json_object_foreach((json_t *)dependents, name, value) {
@@ -299,7 +305,6 @@ static fr_status rewrite_one_of(fr_schema_reader *r, json_t *schema, const fr_sc
     const fr_schema_path place = {path, "oneOf", 0};
     json_t *schemas;
     if (!list) return FR_OK;
-    if (!json_is_array(list)) return fr_schema_fail(&place, FR_INPUT, "not a list");
     FR_TRY(fr_schema_one_of(r, list, &place, &schemas));
     add_choice(r->parts->rules, schema, schemas);
     json_object_del(schema, "oneOf");
@@ -310,47 +315,15 @@ static fr_status rewrite_reference(fr_schema_reader *r, json_t *schema, const fr
     const json_t *ref = json_object_get(schema, "$ref"), *target;
     const fr_schema_path place = {path, "$ref", 0};
     if (!ref) return FR_OK;
-    if (!json_is_string(ref)) return fr_schema_fail(&place, FR_INPUT, "not a string");
     FR_TRY(fr_schema_find(r, json_string_value(ref), &place, &target));
     add_part(r->parts->rules, schema, json_incref((json_t *)target));
     json_object_del(schema, "$ref");
     return FR_OK;
 }
 
-static const char *const APPLYING[] = {"$ref",         "allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas",
-                                       "dependencies", NULL};
-
-static bool has_any(const json_t *schema, const char *const *keys) {
-    for (; *keys; keys++)
-        if (json_object_get(schema, *keys)) return true;
-    return false;
-}
-
-/* Members and items that nothing beside speaks of are those that nothing in the schema speaks of. */
-static void rewrite_unevaluated(fr_grammar_rules *rules, json_t *schema, const char *key, const char *as) {
-    json_t *value = json_object_get(schema, key);
-    if (!value || has_any(schema, APPLYING)) return;
-    if (!json_object_get(schema, as)) fr_schema_set(rules, schema, as, json_incref(value));
-    json_object_del(schema, key);
-}
-
-/* What is not to hold says nothing of the members that it speaks of: whether they are spoken of is not known here. */
-static bool denies(fr_grammar_rules *rules, const json_t *value) {
-    const char *key;
-    json_t *item;
-    size_t i;
-    if (!fr_grammar_spend(rules, 1)) return true;
-    if (json_object_get(value, "not") || json_object_get(value, "if") || json_object_get(value, "oneOf")) return true;
-    json_object_foreach((json_t *)value, key, item) if (denies(rules, item)) return true;
-    json_array_foreach(value, i, item) if (denies(rules, item)) return true;
-    return false;
-}
-
 static fr_status rewrite(fr_schema_reader *r, json_t *schema, bool as_part, const fr_schema_path *path) {
     fr_grammar_rules *rules = r->parts->rules;
-    rewrite_unevaluated(rules, schema, "unevaluatedProperties", "additionalProperties");
-    if (!json_is_array(json_object_get(schema, "items")))
-        rewrite_unevaluated(rules, schema, "unevaluatedItems", "items");
+    FR_TRY(fr_schema_rewrite_unevaluated(r, schema, path));
     FR_TRY(rewrite_if(r, schema, path));
     FR_TRY(rewrite_not(r, schema, path));
     FR_TRY(rewrite_dependents(rules, schema, "dependentRequired", path));
@@ -375,10 +348,7 @@ fr_status fr_schema_rewrite(fr_schema_reader *r, const json_t *schema, bool as_p
                                          NULL};
     static const char *const in_parts[] = {"oneOf", "$ref", NULL};
     *rewritten = NULL;
-    if (!has_any(schema, always) && !(as_part && has_any(schema, in_parts))) return FR_OK;
-    bool around = json_object_get(schema, "unevaluatedProperties") || json_object_get(schema, "unevaluatedItems");
-    if (around && denies(r->parts->rules, schema))
-        return fr_schema_fail(path, FR_UNBUILT, "unevaluated members and items beside not, if or oneOf are not built");
+    if (!fr_schema_has_any(schema, always) && !(as_part && fr_schema_has_any(schema, in_parts))) return FR_OK;
     json_t *copy = fr_schema_copy(r->parts->rules, schema);
     fr_status status = copy ? rewrite(r, copy, as_part, path) : fr_schema_check(r->parts->rules, path);
     if (status == FR_OK)

@@ -60,7 +60,6 @@ static bool holds_count(const char *key, size_t count, double bound) {
 
 static fr_status holds_pattern(const question *q, const json_t *pattern, bool *holds) {
     fr_language *language;
-    if (!json_is_string(pattern)) return fr_schema_fail(q->path, FR_INPUT, "not a string");
     FR_TRY(fr_schema_pattern(rules_of(q), json_string_value(pattern), json_string_length(pattern), false, q->path,
                              &language));
     *holds = fr_language_has(language, (fr_text){json_string_value(q->value), json_string_length(q->value)});
@@ -90,8 +89,7 @@ static fr_status holds_items(const question *q, const json_t *items, bool *holds
 static bool holds_required(const question *q, const json_t *names) {
     size_t i;
     json_t *name;
-    json_array_foreach(names, i, name) if (json_is_string(name) &&
-                                           !json_object_get(q->value, json_string_value(name))) return false;
+    json_array_foreach(names, i, name) if (!json_object_get(q->value, json_string_value(name))) return false;
     return true;
 }
 
@@ -164,7 +162,6 @@ static fr_status holds_choice(const question *q, const char *key, const json_t *
 
 static fr_status holds_reference(const question *q, const json_t *ref, bool *holds) {
     const json_t *target;
-    if (!json_is_string(ref)) return fr_schema_fail(q->path, FR_INPUT, "not a string");
     FR_TRY(fr_schema_find(q->r, json_string_value(ref), q->path, &target));
     return fr_schema_holds(q->r, target, q->value, q->path, q->depth + 1, holds);
 }
@@ -199,6 +196,7 @@ fr_status fr_schema_holds(fr_schema_reader *r, const json_t *schema, const json_
     *holds = !json_is_false(schema);
     if (depth > MAX_DEPTH) return fr_schema_fail(path, FR_UNBUILT, "not built beside constants, so deep");
     if (!fr_grammar_spend(r->parts->rules, 1)) return fr_schema_check(r->parts->rules, path);
+    FR_TRY(fr_schema_check_words(r, schema, path));
     json_object_foreach((json_t *)schema, key, word) {
         const fr_schema_path place = {path, key, 0};
         const question q = {r, schema, value, &place, depth};
@@ -224,11 +222,9 @@ static fr_status keep_holding(fr_schema_reader *r, const json_t *schema, const j
 /* A schema's list says nothing more of its own values. */
 fr_status fr_schema_constants(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, json_t **values) {
     const json_t *list = json_object_get(schema, "enum"), *constant = json_object_get(schema, "const");
-    const fr_schema_path place = {path, "enum", 0};
     fr_grammar_rules *rules = r->parts->rules;
     *values = NULL;
     if (!list && !constant) return FR_OK;
-    if (list && !json_is_array(list)) return fr_schema_fail(&place, FR_INPUT, "not a list");
     json_t *rest = fr_schema_without(rules, schema, list ? "enum" : "const"), *kept = fr_schema_list(rules);
     json_t *all = list ? json_incref((json_t *)list) : fr_schema_pack(rules, "[O]", constant);
     fr_status status = fr_schema_check(rules, path);

@@ -242,8 +242,6 @@ fr_status fr_schema_merge(fr_grammar_rules *rules, const json_t *one, const json
     if (json_is_true(one) || json_is_false(other)) *merged = json_incref((json_t *)other);
     if (!*merged && (json_is_true(other) || json_is_false(one))) *merged = json_incref((json_t *)one);
     if (*merged) return FR_OK;
-    if (!json_is_object(one) || !json_is_object(other))
-        return fr_schema_fail(path, FR_INPUT, "a schema is an object or a bool");
     if (!can_merge(rules, one, other))
         return fr_schema_fail(path, FR_UNBUILT,
                               "schemas together of which one speaks of what the other leaves over are not built");

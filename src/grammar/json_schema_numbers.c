@@ -10,13 +10,10 @@
 #define MAX_PLACES 6    /* behind the point */
 #define WIDE       1e15 /* bounds of numbers that have none, so that each is written in one way */
 
-static fr_status read_bound(const json_t *schema, const char *key, const char *strict_key, const fr_schema_path *path,
-                            bool upper, bool *has, bool *strict, long double *bound) {
+static void read_bound(const json_t *schema, const char *key, const char *strict_key, bool upper, bool *has,
+                       bool *strict, long double *bound) {
     const json_t *plain = json_object_get(schema, key), *tight = json_object_get(schema, strict_key);
-    const fr_schema_path place = {path, tight && !json_is_boolean(tight) ? strict_key : key, 0};
     bool number = json_is_number(tight);
-    if ((plain && !json_is_number(plain)) || (tight && !number && !json_is_boolean(tight)))
-        return fr_schema_fail(&place, FR_INPUT, "not a number");
     *has = plain || number;
     *bound = fr_schema_number(plain);
     *strict = json_is_true(tight); /* draft 4 */
@@ -25,7 +22,6 @@ static fr_status read_bound(const json_t *schema, const char *key, const char *s
         *bound = fr_schema_number(tight);
         *strict = true;
     }
-    return FR_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ steps */
@@ -33,7 +29,6 @@ static fr_status read_bound(const json_t *schema, const char *key, const char *s
 /* A step as a whole number of units of so many places behind the point. */
 static fr_status read_step(const json_t *step, const fr_schema_path *path, uint32_t *units, uint32_t *places) {
     double value = json_number_value(step), power = 1;
-    if (!json_is_number(step) || !(value > 0)) return fr_schema_fail(path, FR_INPUT, "not a number above 0");
     for (*places = 0; *places <= MAX_PLACES; ++*places, power *= 10) {
         double scaled = floor(value * power + 0.5);
         if (scaled > MAX_STEP) break;
@@ -97,6 +92,7 @@ static fr_status narrow_by_step(fr_grammar_rules *rules, const json_t *step, con
 /* A number as it is written here: whole, or with as few places as tell it from others. */
 static void write_number(const json_t *number, char *text, size_t size) {
     double value = json_number_value(number);
+    if (value == 0) value = 0; /* which -0 is */
     if (json_is_integer(number)) snprintf(text, size, "%" JSON_INTEGER_FORMAT, json_integer_value(number));
     if (json_is_integer(number)) return;
     for (int places = 0; places <= MAX_PLACES; places++) {
@@ -140,8 +136,8 @@ fr_status fr_schema_read_number(fr_schema_reader *r, const json_t *schema, bool 
                                 fr_expression *expression) {
     fr_written_bounds b;
     bool narrowed = json_object_get(schema, "multipleOf") || json_object_get(schema, FR_NONE_OF);
-    FR_TRY(read_bound(schema, "minimum", "exclusiveMinimum", path, false, &b.has_least, &b.above_least, &b.least));
-    FR_TRY(read_bound(schema, "maximum", "exclusiveMaximum", path, true, &b.has_most, &b.below_most, &b.most));
+    read_bound(schema, "minimum", "exclusiveMinimum", false, &b.has_least, &b.above_least, &b.least);
+    read_bound(schema, "maximum", "exclusiveMaximum", true, &b.has_most, &b.below_most, &b.most);
     if (narrowed && !b.has_least) b.least = b.has_most && b.most < 0 ? b.most - WIDE : -WIDE;
     if (narrowed && !b.has_most) b.most = b.has_least && b.least > 0 ? b.least + WIDE : WIDE;
     if (narrowed) b.has_least = b.has_most = true;

@@ -36,7 +36,7 @@ static fr_status read_required(shape *s) {
     size_t i;
     json_t *name;
     s->required = fr_schema_pack(rules_of(s), "{}");
-    json_array_foreach(json_object_get(s->schema, "required"), i, name) if (json_is_string(name))
+    json_array_foreach(json_object_get(s->schema, "required"), i, name)
         fr_schema_set(rules_of(s), s->required, json_string_value(name), json_true());
     return fr_schema_check(rules_of(s), s->path);
 }
@@ -46,7 +46,6 @@ static fr_status read_patterns(shape *s) {
     const char *pattern;
     json_t *value;
     s->patterns = json_object_get(s->schema, "patternProperties");
-    if (s->patterns && !json_is_object(s->patterns)) return fr_schema_fail(&place, FR_INPUT, "not an object");
     if (json_object_size(s->patterns) > MAX_PATTERNS)
         return fr_schema_fail(&place, FR_UNBUILT, "more than 4 patterns are not built");
     json_object_foreach((json_t *)s->patterns, pattern, value) {
@@ -60,7 +59,6 @@ static fr_status read_patterns(shape *s) {
 /* Whether a schema speaks of strings in no other way than fr_schema_language looks at. */
 static fr_status check_names(const json_t *schema, const fr_schema_path *path) {
     static const char *const choices[] = {"anyOf", "oneOf", "allOf", "not", "if", "$ref"};
-    if (!json_is_object(schema)) return fr_schema_fail(path, FR_INPUT, "a schema is an object or a bool");
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
         if (json_object_get(schema, choices[i]))
             return fr_schema_fail(path, FR_UNBUILT, "not built but for patterns, lengths, formats and constants");
@@ -83,7 +81,7 @@ static fr_status read_names(shape *s) {
     if (!schema || json_is_true(schema)) return FR_OK;
     if (json_is_false(schema)) return fr_schema_texts(rules_of(s), NULL, &s->names);
     schema = fr_schema_look_through(s->r, schema, &place);
-    FR_TRY(fr_schema_check_words(schema, &place));
+    FR_TRY(fr_schema_check_words(s->r, schema, &place));
     FR_TRY(fr_schema_constants(s->r, schema, &place, &listed));
     fr_status status = FR_OK;
     if (!listed) status = check_names(schema, &place);
@@ -118,13 +116,12 @@ static fr_status read_properties(shape *s) {
     json_t *value;
     size_t i;
     const fr_schema_path place = {s->path, "properties", 0};
-    if (given && !json_is_object(given)) return fr_schema_fail(&place, FR_INPUT, "not an object");
     s->properties = fr_schema_pack(rules_of(s), "{}");
     json_object_foreach((json_t *)given, name, value)
         fr_schema_set(rules_of(s), s->properties, name, with_patterns(s, name, value));
     json_array_foreach(json_object_get(s->schema, "required"), i, value) {
         const char *required = json_string_value(value);
-        if (required && !json_object_get(s->properties, required))
+        if (!json_object_get(s->properties, required))
             fr_schema_set(rules_of(s), s->properties, required, with_patterns(s, required, NULL));
     }
     return fr_schema_check(rules_of(s), &place);

@@ -6,7 +6,8 @@
  * Reading takes a bounded time: what isn't a small share of the text's length is counted (fr_grammar_spend).
  *
  * A file a kind of value: json_schema_strings.c, _numbers.c, _arrays.c, _objects.c; _constants.c: which of the values
- * that a schema lists are of the rest of it; _choices.c: which schemas are said by others. */
+ * that a schema lists are of the rest of it; _choices.c: which schemas are said by others; _unevaluated.c: what nothing
+ * speaks of; _forms.c: what keywords look like. */
 #ifndef FR_SRC_GRAMMAR_JSON_SCHEMA_READER_H
 #define FR_SRC_GRAMMAR_JSON_SCHEMA_READER_H
 
@@ -43,10 +44,14 @@ void fr_schema_or(fr_schema_reader *r, fr_expression one, fr_expression *all, bo
 fr_status fr_schema_find(fr_schema_reader *r, const char *pointer, const fr_schema_path *path, const json_t **found);
 const json_t *fr_schema_look_through(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path);
 
+/* A failure by the place of the first of a schema's own keywords that is not of the form that it has to be of, or is
+ * not built at all; FR_INPUT too for what is no schema. Whoever looks at what a schema says has asked this before. */
+fr_status fr_schema_check_words(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path);
+
 /* Whether a schema says anything but by one keyword. */
 bool fr_schema_says_more(const json_t *schema, const char *than);
 
-/* The least and the most of something that two keywords count. */
+/* The least and the most of something that two keywords count; NULL: nothing says the most. */
 fr_status fr_schema_read_counts(fr_schema_reader *r, const json_t *schema, const char *least_key, const char *most_key,
                                 const fr_schema_path *path, uint32_t *least, uint32_t *most);
 
@@ -86,6 +91,9 @@ fr_status fr_schema_holds(fr_schema_reader *r, const json_t *schema, const json_
  * oneOf, so that it can be merged with others. NULL: it has none of them. */
 fr_status fr_schema_rewrite(fr_schema_reader *r, const json_t *schema, bool as_part, const fr_schema_path *path,
                             json_t **rewritten);
+
+/* What a schema says of members and items that nothing else in it speaks of, once that is all in one schema. */
+fr_status fr_schema_rewrite_unevaluated(fr_schema_reader *r, json_t *schema, const fr_schema_path *path);
 
 /* Schemas of which each value is of exactly one of a list. */
 fr_status fr_schema_one_of(fr_schema_reader *r, const json_t *list, const fr_schema_path *path, json_t **schemas);

@@ -101,7 +101,6 @@ static const fr_character_range PRINTED[] = {{' ', '~'}}, PLAIN[] = {{' ', '~'},
 static fr_status narrow_by_pattern(fr_grammar_rules *rules, fr_language **all, const json_t *pattern, bool matches,
                                    const fr_schema_path *path) {
     fr_language *language, *others = NULL;
-    if (!json_is_string(pattern)) return fr_schema_fail(path, FR_INPUT, "not a string");
     FR_TRY(fr_schema_pattern(rules, json_string_value(pattern), json_string_length(pattern), false, path, &language));
     if (matches) return with_place(fr_schema_narrow(rules, all, language), path);
     fr_status status = fr_schema_except(rules, language, PRINTED, 1, &others);
@@ -213,7 +212,6 @@ fr_status fr_schema_read_string(fr_schema_reader *r, const json_t *schema, const
     uint32_t least, most;
     FR_TRY(fr_schema_read_counts(r, schema, "minLength", "maxLength", path, &least, &most));
     bool counted = least > 0 || most != FR_GRAMMAR_UNBOUND;
-    if (pattern && !json_is_string(pattern)) return fr_schema_fail(&place, FR_INPUT, "not a string");
     if (count_words(schema, counted) > 1) return read_language(r, schema, path, expression);
     if (pattern)
         return read_expression(r, json_string_value(pattern), json_string_length(pattern), false, &place, expression);

@@ -13,6 +13,12 @@ bool fr_schema_is_word(const char *key, const char *const *words) {
     return false;
 }
 
+bool fr_schema_has_any(const json_t *schema, const char *const *words) {
+    for (; *words; words++)
+        if (json_object_get(schema, *words)) return true;
+    return false;
+}
+
 static const char *const BUILT[] = {"type",
                                     "enum",
                                     "const",
@@ -60,8 +66,12 @@ static const char *const BUILT[] = {"type",
                                     NULL};
 static const char *const UNBUILT[] = {"$dynamicRef", "$recursiveRef", NULL};
 
+bool fr_schema_is_unbuilt(const char *key) {
+    return fr_schema_is_word(key, UNBUILT);
+}
+
 bool fr_schema_describes(const char *key) {
-    return !fr_schema_is_word(key, BUILT) && !fr_schema_is_word(key, UNBUILT);
+    return !fr_schema_is_word(key, BUILT) && !fr_schema_is_unbuilt(key);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- places */
@@ -95,16 +105,4 @@ fr_status fr_schema_fail(const fr_schema_path *path, fr_status status, const cha
     fr_fail(status, "schema, at %.*s%s: %s", length, text, cut ? "..." : "", what);
     fr_text_free(&place);
     return status;
-}
-
-/* --------------------------------------------------------------------------------------------------------- keywords */
-
-fr_status fr_schema_check_words(const json_t *schema, const fr_schema_path *path) {
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)schema, key, value) {
-        if (fr_schema_is_word(key, UNBUILT))
-            return fr_schema_fail(&(fr_schema_path){path, key, 0}, FR_UNBUILT, "not built");
-    }
-    return FR_OK;
 }

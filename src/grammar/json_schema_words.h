@@ -23,14 +23,13 @@ typedef struct fr_schema_path {
 /* A failure that names the place: "schema, at #/properties/a: WHAT". */
 fr_status fr_schema_fail(const fr_schema_path *path, fr_status status, const char *what);
 
-/* FR_UNBUILT at the first keyword that says something of values and is not built at all. Keywords that JSON Schema does
- * not know say nothing. */
-fr_status fr_schema_check_words(const json_t *schema, const fr_schema_path *path);
-
-/* Whether a keyword only describes. */
+/* Whether a keyword only describes, as those do that JSON Schema does not know; whether it says something and is not
+ * built at all. */
 bool fr_schema_describes(const char *key);
+bool fr_schema_is_unbuilt(const char *key);
 
-/* Whether a list, ended by NULL, has a word. */
+/* Whether a list, ended by NULL, has a word; whether a schema has one of its words. */
 bool fr_schema_is_word(const char *key, const char *const *words);
+bool fr_schema_has_any(const json_t *schema, const char *const *words);
 
 #endif

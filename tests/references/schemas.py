@@ -122,6 +122,8 @@ SCHEMAS = [
     {"type": "object", "properties": {"a": {"minimum": 5, "maximum": 4, "type": "integer"}, "b": {"type": "null"}}},
 ]
 
+NULL, MEMBERS = {"type": "null"}, ["{}"] + [f'{{"{m}":{v}}}' for m in "abc" for v in ("null", "true")]
+
 # Schemas and texts of which some are of them: what random walks would hardly come to.
 GIVEN = [
     ({"type": "array", "items": {"type": "boolean", "anyOf": [{"const": True}, {"type": "string"}]},
@@ -152,6 +154,25 @@ GIVEN = [
      ['"ab"', '"b"', '"a"', '"abc"']),
     ({"properties": {"none of": {"type": "null"}}, "required": ["none of"], "additionalProperties": False},
      ['{"none of":null}', "{}"]),
+    ({"type": "number", "not": {"const": -0.0}, "minimum": 0, "maximum": 1}, ["0", "-0", "0.5", "1"]),
+    ({"type": "integer", "not": {"enum": [-0.0, 1]}, "minimum": -1, "maximum": 1}, ["0", "-0", "-1", "1"]),
+    ({"enum": [-0.0, 1], "not": {"const": 0}}, ["-0.0", "0", "1"]),
+    ({"type": "array", "contains": {"const": 1}, "minContains": 3, "": 1}, ["[1,1,1]", "[1]"]),
+    ({"type": "object", "properties": {"a": NULL}, "additionalProperties": False,
+      "allOf": [{"properties": {"b": NULL}}]}, MEMBERS),
+    ({"type": "object", "properties": {"a": NULL}, "allOf": [{"properties": {"b": NULL}, "additionalProperties": False},
+                                                             {"properties": {"c": NULL}}]}, MEMBERS),
+    ({"type": "object", "properties": {"a": NULL}, "$ref": "#/$defs/x",
+      "$defs": {"x": {"properties": {"b": NULL}, "additionalProperties": {"type": "boolean"}}}}, MEMBERS),
+    ({"type": "object", "properties": {"a": NULL, "b": NULL},
+      "anyOf": [{"properties": {"b": NULL}, "additionalProperties": False}, {"required": ["a"]}]}, MEMBERS),
+    ({"type": "object", "properties": {"a": NULL}, "then": {"properties": {"b": NULL}},
+      "if": {"required": ["a"]}, "else": {"properties": {"a": NULL}, "additionalProperties": False}}, MEMBERS),
+    ({"type": "object", "properties": {"a": {"enum": [None, True], "not": {"const": None}}},
+      "unevaluatedProperties": False}, MEMBERS),
+    ({"type": "object", "$ref": "#/$defs/x", "unevaluatedProperties": False,
+      "$defs": {"x": {"anyOf": [{"properties": {"a": NULL}}, {"properties": {"b": NULL}, "required": ["b"]}]},
+                "y": {"not": {"$ref": "#/$defs/y"}}}}, MEMBERS),
 ]
 
 
