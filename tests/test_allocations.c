@@ -179,6 +179,60 @@ static fr_status run_chat(int which, outcome *o) {
     return status;
 }
 
+/* What a text of calls may be, token by token: a condition that is lost with some memory would be seen in a mask. The
+ * tokens are sorted once, when the process is warm. */
+static fr_status along(fr_grammar *grammar, const int32_t *ids, size_t count, outcome *o) {
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t *bits;
+        bool ends;
+        fr_status status = fr_grammar_allowed(grammar, ids, i, &bits, &ends);
+        if (status != FR_OK) return status;
+        note(o, bits, 8);
+        note(o, &ends, sizeof ends);
+    }
+    return FR_OK;
+}
+
+static const struct calls {
+    const char *template, *text;
+} calls[] = {{"llama3.1", "{\"name\": \"f\", \"parameters\": {\"a\":\"x\",\"n\":7}}"},
+             {"glm4.6", "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>x</arg_value>\n<arg_key>n</arg_key>\n"
+                        "<arg_value>7</arg_value>\n</tool_call>"},
+             {"qwen3.5", "<tool_call>\n<function=f>\n<parameter=a>\nx\n</parameter>\n<parameter=n>\n7\n</parameter>\n"
+                         "</function>\n</tool_call>"}};
+static fr_tokenizer *call_tokenizers[sizeof calls / sizeof *calls];
+static fr_token_tree *call_trees[sizeof calls / sizeof *calls];
+
+static fr_status sort_tokens(int which) {
+    char template[100];
+    fr_options *options = fr_options_new();
+    snprintf(template, sizeof template, "tests/data/chat/templates/%s.jinja", calls[which].template);
+    fr_status status = fr_options_set_text(options, FR_OPT_CHAT_TEMPLATE, template);
+    if (status == FR_OK) status = fr_tokenizer_open("tests/data/glm-ocr", options, &call_tokenizers[which]);
+    if (status == FR_OK) status = fr_token_tree_open(call_tokenizers[which], &call_trees[which]);
+    fr_options_free(options);
+    return status;
+}
+
+static fr_status run_calls(int which, outcome *o) {
+    static const char tool[] =
+        "{\"tools\": [{\"name\": \"f\", \"parameters\": {\"properties\": {\"a\": {\"anyOf\": [{\"$ref\": "
+        "\"#/$defs/u\"}, {\"type\": \"null\"}]}, \"n\": {\"type\": \"integer\", \"minimum\": 3, \"maximum\": 45}}, "
+        "\"required\": [\"a\", \"n\"], \"$defs\": {\"u\": {\"type\": \"string\", \"enum\": [\"x\", \"why\"]}}}}]}";
+    const char *text = calls[which].text;
+    fr_grammar *grammar = NULL;
+    int32_t *ids = NULL;
+    size_t count = 0;
+    fr_status status = call_trees[which] ? FR_OK : sort_tokens(which);
+    const fr_reply_rule rule = {.options_json = tool, .calls = FR_REPLY_CALLS_MUST};
+    if (status == FR_OK) status = fr_grammar_open_reply(call_trees[which], &rule, &grammar);
+    if (status == FR_OK) status = fr_tokenize(call_tokenizers[which], text, strlen(text), false, true, &ids, &count);
+    if (status == FR_OK) status = along(grammar, ids, count, o);
+    fr_free(ids);
+    fr_grammar_close(grammar);
+    return status;
+}
+
 /* A model that sees, shown a PNG and a JPEG. */
 static fr_status run_pictures(int which, outcome *o) {
     static const char *const paths[] = {"tests/data/images/png-0-1-i.png", "tests/data/images/jpeg-rgb.jpg"};
@@ -206,6 +260,9 @@ static const struct {
             {run_chat, 0, "Gemma's chat"},
             {run_chat, 1, "GLM's chat"},
             {run_chat, 2, "DeepSeek's chat"},
+            {run_calls, 0, "calls in JSON"},
+            {run_calls, 1, "calls with GLM's tags"},
+            {run_calls, 2, "calls with Qwen's tags"},
             {run_pictures, 0, "a PNG"},
             {run_pictures, 1, "a JPEG"}};
 
@@ -239,7 +296,7 @@ START_TEST(each_allocation_may_fail) {
     size_t live = fr_alloc_live(), before = fr_alloc_count();
     fr_status status = runs[_i].run(runs[_i].which, &again);
     size_t now = fr_alloc_live(), count = fr_alloc_count() - before;
-    fr_test_part part = {0, count / FEW + 1};
+    fr_test_part part = {0, runs[_i].run == run_calls ? 1 : count / FEW + 1};
     if (fr_test_in_parts()) part = fr_test_part_here();
     ck_assert_msg(status == FR_OK && again.hash == expected.hash, "%s: another outcome", runs[_i].name);
     ck_assert_msg(now == live, "%s: %zd are kept", runs[_i].name, (ssize_t)(now - live));

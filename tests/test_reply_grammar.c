@@ -113,12 +113,12 @@ static size_t walk(fr_grammar *grammar, uint64_t *state, int32_t *ids) {
     return 0;
 }
 
-static json_t *read_reply(const int32_t *ids, size_t count) {
+static json_t *read_reply(const char *options, const int32_t *ids, size_t count) {
     fr_reply_parser *parser;
     char *json;
     size_t length;
     require(fr_reply_parser_new(tokenizer, NULL, NULL, &parser));
-    require(fr_reply_parser_begin(parser, NULL, tools, true, 1));
+    require(fr_reply_parser_begin(parser, NULL, options, true, 1));
     for (size_t i = 0; i < count; i++) require(fr_reply_parser_feed(parser, ids[i]));
     require(fr_reply_parser_finish(parser));
     require(fr_reply_parser_message(parser, &json, &length));
@@ -170,7 +170,7 @@ static void check_calls(const char *only, bool several, uint64_t seed) {
         int32_t ids[MOST];
         size_t count = walk(grammar, &seed, ids);
         if (!count) continue;
-        json_t *message = read_reply(ids, count);
+        json_t *message = read_reply(tools, ids, count);
         const json_t *calls = json_object_get(message, "tool_calls"), *call,
                      *said = json_object_get(message, "content");
         char *whole = json_dumps(message, 0);
@@ -211,7 +211,7 @@ START_TEST(contents_or_calls) {
         int32_t ids[MOST];
         size_t count = walk(grammar, &seed, ids);
         if (!count) continue;
-        json_t *message = read_reply(ids, count);
+        json_t *message = read_reply(tools, ids, count);
         const json_t *said = json_object_get(message, "content");
         char *whole = json_dumps(message, 0);
         if (json_object_get(message, "tool_calls")) {
@@ -257,6 +257,138 @@ START_TEST(refused) {
 }
 END_TEST
 
+/* What tools say that would have to hold and can't be made to: refused by its place, whatever the form of calls. */
+#define TOOL(parameters) "{'tools': [{'name': 'f', 'parameters': " parameters "}]}"
+#define TAGGED           true
+
+static const struct {
+    bool tagged; /* refused only where arguments stand one by one */
+    const char *options, *says;
+} unsaid[] = {
+    {false, TOOL("{'properties': {'a': {'enum': [123456789012345678901234567890]}}}"),
+     "#/properties/a/enum/0: an integer beyond 64 bits"},
+    {false, TOOL("{'properties': {'a': {'type': 'integer', 'maximum': 123456789012345678901234567890}}}"),
+     "#/properties/a/maximum: an integer beyond 64 bits"},
+    {false, TOOL("{'properties': {'a': {'enum': ['x\\u0000y']}}}"), "#/properties/a/enum/0: a text with a NUL"},
+    {false, TOOL("{'properties': {'a': {'type': 'string', 'pattern': '^a\\u0000b'}}}"),
+     "#/properties/a/pattern: a text with a NUL"},
+    {false, TOOL("[1]"), "schema, at #: "},
+    {false, TOOL("true"), "schema, at #: "},
+    {false, TOOL("{'type': ['object', 'null']}"), "#/type: "},
+    {false, TOOL("{'properties': [1]}"), "#/properties: "},
+    {TAGGED, TOOL("{'properties': {'a': {}}, 'required': 'a'}"), "#/required: "},
+    {false, TOOL("{'properties': {'a': {'type': 'integer', 'minimum': 'x'}}}"), "#/properties/a/minimum"},
+    {false, TOOL("{'properties': {'a': {}}, '$dynamicRef': '#a'}"), "#/$dynamicRef"},
+    {false, "{'tools': [{'name': 'f\\u0000g'}]}", "tools[0] has no name"},
+    {TAGGED, TOOL("{'properties': {'a': {}}, 'required': ['a', 'b']}"), "#/required/1: "},
+    {TAGGED, TOOL("{'properties': {'a': {}}, 'dependentRequired': {'a': ['a']}}"), "#/dependentRequired: "},
+    {TAGGED, TOOL("{'properties': {'a': {}}, 'dependentSchemas': {'a': {}}}"), "#/dependentSchemas: "},
+    {TAGGED, TOOL("{'properties': {'a': {}}, 'dependencies': {'a': ['a']}}"), "#/dependencies: "},
+    {TAGGED, TOOL("{'properties': {'a': {}}, 'minProperties': 1}"), "#/minProperties: "},
+    {TAGGED, TOOL("{'properties': {'a': {}}, 'maxProperties': 1}"), "#/maxProperties: "},
+    {TAGGED, TOOL("{'properties': {'a': {}}, 'propertyNames': {'pattern': '^a'}}"), "#/propertyNames: "},
+    {TAGGED, TOOL("{'properties': {'a': {}}, 'enum': [{'a': 1}]}"), "#/enum: "},
+    {TAGGED, TOOL("{'properties': {'a': {}}, 'const': {'a': 1}}"), "#/const: "},
+    {TAGGED, TOOL("{'properties': {'a': {}}, 'then': {}}"), "#/then: "},
+    {TAGGED, TOOL("{'properties': {'a>b': {}}}"), "#/properties/a>b: "},
+    {TAGGED, TOOL("{'properties': {'': {}}}"), "#/properties/: "},
+    {TAGGED, TOOL("{'properties': {'a': {'type': 'string', 'maxLength': 3}}}"), "#/properties/a/maxLength: "},
+    {TAGGED, TOOL("{'properties': {'a': {'type': 'string', 'enum': []}}}"), "#/properties/a: "},
+    {TAGGED, TOOL("{'properties': {'a': {'type': 'string', 'enum': ['x'], 'const': 'y'}}}"), "#/properties/a: "},
+    {TAGGED, TOOL("{'properties': {'a': {'anyOf': [{'enum': ['null']}, {'type': 'null'}]}}}"),
+     "#/properties/a/anyOf/0/enum/0: "},
+    {TAGGED, TOOL("{'properties': {'a': {'anyOf': [{'type': 'string'}, {'type': 'integer', 'minimum': 2}]}}}"),
+     "#/properties/a/anyOf/1/minimum: "},
+    {TAGGED, TOOL("{'properties': {'a': {'type': 'string', 'enum': ['a</parameter>', 'a</arg_value>']}}}"),
+     "#/properties/a/enum/"},
+};
+
+static char *with_quotes(const char *text) {
+    char *copy = strdup(text);
+    for (char *at = copy; *at; at++)
+        if (*at == '\'') *at = '"';
+    return copy;
+}
+
+START_TEST(refused_by_place) {
+    const struct model *model = &models[_i];
+    bool tagged = strstr(model->template, "glm") || strstr(model->template, "qwen3.5");
+    open_model(model);
+    for (size_t i = 0; i < COUNT_OF(unsaid); i++) {
+        fr_grammar *grammar;
+        char *options = with_quotes(unsaid[i].options);
+        if (unsaid[i].tagged && !tagged) continue;
+        fr_status status = fr_grammar_open_reply(
+            tree, &(fr_reply_rule){.options_json = options, .calls = FR_REPLY_CALLS_MUST}, &grammar);
+        ck_assert_msg(status == FR_INPUT || status == FR_UNBUILT, "%s: %s", options, fr_status_name(status));
+        ck_assert_msg(strstr(fr_last_error(), unsaid[i].says), "%s: %s", options, fr_last_error());
+        free(options);
+    }
+    close_model();
+}
+END_TEST
+
+/* Values of one argument: each that comes is one of some, as the call that is read has it. */
+static const struct {
+    const char *schema, *is[4]; /* none: a text */
+} values[] = {
+    {"{'$ref': '#/$defs/unit', 'title': 't'}", {"\"c\"", "\"f\""}},
+    {"{'allOf': [{'$ref': '#/$defs/unit'}], 'default': 'c'}", {"\"c\"", "\"f\""}},
+    {"{'type': 'string', 'enum': ['a', 'b', 3], 'const': 'b'}", {"\"b\""}},
+    {"{'type': ['string', 'null'], 'enum': ['a', null, 4]}", {"\"a\"", "null"}},
+    {"{'anyOf': [{'$ref': '#/$defs/unit'}, {'type': 'null'}]}", {"\"c\"", "\"f\"", "null"}},
+    {"{'anyOf': [{'const': 'x'}, {'type': 'integer', 'minimum': 3, 'maximum': 4}]}", {"\"x\"", "3", "4"}},
+    {"{'enum': ['a b', [1], {'k': 'v'}]}", {"\"a b\"", "[1]", "{\"k\": \"v\"}"}},
+    {"{'type': 'boolean'}", {"true", "false"}},
+    {"{'type': 'string'}", {NULL}},
+    {"{'anyOf': [{'type': 'string'}, {'type': 'null'}]}", {NULL}},
+};
+
+static bool is_one_of(const json_t *value, const char *const *list) {
+    char *text = json_dumps(value, JSON_ENCODE_ANY);
+    bool found = !*list && (json_is_string(value) || json_is_null(value));
+    for (size_t i = 0; i < 4 && list[i]; i++) found |= strcmp(text, list[i]) == 0;
+    free(text);
+    return found;
+}
+
+static size_t check_values(fr_grammar *grammar, const char *options, size_t which, uint64_t seed) {
+    size_t ended = 0;
+    for (int i = 0; i < WALKS; i++) {
+        int32_t ids[MOST];
+        size_t count = walk(grammar, &seed, ids);
+        if (!count) continue;
+        json_t *message = read_reply(options, ids, count);
+        const json_t *call = json_array_get(json_object_get(message, "tool_calls"), 0);
+        const char *said = json_string_value(json_object_get(json_object_get(call, "function"), "arguments"));
+        json_t *arguments = json_loads(said ? said : "", 0, NULL);
+        bool good = is_one_of(json_object_get(arguments, "a"), values[which].is);
+        ck_assert_msg(good, "%s: %s", values[which].schema, said);
+        ended++;
+        json_decref(arguments);
+        json_decref(message);
+    }
+    return ended;
+}
+
+START_TEST(values_of_arguments) {
+    open_model(&models[_i]);
+    for (size_t i = 0; i < COUNT_OF(values); i++) {
+        char options[600];
+        snprintf(options, sizeof options,
+                 TOOL("{'properties': {'a': %s}, 'required': ['a'], '$defs': {'unit': {'type': 'string', 'enum': ['c', "
+                      "'f']}}}"),
+                 values[i].schema);
+        char *quoted = with_quotes(options);
+        fr_grammar *grammar = open_reply(&(fr_reply_rule){.options_json = quoted, .calls = FR_REPLY_CALLS_MUST});
+        ck_assert_uint_ge(check_values(grammar, quoted, i, 9 + i), WALKS / 4);
+        fr_grammar_close(grammar);
+        free(quoted);
+    }
+    close_model();
+}
+END_TEST
+
 /* Tens of thousands of names that must be there, held against as many properties: refused, and soon. */
 START_TEST(hostile_tools) {
     open_model(&models[2]);
@@ -265,7 +397,7 @@ START_TEST(hostile_tools) {
     FILE *out = open_memstream(&text, &length);
     fputs("{\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":", out);
     fputs("{\"type\":\"object\",\"required\":[", out);
-    for (int i = 0; i < 40000; i++) fprintf(out, "%s\"q%d\"", i ? "," : "", i);
+    for (int i = 0; i < 40000; i++) fprintf(out, "%s\"p%d\"", i ? "," : "", i % 16000);
     fputs("],\"properties\":{", out);
     for (int i = 0; i < 16000; i++) fprintf(out, "%s\"p%d\":{\"type\":\"string\"}", i ? "," : "", i);
     fputs("}}}}]}", out);
@@ -286,6 +418,8 @@ int main(void) {
     tcase_add_loop_test(tcase, calls_of_tools, 0, COUNT_OF(models));
     tcase_add_loop_test(tcase, contents_or_calls, 0, COUNT_OF(models));
     tcase_add_loop_test(tcase, refused, 0, COUNT_OF(models));
+    tcase_add_loop_test(tcase, refused_by_place, 0, COUNT_OF(models));
+    tcase_add_loop_test(tcase, values_of_arguments, 0, COUNT_OF(models));
     tcase_add_test(tcase, hostile_tools);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

@@ -404,6 +404,17 @@ static char *lines_joined(const char *lines, const char *key) {
     return text;
 }
 
+/* What ollama's /api/show says nothing of. */
+static const struct {
+    const char *body, *says;
+    int http;
+} not_shown[] = {{"[1]", "no JSON object", 400},
+                 {"{}", "\"model\" must be the name", 400},
+                 {"{'model': ''}", "\"model\" must be the name", 400},
+                 {"{'model': 7, 'name': 'target'}", "\"model\" must be the name", 400},
+                 {"{'model': 'targe'}", "no model \"targe\"", 404},
+                 {"{'model': 'target:8b'}", "no model \"target:8b\"", 404}};
+
 /* Lines of JSON unless they are not wanted; a text without turns is a completion's. */
 START_TEST(ollama_says_the_same) {
     server = fr_server_start("-m tools/demo/target -md tools/demo/assistant -t 2 -c 512");
@@ -448,6 +459,12 @@ START_TEST(ollama_says_the_same) {
     ck_assert_str_eq(text_at(info, "general.architecture"), "forerun");
     ck_assert_int_gt(json_integer_value(json_object_get(info, "forerun.context_length")), 0);
     json_decref(answer);
+    json_decref(asked("/api/show", "{'name': 'target:latest', 'model': null}", 200));
+    for (size_t i = 0; i < COUNT_OF(not_shown); i++) {
+        answer = asked("/api/show", not_shown[i].body, not_shown[i].http);
+        ck_assert_msg(strstr(text_at(answer, "error"), not_shown[i].says), "%s", text_at(answer, "error"));
+        json_decref(answer);
+    }
     ck_assert_int_eq(fr_ask_json(server.port, "/api/version", NULL, &answer), 200);
     ck_assert_uint_gt(strlen(text_at(answer, "version")), 0);
     json_decref(answer);

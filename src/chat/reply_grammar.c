@@ -91,22 +91,6 @@ static fr_expression reasoning(const making *m) {
 
 /* ------------------------------------------------------------------------------------------------------------ calls */
 
-/* Arguments as one value of the tool's schema; what says nothing takes nothing. */
-static fr_status arguments_of(const json_t *tool, fr_written_parts *parts, fr_expression *arguments) {
-    const json_t *given = json_object_get(tool, "parameters"), *type = json_object_get(given, "type");
-    json_t *schema = json_is_object(given) ? json_copy((json_t *)given) : json_pack("{s:{}}", "properties");
-    if (!schema) return fr_fail_memory("a tool's schema", sizeof *schema);
-    if (json_object_size(schema) == 0) json_object_set_new(schema, "properties", json_object());
-    if (!type && !json_object_get(schema, "$ref")) json_object_set_new(schema, "type", json_string("object"));
-    if (json_object_get(schema, "additionalProperties") == NULL && json_object_get(schema, "properties"))
-        json_object_set_new(schema, "additionalProperties", json_false());
-    bool object = !type || (json_is_string(type) && strcmp(json_string_value(type), "object") == 0);
-    fr_status status = object ? fr_json_schema_expression(schema, schema, parts, arguments)
-                              : fr_fail(FR_INPUT, "schema, at #/type: a tool's parameters are an object");
-    json_decref(schema);
-    return status;
-}
-
 /* What stands around the arguments, from the call's first byte to its last, by the form. */
 static fr_expression begin_of(const making *m, const char *name) {
     switch (m->plan->format->calls) {
@@ -147,9 +131,10 @@ static fr_expression end_of(const making *m) {
     }
 }
 
-static bool is_name(const char *name) {
+static bool is_name(const json_t *value) {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
-    return name && *name && strspn(name, letters) == strlen(name) && strlen(name) <= 128;
+    size_t length = json_string_length(value);
+    return length && length <= 128 && strspn(json_string_value(value), letters) == length;
 }
 
 static fr_status call_of(const making *m, const json_t *tool, const char *name, fr_expression *call) {
@@ -161,7 +146,12 @@ static fr_status call_of(const making *m, const json_t *tool, const char *name, 
         parts.mark_is_text = m->plan->format->ids[FR_MARK_QUOTE] < 0;
     }
     bool tagged = form == FR_CALLS_GLM || form == FR_CALLS_XML;
-    FR_TRY(tagged ? fr_tagged_arguments(m->plan, tool, m->rules, &arguments) : arguments_of(tool, &parts, &arguments));
+    json_t *schema;
+    FR_TRY(fr_tool_schema(tool, m->rules, &schema));
+    fr_status status = tagged ? fr_tagged_arguments(m->plan, tool, m->rules, &arguments)
+                              : fr_json_schema_expression(schema, schema, NULL, &parts, &arguments);
+    json_decref(schema);
+    FR_TRY(status);
     *call = then(m, then(m, begin_of(m, name), arguments), end_of(m));
     return FR_OK;
 }
@@ -172,10 +162,11 @@ static fr_status one_call(const making *m, fr_expression *call) {
     for (size_t i = 0; i < json_array_size(m->plan->tools); i++) {
         const json_t *tool = json_array_get(m->plan->tools, i), *inner = json_object_get(tool, "function");
         if (inner) tool = inner;
-        const char *name = json_string_value(json_object_get(tool, "name"));
+        const json_t *named = json_object_get(tool, "name");
+        const char *name = json_string_value(named);
         fr_expression one;
         if (m->plan->tool && (!name || strcmp(name, m->plan->tool) != 0)) continue;
-        if (!is_name(name)) return fr_fail(FR_INPUT, "tools[%zu] has no name of letters, digits, '_', '-' and '.'", i);
+        if (!is_name(named)) return fr_fail(FR_INPUT, "tools[%zu] has no name of letters, digits, '_', '-' and '.'", i);
         fr_status status = call_of(m, tool, name, &one);
         if (status != FR_OK) {
             char line[400];

@@ -10,6 +10,7 @@
 
 #include "src/chat/reply_format.h"
 #include "src/grammar/json_schema.h"
+#include "src/grammar/json_schema_values.h"
 
 typedef struct fr_reply_plan {
     const fr_reply_format *format;
@@ -24,9 +25,18 @@ typedef struct fr_reply_plan {
 /* Adds a root to rules that have the content's, if there is one. */
 fr_status fr_reply_rules(const fr_reply_plan *plan, fr_grammar_rules *rules);
 
+/* A tool's parameters, which conversations may leave out, as a schema of objects; without any, of the empty object.
+ * Refused: what is no such schema, and integers beyond 64 bits and NULs anywhere in it. */
+fr_status fr_tool_schema(const json_t *tool, fr_grammar_rules *rules, json_t **schema);
+
 /* The calls of each form that has arguments one by one, as text: `<parameter=KEY>VALUE`. *arguments: all of them. */
 fr_status fr_tagged_arguments(const fr_reply_plan *plan, const json_t *tool, fr_grammar_rules *rules,
                               fr_expression *arguments);
+
+/* One argument's value up to what ends it, of a schema at a place in the tool's parameters: text as it is where a text
+ * may be, JSON otherwise. */
+fr_status fr_tagged_value(const fr_reply_plan *plan, const json_t *tool, const char *key, const json_t *schema,
+                          const fr_schema_path *path, fr_written_parts *parts, fr_expression *value);
 
 /* A mark; any text up to a mark, and that. */
 fr_expression fr_reply_mark(const fr_reply_plan *plan, fr_grammar_rules *rules, fr_mark mark);

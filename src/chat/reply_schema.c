@@ -82,8 +82,7 @@ static const json_t *step_into(const json_t *value, char *key) {
     return *key >= '0' && *key <= '9' && !*end ? json_array_get(value, (size_t)index) : NULL;
 }
 
-/* What "#/$defs/N" is; NULL: it is nowhere here. */
-static const json_t *refer(const json_t *root, const char *reference) {
+const json_t *fr_tool_refer(const json_t *root, const char *reference) {
     char pointer[MAX_POINTER];
     if (!reference || reference[0] != '#' || strlen(reference) >= sizeof pointer) return NULL;
     snprintf(pointer, sizeof pointer, "%s", reference + 1);
@@ -202,7 +201,7 @@ static fr_value_types schema_types(search *s, const json_t *schema, const chain 
     if (depth == MAX_DEPTH || s->left == 0) return ANY;
     s->left--;
     const chain here = {schema, outer};
-    const json_t *referred = refer(s->root, json_string_value(json_object_get(schema, "$ref")));
+    const json_t *referred = fr_tool_refer(s->root, json_string_value(json_object_get(schema, "$ref")));
     fr_value_types types = own_types(s, schema);
     if (referred) types = meet(types, schema_types(s, referred, &here));
     types = meet(types, types_of_all(s, json_object_get(schema, "allOf"), &here));

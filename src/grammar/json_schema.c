@@ -388,10 +388,10 @@ fr_status fr_schema_read(reader *r, const json_t *schema, const fr_schema_path *
     return status;
 }
 
-fr_status fr_json_schema_expression(const json_t *root, const json_t *schema, fr_written_parts *parts,
-                                    fr_expression *expression) {
+fr_status fr_json_schema_expression(const json_t *root, const json_t *schema, const fr_schema_path *path,
+                                    fr_written_parts *parts, fr_expression *expression) {
     reader r = {.root = root, .parts = parts};
-    fr_status status = fr_schema_read(&r, schema, NULL, expression);
+    fr_status status = fr_schema_read(&r, schema, path, expression);
     free(r.references);
     return status;
 }
@@ -402,7 +402,7 @@ fr_status fr_json_schema_read(fr_text text, fr_grammar_rules *rules) {
     if (!root) return lost ? fr_fail_memory("a schema", text.length) : fr_fail(FR_INPUT, "the schema is not JSON");
     fr_written_parts parts = fr_written_parts_of(rules);
     fr_expression expression;
-    fr_status status = fr_json_schema_expression(root, root, &parts, &expression);
+    fr_status status = fr_json_schema_expression(root, root, NULL, &parts, &expression);
     if (status == FR_OK) {
         rules->root = fr_grammar_rule(rules);
         fr_grammar_define(rules, rules->root, expression);
