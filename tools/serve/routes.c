@@ -269,7 +269,7 @@ static void get_ollama_version(const fr_routes *routes, fr_call *call) {
 
 /* What its clients look for: what the model can do, and how long its texts may be, which is told under the name of an
  * architecture. */
-static void show_ollama(fr_call *call, const fr_served *model) {
+static void answer_shown(fr_call *call, const fr_served *model) {
     const fr_model *weights = model->loaded.model;
     const fr_tokenizer *tokenizer = fr_model_tokenizer(weights);
     size_t length = 0;
@@ -286,6 +286,22 @@ static void show_ollama(fr_call *call, const fr_served *model) {
                               "gguf", "quantization_level", fr_lab_model_type(weights));
     fr_json_put(shown, "template", template ? fr_json_bytes(template, length) : json_string(""));
     fr_call_answer_json(call, 200, shown);
+}
+
+/* A name without a tag is that of the latest. */
+static bool is_called(const fr_served *model, const char *name) {
+    size_t length = strlen(model->name);
+    return strncmp(name, model->name, length) == 0 && (!name[length] || strcmp(name + length, ":latest") == 0);
+}
+
+static void show_ollama(fr_call *call, const fr_served *model) {
+    json_t *body = fr_texts_body(call);
+    const json_t *named = json_object_get(body, "model"), *older = json_object_get(body, "name");
+    const char *name = fr_job_plain_text(named && !json_is_null(named) ? named : older);
+    if (body && (!name || !*name)) fr_call_refuse(call, 400, "\"model\" must be the name of a model");
+    else if (body && !is_called(model, name)) fr_call_refuse(call, 404, "there is no model \"%.100s\" here", name);
+    else if (body) answer_shown(call, model);
+    json_decref(body);
 }
 
 static void get_ollama_tags(const fr_routes *routes, fr_call *call) {
