@@ -62,7 +62,9 @@ fr_status fr_tool_schema(const json_t *tool, fr_grammar_rules *rules, json_t **s
     json_t *made = fr_schema_copy(rules, given);
     complete(made, rules);
     fr_status status = fr_schema_check(rules, NULL);
-    if (status == FR_OK) *schema = made;
-    else json_decref(made);
+    if (status == FR_OK)
+        *schema = made;
+    else
+        json_decref(made);
     return status;
 }

@@ -38,8 +38,8 @@ static void add(const making *m, choice *all, fr_expression one) {
 static const char *other_word(const json_t *schema, const char *const *words) {
     const char *word;
     json_t *said;
-    json_object_foreach((json_t *)schema, word, said)
-        if (!fr_schema_describes(word) && !fr_schema_is_word(word, words)) return word;
+    json_object_foreach((json_t *)schema, word,
+                        said) if (!fr_schema_describes(word) && !fr_schema_is_word(word, words)) return word;
     return NULL;
 }
 
@@ -148,8 +148,10 @@ static fr_status reads_back(const making *m, const json_t *value, fr_text writte
     json_t *back = NULL;
     bool text = m->types == FR_VALUE_STRING;
     fr_text_append_string(&read, text ? "[\"" : "[");
-    if (text) fr_value_put_escaped(&read, written.bytes, written.length);
-    else fr_value_put(&read, written.bytes, written.length, m->types);
+    if (text)
+        fr_value_put_escaped(&read, written.bytes, written.length);
+    else
+        fr_value_put(&read, written.bytes, written.length, m->types);
     fr_text_append_string(&read, text ? "\"]" : "]");
     fr_status status = fr_text_check(&read, "a tool's schema");
     if (status == FR_OK) status = fr_json_parse_texts(read.bytes, read.length, "a tool's schema", &back);
