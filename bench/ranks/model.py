@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""What ranks cost: a model of it, beside what was measured; and what DeepSeek-V3 would do on several machines.
+
+usage: bench/ranks/model.py FOLDER [--plot FILE.svg]
+
+In: the folder of bench/ranks/measure. Out: markdown: each run of two ranks as measured and as predicted, and how far the
+prediction is off; then DeepSeek-V3. Exit status 1 where a prediction is off by more than 15%. --self-test checks the
+arithmetic.
+
+A forward of K rows on n ranks takes
+
+    computing(K) + gathers (latency + bytes of a message / rate)
+
+Ranks that share this machine's cores and memory compute as long as one process of as many threads, and longer by what
+each of them does whole: that is learned from one run, of ranks that share memory. What a message takes by its size is
+what bench ranks measured where nothing limits the network; a delay, or a rate's time for the bytes, is added to it.
+"""
+import argparse
+import json
+import math
+import re
+import sys
+from bisect import bisect_left
+from pathlib import Path
+
+ROWS = (1, 2, 4, 8)
+APART = 0.15
+
+# DeepSeek-V3, from its config.json: 61 layers, of which 3 dense; 256 experts, 8 chosen and 1 shared, of 3 matrices.
+LAYERS, DENSE, HIDDEN, FFN, EXPERT_FFN, EXPERTS, CHOSEN, VOCAB = 61, 3, 7168, 18432, 2048, 256, 8, 129280
+HEADS, HEAD, VALUE, LATENT, ROTARY, Q_LATENT = 128, 128, 128, 512, 64, 1536
+BYTES = 4.5 / 8           # of a weight of Q4_0 or Q4_K
+BLOCK = 36 / 32           # bytes of a value as integer kernels read it
+ACCEPTED = 0.85           # of second tokens, the least that the paper tells (arXiv:2412.19437, 5.4.3)
+MACHINE = 200e9           # bytes a second
+NETWORKS = {"25 Gb/s, 15 us": (15e-6, 25e9 / 8), "100 Gb/s, 5 us": (5e-6, 100e9 / 8)}
+
+
+# ------------------------------------------------------------------------------------------- arithmetic (--self-test)
+
+def interpolate(points, x):
+    """Between the points of a line, and beyond its ends along their slopes.
+
+    >>> interpolate([(0, 1.0), (10, 2.0), (20, 4.0)], 15), interpolate([(0, 1.0), (10, 2.0)], 20)
+    (3.0, 3.0)
+    """
+    at = min(max(bisect_left(points, (x,)), 1), len(points) - 1)
+    (x0, y0), (x1, y1) = points[at - 1], points[at]
+    return y0 + (y1 - y0) * (x - x0) / (x1 - x0)
+
+
+def gathered(traffic, rows, latencies, late=0.0, rate=math.inf):
+    """Seconds of a forward's gathers. traffic: of some rows, [(how many layers, messages of each, bytes of each)].
+
+    >>> round(gathered({1: [(10, 2, 2000)]}, 1, [(0, 1e-6), (10000, 11e-6)], late=10e-6, rate=1e9) * 1e6, 3)
+    260.0
+    """
+    return sum(count * messages * (interpolate(latencies, size / messages) + late + size / messages / rate)
+               for count, messages, size in traffic[rows] if messages)
+
+
+def experts_read(rows):
+    """Of a layer, on average, where rows choose alike often enough to be independent.
+
+    >>> round(experts_read(1), 6), round(experts_read(2), 2)
+    (8.0, 15.75)
+    """
+    return EXPERTS * (1 - (1 - CHOSEN / EXPERTS) ** rows)
+
+
+def deepseek_bytes(rows, layers=LAYERS, dense=DENSE, head=True):
+    """Of the weights that a forward reads.
+
+    >>> round(deepseek_bytes(1) / BYTES / 1e9, 1)
+    36.6
+    """
+    attention = (HIDDEN * (Q_LATENT + LATENT + ROTARY) + Q_LATENT * HEADS * (HEAD + ROTARY)
+                 + LATENT * HEADS * (HEAD + VALUE) + HEADS * VALUE * HIDDEN)
+    expert = 3 * HIDDEN * EXPERT_FFN
+    weights = (layers * attention + dense * 3 * HIDDEN * FFN
+               + (layers - dense) * ((experts_read(rows) + 1) * expert + EXPERTS * HIDDEN))
+    return (weights + head * VOCAB * HIDDEN) * BYTES
+
+
+def deepseek_sent(rows, ranks):
+    """A layer's messages, in bytes: into the output's product, out of it, into the experts' second, out of it."""
+    each = rows / ranks
+    return [each * HEADS * VALUE * BLOCK, each * HIDDEN * 4, each * (CHOSEN + 1) * EXPERT_FFN * BLOCK, each * HIDDEN * 8]
+
+
+def deepseek_seconds(rows, ranks, network, layers=LAYERS, dense=DENSE):
+    """A forward; a rank sends each of its messages to all others, one after the other through its own cable."""
+    latency, rate = network
+    sent = deepseek_sent(rows, ranks) if ranks > 1 else []
+    return (deepseek_bytes(rows, layers, dense) / ranks / MACHINE
+            + layers * sum(latency + (ranks - 1) * size / rate for size in sent))
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+def rows_of(path, table):
+    return [row for row in json.loads(path.read_text()) if row["table"] == table]
+
+
+def times_of(path, threads=None):
+    """Seconds of a forward by its rows."""
+    return {row["rows"]: row["median_ns"] / 1e9 for row in rows_of(path, "rows")
+            if threads is None or row["n_threads"] == threads}
+
+
+def traffic_of(path):
+    traffic = {}
+    for row in rows_of(path, "ranks"):
+        traffic.setdefault(row["rows"], []).append((row["count"], row["messages"], row["bytes"]))
+    return traffic
+
+
+def latencies_of(path):
+    return [(row["bytes"], row["gather_us"] / 1e6) for row in rows_of(path, "gathers")]
+
+
+# ------------------------------------------------------------------------------------------------------------ the pages
+
+def predictions(folder):
+    """[name, rows, measured, predicted], seconds."""
+    one = times_of(folder / "one.json", threads=2)
+    traffic = traffic_of(folder / "memory.json")
+    latencies = {name: latencies_of(folder / f"{name}-gathers.json") for name in ("memory", "loopback", "cable")}
+    measured = times_of(folder / "memory.json")
+    whole = {k: measured[k] - one[k] - gathered(traffic, k, latencies["memory"]) for k in ROWS}
+    found = []
+    for path in sorted(folder.glob("*.json")):
+        name = path.stem
+        late, rate = re.fullmatch(r"late-(\d+)", name), re.fullmatch(r"rate-([\d.]+)", name)
+        if name in ("one", "memory") or name.endswith("-gathers"): continue
+        network = latencies["memory" if late else "cable" if rate else name]
+        for k, seconds in times_of(path).items():
+            told = one[k] + whole[k] + gathered(traffic, k, network, float(late[1]) / 1e6 if late else 0,
+                                                float(rate[1]) * 1e9 / 8 if rate else math.inf)
+            found.append((name, k, seconds, told))
+    return one, measured, whole, sorted(found, key=place_of)
+
+
+def place_of(run):
+    """
+    >>> place_of(("late-30", 2, 0.1, 0.1)), place_of(("cable", 1, 0.1, 0.1))
+    (('late', 30.0, 2), ('cable', 0.0, 1))
+    """
+    kind, _, much = run[0].partition("-")
+    return kind, float(much or 0), run[1]
+
+
+def tell(folder):
+    one, measured, whole, found = predictions(folder)
+    print("| rows | one process, 2 threads, ms | 2 ranks of one, ms | of it what each does whole, ms |\n"
+          "| --- | --- | --- | --- |")
+    for k in ROWS: print(f"| {k} | {one[k] * 1e3:.1f} | {measured[k] * 1e3:.1f} | {whole[k] * 1e3:.1f} |")
+    print("\n| network | rows | measured, ms | predicted, ms | off by |\n| --- | --- | --- | --- | --- |")
+    for name, k, seconds, told in found:
+        print(f"| {name} | {k} | {seconds * 1e3:.1f} | {told * 1e3:.1f} | {told / seconds - 1:+.0%} |")
+    return found
+
+
+def tell_deepseek():
+    print("\n| DeepSeek-V3 at Q4 | machines | tokens/s | with MTP | times |\n| --- | --- | --- | --- | --- |")
+    for name, network in NETWORKS.items():
+        for ranks in (1, 2, 4, 8):
+            plain = deepseek_seconds(1, ranks, network)
+            step = deepseek_seconds(1, ranks, network, layers=1, dense=0)
+            drafted = (deepseek_seconds(2, ranks, network) + step) / (1 + ACCEPTED)
+            print(f"| {name} | {ranks} | {1 / plain:.1f} | {1 / drafted:.1f} | {plain / drafted:.2f} |")
+
+
+def draw(found, path):
+    """Measured over predicted, both axes logarithmic, with the band in which a prediction holds."""
+    values = [t for _, _, seconds, told in found for t in (seconds, told)]
+    low, high, side, edge = math.log(min(values) / 1.2), math.log(max(values) * 1.2), 400, 50
+
+    def at(seconds): return edge + (math.log(seconds) - low) / (high - low) * side
+    colours = {"late": "#b86e00", "rate": "#1b5f8a", "loopback": "#7a3b8f", "cable": "#1b8a5a"}
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {side + 2 * edge} {side + 2 * edge}" '
+             'font-family="system-ui,sans-serif" font-size="13">', '<rect width="100%" height="100%" fill="#fff"/>']
+
+    def y(seconds): return side + 2 * edge - at(seconds)
+    ends = math.exp(low), math.exp(high)
+    for factor, dash in ((1, ""), (1 + APART, "4 4"), (1 - APART, "4 4")):
+        first, last = max(ends[0], ends[0] / factor), min(ends[1], ends[1] / factor)
+        lines.append(f'<line x1="{at(first):.1f}" y1="{y(first * factor):.1f}" x2="{at(last):.1f}" '
+                     f'y2="{y(last * factor):.1f}" stroke="#999" stroke-dasharray="{dash}"/>')
+    for name, k, seconds, told in found:
+        lines.append(f'<circle cx="{at(seconds):.1f}" cy="{y(told):.1f}" r="4" fill="{colours[name.split("-")[0]]}">'
+                     f'<title>{name}, {k} rows: {seconds * 1e3:.1f} ms, predicted {told * 1e3:.1f}</title></circle>')
+    for i, (name, colour) in enumerate(colours.items()):
+        lines.append(f'<text x="{edge + 8}" y="{edge + 16 + 18 * i}" fill="{colour}">{name}</text>')
+    span = f"{ends[0] * 1e3:.0f} to {ends[1] * 1e3:.0f} ms"
+    lines += [f'<text x="{edge}" y="{side + 2 * edge - 16}">measured, {span}</text>',
+              f'<text x="8" y="{edge - 16}">predicted; dashed: 15% off</text>', "</svg>"]
+    Path(path).write_text("\n".join(lines) + "\n")
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        import doctest
+        return doctest.testmod().failed > 0
+    options = argparse.ArgumentParser()
+    options.add_argument("folder", type=Path)
+    options.add_argument("--plot")
+    asked = options.parse_args()
+    found = tell(asked.folder)
+    tell_deepseek()
+    if asked.plot: draw(found, asked.plot)
+    return any(abs(told / seconds - 1) > APART for _, _, seconds, told in found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
