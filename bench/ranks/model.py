@@ -3,9 +3,9 @@
 
 usage: bench/ranks/model.py FOLDER [--plot FILE.svg]
 
-In: the folder of bench/ranks/measure. Out: markdown: each run of two ranks as measured and as predicted, and how far the
-prediction is off; then DeepSeek-V3. Exit status 1 where a prediction is off by more than 15%. --self-test checks the
-arithmetic.
+In: the folder of bench/ranks/measure. Out: markdown: each run of two ranks as measured and as predicted, and how far
+the prediction is off; then DeepSeek-V3. Exit status 1 where a prediction is off by more than 15%. --self-test checks
+the arithmetic.
 
 A forward of K rows on n ranks takes
 
@@ -85,7 +85,8 @@ def deepseek_bytes(rows, layers=LAYERS, dense=DENSE, head=True):
 def deepseek_sent(rows, ranks):
     """A layer's messages, in bytes: into the output's product, out of it, into the experts' second, out of it."""
     each = rows / ranks
-    return [each * HEADS * VALUE * BLOCK, each * HIDDEN * 4, each * (CHOSEN + 1) * EXPERT_FFN * BLOCK, each * HIDDEN * 8]
+    experts = (CHOSEN + 1) * EXPERT_FFN * BLOCK
+    return [each * width for width in (HEADS * VALUE * BLOCK, HIDDEN * 4, experts, HIDDEN * 8)]
 
 
 def deepseek_seconds(rows, ranks, network, layers=LAYERS, dense=DENSE):
