@@ -71,13 +71,55 @@ for file in "$folder/q4_0.gguf" "$folder/bf16.gguf"; do # which are read, not ma
     ranks 2 "$forerun" logits -m "$file" --ids 1,5,9 -t 2 --no-mmap -o "$folder/two" 2>/dev/null
     cmp "$folder/one" "$folder/two" || fail "read files have other logits: $file"
 done
-resident() { # RUNNER...: what rank 0 has of the weights, MB
-    "$@" "$forerun" generate -m "$big" --ids 1,2,3 -n 4 -t 1 -c 64 --stats 2>&1 >/dev/null |
+resident() { # MODEL METHOD RUNNER...: what rank 0 has of the weights, MB
+    "${@:3}" "$forerun" generate -m "$1" --spec-type "$2" --ids 1,2,3 -n 4 -t 1 -c 64 --stats 2>&1 >/dev/null |
         sed -n 's/^weights, MB resident \([0-9.]*\).*/\1/p'
 }
-one=$(resident) two=$(resident ranks 2)
+one=$(resident "$big" none) two=$(resident "$big" none ranks 2)
 awk "BEGIN { exit !($one > 150 && $two > 0 && $two <= 0.53 * $one) }" ||
     fail "memory: one process $one MB of weights, rank 0 of two $two MB"
+
+# A drafter that scores with its target's head has that whole on each rank: half of 4.6 MB more than its layer.
+mtp=$folder/mtp.gguf
+"$forerun" synth --shape qwen3.5-0.8b --layers 4 --vocab 8000 --type q4_0 -o "$mtp" --quiet || fail "no model with MTP"
+one=$(awk "BEGIN { print $(resident "$mtp" mtp) - $(resident "$mtp" none) }")
+two=$(awk "BEGIN { print $(resident "$mtp" mtp ranks 2) - $(resident "$mtp" none ranks 2) }")
+awk "BEGIN { more = $two - $one; exit !($one > 10 && more > 2.1 && more < 2.5) }" ||
+    fail "memory: an MTP layer takes $one MB, on rank 0 of two $two MB"
+drafts() { # RUNNER...: what is drafted
+    "$@" "$forerun" generate -m "$mtp" --ids 1,2,3 -n 12 -t 2 --spec-type mtp --draft-max 3 --trace "$folder/trace" \
+        > /dev/null && sed -n 's/.*"event":"draft".*\("position":.*\)/\1/p' "$folder/trace"
+}
+drafts > "$folder/one"
+drafts ranks 2 > "$folder/two" || fail "an MTP layer on two ranks"
+[ "$(wc -l < "$folder/one")" -gt 8 ] && diff "$folder/one" "$folder/two" ||
+    fail "an MTP layer drafts otherwise on two ranks"
+
+# Rank 1 has room for fewer pages of four texts than rank 0: all have as many as it.
+for i in 1 2 3 4; do echo "{\"prompt\": \"Once $i\"}"; done > "$folder/lines"
+texts=(batch -m $demo -f "$folder/lines" -n 8 -np 4 -c 4096 -o)
+"$forerun" "${texts[@]}" "$folder/one" || fail "a batch"
+ranks 1 "$forerun" "${texts[@]}" "$folder/two" : -n 1 "$forerun" "${texts[@]}" "$folder/two" --memory 19000000 ||
+    fail "ranks with room for different numbers of pages: $(cat "$folder/two")"
+for one in one two; do grep -o '"ids":[^a-z]*' "$folder/$one" > "$folder/ids-$one"; done
+[ "$(wc -l < "$folder/ids-one")" = 4 ] && cmp "$folder/ids-one" "$folder/ids-two" ||
+    fail "ranks with room for different numbers of pages answer otherwise"
+
+# What is locked in memory is a rank's own part of the weights.
+locked() { # PROCESS...: the least and the most of them, MB
+    for process; do sed -n 's/^VmLck:[[:space:]]*\([0-9]*\) kB/\1/p' "/proc/$process/status"; done | sort -n |
+        awk 'NR == 1 { least = $1 } END { print least / 1000, $1 / 1000 }'
+}
+mpirun --oversubscribe --bind-to none -q -n 2 "$forerun" generate -m "$big" --ids 1,2,3 -n 4000 -c 4096 -t 1 --mlock \
+    --ignore-eos > "$folder/out" 2> "$folder/errors" &
+pid=$! tries=0
+while [ ! -s "$folder/out" ] && [ $((tries++)) -lt 400 ]; do sleep 0.05; done
+# shellcheck disable=SC2046  # words
+read -r least most < <(locked $(pgrep -P "$pid"))
+kill $pid
+wait $pid
+awk "BEGIN { exit !($least > 85 && $most < 115) }" ||
+    fail "locked: from $least to $most MB; $(cat "$folder/errors")"
 
 # ------------------------------------------------------------------------------------------------- what is measured
 
@@ -113,6 +155,8 @@ ends "a wrong option" "--nothing" 2 "${job[@]}" -n 2 "$forerun" verify --nothing
 ends "shares of three" "shares for 3 ranks: there are 2" 2 \
     "${job[@]}" -n 2 "$forerun" verify --rank-shares 1,2,3 -m $demo
 ends "a share of none" "a rank's share of 0" 2 "${job[@]}" -n 2 "$forerun" verify --rank-shares 1,0 -m $demo
+ends "shares of nobody" "rank-shares rubbish: whole numbers" 2 "$build/forerun" verify --rank-shares rubbish -m $demo
+ends "shares of others" "shares for 2 ranks: there is 1" 2 "$build/forerun" verify --rank-shares 3,1 -m $demo
 ends "a verb without ranks" "serve does not run as several ranks" 2 "${job[@]}" -n 2 "$forerun" serve -m $demo
 ends "no model" "no-such-model" 1 "${job[@]}" -n 2 "$forerun" verify -m no-such-model
 ends "a model of rank 1 alone" "rank 1 (.*): its model is not rank 0's" 1 \

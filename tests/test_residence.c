@@ -129,6 +129,20 @@ START_TEST(copies_depend_on_the_files_form) {
 }
 END_TEST
 
+/* Tiles of low-bit types are larger than the file's blocks: a token reads those. */
+START_TEST(copies_count_as_large_as_they_are) {
+    fr_model *model;
+    require(fr_model_open("tests/data/gguf/low-bits.gguf", NULL, &model));
+    const fr_weights *w = &model->weights;
+    uint64_t copied = 0;
+    for (size_t i = 0; i < w->count; i++) copied += w->bound[i].packed ? w->bound[i].tensor->bytes : 0;
+    ck_assert_uint_gt(w->packed.used, copied + copied / 8);
+    ck_assert_uint_eq(w->residence.experts, 0);
+    ck_assert_uint_ge(w->residence.every + w->count * 64, w->packed.used);
+    fr_model_close(model);
+}
+END_TEST
+
 /* As its target's layers are: nothing of it is copied but vectors. */
 START_TEST(an_mtp_layer_is_packed_too) {
     fr_drafter *own;
@@ -293,6 +307,7 @@ int main(void) {
     tcase_set_timeout(models, 120);
     tcase_add_checked_fixture(models, make_files, fr_made_root_close);
     tcase_add_test(models, copies_depend_on_the_files_form);
+    tcase_add_test(models, copies_count_as_large_as_they_are);
     tcase_add_test(models, an_mtp_layer_is_packed_too);
     tcase_add_test(models, weights_fit_below_a_limit);
     tcase_add_test(models, a_drafter_is_compared_beside_its_target);

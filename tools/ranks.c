@@ -168,13 +168,13 @@ int fr_ranks_check_arguments(const fr_verb *verb, fr_arguments *args) {
     static const unsigned runs = FR_VERB_GENERATE | FR_VERB_LOGITS | FR_VERB_VERIFY | FR_VERB_BATCH |
                                  FR_VERB_BENCH;
     static const fr_arg written[] = {FR_ARG_OUT_FILE, FR_ARG_TRACE, FR_ARG_BENCH_PLOT};
-    if (fr_rank_count() == 1) return 0;
-    if (args->given[FR_ARG_RANK_TIMEOUT]) fr_lab_ranks_timeout((int)args->number[FR_ARG_RANK_TIMEOUT]);
-    if (args->given[FR_ARG_RANK_DELAY]) fr_lab_ranks_delay((double)args->number[FR_ARG_RANK_DELAY] / 1e6);
     if (args->given[FR_ARG_RANK_SHARES] && (verb->bit & runs)) {
         int code = deal(args->text[FR_ARG_RANK_SHARES]);
         if (code) return code;
     }
+    if (fr_rank_count() == 1) return 0;
+    if (args->given[FR_ARG_RANK_TIMEOUT]) fr_lab_ranks_timeout((int)args->number[FR_ARG_RANK_TIMEOUT]);
+    if (args->given[FR_ARG_RANK_DELAY]) fr_lab_ranks_delay((double)args->number[FR_ARG_RANK_DELAY] / 1e6);
     if (!(verb->bit & runs)) return fr_wrong_usage("%s does not run as several ranks", verb->name);
     if (args->given[FR_ARG_PROMPT_CACHE] || args->given[FR_ARG_RESUME])
         return fr_wrong_usage("--prompt-cache and --resume are not for several ranks");

@@ -29,7 +29,8 @@ void fr_lab_ranks_timeout(int seconds) {
 
 fr_status fr_lab_ranks_deal(const uint32_t *parts, size_t count) {
     if (count != fr_ranks_count(job))
-        return fr_fail(FR_USAGE, "shares for %zu ranks: there are %zu", count, fr_ranks_count(job));
+        return fr_fail(FR_USAGE, "shares for %zu rank%s: there %s %zu", count, count == 1 ? "" : "s",
+                       fr_ranks_count(job) == 1 ? "is" : "are", fr_ranks_count(job));
     for (size_t i = 0; i < count; i++)
         if (parts[i] < 1 || parts[i] > FR_MAX_RANK_PARTS)
             return fr_fail(FR_USAGE, "a rank's share of %u: from 1 to %d", parts[i], FR_MAX_RANK_PARTS);

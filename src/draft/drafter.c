@@ -66,6 +66,7 @@ static fr_status choose_head(fr_drafter *drafter, const fr_options *options) {
                              fr_drafter_path(drafter));
     if (!whole) return FR_OK;
     FR_TRY(fr_draft_head_choose(&drafter->head, options->draft_head, drafter->target, whole));
+    fr_weights_count_rest(&drafter->weights, &drafter->target->weights, whole);
     drafter->weights.residence.own += fr_draft_head_bytes(&drafter->head);
     drafter->weights.residence.stays += fr_draft_head_bytes(&drafter->head);
     return FR_OK;
@@ -106,7 +107,8 @@ fr_status fr_drafter_load(const char *path, const fr_model *target, const fr_opt
     fr_status status = fr_weights_check_limit(&(*drafter)->weights, fr_model_residence(target).stays,
                                               (uint64_t)options->value[FR_OPT_MEMORY]);
     if (status == FR_OK) status = fr_weights_load(&(*drafter)->weights, &plan, options);
-    if (status == FR_OK && head_of(*drafter)) status = fr_weights_bring_rest(&target->weights, head_of(*drafter));
+    if (status == FR_OK && head_of(*drafter))
+        status = fr_weights_bring_rest(&target->weights, head_of(*drafter), &plan, options);
     if (status == FR_OK) status = fr_draft_head_gather(&(*drafter)->head, head_of(*drafter));
     if (status == FR_OK) return FR_OK;
     fr_drafter_unload(*drafter);

@@ -1,7 +1,9 @@
 /* Whether an engine and its sessions fit FR_OPT_MEMORY, with the weights that they run.
  *
- * In: what opening them would take (session.h). Out: options with which they fit, or FR_MEMORY, with the sizes. */
+ * In: what opening them would take (session.h). Out: options with which they fit, or FR_MEMORY, with the sizes. Ranks
+ * all take the fewest pages that fit one of them: what they run next follows from what there is room for. */
 #include "base/error.h"
+#include "base/ranks.h"
 #include "base/sizes.h"
 #include "src/session/session.h"
 
@@ -47,7 +49,7 @@ static fr_status give_less(trial *t) {
     return try(t, least, &fits);
 }
 
-fr_status fr_session_fit(const fr_model *model, const fr_drafter *drafter, size_t sessions, fr_options *options) {
+static fr_status fit(const fr_model *model, const fr_drafter *drafter, size_t sessions, fr_options *options) {
     trial t = {model, drafter, sessions, options, .limit = (uint64_t)options->value[FR_OPT_MEMORY]};
     bool fits;
     if (t.limit == 0) return FR_OK;
@@ -55,4 +57,24 @@ fr_status fr_session_fit(const fr_model *model, const fr_drafter *drafter, size_
     FR_TRY(try(&t, 0, &fits));
     if (fits) return FR_OK;
     return sessions == 1 ? refuse(&t.bytes, sessions, t.weights, t.limit) : give_less(&t);
+}
+
+/* On all ranks, the least of what each has. */
+static uint64_t least_of_ranks(fr_ranks *ranks, uint64_t own) {
+    uint64_t all[FR_MAX_RANKS], least = own;
+    size_t bounds[FR_MAX_RANKS + 1], count = fr_ranks_count(ranks);
+    for (size_t r = 0; r <= count; r++) bounds[r] = r * sizeof *all;
+    for (size_t r = 0; r < count; r++) all[r] = own;
+    fr_ranks_gather(ranks, &(fr_ranks_rows){.at = (uint8_t *)all, .rows = 1, .bounds = bounds}, 1);
+    for (size_t r = 0; r < count; r++) least = fr_smaller(least, all[r]);
+    return least;
+}
+
+fr_status fr_session_fit(const fr_model *model, const fr_drafter *drafter, size_t sessions, fr_options *options) {
+    int64_t *kv = &options->value[FR_OPT_KV_MEMORY], asked = *kv;
+    FR_TRY(fit(model, drafter, sessions, options));
+    if (!model->ranks) return FR_OK;
+    uint64_t least = least_of_ranks(model->ranks, *kv == asked ? UINT64_MAX : (uint64_t)*kv);
+    if (least < UINT64_MAX) *kv = (int64_t)least;
+    return FR_OK;
 }

@@ -74,11 +74,22 @@ fr_status fr_bound_fill(const fr_weights *weights, const fr_tensor *tensor, size
     return end > begin ? fr_map_fill(map, at + begin, at + end) : FR_OK;
 }
 
-size_t fr_bound_bytes(const fr_bound *bound) {
+size_t fr_bound_matrices(const fr_bound *bound) {
+    if (bound->packed) return bound->matrices;
+    return bound->tensor->dims == 3 ? (size_t)bound->tensor->shape[0] : 1;
+}
+
+size_t fr_bound_rows_bytes(const fr_bound *bound, size_t rows) {
     const fr_tensor *tensor = bound->tensor;
-    if (bound->stored != FR_STORED_ROWS) return fr_stored_bytes(bound);
-    if (!bound->packed) return tensor->bytes;
-    return bound->matrices * fr_packed_bytes(tensor->type, bound->rows, tensor->shape[tensor->dims - 1]);
+    size_t all = bound->rows * fr_bound_matrices(bound);
+    if (bound->packed && bound->stored != FR_STORED_ROWS) return fr_stored_rows_bytes(bound, rows);
+    if (bound->packed || tensor->packed)
+        return fr_packed_bytes(tensor->type, rows, (size_t)tensor->shape[tensor->dims - 1]);
+    return all ? tensor->bytes / all * rows : 0;
+}
+
+size_t fr_bound_bytes(const fr_bound *bound) {
+    return bound->packed ? fr_bound_matrices(bound) * fr_bound_rows_bytes(bound, bound->rows) : bound->tensor->bytes;
 }
 
 /* Where the matrices of a streamed tensor will lie, in steps of how many bytes. */

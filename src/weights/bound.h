@@ -39,7 +39,7 @@ void fr_taps_free(fr_weights *weights);
 
 /* stored.c: the matrices of a stack that is stored else than as rows, and their type; all its bytes, brought in; rows
  * of the matrices, counted one matrix after the other, as GGUF's blocks or as floats; a thread's share of such a
- * tensor, copied; how many bytes all its copies take, and room for them, which is measured of a checkpoint's
+ * tensor, copied; how many bytes so many rows of a copy take, and room for them, which is measured of a checkpoint's
  * tensors. */
 fr_status fr_stored_bind(fr_weights *weights, fr_bound *bound, size_t count, size_t features, size_t cols,
                          fr_matrix *matrices);
@@ -47,23 +47,29 @@ fr_dtype fr_stored_type(const fr_bound *bound);
 fr_status fr_stored_fill(const fr_weights *weights, const fr_bound *bound);
 fr_status fr_stored_rows(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *rows);
 fr_status fr_stored_place(const fr_weights *weights, const fr_bound *bound, const fr_team *team);
-size_t fr_stored_bytes(const fr_bound *bound);
+size_t fr_stored_rows_bytes(const fr_bound *bound, size_t rows);
 void fr_stored_measure(const fr_tensor *tensor, fr_arena *measure);
 
 /* FR_INPUT if its values aren't floats. */
 fr_status fr_bound_check_float(const fr_weights *weights, const fr_tensor *tensor);
 
-/* Where its matrices lie, one behind the other, and how many bytes they take there. */
+/* Where its matrices lie, one behind the other: as a copy or in the file. How many there are, what so many rows of one
+ * take there, from the first row of a tile on, and what all do. */
 static inline const uint8_t *fr_bound_data(const fr_bound *bound) {
     return bound->packed ? bound->packed : bound->tensor->data;
 }
+size_t fr_bound_matrices(const fr_bound *bound);
+size_t fr_bound_rows_bytes(const fr_bound *bound, size_t rows);
 size_t fr_bound_bytes(const fr_bound *bound);
 
-/* place.c: a thread's share of it, brought in. */
+/* place.c: a thread's share of it, brought in; and what the rank has of it, locked in memory. */
 fr_status fr_bound_place(const fr_weights *weights, const fr_bound *bound, const fr_team *team);
+fr_status fr_bound_lock(const fr_weights *weights, const fr_bound *bound);
 
-/* shared.c: the rows of each of its matrices that a thread brings in, its part of all, or of the rank's own and whole
- * tiles of these; the bytes of a tensor's rows that the rank has not; huge pages for copies of own rows alone. */
+/* shared.c: what is bound of a matrix that ranks share, NULL of others; the rows of each of its matrices that a thread
+ * brings in, its part of all, or of the rank's own and whole tiles of these; the bytes of others' rows, where they
+ * would lie; huge pages for copies of own rows alone. */
+const fr_bound *fr_bound_shared(const fr_weights *weights, const fr_matrix *matrix);
 void fr_bound_own_rows(const fr_weights *weights, const fr_bound *bound, const fr_team *team, size_t *begin,
                        size_t *end);
 uint64_t fr_bound_foreign_bytes(const fr_weights *weights, const fr_bound *bound);

@@ -11,10 +11,10 @@ enum {
     BLOCK = 32
 };
 
-/* Of `count` units that ranks [first, last) have, where those of this one begin. */
+/* Of `count` units that ranks [first, last) have, where those of this one begin: where a unit does that is nearest. */
 static size_t units_before(const fr_ranks *ranks, size_t count, size_t rank, size_t first, size_t last) {
-    uint64_t from = fr_ranks_before(ranks, first);
-    return (size_t)(count * (fr_ranks_before(ranks, rank) - from) / (fr_ranks_before(ranks, last) - from));
+    uint64_t from = fr_ranks_before(ranks, first), all = fr_ranks_before(ranks, last) - from;
+    return (size_t)((2 * count * (fr_ranks_before(ranks, rank) - from) + all) / (2 * all));
 }
 
 /* KV heads are dealt to ranks; where there are fewer of them, ranks to KV heads, and a KV head's heads to those. */

@@ -42,16 +42,12 @@ static fr_status check_codes(const fr_weights *weights, const fr_tensor *tensor,
 /* A thread's share of one tensor that is used as it lies: the rows it will read, of each matrix of a stack. */
 static fr_status place_in_file(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
     const fr_tensor *tensor = bound->tensor;
-    size_t begin, end, stacks = tensor->dims == 3 ? tensor->shape[0] : 1;
+    size_t begin, end, bytes = fr_bound_rows_bytes(bound, bound->rows);
     fr_bound_own_rows(weights, bound, team, &begin, &end);
-    size_t stack_bytes = stacks ? tensor->bytes / stacks : 0, cols = tensor->shape[tensor->dims - 1];
-    size_t row_bytes = bound->rows ? stack_bytes / bound->rows : 0;
-    size_t from = tensor->packed ? fr_packed_bytes(tensor->type, begin, cols) : begin * row_bytes;
-    size_t to = tensor->packed ? fr_packed_bytes(tensor->type, end, cols) : end * row_bytes;
-    for (size_t s = 0; s < stacks; s++) {
-        FR_TRY(fr_bound_fill(weights, tensor, s * stack_bytes + from, s * stack_bytes + to));
-        if (tensor->type == FR_F8_E4M3)
-            FR_TRY(check_codes(weights, tensor, s * stack_bytes + from, s * stack_bytes + to));
+    size_t from = fr_bound_rows_bytes(bound, begin), to = fr_bound_rows_bytes(bound, end);
+    for (size_t m = 0; m < fr_bound_matrices(bound); m++) {
+        FR_TRY(fr_bound_fill(weights, tensor, m * bytes + from, m * bytes + to));
+        if (tensor->type == FR_F8_E4M3) FR_TRY(check_codes(weights, tensor, m * bytes + from, m * bytes + to));
     }
     return FR_OK;
 }
@@ -107,11 +103,11 @@ static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, 
     size_t step = PACK_STEP / (row_bytes + 1) / FR_TILE_FEATURES * FR_TILE_FEATURES + FR_TILE_FEATURES;
     fr_bound_own_rows(weights, bound, team, &begin, &end);
     for (size_t m = 0; m < bound->matrices; m++) {
-        uint8_t *packed = bound->packed + m * fr_packed_bytes(tensor->type, bound->rows, cols);
+        uint8_t *packed = bound->packed + m * fr_bound_rows_bytes(bound, bound->rows);
         for (size_t o = begin; o < end; o += step) {
             size_t last = o + step < end ? o + step : end;
             FR_TRY(fr_bound_pack(weights, bound, m * bound->rows + o, m * bound->rows + last,
-                                 packed + fr_packed_bytes(tensor->type, o, cols)));
+                                 packed + fr_bound_rows_bytes(bound, o)));
         }
     }
     bool mapped = weights->files->files[tensor->file].fd < 0;
@@ -212,15 +208,29 @@ fr_status fr_weights_place(fr_weights *weights, fr_pool *pool, fr_progress_fn *p
     return status;
 }
 
-fr_status fr_weights_lock(const fr_weights *weights) {
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    for (size_t i = 0; i < weights->count; i++) {
-        uintptr_t first = (uintptr_t)fr_bound_data(&weights->bound[i]), begin = first / page * page;
-        size_t bytes = fr_bound_bytes(&weights->bound[i]);
-        if (bytes && mlock((const void *)begin, first + bytes - begin) != 0)
+static bool lock(const uint8_t *from, size_t bytes) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)from / page * page;
+    return bytes == 0 || mlock((const void *)begin, (uintptr_t)from + bytes - begin) == 0;
+}
+
+/* The rank's own rows of each matrix; of what it has whole, all at once. */
+fr_status fr_bound_lock(const fr_weights *weights, const fr_bound *bound) {
+    size_t matrices = bound->shared ? fr_bound_matrices(bound) : 1, begin, end;
+    size_t step = fr_bound_bytes(bound) / fr_larger(matrices, 1), from = 0, to = step;
+    fr_bound_own_rows(weights, bound, &(fr_team){.count = 1}, &begin, &end);
+    if (bound->shared) {
+        from = fr_bound_rows_bytes(bound, begin);
+        to = fr_bound_rows_bytes(bound, end);
+    }
+    for (size_t m = 0; m < matrices; m++)
+        if (!lock(fr_bound_data(bound) + m * step + from, to - from))
             return fr_fail_about(FR_OPT_MLOCK, FR_MACHINE,
                                  "%s: can't lock %llu MB of weights in memory: the system's limit is `ulimit -l`",
                                  weights->files->path, (unsigned long long)(weights->bytes >> 20));
-    }
+    return FR_OK;
+}
+
+fr_status fr_weights_lock(const fr_weights *weights) {
+    for (size_t i = 0; i < weights->count; i++) FR_TRY(fr_bound_lock(weights, &weights->bound[i]));
     return FR_OK;
 }

@@ -20,8 +20,8 @@ static fr_residence residence_of(const fr_weights *weights, fr_mixture_size expe
         const fr_bound *bound = &weights->bound[i];
         bool mapped = !bound->packed && is_mapped(weights, bound);
         bool every = !bound->chosen && bound->access == FR_STREAMED;
-        uint64_t foreign = fr_bound_foreign_bytes(weights, bound), bytes = bound->tensor->bytes - foreign;
-        all.own -= bound->packed ? fr_smaller(foreign, all.own) : 0;
+        uint64_t foreign = fr_bound_foreign_bytes(weights, bound), bytes = fr_bound_bytes(bound) - foreign;
+        all.own -= bound->packed ? foreign : 0; /* of copies all had been counted */
         all.mapped += mapped ? bytes : 0;
         all.own += mapped || bound->packed ? 0 : bytes;
         all.experts += bound->chosen ? bytes : 0;
@@ -72,6 +72,14 @@ void fr_weights_compare(fr_weights *weights, fr_mixture_size experts, const fr_w
     weights->available = available - fr_smaller(to_come, available);
     weights->exceed = r->own + r->mapped + mapped > for_weights(weights->available);
     if (weights->exceed) note(weights, mapped);
+}
+
+void fr_weights_count_rest(fr_weights *weights, const fr_weights *of, const fr_matrix *matrix) {
+    const fr_bound *shared = fr_bound_shared(of, matrix);
+    uint64_t rest = shared ? fr_bound_foreign_bytes(of, shared) : 0;
+    bool mapped = shared && !shared->packed && is_mapped(of, shared);
+    *(mapped ? &weights->residence.mapped : &weights->residence.own) += rest;
+    weights->residence.stays += rest;
 }
 
 static bool has_read_files(const fr_weights *weights) {

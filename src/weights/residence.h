@@ -13,6 +13,7 @@
 
 #include "forerun.h"
 
+typedef struct fr_matrix fr_matrix;
 typedef struct fr_weights fr_weights;
 
 typedef struct fr_residence {
@@ -36,6 +37,9 @@ typedef struct fr_mixture_size {
  * where they don't hold them. beside: others that have been compared and stay in use, such as a drafter's target; NULL:
  * none. */
 void fr_weights_compare(fr_weights *weights, fr_mixture_size experts, const fr_weights *beside, uint64_t available);
+
+/* Adds what the rest of a matrix takes that ranks share and these read whole: see fr_weights_bring_rest. */
+void fr_weights_count_rest(fr_weights *weights, const fr_weights *of, const fr_matrix *matrix);
 
 /* FR_MEMORY where what must stay is more than the limit leaves beside `others` bytes; limit 0: none. */
 fr_status fr_weights_check_limit(const fr_weights *weights, uint64_t others, uint64_t limit);

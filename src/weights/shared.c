@@ -43,12 +43,9 @@ void fr_weights_share_head(fr_weights *weights, const fr_matrix *head, fr_matrix
     fr_weights_share(weights, head, fr_split_features(head->features));
 }
 
-fr_status fr_weights_bring_rest(const fr_weights *weights, const fr_matrix *matrix) {
+const fr_bound *fr_bound_shared(const fr_weights *weights, const fr_matrix *matrix) {
     size_t at = find_bound(weights, matrix, 0);
-    if (at == weights->count || !weights->bound[at].shared || !weights->placed) return FR_OK;
-    fr_bound whole = weights->bound[at];
-    whole.shared = false;
-    return fr_bound_place(weights, &whole, &(fr_team){.count = 1});
+    return at < weights->count && weights->bound[at].shared ? &weights->bound[at] : NULL;
 }
 
 void fr_bound_own_rows(const fr_weights *weights, const fr_bound *bound, const fr_team *team, size_t *begin,
@@ -68,9 +65,10 @@ void fr_bound_own_rows(const fr_weights *weights, const fr_bound *bound, const f
 
 uint64_t fr_bound_foreign_bytes(const fr_weights *weights, const fr_bound *bound) {
     size_t begin, end;
-    if (!bound->shared || !bound->rows) return 0;
+    if (!bound->shared) return 0;
     fr_bound_own_rows(weights, bound, &(fr_team){.count = 1}, &begin, &end);
-    return (uint64_t)((double)bound->tensor->bytes * (double)(bound->rows - (end - begin)) / (double)bound->rows);
+    size_t own = fr_bound_rows_bytes(bound, end) - fr_bound_rows_bytes(bound, begin);
+    return fr_bound_bytes(bound) - fr_bound_matrices(bound) * own;
 }
 
 /* Huge pages for what is wholly between. */
@@ -86,12 +84,11 @@ void fr_weights_separate(const fr_weights *weights) {
     madvise(weights->packed.base, weights->packed.size, MADV_NOHUGEPAGE);
     for (size_t i = 0; i < weights->count && pieces < MOST_PIECES; i++) {
         const fr_bound *bound = &weights->bound[i];
-        const fr_tensor *tensor = bound->tensor;
-        if (!bound->packed || bound->stored != FR_STORED_ROWS) continue;
-        size_t cols = tensor->shape[tensor->dims - 1], whole = fr_packed_bytes(tensor->type, bound->rows, cols);
+        if (!bound->packed) continue;
         fr_bound_own_rows(weights, bound, &(fr_team){.count = 1}, &begin, &end);
-        for (size_t m = 0; m < bound->matrices && pieces < MOST_PIECES; m++)
-            pieces += want_huge(bound->packed + m * whole + fr_packed_bytes(tensor->type, begin, cols),
-                                bound->packed + m * whole + fr_packed_bytes(tensor->type, end, cols));
+        for (size_t m = 0; m < bound->matrices && pieces < MOST_PIECES; m++) {
+            uint8_t *copy = bound->packed + m * fr_bound_rows_bytes(bound, bound->rows);
+            pieces += want_huge(copy + fr_bound_rows_bytes(bound, begin), copy + fr_bound_rows_bytes(bound, end));
+        }
     }
 }

@@ -25,14 +25,10 @@ static size_t cols_of(const fr_bound *bound) {
 }
 
 /* Of so many rows of a copy, from the first of a tile on. */
-static size_t copy_bytes(const fr_bound *bound, size_t rows) {
+size_t fr_stored_rows_bytes(const fr_bound *bound, size_t rows) {
     size_t cols = cols_of(bound);
     if (bound->stored == FR_STORED_MX) return fr_packed_bytes(FR_MXFP4, rows, cols);
     return rows * fr_dtype_row_bytes(bound->tensor->type, cols);
-}
-
-size_t fr_stored_bytes(const fr_bound *bound) {
-    return bound->matrices * copy_bytes(bound, bound->rows);
 }
 
 /* A matrix of two parts may have up to a tile of padding for each. Which float tensors will be turned, names tell. */
@@ -52,7 +48,7 @@ fr_status fr_stored_bind(fr_weights *weights, fr_bound *bound, size_t count, siz
     bool packs = bound->stored == FR_STORED_MX;
     bound->matrices = count;
     bound->rows = features;
-    size_t bytes = copy_bytes(bound, features);
+    size_t bytes = fr_stored_rows_bytes(bound, features);
     if (!bound->packed) bound->packed = fr_arena_take(&weights->packed, count, bytes);
     FR_TRY(fr_arena_check(&weights->packed, "packed weights"));
     weights->has_packed |= packs;
@@ -147,10 +143,10 @@ fr_status fr_stored_place(const fr_weights *weights, const fr_bound *bound, cons
     fr_status status = FR_OK;
     fr_bound_own_rows(weights, bound, team, &begin, &end);
     for (size_t m = 0; m < bound->matrices && status == FR_OK; m++) {
-        uint8_t *copy = bound->packed + m * copy_bytes(bound, bound->rows);
+        uint8_t *copy = bound->packed + m * fr_stored_rows_bytes(bound, bound->rows);
         for (size_t o = begin; o < end && status == FR_OK; o += FR_TILE_FEATURES) {
             size_t first = m * bound->rows, last = fr_smaller(o + FR_TILE_FEATURES, end);
-            status = copy_tile(weights, bound, first + o, first + last, rows, copy + copy_bytes(bound, o));
+            status = copy_tile(weights, bound, first + o, first + last, rows, copy + fr_stored_rows_bytes(bound, o));
         }
         release(weights, bound, m, begin, end);
     }

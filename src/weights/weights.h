@@ -218,9 +218,6 @@ void fr_weights_share(fr_weights *weights, const fr_matrix *matrix, fr_split spl
  * stays whole with it where not. */
 void fr_weights_share_head(fr_weights *weights, const fr_matrix *head, fr_matrix *table);
 
-/* Brings in the rest of a shared matrix, which somebody else reads whole on each rank. While nothing runs. */
-fr_status fr_weights_bring_rest(const fr_weights *weights, const fr_matrix *matrix);
-
 /* Gives pages of mapped files back that somebody has read since of what is packed. */
 void fr_weights_release_files(const fr_weights *weights);
 
@@ -232,5 +229,10 @@ fr_status fr_weights_lock(const fr_weights *weights);
 
 /* Both as the options ask, by threads of its own. */
 fr_status fr_weights_load(fr_weights *weights, const fr_plan *plan, const fr_options *options);
+
+/* The same of the rest of a matrix that ranks share, if this is one, which somebody else reads whole on each rank.
+ * While nothing runs. */
+fr_status fr_weights_bring_rest(const fr_weights *weights, const fr_matrix *matrix, const fr_plan *plan,
+                                const fr_options *options);
 
 #endif
