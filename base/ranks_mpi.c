@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/ranks.h"
+#include "base/ranks_cores.h"
 #include "base/ranks_watch.h"
 
 enum {
@@ -70,6 +71,21 @@ static fr_status meet(fr_ranks *r) {
     return fr_watch_meet(r->watch, &place);
 }
 
+/* Ranks that may use the same cores part them. */
+static void take_cores(const fr_ranks *r) {
+    char host[FR_WATCH_HOST] = "";
+    uint64_t keys[FR_MAX_RANKS], own;
+    size_t before = 0, alike = 0;
+    gethostname(host, sizeof host - 1);
+    own = fr_ranks_cores_key(host);
+    MPI_Allgather(&own, sizeof own, MPI_BYTE, keys, sizeof own, MPI_BYTE, r->rows);
+    for (int i = 0; i < r->count; i++) {
+        alike += keys[i] == own;
+        before += keys[i] == own && i < r->index;
+    }
+    if (alike > 1) fr_ranks_take_cores(before, alike);
+}
+
 static fr_status join(fr_ranks *r) {
     if (MPI_Comm_dup(MPI_COMM_WORLD, &r->rows)) return refuse("no communicator");
     MPI_Comm_set_errhandler(r->rows, MPI_ERRORS_RETURN);
@@ -77,7 +93,9 @@ static fr_status join(fr_ranks *r) {
     MPI_Comm_size(r->rows, &r->count);
     if (r->count > FR_MAX_RANKS) return fr_fail(FR_MACHINE, "%d ranks: at most %d", r->count, FR_MAX_RANKS);
     for (int i = 0; i <= r->count; i++) r->before[i] = (uint32_t)i;
-    return r->count > 1 ? meet(r) : FR_OK;
+    if (r->count == 1) return FR_OK;
+    take_cores(r);
+    return meet(r);
 }
 
 /* Rows of one id go to a rank of the same machine without asking it first: of 4 KiB by default, which takes two to

@@ -139,10 +139,10 @@ const char *fr_mapped_file(const void *address);
 /* ------------------------------------------------------------------------------------------------------------ ranks */
 
 /* One model run by several processes, on one machine or more: ranks of an MPI job (builds with RANKS=mpi; others give
- * FR_UNBUILT). Each makes the same calls in the same order with the same arguments, and gets the same answers, those of
- * one process; models that it opens from then on are run together. Call it before, once a process. A rank that is
- * silent for so many seconds, has gone or does something else is FR_MACHINE from then on, on all of them. A job of one
- * process is like none. Drafters, and a vision tower, each rank runs for itself. */
+ * FR_UNBUILT). Each makes the same calls with the same arguments, and gets the answers of one process; models that it
+ * opens from then on are run together. Call it before, once, while there is one thread: of cores that several ranks may
+ * use each takes its part. A rank that is silent for so many seconds, has gone or does something else is FR_MACHINE
+ * from then on, on all. A job of one process is none. Drafters, and a vision tower, each rank runs for itself. */
 fr_status fr_ranks_join(int timeout_seconds);
 
 /* This process among them, and how many there are: 0 and 1 without a job. */

@@ -133,6 +133,11 @@ ranks 2 "$forerun" bench ranks -o json -r 3 --max-spread 1000000 --rank-delay 50
 grep -o '"gather_us": *[0-9.e+]*' "$folder/gathers" |
     awk -F: '$2 < 500 { exit 1 } END { exit NR != 15 }' || fail "messages that are not late: $(cat "$folder/gathers")"
 
+# Ranks that may use the same cores part them.
+threads=$(($(nproc) > 1 ? $(nproc) / 2 : 1))
+ranks 2 "$forerun" bench model -m $demo -p 0 -n 0 -d 0 -r 2 --rows 1 > "$folder/model" 2>&1
+grep -q "sends in a forward, $threads threads" "$folder/model" || fail "cores of ranks: $(cat "$folder/model")"
+
 # What layers send in a forward of 2 rows is twice that of one, in as many messages.
 ranks 2 "$forerun" bench model -m $demo -o csv -p 0 -n 0 -d 0 -t 1 -r 2 --rows 1,2 --max-spread 1000000 \
     > "$folder/model" 2>&1 || fail "bench model: $(cat "$folder/model")"

@@ -1,5 +1,5 @@
 /* base/topology: the partition, plans for made-up machines, the CPU quota of made-up cgroup trees, and this
- * machine; and base/cores, the account of what plans were claimed. */
+ * machine; base/cores, the account of what plans were claimed; and base/ranks_cores, cores of ranks. */
 #include "base/core_record.h"
 #include "base/cores.h"
 
@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/ranks_cores.h"
 #include "base/topology_sys.h"
 #include "src/model/model.h"
 #include "tests/made_root.h"
@@ -39,8 +40,8 @@ static void check_partition(size_t count, size_t unit, size_t parts) {
 }
 
 START_TEST(partition) {
-    static const size_t counts[] = {0,      1,        2,            15,           16,               17,      255, 1000,
-                                    262144, SIZE_MAX, SIZE_MAX - 1, SIZE_MAX / 2, SIZE_MAX / 2 + 1, 1ul << 31};
+    static const size_t counts[] = {
+        0, 1, 2, 15, 16, 17, 255, 1000, 262144, SIZE_MAX, SIZE_MAX - 1, SIZE_MAX / 2, SIZE_MAX / 2 + 1, 1ul << 31};
     static const size_t units[] = {1, 2, 16, 48, 1000, SIZE_MAX / 2, SIZE_MAX};
     static const size_t parts[] = {1, 2, 3, 7, 16, 64, 1000, FR_MAX_THREADS};
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
@@ -104,8 +105,8 @@ static void check_ordered(const fr_machine *machine, const fr_plan *plan) {
 static const struct {
     int nodes, cores[4], width;
 } machines[] = {
-    {1, {1}, 1},          {1, {6}, 2},          {2, {4, 4}, 2},       {2, {8, 3}, 1},
-    {2, {5, 1}, 2},       {4, {2, 2, 2, 2}, 1}, {4, {8, 4, 2, 2}, 2}, {4, {64, 64, 64, 63}, 2},
+    {1, {1}, 1},    {1, {6}, 2},          {2, {4, 4}, 2},       {2, {8, 3}, 1},
+    {2, {5, 1}, 2}, {4, {2, 2, 2, 2}, 1}, {4, {8, 4, 2, 2}, 2}, {4, {64, 64, 64, 63}, 2},
 };
 
 /* All small numbers of threads and some larger: distinct units, whole cores first, each node's share within one of the
@@ -115,8 +116,7 @@ START_TEST(plan_is_proportional) {
     fr_plan plan;
     build(&machine, machines[_i].nodes, machines[_i].cores, machines[_i].width, 0);
     size_t cores = machine.count / (size_t)machines[_i].width;
-    for (size_t threads = 1; threads <= 2 * machine.count && threads <= FR_MAX_THREADS;
-         threads += 1 + threads / 16) {
+    for (size_t threads = 1; threads <= 2 * machine.count && threads <= FR_MAX_THREADS; threads += 1 + threads / 16) {
         fr_plan_make(&machine, threads, true, true, &plan);
         ck_assert_uint_eq(plan.threads, threads);
         ck_assert_int_eq(plan.nodes, machine.nodes);
@@ -420,9 +420,9 @@ END_TEST
 /* ------------------------------------------------------------------------------------------------------------ quota */
 
 #define LONG_NAME "/a12345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
-#define LONGER LONG_NAME LONG_NAME LONG_NAME LONG_NAME LONG_NAME LONG_NAME LONG_NAME LONG_NAME LONG_NAME LONG_NAME
-#define V2 "sys/fs/cgroup/"
-#define V1 "sys/fs/cgroup/cpu/"
+#define LONGER    LONG_NAME LONG_NAME LONG_NAME LONG_NAME LONG_NAME LONG_NAME LONG_NAME LONG_NAME LONG_NAME LONG_NAME
+#define V2        "sys/fs/cgroup/"
+#define V1        "sys/fs/cgroup/cpu/"
 
 static const struct {
     int quota;
@@ -624,6 +624,44 @@ static void use_no_record(void) {
     fr_core_record_use("");
 }
 
+/* ------------------------------------------------------------------------------------------------------------ ranks */
+
+/* Which ranks a core's units are of; all of them of the same ones. */
+static size_t ranks_of_core(const fr_machine *machine, bool taken[][FR_MAX_THREADS], size_t ranks, int core) {
+    size_t count = 0;
+    for (size_t rank = 0; rank < ranks; rank++) {
+        size_t units = 0, own = 0;
+        for (size_t i = 0; i < machine->count; i++) {
+            units += machine->places[i].core == core;
+            own += machine->places[i].core == core && taken[rank][i];
+        }
+        ck_assert_msg(own == 0 || own == units, "rank %zu has %zu of %zu units of core %d", rank, own, units, core);
+        count += own > 0;
+    }
+    return count;
+}
+
+START_TEST(ranks_part_cores) {
+    static const size_t counts[] = {2, 3, 7, 8, 20};
+    static bool taken[20][FR_MAX_THREADS];
+    size_t ranks = counts[_i];
+    fr_machine machine;
+    build(&machine, 2, (const int[]){5, 3}, 2, 0);
+    for (size_t rank = 0; rank < ranks; rank++) {
+        size_t units = 0;
+        fr_ranks_cores(&machine, rank, ranks, taken[rank]);
+        for (size_t i = 0; i < machine.count; i++) units += taken[rank][i];
+        ck_assert_uint_ge(units, 2 * (8 / ranks > 0 ? 8 / ranks : 1));
+        ck_assert_uint_le(units, 2 * ((8 + ranks - 1) / ranks));
+    }
+    for (int core = 0; core < 8; core++) {
+        size_t owners = ranks_of_core(&machine, taken, ranks, core);
+        ck_assert_uint_ge(owners, ranks <= 8 ? 1 : ranks / 8);
+        ck_assert_uint_le(owners, (ranks + 7) / 8);
+    }
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("topology");
     TCase *pure = tcase_create("pure"), *files = tcase_create("files"), *here = tcase_create("here");
@@ -643,6 +681,7 @@ int main(void) {
     tcase_add_test(pure, claims_are_even_where_cores_are_few);
     tcase_add_test(pure, claims_stay_on_their_nodes);
     tcase_add_test(pure, claims_of_unpinned_plans);
+    tcase_add_loop_test(pure, ranks_part_cores, 0, 5);
     tcase_set_timeout(pure, 60);
     tcase_add_checked_fixture(files, fr_made_root_open, fr_made_root_close);
     tcase_add_loop_test(files, quota, 0, sizeof quotas / sizeof *quotas);

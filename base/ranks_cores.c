@@ -1,0 +1,48 @@
+/* Cores of ranks: see ranks_cores.h. */
+#include "base/ranks_cores.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/topology_sys.h"
+
+/* Cores in the order of their first places; a place's is which one of them. Gives how many there are. */
+static size_t number_cores(const fr_machine *machine, size_t *core_of) {
+    size_t cores = 0;
+    for (size_t i = 0; i < machine->count; i++) {
+        size_t before = 0;
+        while (before < i && machine->places[before].core != machine->places[i].core) before++;
+        core_of[i] = before < i ? core_of[before] : cores++;
+    }
+    return cores;
+}
+
+void fr_ranks_cores(const fr_machine *machine, size_t index, size_t ranks, bool *taken) {
+    size_t core_of[FR_MAX_THREADS], cores = number_cores(machine, core_of), begin, end;
+    fr_partition(cores, 1, index, ranks, &begin, &end);
+    if (cores < ranks) {
+        begin = index * cores / ranks;
+        end = begin + 1;
+    }
+    for (size_t i = 0; i < machine->count; i++) taken[i] = core_of[i] >= begin && core_of[i] < end;
+}
+
+void fr_ranks_take_cores(size_t index, size_t ranks) {
+    static fr_machine machine;
+    static bool taken[FR_MAX_THREADS];
+    cpu_set_t mask[FR_MAX_CPUS / CPU_SETSIZE];
+    if (fr_machine_read(&machine) != FR_OK) return;
+    fr_ranks_cores(&machine, index, ranks, taken);
+    memset(mask, 0, sizeof mask);
+    for (size_t i = 0; i < machine.count; i++)
+        if (taken[i]) CPU_SET_S((size_t)machine.places[i].cpu, sizeof mask, mask);
+    sched_setaffinity(0, sizeof mask, mask);
+}
+
+uint64_t fr_ranks_cores_key(const char *host) {
+    static bool usable[FR_MAX_CPUS];
+    uint64_t hash = fr_hash(0, host, strlen(host));
+    if (fr_usable_cpus(usable) != FR_OK) memset(usable, 0, sizeof usable);
+    return fr_hash(hash, usable, sizeof usable);
+}
