@@ -12,6 +12,7 @@
 #include "tests/token_files.h"
 #include "tools/serve/ask_dialects.h"
 #include "tools/serve/infill.h"
+#include "tools/serve/routes.h"
 #include "tools/wide_json.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
@@ -476,6 +477,20 @@ START_TEST(ollama_says_the_same) {
 }
 END_TEST
 
+/* However it is asked for, a grammar is made by a thread of its own. */
+START_TEST(grammars_are_slow) {
+    static const char *const bodies[] = {
+        "{\"grammar\": \"root ::= [a]\"}", "{\"json_schema\": {}}", "{\"regex\": \"a\"}",
+        "{\"response_format\": {\"type\": \"json_object\"}}", "{\"tool_choice\": \"required\"}",
+        "{\"text\": {\"format\": {}}}", "{\"output_config\": {\"format\": {}}}", "{\"format\": \"json\"}",
+        "{\"\\u0067rammar\": \"root ::= [a]\"}"};
+    static const char plain[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"n\": 2}";
+    for (size_t i = 0; i < COUNT_OF(bodies); i++)
+        ck_assert_msg(fr_routes_slow(bodies[i], strlen(bodies[i])), "%s", bodies[i]);
+    ck_assert(!fr_routes_slow(plain, strlen(plain)) && !fr_routes_slow(NULL, 0));
+}
+END_TEST
+
 #define TOOL "'name': 'add', 'description': 'd', '%s': {'type': 'object', 'properties': {'n': {'type': 'integer', " \
              "'minimum': 3, 'maximum': 40}}, 'required': ['n']}"
 
@@ -576,6 +591,7 @@ int main(void) {
     tcase_add_test(tests, what_can_not_be_filled_in_is_named);
     tcase_add_test(tests, texts_are_those_of_a_chat);
     tcase_add_test(tests, ollama_says_the_same);
+    tcase_add_test(tests, grammars_are_slow);
     tcase_add_test(tests, calls_and_schemas_are_forced);
     tcase_add_test(tests, counts_errors_and_keys);
     Suite *suite = suite_create("serve_dialects");

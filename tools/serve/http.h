@@ -30,6 +30,8 @@ typedef struct fr_http_setting {
     unsigned timeout;
     /* Whether a path is answered without a key: /health. */
     bool (*is_open)(const char *path);
+    /* Whether a request may take long to be read though its body is short; NULL: none does. */
+    bool (*is_slow)(const char *body, size_t length);
     fr_http_fn *answer;
     void *context;
 } fr_http_setting;

@@ -1,5 +1,5 @@
 /* What the HTTP server is made of: between http.c, which opens and closes it, http_listen.c, http_request.c, which has
- * libmicrohttpd's callbacks for requests, http_work.c, whose threads answer long ones, and http_watch.c, which knows
+ * libmicrohttpd's callbacks for requests, http_work.c, whose threads answer slow ones, and http_watch.c, which knows
  * the connections.
  *
  * Locks: the server's, then a call's, then libmicrohttpd's. */
@@ -25,7 +25,7 @@ typedef struct fr_http_link {
     _Atomic int64_t deadline; /* when a request must be there, or an answer taken; 0: the client waits for us */
 } fr_http_link;
 
-/* A call with a long body that waits for a thread. */
+/* A call that takes long to be read and waits for a thread. */
 typedef struct fr_http_task fr_http_task;
 
 /* One watches, the others work. */
@@ -71,7 +71,7 @@ bool fr_http_link_begin(fr_http_link *link, fr_call *call);
 void fr_http_link_dispatch(fr_http_link *link);
 void fr_http_link_end(fr_http_link *link, fr_call *call);
 
-/* Answers the call: now, or soon, by one of the threads for long ones. */
+/* Answers the call: now, or soon, by one of the threads for slow ones. */
 void fr_http_hand(fr_http *http, fr_call *call);
 
 /* Such a thread, and the one that cuts connections whose deadline is over: of one `http`. */

@@ -1,11 +1,15 @@
-/* Threads that answer requests with long bodies (http_parts.h): to read a prompt of megabytes, or pictures, takes
- * seconds, and the thread that has received it has other clients' connections to go on with. */
+/* Threads that answer requests that take long to be read (http_parts.h): megabytes of a prompt, pictures and grammars
+ * take seconds, and the thread that has received them has other clients' connections to go on with. Of a core that they
+ * share with texts under way they take the smaller part. */
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "tools/output.h"
 #include "tools/serve/http_parts.h"
 
 #define SHORT 16384 /* bytes of a body that is answered where it has arrived */
+#define NICE  5     /* a third of what a thread of the engine gets */
 
 struct fr_http_task {
     fr_http_task *next;
@@ -28,8 +32,10 @@ static void put_task(fr_http *http, fr_http_task *task) {
 }
 
 void fr_http_hand(fr_http *http, fr_call *call) {
-    if (call->length < SHORT) {
-        http->setting.answer(http->setting.context, call);
+    const fr_http_setting *s = &http->setting;
+    bool slow = call->length >= SHORT || (s->is_slow && s->is_slow(call->body, call->length));
+    if (!slow) {
+        s->answer(s->context, call);
         return;
     }
     fr_http_task *task = fr_resize(NULL, 1, sizeof(*task));
@@ -54,6 +60,7 @@ static void end_task(fr_http_task *task) {
 
 void *fr_http_work(void *context) {
     fr_http *http = context;
+    setpriority(PRIO_PROCESS, (id_t)gettid(), NICE); /* of a thread, in Linux; as it was where that is refused */
     for (fr_http_task *task; (task = take_task(http));) {
         http->setting.answer(http->setting.context, task->call);
         end_task(task);

@@ -388,3 +388,12 @@ void fr_routes_answer(void *context, fr_call *call) {
 bool fr_routes_open(const char *path) {
     return strcmp(path, "/health") == 0 || strcmp(path, "/v1/health") == 0 || fr_site_has(path);
 }
+
+/* A name that is written with \u0067 for a letter has none of the words; other texts that have them are read well by a
+ * thread of their own. */
+bool fr_routes_slow(const char *body, size_t length) {
+    static const char *const words[] = {"grammar", "schema", "regex", "format", "tool_choice", "\\u"};
+    for (size_t i = 0; body && i < sizeof words / sizeof *words; i++)
+        if (memmem(body, length, words[i], strlen(words[i]))) return true;
+    return false;
+}

@@ -18,4 +18,7 @@ void fr_routes_answer(void *context, fr_call *call);
 /* Whether a path is answered without a key. */
 bool fr_routes_open(const char *path);
 
+/* Whether a body may ask for a grammar, which takes long to be made: by words that stand in its members' names. */
+bool fr_routes_slow(const char *body, size_t length);
+
 #endif

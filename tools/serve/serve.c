@@ -131,6 +131,7 @@ static int open_http(server *s) {
         .per_address = (unsigned)each,
         .timeout = (unsigned)number_or(args, FR_ARG_TIMEOUT, USUAL_TIMEOUT),
         .is_open = fr_routes_open,
+        .is_slow = fr_routes_slow,
         .answer = fr_routes_answer,
         .context = &s->routes,
     };
