@@ -181,25 +181,28 @@ static fr_status run_chat(int which, outcome *o) {
 
 /* What a text of calls may be, token by token: a condition that is lost with some memory would be seen in a mask. The
  * tokens are sorted once, when the process is warm. */
-static fr_status along(fr_grammar *grammar, const int32_t *ids, size_t count, outcome *o) {
+static fr_status along(fr_grammar *grammar, size_t vocab, const int32_t *ids, size_t count, outcome *o) {
+    const size_t words = (vocab + 63) / 64;
     for (size_t i = 0; i < count; i++) {
         const uint64_t *bits;
         bool ends;
         fr_status status = fr_grammar_allowed(grammar, ids, i, &bits, &ends);
         if (status != FR_OK) return status;
-        note(o, bits, 8);
+        note(o, bits, words * sizeof *bits);
         note(o, &ends, sizeof ends);
     }
     return FR_OK;
 }
 
+#define LISTED "what is written out in one piece, or not at all"
+
 static const struct calls {
     const char *template, *text;
-} calls[] = {{"llama3.1", "{\"name\": \"f\", \"parameters\": {\"a\":\"x\",\"n\":7}}"},
-             {"glm4.6", "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>x</arg_value>\n<arg_key>n</arg_key>\n"
+} calls[] = {{"llama3.1", "{\"name\": \"f\", \"parameters\": {\"a\":\"" LISTED "\",\"n\":7}}"},
+             {"glm4.6", "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>" LISTED "</arg_value>\n<arg_key>n</arg_key>\n"
                         "<arg_value>7</arg_value>\n</tool_call>"},
-             {"qwen3.5", "<tool_call>\n<function=f>\n<parameter=a>\nx\n</parameter>\n<parameter=n>\n7\n</parameter>\n"
-                         "</function>\n</tool_call>"}};
+             {"qwen3.5", "<tool_call>\n<function=f>\n<parameter=a>\n" LISTED "\n</parameter>\n<parameter=n>\n7\n"
+                         "</parameter>\n</function>\n</tool_call>"}};
 static fr_tokenizer *call_tokenizers[sizeof calls / sizeof *calls];
 static fr_token_tree *call_trees[sizeof calls / sizeof *calls];
 
@@ -218,16 +221,19 @@ static fr_status run_calls(int which, outcome *o) {
     static const char tool[] =
         "{\"tools\": [{\"name\": \"f\", \"parameters\": {\"properties\": {\"a\": {\"anyOf\": [{\"$ref\": "
         "\"#/$defs/u\"}, {\"type\": \"null\"}]}, \"n\": {\"type\": \"integer\", \"minimum\": 3, \"maximum\": 45}}, "
-        "\"required\": [\"a\", \"n\"], \"$defs\": {\"u\": {\"type\": \"string\", \"enum\": [\"x\", \"why\"]}}}}]}";
+        "\"required\": [\"a\", \"n\"], \"$defs\": {\"u\": {\"type\": \"string\", \"enum\": [\"x\", \"" LISTED
+        "\"]}}}}]}";
     const char *text = calls[which].text;
+    const fr_tokenizer *tokenizer;
     fr_grammar *grammar = NULL;
     int32_t *ids = NULL;
     size_t count = 0;
     fr_status status = call_trees[which] ? FR_OK : sort_tokens(which);
+    tokenizer = call_tokenizers[which];
     const fr_reply_rule rule = {.options_json = tool, .calls = FR_REPLY_CALLS_MUST};
     if (status == FR_OK) status = fr_grammar_open_reply(call_trees[which], &rule, &grammar);
-    if (status == FR_OK) status = fr_tokenize(call_tokenizers[which], text, strlen(text), false, true, &ids, &count);
-    if (status == FR_OK) status = along(grammar, ids, count, o);
+    if (status == FR_OK) status = fr_tokenize(tokenizer, text, strlen(text), false, true, &ids, &count);
+    if (status == FR_OK) status = along(grammar, fr_tokenizer_count(tokenizer), ids, count, o);
     fr_free(ids);
     fr_grammar_close(grammar);
     return status;

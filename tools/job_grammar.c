@@ -38,8 +38,7 @@ static bool take_text(fr_job *job, const char *member, fr_grammar_kind kind, con
 static bool take_schema(fr_job *job, const char *member, const json_t *value) {
     if (!json_is_object(value) && !json_is_boolean(value))
         return fr_job_refuse(job, FR_USAGE, "%s must be a schema: an object, true or false", member);
-    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
-    if (!text) return fr_job_refuse(job, FR_MEMORY, "out of memory: %s", member);
+    char *text = fr_json_line(value);
     return keep(job, member, FR_GRAMMAR_JSON_SCHEMA, text, strlen(text));
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <utf8proc.h>
 
+#include "formats/json.h"
+
 #define MAX_INDENT    20
 #define MAX_DIGITS    18 /* of an integer without bounds */
 #define MAX_INTEGER   INT64_C(999999999999999999)
@@ -362,14 +364,22 @@ static bool is_bare(const char *name) {
     return *name && strspn(name, letters) == strlen(name);
 }
 
+/* A value as JSON has it; NULL: there was no memory for it. */
+static fr_expression dumped(fr_written_parts *p, const json_t *value) {
+    char *text = NULL;
+    size_t length = 0;
+    fr_status status = fr_json_dump(value, JSON_COMPACT | JSON_ENCODE_ANY, "a schema", &text, &length);
+    if (p->rules->status == FR_OK) p->rules->status = status;
+    fr_expression made = status == FR_OK ? fr_expression_text(p->rules, (fr_text){text, length}) : 0;
+    free(text);
+    return made;
+}
+
 /* A key as it is written: bare, or as JSON has it. */
 static fr_expression key(fr_written_parts *p, const char *name) {
     if (p->mark && is_bare(name)) return string(p, name);
     json_t *text = json_string(name);
-    char *written = text ? json_dumps(text, JSON_ENCODE_ANY) : NULL;
-    if (!written) p->rules->status = FR_MEMORY;
-    fr_expression made = written ? string(p, written) : 0;
-    free(written);
+    fr_expression made = dumped(p, text);
     json_decref(text);
     return made;
 }
@@ -453,9 +463,5 @@ static fr_expression bare_literal(fr_written_parts *p, const json_t *value) {
 fr_expression fr_written_literal(fr_written_parts *p, const json_t *value) {
     if (p->mark && (json_is_array(value) || json_is_object(value) || json_is_string(value)))
         return bare_literal(p, value);
-    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-    if (!text) p->rules->status = FR_MEMORY;
-    fr_expression made = text ? string(p, text) : 0;
-    free(text);
-    return made;
+    return dumped(p, value);
 }
