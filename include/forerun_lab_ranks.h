@@ -14,11 +14,16 @@ fr_status fr_lab_ranks_deal(const uint32_t *parts, size_t count);
 /* Whatever this rank sends leaves so many seconds late. */
 void fr_lab_ranks_delay(double seconds);
 
-/* What this rank has sent the others so far, and the seconds that it waited for them: in a layer of models and drafters
+typedef struct fr_lab_traffic {
+    uint64_t messages, bytes; /* sent */
+    double seconds;           /* waited for the others */
+} fr_lab_traffic;
+
+/* What this rank has sent the others so far: in a layer of models and drafters
  * that have run, elsewhere (the head, plans of rounds, layers from 256 on), or in all. */
 #define FR_LAB_RANKS_ELSEWHERE 256
 #define FR_LAB_RANKS_ALL 257
-void fr_lab_ranks_sent(size_t layer, uint64_t *messages, uint64_t *bytes, double *seconds);
+fr_lab_traffic fr_lab_ranks_sent(size_t layer);
 
 /* Each rank's number, [ranks], on all of them; ranks are at most so many. */
 #define FR_LAB_MOST_RANKS 256

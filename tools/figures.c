@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "forerun_lab_ranks.h"
+#include "figures_ranks.h"
 #include "output.h"
 
 fr_figures fr_figures_take(const fr_session *session) {
@@ -121,90 +121,6 @@ static void put_phases(json_t *stats, const fr_figures *f) {
     fr_json_put(stats, "other_seconds", json_real(other_seconds(f)));
 }
 
-/* What rank 0 has sent since the command began, and what each rank has taken of memory: all of them ask together. */
-typedef struct ranks_told {
-    uint64_t messages, bytes;
-    double seconds, peaks[FR_LAB_MOST_RANKS];
-    size_t count;
-} ranks_told;
-
-static ranks_told ask_ranks(const fr_figures *figures) {
-    ranks_told told = {.count = fr_rank_count()};
-    fr_lab_ranks_sent(FR_LAB_RANKS_ALL, &told.messages, &told.bytes, &told.seconds);
-    fr_lab_ranks_collect(figures->of[FR_STAT_PEAK_BYTES], told.peaks);
-    return told;
-}
-
-/* Layers up to the last one that has sent anything. */
-static size_t layers_told(void) {
-    uint64_t messages, bytes;
-    double seconds;
-    size_t layers = FR_LAB_RANKS_ELSEWHERE;
-    for (; layers > 0; layers--) {
-        fr_lab_ranks_sent(layers - 1, &messages, &bytes, &seconds);
-        if (messages) break;
-    }
-    return layers;
-}
-
-static json_t *layers_json(void) {
-    json_t *layers = json_array();
-    for (size_t i = 0, count = layers_told(); i < count; i++) {
-        uint64_t messages, bytes;
-        double seconds;
-        json_t *layer = json_object();
-        fr_lab_ranks_sent(i, &messages, &bytes, &seconds);
-        fr_json_put(layer, "messages", json_integer((json_int_t)messages));
-        fr_json_put(layer, "bytes", json_integer((json_int_t)bytes));
-        fr_json_put(layer, "waited_seconds", json_real(seconds));
-        json_array_append_new(layers, layer);
-    }
-    return layers;
-}
-
-static json_t *ranks_json(const fr_figures *figures) {
-    ranks_told told = ask_ranks(figures);
-    json_t *ranks = json_object(), *peaks = json_array();
-    fr_json_put(ranks, "count", json_integer((json_int_t)told.count));
-    fr_json_put(ranks, "messages", json_integer((json_int_t)told.messages));
-    fr_json_put(ranks, "bytes", json_integer((json_int_t)told.bytes));
-    fr_json_put(ranks, "waited_seconds", json_real(told.seconds));
-    for (size_t r = 0; r < told.count; r++) json_array_append_new(peaks, json_integer((json_int_t)told.peaks[r]));
-    fr_json_put(ranks, "peaks", peaks);
-    fr_json_put(ranks, "layers", layers_json());
-    return ranks;
-}
-
-/* The layer that sent least, and the one that sent most. */
-static void print_layers(FILE *out) {
-    uint64_t messages[2] = {UINT64_MAX, 0}, bytes[2] = {UINT64_MAX, 0};
-    size_t layers = layers_told();
-    if (layers == 0) return;
-    for (size_t i = 0; i < layers; i++) {
-        uint64_t some, size;
-        double seconds;
-        fr_lab_ranks_sent(i, &some, &size, &seconds);
-        if (some < messages[0]) messages[0] = some;
-        if (some > messages[1]) messages[1] = some;
-        if (size < bytes[0]) bytes[0] = size;
-        if (size > bytes[1]) bytes[1] = size;
-    }
-    fprintf(out, "a layer sent  %6.0f", (double)messages[0]);
-    if (messages[1] > messages[0]) fprintf(out, " to %.0f", (double)messages[1]);
-    fprintf(out, " messages  %9.3f", (double)bytes[0] / 1e6);
-    if (bytes[1] > bytes[0]) fprintf(out, " to %.3f", (double)bytes[1] / 1e6);
-    fprintf(out, " MB, of %zu layers\n", layers);
-}
-
-static void print_ranks(const fr_figures *figures, FILE *out) {
-    ranks_told told = ask_ranks(figures);
-    fprintf(out, "ranks       %8zu           %9.3f s waited; rank 0 sent %.3f MB in %.0f messages; peaks, MB",
-            told.count, told.seconds, (double)told.bytes / 1e6, (double)told.messages);
-    for (size_t r = 0; r < told.count; r++) fprintf(out, "%s%.1f", r ? " + " : " ", told.peaks[r] / 1e6);
-    fputc('\n', out);
-    print_layers(out);
-}
-
 json_t *fr_figures_json(const fr_figures *figures, const fr_session *session) {
     static const fr_named counts[] = {
         {"prompt_tokens", FR_STAT_PROMPT_TOKENS}, {"reused_tokens", FR_STAT_REUSED_TOKENS},
@@ -223,7 +139,7 @@ json_t *fr_figures_json(const fr_figures *figures, const fr_session *session) {
     fr_json_put(stats, "depths", depths_json(figures));
     put_phases(stats, figures);
     fr_json_put(stats, "memory", memory_json(figures));
-    if (fr_rank_count() > 1) fr_json_put(stats, "ranks", ranks_json(figures));
+    if (fr_rank_count() > 1) fr_json_put(stats, "ranks", fr_ranks_json(figures->of[FR_STAT_PEAK_BYTES]));
     return stats;
 }
 
@@ -275,7 +191,7 @@ void fr_figures_print(const fr_figures *f, FILE *out) {
             megabytes(f, FR_STAT_TARGET_KV_BYTES), megabytes(f, FR_STAT_DRAFT_KV_BYTES),
             megabytes(f, FR_STAT_CHECKPOINT_BYTES), megabytes(f, FR_STAT_SCRATCH_BYTES),
             megabytes(f, FR_STAT_PEAK_BYTES));
-    if (fr_rank_count() > 1) print_ranks(f, out);
+    if (fr_rank_count() > 1) fr_ranks_print(of[FR_STAT_PEAK_BYTES], out);
     fprintf(out, "weights, MB resident %.1f, read from files as they lie %.1f\n", megabytes(f, FR_STAT_RESIDENT_BYTES),
             megabytes(f, FR_STAT_MAPPED_BYTES));
     if (of[FR_STAT_STATE_BYTES] > 0) {

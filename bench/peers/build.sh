@@ -2,12 +2,13 @@
 # Builds llama.cpp, to measure against on this machine, from the source package that llama-cpp-python publishes; or
 # installs the other peers, PyTorch and OpenBLAS.
 #
-# usage: bench/peers/build.sh FOLDER [amx|python]
+# usage: bench/peers/build.sh FOLDER [amx|rpc|python]
 # In: a folder of the caller's for everything that is downloaded and built (1 GB), and Python, CMake and a C++ compiler.
 # Out: FOLDER/bin/llama-bench, llama-perplexity, llama-quantize, llama-completion, llama-batched-bench, llama-server
 # and peer-logits, peer-rows, peer-tokens (peer_*.c, with its library), for this processor but without AMX; with "amx"
-# FOLDER/amx/llama-bench and peer-rows, with it: about 20 minutes on 2 cores, once. JOBS= is how many files are compiled
-# at a time. With "python" FOLDER/venv, an environment that holds what requirements.txt pins, 8 GB.
+# FOLDER/amx/llama-bench and peer-rows, with it; with "rpc" FOLDER/rpc/llama-bench and ggml-rpc-server: about 20
+# minutes on 2 cores, once. JOBS= is how many files are compiled at a time. With "python" FOLDER/venv, an environment
+# that holds what requirements.txt pins, 8 GB.
 set -euo pipefail
 shopt -s lastpipe
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -20,7 +21,7 @@ own=(logits rows tokens)
 
 kind=${2:-bin}
 case $kind in
-bin | amx | python) ;;
+bin | amx | rpc | python) ;;
 *) set -- ;;
 esac
 [ $# -ge 1 ] || { sed -n 's/^# usage: /usage: /p' "$0" >&2; exit 2; }
@@ -44,10 +45,11 @@ echo "$sha256  $archive" | sha256sum --quiet -c
 # -march=native takes AMX where the processor has it.
 flags=()
 case $kind in
-bin) without="-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
-    [ "$(uname -m)" != x86_64 ] || flags=(-DCMAKE_C_FLAGS="$without" -DCMAKE_CXX_FLAGS="$without") ;;
 amx) programs=(llama-bench) own=(rows) ;;
+*) without="-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
+    [ "$(uname -m)" != x86_64 ] || flags=(-DCMAKE_C_FLAGS="$without" -DCMAKE_CXX_FLAGS="$without") ;;
 esac
+[ "$kind" != rpc ] || { flags+=(-DGGML_RPC=ON) programs=(llama-bench ggml-rpc-server) own=(); }
 cmake -S "$source" -B "$folder/build-$kind" -DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=ON -DBUILD_SHARED_LIBS=OFF \
     -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=ON -DLLAMA_BUILD_APP=OFF \
     -DLLAMA_USE_PREBUILT_UI=OFF -DLLAMA_OPENSSL=OFF "${flags[@]}" >"$folder/build-$kind.log" 2>&1

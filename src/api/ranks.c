@@ -44,11 +44,9 @@ void fr_lab_ranks_delay(double seconds) {
     fr_ranks_delay(job, seconds);
 }
 
-void fr_lab_ranks_sent(size_t layer, uint64_t *messages, uint64_t *bytes, double *seconds) {
+fr_lab_traffic fr_lab_ranks_sent(size_t layer) {
     fr_ranks_traffic told = fr_ranks_told(job, layer);
-    *messages = told.messages;
-    *bytes = told.bytes;
-    *seconds = told.seconds;
+    return (fr_lab_traffic){told.messages, told.bytes, told.seconds};
 }
 
 static uint64_t hash_text(uint64_t hash, const char *text) {
