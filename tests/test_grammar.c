@@ -409,6 +409,53 @@ START_TEST(in_sessions) {
 }
 END_TEST
 
+/* What a session says until its grammar takes too much to be followed; its line. */
+static size_t say_until_refused(const fr_model *model, const char *method, int64_t drafts, int32_t *ids, char *line) {
+    static const char ambiguous[] =
+        "root ::= \"the name of the man is \" a a a a a a a a\na ::= b b b b | \"x\"\nb ::= c c c c | \"y\"\n"
+        "c ::= [a-z ] c? | \"\"";
+    fr_options *options = fr_options_new();
+    fr_token_tree *own;
+    fr_grammar *grammar;
+    fr_session *session;
+    size_t made = 0, count = 0, accepted;
+    require(fr_options_set(options, FR_OPT_CONTEXT, 256));
+    require(fr_options_set(options, FR_OPT_DRAFT_MAX, drafts));
+    require(fr_options_set_text(options, FR_OPT_SPEC_TYPE, method));
+    require(fr_options_set_number(options, FR_OPT_TEMPERATURE, 1));
+    require(fr_options_set(options, FR_OPT_SEED, 7));
+    require(fr_token_tree_open(fr_model_tokenizer(model), &own));
+    require(fr_grammar_open(own, FR_GRAMMAR_GBNF, ambiguous, strlen(ambiguous), &grammar));
+    require(fr_session_open(model, NULL, options, &session));
+    require(fr_session_prompt(session, (int32_t[]){1, 40, 30, 20}, 4));
+    require(fr_session_set_grammar(session, grammar));
+    fr_status status = FR_OK;
+    for (; status == FR_OK && made < MOST; made += count)
+        status = fr_session_step(session, ids + made, MOST - made, &count, &accepted);
+    ck_assert_int_eq(status, FR_INPUT);
+    snprintf(line, 256, "%s", fr_last_error());
+    fr_session_close(session);
+    fr_grammar_close(grammar);
+    fr_token_tree_close(own);
+    fr_options_free(options);
+    return made;
+}
+
+/* Behind the same text, with any drafts. */
+START_TEST(refused_in_sessions) {
+    fr_model *model;
+    int32_t plain[MOST], drafted[MOST];
+    char line[256], other[256];
+    require(fr_model_open("tests/data/llama/q4_0.gguf", NULL, &model));
+    size_t count = say_until_refused(model, "none", 0, plain, line);
+    ck_assert_msg(strstr(line, "too ambiguous") != NULL, "%s", line);
+    ck_assert_uint_eq(say_until_refused(model, "ngram", 8, drafted, other), count);
+    ck_assert_mem_eq(drafted, plain, count * sizeof *plain);
+    ck_assert_str_eq(other, line);
+    fr_model_close(model);
+}
+END_TEST
+
 static const struct {
     const char *grammar, *text;
     bool few, ends;
@@ -525,6 +572,7 @@ int main(int argc, char **argv) {
         tcase_add_test(c, empty);
         tcase_add_loop_test(c, masks_are_what_steps_allow, 0, sizeof sliced / sizeof *sliced);
         tcase_add_test(c, in_sessions);
+    tcase_add_test(c, refused_in_sessions);
         tcase_add_loop_test(c, rows_are_what_masks_leave, 0, sizeof rows / sizeof *rows);
         tcase_add_test(c, by_command);
         tcase_add_loop_test(c, wrong_command, 0, sizeof wrong / sizeof *wrong);

@@ -119,8 +119,8 @@ static const hostile CASES[] = {
     {FR_GRAMMAR_REGEX, FR_INPUT, "too ambiguous", ROW("", "(a?){3000}", 3, "")},
     {FR_GRAMMAR_GBNF, FR_OK, NULL, ROW("root ::= a", "{99999}", 300, "\na ::= \"\"\n")},
     /* 256 to the eighth is no size. */
-    {FR_GRAMMAR_GBNF, FR_INPUT, LARGE, ROW("root ::= r35 \"x\"\nr0 ::= \"\"\n",
-                                       "r@ ::= (r$ r$){256}{256}{256}{256}{256}{256}{256}{256}\n", 35, "")},
+    {FR_GRAMMAR_GBNF, FR_INPUT, LARGE,
+     ROW("root ::= r35 \"x\"\nr0 ::= \"\"\n", "r@ ::= (r$ r$){256}{256}{256}{256}{256}{256}{256}{256}\n", 35, "")},
     {FR_GRAMMAR_GBNF, FR_INPUT, "nested more than", ROW("root ::= \"a\"", "{99}", 200000, "\n")},
     {FR_GRAMMAR_GBNF, FR_INPUT, "too ambiguous",
      ROW("root ::= r0 \"x\"\n", "r$ ::= r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@ r@\n", 300,
@@ -189,6 +189,96 @@ START_TEST(bounded) {
         ck_assert_msg(used.ru_maxrss < 1024L * MAX_MEBIBYTES, "%.80s: %ld kB", text, used.ru_maxrss);
     fr_grammar_close(grammar);
     free(text);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------------------ masks */
+
+/* What takes much to be followed: of most of them some mask is too much. Measured: at most 0.07 s. */
+static const struct {
+    fr_grammar_kind kind;
+    const char *text;
+} FOLLOWED[] = {
+    {FR_GRAMMAR_REGEX, "(a?){1000}"},
+    {FR_GRAMMAR_REGEX, ".*(a|b).{500}c"},
+    {FR_GRAMMAR_REGEX, ".*[a-m].{100}c"},
+    {FR_GRAMMAR_REGEX, "(.*a){300}"},
+    {FR_GRAMMAR_REGEX, "([a-z]*|[a-m ]*.){40}"},
+    {FR_GRAMMAR_REGEX, "(.{0,30}[aeiou ]){0,30}"},
+    {FR_GRAMMAR_REGEX, "(.*[ae]){1,200}.*x"},
+    {FR_GRAMMAR_GBNF, "root ::= [^x] root root | [^x] root | [^x]"},
+    {FR_GRAMMAR_GBNF, "root ::= [a-z ] root [a-z ] | [a-z ]"},
+    {FR_GRAMMAR_GBNF, "root ::= a b\na ::= [^x] a | b | \"y\"\nb ::= [^x] b a | [^y] a b | \"z\""},
+    {FR_GRAMMAR_GBNF, "root ::= a a a a a a a a\na ::= b b b b | \"x\"\nb ::= c c c c | \"y\"\nc ::= [a-z ] c? | \"\""},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"anyOf\":[{\"pattern\":\"(a|b).{12}$\"},{\"pattern\":\"[ -m].{200}\"}]}"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"patternProperties\":{\"a.*b\":{},\"c.*d\":{},\"e.*f\":{},\"g.*h\":{}}}"},
+};
+
+static fr_grammar *open_followed(const fr_token_tree *all, size_t number) {
+    fr_grammar *grammar;
+    const char *text = FOLLOWED[number].text;
+    require(fr_grammar_open(all, FOLLOWED[number].kind, text, strlen(text), &grammar));
+    return grammar;
+}
+
+/* What comes next behind some ids: 0, nothing; -1: that takes too much. Which of the allowed ids, `seed` says. */
+static int32_t next_of(fr_grammar *grammar, size_t vocab, const int32_t *ids, size_t count, uint32_t seed) {
+    const uint64_t *bits;
+    bool ends;
+    double began = seconds();
+    fr_status status = fr_grammar_allowed(grammar, ids, count, &bits, &ends);
+    double took = seconds() - began;
+    ck_assert_msg(took < 0.5 * (fr_test_brief() ? 40 : 1), "%.3f s", took);
+    ck_assert_msg(status == FR_OK || strstr(fr_last_error(), "too ambiguous"), "%s", fr_last_error());
+    if (status != FR_OK) return -1;
+    for (size_t i = 0; i < vocab; i++) {
+        size_t id = (seed + i) % vocab;
+        if (bits[id / 64] >> (id % 64) & 1) return (int32_t)id;
+    }
+    return 0;
+}
+
+/* A mask ends in time, and whether it is too much depends on nothing that was looked at before. */
+START_TEST(followed) {
+    enum { STEPS = 40 };
+    fr_tokenizer *words;
+    fr_token_tree *all;
+    int32_t ids[STEPS + 1];
+    require(fr_tokenizer_open("tools/demo/target", NULL, &words));
+    require(fr_token_tree_open(words, &all));
+    size_t vocab = fr_tokenizer_count(words), steps = 0;
+    fr_grammar *warm = open_followed(all, (size_t)_i);
+    for (; steps < STEPS; steps++) {
+        uint32_t seed = (uint32_t)steps * 7919u + 17;
+        fr_grammar *cold = open_followed(all, (size_t)_i);
+        ids[steps] = next_of(warm, vocab, ids, steps, seed);
+        ck_assert_int_eq(next_of(cold, vocab, ids, steps, seed), ids[steps]);
+        fr_grammar_close(cold);
+        if (ids[steps] <= 0) break;
+    }
+    if (steps < STEPS) ck_assert_int_eq(next_of(warm, vocab, ids, steps, 0), ids[steps]); /* and again */
+    fr_grammar_close(warm);
+    fr_token_tree_close(all);
+    fr_tokenizer_close(words);
+}
+END_TEST
+
+/* A text comes to more states than there may be at once. */
+START_TEST(long_text) {
+    static char text[200000];
+    static const char expression[] = "([a-f]{10} ){10000}([a-f]{10} ){9000}";
+    const uint64_t *bits;
+    fr_grammar *grammar;
+    int32_t *ids;
+    size_t count;
+    bool ends;
+    for (size_t i = 0; i < sizeof text; i++) text[i] = i % 11 == 10 ? ' ' : (char)('a' + i * i % 6);
+    require(fr_tokenize(tokenizer, text, sizeof text, false, false, &ids, &count));
+    require(fr_grammar_open(tree, FR_GRAMMAR_REGEX, expression, strlen(expression), &grammar));
+    require(fr_grammar_allowed(grammar, ids, count, &bits, &ends));
+    ck_assert(!ends);
+    fr_grammar_close(grammar);
+    fr_free(ids);
 }
 END_TEST
 
@@ -268,6 +358,8 @@ int main(void) {
     tcase_add_unchecked_fixture(c, open_tree, close_tree);
     tcase_set_timeout(c, 120);
     tcase_add_loop_test(c, bounded, 0, sizeof CASES / sizeof *CASES);
+    tcase_add_loop_test(c, followed, 0, sizeof FOLLOWED / sizeof *FOLLOWED);
+    tcase_add_test(c, long_text);
     tcase_add_loop_test(c, lost_memory, 0, sizeof KEPT / sizeof *KEPT);
     suite_add_tcase(suite, c);
     SRunner *runner = srunner_create(suite);

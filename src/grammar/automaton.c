@@ -9,10 +9,15 @@
 #include "src/grammar/automaton_nodes.h"
 
 #define MAX_STATES  (1u << 16)
-#define MAX_FRAMES  (1u << 20)
+#define MAX_FRAMES  (1u << 21)
 #define MAX_PLACES  (1u << 22) /* of all states */
 #define MAX_AT_ONCE 4096       /* places of one state */
 #define UNKNOWN     UINT32_MAX
+#define LAST_ROUND  0xFFFEu
+
+/* What is spent, in units of some 10 ns of a slow core: FR_AUTOMATON_MOST of them take no more than half of the states
+ * and places and three quarters of the frames. */
+enum { STATE_COST = 256, LOOK_COST = 6, PLACES_A_UNIT = 8 };
 
 /* A place to return to, and where that returns; number 0 is the end of the text. */
 typedef struct frame {
@@ -27,6 +32,7 @@ typedef struct place {
 typedef struct state {
     uint32_t first, count; /* of its places, sorted */
     bool ends;
+    uint16_t round; /* in which it was last paid for */
 } state;
 
 struct fr_automaton {
@@ -34,7 +40,10 @@ struct fr_automaton {
     frame *frames;
     state *states;
     place *places;
-    uint32_t *steps; /* [states, 256]; UNKNOWN: not taken yet */
+    uint32_t *steps; /* [states, 256]: the state, and above it the round as of states; UNKNOWN: not taken yet */
+    uint8_t *costs;  /* [states, 256] of steps that were taken, as logarithms */
+    uint32_t round, last_round;
+    size_t spent, most;
     size_t frame_count, frame_capacity, state_count, state_capacity, place_count, place_capacity;
     uint32_t *frame_table, *state_table; /* numbers + 1 by hash; 0: empty */
     size_t frame_slots, state_slots;
@@ -128,20 +137,27 @@ static int by_frame(const void *one, const void *other) {
     return (a->node > b->node) - (a->node < b->node);
 }
 
+static fr_status widen_steps(fr_automaton *a) {
+    size_t steps = a->state_capacity * 256;
+    uint32_t *wider = realloc(a->steps, steps * sizeof *wider);
+    if (wider) a->steps = wider;
+    uint8_t *costs = realloc(a->costs, steps);
+    if (costs) a->costs = costs;
+    return wider && costs ? FR_OK : fr_fail_memory("a grammar's states", steps * (sizeof *wider + sizeof *costs));
+}
+
 static fr_status add_state(fr_automaton *a, uint32_t *number) {
     size_t count = a->found_count;
     FR_TRY(make_room(&a->places, sizeof *a->places, a->place_count, count + 1, MAX_PLACES, &a->place_capacity));
     size_t steps = a->state_capacity;
     FR_TRY(make_room(&a->states, sizeof *a->states, a->state_count, 1, MAX_STATES, &a->state_capacity));
-    if (steps != a->state_capacity) {
-        uint32_t *wider = realloc(a->steps, a->state_capacity * 256 * sizeof *wider);
-        if (!wider) a->state_capacity = steps;
-        if (!wider) return fr_fail_memory("a grammar's states", 2 * steps * 256 * sizeof *wider);
-        a->steps = wider;
+    if (steps != a->state_capacity && widen_steps(a) != FR_OK) {
+        a->state_capacity = steps;
+        return FR_MEMORY;
     }
     memcpy(a->places + a->place_count, a->found, count * sizeof *a->found);
     *number = (uint32_t)a->state_count++;
-    a->states[*number] = (state){(uint32_t)a->place_count, (uint32_t)count, a->found_end};
+    a->states[*number] = (state){.first = (uint32_t)a->place_count, .count = (uint32_t)count, .ends = a->found_end};
     memset(a->steps + (size_t)*number * 256, 0xFF, 256 * sizeof *a->steps);
     a->place_count += count;
     return FR_OK;
@@ -240,6 +256,7 @@ static fr_status open_work(fr_automaton *a) {
 fr_status fr_automaton_open(const fr_grammar_rules *rules, fr_automaton **automaton) {
     fr_automaton *a = *automaton = calloc(1, sizeof *a);
     if (!a) return fr_fail_memory("a grammar", sizeof *a);
+    fr_automaton_limit(a, SIZE_MAX);
     fr_status status = fr_grammar_nodes_make(&a->nodes, rules);
     if (status == FR_OK) status = open_work(a);
     if (status == FR_OK) return FR_OK;
@@ -255,6 +272,7 @@ void fr_automaton_close(fr_automaton *a) {
     free(a->states);
     free(a->places);
     free(a->steps);
+    free(a->costs);
     free(a->frame_table);
     free(a->state_table);
     free(a->found);
@@ -265,25 +283,84 @@ void fr_automaton_close(fr_automaton *a) {
 }
 
 fr_status fr_automaton_begin(fr_automaton *a, uint32_t *number) {
-    if (a->state_count == 0) FR_TRY(open_states(a));
     find_nothing(a);
     FR_TRY(reach(a, a->nodes.entries[a->nodes.root], 0));
     return settle(a, number);
 }
 
-fr_status fr_automaton_step(fr_automaton *a, uint32_t number, uint8_t byte, uint32_t *next) {
-    *next = a->steps[(size_t)number * 256 + byte];
-    if (*next != UNKNOWN) return FR_OK;
+/* A step that has not been taken yet. */
+static fr_status find_step(fr_automaton *a, uint32_t number, uint8_t byte) {
     const state s = a->states[number];
+    uint32_t next;
     find_nothing(a);
     for (size_t i = s.first; i < s.first + s.count; i++) {
         const fr_grammar_node *node = &a->nodes.items[a->places[i].node];
         if (node->low <= byte && byte <= node->high) FR_TRY(reach(a, node->next, a->places[i].frame));
     }
-    FR_TRY(settle(a, next));
-    a->steps[(size_t)number * 256 + byte] = *next;
+    FR_TRY(settle(a, &next));
+    uint8_t cost = 0;
+    while ((size_t)1 << cost < s.count / PLACES_A_UNIT + LOOK_COST * a->looked_count) cost++;
+    a->costs[(size_t)number * 256 + byte] = cost;
+    a->steps[(size_t)number * 256 + byte] = next;
     return FR_OK;
 }
+
+/* A step that is not paid for yet in this round. */
+static fr_status pay_step(fr_automaton *a, uint32_t number, uint8_t byte, uint32_t *next) {
+    size_t at = (size_t)number * 256 + byte;
+    if (a->steps[at] == UNKNOWN) FR_TRY(find_step(a, number, byte));
+    *next = a->steps[at] & 0xFFFF;
+    state *s = &a->states[*next];
+    size_t cost = (size_t)1 << a->costs[at];
+    if (*next != FR_STATE_DEAD && s->round != a->round) cost += STATE_COST + s->count;
+    if (a->round != FR_NO_ROUND) {
+        s->round = (uint16_t)a->round;
+        a->steps[at] = *next | a->round << 16;
+    }
+    return fr_automaton_spend(a, cost);
+}
+
+fr_status fr_automaton_step(fr_automaton *a, uint32_t number, uint8_t byte, uint32_t *next) {
+    uint32_t known = a->steps[(size_t)number * 256 + byte];
+    *next = known & 0xFFFF;
+    return known >> 16 == a->round ? FR_OK : pay_step(a, number, byte, next);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- work */
+
+void fr_automaton_limit(fr_automaton *a, size_t most) {
+    a->spent = 0;
+    a->most = most;
+    a->round = FR_NO_ROUND;
+}
+
+size_t fr_automaton_spent(const fr_automaton *a) {
+    return a->spent;
+}
+
+fr_status fr_automaton_spend(fr_automaton *a, size_t units) {
+    a->spent += units;
+    return a->spent <= a->most ? FR_OK : fail_size();
+}
+
+/* Rounds are told by 16 bits: when they have all been used, none has been. */
+void fr_automaton_begin_round(fr_automaton *a) {
+    if (a->last_round == LAST_ROUND) {
+        a->last_round = 0;
+        for (size_t i = 0; i < 256 * a->state_count; i++)
+            if (a->steps[i] != UNKNOWN) a->steps[i] &= 0xFFFF;
+        for (size_t i = 0; i < a->state_count; i++) a->states[i].round = 0;
+    }
+    a->round = ++a->last_round;
+}
+
+uint32_t fr_automaton_set_round(fr_automaton *a, uint32_t round) {
+    uint32_t before = a->round;
+    a->round = round;
+    return before;
+}
+
+/* --------------------------------------------------------------------------------------------------- what is known */
 
 uint8_t fr_automaton_same_until(const fr_automaton *a, uint32_t number, uint8_t low, uint8_t high) {
     const state s = a->states[number];
@@ -329,24 +406,64 @@ fr_status fr_automaton_part(fr_automaton *a, uint32_t number, size_t index, uint
     size_t first, end;
     *local = *after = FR_STATE_DEAD;
     find_part(a, &s, index, &first, &end);
+    FR_TRY(fr_automaton_spend(a, s.count / PLACES_A_UNIT));
     if (first == end) return FR_OK;
     const frame back = a->frames[a->places[first].frame];
     bool inner = a->places[first].frame != 0;
     find_nothing(a);
     for (size_t i = first; i < end; i++) a->found[a->found_count++] = (place){0, a->places[i].node};
+    FR_TRY(fr_automaton_spend(a, STATE_COST + LOOK_COST * (end - first)));
     FR_TRY(find_state(a, local));
     if (!inner) return FR_OK;
     find_nothing(a);
     FR_TRY(reach(a, back.node, back.caller));
-    return settle(a, after);
+    FR_TRY(settle(a, after));
+    return fr_automaton_spend(a, STATE_COST + LOOK_COST * a->looked_count);
 }
+
+/* ------------------------------------------------------------------------------------------------------------- room */
 
 size_t fr_automaton_states(const fr_automaton *a) {
     return a->state_count;
 }
 
-void fr_automaton_sweep(fr_automaton *a) {
+bool fr_automaton_is_full(const fr_automaton *a) {
+    return a->state_count > MAX_STATES / 2 || a->frame_count > MAX_FRAMES / 4 || a->place_count > MAX_PLACES / 2;
+}
+
+/* Marks the frames that places return to, and those that these return to: a frame's number is above its caller's. */
+static void mark_frames(const fr_automaton *a, const state *s, uint32_t *marks) {
+    for (size_t i = s->first; i < s->first + s->count; i++) marks[a->places[i].frame] = 1;
+    for (size_t i = a->frame_count; i-- > 1;)
+        if (marks[i]) marks[a->frames[i].caller] = 1;
+}
+
+/* Marked frames move towards the beginning; numbers: marks, then their new ones. */
+static fr_status keep_frames(fr_automaton *a, size_t count, uint32_t *numbers) {
+    numbers[0] = 0;
+    for (size_t i = 1; i < count; i++) {
+        const frame f = a->frames[i];
+        if (numbers[i]) FR_TRY(find_frame(a, f.node, numbers[f.caller], &numbers[i]));
+    }
+    return FR_OK;
+}
+
+fr_status fr_automaton_sweep(fr_automaton *a, uint32_t *kept) {
+    const state s = a->states[*kept];
+    size_t frames = a->frame_count;
+    uint32_t *numbers = calloc(frames, sizeof *numbers);
+    if (!numbers) return fr_fail_memory("a grammar's states", frames * sizeof *numbers);
+    mark_frames(a, &s, numbers);
+    if (s.count) memcpy(a->found, a->places + s.first, s.count * sizeof *a->found);
     memset(a->frame_table, 0, a->frame_slots * sizeof *a->frame_table);
     memset(a->state_table, 0, a->state_slots * sizeof *a->state_table);
     a->frame_count = a->state_count = a->place_count = 0;
+    fr_status status = open_states(a);
+    if (status == FR_OK) status = keep_frames(a, frames, numbers);
+    a->found_count = s.count;
+    a->found_end = s.ends;
+    for (size_t i = 0; i < s.count; i++) a->found[i].frame = numbers[a->found[i].frame];
+    if (status == FR_OK) status = find_state(a, kept);
+    free(numbers);
+    return status;
 }

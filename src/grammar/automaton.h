@@ -21,7 +21,8 @@ void fr_automaton_close(fr_automaton *automaton);
 /* Before anything was read. */
 fr_status fr_automaton_begin(fr_automaton *automaton, uint32_t *state);
 
-/* The state behind one more byte. FR_INPUT: the grammar needs more states, or more places in one, than there may be. */
+/* The state behind one more byte. FR_INPUT: the grammar needs more states, or more places in one, than there may be, or
+ * more work than there may be. */
 fr_status fr_automaton_step(fr_automaton *automaton, uint32_t state, uint8_t byte, uint32_t *next);
 
 /* The last byte up to `high` that leads, as all between do, where `low` does; perhaps not the very last. */
@@ -39,8 +40,22 @@ int fr_automaton_only_byte(const fr_automaton *automaton, uint32_t state);
  * *local is FR_STATE_DEAD behind the last part. */
 fr_status fr_automaton_part(fr_automaton *automaton, uint32_t state, size_t index, uint32_t *local, uint32_t *after);
 
-/* How many states there are; forgets all of them. */
+/* Work is counted as if nothing were known from before, so that what is too much depends on no others' steps. From now
+ * on it may be so much; what has been done since; more of it, FR_INPUT: too much. */
+void fr_automaton_limit(fr_automaton *automaton, size_t most);
+size_t fr_automaton_spent(const fr_automaton *automaton);
+fr_status fr_automaton_spend(fr_automaton *automaton, size_t units);
+
+/* From here on each step counts once. Outside of rounds it counts each time: FR_NO_ROUND; gives the round before. */
+#define FR_NO_ROUND 0x10000u
+void fr_automaton_begin_round(fr_automaton *automaton);
+uint32_t fr_automaton_set_round(fr_automaton *automaton, uint32_t round);
+
+/* How many states there are; whether there is room for what a limit of FR_AUTOMATON_MOST may need; forgets all but one
+ * of them, which gets another number. */
+#define FR_AUTOMATON_MOST 8000000
 size_t fr_automaton_states(const fr_automaton *automaton);
-void fr_automaton_sweep(fr_automaton *automaton);
+bool fr_automaton_is_full(const fr_automaton *automaton);
+fr_status fr_automaton_sweep(fr_automaton *automaton, uint32_t *kept);
 
 #endif

@@ -8,16 +8,16 @@
 #include "src/grammar/readers.h"
 #include "src/grammar/text_runs.h"
 
-#define MAX_KEPT_BYTES  ((size_t)64 << 20) /* of masks */
-#define MAX_KEPT_STATES 32768
-#define MAX_TEXT        ((size_t)1 << 20)
-#define MAX_APART       64
+#define MAX_KEPT_BYTES ((size_t)64 << 20) /* of masks */
+#define MAX_TEXT       ((size_t)1 << 20)
+#define MAX_APART      64
+#define UNIT_WORDS     16 /* of a mask: they take as long as a node of the tree, the automaton's unit of work */
 
 /* What a state allows as long as its rule lasts, and the nodes of the tree at which that may be over. */
 typedef struct local_mask {
     uint64_t *bits; /* NULL: not made yet */
     uint32_t *returns;
-    size_t return_count;
+    size_t return_count, cost;
 } local_mask;
 
 struct fr_grammar {
@@ -46,11 +46,11 @@ static void forget(fr_grammar *g) {
     g->kept = 0;
 }
 
-void fr_grammar_make_room(fr_grammar *g) {
-    if (g->kept <= MAX_KEPT_BYTES && fr_automaton_states(g->automaton) <= MAX_KEPT_STATES) return;
+fr_status fr_grammar_make_room(fr_grammar *g, uint32_t *state) {
+    if (g->kept <= MAX_KEPT_BYTES && !fr_automaton_is_full(g->automaton)) return FR_OK;
     forget(g);
-    fr_automaton_sweep(g->automaton);
     g->sweeps++;
+    return fr_automaton_sweep(g->automaton, state);
 }
 
 size_t fr_grammar_sweeps(const fr_grammar *g) {
@@ -130,8 +130,9 @@ static fr_status arrive(fr_grammar *g, uint32_t node, uint32_t state, uint64_t *
 static fr_status walk(fr_grammar *g, uint32_t from, uint32_t state, slice known, uint64_t *bits, local_mask *m) {
     const fr_token_node *nodes = g->tree->nodes;
     const uint32_t end = nodes[from].end;
+    size_t visited = 0;
     g->path[nodes[from].depth] = state;
-    for (uint32_t i = from + 1; i < end;) {
+    for (uint32_t i = from + 1; i < end; visited++) {
         const fr_token_node *node = &nodes[i];
         uint32_t next;
         if (is_in(g, known, i)) {
@@ -149,7 +150,7 @@ static fr_status walk(fr_grammar *g, uint32_t from, uint32_t state, slice known,
         if (origin) FR_TRY(walk_origin(g, origin, next, bits, m));
         i = !origin && fr_automaton_goes_on(g->automaton, next) ? i + 1 : node->end;
     }
-    return FR_OK;
+    return fr_automaton_spend(g->automaton, 2 + visited);
 }
 
 /* A stop, and what is below it, from the state before its character. */
@@ -169,6 +170,7 @@ static fr_status walk_stop(fr_grammar *g, const fr_slice_stop *stop, uint32_t st
 static fr_status walk_stops(fr_grammar *g, const fr_slice_stops *stops, slice known, const uint32_t *states,
                             uint64_t *bits, local_mask *m) {
     size_t most = known.length < FR_STOPS_MOST ? known.length : FR_STOPS_MOST;
+    FR_TRY(fr_automaton_spend(g->automaton, stops->group_count));
     for (size_t i = 0; i < stops->group_count && stops->groups[i].behind < most; i++) {
         const fr_stop_group *group = &stops->groups[i];
         uint32_t next;
@@ -213,7 +215,9 @@ static fr_status walk_origin(fr_grammar *g, const fr_slice_origin *origin, uint3
 static fr_status make_local(fr_grammar *g, uint32_t state) {
     FR_TRY(widen(g));
     local_mask made = {0};
-    if (g->locals[state].bits) return FR_OK;
+    if (g->locals[state].bits) return fr_automaton_spend(g->automaton, g->locals[state].cost);
+    size_t before = fr_automaton_spent(g->automaton);
+    fr_automaton_begin_round(g->automaton);
     fr_status status = new_mask(g, &made.bits);
     if (status == FR_OK) status = walk_origin(g, &g->tree->slices.origins[0], state, made.bits, &made);
     if (status != FR_OK) {
@@ -222,6 +226,7 @@ static fr_status make_local(fr_grammar *g, uint32_t state) {
         return status;
     }
     g->kept += made.return_count * sizeof *made.returns;
+    made.cost = fr_automaton_spent(g->automaton) - before;
     g->locals[state] = made;
     return FR_OK;
 }
@@ -230,6 +235,8 @@ static fr_status add_part(fr_grammar *g, uint32_t local, uint32_t after, uint64_
     FR_TRY(make_local(g, local));
     const local_mask m = g->locals[local];
     for (size_t i = 0; i < g->words; i++) bits[i] |= m.bits[i];
+    FR_TRY(fr_automaton_spend(g->automaton, g->words / UNIT_WORDS));
+    fr_automaton_begin_round(g->automaton);
     for (size_t i = 0; after != FR_STATE_DEAD && i < m.return_count; i++)
         FR_TRY(walk(g, m.returns[i], after, NO_SLICE, bits, NULL));
     return FR_OK;
@@ -268,7 +275,9 @@ fr_status fr_grammar_mask(fr_grammar *g, uint32_t state, const uint64_t **bits) 
     *bits = g->masks[state];
     if (*bits) return FR_OK;
     fr_status status = new_mask(g, &made);
+    fr_automaton_limit(g->automaton, FR_AUTOMATON_MOST);
     if (status == FR_OK) status = add_parts(g, state, made);
+    fr_automaton_limit(g->automaton, SIZE_MAX);
     if (status == FR_OK) status = set_apart(g, state, made);
     if (status == FR_OK) status = widen(g);
     if (status != FR_OK) {
@@ -330,13 +339,14 @@ fr_status fr_grammar_allowed(fr_grammar *g, const int32_t *ids, size_t count, co
         return fr_fail_null("fr_grammar_allowed", "a grammar, ids, bits and ends");
     *bits = NULL;
     *ends = false;
-    fr_grammar_make_room(g);
     FR_TRY(fr_grammar_begin(g, &state));
     for (size_t i = 0; i < count; i++) {
+        FR_TRY(fr_grammar_make_room(g, &state));
         FR_TRY(fr_grammar_step(g, state, ids[i], &state));
         if (state == FR_STATE_DEAD)
             return fr_fail(FR_INPUT, "fr_grammar_allowed: id %d at index %zu is not allowed there", ids[i], i);
     }
+    FR_TRY(fr_grammar_make_room(g, &state));
     *ends = fr_grammar_ends(g, state);
     return fr_grammar_mask(g, state, bits);
 }

@@ -12,8 +12,9 @@
 #include "src/grammar/automaton.h"
 #include "src/grammar/token_tree.h"
 
-/* Forgets states and masks if there are many; how often that has happened; the state of an empty text. */
-void fr_grammar_make_room(fr_grammar *grammar);
+/* Forgets states and masks if there are many, all but one state, which gets another number, so that a mask and a step
+ * have room; how often that has happened; the state of an empty text. */
+fr_status fr_grammar_make_room(fr_grammar *grammar, uint32_t *state);
 size_t fr_grammar_sweeps(const fr_grammar *grammar);
 fr_status fr_grammar_begin(fr_grammar *grammar, uint32_t *state);
 
@@ -23,7 +24,8 @@ fr_status fr_grammar_step(fr_grammar *grammar, uint32_t state, int32_t id, uint3
 /* Whether a text may end here. */
 bool fr_grammar_ends(const fr_grammar *grammar, uint32_t state);
 
-/* Bit id % 64 of word id / 64: whether a token may come next; of a tree's `vocab` ids. */
+/* Bit id % 64 of word id / 64: whether a token may come next; of a tree's `vocab` ids. FR_INPUT: it takes too much work
+ * to find, by a count that depends on nothing but the grammar and the text. */
 fr_status fr_grammar_mask(fr_grammar *grammar, uint32_t state, const uint64_t **bits);
 
 /* The bytes that have to come next, at most `size`. */

@@ -63,8 +63,18 @@ static fr_status look(fr_automaton *a, uint32_t state, int class, fr_text_step *
         for (size_t i = 0; i < 16 && SEQUENCES[c][i].count && all; i++)
             FR_TRY(follow(a, state, &SEQUENCES[c][i], 0, step, &all));
     if (!all) step->count = 0;
-    step->looked_at = 1; /* whole: one that failed is looked at again */
     return FR_OK;
+}
+
+/* It counts each time, whether it is done or not. */
+static fr_status look_and_keep(fr_automaton *a, uint32_t state, int class, fr_text_step *kept) {
+    uint32_t round = fr_automaton_set_round(a, FR_NO_ROUND);
+    size_t before = fr_automaton_spent(a);
+    fr_status status = look(a, state, class, kept);
+    fr_automaton_set_round(a, round);
+    kept->cost = (uint32_t)(fr_automaton_spent(a) - before);
+    kept->looked_at = status == FR_OK; /* one that failed is looked at again */
+    return status;
 }
 
 static fr_status widen(fr_text_runs *runs, size_t states) {
@@ -81,7 +91,7 @@ static fr_status widen(fr_text_runs *runs, size_t states) {
 static fr_status step_of(fr_text_runs *runs, fr_automaton *a, uint32_t state, int class, fr_text_step *step) {
     FR_TRY(widen(runs, fr_automaton_states(a)));
     fr_text_step *kept = &runs->steps[(size_t)state * FR_SLICE_CLASSES + (size_t) class];
-    if (!kept->looked_at) FR_TRY(look(a, state, class, kept));
+    FR_TRY(kept->looked_at ? fr_automaton_spend(a, kept->cost) : look_and_keep(a, state, class, kept));
     *step = *kept;
     return FR_OK;
 }

@@ -11,6 +11,7 @@ enum { FR_RUN_WAYS = 4, FR_RUN_MOST = FR_STOPS_MOST };
 
 typedef struct fr_text_step {
     uint32_t ways[FR_RUN_WAYS]; /* the states behind one more character */
+    uint32_t cost;              /* of looking at it */
     uint8_t count, looked_at;   /* count 0: not every character may come, or the text may end behind one */
 } fr_text_step;
 

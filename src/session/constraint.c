@@ -58,20 +58,34 @@ static fr_status step(fr_constraint *c, uint32_t state, int32_t id, uint32_t *ne
     return fr_grammar_step(c->grammar, state, id, next);
 }
 
+/* Of the states that there are the last is kept. */
+static fr_status make_room(fr_constraint *c) {
+    uint32_t *last = &c->states[c->known], kept = *last == FREE ? FR_STATE_DEAD : *last;
+    FR_TRY(fr_grammar_make_room(c->grammar, &kept));
+    if (c->sweeps == fr_grammar_sweeps(c->grammar)) return FR_OK;
+    c->sweeps = fr_grammar_sweeps(c->grammar);
+    c->first = c->known;
+    if (*last != FREE) *last = kept;
+    return FR_OK;
+}
+
 /* The state behind past's ids and drafts; of what is known, what is still so is not looked at again. */
 static fr_status follow(fr_constraint *c, const fr_past *past, uint32_t *state) {
     size_t end = past->length + past->drafted, kept = 0;
-    fr_grammar_make_room(c->grammar);
-    if (c->sweeps != fr_grammar_sweeps(c->grammar)) {
-        FR_TRY(fr_grammar_begin(c->grammar, &c->states[0]));
-        c->sweeps = fr_grammar_sweeps(c->grammar);
-        c->known = 0;
-    }
     if (c->begin > past->length) c->begin = past->length;
     while (kept < c->known && c->begin + kept < end && c->ids[kept] == id_at(past, c->begin + kept)) kept++;
-    for (c->known = kept; c->begin + c->known < end; c->known++) {
+    if (c->sweeps != fr_grammar_sweeps(c->grammar) || kept < c->first) {
+        c->known = c->first = kept = 0;
+        FR_TRY(fr_grammar_begin(c->grammar, &c->states[0]));
+        c->sweeps = fr_grammar_sweeps(c->grammar);
+    }
+    c->known = kept;
+    FR_TRY(make_room(c));
+    while (c->begin + c->known < end) {
         int32_t id = c->ids[c->known] = id_at(past, c->begin + c->known);
         FR_TRY(step(c, c->states[c->known], id, &c->states[c->known + 1]));
+        c->known++;
+        FR_TRY(make_room(c));
     }
     *state = c->states[c->known];
     return FR_OK;
@@ -179,8 +193,11 @@ fr_status fr_constraint_mask(fr_constraint *c, const fr_past *past, fr_scores *s
 fr_status fr_constraint_cut(fr_constraint *c, const fr_past *past, size_t *allowed) {
     fr_past before = *past;
     bool allows = true;
-    for (before.drafted = 0; allows && before.drafted < past->drafted; before.drafted += allows)
-        FR_TRY(fr_constraint_allows(c, &before, past->drafts[before.drafted], &allows));
+    for (before.drafted = 0; allows && before.drafted < past->drafted; before.drafted += allows) {
+        fr_status status = fr_constraint_allows(c, &before, past->drafts[before.drafted], &allows);
+        if (status == FR_INPUT) break; /* more work than may be: the target's row says it, if it comes to that */
+        FR_TRY(status);
+    }
     *allowed = before.drafted;
     return FR_OK;
 }
@@ -218,6 +235,8 @@ fr_status fr_constraint_forced(fr_constraint *c, const fr_past *past, size_t lim
     *count = 0;
     FR_TRY(follow(c, past, &state));
     if (state == FREE || limit == 0) return FR_OK;
-    FR_TRY(fr_grammar_forced(c->grammar, state, bytes, sizeof bytes, &length));
+    fr_status status = fr_grammar_forced(c->grammar, state, bytes, sizeof bytes, &length);
+    if (status == FR_INPUT) return FR_OK; /* as in cut */
+    FR_TRY(status);
     return length && !begins_short(bytes, length) ? take_ids(c, bytes, length, limit, drafts, count) : FR_OK;
 }

@@ -15,9 +15,9 @@ typedef struct fr_constraint {
     fr_grammar *grammar; /* NULL: none */
     const fr_model *model;
     size_t begin;     /* ids before it are not of the text; SIZE_MAX: it has not begun */
-    uint32_t *states; /* [known + 1] behind so many ids of the text, */
+    uint32_t *states; /* [known + 1] behind so many ids of the text, those from `first` on, */
     int32_t *ids;     /* [known] these */
-    size_t known, sweeps;
+    size_t first, known, sweeps;
     uint64_t *allowed; /* a row's mask, a bit an id of the model's vocabulary */
 } fr_constraint;
 

@@ -98,7 +98,9 @@ fr_status fr_session_choose(fr_session *s, size_t drafted, size_t *stood, int32_
     fr_past past = {.ids = s->ids, .length = s->length, .drafts = s->ids + s->length, .drafted = drafted};
     if (s->sampler.on || s->sampler.mask || s->sampler.constraint.grammar) {
         *stood = fr_sampler_verify(&s->sampler, s->logits, s->best, &past, token);
-        if (s->sampler.mask_status != FR_OK) return s->sampler.mask_status;
+        bool failed = s->sampler.mask_status != FR_OK;
+        if (failed && *stood == 0) return s->sampler.mask_status;
+        if (failed) *token = past.drafts[--*stood]; /* and the next row fails alone, as it does without drafts */
     } else {
         *stood = fr_accept_greedy(s->best, past.drafts, drafted);
         *token = (int32_t)s->best[*stood];
