@@ -7,6 +7,7 @@
 
 #include "chat_settings.h"
 #include "figures.h"
+#include "job_budget.h"
 #include "job_grammar.h"
 #include "job_line.h"
 #include "job_parts.h"
@@ -67,6 +68,7 @@ static fr_status start(fr_job *job, const void *kept, size_t size) {
         status = fr_session_show(job->session, (const fr_picture *const *)job->pictures, job->picture_count);
     if (status == FR_OK) status = fr_session_put(job->session, job->prompt.ids, job->prompt.count);
     if (status == FR_OK) status = fr_job_set_grammar(job);
+    if (status == FR_OK) status = fr_job_set_budget(job);
     job->text = (fr_stream){.stops = job->stops, .stop_count = job->stop_count};
     if (status == FR_OK) status = open_view(job);
     if (status != FR_OK) return status;
@@ -93,7 +95,8 @@ fr_status fr_job_resume(const fr_job *job) {
 }
 
 fr_status fr_job_leave(const fr_job *job) {
-    return job->grammar ? fr_session_set_grammar(job->session, NULL) : FR_OK;
+    fr_status status = fr_job_lift_budget(job);
+    return status == FR_OK && job->grammar ? fr_session_set_grammar(job->session, NULL) : status;
 }
 
 /* What it asks for beside a prompt, by the form that it has; a conversation is rendered with "settings". */
@@ -101,7 +104,7 @@ static bool take_request(fr_job *job) {
     bool plain = job->form == FR_JOB_PLAIN;
     if (!(plain ? fr_job_take_fields(job) : fr_job_take_request(job))) return false;
     if (job->picture_count) fr_json_put(job->settings, "pictures", json_true());
-    return fr_job_take_prompt(job) && fr_job_make_grammar(job);
+    return fr_job_take_prompt(job) && fr_job_make_grammar(job) && fr_job_make_budget(job);
 }
 
 void fr_job_open(fr_job *job, const fr_job_setting *setting, fr_job_form form, const json_t *request) {
@@ -146,6 +149,7 @@ void fr_job_copy(fr_job *copy, fr_job *job) {
     json_incref(copy->line);
     json_incref(copy->settings);
     fr_job_hold_grammar(copy);
+    fr_job_hold_budget(copy);
     copy->id = NULL;
     copy->options = fr_options_copy(job->options);
     if (!copy->options && !copy->ended) fr_job_refuse(copy, FR_MEMORY, "out of memory: options");
@@ -257,6 +261,7 @@ void fr_job_end(fr_job *job) {
     fr_stream_free(&job->text);
     fr_session_close(job->session);
     fr_job_drop_grammar(job);
+    fr_job_drop_budget(job);
     end_prompt(job);
     fr_options_free(job->options);
     json_decref(job->settings);

@@ -55,6 +55,7 @@ typedef struct fr_job {
     int64_t best; /* log-probabilities of so many beside each id's own, -1: none at all */
     json_t *settings; /* of its chat template */
     struct fr_job_grammar *grammar; /* what its text is of (job_grammar.h); NULL: any */
+    struct fr_job_budget *budget;   /* how much it may reason (job_budget.h); NULL: as much as it likes */
     bool must_call, one_call;       /* its reply is calls; is one of them at most */
     const char *tool;               /* the only one that may be called, NULL: any */
     const fr_job_setting *setting;

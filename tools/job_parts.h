@@ -19,7 +19,7 @@ typedef bool fr_job_take_field(fr_job *job, const char *key, const json_t *value
 fr_job_take_field fr_job_take_count, fr_job_take_seed, fr_job_take_switch, fr_job_take_stops, fr_job_take_images,
     fr_job_take_tools, fr_job_take_logprobs, fr_job_take_bias, fr_job_take_most, fr_job_take_grammar, fr_job_take_regex,
     fr_job_take_json_schema, fr_job_take_response_format, fr_job_take_tool_choice, fr_job_take_parallel,
-    fr_job_take_later;
+    fr_job_take_budget, fr_job_take_later;
 
 /* What takes a setting of how tokens are drawn; NULL: it is none. And a member of a body in its job's form, those
  * among them; NULL: it is not known there. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "tools/job_budget.h"
 #include "tools/job_grammar.h"
 #include "tools/output.h"
 #include "tools/serve/answer.h"
@@ -58,7 +59,7 @@ static bool take_prompt(fr_ask *ask, fr_job *job, size_t index) {
     bool chat = ask->form == FR_JOB_CHAT;
     bool taken = chat ? fr_ask_take_messages(ask, job) : fr_job_take_text_or_ids(job, prompt);
     ask->too_long = job->too_long;
-    return taken && check_prompt(ask, job) && fr_job_make_grammar(job);
+    return taken && check_prompt(ask, job) && fr_job_make_grammar(job) && fr_job_make_budget(job);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- choices */

@@ -60,8 +60,6 @@ static const struct {
                {"n_discard", 0, HUGE_VAL},
                {"min_keep", 0, 1},
                {"n_indent", 0, 0},
-               {"reasoning_budget_tokens", -1, -1},
-               {"thinking_budget_tokens", -1, -1},
                {"adaptive_target", -HUGE_VAL, -1e-30}};
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
 

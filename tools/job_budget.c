@@ -1,0 +1,59 @@
+/* Budgets of reasoning: see job_budget.h. */
+#include "job_budget.h"
+
+#include <stdlib.h>
+
+#include "forerun_lab.h"
+#include "output.h"
+
+struct fr_job_budget {
+    size_t holders, most; /* jobs; tokens */
+    fr_lab_reply_budget *budget; /* NULL: not made yet, or there is nothing to hold back */
+};
+
+/* The last name that says one. Nothing but a chat knows what reasoning is. */
+bool fr_job_take_budget(fr_job *job, const char *key, const json_t *value) {
+    if (!fr_job_whole(value, -1, INT32_MAX))
+        return fr_job_refuse(job, FR_USAGE, "%s must be a whole number of tokens, or -1", key);
+    if (json_integer_value(value) < 0) return true;
+    if (job->form != FR_JOB_CHAT) return fr_job_unbuilt(job, key);
+    if (!job->budget) {
+        job->budget = fr_resize(NULL, 1, sizeof *job->budget);
+        *job->budget = (struct fr_job_budget){.holders = 1};
+    }
+    job->budget->most = (size_t)json_integer_value(value);
+    return true;
+}
+
+bool fr_job_make_budget(fr_job *job) {
+    struct fr_job_budget *b = job->budget;
+    const fr_prompt *prompt = &job->prompt;
+    if (!b || b->budget || !prompt->rendered.text) return true;
+    char *settings = fr_json_line(job->settings);
+    fr_status status = fr_lab_reply_budget_open(fr_model_tokenizer(job->setting->loaded->model), settings,
+                                                &prompt->rendered, prompt->count, b->most, &b->budget);
+    free(settings);
+    return fr_job_check(job, status);
+}
+
+fr_status fr_job_set_budget(const fr_job *job) {
+    bool made = job->budget && job->budget->budget;
+    return made ? fr_session_set_mask(job->session, fr_lab_reply_budget_mask, job->budget->budget) : FR_OK;
+}
+
+fr_status fr_job_lift_budget(const fr_job *job) {
+    bool made = job->budget && job->budget->budget;
+    return made ? fr_session_set_mask(job->session, NULL, NULL) : FR_OK;
+}
+
+void fr_job_hold_budget(fr_job *job) {
+    if (job->budget) job->budget->holders++;
+}
+
+void fr_job_drop_budget(fr_job *job) {
+    struct fr_job_budget *b = job->budget;
+    job->budget = NULL;
+    if (!b || --b->holders > 0) return;
+    fr_lab_reply_budget_close(b->budget);
+    free(b);
+}
