@@ -71,6 +71,11 @@ static const struct {
      "{'messages': [" USER("'Hi'") "], 'tools': [{'type': 'function', 'function': {'name': 'f', 'description': 'd', "
      "'parameters': {'type': 'object'}}}], 'tool_choice': {'type': 'function', 'name': 'f'}, 'parallel_tool_calls': "
      "false, 'response_format': {'type': 'json_schema', 'name': 's', 'schema': {}}}"},
+    {RESPONSE, "{'input': 'Hi', 'include': ['message.output_text.logprobs'], 'top_logprobs': 2}",
+     "{'messages': [" USER("'Hi'") "], 'logprobs': true, 'top_logprobs': 2}"},
+    {RESPONSE, "{'input': 'Hi', 'include': ['message.output_text.logprobs']}",
+     "{'messages': [" USER("'Hi'") "], 'logprobs': true}"},
+    {RESPONSE, "{'input': 'Hi', 'top_logprobs': 0}", "{'messages': [" USER("'Hi'") "]}"},
     {MESSAGE, "{'model': 'm', 'max_tokens': 9, 'messages': [" USER("'Hi'") "], 'top_k': 4, 'stop_sequences': ['x'], "
            "'metadata': {'user_id': 'u'}, 'system': 'S', 'thinking': {'type': 'enabled', 'budget_tokens': 1024}}",
      "{'model': 'm', 'max_tokens': 9, 'messages': [{'role': 'system', 'content': 'S'}, " USER("'Hi'") "], 'top_k': 4, "
@@ -156,8 +161,9 @@ static const struct {
     {RESPONSE, "{'input': 'a', 'prompt': {'id': 'p'}}", "prompt"},
     {RESPONSE, "{'input': 'a', 'background': true}", "background"},
     {RESPONSE, "{'input': 'a', 'truncation': 'auto'}", "truncation"},
-    {RESPONSE, "{'input': 'a', 'top_logprobs': 2}", "top_logprobs"},
-    {RESPONSE, "{'input': 'a', 'include': ['message.output_text.logprobs']}", "logprobs"},
+    {RESPONSE, "{'input': 'a', 'top_logprobs': 21}", "top_logprobs must be a whole number from 0 to 20"},
+    {RESPONSE, "{'input': 'a', 'top_logprobs': '2'}", "top_logprobs must be a whole number from 0 to 20"},
+    {RESPONSE, "{'input': 'a', 'include': 'message.output_text.logprobs'}", "include must be an array"},
     {RESPONSE, "{'input': 'a', 'max_output_tokens': 0}", "max_output_tokens"},
     {RESPONSE, "{'input': 'a', 'max_output_tokens': 1.5}", "max_output_tokens"},
     {RESPONSE, "{'input': 'a', 'tools': 5}", "tools must"},
@@ -388,6 +394,39 @@ START_TEST(texts_are_those_of_a_chat) {
 }
 END_TEST
 
+/* Log-probabilities of a text, as a chat has them; in a stream each event has those of its part. */
+START_TEST(logprobs_are_those_of_a_chat) {
+    server = fr_server_start("-m tools/demo/target -md tools/demo/assistant -t 2 -c 512");
+    json_t *chat = asked("/v1/chat/completions", "{'messages': [{'role': 'user', 'content': 'Hi'}], 'max_tokens': 24, "
+                         "'logprobs': true, 'top_logprobs': 2, " SETTING "}", 200);
+    const json_t *expected = json_object_get(
+        json_object_get(json_array_get(json_object_get(chat, "choices"), 0), "logprobs"), "content");
+    json_t *response = asked(RESPONSES, "{'input': 'Hi', 'max_output_tokens': 24, 'include': "
+                             "['message.output_text.logprobs'], 'top_logprobs': 2, " SETTING "}", 200);
+    const json_t *part = json_array_get(
+        json_object_get(json_array_get(json_object_get(response, "output"), 0), "content"), 0);
+    ck_assert_uint_eq(json_array_size(expected), 24);
+    ck_assert(json_equal(json_object_get(part, "logprobs"), expected));
+    ck_assert_int_eq(count_at(response, "top_logprobs"), 2);
+
+    char *events = streamed(RESPONSES, "{'input': 'Hi', 'max_output_tokens': 24, 'stream': true, 'top_logprobs': 2, "
+                            SETTING "}"), *at = events;
+    json_t *joined = json_array();
+    while ((at = strstr(at, "event: response.output_text.delta\ndata: "))) {
+        at = strchr(at, '{');
+        json_t *event = json_loads(at, JSON_DISABLE_EOF_CHECK, NULL);
+        json_array_extend(joined, json_object_get(event, "logprobs"));
+        json_decref(event);
+    }
+    ck_assert(json_equal(joined, expected));
+    free(events);
+    json_decref(joined);
+    json_decref(response);
+    json_decref(chat);
+    fr_server_stop(&server);
+}
+END_TEST
+
 /* A member of the lines of a stream, joined; only the last one is the end. */
 static char *lines_joined(const char *lines, const char *key) {
     char *text;
@@ -590,6 +629,7 @@ int main(void) {
     tcase_add_loop_test(tests, code_stands_between_tokens, 0, (int)COUNT_OF(infill_cases));
     tcase_add_test(tests, what_can_not_be_filled_in_is_named);
     tcase_add_test(tests, texts_are_those_of_a_chat);
+    tcase_add_test(tests, logprobs_are_those_of_a_chat);
     tcase_add_test(tests, ollama_says_the_same);
     tcase_add_test(tests, grammars_are_slow);
     tcase_add_test(tests, calls_and_schemas_are_forced);

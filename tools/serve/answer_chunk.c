@@ -116,7 +116,7 @@ static void send_native(fr_telling *t, json_t *content, size_t ids, bool end) {
 void fr_chunk_send(fr_telling *t, json_t *delta, size_t ids, bool end) {
     if (!t->ask->dialect) begin(t);
     if (t->ask->timings_per_token || end) fr_timings_take(t);
-    if (t->ask->dialect) fr_items_take(t, delta, end);
+    if (t->ask->dialect) fr_items_take(t, delta, ids, end);
     else if (t->ask->form == FR_JOB_NATIVE) send_native(t, delta, ids, end);
     else fr_answer_send(t->ask, chunk_of(t, delta, ids, end));
     t->ids = ids;

@@ -33,8 +33,9 @@ struct fr_dialect {
     void (*ping)(fr_ask *ask);
 };
 
-/* A delta of a chat's, or a text, handed over (NULL: nothing new): to the items. end: it is the last one. */
-void fr_items_take(fr_telling *telling, json_t *delta, bool end);
+/* A delta of a chat's, or a text, handed over (NULL: nothing new): to the items. ids: that have come before its end.
+ * end: it is the last one. */
+void fr_items_take(fr_telling *telling, json_t *delta, size_t ids, bool end);
 
 /* The text of the item so far, or of any bytes. */
 json_t *fr_item_text(const fr_telling *telling);

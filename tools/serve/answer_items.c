@@ -54,6 +54,7 @@ static void close_item(fr_telling *t) {
     if (!t->items) t->items = json_array();
     json_array_append_new(t->items, t->ask->dialect->close(t));
     json_decref(item->call);
+    json_decref(item->logprobs);
     fr_stream_free(&item->text);
     *item = (fr_item){.index = item->index + 1};
 }
@@ -72,9 +73,15 @@ static void add_text(fr_telling *t, const json_t *text) {
 }
 
 /* Part of what was thought, or of a text, which goes on if that was under way. */
-static void take_text(fr_telling *t, fr_item_kind kind, const json_t *text) {
+static void take_text(fr_telling *t, fr_item_kind kind, const json_t *text, size_t ids) {
     if (t->item.kind != kind) open_item(t, kind, NULL);
+    json_t *news = kind == FR_ITEM_TEXT ? fr_reply_logprobs(&t->choice->job.reply, t->ids, ids) : NULL;
+    if (news && !t->item.logprobs) t->item.logprobs = json_array();
+    if (news) json_array_extend(t->item.logprobs, news);
+    t->item.news = news;
     add_text(t, text);
+    json_decref(news);
+    t->item.news = NULL;
 }
 
 /* A call is told as a whole. */
@@ -85,7 +92,7 @@ static void take_call(fr_telling *t, json_t *call) {
 }
 
 /* A reply that says nothing has one text, which is empty. */
-void fr_items_take(fr_telling *t, json_t *delta, bool end) {
+void fr_items_take(fr_telling *t, json_t *delta, size_t ids, bool end) {
     const json_t *thought = json_object_get(delta, "reasoning_content");
     const json_t *text = json_is_string(delta) ? delta : json_object_get(delta, "content");
     const json_t *calls = json_object_get(delta, "tool_calls");
@@ -95,10 +102,10 @@ void fr_items_take(fr_telling *t, json_t *delta, bool end) {
     }
     t->begun = true;
     if (thought) {
-        take_text(t, FR_ITEM_THOUGHT, thought);
+        take_text(t, FR_ITEM_THOUGHT, thought, ids);
         t->thought = t->known; /* what is behind it is not known yet */
     }
-    if (text) take_text(t, FR_ITEM_TEXT, text);
+    if (text) take_text(t, FR_ITEM_TEXT, text, ids);
     for (size_t i = 0; i < json_array_size(calls); i++) take_call(t, json_array_get(calls, i));
     json_decref(delta);
     if (!end) return;

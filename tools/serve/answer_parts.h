@@ -22,6 +22,7 @@ typedef struct fr_item {
     size_t index;  /* items before it */
     fr_stream text; /* of it so far */
     json_t *call;  /* {"id", "function": {"name", "arguments"}} */
+    json_t *logprobs, *news; /* of a text's ids; of those that came with the newest part. NULL: none are asked for */
     bool last;     /* the reply has ended with it */
 } fr_item;
 

@@ -50,6 +50,7 @@ static json_t *answer_of(const fr_ask *ask, const char *status) {
     put_asked(ask, answer, "text", json_pack("{s:{s:s}}", "format", "type", "text"));
     put_asked(ask, answer, "tool_choice", json_string("auto"));
     put_asked(ask, answer, "tools", json_array());
+    put_asked(ask, answer, "top_logprobs", json_integer(0));
     put_asked(ask, answer, "top_p", json_null());
     return answer;
 }
@@ -112,10 +113,16 @@ static json_t *id_of(const fr_telling *t) {
     return json_sprintf("%s_%s_%zu", kinds[t->item.kind], own ? own + 1 : t->ask->id, t->item.index);
 }
 
-/* The only part of an item: what was thought, a text. Empty where it begins. */
+/* Those of a text's tokens, a list that is empty where none are asked for. */
+static json_t *logprobs_of(json_t *list) {
+    return list ? json_incref(list) : json_array();
+}
+
+/* The only part of an item: what was thought, a text, so far. Empty where it begins. */
 static json_t *part_of(const fr_telling *t, json_t *text) {
     if (t->item.kind == FR_ITEM_THOUGHT) return json_pack("{s:s, s:o}", "type", "reasoning_text", "text", text);
-    return json_pack("{s:s, s:o, s:[], s:[]}", "type", "output_text", "text", text, "annotations", "logprobs");
+    return json_pack("{s:s, s:o, s:[], s:o}", "type", "output_text", "text", text, "annotations", "logprobs",
+                     logprobs_of(t->item.logprobs));
 }
 
 /* content: its part, NULL: there is none yet; of a call its arguments, as a text. */
@@ -147,7 +154,8 @@ static void send_part(fr_telling *t, const char *type, const char *key, json_t *
     json_t *event =
         json_pack("{s:o, s:o, s:o}", "output_index", integer(t->item.index), "item_id", id_of(t), key, value);
     if (t->item.kind != FR_ITEM_CALL) fr_json_put(event, "content_index", json_integer(0));
-    if (strncmp(type, "response.output_text", 20) == 0) fr_json_put(event, "logprobs", json_array());
+    json_t *logprobs = strcmp(key, "delta") == 0 ? t->item.news : t->item.logprobs;
+    if (strncmp(type, "response.output_text", 20) == 0) fr_json_put(event, "logprobs", logprobs_of(logprobs));
     send(t, type, event);
 }
 

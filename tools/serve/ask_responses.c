@@ -156,17 +156,27 @@ static bool take_most(fr_turns *t, const json_t *body) {
 /* Nothing is kept of an answer: what would need that is refused, and so is what an answer would have to have more. */
 static bool check_unbuilt(fr_turns *t, const json_t *body) {
     static const char *const keys[] = {"previous_response_id", "conversation", "prompt", "context_management"};
-    const json_t *include = fr_turns_get(body, "include"), *best = fr_turns_get(body, "top_logprobs"),
-                 *cut = fr_turns_get(body, "truncation");
+    const json_t *cut = fr_turns_get(body, "truncation");
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (fr_turns_get(body, keys[i]))
             return fr_turns_refuse(t, "\"%s\" is not built: nothing is kept of answers", keys[i]);
     if (json_is_true(fr_turns_get(body, "background"))) return fr_turns_refuse(t, "\"background\" is not built");
     if (cut && !fr_job_is_word(cut, "disabled")) return fr_turns_refuse(t, "this \"truncation\" is not built");
-    if (best && !fr_job_whole(best, 0, 0)) return fr_turns_refuse(t, "\"top_logprobs\" is not built here");
+    return true;
+}
+
+/* Whoever wants other tokens beside those that were said wants these too. */
+static bool take_logprobs(fr_turns *t, const json_t *body) {
+    const json_t *include = fr_turns_get(body, "include"), *best = fr_turns_get(body, "top_logprobs");
+    bool wanted = best && json_integer_value(best) > 0;
+    if (best && !fr_job_whole(best, 0, 20))
+        return fr_turns_refuse(t, "top_logprobs must be a whole number from 0 to 20");
+    if (include && !json_is_array(include)) return fr_turns_refuse(t, "include must be an array");
     for (size_t i = 0; i < json_array_size(include); i++)
-        if (fr_job_is_word(json_array_get(include, i), "message.output_text.logprobs"))
-            return fr_turns_refuse(t, "include \"message.output_text.logprobs\" is not built");
+        wanted |= fr_job_is_word(json_array_get(include, i), "message.output_text.logprobs");
+    if (!wanted) return true;
+    fr_turns_put(t, "logprobs", json_true());
+    if (best) fr_turns_put(t, "top_logprobs", fr_turns_share(best));
     return true;
 }
 
@@ -174,7 +184,8 @@ json_t *fr_responses_read(json_t *body, char error[FR_DIALECT_ERROR]) {
     fr_turns turns;
     fr_turns_begin(&turns, body);
     if (check_unbuilt(&turns, body) && take_input(&turns, body) && take_tools(&turns, body) &&
-        take_text(&turns, body) && take_reasoning(&turns, body) && take_most(&turns, body))
+        take_text(&turns, body) && take_reasoning(&turns, body) && take_most(&turns, body) &&
+        take_logprobs(&turns, body))
         fr_turns_put(&turns, "continue_final_message", json_false());
     snprintf(error, FR_DIALECT_ERROR, "%s", turns.error);
     json_object_del(body, "input");
