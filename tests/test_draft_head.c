@@ -241,7 +241,7 @@ END_TEST
 /* Whose rows have scales of 128 neighbours; to be whole is no trimming. */
 START_TEST(a_head_of_fp8_is_not_trimmed) {
     const float scales[1] = {1};
-    const fr_matrix whole = {.features = 128, .cols = 128, .scales = scales};
+    const fr_matrix whole = {.type = FR_F8_E4M3, .features = 128, .cols = 128, .scales = scales};
     fr_draft_head head = {0};
     ck_assert_int_eq(fr_draft_head_choose(&head, "8", NULL, &whole), FR_UNBUILT);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "draft-head 8: the drafter's head is of FP8"));

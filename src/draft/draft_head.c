@@ -98,7 +98,7 @@ static fr_status take_ids(fr_draft_head *head, id_set *set, const fr_model *targ
 
 fr_status fr_draft_head_choose(fr_draft_head *head, const char *what, const fr_model *target, const fr_matrix *whole) {
     if (!fr_draft_head_trims(what)) return FR_OK;
-    if (whole->scales) /* a row's are those of 128 neighbours */
+    if (whole->type == FR_F8_E4M3) /* a row's scales are those of 128 neighbours */
         return fr_fail(FR_UNBUILT, "draft-head %s: the drafter's head is of FP8, which can only be whole", what);
     id_set set = {.vocab = fr_smaller(whole->features, target->trunk.spec.vocab)};
     set.has = calloc(set.vocab + 1, sizeof *set.has);
