@@ -230,6 +230,8 @@ static const struct refusal {
     {FR_GRAMMAR_JSON_SCHEMA,
      "{\"allOf\": [{\"properties\": {\"a\": {}}, \"additionalProperties\": false}, {\"required\": [\"b\"]}]}", FR_INPUT,
      "no value is of this"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"$ref\": \"#/allOf/00\", \"allOf\": [{}]}", FR_INPUT, "#/$ref: this leads nowhere"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"$ref\": \"#/a%00b\", \"a\": {}}", FR_INPUT, "#/$ref: this leads nowhere"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"not\": {\"$ref\": \"#/nowhere\", \"type\": \"null\"}}", FR_INPUT,
      "#/not/$ref: this leads nowhere"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"required\": \"a\"}", FR_INPUT, "#/required: not a list of names"},

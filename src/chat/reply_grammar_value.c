@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "formats/json.h"
+#include "formats/json_pointer.h"
 #include "src/chat/reply_grammar.h"
 #include "src/chat/reply_value.h"
 
@@ -54,7 +55,7 @@ static const json_t *look_through(const making *m, const json_t *schema) {
     for (int looks = 0; looks < MOST_LOOKS; looks++) {
         const json_t *ref = json_object_get(schema, "$ref"), *all = json_object_get(schema, "allOf"), *inner = NULL;
         fr_grammar_spend(m->parts->rules, 1 + json_object_size(schema));
-        if (ref && !other_word(schema, reference)) inner = fr_tool_refer(m->parameters, json_string_value(ref));
+        if (ref && !other_word(schema, reference)) inner = fr_json_refer(m->parameters, json_string_value(ref));
         if (json_array_size(all) == 1 && !other_word(schema, list)) inner = json_array_get(all, 0);
         if (!inner) break;
         schema = inner;

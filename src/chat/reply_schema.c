@@ -2,16 +2,14 @@
 #include "src/chat/reply_schema.h"
 
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "formats/json_pointer.h"
 #include "formats/json_wide.h"
 
 #define MAX_DEPTH   32    /* schemas within each other */
 #define MAX_SCHEMAS 10000 /* looked at for one parameter, with the values that they list */
-#define MAX_POINTER 1024  /* bytes */
 
 enum { ANY = FR_VALUE_STRING | FR_VALUE_NUMBER | FR_VALUE_BOOLEAN | FR_VALUE_NULL | FR_VALUE_OBJECT | FR_VALUE_ARRAY };
 
@@ -42,61 +40,6 @@ const json_t *fr_tool_find(const json_t *tools, const char *name) {
         if (own && strcmp(own, name) == 0) return tool;
     }
     return NULL;
-}
-
-/* ------------------------------------------------------------------------------------------------------- references */
-
-static int hex_digit(char byte) {
-    static const char digits[] = "0123456789abcdef";
-    const char *found = byte ? strchr(digits, byte | 0x20) : NULL;
-    return found ? (int)(found - digits) : -1;
-}
-
-/* A reference is a URI: %2F is a byte of its pointer. */
-static void decode_percent(char *text) {
-    char *out = text;
-    for (const char *in = text; *in; out++) {
-        int high = *in == '%' ? hex_digit(in[1]) : -1, low = high >= 0 ? hex_digit(in[2]) : -1;
-        *out = low >= 0 ? (char)(high << 4 | low) : *in;
-        in += low >= 0 ? 3 : 1;
-    }
-    *out = 0;
-}
-
-/* ~1 is a slash, ~0 a tilde. */
-static void decode_tildes(char *text) {
-    char *out = text;
-    for (const char *in = text; *in; out++) {
-        bool escape = in[0] == '~' && (in[1] == '0' || in[1] == '1');
-        *out = !escape ? *in : in[1] == '0' ? '~' : '/';
-        in += escape ? 2 : 1;
-    }
-    *out = 0;
-}
-
-static const json_t *step_into(const json_t *value, char *key) {
-    decode_tildes(key);
-    if (!json_is_array(value)) return json_object_get(value, key);
-    char *end;
-    unsigned long long index = strtoull(key, &end, 10);
-    return *key >= '0' && *key <= '9' && !*end ? json_array_get(value, (size_t)index) : NULL;
-}
-
-const json_t *fr_tool_refer(const json_t *root, const char *reference) {
-    char pointer[MAX_POINTER];
-    if (!reference || reference[0] != '#' || strlen(reference) >= sizeof pointer) return NULL;
-    snprintf(pointer, sizeof pointer, "%s", reference + 1);
-    decode_percent(pointer);
-    if (*pointer && *pointer != '/') return NULL;
-    for (char *key = pointer; root && *key;) {
-        size_t length = strcspn(++key, "/");
-        bool more = key[length] == '/';
-        key[length] = 0;
-        root = step_into(root, key);
-        key += length;
-        if (more) *key = '/';
-    }
-    return root;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ types */
@@ -201,7 +144,7 @@ static fr_value_types schema_types(search *s, const json_t *schema, const chain 
     if (depth == MAX_DEPTH || s->left == 0) return ANY;
     s->left--;
     const chain here = {schema, outer};
-    const json_t *referred = fr_tool_refer(s->root, json_string_value(json_object_get(schema, "$ref")));
+    const json_t *referred = fr_json_refer(s->root, json_string_value(json_object_get(schema, "$ref")));
     fr_value_types types = own_types(s, schema);
     if (referred) types = meet(types, schema_types(s, referred, &here));
     types = meet(types, types_of_all(s, json_object_get(schema, "allOf"), &here));

@@ -23,7 +23,4 @@ enum {
 const json_t *fr_tool_find(const json_t *tools, const char *name);
 fr_value_types fr_tool_parameter_types(const json_t *tool, const char *parameter);
 
-/* What "#/$defs/N" is in a tool's parameters; NULL: it is nowhere there. */
-const json_t *fr_tool_refer(const json_t *parameters, const char *reference);
-
 #endif

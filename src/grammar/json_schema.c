@@ -3,6 +3,7 @@
  * asks for that isn't built is refused by its place. */
 #include <stdlib.h>
 
+#include "formats/json_pointer.h"
 #include "formats/json_read.h"
 #include "src/grammar/json_schema_reader.h"
 
@@ -206,24 +207,10 @@ bool fr_schema_says_more(const json_t *schema, const char *than) {
 }
 
 fr_status fr_schema_find(reader *r, const char *pointer, const fr_schema_path *path, const json_t **found) {
-    char name[256];
     fr_grammar_spend(r->parts->rules, 1 + strlen(pointer) / 16);
-    *found = r->root;
     if (*pointer != '#') return fr_schema_fail(path, FR_UNBUILT, "references to other schemas are not built");
-    for (pointer++; *pointer == '/' && *found;) {
-        size_t length = 0;
-        for (pointer++; *pointer && *pointer != '/' && length < sizeof name - 1; pointer++) {
-            bool escaped = *pointer == '~' && (pointer[1] == '0' || pointer[1] == '1');
-            name[length++] = escaped ? (*++pointer == '0' ? '~' : '/') : *pointer;
-        }
-        name[length] = '\0';
-        bool number = *name && strspn(name, "0123456789") == strlen(name);
-        *found = !json_is_array(*found) ? json_object_get(*found, name)
-                 : number               ? json_array_get(*found, strtoul(name, NULL, 10))
-                                        : NULL;
-    }
-    if (*pointer || !*found) return fr_schema_fail(path, FR_INPUT, "this leads nowhere");
-    return FR_OK;
+    *found = fr_json_refer(r->root, pointer);
+    return *found ? FR_OK : fr_schema_fail(path, FR_INPUT, "this leads nowhere");
 }
 
 const json_t *fr_schema_look_through(reader *r, const json_t *schema, const fr_schema_path *path) {
