@@ -1,5 +1,5 @@
-/* libFuzzer's target for requests to a server: any bytes as a body, in one of three forms, or in another dialect of
- * chats, read, put to sessions, run for some rounds.
+/* libFuzzer's target for requests to a server: any bytes as a body, in one of three forms, in another dialect of chats,
+ * or with code to be filled in, read, put to sessions, run for some rounds.
  *
  * In: a byte that says which form, and whether the model sees, then the body; forwards take a hundred times what
  * reading does, so that only what has a multiple of RUN_EVERY bytes is run. Out: nothing, unless the sanitizers find
@@ -7,9 +7,10 @@
 #include "tests/fuzz/harness.h"
 #include "tools/serve/ask.h"
 #include "tools/serve/ask_dialects.h"
+#include "tools/serve/infill.h"
 #include "tools/wide_json.h"
 
-enum { MOST = 6, CONTEXT = 192, PLACES = 2, RUN_EVERY = 32 };
+enum { MOST = 6, CONTEXT = 192, PLACES = 2, RUN_EVERY = 32, INFILL = 127 };
 
 static fr_arguments args[2];
 static fr_loaded loaded[2];
@@ -53,6 +54,39 @@ static json_t *read_dialect(int kind, json_t *body) {
     return chat;
 }
 
+/* The demo's tokenizer with tokens of a model that fills in, behind all ids that the demo's model has. */
+static fr_tokenizer *open_infilling(void) {
+    static const char *const tokens[] = {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|repo_name|>",
+                                         "<|file_sep|>"};
+    const char *folder = fuzz_folder();
+    fuzz_file file = fuzz_file_new();
+    fr_tokenizer *tokenizer = NULL;
+    json_t *value = json_load_file("tools/demo/target/tokenizer.json", 0, NULL);
+    for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++)
+        json_array_append_new(json_object_get(value, "added_tokens"),
+                              json_pack("{s:i, s:s, s:b, s:b, s:b, s:b, s:b}", "id", 4096 + (int)i, "content",
+                                        tokens[i], "single_word", 0, "lstrip", 0, "rstrip", 0, "normalized", 0,
+                                        "special", 1));
+    char *text = json_dumps(value, JSON_COMPACT);
+    fuzz_file_write(&file, text, strlen(text), NULL, 0);
+    fuzz_link(folder, "tokenizer.json", file.path);
+    if (fr_tokenizer_open(folder, NULL, &tokenizer) != FR_OK) die(fr_last_error(), folder);
+    free(text);
+    json_decref(value);
+    return tokenizer;
+}
+
+/* A body of /infill becomes one of /completion. */
+static bool read_infill(json_t *body) {
+    static fr_tokenizer *tokenizer;
+    char error[FR_INFILL_ERROR] = "";
+    if (!tokenizer) tokenizer = open_infilling();
+    bool taken = fr_infill_read(tokenizer, body, error);
+    if (taken == (error[0] != '\0')) abort();
+    fuzz_inputs_read += taken;
+    return taken;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     static const fr_job_form forms[] = {FR_JOB_CHAT, FR_JOB_COMPLETION, FR_JOB_NATIVE};
     json_error_t error;
@@ -60,11 +94,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     fr_job_setting *setting = &settings[which];
     if (!setting->engine) open_engine(which);
     json_t *body = size ? fr_json_load((const char *)bytes + 1, size - 1, &error) : NULL;
-    bool dialect = size && *bytes >= 64 && *bytes < 128;
+    bool dialect = size && *bytes >= 64 && *bytes < INFILL, infill = size && *bytes == INFILL;
     if (dialect && json_is_object(body)) body = read_dialect(*bytes, body);
     if (!body) return 0;
+    if (infill && json_is_object(body) && !read_infill(body)) {
+        json_decref(body);
+        return 0;
+    }
     bool raw = dialect && !json_object_get(body, "messages");
-    fr_job_form form = raw ? FR_JOB_COMPLETION : dialect ? FR_JOB_CHAT : forms[*bytes % 3];
+    fr_job_form form = raw ? FR_JOB_COMPLETION : dialect ? FR_JOB_CHAT : infill ? FR_JOB_NATIVE : forms[*bytes % 3];
     fr_ask *ask = fr_ask_read(NULL, setting, form, body);
     if (dialect && ask->count > 1) abort();
     if ((ask->error[0] != '\0') == (ask->count > 0)) abort();

@@ -393,9 +393,27 @@ def lines():
                          {"role": "tool", "content": "7", "tool_name": "f"}], "tools": [server_tool], "think": False,
             "options": {"num_predict": 2, "temperature": 0.5, "stop": ["z"]}, "format": "json", "keep_alive": "5m"}
     generated = {"prompt": "Hi", "system": "S", "raw": False, "stream": False, "options": {"num_predict": 2}}
+    unit = {"anyOf": [{"$ref": "#/$defs/unit"}, {"type": "null"}]}
+    given = {"type": "object", "required": ["u", "n"], "$defs": {"unit": {"type": "string", "enum": ["c", "f"]}},
+             "properties": {"u": unit, "n": {"type": "integer", "minimum": 3}, "t": {"type": "string"}}}
+    forced = {"input": "Hi", "tools": [{**tool, "parameters": given}], "tool_choice": "required", "top_logprobs": 2,
+              "max_output_tokens": 9, "include": ["message.output_text.logprobs"]}
+    node = {"type": "object", "properties": {"n": {"type": "integer"}, "next": {"$ref": "#/properties/list"}}}
+    listed = {"properties": {"list": {"anyOf": [node, {"type": "null"}]}, "k": {"enum": ["a", 1, None, [True]]}}}
+    mixed = {"properties": {"a": {"type": ["string", "null"]}, "b": {"allOf": [{"$ref": "#/$defs/c"}]}, "d": True,
+                            "e": {"items": {"type": "number", "maximum": 2}, "maxItems": 2}, "f": {"const": "x y"}},
+             "$defs": {"c": {"type": "string"}}, "required": ["b", "e"], "additionalProperties": False}
+    for form in range(4):
+        for name, parameters in (("given", given), ("listed", listed), ("mixed", mixed)):
+            write("tools", f"{name}-{form}", chr(form) + compact(parameters))
+    held = {"max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}],
+            "thinking": {"type": "enabled", "budget_tokens": 2}}
+    filled = {"input_prefix": "int f(", "input_suffix": ") {}", "prompt": "int ", "n_predict": 2,
+              "input_extra": [{"filename": "a.c", "text": "int g;"}], "samplers": ["infill", "top_k"]}
     for name, form, body in (("response", "B", response), ("message", "T", message), ("message-picture", "Q", looked),
                              ("ollama-chat", "f", told), ("ollama-generate", "r", generated),
-                             ("ollama-raw", "r", {**generated, "raw": True})):
+                             ("ollama-raw", "r", {**generated, "raw": True}), ("response-forced", "@", forced),
+                             ("message-budget", "Q", held), ("infill", "\x7f", filled)):
         write("ask", name, form + compact(body))
     write("options", "sampling", "21n0.9\n22i40\n23n0.95\n24n0.05\n25i7\n16n1.1\n19i64\n20t5+1.5,6-inf,7:2\n")
     write("options", "caches", "11tq8_0\n12tf16\n8i3\n14i1\n10i1\n9i-1\n13tngram,mtp\n26trejection\n27i5\n")
