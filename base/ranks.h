@@ -59,6 +59,10 @@ void fr_ranks_gather(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count);
 /* Rank 0's bytes become everybody's. */
 void fr_ranks_broadcast(fr_ranks *ranks, void *bytes, size_t size);
 
+/* On ranks but the first, the same of bytes that rank 0 may send at any time: who waits for them leaves the core to
+ * others, and no time is too long. */
+void fr_ranks_listen(fr_ranks *ranks, void *bytes, size_t size);
+
 /* Fails where these bytes are not rank 0's: what is about to be done is not the same everywhere. what: names it, as in
  * "what is run next". */
 fr_status fr_ranks_agree(fr_ranks *ranks, const void *bytes, size_t size, const char *what);

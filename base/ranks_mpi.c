@@ -29,6 +29,11 @@ enum {
     LOOKS = 64,      /* polls between two looks at the clock and at the others */
 };
 
+/* Seconds in which a rank that listens only gives way to others, as between rounds; then it sleeps shortly, then
+ * longer. */
+#define LISTEN_BUSY  0.002
+#define LISTEN_WHILE 1.0
+
 /* How long rank 0 waits for the others at the end, and they for it, where somebody has failed: it shall be the one that
  * ends the job, as it has said why. */
 #define FIRST_GRACE     2.0
@@ -299,6 +304,21 @@ void fr_ranks_broadcast(fr_ranks *r, void *bytes, size_t size) {
         be_late(r);
     for (int i = 1; i < r->count && r->index == 0; i++) requests = post_send(r, requests, peers, i, bytes, size);
     await(r, requests, peers);
+}
+
+/* A rank that hangs while nothing is to be done is missed by the watching thread. */
+void fr_ranks_listen(fr_ranks *r, void *bytes, size_t size) {
+    int done = 0;
+    if (!r || failed(r)) return;
+    double start = fr_clock();
+    post_receive(r, 0, (int[1]){0}, 0, bytes, size);
+    while (!done && !failed(r)) {
+        if (MPI_Test(r->requests, &done, MPI_STATUS_IGNORE))
+            fail(r, fr_fail(FR_MACHINE, "messages between ranks fail"));
+        double waited = fr_clock() - start;
+        if (waited < LISTEN_BUSY) sched_yield();
+        else if (!done) usleep(waited < LISTEN_WHILE ? 100 : 2000);
+    }
 }
 
 fr_status fr_ranks_agree(fr_ranks *r, const void *bytes, size_t size, const char *what) {

@@ -208,12 +208,12 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                            .parts = FR_PART_MODEL | FR_PART_RANKS, .low = 0, .high = 1000000,
                            .help = "model, ranks: messages between ranks leave so much later, as on a slower network"},
     [FR_ARG_RANK_TIMEOUT] = {.names = "--rank-timeout", .value = "SECONDS", .kind = FR_KIND_NUMBER,
-                             .verbs = GENERATE | LOGITS | VERIFY | BATCH | BENCH,
+                             .verbs = GENERATE | LOGITS | VERIFY | BATCH | BENCH | SERVE,
                              .parts = FR_PART_MODEL | FR_PART_RANKS, .low = 1,
                              .high = 86400,
                              .help = "as ranks of an MPI job (mpirun): end if one is silent for so long (default 30)"},
     [FR_ARG_RANK_SHARES] = {.names = "--rank-shares", .value = "LIST",
-                            .verbs = GENERATE | LOGITS | VERIFY | BATCH | BENCH, .parts = FR_PART_MODEL,
+                            .verbs = GENERATE | LOGITS | VERIFY | BATCH | BENCH | SERVE, .parts = FR_PART_MODEL,
                             .help = "as ranks of an MPI job: what each has, 3,1: the first one three parts of four",
                             .more = "Of the weights and of the work, where machines differ: by their memory's "
                                     "bandwidth. A whole number from 1 to 1000 for each rank (default: all have as "

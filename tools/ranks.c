@@ -19,6 +19,7 @@
 
 #include "forerun_lab_ranks.h"
 #include "interrupt.h"
+#include "option_table.h"
 #include "output.h"
 #include "verbs.h"
 
@@ -94,7 +95,8 @@ static void end_unknown(int signal_number) {
 
 static void watch_for_unknown(struct sigaction *before) {
     struct sigaction action = {.sa_handler = end_unknown, .sa_flags = (int)SA_RESETHAND};
-    sigaction(SIGTERM, &action, before);
+    sigaction(SIGTERM, NULL, before);
+    if (before->sa_handler != SIG_IGN) sigaction(SIGTERM, &action, NULL);
 }
 
 /* --------------------------------------------------------------------------------------------------------- failures */
@@ -166,7 +168,9 @@ static int deal(const char *list) {
 
 int fr_ranks_check_arguments(const fr_verb *verb, fr_arguments *args) {
     static const unsigned runs = FR_VERB_GENERATE | FR_VERB_LOGITS | FR_VERB_VERIFY | FR_VERB_BATCH |
-                                 FR_VERB_BENCH;
+                                 FR_VERB_BENCH | FR_VERB_SERVE;
+    static const fr_arg alone[] = {FR_ARG_PROMPT_CACHE, FR_ARG_RESUME,         FR_ARG_MODELS,
+                                   FR_ARG_EMBEDDINGS,   FR_ARG_SLOT_SAVE_PATH, FR_ARG_MMPROJ};
     static const fr_arg written[] = {FR_ARG_OUT_FILE, FR_ARG_TRACE, FR_ARG_BENCH_PLOT};
     if (args->given[FR_ARG_RANK_SHARES] && (verb->bit & runs)) {
         int code = deal(args->text[FR_ARG_RANK_SHARES]);
@@ -176,8 +180,11 @@ int fr_ranks_check_arguments(const fr_verb *verb, fr_arguments *args) {
     if (args->given[FR_ARG_RANK_TIMEOUT]) fr_lab_ranks_timeout((int)args->number[FR_ARG_RANK_TIMEOUT]);
     if (args->given[FR_ARG_RANK_DELAY]) fr_lab_ranks_delay((double)args->number[FR_ARG_RANK_DELAY] / 1e6);
     if (!(verb->bit & runs)) return fr_wrong_usage("%s does not run as several ranks", verb->name);
-    if (args->given[FR_ARG_PROMPT_CACHE] || args->given[FR_ARG_RESUME])
-        return fr_wrong_usage("--prompt-cache and --resume are not for several ranks");
+    for (size_t i = 0; i < sizeof(alone) / sizeof(*alone); i++) {
+        const char *names = fr_option_table[alone[i]].names;
+        if (args->given[alone[i]] && (alone[i] != FR_ARG_MMPROJ || verb->bit == FR_VERB_SERVE))
+            return fr_wrong_usage("%.*s is not for several ranks", (int)strcspn(names, " "), names);
+    }
     if (args->given[FR_ARG_FILE] && strcmp(args->text[FR_ARG_FILE], "-") == 0)
         return fr_wrong_usage("-f -: ranks have no standard input in common, give a file");
     for (size_t i = 0; i < sizeof(written) / sizeof(*written) && fr_rank() > 0; i++)

@@ -14,6 +14,7 @@
 #include "kernels/cpu.h"
 #include "kernels/dispatch.h"
 #include "quant/encode.h"
+#include "src/api/lead.h"
 #include "src/api/ranks.h"
 #include "src/cache/kv.h"
 #include "src/convert/quantize_types.h"
@@ -182,6 +183,7 @@ fr_status fr_session_open(const fr_model *model, const fr_drafter *drafter, cons
 }
 
 void fr_session_close(fr_session *session) {
+    fr_lead_close(session);
     fr_session_destroy(session);
 }
 
@@ -202,6 +204,7 @@ fr_status fr_engine_open(const fr_model *model, const fr_drafter *drafter, const
 }
 
 void fr_engine_close(fr_engine *engine) {
+    fr_lead_end(engine);
     fr_engine_destroy(engine);
 }
 
@@ -210,9 +213,11 @@ fr_status fr_engine_session(fr_engine *engine, const fr_options *options, fr_ses
     if (!engine || !session) return fr_fail_null("fr_engine_session", "an engine and a place for the session");
     FR_TRY(fr_engine_check_process(engine));
     fr_options resolved = fr_options_resolve(options);
+    fr_lead_open(engine, &resolved);
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_session_create(engine, &resolved, session);
     fr_fpenv_leave(environment);
+    if (status == FR_OK) fr_lead_opened(engine, *session);
     return status;
 }
 
@@ -220,6 +225,7 @@ fr_status fr_session_fork(const fr_session *session, const fr_options *options, 
     if (fork) *fork = NULL;
     if (!session || !fork) return fr_fail_null("fr_session_fork", "a session and a place for its fork");
     FR_TRY(fr_engine_check_process(session->engine));
+    FR_TRY(fr_lead_refuse(session->engine, "fr_session_fork"));
     fr_options resolved = options ? *options : session->options;
     fr_engine_settle(session->engine);
     uint64_t environment = fr_fpenv_enter();
@@ -250,6 +256,7 @@ static fr_status check_rounds(const fr_engine *engine, const fr_round *rounds, s
 fr_status fr_engine_step(fr_engine *engine, fr_round *rounds, size_t count) {
     FR_TRY(check_rounds(engine, rounds, count));
     FR_TRY(fr_engine_check_files(engine));
+    fr_lead_step(engine, rounds, count);
     uint64_t environment = fr_fpenv_enter();
     fr_cycle_round(engine, rounds, count);
     fr_fpenv_leave(environment);

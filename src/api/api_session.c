@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fpenv.h"
+#include "src/api/lead.h"
 #include "src/session/cycle.h"
 #include "src/session/embedding.h"
 #include "src/session/session.h"
@@ -18,9 +19,15 @@ static fr_status check(const fr_session *session, const char *call) {
     return session ? fr_engine_check_process(session->engine) : fr_fail_null(call, "a session");
 }
 
+/* And none that leads those of other ranks, which are not told of the call. */
+static fr_status check_alone(const fr_session *session, const char *call) {
+    FR_TRY(check(session, call));
+    return fr_lead_refuse(session->engine, call);
+}
+
 /* And ids that may be a prompt. */
 static fr_status check_prompt(const fr_session *session, const int32_t *ids, size_t count, const char *call) {
-    FR_TRY(check(session, call));
+    FR_TRY(check_alone(session, call));
     return ids && count ? FR_OK : fr_fail(FR_INPUT, "the prompt is empty");
 }
 
@@ -39,7 +46,7 @@ static fr_status leave(uint64_t environment, fr_status status) {
 /* ---------------------------------------------------------------------------------------------------------- prompts */
 
 fr_status fr_session_show(fr_session *session, const fr_picture *const *pictures, size_t count) {
-    FR_TRY(check(session, "fr_session_show"));
+    FR_TRY(check_alone(session, "fr_session_show"));
     for (size_t i = 0; i < count; i++)
         if (!pictures || !pictures[i] || pictures[i]->vision != session->model->vision)
             return fr_fail(FR_USAGE, "fr_session_show: picture %zu was opened for another model", i);
@@ -60,13 +67,15 @@ fr_status fr_session_set_prompt(fr_session *session, const int32_t *ids, size_t 
 }
 
 fr_status fr_session_put(fr_session *session, const int32_t *ids, size_t count) {
-    FR_TRY(check_prompt(session, ids, count, "fr_session_put"));
+    FR_TRY(check(session, "fr_session_put"));
+    if (!ids || !count) return fr_fail(FR_INPUT, "the prompt is empty");
+    fr_lead_put(session, ids, count);
     uint64_t environment = enter(session);
     return leave(environment, fr_timeline_put(session, ids, count));
 }
 
 fr_status fr_session_truncate(fr_session *session, size_t length) {
-    FR_TRY(check(session, "fr_session_truncate"));
+    FR_TRY(check_alone(session, "fr_session_truncate"));
     if (length > session->length)
         return fr_fail(FR_USAGE, "fr_session_truncate: the timeline has %zu tokens, not %zu", session->length, length);
     uint64_t environment = enter(session);
@@ -75,6 +84,7 @@ fr_status fr_session_truncate(fr_session *session, size_t length) {
 
 void fr_session_reset(fr_session *session) {
     if (check(session, "fr_session_reset") != FR_OK) return;
+    fr_lead_reset(session);
     fr_async_draft_cancel(session);
     fr_session_clear(session);
 }
@@ -104,7 +114,7 @@ fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_
     *accepted = 0;
     if (!count) return fr_fail_null("fr_session_step", "a place for the count");
     *count = 0;
-    FR_TRY(check(session, "fr_session_step"));
+    FR_TRY(check_alone(session, "fr_session_step"));
     if (!ids || limit == 0) return fr_fail(FR_USAGE, "fr_session_step: room for at least one id is needed");
     if (session->length == 0) return fr_fail(FR_USAGE, "fr_session_step: give the session a prompt first");
     fr_engine_settle(session->engine);
@@ -115,32 +125,32 @@ fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_
 fr_status fr_session_next_logits(fr_session *session, const float **logits) {
     if (!logits) return fr_fail_null("fr_session_next_logits", "a place for the logits");
     *logits = NULL;
-    FR_TRY(check(session, "fr_session_next_logits"));
+    FR_TRY(check_alone(session, "fr_session_next_logits"));
     if (session->length == 0) return fr_fail(FR_USAGE, "fr_session_next_logits: give the session a prompt first");
     uint64_t environment = enter(session);
     return leave(environment, fr_cycle_next_logits(session, logits));
 }
 
 fr_status fr_session_set_mask(fr_session *session, fr_mask_fn *mask, void *context) {
-    FR_TRY(check(session, "fr_session_set_mask"));
+    FR_TRY(check_alone(session, "fr_session_set_mask"));
     uint64_t environment = enter(session);
     return leave(environment, fr_session_mask(session, mask, context));
 }
 
 fr_status fr_session_set_grammar(fr_session *session, fr_grammar *grammar) {
-    FR_TRY(check(session, "fr_session_set_grammar"));
+    FR_TRY(grammar ? check_alone(session, "fr_session_set_grammar") : check(session, "fr_session_set_grammar"));
     uint64_t environment = enter(session);
     return leave(environment, fr_session_constrain(session, grammar));
 }
 
 fr_status fr_session_begin_grammar(fr_session *session, size_t position) {
-    FR_TRY(check(session, "fr_session_begin_grammar"));
+    FR_TRY(check_alone(session, "fr_session_begin_grammar"));
     uint64_t environment = enter(session);
     return leave(environment, fr_session_begin_constraint(session, position));
 }
 
 fr_status fr_session_set_options(fr_session *session, const fr_options *options) {
-    FR_TRY(check(session, "fr_session_set_options"));
+    FR_TRY(check_alone(session, "fr_session_set_options"));
     fr_options resolved = fr_options_resolve(options);
     uint64_t environment = enter(session);
     return leave(environment, fr_session_resample(session, &resolved));
@@ -238,14 +248,14 @@ fr_status fr_session_embed(fr_session *session, const int32_t *ids, size_t count
 /* --------------------------------------------------------------------------------------------------------- drafting */
 
 fr_status fr_draft_submit(fr_session *session) {
-    FR_TRY(check(session, "fr_draft_submit"));
+    FR_TRY(check_alone(session, "fr_draft_submit"));
     uint64_t environment = fr_fpenv_enter();
     return leave(environment, fr_async_draft_submit(session));
 }
 
 fr_status fr_draft_wait(fr_session *session, int32_t *ids, size_t *count) {
     if (count) *count = 0;
-    FR_TRY(check(session, "fr_draft_wait"));
+    FR_TRY(check_alone(session, "fr_draft_wait"));
     if (!ids || !count) return fr_fail(FR_USAGE, "fr_draft_wait: room for %d ids is needed", FR_STEP_MAX - 1);
     return fr_async_draft_wait(session, ids, count);
 }
@@ -256,7 +266,7 @@ void fr_draft_cancel(fr_session *session) {
 
 fr_status fr_draft_now(fr_session *session, size_t steps, int32_t *ids, size_t *count, float *logits) {
     if (count) *count = 0;
-    FR_TRY(check(session, "fr_draft_now"));
+    FR_TRY(check_alone(session, "fr_draft_now"));
     if (!ids || !count || steps == 0 || steps >= FR_STEP_MAX)
         return fr_fail(FR_USAGE, "fr_draft_now: steps must be 1 to %d, with room for as many ids", FR_STEP_MAX - 1);
     fr_engine_settle(session->engine);
@@ -270,7 +280,7 @@ bool fr_session_adapts(const fr_session *session) {
 
 fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_t count, size_t steps,
                                   fr_logits_fn *sink, void *context) {
-    FR_TRY(check(session, "fr_session_draft_logits"));
+    FR_TRY(check_alone(session, "fr_session_draft_logits"));
     if (!ids || count < 2)
         return fr_fail(FR_USAGE, "draft logits need at least two ids: the target runs all but the last");
     if (!sink) return fr_fail_null("fr_session_draft_logits", "a function that takes rows");
@@ -284,12 +294,12 @@ fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_
 /* ----------------------------------------------------------------------------------------------------------- saving */
 
 fr_status fr_session_save(const fr_session *session, const char *path) {
-    FR_TRY(check(session, "fr_session_save"));
+    FR_TRY(check_alone(session, "fr_session_save"));
     return path ? fr_session_write(session, path) : fr_fail_null("fr_session_save", "a path");
 }
 
 fr_status fr_session_restore(fr_session *session, const char *path) {
-    FR_TRY(check(session, "fr_session_restore"));
+    FR_TRY(check_alone(session, "fr_session_restore"));
     if (!path) return fr_fail_null("fr_session_restore", "a path");
     fr_async_draft_cancel(session);
     return fr_session_read(session, path);
@@ -298,13 +308,13 @@ fr_status fr_session_restore(fr_session *session, const char *path) {
 fr_status fr_session_save_bytes(const fr_session *session, void **bytes, size_t *size) {
     if (bytes) *bytes = NULL;
     if (size) *size = 0;
-    FR_TRY(check(session, "fr_session_save_bytes"));
+    FR_TRY(check_alone(session, "fr_session_save_bytes"));
     if (!bytes || !size) return fr_fail_null("fr_session_save_bytes", "a place for bytes and their size");
     return fr_session_write_bytes(session, bytes, size);
 }
 
 fr_status fr_session_restore_bytes(fr_session *session, const void *bytes, size_t size) {
-    FR_TRY(check(session, "fr_session_restore_bytes"));
+    FR_TRY(check_alone(session, "fr_session_restore_bytes"));
     if (!bytes) return fr_fail_null("fr_session_restore_bytes", "a session's bytes");
     fr_async_draft_cancel(session);
     return fr_session_read_bytes(session, bytes, size);

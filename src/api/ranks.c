@@ -10,7 +10,7 @@
 #include "forerun_lab_ranks.h"
 
 static fr_ranks *job; /* set once, before there are threads */
-static bool joined;
+static bool joined, decides_alone;
 
 fr_ranks *fr_job(void) {
     return fr_ranks_count(job) > 1 ? job : NULL;
@@ -68,8 +68,17 @@ fr_status fr_ranks_agree_options(fr_ranks *ranks, const fr_options *options) {
     return fr_ranks_agree(ranks, &hash, sizeof hash, "what it is told to do, or has room for,");
 }
 
+void fr_lab_ranks_decide_alone(void) {
+    decides_alone = true;
+}
+
+fr_status fr_lab_ranks_check(void) {
+    return fr_ranks_check(job);
+}
+
 bool fr_lab_ranks_decide(bool own) {
     uint8_t first = own;
+    if (decides_alone) return own;
     fr_ranks_broadcast(fr_job(), &first, sizeof first);
     return first;
 }

@@ -59,6 +59,7 @@ struct fr_engine {
     double files_checked; /* when its files were looked at last */
     size_t kv_bytes, spare_bytes; /* of the arena: pages, and those of them for checkpoints */
     size_t drafting_bytes;        /* of the arena: what drafting works in */
+    struct fr_lead *lead; /* who tells the other ranks what is asked of it (src/api/lead.h); NULL: nobody */
 };
 
 /* Reads the options and lays it out without memory: arena.used is what it would take. */

@@ -388,14 +388,16 @@ bool fr_desk_round(fr_desk *desk) {
     return ran || desk->texts + desk->ended != before;
 }
 
-void fr_desk_interrupt(fr_desk *desk) {
+void fr_desk_interrupt(fr_desk *desk, fr_status status) {
     pthread_mutex_lock(&desk->lock);
     desk->closed = true;
     pthread_mutex_unlock(&desk->lock);
     take_arrived(desk);
     while (desk->running_count) {
         fr_place *place = desk->running[desk->running_count - 1];
-        if (!place->choice->job.ended) fr_job_interrupt(&place->choice->job);
+        fr_job *job = &place->choice->job;
+        if (!job->ended && status != FR_OK) fr_job_fail(job, status);
+        if (!job->ended) fr_job_interrupt(job);
         fr_answer_step(place->ask, place->choice);
         end_choice(desk, place);
     }
@@ -431,7 +433,7 @@ fr_desk *fr_desk_open(const fr_desk_setting *setting) {
 
 void fr_desk_close(fr_desk *desk) {
     if (!desk) return;
-    fr_desk_interrupt(desk);
+    fr_desk_interrupt(desk, FR_OK);
     for (size_t i = 0; i < desk->setting.places; i++) fr_desk_forget(&desk->places[i]);
     pthread_mutex_destroy(&desk->lock);
     free(desk->places);

@@ -30,8 +30,9 @@ bool fr_desk_put(fr_desk *desk, fr_ask *ask);
 /* A round, if there is anything to do; false: nothing is under way, or all of it waits for its clients to read. */
 bool fr_desk_round(fr_desk *desk);
 
-/* Ends what is under way and what waits, and takes no more: the server is going. */
-void fr_desk_interrupt(fr_desk *desk);
+/* Ends what is under way and what waits, and takes no more: the server is going. status: why, by the thread's last
+ * failure, or FR_OK: it was told to. */
+void fr_desk_interrupt(fr_desk *desk, fr_status status);
 
 /* Asks that wait and that are under way. Any thread. */
 void fr_desk_busy(fr_desk *desk, size_t *waiting, size_t *running);

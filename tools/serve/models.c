@@ -141,6 +141,10 @@ int fr_models_load_first(fr_models *m) {
     return code;
 }
 
+int fr_models_follow(fr_models *m) {
+    return fr_served_follow(&m->entries[0].served);
+}
+
 static state state_of(fr_models *m, const entry *e) {
     pthread_mutex_lock(&m->lock);
     state now = e->state;
@@ -316,12 +320,12 @@ bool fr_models_busy(fr_models *m) {
     return busy;
 }
 
-void fr_models_interrupt(fr_models *m) {
+void fr_models_interrupt(fr_models *m, fr_status status) {
     pthread_mutex_lock(&m->lock);
     m->closing = true;
     pthread_mutex_unlock(&m->lock);
     for (entry *e = m->entries; e < m->entries + m->count; e++) {
-        if (state_of(m, e) == READY) fr_desk_interrupt(e->served.desk);
+        if (state_of(m, e) == READY) fr_desk_interrupt(e->served.desk, status);
         serve_waiters(m, e, 503, going);
     }
 }

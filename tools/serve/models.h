@@ -34,6 +34,9 @@ void fr_models_close(fr_models *models);
 /* Loads the one model of -m; nothing to do for several. Gives the exit status. */
 int fr_models_load_first(fr_models *models);
 
+/* Of a rank that nobody asks: loads it and does as rank 0's does, until that ends. Gives the exit status. */
+int fr_models_follow(fr_models *models);
+
 /* Calls `then` with the model of that name (NULL: the only one, or the first), in this thread if it is ready, in
  * another once it has been loaded; else the call is told why not. Any thread. */
 void fr_models_with(fr_models *models, fr_call *call, const char *name, fr_models_fn *then);
@@ -48,8 +51,8 @@ bool fr_models_round(fr_models *models);
 /* Requests that wait, and that are under way, of all models. Any thread. */
 void fr_models_count(fr_models *models, size_t *waiting, size_t *running);
 
-/* Whether anything is under way or waits; and its end. */
+/* Whether anything is under way or waits; and its end (fr_desk_interrupt). */
 bool fr_models_busy(fr_models *models);
-void fr_models_interrupt(fr_models *models);
+void fr_models_interrupt(fr_models *models, fr_status status);
 
 #endif

@@ -4,9 +4,11 @@
  * then runs rounds, sleeping where there is nothing to do; of several models each is loaded beside it. */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "forerun_lab_ranks.h"
 #include "tools/interrupt.h"
 #include "tools/serve/http.h"
 #include "tools/serve/keys.h"
@@ -16,10 +18,12 @@
 
 enum { USUAL_PORT = 8080, USUAL_BODY = 1 << 24, USUAL_CONNECTIONS = 64, ALL_CONNECTIONS = 1024, USUAL_TIMEOUT = 60 };
 
-/* Seconds that requests under way have once the server is to end; and that the engine's thread sleeps at most, as it is
+/* Seconds that requests under way have once the server is to end, and where several ranks are, as what has started them
+ * kills them a second after it was told to end; and that the engine's thread sleeps at most, as it is
  * not woken by signals, nor where a client goes or a stream wants a ping. */
-#define GRACE 10.0
-#define SLEEP 0.1
+#define GRACE       10.0
+#define RANKS_GRACE 0.5
+#define SLEEP       0.1
 
 typedef struct server {
     const fr_arguments *args;
@@ -67,18 +71,30 @@ static void prepare_sleep(server *s) {
 
 /* ------------------------------------------------------------------------------------------------------------- run */
 
-static void serve(server *s) {
-    while (!fr_interrupt_came(NULL))
+/* Gives how another rank has failed, if one has. */
+static fr_status serve(server *s) {
+    fr_status status;
+    while ((status = fr_lab_ranks_check()) == FR_OK && !fr_interrupt_came(NULL))
         if (!fr_models_round(s->models)) sleep_until_woken(s);
+    return status;
+}
+
+/* Streams end with an error: nothing can go on. */
+static int fail(server *s, fr_status status) {
+    int code = fr_exit_status(status);
+    fr_http_refuse_new(s->http);
+    fr_lab_ranks_check(); /* the thread's last failure, again */
+    fr_models_interrupt(s->models, status);
+    return code;
 }
 
 /* What is under way ends by itself, or after some seconds as it is. */
 static void wind_down(server *s) {
-    double until = fr_seconds() + GRACE;
+    double until = fr_seconds() + (fr_rank_count() > 1 ? RANKS_GRACE : GRACE);
     fr_http_refuse_new(s->http);
     while (fr_models_busy(s->models) && fr_seconds() < until)
         if (!fr_models_round(s->models)) sleep_until_woken(s);
-    fr_models_interrupt(s->models);
+    fr_models_interrupt(s->models, FR_OK);
 }
 
 static void say_where(const server *s) {
@@ -160,17 +176,32 @@ static void close_all(server *s) {
     pthread_mutex_destroy(&s->lock);
 }
 
+/* A rank that nobody asks: what ends the server comes from rank 0. */
+static int follow(const fr_arguments *args) {
+    fr_models *models;
+    int code = fr_models_open(&models, args, NULL, NULL, NULL);
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    if (!code) code = fr_models_follow(models);
+    fr_models_close(models);
+    return code;
+}
+
 int fr_verb_serve(const fr_arguments *args) {
     server s = {.args = args};
+    if (fr_rank_count() > 1) fr_lab_ranks_decide_alone();
+    if (fr_rank() > 0) return follow(args);
     prepare_sleep(&s);
     int code = open_all(&s);
     if (!code) {
         fr_interrupt_watch();
         say_where(&s);
         code = fr_models_load_first(s.models);
-        if (!code) serve(&s);
-        else if (fr_interrupt_came(NULL)) code = 0; /* it ends well, though the model never was there */
-        wind_down(&s);
+        fr_status status = code ? FR_OK : serve(&s);
+        if (code && fr_interrupt_came(NULL)) code = 0; /* it ends well, though the model never was there */
+        if (status == FR_OK) wind_down(&s);
+        else code = fail(&s, status);
     }
     close_all(&s);
     return code;

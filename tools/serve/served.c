@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "forerun_lab_ranks.h"
 #include "tools/interrupt.h"
 #include "tools/serve/content.h"
 #include "tools/serve/settings.h"
@@ -103,6 +104,7 @@ static int open_engine(fr_served *served) {
     if (status == FR_OK)
         status = fr_engine_open(loaded->model, loaded->drafter, loaded->options,
                                 served->places + args->given[FR_ARG_EMBEDDINGS], &served->jobs.engine);
+    if (status == FR_OK && fr_rank_count() > 1 && fr_rank() == 0) status = fr_lab_engine_lead(served->jobs.engine);
     return fr_exit_status(status);
 }
 
@@ -138,6 +140,15 @@ int fr_served_load(fr_served *served, fr_tally *tally, void (*wake)(void *), voi
     served->created = time(NULL);
     open_desk(served, tally, wake, context);
     return 0;
+}
+
+int fr_served_follow(fr_served *served) {
+    served->places = places_of(served->args);
+    int code = fr_loaded_open(&served->loaded, served->args);
+    if (!code) code = open_engine(served);
+    if (!code) code = fr_exit_status(fr_lab_engine_follow(served->jobs.engine));
+    fr_served_unload(served);
+    return code;
 }
 
 void fr_served_unload(fr_served *served) {

@@ -9,6 +9,9 @@
 int fr_served_load(fr_served *served, fr_tally *tally, void (*wake)(void *), void *context);
 void fr_served_unload(fr_served *served);
 
+/* The same of a rank that nobody asks, without a desk, to the end of rank 0's. */
+int fr_served_follow(fr_served *served);
+
 /* About how many bytes it takes, and how many there are. */
 bool fr_served_fits(const fr_served *served);
 
