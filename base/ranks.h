@@ -53,6 +53,9 @@ uint64_t fr_ranks_before(const fr_ranks *ranks, size_t rank);
 size_t fr_ranks_index(const fr_ranks *ranks);
 size_t fr_ranks_count(const fr_ranks *ranks);
 
+/* On how many machines they are, by their names. */
+size_t fr_ranks_hosts(const fr_ranks *ranks);
+
 /* Makes the columns of `count` arrays of rows whole on all ranks, in one message to each other one. */
 void fr_ranks_gather(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count);
 

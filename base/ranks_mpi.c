@@ -43,7 +43,7 @@ enum {
 struct fr_ranks {
     MPI_Comm rows;
     fr_watch *watch;
-    int index, count;
+    int index, count, hosts;
     uint32_t before[FR_MAX_RANKS + 1]; /* parts that the ranks before it have; the last: all */
     double timeout;
     uint8_t *buffer; /* own columns packed, then those of each other rank */
@@ -60,6 +60,16 @@ static fr_status refuse(const char *what) {
     return fr_fail(FR_MACHINE, "MPI: %s", what);
 }
 
+static int count_different(const char *hosts, int count) {
+    int different = 0;
+    for (int i = 0; i < count; i++) {
+        int first = 0;
+        while (strcmp(hosts + (size_t)first * FR_WATCH_HOST, hosts + (size_t)i * FR_WATCH_HOST) != 0) first++;
+        different += first == i;
+    }
+    return different;
+}
+
 /* The ranks tell each other their hosts, rank 0 where it listens, and all connect to it. */
 static fr_status meet(fr_ranks *r) {
     char own[FR_WATCH_HOST] = "";
@@ -68,6 +78,7 @@ static fr_status meet(fr_ranks *r) {
     if (!hosts) return fr_fail_memory("names of hosts", (size_t)r->count * FR_WATCH_HOST);
     gethostname(own, sizeof own - 1);
     MPI_Allgather(own, FR_WATCH_HOST, MPI_BYTE, hosts, FR_WATCH_HOST, MPI_BYTE, r->rows);
+    r->hosts = count_different(hosts, r->count);
     fr_status status = fr_watch_open(r->index, r->count, hosts, r->timeout, &r->watch, &place);
     free(hosts);
     if (status != FR_OK) memset(&place, 0, sizeof place); /* the others find nobody there, and end too */
@@ -147,6 +158,10 @@ size_t fr_ranks_index(const fr_ranks *ranks) {
 
 size_t fr_ranks_count(const fr_ranks *ranks) {
     return ranks ? (size_t)ranks->count : 1;
+}
+
+size_t fr_ranks_hosts(const fr_ranks *ranks) {
+    return ranks && ranks->hosts > 1 ? (size_t)ranks->hosts : 1;
 }
 
 fr_status fr_ranks_check(const fr_ranks *ranks) {

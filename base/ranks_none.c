@@ -38,6 +38,11 @@ size_t fr_ranks_count(const fr_ranks *ranks) {
     return 1;
 }
 
+size_t fr_ranks_hosts(const fr_ranks *ranks) {
+    (void)ranks;
+    return 1;
+}
+
 void fr_ranks_gather(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count) {
     (void)ranks;
     (void)rows;

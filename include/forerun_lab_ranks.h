@@ -11,6 +11,9 @@ void fr_lab_ranks_timeout(int seconds);
  * Before a model is opened, the same on all. */
 fr_status fr_lab_ranks_deal(const uint32_t *parts, size_t count);
 
+/* On how many machines the ranks are. */
+size_t fr_lab_ranks_hosts(void);
+
 /* Whatever this rank sends leaves so many seconds late. */
 void fr_lab_ranks_delay(double seconds);
 

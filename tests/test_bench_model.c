@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "bench/measure.h"
 #include "bench/model_run.h"
+#include "bench/rank_shares.h"
 #include "command.h"
 #include "src/session/accept.h"
 
@@ -342,6 +343,18 @@ START_TEST(break_even_is_where_the_tokens_of_a_round_are_its_cost) {
 }
 END_TEST
 
+/* In eighths of the fastest one; all alike where one is not known. */
+START_TEST(shares_of_ranks) {
+    uint32_t parts[4];
+    fr_bench_shares_of((const double[]){20e9, 19e9, 10.4e9, 0.1e9}, 4, parts);
+    ck_assert(parts[0] == 8 && parts[1] == 8 && parts[2] == 4 && parts[3] == 1);
+    fr_bench_shares_of((const double[]){20e9, 0, 10e9}, 3, parts);
+    ck_assert(parts[0] == 1 && parts[1] == 1 && parts[2] == 1);
+    fr_bench_shares_of((const double[]){NAN, 5e9}, 2, parts);
+    ck_assert(parts[0] == 1 && parts[1] == 1);
+}
+END_TEST
+
 static void spin(double seconds) {
     for (double end = fr_clock() + seconds; fr_clock() < end;) continue;
 }
@@ -590,6 +603,7 @@ int main(void) {
     tcase_add_test(tests, a_mixture_reads_the_experts_that_rows_choose);
     tcase_add_test(tests, latents_are_read_once_and_multiplied_by_every_head_of_every_row);
     tcase_add_test(tests, break_even_is_where_the_tokens_of_a_round_are_its_cost);
+    tcase_add_test(tests, shares_of_ranks);
     tcase_add_test(tests, what_a_child_takes_of_the_cpus_is_others_and_what_we_take_is_not);
     tcase_add_test(tests, a_figure_that_spreads_more_than_it_may_is_not_told);
     tcase_add_test(tests, each_class_of_text_is_run_with_and_without_drafts);

@@ -215,9 +215,9 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_RANK_SHARES] = {.names = "--rank-shares", .value = "LIST",
                             .verbs = GENERATE | LOGITS | VERIFY | BATCH | BENCH | SERVE, .parts = FR_PART_MODEL,
                             .help = "as ranks of an MPI job: what each has, 3,1: the first one three parts of four",
-                            .more = "Of the weights and of the work, where machines differ: by their memory's "
-                                    "bandwidth. A whole number from 1 to 1000 for each rank (default: all have as "
-                                    "much)"},
+                            .more = "Of the weights and of the work. A whole number from 1 to 1000 for each rank "
+                                    "(default: ranks of one machine have as much; of several, by the bandwidth at "
+                                    "which each reads memory when it starts)"},
     [FR_ARG_HOST] = {.names = "--host", .value = "ADDRESS", .verbs = SERVE,
                      .help = "listen on this address (default 127.0.0.1, this machine alone); 0.0.0.0, ::",
                      .more = "A numeric address, or localhost. Beyond this machine: give an --api-key, and TLS"},

@@ -17,6 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "bench/rank_shares.h"
 #include "forerun_lab_ranks.h"
 #include "interrupt.h"
 #include "option_table.h"
@@ -149,6 +150,13 @@ int fr_ranks_enter(void) {
     return fr_rank() > 0 ? hide() : 0;
 }
 
+/* Machines that differ are dealt what they can read. */
+static int deal_by_bandwidth(const fr_arguments *args) {
+    uint32_t parts[FR_LAB_MOST_RANKS];
+    fr_bench_rank_shares(args->given[FR_ARG_THREADS] ? (size_t)args->number[FR_ARG_THREADS] : 0, parts);
+    return fr_exit_status(fr_lab_ranks_deal(parts, fr_rank_count()));
+}
+
 /* "3,1" */
 static int deal(const char *list) {
     uint32_t parts[FR_LAB_MOST_RANKS];
@@ -177,6 +185,10 @@ int fr_ranks_check_arguments(const fr_verb *verb, fr_arguments *args) {
         if (code) return code;
     }
     if (fr_rank_count() == 1) return 0;
+    if (!args->given[FR_ARG_RANK_SHARES] && (verb->bit & runs) && fr_lab_ranks_hosts() > 1) {
+        int code = deal_by_bandwidth(args);
+        if (code) return code;
+    }
     if (args->given[FR_ARG_RANK_TIMEOUT]) fr_lab_ranks_timeout((int)args->number[FR_ARG_RANK_TIMEOUT]);
     if (args->given[FR_ARG_RANK_DELAY]) fr_lab_ranks_delay((double)args->number[FR_ARG_RANK_DELAY] / 1e6);
     if (!(verb->bit & runs)) return fr_wrong_usage("%s does not run as several ranks", verb->name);

@@ -40,6 +40,10 @@ fr_status fr_lab_ranks_deal(const uint32_t *parts, size_t count) {
     return FR_OK;
 }
 
+size_t fr_lab_ranks_hosts(void) {
+    return fr_ranks_hosts(job);
+}
+
 void fr_lab_ranks_delay(double seconds) {
     fr_ranks_delay(job, seconds);
 }
