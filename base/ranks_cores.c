@@ -2,6 +2,7 @@
 #include "base/ranks_cores.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -40,9 +41,18 @@ void fr_ranks_take_cores(size_t index, size_t ranks) {
     sched_setaffinity(0, sizeof mask, mask);
 }
 
+/* Another one of each start of each machine, whose names may be the same; 0 where it can't be read. */
+static uint64_t hash_start(void) {
+    char id[64] = "";
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+    size_t length = file ? fread(id, 1, sizeof id, file) : 0;
+    if (file) fclose(file);
+    return fr_hash(0, id, length);
+}
+
 uint64_t fr_ranks_cores_key(const char *host) {
     static bool usable[FR_MAX_CPUS];
-    uint64_t hash = fr_hash(0, host, strlen(host));
+    uint64_t hash = fr_hash(hash_start(), host, strlen(host));
     if (fr_usable_cpus(usable) != FR_OK) memset(usable, 0, sizeof usable);
     return fr_hash(hash, usable, sizeof usable);
 }

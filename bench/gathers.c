@@ -32,10 +32,9 @@ static void gather(const bench *b, size_t bytes) {
     fr_ranks_gather(b->ranks, &(fr_ranks_rows){.at = b->row, .rows = 1, .bounds = bounds}, 1);
 }
 
-/* One gather, in which each rank's bytes are its number. */
+/* One gather, in which each rank's bytes are its number; before, the others' are what it isn't. */
 static fr_status check_gather(const bench *b, size_t bytes) {
-    memset(b->row, FR_MAX_RANKS - 1, b->count * bytes);
-    memset(b->row + b->own * bytes, (int)b->own, bytes);
+    for (size_t r = 0; r < b->count; r++) memset(b->row + r * bytes, (int)(r == b->own ? r : ~r & 0xff), bytes);
     gather(b, bytes);
     FR_TRY(fr_ranks_check(b->ranks));
     for (size_t i = 0; i < b->count * bytes; i++)

@@ -10,7 +10,7 @@
 
 static int hex_digit(char byte) {
     static const char digits[] = "0123456789abcdef";
-    const char *found = byte ? strchr(digits, byte | 0x20) : NULL;
+    const char *found = byte ? strchr(digits, byte >= 'A' && byte <= 'F' ? byte | 0x20 : byte) : NULL;
     return found ? (int)(found - digits) : -1;
 }
 

@@ -143,7 +143,7 @@ struct json_t *fr_lab_json_load(const char *text, size_t length, size_t flags, s
 /* How much a reply may reason, as an fr_mask_fn: once it has for so many tokens, and a character of several is whole,
  * what ends reasoning comes next. A function of the ids alone. options_json, prompt: as for fr_reply_parser_begin;
  * count: of the prompt's ids. *budget is NULL where the model's template has no marks of reasoning; FR_UNBUILT: what
- * ends it is no token. The tokenizer outlives it. */
+ * marks it is no token. The tokenizer outlives it. */
 typedef struct fr_lab_reply_budget fr_lab_reply_budget;
 fr_status fr_lab_reply_budget_open(const fr_tokenizer *tokenizer, const char *options_json,
                                    const fr_marked_text *prompt, size_t count, size_t most,

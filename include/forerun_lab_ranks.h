@@ -22,8 +22,8 @@ typedef struct fr_lab_traffic {
     double seconds;           /* waited for the others */
 } fr_lab_traffic;
 
-/* What this rank has sent the others so far: in a layer of models and drafters
- * that have run, elsewhere (the head, plans of rounds, layers from 256 on), or in all. */
+/* What this rank has sent the others so far: in a layer of models and drafters that have run, elsewhere (the head,
+ * plans of rounds, layers from 256 on), or in all. */
 #define FR_LAB_RANKS_ELSEWHERE 256
 #define FR_LAB_RANKS_ALL 257
 fr_lab_traffic fr_lab_ranks_sent(size_t layer);

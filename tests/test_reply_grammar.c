@@ -257,6 +257,10 @@ START_TEST(refused) {
 }
 END_TEST
 
+/* Four of a choice among itself. */
+#define ITSELF "{'$ref': '#/properties/a'}, "
+#define SELF ITSELF ITSELF ITSELF ITSELF
+
 /* What tools say that would have to hold and can't be made to: refused by its place, whatever the form of calls. */
 #define TOOL(parameters) "{'tools': [{'name': 'f', 'parameters': " parameters "}]}"
 #define TAGGED           true
@@ -299,6 +303,10 @@ static const struct {
      "#/properties/a/anyOf/0/enum/0: "},
     {TAGGED, TOOL("{'properties': {'a': {'anyOf': [{'type': 'string'}, {'type': 'integer', 'minimum': 2}]}}}"),
      "#/properties/a/anyOf/1/minimum: "},
+    {TAGGED, TOOL("{'properties': {'a': {'anyOf': [{'type': 'string'}, {'$ref': '#/properties/a'}]}}}"),
+     "#/properties/a/anyOf/1/anyOf/1"},
+    {TAGGED, TOOL("{'properties': {'a': {'anyOf': [" SELF SELF SELF "{'$ref': '#/properties/a'}]}}}"),
+     "#/properties/a: "},
     {TAGGED, TOOL("{'properties': {'a': {'type': 'string', 'enum': ['a</parameter>', 'a</arg_value>']}}}"),
      "#/properties/a/enum/"},
 };

@@ -79,7 +79,7 @@ static const struct {
     {MESSAGE, "{'model': 'm', 'max_tokens': 9, 'messages': [" USER("'Hi'") "], 'top_k': 4, 'stop_sequences': ['x'], "
            "'metadata': {'user_id': 'u'}, 'system': 'S', 'thinking': {'type': 'enabled', 'budget_tokens': 1024}}",
      "{'model': 'm', 'max_tokens': 9, 'messages': [{'role': 'system', 'content': 'S'}, " USER("'Hi'") "], 'top_k': 4, "
-     "'stop': ['x'], 'chat_template_kwargs': {'enable_thinking': true}, 'reasoning_budget_tokens': 1024}"},
+     "'stop': ['x'], 'chat_template_kwargs': {'enable_thinking': true}, 'reasoning_budget_if_built': 1024}"},
     {MESSAGE, "{'max_tokens': 9, 'system': [{'type': 'text', 'text': 'S', 'cache_control': {'type': 'ephemeral'}}], "
            "'messages': [{'role': 'user', 'content': [{'type': 'text', 'text': 'a'}, {'type': 'image', 'source': "
            "{'type': 'base64', 'media_type': 'image/png', 'data': 'AA=='}}]}, {'role': 'assistant', 'content': "

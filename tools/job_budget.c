@@ -2,14 +2,18 @@
 #include "job_budget.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "forerun_lab.h"
 #include "output.h"
 
 struct fr_job_budget {
     size_t holders, most; /* jobs; tokens */
+    bool if_built;        /* a model whose reasoning can't be ended goes without */
     fr_lab_reply_budget *budget; /* NULL: not made yet, or there is nothing to hold back */
 };
+
+#define IF_BUILT "reasoning_budget_if_built" /* of clients that have to name one */
 
 /* The last name that says one. Nothing but a chat knows what reasoning is. */
 bool fr_job_take_budget(fr_job *job, const char *key, const json_t *value) {
@@ -22,6 +26,7 @@ bool fr_job_take_budget(fr_job *job, const char *key, const json_t *value) {
         *job->budget = (struct fr_job_budget){.holders = 1};
     }
     job->budget->most = (size_t)json_integer_value(value);
+    job->budget->if_built = strcmp(key, IF_BUILT) == 0;
     return true;
 }
 
@@ -33,7 +38,7 @@ bool fr_job_make_budget(fr_job *job) {
     fr_status status = fr_lab_reply_budget_open(fr_model_tokenizer(job->setting->loaded->model), settings,
                                                 &prompt->rendered, prompt->count, b->most, &b->budget);
     free(settings);
-    return fr_job_check(job, status);
+    return status == FR_UNBUILT && b->if_built ? true : fr_job_check(job, status);
 }
 
 fr_status fr_job_set_budget(const fr_job *job) {

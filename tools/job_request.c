@@ -114,6 +114,7 @@ static const struct {
     {"reasoning_effort", CHAT, take_effort},
     {"reasoning_budget", EVERY, fr_job_take_budget},
     {"reasoning_budget_tokens", EVERY, fr_job_take_budget},
+    {"reasoning_budget_if_built", EVERY, fr_job_take_budget},
     {"thinking_budget_tokens", EVERY, fr_job_take_budget},
     {"thinking_token_budget", EVERY, fr_job_take_budget},
     {"response_format", EVERY, fr_job_take_response_format},

@@ -116,7 +116,8 @@ static fr_status open(fr_lab_reply_budget *b, const json_t *options, const fr_ma
     if (!*marks) return FR_OK;
     take_marks(b, &format);
     b->opened = fr_reply_opens_reasoning(&format, end ? prompt->text + prompt->length - end : "", end);
-    return b->end >= 0 ? FR_OK : fr_fail(FR_UNBUILT, "what ends this model's reasoning is no token: not built");
+    bool tokens = b->end >= 0 && (b->begin >= 0 || b->opened);
+    return tokens ? FR_OK : fr_fail(FR_UNBUILT, "what marks this model's reasoning is no token: not built");
 }
 
 fr_status fr_lab_reply_budget_open(const fr_tokenizer *tokenizer, const char *options_json,

@@ -54,7 +54,7 @@ static const json_t *look_through(const making *m, const json_t *schema) {
     static const char *const reference[] = {"$ref", NULL}, *const list[] = {"allOf", NULL};
     for (int looks = 0; looks < MOST_LOOKS; looks++) {
         const json_t *ref = json_object_get(schema, "$ref"), *all = json_object_get(schema, "allOf"), *inner = NULL;
-        fr_grammar_spend(m->parts->rules, 1 + json_object_size(schema));
+        if (!fr_grammar_spend(m->parts->rules, 1 + json_object_size(schema))) break;
         if (ref && !other_word(schema, reference)) inner = fr_json_refer(m->parameters, json_string_value(ref));
         if (json_array_size(all) == 1 && !other_word(schema, list)) inner = json_array_get(all, 0);
         if (!inner) break;
@@ -114,19 +114,25 @@ static bool admits_text(const json_t *schema) {
 
 /* -------------------------------------------------------------------------------------------------------- any texts */
 
+/* Where the work that a grammar may take is done: no, whatever it is. */
 static bool is_free(const making *m, const json_t *schema, size_t depth) {
     schema = look_through(m, schema);
+    if (!fr_grammar_spend(m->parts->rules, 1)) return false;
     const json_t *choices = json_object_get(schema, "anyOf");
     bool some = false;
     if (json_is_true(schema)) return true;
     if (!admits_text(schema) || json_object_get(schema, "enum") || json_object_get(schema, "const")) return false;
-    for (size_t i = 0; i < json_array_size(choices) && depth < MOST_LOOKS; i++)
-        some |= is_free(m, json_array_get(choices, i), depth + 1);
+    for (size_t i = 0; !some && i < json_array_size(choices) && depth < MOST_LOOKS; i++)
+        some = is_free(m, json_array_get(choices, i), depth + 1);
     return some || !choices;
 }
 
+static fr_status too_deep(const fr_schema_path *choices) {
+    return fr_schema_fail(choices, FR_UNBUILT, "choices in choices are not built so deep");
+}
+
 /* Any text may be read as any value of the types that may be: so nothing else is said of those. */
-static fr_status check_free(const making *m, const json_t *schema, const fr_schema_path *path) {
+static fr_status check_free(const making *m, const json_t *schema, const fr_schema_path *path, size_t depth) {
     static const char *const words[] = {"type", "anyOf", NULL};
     const fr_schema_path place = {path, "anyOf", 0};
     schema = look_through(m, schema);
@@ -134,9 +140,11 @@ static fr_status check_free(const making *m, const json_t *schema, const fr_sche
     FR_TRY(check_words(schema, words, path));
     FR_TRY(check_types(schema, path));
     if (choices && json_object_get(schema, "type")) return check_words(schema, words + 1, path);
+    if (choices && depth == MOST_LOOKS) return too_deep(&place);
     for (size_t i = 0; i < json_array_size(choices); i++) {
         const fr_schema_path at = {&place, NULL, i};
-        FR_TRY(check_free(m, json_array_get(choices, i), &at));
+        if (!fr_grammar_spend(m->parts->rules, 1)) return fr_schema_check(m->parts->rules, &at);
+        FR_TRY(check_free(m, json_array_get(choices, i), &at, depth + 1));
     }
     return FR_OK;
 }
@@ -224,9 +232,10 @@ static fr_status add_values(const making *m, const json_t *schema, const fr_sche
         return add_listed(m, said, path, all);
     }
     FR_TRY(check_words(said, choice_words, path));
-    if (depth == MOST_LOOKS) return fr_schema_fail(&place, FR_UNBUILT, "choices in choices are not built so deep");
+    if (depth == MOST_LOOKS) return too_deep(&place);
     for (size_t i = 0; i < json_array_size(choices); i++) {
         const fr_schema_path at = {&place, NULL, i};
+        if (!fr_grammar_spend(m->parts->rules, 1)) return fr_schema_check(m->parts->rules, &at);
         FR_TRY(add_values(m, json_array_get(choices, i), &at, depth + 1, all));
     }
     return FR_OK;
@@ -248,8 +257,10 @@ fr_status fr_tagged_value(const fr_reply_plan *plan, const json_t *tool, const c
     const making m = {plan, json_object_get(tool, "parameters"), types, parts};
     bool may_be_text = !types || types & FR_VALUE_STRING;
     choice all = {0};
-    if (may_be_text && is_free(&m, schema, 0)) {
-        FR_TRY(check_free(&m, schema, path));
+    bool free = may_be_text && is_free(&m, schema, 0);
+    FR_TRY(fr_schema_check(parts->rules, path));
+    if (free) {
+        FR_TRY(check_free(&m, schema, path, 0));
         *value = fr_reply_until(plan, parts->rules, FR_MARK_VALUE_END);
         return FR_OK;
     }

@@ -148,7 +148,7 @@ static bool take_choice(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* A budget, which these clients have to name, says nothing to a model that doesn't reason. */
+/* A budget, which these clients have to name, says nothing to a model that doesn't reason, or not between tokens. */
 static bool take_thinking(fr_turns *t, const json_t *body) {
     const json_t *thinking = fr_turns_get(body, "thinking");
     bool on = is_of(thinking, "enabled") || is_of(thinking, "adaptive") || is_of(thinking, "between_tools");
@@ -162,7 +162,7 @@ static bool take_thinking(fr_turns *t, const json_t *body) {
     settings = json_is_object(settings) ? json_copy(settings) : json_object();
     fr_json_put(settings, "enable_thinking", json_boolean(on));
     fr_turns_put(t, "chat_template_kwargs", settings);
-    if (on && budget) fr_turns_put(t, "reasoning_budget_tokens", fr_turns_share(budget));
+    if (on && budget) fr_turns_put(t, "reasoning_budget_if_built", fr_turns_share(budget));
     return true;
 }
 
