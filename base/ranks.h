@@ -59,6 +59,10 @@ size_t fr_ranks_hosts(const fr_ranks *ranks);
 /* Makes the columns of `count` arrays of rows whole on all ranks, in one message to each other one. */
 void fr_ranks_gather(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count);
 
+/* Waits for all ranks behind work that takes one of them as long as it takes, as reading a model does: only one that is
+ * not heard of fails, not one that hasn't come for the time that a message may take. */
+void fr_ranks_meet(fr_ranks *ranks);
+
 /* Rank 0's bytes become everybody's. */
 void fr_ranks_broadcast(fr_ranks *ranks, void *bytes, size_t size);
 

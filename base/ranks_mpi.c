@@ -50,6 +50,7 @@ struct fr_ranks {
     size_t size;
     MPI_Request requests[2 * FR_MAX_RANKS];
     double delay; /* seconds before what is sent leaves */
+    bool patient; /* a call waits for as long as the others are heard of */
     size_t place;
     fr_ranks_traffic sent[FR_RANKS_PLACES];
 };
@@ -208,7 +209,8 @@ static int silent_rank(fr_ranks *r, int count, const int *peers) {
 }
 
 static void look_at_clock(fr_ranks *r, int count, const int *peers, double start) {
-    int silent = fr_clock() - start > r->timeout ? silent_rank(r, count, peers) : -1;
+    bool late = !r->patient && fr_clock() - start > r->timeout;
+    int silent = late ? silent_rank(r, count, peers) : -1;
     if (silent < 0) return;
     fr_watch_miss(r->watch, silent,
                   fr_fail(FR_MACHINE, "%s is silent for %g s", fr_watch_name(r->watch, silent), r->timeout));
@@ -304,6 +306,17 @@ void fr_ranks_gather(fr_ranks *r, const fr_ranks_rows *rows, size_t count) {
     if (failed(r)) return;
     for (int i = 0; i < r->count; i++)
         if (at[i + 1] > at[i]) copy_columns(rows, count, i, r->buffer + at[i], false);
+}
+
+void fr_ranks_meet(fr_ranks *r) {
+    uint8_t here[FR_MAX_RANKS];
+    size_t bounds[FR_MAX_RANKS + 1];
+    if (!r) return;
+    for (size_t i = 0; i <= (size_t)r->count; i++) bounds[i] = i;
+    here[r->index] = 1;
+    r->patient = true;
+    fr_ranks_gather(r, &(fr_ranks_rows){.at = here, .rows = 1, .bounds = bounds}, 1);
+    r->patient = false;
 }
 
 void fr_ranks_broadcast(fr_ranks *r, void *bytes, size_t size) {

@@ -49,6 +49,10 @@ void fr_ranks_gather(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count) {
     (void)count;
 }
 
+void fr_ranks_meet(fr_ranks *ranks) {
+    (void)ranks;
+}
+
 void fr_ranks_broadcast(fr_ranks *ranks, void *bytes, size_t size) {
     (void)ranks;
     (void)bytes;

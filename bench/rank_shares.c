@@ -3,24 +3,31 @@
 
 #include <math.h>
 
-#include "base/topology.h"
-#include "bench/limits.h"
+#include "base/clock.h"
+#include "bench/memory.h"
 #include "forerun_lab_ranks.h"
 
-enum { STEPS = 8, TIMES = 3 };
-#define BYTES ((size_t)256 << 20) /* more than caches hold */
+enum { STEPS = 8 };
+#define BYTES   ((size_t)256 << 20) /* more than caches hold */
+#define SECONDS 0.1
 
-/* 0: it can't be told. */
-static double own_bandwidth(size_t threads) {
+/* NULL: there is none. */
+static fr_pool *open_pool(size_t threads) {
     static fr_machine machine;
     static fr_plan plan;
-    fr_pool *pool;
-    if (fr_machine_read(&machine) != FR_OK) return 0;
+    fr_pool *pool = NULL;
+    if (fr_machine_read(&machine) != FR_OK) return NULL;
     fr_plan_make(&machine, threads, false, true, &plan);
-    if (fr_pool_open(&plan, &pool) != FR_OK) return 0;
-    double bandwidth = fr_bench_read_bandwidth(pool, BYTES, TIMES);
-    fr_pool_close(pool);
-    return bandwidth;
+    return fr_pool_open(&plan, &pool) == FR_OK ? pool : NULL;
+}
+
+static double read_for_a_while(fr_pool *pool, const fr_bench_memory *memory) {
+    double bytes = 0, start = fr_clock(), seconds = 0;
+    for (; seconds < SECONDS; seconds = fr_clock() - start) {
+        fr_bench_memory_read(pool, memory);
+        bytes += (double)memory->size;
+    }
+    return bytes / seconds;
 }
 
 void fr_bench_shares_of(const double *bandwidths, size_t ranks, uint32_t *parts) {
@@ -34,7 +41,13 @@ void fr_bench_shares_of(const double *bandwidths, size_t ranks, uint32_t *parts)
 }
 
 void fr_bench_rank_shares(size_t threads, uint32_t *parts) {
-    double all[FR_LAB_MOST_RANKS];
-    fr_lab_ranks_collect(own_bandwidth(threads), all);
+    double all[FR_LAB_MOST_RANKS], own = 0;
+    fr_pool *pool = open_pool(threads);
+    fr_bench_memory memory = pool ? fr_bench_memory_take(pool, BYTES, FR_BENCH_HUGE) : (fr_bench_memory){0};
+    fr_lab_ranks_collect(0, all); /* all read at once: those of one machine share its memory */
+    if (memory.bytes) own = read_for_a_while(pool, &memory);
+    fr_lab_ranks_collect(own, all);
+    fr_bench_memory_close(&memory);
+    if (pool) fr_pool_close(pool);
     fr_bench_shares_of(all, fr_rank_count(), parts);
 }

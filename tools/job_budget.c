@@ -41,9 +41,15 @@ bool fr_job_make_budget(fr_job *job) {
     return status == FR_UNBUILT && b->if_built ? true : fr_job_check(job, status);
 }
 
+/* Sessions of several ranks take no mask. */
 fr_status fr_job_set_budget(const fr_job *job) {
-    bool made = job->budget && job->budget->budget;
-    return made ? fr_session_set_mask(job->session, fr_lab_reply_budget_mask, job->budget->budget) : FR_OK;
+    struct fr_job_budget *b = job->budget;
+    if (!b || !b->budget) return FR_OK;
+    fr_status status = fr_session_set_mask(job->session, fr_lab_reply_budget_mask, b->budget);
+    if (status != FR_UNBUILT || !b->if_built) return status;
+    fr_lab_reply_budget_close(b->budget);
+    b->budget = NULL;
+    return FR_OK;
 }
 
 fr_status fr_job_lift_budget(const fr_job *job) {

@@ -185,10 +185,6 @@ int fr_ranks_check_arguments(const fr_verb *verb, fr_arguments *args) {
         if (code) return code;
     }
     if (fr_rank_count() == 1) return 0;
-    if (!args->given[FR_ARG_RANK_SHARES] && (verb->bit & runs) && fr_lab_ranks_hosts() > 1) {
-        int code = deal_by_bandwidth(args);
-        if (code) return code;
-    }
     if (args->given[FR_ARG_RANK_TIMEOUT]) fr_lab_ranks_timeout((int)args->number[FR_ARG_RANK_TIMEOUT]);
     if (args->given[FR_ARG_RANK_DELAY]) fr_lab_ranks_delay((double)args->number[FR_ARG_RANK_DELAY] / 1e6);
     if (!(verb->bit & runs)) return fr_wrong_usage("%s does not run as several ranks", verb->name);
@@ -201,5 +197,5 @@ int fr_ranks_check_arguments(const fr_verb *verb, fr_arguments *args) {
         return fr_wrong_usage("-f -: ranks have no standard input in common, give a file");
     for (size_t i = 0; i < sizeof(written) / sizeof(*written) && fr_rank() > 0; i++)
         if (args->given[written[i]] && verb->bit != FR_VERB_BENCH) args->text[written[i]] = "/dev/null";
-    return 0;
+    return args->given[FR_ARG_RANK_SHARES] || fr_lab_ranks_hosts() == 1 ? 0 : deal_by_bandwidth(args);
 }
