@@ -44,6 +44,15 @@ typedef struct fr_breakers {
 
 #define FR_PRE_SIZE 64 /* bytes of the name of a pre-tokenizer, its NUL among them */
 
+/* How ranks split models: what rows of all layers are made of, or layers; FR_SPLIT_AUTO: by what a network takes, which
+ * is not known of ranks of one machine. */
+typedef enum fr_rank_split { FR_SPLIT_AUTO, FR_SPLIT_ROWS, FR_SPLIT_LAYERS } fr_rank_split;
+typedef struct fr_rank_plan {
+    fr_rank_split split;
+    double latency;   /* seconds of a gather of few bytes; 0: not known */
+    double bandwidth; /* bytes a second of weights that all ranks together read */
+} fr_rank_plan;
+
 struct fr_options {
     int64_t value[FR_OPT_COUNT];
     double number[FR_OPT_COUNT]; /* of options that take one */
@@ -62,7 +71,8 @@ struct fr_options {
     const void *bytes; /* of the model, instead of what its path names; NULL: the path */
     size_t byte_count;
     int tapping; /* which products' inputs a model sums up (src/weights/weights.h) */
-    struct fr_ranks *ranks; /* NULL; or those that share the model's weights (base/ranks.h) */
+    struct fr_ranks *ranks; /* NULL; or those that share the model's weights (base/ranks.h), */
+    fr_rank_plan rank_plan; /* and how */
     fr_progress_fn *progress;
     void *progress_context;
     fr_log log;

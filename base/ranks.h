@@ -23,6 +23,12 @@ typedef struct fr_ranks_rows {
     const size_t *bounds; /* [ranks + 1] */
 } fr_ranks_rows;
 
+/* Rows of one rank's, `size` bytes each. */
+typedef struct fr_ranks_block {
+    uint8_t *at;
+    size_t stride, rows, size; /* stride: bytes from one row to the next */
+} fr_ranks_block;
+
 /* What this process has told the others so far, and how long it waited for them. */
 typedef struct fr_ranks_traffic {
     uint64_t messages, bytes; /* sent by this rank */
@@ -58,6 +64,11 @@ size_t fr_ranks_hosts(const fr_ranks *ranks);
 
 /* Makes the columns of `count` arrays of rows whole on all ranks, in one message to each other one. */
 void fr_ranks_gather(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count);
+
+/* Blocks of rank `from` become those of rank `to`, or of all, FR_RANKS_ALL, in one message; other ranks do nothing, and
+ * nobody does where there are no bytes. However long the work before takes `from`: as fr_ranks_meet. */
+#define FR_RANKS_ALL SIZE_MAX
+void fr_ranks_hand_on(fr_ranks *ranks, size_t from, size_t to, const fr_ranks_block *blocks, size_t count);
 
 /* Waits for all ranks behind work that takes one of them as long as it takes, as reading a model does: only one that is
  * not heard of fails, not one that hasn't come for the time that a message may take. */

@@ -308,6 +308,45 @@ void fr_ranks_gather(fr_ranks *r, const fr_ranks_rows *rows, size_t count) {
         if (at[i + 1] > at[i]) copy_columns(rows, count, i, r->buffer + at[i], false);
 }
 
+static size_t bytes_of(const fr_ranks_block *blocks, size_t count) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++) bytes += blocks[i].rows * blocks[i].size;
+    return bytes;
+}
+
+static void copy_blocks(const fr_ranks_block *blocks, size_t count, uint8_t *message, bool pack) {
+    for (size_t i = 0; i < count; i++) {
+        uint8_t *row = blocks[i].at;
+        for (size_t r = 0; r < blocks[i].rows; r++, row += blocks[i].stride, message += blocks[i].size)
+            memcpy(pack ? message : row, pack ? row : message, blocks[i].size);
+    }
+}
+
+void fr_ranks_hand_on(fr_ranks *r, size_t from, size_t to, const fr_ranks_block *blocks, size_t count) {
+    int peers[2 * FR_MAX_RANKS], requests = 0;
+    if (!r || failed(r)) return;
+    size_t own = (size_t)r->index, size = bytes_of(blocks, count);
+    if (size == 0 || (own != from && own != to && to != FR_RANKS_ALL)) return;
+    if (size > INT32_MAX) {
+        fail(r, fr_fail(FR_MACHINE, "rows of %zu bytes are too long for one message", size));
+        return;
+    }
+    if (!reserve(r, size)) return;
+    if (own == from) {
+        copy_blocks(blocks, count, r->buffer, true);
+        be_late(r);
+        for (size_t i = 0; i < (size_t)r->count; i++)
+            if (i != from && (i == to || to == FR_RANKS_ALL))
+                requests = post_send(r, requests, peers, (int)i, r->buffer, size);
+    } else {
+        requests = post_receive(r, requests, peers, (int)from, r->buffer, size);
+    }
+    r->patient = true;
+    await(r, requests, peers);
+    r->patient = false;
+    if (own != from && !failed(r)) copy_blocks(blocks, count, r->buffer, false);
+}
+
 void fr_ranks_meet(fr_ranks *r) {
     uint8_t here[FR_MAX_RANKS];
     size_t bounds[FR_MAX_RANKS + 1];

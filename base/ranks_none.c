@@ -49,6 +49,14 @@ void fr_ranks_gather(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count) {
     (void)count;
 }
 
+void fr_ranks_hand_on(fr_ranks *ranks, size_t from, size_t to, const fr_ranks_block *blocks, size_t count) {
+    (void)ranks;
+    (void)from;
+    (void)to;
+    (void)blocks;
+    (void)count;
+}
+
 void fr_ranks_meet(fr_ranks *ranks) {
     (void)ranks;
 }

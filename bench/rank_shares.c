@@ -7,7 +7,7 @@
 #include "bench/memory.h"
 #include "forerun_lab_ranks.h"
 
-enum { STEPS = 8 };
+enum { STEPS = 8, GATHERS = 30 };
 #define BYTES   ((size_t)256 << 20) /* more than caches hold */
 #define SECONDS 0.1
 
@@ -40,7 +40,29 @@ void fr_bench_shares_of(const double *bandwidths, size_t ranks, uint32_t *parts)
     for (size_t r = 0; r < ranks; r++) parts[r] = told ? (uint32_t)fmax(1, rint(STEPS * bandwidths[r] / most)) : 1;
 }
 
-void fr_bench_rank_shares(size_t threads, uint32_t *parts) {
+static double sum_of(const double *bandwidths, size_t ranks) {
+    double sum = 0;
+    for (size_t r = 0; r < ranks; r++) {
+        if (!(bandwidths[r] > 0)) return 0;
+        sum += bandwidths[r];
+    }
+    return sum;
+}
+
+/* What the slowest rank has taken at least: others may have come late to a gather. */
+static double time_gathers(void) {
+    double all[FR_LAB_MOST_RANKS], least = INFINITY, slowest = 0;
+    for (size_t i = 0; i < GATHERS; i++) {
+        double start = fr_clock();
+        fr_lab_ranks_collect(0, all);
+        least = fmin(least, fr_clock() - start);
+    }
+    fr_lab_ranks_collect(least, all);
+    for (size_t r = 0; r < fr_rank_count(); r++) slowest = fmax(slowest, all[r]);
+    return slowest;
+}
+
+fr_bench_rank_speed fr_bench_rank_shares(size_t threads, uint32_t *parts) {
     double all[FR_LAB_MOST_RANKS], own = 0;
     fr_pool *pool = open_pool(threads);
     fr_bench_memory memory = pool ? fr_bench_memory_take(pool, BYTES, FR_BENCH_HUGE) : (fr_bench_memory){0};
@@ -50,4 +72,5 @@ void fr_bench_rank_shares(size_t threads, uint32_t *parts) {
     fr_bench_memory_close(&memory);
     if (pool) fr_pool_close(pool);
     fr_bench_shares_of(all, fr_rank_count(), parts);
+    return (fr_bench_rank_speed){.bandwidth = sum_of(all, fr_rank_count()), .latency = time_gathers()};
 }

@@ -11,6 +11,13 @@ void fr_lab_ranks_timeout(int seconds);
  * Before a model is opened, the same on all. */
 fr_status fr_lab_ranks_deal(const uint32_t *parts, size_t count);
 
+/* How models that are opened from then on are split: by the output rows of all layers, or by layers, of which each rank
+ * runs some, one behind the other; AUTO, which is what is done without it: by which a token comes sooner, where a
+ * gather of few bytes takes so many seconds and all ranks together read so many bytes a second, by rows where 0 says
+ * that nobody knows. The same on all. */
+typedef enum fr_lab_split { FR_LAB_SPLIT_AUTO, FR_LAB_SPLIT_ROWS, FR_LAB_SPLIT_LAYERS } fr_lab_split;
+fr_status fr_lab_ranks_split(fr_lab_split split, double latency, double bandwidth);
+
 /* On how many machines the ranks are. */
 size_t fr_lab_ranks_hosts(void);
 

@@ -35,7 +35,8 @@ for type in q4_0 q4_k q8_0 bf16; do
     "$build/forerun" quantize -m $demo --type $type -o "$folder/$type.gguf" 2>/dev/null || fail "no $type of the demo"
     models+=("$folder/$type.gguf")
 done
-few+=("$folder/q4_k.gguf" $demo,tools/demo/assistant "$folder/q4_0.gguf,tools/demo/assistant")
+few+=(tests/data/models/{qwen35-odd,glm4-moe-odd}, tests/data/gguf/moe-odd.gguf,tests/data/gguf/moe-odd-assistant.gguf
+    "$folder/q4_k.gguf" $demo,tools/demo/assistant "$folder/q4_0.gguf,tools/demo/assistant")
 models+=("${few[@]: -2}")
 
 same() { # WHAT EXPECTED COUNT ANSWERS-ARGUMENT...
@@ -53,6 +54,26 @@ for count in 2 4 ${RANKS_FULL:+3 8}; do same "$count ranks" "$folder/all" "$coun
 for count in 1 3 8; do same "$count ranks, a few" "$folder/few" "$count" "${few[@]}"; done
 same "ranks of two instruction sets" "$folder/few" 2 --mixed "${few[@]}"
 for count in 2 3; do same "$count ranks that differ in size" "$folder/few" "$count" --uneven "${few[@]}"; done
+
+# By layers, of which models have 2 to 7.
+for count in 3 ${RANKS_FULL:+2 4 8}; do
+    same "$count ranks by layers" "$folder/all" "$count" --layers "${models[@]}"
+done
+for count in 2 4 8; do same "$count ranks by layers, a few" "$folder/few" "$count" --layers "${few[@]}"; done
+same "ranks of two instruction sets, by layers" "$folder/few" 3 --layers --mixed --uneven "${few[@]}"
+same "ranks of a network that is said to be slow" <(head -n 1 "$folder/few") 2 --auto "${few[0]}"
+
+# A prompt of more rows than a piece of them has; of which the last row's logits alone are wanted, or all.
+long=$(seq -s , 1 230)
+for model in $demo tests/data/models/{gemma4-e-odd,llama}; do
+    for verb in "generate -n 9 --ignore-eos --output ids" "logits -o /dev/stdout"; do
+        # shellcheck disable=SC2086  # words
+        set -- $verb -m $model --ids "$long" --quiet
+        "$forerun" "$@" > "$folder/one" 2> "$folder/errors" || fail "$model: $(cat "$folder/errors")"
+        ranks 3 "$forerun" "$@" -t 2 --rank-split layers > "$folder/two" 2> "$folder/errors" &&
+            cmp -s "$folder/one" "$folder/two" || fail "a long prompt by layers, $*: $(cat "$folder/errors")"
+    done
+done
 
 # ---------------------------------------------------------------------------------------------------------- the command
 
@@ -76,9 +97,12 @@ resident() { # MODEL METHOD RUNNER...: what rank 0 has of the weights, MB
     "${@:3}" "$forerun" generate -m "$1" --spec-type "$2" --ids 1,2,3 -n 4 -t 1 -c 64 --stats 2>&1 >/dev/null |
         sed -n 's/^weights, MB resident \([0-9.]*\).*/\1/p'
 }
-one=$(resident "$big" none) two=$(resident "$big" none ranks 2)
-awk "BEGIN { exit !($one > 150 && $two > 0 && $two <= 0.53 * $one) }" ||
-    fail "memory: one process $one MB of weights, rank 0 of two $two MB"
+by_layers() { # COUNT COMMAND...
+    ranks "$@" --rank-split layers
+}
+one=$(resident "$big" none) two=$(resident "$big" none ranks 2) half=$(resident "$big" none by_layers 2)
+awk "BEGIN { exit !($one > 150 && $two > 0 && $two <= 0.53 * $one && $half > 0 && $half <= 0.51 * $one) }" ||
+    fail "memory: one process $one MB of weights, rank 0 of two $two MB, by layers $half MB"
 
 # A drafter that scores with its target's head has that whole on each rank: half of 4.6 MB more than its layer.
 mtp=$folder/mtp.gguf
@@ -191,10 +215,10 @@ rank_of() { # MPIRUN RANK: its process
 }
 
 # A rank that stops, is killed or is told to end while a long text is written: what is said of it, if anything.
-disturb() { # SIGNAL RANK EXIT-STATUS LINE
+disturb() { # SIGNAL RANK EXIT-STATUS LINE ARGUMENT...
     rm -f "$folder/out" # what the run before has written
     "${job[@]}" -n 3 "$forerun" generate -m $demo -p "Once upon" -n 4000 -c 4096 --ignore-eos --rank-timeout 2 -t 1 \
-        > "$folder/out" 2> "$folder/errors" &
+        "${@:5}" > "$folder/out" 2> "$folder/errors" &
     local pid=$! rank='' tries=0 what="rank $2 gets $1"
     while [ ! -s "$folder/out" ] && [ $((tries++)) -lt 200 ]; do sleep 0.05; done
     local all
@@ -221,6 +245,8 @@ disturb STOP 1 1 "forerun: rank 1 $host $silent"
 disturb STOP 0 1 "forerun: rank 0 $host ($silent|has gone)" # it goes on when the job is ended
 disturb KILL 2 "1|137" "forerun: rank 2 $host has gone"
 disturb KILL 0 "1|137" "forerun: rank 0 $host has gone"
+disturb KILL 1 "1|137" "forerun: rank 1 $host has gone" --rank-split layers
+disturb STOP 2 1 "forerun: rank 2 $host $silent" --rank-split layers
 disturb TERM 1 143 ""
 disturb TERM all 1 "" # what mpirun makes of it
 

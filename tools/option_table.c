@@ -218,6 +218,14 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                             .more = "Of the weights and of the work. A whole number from 1 to 1000 for each rank "
                                     "(default: ranks of one machine have as much; of several, by the bandwidth at "
                                     "which each reads memory when it starts)"},
+    [FR_ARG_RANK_SPLIT] = {.names = "--rank-split", .value = "HOW", .kind = FR_KIND_WORD,
+                           .verbs = GENERATE | LOGITS | VERIFY | BATCH | BENCH | SERVE, .parts = FR_PART_MODEL,
+                           .words = "auto rows layers",
+                           .help = "as ranks of an MPI job: each has a part of all layers' rows, or whole layers",
+                           .more = "By rows all compute at once, and wait for each other several times in each layer. "
+                                   "By layers one runs behind the other, which a network that answers late hardly "
+                                   "slows down; rows of long prompts follow each other through them. auto (default): "
+                                   "rows on one machine, on several by what the network takes when they start"},
     [FR_ARG_HOST] = {.names = "--host", .value = "ADDRESS", .verbs = SERVE,
                      .help = "listen on this address (default 127.0.0.1, this machine alone); 0.0.0.0, ::",
                      .more = "A numeric address, or localhost. Beyond this machine: give an --api-key, and TLS"},

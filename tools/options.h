@@ -109,6 +109,7 @@ typedef enum fr_arg {
     FR_ARG_RANK_DELAY,
     FR_ARG_RANK_TIMEOUT,
     FR_ARG_RANK_SHARES,
+    FR_ARG_RANK_SPLIT,
     FR_ARG_HOST,
     FR_ARG_PORT,
     FR_ARG_ALIAS,

@@ -150,11 +150,22 @@ int fr_ranks_enter(void) {
     return fr_rank() > 0 ? hide() : 0;
 }
 
-/* Machines that differ are dealt what they can read. */
-static int deal_by_bandwidth(const fr_arguments *args) {
+/* Machines that differ are dealt what they can read, in rows or layers as --rank-split says, or as pays: on one machine
+ * nothing is measured. */
+static int split(const fr_arguments *args) {
+    static const char *const words[] = {"auto", "rows", "layers"};
     uint32_t parts[FR_LAB_MOST_RANKS];
-    fr_bench_rank_shares(args->given[FR_ARG_THREADS] ? (size_t)args->number[FR_ARG_THREADS] : 0, parts);
-    return fr_exit_status(fr_lab_ranks_deal(parts, fr_rank_count()));
+    fr_bench_rank_speed speed = {0};
+    size_t how = FR_LAB_SPLIT_AUTO;
+    while (args->given[FR_ARG_RANK_SPLIT] && strcmp(args->text[FR_ARG_RANK_SPLIT], words[how]) != 0) how++;
+    bool deals = !args->given[FR_ARG_RANK_SHARES], asks = how == FR_LAB_SPLIT_AUTO;
+    if (fr_lab_ranks_hosts() > 1 && (deals || asks)) {
+        size_t threads = args->given[FR_ARG_THREADS] ? (size_t)args->number[FR_ARG_THREADS] : 0;
+        speed = fr_bench_rank_shares(threads, parts);
+        int code = deals ? fr_exit_status(fr_lab_ranks_deal(parts, fr_rank_count())) : 0;
+        if (code) return code;
+    }
+    return fr_exit_status(fr_lab_ranks_split((fr_lab_split)how, speed.latency, speed.bandwidth));
 }
 
 /* "3,1" */
@@ -197,5 +208,5 @@ int fr_ranks_check_arguments(const fr_verb *verb, fr_arguments *args) {
         return fr_wrong_usage("-f -: ranks have no standard input in common, give a file");
     for (size_t i = 0; i < sizeof(written) / sizeof(*written) && fr_rank() > 0; i++)
         if (args->given[written[i]] && verb->bit != FR_VERB_BENCH) args->text[written[i]] = "/dev/null";
-    return args->given[FR_ARG_RANK_SHARES] || fr_lab_ranks_hosts() == 1 ? 0 : deal_by_bandwidth(args);
+    return split(args);
 }

@@ -14,6 +14,9 @@ A forward of K rows on n ranks takes
 Ranks that share this machine's cores and memory compute as long as one process of as many threads, and longer by what
 each of them does whole: that is learned from one run, of ranks that share memory. What a message takes by its size is
 what bench ranks measured where nothing limits the network; a delay, or a rate's time for the bytes, is added to it.
+
+By layers ranks compute one behind the other: as long as one process of a single rank's threads, but for the head, which
+all do at once; that is learned from one run as well.
 """
 import argparse
 import json
@@ -116,6 +119,12 @@ def traffic_of(path):
     return traffic
 
 
+def by_layers_of(path):
+    """The same by layers: the last rank hands as many rows back as the first hands on. What isn't a layer's is last."""
+    return {rows: [(2 * count, *sent) for count, *sent in found[:-1]] + found[-1:]
+            for rows, found in traffic_of(path).items()}
+
+
 def latencies_of(path):
     return [(row["bytes"], row["gather_us"] / 1e6) for row in rows_of(path, "gathers")]
 
@@ -127,17 +136,21 @@ def predictions(folder):
     one = times_of(folder / "one.json", threads=2)
     traffic = traffic_of(folder / "memory.json")
     latencies = {name: latencies_of(folder / f"{name}-gathers.json") for name in ("memory", "loopback", "cable")}
-    measured = times_of(folder / "memory.json")
+    measured, layers = times_of(folder / "memory.json"), folder / "layers.json"
     whole = {k: measured[k] - one[k] - gathered(traffic, k, latencies["memory"]) for k in ROWS}
+    handed = by_layers_of(layers)
+    alone = {k: seconds - gathered(handed, k, latencies["memory"]) for k, seconds in times_of(layers).items()}
     found = []
     for path in sorted(folder.glob("*.json")):
         name = path.stem
-        late, rate = re.fullmatch(r"late-(\d+)", name), re.fullmatch(r"rate-([\d.]+)", name)
-        if name in ("one", "memory") or name.endswith("-gathers"): continue
+        late, rate = re.fullmatch(r"(?:layers-)?late-(\d+)", name), re.fullmatch(r"rate-([\d.]+)", name)
+        if name in ("one", "memory", "layers") or name.endswith("-gathers"): continue
         network = latencies["memory" if late else "cable" if rate else name]
+        split = name.startswith("layers")
         for k, seconds in times_of(path).items():
-            told = one[k] + whole[k] + gathered(traffic, k, network, float(late[1]) / 1e6 if late else 0,
-                                                float(rate[1]) * 1e9 / 8 if rate else math.inf)
+            told = (alone[k] if split else one[k] + whole[k]) + gathered(
+                handed if split else traffic, k, network, float(late[1]) / 1e6 if late else 0,
+                float(rate[1]) * 1e9 / 8 if rate else math.inf)
             found.append((name, k, seconds, told))
     return one, measured, whole, sorted(found, key=place_of)
 
@@ -147,7 +160,7 @@ def place_of(run):
     >>> place_of(("late-30", 2, 0.1, 0.1)), place_of(("cable", 1, 0.1, 0.1))
     (('late', 30.0, 2), ('cable', 0.0, 1))
     """
-    kind, _, much = run[0].partition("-")
+    kind, _, much = run[0].rpartition("-") if "-" in run[0] else (run[0], "", "")
     return kind, float(much or 0), run[1]
 
 
@@ -178,7 +191,8 @@ def draw(found, path):
     low, high, side, edge = math.log(min(values) / 1.2), math.log(max(values) * 1.2), 400, 50
 
     def at(seconds): return edge + (math.log(seconds) - low) / (high - low) * side
-    colours = {"late": "#b86e00", "rate": "#1b5f8a", "loopback": "#7a3b8f", "cable": "#1b8a5a"}
+    colours = {"late": "#b86e00", "rate": "#1b5f8a", "loopback": "#7a3b8f", "cable": "#1b8a5a",
+               "layers": "#a03030"}
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {side + 2 * edge} {side + 2 * edge}" '
              'font-family="system-ui,sans-serif" font-size="13">', '<rect width="100%" height="100%" fill="#fff"/>']
 

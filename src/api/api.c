@@ -76,6 +76,7 @@ static fr_status open_model(const char *path, const fr_options *options, fr_mode
     uint64_t environment = fr_fpenv_enter();
     fr_options shared = *options;
     shared.ranks = fr_job();
+    shared.rank_plan = fr_job_plan();
     fr_status status = fr_model_load(path, &shared, model);
     fr_fpenv_leave(environment);
     if (status == FR_OK) log_model(&options->log, *model);

@@ -11,6 +11,7 @@
 
 static fr_ranks *job; /* set once, before there are threads */
 static bool joined, decides_alone;
+static fr_rank_plan plan;
 
 fr_ranks *fr_job(void) {
     return fr_ranks_count(job) > 1 ? job : NULL;
@@ -37,6 +38,21 @@ fr_status fr_lab_ranks_deal(const uint32_t *parts, size_t count) {
     uint64_t hash = fr_hash(0, parts, count * sizeof *parts);
     FR_TRY(fr_ranks_agree(fr_job(), &hash, sizeof hash, "how shares are dealt"));
     fr_ranks_deal(fr_job(), parts);
+    return FR_OK;
+}
+
+fr_rank_plan fr_job_plan(void) {
+    return plan;
+}
+
+_Static_assert(FR_LAB_SPLIT_AUTO == (int)FR_SPLIT_AUTO && FR_LAB_SPLIT_ROWS == (int)FR_SPLIT_ROWS &&
+                   FR_LAB_SPLIT_LAYERS == (int)FR_SPLIT_LAYERS, "the same splits");
+
+fr_status fr_lab_ranks_split(fr_lab_split split, double latency, double bandwidth) {
+    fr_rank_plan own = {(fr_rank_split)split, latency, bandwidth};
+    uint64_t hash = fr_hash(fr_hash(split, &latency, sizeof latency), &bandwidth, sizeof bandwidth);
+    FR_TRY(fr_ranks_agree(fr_job(), &hash, sizeof hash, "how it splits models"));
+    plan = own;
     return FR_OK;
 }
 

@@ -96,6 +96,7 @@ typedef struct fr_draft_sizes {
 
 struct fr_draft_method {
     const char *name;
+    bool borrows; /* it reads keys and values of the target's: of the last layers that keep any, near and far */
 
     /* For methods with weights: whether a drafter's files are theirs; what reads them into drafter->net and checks them
      * against drafter->target, and what frees it again (also after a failing load). */

@@ -263,6 +263,7 @@ static void assistant_unload(fr_drafter *drafter) {
 /* The next proposal starts from the target's own rows: no begin and no commit. */
 const fr_draft_method fr_draft_assistant = {
     .name = "mtp",
+    .borrows = true,
     .reads = fr_is_assistant,
     .load = assistant_load,
     .unload = assistant_unload,

@@ -3,6 +3,7 @@
 
 #include "base/sizes.h"
 #include "src/layers/parts.h"
+#include "src/layers/stages.h"
 
 /* The widest of each, over the layers; and of attention's outputs. */
 static void set_widths(fr_activations *a, size_t *head_dim, size_t *joined) {
@@ -63,6 +64,7 @@ void fr_activations_layout(fr_activations *a, const fr_trunk *trunk, const fr_ke
     else if (recurrent) fr_short_conv_layout(a, &recurrent->short_conv, arena, max_rows);
     if (deltanet) widest = fr_larger(widest, deltanet->value_heads * deltanet->value_dim);
     fr_workspace_layout(&a->workspace, kernels, arena, packed, max_rows, widest);
+    if (trunk->stages) a->lent = fr_arena_take(arena, max_rows * trunk->stages->lent_bytes, 1);
     if (experts) fr_experts_layout(a, experts, packed, arena, max_rows, threads);
 }
 

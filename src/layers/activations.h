@@ -98,6 +98,7 @@ typedef struct fr_activations {
     fr_conv_rows *conv;         /* NULL: no layer that convolves */
     fr_deltanet_rows *deltanet; /* NULL: none with a state */
     float *gates;               /* [rows, 3 * hidden] of short convolutions */
+    uint8_t *lent; /* [rows, lent_bytes of stages] keys and values on their way to other ranks */
 } fr_activations;
 
 /* Takes the rows of up to max_rows from the arena, or measures them. input_width: columns of the widest product outside

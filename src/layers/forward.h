@@ -64,6 +64,7 @@ typedef struct fr_forward {
     float *hidden;         /* [rows, hidden] out, from row `keep` on: after the final norm */
     const fr_aux_layers *aux_layers; /* NULL: none */
     float *aux_hidden;               /* [rows, aux_layers, hidden] out, from row `keep` on */
+    bool lends; /* a drafter reads keys and values of the last layers that keep some: all ranks need them */
     size_t head_first, head_rows; /* rows whose logits are wanted, none before keep; 0: none */
     const fr_matrix *head; /* what makes them; NULL: the model's own */
     float *logits;         /* [head_rows, features of the head] out: after soft capping */

@@ -119,6 +119,7 @@ typedef struct fr_trunk {
     size_t recurrent_count;
     size_t owners; /* layers from here on borrow their KV, and have no state */
     bool packed;   /* some matrix is */
+    struct fr_stages *stages; /* NULL; or ranks run some of the layers each (stages.h) */
 } fr_trunk;
 
 #endif

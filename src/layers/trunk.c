@@ -8,6 +8,9 @@
 #include "base/error.h"
 #include "base/sizes.h"
 #include "src/layers/parts.h"
+#include "src/layers/stages.h"
+
+enum { PIECE_UNIT = 8 }; /* rows for which weights are read once */
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
@@ -194,6 +197,7 @@ void fr_trunk_close(fr_trunk *trunk) {
         free(trunk->inverse[i]);
         free(trunk->far_inverse[i]);
     }
+    fr_stages_close(trunk->stages);
     free(trunk->layers);
     free(trunk->kv_shapes);
     free(trunk->recurrent_shapes);
@@ -239,15 +243,18 @@ static void copy_aux(const fr_team *team, const fr_activations *a, size_t layer)
             memcpy(a->aux_hidden + (r * count + t) * hidden, a->x + r * hidden, hidden * sizeof *a->x);
 }
 
-void fr_layers_run(const fr_team *team, fr_activations *a) {
+static void run_layers(const fr_team *team, fr_activations *a, size_t first, size_t last) {
     const fr_trunk *trunk = a->trunk;
-    for (size_t i = 0; i < trunk->spec.layers && (i < trunk->owners || a->batch.count); i++) {
+    for (size_t i = first; i < last && (i < trunk->owners || a->batch.count); i++) {
         if (a->aux_layers) copy_aux(team, a, i);
         if (team->index == 0) fr_ranks_enter_place(team->ranks, i);
         fr_layer_run(team, a, &trunk->spec.layer[i], &trunk->layers[i], i);
     }
     if (team->index == 0) fr_ranks_enter_place(team->ranks, FR_RANKS_ELSEWHERE);
-    if (a->aux_layers) copy_aux(team, a, trunk->spec.layers);
+}
+
+void fr_layers_run(const fr_team *team, fr_activations *a) {
+    run_layers(team, a, 0, a->trunk->spec.layers);
 }
 
 void fr_trunk_embed(const fr_trunk *trunk, const fr_kernels *kernels, int32_t id, float *row) {
@@ -264,7 +271,22 @@ static void embed_rows(const fr_team *team, const fr_activations *a) {
     }
 }
 
-void fr_trunk_run(const fr_team *team, fr_forward *f) {
+/* All layers, or a rank's between what it is handed and what it hands on. Whether the rows are behind the last one. */
+static bool run_own_layers(const fr_team *team, fr_activations *a) {
+    const fr_stages *stages = a->trunk->stages;
+    const fr_batch batch = a->batch;
+    if (!stages) {
+        fr_layers_run(team, a);
+        return true;
+    }
+    size_t own = fr_ranks_index(stages->ranks);
+    fr_stages_receive(team, a);
+    run_layers(team, a, stages->first[own], stages->first[own + 1]);
+    fr_stages_send(team, a, &batch);
+    return own + 1 == fr_ranks_count(stages->ranks);
+}
+
+static void run_rows(const fr_team *team, const fr_forward *f) {
     fr_activations a = *(const fr_activations *)f->activations;
     size_t begin, end, hidden = a.trunk->spec.hidden;
     float *out = f->hidden + f->keep * hidden;
@@ -276,10 +298,39 @@ void fr_trunk_run(const fr_team *team, fr_forward *f) {
     fr_rotations(team, &a);
     if (a.trunk->spec.ple_width) fr_ple_inputs(team, &a);
     if (a.conv && team->index == 0) fr_conv_begin(&a);
-    fr_layers_run(team, &a);
+    if (!run_own_layers(team, &a)) return;
+    if (a.aux_layers) copy_aux(team, &a, a.trunk->spec.layers);
     fr_part_rows(team, a.batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++)
         fr_norm_row(&a, out + r * hidden, a.x + r * hidden, a.trunk->norm, a.trunk->norm_bias);
+}
+
+/* Of rows that go through the ranks in pieces the next one's: what is behind `begin`. Parents before it are not looked
+ * for: that is how states are moved. */
+static fr_forward piece_of(const fr_forward *f, const fr_trunk *trunk, size_t index, size_t pieces) {
+    fr_forward piece = *f;
+    size_t begin, end, hidden = trunk->spec.hidden;
+    fr_partition(f->batch.count, PIECE_UNIT, index, pieces, &begin, &end);
+    piece.batch.rows += begin;
+    piece.batch.count = end - begin;
+    piece.keep = f->keep > begin ? fr_smaller(f->keep - begin, end - begin) : 0;
+    piece.hidden += begin * hidden;
+    if (f->aux_layers) piece.aux_hidden += begin * f->aux_layers->count * hidden;
+    return piece;
+}
+
+void fr_trunk_run(const fr_team *team, fr_forward *f) {
+    const fr_trunk *trunk = ((const fr_activations *)f->activations)->trunk;
+    if (!trunk->stages) {
+        run_rows(team, f);
+        return;
+    }
+    for (size_t i = 0, pieces = fr_stages_pieces(trunk, f->batch.count); i < pieces; i++) {
+        const fr_forward piece = piece_of(f, trunk, i, pieces);
+        run_rows(team, &piece);
+        fr_team_sync(team);
+    }
+    fr_stages_finish(team, f);
 }
 
 fr_head fr_trunk_head(const fr_forward *f, const fr_trunk *trunk) {

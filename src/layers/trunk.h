@@ -42,7 +42,8 @@ fr_head fr_trunk_head(const fr_forward *forward, const fr_trunk *trunk);
 void fr_trunk_embed(const fr_trunk *trunk, const fr_kernels *kernels, int32_t id, float *row);
 
 /* Tells the weights of which matrices a rank reads its share alone: the head, and of layers those whose rows it doesn't
- * make for itself whole. A table that is also the head is looked up in the file from then on. */
-void fr_trunk_share(fr_trunk *trunk, fr_weights *weights);
+ * make for itself whole; or all of its own layers, where they are what is dealt. A table that is also the head is
+ * looked up in the file from then on. */
+fr_status fr_trunk_share(fr_trunk *trunk, fr_weights *weights, const fr_rank_plan *plan);
 
 #endif

@@ -32,7 +32,7 @@ static void run_head(void *context, const fr_team *team) {
 static void run_forward(void *context, const fr_team *team) {
     fr_forward *f = context;
     fr_team split = *team;
-    split.ranks = f->model->ranks;
+    split.ranks = f->model->trunk.stages ? NULL : f->model->ranks;
     fr_trunk_run(&split, f);
     if (f->head_rows) run_head(f, team);
 }

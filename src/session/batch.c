@@ -24,6 +24,7 @@ fr_forward fr_batch_forward(fr_engine *e, size_t count) {
                         .hidden = e->hidden,
                         .aux_layers = e->aux_layers,
                         .aux_hidden = e->aux_hidden,
+                        .lends = e->drafts && e->drafter->method->borrows,
                         .logits = e->logits,
                         .best = e->best,
                         .best_stride = e->head_rows};

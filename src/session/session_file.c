@@ -216,6 +216,9 @@ static fr_status check_savable(const fr_session *s, const char *where, uint64_t 
     if (s->model->ranks && s->kv.recurrent.count)
         return fr_fail(FR_UNBUILT, "%s: states of a model run by ranks can't be saved: each has those of its heads",
                        where);
+    if (s->model->trunk.stages)
+        return fr_fail(FR_UNBUILT, "%s: sessions of a model whose layers ranks share can't be saved: each has those "
+                       "of its layers", where);
     return fr_fingerprint(s->model, model);
 }
 

@@ -67,9 +67,10 @@ fr_status fr_bound_place(const fr_weights *weights, const fr_bound *bound, const
 fr_status fr_bound_lock(const fr_weights *weights, const fr_bound *bound);
 
 /* shared.c: what is bound of a matrix that ranks share, NULL of others; the rows of each of its matrices that a thread
- * brings in, its part of all, or of the rank's own and whole tiles of these; the bytes of others' rows, where they
- * would lie; huge pages for copies of own rows alone. */
+ * brings in, its part of all, or of the rank's own and whole tiles of these; whether another one has all of them; the
+ * bytes of others' rows, where they would lie; huge pages for copies of own rows alone. */
 const fr_bound *fr_bound_shared(const fr_weights *weights, const fr_matrix *matrix);
+bool fr_matrix_foreign(const fr_weights *weights, const fr_matrix *matrix);
 void fr_bound_own_rows(const fr_weights *weights, const fr_bound *bound, const fr_team *team, size_t *begin,
                        size_t *end);
 uint64_t fr_bound_foreign_bytes(const fr_weights *weights, const fr_bound *bound);

@@ -39,6 +39,9 @@ static void share_features(const fr_split *split, const fr_ranks *ranks, size_t 
 }
 
 void fr_split_share(const fr_split *split, const fr_ranks *ranks, size_t rank, size_t *begin, size_t *end) {
+    *begin = 0;
+    *end = split->whole == rank + 1 ? split->count : 0;
+    if (split->whole) return;
     if (split->groups) share_heads(split, ranks, rank, begin, end);
     else share_features(split, ranks, rank, begin, end);
 }

@@ -22,6 +22,7 @@ typedef struct fr_split {
     size_t count;  /* features, or heads */
     size_t groups; /* KV heads; 0: those are features */
     size_t each;   /* columns of a head */
+    size_t whole;  /* 1 + the rank that has all of them; 0: they are dealt */
 } fr_split;
 
 /* A unit of features: a quantized block of the product that reads them. */
@@ -33,6 +34,10 @@ static inline fr_split fr_split_features(size_t features) {
 
 static inline fr_split fr_split_heads(size_t heads, size_t kv_heads, size_t each) {
     return (fr_split){.count = heads, .groups = kv_heads, .each = each};
+}
+
+static inline fr_split fr_split_whole(size_t features, size_t rank) {
+    return (fr_split){.count = features, .each = 1, .whole = rank + 1};
 }
 
 /* The features or heads of one of the ranks. */

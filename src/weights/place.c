@@ -166,7 +166,7 @@ static void transpose(void *context, const fr_team *team) {
     placing *job = context;
     const fr_weights *weights = job->weights;
     for (size_t i = 0; i < weights->transposed_count; i++)
-        if (job->failures[team->index].status == FR_OK)
+        if (!fr_matrix_foreign(weights, weights->transposed[i].from) && job->failures[team->index].status == FR_OK)
             job->failures[team->index] = fr_failure_keep(transpose_share(&weights->transposed[i], team));
 }
 

@@ -11,11 +11,19 @@ static bool is_mapped(const fr_weights *weights, const fr_bound *bound) {
     return weights->files->files[bound->tensor->file].fd < 0;
 }
 
+static uint64_t transposed_bytes(const fr_weights *weights) {
+    uint64_t bytes = weights->transposed_bytes;
+    for (size_t i = 0; i < weights->transposed_count; i++) {
+        const fr_transposed *t = &weights->transposed[i];
+        if (fr_matrix_foreign(weights, t->from)) bytes -= t->count * t->from->features * t->from->cols * sizeof *t->to;
+    }
+    return bytes;
+}
+
 /* Of weights that are bound. */
 static fr_residence residence_of(const fr_weights *weights, fr_mixture_size experts) {
-    fr_residence all = {.own = weights->packed.used + weights->vectors.used + weights->transposed_bytes,
-                        .every = weights->transposed_bytes};
-    uint64_t every_mapped = 0;
+    uint64_t transposed = transposed_bytes(weights), every_mapped = 0;
+    fr_residence all = {.own = weights->packed.used + weights->vectors.used + transposed, .every = transposed};
     for (size_t i = 0; i < weights->count; i++) {
         const fr_bound *bound = &weights->bound[i];
         bool mapped = !bound->packed && is_mapped(weights, bound);

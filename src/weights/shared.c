@@ -31,6 +31,14 @@ void fr_weights_share(fr_weights *weights, const fr_matrix *matrix, fr_split spl
     bound->split = split;
 }
 
+void fr_weights_assign(fr_weights *weights, const fr_matrix *matrix, size_t rank) {
+    size_t at = find_bound(weights, matrix, weights->sharing);
+    if (at == weights->count) return;
+    weights->sharing = at;
+    weights->bound[at].shared = true;
+    weights->bound[at].split = fr_split_whole(weights->bound[at].rows, rank);
+}
+
 void fr_weights_share_head(fr_weights *weights, const fr_matrix *head, fr_matrix *table) {
     size_t at = find_bound(weights, head, 0);
     if (at == weights->count) return;
@@ -46,6 +54,11 @@ void fr_weights_share_head(fr_weights *weights, const fr_matrix *head, fr_matrix
 const fr_bound *fr_bound_shared(const fr_weights *weights, const fr_matrix *matrix) {
     size_t at = find_bound(weights, matrix, 0);
     return at < weights->count && weights->bound[at].shared ? &weights->bound[at] : NULL;
+}
+
+bool fr_matrix_foreign(const fr_weights *weights, const fr_matrix *matrix) {
+    const fr_bound *bound = fr_bound_shared(weights, matrix);
+    return bound && bound->split.whole && bound->split.whole != fr_ranks_index(weights->ranks) + 1;
 }
 
 void fr_bound_own_rows(const fr_weights *weights, const fr_bound *bound, const fr_team *team, size_t *begin,

@@ -214,8 +214,11 @@ fr_status fr_weights_transpose(fr_weights *weights, const fr_matrix *from, size_
  * only the rank's own are brought in. Nothing where the file has others between them. */
 void fr_weights_share(fr_weights *weights, const fr_matrix *matrix, fr_split split);
 
-/* The same of an LM head, of ids; a table that is the same tensor is looked up in the file, where that is mapped, and
- * stays whole with it where not. */
+/* That all products with this bound matrix, or with whatever else its tensor holds, are one rank's. */
+void fr_weights_assign(fr_weights *weights, const fr_matrix *matrix, size_t rank);
+
+/* fr_weights_share of an LM head, of ids; a table that is the same tensor is looked up in the file, where that is
+ * mapped, and stays whole with it where not. */
 void fr_weights_share_head(fr_weights *weights, const fr_matrix *head, fr_matrix *table);
 
 /* Gives pages of mapped files back that somebody has read since of what is packed. */

@@ -1,9 +1,11 @@
-/* What models answer, a line each: hashes of logits, of ids that a session says with drafts, and of four texts beside
- * each other. In a job of several processes (mpirun) they run each model together; rank 0 prints.
+/* What models answer, a line each: hashes of logits and of what layers are given, of ids that a session says with
+ * drafts, and of four texts beside each other. In a job of several processes (mpirun) they run each model together;
+ * rank 0 prints.
  *
- * In: answers [--alone | --mixed | --uneven] MODEL[,DRAFTER]... --alone: one process with two threads; else every
- * second rank has two, the others one; --mixed: and no instruction sets; --uneven: and three times as much as others.
- * Out: the lines; exit 1 behind one that says why. */
+ * In: answers [--alone | --mixed | --uneven | --layers | --auto]... MODEL[,DRAFTER]... --alone: one process with two
+ * threads; else every second rank has two, the others one; --mixed: and no instruction sets; --uneven: and three times
+ * as much as others. --layers: they split models by layers; --auto: so they do where a network is said to be slow. A
+ * comma without a drafter: the model's own. Out: the lines; exit 1 behind one that says why. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +19,8 @@ enum { PROMPT = 40, TEXT = 24, SESSIONS = 4, CONTEXT = 96, CHUNK = 16, DRAFTS = 
 
 typedef struct asked {
     const char *path;
-    bool alone, mixed;
+    bool alone, mixed, first;
+    bool layers; /* each rank has some, and hands rows on behind the last of them alone */
     uint64_t logits, ids, together;
 } asked;
 
@@ -34,6 +37,11 @@ static void hash(uint64_t *to, const void *bytes, size_t size) {
 
 static fr_status hash_rows(void *context, const float *logits, size_t rows, size_t vocab) {
     hash(context, logits, rows * vocab * sizeof *logits);
+    return FR_OK;
+}
+
+static fr_status hash_layers(void *context, const float *values, size_t rows, size_t width) {
+    hash(context, values, rows * width * sizeof *values);
     return FR_OK;
 }
 
@@ -62,6 +70,10 @@ static fr_status say_alone(const fr_model *model, const fr_drafter *drafter, con
     make_prompt(model, 0, prompt);
     fr_status status = fr_session_open(model, drafter, options, &session);
     if (status == FR_OK) status = fr_session_logits(session, prompt, PROMPT, 0, hash_rows, &a->logits);
+    if (status == FR_OK && !drafter) {
+        size_t last = (size_t)fr_model_fact(model, FR_FACT_LAYERS), layers[] = {0, last / 2, last};
+        status = fr_session_rows(session, prompt, PROMPT, layers, 3, hash_layers, &a->logits);
+    }
     if (status == FR_OK) fr_session_reset(session);
     if (status == FR_OK) status = say(session, prompt, &a->ids);
     fr_session_close(session);
@@ -116,6 +128,13 @@ static fr_status set_options(fr_options *options, const asked *a) {
     return FR_OK;
 }
 
+/* In how many layers this rank has sent something. */
+static size_t layers_told(void) {
+    size_t told = 0;
+    for (size_t i = 0; i < FR_LAB_RANKS_ELSEWHERE; i++) told += fr_lab_ranks_sent(i).messages > 0;
+    return told;
+}
+
 static fr_status answer(asked *a, fr_options *options) {
     char path[512];
     snprintf(path, sizeof path, "%s", a->path);
@@ -125,20 +144,26 @@ static fr_status answer(asked *a, fr_options *options) {
     fr_drafter *drafter = NULL;
     fr_status status = set_options(options, a);
     if (status == FR_OK) status = fr_model_open(path, options, &model);
-    if (status == FR_OK && comma) status = fr_drafter_open(comma + 1, model, options, &drafter);
+    if (status == FR_OK && comma) status = fr_drafter_open(comma[1] ? comma + 1 : NULL, model, options, &drafter);
     if (status == FR_OK && !comma) status = fr_options_set_text(options, FR_OPT_SPEC_TYPE, "ngram");
     if (status == FR_OK) status = say_alone(model, drafter, options, a);
     if (status == FR_OK) status = fr_options_set_number(options, FR_OPT_TEMPERATURE, 0.8);
     if (status == FR_OK) status = say_together(model, drafter, options, a);
     fr_drafter_close(drafter);
     fr_model_close(model);
+    if (status == FR_OK && a->first && a->layers && layers_told() > 1) {
+        fprintf(stderr, "%s: rank %zu sends in %zu layers\n", a->path, fr_rank(), layers_told());
+        return FR_USAGE;
+    }
     return status;
 }
 
 static fr_status answer_all(asked *a, char **paths) {
+    char **first = paths;
     for (; *paths; paths++) {
         fr_options *options = fr_options_new();
         a->path = *paths;
+        a->first = paths == first;
         a->logits = a->ids = a->together = FNV_BASIS;
         fr_status status = options ? answer(a, options) : FR_MEMORY;
         fr_options_free(options);
@@ -156,14 +181,31 @@ static fr_status deal_unevenly(void) {
     return fr_lab_ranks_deal(parts, fr_rank_count());
 }
 
+typedef struct flags {
+    bool alone, mixed, uneven, layers, automatic;
+} flags;
+
+/* Gives where they end. */
+static char **read_flags(char **at, flags *given) {
+    for (; *at && strncmp(*at, "--", 2) == 0; at++) {
+        given->alone |= strcmp(*at, "--alone") == 0;
+        given->mixed |= strcmp(*at, "--mixed") == 0;
+        given->uneven |= strcmp(*at, "--uneven") == 0;
+        given->layers |= strcmp(*at, "--layers") == 0;
+        given->automatic |= strcmp(*at, "--auto") == 0;
+    }
+    return at;
+}
+
 int main(int argc, char **argv) {
-    asked a = {0};
-    if (argc > 1 && strcmp(argv[1], "--alone") == 0) a.alone = true;
-    if (argc > 1 && strcmp(argv[1], "--mixed") == 0) a.mixed = true;
-    bool uneven = argc > 1 && strcmp(argv[1], "--uneven") == 0;
+    flags given = {0};
+    char **paths = read_flags(argv + (argc > 0), &given);
+    asked a = {.alone = given.alone, .mixed = given.mixed, .layers = given.layers || given.automatic};
     fr_status status = a.alone ? FR_OK : fr_ranks_join(TIMEOUT);
-    if (status == FR_OK && uneven) status = deal_unevenly();
-    if (status == FR_OK) status = answer_all(&a, argv + 1 + (a.alone || a.mixed || uneven));
+    if (status == FR_OK && given.uneven) status = deal_unevenly();
+    if (status == FR_OK && given.layers) status = fr_lab_ranks_split(FR_LAB_SPLIT_LAYERS, 0, 0);
+    if (status == FR_OK && given.automatic) status = fr_lab_ranks_split(FR_LAB_SPLIT_AUTO, 0.01, 1e9);
+    if (status == FR_OK) status = answer_all(&a, paths);
     if (status != FR_OK && fr_rank() == 0) fprintf(stderr, "%s\n", fr_last_error());
     fflush(NULL);
     return fr_ranks_part(status != FR_OK, fr_last_error(), NULL);
