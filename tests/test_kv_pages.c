@@ -10,7 +10,13 @@
 
 enum { CONTEXT = 1500, BATCH = 20, WINDOW = 70, CHECKPOINTS = 3 };
 
-static const fr_kv_shape shapes[] = {{1, 8, 0, 0}, {2, 4, WINDOW, 0}, {3, 16, WINDOW, 0}};
+/* Of three layers all heads, those that one of several ranks keeps, which are none of the first layer, and none. */
+enum { LAYERS = 3, KEPT = 3 };
+static const fr_kv_shape all_shapes[KEPT][LAYERS] = {
+    {{1, 8, 0, 0, 0, 0}, {2, 4, WINDOW, 0, 0, 0}, {3, 16, WINDOW, 0, 0, 0}},
+    {{0, 8, 0, 0, 1, 0}, {1, 4, WINDOW, 0, 1, 0}, {1, 16, WINDOW, 0, 0, 2}},
+    {{0, 8, 0, 0, 0, 1}, {0, 4, WINDOW, 0, 1, 1}, {0, 16, WINDOW, 0, 3, 0}}};
+static const fr_kv_shape *shapes = all_shapes[0];
 
 typedef struct timeline {
     fr_arena arena;
@@ -22,7 +28,7 @@ typedef struct timeline {
 } timeline;
 
 static void layout(timeline *t, fr_arena *arena) {
-    fr_kv_layout(&t->kv, arena, shapes, 3, (fr_kv_types){FR_F32, FR_F16},
+    fr_kv_layout(&t->kv, arena, shapes, LAYERS, (fr_kv_types){FR_F32, FR_F16},
                  (fr_kv_sizes){.context = CONTEXT, .batch = BATCH, .checkpoints = CHECKPOINTS, .timelines = 1});
     fr_kv_checkpoints_layout(&t->checkpoints, arena, &t->kv);
 }
@@ -135,6 +141,7 @@ static void act(timeline *t) {
 }
 
 START_TEST(what_is_held_is_what_was_written) {
+    shapes = all_shapes[_i];
     timeline *t = open_timeline();
     size_t went_back = 0;
     for (size_t i = 0; i < 5000; i++) {
@@ -155,6 +162,7 @@ END_TEST
 
 /* Of all that a checkpoint holds, going on copies the page at the frontier, once. */
 START_TEST(a_checkpoint_copies_one_page) {
+    shapes = all_shapes[_i];
     timeline *t = open_timeline();
     fr_kv *kv = &t->kv;
     const fr_kv_pages *sliding = &kv->pages[FR_KV_SLIDING];
@@ -179,6 +187,7 @@ END_TEST
 
 /* With all pages held the call says so, and what was accepted is as it was. */
 START_TEST(a_full_pool_is_told) {
+    shapes = all_shapes[_i];
     timeline *t = open_timeline();
     fr_kv *kv = &t->kv;
     fr_kv_pages *pages = &kv->pages[FR_KV_FULL];
@@ -196,13 +205,36 @@ START_TEST(a_full_pool_is_told) {
 }
 END_TEST
 
+/* Ranks of a model have as many pages, whatever heads each keeps, and say the same of how few will do. */
+START_TEST(heads_that_are_kept_elsewhere_count) {
+    fr_kv kv, whole;
+    fr_arena measured = {0}, measured_whole = {0};
+    fr_kv_sizes sizes = {.context = CONTEXT, .batch = BATCH, .timelines = 2};
+    const fr_kv_types types = {FR_F32, FR_F16};
+    fr_kv_layout(&whole, &measured_whole, all_shapes[0], LAYERS, types, sizes);
+    sizes.bytes = whole.fewest_bytes + whole.fewest_bytes / 4;
+    fr_kv_layout(&whole, &measured_whole, all_shapes[0], LAYERS, types, sizes);
+    fr_kv_layout(&kv, &measured, all_shapes[_i], LAYERS, types, sizes);
+    ck_assert_uint_eq(kv.fewest_bytes, whole.fewest_bytes);
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
+        ck_assert_uint_gt(kv.page_count[kind], 10);
+        ck_assert_uint_eq(kv.page_count[kind], whole.page_count[kind]);
+        ck_assert_uint_eq(kv.whole_bytes[kind], whole.page_bytes[kind]);
+    }
+    ck_assert_uint_eq(fr_kv_pool_bytes(&kv) + fr_kv_foreign_bytes(&kv), fr_kv_pool_bytes(&whole));
+    ck_assert_int_eq(fr_kv_foreign_bytes(&kv) > 0, _i > 0);
+    ck_assert_uint_le(fr_kv_pool_bytes(&whole), sizes.bytes);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("kv_pages");
     TCase *all = tcase_create("all");
     tcase_set_timeout(all, 120);
-    tcase_add_test(all, what_is_held_is_what_was_written);
-    tcase_add_test(all, a_checkpoint_copies_one_page);
-    tcase_add_test(all, a_full_pool_is_told);
+    tcase_add_loop_test(all, what_is_held_is_what_was_written, 0, KEPT);
+    tcase_add_loop_test(all, a_checkpoint_copies_one_page, 0, KEPT);
+    tcase_add_loop_test(all, a_full_pool_is_told, 0, KEPT);
+    tcase_add_loop_test(all, heads_that_are_kept_elsewhere_count, 0, KEPT);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

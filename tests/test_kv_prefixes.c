@@ -28,13 +28,13 @@ static const fr_recurrent_shape small_states = {
     .heads = 1, .key_dim = 4, .value_dim = 4, .channels = 8, .conv_kernel = 4};
 
 static const setting settings[] = {
-    {"full and sliding", {{1, 2, 0, 0}, {1, 2, 100, 0}}, 2, BATCH, false, 0},
-    {"a window of whole pages", {{1, 2, 128, 0}, {1, 2, 0, 0}}, 2, BATCH, false, 0},
-    {"full and sliding, drafts", {{1, 2, 0, 0}, {1, 2, 100, 0}}, 2, BATCH, true, 0},
-    {"full", {{1, 2, 0, 0}}, 1, BATCH, false, 0},
-    {"full, drafts", {{1, 2, 0, 0}}, 1, BATCH, true, 0},
-    {"sliding layers that let go of nothing", {{1, 2, 0, 0}, {1, 2, 100, 0}}, 2, CONTEXT, true, 0},
-    {"sliding", {{1, 2, 100, 0}}, 1, BATCH, false, 0},
+    {"full and sliding", {{1, 2, 0, 0, 0, 0}, {1, 2, 100, 0, 0, 0}}, 2, BATCH, false, 0},
+    {"a window of whole pages", {{1, 2, 128, 0, 0, 0}, {1, 2, 0, 0, 0, 0}}, 2, BATCH, false, 0},
+    {"full and sliding, drafts", {{1, 2, 0, 0, 0, 0}, {1, 2, 100, 0, 0, 0}}, 2, BATCH, true, 0},
+    {"full", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, false, 0},
+    {"full, drafts", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, true, 0},
+    {"sliding layers that let go of nothing", {{1, 2, 0, 0, 0, 0}, {1, 2, 100, 0, 0, 0}}, 2, CONTEXT, true, 0},
+    {"sliding", {{1, 2, 100, 0, 0, 0}}, 1, BATCH, false, 0},
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
@@ -88,7 +88,7 @@ typedef struct world {
 static void layout(world *w, fr_arena *arena) {
     const setting *set = w->set;
     const fr_kv_types types = {FR_F32, FR_F32};
-    const fr_kv_shape drafter_shape = {1, 2, 0, 0};
+    const fr_kv_shape drafter_shape = {1, 2, 0, 0, 0, 0};
     const fr_kv_sizes sizes = {.context = CONTEXT,
                                .batch = set->batch,
                                .timelines = 2,
@@ -787,7 +787,7 @@ static uint8_t *leave_a_text(world *w, timeline *t, text says[2]) {
 
 /* Points that hold a page together are no obstacle: not where nobody else does, and not where one does who writes. */
 START_TEST(states_of_branches_are_given_up) {
-    const setting recurrent = {"recurrent", {{1, 2, 0, 0}}, 1, BATCH, false, 1};
+    const setting recurrent = {"recurrent", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, false, 1};
     world *w = open_world(&recurrent);
     timeline *t = &w->timelines[0];
     fr_kv_pages *pages = w->kv.recurrent.pages;
@@ -812,7 +812,7 @@ END_TEST
  * wrong for it. */
 START_TEST(colliding_blocks_are_few) {
     enum { COLLIDING = 40 };
-    const setting roomy = {"roomy", {{1, 2, 0, 0}}, 1, BATCH, false, 0};
+    const setting roomy = {"roomy", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, false, 0};
     world *w = open_world(&roomy);
     timeline *t = &w->timelines[0];
     size_t found = 0;

@@ -38,14 +38,17 @@ fr_status fr_kv_check(const fr_kv_shape *shapes, size_t count, fr_kv_types types
 
 /* ---------------------------------------------------------------------------------------------------------- layout */
 
+enum { LINE = 64 }; /* bytes: where rows of a page begin */
+
 static size_t round_up(size_t n, size_t to) {
     return (n + to - 1) / to * to;
 }
 
-/* Rows of a layer behind what its page holds already; *page grows by them. */
-static fr_kv_rows place_rows(const fr_kv_layer *layer, fr_dtype type, size_t *page) {
+/* Rows of a layer behind what its page holds already; *page grows by them, and *whole by those of all heads. */
+static fr_kv_rows place_rows(const fr_kv_layer *layer, fr_dtype type, size_t *page, size_t *whole) {
     fr_kv_rows rows = {.at = *page, .type = type, .bytes = fr_dtype_row_bytes(type, layer->head_dim)};
-    *page += round_up(layer->heads * FR_KV_PAGE * rows.bytes, 64);
+    *page += round_up(layer->heads * FR_KV_PAGE * rows.bytes, LINE);
+    *whole += round_up(layer->all * FR_KV_PAGE * rows.bytes, LINE);
     return rows;
 }
 
@@ -75,12 +78,12 @@ static void choose_page_counts(fr_kv *kv, const fr_kv_sizes *sizes) {
         size_t tables = 1 + (kind == FR_KV_SLIDING ? kv->spare : 0);
         size_t number = sizes->timelines * tables * table_pages(kv, kind);
         if (sizes->pages && kind == FR_KV_FULL) number = sizes->pages;
-        kv->page_count[kind] = kv->page_bytes[kind] ? number : 0;
-        all += (double)kv->page_count[kind] * (double)kv->page_bytes[kind];
+        kv->page_count[kind] = kv->whole_bytes[kind] ? number : 0;
+        all += (double)kv->page_count[kind] * (double)kv->whole_bytes[kind];
         double share = kv->page_count[kind] ? (double)table_pages(kv, kind) / (double)kv->page_count[kind] : 0;
         if (share > fewest) fewest = share;
     }
-    kv->fewest_bytes = (size_t)(fewest * all) + kv->page_bytes[FR_KV_FULL] + kv->page_bytes[FR_KV_SLIDING];
+    kv->fewest_bytes = (size_t)(fewest * all) + kv->whole_bytes[FR_KV_FULL] + kv->whole_bytes[FR_KV_SLIDING];
     for (fr_kv_kind kind = 0; sizes->bytes && kind < FR_KV_KINDS; kind++)
         kv->page_count[kind] = (size_t)((double)kv->page_count[kind] * ((double)sizes->bytes / all));
 }
@@ -91,6 +94,33 @@ size_t fr_kv_window(const fr_kv_shape *shapes, size_t count) {
     return widest;
 }
 
+/* A layer behind others in the pages of its kind. */
+static fr_kv_layer place_layer(fr_kv *kv, const fr_kv_shape *shape, fr_kv_types types) {
+    fr_kv_kind kind = shape->window ? FR_KV_SLIDING : FR_KV_FULL;
+    size_t *page = &kv->page_bytes[kind], *whole = &kv->whole_bytes[kind], latent = shape->latent;
+    fr_kv_layer layer = {.heads = shape->heads,
+                         .head_dim = shape->head_dim,
+                         .value_dim = latent ? latent : shape->head_dim,
+                         .first = shape->before,
+                         .all = shape->before + shape->heads + shape->behind,
+                         .kind = kind,
+                         .pages = kv->table[kind]};
+    layer.k = place_rows(&layer, types.k, page, whole);
+    layer.v = latent ? (fr_kv_rows){.at = layer.k.at, .type = types.k} : place_rows(&layer, types.v, page, whole);
+    return layer;
+}
+
+/* Pages of which nothing is kept here are counted like those of other ranks, and told apart by where they lie. */
+static void take_pools(fr_kv *kv, fr_arena *arena, const fr_kv_sizes *sizes) {
+    kv->pages = fr_arena_take(arena, FR_KV_KINDS, sizeof *kv->pages);
+    choose_page_counts(kv, sizes);
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
+        if (kv->whole_bytes[kind]) kv->page_bytes[kind] = fr_larger(kv->page_bytes[kind], LINE);
+        fr_kv_pages pages = fr_kv_pages_layout(arena, kv->page_bytes[kind], kv->page_count[kind]);
+        if (kv->pages) kv->pages[kind] = pages;
+    }
+}
+
 void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count, fr_kv_types types,
                   fr_kv_sizes sizes) {
     *kv = (fr_kv){.count = count, .window = fr_kv_window(shapes, count)};
@@ -99,22 +129,10 @@ void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t 
     if (kv->keeps) kv->spare = fr_smaller(sizes.checkpoints, sizes.context / kv->keeps);
     else if (sizes.recurrent_count) kv->spare = sizes.checkpoints;
     for (size_t i = 0; i < count; i++) {
-        size_t latent = shapes[i].latent;
-        fr_kv_layer layer = {.heads = shapes[i].heads, .head_dim = shapes[i].head_dim};
-        layer.value_dim = latent ? latent : layer.head_dim;
-        layer.kind = shapes[i].window ? FR_KV_SLIDING : FR_KV_FULL;
-        layer.pages = kv->table[layer.kind];
-        layer.k = place_rows(&layer, types.k, &kv->page_bytes[layer.kind]);
-        layer.v = latent ? (fr_kv_rows){.at = layer.k.at, .type = types.k}
-                         : place_rows(&layer, types.v, &kv->page_bytes[layer.kind]);
+        fr_kv_layer layer = place_layer(kv, &shapes[i], types);
         if (kv->layers) kv->layers[i] = layer;
     }
-    kv->pages = fr_arena_take(arena, FR_KV_KINDS, sizeof *kv->pages);
-    choose_page_counts(kv, &sizes);
-    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
-        fr_kv_pages pages = fr_kv_pages_layout(arena, kv->page_bytes[kind], kv->page_count[kind]);
-        if (kv->pages) kv->pages[kind] = pages;
-    }
+    take_pools(kv, arena, &sizes);
     fr_recurrent_layout(&kv->recurrent, arena, sizes.recurrent, sizes.recurrent_count,
                         sizes.timelines * (1 + kv->spare));
 }
@@ -149,6 +167,15 @@ size_t fr_kv_spare_bytes(const fr_kv *kv) {
     return kv->page_count[FR_KV_SLIDING] * kv->spare / tables * kv->page_bytes[FR_KV_SLIDING] +
            kv->recurrent.page_count * kv->spare / tables *
                fr_recurrent_page_bytes(kv->recurrent.shapes, kv->recurrent.count);
+}
+
+size_t fr_kv_foreign_bytes(const fr_kv *kv) {
+    size_t bytes = 0;
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
+        size_t whole = kv->whole_bytes[kind], own = kv->page_bytes[kind];
+        bytes += whole > own ? kv->page_count[kind] * (whole - own) : 0;
+    }
+    return bytes;
 }
 
 size_t fr_kv_pool_bytes(const fr_kv *kv) {

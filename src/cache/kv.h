@@ -40,11 +40,13 @@ typedef struct fr_kv_types {
 const char *fr_kv_type_word(size_t index);
 fr_dtype fr_kv_type_from_word(const char *word);
 
-/* What one owning layer stores per position. */
+/* What one owning layer stores per position. Where ranks run a model this one may keep some of its heads, or none, and
+ * others those in front of them and behind. */
 typedef struct fr_kv_shape {
     size_t heads, head_dim;
     size_t window; /* positions that a reader may look back, its own included; 0: all */
     size_t latent; /* a value is the first so many of its key's values, not stored again; 0: values of their own */
+    size_t before, behind; /* heads that are not kept here */
 } fr_kv_shape;
 
 /* By how far their readers look back. */
@@ -61,6 +63,7 @@ typedef struct fr_kv_rows {
 typedef struct fr_kv_layer {
     fr_kv_rows k, v;
     size_t heads, head_dim, value_dim;
+    size_t first, all; /* the number of the first of those heads among all that the model has */
     fr_kv_kind kind;
     uint8_t **pages; /* the table of its kind */
 } fr_kv_layer;
@@ -70,9 +73,10 @@ typedef struct fr_kv {
     size_t count;
     fr_kv_pages *pages; /* [FR_KV_KINDS] the pool that its pages are from */
     size_t page_bytes[FR_KV_KINDS], page_count[FR_KV_KINDS]; /* page_count: in the pool */
+    size_t whole_bytes[FR_KV_KINDS]; /* of a page with all heads: what counts for how many pages there are */
     uint8_t **table[FR_KV_KINDS]; /* [blocks] pages by position / 64; NULL: none */
     size_t blocks;
-    size_t fewest_bytes; /* of a pool with these shares of both kinds, that one timeline alone needs */
+    size_t fewest_bytes; /* of a pool with these shares of both kinds, that one timeline alone needs; of whole pages */
     size_t length; /* the frontier */
     size_t from;   /* accepted positions below it may be missing from layers that slide */
     size_t window; /* the widest of those that slide */
@@ -92,7 +96,7 @@ typedef struct fr_kv_sizes {
     size_t checkpoints; /* of the layers that do, as many as are wanted; it has as many as there is a use for */
     size_t timelines;   /* that are laid out like it, itself included */
     size_t pages;       /* of those that keep all, in the pool; 0: what all timelines may need */
-    size_t bytes;       /* of all pages; 0: the same */
+    size_t bytes;       /* of all pages, as if this process kept all heads, so that ranks have as many; 0: the same */
     const fr_recurrent_shape *recurrent; /* layers without keys and values; kept by the caller */
     size_t recurrent_count;
 } fr_kv_sizes;
@@ -114,7 +118,10 @@ size_t fr_kv_bytes(const fr_kv *kv);
 size_t fr_kv_pool_bytes(const fr_kv *kv);
 size_t fr_kv_spare_bytes(const fr_kv *kv);
 
-/* Where one head's key (or value) of a position lies. */
+/* By how much they would be more if this process kept all heads. */
+size_t fr_kv_foreign_bytes(const fr_kv *kv);
+
+/* Where the key (or value) of a position lies, of one of the heads that are kept. */
 static inline void *fr_kv_slot(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t head, size_t position) {
     return layer->pages[position / FR_KV_PAGE] + rows->at + (head * FR_KV_PAGE + position % FR_KV_PAGE) * rows->bytes;
 }

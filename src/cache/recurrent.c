@@ -15,7 +15,8 @@ static size_t slot_size(const fr_recurrent_shape *shape) {
 /* A layer behind others in a page of *page floats, which grows by it. */
 static fr_recurrent_layer place_layer(const fr_recurrent_shape *shape, size_t *page) {
     fr_recurrent_layer layer = {.shape = *shape, .state_at = *page};
-    layer.history_at = layer.state_at + shape->heads * fr_deltanet_state(shape->key_dim, shape->value_dim);
+    size_t kept = shape->heads - shape->before - shape->behind;
+    layer.history_at = layer.state_at + kept * fr_deltanet_state(shape->key_dim, shape->value_dim);
     *page = layer.history_at + (shape->conv_kernel - 1) * shape->channels;
     return layer;
 }

@@ -26,12 +26,13 @@
 /* Of one layer. */
 typedef struct fr_recurrent_shape {
     size_t heads, key_dim, value_dim; /* a head's state as fr_deltanet has it */
+    size_t before, behind;            /* of the heads, those whose states other ranks keep */
     size_t channels, conv_kernel;     /* an input's values that are convolved, over how many positions */
 } fr_recurrent_shape;
 
 typedef struct fr_recurrent_layer {
     fr_recurrent_shape shape;
-    size_t state_at;   /* floats from a page's beginning: [heads, a head's state] */
+    size_t state_at;   /* floats from a page's beginning: [heads that are kept, a head's state] */
     size_t history_at; /* and [conv_kernel - 1, channels], inputs before the position, the oldest first */
     float *ring;       /* [slots, channels + 2 * heads]: an input, its decays, its betas */
 } fr_recurrent_layer;

@@ -37,6 +37,9 @@ const char *fr_drafter_path(const fr_drafter *drafter);
 /* The model that a drafter is, NULL if it is none. */
 const fr_model *fr_drafter_model(const fr_drafter *drafter);
 
+/* Whether it reads that KV layer of the target's. */
+bool fr_drafter_borrows(const fr_drafter *drafter, size_t kv);
+
 /* What a session shows its method. */
 typedef struct fr_draft_view {
     const int32_t *ids;     /* the timeline */
@@ -96,7 +99,6 @@ typedef struct fr_draft_sizes {
 
 struct fr_draft_method {
     const char *name;
-    bool borrows; /* it reads keys and values of the target's: of the last layers that keep any, near and far */
 
     /* For methods with weights: whether a drafter's files are theirs; what reads them into drafter->net and checks them
      * against drafter->target, and what frees it again (also after a failing load). */
@@ -107,6 +109,10 @@ struct fr_draft_method {
     /* The head that scores drafts, where it scores all ids of the target's, in their order; NULL: it does not, or
      * nothing is bound. Where drafter->head has ids the method scores with that one. */
     const fr_matrix *(*head)(const fr_drafter *drafter);
+
+    /* Whether it reads that KV layer of the target's caches, which is of the last ones that look so far back: a rank then
+     * keeps all heads of it. NULL: it reads none. */
+    bool (*borrows)(const fr_drafter *drafter, size_t kv);
 
     /* Takes what all sessions of an engine work in, in one call at a time, from the arena; NULL while measuring. NULL
      * instead of the function: nothing. */

@@ -255,6 +255,13 @@ static fr_status assistant_load(fr_drafter *drafter) {
     return FR_OK;
 }
 
+static bool assistant_borrows(const fr_drafter *drafter, size_t kv) {
+    const fr_assistant *assistant = drafter->net;
+    for (size_t i = 0; i < assistant->trunk.spec.layers; i++)
+        if (assistant->trunk.spec.layer[i].attention.kv == kv) return true;
+    return false;
+}
+
 static void assistant_unload(fr_drafter *drafter) {
     if (drafter->net) fr_assistant_close(drafter->net);
     free(drafter->net);
@@ -263,10 +270,10 @@ static void assistant_unload(fr_drafter *drafter) {
 /* The next proposal starts from the target's own rows: no begin and no commit. */
 const fr_draft_method fr_draft_assistant = {
     .name = "mtp",
-    .borrows = true,
     .reads = fr_is_assistant,
     .load = assistant_load,
     .unload = assistant_unload,
+    .borrows = assistant_borrows,
     .workspace = assistant_workspace,
     .open = assistant_open,
     .propose = assistant_propose,

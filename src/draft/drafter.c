@@ -57,6 +57,39 @@ static const fr_matrix *head_of(const fr_drafter *drafter) {
     return drafter->method->head ? drafter->method->head(drafter) : NULL;
 }
 
+bool fr_drafter_borrows(const fr_drafter *drafter, size_t kv) {
+    return drafter->method->borrows && drafter->method->borrows(drafter, kv);
+}
+
+/* What makes keys and values that it reads, of all heads, each rank for itself; NULL: it doesn't read them, or is lent
+ * them by who makes them. */
+static const fr_attention_weights *borrowed(const fr_drafter *drafter, size_t kv) {
+    const fr_trunk *trunk = &drafter->target->trunk;
+    if (trunk->stages || !fr_drafter_borrows(drafter, kv)) return NULL;
+    return &trunk->layers[fr_trunk_kv_owner(trunk, kv)].attention;
+}
+
+static void count_borrowed(fr_drafter *drafter) {
+    const fr_model *target = drafter->target;
+    for (size_t kv = 0; target && kv < target->trunk.kv_count; kv++) {
+        const fr_attention_weights *owner = borrowed(drafter, kv);
+        if (!owner) continue;
+        fr_weights_count_rest(&drafter->weights, &target->weights, &owner->k);
+        fr_weights_count_rest(&drafter->weights, &target->weights, &owner->v);
+    }
+}
+
+static fr_status bring_borrowed(const fr_drafter *drafter, const fr_plan *plan, const fr_options *options) {
+    const fr_model *target = drafter->target;
+    for (size_t kv = 0; kv < target->trunk.kv_count; kv++) {
+        const fr_attention_weights *owner = borrowed(drafter, kv);
+        if (!owner) continue;
+        FR_TRY(fr_weights_bring_rest(&target->weights, &owner->k, plan, options));
+        FR_TRY(fr_weights_bring_rest(&target->weights, &owner->v, plan, options));
+    }
+    return FR_OK;
+}
+
 /* What it will score drafts with. */
 static fr_status choose_head(fr_drafter *drafter, const fr_options *options) {
     const fr_matrix *whole = head_of(drafter);
@@ -89,6 +122,7 @@ fr_status fr_drafter_bind(const char *path, const fr_model *target, const fr_opt
     fr_status status = bind(d, path, options);
     if (status == FR_OK) {
         compare_memory(d);
+        count_borrowed(d);
         status = choose_head(d, options);
     }
     if (status == FR_OK) {
@@ -107,6 +141,7 @@ fr_status fr_drafter_load(const char *path, const fr_model *target, const fr_opt
     fr_status status = fr_weights_check_limit(&(*drafter)->weights, fr_model_residence(target).stays,
                                               (uint64_t)options->value[FR_OPT_MEMORY]);
     if (status == FR_OK) status = fr_weights_load(&(*drafter)->weights, &plan, options);
+    if (status == FR_OK) status = bring_borrowed(*drafter, &plan, options);
     if (status == FR_OK && head_of(*drafter))
         status = fr_weights_bring_rest(&target->weights, head_of(*drafter), &plan, options);
     if (status == FR_OK) status = fr_draft_head_gather(&(*drafter)->head, head_of(*drafter));

@@ -39,7 +39,7 @@ typedef struct fr_attend_rows {
     size_t q_step;         /* values from one query to the next */
     float *out;            /* [rows, stride]: as many outputs of its value_dim */
     size_t stride, heads;
-    size_t kv_first, kv_heads; /* the cache's heads that those queries are of */
+    size_t kv_first, kv_heads; /* the heads that those queries are of, among those that the cache keeps */
     size_t span; /* positions that a row sees at most, 0: all */
     float scale, softcap; /* of the scores; softcap 0: none */
     const float *sinks;   /* [heads] scores of what has no value; NULL: none */

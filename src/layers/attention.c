@@ -69,13 +69,16 @@ static size_t query_step(const fr_attention_spec *spec) {
     return (spec->output_gate ? 2 : 1) * spec->head_dim;
 }
 
-fr_split fr_attention_split(const fr_activations *a, const fr_attention_spec *spec, size_t each) {
-    size_t kv_heads = spec->kv_heads;
-    if (a->batch.count) kv_heads = a->batch.timelines[a->batch.rows->timeline]->layers[spec->kv].heads;
-    return fr_split_heads(spec->heads, kv_heads, each);
+/* What the caches of the batch's timelines, which are alike, keep of the layer that this one reads. */
+static const fr_kv_layer *kept_of(const fr_activations *a, const fr_attention_spec *spec) {
+    return &a->batch.timelines[a->batch.rows->timeline]->layers[spec->kv];
 }
 
-/* Keys and values are made whole by each rank: they are what is small, and drafters and saved sessions read them. */
+fr_split fr_attention_split(const fr_activations *a, const fr_attention_spec *spec, size_t each) {
+    return fr_split_heads(spec->heads, a->batch.count ? kept_of(a, spec)->all : spec->kv_heads, each);
+}
+
+/* Keys and values are made of heads that are kept: those of the rank's queries, or all, where a drafter reads them. */
 static void project(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                     const fr_attention_weights *weights) {
     const fr_workspace *w = &a->workspace;
@@ -85,9 +88,22 @@ static void project(const fr_team *team, const fr_activations *a, const fr_atten
     fr_matrix_apply_share(team, w, &weights->q, head * each, end * each,
                           &(fr_matrix_rows){a->q, a->q_width, input, width, rows});
     if (!spec->owns_kv) return;
-    fr_matrix_apply_whole(team, w, &weights->k, &(fr_matrix_rows){a->k, a->kv_width, input, width, rows});
+    const fr_kv_layer *kept = kept_of(a, spec);
+    size_t first = kept->first * spec->head_dim, last = first + kept->heads * spec->head_dim;
+    fr_matrix_apply_share(team, w, &weights->k, first, last,
+                          &(fr_matrix_rows){a->k, a->kv_width, input, width, rows});
     if (weights->v.data)
-        fr_matrix_apply_whole(team, w, &weights->v, &(fr_matrix_rows){a->v, a->kv_width, input, width, rows});
+        fr_matrix_apply_share(team, w, &weights->v, first, last,
+                              &(fr_matrix_rows){a->v, a->kv_width, input, width, rows});
+}
+
+/* Queries and keys become whole rows, for norms over all of their heads. */
+static void publish_wide(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec) {
+    const fr_split keys = fr_split_heads(spec->kv_heads, spec->kv_heads, spec->head_dim);
+    const fr_shared_rows rows[] = {
+        {a->q, a->q_width, a->batch.count, fr_attention_split(a, spec, query_step(spec))},
+        {a->k, a->kv_width, a->batch.count, keys}};
+    fr_publish_rows(team, rows, spec->owns_kv ? 2 : 1);
 }
 
 /* All heads of one row, in place, before they are heads. */
@@ -135,8 +151,8 @@ static void scale_query(const fr_activations *a, const fr_attention_spec *spec, 
     a->kernels->scale(query, spec->head_dim, (float)(1 + rope->query_beta * fr_log_double(1 + times)));
 }
 
-/* One key head and its value head of one row, in the activations; then stored at slot = position, in each of the row's
- * timelines. The value may come from the raw key, so it is first. */
+/* One key head and its value head of one row, in the activations; then stored at slot = position, where it is among
+ * those that are kept. The value may come from the raw key, so it is first. */
 static void store_kv(const fr_activations *a, const fr_attention_spec *spec, const fr_attention_weights *weights,
                      size_t row, size_t head) {
     const fr_kernels *k = a->kernels;
@@ -149,8 +165,8 @@ static void store_kv(const fr_activations *a, const fr_attention_spec *spec, con
     else if (value != stored) memcpy(stored, value, n * sizeof *value);
     shape_head(a, spec, key, of_head(spec, weights->k_bias, head), spec->qk_norm_wide ? NULL : weights->k_norm, row);
     const fr_kv_layer *cache = &a->batch.timelines[of->timeline]->layers[spec->kv];
-    k->kv_store[cache->k.type](fr_kv_slot(cache, &cache->k, head, position), key, n);
-    k->kv_store[cache->v.type](fr_kv_slot(cache, &cache->v, head, position), stored, n);
+    k->kv_store[cache->k.type](fr_kv_slot(cache, &cache->k, head - cache->first, position), key, n);
+    k->kv_store[cache->v.type](fr_kv_slot(cache, &cache->v, head - cache->first, position), stored, n);
 }
 
 /* Queries are partitioned as attention does it, and keys and values by heads too: what a thread reads there, it mostly
@@ -171,8 +187,9 @@ static void shape_and_store(const fr_team *team, const fr_activations *a, const 
         scale_query(a, spec, query, row);
     }
     if (!spec->owns_kv) return;
-    fr_part_heads(team, spec->kv_heads, rows, &begin, &end);
-    for (size_t item = begin; item < end; item++) store_kv(a, spec, weights, item % rows, item / rows);
+    const fr_kv_layer *kept = kept_of(a, spec);
+    fr_part_heads(team, kept->heads, rows, &begin, &end);
+    for (size_t item = begin; item < end; item++) store_kv(a, spec, weights, item % rows, kept->first + item / rows);
 }
 
 void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
@@ -181,17 +198,17 @@ void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_
     size_t first, last;
     fr_part_rank(team, heads, &first, &last);
     if (a->batch.count == 0 || first == last) return;
-    size_t value_dim = a->batch.timelines[a->batch.rows->timeline]->layers[spec->kv].value_dim;
+    const fr_kv_layer *kept = kept_of(a, spec);
     const fr_attend_rows rows = {.kernels = a->kernels,
                                  .workspace = &a->attend,
                                  .batch = &a->batch,
                                  .layer = spec->kv,
                                  .q = a->q + first * query_step(spec),
                                  .q_step = query_step(spec),
-                                 .out = a->attn + first * value_dim,
+                                 .out = a->attn + first * kept->value_dim,
                                  .stride = a->q_width,
                                  .heads = last - first,
-                                 .kv_first = first / (heads.count / heads.groups),
+                                 .kv_first = first / (heads.count / heads.groups) - kept->first,
                                  .kv_heads = fr_kv_heads_of(&heads, first, last),
                                  .span = spec->window,
                                  .scale = spec->scale,
@@ -220,8 +237,7 @@ void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spe
     fr_team_sync(team);
     project(team, a, spec, weights);
     if (spec->qk_norm_wide) {
-        fr_publish_rows(team, &(fr_shared_rows){a->q, a->q_width, a->batch.count,
-                                                fr_attention_split(a, spec, query_step(spec))}, 1);
+        publish_wide(team, a, spec);
         norm_rows(team, a, spec, weights);
     }
     fr_team_sync(team);

@@ -32,8 +32,8 @@ fr_recurrent_shape fr_deltanet_shape(const fr_deltanet_spec *spec) {
                                 .conv_kernel = spec->conv_kernel};
 }
 
-static fr_split split_of(const fr_deltanet_spec *spec) {
-    return fr_split_heads(spec->value_heads, spec->value_heads, spec->value_dim);
+fr_split fr_deltanet_split(const fr_deltanet_spec *spec, size_t each) {
+    return fr_split_heads(spec->value_heads, spec->value_heads, each);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
@@ -181,7 +181,7 @@ static void collect_rows(const fr_activations *a, head_run *run) {
 static void run_head(const fr_activations *a, const head_run *run) {
     const fr_recurrent *r = run->recurrent;
     size_t size = fr_deltanet_state(run->spec->key_dim, run->spec->value_dim), done = 0;
-    size_t state_at = run->states->state_at + run->head * size;
+    size_t state_at = run->states->state_at + (run->head - run->states->shape.before) * size;
     float *state = (float *)r->base + state_at;
     fr_deltanet part = {.state = state,
                         .key_dim = run->spec->key_dim,
@@ -224,7 +224,7 @@ static void run_heads(const fr_team *team, const fr_activations *a, const fr_del
                     .rerun = d->rerun + team->index * FR_STEP_MAX * d->rerun_width,
                     .strip = d->strips + team->index * d->strip_size,
                     .rows = d->runs + team->index * d->run_size};
-    fr_part_rank(team, split_of(spec), &first, &last);
+    fr_part_rank(team, fr_deltanet_split(spec, 1), &first, &last);
     fr_part_heads(team, last - first, c->span_count, &begin, &end);
     for (size_t item = begin; item < end; item++) {
         run.head = first + item / c->span_count;
@@ -280,7 +280,7 @@ static void project(const fr_team *team, const fr_activations *a, const fr_delta
         if (gates[i].matrix->data)
             fr_matrix_apply_whole(team, w, gates[i].matrix,
                                   &(fr_matrix_rows){gates[i].out, gates[i].stride, a->normed, hidden, rows});
-    fr_part_rank(team, split_of(spec), &first, &last);
+    fr_part_rank(team, fr_deltanet_split(spec, each), &first, &last);
     if (weights->in_z.data)
         fr_matrix_apply_share(team, w, &weights->in_z, first * each, last * each,
                               &(fr_matrix_rows){d->z, d->width, a->normed, hidden, rows});
@@ -314,7 +314,7 @@ void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec
     float *seen = d->seen + (ends_rows ? a->keep * d->width : 0);
     if (ends_rows) fr_activations_narrow(a);
     fr_publish_input(team, &a->workspace, &weights->out,
-                     &(fr_shared_rows){seen, d->width, a->batch.count, split_of(spec)});
+                     &(fr_shared_rows){seen, d->width, a->batch.count, fr_deltanet_split(spec, spec->value_dim)});
     fr_conv_keep(team, &whole, spec->state);
     fr_matrix_apply(team, &a->workspace, &weights->out,
                     &(fr_matrix_rows){a->out, a->trunk->spec.hidden, seen, d->width, a->batch.count});

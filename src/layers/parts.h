@@ -78,8 +78,9 @@ void fr_short_conv_run(const fr_team *team, fr_activations *a, const fr_layer_sp
 
 /* ------------------------------------------------------------------------------------------------------- deltanet.c */
 
-/* What a timeline keeps of such a layer. */
+/* What a timeline keeps of such a layer; and how value heads of so many columns each are split over ranks. */
 fr_recurrent_shape fr_deltanet_shape(const fr_deltanet_spec *spec);
+fr_split fr_deltanet_split(const fr_deltanet_spec *spec, size_t each);
 
 /* Takes its activations for up to max_rows rows from the arena, or measures them: a->deltanet. */
 void fr_deltanet_layout(fr_activations *a, const fr_deltanet_spec *spec, fr_arena *arena, size_t max_rows,

@@ -1,12 +1,12 @@
-/* Which matrices ranks have their shares of: see trunk.h. As the parts of a layer apply them: queries by heads, all
- * else by features; or whole layers. */
+/* Which matrices ranks have their shares of, and which keys, values and states: see trunk.h. As the parts of a layer
+ * apply them: queries, keys and values by heads, all else by features; or whole layers. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "src/layers/parts.h"
 #include "src/layers/stages.h"
 #include "src/layers/trunk.h"
-#include "src/weights/partition.h"
 
 /* ------------------------------------------------------------------------------------------------------------- rows */
 
@@ -21,17 +21,75 @@ static void share_queries(fr_weights *weights, const fr_trunk *trunk, const fr_a
     if (kv_heads) fr_weights_share(weights, q, fr_split_heads(spec->heads, kv_heads, q->features / spec->heads));
 }
 
+/* How the heads of a KV layer, of so many columns each, are kept by ranks. */
+static fr_split kept_heads(const fr_trunk *trunk, size_t kv, size_t each) {
+    return fr_split_kv_heads(trunk->kv_shapes[kv].heads, each);
+}
+
+void fr_trunk_kept_heads(const fr_trunk *trunk, const fr_ranks *ranks, size_t kv, size_t *begin, size_t *end) {
+    const fr_split heads = kept_heads(trunk, kv, 1);
+    size_t own = fr_ranks_index(ranks);
+    *begin = 0;
+    *end = trunk->stages && !fr_stages_keeps(trunk, own, kv) ? 0 : heads.count;
+    if (ranks && !trunk->stages) fr_split_share(&heads, ranks, own, begin, end);
+}
+
+size_t fr_trunk_head_keeper(const fr_trunk *trunk, const fr_ranks *ranks, size_t kv, size_t head) {
+    size_t heads = trunk->kv_shapes[kv].heads;
+    const fr_split split = fr_split_heads(heads, heads, 1);
+    if (trunk->stages) return fr_stages_of(trunk->stages, fr_trunk_kv_owner(trunk, kv));
+    return fr_split_owner(&split, ranks, head);
+}
+
+static void share_kv(fr_weights *weights, const fr_trunk *trunk, const fr_attention_spec *spec,
+                     const fr_attention_weights *attention) {
+    if (!spec->owns_kv || !attention->k.data) return;
+    const fr_split kept = kept_heads(trunk, spec->kv, spec->head_dim);
+    fr_weights_share(weights, &attention->k, kept);
+    fr_weights_share(weights, &attention->v, kept);
+}
+
+size_t fr_trunk_kv_owner(const fr_trunk *trunk, size_t kv) {
+    size_t i = 0;
+    while (fr_mixer_recurs(trunk->spec.layer[i].mixer) || !trunk->spec.layer[i].attention.owns_kv ||
+           trunk->spec.layer[i].attention.kv != kv) i++;
+    return i;
+}
+
+/* Latent attention's, of which one tensor may hold both. */
+static void share_latent_heads(fr_weights *weights, const fr_attention_spec *spec, const fr_latent_heads *heads) {
+    const fr_split split = fr_split_heads(spec->heads, spec->kv_heads, 1);
+    if (heads->kv_b) fr_weights_share_heads(weights, heads->kv_b, split);
+    else if (heads->k_b) fr_weights_share_heads(weights, heads->k_b, split);
+    if (!heads->kv_b && heads->v_b) fr_weights_share_heads(weights, heads->v_b, split);
+}
+
+/* Gated DeltaNet's gates on what value heads have seen, and the heads' states. */
+static void share_values(fr_weights *weights, fr_trunk *trunk, const fr_deltanet_spec *spec, const fr_matrix *z) {
+    fr_recurrent_shape *shape = &trunk->recurrent_shapes[spec->state];
+    size_t end;
+    if (z->data) fr_weights_share(weights, z, fr_deltanet_split(spec, spec->value_dim));
+    fr_part_rank(&(fr_team){.ranks = weights->ranks}, fr_deltanet_split(spec, 1), &shape->before, &end);
+    shape->behind = shape->heads - end;
+}
+
 static void share_each(fr_weights *weights, const fr_matrix *matrices, size_t count) {
     for (size_t i = 0; i < count && matrices; i++) share_features(weights, &matrices[i]);
 }
 
-static void share_rows(const fr_trunk *trunk, fr_weights *weights) {
+static void share_rows(fr_trunk *trunk, fr_weights *weights) {
     for (size_t i = 0; i < trunk->spec.layers; i++) {
         const fr_layer *layer = &trunk->layers[i];
-        const fr_matrix *features[] = {&layer->attention.o, &layer->ffn.gate_up[0], &layer->ffn.gate_up[1],
-                                       &layer->ffn.down, &layer->deltanet.out, &layer->short_conv.out};
+        const fr_matrix *features[] = {&layer->attention.o,     &layer->ffn.gate_up[0],    &layer->ffn.gate_up[1],
+                                       &layer->ffn.down,        &layer->deltanet.in_qkv,   &layer->deltanet.in_qkvz,
+                                       &layer->deltanet.out,    &layer->short_conv.in[0],  &layer->short_conv.in[1],
+                                       &layer->short_conv.in[2], &layer->short_conv.out};
         size_t experts = trunk->spec.layer[i].experts.count;
         share_queries(weights, trunk, &trunk->spec.layer[i].attention, &layer->attention.q);
+        share_kv(weights, trunk, &trunk->spec.layer[i].attention, &layer->attention);
+        share_latent_heads(weights, &trunk->spec.layer[i].attention, &layer->mla.heads);
+        if (trunk->spec.layer[i].mixer == FR_MIXER_DELTANET)
+            share_values(weights, trunk, &trunk->spec.layer[i].deltanet, &layer->deltanet.in_z);
         for (size_t m = 0; m < sizeof features / sizeof *features; m++) share_features(weights, features[m]);
         share_each(weights, layer->experts.gate, experts);
         share_each(weights, layer->experts.up, experts);
@@ -110,8 +168,12 @@ static bool layers_pay(const fr_trunk *trunk, const fr_ranks *ranks, const fr_ra
     return count * (reading + plan->latency) < reading + GATHERS * layers * plan->latency;
 }
 
-static void assign_layer(const fr_trunk *trunk, fr_weights *weights, size_t index, size_t rank) {
+/* To a rank, which alone keeps its states. */
+static void assign_layer(fr_trunk *trunk, fr_weights *weights, size_t index, size_t rank) {
+    const fr_layer_spec *spec = &trunk->spec.layer[index];
     matrices all[MOST_MATRICES];
+    fr_recurrent_shape *state = &trunk->recurrent_shapes[spec->deltanet.state];
+    if (spec->mixer == FR_MIXER_DELTANET && rank != fr_ranks_index(weights->ranks)) state->behind = state->heads;
     for (size_t i = 0, count = matrices_of(trunk, index, all); i < count; i++)
         for (size_t m = 0; all[i].at && m < all[i].count; m++) fr_weights_assign(weights, &all[i].at[m], rank);
 }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/ranks.h"
 #include "base/sizes.h"
+#include "src/layers/trunk.h"
 
 enum { LEAST_PIECE = 32, PIECES_A_RANK = 2 };
 
@@ -86,6 +87,12 @@ void fr_stages_close(fr_stages *s) {
     free(s->first);
     free(s->lent);
     free(s);
+}
+
+bool fr_stages_keeps(const fr_trunk *trunk, size_t rank, size_t kv) {
+    const fr_stages *s = trunk->stages;
+    const fr_lent lent = find_readers(trunk, fr_trunk_kv_owner(trunk, kv));
+    return lent.drafted || (lent.owner < s->first[rank + 1] && lent.last >= s->first[rank]);
 }
 
 /* Of keys or values of one position, from and to their slots. */

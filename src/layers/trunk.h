@@ -41,9 +41,18 @@ fr_head fr_trunk_head(const fr_forward *forward, const fr_trunk *trunk);
 /* The scaled input embedding of a token, [hidden]. */
 void fr_trunk_embed(const fr_trunk *trunk, const fr_kernels *kernels, int32_t id, float *row);
 
-/* Tells the weights of which matrices a rank reads its share alone: the head, and of layers those whose rows it doesn't
- * make for itself whole; or all of its own layers, where they are what is dealt. A table that is also the head is
- * looked up in the file from then on. */
+/* share.c. Tells the weights of which matrices a rank reads its share alone: the head, and of layers those whose rows
+ * it doesn't make for itself whole; or all of its own layers, where they are what is dealt; and the shapes of states
+ * which heads' it keeps. A table that is also the head is looked up in the file from then on. */
 fr_status fr_trunk_share(fr_trunk *trunk, fr_weights *weights, const fr_rank_plan *plan);
+
+/* Heads of a KV layer that this rank makes keys and values of and keeps, where nobody there reads them all: those of
+ * its own query heads; or all or none, where it runs whole layers. This alone says so; a forward finds it in its
+ * caches' layers (fr_kv_shape). Without ranks they are all. And a rank that keeps a head. */
+void fr_trunk_kept_heads(const fr_trunk *trunk, const struct fr_ranks *ranks, size_t kv, size_t *begin, size_t *end);
+size_t fr_trunk_head_keeper(const fr_trunk *trunk, const struct fr_ranks *ranks, size_t kv, size_t head);
+
+/* The layer that owns a KV layer. */
+size_t fr_trunk_kv_owner(const fr_trunk *trunk, size_t kv);
 
 #endif

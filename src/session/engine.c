@@ -44,13 +44,23 @@ fr_draft_sizes fr_engine_draft_sizes(const fr_engine *e) {
                             .workspace = e->draft_workspace};
 }
 
-/* The target's KV shapes, its windows as long as the drafter looks back. malloc'd. */
+/* A KV layer's heads that this rank keeps: its own, or all, where the drafter reads them. */
+static void keep_heads(const fr_engine *e, size_t kv, fr_kv_shape *shape) {
+    size_t all = shape->heads, end;
+    if (e->drafter && fr_drafter_borrows(e->drafter, kv)) return;
+    fr_trunk_kept_heads(&e->model->trunk, e->model->ranks, kv, &shape->before, &end);
+    shape->heads = end - shape->before;
+    shape->behind = all - end;
+}
+
+/* The target's KV shapes: heads that are kept, windows as long as the drafter looks back. malloc'd. */
 static fr_kv_shape *kv_shapes(const fr_engine *e) {
     const fr_trunk *trunk = &e->model->trunk;
     fr_kv_shape *shapes = malloc(trunk->kv_count * sizeof *shapes);
     for (size_t i = 0; shapes && i < trunk->kv_count; i++) {
         shapes[i] = trunk->kv_shapes[i];
         if (shapes[i].window && e->drafter) shapes[i].window = fr_larger(shapes[i].window, e->drafter->lookback);
+        keep_heads(e, i, &shapes[i]);
     }
     return shapes;
 }

@@ -28,7 +28,7 @@ struct fr_engine {
     size_t rows;      /* of the largest batch */
     size_t head_rows; /* of those, that logits are made of at a time */
     size_t checkpoints;
-    size_t kv_memory; /* bytes of pages; 0: what all sessions may need */
+    size_t kv_memory; /* bytes of pages with all heads; 0: what all sessions may need */
     bool swa_full;
     bool drafts; /* with the drafter's weights */
     fr_kv_types kv_types;

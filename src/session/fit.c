@@ -16,7 +16,8 @@ static fr_status refuse(const fr_session_bytes *bytes, size_t sessions, uint64_t
 
 enum { STEP = 4096 }; /* of bytes of keys and values, below which nothing is looked for */
 
-/* What opening takes with so many bytes of keys and values, weights included; and whether that fits. */
+/* What opening takes with so many bytes of keys and values, weights included; and whether that fits. The bytes are
+ * those of one process, so that they mean as many pages on each rank. */
 typedef struct trial {
     const fr_model *model;
     const fr_drafter *drafter;
@@ -36,7 +37,7 @@ static fr_status try(trial *t, size_t kv, bool *fits) {
 /* The most pages with which all fits, by halves: what a page takes beside itself is the layout's to say. */
 static fr_status give_less(trial *t) {
     int64_t asked = t->options->value[FR_OPT_KV_MEMORY];
-    size_t most = asked ? (size_t)asked : t->bytes.target_kv, least = t->bytes.least_kv;
+    size_t most = asked ? (size_t)asked : t->bytes.target_kv + t->bytes.foreign_kv, least = t->bytes.least_kv;
     bool fits;
     FR_TRY(try(t, least, &fits));
     if (!fits) return refuse(&t->bytes, t->sessions, t->weights, t->limit);

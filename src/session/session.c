@@ -136,6 +136,7 @@ static fr_session_bytes bytes_of(const fr_engine *e, const fr_session *s) {
                               .target_kv = e->kv_bytes - e->spare_bytes,
                               .states = e->capacity * fr_recurrent_page_bytes(r->shapes, r->count),
                               .least_kv = e->capacity > 1 ? e->kv.fewest_bytes : 0,
+                              .foreign_kv = fr_kv_foreign_bytes(&e->kv),
                               .checkpoints = e->spare_bytes,
                               .drafting = s->drafter ? e->drafting_bytes + e->capacity * s->drafting_bytes : 0,
                               .all = e->arena.used + e->capacity * s->arena.used};

@@ -13,6 +13,7 @@ typedef struct fr_session_bytes {
     size_t target_kv;   /* pages of keys and values, states among them; */
     size_t states;      /* so much of it */
     size_t least_kv;    /* the fewest that an engine of several can do with; 0: one session */
+    size_t foreign_kv;  /* more that pages would take with the heads that other ranks keep; least_kv is with those */
     size_t checkpoints; /* of sliding layers' caches and of states */
     size_t drafting;    /* what drafting works in, a drafter's own keys and values among it */
     size_t all;         /* with scratch */

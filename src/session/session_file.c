@@ -13,8 +13,10 @@
 #include "base/error.h"
 #include "base/file_place.h"
 #include "base/hash.h"
+#include "base/ranks.h"
 #include "base/sizes.h"
 #include "src/session/fingerprint.h"
+#include "src/layers/trunk.h"
 #include "src/session/timeline.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is the memory, so that must be little-endian too");
@@ -66,6 +68,8 @@ typedef struct fr_sink {
     int error;   /* why the first write that failed did */
     size_t held; /* bytes that wait to be hashed and written */
     uint8_t bytes[1 << 16];
+    const fr_model *model; /* whose ranks keep heads of the caches, and all write all of them */
+    uint8_t told[1 << 14];
 } fr_sink;
 
 /* Doubling, so that n bytes are copied O(n) times in all. */
@@ -106,17 +110,40 @@ static void put(fr_sink *sink, const void *bytes, size_t size) {
     }
 }
 
-static void put_rows(fr_sink *sink, const fr_kv_layer *layer, const fr_kv_rows *rows, size_t from, size_t end) {
-    for (size_t head = 0; head < layer->heads; head++)
-        for (size_t p = from, run; p < end; p += run) {
-            run = fr_kv_run(p, end);
-            put(sink, fr_kv_slot(layer, rows, head, p), run * rows->bytes);
-        }
+/* Of a head, by its number among all, a position's slot; NULL: it is kept elsewhere. */
+static uint8_t *slot_of(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t head, size_t position) {
+    if (head < layer->first || head >= layer->first + layer->heads) return NULL;
+    return fr_kv_slot(layer, rows, head - layer->first, position);
 }
 
-static void put_layer(fr_sink *sink, const fr_kv_layer *layer, size_t from, size_t end) {
-    put_rows(sink, layer, &layer->k, from, end);
-    put_rows(sink, layer, &layer->v, from, end);
+/* Bytes that one of the ranks tells the others; NULL: they are not here. */
+static void put_told(fr_sink *sink, fr_ranks *ranks, size_t keeper, const uint8_t *bytes, size_t size) {
+    size_t bounds[FR_MAX_RANKS + 1];
+    for (size_t at = 0, part; at < size; at += part) {
+        part = fr_smaller(size - at, sizeof sink->told);
+        for (size_t r = 0; r <= fr_ranks_count(ranks); r++) bounds[r] = r > keeper ? part : 0;
+        if (bytes) memcpy(sink->told, bytes + at, part);
+        fr_ranks_gather(ranks, &(fr_ranks_rows){.at = sink->told, .rows = 1, .bounds = bounds}, 1);
+        put(sink, sink->told, part);
+    }
+}
+
+/* A head of KV layer `kv`, by its number among all. */
+static void put_head(fr_sink *sink, size_t kv, size_t head, const fr_kv_layer *layer, const fr_kv_rows *rows,
+                     size_t from, size_t end) {
+    fr_ranks *ranks = sink->model->ranks;
+    size_t keeper = ranks ? fr_trunk_head_keeper(&sink->model->trunk, ranks, kv, head) : 0;
+    for (size_t p = from, run; p < end; p += run) {
+        const uint8_t *slot = slot_of(layer, rows, head, p);
+        run = fr_kv_run(p, end);
+        if (ranks) put_told(sink, ranks, keeper, slot, run * rows->bytes);
+        else put(sink, slot, run * rows->bytes);
+    }
+}
+
+static void put_layer(fr_sink *sink, size_t kv, const fr_kv_layer *layer, size_t from, size_t end) {
+    for (size_t head = 0; head < layer->all; head++) put_head(sink, kv, head, layer, &layer->k, from, end);
+    for (size_t head = 0; head < layer->all; head++) put_head(sink, kv, head, layer, &layer->v, from, end);
 }
 
 static bool slides(const fr_kv_layer *layer) {
@@ -148,14 +175,14 @@ static bool turned_otherwise(const fr_session *s) {
 static void put_caches(fr_sink *sink, const fr_session *s, size_t frontier, size_t checkpoints) {
     const fr_kv *kv = &s->kv;
     for (size_t i = 0; i < kv->count; i++)
-        put_layer(sink, &kv->layers[i], slides(&kv->layers[i]) ? kv->from : 0, frontier);
+        put_layer(sink, i, &kv->layers[i], slides(&kv->layers[i]) ? kv->from : 0, frontier);
     if (frontier && kv->recurrent.count) put_states(sink, &kv->recurrent);
     for (size_t n = 0; n < checkpoints; n++) {
         const fr_kv_checkpoint *checkpoint = &s->kv_checkpoints.at[n];
         for (size_t i = 0; i < kv->count; i++) {
             if (!slides(&kv->layers[i])) continue;
             fr_kv_layer layer = fr_kv_checkpoint_layer(checkpoint, &kv->layers[i]);
-            put_layer(sink, &layer, checkpoint->from, checkpoint->position);
+            put_layer(sink, i, &layer, checkpoint->from, checkpoint->position);
         }
         if (checkpoint->states) put(sink, checkpoint->states, kv->recurrent.pages->bytes);
     }
@@ -195,7 +222,7 @@ static fr_status can_not(const char *path, const char *what) {
 
 /* Complete on the disk before it has its name. */
 static fr_status write_named(const fr_session *s, uint64_t model, int fd, const char *temporary, const char *path) {
-    fr_sink sink = {.file = fdopen(fd, "wb")};
+    fr_sink sink = {.file = fdopen(fd, "wb"), .model = s->model};
     if (!sink.file) {
         close(fd);
         return can_not(path, "written");
@@ -203,6 +230,7 @@ static fr_status write_named(const fr_session *s, uint64_t model, int fd, const 
     put_session(&sink, s, model);
     if (!sink.error && (fflush(sink.file) != 0 || fsync(fd) != 0)) sink.error = errno;
     if (fclose(sink.file) != 0 && !sink.error) sink.error = errno;
+    FR_TRY(fr_ranks_check(s->model->ranks));
     if (!sink.error && rename(temporary, path) != 0) sink.error = errno;
     errno = sink.error;
     return sink.error ? can_not(path, "written") : FR_OK;
@@ -216,9 +244,6 @@ static fr_status check_savable(const fr_session *s, const char *where, uint64_t 
     if (s->model->ranks && s->kv.recurrent.count)
         return fr_fail(FR_UNBUILT, "%s: states of a model run by ranks can't be saved: each has those of its heads",
                        where);
-    if (s->model->trunk.stages)
-        return fr_fail(FR_UNBUILT, "%s: sessions of a model whose layers ranks share can't be saved: each has those "
-                       "of its layers", where);
     return fr_fingerprint(s->model, model);
 }
 
@@ -252,12 +277,14 @@ fr_status fr_session_write(const fr_session *s, const char *path) {
 
 fr_status fr_session_write_bytes(const fr_session *s, void **bytes, size_t *size) {
     uint64_t model;
-    fr_sink sink = {.file = NULL};
+    fr_sink sink = {.file = NULL, .model = s->model};
     FR_TRY(check_savable(s, IN_MEMORY, &model));
     put_session(&sink, s, model);
-    if (sink.error) {
+    fr_status status = fr_ranks_check(s->model->ranks);
+    if (status == FR_OK && sink.error) status = fr_fail_memory(IN_MEMORY, fr_kv_bytes(&s->kv));
+    if (status != FR_OK) {
         free(sink.memory);
-        return fr_fail_memory(IN_MEMORY, fr_kv_bytes(&s->kv));
+        return status;
     }
     *bytes = sink.memory;
     *size = sink.length;
@@ -282,7 +309,7 @@ static fr_saved_bounds bounds_of(const fr_saved *saved, size_t index) {
 }
 
 static size_t layer_bytes(const fr_kv_layer *layer, uint64_t from, uint64_t end) {
-    return layer->heads * (layer->k.bytes + layer->v.bytes) * (size_t)(end - from);
+    return layer->all * (layer->k.bytes + layer->v.bytes) * (size_t)(end - from);
 }
 
 static size_t states_bytes(const fr_kv *kv) {
@@ -378,13 +405,14 @@ static fr_status check_content(const fr_session *s, const fr_saved *saved) {
     return FR_OK;
 }
 
-/* Of positions [from, end) those from `first` on. Gives what stands behind them. */
+/* Of positions [from, end) those from `first` on, of heads that are kept. Gives what stands behind them all. */
 static const uint8_t *take_rows(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t from, size_t first, size_t end,
                                 const uint8_t *bytes) {
-    for (size_t head = 0; head < layer->heads; head++, bytes += (end - from) * rows->bytes)
+    for (size_t head = 0; head < layer->all; head++, bytes += (end - from) * rows->bytes)
         for (size_t p = first, run; p < end; p += run) {
+            uint8_t *slot = slot_of(layer, rows, head, p);
             run = fr_kv_run(p, end);
-            memcpy(fr_kv_slot(layer, rows, head, p), bytes + (p - from) * rows->bytes, run * rows->bytes);
+            if (slot) memcpy(slot, bytes + (p - from) * rows->bytes, run * rows->bytes);
         }
     return bytes;
 }

@@ -66,14 +66,19 @@ size_t fr_bound_bytes(const fr_bound *bound);
 fr_status fr_bound_place(const fr_weights *weights, const fr_bound *bound, const fr_team *team);
 fr_status fr_bound_lock(const fr_weights *weights, const fr_bound *bound);
 
-/* shared.c: what is bound of a matrix that ranks share, NULL of others; the rows of each of its matrices that a thread
- * brings in, its part of all, or of the rank's own and whole tiles of these; whether another one has all of them; the
- * bytes of others' rows, where they would lie; huge pages for copies of own rows alone. */
+/* shared.c: whether ranks share it; what is bound of a matrix that they do, NULL of others; the same as somebody has it
+ * who reads all of it. What of it a rank has: some matrices, and of each one run of rows or several, numbered from 0,
+ * of which a thread brings in its part, whole tiles; all, of what isn't shared. The bytes of others' rows, where they
+ * would lie; the matrices of transposed ones that a rank has; huge pages for copies of own rows alone. */
+bool fr_bound_is_shared(const fr_bound *bound);
 const fr_bound *fr_bound_shared(const fr_weights *weights, const fr_matrix *matrix);
-bool fr_matrix_foreign(const fr_weights *weights, const fr_matrix *matrix);
-void fr_bound_own_rows(const fr_weights *weights, const fr_bound *bound, const fr_team *team, size_t *begin,
+fr_bound fr_bound_whole(const fr_bound *shared);
+void fr_bound_own_matrices(const fr_weights *weights, const fr_bound *bound, size_t *first, size_t *last);
+size_t fr_bound_runs(const fr_bound *bound);
+void fr_bound_own_rows(const fr_weights *weights, const fr_bound *bound, size_t run, const fr_team *team, size_t *begin,
                        size_t *end);
 uint64_t fr_bound_foreign_bytes(const fr_weights *weights, const fr_bound *bound);
+void fr_transposed_own(const fr_weights *weights, const fr_transposed *transposed, size_t *first, size_t *last);
 void fr_weights_separate(const fr_weights *weights);
 
 /* Brings bytes [begin, end) of a tensor in, where the file isn't mapped. */

@@ -44,8 +44,7 @@ fr_status fr_weights_bring_rest(const fr_weights *weights, const fr_matrix *matr
                                 const fr_options *options) {
     const fr_bound *shared = fr_bound_shared(weights, matrix);
     if (!shared || !weights->placed) return FR_OK;
-    fr_bound whole = *shared;
-    whole.shared = false;
+    fr_bound whole = fr_bound_whole(shared);
     bringing job = {weights, &whole, calloc(FR_MAX_THREADS, sizeof *job.failures)};
     if (!job.failures) return fr_fail_memory("the threads that load", FR_MAX_THREADS * sizeof *job.failures);
     fr_status status = bring_by_pool(&job, plan);

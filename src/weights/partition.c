@@ -17,15 +17,23 @@ static size_t units_before(const fr_ranks *ranks, size_t count, size_t rank, siz
     return (size_t)((2 * count * (fr_ranks_before(ranks, rank) - from) + all) / (2 * all));
 }
 
-/* KV heads are dealt to ranks; where there are fewer of them, ranks to KV heads, and a KV head's heads to those. */
+/* KV heads are dealt to ranks; where there are fewer of them, ranks to KV heads. */
+static void share_kv_heads(size_t kv_heads, const fr_ranks *ranks, size_t rank, size_t *begin, size_t *end) {
+    size_t count = fr_ranks_count(ranks);
+    bool enough = kv_heads >= count;
+    *begin = enough ? units_before(ranks, kv_heads, rank, 0, count) : rank * kv_heads / count;
+    *end = enough ? units_before(ranks, kv_heads, rank + 1, 0, count) : *begin + 1;
+}
+
+/* Of its KV heads a rank has all heads; of one that several ranks have each a part. */
 static void share_heads(const fr_split *split, const fr_ranks *ranks, size_t rank, size_t *begin, size_t *end) {
-    size_t group = split->count / split->groups, count = fr_ranks_count(ranks);
+    size_t group = split->count / split->groups, count = fr_ranks_count(ranks), kv_head;
+    share_kv_heads(split->groups, ranks, rank, &kv_head, end);
     if (split->groups >= count) {
-        *begin = units_before(ranks, split->groups, rank, 0, count) * group;
-        *end = units_before(ranks, split->groups, rank + 1, 0, count) * group;
+        *begin = kv_head * group;
+        *end *= group;
         return;
     }
-    size_t kv_head = rank * split->groups / count;
     size_t first = (kv_head * count + split->groups - 1) / split->groups;
     size_t last = ((kv_head + 1) * count + split->groups - 1) / split->groups;
     *begin = kv_head * group + units_before(ranks, group, rank, first, last);
@@ -42,8 +50,16 @@ void fr_split_share(const fr_split *split, const fr_ranks *ranks, size_t rank, s
     *begin = 0;
     *end = split->whole == rank + 1 ? split->count : 0;
     if (split->whole) return;
-    if (split->groups) share_heads(split, ranks, rank, begin, end);
+    if (split->kept) share_kv_heads(split->groups, ranks, rank, begin, end);
+    else if (split->groups) share_heads(split, ranks, rank, begin, end);
     else share_features(split, ranks, rank, begin, end);
+}
+
+size_t fr_split_owner(const fr_split *split, const fr_ranks *ranks, size_t unit) {
+    size_t rank = 0, begin, end;
+    do fr_split_share(split, ranks, rank, &begin, &end);
+    while (unit >= end && ++rank < fr_ranks_count(ranks));
+    return rank;
 }
 
 /* Columns at which shares end, which lie in the order of the ranks, one behind the other. */

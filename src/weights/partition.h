@@ -6,8 +6,10 @@
  * share of the features and heads; its threads have parts of that share. So where features or heads are handed on to
  * others than the same heads it says fr_publish_..., which makes the rows whole on all ranks; behind other barriers
  * (fr_team_sync) nobody reads what another process made. What is too small to be split is computed whole by each rank
- * (fr_matrix_apply_share of all features). Nothing is ever added up across ranks: an output's chain of sums is one
- * rank's, so the bits are those of one process. Behind the end of a run its caller reads everything. */
+ * (fr_matrix_apply_share of all features). Keys and values are made and kept by those that read them: of KV heads a
+ * rank has those of its heads, of which several have one where there are fewer than ranks. Nothing is ever added up
+ * across ranks: an output's chain of sums is one rank's, so the bits are those of one process. Behind the end of a run
+ * its caller reads everything but keys and values. */
 #ifndef FR_SRC_PARTITION_H
 #define FR_SRC_PARTITION_H
 
@@ -23,6 +25,7 @@ typedef struct fr_split {
     size_t groups; /* KV heads; 0: those are features */
     size_t each;   /* columns of a head */
     size_t whole;  /* 1 + the rank that has all of them; 0: they are dealt */
+    bool kept;     /* those are KV heads, and all ranks whose heads read one have it */
 } fr_split;
 
 /* A unit of features: a quantized block of the product that reads them. */
@@ -40,8 +43,15 @@ static inline fr_split fr_split_whole(size_t features, size_t rank) {
     return (fr_split){.count = features, .each = 1, .whole = rank + 1};
 }
 
+static inline fr_split fr_split_kv_heads(size_t kv_heads, size_t each) {
+    return (fr_split){.count = kv_heads, .groups = kv_heads, .each = each, .kept = true};
+}
+
 /* The features or heads of one of the ranks. */
 void fr_split_share(const fr_split *split, const fr_ranks *ranks, size_t rank, size_t *begin, size_t *end);
+
+/* Who of them has a feature or head, of which each has one rank. */
+size_t fr_split_owner(const fr_split *split, const fr_ranks *ranks, size_t unit);
 
 /* Those of the team's own rank: all, where there is one. */
 static inline void fr_part_rank(const fr_team *team, fr_split split, size_t *begin, size_t *end) {
@@ -90,7 +100,8 @@ static inline void fr_part_pairs(const fr_team *team, size_t pairs, size_t *begi
 
 /* ----------------------------------------------------------------------------------------------------- handing on */
 
-/* Float rows of which each rank has made its share, and each of its threads a part of that. */
+/* Float rows of which each rank has made its share, and each of its threads a part of that. Of KV heads `split` has one
+ * rank that hands on each (fr_split_heads of as many). */
 typedef struct fr_shared_rows {
     float *at;
     size_t stride, rows; /* floats from row to row */

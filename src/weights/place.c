@@ -39,13 +39,15 @@ static fr_status check_codes(const fr_weights *weights, const fr_tensor *tensor,
     return fr_fail(FR_INPUT, "%s: tensor %s has a NaN at index %zu", weights->files->path, tensor->name, at);
 }
 
-/* A thread's share of one tensor that is used as it lies: the rows it will read, of each matrix of a stack. */
-static fr_status place_in_file(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
+/* A thread's share of a run of rows of one tensor that is used as it lies: those it will read, of each matrix of a
+ * stack. */
+static fr_status place_in_file(const fr_weights *weights, const fr_bound *bound, size_t run, const fr_team *team) {
     const fr_tensor *tensor = bound->tensor;
-    size_t begin, end, bytes = fr_bound_rows_bytes(bound, bound->rows);
-    fr_bound_own_rows(weights, bound, team, &begin, &end);
+    size_t begin, end, first, last, bytes = fr_bound_rows_bytes(bound, bound->rows);
+    fr_bound_own_rows(weights, bound, run, team, &begin, &end);
+    fr_bound_own_matrices(weights, bound, &first, &last);
     size_t from = fr_bound_rows_bytes(bound, begin), to = fr_bound_rows_bytes(bound, end);
-    for (size_t m = 0; m < fr_bound_matrices(bound); m++) {
+    for (size_t m = first; m < last; m++) {
         FR_TRY(fr_bound_fill(weights, tensor, m * bytes + from, m * bytes + to));
         if (tensor->type == FR_F8_E4M3) FR_TRY(check_codes(weights, tensor, m * bytes + from, m * bytes + to));
     }
@@ -96,13 +98,14 @@ fr_status fr_bound_pack(const fr_weights *weights, const fr_bound *bound, size_t
     return FR_OK;
 }
 
-/* A thread's share of one tensor that is packed: the tiles it will read, of each of its matrices. */
-static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
+/* A thread's share of a run of rows of one tensor that is packed: the tiles it will read, of each of its matrices. */
+static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, size_t run, const fr_team *team) {
     const fr_tensor *tensor = bound->tensor;
     size_t cols = tensor->shape[tensor->dims - 1], row_bytes = fr_dtype_row_bytes(tensor->type, cols), begin, end;
-    size_t step = PACK_STEP / (row_bytes + 1) / FR_TILE_FEATURES * FR_TILE_FEATURES + FR_TILE_FEATURES;
-    fr_bound_own_rows(weights, bound, team, &begin, &end);
-    for (size_t m = 0; m < bound->matrices; m++) {
+    size_t step = PACK_STEP / (row_bytes + 1) / FR_TILE_FEATURES * FR_TILE_FEATURES + FR_TILE_FEATURES, first, past;
+    fr_bound_own_rows(weights, bound, run, team, &begin, &end);
+    fr_bound_own_matrices(weights, bound, &first, &past);
+    for (size_t m = first; m < past; m++) {
         uint8_t *packed = bound->packed + m * fr_bound_rows_bytes(bound, bound->rows);
         for (size_t o = begin; o < end; o += step) {
             size_t last = o + step < end ? o + step : end;
@@ -111,13 +114,15 @@ static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, 
         }
     }
     bool mapped = weights->files->files[tensor->file].fd < 0;
-    if (bound->shared && mapped) release_tensor(weights, tensor); /* more has come in around what was read */
+    if (fr_bound_is_shared(bound) && mapped) release_tensor(weights, tensor); /* more came in around what was read */
     return FR_OK;
 }
 
 fr_status fr_bound_place(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
     if (bound->stored != FR_STORED_ROWS) return fr_stored_place(weights, bound, team);
-    return bound->packed ? place_packed(weights, bound, team) : place_in_file(weights, bound, team);
+    for (size_t run = 0; run < fr_bound_runs(bound); run++)
+        FR_TRY(bound->packed ? place_packed(weights, bound, run, team) : place_in_file(weights, bound, run, team));
+    return FR_OK;
 }
 
 static fr_status first_failure(const placing *job) {
@@ -149,12 +154,13 @@ static void transpose_rows(const fr_matrix *from, size_t begin, size_t end, floa
 }
 
 /* A thread's share of matrices to be transposed. */
-static fr_status transpose_share(const fr_transposed *t, const fr_team *team) {
-    size_t begin, end, features = t->from->features, cols = t->from->cols;
+static fr_status transpose_share(const fr_weights *weights, const fr_transposed *t, const fr_team *team) {
+    size_t begin, end, first, last, features = t->from->features, cols = t->from->cols;
     float *rows = malloc(FR_FEATURE_UNIT * cols * sizeof *rows);
     if (!rows) return fr_fail_memory("rows to transpose", FR_FEATURE_UNIT * cols * sizeof *rows);
-    fr_part_heads(team, t->count, 1, &begin, &end);
-    for (size_t m = begin; m < end; m++)
+    fr_transposed_own(weights, t, &first, &last);
+    fr_part_heads(team, last - first, 1, &begin, &end);
+    for (size_t m = first + begin; m < first + end; m++)
         for (size_t r = 0; r < features; r += FR_FEATURE_UNIT)
             transpose_rows(&t->from[m], r, fr_smaller(r + FR_FEATURE_UNIT, features), rows,
                            t->to + m * cols * features);
@@ -166,8 +172,8 @@ static void transpose(void *context, const fr_team *team) {
     placing *job = context;
     const fr_weights *weights = job->weights;
     for (size_t i = 0; i < weights->transposed_count; i++)
-        if (!fr_matrix_foreign(weights, weights->transposed[i].from) && job->failures[team->index].status == FR_OK)
-            job->failures[team->index] = fr_failure_keep(transpose_share(&weights->transposed[i], team));
+        if (job->failures[team->index].status == FR_OK)
+            job->failures[team->index] = fr_failure_keep(transpose_share(weights, &weights->transposed[i], team));
 }
 
 static void release_sorted(const fr_weights *weights) {
@@ -175,9 +181,9 @@ static void release_sorted(const fr_weights *weights) {
         if (weights->bound[i].order) release_tensor(weights, weights->bound[i].tensor);
 }
 
-void fr_weights_release_files(const fr_weights *weights) {
-    for (size_t i = 0; i < weights->count; i++)
-        if (weights->bound[i].packed) release_tensor(weights, weights->bound[i].tensor);
+void fr_weights_release(const fr_weights *weights, const fr_tensor *tensor) {
+    const fr_bound *bound = fr_bound_of(weights, tensor);
+    if (bound && bound->packed) release_tensor(weights, tensor);
 }
 
 /* Experts that don't stay: a whole one is asked for when it is chosen (experts.c), so nothing around it is wanted. */
@@ -213,21 +219,25 @@ static bool lock(const uint8_t *from, size_t bytes) {
     return bytes == 0 || mlock((const void *)begin, (uintptr_t)from + bytes - begin) == 0;
 }
 
-/* The rank's own rows of each matrix; of what it has whole, all at once. */
+/* A run of the rank's own rows of each of its matrices. */
+static bool lock_run(const fr_weights *weights, const fr_bound *bound, size_t run) {
+    size_t step = fr_bound_bytes(bound) / fr_larger(fr_bound_matrices(bound), 1), begin, end, first, last;
+    fr_bound_own_rows(weights, bound, run, &(fr_team){.count = 1}, &begin, &end);
+    fr_bound_own_matrices(weights, bound, &first, &last);
+    size_t from = fr_bound_rows_bytes(bound, begin), to = fr_bound_rows_bytes(bound, end);
+    bool locked = true;
+    for (size_t m = first; m < last; m++) locked &= lock(fr_bound_data(bound) + m * step + from, to - from);
+    return locked;
+}
+
+/* Of what ranks share its own; of what it has whole, all at once. */
 fr_status fr_bound_lock(const fr_weights *weights, const fr_bound *bound) {
-    size_t matrices = bound->shared ? fr_bound_matrices(bound) : 1, begin, end;
-    size_t step = fr_bound_bytes(bound) / fr_larger(matrices, 1), from = 0, to = step;
-    fr_bound_own_rows(weights, bound, &(fr_team){.count = 1}, &begin, &end);
-    if (bound->shared) {
-        from = fr_bound_rows_bytes(bound, begin);
-        to = fr_bound_rows_bytes(bound, end);
-    }
-    for (size_t m = 0; m < matrices; m++)
-        if (!lock(fr_bound_data(bound) + m * step + from, to - from))
-            return fr_fail_about(FR_OPT_MLOCK, FR_MACHINE,
-                                 "%s: can't lock %llu MB of weights in memory: the system's limit is `ulimit -l`",
-                                 weights->files->path, (unsigned long long)(weights->bytes >> 20));
-    return FR_OK;
+    bool shared = fr_bound_is_shared(bound), locked = shared || lock(fr_bound_data(bound), fr_bound_bytes(bound));
+    for (size_t run = 0; shared && run < fr_bound_runs(bound); run++) locked &= lock_run(weights, bound, run);
+    if (locked) return FR_OK;
+    return fr_fail_about(FR_OPT_MLOCK, FR_MACHINE,
+                         "%s: can't lock %llu MB of weights in memory: the system's limit is `ulimit -l`",
+                         weights->files->path, (unsigned long long)(weights->bytes >> 20));
 }
 
 fr_status fr_weights_lock(const fr_weights *weights) {

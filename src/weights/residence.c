@@ -11,11 +11,14 @@ static bool is_mapped(const fr_weights *weights, const fr_bound *bound) {
     return weights->files->files[bound->tensor->file].fd < 0;
 }
 
+/* Transposed copies, of the rank's own heads. */
 static uint64_t transposed_bytes(const fr_weights *weights) {
     uint64_t bytes = weights->transposed_bytes;
     for (size_t i = 0; i < weights->transposed_count; i++) {
         const fr_transposed *t = &weights->transposed[i];
-        if (fr_matrix_foreign(weights, t->from)) bytes -= t->count * t->from->features * t->from->cols * sizeof *t->to;
+        size_t first, last;
+        fr_transposed_own(weights, t, &first, &last);
+        bytes -= (t->count - (last - first)) * t->from->features * t->from->cols * sizeof *t->to;
     }
     return bytes;
 }

@@ -141,7 +141,7 @@ fr_status fr_stored_place(const fr_weights *weights, const fr_bound *bound, cons
     uint8_t *rows = malloc(FR_TILE_FEATURES * row_bytes);
     if (!rows) return fr_fail_memory("rows to pack", FR_TILE_FEATURES * row_bytes);
     fr_status status = FR_OK;
-    fr_bound_own_rows(weights, bound, team, &begin, &end);
+    fr_bound_own_rows(weights, bound, 0, team, &begin, &end);
     for (size_t m = 0; m < bound->matrices && status == FR_OK; m++) {
         uint8_t *copy = bound->packed + m * fr_stored_rows_bytes(bound, bound->rows);
         for (size_t o = begin; o < end && status == FR_OK; o += FR_TILE_FEATURES) {

@@ -135,7 +135,7 @@ fr_status fr_weights_transpose(fr_weights *weights, const fr_matrix *from, size_
     fr_transposed *list = realloc(weights->transposed, bytes);
     if (!list) return fr_fail_memory("a list of transposed matrices", bytes);
     weights->transposed = list;
-    list[weights->transposed_count++] = (fr_transposed){from, count, to};
+    list[weights->transposed_count++] = (fr_transposed){.from = from, .count = count, .to = to};
     weights->transposed_bytes += count * from->features * from->cols * sizeof *to;
     return FR_OK;
 }

@@ -29,6 +29,14 @@ typedef enum fr_stored {
     FR_STORED_COLUMNS, /* rows are columns of the file's: floats */
 } fr_stored;
 
+/* Rows of each matrix of a tensor that a product of its own reads, and how they are split over ranks. */
+typedef struct fr_bound_share {
+    size_t first, rows;
+    fr_split split;
+} fr_bound_share;
+
+enum { FR_BOUND_SHARES = 3 }; /* queries, keys and values in one */
+
 typedef struct fr_bound {
     const fr_tensor *tensor;
     size_t rows;     /* the features that fr_part_features partitions */
@@ -41,8 +49,9 @@ typedef struct fr_bound {
     fr_stored stored;     /* else than as rows: its matrices are copies, `packed`, tiles of MXFP4 or rows of floats */
     size_t parts;         /* matrices of an entry, and */
     const fr_tensor *exponents; /* of MXFP4 codes */
-    bool shared;    /* a rank reads its share of each matrix alone, */
-    fr_split split; /* which is this */
+    fr_bound_share share[FR_BOUND_SHARES]; /* once they are all of its rows a rank reads its own alone */
+    size_t shares;
+    fr_split heads; /* or those matrices that are its heads'; count 0: not so */
     const int32_t *order; /* of the copy: its row r is the tensor's row order[r]; NULL: the tensor's own */
 } fr_bound;
 
@@ -52,6 +61,7 @@ typedef struct fr_transposed {
     const fr_matrix *from; /* [count] */
     size_t count;
     float *to; /* [count, cols, features] */
+    fr_split heads; /* those that a rank has of them; count 0: all */
 } fr_transposed;
 
 /* Which products' inputs are summed up. */
@@ -211,8 +221,13 @@ void fr_weights_note_transposed(fr_weights *weights);
 fr_status fr_weights_transpose(fr_weights *weights, const fr_matrix *from, size_t count, float *to);
 
 /* shared.c, where ranks have weights together. That a product with this bound matrix is split so over them: of its rows
- * only the rank's own are brought in. Nothing where the file has others between them. */
+ * only the rank's own are brought in. Where a tensor is several matrices that holds once all of them have been told
+ * of. */
 void fr_weights_share(fr_weights *weights, const fr_matrix *matrix, fr_split split);
+
+/* That of matrices which are heads', an array of as many, a rank has those of its heads; and those of what they are
+ * transposed to. */
+void fr_weights_share_heads(fr_weights *weights, const fr_matrix *matrices, fr_split heads);
 
 /* That all products with this bound matrix, or with whatever else its tensor holds, are one rank's. */
 void fr_weights_assign(fr_weights *weights, const fr_matrix *matrix, size_t rank);
@@ -221,8 +236,8 @@ void fr_weights_assign(fr_weights *weights, const fr_matrix *matrix, size_t rank
  * mapped, and stays whole with it where not. */
 void fr_weights_share_head(fr_weights *weights, const fr_matrix *head, fr_matrix *table);
 
-/* Gives pages of mapped files back that somebody has read since of what is packed. */
-void fr_weights_release_files(const fr_weights *weights);
+/* Gives pages of a mapped file back that somebody has read since of a tensor, if that is packed. */
+void fr_weights_release(const fr_weights *weights, const fr_tensor *tensor);
 
 /* Brings what was bound into memory, each row by the thread that will read it. progress may be NULL. */
 fr_status fr_weights_place(fr_weights *weights, fr_pool *pool, fr_progress_fn *progress, void *context);

@@ -1,11 +1,12 @@
 /* What models answer, a line each: hashes of logits and of what layers are given, of ids that a session says with
- * drafts, and of four texts beside each other. In a job of several processes (mpirun) they run each model together;
- * rank 0 prints.
+ * drafts, of that session's bytes and of what it says once it is restored from them, and of four texts beside each
+ * other. In a job of several processes (mpirun) they run each model together; rank 0 prints.
  *
- * In: answers [--alone | --mixed | --uneven | --layers | --auto]... MODEL[,DRAFTER]... --alone: one process with two
- * threads; else every second rank has two, the others one; --mixed: and no instruction sets; --uneven: and three times
- * as much as others. --layers: they split models by layers; --auto: so they do where a network is said to be slow. A
- * comma without a drafter: the model's own. Out: the lines; exit 1 behind one that says why. */
+ * In: answers [--alone | --mixed | --uneven | --layers | --auto]... [--cache TYPE] MODEL[,DRAFTER]... --alone: one
+ * process with two threads; else every second rank has two, the others one; --mixed: and no instruction sets;
+ * --uneven: and three times as much as others. --layers: they split models by layers; --auto: so they do where a
+ * network is said to be slow. --cache: keys and values as that. A comma without a drafter: the model's own. Out: the
+ * lines; exit 1 behind one that says why. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,8 @@ typedef struct asked {
     const char *path;
     bool alone, mixed, first;
     bool layers; /* each rank has some, and hands rows on behind the last of them alone */
-    uint64_t logits, ids, together;
+    const char *cache; /* NULL: as the model has it */
+    uint64_t logits, ids, saved, together;
 } asked;
 
 #define TRY(call)                                       \
@@ -64,6 +66,22 @@ static fr_status say(fr_session *session, const int32_t *prompt, uint64_t *to) {
     return FR_OK;
 }
 
+/* Its bytes, and what it says once they have become its own; not of states, which ranks don't save. */
+static fr_status save(fr_session *session, uint64_t *to) {
+    void *bytes = NULL;
+    size_t size = 0, count;
+    int32_t ids[FR_STEP_MAX];
+    if (fr_session_stat(session, FR_STAT_STATE_BYTES) > 0) return FR_OK;
+    TRY(fr_session_save_bytes(session, &bytes, &size));
+    hash(to, bytes, size);
+    fr_session_reset(session);
+    fr_status status = fr_session_restore_bytes(session, bytes, size);
+    free(bytes);
+    if (status == FR_OK) status = fr_session_step(session, ids, FR_STEP_MAX, &count, NULL);
+    if (status == FR_OK) hash(to, ids, count * sizeof *ids);
+    return status;
+}
+
 static fr_status say_alone(const fr_model *model, const fr_drafter *drafter, const fr_options *options, asked *a) {
     fr_session *session = NULL;
     int32_t prompt[PROMPT];
@@ -76,6 +94,7 @@ static fr_status say_alone(const fr_model *model, const fr_drafter *drafter, con
     }
     if (status == FR_OK) fr_session_reset(session);
     if (status == FR_OK) status = say(session, prompt, &a->ids);
+    if (status == FR_OK) status = save(session, &a->saved);
     fr_session_close(session);
     return status;
 }
@@ -124,6 +143,8 @@ static fr_status set_options(fr_options *options, const asked *a) {
     TRY(fr_options_set(options, FR_OPT_CHUNK, CHUNK));
     TRY(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
     TRY(fr_options_set(options, FR_OPT_DRAFT_MAX, DRAFTS));
+    if (a->cache) TRY(fr_options_set_text(options, FR_OPT_KV_K, a->cache));
+    if (a->cache) TRY(fr_options_set_text(options, FR_OPT_KV_V, a->cache));
     if (a->mixed && fr_rank() % 2) TRY(fr_options_set_text(options, FR_OPT_ISA, "scalar"));
     return FR_OK;
 }
@@ -164,13 +185,13 @@ static fr_status answer_all(asked *a, char **paths) {
         fr_options *options = fr_options_new();
         a->path = *paths;
         a->first = paths == first;
-        a->logits = a->ids = a->together = FNV_BASIS;
+        a->logits = a->ids = a->saved = a->together = FNV_BASIS;
         fr_status status = options ? answer(a, options) : FR_MEMORY;
         fr_options_free(options);
         if (status != FR_OK) return status;
         if (fr_rank() == 0)
-            printf("%s %016llx %016llx %016llx\n", a->path, (unsigned long long)a->logits, (unsigned long long)a->ids,
-                   (unsigned long long)a->together);
+            printf("%s %016llx %016llx %016llx %016llx\n", a->path, (unsigned long long)a->logits,
+                   (unsigned long long)a->ids, (unsigned long long)a->saved, (unsigned long long)a->together);
     }
     return FR_OK;
 }
@@ -183,6 +204,7 @@ static fr_status deal_unevenly(void) {
 
 typedef struct flags {
     bool alone, mixed, uneven, layers, automatic;
+    const char *cache;
 } flags;
 
 /* Gives where they end. */
@@ -193,6 +215,7 @@ static char **read_flags(char **at, flags *given) {
         given->uneven |= strcmp(*at, "--uneven") == 0;
         given->layers |= strcmp(*at, "--layers") == 0;
         given->automatic |= strcmp(*at, "--auto") == 0;
+        if (strcmp(*at, "--cache") == 0 && at[1]) given->cache = *++at;
     }
     return at;
 }
@@ -200,7 +223,10 @@ static char **read_flags(char **at, flags *given) {
 int main(int argc, char **argv) {
     flags given = {0};
     char **paths = read_flags(argv + (argc > 0), &given);
-    asked a = {.alone = given.alone, .mixed = given.mixed, .layers = given.layers || given.automatic};
+    asked a = {.alone = given.alone,
+               .mixed = given.mixed,
+               .layers = given.layers || given.automatic,
+               .cache = given.cache};
     fr_status status = a.alone ? FR_OK : fr_ranks_join(TIMEOUT);
     if (status == FR_OK && given.uneven) status = deal_unevenly();
     if (status == FR_OK && given.layers) status = fr_lab_ranks_split(FR_LAB_SPLIT_LAYERS, 0, 0);
