@@ -137,9 +137,21 @@ static int hide(void) {
     return 0;
 }
 
+/* Where all ranks are of one machine OpenMPI shall not load the libraries of networks, which take memory of each of
+ * them: its names of what uses those, of 4 and 5. What the user has set stays. */
+static void leave_networks_out(void) {
+    static const char *const without[][2] = {{"OMPI_MCA_pml", "^ucx,cm"},
+                                             {"OMPI_MCA_btl", "^openib,ofi,uct,usnic"},
+                                             {"OMPI_MCA_osc", "^ucx"}};
+    const char *all = getenv("OMPI_COMM_WORLD_SIZE"), *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    if (!all || !here || strcmp(all, here) != 0) return;
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++) setenv(without[i][0], without[i][1], 0);
+}
+
 int fr_ranks_enter(void) {
     struct sigaction before;
     if (!has_company()) return 0;
+    leave_networks_out();
     watch_for_unknown(&before);
     int code = fr_exit_status(fr_ranks_join(SILENT_SECONDS));
     sigaction(SIGTERM, &before, NULL);

@@ -68,7 +68,6 @@ static fr_status share_model(fr_model *model) {
     fr_ranks_meet(model->ranks);
     FR_TRY(fr_ranks_agree(model->ranks, &of, sizeof of, "its version of forerun"));
     FR_TRY(fr_fingerprint(model, &file));
-    fr_weights_release_files(&model->weights);
     return fr_ranks_agree(model->ranks, &file, sizeof file, "its model");
 }
 

@@ -110,8 +110,8 @@ struct fr_draft_method {
      * nothing is bound. Where drafter->head has ids the method scores with that one. */
     const fr_matrix *(*head)(const fr_drafter *drafter);
 
-    /* Whether it reads that KV layer of the target's caches, which is of the last ones that look so far back: a rank then
-     * keeps all heads of it. NULL: it reads none. */
+    /* Whether it reads that KV layer of the target's caches, which is of the last ones that look so far back: a rank
+     * then keeps all heads of it. NULL: it reads none. */
     bool (*borrows)(const fr_drafter *drafter, size_t kv);
 
     /* Takes what all sessions of an engine work in, in one call at a time, from the arena; NULL while measuring. NULL

@@ -38,8 +38,8 @@ void fr_stages_close(fr_stages *stages);
 /* The rank that runs a layer; of their number: that which ends. */
 size_t fr_stages_of(const fr_stages *stages, size_t layer);
 
-/* Whether a rank keeps those keys and values: its own layers', those that it is lent or hands on, and what a drafter may
- * read. */
+/* Whether a rank keeps those keys and values: its own layers', those that it is lent or hands on, and what a drafter
+ * may read. */
 bool fr_stages_keeps(const fr_trunk *trunk, size_t rank, size_t kv);
 
 /* By the whole team: the stream as it comes to this rank's first layer, narrowed if it has been; barriers of its own,

@@ -15,8 +15,8 @@
 #include "base/hash.h"
 #include "base/ranks.h"
 #include "base/sizes.h"
-#include "src/session/fingerprint.h"
 #include "src/layers/trunk.h"
+#include "src/session/fingerprint.h"
 #include "src/session/timeline.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is the memory, so that must be little-endian too");
