@@ -206,10 +206,11 @@ $(RANKS_COMMAND): $(TOOL_OBJECTS) $(BENCH_PARTS) $(BUILD)/base/ranks_mpi.o $(LIB
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(LIBS) $(COMMAND_LIBS) $(LIBS_mpi) -o $@
 
-.PHONY: ranks-programs
-ranks-programs: $(RANKS_COMMAND) $(BUILD)/tests/ranks/answers ## what tests of ranks run, with OpenMPI
+RANKS_ANSWERS := $(addprefix $(BUILD)/tests/ranks/,answers led)
 
-RANKS_ANSWERS := $(BUILD)/tests/ranks/answers
+.PHONY: ranks-programs
+ranks-programs: $(RANKS_COMMAND) $(RANKS_ANSWERS) ## what tests of ranks run, with OpenMPI
+
 $(RANKS_ANSWERS): %: %.o $(BUILD)/base/ranks_mpi.o $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(LIBS) $(LIBS_mpi) -o $@
@@ -337,7 +338,7 @@ check-page: all ## the chat page in a headless Chromium: what it does, keeps and
 SPEED := $(filter %_speed,$(TEST_PROGRAMS))
 TESTS := $(if $(SANITIZE),,$(TEST_SCRIPTS)) $(filter-out $(SPEED),$(TEST_PROGRAMS))
 ALONE := $(filter %/test_pool %/test_engine %/test_propose %/test_bench_model %/test_one_answer \
-  %/test_one_answer_blocks %/test_one_answer_engine %/test_ranks.sh,$(TESTS))
+  %/test_one_answer_blocks %/test_one_answer_engine %/test_ranks.sh %/test_ranks_serve.sh,$(TESTS))
 suites = $(foreach t,$(1),'$(notdir $t) $(if $(filter %.sh,$t),,$(RUN)) $t')
 RUN_SUITES = BUILD=$(BUILD) JOBS=$(JOBS) tests/run
 TOGETHER = $(call suites,$(filter-out $(ALONE),$(TESTS)))

@@ -59,7 +59,7 @@ uint64_t fr_ranks_before(const fr_ranks *ranks, size_t rank);
 size_t fr_ranks_index(const fr_ranks *ranks);
 size_t fr_ranks_count(const fr_ranks *ranks);
 
-/* On how many machines they are, by their names. */
+/* On how many machines they are. */
 size_t fr_ranks_hosts(const fr_ranks *ranks);
 
 /* Makes the columns of `count` arrays of rows whole on all ranks, in one message to each other one. */
@@ -69,6 +69,9 @@ void fr_ranks_gather(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count);
  * nobody does where there are no bytes. However long the work before takes `from`: as fr_ranks_meet. */
 #define FR_RANKS_ALL SIZE_MAX
 void fr_ranks_hand_on(fr_ranks *ranks, size_t from, size_t to, const fr_ranks_block *blocks, size_t count);
+
+/* The same of one row of which each made `size` bytes. */
+void fr_ranks_gather_equal(fr_ranks *ranks, void *row, size_t size);
 
 /* Waits for all ranks behind work that takes one of them as long as it takes, as reading a model does: only one that is
  * not heard of fails, not one that hasn't come for the time that a message may take. */
@@ -99,9 +102,9 @@ fr_ranks_traffic fr_ranks_told(const fr_ranks *ranks, size_t place);
 typedef void fr_ranks_line_fn(const char *line);
 void fr_ranks_end_late(fr_ranks *ranks, double seconds, fr_ranks_line_fn *end);
 
-/* Of handlers of signals that end the process. True: it ends by this one, of which the others hear; false: by a failure
- * of the job, which is why it was sent: who starts jobs ends the others then. */
-bool fr_ranks_struck(fr_ranks *ranks, int signal_number);
+/* Of handlers of signals that end the process. True: it ends by this one, of which the others hear, and end by it too,
+ * if pass says so; false: by a failure of the job, which is why it was sent: who starts jobs ends the others then. */
+bool fr_ranks_struck(fr_ranks *ranks, int signal_number, bool pass);
 
 /* Leaves the job at the end of the process. code: its exit status; line: what its last words are, "" for none. Ranks
  * that end alike leave together; where one ends and others don't, its line is handed to rank 0, whose calls then fail

@@ -50,9 +50,12 @@ static uint64_t hash_start(void) {
     return fr_hash(0, id, length);
 }
 
-uint64_t fr_ranks_cores_key(const char *host) {
+uint64_t fr_ranks_machine_key(const char *host) {
+    return fr_hash(hash_start(), host, strlen(host));
+}
+
+uint64_t fr_ranks_cores_key(uint64_t machine) {
     static bool usable[FR_MAX_CPUS];
-    uint64_t hash = fr_hash(hash_start(), host, strlen(host));
     if (fr_usable_cpus(usable) != FR_OK) memset(usable, 0, sizeof usable);
-    return fr_hash(hash, usable, sizeof usable);
+    return fr_hash(machine, usable, sizeof usable);
 }

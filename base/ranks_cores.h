@@ -15,7 +15,9 @@ void fr_ranks_cores(const fr_machine *machine, size_t index, size_t ranks, bool 
 /* Binds the process to them: its threads are planned there from then on. Where that fails it may use all, as before. */
 void fr_ranks_take_cores(size_t index, size_t ranks);
 
-/* Equal where ranks are of one machine and may use the same CPUs. host: the machine's name. */
-uint64_t fr_ranks_cores_key(const char *host);
+/* Equal where processes are of one machine, whose names may be those of others: host, and when it was started. And
+ * where, besides, they may use the same CPUs. */
+uint64_t fr_ranks_machine_key(const char *host);
+uint64_t fr_ranks_cores_key(uint64_t machine);
 
 #endif

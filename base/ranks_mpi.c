@@ -61,27 +61,28 @@ static fr_status refuse(const char *what) {
     return fr_fail(FR_MACHINE, "MPI: %s", what);
 }
 
-static int count_different(const char *hosts, int count) {
-    int different = 0;
+/* What ranks know of each other from the start. */
+typedef struct card {
+    char host[FR_WATCH_HOST];
+    uint64_t machine, cores; /* ranks_cores.h */
+} card;
+
+static int count_machines(const card *cards, int count) {
+    int machines = 0;
     for (int i = 0; i < count; i++) {
         int first = 0;
-        while (strcmp(hosts + (size_t)first * FR_WATCH_HOST, hosts + (size_t)i * FR_WATCH_HOST) != 0) first++;
-        different += first == i;
+        while (cards[first].machine != cards[i].machine) first++;
+        machines += first == i;
     }
-    return different;
+    return machines;
 }
 
-/* The ranks tell each other their hosts, rank 0 where it listens, and all connect to it. */
-static fr_status meet(fr_ranks *r) {
-    char own[FR_WATCH_HOST] = "";
+/* Rank 0 tells where it listens, and all connect to it. */
+static fr_status meet(fr_ranks *r, const card *cards) {
+    static char hosts[FR_MAX_RANKS * FR_WATCH_HOST];
     fr_watch_place place;
-    char *hosts = calloc((size_t)r->count, FR_WATCH_HOST);
-    if (!hosts) return fr_fail_memory("names of hosts", (size_t)r->count * FR_WATCH_HOST);
-    gethostname(own, sizeof own - 1);
-    MPI_Allgather(own, FR_WATCH_HOST, MPI_BYTE, hosts, FR_WATCH_HOST, MPI_BYTE, r->rows);
-    r->hosts = count_different(hosts, r->count);
-    fr_status status = fr_watch_open(r->index, r->count, hosts, r->timeout, &r->watch, &place);
-    free(hosts);
+    for (int i = 0; i < r->count; i++) memcpy(hosts + (size_t)i * FR_WATCH_HOST, cards[i].host, FR_WATCH_HOST);
+    fr_status status = fr_watch_open(r->index, r->count, hosts, r->hosts == 1, r->timeout, &r->watch, &place);
     if (status != FR_OK) memset(&place, 0, sizeof place); /* the others find nobody there, and end too */
     MPI_Bcast(&place, sizeof place, MPI_BYTE, 0, r->rows);
     FR_TRY(status);
@@ -89,18 +90,26 @@ static fr_status meet(fr_ranks *r) {
 }
 
 /* Ranks that may use the same cores part them. */
-static void take_cores(const fr_ranks *r) {
-    char host[FR_WATCH_HOST] = "";
-    uint64_t keys[FR_MAX_RANKS], own;
+static void take_cores(const fr_ranks *r, const card *cards) {
     size_t before = 0, alike = 0;
-    gethostname(host, sizeof host - 1);
-    own = fr_ranks_cores_key(host);
-    MPI_Allgather(&own, sizeof own, MPI_BYTE, keys, sizeof own, MPI_BYTE, r->rows);
     for (int i = 0; i < r->count; i++) {
-        alike += keys[i] == own;
-        before += keys[i] == own && i < r->index;
+        bool same = cards[i].cores == cards[r->index].cores;
+        alike += same;
+        before += same && i < r->index;
     }
     if (alike > 1) fr_ranks_take_cores(before, alike);
+}
+
+static fr_status become_known(fr_ranks *r) {
+    static card cards[FR_MAX_RANKS];
+    card own = {.host = ""};
+    gethostname(own.host, sizeof own.host - 1);
+    own.machine = fr_ranks_machine_key(own.host);
+    own.cores = fr_ranks_cores_key(own.machine);
+    MPI_Allgather(&own, sizeof own, MPI_BYTE, cards, sizeof own, MPI_BYTE, r->rows);
+    r->hosts = count_machines(cards, r->count);
+    take_cores(r, cards);
+    return meet(r, cards);
 }
 
 static fr_status join(fr_ranks *r) {
@@ -110,9 +119,8 @@ static fr_status join(fr_ranks *r) {
     MPI_Comm_size(r->rows, &r->count);
     if (r->count > FR_MAX_RANKS) return fr_fail(FR_MACHINE, "%d ranks: at most %d", r->count, FR_MAX_RANKS);
     for (int i = 0; i <= r->count; i++) r->before[i] = (uint32_t)i;
-    if (r->count == 1) return FR_OK;
-    take_cores(r);
-    return meet(r);
+    r->hosts = 1;
+    return r->count == 1 ? FR_OK : become_known(r);
 }
 
 /* Rows of one id go to a rank of the same machine without asking it first: of 4 KiB by default, which takes two to
@@ -162,7 +170,7 @@ size_t fr_ranks_count(const fr_ranks *ranks) {
 }
 
 size_t fr_ranks_hosts(const fr_ranks *ranks) {
-    return ranks && ranks->hosts > 1 ? (size_t)ranks->hosts : 1;
+    return ranks ? (size_t)ranks->hosts : 1;
 }
 
 fr_status fr_ranks_check(const fr_ranks *ranks) {
@@ -347,14 +355,19 @@ void fr_ranks_hand_on(fr_ranks *r, size_t from, size_t to, const fr_ranks_block 
     if (own != from && !failed(r)) copy_blocks(blocks, count, r->buffer, false);
 }
 
-void fr_ranks_meet(fr_ranks *r) {
-    uint8_t here[FR_MAX_RANKS];
+void fr_ranks_gather_equal(fr_ranks *r, void *row, size_t size) {
     size_t bounds[FR_MAX_RANKS + 1];
     if (!r) return;
-    for (size_t i = 0; i <= (size_t)r->count; i++) bounds[i] = i;
+    for (size_t i = 0; i <= (size_t)r->count; i++) bounds[i] = i * size;
+    fr_ranks_gather(r, &(fr_ranks_rows){.at = row, .rows = 1, .bounds = bounds}, 1);
+}
+
+void fr_ranks_meet(fr_ranks *r) {
+    uint8_t here[FR_MAX_RANKS];
+    if (!r) return;
     here[r->index] = 1;
     r->patient = true;
-    fr_ranks_gather(r, &(fr_ranks_rows){.at = here, .rows = 1, .bounds = bounds}, 1);
+    fr_ranks_gather_equal(r, here, 1);
     r->patient = false;
 }
 
@@ -404,8 +417,8 @@ void fr_ranks_end_late(fr_ranks *r, double seconds, fr_ranks_line_fn *end) {
     if (r && r->count > 1) fr_watch_end_late(r->watch, seconds, end);
 }
 
-bool fr_ranks_struck(fr_ranks *r, int signal_number) {
-    return !r || r->count == 1 || fr_watch_struck(r->watch, signal_number);
+bool fr_ranks_struck(fr_ranks *r, int signal_number, bool pass) {
+    return !r || r->count == 1 || fr_watch_struck(r->watch, signal_number, pass);
 }
 
 int fr_ranks_leave(fr_ranks *r, int code, const char *line, fr_ranks_line_fn *say) {

@@ -57,6 +57,12 @@ void fr_ranks_hand_on(fr_ranks *ranks, size_t from, size_t to, const fr_ranks_bl
     (void)count;
 }
 
+void fr_ranks_gather_equal(fr_ranks *ranks, void *row, size_t size) {
+    (void)ranks;
+    (void)row;
+    (void)size;
+}
+
 void fr_ranks_meet(fr_ranks *ranks) {
     (void)ranks;
 }
@@ -103,9 +109,10 @@ void fr_ranks_end_late(fr_ranks *ranks, double seconds, fr_ranks_line_fn *end) {
     (void)end;
 }
 
-bool fr_ranks_struck(fr_ranks *ranks, int signal_number) {
+bool fr_ranks_struck(fr_ranks *ranks, int signal_number, bool pass) {
     (void)ranks;
     (void)signal_number;
+    (void)pass;
     return true;
 }
 

@@ -363,10 +363,9 @@ static fr_status listen_at(fr_watch *w, fr_watch_place *place, bool near) {
     return FR_OK;
 }
 
-fr_status fr_watch_open(int index, int count, const char *hosts, double timeout, fr_watch **watch,
+fr_status fr_watch_open(int index, int count, const char *hosts, bool near, double timeout, fr_watch **watch,
                         fr_watch_place *place) {
     fr_watch *w = *watch = calloc(1, sizeof *w + (size_t)count * sizeof *w->peers);
-    bool near = true;
     if (!w) return fr_fail_memory("ranks", sizeof *w + (size_t)count * sizeof *w->peers);
     w->index = index;
     w->count = count;
@@ -382,7 +381,6 @@ fr_status fr_watch_open(int index, int count, const char *hosts, double timeout,
         const char *host = hosts + (size_t)r * FR_WATCH_HOST;
         snprintf(w->peers[r].name, NAME, "rank %d (%.*s)", r, FR_WATCH_HOST - 1, host);
         w->peers[r].fd = -1;
-        near = near && strncmp(host, hosts, FR_WATCH_HOST) == 0;
     }
     memset(place, 0, sizeof *place);
     return index ? FR_OK : listen_at(w, place, near);
@@ -470,7 +468,7 @@ int fr_watch_signal(const fr_watch *w) {
     return atomic_load(&w->signal);
 }
 
-bool fr_watch_struck(fr_watch *w, int signal_number) {
+bool fr_watch_struck(fr_watch *w, int signal_number, bool pass) {
     int before = errno; /* of what the signal came into */
     bool failed = false;
     for (int looks = 0; looks < STRUCK_LOOKS; looks++) {
@@ -478,7 +476,7 @@ bool fr_watch_struck(fr_watch *w, int signal_number) {
         if (failed || atomic_load(&w->signal)) break;
         poll(NULL, 0, 10);
     }
-    if (!failed && !atomic_exchange(&w->own_signal, signal_number)) send_all(w, STRUCK, signal_number, "");
+    if (!failed && pass && !atomic_exchange(&w->own_signal, signal_number)) send_all(w, STRUCK, signal_number, "");
     errno = before;
     return !failed;
 }

@@ -29,8 +29,8 @@ typedef struct fr_watch_place {
 } fr_watch_place;
 
 /* hosts: [count] names of FR_WATCH_HOST bytes each, the same on all ranks. Rank 0 listens from here on, and gets the
- * place for the others to know; where all have one host nobody else can reach it. */
-fr_status fr_watch_open(int index, int count, const char *hosts, double timeout, fr_watch **watch,
+ * place for the others to know; near: they are of one machine, and nobody else can reach it. */
+fr_status fr_watch_open(int index, int count, const char *hosts, bool near, double timeout, fr_watch **watch,
                         fr_watch_place *place);
 
 /* Connects the ranks: all of them call it. The thread runs from here on, to the end of the process. */
@@ -62,8 +62,8 @@ bool fr_watch_says(const fr_watch *watch);
 
 /* A signal has come that ends this process, unless it only follows the failure of another (the job's starter ends the
  * rest then). True: it ends by the signal, and the others hear of that; false: by the failure, which has come, or comes
- * within a moment. For signal handlers. */
-bool fr_watch_struck(fr_watch *watch, int signal_number);
+ * within a moment. pass false: the others don't hear of it, they are told to end otherwise. For signal handlers. */
+bool fr_watch_struck(fr_watch *watch, int signal_number, bool pass);
 
 /* The process is about to end with that exit status and last line. Waits for the others, for so many seconds at most.
  * Whether all are leaving. */

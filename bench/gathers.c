@@ -26,16 +26,10 @@ typedef struct bench {
     double seconds[REPETITIONS];
 } bench;
 
-static void gather(const bench *b, size_t bytes) {
-    size_t bounds[FR_MAX_RANKS + 1];
-    for (size_t r = 0; r <= b->count; r++) bounds[r] = r * bytes;
-    fr_ranks_gather(b->ranks, &(fr_ranks_rows){.at = b->row, .rows = 1, .bounds = bounds}, 1);
-}
-
 /* One gather, in which each rank's bytes are its number; before, the others' are what it isn't. */
 static fr_status check_gather(const bench *b, size_t bytes) {
     for (size_t r = 0; r < b->count; r++) memset(b->row + r * bytes, (int)(r == b->own ? r : ~r & 0xff), bytes);
-    gather(b, bytes);
+    fr_ranks_gather_equal(b->ranks, b->row, bytes);
     FR_TRY(fr_ranks_check(b->ranks));
     for (size_t i = 0; i < b->count * bytes; i++)
         if (b->row[i] != i / bytes) return fr_fail(FR_NUMERIC, "rank %zu's bytes came as another's", i / bytes);
@@ -47,7 +41,7 @@ static fr_status time_gathers(bench *b, size_t bytes, size_t repetitions) {
     FR_TRY(check_gather(b, bytes));
     for (size_t i = 0; i < repetitions; i++) {
         double start = fr_clock();
-        for (size_t n = 0; n < together; n++) gather(b, bytes);
+        for (size_t n = 0; n < together; n++) fr_ranks_gather_equal(b->ranks, b->row, bytes);
         b->seconds[i] = (fr_clock() - start) / (double)together;
     }
     return fr_ranks_check(b->ranks);

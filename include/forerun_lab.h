@@ -140,6 +140,12 @@ struct json_t;
 struct json_error_t;
 struct json_t *fr_lab_json_load(const char *text, size_t length, size_t flags, struct json_error_t *error);
 
+/* A session gives up its pages for those of others: what it holds waits in its memory (a session with pictures can't,
+ * FR_INPUT), and it is empty until it takes them up again, FR_MEMORY where there are none. A failure changes nothing. A
+ * reset drops what waits. Of several ranks each keeps its own part. */
+fr_status fr_lab_session_set_aside(fr_session *session);
+fr_status fr_lab_session_take_up(fr_session *session);
+
 /* How much a reply may reason, as an fr_mask_fn: once it has for so many tokens, and a character of several is whole,
  * what ends reasoning comes next. A function of the ids alone. options_json, prompt: as for fr_reply_parser_begin;
  * count: of the prompt's ids. *budget is NULL where the model's template has no marks of reasoning; FR_UNBUILT: what

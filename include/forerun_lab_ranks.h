@@ -42,14 +42,16 @@ void fr_lab_ranks_collect(double own, double *all);
 /* Rank 0's answer, on all ranks: of what each would decide for itself, by clocks and signals. Without a job `own`. */
 bool fr_lab_ranks_decide(bool own);
 
-/* From here on each rank decides for itself: of ranks that follow an engine, rank 0's decisions are in what it does. */
+/* From here on each rank decides for itself: of ranks that follow an engine, rank 0's decisions are in what it does. A
+ * signal to it is no word to the others: they end as it closes its engine. */
 void fr_lab_ranks_decide_alone(void);
 
 /* The job's first failure, or FR_OK. */
 fr_status fr_lab_ranks_check(void);
 
-/* Rank 0's engine from here on tells the other ranks what it and its sessions are asked: to open, close, reset and be
- * given ids, and rounds. What else would run or change a session is FR_UNBUILT. */
+/* Rank 0's engine from here on tells the other ranks what it and its sessions are asked: to open, close, reset, be
+ * given ids, pictures, masks, grammars, settings and stop strings, to be set aside, to pool a text, and rounds, which
+ * are cancelled and aborted as ever. What else would run or change a session is FR_UNBUILT. */
 fr_status fr_lab_engine_lead(fr_engine *engine);
 
 /* Another rank's engine, of the same model and options, does the same until rank 0's is closed, or the job fails. */

@@ -6,24 +6,9 @@
 # to look at; RANKS_FULL: more numbers of ranks. Out: exit 0, or 1 after saying what is wrong.
 set -uo pipefail
 
-build=${BUILD:-build}
+. tests/ranks/jobs.sh
 answers=$build/tests/ranks/answers
-forerun=$build/forerun-mpi
-[ -x "$answers" ] && [ -x "$forerun" ] && command -v mpirun >/dev/null ||
-    { echo "no mpirun, or make ranks-programs has not run: not tested" >&2; exit 0; }
-folder=$(mktemp -d)
-server=""
-trap '[ -z "$server" ] || kill -KILL "$server"; rm -rf "$folder"' EXIT
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-
-fail() {
-    echo "$1" >&2
-    exit 1
-}
-
-ranks() { # COUNT COMMAND...
-    timeout 300 mpirun --oversubscribe --bind-to none -q -n "$@"
-}
+trap 'rm -rf "$folder"' EXIT
 
 # ---------------------------------------------------------------------------------------------------------- the answers
 
@@ -94,6 +79,13 @@ ranks 2 "$forerun" generate -m $demo -md tools/demo/assistant -p "Once upon" -n 
     > "$folder/two" 2> "$folder/stats" || fail "generate: $(cat "$folder/stats")"
 cmp -s "$folder/one" "$folder/two" || fail "generate says another text: $(cat "$folder/two")"
 [ "$(grep -c '^ranks  *2 ' "$folder/stats")" = 1 ] || fail "generate's statistics: $(cat "$folder/stats")"
+
+# Each rank has a grammar of its own.
+grammar=(--grammar 'root ::= "Once" [a-m ]+ "." [n-z ]+ "."' --temp 0.9 --seed 3)
+"$forerun" generate -m $demo -md tools/demo/assistant -p "Upon" -n 40 "${grammar[@]}" > "$folder/one" 2>/dev/null
+ranks 2 "$forerun" generate -m $demo -md tools/demo/assistant -p "Upon" -n 40 -t 1 "${grammar[@]}" > "$folder/two" \
+    2> "$folder/errors" || fail "generate by a grammar: $(cat "$folder/errors")"
+grep -q '^Once' "$folder/one" && cmp "$folder/one" "$folder/two" || fail "generate by a grammar: $(cat "$folder/two")"
 
 # ----------------------------------------------------------------------------------------------------------- the memory
 
@@ -200,7 +192,6 @@ ends() { # WHAT LINE STATUS COMMAND...: what mpirun runs ends with that status, 
     grep -q "^forerun: .*$line" "$folder/errors" || fail "$what: $(cat "$folder/errors")"
 }
 
-job=(mpirun --oversubscribe --bind-to none -q)
 ends "a wrong option" "--nothing" 2 "${job[@]}" -n 2 "$forerun" verify --nothing
 ends "shares of three" "shares for 3 ranks: there are 2" 2 \
     "${job[@]}" -n 2 "$forerun" verify --rank-shares 1,2,3 -m $demo
@@ -209,8 +200,8 @@ ends "shares of nobody" "rank-shares rubbish: whole numbers" 2 "$build/forerun" 
 ends "shares of others" "shares for 2 ranks: there is 1" 2 "$build/forerun" verify --rank-shares 3,1 -m $demo
 ends "a verb without ranks" "tokenize does not run as several ranks" 2 \
     "${job[@]}" -n 2 "$forerun" tokenize -m $demo -p x
-ends "a server of embeddings" "--embeddings is not for several ranks" 2 \
-    "${job[@]}" -n 2 "$forerun" serve -m $demo --embeddings
+ends "a server of several models" "--models is not for several ranks" 2 \
+    "${job[@]}" -n 2 "$forerun" serve --models $demo,tools/demo/assistant
 ends "no model" "no-such-model" 1 "${job[@]}" -n 2 "$forerun" verify -m no-such-model
 ends "a model of rank 1 alone" "rank 1 (.*): its model is not rank 0's" 1 \
     "${job[@]}" -n 1 "$forerun" verify --quiet -m $demo : -n 1 "$forerun" verify -m "$folder/q8_0.gguf"
@@ -218,6 +209,9 @@ ends "rank 1 has no model" "rank 1 (.*): .*no-such-model" 1 \
     "${job[@]}" -n 1 "$forerun" verify --quiet -m $demo : -n 1 "$forerun" verify -m no-such-model
 ends "other options at rank 1" "rank 1 (.*): what is run next is not rank 0's" 1 \
     "${job[@]}" -n 1 "$forerun" generate -m $demo -p one -n 9 : -n 1 "$forerun" generate -m $demo -p two -n 9
+ends "a trace of rank 0 alone" "rank 1 (.*): what is run next is not rank 0's" 1 "${job[@]}" \
+    -n 1 "$forerun" generate -m $demo -p one -n 9 --trace "$folder/trace" : \
+    -n 1 "$forerun" generate -m $demo -p one -n 9
 ends "other keys at rank 1" "rank 1 (.*): what it is told to do, or has room for, is not rank 0's" 1 "${job[@]}" \
     -n 1 "$forerun" generate -m $demo -p one -n 9 : -n 1 "$forerun" generate -m $demo -p one -n 9 -ctk f16
 cp "$folder/q4_0.gguf" "$folder/other.gguf" # as large, of the same tensors; its last 64 bytes are of one of them
@@ -226,13 +220,6 @@ truncate -s +64 "$folder/other.gguf"
 ends "another file of the same shape" "rank 1 (.*): its model is not rank 0's" 1 "${job[@]}" \
     -n 1 "$forerun" verify --quiet -m "$folder/q4_0.gguf" : -n 1 "$forerun" verify --quiet -m "$folder/other.gguf"
 ends "a build for one process" "make RANKS=mpi" 2 env OMPI_COMM_WORLD_SIZE=2 "$build/forerun" verify -m $demo
-
-rank_of() { # MPIRUN RANK: its process
-    local pid
-    for pid in $(pgrep -P "$1"); do
-        grep -qsaz "^OMPI_COMM_WORLD_RANK=$2\$" "/proc/$pid/environ" && echo "$pid" && return
-    done
-}
 
 # A rank that stops, is killed or is told to end while a long text is written: what is said of it, if anything.
 disturb() { # SIGNAL RANK EXIT-STATUS LINE ARGUMENT...
@@ -260,7 +247,7 @@ disturb() { # SIGNAL RANK EXIT-STATUS LINE ARGUMENT...
     [[ $(grep '^forerun: ' "$folder/errors") =~ ^$4$ ]] || fail "$what: $(cat "$folder/errors")"
 }
 
-host="\\($(uname -n)\\)" silent="is silent for 2 s"
+silent="is silent for 2 s"
 disturb STOP 1 1 "forerun: rank 1 $host $silent"
 disturb STOP 0 1 "forerun: rank 0 $host ($silent|has gone)" # it goes on when the job is ended
 disturb KILL 2 "1|137" "forerun: rank 2 $host has gone"
@@ -269,74 +256,3 @@ disturb KILL 1 "1|137" "forerun: rank 1 $host has gone" --rank-split layers
 disturb STOP 2 1 "forerun: rank 2 $host $silent" --rank-split layers
 disturb TERM 1 143 ""
 disturb TERM all 1 "" # what mpirun makes of it
-
-# ----------------------------------------------------------------------------------------------------------- the server
-
-serve() { # NAME RUNNER...: $pid and, once it answers, $port
-    "${@:2}" "$forerun" serve -m $demo -md tools/demo/assistant --port 0 --quiet -t 1 --rank-timeout 2 \
-        2> "$folder/$1" &
-    pid=$! server=$! port='' tries=0
-    while [ -z "$port" ] || [[ $(post '{"prompt": "x", "max_tokens": 1}') == *Loading* ]]; do
-        [ $((tries++)) -lt 200 ] || fail "$1: no server: $(cat "$folder/$1")"
-        sleep 0.1
-        port=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' "$folder/$1")
-    done
-}
-post() { # BODY: the answer, its head too
-    exec 3<> "/dev/tcp/127.0.0.1/$port"
-    local head='POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n'
-    # shellcheck disable=SC2059  # a format
-    printf "$head%s" ${#1} "$1" >&3
-    cat <&3
-    exec 3<&-
-}
-texts() { # NAME: of four requests at once, two of them alike
-    local asks=() i
-    for i in 1 2 3 4; do
-        post "{\"prompt\": \"Once upon $((i / 2))\", \"max_tokens\": 40, \"seed\": $i, \"ignore_eos\": true}" \
-            > "$folder/$1-$i" &
-        asks+=($!)
-    done
-    wait "${asks[@]}"
-    for i in 1 2 3 4; do grep -o '"text":.*"logprobs"' "$folder/$1-$i"; done > "$folder/$1-texts"
-}
-gone() { # WHAT STATUSES: the server has ended, by one of these
-    local code=0
-    timeout 20 tail --pid=$pid -f /dev/null || fail "$1: the job goes on"
-    server=''
-    wait $pid || code=$?
-    [[ $code =~ ^($2)$ ]] || fail "$1: exit $code"
-}
-
-serve one env
-texts one
-kill $pid
-gone "a server of one" 0
-serve two "${job[@]}" -n 2
-texts two
-[ "$(wc -l < "$folder/one-texts")" = 4 ] && cmp "$folder/one-texts" "$folder/two-texts" ||
-    fail "a server of two ranks answers otherwise: $(cat "$folder/two-texts")"
-post '{"prompt": "a", "max_tokens": 4, "grammar": "root ::= \"a\""}' > "$folder/answer"
-grep -q "not built where several ranks serve" "$folder/answer" || fail "a grammar: $(cat "$folder/answer")"
-kill $pid
-gone "a server of two" "1|143"
-[ "$(grep -c 'forerun: ' "$folder/two")" = 1 ] || fail "a server of two that is ended: $(cat "$folder/two")"
-
-# A rank that is killed or hangs, while a stream is open and while nothing is.
-for signal in KILL STOP; do
-    for open in yes no; do
-        what="a server's rank gets $signal"
-        serve lost "${job[@]}" -n 3
-        rm -f "$folder/stream"
-        [ $open = no ] || post '{"prompt": "a", "max_tokens": 4000, "ignore_eos": true, "stream": true}' \
-            > "$folder/stream" & stream=$!
-        [ $open = no ] || while [ ! -s "$folder/stream" ]; do sleep 0.05; done
-        kill -s $signal "$(rank_of "$pid" 1)"
-        gone "$what" "1|137"
-        wait $stream
-        line=$(grep '^forerun: ' "$folder/lost" | grep -v listening)
-        [[ $line =~ ^forerun:\ rank\ 1\ $host\ (has\ gone|$silent)$ ]] ||
-            fail "$what: $(cat "$folder/lost")"
-        [ $open = no ] || grep -q 'data: {"error":.*rank 1' "$folder/stream" || fail "$what: $(tail "$folder/stream")"
-    done
-done

@@ -41,15 +41,10 @@ bool fr_job_make_budget(fr_job *job) {
     return status == FR_UNBUILT && b->if_built ? true : fr_job_check(job, status);
 }
 
-/* Sessions of several ranks take no mask. */
 fr_status fr_job_set_budget(const fr_job *job) {
-    struct fr_job_budget *b = job->budget;
-    if (!b || !b->budget) return FR_OK;
-    fr_status status = fr_session_set_mask(job->session, fr_lab_reply_budget_mask, b->budget);
-    if (status != FR_UNBUILT || !b->if_built) return status;
-    fr_lab_reply_budget_close(b->budget);
-    b->budget = NULL;
-    return FR_OK;
+    const struct fr_job_budget *b = job->budget;
+    bool made = b && b->budget;
+    return made ? fr_session_set_mask(job->session, fr_lab_reply_budget_mask, b->budget) : FR_OK;
 }
 
 fr_status fr_job_lift_budget(const fr_job *job) {

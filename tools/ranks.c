@@ -32,6 +32,8 @@ enum { SILENT_SECONDS = 30, LINE = 400 };
 
 static int kept = -1; /* standard error of a rank that nobody sees */
 static int seen = STDERR_FILENO; /* what would be seen */
+static void (*before_end)(void *context);
+static void *before_end_context;
 
 /* By what OpenMPI's mpirun, Slurm's srun --mpi=pmix, and other programs that start such jobs, say of them. */
 static bool has_company(void) {
@@ -104,9 +106,15 @@ static void watch_for_unknown(struct sigaction *before) {
 
 /* By a thread that watches the other ranks, of a process that computes on. */
 static void end_late(const char *line) {
+    if (before_end) before_end(before_end_context);
     fr_writer_remove();
     if (line && (kept >= 0 || !fr_has_failed())) write_words(line);
     _exit(1);
+}
+
+void fr_ranks_before_end(void (*act)(void *context), void *context) {
+    before_end_context = context;
+    before_end = act;
 }
 
 static bool struck(int signal_number) {
@@ -200,8 +208,7 @@ static int deal(const char *list) {
 int fr_ranks_check_arguments(const fr_verb *verb, fr_arguments *args) {
     static const unsigned runs = FR_VERB_GENERATE | FR_VERB_LOGITS | FR_VERB_VERIFY | FR_VERB_BATCH |
                                  FR_VERB_BENCH | FR_VERB_SERVE;
-    static const fr_arg alone[] = {FR_ARG_PROMPT_CACHE, FR_ARG_RESUME,         FR_ARG_MODELS,
-                                   FR_ARG_EMBEDDINGS,   FR_ARG_SLOT_SAVE_PATH, FR_ARG_MMPROJ};
+    static const fr_arg alone[] = {FR_ARG_PROMPT_CACHE, FR_ARG_RESUME, FR_ARG_MODELS, FR_ARG_SLOT_SAVE_PATH};
     static const fr_arg written[] = {FR_ARG_OUT_FILE, FR_ARG_TRACE, FR_ARG_BENCH_PLOT};
     if (args->given[FR_ARG_RANK_SHARES] && (verb->bit & runs)) {
         int code = deal(args->text[FR_ARG_RANK_SHARES]);
@@ -213,7 +220,7 @@ int fr_ranks_check_arguments(const fr_verb *verb, fr_arguments *args) {
     if (!(verb->bit & runs)) return fr_wrong_usage("%s does not run as several ranks", verb->name);
     for (size_t i = 0; i < sizeof(alone) / sizeof(*alone); i++) {
         const char *names = fr_option_table[alone[i]].names;
-        if (args->given[alone[i]] && (alone[i] != FR_ARG_MMPROJ || verb->bit == FR_VERB_SERVE))
+        if (args->given[alone[i]])
             return fr_wrong_usage("%.*s is not for several ranks", (int)strcspn(names, " "), names);
     }
     if (args->given[FR_ARG_FILE] && strcmp(args->text[FR_ARG_FILE], "-") == 0)

@@ -9,6 +9,10 @@
  * exit status. */
 int fr_ranks_enter(void);
 
+/* What is to be done before a process is ended by a failure of the job in the middle of its work: by a thread of its
+ * own, within some tenths of a second. NULL: nothing. */
+void fr_ranks_before_end(void (*act)(void *context), void *context);
+
 /* What a verb was given, before it runs: refused where ranks can't do it; files are written by rank 0 alone. */
 int fr_ranks_check_arguments(const fr_verb *verb, fr_arguments *args);
 

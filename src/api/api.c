@@ -214,11 +214,10 @@ fr_status fr_engine_session(fr_engine *engine, const fr_options *options, fr_ses
     if (!engine || !session) return fr_fail_null("fr_engine_session", "an engine and a place for the session");
     FR_TRY(fr_engine_check_process(engine));
     fr_options resolved = fr_options_resolve(options);
-    fr_lead_open(engine, &resolved);
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_session_create(engine, &resolved, session);
     fr_fpenv_leave(environment);
-    if (status == FR_OK) fr_lead_opened(engine, *session);
+    if (status == FR_OK) fr_lead_opened(engine, &resolved, *session);
     return status;
 }
 
@@ -261,6 +260,7 @@ fr_status fr_engine_step(fr_engine *engine, fr_round *rounds, size_t count) {
     uint64_t environment = fr_fpenv_enter();
     fr_cycle_round(engine, rounds, count);
     fr_fpenv_leave(environment);
+    fr_lead_stepped(engine, rounds, count);
     return FR_OK;
 }
 

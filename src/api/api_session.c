@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fpenv.h"
+#include "forerun_lab.h"
 #include "src/api/lead.h"
 #include "src/session/cycle.h"
 #include "src/session/embedding.h"
@@ -25,10 +26,14 @@ static fr_status check_alone(const fr_session *session, const char *call) {
     return fr_lead_refuse(session->engine, call);
 }
 
+static fr_status check_ids(const int32_t *ids, size_t count) {
+    return ids && count ? FR_OK : fr_fail(FR_INPUT, "the prompt is empty");
+}
+
 /* And ids that may be a prompt. */
 static fr_status check_prompt(const fr_session *session, const int32_t *ids, size_t count, const char *call) {
     FR_TRY(check_alone(session, call));
-    return ids && count ? FR_OK : fr_fail(FR_INPUT, "the prompt is empty");
+    return check_ids(ids, count);
 }
 
 /* Before a session's timeline is run or changed: drafts that no step took are dropped, and no other session of its
@@ -46,12 +51,14 @@ static fr_status leave(uint64_t environment, fr_status status) {
 /* ---------------------------------------------------------------------------------------------------------- prompts */
 
 fr_status fr_session_show(fr_session *session, const fr_picture *const *pictures, size_t count) {
-    FR_TRY(check_alone(session, "fr_session_show"));
+    FR_TRY(check(session, "fr_session_show"));
     for (size_t i = 0; i < count; i++)
         if (!pictures || !pictures[i] || pictures[i]->vision != session->model->vision)
             return fr_fail(FR_USAGE, "fr_session_show: picture %zu was opened for another model", i);
     uint64_t environment = enter(session);
-    return leave(environment, fr_session_look(session, pictures, count));
+    fr_status status = fr_session_look(session, pictures, count);
+    fr_lead_show(session, &status);
+    return leave(environment, status);
 }
 
 fr_status fr_session_prompt(fr_session *session, const int32_t *ids, size_t count) {
@@ -68,10 +75,11 @@ fr_status fr_session_set_prompt(fr_session *session, const int32_t *ids, size_t 
 
 fr_status fr_session_put(fr_session *session, const int32_t *ids, size_t count) {
     FR_TRY(check(session, "fr_session_put"));
-    if (!ids || !count) return fr_fail(FR_INPUT, "the prompt is empty");
-    fr_lead_put(session, ids, count);
+    FR_TRY(check_ids(ids, count));
     uint64_t environment = enter(session);
-    return leave(environment, fr_timeline_put(session, ids, count));
+    fr_status status = fr_timeline_put(session, ids, count);
+    fr_lead_put(session, status, ids, count);
+    return leave(environment, status);
 }
 
 fr_status fr_session_truncate(fr_session *session, size_t length) {
@@ -84,9 +92,9 @@ fr_status fr_session_truncate(fr_session *session, size_t length) {
 
 void fr_session_reset(fr_session *session) {
     if (check(session, "fr_session_reset") != FR_OK) return;
-    fr_lead_reset(session);
     fr_async_draft_cancel(session);
     fr_session_clear(session);
+    fr_lead_reset(session);
 }
 
 size_t fr_session_waiting(const fr_session *session) {
@@ -132,28 +140,36 @@ fr_status fr_session_next_logits(fr_session *session, const float **logits) {
 }
 
 fr_status fr_session_set_mask(fr_session *session, fr_mask_fn *mask, void *context) {
-    FR_TRY(check_alone(session, "fr_session_set_mask"));
+    FR_TRY(check(session, "fr_session_set_mask"));
     uint64_t environment = enter(session);
-    return leave(environment, fr_session_mask(session, mask, context));
+    fr_status status = fr_session_mask(session, mask, context);
+    fr_lead_decide(session, status);
+    return leave(environment, status);
 }
 
 fr_status fr_session_set_grammar(fr_session *session, fr_grammar *grammar) {
-    FR_TRY(grammar ? check_alone(session, "fr_session_set_grammar") : check(session, "fr_session_set_grammar"));
+    FR_TRY(check(session, "fr_session_set_grammar"));
     uint64_t environment = enter(session);
-    return leave(environment, fr_session_constrain(session, grammar));
+    fr_status status = fr_session_constrain(session, grammar);
+    fr_lead_decide(session, status);
+    return leave(environment, status);
 }
 
 fr_status fr_session_begin_grammar(fr_session *session, size_t position) {
-    FR_TRY(check_alone(session, "fr_session_begin_grammar"));
+    FR_TRY(check(session, "fr_session_begin_grammar"));
     uint64_t environment = enter(session);
-    return leave(environment, fr_session_begin_constraint(session, position));
+    fr_status status = fr_session_begin_constraint(session, position);
+    fr_lead_decide(session, status);
+    return leave(environment, status);
 }
 
 fr_status fr_session_set_options(fr_session *session, const fr_options *options) {
-    FR_TRY(check_alone(session, "fr_session_set_options"));
+    FR_TRY(check(session, "fr_session_set_options"));
     fr_options resolved = fr_options_resolve(options);
     uint64_t environment = enter(session);
-    return leave(environment, fr_session_resample(session, &resolved));
+    fr_status status = fr_session_resample(session, &resolved);
+    fr_lead_draw(session, status, &resolved);
+    return leave(environment, status);
 }
 
 void fr_session_set_abort(fr_session *session, fr_abort_fn *abort, void *context) {
@@ -180,7 +196,9 @@ fr_status fr_session_set_stops(fr_session *session, const char *const *strings, 
         if (!strings[i] || !*strings[i]) return fr_fail(FR_USAGE, "fr_session_set_stops: string %zu is empty", i);
     if (count && !session->model->tokenizer)
         return fr_fail(FR_INPUT, "%s has no tokenizer: its ids have no text", session->model->files.path);
-    return fr_stops_set(&session->stops, session->model->tokenizer, strings, count);
+    fr_status status = fr_stops_set(&session->stops, session->model->tokenizer, strings, count);
+    fr_lead_stops(session, status, strings, count);
+    return status;
 }
 
 int fr_session_stopped(const fr_session *session, size_t *before) {
@@ -237,12 +255,16 @@ fr_status fr_session_rows(fr_session *session, const int32_t *ids, size_t count,
 }
 
 fr_status fr_session_embed(fr_session *session, const int32_t *ids, size_t count, fr_pooling pooling, float *values) {
-    FR_TRY(check_prompt(session, ids, count, "fr_session_embed"));
+    FR_TRY(check(session, "fr_session_embed"));
+    FR_TRY(check_ids(ids, count));
     if (!values) return fr_fail_null("fr_session_embed", "room for the values");
     if (pooling != FR_POOLING_MEAN && pooling != FR_POOLING_CLS && pooling != FR_POOLING_LAST)
         return fr_fail(FR_USAGE, "fr_session_embed: pooling %d: mean, cls or last is needed", (int)pooling);
     uint64_t environment = enter(session);
-    return leave(environment, fr_embedding_of(session, ids, count, pooling, values));
+    fr_lead_embed(session, ids, count, pooling);
+    fr_status status = fr_embedding_of(session, ids, count, pooling, values);
+    fr_lead_embedded(session);
+    return leave(environment, status);
 }
 
 /* --------------------------------------------------------------------------------------------------------- drafting */
@@ -320,6 +342,22 @@ fr_status fr_session_restore_bytes(fr_session *session, const void *bytes, size_
     return fr_session_read_bytes(session, bytes, size);
 }
 
+fr_status fr_lab_session_set_aside(fr_session *session) {
+    FR_TRY(check(session, "fr_lab_session_set_aside"));
+    fr_async_draft_cancel(session);
+    fr_status status = fr_session_set_aside(session);
+    fr_lead_set_aside(session, status);
+    return status;
+}
+
+fr_status fr_lab_session_take_up(fr_session *session) {
+    FR_TRY(check(session, "fr_lab_session_take_up"));
+    fr_async_draft_cancel(session);
+    fr_status status = fr_session_take_up(session);
+    fr_lead_take_up(session, status);
+    return status;
+}
+
 fr_status fr_session_attach(fr_session *session, const void *bytes, size_t size) {
     void *copy;
     if (!session || (size && !bytes)) return fr_fail_null("fr_session_attach", "a session and its bytes");
@@ -362,5 +400,7 @@ size_t fr_session_accepted_lengths(const fr_session *session, const uint8_t **le
 }
 
 void fr_session_set_trace(fr_session *session, fr_trace_fn *line, void *context) {
-    if (session) fr_session_trace(session, line, context);
+    if (!session) return;
+    fr_session_trace(session, line, context);
+    fr_lead_trace(session);
 }

@@ -9,20 +9,38 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/fpenv.h"
 #include "base/sizes.h"
+#include "forerun_lab.h"
 #include "forerun_lab_ranks.h"
 #include "src/api/ranks.h"
 
-typedef enum kind { OPEN, CLOSE, RESET, PUT, STEP, END } kind;
+/* Behind each what its number and its bytes are; other numbers are 0. */
+typedef enum kind {
+    OPEN, /* options */
+    CLOSE,
+    RESET,
+    PUT,    /* rank 0's status; ids */
+    SHOW,   /* pictures (fr_shown_pack); none: rank 0 has none either */
+    DECIDE, /* bits of fr_session.decided */
+    DRAW,   /* options */
+    STOPS,  /* strings, each with its NUL */
+    TRACE,  /* whether anybody does */
+    SET_ASIDE,
+    TAKE_UP,
+    EMBED, /* pooling; ids */
+    STEP,  /* the engine's piece; parts */
+    END
+} kind;
 
 typedef struct command {
     uint32_t kind, session;
-    uint64_t size; /* of the bytes behind it */
+    uint64_t number, size; /* size: of the bytes behind it */
 } command;
 
-/* One of a round's; their number follows from the bytes, before which the engine's piece stands. */
+/* One of a round's; their number follows from the bytes. */
 typedef struct part {
-    uint32_t session, limit;
+    uint32_t session, limit, aborts;
 } part;
 
 struct fr_lead {
@@ -38,56 +56,129 @@ static uint32_t place_of(const fr_lead *lead, const fr_session *session) {
     return place;
 }
 
-static void tell(const fr_lead *lead, kind what, uint32_t session, const void *bytes, size_t size) {
-    command c = {what, session, size};
+static void tell(const fr_lead *lead, kind what, uint32_t session, uint64_t number, const void *bytes, size_t size) {
+    command c = {what, session, number, size};
     fr_ranks_broadcast(lead->ranks, &c, sizeof c);
     fr_ranks_broadcast(lead->ranks, (void *)(uintptr_t)bytes, size); /* which only reads them, on rank 0 */
 }
 
-void fr_lead_open(const fr_engine *engine, const fr_options *options) {
-    if (!engine->lead) return;
+/* Of a session. */
+static void tell_of(const fr_session *session, kind what, uint64_t number, const void *bytes, size_t size) {
+    const fr_lead *lead = session->engine->lead;
+    if (lead) tell(lead, what, place_of(lead, session), number, bytes, size);
+}
+
+/* Without what is of this process alone. */
+static fr_options told_options(const fr_options *options) {
     fr_options told = *options;
     told.bytes = NULL;
     told.ranks = NULL;
     told.progress = NULL;
     told.log = (fr_log){0};
-    tell(engine->lead, OPEN, place_of(engine->lead, NULL), &told, sizeof told);
+    return told;
 }
 
-void fr_lead_opened(const fr_engine *engine, fr_session *session) {
-    if (engine->lead) engine->lead->sessions[place_of(engine->lead, NULL)] = session;
+void fr_lead_opened(const fr_engine *engine, const fr_options *options, fr_session *session) {
+    fr_lead *lead = engine->lead;
+    if (!lead) return;
+    fr_options told = told_options(options);
+    lead->sessions[place_of(lead, NULL)] = session;
+    tell_of(session, OPEN, 0, &told, sizeof told);
 }
 
 void fr_lead_close(const fr_session *session) {
     fr_lead *lead = session ? session->engine->lead : NULL;
     if (!lead) return;
-    uint32_t place = place_of(lead, session);
-    tell(lead, CLOSE, place, NULL, 0);
-    lead->sessions[place] = NULL;
+    tell_of(session, CLOSE, 0, NULL, 0);
+    lead->sessions[place_of(lead, session)] = NULL;
 }
 
 void fr_lead_reset(const fr_session *session) {
-    const fr_lead *lead = session->engine->lead;
-    if (lead) tell(lead, RESET, place_of(lead, session), NULL, 0);
+    tell_of(session, RESET, 0, NULL, 0);
 }
 
-void fr_lead_put(const fr_session *session, const int32_t *ids, size_t count) {
-    const fr_lead *lead = session->engine->lead;
-    if (lead) tell(lead, PUT, place_of(lead, session), ids, count * sizeof *ids);
+void fr_lead_put(const fr_session *session, fr_status status, const int32_t *ids, size_t count) {
+    tell_of(session, PUT, (uint64_t)status, ids, count * sizeof *ids);
+}
+
+void fr_lead_show(const fr_session *session, fr_status *status) {
+    void *bytes = NULL;
+    size_t size = 0;
+    if (!session->engine->lead || (*status != FR_OK && session->shown.count)) return;
+    if (*status == FR_OK) *status = fr_shown_pack(&session->shown, session->model->trunk.spec.hidden, &bytes, &size);
+    tell_of(session, SHOW, 0, bytes, size);
+    free(bytes);
+}
+
+void fr_lead_decide(fr_session *session, fr_status status) {
+    if (!session->engine->lead || status != FR_OK) return;
+    session->decided = (session->sampler.mask ? FR_DECIDED_BY_MASK : 0) |
+                       (session->sampler.constraint.grammar ? FR_DECIDED_BY_GRAMMAR : 0);
+    tell_of(session, DECIDE, session->decided, NULL, 0);
+}
+
+void fr_lead_draw(const fr_session *session, fr_status status, const fr_options *options) {
+    fr_options told = told_options(options);
+    if (status == FR_OK) tell_of(session, DRAW, 0, &told, sizeof told);
+}
+
+void fr_lead_stops(const fr_session *session, fr_status status, const char *const *strings, size_t count) {
+    size_t size = 0, at = 0;
+    if (!session->engine->lead || status != FR_OK) return;
+    for (size_t i = 0; i < count; i++) size += strlen(strings[i]) + 1;
+    char *bytes = malloc(size + 1);
+    for (size_t i = 0; bytes && i < count; at += strlen(strings[i++]) + 1)
+        memcpy(bytes + at, strings[i], strlen(strings[i]) + 1);
+    tell_of(session, STOPS, count, bytes, bytes ? size : 0); /* without memory the others find that they differ */
+    free(bytes);
+}
+
+void fr_lead_trace(const fr_session *session) {
+    tell_of(session, TRACE, session->trace.line != NULL, NULL, 0);
+}
+
+void fr_lead_set_aside(const fr_session *session, fr_status status) {
+    if (status == FR_OK) tell_of(session, SET_ASIDE, 0, NULL, 0);
+}
+
+void fr_lead_take_up(const fr_session *session, fr_status status) {
+    if (status == FR_OK) tell_of(session, TAKE_UP, 0, NULL, 0);
+}
+
+void fr_lead_embed(fr_session *session, const int32_t *ids, size_t count, fr_pooling pooling) {
+    if (session->engine->lead) session->abort_told = FR_ABORT_NO;
+    tell_of(session, EMBED, (uint64_t)pooling, ids, count * sizeof *ids);
+}
+
+void fr_lead_embedded(fr_session *session) {
+    session->abort_told = FR_ABORT_ASKED;
 }
 
 void fr_lead_step(const fr_engine *engine, const fr_round *rounds, size_t count) {
     part parts[FR_SESSIONS_MAX];
     if (!engine->lead) return;
-    for (size_t i = 0; i < count; i++)
-        parts[i] = (part){.session = place_of(engine->lead, rounds[i].session),
-                          .limit = (uint32_t)fr_smaller(rounds[i].limit, FR_STEP_MAX)};
-    tell(engine->lead, STEP, (uint32_t)engine->piece, parts, count * sizeof *parts);
+    for (size_t i = 0; i < count; i++) {
+        fr_session *session = rounds[i].session;
+        bool aborts = fr_session_wants_abort(session);
+        session->abort_told = aborts ? FR_ABORT_YES : FR_ABORT_NO;
+        parts[i] = (part){.session = place_of(engine->lead, session),
+                          .limit = (uint32_t)fr_smaller(rounds[i].limit, FR_STEP_MAX),
+                          .aborts = aborts};
+    }
+    tell(engine->lead, STEP, 0, engine->piece, parts, count * sizeof *parts);
+}
+
+void fr_lead_stepped(const fr_engine *engine, const fr_round *rounds, size_t count) {
+    for (size_t i = 0; engine->lead && i < count; i++) {
+        fr_session *session = rounds[i].session;
+        if (session->abort_told == FR_ABORT_YES) fr_session_cancel(session); /* it had nothing to run: the next time */
+        session->abort_told = FR_ABORT_ASKED;
+    }
 }
 
 void fr_lead_end(fr_engine *engine) {
     if (!engine || !engine->lead) return;
-    tell(engine->lead, END, 0, NULL, 0);
+    tell(engine->lead, END, 0, 0, NULL, 0);
     free(engine->lead);
     engine->lead = NULL;
 }
@@ -127,31 +218,84 @@ static fr_status step(follower *f) {
     for (size_t i = 0; i < count; i++) {
         fr_session *session = parts[i].session < FR_SESSIONS_MAX ? f->sessions[parts[i].session] : NULL;
         if (!session) return refuse("session");
+        session->abort_told = parts[i].aborts ? FR_ABORT_YES : FR_ABORT_NO;
         rounds[i] = (fr_round){.session = session, .ids = f->ids[i], .limit = fr_smaller(parts[i].limit, FR_STEP_MAX)};
     }
-    fr_engine_set_piece(f->engine, f->what.session);
-    return fr_engine_step(f->engine, rounds, count);
+    fr_engine_set_piece(f->engine, f->what.number);
+    fr_status status = fr_engine_step(f->engine, rounds, count);
+    for (size_t i = 0; i < count; i++) rounds[i].session->abort_told = FR_ABORT_ASKED;
+    return status;
 }
 
 /* What fails as it does on rank 0, a prompt that is too long say, is no failure of the job. */
+static fr_status put(const follower *f, fr_session *session) {
+    fr_status status = fr_session_put(session, (const int32_t *)f->bytes, f->what.size / sizeof(int32_t));
+    if (status == (fr_status)f->what.number) return FR_OK;
+    return status == FR_OK ? fr_fail(FR_MACHINE, "it takes a prompt that rank 0 doesn't") : status;
+}
+
+static fr_status set_stops(const follower *f, fr_session *session) {
+    const char *strings[FR_STOPS_MAX], *at = (const char *)f->bytes, *end = at + f->what.size;
+    size_t count = 0;
+    for (; at < end && count < FR_STOPS_MAX; at += strlen(at) + 1) strings[count++] = at;
+    return count == f->what.number ? fr_session_set_stops(session, strings, count) : refuse("stop strings");
+}
+
+/* What fails here fails there. */
+static fr_status embed(const follower *f, fr_session *session) {
+    float *values = malloc(session->model->trunk.spec.hidden * sizeof *values);
+    if (!values) return fr_fail_memory("an embedding", session->model->trunk.spec.hidden * sizeof *values);
+    fr_session_embed(session, (const int32_t *)f->bytes, f->what.size / sizeof(int32_t), (fr_pooling)f->what.number,
+                     values);
+    free(values);
+    return fr_ranks_check(f->ranks);
+}
+
+static void pass_by(void *context, const char *line, size_t length) {
+    (void)context;
+    (void)line;
+    (void)length;
+}
+
+static void trace(const follower *f, fr_session *session) {
+    fr_session_set_trace(session, f->what.number ? pass_by : NULL, NULL);
+}
+
+static fr_status decide(const follower *f, fr_session *session) {
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_session_decide(session, (uint8_t)f->what.number);
+    fr_fpenv_leave(environment);
+    return status;
+}
+
+static fr_status follow_session(const follower *f, fr_session *session) {
+    switch (f->what.kind) {
+    case PUT: return put(f, session);
+    case RESET: fr_session_reset(session); return FR_OK;
+    case SHOW: return fr_session_be_shown(session, f->bytes, f->what.size);
+    case DECIDE: return decide(f, session);
+    case DRAW: return fr_session_set_options(session, (const fr_options *)f->bytes);
+    case STOPS: return set_stops(f, session);
+    case TRACE: trace(f, session); return FR_OK;
+    case SET_ASIDE: return fr_lab_session_set_aside(session);
+    case TAKE_UP: return fr_lab_session_take_up(session);
+    case EMBED: return embed(f, session);
+    default: return refuse("such command");
+    }
+}
+
 static fr_status follow(follower *f) {
     if (f->what.kind == STEP) return step(f);
     if (f->what.kind == END) return FR_OK;
     if (f->what.session >= FR_SESSIONS_MAX) return refuse("room for sessions");
+    if ((f->what.kind == OPEN || f->what.kind == DRAW) && f->what.size != sizeof(fr_options))
+        return refuse("such options");
     fr_session **session = &f->sessions[f->what.session];
-    if (f->what.kind == OPEN) {
-        if (f->what.size != sizeof(fr_options)) return refuse("such options");
-        fr_session_close(*session); /* which rank 0 has found no room for */
-        fr_engine_session(f->engine, (const fr_options *)f->bytes, session);
-        return FR_OK;
-    }
+    if (f->what.kind == OPEN) return fr_engine_session(f->engine, (const fr_options *)f->bytes, session);
     if (!*session) return refuse("session");
-    if (f->what.kind == PUT) fr_session_put(*session, (const int32_t *)f->bytes, f->what.size / sizeof(int32_t));
-    if (f->what.kind == RESET) fr_session_reset(*session);
-    if (f->what.kind == CLOSE) {
-        fr_session_close(*session);
-        *session = NULL;
-    }
+    if (f->what.kind != CLOSE) return follow_session(f, *session);
+    fr_session_close(*session);
+    *session = NULL;
     return FR_OK;
 }
 

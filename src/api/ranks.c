@@ -107,10 +107,8 @@ _Static_assert(FR_MAX_RANKS == FR_LAB_MOST_RANKS, "callers have room for each ra
 _Static_assert(FR_RANKS_ELSEWHERE == FR_LAB_RANKS_ELSEWHERE && FR_RANKS_PLACES == FR_LAB_RANKS_ALL, "the same places");
 
 void fr_lab_ranks_collect(double own, double *all) {
-    size_t count = fr_ranks_count(job), bounds[FR_MAX_RANKS + 1];
-    for (size_t r = 0; r <= count; r++) bounds[r] = r * sizeof *all;
     all[fr_ranks_index(job)] = own;
-    fr_ranks_gather(fr_job(), &(fr_ranks_rows){(uint8_t *)all, count * sizeof *all, 1, bounds}, 1);
+    fr_ranks_gather_equal(fr_job(), all, sizeof *all);
 }
 
 void fr_lab_ranks_end_late(double seconds, void (*end)(const char *line)) {
@@ -118,7 +116,7 @@ void fr_lab_ranks_end_late(double seconds, void (*end)(const char *line)) {
 }
 
 bool fr_lab_ranks_struck(int signal_number) {
-    return fr_ranks_struck(job, signal_number);
+    return fr_ranks_struck(job, signal_number, !decides_alone);
 }
 
 size_t fr_rank(void) {

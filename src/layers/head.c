@@ -70,15 +70,14 @@ static int64_t larger_of_ranks(const rank_best *best, size_t ranks, size_t strid
 /* Ranks' bests of rows `first` on, TOGETHER at most; features are in the order of the ranks. By one thread. */
 static void join_ranks(fr_ranks *ranks, const fr_forward *f, size_t vocab, size_t first) {
     rank_best all[FR_MAX_RANKS * TOGETHER];
-    size_t bounds[FR_MAX_RANKS + 1], count = fr_ranks_count(ranks), rows = fr_smaller(TOGETHER, f->head_rows - first);
+    size_t count = fr_ranks_count(ranks), rows = fr_smaller(TOGETHER, f->head_rows - first);
     rank_best *own = all + fr_ranks_index(ranks) * rows;
     memset(all, 0, count * rows * sizeof *all);
     for (size_t r = 0; r < rows; r++) {
         own[r].at = f->best[first + r];
         if (own[r].at >= 0) own[r].logit = f->logits[(first + r) * vocab + (size_t)own[r].at];
     }
-    for (size_t i = 0; i <= count; i++) bounds[i] = i * rows * sizeof *all;
-    fr_ranks_gather(ranks, &(fr_ranks_rows){.at = (uint8_t *)all, .rows = 1, .bounds = bounds}, 1);
+    fr_ranks_gather_equal(ranks, all, rows * sizeof *all);
     for (size_t r = 0; r < rows; r++) f->best[first + r] = larger_of_ranks(all + r, count, rows);
 }
 

@@ -39,11 +39,11 @@ static void run_forward(void *context, const fr_team *team) {
 
 /* What a forward is, for ranks to compare: which rows, in which order. */
 typedef struct outline {
-    uint64_t rows, keep, head_first, head_rows, hash;
+    uint64_t rows, keep, head_first, head_rows, best_alone, hash;
 } outline;
 
 static outline outline_of(const fr_forward *f) {
-    outline o = {f->batch.count, f->keep, f->head_first, f->head_rows, 0};
+    outline o = {f->batch.count, f->keep, f->head_first, f->head_rows, f->best_alone, 0};
     for (size_t r = 0; r < f->batch.count; r++) {
         const fr_row *row = &f->batch.rows[r];
         const int32_t words[] = {row->id, row->timeline, row->position, row->parent};

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/sizes.h"
 #include "src/session/await.h"
+#include "src/session/decided.h"
 #include "src/session/drafting.h"
 #include "src/session/timeline.h"
 
@@ -16,7 +17,7 @@
 
 /* A grammar's text ends with it whatever was asked for: nothing says what comes behind it. */
 static bool ends_text(const fr_session *s, int32_t id) {
-    return (!s->ignore_eos || s->sampler.constraint.grammar) && fr_model_is_eos(s->model, id);
+    return (!s->ignore_eos || fr_decided_by_grammar(s)) && fr_model_is_eos(s->model, id);
 }
 
 /* The first `count` ids after the timeline stand, up to an end of sequence or of a stop string; they join the

@@ -87,6 +87,12 @@ fr_status fr_session_constrain(fr_session *s, fr_grammar *grammar) {
     return fr_sampler_constrain(&s->sampler, grammar, s->model, s->context + FR_STEP_MAX);
 }
 
+fr_status fr_session_decide(fr_session *s, uint8_t decided) {
+    if (s->fresh) FR_TRY(fr_timeline_again(s));
+    s->decided = decided;
+    return FR_OK;
+}
+
 fr_status fr_session_begin_constraint(fr_session *s, size_t position) {
     if (!s->sampler.constraint.grammar)
         return fr_fail(FR_USAGE, "fr_session_begin_grammar: the session has no grammar");

@@ -232,7 +232,12 @@ void fr_session_destroy(fr_session *s) {
     fr_arena_close(&s->arena);
     fr_engine_destroy(s->own_engine);
     free(s->attached);
+    free(s->aside);
     free(s);
+}
+
+fr_status fr_session_be_shown(fr_session *s, const void *bytes, size_t size) {
+    return fr_shown_unpack(&s->shown, s->model->trunk.spec.hidden, bytes, size);
 }
 
 static fr_status ask_abort(void *session) {

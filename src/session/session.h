@@ -44,8 +44,13 @@ fr_status fr_session_begin_constraint(fr_session *session, size_t position);
 fr_status fr_session_mask(fr_session *session, fr_mask_fn *mask, void *context);
 fr_status fr_session_resample(fr_session *session, const fr_options *options);
 
-/* Pictures run through the tower, for the next prompt. */
+/* Rank 0's session has a mask or a grammar from now on, or another place where its text begins: this one follows it. */
+fr_status fr_session_decide(fr_session *session, uint8_t decided);
+
+/* Pictures run through the tower, for the next prompt; or, where another rank has run them, what came of that as
+ * fr_shown_pack gives it. */
 fr_status fr_session_look(fr_session *session, const fr_picture *const *pictures, size_t count);
+fr_status fr_session_be_shown(fr_session *session, const void *bytes, size_t size);
 
 /* Who is told of its rounds from now on. */
 void fr_session_trace(fr_session *session, fr_trace_fn *line, void *context);

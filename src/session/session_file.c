@@ -68,7 +68,8 @@ typedef struct fr_sink {
     int error;   /* why the first write that failed did */
     size_t held; /* bytes that wait to be hashed and written */
     uint8_t bytes[1 << 16];
-    const fr_model *model; /* whose ranks keep heads of the caches, and all write all of them */
+    fr_ranks *ranks; /* who keep heads of the caches, and all write all of them; NULL: a rank's own, zeros for others */
+    const fr_model *model;
     uint8_t told[1 << 14];
 } fr_sink;
 
@@ -128,16 +129,25 @@ static void put_told(fr_sink *sink, fr_ranks *ranks, size_t keeper, const uint8_
     }
 }
 
+static void put_zeros(fr_sink *sink, size_t size) {
+    static const uint8_t zeros[256];
+    for (size_t part; size > 0; size -= part) {
+        part = fr_smaller(size, sizeof zeros);
+        put(sink, zeros, part);
+    }
+}
+
 /* A head of KV layer `kv`, by its number among all. */
 static void put_head(fr_sink *sink, size_t kv, size_t head, const fr_kv_layer *layer, const fr_kv_rows *rows,
                      size_t from, size_t end) {
-    fr_ranks *ranks = sink->model->ranks;
+    fr_ranks *ranks = sink->ranks;
     size_t keeper = ranks ? fr_trunk_head_keeper(&sink->model->trunk, ranks, kv, head) : 0;
     for (size_t p = from, run; p < end; p += run) {
         const uint8_t *slot = slot_of(layer, rows, head, p);
         run = fr_kv_run(p, end);
         if (ranks) put_told(sink, ranks, keeper, slot, run * rows->bytes);
-        else put(sink, slot, run * rows->bytes);
+        else if (slot) put(sink, slot, run * rows->bytes);
+        else put_zeros(sink, run * rows->bytes);
     }
 }
 
@@ -222,7 +232,7 @@ static fr_status can_not(const char *path, const char *what) {
 
 /* Complete on the disk before it has its name. */
 static fr_status write_named(const fr_session *s, uint64_t model, int fd, const char *temporary, const char *path) {
-    fr_sink sink = {.file = fdopen(fd, "wb"), .model = s->model};
+    fr_sink sink = {.file = fdopen(fd, "wb"), .ranks = s->model->ranks, .model = s->model};
     if (!sink.file) {
         close(fd);
         return can_not(path, "written");
@@ -236,11 +246,16 @@ static fr_status write_named(const fr_session *s, uint64_t model, int fd, const 
     return sink.error ? can_not(path, "written") : FR_OK;
 }
 
-/* That it can be saved; *model: its fingerprint. */
-static fr_status check_savable(const fr_session *s, const char *where, uint64_t *model) {
+static fr_status check_pictures(const fr_session *s, const char *where) {
     for (size_t i = 0; i < s->length; i++)
         if (s->ids[i] == s->model->image_token)
             return fr_fail(FR_INPUT, "%s: a session with pictures can't be saved yet", where);
+    return FR_OK;
+}
+
+/* That it can be saved; *model: its fingerprint. */
+static fr_status check_savable(const fr_session *s, const char *where, uint64_t *model) {
+    FR_TRY(check_pictures(s, where));
     if (s->model->ranks && s->kv.recurrent.count)
         return fr_fail(FR_UNBUILT, "%s: states of a model run by ranks can't be saved: each has those of its heads",
                        where);
@@ -275,10 +290,9 @@ fr_status fr_session_write(const fr_session *s, const char *path) {
     return status;
 }
 
-fr_status fr_session_write_bytes(const fr_session *s, void **bytes, size_t *size) {
-    uint64_t model;
-    fr_sink sink = {.file = NULL, .model = s->model};
-    FR_TRY(check_savable(s, IN_MEMORY, &model));
+/* told: as whole as a file is, of the heads that other ranks keep too; else zeros stand in their place. */
+static fr_status write_memory(const fr_session *s, uint64_t model, bool told, void **bytes, size_t *size) {
+    fr_sink sink = {.file = NULL, .ranks = told ? s->model->ranks : NULL, .model = s->model};
     put_session(&sink, s, model);
     fr_status status = fr_ranks_check(s->model->ranks);
     if (status == FR_OK && sink.error) status = fr_fail_memory(IN_MEMORY, fr_kv_bytes(&s->kv));
@@ -289,6 +303,12 @@ fr_status fr_session_write_bytes(const fr_session *s, void **bytes, size_t *size
     *bytes = sink.memory;
     *size = sink.length;
     return FR_OK;
+}
+
+fr_status fr_session_write_bytes(const fr_session *s, void **bytes, size_t *size) {
+    uint64_t model;
+    FR_TRY(check_savable(s, IN_MEMORY, &model));
+    return write_memory(s, model, true, bytes, size);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- reading */
@@ -534,4 +554,27 @@ fr_status fr_session_read_bytes(fr_session *s, const void *bytes, size_t size) {
     char path[] = IN_MEMORY;
     const fr_map map = {.bytes = bytes, .size = size, .path = path};
     return read_map(s, &map);
+}
+
+/* -------------------------------------------------------------------------------------------------------- set aside */
+
+fr_status fr_session_set_aside(fr_session *s) {
+    uint64_t model;
+    void *bytes = NULL;
+    size_t size = 0;
+    FR_TRY(check_pictures(s, IN_MEMORY));
+    FR_TRY(fr_fingerprint(s->model, &model));
+    FR_TRY(write_memory(s, model, false, &bytes, &size));
+    fr_session_clear(s);
+    s->aside = bytes;
+    s->aside_size = size;
+    return FR_OK;
+}
+
+fr_status fr_session_take_up(fr_session *s) {
+    if (!s->aside) return fr_fail(FR_USAGE, "the session was not set aside");
+    FR_TRY(fr_session_read_bytes(s, s->aside, s->aside_size));
+    free(s->aside);
+    s->aside = NULL;
+    return FR_OK;
 }

@@ -26,6 +26,11 @@ fr_status fr_session_read(fr_session *session, const char *path);
 fr_status fr_session_write_bytes(const fr_session *session, void **bytes, size_t *size);
 fr_status fr_session_read_bytes(fr_session *session, const void *bytes, size_t size);
 
+/* The same of memory that the session keeps itself: it is empty until it is taken up again, where there are pages for
+ * it. A failure changes nothing. Of ranks each keeps what it has of it. */
+fr_status fr_session_set_aside(fr_session *session);
+fr_status fr_session_take_up(fr_session *session);
+
 /* The caller's own bytes: a copy, NULL of none; and that copy in the place of what was attached before. */
 fr_status fr_session_copy_attached(const void *bytes, size_t size, void **copy);
 void fr_session_replace_attached(fr_session *session, void *copy, size_t size);

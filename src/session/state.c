@@ -1,11 +1,13 @@
 /* A session between calls: see state.h. */
 #include "src/session/state.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/ranks.h"
 #include "src/session/accept.h"
+#include "src/session/decided.h"
 
 fr_kv *fr_session_draft_kv(const fr_session *s) {
     return s->draft->follows && s->draft->method->kv ? s->draft->method->kv(s->draft) : NULL;
@@ -62,6 +64,8 @@ void fr_session_clear(fr_session *s) {
     fr_session_place(s, 0, 0);
     fr_session_begin_text(s);
     fr_stats_reset(&s->stats);
+    free(s->aside);
+    s->aside = NULL;
 }
 
 void fr_session_begin_text(fr_session *s) {
@@ -75,10 +79,15 @@ void fr_session_place(fr_session *s, size_t first, size_t place) {
         for (int axis = 0; axis < FR_AXES; axis++) s->rope_positions[i].at[axis] = (int32_t)place;
 }
 
+bool fr_session_wants_abort(fr_session *s) {
+    return atomic_exchange(&s->cancelled, false) || (s->abort && s->abort(s->abort_context));
+}
+
 fr_status fr_session_check_abort(fr_session *s) {
-    bool cancelled = atomic_exchange(&s->cancelled, false);
     FR_TRY(fr_ranks_check(s->model->ranks));
-    if (!cancelled && !(s->abort && s->abort(s->abort_context))) return fr_engine_check_files(s->engine);
+    bool told = s->abort_told != FR_ABORT_ASKED;
+    if (!(told ? s->abort_told == FR_ABORT_YES : fr_session_wants_abort(s))) return fr_engine_check_files(s->engine);
+    if (told) s->abort_told = FR_ABORT_NO; /* it has been heeded */
     return fr_fail(FR_ABORTED, "aborted with %zu of %zu tokens run", s->kv.length, s->length);
 }
 
@@ -91,10 +100,10 @@ fr_status fr_session_not_finite(const fr_session *s, size_t position) {
 /* Of a prompt's last row the caller may ask for logits. */
 bool fr_session_wants_best(const fr_session *s) {
     bool draws = s->sampler.on || s->sampler.mask || s->sampler.constraint.grammar;
-    return !s->pending && !draws && !s->logprobs.on && !s->trace.line;
+    return !s->pending && !draws && !s->decided && !s->logprobs.on && !s->trace.line;
 }
 
-fr_status fr_session_choose(fr_session *s, size_t drafted, size_t *stood, int32_t *token) {
+static fr_status choose(fr_session *s, size_t drafted, size_t *stood, int32_t *token) {
     fr_past past = {.ids = s->ids, .length = s->length, .drafts = s->ids + s->length, .drafted = drafted};
     if (s->sampler.on || s->sampler.mask || s->sampler.constraint.grammar) {
         *stood = fr_sampler_verify(&s->sampler, s->logits, s->best, &past, token);
@@ -111,6 +120,13 @@ fr_status fr_session_choose(fr_session *s, size_t drafted, size_t *stood, int32_
         return fr_fail(FR_INPUT, "no token is left at position %zu: logit bias, a mask, a grammar or the model's "
                                  "suppress_tokens ban all", s->length + *stood);
     return FR_OK;
+}
+
+fr_status fr_session_choose(fr_session *s, size_t drafted, size_t *stood, int32_t *token) {
+    *stood = 0;
+    *token = -1;
+    fr_status status = fr_decided_elsewhere(s) ? FR_OK : choose(s, drafted, stood, token);
+    return fr_decided_choice(s, status, stood, token);
 }
 
 fr_draft_view fr_session_view(fr_session *s) {

@@ -23,6 +23,12 @@
 #include "src/session/trace.h"
 #include "src/vision/picture.h"
 
+/* Whether a forward is given up: asked before each, or, where one rank leads others, told with the round. */
+typedef enum fr_abort_told { FR_ABORT_ASKED, FR_ABORT_NO, FR_ABORT_YES } fr_abort_told;
+
+/* Bits: what of rank 0's decides a text. */
+enum { FR_DECIDED_BY_MASK = 1, FR_DECIDED_BY_GRAMMAR = 2 };
+
 /* What a session does in a round. */
 typedef enum fr_stage { FR_STAGE_NOTHING, FR_STAGE_PROMPT, FR_STAGE_VERIFY } fr_stage;
 
@@ -41,6 +47,8 @@ struct fr_session {
     fr_log log;
     fr_options options; /* it was opened with */
     atomic_bool cancelled; /* by another thread, for the next forward to see */
+    fr_abort_told abort_told; /* of the round that runs */
+    uint8_t decided; /* bits (decided.h); 0: nothing does, or no rank leads */
     fr_abort_fn *abort; /* NULL: never asked */
     void *abort_context;
     fr_prompt_fn *progress; /* NULL: nobody is told */
@@ -92,6 +100,8 @@ struct fr_session {
 
     void *attached; /* the caller's own bytes, NULL: none */
     size_t attached_size;
+    void *aside; /* the session as it was when it gave its pages up (session_file.h); NULL: it has them */
+    size_t aside_size;
 };
 
 /* Whether all of it can be found by its ids and digests, and its method's cache with it. */
@@ -117,6 +127,9 @@ void fr_session_begin_text(fr_session *session);
 
 /* Text stands at consecutive places: those of positions from `first` on begin with `place`. */
 void fr_session_place(fr_session *session, size_t first, size_t place);
+
+/* Whether its caller wants no more: a cancellation counts once. */
+bool fr_session_wants_abort(fr_session *session);
 
 /* FR_ABORTED once the caller wants no more, FR_INPUT if a file has changed; FR_NUMERIC, of logits not finite. */
 fr_status fr_session_check_abort(fr_session *session);

@@ -62,8 +62,7 @@ static fr_status run_all(fr_shown *shown, fr_pool *pool, size_t threads, const f
     return FR_OK;
 }
 
-fr_status fr_shown_run(fr_shown *shown, fr_pool *pool, size_t threads, const fr_picture *const *pictures,
-                       size_t count, const fr_shown_ask *ask) {
+fr_status fr_shown_open(fr_shown *shown, size_t count) {
     fr_shown_free(shown);
     shown->rows = calloc(count + 1, sizeof *shown->rows);
     shown->grids = calloc(count + 1, sizeof *shown->grids);
@@ -71,7 +70,13 @@ fr_status fr_shown_run(fr_shown *shown, fr_pool *pool, size_t threads, const fr_
     shown->embeddings = calloc(count + 1, sizeof *shown->embeddings);
     shown->count = count;
     bool room = shown->rows && shown->grids && shown->digests && shown->embeddings;
-    fr_status status = room ? run_all(shown, pool, threads, pictures, ask) : fr_fail_memory("pictures", count);
+    return room ? FR_OK : fr_fail_memory("pictures", count);
+}
+
+fr_status fr_shown_run(fr_shown *shown, fr_pool *pool, size_t threads, const fr_picture *const *pictures,
+                       size_t count, const fr_shown_ask *ask) {
+    fr_status status = fr_shown_open(shown, count);
+    if (status == FR_OK) status = run_all(shown, pool, threads, pictures, ask);
     if (status != FR_OK) fr_shown_free(shown);
     return status;
 }

@@ -49,6 +49,13 @@ fr_status fr_shown_run(fr_shown *shown, fr_pool *pool, size_t threads, const fr_
                        const fr_shown_ask *ask);
 void fr_shown_free(fr_shown *shown);
 
+/* What was run, for another rank (malloc'd); it replaces there what was shown before. hidden: a row's floats. */
+fr_status fr_shown_pack(const fr_shown *shown, size_t hidden, void **bytes, size_t *size);
+fr_status fr_shown_unpack(fr_shown *shown, size_t hidden, const void *bytes, size_t size);
+
+/* Room for so many, in place of those before. */
+fr_status fr_shown_open(fr_shown *shown, size_t count);
+
 /* Where the ids from position `first` on stand, from *next on, which moves behind them; and which positions the rows
  * are given for. FR_INPUT where image tokens and pictures don't fit. */
 fr_status fr_shown_place(fr_shown *shown, int32_t image_token, const int32_t *ids, size_t count, size_t first,

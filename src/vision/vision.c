@@ -268,9 +268,7 @@ static void rows_layout(fr_vision_rows *rows, fr_arena *arena) {
     rows->rows = fr_arena_take(arena, rows->count * rows->hidden, sizeof(float));
 }
 
-static fr_status take_rows(fr_vision_rows *rows, const fr_vision_config *config) {
-    rows->hidden = config->out;
-    rows->count = rows->grid.rows * rows->grid.columns;
+fr_status fr_vision_rows_open(fr_vision_rows *rows) {
     rows_layout(rows, &rows->memory);
     FR_TRY(fr_arena_open(&rows->memory, rows->memory.used, "a picture's embeddings"));
     rows_layout(rows, &rows->memory);
@@ -279,7 +277,9 @@ static fr_status take_rows(fr_vision_rows *rows, const fr_vision_config *config)
 
 static fr_status run(fr_vision_activations *a, fr_pool *pool, size_t threads, fr_vision_rows *rows) {
     fr_arena arena = {0};
-    FR_TRY(take_rows(rows, &a->vision->config));
+    rows->hidden = a->vision->config.out;
+    rows->count = rows->grid.rows * rows->grid.columns;
+    FR_TRY(fr_vision_rows_open(rows));
     a->rows = rows->rows;
     fr_vision_activations_layout(a, &arena, threads);
     FR_TRY(fr_arena_open(&arena, arena.used, "the vision tower's working memory"));

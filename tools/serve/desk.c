@@ -1,7 +1,10 @@
 /* Requests of one model, round by round (desk.h). */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "forerun_lab.h"
 #include "tools/serve/answer.h"
 #include "tools/serve/desk_parts.h"
 #include "tools/serve/log.h"
@@ -10,8 +13,20 @@
 /* Bytes that a client may leave unread before its texts wait for it. */
 #define UNREAD_MOST ((size_t)4 << 20)
 
+/* Nanoseconds that another thread waits for the engine's to begin to compute. */
+#define ABANDON_WAIT 100000000
+
 static fr_engine *engine_of(const fr_desk *desk) {
     return desk->setting.jobs->engine;
+}
+
+/* The engine's thread begins to compute, for long perhaps; it is back. */
+static void go_away(fr_desk *desk) {
+    sem_post(&desk->away);
+}
+
+static void come_back(fr_desk *desk) {
+    while (sem_wait(&desk->away) != 0) continue;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- line */
@@ -136,7 +151,9 @@ static void begin(fr_desk *desk, fr_ask *ask, fr_place *place) {
     }
     count(desk, &desk->taken, 1);
     choice->began = fr_seconds();
+    go_away(desk); /* a picture takes its time */
     begin_session(place, &choice->job);
+    come_back(desk);
     fr_answer_began(ask, choice);
     size_t at = desk->running_count++;
     for (; at > 0 && desk->running[at - 1]->ask->number > ask->number; at--) desk->running[at] = desk->running[at - 1];
@@ -175,7 +192,7 @@ static void leave(fr_desk *desk, fr_place *place) {
     while (desk->running[at] != place) at++;
     desk->running_count--;
     memmove(desk->running + at, desk->running + at + 1, (desk->running_count - at) * sizeof *desk->running);
-    fr_free(place->aside);
+    if (place->aside) fr_session_reset(place->choice->job.session);
     *place = (fr_place){.kept = place->choice->job.session, .used = place->used};
     count(desk, &desk->taken, -1);
     desk->ended++;
@@ -219,11 +236,9 @@ static bool forget_kept(fr_desk *desk) {
  * text with pictures, fails. */
 static void set_aside(fr_desk *desk, fr_place *place) {
     fr_session *session = place->choice->job.session;
-    if (fr_session_save_bytes(session, &place->aside, &place->aside_size) == FR_OK) {
-        fr_session_reset(session);
-        place->aside_since = desk->ended;
-        return;
-    }
+    place->aside = fr_lab_session_set_aside(session) == FR_OK;
+    place->aside_since = desk->ended;
+    if (place->aside) return;
     fr_job_fail(&place->choice->job, FR_MEMORY);
     fr_answer_step(place->ask, place->choice);
     end_choice(desk, place);
@@ -236,14 +251,12 @@ static bool take_up(fr_desk *desk, fr_place *place, bool alone) {
     if (place->aside_since == desk->ended && !alone) return false;
     place->aside_since = desk->ended;
     fr_session *session = place->choice->job.session;
-    fr_status status = fr_session_restore_bytes(session, place->aside, place->aside_size);
-    if (status == FR_MEMORY && forget_kept(desk))
-        status = fr_session_restore_bytes(session, place->aside, place->aside_size);
+    fr_status status = fr_lab_session_take_up(session);
+    if (status == FR_MEMORY && forget_kept(desk)) status = fr_lab_session_take_up(session);
     if (status == FR_OK) status = fr_job_resume(&place->choice->job);
     if (status != FR_OK && alone) fr_job_fail(&place->choice->job, status);
     if (status != FR_OK) return false;
-    fr_free(place->aside);
-    place->aside = NULL;
+    place->aside = false;
     return true;
 }
 
@@ -338,7 +351,9 @@ static bool run_round(fr_desk *desk) {
     fr_engine_set_piece(engine_of(desk), fr_pace_rows(&desk->pace, texts));
     for (size_t i = 0; i < count; i++) fr_history_before(desk->history, places[i]->choice->place, &desk->rounds[i]);
     double start = fr_seconds();
+    go_away(desk);
     fr_status status = fr_engine_step(engine_of(desk), desk->rounds, count);
+    come_back(desk);
     double seconds = fr_seconds() - start, rows = left - left_of(places, count);
     fr_pace_learn(&desk->pace, seconds, texts, rows > 0 ? (size_t)rows : 0);
     fr_tally_round(desk->setting.tally, count);
@@ -388,11 +403,37 @@ bool fr_desk_round(fr_desk *desk) {
     return ran || desk->texts + desk->ended != before;
 }
 
-void fr_desk_interrupt(fr_desk *desk, fr_status status) {
+static void close_line(fr_desk *desk) {
     pthread_mutex_lock(&desk->lock);
     desk->closed = true;
     pthread_mutex_unlock(&desk->lock);
     take_arrived(desk);
+}
+
+static bool take_over(fr_desk *desk) {
+    struct timespec until;
+    int taken;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += ABANDON_WAIT;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    while ((taken = sem_timedwait(&desk->away, &until)) != 0 && errno == EINTR) continue;
+    return taken == 0;
+}
+
+void fr_desk_abandon(fr_desk *desk, fr_status status) {
+    if (!take_over(desk)) return;
+    close_line(desk);
+    for (size_t i = 0; i < desk->running_count; i++) {
+        fr_job *job = &desk->running[i]->choice->job;
+        if (!job->ended) fr_job_fail(job, status);
+        fr_answer_step(desk->running[i]->ask, desk->running[i]->choice);
+    }
+    for (fr_ask *ask = desk->line; ask; ask = ask->next) fr_answer_end(ask);
+}
+
+void fr_desk_interrupt(fr_desk *desk, fr_status status) {
+    close_line(desk);
     while (desk->running_count) {
         fr_place *place = desk->running[desk->running_count - 1];
         fr_job *job = &place->choice->job;
@@ -425,6 +466,7 @@ fr_desk *fr_desk_open(const fr_desk_setting *setting) {
     desk->views = fr_resize(NULL, places, sizeof *desk->views);
     memset(desk->views, 0, places * sizeof *desk->views);
     pthread_mutex_init(&desk->lock, NULL);
+    sem_init(&desk->away, 0, 0);
     desk->arrived_end = &desk->arrived;
     desk->errands_end = &desk->errands;
     desk->chores_end = &desk->chores;
@@ -436,6 +478,7 @@ void fr_desk_close(fr_desk *desk) {
     fr_desk_interrupt(desk, FR_OK);
     for (size_t i = 0; i < desk->setting.places; i++) fr_desk_forget(&desk->places[i]);
     pthread_mutex_destroy(&desk->lock);
+    sem_destroy(&desk->away);
     free(desk->places);
     free(desk->running);
     free(desk->rounds);

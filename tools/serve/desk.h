@@ -34,6 +34,10 @@ bool fr_desk_round(fr_desk *desk);
  * failure, or FR_OK: it was told to. */
 void fr_desk_interrupt(fr_desk *desk, fr_status status);
 
+/* The same by another thread, and answers alone, where the engine's computes and the process ends before it is back:
+ * sessions are not touched. Where it doesn't compute, nothing is done. */
+void fr_desk_abandon(fr_desk *desk, fr_status status);
+
 /* Asks that wait and that are under way. Any thread. */
 void fr_desk_busy(fr_desk *desk, size_t *waiting, size_t *running);
 

@@ -3,6 +3,7 @@
 #define FR_TOOLS_SERVE_DESK_PARTS_H
 
 #include <pthread.h>
+#include <semaphore.h>
 
 #include "tools/serve/desk.h"
 #include "tools/serve/history.h"
@@ -15,8 +16,7 @@ typedef struct fr_place {
     fr_session *kept; /* of the text before, or restored; NULL: none */
     bool restored;    /* from a file: its pages are in no shared prefix, so that its own session must go on */
     uint64_t used;    /* when, in texts begun */
-    void *aside;      /* the session, saved: it gave its pages up for others; NULL: it has them */
-    size_t aside_size;
+    bool aside;       /* its session gave its pages up for others */
     uint64_t aside_since; /* in texts ended */
 } fr_place;
 
@@ -50,6 +50,7 @@ struct fr_desk {
     bool short_of_pages; /* since the last text ended */
     uint64_t texts, ended; /* begun, and ended, so far */
     fr_ask *line; /* asks of which a choice waits, by arrival; the engine thread's own */
+    sem_t away; /* 1 while that thread computes: whoever takes it has all of the above */
 
     pthread_mutex_t lock; /* of what follows */
     fr_ask *arrived, **arrived_end; /* not in the line yet */

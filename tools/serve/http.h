@@ -45,6 +45,9 @@ const char *fr_http_url(const fr_http *http);
 /* New connections are closed, and new requests on those there are get 503; calls under way go on. */
 void fr_http_refuse_new(fr_http *http);
 
+/* Waits until the answers to all calls under way have been taken, for so many milliseconds at most. */
+void fr_http_drain(fr_http *http, int64_t milliseconds);
+
 /* Closes what is left; answers that are complete are written first, for a second at most. Every call must have been
  * released. */
 void fr_http_close(fr_http *http);

@@ -109,6 +109,17 @@ void *fr_http_watch(void *context) {
     return NULL;
 }
 
+/* Under the lock. */
+static void wait_taken(fr_http *http, int64_t until) {
+    for (int64_t now; http->under_way && (now = fr_call_clock()) < until;) wait_changed(http, until - now);
+}
+
+void fr_http_drain(fr_http *http, int64_t milliseconds) {
+    pthread_mutex_lock(&http->lock);
+    wait_taken(http, fr_call_clock() + milliseconds);
+    pthread_mutex_unlock(&http->lock);
+}
+
 void fr_http_finish(fr_http *http, int64_t milliseconds) {
     int64_t until = fr_call_clock() + milliseconds;
     pthread_mutex_lock(&http->lock);
@@ -118,7 +129,7 @@ void fr_http_finish(fr_http *http, int64_t milliseconds) {
     for (fr_http_link *link = http->links; link; link = link->next) {
         if (link->call) fr_call_cut(link->call);
     }
-    for (int64_t now; http->under_way && (now = fr_call_clock()) < until;) wait_changed(http, until - now);
+    wait_taken(http, until);
     pthread_mutex_unlock(&http->lock);
     for (size_t i = 0; i < http->helper_count; i++) pthread_join(http->helpers[i], NULL);
 }

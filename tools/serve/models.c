@@ -320,6 +320,11 @@ bool fr_models_busy(fr_models *m) {
     return busy;
 }
 
+void fr_models_abandon(fr_models *m, fr_status status) {
+    for (entry *e = m->entries; e < m->entries + m->count; e++)
+        if (state_of(m, e) == READY) fr_desk_abandon(e->served.desk, status);
+}
+
 void fr_models_interrupt(fr_models *m, fr_status status) {
     pthread_mutex_lock(&m->lock);
     m->closing = true;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "forerun_lab.h"
+#include "forerun_lab_ranks.h"
 #include "tools/job_parts.h"
 #include "tools/serve/answer.h"
 #include "tools/serve/ask_dialects.h"
@@ -371,6 +372,10 @@ static bool fits(const struct route *route, const char *path) {
 void fr_routes_answer(void *context, fr_call *call) {
     const fr_routes *routes = context;
     const char *path = fr_call_path(call), *allowed = NULL;
+    if (fr_lab_ranks_check() != FR_OK) { /* the server is about to end */
+        fr_call_refuse(call, 503, "%s", fr_last_error());
+        return;
+    }
     for (size_t i = 0; i < sizeof routes_table / sizeof *routes_table; i++) {
         const struct route *route = &routes_table[i];
         if (!fits(route, path)) continue;

@@ -10,6 +10,7 @@
 
 #include "forerun_lab_ranks.h"
 #include "tools/interrupt.h"
+#include "tools/ranks.h"
 #include "tools/serve/http.h"
 #include "tools/serve/keys.h"
 #include "tools/serve/routes.h"
@@ -25,6 +26,9 @@ enum { USUAL_PORT = 8080, USUAL_BODY = 1 << 24, USUAL_CONNECTIONS = 64, ALL_CONN
 #define RANKS_GRACE 0.5
 #define SLEEP       0.1
 
+/* Milliseconds in which clients are told that the job has failed, where the engine's thread computes on. */
+#define TELL_MOST 300
+
 typedef struct server {
     const fr_arguments *args;
     char **keys; /* NULL: everybody may ask */
@@ -36,6 +40,7 @@ typedef struct server {
     pthread_mutex_t lock;
     pthread_cond_t woken;
     bool work; /* somebody has called since the last round */
+    pthread_mutex_t ending; /* of who ends it: taken once */
 } server;
 
 /* ------------------------------------------------------------------------------------------------------------ sleep */
@@ -65,6 +70,7 @@ static void prepare_sleep(server *s) {
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_mutex_init(&s->lock, NULL);
+    pthread_mutex_init(&s->ending, NULL);
     pthread_cond_init(&s->woken, &clock);
     pthread_condattr_destroy(&clock);
 }
@@ -79,13 +85,26 @@ static fr_status serve(server *s) {
     return status;
 }
 
-/* Streams end with an error: nothing can go on. */
+/* Streams end with an error: nothing can go on. New requests are told so (fr_routes_answer). */
 static int fail(server *s, fr_status status) {
     int code = fr_exit_status(status);
-    fr_http_refuse_new(s->http);
     fr_lab_ranks_check(); /* the thread's last failure, again */
     fr_models_interrupt(s->models, status);
     return code;
+}
+
+/* The same from a thread that watches the ranks, where the engine's is not back from a round. The process ends next. */
+static void fail_late(void *context) {
+    server *s = context;
+    fr_status status = fr_lab_ranks_check();
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += TELL_MOST * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    if (pthread_mutex_timedlock(&s->ending, &until) != 0) return; /* it tells them itself */
+    fr_models_abandon(s->models, status);
+    fr_http_drain(s->http, TELL_MOST);
 }
 
 /* What is under way ends by itself, or after some seconds as it is. */
@@ -179,29 +198,33 @@ static void close_all(server *s) {
 /* A rank that nobody asks: what ends the server comes from rank 0. */
 static int follow(const fr_arguments *args) {
     fr_models *models;
-    int code = fr_models_open(&models, args, NULL, NULL, NULL);
     signal(SIGTERM, SIG_IGN);
     signal(SIGINT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
+    fr_lab_ranks_decide_alone();
+    int code = fr_models_open(&models, args, NULL, NULL, NULL);
     if (!code) code = fr_models_follow(models);
     fr_models_close(models);
     return code;
 }
 
 int fr_verb_serve(const fr_arguments *args) {
-    server s = {.args = args};
-    if (fr_rank_count() > 1) fr_lab_ranks_decide_alone();
+    static server s; /* a thread that ends the process may still look at it */
+    s = (server){.args = args};
     if (fr_rank() > 0) return follow(args);
+    if (fr_rank_count() > 1) fr_lab_ranks_decide_alone();
     prepare_sleep(&s);
     int code = open_all(&s);
     if (!code) {
         fr_interrupt_watch();
         say_where(&s);
         code = fr_models_load_first(s.models);
+        fr_ranks_before_end(fail_late, &s);
         fr_status status = code ? FR_OK : serve(&s);
         if (code && fr_interrupt_came(NULL)) code = 0; /* it ends well, though the model never was there */
         if (status == FR_OK) wind_down(&s);
-        else code = fail(&s, status);
+        pthread_mutex_lock(&s.ending);
+        if (status != FR_OK) code = fail(&s, status);
     }
     close_all(&s);
     return code;
