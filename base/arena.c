@@ -7,6 +7,7 @@
 
 #define ALIGNMENT ((size_t)64)
 #define HUGE_PAGE ((size_t)2 << 20)
+#define SMALL_PAGE ((size_t)64 << 10) /* or a multiple of it, on whatever system */
 
 /* Full for good: a block of this size can't be opened either. */
 static void *refuse(fr_arena *arena) {
@@ -39,6 +40,11 @@ fr_status fr_arena_open(fr_arena *arena, size_t size, const char *what) {
     if (size >= HUGE_PAGE) madvise(base, size, MADV_HUGEPAGE); /* a wish: without it all works, slower */
     *arena = (fr_arena){.base = base, .size = size};
     return FR_OK;
+}
+
+void fr_arena_small_pages(const fr_arena *arena, size_t from) {
+    size_t begin = (from + SMALL_PAGE - 1) / SMALL_PAGE * SMALL_PAGE;
+    if (begin < arena->size) madvise(arena->base + begin, arena->size - begin, MADV_NOHUGEPAGE);
 }
 
 void fr_arena_close(fr_arena *arena) {

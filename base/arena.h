@@ -25,6 +25,10 @@ fr_status fr_arena_check(const fr_arena *arena, const char *what);
 
 /* Takes `size` bytes of pages from the system; what: for the error line. */
 fr_status fr_arena_open(fr_arena *arena, size_t size, const char *what);
+
+/* Nothing from byte `from` on becomes huge pages: of rows that are touched in part what isn't touched takes no memory
+ * then. Before any of it is. */
+void fr_arena_small_pages(const fr_arena *arena, size_t from);
 void fr_arena_close(fr_arena *arena);
 
 #endif

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/sizes.h"
 #include "base/text_buffer.h"
 #include "formats/download.h"
 #include "formats/gguf_folder.h"
@@ -189,6 +190,18 @@ static fr_status read_weights(fr_checkpoint *checkpoint, bool use_mmap) {
 fr_status fr_checkpoint_check(const fr_checkpoint *checkpoint) {
     for (size_t i = 0; i < checkpoint->file_count; i++) FR_TRY(fr_map_check(&checkpoint->files[i]));
     return FR_OK;
+}
+
+/* Of the first file, which alone has metadata that are worth the call. */
+void fr_checkpoint_release_head(const fr_checkpoint *checkpoint) {
+    const fr_map *map = checkpoint->files;
+    if (checkpoint->file_count == 0 || map->fd >= 0) return;
+    size_t before = map->size;
+    for (size_t i = 0; i < checkpoint->tensors.count; i++) {
+        const fr_tensor *tensor = &checkpoint->tensors.items[i];
+        if (tensor->file == 0) before = fr_smaller(before, (size_t)((const uint8_t *)tensor->data - map->bytes));
+    }
+    fr_map_release(map, 0, before);
 }
 
 fr_status fr_checkpoint_open_config(fr_checkpoint *checkpoint, const char *folder) {

@@ -45,6 +45,10 @@ void fr_checkpoint_close(fr_checkpoint *checkpoint);
 /* FR_INPUT where one of its files was written to since it was mapped. */
 fr_status fr_checkpoint_check(const fr_checkpoint *checkpoint);
 
+/* Gives back what a mapped file has in front of its tensors: pages of metadata that have been read, texts of a
+ * vocabulary above all. Whoever reads them again finds them in the file. */
+void fr_checkpoint_release_head(const fr_checkpoint *checkpoint);
+
 /* The tensor of that name; FR_INPUT when it is missing or of a type that is not read, and the line says which. */
 fr_status fr_checkpoint_tensor(const fr_checkpoint *checkpoint, const char *name, const fr_tensor **tensor);
 

@@ -126,6 +126,7 @@ static fr_status bind(fr_model *model, const char *path, const fr_options *optio
     memcpy(model->pre, options->tokenizer_pre, sizeof model->pre);
     model->tapping = (fr_tapping)options->tapping;
     FR_TRY(fr_model_bind_files(model, options->chat_template));
+    fr_checkpoint_release_head(&model->files);
     model->weights.ranks = options->ranks;
     if (options->ranks) FR_TRY(fr_trunk_share(&model->trunk, &model->weights, &options->rank_plan));
     fr_weights_compare(&model->weights, fr_spec_mixture_size(&model->trunk.spec), NULL, fr_memory_available(""));

@@ -127,6 +127,7 @@ static fr_status take_memory(fr_engine *e, bool measure_only) {
     fr_status status = measure(e, shapes);
     if (status == FR_OK && !measure_only) {
         status = fr_arena_open(&e->arena, e->arena.used, "session");
+        if (e->model->ranks) fr_arena_small_pages(&e->arena, e->kv_bytes); /* of rows, of which each has its part */
         if (status == FR_OK) layout(e, shapes);
         if (status == FR_OK) status = fr_arena_check(&e->arena, "session");
         if (status == FR_OK && e->capacity > 1) fr_kv_prefixes_serve(&e->prefixes);
