@@ -98,6 +98,8 @@ static fr_status open_sessions(led *l) {
     for (size_t i = 0; i < SESSIONS; i++) {
         TRY(fr_options_set_number(l->options, FR_OPT_TEMPERATURE, i == 1 ? 0.0 : 0.9));
         TRY(fr_options_set(l->options, FR_OPT_MIROSTAT, i == 2 ? 2 : 0));
+        TRY(fr_options_set_number(l->options, FR_OPT_MIROSTAT_ENT, 1.0));
+        TRY(fr_options_set_number(l->options, FR_OPT_MIROSTAT_LR, 0.5));
         TRY(fr_options_set(l->options, FR_OPT_SEED, (int64_t)i));
         TRY(fr_engine_session(l->engine, l->options, &l->sessions[i]));
     }
@@ -127,6 +129,9 @@ static fr_status say_by_rules(led *l) {
     TRY(fr_token_tree_open(fr_model_tokenizer(l->model), &l->tree));
     TRY(fr_grammar_open(l->tree, FR_GRAMMAR_GBNF, text, sizeof text - 1, &l->grammar));
     TRY(fr_session_set_mask(l->sessions[1], ban_some, NULL));
+    TRY(fr_session_set_mask(l->sessions[2], ban_some, NULL));
+    TRY(step(l, 6));
+    TRY(fr_session_set_mask(l->sessions[2], NULL, NULL));
     TRY(put(l, 2, "These are words:"));
     TRY(fr_session_set_grammar(l->sessions[2], l->grammar));
     TRY(step(l, 6));
