@@ -183,13 +183,24 @@ awk -F, '/"rows","layers"/ { told = 1; next } !told || /elsewhere/ { next }
     END { exit !(lines[1] > 1 && lines[2] == lines[1] && messages[2] == messages[1] && bytes[2] == 2 * bytes[1]) }' \
     "$folder/model" || fail "what ranks send in a forward: $(cat "$folder/model")"
 
-ends() { # WHAT LINE STATUS COMMAND...: what mpirun runs ends with that status, and that line alone
-    local what=$1 line=$2 status=$3 code=0
+ended() { # as ends
+    local what=$1 line=$2 status=$3 code=0 errors=$folder/errors-$BASHPID
     shift 3
-    timeout 60 "$@" > "$folder/out" 2> "$folder/errors" || code=$?
-    [ $code = "$status" ] || fail "$what: exit $code: $(cat "$folder/errors")"
-    [ "$(grep -c '^forerun: ' "$folder/errors")" = 1 ] || fail "$what: not one line: $(cat "$folder/errors")"
-    grep -q "^forerun: .*$line" "$folder/errors" || fail "$what: $(cat "$folder/errors")"
+    timeout 60 "$@" > /dev/null 2> "$errors" || code=$?
+    [ $code = "$status" ] || fail "$what: exit $code: $(cat "$errors")"
+    [ "$(grep -c '^forerun: ' "$errors")" = 1 ] || fail "$what: not one line: $(cat "$errors")"
+    grep -q "^forerun: .*$line" "$errors" || fail "$what: $(cat "$errors")"
+}
+under_way=()
+await_ends() {
+    local one
+    for one in "${under_way[@]}"; do wait "$one" || exit 1; done
+    under_way=()
+}
+ends() { # WHAT LINE STATUS COMMAND...: what mpirun runs ends with that status, and that line alone; four wait at a time
+    ended "$@" &
+    under_way+=($!)
+    [ ${#under_way[@]} -lt 4 ] || await_ends
 }
 
 ends "a wrong option" "--nothing" 2 "${job[@]}" -n 2 "$forerun" verify --nothing
@@ -220,6 +231,7 @@ truncate -s +64 "$folder/other.gguf"
 ends "another file of the same shape" "rank 1 (.*): its model is not rank 0's" 1 "${job[@]}" \
     -n 1 "$forerun" verify --quiet -m "$folder/q4_0.gguf" : -n 1 "$forerun" verify --quiet -m "$folder/other.gguf"
 ends "a build for one process" "make RANKS=mpi" 2 env OMPI_COMM_WORLD_SIZE=2 "$build/forerun" verify -m $demo
+await_ends
 
 # A rank that stops, is killed or is told to end while a long text is written: what is said of it, if anything.
 disturb() { # SIGNAL RANK EXIT-STATUS LINE ARGUMENT...
