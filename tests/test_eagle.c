@@ -346,6 +346,37 @@ static void compare_lengths(fr_session *session, const json_t *rounds) {
         ck_assert_int_eq(lengths[i], json_integer_value(json_object_get(json_array_get(rounds, i), "accepted")));
 }
 
+/* Each round of the reference's behind rounds without drafts: as many drafts stand. */
+START_TEST(rounds_without_drafts_change_no_later_draft) {
+    bench b;
+    json_t *loop, *round;
+    size_t i, r, got, accepted;
+    fr_session *session;
+    open_bench(&b, _i);
+    require(fr_session_open(b.model, b.drafter, b.options, &session));
+    json_array_foreach(json_object_get(json_object_get(b.drafts, drafters[_i].reference), "loop"), i, loop) {
+        const json_t *rounds = json_object_get(loop, "rounds");
+        size_t count, before = 1;
+        int32_t *prompt = text_of(&b, loop, 0, &count), ids[IDS];
+        json_array_foreach(rounds, r, round) {
+            size_t stand = (size_t)json_integer_value(json_object_get(round, "accepted"));
+            if (before + DEPTH > IDS) break;
+            fr_session_reset(session);
+            require(fr_session_prompt(session, prompt, count));
+            for (size_t made = 0; made < before; made += got)
+                require(fr_session_step(session, ids, 1, &got, &accepted));
+            require(fr_session_step(session, ids, DEPTH, &got, &accepted));
+            ck_assert_uint_eq(accepted, stand);
+            before += stand + 1;
+        }
+        ck_assert_uint_gt(before, 8);
+        free(prompt);
+    }
+    fr_session_close(session);
+    close_bench(&b);
+}
+END_TEST
+
 /* One session after the other, and one that is given prompt after prompt: its drafts are as in a fresh one. */
 START_TEST(accepted_lengths_are_the_references) {
     bench b;
@@ -729,6 +760,7 @@ int main(void) {
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_loop_test(tests, drafts_are_the_references, 0, DRAFTERS);
     tcase_add_loop_test(tests, odd_drafts_are_the_references, 0, ODD);
+    tcase_add_loop_test(tests, rounds_without_drafts_change_no_later_draft, 0, DRAFTERS);
     tcase_add_loop_test(tests, accepted_lengths_are_the_references, 0, DRAFTERS);
     tcase_add_loop_test(tests, a_restored_session_drafts_as_before, 0, DRAFTERS);
     fr_test_add_loop(tests, conversations_draft_as_fresh_sessions, DRAFTERS, 1);

@@ -52,7 +52,7 @@ typedef struct fr_draft_view {
      * aux_layers; the accepted rows of the same batch lie in front of it. */
     const float *hidden;
     fr_pool *pool;
-    bool defers;               /* begin may leave to propose what takes forwards: who knows whether it is asked */
+    bool defers; /* begin and follow may leave to propose what takes forwards: who knows whether it is asked */
     const fr_picker *picker; /* picks from a method's logits as the target will be picked from; NULL: the largest */
 } fr_draft_view;
 
@@ -140,8 +140,8 @@ struct fr_draft_method {
     void (*begin)(fr_draft *draft, const fr_draft_view *view);
 
     /* Where `follows` is set: the target has run more positions, and its rows are about to be overwritten. Called after
-     * each batch of a prompt and before every forward that no propose comes before. The cache may be shorter than at
-     * the last call; ids up to and including index kv->length are then still the same. */
+     * each batch of a prompt and, with view->defers, before every forward that no propose comes before. The cache may
+     * be shorter than at the last call; ids up to and including index kv->length are then still the same. */
     fr_status (*follow)(fr_draft *draft, const fr_draft_view *view);
 
     /* What became of the last proposal; the view is the one after acceptance. */

@@ -6,7 +6,8 @@
  *     a chain's pairs stand behind it and are overwritten by the next real ones: rejecting costs nothing
  *
  * For a timeline of L ids of which the target has run L - 1, propose first makes the pairs up to L - 2, whose last one
- * gives the first draft, then chains.
+ * gives the first draft, then chains. Where rounds draft nothing, a few of the target's rows are kept before they are
+ * made pairs of: together they stream the layer's weights once.
  *
  * Sessions of an engine work in one workspace, and those that propose together are run together: first all new pairs of
  * each, side by side, then a pair of each whose chain goes on. Each has a table of the cache's pages, of which there
@@ -42,6 +43,8 @@ typedef struct state {
     workspace *work;
     fr_kv kv; /* one layer; its length is the frontier */
     bool missed; /* rows of the target's, for want of a page */
+    float *kept; /* [room, seen] what is seen of the target's rows from the frontier on */
+    size_t waiting, room; /* so many; at most */
 } state;
 
 /* Pairs of one session that are run together: pair `first` on. */
@@ -50,8 +53,8 @@ typedef struct span {
     const fr_draft_view *view;
     fr_proposal *proposal; /* that their last one has a draft for; NULL: none */
     const int32_t *ids;    /* token p + 1 of each pair p; NULL: as the timeline has them */
-    const float *known;    /* [count, seen], or in a chain [1, hidden] */
-    size_t first, count;
+    const float *known;    /* [count - kept, seen], or in a chain [1, hidden] */
+    size_t first, count, kept; /* the first of them are seen of rows that were kept */
     size_t at; /* row of the first one in its batch */
 } span;
 
@@ -131,11 +134,11 @@ static void run_pairs(void *context, const fr_team *team) {
 }
 
 static fr_pair pair_of(const workspace *w, const span *s, size_t index) {
-    size_t position = s->first + index, width = w->drafter->target->trunk.spec.hidden;
+    size_t position = s->first + index, width = w->drafter->target->trunk.spec.hidden, seen = w->net->seen;
     return (fr_pair){.position = position,
                      .id = s->ids ? s->ids[index] : s->view->ids[position + 1],
                      .embedding = s->ids ? NULL : fr_input_embedding(s->view->embeddings, position + 1, width),
-                     .known = s->known + index * w->net->seen};
+                     .known = index < s->kept ? s->of->kept + index * seen : s->known + (index - s->kept) * seen};
 }
 
 /* A span's rows, behind `rows` others; gives how many there are then. */
@@ -170,24 +173,47 @@ static void run_spans(workspace *w, size_t count, bool chained, bool head) {
  * back. */
 static bool miss(state *c) {
     c->missed = true;
+    c->waiting = 0;
     fr_kv_reset(&c->kv);
     return false;
 }
 
+/* What is seen of the target's row of position p, which is not among those kept. */
+static const float *row_of(const state *c, const fr_draft_view *view, size_t p) {
+    return view->hidden - (view->kv->length - 1 - p) * c->work->net->seen;
+}
+
 /* Pairs from the frontier to `end`, of the target's rows, and room for `more` behind them; whether there are pages. */
 static bool make_span(state *c, const fr_draft_view *view, size_t end, size_t more, span *s) {
-    size_t seen = c->work->net->seen, first = c->kv.length;
-    const float *last = view->hidden - (view->kv->length - end) * seen; /* row of pair end - 1 */
+    size_t first = c->kv.length, count = end - first, kept = fr_smaller(c->waiting, count);
     if (c->missed) return false;
-    if (fr_failure_keep(fr_kv_claim(&c->kv, end - first + more)).status != FR_OK) return miss(c);
-    *s = (span){.of = c, .view = view, .known = last - (end - 1 - first) * seen, .first = first, .count = end - first};
+    if (fr_failure_keep(fr_kv_claim(&c->kv, count + more)).status != FR_OK) return miss(c);
+    *s = (span){.of = c, .view = view, .first = first, .count = count, .kept = kept};
+    if (kept < count) s->known = row_of(c, view, first + kept);
     return true;
+}
+
+/* The pairs up to `end` are made. */
+static void advance(state *c, size_t end) {
+    fr_kv_commit(&c->kv, end);
+    c->waiting = 0;
 }
 
 void fr_pairs_cut(fr_draft *draft, const fr_draft_view *view) {
     state *c = (state *)draft;
     if (c->kv.length > view->kv->length) fr_kv_rewind(&c->kv, view->kv->length);
     if (c->kv.length == view->kv->length) c->missed = false;
+    c->waiting = fr_smaller(c->waiting, view->kv->length - c->kv.length);
+}
+
+/* Whether the rows up to that of pair `end` - 1 can wait, beside those that do; then they are kept. */
+static bool keep_rows(state *c, const fr_draft_view *view, size_t end) {
+    size_t seen = c->work->net->seen, kept = c->kv.length + c->waiting;
+    if (!view->defers || c->missed || end - c->kv.length > c->room) return false;
+    if (end <= kept) return true;
+    memcpy(c->kept + c->waiting * seen, row_of(c, view, kept), (end - kept) * seen * sizeof *c->kept);
+    c->waiting = end - c->kv.length;
+    return true;
 }
 
 /* The pair of position p needs token p + 1, so the target's newest row may have to wait for its own. */
@@ -195,9 +221,10 @@ fr_status fr_pairs_follow(fr_draft *draft, const fr_draft_view *view) {
     state *c = (state *)draft;
     size_t run = view->kv->length, end = run < view->length ? run : view->length - 1;
     fr_pairs_cut(draft, view);
-    if (end <= c->kv.length || !make_span(c, view, end, 0, c->work->spans)) return FR_OK;
+    if (end <= c->kv.length || keep_rows(c, view, end)) return FR_OK;
+    if (!make_span(c, view, end, 0, c->work->spans)) return FR_OK;
     run_spans(c->work, 1, false, false);
-    fr_kv_commit(&c->kv, end);
+    advance(c, end);
     return FR_OK;
 }
 
@@ -233,7 +260,7 @@ static size_t take_drafts(workspace *w, size_t count) {
 static bool begin_chain(fr_proposal *p, span *s) {
     state *c = (state *)p->draft;
     size_t end = p->view->length - 1;
-    if (c->kv.length >= end) fr_kv_commit(&c->kv, end - 1); /* proposed before: once more */
+    if (c->kv.length >= end) advance(c, end - 1); /* proposed before: once more */
     if (!make_span(c, p->view, end, p->count - 1, s)) return false;
     s->proposal = p;
     return true;
@@ -244,7 +271,7 @@ void fr_pairs_propose(fr_proposal *first) {
     size_t going = 0;
     for (fr_proposal *p = first; p; p = p->next) going += begin_chain(p, &w->spans[going]);
     run_spans(w, going, false, true);
-    for (size_t i = 0; i < going; i++) fr_kv_commit(&w->spans[i].of->kv, w->spans[i].view->length - 1);
+    for (size_t i = 0; i < going; i++) advance(w->spans[i].of, w->spans[i].view->length - 1);
     while ((going = take_drafts(w, going))) run_spans(w, going, true, true);
 }
 
@@ -253,6 +280,9 @@ void fr_pairs_propose(fr_proposal *first) {
 /* Pages that a session may have beside one for each of the target's: where a chain stands behind the last position,
  * where the frontiers lie in different pages, of which others hold one, and where its text leaves another's. */
 enum { OWN_PAGES = 4 };
+
+/* Rows that wait at most: together with a round's they cost a forward of the layer hardly more than one does. */
+enum { KEPT_ROWS = 7 };
 
 static void lay_out_cache(fr_kv *kv, fr_arena *arena, const fr_pair_net *net, const fr_draft_sizes *sizes) {
     const fr_kv_shape shape = fr_attention_kv_shape(&net->spec->attention);
@@ -303,6 +333,8 @@ fr_draft *fr_pairs_open(const fr_drafter *drafter, fr_arena *arena, const fr_dra
     state opened = {.base = {.method = drafter->method, .follows = true}, .work = work};
     state *place = fr_arena_take(arena, 1, sizeof *place);
     fr_kv_layout_fork(&opened.kv, arena, work ? &work->kv : &measured);
+    if (sizes->rows >= KEPT_ROWS + FR_STEP_MAX) opened.room = KEPT_ROWS;
+    opened.kept = fr_arena_take(arena, opened.room * ((const fr_pair_net *)drafter->net)->seen, sizeof *opened.kept);
     if (!place || arena->overflow) return NULL;
     *place = opened;
     return &place->base;
@@ -310,8 +342,11 @@ fr_draft *fr_pairs_open(const fr_drafter *drafter, fr_arena *arena, const fr_dra
 
 void fr_pairs_fork(fr_draft *fork, const fr_draft *draft) {
     const state *of = (const state *)draft;
-    fr_kv_fork(&((state *)fork)->kv, &of->kv);
-    ((state *)fork)->missed = of->missed;
+    state *to = (state *)fork;
+    fr_kv_fork(&to->kv, &of->kv);
+    to->missed = of->missed;
+    to->waiting = of->waiting;
+    if (of->waiting) memcpy(to->kept, of->kept, of->waiting * of->work->net->seen * sizeof *of->kept);
 }
 
 void fr_pairs_close(fr_draft *draft) {

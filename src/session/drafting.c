@@ -93,7 +93,7 @@ static void ask(fr_engine *e, const fr_round *rounds, size_t count) {
 /* What was submitted is taken; who is not asked for any still sees the target's rows. */
 static fr_status take_without_proposing(fr_session *s) {
     if (s->async.state != FR_ASYNC_NONE) FR_TRY(fr_async_draft_take(s, s->drafts.asked, &s->drafts));
-    return s->drafts.asked ? FR_OK : fr_session_follow(s);
+    return s->drafts.asked ? FR_OK : fr_session_follow_later(s);
 }
 
 /* What a grammar has follow is drafted without asking a method, which sees the target's rows all the same; the budget
@@ -106,7 +106,7 @@ static bool take_forced(fr_session *s) {
     fr_status status = c->grammar ? fr_constraint_forced(c, &past, most, s->ids + s->length, &forced) : FR_OK;
     status = fr_decided_drafts(s, status, &forced);
     if (status == FR_OK && forced == 0) return false;
-    if (status == FR_OK) status = fr_session_follow(s);
+    if (status == FR_OK) status = fr_session_follow_later(s);
     s->draft_failure = fr_failure_keep(status);
     s->drafts.drafted = forced;
     s->drafts.timeline = NULL;

@@ -141,17 +141,26 @@ fr_draft_view fr_session_view(fr_session *s) {
                            .picker = s->sampler.on ? &s->picker : NULL};
 }
 
-fr_status fr_session_see(fr_session *s, const float *hidden) {
+static fr_status see(fr_session *s, const float *hidden, bool defers) {
     if (!s->draft->follows) return FR_OK;
     fr_draft_view view = fr_session_view(s);
     view.hidden = hidden;
+    view.defers = defers;
     FR_TRY(s->draft->method->follow(s->draft, &view));
     fr_session_share(s, false);
     return FR_OK;
 }
 
+fr_status fr_session_see(fr_session *s, const float *hidden) {
+    return see(s, hidden, false);
+}
+
 fr_status fr_session_follow(fr_session *s) {
-    return fr_session_see(s, fr_session_view(s).hidden);
+    return see(s, fr_session_view(s).hidden, false);
+}
+
+fr_status fr_session_follow_later(fr_session *s) {
+    return see(s, fr_session_view(s).hidden, true);
 }
 
 void fr_session_keep_hidden(fr_session *s, const float *rows, size_t count) {

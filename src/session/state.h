@@ -146,9 +146,11 @@ fr_status fr_session_choose(fr_session *session, size_t drafted, size_t *stood, 
 fr_draft_view fr_session_view(fr_session *session);
 
 /* A method that follows sees the target's rows up to the frontier, before they are overwritten, and what it has seen is
- * shared. hidden: the last one, behind those still to be seen; fr_session_follow: as the session keeps them. */
+ * shared. hidden: the last one, behind those still to be seen; fr_session_follow: as the session keeps them;
+ * fr_session_follow_later: those, of a round without a proposal, which the method may keep for a later one. */
 fr_status fr_session_see(fr_session *session, const float *hidden);
 fr_status fr_session_follow(fr_session *session);
+fr_status fr_session_follow_later(fr_session *session);
 
 /* The cache's frontier is behind these hidden rows, of which the session keeps the last ones: FR_STEP_MAX at most. */
 void fr_session_keep_hidden(fr_session *session, const float *rows, size_t count);
