@@ -62,8 +62,11 @@ size_t fr_ranks_count(const fr_ranks *ranks);
 /* On how many machines they are. */
 size_t fr_ranks_hosts(const fr_ranks *ranks);
 
-/* Makes the columns of `count` arrays of rows whole on all ranks, in one message to each other one. */
+/* Makes the columns of `count` arrays of rows whole on all ranks, in one message to each other one. In two steps there
+ * is time for other work between them: what is sent is on its way; the rows are not touched until they are whole. */
 void fr_ranks_gather(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count);
+void fr_ranks_gather_begin(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count);
+void fr_ranks_gather_end(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count);
 
 /* Blocks of rank `from` become those of rank `to`, or of all, FR_RANKS_ALL, in one message; other ranks do nothing, and
  * nobody does where there are no bytes. However long the work before takes `from`: as fr_ranks_meet. */

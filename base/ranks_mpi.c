@@ -49,7 +49,9 @@ struct fr_ranks {
     uint8_t *buffer; /* own columns packed, then those of each other rank */
     size_t size;
     MPI_Request requests[2 * FR_MAX_RANKS];
+    int peers[2 * FR_MAX_RANKS], posted; /* whose they are; of a gather that has begun */
     double delay; /* seconds before what is sent leaves */
+    double begun; /* when the gather that is under way did */
     bool patient; /* a call waits for as long as the others are heard of */
     size_t place;
     fr_ranks_traffic sent[FR_RANKS_PLACES];
@@ -269,11 +271,11 @@ static void copy_columns(const fr_ranks_rows *rows, size_t count, int rank, uint
     }
 }
 
-/* Before the first message of a call leaves. */
-static void be_late(fr_ranks *r) {
+/* Before the first message of a call leaves, which began then. */
+static void be_late(fr_ranks *r, double begun) {
     if (r->delay <= 0) return;
     double start = fr_clock();
-    for (unsigned polls = 1; fr_clock() - start < r->delay; polls++)
+    for (unsigned polls = 1; fr_clock() - begun < r->delay; polls++)
         if (polls > SPINS) sched_yield();
     r->sent[r->place].seconds += fr_clock() - start;
 }
@@ -292,28 +294,48 @@ static int post_receive(fr_ranks *r, int requests, int *peers, int peer, uint8_t
     return requests + 1;
 }
 
-void fr_ranks_gather(fr_ranks *r, const fr_ranks_rows *rows, size_t count) {
-    int peers[2 * FR_MAX_RANKS], requests = 0;
-    size_t at[FR_MAX_RANKS + 1];
-    if (!r || failed(r)) return;
-    size_t own = columns_of(rows, count, r->index);
-    at[0] = own;
+/* Where each rank's columns lie in the buffer: its own first, of the others none twice. False: too many. */
+static bool place_columns(fr_ranks *r, const fr_ranks_rows *rows, size_t count, size_t *at) {
+    at[0] = columns_of(rows, count, r->index);
     for (int i = 0; i < r->count; i++) at[i + 1] = at[i] + (i == r->index ? 0 : columns_of(rows, count, i));
-    if (at[r->count] > INT32_MAX) {
-        fail(r, fr_fail(FR_MACHINE, "rows of %zu bytes are too long for one message", at[r->count]));
-        return;
-    }
-    if (!reserve(r, at[r->count])) return;
+    if (at[r->count] <= INT32_MAX) return reserve(r, at[r->count]);
+    fail(r, fr_fail(FR_MACHINE, "rows of %zu bytes are too long for one message", at[r->count]));
+    return false;
+}
+
+/* The rank's own, which lie in the buffer, to all others. */
+static void send_columns(fr_ranks *r, size_t size) {
+    for (int i = 1; i < r->count && size; i++)
+        r->posted = post_send(r, r->posted, r->peers, (r->index + i) % r->count, r->buffer, size);
+}
+
+void fr_ranks_gather_begin(fr_ranks *r, const fr_ranks_rows *rows, size_t count) {
+    size_t at[FR_MAX_RANKS + 1];
+    if (!r) return;
+    r->posted = 0;
+    if (failed(r) || !place_columns(r, rows, count, at)) return;
     copy_columns(rows, count, r->index, r->buffer, true);
     for (int i = 0; i < r->count; i++)
-        if (at[i + 1] > at[i]) requests = post_receive(r, requests, peers, i, r->buffer + at[i], at[i + 1] - at[i]);
-    be_late(r);
-    for (int i = 1; i < r->count && own; i++)
-        requests = post_send(r, requests, peers, (r->index + i) % r->count, r->buffer, own);
-    await(r, requests, peers);
+        if (at[i + 1] > at[i])
+            r->posted = post_receive(r, r->posted, r->peers, i, r->buffer + at[i], at[i + 1] - at[i]);
+    r->begun = fr_clock();
+    if (r->delay <= 0) send_columns(r, at[0]);
+}
+
+void fr_ranks_gather_end(fr_ranks *r, const fr_ranks_rows *rows, size_t count) {
+    size_t at[FR_MAX_RANKS + 1];
+    if (!r || failed(r) || !place_columns(r, rows, count, at)) return;
+    be_late(r, r->begun);
+    if (r->delay > 0) send_columns(r, at[0]);
+    await(r, r->posted, r->peers);
     if (failed(r)) return;
     for (int i = 0; i < r->count; i++)
         if (at[i + 1] > at[i]) copy_columns(rows, count, i, r->buffer + at[i], false);
+}
+
+void fr_ranks_gather(fr_ranks *r, const fr_ranks_rows *rows, size_t count) {
+    fr_ranks_gather_begin(r, rows, count);
+    fr_ranks_gather_end(r, rows, count);
 }
 
 static size_t bytes_of(const fr_ranks_block *blocks, size_t count) {
@@ -342,7 +364,7 @@ void fr_ranks_hand_on(fr_ranks *r, size_t from, size_t to, const fr_ranks_block 
     if (!reserve(r, size)) return;
     if (own == from) {
         copy_blocks(blocks, count, r->buffer, true);
-        be_late(r);
+        be_late(r, fr_clock());
         for (size_t i = 0; i < (size_t)r->count; i++)
             if (i != from && (i == to || to == FR_RANKS_ALL))
                 requests = post_send(r, requests, peers, (int)i, r->buffer, size);
@@ -381,7 +403,7 @@ void fr_ranks_broadcast(fr_ranks *r, void *bytes, size_t size) {
     if (r->index)
         requests = post_receive(r, requests, peers, 0, bytes, size);
     else
-        be_late(r);
+        be_late(r, fr_clock());
     for (int i = 1; i < r->count && r->index == 0; i++) requests = post_send(r, requests, peers, i, bytes, size);
     await(r, requests, peers);
 }

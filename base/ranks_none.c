@@ -49,6 +49,18 @@ void fr_ranks_gather(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count) {
     (void)count;
 }
 
+void fr_ranks_gather_begin(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count) {
+    (void)ranks;
+    (void)rows;
+    (void)count;
+}
+
+void fr_ranks_gather_end(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count) {
+    (void)ranks;
+    (void)rows;
+    (void)count;
+}
+
 void fr_ranks_hand_on(fr_ranks *ranks, size_t from, size_t to, const fr_ranks_block *blocks, size_t count) {
     (void)ranks;
     (void)from;

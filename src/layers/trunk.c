@@ -213,6 +213,11 @@ static fr_shared_rows branch(const fr_activations *a, float *rows) {
     return (fr_shared_rows){rows, hidden, a->batch.count, fr_split_features(hidden)};
 }
 
+/* What a layer begins with, NULL behind the last one. */
+static const fr_matrix *first_product(const fr_trunk *trunk, size_t index) {
+    return trunk->layers && index < trunk->spec.layers ? &trunk->layers[index].attention.q : NULL;
+}
+
 void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                   size_t index) {
     bool ends_rows = index + 1 >= a->trunk->owners;
@@ -222,14 +227,15 @@ void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *s
     else fr_attention_run(team, a, spec, layer, ends_rows);
     if (a->batch.count == 0) return;
     const fr_shared_rows out[] = {branch(a, a->out), branch(a, layer->experts.router.data ? a->experts->sum : NULL)};
-    fr_publish_rows(team, out, 1);
+    fr_publish_rows_before(team, out, 1, &layer->ffn.gate_up[0]);
     fr_ffn_prepare(team, a, spec, layer);
     fr_team_sync(team);
     fr_ffn_gate(team, a, &spec->ffn, &layer->ffn);
     if (layer->experts.router.data) fr_experts_score(team, a, &spec->experts, &layer->experts);
     fr_ffn_down(team, a, &layer->ffn);
     if (layer->experts.router.data) fr_experts_run(team, a, &spec->experts, &layer->experts);
-    fr_publish_rows(team, out + !layer->ffn.down.data, (layer->ffn.down.data != NULL) + (out[1].at != NULL));
+    fr_publish_rows_before(team, out + !layer->ffn.down.data, (layer->ffn.down.data != NULL) + (out[1].at != NULL),
+                           first_product(a->trunk, index + 1));
     fr_ffn_join(team, a, spec, layer);
     if (layer->ple.gate.data) fr_ple_branch(team, a, layer, index);
 }

@@ -108,13 +108,19 @@ typedef struct fr_shared_rows {
     fr_split split;
 } fr_shared_rows;
 
-/* A barrier, behind which rows of ranks are whole: partition.c. */
-void fr_gather_rows(const fr_team *team, const fr_shared_rows *rows, size_t count);
+/* A barrier, behind which rows of ranks are whole: partition.c. next: a matrix, or NULL. */
+void fr_gather_rows(const fr_team *team, const fr_shared_rows *rows, size_t count, const fr_matrix *next);
 
-/* Float rows become whole, for the rows' owners: `count` arrays of them; none where each rank has made all. */
-static inline void fr_publish_rows(const fr_team *team, const fr_shared_rows *rows, size_t count) {
-    if (team->ranks && count) fr_gather_rows(team, rows, count);
+/* Float rows become whole, for the rows' owners: `count` arrays of them; none where each rank has made all. While they
+ * are on their way between ranks the team begins to read `next`, which the next product is with. */
+static inline void fr_publish_rows_before(const fr_team *team, const fr_shared_rows *rows, size_t count,
+                                          const fr_matrix *next) {
+    if (team->ranks && count) fr_gather_rows(team, rows, count, next);
     else fr_team_sync(team);
+}
+
+static inline void fr_publish_rows(const fr_team *team, const fr_shared_rows *rows, size_t count) {
+    fr_publish_rows_before(team, rows, count, NULL);
 }
 
 /* A barrier, behind which rows are the input of a product with `matrix` on all ranks: partition.c. */
