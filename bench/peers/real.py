@@ -4,12 +4,13 @@
 usage: bench/peers/real.py FORERUN LLAMA-SERVER MODEL [DRAFTER] [OPTIONS]
 
 In: both commands, a model that both read, and a smaller one that drafts for it, without which drafts come from the text
-alone. Out: markdown on standard output, --json FILE all figures; progress on standard error.
+alone. Out: markdown on standard output, --json FILE every run's; progress on standard error.
 
 The prompts are those of tools/real/prompts and of bench/peers/prompts; their class is the name up to "-" or ".". In a
 round the engines write in turn, way after way, -n ids at most after each prompt, greedily, with the same threads and
 float16 caches. A class's rate is its ids over the seconds from the first to the last one; a figure is the rounds'
 median, and its spread how far the rounds lie apart, in per cent of it. An engine's best way is that of the best median.
+Each round is kept in the JSON file once it is over; the same command again goes on with the next one.
 
 Stop everything else on the machine first. --self-test checks the arithmetic.
 """
@@ -173,6 +174,21 @@ def machine():
     return f"{len(os.sched_getaffinity(0))} cores of {name}"
 
 
+def read_rounds(path):
+    """Those that are over, as main has them."""
+    rounds = []
+    for fact in json.loads(Path(path).read_text()) if path and Path(path).exists() else []:
+        while len(rounds) <= fact["round"]: rounds.append({})
+        rounds[fact["round"]].setdefault((fact["engine"], fact["way"]), {})[fact["prompt"]] = fact
+    return rounds
+
+
+def write_rounds(path, rounds):
+    facts = [{**run, "round": i, "engine": engine, "way": way, "prompt": Path(prompt).name}
+             for i, of in enumerate(rounds) for (engine, way), runs in of.items() for prompt, run in runs.items()]
+    if path: Path(path).write_text(json.dumps(facts))
+
+
 def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     for name in ("forerun", "llama", "model"): parser.add_argument(name)
@@ -183,7 +199,7 @@ def read_arguments():
     parser.add_argument("--llama-n", type=int, default=3, help="llama.cpp's drafts a round, its default: 3")
     parser.add_argument("--classes", default="", help="of prompts, with commas; default: all")
     parser.add_argument("--few", action="store_true", help="one prompt of each class")
-    parser.add_argument("--json", help="a file for all figures")
+    parser.add_argument("--json", help="a file for every run's figures, from which the same command goes on")
     return parser.parse_args()
 
 
@@ -198,11 +214,10 @@ def main():
     args = read_arguments()
     prompts = find_prompts(args)
     ways = [way for way in WAYS if args.drafter or not way[3]]
-    rounds = [{way[:2]: run_way(args, way, prompts) for way in ways} for _ in range(args.rounds)]
-    if args.json:
-        facts = [{"round": i, "engine": way[0], "way": way[1], "prompt": Path(prompt).name, **run}
-                 for i, of in enumerate(rounds) for way, runs in of.items() for prompt, run in runs.items()]
-        Path(args.json).write_text(json.dumps(facts))
+    rounds = read_rounds(args.json)
+    while len(rounds) < args.rounds:
+        rounds.append({way[:2]: run_way(args, way, prompts) for way in ways})
+        write_rounds(args.json, rounds)
     classes = sorted({class_of(prompt) for prompt in prompts})
     print(f"{Path(args.model).name}{', drafter ' + Path(args.drafter).name if args.drafter else ''}; {machine()}; "
           f"{args.threads} threads, {args.rounds} rounds\n\n| tokens/s | llama.cpp plain | its best drafts | forerun "
