@@ -18,6 +18,9 @@ fr_status fr_lab_ranks_deal(const uint32_t *parts, size_t count);
 typedef enum fr_lab_split { FR_LAB_SPLIT_AUTO, FR_LAB_SPLIT_ROWS, FR_LAB_SPLIT_LAYERS } fr_lab_split;
 fr_status fr_lab_ranks_split(fr_lab_split split, double latency, double bandwidth);
 
+/* Whether the model that was opened last is split by layers. */
+bool fr_lab_ranks_by_layers(void);
+
 /* On how many machines the ranks are. */
 size_t fr_lab_ranks_hosts(void);
 

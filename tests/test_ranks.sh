@@ -60,6 +60,9 @@ for count in 2 4 8; do same "$count ranks by layers, a few" "$folder/few" "$coun
 same "ranks of two instruction sets, by layers" "$folder/few" 3 --layers --mixed --uneven "${few[@]}"
 same "ranks of a network that is said to be slow" <(head -n 1 "$folder/few") 2 --auto "${few[0]}"
 
+ranks 2 "$forerun" generate -m $demo -p a -n 2 -t 1 --rank-split layers --stats --quiet 2>&1 >/dev/null |
+    grep -q '^ranks  *2 .* by layers rank 0 sent' || fail "statistics of ranks by layers"
+
 # A prompt of more rows than a piece of them has; of which the last row's logits alone are wanted, or all.
 long=$(seq -s , 1 230)
 for model in $demo tests/data/models/{gemma4-e-odd,llama}; do

@@ -27,6 +27,7 @@ json_t *fr_ranks_json(double peak) {
     for (size_t i = 0, count = layers_told(); i < count; i++)
         json_array_append_new(layers, sent_json(fr_lab_ranks_sent(i)));
     fr_json_put(ranks, "count", json_integer((json_int_t)fr_rank_count()));
+    fr_json_put(ranks, "split", json_string(fr_lab_ranks_by_layers() ? "layers" : "rows"));
     fr_json_put(ranks, "peaks", peaks);
     fr_json_put(ranks, "layers", layers);
     return ranks;
@@ -61,8 +62,9 @@ void fr_ranks_print(double peak, FILE *out) {
     fr_lab_traffic sent = fr_lab_ranks_sent(FR_LAB_RANKS_ALL);
     double all[FR_LAB_MOST_RANKS];
     fr_lab_ranks_collect(peak, all);
-    fprintf(out, "ranks       %8zu           %9.3f s waited; rank 0 sent %.3f MB in %.0f messages; peaks, MB",
-            fr_rank_count(), sent.seconds, (double)sent.bytes / 1e6, (double)sent.messages);
+    fprintf(out, "ranks       %8zu           %9.3f s waited; by %s rank 0 sent %.3f MB in %.0f messages; peaks, MB",
+            fr_rank_count(), sent.seconds, fr_lab_ranks_by_layers() ? "layers" : "rows", (double)sent.bytes / 1e6,
+            (double)sent.messages);
     for (size_t r = 0; r < fr_rank_count(); r++) fprintf(out, "%s%.1f", r ? " + " : " ", all[r] / 1e6);
     fputc('\n', out);
     print_layers(out);

@@ -65,6 +65,7 @@ static fr_status share_model(fr_model *model) {
     uint64_t file = 0;
     model->ranks = fr_job();
     if (!model->ranks) return FR_OK;
+    fr_job_note_split(model->trunk.stages != NULL);
     fr_ranks_meet(model->ranks);
     FR_TRY(fr_ranks_agree(model->ranks, &of, sizeof of, "its version of forerun"));
     FR_TRY(fr_fingerprint(model, &file));

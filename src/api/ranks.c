@@ -11,6 +11,7 @@
 
 static fr_ranks *job; /* set once, before there are threads */
 static bool joined, decides_alone;
+static bool by_layers; /* the model that was opened last is */
 static fr_rank_plan plan;
 
 fr_ranks *fr_job(void) {
@@ -54,6 +55,14 @@ fr_status fr_lab_ranks_split(fr_lab_split split, double latency, double bandwidt
     FR_TRY(fr_ranks_agree(fr_job(), &hash, sizeof hash, "how it splits models"));
     plan = own;
     return FR_OK;
+}
+
+void fr_job_note_split(bool layers) {
+    by_layers = layers;
+}
+
+bool fr_lab_ranks_by_layers(void) {
+    return by_layers;
 }
 
 size_t fr_lab_ranks_hosts(void) {

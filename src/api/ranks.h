@@ -8,8 +8,9 @@
 /* NULL: this process alone. */
 fr_ranks *fr_job(void);
 
-/* How they split them. */
+/* How they shall split them; and how the last one was, for who asks. */
 fr_rank_plan fr_job_plan(void);
+void fr_job_note_split(bool layers);
 
 /* Fails where a rank has other options than rank 0, but for those that only say how fast it is. */
 fr_status fr_ranks_agree_options(fr_ranks *ranks, const fr_options *options);
