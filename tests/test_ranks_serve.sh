@@ -178,7 +178,8 @@ grep -q "^forerun: rank 0 $host has gone$" "$folder/twice" || fail "a server tol
 for signal in KILL STOP; do
     for open in yes no; do
         what="a server's rank gets $signal"
-        serve lost "${job[@]}" -n 3 -- "${both[@]}" --rank-timeout 2
+        if [ $open = yes ]; then split=layers; else split=rows; fi
+        serve lost "${job[@]}" -n 3 -- "${both[@]}" --rank-timeout 2 --rank-split $split
         rm -f "$folder/stream"
         [ $open = no ] || ask /v1/completions "$endless" > "$folder/stream" & stream=$!
         [ $open = no ] || while [ ! -s "$folder/stream" ]; do sleep 0.05; done
