@@ -78,10 +78,11 @@ static void scale_bounds(size_t *bounds, size_t ranks, size_t item, size_t bytes
     for (size_t r = 0; r <= ranks; r++) bounds[r] = (bounds[r] + item - 1) / item * bytes;
 }
 
-/* The first of the thread's weights of a product, into its cache. */
+/* The first of the thread's weights of a product, into its cache. Ranks of one machine hear of each other sooner than
+ * that pays: a Zen 1's forward of one row took 1% longer, and with messages late by 50 us 2% less. */
 static void read_ahead(const fr_team *team, const fr_matrix *matrix) {
     size_t begin, end;
-    if (!matrix || !matrix->data) return;
+    if (!matrix || !matrix->data || fr_ranks_hosts(team->ranks) == 1) return;
     fr_part_features(team, matrix->features, &begin, &end);
     const fr_matrix part = fr_matrix_features(matrix, begin, end);
     size_t bytes = fr_smaller(fr_matrix_bytes(&part), AHEAD);
