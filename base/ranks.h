@@ -68,13 +68,13 @@ void fr_ranks_gather(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count);
 void fr_ranks_gather_begin(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count);
 void fr_ranks_gather_end(fr_ranks *ranks, const fr_ranks_rows *rows, size_t count);
 
+/* fr_ranks_gather of one row, of which each rank has made `size` bytes. */
+void fr_ranks_gather_equal(fr_ranks *ranks, void *row, size_t size);
+
 /* Blocks of rank `from` become those of rank `to`, or of all, FR_RANKS_ALL, in one message; other ranks do nothing, and
  * nobody does where there are no bytes. However long the work before takes `from`: as fr_ranks_meet. */
 #define FR_RANKS_ALL SIZE_MAX
 void fr_ranks_hand_on(fr_ranks *ranks, size_t from, size_t to, const fr_ranks_block *blocks, size_t count);
-
-/* The same of one row of which each made `size` bytes. */
-void fr_ranks_gather_equal(fr_ranks *ranks, void *row, size_t size);
 
 /* Waits for all ranks behind work that takes one of them as long as it takes, as reading a model does: only one that is
  * not heard of fails, not one that hasn't come for the time that a message may take. */

@@ -49,9 +49,11 @@ struct fr_ranks {
     uint8_t *buffer; /* own columns packed, then those of each other rank */
     size_t size;
     MPI_Request requests[2 * FR_MAX_RANKS];
-    int peers[2 * FR_MAX_RANKS], posted; /* whose they are; of a gather that has begun */
     double delay; /* seconds before what is sent leaves */
-    double begun; /* when the gather that is under way did */
+    /* Of a gather that has begun: its requests' ranks, where ranks' columns lie in the buffer, and when that was. */
+    int peers[2 * FR_MAX_RANKS], posted;
+    size_t at[FR_MAX_RANKS + 1];
+    double begun;
     bool patient; /* a call waits for as long as the others are heard of */
     size_t place;
     fr_ranks_traffic sent[FR_RANKS_PLACES];
@@ -242,7 +244,12 @@ static void await(fr_ranks *r, int count, const int *peers) {
 
 /* ---------------------------------------------------------------------------------------------------------- sending */
 
+/* The buffer for a message of rows, or for all of a gather. */
 static bool reserve(fr_ranks *r, size_t size) {
+    if (size > INT32_MAX) {
+        fail(r, fr_fail(FR_MACHINE, "rows of %zu bytes are too long for one message", size));
+        return false;
+    }
     if (size <= r->size) return true;
     uint8_t *larger = realloc(r->buffer, size);
     if (!larger) {
@@ -294,43 +301,40 @@ static int post_receive(fr_ranks *r, int requests, int *peers, int peer, uint8_t
     return requests + 1;
 }
 
-/* Where each rank's columns lie in the buffer: its own first, of the others none twice. False: too many. */
-static bool place_columns(fr_ranks *r, const fr_ranks_rows *rows, size_t count, size_t *at) {
-    at[0] = columns_of(rows, count, r->index);
-    for (int i = 0; i < r->count; i++) at[i + 1] = at[i] + (i == r->index ? 0 : columns_of(rows, count, i));
-    if (at[r->count] <= INT32_MAX) return reserve(r, at[r->count]);
-    fail(r, fr_fail(FR_MACHINE, "rows of %zu bytes are too long for one message", at[r->count]));
-    return false;
+/* Where each rank's columns lie in the buffer: its own first, of the others none twice. */
+static void place_columns(fr_ranks *r, const fr_ranks_rows *rows, size_t count) {
+    r->at[0] = columns_of(rows, count, r->index);
+    for (int i = 0; i < r->count; i++)
+        r->at[i + 1] = r->at[i] + (i == r->index ? 0 : columns_of(rows, count, i));
 }
 
 /* The rank's own, which lie in the buffer, to all others. */
-static void send_columns(fr_ranks *r, size_t size) {
-    for (int i = 1; i < r->count && size; i++)
-        r->posted = post_send(r, r->posted, r->peers, (r->index + i) % r->count, r->buffer, size);
+static void send_columns(fr_ranks *r) {
+    for (int i = 1; i < r->count && r->at[0]; i++)
+        r->posted = post_send(r, r->posted, r->peers, (r->index + i) % r->count, r->buffer, r->at[0]);
 }
 
 void fr_ranks_gather_begin(fr_ranks *r, const fr_ranks_rows *rows, size_t count) {
-    size_t at[FR_MAX_RANKS + 1];
-    if (!r) return;
-    r->posted = 0;
-    if (failed(r) || !place_columns(r, rows, count, at)) return;
+    if (!r || failed(r)) return;
+    place_columns(r, rows, count);
+    if (!reserve(r, r->at[r->count])) return;
     copy_columns(rows, count, r->index, r->buffer, true);
+    r->posted = 0;
     for (int i = 0; i < r->count; i++)
-        if (at[i + 1] > at[i])
-            r->posted = post_receive(r, r->posted, r->peers, i, r->buffer + at[i], at[i + 1] - at[i]);
+        if (r->at[i + 1] > r->at[i])
+            r->posted = post_receive(r, r->posted, r->peers, i, r->buffer + r->at[i], r->at[i + 1] - r->at[i]);
     r->begun = fr_clock();
-    if (r->delay <= 0) send_columns(r, at[0]);
+    if (r->delay <= 0) send_columns(r);
 }
 
 void fr_ranks_gather_end(fr_ranks *r, const fr_ranks_rows *rows, size_t count) {
-    size_t at[FR_MAX_RANKS + 1];
-    if (!r || failed(r) || !place_columns(r, rows, count, at)) return;
+    if (!r || failed(r)) return;
     be_late(r, r->begun);
-    if (r->delay > 0) send_columns(r, at[0]);
+    if (r->delay > 0) send_columns(r);
     await(r, r->posted, r->peers);
     if (failed(r)) return;
     for (int i = 0; i < r->count; i++)
-        if (at[i + 1] > at[i]) copy_columns(rows, count, i, r->buffer + at[i], false);
+        if (r->at[i + 1] > r->at[i]) copy_columns(rows, count, i, r->buffer + r->at[i], false);
 }
 
 void fr_ranks_gather(fr_ranks *r, const fr_ranks_rows *rows, size_t count) {
@@ -357,10 +361,6 @@ void fr_ranks_hand_on(fr_ranks *r, size_t from, size_t to, const fr_ranks_block 
     if (!r || failed(r)) return;
     size_t own = (size_t)r->index, size = bytes_of(blocks, count);
     if (size == 0 || (own != from && own != to && to != FR_RANKS_ALL)) return;
-    if (size > INT32_MAX) {
-        fail(r, fr_fail(FR_MACHINE, "rows of %zu bytes are too long for one message", size));
-        return;
-    }
     if (!reserve(r, size)) return;
     if (own == from) {
         copy_blocks(blocks, count, r->buffer, true);

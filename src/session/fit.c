@@ -63,10 +63,9 @@ static fr_status fit(const fr_model *model, const fr_drafter *drafter, size_t se
 /* On all ranks, the least of what each has. */
 static uint64_t least_of_ranks(fr_ranks *ranks, uint64_t own) {
     uint64_t all[FR_MAX_RANKS], least = own;
-    size_t bounds[FR_MAX_RANKS + 1], count = fr_ranks_count(ranks);
-    for (size_t r = 0; r <= count; r++) bounds[r] = r * sizeof *all;
+    size_t count = fr_ranks_count(ranks);
     for (size_t r = 0; r < count; r++) all[r] = own;
-    fr_ranks_gather(ranks, &(fr_ranks_rows){.at = (uint8_t *)all, .rows = 1, .bounds = bounds}, 1);
+    fr_ranks_gather_equal(ranks, all, sizeof *all);
     for (size_t r = 0; r < count; r++) least = fr_smaller(least, all[r]);
     return least;
 }

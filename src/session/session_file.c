@@ -119,12 +119,10 @@ static uint8_t *slot_of(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t
 
 /* Bytes that one of the ranks tells the others; NULL: they are not here. */
 static void put_told(fr_sink *sink, fr_ranks *ranks, size_t keeper, const uint8_t *bytes, size_t size) {
-    size_t bounds[FR_MAX_RANKS + 1];
     for (size_t at = 0, part; at < size; at += part) {
         part = fr_smaller(size - at, sizeof sink->told);
-        for (size_t r = 0; r <= fr_ranks_count(ranks); r++) bounds[r] = r > keeper ? part : 0;
         if (bytes) memcpy(sink->told, bytes + at, part);
-        fr_ranks_gather(ranks, &(fr_ranks_rows){.at = sink->told, .rows = 1, .bounds = bounds}, 1);
+        fr_ranks_hand_on(ranks, keeper, FR_RANKS_ALL, &(fr_ranks_block){sink->told, part, 1, part}, 1);
         put(sink, sink->told, part);
     }
 }

@@ -41,6 +41,7 @@ typedef struct fr_vision_rows {
  * system and gives it back: to be called for a prompt, not while generating. */
 fr_status fr_vision_run(const fr_vision *vision, fr_pool *pool, size_t threads, const fr_image *image,
                         fr_vision_rows *rows);
+
 /* Room for `count` rows of `hidden` floats, which run and another rank's rows are written to. */
 fr_status fr_vision_rows_open(fr_vision_rows *rows);
 void fr_vision_rows_close(fr_vision_rows *rows);
