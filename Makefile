@@ -341,7 +341,7 @@ check-page: all ## the chat page in a headless Chromium: what it does, keeps and
 SPEED := $(filter %_speed,$(TEST_PROGRAMS))
 TESTS := $(if $(SANITIZE),,$(TEST_SCRIPTS)) $(filter-out $(SPEED),$(TEST_PROGRAMS))
 ALONE := $(filter %/test_pool %/test_engine %/test_propose %/test_bench_model %/test_one_answer \
-  %/test_one_answer_blocks %/test_one_answer_engine %/test_ranks.sh %/test_ranks_serve.sh,$(TESTS))
+  %/test_one_answer_blocks %/test_one_answer_engine tests/test_ranks%,$(TESTS))
 suites = $(foreach t,$(1),'$(notdir $t) $(if $(filter %.sh,$t),,$(RUN)) $t')
 RUN_SUITES = BUILD=$(BUILD) JOBS=$(JOBS) tests/run
 TOGETHER = $(call suites,$(filter-out $(ALONE),$(TESTS)))

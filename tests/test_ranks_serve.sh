@@ -2,7 +2,7 @@
 # A server of several ranks: rank 0 speaks HTTP and tells the others. Its answers are those of one process; a rank that
 # fails is told to its clients; it ends as one process does.
 #
-# In: what tests/ranks/jobs.sh says; RANKS_FULL: more numbers of ranks. Out: exit 0, or 1 after saying what is wrong.
+# In: what tests/ranks/jobs.sh says; FULL: more numbers of ranks. Out: exit 0, or 1 after saying what is wrong.
 set -uo pipefail
 
 . tests/ranks/jobs.sh
@@ -18,7 +18,7 @@ led_models=($demo $demo,tools/demo/assistant tests/data/models/qwen35-odd)
 "$led" --alone "${led_models[@]}" > "$folder/led" || fail "one process that leads nobody has no answers"
 [ "$(wc -l < "$folder/led")" = ${#led_models[@]} ] && ! grep -qv ' 2 aborted$' "$folder/led" ||
     fail "one process answers otherwise: $(cat "$folder/led")"
-for count in 2 3 ${RANKS_FULL:+4 8}; do
+for count in 2 3 ${FULL:+4 8}; do
     ranks "$count" "$led" "${led_models[@]}" > "$folder/led-$count" 2> "$folder/errors" ||
         fail "$count ranks that are led: $(cat "$folder/errors")"
     diff "$folder/led" "$folder/led-$count" || fail "$count ranks that are led answer otherwise"

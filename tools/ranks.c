@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@
 #include "verbs.h"
 
 enum { SILENT_SECONDS = 30, LINE = 400 };
+enum { LOOK_MS = 300 }; /* in which the others of a machine look who says something */
 
 /* A rank that computes a long prompt gets no word of a failure for as long. What starts jobs kills the others a second
  * after one has died. */
@@ -72,9 +74,12 @@ static void write_words(const char *line) {
 
 /* ----------------------------------------------------------------------------------------------- before, and behind */
 
-/* Whether this is the job's first process of this machine to say something: a name that one alone can have. */
+/* Whether this is the job's first process of this machine to say something: a name that one alone can have, as long as
+ * it lives. Who has asked once has said it, or is not to. */
 static bool first_to_say(void) {
+    static atomic_flag asked = ATOMIC_FLAG_INIT;
     struct sockaddr_un name = {.sun_family = AF_UNIX};
+    if (atomic_flag_test_and_set(&asked)) return false;
     const char *job = getenv("PMIX_NAMESPACE");
     if (!job) job = getenv("SLURM_JOB_ID");
     size_t length = 1;
@@ -90,7 +95,7 @@ static void end_unknown(int signal_number) {
     if (!fr_lab_ranks_struck(signal_number)) return;
     if (first_to_say()) {
         write_words("a rank was ended from outside before all had joined the job, or while they left it");
-        poll(NULL, 0, 300); /* the others look for the name */
+        poll(NULL, 0, LOOK_MS);
     }
     signal(signal_number, SIG_DFL);
     raise(signal_number);
@@ -102,13 +107,25 @@ static void watch_for_unknown(struct sigaction *before) {
     if (before->sa_handler != SIG_IGN) sigaction(SIGTERM, &action, NULL);
 }
 
+/* Ranks find at the same time that the job does not come about. */
+static int fail_to_join(fr_status status) {
+    int code = first_to_say() ? fr_exit_status(status) : 1;
+    poll(NULL, 0, LOOK_MS);
+    return code;
+}
+
 /* --------------------------------------------------------------------------------------------------------- failures */
+
+/* Rank 0's line, or what rank 1 tells of it, unless others that it had not met yet have. */
+static void say(const char *line) {
+    if (fr_rank() == 0 || first_to_say()) write_words(line);
+}
 
 /* By a thread that watches the other ranks, of a process that computes on. */
 static void end_late(const char *line) {
     if (before_end) before_end(before_end_context);
     fr_writer_remove();
-    if (line && (kept >= 0 || !fr_has_failed())) write_words(line);
+    if (line && (kept >= 0 || !fr_has_failed())) say(line);
     _exit(1);
 }
 
@@ -129,7 +146,7 @@ static void leave(int code, void *nothing) {
     fflush(NULL);
     if (kept >= 0) read_last_line(line);
     watch_for_unknown(&before);
-    int all = fr_ranks_part(code, line, write_words);
+    int all = fr_ranks_part(code, line, say);
     if (all != code) _exit(all);
 }
 
@@ -161,9 +178,9 @@ int fr_ranks_enter(void) {
     if (!has_company()) return 0;
     leave_networks_out();
     watch_for_unknown(&before);
-    int code = fr_exit_status(fr_ranks_join(SILENT_SECONDS));
+    fr_status status = fr_ranks_join(SILENT_SECONDS);
+    if (status != FR_OK) return fail_to_join(status);
     sigaction(SIGTERM, &before, NULL);
-    if (code) return code;
     fr_lab_ranks_end_late(LATE_SECONDS, end_late);
     fr_signal_ask(struck);
     on_exit(leave, NULL);
