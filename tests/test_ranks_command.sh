@@ -119,6 +119,16 @@ if unshare --uts true 2> "$folder/errors"; then
         -o csv -p 0 -n 0 -d 0 -t 1 -r 2 --rows 1 --max-spread 1000000 --rank-delay 5000 > "$folder/model" 2>&1
     awk -F, '/"rows","layers"/ { told = 1; next } told && !/elsewhere/ { layers += $(NF - 3) * ($(NF - 2) > 0) }
         END { exit layers != 1 }' "$folder/model" || fail "ranks of a slow network: $(cat "$folder/model")"
+
+    # mpirun binds each to a core by itself, and what it is told to bind stays bound.
+    for bound in "slot $(nproc)" "slot:PE=1 1"; do
+        # shellcheck disable=SC2016  # of the inner shell
+        timeout 300 mpirun --oversubscribe --map-by "${bound% *}" -q -n 2 unshare --uts sh -c \
+            'hostname "host-$OMPI_COMM_WORLD_RANK"; exec "$@"' sh \
+            "$forerun" bench model -m $demo -p 0 -n 0 -d 0 -r 2 --rows 1 > "$folder/model" 2>&1
+        grep -q "sends in a forward, ${bound#* } threads\?," "$folder/model" ||
+            fail "threads of a machine's only rank, by ${bound% *}: $(cat "$folder/model")"
+    done
 fi
 
 # Ranks that may use the same cores part them.

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -173,10 +174,30 @@ static void leave_networks_out(void) {
     for (size_t i = 0; i < sizeof without / sizeof *without; i++) setenv(without[i][0], without[i][1], 0);
 }
 
+/* Whether mpirun was told what ranks are bound to: by OpenMPI's names of its options, of 4. */
+static bool binding_was_chosen(void) {
+    static const char *const names[] = {"OMPI_MCA_hwloc_base_binding_policy", "OMPI_MCA_hwloc_base_cpu_set",
+                                        "OMPI_MCA_rmaps_base_cpus_per_rank", "OMPI_MCA_orte_rankfile"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i])) return true;
+    const char *mapping = getenv("OMPI_MCA_rmaps_base_mapping_policy");
+    if (!mapping) return false;
+    return strcasestr(mapping, "PE=") || (strncmp(mapping, "slot", 4) != 0 && strncmp(mapping, "node", 4) != 0);
+}
+
+/* By itself it binds each of two ranks to a core, and of more to a socket: where that is the only rank of a machine all
+ * others would idle. A rank may use what its starter may; ranks of one machine part that. */
+static void undo_binding(void) {
+    cpu_set_t usable[8];
+    if (!getenv("OMPI_MCA_orte_bound_at_launch") || binding_was_chosen()) return;
+    if (sched_getaffinity(getppid(), sizeof usable, usable) == 0) sched_setaffinity(0, sizeof usable, usable);
+}
+
 int fr_ranks_enter(void) {
     struct sigaction before;
     if (!has_company()) return 0;
     leave_networks_out();
+    undo_binding();
     watch_for_unknown(&before);
     fr_status status = fr_ranks_join(SILENT_SECONDS);
     if (status != FR_OK) return fail_to_join(status);
