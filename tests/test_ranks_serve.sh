@@ -193,6 +193,15 @@ for signal in KILL STOP; do
     done
 done
 
+# A rank that can't open what rank 0 leads: it is told before anything is answered.
+served=("$forerun" serve -m $demo --port 0 --quiet -t 1)
+code=0
+ranks 1 "${served[@]}" : -n 1 "${served[@]}" --memory 14000000 2> "$folder/errors" || code=$?
+grep -v 'listening on' "$folder/errors" > "$folder/lines"
+[ $code = 1 ] && [ "$(wc -l < "$folder/lines")" = 1 ] &&
+    grep -q '^forerun: rank 1 .* memory is limited' "$folder/lines" ||
+    fail "a rank without room for the server: exit $code, $(cat "$folder/errors")"
+
 # While a forward takes seconds: who waits for it is told, who comes meanwhile too.
 big=$folder/big.gguf
 "$forerun" synth --shape qwen2.5-1.5b --layers 6 --vocab 32000 --type q4_0 -o "$big" --quiet || fail "no large model"
