@@ -142,7 +142,8 @@ const char *fr_mapped_file(const void *address);
  * FR_UNBUILT). Each makes the same calls with the same arguments, and gets the answers of one process; models that it
  * opens from then on are run together. Call it before, once, while there is one thread: of cores that several ranks may
  * use each takes its part. A rank that is silent for so many seconds, has gone or does something else is FR_MACHINE
- * from then on, on all. A job of one process is none. Drafters, and a vision tower, each rank runs for itself. */
+ * from then on, on all. A job of one process is none. A draft model is run together as well; drafters that
+ * read the target's rows, and a vision tower, each rank runs for itself. */
 fr_status fr_ranks_join(int timeout_seconds);
 
 /* This process among them, and how many there are: 0 and 1 without a job. */
@@ -935,7 +936,7 @@ size_t fr_engine_set_piece(fr_engine *engine, size_t rows);
  * FR_USAGE. Where there is nothing to draft from (before the first step after a prompt, after an end of sequence) no
  * drafts come. Whatever changes the timeline otherwise (a prompt, truncating, resetting, closing) waits for the drafts
  * and drops them, as fr_draft_cancel does; so does a later submit with drafts that no step took. A failure to draft is
- * reported by fr_draft_wait, or by the step. */
+ * reported by fr_draft_wait, or by the step. A draft model that ranks run together gives FR_UNBUILT. */
 fr_status fr_draft_submit(fr_session *session);
 
 /* Waits for the drafts and shows them: ids has room for FR_STEP_MAX - 1. FR_USAGE if none were submitted since the last

@@ -55,6 +55,24 @@ one=$(pages env) two=$(pages ranks 2)
 awk "BEGIN { exit !($one > 20 && $two > 0 && $two <= 0.51 * $one) }" ||
     fail "memory: one process has $one MB of keys and values, rank 0 of two $two MB"
 
+# A draft model's are split as its target's; to trim its head a rank brings in all of that.
+draft() { # HEAD RUNNER...: what it says, in $folder/drafted
+    "${@:2}" "$forerun" generate -m "$big" -md "$big" --spec-type draft --draft-max 3 --draft-head "$1" --ids 1,2,3 \
+        -n 12 -t 1 -c 64 --stats --output json > "$folder/drafted" 2> "$folder/errors" ||
+        fail "a draft model, head $1: $(cat "$folder/errors")"
+    grep -oE '"(ids|accepted|drafted)": *[^a-z]*' "$folder/drafted"
+    sed -n 's/^weights, MB resident \([0-9.]*\).*/\1/p' "$folder/errors" > "$folder/resident"
+}
+for head in "whole 0.51" "200 0.56"; do
+    draft "${head% *}" env > "$folder/one"
+    one=$(cat "$folder/resident")
+    draft "${head% *}" ranks 2 > "$folder/two"
+    two=$(cat "$folder/resident")
+    [ "$(wc -l < "$folder/one")" -gt 6 ] && cmp "$folder/one" "$folder/two" || fail "a draft model drafts otherwise"
+    awk "BEGIN { exit !($one > 300 && $two > 0 && $two <= ${head#* } * $one) }" ||
+        fail "memory: one process with a draft model (head ${head% *}) has $one MB, rank 0 of two $two MB"
+done
+
 # A drafter that scores with its target's head has that whole on each rank: half of 4.6 MB more than its layer.
 mtp=$folder/mtp.gguf
 "$forerun" synth --shape qwen3.5-0.8b --layers 4 --vocab 8000 --type q4_0 -o "$mtp" --quiet || fail "no model with MTP"

@@ -58,6 +58,12 @@ truncate -s -64 "$folder/other.gguf"
 truncate -s +64 "$folder/other.gguf"
 ends "another file of the same shape" "rank 1 (.*): its model is not rank 0's" 1 "${job[@]}" \
     -n 1 "$forerun" verify --quiet -m "$folder/q4_0.gguf" : -n 1 "$forerun" verify --quiet -m "$folder/other.gguf"
+ends "another draft model at rank 1" "rank 1 (.*): its draft model is not rank 0's" 1 "${job[@]}" \
+    -n 1 "$forerun" generate --quiet -m $demo -md "$folder/q4_0.gguf" -p one -n 9 : \
+    -n 1 "$forerun" generate --quiet -m $demo -md "$folder/other.gguf" -p one -n 9
+ends "no draft model at rank 1" "rank 1 (.*): .*no-such-model" 1 "${job[@]}" \
+    -n 1 "$forerun" generate --quiet -m $demo -md "$folder/q4_0.gguf" -p one -n 9 : \
+    -n 1 "$forerun" generate --quiet -m $demo -md no-such-model -p one -n 9
 ends "a build for one process" "make RANKS=mpi" 2 env OMPI_COMM_WORLD_SIZE=2 "$build/forerun" verify -m $demo
 await_ends
 
@@ -94,5 +100,7 @@ disturb KILL 2 "1|137" "forerun: rank 2 $host has gone"
 disturb KILL 0 "1|137" "forerun: rank 0 $host has gone"
 disturb KILL 1 "1|137" "forerun: rank 1 $host has gone" --rank-split layers
 disturb STOP 2 1 "forerun: rank 2 $host $silent" --rank-split layers
+disturb KILL 1 "1|137" "forerun: rank 1 $host has gone" -md "$folder/q8_0.gguf" --draft-max 4
+disturb STOP 2 1 "forerun: rank 2 $host $silent" -md "$folder/q8_0.gguf" --draft-max 4
 disturb TERM 1 143 ""
 disturb TERM all 1 "" # what mpirun makes of it

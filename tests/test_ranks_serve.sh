@@ -14,7 +14,7 @@ both=(-m $demo -md tools/demo/assistant)
 # --------------------------------------------------------------------------------------------------- what rank 0 tells
 
 led=$build/tests/ranks/led
-led_models=($demo $demo,tools/demo/assistant tests/data/models/qwen35-odd)
+led_models=($demo $demo,tools/demo/assistant $demo,$demo tests/data/models/qwen35-odd)
 "$led" --alone "${led_models[@]}" > "$folder/led" || fail "one process that leads nobody has no answers"
 [ "$(wc -l < "$folder/led")" = ${#led_models[@]} ] && ! grep -qv ' 2 aborted$' "$folder/led" ||
     fail "one process answers otherwise: $(cat "$folder/led")"
@@ -202,10 +202,10 @@ grep -v 'listening on' "$folder/errors" > "$folder/lines"
     grep -q '^forerun: rank 1 .* memory is limited' "$folder/lines" ||
     fail "a rank without room for the server: exit $code, $(cat "$folder/errors")"
 
-# While a forward takes seconds: who waits for it is told, who comes meanwhile too.
+# While a forward takes seconds, on any machine: who waits for it is told, who comes meanwhile too.
 big=$folder/big.gguf
 "$forerun" synth --shape qwen2.5-1.5b --layers 6 --vocab 32000 --type q4_0 -o "$big" --quiet || fail "no large model"
-serve late "${job[@]}" -n 2 -- -m "$big" -c 4096 -np 2 -ub 512
+serve late "${job[@]}" -n 2 -- -m "$big" -c 4096 -np 2 -ub 16 --isa scalar
 ids=$(seq -s, 100 2999)
 ask /completion "{\"prompt\": [$ids], \"n_predict\": 4, \"stream\": true, \"return_progress\": true}" \
     > "$folder/stream" &

@@ -154,6 +154,16 @@ const fr_tokenizer *fr_model_tokenizer(const fr_model *model) {
     return model ? model->tokenizer : NULL;
 }
 
+/* One that ranks run together must be the same on all of them. */
+static fr_status compare_drafter(const fr_drafter *drafter) {
+    const fr_model *model = fr_drafter_model(drafter);
+    uint64_t file = 0;
+    if (!model || !model->ranks) return FR_OK;
+    fr_ranks_meet(model->ranks);
+    FR_TRY(fr_fingerprint(model, &file));
+    return fr_ranks_agree(model->ranks, &file, sizeof file, "its draft model");
+}
+
 fr_status fr_drafter_open(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter) {
     if (drafter) *drafter = NULL;
     if (!target || !drafter) return fr_fail_null("fr_drafter_open", "a target and a place for the drafter");
@@ -162,6 +172,10 @@ fr_status fr_drafter_open(const char *path, const fr_model *target, const fr_opt
     fr_status status = fr_drafter_load(path, target, &resolved, drafter);
     fr_fpenv_leave(environment);
     if (status == FR_OK) log_drafter(&resolved.log, *drafter);
+    if (status == FR_OK) status = compare_drafter(*drafter);
+    if (status == FR_OK) return FR_OK;
+    fr_drafter_unload(*drafter);
+    *drafter = NULL;
     return status;
 }
 

@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/ranks.h"
 #include "base/sizes.h"
 #include "src/draft/choose.h"
 #include "src/text/tokenizer.h"
@@ -192,6 +193,7 @@ static void model_propose(fr_proposal *first) {
     place_first(w, going, rows);
     for (; going; rows = 0) {
         run(w, first->view->pool, rows + going, going);
+        if (fr_ranks_check(w->model->ranks) != FR_OK) return; /* the target's next forward ends with it */
         for (size_t i = 0; i < going; i++) {
             state *s = (state *)w->asks[i]->draft;
             if (w->asks[i]->proposed == 0) fr_kv_commit(&s->kv, s->length);
@@ -290,6 +292,15 @@ static fr_status choose_method(fr_drafter *drafter) {
                              "can't draft for it", model->files.path, vocab, targets);
 }
 
+/* By those that run its target. */
+static void share(fr_model *model, const fr_model *target) {
+    fr_ranks *ranks = target->weights.ranks;
+    if (!ranks) return;
+    model->weights.ranks = ranks;
+    if (fr_trunk_share_drafter(&model->trunk, &model->weights, &target->rank_plan)) model->ranks = ranks;
+    else model->weights.ranks = NULL;
+}
+
 /* The files are the drafter's, and its weights are the model's. */
 static fr_status model_load(fr_drafter *drafter) {
     const fr_model *target = drafter->target;
@@ -303,9 +314,11 @@ static fr_status model_load(fr_drafter *drafter) {
     if (drafter->files.gguf) memcpy(model->pre, target->pre, sizeof model->pre);
     fr_weights_close(&drafter->weights);
     fr_status status = fr_model_bind_files(model, "");
-    if (status == FR_OK)
+    if (status == FR_OK) {
+        share(model, target);
         fr_weights_compare(&model->weights, fr_spec_mixture_size(&model->trunk.spec), &target->weights,
                            fr_memory_available(""));
+    }
     drafter->weights = model->weights;
     return status == FR_OK ? choose_method(drafter) : status;
 }

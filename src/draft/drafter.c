@@ -100,6 +100,7 @@ static fr_status choose_head(fr_drafter *drafter, const fr_options *options) {
     if (!whole) return FR_OK;
     FR_TRY(fr_draft_head_choose(&drafter->head, options->draft_head, drafter->target, whole));
     fr_weights_count_rest(&drafter->weights, &drafter->target->weights, whole);
+    if (drafter->head.ids) fr_weights_count_rest(&drafter->weights, &drafter->weights, whole);
     drafter->weights.residence.own += fr_draft_head_bytes(&drafter->head);
     drafter->weights.residence.stays += fr_draft_head_bytes(&drafter->head);
     return FR_OK;
@@ -133,6 +134,14 @@ fr_status fr_drafter_bind(const char *path, const fr_model *target, const fr_opt
     return status;
 }
 
+/* The head that is the target's whole, and one of the drafter's own, which ranks share, to trim it. */
+static fr_status bring_head(const fr_drafter *drafter, const fr_plan *plan, const fr_options *options) {
+    const fr_matrix *head = head_of(drafter);
+    if (!head) return FR_OK;
+    FR_TRY(fr_weights_bring_rest(&drafter->target->weights, head, plan, options));
+    return drafter->head.ids ? fr_weights_bring_rest(&drafter->weights, head, plan, options) : FR_OK;
+}
+
 fr_status fr_drafter_load(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter) {
     fr_machine machine;
     fr_plan plan;
@@ -142,8 +151,7 @@ fr_status fr_drafter_load(const char *path, const fr_model *target, const fr_opt
                                               (uint64_t)options->value[FR_OPT_MEMORY]);
     if (status == FR_OK) status = fr_weights_load(&(*drafter)->weights, &plan, options);
     if (status == FR_OK) status = bring_borrowed(*drafter, &plan, options);
-    if (status == FR_OK && head_of(*drafter))
-        status = fr_weights_bring_rest(&target->weights, head_of(*drafter), &plan, options);
+    if (status == FR_OK) status = bring_head(*drafter, &plan, options);
     if (status == FR_OK) status = fr_draft_head_gather(&(*drafter)->head, head_of(*drafter));
     if (status == FR_OK) return FR_OK;
     fr_drafter_unload(*drafter);

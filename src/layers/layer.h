@@ -120,6 +120,7 @@ typedef struct fr_trunk {
     size_t owners; /* layers from here on borrow their KV, and have no state */
     bool packed;   /* some matrix is */
     struct fr_stages *stages; /* NULL; or ranks run some of the layers each (stages.h) */
+    bool drafts; /* what its ranks send is counted as of no layer: they are not the target's */
 } fr_trunk;
 
 #endif

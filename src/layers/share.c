@@ -195,3 +195,18 @@ fr_status fr_trunk_share(fr_trunk *trunk, fr_weights *weights, const fr_rank_pla
     fr_weights_share_head(weights, &trunk->head, &trunk->embedding);
     return FR_OK;
 }
+
+bool fr_trunk_share_drafter(fr_trunk *trunk, fr_weights *weights, const fr_rank_plan *plan) {
+    if (layers_pay(trunk, weights->ranks, plan)) return false;
+    share_rows(trunk, weights);
+    fr_weights_share_head(weights, &trunk->head, &trunk->embedding);
+    for (size_t kv = 0; kv < trunk->kv_count; kv++) {
+        fr_kv_shape *shape = &trunk->kv_shapes[kv];
+        size_t all = shape->heads, end;
+        fr_trunk_kept_heads(trunk, weights->ranks, kv, &shape->before, &end);
+        shape->heads = end - shape->before;
+        shape->behind = all - end;
+    }
+    trunk->drafts = true;
+    return true;
+}

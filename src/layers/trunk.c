@@ -253,7 +253,7 @@ static void run_layers(const fr_team *team, fr_activations *a, size_t first, siz
     const fr_trunk *trunk = a->trunk;
     for (size_t i = first; i < last && (i < trunk->owners || a->batch.count); i++) {
         if (a->aux_layers) copy_aux(team, a, i);
-        if (team->index == 0) fr_ranks_enter_place(team->ranks, i);
+        if (team->index == 0 && !trunk->drafts) fr_ranks_enter_place(team->ranks, i);
         fr_layer_run(team, a, &trunk->spec.layer[i], &trunk->layers[i], i);
     }
     if (team->index == 0) fr_ranks_enter_place(team->ranks, FR_RANKS_ELSEWHERE);

@@ -46,6 +46,10 @@ void fr_trunk_embed(const fr_trunk *trunk, const fr_kernels *kernels, int32_t id
  * which heads' it keeps. A table that is also the head is looked up in the file from then on. */
 fr_status fr_trunk_share(fr_trunk *trunk, fr_weights *weights, const fr_rank_plan *plan);
 
+/* The same of a model that drafts for one that ranks run: by rows, its KV shapes too, which nobody else reads; or not
+ * at all, where messages take so long that rows don't pay: each rank then runs it whole. Whether it is shared. */
+bool fr_trunk_share_drafter(fr_trunk *trunk, fr_weights *weights, const fr_rank_plan *plan);
+
 /* Heads of a KV layer that this rank makes keys and values of and keeps, where nobody there reads them all: those of
  * its own query heads; or all or none, where it runs whole layers. This alone says so; a forward finds it in its
  * caches' layers (fr_kv_shape). Without ranks they are all. And a rank that keeps a head. */

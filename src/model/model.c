@@ -128,7 +128,8 @@ static fr_status bind(fr_model *model, const char *path, const fr_options *optio
     FR_TRY(fr_model_bind_files(model, options->chat_template));
     fr_checkpoint_release_head(&model->files);
     model->weights.ranks = options->ranks;
-    if (options->ranks) FR_TRY(fr_trunk_share(&model->trunk, &model->weights, &options->rank_plan));
+    model->rank_plan = options->rank_plan;
+    if (options->ranks) FR_TRY(fr_trunk_share(&model->trunk, &model->weights, &model->rank_plan));
     fr_weights_compare(&model->weights, fr_spec_mixture_size(&model->trunk.spec), NULL, fr_memory_available(""));
     return *options->mmproj ? open_mmproj(model, options) : FR_OK;
 }

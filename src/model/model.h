@@ -21,6 +21,7 @@ struct fr_model {
     const fr_kernels *kernels;
     fr_machine machine;
     struct fr_ranks *ranks; /* NULL; or those that run it together (base/ranks.h) */
+    fr_rank_plan rank_plan; /* how its weights are shared by those of weights.ranks */
     fr_plan plan; /* what weights were placed by; a session's may have other cores of the same nodes */
     char pre[FR_PRE_SIZE];   /* the pre-tokenizer that was chosen instead of the file's own, "" for none */
     fr_tokenizer *tokenizer; /* NULL: the folder has none */

@@ -29,9 +29,17 @@ static fr_status draft(void *context) {
     return FR_OK;
 }
 
+/* Whether its forwards send messages, which must not come between those of the caller's. */
+static bool shares_ranks(const fr_drafter *drafter) {
+    const fr_model *model = drafter ? fr_drafter_model(drafter) : NULL;
+    return model && model->ranks;
+}
+
 fr_status fr_async_draft_submit(fr_session *s) {
     fr_async_draft *a = &s->async;
     if (a->state == FR_ASYNC_UNDER_WAY) return fr_fail(FR_USAGE, "fr_draft_submit: drafts are under way already");
+    if (shares_ranks(s->engine->drafter))
+        return fr_fail(FR_UNBUILT, "fr_draft_submit: not built where several ranks run the draft model together");
     if (!a->worker) FR_TRY(fr_worker_open(&a->worker));
     fr_engine_settle(s->engine);
     a->view = fr_session_view(s);
