@@ -127,7 +127,7 @@ def draft_row(name, engine, way, runs):
 def ask_forerun(args, options, drafter, prompt):
     words = [args.forerun, "generate", "-m", args.model, *options.split(), "-f", prompt, "-n", str(args.n), "-t",
              str(args.threads), "-ctk", "f16", "-ctv", "f16", "--output", "json", "--quiet"]
-    if drafter: words += ["-md", args.drafter]
+    if drafter: words += ["-md", args.drafter, "--draft-head", args.draft_head]
     done = subprocess.run(words, capture_output=True, text=True)
     if done.returncode: raise Failure(f"{' '.join(words)}: {done.stderr.strip()}")
     stats = json.loads(done.stdout)["stats"]
@@ -197,6 +197,7 @@ def read_arguments():
     parser.add_argument("-t", "--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--llama-n", type=int, default=3, help="llama.cpp's drafts a round, its default: 3")
+    parser.add_argument("--draft-head", default="whole", help="ids that forerun drafts: a number, or a list's path")
     parser.add_argument("--classes", default="", help="of prompts, with commas; default: all")
     parser.add_argument("--few", action="store_true", help="one prompt of each class")
     parser.add_argument("--json", help="a file for every run's figures, from which the same command goes on")
