@@ -26,12 +26,14 @@ static fr_split kept_heads(const fr_trunk *trunk, size_t kv, size_t each) {
     return fr_split_kv_heads(trunk->kv_shapes[kv].heads, each);
 }
 
-void fr_trunk_kept_heads(const fr_trunk *trunk, const fr_ranks *ranks, size_t kv, size_t *begin, size_t *end) {
+void fr_trunk_keep_heads(const fr_trunk *trunk, const fr_ranks *ranks, size_t kv, fr_kv_shape *shape) {
     const fr_split heads = kept_heads(trunk, kv, 1);
-    size_t own = fr_ranks_index(ranks);
-    *begin = 0;
-    *end = trunk->stages && !fr_stages_keeps(trunk, own, kv) ? 0 : heads.count;
-    if (ranks && !trunk->stages) fr_split_share(&heads, ranks, own, begin, end);
+    size_t own = fr_ranks_index(ranks), all = shape->heads;
+    size_t end = trunk->stages && !fr_stages_keeps(trunk, own, kv) ? 0 : heads.count;
+    shape->before = 0;
+    if (ranks && !trunk->stages) fr_split_share(&heads, ranks, own, &shape->before, &end);
+    shape->heads = end - shape->before;
+    shape->behind = all - end;
 }
 
 size_t fr_trunk_head_keeper(const fr_trunk *trunk, const fr_ranks *ranks, size_t kv, size_t head) {
@@ -200,13 +202,8 @@ bool fr_trunk_share_drafter(fr_trunk *trunk, fr_weights *weights, const fr_rank_
     if (layers_pay(trunk, weights->ranks, plan)) return false;
     share_rows(trunk, weights);
     fr_weights_share_head(weights, &trunk->head, &trunk->embedding);
-    for (size_t kv = 0; kv < trunk->kv_count; kv++) {
-        fr_kv_shape *shape = &trunk->kv_shapes[kv];
-        size_t all = shape->heads, end;
-        fr_trunk_kept_heads(trunk, weights->ranks, kv, &shape->before, &end);
-        shape->heads = end - shape->before;
-        shape->behind = all - end;
-    }
+    for (size_t kv = 0; kv < trunk->kv_count; kv++)
+        fr_trunk_keep_heads(trunk, weights->ranks, kv, &trunk->kv_shapes[kv]);
     trunk->drafts = true;
     return true;
 }

@@ -50,10 +50,11 @@ fr_status fr_trunk_share(fr_trunk *trunk, fr_weights *weights, const fr_rank_pla
  * at all, where messages take so long that rows don't pay: each rank then runs it whole. Whether it is shared. */
 bool fr_trunk_share_drafter(fr_trunk *trunk, fr_weights *weights, const fr_rank_plan *plan);
 
-/* Heads of a KV layer that this rank makes keys and values of and keeps, where nobody there reads them all: those of
- * its own query heads; or all or none, where it runs whole layers. This alone says so; a forward finds it in its
- * caches' layers (fr_kv_shape). Without ranks they are all. And a rank that keeps a head. */
-void fr_trunk_kept_heads(const fr_trunk *trunk, const struct fr_ranks *ranks, size_t kv, size_t *begin, size_t *end);
+/* Cuts a KV layer's shape, as the trunk has it, to the heads that this rank makes keys and values of and keeps, where
+ * nobody there reads them all: those of its own query heads; or all or none, where it runs whole layers. This alone
+ * says so; a forward finds it in its caches' layers (fr_kv_shape). Without ranks they are all. And a rank that
+ * keeps a head. */
+void fr_trunk_keep_heads(const fr_trunk *trunk, const struct fr_ranks *ranks, size_t kv, fr_kv_shape *shape);
 size_t fr_trunk_head_keeper(const fr_trunk *trunk, const struct fr_ranks *ranks, size_t kv, size_t head);
 
 /* The layer that owns a KV layer. */

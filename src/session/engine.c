@@ -46,11 +46,8 @@ fr_draft_sizes fr_engine_draft_sizes(const fr_engine *e) {
 
 /* A KV layer's heads that this rank keeps: its own, or all, where the drafter reads them. */
 static void keep_heads(const fr_engine *e, size_t kv, fr_kv_shape *shape) {
-    size_t all = shape->heads, end;
     if (e->drafter && fr_drafter_borrows(e->drafter, kv)) return;
-    fr_trunk_kept_heads(&e->model->trunk, e->model->ranks, kv, &shape->before, &end);
-    shape->heads = end - shape->before;
-    shape->behind = all - end;
+    fr_trunk_keep_heads(&e->model->trunk, e->model->ranks, kv, shape);
 }
 
 /* The target's KV shapes: heads that are kept, windows as long as the drafter looks back. malloc'd. */
