@@ -230,6 +230,38 @@ START_TEST(contents_or_calls) {
 }
 END_TEST
 
+/* Where thinking is off these templates end the prompt with the end of the reasoning: the reply is of its form from the
+ * first token on, and begins no thought. */
+START_TEST(no_thought_behind_thoughts) {
+    static const char off[] = "{\"enable_thinking\": false, \"thinking\": false, \"add_generation_prompt\": true}";
+    static const char *const thoughts[] = {"<think>", "<|channel>"};
+    fr_marked_text prompt = {0};
+    open_model(&models[_i]);
+    require(fr_chat_render(tokenizer, "[{\"role\": \"user\", \"content\": \"hi\"}]", off, &prompt));
+    for (int must = 0; must < 2; must++) {
+        fr_grammar *grammar = open_reply(&(fr_reply_rule){.prompt = &prompt,
+                                                          .options_json = must ? tools : NULL,
+                                                          .calls = must ? FR_REPLY_CALLS_MUST : FR_REPLY_CALLS_NONE,
+                                                          .kind = FR_GRAMMAR_REGEX,
+                                                          .text = "yes",
+                                                          .length = 3});
+        bool ends, thinks = strstr(models[_i].template, "llama") != NULL;
+        for (size_t i = 0; i < COUNT_OF(thoughts); i++) {
+            int32_t *ids;
+            size_t count;
+            require(fr_tokenize(tokenizer, thoughts[i], strlen(thoughts[i]), false, true, &ids, &count));
+            ck_assert_msg(count > 1 || !is_allowed(grammar, NULL, 0, ids[0], &ends), "%s", prompt.text);
+            thinks |= count == 1;
+            fr_free(ids);
+        }
+        ck_assert(thinks); /* the marks are tokens of this vocabulary */
+        fr_grammar_close(grammar);
+    }
+    fr_marked_text_free(&prompt);
+    close_model();
+}
+END_TEST
+
 /* What can't be called. */
 START_TEST(refused) {
     static const struct {
@@ -425,6 +457,7 @@ int main(void) {
     tcase_set_timeout(tcase, 240);
     tcase_add_loop_test(tcase, calls_of_tools, 0, COUNT_OF(models));
     tcase_add_loop_test(tcase, contents_or_calls, 0, COUNT_OF(models));
+    tcase_add_loop_test(tcase, no_thought_behind_thoughts, 0, COUNT_OF(models));
     tcase_add_loop_test(tcase, refused, 0, COUNT_OF(models));
     tcase_add_loop_test(tcase, refused_by_place, 0, COUNT_OF(models));
     tcase_add_loop_test(tcase, values_of_arguments, 0, COUNT_OF(models));

@@ -421,6 +421,13 @@ bool fr_reply_opens_reasoning(const fr_reply_format *format, const char *prompt,
     return memcmp(prompt + length - channel - size, mark, size) == 0;
 }
 
+bool fr_reply_ends_reasoning(const fr_reply_format *format, const char *prompt, size_t length) {
+    const char *mark = format->marks[FR_MARK_THINK_END];
+    size_t size = mark ? strlen(mark) : 0;
+    while (length > 0 && fr_json_is_space(prompt[length - 1])) length--;
+    return mark && length >= size && memcmp(prompt + length - size, mark, size) == 0;
+}
+
 fr_status fr_reply_reader_begin(fr_reply_reader *reader, const fr_reply_format *format, const char *prompt,
                                 size_t length, json_t *tools, uint64_t seed, bool whole_calls) {
     fr_reply_reader *r = reader;

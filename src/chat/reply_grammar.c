@@ -80,7 +80,7 @@ static fr_expression analysis(const making *m) {
 static fr_expression reasoning(const making *m) {
     const fr_reply_format *format = m->plan->format;
     if (format->calls == FR_CALLS_HARMONY) return analysis(m);
-    if (!format->marks[FR_MARK_THINK]) return 0;
+    if (!format->marks[FR_MARK_THINK] || m->plan->thought) return 0;
     fr_expression breaks = fr_expression_repeat(m->rules, text(m, "\n"), 0, 2);
     fr_expression rest = then(m, fr_reply_until(m->plan, m->rules, FR_MARK_THINK_END), breaks);
     if (m->plan->thinks) return rest;

@@ -16,6 +16,7 @@ typedef struct fr_reply_plan {
     const fr_reply_format *format;
     bool fenced;         /* DeepSeek's calls have their arguments within a fence of Markdown */
     bool thinks;         /* the prompt has opened the reasoning */
+    bool thought;        /* the prompt has had all of it: the reply begins with the content or a call */
     const json_t *tools; /* an array, or NULL: nothing may be called */
     const char *tool;    /* the only one that may be called, NULL: any */
     bool several;        /* calls in one reply */

@@ -16,6 +16,7 @@ static fr_reply_plan plan_of(const fr_reply_rule *rule, const fr_reply_format *f
                            .fenced = format->calls == FR_CALLS_DEEPSEEK &&
                                      memmem(source.bytes, source.length, "```json", 7) != NULL,
                            .thinks = fr_reply_opens_reasoning(format, written, end),
+                           .thought = fr_reply_ends_reasoning(format, written, end),
                            .tools = rule->calls == FR_REPLY_CALLS_NONE ? NULL : json_object_get(options, "tools"),
                            .tool = rule->tool,
                            .several = rule->several,
