@@ -770,7 +770,8 @@ typedef enum fr_grammar_kind {
     FR_GRAMMAR_REGEX, /* an expression that the whole text matches */
     /* JSON of a schema, drafts 4 to 2020-12: some of its values, with members in the order of `properties`. What it
      * asks for that isn't built is FR_UNBUILT and names its place (#/properties/a/not); keywords that JSON Schema
-     * doesn't know and formats other than date, time, date-time, uuid, ipv4, email, hostname and uri say nothing. */
+     * doesn't know say nothing. The formats of JSON Schema 2020-12 but `regex` are held, each as wide as its standard;
+     * a format of another name says nothing. */
     FR_GRAMMAR_JSON_SCHEMA,
 } fr_grammar_kind;
 

@@ -146,6 +146,79 @@ START_TEST(schemas) {
 }
 END_TEST
 
+/* What formats are: examples of their standards (RFC 3339, 3986, 3987, 4122, 4291, 5321, 5890, 6570, 6901, 1123), and
+ * what those do not allow. JSON's own escapes stand in them. */
+static const struct {
+    const char *format, *texts[24]; /* those that begin with '!' are none */
+} formats[] = {
+    {"date", {"1985-04-12", "2024-02-29", "2000-02-29", "0001-01-01", "9999-12-31", "!2023-02-29", "!1900-02-29",
+              "!2024-02-30", "!2026-04-31", "!2026-13-01", "!2026-00-10", "!26-01-01",
+              "!2026-1-01", "!2026-01-01Z", "!0000-01-01"}},
+    {"time", {"23:20:50.52Z", "16:39:57-08:00", "23:59:60Z", "15:59:60-08:00", "05:29:60+05:30", "00:00:00z",
+              "12:00:27.870000000123+00:20", "!24:00:00Z", "!12:60:00Z", "!12:00:61Z", "!22:59:60Z", "!12:00:00",
+              "!12:00Z", "!23:59:60+01:00"}},
+    {"date-time", {"1985-04-12T23:20:50.52Z", "1996-12-19T16:39:57-08:00", "1990-12-31T23:59:60Z",
+                   "1990-12-31T15:59:60-08:00", "1937-01-01T12:00:27.87+00:20", "2020-02-29t00:00:00z",
+                   "!2021-02-29T00:00:00Z", "!2020-01-01", "!2020-01-01 00:00:00Z", "!2020-01-01T00:00:00"}},
+    {"duration", {"P4DT12H30M5S", "P4Y", "PT0S", "P0D", "P1M", "PT1M", "PT36H", "P1DT12H", "P2W", "P1Y2M3D", "PT0.5S",
+                  "!P", "!P1", "!PT", "!P1D2H", "!P2D1Y", "!P1WT1H", "!4DT", "!P1Y1D"}},
+    {"uuid", {"2eb8aa08-aa98-11ea-b4aa-73b441d16380", "2EB8AA08-AA98-11EA-B4AA-73B441D16380",
+              "!2eb8aa08-aa98-11ea-b4aa-73b441d1638", "!2eb8aa08aa9811eab4aa73b441d16380",
+              "!2eb8aa08-aa98-11ea-b4aa-73b441d1638g"}},
+    {"ipv4", {"192.168.0.1", "0.0.0.0", "255.255.255.255", "!256.1.1.1", "!1.2.3", "!01.2.3.4", "!1.2.3.4.5"}},
+    {"ipv6", {"::1", "::", "2001:DB8::8:800:200C:417A", "1:2:3:4:5:6:7:8", "::ffff:192.168.0.1", "fe80::1:2", "1::",
+              "1:2:3:4:5:6:1.2.3.4", "::42:ff:1", "!12345::", "!1::2::3", "!1:2:3:4:5:6:7", "!:1", "!fe80::1%eth0",
+              "!1:2:3:4:5:6:7:8:9"}},
+    {"hostname", {"www.example.com", "localhost", "xn--nxasmq6b", "A-1.b", "3com.com", "a.photography", "!-a", "!a-",
+                  "!a..b", "!a_b", "!.a", "!a.", "!"}},
+    {"idn-hostname", {"例え.テスト", "bücher.de", "a.b", "!-a", "!a b"}},
+    {"email", {"joe.bloggs@example.com", "te~st+x@Example.Photography", "a/b=c@localhost",
+               "\\\"joe bloggs\\\"@example.com", "joe@[127.0.0.1]", "joe@[IPv6:::1]", "!.a@b.c", "!a..b@c.d",
+               "!a@b@c", "!joe", "!a b@c.d", "!a@-b"}},
+    {"idn-email", {"실례@실례.테스트", "a@b.c", "!2962"}},
+    {"uri", {"ftp://ftp.is.co.za/rfc/rfc1808.txt", "http://www.ietf.org/rfc/rfc2396.txt",
+             "ldap://[2001:db8::7]/c=GB?objectClass?one", "mailto:John.Doe@example.com", "news:comp.infosystems",
+             "tel:+1-816-555-1212", "telnet://192.0.2.16:80/", "urn:oasis:names:specification:docbook:dtd:xml:4.1.2",
+             "http://localhost:8080/x", "https://u:p@Example.org:8443/a%20b;v=1/(c),d?q=a/b?c#part",
+             "file:///etc/hosts",
+             "http://[v1.fe]/", "!http://a b", "!/abc", "!abc", "!//a/b", "!http://a/%2", "!1a:b", "!http://[:::1]/",
+             "!http://a:b/", "!http://a/{b}", "!http://a/#b#c"}},
+    {"uri-reference", {"/abc", "//example.org/a?b#c", "#frag", "", "abc", "a/b:c", "../x", "http://a", "?q", "!a b",
+                       "!\\\\a", "!#a#b"}},
+    {"iri", {"http://ƒøø.ßår/?∂éœ=πîx#πîüx", "http://a/b", "mailto:ü@x", "!/abc", "!http://a b"}},
+    {"iri-reference", {"/âππ", "âππ", "#ƒrägmênt", "!a b", "!\\\\WIN"}},
+    {"uri-template", {"http://example.com/dictionary/{term:1}/{term}", "{+path,x}/here{?q*,lang}", "a", "", "{a.b}%20",
+                      "!{", "!a{b", "!{}", "!a b"}},
+    {"json-pointer", {"", "/foo/0", "/a~1b", "/m~0n", "/ ", "/k\\\"l", "!a", "!/a~2", "!/~", "!#"}},
+    {"relative-json-pointer", {"0", "1/0", "2/highly/nested", "0#", "10", "0-1#", "!/a", "!-1", "!01", "!1/~"}},
+    {"of-another-name", {"", "whatever"}},
+};
+
+START_TEST(formats_are_as_wide_as_their_standards) {
+    char schema[80], text[400];
+    fr_grammar *grammar;
+    snprintf(schema, sizeof schema, "{\"type\": \"string\", \"format\": \"%s\"}", formats[_i].format);
+    require(fr_grammar_open(tree, FR_GRAMMAR_JSON_SCHEMA, schema, strlen(schema), &grammar));
+    for (size_t i = 0; formats[_i].texts[i]; i++) {
+        bool none = *formats[_i].texts[i] == '!';
+        snprintf(text, sizeof text, "\"%s\"", formats[_i].texts[i] + none);
+        ck_assert_msg(matches(grammar, text, strlen(text)) != none, "%s: %s", formats[_i].format, text);
+    }
+    fr_grammar_close(grammar);
+}
+END_TEST
+
+/* A format is an annotation: beside values that are listed it says nothing. */
+START_TEST(formats_beside_constants) {
+    static const char schema[] = "{\"enum\": [\"a\", \"2024-02-29\", 5], \"format\": \"date\"}";
+    fr_grammar *grammar;
+    require(fr_grammar_open(tree, FR_GRAMMAR_JSON_SCHEMA, schema, strlen(schema), &grammar));
+    ck_assert(matches(grammar, "\"a\"", 3) && matches(grammar, "\"2024-02-29\"", 12) && matches(grammar, "5", 1));
+    ck_assert(!matches(grammar, "\"2024-02-28\"", 12));
+    fr_grammar_close(grammar);
+}
+END_TEST
+
 /* --------------------------------------------------------------------------------------------------------- refusals */
 
 static const struct refusal {
@@ -254,7 +327,6 @@ static const struct refusal {
     {FR_GRAMMAR_JSON_SCHEMA, "{\"pattern\": \"(?=a)\"}", FR_UNBUILT, "#/pattern: regular expression, at byte"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"pattern\": \"a(a|b){16}$\", \"maxLength\": 40}", FR_UNBUILT,
      "#/pattern: what is said at once takes too large"},
-    {FR_GRAMMAR_JSON_SCHEMA, "{\"enum\": [\"a\"], \"format\": \"date\"}", FR_UNBUILT, "#/format: not built beside"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"minimum\": 5, \"maximum\": 4}", FR_INPUT, "no value"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"minLength\": -1}", FR_INPUT, "#/minLength: not a count"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"maxItems\": 123456}", FR_UNBUILT, "#/maxItems: more than"},
@@ -569,6 +641,8 @@ int main(int argc, char **argv) {
     if (argc == 1) {
         tcase_add_test(c, regular_expressions);
         tcase_add_test(c, schemas);
+        tcase_add_loop_test(c, formats_are_as_wide_as_their_standards, 0, sizeof formats / sizeof *formats);
+        tcase_add_test(c, formats_beside_constants);
         tcase_add_loop_test(c, refused, 0, sizeof refusals / sizeof *refusals);
         tcase_add_test(c, bounded);
         tcase_add_test(c, empty);

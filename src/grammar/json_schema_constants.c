@@ -123,15 +123,15 @@ static fr_status holds_word(const question *q, const char *key, const json_t *wo
     return FR_OK;
 }
 
-/* What keywords of some type say nothing of. */
+/* What keywords of some type say nothing of. A format, which is an annotation, says nothing of any constant. */
 static bool is_silent(const char *key, const json_t *value) {
-    static const char *const texts[] = {"format", FR_ALL_PATTERNS, FR_NO_PATTERNS, NULL};
+    static const char *const texts[] = {FR_ALL_PATTERNS, FR_NO_PATTERNS, NULL};
     static const char *const lists[] = {"uniqueItems", "contains",        "minContains",      "maxContains", "items",
                                         "prefixItems", "additionalItems", "unevaluatedItems", NULL};
     static const char *const objects[] = {
         "additionalProperties", "patternProperties", "propertyNames",         "dependentRequired",
         "dependentSchemas",     "dependencies",      "unevaluatedProperties", NULL};
-    return (!json_is_string(value) && fr_schema_is_word(key, texts)) ||
+    return strcmp(key, "format") == 0 || (!json_is_string(value) && fr_schema_is_word(key, texts)) ||
            (!json_is_array(value) && fr_schema_is_word(key, lists)) ||
            (!json_is_object(value) && fr_schema_is_word(key, objects)) ||
            (!json_is_number(value) && strcmp(key, "multipleOf") == 0);

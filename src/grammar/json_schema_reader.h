@@ -5,9 +5,9 @@
  *
  * Reading takes a bounded time: what isn't a small share of the text's length is counted (fr_grammar_spend).
  *
- * A file a kind of value: json_schema_strings.c, _numbers.c, _arrays.c, _objects.c; _constants.c: which of the values
- * that a schema lists are of the rest of it; _choices.c: which schemas are said by others; _unevaluated.c: what nothing
- * speaks of; _forms.c: what keywords look like. */
+ * A file a kind of value: json_schema_strings.c (json_schema_formats.c the formats), _numbers.c, _arrays.c, _objects.c;
+ * _constants.c: which of the values that a schema lists are of the rest of it; _choices.c: which schemas are said by
+ * others; _unevaluated.c: what nothing speaks of; _forms.c: what keywords look like. */
 #ifndef FR_SRC_GRAMMAR_JSON_SCHEMA_READER_H
 #define FR_SRC_GRAMMAR_JSON_SCHEMA_READER_H
 
@@ -15,7 +15,8 @@
 #include "src/grammar/json_schema_values.h"
 #include "src/grammar/language.h"
 
-#define FR_SCHEMA_MAX_COUNT 10000 /* characters and items that are asked for */
+#define FR_SCHEMA_MAX_COUNT   10000 /* characters and items that are asked for */
+#define FR_SCHEMA_MAX_FORMATS 24
 
 typedef struct fr_schema_reference fr_schema_reference;
 
@@ -23,6 +24,7 @@ typedef struct fr_schema_reader {
     const json_t *root;
     fr_written_parts *parts;
     fr_schema_reference *references; /* what was made a rule of: where `$ref` leads */
+    uint32_t formats[FR_SCHEMA_MAX_FORMATS]; /* by format: 1 + the rule of all its strings, 0: not made yet */
     size_t reference_count, schemas, depth;
     bool nothing; /* why a reading failed: no value is of the schema, or none that can be written here */
 } fr_schema_reader;
@@ -64,6 +66,9 @@ fr_status fr_schema_read_array(fr_schema_reader *r, const json_t *schema, const 
                                fr_expression *expression);
 fr_status fr_schema_read_object(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
                                 fr_expression *expression);
+
+/* The expression of a schema's format, and the format's number; NULL: it has none, or one that is not known here. */
+const char *fr_schema_format(const json_t *schema, size_t *number);
 
 /* The texts of a schema of strings; NULL: all. They may be none. Of a regular expression, with its place in failures;
  * all but the texts of a list, in plain characters. */

@@ -4,35 +4,6 @@
 
 #include "src/grammar/json_schema_reader.h"
 
-#define YEAR "[1-9][0-9]{3}"
-#define DAY                                                                                                            \
-    YEAR "-(((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01]))|((0[469]|11)-(0[1-9]|[12][0-9]|30))|(02-(0[1-9]|1[0-9]|2[0-8]" \
-         ")))"
-#define CLOCK "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,6})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
-#define BYTE  "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-#define LABEL "[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?"
-
-/* Formats that are kept, each by an expression of some of its texts; others say nothing, as in the standard. */
-static const struct format {
-    const char *name, *expression;
-} FORMATS[] = {
-    {"date", DAY},
-    {"time", CLOCK},
-    {"date-time", DAY "T" CLOCK},
-    {"uuid", "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"},
-    {"ipv4", BYTE "(\\." BYTE "){3}"},
-    {"email", "[a-zA-Z0-9_+-]+(\\.[a-zA-Z0-9_+-]+)*@(" LABEL "\\.)+[a-z]{2,8}"},
-    {"hostname", "(" LABEL "\\.){0,5}" LABEL},
-    {"uri", "https?://(" LABEL "\\.)+[a-z]{2,8}(/[a-zA-Z0-9_~.-]*)*(\\?[a-zA-Z0-9_=&~.-]*)?"},
-};
-
-static const char *format_of(const json_t *schema) {
-    const json_t *format = json_object_get(schema, "format");
-    for (size_t i = 0; json_is_string(format) && i < sizeof FORMATS / sizeof *FORMATS; i++)
-        if (strcmp(json_string_value(format), FORMATS[i].name) == 0) return FORMATS[i].expression;
-    return NULL;
-}
-
 /* --------------------------------------------------------------------------------------------------------- automata */
 
 /* A failure in a language of its own, with its place in the schema. */
@@ -140,7 +111,8 @@ static fr_status narrow_by_lengths(fr_schema_reader *r, fr_language **all, const
 static fr_status narrow_by_words(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
                                  fr_language **all) {
     const json_t *pattern = json_object_get(schema, "pattern"), *other_than = json_object_get(schema, FR_NONE_OF);
-    const char *format = format_of(schema);
+    size_t number;
+    const char *format = fr_schema_format(schema, &number);
     const fr_schema_path place = {path, "pattern", 0}, form = {path, "format", 0};
     fr_grammar_rules *rules = r->parts->rules;
     if (pattern) FR_TRY(narrow_by_pattern(rules, all, pattern, true, &place));
@@ -180,10 +152,23 @@ static fr_status read_expression(fr_schema_reader *r, const char *text, size_t l
     return with_place(status, path);
 }
 
+/* All strings of one format share a rule. */
+static fr_status read_format(fr_schema_reader *r, const char *format, size_t number, const fr_schema_path *path,
+                             fr_expression *expression) {
+    if (!r->formats[number]) {
+        FR_TRY(read_expression(r, format, strlen(format), true, path, expression));
+        uint32_t rule = fr_grammar_rule(r->parts->rules);
+        fr_grammar_define(r->parts->rules, rule, *expression);
+        r->formats[number] = rule + 1;
+    }
+    *expression = fr_expression_rule(r->parts->rules, r->formats[number] - 1);
+    return FR_OK;
+}
+
 /* How many kinds of things are said of the text. */
 static size_t count_words(const json_t *schema, bool counted) {
     static const char *const words[] = {"pattern", FR_NONE_OF, FR_ALL_PATTERNS, FR_NO_PATTERNS};
-    size_t count = counted + (format_of(schema) != NULL);
+    size_t number, count = counted + (fr_schema_format(schema, &number) != NULL);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         count += json_object_get(schema, words[i]) != NULL;
         if (i > 0 && json_object_get(schema, words[i])) count++; /* not but by an automaton */
@@ -207,7 +192,8 @@ static fr_status read_language(fr_schema_reader *r, const json_t *schema, const 
 fr_status fr_schema_read_string(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
                                 fr_expression *expression) {
     const json_t *pattern = json_object_get(schema, "pattern");
-    const char *format = format_of(schema);
+    size_t number;
+    const char *format = fr_schema_format(schema, &number);
     fr_schema_path place = {path, "pattern", 0};
     uint32_t least, most;
     FR_TRY(fr_schema_read_counts(r, schema, "minLength", "maxLength", path, &least, &most));
@@ -216,7 +202,7 @@ fr_status fr_schema_read_string(fr_schema_reader *r, const json_t *schema, const
     if (pattern)
         return read_expression(r, json_string_value(pattern), json_string_length(pattern), false, &place, expression);
     place.key = "format";
-    if (format) return read_expression(r, format, strlen(format), true, &place, expression);
+    if (format) return read_format(r, format, number, &place, expression);
     *expression = counted ? fr_written_string_of_length(r->parts, least, most) : fr_written_string(r->parts);
     return FR_OK;
 }
