@@ -4,6 +4,7 @@
  * What happens where many ask at once is in test_serve_crowd.c, several models and saved sessions in
  * test_serve_models.c, its end in test_serve_ends.c. */
 #include <check.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -491,6 +492,44 @@ START_TEST(keys_come_from_everywhere) {
 }
 END_TEST
 
+/* A line of the log that has this text, as JSON where it is. */
+static json_t *logged(const char *said, const char *what) {
+    const char *at = strstr(said, what);
+    ck_assert_msg(at, "no %s in %s", what, said);
+    while (at > said && at[-1] != '\n') at--;
+    return json_loadb(at, strcspn(at, "\n"), 0, NULL);
+}
+
+/* Every request that asks for something has its line; probes that succeed have none; a client's bytes stay in its
+ * own. */
+START_TEST(requests_are_logged) {
+    start(DEMO "-np 1 --log-format json");
+    json_t *body = fr_body("{s:s, s:i}", "prompt", "The", "n_predict", 5), *answer;
+    ck_assert_int_eq(fr_ask_json(server.port, NATIVE, body, &answer), 200);
+    json_decref(answer);
+    json_decref(body);
+    ck_assert_int_eq(fr_client_once(server.port, "GET", "/health", NULL, NULL, NULL), 200);
+    ck_assert_int_eq(fr_client_once(server.port, "POST", "/no%0Athing", NULL, "{}", NULL), 404);
+    int status = kill(server.process, SIGTERM);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(fr_server_wait(&server), 0);
+    char *said = fr_server_said(&server);
+    json_t *text = logged(said, "\"/completion\""), *missing = logged(said, "404");
+    ck_assert_ptr_nonnull(text);
+    ck_assert_str_eq(json_string_value(json_object_get(text, "client")), "127.0.0.1");
+    ck_assert_int_eq(json_integer_value(json_object_get(text, "status")), 200);
+    ck_assert_int_eq(json_integer_value(json_object_get(text, "completion_tokens")), 5);
+    ck_assert_str_eq(json_string_value(json_object_get(text, "end")), "length");
+    ck_assert(json_number_value(json_object_get(text, "seconds")) > 0);
+    ck_assert_str_eq(json_string_value(json_object_get(missing, "path")), "/no\nthing");
+    ck_assert_ptr_nonnull(json_string_value(json_object_get(missing, "error")));
+    ck_assert_ptr_null(strstr(said, "/health"));
+    json_decref(text);
+    json_decref(missing);
+    free(said);
+}
+END_TEST
+
 /* While it loads it says so. */
 START_TEST(health_says_when_it_is_ready) {
     server = fr_server_begin(DEMO);
@@ -669,6 +708,7 @@ int main(void) {
     tcase_add_test(others, the_page_is_there);
     tcase_add_test(others, there_may_be_no_page);
     tcase_add_test(others, keys_come_from_everywhere);
+    tcase_add_test(others, requests_are_logged);
     tcase_add_test(others, health_says_when_it_is_ready);
     tcase_add_test(others, pictures_come_as_data);
     Suite *suite = suite_create("serve");

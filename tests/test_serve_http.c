@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -172,6 +173,11 @@ static void drop_half(fr_call *call) {
     rest(0.02);
 }
 
+static void echo_with_texts(fr_call *call) {
+    fr_call_note_texts(call, &(fr_call_texts){.generated = 7, .end = "length"});
+    echo(call);
+}
+
 static void answer(void *context, fr_call *call) {
     (void)context;
     const char *path = fr_call_path(call);
@@ -185,6 +191,7 @@ static void answer(void *context, fr_call *call) {
     else if (strcmp(path, "/long") == 0) answer_long(call);
     else if (strcmp(path, "/busy") == 0) linger(call);
     else if (strcmp(path, "/refuse") == 0) fr_call_refuse(call, 404, "no such thing: %s", "it \"is\" not");
+    else if (strcmp(path, "/texts") == 0) echo_with_texts(call);
     else if (strcmp(path, "/nothing") != 0) echo(call);
 }
 
@@ -223,6 +230,21 @@ static int vanished(void) {
     int count = toy.vanished;
     pthread_mutex_unlock(&toy.lock);
     return count;
+}
+
+/* Reports of calls, the last ones. */
+static struct {
+    pthread_mutex_t lock;
+    char lines[8][256];
+    size_t count;
+} told = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void note_report(void *context, const fr_call_report *report) {
+    (void)context;
+    pthread_mutex_lock(&told.lock);
+    snprintf(told.lines[told.count++ % 8], sizeof told.lines[0], "%s %s %s %u %s %zu", report->client, report->method,
+             report->path, report->status, report->error, report->texts ? report->texts->generated : 0);
+    pthread_mutex_unlock(&told.lock);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- asking */
@@ -478,6 +500,21 @@ START_TEST(other_hosts_are_refused) {
         check_asked("GET", "/", header, NULL, 403, "permission_error");
     }
     stop();
+    fr_http_setting setting = usual(); /* behind a proxy that keeps the Host header */
+    setting.hosts = "chat.example, b.example";
+    start(setting);
+    check_asked("GET", "/", "Host: chat.example\r\n", NULL, 200, NULL);
+    check_asked("GET", "/", "Host: B.EXAMPLE:443\r\n", NULL, 200, NULL);
+    check_asked("POST", "/", "Host: b.example\r\nOrigin: https://b.example\r\n", "x", 200, NULL);
+    check_asked("GET", "/", "Host: localhost:1\r\n", NULL, 200, NULL);
+    check_asked("GET", "/", "Host: example\r\n", NULL, 403, "permission_error");
+    check_asked("GET", "/", "Host: chat.example.org\r\n", NULL, 403, "permission_error");
+    check_asked("POST", "/", "Host: b.example\r\nOrigin: https://c.example\r\n", "x", 403, "permission_error");
+    stop();
+    setting.hosts = "*";
+    start(setting);
+    check_asked("GET", "/", "Host: any.example\r\n", NULL, 200, NULL);
+    stop();
 }
 END_TEST
 
@@ -633,50 +670,114 @@ START_TEST(bodies_wait_for_a_continue) {
 }
 END_TEST
 
-/* One more than there may be waits until another is closed. */
-START_TEST(all_connections_have_a_limit) {
-    fr_http_setting setting = usual();
-    setting.connections = 5;
+/* A connection above a limit is told so and when to come again; once another has been closed the next one is served. */
+static void check_limit(fr_http_setting setting, int limit) {
+    fr_client *clients[8], *excess;
     start(setting);
-    fr_client *clients[6];
-    for (int i = 0; i < 6; i++) {
-        clients[i] = connect_to();
-        fr_client_ask(clients[i], "GET", "/", NULL, NULL);
-        if (i < 5) ck_assert_int_eq(fr_client_head(clients[i]), 200);
-    }
-    ck_assert(!fr_client_closed(clients[5], 200));
-    fr_client_close(clients[2]);
-    ck_assert_int_eq(fr_client_head(clients[5]), 200);
-    for (int i = 0; i < 6; i++) {
-        if (i != 2) fr_client_close(clients[i]);
-    }
-    stop();
-}
-END_TEST
-
-START_TEST(an_address_has_a_limit) {
-    fr_http_setting setting = usual();
-    setting.per_address = 3;
-    start(setting);
-    fr_client *clients[3];
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < limit; i++) {
         clients[i] = connect_to();
         fr_client_ask(clients[i], "GET", "/", NULL, NULL);
         ck_assert_int_eq(fr_client_head(clients[i]), 200);
     }
-    fr_client *fourth = connect_to();
-    fr_client_ask(fourth, "GET", "/", NULL, NULL);
-    ck_assert_int_eq(fr_client_head(fourth), 0);
-    fr_client_close(fourth);
+    excess = connect_to();
+    fr_client_ask(excess, "GET", "/", NULL, NULL);
+    ck_assert_int_eq(fr_client_head(excess), 503);
+    check_header(excess, "Retry-After", "1");
+    json_decref(read_json(excess));
+    ck_assert(fr_client_closed(excess, 2000));
+    fr_client_close(excess);
     fr_client_close(clients[0]);
-    int status = 0;
-    for (int i = 0; i < 100 && status == 0; i++) { /* until the server has seen that it is closed */
+    int status = 503;
+    for (int i = 0; i < 100 && status == 503; i++) { /* until the server has seen that it is closed */
         rest(0.02);
         status = fr_client_once(toy.port, "GET", "/", NULL, NULL, NULL);
     }
     ck_assert_int_eq(status, 200);
-    fr_client_close(clients[1]);
-    fr_client_close(clients[2]);
+    for (int i = 1; i < limit; i++) fr_client_close(clients[i]);
+    stop();
+}
+
+START_TEST(connections_have_limits) {
+    fr_http_setting setting = usual();
+    setting.connections = 5;
+    check_limit(setting, 5);
+    setting = usual();
+    setting.per_address = 3;
+    check_limit(setting, 3);
+}
+END_TEST
+
+/* A call is reported once its connection has seen the answer out, which may be after the client has it. */
+static void ask_and_await(const char *method, const char *path, const char *headers, int status, size_t count) {
+    ck_assert_int_eq(fr_client_once(toy.port, method, path, headers, *method == 'P' ? "x" : NULL, NULL), status);
+    for (size_t have = 0; have < count; rest(0.002)) {
+        pthread_mutex_lock(&told.lock);
+        have = told.count;
+        pthread_mutex_unlock(&told.lock);
+    }
+}
+
+/* Each call is reported once, with what was answered or that its client had gone. */
+START_TEST(calls_are_reported) {
+    fr_http_setting setting = usual();
+    setting.report = note_report;
+    start(setting);
+    ask_and_await("GET", "/a", NULL, 200, 1);
+    ask_and_await("POST", "/refuse", NULL, 404, 2);
+    ask_and_await("GET", "/texts", NULL, 200, 3);
+    ask_and_await("GET", "/b", "Host: a.example\r\n", 403, 4);
+    fr_client *client = connect_to();
+    fr_client_ask(client, "POST", "/linger", NULL, "x");
+    rest(0.2);
+    fr_client_close(client);
+    stop();
+    ck_assert_uint_eq(told.count, 5);
+    ck_assert_str_eq(told.lines[0], "127.0.0.1 GET /a 200  0");
+    ck_assert_str_eq(told.lines[1], "127.0.0.1 POST /refuse 404 no such thing: it \"is\" not 0");
+    ck_assert_str_eq(told.lines[2], "127.0.0.1 GET /texts 200  7");
+    ck_assert_ptr_nonnull(strstr(told.lines[3], "GET /b 403 the Host header \"a.example\""));
+    ck_assert_ptr_nonnull(strstr(told.lines[3], "--allow-host"));
+    ck_assert_ptr_nonnull(strstr(told.lines[4], "POST /linger "));
+}
+END_TEST
+
+/* A client that sends part of a request and goes away makes room for others long before the timeout. */
+START_TEST(halves_of_requests_are_let_go) {
+    static const char *const halves[] = {
+        "GET / HT", "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{", "",
+        "GET / HTTP/1.1\r\nHost: localhost\r\n"};
+    fr_http_setting setting = usual();
+    setting.per_address = 4;
+    start(setting);
+    for (int i = 0; i < 4; i++) {
+        fr_client *client = connect_to();
+        fr_client_send(client, halves[i], strlen(halves[i]));
+        rest(0.05);
+        fr_client_close(client);
+    }
+    double from = now();
+    while (fr_client_once(toy.port, "GET", "/", NULL, NULL, NULL) == 503 && now() - from < 15) rest(0.05);
+    ck_assert_double_lt(now() - from, 10);
+    stop();
+}
+END_TEST
+
+/* A client that closes its side behind a whole request, as `nc -N` does, waits for the answer and gets it. */
+START_TEST(half_closed_clients_are_answered) {
+    static const char *const paths[] = {"/late?wait=400", "/stream?a=5", "/", "/refuse"};
+    static const int statuses[] = {200, 200, 200, 404};
+    start(usual());
+    for (int i = 0; i < 4; i++) {
+        fr_client *client = connect_to();
+        fr_client_ask(client, "GET", paths[i], NULL, NULL);
+        ck_assert_int_eq(shutdown(client->fd, SHUT_WR), 0);
+        ck_assert_int_eq(fr_client_head(client), statuses[i]);
+        char *text = fr_client_body(client, NULL);
+        ck_assert_ptr_nonnull(text);
+        if (i == 1) ck_assert_ptr_nonnull(strstr(text, "data: 4\n\n"));
+        free(text);
+        fr_client_close(client);
+    }
     stop();
 }
 END_TEST
@@ -1165,8 +1266,10 @@ int main(void) {
     tcase_add_test(cases, pages_of_one_origin_may_ask);
     tcase_add_test(cases, bodies_have_a_limit);
     tcase_add_test(cases, bodies_wait_for_a_continue);
-    tcase_add_test(cases, all_connections_have_a_limit);
-    tcase_add_test(cases, an_address_has_a_limit);
+    tcase_add_test(cases, connections_have_limits);
+    tcase_add_test(cases, calls_are_reported);
+    tcase_add_test(cases, halves_of_requests_are_let_go);
+    tcase_add_test(cases, half_closed_clients_are_answered);
     cases = new_case(suite, "waiting");
     tcase_add_loop_test(cases, slow_senders_are_cut, 0, 4);
     tcase_add_test(cases, waiting_is_no_silence);

@@ -36,7 +36,7 @@ static const char *const counters[] = {
 };
 static const char *const gauges[] = {
     "prompt_tokens_seconds", "predicted_tokens_seconds", "requests_processing", "requests_deferred",
-    "n_busy_slots_per_decode",
+    "n_busy_slots_per_decode", "kv_cache_used_bytes", "kv_cache_shared_bytes", "kv_cache_kept_bytes",
 };
 enum { COUNTERS = sizeof counters / sizeof *counters, GAUGES = sizeof gauges / sizeof *gauges };
 
@@ -46,7 +46,9 @@ START_TEST(the_page_has_llama_cpps_names) {
     char *page = page_of(tally, 0, 0), *rest = page, name[128], type[16], help[256], again[128];
     double value;
     size_t count = 0;
-    for (int used = 0; *rest; rest += used, count++) {
+    char *others = strstr(page, "# HELP " PREFIX "http_requests_total");
+    ck_assert_ptr_nonnull(others);
+    for (int used = 0; rest < others; rest += used, count++) {
         ck_assert_int_eq(sscanf(rest, "# HELP " PREFIX "%127s %255[^\n]\n%n", name, help, &used), 2);
         rest += used;
         ck_assert_int_eq(sscanf(rest, "# TYPE " PREFIX "%127s %15[^\n]\n%n", again, type, &used), 2);
@@ -61,6 +63,44 @@ START_TEST(the_page_has_llama_cpps_names) {
         ck_assert_msg(known, "%s %s", name, type);
     }
     ck_assert_uint_eq(count, COUNTERS + GAUGES);
+    free(page);
+    fr_tally_free(tally);
+}
+END_TEST
+
+static double bucket_of(const char *page, const char *name, const char *bound) {
+    char line[256];
+    snprintf(line, sizeof line, "\n" PREFIX "%s_bucket{le=\"%s\"} ", name, bound);
+    const char *at = strstr(page, line);
+    ck_assert_msg(at, "no %s in\n%s", line, page);
+    return strtod(at + strlen(line), NULL);
+}
+
+/* Buckets are cumulative, as Prometheus has them; refused requests and those for no text are counted by their status
+ * alone. */
+START_TEST(calls_are_counted_and_timed) {
+    fr_tally *tally = fr_tally_new();
+    const fr_call_texts quick = {.prompt = 3, .generated = 11, .first = 0.02, .end = "length"},
+                        slow = {.prompt = 3, .generated = 1, .first = 40, .end = "stop"};
+    const fr_call_report reports[] = {
+        {.status = 200, .seconds = 0.12, .texts = &quick}, {.status = 200, .seconds = 400, .texts = &slow},
+        {.status = 200, .seconds = 9}, {.status = 404, .seconds = 9}, {.status = 503, .seconds = 1, .texts = &quick}};
+    for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) fr_tally_call(tally, &reports[i]);
+    char *page = page_of(tally, 0, 0);
+    ck_assert_ptr_nonnull(strstr(page, "\n" PREFIX "http_requests_total{status=\"2xx\"} 3\n"));
+    ck_assert_ptr_nonnull(strstr(page, "\n" PREFIX "http_requests_total{status=\"4xx\"} 1\n"));
+    ck_assert_ptr_nonnull(strstr(page, "\n" PREFIX "http_requests_total{status=\"5xx\"} 1\n"));
+    ck_assert_ptr_nonnull(strstr(page, "# TYPE " PREFIX "time_to_first_token_seconds histogram\n"));
+    static const char whole[] = "e2e_request_latency_seconds", first[] = "time_to_first_token_seconds";
+    static const char each[] = "time_per_output_token_seconds";
+    ck_assert(bucket_of(page, whole, "0.1") == 0 && bucket_of(page, whole, "0.25") == 1);
+    ck_assert(bucket_of(page, whole, "300") == 1 && bucket_of(page, whole, "+Inf") == 2);
+    ck_assert(bucket_of(page, first, "0.025") == 1 && bucket_of(page, first, "30") == 1);
+    ck_assert(bucket_of(page, first, "60") == 2 && bucket_of(page, first, "+Inf") == 2);
+    ck_assert(bucket_of(page, each, "0.005") == 0 && bucket_of(page, each, "0.025") == 1);
+    ck_assert(bucket_of(page, each, "+Inf") == 1); /* a single token has no gap */
+    ck_assert_double_eq_tol(value_of(page, "e2e_request_latency_seconds_sum"), 400.12, 1e-9);
+    ck_assert(value_of(page, "e2e_request_latency_seconds_count") == 2);
     free(page);
     fr_tally_free(tally);
 }
@@ -176,6 +216,7 @@ int main(void) {
     TCase *cases = tcase_create("tally");
     tcase_set_timeout(cases, 60);
     tcase_add_test(cases, the_page_has_llama_cpps_names);
+    tcase_add_test(cases, calls_are_counted_and_timed);
     tcase_add_test(cases, rounds_are_counted_and_requests_are_as_they_are);
     tcase_add_test(cases, texts_are_summed);
     tcase_add_test(cases, threads_lose_nothing);

@@ -23,10 +23,12 @@ char *fr_call_copy(const char *text) {
 
 /* ----------------------------------------------------------------------------------------------------- who holds it */
 
-fr_call *fr_call_new(struct MHD_Connection *connection, int fd, _Atomic int64_t *deadline, int64_t timeout) {
+fr_call *fr_call_new(const fr_call_origin *origin) {
     fr_call *call = fr_resize(NULL, 1, sizeof(*call));
-    *call = (fr_call){.holders = 1, .connection = connection, .fd = fd, .deadline = deadline, .timeout = timeout,
-                      .written = fr_call_clock()};
+    *call = (fr_call){.holders = 1, .connection = origin->connection, .fd = origin->fd, .deadline = origin->deadline,
+                      .timeout = origin->timeout, .bodies = origin->bodies, .report = origin->report,
+                      .context = origin->context, .client = fr_call_copy(origin->client)};
+    call->begun = call->written = fr_call_clock();
     pthread_mutex_init(&call->lock, NULL);
     return call;
 }
@@ -39,8 +41,23 @@ static void free_pairs(fr_call_pairs *pairs) {
     free(pairs->list);
 }
 
+#define CLIENT_GONE 499 /* the status that nginx logs where a client has closed before its answer began */
+
+/* Nobody holds it any more, so that all is known of it. */
+static void report_call(const fr_call *call) {
+    fr_call_report report = {
+        .client = call->client, .method = call->method ? call->method : "", .path = call->path ? call->path : "",
+        .error = call->error ? call->error : "", .status = call->status ? call->status : CLIENT_GONE,
+        .seconds = (double)(fr_call_clock() - call->begun) / 1000, .texts = call->has_texts ? &call->texts : NULL};
+    call->report(call->context, &report);
+}
+
 static void free_call(fr_call *call) {
+    if (call->report) report_call(call);
+    if (call->bodies) atomic_fetch_sub(call->bodies, call->capacity);
     pthread_mutex_destroy(&call->lock);
+    free(call->client);
+    free(call->error);
     free_pairs(&call->query);
     free_pairs(&call->headers);
     free(call->method);
@@ -149,7 +166,17 @@ void fr_call_answer(fr_call *call, unsigned status, const char *type, const char
     pthread_mutex_unlock(&call->lock);
 }
 
+/* The message of an error in any dialect: {"error": {"message": ...}}, or ollama's {"error": ...}. */
+static void keep_error(fr_call *call, const json_t *value) {
+    const json_t *error = json_object_get(value, "error"), *message = json_object_get(error, "message");
+    const char *text = json_string_value(message ? message : error);
+    pthread_mutex_lock(&call->lock);
+    if (text && !call->error) call->error = fr_call_copy(text);
+    pthread_mutex_unlock(&call->lock);
+}
+
 void fr_call_answer_json(fr_call *call, unsigned status, json_t *value) {
+    if (status >= 400) keep_error(call, value);
     char *text = fr_json_line(value);
     fr_call_answer(call, status, "application/json; charset=utf-8", text, strlen(text));
     free(text);
@@ -163,6 +190,13 @@ void fr_call_refuse(fr_call *call, unsigned status, const char *format, ...) {
     vsnprintf(message, sizeof(message), format, values);
     va_end(values);
     fr_call_answer_json(call, status, fr_fault_at(call->path, status, message));
+}
+
+void fr_call_note_texts(fr_call *call, const fr_call_texts *texts) {
+    pthread_mutex_lock(&call->lock);
+    call->texts = *texts;
+    call->has_texts = true;
+    pthread_mutex_unlock(&call->lock);
 }
 
 void fr_call_begin(fr_call *call, const char *type) {
@@ -226,12 +260,18 @@ ssize_t fr_call_read(void *context, uint64_t position, char *bytes, size_t room)
 
 /* ------------------------------------------------------------------------------------------------------- its client */
 
+#define STAYS 50 /* milliseconds */
+
+/* TCP can't tell a client that has closed its side alone, and waits for the answer, from one that has gone. Who only
+ * closes its side does so with the request's last byte, as `nc -N` does; so who does it later has gone. */
 bool fr_call_gone(fr_call *call) {
     pthread_mutex_lock(&call->lock);
     bool gone = !call->connection;
     if (!gone) {
         struct pollfd socket = {.fd = call->fd, .events = POLLRDHUP};
-        gone = poll(&socket, 1, 0) > 0 && (socket.revents & (POLLRDHUP | POLLHUP | POLLERR));
+        int seen = poll(&socket, 1, 0) > 0 ? socket.revents : 0;
+        if (!seen && call->whole && fr_call_clock() - call->whole >= STAYS) call->stayed = true;
+        gone = (seen & (POLLHUP | POLLERR)) || ((seen & POLLRDHUP) && call->stayed);
     }
     pthread_mutex_unlock(&call->lock);
     return gone;

@@ -22,6 +22,30 @@ const char *fr_call_body(const fr_call *call, size_t *length);
 /* Tags of what the client has already (If-None-Match); NULL: it has said nothing of that. */
 const char *fr_call_has(const fr_call *call);
 
+/* The client's address, "127.0.0.1"; "" where the system names none. */
+const char *fr_call_client(const fr_call *call);
+
+/* Figures of the texts that a call asked for, for its line in the log: tokens of its prompts, of these found in the
+ * cache, generated; seconds until the first one; why they ended. `end` is a constant text. */
+typedef struct fr_call_texts {
+    size_t prompt, cached, generated;
+    double first;
+    const char *end;
+} fr_call_texts;
+
+void fr_call_note_texts(fr_call *call, const fr_call_texts *texts);
+
+/* A call that has ended: the status of its answer (499: the client went away before there was one), the error's message
+ * ("": none), seconds since its request began, and its texts (NULL: it asked for none). */
+typedef struct fr_call_report {
+    const char *client, *method, *path, *error;
+    unsigned status;
+    double seconds;
+    const fr_call_texts *texts;
+} fr_call_report;
+
+typedef void fr_call_report_fn(void *context, const fr_call_report *report);
+
 /* What its body was read to, for who reads it next: handed over, and taken back (NULL: nothing is kept). By one thread
  * at a time, before the answer. */
 void fr_call_keep(fr_call *call, json_t *body);

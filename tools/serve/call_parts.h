@@ -33,6 +33,18 @@ char *fr_call_copy(const char *text);
 /* Bytes a millisecond: who keeps that pace has time for any length. */
 #define FR_CALL_PACE 16
 
+/* Where calls come from: what all those of a connection share. */
+typedef struct fr_call_origin {
+    struct MHD_Connection *connection;
+    int fd;
+    const char *client;        /* copied */
+    _Atomic int64_t *deadline; /* 0: none */
+    int64_t timeout;           /* for an answer to be taken, once it is whole */
+    _Atomic size_t *bodies;    /* bytes of all bodies that are held */
+    fr_call_report_fn *report; /* called once a call has ended; NULL: nobody is told */
+    void *context;
+} fr_call_origin;
+
 struct fr_call {
     /* The request: of the connection's thread until it is dispatched, then constant. */
     char *method, *path;
@@ -40,12 +52,19 @@ struct fr_call {
     fr_call_pairs query;
     char *body;
     size_t length, capacity;
+    int64_t begun; /* when its request did */
+    char *client;
+    _Atomic size_t *bodies;
+    fr_call_report_fn *report;
+    void *context;
     json_t *kept; /* the body as JSON, once it was read to that and not taken yet */
     bool head; /* HEAD, which is GET to whoever answers */
     bool dispatched, too_large;
 
     pthread_mutex_t lock; /* of all that follows */
     unsigned holders;
+    int64_t whole; /* when the request was; 0: not yet */
+    bool stayed;   /* the client had not closed its side a moment after that */
     struct MHD_Connection *connection; /* NULL: it has let go */
     int fd;                            /* its socket, as long as it is there */
     _Atomic int64_t *deadline;         /* the connection's; 0: none */
@@ -57,13 +76,16 @@ struct fr_call {
     unsigned status;
     char *type;
     fr_call_pairs headers;
+    char *error; /* an error's message; NULL: it is none */
+    fr_call_texts texts;
+    bool has_texts;
     char *bytes; /* [taken, size) has not gone to the connection */
     size_t taken, size, room;
     int64_t written; /* when anything was last */
 };
 
-/* A call with one holder, its connection. */
-fr_call *fr_call_new(struct MHD_Connection *connection, int fd, _Atomic int64_t *deadline, int64_t timeout);
+/* A call with one holder, its connection. What the origin points to must outlive it. */
+fr_call *fr_call_new(const fr_call_origin *origin);
 
 /* The method and the target of a request line, "/path?a=b". False: it is none, by its %XX or otherwise. */
 bool fr_call_read_line(fr_call *call, const char *method, const char *target);

@@ -67,6 +67,7 @@ bool fr_call_add_body(fr_call *call, const char *bytes, size_t length, size_t li
     if (needed > call->capacity) {
         size_t room = call->capacity ? call->capacity : 4096;
         while (room < needed) room *= 2;
+        if (call->bodies) atomic_fetch_add(call->bodies, room - call->capacity);
         call->body = fr_resize(call->body, room + 1, 1);
         call->capacity = room;
     }
@@ -85,6 +86,10 @@ json_t *fr_call_kept(fr_call *call) {
     json_t *body = call->kept;
     call->kept = NULL;
     return body;
+}
+
+const char *fr_call_client(const fr_call *call) {
+    return call->client;
 }
 
 const char *fr_call_method(const fr_call *call) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tools/output.h"
@@ -12,6 +13,7 @@
 #define THREADS 4             /* that read requests and write answers */
 #define MEMORY  (128 * 1024)  /* of a connection: its headers, and what is read or written at a time */
 #define LINGER  1000          /* milliseconds in which answers that are complete can be taken at the end */
+#define OTHER_FILES 256       /* open files that are no connections: models, slots, logs */
 
 /* What libmicrohttpd says while it starts tells why it doesn't; later it says what clients do wrong. */
 static void keep_message(void *context, const char *format, va_list values) {
@@ -44,9 +46,8 @@ static struct MHD_Daemon *start(fr_http *http, bool ip6) {
         {MHD_OPTION_END, 0, NULL}};
     if (s->key_pem) flags |= MHD_USE_TLS;
     else tls[0].option = MHD_OPTION_END;
-    unsigned threads = s->connections < THREADS ? s->connections : THREADS;
-    struct MHD_OptionItem pool[] = {{MHD_OPTION_THREAD_POOL_SIZE, threads, NULL}, {MHD_OPTION_END, 0, NULL}};
-    if (threads < 2) pool[0].option = MHD_OPTION_END;
+    unsigned most = s->connections + FR_HTTP_EXCESS;
+    struct MHD_OptionItem pool[] = {{MHD_OPTION_THREAD_POOL_SIZE, THREADS, NULL}, {MHD_OPTION_END, 0, NULL}};
     struct MHD_OptionItem callbacks[] = {
         {MHD_OPTION_URI_LOG_CALLBACK, of_function((void (*)(void))fr_http_see_target), http},
         {MHD_OPTION_UNESCAPE_CALLBACK, of_function((void (*)(void))fr_http_keep_escapes), http},
@@ -54,10 +55,19 @@ static struct MHD_Daemon *start(fr_http *http, bool ip6) {
         {MHD_OPTION_NOTIFY_CONNECTION, of_function((void (*)(void))fr_http_connection), http},
         {MHD_OPTION_END, 0, NULL}};
     return MHD_start_daemon(flags, 0, takes, http, fr_http_request, http, MHD_OPTION_EXTERNAL_LOGGER, keep_message,
-                            http, MHD_OPTION_LISTEN_SOCKET, http->socket, MHD_OPTION_CONNECTION_LIMIT, s->connections,
-                            MHD_OPTION_PER_IP_CONNECTION_LIMIT, s->per_address, MHD_OPTION_CONNECTION_TIMEOUT,
-                            s->timeout, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY, MHD_OPTION_ARRAY, callbacks,
-                            MHD_OPTION_ARRAY, pool, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+                            http, MHD_OPTION_LISTEN_SOCKET, http->socket, MHD_OPTION_CONNECTION_LIMIT, most,
+                            MHD_OPTION_CONNECTION_TIMEOUT, s->timeout, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                            (size_t)MEMORY, MHD_OPTION_ARRAY, callbacks, MHD_OPTION_ARRAY, pool, MHD_OPTION_ARRAY, tls,
+                            MHD_OPTION_END);
+}
+
+/* A connection is an open file, and many systems let a process open 1,024 until it asks for more. */
+static void allow_open_files(const fr_http_setting *setting) {
+    struct rlimit files;
+    rlim_t wanted = (rlim_t)setting->connections + FR_HTTP_EXCESS + OTHER_FILES;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= wanted) return;
+    files.rlim_cur = files.rlim_max < wanted ? files.rlim_max : wanted;
+    setrlimit(RLIMIT_NOFILE, &files); /* where that is refused, new connections wait for others to be closed */
 }
 
 static bool start_helpers(fr_http *http) {
@@ -68,6 +78,7 @@ static bool start_helpers(fr_http *http) {
 
 static int start_threads(fr_http *http) {
     bool tls = http->setting.key_pem != NULL;
+    allow_open_files(&http->setting);
     http->daemon = start(http, strchr(http->url, '[') != NULL);
     if (!http->daemon) {
         return tls ? fr_bad_input("--ssl-key-file and --ssl-cert-file can't be used: %s", http->message)

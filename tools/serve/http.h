@@ -21,9 +21,11 @@ typedef struct fr_http_setting {
     const char *host;  /* a numeric address, or "localhost" */
     uint16_t port;     /* 0: one that is free */
     const char *const *keys; /* who sends none of these is 401; NULL-terminated, NULL: everybody may ask */
+    const char *hosts;       /* names besides localhost by which it may be asked, with commas, "*" any; NULL: none */
     const char *origin;      /* of pages that may ask (CORS), "*" of any; NULL: of none */
     const char *key_pem, *certificate_pem; /* TLS: the texts of both files; NULL: plain */
     size_t body_limit;       /* bytes */
+    /* Connections at a time, of all clients and of one address. One more is kept long enough to be told so (503). */
     unsigned connections, per_address;
     /* Seconds: of a client's silence at most, and in which a request must be there, or an answer taken; one more for
      * each 16 kB of it. */
@@ -33,6 +35,7 @@ typedef struct fr_http_setting {
     /* Whether a request may take long to be read though its body is short; NULL: none does. */
     bool (*is_slow)(const char *body, size_t length);
     fr_http_fn *answer;
+    fr_call_report_fn *report; /* told of each call that has ended, by any thread; NULL: nobody is */
     void *context;
 } fr_http_setting;
 

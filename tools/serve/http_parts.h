@@ -6,6 +6,8 @@
 #ifndef FR_TOOLS_SERVE_HTTP_PARTS_H
 #define FR_TOOLS_SERVE_HTTP_PARTS_H
 
+#include <netinet/in.h>
+
 #include "tools/serve/call_parts.h"
 #include "tools/serve/http.h"
 
@@ -14,14 +16,22 @@
 #define FR_HTTP_TARGET_MOST  (16 * 1024)
 #define FR_HTTP_HEADERS_MOST (48 * 1024)
 
+/* Connections above the limits that are kept for a moment, so that their clients are told so (503). Beyond these, new
+ * ones wait in the system's queue. */
+#define FR_HTTP_EXCESS 256
+
 /* A connection, from the time that it is accepted. */
 typedef struct fr_http_link {
     fr_http *http;
     struct fr_http_link *previous, *next;
     int fd;
+    char client[INET6_ADDRSTRLEN]; /* the client's address; "" where the system names none */
+    bool admitted; /* it is within the limits; under the server's lock */
+    int hung_up;   /* how often in turn the watching thread found its peer gone; that thread's alone */
     char *target;      /* of the request line that was read last */
     uintptr_t behind;  /* where it ended in libmicrohttpd's memory */
     fr_call *call;     /* its request under way, under the server's lock */
+    bool dispatched;   /* that request is whole, and was handed on; likewise */
     _Atomic int64_t deadline; /* when a request must be there, or an answer taken; 0: the client waits for us */
 } fr_http_link;
 
@@ -40,6 +50,7 @@ struct fr_http {
     char message[256]; /* libmicrohttpd's while it starts */
     atomic_bool started;
     atomic_bool refusing;
+    _Atomic size_t bodies; /* bytes of all requests' bodies that are held */
 
     pthread_mutex_t lock; /* of all that follows */
     pthread_cond_t changed, handed;
@@ -65,6 +76,10 @@ void fr_http_completed(void *http, struct MHD_Connection *connection, void **cal
                        enum MHD_RequestTerminationCode why);
 void fr_http_connection(void *http, struct MHD_Connection *connection, void **link,
                         enum MHD_ConnectionNotificationCode what);
+
+/* Tells whether the connection is within the limits by now; if so, the time until a request must be there starts
+ * anew. */
+bool fr_http_link_admit(fr_http_link *link);
 
 /* A call of a connection begins, is handed on, and ends. Beginning fails where the server closes. */
 bool fr_http_link_begin(fr_http_link *link, fr_call *call);

@@ -12,7 +12,8 @@
 #include "tools/serve/http_parts.h"
 #include "tools/serve/keys.h"
 
-#define BLOCK 16384 /* of a stream at a time */
+#define BLOCK  16384 /* of a stream at a time */
+#define BODIES 64    /* bodies of the largest size that there is memory for: beyond them no request is begun */
 
 static const char *header(struct MHD_Connection *connection, const char *name) {
     return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
@@ -30,7 +31,8 @@ void *fr_http_see_target(void *http, const char *target, struct MHD_Connection *
     free(link->target);
     link->target = fr_call_copy(target ? target : "");
     link->behind = (uintptr_t)target + strlen(link->target);
-    atomic_store(&link->deadline, fr_call_clock() + (int64_t)((fr_http *)http)->setting.timeout * 1000);
+    (void)http;
+    fr_http_link_admit(link);
     return NULL;
 }
 
@@ -61,17 +63,28 @@ static bool may_ask(const fr_http *http, struct MHD_Connection *connection, cons
     return key && fr_keys_match(s->keys, key);
 }
 
-/* Whether a Host header names this machine as such, "localhost:8080". A page of elsewhere whose name has been made to
- * resolve to a loopback address still sends its own name. */
-static bool names_loopback(const char *host) {
-    char name[64];
+static bool is_listed(const char *list, const char *name) {
+    size_t length = strlen(name);
+    for (const char *at = list; *at; at += strcspn(at, ",")) {
+        at += strspn(at, ", ");
+        bool same = strncasecmp(at, name, length) == 0 && (!at[length] || strchr(", ", at[length]));
+        if (same || *at == '*') return true;
+    }
+    return false;
+}
+
+/* Tells whether a Host header names this machine as such, "localhost:8080", or as the setting's list does. A page of
+ * elsewhere whose name has been made to resolve to a loopback address still sends its own name. */
+static bool names_this(const fr_http *http, const char *host) {
+    char name[256];
     size_t bracket = *host == '[', length = strcspn(host + bracket, bracket ? "]" : ":");
-    if (length >= sizeof(name)) return false;
+    if (!length || length >= sizeof(name)) return false;
     memcpy(name, host + bracket, length);
     name[length] = '\0';
     const char *rest = host + bracket + length;
     if (bracket && *rest++ != ']') return false;
     if (*rest && (*rest != ':' || rest[1 + strspn(rest + 1, "0123456789")])) return false;
+    if (http->setting.hosts && is_listed(http->setting.hosts, name)) return true;
     struct in_addr ip4;
     struct in6_addr ip6;
     if (bracket) return inet_pton(AF_INET6, name, &ip6) == 1 && IN6_IS_ADDR_LOOPBACK(&ip6);
@@ -81,7 +94,7 @@ static bool names_loopback(const char *host) {
 
 static bool is_rebound(const fr_http *http, struct MHD_Connection *connection) {
     const char *host = header(connection, "Host");
-    return http->loopback && !http->setting.keys && host && !names_loopback(host);
+    return http->loopback && !http->setting.keys && host && !names_this(http, host);
 }
 
 /* Whether a page of elsewhere asks: a browser sends its origin, "https://a.example", and "null" for what has none. It
@@ -91,7 +104,7 @@ static bool is_elsewhere(const fr_http *http, struct MHD_Connection *connection)
     if (!http->loopback || http->setting.keys || !origin) return false;
     if (allowed && (strcmp(allowed, "*") == 0 || strcmp(allowed, origin) == 0)) return false;
     const char *host = strstr(origin, "://");
-    return !host || !names_loopback(host + 3);
+    return !host || !names_this(http, host + 3);
 }
 
 static bool is_too_large(const fr_http *http, struct MHD_Connection *connection) {
@@ -110,14 +123,20 @@ static size_t header_bytes(struct MHD_Connection *connection) {
 
 /* What can be said before the body is there; a call that passes is not answered. */
 static void admit(fr_http *http, struct MHD_Connection *connection, fr_call *call, bool line) {
-    if (strlen(link_of(connection)->target) > FR_HTTP_TARGET_MOST) {
+    if (!fr_http_link_admit(link_of(connection))) {
+        fr_call_set_header(call, "Retry-After", "1");
+        fr_call_set_header(call, "Connection", "close");
+        fr_call_refuse(call, 503, "too many connections: --max-connections lets an address have more");
+    } else if (strlen(link_of(connection)->target) > FR_HTTP_TARGET_MOST) {
         fr_call_refuse(call, 414, "the request's path and query are longer than %d bytes", FR_HTTP_TARGET_MOST);
     } else if (header_bytes(connection) > FR_HTTP_HEADERS_MOST) {
         fr_call_refuse(call, 431, "the request's headers are larger than %d bytes", FR_HTTP_HEADERS_MOST);
     } else if (!line) {
         fr_call_refuse(call, 400, "the request's path or query is malformed");
     } else if (is_rebound(http, connection)) {
-        fr_call_refuse(call, 403, "the Host header names another machine: this server answers to localhost");
+        fr_call_refuse(call, 403, "the Host header \"%.100s\" is no name of this server, which answers to localhost: "
+                       "start it with --allow-host NAME (behind a proxy, say) or with an API key",
+                       header(connection, "Host"));
     } else if (strcmp(call->method, "OPTIONS") == 0) {
         fr_call_answer(call, 204, "text/plain", "", 0);
     } else if (is_elsewhere(http, connection)) {
@@ -130,6 +149,10 @@ static void admit(fr_http *http, struct MHD_Connection *connection, fr_call *cal
         fr_call_refuse(call, 503, "the server is going down");
     } else if (is_too_large(http, connection)) {
         refuse_body(http, call);
+    } else if (atomic_load(&http->bodies) > BODIES * http->setting.body_limit) {
+        fr_call_set_header(call, "Retry-After", "1");
+        fr_call_set_header(call, "Connection", "close");
+        fr_call_refuse(call, 503, "the requests under way are too large together");
     }
 }
 
@@ -209,7 +232,10 @@ static bool has_body(struct MHD_Connection *connection) {
 static enum MHD_Result begin(fr_http *http, struct MHD_Connection *connection, const char *method, const char *version,
                              void **context) {
     fr_http_link *link = link_of(connection);
-    fr_call *call = fr_call_new(connection, link->fd, &link->deadline, (int64_t)http->setting.timeout * 1000);
+    const fr_http_setting *s = &http->setting;
+    fr_call *call = fr_call_new(&(fr_call_origin){
+        .connection = connection, .fd = link->fd, .client = link->client, .deadline = &link->deadline,
+        .timeout = (int64_t)s->timeout * 1000, .bodies = &http->bodies, .report = s->report, .context = s->context});
     const char *has = header(connection, "If-None-Match");
     if (has) call->has = fr_call_copy(has);
     *context = call;

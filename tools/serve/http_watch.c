@@ -3,7 +3,11 @@
  * libmicrohttpd's own timeout is of silence: who sends a byte now and then lives for ever. Here each connection has a
  * deadline, by which its request must be there, or its answer taken; past it the socket is shut, and libmicrohttpd
  * finds it closed. */
+#include <arpa/inet.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -14,11 +18,46 @@ static int64_t from_now(const fr_http *http) {
     return fr_call_clock() + (int64_t)http->setting.timeout * 1000;
 }
 
-static fr_http_link *link_new(fr_http *http, int fd) {
+#define EXCESS_TIME 5000 /* milliseconds in which a client that is one too many can ask, and so be told why not */
+#define STEP        100  /* milliseconds between looks at all connections */
+#define HUNG_UP     5    /* looks in turn that find a peer gone: its request may be on its way to libmicrohttpd */
+
+/* Admits the connection where it is within the limits: of its address, and of all. Under the lock. */
+static void admit_link(fr_http_link *link) {
+    const fr_http_setting *s = &link->http->setting;
+    unsigned all = 0, same = 0;
+    for (const fr_http_link *other = link->http->links; other; other = other->next) {
+        all += other->admitted;
+        same += other->admitted && strcmp(other->client, link->client) == 0;
+    }
+    link->admitted = all < s->connections && same < s->per_address;
+}
+
+bool fr_http_link_admit(fr_http_link *link) {
+    fr_http *http = link->http;
+    pthread_mutex_lock(&http->lock);
+    if (!link->admitted) admit_link(link);
+    bool admitted = link->admitted;
+    pthread_mutex_unlock(&http->lock);
+    if (admitted) atomic_store(&link->deadline, from_now(http));
+    return admitted;
+}
+
+static void write_client(fr_http_link *link, const struct sockaddr *from) {
+    const void *number = NULL;
+    if (from && from->sa_family == AF_INET) number = &((const struct sockaddr_in *)from)->sin_addr;
+    if (from && from->sa_family == AF_INET6) number = &((const struct sockaddr_in6 *)from)->sin6_addr;
+    if (number) inet_ntop(from->sa_family, number, link->client, sizeof(link->client));
+}
+
+static fr_http_link *link_new(fr_http *http, int fd, const struct sockaddr *from) {
     fr_http_link *link = fr_resize(NULL, 1, sizeof(*link));
     *link = (fr_http_link){.http = http, .fd = fd};
-    atomic_store(&link->deadline, from_now(http));
+    write_client(link, from);
     pthread_mutex_lock(&http->lock);
+    admit_link(link);
+    int64_t time = (int64_t)http->setting.timeout * 1000;
+    atomic_store(&link->deadline, fr_call_clock() + (link->admitted || time < EXCESS_TIME ? time : EXCESS_TIME));
     link->next = http->links;
     if (link->next) link->next->previous = link;
     http->links = link;
@@ -41,7 +80,9 @@ void fr_http_connection(void *http, struct MHD_Connection *connection, void **li
                         enum MHD_ConnectionNotificationCode what) {
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-        *link = link_new(http, fd);
+        const union MHD_ConnectionInfo *from =
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+        *link = link_new(http, fd, from ? from->client_addr : NULL);
     } else if (*link) {
         link_free(*link);
         *link = NULL;
@@ -61,6 +102,8 @@ void fr_http_link_dispatch(fr_http_link *link) {
     fr_http *http = link->http;
     atomic_store(&link->deadline, 0);
     pthread_mutex_lock(&http->lock);
+    link->dispatched = true;
+    link->call->whole = fr_call_clock();
     http->under_way++;
     pthread_mutex_unlock(&http->lock);
 }
@@ -69,6 +112,7 @@ void fr_http_link_end(fr_http_link *link, fr_call *call) {
     fr_http *http = link->http;
     pthread_mutex_lock(&http->lock);
     link->call = NULL;
+    link->dispatched = false;
     if (call->dispatched) {
         http->under_way--;
         pthread_cond_broadcast(&http->changed);
@@ -87,21 +131,31 @@ static void wait_changed(fr_http *http, int64_t milliseconds) {
     pthread_cond_timedwait(&http->changed, &http->lock, &until);
 }
 
-/* Under the lock, so that the socket is not closed meanwhile and its number given to another. */
+/* Tells whether the peer has closed its side and everything that it sent has been read. */
+static bool has_hung_up(const fr_http_link *link) {
+    struct pollfd socket = {.fd = link->fd, .events = POLLRDHUP};
+    int unread = 0;
+    return poll(&socket, 1, 0) > 0 && ioctl(link->fd, FIONREAD, &unread) == 0 && unread == 0;
+}
+
+/* Shuts the sockets whose deadline is over, and those whose peer has gone before its request was whole:
+ * libmicrohttpd 0.9.75 keeps half a request until its timeout. Under the lock, so that a socket is not closed meanwhile
+ * and its number given to another. */
 static void shut_late(fr_http *http) {
     int64_t now = fr_call_clock();
     for (fr_http_link *link = http->links; link; link = link->next) {
         int64_t deadline = atomic_load(&link->deadline);
-        if (deadline && deadline < now) shutdown(link->fd, SHUT_RDWR);
+        if (link->dispatched) fr_call_gone(link->call); /* it notes whether the client stays */
+        link->hung_up = !link->dispatched && has_hung_up(link) ? link->hung_up + 1 : 0;
+        if ((deadline && deadline < now) || link->hung_up >= HUNG_UP) shutdown(link->fd, SHUT_RDWR);
     }
 }
 
 void *fr_http_watch(void *context) {
     fr_http *http = context;
-    int64_t step = http->setting.timeout > 4 ? 1000 : 200;
     pthread_mutex_lock(&http->lock);
     while (!http->closing) {
-        int64_t next = fr_call_clock() + step;
+        int64_t next = fr_call_clock() + STEP;
         for (int64_t now; !http->closing && (now = fr_call_clock()) < next;) wait_changed(http, next - now);
         shut_late(http);
     }

@@ -1,12 +1,103 @@
-/* The line of a request (log.h). */
+/* A server's lines on standard error (log.h). */
 #include "tools/serve/log.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "tools/serve/answer_parts.h"
 #include "tools/serve/seconds.h"
 
-/* How it ended; a client that went away, or what failed, goes before the first choice's reason. A failure's line may
- * have bytes of the client's, its kind has not. */
+enum { NOTHING, ERROR, WARN, INFO, DEBUG };
+
+#define LONGEST 300 /* bytes of a client's that a line repeats */
+
+fr_request_log fr_log_of(const fr_arguments *args) {
+    static const char *const levels[] = {"error", "warn", "info", "debug"};
+    const char *level = args->text[FR_ARG_LOG_LEVEL], *format = args->text[FR_ARG_LOG_FORMAT];
+    fr_request_log log = {.level = INFO, .json = format && strcmp(format, "json") == 0};
+    for (size_t i = 0; level && i < sizeof levels / sizeof *levels; i++)
+        if (strcmp(level, levels[i]) == 0) log.level = ERROR + (int)i;
+    if (args->given[FR_ARG_QUIET]) log.level = NOTHING;
+    return log;
+}
+
+/* Probes and pages' files come by the dozen, so that they are told only where they fail; a probe of health also fails
+ * while a model is loaded, as it should. */
+static int level_of(const fr_call_report *report) {
+    if (strcmp(report->path, "/health") == 0 || strcmp(report->path, "/v1/health") == 0) return DEBUG;
+    if (report->status >= 500) return ERROR;
+    if (report->status >= 400) return WARN;
+    return strcmp(report->method, "GET") == 0 || strcmp(report->method, "OPTIONS") == 0 ? DEBUG : INFO;
+}
+
+static void put_printable(FILE *line, const char *text) {
+    size_t length = strnlen(text, LONGEST);
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c < ' ' || c >= 0x7f || c == '\\') fprintf(line, "\\x%02x", c);
+        else fputc(c, line);
+    }
+    if (text[length]) fputs("...", line);
+}
+
+static void write_text(FILE *line, const fr_call_report *report, const char *time) {
+    const fr_call_texts *texts = report->texts;
+    fprintf(line, "%s %s ", time, *report->client ? report->client : "-");
+    put_printable(line, report->method);
+    fputc(' ', line);
+    put_printable(line, report->path);
+    fprintf(line, " %u ", report->status);
+    if (texts) fprintf(line, "%zu + %zu tokens (%zu cached) ", texts->prompt, texts->generated, texts->cached);
+    fprintf(line, "%.2f s", report->seconds);
+    if (texts && texts->first > 0) fprintf(line, " (first %.2f)", texts->first);
+    if (texts) fprintf(line, " %s", texts->end);
+    if (*report->error) fputs(": ", line);
+    put_printable(line, report->error);
+    fputc('\n', line);
+}
+
+static void write_json(FILE *line, const fr_call_report *report, const char *time) {
+    const fr_call_texts *texts = report->texts;
+    json_t *object = json_object();
+    fr_json_put(object, "time", json_string(time));
+    fr_json_put(object, "client", json_string(report->client));
+    fr_json_put(object, "method", fr_json_bytes(report->method, strnlen(report->method, LONGEST)));
+    fr_json_put(object, "path", fr_json_bytes(report->path, strnlen(report->path, LONGEST)));
+    fr_json_put(object, "status", json_integer(report->status));
+    fr_json_put(object, "seconds", json_real(report->seconds));
+    if (texts) {
+        fr_json_put(object, "prompt_tokens", json_integer((json_int_t)texts->prompt));
+        fr_json_put(object, "cached_tokens", json_integer((json_int_t)texts->cached));
+        fr_json_put(object, "completion_tokens", json_integer((json_int_t)texts->generated));
+        fr_json_put(object, "first_token_seconds", texts->first > 0 ? json_real(texts->first) : json_null());
+        fr_json_put(object, "end", json_string(texts->end));
+    }
+    if (*report->error)
+        fr_json_put(object, "error", fr_json_bytes(report->error, strnlen(report->error, LONGEST)));
+    char *text = fr_json_line(object);
+    fprintf(line, "%s\n", text);
+    free(text);
+    json_decref(object);
+}
+
+/* One write, so that lines of several threads stay whole. */
+void fr_log_call(const fr_request_log *log, const fr_call_report *report) {
+    if (level_of(report) > log->level) return;
+    char *bytes = NULL, time_text[32];
+    size_t length = 0;
+    time_t now = time(NULL);
+    struct tm utc;
+    strftime(time_text, sizeof time_text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    FILE *line = open_memstream(&bytes, &length);
+    if (!line) return;
+    (log->json ? write_json : write_text)(line, report, time_text);
+    fclose(line);
+    fwrite(bytes, 1, length, stderr);
+    free(bytes);
+}
+
+/* Why the texts ended; a client that went away, or what failed, goes before the first choice's reason. A failure's line
+ * may have bytes of the client's, its kind has not. */
 static const char *end_of(const fr_ask *ask) {
     for (size_t i = 0; i < ask->count; i++) {
         const fr_job *job = &ask->choices[i].job;
@@ -32,13 +123,13 @@ static void show_contents(const fr_ask *ask) {
 
 void fr_log_ask(const fr_ask *ask) {
     const fr_arguments *args = ask->setting->args;
-    size_t prompt = 0, generated = 0;
-    if (args->given[FR_ARG_QUIET]) return;
+    fr_timings all = fr_timings_of_ask(ask);
+    fr_call_texts texts = {.cached = all.cached, .end = end_of(ask)};
     for (size_t i = 0; i < ask->count; i++) {
-        if (i % ask->each == 0) prompt += ask->choices[i].job.prompt.count;
-        generated += ask->choices[i].job.reply.kept;
+        if (i % ask->each == 0) texts.prompt += ask->choices[i].job.prompt.count;
+        texts.generated += ask->choices[i].job.reply.kept;
     }
-    fr_note("%s %s: %zu + %zu tokens, %.2f s, %s", fr_call_method(ask->call), fr_call_path(ask->call), prompt,
-            generated, fr_seconds() - ask->arrived, end_of(ask));
-    if (args->given[FR_ARG_LOG_CONTENTS]) show_contents(ask);
+    if (all.first > 0) texts.first = all.first - ask->arrived;
+    fr_call_note_texts(ask->call, &texts);
+    if (args->given[FR_ARG_LOG_CONTENTS] && !args->given[FR_ARG_QUIET]) show_contents(ask);
 }

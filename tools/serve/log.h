@@ -1,12 +1,29 @@
-/* A server's lines on standard error: one for each request for text that has ended.
+/* The log of a server: a line on standard error for each request that has ended.
  *
- * In: the ask. Out: "forerun: POST /v1/completions: 7 + 128 tokens, 2.10 s, length"; with --log-contents its body and
- * texts behind that, as JSON on lines of their own; with --quiet nothing. */
+ * In: the command line, and reports of calls. Out, as text,
+ *
+ *     2026-11-29T13:41:07Z 127.0.0.1 POST /v1/completions 200 37 + 128 tokens (12 cached) 2.10 s (first 0.21) length
+ *     2026-11-29T13:41:09Z 127.0.0.1 POST /v1/completions 400 0.00 s: "temperature" must be a number
+ *
+ * or the same as a JSON object. Bytes of the client's that are not printable are escaped, so that a line stays one. */
 #ifndef FR_TOOLS_SERVE_LOG_H
 #define FR_TOOLS_SERVE_LOG_H
 
 #include "tools/serve/ask.h"
 
+typedef struct fr_request_log {
+    int level; /* 0: nothing is written; from 1 on as the words of --log-level stand: error, warn, info, debug */
+    bool json;
+} fr_request_log;
+
+/* The log that --log-level, --log-format and --quiet ask for. */
+fr_request_log fr_log_of(const fr_arguments *args);
+
+/* A call has ended. Any thread. */
+void fr_log_call(const fr_request_log *log, const fr_call_report *report);
+
+/* A request for text has ended: notes its figures for its call's line; with --log-contents its body and texts are
+ * written too. */
 void fr_log_ask(const fr_ask *ask);
 
 #endif

@@ -13,11 +13,12 @@
 #include "tools/ranks.h"
 #include "tools/serve/http.h"
 #include "tools/serve/keys.h"
+#include "tools/serve/log.h"
 #include "tools/serve/routes.h"
 #include "tools/serve/seconds.h"
 #include "tools/verbs.h"
 
-enum { USUAL_PORT = 8080, USUAL_BODY = 1 << 24, USUAL_CONNECTIONS = 64, ALL_CONNECTIONS = 1024, USUAL_TIMEOUT = 60 };
+enum { USUAL_PORT = 8080, USUAL_BODY = 1 << 24, USUAL_CONNECTIONS = 1024, ALL_CONNECTIONS = 4096, USUAL_TIMEOUT = 60 };
 
 /* Seconds that requests under way have once the server is to end, and where several ranks are, as what has started them
  * kills them a second after it was told to end; and that the engine's thread sleeps at most, as it is
@@ -35,6 +36,7 @@ typedef struct server {
     fr_tally *tally;
     fr_models *models;
     fr_routes routes;
+    fr_request_log log;
     fr_http *http;
     char *key_pem, *certificate_pem;
     pthread_mutex_t lock;
@@ -150,6 +152,16 @@ static int read_certificate(server *s) {
     return code ? code : read_text(args->text[FR_ARG_SSL_CERT], &s->certificate_pem);
 }
 
+static void answer(void *context, fr_call *call) {
+    fr_routes_answer(&((server *)context)->routes, call);
+}
+
+static void report(void *context, const fr_call_report *call) {
+    const server *s = context;
+    fr_tally_call(s->tally, call);
+    fr_log_call(&s->log, call);
+}
+
 static int open_http(server *s) {
     const fr_arguments *args = s->args;
     const char *host = args->text[FR_ARG_HOST];
@@ -158,6 +170,7 @@ static int open_http(server *s) {
         .host = host ? host : "127.0.0.1",
         .port = (uint16_t)number_or(args, FR_ARG_PORT, USUAL_PORT),
         .keys = (const char *const *)s->keys,
+        .hosts = args->text[FR_ARG_ALLOW_HOST],
         .origin = args->text[FR_ARG_CORS],
         .key_pem = s->key_pem,
         .certificate_pem = s->certificate_pem,
@@ -167,8 +180,9 @@ static int open_http(server *s) {
         .timeout = (unsigned)number_or(args, FR_ARG_TIMEOUT, USUAL_TIMEOUT),
         .is_open = fr_routes_open,
         .is_slow = fr_routes_slow,
-        .answer = fr_routes_answer,
-        .context = &s->routes,
+        .answer = answer,
+        .report = report,
+        .context = s,
     };
     return fr_http_open(&setting, &s->http);
 }
@@ -176,6 +190,7 @@ static int open_http(server *s) {
 static int open_all(server *s) {
     const fr_arguments *args = s->args;
     s->tally = fr_tally_new();
+    s->log = fr_log_of(args);
     int code = fr_keys_read(args->text[FR_ARG_API_KEY], args->text[FR_ARG_API_KEY_FILE], &s->keys);
     if (!code) code = read_certificate(s);
     if (!code) code = fr_models_open(&s->models, args, s->tally, wake, s);

@@ -10,7 +10,7 @@
 #include "tools/serve/content.h"
 #include "tools/serve/settings.h"
 
-enum { USUAL_PLACES = 4, USUAL_QUEUE = 64, USUAL_PING = 30 };
+enum { USUAL_PLACES = 4, USUAL_QUEUE = 1024, USUAL_PING = 30 };
 
 /* ------------------------------------------------------------------------------------------------------ fingerprint */
 

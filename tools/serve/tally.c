@@ -25,10 +25,35 @@ typedef enum figure {
     RUNNING,
     WAITING,
     BUSY,
+    KV_USED,
+    KV_SHARED,
+    KV_CACHED,
     FIGURES
 } figure;
 
 enum { DEPTHS = FR_STEP_MAX - 1 };
+
+/* How long requests for texts took, counted by bounds in seconds. */
+typedef enum span { WHOLE, FIRST, EACH, SPANS } span;
+
+static const double bounds[] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300};
+enum { BOUNDS = sizeof bounds / sizeof *bounds };
+
+typedef struct histogram {
+    double below[BOUNDS]; /* how many took at most that long */
+    double count, sum;
+} histogram;
+
+static const struct {
+    const char *name, *help;
+} span_rows[SPANS] = {
+    [WHOLE] = {"e2e_request_latency_seconds", "Seconds from a request for text to the end of its answer"},
+    [FIRST] = {"time_to_first_token_seconds", "Seconds from a request for text to its first token"},
+    [EACH] = {"time_per_output_token_seconds", "Seconds of each token of an answer behind its first one, on average"},
+};
+
+/* Statuses of answers by their first digit, 1xx to 5xx. */
+enum { CLASSES = 5 };
 
 struct fr_tally {
     pthread_mutex_t lock; /* over all below */
@@ -36,10 +61,13 @@ struct fr_tally {
     double busy;          /* sessions of all rounds together */
     double kept[DEPTHS];  /* accepted drafts by depth */
     size_t depths;        /* that there were drafts at */
+    histogram spans[SPANS];
+    double calls[CLASSES];
 };
 
 #define PREFIX   "llamacpp:"
 #define BY_DEPTH "spec_decode_num_accepted_tokens_per_pos_total"
+#define CALLS    "http_requests_total"
 
 static const struct {
     const char *name, *type, *help;
@@ -60,6 +88,9 @@ static const struct {
     [RUNNING] = {"requests_processing", "gauge", "Requests under way", 0},
     [WAITING] = {"requests_deferred", "gauge", "Requests that wait", 0},
     [BUSY] = {"n_busy_slots_per_decode", "gauge", "Texts in a forward, on average", 3},
+    [KV_USED] = {"kv_cache_used_bytes", "gauge", "Keys and values that texts held as the last one ended", 0},
+    [KV_SHARED] = {"kv_cache_shared_bytes", "gauge", "Of these what more than one text held", 0},
+    [KV_CACHED] = {"kv_cache_kept_bytes", "gauge", "Keys and values kept for prompts that begin alike", 0},
 };
 
 fr_tally *fr_tally_new(void) {
@@ -102,9 +133,32 @@ void fr_tally_text(fr_tally *tally, const fr_session *session) {
     pthread_mutex_lock(&tally->lock);
     for (size_t i = 0; i < sizeof stats / sizeof *stats; i++)
         tally->figures[stats[i].figure] += fr_session_stat(session, stats[i].stat);
+    tally->figures[KV_USED] = fr_session_stat(session, FR_STAT_KV_USED_BYTES);
+    tally->figures[KV_SHARED] = fr_session_stat(session, FR_STAT_KV_SHARED_BYTES);
+    tally->figures[KV_CACHED] = fr_session_stat(session, FR_STAT_KV_CACHED_BYTES);
     tally->figures[DRAFTS] += fr_session_depth_stat(session, 0, FR_DEPTH_DRAFTED);
     if (tally->figures[LONGEST] < length) tally->figures[LONGEST] = length;
     add_depths(tally, session);
+    pthread_mutex_unlock(&tally->lock);
+}
+
+static void add_seconds(histogram *h, double seconds) {
+    for (size_t i = 0; i < BOUNDS; i++) h->below[i] += seconds <= bounds[i];
+    h->count++;
+    h->sum += seconds;
+}
+
+void fr_tally_call(fr_tally *tally, const fr_call_report *report) {
+    const fr_call_texts *texts = report->texts;
+    unsigned class = report->status / 100;
+    pthread_mutex_lock(&tally->lock);
+    if (class >= 1 && class <= CLASSES) tally->calls[class - 1]++;
+    if (texts && report->status < 400) {
+        add_seconds(&tally->spans[WHOLE], report->seconds);
+        if (texts->first > 0) add_seconds(&tally->spans[FIRST], texts->first);
+        if (texts->first > 0 && texts->generated > 1 && report->seconds > texts->first)
+            add_seconds(&tally->spans[EACH], (report->seconds - texts->first) / (double)(texts->generated - 1));
+    }
     pthread_mutex_unlock(&tally->lock);
 }
 
@@ -116,11 +170,23 @@ static void print_head(FILE *page, const char *name, const char *type, const cha
     fprintf(page, "# HELP " PREFIX "%s %s\n# TYPE " PREFIX "%s %s\n", name, help, name, type);
 }
 
+static void print_histogram(FILE *page, const char *name, const char *help, const histogram *h) {
+    print_head(page, name, "histogram", help);
+    for (size_t i = 0; i < BOUNDS; i++)
+        fprintf(page, PREFIX "%s_bucket{le=\"%g\"} %.0f\n", name, bounds[i], h->below[i]);
+    fprintf(page, PREFIX "%s_bucket{le=\"+Inf\"} %.0f\n", name, h->count);
+    fprintf(page, PREFIX "%s_sum %.6f\n" PREFIX "%s_count %.0f\n", name, h->sum, name, h->count);
+}
+
 static void print_page(const fr_tally *tally, FILE *page) {
     for (size_t i = 0; i < FIGURES; i++) {
         print_head(page, rows[i].name, rows[i].type, rows[i].help);
         fprintf(page, PREFIX "%s %.*f\n", rows[i].name, rows[i].decimals, tally->figures[i]);
     }
+    print_head(page, CALLS, "counter", "Requests that were answered, by the class of their status");
+    for (size_t i = 0; i < CLASSES; i++)
+        fprintf(page, PREFIX CALLS "{status=\"%zuxx\"} %.0f\n", i + 1, tally->calls[i]);
+    for (size_t i = 0; i < SPANS; i++) print_histogram(page, span_rows[i].name, span_rows[i].help, &tally->spans[i]);
     if (tally->depths == 0) return;
     print_head(page, BY_DEPTH, "counter", "Drafted tokens that were accepted, by their place in a draft");
     for (size_t depth = 0; depth < tally->depths; depth++)
