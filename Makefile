@@ -230,7 +230,8 @@ $(filter %/test_reply_view %/test_serve_http %/test_serve_ask %/test_serve_conte
 
 # One looks at how a server answers, with calls of its own.
 $(BUILD)/tests/test_serve_answer: $(filter-out %/forerun.o $(BUILD)/tools/serve/%,$(TOOL_OBJECTS)) $(BENCH_PARTS) \
-  $(filter $(BUILD)/tools/serve/answer% %/fault.o %/settings.o %/timings.o,$(TOOL_OBJECTS))
+  $(filter $(BUILD)/tools/serve/answer% %/fault.o %/notes.o %/settings.o %/timings.o %/tool_kinds.o %/turns.o,\
+  $(TOOL_OBJECTS))
 
 $(BUILD)/tests/test_refused_memory: private override LDFLAGS += -Wl,--wrap=fr_arena_take,--wrap=fr_kv_claim
 

@@ -188,6 +188,7 @@ START_TEST(a_prompt_that_is_too_long) {
     const json_t *response = fr_json_get(json_array_get(answers, 0), "response");
     const json_t *error = fr_json_get(fr_json_get(response, "body"), "error");
     ck_assert_str_eq(json_string_value(fr_json_get(error, "type")), "exceed_context_size_error");
+    ck_assert_str_eq(json_string_value(fr_json_get(error, "code")), "context_length_exceeded");
     json_decref(answers);
 }
 END_TEST

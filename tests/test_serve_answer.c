@@ -732,6 +732,53 @@ START_TEST(dialects_tell_the_same_items) {
 }
 END_TEST
 
+/* OpenAI's custom tools are called with a text, as items and events of their own; a namespace's are called by the name
+ * that they have there. */
+START_TEST(custom_tools_are_called_with_a_text) {
+    static const char *const called[] = {
+        "{\"called\": {\"f\": {\"type\": \"custom\", \"name\": \"apply_patch\"}}}",
+        "{\"called\": {\"f\": {\"type\": \"function\", \"name\": \"read\", \"namespace\": \"files\"}}}"};
+    open_model(GEMMA, NULL, 512);
+    for (size_t i = 0; i < 2 * COUNT_OF(called); i++) {
+        bool stream = i % 2, custom = i < 2;
+        json_t *body = json_loads(called[i / 2], 0, NULL), *events = NULL, *item = NULL, *event;
+        asked a;
+        read_ask(&a, FR_JOB_CHAT, HI TOOLS "}", 1, stream);
+        fr_answer_in(&a.ask, &fr_dialect_responses, body);
+        feed(&a, CALL, 5);
+        size_t at, deltas = 0, dones = 0;
+        if (stream) events = named_events_of(&a.call);
+        json_array_foreach(events, at, event) {
+            if (is_event(event, "response.output_item.added") && custom)
+                ck_assert_str_eq(text_at(get(event, "item"), "input"), "");
+            if (is_event(event, "response.custom_tool_call_input.delta")) {
+                ck_assert_str_eq(text_at(event, "delta"), "a");
+                deltas++;
+            }
+            if (is_event(event, "response.custom_tool_call_input.done")) {
+                ck_assert_str_eq(text_at(event, "input"), "a");
+                dones++;
+            }
+            if (is_event(event, "response.output_item.done")) item = json_incref(json_object_get(event, "item"));
+        }
+        ck_assert_uint_eq(deltas, stream && custom);
+        ck_assert_uint_eq(dones, stream && custom);
+        if (!stream) item = json_incref(json_array_get(get(a.call.whole, "output"), 0));
+        ck_assert_str_eq(text_at(item, "type"), custom ? "custom_tool_call" : "function_call");
+        ck_assert_str_eq(text_at(item, "name"), custom ? "apply_patch" : "read");
+        if (custom) ck_assert_str_eq(text_at(item, "input"), "a");
+        else ck_assert_str_eq(text_at(item, "arguments"), "{\"s\":\"a\"}");
+        if (custom) ck_assert_int_eq(strncmp(text_at(item, "id"), "ctc_", 4), 0);
+        else ck_assert_str_eq(text_at(item, "namespace"), "files");
+        ck_assert_str_eq(text_at(item, "status"), "completed");
+        json_decref(item);
+        json_decref(events);
+        free_ask(&a);
+    }
+    close_model();
+}
+END_TEST
+
 /* The message that lines of /api/chat make. */
 static json_t *ollama_message(const fr_call *call) {
     json_t *message = json_object();
@@ -908,8 +955,10 @@ START_TEST(too_long_a_prompt_is_told) {
         fr_answer_end(&a.ask);
         ck_assert_uint_eq(a.call.ends, 1);
         ck_assert_uint_eq(a.call.status, 400);
-        check_error(a.call.whole, "exceed_context_size_error", 400);
         const json_t *error = json_object_get(a.call.whole, "error");
+        ck_assert_str_eq(text_at(error, "type"), "exceed_context_size_error");
+        ck_assert_str_eq(text_at(error, "code"), "context_length_exceeded");
+        ck_assert_ptr_nonnull(strstr(text_at(error, "message"), "maximum context length is 16 tokens"));
         ck_assert_uint_eq(count_at(error, "n_ctx"), 16);
         ck_assert_uint_eq(count_at(error, "n_prompt_tokens"), a.choices[0].job.prompt.count);
         free_ask(&a);
@@ -1101,6 +1150,7 @@ int main(void) {
     tcase_add_test(parts, one_call_ends_a_reply);
     tcase_add_loop_test(parts, dialects_tell_the_same_items, 0, (int)COUNT_OF(replies));
     tcase_add_loop_test(parts, ollama_tells_lines, 0, (int)COUNT_OF(replies));
+    tcase_add_test(parts, custom_tools_are_called_with_a_text);
     tcase_add_test(parts, dialects_tell_how_it_ends);
     tcase_add_test(parts, chunks_are_valid_text);
     tcase_add_loop_test(events, chunks_tell_how_it_goes, 0, 2);

@@ -759,7 +759,7 @@ START_TEST(prompts_that_are_too_long) {
     snprintf(body + strlen(body), sizeof body - strlen(body), "]]}");
     fr_ask *a = ask(FR_JOB_NATIVE, body);
     ck_assert_uint_eq(a->too_long, 256);
-    refuse(a, FR_INPUT, "the prompt has 256 tokens and the context holds 256");
+    refuse(a, FR_INPUT, "the prompt has 256 tokens and exceeds the available context size");
     char *text = malloc(20000); /* of more bytes than 256 tokens can have */
     memset(text, 'a', 20000);
     memcpy(text, "{\"prompt\": \"", 12);
@@ -767,7 +767,7 @@ START_TEST(prompts_that_are_too_long) {
     setting.longest = 16;
     a = ask(FR_JOB_NATIVE, text);
     ck_assert_uint_eq(a->too_long, (20000 - 15) / 64);
-    refuse(a, FR_INPUT, "the prompt has 19985 bytes, which are 312 tokens or more, and the context holds 256");
+    refuse(a, FR_INPUT, "the prompt has 19985 bytes, which are 312 tokens or more, and exceeds the available");
     setting.longest = 0;
     free(text);
     setting.context = 257;

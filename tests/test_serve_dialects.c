@@ -10,6 +10,7 @@
 #include "tests/require.h"
 #include "tests/server.h"
 #include "tests/token_files.h"
+#include "tools/serve/ask.h"
 #include "tools/serve/ask_dialects.h"
 #include "tools/serve/infill.h"
 #include "tools/serve/routes.h"
@@ -103,6 +104,71 @@ static const struct {
      "'required', 'parallel_tool_calls': false, 'response_format': {'type': 'json_schema', 'schema': {}}}"},
     {MESSAGE, "{'max_tokens': 9, 'messages': [" USER("'Hi'") "], 'tool_choice': {'type': 'tool', 'name': 'f'}}",
      "{'max_tokens': 9, 'messages': [" USER("'Hi'") "], 'tool_choice': {'type': 'function', 'name': 'f'}}"},
+#define FUNCTION(name, rest) "{'type': 'function', 'function': {'name': '" name "'" rest "}}"
+#define INPUT ", 'parameters': {'type': 'object', 'properties': {'input': {'type': 'string'}}, 'required': ['input']}"
+    /* What another service runs is passed over; a custom tool is a function of a text; a namespace's have its name. */
+    {RESPONSE, "{'input': 'Hi', 'tools': [{'type': 'web_search', 'external_web_access': false}, {'type': 'function', "
+               "'name': 'f'}, {'type': 'local_shell'}, {'type': 'custom', 'name': 'apply_patch', 'description': "
+               "'Edits.', 'format': {'type': 'grammar', 'syntax': 'lark', 'definition': 'start: \\'a\\''}}, {'type': "
+               "'namespace', 'name': 'mcp__files__', 'tools': [{'type': 'function', 'name': 'read', 'parameters': "
+               "{'type': 'object'}}, {'type': 'custom', 'name': 'edit'}, {'type': 'mcp'}]}, {'type': 'namespace', "
+               "'name': 'more', 'tools': [{'type': 'function', 'name': 'f'}]}, {'type': 'function', 'name': 'f', "
+               "'description': 'again'}], 'tool_choice': {'type': 'custom', 'name': 'apply_patch'}}",
+     "{'messages': [" USER("'Hi'") "], 'tools': [" FUNCTION("f", "") ", " FUNCTION("apply_patch", ", 'description': "
+     "'Edits.\\n\\nThe input has to match this grammar, written as in lark:\\nstart: \\'a\\''" INPUT) ", "
+     FUNCTION("mcp__files__read", ", 'parameters': {'type': 'object'}") ", " FUNCTION("mcp__files__edit", INPUT) ", "
+     FUNCTION("more__f", "") "], 'tool_choice': {'type': 'function', 'name': 'apply_patch'}}"},
+    /* Codex's items: calls and results are told to the model, whatever kind of tool it was; the rest is passed over. */
+    {RESPONSE, "{'input': [{'type': 'additional_tools', 'role': 'developer', 'tools': [{'type': 'namespace', 'name': "
+               "'functions', 'tools': [{'type': 'custom', 'name': 'exec'}]}]}, {'role': 'user', 'content': 'Hi'}, "
+               "{'type': 'ghost_snapshot', 'ghost_commit': {}}, {'type': 'reasoning', 'summary': [], "
+               "'encrypted_content': 'gA'}, {'type': 'custom_tool_call', 'call_id': 'c1', 'name': 'exec', 'namespace': "
+               "'functions', 'input': 'a\\nb'}, {'type': 'custom_tool_call_output', 'call_id': 'c1', 'output': "
+               "[{'type': 'input_text', 'text': '7'}, {'type': 'encrypted_content', 'encrypted_content': 'x'}]}, "
+               "{'type': 'function_call', 'call_id': 'c2', 'name': 'f', 'namespace': 'mcp__g__', 'arguments': '{}'}, "
+               "{'type': 'function_call_output', 'call_id': 'c2', 'output': {'content': '8', 'success': true}}, "
+               "{'type': 'web_search_call', 'id': 'ws', 'action': {'type': 'search'}}, {'type': 'compaction', "
+               "'encrypted_content': 'gB'}, {'type': 'item_reference', 'id': 'x'}]}",
+     "{'messages': [" USER("'Hi'") ", {'role': 'assistant', 'tool_calls': [{'id': 'c1', 'type': 'function', "
+     "'function': {'name': 'functions__exec', 'arguments': {'input': 'a\\nb'}}}]}, {'role': 'tool', 'tool_call_id': "
+     "'c1', 'content': '7'}, {'role': 'assistant', 'tool_calls': [{'id': 'c2', 'type': 'function', 'function': "
+     "{'name': 'mcp__g__f', 'arguments': '{}'}}]}, {'role': 'tool', 'tool_call_id': 'c2', 'content': "
+     "'{\\'content\\':\\'8\\',\\'success\\':true}'}], 'tools': [" FUNCTION("functions__exec", INPUT) "]}"},
+    /* Tools of OpenAI's that the client runs; a result of nothing that was called is passed over too. */
+    {RESPONSE, "{'input': [{'role': 'user', 'content': 'Hi'}, {'type': 'local_shell_call', 'call_id': 'c3', 'status': "
+               "'completed', 'action': {'type': 'exec', 'command': ['ls']}}, {'type': 'local_shell_call_output', 'id': "
+               "'c3', 'output': 'a'}, {'type': 'shell_call_output', 'call_id': 'c9', 'output': [{'stdout': 'b'}]}, "
+               "{'type': 'tool_search_call', 'call_id': 'c2', 'arguments': {'query': 'x'}}, {'type': "
+               "'tool_search_output', 'call_id': 'c2', 'tools': [{'type': 'function', 'name': 'g'}]}, {'type': "
+               "'shell_call', 'call_id': 'c4', 'action': {'commands': ['w']}}, {'type': 'shell_call_output', "
+               "'call_id': 'c4', 'output': [{'stdout': 'b'}]}]}",
+     "{'messages': [" USER("'Hi'") ", {'role': 'assistant', 'tool_calls': [{'id': 'c3', 'type': 'function', "
+     "'function': {'name': 'local_shell', 'arguments': {'type': 'exec', 'command': ['ls']}}}]}, {'role': 'tool', "
+     "'tool_call_id': 'c3', 'content': 'a'}, {'role': 'assistant', 'tool_calls': [{'id': 'c2', 'type': 'function', "
+     "'function': {'name': 'tool_search', 'arguments': {'query': 'x'}}}]}, {'role': 'tool', 'tool_call_id': 'c2', "
+     "'content': '[\\'g\\']'}, {'role': 'assistant', 'tool_calls': [{'id': 'c4', 'type': 'function', 'function': "
+     "{'name': 'shell', 'arguments': {'commands': ['w']}}}]}, {'role': 'tool', 'tool_call_id': 'c4', 'content': "
+     "'[{\\'stdout\\':\\'b\\'}]'}], 'tools': [" FUNCTION("g", "") "]}"},
+    /* Members that change nothing, and one that nobody knows. */
+    {RESPONSE, "{'input': 'Hi', 'truncation': 'auto', 'context_management': [{'type': 'compaction'}], 'background': "
+               "false, 'client_metadata': {'a': 'b'}, 'max_tool_calls': 3, 'prompt_cache_key': 'k', 'include': "
+               "['reasoning.encrypted_content'], 'nobody_knows': {'it': 1}}", "{'messages': [" USER("'Hi'") "]}"},
+    {MESSAGE, "{'messages': [" USER("'Hi'") "], 'context_management': {'edits': [{'type': 'clear_thinking_20251015', "
+              "'keep': 'all'}]}, 'betas': ['x'], 'container': 'c', 'mcp_servers': [{'url': 'x'}], 'service_tier': "
+              "'auto', 'nobody_knows': 5}", "{'messages': [" USER("'Hi'") "]}"},
+    {MESSAGE, "{'messages': [" USER("'Hi'") "], 'tools': [{'type': 'web_search_20250305', 'name': 'web_search', "
+              "'max_uses': 8}, {'type': 'bash_20250124', 'name': 'bash'}, {'type': 'custom', 'name': 'f', "
+              "'input_schema': {}, 'cache_control': {'type': 'ephemeral'}}]}",
+     "{'messages': [" USER("'Hi'") "], 'tools': [" FUNCTION("f", ", 'parameters': {}") "]}"},
+    /* What other services did is passed over; what a text is, and a conversation's summary, are said. */
+    {MESSAGE, "{'messages': [{'role': 'assistant', 'content': [{'type': 'compaction', 'content': 'Before: a.'}, "
+              "{'type': 'server_tool_use', 'id': 's', 'name': 'web_search', 'input': {}}, {'type': "
+              "'web_search_tool_result', 'tool_use_id': 's', 'content': []}, {'type': 'tool_use', 'id': 'c1', 'name': "
+              "'f'}]}, {'role': 'user', 'content': [{'type': 'tool_result', 'tool_use_id': 'c1', 'content': [{'type': "
+              "'tool_reference', 'tool_name': 'g'}]}, {'type': 'document', 'title': 'T', 'source': {'type': 'text', "
+              "'media_type': 'text/plain', 'data': 'D'}}]}]}",
+     "{'messages': [{'role': 'assistant', 'content': 'Before: a.', " CALLED "{}}}]}, {'role': 'tool', 'tool_call_id': "
+     "'c1', 'content': 'g'}, " USER("[{'type': 'text', 'text': 'T\\n'}, {'type': 'text', 'text': 'D'}]") "]}"},
     {OLLAMA_CHAT, "{'model': 'm', 'messages': [{'role': 'system', 'content': 'S'}, {'role': 'user', 'content': 'a', "
                   "'images': ['iVBORw=='], 'thinking': 'x'}, {'role': 'assistant', 'content': '', 'thinking': 'hm', "
                   "'tool_calls': [{'function': {'name': 'f', 'arguments': {'a': 1}}}]}, {'role': 'tool', 'tool_name': "
@@ -152,7 +218,6 @@ static const struct {
     {RESPONSE, "{'input': [{'role': 'user'}]}", "input[0] has no content"},
     {RESPONSE, "{'input': [{'role': 'user', 'content': [{'type': 'input_file'}]}]}", "input_file"},
     {RESPONSE, "{'input': [{'role': 'user', 'content': [{'type': 'input_text', 'text': 5}]}]}", "whose text is none"},
-    {RESPONSE, "{'input': [{'type': 'item_reference', 'id': 'x'}]}", "item_reference"},
     {RESPONSE, "{'input': [{'type': 'function_call', 'call_id': 'c', 'name': 'f'}]}", "input[0]: a function_call"},
     {RESPONSE, "{'input': [{'type': 'function_call_output', 'output': 'f'}]}", "call_id"},
     {RESPONSE, "{'input': 'a', 'instructions': ['b']}", "instructions"},
@@ -160,14 +225,23 @@ static const struct {
     {RESPONSE, "{'input': 'a', 'conversation': 'r'}", "conversation"},
     {RESPONSE, "{'input': 'a', 'prompt': {'id': 'p'}}", "prompt"},
     {RESPONSE, "{'input': 'a', 'background': true}", "background"},
-    {RESPONSE, "{'input': 'a', 'truncation': 'auto'}", "truncation"},
     {RESPONSE, "{'input': 'a', 'top_logprobs': 21}", "top_logprobs must be a whole number from 0 to 20"},
     {RESPONSE, "{'input': 'a', 'top_logprobs': '2'}", "top_logprobs must be a whole number from 0 to 20"},
     {RESPONSE, "{'input': 'a', 'include': 'message.output_text.logprobs'}", "include must be an array"},
     {RESPONSE, "{'input': 'a', 'max_output_tokens': 0}", "max_output_tokens"},
     {RESPONSE, "{'input': 'a', 'max_output_tokens': 1.5}", "max_output_tokens"},
     {RESPONSE, "{'input': 'a', 'tools': 5}", "tools must"},
-    {RESPONSE, "{'input': 'a', 'tools': [{'type': 'web_search'}]}", "tools[0] of type \"web_search\""},
+    {RESPONSE, "{'input': 'a', 'tools': [5]}", "tools[0] must be an object"},
+    {RESPONSE, "{'input': 'a', 'tools': [{'type': 'custom'}]}", "tools[0] has no name"},
+    {RESPONSE, "{'input': 'a', 'tools': [{'type': 'namespace', 'name': 'n'}]}", "tools[0], a namespace"},
+    {RESPONSE, "{'input': 'a', 'tools': [{'type': 'namespace', 'name': 'n', 'tools': [{'type': 'function'}]}]}",
+     "tools[0] has no name"},
+    {RESPONSE, "{'input': [{'type': 'additional_tools', 'tools': [{'type': 'custom', 'name': 5}]}]}",
+     "input[0].tools[0] has no name"},
+    {RESPONSE, "{'input': [{'type': 'custom_tool_call', 'call_id': 'c', 'name': 'f', 'input': {}}]}",
+     "input[0]: a custom_tool_call"},
+    {RESPONSE, "{'input': [{'type': 'custom_tool_call_output', 'output': 'f'}]}",
+     "input[0]: a custom_tool_call_output has a call_id"},
     {RESPONSE, "{'input': 'a', 'tools': [{'type': 'function'}]}", "tools[0] has no name"},
     {RESPONSE, "{'input': 'a', 'text': 'json'}", "text must"},
     {RESPONSE, "{'input': 'a', 'reasoning': 'low'}", "reasoning must"},
@@ -176,7 +250,9 @@ static const struct {
     {MESSAGE, "{'messages': [5]}", "messages[0]: a role"},
     {MESSAGE, "{'messages': [{'role': 'tool', 'content': 'a'}]}", "messages[0]: a role"},
     {MESSAGE, "{'messages': [{'role': 'user'}]}", "messages[0] has no content"},
-    {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'document'}]}]}", "document"},
+    {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'document', 'source': {'type': 'base64', 'data': "
+              "'AA=='}}]}]}", "a document whose source is of type \"base64\""},
+    {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'text': 'a'}]}]}", "messages[0] has a block without a type"},
     {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'text'}]}]}", "messages[0] has a block of text"},
     {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'image', 'source': {'type': 'file'}}]}]}", "source"},
     {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'image', 'source': {'type': 'base64', 'media_type': "
@@ -191,13 +267,11 @@ static const struct {
     {MESSAGE, "{'messages': [" USER("'a'") "], 'system': [5]}", "system[0]"},
     {MESSAGE, "{'messages': [" USER("'a'") "], 'max_tokens': -1}", "max_tokens"},
     {MESSAGE, "{'messages': [" USER("'a'") "], 'stop_sequences': 'a'}", "stop_sequences"},
-    {MESSAGE, "{'messages': [" USER("'a'") "], 'tools': [{'type': 'bash_20250124', 'name': 'bash'}]}", "bash_20250124"},
     {MESSAGE, "{'messages': [" USER("'a'") "], 'tool_choice': 'any'}", "tool_choice"},
     {MESSAGE, "{'messages': [" USER("'a'") "], 'tool_choice': {'type': 'tool'}}", "tool_choice"},
     {MESSAGE, "{'messages': [" USER("'a'") "], 'thinking': {'type': 'deep'}}", "thinking"},
     {MESSAGE, "{'messages': [" USER("'a'") "], 'thinking': {'type': 'enabled', 'budget_tokens': '9'}}",
      "thinking.budget_tokens"},
-    {MESSAGE, "{'messages': [" USER("'a'") "], 'mcp_servers': [{'url': 'x'}]}", "mcp_servers"},
     {OLLAMA_CHAT, "{}", "messages must"},
     {OLLAMA_CHAT, "{'messages': [5]}", "messages[0]: a role"},
     {OLLAMA_CHAT, "{'messages': [{'role': 'user', 'content': []}]}", "messages[0]: content"},
@@ -328,6 +402,30 @@ static json_t *asked(const char *path, const char *body, int status) {
 static const char *text_at(const json_t *object, const char *key) {
     const char *text = json_string_value(json_object_get(object, key));
     ck_assert_msg(text != NULL, "no text \"%s\"", key);
+    return text;
+}
+
+/* The prompt that a body's chat is, by the demo's template. */
+static json_t *rendered(const char *path, const char *body) {
+    static const fr_arguments args;
+    static fr_loaded loaded;
+    static const fr_job_setting setting = {.args = &args, .loaded = &loaded, .context = 256};
+    char error[FR_DIALECT_ERROR];
+    if (!loaded.model) {
+        loaded.options = fr_options_new();
+        require(fr_options_set(loaded.options, FR_OPT_THREADS, 1));
+        require(fr_model_open("tools/demo/target", loaded.options, &loaded.model));
+    }
+    json_t *chat = value_of(body), *request = chat;
+    if (strcmp(path, MESSAGES) == 0) chat = fr_messages_read(request, error);
+    if (strcmp(path, RESPONSES) == 0) chat = fr_responses_read(request, error);
+    if (strcmp(path, "/api/chat") == 0) chat = fr_ollama_read_chat(request, error);
+    if (chat != request) json_decref(request);
+    fr_ask *ask = fr_ask_read(NULL, &setting, FR_JOB_CHAT, chat);
+    ck_assert_msg(ask->count == 1, "%s: %s", body, ask->error);
+    const fr_marked_text *prompt = &ask->choices[0].job.prompt.rendered;
+    json_t *text = json_stringn(prompt->text, prompt->length);
+    fr_ask_free(ask);
     return text;
 }
 
@@ -571,6 +669,100 @@ START_TEST(calls_and_schemas_are_forced) {
 }
 END_TEST
 
+/* A line that Claude Code makes anew for each request is no part of the prompt, wherever a system's text has it: as a
+ * block of its own, as the first line of one, in a text, and in a chat's message. */
+START_TEST(a_changing_header_is_left_out) {
+    static const struct {
+        const char *path, *body;
+    } cases[] = {
+        {MESSAGES, "{'system': [%s{'type': 'text', 'text': 'Be brief.'}], 'messages': [" USER("'Hi'") "]}"},
+        {MESSAGES, "{'system': [{'type': 'text', 'text': '%sBe brief.'}], 'messages': [" USER("'Hi'") "]}"},
+        {MESSAGES, "{'system': 'Be brief.\\n%sAnd kind.', 'messages': [" USER("'Hi'") "]}"},
+        {MESSAGES, "{%s'messages': [" USER("'Hi'") "]}"},
+        {RESPONSES, "{'instructions': '%sBe brief.', 'input': 'Hi'}"},
+        {"/v1/chat/completions", "{'messages': [{'role': 'system', 'content': [%s{'type': 'text', 'text': 'Be "
+                                 "brief.'}]}, " USER("'Hi'") "]}"},
+        {"/api/chat", "{'messages': [{'role': 'system', 'content': '%sBe brief.'}, " USER("'Hi'") "]}"}};
+    static const char line[] = "x-anthropic-billing-header: cc_version=2.1.90.a1; cc_entrypoint=cli; cch=1eef3;";
+    char header[256], body[1024];
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        json_t *prompts[2];
+        for (size_t with = 0; with < 2; with++) {
+            bool block = strstr(cases[i].body, "[%s") != NULL;
+            bool alone = strncmp(cases[i].body, "{%s", 3) == 0;
+            snprintf(header, sizeof header,
+                     alone   ? "'system': '%s', "
+                     : block ? "{'type': 'text', 'text': '%s'}, "
+                             : "%s\\n",
+                     line);
+            snprintf(body, sizeof body, cases[i].body, with ? header : "");
+            prompts[with] = rendered(cases[i].path, body);
+        }
+        ck_assert_ptr_null(strstr(json_string_value(prompts[0]), "billing"));
+        ck_assert_msg(json_equal(prompts[0], prompts[1]), "%s: %s", body, json_string_value(prompts[1]));
+        json_decref(prompts[0]);
+        json_decref(prompts[1]);
+    }
+}
+END_TEST
+
+/* Agents that read these words shorten a conversation: OpenAI's message and code, llama.cpp's message, Anthropic's. */
+START_TEST(a_full_context_is_told_in_known_words) {
+    static const struct {
+        const char *path, *body;
+        bool code;
+    } cases[] = {{"/v1/chat/completions", "{'messages': [" USER("'%s'") "], 'stream': %s}", true},
+                 {"/v1/completions", "{'prompt': '%s', 'stream': %s}", true},
+                 {RESPONSES, "{'input': '%s', 'stream': %s}", true},
+                 {MESSAGES, "{'messages': [" USER("'%s'") "], 'stream': %s}", false},
+                 {"/completion", "{'prompt': '%s', 'stream': %s}", false},
+                 {"/api/chat", "{'messages': [" USER("'%s'") "], 'stream': %s}", false},
+                 {"/api/generate", "{'prompt': '%s', 'stream': %s}", false}};
+    char longer[512] = "", body[1024];
+    for (int i = 0; i < 100; i++) strncat(longer, "a b ", sizeof longer - strlen(longer) - 1);
+    server = fr_server_start("-m tools/demo/target -t 1 -c 64");
+    for (size_t i = 0; i < 2 * COUNT_OF(cases); i++) {
+        const char *path = cases[i / 2].path;
+        snprintf(body, sizeof body, cases[i / 2].body, longer, i % 2 ? "true" : "false");
+        json_t *answer = asked(path, body, 400), *error = json_object_get(answer, "error");
+        const char *says = json_is_string(error) ? json_string_value(error) : text_at(error, "message");
+        if (strcmp(path, MESSAGES) == 0) {
+            ck_assert_int_eq(strncmp(says, "prompt is too long: ", 20), 0);
+            ck_assert_msg(strstr(says, " tokens > 64 maximum"), "%s", says);
+            ck_assert_str_eq(text_at(error, "type"), "invalid_request_error");
+        } else {
+            ck_assert_msg(strstr(says, "exceeds the available context size"), "%s: %s", path, says);
+            ck_assert_msg(strstr(says, "maximum context length is 64 tokens"), "%s: %s", path, says);
+        }
+        if (cases[i / 2].code) ck_assert_str_eq(text_at(error, "code"), "context_length_exceeded");
+        json_decref(answer);
+    }
+    fr_server_stop(&server);
+}
+END_TEST
+
+/* What is passed over is told in the log, however often it comes once; not where nothing is to be said. */
+START_TEST(what_is_passed_over_is_said_once) {
+    for (int quiet = 0; quiet < 2; quiet++) {
+        server = fr_server_start("-m tools/demo/target -t 1 -c 128%s", quiet ? " --quiet" : "");
+        for (int i = 0; i < 3; i++) {
+            json_decref(asked(RESPONSES, "{'input': [{'role': 'user', 'content': 'a'}, {'type': 'ghost_snapshot'}], "
+                              "'tools': [{'type': 'web_search'}], 'fancy': 1, 'max_output_tokens': 1}", 200));
+            json_decref(asked("/v1/chat/completions", "{'messages': [" USER("'a'") "], 'fancy\\u001b': 1, "
+                              "'max_tokens': 1}", 200));
+        }
+        char *said = fr_server_said(&server);
+        static const char *const words[] = {"\"ghost_snapshot\"", "\"web_search\"", "\"fancy\"", "\"fancy?\""};
+        for (size_t i = 0; i < COUNT_OF(words); i++) {
+            const char *first = strstr(said, words[i]);
+            ck_assert_msg(quiet ? !first : first && !strstr(first + 1, words[i]), "%s: %s", words[i], said);
+        }
+        free(said);
+        fr_server_stop(&server);
+    }
+}
+END_TEST
+
 /* Tokens are counted as they are run, whatever the context holds; errors have each dialect's form; a key may come by
  * either header. */
 START_TEST(counts_errors_and_keys) {
@@ -633,6 +825,9 @@ int main(void) {
     tcase_add_test(tests, ollama_says_the_same);
     tcase_add_test(tests, grammars_are_slow);
     tcase_add_test(tests, calls_and_schemas_are_forced);
+    tcase_add_test(tests, a_changing_header_is_left_out);
+    tcase_add_test(tests, a_full_context_is_told_in_known_words);
+    tcase_add_test(tests, what_is_passed_over_is_said_once);
     tcase_add_test(tests, counts_errors_and_keys);
     Suite *suite = suite_create("serve_dialects");
     suite_add_tcase(suite, tests);

@@ -9,6 +9,12 @@
 bool fr_job_refuse(fr_job *job, fr_status why, const char *format, ...) __attribute__((format(printf, 3, 4)));
 bool fr_job_check(fr_job *job, fr_status status);
 
+/* Behind "the prompt has so many tokens": what an agent looks for to shorten its conversation, in the words of
+ * llama.cpp's server and of OpenAI's. With the context, as long long; and OpenAI's code for it. */
+#define FR_JOB_TOO_LONG \
+    "exceeds the available context size: the maximum context length is %lld tokens, the answer's among them"
+#define FR_JOB_TOO_LONG_CODE "context_length_exceeded"
+
 /* A server's: not a line of a file. */
 static inline bool fr_job_is_served(const fr_job *job) {
     return !job->setting->file;

@@ -28,8 +28,8 @@ static bool check_bytes(fr_job *job, size_t bytes) {
     size_t least = setting->longest ? bytes / (NORMALIZED * setting->longest) : 0;
     if (setting->context == 0 || least < (size_t)setting->context) return true;
     job->too_long = least;
-    return fr_job_refuse(job, FR_INPUT, "the prompt has %zu bytes, which are %zu tokens or more, and the context holds "
-                         "%lld, the answer's among them", bytes, least, (long long)setting->context);
+    return fr_job_refuse(job, FR_INPUT, "the prompt has %zu bytes, which are %zu tokens or more, and " FR_JOB_TOO_LONG,
+                         bytes, least, (long long)setting->context);
 }
 
 static bool tokenize(fr_job *job) {

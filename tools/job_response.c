@@ -62,7 +62,7 @@ static json_t *error_of(const fr_job *job, const char *type) {
     fr_json_put(error, "message", fr_json_bytes(job->error, strlen(job->error)));
     fr_json_put(error, "type", json_string(type));
     fr_json_put(error, "param", json_null());
-    fr_json_put(error, "code", json_null());
+    fr_json_put(error, "code", fr_job_is_too_long(job) ? json_string(FR_JOB_TOO_LONG_CODE) : json_null());
     return error;
 }
 

@@ -115,8 +115,7 @@ def responses_schema(target):
 @case("openai: responses, errors")
 def responses_errors(target):
     for more, names in [({"previous_response_id": "resp_1"}, "previous_response_id"),
-                        ({"tools": [{"type": "web_search"}]}, "web_search"), ({"background": True}, "background"),
-                        ({"input": [{"type": "item_reference", "id": "x"}]}, "item_reference")]:
+                        ({"tools": [{"type": "custom"}]}, "tools[0]"), ({"background": True}, "background")]:
         try:
             respond(target, **more)
         except openai.BadRequestError as error:

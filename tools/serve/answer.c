@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "tools/job_parts.h"
 #include "tools/serve/answer_dialect.h"
 #include "tools/serve/fault.h"
 #include "tools/serve/seconds.h"
@@ -22,11 +23,13 @@ static void fail(fr_ask *ask, unsigned http, json_t *fault) {
     ask->answered = true;
 }
 
-/* too_long: ids of a prompt that the context has no room for, or 0. */
+/* too_long: ids of a prompt that the context has no room for, or 0. OpenAI's interface has a word as its code then,
+ * llama.cpp's the status. */
 static void fail_by(fr_ask *ask, fr_status why, const char *message, size_t too_long, size_t context) {
     unsigned http = fr_fault_http(why);
     json_t *fault = fr_fault_json(http, message), *error = json_object_get(fault, "error");
     if (too_long) {
+        if (ask->form != FR_JOB_NATIVE) fr_json_put(error, "code", json_string(FR_JOB_TOO_LONG_CODE));
         fr_json_put(error, "type", json_string("exceed_context_size_error"));
         fr_json_put(error, "n_prompt_tokens", json_integer((json_int_t)too_long));
         fr_json_put(error, "n_ctx", json_integer((json_int_t)context));
@@ -35,8 +38,11 @@ static void fail_by(fr_ask *ask, fr_status why, const char *message, size_t too_
 }
 
 static void fail_by_job(fr_ask *ask, const fr_job *job) {
+    char line[sizeof job->error];
     size_t too_long = fr_job_is_too_long(job) ? job->prompt.count : 0;
-    fail_by(ask, job->why, job->error, too_long, job->session ? fr_session_context(job->session) : 0);
+    size_t context = job->session ? fr_session_context(job->session) : 0;
+    snprintf(line, sizeof line, "the prompt has %zu tokens and " FR_JOB_TOO_LONG, too_long, (long long)context);
+    fail_by(ask, job->why, too_long ? line : job->error, too_long, context);
 }
 
 void fr_answer_refuse(fr_ask *ask) {

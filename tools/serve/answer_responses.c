@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "tools/serve/answer_dialect.h"
+#include "tools/serve/tool_kinds.h"
 
 static json_t *integer(size_t value) {
     return json_integer((json_int_t)value);
@@ -92,9 +93,10 @@ static json_t *fault(fr_ask *ask, json_t *fault) {
     if (!ask->streaming) return fault;
     fr_telling *t = ask->choices[0].telling;
     const json_t *error = json_object_get(fault, "error");
+    const char *code = json_string_value(json_object_get(error, "code"));
     json_t *answer = answer_of(ask, "failed");
-    fr_json_put(answer, "error",
-                json_pack("{s:s, s:O}", "code", "server_error", "message", json_object_get(error, "message")));
+    fr_json_put(answer, "error", json_pack("{s:s, s:O}", "code", code ? code : "server_error", "message",
+                                           json_object_get(error, "message")));
     if (t && t->items) fr_json_put(answer, "output", json_incref(t->items));
     json_decref(fault);
     return json_pack("{s:s, s:o, s:o}", "type", "response.failed", "sequence_number", integer(t ? t->events : 0),
@@ -107,10 +109,26 @@ static void ping(fr_ask *ask) {
 
 /* ------------------------------------------------------------------------------------------------------------ items */
 
+/* The tool that the item calls, as who offered it knows it (tool_kinds.h); NULL: it is the function of that name. */
+static const json_t *tool_of(const fr_telling *t) {
+    const char *name = json_string_value(json_object_get(json_object_get(t->item.call, "function"), "name"));
+    return name ? json_object_get(json_object_get(t->ask->asked, "called"), name) : NULL;
+}
+
+static bool is_custom(const fr_telling *t) {
+    const char *type = json_string_value(json_object_get(tool_of(t), "type"));
+    return type && strcmp(type, "custom") == 0;
+}
+
 static json_t *id_of(const fr_telling *t) {
     static const char *const kinds[] = {"", "rs", "msg", "fc"};
-    const char *own = strchr(t->ask->id, '_');
-    return json_sprintf("%s_%s_%zu", kinds[t->item.kind], own ? own + 1 : t->ask->id, t->item.index);
+    const char *own = strchr(t->ask->id, '_'), *kind = is_custom(t) ? "ctc" : kinds[t->item.kind];
+    return json_sprintf("%s_%s_%zu", kind, own ? own + 1 : t->ask->id, t->item.index);
+}
+
+/* What the item says so far; of a call its arguments, or a custom tool's input. */
+static json_t *text_of(const fr_telling *t) {
+    return is_custom(t) ? fr_tool_input(t->item.text.bytes, t->item.text.length) : fr_item_text(t);
 }
 
 /* Those of a text's tokens, a list that is empty where none are asked for. */
@@ -125,14 +143,22 @@ static json_t *part_of(const fr_telling *t, json_t *text) {
                      logprobs_of(t->item.logprobs));
 }
 
-/* content: its part, NULL: there is none yet; of a call its arguments, as a text. */
+/* said: its arguments or its input. */
+static json_t *call_of(const fr_telling *t, const char *status, json_t *said) {
+    const json_t *function = json_object_get(t->item.call, "function"), *tool = tool_of(t);
+    const json_t *name = json_object_get(tool ? tool : function, "name"),
+                 *namespace = json_object_get(tool, "namespace");
+    bool custom = is_custom(t);
+    json_t *item = json_pack("{s:o, s:s, s:s, s:O, s:O, s:o}", "id", id_of(t), "type",
+                             custom ? "custom_tool_call" : "function_call", "status", status, "call_id",
+                             json_object_get(t->item.call, "id"), "name", name, custom ? "input" : "arguments", said);
+    if (namespace) fr_json_put(item, "namespace", json_incref((json_t *)(uintptr_t)namespace));
+    return item;
+}
+
+/* content: its part, NULL: there is none yet; of a call what it says, as a text. */
 static json_t *item_of(const fr_telling *t, const char *status, json_t *content) {
-    const json_t *call = t->item.call;
-    if (t->item.kind == FR_ITEM_CALL)
-        return json_pack("{s:o, s:s, s:s, s:O, s:O, s:o}", "id", id_of(t), "type", "function_call", "status", status,
-                         "call_id", json_object_get(call, "id"), "name",
-                         json_object_get(json_object_get(call, "function"), "name"), "arguments",
-                         content ? content : json_string(""));
+    if (t->item.kind == FR_ITEM_CALL) return call_of(t, status, content ? content : json_string(""));
     bool thought = t->item.kind == FR_ITEM_THOUGHT;
     json_t *parts = json_array(), *item;
     if (content) json_array_append_new(parts, content);
@@ -164,21 +190,25 @@ static void open(fr_telling *t) {
     if (t->item.kind != FR_ITEM_CALL) send_part(t, "response.content_part.added", "part", part_of(t, json_string("")));
 }
 
-/* What a text's events are called. */
-static const char *const deltas[] = {NULL, "response.reasoning_text.delta", "response.output_text.delta",
-                                     "response.function_call_arguments.delta"};
-static const char *const dones[] = {NULL, "response.reasoning_text.done", "response.output_text.done",
-                                    "response.function_call_arguments.done"};
+/* What a text's events are called: "delta" or "done" of these. */
+static void send_text(fr_telling *t, const char *when, const char *key, json_t *text) {
+    static const char *const kinds[] = {"", "reasoning_text", "output_text", "function_call_arguments"};
+    char type[64];
+    snprintf(type, sizeof type, "response.%s.%s", is_custom(t) ? "custom_tool_call_input" : kinds[t->item.kind], when);
+    send_part(t, type, key, text);
+}
 
+/* A call's text comes as a whole. */
 static void more(fr_telling *t, const json_t *text) {
-    send_part(t, deltas[t->item.kind], "delta", json_incref((json_t *)(uintptr_t)text));
+    bool call = t->item.kind == FR_ITEM_CALL;
+    send_text(t, "delta", "delta", call ? text_of(t) : json_incref((json_t *)(uintptr_t)text));
 }
 
 static json_t *close(fr_telling *t) {
     bool call = t->item.kind == FR_ITEM_CALL, cut = t->item.last && fr_items_cut(t);
-    send_part(t, dones[t->item.kind], call ? "arguments" : "text", fr_item_text(t));
+    send_text(t, "done", !call ? "text" : is_custom(t) ? "input" : "arguments", text_of(t));
     if (!call) send_part(t, "response.content_part.done", "part", part_of(t, fr_item_text(t)));
-    json_t *item = item_of(t, cut ? "incomplete" : "completed", call ? fr_item_text(t) : part_of(t, fr_item_text(t)));
+    json_t *item = item_of(t, cut ? "incomplete" : "completed", call ? text_of(t) : part_of(t, fr_item_text(t)));
     send_item(t, "response.output_item.done", json_incref(item));
     return item;
 }

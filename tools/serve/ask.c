@@ -50,8 +50,7 @@ static bool check_prompt(fr_ask *ask, fr_job *job) {
                                  (long long)vocab);
     if (context == 0 || count < (size_t)context) return true;
     ask->too_long = count;
-    return fr_job_refuse(job, FR_INPUT, "the prompt has %zu tokens and the context holds %lld, the answer's among them",
-                         count, (long long)context);
+    return fr_job_refuse(job, FR_INPUT, "the prompt has %zu tokens and " FR_JOB_TOO_LONG, count, (long long)context);
 }
 
 static bool take_prompt(fr_ask *ask, fr_job *job, size_t index) {

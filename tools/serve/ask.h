@@ -2,7 +2,7 @@
  *
  * In: the body of a request in OpenAI's forms, or in llama.cpp's own (SERVER's /completion). Out: the choices as jobs
  * (tools/job.h), read but not begun, and how their answer is to look. Fields that are known and not built are refused
- * by name; those that nobody knows are passed over, as clients expect. */
+ * by name; those that nobody knows are passed over, as clients expect, and told once. */
 #ifndef FR_TOOLS_SERVE_ASK_H
 #define FR_TOOLS_SERVE_ASK_H
 

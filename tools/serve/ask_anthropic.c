@@ -7,6 +7,7 @@
 
 #include "tools/job_parts.h"
 #include "tools/serve/ask_dialects.h"
+#include "tools/serve/notes.h"
 #include "tools/serve/turns.h"
 
 static bool is_of(const json_t *value, const char *type) {
@@ -29,15 +30,54 @@ static bool take_picture(fr_turns *t, const char *role, const json_t *block) {
     return true;
 }
 
-/* What messages and results may both have. */
+static bool take_content(fr_turns *t, size_t at, const char *role, const json_t *content);
+
+/* A text on a line of its own, if it is one. */
+static void take_line(fr_turns *t, const char *role, const json_t *text) {
+    if (!fr_job_plain_text(text)) return;
+    json_t *line = json_sprintf("%s\n", json_string_value(text));
+    fr_turns_text(t, role, line);
+    json_decref(line);
+}
+
+/* A document that is a text, or blocks of texts: others, a PDF say, nobody here can read. */
+static bool take_document(fr_turns *t, size_t at, const char *role, const json_t *block) {
+    const json_t *source = fr_turns_get(block, "source"), *data = fr_turns_get(source, "data");
+    bool text = is_of(source, "text") && json_is_string(data), blocks = is_of(source, "content");
+    if (!text && !blocks)
+        return fr_turns_refuse(t, "messages[%zu] has a document whose source is of type \"%.60s\": text and content "
+                               "are known", at, fr_turns_type(source));
+    take_line(t, role, fr_turns_get(block, "title"));
+    return take_content(t, at, role, text ? data : fr_turns_get(source, "content"));
+}
+
+/* What a search of the client's has found: where, what it is called, and its texts. */
+static bool take_found(fr_turns *t, size_t at, const char *role, const json_t *block) {
+    take_line(t, role, fr_turns_get(block, "title"));
+    take_line(t, role, fr_turns_get(block, "source"));
+    return take_content(t, at, role, fr_turns_get(block, "content"));
+}
+
+/* What messages and results may both have; of other services' doings, which a model can't read, nothing. */
 static bool take_said(fr_turns *t, size_t at, const char *role, const json_t *block) {
-    const json_t *text = fr_turns_get(block, "text");
+    static const char *const texts[][2] = {
+        {"text", "text"}, {"compaction", "content"}, {"tool_reference", "tool_name"}};
     if (is_of(block, "image")) return take_picture(t, role, block);
-    if (!is_of(block, "text"))
-        return fr_turns_refuse(t, "messages[%zu] has a block of type \"%.60s\", which is not built there", at,
+    if (is_of(block, "document")) return take_document(t, at, role, block);
+    if (is_of(block, "search_result")) return take_found(t, at, role, block);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        if (!is_of(block, texts[i][0])) continue;
+        const json_t *text = fr_turns_get(block, texts[i][1]);
+        if (json_is_string(text)) fr_turns_text(t, role, text);
+        else if (i == 0) return fr_turns_refuse(t, "messages[%zu] has a block of text without one", at);
+        return true;
+    }
+    if (!*fr_turns_type(block)) return fr_turns_refuse(t, "messages[%zu] has a block without a type", at);
+    if (is_of(block, "tool_use") || is_of(block, "tool_result"))
+        return fr_turns_refuse(t, "messages[%zu] has a block of type \"%.60s\", which has no place there", at,
                                fr_turns_type(block));
-    if (!json_is_string(text)) return fr_turns_refuse(t, "messages[%zu] has a block of text without one", at);
-    fr_turns_text(t, role, text);
+    fr_notes_say("/v1/messages: blocks of type \"%.60s\" are passed over: a model can't read them",
+                 fr_turns_type(block));
     return true;
 }
 
@@ -63,9 +103,9 @@ static bool take_result(fr_turns *t, size_t at, const json_t *block) {
 static bool take_call(fr_turns *t, size_t at, const json_t *block) {
     const json_t *id = fr_turns_get(block, "id"), *name = fr_turns_get(block, "name"),
                  *input = fr_turns_get(block, "input");
-    if (!json_is_string(id) || !json_is_string(name) || !json_is_object(input))
+    if (!json_is_string(id) || !json_is_string(name) || (input && !json_is_object(input)))
         return fr_turns_refuse(t, "messages[%zu]: a tool_use has an id, a name and an input, an object", at);
-    fr_turns_call(t, id, name, fr_turns_share(input));
+    fr_turns_call(t, id, name, input ? fr_turns_share(input) : json_object());
     return true;
 }
 
@@ -122,8 +162,11 @@ static bool take_tools(fr_turns *t, const json_t *body) {
     if (tools && !json_is_array(tools)) return fr_turns_refuse(t, "tools must be an array");
     for (size_t i = 0; i < json_array_size(tools); i++) {
         const json_t *tool = json_array_get(tools, i);
-        if (fr_turns_get(tool, "type") && !is_of(tool, "custom"))
-            return fr_turns_refuse(t, "tools[%zu] of type \"%.60s\" is not built: custom is", i, fr_turns_type(tool));
+        if (fr_turns_get(tool, "type") && !is_of(tool, "custom")) {
+            fr_notes_say("/v1/messages: tools of type \"%.60s\" are passed over: their maker's models alone know them",
+                         fr_turns_type(tool));
+            continue;
+        }
         if (!json_is_string(fr_turns_get(tool, "name"))) return fr_turns_refuse(t, "tools[%zu] has no name", i);
         fr_turns_tool(t, fr_turns_get(tool, "name"), fr_turns_get(tool, "description"),
                       fr_turns_get(tool, "input_schema"));
@@ -186,21 +229,22 @@ static bool take_limits(fr_turns *t, const json_t *body) {
     return true;
 }
 
-static bool check_unbuilt(fr_turns *t, const json_t *body) {
-    static const char *const keys[] = {"container", "mcp_servers", "context_management"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const json_t *value = fr_turns_get(body, keys[i]);
-        if (value && !(json_is_array(value) && json_array_size(value) == 0))
-            return fr_turns_refuse(t, "\"%s\" is not built", keys[i]);
-    }
-    return true;
+/* Members that are heeded here, and those that change nothing of an answer: whose it is, what it may cost, which parts
+ * of the past may be left out, and servers of tools that Anthropic would ask itself. */
+static void note_others(const json_t *body) {
+    static const char *const known[] = {
+        "betas", "cache_control", "context_management", "inference_geo", "max_tokens", "messages", "metadata",
+        "output_config", "output_format", "service_tier", "speed", "stop_sequences", "system", "thinking",
+        "tool_choice", "tools", "user_profile_id"};
+    fr_turns_note_others(body, "/v1/messages", known, sizeof known / sizeof *known);
 }
 
 json_t *fr_messages_read(json_t *body, char error[FR_DIALECT_ERROR]) {
     fr_turns turns;
     fr_turns_begin(&turns, body);
-    if (check_unbuilt(&turns, body) && take_messages(&turns, body) && take_tools(&turns, body) &&
-        take_choice(&turns, body) && take_thinking(&turns, body) && take_output(&turns, body))
+    note_others(body);
+    if (take_messages(&turns, body) && take_tools(&turns, body) && take_choice(&turns, body) &&
+        take_thinking(&turns, body) && take_output(&turns, body))
         take_limits(&turns, body);
     snprintf(error, FR_DIALECT_ERROR, "%s", turns.error);
     json_object_clear(body);

@@ -3,12 +3,13 @@
  *
  * What would have to change the answer and is not built is refused by its name, unless its value asks for nothing. What
  * changes nothing here (how a cache is used, what is kept when a context overflows, which none does) is checked and
- * passed over; what nobody knows is passed over unseen, as clients expect. */
+ * passed over; what nobody knows is passed over too, as clients expect, and told once (notes.h). */
 #include <math.h>
 #include <string.h>
 
 #include "forerun_lab.h"
 #include "tools/serve/ask_parts.h"
+#include "tools/serve/notes.h"
 
 enum { CHAT = 1, COMPLETION = 2, NATIVE = 4, ALL = CHAT | COMPLETION | NATIVE };
 
@@ -92,7 +93,12 @@ static bool take_empty(fr_ask *ask, fr_job *job, const char *key, const json_t *
     return empty || fr_job_unbuilt(job, key);
 }
 
-/* The messages' end is chosen by it (ask_messages.c). */
+/* The messages' end is chosen by these (ask_messages.c). */
+static bool take_end(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    (void)ask;
+    return fr_job_take_later(job, key, value);
+}
+
 static bool take_switch(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
     (void)ask;
     return json_is_boolean(value) || must_be(job, key, "true or false");
@@ -293,6 +299,7 @@ static const struct {
     {"speculative.p_min", ALL, take_draft_p_min},
     {"speculative.type", ALL, take_draft_type},
     {"add_generation_prompt", CHAT, take_switch},
+    {"continue_final_message", CHAT, take_end},
     {"reasoning_format", CHAT, take_reasoning_format},
     {"modalities", CHAT, take_modalities},
     {"images", ALL, take_empty},
@@ -352,7 +359,10 @@ bool fr_ask_take_members(fr_ask *ask, fr_job *job) {
         if (json_is_null(value)) continue;
         take_member *own = find_member(job, key);
         fr_job_take_field *take = own ? NULL : fr_job_member(job, key);
-        if (!own && !take) continue;
+        if (!own && !take) {
+            fr_notes_say("a request's member \"%.60s\" is not known, and passed over", key);
+            continue;
+        }
         job->member = key;
         if (!fr_job_check_wide(job, key, value)) return false;
         if (!(own ? own(ask, job, key, value) : take(job, key, value))) return false;

@@ -7,6 +7,7 @@
 #include "tools/conversation.h"
 #include "tools/serve/ask_parts.h"
 #include "tools/serve/base64.h"
+#include "tools/serve/changing_header.h"
 
 /* Pixels of all pictures of a request together: 100 MB. */
 #define PIXELS_MOST ((size_t)1 << 25)
@@ -142,6 +143,7 @@ bool fr_ask_take_messages(fr_ask *ask, fr_job *job) {
     if (!json_is_array(messages)) return fr_job_refuse(job, FR_USAGE, "messages must be an array");
     if (!check_contents(job, messages)) return false;
     make_plain(messages);
+    fr_changing_header_drop(messages);
     if (!take_parts(job, messages) || !choose_end(job, messages, &job->continues)) return false;
     if (job->continues && is_silent(fr_conversation_last(messages))) {
         json_array_remove(messages, json_array_size(messages) - 1);

@@ -36,16 +36,24 @@ json_t *fr_fault_json(unsigned http, const char *message) {
     return whole;
 }
 
+/* Its clients shorten a conversation where they read these words. */
+static json_t *anthropic_message_of(const json_t *error) {
+    const json_t *tokens = json_object_get(error, "n_prompt_tokens"), *context = json_object_get(error, "n_ctx");
+    if (!tokens) return json_incref(json_object_get(error, "message"));
+    return json_sprintf("prompt is too long: %lld tokens > %lld maximum", (long long)json_integer_value(tokens),
+                        (long long)json_integer_value(context));
+}
+
 json_t *fr_fault_of_anthropic(json_t *fault) {
-    const json_t *error = json_object_get(fault, "error");
-    json_int_t http = json_integer_value(json_object_get(error, "code"));
+    const json_t *error = json_object_get(fault, "error"), *code = json_object_get(error, "code");
+    json_int_t http = json_is_integer(code) ? json_integer_value(code) : 400;
     const char *type = http == 413   ? "request_too_large"
                        : http == 503 ? "overloaded_error"
                        : http >= 500 ? "api_error"
                                      : fr_fault_type((unsigned)http);
     json_t *own = json_object(), *whole = json_object();
     fr_json_put(own, "type", json_string(type));
-    fr_json_put(own, "message", json_incref(json_object_get(error, "message")));
+    fr_json_put(own, "message", anthropic_message_of(error));
     fr_json_put(whole, "type", json_string("error"));
     fr_json_put(whole, "error", own);
     json_decref(fault);

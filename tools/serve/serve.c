@@ -14,6 +14,7 @@
 #include "tools/serve/http.h"
 #include "tools/serve/keys.h"
 #include "tools/serve/log.h"
+#include "tools/serve/notes.h"
 #include "tools/serve/routes.h"
 #include "tools/serve/seconds.h"
 #include "tools/verbs.h"
@@ -232,6 +233,7 @@ int fr_verb_serve(const fr_arguments *args) {
     int code = open_all(&s);
     if (!code) {
         fr_interrupt_watch();
+        if (!args->given[FR_ARG_QUIET]) fr_notes_begin();
         say_where(&s);
         code = fr_models_load_first(s.models);
         fr_ranks_before_end(fail_late, &s);

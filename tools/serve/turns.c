@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tools/job_parts.h"
+#include "tools/serve/notes.h"
 #include "tools/wide_json.h"
 
 const json_t *fr_turns_get(const json_t *object, const char *key) {
@@ -50,6 +51,17 @@ void fr_turns_begin(fr_turns *turns, const json_t *body) {
     json_object_foreach((json_t *)(uintptr_t)body, key, value) if (means_the_same(key))
         fr_json_put(turns->chat, key, json_incref(value));
     fr_json_put(turns->chat, "messages", turns->messages);
+}
+
+void fr_turns_note_others(const json_t *body, const char *path, const char *const *known, size_t count) {
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)body, key, value) {
+        size_t i = 0;
+        while (i < count && strcmp(known[i], key) != 0) i++;
+        if (i == count && !means_the_same(key) && !json_is_null(value))
+            fr_notes_say("%s: a member \"%.60s\" is not known, and passed over", path, key);
+    }
 }
 
 json_t *fr_turns_end(fr_turns *turns) {

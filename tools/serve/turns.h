@@ -26,6 +26,10 @@ json_t *fr_turns_share(const json_t *value);
  * whether it is a stream. */
 void fr_turns_begin(fr_turns *turns, const json_t *body);
 
+/* Says once (notes.h) of each member of the body that it is not known at this path: it is neither one of these nor one
+ * that means the same in a chat. */
+void fr_turns_note_others(const json_t *body, const char *path, const char *const *known, size_t count);
+
 /* The body; NULL: it was refused. */
 json_t *fr_turns_end(fr_turns *turns);
 

@@ -410,7 +410,28 @@ def lines():
             "thinking": {"type": "enabled", "budget_tokens": 2}}
     filled = {"input_prefix": "int f(", "input_suffix": ") {}", "prompt": "int ", "n_predict": 2,
               "input_extra": [{"filename": "a.c", "text": "int g;"}], "samplers": ["infill", "top_k"]}
-    for name, form, body in (("response", "B", response), ("message", "T", message), ("message-picture", "Q", looked),
+    patched = {"type": "custom_tool_call", "call_id": "p", "name": "exec", "namespace": "n", "input": "a\nb"}
+    codex = {"input": [
+        {"type": "additional_tools", "tools": [{"type": "namespace", "name": "n", "tools": [
+            {"type": "custom", "name": "exec", "format": {"type": "grammar", "syntax": "lark", "definition": "s: 1"}}]}]},
+        {"role": "user", "content": "Hi"}, {"type": "ghost_snapshot"}, patched,
+        {"type": "custom_tool_call_output", "call_id": "p", "output": [{"type": "input_text", "text": "7"}]},
+        {"type": "local_shell_call", "call_id": "s", "action": {"command": ["ls"]}},
+        {"type": "local_shell_call_output", "id": "s", "output": {"exit": 0}},
+        {"type": "tool_search_call", "call_id": "t", "arguments": {}},
+        {"type": "tool_search_output", "call_id": "t", "tools": [tool]}],
+        "tools": [{"type": "web_search"}, {"type": "custom", "name": "apply_patch"}], "max_output_tokens": 2,
+        "tool_choice": {"type": "custom", "name": "apply_patch"}}
+    claude = {"max_tokens": 2, "system": [{"type": "text", "text": "x-anthropic-billing-header: a;"},
+                                          {"type": "text", "text": "S"}],
+              "messages": [{"role": "user", "content": [
+                  {"type": "document", "title": "T", "source": {"type": "text", "data": "D"}},
+                  {"type": "search_result", "source": "u", "content": [{"type": "text", "text": "F"}]}]},
+                  {"role": "assistant", "content": [{"type": "compaction", "content": "C"},
+                                                    {"type": "server_tool_use", "id": "w", "name": "web_search"}]},
+                  {"role": "user", "content": "x-anthropic-billing-header: b;\nHi"}],
+              "tools": [{"type": "bash_20250124", "name": "bash"}], "context_management": {"edits": []}}
+    for name, form, body in (("response", "B", response), ("response-codex", "B", codex), ("message-claude", "T", claude), ("message", "T", message), ("message-picture", "Q", looked),
                              ("ollama-chat", "f", told), ("ollama-generate", "r", generated),
                              ("ollama-raw", "r", {**generated, "raw": True}), ("response-forced", "@", forced),
                              ("message-budget", "Q", held), ("infill", "\x7f", filled)):

@@ -1,0 +1,58 @@
+/* A line that is another one in each request (changing_header.h). */
+#include "tools/serve/changing_header.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/job_parts.h"
+
+/* Claude Code begins the system's text by a line for its maker's accounts, in which there is a hash of the request: it
+ * is no part of what a model is asked, and with it no prompt would begin as the one before. */
+#define HEADER "x-anthropic-billing-header:"
+
+/* The text without such lines, new; NULL: it has none. */
+static json_t *without_header(const json_t *text) {
+    size_t length = json_string_length(text), kept = 0;
+    const char *from = json_string_value(text);
+    if (!from || !strcasestr(from, HEADER)) return NULL;
+    char *left = fr_resize(NULL, length + 1, 1);
+    for (const char *line = from, *end = from + length, *next; line < end; line = next) {
+        const char *feed = memchr(line, '\n', (size_t)(end - line));
+        next = feed ? feed + 1 : end;
+        if (strncasecmp(line, HEADER, strlen(HEADER)) == 0) continue;
+        memcpy(left + kept, line, (size_t)(next - line));
+        kept += (size_t)(next - line);
+    }
+    json_t *rest = kept < length ? json_stringn(left, kept) : NULL;
+    free(left);
+    return rest;
+}
+
+/* A part that was such a line alone goes; one text that is left is a content of its own, as it would be without. */
+static void drop_header_of_parts(json_t *message, json_t *parts) {
+    bool dropped = false;
+    for (size_t i = json_array_size(parts); i-- > 0;) {
+        json_t *part = json_array_get(parts, i), *rest = without_header(json_object_get(part, "text"));
+        bool gone = rest && strspn(json_string_value(rest), " \t\r\n") == json_string_length(rest);
+        dropped |= rest != NULL;
+        if (gone) json_array_remove(parts, i);
+        else if (rest) json_object_set(part, "text", rest);
+        json_decref(rest);
+    }
+    json_t *last = json_object_get(json_array_get(parts, 0), "text");
+    if (dropped && json_array_size(parts) == 1 && last) json_object_set(message, "content", last);
+}
+
+void fr_changing_header_drop(json_t *messages) {
+    for (size_t i = json_array_size(messages); i-- > 0;) {
+        json_t *message = json_array_get(messages, i), *content = json_object_get(message, "content");
+        if (!fr_job_is_word(json_object_get(message, "role"), "system")) continue;
+        json_t *rest = without_header(content);
+        bool parts = json_array_size(content) > 0, silent = rest && json_string_length(rest) == 0;
+        if (rest) json_object_set_new(message, "content", rest);
+        if (parts) drop_header_of_parts(message, content);
+        if (parts && json_is_array(json_object_get(message, "content")))
+            silent = json_array_size(json_object_get(message, "content")) == 0;
+        if (silent) json_array_remove(messages, i);
+    }
+}

@@ -1,0 +1,14 @@
+/* What a server says once of requests, however many there are of the kind: what it passes over in them.
+ *
+ * In: lines, some with words of clients in them. Out: each on standard error the first time, "forerun: LINE"; of very
+ * many different ones the first alone. Any thread. */
+#ifndef FR_TOOLS_SERVE_NOTES_H
+#define FR_TOOLS_SERVE_NOTES_H
+
+/* Lines are said from now on: before a server that is not --quiet has begun there is nobody who would read them. */
+void fr_notes_begin(void);
+
+/* A line, unless it has been said. */
+void fr_notes_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,24 @@
+/* Tools of other kinds than functions, as functions: models know no others.
+ *
+ * In: tools as OpenAI's APIs have them. A custom tool, whose input is a free text, becomes a function with that text as
+ * its only parameter; the tools of a namespace get its name before theirs. What only the maker's own service runs
+ * (a search of the web, say) is passed over. Out: functions of a chat; and for answers, what each is called by who
+ * offered it, in an object of {"type": "function" or "custom", "name", "namespace"} by the functions' names. */
+#ifndef FR_TOOLS_SERVE_TOOL_KINDS_H
+#define FR_TOOLS_SERVE_TOOL_KINDS_H
+
+#include "tools/serve/turns.h"
+
+/* Offers the tool, or all that it has; one whose name has been offered is there already. called: the object, which
+ * gets more members. what: as errors call it, "tools[3]". False: refused. */
+bool fr_tool_offer(fr_turns *turns, json_t *called, const char *what, const json_t *tool);
+
+/* A function's name, new: of a tool of this name, in a namespace unless that is NULL or no text. */
+json_t *fr_tool_name(const json_t *namespace, const json_t *name);
+
+/* The arguments of a call that gives a custom tool this input, a new object; and the input that is in such arguments,
+ * a new text. */
+json_t *fr_tool_arguments(const json_t *input);
+json_t *fr_tool_input(const char *arguments, size_t length);
+
+#endif
