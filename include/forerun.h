@@ -395,9 +395,10 @@ fr_status fr_model_open_bytes(const void *bytes, size_t size, const char *name, 
                               fr_model **model);
 
 /* What opening a model, perhaps its drafter, and an engine of so many sessions would take, without loading any of it:
- * bytes[FR_ESTIMATE_COUNT] out. drafter: a path, "" for the MTP layer in the model's own checkpoint, NULL for none.
- * What could not be opened fails as it would; where memory or FR_OPT_MEMORY does not hold it all it is told all the
- * same. */
+ * bytes[FR_ESTIMATE_COUNT] out. One session without FR_OPT_KV_MEMORY is one that is opened alone; an engine of one
+ * takes a few bytes a position more, with which it finds prompts again. drafter: a path, "" for the MTP layer in the
+ * model's own checkpoint, NULL for none. What could not be opened fails as it would; where memory or FR_OPT_MEMORY does
+ * not hold it all it is told all the same. */
 typedef enum fr_estimate {
     FR_ESTIMATE_RESIDENT,    /* weights that must stay in memory: copies, and what every token reads */
     FR_ESTIMATE_MAPPED,      /* weights that are used in files as they lie: they come and go as they are read */

@@ -190,7 +190,7 @@ fr_status fr_session_open(const fr_model *model, const fr_drafter *drafter, cons
     if (drafter && drafter->target != model) return fr_fail(FR_USAGE, "the drafter was opened on another model");
     fr_options resolved = fr_options_resolve(options);
     uint64_t environment = fr_fpenv_enter();
-    fr_status status = fr_session_fit(model, drafter, 1, &resolved);
+    fr_status status = fr_session_fit(model, drafter, 0, &resolved);
     if (status == FR_OK) status = fr_ranks_agree_options(model->ranks, &resolved);
     if (status == FR_OK) status = fr_session_create_alone(model, drafter, &resolved, session);
     fr_fpenv_leave(environment);

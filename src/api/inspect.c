@@ -386,7 +386,7 @@ static fr_status check_limit(const fr_inspected *what, const fr_drafter *drafter
     uint64_t limit = (uint64_t)at->value[FR_OPT_MEMORY], target = fr_model_residence(what->model).stays;
     FR_TRY(fr_weights_check_limit(&what->model->weights, 0, limit));
     if (drafter) FR_TRY(fr_weights_check_limit(&drafter->weights, target, limit));
-    return fr_session_fit(what->model, drafter, 1, at);
+    return fr_session_fit(what->model, drafter, 0, at);
 }
 
 /* Of a model, with its own MTP layer or without: NULL. */
@@ -412,7 +412,7 @@ static fr_status inspect_bound(const char *path, const fr_model *model, const fr
     what.kv_types = fr_model_kv_types(model, options);
     what.residence = residence_of(model, what.own);
     fr_options at = at_context(&what, options);
-    fr_status status = fr_session_measure(model, drafter, &at, 1, &what.memory);
+    fr_status status = fr_session_measure(model, drafter, &at, 0, &what.memory);
     if (status == FR_OK) status = print(&what, out);
     if (status == FR_OK) status = check_limit(&what, drafter, &at);
     fr_drafter_unload(drafter);

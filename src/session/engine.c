@@ -27,7 +27,7 @@ static fr_status choose_sizes(fr_engine *e, const fr_options *options) {
     e->piece = e->chunk;
     e->head_rows = fr_larger(e->capacity, fr_smaller(e->capacity * FR_STEP_MAX, MOST_HEAD_ROWS));
     e->rows = e->capacity == 1 ? fr_larger(e->chunk, FR_STEP_MAX) : e->chunk + e->head_rows;
-    e->kv_memory = e->capacity > 1 ? (size_t)options->value[FR_OPT_KV_MEMORY] : 0;
+    e->kv_memory = e->shares ? (size_t)options->value[FR_OPT_KV_MEMORY] : 0;
     e->swa_full = options->value[FR_OPT_SWA_FULL] != 0;
     e->checkpoints = (size_t)options->value[FR_OPT_CTX_CHECKPOINTS];
     e->kv_types = fr_model_kv_types(model, options);
@@ -93,7 +93,7 @@ static void layout(fr_engine *e, const fr_kv_shape *shapes) {
     size_t before = e->arena.used;
     if (method->workspace) e->draft_workspace = method->workspace(e->drafter, &e->arena, &sizes);
     e->drafting_bytes = e->arena.used - before;
-    if (e->capacity == 1) return;
+    if (!e->shares) return;
     bool caches = method->workspace_kv && e->draft_workspace;
     fr_kv_prefixes_layout(&e->prefixes, &e->arena, &e->kv, caches ? method->workspace_kv(e->draft_workspace) : NULL);
 }
@@ -127,7 +127,7 @@ static fr_status take_memory(fr_engine *e, bool measure_only) {
         if (e->model->ranks) fr_arena_small_pages(&e->arena, e->kv_bytes); /* of rows, of which each has its part */
         if (status == FR_OK) layout(e, shapes);
         if (status == FR_OK) status = fr_arena_check(&e->arena, "session");
-        if (status == FR_OK && e->capacity > 1) fr_kv_prefixes_serve(&e->prefixes);
+        if (status == FR_OK && e->shares) fr_kv_prefixes_serve(&e->prefixes);
     }
     free(shapes);
     return status;
@@ -135,7 +135,11 @@ static fr_status take_memory(fr_engine *e, bool measure_only) {
 
 static fr_status prepare(fr_engine *e, const fr_model *model, const fr_drafter *drafter, const fr_options *options,
                          size_t sessions, bool measure_only) {
-    *e = (fr_engine){.model = model, .drafter = drafter, .capacity = sessions, .process = getpid()};
+    *e = (fr_engine){.model = model,
+                     .drafter = drafter,
+                     .capacity = fr_larger(sessions, 1),
+                     .shares = sessions > 0,
+                     .process = getpid()};
     FR_TRY(choose_sizes(e, options));
     FR_TRY(choose_drafting(e, options));
     return take_memory(e, measure_only);

@@ -22,6 +22,7 @@ struct fr_engine {
     fr_pool *pool;
     pid_t process;    /* that opened it: its threads are there alone */
     size_t capacity;  /* sessions that there is room for */
+    bool shares;      /* its texts find what others have run before; not so a session that was opened alone */
     size_t context;   /* positions that each may have */
     size_t chunk;     /* rows of prompts in a forward at most, which there is room for */
     size_t piece;     /* and that a round of several sessions takes */
@@ -54,7 +55,7 @@ struct fr_engine {
     float *logits;    /* [head_rows, vocab] */
     int64_t *best;    /* [threads, head_rows] */
 
-    fr_kv_prefixes prefixes; /* what was run before; of no use to a session alone */
+    fr_kv_prefixes prefixes; /* if `shares`: what was run before */
     fr_worker *drafting; /* the session's that drafts on the pool meanwhile (async_draft.h); NULL: none does */
     double files_checked; /* when its files were looked at last */
     size_t kv_bytes, spare_bytes; /* of the arena: pages, and those of them for checkpoints */
@@ -62,7 +63,8 @@ struct fr_engine {
     struct fr_lead *lead; /* who tells the other ranks what is asked of it (src/api/lead.h); NULL: nobody */
 };
 
-/* Reads the options and lays it out without memory: arena.used is what it would take. */
+/* Reads the options and lays it out without memory: arena.used is what it would take. sessions 0: the engine of one
+ * session that was opened alone, which keeps no pages of texts that have gone. */
 fr_status fr_engine_measure(fr_engine *engine, const fr_model *model, const fr_drafter *drafter,
                             const fr_options *options, size_t sessions);
 fr_status fr_engine_create(const fr_model *model, const fr_drafter *drafter, const fr_options *options, size_t sessions,

@@ -10,8 +10,8 @@
 static fr_status refuse(const fr_session_bytes *bytes, size_t sessions, uint64_t weights, uint64_t limit) {
     return fr_fail_about(FR_OPT_MEMORY, FR_MEMORY,
                          "%zu session%s of %zu positions take %.1f MB beside %.1f MB of weights: memory is limited to "
-                         "%.1f MB", sessions, sessions == 1 ? "" : "s", bytes->context, (double)bytes->all / 1e6,
-                         (double)weights / 1e6, (double)limit / 1e6);
+                         "%.1f MB", fr_larger(sessions, 1), sessions > 1 ? "s" : "", bytes->context,
+                         (double)bytes->all / 1e6, (double)weights / 1e6, (double)limit / 1e6);
 }
 
 enum { STEP = 4096 }; /* of bytes of keys and values, below which nothing is looked for */
@@ -57,7 +57,7 @@ static fr_status fit(const fr_model *model, const fr_drafter *drafter, size_t se
     t.weights = fr_model_residence(model).stays + (drafter ? drafter->weights.residence.stays : 0);
     FR_TRY(try(&t, 0, &fits));
     if (fits) return FR_OK;
-    return sessions == 1 ? refuse(&t.bytes, sessions, t.weights, t.limit) : give_less(&t);
+    return sessions == 0 ? refuse(&t.bytes, sessions, t.weights, t.limit) : give_less(&t);
 }
 
 /* On all ranks, the least of what each has. */

@@ -135,7 +135,7 @@ static fr_session_bytes bytes_of(const fr_engine *e, const fr_session *s) {
     return (fr_session_bytes){.context = e->context,
                               .target_kv = e->kv_bytes - e->spare_bytes,
                               .states = e->capacity * fr_recurrent_page_bytes(r->shapes, r->count),
-                              .least_kv = e->capacity > 1 ? e->kv.fewest_bytes : 0,
+                              .least_kv = e->shares ? e->kv.fewest_bytes : 0,
                               .foreign_kv = fr_kv_foreign_bytes(&e->kv),
                               .checkpoints = e->spare_bytes,
                               .drafting = s->drafter ? e->drafting_bytes + e->capacity * s->drafting_bytes : 0,
@@ -198,7 +198,7 @@ fr_status fr_session_create_alone(const fr_model *model, const fr_drafter *draft
                                   fr_session **session) {
     fr_engine *engine;
     *session = NULL;
-    FR_TRY(fr_engine_create(model, drafter, options, 1, &engine));
+    FR_TRY(fr_engine_create(model, drafter, options, 0, &engine));
     fr_status status = fr_session_create(engine, options, session);
     if (status == FR_OK)
         (*session)->own_engine = engine;

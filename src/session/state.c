@@ -15,7 +15,7 @@ fr_kv *fr_session_draft_kv(const fr_session *s) {
 
 bool fr_session_shares(const fr_session *s) {
     bool whole = !s->untold && !s->restored;
-    return s->engine->capacity > 1 && whole && (!s->draft->follows || fr_session_draft_kv(s));
+    return s->engine->shares && whole && (!s->draft->follows || fr_session_draft_kv(s));
 }
 
 static fr_kv_content content(const fr_session *s) {
@@ -31,7 +31,7 @@ void fr_session_share(fr_session *s, bool prompt_end) {
 }
 
 void fr_session_retreat(fr_session *s) {
-    if (s->engine->capacity > 1) fr_kv_path_cut(&s->engine->prefixes, &s->path, s->kv.length);
+    if (s->engine->shares) fr_kv_path_cut(&s->engine->prefixes, &s->path, s->kv.length);
     if (!s->draft->method->cut) return;
     fr_draft_view view = fr_session_view(s);
     s->draft->method->cut(s->draft, &view);
