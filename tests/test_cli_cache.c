@@ -246,6 +246,29 @@ START_TEST(a_refused_file_stays_as_it_is) {
 }
 END_TEST
 
+/* As mktemp makes one, or a run leaves that was killed before it saved: a session begins, and is saved there. */
+START_TEST(an_empty_file_begins_a_session) {
+    fr_command plain = fr_command_ok("generate " DEMO START "-n 8 --ignore-eos --output ids --quiet"), saved, c;
+    for (int chat = 0; chat < 2; chat++) {
+        struct stat there;
+        FILE *empty = fopen(file, "wb");
+        ck_assert(empty && fclose(empty) == 0);
+        if (chat) {
+            c = fr_command_feed("Hello.\n", "chat " DEMO "-n 5 --prompt-cache %s", file);
+            ck_assert_int_eq(c.status, 0);
+            fr_command_free(&c);
+        } else {
+            saved = fr_command_ok("generate " DEMO START "-n 8 --ignore-eos --output ids --quiet --prompt-cache %s",
+                                  file);
+            ck_assert_str_eq(saved.out, plain.out);
+            fr_command_free(&saved);
+        }
+        ck_assert(stat(file, &there) == 0 && there.st_size > 0);
+    }
+    fr_command_free(&plain);
+}
+END_TEST
+
 START_TEST(a_file_that_is_no_cache_of_this_is_exit_1) {
     fr_command c;
     char line[256];
@@ -364,6 +387,7 @@ int main(void) {
     tcase_add_test(cases, a_kept_conversation_stays);
     tcase_add_test(cases, what_is_no_conversation_is_refused);
     tcase_add_test(cases, a_refused_file_stays_as_it_is);
+    tcase_add_test(cases, an_empty_file_begins_a_session);
     tcase_add_test(cases, a_file_that_is_no_cache_of_this_is_exit_1);
     tcase_add_test(cases, a_folder_that_takes_no_cache_is_found_at_once);
     tcase_add_test(cases, a_link_to_a_cache_stays_a_link);

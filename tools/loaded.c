@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "chat_settings.h"
@@ -325,6 +326,13 @@ static fr_status restore(const fr_loaded *loaded, const fr_arguments *args, int6
     return shifts ? restore_attached(loaded, path, context) : status;
 }
 
+/* An empty file is one that mktemp made for the session, or that a run which was ended left: it begins a new one, as no
+ * file does. */
+static bool is_saved(const char *path) {
+    struct stat file;
+    return stat(path, &file) == 0 && !(S_ISREG(file.st_mode) && file.st_size == 0);
+}
+
 int fr_loaded_start(fr_loaded *loaded, const fr_arguments *args, size_t prompt, int64_t more) {
     int64_t context = fr_loaded_context(loaded, args, prompt, more);
     if ((int64_t)prompt > context) {
@@ -346,7 +354,7 @@ int fr_loaded_start(fr_loaded *loaded, const fr_arguments *args, size_t prompt, 
     if (status == FR_OK) note_chance(loaded, args);
     if (status == FR_OK) fr_tracer_follow(&loaded->trace, loaded->session, fr_model_tokenizer(loaded->model));
     if (status == FR_OK && args->given[FR_ARG_VERBOSE]) describe(loaded, args);
-    if (status == FR_OK && args->given[FR_ARG_PROMPT_CACHE] && access(args->text[FR_ARG_PROMPT_CACHE], F_OK) == 0)
+    if (status == FR_OK && args->given[FR_ARG_PROMPT_CACHE] && is_saved(args->text[FR_ARG_PROMPT_CACHE]))
         status = restore(loaded, args, context);
     return fr_exit_status(status);
 }

@@ -114,7 +114,8 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                       .help = "what every round drafted, accepted and took, in lines of JSON (forerun report)"},
     [FR_ARG_PROMPT_CACHE] = {.names = "--prompt-cache", .value = "FILE", .verbs = GENERATE | CHAT,
                              .help = "begin with the session that FILE holds, if it is there; save the session to it",
-                             .more = "What the prompt shares with it is not run again; chat goes on with the "
+                             .more = "An empty file begins a new one. "
+                                     "What the prompt shares with it is not run again; chat goes on with the "
                                      "conversation that a chat left there; another's file is refused"},
 
     [FR_ARG_OUT_FILE] = {.names = "-o --output-file", .value = "FILE",
