@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "formats/checkpoint.h"
+#include "formats/json_wide.h"
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
 
@@ -104,7 +105,7 @@ static fr_status read_object(fr_chat_sources *sources, const json_t *object, con
 static fr_status read_config(fr_chat_sources *sources, const json_t *config, const char *where) {
     const json_t *found = json_object_get(config, "chat_template"), *entry;
     size_t i;
-    if (json_is_string(found))
+    if (fr_json_is_text(found))
         return set(&sources->any, (fr_text){json_string_value(found), json_string_length(found)}, where,
                    "chat_template");
     if (json_is_object(found)) return read_object(sources, found, where);

@@ -60,12 +60,37 @@ static fr_status fail_parse(const char *text, size_t size, const char *where, co
                    error->column, FR_SHOW(key));
 }
 
-/* By jansson's own reader. */
-static json_t *load(const char *text, size_t size, size_t flags, size_t usual, json_error_t *error) {
-    json_t *root = (flags & JSON_ALLOW_NUL ? fr_json_load_wide : json_loadb)(text, size, usual, error);
-    if (!root && flags & JSON_DECODE_INT_AS_REAL && json_error_code(error) == json_error_numeric_overflow)
-        root = json_loadb(text, size, usual | JSON_DECODE_INT_AS_REAL, error);
-    return root;
+/* Writes zeros over Python's words for numbers, outside of strings, so that jansson finds what else is wrong. */
+static void blank_words(char *text, size_t size) {
+    static const char *const words[] = {"Infinity", "NaN"};
+    bool in_string = false;
+    for (size_t i = 0; i < size; i++) {
+        if (in_string && text[i] == '\\')
+            i++;
+        else if (text[i] == '"')
+            in_string = !in_string;
+        for (size_t w = 0; !in_string && w < 2; w++) {
+            size_t length = strlen(words[w]);
+            if (size - i < length || memcmp(text + i, words[w], length) != 0) continue;
+            memset(text + i, ' ', length);
+            text[i] = '0';
+        }
+    }
+}
+
+/* By jansson's own reader. Of a text with Python's numbers it only says what is wrong. */
+static json_t *load(const char *text, size_t size, size_t flags, json_error_t *error) {
+    if (flags & JSON_ALLOW_NUL) return fr_json_load_wide(text, size, flags, error);
+    if (!(flags & FR_JSON_PYTHON_NUMBERS)) return json_loadb(text, size, flags, error);
+    char *copy = malloc(size + 1);
+    *error = (json_error_t){.line = -1};
+    if (!copy) return NULL;
+    memcpy(copy, text, size);
+    blank_words(copy, size);
+    json_t *root = json_loadb(copy, size, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, error);
+    json_decref(root);
+    free(copy);
+    return NULL;
 }
 
 /* Jansson doesn't always say so when it had no memory, and may give a wrong reason: one that the text has comes again,
@@ -74,20 +99,17 @@ static bool had_memory(const json_error_t *first, const json_error_t *second) {
     return first->line > 0 && first->position == second->position && strcmp(first->text, second->text) == 0;
 }
 
-/* flags: JSON_DECODE_INT_AS_REAL: once more with integers as doubles where one was too big for int64.
- * tokenizer_config.json has such a number (model_max_length, 1e30 written out), in a key that isn't read. */
 static fr_status parse(const char *text, size_t size, const char *where, size_t flags, json_t **root) {
     *root = NULL;
     FR_TRY(check_limits(text, size, where));
     json_error_t error, again;
-    size_t usual = flags & (JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES);
     bool lost;
-    *root = fr_json_read_text(text, size, usual, &lost);
+    *root = fr_json_read_text(text, size, flags, &lost);
     if (*root) return FR_OK;
     if (lost) return fr_fail_memory(where, size);
-    *root = load(text, size, flags, usual, &error);
+    *root = load(text, size, flags, &error);
     if (*root) return FR_OK;
-    *root = load(text, size, flags, usual, &again);
+    *root = load(text, size, flags, &again);
     if (*root) return FR_OK;
     return had_memory(&error, &again) ? fail_parse(text, size, where, &error) : fr_fail_memory(where, size);
 }
@@ -120,7 +142,7 @@ fr_status fr_json_read(const char *path, size_t limit, json_t **root) {
     char *text;
     size_t size;
     FR_TRY(fr_read_text(path, limit, &text, &size));
-    fr_status status = parse(text, size, path, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, root);
+    fr_status status = parse(text, size, path, JSON_REJECT_DUPLICATES | FR_JSON_PYTHON_NUMBERS, root);
     free(text);
     return status;
 }
@@ -133,6 +155,13 @@ static json_t *member(const json_t *object, const char *key) {
 
 static fr_status fail_missing(const char *where, const char *key) {
     return fr_fail(FR_INPUT, "%s: \"%s\" is missing", where, key);
+}
+
+/* A member is of another type than the one that is needed. A number that is not finite is named, as readers of the line
+ * will look for it in the file. */
+static fr_status fail_type(const json_t *json, const char *where, const char *key, const char *type) {
+    const char *word = fr_json_not_finite(json);
+    return fr_fail(FR_INPUT, "%s: \"%s\" is %s%s%s", where, key, word ? word : "", word ? ", " : "", type);
 }
 
 /* json's value as an int64, false if it is no whole number that fits. */
@@ -152,7 +181,7 @@ fr_status fr_json_int(const json_t *object, const char *key, int64_t low, int64_
     *value = fallback;
     const json_t *json = member(object, key);
     if (!json) return fallback == FR_JSON_REQUIRED ? fail_missing(where, key) : FR_OK;
-    if (!whole(json, value)) return fr_fail(FR_INPUT, "%s: \"%s\" is not a whole number", where, key);
+    if (!whole(json, value)) return fail_type(json, where, key, "not a whole number");
     if (*value < low || *value > high)
         return fr_fail(FR_INPUT, "%s: \"%s\" is %lld, not in %lld to %lld", where, key, (long long)*value,
                        (long long)low, (long long)high);
@@ -172,7 +201,8 @@ fr_status fr_json_real(const json_t *object, const char *key, double low, double
     *value = fallback;
     const json_t *json = member(object, key);
     if (!json) return isnan(fallback) ? fail_missing(where, key) : FR_OK;
-    if (!json_is_number(json)) return fr_fail(FR_INPUT, "%s: \"%s\" is not a number", where, key);
+    const char *type = fr_json_not_finite(json) ? "not a finite number" : "not a number";
+    if (!json_is_number(json)) return fail_type(json, where, key, type);
     *value = json_number_value(json);
     if (*value < low || *value > high)
         return fr_fail(FR_INPUT, "%s: \"%s\" is %g, not in %g to %g", where, key, *value, low, high);
@@ -183,7 +213,7 @@ fr_status fr_json_bool(const json_t *object, const char *key, bool fallback, con
     *value = fallback;
     const json_t *json = member(object, key);
     if (!json) return FR_OK;
-    if (!json_is_boolean(json)) return fr_fail(FR_INPUT, "%s: \"%s\" is neither true nor false", where, key);
+    if (!json_is_boolean(json)) return fail_type(json, where, key, "neither true nor false");
     *value = json_is_true(json);
     return FR_OK;
 }
@@ -192,7 +222,7 @@ fr_status fr_json_text(const json_t *object, const char *key, const char *where,
     *value = NULL;
     const json_t *json = member(object, key);
     if (!json) return FR_OK;
-    if (!json_is_string(json)) return fr_fail(FR_INPUT, "%s: \"%s\" is not a string", where, key);
+    if (!fr_json_is_text(json)) return fail_type(json, where, key, "not a string");
     *value = json_string_value(json);
     return FR_OK;
 }

@@ -1,8 +1,9 @@
 /* JSON from a file, bounded, with getters that check type and range and name the file and key at fault.
  *
  * In: bytes. Out: a jansson value (json_decref it). Depth is limited to 64, values to 2^23, duplicate keys are refused.
- * An integer beyond int64 is an error in fr_json_parse; in fr_json_read it makes all of the file's integers reals; in
- * fr_json_parse_texts it is kept (json_wide.h). */
+ * An integer beyond int64 is an error in fr_json_parse; in fr_json_read it is a real (tokenizer_config.json has such a
+ * number, model_max_length, 1e30 written out); in fr_json_parse_texts it is kept (json_wide.h). NaN, Infinity and
+ * -Infinity, which Python's json writes, are read by fr_json_read alone; getters refuse them wherever they are used. */
 #ifndef FR_FORMATS_JSON_H
 #define FR_FORMATS_JSON_H
 

@@ -5,15 +5,16 @@
  * it is asked as before. */
 #include "formats/json_read.h"
 
+#include <errno.h>
 #include <locale.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/unicode_form.h"
-
-#define SURE_DIGITS 18 /* of an integer that int64 holds whatever they are */
+#include "formats/json_wide.h"
 
 typedef struct reader {
     const char *at, *end;
@@ -87,11 +88,7 @@ static bool read_escape(reader *r) {
     return found;
 }
 
-/* Room for all that is left of a string as it is written, which is never shorter than what it says. */
-static bool make_room(reader *r) {
-    const char *at = r->at;
-    while (at < r->end && *at != '"') at += *at == '\\' && at + 1 < r->end ? 2 : 1;
-    size_t needed = (size_t)(at - r->at) + 1;
+static bool make_room(reader *r, size_t needed) {
     if (needed <= r->capacity) return true;
     char *text = realloc(r->text, 2 * needed);
     r->lost |= !text;
@@ -99,6 +96,13 @@ static bool make_room(reader *r) {
     r->text = text;
     r->capacity = 2 * needed;
     return true;
+}
+
+/* Bytes of a string as it is written, which are never fewer than those that it says. */
+static size_t written_length(const reader *r) {
+    const char *at = r->at;
+    while (at < r->end && *at != '"') at += *at == '\\' && at + 1 < r->end ? 2 : 1;
+    return (size_t)(at - r->at);
 }
 
 static bool is_utf8(const char *text, size_t length) {
@@ -112,7 +116,7 @@ static bool is_utf8(const char *text, size_t length) {
 
 /* Behind its first quote. */
 static bool read_text(reader *r) {
-    if (!make_room(r)) return false;
+    if (!make_room(r, written_length(r) + 1)) return false;
     for (r->length = 0; r->at < r->end && *r->at != '"';) {
         if ((unsigned char)*r->at < 0x20) return false;
         if (take(r, '\\')) {
@@ -137,18 +141,42 @@ static size_t pass_digits(reader *r) {
     return (size_t)(r->at - first);
 }
 
-static json_t *make_real(reader *r, const char *first, size_t length) {
-    char text[64];
-    if (length >= sizeof text) return NULL;
-    memcpy(text, first, length);
-    text[length] = 0;
-    double real = strtod_l(text, NULL, newlocale(LC_ALL_MASK, "C", (locale_t)0));
-    return isfinite(real) ? made(r, json_real(real)) : NULL;
+static bool take_word(reader *r, const char *word) {
+    size_t length = strlen(word);
+    if ((size_t)(r->end - r->at) < length || memcmp(r->at, word, length) != 0) return false;
+    r->at += length;
+    return true;
+}
+
+/* Jansson has no value for it: a string that no text is. */
+static json_t *make_not_finite(reader *r, const char *word) {
+    char marked[16];
+    if (!(r->flags & FR_JSON_PYTHON_NUMBERS)) return NULL;
+    int length = snprintf(marked, sizeof marked, "%c%s", FR_JSON_WIDE, word);
+    return made(r, json_stringn_nocheck(marked, (size_t)length));
+}
+
+/* Makes a number of its text, which JSON's grammar allows. */
+static json_t *make_number(reader *r, const char *first, size_t length, bool real) {
+    if (!make_room(r, length + 1)) return NULL;
+    memcpy(r->text, first, length);
+    r->text[length] = 0;
+    if (!real) {
+        errno = 0;
+        long long value = strtoll(r->text, NULL, 10);
+        if (errno == 0) return made(r, json_integer(value));
+        if (!(r->flags & FR_JSON_PYTHON_NUMBERS)) return NULL;
+    }
+    double value = strtod_l(r->text, NULL, newlocale(LC_ALL_MASK, "C", (locale_t)0));
+    if (isfinite(value)) return made(r, json_real(value));
+    return make_not_finite(r, value > 0 ? "Infinity" : "-Infinity");
 }
 
 static json_t *read_number(reader *r) {
     const char *first = r->at;
+    if (take_word(r, "NaN")) return make_not_finite(r, "NaN");
     bool negative = take(r, '-');
+    if (take_word(r, "Infinity")) return make_not_finite(r, negative ? "-Infinity" : "Infinity");
     const char *digits = r->at;
     size_t count = pass_digits(r);
     if (count == 0 || (count > 1 && *digits == '0')) return NULL;
@@ -159,11 +187,7 @@ static json_t *read_number(reader *r) {
         if (!take(r, '+')) take(r, '-');
         if (pass_digits(r) == 0) return NULL;
     }
-    if (real) return make_real(r, first, (size_t)(r->at - first));
-    if (count > SURE_DIGITS) return NULL;
-    int64_t value = 0;
-    for (size_t i = 0; i < count; i++) value = 10 * value + (digits[i] - '0');
-    return made(r, json_integer(negative ? -value : value));
+    return make_number(r, first, (size_t)(r->at - first), real);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- values */
@@ -203,13 +227,6 @@ static json_t *read_many(reader *r, json_t *all, char close, bool (*read_one)(re
     if (good) return all;
     json_decref(all);
     return NULL;
-}
-
-static bool take_word(reader *r, const char *word) {
-    size_t length = strlen(word);
-    if ((size_t)(r->end - r->at) < length || memcmp(r->at, word, length) != 0) return false;
-    r->at += length;
-    return true;
 }
 
 static json_t *read_value(reader *r) {

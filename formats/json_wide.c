@@ -161,7 +161,15 @@ const char *fr_json_wide_digits(const json_t *value, size_t *length) {
     return text + 1;
 }
 
+const char *fr_json_not_finite(const json_t *value) {
+    static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
+    const char *text = json_string_value(value);
+    for (size_t i = 0; text && *text == FR_JSON_WIDE && i < sizeof words / sizeof *words; i++)
+        if (strcmp(text + 1, words[i]) == 0) return words[i];
+    return NULL;
+}
+
 bool fr_json_is_text(const json_t *value) {
     size_t length;
-    return json_is_string(value) && !fr_json_wide_digits(value, &length);
+    return json_is_string(value) && !fr_json_wide_digits(value, &length) && !fr_json_not_finite(value);
 }

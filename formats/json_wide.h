@@ -1,7 +1,8 @@
-/* JSON whose integers may have any number of digits: ids and amounts in conversations do, and Python keeps them.
+/* Numbers that Python's json keeps and jansson has no value for: integers of any number of digits, as ids and amounts
+ * in conversations have, and NaN, Infinity and -Infinity, as configurations have (json_read.h).
  *
- * In: JSON text. Out: jansson values; an integer beyond int64 is a string of its digits behind a byte that no text has
- * (FR_JSON_WIDE), since jansson has no value for it. Whoever takes strings for texts asks fr_json_is_text. */
+ * In: JSON text. Out: jansson values; such a number is a string of its digits or of its word behind a byte that no text
+ * has (FR_JSON_WIDE). Code that takes strings for texts asks fr_json_is_text. */
 #ifndef FR_FORMATS_JSON_WIDE_H
 #define FR_FORMATS_JSON_WIDE_H
 
@@ -17,7 +18,10 @@ json_t *fr_json_load_wide(const char *text, size_t size, size_t flags, json_erro
 /* The digits of such an integer, with a sign if it is negative; NULL: the value is none. */
 const char *fr_json_wide_digits(const json_t *value, size_t *length);
 
-/* Whether a value is a string that is a text. */
+/* "NaN", "Infinity" or "-Infinity"; NULL: the value is none of them. */
+const char *fr_json_not_finite(const json_t *value);
+
+/* True for a string that is a text. */
 bool fr_json_is_text(const json_t *value);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "formats/checkpoint.h"
+#include "formats/json_wide.h"
 
 /* One of the files; the root is NULL where there is none, or it doesn't count. */
 typedef struct beside_file {
@@ -63,7 +64,7 @@ static fr_status read_files(beside *b, const char *folder) {
 static fr_status read_token(const json_t *value, const char *key, const char *where, const json_t **text) {
     *text = json_is_object(value) ? json_object_get(value, "content") : json_is_null(value) ? NULL : value;
     bool none = !*text && !json_is_object(value);
-    return none || json_is_string(*text) ? FR_OK : fr_fail(FR_INPUT, "%s: \"%s\" is not a string", where, key);
+    return none || fr_json_is_text(*text) ? FR_OK : fr_fail(FR_INPUT, "%s: \"%s\" is not a string", where, key);
 }
 
 static fr_status name_token(beside *b, const json_t *value, const char *key, const char *where) {
@@ -114,7 +115,7 @@ static fr_status read_own_names(beside *b, const beside_file *file) {
     const char *key;
     json_t *value;
     json_object_foreach(file->root, key, value) {
-        bool text = json_is_string(value) || json_is_string(json_object_get(value, "content"));
+        bool text = fr_json_is_text(value) || fr_json_is_text(json_object_get(value, "content"));
         bool named = file != &b->config && json_object_get(b->source->named, key);
         if (text && !named && is_own_name(key)) FR_TRY(name_token(b, value, key, file->path));
     }
@@ -285,13 +286,25 @@ static int32_t find_token(const beside *b, fr_text text) {
     return known ? (int32_t)json_integer_value(known) : -1;
 }
 
-/* A bos that only the configuration asks for. */
-static void add_begin(beside *b) {
-    fr_tokenizer_source *source = b->source;
-    bool asked = json_is_true(json_object_get(b->config.root, "add_bos_token"));
-    if (!asked || !source->begin.bytes || source->prefix_count + source->suffix_count > 0) return;
-    int32_t id = find_token(b, source->begin);
-    if (id >= 0) source->prefix[source->prefix_count++] = id;
+/* The flag `key` says whether a token stands on one side of a text, whose ids are these. */
+static fr_status heed_flag(const beside *b, const char *key, fr_text token, int32_t *ids, size_t *count, bool before) {
+    const json_t *flag = json_object_get(b->config.root, key);
+    int32_t id = token.bytes ? find_token(b, token) : -1;
+    if (!json_is_boolean(flag) || id < 0) return FR_OK;
+    size_t place = 0;
+    while (place < *count && ids[place] != id) place++;
+    if (json_is_false(flag) && place < *count) {
+        --*count;
+        memmove(ids + place, ids + place + 1, (*count - place) * sizeof *ids);
+    } else if (json_is_true(flag) && place == *count) {
+        if (*count == FR_MAX_TEMPLATE_IDS)
+            return fr_fail(FR_INPUT, "%s: \"%s\": a text has %d tokens before or after it at most", b->config.path, key,
+                           FR_MAX_TEMPLATE_IDS);
+        if (before) memmove(ids + 1, ids, *count * sizeof *ids);
+        ids[before ? 0 : *count] = id;
+        ++*count;
+    }
+    return FR_OK;
 }
 
 static fr_status read_all(beside *b, const char *folder) {
@@ -302,8 +315,9 @@ static fr_status read_all(beside *b, const char *folder) {
     FR_TRY(read_decoder(b));
     FR_TRY(read_old_added(b));
     FR_TRY(add_special(b));
-    add_begin(b);
-    return FR_OK;
+    fr_tokenizer_source *source = b->source;
+    FR_TRY(heed_flag(b, "add_bos_token", source->begin, source->prefix, &source->prefix_count, true));
+    return heed_flag(b, "add_eos_token", source->end, source->suffix, &source->suffix_count, false);
 }
 
 fr_status fr_tokenizer_beside_read(fr_tokenizer_source *source, const char *folder) {

@@ -9,14 +9,17 @@
  *                             "additional_special_tokens": [text, ...],
  *                             "added_tokens_decoder": {"ID": {"content", "special", "lstrip", "rstrip", "single_word",
  *                                                             "normalized"}, ...},
- *                             "add_bos_token": true}
+ *                             "add_bos_token": true, "add_eos_token": false}
  *   special_tokens_map.json  the same names; the seven go before those of the configuration
  *   added_tokens.json        {text: id, ...}
  *
  * The last two are of older releases: they are read where the configuration has no added_tokens_decoder, or there is
- * none. Out: named tokens; further added tokens, and other flags of those that there are; a bos before texts where
- * nothing else adds it, as llama.cpp's converter has it, and LlamaTokenizerFast of transformers 4 (DeepSeek-V3's
- * folder): a post-processor that adds something wins, whatever add_bos_token says; add_eos_token is not read. */
+ * none. Out: named tokens; further added tokens, and other flags of those that there are; the tokens around a text.
+ *
+ * A flag that is there decides whether bos_token comes before texts and eos_token after them, whatever the
+ * post-processor of tokenizer.json has; one that is absent or null leaves it as it is. llama.cpp's converter does so,
+ * and so do the classes that transformers 4 has for Llama, Gemma and others. transformers 5 reads no flag beside a
+ * tokenizer.json. */
 #ifndef FR_FORMATS_TOKENIZER_BESIDE_H
 #define FR_FORMATS_TOKENIZER_BESIDE_H
 

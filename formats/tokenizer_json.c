@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "formats/checkpoint.h"
+#include "formats/json_wide.h"
 #include "formats/tokenizer_beside.h"
 #include "formats/tokenizer_json_parts.h"
 
@@ -65,7 +66,7 @@ static bool read_merge(const json_t *json, fr_merge_entry *merge) {
     if (json_is_array(json)) {
         const json_t *left = json_array_get(json, 0), *right = json_array_get(json, 1);
         *merge = (fr_merge_entry){fr_member_of(left), fr_member_of(right)};
-        return json_array_size(json) == 2 && json_is_string(left) && json_is_string(right);
+        return json_array_size(json) == 2 && fr_json_is_text(left) && fr_json_is_text(right);
     }
     const char *text = json_string_value(json), *space = text ? strchr(text, ' ') : NULL;
     if (!space || strchr(space + 1, ' ')) return false;
@@ -79,10 +80,11 @@ static fr_status read_merges(fr_tokenizer_source *json, const json_t *merges) {
     size_t i;
     json_t *item;
     json_array_foreach(merges, i, item) {
-        if (!read_merge(item, &json->merges[i]))
+        const char *line = json_string_value(item);
+        if (line && strncmp(line, "#version", 8) == 0) continue; /* a merges.txt begins so, and tokenizers drops it */
+        if (!read_merge(item, &json->merges[json->merge_count++]))
             return fr_fail(FR_INPUT, "%s: merge %zu is neither [\"a\", \"b\"] nor \"a b\"", json->path, i);
     }
-    json->merge_count = json_array_size(merges);
     return FR_OK;
 }
 
@@ -96,7 +98,7 @@ static fr_status read_scored(fr_tokenizer_source *json, const json_t *list) {
     if (count > FR_MAX_TOKEN_ID) return fr_fail(FR_INPUT, "%s: %zu tokens", json->path, count);
     json_array_foreach(list, i, item) {
         const json_t *text = json_array_get(item, 0), *score = json_array_get(item, 1);
-        if (json_array_size(item) != 2 || !json_is_string(text) || !json_is_number(score))
+        if (json_array_size(item) != 2 || !fr_json_is_text(text) || !json_is_number(score))
             return fr_fail(FR_INPUT, "%s: token %zu is not [\"text\", score]", json->path, i);
         json->vocabulary[i] = (fr_vocabulary_entry){fr_member_of(text), (int32_t)i};
         json->scores[i] = json_number_value(score);
@@ -161,11 +163,12 @@ static const struct {
     {"WordLevel", FR_MODEL_WORD_LEVEL, read_words},
 };
 
-/* Old files leave the type out; what is there tells. */
+/* Old files leave the type out. The tokenizers library then takes the first kind whose members are all there. */
 static const char *guess_type(const json_t *model) {
     if (json_is_array(json_object_get(model, "vocab"))) return "Unigram";
     if (json_object_get(model, "merges")) return "BPE";
-    return json_object_get(model, "max_input_chars_per_word") ? "WordPiece" : "WordLevel";
+    const json_t *prefix = json_object_get(model, "continuing_subword_prefix");
+    return prefix && json_object_get(model, "max_input_chars_per_word") ? "WordPiece" : "WordLevel";
 }
 
 static fr_status read_model(fr_tokenizer_source *json) {
@@ -183,24 +186,48 @@ static fr_status read_model(fr_tokenizer_source *json) {
     return fr_fail(FR_UNBUILT, "%s: model \"%s\" is not built yet", json->path, type.bytes);
 }
 
-static fr_status read_added_tokens(fr_tokenizer_source *json) {
-    json_t *list, *item;
-    FR_TRY(fr_member_array(json->root, "added_tokens", json->path, &list));
-    json->added = calloc(json_array_size(list) + 1, sizeof *json->added);
-    if (!json->added) return fail_list(json, json_array_size(list));
+static fr_status read_added_token(const fr_tokenizer_source *json, const json_t *item, size_t at,
+                                  fr_added_entry *added) {
+    if (!json_is_object(item)) return fr_fail(FR_INPUT, "%s: added token %zu is not an object", json->path, at);
+    FR_TRY(fr_member_required_text(item, "content", json->path, &added->text));
+    FR_TRY(read_id(item, "id", json->path, &added->id));
+    FR_TRY(fr_json_bool(item, "special", false, json->path, &added->special));
+    FR_TRY(fr_json_bool(item, "lstrip", false, json->path, &added->lstrip));
+    FR_TRY(fr_json_bool(item, "rstrip", false, json->path, &added->rstrip));
+    FR_TRY(fr_json_bool(item, "single_word", false, json->path, &added->single_word));
+    return fr_json_bool(item, "normalized", true, json->path, &added->normalized);
+}
+
+static bool is_same(const fr_added_entry *a, const fr_added_entry *b) {
+    return a->id == b->id && a->special == b->special && a->lstrip == b->lstrip && a->rstrip == b->rstrip &&
+           a->single_word == b->single_word && a->normalized == b->normalized;
+}
+
+/* A token that is listed again counts once, as the tokenizers library has it; one that is listed otherwise stays, for
+ * the tokenizer to refuse. `places` gets the text's place in the list. */
+static fr_status read_added_list(fr_tokenizer_source *json, const json_t *list, json_t *places) {
     size_t i;
+    json_t *item;
     json_array_foreach(list, i, item) {
-        fr_added_entry *added = &json->added[json->added_count++];
-        if (!json_is_object(item)) return fr_fail(FR_INPUT, "%s: added token %zu is not an object", json->path, i);
-        FR_TRY(fr_member_required_text(item, "content", json->path, &added->text));
-        FR_TRY(read_id(item, "id", json->path, &added->id));
-        FR_TRY(fr_json_bool(item, "special", false, json->path, &added->special));
-        FR_TRY(fr_json_bool(item, "lstrip", false, json->path, &added->lstrip));
-        FR_TRY(fr_json_bool(item, "rstrip", false, json->path, &added->rstrip));
-        FR_TRY(fr_json_bool(item, "single_word", false, json->path, &added->single_word));
-        FR_TRY(fr_json_bool(item, "normalized", true, json->path, &added->normalized));
+        fr_added_entry *added = &json->added[json->added_count];
+        FR_TRY(read_added_token(json, item, i, added));
+        const json_t *place = json_object_get(places, added->text.bytes);
+        if (place && is_same(&json->added[json_integer_value(place)], added)) continue;
+        if (json_object_set_new(places, added->text.bytes, json_integer((json_int_t)json->added_count)) != 0)
+            return fail_list(json, json_array_size(list));
+        json->added_count++;
     }
     return FR_OK;
+}
+
+static fr_status read_added_tokens(fr_tokenizer_source *json) {
+    json_t *list, *places = json_object();
+    fr_status status = fr_member_array(json->root, "added_tokens", json->path, &list);
+    json->added = calloc(json_array_size(list) + 1, sizeof *json->added);
+    if (!json->added || !places) status = fail_list(json, json_array_size(list));
+    if (status == FR_OK) status = read_added_list(json, list, places);
+    json_decref(places);
+    return status;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- folder */

@@ -3,6 +3,7 @@
  * RotaryEmbeddingConfigMixin and PreTrainedModel.tie_weights. And such that scale rotary positions otherwise than the
  * fixture's, with what transformers computes then (tests/data/configurations, tests/references/configurations.py). */
 #include <check.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -153,6 +154,100 @@ START_TEST(rotary_positions_are_scaled_as_transformers_does) {
 }
 END_TEST
 
+/* A file without "architectures", or with an empty list, is what its model_type says, or else its text_config's; so
+ * every fixture is what its own name says that it is. */
+START_TEST(a_model_type_stands_for_an_architecture) {
+    static const char *const changes[] = {"{\"architectures\": null}", "{\"architectures\": []}",
+                                          "{\"architectures\": [\"\"]}",
+                                          "{\"architectures\": null, \"model_type\": null}"};
+    glob_t found;
+    size_t nested = 0;
+    ck_assert_int_eq(glob(FR_TEST_MODELS "*/config.json", 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        char *path = found.gl_pathv[i];
+        json_t *config = fr_load_json(path);
+        bool of_another = strstr(path, "mistral3-tower"); /* the text model in it is Mistral's */
+        bool has_text = json_is_object(json_object_get(config, "text_config")) && !of_another;
+        fr_model *own;
+        *strrchr(path, '/') = 0;
+        require(fr_model_open(path, NULL, &own));
+        for (size_t c = 0; c < (has_text ? 4 : 3); c++) {
+            fr_changed_folder folder;
+            fr_model *model;
+            fr_changed_folder_make(&folder, path, changes[c]);
+            ck_assert_msg(fr_model_open(folder.path, NULL, &model) == FR_OK, "%s, %s: %s", path, changes[c],
+                          fr_last_error());
+            ck_assert_msg(model->family == own->family, "%s, %s: of another family", path, changes[c]);
+            fr_model_close(model);
+            fr_changed_folder_remove(&folder);
+        }
+        fr_model_close(own);
+        nested += has_text;
+        json_decref(config);
+    }
+    ck_assert(found.gl_pathc > 60 && nested > 5);
+    globfree(&found);
+}
+END_TEST
+
+START_TEST(an_unknown_model_type_is_named) {
+    static const struct {
+        const char *changes, *line;
+    } says[] = {
+        {"{\"architectures\": null, \"model_type\": \"unheard_of\"}", "model_type \"unheard_of\" is not known"},
+        {"{\"architectures\": null, \"model_type\": null, \"text_config\": {\"model_type\": \"unheard_of\"}}",
+         "model_type \"unheard_of\" is not known"},
+        {"{\"architectures\": null, \"model_type\": \"mamba2\"}", "\"Mamba2ForCausalLM\" (Mamba) can't be run"},
+        {"{\"architectures\": null, \"model_type\": null}", "names neither an architecture nor a model_type"},
+        {"{\"architectures\": [\"UnheardOf\"], \"model_type\": \"llama\"}", "architecture \"UnheardOf\" is not known"},
+    };
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
+        fr_changed_folder folder;
+        fr_model *model;
+        fr_changed_folder_make(&folder, FR_TEST_MODELS "llama", says[i].changes);
+        ck_assert_int_eq(fr_model_open(folder.path, NULL, &model), FR_INPUT);
+        ck_assert_msg(strstr(fr_last_error(), says[i].line), "%s: %s", says[i].changes, fr_last_error());
+        fr_changed_folder_remove(&folder);
+    }
+}
+END_TEST
+
+/* Python's json writes them, and configurations that list Mamba's limits have one. */
+START_TEST(numbers_that_are_not_finite_matter_where_they_are_used) {
+    static const struct {
+        const char *key, *value, *line; /* NULL: it is not used */
+    } says[] = {
+        {"time_step_limit", "[0.0, Infinity]", NULL},
+        {"x", "{\"y\": [NaN, -Infinity]}", NULL},
+        {"rms_norm_eps", "NaN", "\"rms_norm_eps\" is NaN, not a finite number"},
+        {"hidden_size", "Infinity", "\"hidden_size\" is Infinity, not a whole number"},
+        {"rope_theta", "-Infinity", "\"rope_theta\" is -Infinity, not a finite number"},
+        {"tie_word_embeddings", "NaN", "\"tie_word_embeddings\" is NaN, neither true nor false"},
+        {"eos_token_id", "[1, NaN]", "\"eos_token_id\" holds something that is no id"},
+    };
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
+        fr_changed_folder folder;
+        fr_model *model;
+        json_t *config = fr_load_json(FR_TEST_MODELS "llama/config.json");
+        char *rest, *text;
+        json_object_del(config, says[i].key);
+        json_object_del(config, "rope_parameters");
+        rest = json_dumps(config, 0);
+        ck_assert_int_gt(asprintf(&text, "{\"%s\": %s, %s", says[i].key, says[i].value, rest + 1), 0);
+        fr_changed_folder_make(&folder, FR_TEST_MODELS "llama", "{}");
+        fr_changed_folder_write(&folder, "config.json", text);
+        fr_status status = fr_model_open(folder.path, NULL, &model);
+        ck_assert_msg(status == (says[i].line ? FR_INPUT : FR_OK), "%s: %s", says[i].key, fr_last_error());
+        if (says[i].line) ck_assert_msg(strstr(fr_last_error(), says[i].line), "%s", fr_last_error());
+        fr_model_close(model);
+        fr_changed_folder_remove(&folder);
+        json_decref(config);
+        free(rest);
+        free(text);
+    }
+}
+END_TEST
+
 /* transformers has one for DeepSeek-V3 and GLM-4.5. */
 START_TEST(an_mtp_layer_need_not_be_announced) {
     static const char *const of[] = {"../deepseek-v3", "deepseek-v3-own", "glm4-moe-own", "glm-4.7-flash-odd"};
@@ -226,6 +321,9 @@ int main(void) {
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, another_spelling_gives_the_references_logits, 0, sizeof cases / sizeof *cases);
     tcase_add_loop_test(tests, rotary_positions_are_scaled_as_transformers_does, 0, SCALED);
+    tcase_add_test(tests, a_model_type_stands_for_an_architecture);
+    tcase_add_test(tests, an_unknown_model_type_is_named);
+    tcase_add_test(tests, numbers_that_are_not_finite_matter_where_they_are_used);
     tcase_add_test(tests, gemma4_12b_has_defaults_of_its_own);
     tcase_add_loop_test(tests, an_mtp_layer_need_not_be_announced, 0, 4);
     tcase_add_loop_test(tests, what_other_tools_quantize_is_refused_by_its_name, 0, 5);

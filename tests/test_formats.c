@@ -421,10 +421,40 @@ START_TEST(json_file_with_a_huge_integer) {
     json_decref(root);
     ck_assert_int_eq(fr_json_read(in_folder("c.json"), 10, &root), FR_INPUT);
     ck_assert_ptr_null(root);
+    put_text("c.json", "{\"a\":[Infinity,NaN,\"\\\"NaN\"],\"n\":}");
+    ck_assert_int_eq(fr_json_read(in_folder("c.json"), 1000, &root), FR_INPUT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "/c.json: not valid JSON: line 1, column 33"));
     put_text("c.json", "{\"n\":}");
     ck_assert_int_eq(fr_json_read(in_folder("c.json"), 1000, &root), FR_INPUT);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "/c.json: not valid JSON: line 1, column 6"));
     ck_assert_ptr_null(root);
+}
+END_TEST
+
+/* They are read where they stand for nothing, and named where something goes by them. */
+START_TEST(json_file_with_numbers_that_are_not_finite) {
+    json_t *root, *object;
+    int64_t whole;
+    double real;
+    bool flag;
+    const char *text;
+    put_text("c.json", "{\"a\":Infinity,\"b\":-Infinity,\"c\":NaN,\"limit\":[0.0,Infinity],\"n\":2,"
+                       "\"max\":1000000000000000019884624838656,\"s\":\"NaN\"}");
+    ck_assert_int_eq(fr_json_read(in_folder("c.json"), 1000, &root), FR_OK);
+    ck_assert_int_eq(fr_json_int(root, "n", 0, 9, 0, "c.json", &whole), FR_OK);
+    ck_assert_int_eq(whole, 2);
+    ck_assert_int_eq(fr_json_text(root, "s", "c.json", &text), FR_OK);
+    ck_assert_str_eq(text, "NaN");
+    ck_assert_int_eq(fr_json_real(root, "a", -1e300, 1e300, 1, "c.json", &real), FR_INPUT);
+    ck_assert_str_eq(fr_last_error(), "c.json: \"a\" is Infinity, not a finite number");
+    ck_assert_int_eq(fr_json_int(root, "b", 0, 9, 0, "c.json", &whole), FR_INPUT);
+    ck_assert_str_eq(fr_last_error(), "c.json: \"b\" is -Infinity, not a whole number");
+    ck_assert_int_eq(fr_json_bool(root, "c", true, "c.json", &flag), FR_INPUT);
+    ck_assert_str_eq(fr_last_error(), "c.json: \"c\" is NaN, neither true nor false");
+    ck_assert_int_eq(fr_json_text(root, "c", "c.json", &text), FR_INPUT);
+    ck_assert_str_eq(fr_last_error(), "c.json: \"c\" is NaN, not a string");
+    ck_assert_int_eq(fr_json_object(root, "c", "c.json", &object), FR_INPUT);
+    json_decref(root);
 }
 END_TEST
 
@@ -1022,6 +1052,7 @@ static void add_basics(Suite *suite) {
     tcase_add_test(json, json_depth);
     tcase_add_test(json, json_too_many_values);
     tcase_add_test(json, json_file_with_a_huge_integer);
+    tcase_add_test(json, json_file_with_numbers_that_are_not_finite);
     tcase_add_test(json, json_wide_integers);
     tcase_add_test(json, json_wide_errors);
     tcase_add_test(json, json_int);

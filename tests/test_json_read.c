@@ -1,5 +1,6 @@
 /* formats/json_read makes of texts what jansson's own reader makes of them, or nothing: of every JSON file that the
- * suites have, of texts at the edges of the grammar, and of all beginnings of one. */
+ * suites have, of texts at the edges of the grammar, and of all beginnings of one. Numbers that Python
+ * alone reads are its own. */
 #include "formats/json_read.h"
 
 #include <check.h>
@@ -7,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "formats/json_wide.h"
 
 /* Whether it was read. */
 static bool compare(const char *text, size_t size, size_t flags) {
@@ -67,8 +70,11 @@ static const struct {
     {"[\"\xf4\x90\x80\x80\"]", 0, false},
     {"[1] 2", 0, false},
     {"[1", 0, false},
-    {"[9223372036854775807]", 0, false}, /* left to jansson */
+    {"[9223372036854775807, -9223372036854775808, 1234567890123456789]", 0, true},
+    {"[9223372036854775808]", 0, false}, /* left to jansson */
     {"[12345678901234567890]", 0, false},
+    {"[NaN]", 0, false},
+    {"[-Infinity]", 0, false},
 };
 
 START_TEST(edges_of_the_grammar) {
@@ -107,6 +113,29 @@ START_TEST(every_file_that_there_is) {
 }
 END_TEST
 
+/* Python's json reads what it writes: json.loads('[NaN, Infinity, -Infinity, 1e999, -1e999]') is [nan, inf, -inf, inf,
+ * -inf], and integers have no bound. */
+START_TEST(numbers_of_python) {
+    static const char *const words[] = {"NaN", "Infinity", "-Infinity", "Infinity", "-Infinity"};
+    static const char text[] = "[NaN, Infinity,-Infinity,1e999, -1e999, 1e30, 12345678901234567890, "
+                               "-9223372036854775808]";
+    static const char *const wrong[] = {"[nan]", "[Inf]", "[-NaN]", "[+Infinity]", "[Infinityy]", "[- Infinity]"};
+    bool lost;
+    json_t *all = fr_json_read_text(text, sizeof text - 1, FR_JSON_PYTHON_NUMBERS, &lost);
+    ck_assert_uint_eq(json_array_size(all), 8);
+    for (size_t i = 0; i < 5; i++) {
+        ck_assert_str_eq(fr_json_not_finite(json_array_get(all, i)), words[i]);
+        ck_assert(!fr_json_is_text(json_array_get(all, i)));
+    }
+    ck_assert(json_real_value(json_array_get(all, 5)) == 1e30);
+    ck_assert(json_real_value(json_array_get(all, 6)) == 12345678901234567890.0);
+    ck_assert_int_eq(json_integer_value(json_array_get(all, 7)), INT64_MIN);
+    json_decref(all);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        ck_assert_ptr_null(fr_json_read_text(wrong[i], strlen(wrong[i]), FR_JSON_PYTHON_NUMBERS, &lost));
+}
+END_TEST
+
 START_TEST(as_deep_as_it_may_be) {
     char text[2 * FR_JSON_READ_DEPTH + 4];
     for (size_t depth = FR_JSON_READ_DEPTH; depth <= FR_JSON_READ_DEPTH + 1; depth++) {
@@ -124,6 +153,7 @@ int main(void) {
     tcase_add_loop_test(cases, edges_of_the_grammar, 0, sizeof texts / sizeof *texts);
     tcase_add_loop_test(cases, beginnings_of_a_text, 0, 2);
     tcase_add_test(cases, every_file_that_there_is);
+    tcase_add_test(cases, numbers_of_python);
     tcase_add_test(cases, as_deep_as_it_may_be);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);

@@ -46,14 +46,19 @@ static fr_tokenizer *open_folder(void) {
     return tokenizer;
 }
 
-static void check_ids(const fr_tokenizer *tokenizer, const char *text, const json_t *wanted, const char *name) {
+static void check_whole(const fr_tokenizer *tokenizer, const char *text, bool special, const json_t *wanted,
+                        const char *name) {
     size_t count, wanted_count;
     int32_t *ids, *wanted_ids = fr_ids_of(wanted, &wanted_count);
-    ck_assert_int_eq(fr_tokenize(tokenizer, text, strlen(text), false, true, &ids, &count), FR_OK);
+    ck_assert_int_eq(fr_tokenize(tokenizer, text, strlen(text), special, true, &ids, &count), FR_OK);
     ck_assert_msg(count == wanted_count && memcmp(ids, wanted_ids, count * sizeof *ids) == 0,
                   "%s: other ids for \"%s\"", name, text);
     fr_free(ids);
     free(wanted_ids);
+}
+
+static void check_ids(const fr_tokenizer *tokenizer, const char *text, const json_t *wanted, const char *name) {
+    check_whole(tokenizer, text, false, wanted, name);
 }
 
 static void check_case(const json_t *item, const json_t *texts) {
@@ -85,6 +90,27 @@ START_TEST(reference_cases) {
         fr_folder_make(&folder);
     }
     ck_assert_uint_ge(i, 26);
+    json_decref(root);
+}
+END_TEST
+
+/* Tokens around a text (tests/data/tokenizers/make_flags.py). */
+START_TEST(flags_decide) {
+    json_t *root = fr_load_json(TOKENIZERS "flags.json"), *cases = json_object_get(root, "cases"), *item, *text;
+    size_t i, t;
+    put_tokenizer();
+    json_array_foreach(cases, i, item) {
+        json_t *config = json_object_get(item, "config");
+        put_value("tokenizer_config.json", config);
+        fr_tokenizer *tokenizer = open_folder();
+        char *name = json_dumps(config, 0);
+        json_array_foreach(json_object_get(root, "texts"), t, text)
+            check_whole(tokenizer, json_string_value(text), true, json_array_get(json_object_get(item, "ids"), t),
+                        name);
+        free(name);
+        fr_tokenizer_close(tokenizer);
+    }
+    ck_assert_uint_eq(i, 9);
     json_decref(root);
 }
 END_TEST
@@ -199,6 +225,7 @@ int main(void) {
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, reference_cases);
+    tcase_add_test(tests, flags_decide);
     tcase_add_test(tests, ids_of_new_tokens);
     tcase_add_loop_test(tests, files_that_lie, 0, sizeof wrong / sizeof *wrong);
     tcase_add_loop_test(tests, ends_of_models, 0, sizeof ends / sizeof *ends);

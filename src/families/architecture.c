@@ -30,10 +30,31 @@ const char *fr_drafter_architecture(size_t index) {
     return NULL;
 }
 
+/* The first of config.json's "architectures"; NULL: there is none. */
+static const char *first_architecture(const json_t *config) {
+    const char *name = json_string_value(json_array_get(json_object_get(config, "architectures"), 0));
+    return name && *name ? name : NULL;
+}
+
+const char *fr_checkpoint_model_type(const fr_checkpoint *files) {
+    if (files->gguf || first_architecture(files->config)) return NULL;
+    const char *type = json_string_value(json_object_get(files->config, "model_type"));
+    const json_t *text = json_object_get(files->config, "text_config");
+    return type && *type ? type : json_string_value(json_object_get(text, "model_type"));
+}
+
 const char *fr_checkpoint_architecture(const fr_checkpoint *files) {
+    static const char *const stands_for[][2] = {
+#define FR_MODEL_TYPE(type, architecture) {type, architecture},
+#include "src/families/model_types.def"
+#undef FR_MODEL_TYPE
+    };
     if (files->gguf) return files->gguf->architecture;
-    const char *name = json_string_value(json_array_get(json_object_get(files->config, "architectures"), 0));
-    return name ? name : "";
+    const char *name = first_architecture(files->config), *type = fr_checkpoint_model_type(files);
+    if (name || !type) return name ? name : "";
+    for (size_t i = 0; i < sizeof stands_for / sizeof *stands_for; i++)
+        if (strcmp(stands_for[i][0], type) == 0) return stands_for[i][1];
+    return type;
 }
 
 bool fr_architecture_in(const char *const *names, const char *architecture) {
@@ -159,8 +180,9 @@ static fr_status check_config(const fr_checkpoint *files) {
     bool heard_of = !*architecture || fr_family_named(architecture) || fr_is_drafter(files);
     if (heard_of || has_file(files->path, "model.safetensors") || has_file(files->path, "model.safetensors.index.json"))
         return FR_OK;
-    return fr_fail(FR_INPUT, "%s: architecture \"%.60s\" is not known, and there is neither model.safetensors nor "
-                   "model.safetensors.index.json", files->path, architecture);
+    return fr_fail(FR_INPUT, "%s: %s \"%.60s\" is not known, and there is neither model.safetensors nor "
+                   "model.safetensors.index.json", files->path,
+                   fr_checkpoint_model_type(files) ? "model_type" : "architecture", architecture);
 }
 
 fr_status fr_open_files(fr_checkpoint *files, const char *path, bool use_mmap) {
