@@ -492,6 +492,36 @@ START_TEST(keys_come_from_everywhere) {
 }
 END_TEST
 
+/* What the file says at each SIGHUP counts; where it has no key the ones before stay. */
+START_TEST(keys_are_read_again) {
+    char path[] = "/tmp/forerun-keys-XXXXXX", options[128];
+    int file = mkstemp(path), status = 0;
+    ck_assert_int_eq(write(file, "# who may ask\nold # a neighbour's\n", 34), 34);
+    snprintf(options, sizeof options, DEMO "--api-key-file %s", path);
+    start(options);
+    check_keys("old");
+    ck_assert_int_eq(ftruncate(file, 0), 0);
+    ck_assert_int_eq(pwrite(file, "new#1\n", 6, 0), 6);
+    ck_assert_int_eq(kill(server.process, SIGHUP), 0);
+    for (int i = 0; i < 500 && status != 200; i++) {
+        usleep(10000);
+        status = ask_with("X-Api-Key: new#1\r\n", "/v1/models");
+    }
+    ck_assert_int_eq(status, 200);
+    ck_assert_int_eq(ask_with("X-Api-Key: old\r\n", "/v1/models"), 401);
+    ck_assert_int_eq(ftruncate(file, 0), 0);
+    ck_assert_int_eq(kill(server.process, SIGHUP), 0);
+    for (char *said = NULL; !said || !strstr(said, "stay"); usleep(10000)) {
+        free(said);
+        said = fr_server_said(&server);
+    }
+    check_keys("new#1");
+    stop();
+    close(file);
+    unlink(path);
+}
+END_TEST
+
 /* A line of the log that has this text, as JSON where it is. */
 static json_t *logged(const char *said, const char *what) {
     const char *at = strstr(said, what);
@@ -708,6 +738,7 @@ int main(void) {
     tcase_add_test(others, the_page_is_there);
     tcase_add_test(others, there_may_be_no_page);
     tcase_add_test(others, keys_come_from_everywhere);
+    tcase_add_test(others, keys_are_read_again);
     tcase_add_test(others, requests_are_logged);
     tcase_add_test(others, health_says_when_it_is_ready);
     tcase_add_test(others, pictures_come_as_data);

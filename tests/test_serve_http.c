@@ -16,6 +16,7 @@
 #include "tools/serve/fault.h"
 #include "tools/serve/http.h"
 #include "tools/serve/keys.h"
+#include "tools/serve/tls.h"
 
 #define JSON  "application/json; charset=utf-8"
 #define LIMIT 100000 /* bytes of a body */
@@ -1093,6 +1094,31 @@ START_TEST(what_cannot_be_listened_on_is_an_error) {
 }
 END_TEST
 
+/* What can't be used leaves the pair before; handshakes take the one that was set last. */
+START_TEST(certificates_are_replaced) {
+    char *key = read_file("tests/data/tls/key.pem"), *certificate = read_file("tests/data/tls/certificate.pem");
+    char error[128] = "";
+    gnutls_pcert_st *first = NULL, *chain = NULL;
+    gnutls_privkey_t private_key = NULL;
+    unsigned length = 0;
+    ck_assert_int_ne(fr_tls_retrieve(NULL, NULL, 0, NULL, 0, &chain, &length, &private_key), 0);
+    ck_assert(fr_tls_set(key, certificate, error, sizeof error));
+    ck_assert_int_eq(fr_tls_retrieve(NULL, NULL, 0, NULL, 0, &first, &length, &private_key), 0);
+    ck_assert_uint_eq(length, 1);
+    ck_assert(!fr_tls_set("no key", certificate, error, sizeof error));
+    ck_assert_str_ne(error, "");
+    ck_assert(!fr_tls_set(key, "no certificate", error, sizeof error));
+    ck_assert_int_eq(fr_tls_retrieve(NULL, NULL, 0, NULL, 0, &chain, &length, &private_key), 0);
+    ck_assert_ptr_eq(chain, first);
+    ck_assert(fr_tls_set(key, certificate, error, sizeof error));
+    ck_assert_int_eq(fr_tls_retrieve(NULL, NULL, 0, NULL, 0, &chain, &length, &private_key), 0);
+    ck_assert_ptr_ne(chain, first);
+    fr_tls_free();
+    free(key);
+    free(certificate);
+}
+END_TEST
+
 START_TEST(tls_refuses_plain_bytes) {
     char *key = read_file("tests/data/tls/key.pem"), *certificate = read_file("tests/data/tls/certificate.pem");
     fr_http_setting setting = usual();
@@ -1284,6 +1310,7 @@ int main(void) {
     tcase_add_test(cases, an_end_lets_long_answers_out);
     tcase_add_test(cases, an_end_waits_for_nobody);
     tcase_add_test(cases, what_cannot_be_listened_on_is_an_error);
+    tcase_add_test(cases, certificates_are_replaced);
     tcase_add_test(cases, tls_refuses_plain_bytes);
     cases = new_case(suite, "mutations");
     tcase_add_test(cases, mutated_requests_do_no_harm);

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <unistd.h>
 
 #include "forerun_lab_ranks.h"
 #include "output.h"
@@ -15,6 +16,7 @@ static struct sigaction before[SIGNALS];
 /* Any thread may take a signal, and any may ask: these need no lock, also in a handler. */
 static atomic_int came;     /* which signal that ends the command, 0 for none */
 static atomic_int answered; /* SIGINT came, and ends an answer */
+static atomic_int reload;   /* SIGHUP came, and asks for files to be read again */
 
 static void step_aside(void) {
     for (int i = 0; i < SIGNALS; i++) sigaction(signals[i], &before[i], NULL);
@@ -50,6 +52,21 @@ void fr_interrupt_watch_answers(void) {
     struct sigaction action = {.sa_handler = note_answer};
     watch(0);
     sigaction(SIGINT, &action, NULL);
+}
+
+static void note_reload(int signal_number) {
+    (void)signal_number;
+    reload = 1;
+}
+
+void fr_interrupt_watch_reload(void) {
+    struct sigaction action = {.sa_handler = note_reload, .sa_flags = SA_RESTART}, now;
+    sigaction(SIGHUP, NULL, &now);
+    if (now.sa_handler != SIG_IGN && !isatty(STDIN_FILENO)) sigaction(SIGHUP, &action, NULL);
+}
+
+bool fr_interrupt_reload(void) {
+    return atomic_exchange(&reload, 0) != 0;
 }
 
 bool fr_interrupt_answer(void *context) {

@@ -12,6 +12,11 @@ void fr_interrupt_watch(void);
 /* Whether one has come: an fr_abort_fn, whose context is not used. */
 bool fr_interrupt_came(void *context);
 
+/* SIGHUP asks for files to be read again from here on, unless it is ignored, or standard input is a terminal, whose end
+ * it tells. And whether that has been asked for since the last time. */
+void fr_interrupt_watch_reload(void);
+bool fr_interrupt_reload(void);
+
 /* Of a conversation: Ctrl-C ends one answer however often it comes, SIGTERM and SIGHUP are the signals above. */
 void fr_interrupt_watch_answers(void);
 

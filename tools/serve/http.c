@@ -9,6 +9,7 @@
 
 #include "tools/output.h"
 #include "tools/serve/http_parts.h"
+#include "tools/serve/tls.h"
 
 #define THREADS 4             /* that read requests and write answers */
 #define MEMORY  (128 * 1024)  /* of a connection: its headers, and what is read or written at a time */
@@ -42,6 +43,7 @@ static struct MHD_Daemon *start(fr_http *http, bool ip6) {
     struct MHD_OptionItem tls[] = {
         {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)s->key_pem},
         {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)s->certificate_pem},
+        {MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)of_function((void (*)(void))fr_tls_retrieve)},
         {MHD_OPTION_HTTPS_PRIORITIES, 0, "NORMAL:-VERS-TLS1.0:-VERS-TLS1.1"},
         {MHD_OPTION_END, 0, NULL}};
     if (s->key_pem) flags |= MHD_USE_TLS;
@@ -77,12 +79,10 @@ static bool start_helpers(fr_http *http) {
 }
 
 static int start_threads(fr_http *http) {
-    bool tls = http->setting.key_pem != NULL;
     allow_open_files(&http->setting);
     http->daemon = start(http, strchr(http->url, '[') != NULL);
     if (!http->daemon) {
-        return tls ? fr_bad_input("--ssl-key-file and --ssl-cert-file can't be used: %s", http->message)
-                   : fr_bad_input("can't serve %s: %s", http->url, http->message);
+        return fr_bad_input("can't serve %s: %s", http->url, http->message);
     }
     http->started = true;
     http->socket = -1;
@@ -97,12 +97,14 @@ static void free_http(fr_http *http) {
     pthread_cond_destroy(&http->changed);
     pthread_cond_destroy(&http->handed);
     pthread_mutex_destroy(&http->lock);
+    pthread_rwlock_destroy(&http->keys);
+    if (http->setting.key_pem) fr_tls_free();
     free(http);
 }
 
 static fr_http *new_http(const fr_http_setting *setting) {
     fr_http *http = fr_resize(NULL, 1, sizeof(*http));
-    *http = (fr_http){.setting = *setting, .socket = -1};
+    *http = (fr_http){.setting = *setting, .socket = -1, .keyed = setting->keys != NULL};
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -110,6 +112,7 @@ static fr_http *new_http(const fr_http_setting *setting) {
     pthread_condattr_destroy(&monotonic);
     pthread_cond_init(&http->handed, NULL);
     pthread_mutex_init(&http->lock, NULL);
+    pthread_rwlock_init(&http->keys, NULL);
     return http;
 }
 
@@ -121,14 +124,23 @@ int fr_http_open(const fr_http_setting *setting, fr_http **opened) {
     if (setting->key_pem && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES) {
         return fr_bad_input("this system's libmicrohttpd has no TLS");
     }
+    char address[64], error[128];
+    if (setting->key_pem && !fr_tls_set(setting->key_pem, setting->certificate_pem, error, sizeof(error))) {
+        return fr_bad_input("--ssl-key-file and --ssl-cert-file can't be used: %s", error);
+    }
     fr_http *http = new_http(setting);
-    char address[64];
     int status = fr_http_listen(setting->host, setting->port, &http->socket, address, sizeof(address), &http->loopback);
     snprintf(http->url, sizeof(http->url), "http%s://%s", setting->key_pem ? "s" : "", status ? "" : address);
     if (status == 0) status = start_threads(http);
     if (status == 0) *opened = http;
     else free_http(http);
     return status;
+}
+
+void fr_http_set_keys(fr_http *http, const char *const *keys) {
+    pthread_rwlock_wrlock(&http->keys);
+    http->setting.keys = keys;
+    pthread_rwlock_unlock(&http->keys);
 }
 
 const char *fr_http_url(const fr_http *http) {

@@ -39,6 +39,9 @@ typedef struct fr_http_setting {
     void *context;
 } fr_http_setting;
 
+/* Replaces the keys of a server that asks for one: those before may be freed once it returns. Any thread. */
+void fr_http_set_keys(fr_http *http, const char *const *keys);
+
 /* Listens. Gives the exit status, 0, or 1 after a line on standard error. The setting's texts must outlive it. */
 int fr_http_open(const fr_http_setting *setting, fr_http **http);
 

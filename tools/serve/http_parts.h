@@ -46,11 +46,14 @@ struct fr_http {
     struct MHD_Daemon *daemon;
     int socket; /* listens; -1: it is the daemon's */
     bool loopback;
+    bool keyed; /* a request needs a key, other ones after fr_http_set_keys */
     char url[96];
     char message[256]; /* libmicrohttpd's while it starts */
     atomic_bool started;
     atomic_bool refusing;
     _Atomic size_t bodies; /* bytes of all requests' bodies that are held */
+
+    pthread_rwlock_t keys; /* of setting.keys */
 
     pthread_mutex_t lock; /* of all that follows */
     pthread_cond_t changed, handed;

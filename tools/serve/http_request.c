@@ -56,11 +56,14 @@ static const char *sent_key(struct MHD_Connection *connection) {
     return authorization + 7 + strspn(authorization + 7, " ");
 }
 
-static bool may_ask(const fr_http *http, struct MHD_Connection *connection, const char *path) {
+static bool may_ask(fr_http *http, struct MHD_Connection *connection, const char *path) {
     const fr_http_setting *s = &http->setting;
-    if (!s->keys || (s->is_open && s->is_open(path))) return true;
+    if (!http->keyed || (s->is_open && s->is_open(path))) return true;
     const char *key = sent_key(connection);
-    return key && fr_keys_match(s->keys, key);
+    pthread_rwlock_rdlock(&http->keys);
+    bool may = key && fr_keys_match(s->keys, key);
+    pthread_rwlock_unlock(&http->keys);
+    return may;
 }
 
 static bool is_listed(const char *list, const char *name) {
@@ -94,14 +97,14 @@ static bool names_this(const fr_http *http, const char *host) {
 
 static bool is_rebound(const fr_http *http, struct MHD_Connection *connection) {
     const char *host = header(connection, "Host");
-    return http->loopback && !http->setting.keys && host && !names_this(http, host);
+    return http->loopback && !http->keyed && host && !names_this(http, host);
 }
 
 /* Whether a page of elsewhere asks: a browser sends its origin, "https://a.example", and "null" for what has none. It
  * could not read the answer, but its question would be answered. */
 static bool is_elsewhere(const fr_http *http, struct MHD_Connection *connection) {
     const char *origin = header(connection, "Origin"), *allowed = http->setting.origin;
-    if (!http->loopback || http->setting.keys || !origin) return false;
+    if (!http->loopback || http->keyed || !origin) return false;
     if (allowed && (strcmp(allowed, "*") == 0 || strcmp(allowed, origin) == 0)) return false;
     const char *host = strstr(origin, "://");
     return !host || !names_this(http, host + 3);

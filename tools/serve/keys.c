@@ -39,12 +39,16 @@ static int add_list(char ***keys, size_t *count, const char *option, const char 
     return *count > before ? 0 : fr_bad_input("%s has no key", option);
 }
 
+/* A key a line. A key has no blanks, so that # begins a comment only at a line's beginning or after one. */
 static int add_lines(char ***keys, size_t *count, FILE *file, const char *path) {
     size_t before = *count, capacity = 0, number = 0;
     char *line = NULL;
     int status = 0;
     for (ssize_t length; status == 0 && (length = getline(&line, &capacity, file)) >= 0;) {
         number++;
+        for (ssize_t i = 0; i < length; i++) {
+            if (line[i] == '#' && (i == 0 || strchr(BLANKS, line[i - 1]))) length = i;
+        }
         if (add(keys, count, line, (size_t)length)) continue;
         status = fr_bad_input("%s: line %zu: a key is made of printable ASCII", path, number);
     }

@@ -33,6 +33,7 @@ typedef struct entry {
     pthread_t loader;
     bool joins;  /* there is a loader, who may be done; the engine's thread's alone */
     bool loaded; /* it is done, with those who waited too */
+    int code;    /* the exit status of what could not be loaded */
     fr_models *models;
 } entry;
 
@@ -121,6 +122,7 @@ static void *run_load(void *context) {
     int code = fr_served_load(&e->served, m->tally, m->wake, m->context);
     pthread_mutex_lock(&m->lock);
     e->state = code ? FAILED : READY;
+    e->code = code;
     e->users += !code;
     pthread_mutex_unlock(&m->lock);
     m->wake(m->context);
@@ -131,14 +133,6 @@ static void *run_load(void *context) {
     pthread_mutex_unlock(&m->lock);
     m->wake(m->context);
     return NULL;
-}
-
-int fr_models_load_first(fr_models *m) {
-    if (m->on_demand) return 0;
-    entry *e = &m->entries[0];
-    int code = fr_served_load(&e->served, m->tally, m->wake, m->context);
-    set_state(m, e, code ? FAILED : READY);
-    return code;
 }
 
 int fr_models_follow(fr_models *m) {
@@ -186,6 +180,30 @@ static void begin_load(fr_models *m, entry *e) {
     pthread_mutex_unlock(&m->lock);
     e->joins = pthread_create(&e->loader, NULL, run_load, e) == 0;
     if (!e->joins) set_state(m, e, FAILED);
+}
+
+/* Ranks load together, each in the thread that will run rounds. */
+int fr_models_load_first(fr_models *m) {
+    const struct timespec moment = {.tv_nsec = 5000000};
+    entry *e = &m->entries[0];
+    if (m->on_demand) return 0;
+    if (fr_rank_count() > 1) {
+        int code = fr_served_load(&e->served, m->tally, m->wake, m->context);
+        set_state(m, e, code ? FAILED : READY);
+        return code;
+    }
+    begin_load(m, e);
+    if (!e->joins) return fr_bad_input("%s can't be loaded: no more threads", e->name);
+    while (state_of(m, e) == LOADING && !fr_interrupt_came(NULL)) nanosleep(&moment, NULL);
+    return state_of(m, e) == FAILED ? e->code : 0;
+}
+
+const fr_served *fr_models_first(const fr_models *m) {
+    return m->on_demand ? NULL : &m->entries[0].served;
+}
+
+bool fr_models_loading(fr_models *m) {
+    return count_in(m, LOADING) > 0;
 }
 
 /* One load at a time, once there is room for it. */
@@ -315,7 +333,7 @@ bool fr_models_busy(fr_models *m) {
     bool busy = false;
     pthread_mutex_lock(&m->lock);
     for (entry *e = m->entries; e < m->entries + m->count; e++)
-        busy |= e->state == WANTED || e->state == LOADING || (e->state == READY && !is_idle(e));
+        busy |= e->state == READY && !is_idle(e);
     pthread_mutex_unlock(&m->lock);
     return busy;
 }

@@ -31,8 +31,12 @@ typedef void fr_models_fn(fr_call *call, const fr_served *model);
 int fr_models_open(fr_models **models, const fr_arguments *args, fr_tally *tally, void (*wake)(void *), void *context);
 void fr_models_close(fr_models *models);
 
-/* Loads the one model of -m; nothing to do for several. Gives the exit status. */
+/* Loads the one model of -m, until a signal asks for the end; nothing to do for several. Gives the exit status. */
 int fr_models_load_first(fr_models *models);
+
+/* That model; NULL: there are several. And whether one is being loaded right now, which nothing can stop. */
+const fr_served *fr_models_first(const fr_models *models);
+bool fr_models_loading(fr_models *models);
 
 /* Of a rank that nobody asks: loads it and does as rank 0's does, until that ends. Gives the exit status. */
 int fr_models_follow(fr_models *models);
@@ -51,7 +55,7 @@ bool fr_models_round(fr_models *models);
 /* Requests that wait, and that are under way, of all models. Any thread. */
 void fr_models_count(fr_models *models, size_t *waiting, size_t *running);
 
-/* Whether anything is under way or waits; and its end (fr_desk_interrupt, fr_desk_abandon). */
+/* Whether anything is under way or waits, loads left aside; and its end (fr_desk_interrupt, fr_desk_abandon). */
 bool fr_models_busy(fr_models *models);
 void fr_models_interrupt(fr_models *models, fr_status status);
 void fr_models_abandon(fr_models *models, fr_status status);

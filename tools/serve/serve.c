@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "forerun_lab_ranks.h"
 #include "tools/interrupt.h"
@@ -17,6 +18,7 @@
 #include "tools/serve/notes.h"
 #include "tools/serve/routes.h"
 #include "tools/serve/seconds.h"
+#include "tools/serve/tls.h"
 #include "tools/verbs.h"
 
 enum { USUAL_PORT = 8080, USUAL_BODY = 1 << 24, USUAL_CONNECTIONS = 1024, ALL_CONNECTIONS = 4096, USUAL_TIMEOUT = 60 };
@@ -78,13 +80,56 @@ static void prepare_sleep(server *s) {
     pthread_condattr_destroy(&clock);
 }
 
+/* ----------------------------------------------------------------------------------------------------- keys and TLS */
+
+static int read_text(const char *path, char **text) {
+    fr_prompt file;
+    *text = NULL;
+    if (!path) return 0;
+    int code = fr_prompt_read_file(&file, path);
+    if (code) return code;
+    *text = fr_resize(file.bytes, file.length + 1, 1);
+    (*text)[file.length] = '\0';
+    return 0;
+}
+
+static int read_certificate(server *s) {
+    const fr_arguments *args = s->args;
+    if (args->given[FR_ARG_SSL_KEY] != args->given[FR_ARG_SSL_CERT])
+        return fr_wrong_usage("--ssl-key-file and --ssl-cert-file go together");
+    int code = read_text(args->text[FR_ARG_SSL_KEY], &s->key_pem);
+    return code ? code : read_text(args->text[FR_ARG_SSL_CERT], &s->certificate_pem);
+}
+
+/* Reads keys and certificate again. What can't be used is said, and those before stay. */
+static void reload(server *s) {
+    const fr_arguments *args = s->args;
+    char **keys, *key_pem = NULL, *certificate_pem = NULL, error[128];
+    if (fr_keys_read(args->text[FR_ARG_API_KEY], args->text[FR_ARG_API_KEY_FILE], &keys) != 0) {
+        fr_note("the keys before stay");
+    } else if (s->keys && keys) {
+        fr_http_set_keys(s->http, (const char *const *)keys);
+        fr_keys_free(s->keys);
+        s->keys = keys;
+    }
+    if (!s->key_pem) return;
+    bool read = read_text(args->text[FR_ARG_SSL_KEY], &key_pem) == 0 &&
+                read_text(args->text[FR_ARG_SSL_CERT], &certificate_pem) == 0;
+    if (read && !fr_tls_set(key_pem, certificate_pem, error, sizeof error))
+        fr_note("--ssl-key-file and --ssl-cert-file can't be used, and those before stay: %s", error);
+    free(key_pem);
+    free(certificate_pem);
+}
+
 /* ------------------------------------------------------------------------------------------------------------- run */
 
 /* Gives how another rank has failed, if one has. */
 static fr_status serve(server *s) {
     fr_status status;
-    while ((status = fr_lab_ranks_check()) == FR_OK && !fr_interrupt_came(NULL))
+    while ((status = fr_lab_ranks_check()) == FR_OK && !fr_interrupt_came(NULL)) {
+        if (fr_interrupt_reload()) reload(s);
         if (!fr_models_round(s->models)) sleep_until_woken(s);
+    }
     return status;
 }
 
@@ -128,29 +173,19 @@ static void say_where(const server *s) {
         fr_note("anybody who reaches %s may ask: --api-key-file FILE asks for a key", host);
 }
 
+static void say_ready(const server *s) {
+    const fr_served *model = fr_models_first(s->models);
+    if (s->args->given[FR_ARG_QUIET] || fr_models_loading(s->models)) return;
+    if (model)
+        fr_note("ready: %s, %zu slot%s with a context of %lld tokens each, %s", model->name, model->places,
+                model->places == 1 ? "" : "s", (long long)model->jobs.context, fr_http_url(s->http));
+    else fr_note("ready: each model is loaded once it is asked for, %s", fr_http_url(s->http));
+}
+
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
 static int64_t number_or(const fr_arguments *args, fr_arg arg, int64_t usual) {
     return args->given[arg] ? args->number[arg] : usual;
-}
-
-static int read_text(const char *path, char **text) {
-    fr_prompt file;
-    *text = NULL;
-    if (!path) return 0;
-    int code = fr_prompt_read_file(&file, path);
-    if (code) return code;
-    *text = fr_resize(file.bytes, file.length + 1, 1);
-    (*text)[file.length] = '\0';
-    return 0;
-}
-
-static int read_certificate(server *s) {
-    const fr_arguments *args = s->args;
-    if (args->given[FR_ARG_SSL_KEY] != args->given[FR_ARG_SSL_CERT])
-        return fr_wrong_usage("--ssl-key-file and --ssl-cert-file go together");
-    int code = read_text(args->text[FR_ARG_SSL_KEY], &s->key_pem);
-    return code ? code : read_text(args->text[FR_ARG_SSL_CERT], &s->certificate_pem);
 }
 
 static void answer(void *context, fr_call *call) {
@@ -235,13 +270,19 @@ int fr_verb_serve(const fr_arguments *args) {
         fr_interrupt_watch();
         if (!args->given[FR_ARG_QUIET]) fr_notes_begin();
         say_where(&s);
+        fr_interrupt_watch_reload();
         code = fr_models_load_first(s.models);
+        if (!code) say_ready(&s);
         fr_ranks_before_end(fail_late, &s);
         fr_status status = code ? FR_OK : serve(&s);
         if (code && fr_interrupt_came(NULL)) code = 0; /* it ends well, though the model never was there */
         if (status == FR_OK) wind_down(&s);
         pthread_mutex_lock(&s.ending);
         if (status != FR_OK) code = fail(&s, status);
+    }
+    if (fr_models_loading(s.models)) { /* it can't be stopped half way: it ends with the process */
+        fr_http_drain(s.http, TELL_MOST);
+        _exit(code);
     }
     close_all(&s);
     return code;

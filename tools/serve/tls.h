@@ -1,0 +1,23 @@
+/* A certificate and its key for TLS, which can be replaced while a server runs.
+ *
+ * In: both as PEM texts. Out: what libmicrohttpd asks for at each handshake (MHD_OPTION_HTTPS_CERT_CALLBACK). */
+#ifndef FR_TOOLS_SERVE_TLS_H
+#define FR_TOOLS_SERVE_TLS_H
+
+#include <gnutls/abstract.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Makes them those of all handshakes from here on. False: they can't be used, for the reason in `error`, and those
+ * before stay. Any thread. */
+bool fr_tls_set(const char *key_pem, const char *certificate_pem, char *error, size_t size);
+
+/* The callback: it has no context of its own, so that a process has one certificate. */
+int fr_tls_retrieve(gnutls_session_t session, const gnutls_datum_t *issuers, int issuer_count,
+                    const gnutls_pk_algorithm_t *algorithms, int algorithm_count, gnutls_pcert_st **chain,
+                    unsigned *length, gnutls_privkey_t *key);
+
+/* Frees all that were set, once no connection is left. */
+void fr_tls_free(void);
+
+#endif
