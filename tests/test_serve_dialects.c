@@ -778,6 +778,10 @@ START_TEST(counts_errors_and_keys) {
     ck_assert_str_eq(text_at(answer, "object"), "response.input_tokens");
     json_decref(answer);
 
+    answer = asked("/v1/chat/completions/input_tokens", "{'messages': [" USER("'a b c'") "]}", 200);
+    ck_assert_int_eq(count_at(answer, "input_tokens"), taken);
+    json_decref(answer);
+
     char longer[1024] = "{'messages': [{'role': 'user', 'content': '";
     for (int i = 0; i < 100; i++) strncat(longer, "a b ", sizeof longer - strlen(longer) - 1);
     strncat(longer, "'}]}", sizeof longer - strlen(longer) - 1);

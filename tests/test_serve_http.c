@@ -367,7 +367,7 @@ END_TEST
 START_TEST(malformed_targets_are_refused) {
     start(usual());
     static const char *const targets[] = {"/a%", "/a%1", "/a%zz", "/a%00b", "/?a=%0", "/?a%00=1", "x", "*",
-                                          "http://localhost/"};
+                                          "http://", "http:///a", "http://localhost/%zz", "ftp://localhost/"};
     for (size_t i = 0; i < sizeof(targets) / sizeof(*targets); i++) {
         check_asked("GET", targets[i], NULL, NULL, 400, "invalid_request_error");
     }
@@ -377,6 +377,26 @@ START_TEST(malformed_targets_are_refused) {
     check_refused(client, 400, "invalid_request_error");
     fr_client_close(client);
     check_alive();
+    stop();
+}
+END_TEST
+
+/* A target may have the server's name before its path, which then has to be one of its own, as a Host header's. */
+START_TEST(targets_may_be_absolute) {
+    static const char *const targets[][2] = {{"http://localhost/a?b=c", "/a"}, {"HTTP://127.0.0.1:80/a%20b", "/a b"},
+                                             {"http://localhost", "/"}, {"https://[::1]:8080?b=c", "/"}};
+    start(usual());
+    fr_client *client = connect_to();
+    for (size_t i = 0; i < sizeof(targets) / sizeof(*targets); i++) {
+        fr_client_ask(client, "GET", targets[i][0], NULL, NULL);
+        ck_assert_int_eq(fr_client_head(client), 200);
+        json_t *value = read_json(client);
+        check_text(value, "path", targets[i][1]);
+        json_decref(value);
+    }
+    fr_client_close(client);
+    check_asked("GET", "http://a.example/", "Host: localhost\r\n", NULL, 403, "permission_error");
+    check_asked("GET", "http://localhost@a.example/", NULL, NULL, 403, "permission_error");
     stop();
 }
 END_TEST
@@ -440,6 +460,8 @@ START_TEST(keys_are_needed) {
     check_asked("POST", "/", "Authorization: Bearer sk-first\r\n", "x", 200, NULL);
     check_asked("GET", "/", "authorization: bearer  second\r\n", NULL, 200, NULL);
     check_asked("GET", "/", "X-API-Key: second\r\n", NULL, 200, NULL);
+    check_asked("GET", "/", "X-API-Key: second \t \r\n", NULL, 200, NULL);
+    check_asked("GET", "/", "Authorization: Bearer second \r\n", NULL, 200, NULL);
     check_asked("GET", "/health", NULL, NULL, 200, NULL);
     check_asked("GET", "/health/", NULL, NULL, 401, "authentication_error");
     check_asked("GET", "/", "X-Api-Key: second\r\nHost: example.org\r\n", NULL, 200, NULL);
@@ -1283,6 +1305,7 @@ int main(void) {
     tcase_add_test(cases, requests_are_read);
     tcase_add_test(cases, requests_come_in_any_pieces);
     tcase_add_test(cases, malformed_targets_are_refused);
+    tcase_add_test(cases, targets_may_be_absolute);
     tcase_add_test(cases, long_headers_are_refused_as_json);
     tcase_add_test(cases, large_headers_are_refused);
     tcase_add_test(cases, keys_are_needed);

@@ -263,6 +263,28 @@ START_TEST(folders_of_one_file_are_models) {
 }
 END_TEST
 
+/* A server's only model is meant by any name; it is told of by its own, which may have slashes. */
+START_TEST(one_model_answers_to_any_name) {
+    static const char *const starts[] = {"-m tools/demo/target --alias org/name", "--models tools/demo/target"};
+    static const char *const named[] = {"/v1/models/org/name", "/v1/models/target"};
+    for (size_t i = 0; i < 2; i++) {
+        json_t *one, *list;
+        server = fr_server_start("%s -t 1 -c 64", starts[i]);
+        ck_assert_int_eq(post("/tokenize", fr_body("{s:s, s:s}", "model", "gpt-4o", "content", "a"), NULL), 200);
+        ck_assert_int_eq(post("/tokenize", fr_body("{s:s}", "content", "a"), NULL), 200);
+        ck_assert_int_eq(fr_ask_json(server.port, "/v1/models", NULL, &list), 200);
+        ck_assert_int_eq(fr_ask_json(server.port, named[i], NULL, &one), 200);
+        fr_same_said(json_array_get(fr_json_get(list, "data"), 0), one, named[i]);
+        json_decref(one);
+        ck_assert_int_eq(fr_ask_json(server.port, "/v1/models/org", NULL, &one), 404);
+        ck_assert_str_eq(json_string_value(fr_json_get(fr_json_get(one, "error"), "type")), "not_found_error");
+        json_decref(one);
+        json_decref(list);
+        fr_server_stop(&server);
+    }
+}
+END_TEST
+
 static const struct {
     const char *models, *says; /* NULL: an empty folder */
     int status;
@@ -502,6 +524,7 @@ int main(void) {
     tcase_add_loop_test(cases, who_waits_for_a_model_is_told_at_the_end, 0, 6);
     tcase_add_test(cases, a_list_of_models);
     tcase_add_test(cases, folders_of_one_file_are_models);
+    tcase_add_test(cases, one_model_answers_to_any_name);
     tcase_add_loop_test(cases, what_is_no_list_of_models, 0, sizeof no_models / sizeof *no_models);
     tcase_add_test(cases, a_saved_conversation_goes_on_in_another_server);
     tcase_add_test(cases, a_slot_is_erased);

@@ -87,7 +87,12 @@ struct fr_call {
 /* A call with one holder, its connection. What the origin points to must outlive it. */
 fr_call *fr_call_new(const fr_call_origin *origin);
 
-/* The method and the target of a request line, "/path?a=b". False: it is none, by its %XX or otherwise. */
+/* In a target in its absolute form, "http://host:8080/path?a=b", as proxies are asked, the part between "//" and the
+ * path; NULL: it has none. */
+const char *fr_call_authority(const char *target, size_t *length);
+
+/* The method and the target of a request line, "/path?a=b", or such a one behind "http://host". False: it is none, by
+ * its %XX or otherwise. */
 bool fr_call_read_line(fr_call *call, const char *method, const char *target);
 
 /* More of the body; false: there is no room for that many bytes. */

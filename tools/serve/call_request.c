@@ -1,6 +1,7 @@
 /* What a call asks for: its method, its path, its query and its body, as they come from a connection (call_parts.h). */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "tools/output.h"
 #include "tools/serve/call_parts.h"
@@ -51,13 +52,28 @@ static bool read_query(fr_call *call, const char *query) {
     return true;
 }
 
+const char *fr_call_authority(const char *target, size_t *length) {
+    static const char *const schemes[] = {"http://", "https://"};
+    *length = 0;
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+        size_t begin = strlen(schemes[i]);
+        if (strncasecmp(target, schemes[i], begin) != 0) continue;
+        *length = strcspn(target + begin, "/?");
+        return *length ? target + begin : NULL;
+    }
+    return NULL;
+}
+
 bool fr_call_read_line(fr_call *call, const char *method, const char *target) {
+    size_t authority;
+    const char *host = fr_call_authority(target, &authority);
+    if (host) target = host + authority;
     size_t length = strcspn(target, "?");
-    bool server = strcmp(method, "OPTIONS") == 0 && strcmp(target, "*") == 0;
+    bool server = strcmp(method, "OPTIONS") == 0 && strcmp(target, "*") == 0, rootless = host && length == 0;
     call->head = strcmp(method, "HEAD") == 0;
     call->method = fr_call_copy(call->head ? "GET" : method);
-    call->path = unescape(target, length, false);
-    if (!call->path || (*target != '/' && !server)) return false;
+    call->path = rootless ? fr_call_copy("/") : unescape(target, length, false);
+    if (!call->path || (*target != '/' && !server && !rootless)) return false;
     return !target[length] || read_query(call, target + length + 1);
 }
 

@@ -95,9 +95,18 @@ static bool names_this(const fr_http *http, const char *host) {
     return strcasecmp(name, "localhost") == 0;
 }
 
-static bool is_rebound(const fr_http *http, struct MHD_Connection *connection) {
-    const char *host = header(connection, "Host");
-    return http->loopback && !http->keyed && host && !names_this(http, host);
+/* The host that a request is for by its Host header, or by an absolute target, where that is none of this server's;
+ * NULL: it is. */
+static const char *other_host(const fr_http *http, struct MHD_Connection *connection) {
+    char authority[256];
+    size_t length;
+    const char *host = header(connection, "Host"), *target = link_of(connection)->target;
+    const char *named = fr_call_authority(target, &length);
+    if (!http->loopback || http->keyed) return NULL;
+    if (host && !names_this(http, host)) return host;
+    if (!named) return NULL;
+    snprintf(authority, sizeof authority, "%.*s", (int)(length < sizeof authority ? length : 0), named);
+    return names_this(http, authority) ? NULL : target;
 }
 
 /* Whether a page of elsewhere asks: a browser sends its origin, "https://a.example", and "null" for what has none. It
@@ -126,6 +135,7 @@ static size_t header_bytes(struct MHD_Connection *connection) {
 
 /* What can be said before the body is there; a call that passes is not answered. */
 static void admit(fr_http *http, struct MHD_Connection *connection, fr_call *call, bool line) {
+    const char *other = other_host(http, connection);
     if (!fr_http_link_admit(link_of(connection))) {
         fr_call_set_header(call, "Retry-After", "1");
         fr_call_set_header(call, "Connection", "close");
@@ -136,10 +146,10 @@ static void admit(fr_http *http, struct MHD_Connection *connection, fr_call *cal
         fr_call_refuse(call, 431, "the request's headers are larger than %d bytes", FR_HTTP_HEADERS_MOST);
     } else if (!line) {
         fr_call_refuse(call, 400, "the request's path or query is malformed");
-    } else if (is_rebound(http, connection)) {
+    } else if (other) {
         fr_call_refuse(call, 403, "the Host header \"%.100s\" is no name of this server, which answers to localhost: "
                        "start it with --allow-host NAME (behind a proxy, say) or with an API key",
-                       header(connection, "Host"));
+                       other);
     } else if (strcmp(call->method, "OPTIONS") == 0) {
         fr_call_answer(call, 204, "text/plain", "", 0);
     } else if (is_elsewhere(http, connection)) {

@@ -96,6 +96,7 @@ static unsigned differ(const char *key, const char *given, size_t length) {
 bool fr_keys_match(const char *const *keys, const char *given) {
     size_t length = strlen(given);
     unsigned same = 0;
+    while (length && strchr(BLANKS, given[length - 1])) length--;
     for (; *keys; keys++) same |= differ(*keys, given, length) == 0;
     return same;
 }

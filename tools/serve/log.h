@@ -11,6 +11,8 @@
 
 #include "tools/serve/ask.h"
 
+enum { FR_LOG_OF_WARNINGS = 2 };
+
 typedef struct fr_request_log {
     int level; /* 0: nothing is written; from 1 on as the words of --log-level stand: error, warn, info, debug */
     bool json;

@@ -229,11 +229,17 @@ static void end_load(fr_models *m, entry *e) {
 
 /* ------------------------------------------------------------------------------------------------------------ calls */
 
+bool fr_model_is_called(const char *own, const char *name) {
+    size_t length = strlen(own);
+    return strncmp(name, own, length) == 0 && (!name[length] || strcmp(name + length, ":latest") == 0);
+}
+
+/* A server's only model is meant by any name, or none: many clients have one that can't be changed. */
 static entry *find(fr_models *m, const char *name) {
-    if (!m->on_demand) return &m->entries[0];
+    if (m->count == 1) return &m->entries[0];
     for (size_t i = 0; name && i < m->count; i++)
-        if (strcmp(m->entries[i].name, name) == 0) return &m->entries[i];
-    return !name && m->count == 1 ? &m->entries[0] : NULL;
+        if (fr_model_is_called(m->entries[i].name, name)) return &m->entries[i];
+    return NULL;
 }
 
 static void wait_for(fr_models *m, entry *e, fr_call *call, fr_models_fn *then) {

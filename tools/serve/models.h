@@ -41,6 +41,9 @@ bool fr_models_loading(fr_models *models);
 /* Of a rank that nobody asks: loads it and does as rank 0's does, until that ends. Gives the exit status. */
 int fr_models_follow(fr_models *models);
 
+/* Whether a model of one's own name is meant by a client's: ollama's clients may name the latest of a name. */
+bool fr_model_is_called(const char *own, const char *name);
+
 /* Calls `then` with the model of that name (NULL: the only one, or the first), in this thread if it is ready, in
  * another once it has been loaded; else the call is told why not. Any thread. */
 void fr_models_with(fr_models *models, fr_call *call, const char *name, fr_models_fn *then);

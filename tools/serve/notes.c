@@ -3,9 +3,10 @@
 
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "tools/output.h"
 
@@ -13,14 +14,15 @@ enum { NOTES_MOST = 128, LINE_MOST = 320 };
 
 static struct {
     pthread_mutex_t lock;
-    bool begun;
+    bool begun, json;
     uint64_t said[NOTES_MOST]; /* hashes of lines */
     size_t count;
 } notes = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-void fr_notes_begin(void) {
+void fr_notes_begin(bool json) {
     pthread_mutex_lock(&notes.lock);
     notes.begun = true;
+    notes.json = json;
     pthread_mutex_unlock(&notes.lock);
 }
 
@@ -40,6 +42,15 @@ static bool is_new(uint64_t hash) {
     return true;
 }
 
+static void say_json(const char *line) {
+    json_t *object = json_object();
+    fr_json_put(object, "note", fr_json_bytes(line, strlen(line)));
+    char *text = fr_json_line(object);
+    fprintf(stderr, "%s\n", text);
+    free(text);
+    json_decref(object);
+}
+
 void fr_notes_say(const char *format, ...) {
     char line[LINE_MOST];
     va_list values;
@@ -49,5 +60,6 @@ void fr_notes_say(const char *format, ...) {
     pthread_mutex_lock(&notes.lock);
     bool says = notes.begun && is_new(hash_of(line));
     pthread_mutex_unlock(&notes.lock);
-    if (says) fr_note("%s (said once)", line);
+    if (says && notes.json) say_json(line);
+    else if (says) fr_note("%s (said once)", line);
 }

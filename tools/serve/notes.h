@@ -5,8 +5,11 @@
 #ifndef FR_TOOLS_SERVE_NOTES_H
 #define FR_TOOLS_SERVE_NOTES_H
 
-/* Lines are said from now on: before a server that is not --quiet has begun there is nobody who would read them. */
-void fr_notes_begin(void);
+#include <stdbool.h>
+
+/* Lines are said from now on, as text or as JSON, {"note": LINE}: before a server has begun whose log has warnings
+ * there is nobody who would read them. */
+void fr_notes_begin(bool json);
 
 /* A line, unless it has been said. */
 void fr_notes_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -29,6 +29,18 @@ static void get_models(const fr_routes *routes, fr_call *call) {
     fr_call_answer_json(call, 200, fr_models_list(routes->models));
 }
 
+/* A name may have slashes, as a path of its own has. */
+static void get_model(const fr_routes *routes, fr_call *call) {
+    const char *path = fr_call_path(call), *name = path + (strncmp(path, "/v1/", 4) == 0 ? 11 : 8);
+    json_t *list = fr_models_list(routes->models), *found = NULL, *one;
+    size_t i;
+    json_array_foreach(json_object_get(list, "data"), i, one)
+        if (fr_job_is_word(json_object_get(one, "id"), name)) found = json_incref(one);
+    json_decref(list);
+    if (found) fr_call_answer_json(call, 200, found);
+    else fr_call_refuse(call, 404, "there is no model \"%.100s\" here", name);
+}
+
 static void get_metrics(const fr_routes *routes, fr_call *call) {
     size_t length, running, waiting;
     if (!routes->args->given[FR_ARG_METRICS]) {
@@ -241,6 +253,16 @@ static void ask_response(fr_call *call, const fr_served *model) {
     ask_in(call, model, &fr_dialect_responses, fr_responses_read);
 }
 
+/* A chat is its own words. */
+static json_t *read_itself(json_t *body, char error[FR_DIALECT_ERROR]) {
+    error[0] = '\0';
+    return json_incref(body);
+}
+
+static void count_chat(fr_call *call, const fr_served *model) {
+    count_in(call, model, read_itself, "response.input_tokens");
+}
+
 static void count_response(fr_call *call, const fr_served *model) {
     count_in(call, model, fr_responses_read, "response.input_tokens");
 }
@@ -289,18 +311,13 @@ static void answer_shown(fr_call *call, const fr_served *model) {
     fr_call_answer_json(call, 200, shown);
 }
 
-/* A name without a tag is that of the latest. */
-static bool is_called(const fr_served *model, const char *name) {
-    size_t length = strlen(model->name);
-    return strncmp(name, model->name, length) == 0 && (!name[length] || strcmp(name + length, ":latest") == 0);
-}
-
 static void show_ollama(fr_call *call, const fr_served *model) {
     json_t *body = fr_texts_body(call);
     const json_t *named = json_object_get(body, "model"), *older = json_object_get(body, "name");
     const char *name = fr_job_plain_text(named && !json_is_null(named) ? named : older);
     if (body && (!name || !*name)) fr_call_refuse(call, 400, "\"model\" must be the name of a model");
-    else if (body && !is_called(model, name)) fr_call_refuse(call, 404, "there is no model \"%.100s\" here", name);
+    else if (body && !fr_model_is_called(model->name, name))
+        fr_call_refuse(call, 404, "there is no model \"%.100s\" here", name);
     else if (body) answer_shown(call, model);
     json_decref(body);
 }
@@ -331,6 +348,8 @@ static const struct route {
     {"GET", "/v1/health", get_health, NULL},
     {"GET", "/v1/models", get_models, NULL},
     {"GET", "/models", get_models, NULL},
+    {"GET", "/v1/models/", get_model, NULL},
+    {"GET", "/models/", get_model, NULL},
     {"GET", "/metrics", get_metrics, NULL},
     {"GET", "/props", get_props, NULL},
     {"GET", "/slots", get_slots, NULL},
@@ -338,6 +357,8 @@ static const struct route {
     {"POST", "/slots/", post_slot, NULL},
     {"POST", "/v1/chat/completions", NULL, ask_chat},
     {"POST", "/chat/completions", NULL, ask_chat},
+    {"POST", "/v1/chat/completions/input_tokens", NULL, count_chat},
+    {"POST", "/chat/completions/input_tokens", NULL, count_chat},
     {"POST", "/v1/completions", NULL, ask_completion},
     {"POST", "/completion", NULL, ask_native},
     {"POST", "/completions", NULL, ask_native},
@@ -352,6 +373,7 @@ static const struct route {
     {"POST", "/v1/responses", NULL, ask_response},
     {"POST", "/responses", NULL, ask_response},
     {"POST", "/v1/responses/input_tokens", NULL, count_response},
+    {"POST", "/responses/input_tokens", NULL, count_response},
     {"POST", "/v1/messages", NULL, ask_message},
     {"POST", "/v1/messages/count_tokens", NULL, count_message},
     {"POST", "/v1/embeddings", NULL, fr_embeddings_answer},

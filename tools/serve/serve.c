@@ -268,7 +268,7 @@ int fr_verb_serve(const fr_arguments *args) {
     int code = open_all(&s);
     if (!code) {
         fr_interrupt_watch();
-        if (!args->given[FR_ARG_QUIET]) fr_notes_begin();
+        if (s.log.level >= FR_LOG_OF_WARNINGS) fr_notes_begin(s.log.json);
         say_where(&s);
         fr_interrupt_watch_reload();
         code = fr_models_load_first(s.models);
