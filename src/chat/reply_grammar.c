@@ -146,6 +146,7 @@ static fr_status call_of(const making *m, const json_t *tool, const char *name, 
         parts.mark_is_text = m->plan->format->ids[FR_MARK_QUOTE] < 0;
     }
     bool tagged = form == FR_CALLS_GLM || form == FR_CALLS_XML;
+    parts.lenient = !fr_tool_is_strict(tool);
     json_t *schema;
     FR_TRY(fr_tool_schema(tool, m->rules, &schema));
     fr_status status = tagged ? fr_tagged_arguments(m->plan, tool, m->rules, &arguments)

@@ -26,6 +26,9 @@ typedef struct fr_reply_plan {
 /* Adds a root to rules that have the content's, if there is one. */
 fr_status fr_reply_rules(const fr_reply_plan *plan, fr_grammar_rules *rules);
 
+/* Whether a tool says "strict": true. Of any other one, what its schema says and can't be held need not be. */
+bool fr_tool_is_strict(const json_t *tool);
+
 /* A tool's parameters, which conversations may leave out, as a schema of objects; without any, of the empty object.
  * Refused: what is no such schema, and integers beyond 64 bits and NULs anywhere in it. */
 fr_status fr_tool_schema(const json_t *tool, fr_grammar_rules *rules, json_t **schema);
@@ -35,7 +38,7 @@ fr_status fr_tagged_arguments(const fr_reply_plan *plan, const json_t *tool, fr_
                               fr_expression *arguments);
 
 /* One argument's value up to what ends it, of a schema at a place in the tool's parameters: text as it is where a text
- * may be, JSON otherwise. */
+ * may be, JSON otherwise. Where the tool is not strict, what can't be held of a text is any text. */
 fr_status fr_tagged_value(const fr_reply_plan *plan, const json_t *tool, const char *key, const json_t *schema,
                           const fr_schema_path *path, fr_written_parts *parts, fr_expression *value);
 

@@ -1,11 +1,16 @@
 /* Arguments that stand one by one between tags (reply_grammar.h), as reply_call_tagged.c reads them: GLM's and Qwen's.
  *
- * A value stands alone here, so of what a schema says of the object only that is kept which is said of one property or
- * another; the rest is refused. */
+ * A value stands alone here, so of the whole object only its members can be held. Where other schemas stand at the root
+ * of a tool's parameters, they are looked through: each choice among them is a way to fill the object, with properties
+ * of its own. A strict tool may say nothing else of the object; of any other tool the rest is not held. */
 #include <string.h>
 
 #include "base/error.h"
+#include "formats/json_pointer.h"
 #include "src/chat/reply_grammar.h"
+
+#define MOST_WAYS  64 /* beyond them any member of any way may come */
+#define MOST_LOOKS 8  /* schemas in schemas at the root */
 
 /* Words of the whole object that hold of what is written: no member comes that is no property. */
 static const char *const KEPT[] = {"type",     "properties", "additionalProperties", "unevaluatedProperties",
@@ -15,7 +20,7 @@ typedef struct making {
     const fr_reply_plan *plan;
     fr_grammar_rules *rules;
     fr_written_parts parts;
-    const json_t *tool;
+    const json_t *tool, *parameters;
 } making;
 
 static fr_expression then(making *m, fr_expression first, fr_expression second) {
@@ -26,9 +31,13 @@ static fr_expression text(making *m, const char *bytes) {
     return fr_expression_string(m->rules, bytes);
 }
 
+bool fr_tool_is_strict(const json_t *tool) {
+    return json_is_true(json_object_get(tool, "strict"));
+}
+
 /* ---------------------------------------------------------------------------------------------------- what is asked */
 
-static fr_status check_required(const json_t *parameters) {
+static fr_status check_required(const json_t *parameters, bool strict) {
     const json_t *names = json_object_get(parameters, "required"), *all = json_object_get(parameters, "properties");
     const fr_schema_path place = {NULL, "required", 0};
     size_t i;
@@ -37,24 +46,124 @@ static fr_status check_required(const json_t *parameters) {
     json_array_foreach(names, i, name) {
         const fr_schema_path at = {&place, NULL, i};
         if (!json_is_string(name)) return fr_schema_fail(&at, FR_INPUT, "not a string");
-        if (!json_object_get(all, json_string_value(name)))
+        if (strict && !json_object_get(all, json_string_value(name)))
             return fr_schema_fail(&at, FR_UNBUILT, "what is no property is not built in this model's calls");
     }
     return FR_OK;
 }
 
-static fr_status check_object(const json_t *parameters) {
+static fr_status check_object(const json_t *parameters, bool strict) {
     const json_t *properties = json_object_get(parameters, "properties");
     const char *word;
     json_t *said;
     json_object_foreach((json_t *)parameters, word, said) {
         const fr_schema_path place = {NULL, word, 0};
-        if (!fr_schema_describes(word) && !fr_schema_is_word(word, KEPT))
+        if (strict && !fr_schema_describes(word) && !fr_schema_is_word(word, KEPT))
             return fr_schema_fail(&place, FR_UNBUILT, "not built in this model's calls");
     }
     const fr_schema_path place = {NULL, "properties", 0};
     if (properties && !json_is_object(properties)) return fr_schema_fail(&place, FR_INPUT, "not an object");
-    return check_required(parameters);
+    return check_required(parameters, strict);
+}
+
+/* ------------------------------------------------------------------------------------------ ways to fill the object */
+
+/* A way is {"properties": {..}, "required": [..]}, of what a schema says itself. Members that only hold under a
+ * condition may come, whether it holds or not. */
+static json_t *own_way(making *m, const json_t *schema) {
+    static const char *const conditional[] = {"then", "else"};
+    const json_t *properties = json_object_get(schema, "properties"), *names = json_object_get(schema, "required");
+    json_t *members = fr_schema_copy(m->rules, json_is_object(properties) ? properties : NULL);
+    json_t *required = fr_schema_list(m->rules), *item;
+    const char *key;
+    size_t i;
+    for (size_t k = 0; k < 2; k++)
+        json_object_foreach(json_object_get(json_object_get(schema, conditional[k]), "properties"), key,
+                            item) if (!json_object_get(members, key))
+            fr_schema_set(m->rules, members, key, json_incref(item));
+    json_array_foreach(names, i, item) if (json_is_string(item)) fr_schema_add(m->rules, required, json_incref(item));
+    return fr_schema_pack(m->rules, "{s:o,s:o}", "properties", members, "required", required);
+}
+
+/* Both at once, or, `loose`, either: then a property is what one of them says, and none of them has to be there. */
+static json_t *join_ways(making *m, const json_t *one, const json_t *other, bool loose) {
+    json_t *members = fr_schema_copy(m->rules, json_object_get(one, "properties")), *value, *name;
+    json_t *required = loose ? fr_schema_list(m->rules) : fr_schema_copy(m->rules, json_object_get(one, "required"));
+    const char *key;
+    size_t i;
+    json_object_foreach(json_object_get(other, "properties"), key, value) {
+        json_t *mine = json_object_get(members, key);
+        bool differ = mine && !fr_schema_same(m->rules, mine, value);
+        json_t *both =
+            differ ? fr_schema_pack(m->rules, "{s:[O,O]}", loose ? "anyOf" : "allOf", mine, value) : json_incref(value);
+        fr_schema_set(m->rules, members, key, both);
+    }
+    json_array_foreach(json_object_get(other, "required"), i,
+                       name) if (!loose && !fr_schema_lists(m->rules, required, name))
+        fr_schema_add(m->rules, required, json_incref(name));
+    return fr_schema_pack(m->rules, "{s:o,s:o}", "properties", members, "required", required);
+}
+
+/* Takes the list and makes all its ways one. */
+static json_t *loosen(making *m, json_t *ways) {
+    json_t *all = json_incref(json_array_get(ways, 0));
+    for (size_t i = 1; i < json_array_size(ways); i++) {
+        json_t *more = join_ways(m, all, json_array_get(ways, i), true);
+        json_decref(all);
+        all = more;
+    }
+    json_decref(ways);
+    return fr_schema_pack(m->rules, "[o]", all);
+}
+
+/* Each way of one list with each of another. Takes both. */
+static json_t *cross(making *m, json_t *ones, json_t *others) {
+    size_t i, k;
+    json_t *all = fr_schema_list(m->rules), *one, *other;
+    if (json_array_size(ones) * json_array_size(others) > MOST_WAYS) {
+        ones = loosen(m, ones);
+        others = loosen(m, others);
+    }
+    json_array_foreach(ones, i, one) json_array_foreach(others, k, other)
+        fr_schema_add(m->rules, all, join_ways(m, one, other, false));
+    json_decref(ones);
+    json_decref(others);
+    return all;
+}
+
+/* What is no object is no arguments. */
+static bool may_be_object(const json_t *schema) {
+    const json_t *type = json_object_get(schema, "type");
+    bool found = !type || (json_is_string(type) && strcmp(json_string_value(type), "object") == 0);
+    for (size_t i = 0; i < json_array_size(type); i++) {
+        const char *name = json_string_value(json_array_get(type, i));
+        found |= name && strcmp(name, "object") == 0;
+    }
+    return found && !json_is_false(schema);
+}
+
+static json_t *ways_of(making *m, const json_t *schema, size_t depth) {
+    static const char *const choices[] = {"anyOf", "oneOf"};
+    json_t *item, *ways = fr_schema_list(m->rules);
+    const json_t *target = fr_json_refer(m->parameters, json_string_value(json_object_get(schema, "$ref")));
+    size_t i;
+    if (!may_be_object(schema)) return ways;
+    fr_schema_add(m->rules, ways, own_way(m, schema));
+    if (depth == MOST_LOOKS || m->rules->status != FR_OK) return ways;
+    if (target) ways = cross(m, ways, ways_of(m, target, depth + 1));
+    json_array_foreach(json_object_get(schema, "allOf"), i, item) ways = cross(m, ways, ways_of(m, item, depth + 1));
+    for (size_t k = 0; k < 2; k++) {
+        const json_t *list = json_object_get(schema, choices[k]);
+        json_t *any = fr_schema_list(m->rules), *some, *one;
+        size_t at;
+        json_array_foreach(list, i, item) {
+            some = ways_of(m, item, depth + 1);
+            json_array_foreach(some, at, one) fr_schema_add(m->rules, any, json_incref(one));
+            json_decref(some);
+        }
+        ways = json_array_size(list) ? cross(m, ways, any) : (json_decref(any), ways);
+    }
+    return ways;
 }
 
 /* ------------------------------------------------------------------------------------------------------ what is put */
@@ -62,7 +171,6 @@ static fr_status check_object(const json_t *parameters) {
 /* From its tag to the one behind its value, and a line break. */
 static fr_status argument(making *m, const char *key, const json_t *schema, fr_expression *made) {
     const fr_schema_path place = {NULL, "properties", 0}, at = {&place, key, 0};
-    if (!*key || strpbrk(key, "<>")) return fr_schema_fail(&at, FR_UNBUILT, "this model's calls have no such names");
     fr_expression begin = then(m, fr_reply_mark(m->plan, m->rules, FR_MARK_KEY), text(m, key)), value;
     FR_TRY(fr_tagged_value(m->plan, m->tool, key, schema, &at, &m->parts, &value));
     if (m->plan->format->calls == FR_CALLS_GLM) {
@@ -75,21 +183,56 @@ static fr_status argument(making *m, const char *key, const json_t *schema, fr_e
     return FR_OK;
 }
 
+/* Names that tags can't hold are left out of calls, but for those of strict tools. */
+static fr_status way_arguments(making *m, const json_t *way, fr_expression *arguments) {
+    const fr_schema_path place = {NULL, "properties", 0};
+    const json_t *names = json_object_get(way, "required");
+    json_t *schema, *required = fr_schema_pack(m->rules, "{}"), *all, *name;
+    const char *key;
+    size_t i;
+    fr_status status;
+    all = fr_schema_copy(m->rules, json_object_get(way, "properties"));
+    json_array_foreach(names, i, name) {
+        key = json_string_value(name);
+        fr_schema_set(m->rules, required, key, json_true());
+        if (!json_object_get(all, key)) fr_schema_set(m->rules, all, key, json_true());
+    }
+    *arguments = 0;
+    status = fr_schema_check(m->rules, NULL);
+    json_object_foreach(all, key, schema) {
+        fr_expression one = 0;
+        const fr_schema_path at = {&place, key, 0};
+        bool written = *key && !strpbrk(key, "<>");
+        if (status == FR_OK && !written && fr_tool_is_strict(m->tool))
+            status = fr_schema_fail(&at, FR_UNBUILT, "this model's calls have no such names");
+        if (status != FR_OK || !written) continue;
+        status = argument(m, key, schema, &one);
+        if (!json_object_get(required, key)) one = fr_expression_repeat(m->rules, one, 0, 1);
+        *arguments = then(m, *arguments, one);
+        if (status == FR_OK) status = fr_grammar_rules_check(m->rules);
+    }
+    json_decref(all);
+    json_decref(required);
+    return status;
+}
+
 fr_status fr_tagged_arguments(const fr_reply_plan *plan, const json_t *tool, fr_grammar_rules *rules,
                               fr_expression *arguments) {
-    const json_t *parameters = json_object_get(tool, "parameters");
-    const json_t *required = json_object_get(parameters, "required");
-    making m = {plan, rules, fr_written_parts_of(rules), tool};
-    const char *key;
-    json_t *schema;
+    bool strict = fr_tool_is_strict(tool);
+    making m = {plan, rules, fr_written_parts_of(rules), tool, json_object_get(tool, "parameters")};
+    m.parts.lenient = !strict;
     *arguments = 0;
-    FR_TRY(check_object(parameters));
-    json_object_foreach(json_object_get(parameters, "properties"), key, schema) {
-        fr_expression one = 0;
-        if (!fr_grammar_spend(rules, 1 + json_array_size(required) / 2)) return fr_grammar_rules_check(rules);
-        FR_TRY(argument(&m, key, schema, &one));
-        if (!fr_json_schema_requires(parameters, key)) one = fr_expression_repeat(rules, one, 0, 1);
-        *arguments = then(&m, *arguments, one);
+    FR_TRY(check_object(m.parameters, strict));
+    json_t *ways = ways_of(&m, m.parameters ? m.parameters : json_null(), 0), *way;
+    size_t i;
+    fr_status status = fr_schema_check(rules, NULL);
+    if (status == FR_OK && !json_array_size(ways))
+        status = fr_schema_fail(NULL, FR_INPUT, "no value is of this schema");
+    json_array_foreach(ways, i, way) {
+        fr_expression made = 0;
+        if (status == FR_OK) status = way_arguments(&m, way, &made);
+        *arguments = i ? fr_expression_or(rules, *arguments, made) : made;
     }
-    return FR_OK;
+    json_decref(ways);
+    return status;
 }

@@ -41,13 +41,22 @@ static fr_status check_values(const json_t *value, fr_grammar_rules *rules, cons
     return json_is_object(value) ? check_members(value, rules, path) : check_items(value, rules, path);
 }
 
-/* What a tool that says little is taken to say. */
+/* What a tool that says little is taken to say: no other members than its properties, unless other schemas beside them
+ * may speak of more. */
 static void complete(json_t *schema, fr_grammar_rules *rules) {
-    bool named = json_object_get(schema, "type") || json_object_get(schema, "$ref");
+    static const char *const others[] = {"$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", NULL};
     if (json_object_size(schema) == 0) fr_schema_set(rules, schema, "properties", json_object());
-    if (!named) fr_schema_set(rules, schema, "type", json_string("object"));
-    if (json_object_get(schema, "properties") && !json_object_get(schema, "additionalProperties"))
+    if (!json_object_get(schema, "$ref")) fr_schema_set(rules, schema, "type", json_string("object"));
+    if (json_object_get(schema, "properties") && !json_object_get(schema, "additionalProperties") &&
+        !fr_schema_has_any(schema, others))
         fr_schema_set(rules, schema, "additionalProperties", json_false());
+}
+
+/* Whether a type is an object's, or one of several. */
+static bool names_objects(const json_t *type) {
+    bool found = !type || (json_is_string(type) && strcmp(json_string_value(type), "object") == 0);
+    for (size_t i = 0; i < json_array_size(type) && !found; i++) found = names_objects(json_array_get(type, i));
+    return found;
 }
 
 fr_status fr_tool_schema(const json_t *tool, fr_grammar_rules *rules, json_t **schema) {
@@ -56,8 +65,7 @@ fr_status fr_tool_schema(const json_t *tool, fr_grammar_rules *rules, json_t **s
     *schema = NULL;
     if (given && !json_is_object(given) && !json_is_null(given))
         return fr_schema_fail(NULL, FR_INPUT, "a tool's parameters are a schema of an object");
-    if (type && !(json_is_string(type) && strcmp(json_string_value(type), "object") == 0))
-        return fr_schema_fail(&place, FR_INPUT, "a tool's parameters are an object");
+    if (!names_objects(type)) return fr_schema_fail(&place, FR_INPUT, "a tool's parameters are an object");
     FR_TRY(check_values(given, rules, NULL));
     json_t *made = fr_schema_copy(rules, given);
     complete(made, rules);

@@ -1,8 +1,9 @@
 /* The value of one argument between tags (reply_grammar.h).
  *
  * A text stands there as it is, not in quotes, and what reads the call takes for one what is no JSON of the schema's
- * types (fr_value_put). So where a text may be, it is any text, or one of those that are listed and are read back as
- * they are meant; what else a schema says of such a value is refused. */
+ * types (fr_value_put). So where a text may be, it is any text, one of some length, pattern or format, or one of those
+ * that are listed and are read back as they are meant; what else a strict tool says of such a value is refused, and of
+ * any other tool not held. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ typedef struct making {
     const json_t *parameters;
     fr_value_types types; /* the reader's; 0: any */
     fr_written_parts *parts;
+    bool strict;
 } making;
 
 /* Values of one argument so far. */
@@ -112,16 +114,27 @@ static bool admits_text(const json_t *schema) {
     return json_is_object(schema) && names_text(json_object_get(schema, "type")) && !implied_type(schema);
 }
 
+static const char *name_of_choices(const json_t *schema) {
+    return json_object_get(schema, "anyOf") ? "anyOf" : "oneOf";
+}
+
+/* That a value is of one choice alone is not held. */
+static const json_t *choices_of(const making *m, const json_t *schema) {
+    const json_t *any = json_object_get(schema, "anyOf");
+    return any || m->strict ? any : json_object_get(schema, "oneOf");
+}
+
 /* -------------------------------------------------------------------------------------------------------- any texts */
 
 /* Where the work that a grammar may take is done: no, whatever it is. */
 static bool is_free(const making *m, const json_t *schema, size_t depth) {
     schema = look_through(m, schema);
     if (!fr_grammar_spend(m->parts->rules, 1)) return false;
-    const json_t *choices = json_object_get(schema, "anyOf");
+    const json_t *choices = choices_of(m, schema);
     bool some = false;
     if (json_is_true(schema)) return true;
     if (!admits_text(schema) || json_object_get(schema, "enum") || json_object_get(schema, "const")) return false;
+    if (fr_json_schema_limits_text(schema)) return false;
     for (size_t i = 0; !some && i < json_array_size(choices) && depth < MOST_LOOKS; i++)
         some = is_free(m, json_array_get(choices, i), depth + 1);
     return some || !choices;
@@ -151,6 +164,11 @@ static fr_status check_free(const making *m, const json_t *schema, const fr_sche
 
 /* ---------------------------------------------------------------------------------------------------- listed values */
 
+static bool holds_end(const making *m, fr_text written) {
+    const char *end = m->plan->format->marks[FR_MARK_VALUE_END];
+    return memmem(written.bytes, written.length, end, strlen(end)) != NULL;
+}
+
 /* Whether what is written so is read back as the value. */
 static fr_status reads_back(const making *m, const json_t *value, fr_text written, bool *same) {
     fr_text_buffer read = {0};
@@ -164,9 +182,7 @@ static fr_status reads_back(const making *m, const json_t *value, fr_text writte
     fr_text_append_string(&read, text ? "\"]" : "]");
     fr_status status = fr_text_check(&read, "a tool's schema");
     if (status == FR_OK) status = fr_json_parse_texts(read.bytes, read.length, "a tool's schema", &back);
-    *same = back && json_equal(json_array_get(back, 0), value);
-    const char *end = m->plan->format->marks[FR_MARK_VALUE_END];
-    *same &= !memmem(written.bytes, written.length, end, strlen(end));
+    *same = back && json_equal(json_array_get(back, 0), value) && !holds_end(m, written);
     json_decref(back);
     fr_text_free(&read);
     return status;
@@ -181,7 +197,7 @@ static fr_status add_constant(const making *m, const json_t *value, const fr_sch
                            : fr_json_dump(value, JSON_ENCODE_ANY | JSON_COMPACT, "a tool's schema", &dumped, &length);
     const fr_text written = {dumped ? dumped : json_string_value(value), length};
     if (status == FR_OK) status = reads_back(m, value, written, &same);
-    if (status == FR_OK && !same)
+    if (status == FR_OK && !same && (m->strict || holds_end(m, written)))
         status = fr_schema_fail(at, FR_UNBUILT, "this model's calls can't tell this value from others");
     if (status == FR_OK) add(m, all, fr_expression_text(m->parts->rules, written));
     free(dumped);
@@ -221,17 +237,51 @@ static fr_status add_json(const making *m, const json_t *schema, const fr_schema
     return status;
 }
 
+/* Of a list of types those that are no texts, as JSON. */
+static fr_status add_other_types(const making *m, const json_t *schema, const fr_schema_path *path, choice *all) {
+    fr_grammar_rules *rules = m->parts->rules;
+    json_t *others = fr_schema_list(rules), *less = fr_schema_copy(rules, schema), *type;
+    size_t i;
+    json_array_foreach(json_object_get(schema, "type"), i, type) if (strcmp(json_string_value(type), "string") != 0)
+        fr_schema_add(rules, others, json_incref(type));
+    bool some = json_array_size(others) > 0;
+    fr_schema_set(rules, less, "type", others);
+    fr_status status = fr_schema_check(rules, path);
+    if (status == FR_OK && some) status = add_json(m, less, path, all);
+    json_decref(less);
+    return status;
+}
+
+/* A text of some length, pattern or format, up to a mark that is not in it where that is written as a text. What may be
+ * read as another value can't be held to be a text. */
+static fr_status add_texts(const making *m, const json_t *schema, const fr_schema_path *path, choice *all) {
+    static const char *const words[] = {"type", "pattern", "format", "minLength", "maxLength", NULL};
+    static const char *const type_alone[] = {"type", NULL};
+    const fr_reply_format *format = m->plan->format;
+    bool token = format->ids[FR_MARK_VALUE_END] >= 0;
+    fr_expression made;
+    FR_TRY(check_words(schema, m->strict && m->types != FR_VALUE_STRING ? type_alone : words, path));
+    FR_TRY(check_types(schema, path));
+    FR_TRY(fr_json_schema_plain_text(m->parameters, schema, path, token ? NULL : format->marks[FR_MARK_VALUE_END],
+                                     m->parts->rules, &made));
+    add(m, all, made);
+    return add_other_types(m, schema, path, all);
+}
+
 static fr_status add_values(const making *m, const json_t *schema, const fr_schema_path *path, size_t depth,
                             choice *all) {
-    static const char *const words[] = {"type", "enum", "const", NULL}, *const choice_words[] = {"anyOf", NULL};
-    const fr_schema_path place = {path, "anyOf", 0};
-    const json_t *said = look_through(m, schema), *choices = json_object_get(said, "anyOf");
+    static const char *const words[] = {"type", "enum", "const", "format", NULL};
+    const json_t *said = look_through(m, schema), *choices = choices_of(m, said);
+    const fr_schema_path place = {path, name_of_choices(said), 0};
+    const char *const choice_words[] = {place.key, NULL};
+    bool listed = json_object_get(said, "enum") || json_object_get(said, "const");
     if (!admits_text(said)) return add_json(m, schema, path, all);
+    if (!choices && !listed && fr_json_schema_limits_text(said)) return add_texts(m, said, path, all);
     if (!choices) {
-        FR_TRY(check_words(said, words, path));
+        if (m->strict) FR_TRY(check_words(said, words, path));
         return add_listed(m, said, path, all);
     }
-    FR_TRY(check_words(said, choice_words, path));
+    if (m->strict) FR_TRY(check_words(said, choice_words, path));
     if (depth == MOST_LOOKS) return too_deep(&place);
     for (size_t i = 0; i < json_array_size(choices); i++) {
         const fr_schema_path at = {&place, NULL, i};
@@ -254,17 +304,22 @@ static fr_expression end_of(const making *m) {
 fr_status fr_tagged_value(const fr_reply_plan *plan, const json_t *tool, const char *key, const json_t *schema,
                           const fr_schema_path *path, fr_written_parts *parts, fr_expression *value) {
     const fr_value_types types = fr_tool_parameter_types(tool, key);
-    const making m = {plan, json_object_get(tool, "parameters"), types, parts};
-    bool may_be_text = !types || types & FR_VALUE_STRING;
+    const making m = {plan, json_object_get(tool, "parameters"), types, parts, fr_tool_is_strict(tool)};
+    bool may_be_text = !types || types & FR_VALUE_STRING, free = may_be_text && is_free(&m, schema, 0);
     choice all = {0};
-    bool free = may_be_text && is_free(&m, schema, 0);
     FR_TRY(fr_schema_check(parts->rules, path));
+    fr_status status = free          ? check_free(&m, schema, path, 0)
+                       : may_be_text ? add_values(&m, schema, path, 0, &all)
+                                     : add_json(&m, schema, path, &all);
+    if (status == FR_UNBUILT && !m.strict && may_be_text && parts->rules->status == FR_OK) {
+        free = true;
+        status = FR_OK;
+    }
+    FR_TRY(status);
     if (free) {
-        FR_TRY(check_free(&m, schema, path, 0));
         *value = fr_reply_until(plan, parts->rules, FR_MARK_VALUE_END);
         return FR_OK;
     }
-    FR_TRY(may_be_text ? add_values(&m, schema, path, 0, &all) : add_json(&m, schema, path, &all));
     if (!all.some) return fr_schema_fail(path, FR_INPUT, "no value is of this schema");
     *value = fr_expression_then(parts->rules, all.made, end_of(&m));
     return FR_OK;

@@ -17,8 +17,11 @@
 #define MAX_NAME      200 /* bytes of a name that others must not be */
 
 fr_written_parts fr_written_parts_of(fr_grammar_rules *rules) {
-    return (fr_written_parts){rules, FR_GRAMMAR_NO_RULE, FR_GRAMMAR_NO_RULE, FR_GRAMMAR_NO_RULE, FR_GRAMMAR_NO_RULE, 0,
-                              false};
+    return (fr_written_parts){.rules = rules,
+                              .string = FR_GRAMMAR_NO_RULE,
+                              .any = FR_GRAMMAR_NO_RULE,
+                              .object = FR_GRAMMAR_NO_RULE,
+                              .array = FR_GRAMMAR_NO_RULE};
 }
 
 static fr_expression range(fr_written_parts *p, uint32_t low, uint32_t high) {

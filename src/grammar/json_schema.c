@@ -360,8 +360,33 @@ static fr_status read_object_schema(reader *r, const json_t *schema, const fr_sc
     return status;
 }
 
+/* The keywords of a schema that have to be built for all of its kind, then its type alone, at last any value. */
+static fr_status read_leniently(reader *r, const json_t *schema, const fr_schema_path *path,
+                                fr_expression *expression) {
+    static const char *const kept[] = {"type",       "enum",      "const",
+                                       "properties", "required",  "items",
+                                       "minItems",   "maxItems",  "additionalProperties",
+                                       "minLength",  "maxLength", "minimum",
+                                       "maximum",    NULL};
+    static const char *const type_alone[] = {"type", NULL};
+    const char *const *const words[] = {kept, type_alone};
+    fr_grammar_rules *rules = r->parts->rules;
+    fr_status status = FR_UNBUILT;
+    for (size_t i = 0; i < 2 && status == FR_UNBUILT && rules->status == FR_OK; i++) {
+        const char *key;
+        json_t *value, *less = fr_schema_pack(rules, "{}");
+        json_object_foreach((json_t *)schema, key, value) if (fr_schema_is_word(key, words[i]))
+            fr_schema_set(rules, less, key, json_incref(value));
+        status = fr_schema_check(rules, path);
+        if (status == FR_OK) status = read_plain(r, less, path, expression);
+        json_decref(less);
+    }
+    return status;
+}
+
 fr_status fr_schema_read(reader *r, const json_t *schema, const fr_schema_path *path, fr_expression *expression) {
     fr_status status;
+    size_t depth = r->depth;
     *expression = 0;
     if (json_is_true(schema)) *expression = fr_written_any(r->parts);
     if (json_is_true(schema)) return FR_OK;
@@ -370,8 +395,9 @@ fr_status fr_schema_read(reader *r, const json_t *schema, const fr_schema_path *
     if (++r->depth > MAX_DEPTH) return fr_schema_fail(path, FR_INPUT, "schemas are nested more than 64 deep");
     status = fr_schema_check(r->parts->rules, path);
     if (status == FR_OK) status = read_object_schema(r, schema, path, expression);
+    if (status == FR_UNBUILT && r->parts->lenient) status = read_leniently(r, schema, path, expression);
     if (status == FR_OK) status = fr_schema_check(r->parts->rules, path);
-    r->depth--;
+    r->depth = depth;
     return status;
 }
 

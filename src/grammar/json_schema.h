@@ -10,7 +10,11 @@
 fr_status fr_json_schema_expression(const json_t *root, const json_t *schema, const fr_schema_path *path,
                                     fr_written_parts *parts, fr_expression *expression);
 
-/* Whether an object of that schema must have the member. */
-bool fr_json_schema_requires(const json_t *schema, const char *name);
+/* Strings of a schema as they are, without quotes and escapes. without: no such text is in them; NULL: any may be. */
+fr_status fr_json_schema_plain_text(const json_t *root, const json_t *schema, const fr_schema_path *path,
+                                    const char *without, fr_grammar_rules *rules, fr_expression *expression);
+
+/* Whether a schema says something of strings that is held: their length, a pattern, a format that is known. */
+bool fr_json_schema_limits_text(const json_t *schema);
 
 #endif

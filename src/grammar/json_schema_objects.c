@@ -20,14 +20,6 @@ typedef struct shape {
     uint32_t least, most; /* members */
 } shape;
 
-bool fr_json_schema_requires(const json_t *schema, const char *name) {
-    size_t i;
-    json_t *item;
-    json_array_foreach(json_object_get(schema, "required"), i,
-                       item) if (json_is_string(item) && strcmp(json_string_value(item), name) == 0) return true;
-    return false;
-}
-
 static fr_grammar_rules *rules_of(const shape *s) {
     return s->r->parts->rules;
 }

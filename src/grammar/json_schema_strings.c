@@ -206,3 +206,42 @@ fr_status fr_schema_read_string(fr_schema_reader *r, const json_t *schema, const
     *expression = counted ? fr_written_string_of_length(r->parts, least, most) : fr_written_string(r->parts);
     return FR_OK;
 }
+
+/* ----------------------------------------------------------------------------------------------- without any quotes */
+
+bool fr_json_schema_limits_text(const json_t *schema) {
+    static const char *const words[] = {"pattern", "minLength", "maxLength", NULL};
+    size_t number;
+    return fr_schema_has_any(schema, words) || fr_schema_format(schema, &number);
+}
+
+/* The texts that have a text nowhere in them. */
+static fr_status texts_without(fr_grammar_rules *rules, const char *text, fr_language **language) {
+    static const fr_character_range all[] = {{0, FR_MAX_CODE_POINT}};
+    fr_grammar_rules own = {0};
+    fr_language *with;
+    fr_expression any =
+        fr_expression_repeat(&own, fr_expression_characters(&own, NULL, 0, true), 0, FR_GRAMMAR_UNBOUND);
+    fr_expression around =
+        fr_expression_then(&own, fr_expression_then(&own, any, fr_expression_string(&own, text)), any);
+    fr_status status = fr_language_of(&own, around, &with);
+    if (status == FR_OK) status = fr_schema_except(rules, with, all, 1, language);
+    fr_language_free(with);
+    fr_grammar_rules_free(&own);
+    return status;
+}
+
+fr_status fr_json_schema_plain_text(const json_t *root, const json_t *schema, const fr_schema_path *path,
+                                    const char *without, fr_grammar_rules *rules, fr_expression *expression) {
+    fr_written_parts parts = fr_written_parts_of(rules);
+    fr_schema_reader r = {.root = root, .parts = &parts};
+    fr_language *language = NULL, *free_of_it = NULL;
+    fr_status status = fr_schema_check_words(&r, schema, path);
+    if (status == FR_OK) status = fr_schema_language(&r, schema, path, &language);
+    if (status == FR_OK && without) status = texts_without(rules, without, &free_of_it);
+    if (free_of_it) status = with_place(fr_schema_narrow(rules, &language, free_of_it), path);
+    if (status == FR_OK && fr_language_is_empty(language)) status = fr_schema_nothing(&r, path);
+    if (status == FR_OK) *expression = fr_language_expression(language, fr_expression_characters, rules);
+    fr_language_free(language);
+    return status;
+}
