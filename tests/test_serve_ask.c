@@ -393,8 +393,7 @@ static const struct {
     {ALL, "\"response_format\": \"json\"", FR_USAGE, "response_format must be an object with a \"type\""},
     {ALL, "\"response_format\": {\"type\": \"yaml\"}", FR_UNBUILT, "response_format of type \"yaml\" is not built"},
     {ALL, "\"response_format\": {\"type\": \"json_schema\"}", FR_USAGE, "response_format has no json_schema.schema"},
-    {ALL,
-     "\"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"schema\": {\"$dynamicRef\": \"#\"}}}",
+    {ALL, "\"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"schema\": {\"$dynamicRef\": \"#\"}}}",
      FR_UNBUILT, "response_format.json_schema.schema: schema, at #/$dynamicRef: not built"},
     {ALL, "\"response_format\": {\"type\": \"json_object\", \"schema\": {\"$dynamicRef\": \"#\"}}", FR_UNBUILT,
      "response_format.schema: schema, at #/$dynamicRef: not built"},
@@ -420,13 +419,23 @@ static const struct {
     {COMPLETION, "\"best_of\": 3", FR_UNBUILT, "\"best_of\" is not built"},
     {COMPLETION, "\"suffix\": \"x\"", FR_UNBUILT, "\"suffix\" is not built"},
     {CHAT, "\"tool_choice\": \"required\"", FR_INPUT, "tool_choice: there is no tool to be called"},
-    {CHAT, "\"tool_choice\": {\"type\": \"function\"}", FR_USAGE, "tool_choice must be none, auto, required or"},
+    {CHAT, "\"tool_choice\": {\"type\": \"function\"}", FR_USAGE,
+     "tool_choice must be none, auto, required, allowed_tools or"},
     {CHAT, "\"tool_choice\": {\"type\": \"function\", \"function\": {\"name\": \"g\"}}, \"tools\": [" TOOL "]",
      FR_INPUT, "tool_choice: there is no tool \"g\""},
-    {CHAT, "\"tool_choice\": {\"type\": \"allowed_tools\"}", FR_UNBUILT, "\"tool_choice\" is not built"},
-    {CHAT, "\"tool_choice\": \"required\", \"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", "
-     "\"description\": \"d\", \"parameters\": {\"properties\": {\"a\": {\"$dynamicRef\": \"#\"}}}}}]", FR_UNBUILT,
-     "tool_choice: tools[0].function.parameters: schema, at #/properties/a/$dynamicRef: not built"},
+    {CHAT, "\"tool_choice\": {\"type\": \"file_search\"}", FR_UNBUILT, "\"tool_choice\" is not built"},
+    {CHAT, "\"tool_choice\": {\"type\": \"allowed_tools\"}", FR_USAGE,
+     "of type allowed_tools must have a mode and tools"},
+    {CHAT, "\"tool_choice\": {\"type\": \"allowed_tools\", \"mode\": \"none\", \"tools\": [{\"name\": \"f\"}]}",
+     FR_USAGE, "the mode of allowed_tools must be auto or required"},
+    {CHAT,
+     "\"tools\": [" TOOL "], \"tool_choice\": {\"type\": \"allowed_tools\", \"mode\": \"auto\", \"tools\": [{\"type\": "
+     "\"function\", \"name\": \"g\"}]}",
+     FR_INPUT, "tool_choice: there is no tool \"g\""},
+    {CHAT,
+     "\"tool_choice\": \"required\", \"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", "
+     "\"description\": \"d\", \"strict\": true, \"parameters\": {\"properties\": {\"a\": {\"$dynamicRef\": \"#\"}}}}}]",
+     FR_UNBUILT, "tool_choice: tools[0].function.parameters: schema, at #/properties/a/$dynamicRef: not built"},
     {CHAT, "\"functions\": [{}]", FR_UNBUILT, "\"functions\" is not built"},
     {CHAT, "\"parallel_tool_calls\": 0", FR_USAGE, "parallel_tool_calls must be true or false"},
     {CHAT, "\"reasoning_effort\": 2", FR_USAGE, "reasoning_effort must be a text"},
@@ -805,6 +814,7 @@ static void check_chat(const char *body, const char *messages, const char *optio
 
 #define USER  "{\"role\": \"user\", \"content\": \"Hi\"}"
 #define SAID  "{\"role\": \"assistant\", \"content\": \"Once upon\"}"
+#define SMALL_TOOL(name) "{\"type\": \"function\", \"function\": {\"name\": \"" name "\", \"description\": \"d\"}}"
 #define BIG   "{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {\"n\": 99999999999999999999}}}"
 #define CLOSE "<turn|>\n"
 
@@ -821,15 +831,25 @@ START_TEST(chats_are_rendered) {
         {"{\"messages\": [" USER "], \"tools\": [" TOOL "], \"tool_choice\": \"none\"}", "[" USER "]", NULL, 0},
         {"{\"messages\": [" USER "], \"tools\": [" TOOL "], \"tool_choice\": \"none\", \"parallel_tool_calls\": false}",
          "[" USER "]", NULL, 0},
+        /* A model sees the tools alone that are allowed, in both forms in which clients name them. */
+        {"{\"messages\": [" USER "], \"tools\": [" TOOL ", " SMALL_TOOL(
+             "g") "], \"tool_choice\": {\"type\": "
+                  "\"allowed_tools\", \"mode\": \"auto\", \"tools\": [{\"type\": \"function\", \"name\": \"g\"}]}}",
+         "[" USER "]", "{\"tools\": [" SMALL_TOOL("g") "]}", 0},
+        {"{\"messages\": [" USER "], \"tool_choice\": {\"type\": \"allowed_tools\", \"allowed_tools\": {\"mode\": "
+         "\"required\", \"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\"}}]}}, \"tools\": "
+         "[" SMALL_TOOL("g") ", " TOOL "]}",
+         "[" USER "]", "{\"tools\": [" TOOL "]}", 0},
         {"{\"messages\": [" USER "], \"chat_template_kwargs\": {\"enable_thinking\": true}}", "[" USER "]",
          "{\"enable_thinking\": true}", 0},
         {"{\"messages\": [" USER "], \"reasoning_effort\": \"none\"}", "[" USER "]", "{\"enable_thinking\": false}", 0},
-        {"{\"messages\": [" USER "], \"reasoning_effort\": \"high\"}", "[" USER "]",
-         "{\"reasoning_effort\": \"high\"}", 0},
+        {"{\"messages\": [" USER "], \"reasoning_effort\": \"high\"}", "[" USER "]", "{\"reasoning_effort\": \"high\"}",
+         0},
         {"{\"messages\": [" USER "], \"add_generation_prompt\": false}", "[" USER "]",
          "{\"add_generation_prompt\": false}", 0},
         {"{\"messages\": [" USER "], \"parallel_tool_calls\": false, \"modalities\": [\"text\"], \"functions\": [], "
-         "\"reasoning_format\": \"auto\"}", "[" USER "]", NULL, 0},
+         "\"reasoning_format\": \"auto\"}",
+         "[" USER "]", NULL, 0},
         {"{\"messages\": [{\"role\": \"developer\", \"content\": \"Be brief\"}, " USER "]}",
          "[{\"role\": \"system\", \"content\": \"Be brief\"}, " USER "]", NULL, 0},
         /* What ends with the assistant's words is gone on with. */
@@ -842,7 +862,8 @@ START_TEST(chats_are_rendered) {
         {"{\"messages\": [" USER ", " SAID "], \"continue_final_message\": \"content\"}", "[" USER ", " SAID "]",
          "{\"add_generation_prompt\": false}", sizeof CLOSE - 1},
         {"{\"messages\": [" USER ", {\"role\": \"assistant\", \"content\": [{\"type\": \"text\", \"text\": \" a\"}, "
-         "{\"type\": \"text\", \"text\": \"upon \"}]}]}", "[" USER ", {\"role\": \"assistant\", \"content\": "
+         "{\"type\": \"text\", \"text\": \"upon \"}]}]}",
+         "[" USER ", {\"role\": \"assistant\", \"content\": "
          "[{\"type\": \"text\", \"text\": \" a\"}, {\"type\": \"text\", \"text\": \"upon \"}]}]",
          "{\"add_generation_prompt\": false}", sizeof CLOSE - 1},
         {"{\"messages\": [" USER ", " SAID "], \"add_generation_prompt\": true}", "[" USER ", " SAID "]", NULL, 0},
@@ -852,6 +873,33 @@ START_TEST(chats_are_rendered) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_chat(cases[i].body, cases[i].messages, cases[i].options, cases[i].less);
+}
+END_TEST
+
+/* A forced call is one call, unless several are asked for; what is not forced may be several, unless one is. */
+START_TEST(forced_calls_are_one) {
+    static const char named[] = "{\"type\": \"function\", \"function\": {\"name\": \"f\"}}";
+    static const char allowed[] = "{\"type\": \"allowed_tools\", \"mode\": \"required\", \"tools\": [{\"type\": "
+                                  "\"function\", \"name\": \"f\"}]}";
+    static const struct {
+        const char *choice, *parallel;
+        bool must, one;
+    } cases[] = {{"\"auto\"", NULL, false, false},      {"\"auto\"", "false", false, true},
+                 {"\"required\"", NULL, true, true},    {"\"required\"", "false", true, true},
+                 {"\"required\"", "true", true, false}, {named, NULL, true, true},
+                 {named, "true", true, false},          {allowed, NULL, true, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int first = 0; first < 2; first++) {
+            char body[800], parallel[64] = "";
+            if (cases[i].parallel)
+                snprintf(parallel, sizeof parallel, ", \"parallel_tool_calls\": %s", cases[i].parallel);
+            snprintf(body, sizeof body, "{\"messages\": [" USER "]%s, \"tools\": [" TOOL "], \"tool_choice\": %s%s}",
+                     first ? parallel : "", cases[i].choice, first ? "" : parallel);
+            fr_ask *a = ask_well(FR_JOB_CHAT, body);
+            ck_assert_msg(a->choices[0].job.must_call == cases[i].must && a->choices[0].job.one_call == cases[i].one,
+                          "%s", body);
+            fr_ask_free(a);
+        }
 }
 END_TEST
 
@@ -1098,6 +1146,7 @@ static TCase *demo_cases(void) {
     tcase_add_test(tcase, limit_of_choices);
     tcase_add_test(tcase, prompts_that_are_too_long);
     tcase_add_test(tcase, chats_are_rendered);
+    tcase_add_test(tcase, forced_calls_are_one);
     tcase_add_test(tcase, a_message_without_content_says_nothing);
     tcase_add_test(tcase, a_forged_end_is_gone_on_with);
     tcase_add_test(tcase, threads_read_at_a_time);

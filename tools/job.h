@@ -56,7 +56,8 @@ typedef struct fr_job {
     json_t *settings; /* of its chat template */
     struct fr_job_grammar *grammar; /* what its text is of (job_grammar.h); NULL: any */
     struct fr_job_budget *budget;   /* how much it may reason (job_budget.h); NULL: as much as it likes */
-    bool must_call, one_call;       /* its reply is calls; is one of them at most */
+    bool must_call;                 /* its reply is calls */
+    bool one_call, several;         /* of one call at most; several calls are asked for */
     const char *tool;               /* the only one that may be called, NULL: any */
     const fr_job_setting *setting;
     fr_options *options;

@@ -82,32 +82,76 @@ bool fr_job_take_response_format(fr_job *job, const char *key, const json_t *val
     return take_schema(job, inner ? "response_format.json_schema.schema" : "response_format.schema", schema);
 }
 
-/* The name in {"type": "function", "function": {"name"}}, or beside the type; NULL: it is no such thing. */
-static const char *named_tool(const json_t *choice) {
-    const json_t *inner = json_object_get(choice, "function");
-    if (!fr_job_is_word(json_object_get(choice, "type"), "function")) return NULL;
-    return fr_job_plain_text(json_object_get(inner ? inner : choice, "name"));
+/* The name of a tool, or of one that is chosen: in "function" or beside the type; NULL: it has none. */
+static const char *name_of(const json_t *tool) {
+    const json_t *inner = json_object_get(tool, "function");
+    return fr_job_plain_text(json_object_get(inner ? inner : tool, "name"));
+}
+
+/* {"type": "allowed_tools", "mode", "tools"}, or these within a member "allowed_tools"; NULL: it is no such thing. */
+static const json_t *allowed_tools(const json_t *choice) {
+    const json_t *inner = json_object_get(choice, "allowed_tools");
+    return !fr_job_is_word(json_object_get(choice, "type"), "allowed_tools") ? NULL : inner ? inner : choice;
+}
+
+/* A forced call is one call, as clients expect that take the first and stop at a second: the reply ends behind it,
+ * unless several are asked for. */
+static bool must_call(fr_job *job) {
+    job->must_call = true;
+    job->one_call = !job->several;
+    return true;
 }
 
 bool fr_job_take_tool_choice(fr_job *job, const char *key, const json_t *value) {
-    if (fr_job_is_word(value, "auto") || fr_job_is_word(value, "none")) return true;
-    job->must_call = true;
-    if (fr_job_is_word(value, "required")) return true;
-    job->tool = named_tool(value);
-    if (job->tool) return true;
-    return json_is_object(value) && !fr_job_is_word(json_object_get(value, "type"), "function")
-               ? fr_job_unbuilt(job, key)
-               : fr_job_refuse(job, FR_USAGE, "%s must be none, auto, required or a function with its name", key);
+    const json_t *allowed = allowed_tools(value);
+    const json_t *mode = allowed ? json_object_get(allowed, "mode") : value;
+    if (allowed && !json_array_size(json_object_get(allowed, "tools")))
+        return fr_job_refuse(job, FR_USAGE, "%s of type allowed_tools must have a mode and tools", key);
+    if (fr_job_is_word(mode, "auto") || (!allowed && fr_job_is_word(mode, "none"))) return true;
+    if (fr_job_is_word(mode, "required")) return must_call(job);
+    if (allowed) return fr_job_refuse(job, FR_USAGE, "%s: the mode of allowed_tools must be auto or required", key);
+    bool function = fr_job_is_word(json_object_get(value, "type"), "function");
+    if (json_is_object(value) && !function) return fr_job_unbuilt(job, key);
+    job->tool = function ? name_of(value) : NULL;
+    return job->tool ? must_call(job)
+                     : fr_job_refuse(job, FR_USAGE,
+                                     "%s must be none, auto, required, allowed_tools or a function with its name", key);
+}
+
+static const json_t *find_tool(const json_t *tools, const char *name) {
+    for (size_t i = 0; i < json_array_size(tools); i++) {
+        const char *own = name_of(json_array_get(tools, i));
+        if (own && strcmp(own, name) == 0) return json_array_get(tools, i);
+    }
+    return NULL;
+}
+
+bool fr_job_keep_allowed_tools(fr_job *job, const json_t *tools, json_t **kept) {
+    const json_t *list = json_object_get(allowed_tools(json_object_get(job->request, "tool_choice")), "tools");
+    *kept = list ? json_array() : json_incref((json_t *)(uintptr_t)tools);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *name = name_of(json_array_get(list, i));
+        if (name && !find_tool(tools, name)) {
+            json_decref(*kept);
+            return fr_job_refuse(job, FR_INPUT, "tool_choice: there is no tool \"%.100s\"", name);
+        }
+    }
+    for (size_t i = 0; list && i < json_array_size(tools); i++) {
+        const char *name = name_of(json_array_get(tools, i));
+        if (name && find_tool(list, name)) json_array_append(*kept, json_array_get(tools, i));
+    }
+    return true;
 }
 
 static bool may_call(const fr_job *job) {
     return json_array_size(json_object_get(job->settings, "tools")) > 0;
 }
 
-/* Where calls are free the first one ends the reply. */
+/* Where calls are free the first one ends the reply if there may be one alone. */
 bool fr_job_take_parallel(fr_job *job, const char *key, const json_t *value) {
     if (!json_is_boolean(value)) return fr_job_refuse(job, FR_USAGE, "%s must be true or false", key);
-    job->one_call = json_is_false(value);
+    job->several = json_is_true(value);
+    job->one_call = !job->several;
     return true;
 }
 

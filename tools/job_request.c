@@ -4,6 +4,7 @@
  * is, or how it is to be stored, means nothing here. */
 #include <string.h>
 
+#include "job_grammar.h"
 #include "job_parts.h"
 #include "wide_json.h"
 
@@ -54,9 +55,14 @@ static bool take_top_logprobs(fr_job *job, const char *key, const json_t *value)
            fr_job_refuse(job, FR_USAGE, "%s goes with \"logprobs\": true", key);
 }
 
-/* tool_choice "none" leaves them out: the model then can't call them. */
+/* What tool_choice leaves out, with "none" all of them, the model does not see: then it can't call it. */
 static bool take_tools(fr_job *job, const char *key, const json_t *value) {
-    return fr_job_is_word(json_object_get(job->request, "tool_choice"), "none") || fr_job_take_tools(job, key, value);
+    json_t *kept;
+    if (fr_job_is_word(json_object_get(job->request, "tool_choice"), "none")) return true;
+    if (!fr_job_keep_allowed_tools(job, value, &kept)) return false;
+    bool taken = fr_job_take_tools(job, key, kept);
+    json_decref(kept);
+    return taken;
 }
 
 static bool take_kwargs(fr_job *job, const char *key, const json_t *value) {
