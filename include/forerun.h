@@ -469,6 +469,12 @@ int64_t fr_model_fact(const fr_model *model, fr_fact fact);
  * belongs to the model. */
 size_t fr_model_eos(const fr_model *model, const int32_t **ids);
 
+/* Sets an option of sampling to what the model's makers recommend: temperature, top_k, top_p, min_p, typical_p and
+ * repetition_penalty of generation_config.json, where do_sample false is temperature 0, or a GGUF file's
+ * general.sampling keys. *found is false, and the option is as it was, where they recommend nothing or what the option
+ * does not take. One thread at a time for the same options. */
+fr_status fr_options_recommend(fr_options *options, const fr_model *model, fr_option option, bool *found);
+
 /* Ids that the model's makers keep out of its texts: suppress_tokens of generation_config.json, or GGUF's
  * tokenizer.ggml.suppress_tokens; what is no id of its vocabulary is left out. Sessions never give them. *ids belongs
  * to the model. */

@@ -15,6 +15,8 @@
 #define MODEL "-m " FOLDER " "
 #define DRAFTER "-md " FOLDER "/assistant "
 #define DEMO "-m tools/demo/target "
+/* A chat with the demo that draws nothing. */
+#define TALK "chat " DEMO "--temp 0 "
 #define DEMO_DRAFTER "-md tools/demo/assistant "
 
 typedef struct fr_command {

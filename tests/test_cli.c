@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pty.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -269,6 +270,28 @@ START_TEST(three_forms_of_one_answer) {
 END_TEST
 
 /* A prompt's text and its ids are the same prompt; an empty one is <bos>. */
+/* A pipe is the prompt where nothing else is, and -p goes on behind -f. */
+START_TEST(prompts_come_by_pipes_and_in_two_parts) {
+    fr_command whole = fr_command_ok("generate " DEMO START "-n 20"), piped, parts;
+    piped = fr_command_feed("The function returns a", "generate " DEMO "-n 20");
+    ck_assert_str_eq(piped.out, whole.out);
+    parts = fr_command_feed("The function", "generate " DEMO "-p ' returns a' -f - -n 20");
+    ck_assert_str_eq(parts.out, whole.out);
+    fr_command_free(&piped);
+    fr_command_free(&parts);
+    piped = fr_command_feed("Hello", "tokenize " DEMO);
+    parts = fr_command_ok("tokenize " DEMO "-p Hello");
+    ck_assert_str_eq(piped.out, parts.out);
+    fr_command_free(&piped);
+    piped = fr_command_run("generate " DEMO "-n 20", "");
+    ck_assert_int_eq(piped.status, 2);
+    ck_assert_msg(strstr(piped.err, "needs a prompt") != NULL, "%s", piped.err);
+    fr_command_free(&whole);
+    fr_command_free(&piped);
+    fr_command_free(&parts);
+}
+END_TEST
+
 START_TEST(prompts_are_their_ids) {
     fr_command tokens = fr_command_ok("tokenize " DEMO START), text, file, ids, empty, bos;
     tokens.out[tokens.out_length - 1] = '\0';
@@ -498,7 +521,7 @@ START_TEST(colours_mark_accepted_drafts) {
 END_TEST
 
 START_TEST(stats_are_for_people) {
-    fr_command plain = fr_command_ok("generate " DEMO START "-n 60");
+    fr_command plain = fr_command_ok("generate " DEMO START "-no-cnv -n 60");
     fr_command stats = fr_command_ok("generate " DEMO START "-n 60 --stats " DEMO_DRAFTER);
     ck_assert_str_eq(stats.out, plain.out);
     ck_assert_str_eq(plain.err, "");
@@ -509,8 +532,8 @@ START_TEST(stats_are_for_people) {
 }
 END_TEST
 
-/* Standard output is `out`: the command ends with exit status 1 and this line alone. */
-static void expect_failed_write(const char *line, int out, const char *says) {
+/* Standard output is `out`: the command ends with this exit status, and says this alone. */
+static void expect_failed_write(const char *line, int out, int expected, const char *says) {
     char err[4096];
     FILE *in = tmpfile(), *file = tmpfile();
     fputs("Hello\nMore\n", in);
@@ -518,7 +541,7 @@ static void expect_failed_write(const char *line, int out, const char *says) {
     int status = fr_command_wait(fr_command_start(line, fileno(in), out, fileno(file)));
     rewind(file);
     err[fread(err, 1, sizeof err - 1, file)] = '\0';
-    ck_assert_msg(status == 1, "%s: exit %d: %s", line, status, err);
+    ck_assert_msg(status == expected, "%s: exit %d: %s", line, status, err);
     ck_assert_msg(strcmp(err, says) == 0, "%s: not \"%s\", but: %s", line, says, err);
     fclose(in);
     fclose(file);
@@ -526,10 +549,10 @@ static void expect_failed_write(const char *line, int out, const char *says) {
 
 /* Each verb that writes. Those that go on for long end where the first write fails: no statistics, no second line. */
 static const char *const writers[] = {
-    "generate " DEMO START "-n 4000 --ignore-eos --stats",
-    "generate " DEMO START "-n 300 --ignore-eos --output ids --stats",
-    "generate " DEMO START "-n 300 --ignore-eos --output json --stats",
-    "chat " DEMO "-n 40 --stats --quiet",
+    "generate " DEMO START "-no-cnv -n 4000 --ignore-eos --stats",
+    "generate " DEMO START "-no-cnv -n 300 --ignore-eos --output ids --stats",
+    "generate " DEMO START "-no-cnv -n 300 --ignore-eos --output json --stats",
+    TALK "-n 40 --stats --quiet",
     "tokenize " MODEL "-p x",
     "tokenize " DEMO "--decode --ids 300,400,500",
     "inspect " MODEL "--tensors",
@@ -548,11 +571,11 @@ START_TEST(the_first_write_that_fails_ends_the_command) {
     const char *line = writers[_i];
     int full = open("/dev/full", O_WRONLY), ends[2];
     bool named = strstr(line, "/dev/stdout");
-    expect_failed_write(line, full, named ? "forerun: /dev/stdout: No space left on device\n"
-                                          : "forerun: standard output: No space left on device\n");
+    expect_failed_write(line, full, 1, named ? "forerun: /dev/stdout: No space left on device\n"
+                                             : "forerun: standard output: No space left on device\n");
     ck_assert_int_eq(pipe(ends), 0);
     close(ends[0]);
-    if (!named) expect_failed_write(line, ends[1], "forerun: standard output: Broken pipe\n");
+    expect_failed_write(line, ends[1], 128 + SIGPIPE, ""); /* as cat, yes and head's other neighbours end */
     close(ends[1]);
     close(full);
 }
@@ -563,8 +586,8 @@ END_TEST
 START_TEST(a_closed_stream_is_no_file) {
     char file[] = "/tmp/forerun-closed-XXXXXX", line[256], text[1 << 16] = "";
     int named = mkstemp(file), null = open("/dev/null", O_RDWR);
-    snprintf(line, sizeof line, "generate " DEMO START "-n 20 --stats --trace %s", file);
-    expect_failed_write(line, -1, "forerun: standard output: Bad file descriptor\n");
+    snprintf(line, sizeof line, "generate " DEMO START "-no-cnv -n 20 --stats --trace %s", file);
+    expect_failed_write(line, -1, 1, "forerun: standard output: Bad file descriptor\n");
     ck_assert_int_eq(fr_command_wait(fr_command_start(line, -1, null, -1)), 0);
     close(named);
     named = open(file, O_RDONLY);
@@ -579,9 +602,9 @@ END_TEST
 START_TEST(a_file_that_can_not_be_written_is_named) {
     static const char *const lines[] = {
         "logits " DEMO "-f tests/data/perplexity/text.txt -o %s",
-        "generate " DEMO START "-n 300 --ignore-eos --output ids --stats --trace %s",
+        "generate " DEMO START "-no-cnv -n 300 --ignore-eos --output ids --stats --trace %s",
         "quantize " DEMO "--type q8_0 --quiet -o %s",
-        "generate " DEMO START "-n 3 --output ids --prompt-cache %s",
+        "generate " DEMO START "-no-cnv -n 3 --output ids --prompt-cache %s",
     };
     char folder[] = "/tmp/forerun-cli-XXXXXX", line[512], path[64], says[256];
     ck_assert_ptr_nonnull(mkdtemp(folder));
@@ -594,7 +617,7 @@ START_TEST(a_file_that_can_not_be_written_is_named) {
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         snprintf(line, sizeof line, lines[i], path);
         snprintf(says, sizeof says, "forerun: %s: %sFile too large\n", path, i == 3 ? "can't be written: " : "");
-        expect_failed_write(line, null, says);
+        expect_failed_write(line, null, 1, says);
     }
     setrlimit(RLIMIT_FSIZE, &before);
     ck_assert_int_eq(rmdir(folder), 0);
@@ -679,6 +702,7 @@ int main(void) {
     tcase_add_loop_test(cases, a_small_stack_is_enough, 0, 5);
     tcase_add_test(cases, logprobs_of_drawn_text_are_in_json);
     tcase_add_test(cases, three_forms_of_one_answer);
+    tcase_add_test(cases, prompts_come_by_pipes_and_in_two_parts);
     tcase_add_test(cases, prompts_are_their_ids);
     tcase_add_test(cases, stop_ends_before_the_text);
     tcase_add_test(cases, what_was_held_back_comes);

@@ -53,7 +53,7 @@ START_TEST(figures_tell_what_was_cached) {
     static const char *const options[] = {START, START, "-p 'The cat sat on the mat, and the dog was not amused'"};
     static const char *const rates[] = {" tokens/s\ngenerated", NULL, " that were run\nreused"};
     for (size_t i = 0; i < 3; i++) {
-        fr_command c = fr_command_ok("generate " DEMO "-n 1 --stats %s --prompt-cache %s", options[i], file);
+        fr_command c = fr_command_ok("generate " DEMO "-no-cnv -n 1 --stats %s --prompt-cache %s", options[i], file);
         const char *reused = strstr(c.err, "\nreused ");
         ck_assert_msg(strncmp(c.err, "prompt ", 7) == 0 && !reused == (i == 0), "%s", c.err);
         const char *rate = strstr(c.err, " tokens/s");
@@ -126,13 +126,12 @@ START_TEST(a_second_chat_goes_on_where_the_first_ended) {
     const char *options = manners[_i];
     size_t lengths[2];
     char *files[2];
-    fr_command one = fr_command_feed(FIRST_TURNS SECOND_TURNS, "chat " DEMO "%s --stats --prompt-cache %s", options,
-                                     file);
+    fr_command one = fr_command_feed(FIRST_TURNS SECOND_TURNS, TALK "%s --stats --prompt-cache %s", options, file);
     files[0] = read_file(file, &lengths[0]);
     unlink(file);
     fr_command first, second;
-    first = fr_command_feed(FIRST_TURNS, "chat " DEMO "%s --prompt-cache %s", options, file);
-    second = fr_command_feed(SECOND_TURNS, "chat " DEMO "%s --stats --prompt-cache %s", options, file);
+    first = fr_command_feed(FIRST_TURNS, TALK "%s --prompt-cache %s", options, file);
+    second = fr_command_feed(SECOND_TURNS, TALK "%s --stats --prompt-cache %s", options, file);
     files[1] = read_file(file, &lengths[1]);
     ck_assert_uint_eq(one.out_length, first.out_length + second.out_length);
     ck_assert_mem_eq(one.out, first.out, first.out_length);
@@ -158,16 +157,16 @@ END_TEST
 /* A run without a turn keeps the conversation, generate's too; another system turn takes the place of the first. */
 START_TEST(a_kept_conversation_stays) {
     fr_command first, nothing, again, one;
-    one = fr_command_feed("Hello.\nAnd more?\n", "chat " DEMO "-n 30 --system Briefly.");
-    first = fr_command_feed("Hello.\n", "chat " DEMO "-n 30 --system Briefly. --prompt-cache %s", file);
-    nothing = fr_command_feed("", "chat " DEMO "-n 30 --quiet --prompt-cache %s", file);
+    one = fr_command_feed("Hello.\nAnd more?\n", TALK "-n 30 --system Briefly.");
+    first = fr_command_feed("Hello.\n", TALK "-n 30 --system Briefly. --prompt-cache %s", file);
+    nothing = fr_command_feed("", TALK "-n 30 --quiet --prompt-cache %s", file);
     ck_assert_str_eq(nothing.err, "");
     fr_command_free(&nothing);
     nothing = fr_command_ok("generate " DEMO "-n 3 -p Other --prompt-cache %s", file);
-    again = fr_command_feed("And more?\n", "chat " DEMO "-n 30 --prompt-cache %s", file);
+    again = fr_command_feed("And more?\n", TALK "-n 30 --prompt-cache %s", file);
     ck_assert_str_eq(one.out + first.out_length, again.out);
     fr_command_free(&again);
-    again = fr_command_feed("/exit\n", "chat " DEMO "-n 30 --system Otherwise --prompt-cache %s", file);
+    again = fr_command_feed("/exit\n", TALK "-n 30 --system Otherwise --prompt-cache %s", file);
     size_t length;
     char *bytes = read_file(file, &length);
     static const char begin[] = "[{\"role\":\"system\",\"content\":\"Otherwise\"},{\"role\":\"user\"";
@@ -223,26 +222,26 @@ START_TEST(what_is_no_conversation_is_refused) {
                                          "[{\"content\":\"x\"}," SAYS("assistant") "]"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         attach(others[i], strlen(others[i]));
-        expect_refused("chat " DEMO, "no conversation");
+        expect_refused(TALK, "no conversation");
     }
     static const char deep[1 << 16] = {[0 ... sizeof deep - 1] = '['};
     attach(deep, sizeof deep);
-    expect_refused("chat " DEMO, "no conversation");
+    expect_refused(TALK, "no conversation");
 }
 END_TEST
 
 START_TEST(a_refused_file_stays_as_it_is) {
-    fr_command c = fr_command_feed("Hello.\n", "chat " DEMO "-n 5 --prompt-cache %s", file);
+    fr_command c = fr_command_feed("Hello.\n", TALK "-n 5 --prompt-cache %s", file);
     fr_command_free(&c);
     expect_refused("chat -m tests/data/glm-ocr", "another model");
-    expect_refused("chat " DEMO "-ctk q8_0", "other types");
+    expect_refused(TALK "-ctk q8_0", "other types");
     size_t length;
     char *bytes = read_file(file, &length);
     FILE *open = fopen(file, "wb");
     bytes[length / 2] ^= 1;
     ck_assert(open && fwrite(bytes, 1, length, open) == length && fclose(open) == 0);
     free(bytes);
-    expect_refused("chat " DEMO, "damaged");
+    expect_refused(TALK, "damaged");
 }
 END_TEST
 
@@ -292,7 +291,7 @@ END_TEST
 
 /* It is found out before a prompt is run: no text is printed. */
 START_TEST(a_folder_that_takes_no_cache_is_found_at_once) {
-    static const char *const verbs[] = {"generate " DEMO START "-n 4", "chat " DEMO "-n 4"};
+    static const char *const verbs[] = {"generate " DEMO START "-n 4", TALK "-n 4"};
     char dangling[96], line[256];
     snprintf(dangling, sizeof dangling, "%s/dangling", folder);
     ck_assert_int_eq(symlink("nowhere/cache", dangling), 0);
@@ -344,9 +343,9 @@ END_TEST
 START_TEST(what_is_kept_changes_no_text) {
     static const char *const options[] = {"--swa-full", "--ctx-checkpoints 0", "--swa-checkpoints 3"};
     const char *turns = "The function returns a list.\nWhat is a dictionary of bytes?\nAnd more?\n";
-    fr_command usual = fr_command_feed(turns, "chat " DEMO "-n 40"), other;
+    fr_command usual = fr_command_feed(turns, TALK "-n 40"), other;
     for (size_t i = 0; i < 3; i++) {
-        other = fr_command_feed(turns, "chat " DEMO "-n 40 %s", options[i]);
+        other = fr_command_feed(turns, TALK "-n 40 %s", options[i]);
         ck_assert_str_eq(usual.out, other.out);
         fr_command_free(&other);
     }
@@ -357,7 +356,8 @@ END_TEST
 /* Layers that recur or see all have nothing that --swa-full could keep. */
 START_TEST(nothing_slides) {
     static const char recurs[] = "generate -m tests/data/models/qwen35-odd --ids 2,5 -n 2 --swa-full --output ids";
-    fr_command c = fr_command_ok("%s", recurs), slides = fr_command_ok("generate " DEMO "-p Hi -n 2 --swa-full");
+    fr_command c = fr_command_ok("%s", recurs),
+                   slides = fr_command_ok("generate " DEMO "-no-cnv -p Hi -n 2 --swa-full");
     ck_assert_str_eq(c.err, "forerun: --swa-full: no layer of this model slides\n");
     ck_assert_str_eq(slides.err, "");
     fr_command_free(&c);

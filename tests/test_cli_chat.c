@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/changed_folder.h"
 #include "tests/command.h"
 
 #define TEN_WORDS "one two three four five six seven eight nine ten "
@@ -49,6 +50,63 @@ START_TEST(generate_applies_the_template) {
 }
 END_TEST
 
+/* llama.cpp's word for a turn is the template's too; without either it is said that there is a template, unless the
+ * prompt shows that its writer knows, or nothing shall be said. */
+START_TEST(a_template_is_pointed_at) {
+    static const char *const silent[] = {"-no-cnv -p Hi", "--quiet -p Hi", "--ids 2,5", "-p '<|turn>user\nHi<turn|>'"};
+    static const char says[] =
+        "forerun: this model has a chat template: --chat applies it, -no-cnv is for text as it is\n";
+    fr_command chat = fr_command_ok("generate " DEMO "--chat -p Hi -n 9"), plain;
+    plain = fr_command_ok("generate " DEMO "-cnv -p Hi -n 9");
+    ck_assert_str_eq(plain.out, chat.out);
+    ck_assert_str_eq(plain.err, "");
+    fr_command_free(&plain);
+    plain = fr_command_ok("generate " DEMO "-p Hi -n 9");
+    ck_assert_str_eq(plain.err, says);
+    fr_command_free(&plain);
+    for (size_t i = 0; i < sizeof silent / sizeof *silent; i++) {
+        plain = fr_command_ok("generate " DEMO "%s -n 2 --output ids", silent[i]);
+        ck_assert_msg(plain.err_length == 0, "%s: %s", silent[i], plain.err);
+        fr_command_free(&plain);
+    }
+    fr_command_free(&chat);
+}
+END_TEST
+
+/* A folder's recommendation, and what the same chat is with these options instead; NULL: greedy. llama.cpp's defaults
+ * (common/common.h) stand where the folder says nothing. */
+static const struct {
+    const char *generation, *options;
+} sampled[] = {
+    {"{}", "--temp 0.8 --top-k 40 --top-p 0.95 --min-p 0.05"},
+    {"{\"temperature\": 1.5, \"top_k\": 300, \"top_p\": 1.0, \"min_p\": 0.0}",
+     "--temp 1.5 --top-k 300 --top-p 1 --min-p 0"},
+    {"{\"temperature\": 1.2, \"repetition_penalty\": 1.5, \"do_sample\": true}",
+     "--temp 1.2 --top-k 40 --top-p 0.95 --min-p 0.05 --repeat-penalty 1.5"},
+    {"{\"temperature\": 1.5, \"do_sample\": false}", NULL},
+    {"{\"temperature\": \"hot\", \"top_k\": -3, \"top_p\": 70}",
+     "--temp 0.8 --top-k 40 --top-p 0.95 --min-p 0.05"},
+};
+
+START_TEST(chats_sample_as_the_model_says) {
+    static const char lines[] = "Tell me of a cat.\nAnd more?\n";
+    static const char common[] = "-n 40 --ignore-eos --stop ~";
+    fr_changed_folder folder;
+    fr_changed_folder_make(&folder, "tools/demo/target", "{}");
+    fr_changed_folder_write(&folder, "generation_config.json", sampled[_i].generation);
+    fr_command usual = fr_command_feed(lines, "chat -m %s %s", folder.path, common), same, greedy;
+    same = fr_command_feed(lines, "chat -m %s %s %s --samplers edskypmxt", folder.path, common,
+                           sampled[_i].options ? sampled[_i].options : "--temp 0");
+    greedy = fr_command_feed(lines, "chat -m %s %s --temp 0", folder.path, common);
+    ck_assert_str_eq(usual.out, same.out);
+    ck_assert_int_eq(strcmp(usual.out, greedy.out) == 0, !sampled[_i].options);
+    fr_command_free(&usual);
+    fr_command_free(&same);
+    fr_command_free(&greedy);
+    fr_changed_folder_remove(&folder);
+}
+END_TEST
+
 static const char *const turns[] = {"The function returns a list.", "What is a dictionary of bytes?", "And more?"};
 enum { TURNS = 3 };
 
@@ -71,7 +129,7 @@ START_TEST(chat_keeps_the_history) {
     ck_assert_uint_lt(forgetful, TURNS);
     char lines[1024];
     snprintf(lines, sizeof lines, "%s\n\n%s\r\n%s\n/exit\nNever read.\n", turns[0], turns[1], turns[2]);
-    fr_command chat = fr_command_feed(lines, "chat " DEMO "%s", options);
+    fr_command chat = fr_command_feed(lines, TALK "%s", options);
     ck_assert_str_eq(chat.out, expected);
     ck_assert_str_eq(chat.err, "");
     fr_command_free(&chat);
@@ -95,7 +153,7 @@ START_TEST(any_bytes_are_a_turn) {
     memcpy(lines, turn, length);
     memcpy(lines + length, "\nAnd more?\n", 11);
     fr_command once = run_bytes("generate " DEMO "--chat -f - -n 20 --stop ~", turn, length), chat;
-    chat = run_bytes("chat " DEMO "-n 20 --stop ~", lines, length + 11);
+    chat = run_bytes(TALK "-n 20 --stop ~", lines, length + 11);
     ck_assert_uint_gt(chat.out_length, once.out_length);
     ck_assert_mem_eq(chat.out, once.out, once.out_length);
     fr_command_free(&once);
@@ -107,7 +165,7 @@ END_TEST
 
 START_TEST(generated_nuls_are_kept) {
     static const char replies[] = "\0\0\0\0\0\n\0\0\0\0\0\n";
-    fr_command chat = fr_command_feed("Hello.\nAnd more?\n", "chat " DEMO "-n 5 -l " NUL_TOKEN "+1000"), json;
+    fr_command chat = fr_command_feed("Hello.\nAnd more?\n", TALK "-n 5 -l " NUL_TOKEN "+1000"), json;
     ck_assert_uint_eq(chat.out_length, sizeof replies - 1);
     ck_assert_mem_eq(chat.out, replies, chat.out_length);
     json = fr_command_ok("generate " DEMO "-p x -n 2 --output json -l " NUL_TOKEN "+1000");
@@ -125,8 +183,8 @@ static void check_line(const fr_command *c, const char *says) {
 
 /* What is answered where some lines are left out is what is answered without them. */
 static void check_left_out(const char *with, const char *without, const char *options, const char *says) {
-    fr_command c = fr_command_feed(with, "chat " DEMO "%s", options);
-    fr_command plain = fr_command_feed(without, "chat " DEMO "%s", options);
+    fr_command c = fr_command_feed(with, TALK "%s", options);
+    fr_command plain = fr_command_feed(without, TALK "%s", options);
     ck_assert_str_eq(c.out, plain.out);
     ck_assert_uint_gt(c.out_length, 1);
     check_line(&c, says);
@@ -146,7 +204,7 @@ START_TEST(a_turn_has_room_for_an_answer) {
     int count = 1;
     for (const char *c = tokens.out; *c; c++) count += *c == ',';
     char options[128];
-    snprintf(options, sizeof options, "chat " DEMO "-c %d", count);
+    snprintf(options, sizeof options, TALK "-c %d", count);
     fr_command full = fr_command_run(options, "Hello.\n");
     ck_assert_str_eq(full.out, "");
     ck_assert_int_eq(full.status, 1); /* nothing was answered */
@@ -154,7 +212,7 @@ START_TEST(a_turn_has_room_for_an_answer) {
     ck_assert_ptr_null(strstr(full.err, "/undo")); /* which would help nobody */
     fr_command_free(&full);
     snprintf(options, sizeof options, "-c %d -l 500+1000", count + 1);
-    full = fr_command_feed("Hello.\n", "chat " DEMO "%s", options);
+    full = fr_command_feed("Hello.\n", TALK "%s", options);
     ck_assert_uint_gt(full.out_length, 1);
     check_line(&full, "the context is full");
     fr_command_free(&full);
@@ -164,7 +222,7 @@ END_TEST
 
 /* Every turn is left out, and says why. */
 START_TEST(a_template_that_is_none) {
-    fr_command c = fr_command_run("chat " DEMO "--chat-template-file tests/data/chat/reference.json", "Hello.\n");
+    fr_command c = fr_command_run(TALK "--chat-template-file tests/data/chat/reference.json", "Hello.\n");
     ck_assert_str_eq(c.out, "");
     ck_assert_int_eq(c.status, 1);
     check_line(&c, "reference.json:");
@@ -175,8 +233,8 @@ END_TEST
 /* Replies that fill the context are made room for again. */
 START_TEST(a_full_context_is_not_the_end) {
     const char *options = "-c 96 --ignore-eos";
-    fr_command one = fr_command_feed("Hello.\n", "chat " DEMO "%s", options);
-    fr_command c = fr_command_feed("Hello.\nAnd?\n/undo\nHello.\nAnd?\n/clear\nHello.\n", "chat " DEMO "%s", options);
+    fr_command one = fr_command_feed("Hello.\n", TALK "%s", options);
+    fr_command c = fr_command_feed("Hello.\nAnd?\n/undo\nHello.\nAnd?\n/clear\nHello.\n", TALK "%s", options);
     check_line(&one, "the context is full");
     for (size_t i = 0; i < 3; i++)
         ck_assert_int_eq(strncmp(c.out + i * one.out_length, one.out, one.out_length), 0);
@@ -198,10 +256,10 @@ START_TEST(turns_are_taken_back) {
     snprintf(with, sizeof with, "%s\n%s\n/undo\n%s\n", turns[0], turns[1], turns[2]);
     snprintf(without, sizeof without, "%s\n%s\n", turns[0], turns[2]);
     const char *options = _i ? "-n 20 --quiet --stop ~ --system Briefly. " DEMO_DRAFTER : "-n 20 --stop ~ --quiet";
-    fr_command c = fr_command_feed(with, "chat " DEMO "%s", options);
-    fr_command plain = fr_command_feed(without, "chat " DEMO "%s", options), first, second;
+    fr_command c = fr_command_feed(with, TALK "%s", options);
+    fr_command plain = fr_command_feed(without, TALK "%s", options), first, second;
     snprintf(without, sizeof without, "%s\n", turns[0]);
-    first = fr_command_feed(without, "chat " DEMO "%s", options);
+    first = fr_command_feed(without, TALK "%s", options);
     size_t third = plain.out_length - first.out_length;
     ck_assert_int_eq(strncmp(c.out, first.out, first.out_length), 0);
     ck_assert_uint_gt(c.out_length, plain.out_length);
@@ -210,8 +268,8 @@ START_TEST(turns_are_taken_back) {
     fr_command_free(&c);
     snprintf(with, sizeof with, "%s\n%s\n/clear\n%s\n", turns[1], turns[2], turns[0]);
     snprintf(without, sizeof without, "%s\n%s\n", turns[1], turns[2]);
-    c = fr_command_feed(with, "chat " DEMO "%s", options);
-    second = fr_command_feed(without, "chat " DEMO "%s", options);
+    c = fr_command_feed(with, TALK "%s", options);
+    second = fr_command_feed(without, TALK "%s", options);
     ck_assert_int_eq(strncmp(c.out, second.out, second.out_length), 0);
     ck_assert_str_eq(c.out + second.out_length, first.out);
     fr_command_free(&c);
@@ -243,7 +301,7 @@ START_TEST(other_commands_are_refused) {
         check_left_out(with, "Hello.\n", "-n 4", lines[i][1]);
     }
     static const char nul[] = "/clear\0\nHello.\n";
-    fr_command c = run_bytes("chat " DEMO "-n 4", nul, sizeof nul - 1);
+    fr_command c = run_bytes(TALK "-n 4", nul, sizeof nul - 1);
     ck_assert_uint_gt(c.out_length, 1);
     check_line(&c, "no NUL");
     fr_command_free(&c);
@@ -251,7 +309,7 @@ START_TEST(other_commands_are_refused) {
     memset(word, '/', 1);
     memset(word + 1, 'x', (1 << 20) - 8);
     memcpy(word + (1 << 20) - 7, "\nHi.\n", 5);
-    c = run_bytes("chat " DEMO "-n 4", word, (1 << 20) - 2);
+    c = run_bytes(TALK "-n 4", word, (1 << 20) - 2);
     ck_assert_uint_gt(c.out_length, 1);
     check_line(&c, "/help lists them");
     fr_command_free(&c);
@@ -262,7 +320,7 @@ END_TEST
 START_TEST(help_lists_the_commands) {
     static const char *const words[] = {"/clear", "/undo", "/regen", "/edit", "/save FILE", "/load FILE", "/image FILE",
                                          "/help", "/exit"};
-    fr_command c = fr_command_feed("/help\n/exit \t\nNever read.\n", "chat " DEMO "-n 4"), help;
+    fr_command c = fr_command_feed("/help\n/exit \t\nNever read.\n", TALK "-n 4"), help;
     help = fr_command_ok("chat --help");
     ck_assert_str_eq(c.out, "");
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -295,7 +353,7 @@ START_TEST(lines_become_a_turn) {
         {"\\\n\nOne", NULL},
     };
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
-        fr_command c = fr_command_feed(said[i][0], "chat " DEMO "-n 12 --stop ~"), once;
+        fr_command c = fr_command_feed(said[i][0], TALK "-n 12 --stop ~"), once;
         once = fr_command_feed(said[i][1] ? said[i][1] : "\n", "generate " DEMO "--chat -f - -n 12 --stop ~");
         ck_assert_msg(strncmp(c.out, once.out, once.out_length) == 0, "%s: %s, not %s", said[i][0], c.out, once.out);
         ck_assert(!said[i][1] || c.out_length == once.out_length);
@@ -310,7 +368,7 @@ END_TEST
 START_TEST(interrupt_ends_a_reply_only) {
     int in[2], out[2], null = open("/dev/null", O_WRONLY);
     ck_assert(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);
-    pid_t chat = fr_command_start("chat " DEMO "--ignore-eos -c 4096 -t 1 --isa scalar", in[0], out[1], null);
+    pid_t chat = fr_command_start(TALK "--ignore-eos -c 4096 -t 1 --isa scalar", in[0], out[1], null);
     close(in[0]);
     close(out[1]);
     char byte;
@@ -336,6 +394,8 @@ int main(void) {
     TCase *cases = tcase_create("cli_chat");
     tcase_set_timeout(cases, 300);
     tcase_add_test(cases, generate_applies_the_template);
+    tcase_add_test(cases, a_template_is_pointed_at);
+    tcase_add_loop_test(cases, chats_sample_as_the_model_says, 0, sizeof sampled / sizeof *sampled);
     tcase_add_loop_test(cases, chat_keeps_the_history, 0, 2);
     tcase_add_test(cases, any_bytes_are_a_turn);
     tcase_add_test(cases, generated_nuls_are_kept);

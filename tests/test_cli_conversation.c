@@ -29,10 +29,10 @@ static void expect_same(fr_command *a, fr_command *b) {
 
 START_TEST(a_reply_is_drawn_anew) {
     const char *options = "--temp 1 -n 12 --stop ~";
-    fr_command c = fr_command_feed("Hello.\n/regen\n/regen\nAnd?\n", "chat " DEMO "%s", options), first, second, third;
-    first = fr_command_feed("Hello.\n", "chat " DEMO "%s", options);
-    second = fr_command_feed("Hello.\n", "chat " DEMO "%s --seed 1", options);
-    third = fr_command_feed("Hello.\nAnd?\n", "chat " DEMO "%s --seed 2", options);
+    fr_command c = fr_command_feed("Hello.\n/regen\n/regen\nAnd?\n", TALK "%s", options), first, second, third;
+    first = fr_command_feed("Hello.\n", TALK "%s", options);
+    second = fr_command_feed("Hello.\n", TALK "%s --seed 1", options);
+    third = fr_command_feed("Hello.\nAnd?\n", TALK "%s --seed 2", options);
     ck_assert_str_ne(first.out, second.out);
     char expected[4096];
     snprintf(expected, sizeof expected, "%s%s%s", first.out, second.out, third.out);
@@ -46,8 +46,8 @@ START_TEST(a_reply_is_drawn_anew) {
 END_TEST
 
 START_TEST(a_greedy_reply_is_the_only_one) {
-    fr_command c = fr_command_feed("/regen\nHello.\n/regen\nAnd?\n", "chat " DEMO "-n 12 --stop ~"), plain;
-    plain = fr_command_feed("Hello.\nAnd?\n", "chat " DEMO "-n 12 --stop ~");
+    fr_command c = fr_command_feed("/regen\nHello.\n/regen\nAnd?\n", TALK "-n 12 --stop ~"), plain;
+    plain = fr_command_feed("Hello.\nAnd?\n", TALK "-n 12 --stop ~");
     expect_note(&c, "there is no reply yet");
     expect_note(&c, "the reply would be the same");
     expect_same(&c, &plain);
@@ -74,7 +74,7 @@ START_TEST(a_conversation_is_kept_in_a_file) {
     fclose(fr_folder_create(&folder, "what was said.json"));
     const char *options = "-n 12 --stop ~ --system Briefly.";
     snprintf(lines, sizeof lines, "Hello.\nA \"b\"\\\nc\n/save %s\nMore?\n", folder.file);
-    fr_command c = fr_command_feed(lines, "chat " DEMO "%s", options), again;
+    fr_command c = fr_command_feed(lines, TALK "%s", options), again;
     expect_note(&c, "what was said.json: written; the conversation has 2 turns");
     json_t *messages = read_messages(folder.file);
     ck_assert_uint_eq(json_array_size(messages), 5);
@@ -85,7 +85,7 @@ START_TEST(a_conversation_is_kept_in_a_file) {
     ck_assert_str_eq(member(messages, 4, "role"), "assistant");
     ck_assert_ptr_nonnull(strstr(c.out, member(messages, 4, "content")));
     snprintf(lines, sizeof lines, "Never mind.\n/load %s\nMore?\n", folder.file);
-    again = fr_command_feed(lines, "chat " DEMO "-n 12 --stop ~");
+    again = fr_command_feed(lines, TALK "-n 12 --stop ~");
     expect_note(&again, "what was said.json: read; the conversation has 2 turns");
     ck_assert_str_eq(strrchr(again.out + 1, ' '), strrchr(c.out + 1, ' '));
     json_decref(messages);
@@ -103,8 +103,8 @@ START_TEST(a_tilde_is_the_home_folder) {
     fclose(fr_folder_create(&folder, "said.json"));
     char *home = strdup(getenv("HOME"));
     setenv("HOME", folder.path, 1);
-    fr_command c = fr_command_feed("Hello.\n/save ~/said.json\n", "chat " DEMO "-n 12 --stop ~"), again;
-    again = fr_command_feed("/load ~/said.json\n/image ~/none.png\n/save ~nobody/x\n", "chat " DEMO "-n 12 --stop ~");
+    fr_command c = fr_command_feed("Hello.\n/save ~/said.json\n", TALK "-n 12 --stop ~"), again;
+    again = fr_command_feed("/load ~/said.json\n/image ~/none.png\n/save ~nobody/x\n", TALK "-n 12 --stop ~");
     setenv("HOME", home, 1);
     expect_note(&c, folder.file);
     expect_note(&again, "said.json: read; the conversation has 1 turn");
@@ -138,8 +138,8 @@ START_TEST(a_conversation_comes_from_elsewhere) {
         fr_folder_make(&folder);
         put(&folder, "messages.json", forms[i]);
         snprintf(lines, sizeof lines, "/save x\n/load %s\nAnd?\n/undo\n/undo\n/undo\n", folder.file);
-        fr_command c = fr_command_feed(lines, "chat " DEMO "-n 12 --stop ~"), plain;
-        plain = fr_command_feed("Hello.\nAnd?\n", "chat " DEMO "-n 12 --stop ~");
+        fr_command c = fr_command_feed(lines, TALK "-n 12 --stop ~"), plain;
+        plain = fr_command_feed("Hello.\nAnd?\n", TALK "-n 12 --stop ~");
         expect_note(&c, "nothing has been said yet");
         expect_note(&c, "there is no turn to take back");
         expect_same(&c, &plain);
@@ -164,7 +164,7 @@ START_TEST(a_file_that_is_no_conversation_is_refused) {
         {"[{\"role\": \"user\", \"content\": 12345678901234567890123}]", "no text"},
         {"[{\"role\": \"user\", \"content\": \"x\"}, {\"role\": \"system\", \"content\": \"x\"}]", "messages here"},
     };
-    fr_command plain = fr_command_feed("Hello.\nAnd?\n", "chat " DEMO "-n 6 --stop ~");
+    fr_command plain = fr_command_feed("Hello.\nAnd?\n", TALK "-n 6 --stop ~");
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         fr_test_folder folder;
         char lines[512];
@@ -172,7 +172,7 @@ START_TEST(a_file_that_is_no_conversation_is_refused) {
         put(&folder, "messages.json", files[i][0]);
         snprintf(lines, sizeof lines, "Hello.\n/load %s\n/load %s/nowhere\n/save %s/no/where\n/save Makefile\nAnd?\n",
                  folder.file, folder.path, folder.path);
-        fr_command c = fr_command_feed(lines, "chat " DEMO "-n 6 --stop ~");
+        fr_command c = fr_command_feed(lines, TALK "-n 6 --stop ~");
         expect_note(&c, files[i][1]);
         expect_note(&c, "nowhere: No such file");
         expect_note(&c, "where: No such file");
@@ -261,7 +261,7 @@ START_TEST(the_oldest_turns_are_dropped) {
     fclose(fr_folder_create(&saved, "messages.json"));
     snprintf(options, sizeof options, "-c %d --ignore-eos -n 50 --stop ~ --context-shift --system Hi", CONTEXT);
     snprintf(lines, sizeof lines, "One.\nTwo.\nThree.\nFour.\nFive.\n/save %s\n", saved.file);
-    fr_command c = fr_command_feed(lines, "chat %s%s --trace %s", models[_i], options, folder.file);
+    fr_command c = fr_command_feed(lines, "chat --temp 0 %s%s --trace %s", models[_i], options, folder.file);
     ck_assert_msg(count_of(c.err, "the context is full: the ") >= 2, "%s", c.err);
     ck_assert_uint_eq(count_of(c.err, "left out"), 0);
     timeline t = read_trace(folder.file);
@@ -306,25 +306,25 @@ START_TEST(a_longer_cache_is_shifted) {
     fclose(fr_folder_create(&saved, "messages.json"));
     unlink(folder.file);
     snprintf(lines, sizeof lines, "One.\nTwo.\nThree.\nFour.\nFive.\nSix.\n/save %s\n", saved.file);
-    fr_command c = fr_command_feed(lines, "chat " DEMO "-c 1024 --ignore-eos -n 50 --prompt-cache %s", folder.file);
+    fr_command c = fr_command_feed(lines, TALK "-c 1024 --ignore-eos -n 50 --prompt-cache %s", folder.file);
     fr_command_free(&c);
-    snprintf(line, sizeof line, "chat " DEMO "-c 160 --prompt-cache %s", folder.file);
+    snprintf(line, sizeof line, TALK "-c 160 --prompt-cache %s", folder.file);
     c = fr_command_run(line, "And?\n");
     ck_assert_int_eq(c.status, 1);
     expect_note(&c, "the context 160: raise -c");
     fr_command_free(&c);
-    c = fr_command_feed("And?\n", "chat " DEMO "%s --prompt-cache %s", options, folder.file);
+    c = fr_command_feed("And?\n", TALK "%s --prompt-cache %s", options, folder.file);
     expect_note(&c, "the conversation goes on after 6 turns");
     expect_note(&c, "oldest turns are dropped");
     snprintf(lines, sizeof lines, "/load %s\nAnd?\n", saved.file);
-    fr_command loaded = fr_command_feed(lines, "chat " DEMO "%s", options);
+    fr_command loaded = fr_command_feed(lines, TALK "%s", options);
     ck_assert_str_eq(c.out, loaded.out);
     fr_command_free(&c);
     fr_command_free(&loaded);
     unlink(folder.file);
     c = fr_command_ok("generate " DEMO "--ids 2 -n 300 --ignore-eos --quiet --prompt-cache %s", folder.file);
     fr_command_free(&c);
-    snprintf(line, sizeof line, "chat " DEMO "%s --prompt-cache %s", options, folder.file);
+    snprintf(line, sizeof line, TALK "%s --prompt-cache %s", options, folder.file);
     c = fr_command_run(line, "And?\n");
     ck_assert_int_eq(c.status, 1);
     expect_note(&c, "the context 160: raise -c");
@@ -348,8 +348,8 @@ START_TEST(a_turn_makes_room_for_itself) {
     repeat(longest, 30);
     snprintf(lines, sizeof lines, "One.\nTwo.\n%s\nThree.\n%s\n", longest, longest);
     snprintf(kept, sizeof kept, "%s\n", longest);
-    fr_command c = fr_command_feed(lines, "chat %s%s", models[_i], options);
-    fr_command fresh = fr_command_feed(kept, "chat %s%s", models[_i], options);
+    fr_command c = fr_command_feed(lines, "chat --temp 0 %s%s", models[_i], options);
+    fr_command fresh = fr_command_feed(kept, "chat --temp 0 %s%s", models[_i], options);
     ck_assert_uint_ge(c.out_length, fresh.out_length);
     ck_assert_str_eq(c.out + c.out_length - fresh.out_length, fresh.out);
     expect_note(&c, "oldest turns are dropped");
@@ -363,11 +363,11 @@ START_TEST(a_turn_that_is_too_long_drops_nothing) {
     char longest[2000], lines[4096];
     repeat(longest, 200);
     snprintf(lines, sizeof lines, "One.\n%s\n/undo\n/undo\n", longest);
-    fr_command c = fr_command_feed(lines, "chat " DEMO "-c 128 -n 4 --context-shift");
+    fr_command c = fr_command_feed(lines, TALK "-c 128 -n 4 --context-shift");
     expect_note(&c, "alone it is too long");
     expect_note(&c, "the conversation has 0 turns");
     fr_command_free(&c);
-    c = fr_command_feed(lines, "chat " DEMO "-c 128 -n 4");
+    c = fr_command_feed(lines, TALK "-c 128 -n 4");
     expect_note(&c, "/undo or /clear makes room, and --context-shift drops the oldest turns");
     fr_command_free(&c);
 }
@@ -389,7 +389,7 @@ START_TEST(tools_reach_the_template) {
     c = fr_command_ok("generate " DEMO "--chat -p Weather? --tools " TOOLS " %s", options);
     ck_assert_str_eq(c.out, expected.out);
     fr_command_free(&c);
-    c = fr_command_feed("Weather?\n", "chat " DEMO "--tools " TOOLS " %s", options);
+    c = fr_command_feed("Weather?\n", TALK "--tools " TOOLS " %s", options);
     ck_assert_str_eq(c.out, expected.out);
     fr_command_free(&c);
     c = fr_command_feed("{\"messages\": [{\"role\": \"user\", \"content\": \"Weather?\"}]}\n",
@@ -452,8 +452,8 @@ END_TEST
 /* ----------------------------------------------------------------------------------------------------------- models */
 
 START_TEST(a_model_needs_no_option) {
-    fr_command c = fr_command_feed("Hello.\n", "chat tools/demo/target -n 12 --stop ~"), named;
-    named = fr_command_feed("Hello.\n", "chat -n 12 --stop ~ " DEMO);
+    fr_command c = fr_command_feed("Hello.\n", "chat --temp 0 tools/demo/target -n 12 --stop ~"), named;
+    named = fr_command_feed("Hello.\n", "chat --temp 0 -n 12 --stop ~ " DEMO);
     expect_same(&c, &named);
     c = fr_command_ok("generate --chat -p Hello. -n 12 tools/demo/target --stop ~");
     named = fr_command_ok("generate " DEMO "--chat -p Hello. -n 12 --stop ~");
@@ -461,7 +461,7 @@ START_TEST(a_model_needs_no_option) {
     c = fr_command_ok("tokenize tools/demo/target -p Hello.");
     named = fr_command_ok("tokenize " DEMO "-p Hello.");
     expect_same(&c, &named);
-    static const char *const wrong[] = {"chat tools/demo/target " DEMO, "chat " DEMO "tools/demo/target",
+    static const char *const wrong[] = {"chat tools/demo/target " DEMO, TALK "tools/demo/target",
                                         "chat tools/demo/target tools/demo/target", "chat"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         c = fr_command_run(wrong[i], "");
@@ -490,7 +490,7 @@ START_TEST(a_chat_without_a_template_ends_at_once) {
     fr_changed_folder folder;
     char line[128];
     make_templateless(&folder);
-    snprintf(line, sizeof line, "chat %s", folder.path);
+    snprintf(line, sizeof line, "chat --temp 0 %s", folder.path);
     fr_command none = fr_command_run(line, "");
     ck_assert_int_eq(none.status, 1);
     expect_note(&none, "no chat template");
@@ -498,7 +498,7 @@ START_TEST(a_chat_without_a_template_ends_at_once) {
     ck_assert_uint_eq(count_of(none.err, "\n"), 1);
     fr_command_free(&none);
     fr_changed_folder_remove(&folder);
-    fr_command c = fr_command_run("chat " DEMO "--chat-template-file tests/data/chat/reference.json", "");
+    fr_command c = fr_command_run(TALK "--chat-template-file tests/data/chat/reference.json", "");
     ck_assert_str_eq(c.out, "");
     ck_assert_int_eq(c.status, 1);
     expect_note(&c, "reference.json:");

@@ -460,7 +460,7 @@ START_TEST(all_memory_is_limited) {
     json_t *run = json_of("generate " DEMO "-c 512 --ids 2 -n 0 --output json");
     json_int_t enough = session + whole(fr_json_get(fr_json_get(run, "stats"), "memory"), "resident");
     static const char *const lines[] = {"generate " DEMO "-c 512 --ids 2 -n 1 --output ids --memory %lld",
-                                        "chat " DEMO "-c 512 --memory %lld", "inspect " DEMO "-c 512 --memory %lld",
+                                        TALK "-c 512 --memory %lld", "inspect " DEMO "-c 512 --memory %lld",
                                         "inspect " DEMO "-c 512 -o json --memory %lld"};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         for (int less = 0; less < 2; less++) {

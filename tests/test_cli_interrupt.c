@@ -16,7 +16,7 @@
 
 #include "tests/command.h"
 
-#define LONG "generate " DEMO "-t 1 --ignore-eos -n 1500 "
+#define LONG "generate -no-cnv " DEMO "-t 1 --ignore-eos -n 1500 "
 #define START   "-p 'The cat sat on the mat, and the dog' "
 
 enum { PIPE = 4096 }; /* bytes that a pipe holds */

@@ -81,9 +81,9 @@ static int finish(running *r, char *err, size_t size) {
 static const struct {
     const char *line, *file;
 } cuts[] = {
-    {"generate -m %1$s/packed.gguf -p x -n 3000 -c 4096 --ignore-eos -t 2", "packed.gguf"},
-    {"generate -m %1$s/target -p x -n 3000 -c 4096 --ignore-eos -t 1", "target/model.safetensors"},
-    {"generate -m %1$s/packed.gguf -md %1$s/assistant --draft-max 4 -p x -n 3000 -c 4096 --ignore-eos",
+    {"generate -no-cnv -m %1$s/packed.gguf -p x -n 3000 -c 4096 --ignore-eos -t 2", "packed.gguf"},
+    {"generate -no-cnv -m %1$s/target -p x -n 3000 -c 4096 --ignore-eos -t 1", "target/model.safetensors"},
+    {"generate -no-cnv -m %1$s/packed.gguf -md %1$s/assistant --draft-max 4 -p x -n 3000 -c 4096 --ignore-eos",
      "assistant/model.safetensors"},
     {"chat -m %1$s/packed.gguf -n 3000 -c 4096 --ignore-eos", "packed.gguf"},
     {"batch -m %1$s/packed.gguf -f %1$s/in.jsonl -o - -n 1000 --ignore-eos -np 2", "packed.gguf"},
@@ -108,23 +108,24 @@ END_TEST
 static const struct {
     const char *line, *change, *says;
 } changes[] = {
-    {"generate -m %1$s/packed.gguf -p x -n 3000 -c 4096 --ignore-eos -t 2",
+    {"generate -no-cnv -m %1$s/packed.gguf -p x -n 3000 -c 4096 --ignore-eos -t 2",
      "truncate -s -1 %1$s/packed.gguf",
      "%1$s/packed.gguf: it got shorter while it was open, or can't be read any more"},
-    {"generate -m %1$s/target -p x -n 3000 -c 4096 --ignore-eos -t 1",
+    {"generate -no-cnv -m %1$s/target -p x -n 3000 -c 4096 --ignore-eos -t 1",
      "printf x | dd of=%1$s/target/model.safetensors bs=1 seek=9000 conv=notrunc status=none",
      "%1$s/target/model.safetensors: it was written to while it was open"},
-    {"generate -m %1$s/packed.gguf -md %1$s/assistant --draft-max 4 -p x -n 3000 -c 4096 --ignore-eos",
+    {"generate -no-cnv -m %1$s/packed.gguf -md %1$s/assistant --draft-max 4 -p x -n 3000 -c 4096 --ignore-eos",
      "printf x >> %1$s/assistant/model.safetensors",
      "%1$s/assistant/model.safetensors: it was written to while it was open"},
     {"chat -m %1$s/packed.gguf -n 3000 -c 4096 --ignore-eos", "touch %1$s/packed.gguf",
      "%1$s/packed.gguf: it was written to while it was open"},
     {"batch -m %1$s/packed.gguf -f %1$s/in.jsonl -o - -n 1000 --ignore-eos -np 2", "touch %1$s/packed.gguf",
      "%1$s/packed.gguf: it was written to while it was open"},
-    {"generate -m %1$s/packed.gguf -p x -n 300 --ignore-eos", "cp %1$s/q.gguf %1$s/n && mv %1$s/n %1$s/packed.gguf",
+    {"generate -no-cnv -m %1$s/packed.gguf -p x -n 300 --ignore-eos",
+     "cp %1$s/q.gguf %1$s/n && mv %1$s/n %1$s/packed.gguf",
      NULL},
-    {"generate -m %1$s/packed.gguf -p x -n 300 --ignore-eos", "rm %1$s/packed.gguf", NULL},
-    {"generate -m %1$s/target --no-mmap -p x -n 300 --ignore-eos", "touch %1$s/target/model.safetensors", NULL},
+    {"generate -no-cnv -m %1$s/packed.gguf -p x -n 300 --ignore-eos", "rm %1$s/packed.gguf", NULL},
+    {"generate -no-cnv -m %1$s/target --no-mmap -p x -n 300 --ignore-eos", "touch %1$s/target/model.safetensors", NULL},
 };
 
 START_TEST(a_file_that_is_changed_is_named) {

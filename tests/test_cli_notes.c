@@ -93,10 +93,9 @@ static const struct {
 } notes[] = {
     {"-ngl 99", "forerun: -ngl: " LLAMA},
     {"-fa", "forerun: -fa: " LLAMA},
-    {"-fa on --jinja -no-cnv", "forerun: -fa, --jinja, -no-cnv: " LLAMA},
+    {"-fa on --jinja", "forerun: -fa, --jinja: " LLAMA},
     {"--flash-attn=auto --n-gpu-layers=-1", "forerun: --flash-attn, --n-gpu-layers: " LLAMA},
-    {"-cnv --conversation --no-conversation --no-warmup", "forerun: -cnv, --conversation, --no-conversation, "
-                                                          "--no-warmup: " LLAMA},
+    {"--warmup --no-warmup", "forerun: --warmup, --no-warmup: " LLAMA},
     {"-b 2048 --batch-size 512 -ub 64", "forerun: -b, --batch-size: " LLAMA},
     {"--prio 2 -mg 0 --main-gpu 1 -sm none --split-mode row", "forerun: --prio, -mg, --main-gpu, -sm, "
                                                               "--split-mode: " LLAMA},
@@ -126,8 +125,8 @@ static const struct {
 };
 
 START_TEST(what_means_nothing_is_said_once) {
-    fr_command c = fr_command_ok("generate " DEMO "-p x -n 1 %s", notes[_i].options);
-    fr_command plain = fr_command_ok("generate " DEMO "-p x -n 1 %s",
+    fr_command c = fr_command_ok("generate " DEMO "-no-cnv -p x -n 1 %s", notes[_i].options);
+    fr_command plain = fr_command_ok("generate " DEMO "-no-cnv -p x -n 1 %s",
                                      strstr(notes[_i].options, "--temp 0.8") ? notes[_i].options : "");
     ck_assert_str_eq(c.err, notes[_i].says);
     if (!strstr(notes[_i].options, "penalty")) ck_assert_str_eq(c.out, plain.out);

@@ -133,7 +133,7 @@ START_TEST(several_pictures) {
     fr_command_free(&c);
 
     fr_command one = fr_command_ok("generate -m " GLM " --image %s --image %s -p Compare: -n 3", paths[0], paths[1]);
-    c = fr_command_feed("Compare:\n", "chat -m " GLM " --image %s --image %s -n 3", paths[0], paths[1]);
+    c = fr_command_feed("Compare:\n", "chat --temp 0 -m " GLM " --image %s --image %s -n 3", paths[0], paths[1]);
     ck_assert_str_eq(c.out, one.out);
     fr_command_free(&one);
     fr_command_free(&c);
@@ -146,7 +146,8 @@ END_TEST
  * tokens, as the fourth of this model's text is half a character. */
 START_TEST(chat_about_a_picture) {
     fr_command one = fr_command_ok("generate -m %s --image " PICTURE " -p 'Text Recognition:' -n 3", PAIR);
-    fr_command chat = fr_command_feed("Text Recognition:\nAnd then?\n", "chat -m %s --image " PICTURE " -n 3", PAIR);
+    fr_command chat = fr_command_feed("Text Recognition:\nAnd then?\n",
+                                      "chat --temp 0 -m %s --image " PICTURE " -n 3", PAIR);
     ck_assert_msg(strncmp(chat.out, one.out, one.out_length) == 0, "%s is not %s", chat.out, one.out);
     char history[2048];
     snprintf(history, sizeof history, OPENING "%.*s<|user|>\nAnd then?<|assistant|>\n", (int)one.out_length - 1,
@@ -167,7 +168,7 @@ END_TEST
 
 /* A chat whose last answer is the one to this history. */
 static void check_last_answer(const char *lines, const char *history, const char *images, const char *remark) {
-    fr_command chat = fr_command_feed(lines, "chat -m " GLM " -n 2 --no-think");
+    fr_command chat = fr_command_feed(lines, "chat --temp 0 -m " GLM " -n 2 --no-think");
     fr_command last = fr_command_feed(history, "generate -m " GLM " %s -f - -n 2 --quiet", images);
     ck_assert_uint_ge(chat.out_length, last.out_length);
     ck_assert_msg(strcmp(chat.out + chat.out_length - last.out_length, last.out) == 0, "%s: %s, not %s", lines,
@@ -212,8 +213,9 @@ END_TEST
 /* A turn that makes room for itself takes its pictures with it that it drops: the second is shown alone. */
 START_TEST(a_dropped_turn_takes_its_pictures) {
     const char *options = "-n 8 --no-think -c 60 --context-shift --stats";
-    fr_command c = fr_command_feed(SHOW "/image " SECOND "\nAnd this?\nMore?\n", "chat -m " GLM " %s", options);
-    fr_command fresh = fr_command_feed("/image " SECOND "\nAnd this?\nMore?\n", "chat -m " GLM " %s", options);
+    fr_command c = fr_command_feed(SHOW "/image " SECOND "\nAnd this?\nMore?\n",
+                                   "chat --temp 0 -m " GLM " %s", options);
+    fr_command fresh = fr_command_feed("/image " SECOND "\nAnd this?\nMore?\n", "chat --temp 0 -m " GLM " %s", options);
     ck_assert_msg(strstr(c.err, "the oldest turn is dropped") != NULL, "%s", c.err);
     ck_assert_uint_gt(c.out_length, fresh.out_length);
     ck_assert_str_eq(c.out + c.out_length - fresh.out_length, fresh.out);
@@ -233,8 +235,9 @@ START_TEST(what_is_no_picture_does_not_end_a_chat) {
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         char input[256], line[256];
         snprintf(input, sizeof input, "%s\nHello.\n", lines[i][0]);
-        snprintf(line, sizeof line, "chat -m " GLM " -n 2 %s", lines[i][1]);
-        fr_command c = fr_command_run(line, input), plain = fr_command_feed("Hello.\n", "chat -m " GLM " -n 2");
+        snprintf(line, sizeof line, "chat --temp 0 -m " GLM " -n 2 %s", lines[i][1]);
+        fr_command c = fr_command_run(line, input), plain;
+        plain = fr_command_feed("Hello.\n", "chat --temp 0 -m " GLM " -n 2");
         ck_assert_str_eq(c.out, plain.out);
         ck_assert_msg(strstr(c.err, lines[i][2]) != NULL, "%s: %s", lines[i][0], c.err);
         ck_assert_int_eq(c.status, 0);
@@ -248,16 +251,16 @@ END_TEST
 START_TEST(a_chat_with_a_cache_takes_no_pictures) {
     char cache[64], line[256];
     snprintf(cache, sizeof cache, "/tmp/forerun-picture-%d", (int)getpid());
-    snprintf(line, sizeof line, "chat -m " GLM " -n 2 --prompt-cache %s", cache);
+    snprintf(line, sizeof line, "chat --temp 0 -m " GLM " -n 2 --prompt-cache %s", cache);
     fr_command c = fr_command_run(line, "/image " PICTURE "\nHello.\n");
-    fr_command plain = fr_command_feed("Hello.\n", "chat -m " GLM " -n 2");
+    fr_command plain = fr_command_feed("Hello.\n", "chat --temp 0 -m " GLM " -n 2");
     ck_assert_str_eq(c.out, plain.out);
     ck_assert_int_eq(c.status, 0);
     ck_assert_ptr_nonnull(strstr(c.err, "can't be saved yet"));
     ck_assert_int_eq(unlink(cache), 0);
     fr_command_free(&plain);
     fr_command_free(&c);
-    snprintf(line, sizeof line, "chat -m " GLM " --image " PICTURE " --prompt-cache %s", cache);
+    snprintf(line, sizeof line, "chat --temp 0 -m " GLM " --image " PICTURE " --prompt-cache %s", cache);
     c = fr_command_run(line, "x\n");
     ck_assert_int_eq(c.status, 2);
     ck_assert_str_eq(c.out, "");
@@ -270,8 +273,8 @@ START_TEST(as_many_pictures_as_there_may_be) {
     char lines[8192] = "";
     for (size_t i = 0; i < 65; i++) snprintf(lines + strlen(lines), 64, "/image " PICTURE "\n");
     snprintf(lines + strlen(lines), 64, "/undo\nHello.\n");
-    fr_command c = fr_command_feed(lines, "chat -m " GLM " -n 2"), plain;
-    plain = fr_command_feed("Hello.\n", "chat -m " GLM " -n 2");
+    fr_command c = fr_command_feed(lines, "chat --temp 0 -m " GLM " -n 2"), plain;
+    plain = fr_command_feed("Hello.\n", "chat --temp 0 -m " GLM " -n 2");
     ck_assert_str_eq(c.out, plain.out);
     ck_assert_ptr_nonnull(strstr(c.err, "64 pictures already"));
     fr_command_free(&c);

@@ -83,7 +83,7 @@ START_TEST(reasoning_apart) {
     fr_command run = fr_command_ok("generate " MODEL "--chat -p Hi -n 12 --chat-template-file %s", folder.file);
     ck_assert_str_eq(run.out, plain);
     fr_command_free(&run);
-    run = fr_command_feed("Hi\n", "chat " MODEL "-n 12 --chat-template-file %s", folder.file);
+    run = fr_command_feed("Hi\n", "chat " MODEL "--temp 0 -n 12 --chat-template-file %s", folder.file);
     ck_assert_str_eq(run.out, plain);
     fr_command_free(&run);
     fr_folder_remove(&folder);
@@ -100,8 +100,8 @@ START_TEST(next_turn) {
     fr_test_folder folder;
     fr_folder_make(&folder);
     write_template(&folder, thinks);
-    fr_command two = fr_command_feed("Hi\nSo\n", "chat " MODEL "-n 12 --chat-template-file %s", folder.file);
-    fr_command one = fr_command_feed("Hi\n", "chat " MODEL "-n 12 --chat-template-file %s", folder.file);
+    fr_command two = fr_command_feed("Hi\nSo\n", "chat " MODEL "--temp 0 -n 12 --chat-template-file %s", folder.file);
+    fr_command one = fr_command_feed("Hi\n", "chat " MODEL "--temp 0 -n 12 --chat-template-file %s", folder.file);
     ck_assert_msg(strncmp(two.out, one.out, one.out_length) == 0, "%s\nnot\n%s", two.out, one.out);
     FILE *file = fopen(folder.file, "w");
     fprintf(file, "%s", "{{ bos_token }}<|turn>user\nHi<turn|>\n<|turn>assistant\n<turn|>\n<|turn>user\nSo<turn|>\n"

@@ -206,7 +206,7 @@ START_TEST(a_note) {
     c = fr_command_ok("generate -m %s -p Hello! -n 2", model);
     ck_assert_str_eq(c.err, "");
     fr_command_free(&c);
-    c = fr_command_feed("Hello!\nAnd?\n", "chat -m %s -n 2", model);
+    c = fr_command_feed("Hello!\nAnd?\n", "chat --temp 0 -m %s -n 2", model);
     ck_assert_msg(strstr(c.err, "forerun's own for Gemma 4 is used\n") != NULL, "%s", c.err);
     ck_assert_ptr_eq(strchr(c.err, '\n'), c.err + c.err_length - 1);
     fr_command_free(&c);
@@ -230,7 +230,7 @@ START_TEST(generate_and_chat) {
         ck_assert_str_eq(once.out, expected.out);
         fr_command_free(&once);
         snprintf(line, sizeof line, "%s\n", typed);
-        once = fr_command_feed(line, "chat " DEMO "-n 20 --stop ~ %s", options[i]);
+        once = fr_command_feed(line, TALK "-n 20 --stop ~ %s", options[i]);
         ck_assert_str_eq(once.out, expected.out);
         fr_command_free(&once);
         fr_command_free(&expected);

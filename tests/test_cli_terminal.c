@@ -32,7 +32,7 @@
 #define PASTE_ON     "\033[?2004h"
 #define PASTE_OFF    "\033[?2004l"
 
-#define CHAT "chat " DEMO "-n 12 --stop ~ "
+#define CHAT TALK "-n 12 --stop ~ "
 #define LONG "-t 1 --isa scalar -c 4096 --ignore-eos " /* for answers that are interrupted */
 
 /* Prompts; a line that is edited is shown again with its own, which no new line stands before. */
@@ -176,7 +176,7 @@ END_TEST
 
 /* In an answer it ends that answer, and nothing else. */
 START_TEST(an_interrupt_ends_an_answer) {
-    person p = sit_down("chat " DEMO LONG, _i ? "dumb" : "xterm");
+    person p = sit_down(TALK LONG, _i ? "dumb" : "xterm");
     char byte;
     size_t bytes = 0;
     type(&p, FIRST, "Hello." ENTER);
@@ -228,7 +228,7 @@ END_TEST
 /* In a reply the terminal is still asked for marks, so that they are one turn behind it too. */
 START_TEST(lines_pasted_in_a_reply_are_a_turn) {
     char byte;
-    person p = sit_down("chat " DEMO LONG "-n 60", "xterm");
+    person p = sit_down(TALK LONG "-n 60", "xterm");
     type(&p, FIRST, "Hello." ENTER);
     await(&p, PASTE_OFF PASTE_ON);
     ck_assert_int_eq(read(p.out, &byte, 1), 1);
@@ -237,7 +237,7 @@ START_TEST(lines_pasted_in_a_reply_are_a_turn) {
     type(&p, NEXT, CTRL_D);
     await(&p, PASTE_OFF);
     char *rest = stand_up(&p);
-    fr_command piped = fr_command_feed("Hello.\n\"\"\"one\ntwo\n/exit!\"\"\"\n", "chat " DEMO LONG "-n 60");
+    fr_command piped = fr_command_feed("Hello.\n\"\"\"one\ntwo\n/exit!\"\"\"\n", TALK LONG "-n 60");
     ck_assert_int_eq(piped.out[0], byte);
     ck_assert_str_eq(piped.out + 1, rest);
     fr_command_free(&piped);
@@ -338,7 +338,7 @@ START_TEST(a_line_is_stopped_and_goes_on) {
 END_TEST
 
 START_TEST(an_answer_is_stopped_and_goes_on) {
-    person p = sit_down_at_a_shell("chat " DEMO LONG, STOPPED);
+    person p = sit_down_at_a_shell(TALK LONG, STOPPED);
     char bytes[64];
     type(&p, FIRST, "Hello." ENTER);
     ck_assert_int_eq(read(p.out, bytes, 1), 1);
@@ -362,7 +362,7 @@ END_TEST
 
 /* Ctrl-C while a prompt runs: the turn is as if it had not been said. The line of progress is for people. */
 START_TEST(an_interrupt_takes_a_turn_back) {
-    person p = sit_down("chat " DEMO "-c 4096 -n 4 --chunk 1 -t 1 --isa scalar", "xterm");
+    person p = sit_down(TALK "-c 4096 -n 4 --chunk 1 -t 1 --isa scalar", "xterm");
     char word[] = "never ";
     type(&p, FIRST, "Hello." ENTER);
     await(&p, NEXT);
@@ -377,7 +377,7 @@ START_TEST(an_interrupt_takes_a_turn_back) {
     type(&p, NEXT, CTRL_D);
     char *answers = stand_up(&p), *second = strchr(answers, '\n');
     ck_assert_ptr_nonnull(second);
-    fr_command plain = fr_command_feed("Hello.\nAgain.\n", "chat " DEMO "-c 4096 -n 4");
+    fr_command plain = fr_command_feed("Hello.\nAgain.\n", TALK "-c 4096 -n 4");
     ck_assert_str_eq(answers, plain.out);
     fr_command_free(&plain);
 }
@@ -387,7 +387,7 @@ END_TEST
 static char *saved_chat(char *folder) {
     static char line[256];
     ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(line, sizeof line, "chat " DEMO LONG "--prompt-cache %s/session", folder);
+    snprintf(line, sizeof line, TALK LONG "--prompt-cache %s/session", folder);
     return line;
 }
 
@@ -395,7 +395,7 @@ static char *saved_chat(char *folder) {
 static void expect_saved(const char *folder) {
     char file[64];
     snprintf(file, sizeof file, "%s/session", folder);
-    fr_command next = fr_command_feed("/exit\n", "chat " DEMO "--prompt-cache %s", file);
+    fr_command next = fr_command_feed("/exit\n", TALK "--prompt-cache %s", file);
     ck_assert_msg(strstr(next.err, "the conversation goes on after 1 turn") != NULL, "%s", next.err);
     fr_command_free(&next);
     unlink(file);

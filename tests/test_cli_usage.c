@@ -41,7 +41,10 @@ static const misuse wrong_usage[] = {
     {"serve -m x --ssl-key-file tests/require.h", "--ssl-key-file and --ssl-cert-file go together"},
     {"serve -m x --accept rejection", "which serve promises not to"},
     {"generate " MODEL, "needs a prompt"},
-    {"generate " MODEL "-p x -f y", "exclude each other"},
+    {"generate " MODEL "-f y --ids 2", "exclude each other"},
+    {"chat " MODEL "-no-cnv", "-no-cnv: chat is a conversation"},
+    {"generate " MODEL "-p x -cnv --no-conversation", "-cnv and --no-conversation: which of them?"},
+    {"tokenize " MODEL "-no-cnv -p x", "tokenize takes no -no-cnv"},
     {"generate " MODEL "-p x --ids 2", "exclude each other"},
     {"template -m x", "needs --messages"},
     {"generate " MODEL "-p x --no-think", "goes with --chat"},
@@ -344,7 +347,10 @@ static const char *const accepted[] = {
 };
 
 START_TEST(users_names_are_accepted) {
-    fr_command c = fr_command_run(accepted[_i], NULL);
+    char line[512];
+    bool plain = strncmp(accepted[_i], "generate ", 9) == 0 && !strstr(accepted[_i], "--chat");
+    snprintf(line, sizeof line, plain ? "generate -no-cnv %s" : "%s", accepted[_i] + (plain ? 9 : 0));
+    fr_command c = fr_command_run(line, NULL);
     ck_assert_msg(c.status == 0, "%s: exit %d: %s", accepted[_i], c.status, c.err);
     ck_assert_msg(c.err_length == 0, "%s: %s", accepted[_i], c.err);
     ck_assert_uint_gt(c.out_length, 0);
@@ -430,6 +436,17 @@ START_TEST(help_ends_its_sentences) {
 }
 END_TEST
 
+/* A terminal of 80 columns shows every line of help as it is. */
+START_TEST(help_fits_80_columns) {
+    fr_command c = _i < (int)(sizeof verbs / sizeof *verbs) ? help(verbs[_i]) : fr_command_ok("help");
+    for (const char *line = c.out; *line; line += strcspn(line, "\n") + 1) {
+        int length = (int)strcspn(line, "\n");
+        ck_assert_msg(length <= 80 && (!length || line[length - 1] != ' '), "%.*s", length, line);
+    }
+    fr_command_free(&c);
+}
+END_TEST
+
 /* forerun help and forerun --help are one text, as are help VERB and VERB --help. */
 START_TEST(help_is_a_verb) {
     fr_command whole = fr_command_ok("--help"), same = fr_command_ok("help");
@@ -451,7 +468,8 @@ END_TEST
 
 /* The seed that --seed -1 tells gives the same text again, and is not the same twice. */
 START_TEST(a_drawn_seed_is_told) {
-    static const char line[] = "generate " DEMO "-p 'The function' -n 40 --temp 1 --ignore-eos --output ids --seed";
+    static const char line[] =
+        "generate " DEMO "-no-cnv -p 'The function' -n 40 --temp 1 --ignore-eos --output ids --seed";
     fr_command drawn = fr_command_ok("%s -1", line), another = fr_command_ok("%s -1", line);
     unsigned seed;
     int end = 0;
@@ -526,6 +544,7 @@ int main(void) {
     tcase_add_loop_test(cases, every_verb_has_help_with_examples, 0, COUNT(verbs));
     tcase_add_test(cases, help_has_the_verbs_own_options);
     tcase_add_loop_test(cases, help_ends_its_sentences, 0, COUNT(verbs));
+    tcase_add_loop_test(cases, help_fits_80_columns, 0, COUNT(verbs) + 1);
     tcase_add_test(cases, help_is_a_verb);
     tcase_add_test(cases, a_drawn_seed_is_told);
     tcase_add_test(cases, a_drawn_seed_is_in_json);

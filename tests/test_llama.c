@@ -189,6 +189,65 @@ static fr_rows logits_scaled(scaling how) {
     return rows;
 }
 
+static void copy_with_sampling(const fr_tensors *all, fr_gguf_writer *w, bool data) {
+    said = (scaling){0};
+    if (!data) {
+        fr_gguf_put_f32(w, "general.sampling.min_p", 0.125f);
+        fr_gguf_put_f32(w, "general.sampling.penalty_repeat", 1.25f);
+        fr_gguf_put_i32(w, "general.sampling.penalty_last_n", 32);
+        fr_gguf_put_f32(w, "general.sampling.xtc_probability", 7);
+        fr_gguf_put_i32(w, "general.sampling.mirostat", 2);
+        fr_gguf_put_f32(w, "general.sampling.mirostat_tau", 4.5f);
+        fr_gguf_put_string(w, "general.sampling.mirostat_eta", "0.2");
+        fr_gguf_put_string(w, "general.sampling.sequence", "top_k;temperature");
+    }
+    copy_scaled(all, w, data);
+}
+
+static bool recommended(fr_options *options, const fr_model *model, fr_option option) {
+    bool found = true;
+    require(fr_options_recommend(options, model, option, &found));
+    return found;
+}
+
+static double number_of(const fr_options *options, fr_option option) {
+    double number = 0;
+    require(fr_options_get_number(options, option, &number));
+    return number;
+}
+
+/* The keys are llama.cpp's (gguf-py's constants). What is no number, or outside of an option's range, is none. */
+START_TEST(files_recommend_how_to_sample) {
+    fr_model *model;
+    int64_t whole;
+    char order[16];
+    size_t length;
+    fr_options *options = fr_options_new();
+    snprintf(file, sizeof file, "%s/model.gguf", folder);
+    fr_gguf_copy(GGUF ".gguf", file, copy_with_sampling);
+    require(fr_model_open(file, NULL, &model));
+    ck_assert(recommended(options, model, FR_OPT_MIN_P) && number_of(options, FR_OPT_MIN_P) == 0.125);
+    ck_assert(recommended(options, model, FR_OPT_REPEAT_PENALTY) && number_of(options, FR_OPT_REPEAT_PENALTY) == 1.25);
+    ck_assert(recommended(options, model, FR_OPT_REPEAT_LAST_N));
+    require(fr_options_get(options, FR_OPT_REPEAT_LAST_N, &whole));
+    ck_assert_int_eq(whole, 32);
+    ck_assert(recommended(options, model, FR_OPT_MIROSTAT) && recommended(options, model, FR_OPT_MIROSTAT_ENT));
+    ck_assert(number_of(options, FR_OPT_MIROSTAT_ENT) == 4.5);
+    ck_assert(recommended(options, model, FR_OPT_SAMPLERS));
+    require(fr_options_get_text(options, FR_OPT_SAMPLERS, order, sizeof order, &length));
+    ck_assert_str_eq(order, "kt");
+    static const fr_option others[] = {FR_OPT_XTC_PROBABILITY, FR_OPT_XTC_THRESHOLD, FR_OPT_MIROSTAT_LR, FR_OPT_SEED,
+                                       FR_OPT_COUNT};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) ck_assert(!recommended(options, model, others[i]));
+    ck_assert(number_of(options, FR_OPT_XTC_PROBABILITY) == 0);
+    ck_assert_int_eq(fr_options_recommend(NULL, model, FR_OPT_MIN_P, &(bool){false}), FR_USAGE);
+    ck_assert_int_eq(fr_options_recommend(options, NULL, FR_OPT_MIN_P, &(bool){false}), FR_USAGE);
+    ck_assert_int_eq(fr_options_recommend(options, model, FR_OPT_MIN_P, NULL), FR_USAGE);
+    fr_model_close(model);
+    fr_options_free(options);
+}
+END_TEST
+
 /* llama.cpp's rules (src/llama-model.cpp): without a type it is linear, and the older key counts where the newer is
  * not. */
 START_TEST(positions_are_scaled_without_a_type) {
@@ -329,6 +388,7 @@ int main(void) {
     tcase_add_test(tests, a_file_says_what_the_reference_says);
     tcase_add_loop_test(tests, a_folder_as_gguf_is_the_same_model, 0, 3);
     tcase_add_test(tests, positions_are_scaled_without_a_type);
+    tcase_add_test(tests, files_recommend_how_to_sample);
     tcase_add_test(tests, both_tokenizers_are_the_same);
     fr_test_add_loop(tests, every_manner_of_running_gives_one_answer, 4, 1);
     tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, sizeof cases / sizeof *cases);

@@ -162,7 +162,7 @@ END_TEST
 START_TEST(a_conversation_is_traced_turn_by_turn) {
     make_folder();
     char line[512];
-    snprintf(line, sizeof line, "chat " DEMO DEMO_DRAFTER "-n 20 --ignore-eos --trace %s", trace);
+    snprintf(line, sizeof line, TALK DEMO_DRAFTER "-n 20 --ignore-eos --trace %s", trace);
     fr_command c = fr_command_run(line, "One?\nTwo?\n");
     ck_assert_msg(c.status == 0, "%s", c.err);
     json_t *all = read_trace();

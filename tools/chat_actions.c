@@ -72,7 +72,7 @@ static int draw_anew(fr_chat *chat) {
 
 /* Another reply in the place of the last one; pictures that wait for the next turn go on waiting. */
 static int regenerate(fr_chat *chat) {
-    bool answered, samples = fr_arguments_draw(chat->args);
+    bool answered, samples = fr_loaded_draws(&chat->loaded);
     if (fr_conversation_turns(chat->messages) == 0) {
         fr_note("/regen: there is no reply yet");
         return 0;

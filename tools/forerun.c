@@ -180,7 +180,7 @@ static const fr_verb verbs[] = {
      "  forerun batch -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant -f in.jsonl -o - -n 200 --temp 0.7\n"
      "  echo '{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}' | forerun batch -m GLM-4.7 -f - -o -\n",
      fr_verb_batch},
-    {"features", "a model's own text with its layers' rows, for drafters to learn from", FR_VERB_FEATURES,
+    {"features", "a model's text with its layers' rows, for drafters to learn from", FR_VERB_FEATURES,
      "features [-m] MODEL -f PROMPTS.jsonl -o FOLDER [-np N] [--taps LIST] [options]",
      "Lines are batch's, and are answered as batch answers them; a line with n 0 is a text that is there already.\n"
      "Each text, prompt and answer, then goes through the model once more, and FOLDER gets what the layers of --taps\n"
@@ -238,23 +238,27 @@ static int print_completion(const fr_arguments *args) {
 }
 
 static const char about[] =
-    "Runs large language models on a CPU. A small drafter proposes the next few tokens, and the model checks them\n"
-    "all in one pass over its weights; the text is the same, bit for bit, as without a drafter.\n"
-    "MODEL and DRAFTER are folders as published (config.json, *.safetensors, tokenizer.json), or GGUF files, or names\n"
-    "of what other programs have downloaded (forerun help models):\n"
-    "Llama, SmolLM2 and 3, Qwen2 to 3.8, Gemma 2 to 4, Mistral, Phi-3 and 4, Granite 3 and 4, OLMo 2 and 3, Cohere 2,\n"
-    "EXAONE 4, GLM-4 to 4.7, ERNIE 4.5, Hunyuan, Seed-OSS, MiMo, LFM2, StableLM 2, DeepSeek-V2 and V3, Kimi-K2,\n"
-    "Mixtral, OLMoE, MiniMax-M2, Ling 2.0 and gpt-oss, text; GLM-OCR, which sees pictures.\n";
+    "Runs large language models on a CPU. A small drafter proposes the next few\n"
+    "tokens, and the model checks them all in one pass over its weights; the text is\n"
+    "the same, bit for bit, as without a drafter.\n"
+    "MODEL and DRAFTER are folders as published (config.json, *.safetensors,\n"
+    "tokenizer.json), or GGUF files, or names of what other programs have downloaded\n"
+    "(forerun help models):\n"
+    "Llama, SmolLM2 and 3, Qwen2 to 3.8, Gemma 2 to 4, Mistral, Phi-3 and 4, Granite\n"
+    "3 and 4, OLMo 2 and 3, Cohere 2, EXAONE 4, GLM-4 to 4.7, ERNIE 4.5, Hunyuan,\n"
+    "Seed-OSS, MiMo, LFM2, StableLM 2, DeepSeek-V2 and V3, Kimi-K2, Mixtral, OLMoE,\n"
+    "MiniMax-M2, Ling 2.0 and gpt-oss, text; GLM-OCR, which sees pictures.\n";
 
 static void print_overview(FILE *out) {
-    fprintf(out, "forerun %s: large language models on the CPU, with speculative decoding that gives the same text\n\n"
+    fprintf(out, "forerun %s: large language models on the CPU, with speculative decoding\n"
+                 "that gives the same text\n\n"
                  "usage: forerun VERB [options]\n\n%s\n", fr_version(), about);
     for (int i = 0; i < VERBS; i++) {
         fprintf(out, "  %-12s%s\n", verbs[i].name, verbs[i].does);
     }
-    fprintf(out, "\nforerun help VERB, or VERB --help, has the options and examples; forerun --version the version.\n"
-                 "Exit status: 0 done; 1 the input or model is unusable; 2 wrong usage, or not built yet; 130 ended\n"
-                 "by Ctrl-C.\n"
+    fprintf(out, "\nforerun help VERB, or VERB --help, has the options and examples; forerun\n"
+                 "--version the version. Exit status: 0 done; 1 the input or model is unusable;\n"
+                 "2 wrong usage, or not built yet; 130 ended by Ctrl-C.\n"
                  "\nexamples:\n"
                  "  forerun chat -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant\n"
                  "  forerun generate -m gemma-4-E2B-it -p \"Once upon a time\" -n 100\n");

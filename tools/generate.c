@@ -100,6 +100,19 @@ static int run(fr_loaded *loaded, const fr_arguments *args, const fr_prompt *pro
     return code;
 }
 
+/* Says that the model has a chat template which this prompt goes without. A prompt that has control tokens was made by
+ * one, or by somebody who knows it; a template of forerun's own says nothing of what the model was made for. */
+static void note_template(const fr_loaded *loaded, const fr_arguments *args, const fr_prompt *prompt) {
+    const fr_tokenizer *tokenizer = fr_model_tokenizer(loaded->model);
+    bool asked = args->given[FR_ARG_CHAT] || args->given[FR_ARG_NO_CHAT] || args->given[FR_ARG_IDS];
+    if (asked || args->given[FR_ARG_QUIET] || prompt->rendered.text) return;
+    if (!fr_chat_template_text(tokenizer, NULL) || fr_chat_note(tokenizer, false)) return;
+    int32_t front = fr_tokenizer_bos(tokenizer);
+    for (size_t i = 0; i < prompt->count; i++)
+        if (prompt->ids[i] != front && fr_token_kind_of(tokenizer, prompt->ids[i]) == FR_TOKEN_CONTROL) return;
+    fr_note("this model has a chat template: --chat applies it, -no-cnv is for text as it is");
+}
+
 int fr_verb_generate(const fr_arguments *args) {
     bool chat = args->given[FR_ARG_CHAT];
     if (chat && args->given[FR_ARG_IDS]) return fr_wrong_usage("--chat needs a text (-p or -f), not --ids");
@@ -115,6 +128,7 @@ int fr_verb_generate(const fr_arguments *args) {
     if (!code) code = fr_prompt_tokenize(&prompt, &loaded, args);
     if (!code && prompt.rendered.text) loaded.answers = &prompt.rendered;
     if (!code) code = fr_loaded_start(&loaded, args, prompt.count, args->number[FR_ARG_PREDICT]);
+    if (!code) note_template(&loaded, args, &prompt);
     if (!code) code = run(&loaded, args, &prompt);
     if (!code) code = fr_tracer_close(&loaded.trace);
     if (!code) code = fr_loaded_save(&loaded, args);

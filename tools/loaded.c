@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -67,6 +68,48 @@ int fr_loaded_options(fr_options **options, const fr_arguments *args) {
     /* Without it the text can't be had again, so that it is no note for --quiet to leave out. */
     if (args->seed_drawn) fr_note("--seed %lld", (long long)args->number[FR_ARG_SEED]);
     return fr_exit_status(set_options(*options, args));
+}
+
+static fr_status set_value(fr_options *options, fr_option option, double value) {
+    fr_option_kind kind = FR_OPTION_NUMBER;
+    fr_status status = fr_option_range(option, &kind, NULL, NULL);
+    if (status != FR_OK) return status;
+    return kind == FR_OPTION_WHOLE ? fr_options_set(options, option, (int64_t)value)
+                                   : fr_options_set_number(options, option, value);
+}
+
+int fr_loaded_sample(fr_loaded *loaded, const fr_arguments *args) {
+    static const struct {
+        fr_arg arg;
+        double otherwise; /* NAN: the library's default */
+    } settings[] = {{FR_ARG_TEMP, 0.8},           {FR_ARG_TOP_K, 40},
+                    {FR_ARG_TOP_P, 0.95},         {FR_ARG_MIN_P, 0.05},
+                    {FR_ARG_TYPICAL, NAN},        {FR_ARG_REPEAT_PENALTY, NAN},
+                    {FR_ARG_REPEAT_LAST_N, NAN},  {FR_ARG_XTC_PROBABILITY, NAN},
+                    {FR_ARG_XTC_THRESHOLD, NAN},  {FR_ARG_MIROSTAT, NAN},
+                    {FR_ARG_MIROSTAT_LR, NAN},    {FR_ARG_MIROSTAT_ENT, NAN}};
+    fr_options *options = loaded->options;
+    fr_status status = FR_OK;
+    bool found = true;
+    if (!args->given[FR_ARG_SAMPLERS]) status = fr_options_recommend(options, loaded->model, FR_OPT_SAMPLERS, &found);
+    if (status == FR_OK && !found) status = fr_options_set_text(options, FR_OPT_SAMPLERS, "edskypmxt");
+    for (size_t i = 0; i < sizeof settings / sizeof *settings && status == FR_OK; i++) {
+        fr_option option = fr_option_table[settings[i].arg].sets;
+        if (args->given[settings[i].arg]) continue;
+        status = fr_options_recommend(options, loaded->model, option, &found);
+        bool usual = status == FR_OK && !found && !isnan(settings[i].otherwise);
+        if (usual) status = set_value(options, option, settings[i].otherwise);
+    }
+    return fr_exit_status(status);
+}
+
+bool fr_loaded_draws(const fr_loaded *loaded) {
+    static const fr_option each[] = {FR_OPT_TEMPERATURE, FR_OPT_DYNATEMP_RANGE, FR_OPT_XTC_PROBABILITY};
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        double value = 0;
+        if (fr_options_get_number(loaded->options, each[i], &value) == FR_OK && value > 0) return true;
+    }
+    return false;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- loaded */
@@ -289,7 +332,7 @@ void fr_loaded_note_unused(const fr_loaded *loaded, const fr_arguments *args) {
 
 static void note_chance(const fr_loaded *loaded, const fr_arguments *args) {
     const char *accept = args->text[FR_ARG_ACCEPT];
-    bool rejects = accept && strcmp(accept, "rejection") == 0 && args->real[FR_ARG_TEMP] > 0;
+    bool rejects = accept && strcmp(accept, "rejection") == 0 && fr_loaded_draws(loaded);
     if (rejects && fr_session_adapts(loaded->session) && !args->given[FR_ARG_QUIET])
         fr_note("--accept rejection with --draft-max auto: no two runs need give the same text (set --draft-max K)");
 }
@@ -402,13 +445,13 @@ int fr_prompt_read_file(fr_prompt *prompt, const char *path) {
 int fr_prompt_read(fr_prompt *prompt, const fr_arguments *args) {
     *prompt = (fr_prompt){.ids = args->ids, .count = args->id_count};
     if (args->given[FR_ARG_IDS]) return 0;
-    int code = 0;
-    if (args->given[FR_ARG_FILE]) {
-        code = fr_prompt_read_file(prompt, args->text[FR_ARG_FILE]);
-    } else {
-        prompt->length = strlen(args->text[FR_ARG_PROMPT]);
-        prompt->bytes = fr_resize(NULL, prompt->length, 1);
-        memcpy(prompt->bytes, args->text[FR_ARG_PROMPT], prompt->length);
+    int code = args->given[FR_ARG_FILE] ? fr_prompt_read_file(prompt, args->text[FR_ARG_FILE]) : 0;
+    if (!code && args->piped && prompt->length == 0) return fr_arguments_lack_prompt(args);
+    if (!code && args->given[FR_ARG_PROMPT]) {
+        size_t length = strlen(args->text[FR_ARG_PROMPT]);
+        prompt->bytes = fr_resize(prompt->bytes, prompt->length + length, 1);
+        memcpy(prompt->bytes + prompt->length, args->text[FR_ARG_PROMPT], length);
+        prompt->length += length;
     }
     if (args->given[FR_ARG_ESCAPE]) prompt->length = fr_escapes_read(prompt->bytes, prompt->length);
     return code;

@@ -31,6 +31,13 @@ typedef struct fr_loaded {
 /* The library's options, as the command line has them. */
 int fr_loaded_options(fr_options **options, const fr_arguments *args);
 
+/* Makes the options of an open model sample as its makers recommend, else as llama.cpp's server does: temperature 0.8,
+ * top-k 40, top-p 0.95, min-p 0.05, the temperature last. What the command line gives stays as it is. */
+int fr_loaded_sample(fr_loaded *loaded, const fr_arguments *args);
+
+/* Whether the options draw tokens: otherwise the same prompt always gets the same reply. */
+bool fr_loaded_draws(const fr_loaded *loaded);
+
 /* The model, and pictures for it: its tokenizer and facts decide how large the session will be. */
 int fr_loaded_open(fr_loaded *loaded, const fr_arguments *args);
 

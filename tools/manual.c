@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "words.h"
+
 /* Text as roff: a hyphen stays one that can be searched for, and no line becomes a request. */
 static void put(const char *text, size_t length, FILE *out) {
     bool begins = true;
@@ -69,29 +71,10 @@ static void put_options(const fr_verb *verbs, size_t count, bool bench, FILE *ou
 /* Columns that a page of 80 has for lines as they are. */
 enum { COLUMNS = 72, CONTINUED = 4 };
 
-/* How much of a line comes into a line of its own of `most` columns: up to a blank before an option, a bracket or a
- * pipe, outside of brackets and quotes. More, where there is none. */
-static size_t first_part(const char *line, size_t length, size_t most) {
-    size_t part = length, depth = 0;
-    char quote = '\0';
-    for (size_t i = 0; length > most && i < length; i++) {
-        char c = line[i];
-        bool quotes = c == '\'' || c == '"';
-        if (c == ' ' && !quote && !depth && i && strchr("-([|", line[i + 1])) {
-            if (i > most && part < length) return part;
-            part = i;
-        }
-        if (quotes && (!quote || quote == c)) quote = quote ? '\0' : c;
-        depth += !quote && (c == '(' || c == '[');
-        depth -= !quote && (c == ')' || c == ']');
-    }
-    return part;
-}
-
 /* A line with its end; where it is longer than the page is wide, in several. mark: what each but the last ends with. */
 static void put_line(const char *line, size_t length, const char *mark, FILE *out) {
     size_t most = COLUMNS - strlen(mark);
-    for (size_t part; (part = first_part(line, length, most)) < length; most = COLUMNS - strlen(mark) - CONTINUED) {
+    for (size_t part; (part = fr_line_part(line, length, most)) < length; most = COLUMNS - strlen(mark) - CONTINUED) {
         put(line, part, out);
         put_all(mark, out);
         fprintf(out, "\n%*s", CONTINUED, "");

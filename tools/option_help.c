@@ -21,18 +21,35 @@ fr_option_help fr_arguments_help(fr_arg arg) {
     return help;
 }
 
-enum { COLUMN = 36, COLUMNS = 120 }; /* where the texts begin; as wide as lines may be */
+enum { COLUMN = 27, COLUMNS = 80, CONTINUED = 4 }; /* where options' texts begin; as wide as lines may be */
 
-/* A text from that column on, in as many lines as it takes. */
-static void print_in_column(const char *text, FILE *out) {
-    int width = COLUMN;
-    size_t length;
-    for (const char *word; (word = fr_next_word(&text, ' ', &length));) {
-        bool first = width == COLUMN, fits = width + !first + (int)length <= COLUMNS;
-        if (!first && !fits) width = fprintf(out, "\n%*s", COLUMN, "") - 1;
-        width += fprintf(out, "%s%.*s", first || !fits ? "" : " ", (int)length, word);
+/* Prints a text from a column on that the line has reached, in as many lines as it takes. A line of the text that ends
+ * a sentence ends a line here too. */
+static void print_wrapped(const char *text, int column, FILE *out) {
+    int width = column;
+    for (size_t length; *text; text += length) {
+        text += strspn(text, " ");
+        length = strcspn(text, " \n");
+        bool first = width == column, fits = width + !first + (int)length <= COLUMNS;
+        if (!first && !fits) width = fprintf(out, "\n%*s", column, "") - 1;
+        width += fprintf(out, "%s%.*s", first || !fits ? "" : " ", (int)length, text);
+        if (text[length] != '\n') continue;
+        bool ends = length && strchr(".:", text[length - 1]) && text[length + 1];
+        if (ends) width = fprintf(out, "\n%*s", column, "") - 1;
+        length++;
     }
     fputc('\n', out);
+}
+
+/* Prints a command line, in several lines where it is long. mark: what each of them but the last ends with. */
+static void print_command(const char *line, size_t length, const char *mark, FILE *out) {
+    size_t most = COLUMNS - strlen(mark), indent = strspn(line, " ") + CONTINUED;
+    for (size_t part; (part = fr_line_part(line, length, most)) < length; most = COLUMNS - strlen(mark) - indent) {
+        fprintf(out, "%.*s%s\n%*s", (int)part, line, mark, (int)indent, "");
+        line += part + 1;
+        length -= part + 1;
+    }
+    fprintf(out, "%.*s\n", (int)length, line);
 }
 
 static void print_option(const fr_option_help *option, FILE *out) {
@@ -40,12 +57,16 @@ static void print_option(const fr_option_help *option, FILE *out) {
     const char *names = option->names;
     size_t length;
     for (const char *name; (name = fr_next_word(&names, ' ', &length));) {
-        width += fprintf(out, "%.*s%s", (int)length, name, names ? ", " : "");
+        if (name != option->names) {
+            width += fprintf(out, ",");
+            width = width + (int)length + 2 > COLUMNS ? fprintf(out, "\n    ") - 1 : width + fprintf(out, " ");
+        }
+        width += fprintf(out, "%.*s", (int)length, name);
     }
     if (option->value) width += fprintf(out, " %s", option->value);
     if (width >= COLUMN) width = fprintf(out, "\n") - 1;
     fprintf(out, "%*s", COLUMN - width, "");
-    print_in_column(option->help, out);
+    print_wrapped(option->help, COLUMN, out);
 }
 
 static void print_options(const fr_verb *verb, FILE *out) {
@@ -57,8 +78,16 @@ static void print_options(const fr_verb *verb, FILE *out) {
 }
 
 void fr_help_print(const fr_verb *verb, FILE *out) {
-    fprintf(out, "usage: forerun %s\n\n%s: %s\n", verb->usage, verb->name, verb->does);
-    if (verb->notes) fprintf(out, "%s", verb->notes);
+    char usage[512];
+    int length = snprintf(usage, sizeof usage, "usage: forerun %s", verb->usage);
+    print_command(usage, (size_t)length, "", out);
+    fprintf(out, "\n%s: %s\n", verb->name, verb->does);
+    if (verb->notes) print_wrapped(verb->notes, 0, out);
     print_options(verb, out);
-    fprintf(out, "\nexamples:\n%s", verb->examples);
+    fprintf(out, "\nexamples:\n");
+    for (const char *line = verb->examples; *line;) {
+        size_t part = strcspn(line, "\n");
+        print_command(line, part, " \\", out);
+        line += part + 1;
+    }
 }

@@ -34,6 +34,12 @@ static void note_draws(const fr_arguments *args) {
     if (n.length) fr_note("%s: nothing is drawn without --temp above 0, so that this changes nothing", n.list);
 }
 
+/* Whether there is a temperature: chat and serve have one unless they are given another. */
+static bool is_hot(const fr_arguments *args) {
+    bool usual = args->verb->bit & (FR_VERB_CHAT | FR_VERB_SERVE) && !args->given[FR_ARG_TEMP];
+    return usual || args->real[FR_ARG_TEMP] > 0;
+}
+
 /* Whether this option, as it was given or not, switches on what others set. */
 static bool is_on(const fr_arguments *args, fr_arg arg) {
     if (fr_option_table[arg].kind == FR_KIND_NUMBER) return args->number[arg] > 0;
@@ -63,7 +69,7 @@ static void note_off(const fr_arguments *args) {
         bool on = false;
         for (const fr_arg *arg = rows[i].any; *arg != FR_ARG_COUNT; arg++) on = on || is_on(args, *arg);
         for (const fr_arg *arg = rows[i].of; !on && *arg != FR_ARG_COUNT; arg++)
-            if (args->given[*arg] && (!fr_option_table[*arg].draws || args->real[FR_ARG_TEMP] > 0))
+            if (args->given[*arg] && (!fr_option_table[*arg].draws || is_hot(args)))
                 add(&n, args->name[*arg]);
         if (n.length) fr_note("%s: this changes nothing without %s", n.list, rows[i].needs);
     }
@@ -76,7 +82,7 @@ static void note_mirostat(const fr_arguments *args) {
         FR_ARG_TYPICAL,         FR_ARG_SAMPLERS,       FR_ARG_REPEAT_PENALTY, FR_ARG_PRESENCE_PENALTY,
         FR_ARG_FREQUENCY_PENALTY, FR_ARG_DRY_MULTIPLIER, FR_ARG_XTC_PROBABILITY, FR_ARG_DYNATEMP_RANGE};
     names n = {.length = 0};
-    if (args->number[FR_ARG_MIROSTAT] != 2 || !(args->real[FR_ARG_TEMP] > 0)) return;
+    if (args->number[FR_ARG_MIROSTAT] != 2 || !is_hot(args)) return;
     for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++)
         if (args->given[replaced[i]]) add(&n, args->name[replaced[i]]);
     if (n.length) fr_note("%s: this changes nothing beside --mirostat 2, which is in its place", n.list);

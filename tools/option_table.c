@@ -62,7 +62,9 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_FILE] = {.names = "-f --file", .value = "FILE",
                      .verbs = GENERATE | BATCH | FEATURES | LOGITS | TOKENIZE | TRIM_HEAD | PERPLEXITY | IMATRIX |
                               REPORT,
-                     .help = "the prompt, text or trace is this file, its bytes as they are; - for standard input"},
+                     .help = "the prompt, text or trace is this file, its bytes as they are; - for standard input",
+                     .more = "With -p too, its text follows the file's. With neither, the prompt is what a pipe or "
+                             "a redirected file gives to standard input"},
     [FR_ARG_IDS] = {.names = "--ids", .value = "LIST", .kind = FR_KIND_IDS, .verbs = GENERATE | LOGITS | TOKENIZE,
                     .help = "the prompt is these token ids, as they are: 2,415,443"},
     [FR_ARG_ESCAPE] = {.names = "-e --escape", .verbs = (TALK - SERVE) | LOGITS | TOKENIZE,
@@ -70,8 +72,11 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                        .more = "In a batch in its stop texts alone: its lines have the escapes of JSON"},
     [FR_ARG_NO_ESCAPE] = {.names = "--no-escape", .verbs = (TALK - SERVE) | LOGITS | TOKENIZE, .manual = true,
                           .help = "leave backslashes as they are, which is the default"},
-    [FR_ARG_CHAT] = {.names = "--chat", .verbs = GENERATE,
+    [FR_ARG_CHAT] = {.names = "--chat -cnv --conversation", .verbs = GENERATE,
                      .help = "the prompt is a user turn: apply the model's chat template"},
+    [FR_ARG_NO_CHAT] = {.names = "-no-cnv --no-conversation", .verbs = GENERATE | CHAT, .manual = true,
+                        .help = "the prompt is the text itself, which is the default",
+                        .more = "With it nothing is said of a chat template that the model has"},
     [FR_ARG_SYSTEM] = {.names = "-sys --system --system-prompt", .value = "TEXT", .verbs = GENERATE | CHAT,
                        .help = "the system turn of a chat"},
     [FR_ARG_MESSAGES] = {.names = "--messages", .value = "FILE", .verbs = TEMPLATE,
@@ -296,7 +301,10 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
 
     [FR_ARG_TEMP] = {.names = "--temp --temperature", .value = "T", .kind = FR_KIND_REAL, .verbs = TALK,
                      .sets = FR_OPT_TEMPERATURE, .to = FR_SET_GIVEN,
-                     .help = "0 (default): greedy; above 0 draws tokens, the hotter the more evenly"},
+                     .help = "0: greedy; above 0 draws tokens, the hotter the more evenly (default 0; chat, serve 0.8)",
+                     .more = "chat and serve sample as the model's makers recommend, in generation_config.json or in "
+                             "the general.sampling keys of a GGUF file, and where those say nothing as llama.cpp "
+                             "does: temperature 0.8, top-k 40, top-p 0.95, min-p 0.05"},
     [FR_ARG_TOP_K] = {.names = "--top-k", .draws = true, .value = "N", .kind = FR_KIND_NUMBER, .verbs = TALK,
                       .sets = FR_OPT_TOP_K, .to = FR_SET_GIVEN,
                       .help = "draw from the N best tokens (default 0: all)"},

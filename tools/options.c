@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "escapes.h"
 #include "forerun_lab.h"
@@ -116,17 +118,36 @@ static int take_option(fr_arguments *args, int count, char **words, int *at) {
 
 /* ------------------------------------------------------------------------------------------------------------ rules */
 
-/* Where a verb takes a prompt, it takes one. */
-static int check_prompt(const fr_arguments *args) {
+/* Whether standard input was given to the command by a pipe or a redirection: a terminal or /dev/null has no prompt. */
+static bool has_piped_input(void) {
+    struct stat info;
+    if (fstat(STDIN_FILENO, &info) != 0) return false;
+    return S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode) || S_ISREG(info.st_mode);
+}
+
+int fr_arguments_lack_prompt(const fr_arguments *args) {
+    bool takes_ids = fr_verb_takes(args->verb, &fr_option_table[FR_ARG_IDS]);
+    return fr_wrong_usage("%s needs a prompt: -p TEXT, -f FILE%s", args->verb->name,
+                          takes_ids ? ", --ids LIST or standard input" : " or standard input");
+}
+
+/* Where a verb takes a prompt, it takes one: ids, or a file's text and that of -p behind it. */
+static int check_prompt(fr_arguments *args) {
     if (!fr_verb_takes(args->verb, &fr_option_table[FR_ARG_PROMPT])) return 0;
-    int sources = args->given[FR_ARG_PROMPT] + args->given[FR_ARG_FILE] + args->given[FR_ARG_IDS];
-    if (sources == 0) return fr_wrong_usage("%s needs a prompt: -p TEXT, -f FILE or --ids LIST", args->verb->name);
-    if (sources > 1) return fr_wrong_usage("-p, -f and --ids exclude each other");
-    return 0;
+    bool text = args->given[FR_ARG_PROMPT] || args->given[FR_ARG_FILE], ids = args->given[FR_ARG_IDS];
+    if (text && ids) return fr_wrong_usage("--ids and a text (-p or -f) exclude each other");
+    if (text || ids) return 0;
+    if (!args->given[FR_ARG_DECODE] && has_piped_input()) {
+        args->given[FR_ARG_FILE] = args->piped = true;
+        args->text[FR_ARG_FILE] = "-";
+        return 0;
+    }
+    return fr_arguments_lack_prompt(args);
 }
 
 bool fr_arguments_draw(const fr_arguments *args) {
-    return args->real[FR_ARG_TEMP] > 0 || args->real[FR_ARG_DYNATEMP_RANGE] > 0 ||
+    bool usual = args->verb->bit & (FR_VERB_CHAT | FR_VERB_SERVE) && !args->given[FR_ARG_TEMP];
+    return usual || args->real[FR_ARG_TEMP] > 0 || args->real[FR_ARG_DYNATEMP_RANGE] > 0 ||
            args->real[FR_ARG_XTC_PROBABILITY] > 0;
 }
 
@@ -174,6 +195,11 @@ static int check_chat(const fr_arguments *args) {
                    {FR_ARG_TOOLS, "--tools"},
                    {FR_ARG_PARSE_SPECIAL, "--parse-special"}};
     bool chats = args->verb->bit != FR_VERB_GENERATE || args->given[FR_ARG_CHAT];
+    const char *plain = args->name[FR_ARG_NO_CHAT];
+    if (plain && args->verb->bit == FR_VERB_CHAT)
+        return fr_wrong_usage("%s: chat is a conversation; forerun generate goes on with a text", plain);
+    if (plain && args->given[FR_ARG_CHAT])
+        return fr_wrong_usage("%s and %s: which of them?", args->name[FR_ARG_CHAT], plain);
     for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
         if (!chats && args->given[options[i].arg]) return fr_wrong_usage("%s goes with --chat", options[i].name);
     }

@@ -59,6 +59,7 @@ typedef enum fr_arg {
     FR_ARG_ESCAPE,
     FR_ARG_NO_ESCAPE,
     FR_ARG_CHAT,
+    FR_ARG_NO_CHAT,
     FR_ARG_SYSTEM,
     FR_ARG_MESSAGES,
     FR_ARG_TOOLS,
@@ -249,6 +250,7 @@ struct fr_arguments {
     size_t id_count;
     bool uses_drafter; /* unless --spec-type says otherwise */
     bool bare_model; /* it is named without -m */
+    bool piped; /* the prompt's file is standard input, as no prompt was given */
     char *found[FR_NAMED_MAX]; /* paths of what was named as other programs do (named.h) */
     const char *model_name;    /* the name of -m, where it was one; NULL: a path */
     bool seed_drawn; /* the number of --seed is not the command line's -1: it was drawn */
@@ -258,12 +260,16 @@ struct fr_arguments {
  * option was not given. */
 size_t fr_arguments_numbers(const fr_arguments *args, fr_arg arg, int64_t *numbers, size_t most);
 
-/* Whether random numbers have a say: by a temperature, or by what draws without one. */
+/* Whether random numbers have a say: by a temperature, or by what draws without one. chat and serve have a temperature
+ * unless they are given another. */
 bool fr_arguments_draw(const fr_arguments *args);
 
 /* Gives 0, or the exit status after one line on standard error. --help and --version end the parsing where they are. */
 int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char **words);
 void fr_arguments_free(fr_arguments *args);
+
+/* Says that the verb was given no prompt; gives the exit status. */
+int fr_arguments_lack_prompt(const fr_arguments *args);
 
 /* An option that asks for more than decoding without drafts does; NULL: none was given. Values that ask for nothing,
  * such as --draft-max 0 or --accept gumbel, do not count, nor does a preset that --draft-max goes before. */

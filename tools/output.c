@@ -97,8 +97,26 @@ static void hold_streams(void) {
     }
 }
 
+static bool unread;
+
+/* Runs last of all that is done at an exit. Programs end by this signal when nobody reads on, and shells say nothing of
+ * it. */
+static void end_unread(void) {
+    if (!unread) return;
+    signal(SIGPIPE, SIG_DFL);
+    raise(SIGPIPE);
+}
+
+/* Ends the command because bytes for this place could not be written, and errno says why. */
+static _Noreturn void end_unwritten(const char *name) {
+    unread = errno == EPIPE;
+    if (unread) __fpurge(stdout);
+    exit(unread ? 1 : fr_bad_input("%s: %s", name, strerror(errno)));
+}
+
 void fr_output_begin(void) {
     hold_streams();
+    atexit(end_unread);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
 }
@@ -126,7 +144,7 @@ static bool drop_output(void) {
 
 void fr_flush_output(void) {
     if ((fflush(stdout) == 0 && !ferror(stdout)) || drop_output()) return;
-    exit(fr_bad_input("standard output: %s", strerror(errno)));
+    end_unwritten("standard output");
 }
 
 /* ------------------------------------------------------------------------------------------------------------- text */
@@ -289,7 +307,7 @@ static ssize_t take_bytes(void *cookie, const char *bytes, size_t size) {
         ssize_t count = write(out->fd, bytes + done, size - done);
         if (count >= 0) done += (size_t)count;
         out->failed = count < 0 && errno != EINTR;
-        if (out->failed) exit(fr_bad_input("%s: %s", out->name, strerror(errno)));
+        if (out->failed) end_unwritten(out->name);
     }
     return out->failed ? 0 : (ssize_t)size;
 }

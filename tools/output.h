@@ -30,8 +30,9 @@ void *fr_resize(void *memory, size_t count, size_t size);
  * that the command was started without. Call it first. */
 void fr_output_begin(void);
 
-/* Flushes standard output. When it could not take everything (a full disk, a closed pipe) the command ends with a line
- * that says why, and exit status 1: call it behind everything that is printed, before much else is computed. */
+/* Flushes standard output. When it could not take everything (a full disk) the command ends with a line that says why,
+ * and exit status 1; where its reader has gone (| head) it ends without a word by SIGPIPE, as other programs do. Call
+ * it behind everything that is printed, before much else is computed. */
 void fr_flush_output(void);
 
 /* From here on a terminal that goes away (a lost connection) is no such failure: what would be printed on it is

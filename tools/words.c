@@ -54,3 +54,20 @@ size_t fr_word_distance(const char *a, const char *b) {
 bool fr_word_near(const char *word, size_t distance) {
     return distance <= strlen(word + strspn(word, "-")) / 3;
 }
+
+size_t fr_line_part(const char *line, size_t length, size_t most) {
+    size_t part = length, depth = 0;
+    char quote = '\0';
+    for (size_t i = 0; length > most && i < length; i++) {
+        char c = line[i];
+        bool quotes = c == '\'' || c == '"';
+        if (c == ' ' && !quote && !depth && i && strchr("-([|", line[i + 1])) {
+            if (i > most && part < length) return part;
+            part = i;
+        }
+        if (quotes && (!quote || quote == c)) quote = quote ? '\0' : c;
+        depth += !quote && (c == '(' || c == '[');
+        depth -= !quote && (c == ')' || c == ']');
+    }
+    return part;
+}

@@ -25,4 +25,8 @@ size_t fr_word_distance(const char *a, const char *b);
 /* Whether a distance is close enough to suggest the other word: one edit for three letters. */
 bool fr_word_near(const char *word, size_t distance);
 
+/* Tells how much of a command line fits into a line of `most` columns: up to a blank before an option, a bracket or a
+ * pipe, outside of brackets and quotes; more, where there is no such blank. */
+size_t fr_line_part(const char *line, size_t length, size_t most);
+
 #endif

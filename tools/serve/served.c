@@ -56,24 +56,6 @@ static void put_fingerprint(fr_served *served, const char *hash) {
 
 /* --------------------------------------------------------------------------------------------------------- settings */
 
-/* Where neither the request nor the command line says otherwise: as llama.cpp's server draws. */
-static fr_status set_defaults(fr_options *options, const fr_arguments *args) {
-    static const struct {
-        fr_arg arg;
-        fr_option option;
-        double value;
-    } defaults[] = {{FR_ARG_TEMP, FR_OPT_TEMPERATURE, 0.8},
-                    {FR_ARG_TOP_P, FR_OPT_TOP_P, 0.95},
-                    {FR_ARG_MIN_P, FR_OPT_MIN_P, 0.05}};
-    fr_status status = args->given[FR_ARG_TOP_K] ? FR_OK : fr_options_set(options, FR_OPT_TOP_K, 40);
-    if (status == FR_OK && !args->given[FR_ARG_SAMPLERS])
-        status = fr_options_set_text(options, FR_OPT_SAMPLERS, "edskypmxt"); /* the temperature last */
-    for (size_t i = 0; i < sizeof defaults / sizeof *defaults && status == FR_OK; i++)
-        if (!args->given[defaults[i].arg])
-            status = fr_options_set_number(options, defaults[i].option, defaults[i].value);
-    return status;
-}
-
 static size_t places_of(const fr_arguments *args) {
     return args->given[FR_ARG_PARALLEL] ? (size_t)args->number[FR_ARG_PARALLEL] : USUAL_PLACES;
 }
@@ -94,13 +76,14 @@ static int open_engine(fr_served *served) {
     const fr_arguments *args = served->args;
     int code = fr_loaded_open_drafter(loaded, args);
     if (code) return code;
+    code = fr_loaded_sample(loaded, args);
+    if (code) return code;
     fr_loaded_note_unused(loaded, args);
     served->jobs = (fr_job_setting){
         .args = args, .loaded = loaded, .model = served->name, .fingerprint = served->fingerprint};
     served->jobs.longest = longest_token(fr_model_tokenizer(loaded->model));
     served->jobs.context = fr_loaded_context(loaded, args, 0, 0);
     fr_status status = fr_options_set(loaded->options, FR_OPT_CONTEXT, served->jobs.context);
-    if (status == FR_OK) status = set_defaults(loaded->options, args);
     if (status == FR_OK)
         status = fr_engine_open(loaded->model, loaded->drafter, loaded->options,
                                 served->places + args->given[FR_ARG_EMBEDDINGS], &served->jobs.engine);
