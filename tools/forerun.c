@@ -37,7 +37,9 @@ static const fr_verb verbs[] = {
      "has begun it takes the turn back, and at the prompt of a terminal, where lines can be edited and gone back to,\n"
      "it drops the line. /exit and the end of input (Ctrl-D) end the conversation; so do SIGTERM, SIGHUP and a lost\n"
      "terminal, once the prompt cache is written. A context that is full has room again after /undo or /clear, or\n"
-     "--context-shift makes it. With --tools, calls in a reply are shown in lines of their own.\n",
+     "--context-shift makes it. With --tools, calls in a reply are shown in lines of their own.\n"
+     "Replies are drawn as the model's makers recommend, else at temperature 0.8: --temp 0 draws nothing, and another\n"
+     "--seed gives other replies.\n",
      "  forerun chat -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant --system \"Be brief.\"\n"
      "  printf 'Hello!\\nAnd now in French?\\n' | forerun chat -m gemma-4-E2B-it\n"
      "  forerun chat GLM-4.7.gguf --no-think --context-shift\n"
