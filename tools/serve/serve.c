@@ -280,7 +280,7 @@ int fr_verb_serve(const fr_arguments *args) {
         pthread_mutex_lock(&s.ending);
         if (status != FR_OK) code = fail(&s, status);
     }
-    if (fr_models_loading(s.models)) { /* it can't be stopped half way: it ends with the process */
+    if (s.models && fr_models_loading(s.models)) { /* it can't be stopped half way: it ends with the process */
         fr_http_drain(s.http, TELL_MOST);
         _exit(code);
     }
