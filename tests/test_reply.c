@@ -341,7 +341,7 @@ END_TEST
 static void check_parts(const char *style, const char *prompt, bool whole, const char *reply, const char *expected) {
     static const char tools[] =
         "[{\"name\": \"now\", \"parameters\": {\"properties\": {\"n\": {\"type\": \"integer\"}, "
-        "\"s\": {\"type\": \"string\"}}}}]";
+        "\"s\": {\"type\": \"string\"}, \"list\": {\"type\": \"array\"}, \"map\": {\"type\": \"object\"}}}}]";
     fr_reply_format format = format_of(style);
     json_t *list = json_loads(tools, 0, NULL), *message;
     run how = {.format = &format, .prompt = prompt, .tools = list, .whole = whole, .piece = 3};
@@ -451,6 +451,135 @@ START_TEST(calls) {
 }
 END_TEST
 
+#define FUNCTION  "<function=now>\n<parameter=s>\nx\n</parameter>\n</function>"
+#define QWEN(...) "<tool_call>\n<function=now>\n" __VA_ARGS__ "</function>\n</tool_call>"
+#define DEEPSEEK  "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>now<｜tool▁sep｜>"
+#define LLAMA     "{\"name\": \"now\", \"parameters\": {\"n\": 1}}"
+
+/* Calls as models write them that miss their form: what public parsers of these models take for calls too. */
+static const struct {
+    const char *style, *reply, *parts;
+} near_misses[] = {
+    /* without the opening mark: a tool's name says that it is one */
+    {"qwen3.5", FUNCTION, "nnow|a{\"s\":\"x\"}|e"},
+    {"qwen3.5", FUNCTION "\n</tool_call>", "nnow|a{\"s\":\"x\"}|e"},
+    {"qwen3.5", "Let me look.\n\n" FUNCTION "\n</tool_call>\n" FUNCTION,
+     "cLet me look.|nnow|a{\"s\":\"x\"}|e|nnow|a{\"s\":\"x\"}|e"},
+    {"qwen3.5", FUNCTION "\nSo.", "nnow|a{\"s\":\"x\"}|e|cSo."},
+    {"qwen3.5", "<tool_call>\n" FUNCTION "\n" FUNCTION "\n</tool_call>", "nnow|a{\"s\":\"x\"}|e|nnow|a{\"s\":\"x\"}|e"},
+    {"qwen3.5", "Write <function=then>\n</function>", "cWrite <function=then>\n</function>"},
+    {"qwen3", "Look:\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>", "cLook:|nnow|a{}|e"},
+    {"qwen3", "Look:\n{\"name\": \"now\", \"arguments\": {}}\nso.",
+     "cLook:\n{\"name\": \"now\", \"arguments\": {}}\nso."},
+    {"qwen3", "{\"name\": \"now\", \"arguments\": {}}\n{\"name\": \"now\", \"arguments\": {\"n\": 2}}",
+     "nnow|a{}|e|nnow|a{\"n\": 2}|e"},
+    {"glm", "now\n<arg_key>n</arg_key>\n<arg_value>1</arg_value>\n</tool_call>", "nnow|a{\"n\":1}|e"},
+    {"glm", "now\nand then", "cnow\nand then"},
+    {"glm", "now</tool_call> and", "nnow|a{}|e|c and"},
+    {"gemma4", "call:now{n:1}<tool_call|>", "nnow|a{\"n\":1}|e"},
+    {"gemma4", "I do.\ncall:now{n:1}<tool_call|>", "cI do.|nnow|a{\"n\":1}|e"},
+    {"gemma4", "call:then{n:1}", "ccall:then{n:1}"},
+    {"gemma4", "I do.\ncall:now{n:1}", "cI do.\ncall:now{n:1}"},
+    {"deepseek-v3", "<｜tool▁call▁begin｜>now<｜tool▁sep｜>{}<｜tool▁call▁end｜>", "nnow|a{}|e"},
+
+    /* a closing mark that is missing */
+    {"qwen3.5", QWEN("<parameter=s>\nx\n"), "nnow|a{\"s\":\"x\"}|e"},
+    {"qwen3.5", QWEN("<parameter=s>x"), "nnow|a{\"s\":\"x\"}|e"},
+    {"qwen3.5", QWEN("<parameter=s>\nx\n<parameter=n>\n1\n</parameter>\n"), "nnow|a{\"s\":\"x\",\"n\":1}|e"},
+    {"qwen3.5", QWEN("<parameter=s>\nx\n<parameter=n>\n1\n"), "nnow|a{\"s\":\"x\",\"n\":1}|e"},
+    {"qwen3.5", QWEN("<parameter=s>\nx\n<parameter=zz>\n</parameter>\n"), "nnow|a{\"s\":\"x\\n<parameter=zz>\"}|e"},
+    {"qwen3.5", QWEN("<parameter=s>\n</function> ends it, then <function= and </tool_call>.\n</parameter>\n"),
+     "nnow|a{\"s\":\"</function> ends it, then <function= and </tool_call>.\"}|e"},
+    {"qwen3.5", "<tool_call>\n<function=now>\n<parameter=s>\nx\n</parameter>\n</tool_call>", "nnow|a{\"s\":\"x\"}|e"},
+    {"qwen3.5", "<tool_call>\n<function=now>\n<parameter=s>\nx\n</tool_call>", "nnow|a{\"s\":\"x\"}|e"},
+    {"qwen3.5", "<tool_call>\n" FUNCTION "\n<tool_call>\n" FUNCTION, "nnow|a{\"s\":\"x\"}|e|nnow|a{\"s\":\"x\"}|e"},
+    {"glm", "<tool_call>now<arg_key>s</arg_key><arg_value>x<arg_key>n</arg_key><arg_value>1</tool_call>",
+     "nnow|a{\"s\":\"x\",\"n\":1}|e"},
+    {"glm", "<tool_call>now<arg_key>s</arg_key><arg_value>x</tool_call>\n<tool_call>now</tool_call>",
+     "nnow|a{\"s\":\"x\"}|e|nnow|a{}|e"},
+    {"glm", "<tool_call>now<arg_key>s</arg_key><arg_value>x</tool_call> y</arg_value></tool_call>",
+     "nnow|a{\"s\":\"x</tool_call> y\"}|e"},
+    {"qwen3", "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n<tool_call>{\"name\": \"now\", \"arguments\": {}}",
+     "nnow|a{}|e|nnow|a{}|e"},
+
+    /* within reasoning that never ends; one that does is reasoning alone */
+    {"qwen3.5", "<think>\nlook\n<tool_call>\n" FUNCTION "\n</tool_call>", "rlook|nnow|a{\"s\":\"x\"}|e"},
+    {"qwen3.5", "<think>\nlook\n" FUNCTION, "rlook|nnow|a{\"s\":\"x\"}|e"},
+    {"qwen3.5", "<think>\nI could <tool_call>\n" FUNCTION "\n</tool_call>\nbut\n</think>\n\ndone",
+     "rI could <tool_call>\n" FUNCTION "\n</tool_call>\nbut|cdone"},
+    {"qwen3.5", "<think>\nno <function=then>, no <tool_call> at all", "rno <function=then>, no <tool_call> at all"},
+    {"qwen3",
+     "<think>look\n<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>\n<tool_call>{\"name\": \"now\"}",
+     "rlook|nnow|a{}|e|nnow|a{}|e"},
+    {"qwen3", "<think>a <tool_call>{\"name\": \"then\"}</tool_call>", "ra <tool_call>{\"name\": \"then\"}</tool_call>"},
+    {"glm", "<think>look <tool_call>now</tool_call>", "rlook |nnow|a{}|e"},
+    {"gemma4", "<|channel>thought\nlook<|tool_call>call:now{n:1}<tool_call|>", "rlook|nnow|a{\"n\":1}|e"},
+    {"gemma4", "<|channel>thought\nlook<|tool_call>call:now{}<tool_call|> no<channel|>hi",
+     "rlook<|tool_call>call:now{}<tool_call|> no|chi"},
+    {"deepseek-v3", "<think>look\n" DEEPSEEK "{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>", "rlook|nnow|a{}|e"},
+
+    /* as Python writes values */
+    {"qwen3.5", QWEN("<parameter=list>\n['x', \"it's\", True, None, (1)]\n</parameter>\n"),
+     "nnow|a{\"list\":\"['x', \\\"it's\\\", True, None, (1)]\"}|e"},
+    {"qwen3.5", QWEN("<parameter=list>\n['x', \"it's\", True, None, 1.5,]\n</parameter>\n"),
+     "nnow|a{\"list\":[\"x\", \"it's\", true, null, 1.5]}|e"},
+    {"glm",
+     "<tool_call>now<arg_key>map</arg_key><arg_value>{'k': False, 'q': 'it\\'s \"\\x41\"'}</arg_value></tool_call>",
+     "nnow|a{\"map\":{\"k\": false, \"q\": \"it's \\\"\\u0041\\\"\"}}|e"},
+    {"qwen3", "<tool_call>{'name': 'now', 'arguments': {'s': 'x', 'list': [None,],}}</tool_call>",
+     "nnow|a{\"s\": \"x\", \"list\": [null]}|e"},
+    {"gemma4", "<|tool_call>call:now{s:'x','map':{'k':True}}<tool_call|>",
+     "nnow|a{\"s\":\"x\",\"map\":{\"k\":true}}|e"},
+    {"deepseek-v3", DEEPSEEK "{'s': 'x'}<｜tool▁call▁end｜><｜tool▁calls▁end｜>", "nnow|a{\"s\": \"x\"}|e"},
+
+    /* several of Llama's, and white space before the first */
+    {"llama3-tools", LLAMA "; " LLAMA, "nnow|a{\"n\": 1}|e|nnow|a{\"n\": 1}|e"},
+    {"llama3-tools", LLAMA "\n" LLAMA ";" LLAMA "\n", "nnow|a{\"n\": 1}|e|nnow|a{\"n\": 1}|e|nnow|a{\"n\": 1}|e"},
+    {"llama3-tools", LLAMA ", " LLAMA, "nnow|a{\"n\": 1}|e|nnow|a{\"n\": 1}|e"},
+    {"llama3-tools", " \n\t" LLAMA, "nnow|a{\"n\": 1}|e"},
+    {"llama3-tools", "<|python_tag|> " LLAMA "; " LLAMA, "nnow|a{\"n\": 1}|e|nnow|a{\"n\": 1}|e"},
+    {"llama3-tools", LLAMA "; and {", "nnow|a{\"n\": 1}|e|c; and {"},
+    {"llama3-tools", LLAMA "; {\"name\": \"then\"}", "nnow|a{\"n\": 1}|e|c; {\"name\": \"then\"}"},
+    {"llama3-tools", " hi", "c hi"},
+
+    /* control characters in strings, and backslashes that begin no escape */
+    {"llama3-tools", "{\"name\": \"now\", \"parameters\": {\"s\": \"a\n\tb\x01 C:\\dir\\users \\u12 \\\"\\\\\"}}",
+     "nnow|a{\"s\": \"a\\n\\tb\\u0001 C:\\\\dir\\\\users \\\\u12 \\\"\\\\\"}|e"},
+    {"deepseek-v3", DEEPSEEK "{\"s\": \"a\nb \\d \\u00e4\"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+     "nnow|a{\"s\": \"a\\nb \\\\d \\u00e4\"}|e"},
+    {"qwen3", "<tool_call>{\"name\": \"now\", \"arguments\": \"{\\\"s\\\": \\\"a\nb\\\"}\"}</tool_call>",
+     "nnow|a{\"s\": \"a\\nb\"}|e"},
+    {"qwen3.5", QWEN("<parameter=map>\n{\"k\": \"a\nb\\d\"}\n</parameter>\n"),
+     "nnow|a{\"map\":{\"k\": \"a\\nb\\\\d\"}}|e"},
+};
+
+START_TEST(calls_that_nearly_are) {
+    check_parts(near_misses[_i].style, "", true, near_misses[_i].reply, near_misses[_i].parts);
+}
+END_TEST
+
+/* An argument that is written twice counts as it is written last, and stands once in what is told as a whole. */
+START_TEST(arguments_once) {
+    static const char *const cases[][3] = {
+        {"qwen3.5",
+         QWEN("<parameter=s>\nx\n</parameter>\n<parameter=n>\n5\n</parameter>\n<parameter=s>\ny\n</parameter>\n"),
+         "nnow|a{\"n\":5,\"s\":\"y\"}|e"},
+        {"llama3-tools", "{\"name\": \"now\", \"parameters\": {\"s\": \"x\", \"n\": 5, \"\\u0073\": \"y\", \"n\":6}}",
+         "nnow|a{ \"\\u0073\": \"y\", \"n\":6}|e"},
+        {"qwen3",
+         "<tool_call>{\"name\": \"now\", \"arguments\": {\"a\": [{\"b\": 1, \"b\": {\"c\": 2, \"c\": \"}\\\",\"}}], "
+         "\"d\": {}}}</tool_call>",
+         "nnow|a{\"a\": [{ \"b\": { \"c\": \"}\\\",\"}}], \"d\": {}}|e"},
+        {"gemma4", "<|tool_call>call:now{n:1,s:<|\"|>a<|\"|>,n:2}<tool_call|>", "nnow|a{\"s\":\"a\",\"n\":2}|e"},
+        {"glm",
+         "<tool_call>now<arg_key>n</arg_key><arg_value>1</arg_value><arg_key>n</arg_key><arg_value>2</arg_value></"
+         "tool_call>",
+         "nnow|a{\"n\":2}|e"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) check_parts(cases[i][0], "", true, cases[i][1], cases[i][2]);
+}
+END_TEST
+
 /* gpt-oss: messages in channels, the first one's header begun by the prompt. */
 #define ANALYSIS  "<|channel|>analysis<|message|>"
 #define FINAL     "<|start|>assistant<|channel|>final<|message|>"
@@ -475,6 +604,15 @@ static const struct {
     {ASSISTANT, ANALYSIS "a <|channel|> b<|end|>" FINAL "c<|constrain|>d", "ra <|channel|> b|cc<|constrain|>d"},
     {ASSISTANT ANALYSIS, "a<|end|>" FINAL "hi", "ra|chi"},
     {ASSISTANT "<|channel|>final<|message|>", "hi<|return|>", "chi"},
+    /* A type that is glued to the name of a tool, and white space of Unicode. */
+    {ASSISTANT, "<|channel|>commentary to=functions.nowjson<|message|>{}<|call|>", "nnow|a{}|e"},
+    {ASSISTANT, "<|channel|>commentary to=functions.now\u202fjson<|message|>{}<|call|>", "nnow|a{}|e"},
+    {ASSISTANT, "<|channel|>commentary\u00a0to=functions.now\u00a0<|constrain|>json<|message|>{}<|call|>",
+     "nnow|a{}|e"},
+    {ASSISTANT, "<|channel|>commentary to=functions.thenjson<|message|>{}<|call|>", "nthenjson|a{}|e"},
+    {ASSISTANT, "<|channel|>commentary to=now code<|message|>{\"s\": \"a\n\\d\"}<|call|>",
+     "nnow|a{\"s\": \"a\\n\\\\d\"}|e"},
+    {ASSISTANT, "<|channel|>analysis\u202f<|message|>a<|end|>", "ra"},
     /* No object, or not whole: what came is content. */
     {ASSISTANT, TO_NOW "now<|call|>", "nnow|v|c" TO_NOW "now"},
     {ASSISTANT, TO_NOW "{\"n\": 1", "nnow|a{\"n\": 1|v|c" TO_NOW "{\"n\": 1"},
@@ -605,9 +743,9 @@ START_TEST(no_calls) {
         {"glm", "<tool_call>now<arg_value>1</arg_value></tool_call>"},
         {"qwen3.5", "<tool_call><function=></function></tool_call>"},
         {"qwen3.5", "<tool_call><function=now></tool_call>"},
-        {"qwen3.5", "<tool_call></parameter><function=now></function></tool_call>"},
+        {"qwen3.5", "<tool_call></parameter><function=then></function></tool_call>"},
         {"qwen3.5", "<tool_call><function=now><parameter=>1</parameter></function></tool_call>"},
-        {"qwen3.5", "<function=now></function>"},
+        {"qwen3.5", "<function=then></function>"},
         {"gemma4", "<|tool_call>call:{}<tool_call|>"},
         {"gemma4", "<|tool_call>now{}<tool_call|>"},
         {"gemma4", "<|tool_call>call:now{n}<tool_call|>"},
@@ -807,6 +945,8 @@ START_TEST(plain_quotes) {
         {"s:\"\\ud83d\"", "{\"s\":\"\\ufffd\"}"},
         {"s:\"\\ud83d\\ud83d\\ude00\\ude00 \\ud83dx\\ud83d\\n\\ud83d\\q\\ud83d<|\"|>\"",
          "{\"s\":\"\\ufffd\\ud83d\\ude00\\ufffd \\ufffdx\\ufffd\\n\\ufffd\\\\q\\ufffd<|\\\"|>\"}"},
+        {"s:\"\\u12g4 C:\\users\\x41\"", "{\"s\":\"\\\\u12g4 C:\\\\users\\\\x41\"}"},
+        {"s:'it\\'s \"so\"\\x41',l:['a'],'k':None", "{\"s\":\"it's \\\"so\\\"\\u0041\",\"l\":[\"a\"],\"k\":null}"},
         {"n:1e400,m:-1e4", "{\"n\":\"1e400\",\"m\":-1e4}"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -820,8 +960,8 @@ END_TEST
 
 /* What is no call then is content, byte for byte. */
 START_TEST(plain_quotes_gone_wrong) {
-    static const char *const cases[] = {"s:\"Bern", "s:\"a\"b\"", "s:\"\\u12g4\"", "\"s\"",         "\"s\"1:2",
-                                        "\"s:1",    "\"\\n\":1",  "s:1\"",         "\"s\":\"a\" 1", "s\"t\":1"};
+    static const char *const cases[] = {"s:\"Bern",  "s:\"a\"b\"", "\"s\"",         "\"s\"1:2", "\"s:1",
+                                        "\"\\n\":1", "s:1\"",      "\"s\":\"a\" 1", "s\"t\":1"};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char reply[128], parts[192];
         snprintf(reply, sizeof reply, "<|tool_call>call:now{%s}<tool_call|>", cases[i]);
@@ -998,7 +1138,7 @@ END_TEST
 /* What is held back is never more than what can still become a mark, or line breaks before one. */
 START_TEST(held_back) {
     fr_reply_format format = format_of("qwen3.5");
-    static const char reply[] = "x\n<<<<tool_<tool_cal <function= x </think <thin\n\n\n<to\n";
+    static const char reply[] = "x\n<<<<tool_<tool_cal <function x </think <thin\n\n\n<to\n";
     json_t *tools = json_pack("[{s:s}]", "name", "now");
     for (size_t length = 0; length < 2 * strlen(reply); length++) {
         part_log l = {.last = -1};
@@ -1106,6 +1246,8 @@ int main(void) {
     tcase_add_test(tcase, any_end);
     tcase_add_test(tcase, reasoning);
     tcase_add_test(tcase, calls);
+    tcase_add_loop_test(tcase, calls_that_nearly_are, 0, COUNT_OF(near_misses));
+    tcase_add_test(tcase, arguments_once);
     tcase_add_loop_test(tcase, messages_in_channels, 0, COUNT_OF(harmony));
     tcase_add_test(tcase, any_messages);
     tcase_add_test(tcase, half_pairs);

@@ -1,6 +1,8 @@
 /* The automaton of json_scan.h: a state, and a bit for each object or array around it. */
 #include "src/chat/json_scan.h"
 
+#include <string.h>
+
 static bool is_digit(char byte) {
     return byte >= '0' && byte <= '9';
 }
@@ -37,9 +39,15 @@ static fr_scan_result close_container(fr_json_scan *scan, char byte) {
     return ended(scan);
 }
 
-static fr_scan_result begin_string(fr_json_scan *scan, bool key) {
+static fr_scan_result begin_string(fr_json_scan *scan, bool key, char quote) {
     scan->key = key;
+    scan->quote = quote;
+    scan->python |= quote == '\'';
     return go(scan, FR_SCAN_STRING);
+}
+
+static bool is_quote(const fr_json_scan *scan, char byte) {
+    return byte == '"' || (scan->loose && byte == '\'');
 }
 
 static fr_scan_result begin_word(fr_json_scan *scan, const char *rest) {
@@ -48,10 +56,14 @@ static fr_scan_result begin_word(fr_json_scan *scan, const char *rest) {
 }
 
 static fr_scan_result begin_value(fr_json_scan *scan, char byte) {
+    if (is_quote(scan, byte)) return begin_string(scan, false, byte);
+    if (scan->loose && (byte == 'T' || byte == 'F' || byte == 'N')) {
+        scan->python = true;
+        return begin_word(scan, byte == 'T' ? "rue" : byte == 'F' ? "alse" : "one");
+    }
     switch (byte) {
     case '{': return open_container(scan, true);
     case '[': return open_container(scan, false);
-    case '"': return begin_string(scan, false);
     case 't': return begin_word(scan, "rue");
     case 'f': return begin_word(scan, "alse");
     case 'n': return begin_word(scan, "ull");
@@ -71,30 +83,33 @@ static fr_scan_result between(fr_json_scan *scan, char byte) {
     case FR_SCAN_VALUE: return begin_value(scan, byte);
     case FR_SCAN_KEY_OR_END:
         if (byte == '}') return close_container(scan, byte);
-        return byte == '"' ? begin_string(scan, true) : FR_SCAN_BAD;
-    case FR_SCAN_KEY: return byte == '"' ? begin_string(scan, true) : FR_SCAN_BAD;
+        /* fallthrough */
+    case FR_SCAN_KEY:
+        if (byte == '}' && scan->loose) return close_container(scan, byte);
+        return is_quote(scan, byte) ? begin_string(scan, true, byte) : FR_SCAN_BAD;
     case FR_SCAN_COLON: return byte == ':' ? go(scan, FR_SCAN_VALUE) : FR_SCAN_BAD;
     default:
-        if (byte == ',' && scan->depth > 0) return go(scan, in_object(scan) ? FR_SCAN_KEY : FR_SCAN_VALUE);
+        if (byte == ',' && scan->depth > 0)
+            return go(scan, in_object(scan) ? FR_SCAN_KEY : scan->loose ? FR_SCAN_VALUE_OR_END : FR_SCAN_VALUE);
         return byte == '}' || byte == ']' ? close_container(scan, byte) : FR_SCAN_BAD;
     }
 }
 
+/* A loose scan takes a backslash that begins no escape for a character of the string. */
 static fr_scan_result in_string(fr_json_scan *scan, char byte) {
-    if (scan->state == FR_SCAN_HEX) {
-        if (!is_hex(byte)) return FR_SCAN_BAD;
-        return --scan->hex == 0 ? go(scan, FR_SCAN_STRING) : FR_SCAN_ON;
-    }
+    if (scan->state == FR_SCAN_HEX && is_hex(byte)) return --scan->hex == 0 ? go(scan, FR_SCAN_STRING) : FR_SCAN_ON;
+    if (scan->state == FR_SCAN_HEX && !scan->loose) return FR_SCAN_BAD;
     if (scan->state == FR_SCAN_ESCAPE) {
-        scan->hex = 4;
-        if (byte == 'u') return go(scan, FR_SCAN_HEX);
-        for (const char *c = "\"\\/bfnrt"; *c; c++)
-            if (byte == *c) return go(scan, FR_SCAN_STRING);
-        return FR_SCAN_BAD;
+        bool two = byte == 'x' && scan->quote == '\'';
+        scan->hex = two ? 2 : 4;
+        if (byte == 'u' || two) return go(scan, FR_SCAN_HEX);
+        bool known = byte && strchr("\"\\/bfnrt", byte);
+        return known || scan->loose ? go(scan, FR_SCAN_STRING) : FR_SCAN_BAD;
     }
+    scan->state = FR_SCAN_STRING;
     if (byte == '\\') return go(scan, FR_SCAN_ESCAPE);
-    if (byte == '"') return scan->key ? go(scan, FR_SCAN_COLON) : ended(scan);
-    return (unsigned char)byte < ' ' ? FR_SCAN_BAD : FR_SCAN_ON;
+    if (byte == scan->quote) return scan->key ? go(scan, FR_SCAN_COLON) : ended(scan);
+    return (unsigned char)byte < ' ' && !scan->loose ? FR_SCAN_BAD : FR_SCAN_ON;
 }
 
 static bool number_may_end(fr_scan_state state) {
@@ -153,6 +168,10 @@ fr_scan_result fr_json_scan_byte(fr_json_scan *scan, char byte) {
     case FR_SCAN_EXPONENT_DIGITS: return in_number(scan, byte);
     default: return between(scan, byte);
     }
+}
+
+bool fr_json_scan_in_number(const fr_json_scan *scan) {
+    return scan->state >= FR_SCAN_MINUS && scan->state <= FR_SCAN_EXPONENT_DIGITS;
 }
 
 bool fr_json_scan_complete(const fr_json_scan *scan) {

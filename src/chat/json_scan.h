@@ -1,7 +1,9 @@
 /* JSON as it comes, a byte at a time: whether what has come so far can be the beginning of a value.
  *
  * In: bytes. Out: for each, whether the value goes on, ends with it, or is none (RFC 8259; strings of any bytes but
- * control characters). A scan needs no memory beside itself. */
+ * control characters). A loose scan also takes what models write instead: control characters in strings, backslashes
+ * that begin no escape, a comma behind the last of a container, and Python's literals ('text', True, False, None). A
+ * scan needs no memory beside itself. */
 #ifndef FR_SRC_JSON_SCAN_H
 #define FR_SRC_JSON_SCAN_H
 
@@ -12,7 +14,7 @@
 typedef enum fr_scan_state {
     FR_SCAN_VALUE,        /* a value must come */
     FR_SCAN_VALUE_OR_END, /* or an array ends before its first */
-    FR_SCAN_KEY,
+    FR_SCAN_KEY,          /* behind a comma */
     FR_SCAN_KEY_OR_END,
     FR_SCAN_COLON,
     FR_SCAN_AFTER,  /* behind a value: a comma, or the end of what it is in */
@@ -32,7 +34,10 @@ typedef enum fr_scan_state {
 
 typedef struct fr_json_scan {
     fr_scan_state state;
-    bool key; /* the string is one */
+    bool loose;  /* set before the first byte */
+    bool python; /* something came that Python alone writes */
+    bool key;    /* the string is one */
+    char quote;  /* begins and ends the string */
     uint8_t depth;
     uint8_t hex;      /* digits that are still to come */
     const char *word; /* what is still to come of it */
@@ -47,6 +52,9 @@ typedef enum fr_scan_result {
 
 /* A zeroed scan waits for a value. A number at depth 0 never ends by itself: see fr_json_scan_complete. */
 fr_scan_result fr_json_scan_byte(fr_json_scan *scan, char byte);
+
+/* Whether a number has begun that the next byte may go on with. */
+bool fr_json_scan_in_number(const fr_json_scan *scan);
 
 /* Whether all that came is one whole value. */
 bool fr_json_scan_complete(const fr_json_scan *scan);

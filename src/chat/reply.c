@@ -4,9 +4,12 @@
  *      begin ------------------> REASONING <--------------------------------------------- CONTENT <-- begin
  *                                    |         THINK_END                                  ^  |  ^
  *                                    +----------------------------------------------------+  |  |
- *                                                         CALL, CALLS; a `{` at the start       |  |
- *                                                                                            v  | whole, or none
- *                                                                                           CALL--+
+ *                                          CALL, CALLS, NAME; what a form's calls may begin with |  |
+ *                                          without their mark, at the start of a line            v  | whole, or none
+ *                                                                                              CALL-+
+ *
+ * A call within reasoning is one where the reasoning never ends: REASONING -> CALL, held back -> HELD, until THINK_END
+ * makes reasoning of it, or the reply's end a call.
  *
  * Harmony's replies are messages, each with a header: HEADER -> REASONING, CONTENT or CALL -> HEADER.
  *
@@ -18,13 +21,21 @@
 
 #include "base/error.h"
 #include "src/chat/reply_call.h"
+#include "src/chat/reply_forms.h"
 #include "src/chat/reply_harmony.h"
 #include "src/chat/reply_marks.h"
 #include "src/chat/reply_message.h"
+#include "src/chat/reply_once.h"
 
 #define ID_LENGTH 9 /* letters and digits: what Mistral's templates ask for */
 
-typedef enum reply_state { CONTENT, REASONING, CHANNEL, CALL, HEADER } reply_state;
+typedef enum reply_state { CONTENT, REASONING, CHANNEL, CALL, HELD, HEADER } reply_state;
+
+/* A piece of what is held back: a mark, or text between marks. */
+typedef struct held_piece {
+    fr_mark mark;
+    size_t length;
+} held_piece;
 
 struct fr_reply_reader {
     fr_reply_fn *part;
@@ -43,13 +54,15 @@ struct fr_reply_reader {
     const char *channel; /* what has to come of it */
     fr_text_buffer header;
 
-    const fr_call_reader *reader;
     fr_reply_call call;
     size_t calls; /* that were begun: each has an id of its own */
     bool told;    /* of the call under way */
     size_t shown; /* bytes of its arguments */
     size_t before_newlines;
     bool before_fresh;
+
+    bool thinking; /* the call under way, or held, stands in reasoning that has not ended */
+    fr_text_buffer held, held_pieces;
 
     fr_reply_part out_part; /* what is collected for the next callback */
     fr_text_buffer out;
@@ -118,19 +131,6 @@ static void go_on(fr_reply_reader *r) {
 
 /* ------------------------------------------------------------------------------------------------------------ calls */
 
-static const fr_call_reader *reader_of(fr_call_form form) {
-    switch (form) {
-    case FR_CALLS_JSON: return &fr_read_json_call;
-    case FR_CALLS_LLAMA: return &fr_read_llama_call;
-    case FR_CALLS_DEEPSEEK: return &fr_read_deepseek_call;
-    case FR_CALLS_GLM:
-    case FR_CALLS_XML: return &fr_read_tagged_call;
-    case FR_CALLS_GEMMA: return &fr_read_gemma_call;
-    case FR_CALLS_HARMONY: return &fr_read_harmony_call;
-    default: return NULL;
-    }
-}
-
 /* Nine letters and digits of the seed and the call's number (the finalizer of splitmix64). */
 static void make_id(fr_reply_reader *r, fr_text_buffer *id) {
     static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -141,12 +141,18 @@ static void make_id(fr_reply_reader *r, fr_text_buffer *id) {
     for (size_t i = 0; i < ID_LENGTH; i++, z /= 62) fr_text_append(id, &letters[z % 62], 1);
 }
 
-static void begin_call(fr_reply_reader *r) {
+/* section: of the call before it, which goes on; 0 for a call of its own. */
+static void begin_call(fr_reply_reader *r, int section) {
     fr_reply_call *call = &r->call;
     fr_text_buffer kept[] = {call->raw, call->name, call->id, call->arguments, call->key, call->value};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) fr_call_clear(&kept[i]);
     *call = (fr_reply_call){.format = &r->format,
                             .tools = r->tools,
+                            .reader = section ? call->reader : r->format.form->reader,
+                            .alone = section ? call->alone : !r->said,
+                            .bare = section && call->bare,
+                            .section = section,
+                            .scan = {.loose = true},
                             .raw = kept[0],
                             .name = kept[1],
                             .id = kept[2],
@@ -176,15 +182,40 @@ static void show_call(fr_reply_reader *r) {
     r->shown = call->arguments.length;
 }
 
-static void end_call(fr_reply_reader *r) {
-    show_call(r);
-    tell_apart(r, FR_REPLY_CALL_END, NULL);
+/* What is held back of reasoning is reasoning, but for the last `behind` bytes. */
+static void release_held(fr_reply_reader *r, size_t behind) {
+    r->thinking = false;
+    r->state = REASONING;
+    if (r->held.length > behind) say(r, FR_REPLY_REASONING, r->held.bytes, r->held.length - behind);
+    fr_call_clear(&r->held);
+    fr_call_clear(&r->held_pieces);
+}
+
+static void end_section(fr_reply_reader *r) {
     go_on(r);
     r->called = true;
 }
 
-/* It was no call: what came of it, but for the last `behind` bytes, is content. */
+static void end_call(fr_reply_reader *r) {
+    int section = r->call.section;
+    if (r->thinking) {
+        r->state = HELD;
+        if (!fr_tool_find(r->tools, r->call.name.bytes)) release_held(r, 0);
+        return;
+    }
+    if (r->whole_calls) fr_arguments_once(&r->call.arguments);
+    show_call(r);
+    tell_apart(r, FR_REPLY_CALL_END, NULL);
+    end_section(r);
+    if (section) begin_call(r, section);
+}
+
+/* It was no call: what came of it, but for the last `behind` bytes, is what it stands in. */
 static void drop_call(fr_reply_reader *r, size_t behind) {
+    if (r->thinking) {
+        release_held(r, behind);
+        return;
+    }
     if (r->told) tell_apart(r, FR_REPLY_CALL_VOID, NULL);
     r->newlines = r->before_newlines;
     r->fresh = r->before_fresh;
@@ -192,43 +223,84 @@ static void drop_call(fr_reply_reader *r, size_t behind) {
     say_content(r, r->call.raw.bytes ? r->call.raw.bytes : "", r->call.raw.length - behind);
 }
 
-/* True: the byte or mark was the call's. */
-static bool go_by(fr_reply_reader *r, fr_call_verdict verdict, size_t behind) {
-    bool good = verdict != FR_CALL_FAULT && r->call.raw.length <= FR_CALL_LONGEST;
-    if (!good)
-        drop_call(r, behind);
-    else if (verdict == FR_CALL_DONE)
-        end_call(r);
-    else if (!r->whole_calls)
-        show_call(r);
-    return good;
+static void hold(fr_reply_reader *r, fr_mark mark, const char *text, size_t length) {
+    fr_text_append(&r->held, text, length);
+    size_t last = r->held_pieces.length;
+    held_piece piece = {mark, length};
+    if (last > 0 && mark == FR_MARK_NONE) {
+        held_piece before;
+        memcpy(&before, r->held_pieces.bytes + last - sizeof before, sizeof before);
+        if (before.mark == FR_MARK_NONE) {
+            piece.length += before.length;
+            r->held_pieces.length -= sizeof before;
+        }
+    }
+    fr_text_append(&r->held_pieces, &piece, sizeof piece);
 }
 
-/* Bytes of a call: how many of them were its, the last of which may have shown that it is none. kept: they are in
- * call.raw already. */
-static size_t read_call(fr_reply_reader *r, const char *text, size_t length, bool kept) {
+/* Bytes or a mark that a call takes. */
+static void take_raw(fr_reply_reader *r, fr_mark mark, const char *text, size_t length) {
+    fr_text_append(&r->call.raw, text, length);
+    if (r->thinking) hold(r, mark, text, length);
+}
+
+/* The bytes or the mark that came last are none of the call's. */
+static void give_back(fr_reply_reader *r, size_t length) {
+    held_piece last;
+    if (!r->thinking || r->held_pieces.length < sizeof last || r->held.length < length) return;
+    size_t before = r->held_pieces.length - sizeof last;
+    memcpy(&last, r->held_pieces.bytes + before, sizeof last);
+    last.length -= length;
+    r->held.length -= length;
+    r->held_pieces.length = before;
+    if (last.length > 0) fr_text_append(&r->held_pieces, &last, sizeof last);
+}
+
+/* False: the byte or mark that came last, of so many bytes, is to be read anew. */
+static bool go_by(fr_reply_reader *r, fr_call_verdict verdict, size_t length) {
+    bool again = verdict == FR_CALL_WHOLE || verdict == FR_CALL_PAST;
+    if (again) give_back(r, length);
+    if (verdict == FR_CALL_FAULT || r->call.raw.length > FR_CALL_LONGEST)
+        drop_call(r, 0);
+    else if (verdict == FR_CALL_DONE || verdict == FR_CALL_WHOLE)
+        end_call(r);
+    else if (verdict == FR_CALL_OVER || verdict == FR_CALL_PAST)
+        end_section(r);
+    else if (!r->whole_calls && !r->thinking)
+        show_call(r);
+    return !again;
+}
+
+/* Bytes of a call: how many of them it has taken, the last of which may have shown that it is none. */
+static size_t read_call(fr_reply_reader *r, const char *text, size_t length) {
     size_t at = 0;
     while (at < length && r->state == CALL) {
-        if (!kept) fr_text_append(&r->call.raw, text + at, 1);
-        go_by(r, r->reader->byte(&r->call, text[at++]), 0);
+        take_raw(r, FR_MARK_NONE, text + at, 1);
+        if (!go_by(r, r->call.reader->byte(&r->call, text[at]), 1)) break;
+        at++;
     }
     return at;
 }
 
 /* --------------------------------------------------------------------------------------------------- marks and text */
 
-static void on_mark_in_content(fr_reply_reader *r, fr_mark mark, const char *text, size_t length);
+static void on_mark(fr_reply_reader *r, fr_mark mark, const char *text, size_t length);
 
+/* A mark within a string or a value is its bytes, none of which end a call. A mark that shows that there is no call may
+ * begin another. */
 static void on_mark_in_call(fr_reply_reader *r, fr_mark mark, const char *text, size_t length) {
-    fr_text_append(&r->call.raw, text, length);
-    fr_call_verdict verdict = r->reader->mark(&r->call, mark);
-    if (verdict == FR_CALL_TEXT) {
-        read_call(r, text, length,
-                  true); /* at a fault all of the mark is content; no mark has what ends a call in it */
-    } else if (r->call.raw.length <= length) {
-        go_by(r, verdict, 0); /* it begins the call */
+    take_raw(r, mark, text, length);
+    fr_call_verdict verdict = r->call.reader->mark(&r->call, mark);
+    for (size_t i = 0; verdict == FR_CALL_TEXT && i < length; i++) {
+        fr_call_verdict byte = r->call.reader->byte(&r->call, text[i]);
+        if (byte != FR_CALL_ON) verdict = FR_CALL_FAULT;
+    }
+    if (verdict == FR_CALL_TEXT) verdict = FR_CALL_ON;
+    if (verdict == FR_CALL_FAULT && r->call.raw.length > length) {
+        drop_call(r, length);
+        on_mark(r, mark, text, length);
     } else if (!go_by(r, verdict, length)) {
-        on_mark_in_content(r, mark, text, length);
+        on_mark(r, mark, text, length);
     }
 }
 
@@ -236,6 +308,10 @@ static void begin_reasoning(fr_reply_reader *r) {
     r->state = REASONING;
     r->newlines = 0;
     r->fresh = true;
+}
+
+static bool is_of_call(fr_mark mark) {
+    return mark == FR_MARK_CALL || mark == FR_MARK_CALLS || mark == FR_MARK_NAME;
 }
 
 static void on_mark_in_content(fr_reply_reader *r, fr_mark mark, const char *text, size_t length) {
@@ -246,8 +322,8 @@ static void on_mark_in_content(fr_reply_reader *r, fr_mark mark, const char *tex
         r->channel = r->format.channel;
     } else if (thinks) {
         begin_reasoning(r);
-    } else if (mark == FR_MARK_CALL || mark == FR_MARK_CALLS) {
-        begin_call(r);
+    } else if (is_of_call(mark)) {
+        begin_call(r, 0);
         on_mark_in_call(r, mark, text, length);
     } else if (ends_calls) {
         r->newlines = 0;
@@ -273,12 +349,14 @@ static void on_channel_byte(fr_reply_reader *r, char byte) {
     }
 }
 
-/* Llama's calls need no mark, and models that were taught Hermes' leave it out at times: a reply that begins as an
- * object may be one, if there is a tool to call. */
+/* Some calls need no mark, and models that were taught one leave it out at times: where there is a tool to call, a line
+ * may begin a call that begins as one does without it. White space before a reply's first call belongs to it. */
 static bool begins_bare_call(const fr_reply_reader *r, char byte) {
-    bool start = r->state == CONTENT && !r->said && r->calls == 0 && byte == '{';
-    bool bare = r->format.calls == FR_CALLS_LLAMA || r->format.calls == FR_CALLS_JSON;
-    return start && bare && json_array_size(r->tools) > 0;
+    const fr_call_form *form = r->format.form;
+    bool line = r->fresh || r->newlines > 0 || !r->said;
+    if (!form || !line || !byte || json_array_size(r->tools) == 0) return false;
+    if (fr_json_is_space(byte)) return (form->bare || form->names) && !r->said && !r->fresh;
+    return (form->bare && strchr(form->bare, byte)) || (form->names && fr_call_begins_name(r->tools, &byte, 1));
 }
 
 /* ---------------------------------------------------------------------------------------------------------- harmony */
@@ -299,13 +377,13 @@ static void take_header(fr_reply_reader *r, const char *text, size_t length) {
 static void open_message(fr_reply_reader *r) {
     const char *function, *mark = r->format.marks[FR_MARK_BODY], *header = r->header.bytes ? r->header.bytes : "";
     size_t length;
-    fr_harmony_body body = fr_harmony_header(header, r->header.length, &function, &length);
+    fr_harmony_body body = fr_harmony_header(header, r->header.length, r->tools, &function, &length);
     r->newlines = 0;
     r->fresh = false;
     r->state = CONTENT;
     if (body == FR_HARMONY_REASONING) begin_reasoning(r);
     if (body == FR_HARMONY_CALL) {
-        begin_call(r);
+        begin_call(r, 0);
         fr_text_append(&r->call.raw, r->header.bytes, r->header.length);
         fr_text_append(&r->call.raw, mark, strlen(mark));
         go_by(r, fr_call_set_name(&r->call, function, length) ? FR_CALL_ON : FR_CALL_FAULT, 0);
@@ -351,40 +429,57 @@ static void begin_harmony(fr_reply_reader *r, const char *prompt, size_t length)
 static size_t take_text(fr_reply_reader *r, const char *text, size_t length) {
     size_t lines = 0;
     switch (r->state) {
-    case CALL: return read_call(r, text, length, false);
+    case CALL: return read_call(r, text, length);
     case CHANNEL: on_channel_byte(r, *text); return 1;
     case HEADER: take_header(r, text, length); return length;
     case REASONING: say(r, FR_REPLY_REASONING, text, length); return length;
     default:
         while (lines < length && text[lines] == '\n') lines++;
         say_content(r, text, lines);
-        if (lines < length && begins_bare_call(r, text[lines]))
-            begin_call(r);
-        else
-            say_content(r, text + lines, length - lines);
-        return r->state == CALL ? lines : length;
+        if (lines == length) return length;
+        if (begins_bare_call(r, text[lines])) {
+            begin_call(r, 0);
+            return lines;
+        }
+        const char *line = memchr(text + lines, '\n', length - lines);
+        if (line) length = (size_t)(line - text);
+        say_content(r, text + lines, length - lines);
+        return length;
+    }
+}
+
+/* In content, reasoning and calls, but for harmony's. */
+static void on_mark(fr_reply_reader *r, fr_mark mark, const char *text, size_t length) {
+    if (r->thinking && mark == FR_MARK_THINK_END) release_held(r, 0);
+    if (r->state == CALL) {
+        on_mark_in_call(r, mark, text, length);
+    } else if (r->state == CONTENT) {
+        on_mark_in_content(r, mark, text, length);
+    } else if (mark == FR_MARK_THINK_END) {
+        go_on(r);
+    } else if (is_of_call(mark) && json_array_size(r->tools) > 0) {
+        r->thinking = true;
+        begin_call(r, 0);
+        on_mark_in_call(r, mark, text, length);
+    } else {
+        say(r, FR_REPLY_REASONING, text, length);
     }
 }
 
 static void on_piece(void *context, fr_mark mark, const char *text, size_t length) {
     fr_reply_reader *r = context;
-    if (mark == FR_MARK_NONE) {
-        for (size_t at = 0; at < length;) at += take_text(r, text + at, length - at);
-        return;
-    }
-    if (r->format.calls == FR_CALLS_HARMONY) {
+    if (r->state == HELD && mark != FR_MARK_THINK_END) {
+        hold(r, mark, text, length);
+    } else if (mark == FR_MARK_NONE) {
+        size_t at = 0;
+        while (at < length && r->state != HELD) at += take_text(r, text + at, length - at);
+        if (at < length) hold(r, mark, text + at, length - at);
+    } else if (r->format.marks[FR_MARK_CHANNEL]) {
         on_harmony_mark(r, mark, text, length);
-        return;
+    } else {
+        if (r->state == CHANNEL) leave_channel(r);
+        on_mark(r, mark, text, length);
     }
-    if (r->state == CHANNEL) leave_channel(r);
-    if (r->state == CALL)
-        on_mark_in_call(r, mark, text, length);
-    else if (r->state == CONTENT)
-        on_mark_in_content(r, mark, text, length);
-    else if (mark == FR_MARK_THINK_END)
-        go_on(r);
-    else
-        say(r, FR_REPLY_REASONING, text, length);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- a reply */
@@ -406,6 +501,8 @@ void fr_reply_reader_free(fr_reply_reader *reader) {
     if (!reader) return;
     close_call(&reader->call);
     fr_text_free(&reader->out);
+    fr_text_free(&reader->held);
+    fr_text_free(&reader->held_pieces);
     fr_text_free(&reader->header);
     fr_reply_message_clear(&reader->message);
     json_decref(reader->tools);
@@ -435,16 +532,18 @@ fr_status fr_reply_reader_begin(fr_reply_reader *reader, const fr_reply_format *
     json_decref(r->tools);
     close_call(&r->call);
     fr_text_free(&r->out);
+    fr_text_free(&r->held);
+    fr_text_free(&r->held_pieces);
     fr_text_free(&r->header);
     *r = (fr_reply_reader){.part = r->part,
                            .context = r->context,
                            .format = *format,
                            .tools = json_incref(tools),
                            .seed = seed,
-                           .whole_calls = whole_calls,
-                           .reader = reader_of(format->calls)};
+                           .whole_calls = whole_calls};
     fr_mark_finder_begin(&r->finder, &r->format);
-    if (format->calls == FR_CALLS_HARMONY) begin_harmony(r, prompt, length);
+    if (format->marks[FR_MARK_CHANNEL])
+        begin_harmony(r, prompt, length);
     else if (fr_reply_opens_reasoning(&r->format, prompt, length)) begin_reasoning(r);
     return FR_OK;
 }
@@ -455,8 +554,8 @@ const fr_reply_format *fr_reply_reader_format(const fr_reply_reader *reader) {
 
 static fr_status check(const fr_reply_reader *r) {
     const fr_reply_call *call = &r->call;
-    const fr_text_buffer *texts[] = {&r->out,          &call->raw, &call->name, &call->id,
-                                     &call->arguments, &call->key, &call->value, &r->header};
+    const fr_text_buffer *texts[] = {&r->out,    &call->raw,   &call->name, &call->id,       &call->arguments,
+                                     &call->key, &call->value, &r->held,    &r->held_pieces, &r->header};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) FR_TRY(fr_text_check(texts[i], "a reply"));
     return fr_reply_message_check(&r->message);
 }
@@ -467,13 +566,40 @@ fr_status fr_reply_reader_feed(fr_reply_reader *reader, const char *text, size_t
     return check(reader);
 }
 
+/* Reasoning that ended with a call, as nothing else ended it: what is held back is read again behind it. */
+static void replay_held(fr_reply_reader *r) {
+    fr_text_buffer text = r->held, pieces = r->held_pieces;
+    if (text.status != FR_OK || pieces.status != FR_OK) return;
+    r->held = r->held_pieces = (fr_text_buffer){0};
+    r->thinking = false;
+    go_on(r);
+    held_piece piece;
+    for (size_t i = 0, at = 0; i + sizeof piece <= pieces.length; i += sizeof piece, at += piece.length) {
+        memcpy(&piece, pieces.bytes + i, sizeof piece);
+        on_piece(r, piece.mark, text.bytes + at, piece.length);
+    }
+    fr_text_free(&text);
+    fr_text_free(&pieces);
+}
+
 fr_status fr_reply_reader_finish(fr_reply_reader *reader) {
     fr_reply_reader *r = reader;
     fr_mark_finder_finish(&r->finder, on_piece, r);
     if (r->state == CHANNEL) leave_channel(r);
     if (r->state == HEADER && !r->said && r->calls == 0) leave_header(r);
-    if (r->state == CALL && r->reader->complete(&r->call)) end_call(r);
-    if (r->state == CALL) drop_call(r, 0);
+    for (bool again = true; again;) {
+        fr_call_verdict verdict = r->state == CALL ? r->call.reader->finish(&r->call) : FR_CALL_ON;
+        if (verdict == FR_CALL_DONE) r->call.section = 0;
+        if (verdict == FR_CALL_DONE)
+            end_call(r);
+        else if (verdict == FR_CALL_OVER)
+            end_section(r);
+        else if (r->state == CALL)
+            drop_call(r, 0);
+        again = r->state == HELD;
+        if (again) replay_held(r);
+        again &= r->state == CALL;
+    }
     for (; r->state == CONTENT && !r->fresh && r->newlines > 0; r->newlines--) put(r, FR_REPLY_CONTENT, "\n", 1);
     flush(r);
     return check(r);

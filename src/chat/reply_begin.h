@@ -7,8 +7,8 @@
 #include "base/text.h"
 #include "src/chat/reply_format.h"
 
-/* By the template that a prompt of these options comes from; *source (NULL: not wanted): that template's text. */
-fr_reply_format fr_reply_format_for(const fr_tokenizer *tokenizer, const json_t *options, fr_text *source);
+/* By the template that a prompt of these options comes from. */
+fr_reply_format fr_reply_format_for(const fr_tokenizer *tokenizer, const json_t *options);
 
 /* How much of a prompt's end the template itself wrote: only that can have opened the reasoning. */
 size_t fr_reply_trusted_end(const fr_marked_text *prompt);

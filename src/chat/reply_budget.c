@@ -102,7 +102,7 @@ fr_status fr_lab_reply_budget_mask(void *budget, const int32_t *ids, size_t leng
 
 /* Of gpt-oss's channels one is reasoning; other models have marks of it. */
 static void take_marks(fr_lab_reply_budget *b, const fr_reply_format *format) {
-    bool channels = format->calls == FR_CALLS_HARMONY;
+    bool channels = format->marks[FR_MARK_CHANNEL] != NULL;
     b->begin = format->ids[channels ? FR_MARK_CHANNEL : FR_MARK_THINK];
     b->body = channels ? format->ids[FR_MARK_BODY] : -1;
     b->end = format->ids[channels ? FR_MARK_BODY_END : FR_MARK_THINK_END];
@@ -110,9 +110,9 @@ static void take_marks(fr_lab_reply_budget *b, const fr_reply_format *format) {
 }
 
 static fr_status open(fr_lab_reply_budget *b, const json_t *options, const fr_marked_text *prompt, bool *marks) {
-    const fr_reply_format format = fr_reply_format_for(b->tokenizer, options, NULL);
+    const fr_reply_format format = fr_reply_format_for(b->tokenizer, options);
     size_t end = fr_reply_trusted_end(prompt);
-    *marks = format.calls == FR_CALLS_HARMONY || format.marks[FR_MARK_THINK];
+    *marks = format.marks[FR_MARK_CHANNEL] || format.marks[FR_MARK_THINK];
     if (!*marks) return FR_OK;
     take_marks(b, &format);
     b->opened = fr_reply_opens_reasoning(&format, end ? prompt->text + prompt->length - end : "", end);

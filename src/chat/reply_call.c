@@ -21,6 +21,18 @@ bool fr_call_set_name(fr_reply_call *call, const char *name, size_t length) {
     return call->named;
 }
 
+bool fr_call_is_offered(const fr_reply_call *call) {
+    return call->named && (!call->bare || fr_tool_find(call->tools, call->name.bytes));
+}
+
+bool fr_call_begins_name(const json_t *tools, const char *text, size_t length) {
+    for (size_t i = 0; i < json_array_size(tools); i++) {
+        const char *name = fr_tool_name_of(json_array_get(tools, i));
+        if (name && strncmp(name, text, length) == 0) return true;
+    }
+    return false;
+}
+
 void fr_call_open_arguments(fr_reply_call *call) {
     fr_text_append_string(&call->arguments, "{");
     call->first = true;
@@ -37,22 +49,6 @@ void fr_call_close_arguments(fr_reply_call *call) {
     fr_text_append_string(&call->arguments, "}");
 }
 
-void fr_call_put_json(fr_reply_call *call, const fr_json_scan *before, char byte) {
-    if (before->state == FR_SCAN_STRING && byte == '\\') return; /* until it is known what it escapes */
-    if (before->state == FR_SCAN_ESCAPE && byte == 'u') {
-        call->unit = 0;
-        return;
-    }
-    if (before->state == FR_SCAN_HEX) {
-        call->unit = call->unit << 4 | fr_value_hex_digit(byte);
-        if (before->hex == 1) fr_value_put_unit(&call->arguments, &call->half, call->unit);
-        return;
-    }
-    fr_value_end_unit(&call->arguments, &call->half);
-    if (before->state == FR_SCAN_ESCAPE) fr_text_append_string(&call->arguments, "\\");
-    fr_text_append(&call->arguments, &byte, 1);
-}
-
 fr_call_verdict fr_call_object_byte(fr_reply_call *call, char byte) {
     fr_json_scan scan = call->scan;
     bool before = scan.state == FR_SCAN_VALUE && scan.depth == 0;
@@ -60,7 +56,7 @@ fr_call_verdict fr_call_object_byte(fr_reply_call *call, char byte) {
     if (before && byte != '{') return FR_CALL_FAULT;
     fr_scan_result result = fr_json_scan_byte(&call->scan, byte);
     if (result == FR_SCAN_BAD) return FR_CALL_FAULT;
-    fr_call_put_json(call, &scan, byte);
+    fr_value_put_json(&call->arguments, &call->writer, &scan, byte);
     if (result == FR_SCAN_DONE) call->given = true;
     return result == FR_SCAN_DONE ? FR_CALL_DONE : FR_CALL_ON;
 }

@@ -20,6 +20,9 @@ typedef enum fr_call_verdict {
     FR_CALL_DONE,  /* the call is whole with it */
     FR_CALL_FAULT, /* this is no call */
     FR_CALL_TEXT,  /* of a mark: here it is nothing but its bytes */
+    FR_CALL_WHOLE, /* the call was whole before it, and it is none of the call's */
+    FR_CALL_OVER,  /* no further call: the section that the last one stood in is whole with it, */
+    FR_CALL_PAST,  /* or was before it */
 } fr_call_verdict;
 
 typedef struct fr_reply_call {
@@ -30,32 +33,39 @@ typedef struct fr_reply_call {
     fr_text_buffer id;   /* empty unless the model gave one */
     fr_text_buffer arguments;
     bool named;
+    const struct fr_call_reader *reader; /* which may leave the rest to another */
+    bool alone;                          /* nothing was said before it */
 
     /* For the readers alone. */
     int state;
+    int section; /* not 0: another call may follow at once, which begins with this */
+    bool bare;   /* it began without its mark */
     bool first; /* no argument has come yet */
     bool comma; /* one came that was not put yet */
     bool given; /* the arguments are, where they come as one value */
     fr_text_buffer key, value;
     fr_value_types types; /* of the argument under way */
-    bool fresh, newline;  /* the value has not begun; it may end with the line break that came last */
+    bool fresh, newline;  /* the value has not begun; it may end with the line break that came last, */
+    bool lines;           /* as it stands on lines of its own */
     size_t reopen;        /* of raw: where the mark stands that may have ended a value */
     int field;
-    unsigned unit, half; /* of an escape under way; of the one before, which waits for its other half */
     bool in_field;
     bool doubled; /* braces around the object */
+    bool listed;  /* the object stands in a list */
     const char *literal; /* what has to come next */
-    fr_json_scan scan;
+    fr_json_scan scan;   /* loose */
+    fr_json_writer writer;
 } fr_reply_call;
 
-/* How a form is read. The first byte or mark is what the call begins with. */
+/* How a form is read. The first byte or mark is what the call begins with, or what follows a call whose section goes
+ * on. A call that begins without its mark is of one of the tools, and the reply's first thing or ended by a mark. */
 typedef struct fr_call_reader {
     fr_call_verdict (*byte)(fr_reply_call *call, char byte);
     fr_call_verdict (*mark)(fr_reply_call *call, fr_mark mark);
-    bool (*complete)(const fr_reply_call *call); /* at a reply's end: whether only marks are missing */
+    fr_call_verdict (*finish)(fr_reply_call *call); /* at a reply's end: FR_CALL_DONE where only marks are missing */
 } fr_call_reader;
 
-extern const fr_call_reader fr_read_json_call, fr_read_llama_call, fr_read_deepseek_call, fr_read_tagged_call,
+extern const fr_call_reader fr_read_json_call, fr_read_llama_call, fr_read_section_call, fr_read_tagged_call,
     fr_read_gemma_call, fr_read_harmony_call;
 
 /* ----------------------------------------------------------------------------------------------- what readers share */
@@ -63,6 +73,12 @@ extern const fr_call_reader fr_read_json_call, fr_read_llama_call, fr_read_deeps
 /* Takes a name; false: there is none. A name is what has neither white space, control characters, quotes, brackets nor
  * braces in it. */
 bool fr_call_set_name(fr_reply_call *call, const char *name, size_t length);
+
+/* Whether the call may be one of a function of this name, as one without its mark is of the tools alone. */
+bool fr_call_is_offered(const fr_reply_call *call);
+
+/* Whether a tool's name begins with these bytes, or is them. */
+bool fr_call_begins_name(const json_t *tools, const char *text, size_t length);
 
 /* Appends to a text that has a limit; false: it is reached. */
 bool fr_call_take(fr_text_buffer *text, char byte, size_t limit);
@@ -75,10 +91,6 @@ void fr_call_clear(fr_text_buffer *text);
 void fr_call_open_arguments(fr_reply_call *call);
 void fr_call_put_key(fr_reply_call *call, const char *key, size_t length);
 void fr_call_close_arguments(fr_reply_call *call);
-
-/* The next byte of arguments that are JSON, before which their scan was as it is here: half of a surrogate pair becomes
- * U+FFFD, so that what is put can be read back. */
-void fr_call_put_json(fr_reply_call *call, const fr_json_scan *before, char byte);
 
 /* One byte of a JSON object that is the arguments themselves. */
 fr_call_verdict fr_call_object_byte(fr_reply_call *call, char byte);

@@ -19,9 +19,7 @@ enum {
     VALUE,
     STRING,
     QUOTED_KEY,
-    PLAIN_STRING, /* between plain quotes */
-    PLAIN_ESCAPE, /* behind a backslash there */
-    PLAIN_HEX,    /* of \u, of which call->field digits are to come */
+    PLAIN_STRING, /* between plain quotes, JSON's or Python's */
     PLAIN_KEY,
     PLAIN_KEY_ESCAPE,
     WORD, /* a number, true, false or null */
@@ -94,7 +92,10 @@ static fr_call_verdict key_byte(fr_reply_call *call, char byte) {
     bool empty = call->key.length == 0;
     if (empty && fr_json_is_space(byte)) return FR_CALL_ON;
     if (empty && byte == '}' && call->state == KEY_OR_END) return close_container(call, byte);
-    if (empty && byte == '"') return go(call, PLAIN_KEY);
+    if (empty && (byte == '"' || byte == '\'')) {
+        call->scan.quote = byte; /* nothing else of the scan is of keys */
+        return go(call, PLAIN_KEY);
+    }
     if (byte == ':') return empty ? FR_CALL_FAULT : put_key(call);
     if (strchr("{}[],\"", byte) || (unsigned char)byte < ' ') return FR_CALL_FAULT;
     call->state = KEY;
@@ -105,7 +106,12 @@ static fr_call_verdict value_byte(fr_reply_call *call, char byte) {
     if (fr_json_is_space(byte)) return FR_CALL_ON;
     if (byte == '{' || byte == '[') return open_container(call, byte == '{');
     if (byte == ']' && call->state == VALUE_OR_END) return close_container(call, byte);
-    if (byte == '"') return begin_string(call, PLAIN_STRING);
+    if (byte == '"' || byte == '\'') {
+        call->scan.state = FR_SCAN_STRING;
+        call->scan.quote = byte;
+        call->writer = (fr_json_writer){0};
+        return begin_string(call, PLAIN_STRING);
+    }
     if (strchr("]},:", byte)) return FR_CALL_FAULT;
     fr_call_clear(&call->value);
     fr_text_append(&call->value, &byte, 1);
@@ -128,45 +134,20 @@ static fr_call_verdict word_byte(fr_reply_call *call, char byte) {
 
 /* ---------------------------------------------------------------------------------------------------- plain quotes */
 
-/* JSON's escapes stay; a backslash before anything else is one. */
-static fr_call_verdict escaped_byte(fr_reply_call *call, char byte) {
-    if (byte == 'u') {
-        call->field = 4;
-        call->unit = 0;
-        return go(call, PLAIN_HEX);
-    }
-    fr_value_end_unit(&call->arguments, &call->half);
-    bool known = byte && strchr("\"\\/bfnrt", byte);
-    fr_text_append_string(&call->arguments, known ? "\\" : "\\\\");
-    if (known)
-        fr_text_append(&call->arguments, &byte, 1);
-    else
-        fr_value_put_escaped(&call->arguments, &byte, 1);
-    return go(call, PLAIN_STRING);
-}
-
-static fr_call_verdict hex_byte(fr_reply_call *call, char byte) {
-    if (!byte || !strchr("0123456789abcdefABCDEF", byte)) return FR_CALL_FAULT;
-    call->unit = call->unit << 4 | fr_value_hex_digit(byte);
-    if (--call->field > 0) return FR_CALL_ON;
-    fr_value_put_unit(&call->arguments, &call->half, call->unit);
-    return go(call, PLAIN_STRING);
-}
-
+/* As JSON has it, or Python. */
 static fr_call_verdict plain_byte(fr_reply_call *call, char byte) {
-    if (byte == '\\') return go(call, PLAIN_ESCAPE);
-    fr_value_end_unit(&call->arguments, &call->half);
-    if (byte == '"') return put(call, "\"", NEXT);
-    fr_value_put_escaped(&call->arguments, &byte, 1);
-    return FR_CALL_ON;
+    const fr_json_scan before = call->scan;
+    fr_json_scan_byte(&call->scan, byte);
+    fr_value_put_json(&call->arguments, &call->writer, &before, byte);
+    return go(call, call->scan.state == FR_SCAN_AFTER ? NEXT : PLAIN_STRING);
 }
 
 /* Of a key's escapes only quotes and backslashes are known. */
 static fr_call_verdict plain_key_byte(fr_reply_call *call, char byte) {
     bool escaped = call->state == PLAIN_KEY_ESCAPE;
-    if (!escaped && byte == '"') return go(call, COLON);
+    if (!escaped && byte == call->scan.quote) return go(call, COLON);
     if (!escaped && byte == '\\') return go(call, PLAIN_KEY_ESCAPE);
-    if (escaped && byte != '"' && byte != '\\') return FR_CALL_FAULT;
+    if (escaped && byte != call->scan.quote && byte != '\\') return FR_CALL_FAULT;
     call->state = PLAIN_KEY;
     return fr_call_take(&call->key, byte, FR_CALL_KEY_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
 }
@@ -179,8 +160,8 @@ static bool in_plain_quotes(const fr_reply_call *call) {
 static fr_call_verdict plain_mark(fr_reply_call *call, fr_mark mark) {
     if (mark == FR_MARK_CALL || mark == FR_MARK_CALL_END) return FR_CALL_FAULT;
     if (mark != FR_MARK_QUOTE) return FR_CALL_TEXT;
-    if (call->state != PLAIN_STRING) return FR_CALL_FAULT;
-    fr_value_end_unit(&call->arguments, &call->half);
+    if (call->state != PLAIN_STRING || call->scan.state != FR_SCAN_STRING) return FR_CALL_FAULT;
+    fr_value_end_unit(&call->arguments, &call->writer.half);
     fr_value_put_escaped(&call->arguments, call->format->marks[mark], strlen(call->format->marks[mark]));
     return FR_CALL_ON;
 }
@@ -188,8 +169,9 @@ static fr_call_verdict plain_mark(fr_reply_call *call, fr_mark mark) {
 static fr_call_verdict name_byte(fr_reply_call *call, char byte) {
     if (fr_json_is_space(byte) && call->value.length > 0) return go(call, BRACE);
     if (byte == '{')
-        return fr_call_set_name(call, call->value.bytes, call->value.length) ? open_container(call, true)
-                                                                             : FR_CALL_FAULT;
+        return fr_call_set_name(call, call->value.bytes, call->value.length) && fr_call_is_offered(call)
+                   ? open_container(call, true)
+                   : FR_CALL_FAULT;
     if (call->state == BRACE) return FR_CALL_FAULT;
     return fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
 }
@@ -198,6 +180,12 @@ static fr_call_verdict name_byte(fr_reply_call *call, char byte) {
 
 static fr_call_verdict gemma_byte(fr_reply_call *call, char byte) {
     switch (call->state) {
+    case BEGIN:
+        if (fr_json_is_space(byte)) return FR_CALL_ON;
+        call->bare = true;
+        call->literal = "call:";
+        call->state = PREFIX;
+        /* fallthrough */
     case PREFIX:
         if (byte != *call->literal++) return FR_CALL_FAULT;
         return *call->literal ? FR_CALL_ON : go(call, NAME);
@@ -213,8 +201,6 @@ static fr_call_verdict gemma_byte(fr_reply_call *call, char byte) {
     case VALUE: return value_byte(call, byte);
     case STRING: fr_value_put_escaped(&call->arguments, &byte, 1); return FR_CALL_ON;
     case PLAIN_STRING: return plain_byte(call, byte);
-    case PLAIN_ESCAPE: return escaped_byte(call, byte);
-    case PLAIN_HEX: return hex_byte(call, byte);
     case PLAIN_KEY:
     case PLAIN_KEY_ESCAPE: return plain_key_byte(call, byte);
     case WORD: return word_byte(call, byte);
@@ -246,8 +232,8 @@ static fr_call_verdict gemma_mark(fr_reply_call *call, fr_mark mark) {
     return call->state == AFTER && mark == FR_MARK_CALL_END ? FR_CALL_DONE : FR_CALL_FAULT;
 }
 
-static bool gemma_complete(const fr_reply_call *call) {
-    return call->state == AFTER;
+static fr_call_verdict gemma_finish(fr_reply_call *call) {
+    return call->state == AFTER && (!call->bare || call->alone) ? FR_CALL_DONE : FR_CALL_FAULT;
 }
 
-const fr_call_reader fr_read_gemma_call = {gemma_byte, gemma_mark, gemma_complete};
+const fr_call_reader fr_read_gemma_call = {gemma_byte, gemma_mark, gemma_finish};

@@ -1,21 +1,20 @@
-/* Calls that are JSON objects: Hermes' within marks, or as a whole reply without them, as Qwen2.5-Coder writes it; and
- * Llama 3's, with a mark before it or none.
+/* Calls that are JSON objects, one by one or in lists, between marks or behind one, or as a whole reply without them:
+ * Hermes' and those like them; Llama 3's; lists of Mistral, Granite, Phi-4 and Command.
  *
  * An object's members may come in any order: arguments that come before the name are kept until there is one. */
 #include <string.h>
 
 #include "formats/json_read.h"
 #include "src/chat/reply_call.h"
+#include "src/chat/reply_forms.h"
 
 enum {
     BEGIN,
+    LEAD, /* behind the mark, or in a list, before the object */
     OBJECT,
-    AFTER,
-    BEHIND, /* the mark of Llama's calls */
-    BARE,   /* an object without a mark, and behind it */
-    BARE_AFTER,
-    CLOSE,  /* the second brace of a doubled one has to come, within marks or without them */
-    BARE_CLOSE,
+    CLOSE, /* the second brace of a doubled one has to come */
+    AFTER, /* the mark behind the object has to come */
+    ENDED, /* the list; its mark may come */
     METHOD_NAME,
     METHOD, /* what comes between its name and its arguments */
     KEY,
@@ -23,7 +22,8 @@ enum {
     VALUE,
     QUOTED, /* behind a quote, which may or may not have ended the value */
 };
-enum { FIELD_OTHER, FIELD_NAME, FIELD_ARGUMENTS, FIELD_ID };
+enum { FIELD_OTHER, FIELD_NAME, FIELD_ARGUMENTS, FIELD_ID, FIELD_NUMBER };
+enum { IN_LIST = 1, IN_ROW }; /* sections: objects of a list, or one behind the other without marks */
 
 /* ------------------------------------------------------------------------------------------------------- the object */
 
@@ -31,8 +31,12 @@ static int field_of(const fr_reply_call *call) {
     static const struct {
         const char *key;
         int field;
-    } fields[] = {
-        {"name", FIELD_NAME}, {"arguments", FIELD_ARGUMENTS}, {"parameters", FIELD_ARGUMENTS}, {"id", FIELD_ID}};
+    } fields[] = {{"name", FIELD_NAME},
+                  {"tool_name", FIELD_NAME},
+                  {"arguments", FIELD_ARGUMENTS},
+                  {"parameters", FIELD_ARGUMENTS},
+                  {"id", FIELD_ID},
+                  {"tool_call_id", FIELD_NUMBER}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (strcmp(call->key.bytes, fields[i].key) == 0) return fields[i].field;
     return FIELD_OTHER;
@@ -40,17 +44,19 @@ static int field_of(const fr_reply_call *call) {
 
 /* Without a mark around it an object is a call only if it has nothing else in it. */
 static bool key_may_be(const fr_reply_call *call) {
-    bool bare = call->format->calls == FR_CALLS_LLAMA || call->state == BARE;
+    bool bare = call->bare || call->reader == &fr_read_llama_call;
     return call->field != FIELD_OTHER || !bare || strcmp(call->key.bytes, "type") == 0;
 }
 
 static bool begin_field(fr_reply_call *call, char byte) {
+    bool string = byte == '"' || byte == '\'';
     fr_call_clear(&call->value);
+    call->writer = (fr_json_writer){0};
     call->in_field = true;
     switch (call->field) {
-    case FIELD_NAME: return byte == '"' && !call->named;
-    case FIELD_ID: return byte == '"';
-    case FIELD_ARGUMENTS: return (byte == '{' || byte == '"' || byte == 'n') && !call->given;
+    case FIELD_NAME: return string && !call->named;
+    case FIELD_ID: return string;
+    case FIELD_ARGUMENTS: return (string || byte == '{' || byte == 'n' || byte == 'N') && !call->given;
     default: return true;
     }
 }
@@ -61,11 +67,11 @@ static size_t field_limit(const fr_reply_call *call) {
 
 /* Arguments that are an object are given on as they come; what else is read is collected. */
 static bool take_field(fr_reply_call *call, const fr_json_scan *before, char byte) {
-    if (call->field == FIELD_OTHER) return true;
+    if (call->field == FIELD_OTHER || call->field == FIELD_NUMBER) return true;
     bool object = call->field == FIELD_ARGUMENTS && (call->arguments.length > 0 || byte == '{') && !call->value.length;
-    if (!object) return fr_call_take(&call->value, byte, field_limit(call));
-    fr_call_put_json(call, before, byte);
-    return call->arguments.status == FR_OK && call->arguments.length <= field_limit(call);
+    fr_text_buffer *text = object ? &call->arguments : &call->value;
+    fr_value_put_json(text, &call->writer, before, byte);
+    return text->status == FR_OK && text->length <= field_limit(call);
 }
 
 /* A JSON string's text; NULL: it is not UTF-8, say, or there was no memory, which the buffer keeps. */
@@ -88,7 +94,8 @@ static bool end_arguments(fr_reply_call *call) {
     fr_call_verdict verdict = FR_CALL_FAULT;
     call->given = false;
     fr_json_scan outer = call->scan;
-    call->scan = (fr_json_scan){0};
+    call->scan = (fr_json_scan){.loose = true};
+    call->writer = (fr_json_writer){0};
     for (size_t i = 0; i < json_string_length(text); i++) {
         verdict = fr_call_object_byte(call, json_string_value(text)[i]);
         if (verdict == FR_CALL_FAULT) break;
@@ -101,7 +108,7 @@ static bool end_arguments(fr_reply_call *call) {
 static bool end_field(fr_reply_call *call) {
     call->in_field = false;
     if (call->field == FIELD_ARGUMENTS) return end_arguments(call);
-    if (call->field == FIELD_OTHER) return true;
+    if (call->field == FIELD_OTHER || call->field == FIELD_NUMBER) return true;
     json_t *text = decode(&call->value);
     const char *bytes = json_string_value(text);
     bool good = text && strlen(bytes) == json_string_length(text);
@@ -145,18 +152,6 @@ static fr_call_verdict member_byte(fr_reply_call *call, char byte) {
     return result == FR_SCAN_DONE ? FR_CALL_DONE : FR_CALL_ON;
 }
 
-/* A function that nobody offered is no call where no mark says so: a reply may well be JSON. */
-static fr_call_verdict bare_byte(fr_reply_call *call, char byte) {
-    bool named = call->named;
-    fr_call_verdict verdict = member_byte(call, byte);
-    bool names_it = call->named && !named;
-    if (names_it && call->state == BARE && !fr_tool_find(call->tools, call->name.bytes)) return FR_CALL_FAULT;
-    if (verdict == FR_CALL_DONE && !(call->named && call->given)) return FR_CALL_FAULT;
-    return verdict;
-}
-
-/* ----------------------------------------------------------------------------------------------------------- Hermes */
-
 /* {{...}}, which is no JSON: Qwen2.5-Coder's own template shows a call so, and the model writes it. */
 static bool doubles(fr_reply_call *call, char byte) {
     bool doubled = byte == '{' && call->scan.depth == 1 && call->scan.state == FR_SCAN_KEY_OR_END && !call->doubled;
@@ -164,49 +159,99 @@ static bool doubles(fr_reply_call *call, char byte) {
     return doubled;
 }
 
-/* Without marks the object is all that the reply has. */
-static fr_call_verdict whole_reply_byte(fr_reply_call *call, char byte) {
-    call->state = BARE;
-    if (doubles(call, byte)) return FR_CALL_ON;
-    fr_call_verdict verdict = bare_byte(call, byte);
-    if (verdict != FR_CALL_DONE) return verdict;
-    call->state = call->doubled ? BARE_CLOSE : BARE_AFTER;
+/* ------------------------------------------------------------------------------------------------ what is around it */
+
+static fr_call_verdict go(fr_reply_call *call, int state) {
+    call->state = state;
     return FR_CALL_ON;
 }
 
-static fr_call_verdict close_byte(fr_reply_call *call, char byte) {
-    call->state = call->state == CLOSE ? AFTER : BARE_AFTER;
-    return byte == '}' ? FR_CALL_ON : FR_CALL_FAULT;
+static bool has_end(const fr_reply_call *call) {
+    return call->format->marks[FR_MARK_CALL_END] != NULL;
+}
+
+/* Behind the object. Without marks around it a call may be said to be one where it is all of the reply, or its mark
+ * comes: Llama's need none. */
+static fr_call_verdict end_object(fr_reply_call *call) {
+    bool may_lack = !call->bare && call->reader != &fr_read_llama_call;
+    if (!call->named || (!call->given && !may_lack)) return FR_CALL_FAULT;
+    if (!call->given) fr_text_append_string(&call->arguments, "{}");
+    if (call->listed) {
+        call->section = IN_LIST;
+        return FR_CALL_DONE;
+    }
+    if (has_end(call)) return go(call, AFTER);
+    call->section = IN_ROW;
+    return FR_CALL_DONE;
+}
+
+/* A function that nobody offered is no call where no mark says so: a reply may well be JSON. */
+static fr_call_verdict object_byte(fr_reply_call *call, char byte) {
+    if (doubles(call, byte)) return FR_CALL_ON;
+    bool named = call->named;
+    fr_call_verdict verdict = member_byte(call, byte);
+    if (call->named && !named && !fr_call_is_offered(call)) return FR_CALL_FAULT;
+    if (verdict != FR_CALL_DONE) return verdict;
+    return call->doubled ? go(call, CLOSE) : end_object(call);
+}
+
+/* Before an object: a list may begin, or go on. */
+static fr_call_verdict lead_byte(fr_reply_call *call, char byte) {
+    if (fr_json_is_space(byte)) return FR_CALL_ON;
+    if (byte == '[' && call->format->form->lists && !call->listed) {
+        call->listed = true;
+        return go(call, LEAD);
+    }
+    if (byte != '{') return FR_CALL_FAULT;
+    call->state = OBJECT;
+    return object_byte(call, byte);
+}
+
+/* Behind a call that others may follow. */
+static fr_call_verdict next_byte(fr_reply_call *call, char byte) {
+    call->listed = call->section == IN_LIST;
+    if (fr_json_is_space(byte)) return FR_CALL_ON;
+    if (byte == '{') return lead_byte(call, byte);
+    if (byte == ']' && call->listed) return has_end(call) ? go(call, ENDED) : FR_CALL_OVER;
+    bool separates = !call->comma && (byte == ',' || (byte == ';' && !call->listed));
+    call->comma = true;
+    return separates ? FR_CALL_ON : FR_CALL_FAULT;
 }
 
 static fr_call_verdict json_byte(fr_reply_call *call, char byte) {
-    if (call->state == BEGIN || call->state == BARE) return whole_reply_byte(call, byte);
-    if (call->state == CLOSE || call->state == BARE_CLOSE) return close_byte(call, byte);
-    if (call->state == OBJECT && doubles(call, byte)) return FR_CALL_ON;
-    if (call->state != OBJECT) return fr_json_is_space(byte) ? FR_CALL_ON : FR_CALL_FAULT;
-    if (call->scan.depth == 0 && byte != '{') return fr_json_is_space(byte) ? FR_CALL_ON : FR_CALL_FAULT;
-    fr_call_verdict verdict = member_byte(call, byte);
-    if (verdict != FR_CALL_DONE) return verdict;
-    if (!call->given) fr_text_append_string(&call->arguments, "{}");
-    call->state = call->doubled ? CLOSE : AFTER;
-    return call->named ? FR_CALL_ON : FR_CALL_FAULT;
+    switch (call->state) {
+    case BEGIN:
+        if (call->section) return next_byte(call, byte);
+        if (fr_json_is_space(byte)) return FR_CALL_ON;
+        call->bare = true;
+        if (!call->alone && !has_end(call)) return FR_CALL_FAULT;
+        /* fallthrough */
+    case LEAD: return lead_byte(call, byte);
+    case OBJECT: return object_byte(call, byte);
+    case CLOSE: return byte == '}' ? end_object(call) : FR_CALL_FAULT;
+    case AFTER:
+        if (fr_json_is_space(byte)) return FR_CALL_ON;
+        return call->bare && call->alone && byte == '{' ? FR_CALL_WHOLE : FR_CALL_FAULT;
+    default: return fr_json_is_space(byte) ? FR_CALL_ON : FR_CALL_PAST;
+    }
 }
 
 static fr_call_verdict json_mark(fr_reply_call *call, fr_mark mark) {
-    if (call->state == BEGIN && mark == FR_MARK_CALL) {
-        call->state = OBJECT;
-        return FR_CALL_ON;
-    }
-    if ((call->state == AFTER || call->state == BARE_AFTER) && mark == FR_MARK_CALL_END) return FR_CALL_DONE;
-    bool string = (call->state == OBJECT || call->state == BARE) && call->scan.state == FR_SCAN_STRING;
-    return string ? FR_CALL_TEXT : FR_CALL_FAULT;
+    bool begins = mark == FR_MARK_CALL || mark == FR_MARK_CALLS, ends = mark == FR_MARK_CALL_END;
+    if (call->state == OBJECT && call->scan.state == FR_SCAN_STRING) return FR_CALL_TEXT;
+    if (call->state == BEGIN && begins && !call->section) return go(call, LEAD);
+    if (call->state == AFTER && ends) return FR_CALL_DONE;
+    if (call->state == AFTER && begins && !call->bare) return FR_CALL_WHOLE;
+    if (call->state == ENDED || (call->state == BEGIN && call->section)) return ends ? FR_CALL_OVER : FR_CALL_PAST;
+    return FR_CALL_FAULT;
 }
 
-static bool json_complete(const fr_reply_call *call) {
-    return call->state == AFTER || call->state == BARE_AFTER;
+static fr_call_verdict json_finish(fr_reply_call *call) {
+    if (call->state == ENDED || (call->state == BEGIN && call->section)) return FR_CALL_OVER;
+    return call->state == AFTER && (!call->bare || call->alone) ? FR_CALL_DONE : FR_CALL_FAULT;
 }
 
-const fr_call_reader fr_read_json_call = {json_byte, json_mark, json_complete};
+const fr_call_reader fr_read_json_call = {json_byte, json_mark, json_finish};
 
 /* ------------------------------------------------------------------------------------------------------------ Llama */
 
@@ -266,33 +311,23 @@ static fr_call_verdict value_byte(fr_reply_call *call, char byte) {
 }
 
 static fr_call_verdict llama_byte(fr_reply_call *call, char byte) {
-    if (call->state == BEHIND && fr_json_is_space(byte)) return FR_CALL_ON;
-    if (call->state == BEHIND) call->state = byte == '{' ? OBJECT : METHOD_NAME;
-    if (call->state == BEGIN) call->state = BARE;
     switch (call->state) {
-    case BARE:
-    case OBJECT: return bare_byte(call, byte);
+    case LEAD:
+        if (fr_json_is_space(byte) || byte == '{') return lead_byte(call, byte);
+        call->state = METHOD_NAME;
+        /* fallthrough */
     case METHOD_NAME: return method_name_byte(call, byte);
     case METHOD: return method_byte(call, byte);
     case KEY: return key_byte(call, byte);
     case EQUALS: return equals_byte(call, byte);
-    default: return value_byte(call, byte);
+    case VALUE:
+    case QUOTED: return value_byte(call, byte);
+    default: return json_byte(call, byte);
     }
 }
 
 static fr_call_verdict llama_mark(fr_reply_call *call, fr_mark mark) {
-    if (call->state == BEGIN && mark == FR_MARK_CALL) {
-        call->state = BEHIND;
-        return FR_CALL_ON;
-    }
-    bool object = call->state == BARE || call->state == OBJECT;
-    bool string = object && call->scan.state == FR_SCAN_STRING;
-    return string || call->state == VALUE || call->state == QUOTED ? FR_CALL_TEXT : FR_CALL_FAULT;
+    return call->state == VALUE || call->state == QUOTED ? FR_CALL_TEXT : json_mark(call, mark);
 }
 
-static bool llama_complete(const fr_reply_call *call) {
-    (void)call;
-    return false;
-}
-
-const fr_call_reader fr_read_llama_call = {llama_byte, llama_mark, llama_complete};
+const fr_call_reader fr_read_llama_call = {llama_byte, llama_mark, json_finish};

@@ -7,25 +7,6 @@
 
 #include "forerun.h"
 
-/* How calls are written; each line is one call. */
-typedef enum fr_call_form {
-    FR_CALLS_NONE,
-    /* <tool_call>{"name": NAME, "arguments": {...}}</tool_call>: Hermes, Qwen 2.5 and 3; or the object alone as a whole
-     * reply; its braces may be doubled */
-    FR_CALLS_JSON,
-    /* {"name": NAME, "parameters": {...}}, a whole reply, or behind <|python_tag|>; behind that also
-     * NAME.call(KEY="VALUE", ...) */
-    FR_CALLS_LLAMA,
-    /* <call begin>NAME<sep>{...}<call end> or, before V3.1,
-     * <call begin>function<sep>NAME\n```json\n{...}\n```<call end>, all between <calls begin> and <calls end> */
-    FR_CALLS_DEEPSEEK,
-    FR_CALLS_GLM,      /* <tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>...</tool_call> */
-    /* <tool_call><function=NAME><parameter=KEY>\nVALUE\n</parameter>...</function></tool_call>: Qwen 3.5 */
-    FR_CALLS_XML,
-    FR_CALLS_HARMONY,  /* a message to a function, in gpt-oss's channels (reply_harmony.h) */
-    FR_CALLS_GEMMA,    /* <|tool_call>call:NAME{KEY:VALUE,...}<tool_call|>, strings within <|"|> or " */
-} fr_call_form;
-
 typedef enum fr_mark {
     FR_MARK_NONE,
     FR_MARK_THINK,
@@ -40,21 +21,24 @@ typedef enum fr_mark {
     FR_MARK_KEY_END,
     FR_MARK_VALUE,
     FR_MARK_VALUE_END,
-    FR_MARK_QUOTE,    /* before and behind a string */
+    FR_MARK_ID,    /* before a call's id */
+    FR_MARK_QUOTE, /* before and behind a string */
+    FR_MARK_SAY,   /* before and behind what is said, where that is marked */
+    FR_MARK_SAY_END,
     FR_MARK_RESPONSE, /* of a tool: what calls wait for */
     FR_MARK_MESSAGE,  /* a message's header comes, its channel, the type of its body, then its body; and that ends, */
     FR_MARK_CHANNEL,
     FR_MARK_TYPE,
     FR_MARK_BODY,
     FR_MARK_BODY_END,
-    FR_MARK_RETURN,   /* all of the turn too */
+    FR_MARK_RETURN, /* all of the turn too */
     FR_MARK_COUNT
 } fr_mark;
 
 #define FR_MARK_LONGEST 32 /* bytes */
 
 typedef struct fr_reply_format {
-    fr_call_form calls;
+    const struct fr_call_form *form;  /* in which it calls (reply_forms.h); NULL: in none that is known */
     const char *marks[FR_MARK_COUNT]; /* NULL: it has no such mark */
     int32_t ids[FR_MARK_COUNT];       /* -1: written in several tokens */
     const char *channel;              /* what reasoning begins with behind its mark, "" for nothing */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "src/chat/reply_forms.h"
 
 typedef struct making {
     const fr_reply_plan *plan;
@@ -67,6 +68,37 @@ fr_expression fr_reply_until(const fr_reply_plan *plan, fr_grammar_rules *rules,
                               fr_reply_mark(plan, rules, which));
 }
 
+/* The mark that a text begins with; FR_MARK_NONE: none. */
+static fr_mark mark_at(const fr_reply_format *format, const char *text) {
+    for (size_t i = 1; i < FR_MARK_COUNT; i++)
+        if (format->marks[i] && strncmp(text, format->marks[i], strlen(format->marks[i])) == 0) return (fr_mark)i;
+    return FR_MARK_NONE;
+}
+
+fr_expression fr_form_text(const fr_reply_plan *plan, fr_grammar_rules *rules, const char *text,
+                           const fr_form_word *words) {
+    fr_expression all = 0;
+    for (size_t length; *text; text += length) {
+        const fr_form_word *word = words;
+        fr_mark which = mark_at(plan->format, text);
+        fr_expression part;
+        while (word->word && strncmp(text, word->word, strlen(word->word)) != 0) word++;
+        length = 1;
+        if (word->word) {
+            part = word->meaning;
+            length = strlen(word->word);
+        } else if (which != FR_MARK_NONE) {
+            part = fr_reply_mark(plan, rules, which);
+            length = strlen(plan->format->marks[which]);
+        } else {
+            while (text[length] && text[length] != '$' && !mark_at(plan->format, text + length)) length++;
+            part = fr_expression_text(rules, (fr_text){text, length});
+        }
+        all = fr_expression_then(rules, all, part);
+    }
+    return all;
+}
+
 /* -------------------------------------------------------------------------------------------------------- reasoning */
 
 /* Between channels, in gpt-oss's. */
@@ -79,7 +111,7 @@ static fr_expression analysis(const making *m) {
 
 static fr_expression reasoning(const making *m) {
     const fr_reply_format *format = m->plan->format;
-    if (format->calls == FR_CALLS_HARMONY) return analysis(m);
+    if (format->marks[FR_MARK_CHANNEL]) return analysis(m);
     if (!format->marks[FR_MARK_THINK] || m->plan->thought) return 0;
     fr_expression breaks = fr_expression_repeat(m->rules, text(m, "\n"), 0, 2);
     fr_expression rest = then(m, fr_reply_until(m->plan, m->rules, FR_MARK_THINK_END), breaks);
@@ -91,44 +123,19 @@ static fr_expression reasoning(const making *m) {
 
 /* ------------------------------------------------------------------------------------------------------------ calls */
 
-/* What stands around the arguments, from the call's first byte to its last, by the form. */
-static fr_expression begin_of(const making *m, const char *name) {
-    switch (m->plan->format->calls) {
-    case FR_CALLS_JSON: {
-        fr_expression begin = then(m, mark(m, FR_MARK_CALL), text(m, "\n{\"name\": \""));
-        return then(m, then(m, begin, text(m, name)), text(m, "\", \"arguments\": "));
-    }
-    case FR_CALLS_LLAMA:
-        return then(m, then(m, text(m, "{\"name\": \""), text(m, name)), text(m, "\", \"parameters\": "));
-    case FR_CALLS_DEEPSEEK: {
-        fr_expression begin = mark(m, FR_MARK_CALL), sep = mark(m, FR_MARK_NAME);
-        if (!m->plan->fenced) return then(m, then(m, begin, text(m, name)), sep);
-        begin = then(m, then(m, begin, text(m, "function")), then(m, sep, text(m, name)));
-        return then(m, begin, text(m, "\n```json\n"));
-    }
-    case FR_CALLS_GLM: return then(m, mark(m, FR_MARK_CALL), then(m, text(m, name), text(m, "\n")));
-    case FR_CALLS_XML: {
-        fr_expression begin = then(m, mark(m, FR_MARK_CALL), then(m, text(m, "\n"), mark(m, FR_MARK_NAME)));
-        return then(m, then(m, begin, text(m, name)), text(m, ">\n"));
-    }
-    case FR_CALLS_HARMONY: {
-        fr_expression begin = then(m, mark(m, FR_MARK_CHANNEL), text(m, "commentary to=functions."));
-        begin = then(m, then(m, begin, text(m, name)), text(m, " "));
-        return then(m, then(m, begin, mark(m, FR_MARK_TYPE)), then(m, text(m, "json"), mark(m, FR_MARK_BODY)));
-    }
-    default: return then(m, mark(m, FR_MARK_CALL), then(m, text(m, "call:"), text(m, name)));
-    }
+static fr_expression repeated(fr_grammar_rules *rules, const fr_character_range *ranges, size_t count, uint32_t least,
+                              uint32_t most) {
+    return fr_expression_repeat(rules, fr_expression_characters(rules, ranges, count, false), least, most);
 }
 
-static fr_expression end_of(const making *m) {
-    switch (m->plan->format->calls) {
-    case FR_CALLS_JSON: return then(m, text(m, "}\n"), mark(m, FR_MARK_CALL_END));
-    case FR_CALLS_LLAMA: return text(m, "}");
-    case FR_CALLS_DEEPSEEK: return then(m, text(m, m->plan->fenced ? "\n```" : ""), mark(m, FR_MARK_CALL_END));
-    case FR_CALLS_XML: return then(m, mark(m, FR_MARK_NAME_END), then(m, text(m, "\n"), mark(m, FR_MARK_CALL_END)));
-    case FR_CALLS_HARMONY: return 0; /* what ends it ends the turn */
-    default: return mark(m, FR_MARK_CALL_END);
-    }
+static fr_expression call_text(const making *m, const char *name, fr_expression arguments) {
+    static const fr_character_range alphanumeric[] = {{'0', '9'}, {'A', 'Z'}, {'a', 'z'}};
+    const fr_form_word words[] = {{"$NAME", text(m, name)},
+                                  {"$ARGUMENTS", arguments},
+                                  {"$NUMBER", repeated(m->rules, alphanumeric, 1, 1, 3)},
+                                  {"$ID", repeated(m->rules, alphanumeric, 3, 9, 9)},
+                                  {NULL, 0}};
+    return fr_form_text(m->plan, m->rules, m->plan->format->form->call, words);
 }
 
 static bool is_name(const json_t *value) {
@@ -138,14 +145,14 @@ static bool is_name(const json_t *value) {
 }
 
 static fr_status call_of(const making *m, const json_t *tool, const char *name, fr_expression *call) {
-    fr_call_form form = m->plan->format->calls;
+    const fr_arguments_form form = m->plan->format->form->arguments;
     fr_written_parts parts = fr_written_parts_of(m->rules);
     fr_expression arguments;
-    if (form == FR_CALLS_GEMMA) {
+    if (form == FR_ARGUMENTS_QUOTED) {
         parts.mark = mark(m, FR_MARK_QUOTE);
         parts.mark_is_text = m->plan->format->ids[FR_MARK_QUOTE] < 0;
     }
-    bool tagged = form == FR_CALLS_GLM || form == FR_CALLS_XML;
+    bool tagged = form == FR_ARGUMENTS_TAGGED;
     parts.lenient = !fr_tool_is_strict(tool);
     json_t *schema;
     FR_TRY(fr_tool_schema(tool, m->rules, &schema));
@@ -153,7 +160,7 @@ static fr_status call_of(const making *m, const json_t *tool, const char *name, 
                               : fr_json_schema_expression(schema, schema, NULL, &parts, &arguments);
     json_decref(schema);
     FR_TRY(status);
-    *call = then(m, then(m, begin_of(m, name), arguments), end_of(m));
+    *call = call_text(m, name, arguments);
     return FR_OK;
 }
 
@@ -182,23 +189,22 @@ static fr_status one_call(const making *m, fr_expression *call) {
 }
 
 static fr_status calls(const making *m, fr_expression *all) {
-    const fr_call_form form = m->plan->format->calls;
-    fr_expression call, between = 0;
-    if (form == FR_CALLS_NONE)
-        return fr_fail(FR_INPUT, "the model's chat template has no form of calls that is known here");
+    static const fr_form_word none = {NULL, 0};
+    const fr_call_form *form = m->plan->format->form;
+    fr_expression call;
+    if (!form) return fr_fail(FR_INPUT, "the model's chat template has no form of calls that is known here");
     FR_TRY(one_call(m, &call));
-    bool lone = form == FR_CALLS_LLAMA || form == FR_CALLS_HARMONY;
-    if (form == FR_CALLS_JSON || form == FR_CALLS_XML || form == FR_CALLS_GLM || m->plan->fenced)
-        between = text(m, "\n");
     *all = call;
-    if (m->plan->several && !lone) {
+    if (m->plan->several && form->between) {
         uint32_t rule = fr_grammar_rule(m->rules);
         fr_grammar_define(m->rules, rule, call);
         call = fr_expression_rule(m->rules, rule);
+        fr_expression between = fr_form_text(m->plan, m->rules, form->between, &none);
         fr_expression more = fr_expression_repeat(m->rules, then(m, between, call), 0, FR_GRAMMAR_UNBOUND);
         *all = then(m, call, more);
     }
-    if (form == FR_CALLS_DEEPSEEK) *all = then(m, then(m, mark(m, FR_MARK_CALLS), *all), mark(m, FR_MARK_CALLS_END));
+    if (form->before) *all = then(m, fr_form_text(m->plan, m->rules, form->before, &none), *all);
+    if (form->after) *all = then(m, *all, fr_form_text(m->plan, m->rules, form->after, &none));
     return FR_OK;
 }
 
@@ -206,7 +212,7 @@ static fr_status calls(const making *m, fr_expression *all) {
 
 static fr_expression content(const making *m) {
     fr_expression of = fr_expression_rule(m->rules, m->rules->root);
-    if (m->plan->format->calls != FR_CALLS_HARMONY) return of;
+    if (!m->plan->format->marks[FR_MARK_CHANNEL]) return of;
     return then(m, then(m, mark(m, FR_MARK_CHANNEL), then(m, text(m, "final"), mark(m, FR_MARK_BODY))), of);
 }
 

@@ -14,7 +14,6 @@
 
 typedef struct fr_reply_plan {
     const fr_reply_format *format;
-    bool fenced;         /* DeepSeek's calls have their arguments within a fence of Markdown */
     bool thinks;         /* the prompt has opened the reasoning */
     bool thought;        /* the prompt has had all of it: the reply begins with the content or a call */
     const json_t *tools; /* an array, or NULL: nothing may be called */
@@ -41,6 +40,14 @@ fr_status fr_tagged_arguments(const fr_reply_plan *plan, const json_t *tool, fr_
  * may be, JSON otherwise. Where the tool is not strict, what can't be held of a text is any text. */
 fr_status fr_tagged_value(const fr_reply_plan *plan, const json_t *tool, const char *key, const json_t *schema,
                           const fr_schema_path *path, fr_written_parts *parts, fr_expression *value);
+
+/* A text of a form (reply_forms.h), with meanings for its words, up to one that is NULL; marks are marks. */
+typedef struct fr_form_word {
+    const char *word;
+    fr_expression meaning;
+} fr_form_word;
+fr_expression fr_form_text(const fr_reply_plan *plan, fr_grammar_rules *rules, const char *text,
+                           const fr_form_word *words);
 
 /* A mark; any text up to a mark, and that. */
 fr_expression fr_reply_mark(const fr_reply_plan *plan, fr_grammar_rules *rules, fr_mark mark);

@@ -8,13 +8,10 @@
 #include "src/chat/reply_grammar.h"
 #include "src/grammar/grammar.h"
 
-static fr_reply_plan plan_of(const fr_reply_rule *rule, const fr_reply_format *format, const json_t *options,
-                             fr_text source) {
+static fr_reply_plan plan_of(const fr_reply_rule *rule, const fr_reply_format *format, const json_t *options) {
     size_t end = fr_reply_trusted_end(rule->prompt);
     const char *written = end ? rule->prompt->text + rule->prompt->length - end : "";
     return (fr_reply_plan){.format = format,
-                           .fenced = format->calls == FR_CALLS_DEEPSEEK &&
-                                     memmem(source.bytes, source.length, "```json", 7) != NULL,
                            .thinks = fr_reply_opens_reasoning(format, written, end),
                            .thought = fr_reply_ends_reasoning(format, written, end),
                            .tools = rule->calls == FR_REPLY_CALLS_NONE ? NULL : json_object_get(options, "tools"),
@@ -25,9 +22,8 @@ static fr_reply_plan plan_of(const fr_reply_rule *rule, const fr_reply_format *f
 
 static fr_status open(const fr_token_tree *tree, const fr_reply_rule *rule, const json_t *options,
                       fr_grammar_rules *rules, fr_grammar **grammar) {
-    fr_text source;
-    fr_reply_format format = fr_reply_format_for(tree->tokenizer, options, &source);
-    fr_reply_plan plan = plan_of(rule, &format, options, source);
+    fr_reply_format format = fr_reply_format_for(tree->tokenizer, options);
+    fr_reply_plan plan = plan_of(rule, &format, options);
     if (plan.has_content) FR_TRY(fr_grammar_read(rule->kind, (fr_text){rule->text, rule->length}, rules));
     FR_TRY(fr_reply_rules(&plan, rules));
     FR_TRY(fr_grammar_of_rules(tree, rules, grammar));

@@ -3,10 +3,12 @@
  * A value stands alone here, so of the whole object only its members can be held. Where other schemas stand at the root
  * of a tool's parameters, they are looked through: each choice among them is a way to fill the object, with properties
  * of its own. A strict tool may say nothing else of the object; of any other tool the rest is not held. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "formats/json_pointer.h"
+#include "src/chat/reply_forms.h"
 #include "src/chat/reply_grammar.h"
 
 #define MOST_WAYS  64 /* beyond them any member of any way may come */
@@ -25,10 +27,6 @@ typedef struct making {
 
 static fr_expression then(making *m, fr_expression first, fr_expression second) {
     return fr_expression_then(m->rules, first, second);
-}
-
-static fr_expression text(making *m, const char *bytes) {
-    return fr_expression_string(m->rules, bytes);
 }
 
 bool fr_tool_is_strict(const json_t *tool) {
@@ -171,15 +169,15 @@ static json_t *ways_of(making *m, const json_t *schema, size_t depth) {
 /* From its tag to the one behind its value, and a line break. */
 static fr_status argument(making *m, const char *key, const json_t *schema, fr_expression *made) {
     const fr_schema_path place = {NULL, "properties", 0}, at = {&place, key, 0};
-    fr_expression begin = then(m, fr_reply_mark(m->plan, m->rules, FR_MARK_KEY), text(m, key)), value;
+    fr_expression value;
     FR_TRY(fr_tagged_value(m->plan, m->tool, key, schema, &at, &m->parts, &value));
-    if (m->plan->format->calls == FR_CALLS_GLM) {
-        begin = then(m, then(m, begin, fr_reply_mark(m->plan, m->rules, FR_MARK_KEY_END)), text(m, "\n"));
-        begin = then(m, begin, fr_reply_mark(m->plan, m->rules, FR_MARK_VALUE));
-    } else {
-        begin = then(m, begin, text(m, ">\n"));
-    }
-    *made = then(m, then(m, begin, value), text(m, "\n"));
+    const char *form = m->plan->format->form->argument, *mark = m->plan->format->marks[FR_MARK_VALUE_END];
+    const char *value_at = strstr(form, "$VALUE"), *behind = strstr(value_at, mark) + strlen(mark);
+    const fr_form_word words[] = {{"$KEY", fr_expression_string(m->rules, key)}, {NULL, 0}};
+    char before[64];
+    snprintf(before, sizeof before, "%.*s", (int)(value_at - form), form);
+    *made = then(m, fr_form_text(m->plan, m->rules, before, words), value);
+    *made = then(m, *made, fr_form_text(m->plan, m->rules, behind, words));
     return FR_OK;
 }
 

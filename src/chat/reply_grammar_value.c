@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "formats/json.h"
 #include "formats/json_pointer.h"
+#include "src/chat/reply_forms.h"
 #include "src/chat/reply_grammar.h"
 #include "src/chat/reply_value.h"
 
@@ -293,11 +294,11 @@ static fr_status add_values(const making *m, const json_t *schema, const fr_sche
 
 /* ------------------------------------------------------------------------------------------------------------ value */
 
-/* Qwen's has a line break before its tag. */
+/* The form may have a line break before its tag. */
 static fr_expression end_of(const making *m) {
     fr_grammar_rules *rules = m->parts->rules;
-    bool glm = m->plan->format->calls == FR_CALLS_GLM;
-    return fr_expression_then(rules, fr_expression_string(rules, glm ? "" : "\n"),
+    bool lines = strstr(m->plan->format->form->argument, "$VALUE\n") != NULL;
+    return fr_expression_then(rules, fr_expression_string(rules, lines ? "\n" : ""),
                               fr_reply_mark(m->plan, rules, FR_MARK_VALUE_END));
 }
 

@@ -3,29 +3,53 @@
 
 #include <string.h>
 
+#include "base/unicode_form.h"
 #include "src/chat/reply_call.h"
 
 /* ---------------------------------------------------------------------------------------------------------- headers */
 
-/* The word behind a mark; its length, 0: there is no such mark. */
+/* The word behind a mark, up to white space, also Unicode's; its length, 0: there is no such mark. */
 static size_t word_behind(const char *header, size_t length, const char *mark, const char **word) {
-    const char *found = memmem(header, length, mark, strlen(mark)), *end = header + length;
+    const char *found = memmem(header, length, mark, strlen(mark));
     if (!found) return 0;
-    found += strlen(mark);
-    *word = found;
-    while (found < end && *found != '<' && !fr_json_is_space(*found)) found++;
-    return (size_t)(found - *word);
+    *word = found + strlen(mark);
+    size_t begin = (size_t)(*word - header), end = begin;
+    while (end < length && header[end] != '<' && fr_skip_space(header, end, length) == end) end++;
+    return end - begin;
 }
 
-fr_harmony_body fr_harmony_header(const char *header, size_t length, const char **function, size_t *function_length) {
+static bool is_tool(const json_t *tools, const char *name, size_t length) {
+    for (size_t i = 0; i < json_array_size(tools); i++) {
+        const char *own = fr_tool_name_of(json_array_get(tools, i));
+        if (own && strlen(own) == length && memcmp(own, name, length) == 0) return true;
+    }
+    return false;
+}
+
+/* The length of a function's name, to which the word behind it may be glued. */
+static size_t name_length(const json_t *tools, const char *name, size_t length) {
+    static const char *const glued[] = {"json", "code", "commentary"};
+    if (is_tool(tools, name, length)) return length;
+    for (size_t i = 0; i < sizeof glued / sizeof *glued; i++) {
+        size_t tail = strlen(glued[i]);
+        bool ends = length > tail && memcmp(name + length - tail, glued[i], tail) == 0;
+        if (ends && is_tool(tools, name, length - tail)) return length - tail;
+    }
+    return length;
+}
+
+fr_harmony_body fr_harmony_header(const char *header, size_t length, const json_t *tools, const char **function,
+                                  size_t *function_length) {
     static const char analysis[] = "analysis", functions[] = "functions.";
     const char *channel;
     *function_length = word_behind(header, length, "to=", function);
-    if (*function_length > sizeof functions - 1 && memcmp(*function, functions, sizeof functions - 1) == 0) {
+    bool space = *function_length > sizeof functions - 1 && memcmp(*function, functions, sizeof functions - 1) == 0;
+    if (space) {
         *function += sizeof functions - 1;
         *function_length -= sizeof functions - 1;
-        return FR_HARMONY_CALL;
     }
+    if (*function_length > 0) *function_length = name_length(tools, *function, *function_length);
+    if (space || (*function_length > 0 && is_tool(tools, *function, *function_length))) return FR_HARMONY_CALL;
     size_t size = word_behind(header, length, "<|channel|>", &channel);
     bool thinks = size == sizeof analysis - 1 && memcmp(channel, analysis, size) == 0;
     return thinks ? FR_HARMONY_REASONING : FR_HARMONY_CONTENT;
@@ -48,8 +72,8 @@ static fr_call_verdict harmony_mark(fr_reply_call *call, fr_mark mark) {
     return ends && call->state == AFTER ? FR_CALL_DONE : FR_CALL_FAULT;
 }
 
-static bool harmony_complete(const fr_reply_call *call) {
-    return call->state == AFTER;
+static fr_call_verdict harmony_finish(fr_reply_call *call) {
+    return call->state == AFTER ? FR_CALL_DONE : FR_CALL_FAULT;
 }
 
-const fr_call_reader fr_read_harmony_call = {harmony_byte, harmony_mark, harmony_complete};
+const fr_call_reader fr_read_harmony_call = {harmony_byte, harmony_mark, harmony_finish};

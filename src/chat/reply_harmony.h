@@ -5,6 +5,7 @@
 #ifndef FR_SRC_REPLY_HARMONY_H
 #define FR_SRC_REPLY_HARMONY_H
 
+#include <jansson.h>
 #include <stddef.h>
 
 #define FR_HEADER_LONGEST 1024 /* bytes; what is longer is none */
@@ -15,7 +16,9 @@ typedef enum fr_harmony_body {
     FR_HARMONY_CALL,
 } fr_harmony_body;
 
-/* function: the name that a call is sent to, in the header. */
-fr_harmony_body fr_harmony_header(const char *header, size_t length, const char **function, size_t *function_length);
+/* function: the name that a call is sent to, in the header. A recipient is a function if it is within the namespace of
+ * functions or one of the tools (an array, or NULL). */
+fr_harmony_body fr_harmony_header(const char *header, size_t length, const json_t *tools, const char **function,
+                                  size_t *function_length);
 
 #endif

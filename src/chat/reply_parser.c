@@ -46,11 +46,10 @@ size_t fr_reply_trusted_end(const fr_marked_text *prompt) {
     return ends ? prompt->length - prompt->trusted[count - 1].begin : 0;
 }
 
-fr_reply_format fr_reply_format_for(const fr_tokenizer *tokenizer, const json_t *options, fr_text *source_text) {
+fr_reply_format fr_reply_format_for(const fr_tokenizer *tokenizer, const json_t *options) {
     const fr_template *template = fr_chat_templates_for(tokenizer->chat, options)->ready;
     size_t length = 0;
     const char *source = template ? fr_template_source(template, &length) : "";
-    if (source_text) *source_text = (fr_text){source, length};
     return fr_reply_format_of(source, length, tokenizer);
 }
 
@@ -61,7 +60,7 @@ static fr_status begin(fr_reply_parser *p, const fr_marked_text *prompt, const j
     if (tools && !json_is_array(tools) && !json_is_null(tools))
         return fr_fail(FR_INPUT, "chat options: \"tools\" is not an array");
     size_t end = fr_reply_trusted_end(prompt);
-    fr_reply_format format = fr_reply_format_for(p->tokenizer, options, NULL);
+    fr_reply_format format = fr_reply_format_for(p->tokenizer, options);
     fr_decoder_free(p->decoder);
     p->decoder = NULL;
     FR_TRY(fr_decoder_new(p->tokenizer, false, &p->decoder));

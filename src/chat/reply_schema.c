@@ -33,11 +33,14 @@ static const json_t *function_of(const json_t *tool) {
     return function ? function : tool;
 }
 
+const char *fr_tool_name_of(const json_t *tool) {
+    return json_string_value(json_object_get(function_of(tool), "name"));
+}
+
 const json_t *fr_tool_find(const json_t *tools, const char *name) {
     for (size_t i = 0; i < json_array_size(tools); i++) {
-        const json_t *tool = function_of(json_array_get(tools, i));
-        const char *own = json_string_value(json_object_get(tool, "name"));
-        if (own && strcmp(own, name) == 0) return tool;
+        const char *own = fr_tool_name_of(json_array_get(tools, i));
+        if (own && strcmp(own, name) == 0) return function_of(json_array_get(tools, i));
     }
     return NULL;
 }

@@ -19,6 +19,9 @@ enum {
     FR_VALUE_ARRAY = 32,
 };
 
+/* NULL: it has none. */
+const char *fr_tool_name_of(const json_t *tool);
+
 /* NULL: no such tool. */
 const json_t *fr_tool_find(const json_t *tools, const char *name);
 fr_value_types fr_tool_parameter_types(const json_t *tool, const char *parameter);

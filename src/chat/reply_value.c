@@ -59,41 +59,99 @@ void fr_value_put_unit(fr_text_buffer *out, unsigned *half, unsigned unit) {
     fr_text_append_string(out, text);
 }
 
-/* Text that is JSON. */
-static void put_json(fr_text_buffer *out, const char *text, size_t length) {
-    unsigned half = 0;
-    for (size_t at = 0, size; at < length; at += size) {
-        bool unit = text[at] == '\\' && text[at + 1] == 'u';
-        size = unit ? 6 : text[at] == '\\' ? 2 : 1;
-        if (unit) {
-            unsigned value = 0;
-            for (size_t i = 2; i < 6; i++) value = value << 4 | fr_value_hex_digit(text[at + i]);
-            fr_value_put_unit(out, &half, value);
-        } else {
-            fr_value_end_unit(out, &half);
-            fr_text_append(out, text + at, size);
-        }
+/* ---------------------------------------------------------------------------------------------------- JSON by bytes */
+
+static void put_comma(fr_text_buffer *out, fr_json_writer *w) {
+    if (w->comma) fr_text_append_string(out, ",");
+    if (w->comma) fr_text_append(out, w->blanks, w->gap);
+    w->comma = false;
+    w->gap = 0;
+}
+
+/* An escape that is none: its backslash was meant. */
+static void put_broken_escape(fr_text_buffer *out, fr_json_writer *w) {
+    fr_value_end_unit(out, &w->half);
+    fr_text_append_string(out, "\\\\");
+    fr_value_put_escaped(out, w->escape, w->escaped);
+    w->escaped = 0;
+}
+
+static void put_in_string(fr_text_buffer *out, fr_json_writer *w, const fr_json_scan *before, char byte) {
+    if (byte == '\\') return; /* until it is known what it escapes */
+    fr_value_end_unit(out, &w->half);
+    if (byte == before->quote)
+        fr_text_append_string(out, "\"");
+    else
+        fr_value_put_escaped(out, &byte, 1);
+}
+
+static void put_escaped_byte(fr_text_buffer *out, fr_json_writer *w, const fr_json_scan *before, char byte) {
+    bool single = before->quote == '\'';
+    w->escape[0] = byte;
+    w->escaped = 1;
+    if (byte == 'u' || (byte == 'x' && single)) return;
+    bool known = byte && strchr("\"\\/bfnrt", byte);
+    if (!known && !(single && byte == '\'')) {
+        put_broken_escape(out, w);
+        return;
+    }
+    fr_value_end_unit(out, &w->half);
+    if (known) fr_text_append_string(out, "\\");
+    fr_text_append(out, &byte, 1);
+}
+
+static bool is_hex(char byte) {
+    return byte && strchr("0123456789abcdefABCDEF", byte);
+}
+
+static void put_hex(fr_text_buffer *out, fr_json_writer *w, const fr_json_scan *before, char byte) {
+    if (!is_hex(byte)) {
+        put_broken_escape(out, w);
+        put_in_string(out, w, before, byte);
+        return;
+    }
+    w->escape[w->escaped++] = byte;
+    if (before->hex > 1) return;
+    unsigned unit = 0;
+    for (size_t i = 1; i < w->escaped; i++) unit = unit << 4 | fr_value_hex_digit(w->escape[i]);
+    fr_value_put_unit(out, &w->half, unit);
+}
+
+void fr_value_put_json(fr_text_buffer *out, fr_json_writer *writer, const fr_json_scan *before, char byte) {
+    fr_json_writer *w = writer;
+    switch (before->state) {
+    case FR_SCAN_STRING: put_in_string(out, w, before, byte); return;
+    case FR_SCAN_ESCAPE: put_escaped_byte(out, w, before, byte); return;
+    case FR_SCAN_HEX: put_hex(out, w, before, byte); return;
+    case FR_SCAN_WORD:
+        if (!w->none) fr_text_append(out, &byte, 1);
+        return;
+    default: break;
+    }
+    w->none = byte == 'N';
+    if (byte == ',') {
+        w->comma = true;
+    } else if (w->comma && fr_json_is_space(byte)) {
+        if (w->gap < sizeof w->blanks) w->blanks[w->gap++] = byte;
+    } else if (byte == '}' || byte == ']') {
+        w->comma = false;
+        w->gap = 0;
+        fr_text_append(out, &byte, 1);
+    } else {
+        put_comma(out, w);
+        fr_text_append_string(out, byte == '\'' ? "\"" : byte == 'T' ? "t" : byte == 'F' ? "f" : w->none ? "null" : "");
+        if (!strchr("'TFN", byte)) fr_text_append(out, &byte, 1);
     }
 }
 
 /* ----------------------------------------------------------------------------------------------------------- values */
 
-static bool equals(const char *text, size_t length, const char *word) {
-    return length == strlen(word) && memcmp(text, word, length) == 0;
-}
-
-/* What Python calls it. */
-static const char *python_word(const char *text, size_t length) {
-    if (equals(text, length, "True")) return "true";
-    if (equals(text, length, "False")) return "false";
-    return equals(text, length, "None") ? "null" : NULL;
-}
-
 static fr_value_types type_by_first(char byte) {
     switch (byte) {
     case '{': return FR_VALUE_OBJECT;
     case '[': return FR_VALUE_ARRAY;
-    case '"': return FR_VALUE_STRING;
+    case '"':
+    case '\'': return FR_VALUE_STRING;
     case 't':
     case 'T':
     case 'f':
@@ -104,10 +162,6 @@ static fr_value_types type_by_first(char byte) {
     }
 }
 
-static bool in_number(const fr_json_scan *scan) {
-    return scan->state >= FR_SCAN_MINUS && scan->state <= FR_SCAN_EXPONENT_DIGITS;
-}
-
 bool fr_value_is_too_big(const char *number, size_t length) {
     json_error_t error;
     json_t *value = json_loadb(number, length, JSON_DECODE_ANY, &error);
@@ -116,22 +170,24 @@ bool fr_value_is_too_big(const char *number, size_t length) {
     return !value && !whole && json_error_code(&error) == json_error_numeric_overflow;
 }
 
-/* Whether it is JSON that an object may hold and that can be read back. */
-static bool is_json(const char *text, size_t length) {
-    fr_json_scan scan = {0};
+/* Whether it is JSON that an object may hold and that can be read back, as a loose scan has it. */
+static bool is_json(const char *text, size_t length, bool *python) {
+    fr_json_scan scan = {.loose = true};
     size_t number = 0; /* where the last began */
     for (size_t i = 0; i < length; i++) {
-        bool before = in_number(&scan);
+        bool before = fr_json_scan_in_number(&scan);
         if (fr_json_scan_byte(&scan, text[i]) == FR_SCAN_BAD || scan.depth == FR_SCAN_DEPTH) return false;
+        bool in_number = fr_json_scan_in_number(&scan);
         if (!before) number = i;
-        if (before && !in_number(&scan) && fr_value_is_too_big(text + number, i - number)) return false;
+        if (before && !in_number && fr_value_is_too_big(text + number, i - number)) return false;
     }
+    *python = scan.python;
     if (!fr_json_scan_complete(&scan)) return false;
-    return !in_number(&scan) || !fr_value_is_too_big(text + number, length - number);
+    return !fr_json_scan_in_number(&scan) || !fr_value_is_too_big(text + number, length - number);
 }
 
-/* Where nothing is known a text in quotes is still a text, quotes included, and so is Python's None. A parameter that
- * can't be a string may always be null. */
+/* Where nothing is known a text in quotes is still a text, quotes included, and so is what Python alone writes. A
+ * parameter that can't be a string may always be null. */
 static bool is_meant(fr_value_types found, fr_value_types types, bool python) {
     if (found == FR_VALUE_STRING) return types && !(types & FR_VALUE_STRING);
     if (!types) return !python;
@@ -141,14 +197,17 @@ static bool is_meant(fr_value_types found, fr_value_types types, bool python) {
 void fr_value_put(fr_text_buffer *out, const char *text, size_t length, fr_value_types types) {
     const char *inner = text;
     size_t size = length;
+    bool python;
     while (size > 0 && fr_json_is_space(*inner)) inner++, size--;
     while (size > 0 && fr_json_is_space(inner[size - 1])) size--;
-    const char *python = python_word(inner, size);
-    bool meant = size > 0 && is_meant(type_by_first(*inner), types, python != NULL);
-    if (meant && python) {
-        fr_text_append_string(out, python);
-    } else if (meant && is_json(inner, size)) {
-        put_json(out, inner, size);
+    if (size > 0 && is_json(inner, size, &python) && is_meant(type_by_first(*inner), types, python)) {
+        fr_json_scan scan = {.loose = true};
+        fr_json_writer writer = {0};
+        for (size_t i = 0; i < size; i++) {
+            const fr_json_scan before = scan;
+            fr_json_scan_byte(&scan, inner[i]);
+            fr_value_put_json(out, &writer, &before, inner[i]);
+        }
     } else {
         fr_text_append_string(out, "\"");
         fr_value_put_escaped(out, text, length);

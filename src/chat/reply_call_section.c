@@ -49,7 +49,7 @@ static fr_call_verdict after_byte(fr_reply_call *call, char byte) {
     return byte == *call->literal++ ? FR_CALL_ON : FR_CALL_FAULT;
 }
 
-static fr_call_verdict deepseek_byte(fr_reply_call *call, char byte) {
+static fr_call_verdict section_byte(fr_reply_call *call, char byte) {
     fr_call_verdict verdict;
     switch (call->state) {
     case BEGIN: return fr_json_is_space(byte) ? FR_CALL_ON : FR_CALL_FAULT;
@@ -65,7 +65,7 @@ static fr_call_verdict deepseek_byte(fr_reply_call *call, char byte) {
     }
 }
 
-static fr_call_verdict deepseek_mark(fr_reply_call *call, fr_mark mark) {
+static fr_call_verdict section_mark(fr_reply_call *call, fr_mark mark) {
     bool begins = mark == FR_MARK_CALLS && call->raw.length == strlen(call->format->marks[FR_MARK_CALLS]);
     if (call->state == BEGIN && begins) return FR_CALL_ON;
     if (call->state == BEGIN && mark == FR_MARK_CALL) {
@@ -81,8 +81,8 @@ static fr_call_verdict deepseek_mark(fr_reply_call *call, fr_mark mark) {
     return string ? FR_CALL_TEXT : FR_CALL_FAULT;
 }
 
-static bool deepseek_complete(const fr_reply_call *call) {
-    return call->state == AFTER;
+static fr_call_verdict section_finish(fr_reply_call *call) {
+    return call->state == AFTER ? FR_CALL_DONE : FR_CALL_FAULT;
 }
 
-const fr_call_reader fr_read_deepseek_call = {deepseek_byte, deepseek_mark, deepseek_complete};
+const fr_call_reader fr_read_section_call = {section_byte, section_mark, section_finish};

@@ -1,0 +1,36 @@
+/* The forms in which models write calls, a row each: how templates show them, what reads them, how they are forced.
+ *
+ * In: words of a template's source. Out: a row of marks and texts. A form that is like another is a row more; one that
+ * is like none is a row and a reader (reply_call.h). */
+#ifndef FR_SRC_REPLY_FORMS_H
+#define FR_SRC_REPLY_FORMS_H
+
+#include "src/chat/reply_format.h"
+
+/* How the arguments of a call are written. */
+typedef enum fr_arguments_form {
+    FR_ARGUMENTS_JSON,   /* an object */
+    FR_ARGUMENTS_QUOTED, /* an object of bare keys, with marks for quotes */
+    FR_ARGUMENTS_TAGGED, /* one by one, values as plain text up to a mark */
+    FR_ARGUMENTS_PYTHON, /* one by one, separated by commas, values as Python's literals */
+} fr_arguments_form;
+
+typedef struct fr_call_form {
+    const char *words[3]; /* that the template has: all of them, up to NULL */
+    const char *marks[FR_MARK_COUNT];
+    const struct fr_call_reader *reader;
+    const char *bare; /* bytes that a call without its opening mark may begin with; NULL: none */
+    bool names;       /* and it may begin with the name of a tool */
+    bool lists;       /* JSON objects may stand in a list */
+
+    /* What a reply that must call is made of: `before`, calls with `between` them, `after`. In a call $NAME stands for
+     * the function, $ARGUMENTS for all arguments, $NUMBER for digits, $ID for nine letters and digits; in an argument
+     * $KEY and $VALUE. Marks are written as their text. between: NULL where a reply has one call at most. */
+    fr_arguments_form arguments;
+    const char *before, *call, *argument, *between, *after;
+} fr_call_form;
+
+/* The first form that a template shows; NULL: none. */
+const fr_call_form *fr_call_form_of(const char *source, size_t length);
+
+#endif
