@@ -138,6 +138,9 @@ static const struct {
     {ALL, "\"mirostat_eta\": 0.5", FR_OPT_MIROSTAT_LR, 0.5},
     {ALL, "\"repeat_penalty\": 1.5", FR_OPT_REPEAT_PENALTY, 1.5},
     {ALL, "\"repeat_last_n\": 32", FR_OPT_REPEAT_LAST_N, 32},
+    {ALL, "\"repetition_penalty\": 1.25", FR_OPT_REPEAT_PENALTY, 1.25},
+    {ALL, "\"repetition_penalty\": 1.25", FR_OPT_REPEAT_LAST_N, -1},
+    {ALL, "\"repeat_last_n\": 8, \"repetition_penalty\": 1.25", FR_OPT_REPEAT_LAST_N, 8},
     {ALL, "\"presence_penalty\": 0.5", FR_OPT_PRESENCE_PENALTY, 0.5},
     {ALL, "\"frequency_penalty\": -0.5", FR_OPT_FREQUENCY_PENALTY, -0.5},
     {ALL, "\"dry_multiplier\": 0.5", FR_OPT_DRY_MULTIPLIER, 0.5},
@@ -356,6 +359,14 @@ START_TEST(grammars) {
         "\"response_format\": {\"type\": \"json_schema\", \"schema\": {\"properties\": {}}}",
         "\"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"name\": \"x\", \"strict\": true, "
         "\"schema\": {\"required\": [\"a\"]}}}",
+        "\"guided_json\": {\"type\": \"object\"}",
+        "\"guided_json\": \"{\\\"type\\\": \\\"object\\\"}\"",
+        "\"guided_regex\": \"[{]\", \"guided_decoding_backend\": \"xgrammar\"",
+        "\"guided_grammar\": \"root ::= [{]\"",
+        "\"guided_choice\": [\"{\"]",
+        "\"structured_outputs\": {\"json\": {\"type\": \"object\"}, \"regex\": null}",
+        "\"structured_outputs\": {\"choice\": [\"{\", \"{}\"], \"disable_any_whitespace\": true}",
+        "\"structured_outputs\": {\"json_object\": true}",
     };
     for (size_t f = 0; f < 3; f++) {
         for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
@@ -397,6 +408,19 @@ static const struct {
      FR_UNBUILT, "response_format.json_schema.schema: schema, at #/$dynamicRef: not built"},
     {ALL, "\"response_format\": {\"type\": \"json_object\", \"schema\": {\"$dynamicRef\": \"#\"}}", FR_UNBUILT,
      "response_format.schema: schema, at #/$dynamicRef: not built"},
+    {ALL, "\"guided_json\": \"{\"", FR_USAGE, "guided_json is no schema"},
+    {ALL, "\"guided_choice\": []", FR_USAGE, "guided_choice must be an array of texts"},
+    {ALL, "\"guided_choice\": [\"a\", 5]", FR_USAGE, "guided_choice must be an array of texts"},
+    {ALL, "\"structured_outputs\": \"json\"", FR_USAGE, "structured_outputs must be an object"},
+    {ALL, "\"structured_outputs\": {\"structural_tag\": {}}", FR_UNBUILT, "\"structural_tag\" is not built"},
+    {ALL, "\"structured_outputs\": {\"json_object\": 1}", FR_USAGE, "json_object must be true or false"},
+    {ALL, "\"guided_regex\": \"a\", \"structured_outputs\": {\"choice\": [\"b\"]}", FR_USAGE, "exclude each other"},
+    {ALL, "\"repetition_penalty\": \"high\"", FR_USAGE, "repetition_penalty must be a number"},
+    {ALL, "\"stop_token_ids\": 5", FR_USAGE, "stop_token_ids must be an array"},
+    {ALL, "\"stop_token_ids\": [-1]", FR_USAGE, "stop_token_ids[0] is no id"},
+    {ALL, "\"include_stop_str_in_output\": 1", FR_USAGE, "include_stop_str_in_output must be true or false"},
+    {ALL, "\"min_tokens\": -1", FR_USAGE, "min_tokens must be a whole number"},
+    {ALL, "\"min_tokens\": 2, \"regex\": \"a\"", FR_USAGE, "min_tokens goes neither with a grammar"},
     {ALL, "\"grammar_lazy\": true", FR_UNBUILT, "\"grammar_lazy\" is not built"},
     {ALL, "\"grammar_triggers\": [{}]", FR_UNBUILT, "\"grammar_triggers\" is not built"},
     {ALL, "\"preserved_tokens\": [\"x\"]", FR_UNBUILT, "\"preserved_tokens\" is not built"},
@@ -437,6 +461,13 @@ static const struct {
      "\"description\": \"d\", \"strict\": true, \"parameters\": {\"properties\": {\"a\": {\"$dynamicRef\": \"#\"}}}}}]",
      FR_UNBUILT, "tool_choice: tools[0].function.parameters: schema, at #/properties/a/$dynamicRef: not built"},
     {CHAT, "\"functions\": [{}]", FR_UNBUILT, "\"functions\" is not built"},
+    {CHAT, "\"chat_template\": \"x\"", FR_UNBUILT, "\"chat_template\" is not built"},
+    {ALL, "\"bad_words\": [\"x\"]", FR_UNBUILT, "\"bad_words\" is not built"},
+    {ALL, "\"use_beam_search\": true", FR_UNBUILT, "\"use_beam_search\" is not built"},
+    {CHAT, "\"enable_thinking\": 1", FR_USAGE, "enable_thinking must be true or false"},
+    {CHAT, "\"thinking\": true", FR_USAGE, "thinking must be of type"},
+    {CHAT, "\"reasoning\": \"low\"", FR_USAGE, "reasoning must be an object"},
+    {CHAT, "\"reasoning\": {\"effort\": 5}", FR_USAGE, "reasoning_effort must be a text"},
     {CHAT, "\"parallel_tool_calls\": 0", FR_USAGE, "parallel_tool_calls must be true or false"},
     {CHAT, "\"reasoning_effort\": 2", FR_USAGE, "reasoning_effort must be a text"},
     {CHAT, "\"reasoning_format\": \"none\"", FR_UNBUILT, "\"reasoning_format\" is not built"},
@@ -711,6 +742,60 @@ START_TEST(choices_of_prompts) {
 }
 END_TEST
 
+/* The only choice of a completion that is run with these members, whose text it is then. */
+static fr_ask *run_with(const char *members, char *text, size_t size) {
+    char body[512];
+    snprintf(body, sizeof body, "{\"prompt\": \"Once upon\", \"temperature\": 0, \"max_tokens\": 12%s}", members);
+    fr_ask *a = ask_well(FR_JOB_COMPLETION, body);
+    run_choices(a);
+    const fr_job *job = &a->choices[0].job;
+    ck_assert_msg(!job->error[0], "%s", job->error);
+    snprintf(text, size, "%.*s", (int)job->text.length, job->text.bytes ? job->text.bytes : "");
+    return a;
+}
+
+/* vLLM's members: ids that stop a text and are none of it, a stop string that stays, ids at least, choices. */
+START_TEST(ends_as_vllm_knows_them) {
+    char members[256], whole[256], text[256];
+    open_engine();
+    fr_ask *plain = run_with(", \"ignore_eos\": true", whole, sizeof whole);
+    const fr_reply *reply = &plain->choices[0].job.reply;
+    ck_assert_uint_eq(reply->kept, 12);
+    size_t first = 0; /* of the id that is the fourth */
+    while (reply->ids[first] != reply->ids[3]) first++;
+    snprintf(members, sizeof members, ", \"ignore_eos\": true, \"stop_token_ids\": [%d]", reply->ids[3]);
+    fr_ask *a = run_with(members, text, sizeof text);
+    ck_assert_int_eq(a->choices[0].job.reply.end, FR_END_STOP);
+    ck_assert_uint_eq(a->choices[0].job.reply.kept, first + 1);
+    ck_assert_uint_eq(strlen(text), reply->begins[first]);
+    ck_assert_int_eq(strncmp(text, whole, strlen(text)), 0);
+    fr_ask_free(a);
+    for (int keeps = 0; keeps < 2; keeps++) {
+        snprintf(members, sizeof members, ", \"ignore_eos\": true, \"stop\": \"%.2s\"%s", whole + 5,
+                 keeps ? ", \"include_stop_str_in_output\": true" : "");
+        a = run_with(members, text, sizeof text);
+        size_t at = (size_t)(strstr(whole, a->choices[0].job.stops[0]) - whole);
+        ck_assert_uint_eq(strlen(text), at + (keeps ? 2 : 0));
+        ck_assert_int_eq(strncmp(text, whole, strlen(text)), 0);
+        fr_ask_free(a);
+    }
+    const int32_t *eos;
+    ck_assert_uint_gt(fr_model_eos(loaded.model, &eos), 0);
+    for (int least = 0; least < 5; least += 4) {
+        snprintf(members, sizeof members, ", \"logit_bias\": {\"%d\": 100}, \"min_tokens\": %d", eos[0], least);
+        a = run_with(members, text, sizeof text);
+        ck_assert_int_eq(a->choices[0].job.reply.end, FR_END_EOS);
+        ck_assert_uint_eq(a->choices[0].job.reply.kept, (size_t)least + 1);
+        fr_ask_free(a);
+    }
+    a = run_with(", \"guided_choice\": [\"re\\\"d\", \"gre\\nen\"]", text, sizeof text);
+    ck_assert_msg(strcmp(text, "re\"d") == 0 || strcmp(text, "gre\nen") == 0, "%s", text);
+    fr_ask_free(a);
+    fr_ask_free(plain);
+    close_engine();
+}
+END_TEST
+
 /* A seed of -1, or none, is drawn once for the request. A seed of the command line's is one. */
 START_TEST(drawn_seeds) {
     int64_t last = -1;
@@ -843,8 +928,15 @@ START_TEST(chats_are_rendered) {
         {"{\"messages\": [" USER "], \"chat_template_kwargs\": {\"enable_thinking\": true}}", "[" USER "]",
          "{\"enable_thinking\": true}", 0},
         {"{\"messages\": [" USER "], \"reasoning_effort\": \"none\"}", "[" USER "]", "{\"enable_thinking\": false}", 0},
-        {"{\"messages\": [" USER "], \"reasoning_effort\": \"high\"}", "[" USER "]", "{\"reasoning_effort\": \"high\"}",
-         0},
+        {"{\"messages\": [" USER "], \"enable_thinking\": true}", "[" USER "]", "{\"enable_thinking\": true}", 0},
+        {"{\"messages\": [" USER "], \"thinking\": {\"type\": \"enabled\"}}", "[" USER "]",
+         "{\"enable_thinking\": true}", 0},
+        {"{\"messages\": [" USER "], \"thinking\": {\"type\": \"disabled\"}}", "[" USER "]",
+         "{\"enable_thinking\": false}", 0},
+        {"{\"messages\": [" USER "], \"reasoning\": {\"enabled\": true, \"exclude\": false}}", "[" USER "]",
+         "{\"enable_thinking\": true}", 0},
+        {"{\"messages\": [" USER "], \"reasoning_effort\": \"high\"}", "[" USER "]",
+         "{\"reasoning_effort\": \"high\"}", 0},
         {"{\"messages\": [" USER "], \"add_generation_prompt\": false}", "[" USER "]",
          "{\"add_generation_prompt\": false}", 0},
         {"{\"messages\": [" USER "], \"parallel_tool_calls\": false, \"modalities\": [\"text\"], \"functions\": [], "
@@ -1142,6 +1234,7 @@ static TCase *demo_cases(void) {
     tcase_add_test(tcase, one_prompt);
     tcase_add_test(tcase, texts_and_ids_in_turn);
     tcase_add_test(tcase, choices_of_prompts);
+    tcase_add_test(tcase, ends_as_vllm_knows_them);
     tcase_add_test(tcase, drawn_seeds);
     tcase_add_test(tcase, limit_of_choices);
     tcase_add_test(tcase, prompts_that_are_too_long);

@@ -69,7 +69,8 @@ static fr_status start(fr_job *job, const void *kept, size_t size) {
     if (status == FR_OK) status = fr_session_put(job->session, job->prompt.ids, job->prompt.count);
     if (status == FR_OK) status = fr_job_set_grammar(job);
     if (status == FR_OK) status = fr_job_set_budget(job);
-    job->text = (fr_stream){.stops = job->stops, .stop_count = job->stop_count};
+    if (status == FR_OK) status = fr_job_set_least(job);
+    job->text = (fr_stream){.stops = job->stops, .stop_count = job->stop_count, .keeps_stop = job->keeps_stop};
     if (status == FR_OK) status = open_view(job);
     if (status != FR_OK) return status;
     const fr_model *model = job->setting->loaded->model;
@@ -78,6 +79,8 @@ static fr_status start(fr_job *job, const void *kept, size_t size) {
                                     .most = job->most,
                                     .best = job->best,
                                     .ignore_eos = job->ignore_eos && !job->grammar,
+                                    .stop_ids = job->stop_ids,
+                                    .stop_id_count = job->stop_id_count,
                                     .text = fr_model_tokenizer(model) ? &job->text : NULL,
                                     .view = job->prompt.rendered.text ? &job->view : NULL};
     status = fr_reply_begin(&job->reply, &reply);
@@ -96,6 +99,7 @@ fr_status fr_job_resume(const fr_job *job) {
 
 fr_status fr_job_leave(const fr_job *job) {
     fr_status status = fr_job_lift_budget(job);
+    if (status == FR_OK) status = fr_job_lift_least(job);
     return status == FR_OK && job->grammar ? fr_session_set_grammar(job->session, NULL) : status;
 }
 
@@ -104,7 +108,7 @@ static bool take_request(fr_job *job) {
     bool plain = job->form == FR_JOB_PLAIN;
     if (!(plain ? fr_job_take_fields(job) : fr_job_take_request(job))) return false;
     if (job->picture_count) fr_json_put(job->settings, "pictures", json_true());
-    return fr_job_take_prompt(job) && fr_job_make_grammar(job) && fr_job_make_budget(job);
+    return fr_job_take_prompt(job) && fr_job_make_grammar(job) && fr_job_make_budget(job) && fr_job_check_least(job);
 }
 
 void fr_job_open(fr_job *job, const fr_job_setting *setting, fr_job_form form, const json_t *request) {

@@ -68,7 +68,11 @@ typedef struct fr_job {
     size_t picture_count;
     const char *stops[FR_STOPS_MAX];
     size_t stop_count;
+    bool keeps_stop; /* the string that ended the text is part of it */
+    int32_t stop_ids[FR_STOPS_MAX]; /* that end it too, and are no text */
+    size_t stop_id_count;
     int64_t most; /* ids at most, -1: no limit */
+    size_t least; /* and at least */
     bool ignore_eos;
     fr_session *session;
     fr_stream text;

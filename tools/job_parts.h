@@ -25,7 +25,9 @@ typedef bool fr_job_take_field(fr_job *job, const char *key, const json_t *value
 fr_job_take_field fr_job_take_count, fr_job_take_seed, fr_job_take_switch, fr_job_take_stops, fr_job_take_images,
     fr_job_take_tools, fr_job_take_logprobs, fr_job_take_bias, fr_job_take_most, fr_job_take_grammar, fr_job_take_regex,
     fr_job_take_json_schema, fr_job_take_response_format, fr_job_take_tool_choice, fr_job_take_parallel,
-    fr_job_take_budget, fr_job_take_later;
+    fr_job_take_budget, fr_job_take_guided_choice, fr_job_take_guided_json, fr_job_take_structured_outputs,
+    fr_job_take_repetition, fr_job_take_stop_ids, fr_job_take_keep_stop, fr_job_take_least, fr_job_take_enable_thinking,
+    fr_job_take_thinking, fr_job_take_reasoning, fr_job_take_later;
 
 /* What takes a setting of how tokens are drawn; NULL: it is none. And a member of a body in its job's form, those
  * among them; NULL: it is not known there. */
@@ -55,6 +57,11 @@ const char *fr_job_plain_text(const json_t *value);
 bool fr_job_take_prompt(fr_job *job);
 bool fr_job_take_messages(fr_job *job, const json_t *messages);
 bool fr_job_take_text_or_ids(fr_job *job, const json_t *prompt);
+
+/* Ids at least, behind the grammar and the budget: whether it can be; its session's, and taken away. */
+bool fr_job_check_least(fr_job *job);
+fr_status fr_job_set_least(fr_job *job);
+fr_status fr_job_lift_least(const fr_job *job);
 
 /* The answer in OpenAI's form, but for its ids. */
 json_t *fr_job_response(fr_job *job);

@@ -184,7 +184,7 @@ bool fr_stream_feed(fr_stream *text, const char *bytes, size_t length, bool acce
         fr_stop_find(text->stops, text->stop_count, text->bytes, text->length, text->written, &which);
     if (which >= 0) {
         text->stopped = text->stops[which];
-        text->length = at;
+        text->length = at + (text->keeps_stop ? strlen(text->stopped) : 0);
         return true;
     }
     write_until(text, at);

@@ -56,7 +56,8 @@ typedef struct fr_stream {
     const char *const *stops;
     size_t stop_count;
     const char *stopped; /* the one that has ended it; NULL: none has */
-    char *bytes; /* the text so far, without the stop string that ended it */
+    bool keeps_stop;     /* that one is part of the text */
+    char *bytes; /* the text so far, without the stop string that ended it unless that is kept */
     bool *accepted;
     size_t length, written, capacity;
     bool green; /* the colour that out is in */

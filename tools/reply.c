@@ -13,6 +13,12 @@ static bool ends_sequence(const fr_reply *r, int32_t id) {
     return false;
 }
 
+static bool is_stop(const fr_reply *r, int32_t id) {
+    for (size_t i = 0; i < r->setting.stop_id_count; i++)
+        if (r->setting.stop_ids[i] == id) return true;
+    return false;
+}
+
 /* An id that is no token (a model may have more rows than its vocabulary has words) is U+FFFD. */
 static bool put_text(fr_reply *r, int32_t id, bool accepted) {
     const char *bytes;
@@ -24,12 +30,13 @@ static bool put_text(fr_reply *r, int32_t id, bool accepted) {
     return stopped || (!known && fr_stream_feed(text, FR_NO_TOKEN, strlen(FR_NO_TOKEN), accepted));
 }
 
-/* An end of sequence is an id of the reply, but no text. */
+/* An end of sequence, or an id that is to stop it, is an id of the reply, but no text. */
 static fr_status take_id(fr_reply *r, int32_t id, bool accepted) {
     fr_status status = FR_OK;
     bool stopped = false;
     r->kept++;
     if (ends_sequence(r, id)) r->end = FR_END_EOS;
+    else if (is_stop(r, id)) stopped = true;
     else if (r->setting.view) status = fr_reply_view_feed(r->setting.view, id, accepted, &stopped);
     else if (r->setting.text) stopped = put_text(r, id, accepted);
     if (stopped) r->end = FR_END_STOP;

@@ -27,6 +27,8 @@ typedef struct fr_reply_setting {
     int64_t most; /* ids at most, below 1: no limit */
     int64_t best; /* log-probabilities of so many beside each id's own, -1: none at all */
     bool ignore_eos;
+    const int32_t *stop_ids; /* further ones that end it, as a stop string does; NULL: none */
+    size_t stop_id_count;
     fr_stream *text;     /* NULL: only ids are wanted */
     fr_reply_view *view; /* NULL, or what takes a chat's reply apart before it goes there */
 } fr_reply_setting;

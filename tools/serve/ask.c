@@ -58,7 +58,8 @@ static bool take_prompt(fr_ask *ask, fr_job *job, size_t index) {
     bool chat = ask->form == FR_JOB_CHAT;
     bool taken = chat ? fr_ask_take_messages(ask, job) : fr_job_take_text_or_ids(job, prompt);
     ask->too_long = job->too_long;
-    return taken && check_prompt(ask, job) && fr_job_make_grammar(job) && fr_job_make_budget(job);
+    return taken && check_prompt(ask, job) && fr_job_make_grammar(job) && fr_job_make_budget(job) &&
+           fr_job_check_least(job);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- choices */
