@@ -588,7 +588,8 @@ fr_status fr_tokenize_marked(const fr_tokenizer *tokenizer, const fr_marked_text
  *
  * messages_json: JSON text of an array of {"role", "content", ...}, at least one, in whichever form clients send them:
  * arguments of calls are JSON text or objects, contents texts or lists of text parts (joined by line breaks), thoughts
- * `reasoning_content` or `reasoning`. The template gets the form that it takes, which it is asked for beforehand.
+ * `reasoning_content` or `reasoning`. The template gets the form that it takes, which it is asked for beforehand;
+ * fr_chat_change tells what was changed more than that.
  * options_json: NULL, or JSON text of an object with variables of the template:
  *
  *     add_generation_prompt   true (default): the text ends where the model begins to answer
@@ -596,6 +597,10 @@ fr_status fr_tokenize_marked(const fr_tokenizer *tokenizer, const fr_marked_text
  *     tools                   what the model may call, in the OpenAI form; default null
  *     pictures                true: the messages have parts {"type": "image"}, and the model sees. A template without a
  *                             token for pictures then gives way to one of the library's own; default false
+ *     late_systems            false: a system message behind other turns is left to the template, whose own error it
+ *                             may be; default true: it is moved to where the template takes it
+ *     strict_roles            true: a role that neither OpenAI's API nor the template knows is FR_INPUT; default
+ *                             false: a template that prints any role prints it
  *     ...                     whatever else the template knows. Each goes before the model's own variable of that name
  *                             (bos_token, eos_token), and is as foreign as a message unless it says the same
  *
@@ -608,6 +613,11 @@ fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_jso
 /* The source of the template that a conversation without tools and pictures is rendered by, as it was given, NUL behind
  * it; NULL: there is none, or none that can be used. It belongs to the tokenizer. */
 const char *fr_chat_template_text(const fr_tokenizer *tokenizer, size_t *length);
+
+/* A line about a change that fr_chat_render has made to messages because the template would have refused them or left
+ * them out; each kind of change has one line for a tokenizer, given once, to whichever thread asks first. NULL: there
+ * is none that was not given yet. The line belongs to the library. */
+const char *fr_chat_change(const fr_tokenizer *tokenizer);
 
 /* What is worth saying to somebody who chats with this model, with pictures or without: that its chat template is the
  * library's own, say. NULL: nothing. It belongs to the tokenizer. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "src/chat/chat_messages.h"
+#include "src/chat/chat_turns.h"
 #include "tests/token_files.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
@@ -31,14 +32,17 @@ static fr_template *open_named(const json_t *root, const char *name) {
     return template;
 }
 
+static unsigned rendered_notes; /* of the last render */
+
 /* As fr_chat_render does it: the messages adapted, then rendered. */
 static fr_status render(const fr_template *template, const json_t *messages, const json_t *context,
                         fr_marked_text *text) {
     json_t *sent = json_deep_copy(messages), *given = json_copy((json_t *)(uintptr_t)context);
-    const fr_chat_probe probe = {.template = template, .given = given};
+    fr_chat_probe probe = {.template = template, .given = given};
+    const fr_chat_rules rules = {.late_systems = true};
     json_object_set(given, "messages", sent);
     *text = (fr_marked_text){0};
-    fr_status status = fr_chat_messages_adapt(sent, &probe);
+    fr_status status = fr_chat_messages_adapt(sent, &rules, &probe, &rendered_notes);
     if (status == FR_OK) status = fr_template_render(template, NULL, given, 0, text);
     json_decref(given);
     json_decref(sent);
@@ -68,7 +72,7 @@ START_TEST(sent_conversations) {
     json_object_foreach(json_object_get(root, "rendered"), name, texts) {
         fr_template *template = open_named(root, name);
         json_array_foreach(texts, index, expected) check_conversation(template, root, index, name, expected);
-        ck_assert_uint_eq(index, 31);
+        ck_assert_uint_eq(index, 39);
         templates++;
         fr_template_close(template);
     }
@@ -172,18 +176,24 @@ START_TEST(templates_that_ask_for_more) {
 }
 END_TEST
 
-/* Clients send calls with null beside them, or nothing; a template that adds texts up fails over that, and one that
- * tells it apart, or prints it, has what was sent. */
+/* Clients send calls with null beside them, or nothing. A template that adds texts up fails over that, and one that
+ * prints it writes a word that nobody said; one that shows calls only where the content is null has that. */
 START_TEST(calls_without_a_text) {
-    static const char adds[] = "{% for m in messages %}{{ '<' + m.content + '>' }}{% endfor %}";
-    static const char prints[] = "{% for m in messages %}<{{ m.content }}>{% endfor %}";
+#define CALLED "{{ m.tool_calls[0].function.name if m.tool_calls }}{% endfor %}"
 #define A_CALL "\"tool_calls\": [{\"function\": {\"name\": \"f\", \"arguments\": \"{}\"}}]"
+    static const char *const templates[][2] = {
+        {"{% for m in messages %}{{ '<' + m.content + '>' }}" CALLED, "<>f"},
+        {"{% for m in messages %}<{{ m.content }}>" CALLED, "<>f"},
+    };
     static const char null[] = "[{\"role\": \"assistant\", \"content\": null, " A_CALL "}]";
     static const char none[] = "[{\"role\": \"assistant\", " A_CALL "}]";
-    check_text(adds, null, "<>");
-    check_text(adds, none, "<>");
-    check_text(prints, null, "<None>");
-    check_text(prints, none, "<>");
+    for (size_t i = 0; i < 2; i++) {
+        check_text(templates[i][0], null, templates[i][1]);
+        check_text(templates[i][0], none, templates[i][1]);
+    }
+    check_text("{% for m in messages %}{% if m.content is none %}{{ m.tool_calls[0].function.name }}{% endif %}"
+               "{% endfor %}",
+               null, "f");
 }
 END_TEST
 
@@ -203,6 +213,159 @@ START_TEST(templates_that_ask_for_a_system_message) {
 }
 END_TEST
 
+/* ------------------------------------------------------------------------------------------- roles and their order */
+
+#define PRINTS "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+#define RAISES "{{ raise_exception('no') }}"
+#define FOR    "{% for m in messages %}"
+#define BRIEF  "{\"role\": \"system\", \"content\": \"Be brief.\"}"
+#define FRENCH "{\"role\": \"system\", \"content\": \"Speak French.\"}"
+#define HI     "{\"role\": \"user\", \"content\": \"hi\"}"
+#define YO     "{\"role\": \"assistant\", \"content\": \"yo\"}"
+#define AND    "{\"role\": \"user\", \"content\": \"and?\"}"
+#define SPOKEN                                                                      \
+    "{\"role\": \"system\", \"content\": [{\"type\": \"text\", \"text\": \"Be\"}, " \
+    "{\"type\": \"text\", \"text\": \"brief.\"}]}"
+#define SHOWN "{\"role\": \"user\", \"content\": [{\"type\": \"image\"}, {\"type\": \"text\", \"text\": \"hi\"}]}"
+#define CALLING                                                                                    \
+    "{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [{\"id\": \"c\", \"function\": " \
+    "{\"name\": \"f\", \"arguments\": {}}}]}"
+#define RESULT "{\"role\": \"tool\", \"tool_call_id\": \"c\", \"content\": \"r\"}"
+
+/* Qwen's, which takes one system message, at the head; Gemma 2's, which takes none; Mistral's, whose turns alternate;
+ * one that reads the first message alone; one that reads parts. */
+#define ONE_HEAD                                                                                           \
+    FOR "{% if m.role == 'system' and not loop.first %}" RAISES "{% endif %}<{{ m.role }}>{{ m.content }}" \
+        "{% endfor %}"
+#define NO_SYSTEM                                                                    \
+    FOR "{% if m.role == 'system' %}" RAISES "{% endif %}"                           \
+        "{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}" RAISES "{% endif %}" \
+        "<{{ m.role }}>{{ m.content | trim }}{% endfor %}"
+#define ALTERNATES                                                                                      \
+    "{% set ns = namespace(i=0) %}" FOR "{% if m.role in ('user', 'assistant') and not m.tool_calls %}" \
+    "{% if (m.role == 'user') != (ns.i % 2 == 0) %}" RAISES "{% endif %}{% set ns.i = ns.i + 1 %}"      \
+    "{% endif %}<{{ m.role }}>{{ m.content }}{{ m.tool_calls[0].function.name if m.tool_calls }}"       \
+    "{% endfor %}"
+#define LEAVES_OUT                                                                          \
+    "{% if messages[0].role == 'system' %}<system>{{ messages[0].content }}{% endif %}" FOR \
+    "{% if m.role != 'system' %}<{{ m.role }}>{{ m.content }}{% endif %}{% endfor %}"
+#define PARTED                                                                                 \
+    FOR "{% if m.role == 'system' and not loop.first %}" RAISES "{% endif %}<{{ m.role }}>"    \
+        "{% if m.content is string %}{{ m.content | trim }}{% else %}{% for p in m.content %}" \
+        "{{ '[image]' if p.type == 'image' else p.text | trim }}{% endfor %}{% endif %}{% endfor %}"
+
+/* Expected is what llama.cpp's and litellm's merges give: a blank line between the texts; see also the reports of
+ * engines that refuse such conversations, from which they are taken. */
+START_TEST(orders_of_turns) {
+    static const struct {
+        const char *source, *messages, *expected;
+        unsigned notes;
+    } cases[] = {
+        {PRINTS, "[" BRIEF ", " FRENCH ", " HI ", " BRIEF "]",
+         "<system>Be brief.<system>Speak French.<user>hi<system>Be brief.", 0},
+        {ONE_HEAD, "[" BRIEF ", " FRENCH ", " HI "]", "<system>Be brief.\n\nSpeak French.<user>hi", 0},
+        {ONE_HEAD, "[" BRIEF ", " FRENCH ", " BRIEF ", " HI "]",
+         "<system>Be brief.\n\nSpeak French.\n\nBe brief.<user>hi", 0},
+        {ONE_HEAD, "[" BRIEF ", " HI ", " FRENCH "]", "<system>Be brief.<user>hi\n\nSpeak French.",
+         FR_NOTE_LATE_SYSTEM},
+        {ONE_HEAD, "[" HI ", " FRENCH "]", "<user>hi\n\nSpeak French.", FR_NOTE_LATE_SYSTEM},
+        {ONE_HEAD, "[" BRIEF ", " HI ", " FRENCH ", " YO ", " AND "]",
+         "<system>Be brief.<user>hi\n\nSpeak French.<assistant>yo<user>and?", FR_NOTE_LATE_SYSTEM},
+        {ONE_HEAD, "[" HI ", " YO ", " FRENCH ", " BRIEF ", " AND "]",
+         "<user>hi<assistant>yo<user>Speak French.\n\nBe brief.\n\nand?", FR_NOTE_LATE_SYSTEM},
+        {ONE_HEAD, "[" BRIEF ", " HI ", " CALLING ", " RESULT ", " FRENCH "]",
+         "<system>Be brief.\n\nSpeak French.<user>hi<assistant><tool>r", FR_NOTE_LATE_SYSTEM},
+        {ONE_HEAD, "[" HI ", " CALLING ", " RESULT ", " FRENCH "]", "<system>Speak French.<user>hi<assistant><tool>r",
+         FR_NOTE_LATE_SYSTEM},
+        {LEAVES_OUT, "[" BRIEF ", " FRENCH ", " HI ", " FRENCH "]",
+         "<system>Be brief.\n\nSpeak French.<user>hi\n\nSpeak French.", FR_NOTE_LATE_SYSTEM},
+        {PARTED, "[" SPOKEN ", " FRENCH ", " SHOWN ", " SPOKEN "]",
+         "<system>Be\nbrief.\n\nSpeak French.<user>[image]hi\n\nBe\nbrief.", FR_NOTE_LATE_SYSTEM},
+        {NO_SYSTEM, "[" BRIEF ", " HI ", " YO "]", "<user>Be brief.\n\nhi<assistant>yo", FR_NOTE_NO_SYSTEM},
+        {NO_SYSTEM, "[" SPOKEN ", " FRENCH ", " HI "]", "<user>Be\nbrief.\n\nSpeak French.\n\nhi", FR_NOTE_NO_SYSTEM},
+        {NO_SYSTEM, "[" SPOKEN "]", "<user>Be\nbrief.", FR_NOTE_NO_SYSTEM},
+        {NO_SYSTEM, "[" BRIEF "]", "<user>Be brief.", FR_NOTE_NO_SYSTEM},
+        {NO_SYSTEM, "[" HI "]", "<user>hi", 0},
+        {NO_SYSTEM, "[" HI ", " YO ", " FRENCH ", " AND ", " AND "]",
+         "<user>hi<assistant>yo<user>Speak French.\n\nand?\n\nand?", FR_NOTE_LATE_SYSTEM | FR_NOTE_JOINED_TURNS},
+        {ALTERNATES, "[" HI ", " AND ", " YO ", " YO ", " AND "]", "<user>hi\n\nand?<assistant>yo\n\nyo<user>and?",
+         FR_NOTE_JOINED_TURNS},
+        {ALTERNATES, "[" HI ", " CALLING ", " RESULT ", " YO "]", "<user>hi<assistant>f<tool>r<assistant>yo", 0},
+        {ALTERNATES, "[" HI ", " YO ", " CALLING "]", "<user>hi<assistant>yof", FR_NOTE_JOINED_TURNS},
+        {PRINTS, "[" HI ", " AND ", " YO ", " YO "]", "<user>hi<user>and?<assistant>yo<assistant>yo", 0},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        rendered_notes = 0;
+        check_text(cases[i].source, cases[i].messages, cases[i].expected);
+        ck_assert_msg(rendered_notes == cases[i].notes, "%s: notes %u", cases[i].messages, rendered_notes);
+    }
+}
+END_TEST
+
+#define OF(role) "[" HI ", {\"role\": \"" role "\", \"content\": \"x\"}]"
+
+/* A role that a template has no words for is the usual one of the same meaning; the word in the header alone, in
+ * whichever letters, is none. */
+START_TEST(names_of_roles) {
+    static const char *const cases[][3] = {
+        {PRINTS, OF("developer"), "<user>hi<system>x"},
+        {FOR "<{{ m.role | upper }}>{{ m.content }}{% endfor %}", OF("developer"), "<USER>hi<SYSTEM>x"},
+        {FOR "{% if m.role in ('user', 'system') %}{{ m.content }}{% endif %}{% endfor %}", OF("developer"), "hix"},
+        {FOR "{% if m.role not in ('user', 'system', 'assistant') %}" RAISES "{% endif %}{{ m.content }}{% endfor %}",
+         OF("developer"), "hix"},
+        {FOR "{{ 'D' if m.role == 'developer' }}<{{ m.role }}>{% endfor %}", OF("developer"), "<user>D<developer>"},
+        {FOR "{% if m.role not in ('user', 'developer') %}" RAISES "{% endif %}<{{ m.role }}>{% endfor %}",
+         OF("developer"), "<user><developer>"},
+        {PRINTS, "[" HI ", " CALLING ", {\"role\": \"function\", \"name\": \"f\", \"content\": \"r\"}]",
+         "<user>hi<assistant><tool>r"},
+        {FOR "<{{ m.role }}{{ m.tool_call_id }}>{{ m.tool_calls[0].function.arguments | tojson if m.tool_calls }}"
+             "{{ m.function_call }}{% endfor %}",
+         "[" HI ", {\"role\": \"assistant\", \"content\": null, \"function_call\": {\"name\": \"f\", "
+         "\"arguments\": \"{\\\"a\\\": 5}\"}}, {\"role\": \"function\", \"name\": \"f\", \"content\": \"r\"}]",
+         "<user><assistant>{\"a\": 5}<toolcall00001>"},
+        {FOR "{{ 'F' if m.role == 'function' }}<{{ m.role }}>{% endfor %}", OF("function"), "<user>F<function>"},
+        {PRINTS, OF("ipython"), "<user>hi<tool>x"},
+        {PRINTS, OF("narrator"), "<user>hi<narrator>x"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) check_text(cases[i][0], cases[i][1], cases[i][2]);
+}
+END_TEST
+
+/* Answers are found by the variables alone, and the oldest set gives way. */
+START_TEST(kept_answers) {
+    fr_kept_answers kept;
+    fr_chat_answers answers = {0};
+    int found;
+    json_t *sets[FR_KEPT_MOST + 1], *large = json_object();
+    fr_kept_answers_open(&kept);
+    for (int i = 0; i <= FR_KEPT_MOST; i++) {
+        sets[i] = json_pack("{s:i, s:b}", "n", i, "add_generation_prompt", 1);
+        answers.count = 0;
+        fr_chat_answers_add(&answers, "system", i);
+        fr_kept_answers_put(&kept, sets[i], &answers);
+    }
+    for (int i = 0; i <= FR_KEPT_MOST; i++) {
+        fr_kept_answers_get(&kept, sets[i], &answers);
+        bool known = fr_chat_answers_find(&answers, "system", &found);
+        ck_assert_msg(known == (i > 0) && (!known || found == i), "%d", i);
+        ck_assert(!fr_chat_answers_find(&answers, "late", &found));
+        json_decref(sets[i]);
+    }
+    char *text = malloc(4000);
+    memset(text, 'x', 4000);
+    json_object_set_new(large, "documents", json_stringn(text, 4000));
+    fr_kept_answers_put(&kept, large, &answers);
+    fr_kept_answers_get(&kept, large, &answers);
+    ck_assert_uint_eq(answers.count, 0);
+    for (int i = 0; i < 2 * FR_ANSWERS_MOST; i++) fr_chat_answers_add(&answers, "role", i);
+    fr_chat_answers_add(&answers, text, 1);
+    ck_assert_uint_eq(answers.count, FR_ANSWERS_MOST);
+    free(text);
+    json_decref(large);
+    fr_kept_answers_close(&kept);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("chat_messages");
     TCase *tcase = tcase_create("chat_messages");
@@ -213,6 +376,9 @@ int main(void) {
     tcase_add_test(tcase, templates_that_ask_for_more);
     tcase_add_test(tcase, calls_without_a_text);
     tcase_add_test(tcase, templates_that_ask_for_a_system_message);
+    tcase_add_test(tcase, orders_of_turns);
+    tcase_add_test(tcase, names_of_roles);
+    tcase_add_test(tcase, kept_answers);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

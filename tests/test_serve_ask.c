@@ -995,16 +995,19 @@ START_TEST(forced_calls_are_one) {
 }
 END_TEST
 
-/* Many templates add a content to a text as it is. */
+#define NAMED_CALL "\"tool_calls\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", \"arguments\": \"{}\"}}]"
+
+/* Clients that fill in every member send null for what there is none of: it is as if an empty text had been sent. */
 START_TEST(a_message_without_content_says_nothing) {
-    fr_ask *a = ask_well(FR_JOB_CHAT, "{\"messages\": [{\"role\": \"user\", \"content\": null}, {\"role\": "
-                         "\"assistant\"}, {\"role\": \"assistant\", \"content\": null, \"tool_calls\": [{\"type\": "
-                         "\"function\", \"function\": {\"name\": \"f\", \"arguments\": \"{}\"}}]}, " USER "]}");
-    const json_t *messages = json_object_get(a->body, "messages");
-    for (size_t i = 0; i < 2; i++)
-        ck_assert_str_eq(json_string_value(json_object_get(json_array_get(messages, i), "content")), "");
-    ck_assert(json_is_null(json_object_get(json_array_get(messages, 2), "content")));
-    fr_ask_free(a);
+    check_chat("{\"messages\": [{\"role\": \"system\", \"content\": null}, {\"role\": \"user\", \"content\": null, "
+               "\"name\": null}, {\"role\": \"assistant\", \"tool_calls\": null, \"refusal\": null}, {\"role\": "
+               "\"user\", \"content\": null, \"tool_calls\": null}, {\"role\": \"assistant\", \"content\": null, "
+               NAMED_CALL "}, {\"role\": \"tool\", \"content\": null, \"tool_call_id\": null}, " USER "]}",
+               "[{\"role\": \"system\", \"content\": \"\"}, {\"role\": \"user\", \"content\": \"\"}, "
+               "{\"role\": \"assistant\", \"content\": \"\"}, {\"role\": \"user\", \"content\": \"\"}, "
+               "{\"role\": \"assistant\", \"content\": \"\", " NAMED_CALL "}, {\"role\": \"tool\", \"content\": "
+               "\"\"}, " USER "]",
+               NULL, 0);
 }
 END_TEST
 

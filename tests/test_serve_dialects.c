@@ -62,10 +62,10 @@ static const struct {
             "'call_id': 'c1', 'name': 'f', 'arguments': '{}'}, {'type': 'function_call_output', 'call_id': 'c1', "
             "'output': '7'}, {'type': 'function_call_output', 'call_id': 'c2', 'output': [{'type': 'input_text', "
             "'text': '8'}]}, {'role': 'user', 'content': 'and?'}]}",
-     "{'messages': [{'role': 'system', 'content': 'D'}, " USER("[{'type': 'text', 'text': 'a'}, {'type': 'image_url', "
-     "'image_url': '" PNG "'}]") ", " USER("'b'") ", {'role': 'assistant', 'reasoning_content': 'hm', 'content': 'so', "
-     CALLED "'{}'}}]}, {'role': 'tool', 'tool_call_id': 'c1', 'content': '7'}, {'role': 'tool', 'tool_call_id': 'c2', "
-     "'content': '8'}, " USER("'and?'") "]}"},
+     "{'messages': [{'role': 'developer', 'content': 'D'}, " USER("[{'type': 'text', 'text': 'a'}, {'type': "
+     "'image_url', 'image_url': '" PNG "'}]") ", " USER("'b'") ", {'role': 'assistant', 'reasoning_content': 'hm', "
+     "'content': 'so', " CALLED "'{}'}}]}, {'role': 'tool', 'tool_call_id': 'c1', 'content': '7'}, {'role': 'tool', "
+     "'tool_call_id': 'c2', 'content': '8'}, " USER("'and?'") "]}"},
     {RESPONSE, "{'input': 'Hi', 'tools': [{'type': 'function', 'name': 'f', 'description': 'd', 'parameters': {'type': "
             "'object'}, 'strict': true}], 'tool_choice': {'type': 'function', 'name': 'f'}, 'parallel_tool_calls': "
             "false, 'text': {'format': {'type': 'json_schema', 'name': 's', 'schema': {}}, 'verbosity': 'low'}}",

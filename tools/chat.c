@@ -62,6 +62,7 @@ static int check_template(const fr_chat *chat) {
     json_t *settings = fr_chat_settings(chat->args, chat->loaded.tools, false);
     fr_conversation_add(messages, "user", "?", 1, 0);
     int code = fr_exit_status(fr_conversation_render(messages, chat->tokenizer, settings, &text));
+    if (!code) fr_conversation_note_changes(chat->tokenizer, chat->args->given[FR_ARG_QUIET]);
     fr_marked_text_free(&text);
     json_decref(messages);
     json_decref(settings);

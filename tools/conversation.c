@@ -223,11 +223,19 @@ json_t *fr_conversation_read(const void *bytes, size_t length) {
 
 fr_status fr_conversation_render(const json_t *messages, const fr_tokenizer *tokenizer, const json_t *settings,
                                  fr_marked_text *text) {
-    char *said = fr_json_line(messages), *options = fr_json_line(settings);
+    json_t *strict = json_copy((json_t *)(uintptr_t)settings);
+    if (!json_object_get(strict, "strict_roles")) fr_json_put(strict, "strict_roles", json_true());
+    char *said = fr_json_line(messages), *options = fr_json_line(strict);
+    json_decref(strict);
     fr_status status = fr_chat_render(tokenizer, said, options, text);
     free(said);
     free(options);
     return status;
+}
+
+void fr_conversation_note_changes(const fr_tokenizer *tokenizer, bool quiet) {
+    for (const char *line; (line = fr_chat_change(tokenizer));)
+        if (!quiet) fr_note("%s", line);
 }
 
 /* Bytes that a template may write behind the last message: a search without a limit could be made to take for ever. */

@@ -66,6 +66,9 @@ json_t *fr_conversation_read(const void *bytes, size_t length);
 fr_status fr_conversation_render(const json_t *messages, const fr_tokenizer *tokenizer, const json_t *settings,
                                  fr_marked_text *text);
 
+/* Notes what renders have changed of messages and was not noted yet, or with quiet never will be. */
+void fr_conversation_note_changes(const fr_tokenizer *tokenizer, bool quiet);
+
 /* Ends that text, rendered without the opening of a next turn, behind what its last message says: so the model goes on
  * with it. Blanks around what it says may be the template's to leave out. False: it says nothing, or what it says is
  * not there. */

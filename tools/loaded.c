@@ -469,6 +469,7 @@ int fr_prompt_converse(fr_prompt *prompt, const fr_loaded *loaded, const fr_argu
     json_t *settings = fr_chat_settings(args, loaded->tools, loaded->picture_count > 0);
     if (fr_conversation_answered(messages)) fr_json_put(settings, "add_generation_prompt", json_false());
     code = fr_exit_status(fr_conversation_render(messages, tokenizer, settings, &prompt->rendered));
+    if (!code) fr_conversation_note_changes(tokenizer, args->given[FR_ARG_QUIET]);
     json_decref(settings);
     return code;
 }

@@ -45,9 +45,12 @@ int fr_verb_template(const fr_arguments *args) {
     if (!code) code = fr_chat_tools(args, &tools);
     if (!code) code = fr_loaded_tokenizer_alone(&tokenizer, args);
     json_t *settings = fr_chat_settings(args, tools, false);
+    /* A file of messages can be put right, so what its author wrote out of place is told as the template's error. */
+    if (!json_object_get(settings, "late_systems")) fr_json_put(settings, "late_systems", json_false());
     if (!code && !args->given[FR_ARG_QUIET] && fr_chat_note(tokenizer, false))
         fr_note("%s", fr_chat_note(tokenizer, false));
     if (!code) code = fr_exit_status(fr_conversation_render(messages, tokenizer, settings, &text));
+    if (!code) fr_conversation_note_changes(tokenizer, args->given[FR_ARG_QUIET]);
     if (!code) code = print(tokenizer, &text, args);
     json_decref(messages);
     json_decref(tools);

@@ -1,5 +1,6 @@
 /* fr_chat_render: a conversation and its options as the variables of the tokenizer's chat template. */
 #include <jansson.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -20,8 +21,9 @@ static fr_status check_messages(const json_t *messages) {
     return FR_OK;
 }
 
-/* Options that every template knows; null is as good as not given. */
-static fr_status check_options(json_t *options) {
+/* Options that every template knows, and those of ours that none is told of; null is as good as not given, and an
+ * empty list of tools as good as none. */
+static fr_status check_options(json_t *options, fr_chat_rules *rules) {
     static const char *const flags[] = {"add_generation_prompt", "enable_thinking", "pictures"};
     bool value;
     if (!json_is_object(options)) return fr_fail(FR_INPUT, "chat options: not a JSON object");
@@ -31,7 +33,12 @@ static fr_status check_options(json_t *options) {
         FR_TRY(fr_json_bool(options, flags[i], false, "chat options", &value));
         if (json_is_null(json_object_get(options, flags[i]))) json_object_del(options, flags[i]);
     }
+    FR_TRY(fr_json_bool(options, "late_systems", true, "chat options", &rules->late_systems));
+    FR_TRY(fr_json_bool(options, "strict_roles", false, "chat options", &rules->strict_roles));
+    json_object_del(options, "late_systems");
+    json_object_del(options, "strict_roles");
     const json_t *tools = json_object_get(options, "tools");
+    if (json_is_array(tools) && json_array_size(tools) == 0) json_object_del(options, "tools"), tools = NULL;
     if (tools && !json_is_null(tools) && !json_is_array(tools))
         return fr_fail(FR_INPUT, "chat options: \"tools\" is not an array");
     for (size_t i = 0; i < json_array_size(tools); i++)
@@ -84,16 +91,46 @@ static fr_status choose(const fr_chat_templates *chat, const json_t *options, co
                                          "--chat-template-file FILE gives it one; generate goes on with any text");
 }
 
+/* The variables that a template is asked about messages with: one small tool stands for all of a request's, so that
+ * answers are the same for other tools, too. NULL: memory ran out. */
+static json_t *asking_variables(const json_t *given) {
+    json_t *asking = json_copy((json_t *)(uintptr_t)given);
+    json_t *tool = json_pack("[{s:s, s:{s:s, s:s, s:{s:s, s:{}}}}]", "type", "function", "function", "name", "now",
+                             "description", "Tells the time.", "parameters", "type", "object", "properties");
+    bool none = json_array_size(json_object_get(given, "tools")) == 0;
+    bool failed = !asking || !tool || json_object_del(asking, "messages") != 0;
+    failed = failed || (!none && json_object_set(asking, "tools", tool) != 0);
+    json_decref(tool);
+    if (!failed) return asking;
+    json_decref(asking);
+    return NULL;
+}
+
+static fr_status adapt(fr_chat_templates *chat, json_t *messages, const fr_chat_rules *rules, fr_chat_probe *probe) {
+    unsigned notes = 0;
+    fr_kept_answers_get(&chat->answers, probe->given, &probe->answers);
+    size_t known = probe->answers.count;
+    fr_status status = fr_chat_messages_adapt(messages, rules, probe, &notes);
+    if (probe->answers.count > known) fr_kept_answers_put(&chat->answers, probe->given, &probe->answers);
+    if (status == FR_OK) atomic_fetch_or(&chat->notes, notes);
+    return status;
+}
+
 static fr_status render(const fr_tokenizer *tokenizer, json_t *messages, json_t *given, json_t *own,
                         fr_marked_text *text) {
-    fr_chat_probe probe = {.own = own, .given = given, .now = (int64_t)time(NULL)};
+    fr_chat_rules rules;
+    const fr_template *template;
     FR_TRY(check_messages(messages));
-    FR_TRY(check_options(given));
+    FR_TRY(check_options(given, &rules));
     FR_TRY(add_defaults(given, messages));
     FR_TRY(set_own(own, given, tokenizer));
-    FR_TRY(choose(tokenizer->chat, given, &probe.template));
-    FR_TRY(fr_chat_messages_adapt(messages, &probe));
-    return fr_template_render(probe.template, own, given, probe.now, text);
+    FR_TRY(choose(tokenizer->chat, given, &template));
+    json_t *asking = asking_variables(given);
+    fr_chat_probe probe = {.template = template, .own = own, .given = asking, .now = (int64_t)time(NULL)};
+    fr_status status =
+        asking ? adapt(tokenizer->chat, messages, &rules, &probe) : fr_fail_memory("a template's variables", 0);
+    json_decref(asking);
+    return status == FR_OK ? fr_template_render(template, own, given, probe.now, text) : status;
 }
 
 fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_json, const char *options_json,
@@ -119,6 +156,25 @@ const char *fr_chat_template_text(const fr_tokenizer *tokenizer, size_t *length)
     const char *text = template ? fr_template_source(template, &bytes) : NULL;
     if (length) *length = bytes;
     return text;
+}
+
+/* One line for each kind of change (chat_turns.h), in the order of their bits. */
+static const char *const change_lines[] = {
+    "the chat template has no place for a system message: its text stands before the first user's turn",
+    "the chat template takes no system message behind other turns: its text is joined to the user's turn beside it, or "
+    "to the system message at the head",
+    "the chat template takes no two turns of one role in a row: they are joined",
+};
+
+const char *fr_chat_change(const fr_tokenizer *tokenizer) {
+    if (!tokenizer) return NULL;
+    fr_chat_templates *chat = tokenizer->chat;
+    for (unsigned i = 0; i < sizeof change_lines / sizeof *change_lines; i++) {
+        unsigned bit = 1u << i;
+        if ((atomic_load(&chat->notes) & bit) != 0 && (atomic_fetch_or(&chat->told, bit) & bit) == 0)
+            return change_lines[i];
+    }
+    return NULL;
 }
 
 const char *fr_chat_note(const fr_tokenizer *tokenizer, bool pictures) {

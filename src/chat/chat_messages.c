@@ -4,11 +4,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/text_buffer.h"
 #include "formats/json.h"
 #include "formats/json_wide.h"
-
-#define MAX_ROLES 8 /* of one conversation that are asked about; OpenAI has five */
+#include "src/chat/chat_content.h"
+#include "src/chat/chat_turns.h"
 
 /* Hands a new value over to an object; a NULL is memory that ran out. */
 static fr_status put(json_t *object, const char *key, json_t *value) {
@@ -18,6 +17,74 @@ static fr_status put(json_t *object, const char *key, json_t *value) {
 static bool is_role(const json_t *message, const char *role) {
     const char *own = json_string_value(json_object_get(message, "role"));
     return own && strcmp(own, role) == 0;
+}
+
+static bool has_calls(const json_t *message) {
+    return json_array_size(json_object_get(message, "tool_calls")) > 0;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- members */
+
+/* OpenAI's older form of a call, and of its result, which names the function where newer ones have an id. */
+static fr_status adapt_function_call(json_t *message, size_t index) {
+    json_t *call = json_object_get(message, "function_call");
+    if (!call || !is_role(message, "assistant") || json_object_get(message, "tool_calls")) return FR_OK;
+    json_t *calls = json_pack("[{s:o, s:s, s:O}]", "id", json_sprintf("call%05zu", index % 100000), "type", "function",
+                              "function", call);
+    FR_TRY(put(message, "tool_calls", calls));
+    json_object_del(message, "function_call");
+    return FR_OK;
+}
+
+static fr_status adapt_function_result(json_t *message, const json_t *before) {
+    const json_t *call = json_array_get(json_object_get(before, "tool_calls"), 0);
+    json_t *id = json_object_get(call, "id");
+    if (!is_role(message, "function")) return FR_OK;
+    if (id && !json_object_get(message, "tool_call_id")) FR_TRY(put(message, "tool_call_id", json_incref(id)));
+    return put(message, "role", json_string("tool"));
+}
+
+/* A member that is null, or an empty list of calls, says the same as none; templates that only look if it is there, or
+ * print it, take it for something else. An empty content is a text. */
+static fr_status adapt_members(json_t *message) {
+    const char *key;
+    json_t *value;
+    void *next;
+    json_object_foreach_safe(message, next, key, value) {
+        bool calls = strcmp(key, "tool_calls") == 0 && json_is_array(value) && json_array_size(value) == 0;
+        if ((json_is_null(value) || calls) && strcmp(key, "content") != 0) json_object_del(message, key);
+    }
+    bool speaks = json_is_null(json_object_get(message, "content")) ||
+                  (is_role(message, "assistant") && !json_object_get(message, "content"));
+    return speaks && !has_calls(message) && !json_object_get(message, "function_call")
+               ? put(message, "content", json_string(""))
+               : FR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ roles */
+
+/* Roles that other names stand for where the template doesn't know those. */
+static const char *usual_role(const char *role) {
+    static const char *const names[][2] = {{"developer", "system"}, {"function", "tool"}, {"ipython", "tool"}};
+    static const char *const usual[] = {"system", "user", "assistant", "tool"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(role, names[i][0]) == 0) return names[i][1];
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (strcmp(role, usual[i]) == 0) return usual[i];
+    return NULL;
+}
+
+static fr_status adapt_role(json_t *message, size_t index, const json_t *before, bool strict, fr_chat_probe *probe) {
+    const char *role = json_string_value(json_object_get(message, "role")), *usual = usual_role(role);
+    if ((usual && strcmp(usual, role) == 0) || (!usual && !strict) || fr_chat_probe_knows_role(probe, role))
+        return FR_OK;
+    if (!usual)
+        return fr_fail(FR_INPUT,
+                       "messages[%zu] has the role \"%.40s\", which the chat template doesn't know: give it "
+                       "system, developer, user, assistant, tool or function",
+                       index, role);
+    if (strcmp(role, "function") == 0) return adapt_function_result(message, before);
+    return put(message, "role", json_string(usual));
 }
 
 /* -------------------------------------------------------------------------------------------------------- reasoning */
@@ -30,8 +97,7 @@ static bool says_something(const json_t *text) {
  * reasoning then. */
 static fr_status adapt_thinking(json_t *message) {
     json_t *reasoning = json_object_get(message, "reasoning_content");
-    bool calls = json_array_size(json_object_get(message, "tool_calls")) > 0;
-    bool both = calls && says_something(json_object_get(message, "content"));
+    bool both = has_calls(message) && says_something(json_object_get(message, "content"));
     if (both || !fr_json_is_text(reasoning) || !says_something(reasoning) || json_object_get(message, "thinking"))
         return FR_OK;
     return put(message, "thinking", json_incref(reasoning));
@@ -49,70 +115,30 @@ static fr_status adapt_reasoning(json_t *message) {
 
 /* ------------------------------------------------------------------------------------------------------------ parts */
 
-/* The text of a part; NULL: it has none. */
-static const json_t *text_of(const json_t *part) {
-    static const char *const words[][2] = {
-        {"text", "text"}, {"input_text", "text"}, {"output_text", "text"}, {"refusal", "refusal"}};
-    const char *type = json_string_value(json_object_get(part, "type"));
-    const json_t *text = fr_json_is_text(part) ? part : NULL;
-    for (size_t i = 0; type && i < sizeof words / sizeof *words; i++)
-        if (strcmp(type, words[i][0]) == 0) text = json_object_get(part, words[i][1]);
-    return fr_json_is_text(text) ? text : NULL;
-}
-
-static bool is_texts(const json_t *content) {
-    for (size_t i = 0; i < json_array_size(content); i++)
-        if (!text_of(json_array_get(content, i))) return false;
-    return json_is_array(content);
-}
-
-static fr_status join_parts(json_t *message, const json_t *content) {
-    fr_text_buffer joined = {0};
-    fr_text_append_string(&joined, "");
-    for (size_t i = 0; i < json_array_size(content); i++) {
-        const json_t *text = text_of(json_array_get(content, i));
-        if (i > 0) fr_text_append_string(&joined, "\n");
-        fr_text_append(&joined, json_string_value(text), json_string_length(text));
-    }
-    fr_status status = fr_text_check(&joined, "a message");
-    if (status == FR_OK) status = put(message, "content", json_stringn(joined.bytes, joined.length));
-    fr_text_free(&joined);
-    return status;
-}
-
-/* Roles with lists of parts, each asked about once. */
-typedef struct roles {
-    const char *names[MAX_ROLES];
-    bool only_text[MAX_ROLES];
-    size_t count;
-} roles;
-
-static bool takes_only_text(roles *known, const fr_chat_probe *probe, const char *role) {
-    for (size_t i = 0; i < known->count; i++)
-        if (strcmp(known->names[i], role) == 0) return known->only_text[i];
-    if (known->count == MAX_ROLES) return false;
-    known->names[known->count] = role;
-    known->only_text[known->count] = fr_chat_probe_only_text(probe, role);
-    return known->only_text[known->count++];
-}
-
-static fr_status adapt_content(json_t *message, roles *known, const fr_chat_probe *probe) {
+static fr_status adapt_content(json_t *message, fr_chat_probe *probe) {
     json_t *content = json_object_get(message, "content");
     const char *role = json_string_value(json_object_get(message, "role"));
-    return is_texts(content) && takes_only_text(known, probe, role) ? join_parts(message, content) : FR_OK;
+    return fr_chat_is_texts(content) && fr_chat_probe_only_text(probe, role)
+               ? put(message, "content", fr_chat_plain_content(content))
+               : FR_OK;
 }
 
 /* -------------------------------------------------------------------------------------------------------- arguments */
 
-static bool is_blank(const json_t *text) {
-    const char *bytes = json_string_value(text);
-    return strspn(bytes, " \t\r\n") == json_string_length(text);
+/* Nothing at all, as models and clients write it for a function without parameters. */
+static bool is_nothing(const json_t *arguments) {
+    if (!arguments || json_is_null(arguments)) return true;
+    if (!fr_json_is_text(arguments)) return false;
+    const char *bytes = json_string_value(arguments);
+    size_t length = json_string_length(arguments), begin = strspn(bytes, " \t\r\n");
+    bool null = length - begin >= 4 && memcmp(bytes + begin, "null", 4) == 0;
+    if (null) begin += 4 + strspn(bytes + begin + 4, " \t\r\n");
+    return begin == length;
 }
 
-/* The object that a text is; no text at all is one without members. */
+/* The object that a text is; another text stays. */
 static fr_status unpack(json_t *function, const json_t *text) {
     json_t *object = NULL;
-    if (is_blank(text)) return put(function, "arguments", json_object());
     fr_status status = fr_json_parse_texts(json_string_value(text), json_string_length(text), "arguments", &object);
     if (status == FR_OK && json_is_object(object)) return put(function, "arguments", object);
     json_decref(object);
@@ -134,52 +160,35 @@ static fr_status pack(json_t *function, json_t *object, const fr_chat_probe *pro
     return status;
 }
 
-static fr_status adapt_calls(json_t *message, fr_arguments_form form, const fr_chat_probe *probe) {
-    const json_t *calls = json_object_get(message, "tool_calls");
+static fr_status adapt_calls(json_t *message, fr_chat_probe *probe) {
+    const json_t *calls = json_object_get(message, "tool_calls"), *content = json_object_get(message, "content");
+    if (json_array_size(calls) == 0) return FR_OK;
+    fr_arguments_form form = fr_chat_probe_arguments(probe);
     for (size_t i = 0; i < json_array_size(calls); i++) {
         json_t *call = json_array_get(calls, i), *function = json_object_get(call, "function");
         if (!function) function = call;
+        if (json_is_object(function) && is_nothing(json_object_get(function, "arguments")))
+            FR_TRY(put(function, "arguments", json_object()));
         json_t *arguments = json_object_get(function, "arguments");
         if (form == FR_ARGUMENTS_MAPPING && fr_json_is_text(arguments)) FR_TRY(unpack(function, arguments));
         if (form == FR_ARGUMENTS_TEXT && json_is_object(arguments)) FR_TRY(pack(function, arguments, probe));
     }
-    return FR_OK;
+    bool silent = !content || json_is_null(content);
+    return silent && fr_chat_probe_text_beside_calls(probe) ? put(message, "content", json_string("")) : FR_OK;
 }
 
-static bool has_calls(const json_t *message) {
-    return json_array_size(json_object_get(message, "tool_calls")) > 0;
-}
+/* -------------------------------------------------------------------------------------------------------------- all */
 
-static bool have_calls(const json_t *messages) {
-    for (size_t i = 0; i < json_array_size(messages); i++)
-        if (has_calls(json_array_get(messages, i))) return true;
-    return false;
-}
-
-/* Calls alone: clients send null beside them, or nothing. */
-static bool lacks_text(const json_t *message) {
-    const json_t *content = json_object_get(message, "content");
-    return has_calls(message) && (!content || json_is_null(content));
-}
-
-static bool lack_text(const json_t *messages) {
-    for (size_t i = 0; i < json_array_size(messages); i++)
-        if (lacks_text(json_array_get(messages, i))) return true;
-    return false;
-}
-
-/* ------------------------------------------------------------------------------------------------------------- both */
-
-fr_status fr_chat_messages_adapt(json_t *messages, const fr_chat_probe *probe) {
-    roles known = {0};
-    fr_arguments_form form = have_calls(messages) ? fr_chat_probe_arguments(probe) : FR_ARGUMENTS_AS_GIVEN;
-    bool wants_text = lack_text(messages) && fr_chat_probe_wants_text(probe);
+fr_status fr_chat_messages_adapt(json_t *messages, const fr_chat_rules *rules, fr_chat_probe *probe, unsigned *notes) {
     for (size_t i = 0; i < json_array_size(messages); i++) {
         json_t *message = json_array_get(messages, i);
+        FR_TRY(adapt_members(message));
+        FR_TRY(adapt_function_call(message, i));
+        FR_TRY(adapt_role(message, i, i ? json_array_get(messages, i - 1) : NULL, rules->strict_roles, probe));
         FR_TRY(adapt_reasoning(message));
-        FR_TRY(adapt_content(message, &known, probe));
-        FR_TRY(adapt_calls(message, form, probe));
-        if (wants_text && lacks_text(message)) FR_TRY(put(message, "content", json_string("")));
+        FR_TRY(adapt_content(message, probe));
+        FR_TRY(adapt_calls(message, probe));
     }
-    return FR_OK;
+    FR_TRY(fr_chat_turns_arrange(messages, rules->late_systems, probe, notes));
+    return probe->status == FR_OK ? FR_OK : fr_fail_memory("a chat template's answers", 0);
 }

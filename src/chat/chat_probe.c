@@ -1,14 +1,22 @@
 /* Small conversations, and what a template's answers to them mean: see chat_probe.h. */
 #include "src/chat/chat_probe.h"
 
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/text_buffer.h"
+
 /* Words that no template has. */
-#define FIRST  "fr_probe_first"
-#define SECOND "fr_probe_second"
-#define MEMBER "fr_probe_member" /* of a part: seen only where a part is printed as a whole */
-#define KEY    "fr_probe_key"
-#define VALUE  "fr_probe_value"
+#define FIRST    "fr_probe_first"
+#define SECOND   "fr_probe_second"
+#define MEMBER   "fr_probe_member" /* of a part: seen only where a part is printed as a whole */
+#define KEY      "fr_probe_key"
+#define VALUE    "fr_probe_value"
+#define FUNCTION "fr_probe_function"
+#define ROLE     "fr_probe_role"
 
 #define ARGUMENTS "{\"" KEY "\": \"" VALUE "\"}"
 #define ID        "call00001" /* nine letters and digits: Mistral's templates ask for that */
@@ -21,42 +29,126 @@ static json_t *message(const char *role, json_t *content) {
     return json_pack("{s:s, s:o}", "role", role, "content", content);
 }
 
+static json_t *said(const char *role, const char *text) {
+    return message(role, json_string(text));
+}
+
 static json_t *user(void) {
-    return message("user", json_string("Hello"));
+    return said("user", "Hello");
 }
 
 /* A call with its arguments in one of the two forms. */
 static json_t *call(bool mapping, json_t *content) {
     json_t *arguments = mapping ? json_pack("{s:s}", KEY, VALUE) : json_string(ARGUMENTS);
     return json_pack("{s:s, s:o, s:[{s:s, s:s, s:{s:s, s:o}}]}", "role", "assistant", "content", content, "tool_calls",
-                     "id", ID, "type", "function", "function", "name", "now", "arguments", arguments);
+                     "id", ID, "type", "function", "function", "name", FUNCTION, "arguments", arguments);
 }
 
-static json_t *answer(json_t *content) {
-    return json_pack("{s:s, s:s, s:s, s:o}", "role", "tool", "tool_call_id", ID, "name", "now", "content", content);
+static json_t *result(const char *role, json_t *content) {
+    return json_pack("{s:s, s:s, s:s, s:o}", "role", role, "tool_call_id", ID, "name", FUNCTION, "content", content);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- asking */
 
-static bool render(const fr_chat_probe *probe, json_t *messages, fr_marked_text *text) {
+static bool render(fr_chat_probe *probe, const json_t *messages, fr_marked_text *text) {
     json_t *given = json_copy((json_t *)(uintptr_t)probe->given); /* jansson asks for one that isn't const */
     *text = (fr_marked_text){0};
-    bool ready = json_object_set(given, "messages", messages) == 0;
-    bool rendered = ready && fr_template_render(probe->template, probe->own, given, probe->now, text) == FR_OK;
+    bool ready = messages && given && json_object_set(given, "messages", (json_t *)(uintptr_t)messages) == 0;
+    fr_status status = ready ? fr_template_render(probe->template, probe->own, given, probe->now, text)
+                             : fr_fail_memory("a conversation to ask a chat template with", 0);
+    if (status == FR_MEMORY) probe->status = status;
     json_decref(given);
+    return status == FR_OK;
+}
+
+/* Renders a conversation that is given away; false: the template failed. */
+static bool ask(fr_chat_probe *probe, json_t *messages, fr_marked_text *text) {
+    bool rendered = render(probe, messages, text);
+    json_decref(messages);
     return rendered;
 }
 
-/* What a template made of a conversation that is given away; false: it failed. Some insist on a system message. */
-static bool ask(const fr_chat_probe *probe, json_t *messages, fr_marked_text *text) {
+/* The same for templates that may insist on a system message at the head. */
+static bool ask_with_system(fr_chat_probe *probe, json_t *messages, fr_marked_text *text) {
     bool rendered = render(probe, messages, text);
     const char *first = json_string_value(json_object_get(json_array_get(messages, 0), "role"));
-    if (!rendered && first && strcmp(first, "user") == 0) {
-        json_t *system = message("system", json_string("Hello"));
-        rendered = json_array_insert_new(messages, 0, system) == 0 && render(probe, messages, text);
-    }
+    if (!rendered && first && strcmp(first, "user") == 0)
+        rendered = json_array_insert_new(messages, 0, said("system", "Hello")) == 0 && render(probe, messages, text);
     json_decref(messages);
     return rendered;
+}
+
+/* What became of the words of a conversation that is given away; the second may be NULL. */
+static fr_taken take(fr_chat_probe *probe, json_t *messages, const char *first, const char *second) {
+    fr_marked_text text;
+    bool rendered = ask_with_system(probe, messages, &text);
+    fr_taken taken = !rendered                                              ? FR_REFUSED
+                     : has(&text, first) && (!second || has(&text, second)) ? FR_TAKEN
+                                                                            : FR_DROPPED;
+    fr_marked_text_free(&text);
+    return taken;
+}
+
+/* The answer to a question about a role, "" where it is about none: the kept one, or else what `find` finds. */
+typedef int find_fn(fr_chat_probe *probe, const char *role);
+static int answer(fr_chat_probe *probe, const char *name, const char *role, find_fn *find) {
+    char question[FR_QUESTION_MOST];
+    int length = snprintf(question, sizeof question, "%s %s", name, role), known;
+    bool keeps = length > 0 && length < FR_QUESTION_MOST;
+    if (keeps && fr_chat_answers_find(&probe->answers, question, &known)) return known;
+    int found = find(probe, role);
+    if (keeps && probe->status == FR_OK) fr_chat_answers_add(&probe->answers, question, found);
+    return found;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ roles */
+
+static bool is_role(const char *role, const char *const *roles) {
+    while (*roles && strcmp(role, *roles) != 0) roles++;
+    return *roles != NULL;
+}
+
+/* In small letters, as templates may write a role in capitals, and the word that stands for a role replaced by it. */
+static fr_status plain_text(const fr_marked_text *text, const char *role, fr_text_buffer *plain) {
+    size_t word = strlen(ROLE);
+    for (size_t at = 0; at < text->length;) {
+        char small = (char)tolower((unsigned char)text->text[at]);
+        bool stands = text->length - at >= word && strncasecmp(text->text + at, ROLE, word) == 0;
+        fr_text_append(plain, stands ? role : &small, stands ? strlen(role) : 1);
+        at += stands ? word : 1;
+    }
+    return fr_text_check(plain, "a chat template's answer");
+}
+
+/* A place in a conversation in which a message of some role may stand. */
+static json_t *conversation_with(const char *role, int place) {
+    if (place == 0) return json_pack("[o, o]", said(role, "Hello"), user());
+    if (place == 1) return json_pack("[o, o]", user(), said(role, "Hello"));
+    return json_pack("[o, o, o]", user(), call(true, json_string("")), result(role, json_string("Hello")));
+}
+
+static int find_role(fr_chat_probe *probe, const char *role) {
+    bool differs = false;
+    for (int place = 0; place < 3 && !differs; place++) {
+        fr_marked_text own, other;
+        fr_text_buffer said_own = {0}, said_other = {0};
+        bool rendered = ask(probe, conversation_with(role, place), &own);
+        differs = rendered != ask(probe, conversation_with(ROLE, place), &other);
+        if (plain_text(&own, role, &said_own) != FR_OK || plain_text(&other, role, &said_other) != FR_OK)
+            probe->status = FR_MEMORY;
+        else if (rendered && !differs)
+            differs = said_own.length != said_other.length ||
+                      (said_own.length && memcmp(said_own.bytes, said_other.bytes, said_own.length) != 0);
+        fr_text_free(&said_own);
+        fr_text_free(&said_other);
+        fr_marked_text_free(&own);
+        fr_marked_text_free(&other);
+    }
+    return differs;
+}
+
+bool fr_chat_probe_knows_role(fr_chat_probe *probe, const char *role) {
+    return answer(probe, "role", role, find_role);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- content */
@@ -67,48 +159,34 @@ static json_t *probe_content(bool parts) {
                      "text", SECOND, MEMBER, 1);
 }
 
-static bool is_role(const char *role, const char *const *roles) {
-    while (*roles && strcmp(role, *roles) != 0) roles++;
-    return *roles != NULL;
-}
-
-/* A conversation in which somebody of that role has something to say. calls: in which form, where it needs calls. */
+/* A conversation in which somebody of that role has something to say. mapping: the form of a call, where one is
+ * needed. */
 static json_t *conversation(const char *role, json_t *content, bool mapping) {
     static const char *const first[] = {"system", "developer", NULL}, *const results[] = {"tool", "ipython", NULL};
     if (is_role(role, first)) return json_pack("[o, o]", message(role, content), user());
     if (strcmp(role, "user") == 0) return json_pack("[o]", message(role, content));
     if (!is_role(role, results)) return json_pack("[o, o, o]", user(), message(role, content), user());
-    json_t *result = answer(content);
-    json_object_set_new(result, "role", json_string(role));
-    return json_pack("[o, o, o]", user(), call(mapping, json_string("")), result);
+    return json_pack("[o, o, o]", user(), call(mapping, json_string("")), result(role, content));
 }
 
-/* Whether content comes through in a form, and only what is said in it. */
-static bool comes_through(const fr_chat_probe *probe, const char *role, bool parts) {
+/* True where content comes through in a form, and only what is said in it. */
+static bool comes_through(fr_chat_probe *probe, const char *role, bool parts) {
     bool through = false;
     for (int mapping = 1; mapping >= 0 && !through; mapping--) {
         fr_marked_text text;
-        through = ask(probe, conversation(role, probe_content(parts), mapping), &text) && has(&text, FIRST) &&
-                  has(&text, SECOND) && !has(&text, MEMBER);
+        through = ask_with_system(probe, conversation(role, probe_content(parts), mapping), &text) &&
+                  has(&text, FIRST) && has(&text, SECOND) && !has(&text, MEMBER);
         fr_marked_text_free(&text);
     }
     return through;
 }
 
-bool fr_chat_probe_only_text(const fr_chat_probe *probe, const char *role) {
+static int find_only_text(fr_chat_probe *probe, const char *role) {
     return !comes_through(probe, role, true) && comes_through(probe, role, false);
 }
 
-static bool takes_call(const fr_chat_probe *probe, bool mapping, json_t *content) {
-    fr_marked_text text;
-    bool taken = ask(probe, json_pack("[o, o]", user(), call(mapping, content)), &text);
-    fr_marked_text_free(&text);
-    return taken;
-}
-
-bool fr_chat_probe_wants_text(const fr_chat_probe *probe) {
-    bool mapping = takes_call(probe, true, json_string(""));
-    return (mapping || takes_call(probe, false, json_string(""))) && !takes_call(probe, mapping, json_null());
+bool fr_chat_probe_only_text(fr_chat_probe *probe, const char *role) {
+    return answer(probe, "only text", role, find_only_text);
 }
 
 /* -------------------------------------------------------------------------------------------------------- arguments */
@@ -131,21 +209,103 @@ static outcome outcome_of(const fr_marked_text *text, bool mapping) {
 
 /* Templates differ in what they ask of a conversation with a call: no content beside it, or an empty one; some know no
  * results. */
-static outcome try_arguments(const fr_chat_probe *probe, bool mapping) {
+static outcome try_arguments(fr_chat_probe *probe, bool mapping) {
     outcome found = LOST;
     for (int form = 0; form < 3 && found == LOST; form++) {
         fr_marked_text text;
         json_t *messages = json_pack("[o, o]", user(), call(mapping, form == 0 ? json_null() : json_string("")));
-        if (form < 2) json_array_append_new(messages, answer(json_string("done")));
-        if (ask(probe, messages, &text)) found = outcome_of(&text, mapping);
+        if (form < 2) json_array_append_new(messages, result("tool", json_string("done")));
+        if (ask_with_system(probe, messages, &text)) found = outcome_of(&text, mapping);
         fr_marked_text_free(&text);
     }
     return found;
 }
 
-fr_arguments_form fr_chat_probe_arguments(const fr_chat_probe *probe) {
+static int find_arguments(fr_chat_probe *probe, const char *role) {
+    (void)role;
     outcome mapping = try_arguments(probe, true), text = try_arguments(probe, false);
     bool takes_mapping = mapping == JSON || mapping == OWN;
     if (text == JSON && mapping != OWN) return takes_mapping ? FR_ARGUMENTS_AS_GIVEN : FR_ARGUMENTS_TEXT;
     return takes_mapping ? FR_ARGUMENTS_MAPPING : FR_ARGUMENTS_AS_GIVEN;
+}
+
+fr_arguments_form fr_chat_probe_arguments(fr_chat_probe *probe) {
+    return (fr_arguments_form)answer(probe, "arguments", "", find_arguments);
+}
+
+/* True where a call is seen beside a content, by its name or its arguments. */
+static bool shows_call(fr_chat_probe *probe, bool empty) {
+    bool shown = false;
+    for (int mapping = 1; mapping >= 0 && !shown; mapping--) {
+        fr_marked_text text;
+        json_t *content = empty ? json_string("") : json_null();
+        shown = ask_with_system(probe, json_pack("[o, o]", user(), call(mapping, content)), &text) &&
+                (has(&text, FUNCTION) || has(&text, VALUE));
+        fr_marked_text_free(&text);
+    }
+    return shown;
+}
+
+static int find_text_beside_calls(fr_chat_probe *probe, const char *role) {
+    (void)role;
+    return shows_call(probe, true) || !shows_call(probe, false);
+}
+
+bool fr_chat_probe_text_beside_calls(fr_chat_probe *probe) {
+    return answer(probe, "text beside calls", "", find_text_beside_calls);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ turns */
+
+/* A template that goes on with a system message alone, or shows nobody's text, is left to do so. */
+static int find_system(fr_chat_probe *probe, const char *role) {
+    fr_taken taken = take(probe, json_pack("[o, o]", said(role, FIRST), user()), FIRST, NULL);
+    if (taken == FR_TAKEN) return taken;
+    fr_marked_text text;
+    bool moves = ask(probe, json_pack("[o]", said("user", FIRST)), &text) && has(&text, FIRST);
+    fr_marked_text_free(&text);
+    return moves ? taken : FR_TAKEN;
+}
+
+static int find_second_system(fr_chat_probe *probe, const char *role) {
+    return take(probe, json_pack("[o, o, o]", said(role, FIRST), said(role, SECOND), user()), FIRST, SECOND);
+}
+
+/* Behind a user's turn, with which a conversation may end, and between two turns. */
+static int find_late_system(fr_chat_probe *probe, const char *role) {
+    fr_taken last = take(probe, json_pack("[o, o, o]", said(role, "Hello"), user(), said(role, FIRST)), FIRST, NULL);
+    fr_taken between = take(probe,
+                            json_pack("[o, o, o, o, o]", said(role, "Hello"), user(), said("assistant", "Hello"),
+                                      said(role, FIRST), user()),
+                            FIRST, NULL);
+    return last > between ? last : between;
+}
+
+fr_taken fr_chat_probe_system(fr_chat_probe *probe) {
+    return (fr_taken)answer(probe, "system", "system", find_system);
+}
+
+fr_taken fr_chat_probe_second_system(fr_chat_probe *probe) {
+    return (fr_taken)answer(probe, "second", "system", find_second_system);
+}
+
+fr_taken fr_chat_probe_late_system(fr_chat_probe *probe) {
+    return (fr_taken)answer(probe, "late", "system", find_late_system);
+}
+
+static int find_alternates(fr_chat_probe *probe, const char *role) {
+    bool users = strcmp(role, "user") == 0;
+    const char *other = users ? "assistant" : "user";
+    json_t *row = json_pack("[o, o]", said(role, FIRST), said(role, SECOND));
+    json_t *turns = json_pack("[o, o, o]", said(role, FIRST), said(other, "Hello"), said(role, SECOND));
+    for (int i = 0; i < 2 && !users; i++) {
+        json_array_insert_new(i ? turns : row, 0, user());
+        json_array_append_new(i ? turns : row, user());
+    }
+    bool refuses = take(probe, row, FIRST, SECOND) != FR_TAKEN;
+    return take(probe, turns, FIRST, SECOND) == FR_TAKEN && refuses;
+}
+
+bool fr_chat_probe_alternates(fr_chat_probe *probe, const char *role) {
+    return answer(probe, "alternates", role, find_alternates);
 }

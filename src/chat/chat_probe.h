@@ -1,18 +1,23 @@
-/* What a chat template takes, found out by asking it: it is given small conversations, and what it makes of them tells.
+/* Finds out what a chat template takes by asking it: it is given small conversations, and its answers to them tell.
  *
- * In: a compiled template, with the variables that it is going to be rendered with. Out: whether its messages may be
- * lists of parts; in which form it wants the arguments of past calls, and whether with a text beside them. A template
- * that takes neither form, or asks for what these conversations don't have, has nothing found out about it, and gets
- * what was given. */
+ * In: a compiled template, with the variables that it is going to be rendered with. Out: which roles it knows, which
+ * messages it takes and in which order, in which form it reads contents and calls, and if it has a place for tools. A
+ * template that fails over everything has nothing found out about it, and gets the messages as they were given.
+ *
+ * Answers depend on the template and its variables alone, never on the conversation, so they can be kept
+ * (chat_answers.h) and asked for again. */
 #ifndef FR_SRC_CHAT_PROBE_H
 #define FR_SRC_CHAT_PROBE_H
 
+#include "src/chat/chat_answers.h"
 #include "src/jinja/template.h"
 
 typedef struct fr_chat_probe {
     const fr_template *template;
     const json_t *own, *given; /* fr_template_render's; messages don't matter */
     int64_t now;
+    fr_chat_answers answers; /* those that are known so far */
+    fr_status status;        /* FR_MEMORY: an answer is missing because memory ran out, and none can be relied on */
 } fr_chat_probe;
 
 typedef enum fr_arguments_form {
@@ -21,12 +26,31 @@ typedef enum fr_arguments_form {
     FR_ARGUMENTS_TEXT,
 } fr_arguments_form;
 
-/* Whether it takes texts as the content of such messages, and not lists of parts. */
-bool fr_chat_probe_only_text(const fr_chat_probe *probe, const char *role);
+/* What becomes of a message that a template may not have a place for. */
+typedef enum fr_taken {
+    FR_TAKEN,   /* its text is in the prompt */
+    FR_DROPPED, /* the template goes on without its text */
+    FR_REFUSED, /* the template fails, as its exception says */
+} fr_taken;
 
-fr_arguments_form fr_chat_probe_arguments(const fr_chat_probe *probe);
+/* True where messages of this role are treated otherwise than those of a role that no template has. */
+bool fr_chat_probe_knows_role(fr_chat_probe *probe, const char *role);
 
-/* Whether a message with calls has to have a text beside them, if an empty one: it fails without. */
-bool fr_chat_probe_wants_text(const fr_chat_probe *probe);
+/* True where it takes texts as the content of such messages, and not lists of parts. */
+bool fr_chat_probe_only_text(fr_chat_probe *probe, const char *role);
+
+fr_arguments_form fr_chat_probe_arguments(fr_chat_probe *probe);
+
+/* True unless it shows calls only where the content beside them is null. */
+bool fr_chat_probe_text_beside_calls(fr_chat_probe *probe);
+
+/* A system message at the head, a second one behind that, and one behind turns of others. */
+fr_taken fr_chat_probe_system(fr_chat_probe *probe);
+fr_taken fr_chat_probe_second_system(fr_chat_probe *probe);
+fr_taken fr_chat_probe_late_system(fr_chat_probe *probe);
+
+/* True where two messages of this role in a row, the user's or the assistant's, are refused or left out, and the same
+ * two with a turn of the other's between them are taken. */
+bool fr_chat_probe_alternates(fr_chat_probe *probe, const char *role);
 
 #endif

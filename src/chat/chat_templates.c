@@ -51,6 +51,7 @@ static fr_status open_all(fr_chat_templates *chat, const fr_chat_sources *source
 fr_status fr_chat_templates_open(fr_chat_templates *chat, const fr_chat_sources *sources, const fr_chat_family *family,
                                  const char *where) {
     *chat = (fr_chat_templates){.family = family};
+    fr_kept_answers_open(&chat->answers);
     fr_status status = open_all(chat, sources, where);
     if (status != FR_OK) fr_chat_templates_close(chat);
     return status;
@@ -67,6 +68,7 @@ void fr_chat_templates_close(fr_chat_templates *chat) {
     close_template(&chat->pictures);
     free(chat->note);
     free(chat->picture_note);
+    fr_kept_answers_close(&chat->answers);
     *chat = (fr_chat_templates){0};
 }
 

@@ -6,7 +6,10 @@
 #ifndef FR_SRC_CHAT_TEMPLATES_H
 #define FR_SRC_CHAT_TEMPLATES_H
 
+#include <stdatomic.h>
+
 #include "formats/chat_source.h"
+#include "src/chat/chat_answers.h"
 #include "src/chat/chat_families.h"
 #include "src/jinja/template.h"
 
@@ -22,6 +25,8 @@ typedef struct fr_chat_templates {
     bool built_in;                /* `any` is the family's */
     char *note;                   /* what is worth saying about `any`, or NULL */
     char *picture_note;           /* and about `pictures` */
+    fr_kept_answers answers;      /* that they gave when they were asked what they take */
+    atomic_uint notes, told;      /* bits of chat_turns.h: changes that were made, and those that a line was given of */
 } fr_chat_templates;
 
 /* where: the checkpoint, for the note. */

@@ -39,7 +39,6 @@ FORMS = {
     "joins": (TEXT, ALL),
     "prints": (TEXT, ALL),
 }
-ADDING = ("joins",)  # templates that add texts up, and so want one beside calls
 INLINE = {
     "joins": "{% for m in messages %}{{ m.role + ': ' + m.content }}{% for c in m.tool_calls or [] %}"
              "[{{ c.function.name + ':' + c.function.arguments + ';' }}]{% endfor %}\n{% endfor %}",
@@ -48,9 +47,13 @@ INLINE = {
 }
 
 
-def adapt(messages, form, text_roles, adds=False):
+def adapt(messages, form, text_roles):
     out = json.loads(json.dumps(messages))
     for m in out if all(isinstance(m, dict) for m in out) else []:
+        for key in [key for key, value in m.items() if value is None and key != "content"]:
+            del m[key]
+        if m.get("role") == "assistant" or "content" in m:
+            m["content"] = "" if m.get("content") is None else m["content"]
         content = m.get("content")
         texts = isinstance(content, list) and all(
             isinstance(p, str) or isinstance(p, dict) and p.get("type") in ("text", "input_text", "output_text")
@@ -62,11 +65,11 @@ def adapt(messages, form, text_roles, adds=False):
                 m["reasoning_content"] = m["reasoning"]
             m["reasoning"] = m["reasoning_content"]
         calls = m.get("tool_calls")
-        if adds and calls and content is None:
-            m["content"] = ""
         for call in calls if isinstance(calls, list) else []:
             function = call.get("function", call)
             arguments = function.get("arguments")
+            if arguments is None or isinstance(arguments, str) and arguments.strip() in ("", "null"):
+                arguments = function["arguments"] = {}
             if form == MAPPING and isinstance(arguments, str):
                 function["arguments"] = parsed(arguments)
             if form == TEXT and isinstance(arguments, dict):
@@ -76,7 +79,7 @@ def adapt(messages, form, text_roles, adds=False):
 
 def parsed(text):
     try:
-        value = json.loads(text) if text.strip() else {}
+        value = json.loads(text)
     except ValueError:
         return text
     return value if isinstance(value, dict) else text
@@ -111,7 +114,21 @@ CALLS = [
     ("wide integers", asked({"n": -10**40, "l": [2**63, {"k": 2**64}]})),
     ("content null", asked('{"a": "b"}', content=None)),
 ]
-NO_OBJECTS = [(f"no object: {value}", asked(value)) for value in ("Bern", "5", "[1]", '"{}"', "{", "null")]
+NO_OBJECTS = [(f"no object: {value}", asked(value)) for value in ("Bern", "5", "[1]", '"{}"', "{")]
+NOTHING = [(f"nothing: {value!r}", asked(value)) for value in (None, " \n", "null", " null ")] + [
+    ("no arguments", [{"role": "user", "content": "a"}, {"role": "assistant", "content": "", "tool_calls": [
+        {"id": "call00000", "type": "function", "function": {"name": "get"}}]}]),
+    ("no content", [{"role": "user", "content": "a"}, {"role": "assistant", "tool_calls": [
+        {"id": "call00000", "type": "function", "function": {"name": "get", "arguments": "{}"}}]}]),
+    ("null members", [
+        {"role": "user", "content": "a", "name": None, "tool_calls": None},
+        {"role": "assistant", "content": "b", "tool_calls": None, "reasoning_content": None, "reasoning": None,
+         "refusal": None, "audio": None, "function_call": None, "annotations": None, "tool_call_id": None},
+        {"role": "user", "content": None}, {"role": "assistant", "content": None}, {"role": "user", "content": "c"}]),
+    ("null beside results", [*asked({"a": "b"}, answer=None), {"role": "assistant", "content": None},
+                             {"role": "user", "content": "c"}]),
+    ("null system", [{"role": "system", "content": None, "name": None}, {"role": "user", "content": "c"}]),
+]
 PARTS = [
     ("user", [{"role": "user", "content": [text("Hello"), text("you")]}]),
     ("one part", [{"role": "user", "content": [text("Hello")]}]),
@@ -135,7 +152,7 @@ THOUGHTS = [
 
 
 
-CONVERSATIONS = CALLS + PARTS + ODD_PARTS + THOUGHTS + [("two", asked('{"a": 1}', {"b": "2"}))] + NO_OBJECTS
+CONVERSATIONS = CALLS + PARTS + ODD_PARTS + THOUGHTS + [("two", asked('{"a": 1}', {"b": "2"}))] + NO_OBJECTS + NOTHING
 
 
 def render(template, messages, context):
@@ -155,7 +172,7 @@ def compiled(name):
 def own_cases(name):
     template, (form, text_roles) = compiled(name), FORMS[name]
     for _, messages in CONVERSATIONS:
-        yield render(template, adapt(messages, form, text_roles, name in ADDING), TOKENS).get("rendered")
+        yield render(template, adapt(messages, form, text_roles), TOKENS).get("rendered")
 
 
 def adapted_references():

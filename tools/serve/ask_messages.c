@@ -112,20 +112,6 @@ static bool is_silent(const json_t *message) {
     return json_is_string(content) && strspn(text, " \t\r\n") == json_string_length(content);
 }
 
-/* What many templates don't know: OpenAI's newer name of the system's turn, and a message that has neither a content
- * nor calls, such as clients keep of a reply that said nothing. */
-static void make_plain(const json_t *messages) {
-    for (size_t i = 0; i < json_array_size(messages); i++) {
-        json_t *message = json_array_get(messages, i);
-        const json_t *content = json_object_get(message, "content");
-        bool calls = json_array_size(json_object_get(message, "tool_calls")) > 0;
-        if (fr_job_is_word(json_object_get(message, "role"), "developer"))
-            fr_json_put(message, "role", json_string("system"));
-        if (!calls && (json_is_null(content) || (!content && is_assistant(message))))
-            fr_json_put(message, "content", json_string(""));
-    }
-}
-
 /* A person's turn, or a tool's, has something to say; null, which some clients send, says nothing. */
 static bool check_contents(fr_job *job, const json_t *messages) {
     for (size_t i = 0; i < json_array_size(messages); i++) {
@@ -142,7 +128,6 @@ bool fr_ask_take_messages(fr_ask *ask, fr_job *job) {
     if (!messages || json_is_null(messages)) return fr_job_refuse(job, FR_USAGE, "messages are missing");
     if (!json_is_array(messages)) return fr_job_refuse(job, FR_USAGE, "messages must be an array");
     if (!check_contents(job, messages)) return false;
-    make_plain(messages);
     fr_changing_header_drop(messages);
     if (!take_parts(job, messages) || !choose_end(job, messages, &job->continues)) return false;
     if (job->continues && is_silent(fr_conversation_last(messages))) {

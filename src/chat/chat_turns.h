@@ -1,0 +1,31 @@
+/* Brings the turns of a conversation into an order that a chat template takes.
+ *
+ * In: messages in the form that the template takes (chat_messages.h); what it takes of turns (chat_probe.h). Out: the
+ * same texts, where
+ *
+ *     several system messages at the head   are one, where the template has a place for one
+ *     a system message behind other turns   is joined to the user's turn beside it, or to the head where none is beside
+ *                                           it, where the template refuses it or leaves it out. A turn that was
+ *                                           sent before stays as it was then, so its prompt's beginning can be reused
+ *     the system message                    stands at the head of the first user's turn, where the template has no
+ *                                           place for one
+ *     two turns of one role in a row        are one, where the template refuses them
+ *
+ * A blank line stands between texts that are joined. */
+#ifndef FR_SRC_CHAT_TURNS_H
+#define FR_SRC_CHAT_TURNS_H
+
+#include "src/chat/chat_probe.h"
+
+/* Changes that are worth a line, as bits; chat_notes.c has the lines. */
+enum {
+    FR_NOTE_NO_SYSTEM = 1 << 0,
+    FR_NOTE_LATE_SYSTEM = 1 << 1,
+    FR_NOTE_JOINED_TURNS = 1 << 2,
+};
+
+/* late_systems: a system message behind other turns is moved also where the template's own exception would refuse it.
+ * *notes: the bits of what was done are added. */
+fr_status fr_chat_turns_arrange(json_t *messages, bool late_systems, fr_chat_probe *probe, unsigned *notes);
+
+#endif
