@@ -8,6 +8,7 @@
 #include "tools/serve/ask_parts.h"
 #include "tools/serve/base64.h"
 #include "tools/serve/changing_header.h"
+#include "tools/serve/notes.h"
 
 /* Pixels of all pictures of a request together: 100 MB. */
 #define PIXELS_MOST ((size_t)1 << 25)
@@ -135,5 +136,8 @@ bool fr_ask_take_messages(fr_ask *ask, fr_job *job) {
         job->continues = false;
     }
     if (job->continues) fr_json_put(job->settings, "add_generation_prompt", json_false());
-    return fr_job_take_messages(job, messages);
+    if (!fr_job_take_messages(job, messages)) return false;
+    for (const char *line; (line = fr_chat_change(fr_model_tokenizer(job->setting->loaded->model)));)
+        fr_notes_say("%s", line);
+    return true;
 }
