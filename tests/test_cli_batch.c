@@ -212,6 +212,48 @@ START_TEST(pictures_that_nobody_would_see) {
 }
 END_TEST
 
+/* OpenAI's clients and data frames write null for what was not set; its schema has each of these "or null". */
+START_TEST(a_member_that_is_null_is_not_there) {
+    static const char *const own[] = {"id", "ids", "messages", "seed", "stop", "ignore_eos", "logprobs", "images", "tools",
+                                      "grammar", "json_schema", "regex", "temp", "top_k", "top_p", "min_p", "custom_id",
+                                      "method", "url", "body", "repeat_penalty", "mirostat", "logit_bias", "samplers"};
+    static const char *const bodies[] = {"seed", "stop", "temperature", "top_p", "max_tokens", "logprobs", "logit_bias", "n",
+                                         "user", "metadata", "response_format", "frequency_penalty", "echo", "suffix",
+                                         "best_of", "stream", "model"};
+    enum { OWN = sizeof own / sizeof *own, BODIES = sizeof bodies / sizeof *bodies };
+    char *input;
+    size_t length;
+    FILE *stream = open_memstream(&input, &length);
+    for (size_t i = 0; i < OWN; i++)
+        fprintf(stream, "{\"prompt\": \"The\", \"n\": 4, \"%s\": null}\n", own[i]);
+    fprintf(stream, "{\"prompt\": null, \"ids\": [2], \"n\": null}\n{\"ids\": [2]}\n");
+    for (size_t i = 0; i < BODIES; i++)
+        fprintf(stream, "{\"custom_id\": \"a\", \"method\": null, \"url\": \"/v1/completions\", \"body\": {\"prompt\": "
+                        "\"The\", \"max_completion_tokens\": null, \"%s\": null}}\n", bodies[i]);
+    fclose(stream);
+    fr_command c = fr_command_run("batch " TARGET "-f - -o - -np 4 -c 64 -n 4", input);
+    ck_assert_msg(c.status == 0, "%s%.400s", c.err, c.out);
+    json_t *answers = answers_of(&c);
+    ck_assert_uint_eq(json_array_size(answers), OWN + 2 + BODIES);
+    const json_t *first = json_array_get(answers, 0);
+    for (size_t i = 0; i < OWN; i++) {
+        const json_t *answer = json_array_get(answers, i);
+        ck_assert_msg(json_equal(json_object_get(answer, "ids"), json_object_get(first, "ids")), "%s", own[i]);
+    }
+    ck_assert(json_equal(json_object_get(json_array_get(answers, OWN), "ids"),
+                         json_object_get(json_array_get(answers, OWN + 1), "ids")));
+    for (size_t i = 0; i < BODIES; i++) {
+        const char *text;
+        ck_assert_int_eq(json_unpack(json_array_get(answers, OWN + 2 + i), "{s{s{s[{ss}]}}}", "response", "body", "choices",
+                                     "text", &text), 0);
+        ck_assert_str_eq(text, json_string_value(json_object_get(first, "text")));
+    }
+    json_decref(answers);
+    fr_command_free(&c);
+    free(input);
+}
+END_TEST
+
 /* Each of them has its line of why, and the others are done. */
 START_TEST(lines_that_can_not_be_run) {
     static const struct {
@@ -413,6 +455,7 @@ int main(void) {
     tcase_add_test(cases, ids_come_back_as_they_were_written);
     tcase_add_test(cases, a_drawn_seed_is_told);
     tcase_add_loop_test(cases, pictures_that_nobody_would_see, 0, 3);
+    tcase_add_test(cases, a_member_that_is_null_is_not_there);
     tcase_add_test(cases, lines_that_can_not_be_run);
     tcase_add_test(cases, bytes_that_are_no_text_are_a_line);
     tcase_add_loop_test(cases, lines_wait_for_pages, 0, 2);

@@ -127,10 +127,20 @@ void fr_job_open(fr_job *job, const fr_job_setting *setting, fr_job_form form, c
     if (!job->options) fr_job_refuse(job, FR_MEMORY, "out of memory: options");
 }
 
+/* Clients and data frames write null for what was not set: such a member is as good as none. */
+static void drop_nulls(json_t *object) {
+    const char *key;
+    json_t *value;
+    void *next;
+    json_object_foreach_safe(object, next, key, value) if (json_is_null(value)) json_object_del(object, key);
+}
+
 /* All but the session: that needs an engine, whose size depends on the lines. */
 static void read_job(fr_job *job, const fr_job_setting *setting, const fr_job_line *line) {
     json_error_t error;
     fr_job_text read = fr_job_text_read(line->text, line->length, &error);
+    drop_nulls(read.value);
+    drop_nulls(json_object_get(read.value, "body"));
     bool request = read.custom || (json_object_get(read.value, "body") && json_object_get(read.value, "url"));
     fr_job_open(job, setting, request ? FR_JOB_REQUEST : FR_JOB_PLAIN, read.value);
     job->line = read.value;

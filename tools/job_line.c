@@ -59,7 +59,7 @@ fr_job_text fr_job_text_read(const char *line, size_t length, json_error_t *erro
     *error = (json_error_t){.text = "there is a NUL in it"};
     if (memchr(line, '\0', length)) return read;
     *error = (json_error_t){.text = "out of memory"};
-    read.custom = fr_json_member(line, length, FR_CUSTOM_ID, &id, &size);
+    read.custom = fr_json_member(line, length, FR_CUSTOM_ID, &id, &size) && (size != 4 || memcmp(id, "null", 4) != 0);
     if (read.custom || fr_json_member(line, length, FR_ID, &id, &size)) {
         read.id = keep_id(id, size, error);
         if (read.id) read.value = read_without(line, length, id, size, error);
@@ -67,8 +67,8 @@ fr_job_text fr_job_text_read(const char *line, size_t length, json_error_t *erro
     }
     read.value = fr_json_load(line, length, error);
     const json_t *escaped = json_object_get(read.value, FR_CUSTOM_ID);
-    read.custom = escaped != NULL;
-    if (!escaped) escaped = json_object_get(read.value, FR_ID);
+    read.custom = escaped && !json_is_null(escaped);
+    if (!read.custom) escaped = json_object_get(read.value, FR_ID);
     if (escaped) read.id = fr_json_line(escaped);
     return read;
 }

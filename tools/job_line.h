@@ -15,7 +15,7 @@
 typedef struct fr_job_text {
     json_t *value; /* NULL: it is no JSON */
     char *id;      /* free; NULL: there is none */
-    bool custom;   /* it is the "custom_id" */
+    bool custom;   /* it is the "custom_id", which is not null */
 } fr_job_text;
 
 /* error: why it is no JSON. */
