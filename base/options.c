@@ -2,6 +2,7 @@
 #include "base/options.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/topology.h"
@@ -75,13 +76,27 @@ fr_options *fr_options_new(void) {
     return options;
 }
 
+fr_status fr_options_own_biases(fr_options *options) {
+    size_t count = options->bias_count, room = 2 * count * sizeof *options->biases;
+    fr_logit_bias *own = count ? malloc(room) : NULL;
+    if (own) memcpy(own, options->biases, count * sizeof *own);
+    options->biases = own;
+    if (own || !count) return FR_OK;
+    options->bias_count = 0;
+    return fr_fail_memory("logit biases", room);
+}
+
 fr_options *fr_options_copy(const fr_options *options) {
     fr_options *copy = malloc(sizeof *copy);
-    if (copy) *copy = fr_options_resolve(options);
-    return copy;
+    if (!copy) return NULL;
+    *copy = fr_options_resolve(options);
+    if (fr_options_own_biases(copy) == FR_OK) return copy;
+    free(copy);
+    return NULL;
 }
 
 void fr_options_free(fr_options *options) {
+    if (options) free(options->biases);
     free(options);
 }
 

@@ -13,7 +13,7 @@ typedef struct fr_logit_bias {
     float bias;
 } fr_logit_bias;
 
-#define FR_BIAS_MAX 256
+#define FR_BIAS_MAX ((size_t)1 << 20) /* more than any vocabulary has tokens */
 
 enum { FR_ACCEPT_GUMBEL, FR_ACCEPT_REJECTION };
 
@@ -56,7 +56,9 @@ typedef struct fr_rank_plan {
 struct fr_options {
     int64_t value[FR_OPT_COUNT];
     double number[FR_OPT_COUNT]; /* of options that take one */
-    fr_logit_bias biases[FR_BIAS_MAX];
+    /* Malloc'd, with room up to the next power of two; options that are copied by value share them, and
+     * fr_options_own_biases ends that. */
+    fr_logit_bias *biases;
     size_t bias_count;
     uint8_t filters[FR_FILTER_COUNT]; /* in this order, */
     size_t filter_count;
@@ -95,5 +97,8 @@ extern const fr_option_bounds fr_options_bounds[];
 
 /* The options, or the defaults where options is NULL. */
 fr_options fr_options_resolve(const fr_options *options);
+
+/* Options that were copied by value get biases of their own, to be freed. FR_MEMORY leaves them none. */
+fr_status fr_options_own_biases(fr_options *options);
 
 #endif

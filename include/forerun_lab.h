@@ -47,6 +47,7 @@ typedef struct fr_lab_shape {
     size_t vocab;     /* ids; 0: the shape's own */
     size_t layers;    /* the first so many, the last of them of full attention; 0: all */
     size_t experts;   /* of each mixture so many; 0: all */
+    void (*note)(const char *line); /* NULL, or told what a user may not expect */
 } fr_lab_shape;
 
 /* Writes random weights of a shape as GGUF: what engines are timed on. Of the options, progress counts; they may be

@@ -212,14 +212,44 @@ START_TEST(pictures_that_nobody_would_see) {
 }
 END_TEST
 
+/* A ban of all tokens but one, which leaves that one, in both forms of a line. */
+START_TEST(bans_may_be_many) {
+    char *bans, *input;
+    size_t length;
+    FILE *stream = open_memstream(&bans, &length);
+    for (int id = 0; id < 4096; id++)
+        if (id != 77) fprintf(stream, "%s\"%d\": -1e30", id ? ", " : "", id);
+    fclose(stream);
+    stream = open_memstream(&input, &length);
+    fprintf(stream, "{\"prompt\": \"The\", \"logit_bias\": {%s}}\n", bans);
+    fprintf(stream, "{\"custom_id\": \"a\", \"url\": \"/v1/completions\", \"body\": {\"prompt\": \"The\", "
+                    "\"logit_bias\": {%s}}}\n", bans);
+    fclose(stream);
+    fr_command c = fr_command_run("batch " TARGET "-f - -o - -n 3", input);
+    ck_assert_msg(c.status == 0, "%s%.400s", c.err, c.out);
+    json_t *answers = answers_of(&c), *left = json_pack("[iii]", 77, 77, 77);
+    ck_assert(json_equal(json_object_get(json_array_get(answers, 0), "ids"), left));
+    const char *text;
+    ck_assert_int_eq(json_unpack(json_array_get(answers, 1), "{s{s{s[{ss}]}}}", "response", "body", "choices", "text",
+                                 &text), 0);
+    ck_assert_str_eq(text, json_string_value(json_object_get(json_array_get(answers, 0), "text")));
+    json_decref(left);
+    json_decref(answers);
+    fr_command_free(&c);
+    free(bans);
+    free(input);
+}
+END_TEST
+
 /* OpenAI's clients and data frames write null for what was not set; its schema has each of these "or null". */
 START_TEST(a_member_that_is_null_is_not_there) {
-    static const char *const own[] = {"id", "ids", "messages", "seed", "stop", "ignore_eos", "logprobs", "images", "tools",
-                                      "grammar", "json_schema", "regex", "temp", "top_k", "top_p", "min_p", "custom_id",
-                                      "method", "url", "body", "repeat_penalty", "mirostat", "logit_bias", "samplers"};
-    static const char *const bodies[] = {"seed", "stop", "temperature", "top_p", "max_tokens", "logprobs", "logit_bias", "n",
-                                         "user", "metadata", "response_format", "frequency_penalty", "echo", "suffix",
-                                         "best_of", "stream", "model"};
+    static const char *const own[] = {
+        "id", "ids", "messages", "seed", "stop", "ignore_eos", "logprobs", "images", "tools", "grammar", "json_schema",
+        "regex", "temp", "top_k", "top_p", "min_p", "custom_id", "method", "url", "body", "repeat_penalty", "mirostat",
+        "logit_bias", "samplers"};
+    static const char *const bodies[] = {
+        "seed", "stop", "temperature", "top_p", "max_tokens", "logprobs", "logit_bias", "n", "user", "metadata",
+        "response_format", "frequency_penalty", "echo", "suffix", "best_of", "stream", "model"};
     enum { OWN = sizeof own / sizeof *own, BODIES = sizeof bodies / sizeof *bodies };
     char *input;
     size_t length;
@@ -244,8 +274,8 @@ START_TEST(a_member_that_is_null_is_not_there) {
                          json_object_get(json_array_get(answers, OWN + 1), "ids")));
     for (size_t i = 0; i < BODIES; i++) {
         const char *text;
-        ck_assert_int_eq(json_unpack(json_array_get(answers, OWN + 2 + i), "{s{s{s[{ss}]}}}", "response", "body", "choices",
-                                     "text", &text), 0);
+        ck_assert_int_eq(json_unpack(json_array_get(answers, OWN + 2 + i), "{s{s{s[{ss}]}}}", "response", "body",
+                                     "choices", "text", &text), 0);
         ck_assert_str_eq(text, json_string_value(json_object_get(first, "text")));
     }
     json_decref(answers);
@@ -455,6 +485,7 @@ int main(void) {
     tcase_add_test(cases, ids_come_back_as_they_were_written);
     tcase_add_test(cases, a_drawn_seed_is_told);
     tcase_add_loop_test(cases, pictures_that_nobody_would_see, 0, 3);
+    tcase_add_test(cases, bans_may_be_many);
     tcase_add_test(cases, a_member_that_is_null_is_not_there);
     tcase_add_test(cases, lines_that_can_not_be_run);
     tcase_add_test(cases, bytes_that_are_no_text_are_a_line);

@@ -458,7 +458,7 @@ START_TEST(from_gguf) {
     const char *line = "quantize -m %s --type %s -o %s";
     const char *second = in_folder("second.gguf");
     fr_command c = fr_command_ok(line, plain, "q4_k", second);
-    ck_assert_str_eq(c.err, "");
+    ck_assert(!strstr(c.err, "quantized before"));
     fr_command_free(&c);
     fr_checkpoint a = open_model(direct), b = open_model(second);
     ck_assert_uint_eq(a.gguf->count, b.gguf->count);
@@ -544,6 +544,47 @@ START_TEST(a_tower_that_is_left_out_is_said) {
                       c.err);
         fr_command_free(&c);
     }
+}
+END_TEST
+
+/* Rows of the fixture's matrices are no multiple of 256; in a pure file all that is not Q4_K fell back. The line says
+ * how many, of which types, how many bytes of how many. With rows that fit, or --quiet, there is none. */
+START_TEST(types_that_rows_do_not_fill_are_said) {
+    make_folder();
+    const char *path = in_folder("pure.gguf");
+    fr_command c = fr_command_ok("quantize -m " MODELS "llama --type q4_k --pure -o %s", path);
+    fr_checkpoint files = open_model(path);
+    size_t other = 0, kinds[FR_KERNEL_TYPES] = {0};
+    unsigned long long bytes = 0, all = 0, said_bytes, said_all;
+    for (size_t i = 0; i < files.tensors.count; i++) {
+        const fr_tensor *tensor = &files.tensors.items[i];
+        all += tensor->bytes;
+        if (tensor->type == FR_F32 || tensor->type == FR_Q4_K) continue;
+        other++;
+        kinds[tensor->type]++;
+        bytes += tensor->bytes;
+    }
+    fr_checkpoint_close(&files);
+    size_t said;
+    char types[128], expected[128] = "";
+    ck_assert_msg(sscanf(c.err, "forerun: %zu matrices have rows that are no multiple of their type's block, and are "
+                         "of a larger type: %127[^;]; they take %llu of the file's %llu bytes of tensors", &said, types,
+                         &said_bytes, &said_all) == 4, "%s", c.err);
+    ck_assert_str_eq(strchr(c.err, '\n'), "\n");
+    ck_assert(other > 0 && said == other && said_bytes == bytes && said_all == all);
+    for (size_t t = 0; t < FR_KERNEL_TYPES; t++)
+        if (kinds[t])
+            snprintf(expected + strlen(expected), sizeof expected - strlen(expected), "%s%zu %s instead of Q4_K",
+                     *expected ? ", " : "", kinds[t], fr_dtype_name((fr_dtype)t));
+    ck_assert_str_eq(types, expected);
+    fr_command_free(&c);
+    static const char *const silent[] = {"--type q4_k --quiet", "--type q8_0 --pure", "--type f16"};
+    for (size_t i = 0; i < 3; i++) {
+        c = fr_command_ok("quantize -m " MODELS "llama %s -o %s", silent[i], path);
+        ck_assert_str_eq(c.err, "");
+        fr_command_free(&c);
+    }
+    remove_folder();
 }
 END_TEST
 
@@ -823,6 +864,7 @@ int main(void) {
     tcase_add_test(tests, names_of_llama_cpp);
     tcase_add_test(tests, smaller_mixtures);
     tcase_add_test(tests, a_tower_that_is_left_out_is_said);
+    tcase_add_test(tests, types_that_rows_do_not_fill_are_said);
     tcase_add_test(tests, threads_and_pipes);
     tcase_add_test(tests, wrong_usage);
     tcase_add_test(tests, bad_weights);

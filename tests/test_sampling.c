@@ -734,6 +734,51 @@ START_TEST(settings_that_mean_nothing_are_refused) {
 }
 END_TEST
 
+/* Bans of a script or of all digits take thousands of ids, one by one or in a list. Copies are of their own, and so is
+ * what a session keeps: a fork without options draws as its session does. */
+START_TEST(biases_may_be_many) {
+    enum { IDS = 20000, LEFT = 77, A_BIAS = 16 };
+    fr_model *model;
+    fr_engine *engine;
+    fr_session *session, *fork;
+    char *list = malloc(IDS * A_BIAS), *end = list;
+    fr_options *options = fr_options_new(), *copy = NULL;
+    for (int id = 0; id < IDS; id++) end += snprintf(end, A_BIAS, "%s%d-1.5", id ? "," : "", id);
+    require(fr_options_set_text(options, FR_OPT_LOGIT_BIAS, list));
+    ck_assert_uint_eq(options->bias_count, IDS);
+    ck_assert(options->biases[IDS - 1].id == IDS - 1 && options->biases[IDS - 1].bias == -1.5F);
+    fr_options_free(options);
+    free(list);
+    options = fr_options_new();
+    require(fr_options_set(options, FR_OPT_CONTEXT, 64));
+    require(fr_model_open(FR_TEST_MODELS "llama", options, &model));
+    require(fr_engine_open(model, NULL, options, 2, &engine));
+    for (int id = 0, vocab = (int)fr_model_fact(model, FR_FACT_VOCAB); id < vocab; id++) {
+        char text[A_BIAS];
+        snprintf(text, sizeof text, "%d-inf", id);
+        if (id == 3) copy = fr_options_copy(options); /* a list that goes on from three */
+        if (id != LEFT) require(fr_options_set_text(copy ? copy : options, FR_OPT_LOGIT_BIAS, text));
+    }
+    ck_assert_uint_eq(options->bias_count, 3);
+    fr_options_free(options);
+    require(fr_engine_session(engine, copy, &session));
+    require(fr_session_set_options(session, copy));
+    fr_options_free(copy);
+    require(fr_session_prompt(session, (int32_t[]){1, 2}, 2));
+    require(fr_session_fork(session, NULL, &fork));
+    for (int i = 0; i < 2; i++) {
+        int32_t ids[FR_STEP_MAX];
+        size_t count, accepted;
+        require(fr_session_step(i ? fork : session, ids, FR_STEP_MAX, &count, &accepted));
+        ck_assert_int_eq(ids[0], LEFT);
+    }
+    fr_session_close(fork);
+    fr_session_close(session);
+    fr_engine_close(engine);
+    fr_model_close(model);
+}
+END_TEST
+
 START_TEST(a_bias_outside_the_vocabulary_is_an_error_line) {
     fr_model *model;
     fr_session *session;
@@ -771,6 +816,7 @@ int main(void) {
     tcase_add_test(exact, logprobs_are_of_the_logits_before_filters);
     tcase_add_loop_test(exact, drawing_allocates_nothing, 0, 2);
     tcase_add_test(exact, settings_that_mean_nothing_are_refused);
+    tcase_add_test(exact, biases_may_be_many);
     tcase_add_test(exact, a_bias_outside_the_vocabulary_is_an_error_line);
     fr_test_add_loop(draws, gumbel_draws_have_the_targets_distribution, HOT, 1);
     fr_test_add_loop(draws, rejection_draws_have_the_targets_distribution, HOT, 1);

@@ -28,6 +28,14 @@ ids=$("$forerun" generate -m "$folder/model.gguf" --ids 2,270,281 -n 3 --ignore-
 # The same arguments give the same bytes.
 "$forerun" synth --shape gemma4-1b --type q4_0 --vocab 300 -o - | cmp - "$folder/model.gguf" || fail "another file"
 
+# A type that a shape's rows do not fill is said, and not where all fit or nothing is to be said.
+for words in 'q4_0:' 'q4_k:multiple' 'q4_k --quiet:'; do
+    # shellcheck disable=SC2086 # words are several
+    said=$("$forerun" synth --shape qwen2.5-0.5b --layers 2 --type ${words%:*} --vocab 300 -o /dev/null 2>&1)
+    [[ (-z ${words#*:} && -z $said) || (-n ${words#*:} && $said == *"${words#*:}"*" instead of Q4_K;"*) ]] ||
+        fail "${words%:*} says: $said"
+done
+
 # The whole of a shape, its weights left out: a file with a hole in their place, which inspect does not look into.
 outline() { # SHAPE WORDS...: writes outline.gguf
     rm -f "$folder/outline.gguf"

@@ -17,10 +17,6 @@ typedef struct collecting {
     int32_t front; /* what stands in a chunk's first place, -1: the text's own id */
 } collecting;
 
-static void show_note(const char *line) {
-    fr_note("%s", line);
-}
-
 static fr_status drop_rows(void *context, const float *logits, size_t rows, size_t vocab) {
     (void)context;
     (void)logits;
@@ -69,7 +65,7 @@ static int write_sums(const collecting *c, const fr_loaded *loaded, const fr_arg
         .chunk = c->chunk,
         .chunks = c->chunks,
         .older = form && strcmp(form, "dat") == 0,
-        .note = args->given[FR_ARG_QUIET] ? NULL : show_note,
+        .note = args->given[FR_ARG_QUIET] ? NULL : fr_note_line,
     };
     return fr_exit_status(fr_lab_write_importances(loaded->model, &how, out));
 }

@@ -1,10 +1,10 @@
 /* A text that was asked for, put to a session of its own: by a line of a batch, or by a request to a server.
  *
  * In, of a batch: {"prompt" | "ids" | "messages", and any of "id", "n", "temp", "top_k", "top_p", "min_p", "seed",
- * "stop", "ignore_eos", "logprobs", "images", "tools", "grammar", "json_schema", "regex", and other samplers' settings
- * by their names in llama.cpp's server}; what is not there is as the command line says. Out: {"id", "ids", "text",
- * "stop", "stats"}, a chat's with what its reply is made of, "logprobs" where they were asked for, and "seed" where for
- * the line's -1 one was drawn; or {"id", "error"}.
+ * "stop", "ignore_eos", "logprobs", "logit_bias", "images", "tools", "grammar", "json_schema", "regex", and other
+ * samplers' settings by their names in llama.cpp's server}; what is not there, or null, is as the command line says.
+ * Out: {"id", "ids", "text", "stop", "stats"}, a chat's with what its reply is made of, "logprobs" where they were
+ * asked for, and "seed" where for the line's -1 one was drawn; or {"id", "error"}.
  *
  * Or OpenAI's form, in {"custom_id", "method", "url", "body"}, out {"id", "custom_id", "response": {"status_code",
  * "request_id", "body"}, "error"}.

@@ -88,6 +88,7 @@ bool fr_job_take_fields(fr_job *job) {
                   {"messages", fr_job_take_later},    {"n", fr_job_take_count},         {"seed", fr_job_take_seed},
                   {"stop", fr_job_take_stops},        {"images", fr_job_take_images},   {"tools", fr_job_take_tools},
                   {"ignore_eos", fr_job_take_switch}, {"logprobs", fr_job_take_logprobs},
+                  {"logit_bias", fr_job_take_bias},
                   {"grammar", fr_job_take_grammar},   {"regex", fr_job_take_regex},
                   {"json_schema", fr_job_take_json_schema}};
     const char *key;
@@ -101,8 +102,8 @@ bool fr_job_take_fields(fr_job *job) {
         fr_job_take_field *take = i < count ? fields[i].take : fr_job_sampler(key);
         if (!take)
             return fr_job_refuse(job, FR_USAGE, "\"%.60s\" is not known (id; prompt, ids or messages; n temp top_k "
-                                 "top_p min_p seed stop ignore_eos logprobs images tools grammar json_schema regex; "
-                                 "samplers' settings: forerun batch --help)", key);
+                                 "top_p min_p seed stop ignore_eos logprobs logit_bias images tools grammar "
+                                 "json_schema regex; samplers' settings: forerun batch --help)", key);
         if (!take(job, key, value)) return false;
     }
     return true;

@@ -221,7 +221,7 @@ typedef enum fr_arg {
 } fr_arg;
 
 #define FR_TENSOR_TYPES_MAX 64
-#define FR_BIASES_MAX       256
+#define FR_BIASES_MAX       4096
 #define FR_IMAGES_MAX       64
 #define FR_HARMLESS_MAX     32
 #define FR_BREAKERS_MAX     16

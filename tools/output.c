@@ -73,6 +73,10 @@ const char *fr_failure_hint(void) {
     }
 }
 
+void fr_note_line(const char *line) {
+    fr_note("%s", line);
+}
+
 int fr_exit_status(fr_status status) {
     if (status == FR_OK) return 0;
     failed = true;

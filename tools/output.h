@@ -16,6 +16,7 @@
 int fr_wrong_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int fr_bad_input(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void fr_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void fr_note_line(const char *line); /* the third, for the library to call */
 
 /* What of the command line would help where the library's last call failed: ": raise -c"; "" for nothing. */
 const char *fr_failure_hint(void);

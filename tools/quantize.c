@@ -5,10 +5,6 @@
 #include "progress.h"
 #include "verbs.h"
 
-static void show_note(const char *line) {
-    fr_note("%s", line);
-}
-
 static int write_model(const fr_arguments *args, const fr_options *options, fr_progress *progress, fr_writer *writer) {
     fr_lab_quantization how = {
         .type = args->text[FR_ARG_TYPE],
@@ -18,7 +14,7 @@ static int write_model(const fr_arguments *args, const fr_options *options, fr_p
         .imatrix = args->text[FR_ARG_IMATRIX],
         .embedding_type = args->text[FR_ARG_EMBEDDING_TYPE],
         .pure = args->given[FR_ARG_PURE],
-        .note = args->given[FR_ARG_QUIET] ? NULL : show_note,
+        .note = args->given[FR_ARG_QUIET] ? NULL : fr_note_line,
         .drafter = args->text[FR_ARG_DRAFTER],
     };
     fr_status status = fr_lab_quantize(args->text[FR_ARG_MODEL], &how, options, writer->file);

@@ -10,7 +10,8 @@ static int write_model(const fr_arguments *args, const fr_options *options, fr_p
                                 .type = args->text[FR_ARG_TYPE],
                                 .vocab = (size_t)args->number[FR_ARG_VOCAB],
                                 .layers = (size_t)args->number[FR_ARG_LAYERS],
-                                .experts = (size_t)args->number[FR_ARG_EXPERTS]};
+                                .experts = (size_t)args->number[FR_ARG_EXPERTS],
+                                .note = args->given[FR_ARG_QUIET] ? NULL : fr_note_line};
     fr_status status = fr_lab_synth(&shape, options, writer->file);
     fr_progress_end(progress);
     if (status == FR_OK) return fr_writer_close(writer);

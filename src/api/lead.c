@@ -17,13 +17,13 @@
 
 /* Behind each what its number and its bytes are; other numbers are 0. */
 typedef enum kind {
-    OPEN, /* options */
+    OPEN, /* options, their biases */
     CLOSE,
     RESET,
     PUT,    /* rank 0's status; ids */
     SHOW,   /* pictures (fr_shown_pack); none: rank 0 has none either */
     DECIDE, /* bits of fr_session.decided */
-    DRAW,   /* options */
+    DRAW,   /* options, their biases */
     STOPS,  /* strings, each with its NUL */
     TRACE,  /* whether anybody does */
     SET_ASIDE,
@@ -68,22 +68,29 @@ static void tell_of(const fr_session *session, kind what, uint64_t number, const
     if (lead) tell(lead, what, place_of(lead, session), number, bytes, size);
 }
 
-/* Without what is of this process alone. */
-static fr_options told_options(const fr_options *options) {
-    fr_options told = *options;
-    told.bytes = NULL;
-    told.ranks = NULL;
-    told.progress = NULL;
-    told.log = (fr_log){0};
-    return told;
+/* Tells options without what is of this process alone, with their biases behind them. */
+static void tell_options(const fr_session *session, kind what, const fr_options *options) {
+    size_t biases = options->bias_count * sizeof *options->biases;
+    if (!session->engine->lead) return;
+    fr_options *told = malloc(sizeof *told + biases);
+    if (told) {
+        *told = *options;
+        told->bytes = NULL;
+        told->ranks = NULL;
+        told->progress = NULL;
+        told->log = (fr_log){0};
+        told->biases = NULL;
+        if (biases) memcpy(told + 1, options->biases, biases);
+    }
+    tell_of(session, what, 0, told, told ? sizeof *told + biases : 0); /* without memory the others refuse it */
+    free(told);
 }
 
 void fr_lead_opened(const fr_engine *engine, const fr_options *options, fr_session *session) {
     fr_lead *lead = engine->lead;
     if (!lead) return;
-    fr_options told = told_options(options);
     lead->sessions[place_of(lead, NULL)] = session;
-    tell_of(session, OPEN, 0, &told, sizeof told);
+    tell_options(session, OPEN, options);
 }
 
 void fr_lead_close(const fr_session *session) {
@@ -118,8 +125,7 @@ void fr_lead_decide(fr_session *session, fr_status status) {
 }
 
 void fr_lead_draw(const fr_session *session, fr_status status, const fr_options *options) {
-    fr_options told = told_options(options);
-    if (status == FR_OK) tell_of(session, DRAW, 0, &told, sizeof told);
+    if (status == FR_OK) tell_options(session, DRAW, options);
 }
 
 void fr_lead_stops(const fr_session *session, fr_status status, const char *const *strings, size_t count) {
@@ -268,13 +274,23 @@ static fr_status decide(const follower *f, fr_session *session) {
     return status;
 }
 
+/* Options as tell_options tells them, their biases where they lie; NULL: there are none. */
+static const fr_options *options_of(const follower *f) {
+    fr_options *options = (fr_options *)(void *)f->bytes;
+    if (f->what.size < sizeof *options) return NULL;
+    size_t room = f->what.size - sizeof *options;
+    if (room % sizeof *options->biases || options->bias_count != room / sizeof *options->biases) return NULL;
+    options->biases = room ? (fr_logit_bias *)(options + 1) : NULL;
+    return options;
+}
+
 static fr_status follow_session(const follower *f, fr_session *session) {
     switch (f->what.kind) {
     case PUT: return put(f, session);
     case RESET: fr_session_reset(session); return FR_OK;
     case SHOW: return fr_session_be_shown(session, f->bytes, f->what.size);
     case DECIDE: return decide(f, session);
-    case DRAW: return fr_session_set_options(session, (const fr_options *)f->bytes);
+    case DRAW: return fr_session_set_options(session, options_of(f));
     case STOPS: return set_stops(f, session);
     case TRACE: trace(f, session); return FR_OK;
     case SET_ASIDE: return fr_lab_session_set_aside(session);
@@ -288,10 +304,9 @@ static fr_status follow(follower *f) {
     if (f->what.kind == STEP) return step(f);
     if (f->what.kind == END) return FR_OK;
     if (f->what.session >= FR_SESSIONS_MAX) return refuse("room for sessions");
-    if ((f->what.kind == OPEN || f->what.kind == DRAW) && f->what.size != sizeof(fr_options))
-        return refuse("such options");
+    if ((f->what.kind == OPEN || f->what.kind == DRAW) && !options_of(f)) return refuse("such options");
     fr_session **session = &f->sessions[f->what.session];
-    if (f->what.kind == OPEN) return fr_engine_session(f->engine, (const fr_options *)f->bytes, session);
+    if (f->what.kind == OPEN) return fr_engine_session(f->engine, options_of(f), session);
     if (!*session) return refuse("session");
     if (f->what.kind != CLOSE) return follow_session(f, *session);
     fr_session_close(*session);

@@ -85,11 +85,18 @@ static fr_status add_biases(fr_options *options, const char *list) {
     size_t count = options->bias_count;
     for (const char *at = list; at; at = *at == ',' ? at + 1 : NULL) {
         fr_logit_bias bias;
-        at = read_bias(at, &bias);
-        if (!at || (*at && *at != ','))
-            return fr_fail(FR_USAGE, "logit-bias %s: not a list such as 15+1.5,20-1,30-inf", list);
-        if (count == FR_BIAS_MAX) return fr_fail(FR_USAGE, "logit-bias: at most %d ids", FR_BIAS_MAX);
+        const char *end = read_bias(at, &bias);
+        if (!end || (*end && *end != ','))
+            return fr_fail(FR_USAGE, "logit-bias %.60s: not a list such as 15+1.5,20-1,30-inf", at);
+        if (count == FR_BIAS_MAX) return fr_fail(FR_USAGE, "logit-bias: at most %zu ids", FR_BIAS_MAX);
+        if ((count & (count - 1)) == 0) { /* full: capacities are powers of two, or more */
+            size_t room = (count ? 2 * count : 1) * sizeof bias;
+            fr_logit_bias *more = realloc(options->biases, room);
+            if (!more) return fr_fail_memory("logit biases", room);
+            options->biases = more;
+        }
         options->biases[count++] = bias;
+        at = end;
     }
     options->bias_count = count;
     return FR_OK;

@@ -370,6 +370,7 @@ static void note_quantized(const fr_lab_quantization *how, const fr_outputs *out
 
 static void take_notes(const fr_lab_quantization *how, const fr_export *export, const fr_outputs *outputs) {
     if (!how->note) return;
+    fr_note_fallbacks(outputs, how->note);
     note_quantized(how, outputs);
     if (fr_export_leaves_tower(export))
         how->note("the vision tower is not in the file, which sees no pictures alone: give the tower with --mmproj, as "

@@ -15,6 +15,7 @@
 #include "src/convert/quantize_types.h"
 
 #include <regex.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -237,15 +238,48 @@ static fr_dtype mixed_type(const fr_type_choice *choice, const fr_outputs *outpu
     return choice->type;
 }
 
-/* A type whose blocks fill rows of cols values: this one, or what llama-quantize takes in its place. */
-static fr_dtype fitting(fr_dtype type, uint64_t cols) {
+/* Gives a matrix the type that it should have, or, where that type's blocks do not fill its rows, the one that
+ * llama-quantize takes in its place. */
+static void fit(fr_output *output, fr_dtype type) {
     static const fr_dtype fallback[FR_KERNEL_TYPES] = {
         [FR_Q2_K] = FR_Q4_0, [FR_Q3_K] = FR_Q4_0, [FR_Q4_K] = FR_Q5_0,
         [FR_Q5_K] = FR_Q5_1, [FR_Q6_K] = FR_Q8_0, [FR_IQ4_XS] = FR_IQ4_NL,
     };
-    if (cols % fr_dtype_block(type) == 0) return type;
-    fr_dtype smaller = fr_dtype_block(type) > 32 ? fallback[type] : type;
-    return cols % fr_dtype_block(smaller) == 0 ? smaller : FR_F16;
+    uint64_t cols = output->shape[output->dims - 1];
+    output->type = output->wanted = type;
+    if (cols % fr_dtype_block(type) == 0) return;
+    if (fr_dtype_block(type) > 32) output->type = fallback[type];
+    if (cols % fr_dtype_block(output->type) != 0) output->type = FR_F16;
+}
+
+static uint64_t bytes_of(const fr_output *output) {
+    return fr_output_rows(output) * fr_dtype_row_bytes(output->type, (size_t)output->shape[output->dims - 1]);
+}
+
+void fr_note_fallbacks(const fr_outputs *outputs, void (*note)(const char *line)) {
+    size_t counts[FR_KERNEL_TYPES][FR_KERNEL_TYPES] = {0}, count = 0, length = 0;
+    uint64_t bytes = 0, all = 0;
+    char pairs[256] = "", line[480];
+    for (size_t i = 0; i < outputs->count; i++) {
+        const fr_output *output = &outputs->items[i];
+        all += bytes_of(output);
+        if (output->type >= FR_KERNEL_TYPES || output->type == output->wanted) continue;
+        counts[output->wanted][output->type]++;
+        bytes += bytes_of(output);
+        count++;
+    }
+    if (count == 0) return;
+    for (size_t from = 0; from < FR_KERNEL_TYPES; from++)
+        for (size_t to = 0; to < FR_KERNEL_TYPES && length < sizeof pairs; to++)
+            if (counts[from][to])
+                length += (size_t)snprintf(pairs + length, sizeof pairs - length, "%s%zu %s instead of %s",
+                                           length ? ", " : "", counts[from][to], fr_dtype_name((fr_dtype)to),
+                                           fr_dtype_name((fr_dtype)from));
+    snprintf(line, sizeof line,
+             "%zu matrices have rows that are no multiple of their type's block, and are of a larger type: %s; they "
+             "take %llu of the file's %llu bytes of tensors", count, pairs, (unsigned long long)bytes,
+             (unsigned long long)all);
+    note(line);
 }
 
 static fr_status find_rule(const fr_type_choice *choice, const char *name, const fr_type_rule **found) {
@@ -282,11 +316,11 @@ static fr_dtype table_type(const fr_type_choice *choice, const char *name, const
 
 static fr_status choose(const fr_type_choice *choice, const fr_outputs *outputs, fr_output *output, layout *l) {
     if (output->source && output->source->type >= FR_I32) {
-        output->type = is(output->name, "d2t") ? FR_I64 : FR_I32;
+        output->type = output->wanted = is(output->name, "d2t") ? FR_I64 : FR_I32;
         return FR_OK;
     }
     if (!is_matrix(output)) {
-        output->type = FR_F32;
+        output->type = output->wanted = FR_F32;
         return FR_OK;
     }
     const fr_type_rule *rule;
@@ -296,7 +330,7 @@ static fr_status choose(const fr_type_choice *choice, const fr_outputs *outputs,
         if (rule) l->used[rule - choice->rules] = true;
         type = rule ? rule->type : matrix_type(choice, outputs, output, l);
     }
-    output->type = fitting(type, output->shape[output->dims - 1]);
+    fit(output, type);
     return FR_OK;
 }
 
@@ -325,7 +359,7 @@ void fr_choose_plain_types(fr_dtype type, fr_outputs *outputs) {
     for (size_t i = 0; i < outputs->count; i++) {
         fr_output *output = &outputs->items[i];
         if (output->values) continue;
-        if (!is_matrix(output)) output->type = FR_F32;
-        else output->type = stays(output->name) ? FR_F16 : fitting(type, output->shape[output->dims - 1]);
+        output->type = output->wanted = FR_F32;
+        if (is_matrix(output)) fit(output, stays(output->name) ? FR_F16 : type);
     }
 }

@@ -193,6 +193,7 @@ static fr_status write_model(synth *s, const fr_synth_order *order, fr_synth_mod
         FR_TRY(fr_family_put(of->family, &model->spec, of->mtp_layers, shape->name, &s->writer));
     fr_synth_put_tokenizer(of, order->vocab, &s->writer);
     fr_choose_plain_types(s->type, &model->outputs);
+    if (order->note) fr_note_fallbacks(&model->outputs, order->note);
     return write_tensors(s, &model->outputs, of->means);
 }
 
@@ -206,6 +207,7 @@ static fr_status write_file(const fr_lab_shape *what, const fr_options *options,
     order.vocab = what->vocab ? what->vocab : order.shape->vocab;
     order.layers = what->layers ? what->layers : order.shape->layers;
     order.experts = what->experts;
+    order.note = what->note;
     FR_TRY(check(&order));
     s.buffer = malloc(BUFFER);
     if (!s.buffer) return fr_fail_memory("random weights", BUFFER);

@@ -2,6 +2,7 @@
  *
  * In: options, or a function. Out: a sampler with memory of its own, in the place of the one before; what a prompt
  * predicted waits to be chosen anew. A failure changes nothing. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -13,7 +14,7 @@
 static void keep_opened(fr_options *options, const fr_options *opened) {
     fr_options given = *options;
     *options = *opened;
-    memcpy(options->biases, given.biases, sizeof given.biases);
+    options->biases = given.biases;
     options->bias_count = given.bias_count;
     memcpy(options->filters, given.filters, sizeof given.filters);
     options->filter_count = given.filter_count;
@@ -49,11 +50,13 @@ fr_status fr_session_resample(fr_session *s, const fr_options *options) {
     fr_sampler sampler = {0};
     fr_arena arena = {0};
     keep_opened(&merged, &s->options);
-    fr_status status = make_sampler(s, &merged, &sampler, &arena);
+    fr_status status = fr_options_own_biases(&merged);
+    if (status == FR_OK) status = make_sampler(s, &merged, &sampler, &arena);
     if (status == FR_OK && s->fresh) status = fr_timeline_again(s);
     if (status != FR_OK) {
         fr_sampler_close(&sampler);
         fr_arena_close(&arena);
+        free(merged.biases);
         return status;
     }
     sampler.mask = s->sampler.mask;
@@ -68,6 +71,7 @@ fr_status fr_session_resample(fr_session *s, const fr_options *options) {
     s->sampler_arena = arena;
     s->sampler = sampler;
     s->picker = fr_sampler_picker(&s->sampler);
+    free(s->options.biases);
     s->options = merged;
     s->ignore_eos = merged.value[FR_OPT_IGNORE_EOS] != 0;
     s->draft_min = (size_t)merged.value[FR_OPT_DRAFT_MIN];

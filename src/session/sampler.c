@@ -62,8 +62,8 @@ fr_status fr_sampler_set(fr_sampler *s, const fr_options *options, const fr_kern
                       .frequency = number[FR_OPT_FREQUENCY_PENALTY],
                       .last_n = last_n < 0 ? SIZE_MAX : (size_t)last_n,
                       .seed = (uint64_t)options->value[FR_OPT_SEED],
+                      .biases = options->biases,
                       .bias_count = options->bias_count};
-    memcpy(s->biases, options->biases, sizeof s->biases);
     for (size_t i = 0; i < s->bias_count; i++)
         if ((size_t)s->biases[i].id >= vocab)
             return fr_fail(FR_INPUT, "logit bias: id %d is outside the vocabulary of %zu", s->biases[i].id, vocab);

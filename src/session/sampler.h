@@ -55,7 +55,7 @@ typedef struct fr_sampler {
     float *drafter;                  /* [depths, vocab] the weights that drafts were drawn from */
     fr_distribution drafted[FR_STEP_MAX]; /* the distributions of the last proposal */
     size_t depths, known;            /* how many there is room for; how many there are */
-    fr_logit_bias biases[FR_BIAS_MAX];
+    const fr_logit_bias *biases; /* those of the options that it was set by, until its layout */
     size_t bias_count;
     const int32_t *suppressed; /* the model's, banned whatever the biases say */
     size_t suppressed_count;

@@ -124,6 +124,7 @@ static fr_session *new_session(fr_engine *engine, const fr_options *options) {
     s->drafter = engine->drafter;
     s->embeddings = &fr_no_input_embeddings;
     s->options = *options;
+    s->options.biases = NULL; /* they are the caller's, until the session is opened */
     s->stops.which = -1;
     s->log = options->log;
     return s;
@@ -160,7 +161,9 @@ static fr_status open_session(fr_session *s, const fr_options *options) {
     while (s->number < e->capacity && e->timelines[s->number]) s->number++;
     if (s->number == e->capacity)
         return fr_fail(FR_USAGE, "the engine has room for %zu sessions, all are open", e->capacity);
-    FR_TRY(choose_sizes(s, options));
+    s->options.biases = options->biases;
+    FR_TRY(fr_options_own_biases(&s->options));
+    FR_TRY(choose_sizes(s, &s->options));
     FR_TRY(fr_sampler_open(&s->sampler, options, s->model->tokenizer));
     s->picker = fr_sampler_picker(&s->sampler);
     FR_TRY(take_memory(s));
@@ -233,6 +236,7 @@ void fr_session_destroy(fr_session *s) {
     fr_engine_destroy(s->own_engine);
     free(s->attached);
     free(s->aside);
+    free(s->options.biases);
     free(s);
 }
 
