@@ -182,8 +182,28 @@ $(LIBRARY): $(OBJECTS)
 	@rm -f $@
 	$(QUIET)$(AR) rcs $@ $(OBJECTS)
 
-# The chat page's files are bytes of it.
-$(BUILD)/tools/serve/site.o: $(wildcard tools/serve/page/*)
+# The chat page's files are bytes of it. So are libraries of others, from Debian's packages: KaTeX with its fonts, and
+# highlight.js, with their licences. A file that this system lacks is an empty one, and the page does without.
+PAGE_SCRIPTS ?= /usr/share/javascript
+PAGE_FONTS ?= /usr/share/fonts/truetype/katex
+PAGE_LICENCES := $(wildcard $(if $(wildcard $(PAGE_SCRIPTS)/katex/katex.mjs),/usr/share/doc/libjs-katex/copyright \
+  /usr/share/doc/fonts-katex/copyright) $(if $(wildcard $(PAGE_SCRIPTS)/highlight.js/highlight.min.js), \
+  /usr/share/doc/libjs-highlight.js/copyright))
+PAGE_FONT_NAMES := AMS-Regular Caligraphic-Bold Caligraphic-Regular Fraktur-Bold Fraktur-Regular Main-Bold \
+  Main-BoldItalic Main-Italic Main-Regular Math-BoldItalic Math-Italic SansSerif-Bold SansSerif-Italic \
+  SansSerif-Regular Script-Regular Size1-Regular Size2-Regular Size3-Regular Size4-Regular Typewriter-Regular
+PAGE_PARTS := katex.mjs=$(PAGE_SCRIPTS)/katex/katex.mjs katex.css=$(PAGE_SCRIPTS)/katex/katex.min.css \
+  highlight.js=$(PAGE_SCRIPTS)/highlight.js/highlight.min.js \
+  $(foreach f,$(PAGE_FONT_NAMES),fonts/KaTeX_$f.woff2=$(PAGE_FONTS)/KaTeX_$f.woff2)
+$(BUILD)/page/made: Makefile $(wildcard $(foreach p,$(PAGE_PARTS),$(lastword $(subst =, ,$p))) $(PAGE_LICENCES))
+	@mkdir -p $(BUILD)/page/fonts
+	@for part in $(PAGE_PARTS); do \
+	  to=$(BUILD)/page/$${part%%=*}; cat "$${part#*=}" > "$$to" 2>/dev/null || : > "$$to"; done
+	@cat $(PAGE_LICENCES) /dev/null > $(BUILD)/page/licences.txt
+	@touch $@
+
+$(BUILD)/tools/serve/site.o: $(wildcard tools/serve/page/*) $(BUILD)/page/made
+$(BUILD)/tools/serve/site.o: private override CFLAGS += -Wa,-I$(BUILD)
 
 # Every name has the series as its version: a program of one is not run with another, however it was found.
 $(BUILD)/forerun.map: Makefile include/forerun.h

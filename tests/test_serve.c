@@ -609,7 +609,8 @@ static void check_page_file(fr_client *client, const char *path, const char *fil
     has_header(client, "Cache-Control", "no-cache");
     policy = fr_client_header(client, "Content-Security-Policy");
     static const char *const parts[] = {"default-src 'none'", "script-src 'self';", "style-src 'self';",
-                                        "connect-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"};
+                                        "connect-src 'self'",  "font-src 'self'", "frame-ancestors 'none'",
+                                        "base-uri 'none'"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         ck_assert_msg(policy && strstr(policy, parts[i]), "%s in %s", parts[i], policy);
     ck_assert_ptr_null(strstr(policy, "unsafe"));
@@ -632,8 +633,9 @@ static void check_page_file(fr_client *client, const char *path, const char *fil
 /* Without a key too, which the page then asks for; and nothing else without one. */
 START_TEST(the_page_is_there) {
     static const char script[] = "text/javascript; charset=utf-8";
-    static const char *const scripts[] = {"main",     "api",    "dom",      "markdown", "messages",
-                                          "pictures", "rounds", "settings", "store"};
+    static const char *const scripts[] = {"main",     "api",      "branches", "colours", "dom",      "files",
+                                          "formulas", "markdown", "messages", "pictures", "rounds",  "settings",
+                                          "store"};
     start(DEMO "--api-key k");
     fr_client *client = fr_client_open(server.port);
     check_page_file(client, "/", "index.html", "text/html; charset=utf-8");
@@ -643,6 +645,15 @@ START_TEST(the_page_is_there) {
         char path[64], *file = path + strlen("/page/");
         snprintf(path, sizeof path, "/page/%s.js", scripts[i]);
         check_page_file(client, path, file, script);
+    }
+    static const char *const libraries[] = {"/page/katex.mjs", "/page/highlight.js", "/page/licences.txt",
+                                            "/page/fonts/KaTeX_Main-Regular.woff2"};
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) { /* of Debian's packages, which the build has */
+        ck_assert(fr_client_ask(client, "GET", libraries[i], NULL, NULL));
+        ck_assert_int_eq(fr_client_head(client), 200);
+        size_t length;
+        free(fr_client_body(client, &length));
+        ck_assert_uint_gt(length, 10000);
     }
     fr_client_close(client);
     static const char *const closed[] = {"/page/", "/page/none.js", "/page/../serve.c", "/index.html", "/rounds", "//"};

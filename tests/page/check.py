@@ -357,6 +357,118 @@ def markup():
             assert isinstance(milliseconds, (int, float)) and milliseconds < 3000, (source[:20], milliseconds)
 
 
+RICH = ("Euler: $e^{i\\pi}=-1$ and $\\notamacro$.\n\n$$\n\\int_0^1 x\\,dx\n$$\n\n"
+        "```python\ndef f(x):\n    return \"<b>\"\n```\n")
+
+
+def rich():
+    """Formulas by KaTeX and colours by highlight.js, both from this server, under its policy."""
+    delta = lambda **members: {"choices": [{"index": 0, "delta": members, "finish_reason": None}]}
+    with page(DEMO) as b:
+        b.run(STREAM, [delta(content=RICH[:30]), {**delta(content=RICH[30:]), "drafted": True}, delta()])
+        b.say("Show it")
+        b.until(lambda: len(b.all(".formula .katex")) == 2, "two formulas")
+        assert b.one(".formula.display .katex-display")
+        assert b.all(".formula")[1].text == "\\notamacro"
+        b.until(lambda: b.all(".code .hljs-keyword"), "coloured code")
+        assert b.one(".code code").get_attribute("textContent") == 'def f(x):\n    return "<b>"'
+        assert b.one(".code .hljs-string").get_attribute("textContent") == '"<b>"'
+        b.until(lambda: b.run("return document.fonts.check('16px KaTeX_Math')"), "KaTeX's letters")
+        b.run("window.fetch = undefined")
+
+
+def branches():
+    with page(DEMO, FIXED) as b:
+        b.say("one")
+        first = last(b)["content"]
+        b.say("two")
+        second = last(b)["content"]
+        b.run("document.querySelector('.user [aria-label=\"Edit message\"]').click()")
+        b.one(".user .edit textarea").send_keys(" and more", Keys.ENTER)
+        b.until(lambda: len(b.all(".message")) == 2 and last(b)["figures"], "another branch")
+        b.ended()
+        assert "2 of 2" in b.one(".user .branches").text
+        b.one(".user [aria-label='The version before']").click()
+        b.until(lambda: len(b.all(".message")) == 4, "the branch before")
+        messages = b.kept()[0]["messages"]
+        assert [m["content"] for m in messages] == ["one", first, "two", second], messages
+        assert messages[0]["branch"] == 0 and len(messages[0]["branches"]) == 1
+        b.alt("r")
+        b.until(lambda: b.all(".assistant .branches"), "another answer")
+        b.ended()
+        b.reload()
+        b.until(lambda: len(b.all(".message")) == 4, "the conversation")
+        assert "1 of 2" in b.one(".user .branches").text
+        assert b.all(".assistant .branches")[-1].text.strip() == "2 of 2"
+        b.one(".user [aria-label='The version after']").click()
+        b.until(lambda: b.one(".bubble").text == "one and more", "the branch after")
+
+
+def files():
+    with page(DEMO, FIXED) as b:
+        path = pathlib.Path(b.downloads) / "notes.txt"
+        path.write_text("first\n```\nsecond")
+        b.one("#file").send_keys(str(path))
+        b.until(lambda: b.all("#files .file"), "a file")
+        b.say("What is it?")
+        sent = "notes.txt:\n````\nfirst\n```\nsecond\n````\n\nWhat is it?"
+        assert last(b)["content"] == answer_to(b.url, [user(sent)])
+        assert b.one(".shown-files .file-name").text == "notes.txt" and b.one(".bubble").text == "What is it?"
+        (pathlib.Path(b.downloads) / "bytes.bin").write_bytes(b"\xff\x00\xfe")
+        b.one("#file").send_keys(str(pathlib.Path(b.downloads) / "bytes.bin"))
+        b.until(lambda: "no text" in b.one("#notice").text, "a refusal")
+        b.run("""const data = new DataTransfer();
+                 data.setData("text/plain", "long line\\n".repeat(500));
+                 document.getElementById("input").dispatchEvent(new ClipboardEvent("paste", {clipboardData: data,
+                                                                                        cancelable: true}));""")
+        assert b.one("#files .file-name").text == "pasted.txt"
+        b.reload()
+        b.until(lambda: b.all(".shown-files .file"), "the file that was kept")
+
+
+def goes_on():
+    with page(DEMO, {"temperature": "0", "maxTokens": "12"}) as b:
+        b.say("The river in winter")
+        begun = last(b)["content"]
+        assert last(b)["more"] and b.seen(".assistant [aria-label^='Go on']")
+        b.one(".assistant [aria-label^='Go on']").click()
+        b.until(lambda: len(last(b)["content"]) > len(begun), "more of it")
+        b.ended()
+        rest = answer_to(b.url, [user("The river in winter"), assistant(begun)], max_tokens=12,
+                         continue_final_message=True)
+        assert last(b)["content"] == begun + rest, (last(b)["content"], begun, rest)
+        assert len(b.all(".message")) == 2
+
+
+def finds():
+    with page(DEMO, {**FIXED, "topK": "3", "minP": "0.1", "samplers": "top_k, temperature"}) as b:
+        b.say("A heron stood there")
+        used = b.one("#context-text").text
+        figures = last(b)["figures"]
+        count = figures["prompt"] + figures["cached"] + figures["tokens"]
+        assert used.startswith(f"{count} of ") and b.one("#context-meter").get_attribute("value") == str(count), used
+        b.alt("n")
+        b.say("Nothing of that kind")
+        b.one("#search").send_keys("heron")
+        assert [one.text for one in b.all("#conversations .open-chat")] == ["A heron stood there"]
+        b.one("#search").send_keys(Keys.CONTROL, "a", Keys.NULL, Keys.BACKSPACE)
+        assert len(b.all("#conversations .open-chat")) == 2
+        b.one("#open-settings").click()
+        assert b.one("#set-more").get_attribute("open") and b.one("#set-top-k").get_attribute("value") == "3"
+        b.one("#set-thinking").send_keys("off")
+        b.one("#set-min-p").clear()
+        b.one("#set-min-p").send_keys("2", Keys.ENTER)
+        assert "Min p" in b.one("#set-error").text
+        b.one("#set-min-p").clear()
+        b.one("#set-min-p").send_keys("0.2", Keys.ENTER)
+        kept = json.loads(b.run("return localStorage.getItem('forerun.settings')"))
+        assert (kept["minP"], kept["thinking"], kept["samplers"]) == ("0.2", "off", "top_k, temperature"), kept
+        b.driver.get(b.url + "/?q=What%20is%20rain%3F")
+        b.until(lambda: b.all(".assistant .figures span"), "an answer to what the address asks")
+        b.ended()
+        assert b.one(".bubble").text == "What is rain?" and "?q" not in b.run("return location.href")
+
+
 CONTRAST = """
 const light = (c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
 const parse = (colour) => (colour.match(/[\\d.]+/g) ?? [0, 0, 0, 0]).map(Number);
@@ -417,7 +529,8 @@ def reach():
         assert b.one("#menu").get_attribute("aria-expanded") == "false"
 
 
-CHECKS = [chat, drafts, stop, edit, again, keeps, pictures, thinks, keys, rounds, markup, reach]
+CHECKS = [chat, drafts, stop, edit, again, branches, keeps, pictures, files, thinks, goes_on, finds, keys, rounds,
+          markup, rich, reach]
 
 
 def main():

@@ -42,6 +42,14 @@ CASES = [
      "<p><script>alert(1)</script> <img src=x onerror=alert(1)></p>"),
     ("&lt; &amp;", "<p>&lt; &amp;</p>"),
     ("a **b\n\nc** d", "<p>a **b</p><p>c** d</p>"),
+    ("- [ ] a\n- [x] b", "<ul><li><input ></input>a</li><li><input x></input>b</li></ul>"),
+    ("so $x^2$ and \\(y_1\\) hold", "<p>so <tex>x^2</tex> and <tex>y_1</tex> hold</p>"),
+    ("$$\na\n+b\n$$\nc", "<p><tex>a\n+b</tex></p><p>c</p>"),
+    ("\\[ a \\]", "<p><tex>a</tex></p>"),
+    ("it costs $5, or $6 to $7", "<p>it costs $5, or $6 to $7</p>"),
+    ("$ a$ and $b $ and $c", "<p>$ a$ and $b $ and $c</p>"),
+    ("`$x$` \\$x\\$", "<p><code>$x$</code> $x$</p>"),
+    ("$$ not closed\n\nb", "<p>$$ not closed</p><p>b</p>"),
 ]
 
 # What may take long, or go deep.
@@ -51,7 +59,7 @@ HOSTILE = [
     "> " * 5000 + "a", "- " * 5000 + "a", "\n".join(" " * i + "- a" for i in range(600)),
     "|" * 20000 + "\n" + "|-" * 9999,
     "a|b\n-|-\n" + "c|d\n" * 3000, "~~~\n" * 3000, "\\" * 30000, "# " * 10000, "1. a\n" * 3000, "***a" * 6000,
-    "*a **b " * 6000,
+    "*a **b " * 6000, "$" * 30000, "$a " * 20000, "$$\n" * 3000, "\\[\n" * 3000, "\\(a" * 8000,
 ]
 
 # Elements as the texts above have them.
@@ -64,6 +72,8 @@ const outline = (node) => {
         const language = node.querySelector(".code-head span").textContent;
         return `<code-block ${language}>${node.querySelector("code").textContent}</code-block>`;
     }
+    if (node.matches(".formula")) return `<tex>${node.dataset.tex}</tex>`;
+    if (name === "input") return `<input ${node.checked ? "x" : ""}></input>`;
     if (["div", "span", "thead", "tbody"].includes(name)) return inner(node);
     const more = name === "a" ? ` ${node.href}` : name === "ol" && node.start !== 1 ? ` ${node.start}` : "";
     return `<${name}${more}>${inner(node)}</${name}>`;

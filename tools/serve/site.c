@@ -5,49 +5,100 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The bytes of a file, from `symbol` on, before `symbol`_end: the assembler reads them in. */
+/* The bytes of a file, from `symbol` on, before `symbol`_end: the assembler reads them in. Those of other people's
+ * libraries lie in the build folder, where make has put them; one that the system lacks is empty. */
 #define EMBED(symbol, file)                                                                                            \
     __asm__(".section .rodata\n"                                                                                       \
             ".balign 16\n" #symbol ":\n"                                                                               \
-            ".incbin \"tools/serve/page/" file "\"\n" #symbol "_end:\n"                                                \
+            ".incbin \"" file "\"\n" #symbol "_end:\n"                                                                \
             ".byte 0\n"                                                                                                \
             ".previous\n");                                                                                            \
     extern const char symbol[] __attribute__((visibility("hidden")));                                                  \
     extern const char symbol##_end[] __attribute__((visibility("hidden")))
 
-EMBED(fr_site_index, "index.html");
-EMBED(fr_site_style, "page.css");
-EMBED(fr_site_icon, "icon.svg");
-EMBED(fr_site_main, "main.js");
-EMBED(fr_site_api, "api.js");
-EMBED(fr_site_dom, "dom.js");
-EMBED(fr_site_markdown, "markdown.js");
-EMBED(fr_site_messages, "messages.js");
-EMBED(fr_site_pictures, "pictures.js");
-EMBED(fr_site_rounds, "rounds.js");
-EMBED(fr_site_settings, "settings.js");
-EMBED(fr_site_store, "store.js");
+#define OWN(symbol, file) EMBED(fr_site_##symbol, "tools/serve/page/" file)
+
+OWN(index, "index.html");
+OWN(style, "page.css");
+OWN(icon, "icon.svg");
+OWN(main, "main.js");
+OWN(api, "api.js");
+OWN(branches, "branches.js");
+OWN(colours, "colours.js");
+OWN(dom, "dom.js");
+OWN(files, "files.js");
+OWN(formulas, "formulas.js");
+OWN(markdown, "markdown.js");
+OWN(messages, "messages.js");
+OWN(pictures, "pictures.js");
+OWN(rounds, "rounds.js");
+OWN(settings, "settings.js");
+OWN(store, "store.js");
+
+EMBED(fr_site_katex, "page/katex.mjs");
+EMBED(fr_site_katex_style, "page/katex.css");
+EMBED(fr_site_highlight, "page/highlight.js");
+EMBED(fr_site_licences, "page/licences.txt");
+
+/* KaTeX's fonts, by what their files are called behind KaTeX_. */
+#define FONTS(USE)                                                                                                     \
+    USE(ams, "AMS-Regular")                                                                                            \
+    USE(caligraphic_bold, "Caligraphic-Bold")                                                                          \
+    USE(caligraphic, "Caligraphic-Regular")                                                                            \
+    USE(fraktur_bold, "Fraktur-Bold")                                                                                  \
+    USE(fraktur, "Fraktur-Regular")                                                                                    \
+    USE(main_bold, "Main-Bold")                                                                                        \
+    USE(main_bold_italic, "Main-BoldItalic")                                                                           \
+    USE(main_italic, "Main-Italic")                                                                                    \
+    USE(main_regular, "Main-Regular")                                                                                  \
+    USE(math_bold_italic, "Math-BoldItalic")                                                                           \
+    USE(math_italic, "Math-Italic")                                                                                    \
+    USE(sans_bold, "SansSerif-Bold")                                                                                   \
+    USE(sans_italic, "SansSerif-Italic")                                                                               \
+    USE(sans, "SansSerif-Regular")                                                                                     \
+    USE(script, "Script-Regular")                                                                                      \
+    USE(size1, "Size1-Regular")                                                                                        \
+    USE(size2, "Size2-Regular")                                                                                        \
+    USE(size3, "Size3-Regular")                                                                                        \
+    USE(size4, "Size4-Regular")                                                                                        \
+    USE(typewriter, "Typewriter-Regular")
+
+#define EMBED_FONT(symbol, name) EMBED(fr_site_font_##symbol, "page/fonts/KaTeX_" name ".woff2");
+FONTS(EMBED_FONT)
 
 #define HTML   "text/html; charset=utf-8"
 #define CSS    "text/css; charset=utf-8"
 #define SCRIPT "text/javascript; charset=utf-8"
 #define SVG    "image/svg+xml"
+#define PLAIN  "text/plain; charset=utf-8"
+
+#define IN_FOLDER(name, type, symbol) {FR_SITE_FOLDER name, type, fr_site_##symbol, fr_site_##symbol##_end}
+#define FONT(symbol, name) IN_FOLDER("fonts/KaTeX_" name ".woff2", "font/woff2", font_##symbol),
 
 static const struct file {
     const char *path, *type, *bytes, *end;
 } files[] = {
     {"/", HTML, fr_site_index, fr_site_index_end},
-    {FR_SITE_FOLDER "page.css", CSS, fr_site_style, fr_site_style_end},
-    {FR_SITE_FOLDER "icon.svg", SVG, fr_site_icon, fr_site_icon_end},
-    {FR_SITE_FOLDER "main.js", SCRIPT, fr_site_main, fr_site_main_end},
-    {FR_SITE_FOLDER "api.js", SCRIPT, fr_site_api, fr_site_api_end},
-    {FR_SITE_FOLDER "dom.js", SCRIPT, fr_site_dom, fr_site_dom_end},
-    {FR_SITE_FOLDER "markdown.js", SCRIPT, fr_site_markdown, fr_site_markdown_end},
-    {FR_SITE_FOLDER "messages.js", SCRIPT, fr_site_messages, fr_site_messages_end},
-    {FR_SITE_FOLDER "pictures.js", SCRIPT, fr_site_pictures, fr_site_pictures_end},
-    {FR_SITE_FOLDER "rounds.js", SCRIPT, fr_site_rounds, fr_site_rounds_end},
-    {FR_SITE_FOLDER "settings.js", SCRIPT, fr_site_settings, fr_site_settings_end},
-    {FR_SITE_FOLDER "store.js", SCRIPT, fr_site_store, fr_site_store_end},
+    IN_FOLDER("page.css", CSS, style),
+    IN_FOLDER("icon.svg", SVG, icon),
+    IN_FOLDER("main.js", SCRIPT, main),
+    IN_FOLDER("api.js", SCRIPT, api),
+    IN_FOLDER("branches.js", SCRIPT, branches),
+    IN_FOLDER("colours.js", SCRIPT, colours),
+    IN_FOLDER("dom.js", SCRIPT, dom),
+    IN_FOLDER("files.js", SCRIPT, files),
+    IN_FOLDER("formulas.js", SCRIPT, formulas),
+    IN_FOLDER("markdown.js", SCRIPT, markdown),
+    IN_FOLDER("messages.js", SCRIPT, messages),
+    IN_FOLDER("pictures.js", SCRIPT, pictures),
+    IN_FOLDER("rounds.js", SCRIPT, rounds),
+    IN_FOLDER("settings.js", SCRIPT, settings),
+    IN_FOLDER("store.js", SCRIPT, store),
+    IN_FOLDER("katex.mjs", SCRIPT, katex),
+    IN_FOLDER("katex.css", CSS, katex_style),
+    IN_FOLDER("highlight.js", SCRIPT, highlight),
+    IN_FOLDER("licences.txt", PLAIN, licences),
+    FONTS(FONT)
 };
 
 /* What the model says is shown on the page, so that nothing of it may run, load or lead a frame astray. */
@@ -55,9 +106,9 @@ static const struct {
     const char *name, *value;
 } headers[] = {
     {"Content-Security-Policy",
-     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; "
-     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
-     "trusted-types 'none'"},
+     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; font-src 'self'; "
+     "img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+     "require-trusted-types-for 'script'; trusted-types 'none'"},
     {"X-Content-Type-Options", "nosniff"},
     {"Referrer-Policy", "no-referrer"},
     {"Cross-Origin-Opener-Policy", "same-origin"},
@@ -67,7 +118,7 @@ static const struct {
 
 static const struct file *find(const char *path) {
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (strcmp(files[i].path, path) == 0) return &files[i];
+        if (strcmp(files[i].path, path) == 0 && files[i].end > files[i].bytes) return &files[i];
     return NULL;
 }
 

@@ -4,11 +4,13 @@
 // conversation may have one answer under way, whichever is open.
 
 import {chat, isReady, listModels, onKeyWanted, properties} from "./api.js";
+import {setAside, turnTo} from "./branches.js";
 import {announce, ask, byId, confirmed, download, el, icon, iconButton, newId} from "./dom.js";
+import {addFiles, files, setFiles, takePaste, withFiles} from "./files.js";
 import {MessageView} from "./messages.js";
 import {addPictures, pictures, setPictures} from "./pictures.js";
 import {showRounds} from "./rounds.js";
-import {defaultsOf, editSettings, nextTheme, requestOf, showTheme} from "./settings.js";
+import {buildSettings, defaultsOf, editSettings, nextTheme, requestOf, showTheme} from "./settings.js";
 import * as store from "./store.js";
 
 const settings = store.readSettings();
@@ -38,10 +40,22 @@ async function readProperties() {
     }
     byId("model").textContent = props?.model_alias ?? "forerun";
     byId("model").title = props ? `${props.model_ftype}, ${props.build_info}` : "";
-    byId("attach").hidden = !sees();
     byId("empty-text").textContent = props
         ? `${props.model_alias} answers. This page asks its own server and nobody else.` : "";
+    showContext();
     if (settings.showRounds) showRounds(true, props?.endpoint_slots === true, model());
+}
+
+/** How much of the context the conversation fills, as its last answer has counted. */
+function showContext() {
+    const most = props?.default_generation_settings?.n_ctx ?? 0;
+    const figures = current?.messages.findLast((message) => message.figures?.tokens)?.figures;
+    const used = figures ? (figures.cached ?? 0) + (figures.prompt ?? 0) + figures.tokens : 0;
+    byId("context").hidden = !used || !most;
+    if (byId("context").hidden) return;
+    const meter = byId("context-meter");
+    Object.assign(meter, {max: most, high: 0.9 * most, value: used});
+    byId("context-text").textContent = `${used.toLocaleString("en")} of ${most.toLocaleString("en")} tokens`;
 }
 
 function showModels() {
@@ -99,7 +113,7 @@ function touch(conversation) {
 
 function titleOf(conversation) {
     const first = conversation.messages.find((message) => message.role === "user");
-    const text = first?.content.trim().replace(/\s+/g, " ") ?? "";
+    const text = first?.content.trim().replace(/\s+/g, " ") || (first?.files?.[0]?.name ?? "");
     if (!text) return first ? "Picture" : "New conversation";
     return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
@@ -153,8 +167,15 @@ function itemOf(conversation) {
     return item;
 }
 
+const holds = (messages, word) => messages.some((message) => message.content.toLowerCase().includes(word) ||
+    message.branches?.some((rest) => holds(rest, word)));
+
+/** All of them, or those that have what is searched for in their name or texts. */
 function listConversations() {
-    byId("conversations").replaceChildren(...conversations.map(itemOf));
+    const word = byId("search").value.trim().toLowerCase();
+    const found = conversations.filter((one) => !word || one.title.toLowerCase().includes(word) ||
+                                                holds(one.messages, word));
+    byId("conversations").replaceChildren(...found.map(itemOf));
 }
 
 /** Opens a conversation, or, null, a new one. */
@@ -168,6 +189,7 @@ function show(conversation) {
     document.title = current ? `${current.title} – forerun` : "forerun";
     history.replaceState(null, "", current ? `#${current.id}` : location.pathname);
     showSending();
+    showContext();
     scrollDown(true);
     if (!matchMedia("(hover: none)").matches) input.focus();
 }
@@ -194,6 +216,8 @@ function viewOf(message) {
     return new MessageView(message, {
         edit: (changed, text) => edit(conversation, changed, text),
         again: (old) => again(conversation, old),
+        goOn: (cut) => goOn(conversation, cut),
+        turn: (at, by) => turn(conversation, at, by),
     });
 }
 
@@ -207,11 +231,17 @@ function append(conversation, message) {
     return view;
 }
 
-/** Leaves the first `count` messages. */
-function truncate(conversation, count) {
-    conversation.messages.length = count;
-    if (conversation !== current) return;
-    for (const view of views.splice(count)) view.element.remove();
+/** Leaves the first `count` messages; the others are a branch of their own. Gives what the next message needs. */
+function branchOff(conversation, count) {
+    const branches = setAside(conversation, count);
+    if (conversation === current) for (const view of views.splice(count)) view.element.remove();
+    return branches;
+}
+
+async function turn(conversation, message, by) {
+    if (running.has(conversation.id) || !turnTo(conversation, message, by)) return;
+    if (conversation === current) show(conversation);
+    await keep(conversation);
 }
 
 async function edit(conversation, message, text) {
@@ -223,9 +253,9 @@ async function edit(conversation, message, text) {
         await touch(conversation);
         return;
     }
-    stop(conversation);
-    truncate(conversation, at);
-    append(conversation, {...message, id: newId(), content: text});
+    await stop(conversation);
+    const {id, branches: others, branch, ...rest} = message, branches = branchOff(conversation, at);
+    append(conversation, {...rest, id: newId(), content: text, ...branches});
     if (!conversation.named) conversation.title = titleOf(conversation);
     await answer(conversation);
 }
@@ -233,17 +263,25 @@ async function edit(conversation, message, text) {
 async function again(conversation, message) {
     const at = conversation?.messages.indexOf(message) ?? -1;
     if (at < 1) return;
-    stop(conversation);
-    truncate(conversation, at);
-    await answer(conversation);
+    await stop(conversation);
+    await answer(conversation, branchOff(conversation, at));
+}
+
+/** More of an answer that was stopped or cut. */
+async function goOn(conversation, message) {
+    if (running.has(conversation.id) || conversation.messages.at(-1) !== message) return;
+    const body = bodyOf(conversation), begun = body.messages.at(-1);
+    if (message.reasoning) begun.reasoning_content = message.reasoning;
+    await stream(conversation, message, {...body, continue_final_message: true, add_generation_prompt: false});
 }
 
 // ------------------------------------------------------------------------------------------------------------- answers
 
 function wireOf(message) {
-    if (!message.pictures?.length) return {role: message.role, content: message.content};
+    const content = withFiles(message.content, message.files ?? []);
+    if (!message.pictures?.length) return {role: message.role, content};
     const parts = message.pictures.map((url) => ({type: "image_url", image_url: {url}}));
-    if (message.content) parts.push({type: "text", text: message.content});
+    if (content) parts.push({type: "text", text: content});
     return {role: message.role, content: parts};
 }
 
@@ -270,11 +308,14 @@ function take(message, chunk) {
         grow(message, "reasoning", "reasoningDrafted", delta.reasoning_content, chunk.drafted);
     }
     if (delta.content) grow(message, "content", "drafted", delta.content, chunk.drafted);
-    if (choice?.finish_reason === "length") message.note = "The answer was cut: no more tokens were allowed, or fit.";
+    if (choice?.finish_reason === "length") {
+        Object.assign(message, {note: "The answer was cut: no more tokens were allowed, or fit.", more: true});
+    }
     if (!timings) return;
     message.figures = {
         tokens: timings.predicted_n, seconds: timings.predicted_ms / 1000, prompt: timings.prompt_n,
-        wait: timings.prompt_ms, accepted: timings.draft_n_accepted ?? 0, drafted: timings.draft_n ?? 0,
+        cached: timings.cache_n ?? 0, wait: timings.prompt_ms, accepted: timings.draft_n_accepted ?? 0,
+        drafted: timings.draft_n ?? 0,
     };
 }
 
@@ -300,12 +341,21 @@ class Growth {
     }
 }
 
-async function answer(conversation) {
+async function answer(conversation, branches = {}) {
     const message = {id: newId(), role: "assistant", content: "", reasoning: "", drafted: [], reasoningDrafted: [],
-                     figures: {}, note: "", error: ""};
-    const controller = new AbortController(), body = bodyOf(conversation), growth = new Growth(conversation, message);
+                     figures: {}, note: "", error: "", ...branches};
+    const body = bodyOf(conversation);
     append(conversation, message);
-    running.set(conversation.id, {controller, message});
+    await stream(conversation, message, body);
+}
+
+/** The answer to a conversation into its last message, as it comes. */
+async function stream(conversation, message, body) {
+    const controller = new AbortController(), growth = new Growth(conversation, message);
+    let ended;
+    Object.assign(message, {note: "", error: ""});
+    delete message.more;
+    running.set(conversation.id, {controller, message, ended: new Promise((resolve) => (ended = resolve))});
     growth.show(true);
     showSending();
     scrollDown(true);
@@ -317,30 +367,38 @@ async function answer(conversation) {
             growth.changed();
         }
     } catch (error) {
-        if (controller.signal.aborted) message.note = "Stopped.";
+        if (controller.signal.aborted) Object.assign(message, {note: "Stopped.", more: message.content !== ""});
         else message.error = error.message;
     }
+    if (!message.more) delete message.more;
     if (running.get(conversation.id)?.message === message) running.delete(conversation.id);
+    ended();
     growth.show(false);
     showSending();
+    showContext();
     if (conversation === current) {
         announce(message.error || `Answer: ${message.content.slice(0, 1000)} ${message.note}`);
     }
-    if (conversations.includes(conversation) && conversation.messages.includes(message)) await touch(conversation);
+    if (conversations.includes(conversation)) await touch(conversation);
 }
 
-function stop(conversation) {
-    running.get(conversation?.id)?.controller.abort();
+/** Ends the answer that is under way; resolves once it has taken notice. */
+async function stop(conversation) {
+    const answering = running.get(conversation?.id);
+    answering?.controller.abort();
+    await answering?.ended;
 }
 
 // ------------------------------------------------------------------------------------------------------------ composer
+
+const isEmpty = () => !input.value.trim() && pictures().length === 0 && files().length === 0;
 
 function showSending() {
     const busy = running.has(current?.id), button = byId("send");
     button.replaceChildren(icon(busy ? "stop" : "send"));
     button.title = busy ? "Stop (Esc)" : "Send (Enter)";
     button.setAttribute("aria-label", busy ? "Stop" : "Send");
-    button.disabled = !busy && !input.value.trim() && pictures().length === 0;
+    button.disabled = !busy && isEmpty();
 }
 
 function fit() {
@@ -351,27 +409,30 @@ function fit() {
 
 async function send() {
     const text = input.value.trim();
-    if (running.has(current?.id) || (!text && pictures().length === 0)) return;
+    if (running.has(current?.id) || isEmpty()) return;
     if (!current) {
         current = {id: newId(), title: "", named: false, created: Date.now(), changed: Date.now(), messages: []};
         history.replaceState(null, "", `#${current.id}`);
     }
     const conversation = current;
-    append(conversation, {id: newId(), role: "user", content: text, pictures: pictures()});
+    const attached = files().length ? {files: files()} : {};
+    append(conversation, {id: newId(), role: "user", content: text, pictures: pictures(), ...attached});
     if (!conversation.named) conversation.title = titleOf(conversation);
     document.title = `${conversation.title} – forerun`;
     input.value = "";
     setPictures([]);
+    setFiles([]);
     fit();
     notice("");
     await answer(conversation);
 }
 
-async function takeFiles(files) {
-    const chosen = [...files].filter((file) => file.type.startsWith("image/"));
-    if (chosen.length === 0) return;
-    if (sees()) notice(await addPictures(chosen));
-    else notice("This model doesn't see pictures.");
+async function takeFiles(list) {
+    const chosen = [...list];
+    const shown = chosen.filter((file) => file.type.startsWith("image/") && file.type !== "image/svg+xml");
+    const wrong = await addFiles(chosen.filter((file) => !shown.includes(file)));
+    if (shown.length && !sees()) notice("This model doesn't see pictures.");
+    else notice(wrong || (await addPictures(shown)));
 }
 
 byId("composer").addEventListener("submit", (event) => {
@@ -394,9 +455,10 @@ input.addEventListener("keydown", (event) => {
 });
 
 input.addEventListener("paste", (event) => {
-    if (event.clipboardData.files.length === 0) return;
+    const pasted = event.clipboardData;
+    if (pasted.files.length > 0) takeFiles(pasted.files);
+    else if (!takePaste(pasted.getData("text/plain"))) return;
     event.preventDefault();
-    takeFiles(event.clipboardData.files);
 });
 
 byId("attach").addEventListener("click", () => byId("file").click());
@@ -491,6 +553,7 @@ async function deleteAll() {
 
 const openSettings = () => editSettings(settings, defaultsOf(props));
 
+byId("search").addEventListener("input", listConversations);
 byId("new-chat").addEventListener("click", () => show(null));
 byId("menu").addEventListener("click", openMenu);
 byId("backdrop").addEventListener("click", closeMenu);
@@ -559,6 +622,7 @@ document.addEventListener("keydown", (event) => {
 // ----------------------------------------------------------------------------------------------------------- beginning
 
 async function begin() {
+    buildSettings();
     showTheme(settings, icon);
     showDrafts();
     try {
@@ -566,8 +630,13 @@ async function begin() {
     } catch (error) {
         notice(`The browser keeps no conversations: ${error.message}`);
     }
-    show(conversations.find((one) => one.id === location.hash.slice(1)) ?? null);
+    const asked = new URLSearchParams(location.search).get("q");
+    show(asked ? null : conversations.find((one) => one.id === location.hash.slice(1)) ?? null);
     await connect();
+    if (!asked) return;
+    input.value = asked; // of ?q=: what a browser's search field asks
+    fit();
+    await send();
 }
 
 begin();

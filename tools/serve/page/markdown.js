@@ -1,12 +1,14 @@
-// Markdown as models write it, built as elements: paragraphs, headings, lists, quotes, tables, code, rules; code spans,
-// emphasis, links. What is none of these is text, HTML among it. Pictures become links, as nothing is loaded from
-// elsewhere, and links lead to http, https and mailto alone.
+// Markdown as models write it, built as elements: paragraphs, headings, lists with tasks, quotes, tables, code,
+// formulas, rules; code spans, emphasis, links. What is none of these is text, HTML among it. Pictures become links, as
+// nothing is loaded from elsewhere, and links lead to http, https and mailto alone.
 //
 // In: the source, and which stretches of it came from accepted drafts, as [from, to, from, to, ...]. Out: elements in a
 // container, in which those stretches are <span class="drafted">; of a text that has grown only the blocks that are
 // new.
 
+import {coloursLoaded, hasColours, putColoured} from "./colours.js";
 import {copyButton, el} from "./dom.js";
+import {formula} from "./formulas.js";
 
 const DEEPEST = 12; // of blocks in blocks, and of emphasis in emphasis: what is deeper is text
 
@@ -38,11 +40,13 @@ const indentOf = (line) => line.text.length - line.text.trimStart().length;
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^`]*)$/, HEADING = /^ {0,3}(#{1,6})(\s+|$)/, QUOTE = /^ {0,3}> ?/;
 const RULE = /^ {0,3}([-*_])(\s*\1){2,}\s*$/, ITEM = /^(\s*)([-*+]|\d{1,9}[.)])(\s+|$)/;
+const TEX = /^ {0,3}(\$\$|\\\[)/, TEX_LINES = 200; // a formula on lines of its own, and how many it has at most
+const TASK = /^\[([ xX])\]\s+/;
 const DELIMITERS = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
 
 function begins(line) {
     return FENCE.test(line.text) || HEADING.test(line.text) || QUOTE.test(line.text) || RULE.test(line.text) ||
-        ITEM.test(line.text);
+        ITEM.test(line.text) || TEX.test(line.text);
 }
 
 function isTable(lines, i) {
@@ -60,6 +64,7 @@ function blockAt(lines, i) {
     if (QUOTE.test(line.text)) return quoteAt(lines, i);
     if (ITEM.test(line.text)) return listAt(lines, i);
     if (isTable(lines, i)) return tableAt(lines, i);
+    if ((match = TEX.exec(line.text)) && (match = formulaAt(lines, i, match))) return match;
     let next = i + 1;
     while (next < lines.length && !isBlank(lines[next]) && !begins(lines[next]) && !isTable(lines, next)) next++;
     return {kind: "paragraph", lines: lines.slice(i, next).map((l) => cut(l, indentOf(l))), next};
@@ -71,7 +76,21 @@ function fencedAt(lines, i, [, fence, info]) {
     let next = i + 1;
     while (next < lines.length && !closing.test(lines[next].text)) next++;
     const inner = lines.slice(i + 1, next).map((line) => cut(line, Math.min(indent, indentOf(line))));
-    return {kind: "code", language: info.trim().split(/\s+/)[0], lines: inner, next: Math.min(next + 1, lines.length)};
+    return {kind: "code", language: info.trim().split(/\s+/)[0], lines: inner, closed: next < lines.length,
+            next: Math.min(next + 1, lines.length)};
+}
+
+/** Up to the mark that closes it, at a line's end; null: there is none, or not yet. */
+function formulaAt(lines, i, match) {
+    const mark = match[1] === "$$" ? "$$" : "\\]";
+    for (let next = i; next < Math.min(lines.length, i + TEX_LINES); next++) {
+        const line = next === i ? cut(lines[i], match[0].length) : lines[next], text = line.text.trimEnd();
+        if (!text.endsWith(mark)) continue;
+        const inner = [cut(lines[i], match[0].length), ...lines.slice(i + 1, next + 1)].slice(0, next - i + 1);
+        inner[next - i] = {...line, text: text.slice(0, -mark.length)};
+        return {kind: "formula", lines: inner, next: next + 1};
+    }
+    return null;
 }
 
 function headingAt(lines, i, match) {
@@ -190,6 +209,7 @@ function build(block, flags, depth) {
     case "code": return buildCode(block, flags);
     case "heading": return inline(el(`h${Math.min(block.level + 2, 6)}`), block.lines);
     case "rule": return el("hr");
+    case "formula": return buildFormula(block, flags);
     case "quote": return buildAll(el("blockquote"), block.inner, flags, depth + 1);
     case "list": return buildList(block, flags, depth);
     case "table": return buildTable(block, inline);
@@ -199,16 +219,38 @@ function build(block, flags, depth) {
 
 function buildCode(block, flags) {
     const text = new Text(block.lines, flags), code = el("code");
-    text.put(code, 0, text.text.length);
+    const put = (parent, from, to) => text.put(parent, from, to);
+    const colour = () => {
+        const coloured = el("code");
+        if (putColoured(coloured, text.text, block.language, put)) code.replaceChildren(...coloured.childNodes);
+    };
+    put(code, 0, text.text.length);
+    if (block.language && block.closed) hasColours() ? colour() : coloursLoaded().then(colour);
     return el("div.code", {}, el("div.code-head", {}, el("span", {}, block.language || "text"),
                                  copyButton("Copy code", () => text.text)),
               el("pre", {tabindex: "0"}, code));
 }
 
+function buildFormula(block, flags) {
+    const text = new Text(block.lines, flags);
+    return el("p", {}, drafts(text, 0, text.text.length, formula(text.text.trim(), true)));
+}
+
+/** An item whose text begins with [ ] or [x] is a task, which can't be ticked: it is the model's. */
+function buildItem(lines, flags, depth) {
+    const task = TASK.exec(lines[0].text);
+    if (!task) return buildAll(el("li"), lines, flags, depth + 1);
+    const done = task[1] !== " ", box = el("input", {type: "checkbox", disabled: true, checked: done,
+                                                     "aria-label": done ? "Done" : "To do"});
+    const item = buildAll(el("li.task"), [cut(lines[0], task[0].length), ...lines.slice(1)], flags, depth + 1);
+    (item.firstElementChild?.tagName === "P" ? item.firstElementChild : item).prepend(box);
+    return item;
+}
+
 function buildList(block, flags, depth) {
     const list = el(block.start === null ? "ul" : "ol", block.start > 1 ? {start: block.start} : {});
     for (const lines of block.items) {
-        const item = buildAll(el("li"), lines, flags, depth + 1);
+        const item = buildItem(lines, flags, depth);
         if (!block.loose) {
             for (const child of [...item.children]) if (child.tagName === "P") child.replaceWith(...child.childNodes);
         }
@@ -243,7 +285,7 @@ function buildAll(parent, lines, flags, depth) {
 
 const MARKS = ["***", "___", "**", "__", "~~", "*", "_"];
 const WRAP = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "del"};
-const SPECIAL = /[\\`*_~[!<\n]|https?:\/\//g;
+const SPECIAL = /[\\`*_~[!<\n$]|https?:\/\//g;
 const isWord = (c) => c !== undefined && /[\p{L}\p{N}]/u.test(c);
 
 /** Where `mark` stands again behind `from` and before `to`, closing what it opened; -1: nowhere. */
@@ -297,6 +339,31 @@ function putCode(parent, t, at, to) {
     return end + width;
 }
 
+/** The element, as a draft where any of [from, to) is from one. */
+function drafts(t, from, to, element) {
+    return t.flags.subarray(from, to).includes(1) ? el("span.drafted", {}, element) : element;
+}
+
+const CLOSES = {"$$": "$$", "$": "$", "\\(": "\\)", "\\[": "\\]"}, LONGEST_TEX = 2000;
+
+/** A formula within a line. A single $ is money unless what it opens begins and ends with no blank, and no digit comes
+ *  next. */
+function putFormula(parent, t, at, to) {
+    const open = Object.keys(CLOSES).find((mark) => t.text.startsWith(mark, at));
+    if (!open) return at;
+    const close = CLOSES[open], from = at + open.length, key = `${close} ${to}`;
+    if (t.dead.has(key) || (open === "$" && (from >= to || /\s/.test(t.text[from])))) return at;
+    for (let end = t.text.indexOf(close, from + 1); end >= 0 && end + close.length <= to;
+         end = t.text.indexOf(close, end + 1)) {
+        if (open === "$" && (/[\s\\$]/.test(t.text[end - 1]) || /[\d$]/.test(t.text[end + 1] ?? ""))) continue;
+        if (end - from > LONGEST_TEX) return at;
+        parent.append(drafts(t, from, end, formula(t.text.slice(from, end).trim(), open === "$$" || open === "\\[")));
+        return end + close.length;
+    }
+    t.dead.set(key, true);
+    return at;
+}
+
 /** An address that a link may lead to, or null. */
 function target(text) {
     try {
@@ -348,6 +415,10 @@ function putSpecial(parent, t, at, to, depth) {
     if (c === "\n") {
         parent.append(el("br"));
         return at + 1;
+    }
+    if (c === "$" || (c === "\\" && "([".includes(t.text[at + 1] || " "))) {
+        const behind = putFormula(parent, t, at, to);
+        if (behind > at || c === "$") return behind;
     }
     if (c === "\\" && /[!-/:-@[-`{-~]/.test(t.text[at + 1] ?? "")) {
         t.put(parent, at + 1, Math.min(at + 2, to));

@@ -3,7 +3,9 @@
 //
 // In: a message (store.js) and what its buttons do. Out: an element that is brought up to date as the message grows.
 
+import {placeOf} from "./branches.js";
 import {copyButton, el, iconButton} from "./dom.js";
+import {chip} from "./files.js";
 import {renderMarkdown, renderPlain} from "./markdown.js";
 
 const number = (value, digits) => value.toLocaleString("en", {maximumFractionDigits: digits,
@@ -27,7 +29,7 @@ function hintOf(figures) {
 }
 
 export class MessageView {
-    /** actions: {edit(message, text), again(message)}. */
+    /** actions: {edit(message, text), again(message), goOn(message), turn(message, by)}. */
     constructor(message, actions) {
         this.message = message;
         this.actions = actions;
@@ -39,12 +41,26 @@ export class MessageView {
     buildUser() {
         const {message} = this;
         const pictures = (message.pictures ?? []).map((url, i) => el("img", {src: url, alt: `Picture ${i + 1}`}));
-        const foot = el("div.foot", {}, copyButton("Copy message", () => message.content),
+        const foot = el("div.foot", {}, ...this.branchButtons(), copyButton("Copy message", () => message.content),
                         iconButton("edit", "Edit message", () => this.edit()));
         this.element.replaceChildren(el("span.off-screen", {}, "You: "));
         if (pictures.length) this.element.append(el("div.shown-pictures", {}, ...pictures));
+        if (message.files?.length) this.element.append(el("div.shown-files", {}, ...message.files.map((f) => chip(f))));
         if (message.content) this.element.append(el("div.bubble", {}, message.content));
         this.element.append(foot);
+    }
+
+    /** The branch before and the one after, where there are several. */
+    branchButtons() {
+        const {message} = this, [place, count] = placeOf(message);
+        if (count < 2) return [];
+        const turn = (name, label, by, there) => {
+            const button = iconButton(name, label, () => this.actions.turn(message, by));
+            button.disabled = !there;
+            return button;
+        };
+        return [el("span.branches", {}, turn("before", "The version before", -1, place > 1), `${place} of ${count}`,
+                   turn("after", "The version after", 1, place < count))];
     }
 
     buildAnswer() {
@@ -56,9 +72,12 @@ export class MessageView {
         this.note = el("p.note", {hidden: true});
         this.error = el("p.error", {hidden: true});
         this.figures = el("span.figures");
-        this.foot = el("div.foot", {hidden: true}, copyButton("Copy answer", () => message.content),
+        this.goOn = iconButton("on", "Go on with this answer", () => this.actions.goOn(message));
+        this.foot = el("div.foot", {hidden: true}, ...this.branchButtons(),
+                       copyButton("Copy answer", () => message.content),
                        iconButton("edit", "Edit answer", () => this.edit()),
-                       iconButton("again", "Another answer (Alt+R)", () => this.actions.again(message)), this.figures);
+                       iconButton("again", "Another answer (Alt+R)", () => this.actions.again(message)), this.goOn,
+                       this.figures);
         this.element.replaceChildren(el("span.off-screen", {}, "Answer: "), this.thinking, this.text, this.note,
                                      this.error, this.foot);
         this.update(false);
@@ -82,6 +101,7 @@ export class MessageView {
         this.foot.hidden = streaming && !message.figures?.tokens;
         this.foot.classList.toggle("streaming", streaming);
         for (const button of this.foot.querySelectorAll("button")) button.hidden = streaming;
+        this.goOn.hidden = streaming || !message.more;
         this.figures.replaceChildren(...figuresOf(message.figures).map((text) => el("span", {}, text)));
         this.figures.title = hintOf(message.figures) ?? "";
     }
@@ -96,7 +116,7 @@ export class MessageView {
             if (user) this.buildUser();
             else this.buildAnswer();
             if (changed) this.actions.edit(message, text);
-            else this.element.querySelector(".foot button:nth-of-type(2)")?.focus();
+            else this.element.querySelector(".foot [aria-label^=Edit]")?.focus();
         };
         const form = el("form.edit", {
             submit: (event) => {

@@ -1,16 +1,46 @@
 // The settings' dialog, light and dark, and what of the settings goes into a request.
 
-import {ask, byId} from "./dom.js";
+import {ask, byId, el} from "./dom.js";
 import {writeSettings} from "./store.js";
 
-// Texts of numbers: id, member, from, to, whole, what the server calls it.
+// Texts of numbers: id, member, from, to, whole, what the server calls it. Those that are "more" stand folded.
+const number = (key, sent, name, low, high, set = {}) => ({id: `set-${sent.replaceAll("_", "-")}`, key, name, low, high,
+                                                          sent, ...set});
 const FIELDS = [
-    {id: "set-temperature", key: "temperature", name: "Temperature", low: 0, high: 100, sent: "temperature"},
-    {id: "set-top-p", key: "topP", name: "Top p", low: 0, high: 1, sent: "top_p"},
-    {id: "set-seed", key: "seed", name: "The seed", low: 0, high: 2 ** 32 - 1, whole: true, sent: "seed"},
-    {id: "set-max-tokens", key: "maxTokens", name: "The longest answer", low: 1, high: 2 ** 31 - 1, whole: true,
-     sent: "max_tokens"},
+    number("temperature", "temperature", "Temperature", 0, 100),
+    number("topP", "top_p", "Top p", 0, 1),
+    number("seed", "seed", "Seed", 0, 2 ** 32 - 1, {whole: true}),
+    number("maxTokens", "max_tokens", "Most tokens", 1, 2 ** 31 - 1, {whole: true}),
+    number("topK", "top_k", "Top k", 0, 1e6, {whole: true, more: true}),
+    number("minP", "min_p", "Min p", 0, 1, {more: true}),
+    number("typicalP", "typical_p", "Typical p", 0, 1, {more: true}),
+    number("topNSigma", "top_n_sigma", "Top n sigma", -1, 100, {more: true}),
+    number("repeatPenalty", "repeat_penalty", "Repeat penalty", 0.01, 10, {more: true}),
+    number("repeatLastN", "repeat_last_n", "… in the last tokens", -1, 2 ** 31 - 1, {whole: true, more: true}),
+    number("presencePenalty", "presence_penalty", "Presence penalty", -2, 2, {more: true}),
+    number("frequencyPenalty", "frequency_penalty", "Frequency penalty", -2, 2, {more: true}),
+    number("dryMultiplier", "dry_multiplier", "DRY multiplier", 0, 100, {more: true}),
+    number("dryBase", "dry_base", "DRY base", 1, 100, {more: true}),
+    number("dryAllowedLength", "dry_allowed_length", "DRY allowed length", 0, 1e6, {whole: true, more: true}),
+    number("dryPenaltyLastN", "dry_penalty_last_n", "DRY in the last tokens", -1, 2 ** 31 - 1,
+           {whole: true, more: true}),
+    number("xtcProbability", "xtc_probability", "XTC probability", 0, 1, {more: true}),
+    number("xtcThreshold", "xtc_threshold", "XTC threshold", 0, 1, {more: true}),
+    number("dynatempRange", "dynatemp_range", "Temperature range", 0, 100, {more: true}),
+    number("dynatempExponent", "dynatemp_exponent", "Temperature exponent", 0, 100, {more: true}),
+    number("mirostat", "mirostat", "Mirostat (0 or 2)", 0, 2, {whole: true, more: true}),
+    number("mirostatTau", "mirostat_tau", "Mirostat tau", 0, 100, {more: true}),
+    number("mirostatEta", "mirostat_eta", "Mirostat eta", 0, 1, {more: true}),
+    number("thinkingBudget", "reasoning_budget_tokens", "Thinking tokens at most", 0, 2 ** 31 - 1, {whole: true}),
 ];
+
+/** Puts the fields into the dialog. */
+export function buildSettings() {
+    for (const field of FIELDS) {
+        const input = el("input", {id: field.id, inputmode: field.whole ? "numeric" : "decimal", autocomplete: "off"});
+        byId(field.more ? "more-fields" : "fields").append(el("label.field", {}, field.name, input));
+    }
+}
 
 /** What is wrong with a field's text, or "". */
 function wrong(field, text) {
@@ -33,6 +63,8 @@ function save(settings) {
     }
     FIELDS.forEach((field, i) => (settings[field.key] = texts[i]));
     settings.system = byId("set-system").value;
+    settings.samplers = byId("set-samplers").value.trim();
+    settings.thinking = byId("set-thinking").value;
     settings.drafting = byId("set-drafting").checked;
     writeSettings(settings);
     return true;
@@ -45,6 +77,10 @@ export async function editSettings(settings, defaults) {
         byId(field.id).placeholder = defaults[field.key] ?? "";
     }
     byId("set-system").value = settings.system;
+    byId("set-samplers").value = settings.samplers;
+    byId("set-samplers").placeholder = defaults.samplers ?? "";
+    byId("set-thinking").value = settings.thinking;
+    byId("set-more").open = settings.samplers !== "" || FIELDS.some((field) => field.more && settings[field.key]);
     byId("set-drafting").checked = settings.drafting;
     byId("set-error").hidden = true;
     byId("set-save").onclick = (event) => {
@@ -56,10 +92,11 @@ export async function editSettings(settings, defaults) {
 /** The server's own values, as texts. */
 export function defaultsOf(props) {
     const params = props?.default_generation_settings?.params ?? {};
-    const short = (value) => (value === undefined ? "" : String(Number(value.toFixed(4))));
+    const short = (value) => (Number.isFinite(value) ? String(Number(value.toFixed(4))) : "");
     return {
-        temperature: short(params.temperature),
-        topP: short(params.top_p),
+        ...Object.fromEntries(FIELDS.map((field) => [field.key, short(params[field.sent])])),
+        samplers: Array.isArray(params.samplers) ? params.samplers.join(", ") : "",
+        thinkingBudget: "no limit",
         seed: params.seed >= 0 ? String(params.seed) : "drawn",
         maxTokens: params.n_predict > 0 ? String(params.n_predict) : "no limit",
     };
@@ -69,6 +106,8 @@ export function defaultsOf(props) {
 export function requestOf(settings) {
     const body = {};
     for (const field of FIELDS) if (settings[field.key] !== "") body[field.sent] = Number(settings[field.key]);
+    if (settings.samplers) body.samplers = settings.samplers.split(/[\s,;]+/);
+    if (settings.thinking) body.chat_template_kwargs = {enable_thinking: settings.thinking === "on"};
     if (!settings.drafting) body["speculative.n_max"] = 0;
     return body;
 }

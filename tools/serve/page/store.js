@@ -1,8 +1,9 @@
 // What the browser keeps: conversations in IndexedDB, as pictures can be large, and settings in local storage.
 //
 // A conversation is {id, title, named, created, changed, messages}; a message {id, role, content, ...}: of a user
-// "pictures", data URLs; of the assistant "reasoning", "drafted" and "reasoningDrafted" (from and to of each stretch of
-// accepted drafts, one behind the other), "figures", "note" for how it ended, and "error".
+// "pictures", data URLs, and "files", {name, text}; of the assistant "reasoning", "drafted" and "reasoningDrafted"
+// (from and to of each stretch of accepted drafts, one behind the other), "figures", "note" for how it ended, "error",
+// and "more": it may be gone on with. Of either "branches" and "branch" (branches.js).
 
 const NAME = "forerun", STORE = "conversations", SETTINGS = "forerun.settings";
 let opened = null;
@@ -38,8 +39,11 @@ export const deleteConversation = (id) => run("readwrite", (store) => store.dele
 export const deleteConversations = () => run("readwrite", (store) => store.clear());
 
 export const usual = {
-    temperature: "", topP: "", maxTokens: "", seed: "", system: "", drafting: true, theme: "auto", showDrafts: false,
-    showRounds: false, model: "",
+    temperature: "", topK: "", topP: "", minP: "", typicalP: "", topNSigma: "", dynatempRange: "", dynatempExponent: "",
+    xtcProbability: "", xtcThreshold: "", repeatPenalty: "", repeatLastN: "", presencePenalty: "", frequencyPenalty: "",
+    dryMultiplier: "", dryBase: "", dryAllowedLength: "", dryPenaltyLastN: "", mirostat: "", mirostatTau: "",
+    mirostatEta: "", samplers: "", maxTokens: "", seed: "", thinking: "", thinkingBudget: "", system: "",
+    drafting: true, theme: "auto", showDrafts: false, showRounds: false, model: "",
 };
 
 /** Settings as they were left; what is not among the usual ones, or of another type, is passed over. */
@@ -67,20 +71,38 @@ const whole = (value) => (Number.isSafeInteger(value) && value >= 0 ? value : 0)
 const numbers = (value) => (Array.isArray(value) ? value.map(whole) : []);
 const isPicture = (value) => /^data:image\/(png|jpeg);base64,[A-Za-z0-9+/=]*$/.test(text(value));
 
-function messageOf(value) {
+const filesOf = (value) => (Array.isArray(value) ? value : []).filter((file) => text(file?.name) && text(file.text))
+    .map(({name, text: said}) => ({name, text: said}));
+
+const DEEPEST = 64; // branches within branches
+
+const messagesOf = (values, depth) => values.map((value) => messageOf(value, depth)).filter((m) => m !== null);
+
+function messageOf(value, depth) {
+    const message = plainMessageOf(value);
+    if (!message || !Array.isArray(value.branches) || depth >= DEEPEST) return message;
+    const branches = value.branches.filter(Array.isArray).map((rest) => messagesOf(rest, depth + 1))
+        .filter((rest) => rest.length > 0);
+    return branches.length === 0 ? message
+        : Object.assign(message, {branches, branch: Math.min(whole(value.branch), branches.length)});
+}
+
+function plainMessageOf(value) {
     if (value?.role === "user") {
         const pictures = Array.isArray(value.pictures) ? value.pictures.filter(isPicture) : [];
-        return {id: text(value.id), role: "user", content: text(value.content), pictures};
+        const message = {id: text(value.id), role: "user", content: text(value.content), pictures};
+        const files = filesOf(value.files);
+        return files.length ? {...message, files} : message;
     }
     if (value?.role !== "assistant") return null;
     const figures = {};
-    for (const key of ["tokens", "seconds", "prompt", "accepted", "drafted", "wait"]) {
+    for (const key of ["tokens", "seconds", "prompt", "cached", "accepted", "drafted", "wait"]) {
         const figure = value.figures?.[key];
         if (Number.isFinite(figure)) figures[key] = figure;
     }
     return {id: text(value.id), role: "assistant", content: text(value.content), reasoning: text(value.reasoning),
             drafted: numbers(value.drafted), reasoningDrafted: numbers(value.reasoningDrafted), figures,
-            note: text(value.note), error: text(value.error)};
+            note: text(value.note), error: text(value.error), ...(value.more === true ? {more: true} : {})};
 }
 
 export function fromFile(json) {
@@ -88,6 +110,6 @@ export function fromFile(json) {
     if (!Array.isArray(file?.conversations)) throw new Error("The file holds no conversations.");
     return file.conversations.filter((c) => text(c?.id) && Array.isArray(c.messages)).map((c) => ({
         id: text(c.id), title: text(c.title), named: c.named === true, created: whole(c.created),
-        changed: whole(c.changed), messages: c.messages.map(messageOf).filter((m) => m !== null),
+        changed: whole(c.changed), messages: messagesOf(c.messages, 0),
     }));
 }

@@ -1,0 +1,33 @@
+// Branches of a conversation: where a message was edited or answered anew, what stood there before is kept.
+//
+// A conversation's "messages" are the branch that is open. A message at which others begin too has "branches", the rest
+// of the conversation in each of the others, in the order in which they came, and "branch", its own place among them.
+
+const take = (message) => {
+    const {branches = [], branch = 0} = message;
+    delete message.branches;
+    delete message.branch;
+    return {branches, branch};
+};
+
+/** Puts the messages from `at` on aside; the message that is appended next begins the newest branch of that place.
+ *  Gives what it needs for that. */
+export function setAside(conversation, at) {
+    const rest = conversation.messages.splice(at);
+    if (rest.length === 0) return {};
+    const {branches, branch} = take(rest[0]);
+    return {branches: branches.toSpliced(branch, 0, rest), branch: branches.length + 1};
+}
+
+/** Opens another branch at a message: the one before it or after it. */
+export function turnTo(conversation, message, by) {
+    const at = conversation.messages.indexOf(message), to = (message.branch ?? 0) + by;
+    if (at < 0 || to < 0 || to > (message.branches?.length ?? 0)) return false;
+    const rest = conversation.messages.splice(at), {branches, branch} = take(message);
+    const all = branches.toSpliced(branch, 0, rest), [head, ...others] = all[to];
+    conversation.messages.push(Object.assign(head, {branches: all.toSpliced(to, 1), branch: to}), ...others);
+    return true;
+}
+
+/** Where a message stands among its branches, from 1, and how many there are. */
+export const placeOf = (message) => [(message.branch ?? 0) + 1, (message.branches?.length ?? 0) + 1];

@@ -1,0 +1,65 @@
+// Text files that go with the next message: chosen, dropped, or a long text that was pasted.
+//
+// In: files. Out: {name, text} each, and how they are written into a message for the model.
+
+import {byId, el, iconButton} from "./dom.js";
+
+const MOST = 16, LARGEST = 1 << 20; // files, and bytes of one
+const LONG_PASTE = 4000; // characters of a pasted text from which it becomes a file
+
+let waiting = [];
+
+const number = (value) => value.toLocaleString("en");
+
+/** How a file is shown: its name, and how long it is. */
+export function chip(file, ...more) {
+    return el("div.file", {title: file.text.slice(0, 400)}, el("span.file-name", {}, file.name),
+              el("span.file-size", {}, `${number(file.text.length)} characters`), ...more);
+}
+
+function show() {
+    byId("files").replaceChildren(...waiting.map((file, i) =>
+        chip(file, iconButton("cross", `Remove ${file.name}`, () => setFiles(waiting.filter((_, k) => k !== i))))));
+    byId("files").hidden = waiting.length === 0;
+    byId("input").dispatchEvent(new Event("input"));
+}
+
+export const files = () => waiting;
+
+export function setFiles(list) {
+    waiting = list;
+    show();
+}
+
+/** Adds files; gives what keeps one of them out, or "". */
+export async function addFiles(list) {
+    for (const file of list) {
+        if (waiting.length === MOST) return `A message takes ${MOST} files.`;
+        if (file.size > LARGEST) return `${file.name} is larger than ${number(LARGEST)} bytes.`;
+        try {
+            const text = new TextDecoder("utf-8", {fatal: true}).decode(await file.arrayBuffer());
+            if (text.includes("\0")) throw new TypeError("a NUL");
+            setFiles([...waiting, {name: file.name, text}]);
+        } catch {
+            return `${file.name} is no text in UTF-8.`;
+        }
+    }
+    return "";
+}
+
+/** Whether a pasted text is so long that it becomes a file, which it then is. */
+export function takePaste(text) {
+    if (text.length < LONG_PASTE || waiting.length === MOST) return false;
+    setFiles([...waiting, {name: "pasted.txt", text}]);
+    return true;
+}
+
+/** The message with its files before it, each in a fence that none of its lines closes. */
+export function withFiles(content, list) {
+    const parts = list.map(({name, text}) => {
+        const longest = Math.max(2, ...[...text.matchAll(/`{3,}/g)].map(([ticks]) => ticks.length));
+        const fence = "`".repeat(longest + 1);
+        return `${name}:\n${fence}\n${text}${text.endsWith("\n") ? "" : "\n"}${fence}\n`;
+    });
+    return [...parts, content].filter((part) => part !== "").join("\n");
+}

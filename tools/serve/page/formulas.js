@@ -1,0 +1,35 @@
+// Formulas as models write them in TeX, set by KaTeX, which the page loads from its own server once the first one
+// comes.
+//
+// In: the source between its marks, and whether it stands on lines of its own. Out: an element, which shows the source
+// until KaTeX is there, and stays so where the server was built without it or the source is no TeX.
+
+import {el} from "./dom.js";
+
+// Nothing that TeX asks for may load, link or grow without bound.
+const OPTIONS = {throwOnError: true, trust: false, strict: "ignore", maxSize: 30, maxExpand: 500};
+
+let library = null, loading = null;
+
+function load() {
+    loading ??= import("./katex.mjs").then((module) => {
+        document.head.append(el("link", {rel: "stylesheet", href: "page/katex.css"}));
+        library = module.default;
+    }).catch(() => {});
+    return loading;
+}
+
+function set(element, source, display) {
+    try {
+        library.render(source, element, {...OPTIONS, displayMode: display});
+    } catch {
+        element.textContent = source;
+    }
+}
+
+export function formula(source, display) {
+    const element = el(display ? "span.formula.display" : "span.formula", {"data-tex": source}, source);
+    if (library) set(element, source, display);
+    else load().then(() => library && set(element, source, display));
+    return element;
+}
