@@ -192,6 +192,14 @@ static const struct {
      "'arguments': {}}}]}, {'role': 'tool', 'tool_call_id': 'c00000000', 'content': '7'}, {'role': 'tool', "
      "'tool_call_id': 'abcdefghi', 'content': '8'}]}"},
     {OLLAMA_GENERATE, "{'prompt': 'Hi', 'raw': true}", "{'prompt': 'Hi', 'stream': true}"},
+    {OLLAMA_GENERATE, "{'prompt': 'Hi', 'raw': true, 'logprobs': true, 'top_logprobs': 2}",
+     "{'prompt': 'Hi', 'stream': true, 'logprobs': 2}"},
+    {OLLAMA_GENERATE, "{'prompt': 'int f(', 'suffix': ') {}', 'stream': false}",
+     "{'input_prefix': 'int f(', 'input_suffix': ') {}', 'stream': false}"},
+    {OLLAMA_CHAT, "{'messages': [" USER("'Hi'") ", {'role': 'assistant', 'tool_calls': [{'id': 'c1', 'function': "
+                  "{'name': 'f', 'arguments': '{}'}}]}], 'logprobs': true, 'top_logprobs': 3}",
+     "{'stream': true, 'messages': [" USER("'Hi'") ", {'role': 'assistant', " CALLED "'{}'}}]}], 'logprobs': true, "
+     "'top_logprobs': 3}"},
 };
 
 START_TEST(requests_are_those_of_a_chat) {
@@ -280,9 +288,10 @@ static const struct {
     {OLLAMA_CHAT, "{'messages': [" USER("'a'") "], 'options': 5}", "options must"},
     {OLLAMA_CHAT, "{'messages': [" USER("'a'") "], 'options': {'num_predict': 1.5}}", "num_predict"},
     {OLLAMA_CHAT, "{'messages': [" USER("'a'") "], 'format': 5}", "format must"},
-    {OLLAMA_CHAT, "{'messages': [" USER("'a'") "], 'logprobs': true}", "logprobs"},
+    {OLLAMA_CHAT, "{'messages': [" USER("'a'") "], 'logprobs': 2}", "logprobs must be true or false"},
+    {OLLAMA_CHAT, "{'messages': [" USER("'a'") "], 'logprobs': true, 'top_logprobs': 21}", "top_logprobs must be"},
     {OLLAMA_GENERATE, "{}", "prompt must"},
-    {OLLAMA_GENERATE, "{'prompt': 'a', 'suffix': 'b'}", "suffix"},
+    {OLLAMA_GENERATE, "{'prompt': 'a', 'template': 'b'}", "template"},
     {OLLAMA_GENERATE, "{'prompt': 'a', 'context': [1]}", "context"},
 };
 
@@ -589,7 +598,18 @@ START_TEST(ollama_says_the_same) {
     free(lines);
 
     ck_assert_int_eq(fr_ask_json(server.port, "/api/tags", NULL, &answer), 200);
-    ck_assert_str_eq(text_at(json_array_get(json_object_get(answer, "models"), 0), "name"), "target");
+    const json_t *tagged = json_array_get(json_object_get(answer, "models"), 0);
+    ck_assert_str_eq(text_at(tagged, "name"), "target");
+    ck_assert_uint_eq(strspn(text_at(tagged, "digest"), "0123456789abcdef"), 64);
+    ck_assert_int_gt(count_at(tagged, "size"), 100000);
+    ck_assert_str_eq(text_at(json_object_get(tagged, "details"), "format"), "safetensors");
+    json_t *loaded;
+    ck_assert_int_eq(fr_ask_json(server.port, "/api/ps", NULL, &loaded), 200);
+    const json_t *one = json_array_get(json_object_get(loaded, "models"), 0);
+    ck_assert_str_eq(text_at(one, "digest"), text_at(tagged, "digest"));
+    ck_assert_int_eq(count_at(one, "context_length"), 512);
+    ck_assert_uint_eq(strlen(text_at(one, "expires_at")), 20);
+    json_decref(loaded);
     json_decref(answer);
     answer = asked("/api/show", "{'model': 'target'}", 200);
     json_t *info = json_object_get(answer, "model_info");
@@ -604,11 +624,59 @@ START_TEST(ollama_says_the_same) {
         json_decref(answer);
     }
     ck_assert_int_eq(fr_ask_json(server.port, "/api/version", NULL, &answer), 200);
-    ck_assert_uint_gt(strlen(text_at(answer, "version")), 0);
+    int version[3] = {0}; /* editors ask for 0.6.4 at least */
+    ck_assert_int_eq(sscanf(text_at(answer, "version"), "%d.%d.%d", &version[0], &version[1], &version[2]), 3);
+    ck_assert_int_ge(version[0] * 10000 + version[1] * 100 + version[2], 604);
+    ck_assert_uint_gt(strlen(text_at(answer, "forerun")), 0);
     json_decref(answer);
+    answer = asked("/api/generate", "{'prompt': 'a', 'suffix': 'b'}", 400);
+    ck_assert_ptr_nonnull(strstr(text_at(answer, "error"), "no tokens for code"));
+    json_decref(answer);
+    for (int unload = 0; unload < 2; unload++) { /* the server's only model stays */
+        answer = asked("/api/generate", unload ? "{'model': 'm', 'keep_alive': '0s'}" : "{'model': 'm'}", 200);
+        ck_assert_str_eq(text_at(answer, "done_reason"), unload ? "unload" : "load");
+        ck_assert_str_eq(text_at(answer, "response"), "");
+        ck_assert(json_is_true(json_object_get(answer, "done")));
+        json_decref(answer);
+        answer = asked("/api/chat", unload ? "{'messages': [], 'keep_alive': 0}" : "{'messages': []}", 200);
+        ck_assert_str_eq(text_at(answer, "done_reason"), unload ? "unload" : "load");
+        ck_assert_str_eq(text_at(json_object_get(answer, "message"), "content"), "");
+        json_decref(answer);
+    }
     answer = asked("/api/generate", "{'prompt': 5}", 400);
     ck_assert_str_eq(text_at(answer, "error"), "prompt must be a text");
     json_decref(answer);
+    json_decref(chat);
+    fr_server_stop(&server);
+}
+END_TEST
+
+/* Log-probabilities are those of a chat, beside the message; a stream's lines have them in turn. */
+START_TEST(ollama_tells_logprobs) {
+    server = fr_server_start("-m tools/demo/target -t 1 -c 256");
+    static const char rest[] = "'logprobs': true, 'top_logprobs': 2, 'options': {'num_predict': 12, 'temperature': 0}";
+    char body[512];
+    json_t *chat = asked("/v1/chat/completions", "{'messages': [" USER("'Hi'") "], 'max_tokens': 12, 'logprobs': true, "
+                         "'top_logprobs': 2, 'temperature': 0}", 200), *joined = json_array();
+    const json_t *expected = json_object_get(
+        json_object_get(json_array_get(json_object_get(chat, "choices"), 0), "logprobs"), "content");
+    ck_assert_uint_eq(json_array_size(expected), 12);
+    snprintf(body, sizeof body, "{'messages': [" USER("'Hi'") "], 'stream': false, %s}", rest);
+    json_t *answer = asked("/api/chat", body, 200);
+    fr_same_said(expected, json_object_get(answer, "logprobs"), body);
+    ck_assert_ptr_null(json_object_get(json_object_get(answer, "message"), "logprobs"));
+    json_decref(answer);
+    snprintf(body, sizeof body, "{'prompt': 'Hi', %s}", rest);
+    char *lines = streamed("/api/generate", body);
+    for (const char *line = lines, *end; *line; line = end + 1) {
+        end = strchr(line, '\n');
+        json_t *one = json_loadb(line, (size_t)(end - line), 0, NULL);
+        json_array_extend(joined, json_object_get(one, "logprobs"));
+        json_decref(one);
+    }
+    fr_same_said(expected, joined, body);
+    free(lines);
+    json_decref(joined);
     json_decref(chat);
     fr_server_stop(&server);
 }
@@ -620,7 +688,8 @@ START_TEST(grammars_are_slow) {
         "{\"grammar\": \"root ::= [a]\"}", "{\"json_schema\": {}}", "{\"regex\": \"a\"}",
         "{\"response_format\": {\"type\": \"json_object\"}}", "{\"tool_choice\": \"required\"}",
         "{\"text\": {\"format\": {}}}", "{\"output_config\": {\"format\": {}}}", "{\"format\": \"json\"}",
-        "{\"\\u0067rammar\": \"root ::= [a]\"}"};
+        "{\"\\u0067rammar\": \"root ::= [a]\"}", "{\"guided_choice\": [\"a\"]}",
+        "{\"structured_outputs\": {\"json\": {}}}"};
     static const char plain[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"n\": 2}";
     for (size_t i = 0; i < COUNT_OF(bodies); i++)
         ck_assert_msg(fr_routes_slow(bodies[i], strlen(bodies[i])), "%s", bodies[i]);
@@ -827,6 +896,7 @@ int main(void) {
     tcase_add_test(tests, texts_are_those_of_a_chat);
     tcase_add_test(tests, logprobs_are_those_of_a_chat);
     tcase_add_test(tests, ollama_says_the_same);
+    tcase_add_test(tests, ollama_tells_logprobs);
     tcase_add_test(tests, grammars_are_slow);
     tcase_add_test(tests, calls_and_schemas_are_forced);
     tcase_add_test(tests, a_changing_header_is_left_out);

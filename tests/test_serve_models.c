@@ -285,6 +285,46 @@ START_TEST(one_model_answers_to_any_name) {
 }
 END_TEST
 
+static json_t *loaded(void) {
+    json_t *answer;
+    ck_assert_int_eq(fr_ask_json(server.port, "/api/ps", NULL, &answer), 200);
+    json_t *there = json_incref(json_object_get(answer, "models"));
+    json_decref(answer);
+    return there;
+}
+
+/* ollama's clients have a model loaded, or leave, by a request without words. */
+START_TEST(a_model_is_loaded_and_leaves) {
+    json_t *answer, *there;
+    server = fr_server_start("--models tools/demo/target,tests/data/models/qwen2-tied -t 1 -c 64");
+    there = loaded();
+    ck_assert_uint_eq(json_array_size(there), 0);
+    json_decref(there);
+    ck_assert_int_eq(post("/api/generate", fr_body("{s:s}", "model", "target:latest"), &answer), 200);
+    ck_assert_str_eq(json_string_value(fr_json_get(answer, "done_reason")), "load");
+    json_decref(answer);
+    there = loaded();
+    ck_assert_uint_eq(json_array_size(there), 1);
+    ck_assert_str_eq(json_string_value(fr_json_get(json_array_get(there, 0), "name")), "target");
+    json_decref(there);
+    ck_assert_int_eq(post("/api/generate", fr_body("{s:s, s:i}", "model", "none", "keep_alive", 0), NULL), 404);
+    ck_assert_int_eq(post("/api/generate", fr_body("{s:s, s:i}", "model", "target", "keep_alive", 0), &answer), 200);
+    ck_assert_str_eq(json_string_value(fr_json_get(answer, "done_reason")), "unload");
+    json_decref(answer);
+    size_t count = 1;
+    for (int looks = 0; looks < 200 && count; looks++) {
+        there = loaded();
+        count = json_array_size(there);
+        json_decref(there);
+        usleep(20000);
+    }
+    ck_assert_uint_eq(count, 0);
+    json_t *body = fr_body("{s:s, s:s, s:i}", "model", "target", "prompt", "a", "n_predict", 1);
+    ck_assert_int_eq(post(NATIVE, body, NULL), 200);
+    fr_server_stop(&server);
+}
+END_TEST
+
 static const struct {
     const char *models, *says; /* NULL: an empty folder */
     int status;
@@ -525,6 +565,7 @@ int main(void) {
     tcase_add_test(cases, a_list_of_models);
     tcase_add_test(cases, folders_of_one_file_are_models);
     tcase_add_test(cases, one_model_answers_to_any_name);
+    tcase_add_test(cases, a_model_is_loaded_and_leaves);
     tcase_add_loop_test(cases, what_is_no_list_of_models, 0, sizeof no_models / sizeof *no_models);
     tcase_add_test(cases, a_saved_conversation_goes_on_in_another_server);
     tcase_add_test(cases, a_slot_is_erased);

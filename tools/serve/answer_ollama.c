@@ -21,9 +21,12 @@ static json_t *now(void) {
     return json_string(text);
 }
 
-/* said: what of the message, or of a generated text, there is; it is handed over. */
+/* said: what of the message, or of a generated text, there is; it is handed over. Log-probabilities in it are no part
+ * of a message. */
 static json_t *line_of(const fr_ask *ask, json_t *said, bool done) {
-    json_t *line = json_object();
+    json_t *line = json_object(), *logprobs = json_object_get(said, "logprobs");
+    if (logprobs) fr_json_put(line, "logprobs", json_incref(logprobs));
+    json_object_del(said, "logprobs");
     fr_json_put(line, "model", fr_json_bytes(ask->model, strlen(ask->model)));
     fr_json_put(line, "created_at", now());
     if (is_chat(ask)) {
@@ -80,11 +83,13 @@ static void more(fr_telling *t, const json_t *text) {
     if (t->item.kind == FR_ITEM_CALL) return;
     json_t *said = silence(t->ask);
     fr_json_put(said, key_of(t), json_incref((json_t *)(uintptr_t)text));
+    if (t->item.news) fr_json_put(said, "logprobs", json_incref(t->item.news));
     fr_items_send_line(t->ask, line_of(t->ask, said, false));
 }
 
 static json_t *close(fr_telling *t) {
-    if (t->item.kind != FR_ITEM_CALL) return json_pack("{s:o}", key_of(t), fr_item_text(t));
+    if (t->item.kind != FR_ITEM_CALL)
+        return json_pack("{s:o, s:O*}", key_of(t), fr_item_text(t), "logprobs", t->item.logprobs);
     json_t *calls = json_pack("{s:[o]}", "tool_calls", call_of(t)), *said = silence(t->ask);
     json_object_update(said, calls);
     fr_items_send_line(t->ask, line_of(t->ask, said, false));

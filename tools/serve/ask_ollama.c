@@ -39,7 +39,8 @@ static bool take_calls(fr_turns *t, size_t at, const json_t *calls) {
     for (size_t i = 0; i < json_array_size(calls); i++) {
         const json_t *function = fr_turns_get(json_array_get(calls, i), "function"),
                      *arguments = fr_turns_get(function, "arguments");
-        if (!json_is_string(fr_turns_get(function, "name")) || !json_is_object(arguments))
+        bool said = json_is_object(arguments) || json_is_string(arguments);
+        if (!json_is_string(fr_turns_get(function, "name")) || !said)
             return fr_turns_refuse(t, "messages[%zu]: a call has a function with a name and arguments, an object", at);
         const json_t *given = fr_turns_get(json_array_get(calls, i), "id");
         json_t *id =
@@ -77,16 +78,23 @@ static bool take_messages(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* One turn; or, "raw", a text without any. */
+/* One turn; or, "raw", a text without any; or, with a suffix, what stands before code that is filled in (infill.h). */
 static bool take_prompt(fr_turns *t, const json_t *body) {
-    static const char *const unbuilt[] = {"suffix", "template", "context"};
-    const json_t *prompt = fr_turns_get(body, "prompt"), *system = fr_turns_get(body, "system");
+    static const char *const unbuilt[] = {"template", "context"};
+    const json_t *prompt = fr_turns_get(body, "prompt"), *system = fr_turns_get(body, "system"),
+                 *suffix = fr_turns_get(body, "suffix");
     for (size_t i = 0; i < sizeof unbuilt / sizeof *unbuilt; i++) {
         const json_t *value = fr_turns_get(body, unbuilt[i]);
         bool none = fr_job_is_word(value, "") || (json_is_array(value) && json_array_size(value) == 0);
         if (value && !none) return fr_turns_refuse(t, "\"%s\" is not built", unbuilt[i]);
     }
     if (!json_is_string(prompt)) return fr_turns_refuse(t, "prompt must be a text");
+    if (json_string_length(suffix)) {
+        json_object_del(t->chat, "messages");
+        fr_turns_put(t, "input_prefix", fr_turns_share(prompt));
+        fr_turns_put(t, "input_suffix", fr_turns_share(suffix));
+        return true;
+    }
     if (json_is_true(fr_turns_get(body, "raw"))) {
         json_object_del(t->chat, "messages");
         fr_turns_put(t, "prompt", fr_turns_share(prompt));
@@ -110,13 +118,38 @@ static bool take_format(fr_turns *t, const json_t *format) {
     return true;
 }
 
+/* A text without turns is a completion, whose log-probabilities are a number. */
+static bool take_logprobs(fr_turns *t, const json_t *body) {
+    const json_t *wanted = fr_turns_get(body, "logprobs"), *best = fr_turns_get(body, "top_logprobs");
+    bool chat = json_object_get(t->chat, "messages") != NULL;
+    if (wanted && !json_is_boolean(wanted)) return fr_turns_refuse(t, "logprobs must be true or false");
+    if (best && !fr_job_whole(best, 0, 20))
+        return fr_turns_refuse(t, "top_logprobs must be a whole number from 0 to 20");
+    if (!json_is_true(wanted)) return true;
+    fr_turns_put(t, "logprobs", chat ? json_true() : json_integer(json_integer_value(best)));
+    if (best && chat) fr_turns_put(t, "top_logprobs", fr_turns_share(best));
+    return true;
+}
+
+/* Members that are heeded, and those that mean nothing here: how a model is loaded, how long it stays. */
+static void note_others(const json_t *body) {
+    static const char *const known[] = {"context", "format", "images", "keep_alive", "logprobs", "messages", "model",
+                                        "options", "prompt", "raw", "stream", "suffix", "system", "template", "think",
+                                        "tools", "top_logprobs", "truncate", "shift"};
+    static const char *const options[] = {"low_vram", "main_gpu", "num_batch", "num_ctx", "num_gpu", "num_keep",
+                                          "num_predict", "num_thread", "numa", "penalize_newline", "stop", "use_mlock",
+                                          "use_mmap", "vocab_only", "f16_kv", "logits_all"};
+    fr_turns_note_others(body, "/api", known, sizeof known / sizeof *known);
+    fr_turns_note_others(fr_turns_get(body, "options"), "/api, options", options, sizeof options / sizeof *options);
+}
+
 static bool take_rest(fr_turns *t, const json_t *body) {
     const json_t *options = fr_turns_get(body, "options"), *most = fr_turns_get(options, "num_predict"),
                  *think = fr_turns_get(body, "think");
     const json_t *stream = fr_turns_get(body, "stream"), *model = fr_turns_get(body, "model"),
                  *stop = fr_turns_get(options, "stop");
     if (options && !json_is_object(options)) return fr_turns_refuse(t, "options must be an object");
-    if (json_is_true(fr_turns_get(body, "logprobs"))) return fr_turns_refuse(t, "\"logprobs\" is not built here");
+    if (!take_logprobs(t, body)) return false;
     if (most && !fr_job_whole(most, -2, INT32_MAX))
         return fr_turns_refuse(t, "num_predict must be a whole number, or -1");
     if (most) fr_turns_put(t, "max_tokens", json_integer(json_integer_value(most) < 0 ? -1 : json_integer_value(most)));
@@ -133,6 +166,7 @@ static bool take_rest(fr_turns *t, const json_t *body) {
 static json_t *read_body(json_t *body, char *error, bool (*take)(fr_turns *t, const json_t *body)) {
     fr_turns turns;
     fr_turns_begin(&turns, fr_turns_get(body, "options"));
+    note_others(body);
     if (take(&turns, body)) take_rest(&turns, body);
     snprintf(error, FR_DIALECT_ERROR, "%s", turns.error);
     json_object_clear(body);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "forerun_lab.h"
 #include "tools/output.h"
 
 #define USER "{\"role\": \"user\", \"content\": \"hello\"}"
@@ -23,6 +24,17 @@ static bool shows(const fr_tokenizer *tokenizer, const char *messages, const cha
     bool shown = rendered && strstr(text.text, one) && strstr(text.text, other);
     fr_marked_text_free(&text);
     return shown;
+}
+
+bool fr_caps_reasons(const fr_tokenizer *tokenizer) {
+    fr_marked_text text = {0};
+    fr_lab_reply_budget *budget = NULL;
+    fr_status status = fr_chat_render(tokenizer, "[" USER "]", NULL, &text);
+    if (status == FR_OK) status = fr_lab_reply_budget_open(tokenizer, NULL, &text, 0, 1, &budget);
+    bool reasons = budget || status == FR_UNBUILT; /* it has marks, though none that could be forced */
+    fr_lab_reply_budget_close(budget);
+    fr_marked_text_free(&text);
+    return reasons;
 }
 
 json_t *fr_caps_of(const fr_tokenizer *tokenizer) {

@@ -10,4 +10,7 @@
 
 json_t *fr_caps_of(const fr_tokenizer *tokenizer);
 
+/* Whether replies may begin with reasoning, between marks that the template has. */
+bool fr_caps_reasons(const fr_tokenizer *tokenizer);
+
 #endif

@@ -149,6 +149,11 @@ static void drop_hints(json_t *body) {
         if (fr_job_is_word(json_array_get(samplers, i), "infill")) json_array_remove(samplers, i);
 }
 
+bool fr_infill_can(const fr_tokenizer *tokenizer) {
+    infill in = {.tokenizer = tokenizer};
+    return tokenizer && find_tokens(&in);
+}
+
 bool fr_infill_read(const fr_tokenizer *tokenizer, json_t *body, char error[FR_INFILL_ERROR]) {
     infill in = {.tokenizer = tokenizer, .prompt = json_array(), .error = error};
     bool taken = tokenizer && find_tokens(&in);

@@ -12,6 +12,9 @@
 
 enum { FR_INFILL_ERROR = 256 };
 
+/* Whether a model with this tokenizer (NULL: it has none) knows how code is filled in. */
+bool fr_infill_can(const fr_tokenizer *tokenizer);
+
 /* The model's tokenizer (NULL: it has none); the body is changed. */
 bool fr_infill_read(const fr_tokenizer *tokenizer, json_t *body, char error[FR_INFILL_ERROR]);
 

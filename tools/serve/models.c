@@ -33,6 +33,7 @@ typedef struct entry {
     pthread_t loader;
     bool joins;  /* there is a loader, who may be done; the engine's thread's alone */
     bool loaded; /* it is done, with those who waited too */
+    bool leaves; /* it is to leave memory once it is idle */
     int code;    /* the exit status of what could not be loaded */
     fr_models *models;
 } entry;
@@ -261,6 +262,7 @@ void fr_models_with(fr_models *m, fr_call *call, const char *name, fr_models_fn 
     }
     pthread_mutex_lock(&m->lock);
     e->used = ++m->calls;
+    e->leaves = false;
     bool ready = e->state == READY, loading = !ready && !m->on_demand, waits = !ready && !loading && !m->closing;
     e->users += ready;
     if (waits) wait_for(m, e, call, then);
@@ -306,6 +308,31 @@ json_t *fr_models_list(fr_models *m) {
     return json_pack("{s:s, s:o}", "object", "list", "data", data);
 }
 
+json_t *fr_models_files(fr_models *m) {
+    json_t *all = json_array();
+    pthread_mutex_lock(&m->lock);
+    for (entry *e = m->entries; e < m->entries + m->count; e++) {
+        const char *path = e->served.path;
+        json_t *one = json_pack("{s:o, s:o}", "name", fr_json_bytes(e->name, strlen(e->name)), "path",
+                                fr_json_bytes(path, strlen(path)));
+        if (e->state == READY) fr_json_put(one, "meta", meta_of(&e->served));
+        if (e->state == READY) fr_json_put(one, "context", json_integer(e->served.jobs.context));
+        json_array_append_new(all, one);
+    }
+    pthread_mutex_unlock(&m->lock);
+    return all;
+}
+
+const char *fr_models_release(fr_models *m, const char *name) {
+    entry *e = find(m, name);
+    if (!e || !m->on_demand) return e ? e->name : NULL;
+    pthread_mutex_lock(&m->lock);
+    e->leaves = true;
+    pthread_mutex_unlock(&m->lock);
+    m->wake(m->context);
+    return e->name;
+}
+
 void fr_models_count(fr_models *m, size_t *waiting, size_t *running) {
     *waiting = *running = 0;
     pthread_mutex_lock(&m->lock);
@@ -321,6 +348,16 @@ void fr_models_count(fr_models *m, size_t *waiting, size_t *running) {
 
 /* ----------------------------------------------------------------------------------------------------------- rounds */
 
+/* One that was released leaves, if nobody uses it. */
+static void let_go(fr_models *m, entry *e) {
+    pthread_mutex_lock(&m->lock);
+    bool goes = e->leaves && e->state == READY && is_idle(e);
+    if (goes) e->state = AWAY;
+    e->leaves &= !goes;
+    pthread_mutex_unlock(&m->lock);
+    if (goes) fr_served_unload(&e->served);
+}
+
 bool fr_models_round(fr_models *m) {
     bool busy = false;
     for (entry *e = m->entries; e < m->entries + m->count; e++) end_load(m, e);
@@ -331,6 +368,7 @@ bool fr_models_round(fr_models *m) {
         else if (now == FAILED) serve_waiters(m, e, 500, "the model \"%.100s\" can't be loaded");
         if (now != READY) continue;
         busy |= fr_desk_round(e->served.desk);
+        let_go(m, e);
     }
     return busy;
 }

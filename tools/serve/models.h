@@ -52,6 +52,13 @@ void fr_models_with(fr_models *models, fr_call *call, const char *name, fr_model
 bool fr_models_ready(fr_models *models);
 json_t *fr_models_list(fr_models *models);
 
+/* The same with their files, {"name", "path"}, and of those in memory "meta", as in that list, and "context". */
+json_t *fr_models_files(fr_models *models);
+
+/* Has a model leave memory once nobody uses it, unless it is the one of -m. Its own name; NULL: there is no such model.
+ * Any thread. */
+const char *fr_models_release(fr_models *models, const char *name);
+
 /* The engine's thread: what there is to do, a round of every model. False: nothing waits. */
 bool fr_models_round(fr_models *models);
 

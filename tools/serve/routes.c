@@ -4,15 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "forerun_lab.h"
 #include "forerun_lab_ranks.h"
 #include "tools/job_parts.h"
 #include "tools/serve/answer.h"
 #include "tools/serve/ask_dialects.h"
-#include "tools/serve/caps.h"
 #include "tools/serve/embeddings.h"
 #include "tools/serve/fault.h"
 #include "tools/serve/infill.h"
+#include "tools/serve/ollama.h"
 #include "tools/serve/site.h"
 #include "tools/serve/texts.h"
 
@@ -224,14 +223,17 @@ static json_t *read_chat(fr_call *call, read_fn *read, json_t **body) {
     return chat;
 }
 
-/* What has no messages is a completion. */
-static void ask_in(fr_call *call, const fr_served *model, const fr_dialect *dialect, read_fn *read) {
-    json_t *body, *chat = read_chat(call, read, &body);
-    if (!chat) return;
+/* What has no messages is a completion. Both bodies are handed over. */
+static void put_in(fr_call *call, const fr_served *model, const fr_dialect *dialect, json_t *body, json_t *chat) {
     fr_job_form form = json_object_get(chat, "messages") ? FR_JOB_CHAT : FR_JOB_COMPLETION;
     fr_ask *asked = fr_ask_read(call, &model->jobs, form, chat);
     fr_answer_in(asked, dialect, body);
     put(call, model, asked);
+}
+
+static void ask_in(fr_call *call, const fr_served *model, const fr_dialect *dialect, read_fn *read) {
+    json_t *body, *chat = read_chat(call, read, &body);
+    if (chat) put_in(call, model, dialect, body, chat);
 }
 
 /* How many tokens a request has: {"input_tokens": N}, of an `object`, of however many. */
@@ -281,58 +283,54 @@ static void ask_ollama_chat(fr_call *call, const fr_served *model) {
     ask_in(call, model, &fr_dialect_ollama_chat, fr_ollama_read_chat);
 }
 
+/* A prompt with a suffix is code that is filled in. */
 static void ask_ollama_generate(fr_call *call, const fr_served *model) {
-    ask_in(call, model, &fr_dialect_ollama_generate, fr_ollama_read_generate);
+    char error[FR_INFILL_ERROR];
+    json_t *body, *chat = read_chat(call, fr_ollama_read_generate, &body);
+    bool fills = json_object_get(chat, "input_suffix") != NULL;
+    if (fills && !fr_infill_read(fr_model_tokenizer(model->loaded.model), chat, error)) {
+        fr_call_refuse(call, 400, "%s", error);
+        json_decref(chat);
+        json_decref(body);
+    } else if (chat) {
+        put_in(call, model, &fr_dialect_ollama_generate, body, chat);
+    }
 }
 
 static void get_ollama_version(const fr_routes *routes, fr_call *call) {
     (void)routes;
-    fr_call_answer_json(call, 200, json_pack("{s:s}", "version", fr_version()));
-}
-
-/* What its clients look for: what the model can do, and how long its texts may be, which is told under the name of an
- * architecture. */
-static void answer_shown(fr_call *call, const fr_served *model) {
-    const fr_model *weights = model->loaded.model;
-    const fr_tokenizer *tokenizer = fr_model_tokenizer(weights);
-    size_t length = 0;
-    const char *template = fr_chat_template_text(tokenizer, &length);
-    json_t *caps = template ? fr_caps_of(tokenizer) : json_object(), *can = json_pack("[s]", "completion");
-    if (json_is_true(json_object_get(caps, "supports_tools"))) json_array_append_new(can, json_string("tools"));
-    if (fr_model_fact(weights, FR_FACT_IMAGE_TOKEN) >= 0) json_array_append_new(can, json_string("vision"));
-    json_decref(caps);
-    json_t *info = json_pack("{s:s, s:I, s:I, s:I}", "general.architecture", "forerun", "general.parameter_count",
-                             (json_int_t)fr_lab_model_parameters(weights), "forerun.context_length",
-                             (json_int_t)fr_model_fact(weights, FR_FACT_CONTEXT_LIMIT), "forerun.embedding_length",
-                             (json_int_t)fr_model_fact(weights, FR_FACT_HIDDEN));
-    json_t *shown = json_pack("{s:o, s:o, s:{s:s, s:s}}", "capabilities", can, "model_info", info, "details", "format",
-                              "gguf", "quantization_level", fr_lab_model_type(weights));
-    fr_json_put(shown, "template", template ? fr_json_bytes(template, length) : json_string(""));
-    fr_call_answer_json(call, 200, shown);
-}
-
-static void show_ollama(fr_call *call, const fr_served *model) {
-    json_t *body = fr_texts_body(call);
-    const json_t *named = json_object_get(body, "model"), *older = json_object_get(body, "name");
-    const char *name = fr_job_plain_text(named && !json_is_null(named) ? named : older);
-    if (body && (!name || !*name)) fr_call_refuse(call, 400, "\"model\" must be the name of a model");
-    else if (body && !fr_model_is_called(model->name, name))
-        fr_call_refuse(call, 404, "there is no model \"%.100s\" here", name);
-    else if (body) answer_shown(call, model);
-    json_decref(body);
+    fr_ollama_version(call);
 }
 
 static void get_ollama_tags(const fr_routes *routes, fr_call *call) {
-    json_t *list = fr_models_list(routes->models), *models = json_array(), *one;
-    size_t i;
-    json_array_foreach(json_object_get(list, "data"), i, one) {
-        json_t *id = json_object_get(one, "id"), *size = json_object_get(json_object_get(one, "meta"), "size");
-        json_array_append_new(models, json_pack("{s:O, s:O, s:o, s:{s:s}}", "name", id, "model", id, "size",
-                                                json_is_integer(size) ? json_incref(size) : json_integer(0), "details",
-                                                "format", "gguf"));
+    fr_ollama_tags(call, routes->models);
+}
+
+static void get_ollama_loaded(const fr_routes *routes, fr_call *call) {
+    fr_ollama_loaded(call, routes->models);
+}
+
+/* A body without words has its model loaded, or leave. */
+static void ask_ollama(const fr_routes *routes, fr_call *call, fr_models_fn *then) {
+    bool leaves;
+    json_t *body = fr_texts_body(call);
+    if (!body) return;
+    bool silent = fr_ollama_is_silent(fr_call_path(call), body, &leaves);
+    if (silent && leaves) {
+        fr_ollama_unload(call, routes->models, body);
+        json_decref(body);
+        return;
     }
-    json_decref(list);
-    fr_call_answer_json(call, 200, json_pack("{s:o}", "models", models));
+    fr_call_keep(call, body);
+    with_body(routes, call, silent ? fr_ollama_load : then);
+}
+
+static void post_ollama_chat(const fr_routes *routes, fr_call *call) {
+    ask_ollama(routes, call, ask_ollama_chat);
+}
+
+static void post_ollama_generate(const fr_routes *routes, fr_call *call) {
+    ask_ollama(routes, call, ask_ollama_generate);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- routes */
@@ -362,10 +360,11 @@ static const struct route {
     {"POST", "/v1/completions", NULL, ask_completion},
     {"POST", "/completion", NULL, ask_native},
     {"POST", "/completions", NULL, ask_native},
-    {"POST", "/api/chat", NULL, ask_ollama_chat},
-    {"POST", "/api/generate", NULL, ask_ollama_generate},
-    {"POST", "/api/show", NULL, show_ollama},
+    {"POST", "/api/chat", post_ollama_chat, NULL},
+    {"POST", "/api/generate", post_ollama_generate, NULL},
+    {"POST", "/api/show", NULL, fr_ollama_show},
     {"GET", "/api/tags", get_ollama_tags, NULL},
+    {"GET", "/api/ps", get_ollama_loaded, NULL},
     {"GET", "/api/version", get_ollama_version, NULL},
     {"POST", "/tokenize", NULL, fr_texts_tokenize},
     {"POST", "/detokenize", NULL, fr_texts_detokenize},
@@ -419,7 +418,8 @@ bool fr_routes_open(const char *path) {
 /* A name that is written with \u0067 for a letter has none of the words; other texts that have them are read well by a
  * thread of their own. */
 bool fr_routes_slow(const char *body, size_t length) {
-    static const char *const words[] = {"grammar", "schema", "regex", "format", "tool_choice", "\\u"};
+    static const char *const words[] = {"grammar", "schema", "regex", "format", "tool_choice", "guided_",
+                                        "structured_outputs", "\\u"};
     for (size_t i = 0; body && i < sizeof words / sizeof *words; i++)
         if (memmem(body, length, words[i], strlen(words[i]))) return true;
     return false;
