@@ -138,7 +138,7 @@ static void open_world(world *w, const char *fixture, bool few_pages) {
         require(fr_drafter_open(own ? NULL : path, w->model, w->options, &w->drafter));
     fr_options *options = fr_options_copy(w->options);
     if (few_pages)
-        set(options, FR_OPT_KV_MEMORY, TIGHT * fr_test_least_kv(w->model, w->drafter, w->options, PLACES));
+        set(options, FR_OPT_KV_MEMORY, TIGHT * fr_test_least_kv(w->model, w->drafter, options, PLACES));
     require(fr_engine_open(w->model, w->drafter, options, PLACES, &w->engine));
     fr_options_free(options);
 }

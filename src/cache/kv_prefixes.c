@@ -14,11 +14,14 @@ enum {
 
 struct fr_kv_node {
     int32_t ids[BLOCK];
+    uint32_t count; /* of those that are known; of a tail with a drafter's pairs the one behind its positions too */
+    uint32_t run;   /* positions whose rows its pages hold; fewer than BLOCK: it is a tail, and has no children */
     fr_kv_digest digest;
     uint8_t *pages[FR_KV_KINDS]; /* NULL: not held */
     uint8_t *drafter;            /* the same of a drafter's cache, but for its last pair */
     uint8_t *before;             /* the page of the parent's block, whole, with the pair that looks in here */
     uint32_t parent, next;       /* next: of the same hash, or of those that were removed */
+    uint32_t first_child, sibling;
     uint32_t children, timelines, depth;
     uint32_t points; /* ends of prompts and branches whose window this block is in */
     bool ends_prompt;
@@ -142,6 +145,17 @@ static void mark_window(fr_kv_prefixes *p, uint32_t n, int change) {
     }
 }
 
+/* How many of a block's ids a text of `count` goes on with; 0 where it has other pictures there. */
+static size_t shared_ids(const fr_kv_prefixes *p, uint32_t n, fr_kv_content content, size_t count) {
+    const fr_kv_node *node = &p->nodes[n];
+    size_t block = node->depth - 1, most = fr_smaller(node->count, count - block * BLOCK), shared = 0;
+    const int32_t *ids = content.ids + block * BLOCK;
+    const fr_kv_digest digest = digest_of(content, block);
+    if (memcmp(&node->digest, &digest, sizeof digest) != 0) return 0;
+    while (shared < most && node->ids[shared] == ids[shared]) shared++;
+    return shared;
+}
+
 static size_t number_of(const fr_kv_prefixes *p, fr_kv_kind kind, const uint8_t *page) {
     return fr_kv_page_number(&p->pages[kind], page);
 }
@@ -166,15 +180,14 @@ static void drop_points_in(fr_kv_prefixes *p, uint32_t n) {
         if (p->points[i].node == n) drop_point(p, &p->points[i]);
 }
 
-/* Whether a prompt that begins as the node's parent ends has the ids up to the one at the point. */
+/* Whether a prompt that begins as the node's parent ends has the ids before the point, with a drafter's pairs the one
+ * at it too. */
 static bool leads_to(const fr_kv_prefixes *p, const fr_kv_point *point, fr_kv_content content, size_t count,
                      bool drafter) {
     const fr_kv_node *node = &p->nodes[point->node];
-    size_t first = (node->depth - 1) * BLOCK, ids = point->position - first + 1;
-    if (point->position >= count || (drafter && (ids > BLOCK || !node->drafter))) return false;
-    if (memcmp(node->ids, content.ids + first, fr_smaller(ids, BLOCK) * sizeof *node->ids) != 0) return false;
-    const fr_kv_digest digest = digest_of(content, node->depth - 1), none = {0};
-    return memcmp(&digest, &none, sizeof none) == 0 && memcmp(&node->digest, &none, sizeof none) == 0;
+    size_t ids = point->position - (node->depth - 1) * BLOCK + drafter;
+    return point->position < count && (!drafter || node->drafter) && ids <= node->count &&
+           shared_ids(p, point->node, content, count) >= ids;
 }
 
 /* The farthest one in blocks behind this one; NULL. */
@@ -201,16 +214,18 @@ static fr_kv_point *find_point(const fr_kv_prefixes *p, fr_kv_content content, s
     }
 }
 
-void fr_kv_prefixes_add_point(fr_kv_prefixes *p, const fr_kv_path *path, size_t position, uint8_t *states) {
+void fr_kv_prefixes_add_point(fr_kv_prefixes *p, const fr_kv_path *path, uint32_t tail, size_t position,
+                              uint8_t *states, bool spare) {
     size_t block = (position - 1) / BLOCK;
+    uint32_t n = block < path->length ? path->nodes[block] : block == path->length ? tail : NONE;
     fr_kv_point *place = NULL;
-    if (block >= path->length) return;
+    if (n == NONE || position - block * BLOCK > p->nodes[n].run) return;
     for (fr_kv_point *at = p->points; at < p->points + p->point_count; at++) {
         if (at->node == NONE) place = at;
-        else if (at->position == position && at->node == path->nodes[block]) return;
+        else if (at->position == position && at->node == n) return;
     }
     if (!place) return;
-    *place = (fr_kv_point){.node = path->nodes[block], .position = position, .used = ++p->clock};
+    *place = (fr_kv_point){.node = n, .position = position, .spare = spare, .used = ++p->clock};
     fr_kv_pages_hold(p->states, &place->states, &states, 0, 1);
 }
 
@@ -231,17 +246,39 @@ static void drop_points_with(fr_kv_prefixes *p, const uint8_t *page) {
         if (is_in(&p->points[i], page)) drop_point(p, &p->points[i]);
 }
 
-/* The page of the longest unused goes that points alone hold. */
+/* The point that goes first of those whose page points alone hold: a spare one, the longest unused. NULL. */
+static const fr_kv_point *point_to_drop(const fr_kv_prefixes *p) {
+    const fr_kv_point *first = NULL;
+    for (const fr_kv_point *at = p->points; at < p->points + p->point_count; at++) {
+        bool sooner = !first || (at->spare == first->spare ? at->used < first->used : at->spare);
+        if (at->node != NONE && sooner && points_hold(p, at->states, 0)) first = at;
+    }
+    return first;
+}
+
 static void reclaim_states(fr_kv_prefixes *p) {
-    const fr_kv_point *oldest = NULL;
-    for (const fr_kv_point *at = p->points; at < p->points + p->point_count; at++)
-        if (at->node != NONE && (!oldest || at->used < oldest->used) && points_hold(p, at->states, 0)) oldest = at;
-    if (oldest) drop_points_with(p, oldest->states);
+    const fr_kv_point *first = point_to_drop(p);
+    if (first) drop_points_with(p, first->states);
+}
+
+size_t fr_kv_prefixes_spare_states(const fr_kv_prefixes *p) {
+    size_t count = p->states->free_count;
+    for (size_t i = 0; i < p->point_count; i++)
+        count += p->points[i].node != NONE && p->points[i].spare && points_hold(p, p->points[i].states, 0);
+    return count;
+}
+
+static bool is_tail(const fr_kv_node *node) {
+    return node->run < BLOCK;
 }
 
 static void unlink_node(fr_kv_prefixes *p, uint32_t n) {
     const fr_kv_node *node = &p->nodes[n];
-    uint32_t *link = chain_of(p, node->parent, node->ids, &node->digest);
+    uint32_t *link = &p->nodes[node->parent].first_child;
+    while (*link != n) link = &p->nodes[*link].sibling;
+    *link = node->sibling;
+    if (is_tail(node)) return; /* which is found among its parent's children alone */
+    link = chain_of(p, node->parent, node->ids, &node->digest);
     while (*link != n) link = &p->nodes[*link].next;
     *link = node->next;
 }
@@ -283,18 +320,48 @@ static uint32_t free_node(fr_kv_prefixes *p) {
     return n;
 }
 
+/* A new child of the content's next `count` ids, of which `run` positions have been run; NONE: there is no room. */
+static uint32_t add_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, size_t count, size_t run) {
+    size_t block = parent == NONE ? 0 : p->nodes[parent].depth;
+    uint32_t n = free_node(p);
+    fr_kv_node *node = &p->nodes[n];
+    if (n == NONE) return NONE;
+    *node = (fr_kv_node){.count = (uint32_t)count,
+                         .run = (uint32_t)run,
+                         .parent = parent,
+                         .sibling = p->nodes[parent].first_child,
+                         .depth = (uint32_t)block + 1,
+                         .digest = digest_of(content, block)};
+    memcpy(node->ids, content.ids + block * BLOCK, count * sizeof *node->ids);
+    p->nodes[parent].first_child = n;
+    if (parent != NONE && ++p->nodes[parent].children == 2) mark_window(p, parent, 1);
+    return n;
+}
+
+/* Tails that the node goes on from say nothing that it doesn't: their points become its own. */
+static void remove_tails(fr_kv_prefixes *p, uint32_t n) {
+    const fr_kv_node *node = &p->nodes[n];
+    for (uint32_t c = p->nodes[node->parent].first_child, next; c != NONE; c = next) {
+        const fr_kv_node *tail = &p->nodes[c];
+        next = tail->sibling;
+        if (c == n || !is_tail(tail) || tail->run > node->run || tail->count > node->count) continue;
+        if (memcmp(&tail->digest, &node->digest, sizeof tail->digest) != 0) continue;
+        if (memcmp(tail->ids, node->ids, tail->count * sizeof *tail->ids) != 0) continue;
+        for (size_t i = 0; i < p->point_count; i++)
+            if (p->points[i].node == c) p->points[i].node = n;
+        remove_node(p, c);
+    }
+}
+
 /* The child whose block is the content's, in which the timeline stands from now on; NONE: there is no room for it. */
 static uint32_t enter_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content content) {
     uint32_t *chain, n = look_up(p, parent, content, &chain);
-    if (n == NONE && chain && (n = free_node(p)) != NONE) {
-        size_t block = parent == NONE ? 0 : p->nodes[parent].depth;
+    if (n == NONE && chain && (n = add_child(p, parent, content, BLOCK, BLOCK)) != NONE) {
         fr_kv_node *node = &p->nodes[n];
-        *node = (fr_kv_node){.parent = parent, .depth = (uint32_t)block + 1, .digest = digest_of(content, block)};
-        memcpy(node->ids, content.ids + block * BLOCK, sizeof node->ids);
         chain = chain_of(p, parent, node->ids, &node->digest); /* the room that was made may have been in it */
         node->next = *chain;
         *chain = n;
-        if (parent != NONE && ++p->nodes[parent].children == 2) mark_window(p, parent, 1);
+        remove_tails(p, n);
     }
     if (n == NONE) return NONE;
     p->nodes[n].timelines++;
@@ -387,23 +454,63 @@ static size_t window_from(const fr_kv_prefixes *p, uint32_t n) {
     return from;
 }
 
+/* Whether a tail or a block has a page of each kind. */
+static bool has_pages(const fr_kv_prefixes *p, const fr_kv_node *node, bool drafter) {
+    if (p->window && !node->pages[FR_KV_SLIDING]) return false;
+    return !drafter || (node->drafter && (node->parent == NONE || node->before));
+}
+
+/* Up to where a prompt can begin in that node's pages; 0: nowhere. */
+static size_t reach(const fr_kv_prefixes *p, uint32_t n, fr_kv_content content, size_t count, bool drafter) {
+    const fr_kv_node *node = &p->nodes[n];
+    size_t shared = shared_ids(p, n, content, count);
+    if (shared <= drafter || !has_pages(p, node, drafter)) return 0;
+    return fr_smaller((node->depth - 1) * BLOCK + fr_smaller(shared - drafter, node->run), count - 1);
+}
+
+/* The node in whose pages a prompt can begin the farthest, and where; NONE and 0. */
+static uint32_t find_node(const fr_kv_prefixes *p, fr_kv_content content, size_t count, bool drafter, size_t *found) {
+    uint32_t n = NONE, best = NONE;
+    *found = 0;
+    for (size_t depth = 0, from = 0; depth * BLOCK < count; depth++) { /* from: as window_from */
+        for (uint32_t c = p->nodes[n].first_child; c != NONE; c = p->nodes[c].sibling) {
+            size_t length = reach(p, c, content, count, drafter);
+            if (length <= *found || (p->window && from && from * BLOCK + p->window > length)) continue;
+            *found = length;
+            best = c;
+        }
+        n = (depth + 1) * BLOCK <= count ? child_of(p, n, content) : NONE;
+        if (n == NONE || (drafter && depth > 0 && !p->nodes[n].before)) break;
+        if (!p->nodes[n].pages[FR_KV_SLIDING]) from = depth + 1;
+    }
+    return best;
+}
+
 size_t fr_kv_prefixes_find(const fr_kv_prefixes *p, fr_kv_content content, size_t count, bool drafter) {
-    size_t found = 0, from = 0; /* from: as window_from */
-    uint32_t n = NONE;
+    size_t found;
     if (p->states) {
         const fr_kv_point *point = find_point(p, content, count, drafter);
         return point ? point->position : 0;
     }
-    for (size_t depth = 1; depth * BLOCK <= count; depth++) {
-        n = child_of(p, n, content);
-        const fr_kv_node *node = &p->nodes[n];
-        if (n == NONE || (drafter && depth > 1 && !node->before)) break;
-        if (!node->pages[FR_KV_SLIDING]) from = depth;
-        size_t length = fr_smaller(depth * BLOCK - drafter, count - 1);
-        bool window = p->window == 0 || from == 0 || from * BLOCK + p->window <= length;
-        if (window && (!drafter || node->drafter)) found = length;
-    }
+    find_node(p, content, count, drafter, &found);
     return found;
+}
+
+size_t fr_kv_prefixes_known(const fr_kv_prefixes *p, fr_kv_content content, size_t count) {
+    size_t known = 0;
+    for (uint32_t n = NONE; known % BLOCK == 0 && known < count;) {
+        size_t most = 0;
+        uint32_t next = NONE;
+        for (uint32_t c = p->nodes[n].first_child; c != NONE; c = p->nodes[c].sibling) {
+            size_t shared = fr_smaller(shared_ids(p, c, content, count), p->nodes[c].run);
+            if (shared > most) next = c;
+            most = fr_larger(most, shared);
+        }
+        if (next == NONE) break;
+        known += most;
+        n = next;
+    }
+    return known;
 }
 
 static void hold_page(fr_kv_prefixes *p, uint32_t n, fr_kv *kv, fr_kv_kind kind) {
@@ -427,13 +534,14 @@ static void hold_before(const fr_kv_prefixes *p, uint32_t n, fr_kv *drafter) {
 /* The timeline stands in the blocks before its frontier's: that one it will write, so that it may go. */
 void fr_kv_prefixes_take(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *drafter, fr_kv_content content,
                          size_t length) {
-    uint32_t n = NONE;
+    size_t found;
     fr_kv_point *point = p->states ? find_point(p, content, length + 1, drafter != NULL) : NULL;
+    uint32_t n = NONE, last = point ? point->node : find_node(p, content, length + 1, drafter != NULL, &found);
     for (size_t block = 0; block < fr_kv_blocks(length); block++) {
         if (block < length / BLOCK)
             path->nodes[path->length++] = n = enter_child(p, n, content);
         else
-            n = point ? point->node : child_of(p, n, content);
+            n = last;
         hold_page(p, n, kv, FR_KV_FULL);
         hold_before(p, n, drafter);
     }
@@ -507,6 +615,41 @@ void fr_kv_prefixes_add(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *d
         share_block(p, n, kv, drafter, block);
     }
     mark_prompt(p, path);
+}
+
+/* A child that says all of a text's tail and has pages of it, the one that says the least more; NONE. */
+static uint32_t covering_child(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, size_t first,
+                               size_t count, size_t run, bool drafter) {
+    uint32_t best = NONE;
+    for (uint32_t c = p->nodes[parent].first_child; c != NONE; c = p->nodes[c].sibling)
+        if (shared_ids(p, c, content, first + count) == count && p->nodes[c].run >= run &&
+            has_pages(p, &p->nodes[c], drafter) && (best == NONE || p->nodes[c].count < p->nodes[best].count))
+            best = c;
+    return best;
+}
+
+uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *p, const fr_kv_path *path, fr_kv *kv, fr_kv *drafter,
+                                 fr_kv_content content, size_t length) {
+    size_t block = path->length, first = block * BLOCK, end = kv->length;
+    if (drafter) end = fr_smaller(length, fr_smaller(end, drafter->length) + 1);
+    if (end <= first + (drafter != NULL) || kv->length - first >= BLOCK || end - first > BLOCK) return NONE;
+    if (p->window && (!kv->table[FR_KV_SLIDING][block] || first < kv->from)) return NONE;
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) /* as a node has it: nothing was written since it was taken */
+        if (kv->table[kind][block] && p->owner[kind][number_of(p, kind, kv->table[kind][block])] != NONE) return NONE;
+    size_t count = end - first, run = fr_smaller(count, kv->length - first);
+    uint32_t parent = block ? path->nodes[block - 1] : NONE;
+    uint32_t n = covering_child(p, parent, content, first, count, run, drafter != NULL);
+    if (n == NONE && (n = add_child(p, parent, content, count, run)) != NONE) {
+        fr_kv_node *node = &p->nodes[n];
+        share_block(p, n, kv, drafter, block);
+        node->ends_prompt = true;
+        mark_window(p, n, 1);
+        remove_tails(p, n);
+    }
+    if (n == NONE || !is_tail(&p->nodes[n]) || p->nodes[n].count > count) return n; /* another text's */
+    p->nodes[n].used[FR_KV_LEAVES] = ++p->clock;
+    settle(p, FR_KV_LEAVES, n);
+    return n;
 }
 
 void fr_kv_path_cut(fr_kv_prefixes *p, fr_kv_path *path, size_t length) {

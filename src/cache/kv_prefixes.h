@@ -6,14 +6,19 @@
  * only hashed. A page comes in once the frontier has passed its last position, and is nobody's to write any more
  * (kv.h). What did not come of a forward here, but from a file, is somebody's word and must not come in.
  *
- * A prompt goes back to the deepest node of its beginning whose window is there: sliding layers have let go of most. A
- * drafter's pair of a position depends on the id behind it, so that a page's last pair depends on the next block: each
- * node has the page of its parent's block too, as it is in front of this one, and where a prompt goes back to the last
- * position is run again, and its pair made again.
+ * A text that ends within a block leaves a tail there: a node of fewer ids, which has no children. Whoever says more of
+ * it takes its place. (fr_kv_prefixes_add_tail)
+ *
+ * A prompt goes back to where it leaves all texts that are there, or as far as a window is there: sliding layers have
+ * let go of most. Within a block it begins in a page of another text, of which it takes a copy, which is done sooner than
+ * a single row is run. A drafter's pair of a position depends on the id behind it, so that a page's last pair depends on
+ * the next block: each node has the page of its parent's block too, as it is in front of this one, and where a prompt
+ * goes back to the last position is run again, and its pair made again.
  *
  * States of recurrent layers can't be cut: where a model has some, a prompt goes back to points, positions whose states
- * a timeline left in a page. A point is in the block that holds its last position, and is found where that block's ids
- * are the prompt's up to the one at the point; the pages that are cut there are copied once they are written.
+ * a timeline left in a page. A point is in the block, or the tail, that holds its last position, and is found where the
+ * prompt has the ids before it, with a drafter's pairs the one at it too; the pages that are cut there are copied once
+ * they are written. Without a free page the longest unused point goes, of those that lie regularly before others.
  *
  * Timelines that stand in a node keep it; all else is cache, and goes when a pool has no free page, the longest unused
  * first. Layers that slide give up a page that nobody else holds: those that are in the window of no prompt's end and
@@ -56,6 +61,7 @@ typedef struct fr_kv_point {
     uint32_t node; /* of the block of its last position; 0: there is none here */
     size_t position;
     uint8_t *states; /* a page */
+    bool spare;      /* of those that lie regularly: it goes before others */
     uint64_t used;
 } fr_kv_point;
 
@@ -90,9 +96,12 @@ void fr_kv_path_layout(fr_kv_path *path, fr_arena *arena, const fr_kv *kv);
 /* Lets pools ask it for pages. */
 void fr_kv_prefixes_serve(fr_kv_prefixes *prefixes);
 
-/* How many of a prompt's `count` positions can be had, fewer than all: a multiple of 64, or one less, so that a
- * position is left to run; with a drafter's cache always one less; where there are recurrent layers a point's. */
+/* How many of a prompt's `count` positions can be had, fewer than all, so that one is left to run: those whose ids a
+ * text there begins with; with a drafter's cache one less; where there are recurrent layers a point's. */
 size_t fr_kv_prefixes_find(const fr_kv_prefixes *prefixes, fr_kv_content content, size_t count, bool drafter);
+
+/* How many of its first ids texts there begin with, whatever is kept of their pages and states. */
+size_t fr_kv_prefixes_known(const fr_kv_prefixes *prefixes, fr_kv_content content, size_t count);
 
 /* Makes them an empty timeline's, whose frontier is then there. drafter: NULL, or its cache, empty too. */
 void fr_kv_prefixes_take(fr_kv_prefixes *prefixes, fr_kv_path *path, fr_kv *kv, fr_kv *drafter, fr_kv_content content,
@@ -103,9 +112,19 @@ void fr_kv_prefixes_take(fr_kv_prefixes *prefixes, fr_kv_path *path, fr_kv *kv, 
 void fr_kv_prefixes_add(fr_kv_prefixes *prefixes, fr_kv_path *path, fr_kv *kv, fr_kv *drafter, fr_kv_content content,
                         bool prompt_end);
 
-/* Where its recurrent layers can go on: the block that holds the position's last is in the timeline's path, or nothing
- * comes of it. */
-void fr_kv_prefixes_add_point(fr_kv_prefixes *prefixes, const fr_kv_path *path, size_t position, uint8_t *states);
+/* The timeline's last block, which is not complete, becomes a tail: others may begin with it, and the timeline takes a
+ * copy of the page when it goes on. length: of its ids, run or not. Gives the node; 0: there is nothing that could be
+ * one. */
+uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *prefixes, const fr_kv_path *path, fr_kv *kv, fr_kv *drafter,
+                                 fr_kv_content content, size_t length);
+
+/* Where its recurrent layers can go on: the block that holds the position's last is in the timeline's path, or is that
+ * tail, or nothing comes of it. spare: it goes before points that are not. */
+void fr_kv_prefixes_add_point(fr_kv_prefixes *prefixes, const fr_kv_path *path, uint32_t tail, size_t position,
+                              uint8_t *states, bool spare);
+
+/* Pages for states that can be had without giving up a point that is not spare. */
+size_t fr_kv_prefixes_spare_states(const fr_kv_prefixes *prefixes);
 
 /* The timeline is cut to `length` positions, or closed. */
 void fr_kv_path_cut(fr_kv_prefixes *prefixes, fr_kv_path *path, size_t length);

@@ -115,19 +115,26 @@ void fr_recurrent_reset(fr_recurrent *r) {
     r->at = r->certain = r->points = 0;
 }
 
-/* An input of a ring; its decays and betas are of no use in front of a base. */
-static void take_history(const fr_recurrent *r, const fr_recurrent_layer *layer, const uint8_t *page) {
+/* Inputs of a ring, and as a page has them; decays and betas are of no use in front of a base. */
+static void copy_history(const fr_recurrent *r, const fr_recurrent_layer *layer, uint8_t *page, bool to_page) {
     const fr_recurrent_shape *shape = &layer->shape;
-    const float *history = (const float *)page + layer->history_at;
-    for (size_t back = fr_smaller(shape->conv_kernel - 1, r->at); back > 0; back--)
-        memcpy(fr_recurrent_slot(r, layer, r->at - back), history + (shape->conv_kernel - 1 - back) * shape->channels,
-               shape->channels * sizeof *history);
+    float *history = (float *)page + layer->history_at;
+    for (size_t back = fr_smaller(shape->conv_kernel - 1, r->at); back > 0; back--) {
+        float *slot = fr_recurrent_slot(r, layer, r->at - back);
+        float *kept = history + (shape->conv_kernel - 1 - back) * shape->channels;
+        memcpy(to_page ? kept : slot, to_page ? slot : kept, shape->channels * sizeof *history);
+    }
+}
+
+uint8_t *fr_recurrent_page(const fr_recurrent *r) {
+    for (size_t i = 0; r->at && i < r->count; i++) copy_history(r, &r->layers[i], r->base, true);
+    return r->at ? r->base : NULL;
 }
 
 /* The base is behind that position now, and so are the rings. */
 static void stand_at(fr_recurrent *r, size_t position) {
     r->at = r->certain = position;
-    for (size_t i = 0; i < r->count; i++) take_history(r, &r->layers[i], r->base);
+    for (size_t i = 0; i < r->count; i++) copy_history(r, &r->layers[i], r->base, false);
 }
 
 void fr_recurrent_return(fr_recurrent *r, uint8_t *page, size_t position) {

@@ -43,7 +43,7 @@ typedef struct fr_recurrent_point {
     uint8_t *page;
 } fr_recurrent_point;
 
-enum { FR_RECURRENT_POINTS = 4 }; /* of one forward */
+enum { FR_RECURRENT_POINTS = 6 }; /* of one forward */
 
 typedef struct fr_recurrent {
     const fr_recurrent_shape *shapes; /* [count] whoever laid it out keeps them */
@@ -87,6 +87,9 @@ bool fr_recurrent_holds(const fr_recurrent *recurrent, size_t position);
 /* To no position, or to that of a page, which it holds then. */
 void fr_recurrent_reset(fr_recurrent *recurrent);
 void fr_recurrent_return(fr_recurrent *recurrent, uint8_t *page, size_t position);
+
+/* Its base as a page that others can go on from at `at`, with the inputs before it; NULL: there is none. */
+uint8_t *fr_recurrent_page(const fr_recurrent *recurrent);
 
 /* To a page of its own with those bytes, which stand for the position. FR_MEMORY: none was left. */
 fr_status fr_recurrent_restore(fr_recurrent *recurrent, const uint8_t *bytes, size_t position);

@@ -45,6 +45,7 @@ struct fr_engine {
     fr_proposal *proposals;       /* [capacity] what methods are asked */
     fr_draft_view *views;         /* [capacity] what methods are shown */
     fr_kv **timelines; /* [capacity] their caches; NULL: of no session */
+    struct fr_session **sessions; /* [capacity] whose those are */
     float *hidden;    /* [rows, hidden] */
     const fr_aux_layers *aux_layers; /* the drafter's; NULL: none */
     float *aux_hidden;               /* [rows, aux_layers, hidden] */

@@ -14,12 +14,14 @@ void fr_kv_checkpoints_layout(fr_kv_checkpoints *s, fr_arena *arena, const fr_kv
     }
 }
 
-/* The one whose neighbours are nearest to each other; `next` comes behind the last. */
+/* The one whose neighbours are nearest to each other, of spare ones where there are any; `next` comes behind the
+ * last. */
 static size_t least_missed(const fr_kv_checkpoints *s, size_t next) {
     size_t least = 0, least_gap = SIZE_MAX;
     for (size_t i = 0; i < s->count; i++) {
         size_t gap = (i + 1 < s->count ? s->at[i + 1].position : next) - (i ? s->at[i - 1].position : 0);
-        if (gap >= least_gap) continue;
+        bool kept = !s->at[i].spare && s->at[least].spare, sooner = s->at[i].spare && !s->at[least].spare;
+        if (kept || (gap >= least_gap && !sooner)) continue;
         least = i;
         least_gap = gap;
     }
@@ -44,24 +46,25 @@ static void drop(fr_kv_checkpoints *s, fr_kv *kv, size_t index) {
 }
 
 /* One behind all others that holds nothing yet; NULL: there is no room at all. */
-static fr_kv_checkpoint *place(fr_kv_checkpoints *s, fr_kv *kv, size_t position, size_t from) {
+static fr_kv_checkpoint *place(fr_kv_checkpoints *s, fr_kv *kv, size_t position, size_t from, bool spare) {
     if (s->capacity == 0) return NULL;
     if (s->count == s->capacity) drop(s, kv, least_missed(s, position));
     fr_kv_checkpoint *checkpoint = &s->at[s->count++];
     checkpoint->position = position;
     checkpoint->from = from;
+    checkpoint->spare = spare;
     return checkpoint;
 }
 
-void fr_kv_checkpoints_save(fr_kv_checkpoints *s, fr_kv *kv, size_t position) {
-    fr_kv_checkpoint *checkpoint = place(s, kv, position, 0);
+void fr_kv_checkpoints_save(fr_kv_checkpoints *s, fr_kv *kv, size_t position, bool spare) {
+    fr_kv_checkpoint *checkpoint = place(s, kv, position, 0, spare);
     if (!checkpoint) return;
     checkpoint->states = fr_recurrent_save(&kv->recurrent, position);
     if (!checkpoint->states) drop(s, kv, s->count - 1);
 }
 
 fr_kv_checkpoint *fr_kv_checkpoints_restore(fr_kv_checkpoints *s, fr_kv *kv, size_t position, size_t from) {
-    fr_kv_checkpoint *checkpoint = place(s, kv, position, from);
+    fr_kv_checkpoint *checkpoint = place(s, kv, position, from, false);
     bool whole = true;
     if (!checkpoint) return NULL;
     if (kv->recurrent.count) whole = (checkpoint->states = fr_kv_pages_take(kv->recurrent.pages)) != NULL;
@@ -74,7 +77,7 @@ fr_kv_checkpoint *fr_kv_checkpoints_restore(fr_kv_checkpoints *s, fr_kv *kv, siz
 
 void fr_kv_checkpoints_fork(fr_kv_checkpoints *fork, fr_kv *kv, const fr_kv_checkpoints *s) {
     for (size_t i = 0; i < s->count; i++) {
-        fr_kv_checkpoint *of = &s->at[i], *copy = place(fork, kv, of->position, of->from);
+        fr_kv_checkpoint *of = &s->at[i], *copy = place(fork, kv, of->position, of->from, of->spare);
         hold(kv, copy->pages, of->pages, of->from, of->position);
         if (of->states) fr_kv_pages_hold(kv->recurrent.pages, &copy->states, &of->states, 0, 1);
     }
@@ -91,7 +94,7 @@ void fr_kv_checkpoints_note(fr_kv_checkpoints *s, fr_kv *kv, bool prompt_end) {
     size_t last = s->count ? s->at[s->count - 1].position : 0;
     size_t due = prompt_end ? kv->keeps - kv->window : kv->keeps;
     if (kv->length < last + due) return;
-    fr_kv_checkpoint *checkpoint = place(s, kv, kv->length, kv->from);
+    fr_kv_checkpoint *checkpoint = place(s, kv, kv->length, kv->from, false);
     hold(kv, checkpoint->pages, kv->table[FR_KV_SLIDING], checkpoint->from, checkpoint->position);
 }
 

@@ -8,7 +8,8 @@
  *
  * One is due whenever the frontier has moved on by what these layers keep since the last, and at the end of a prompt,
  * where a conversation forks: there already when the table alone no longer goes back to the last. With all places
- * taken, the one goes whose loss lengthens a re-run least, so that they stay spread over the timeline. */
+ * taken, the one goes whose loss lengthens a re-run least, so that they stay spread over the timeline; spare ones go
+ * before others. */
 #ifndef FR_SRC_KV_CHECKPOINTS_H
 #define FR_SRC_KV_CHECKPOINTS_H
 
@@ -19,6 +20,7 @@ typedef struct fr_kv_checkpoint {
     size_t from;
     uint8_t **pages; /* [the cache's blocks] by position / 64; NULL: not held */
     uint8_t *states; /* a page of recurrent layers (recurrent.h), which serves its position alone; NULL: none */
+    bool spare;      /* it goes before others that are not: of states that lie regularly */
 } fr_kv_checkpoint;
 
 typedef struct fr_kv_checkpoints {
@@ -34,7 +36,7 @@ void fr_kv_checkpoints_note(fr_kv_checkpoints *checkpoints, fr_kv *kv, bool prom
 
 /* One behind all others that the forward which was claimed last will fill with its recurrent layers' states; none where
  * there is no room at all. */
-void fr_kv_checkpoints_save(fr_kv_checkpoints *checkpoints, fr_kv *kv, size_t position);
+void fr_kv_checkpoints_save(fr_kv_checkpoints *checkpoints, fr_kv *kv, size_t position, bool spare);
 
 /* One behind all others that holds pages of its own, whose contents are the caller's to write: what was saved, say.
  * NULL: there is no room at all, or there are not enough pages. */

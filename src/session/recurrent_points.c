@@ -1,12 +1,15 @@
 /* Where a timeline of recurrent layers can be gone back to: see recurrent_points.h. */
 #include "src/session/recurrent_points.h"
 
-enum { EVERY = 1024 };
+enum { EVERY = 256, LEAST_MESSAGE = 16 };
 
-/* A message ends with an end of sequence. */
-static bool is_wanted(const fr_session *s, size_t position, size_t certain) {
-    bool ends_prompt = s->pending && position == certain && certain + 1 == s->length;
-    return position % EVERY == EVERY - 1 || ends_prompt || fr_model_is_eos(s->model, s->ids[position - 1]);
+/* Why states are kept behind a position, the most wanted last. */
+typedef enum wish { NOT_WANTED, REGULAR, MESSAGE, KEPT, AWAITED } wish;
+
+/* With a drafter's pairs a point needs the id at it in the same page: one at a page's end moves in front of that page's
+ * last position. */
+static size_t within_page(size_t position) {
+    return position - (position > 0 && position % FR_KV_PAGE == 0);
 }
 
 static bool is_awaited(const fr_session *s, size_t position) {
@@ -15,16 +18,59 @@ static bool is_awaited(const fr_session *s, size_t position) {
     return false;
 }
 
+/* A message ends with an end of sequence. */
+static bool ends_message(const fr_session *s, size_t position) {
+    return position >= LEAST_MESSAGE && position <= s->length && fr_model_is_eos(s->model, s->ids[position - 1]);
+}
+
+/* The first message is the one that other conversations begin with. */
+static bool ends_first_message(const fr_session *s, size_t position) {
+    for (size_t p = LEAST_MESSAGE; p < position; p++)
+        if (ends_message(s, p)) return false;
+    return true;
+}
+
+static wish wish_for(const fr_session *s, size_t position, size_t certain) {
+    bool whole = s->pending && certain + 1 == s->length;
+    if (is_awaited(s, position)) return AWAITED;
+    if ((whole && position == within_page(certain)) || (s->pending && position == within_page(s->branch))) return KEPT;
+    for (size_t end = position; end <= position + 1; end++)
+        if (position == within_page(end) && ends_message(s, end)) return ends_first_message(s, end) ? KEPT : MESSAGE;
+    return position % EVERY == EVERY - 1 ? REGULAR : NOT_WANTED;
+}
+
+/* Whether one more regular point takes the place of no other that is wanted more, beside `count` in this forward. */
+static bool has_spare_page(const fr_session *s, size_t count) {
+    const fr_kv_checkpoints *own = &s->kv_checkpoints;
+    bool spare = false;
+    for (size_t i = 0; i < own->count; i++) spare |= own->at[i].spare;
+    if (own->count == own->capacity) return spare;
+    return (s->engine->shares ? fr_kv_prefixes_spare_states(&s->engine->prefixes)
+                              : s->kv.recurrent.pages->free_count) > count;
+}
+
 void fr_recurrent_points_plan(fr_session *s, size_t certain) {
     fr_recurrent *r = &s->kv.recurrent;
-    size_t points[FR_RECURRENT_POINTS], count = 0, awaited = 0;
+    size_t points[FR_RECURRENT_POINTS], count = 0;
+    wish wishes[FR_RECURRENT_POINTS];
     if (r->count == 0) return;
     fr_recurrent_certain(r, certain);
-    for (size_t i = 0; i < s->awaited_count; i++) awaited += s->awaited[i] > r->at && s->awaited[i] <= certain;
-    for (size_t p = certain; p > r->at && count < FR_RECURRENT_POINTS; p--) {
-        bool waited = is_awaited(s, p);
-        awaited -= waited;
-        if (waited || (count + awaited < FR_RECURRENT_POINTS && is_wanted(s, p, certain))) points[count++] = p;
+    for (size_t p = certain; p > r->at; p--) {
+        wish here = wish_for(s, p, certain);
+        size_t least = 0;
+        if (here == NOT_WANTED) continue;
+        for (size_t i = 1; i < count; i++)
+            if (wishes[i] <= wishes[least]) least = i; /* of two alike the earlier one */
+        bool full = count == FR_RECURRENT_POINTS;
+        if (full && here <= wishes[least]) continue;
+        if (full) {
+            for (size_t i = least; i + 1 < count; i++) points[i] = points[i + 1], wishes[i] = wishes[i + 1];
+            count--;
+        }
+        points[count] = p;
+        wishes[count++] = here;
     }
-    while (count) fr_kv_checkpoints_save(&s->kv_checkpoints, &s->kv, points[--count]);
+    while (count--)
+        if (wishes[count] != REGULAR || has_spare_page(s, count))
+            fr_kv_checkpoints_save(&s->kv_checkpoints, &s->kv, points[count], wishes[count] == REGULAR);
 }

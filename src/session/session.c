@@ -168,6 +168,7 @@ static fr_status open_session(fr_session *s, const fr_options *options) {
     s->picker = fr_sampler_picker(&s->sampler);
     FR_TRY(take_memory(s));
     e->timelines[s->number] = &s->kv;
+    e->sessions[s->number] = s;
     note_memory(s);
     fr_session_place(s, 0, 0);
     return FR_OK;
@@ -214,10 +215,12 @@ fr_status fr_session_create_alone(const fr_model *model, const fr_drafter *draft
 static void let_go(fr_session *s) {
     fr_engine *e = s->engine;
     if (s->number == e->capacity || e->timelines[s->number] != &s->kv) return;
+    fr_session_offer(s);
     fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
     fr_kv_reset(&s->kv);
     fr_session_retreat(s);
     e->timelines[s->number] = NULL;
+    e->sessions[s->number] = NULL;
 }
 
 void fr_session_destroy(fr_session *s) {

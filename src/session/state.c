@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/ranks.h"
+#include "base/sizes.h"
 #include "src/session/accept.h"
 #include "src/session/decided.h"
 
@@ -22,12 +23,27 @@ static fr_kv_content content(const fr_session *s) {
     return (fr_kv_content){.ids = s->ids, .digests = s->digests};
 }
 
+/* Behind which positions its states are there. */
+static void share_points(fr_session *s, uint32_t tail) {
+    for (size_t i = 0; s->kv.recurrent.count && i < s->kv_checkpoints.count; i++) {
+        const fr_kv_checkpoint *at = &s->kv_checkpoints.at[i];
+        fr_kv_prefixes_add_point(&s->engine->prefixes, &s->path, tail, at->position, at->states, at->spare);
+    }
+}
+
 void fr_session_share(fr_session *s, bool prompt_end) {
     if (!fr_session_shares(s)) return;
     fr_kv_prefixes_add(&s->engine->prefixes, &s->path, &s->kv, fr_session_draft_kv(s), content(s), prompt_end);
-    for (size_t i = 0; s->kv.recurrent.count && i < s->kv_checkpoints.count; i++)
-        fr_kv_prefixes_add_point(&s->engine->prefixes, &s->path, s->kv_checkpoints.at[i].position,
-                                 s->kv_checkpoints.at[i].states);
+    share_points(s, 0);
+}
+
+void fr_session_offer(fr_session *s) {
+    if (!fr_session_shares(s)) return;
+    uint32_t tail = fr_kv_prefixes_add_tail(&s->engine->prefixes, &s->path, &s->kv, fr_session_draft_kv(s), content(s),
+                                            s->length);
+    share_points(s, tail);
+    uint8_t *states = s->kv.recurrent.count ? fr_recurrent_page(&s->kv.recurrent) : NULL;
+    if (states) fr_kv_prefixes_add_point(&s->engine->prefixes, &s->path, tail, s->kv.recurrent.at, states, false);
 }
 
 void fr_session_retreat(fr_session *s) {
@@ -37,12 +53,28 @@ void fr_session_retreat(fr_session *s) {
     s->draft->method->cut(s->draft, &view);
 }
 
-void fr_session_reuse(fr_session *s) {
+/* Fewer are run sooner than they are looked after. */
+enum { LEAST_REUSED = 16 };
+
+/* Of others that begin as it does beyond their last whole block. */
+static void ask_others(const fr_session *s) {
+    for (size_t i = 0; i < s->engine->capacity; i++) {
+        fr_session *other = s->engine->sessions[i];
+        if (!other || other == s || !fr_session_shares(other)) continue;
+        size_t block = other->path.length, first = block * FR_KV_PAGE, most = fr_smaller(s->length, other->kv.length);
+        if (most <= first || memcmp(other->ids, s->ids, (first + 1) * sizeof *s->ids) != 0) continue;
+        if (memcmp(other->digests, s->digests, (block + 1) * sizeof *s->digests) == 0) fr_session_offer(other);
+    }
+}
+
+void fr_session_reuse(fr_session *s, bool asks) {
     fr_kv_prefixes *prefixes = &s->engine->prefixes;
     fr_kv *drafter = fr_session_draft_kv(s);
     if (!fr_session_shares(s)) return;
+    if (asks) ask_others(s);
+    if (asks && s->kv.recurrent.count) s->branch = fr_kv_prefixes_known(prefixes, content(s), s->length);
     size_t found = fr_kv_prefixes_find(prefixes, content(s), s->length, drafter != NULL);
-    if (found <= s->kv.length) return;
+    if (found <= s->kv.length || found < LEAST_REUSED) return;
     fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
     fr_kv_reset(&s->kv);
     fr_session_retreat(s);
@@ -53,6 +85,7 @@ void fr_session_reuse(fr_session *s) {
 }
 
 void fr_session_clear(fr_session *s) {
+    fr_session_offer(s);
     fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
     fr_kv_reset(&s->kv);
     memset(s->digests, 0, s->kv.blocks * sizeof *s->digests);

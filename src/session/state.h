@@ -62,6 +62,7 @@ struct fr_session {
     bool restored;         /* its pages are as a file said: nobody else's */
     size_t awaited[FR_RECURRENT_POINTS]; /* positions whose states others wait for in this round (await.h) */
     size_t awaited_count;
+    size_t branch; /* where its prompt leaves what others have run, and states are worth keeping; 0: nowhere */
     bool faltered; /* its last forward came to nothing: nobody waits for it */
     fr_draft_list methods;
     fr_draft *draft;
@@ -110,11 +111,16 @@ bool fr_session_shares(const fr_session *session);
 /* The cache's frontier has moved on over accepted ids: what others can share of it. */
 void fr_session_share(fr_session *session, bool prompt_end);
 
+/* What of its timeline others could not share yet, its last block that is not whole, and the states that it stands at:
+ * before it goes, or for others that begin as it does. */
+void fr_session_offer(fr_session *session);
+
 /* It has moved back: with it go what others share of it and its method's cache. */
 void fr_session_retreat(fr_session *session);
 
-/* What is pending begins, or goes on, where the engine has run the same ids before, behind what is there of them. */
-void fr_session_reuse(fr_session *session);
+/* What is pending begins, or goes on, where the engine has run the same ids before, behind what is there of them. asks:
+ * others of the engine that begin alike offer it what they have. */
+void fr_session_reuse(fr_session *session, bool asks);
 
 /* The cache that its method has of its own, where that follows the target's rows; NULL: none. */
 fr_kv *fr_session_draft_kv(const fr_session *session);

@@ -172,7 +172,7 @@ static fr_status check_pictures(const fr_session *s) {
 
 fr_status fr_timeline_begin(fr_session *s) {
     fr_timeline_turn(s);
-    fr_session_reuse(s);
+    fr_session_reuse(s, false);
     FR_TRY(check_pictures(s));
     return fr_session_follow(s);
 }
@@ -251,7 +251,7 @@ fr_status fr_timeline_run(fr_session *s) {
 fr_status fr_timeline_append(fr_session *s, const int32_t *ids, size_t count) {
     FR_TRY(fr_timeline_extend(s, ids, count));
     fr_timeline_turn(s);
-    fr_session_reuse(s);
+    fr_session_reuse(s, true);
     return fr_timeline_run(s);
 }
 
@@ -287,6 +287,7 @@ static void cut_pictures(fr_session *s) {
 fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     if (length == s->length) return FR_OK;
     FR_TRY(fr_session_follow(s));
+    fr_session_offer(s);
     fr_session_begin_text(s);
     size_t ran = fr_smaller(s->kv.length, length);
     s->met = fr_smaller(met(s), length);
@@ -328,7 +329,7 @@ fr_status fr_timeline_put(fr_session *s, const int32_t *ids, size_t count) {
     if (kept < count) {
         FR_TRY(fr_timeline_extend(s, ids + kept, count - kept));
         fr_timeline_turn(s);
-        fr_session_reuse(s);
+        fr_session_reuse(s, true);
         return FR_OK;
     }
     if (s->fresh && fr_sampler_moved(&s->sampler)) FR_TRY(fr_timeline_again(s)); /* chosen by a bound that is gone */
