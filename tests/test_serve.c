@@ -492,7 +492,7 @@ START_TEST(keys_come_from_everywhere) {
 }
 END_TEST
 
-/* What the file says at each SIGHUP counts; where it has no key the ones before stay. */
+/* At each SIGHUP the keys are those that the file has then; a file without a key leaves the ones before. */
 START_TEST(keys_are_read_again) {
     char path[] = "/tmp/forerun-keys-XXXXXX", options[128];
     int file = mkstemp(path), status = 0;

@@ -1116,7 +1116,7 @@ START_TEST(what_cannot_be_listened_on_is_an_error) {
 }
 END_TEST
 
-/* What can't be used leaves the pair before; handshakes take the one that was set last. */
+/* A pair that can't be used leaves the one before in place; handshakes take the pair that was set last. */
 START_TEST(certificates_are_replaced) {
     char *key = read_file("tests/data/tls/key.pem"), *certificate = read_file("tests/data/tls/certificate.pem");
     char error[128] = "";

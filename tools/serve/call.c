@@ -43,7 +43,7 @@ static void free_pairs(fr_call_pairs *pairs) {
 
 #define CLIENT_GONE 499 /* the status that nginx logs where a client has closed before its answer began */
 
-/* Nobody holds it any more, so that all is known of it. */
+/* Reports a call that its last holder has let go, so that everything is known of it. */
 static void report_call(const fr_call *call) {
     fr_call_report report = {
         .client = call->client, .method = call->method ? call->method : "", .path = call->path ? call->path : "",

@@ -33,7 +33,7 @@ char *fr_call_copy(const char *text);
 /* Bytes a millisecond: who keeps that pace has time for any length. */
 #define FR_CALL_PACE 16
 
-/* Where calls come from: what all those of a connection share. */
+/* The connection that calls come by, and what all calls of a server share. */
 typedef struct fr_call_origin {
     struct MHD_Connection *connection;
     int fd;

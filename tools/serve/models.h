@@ -65,7 +65,7 @@ bool fr_models_round(fr_models *models);
 /* Requests that wait, and that are under way, of all models. Any thread. */
 void fr_models_count(fr_models *models, size_t *waiting, size_t *running);
 
-/* Whether anything is under way or waits, loads left aside; and its end (fr_desk_interrupt, fr_desk_abandon). */
+/* Tells whether texts are under way or wait, loads left aside; and ends them (fr_desk_interrupt, fr_desk_abandon). */
 bool fr_models_busy(fr_models *models);
 void fr_models_interrupt(fr_models *models, fr_status status);
 void fr_models_abandon(fr_models *models, fr_status status);
