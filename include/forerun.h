@@ -240,8 +240,9 @@ typedef enum fr_option {
      * list of their own keep that */
     FR_OPT_DRAFT_HEAD,
 
-    /* -- How a token is drawn from the target's logits, in this order. Penalties see the tokens of the timeline, the
-     * prompt's too. Whatever is set, the text is the same with and without drafting (but see FR_OPT_ACCEPT). */
+    /* -- How a token is drawn from the target's logits; the order is that of FR_OPT_SAMPLERS. Penalties see the tokens
+     * of the timeline, the prompt's too. Whatever is set, the text is the same with and without drafting (but see
+     * FR_OPT_ACCEPT). */
 
     /* Number 0.01 to 100, default 1: a token that occurred has its logit divided by it, or multiplied where it is
      * negative */
@@ -276,8 +277,7 @@ typedef enum fr_option {
     /* Log-probabilities of the tokens a step gives and of this many best, 0 to 100; default -1: none */
     FR_OPT_LOGPROBS,
 
-    /* -- More ways to draw, llama.cpp's by its names. With top-n-sigma, typical, XTC or the dynamic temperature on, the
-     * order is llama.cpp's: penalties, DRY, top-n-sigma, top-k, typical, top-p, min-p, XTC, temperature. */
+    /* -- More ways to draw, llama.cpp's by its names. */
 
     /* Number 0 to 1000, default 0: no DRY. A token that would go on a repetition of n tokens, n at least the allowed
      * length, has multiplier * base^(n - allowed length) taken off its logit */
@@ -314,7 +314,7 @@ typedef enum fr_option {
     /* Number 0 to 100, default 5: surprise aimed at in bits, tau */
     FR_OPT_MIROSTAT_ENT,
     /* Text: just these, in this order: penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature, or letters,
-     * edskypmxt. The first two stand in front. Default: as above */
+     * edskypmxt. The first two stand in front. Default: all, in the order that stands here, llama.cpp's */
     FR_OPT_SAMPLERS,
 
     /* -- Of the tokenizer. */

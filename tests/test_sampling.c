@@ -61,12 +61,13 @@ static void set_number(fr_options *options, const json_t *params, const char *na
         require(fr_options_set_number(options, option, json_real_value(value)));
 }
 
-/* The options of a case; temperature 1 where it names none. */
+/* The options of a case; temperature 1 where it names none. The references filter behind the temperature. */
 static fr_options *options_of(const json_t *params, bool rejection) {
     fr_options *options = fr_options_new();
     size_t i;
     const json_t *bias;
     require(fr_options_set_number(options, FR_OPT_TEMPERATURE, 1));
+    require(fr_options_set_text(options, FR_OPT_SAMPLERS, "edtkpm"));
     set_number(options, params, "temperature", FR_OPT_TEMPERATURE);
     set_number(options, params, "top_k", FR_OPT_TOP_K);
     set_number(options, params, "top_p", FR_OPT_TOP_P);
@@ -295,6 +296,25 @@ START_TEST(selecting_without_sorting_keeps_what_sorting_keeps) {
             if ((got[order[i].id] > 0) != (i < want)) ck_abort_msg("row %d: place %zu of %zu", (int)row, i, want);
         fr_arena_close(&d.arena);
     }
+}
+END_TEST
+
+/* Of chances 0.5, 0.3 and 0.2 the first two have 0.75 of all; flattened by a temperature of 2 they would not. */
+START_TEST(the_default_order_filters_before_the_temperature) {
+    static drawer d;
+    float logits[3] = {logf(0.5f), logf(0.3f), logf(0.2f)};
+    double got[3];
+    fr_options *options = fr_options_new();
+    require(fr_options_set_number(options, FR_OPT_TEMPERATURE, 2));
+    require(fr_options_set_number(options, FR_OPT_TOP_P, 0.75));
+    open_drawer(&d, options, 3);
+    const fr_scores scores = {.logits = logits, .count = 3};
+    fr_distribution p = fr_sampler_distribution(&d.sampler, &scores, &(fr_past){0});
+    spread(&p, got, 3);
+    ck_assert_double_eq_tol(got[0], sqrt(0.5) / (sqrt(0.5) + sqrt(0.3)), 1e-6);
+    ck_assert_double_eq_tol(got[1], sqrt(0.3) / (sqrt(0.5) + sqrt(0.3)), 1e-6);
+    ck_assert(got[2] == 0);
+    fr_arena_close(&d.arena);
 }
 END_TEST
 
@@ -806,6 +826,7 @@ int main(void) {
     tcase_add_test(exact, filters_leave_the_reference_distributions);
     tcase_add_test(exact, penalties_bias_and_draws_are_numpys);
     tcase_add_test(exact, selecting_without_sorting_keeps_what_sorting_keeps);
+    tcase_add_test(exact, the_default_order_filters_before_the_temperature);
     tcase_add_test(exact, passing_by_hopeless_tokens_changes_no_draw);
     tcase_add_test(exact, banned_tokens_are_never_drawn);
     tcase_add_test(exact, of_equal_logits_the_lowest_id_is_the_greedy_draw);

@@ -87,7 +87,7 @@ static json_t *ask_batch(const char *path, const json_t *body, int choices) {
         json_decref(line);
     }
     fclose(lines);
-    fr_command batch = fr_command_feed(text, "batch " DEMO "-np 1 --samplers edskypmxt -f - -o -");
+    fr_command batch = fr_command_feed(text, "batch " DEMO "-np 1 -f - -o -");
     json_t *answers = json_array();
     char *at = batch.out;
     for (int i = 0; i < choices; i++, at = strchr(at, '\n') + 1) {

@@ -92,7 +92,6 @@ int fr_loaded_sample(fr_loaded *loaded, const fr_arguments *args) {
     fr_status status = FR_OK;
     bool found = true;
     if (!args->given[FR_ARG_SAMPLERS]) status = fr_options_recommend(options, loaded->model, FR_OPT_SAMPLERS, &found);
-    if (status == FR_OK && !found) status = fr_options_set_text(options, FR_OPT_SAMPLERS, "edskypmxt");
     for (size_t i = 0; i < sizeof settings / sizeof *settings && status == FR_OK; i++) {
         fr_option option = fr_option_table[settings[i].arg].sets;
         if (args->given[settings[i].arg]) continue;

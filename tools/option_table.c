@@ -317,8 +317,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_TOP_N_SIGMA] = {.names = "--top-nsigma --top-n-sigma", .draws = true, .value = "N", .kind = FR_KIND_REAL,
                             .verbs = TALK,
                             .sets = FR_OPT_TOP_N_SIGMA, .to = FR_SET_GIVEN,
-                            .help = "draw from logits at most N deviations below the best (default -1: all)",
-                            .more = "With it, --typical, XTC or a dynamic temperature the order is that of --samplers"},
+                            .help = "draw from logits at most N deviations below the best (default -1: all)"},
     [FR_ARG_TYPICAL] = {.names = "--typical --typical-p", .value = "P", .kind = FR_KIND_REAL,
                         .verbs = TALK,
                         .sets = FR_OPT_TYPICAL_P, .to = FR_SET_GIVEN,
@@ -384,9 +383,8 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_SAMPLERS] = {.names = "--samplers --sampler-seq --sampling-seq", .value = "LIST", .verbs = TALK,
                          .sets = FR_OPT_SAMPLERS, .to = FR_SET_GIVEN,
                          .help = "just these, in this order; ; between names, or letters: edskypmxt",
-                         .more = "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature, where one of "
-                                 "top_n_sigma, typ_p, xtc and a dynamic temperature is on; otherwise penalties;dry;"
-                                 "temperature;top_k;top_p;min_p. The first two can only stand in front"},
+                         .more = "Default, as in llama.cpp: penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;"
+                                 "temperature. The first two can only stand in front"},
     [FR_ARG_LOGIT_BIAS] = {.names = "-l --logit-bias", .value = "LIST", .verbs = TALK, .again = true,
                            .sets = FR_OPT_LOGIT_BIAS, .to = FR_SET_GIVEN,
                            .help = "add to tokens' logits: 15+1.5,20-1; 30-inf bans id 30; may be given again"},

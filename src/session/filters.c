@@ -287,12 +287,11 @@ double fr_mirostat_next(const fr_sampler *s, const fr_choices *c, int32_t id) {
 
 /* ------------------------------------------------------------------------------------------------------- the chain */
 
-/* llama.cpp's order filters before the temperature, which is what its users' settings of these are for. */
-static const uint8_t llama_order[] = {FR_FILTER_PENALTIES, FR_FILTER_DRY,   FR_FILTER_TOP_N_SIGMA,
+/* The default is llama.cpp's order, which filters before the temperature: its users' settings of top-p and min-p are
+ * made for that. */
+static const uint8_t usual_order[] = {FR_FILTER_PENALTIES, FR_FILTER_DRY,   FR_FILTER_TOP_N_SIGMA,
                                       FR_FILTER_TOP_K,     FR_FILTER_TYPICAL, FR_FILTER_TOP_P,
                                       FR_FILTER_MIN_P,     FR_FILTER_XTC,   FR_FILTER_TEMPERATURE};
-static const uint8_t plain_order[] = {FR_FILTER_PENALTIES, FR_FILTER_DRY,   FR_FILTER_TEMPERATURE,
-                                      FR_FILTER_TOP_K,     FR_FILTER_TOP_P, FR_FILTER_MIN_P};
 static const uint8_t mirostat_order[] = {FR_FILTER_TEMPERATURE, FR_FILTER_MIROSTAT};
 
 static bool does_something(const fr_sampler *s, fr_filter filter) {
@@ -308,11 +307,8 @@ static bool does_something(const fr_sampler *s, fr_filter filter) {
 }
 
 void fr_filters_choose(fr_sampler *s, const fr_options *options) {
-    bool as_llama = s->dynatemp_range > 0;
-    const fr_filter others[] = {FR_FILTER_TOP_N_SIGMA, FR_FILTER_TYPICAL, FR_FILTER_XTC};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) as_llama |= does_something(s, others[i]);
-    const uint8_t *order = as_llama ? llama_order : plain_order;
-    size_t count = as_llama ? sizeof llama_order : sizeof plain_order;
+    const uint8_t *order = usual_order;
+    size_t count = sizeof usual_order;
     if (options->filters_given) {
         order = options->filters;
         count = options->filter_count;

@@ -2,8 +2,8 @@
  *
  * In: a row of logits, and the tokens before it. Out: a token, which is a pure function of those, the settings, the
  * seed and the position. Order: penalties (repeat, frequency, presence; over the timeline and the drafts before the
- * row), bias and the ids that the model keeps out, DRY (dry.h); then temperature, top-k (ties with the k-th stay),
- * top-p (logits descending, ids ascending), min-p, or another chain (filters.h).
+ * row), bias and the ids that the model keeps out, DRY (dry.h); then top-k (ties with the k-th stay), top-p (logits
+ * descending, ids ascending), min-p, temperature, or another chain (filters.h).
  *
  * Mirostat's bound is the one state there is: a function of what was drawn since the last prompt and of the rows it was
  * drawn from. It moves on over accepted tokens alone.

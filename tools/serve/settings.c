@@ -33,13 +33,7 @@ static void put_text(json_t *settings, const char *key, const fr_options *option
     free(text);
 }
 
-/* What is done before a draw, in its order, where no other one was asked for. */
-static const char *usual_order(const fr_options *options) {
-    bool as_llama = number_of(options, FR_OPT_TOP_N_SIGMA) > 0 || number_of(options, FR_OPT_TYPICAL_P) < 1 ||
-                    number_of(options, FR_OPT_XTC_PROBABILITY) > 0 || number_of(options, FR_OPT_DYNATEMP_RANGE) > 0;
-    return as_llama ? "edskypmxt" : "edtkpm";
-}
-
+/* The letters are in the default order. */
 static json_t *samplers_of(const fr_options *options) {
     static const char letters[] = "edskypmxt";
     static const char *const names[] = {"penalties", "dry",   "top_n_sigma", "top_k",      "typ_p",
@@ -47,7 +41,7 @@ static json_t *samplers_of(const fr_options *options) {
     size_t length;
     char *order = text_of(options, FR_OPT_SAMPLERS, &length);
     json_t *samplers = json_array();
-    for (const char *at = length ? order : usual_order(options); *at; at++) {
+    for (const char *at = length ? order : letters; *at; at++) {
         const char *found = strchr(letters, *at);
         if (found) json_array_append_new(samplers, json_string(names[found - letters]));
     }
