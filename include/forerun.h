@@ -882,6 +882,14 @@ typedef fr_status fr_logits_fn(void *context, const float *logits, size_t rows, 
 fr_status fr_session_logits(fr_session *session, const int32_t *ids, size_t count, size_t first_row, fr_logits_fn *sink,
                             void *context);
 
+/* Log-probabilities of a text's ids, each as what comes after the ids before it: of those at index 1 to count - 1, in
+ * order, an id at a time, with the best ids in its place, as fr_session_logprobs gives them. What the sink is given is
+ * valid until it returns. Resets the timeline first, on which the text stays; the sink may stop it as
+ * fr_session_logits' may. FR_USAGE: a session without FR_OPT_LOGPROBS. */
+typedef fr_status fr_score_fn(void *context, int32_t id, float own, const int32_t *ids, const float *values,
+                              size_t best);
+fr_status fr_session_score(fr_session *session, const int32_t *ids, size_t count, fr_score_fn *sink, void *context);
+
 /* What layers of the model are given for each id of a text, [count, layer_count, hidden] float32, handed to the sink
  * rows at a time, in order: what drafters are trained on. layers: up to FR_ROWS_LAYERS_MAX, each 0 to FR_FACT_LAYERS,
  * which is what the last layer gives, before the final norm; width: layer_count * hidden. The bits are those that a

@@ -309,7 +309,7 @@ START_TEST(lines_that_can_not_be_run) {
         {"{\"prompt\": \"x\", \"temp\": \"hot\"}", "temp must be"},
         {"{\"prompt\": \"x\", \"top_k\": 1.5}", "top_k must be a whole"},
         {"{\"prompt\": \"x\", \"seed\": -2}", "seed must be"},
-        {"{\"prompt\": \"x\", \"stop\": [\"\"]}", "stop must be"},
+        {"{\"prompt\": \"x\", \"stop\": [\"\", 4]}", "stop must be"},
         {"{\"prompt\": \"x\", \"stop\": 4}", "stop must be"},
         {"{\"prompt\": \"x\", \"ignore_eos\": 1}", "ignore_eos must be"},
         {"{\"prompt\": \"x\", \"images\": [\"tests/data/none.png\"]}", "vision"},

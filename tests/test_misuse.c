@@ -39,6 +39,16 @@ static fr_status sink(void *context, const float *logits, size_t rows, size_t vo
     return FR_OK;
 }
 
+static fr_status score(void *context, int32_t id, float own, const int32_t *ids, const float *values, size_t best) {
+    (void)context;
+    (void)id;
+    (void)own;
+    (void)ids;
+    (void)values;
+    (void)best;
+    return FR_OK;
+}
+
 /* ------------------------------------------------------------------------------------------------------------- NULL */
 
 START_TEST(a_session_that_is_none) {
@@ -60,6 +70,7 @@ START_TEST(a_session_that_is_none) {
     usage(fr_session_set_options(NULL, NULL), "fr_session_set_options");
     usage(fr_session_set_stops(NULL, NULL, 0), "fr_session_set_stops");
     usage(fr_session_logits(NULL, &one, 1, 0, sink, NULL), "fr_session_logits");
+    usage(fr_session_score(NULL, &one, 1, score, NULL), "fr_session_score");
     usage(fr_session_rows(NULL, &one, 1, &(size_t){0}, 1, sink, NULL), "fr_session_rows");
     usage(fr_session_draft_logits(NULL, &one, 2, 1, sink, NULL), "fr_session_draft_logits");
     usage(fr_draft_submit(NULL), "fr_draft_submit");
@@ -101,6 +112,8 @@ START_TEST(places_that_are_none) {
     usage(fr_session_step(session, NULL, 1, &count, NULL), "room");
     usage(fr_session_next_logits(session, NULL), "logits");
     usage(fr_session_logits(session, ids, 1, 0, NULL, NULL), "function");
+    usage(fr_session_score(session, ids, 1, NULL, NULL), "function");
+    usage(fr_session_score(session, ids, 1, score, NULL), "FR_OPT_LOGPROBS");
     usage(fr_session_logits(session, (int32_t[]){2, 5}, 2, 2, sink, NULL), "first_row 2 is beyond the prompt's 2");
     usage(fr_session_save(session, NULL), "path");
     usage(fr_session_restore(session, NULL), "path");

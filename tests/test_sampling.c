@@ -596,19 +596,39 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------ log-probabilities */
 
-static void check_logprobs(const fr_session *session, size_t index, const json_t *expected, size_t at) {
+static void compare_logprobs(float own, const int32_t *ids, const float *values, const json_t *expected, size_t at) {
     const json_t *ids_there = json_array_get(json_object_get(expected, "ids"), at),
                  *values_there = json_array_get(json_object_get(expected, "values"), at);
-    const int32_t *ids;
-    const float *values;
-    float own;
-    ck_assert_uint_eq(fr_session_logprobs(session, index, &own, &ids, &values), 5);
     double want = json_number_value(json_array_get(json_object_get(expected, "own"), at));
     ck_assert_msg(fabs((double)own - want) < 2e-4, "token %zu: %g, not %g", at, (double)own, want);
     for (size_t i = 0; i < 5; i++) {
         ck_assert_int_eq(ids[i], json_integer_value(json_array_get(ids_there, i)));
         ck_assert_double_le(fabs((double)values[i] - json_number_value(json_array_get(values_there, i))), 2e-4);
     }
+}
+
+static void check_logprobs(const fr_session *session, size_t index, const json_t *expected, size_t at) {
+    const int32_t *ids;
+    const float *values;
+    float own;
+    ck_assert_uint_eq(fr_session_logprobs(session, index, &own, &ids, &values), 5);
+    compare_logprobs(own, ids, values, expected, at);
+}
+
+/* A text that is scored: the ids that must come, and what is expected of those after the prompt. */
+typedef struct scored {
+    const int32_t *ids;
+    size_t at, prompt, stop; /* stop: the id whose sink fails; 0: none does */
+    const json_t *expected;
+} scored;
+
+static fr_status take_score(void *context, int32_t id, float own, const int32_t *ids, const float *values,
+                            size_t best) {
+    scored *s = context;
+    ck_assert_int_eq(id, s->ids[++s->at]);
+    ck_assert_uint_eq(best, 5);
+    if (s->at >= s->prompt) compare_logprobs(own, ids, values, s->expected, s->at - s->prompt);
+    return s->at == s->stop ? FR_ABORTED : FR_OK;
 }
 
 START_TEST(logprobs_of_a_large_vocabulary_are_libms) {
@@ -654,6 +674,20 @@ START_TEST(logprobs_are_the_targets_with_and_without_drafting) {
             for (size_t i = 0; i < got; i++) check_logprobs(session, i, json_object_get(cases, "logprobs"), made + i);
         }
         ck_assert(!draft || fr_session_stat(session, FR_STAT_ACCEPTED) > 0);
+        const int32_t *timeline;
+        size_t length = fr_session_ids(session, &timeline);
+        int32_t *text = malloc(length * sizeof *text);
+        memcpy(text, timeline, length * sizeof *text);
+        scored s = {.ids = text, .prompt = count, .expected = json_object_get(cases, "logprobs")};
+        require(fr_session_score(session, text, length, take_score, &s));
+        ck_assert_uint_eq(s.at, length - 1);
+        require(fr_session_put(session, text, length)); /* it stays there, and goes on as a prompt */
+        ck_assert_uint_eq(fr_session_waiting(session), 1);
+        s.at = 0;
+        s.stop = 7;
+        ck_assert_int_eq(fr_session_score(session, text, length, take_score, &s), FR_ABORTED);
+        ck_assert_uint_eq(s.at, 7);
+        free(text);
         fr_session_close(session);
     }
     free(prompt);

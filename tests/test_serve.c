@@ -4,6 +4,7 @@
  * What happens where many ask at once is in test_serve_crowd.c, several models and saved sessions in
  * test_serve_models.c, its end in test_serve_ends.c. */
 #include <check.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 
 #include "tests/asking.h"
 #include "tests/command.h"
+#include "tests/require.h"
 #include "tests/server.h"
 
 #define PICTURES "-m tests/data/glm-ocr "
@@ -416,6 +418,126 @@ START_TEST(what_is_not_built_is_refused_by_name) {
 }
 END_TEST
 
+/* ---------------------------------------------------------------------------------------------------------- echoes */
+
+/* Log-probabilities of a text's ids by its logits, each after those before it. */
+typedef struct likelihoods {
+    const int32_t *ids;
+    size_t count, at;
+    double own[64], best[64];
+} likelihoods;
+
+static fr_status take_rows(void *context, const float *logits, size_t rows, size_t vocab) {
+    likelihoods *l = context;
+    for (size_t r = 0; r < rows && l->at + 1 < l->count; r++, logits += vocab) {
+        double sum = 0, largest = -INFINITY;
+        for (size_t i = 0; i < vocab; i++) largest = fmax(largest, logits[i]);
+        for (size_t i = 0; i < vocab; i++) sum += exp(logits[i] - largest);
+        l->at++;
+        l->own[l->at] = logits[l->ids[l->at]] - largest - log(sum);
+        l->best[l->at] = -log(sum);
+    }
+    return FR_OK;
+}
+
+/* What is said of each token of a text: its log-probability, that of the best, and where in the whole text it is. */
+static void check_echo(const json_t *choice, const likelihoods *l, const char *text) {
+    const json_t *logprobs = fr_json_get(choice, "logprobs"), *tokens = fr_json_get(logprobs, "tokens");
+    const json_t *offsets = fr_json_get(logprobs, "text_offset");
+    size_t length = strlen(text);
+    ck_assert(strncmp(json_string_value(fr_json_get(choice, "text")), text, length) == 0);
+    ck_assert(json_is_null(json_array_get(fr_json_get(logprobs, "token_logprobs"), 0)));
+    ck_assert(json_is_null(json_array_get(fr_json_get(logprobs, "top_logprobs"), 0)));
+    ck_assert_str_eq(json_string_value(json_array_get(tokens, 0)), "<bos>");
+    for (size_t i = 1; i < json_array_size(tokens); i++) {
+        const char *token = json_string_value(json_array_get(tokens, i));
+        size_t at = (size_t)json_integer_value(json_array_get(offsets, i));
+        ck_assert(strncmp(json_string_value(fr_json_get(choice, "text")) + at, token, strlen(token)) == 0);
+        if (i >= l->count) continue;
+        json_t *best = json_array_get(fr_json_get(logprobs, "top_logprobs"), i), *value;
+        double most = -INFINITY, own = json_number_value(json_array_get(fr_json_get(logprobs, "token_logprobs"), i));
+        json_object_foreach(best, token, value) most = fmax(most, json_number_value(value));
+        ck_assert_double_eq_tol(own, l->own[i], 1e-4);
+        ck_assert_double_eq_tol(most, l->best[i], 1e-4);
+        ck_assert_uint_le(json_object_size(best), 2);
+    }
+}
+
+/* With and without ids behind it, whole and as a stream, of each choice: as its rows of logits say. */
+START_TEST(prompts_are_echoed_with_their_log_probabilities) {
+    static const char text[] = "The river in winter is a long way from the sea";
+    int32_t *ids;
+    size_t count;
+    fr_model *model;
+    fr_session *session;
+    require(fr_model_open("tools/demo/target", NULL, &model));
+    require(fr_tokenize(fr_model_tokenizer(model), text, strlen(text), true, false, &ids, &count));
+    likelihoods l = {.ids = ids, .count = count};
+    require(fr_session_open(model, NULL, NULL, &session));
+    require(fr_session_logits(session, ids, count, 0, take_rows, &l));
+    for (int most = 0; most < 4; most += 3) {
+        json_t *body = fr_body("{s:[s, s], s:i, s:b, s:i, s:i, s:i, s:f}", "prompt", "a", text, "max_tokens", most,
+                               "echo", 1, "logprobs", 1, "n", 2, "seed", 3, "temperature", 0.7);
+        json_t *answer, *choice;
+        ck_assert_int_eq(fr_ask_json(server.port, COMPLETION, body, &answer), 200);
+        ck_assert_uint_eq(json_array_size(fr_json_get(answer, "choices")), 4);
+        for (size_t i = 2; i < 4; i++) {
+            choice = json_array_get(fr_json_get(answer, "choices"), i);
+            check_echo(choice, &l, text);
+            ck_assert_uint_eq(json_array_size(fr_json_get(fr_json_get(choice, "logprobs"), "tokens")),
+                              count + (size_t)most);
+        }
+        json_object_set_new(body, "stream", json_true());
+        json_object_set_new(body, "stream_options", fr_body("{s:b}", "include_usage", 1));
+        json_t *streamed = fr_ask_ok(server.port, COMPLETION, body), *whole = fr_whole_said(answer);
+        fr_same_said(whole, streamed, "a prompt that is echoed");
+        json_decref(streamed);
+        json_decref(whole);
+        json_decref(answer);
+        json_decref(body);
+    }
+    fr_session_close(session);
+    fr_model_close(model);
+    fr_free(ids);
+}
+END_TEST
+
+/* Of the choices that a request without best_of has those whose ids have the largest mean, that one first. */
+START_TEST(the_likeliest_choices_are_answered) {
+    json_t *body = fr_body("{s:s, s:i, s:i, s:i, s:f, s:i}", "prompt", "Once upon", "max_tokens", 6, "n", 5, "seed",
+                           11, "temperature", 1.0, "logprobs", 0);
+    json_t *all, *best;
+    double mean[5] = {0};
+    ck_assert_int_eq(fr_ask_json(server.port, COMPLETION, body, &all), 200);
+    for (size_t i = 0; i < 5; i++) {
+        const json_t *choice = json_array_get(fr_json_get(all, "choices"), i);
+        const json_t *values = fr_json_get(fr_json_get(choice, "logprobs"), "token_logprobs");
+        for (size_t t = 0; t < json_array_size(values); t++)
+            mean[i] += json_number_value(json_array_get(values, t)) / (double)json_array_size(values);
+    }
+    json_object_set_new(body, "n", json_integer(2));
+    json_object_set_new(body, "best_of", json_integer(5));
+    json_object_del(body, "logprobs");
+    ck_assert_int_eq(fr_ask_json(server.port, COMPLETION, body, &best), 200);
+    ck_assert_uint_eq(json_array_size(fr_json_get(best, "choices")), 2);
+    for (size_t place = 0; place < 2; place++) {
+        const json_t *shown = json_array_get(fr_json_get(best, "choices"), place);
+        size_t likeliest = 0;
+        for (size_t i = 1; i < 5; i++)
+            if (mean[i] > mean[likeliest]) likeliest = i;
+        const json_t *expected = json_array_get(fr_json_get(all, "choices"), likeliest);
+        ck_assert_str_eq(json_string_value(fr_json_get(shown, "text")),
+                         json_string_value(fr_json_get(expected, "text")));
+        ck_assert_int_eq(json_integer_value(fr_json_get(shown, "index")), (json_int_t)place);
+        ck_assert(json_is_null(fr_json_get(shown, "logprobs")));
+        mean[likeliest] = -INFINITY;
+    }
+    json_decref(all);
+    json_decref(best);
+    json_decref(body);
+}
+END_TEST
+
 /* A text whose time is over ends with a line, if it has one. */
 START_TEST(time_is_a_limit) {
     json_t *all, *some;
@@ -744,6 +866,8 @@ int main(void) {
     tcase_add_test(demo, what_is_no_request_is_refused);
     tcase_add_test(demo, what_is_not_built_is_refused_by_name);
     tcase_add_test(demo, tools_that_must_be_called_are);
+    tcase_add_test(demo, prompts_are_echoed_with_their_log_probabilities);
+    tcase_add_test(demo, the_likeliest_choices_are_answered);
     tcase_add_test(demo, time_is_a_limit);
     tcase_add_test(demo, a_prompt_beyond_the_context_is_refused);
     tcase_add_test(others, the_page_is_there);

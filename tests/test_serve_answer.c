@@ -40,6 +40,11 @@ void fr_call_answer_json(fr_call *call, unsigned status, json_t *value) {
     call->ends++;
 }
 
+bool fr_call_gone(fr_call *call) {
+    (void)call;
+    return false;
+}
+
 void fr_call_begin(fr_call *call, const char *type) {
     ck_assert_ptr_null(call->out);
     ck_assert_uint_eq(call->status, 0);
@@ -98,7 +103,7 @@ typedef struct asked {
 static void read_ask(asked *a, fr_job_form form, const char *body, size_t n, bool stream) {
     *a = (asked){0};
     a->ask = (fr_ask){.call = &a->call, .setting = &served.setting, .form = form, .model = "m", .stream = stream,
-                      .choices = a->choices, .count = n, .slot = -1, .created = 7, .id = "chatcmpl-x"};
+                      .choices = a->choices, .count = n, .each = n, .slot = -1, .created = 7, .id = "chatcmpl-x"};
     for (size_t i = 0; i < n; i++) {
         char line[2048];
         const char *url = form == FR_JOB_CHAT ? "chat/completions" : "completions";
@@ -912,6 +917,9 @@ START_TEST(chunks_tell_how_it_goes) {
         progress += told && count_at(told, "processed") == count_at(told, "total");
         if (told) ck_assert(json_is_integer(get(told, "cache")) && json_is_integer(get(told, "time_ms")));
         if (i > 2 && !told && i + 1 < count) get(event, "timings");
+        const json_t *so_far = json_object_get(event, "timings"); /* the first token alone has no rate */
+        if (so_far && count_at(so_far, "predicted_n") == 1)
+            ck_assert(json_real_value(get(so_far, "predicted_per_second")) == 0);
     }
     ck_assert_uint_eq(progress, 1);
     const json_t *timings = get(last_of(events), "timings");
@@ -921,6 +929,8 @@ START_TEST(chunks_tell_how_it_goes) {
                                           "predicted_per_token_ms", "predicted_per_second"};
     for (size_t n = 0; n < COUNT_OF(numbers); n++)
         ck_assert_double_gt(json_real_value(get(timings, numbers[n])), 0);
+    ck_assert_double_eq_tol(39 * json_real_value(get(timings, "predicted_per_token_ms")),
+                            json_real_value(get(timings, "predicted_ms")), 1e-6);
     ck_assert_int_eq(json_object_get(timings, "draft_n") != NULL, _i);
     if (_i) {
         const json_t *depth = json_array_get(get(timings, "draft_by_depth"), 0);

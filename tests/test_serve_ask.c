@@ -275,8 +275,13 @@ START_TEST(stops) {
     args.stops[0] = "own";
     for (size_t f = 0; f < 3; f++) {
         fr_ask *a = ask_with(forms[f], "\"stop\": [\"a\", \"bc\"]"), *b = ask_with(forms[f], "\"stop\": \"x\\ny\"");
-        fr_ask *c = ask_with(forms[f], "\"stop\": null");
-        const fr_job *jobs[] = {&a->choices[0].job, &b->choices[0].job, &c->choices[0].job};
+        fr_ask *c = ask_with(forms[f], "\"stop\": null"), *d = ask_with(forms[f], "\"stop\": \"\"");
+        fr_ask *e = ask_with(forms[f], "\"stop\": [\"\", \"a\", \"\"]");
+        const fr_job *jobs[] = {&a->choices[0].job, &b->choices[0].job, &c->choices[0].job, &d->choices[0].job,
+                                &e->choices[0].job};
+        ck_assert_uint_eq(jobs[3]->stop_count, 0);
+        ck_assert_uint_eq(jobs[4]->stop_count, 1);
+        ck_assert_str_eq(jobs[4]->stops[0], "a");
         ck_assert_uint_eq(jobs[0]->stop_count, 2);
         ck_assert_str_eq(jobs[0]->stops[0], "a");
         ck_assert_str_eq(jobs[0]->stops[1], "bc");
@@ -287,6 +292,8 @@ START_TEST(stops) {
         fr_ask_free(a);
         fr_ask_free(b);
         fr_ask_free(c);
+        fr_ask_free(d);
+        fr_ask_free(e);
     }
     args.stop_count = 0;
 }
@@ -437,11 +444,16 @@ static const struct {
     {ALL, "\"images\": [\"/etc/passwd\"]", FR_UNBUILT, "\"images\" is not built"},
     {ALL, "\"mirostat\": 1", FR_UNBUILT, "mirostat"},
     {ALL, "\"samplers\": [\"infill\"]", FR_UNBUILT, "infill"},
-    {ALL, "\"echo\": true", FR_UNBUILT, "\"echo\" is not built"},
+    {CHAT | NATIVE, "\"echo\": true", FR_UNBUILT, "\"echo\" is not built"},
+    {COMPLETION, "\"echo\": 1", FR_USAGE, "echo must be true or false"},
+    {COMPLETION, "\"echo\": true, \"suffix\": \"x\"", FR_USAGE, "echo and suffix exclude each other"},
     {NATIVE, "\"response_fields\": \"content\"", FR_USAGE, "response_fields must be an array of texts"},
     {NATIVE, "\"response_fields\": [\"content\", 5]", FR_USAGE, "response_fields must be an array of texts"},
-    {COMPLETION, "\"best_of\": 3", FR_UNBUILT, "\"best_of\" is not built"},
-    {COMPLETION, "\"suffix\": \"x\"", FR_UNBUILT, "\"suffix\" is not built"},
+    {COMPLETION, "\"best_of\": 2, \"n\": 3", FR_USAGE, "best_of 2 is less than n 3"},
+    {COMPLETION, "\"best_of\": 3, \"stream\": true", FR_USAGE, "best_of can't be streamed"},
+    {COMPLETION, "\"best_of\": 129", FR_USAGE, "best_of must be a whole number from 1 to 128"},
+    {COMPLETION, "\"suffix\": \"x\"", FR_UNBUILT, "suffix: the model has no tokens for a text that is filled in"},
+    {COMPLETION, "\"suffix\": 5", FR_USAGE, "suffix must be a text"},
     {CHAT, "\"tool_choice\": \"required\"", FR_INPUT, "tool_choice: there is no tool to be called"},
     {CHAT, "\"tool_choice\": {\"type\": \"function\"}", FR_USAGE,
      "tool_choice must be none, auto, required, allowed_tools or"},
@@ -512,7 +524,7 @@ static const struct {
     {ALL, "\"seed\": -2", FR_USAGE, "seed must be"},
     {ALL, "\"seed\": 99999999999999999999", FR_INPUT, "too big integer"},
     {ALL, "\"stop\": 5", FR_USAGE, "stop must be texts"},
-    {ALL, "\"stop\": [\"\"]", FR_USAGE, "stop must be texts"},
+    {ALL, "\"stop\": [\"a\", null]", FR_USAGE, "stop must be texts"},
     {ALL, "\"stop\": \"a\\u0000b\"", FR_USAGE, "stop has a NUL in it"},
     {ALL, "\"model\": 5", FR_USAGE, "model must be a name"},
     {ALL, "\"ignore_eos\": \"no\"", FR_USAGE, "ignore_eos must be true or false"},
@@ -842,6 +854,13 @@ START_TEST(limit_of_choices) {
     fr_ask_free(a);
     a = ask_with(FR_JOB_COMPLETION, "\"n\": 3, \"best_of\": 3");
     ck_assert_uint_eq(a->count, 3);
+    ck_assert_uint_eq(a->shown, 0);
+    fr_ask_free(a);
+    a = ask_with(FR_JOB_COMPLETION, "\"best_of\": 5, \"n\": 2");
+    ck_assert_uint_eq(a->count, 5);
+    ck_assert_uint_eq(a->shown, 2);
+    ck_assert(a->hides_logprobs);
+    ck_assert_int_eq(whole_of(options_of(a), FR_OPT_LOGPROBS), 0);
     fr_ask_free(a);
 }
 END_TEST

@@ -371,6 +371,39 @@ START_TEST(code_stands_between_tokens) {
 }
 END_TEST
 
+/* A completion's suffix, behind a text or ids. */
+START_TEST(a_suffix_stands_between_tokens) {
+    static const char *const pieces[] = {"<bos>", "<|fim_prefix|>", "a = <|fim_suffix|>", "<|fim_suffix|>", "\nb",
+                                         "<|fim_middle|>"};
+    char error[FR_INFILL_ERROR] = "";
+    fr_tokenizer *tokenizer = open_infilling(qwen, 5), *none = open_infilling(qwen, 2);
+    json_t *expected = json_array(), *text = json_string(pieces[2]), *ids = json_array(), *suffix = json_string("\nb");
+    for (size_t i = 0; i < COUNT_OF(pieces); i++) {
+        int32_t *tokens;
+        size_t count;
+        require(fr_tokenize(tokenizer, pieces[i], strlen(pieces[i]), false, is_token(pieces[i]), &tokens, &count));
+        for (size_t t = 0; t < count; t++) json_array_append_new(expected, json_integer(tokens[t]));
+        for (size_t t = 0; t < count && i == 2; t++) json_array_append_new(ids, json_integer(tokens[t]));
+        fr_free(tokens);
+    }
+    json_t *of_text = fr_infill_around(tokenizer, text, suffix, error);
+    json_t *of_ids = fr_infill_around(tokenizer, ids, suffix, error);
+    fr_same_said(expected, of_text, "a text");
+    fr_same_said(expected, of_ids, "ids");
+    ck_assert(!fr_infill_around(none, text, suffix, error) && strstr(error, "suffix: the model has no tokens"));
+    ck_assert(!fr_infill_around(NULL, text, suffix, error) && strstr(error, "suffix: the model has no tokens"));
+    ck_assert(!fr_infill_around(tokenizer, NULL, suffix, error) && strstr(error, "prompt must be"));
+    json_decref(of_text);
+    json_decref(of_ids);
+    json_decref(expected);
+    json_decref(text);
+    json_decref(ids);
+    json_decref(suffix);
+    fr_tokenizer_close(tokenizer);
+    fr_tokenizer_close(none);
+}
+END_TEST
+
 START_TEST(what_can_not_be_filled_in_is_named) {
     static const char *const cases[][2] = {
         {"{'input_prefix': 5}", "input_prefix"},         {"{'input_suffix': []}", "input_suffix"},
@@ -893,6 +926,7 @@ int main(void) {
     tcase_add_loop_test(tests, what_is_no_request_is_named, 0, (int)COUNT_OF(refused_cases));
     tcase_add_loop_test(tests, code_stands_between_tokens, 0, (int)COUNT_OF(infill_cases));
     tcase_add_test(tests, what_can_not_be_filled_in_is_named);
+    tcase_add_test(tests, a_suffix_stands_between_tokens);
     tcase_add_test(tests, texts_are_those_of_a_chat);
     tcase_add_test(tests, logprobs_are_those_of_a_chat);
     tcase_add_test(tests, ollama_says_the_same);

@@ -117,6 +117,12 @@ START_TEST(texts_are_rows_beside_others) {
         expect_row(row_of(answer, 2), expected, width);
         json_decref(answer);
     }
+    json_t *parts = asked("{\"input\": [\"another\", {\"type\": \"text\", \"text\": \"a small dog\"}]}", 200);
+    expect_row(row_of(parts, 1), expected, width);
+    json_decref(parts);
+    parts = asked("{\"input\": {\"type\": \"text\", \"text\": \"a small dog\"}}", 200);
+    expect_row(row_of(parts, 0), expected, width);
+    json_decref(parts);
     beside = fr_events_said(&events);
     fr_events_close(&events);
     fr_same_said(alone, beside, "a stream beside embeddings");
@@ -137,6 +143,8 @@ START_TEST(what_is_no_input_is_refused) {
         {"{}", "\"input\" is missing"},
         {"{\"input\": []}", "1 to 2048"},
         {"{\"input\": 5}", "\"input\"[0] is neither"},
+        {"{\"input\": [{\"type\": \"text\"}]}", "\"input\"[0] is neither"},
+        {"{\"input\": [{\"type\": \"image_url\", \"text\": \"a\"}]}", "\"input\"[0] is neither"},
         {"{\"input\": [[1], null]}", "\"input\"[1] is neither"},
         {"{\"input\": [[1], []]}", "\"input\"[1] has no tokens"},
         {"{\"input\": [1, -1]}", "\"input\"[1] is no id"},

@@ -270,6 +270,13 @@ json_t *fr_json_bytes(const char *bytes, size_t length) {
     return value;
 }
 
+size_t fr_json_characters(const json_t *text) {
+    size_t count = 0, length = json_string_length(text);
+    const char *bytes = json_string_value(text);
+    for (size_t i = 0; i < length; i++) count += ((unsigned char)bytes[i] & 0xc0) != 0x80;
+    return count;
+}
+
 json_t *fr_json_byte_numbers(const char *bytes, size_t length) {
     json_t *numbers = json_array();
     for (size_t i = 0; i < length; i++) json_array_append_new(numbers, json_integer((unsigned char)bytes[i]));

@@ -90,6 +90,9 @@ json_t *fr_json_bytes(const char *bytes, size_t length);
 /* The bytes as an array of numbers: where a token is part of a character its text alone doesn't tell. */
 json_t *fr_json_byte_numbers(const char *bytes, size_t length);
 
+/* Characters of a JSON string. */
+size_t fr_json_characters(const json_t *text);
+
 /* A value's text, on one line; free. A system without memory ends the command with exit status 1. */
 char *fr_json_line(const json_t *value);
 

@@ -15,11 +15,13 @@ static void put_text(const fr_reply *reply, int32_t id, json_t *entry) {
     fr_json_put(entry, "bytes", bytes ? fr_json_byte_numbers(bytes, length) : json_null());
 }
 
-/* What JSON has no number for, -infinity, is the least one of a float, as in llama.cpp's server. */
+/* JSON has no -infinity: the least float takes its place, as in llama.cpp's server. An id with nothing before it has no
+ * log-probability: null. */
 static json_t *entry_of(const fr_reply *reply, const fr_reply_logprob *one) {
     json_t *entry = json_object();
+    double value = isfinite(one->value) ? (double)one->value : -(double)FLT_MAX;
     fr_json_put(entry, "id", json_integer(one->id));
-    fr_json_put(entry, "logprob", json_real(isfinite(one->value) ? (double)one->value : -(double)FLT_MAX));
+    fr_json_put(entry, "logprob", isnan(one->value) ? json_null() : json_real(value));
     put_text(reply, one->id, entry);
     return entry;
 }
@@ -37,22 +39,31 @@ json_t *fr_reply_logprobs(const fr_reply *reply, size_t from, size_t to) {
     return all;
 }
 
-/* Characters of valid UTF-8. */
-static size_t characters(const char *text) {
+/* Characters that begin in a token, which may have a part of one. */
+static size_t characters_of(const json_t *entry) {
+    const json_t *bytes = json_object_get(entry, "bytes");
     size_t count = 0;
-    for (; *text; text++) count += ((unsigned char)*text & 0xc0) != 0x80;
+    if (!json_is_array(bytes)) return fr_json_characters(json_object_get(entry, "token"));
+    for (size_t i = 0; i < json_array_size(bytes); i++)
+        count += (json_integer_value(json_array_get(bytes, i)) & 0xc0) != 0x80;
     return count;
 }
 
-/* {"TOKEN": log-probability, ...}; the likelier of two with one text. */
-static json_t *best_of(const json_t *tokens) {
-    json_t *best = json_object(), *entry;
+/* Adds a token unless a likelier one with the same text is there. */
+static void put_best(json_t *best, const json_t *entry) {
+    const char *token = json_string_value(json_object_get(entry, "token"));
+    json_t *value = json_object_get(entry, "logprob");
+    if (token && !json_object_get(best, token)) fr_json_put(best, token, json_incref(value));
+}
+
+/* {"TOKEN": log-probability, ...}: the best ones, and the token itself where it is none of them. */
+static json_t *best_of(const json_t *own) {
+    json_t *best, *entry;
     size_t i;
-    json_array_foreach(tokens, i, entry) {
-        const char *token = json_string_value(json_object_get(entry, "token"));
-        json_t *value = json_object_get(entry, "logprob");
-        if (token && !json_object_get(best, token)) fr_json_put(best, token, json_incref(value));
-    }
+    if (json_is_null(json_object_get(own, "logprob"))) return json_null();
+    best = json_object();
+    json_array_foreach(json_object_get(own, "top_logprobs"), i, entry) put_best(best, entry);
+    put_best(best, own);
     return best;
 }
 
@@ -66,9 +77,9 @@ json_t *fr_reply_logprobs_lists(const fr_reply *reply, size_t from, size_t to, s
         json_t *token = json_object_get(entry, "token");
         json_array_append(list[0], token);
         json_array_append(list[1], json_object_get(entry, "logprob"));
-        json_array_append_new(list[2], best_of(json_object_get(entry, "top_logprobs")));
+        json_array_append_new(list[2], best_of(entry));
         json_array_append_new(list[3], json_integer((json_int_t)*offset));
-        if (token) *offset += characters(json_string_value(token));
+        *offset += characters_of(entry);
     }
     lists = json_object();
     for (size_t n = 0; n < 4; n++) fr_json_put(lists, names[n], list[n]);

@@ -226,6 +226,15 @@ fr_status fr_session_logits(fr_session *session, const int32_t *ids, size_t coun
     return leave(environment, fr_cycle_score(session, ids, count, first_row, sink, context));
 }
 
+fr_status fr_session_score(fr_session *session, const int32_t *ids, size_t count, fr_score_fn *sink, void *context) {
+    FR_TRY(check_prompt(session, ids, count, "fr_session_score"));
+    if (!sink) return fr_fail_null("fr_session_score", "a function that takes log-probabilities");
+    if (!session->logprobs.on)
+        return fr_fail(FR_USAGE, "fr_session_score: the session was opened without FR_OPT_LOGPROBS");
+    uint64_t environment = enter(session);
+    return leave(environment, fr_cycle_score_ids(session, ids, count, sink, context));
+}
+
 _Static_assert(FR_ROWS_LAYERS_MAX == FR_AUX_LAYERS, "as many layers as a forward hands out");
 
 static fr_status read_layers(const fr_session *session, const size_t *layers, size_t count, fr_aux_layers *read) {

@@ -299,6 +299,35 @@ fr_status fr_cycle_score(fr_session *s, const int32_t *ids, size_t count, size_t
     return score(s, ids, count, &(scoring){.first_row = first_row, .logits = sink, .context = context});
 }
 
+/* A text whose rows tell how likely its next id is. */
+typedef struct likelihoods {
+    fr_logprobs *logprobs;
+    const int32_t *ids; /* that are still to be told of, */
+    size_t count;       /* so many */
+    fr_score_fn *sink;
+    void *context;
+} likelihoods;
+
+static fr_status hand_out_likelihoods(void *context, const float *logits, size_t rows, size_t vocab) {
+    likelihoods *t = context;
+    const fr_logprobs *l = t->logprobs;
+    for (size_t r = 0; r < rows && t->count; r++, t->ids++, t->count--) {
+        fr_logprobs_take(t->logprobs, logits + r * vocab, t->ids, 1);
+        FR_TRY(t->sink(t->context, *t->ids, *l->own, l->ids, l->values, l->best));
+    }
+    return FR_OK;
+}
+
+fr_status fr_cycle_score_ids(fr_session *s, const int32_t *ids, size_t count, fr_score_fn *sink, void *context) {
+    likelihoods told = {.logprobs = &s->logprobs, .ids = ids + 1, .count = count - 1, .sink = sink, .context = context};
+    double start = fr_clock();
+    fr_status status = fr_cycle_score(s, ids, count, 0, hand_out_likelihoods, &told);
+    s->stats.value[FR_STAT_PREFILL_SECONDS] += fr_clock() - start;
+    fr_logprobs_forget(&s->logprobs); /* no step has given them */
+    s->met = 0; /* a prompt that goes on from here counts them as its own, none as reused */
+    return status;
+}
+
 fr_status fr_cycle_score_rows(fr_session *s, const int32_t *ids, size_t count, const fr_aux_layers *layers,
                               fr_rows_fn *sink, void *context) {
     if (!layers) return score(s, ids, count, &(scoring){.rows = sink, .context = context});

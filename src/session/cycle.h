@@ -14,6 +14,7 @@ fr_status fr_cycle_step(fr_session *session, int32_t *ids, size_t limit, size_t 
 fr_status fr_cycle_next_logits(fr_session *session, const float **logits);
 fr_status fr_cycle_score(fr_session *session, const int32_t *ids, size_t count, size_t first_row, fr_logits_fn *sink,
                          void *context);
+fr_status fr_cycle_score_ids(fr_session *session, const int32_t *ids, size_t count, fr_score_fn *sink, void *context);
 fr_status fr_cycle_score_rows(fr_session *session, const int32_t *ids, size_t count, const fr_aux_layers *layers,
                               fr_rows_fn *sink, void *context);
 fr_status fr_cycle_score_drafts(fr_session *session, const int32_t *ids, size_t count, size_t steps, fr_logits_fn *sink,

@@ -5,6 +5,7 @@
 
 #include "tools/job_parts.h"
 #include "tools/serve/answer_dialect.h"
+#include "tools/serve/answer_echo.h"
 #include "tools/serve/fault.h"
 #include "tools/serve/seconds.h"
 
@@ -75,6 +76,17 @@ void fr_answer_progress(fr_ask *ask, fr_choice *choice) {
     fr_chunk_send_progress(t);
 }
 
+/* Keeps a choice that has ended for the whole answer, with the mean log-probability of its ids. */
+static void take_whole(const fr_ask *ask, fr_choice *choice, fr_telling *t) {
+    fr_job *job = &choice->job;
+    const fr_reply *reply = &job->reply;
+    for (size_t i = 0; i < reply->kept && reply->logprobs; i++)
+        t->likely += (double)reply->logprobs[i * (reply->best + 1)].value / (double)reply->kept;
+    t->whole = fr_job_choice(job, (size_t)(choice - ask->choices));
+    if (ask->hides_logprobs) fr_json_put(t->whole, "logprobs", json_null());
+    if (ask->echo) fr_echo_put(ask, choice, t->whole);
+}
+
 void fr_answer_step(fr_ask *ask, fr_choice *choice) {
     fr_job *job = &choice->job;
     if (ask->answered || choice->finished) return;
@@ -84,7 +96,7 @@ void fr_answer_step(fr_ask *ask, fr_choice *choice) {
         if (choice->first == 0 || job->ended) fr_timings_take(t);
         if (ask->stream || ask->dialect) fr_telling_send(t, job->ended);
         else if (job->ended && ask->form == FR_JOB_NATIVE) t->whole = fr_native_whole(t);
-        else if (job->ended) t->whole = fr_job_choice(job, (size_t)(choice - ask->choices));
+        else if (job->ended) take_whole(ask, choice, t);
     }
     if (job->error[0]) fail_by_job(ask, job);
     choice->finished = job->ended;
@@ -92,11 +104,38 @@ void fr_answer_step(fr_ask *ask, fr_choice *choice) {
 
 /* -------------------------------------------------------------------------------------------------------- the whole */
 
+/* Finds a prompt's choice by its place: they stand as they were begun, or with "best_of" the likeliest first, and the
+ * earlier of equals. */
+static const fr_choice *choice_at(const fr_ask *ask, size_t prompt, size_t place) {
+    const fr_choice *first = ask->choices + prompt * ask->each, *end = first + ask->each;
+    if (!ask->shown) return first + place;
+    for (const fr_choice *choice = first; choice < end; choice++) {
+        size_t before = 0;
+        for (const fr_choice *other = first; other < end; other++) {
+            double more = other->telling->likely - choice->telling->likely;
+            before += more > 0 || (more == 0 && other < choice);
+        }
+        if (before == place) return choice;
+    }
+    return first; /* a likelihood is no number */
+}
+
+static json_t *choices_of(const fr_ask *ask) {
+    json_t *choices = json_array();
+    size_t shown = ask->shown ? ask->shown : ask->each;
+    for (size_t prompt = 0; prompt < ask->count / ask->each; prompt++)
+        for (size_t place = 0; place < shown; place++) {
+            json_t *whole = choice_at(ask, prompt, place)->telling->whole;
+            if (ask->shown) fr_json_put(whole, "index", json_integer((json_int_t)(prompt * shown + place)));
+            json_array_append(choices, whole);
+        }
+    return choices;
+}
+
 /* A single choice of llama.cpp's form is no list. */
 static json_t *whole_of(const fr_ask *ask) {
     if (ask->dialect) return ask->dialect->whole(ask->choices[0].telling);
-    json_t *choices = json_array();
-    for (size_t i = 0; i < ask->count; i++) json_array_append(choices, ask->choices[i].telling->whole);
+    json_t *choices = choices_of(ask);
     if (ask->form == FR_JOB_NATIVE && ask->count > 1) return choices;
     if (ask->form == FR_JOB_NATIVE) {
         json_decref(choices);

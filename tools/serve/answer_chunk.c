@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tools/serve/answer_dialect.h"
+#include "tools/serve/answer_echo.h"
 
 static size_t index_of(const fr_telling *t) {
     return (size_t)(t->choice - t->ask->choices);
@@ -74,11 +75,15 @@ static json_t *role(void) {
     return delta;
 }
 
-/* What every stream of a chat begins with. */
+/* Every stream of a chat begins with the role, and one that echoes its prompt with that. */
 static void begin(fr_telling *t) {
-    bool says = !t->begun && t->ask->form == FR_JOB_CHAT;
+    if (t->begun) return;
     t->begun = true;
-    if (says) fr_answer_send(t->ask, object_of(t->ask, choice_of(t, role(), json_null(), NULL)));
+    if (t->ask->form == FR_JOB_CHAT)
+        fr_answer_send(t->ask, object_of(t->ask, choice_of(t, role(), json_null(), NULL)));
+    if (!t->ask->echo) return;
+    json_t *logprobs = fr_echo_logprobs(t->ask, t->choice, &t->offset);
+    fr_answer_send(t->ask, object_of(t->ask, choice_of(t, fr_echo_text(t->choice), logprobs, NULL)));
 }
 
 static json_t *empty_delta(const fr_ask *ask) {

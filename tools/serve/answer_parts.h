@@ -8,6 +8,7 @@
 /* Figures of a choice, or of all choices of an answer. */
 typedef struct fr_timings {
     size_t prompt, cached, predicted, drafted, accepted; /* tokens */
+    size_t texts; /* they are of so many choices, each with a first token */
     struct {
         size_t drafted, accepted;
     } depth[FR_STEP_MAX - 1];
@@ -31,7 +32,8 @@ typedef struct fr_telling {
     fr_ask *ask;
     fr_choice *choice;
     fr_timings timings;
-    json_t *whole; /* the choice, once it has ended, of an answer that is no stream */
+    json_t *whole; /* the choice, once it has ended, of an answer that is no stream; */
+    double likely; /* the mean log-probability of its ids, where they have any */
 
     fr_reply_part part; /* what the text below is of */
     fr_stream text;     /* that has been told of and not sent */

@@ -10,6 +10,7 @@
 #include "tools/output.h"
 #include "tools/serve/answer.h"
 #include "tools/serve/ask_parts.h"
+#include "tools/serve/infill.h"
 #include "tools/serve/seconds.h"
 
 /* "chatcmpl-" and 32 hexadecimal digits that no other answer has. */
@@ -53,10 +54,21 @@ static bool check_prompt(fr_ask *ask, fr_job *job) {
     return fr_job_refuse(job, FR_INPUT, "the prompt has %zu tokens and " FR_JOB_TOO_LONG, count, (long long)context);
 }
 
+/* Takes a prompt with the suffix that stands behind the text which is asked for. */
+static bool take_around(fr_ask *ask, fr_job *job, const json_t *prompt) {
+    char error[FR_INFILL_ERROR];
+    json_t *ids = fr_infill_around(fr_model_tokenizer(ask->setting->loaded->model), prompt, ask->suffix, error);
+    bool taken = ids ? fr_job_take_text_or_ids(job, ids) : fr_job_refuse(job, FR_UNBUILT, "%s", error);
+    json_decref(ids);
+    return taken;
+}
+
 static bool take_prompt(fr_ask *ask, fr_job *job, size_t index) {
     const json_t *prompt = prompt_at(ask, index);
     bool chat = ask->form == FR_JOB_CHAT;
-    bool taken = chat ? fr_ask_take_messages(ask, job) : fr_job_take_text_or_ids(job, prompt);
+    bool taken = chat          ? fr_ask_take_messages(ask, job)
+                 : ask->suffix ? take_around(ask, job, prompt)
+                               : fr_job_take_text_or_ids(job, prompt);
     ask->too_long = job->too_long;
     return taken && check_prompt(ask, job) && fr_job_make_grammar(job) && fr_job_make_budget(job) &&
            fr_job_check_least(job);
@@ -113,6 +125,7 @@ static bool count_choices(fr_ask *ask, fr_job *members) {
 static void end_choices(fr_ask *ask) {
     for (size_t i = 0; i < ask->count; i++) {
         fr_answer_forget(&ask->choices[i]);
+        free(ask->choices[i].echo.logprobs);
         if (ask->choices[i].job.setting) fr_job_end(&ask->choices[i].job);
     }
     free(ask->choices);

@@ -17,6 +17,7 @@ typedef struct fr_choice {
     size_t prompt; /* which of the request's prompts it answers */
     size_t place;  /* the desk's, where its session is */
     double began, first; /* fr_seconds: its session's start, its first id */
+    fr_reply echo;   /* log-probabilities of the prompt's ids, where it is echoed with them: the first choice's alone */
     double ready;    /* and when it could go on behind that */
     uint64_t behind; /* the last request that had arrived by then */
 
@@ -42,7 +43,11 @@ struct fr_ask {
     int64_t ping; /* "sse_ping_interval": seconds, 0: none; -1: as the server has it */
     fr_choice *choices;
     size_t count; /* prompts * n, choices of one prompt behind each other */
-    size_t each;  /* n */
+    size_t each;  /* n, or "best_of" if that is more */
+    size_t shown; /* how many the answer has, the likeliest ones; 0: all */
+    bool echo;    /* an answer begins with its prompt */
+    bool hides_logprobs; /* the likeliest are chosen by them, and the request asks for none */
+    const json_t *suffix; /* of /v1/completions: the text that stands behind what is asked for; NULL: none */
     size_t too_long; /* ids of the first prompt that the context, setting->context, has no room for; 0: all fit */
     char id[48];  /* "chatcmpl-...", or as its dialect begins one */
     time_t created;

@@ -10,6 +10,7 @@
 #include "forerun_lab.h"
 #include "tools/serve/ask_parts.h"
 #include "tools/serve/notes.h"
+#include "tools/wide_json.h"
 
 enum { CHAT = 1, COMPLETION = 2, NATIVE = 4, ALL = CHAT | COMPLETION | NATIVE };
 
@@ -138,12 +139,41 @@ static bool take_choices(fr_ask *ask, fr_job *job, const char *key, const json_t
     return true;
 }
 
-/* As many as are asked for anyway. */
 static bool take_best_of(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
-    (void)ask;
-    const json_t *n = json_object_get(job->request, "n");
-    json_int_t each = json_is_integer(n) ? json_integer_value(n) : 1;
-    return fr_job_whole(value, each, each) || fr_job_unbuilt(job, key);
+    if (!fr_job_whole(value, 1, FR_CHOICES_MAX))
+        return fr_job_refuse(job, FR_USAGE, "%s must be a whole number from 1 to %d", key, FR_CHOICES_MAX);
+    ask->shown = (size_t)json_integer_value(value); /* settle_best_of compares it with n */
+    return true;
+}
+
+/* With best_of above n that many choices are made, and the n whose tokens have the largest mean log-probability are
+ * answered. */
+static bool settle_best_of(fr_ask *ask, fr_job *job) {
+    size_t most = ask->shown, n = ask->each;
+    ask->shown = 0;
+    if (most == 0 || most == n) return true;
+    if (most < n) return fr_job_refuse(job, FR_USAGE, "best_of %zu is less than n %zu", most, n);
+    if (ask->stream) return fr_job_refuse(job, FR_USAGE, "best_of can't be streamed: the best is known at the end");
+    ask->shown = n;
+    ask->each = most;
+    if (job->best >= 0) return true;
+    ask->hides_logprobs = true;
+    job->best = 0;
+    return fr_job_check(job, fr_options_set(job->options, FR_OPT_LOGPROBS, 0));
+}
+
+static bool take_echo(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    if (!json_is_boolean(value)) return must_be(job, key, "true or false");
+    ask->echo = json_is_true(value);
+    return !ask->echo || !is_given(job, "suffix") ||
+           fr_job_is_word(json_object_get(job->request, "suffix"), "") ||
+           fr_job_refuse(job, FR_USAGE, "%s and suffix exclude each other", key);
+}
+
+static bool take_suffix(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    if (!fr_is_json_text(value)) return must_be(job, key, "a text");
+    if (json_string_length(value)) ask->suffix = value;
+    return true;
 }
 
 static bool take_slot(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
@@ -283,7 +313,9 @@ static const struct {
     {"n", ALL, take_choices},
     {"n_cmpl", ALL, take_choices},
     {"best_of", COMPLETION, take_best_of},
-    {"echo", ALL, take_false},
+    {"echo", COMPLETION, take_echo},
+    {"echo", CHAT | NATIVE, take_false},
+    {"suffix", COMPLETION, take_suffix},
     {"n_predict", ALL, take_most},
     {"t_max_predict_ms", ALL, take_time},
     {"max_completion_tokens", ALL, take_most},
@@ -373,5 +405,5 @@ bool fr_ask_take_members(fr_ask *ask, fr_job *job) {
         if (!(own ? own(ask, job, key, value) : take(job, key, value))) return false;
     }
     job->member = NULL;
-    return check_drafts(job);
+    return settle_best_of(ask, job) && check_drafts(job);
 }

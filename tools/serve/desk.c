@@ -6,6 +6,7 @@
 
 #include "forerun_lab.h"
 #include "tools/serve/answer.h"
+#include "tools/serve/answer_echo.h"
 #include "tools/serve/desk_parts.h"
 #include "tools/serve/log.h"
 #include "tools/serve/seconds.h"
@@ -308,7 +309,7 @@ static size_t assemble(fr_desk *desk, fr_place **places, size_t *texts) {
     for (size_t i = 0; i < desk->running_count; i++) {
         fr_place *place = desk->running[i];
         fr_job *job = &place->choice->job;
-        if (job->ended || fr_call_unread(place->ask->call) > UNREAD_MOST ||
+        if (job->ended || fr_echo_is_due(place->ask, place->choice) || fr_call_unread(place->ask->call) > UNREAD_MOST ||
             !take_up(desk, place, count == 0 && i + 1 == desk->running_count) || waits_for_others(desk, place))
             continue;
         *texts += fr_session_waiting(job->session) == 0;
@@ -369,11 +370,31 @@ static bool run_round(fr_desk *desk) {
     return true;
 }
 
-/* A job that could not be begun has ended before any round. */
+/* Computes the log-probabilities of the first prompt that is to be echoed with them, in one go. False: there is none,
+ * or it waits for pages of texts under way. */
+static bool score_prompt(fr_desk *desk) {
+    fr_place *due = NULL;
+    bool others = false;
+    for (size_t i = desk->running_count; i-- > 0;) {
+        fr_place *place = desk->running[i];
+        if (fr_echo_is_due(place->ask, place->choice)) due = place;
+        else others |= !place->aside;
+    }
+    if (!due) return false;
+    go_away(desk);
+    fr_status status = fr_echo_score(due->ask, due->choice);
+    come_back(desk);
+    if (status == FR_MEMORY && (forget_kept(desk) || others)) return !others;
+    if (status == FR_OK || status == FR_ABORTED) return true;
+    fr_job_fail(&due->choice->job, status);
+    return true;
+}
+
+/* A job that could not be begun has ended before any round, and one that gives no ids once its prompt is scored. */
 static void end_refused(fr_desk *desk) {
     for (size_t i = desk->running_count; i-- > 0;) {
         fr_place *place = desk->running[i];
-        if (!place->choice->job.ended) continue;
+        if (!place->choice->job.ended || fr_echo_is_due(place->ask, place->choice)) continue;
         fr_answer_step(place->ask, place->choice);
         end_choice(desk, place);
     }
@@ -395,8 +416,9 @@ bool fr_desk_round(fr_desk *desk) {
     fr_desk_run_errands(desk);
     drop_unwanted(desk);
     fill(desk);
+    bool ran = score_prompt(desk);
     end_refused(desk);
-    bool ran = run_round(desk);
+    ran |= run_round(desk);
     ran |= fr_desk_run_chore(desk);
     ping_all(desk);
     fr_desk_show(desk);

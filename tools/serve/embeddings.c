@@ -72,10 +72,16 @@ static bool take_text(embedding *e, const json_t *text, input *taken) {
     return status == FR_OK;
 }
 
+/* A part of a chat's content, {"type": "text", "text": ...}, stands for its text; anything else for itself. */
+static const json_t *text_of(const json_t *value) {
+    return fr_job_is_word(json_object_get(value, "type"), "text") ? json_object_get(value, "text") : value;
+}
+
 /* One text, or one array of ids. */
 static bool take_input(embedding *e, const json_t *value) {
     input *taken = &e->inputs[e->count++];
     *taken = (input){.ids = NULL};
+    value = text_of(value);
     if (!json_is_string(value) && !json_is_array(value)) {
         fr_call_refuse(e->call, 400, "\"input\"[%zu] is neither a text nor an array of ids", e->count - 1);
         return false;

@@ -22,6 +22,7 @@ void fr_timings_take(fr_telling *telling) {
     t->prompt = job->prompt.count;
     t->cached = smaller(stat_of(job, FR_STAT_REUSED_TOKENS), t->prompt);
     t->predicted = job->reply.kept;
+    t->texts = 1;
     t->drafted = stat_of(job, FR_STAT_DRAFTED);
     t->accepted = stat_of(job, FR_STAT_ACCEPTED);
     for (size_t d = 0; d < FR_STEP_MAX - 1; d++) {
@@ -40,6 +41,7 @@ static void add(fr_timings *sum, const fr_timings *one, bool same_prompt) {
         sum->cached += one->cached;
     }
     sum->predicted += one->predicted;
+    sum->texts += one->texts;
     sum->drafted += one->drafted;
     sum->accepted += one->accepted;
     for (size_t d = 0; d < FR_STEP_MAX - 1; d++) {
@@ -63,7 +65,7 @@ fr_timings fr_timings_of_ask(const fr_ask *ask) {
 
 static void put_rate(json_t *timings, size_t count, double seconds, const char *of_one, const char *of_second) {
     fr_json_put(timings, of_one, json_real(count ? 1e3 * seconds / (double)count : 0));
-    fr_json_put(timings, of_second, json_real(seconds > 0 ? (double)count / seconds : 0));
+    fr_json_put(timings, of_second, json_real(count && seconds > 0 ? (double)count / seconds : 0));
 }
 
 static json_t *depths_of(const fr_timings *t) {
@@ -87,7 +89,8 @@ json_t *fr_timings_json(const fr_timings *t) {
     put_rate(timings, t->prompt - t->cached, prompt, "prompt_per_token_ms", "prompt_per_second");
     fr_json_put(timings, "predicted_n", json_integer((json_int_t)t->predicted));
     fr_json_put(timings, "predicted_ms", json_real(1e3 * predicted));
-    put_rate(timings, t->predicted, predicted, "predicted_per_token_ms", "predicted_per_second");
+    size_t later = t->predicted > t->texts ? t->predicted - t->texts : 0; /* the prompt's forward gives the first */
+    put_rate(timings, later, predicted, "predicted_per_token_ms", "predicted_per_second");
     if (t->drafted == 0) return timings;
     fr_json_put(timings, "draft_n", json_integer((json_int_t)t->drafted));
     fr_json_put(timings, "draft_n_accepted", json_integer((json_int_t)t->accepted));
