@@ -865,6 +865,81 @@ START_TEST(what_is_passed_over_is_said_once) {
 }
 END_TEST
 
+/* --------------------------------------------------------------------------------- conversations that were recorded */
+
+/* The data of the last event of a type, a new value. */
+static json_t *last_event(const char *events, const char *type) {
+    char head[64];
+    const char *last = NULL;
+    snprintf(head, sizeof head, "event: %s\ndata: ", type);
+    for (const char *at = events; (at = strstr(at, head)); at++) last = at;
+    return last ? json_loads(last + strlen(head), JSON_DISABLE_EOF_CHECK, NULL) : NULL;
+}
+
+/* The body of a turn, @TURN@ in it another text than in the turn before. */
+static json_t *body_of_turn(const json_t *recorded, const json_t *list, size_t turn) {
+    json_t *body = json_deep_copy(json_object_get(recorded, "body"));
+    json_object_set(body, text_at(recorded, "list"), (json_t *)(uintptr_t)list);
+    json_object_set_new(body, "temperature", json_integer(0));
+    const char *limit = json_object_get(body, "max_tokens") ? "max_tokens" : "max_output_tokens";
+    json_object_set_new(body, limit, json_integer(3));
+    char *text = json_dumps(body, JSON_COMPACT);
+    for (char *at = text; (at = strstr(at, "@TURN@"));) at[1] = (char)('a' + turn);
+    json_decref(body);
+    body = json_loads(text, 0, NULL);
+    free(text);
+    return body;
+}
+
+/* Tokens of the prompt, and of those what the cache had, as the end of a turn's stream has them. */
+static size_t ask_turn(const json_t *recorded, const json_t *body, size_t *cached) {
+    int status;
+    fr_client *client = fr_ask_begin(server.port, text_at(recorded, "path"), body, &status);
+    char *events = fr_client_body(client, NULL);
+    ck_assert_msg(status == 200, "%d: %s", status, events);
+    json_t *end = last_event(events, "response.incomplete"), *delta = last_event(events, "message_delta");
+    if (!end) end = last_event(events, "response.completed");
+    ck_assert_msg(end || delta, "%s", events);
+    const json_t *usage = json_object_get(delta ? delta : json_object_get(end, "response"), "usage");
+    *cached = (size_t)count_at(delta ? usage : json_object_get(usage, "input_tokens_details"),
+                               delta ? "cache_read_input_tokens" : "cached_tokens");
+    size_t prompt = (size_t)count_at(usage, "input_tokens") + (delta ? *cached : 0);
+    json_decref(end);
+    json_decref(delta);
+    free(events);
+    fr_client_close(client);
+    return prompt;
+}
+
+/* Ten turns as Codex and Claude Code put them together, and one behind a compaction: each is answered, has what came
+ * with it in its prompt, and begins behind half of what the one before has run, or more: a template may leave out what
+ * was thought in turns that have ended. */
+START_TEST(recorded_agents_are_answered) {
+    static const char *const files[] = {"tests/data/agents/codex.json", "tests/data/agents/claude-code.json"};
+    json_t *recorded = json_load_file(files[_i], 0, NULL), *list = json_array(), *turn;
+    ck_assert_ptr_nonnull(recorded);
+    server = fr_server_start("-m tools/demo/target -t 2 -c 4096 -np 1");
+    size_t i, before = 0, cached;
+    json_array_foreach(json_object_get(recorded, "turns"), i, turn) {
+        json_array_extend(list, turn);
+        json_t *body = body_of_turn(recorded, list, i);
+        size_t prompt = ask_turn(recorded, body, &cached);
+        ck_assert_msg(prompt > before, "turn %zu: %zu tokens behind %zu", i, prompt, before);
+        ck_assert_msg(2 * cached >= before, "turn %zu: %zu of %zu tokens were kept", i, cached, before);
+        before = prompt;
+        json_decref(body);
+    }
+    ck_assert_uint_eq(i, 10);
+    json_t *body = body_of_turn(recorded, json_object_get(recorded, "compacted"), i);
+    size_t prompt = ask_turn(recorded, body, &cached);
+    ck_assert_msg(prompt < before && cached > 0, "%zu tokens, %zu of them kept", prompt, cached);
+    json_decref(body);
+    json_decref(list);
+    json_decref(recorded);
+    fr_server_stop(&server);
+}
+END_TEST
+
 /* Tokens are counted as they are run, whatever the context holds; errors have each dialect's form; a key may come by
  * either header. */
 START_TEST(counts_errors_and_keys) {
@@ -936,6 +1011,7 @@ int main(void) {
     tcase_add_test(tests, a_changing_header_is_left_out);
     tcase_add_test(tests, a_full_context_is_told_in_known_words);
     tcase_add_test(tests, what_is_passed_over_is_said_once);
+    tcase_add_loop_test(tests, recorded_agents_are_answered, 0, 2);
     tcase_add_test(tests, counts_errors_and_keys);
     Suite *suite = suite_create("serve_dialects");
     suite_add_tcase(suite, tests);

@@ -15,7 +15,7 @@ from pathlib import Path
 
 os.environ["LANGSMITH_TRACING"] = "false"
 from cases import CASES, Skip, Target  # noqa: E402
-import dialects  # noqa: E402, F401  (more of them)
+import dialects, recorded  # noqa: E402, F401  (more of them)
 from server import Failure, Server  # noqa: E402
 from shapes import differences  # noqa: E402
 
