@@ -319,7 +319,8 @@ END_TEST
 
 START_TEST(help_lists_the_commands) {
     static const char *const words[] = {"/clear", "/undo", "/regen", "/edit", "/save FILE", "/load FILE", "/image FILE",
-                                         "/help", "/exit"};
+                                         "/read FILE", "/system", "/set", "/context", "/stats", "/help",
+                                         "/exit", "/quit", "/bye"};
     fr_command c = fr_command_feed("/help\n/exit \t\nNever read.\n", TALK "-n 4"), help;
     help = fr_command_ok("chat --help");
     ck_assert_str_eq(c.out, "");

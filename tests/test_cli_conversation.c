@@ -96,6 +96,103 @@ START_TEST(a_conversation_is_kept_in_a_file) {
 }
 END_TEST
 
+/* Settings that are changed between turns are those of a chat that had them from the start. */
+START_TEST(settings_are_changed_between_turns) {
+    static const char *const same[][2] = {
+        {"/set temp 0.9\n/set seed 7\n/set top_k=20", "--temp 0.9 --seed 7 --top-k 20"},
+        {"/set --repeat-penalty 1.5", "--repeat-penalty 1.5 --temp 0"},
+        {"/set n 5", "-n 5 --temp 0"},
+        {"/system Be brief.", "--system 'Be brief.' --temp 0"},
+        {"/system Be long.\n/system -", "--temp 0"},
+    };
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        char lines[256];
+        snprintf(lines, sizeof lines, "%s\nHello.\nAnd more?\n", same[i][0]);
+        fr_command changed = fr_command_feed(lines, TALK "-n 20 --ignore-eos --stop ~ --quiet"), from_the_start;
+        from_the_start = fr_command_feed("Hello.\nAnd more?\n", "chat " DEMO "-n 20 --ignore-eos --stop ~ %s --quiet "
+                                         "--top-p 1 --min-p 0 --samplers edtkpm%s", same[i][1],
+                                         strstr(same[i][1], "--top-k") ? "" : " --top-k 0");
+        ck_assert_str_eq(changed.out, from_the_start.out);
+        ck_assert_str_eq(changed.err, "");
+        fr_command_free(&changed);
+        fr_command_free(&from_the_start);
+    }
+}
+END_TEST
+
+START_TEST(settings_that_can_not_be_are_refused) {
+    static const char *const refused[][2] = {
+        {"/set temp hot", "temp hot: not a number"},    {"/set top-p 2", "top-p 2 is out of range"},
+        {"/set threads 2", "threads is none of"},       {"/set samplers top_k;warm", "warm is not known"},
+        {"/set n 0", "takes 1 or more"},                {"/set mirostat 1", "not built"},
+        {"/read no/such/file", "No such file"},         {"/read tests/data", "Is a directory"},
+        {"/system", "there is no system turn"},         {"/read tests/data/llama/q4_0.gguf", "is no text"},
+    };
+    fr_command plain = fr_command_feed("Hello.\n", TALK "-n 12");
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        char lines[128];
+        snprintf(lines, sizeof lines, "%s\nHello.\n", refused[i][0]);
+        fr_command c = fr_command_feed(lines, TALK "-n 12");
+        ck_assert_msg(strstr(c.err, refused[i][1]) != NULL, "%s: %s", refused[i][0], c.err);
+        ck_assert_str_eq(c.out, plain.out);
+        fr_command_free(&c);
+    }
+    fr_command_free(&plain);
+}
+END_TEST
+
+/* A file's text stands before what is said next, once; /undo takes it back. */
+START_TEST(files_are_read_into_a_turn) {
+    fr_test_folder folder;
+    char lines[512];
+    fr_folder_make(&folder);
+    FILE *file = fr_folder_create(&folder, "notes.txt");
+    fputs("One note.", file);
+    fclose(file);
+    snprintf(lines, sizeof lines, "/read %s\n/undo\n/read %s\nWhat is it?\nAnd?\n", folder.file, folder.file);
+    fr_command c = fr_command_feed(lines, TALK "-n 12 --stop ~"), said;
+    said = fr_command_feed("One note.\\\nWhat is it?\nAnd?\n", TALK "-n 12 --stop ~");
+    ck_assert_str_eq(c.out, said.out);
+    expect_note(&c, "notes.txt: 9 bytes, in the next turn");
+    expect_note(&c, "the text for the next turn is taken back");
+    fr_command_free(&c);
+    fr_command_free(&said);
+    unlink(folder.file);
+    fr_folder_remove(&folder);
+}
+END_TEST
+
+/* The count is that of the conversation as the template makes it, which tokenize counts too. */
+START_TEST(the_context_and_figures_are_told) {
+    fr_command c = fr_command_feed("/context\nHello.\n/context\n/stats\n/set\n/quit\nNever.\n",
+                                   TALK "-c 512 -n 4");
+    expect_note(&c, "0 turns, 0 of 512 tokens: the context is 0% full");
+    const char *told = strstr(c.err, "1 turn, ");
+    int count = 0;
+    ck_assert(told && sscanf(told, "1 turn, %d of 512 tokens", &count) == 1);
+    ck_assert_int_gt(count, 12);
+    ck_assert_int_lt(count, 40);
+    expect_note(&c, "tokens a call");
+    expect_note(&c, "  top-k                  0\n");
+    ck_assert_ptr_eq(strchr(c.out, '\n'), c.out + c.out_length - 1); /* one reply */
+    fr_command_free(&c);
+}
+END_TEST
+
+/* All that the model has where there is memory for it, else 4096. */
+START_TEST(a_chats_context_is_the_models_own) {
+    fr_changed_folder folder;
+    fr_changed_folder_make(&folder, "tools/demo/target", "{\"max_position_embeddings\": 16384}");
+    fr_command c = fr_command_feed("/context\n", "chat -m %s", folder.path), small;
+    expect_note(&c, " of 16384 tokens");
+    small = fr_command_feed("/context\n", "chat -m %s --memory 27000000", folder.path);
+    expect_note(&small, " of 4096 tokens");
+    fr_command_free(&c);
+    fr_command_free(&small);
+    fr_changed_folder_remove(&folder);
+}
+END_TEST
+
 /* Of the home folder, as a shell has it. */
 START_TEST(a_tilde_is_the_home_folder) {
     fr_test_folder folder;
@@ -513,6 +610,11 @@ int main(void) {
     tcase_add_test(cases, a_reply_is_drawn_anew);
     tcase_add_test(cases, a_greedy_reply_is_the_only_one);
     tcase_add_test(cases, a_conversation_is_kept_in_a_file);
+    tcase_add_test(cases, settings_are_changed_between_turns);
+    tcase_add_test(cases, settings_that_can_not_be_are_refused);
+    tcase_add_test(cases, files_are_read_into_a_turn);
+    tcase_add_test(cases, the_context_and_figures_are_told);
+    tcase_add_test(cases, a_chats_context_is_the_models_own);
     tcase_add_test(cases, a_tilde_is_the_home_folder);
     tcase_add_test(cases, a_conversation_comes_from_elsewhere);
     tcase_add_test(cases, a_file_that_is_no_conversation_is_refused);

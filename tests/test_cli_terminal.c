@@ -208,6 +208,80 @@ START_TEST(a_line_goes_on_after_other_signals) {
 }
 END_TEST
 
+/* Whom one talks to, how much is remembered, how replies are drawn, how to go on and how to leave. */
+START_TEST(the_first_screen_says_what_is_there) {
+    person p = sit_down("chat " DEMO DEMO_DRAFTER "-c 512 --seed 3", "xterm");
+    type(&p, "target with a drafter", "");
+    type(&p, "context 512 tokens (of ", "");
+    type(&p, "temperature 0.8, top-p 0.95, min-p 0.05, top-k 40, seed 3", "");
+    type(&p, "/help lists the commands; /exit or Ctrl-D leaves", "");
+    type(&p, FIRST, "/bye" ENTER);
+    stand_up(&p);
+    p = sit_down(CHAT "--quiet", "xterm");
+    type(&p, FIRST, CTRL_D);
+    stand_up(&p);
+    ck_assert_ptr_null(strstr(p.shown, "/help"));
+}
+END_TEST
+
+/* What a terminal of so many columns has on its screen: its lines, one behind the other, those that were erased gone.
+ * Every line must have room. */
+static void show_lines(const char *shown, size_t columns, char *lines, size_t size) {
+    size_t length = 0, column = 0;
+    for (const char *c = shown; *c && length < size - 1; c++) {
+        int back = 0, end = 0;
+        if (sscanf(c, "\033[%dD\033[K%n", &back, &end) == 1 && end > 0) {
+            ck_assert_uint_lt((size_t)back, column);
+            length -= (size_t)back;
+            column -= (size_t)back;
+            c += end - 1;
+        } else if (*c != '\r') {
+            lines[length++] = *c;
+            column = *c == '\n' ? 0 : column + 1;
+        }
+        ck_assert_msg(column < columns, "%s", shown);
+    }
+    lines[length] = '\0';
+}
+
+/* Blanks that a line ended at are gone; there are no others. */
+static void squeeze(char *text) {
+    char *to = text;
+    for (const char *c = text; *c; c++)
+        if (!strchr(" \n", *c)) *to++ = *c;
+        else if (to > text && to[-1] != ' ') *to++ = ' ';
+    *to = '\0';
+}
+
+START_TEST(lines_end_between_words) {
+    enum { COLUMNS = 54 };
+    char name[64], lines[1 << 14];
+    person p = {0};
+    struct winsize narrow = {.ws_row = 24, .ws_col = COLUMNS};
+    ck_assert_int_eq(openpty(&p.terminal, &p.end, name, NULL, &narrow), 0);
+    setenv("TERM", "xterm", 1);
+    p.chat = fr_command_start_on(name, TALK LONG "-n 150 --quiet", p.end);
+    type(&p, FIRST, "Hello." ENTER);
+    await(&p, PASTE_OFF PASTE_ON);
+    size_t begin = p.seen;
+    await(&p, NEXT);
+    p.shown[p.seen] = '\0';
+    show_lines(p.shown + begin, COLUMNS, lines, sizeof lines);
+    *strstr(lines, PASTE_ON) = '\0';
+    fr_command piped = fr_command_feed("Hello.\n", TALK LONG "-n 150");
+    ck_assert_uint_gt(piped.out_length, 3 * (size_t)COLUMNS);
+    squeeze(lines);
+    squeeze(piped.out);
+    ck_assert_str_eq(lines, piped.out);
+    ck_assert_ptr_nonnull(strstr(p.shown + begin, "\033[K"));
+    type(&p, "", CTRL_D);
+    ck_assert_int_eq(fr_command_wait(p.chat), 0);
+    fr_command_free(&piped);
+    close(p.terminal);
+    close(p.end);
+}
+END_TEST
+
 /* Lines that are pasted at once are one turn, as they are. Enter sends it. */
 START_TEST(pasted_lines_are_a_turn) {
     person p = sit_down(CHAT, "xterm");
@@ -233,7 +307,10 @@ START_TEST(lines_pasted_in_a_reply_are_a_turn) {
     await(&p, PASTE_OFF PASTE_ON);
     ck_assert_int_eq(read(p.out, &byte, 1), 1);
     type(&p, "", PASTED("one\rtwo\r/exit"));
-    type(&p, NEXT, "!" ENTER);
+    await(&p, NEXT);
+    char *echoed = strstr(p.shown, "one"); /* not within the reply */
+    ck_assert_msg(!echoed || echoed > p.shown + p.seen - 1, "%s", p.shown);
+    type(&p, "", "!" ENTER);
     type(&p, NEXT, CTRL_D);
     await(&p, PASTE_OFF);
     char *rest = stand_up(&p);
@@ -501,6 +578,8 @@ int main(void) {
     tcase_add_loop_test(cases, an_interrupt_drops_the_line, 0, 2);
     tcase_add_loop_test(cases, an_interrupt_ends_an_answer, 0, 2);
     tcase_add_test(cases, a_line_goes_on_after_other_signals);
+    tcase_add_test(cases, the_first_screen_says_what_is_there);
+    tcase_add_test(cases, lines_end_between_words);
     tcase_add_test(cases, pasted_lines_are_a_turn);
     tcase_add_test(cases, lines_pasted_in_a_reply_are_a_turn);
     tcase_add_test(cases, much_is_pasted);

@@ -3,8 +3,10 @@
  * The messages are attached to the session that --prompt-cache keeps, so that the next run goes on with both. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "chat_actions.h"
+#include "chat_set.h"
 #include "chat_settings.h"
 #include "conversation.h"
 #include "interrupt.h"
@@ -18,6 +20,7 @@ static int edit(fr_chat *chat, fr_turn *turn, fr_line_input *input) {
     int code = 0;
     if (!said) fr_note("/edit: there is no turn yet");
     else if (chat->waiting) fr_note("/edit: pictures wait for the next turn; /undo takes them back");
+    else if (chat->read) fr_note("/edit: a text waits for the next turn; /undo takes it back");
     else if (!fr_turn_begin_with(input, said)) fr_note("/edit: that takes a terminal; /undo takes a turn back");
     else if (fr_turn_read(turn, input) && turn->length > 0 && turn->command)
         fr_note("/edit: that is a command: the turn is as it was");
@@ -109,7 +112,24 @@ static int hold(fr_chat *chat) {
     return !code && chat->left_out && !chat->answered ? 1 : code; /* its lines have said why */
 }
 
-int fr_verb_chat(const fr_arguments *args) {
+/* What a person should know before the first turn: whom they talk to, how much it remembers, how to go on and leave. */
+static void show_screen(const fr_chat *chat) {
+    const fr_arguments *args = chat->args;
+    long long context = (long long)fr_session_context(chat->loaded.session);
+    long long limit = fr_model_fact(chat->loaded.model, FR_FACT_CONTEXT_LIMIT);
+    if (args->given[FR_ARG_QUIET] || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) return;
+    const char *path = args->model_name ? args->model_name : args->text[FR_ARG_MODEL], *slash = strrchr(path, '/');
+    fprintf(stderr, "forerun %s, %s%s", fr_version(), args->model_name || !slash || !slash[1] ? path : slash + 1,
+            chat->loaded.drafter ? " with a drafter" : "");
+    fprintf(stderr, "\ncontext %lld tokens", context);
+    if (context < limit) fprintf(stderr, " (of %lld: -c N)", limit);
+    fputs("; ", stderr);
+    fr_chat_tell_sampling(chat);
+    fputs("\n/help lists the commands; /exit or Ctrl-D leaves, Ctrl-C stops a reply\n\n", stderr);
+}
+
+int fr_verb_chat(const fr_arguments *given) {
+    fr_arguments own = *given, *args = &own;
     fr_chat chat = {.args = args, .messages = fr_conversation_new(args->text[FR_ARG_SYSTEM]),
                     .seed = args->number[FR_ARG_SEED]};
     fr_output_outlive_terminal();
@@ -121,7 +141,9 @@ int fr_verb_chat(const fr_arguments *args) {
     if (!code) code = check_template(&chat);
     if (!code) code = fr_loaded_start(&chat.loaded, args, 0, 0);
     if (!code) code = resume(&chat);
+    if (!code) show_screen(&chat);
     if (!code) code = hold(&chat);
+    free(chat.read);
     json_decref(chat.messages);
     fr_loaded_close(&chat.loaded);
     if (!code) fr_interrupt_repeat();

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "chat_files.h"
+#include "chat_set.h"
 #include "conversation.h"
 #include "output.h"
 
@@ -19,19 +20,37 @@ static void remark(const fr_chat *chat, const char *what) {
     remark_file(chat, "", what);
 }
 
+static void forget_read(fr_chat *chat) {
+    free(chat->read);
+    chat->read = NULL;
+    chat->read_length = 0;
+}
+
+/* The text of /read stands before what is said, and ends in a line end of its own. */
 int fr_chat_say(fr_chat *chat, const char *bytes, size_t length) {
-    bool answered;
+    bool answered, ends = chat->read_length == 0 || chat->read[chat->read_length - 1] == '\n';
+    size_t before = chat->read_length + !ends;
+    char *said = fr_resize(NULL, before + length, 1);
+    if (chat->read_length) memcpy(said, chat->read, chat->read_length);
+    if (!ends) said[before - 1] = '\n';
+    memcpy(said + before, bytes, length);
     json_t *messages = json_copy(chat->messages);
-    fr_conversation_add(messages, "user", bytes, length, chat->waiting);
+    fr_conversation_add(messages, "user", said, before + length, chat->waiting);
+    free(said);
     int code = fr_chat_answer(chat, messages, &answered);
-    if (answered) chat->waiting = 0;
+    if (!answered) return code;
+    chat->waiting = 0;
+    forget_read(chat);
     return code;
 }
 
 static void undo(fr_chat *chat) {
     size_t pictures = chat->loaded.picture_count;
     chat->settled = false;
-    if (chat->waiting) {
+    if (chat->read) {
+        forget_read(chat);
+        remark(chat, "the text for the next turn is taken back");
+    } else if (chat->waiting) {
         fr_chat_keep_pictures(chat, pictures - chat->waiting);
         remark(chat, "the pictures for the next turn are taken back");
     } else if (fr_conversation_turns(chat->messages) == 0) {
@@ -45,6 +64,7 @@ static void undo(fr_chat *chat) {
 static void clear(fr_chat *chat) {
     chat->settled = false;
     fr_chat_keep_pictures(chat, 0);
+    forget_read(chat);
     fr_conversation_forget(chat->messages);
     remark(chat, "all that was said is forgotten");
 }
@@ -59,6 +79,38 @@ static void add_image(fr_chat *chat, const char *path) {
             fr_note("%s: %zu tokens, in the next turn", path,
                     fr_picture_tokens(loaded->pictures[loaded->picture_count - 1]));
     }
+}
+
+/* A binary file is no text to be read: it would be a turn of replacement characters. */
+static void read_text(fr_chat *chat, const char *path) {
+    fr_prompt file;
+    if (fr_prompt_read_file(&file, path) == 0) {
+        if (file.length == 0) {
+            fr_note("%s is empty", path);
+        } else if (memchr(file.bytes, '\0', file.length)) {
+            fr_note("%s is no text: it has NUL bytes", path);
+        } else {
+            chat->read = fr_resize(chat->read, chat->read_length + file.length, 1);
+            memcpy(chat->read + chat->read_length, file.bytes, file.length);
+            chat->read_length += file.length;
+            if (!chat->args->given[FR_ARG_QUIET]) fr_note("%s: %zu bytes, in the next turn", path, file.length);
+        }
+    }
+    fr_prompt_free(&file);
+}
+
+static int tell_context(fr_chat *chat) {
+    size_t count, context = fr_session_context(chat->loaded.session), turns = fr_conversation_turns(chat->messages);
+    int code = fr_chat_measure(chat, &count);
+    if (!code)
+        fr_note("%zu turn%s, %zu of %zu tokens: the context is %.0f%% full", turns, turns == 1 ? "" : "s", count,
+                context, 100.0 * (double)count / (double)context);
+    return code;
+}
+
+static void tell_figures(const fr_chat *chat) {
+    fr_figures figures = fr_figures_take(chat->loaded.session);
+    fr_figures_print(&figures, stderr);
 }
 
 /* The next of the seeds: so a run with all its /regen can be had again. */
@@ -77,8 +129,9 @@ static int regenerate(fr_chat *chat) {
         fr_note("/regen: there is no reply yet");
         return 0;
     }
-    if (chat->waiting) {
-        fr_note("/regen: pictures wait for the next turn; /undo takes them back");
+    if (chat->waiting || chat->read) {
+        fr_note("/regen: %s for the next turn; /undo takes %s back", chat->read ? "a text waits" : "pictures wait",
+                chat->read ? "it" : "them");
         return 0;
     }
     if (!samples && chat->settled) {
@@ -146,6 +199,9 @@ static int act(fr_chat *chat, fr_chat_command command, const char *argument) {
     case FR_CHAT_CLEAR: clear(chat); break;
     case FR_CHAT_UNDO: undo(chat); break;
     case FR_CHAT_IMAGE: add_image(chat, argument); break;
+    case FR_CHAT_READ: read_text(chat, argument); break;
+    case FR_CHAT_CONTEXT: return tell_context(chat);
+    case FR_CHAT_STATS: tell_figures(chat); break;
     case FR_CHAT_REGEN: return regenerate(chat);
     case FR_CHAT_SAVE: save(chat, argument); break;
     case FR_CHAT_LOAD: return load(chat, argument);
@@ -155,6 +211,8 @@ static int act(fr_chat *chat, fr_chat_command command, const char *argument) {
 }
 
 int fr_chat_act(fr_chat *chat, fr_chat_command command, const char *argument) {
+    if (command == FR_CHAT_SET) return fr_chat_set(chat, argument);
+    if (command == FR_CHAT_SYSTEM) fr_chat_set_system(chat, argument);
     char *expanded = expand_home(argument);
     int code = act(chat, command, expanded);
     free(expanded);

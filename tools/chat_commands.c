@@ -9,21 +9,28 @@
 
 typedef struct fr_named_command {
     const char *name;
-    const char *value; /* what help calls the argument; NULL: it has none */
+    const char *value; /* what help calls the argument, in brackets where it may be left out; NULL: it has none */
     fr_chat_command command;
     const char *help;
 } fr_named_command;
 
 static const fr_named_command commands[] = {
     {"/clear", NULL, FR_CHAT_CLEAR, "forget the conversation, all but its system turn"},
-    {"/undo", NULL, FR_CHAT_UNDO, "take back the last turn and its answer, or pictures that wait for a turn"},
+    {"/undo", NULL, FR_CHAT_UNDO, "take back the last turn and its answer, or what waits for a turn"},
     {"/regen", NULL, FR_CHAT_REGEN, "another reply to the last turn; greedy, there is no other"},
     {"/edit", NULL, FR_CHAT_EDIT, "the last turn once more, to be edited: the new one takes its place"},
     {"/save", "FILE", FR_CHAT_SAVE, "keep the conversation in a file: its messages as JSON, in the OpenAI form"},
     {"/load", "FILE", FR_CHAT_LOAD, "go on with the conversation of such a file; a turn without an answer gets one"},
     {"/image", "FILE", FR_CHAT_IMAGE, "a PNG or JPEG picture for the next turn"},
+    {"/read", "FILE", FR_CHAT_READ, "a file's text for the next turn, which stands behind it"},
+    {"/system", "[TEXT]", FR_CHAT_SYSTEM, "another system turn, - for none; alone: what it is"},
+    {"/set", "[NAME VALUE]", FR_CHAT_SET, "a setting, such as temp 0.5 or seed 7; alone: all that there are"},
+    {"/context", NULL, FR_CHAT_CONTEXT, "how full the context is"},
+    {"/stats", NULL, FR_CHAT_STATS, "statistics since the conversation began"},
     {"/help", NULL, FR_CHAT_HELP, "these lines"},
     {"/exit", NULL, FR_CHAT_EXIT, "end the conversation, as the end of input does (Ctrl-D)"},
+    {"/quit", NULL, FR_CHAT_EXIT, "likewise"},
+    {"/bye", NULL, FR_CHAT_EXIT, "likewise"},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -56,7 +63,8 @@ fr_chat_command fr_chat_command_read(char *line, size_t length, const char **arg
     for (size_t i = 0; i < COMMANDS; i++) {
         const fr_named_command *c = &commands[i];
         if (strcmp(line, c->name) != 0) continue;
-        if ((c->value != NULL) == (**argument != '\0')) return c->command;
+        bool may = c->value && c->value[0] == '[';
+        if (may || (c->value != NULL) == (**argument != '\0')) return c->command;
         if (c->value) fr_note("%s needs a %s (/help)", c->name, c->value);
         else fr_note("%.80s: what is this word for? %s stands alone (/help)", *argument, c->name);
         return FR_CHAT_REFUSED;
@@ -68,9 +76,9 @@ void fr_chat_commands_print(FILE *out) {
     for (size_t i = 0; i < COMMANDS; i++) {
         const fr_named_command *c = &commands[i];
         int width = fprintf(out, "  %s %s", c->name, c->value ? c->value : "");
-        fprintf(out, "%*s%s\n", width < 16 ? 16 - width : 1, "", c->help);
+        fprintf(out, "%*s%s\n", width < 23 ? 23 - width : 1, "", c->help);
     }
-    fputs("  //...         say a line that begins with one /\n"
-          "  ...\\          go on in the next line; lines pasted at once are one turn\n"
-          "  \"\"\"...        say all lines up to one that ends in \"\"\"\n", out);
+    fputs("  //...                say a line that begins with one /\n"
+          "  ...\\                 go on in the next line; lines pasted at once are one turn\n"
+          "  \"\"\"...               say all lines up to one that ends in \"\"\"\n", out);
 }

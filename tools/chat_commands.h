@@ -17,6 +17,11 @@ typedef enum fr_chat_command {
     FR_CHAT_SAVE,
     FR_CHAT_LOAD,
     FR_CHAT_IMAGE,
+    FR_CHAT_READ,
+    FR_CHAT_SYSTEM,
+    FR_CHAT_SET,
+    FR_CHAT_CONTEXT,
+    FR_CHAT_STATS,
     FR_CHAT_HELP,
     FR_CHAT_EXIT,
 } fr_chat_command;

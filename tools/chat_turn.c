@@ -45,6 +45,16 @@ static int measure(const fr_chat *chat, const json_t *messages, size_t dropped, 
     return code;
 }
 
+int fr_chat_measure(fr_chat *chat, size_t *count) {
+    fr_prompt prompt = {0};
+    *count = 0;
+    if (fr_conversation_turns(chat->messages) == 0) return 0;
+    int code = measure(chat, chat->messages, 0, &prompt);
+    *count = prompt.count;
+    fr_prompt_free(&prompt);
+    return code;
+}
+
 /* Room for a reply, or the rest of one, that is worth dropping turns for. */
 static size_t wanted_room(const fr_chat *chat, size_t behind) {
     size_t quarter = fr_session_context(chat->loaded.session) / 4;
@@ -95,13 +105,17 @@ static int fit(fr_chat *chat, size_t behind, fr_prompt *prompt, bool *fits) {
 }
 
 static void say_full(const fr_chat *chat, size_t count) {
-    bool more = fr_conversation_turns(chat->messages) > 0;
-    const char *way = !more                                      ? ""
-                      : chat->args->given[FR_ARG_CONTEXT_SHIFT] ? "; alone it is too long"
-                                                                 : "; /undo or /clear makes room, and --context-shift "
-                                                                   "drops the oldest turns";
+    size_t context = fr_session_context(chat->loaded.session);
+    if (fr_conversation_turns(chat->messages) == 0) {
+        fr_note("this turn is left out: it is too long, with %zu tokens, and the context holds %zu (-c N, up to %lld)",
+                count, context, (long long)fr_model_fact(chat->loaded.model, FR_FACT_CONTEXT_LIMIT));
+        return;
+    }
+    const char *way = chat->args->given[FR_ARG_CONTEXT_SHIFT]
+                          ? "; alone it is too long"
+                          : "; /undo or /clear makes room, and --context-shift drops the oldest turns";
     fr_note("this turn is left out: with it the conversation has %zu tokens, and the context holds %zu (-c N)%s", count,
-            fr_session_context(chat->loaded.session), way);
+            context, way);
 }
 
 /* ------------------------------------------------------------------------------------------------------- the prompt */
@@ -229,8 +243,9 @@ int fr_chat_answer(fr_chat *chat, json_t *messages, bool *answered) {
     bool refused;
     *answered = false;
     chat->asked = messages;
-    chat->text = (fr_stream){.out = stdout, .color = args->given[FR_ARG_COLOR], .stops = args->stops,
-                             .stop_count = args->stop_count};
+    bool wraps = fr_word_wrap_begin(&chat->wrap, stdout);
+    chat->text = (fr_stream){.out = stdout, .wrap = wraps ? &chat->wrap : NULL, .color = args->given[FR_ARG_COLOR],
+                             .stops = args->stops, .stop_count = args->stop_count};
     chat->interrupted = false;
     fr_interrupt_next_answer();
     int code = prompt_session(chat, &refused);

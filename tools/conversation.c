@@ -66,8 +66,14 @@ static bool begins_with_system(const json_t *messages) {
     return is_of(json_array_get(messages, 0), "system");
 }
 
+const char *fr_conversation_system(const json_t *messages) {
+    return begins_with_system(messages) ? json_string_value(json_object_get(json_array_get(messages, 0), "content"))
+                                        : NULL;
+}
+
 void fr_conversation_set_system(json_t *messages, const char *system) {
     if (begins_with_system(messages)) json_array_remove(messages, 0);
+    if (!system) return;
     json_t *first = fr_conversation_new(system);
     json_array_insert(messages, 0, json_array_get(first, 0));
     json_decref(first);

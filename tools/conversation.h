@@ -19,7 +19,10 @@ void fr_conversation_add_placed(json_t *messages, const char *bytes, size_t leng
 /* The message that was added last, which belongs to the conversation. */
 json_t *fr_conversation_last(const json_t *messages);
 
-/* Makes this the system turn that it begins with. */
+/* The system turn that it begins with, NULL: none; it belongs to the conversation. */
+const char *fr_conversation_system(const json_t *messages);
+
+/* Makes this the system turn that it begins with; NULL: it has none. */
 void fr_conversation_set_system(json_t *messages, const char *system);
 
 /* How many turns of a user's there are. */

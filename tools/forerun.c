@@ -32,8 +32,9 @@ static const fr_verb verbs[] = {
     {"chat", "a conversation: turns, history kept", FR_VERB_CHAT, "chat [-m] MODEL [-md DRAFTER] [options]",
      "Each line of standard input is a turn; one that ends in a backslash goes on in the next line, and three quotes\n"
      "begin and end a turn of several lines. Lines pasted at once into a terminal's prompt are one turn. Lines that\n"
-     "begin with / are commands: /clear, /undo, /regen, /edit, /save FILE, /load FILE, /image FILE, /exit, and /help,\n"
-     "which says what they do; // says a line with one /. Ctrl-C ends a reply and keeps the session; before the reply\n"
+     "begin with / are commands: /clear, /undo, /regen, /edit, /save FILE, /load FILE, /image FILE, /read FILE,\n"
+     "/system TEXT, /set NAME VALUE, /context, /stats, /exit, /quit, /bye, and /help, which says what they do; //\n"
+     "says a line with one /. Ctrl-C ends a reply and keeps the session; before the reply\n"
      "has begun it takes the turn back, and at the prompt of a terminal, where lines can be edited and gone back to,\n"
      "it drops the line. /exit and the end of input (Ctrl-D) end the conversation; so do SIGTERM, SIGHUP and a lost\n"
      "terminal, once the prompt cache is written. A context that is full has room again after /undo or /clear, or\n"

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -55,10 +56,22 @@ static void leave_terminal(fr_line_editor *editor) {
 
 static volatile sig_atomic_t bracketed; /* what is pasted between the lines */
 
+static struct termios cooked; /* the terminal, as it is for others */
+
+/* Keys that come between the lines are for the next one: they are kept, all of them, and not shown within a reply. */
+static void hush(bool on) {
+    struct termios hushed = cooked;
+    hushed.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    if (tcgetpgrp(STDIN_FILENO) != getpgrp()) return; /* another program has the terminal */
+    tcsetattr(STDIN_FILENO, TCSADRAIN, on ? &hushed : &cooked);
+}
+
 static void bracket(bool on) {
     const char *asks = on ? PASTE_ON : PASTE_OFF;
-    ssize_t unused = bracketed ? write(STDERR_FILENO, asks, strlen(asks)) : 0;
+    if (!bracketed) return;
+    ssize_t unused = write(STDERR_FILENO, asks, strlen(asks));
     (void)unused;
+    hush(on);
 }
 
 static void stop_bracketing(void) {
@@ -86,7 +99,7 @@ static void step_aside(int signal_number) {
 /* What is pasted before the next line is asked for is one turn there. */
 static void begin_bracketing(void) {
     fflush(stderr);
-    bracketed = true;
+    bracketed = tcgetattr(STDIN_FILENO, &cooked) == 0;
     bracket(true);
 }
 

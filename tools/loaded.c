@@ -14,6 +14,7 @@
 #include "escapes.h"
 #include "option_table.h"
 #include "output.h"
+#include "words.h"
 
 #define DEFAULT_CONTEXT 4096
 #define PROMPT_LIMIT    ((size_t)1 << 28) /* bytes; a guard against reading from a device without end */
@@ -198,6 +199,22 @@ int fr_loaded_tokenizer_alone(fr_tokenizer **tokenizer, const fr_arguments *args
     return fr_exit_status(status);
 }
 
+/* Whether a session of so many positions leaves others half of the memory that is free beside the model. */
+static bool context_fits(const fr_loaded *loaded, const fr_arguments *args, int64_t context) {
+    uint64_t bytes[FR_ESTIMATE_COUNT];
+    const char *drafter = args->uses_drafter ? args->text[FR_ARG_DRAFTER] : NULL;
+    bool inner = args->uses_drafter && !drafter && fr_model_fact(loaded->model, FR_FACT_MTP_LAYERS) > 0;
+    fr_options *options = fr_options_copy(loaded->options);
+    fr_status status = options ? fr_options_set(options, FR_OPT_CONTEXT, context) : FR_MEMORY;
+    if (status == FR_OK) status = fr_model_estimate(args->text[FR_ARG_MODEL], inner ? "" : drafter, options, 1, bytes);
+    fr_options_free(options);
+    if (status != FR_OK) return false;
+    if (args->given[FR_ARG_MEMORY]) return bytes[FR_ESTIMATE_TOTAL] <= (uint64_t)args->number[FR_ARG_MEMORY];
+    uint64_t taken = bytes[FR_ESTIMATE_TOTAL] - bytes[FR_ESTIMATE_RESIDENT]; /* the weights are there already */
+    uint64_t beside = bytes[FR_ESTIMATE_AVAILABLE] - fr_least(bytes[FR_ESTIMATE_AVAILABLE], bytes[FR_ESTIMATE_MAPPED]);
+    return taken <= beside / 2;
+}
+
 int64_t fr_loaded_context(const fr_loaded *loaded, const fr_arguments *args, size_t prompt, int64_t more) {
     int64_t limit = fr_model_fact(loaded->model, FR_FACT_CONTEXT_LIMIT), wanted = DEFAULT_CONTEXT;
     if (args->given[FR_ARG_CONTEXT]) {
@@ -208,6 +225,8 @@ int64_t fr_loaded_context(const fr_loaded *loaded, const fr_arguments *args, siz
         }
     } else if (args->verb->bit & (FR_VERB_PERPLEXITY | FR_VERB_IMATRIX)) {
         wanted = (int64_t)prompt; /* a chunk, which nothing follows */
+    } else if (args->verb->bit == FR_VERB_CHAT) {
+        if (context_fits(loaded, args, limit)) wanted = limit;
     } else if (more >= 0) {
         if (wanted < (int64_t)prompt + more) wanted = (int64_t)prompt + more;
     } else {

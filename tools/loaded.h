@@ -56,8 +56,8 @@ int fr_loaded_show(fr_loaded *loaded);
 int fr_loaded_start(fr_loaded *loaded, const fr_arguments *args, size_t prompt, int64_t more);
 
 /* Of that, the drafter: that of -md, or the MTP layer in the model's own checkpoint; without either, plain decoding.
- * And the context: without -c the default, more where prompt and limit together are more, and where there is no limit,
- * doubled until the prompt leaves room. */
+ * And the context: without -c that of a chat is the model's own where memory allows. Else it is the default, more where
+ * prompt and limit together are more, and where there is no limit, doubled until the prompt leaves room. */
 int fr_loaded_open_drafter(fr_loaded *loaded, const fr_arguments *args);
 int64_t fr_loaded_context(const fr_loaded *loaded, const fr_arguments *args, size_t prompt, int64_t more);
 

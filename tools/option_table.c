@@ -443,7 +443,8 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_CONTEXT] = {.names = "-c --ctx-size", .value = "N", .kind = FR_KIND_NUMBER,
                         .verbs = (RUN - PERPLEXITY - IMATRIX) | INSPECT, .low = 0, .high = INT32_MAX,
                         .help = "context in tokens (default 4096, more for a longer prompt; 0: all the model has)",
-                        .more = "chat: just 4096; inspect: what a session of that context takes. At most what the "
+                        .more = "chat: all that the model has where its cache takes at most half of the free memory, "
+                                "else 4096; inspect: what a session of that context takes. At most what the "
                                 "model was made for"},
     [FR_ARG_CONTEXT_SHIFT] = {.names = "--context-shift", .verbs = CHAT,
                               .help = "where the context is full, drop the oldest turns; the system turn stays",

@@ -170,13 +170,21 @@ static void set_green(fr_stream *text, bool green) {
     text->green = green;
 }
 
-/* Writes [written, end), each byte in its colour. */
+/* An fr_wrap_put: a byte in its colour. */
+static void put_byte(void *context, char byte, bool accepted) {
+    fr_stream *text = context;
+    if (text->color) set_green(text, accepted);
+    putc(byte, text->out);
+}
+
+/* Writes [written, end). */
 static void write_until(fr_stream *text, size_t end) {
     if (text->told && text->written < end)
         text->told(text->context, text->bytes + text->written, end - text->written);
     for (; text->out && text->written < end; text->written++) {
-        if (text->color) set_green(text, text->accepted[text->written]);
-        putc(text->bytes[text->written], text->out);
+        char byte = text->bytes[text->written];
+        if (text->wrap) fr_word_wrap_feed(text->wrap, byte, text->accepted[text->written], put_byte, text);
+        else put_byte(text, byte, text->accepted[text->written]);
     }
     text->written = end;
 }
@@ -203,6 +211,7 @@ void fr_stream_flush(fr_stream *text) {
 
 void fr_stream_end(fr_stream *text) {
     write_until(text, text->length);
+    if (text->wrap) fr_word_wrap_finish(text->wrap, put_byte, text);
     fr_stream_flush(text);
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "forerun.h"
+#include "word_wrap.h"
 
 /* ------------------------------------------------------------------------------------------------------ diagnostics */
 
@@ -62,6 +63,7 @@ typedef struct fr_stream {
     bool *accepted;
     size_t length, written, capacity;
     bool green; /* the colour that out is in */
+    fr_word_wrap *wrap; /* of the terminal that out is; NULL: lines end where the text says */
 } fr_stream;
 
 /* Takes bytes of one token; true when they complete a stop string, which ends the text before it. */

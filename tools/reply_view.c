@@ -31,8 +31,8 @@ void fr_reply_view_tell(fr_reply_view *view, fr_reply_fn *told, void *context) {
 
 fr_status fr_reply_view_open(fr_reply_view *view, const fr_tokenizer *tokenizer, const json_t *settings,
                              const fr_marked_text *prompt, fr_stream *text) {
-    *view = (fr_reply_view){.text = text,
-                            .screen = {.out = text->out, .dim = text->out && isatty(fileno(text->out))}};
+    bool dim = text->out && isatty(fileno(text->out));
+    *view = (fr_reply_view){.text = text, .screen = {.out = text->out, .wrap = text->wrap, .dim = dim}};
     text->told = tell_content;
     text->context = view;
     if (text->out) fr_reply_view_tell(view, fr_reply_screen_show, &view->screen);

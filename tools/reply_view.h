@@ -15,6 +15,7 @@
  * a line of its own; a call is a line. Content itself is what the stream writes. */
 typedef struct fr_reply_screen {
     FILE *out;
+    fr_word_wrap *wrap; /* of the terminal that out is; NULL: lines end where the parts say */
     bool dim;      /* reasoning is, instead of having marks around it */
     bool thinking; /* the part that was shown last is reasoning */
     bool begun;    /* something was shown */
@@ -22,7 +23,7 @@ typedef struct fr_reply_screen {
 
 /* An fr_reply_fn; and what stands behind the last part. */
 void fr_reply_screen_show(void *screen, fr_reply_part part, const char *text, size_t length);
-void fr_reply_screen_end(const fr_reply_screen *screen);
+void fr_reply_screen_end(fr_reply_screen *screen);
 
 typedef struct fr_reply_view {
     fr_reply_parser *parser;

@@ -1,0 +1,19 @@
+/* Settings of a chat that are changed between its turns: /set, /system.
+ *
+ * In: a command's argument. Out: the settings of the next reply, or one line that says why they stay as they are. */
+#ifndef FR_TOOLS_CHAT_SET_H
+#define FR_TOOLS_CHAT_SET_H
+
+#include "chat_turn.h"
+
+/* NAME VALUE by the names of the command line's options, which sets it; NAME, or nothing, which tells one or all. Gives
+ * the exit status. */
+int fr_chat_set(fr_chat *chat, const char *argument);
+
+/* How replies are drawn, on one line of standard error. */
+void fr_chat_tell_sampling(const fr_chat *chat);
+
+/* The system turn: another one, "-" for none, "" to be told it. */
+void fr_chat_set_system(fr_chat *chat, const char *text);
+
+#endif
