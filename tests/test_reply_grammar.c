@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/asking.h"
 #include "tests/require.h"
@@ -16,14 +17,31 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 enum { MOST = 400, WALKS = 24 };
 
+/* A published template, or what a template of its form shows; marks that the vocabulary does not have are text. */
 static const struct model {
     const char *template, *folder;
     bool several;
-} models[] = {{"gemma4", "gemma", true},
-              {"glm4.6", "glm4", true},
-              {"qwen3.5", "qwen35", true},
-              {"llama3.1", "llama3", false},
-              {"deepseek-v3.1", "deepseek3", true}};
+    const char *source;
+} models[] = {{"gemma4", "gemma", true, NULL},
+              {"glm4.6", "glm4", true, NULL},
+              {"qwen3.5", "qwen35", true, NULL},
+              {"llama3.1", "llama3", false, NULL},
+              {"deepseek-v3.1", "deepseek3", true, NULL},
+              {"kimi", "qwen35", true, "{# <|tool_calls_section_begin|> #}"},
+              {"minimax", "qwen35", true, "{# <minimax:tool_call> #}"},
+              {"seed", "qwen35", true, "{# <seed:tool_call> #}"},
+              {"mistral", "qwen35", true, "{# [TOOL_CALLS] #}"},
+              {"mistral with arguments marked", "qwen35", true, "{# [TOOL_CALLS][ARGS] #}"},
+              {"mistral with ids", "qwen35", true, "{# [TOOL_CALLS][CALL_ID][ARGS] #}"},
+              {"lfm2", "qwen35", true, "{# <|tool_list_start|> #}"},
+              {"olmo3", "qwen35", true, "{# <function_calls> #}"},
+              {"command a", "qwen35", true, "{# <|START_ACTION|> #}"},
+              {"command r", "qwen35", true, "{# Action: ```json tool_name #}"},
+              {"phi4", "qwen35", true, "{# <|tool|><|/tool|> #}"},
+              {"granite", "qwen35", true, "{# <|tool_call|> #}"},
+              {"glm4", "glm4", false, "{# [gMASK]<sop><|observation|> #}"},
+              {"hermes", "qwen35", true, "{# <tool_call> arguments #}"}};
+enum { PUBLISHED = 5 }; /* of them, the first */
 
 static const char tools[] =
     "{\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"look-up\", \"description\": \"d\", "
@@ -44,8 +62,15 @@ static void open_model(const struct model *model) {
     fr_options *options = fr_options_new();
     snprintf(path, sizeof path, TOKENIZERS "%s", model->folder);
     snprintf(chat, sizeof chat, "tests/data/chat/templates/%s.jinja", model->template);
+    if (model->source) {
+        snprintf(chat, sizeof chat, "/tmp/reply-grammar-XXXXXX");
+        int file = mkstemp(chat);
+        ck_assert_int_eq(write(file, model->source, strlen(model->source)), (ssize_t)strlen(model->source));
+        close(file);
+    }
     require(fr_options_set_text(options, FR_OPT_CHAT_TEMPLATE, chat));
     require(fr_tokenizer_open(path, options, &tokenizer));
+    if (model->source) unlink(chat);
     require(fr_token_tree_open(tokenizer, &tree));
     fr_options_free(options);
 }
@@ -75,7 +100,8 @@ static size_t try_text(fr_grammar *grammar, const char *text, int32_t *ids, size
 
 /* What ends strings, values, reasoning. */
 static size_t try_end(fr_grammar *grammar, uint64_t *state, int32_t *ids, size_t count) {
-    static const char *const ends[] = {"\"", "<|\"|>", "</arg_value>", "\n</parameter>\n", "</think>", "<channel|>"};
+    static const char *const ends[] = {"\"",       "<|\"|>",    "</arg_value>", "\n</parameter>\n", "</parameter>\n",
+                                       "</think>", "<channel|>"};
     for (size_t first = fr_chance(state, COUNT_OF(ends)), i = 0; i < COUNT_OF(ends); i++) {
         size_t longer = try_text(grammar, ends[(first + i) % COUNT_OF(ends)], ids, count);
         if (longer > count) return longer;
@@ -184,7 +210,7 @@ static void check_calls(const char *only, bool several, uint64_t seed) {
     }
     fr_grammar_close(grammar);
     ck_assert_msg(ended >= WALKS / 2, "%s %d: %zu", only ? only : "any", several, ended);
-    ck_assert_msg(several ? most > 1 : most == 1, "%zu calls at most", most);
+    ck_assert_msg(several ? most > 1 : most == 1, "%s, %zu calls at most", only ? only : "any", most);
 }
 
 START_TEST(calls_of_tools) {
@@ -528,11 +554,11 @@ int main(void) {
     TCase *tcase = tcase_create("all");
     tcase_set_timeout(tcase, 240);
     tcase_add_loop_test(tcase, calls_of_tools, 0, COUNT_OF(models));
-    tcase_add_loop_test(tcase, contents_or_calls, 0, COUNT_OF(models));
-    tcase_add_loop_test(tcase, no_thought_behind_thoughts, 0, COUNT_OF(models));
-    tcase_add_loop_test(tcase, refused, 0, COUNT_OF(models));
-    tcase_add_loop_test(tcase, refused_by_place, 0, COUNT_OF(models));
-    tcase_add_loop_test(tcase, values_of_arguments, 0, COUNT_OF(models));
+    tcase_add_loop_test(tcase, contents_or_calls, 0, PUBLISHED);
+    tcase_add_loop_test(tcase, no_thought_behind_thoughts, 0, PUBLISHED);
+    tcase_add_loop_test(tcase, refused, 0, PUBLISHED);
+    tcase_add_loop_test(tcase, refused_by_place, 0, PUBLISHED);
+    tcase_add_loop_test(tcase, values_of_arguments, 0, PUBLISHED);
     tcase_add_loop_test(tcase, roots_of_parameters, 0, COUNT_OF(models));
     tcase_add_test(tcase, hostile_tools);
     suite_add_tcase(suite, tcase);

@@ -100,7 +100,7 @@ static fr_scan_result in_string(fr_json_scan *scan, char byte) {
     if (scan->state == FR_SCAN_HEX && is_hex(byte)) return --scan->hex == 0 ? go(scan, FR_SCAN_STRING) : FR_SCAN_ON;
     if (scan->state == FR_SCAN_HEX && !scan->loose) return FR_SCAN_BAD;
     if (scan->state == FR_SCAN_ESCAPE) {
-        bool two = byte == 'x' && scan->quote == '\'';
+        bool two = byte == 'x' && scan->python;
         scan->hex = two ? 2 : 4;
         if (byte == 'u' || two) return go(scan, FR_SCAN_HEX);
         bool known = byte && strchr("\"\\/bfnrt", byte);

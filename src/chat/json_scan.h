@@ -35,7 +35,7 @@ typedef enum fr_scan_state {
 typedef struct fr_json_scan {
     fr_scan_state state;
     bool loose;  /* set before the first byte */
-    bool python; /* something came that Python alone writes */
+    bool python; /* something came that Python alone writes, so strings are as it has them */
     bool key;    /* the string is one */
     char quote;  /* begins and ends the string */
     uint8_t depth;

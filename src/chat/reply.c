@@ -317,6 +317,7 @@ static bool is_of_call(fr_mark mark) {
 static void on_mark_in_content(fr_reply_reader *r, fr_mark mark, const char *text, size_t length) {
     bool thinks = mark == FR_MARK_THINK && (!r->said || *r->format.channel);
     bool ends_calls = (mark == FR_MARK_CALLS_END || mark == FR_MARK_RESPONSE) && r->fresh && r->called;
+    bool surrounds = mark >= FR_MARK_SAY && mark <= FR_MARK_SAY_TEXT_END;
     if (thinks && *r->format.channel) {
         r->state = CHANNEL;
         r->channel = r->format.channel;
@@ -325,7 +326,7 @@ static void on_mark_in_content(fr_reply_reader *r, fr_mark mark, const char *tex
     } else if (is_of_call(mark)) {
         begin_call(r, 0);
         on_mark_in_call(r, mark, text, length);
-    } else if (ends_calls) {
+    } else if (ends_calls || surrounds) {
         r->newlines = 0;
     } else {
         say_content(r, text, length);

@@ -66,7 +66,7 @@ typedef struct fr_call_reader {
 } fr_call_reader;
 
 extern const fr_call_reader fr_read_json_call, fr_read_llama_call, fr_read_section_call, fr_read_tagged_call,
-    fr_read_gemma_call, fr_read_harmony_call;
+    fr_read_gemma_call, fr_read_harmony_call, fr_read_named_call, fr_read_python_call;
 
 /* ----------------------------------------------------------------------------------------------- what readers share */
 
@@ -91,6 +91,9 @@ void fr_call_clear(fr_text_buffer *text);
 void fr_call_open_arguments(fr_reply_call *call);
 void fr_call_put_key(fr_reply_call *call, const char *key, size_t length);
 void fr_call_close_arguments(fr_reply_call *call);
+
+/* The first byte behind an opening mark, or of a call without one: its reader is JSON's from there on. */
+fr_call_verdict fr_call_begin_json(fr_reply_call *call, char byte);
 
 /* One byte of a JSON object that is the arguments themselves. */
 fr_call_verdict fr_call_object_byte(fr_reply_call *call, char byte);

@@ -109,6 +109,7 @@ static fr_call_verdict value_byte(fr_reply_call *call, char byte) {
     if (byte == '"' || byte == '\'') {
         call->scan.state = FR_SCAN_STRING;
         call->scan.quote = byte;
+        call->scan.python = byte == '\'';
         call->writer = (fr_json_writer){0};
         return begin_string(call, PLAIN_STRING);
     }

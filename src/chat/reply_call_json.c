@@ -10,7 +10,8 @@
 
 enum {
     BEGIN,
-    LEAD, /* behind the mark, or in a list, before the object */
+    LEAD,  /* behind the mark, or in a list, before the object */
+    FENCE, /* Command R's list stands in a fence of Markdown, which the mark behind it also begins */
     OBJECT,
     CLOSE, /* the second brace of a doubled one has to come */
     AFTER, /* the mark behind the object has to come */
@@ -227,6 +228,9 @@ static fr_call_verdict json_byte(fr_reply_call *call, char byte) {
         if (!call->alone && !has_end(call)) return FR_CALL_FAULT;
         /* fallthrough */
     case LEAD: return lead_byte(call, byte);
+    case FENCE:
+        if (byte != *call->literal++) return FR_CALL_FAULT;
+        return go(call, *call->literal ? FENCE : LEAD);
     case OBJECT: return object_byte(call, byte);
     case CLOSE: return byte == '}' ? end_object(call) : FR_CALL_FAULT;
     case AFTER:
@@ -240,6 +244,11 @@ static fr_call_verdict json_mark(fr_reply_call *call, fr_mark mark) {
     bool begins = mark == FR_MARK_CALL || mark == FR_MARK_CALLS, ends = mark == FR_MARK_CALL_END;
     if (call->state == OBJECT && call->scan.state == FR_SCAN_STRING) return FR_CALL_TEXT;
     if (call->state == BEGIN && begins && !call->section) return go(call, LEAD);
+    bool fence = ends && call->format->marks[mark][0] == '`';
+    if (call->state == LEAD && fence && !call->listed && !call->literal) {
+        call->literal = "json";
+        return go(call, FENCE);
+    }
     if (call->state == AFTER && ends) return FR_CALL_DONE;
     if (call->state == AFTER && begins && !call->bare) return FR_CALL_WHOLE;
     if (call->state == ENDED || (call->state == BEGIN && call->section)) return ends ? FR_CALL_OVER : FR_CALL_PAST;
@@ -252,6 +261,13 @@ static fr_call_verdict json_finish(fr_reply_call *call) {
 }
 
 const fr_call_reader fr_read_json_call = {json_byte, json_mark, json_finish};
+
+fr_call_verdict fr_call_begin_json(fr_reply_call *call, char byte) {
+    call->reader = &fr_read_json_call;
+    if (call->bare && !call->alone && !has_end(call)) return FR_CALL_FAULT;
+    call->state = LEAD;
+    return lead_byte(call, byte);
+}
 
 /* ------------------------------------------------------------------------------------------------------------ Llama */
 
@@ -312,6 +328,10 @@ static fr_call_verdict value_byte(fr_reply_call *call, char byte) {
 
 static fr_call_verdict llama_byte(fr_reply_call *call, char byte) {
     switch (call->state) {
+    case BEGIN: /* Llama 3.2 and 4 also write a list of calls as Python has them */
+        if (byte != '[' || call->section || !call->alone) return json_byte(call, byte);
+        call->reader = &fr_read_python_call;
+        return call->reader->byte(call, byte);
     case LEAD:
         if (fr_json_is_space(byte) || byte == '{') return lead_byte(call, byte);
         call->state = METHOD_NAME;

@@ -1,5 +1,5 @@
-/* DeepSeek's calls: a name, a mark, a JSON object; before V3.1 a type stands in the name's place, and the object within
- * a fence of Markdown. */
+/* Calls in a section of their own: DeepSeek's, which are a name, a mark and a JSON object; before V3.1 a type stands in
+ * the name's place, and the object within a fence of Markdown. Kimi's have an id in which the name is. */
 #include <string.h>
 
 #include "src/chat/reply_call.h"
@@ -26,6 +26,24 @@ static fr_call_verdict behind_byte(fr_reply_call *call, char byte) {
     fr_call_clear(&call->value);
     call->state = NAMED;
     return fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
+}
+
+/* Kimi's id: functions.NAME:NUMBER, of which the first part or the last may be missing. */
+static fr_call_verdict take_id(fr_reply_call *call) {
+    static const char functions[] = "functions.";
+    const char *id = call->value.bytes ? call->value.bytes : "", *name;
+    size_t length = call->value.length, end;
+    while (length > 0 && fr_json_is_space(*id)) id++, length--;
+    while (length > 0 && fr_json_is_space(id[length - 1])) length--;
+    bool within = length >= sizeof functions - 1 && memcmp(id, functions, sizeof functions - 1) == 0;
+    name = id + (within ? sizeof functions - 1 : 0);
+    for (end = length; end > 0 && id[end - 1] >= '0' && id[end - 1] <= '9';) end--;
+    bool numbered = end < length && end > 0 && id[end - 1] == ':';
+    end = numbered ? end - 1 : length;
+    if (end < (size_t)(name - id)) return FR_CALL_FAULT;
+    if (numbered) fr_text_append(&call->id, id, length);
+    call->state = OBJECT;
+    return fr_call_set_name(call, name, end - (size_t)(name - id)) ? FR_CALL_ON : FR_CALL_FAULT;
 }
 
 static fr_call_verdict named_byte(fr_reply_call *call, char byte) {
@@ -76,7 +94,9 @@ static fr_call_verdict section_mark(fr_reply_call *call, fr_mark mark) {
         call->state = BEHIND;
         return FR_CALL_ON;
     }
+    if (call->state == NAME && mark == FR_MARK_VALUE) return take_id(call);
     if (call->state == AFTER && mark == FR_MARK_CALL_END) return FR_CALL_DONE;
+    if (call->state == AFTER && (mark == FR_MARK_CALL || mark == FR_MARK_CALLS_END)) return FR_CALL_WHOLE;
     bool string = call->state == OBJECT && call->scan.state == FR_SCAN_STRING;
     return string ? FR_CALL_TEXT : FR_CALL_FAULT;
 }

@@ -23,7 +23,7 @@ static bool has(const char *source, size_t length, const char *word) {
 }
 
 fr_reply_format fr_reply_format_of(const char *source, size_t length, const fr_tokenizer *tokenizer) {
-    fr_reply_format format = {.form = fr_call_form_of(source, length), .channel = ""};
+    fr_reply_format format = {.form = fr_call_form_of(source, length, tokenizer), .channel = ""};
     if (format.form) memcpy(format.marks, format.form->marks, sizeof format.marks);
     for (size_t i = 0; i < sizeof thoughts / sizeof *thoughts && !format.marks[FR_MARK_THINK]; i++) {
         if (!has(source, length, thoughts[i].begin) && !has(source, length, thoughts[i].end)) continue;

@@ -23,8 +23,10 @@ typedef enum fr_mark {
     FR_MARK_VALUE_END,
     FR_MARK_ID,    /* before a call's id */
     FR_MARK_QUOTE, /* before and behind a string */
-    FR_MARK_SAY,   /* before and behind what is said, where that is marked */
+    FR_MARK_SAY,   /* before and behind what is said, where that is marked, in one way or another */
     FR_MARK_SAY_END,
+    FR_MARK_SAY_TEXT,
+    FR_MARK_SAY_TEXT_END,
     FR_MARK_RESPONSE, /* of a tool: what calls wait for */
     FR_MARK_MESSAGE,  /* a message's header comes, its channel, the type of its body, then its body; and that ends, */
     FR_MARK_CHANNEL,

@@ -4,6 +4,18 @@
 #include <string.h>
 
 #include "src/chat/reply_call.h"
+#include "src/text/tokenizer.h"
+
+/* Of forms that more than one word of templates tells. */
+#define LFM2                                                                                                         \
+    .marks = {[FR_MARK_CALL] = "<|tool_call_start|>", [FR_MARK_CALL_END] = "<|tool_call_end|>"},                     \
+    .reader = &fr_read_python_call, .bare = "[", .lists = true, .own_token = true, .arguments = FR_ARGUMENTS_PYTHON, \
+    .before = "<|tool_call_start|>[", .call = "$NAME($ARGUMENTS)", .argument = "$KEY=", .between = ", ",             \
+    .after = "]<|tool_call_end|>"
+#define GRANITE                                                                                                 \
+    .marks = {[FR_MARK_CALL] = "<|tool_call|>", [FR_MARK_CALLS] = "<tool_call>"}, .reader = &fr_read_json_call, \
+    .bare = "[", .lists = true, .own_token = true, .before = "<|tool_call|>[",                                  \
+    .call = "{\"name\": \"$NAME\", \"arguments\": $ARGUMENTS}", .between = ", ", .after = "]"
 
 static const fr_call_form forms[] = {
     /* gpt-oss: a message to a function, in channels (reply_harmony.h) */
@@ -54,6 +66,20 @@ static const fr_call_form forms[] = {
      .between = "",
      .after = "<｜tool▁calls▁end｜>"},
 
+    /* Kimi K2: ids have the names in them, and count through the conversation */
+    {.words = {"<|tool_calls_section_begin|>"},
+     .marks = {[FR_MARK_CALLS] = "<|tool_calls_section_begin|>",
+               [FR_MARK_CALLS_END] = "<|tool_calls_section_end|>",
+               [FR_MARK_CALL] = "<|tool_call_begin|>",
+               [FR_MARK_VALUE] = "<|tool_call_argument_begin|>",
+               [FR_MARK_CALL_END] = "<|tool_call_end|>"},
+     .reader = &fr_read_section_call,
+     .own_token = true,
+     .before = "<|tool_calls_section_begin|>",
+     .call = "<|tool_call_begin|>functions.$NAME:$NUMBER<|tool_call_argument_begin|>$ARGUMENTS<|tool_call_end|>",
+     .between = "",
+     .after = "<|tool_calls_section_end|>"},
+
     /* GLM 4.5 and later */
     {.words = {"<tool_call>", "<arg_key>"},
      .marks = {[FR_MARK_CALL] = "<tool_call>",
@@ -83,6 +109,122 @@ static const fr_call_form forms[] = {
      .argument = "<parameter=$KEY>\n$VALUE\n</parameter>\n",
      .between = "\n"},
 
+    /* Seed-OSS */
+    {.words = {"<seed:tool_call>"},
+     .marks = {[FR_MARK_CALL] = "<seed:tool_call>",
+               [FR_MARK_CALL_END] = "</seed:tool_call>",
+               [FR_MARK_NAME] = "<function=",
+               [FR_MARK_NAME_END] = "</function>",
+               [FR_MARK_KEY] = "<parameter=",
+               [FR_MARK_VALUE_END] = "</parameter>"},
+     .reader = &fr_read_tagged_call,
+     .own_token = true,
+     .arguments = FR_ARGUMENTS_TAGGED,
+     .call = "<seed:tool_call>\n<function=$NAME>\n$ARGUMENTS</function>\n</seed:tool_call>",
+     .argument = "<parameter=$KEY>$VALUE</parameter>\n",
+     .between = "\n"},
+
+    /* MiniMax M2 */
+    {.words = {"<minimax:tool_call>"},
+     .marks = {[FR_MARK_CALL] = "<minimax:tool_call>",
+               [FR_MARK_CALL_END] = "</minimax:tool_call>",
+               [FR_MARK_NAME] = "<invoke name=",
+               [FR_MARK_NAME_END] = "</invoke>",
+               [FR_MARK_KEY] = "<parameter name=",
+               [FR_MARK_VALUE_END] = "</parameter>"},
+     .reader = &fr_read_tagged_call,
+     .own_token = true,
+     .arguments = FR_ARGUMENTS_TAGGED,
+     .before = "<minimax:tool_call>\n",
+     .call = "<invoke name=\"$NAME\">\n$ARGUMENTS</invoke>\n",
+     .argument = "<parameter name=\"$KEY\">$VALUE</parameter>\n",
+     .between = "",
+     .after = "</minimax:tool_call>"},
+
+    /* Command R7B, Command A */
+    {.words = {"<|START_ACTION|>"},
+     .marks = {[FR_MARK_CALL] = "<|START_ACTION|>",
+               [FR_MARK_CALL_END] = "<|END_ACTION|>",
+               [FR_MARK_SAY] = "<|START_RESPONSE|>",
+               [FR_MARK_SAY_END] = "<|END_RESPONSE|>",
+               [FR_MARK_SAY_TEXT] = "<|START_TEXT|>",
+               [FR_MARK_SAY_TEXT_END] = "<|END_TEXT|>"},
+     .reader = &fr_read_json_call,
+     .bare = "[",
+     .lists = true,
+     .own_token = true,
+     .before = "<|START_ACTION|>[\n",
+     .call = "    {\"tool_call_id\": \"$NUMBER\", \"tool_name\": \"$NAME\", \"parameters\": $ARGUMENTS}",
+     .between = ",\n",
+     .after = "\n]<|END_ACTION|>"},
+
+    /* Command R */
+    {.words = {"Action:", "```json", "tool_name"},
+     .marks = {[FR_MARK_CALL] = "Action:", [FR_MARK_CALL_END] = "```"},
+     .reader = &fr_read_json_call,
+     .lists = true,
+     .before = "Action: ```json\n[\n",
+     .call = "    {\n        \"tool_name\": \"$NAME\",\n        \"parameters\": $ARGUMENTS\n    }",
+     .between = ",\n",
+     .after = "\n]\n```"},
+
+    /* Phi-4-mini: between tokens, as its template has it, or behind a word */
+    {.words = {"<|tool|>", "<|/tool|>"},
+     .marks = {[FR_MARK_CALL] = "<|tool_call|>", [FR_MARK_CALL_END] = "<|/tool_call|>", [FR_MARK_CALLS] = "functools"},
+     .reader = &fr_read_json_call,
+     .bare = "[",
+     .lists = true,
+     .before = "<|tool_call|>[",
+     .call = "{\"name\": \"$NAME\", \"arguments\": $ARGUMENTS}",
+     .between = ", ",
+     .after = "]<|/tool_call|>"},
+
+    /* Mistral: three generations of one mark */
+    {.words = {"[TOOL_CALLS]", "[CALL_ID]"},
+     .marks = {[FR_MARK_CALL] = "[TOOL_CALLS]", [FR_MARK_ID] = "[CALL_ID]", [FR_MARK_VALUE] = "[ARGS]"},
+     .reader = &fr_read_named_call,
+     .bare = "[",
+     .names = true,
+     .lists = true,
+     .call = "[TOOL_CALLS]$NAME[CALL_ID]$ID[ARGS]$ARGUMENTS",
+     .between = ""},
+    {.words = {"[TOOL_CALLS]", "[ARGS]"},
+     .marks = {[FR_MARK_CALL] = "[TOOL_CALLS]", [FR_MARK_ID] = "[CALL_ID]", [FR_MARK_VALUE] = "[ARGS]"},
+     .reader = &fr_read_named_call,
+     .bare = "[",
+     .names = true,
+     .lists = true,
+     .call = "[TOOL_CALLS]$NAME[ARGS]$ARGUMENTS",
+     .between = ""},
+    {.words = {"[TOOL_CALLS]"},
+     .marks = {[FR_MARK_CALL] = "[TOOL_CALLS]", [FR_MARK_ID] = "[CALL_ID]", [FR_MARK_VALUE] = "[ARGS]"},
+     .reader = &fr_read_named_call,
+     .bare = "[",
+     .names = true,
+     .lists = true,
+     .own_token = true,
+     .before = "[TOOL_CALLS] [",
+     .call = "{\"name\": \"$NAME\", \"arguments\": $ARGUMENTS}",
+     .between = ", ",
+     .after = "]"},
+
+    /* LFM2 */
+    {.words = {"<|tool_list_start|>"}, LFM2},
+    {.words = {"<|tool_call_start|>"}, LFM2},
+
+    /* OLMo 3 */
+    {.words = {"<function_calls>"},
+     .marks = {[FR_MARK_CALL] = "<function_calls>", [FR_MARK_CALL_END] = "</function_calls>"},
+     .reader = &fr_read_python_call,
+     .names = true,
+     .own_token = true,
+     .arguments = FR_ARGUMENTS_PYTHON,
+     .before = "<function_calls>",
+     .call = "$NAME($ARGUMENTS)",
+     .argument = "$KEY=",
+     .between = "\n",
+     .after = "</function_calls>"},
+
     /* Hermes, Qwen 2.5 and 3, Granite 4, and others that were taught it */
     {.words = {"<tool_call>", "arguments"},
      .marks = {[FR_MARK_CALL] = "<tool_call>", [FR_MARK_CALL_END] = "</tool_call>"},
@@ -95,16 +237,35 @@ static const fr_call_form forms[] = {
     {.words = {"<|start_header_id|>", "parameters\""},
      .marks = {[FR_MARK_CALL] = "<|python_tag|>"},
      .reader = &fr_read_llama_call,
-     .bare = "{",
+     .bare = "{[",
      .call = "{\"name\": \"$NAME\", \"parameters\": $ARGUMENTS}"},
+
+    /* Granite 3 */
+    {.words = {"<|tool_call|>"}, GRANITE},
+    {.words = {"<|start_of_role|>available_tools"}, GRANITE},
+
+    /* GLM-4 before 4.5: no mark at all */
+    {.words = {"[gMASK]<sop>", "<|observation|>"},
+     .marks = {[FR_MARK_CALLS_END] = "<|observation|>", [FR_MARK_RESPONSE] = "<|assistant|>"},
+     .reader = &fr_read_named_call,
+     .names = true,
+     .call = "$NAME\n$ARGUMENTS"},
 };
 
-const fr_call_form *fr_call_form_of(const char *source, size_t length) {
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+static bool has(const char *source, size_t length, const char *word) {
+    return memmem(source, length, word, strlen(word)) != NULL;
+}
+
+const fr_call_form *fr_call_form_of(const char *source, size_t length, const fr_tokenizer *tokenizer) {
+    const size_t count = sizeof forms / sizeof *forms;
+    for (size_t i = 0; i < count; i++) {
         bool shown = true;
         for (size_t w = 0; w < sizeof forms[i].words / sizeof *forms[i].words && forms[i].words[w]; w++)
-            shown &= memmem(source, length, forms[i].words[w], strlen(forms[i].words[w])) != NULL;
+            shown &= has(source, length, forms[i].words[w]);
         if (shown) return &forms[i];
     }
+    if (!tokenizer || !has(source, length, "tools")) return NULL;
+    for (size_t i = 0; i < count; i++)
+        if (forms[i].own_token && fr_tokenizer_id(tokenizer, forms[i].marks[FR_MARK_CALL]) >= 0) return &forms[i];
     return NULL;
 }

@@ -22,15 +22,17 @@ typedef struct fr_call_form {
     const char *bare; /* bytes that a call without its opening mark may begin with; NULL: none */
     bool names;       /* and it may begin with the name of a tool */
     bool lists;       /* JSON objects may stand in a list */
+    bool own_token; /* the token of its opening mark tells the form too, where a template takes tools and shows none */
 
     /* What a reply that must call is made of: `before`, calls with `between` them, `after`. In a call $NAME stands for
      * the function, $ARGUMENTS for all arguments, $NUMBER for digits, $ID for nine letters and digits; in an argument
-     * $KEY and $VALUE. Marks are written as their text. between: NULL where a reply has one call at most. */
+     * $KEY and $VALUE, behind which Python's have nothing. Marks are written as their text. between: NULL where a reply
+     * has one call at most. */
     fr_arguments_form arguments;
     const char *before, *call, *argument, *between, *after;
 } fr_call_form;
 
-/* The first form that a template shows; NULL: none. */
-const fr_call_form *fr_call_form_of(const char *source, size_t length);
+/* The first form that a template shows, or that a vocabulary (NULL: not known) has a token for; NULL: none. */
+const fr_call_form *fr_call_form_of(const char *source, size_t length, const fr_tokenizer *tokenizer);
 
 #endif

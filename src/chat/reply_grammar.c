@@ -152,7 +152,7 @@ static fr_status call_of(const making *m, const json_t *tool, const char *name, 
         parts.mark = mark(m, FR_MARK_QUOTE);
         parts.mark_is_text = m->plan->format->ids[FR_MARK_QUOTE] < 0;
     }
-    bool tagged = form == FR_ARGUMENTS_TAGGED;
+    bool tagged = form == FR_ARGUMENTS_TAGGED || form == FR_ARGUMENTS_PYTHON;
     parts.lenient = !fr_tool_is_strict(tool);
     json_t *schema;
     FR_TRY(fr_tool_schema(tool, m->rules, &schema));

@@ -1,4 +1,5 @@
-/* Arguments that stand one by one between tags (reply_grammar.h), as reply_call_tagged.c reads them: GLM's and Qwen's.
+/* Arguments that stand one by one (reply_grammar.h): between tags, as reply_call_tagged.c reads them, or as Python has
+ * them, which reply_call_python.c reads.
  *
  * A value stands alone here, so of the whole object only its members can be held. Where other schemas stand at the root
  * of a tool's parameters, they are looked through: each choice among them is a way to fill the object, with properties
@@ -166,10 +167,37 @@ static json_t *ways_of(making *m, const json_t *schema, size_t depth) {
 
 /* ------------------------------------------------------------------------------------------------------ what is put */
 
-/* From its tag to the one behind its value, and a line break. */
+static bool is_python(const making *m) {
+    return m->plan->format->form->arguments == FR_ARGUMENTS_PYTHON;
+}
+
+/* Arguments so far: with some written, with none. */
+typedef struct arguments_made {
+    fr_expression some;
+    bool has_some, may_be_none;
+} arguments_made;
+
+/* One more, behind a comma where there are others. */
+static void add_python(making *m, arguments_made *made, fr_expression one, bool required) {
+    uint32_t rule = fr_grammar_rule(m->rules);
+    fr_grammar_define(m->rules, rule, one);
+    one = fr_expression_rule(m->rules, rule);
+    fr_expression behind = then(m, fr_expression_string(m->rules, ", "), one), some = made->some;
+    if (!required) behind = fr_expression_repeat(m->rules, behind, 0, 1);
+    if (made->has_some) some = then(m, some, behind);
+    if (made->may_be_none) some = made->has_some ? fr_expression_or(m->rules, some, one) : one;
+    *made = (arguments_made){some, true, made->may_be_none && !required};
+}
+
+/* From its tag to the one behind its value, and a line break; Python's from its key to its value. */
 static fr_status argument(making *m, const char *key, const json_t *schema, fr_expression *made) {
     const fr_schema_path place = {NULL, "properties", 0}, at = {&place, key, 0};
     fr_expression value;
+    if (is_python(m)) {
+        FR_TRY(fr_json_schema_expression(m->parameters, schema, &at, &m->parts, &value));
+        *made = then(m, then(m, fr_expression_string(m->rules, key), fr_expression_string(m->rules, "=")), value);
+        return FR_OK;
+    }
     FR_TRY(fr_tagged_value(m->plan, m->tool, key, schema, &at, &m->parts, &value));
     const char *form = m->plan->format->form->argument, *mark = m->plan->format->marks[FR_MARK_VALUE_END];
     const char *value_at = strstr(form, "$VALUE"), *behind = strstr(value_at, mark) + strlen(mark);
@@ -184,7 +212,9 @@ static fr_status argument(making *m, const char *key, const json_t *schema, fr_e
 /* Names that tags can't hold are left out of calls, but for those of strict tools. */
 static fr_status way_arguments(making *m, const json_t *way, fr_expression *arguments) {
     const fr_schema_path place = {NULL, "properties", 0};
+    const char *never = is_python(m) ? "=(){}[],:'\"<> \t\n" : "<>\"";
     const json_t *names = json_object_get(way, "required");
+    arguments_made made = {.may_be_none = true};
     json_t *schema, *required = fr_schema_pack(m->rules, "{}"), *all, *name;
     const char *key;
     size_t i;
@@ -200,15 +230,19 @@ static fr_status way_arguments(making *m, const json_t *way, fr_expression *argu
     json_object_foreach(all, key, schema) {
         fr_expression one = 0;
         const fr_schema_path at = {&place, key, 0};
-        bool written = *key && !strpbrk(key, "<>");
+        bool written = *key && !strpbrk(key, never);
         if (status == FR_OK && !written && fr_tool_is_strict(m->tool))
             status = fr_schema_fail(&at, FR_UNBUILT, "this model's calls have no such names");
         if (status != FR_OK || !written) continue;
         status = argument(m, key, schema, &one);
-        if (!json_object_get(required, key)) one = fr_expression_repeat(m->rules, one, 0, 1);
-        *arguments = then(m, *arguments, one);
+        bool needed = json_object_get(required, key) != NULL;
+        if (is_python(m))
+            add_python(m, &made, one, needed);
+        else
+            *arguments = then(m, *arguments, needed ? one : fr_expression_repeat(m->rules, one, 0, 1));
         if (status == FR_OK) status = fr_grammar_rules_check(m->rules);
     }
+    if (made.has_some) *arguments = made.may_be_none ? fr_expression_repeat(m->rules, made.some, 0, 1) : made.some;
     json_decref(all);
     json_decref(required);
     return status;

@@ -86,12 +86,11 @@ static void put_in_string(fr_text_buffer *out, fr_json_writer *w, const fr_json_
 }
 
 static void put_escaped_byte(fr_text_buffer *out, fr_json_writer *w, const fr_json_scan *before, char byte) {
-    bool single = before->quote == '\'';
     w->escape[0] = byte;
     w->escaped = 1;
-    if (byte == 'u' || (byte == 'x' && single)) return;
+    if (byte == 'u' || (byte == 'x' && before->python)) return;
     bool known = byte && strchr("\"\\/bfnrt", byte);
-    if (!known && !(single && byte == '\'')) {
+    if (!known && !(before->python && byte == '\'')) {
         put_broken_escape(out, w);
         return;
     }

@@ -18,6 +18,18 @@ static const char *const sources[] = {
     "<tool_call>arguments<think>",
     "<|start_header_id|>\"parameters\"",
     "[THINK]",
+    "<|tool_calls_section_begin|><think>",
+    "<minimax:tool_call><think>",
+    "<seed:tool_call><seed:think>",
+    "[TOOL_CALLS][ARGS][THINK]",
+    "[TOOL_CALLS]",
+    "<|tool_list_start|>",
+    "<function_calls><think>",
+    "<|START_ACTION|><|START_THINKING|>",
+    "Action: ```json tool_name",
+    "<|tool|><|/tool|>",
+    "<|tool_call|>",
+    "[gMASK]<sop><|observation|>",
 };
 enum { SOURCES = sizeof sources / sizeof *sources };
 
@@ -116,7 +128,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     if (whole.text.length != cut.text.length) abort();
     if (whole.text.length > 0 && memcmp(whole.text.bytes, cut.text.bytes, whole.text.length) != 0) abort();
     bool thinks = bytes[1] & 1 || memmem(bytes, size, "hink>", 5) || memmem(bytes, size, "channel", 7) ||
-                  memmem(bytes, size, "THINK]", 6);
+                  memmem(bytes, size, "THINK]", 6) || memmem(bytes, size, "RESPONSE|>", 10) ||
+                  memmem(bytes, size, "_TEXT|>", 7);
     if (whole.marks)
         fuzz_inputs_read++;
     else if (!thinks)

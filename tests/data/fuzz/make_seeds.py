@@ -320,11 +320,33 @@ def lines():
         form = [forms[name] for name in forms if template.startswith(name)][0]
         if case["title"] in ("one", "two", "kinds"):
             name = f"{template}-{case['title']}" + ("-thoughts" if case["message"]["reasoning_content"] else "")
-            write("reply", name, chr(ord("8") + form) + "b" + case["reply"].replace("get_weather", "now"))
-    write("reply", "python-tag", '=b<|python_tag|>now.call(s="a", n="b")')
-    write("reply", "opened", b"8c\nhm\n\xff\xfe<channel|>\xffhi\n\xff\xfe<|tool_call>\xffcall:now{}\xff\xfe<tool_call|>")
-    write("reply", "plain-quotes", '8b<|tool_call>call:now{s:"a\\"\\u00e4",o:{"k":[<|"|>b<|"|>,"c"]}}<tool_call|>')
-    write("reply", "void", ':b<tool_call>now\n<arg_key>s</arg_key><arg_value>a</arg_value></arg_value>b')
+            write("reply", name, chr(ord("9") + form) + "b" + case["reply"].replace("get_weather", "now"))
+    for name, form, reply in (
+            ("python-tag", 5, '<|python_tag|>now.call(s="a", n="b")'),
+            ("plain-quotes", 0, '<|tool_call>call:now{s:"a\\"\u00e4",o:{"k":[<|"|>b<|"|>,\'c\']}}<tool_call|>'),
+            ("void", 2, "<tool_call>now\n<arg_key>s</arg_key><arg_value>a</arg_value></arg_value>b"),
+            ("unmarked", 3, "Look.\n<function=now>\n<parameter=s>\nx\n<parameter=o>\n{'k': None,}\n</function>"),
+            ("held", 3, "<think>a <tool_call>\n<function=now>\n</function>\n</tool_call>\n"),
+            ("loose", 4, "<tool_call>{'name': 'now', 'arguments': {'s': 'a\\x41\nb', \"s\": \"\\d\"}}"),
+            ("several", 5, '{"name": "now", "parameters": {}}; {"name": "now", "parameters": {}}'),
+            ("kimi", 7, "a<|tool_calls_section_begin|><|tool_call_begin|>functions.now:0<|tool_call_argument_begin|>"
+             '{"n": 1}<|tool_call_end|><|tool_calls_section_end|>'),
+            ("minimax", 8, '<minimax:tool_call>\n<invoke name="now">\n<parameter name="s">a</parameter>\n</invoke>\n'
+             '<invoke name="now"></invoke>\n</minimax:tool_call>'),
+            ("seed-oss", 9, "<seed:tool_call>\n<function=now>\n<parameter=n>1</parameter>\n</function>\n"
+             "</seed:tool_call>"),
+            ("mistral", 10, '[TOOL_CALLS]now[CALL_ID]abcdefghi[ARGS]{"n": 1}[TOOL_CALLS]now[ARGS]{}'),
+            ("mistral-list", 11, '[TOOL_CALLS] [{"name": "now", "arguments": {}}, {"name": "now", "arguments": {}}]'),
+            ("lfm2", 12, "<|tool_call_start|>[now(s='a', o={'k': [True]}), now(n=1)]<|tool_call_end|>"),
+            ("olmo3", 13, '<function_calls>\nnow(n=1)\nnow(s="x")\n</function_calls>'),
+            ("command", 14, '<|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": "now", "parameters": {"n": 1}}'
+             "\n]<|END_ACTION|>"),
+            ("command-r", 15, 'Action: ```json\n[{"tool_name": "now", "parameters": {}}]\n```'),
+            ("phi4", 16, 'functools[{"name": "now", "arguments": {"n": 1}}]'),
+            ("granite", 17, '<|tool_call|>[{"name": "now", "arguments": {"n": 1}}]'),
+            ("glm4", 18, 'now\n{"n": 1}\nnow\n{}<|observation|>')):
+        write("reply", name, chr(ord("9") + form) + "b" + reply)
+    write("reply", "opened", b"9c\nhm\n\xff\xfe<channel|>\xffhi\n\xff\xfe<|tool_call>\xffcall:now{}\xff\xfe<tool_call|>")
     write("marked_text", "gemma", "\0\x11\x07\x08\0\x0d\n<bos><|turn>user\n<turn|><turn|>\n<|turn>model\n")
     write("marked_text", "qwen", "\0\x11\x0b\x0c\x03\x07\n<|im_start|>user\n<|im_start|im_end|>\n <think>e\u0301 </think>")
     write("marked_text", "spans", "!\0\x05\x05\x0c\x20\x30\n<bos><|turn>" + "<\uff5cUser\uff5c>" * 4)
