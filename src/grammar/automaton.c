@@ -19,14 +19,23 @@
  * and places and three quarters of the frames. */
 enum { STATE_COST = 256, LOOK_COST = 6, PLACES_A_UNIT = 8 };
 
-/* A place to return to, and where that returns; number 0 is the end of the text. */
+/* What a rule counts: so many by a limit, whose number + 1 it has; 0: nothing. */
+typedef struct counter {
+    uint32_t limit, count;
+} counter;
+
+/* A place to return to, what had been counted there, and where that returns; number 0 is the end of the text. plain:
+ * the same with plain counters. */
 typedef struct frame {
     uint32_t node, caller;
+    counter counter;
+    uint32_t plain;
 } frame;
 
-/* A node that reads a byte, and the frame that its rule returns to. */
+/* A node that reads a byte, the frame that its rule returns to, and what that has counted. */
 typedef struct place {
     uint32_t frame, node;
+    counter counter;
 } place;
 
 typedef struct state {
@@ -42,6 +51,7 @@ struct fr_automaton {
     place *places;
     uint32_t *steps; /* [states, 256]: the state, and above it the round as of states; UNKNOWN: not taken yet */
     uint8_t *costs;  /* [states, 256] of steps that were taken, as logarithms */
+    uint32_t *plain; /* [states]: the state with plain counters; UNKNOWN: not looked for yet */
     uint32_t round, last_round;
     size_t spent, most;
     size_t frame_count, frame_capacity, state_count, state_capacity, place_count, place_capacity;
@@ -50,9 +60,9 @@ struct fr_automaton {
     place *found, *waiting; /* [MAX_AT_ONCE] of the state that is being made; nodes still to be looked at */
     size_t found_count, waiting_count;
     bool found_end;
-    uint32_t *seen; /* table of places that were looked at: 1 + index into `looked`, */
-    place *looked;  /* [MAX_AT_ONCE * 4] */
-    size_t looked_count;
+    uint32_t *seen;               /* table of places that were looked at: 1 + index into `looked`, */
+    place *looked;                /* [MAX_AT_ONCE * 4] */
+    size_t looked_count, doubled; /* doubled: frames that have a plain one beside them */
 };
 
 #define LOOKED_MAX (4 * MAX_AT_ONCE)
@@ -95,28 +105,66 @@ static fr_status widen(uint32_t **table, size_t *slots, size_t count, uint64_t (
     return FR_OK;
 }
 
+/* --------------------------------------------------------------------------------------------------------- counters */
+
+static const counter NOTHING = {0, 0};
+
+static const fr_count_limit *limit_of(const fr_automaton *a, counter c) {
+    return &a->nodes.limits[c.limit - 1];
+}
+
+/* One more; false: that would be too many, or what has to come behind it. What has no most is not counted beyond the
+ * least. */
+static bool count_one(const fr_automaton *a, const fr_count_step *step, counter *c) {
+    const fr_count_limit *limit = &a->nodes.limits[step->limit];
+    uint64_t count = c->count + UINT64_C(1), ends = count + step->behind;
+    if (limit->most != FR_GRAMMAR_UNBOUND && ends > limit->most) return false;
+    if (step->exactly && ends < limit->least) return false;
+    if (limit->most == FR_GRAMMAR_UNBOUND && count > limit->least) count = limit->least;
+    *c = (counter){step->limit + 1, (uint32_t)count};
+    return true;
+}
+
+/* The least count that allows the same tokens, and all that are as far from the bounds. */
+static counter plain_of(const fr_automaton *a, counter c) {
+    if (!c.limit) return c;
+    const fr_count_limit *limit = limit_of(a, c);
+    if (c.count < limit->least) return limit->least - c.count > limit->margin ? (counter){c.limit, 1} : c;
+    bool far = limit->most != FR_GRAMMAR_UNBOUND && limit->most - c.count > limit->margin;
+    return far ? (counter){c.limit, limit->least} : c;
+}
+
+static bool same_counter(counter one, counter other) {
+    return one.limit == other.limit && one.count == other.count;
+}
+
 /* ----------------------------------------------------------------------------------------------------------- frames */
 
-static uint64_t hash_pair(uint32_t a, uint32_t b) {
-    uint64_t both[1] = {(uint64_t)a << 32 | b};
-    return fr_hash(0, both, sizeof both);
+static uint64_t hash_place(uint32_t frame_number, uint32_t node, counter c) {
+    const uint32_t all[] = {frame_number, node, c.limit, c.count};
+    return fr_hash(0, all, sizeof all);
 }
 
 static uint64_t hash_frame(const fr_automaton *a, uint32_t number) {
-    return hash_pair(a->frames[number].node, a->frames[number].caller);
+    const frame *f = &a->frames[number];
+    return hash_place(f->caller, f->node, f->counter);
 }
 
-static fr_status find_frame(fr_automaton *a, uint32_t node, uint32_t caller, uint32_t *number) {
+static fr_status find_frame(fr_automaton *a, uint32_t node, uint32_t caller, counter c, uint32_t *number) {
     FR_TRY(widen(&a->frame_table, &a->frame_slots, a->frame_count, hash_frame, a));
-    size_t at = hash_pair(node, caller) & (a->frame_slots - 1);
+    size_t at = hash_place(caller, node, c) & (a->frame_slots - 1);
     for (; a->frame_table[at]; at = (at + 1) & (a->frame_slots - 1)) {
         const frame *f = &a->frames[ *number = a->frame_table[at] - 1];
-        if (f->node == node && f->caller == caller) return FR_OK;
+        if (f->node == node && f->caller == caller && same_counter(f->counter, c)) return FR_OK;
     }
     FR_TRY(make_room(&a->frames, sizeof *a->frames, a->frame_count, 1, MAX_FRAMES, &a->frame_capacity));
     *number = (uint32_t)a->frame_count;
-    a->frames[a->frame_count++] = (frame){node, caller};
+    a->frames[a->frame_count++] = (frame){node, caller, c, *number};
     a->frame_table[at] = *number + 1;
+    uint32_t outer = a->frames[caller].plain, plain = *number;
+    counter less = plain_of(a, c);
+    if (outer != caller || !same_counter(less, c)) FR_TRY(find_frame(a, node, outer, less, &plain));
+    a->frames[*number].plain = plain;
     return FR_OK;
 }
 
@@ -134,7 +182,26 @@ static uint64_t hash_state(const fr_automaton *a, uint32_t number) {
 static int by_frame(const void *one, const void *other) {
     const place *a = one, *b = other;
     if (a->frame != b->frame) return a->frame < b->frame ? -1 : 1;
-    return (a->node > b->node) - (a->node < b->node);
+    if (a->node != b->node) return a->node < b->node ? -1 : 1;
+    if (a->counter.limit != b->counter.limit) return a->counter.limit < b->counter.limit ? -1 : 1;
+    return (a->counter.count > b->counter.count) - (a->counter.count < b->counter.count);
+}
+
+/* Whether all that may follow the second of two places may follow the first: of the same node and a less count. */
+static bool covers(const fr_automaton *a, const place *one, const place *other) {
+    if (one->frame != other->frame || one->node != other->node || one->counter.limit != other->counter.limit)
+        return false;
+    return !one->counter.limit || same_counter(one->counter, other->counter) ||
+           one->counter.count >= limit_of(a, one->counter)->least;
+}
+
+/* Sorts the places that were found, without those that others cover. */
+static void sort_found(fr_automaton *a) {
+    size_t kept = 0;
+    qsort(a->found, a->found_count, sizeof *a->found, by_frame);
+    for (size_t i = 0; i < a->found_count; i++)
+        if (!kept || !covers(a, &a->found[kept - 1], &a->found[i])) a->found[kept++] = a->found[i];
+    a->found_count = kept;
 }
 
 static fr_status widen_steps(fr_automaton *a) {
@@ -143,7 +210,10 @@ static fr_status widen_steps(fr_automaton *a) {
     if (wider) a->steps = wider;
     uint8_t *costs = realloc(a->costs, steps);
     if (costs) a->costs = costs;
-    return wider && costs ? FR_OK : fr_fail_memory("a grammar's states", steps * (sizeof *wider + sizeof *costs));
+    uint32_t *plain = realloc(a->plain, a->state_capacity * sizeof *plain);
+    if (plain) a->plain = plain;
+    bool there = wider && costs && plain;
+    return there ? FR_OK : fr_fail_memory("a grammar's states", steps * (sizeof *wider + sizeof *costs));
 }
 
 static fr_status add_state(fr_automaton *a, uint32_t *number) {
@@ -159,13 +229,14 @@ static fr_status add_state(fr_automaton *a, uint32_t *number) {
     *number = (uint32_t)a->state_count++;
     a->states[*number] = (state){.first = (uint32_t)a->place_count, .count = (uint32_t)count, .ends = a->found_end};
     memset(a->steps + (size_t)*number * 256, 0xFF, 256 * sizeof *a->steps);
+    a->plain[*number] = UNKNOWN;
     a->place_count += count;
     return FR_OK;
 }
 
 /* The number of the state of the places that were found. */
 static fr_status find_state(fr_automaton *a, uint32_t *number) {
-    qsort(a->found, a->found_count, sizeof *a->found, by_frame);
+    sort_found(a);
     FR_TRY(widen(&a->state_table, &a->state_slots, a->state_count, hash_state, a));
     size_t at = hash_places(a->found, a->found_count, a->found_end) & (a->state_slots - 1);
     for (; a->state_table[at]; at = (at + 1) & (a->state_slots - 1)) {
@@ -183,44 +254,60 @@ static fr_status find_state(fr_automaton *a, uint32_t *number) {
 
 static void find_nothing(fr_automaton *a) {
     for (size_t i = 0; i < a->looked_count; i++) {
-        size_t at = hash_pair(a->looked[i].frame, a->looked[i].node) & (SEEN_SLOTS - 1);
+        size_t at = hash_place(a->looked[i].frame, a->looked[i].node, a->looked[i].counter) & (SEEN_SLOTS - 1);
         while (a->seen[at]) a->seen[at] = 0, at = (at + 1) & (SEEN_SLOTS - 1);
     }
-    a->looked_count = a->found_count = a->waiting_count = 0;
+    a->looked_count = a->found_count = a->waiting_count = a->doubled = 0;
     a->found_end = false;
 }
 
 /* A place that has not been looked at yet waits. */
-static fr_status reach(fr_automaton *a, uint32_t node, uint32_t frame_number) {
+static fr_status reach(fr_automaton *a, uint32_t node, uint32_t frame_number, counter c) {
     if (!a->nodes.items[node].live) return FR_OK;
-    size_t at = hash_pair(frame_number, node) & (SEEN_SLOTS - 1);
+    size_t at = hash_place(frame_number, node, c) & (SEEN_SLOTS - 1);
     for (; a->seen[at]; at = (at + 1) & (SEEN_SLOTS - 1)) {
         const place *p = &a->looked[a->seen[at] - 1];
-        if (p->frame == frame_number && p->node == node) return FR_OK;
+        if (p->frame == frame_number && p->node == node && same_counter(p->counter, c)) return FR_OK;
     }
     if (a->looked_count == LOOKED_MAX) return fail_size();
-    a->looked[a->looked_count] = a->waiting[a->waiting_count++] = (place){frame_number, node};
+    a->looked[a->looked_count] = a->waiting[a->waiting_count++] = (place){frame_number, node, c};
     a->seen[at] = (uint32_t)++a->looked_count;
     return FR_OK;
 }
 
-/* A call whose rule's end is this rule's end too returns where this one does. */
-static fr_status call(fr_automaton *a, const fr_grammar_node *node, uint32_t frame_number) {
-    if (a->nodes.items[node->next].kind != FR_NODE_END) FR_TRY(find_frame(a, node->next, frame_number, &frame_number));
-    return reach(a, a->nodes.entries[node->other], frame_number);
+/* A call whose rule's end is this rule's end too returns where this one does, and goes on counting what this one does.
+ * Any other one has a counter of its own. */
+static fr_status call(fr_automaton *a, const fr_grammar_node *node, place p) {
+    const uint32_t entry = a->nodes.entries[node->other];
+    if (a->nodes.items[node->next].kind == FR_NODE_END) return reach(a, entry, p.frame, p.counter);
+    FR_TRY(find_frame(a, node->next, p.frame, p.counter, &p.frame));
+    a->doubled += a->frames[p.frame].plain != p.frame;
+    return reach(a, entry, p.frame, NOTHING);
+}
+
+static bool is_enough(const fr_automaton *a, const fr_grammar_node *node, counter c) {
+    const fr_count_limit *limit = &a->nodes.limits[node->other];
+    return c.count >= limit->least && c.count <= limit->most;
 }
 
 static fr_status look_at(fr_automaton *a, place p) {
     const fr_grammar_node *node = &a->nodes.items[p.node];
+    const frame *back = &a->frames[p.frame];
     switch (node->kind) {
     case FR_NODE_BYTE:
         if (a->found_count == MAX_AT_ONCE) return fail_size();
         a->found[a->found_count++] = p;
         return FR_OK;
-    case FR_NODE_SPLIT: FR_TRY(reach(a, node->next, p.frame)); return reach(a, node->other, p.frame);
-    case FR_NODE_CALL: return call(a, node, p.frame);
+    case FR_NODE_SPLIT:
+        FR_TRY(reach(a, node->next, p.frame, p.counter));
+        return reach(a, node->other, p.frame, p.counter);
+    case FR_NODE_CALL: return call(a, node, p);
+    case FR_NODE_COUNT:
+        return count_one(a, &a->nodes.counts[node->other], &p.counter) ? reach(a, node->next, p.frame, p.counter)
+                                                                       : FR_OK;
+    case FR_NODE_COUNTED: return is_enough(a, node, p.counter) ? reach(a, node->next, p.frame, NOTHING) : FR_OK;
     default:
-        if (p.frame) return reach(a, a->frames[p.frame].node, a->frames[p.frame].caller);
+        if (p.frame) return reach(a, back->node, back->caller, back->counter);
         a->found_end = true;
         return FR_OK;
     }
@@ -273,6 +360,7 @@ void fr_automaton_close(fr_automaton *a) {
     free(a->places);
     free(a->steps);
     free(a->costs);
+    free(a->plain);
     free(a->frame_table);
     free(a->state_table);
     free(a->found);
@@ -284,7 +372,7 @@ void fr_automaton_close(fr_automaton *a) {
 
 fr_status fr_automaton_begin(fr_automaton *a, uint32_t *number) {
     find_nothing(a);
-    FR_TRY(reach(a, a->nodes.entries[a->nodes.root], 0));
+    FR_TRY(reach(a, a->nodes.entries[a->nodes.root], 0, NOTHING));
     return settle(a, number);
 }
 
@@ -294,12 +382,13 @@ static fr_status find_step(fr_automaton *a, uint32_t number, uint8_t byte) {
     uint32_t next;
     find_nothing(a);
     for (size_t i = s.first; i < s.first + s.count; i++) {
-        const fr_grammar_node *node = &a->nodes.items[a->places[i].node];
-        if (node->low <= byte && byte <= node->high) FR_TRY(reach(a, node->next, a->places[i].frame));
+        const place p = a->places[i];
+        const fr_grammar_node *node = &a->nodes.items[p.node];
+        if (node->low <= byte && byte <= node->high) FR_TRY(reach(a, node->next, p.frame, p.counter));
     }
     FR_TRY(settle(a, &next));
     uint8_t cost = 0;
-    while ((size_t)1 << cost < s.count / PLACES_A_UNIT + LOOK_COST * a->looked_count) cost++;
+    while ((size_t)1 << cost < s.count / PLACES_A_UNIT + LOOK_COST * (a->looked_count + a->doubled)) cost++;
     a->costs[(size_t)number * 256 + byte] = cost;
     a->steps[(size_t)number * 256 + byte] = next;
     return FR_OK;
@@ -411,14 +500,30 @@ fr_status fr_automaton_part(fr_automaton *a, uint32_t number, size_t index, uint
     const frame back = a->frames[a->places[first].frame];
     bool inner = a->places[first].frame != 0;
     find_nothing(a);
-    for (size_t i = first; i < end; i++) a->found[a->found_count++] = (place){0, a->places[i].node};
+    for (size_t i = first; i < end; i++)
+        a->found[a->found_count++] = (place){0, a->places[i].node, a->places[i].counter};
     FR_TRY(fr_automaton_spend(a, STATE_COST + LOOK_COST * (end - first)));
     FR_TRY(find_state(a, local));
     if (!inner) return FR_OK;
     find_nothing(a);
-    FR_TRY(reach(a, back.node, back.caller));
+    FR_TRY(reach(a, back.node, back.caller, back.counter));
     FR_TRY(settle(a, after));
-    return fr_automaton_spend(a, STATE_COST + LOOK_COST * a->looked_count);
+    return fr_automaton_spend(a, STATE_COST + LOOK_COST * (a->looked_count + a->doubled));
+}
+
+fr_status fr_automaton_plain(fr_automaton *a, uint32_t number, uint32_t *plain) {
+    const state s = a->states[number];
+    *plain = a->plain[number];
+    if (*plain != UNKNOWN) return FR_OK;
+    find_nothing(a);
+    for (size_t i = s.first; i < s.first + s.count; i++) {
+        const place p = a->places[i];
+        a->found[a->found_count++] = (place){a->frames[p.frame].plain, p.node, plain_of(a, p.counter)};
+    }
+    a->found_end = s.ends;
+    FR_TRY(find_state(a, plain));
+    a->plain[number] = *plain;
+    return FR_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- room */
@@ -438,13 +543,11 @@ static void mark_frames(const fr_automaton *a, const state *s, uint32_t *marks) 
         if (marks[i]) marks[a->frames[i].caller] = 1;
 }
 
-/* Marked frames move towards the beginning; numbers: marks, then their new ones. */
-static fr_status keep_frames(fr_automaton *a, size_t count, uint32_t *numbers) {
+/* Marked frames are made anew, from old ones; numbers: marks, then their new ones. */
+static fr_status keep_frames(fr_automaton *a, const frame *old, size_t count, uint32_t *numbers) {
     numbers[0] = 0;
-    for (size_t i = 1; i < count; i++) {
-        const frame f = a->frames[i];
-        if (numbers[i]) FR_TRY(find_frame(a, f.node, numbers[f.caller], &numbers[i]));
-    }
+    for (size_t i = 1; i < count; i++)
+        if (numbers[i]) FR_TRY(find_frame(a, old[i].node, numbers[old[i].caller], old[i].counter, &numbers[i]));
     return FR_OK;
 }
 
@@ -452,18 +555,25 @@ fr_status fr_automaton_sweep(fr_automaton *a, uint32_t *kept) {
     const state s = a->states[*kept];
     size_t frames = a->frame_count;
     uint32_t *numbers = calloc(frames, sizeof *numbers);
-    if (!numbers) return fr_fail_memory("a grammar's states", frames * sizeof *numbers);
+    frame *old = malloc(frames * sizeof *old);
+    if (!numbers || !old) {
+        free(numbers);
+        free(old);
+        return fr_fail_memory("a grammar's states", frames * (sizeof *numbers + sizeof *old));
+    }
+    memcpy(old, a->frames, frames * sizeof *old);
     mark_frames(a, &s, numbers);
     if (s.count) memcpy(a->found, a->places + s.first, s.count * sizeof *a->found);
     memset(a->frame_table, 0, a->frame_slots * sizeof *a->frame_table);
     memset(a->state_table, 0, a->state_slots * sizeof *a->state_table);
     a->frame_count = a->state_count = a->place_count = 0;
     fr_status status = open_states(a);
-    if (status == FR_OK) status = keep_frames(a, frames, numbers);
+    if (status == FR_OK) status = keep_frames(a, old, frames, numbers);
     a->found_count = s.count;
     a->found_end = s.ends;
     for (size_t i = 0; i < s.count; i++) a->found[i].frame = numbers[a->found[i].frame];
     if (status == FR_OK) status = find_state(a, kept);
     free(numbers);
+    free(old);
     return status;
 }

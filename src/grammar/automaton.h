@@ -1,8 +1,9 @@
 /* Rules run byte by byte: which texts they allow, and what may come next in one.
  *
  * In: rules. Out: states and the steps between them. A state is a set of places in the rules, each with the calls that
- * it will return to; states, and lists of calls, are numbered as they come up, and equal ones have one number, so that
- * steps are looked up where they have been taken before. A state's number is valid until the automaton is swept.
+ * it will return to and what has been counted there; states, and lists of calls, are numbered as they come up, and
+ * equal ones have one number, so that steps are looked up where they have been taken before. A state's number is valid
+ * until the automaton is swept.
  *
  * A rule that begins with itself is refused, as are rules that allow nothing. Thompson 1968, doi:10.1145/363347.363387;
  * Lang 1974, doi:10.1007/3-540-06841-4_65, for sets of places with shared stacks. */
@@ -39,6 +40,10 @@ int fr_automaton_only_byte(const fr_automaton *automaton, uint32_t state);
  * have a part in, and the state that it goes on in when its rule ends, FR_STATE_DEAD where that is the end of the text.
  * *local is FR_STATE_DEAD behind the last part. */
 fr_status fr_automaton_part(fr_automaton *automaton, uint32_t state, size_t index, uint32_t *local, uint32_t *after);
+
+/* The state in which what is counted is as far from its bounds as matters to any token, so the same tokens may come
+ * next as in this one. Many states share it. */
+fr_status fr_automaton_plain(fr_automaton *automaton, uint32_t state, uint32_t *plain);
 
 /* Work is counted as if nothing were known from before, so that what is too much depends on no others' steps. From now
  * on it may be so much; what has been done since; more of it, FR_INPUT: too much. */

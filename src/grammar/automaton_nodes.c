@@ -15,25 +15,32 @@
 typedef struct making {
     fr_grammar_nodes *nodes;
     const fr_grammar_rules *rules;
-    uint16_t *sizes; /* by rule, of its body: see size_of_rule */
+    uint16_t *sizes;    /* by rule, of its body: see size_of_rule */
+    uint8_t *empty;     /* by rule: see may_be_empty */
+    uint32_t *nonempty; /* by rule: 1 + the rule of its texts but the empty one, 0: not made */
+    bool counting;      /* inside of what is counted */
     fr_status status;
 } making;
 
+/* Room for one more; false: there is none, which stays so. */
+static bool make_room(making *m, void *items, size_t size, size_t count, size_t *capacity) {
+    void **at = items;
+    if (m->status == FR_OK && count == MAX_NODES)
+        m->status = fr_fail(FR_INPUT, "the grammar is too large: its repetitions have more than %u parts", MAX_NODES);
+    if (m->status != FR_OK) return false;
+    if (count < *capacity) return true;
+    size_t wanted = count ? 2 * count : 256;
+    void *grown = realloc(*at, wanted * size);
+    if (!grown) m->status = fr_fail_memory("a grammar", wanted * size);
+    if (!grown) return false;
+    *at = grown;
+    *capacity = wanted;
+    return true;
+}
+
 static uint32_t add(making *m, fr_grammar_node node) {
     fr_grammar_nodes *n = m->nodes;
-    if (m->status != FR_OK) return END;
-    if (n->count == MAX_NODES) {
-        m->status = fr_fail(FR_INPUT, "the grammar is too large: its repetitions have more than %u parts", MAX_NODES);
-        return END;
-    }
-    if (n->count == n->capacity) {
-        size_t wanted = n->capacity ? 2 * n->capacity : 256;
-        fr_grammar_node *grown = realloc(n->items, wanted * sizeof *grown);
-        if (!grown) m->status = fr_fail_memory("a grammar", wanted * sizeof *grown);
-        if (!grown) return END;
-        n->items = grown;
-        n->capacity = wanted;
-    }
+    if (!make_room(m, &n->items, sizeof *n->items, n->count, &n->capacity)) return END;
     n->items[n->count] = node;
     return (uint32_t)n->count++;
 }
@@ -169,16 +176,81 @@ static size_t size_of(making *m, fr_expression expression, size_t depth) {
     case FR_EXPRESSION_REPEAT:
         one = e->most > MAX_COPIED ? MAX_COPIED + 1 : size_of(m, e->first, depth + 1);
         return one > MAX_COPIED ? MAX_COPIED + 1 : size + e->most * one;
+    case FR_EXPRESSION_COUNT:
+    case FR_EXPRESSION_COUNTED: return MAX_COPIED + 1; /* each activation of a rule counts one thing */
     default: return size;
     }
+}
+
+/* ------------------------------------------------------------------------------------------------------ empty texts */
+
+enum { UNASKED, NEVER_EMPTY, EMPTY_TOO };
+
+/* A rule that is asked for within itself is not empty by that alone. */
+static bool may_be_empty(making *m, fr_expression expression, size_t depth) {
+    const fr_expression_node *e = &m->rules->expressions[expression];
+    if (depth >= MAX_DEPTH) return false; /* refused where it is made */
+    for (; e->kind == FR_EXPRESSION_CHOICE || e->kind == FR_EXPRESSION_SEQUENCE; e = &m->rules->expressions[e->first])
+        if (may_be_empty(m, e->second, depth + 1) == (e->kind == FR_EXPRESSION_CHOICE))
+            return e->kind == FR_EXPRESSION_CHOICE;
+    switch (e->kind) {
+    case FR_EXPRESSION_CHARACTER:
+    case FR_EXPRESSION_TOKEN: return false;
+    case FR_EXPRESSION_REPEAT: return e->second == 0 || may_be_empty(m, e->first, depth + 1);
+    case FR_EXPRESSION_RULE:
+        if (m->empty[e->first] == UNASKED) {
+            m->empty[e->first] = NEVER_EMPTY;
+            if (may_be_empty(m, m->rules->bodies[e->first], depth + 1)) m->empty[e->first] = EMPTY_TOO;
+        }
+        return m->empty[e->first] == EMPTY_TOO;
+    default: return true;
+    }
+}
+
+/* ----------------------------------------------------------------------------------------------------- counted ones */
+
+/* The limit of such bounds: mostly that which was asked for last. */
+static uint32_t limit_of(making *m, uint32_t least, uint32_t most) {
+    fr_grammar_nodes *n = m->nodes;
+    for (size_t i = n->limit_count; i > 0 && i + 16 > n->limit_count; i--)
+        if (n->limits[i - 1].least == least && n->limits[i - 1].most == most) return (uint32_t)i - 1;
+    if (!make_room(m, &n->limits, sizeof *n->limits, n->limit_count, &n->limit_capacity)) return 0;
+    n->limits[n->limit_count] = (fr_count_limit){least, most, FR_MAX_TREE_DEPTH + 1};
+    return (uint32_t)n->limit_count++;
+}
+
+static uint32_t make_count(making *m, uint32_t limit, uint32_t behind, bool exactly, uint32_t next) {
+    fr_grammar_nodes *n = m->nodes;
+    if (!make_room(m, &n->counts, sizeof *n->counts, n->step_count, &n->step_capacity)) return END;
+    uint32_t margin = FR_MAX_TREE_DEPTH + 1 + behind;
+    if (n->limits[limit].margin < margin) n->limits[limit].margin = margin;
+    n->counts[n->step_count] = (fr_count_step){limit, behind, exactly};
+    return add(m, (fr_grammar_node){.kind = FR_NODE_COUNT, .next = next, .other = (uint32_t)n->step_count++});
+}
+
+static uint32_t make_counted(making *m, uint32_t limit, uint32_t next) {
+    return add(m, (fr_grammar_node){.kind = FR_NODE_COUNTED, .next = next, .other = limit});
+}
+
+/* A rule of our own, whose entry is not known yet. */
+static uint32_t add_rule(making *m) {
+    fr_grammar_nodes *n = m->nodes;
+    if (!make_room(m, &n->entries, sizeof *n->entries, n->rules, &n->rule_capacity)) return 0;
+    n->entries[n->rules] = END;
+    return (uint32_t)n->rules++;
+}
+
+static uint32_t add_call(making *m, uint32_t rule, uint32_t next) {
+    return add(m, (fr_grammar_node){.kind = FR_NODE_CALL, .next = next, .other = rule});
 }
 
 /* ------------------------------------------------------------------------------------------------------ expressions */
 
 static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t depth);
+static uint32_t make_nonempty(making *m, fr_expression expression, uint32_t next, size_t depth);
 
 /* least copies, then as many more as may be, or a loop. */
-static uint32_t make_repeat(making *m, const fr_expression_node *e, uint32_t next, size_t depth) {
+static uint32_t make_copies(making *m, const fr_expression_node *e, uint32_t next, size_t depth) {
     uint32_t entry = next;
     if (e->most == FR_GRAMMAR_UNBOUND) {
         entry = add_split(m, next, next);
@@ -194,6 +266,36 @@ static uint32_t make_repeat(making *m, const fr_expression_node *e, uint32_t nex
         if (entry == before) break; /* of the empty text */
     }
     return entry;
+}
+
+/* A loop that counts. Of a body that may be empty only what is not is counted, so that each count has a byte of its
+ * own. */
+static uint32_t make_loop(making *m, const fr_expression_node *e, uint32_t least, bool nonempty, uint32_t next,
+                          size_t depth) {
+    bool outer = m->counting;
+    uint32_t rule = outer ? add_rule(m) : 0, end = outer ? END : next;
+    uint32_t limit = limit_of(m, least, e->most), head = add_split(m, END, END);
+    m->counting = true;
+    uint32_t body = nonempty ? make_nonempty(m, e->first, head, depth) : make(m, e->first, head, depth);
+    m->counting = outer;
+    uint32_t again = make_count(m, limit, 0, false, body), out = make_counted(m, limit, end);
+    if (m->status != FR_OK) return END;
+    m->nodes->items[head].next = again;
+    m->nodes->items[head].other = out;
+    if (!outer) return head;
+    m->nodes->entries[rule] = head;
+    return add_call(m, rule, next);
+}
+
+/* Where the body may be empty, that is enough for any least count. */
+static uint32_t make_repeat(making *m, const fr_expression_node *e, uint32_t least, uint32_t next, size_t depth) {
+    fr_expression_node copied = *e;
+    size_t times = e->most == FR_GRAMMAR_UNBOUND ? least : e->most;
+    bool few = times < 2 || (times <= MAX_COPIED && times * size_of(m, e->first, depth) <= MAX_COPIED);
+    bool empty = !few && may_be_empty(m, e->first, depth);
+    copied.second = empty ? 0 : least;
+    if (few || (empty && e->most == FR_GRAMMAR_UNBOUND)) return make_copies(m, &copied, next, depth);
+    return make_loop(m, e, copied.second, empty, next, depth);
 }
 
 /* One of several. The last is made first. */
@@ -218,12 +320,62 @@ static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t 
     case FR_EXPRESSION_CHARACTER: return make_characters(m, e, next);
     case FR_EXPRESSION_TOKEN: return make_token(m, e, next);
     case FR_EXPRESSION_CHOICE: return make_choice(m, e, next, depth + 1);
-    case FR_EXPRESSION_REPEAT: return make_repeat(m, e, next, depth + 1);
+    case FR_EXPRESSION_REPEAT: return make_repeat(m, e, e->second, next, depth + 1);
+    case FR_EXPRESSION_COUNT:
+        return make_count(m, limit_of(m, e->first, e->second), e->most & ~FR_COUNT_EXACTLY, e->most & FR_COUNT_EXACTLY,
+                          next);
+    case FR_EXPRESSION_COUNTED: return make_counted(m, limit_of(m, e->first, e->second), next);
     case FR_EXPRESSION_RULE:
         if (next != END && size_of_rule(m, e->first, depth) <= MAX_COPIED)
             return make(m, m->rules->bodies[e->first], next, depth + 1);
-        return add(m, (fr_grammar_node){.kind = FR_NODE_CALL, .next = next, .other = e->first});
+        return add_call(m, e->first, next);
     default: return next;
+    }
+}
+
+/* A node that nothing leads on from. */
+static uint32_t make_nothing(making *m) {
+    return add(m, (fr_grammar_node){.kind = FR_NODE_BYTE, .low = 1, .high = 0});
+}
+
+/* The texts of a rule but the empty one, as a rule of its own, which may speak of itself. */
+static uint32_t call_nonempty(making *m, uint32_t rule, uint32_t next, size_t depth) {
+    if (!m->nonempty[rule]) {
+        uint32_t own = add_rule(m);
+        bool outer = m->counting;
+        m->nonempty[rule] = own + 1;
+        m->counting = false;
+        uint32_t entry = make_nonempty(m, m->rules->bodies[rule], END, depth + 1);
+        m->counting = outer;
+        if (m->status == FR_OK) m->nodes->entries[own] = entry;
+    }
+    return add_call(m, m->nonempty[rule] - 1, next);
+}
+
+/* The same as `make` for an expression's texts but the empty one. */
+static uint32_t make_nonempty(making *m, fr_expression expression, uint32_t next, size_t depth) {
+    const fr_expression_node *e = &m->rules->expressions[expression];
+    if (!may_be_empty(m, expression, depth)) return make(m, expression, next, depth);
+    if (depth >= MAX_DEPTH && m->status == FR_OK)
+        m->status = fr_fail(FR_INPUT, "the grammar is nested more than %d deep", MAX_DEPTH);
+    if (m->status != FR_OK) return END;
+    uint32_t others;
+    switch (e->kind) {
+    case FR_EXPRESSION_CHOICE:
+        others = make_nonempty(m, e->second, next, depth + 1);
+        for (; m->rules->expressions[e->first].kind == FR_EXPRESSION_CHOICE;) {
+            e = &m->rules->expressions[e->first];
+            others = add_split(m, make_nonempty(m, e->second, next, depth + 1), others);
+        }
+        return add_split(m, make_nonempty(m, e->first, next, depth + 1), others);
+    case FR_EXPRESSION_SEQUENCE:
+        others = make_nonempty(m, e->second, next, depth + 1);
+        return add_split(m, make_nonempty(m, e->first, make(m, e->second, next, depth + 1), depth + 1), others);
+    case FR_EXPRESSION_REPEAT:
+        if (!may_be_empty(m, e->first, depth)) return make_repeat(m, e, 1, next, depth + 1);
+        return make_loop(m, e, 1, true, next, depth + 1);
+    case FR_EXPRESSION_RULE: return call_nonempty(m, e->first, next, depth);
+    default: return make_nothing(m); /* the empty text itself */
     }
 }
 
@@ -293,6 +445,12 @@ typedef struct beginnings {
     size_t depth;
 } beginnings;
 
+/* Whether what is behind a node may be come to without a byte: what is counted has one for each. */
+static bool passes(const beginnings *b, const fr_grammar_node *node) {
+    if (node->kind == FR_NODE_CALL) return b->rules[node->other] == MAY_BE_EMPTY;
+    return node->kind != FR_NODE_COUNTED || b->nodes->limits[node->other].least == 0;
+}
+
 /* Whether a rule allows the empty text. */
 static fr_status look_at_rule(beginnings *b, uint32_t rule, size_t bottom) {
     const fr_grammar_nodes *n = b->nodes;
@@ -312,7 +470,7 @@ static fr_status look_at_rule(beginnings *b, uint32_t rule, size_t bottom) {
         if (node->kind == FR_NODE_END || node->kind == FR_NODE_BYTE || b->seen[at]) continue;
         b->seen[at] = true;
         if (node->kind == FR_NODE_CALL) FR_TRY(look_at_rule(b, node->other, top));
-        if (node->kind == FR_NODE_SPLIT || b->rules[node->other] == MAY_BE_EMPTY) b->waiting[top++] = node->next;
+        if (passes(b, node)) b->waiting[top++] = node->next;
         if (node->kind == FR_NODE_SPLIT) b->waiting[top++] = node->other;
     }
     b->rules[rule] = empty ? MAY_BE_EMPTY : CONSUMES;
@@ -336,16 +494,24 @@ static fr_status refuse_left_recursion(const fr_grammar_nodes *n) {
 /* -------------------------------------------------------------------------------------------------------------- all */
 
 static fr_status make_all(fr_grammar_nodes *n, const fr_grammar_rules *rules) {
-    making m = {.nodes = n, .rules = rules, .sizes = calloc(rules->rule_count, sizeof *m.sizes)};
-    if (!m.sizes) return fr_fail_memory("a grammar", rules->rule_count * sizeof *m.sizes);
-    n->rules = rules->rule_count;
+    const size_t count = rules->rule_count;
+    making m = {.nodes = n,
+                .rules = rules,
+                .sizes = calloc(count, sizeof *m.sizes),
+                .empty = calloc(count, sizeof *m.empty),
+                .nonempty = calloc(count, sizeof *m.nonempty)};
+    n->rules = n->rule_capacity = count;
     n->root = rules->root;
-    n->entries = calloc(n->rules, sizeof *n->entries);
-    if (!n->entries) m.status = fr_fail_memory("a grammar", n->rules * sizeof *n->entries);
+    n->entries = calloc(count, sizeof *n->entries);
+    if (!n->entries || !m.sizes || !m.empty || !m.nonempty) m.status = fr_fail_memory("a grammar", count * 16);
     add(&m, (fr_grammar_node){.kind = FR_NODE_END});
-    for (size_t rule = 0; m.status == FR_OK && rule < n->rules; rule++)
-        n->entries[rule] = make(&m, rules->bodies[rule], END, 0);
+    for (size_t rule = 0; m.status == FR_OK && rule < count; rule++) {
+        uint32_t entry = make(&m, rules->bodies[rule], END, 0);
+        n->entries[rule] = entry;
+    }
     free(m.sizes);
+    free(m.empty);
+    free(m.nonempty);
     FR_TRY(m.status);
     FR_TRY(drop_dead_ends(n));
     return refuse_left_recursion(n);
@@ -359,6 +525,8 @@ fr_status fr_grammar_nodes_make(fr_grammar_nodes *nodes, const fr_grammar_rules 
 
 void fr_grammar_nodes_free(fr_grammar_nodes *nodes) {
     free(nodes->items);
+    free(nodes->limits);
+    free(nodes->counts);
     free(nodes->entries);
     *nodes = (fr_grammar_nodes){0};
 }

@@ -1,16 +1,20 @@
 /* What an automaton walks over: nodes that read a byte, and the ways between them.
  *
- * In: rules. Out: nodes. A character becomes the bytes of its UTF-8; a repetition so many copies. */
+ * In: rules. Out: nodes. A character becomes the bytes of its UTF-8. A repetition becomes so many copies where those
+ * are few, and else one that is counted, whatever its bounds: each activation of a rule has one counter, so what is
+ * counted within what is counted is a rule of its own. */
 #ifndef FR_SRC_GRAMMAR_AUTOMATON_NODES_H
 #define FR_SRC_GRAMMAR_AUTOMATON_NODES_H
 
 #include "src/grammar/rules.h"
 
 typedef enum fr_node_kind {
-    FR_NODE_BYTE,  /* low to high, then next */
-    FR_NODE_SPLIT, /* next or other, and no byte */
-    FR_NODE_CALL,  /* rule `other`, then next */
-    FR_NODE_END,   /* of a rule */
+    FR_NODE_BYTE,    /* low to high, then next */
+    FR_NODE_SPLIT,   /* next or other, and no byte */
+    FR_NODE_CALL,    /* rule `other`, then next */
+    FR_NODE_COUNT,   /* one more by counts[other], then next, and no byte */
+    FR_NODE_COUNTED, /* enough by limits[other], whose counting is over; then next, and no byte */
+    FR_NODE_END,     /* of a rule */
 } fr_node_kind;
 
 typedef struct fr_grammar_node {
@@ -19,9 +23,23 @@ typedef struct fr_grammar_node {
     uint32_t next, other;
 } fr_grammar_node;
 
+/* How many there are to be in the end. No count differs in what a token may be if it is more than `margin` away from
+ * both bounds. */
+typedef struct fr_count_limit {
+    uint32_t least, most, margin;
+} fr_count_limit;
+
+/* One more: at least `behind` more come, and exactly so many need come. */
+typedef struct fr_count_step {
+    uint32_t limit, behind;
+    bool exactly;
+} fr_count_step;
+
 typedef struct fr_grammar_nodes {
     fr_grammar_node *items;
-    size_t count, capacity;
+    fr_count_limit *limits;
+    fr_count_step *counts;
+    size_t count, capacity, limit_count, limit_capacity, step_count, step_capacity, rule_capacity;
     uint32_t *entries; /* by rule */
     size_t rules;
     uint32_t root;

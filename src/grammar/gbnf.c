@@ -8,9 +8,8 @@
 #include "src/grammar/cursor.h"
 #include "src/grammar/readers.h"
 
-#define MAX_DEPTH   100 /* of parentheses */
-#define MAX_RULES   16384
-#define MAX_REPEATS 100000
+#define MAX_DEPTH 100 /* of parentheses */
+#define MAX_RULES 16384
 
 typedef struct rule_name {
     fr_text name;
@@ -158,8 +157,9 @@ static fr_status read_choices(reader *r, size_t depth, fr_expression *expression
 static fr_status read_number(reader *r, uint32_t *number) {
     if (fr_cursor_peek(&r->c) < '0' || fr_cursor_peek(&r->c) > '9') return fail(r, "a number is missing");
     for (*number = 0; fr_cursor_peek(&r->c) >= '0' && fr_cursor_peek(&r->c) <= '9'; r->c.at++) {
-        *number = *number * 10 + (uint32_t)(fr_cursor_peek(&r->c) - '0');
-        if (*number > MAX_REPEATS) return fail(r, "more than 100000 repetitions");
+        uint64_t longer = *number * UINT64_C(10) + (uint64_t)(fr_cursor_peek(&r->c) - '0');
+        if (longer > FR_MAX_REPEATS) return fail(r, "more than 2147483647 repetitions");
+        *number = (uint32_t)longer;
     }
     return FR_OK;
 }

@@ -271,6 +271,7 @@ static fr_status set_apart(fr_grammar *g, uint32_t state, uint64_t *bits) {
 
 fr_status fr_grammar_mask(fr_grammar *g, uint32_t state, const uint64_t **bits) {
     uint64_t *made = NULL;
+    FR_TRY(fr_automaton_plain(g->automaton, state, &state));
     FR_TRY(widen(g));
     *bits = g->masks[state];
     if (*bits) return FR_OK;

@@ -54,6 +54,9 @@ fr_expression fr_written_comma(fr_written_parts *p) {
 
 fr_expression fr_written_list(fr_written_parts *p, const char *open, fr_expression item, uint32_t least, uint32_t most,
                               const char *close) {
+    uint32_t rule = fr_grammar_rule(p->rules); /* an item stands twice in what is made */
+    fr_grammar_define(p->rules, rule, item);
+    item = fr_expression_rule(p->rules, rule);
     fr_expression begin = then(p, string(p, open), fr_written_blank(p));
     fr_expression more = then(p, fr_written_comma(p), item), end = then(p, fr_written_blank(p), string(p, close));
     if (most == 0) return then(p, string(p, open), string(p, close));

@@ -52,23 +52,18 @@ fr_status fr_schema_read_some(reader *r, const json_t *schema, const fr_schema_p
 
 /* ----------------------------------------------------------------------------------------------------------- counts */
 
-/* *value is left as it is where there is no such keyword. */
-static fr_status read_count(const json_t *schema, const char *key, const fr_schema_path *path, uint32_t *value) {
+/* `otherwise` where there is no such keyword, `beyond` where it has more than any text may. */
+static uint32_t read_count(const json_t *schema, const char *key, uint32_t otherwise, uint32_t beyond) {
     const json_t *number = json_object_get(schema, key);
-    const fr_schema_path place = below(path, key);
-    if (!number) return FR_OK;
-    if (json_number_value(number) > FR_SCHEMA_MAX_COUNT)
-        return fr_schema_fail(&place, FR_UNBUILT, "more than 10000 is not built");
-    *value = (uint32_t)json_number_value(number);
-    return FR_OK;
+    if (!number) return otherwise;
+    return json_number_value(number) > FR_MAX_REPEATS ? beyond : (uint32_t)json_number_value(number);
 }
 
 fr_status fr_schema_read_counts(reader *r, const json_t *schema, const char *least_key, const char *most_key,
                                 const fr_schema_path *path, uint32_t *least, uint32_t *most) {
-    *least = 0;
+    *least = read_count(schema, least_key, 0, FR_MAX_REPEATS);
     *most = FR_GRAMMAR_UNBOUND;
-    FR_TRY(read_count(schema, least_key, path, least));
-    if (most_key) FR_TRY(read_count(schema, most_key, path, most));
+    if (most_key) *most = read_count(schema, most_key, FR_GRAMMAR_UNBOUND, FR_GRAMMAR_UNBOUND);
     return *least <= *most ? FR_OK : fr_schema_nothing(r, path);
 }
 

@@ -15,7 +15,6 @@
 #include "src/grammar/json_schema_values.h"
 #include "src/grammar/language.h"
 
-#define FR_SCHEMA_MAX_COUNT   10000 /* characters and items that are asked for */
 #define FR_SCHEMA_MAX_FORMATS 24
 
 typedef struct fr_schema_reference fr_schema_reference;
@@ -23,7 +22,7 @@ typedef struct fr_schema_reference fr_schema_reference;
 typedef struct fr_schema_reader {
     const json_t *root;
     fr_written_parts *parts;
-    fr_schema_reference *references; /* what was made a rule of: where `$ref` leads */
+    fr_schema_reference *references;         /* what was made a rule of: where `$ref` leads */
     uint32_t formats[FR_SCHEMA_MAX_FORMATS]; /* by format: 1 + the rule of all its strings, 0: not made yet */
     size_t reference_count, schemas, depth;
     bool nothing; /* why a reading failed: no value is of the schema, or none that can be written here */

@@ -4,6 +4,9 @@
 
 #include "src/grammar/json_schema_reader.h"
 
+#define MAX_NAME       1000 /* characters that are counted */
+#define MAX_MULTIPLIED 4096 /* states of a language by lengths */
+
 /* --------------------------------------------------------------------------------------------------------- automata */
 
 /* A failure in a language of its own, with its place in the schema. */
@@ -98,14 +101,12 @@ static fr_status narrow_by_constants(fr_grammar_rules *rules, fr_language **all,
     return with_place(status == FR_OK ? fr_schema_narrow(rules, all, others) : status, path);
 }
 
-static fr_status narrow_by_lengths(fr_schema_reader *r, fr_language **all, const json_t *schema,
+static fr_status narrow_by_lengths(fr_grammar_rules *rules, fr_language **all, uint32_t least, uint32_t most,
                                    const fr_schema_path *path) {
     fr_language *lengths;
-    uint32_t least, most;
-    FR_TRY(fr_schema_read_counts(r, schema, "minLength", "maxLength", path, &least, &most));
     if (least == 0 && most == FR_GRAMMAR_UNBOUND) return FR_OK;
     fr_status status = fr_language_of_lengths(least, most, &lengths);
-    return with_place(status == FR_OK ? fr_schema_narrow(r->parts->rules, all, lengths) : status, path);
+    return with_place(status == FR_OK ? fr_schema_narrow(rules, all, lengths) : status, path);
 }
 
 static fr_status narrow_by_words(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
@@ -123,17 +124,50 @@ static fr_status narrow_by_words(fr_schema_reader *r, const json_t *schema, cons
         FR_TRY(with_place(fr_schema_narrow(rules, all, language), &form));
     }
     FR_TRY(narrow_by_patterns(rules, all, schema, FR_NO_PATTERNS, false, path));
-    if (other_than) FR_TRY(narrow_by_constants(rules, all, other_than, path));
-    return narrow_by_lengths(r, all, schema, path);
+    return other_than ? narrow_by_constants(rules, all, other_than, path) : FR_OK;
 }
 
-fr_status fr_schema_language(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
-                             fr_language **language) {
+/* But for lengths; NULL: all. Where it fails it is freed. */
+static fr_status language_of_words(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
+                                   fr_language **language) {
     *language = NULL;
     fr_status status = narrow_by_words(r, schema, path, language);
     if (status == FR_OK) return FR_OK;
     fr_language_free(*language);
     *language = NULL;
+    return status;
+}
+
+/* Nobody writes longer names, which have an automaton of their own. */
+fr_status fr_schema_language(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
+                             fr_language **language) {
+    uint32_t least, most;
+    FR_TRY(fr_schema_read_counts(r, schema, "minLength", "maxLength", path, &least, &most));
+    FR_TRY(language_of_words(r, schema, path, language));
+    if (most > MAX_NAME && least <= MAX_NAME) most = FR_GRAMMAR_UNBOUND;
+    return narrow_by_lengths(r->parts->rules, language, least, most, path);
+}
+
+/* The texts of a language, at least one, of so many characters. A few states are multiplied by the lengths, which says
+ * exactly what is of both; else characters are counted. Takes the language. */
+static fr_status write_language(fr_grammar_rules *rules, fr_language *language, uint32_t least, uint32_t most,
+                                const fr_schema_path *path, fr_write_characters *write, fr_expression *expression,
+                                bool *some) {
+    size_t bound = most == FR_GRAMMAR_UNBOUND ? least : most, states = language->state_count;
+    bool few = (bound + 1) * states <= MAX_MULTIPLIED, few_least = (least + (size_t)1) * states <= MAX_MULTIPLIED;
+    fr_status status = FR_OK;
+    if (few || few_least) {
+        status = narrow_by_lengths(rules, &language, least, few ? most : FR_GRAMMAR_UNBOUND, path);
+        least = 0;
+        if (few) most = FR_GRAMMAR_UNBOUND;
+    }
+    *some = status == FR_OK && !fr_language_is_empty(language);
+    if (*some && least == 0 && most == FR_GRAMMAR_UNBOUND)
+        *expression = fr_language_expression(language, write, rules);
+    else if (*some)
+        status =
+            with_place(fr_language_expression_of_length(language, least, most, write, rules, expression, some), path);
+    fr_language_free(language);
     return status;
 }
 
@@ -176,17 +210,15 @@ static size_t count_words(const json_t *schema, bool counted) {
     return count;
 }
 
-static fr_status read_language(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
-                               fr_expression *expression) {
+static fr_status read_language(fr_schema_reader *r, const json_t *schema, uint32_t least, uint32_t most,
+                               const fr_schema_path *path, fr_expression *expression) {
     fr_language *language;
-    FR_TRY(fr_schema_language(r, schema, path, &language));
-    bool empty = fr_language_is_empty(language);
-    if (!empty) {
-        fr_expression inside = fr_language_expression(language, fr_written_writer(r->parts), r->parts->rules);
-        *expression = quoted(r, inside);
-    }
-    fr_language_free(language);
-    return empty ? fr_schema_nothing(r, path) : FR_OK;
+    bool some;
+    FR_TRY(language_of_words(r, schema, path, &language));
+    FR_TRY(
+        write_language(r->parts->rules, language, least, most, path, fr_written_writer(r->parts), expression, &some));
+    *expression = quoted(r, *expression);
+    return some ? FR_OK : fr_schema_nothing(r, path);
 }
 
 fr_status fr_schema_read_string(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
@@ -198,7 +230,7 @@ fr_status fr_schema_read_string(fr_schema_reader *r, const json_t *schema, const
     uint32_t least, most;
     FR_TRY(fr_schema_read_counts(r, schema, "minLength", "maxLength", path, &least, &most));
     bool counted = least > 0 || most != FR_GRAMMAR_UNBOUND;
-    if (count_words(schema, counted) > 1) return read_language(r, schema, path, expression);
+    if (count_words(schema, counted) > 1) return read_language(r, schema, least, most, path, expression);
     if (pattern)
         return read_expression(r, json_string_value(pattern), json_string_length(pattern), false, &place, expression);
     place.key = "format";
@@ -235,13 +267,22 @@ fr_status fr_json_schema_plain_text(const json_t *root, const json_t *schema, co
                                     const char *without, fr_grammar_rules *rules, fr_expression *expression) {
     fr_written_parts parts = fr_written_parts_of(rules);
     fr_schema_reader r = {.root = root, .parts = &parts};
-    fr_language *language = NULL, *free_of_it = NULL;
-    fr_status status = fr_schema_check_words(&r, schema, path);
-    if (status == FR_OK) status = fr_schema_language(&r, schema, path, &language);
-    if (status == FR_OK && without) status = texts_without(rules, without, &free_of_it);
-    if (free_of_it) status = with_place(fr_schema_narrow(rules, &language, free_of_it), path);
-    if (status == FR_OK && fr_language_is_empty(language)) status = fr_schema_nothing(&r, path);
-    if (status == FR_OK) *expression = fr_language_expression(language, fr_expression_characters, rules);
-    fr_language_free(language);
-    return status;
+    fr_language *language, *free_of_it;
+    uint32_t least, most;
+    bool some;
+    FR_TRY(fr_schema_check_words(&r, schema, path));
+    FR_TRY(fr_schema_read_counts(&r, schema, "minLength", "maxLength", path, &least, &most));
+    FR_TRY(language_of_words(&r, schema, path, &language));
+    fr_expression any = fr_expression_characters(rules, NULL, 0, true);
+    if (!language && !without) {
+        *expression = fr_expression_repeat(rules, any, least, most);
+        return FR_OK;
+    }
+    fr_status status = without ? texts_without(rules, without, &free_of_it) : FR_OK;
+    if (status == FR_OK && without) status = with_place(fr_schema_narrow(rules, &language, free_of_it), path);
+    if (status == FR_OK)
+        status = write_language(rules, language, least, most, path, fr_expression_characters, expression, &some);
+    else
+        fr_language_free(language);
+    return status == FR_OK && !some ? fr_schema_nothing(&r, path) : status;
 }

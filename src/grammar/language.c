@@ -304,9 +304,57 @@ static fr_character_range *ranges_like(const fr_language *l, fr_language_state s
     return ranges;
 }
 
-static fr_expression write_state(const fr_language *l, fr_language_state s, uint32_t first_rule,
+/* How many characters there are to be, and by state how many come at least: on the shortest way to an end, and on the
+ * shortest one past a state that leads to itself, from which any larger number may come; NEVER: there is none. */
+#define NEVER UINT32_MAX
+typedef struct lengths {
+    uint32_t least, most, *shortest, *looped;
+} lengths;
+
+static uint32_t one_more(uint32_t characters) {
+    return characters == NEVER ? NEVER : characters + 1;
+}
+
+/* As in find_live: few passes are needed. */
+static fr_status find_lengths(const fr_language *l, const lengths *n) {
+    size_t work = 0;
+    for (size_t i = 0; i < l->state_count; i++) n->shortest[i] = n->looped[i] = NEVER;
+    for (bool found = true; found;) {
+        found = false;
+        work += l->state_count + l->edge_count;
+        if (work > MAX_WORK) return fr_language_fail_size();
+        for (size_t i = l->state_count; i-- > 0;) {
+            const fr_language_state *s = &l->states[i];
+            uint32_t shortest = s->ends ? 0 : NEVER, looped = NEVER;
+            bool loop = false;
+            for (uint32_t k = s->first; k < s->first + s->count; k++) {
+                uint32_t to = l->edges[k].to;
+                if (one_more(n->shortest[to]) < shortest) shortest = n->shortest[to] + 1;
+                if (one_more(n->looped[to]) < looped) looped = n->looped[to] + 1;
+                loop |= to == i;
+            }
+            if (loop && shortest < looped) looped = shortest;
+            found |= shortest != n->shortest[i] || looped != n->looped[i];
+            n->shortest[i] = shortest;
+            n->looped[i] = looped;
+        }
+    }
+    return FR_OK;
+}
+
+/* One more character, which leads to a state from which so many can still be come to. */
+static fr_expression count_to(const lengths *n, uint32_t to, fr_grammar_rules *rules) {
+    bool unbound = n->most == FR_GRAMMAR_UNBOUND;
+    fr_expression exactly = fr_expression_count(rules, n->least, n->most, n->shortest[to], n->least > 0);
+    if (n->least == 0 || n->looped[to] == NEVER) return exactly;
+    uint32_t behind = unbound ? 0 : n->looped[to];
+    return fr_expression_or(rules, exactly, fr_expression_count(rules, n->least, n->most, behind, false));
+}
+
+/* n: NULL, any number of characters. */
+static fr_expression write_state(const fr_language *l, fr_language_state s, uint32_t first_rule, const lengths *n,
                                  fr_write_characters *write, fr_grammar_rules *rules) {
-    fr_expression all = 0;
+    fr_expression all = s.ends && n ? fr_expression_counted(rules, n->least, n->most) : 0;
     bool some = s.ends;
     for (uint32_t k = s.first; k < s.first + s.count; k++) {
         size_t count;
@@ -314,6 +362,7 @@ static fr_expression write_state(const fr_language *l, fr_language_state s, uint
         if (!ranges) continue;
         fr_expression way = fr_expression_then(rules, write(rules, ranges, count, false),
                                                fr_expression_rule(rules, first_rule + l->edges[k].to));
+        if (n) way = fr_expression_then(rules, count_to(n, l->edges[k].to, rules), way);
         all = some ? fr_expression_or(rules, all, way) : way;
         some = true;
         free(ranges);
@@ -321,10 +370,31 @@ static fr_expression write_state(const fr_language *l, fr_language_state s, uint
     return all;
 }
 
-fr_expression fr_language_expression(const fr_language *l, fr_write_characters *write, fr_grammar_rules *rules) {
+static fr_expression write_states(const fr_language *l, const lengths *n, fr_write_characters *write,
+                                  fr_grammar_rules *rules) {
     uint32_t first = (uint32_t)rules->rule_count;
     for (size_t i = 0; i < l->state_count; i++) fr_grammar_rule(rules);
     for (size_t i = 0; i < l->state_count && rules->status == FR_OK; i++)
-        fr_grammar_define(rules, first + (uint32_t)i, write_state(l, l->states[i], first, write, rules));
+        fr_grammar_define(rules, first + (uint32_t)i, write_state(l, l->states[i], first, n, write, rules));
     return fr_expression_rule(rules, first);
+}
+
+fr_expression fr_language_expression(const fr_language *l, fr_write_characters *write, fr_grammar_rules *rules) {
+    return write_states(l, NULL, write, rules);
+}
+
+fr_status fr_language_expression_of_length(const fr_language *l, uint32_t least, uint32_t most,
+                                           fr_write_characters *write, fr_grammar_rules *rules,
+                                           fr_expression *expression, bool *some) {
+    lengths n = {.least = least, .most = most};
+    n.shortest = malloc((l->state_count + 1) * sizeof *n.shortest);
+    n.looped = malloc((l->state_count + 1) * sizeof *n.looped);
+    fr_status status = n.shortest && n.looped ? find_lengths(l, &n) : fr_fail_memory("an automaton", l->state_count);
+    *some = status == FR_OK && n.shortest[0] <= most;
+    bool looped = *some && n.looped[0] != NEVER && n.looped[0] <= most;
+    if (*some && !looped && n.shortest[0] < least) status = fr_language_fail_size();
+    if (*some && status == FR_OK) *expression = write_states(l, &n, write, rules);
+    free(n.shortest);
+    free(n.looped);
+    return status;
 }

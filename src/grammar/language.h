@@ -40,8 +40,12 @@ void fr_language_free(fr_language *language);
 bool fr_language_is_empty(const fr_language *language);
 bool fr_language_has(const fr_language *language, fr_text utf8);
 
-/* A rule a state; of one that is not empty. */
+/* A rule a state; of one that is not empty. Or its texts of least to most characters, which are counted; *some: there
+ * are any. FR_UNBUILT where it can't be told which states can still come to so many, as none leads to itself. */
 fr_expression fr_language_expression(const fr_language *language, fr_write_characters *write, fr_grammar_rules *rules);
+fr_status fr_language_expression_of_length(const fr_language *language, uint32_t least, uint32_t most,
+                                           fr_write_characters *write, fr_grammar_rules *rules,
+                                           fr_expression *expression, bool *some);
 
 /* For who makes one: a state whose edges follow, each behind the last and joined with it where they touch; what all
  * that ends with. */

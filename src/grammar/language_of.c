@@ -11,6 +11,7 @@
 #define MAX_STATES  ((size_t)1 << 13)
 #define MAX_WORK    ((size_t)1 << 23)
 #define MAX_DEPTH   400
+#define MAX_COUNTED 2000 /* more repetitions than at least */
 #define END         0u
 
 typedef struct node {
@@ -68,9 +69,10 @@ static uint32_t split(making *m, uint32_t next, uint32_t other) {
 
 static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t depth);
 
+/* A bound that is far beyond the least is none: a state for each count would take the room of all else. */
 static uint32_t make_repeat(making *m, const fr_expression_node *e, uint32_t next, size_t depth) {
     uint32_t entry = next;
-    if (e->most == FR_GRAMMAR_UNBOUND) {
+    if (e->most == FR_GRAMMAR_UNBOUND || e->most - e->second > MAX_COUNTED) {
         entry = split(m, next, next);
         uint32_t body = make(m, e->first, entry, depth);
         if (m->status == FR_OK) m->nodes[entry].next = body;

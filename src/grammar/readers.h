@@ -4,14 +4,18 @@
  * in the text it is.
  *
  * Time and memory are bounded: a text has at most 1 MiB, its rules 2^20 expressions and as many ranges of characters,
- * whose repetitions written out make 2^20 nodes. Parentheses are at most 100 deep, GBNF's rules 16384, a repetition's
- * times 100000. Of a schema: 64 schemas in each other, 20000 in all, lists of 4000 values, 10000 characters or items
- * that are counted, 4096 pairs of a oneOf that may hold at once, automata of 8192 states for what a string is to be at
+ * which make 2^20 nodes. Parentheses are at most 100 deep, GBNF's rules 16384. What is repeated is counted where it is
+ * read, so bounds cost nothing (FR_MAX_REPEATS). Of a schema: 64 schemas in each other, 20000 in all, lists of 4000
+ * values, 4096 pairs of a oneOf that may hold at once, automata of 8192 states for what a string is to be at
  * once, and all in 2^22 steps (rules.h), in which the longest that a schema of those that tools use takes is 2^16. */
 #ifndef FR_SRC_GRAMMAR_READERS_H
 #define FR_SRC_GRAMMAR_READERS_H
 
 #include "src/grammar/rules.h"
+
+/* Times that something is repeated: larger bounds than texts can reach are refused where they are written, and are none
+ * in a schema. */
+#define FR_MAX_REPEATS 2147483647u
 
 /* llama.cpp's GBNF, but for tokens as terminals. The text is a text of the rule `root`. */
 fr_status fr_gbnf_read(fr_text text, fr_grammar_rules *rules);

@@ -7,9 +7,8 @@
 #include "src/grammar/cursor.h"
 #include "src/grammar/readers.h"
 
-#define MAX_DEPTH   100
-#define MAX_RANGES  1024 /* of a class */
-#define MAX_REPEATS 100000
+#define MAX_DEPTH  100
+#define MAX_RANGES 1024 /* of a class */
 
 typedef struct reader {
     fr_cursor c;
@@ -177,7 +176,10 @@ static fr_status read_item(reader *r, size_t depth, fr_expression *expression) {
 static bool take_number(reader *r, uint32_t *number) {
     size_t begin = r->c.at;
     for (*number = 0; fr_cursor_peek(&r->c) >= '0' && fr_cursor_peek(&r->c) <= '9'; r->c.at++)
-        *number = *number > MAX_REPEATS ? *number : *number * 10 + (uint32_t)(fr_cursor_peek(&r->c) - '0');
+        if (*number <= FR_MAX_REPEATS) {
+            uint64_t longer = *number * UINT64_C(10) + (uint64_t)(fr_cursor_peek(&r->c) - '0');
+            *number = longer <= FR_MAX_REPEATS ? (uint32_t)longer : FR_MAX_REPEATS + 1;
+        }
     return r->c.at > begin;
 }
 
@@ -202,8 +204,8 @@ static fr_status read_repeats(reader *r, fr_expression *expression) {
     } else if (!fr_cursor_take(&r->c, '*') && !take_counts(r, &least, &most)) {
         return FR_OK;
     }
-    if (least > MAX_REPEATS || (most > MAX_REPEATS && most != FR_GRAMMAR_UNBOUND))
-        return fail(r, "more than 100000 repetitions");
+    if (least > FR_MAX_REPEATS || (most > FR_MAX_REPEATS && most != FR_GRAMMAR_UNBOUND))
+        return fail(r, "more than 2147483647 repetitions");
     if (least > most) return fail(r, "a repetition of fewer times than at least");
     fr_cursor_take(&r->c, '?');
     *expression = fr_expression_repeat(r->rules, *expression, least, most);

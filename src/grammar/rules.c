@@ -158,6 +158,16 @@ fr_expression fr_expression_token(fr_grammar_rules *rules, int32_t id) {
     return add(rules, (fr_expression_node){FR_EXPRESSION_TOKEN, (uint32_t)id, 0, 0});
 }
 
+fr_expression fr_expression_count(fr_grammar_rules *rules, uint32_t least, uint32_t most, uint32_t behind,
+                                  bool exactly) {
+    return add(rules,
+               (fr_expression_node){FR_EXPRESSION_COUNT, least, most, behind | (exactly ? FR_COUNT_EXACTLY : 0)});
+}
+
+fr_expression fr_expression_counted(fr_grammar_rules *rules, uint32_t least, uint32_t most) {
+    return add(rules, (fr_expression_node){FR_EXPRESSION_COUNTED, least, most, 0});
+}
+
 uint32_t fr_grammar_rule(fr_grammar_rules *rules) {
     size_t capacity = rules->rule_capacity;
     if (!begin(rules)) return 0;

@@ -24,12 +24,14 @@ typedef enum fr_expression_kind {
     FR_EXPRESSION_REPEAT,    /* first, least to most times */
     FR_EXPRESSION_RULE,      /* the body of rule `first` */
     FR_EXPRESSION_TOKEN,     /* the token of id `first`, as itself */
+    FR_EXPRESSION_COUNT,     /* no text: one more is counted, of which there will be `first` to `second` */
+    FR_EXPRESSION_COUNTED,   /* no text: there are so many, and counting is over */
 } fr_expression_kind;
 
 typedef struct fr_expression_node {
     fr_expression_kind kind;
     uint32_t first, second; /* of a repeat: least in `second`, */
-    uint32_t most;          /* and this */
+    uint32_t most;          /* and this; of a count: see fr_expression_count */
 } fr_expression_node;
 
 /* Code points, both ends included. */
@@ -69,6 +71,14 @@ fr_expression fr_expression_or(fr_grammar_rules *rules, fr_expression first, fr_
 fr_expression fr_expression_repeat(fr_grammar_rules *rules, fr_expression of, uint32_t least, uint32_t most);
 fr_expression fr_expression_rule(fr_grammar_rules *rules, uint32_t rule);
 fr_expression fr_expression_token(fr_grammar_rules *rules, int32_t id);
+
+/* What is counted while a rule and those that it ends with go on, one thing at a time: of least to most there is one
+ * more, and at least `behind` more have to come. exactly: no more than those need come, so they have to be enough. Then
+ * that there are so many, without which the rule does not end. */
+#define FR_COUNT_EXACTLY 0x80000000u
+fr_expression fr_expression_count(fr_grammar_rules *rules, uint32_t least, uint32_t most, uint32_t behind,
+                                  bool exactly);
+fr_expression fr_expression_counted(fr_grammar_rules *rules, uint32_t least, uint32_t most);
 
 /* A rule without a body yet; its body. */
 uint32_t fr_grammar_rule(fr_grammar_rules *rules);
