@@ -353,7 +353,7 @@ def read_arguments():
     peers = ",".join(PEERS)
     parser.add_argument("forerun", nargs="?", help="the command: build/forerun")
     parser.add_argument("folder", nargs="?", help="of build.sh")
-    parser.add_argument("out", nargs="?", help="file to write, such as bench/RESULTS.md")
+    parser.add_argument("out", nargs="?", help="file to write, such as bench/results/zen4-2026-11-22.md")
     parser.add_argument("--full", action="store_true", help="every shape, type and depth, 5 pairs (an hour and a half)")
     parser.add_argument("--pairs", type=int, help="of runs (default 3)")
     parser.add_argument("--threads", type=int, default=cores,
