@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /* As many as Linux follows. */
@@ -19,18 +21,50 @@ static char *follow(const char *path, const char *named) {
     return asprintf(&followed, "%.*s%s", folder, path, named) < 0 ? NULL : followed;
 }
 
-char *fr_file_place(const char *path) {
-    char named[PATH_MAX], *place = strdup(path);
-    for (int links = 0; place; links++) {
-        ssize_t length = readlink(place, named, sizeof named - 1);
-        if (length < 0) return place;
-        if (links == LINKS) break;
-        named[length] = '\0';
-        char *next = follow(place, named);
-        free(place);
-        place = next;
-    }
-    errno = place ? ELOOP : ENOMEM;
+/* The path that a link at `place` names, which is freed; `place` itself if there is none; NULL with errno set. */
+static char *step(char *place, bool *stepped) {
+    char named[PATH_MAX];
+    ssize_t length = readlink(place, named, sizeof named - 1);
+    *stepped = length >= 0;
+    if (!*stepped) return place;
+    named[length] = '\0';
+    char *next = follow(place, named);
     free(place);
-    return NULL;
+    return next;
+}
+
+char *fr_file_place(const char *path) {
+    char *place = strdup(path);
+    bool stepped = place;
+    for (int links = 0; place && stepped; links++) {
+        if (links > LINKS) {
+            free(place);
+            errno = ELOOP;
+            return NULL;
+        }
+        place = step(place, &stepped);
+    }
+    if (!place) errno = ENOMEM;
+    return place;
+}
+
+/* Linux has a process's descriptors as links in folders of procfs, and nothing that is written otherwise there. */
+static bool is_in_procfs(const char *place) {
+    struct statfs info;
+    const char *slash = strrchr(place, '/');
+    char *folder = strndup(place, slash ? (size_t)(slash + 1 - place) : 0);
+    bool is = folder && statfs(slash ? folder : ".", &info) == 0 && info.f_type == PROC_SUPER_MAGIC;
+    free(folder);
+    return is;
+}
+
+bool fr_file_is_descriptor(const char *path) {
+    char *place = strdup(path);
+    bool stepped = place, is = false;
+    for (int links = 0; place && stepped && !is && links <= LINKS; links++) {
+        is = is_in_procfs(place);
+        place = step(place, &stepped);
+    }
+    free(place);
+    return is;
 }

@@ -5,7 +5,13 @@
 #ifndef FR_BASE_FILE_PLACE_H
 #define FR_BASE_FILE_PLACE_H
 
+#include <stdbool.h>
+
 /* The path with links at its end followed; free. NULL with errno set: no memory, or links that lead in a circle. */
 char *fr_file_place(const char *path);
+
+/* True for a path that names an open descriptor, as /dev/stdout and /dev/fd/3 do, perhaps by way of links: what it
+ * leads to is to be written where it is open, even if that is a regular file. */
+bool fr_file_is_descriptor(const char *path);
 
 #endif

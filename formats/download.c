@@ -40,7 +40,7 @@ static fr_status refuse(const char *path, const char *rest) {
 static fr_status check_ending(const char *path, const char *ending) {
     char *rest;
     if (asprintf(&rest, "%s%s", path, ending) < 0) return fr_fail_memory("a path", strlen(path));
-    fr_status status = fr_file_exists(rest) ? refuse(path, rest) : FR_OK;
+    fr_status status = fr_file_is_reached(rest) ? refuse(path, rest) : FR_OK;
     free(rest);
     return status;
 }
@@ -61,10 +61,10 @@ static fr_status check_folder(const char *path, const char *beside) {
 }
 
 fr_status fr_download_check(const char *path) {
-    if (is_unfinished(path) && fr_file_exists(path))
+    if (is_unfinished(path) && fr_file_is_reached(path))
         return fr_fail(FR_INPUT, "%s is a download that is not finished", path);
     FR_TRY(check_ending(path, ".aria2"));
-    if (fr_file_exists(path)) return FR_OK;
+    if (fr_file_is_reached(path)) return FR_OK;
     for (size_t i = 0; i < ENDINGS; i++) FR_TRY(check_ending(path, endings[i]));
     FR_TRY(check_folder(path, "../../blobs"));
     return check_folder(path, ".cache/huggingface/download");

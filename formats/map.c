@@ -183,5 +183,10 @@ fr_status fr_read_text(const char *path, size_t limit, char **text, size_t *size
 }
 
 bool fr_file_exists(const char *path) {
+    struct stat info;
+    return lstat(path, &info) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
+bool fr_file_is_reached(const char *path) {
     return access(path, F_OK) == 0;
 }

@@ -5,6 +5,7 @@
 #include "forerun.h"
 
 #include <stdio.h>
+#include <sys/types.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -132,6 +133,17 @@ bool fr_lab_takes_drafter(const char *spec_type);
 /* Where a file that a path names lies or will lie: links at the path's end are followed, to what is not there yet too.
  * fr_free; NULL with errno set. */
 char *fr_lab_file_place(const char *path);
+
+/* True for a path that names an open descriptor (/dev/stdout, /dev/fd/3), perhaps by way of links: it is written in
+ * place, whatever it leads to. */
+bool fr_lab_file_is_descriptor(const char *path);
+
+/* A file that gets its name once it is whole. open makes it under a temporary name in the folder of its place, locked
+ * as long as a descriptor of it is open, and removes those that killed runs left there; -1 with errno set. keep syncs
+ * it, renames it and syncs the folder; 0 or an errno, after which the temporary name may still be there. fd stays
+ * open. */
+int fr_lab_temporary_open(const char *place, char *name, size_t size, mode_t mode);
+int fr_lab_temporary_keep(int fd, const char *name, const char *place);
 
 /* Jansson's json_loadb, but for integers beyond int64: each is a string of its digits behind a byte FR_LAB_WIDE, which
  * no text begins with. Written out as those digits they mean the same to fr_chat_render. Duplicate keys may be refused

@@ -166,6 +166,120 @@ START_TEST(a_signal_leaves_nothing_behind) {
 }
 END_TEST
 
+static void empty_folder(const char *folder) {
+    DIR *entries = opendir(folder);
+    for (struct dirent *e; (e = readdir(entries));) {
+        char path[768];
+        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        if (e->d_type != DT_DIR) unlink(path);
+    }
+    closedir(entries);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+static void write_text(const char *path, const char *text) {
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* A file of memory is a file: a run that fails leaves the older one, and one that ends replaces it. */
+START_TEST(files_in_memory_are_whole_too) {
+    char folder[] = "/dev/shm/forerun-cli-XXXXXX", path[64];
+    struct stat before, after;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/x", folder);
+    write_text(path, "as it was");
+    ck_assert_int_eq(stat(path, &before), 0);
+    static const char *const failing[] = {"quantize -m /nowhere --type q8_0", "logits " MODEL "--ids 2,512"};
+    char line[256];
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(line, sizeof line, "%s -o %s", failing[i], path);
+        fr_command c = fr_command_run(line, NULL);
+        ck_assert_int_eq(c.status, 1);
+        ck_assert(stat(path, &after) == 0 && after.st_size == 9 && after.st_ino == before.st_ino);
+        fr_command_free(&c);
+    }
+    fr_command c = fr_command_ok("logits " MODEL "--ids 2 -o %s", path);
+    fr_command_free(&c);
+    ck_assert(stat(path, &after) == 0 && after.st_size == VOCAB * (off_t)sizeof(float));
+    ck_assert(after.st_ino != before.st_ino);
+    unlink(path);
+    ck_assert_msg(rmdir(folder) == 0, "something else is left in the folder");
+}
+END_TEST
+
+/* Names of open descriptors, and links to them, lead to no file that could be replaced: what stands there already stays
+ * before what is written. */
+START_TEST(descriptors_are_written_in_place) {
+    char folder[256], path[512], link[512], line[1100];
+    scratch_folder(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/x", folder);
+    snprintf(link, sizeof link, "%s/link", folder);
+    ck_assert_int_eq(symlink("/dev/stdout", link), 0);
+    const char *const names[] = {"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", link};
+    for (size_t i = 0; i < 4; i++) {
+        struct stat before, after;
+        int out = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), null = open("/dev/null", O_RDWR);
+        ck_assert(out >= 0 && fstat(out, &before) == 0);
+        snprintf(line, sizeof line, "logits " MODEL "--ids 2 -o %s", names[i]);
+        ck_assert_int_eq(fr_command_wait(fr_command_start(line, null, out, null)), 0);
+        ck_assert(stat(path, &after) == 0 && after.st_ino == before.st_ino);
+        ck_assert_int_eq(after.st_size, VOCAB * (off_t)sizeof(float));
+        close(out);
+        close(null);
+    }
+    unlink(path);
+    unlink(link);
+    ck_assert_msg(rmdir(folder) == 0, "something else is left in the folder");
+}
+END_TEST
+
+/* Killed with its temporary file open, a run leaves it to the next one that writes into the folder; one that is still
+ * running keeps its own, and files of other names are nobody's. */
+START_TEST(what_killed_runs_leave_is_removed) {
+    static const char *const others[] = {".forerun-abcdefg", ".forerun-abcde", "forerun-abcdef", ".forerun-"};
+    char folder[256], path[512], line[1024];
+    int in[2], null = open("/dev/null", O_WRONLY);
+    ck_assert_int_eq(pipe2(in, O_CLOEXEC), 0);
+    scratch_folder(folder, sizeof folder);
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, others[i]);
+        write_text(path, "another's");
+    }
+    snprintf(path, sizeof path, "%s/.forerun-ABC123", folder);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    snprintf(line, sizeof line, "logits " MODEL "-f - -o %s/x", folder);
+    pid_t killed = fr_command_start(line, in[0], null, null);
+    while (count_files(folder) < 6) usleep(1000);
+    ck_assert_int_eq(kill(killed, SIGKILL), 0);
+    ck_assert_int_eq(fr_command_wait(killed), 128 + SIGKILL);
+    ck_assert_uint_eq(count_files(folder), 6);
+    fr_command c = fr_command_ok("logits " MODEL "--ids 2 -o %s/y", folder);
+    fr_command_free(&c);
+    ck_assert_uint_eq(count_files(folder), 6); /* and y, but not the temporary file */
+
+    pid_t running = fr_command_start(line, in[0], null, null);
+    while (count_files(folder) < 7) usleep(1000);
+    c = fr_command_ok("logits " MODEL "--ids 2 -o %s/y", folder);
+    fr_command_free(&c);
+    ck_assert_uint_eq(count_files(folder), 7);
+    ck_assert_int_eq(write(in[1], "The", 3), 3);
+    close(in[1]);
+    close(in[0]);
+    ck_assert_int_eq(fr_command_wait(running), 0);
+    ck_assert_uint_eq(count_files(folder), 7); /* x and y */
+
+    c = fr_command_ok("generate " MODEL "--ids 2 -n 1 --output ids --prompt-cache %s/z", folder);
+    fr_command_free(&c);
+    ck_assert_uint_eq(count_files(folder), 8);
+    ck_assert_int_eq(rmdir(path), 0);
+    close(null);
+    empty_folder(folder);
+}
+END_TEST
+
 /* --------------------------------------------------------------------------------------- written over what is read */
 
 #define SHARDED "tests/data/models/gemma4-dense/"
@@ -219,17 +333,6 @@ static unsigned long long sum_folder(const char *folder) {
     }
     closedir(entries);
     return sum;
-}
-
-static void empty_folder(const char *folder) {
-    DIR *entries = opendir(folder);
-    for (struct dirent *e; (e = readdir(entries));) {
-        char path[768];
-        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-        if (e->d_type != DT_DIR) unlink(path);
-    }
-    closedir(entries);
-    ck_assert_int_eq(rmdir(folder), 0);
 }
 
 /* %1$s is the folder. */
@@ -641,6 +744,9 @@ int main(void) {
     tcase_add_test(cases, logits_of_drafts);
     tcase_add_test(cases, files_appear_whole_or_not_at_all);
     tcase_add_loop_test(cases, a_signal_leaves_nothing_behind, 0, 3);
+    tcase_add_test(cases, files_in_memory_are_whole_too);
+    tcase_add_test(cases, descriptors_are_written_in_place);
+    tcase_add_test(cases, what_killed_runs_leave_is_removed);
     tcase_add_loop_test(cases, two_results_are_two_files, 0, sizeof pairs / sizeof *pairs);
     tcase_add_test(cases, standard_input_is_not_written_over);
     tcase_add_loop_test(cases, what_is_read_is_not_written_over, 0, sizeof overlaps / sizeof *overlaps);

@@ -19,6 +19,7 @@
 #include "formats/checkpoint.h"
 #include "formats/gguf_write.h"
 #include "quant/encode.h"
+#include "tests/changed_folder.h"
 #include "tests/command.h"
 
 #define MODELS "tests/data/models/"
@@ -547,6 +548,31 @@ START_TEST(a_tower_that_is_left_out_is_said) {
 }
 END_TEST
 
+/* A part of a model that is named in its folder and leads nowhere, or where nobody may look, is not left out. */
+START_TEST(parts_that_can_not_be_read_are_said) {
+    static const char *const parts[] = {"config.json", "generation_config.json", "tokenizer.json",
+                                        "tokenizer_config.json", "chat_template.jinja", "model.safetensors",
+                                        "special_tokens_map.json", "added_tokens.json"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        fr_changed_folder model;
+        char line[512], path[256];
+        struct stat info;
+        fr_changed_folder_make(&model, "tests/data/deepseek-v3", "{}");
+        snprintf(path, sizeof path, "%s/%s", model.path, parts[i]);
+        unlink(path);
+        ck_assert_int_eq(symlink("/nowhere", path), 0);
+        snprintf(line, sizeof line, "quantize -m %s --type q8_0 -o %s.out", model.path, model.path);
+        fr_command c = fr_command_run(line, NULL);
+        ck_assert_msg(c.status == 1, "%s: %s", parts[i], c.err);
+        ck_assert_msg(strstr(c.err, path), "%s: %s", parts[i], c.err);
+        snprintf(line, sizeof line, "%s.out", model.path);
+        ck_assert_int_ne(stat(line, &info), 0);
+        fr_command_free(&c);
+        fr_changed_folder_remove(&model);
+    }
+}
+END_TEST
+
 /* Rows of the fixture's matrices are no multiple of 256; in a pure file all that is not Q4_K fell back. The line says
  * how many, of which types, how many bytes of how many. With rows that fit, or --quiet, there is none. */
 START_TEST(types_that_rows_do_not_fill_are_said) {
@@ -864,6 +890,7 @@ int main(void) {
     tcase_add_test(tests, names_of_llama_cpp);
     tcase_add_test(tests, smaller_mixtures);
     tcase_add_test(tests, a_tower_that_is_left_out_is_said);
+    tcase_add_test(tests, parts_that_can_not_be_read_are_said);
     tcase_add_test(tests, types_that_rows_do_not_fill_are_said);
     tcase_add_test(tests, threads_and_pipes);
     tcase_add_test(tests, wrong_usage);

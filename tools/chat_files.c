@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "conversation.h"
+#include "forerun_lab.h"
 #include "loaded.h"
 #include "output.h"
 #include "wide_json.h"
@@ -56,18 +57,20 @@ static bool is_another_file(const char *path) {
 bool fr_chat_file_write(const char *path, const json_t *messages) {
     char temporary[PATH_MAX];
     if (fr_output_check(path) || is_another_file(path)) return false;
-    const char *slash = strrchr(path, '/');
-    int folder = slash ? (int)(slash + 1 - path) : 0;
-    int length = snprintf(temporary, sizeof(temporary), "%.*s.forerun-XXXXXX", folder, path);
-    errno = ENAMETOOLONG;
-    int fd = length < (int)sizeof(temporary) ? mkstemp(temporary) : -1;
-    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+    int fd = fr_lab_temporary_open(path, temporary, sizeof(temporary), 0600), error = 0;
+    int own = fd < 0 ? -1 : dup(fd); /* it stays locked until it has its name */
+    FILE *out = own < 0 ? NULL : fdopen(own, "w");
     bool written = out && write_messages(messages, out) && !ferror(out);
-    if (out && fclose(out) != 0) written = false;
-    if (written && rename(temporary, path) == 0) return true;
-    fr_bad_input("%s: %s", path, strerror(errno));
-    if (fd >= 0) unlink(temporary);
-    return false;
+    if (!out) error = errno;
+    if (!out && own >= 0) close(own);
+    if (out && fclose(out) != 0) error = errno;
+    if (!error && written) error = fr_lab_temporary_keep(fd, temporary, path);
+    if (error || !written) {
+        fr_bad_input("%s: %s", path, strerror(error ? error : EIO));
+        if (fd >= 0) unlink(temporary);
+    }
+    if (fd >= 0) close(fd);
+    return written && !error;
 }
 
 json_t *fr_chat_file_read(const char *path) {

@@ -381,20 +381,14 @@ static void watch_for_end(void) {
     atexit(fr_writer_remove);
 }
 
-/* mkstemp in the folder of path. Signals wait, so that the handler finds either no name or that of our own file. */
+/* Signals wait, so that the handler finds either no name or that of our own file. */
 static int make_temporary(const char *path, mode_t mode) {
-    const char *slash = strrchr(path, '/');
-    int folder = slash ? (int)(slash + 1 - path) : 0;
     sigset_t all, before;
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
-    int length = snprintf(temporary_path, sizeof(temporary_path), "%.*s.forerun-XXXXXX", folder, path);
-    int fd = -1;
-    errno = ENAMETOOLONG;
-    if (length < (int)sizeof(temporary_path)) fd = mkstemp(temporary_path);
+    int fd = fr_lab_temporary_open(path, temporary_path, sizeof(temporary_path), mode);
     if (fd < 0) *temporary_path = '\0';
     sigprocmask(SIG_SETMASK, &before, NULL);
-    if (fd >= 0) fchmod(fd, mode);
     return fd;
 }
 
@@ -418,7 +412,7 @@ static int open_temporary(fr_writer *writer, const struct stat *existing) {
 
 /* /dev/stdout and /dev/fd/N are not names of files, whatever they lead to. */
 static bool in_place(const char *path, const struct stat *info) {
-    return strncmp(path, "/dev/", 5) == 0 || (info && !S_ISREG(info->st_mode));
+    return fr_lab_file_is_descriptor(path) || (info && !S_ISREG(info->st_mode));
 }
 
 int fr_output_check(const char *path) {
@@ -449,12 +443,13 @@ int fr_writer_open(fr_writer *writer, const char *path) {
 }
 
 int fr_writer_close(fr_writer *writer) {
-    int error = 0;
+    int error = 0, held = -1; /* it stays locked until it has its name */
     fflush(writer->file);
-    if (writer->temporary && fsync(writer->fd) != 0) error = errno;
+    if (writer->temporary && (held = dup(writer->fd)) < 0) error = errno;
     if (fclose(writer->file) != 0 && !error) error = errno;
     writer->file = NULL;
-    if (!error && writer->temporary && rename(temporary_path, writer->path) != 0) error = errno;
+    if (!error && writer->temporary) error = fr_lab_temporary_keep(held, temporary_path, writer->path);
+    if (held >= 0) close(held);
     if (!error) *temporary_path = '\0';
     int code = error ? fr_bad_input("%s: %s", writer->path, strerror(error)) : 0;
     fr_writer_abandon(writer);

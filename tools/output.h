@@ -108,8 +108,9 @@ void fr_json_put(json_t *object, const char *key, json_t *value);
 int fr_output_check(const char *path);
 
 /* A file that gets its name only when it is complete: written under a temporary name in the same folder, synced,
- * renamed. "-" is standard output; what exists and is no regular file (a pipe, a device) is written in place. The
- * temporary file is removed when the command ends in any other way, by SIGINT, SIGTERM or SIGHUP too. One at a time.
+ * renamed, the folder synced. "-" is standard output; what exists and is no regular file (a pipe, a device) is written
+ * in place, and so is an open descriptor (/dev/stdout). The temporary file is removed when the command ends in any
+ * other way, by SIGINT, SIGTERM or SIGHUP too; after SIGKILL by the next run that writes there. One at a time.
  * The first write to the file that fails ends the command: a line that names it and says why, exit status 1. */
 typedef struct fr_writer {
     FILE *file;

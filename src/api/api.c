@@ -7,6 +7,7 @@
 #include "base/file_place.h"
 #include "base/fpenv.h"
 #include "base/sizes.h"
+#include "base/temporary_file.h"
 #include "base/word_list.h"
 #include "forerun_lab.h"
 #include "formats/json_wide.h"
@@ -354,6 +355,18 @@ bool fr_lab_takes_drafter(const char *spec_type) {
 
 char *fr_lab_file_place(const char *path) {
     return fr_file_place(path);
+}
+
+bool fr_lab_file_is_descriptor(const char *path) {
+    return fr_file_is_descriptor(path);
+}
+
+int fr_lab_temporary_open(const char *place, char *name, size_t size, mode_t mode) {
+    return fr_temporary_open(place, name, size, mode);
+}
+
+int fr_lab_temporary_keep(int fd, const char *name, const char *place) {
+    return fr_temporary_keep(fd, name, place);
 }
 
 json_t *fr_lab_json_load(const char *text, size_t length, size_t flags, json_error_t *error) {

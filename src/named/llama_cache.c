@@ -65,7 +65,7 @@ static fr_status find_listed(const char *folder, const fr_model_name *name, fr_f
     free(file);
     free(tower);
     json_decref(manifest);
-    if (found->path && !fr_file_exists(found->path)) fr_found_files_free(found);
+    if (found->path && !fr_file_is_reached(found->path)) fr_found_files_free(found);
     return status;
 }
 
@@ -133,7 +133,7 @@ static fr_status tell(const char *folder, const char *name, const char *file, co
     }
     fr_found found = {.name = name ? name : path, .path = path, .tower = tower_path, .store = store,
                       .bytes = fr_repository_bytes(folder, file)};
-    bool more = !fr_file_exists(path) || to->told(to->context, &found);
+    bool more = !fr_file_is_reached(path) || to->told(to->context, &found);
     free(path);
     free(tower_path);
     return more ? FR_OK : fr_fail(FR_ABORTED, "%s: no more", file);

@@ -2,7 +2,7 @@
 #include "src/session/session_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/ranks.h"
 #include "base/sizes.h"
+#include "base/temporary_file.h"
 #include "src/layers/trunk.h"
 #include "src/session/fingerprint.h"
 #include "src/session/timeline.h"
@@ -228,18 +229,19 @@ static fr_status can_not(const char *path, const char *what) {
     return fr_fail(FR_INPUT, "%s: can't be %s: %s", path, what, strerror(errno));
 }
 
-/* Complete on the disk before it has its name. */
+/* Complete on the disk before it has its name; locked until then. */
 static fr_status write_named(const fr_session *s, uint64_t model, int fd, const char *temporary, const char *path) {
-    fr_sink sink = {.file = fdopen(fd, "wb"), .ranks = s->model->ranks, .model = s->model};
+    int own = dup(fd);
+    fr_sink sink = {.file = own < 0 ? NULL : fdopen(own, "wb"), .ranks = s->model->ranks, .model = s->model};
     if (!sink.file) {
-        close(fd);
-        return can_not(path, "written");
+        fr_status status = can_not(path, "written");
+        if (own >= 0) close(own);
+        return status;
     }
     put_session(&sink, s, model);
-    if (!sink.error && (fflush(sink.file) != 0 || fsync(fd) != 0)) sink.error = errno;
     if (fclose(sink.file) != 0 && !sink.error) sink.error = errno;
     FR_TRY(fr_ranks_check(s->model->ranks));
-    if (!sink.error && rename(temporary, path) != 0) sink.error = errno;
+    if (!sink.error) sink.error = fr_temporary_keep(fd, temporary, path);
     errno = sink.error;
     return sink.error ? can_not(path, "written") : FR_OK;
 }
@@ -261,16 +263,12 @@ static fr_status check_savable(const fr_session *s, const char *where, uint64_t 
 }
 
 static fr_status write_to(const fr_session *s, uint64_t model, const char *path) {
-    static const char ending[] = ".forerun-XXXXXX";
-    size_t length = strlen(path);
-    char *temporary = malloc(length + sizeof ending);
-    if (!temporary) return fr_fail_memory("path", length + sizeof ending);
-    memcpy(temporary, path, length);
-    memcpy(temporary + length, ending, sizeof ending);
-    int fd = mkostemp(temporary, O_CLOEXEC);
-    fr_status status = fd < 0 ? can_not(path, "written") : write_named(s, model, fd, temporary, path);
-    if (fd >= 0 && status != FR_OK) unlink(temporary);
-    free(temporary);
+    char temporary[PATH_MAX];
+    int fd = fr_temporary_open(path, temporary, sizeof temporary, 0600);
+    if (fd < 0) return can_not(path, "written");
+    fr_status status = write_named(s, model, fd, temporary, path);
+    if (status != FR_OK) unlink(temporary);
+    close(fd);
     return status;
 }
 

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "forerun_lab.h"
 #include "tools/output.h"
 
 /* LIST: the longest list of ours, a path's length and two short lines. */
@@ -205,26 +206,20 @@ static bool is_theirs(const char *path) {
 }
 
 static bool write_list(int fd, const place *p, const stamp *at, const char *hash) {
-    FILE *file = fdopen(fd, "w");
-    if (!file) {
-        close(fd);
-        return false;
-    }
     char *first = first_line(at);
-    bool written = fprintf(file, "%s%s  %s\n", first, hash, p->name) > 0 && fflush(file) == 0;
-    written = written && fchmod(fd, 0644) == 0 && fdatasync(fd) == 0;
+    bool written = dprintf(fd, "%s%s  %s\n", first, hash, p->name) > 0;
     free(first);
-    return fclose(file) == 0 && written;
+    return written;
 }
 
 /* Under another name first, so that nobody reads half of it. */
 static bool keep(const place *p, const stamp *at, const char *hash) {
     if (strpbrk(p->name, "\\\n") || is_theirs(p->list)) return false;
-    char *temporary = text_of("%s.XXXXXX", p->list);
-    int fd = mkostemp(temporary, O_CLOEXEC);
-    bool kept = fd >= 0 && write_list(fd, p, at, hash) && rename(temporary, p->list) == 0;
+    char temporary[PATH_MAX];
+    int fd = fr_lab_temporary_open(p->list, temporary, sizeof temporary, 0644);
+    bool kept = fd >= 0 && write_list(fd, p, at, hash) && fr_lab_temporary_keep(fd, temporary, p->list) == 0;
     if (fd >= 0 && !kept) unlink(temporary);
-    free(temporary);
+    if (fd >= 0) close(fd);
     return kept;
 }
 

@@ -1,0 +1,20 @@
+/* A file that gets its name once it is whole: written under a temporary name in the same folder, synced, renamed.
+ *
+ * In: the place of a file (base/file_place.h). Out: a file named ".forerun-" and six characters, locked (flock) for as
+ * long as any descriptor of it is open. Runs that are killed leave such files; nobody has them locked, so the next run
+ * that writes into the folder removes them. On a filesystem without locks they stay. */
+#ifndef FR_BASE_TEMPORARY_FILE_H
+#define FR_BASE_TEMPORARY_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Makes one, close-on-exec, beside the place; name: its path. -1 with errno set. */
+int fr_temporary_open(const char *place, char *name, size_t size, mode_t mode);
+
+/* Gives it its name, durably: the file's bytes and its folder are synced. fd, which keeps it locked until then, stays
+ * open. 0, or an errno; then the temporary name may still be there. */
+int fr_temporary_keep(int fd, const char *name, const char *place);
+
+#endif
