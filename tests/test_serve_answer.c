@@ -784,6 +784,31 @@ START_TEST(custom_tools_are_called_with_a_text) {
 }
 END_TEST
 
+/* In a chat they are calls of another type, in a stream's delta as in a whole message. */
+START_TEST(custom_tools_of_chats_are_called_with_a_text) {
+    open_model(GEMMA, NULL, 512);
+    for (int stream = 0; stream < 2; stream++) {
+        asked a;
+        read_ask(&a, FR_JOB_CHAT, HI TOOLS "}", 1, stream);
+        a.ask.called = json_pack("{s:{s:s, s:s}}", "f", "type", "custom", "name", "f");
+        feed(&a, CALL, 5);
+        json_t *events = stream ? events_of(&a.call) : NULL;
+        json_t *choice = stream ? joined(events, FR_JOB_CHAT, 0)
+                                : json_incref(json_array_get(get(a.call.whole, "choices"), 0));
+        const json_t *call = json_array_get(get(get(choice, "message"), "tool_calls"), 0);
+        ck_assert_str_eq(text_at(call, "type"), "custom");
+        ck_assert_str_eq(text_at(get(call, "custom"), "name"), "f");
+        ck_assert_str_eq(text_at(get(call, "custom"), "input"), "a");
+        ck_assert_ptr_null(json_object_get(call, "function"));
+        json_decref(choice);
+        json_decref(events);
+        json_decref(a.ask.called);
+        free_ask(&a);
+    }
+    close_model();
+}
+END_TEST
+
 /* The message that lines of /api/chat make. */
 static json_t *ollama_message(const fr_call *call) {
     json_t *message = json_object();
@@ -1161,6 +1186,7 @@ int main(void) {
     tcase_add_loop_test(parts, dialects_tell_the_same_items, 0, (int)COUNT_OF(replies));
     tcase_add_loop_test(parts, ollama_tells_lines, 0, (int)COUNT_OF(replies));
     tcase_add_test(parts, custom_tools_are_called_with_a_text);
+    tcase_add_test(parts, custom_tools_of_chats_are_called_with_a_text);
     tcase_add_test(parts, dialects_tell_how_it_ends);
     tcase_add_test(parts, chunks_are_valid_text);
     tcase_add_loop_test(events, chunks_tell_how_it_goes, 0, 2);

@@ -473,6 +473,7 @@ static const struct {
      "\"description\": \"d\", \"strict\": true, \"parameters\": {\"properties\": {\"a\": {\"$dynamicRef\": \"#\"}}}}}]",
      FR_UNBUILT, "tool_choice: tools[0].function.parameters: schema, at #/properties/a/$dynamicRef: not built"},
     {CHAT, "\"functions\": [{}]", FR_UNBUILT, "\"functions\" is not built"},
+    {CHAT, "\"tools\": [{\"type\": \"custom\", \"custom\": {}}]", FR_USAGE, "tools[0] has no name"},
     {CHAT, "\"chat_template\": \"x\"", FR_UNBUILT, "\"chat_template\" is not built"},
     {ALL, "\"bad_words\": [\"x\"]", FR_UNBUILT, "\"bad_words\" is not built"},
     {ALL, "\"use_beam_search\": true", FR_UNBUILT, "\"use_beam_search\" is not built"},
@@ -933,6 +934,18 @@ START_TEST(chats_are_rendered) {
         {"{\"messages\": [" USER "], \"tools\": [" TOOL "]}", "[" USER "]", "{\"tools\": [" TOOL "]}", 0},
         {"{\"messages\": [" USER "], \"tools\": [" BIG "]}", "[" USER "]", "{\"tools\": [" BIG "]}", 0},
         {"{\"messages\": [" USER "], \"tools\": [" TOOL "], \"tool_choice\": \"none\"}", "[" USER "]", NULL, 0},
+        /* Tools that are no functions: a custom one takes a text, others are run elsewhere. */
+        {"{\"messages\": [" USER "], \"tools\": [{\"type\": \"web_search\"}, " TOOL ", {\"type\": \"custom\", "
+         "\"custom\": {\"name\": \"g\", \"description\": \"d\", \"format\": {\"type\": \"text\"}}}], "
+         "\"tool_choice\": \"auto\"}",
+         "[" USER "]", "{\"tools\": [" TOOL ", {\"type\": \"function\", \"function\": {\"name\": \"g\", "
+         "\"description\": \"d\", \"parameters\": {\"type\": \"object\", \"properties\": {\"input\": {\"type\": "
+         "\"string\"}}, \"required\": [\"input\"]}}}]}", 0},
+        {"{\"messages\": [" USER ", {\"role\": \"assistant\", \"content\": null, \"tool_calls\": [{\"id\": \"c\", "
+         "\"type\": \"custom\", \"custom\": {\"name\": \"g\", \"input\": \"x\"}}]}, {\"role\": \"tool\", "
+         "\"tool_call_id\": \"c\", \"content\": \"7\"}]}", "[" USER ", {\"role\": \"assistant\", \"content\": \"\", "
+         "\"tool_calls\": [{\"id\": \"c\", \"type\": \"function\", \"function\": {\"name\": \"g\", \"arguments\": "
+         "{\"input\": \"x\"}}}]}, {\"role\": \"tool\", \"tool_call_id\": \"c\", \"content\": \"7\"}]", NULL, 0},
         {"{\"messages\": [" USER "], \"tools\": [" TOOL "], \"tool_choice\": \"none\", \"parallel_tool_calls\": false}",
          "[" USER "]", NULL, 0},
         /* A model sees the tools alone that are allowed, in both forms in which clients name them. */

@@ -8,6 +8,7 @@
 #include "tools/serve/answer_echo.h"
 #include "tools/serve/fault.h"
 #include "tools/serve/seconds.h"
+#include "tools/serve/tool_kinds.h"
 
 /* ----------------------------------------------------------------------------------------------------------- errors */
 
@@ -83,6 +84,8 @@ static void take_whole(const fr_ask *ask, fr_choice *choice, fr_telling *t) {
     for (size_t i = 0; i < reply->kept && reply->logprobs; i++)
         t->likely += (double)reply->logprobs[i * (reply->best + 1)].value / (double)reply->kept;
     t->whole = fr_job_choice(job, (size_t)(choice - ask->choices));
+    json_t *calls = json_object_get(json_object_get(t->whole, "message"), "tool_calls");
+    for (size_t i = 0; i < json_array_size(calls); i++) fr_tool_call_of_chat(ask->called, json_array_get(calls, i));
     if (ask->hides_logprobs) fr_json_put(t->whole, "logprobs", json_null());
     if (ask->echo) fr_echo_put(ask, choice, t->whole);
 }

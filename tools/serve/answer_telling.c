@@ -4,6 +4,7 @@
  * gave, each with the ids whose text begins in it, or has no text of its own: an id whose text is held back, since a
  * stop string or a character may be begun, comes with the chunk that has the text. */
 #include "tools/serve/answer_parts.h"
+#include "tools/serve/tool_kinds.h"
 
 /* How many ids of the reply have begun to show in so many bytes of content. */
 static size_t ids_within(const fr_telling *t, size_t content) {
@@ -68,6 +69,7 @@ static void end_call(fr_telling *t) {
     json_t *arguments = fr_json_bytes(t->text.bytes ? t->text.bytes : "", t->text.length);
     t->text.length = t->text.written = 0;
     fr_json_put(json_object_get(t->call, "function"), "arguments", arguments);
+    fr_tool_call_of_chat(t->ask->called, t->call);
     json_array_append_new(calls, t->call);
     t->call = NULL;
     fr_json_put(delta, "tool_calls", calls);

@@ -9,9 +9,11 @@
 #include "tools/job_grammar.h"
 #include "tools/output.h"
 #include "tools/serve/answer.h"
+#include "tools/serve/ask_dialects.h"
 #include "tools/serve/ask_parts.h"
 #include "tools/serve/infill.h"
 #include "tools/serve/seconds.h"
+#include "tools/serve/tool_kinds.h"
 
 /* "chatcmpl-" and 32 hexadecimal digits that no other answer has. */
 static void name_ask(fr_ask *ask) {
@@ -133,10 +135,19 @@ static void end_choices(fr_ask *ask) {
     ask->count = 0;
 }
 
+/* Of other kinds than functions. */
+static bool take_tools(fr_ask *ask, fr_job *members) {
+    char error[FR_DIALECT_ERROR];
+    ask->called = json_object();
+    return fr_tools_of_chat(ask->body, ask->called, error, sizeof error) ||
+           fr_job_refuse(members, FR_USAGE, "%s", error);
+}
+
 static void read_body(fr_ask *ask, fr_job *members) {
     const fr_job *refused = members;
     bool object = json_is_object(ask->body);
     if (!members->ended && !object) fr_job_refuse(members, FR_USAGE, "the body must be a JSON object");
+    if (!members->ended && ask->form == FR_JOB_CHAT) take_tools(ask, members);
     if (!members->ended && fr_ask_take_members(ask, members) && settle_seed(members) && count_choices(ask, members))
         refused = take_choices(ask, members);
     if (!refused) return;
@@ -172,6 +183,7 @@ void fr_ask_free(fr_ask *ask) {
     if (!ask) return;
     end_choices(ask);
     json_decref(ask->asked);
+    json_decref(ask->called);
     json_decref(ask->body);
     if (ask->call) fr_call_release(ask->call);
     free(ask);

@@ -34,6 +34,7 @@ struct fr_ask {
     json_t *body; /* its pictures' urls are no longer there */
     const struct fr_dialect *dialect; /* in which it is answered; NULL: its form's (fr_answer_in) */
     json_t *asked; /* the body in that dialect, of which answers repeat members */
+    json_t *called; /* a chat's tools that are no functions (tool_kinds.h); NULL: it is no chat */
     const char *model; /* the name that the request has for it, else the server's own */
     bool stream, include_usage;
     bool return_tokens, return_progress, return_drafted, timings_per_token;

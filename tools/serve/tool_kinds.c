@@ -1,6 +1,7 @@
 /* Tools of other kinds than functions (tool_kinds.h). */
 #include "tools/serve/tool_kinds.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "tools/job_parts.h"
@@ -72,13 +73,17 @@ static void offer(fr_turns *t, json_t *called, const json_t *tool, bool custom, 
     json_decref(own);
 }
 
+static void note_kind(const json_t *tool) {
+    fr_notes_say("tools of type \"%.60s\" are passed over: they are run by another service", fr_turns_type(tool));
+}
+
 /* A tool that stands alone, or in a namespace. */
 static bool offer_one(fr_turns *t, json_t *called, const char *what, const json_t *tool, const json_t *namespace) {
     bool custom = strcmp(fr_turns_type(tool), "custom") == 0, function = strcmp(fr_turns_type(tool), "function") == 0;
     if (!json_is_object(tool) || !*fr_turns_type(tool))
         return fr_turns_refuse(t, "%s must be an object with a \"type\"", what);
     if (!custom && !function)
-        fr_notes_say("tools of type \"%.60s\" are passed over: they are run by another service", fr_turns_type(tool));
+        note_kind(tool);
     else if (!fr_job_plain_text(fr_turns_get(tool, "name")))
         return fr_turns_refuse(t, "%s has no name", what);
     else
@@ -94,4 +99,74 @@ bool fr_tool_offer(fr_turns *t, json_t *called, const char *what, const json_t *
     for (size_t i = 0; i < json_array_size(tools); i++)
         if (!offer_one(t, called, what, json_array_get(tools, i), name)) return false;
     return true;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ chats */
+
+static bool is_custom(const json_t *value) {
+    return strcmp(fr_turns_type(value), "custom") == 0 && json_is_object(fr_turns_get(value, "custom"));
+}
+
+/* Tools that are functions, or say nothing of their type, stay as they are. */
+static bool take_tools(fr_turns *t, json_t *called, const json_t *tools) {
+    char what[32];
+    bool taken = true;
+    fr_turns_put(t, "tools", json_array());
+    for (size_t i = 0; taken && i < json_array_size(tools); i++) {
+        json_t *tool = json_array_get(tools, i), *inner = json_object_get(tool, "custom");
+        const char *type = fr_turns_type(tool);
+        snprintf(what, sizeof what, "tools[%zu]", i);
+        if (is_custom(tool)) {
+            json_t *own = json_copy(inner);
+            fr_json_put(own, "type", json_string("custom"));
+            taken = fr_tool_offer(t, called, what, own);
+            json_decref(own);
+        } else if (*type && strcmp(type, "function") != 0) {
+            note_kind(tool);
+        } else {
+            json_array_append(json_object_get(t->chat, "tools"), tool);
+        }
+    }
+    return taken;
+}
+
+/* A past call, or the choice of a tool. */
+static void make_function(json_t *value) {
+    json_t *custom = json_object_get(value, "custom"), *input = json_object_get(custom, "input");
+    if (!is_custom(value)) return;
+    json_t *function = json_object();
+    if (json_object_get(custom, "name")) json_object_set(function, "name", json_object_get(custom, "name"));
+    if (input) fr_json_put(function, "arguments", fr_tool_arguments(input));
+    fr_json_put(value, "type", json_string("function"));
+    fr_json_put(value, "function", function);
+    json_object_del(value, "custom");
+}
+
+bool fr_tools_of_chat(json_t *body, json_t *called, char *error, size_t size) {
+    json_t *tools = json_object_get(body, "tools"), *messages = json_object_get(body, "messages");
+    fr_turns t;
+    fr_turns_begin(&t, NULL);
+    bool taken = !json_is_array(tools) || take_tools(&t, called, tools);
+    if (taken && json_is_array(tools)) json_object_set(body, "tools", json_object_get(t.chat, "tools"));
+    make_function(json_object_get(body, "tool_choice"));
+    for (size_t i = 0; i < json_array_size(messages); i++) {
+        json_t *calls = json_object_get(json_array_get(messages, i), "tool_calls");
+        for (size_t c = 0; c < json_array_size(calls); c++) make_function(json_array_get(calls, c));
+    }
+    snprintf(error, size, "%s", t.error);
+    json_decref(fr_turns_end(&t));
+    return taken;
+}
+
+void fr_tool_call_of_chat(const json_t *called, json_t *call) {
+    json_t *function = json_object_get(call, "function"), *arguments = json_object_get(function, "arguments");
+    const char *name = json_string_value(json_object_get(function, "name"));
+    const json_t *tool = name ? json_object_get(called, name) : NULL;
+    if (!fr_job_is_word(json_object_get(tool, "type"), "custom")) return;
+    json_t *custom = json_object();
+    json_object_set(custom, "name", json_object_get(tool, "name"));
+    fr_json_put(custom, "input", fr_tool_input(json_string_value(arguments), json_string_length(arguments)));
+    fr_json_put(call, "type", json_string("custom"));
+    fr_json_put(call, "custom", custom);
+    json_object_del(call, "function");
 }

@@ -7,6 +7,8 @@
 #ifndef FR_TOOLS_SERVE_TOOL_KINDS_H
 #define FR_TOOLS_SERVE_TOOL_KINDS_H
 
+#include <stddef.h>
+
 #include "tools/serve/turns.h"
 
 /* Offers the tool, or all that it has; one whose name has been offered is there already. called: the object, which
@@ -20,5 +22,11 @@ json_t *fr_tool_name(const json_t *namespace, const json_t *name);
  * a new text. */
 json_t *fr_tool_arguments(const json_t *input);
 json_t *fr_tool_input(const char *arguments, size_t length);
+
+/* The same in a chat's form, where what a custom tool is stands in a member "custom" of it, of its calls and of
+ * tool_choice: changes a request's body to one of functions; false: refused, with a line. And a call of an answer to
+ * what who offered its tool knows. */
+bool fr_tools_of_chat(json_t *body, json_t *called, char *error, size_t size);
+void fr_tool_call_of_chat(const json_t *called, json_t *call);
 
 #endif
