@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "formats/checkpoint.h"
+
+#define JSON_LIMIT (8 * FR_CHAT_TEMPLATE_LIMIT) /* bytes of a file with a template in it, escapes and all */
 #include "formats/json_wide.h"
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
@@ -128,12 +130,27 @@ static fr_status read_beside(fr_chat_source *source, const char *folder, const c
     return status;
 }
 
+/* The "chat_template" of a JSON file, where there is such a file and no template was found yet. */
+static fr_status read_json_beside(fr_chat_sources *sources, const char *folder, const char *name) {
+    if (sources->any.text) return FR_OK;
+    char *path = fr_path_join(folder, name);
+    json_t *config = NULL;
+    if (!path) return fr_fail_memory("a path", strlen(folder));
+    fr_status status = fr_file_exists(path) ? fr_json_read(path, JSON_LIMIT, &config) : FR_OK;
+    if (status == FR_OK && config) status = read_config(sources, config, path);
+    json_decref(config);
+    free(path);
+    return status;
+}
+
 /* Files for any conversation go before all that the configuration has, whatever its name. */
 static fr_status read_folder(fr_chat_sources *sources, const char *folder, const json_t *config, const char *where) {
     if (!where) return fr_fail_memory("a path", strlen(folder));
     FR_TRY(read_beside(&sources->any, folder, "chat_template.jinja"));
     FR_TRY(read_beside(&sources->any, folder, "additional_chat_templates/default.jinja"));
+    FR_TRY(read_json_beside(sources, folder, "chat_template.json"));
     if (!sources->any.text) FR_TRY(read_config(sources, config, where));
+    FR_TRY(read_json_beside(sources, folder, "processor_config.json"));
     return read_beside(&sources->tools, folder, "additional_chat_templates/tool_use.jinja");
 }
 

@@ -3,7 +3,8 @@
  * In: one of
  *     chat_template.jinja in a folder, and additional_chat_templates/default.jinja, which goes before it, and
  *     tool_use.jinja there
- *     tokenizer_config.json's "chat_template": a string, or [{"name": "default" or "tool_use", "template"}, ...], or
+ *     "chat_template" in chat_template.json, where older processors keep it, else in tokenizer_config.json, else in
+ *     processor_config.json: a string, or [{"name": "default" or "tool_use", "template"}, ...], or
  *     {"default": a string, "tool_use": a string}
  *     GGUF's tokenizer.chat_template and tokenizer.chat_template.tool_use
  *     a file of the user's

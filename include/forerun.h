@@ -580,11 +580,12 @@ fr_status fr_tokenize_marked(const fr_tokenizer *tokenizer, const fr_marked_text
 
 /* A conversation as the prompt that the model was made for: its chat template over messages in the OpenAI form.
  *
- * The template is the checkpoint's own: chat_template.jinja, "chat_template" in tokenizer_config.json, or GGUF's
- * tokenizer.chat_template; where tools are given, the one named "tool_use" among them, or in additional_chat_templates,
- * if there is one; or FR_OPT_CHAT_TEMPLATE's file. It is Jinja, rendered byte for byte as transformers does. A
- * checkpoint without one is given one of the library's own if its tokens tell of a family that has one. A template that
- * can't be read as one is FR_INPUT here, and in nobody else's way.
+ * The template is the checkpoint's own: chat_template.jinja, or "chat_template" in chat_template.json,
+ * tokenizer_config.json or processor_config.json, or GGUF's tokenizer.chat_template; where tools are given, the one
+ * named "tool_use" among them, or in additional_chat_templates, if there is one; or FR_OPT_CHAT_TEMPLATE's file. It is
+ * Jinja, rendered byte for byte as transformers does. A checkpoint without one is given one of the library's own if its
+ * tokens tell of a family that has one. A template that can't be read as one is FR_INPUT here, and in nobody else's
+ * way.
  *
  * messages_json: JSON text of an array of {"role", "content", ...}, at least one, in whichever form clients send them:
  * arguments of calls are JSON text or objects, contents texts or lists of text parts (joined by line breaks), thoughts

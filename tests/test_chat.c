@@ -430,6 +430,49 @@ START_TEST(tools_beside) {
 }
 END_TEST
 
+/* Older processors keep the template in a file of JSON. It goes behind a file of Jinja and before what the tokenizer's
+ * configuration has; one in the processor's configuration is looked for last. */
+START_TEST(json_beside) {
+    static const struct {
+        const char *config, *template, *name, *text, *expected; /* expected NULL: a chat is refused */
+    } cases[] = {
+        {NULL, NULL, "chat_template.json", "{\"chat_template\": \"json {{ messages[0].content }}\"}", "json Hello!"},
+        {"{\"chat_template\": \"config\"}", NULL, "chat_template.json", "{\"chat_template\": \"json\"}", "json"},
+        {"{\"chat_template\": \"config\"}", "file", "chat_template.json", "{\"chat_template\": \"json\"}", "file"},
+        {"{\"chat_template\": \"config\"}", NULL, "chat_template.json", "{\"chat_template\": null}", "config"},
+        {NULL, NULL, "chat_template.json", "{\"chat_template\": {\"default\": \"json\", \"tool_use\": \"t\"}}", "json"},
+        {NULL, NULL, "processor_config.json", "{\"chat_template\": \"processor\"}", "processor"},
+        {"{\"chat_template\": \"config\"}", NULL, "processor_config.json", "{\"chat_template\": \"processor\"}",
+         "config"},
+        {NULL, "file", "chat_template.json", "{", "file"},
+        {NULL, NULL, "chat_template.json", "{", NULL},
+        {NULL, NULL, "chat_template.json", "{\"chat_template\": 5}", NULL},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char json[512];
+        fr_test_folder folder;
+        fr_tokenizer *tokenizer;
+        fr_marked_text text;
+        snprintf(json, sizeof json, small, "a", "b");
+        fr_folder_make(&folder);
+        write_file(&folder, "tokenizer.json", json);
+        if (cases[i].config) write_file(&folder, "tokenizer_config.json", cases[i].config);
+        if (cases[i].template) write_file(&folder, "chat_template.jinja", cases[i].template);
+        write_file(&folder, cases[i].name, cases[i].text);
+        ck_assert_msg(fr_tokenizer_open(folder.path, NULL, &tokenizer) == FR_OK, "%s", fr_last_error());
+        if (cases[i].expected) {
+            check_text(tokenizer, HELLO, NULL, cases[i].expected);
+        } else {
+            ck_assert_int_eq(fr_chat_render(tokenizer, HELLO, NULL, &text), FR_INPUT);
+            ck_assert_ptr_nonnull(strstr(fr_last_error(), "chat_template.json"));
+        }
+        fr_tokenizer_close(tokenizer);
+        ck_assert_int_eq(unlink(folder.file), 0);
+        fr_folder_remove(&folder);
+    }
+}
+END_TEST
+
 /* As transformers has it: "default" may lie there too, and goes before all others. */
 START_TEST(default_beside) {
     static const struct {
@@ -655,6 +698,7 @@ static Suite *chat_suite(void) {
     tcase_add_loop_test(cases, families_as_published, 0, 3);
     tcase_add_test(cases, places);
     tcase_add_test(cases, tools_beside);
+    tcase_add_test(cases, json_beside);
     tcase_add_test(cases, default_beside);
     tcase_add_test(cases, broken_tools_beside);
     tcase_add_test(cases, wrong_places);

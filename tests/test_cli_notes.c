@@ -156,6 +156,32 @@ END_TEST
 
 #define COUNT(list) (int)(sizeof list / sizeof *list)
 
+#define TWICE "the prompt begins with <bos>, which the tokenizer adds: it stands there twice"
+
+/* A text that was rendered somewhere else begins with the token that the tokenizer adds: one line for a prompt, and one
+ * for all lines of a batch. */
+START_TEST(a_first_token_that_is_there_twice) {
+    fr_command c = fr_command_ok("generate " DEMO "-no-cnv -p '<bos>hi' -n 1 --seed 1");
+    ck_assert_msg(strstr(c.err, TWICE), "%s", c.err);
+    fr_command_free(&c);
+    c = fr_command_ok("generate " DEMO "-no-cnv -p '<bos>hi' -n 1 --quiet");
+    ck_assert_ptr_null(strstr(c.err, TWICE));
+    fr_command_free(&c);
+    c = fr_command_ok("generate " DEMO "-no-cnv -p 'hi<bos>' -n 1 --seed 1");
+    ck_assert_ptr_null(strstr(c.err, TWICE));
+    fr_command_free(&c);
+    c = fr_command_ok("generate " DEMO "--chat -p '<bos>hi' -n 1 --seed 1");
+    ck_assert_ptr_null(strstr(c.err, TWICE));
+    fr_command_free(&c);
+    c = fr_command_feed("{\"prompt\": \"hi\", \"n\": 1}\n{\"prompt\": \"<bos>hi\", \"n\": 1}\n{\"prompt\": \"<bos>a\", "
+                        "\"n\": 1}\n",
+                        "batch " DEMO "-f - -o -");
+    const char *said = strstr(c.err, TWICE);
+    ck_assert_msg(said && !strstr(said + 1, TWICE) && strstr(c.err, ":2: " TWICE), "%s", c.err);
+    fr_command_free(&c);
+}
+END_TEST
+
 int main(void) {
     TCase *cases = tcase_create("notes");
     tcase_set_timeout(cases, 120);
@@ -165,6 +191,7 @@ int main(void) {
     tcase_add_loop_test(cases, wrong_usage_is_exit_2, 0, COUNT(wrong));
     tcase_add_loop_test(cases, what_means_nothing_is_said_once, 0, COUNT(notes));
     tcase_add_test(cases, a_batch_may_have_a_seed);
+    tcase_add_test(cases, a_first_token_that_is_there_twice);
     tcase_add_test(cases, help_is_not_filled_with_them);
     Suite *suite = suite_create("cli_notes");
     suite_add_tcase(suite, cases);

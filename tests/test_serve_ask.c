@@ -1043,6 +1043,60 @@ START_TEST(a_message_without_content_says_nothing) {
 }
 END_TEST
 
+#define CALL_OF(id) "{\"id\": \"" id "\", \"type\": \"function\", \"function\": {\"name\": \"f\", \"arguments\": {}}}"
+#define THREE                                                                                                    \
+    "{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [" CALL_OF("a") ", " CALL_OF("b") ", " \
+    CALL_OF("c") "]}"
+#define RESULT_OF(id, said) \
+    "{\"role\": \"tool\", \"tool_call_id\": \"" id "\", \"name\": \"f\", \"content\": \"" said "\"}"
+
+/* OpenAI's interface binds results to calls by their ids and asks for no order; what has none that is known stays. */
+START_TEST(results_stand_in_their_calls_order) {
+    static const char *const cases[][2] = {
+        {RESULT_OF("c", "3") ", " RESULT_OF("a", "1") ", " RESULT_OF("b", "2"),
+         RESULT_OF("a", "1") ", " RESULT_OF("b", "2") ", " RESULT_OF("c", "3")},
+        {RESULT_OF("b", "2") ", " RESULT_OF("x", "other") ", " RESULT_OF("a", "1"),
+         RESULT_OF("a", "1") ", " RESULT_OF("x", "other") ", " RESULT_OF("b", "2")},
+        {RESULT_OF("x", "3") ", " RESULT_OF("x", "1"), RESULT_OF("x", "3") ", " RESULT_OF("x", "1")},
+        {RESULT_OF("b", "2") ", {\"role\": \"tool\", \"name\": \"f\", \"content\": \"none\"}, " RESULT_OF("b", "3") ", "
+         RESULT_OF("a", "1"),
+         RESULT_OF("a", "1") ", {\"role\": \"tool\", \"name\": \"f\", \"content\": \"none\"}, " RESULT_OF("b", "2") ", "
+         RESULT_OF("b", "3")},
+        {RESULT_OF("b", "2") ", " USER ", " THREE ", " RESULT_OF("b", "5") ", " RESULT_OF("a", "4"),
+         RESULT_OF("b", "2") ", " USER ", " THREE ", " RESULT_OF("a", "4") ", " RESULT_OF("b", "5")},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char body[4096];
+        snprintf(body, sizeof body, "{\"messages\": [" USER ", " THREE ", %s]}", cases[i][0]);
+        fr_ask *a = ask_well(FR_JOB_CHAT, body);
+        snprintf(body, sizeof body, "[" USER ", " THREE ", %s]", cases[i][1]);
+        json_t *wanted = json_loads(body, 0, NULL);
+        char *got = json_dumps(json_object_get(a->body, "messages"), 0);
+        ck_assert_msg(json_equal(json_object_get(a->body, "messages"), wanted), "%s: %s", cases[i][0], got);
+        free(got);
+        json_decref(wanted);
+        fr_ask_free(a);
+    }
+}
+END_TEST
+
+/* Clients that render for themselves send the token that the tokenizer adds, too; of ids they know what they send. */
+START_TEST(a_doubled_first_token) {
+    static const struct {
+        const char *body;
+        bool doubled;
+    } cases[] = {{"{\"prompt\": \"<bos>a\"}", true},         {"{\"prompt\": \"a<bos>\"}", false},
+                 {"{\"prompt\": [\"<bos>a\", 2, 2]}", true}, {"{\"prompt\": [2, 2, \"<bos>a\"]}", false},
+                 {"{\"prompt\": [2, 2]}", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fr_ask *a = ask_well(FR_JOB_NATIVE, cases[i].body);
+        const char *doubled = a->choices[0].job.doubled;
+        ck_assert_msg(cases[i].doubled ? doubled && strcmp(doubled, "<bos>") == 0 : !doubled, "%s", cases[i].body);
+        fr_ask_free(a);
+    }
+}
+END_TEST
+
 /* The words that end a turn may be said, too: what is cut is the template's own. */
 START_TEST(a_forged_end_is_gone_on_with) {
     static const char messages[] = "[" USER ", {\"role\": \"assistant\", \"content\": \"<turn|>\"}]";
@@ -1276,6 +1330,8 @@ static TCase *demo_cases(void) {
     tcase_add_test(tcase, chats_are_rendered);
     tcase_add_test(tcase, forced_calls_are_one);
     tcase_add_test(tcase, a_message_without_content_says_nothing);
+    tcase_add_test(tcase, a_doubled_first_token);
+    tcase_add_test(tcase, results_stand_in_their_calls_order);
     tcase_add_test(tcase, a_forged_end_is_gone_on_with);
     tcase_add_test(tcase, threads_read_at_a_time);
     return tcase;

@@ -16,6 +16,7 @@ typedef struct batch {
     fr_job_places places;
     fr_batch_kept kept; /* what an earlier run has answered; answers: [input.total] NULL: not there yet, or written */
     size_t done, written, failed, cut; /* cut: by an interrupt */
+    bool told_doubled;                 /* a prompt that begins with a token twice was noted: one is enough */
     FILE *out;
     fr_progress progress;
 } batch;
@@ -70,6 +71,10 @@ static void end_job(void *owner, size_t place) {
     batch *b = owner;
     fr_job *job = &b->places.jobs[place];
     b->kept.answers[b->places.lines[place].number] = fr_job_answer(job);
+    if (job->doubled && !b->told_doubled && !b->places.setting.args->given[FR_ARG_QUIET]) {
+        fr_note("%s:%zu: " FR_DOUBLED_NOTE, b->places.setting.file, job->row, job->doubled);
+        b->told_doubled = true;
+    }
     b->failed += job->error[0] != '\0';
     b->cut += !job->error[0] && job->reply.end == FR_END_INTERRUPT;
     b->done++;

@@ -78,9 +78,10 @@ static const fr_verb verbs[] = {
      fr_verb_tokenize},
     {"template", "messages to the prompt that the chat template makes of them", FR_VERB_TEMPLATE,
      "template [-m] MODEL --messages FILE [--tools FILE] [--output ids] [options]",
-     "The template: chat_template.jinja or tokenizer_config.json in the folder, or what the GGUF file has; one of\n"
-     "forerun's own where the checkpoint has none and its tokens tell the family. Standard output gets the prompt\n"
-     "alone, no newline added. As ids, special tokens are those that the template wrote: what is said in a message\n"
+     "The template: chat_template.jinja, chat_template.json or tokenizer_config.json in the folder, or what the GGUF\n"
+     "file has; one of forerun's own where the checkpoint has none and its tokens tell the family. Messages are\n"
+     "changed to what the template takes (docs/chat-templates.md). Standard output gets the prompt alone, no newline\n"
+     "added. As ids, special tokens are those that the template wrote: what is said in a message\n"
      "is text, whatever it looks like. MODEL may be a folder with just the tokenizer.\n",
      "  forerun template -m gemma-4-E2B-it --messages messages.json\n"
      "  forerun template -m gemma-4-E2B-it --messages messages.json --tools tools.json --output ids\n"

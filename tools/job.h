@@ -62,6 +62,7 @@ typedef struct fr_job {
     const fr_job_setting *setting;
     fr_options *options;
     size_t *sharers; /* how many jobs have this prompt and its pictures; NULL: no other has */
+    const char *doubled; /* text of the token that its prompt begins with twice, which is worth a note; NULL: of none */
     bool continues;  /* the conversation's last message is the beginning of the reply */
     fr_prompt prompt;
     fr_picture *pictures[FR_IMAGES_MAX];

@@ -32,12 +32,20 @@ static bool check_bytes(fr_job *job, size_t bytes) {
                          bytes, least, (long long)setting->context);
 }
 
+static void note_doubled(fr_job *job) {
+    job->doubled =
+        fr_prompt_doubled(fr_model_tokenizer(job->setting->loaded->model), job->prompt.ids, job->prompt.count);
+}
+
 static bool tokenize(fr_job *job) {
     const fr_job_setting *setting = job->setting;
     const fr_prompt *prompt = &job->prompt;
     if (!check_bytes(job, prompt->rendered.text ? prompt->rendered.length : prompt->length)) return false;
-    return fr_job_check(job, fr_prompt_ids(&job->prompt, setting->loaded->model, job->pictures, job->picture_count,
-                                           setting->args->given[FR_ARG_PARSE_SPECIAL]));
+    if (!fr_job_check(job, fr_prompt_ids(&job->prompt, setting->loaded->model, job->pictures, job->picture_count,
+                                         setting->args->given[FR_ARG_PARSE_SPECIAL])))
+        return false;
+    if (!prompt->rendered.text) note_doubled(job);
+    return true;
 }
 
 static bool converse(fr_job *job, const json_t *messages) {
@@ -135,6 +143,7 @@ static bool take_pieces(fr_job *job, const json_t *pieces) {
             return fr_job_refuse(job, FR_USAGE, "prompt[%zu] is neither a text nor an id", i);
         }
     }
+    if (json_is_string(json_array_get(pieces, 0))) note_doubled(job);
     return true;
 }
 

@@ -541,6 +541,16 @@ fr_status fr_prompt_ids(fr_prompt *prompt, const fr_model *model, fr_picture *co
     return FR_OK;
 }
 
+const char *fr_prompt_doubled(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count) {
+    int32_t *added;
+    size_t adds;
+    if (count < 2 || ids[0] != ids[1] || fr_tokenize(tokenizer, "", 0, true, false, &added, &adds) != FR_OK)
+        return NULL;
+    bool doubled = adds && added[0] == ids[0];
+    fr_free(added);
+    return doubled ? fr_token_text(tokenizer, ids[0], NULL) : NULL;
+}
+
 int fr_prompt_tokenize(fr_prompt *prompt, const fr_loaded *loaded, const fr_arguments *args) {
     if (prompt->bytes || prompt->rendered.text) {
         const fr_tokenizer *tokenizer;
@@ -549,6 +559,9 @@ int fr_prompt_tokenize(fr_prompt *prompt, const fr_loaded *loaded, const fr_argu
             code = fr_exit_status(fr_prompt_ids(prompt, loaded->model, loaded->pictures, loaded->picture_count,
                                                 args->given[FR_ARG_PARSE_SPECIAL]));
         if (code) return code;
+        const char *doubled =
+            prompt->rendered.text ? NULL : fr_prompt_doubled(tokenizer, prompt->ids, prompt->count);
+        if (doubled && !args->given[FR_ARG_QUIET]) fr_note(FR_DOUBLED_NOTE, doubled);
     }
     return prompt->count ? 0 : fr_bad_input("the prompt is empty: it has no token");
 }

@@ -86,6 +86,14 @@ typedef struct fr_prompt {
 int fr_prompt_read(fr_prompt *prompt, const fr_arguments *args);
 int fr_prompt_read_file(fr_prompt *prompt, const char *path);
 
+/* The text of the token that ids begin with twice because the tokenizer adds it to a text that has it already; NULL:
+ * they don't. */
+const char *fr_prompt_doubled(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count);
+
+/* What to say of it. */
+#define FR_DOUBLED_NOTE "the prompt begins with %s, which the tokenizer adds: it stands there twice, and replies may " \
+                        "be worse; leave it out of the text"
+
 /* --chat, or pictures: the prompt's bytes become the user's turn of a rendered conversation, with the pictures where
  * they say so themselves, or before them. Without --chat, bytes that say so are left alone. */
 int fr_prompt_render(fr_prompt *prompt, const fr_loaded *loaded, const fr_arguments *args);

@@ -49,7 +49,7 @@ static bool ends_in(const char *name, const char *end) {
 static bool is_published(const char *name, bool weighs) {
     static const char *const names[] = {"config.json", "generation_config.json", "preprocessor_config.json",
                                         "processor_config.json", "tokenizer.json", "tokenizer_config.json",
-                                        "chat_template.jinja", "model.safetensors.index.json",
+                                        "chat_template.jinja", "chat_template.json", "model.safetensors.index.json",
                                         "special_tokens_map.json", "added_tokens.json"};
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         if (strcmp(name, names[i]) == 0) return true;

@@ -12,6 +12,7 @@
 #include "tools/serve/ask_dialects.h"
 #include "tools/serve/ask_parts.h"
 #include "tools/serve/infill.h"
+#include "tools/serve/notes.h"
 #include "tools/serve/seconds.h"
 #include "tools/serve/tool_kinds.h"
 
@@ -71,6 +72,7 @@ static bool take_prompt(fr_ask *ask, fr_job *job, size_t index) {
     bool taken = chat          ? fr_ask_take_messages(ask, job)
                  : ask->suffix ? take_around(ask, job, prompt)
                                : fr_job_take_text_or_ids(job, prompt);
+    if (job->doubled) fr_notes_say(FR_DOUBLED_NOTE, job->doubled);
     ask->too_long = job->too_long;
     return taken && check_prompt(ask, job) && fr_job_make_grammar(job) && fr_job_make_budget(job) &&
            fr_job_check_least(job);

@@ -124,12 +124,56 @@ static bool check_contents(fr_job *job, const json_t *messages) {
     return true;
 }
 
+/* -------------------------------------------------------------------------------------------------------- results */
+
+enum { RESULTS_MOST = 256 }; /* of one message's calls; of more than that the order stays */
+
+/* The place of the call with this id among calls; -1: none has it. */
+static int find_call(const json_t *calls, const json_t *id) {
+    for (size_t i = 0; json_is_string(id) && i < json_array_size(calls); i++)
+        if (json_equal(json_object_get(json_array_get(calls, i), "id"), id)) return (int)i;
+    return -1;
+}
+
+/* Brings the results behind messages[at], which has calls, into their calls' order: clients send them as they come, and
+ * many templates write them without ids, so that a model would take each for the other call's. A result whose id no
+ * call has keeps its place. */
+static void order_results(json_t *messages, size_t at) {
+    const json_t *calls = json_object_get(json_array_get(messages, at), "tool_calls");
+    struct {
+        size_t place;
+        int call;
+        json_t *message;
+    } found[RESULTS_MOST];
+    size_t count = 0;
+    if (json_array_size(calls) < 2 || json_array_size(calls) > RESULTS_MOST) return;
+    for (size_t i = at + 1; i < json_array_size(messages) && count < RESULTS_MOST; i++) {
+        json_t *message = json_array_get(messages, i);
+        const json_t *role = json_object_get(message, "role");
+        if (fr_job_is_word(role, "user") || fr_job_is_word(role, "assistant")) break;
+        int call = fr_job_is_word(role, "tool") ? find_call(calls, json_object_get(message, "tool_call_id")) : -1;
+        if (call < 0) continue;
+        size_t rank = count++;
+        found[rank].place = i;
+        for (; rank > 0 && found[rank - 1].call > call; rank--) {
+            found[rank].call = found[rank - 1].call;
+            found[rank].message = found[rank - 1].message;
+        }
+        found[rank].call = call;
+        found[rank].message = json_incref(message);
+    }
+    for (size_t i = 0; i < count; i++) json_array_set_new(messages, found[i].place, found[i].message);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- all */
+
 bool fr_ask_take_messages(fr_ask *ask, fr_job *job) {
     json_t *messages = json_object_get(ask->body, "messages");
     if (!messages || json_is_null(messages)) return fr_job_refuse(job, FR_USAGE, "messages are missing");
     if (!json_is_array(messages)) return fr_job_refuse(job, FR_USAGE, "messages must be an array");
     if (!check_contents(job, messages)) return false;
     fr_changing_header_drop(messages);
+    for (size_t i = 0; i < json_array_size(messages); i++) order_results(messages, i);
     if (!take_parts(job, messages) || !choose_end(job, messages, &job->continues)) return false;
     if (job->continues && is_silent(fr_conversation_last(messages))) {
         json_array_remove(messages, json_array_size(messages) - 1);

@@ -39,13 +39,14 @@ static bool take_calls(fr_turns *t, size_t at, const json_t *calls) {
     for (size_t i = 0; i < json_array_size(calls); i++) {
         const json_t *function = fr_turns_get(json_array_get(calls, i), "function"),
                      *arguments = fr_turns_get(function, "arguments");
-        bool said = json_is_object(arguments) || json_is_string(arguments);
+        bool said = !arguments || json_is_object(arguments) || json_is_string(arguments);
         if (!json_is_string(fr_turns_get(function, "name")) || !said)
             return fr_turns_refuse(t, "messages[%zu]: a call has a function with a name and arguments, an object", at);
         const json_t *given = fr_turns_get(json_array_get(calls, i), "id");
         json_t *id =
             fr_is_json_text(given) ? fr_turns_share(given) : json_sprintf("c%04zu%04zu", at % 10000, i % 10000);
-        fr_turns_call(t, id, fr_turns_get(function, "name"), fr_turns_share(arguments));
+        fr_turns_call(t, id, fr_turns_get(function, "name"),
+                      arguments ? fr_turns_share(arguments) : json_object());
         json_decref(id);
     }
     return true;
@@ -56,8 +57,9 @@ static bool take_message(fr_turns *t, size_t at, const json_t *message) {
                  *name = fr_turns_get(message, "tool_name");
     const json_t *thought = fr_turns_get(message, "thinking");
     bool tool = fr_job_is_word(role, "tool"), assistant = fr_job_is_word(role, "assistant");
-    bool known = tool || assistant || fr_job_is_word(role, "user") || fr_job_is_word(role, "system");
-    if (!known) return fr_turns_refuse(t, "messages[%zu]: a role is user, assistant, system or tool", at);
+    bool known = tool || assistant || fr_job_is_word(role, "user") || fr_job_is_word(role, "system") ||
+                 fr_job_is_word(role, "developer");
+    if (!known) return fr_turns_refuse(t, "messages[%zu]: a role is user, assistant, system, developer or tool", at);
     if (content && !json_is_string(content)) return fr_turns_refuse(t, "messages[%zu]: content must be a text", at);
     fr_turns_break(t);
     const json_t *own = fr_turns_get(message, "tool_call_id"), *id = own ? own : id_of_result(t);

@@ -90,10 +90,11 @@ static void put_call(responses *r, const json_t *item, const json_t *name, json_
 
 static bool take_call(responses *r, size_t at, const json_t *item) {
     const json_t *name = fr_turns_get(item, "name"), *arguments = fr_turns_get(item, "arguments");
-    if (!json_is_string(fr_turns_get(item, "call_id")) || !json_is_string(name) || !json_is_string(arguments))
+    if (!json_is_string(fr_turns_get(item, "call_id")) || !json_is_string(name) ||
+        (arguments && !json_is_string(arguments)))
         return fr_turns_refuse(&r->turns, "input[%zu]: a function_call has a call_id, a name and arguments, all texts",
                                at);
-    put_call(r, item, name, fr_turns_share(arguments));
+    put_call(r, item, name, arguments ? fr_turns_share(arguments) : json_object());
     return true;
 }
 
