@@ -72,6 +72,11 @@ static const struct {
      "{'messages': [" USER("'Hi'") "], 'tools': [{'type': 'function', 'function': {'name': 'f', 'description': 'd', "
      "'parameters': {'type': 'object'}}}], 'tool_choice': {'type': 'function', 'name': 'f'}, 'parallel_tool_calls': "
      "false, 'response_format': {'type': 'json_schema', 'name': 's', 'schema': {}}}"},
+    {RESPONSE, "{'input': [{'type': 'function_call', 'call_id': 'c1', 'name': 'f', 'arguments': null}]}",
+     "{'messages': [{'role': 'assistant', " CALLED "{}}}]}]}"},
+    {OLLAMA_CHAT, "{'messages': [{'role': 'developer', 'content': 'D'}, {'role': 'assistant', 'tool_calls': [{'id': "
+     "'c1', 'function': {'name': 'f'}}]}], 'stream': false}",
+     "{'messages': [{'role': 'developer', 'content': 'D'}, {'role': 'assistant', " CALLED "{}}}]}], 'stream': false}"},
     {RESPONSE, "{'input': 'Hi', 'include': ['message.output_text.logprobs'], 'top_logprobs': 2}",
      "{'messages': [" USER("'Hi'") "], 'logprobs': true, 'top_logprobs': 2}"},
     {RESPONSE, "{'input': 'Hi', 'include': ['message.output_text.logprobs']}",
@@ -226,7 +231,8 @@ static const struct {
     {RESPONSE, "{'input': [{'role': 'user'}]}", "input[0] has no content"},
     {RESPONSE, "{'input': [{'role': 'user', 'content': [{'type': 'input_file'}]}]}", "input_file"},
     {RESPONSE, "{'input': [{'role': 'user', 'content': [{'type': 'input_text', 'text': 5}]}]}", "whose text is none"},
-    {RESPONSE, "{'input': [{'type': 'function_call', 'call_id': 'c', 'name': 'f'}]}", "input[0]: a function_call"},
+    {RESPONSE, "{'input': [{'type': 'function_call', 'call_id': 'c', 'name': 'f', 'arguments': 5}]}",
+     "input[0]: a function_call"},
     {RESPONSE, "{'input': [{'type': 'function_call_output', 'output': 'f'}]}", "call_id"},
     {RESPONSE, "{'input': 'a', 'instructions': ['b']}", "instructions"},
     {RESPONSE, "{'input': 'a', 'previous_response_id': 'r'}", "previous_response_id"},
@@ -284,7 +290,8 @@ static const struct {
     {OLLAMA_CHAT, "{'messages': [5]}", "messages[0]: a role"},
     {OLLAMA_CHAT, "{'messages': [{'role': 'user', 'content': []}]}", "messages[0]: content"},
     {OLLAMA_CHAT, "{'messages': [{'role': 'user', 'images': ['AA==']}]}", "images[0]"},
-    {OLLAMA_CHAT, "{'messages': [{'role': 'assistant', 'tool_calls': [{'function': {'name': 'f'}}]}]}", "messages[0]"},
+    {OLLAMA_CHAT, "{'messages': [{'role': 'assistant', 'tool_calls': [{'function': {'name': 'f', 'arguments': 5}}]}]}",
+     "messages[0]"},
     {OLLAMA_CHAT, "{'messages': [" USER("'a'") "], 'options': 5}", "options must"},
     {OLLAMA_CHAT, "{'messages': [" USER("'a'") "], 'options': {'num_predict': 1.5}}", "num_predict"},
     {OLLAMA_CHAT, "{'messages': [" USER("'a'") "], 'format': 5}", "format must"},
