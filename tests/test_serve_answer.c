@@ -787,6 +787,36 @@ START_TEST(custom_tools_are_called_with_a_text) {
 }
 END_TEST
 
+/* A search for tools that the client runs is an item of its own, without events of its text; thoughts are sealed for
+ * who wants to bring them back so. */
+START_TEST(clients_run_searches_and_keep_thoughts) {
+    open_model(GEMMA, NULL, 512);
+    for (int stream = 0; stream < 2; stream++) {
+        asked a;
+        read_ask(&a, FR_JOB_CHAT, HI TOOLS "}", 1, stream);
+        fr_answer_in(&a.ask, &fr_dialect_responses,
+                     json_pack("{s:{s:{s:s, s:s}}, s:[s]}", "called", "f", "type", "tool_search", "name", "tool_search",
+                               "include", "reasoning.encrypted_content"));
+        feed(&a, THOUGHT "so" CALL, 5);
+        json_t *events = stream ? named_events_of(&a.call) : NULL, *event;
+        const json_t *whole = stream ? get(json_array_get(events, json_array_size(events) - 1), "response")
+                                     : a.call.whole;
+        const json_t *output = get(whole, "output"), *thought = json_array_get(output, 0),
+                     *call = json_array_get(output, 2);
+        ck_assert_str_eq(text_at(thought, "encrypted_content"), "forerun:hm\n\nso");
+        ck_assert_str_eq(text_at(call, "type"), "tool_search_call");
+        ck_assert_str_eq(text_at(call, "execution"), "client");
+        ck_assert_str_eq(text_at(get(call, "arguments"), "s"), "a");
+        ck_assert_ptr_null(json_object_get(call, "name"));
+        size_t i;
+        json_array_foreach(events, i, event) ck_assert_ptr_null(strstr(text_at(event, "type"), "arguments"));
+        json_decref(events);
+        free_ask(&a);
+    }
+    close_model();
+}
+END_TEST
+
 /* In a chat they are calls of another type, in a stream's delta as in a whole message. */
 START_TEST(custom_tools_of_chats_are_called_with_a_text) {
     open_model(GEMMA, NULL, 512);
@@ -1190,6 +1220,7 @@ int main(void) {
     tcase_add_loop_test(parts, ollama_tells_lines, 0, (int)COUNT_OF(replies));
     tcase_add_test(parts, custom_tools_are_called_with_a_text);
     tcase_add_test(parts, custom_tools_of_chats_are_called_with_a_text);
+    tcase_add_test(parts, clients_run_searches_and_keep_thoughts);
     tcase_add_test(parts, dialects_tell_how_it_ends);
     tcase_add_test(parts, chunks_are_valid_text);
     tcase_add_loop_test(events, chunks_tell_how_it_goes, 0, 2);

@@ -113,13 +113,16 @@ static const struct {
 #define INPUT ", 'parameters': {'type': 'object', 'properties': {'input': {'type': 'string'}}, 'required': ['input']}"
     /* What another service runs is passed over; a custom tool is a function of a text; a namespace's have its name. */
     {RESPONSE, "{'input': 'Hi', 'tools': [{'type': 'web_search', 'external_web_access': false}, {'type': 'function', "
-               "'name': 'f'}, {'type': 'local_shell'}, {'type': 'custom', 'name': 'apply_patch', 'description': "
-               "'Edits.', 'format': {'type': 'grammar', 'syntax': 'lark', 'definition': 'start: \\'a\\''}}, {'type': "
-               "'namespace', 'name': 'mcp__files__', 'tools': [{'type': 'function', 'name': 'read', 'parameters': "
-               "{'type': 'object'}}, {'type': 'custom', 'name': 'edit'}, {'type': 'mcp'}]}, {'type': 'namespace', "
-               "'name': 'more', 'tools': [{'type': 'function', 'name': 'f'}]}, {'type': 'function', 'name': 'f', "
-               "'description': 'again'}], 'tool_choice': {'type': 'custom', 'name': 'apply_patch'}}",
-     "{'messages': [" USER("'Hi'") "], 'tools': [" FUNCTION("f", "") ", " FUNCTION("apply_patch", ", 'description': "
+               "'name': 'f'}, {'type': 'local_shell'}, {'type': 'tool_search'}, {'type': 'tool_search', 'execution': "
+               "'client', 'description': 't', 'parameters': {}}, {'type': 'custom', 'name': 'apply_patch', "
+               "'description': 'Edits.', 'format': {'type': 'grammar', 'syntax': 'lark', 'definition': 'start: "
+               "\\'a\\''}}, {'type': 'namespace', 'name': 'mcp__files__', 'tools': [{'type': 'function', 'name': "
+               "'read', 'parameters': {'type': 'object'}}, {'type': 'custom', 'name': 'edit'}, {'type': 'mcp'}]}, "
+               "{'type': 'namespace', 'name': 'more', 'tools': [{'type': 'function', 'name': 'f'}]}, {'type': "
+               "'function', 'name': 'f', 'description': 'again'}], 'tool_choice': {'type': 'custom', "
+               "'name': 'apply_patch'}}",
+     "{'messages': [" USER("'Hi'") "], 'tools': [" FUNCTION("f", "") ", "
+     FUNCTION("tool_search", ", 'description': 't', 'parameters': {}") ", " FUNCTION("apply_patch", ", 'description': "
      "'Edits.\\n\\nThe input has to match this grammar, written as in lark:\\nstart: \\'a\\''" INPUT) ", "
      FUNCTION("mcp__files__read", ", 'parameters': {'type': 'object'}") ", " FUNCTION("mcp__files__edit", INPUT) ", "
      FUNCTION("more__f", "") "], 'tool_choice': {'type': 'function', 'name': 'apply_patch'}}"},
@@ -154,6 +157,13 @@ static const struct {
      "'content': '[\\'g\\']'}, {'role': 'assistant', 'tool_calls': [{'id': 'c4', 'type': 'function', 'function': "
      "{'name': 'shell', 'arguments': {'commands': ['w']}}}]}, {'role': 'tool', 'tool_call_id': 'c4', 'content': "
      "'[{\\'stdout\\':\\'b\\'}]'}], 'tools': [" FUNCTION("g", "") "]}"},
+    /* A thought comes back as an answer gave it, as it is or sealed, before what sums it up. */
+    {RESPONSE, "{'input': [{'role': 'user', 'content': 'Hi'}, {'type': 'reasoning', 'summary': [{'text': 's'}], "
+               "'encrypted_content': 'forerun:hm'}, {'role': 'assistant', 'content': 'so'}, {'role': 'user', "
+               "'content': 'a'}, {'type': 'reasoning', 'summary': [{'text': 's'}], 'encrypted_content': 'gA'}, "
+               "{'role': 'assistant', 'content': 'b'}]}",
+     "{'messages': [" USER("'Hi'") ", {'role': 'assistant', 'reasoning_content': 'hm', 'content': 'so'}, " USER("'a'")
+     ", {'role': 'assistant', 'reasoning_content': 's', 'content': 'b'}]}"},
     /* Members that change nothing, and one that nobody knows. */
     {RESPONSE, "{'input': 'Hi', 'truncation': 'auto', 'context_management': [{'type': 'compaction'}], 'background': "
                "false, 'client_metadata': {'a': 'b'}, 'max_tool_calls': 3, 'prompt_cache_key': 'k', 'include': "

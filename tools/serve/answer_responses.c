@@ -115,20 +115,36 @@ static const json_t *tool_of(const fr_telling *t) {
     return name ? json_object_get(json_object_get(t->ask->asked, "called"), name) : NULL;
 }
 
-static bool is_custom(const fr_telling *t) {
-    const char *type = json_string_value(json_object_get(tool_of(t), "type"));
-    return type && strcmp(type, "custom") == 0;
+/* Calls by the kinds of their tools: how an item is called, what its id begins with, where what it says stands, and
+ * what the events of that text are called (NULL: there are none). */
+typedef struct call_kind {
+    const char *tool, *item, *id, *key, *events;
+} call_kind;
+
+static const call_kind *kind_of(const fr_telling *t) {
+    static const call_kind kinds[] = {
+        {"function", "function_call", "fc", "arguments", "function_call_arguments"},
+        {"custom", "custom_tool_call", "ctc", "input", "custom_tool_call_input"},
+        {"tool_search", "tool_search_call", "tsc", "arguments", NULL}};
+    const char *tool = json_string_value(json_object_get(tool_of(t), "type"));
+    for (size_t i = 1; tool && i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i].tool, tool) == 0) return &kinds[i];
+    return &kinds[0];
 }
 
 static json_t *id_of(const fr_telling *t) {
-    static const char *const kinds[] = {"", "rs", "msg", "fc"};
-    const char *own = strchr(t->ask->id, '_'), *kind = is_custom(t) ? "ctc" : kinds[t->item.kind];
+    static const char *const kinds[] = {"", "rs", "msg"};
+    const char *own = strchr(t->ask->id, '_');
+    const char *kind = t->item.kind == FR_ITEM_CALL ? kind_of(t)->id : kinds[t->item.kind];
     return json_sprintf("%s_%s_%zu", kind, own ? own + 1 : t->ask->id, t->item.index);
 }
 
-/* What the item says so far; of a call its arguments, or a custom tool's input. */
+/* What the item says so far; of a call its arguments, a custom tool's input, or what is looked for, an object. */
 static json_t *text_of(const fr_telling *t) {
-    return is_custom(t) ? fr_tool_input(t->item.text.bytes, t->item.text.length) : fr_item_text(t);
+    const fr_stream *text = &t->item.text;
+    const char *tool = t->item.kind == FR_ITEM_CALL ? kind_of(t)->tool : "";
+    if (strcmp(tool, "custom") == 0) return fr_tool_input(text->bytes, text->length);
+    return strcmp(tool, "tool_search") == 0 ? fr_item_object(t) : fr_item_text(t);
 }
 
 /* Those of a text's tokens, a list that is empty where none are asked for. */
@@ -143,22 +159,37 @@ static json_t *part_of(const fr_telling *t, json_t *text) {
                      logprobs_of(t->item.logprobs));
 }
 
-/* said: its arguments or its input. */
+/* said: what text_of gives. */
 static json_t *call_of(const fr_telling *t, const char *status, json_t *said) {
     const json_t *function = json_object_get(t->item.call, "function"), *tool = tool_of(t);
-    const json_t *name = json_object_get(tool ? tool : function, "name"),
-                 *namespace = json_object_get(tool, "namespace");
-    bool custom = is_custom(t);
-    json_t *item = json_pack("{s:o, s:s, s:s, s:O, s:O, s:o}", "id", id_of(t), "type",
-                             custom ? "custom_tool_call" : "function_call", "status", status, "call_id",
-                             json_object_get(t->item.call, "id"), "name", name, custom ? "input" : "arguments", said);
-    if (namespace) fr_json_put(item, "namespace", json_incref((json_t *)(uintptr_t)namespace));
+    const call_kind *kind = kind_of(t);
+    json_t *name = json_object_get(tool ? tool : function, "name"), *namespace = json_object_get(tool, "namespace");
+    json_t *item = json_pack("{s:o, s:s, s:s, s:O, s:o}", "id", id_of(t), "type", kind->item, "status", status,
+                             "call_id", json_object_get(t->item.call, "id"), kind->key, said);
+    if (!kind->events) fr_json_put(item, "execution", json_string("client"));
+    else if (name) fr_json_put(item, "name", json_incref(name));
+    if (namespace) fr_json_put(item, "namespace", json_incref(namespace));
     return item;
 }
 
-/* content: its part, NULL: there is none yet; of a call what it says, as a text. */
+/* Whoever keeps a conversation, but of its thoughts only what is encrypted, gets them as that: nothing is. */
+static void put_sealed(const fr_telling *t, json_t *item) {
+    const json_t *include = json_object_get(t->ask->asked, "include");
+    json_t *text = fr_item_text(t);
+    for (size_t i = 0; i < json_array_size(include); i++) {
+        const char *one = json_string_value(json_array_get(include, i));
+        if (one && strcmp(one, "reasoning.encrypted_content") == 0)
+            fr_json_put(item, "encrypted_content", json_sprintf(FR_SEALED "%s", json_string_value(text)));
+    }
+    json_decref(text);
+}
+
+/* content: its part, NULL: there is none yet; of a call what it says. */
 static json_t *item_of(const fr_telling *t, const char *status, json_t *content) {
-    if (t->item.kind == FR_ITEM_CALL) return call_of(t, status, content ? content : json_string(""));
+    if (t->item.kind == FR_ITEM_CALL) {
+        if (!content) content = kind_of(t)->events ? json_string("") : json_object();
+        return call_of(t, status, content);
+    }
     bool thought = t->item.kind == FR_ITEM_THOUGHT;
     json_t *parts = json_array(), *item;
     if (content) json_array_append_new(parts, content);
@@ -168,6 +199,7 @@ static json_t *item_of(const fr_telling *t, const char *status, json_t *content)
         fr_json_put(item, "summary", json_array());
     else
         fr_json_put(item, "role", json_string("assistant"));
+    if (thought && content) put_sealed(t, item);
     return item;
 }
 
@@ -192,9 +224,14 @@ static void open(fr_telling *t) {
 
 /* What a text's events are called: "delta" or "done" of these. */
 static void send_text(fr_telling *t, const char *when, const char *key, json_t *text) {
-    static const char *const kinds[] = {"", "reasoning_text", "output_text", "function_call_arguments"};
+    static const char *const kinds[] = {"", "reasoning_text", "output_text"};
+    const char *kind = t->item.kind == FR_ITEM_CALL ? kind_of(t)->events : kinds[t->item.kind];
     char type[64];
-    snprintf(type, sizeof type, "response.%s.%s", is_custom(t) ? "custom_tool_call_input" : kinds[t->item.kind], when);
+    if (!kind) {
+        json_decref(text);
+        return;
+    }
+    snprintf(type, sizeof type, "response.%s.%s", kind, when);
     send_part(t, type, key, text);
 }
 
@@ -206,7 +243,7 @@ static void more(fr_telling *t, const json_t *text) {
 
 static json_t *close(fr_telling *t) {
     bool call = t->item.kind == FR_ITEM_CALL, cut = t->item.last && fr_items_cut(t);
-    send_text(t, "done", !call ? "text" : is_custom(t) ? "input" : "arguments", text_of(t));
+    send_text(t, "done", call ? kind_of(t)->key : "text", text_of(t));
     if (!call) send_part(t, "response.content_part.done", "part", part_of(t, fr_item_text(t)));
     json_t *item = item_of(t, cut ? "incomplete" : "completed", call ? text_of(t) : part_of(t, fr_item_text(t)));
     send_item(t, "response.output_item.done", json_incref(item));

@@ -187,12 +187,19 @@ static bool take_search_result(responses *r, size_t at, const json_t *item) {
     return take_tools_item(r, at, item);
 }
 
-/* Its first text, in full or as a summary; one that is encrypted, or has none, says nothing. */
+/* Its first text, in full, as an answer of ours has sealed it, or as a summary; one that others have encrypted, or that
+ * has none, says nothing. */
 static bool take_thought(responses *r, size_t at, const json_t *item) {
     (void)at;
-    const json_t *content = fr_turns_get(item, "content");
-    if (!json_array_size(content)) content = fr_turns_get(item, "summary");
-    const json_t *text = fr_turns_get(json_array_get(content, 0), "text");
+    const json_t *content = fr_turns_get(item, "content"), *summary = fr_turns_get(item, "summary");
+    const char *sealed = fr_job_plain_text(fr_turns_get(item, "encrypted_content"));
+    if (!json_array_size(content) && sealed && strncmp(sealed, FR_SEALED, strlen(FR_SEALED)) == 0) {
+        json_t *own = json_string(sealed + strlen(FR_SEALED));
+        fr_turns_thought(&r->turns, own);
+        json_decref(own);
+        return true;
+    }
+    const json_t *text = fr_turns_get(json_array_get(json_array_size(content) ? content : summary, 0), "text");
     if (json_is_string(text)) fr_turns_thought(&r->turns, text);
     return true;
 }

@@ -60,34 +60,35 @@ json_t *fr_tool_input(const char *arguments, size_t length) {
 /* -------------------------------------------------------------------------------------------------------- all kinds */
 
 /* Under its function's name, unless that is taken. */
-static void offer(fr_turns *t, json_t *called, const json_t *tool, bool custom, const json_t *namespace) {
-    const json_t *name = fr_turns_get(tool, "name");
+static void offer(fr_turns *t, json_t *called, const json_t *tool, const char *type, const json_t *namespace) {
+    json_t *kind = json_string(type);
+    const json_t *named = fr_turns_get(tool, "name"), *name = named ? named : kind;
     json_t *own = fr_tool_name(namespace, name);
     if (!json_object_get(called, json_string_value(own))) {
-        json_t *entry = json_pack("{s:s, s:O}", "type", custom ? "custom" : "function", "name", name);
+        json_t *entry = json_pack("{s:O, s:O}", "type", kind, "name", name);
         if (namespace) fr_json_put(entry, "namespace", fr_turns_share(namespace));
         fr_json_put(called, json_string_value(own), entry);
-        if (custom) offer_custom(t, own, tool);
+        if (strcmp(type, "custom") == 0) offer_custom(t, own, tool);
         else fr_turns_tool(t, own, fr_turns_get(tool, "description"), fr_turns_get(tool, "parameters"));
     }
     json_decref(own);
+    json_decref(kind);
 }
 
 static void note_kind(const json_t *tool) {
     fr_notes_say("tools of type \"%.60s\" are passed over: they are run by another service", fr_turns_type(tool));
 }
 
-/* A tool that stands alone, or in a namespace. */
+/* A tool that stands alone, or in a namespace. A search for tools has no name, and may be the client's to run. */
 static bool offer_one(fr_turns *t, json_t *called, const char *what, const json_t *tool, const json_t *namespace) {
-    bool custom = strcmp(fr_turns_type(tool), "custom") == 0, function = strcmp(fr_turns_type(tool), "function") == 0;
-    if (!json_is_object(tool) || !*fr_turns_type(tool))
-        return fr_turns_refuse(t, "%s must be an object with a \"type\"", what);
-    if (!custom && !function)
-        note_kind(tool);
-    else if (!fr_job_plain_text(fr_turns_get(tool, "name")))
-        return fr_turns_refuse(t, "%s has no name", what);
-    else
-        offer(t, called, tool, custom, namespace);
+    const char *type = fr_turns_type(tool);
+    bool named = strcmp(type, "custom") == 0 || strcmp(type, "function") == 0;
+    bool looked = strcmp(type, "tool_search") == 0 && fr_job_is_word(fr_turns_get(tool, "execution"), "client") &&
+                  json_is_object(fr_turns_get(tool, "parameters"));
+    if (!json_is_object(tool) || !*type) return fr_turns_refuse(t, "%s must be an object with a \"type\"", what);
+    if (named && !fr_job_plain_text(fr_turns_get(tool, "name"))) return fr_turns_refuse(t, "%s has no name", what);
+    if (named || looked) offer(t, called, tool, type, namespace);
+    else note_kind(tool);
     return true;
 }
 

@@ -1,9 +1,10 @@
 /* Tools of other kinds than functions, as functions: models know no others.
  *
  * In: tools as OpenAI's APIs have them. A custom tool, whose input is a free text, becomes a function with that text as
- * its only parameter; the tools of a namespace get its name before theirs. What only the maker's own service runs
- * (a search of the web, say) is passed over. Out: functions of a chat; and for answers, what each is called by who
- * offered it, in an object of {"type": "function" or "custom", "name", "namespace"} by the functions' names. */
+ * its only parameter; the tools of a namespace get its name before theirs; a search for tools that the client runs is
+ * one too. What only the maker's own service runs (a search of the web, say) is passed over. Out: functions of a chat;
+ * and for answers, what each is called by who offered it, in an object of {"type": "function", "custom" or
+ * "tool_search", "name", "namespace"} by the functions' names. */
 #ifndef FR_TOOLS_SERVE_TOOL_KINDS_H
 #define FR_TOOLS_SERVE_TOOL_KINDS_H
 

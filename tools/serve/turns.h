@@ -16,6 +16,9 @@ typedef struct fr_turns {
     char error[320];  /* "": all is well */
 } fr_turns;
 
+/* What a thought begins with that an answer has given as encrypted, so that a client brings it back. */
+#define FR_SEALED "forerun:"
+
 /* For who reads such a conversation: a member that is there and not null, or NULL; what a value says that its type is,
  * "" if nothing; and the same value once more, for who keeps it. */
 const json_t *fr_turns_get(const json_t *object, const char *key);
