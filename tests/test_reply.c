@@ -449,6 +449,7 @@ END_TEST
 #define FUNCTION  "<function=now>\n<parameter=s>\nx\n</parameter>\n</function>"
 #define QWEN(...) "<tool_call>\n<function=now>\n" __VA_ARGS__ "</function>\n</tool_call>"
 #define DEEPSEEK  "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>now<｜tool▁sep｜>"
+#define KIMI(id, object) "<|tool_call_begin|>" id "<|tool_call_argument_begin|>" object "<|tool_call_end|>"
 #define LLAMA     "{\"name\": \"now\", \"parameters\": {\"n\": 1}}"
 
 /* Calls as models write them that miss their form: what public parsers of these models take for calls too. */
@@ -527,7 +528,34 @@ static const struct {
      "nnow|a{\"s\":\"x\",\"map\":{\"k\":true}}|e"},
     {"deepseek-v3", DEEPSEEK "{'s': 'x'}<｜tool▁call▁end｜><｜tool▁calls▁end｜>", "nnow|a{\"s\": \"x\"}|e"},
 
+    {"qwen3.5", QWEN("<parameter=list>\n(1, ('a', 2), (), (3,))\n</parameter>\n"),
+     "nnow|a{\"list\":[1, [\"a\", 2], [], [3]]}|e"},
+
+    /* brackets that are missing before the mark of the call's end */
+    {"qwen3", "<tool_call>\n{\"name\": \"now\", \"arguments\": {\"n\": 1}\n</tool_call>", "nnow|a{\"n\": 1}|e"},
+    {"qwen3", "<tool_call>\n{\"name\": \"now\", \"arguments\": {\"list\": [{\"n\": 1</tool_call> so",
+     "nnow|a{\"list\": [{\"n\": 1}]}|e|c so"},
+    {"qwen3", "<tool_call>\n{\"name\": \"now\", \"arguments\": {\"s\": \"x</tool_call>", NULL},
+    {"qwen3", "<tool_call>\n{\"name\": \"now\", \"arguments\": {\"s\":</tool_call>", NULL},
+    {"deepseek-v3", DEEPSEEK "{\"n\": 1<｜tool▁call▁end｜><｜tool▁calls▁end｜>", "nnow|a{\"n\": 1}|e"},
+    {"gemma4", "<|tool_call>call:now{map:{list:[1,2<tool_call|>", "nnow|a{\"map\":{\"list\":[1,2]}}|e"},
+    {"gemma4", "<|tool_call>call:now{s:<|\"|>x<|\"|><tool_call|>", "nnow|a{\"s\":\"x\"}|e"},
+    {"gemma4", "<|tool_call>call:now{s<tool_call|>", NULL},
+    {LFM, "<|tool_call_start|>[now(n=1, list=[1, {'k': 2<|tool_call_end|>",
+     "nnow|a{\"n\":1,\"list\":[1, {\"k\": 2}]}|e"},
+    {LFM, "<|tool_call_start|>[now(n=<|tool_call_end|>", NULL},
+    {"kimi", KIMI("functions.now:0", "{\"n\": 1"), "nnow|a{\"n\": 1}|e"},
+
+    /* sections without the marks before a call */
+    {"deepseek-v3", "now<｜tool▁sep｜>{}<｜tool▁call▁end｜>", "nnow|a{}|e"},
+    {"deepseek-v3", "Look.\nfunction<｜tool▁sep｜>now\n```json\n{}\n```<｜tool▁call▁end｜>", "cLook.|nnow|a{}|e"},
+    {"deepseek-v3", "then<｜tool▁sep｜>{}<｜tool▁call▁end｜>", NULL},
+    {"kimi", "functions.now:0<|tool_call_argument_begin|>{}<|tool_call_end|>", "nnow|a{}|e"},
+    {"kimi", "functions.then:0<|tool_call_argument_begin|>{}<|tool_call_end|>", NULL},
+    {"kimi", "for now:0", NULL},
+
     /* several of Llama's, and white space before the first */
+    {"llama3-tools", "[" LLAMA ", " LLAMA "]", "nnow|a{\"n\": 1}|e|nnow|a{\"n\": 1}|e"},
     {"llama3-tools", LLAMA "; " LLAMA, "nnow|a{\"n\": 1}|e|nnow|a{\"n\": 1}|e"},
     {"llama3-tools", LLAMA "\n" LLAMA ";" LLAMA "\n", "nnow|a{\"n\": 1}|e|nnow|a{\"n\": 1}|e|nnow|a{\"n\": 1}|e"},
     {"llama3-tools", LLAMA ", " LLAMA, "nnow|a{\"n\": 1}|e|nnow|a{\"n\": 1}|e"},
@@ -549,11 +577,13 @@ static const struct {
 };
 
 START_TEST(calls_that_nearly_are) {
-    check_parts(near_misses[_i].style, "", true, near_misses[_i].reply, near_misses[_i].parts);
+    char content[512];
+    snprintf(content, sizeof content, "c%s", near_misses[_i].reply);
+    const char *parts = near_misses[_i].parts;
+    check_parts(near_misses[_i].style, "", true, near_misses[_i].reply, parts ? parts : content);
 }
 END_TEST
 
-#define KIMI(id, object) "<|tool_call_begin|>" id "<|tool_call_argument_begin|>" object "<|tool_call_end|>"
 #define INVOKE                                                                      \
     "<invoke name=\"now\">\n<parameter name=\"s\">a <b> c</parameter>\n<parameter " \
     "name=\"n\">5</parameter>\n</invoke>\n"
@@ -661,6 +691,8 @@ static const struct {
     {GLM_4, "now\n{\"n\": 1}", ONE},
     {GLM_4, "\nnow\n{\"n\": 1}\nnow\n{\"n\": 1}<|observation|>", ONE "|" ONE},
     {GLM_4, "Look.\nnow\n{\"n\": 1}", "cLook.|" ONE},
+    {GLM_4, "Look.now\n{\"n\": 1}", "cLook.|" ONE},
+    {GLM_4, "I know\n{\"n\": 1}", NULL},
     {GLM_4, "then\n{\"n\": 1}", NULL},
     {GLM_4, "now is the time", NULL},
     {GLM_4, "Look.\nnow {\"n\": 1}", NULL},
@@ -785,6 +817,11 @@ static const struct {
     {ASSISTANT, "<|channel|>commentary to=now code<|message|>{\"s\": \"a\n\\d\"}<|call|>",
      "nnow|a{\"s\": \"a\\n\\\\d\"}|e"},
     {ASSISTANT, "<|channel|>analysis\u202f<|message|>a<|end|>", "ra"},
+    /* A call within a thought that does not end. */
+    {ASSISTANT, ANALYSIS "look\n" TO_NOW "{\"n\": 1<|call|>", "rlook|nnow|a{\"n\": 1}|e"},
+    {ASSISTANT, ANALYSIS "a<|channel|>commentary to=functions.then<|message|>{}<|end|>",
+     "ra<|channel|>commentary to=functions.then<|message|>{}"},
+    {ASSISTANT, ANALYSIS "a<|channel|>commentary to=functions.now", "ra<|channel|>commentary to=functions.now"},
     /* No object, or not whole: what came is content. */
     {ASSISTANT, TO_NOW "now<|call|>", "nnow|v|c" TO_NOW "now"},
     {ASSISTANT, TO_NOW "{\"n\": 1", "nnow|a{\"n\": 1|v|c" TO_NOW "{\"n\": 1"},

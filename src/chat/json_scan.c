@@ -26,15 +26,44 @@ static fr_scan_result ended(fr_json_scan *scan) {
     return scan->depth == 0 ? FR_SCAN_DONE : FR_SCAN_ON;
 }
 
-static fr_scan_result open_container(fr_json_scan *scan, bool object) {
+static bool number_may_end(fr_scan_state state) {
+    return state == FR_SCAN_ZERO || state == FR_SCAN_WHOLE || state == FR_SCAN_FRACTION ||
+           state == FR_SCAN_EXPONENT_DIGITS;
+}
+
+static uint64_t with_bit(uint64_t bits, uint64_t bit, bool set) {
+    return set ? bits | bit : bits & ~bit;
+}
+
+static fr_scan_result open_container(fr_json_scan *scan, char byte) {
+    bool object = byte == '{';
     if (scan->depth == FR_SCAN_DEPTH) return FR_SCAN_BAD;
     uint64_t bit = (uint64_t)1 << scan->depth++;
-    scan->objects = object ? scan->objects | bit : scan->objects & ~bit;
+    scan->objects = with_bit(scan->objects, bit, object);
+    scan->tuples = with_bit(scan->tuples, bit, byte == '(');
+    scan->commas &= ~bit;
+    scan->python |= byte == '(';
     return go(scan, object ? FR_SCAN_KEY_OR_END : FR_SCAN_VALUE_OR_END);
 }
 
+static bool is_closing(char byte) {
+    return byte == '}' || byte == ']' || byte == ')';
+}
+
+char fr_json_scan_closing(const fr_json_scan *scan) {
+    bool here = scan->state == FR_SCAN_AFTER || scan->state == FR_SCAN_VALUE_OR_END ||
+                scan->state == FR_SCAN_KEY_OR_END || (scan->state == FR_SCAN_KEY && scan->loose) ||
+                number_may_end(scan->state);
+    if (scan->depth == 0 || !here) return '\0';
+    if (in_object(scan)) return '}';
+    return scan->tuples >> (scan->depth - 1) & 1 ? ')' : ']';
+}
+
+/* One value in parentheses without a comma is no tuple. */
 static fr_scan_result close_container(fr_json_scan *scan, char byte) {
-    if (scan->depth == 0 || in_object(scan) != (byte == '}')) return FR_SCAN_BAD;
+    if (byte != fr_json_scan_closing(scan)) return FR_SCAN_BAD;
+    bool comma = scan->commas >> (scan->depth - 1) & 1;
+    if (byte == ')' && !comma && scan->state != FR_SCAN_VALUE_OR_END) return FR_SCAN_BAD;
     scan->depth--;
     return ended(scan);
 }
@@ -62,8 +91,11 @@ static fr_scan_result begin_value(fr_json_scan *scan, char byte) {
         return begin_word(scan, byte == 'T' ? "rue" : byte == 'F' ? "alse" : "one");
     }
     switch (byte) {
-    case '{': return open_container(scan, true);
-    case '[': return open_container(scan, false);
+    case '(':
+        if (!scan->loose) return FR_SCAN_BAD;
+        /* fallthrough */
+    case '{':
+    case '[': return open_container(scan, byte);
     case 't': return begin_word(scan, "rue");
     case 'f': return begin_word(scan, "alse");
     case 'n': return begin_word(scan, "ull");
@@ -77,9 +109,7 @@ static fr_scan_result begin_value(fr_json_scan *scan, char byte) {
 static fr_scan_result between(fr_json_scan *scan, char byte) {
     if (fr_json_is_space(byte)) return FR_SCAN_ON;
     switch (scan->state) {
-    case FR_SCAN_VALUE_OR_END:
-        if (byte == ']') return close_container(scan, byte);
-        return begin_value(scan, byte);
+    case FR_SCAN_VALUE_OR_END: return is_closing(byte) ? close_container(scan, byte) : begin_value(scan, byte);
     case FR_SCAN_VALUE: return begin_value(scan, byte);
     case FR_SCAN_KEY_OR_END:
         if (byte == '}') return close_container(scan, byte);
@@ -89,9 +119,11 @@ static fr_scan_result between(fr_json_scan *scan, char byte) {
         return is_quote(scan, byte) ? begin_string(scan, true, byte) : FR_SCAN_BAD;
     case FR_SCAN_COLON: return byte == ':' ? go(scan, FR_SCAN_VALUE) : FR_SCAN_BAD;
     default:
-        if (byte == ',' && scan->depth > 0)
+        if (byte == ',' && scan->depth > 0) {
+            scan->commas |= (uint64_t)1 << (scan->depth - 1);
             return go(scan, in_object(scan) ? FR_SCAN_KEY : scan->loose ? FR_SCAN_VALUE_OR_END : FR_SCAN_VALUE);
-        return byte == '}' || byte == ']' ? close_container(scan, byte) : FR_SCAN_BAD;
+        }
+        return is_closing(byte) ? close_container(scan, byte) : FR_SCAN_BAD;
     }
 }
 
@@ -110,11 +142,6 @@ static fr_scan_result in_string(fr_json_scan *scan, char byte) {
     if (byte == '\\') return go(scan, FR_SCAN_ESCAPE);
     if (byte == scan->quote) return scan->key ? go(scan, FR_SCAN_COLON) : ended(scan);
     return (unsigned char)byte < ' ' && !scan->loose ? FR_SCAN_BAD : FR_SCAN_ON;
-}
-
-static bool number_may_end(fr_scan_state state) {
-    return state == FR_SCAN_ZERO || state == FR_SCAN_WHOLE || state == FR_SCAN_FRACTION ||
-           state == FR_SCAN_EXPONENT_DIGITS;
 }
 
 /* What a number is in behind this byte; FR_SCAN_AFTER where the byte is none of it. */

@@ -2,8 +2,8 @@
  *
  * In: bytes. Out: for each, whether the value goes on, ends with it, or is none (RFC 8259; strings of any bytes but
  * control characters). A loose scan also takes what models write instead: control characters in strings, backslashes
- * that begin no escape, a comma behind the last of a container, and Python's literals ('text', True, False, None). A
- * scan needs no memory beside itself. */
+ * that begin no escape, a comma behind the last of a container, and Python's literals ('text', True, False, None,
+ * tuples). A scan needs no memory beside itself. */
 #ifndef FR_SRC_JSON_SCAN_H
 #define FR_SRC_JSON_SCAN_H
 
@@ -41,7 +41,9 @@ typedef struct fr_json_scan {
     uint8_t depth;
     uint8_t hex;      /* digits that are still to come */
     const char *word; /* what is still to come of it */
-    uint64_t objects; /* bit d: what is at depth d + 1 is an object, not an array */
+    uint64_t objects; /* bit d: what is at depth d + 1 is an object, not an array; */
+    uint64_t tuples;  /* it is an array in parentheses, */
+    uint64_t commas;  /* it has had a comma */
 } fr_json_scan;
 
 typedef enum fr_scan_result {
@@ -52,6 +54,9 @@ typedef enum fr_scan_result {
 
 /* A zeroed scan waits for a value. A number at depth 0 never ends by itself: see fr_json_scan_complete. */
 fr_scan_result fr_json_scan_byte(fr_json_scan *scan, char byte);
+
+/* The byte that closes the innermost object or array; '\0': it can't be closed here, or there is none. */
+char fr_json_scan_closing(const fr_json_scan *scan);
 
 /* Whether a number has begun that the next byte may go on with. */
 bool fr_json_scan_in_number(const fr_json_scan *scan);

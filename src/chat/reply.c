@@ -16,6 +16,7 @@
  * Line breaks are held back, as a count, until it is known whether a mark follows them. */
 #include "src/chat/reply.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,7 +51,8 @@ struct fr_reply_reader {
     size_t newlines;     /* held back */
     bool fresh;          /* behind reasoning or a call: line breaks belong to its mark */
     bool called;         /* and it was a call */
-    bool said;           /* some content */
+    bool said;           /* some content, */
+    char last;           /* and its last byte */
     const char *channel; /* what has to come of it */
     fr_text_buffer header;
 
@@ -61,7 +63,7 @@ struct fr_reply_reader {
     size_t before_newlines;
     bool before_fresh;
 
-    bool thinking; /* the call under way, or held, stands in reasoning that has not ended */
+    bool thinking; /* the call or header under way, or held, stands in reasoning that has not ended */
     fr_text_buffer held, held_pieces;
 
     fr_reply_part out_part; /* what is collected for the next callback */
@@ -109,7 +111,10 @@ static void say(fr_reply_reader *r, fr_reply_part part, const char *text, size_t
             put(r, part, text + at, end - at);
             r->newlines = 0;
             r->fresh = false;
-            r->said |= part == FR_REPLY_CONTENT;
+            if (part == FR_REPLY_CONTENT) {
+                r->said = true;
+                r->last = text[end - 1];
+            }
         }
         if (line && !holds_lines(r, part)) put(r, part, "\n", 1);
         else r->newlines += line != NULL;
@@ -258,17 +263,20 @@ static void give_back(fr_reply_reader *r, size_t length) {
 
 /* False: the byte or mark that came last, of so many bytes, is to be read anew. */
 static bool go_by(fr_reply_reader *r, fr_call_verdict verdict, size_t length) {
-    bool again = verdict == FR_CALL_WHOLE || verdict == FR_CALL_PAST;
-    if (again) give_back(r, length);
-    if (verdict == FR_CALL_FAULT || r->call.raw.length > FR_CALL_LONGEST)
-        drop_call(r, 0);
-    else if (verdict == FR_CALL_DONE || verdict == FR_CALL_WHOLE)
+    if (r->call.raw.length > FR_CALL_LONGEST) verdict = FR_CALL_FAULT;
+    switch (verdict) {
+    case FR_CALL_FAULT: drop_call(r, 0); return true;
+    case FR_CALL_DONE: end_call(r); return true;
+    case FR_CALL_OVER: end_section(r); return true;
+    case FR_CALL_WHOLE:
+        give_back(r, length);
         end_call(r);
-    else if (verdict == FR_CALL_OVER || verdict == FR_CALL_PAST)
-        end_section(r);
-    else if (!r->whole_calls && !r->thinking)
-        show_call(r);
-    return !again;
+        return false;
+    case FR_CALL_PAST: end_section(r); return false;
+    default:
+        if (!r->whole_calls && !r->thinking) show_call(r);
+        return true;
+    }
 }
 
 /* Bytes of a call: how many of them it has taken, the last of which may have shown that it is none. */
@@ -350,22 +358,30 @@ static void on_channel_byte(fr_reply_reader *r, char byte) {
     }
 }
 
+static bool is_of_word(char byte) {
+    return byte == '_' || byte == '-' || (byte & 0x80) != 0 || isalnum((unsigned char)byte);
+}
+
 /* Some calls need no mark, and models that were taught one leave it out at times: where there is a tool to call, a line
- * may begin a call that begins as one does without it. White space before a reply's first call belongs to it. */
+ * may begin a call that begins as one does without it, and any word where the form has no mark. White space before a
+ * reply's first call belongs to it. */
 static bool begins_bare_call(const fr_reply_reader *r, char byte) {
     const fr_call_form *form = r->format.form;
     bool line = r->fresh || r->newlines > 0 || !r->said;
-    if (!form || !line || !byte || json_array_size(r->tools) == 0) return false;
-    if (fr_json_is_space(byte)) return (form->bare || form->names) && !r->said && !r->fresh;
+    if (!form || !byte || json_array_size(r->tools) == 0) return false;
+    if (!line && (form->marks[FR_MARK_CALL] || is_of_word(r->last))) return false;
+    if (fr_json_is_space(byte)) return (form->bare || form->names) && !r->said;
     return (form->bare && strchr(form->bare, byte)) || (form->names && fr_call_begins_name(r->tools, &byte, 1));
 }
 
 /* ---------------------------------------------------------------------------------------------------------- harmony */
 
-/* What was no header, or is none yet, as content. */
+/* What was no header, or is none yet, as text of what it stands in. */
 static void leave_header(fr_reply_reader *r) {
-    r->state = CONTENT;
-    say_content(r, r->header.bytes ? r->header.bytes : "", r->header.length);
+    r->state = r->thinking ? REASONING : CONTENT;
+    say(r, r->thinking ? FR_REPLY_REASONING : FR_REPLY_CONTENT, r->header.bytes ? r->header.bytes : "",
+        r->header.length);
+    r->thinking = false;
     fr_call_clear(&r->header);
 }
 
@@ -379,6 +395,12 @@ static void open_message(fr_reply_reader *r) {
     const char *function, *mark = r->format.marks[FR_MARK_BODY], *header = r->header.bytes ? r->header.bytes : "";
     size_t length;
     fr_harmony_body body = fr_harmony_header(header, r->header.length, r->tools, &function, &length);
+    if (r->thinking && (body != FR_HARMONY_CALL || !fr_harmony_is_tool(r->tools, function, length))) {
+        take_header(r, mark, strlen(mark));
+        if (r->state == HEADER) leave_header(r);
+        return;
+    }
+    r->thinking = false;
     r->newlines = 0;
     r->fresh = false;
     r->state = CONTENT;
@@ -401,6 +423,11 @@ static void close_message(fr_reply_reader *r) {
 
 static void on_harmony_mark(fr_reply_reader *r, fr_mark mark, const char *text, size_t length) {
     bool ends = mark == FR_MARK_BODY_END || mark == FR_MARK_CALL_END || mark == FR_MARK_RETURN;
+    if (r->state == HEADER && r->thinking && (ends || mark == FR_MARK_MESSAGE)) leave_header(r);
+    if (r->state == REASONING && mark == FR_MARK_CHANNEL) {
+        r->thinking = true;
+        r->state = HEADER;
+    }
     if (r->state == CALL) on_mark_in_call(r, mark, text, length);
     else if (r->state == HEADER && mark == FR_MARK_BODY) open_message(r);
     else if (r->state == HEADER && !ends && mark != FR_MARK_MESSAGE) take_header(r, text, length);
@@ -442,10 +469,11 @@ static size_t take_text(fr_reply_reader *r, const char *text, size_t length) {
             begin_call(r, 0);
             return lines;
         }
-        const char *line = memchr(text + lines, '\n', length - lines);
-        if (line) length = (size_t)(line - text);
-        say_content(r, text + lines, length - lines);
-        return length;
+        bool words = r->format.form && !r->format.form->marks[FR_MARK_CALL];
+        size_t end = lines + 1;
+        while (end < length && text[end] != '\n' && !(words && !is_of_word(text[end - 1]))) end++;
+        say_content(r, text + lines, end - lines);
+        return end;
     }
 }
 
@@ -567,6 +595,18 @@ fr_status fr_reply_reader_feed(fr_reply_reader *reader, const char *text, size_t
     return check(reader);
 }
 
+static void finish_call(fr_reply_reader *r) {
+    if (r->state != CALL) return;
+    fr_call_verdict verdict = r->call.reader->finish(&r->call);
+    r->call.section = 0;
+    if (verdict == FR_CALL_DONE)
+        end_call(r);
+    else if (verdict == FR_CALL_OVER)
+        end_section(r);
+    else
+        drop_call(r, 0);
+}
+
 /* Reasoning that ended with a call, as nothing else ended it: what is held back is read again behind it. */
 static void replay_held(fr_reply_reader *r) {
     fr_text_buffer text = r->held, pieces = r->held_pieces;
@@ -587,19 +627,11 @@ fr_status fr_reply_reader_finish(fr_reply_reader *reader) {
     fr_reply_reader *r = reader;
     fr_mark_finder_finish(&r->finder, on_piece, r);
     if (r->state == CHANNEL) leave_channel(r);
-    if (r->state == HEADER && !r->said && r->calls == 0) leave_header(r);
-    for (bool again = true; again;) {
-        fr_call_verdict verdict = r->state == CALL ? r->call.reader->finish(&r->call) : FR_CALL_ON;
-        if (verdict == FR_CALL_DONE) r->call.section = 0;
-        if (verdict == FR_CALL_DONE)
-            end_call(r);
-        else if (verdict == FR_CALL_OVER)
-            end_section(r);
-        else if (r->state == CALL)
-            drop_call(r, 0);
-        again = r->state == HELD;
-        if (again) replay_held(r);
-        again &= r->state == CALL;
+    if (r->state == HEADER && (r->thinking || (!r->said && r->calls == 0))) leave_header(r);
+    finish_call(r);
+    if (r->state == HELD) {
+        replay_held(r);
+        finish_call(r);
     }
     for (; r->state == CONTENT && !r->fresh && r->newlines > 0; r->newlines--) put(r, FR_REPLY_CONTENT, "\n", 1);
     flush(r);

@@ -60,3 +60,11 @@ fr_call_verdict fr_call_object_byte(fr_reply_call *call, char byte) {
     if (result == FR_SCAN_DONE) call->given = true;
     return result == FR_SCAN_DONE ? FR_CALL_DONE : FR_CALL_ON;
 }
+
+fr_call_verdict fr_call_close_object(fr_reply_call *call, fr_call_verdict (*byte)(fr_reply_call *call, char byte)) {
+    for (char closing; (closing = fr_json_scan_closing(&call->scan));) {
+        fr_call_verdict verdict = byte(call, closing);
+        if (verdict != FR_CALL_ON) return verdict;
+    }
+    return call->scan.depth == 0 ? FR_CALL_ON : FR_CALL_FAULT;
+}

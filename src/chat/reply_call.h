@@ -98,4 +98,7 @@ fr_call_verdict fr_call_begin_json(fr_reply_call *call, char byte);
 /* One byte of a JSON object that is the arguments themselves. */
 fr_call_verdict fr_call_object_byte(fr_reply_call *call, char byte);
 
+/* The brackets that are missing where a mark ends a call in the midst of such an object, each put by this function. */
+fr_call_verdict fr_call_close_object(fr_reply_call *call, fr_call_verdict (*byte)(fr_reply_call *call, char byte));
+
 #endif

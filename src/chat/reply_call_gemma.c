@@ -230,7 +230,10 @@ static fr_call_verdict gemma_mark(fr_reply_call *call, fr_mark mark) {
         call->literal = "call:";
         return go(call, PREFIX);
     }
-    return call->state == AFTER && mark == FR_MARK_CALL_END ? FR_CALL_DONE : FR_CALL_FAULT;
+    if (mark != FR_MARK_CALL_END) return FR_CALL_FAULT;
+    while (call->scan.depth > 0)
+        if (gemma_byte(call, in_object(call) ? '}' : ']') == FR_CALL_FAULT) return FR_CALL_FAULT;
+    return call->state == AFTER ? FR_CALL_DONE : FR_CALL_FAULT;
 }
 
 static fr_call_verdict gemma_finish(fr_reply_call *call) {

@@ -249,6 +249,11 @@ static fr_call_verdict json_mark(fr_reply_call *call, fr_mark mark) {
         call->literal = "json";
         return go(call, FENCE);
     }
+    if (call->state == OBJECT && ends) {
+        fr_call_verdict closed = fr_call_close_object(call, object_byte);
+        call->section = 0;
+        if (closed != FR_CALL_ON) return closed;
+    }
     if (call->state == AFTER && ends) return FR_CALL_DONE;
     if (call->state == AFTER && begins && !call->bare) return FR_CALL_WHOLE;
     if (call->state == ENDED || (call->state == BEGIN && call->section)) return ends ? FR_CALL_OVER : FR_CALL_PAST;

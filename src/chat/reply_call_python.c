@@ -147,12 +147,23 @@ static fr_call_verdict python_byte(fr_reply_call *call, char byte) {
     }
 }
 
+/* The mark that ends all of it comes within a call: what is missing is brackets, or there is no call. */
+static fr_call_verdict close_call(fr_reply_call *call) {
+    if (call->state == VALUE || call->state == OBJECT) fr_call_close_object(call, python_byte);
+    bool number = call->state == VALUE && fr_json_scan_complete(&call->scan);
+    if (!number && call->state != NEXT && call->state != CLOSE) return FR_CALL_FAULT;
+    python_byte(call, ')');
+    call->section = 0;
+    return FR_CALL_DONE;
+}
+
 static fr_call_verdict python_mark(fr_reply_call *call, fr_mark mark) {
     bool ends = mark == FR_MARK_CALL_END;
     if ((call->state == VALUE || call->state == OBJECT) && call->scan.state == FR_SCAN_STRING) return FR_CALL_TEXT;
     if (call->state == ENDED || (call->state == BEGIN && call->section)) return ends ? FR_CALL_OVER : FR_CALL_PAST;
     if (call->state == BEGIN && mark == FR_MARK_CALL) return go(call, LEAD);
-    return call->state == AFTER && ends ? FR_CALL_DONE : FR_CALL_FAULT;
+    if (!ends) return FR_CALL_FAULT;
+    return call->state == AFTER ? FR_CALL_DONE : close_call(call);
 }
 
 static fr_call_verdict python_finish(fr_reply_call *call) {

@@ -6,6 +6,7 @@
 
 enum {
     BEGIN,
+    SECTION, /* behind its mark */
     NAME,
     BEHIND, /* the mark after it */
     NAMED,  /* the name, where what came first was a type */
@@ -14,11 +15,34 @@ enum {
     AFTER,
 };
 
+static const char functions[] = "functions.";
+
+static fr_call_verdict go(fr_reply_call *call, int state) {
+    call->state = state;
+    return FR_CALL_ON;
+}
+
+/* Without its mark a call begins with the name of a tool, or with what comes before that. */
+static fr_call_verdict name_byte(fr_reply_call *call, char byte) {
+    if (!fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST)) return FR_CALL_FAULT;
+    const char *text = call->value.bytes;
+    size_t length = call->value.length, within = sizeof functions - 1;
+    if (!call->bare || strncmp(functions, text, length) == 0) return FR_CALL_ON;
+    if (strncmp(text, functions, within) == 0) text += within, length -= within;
+    const char *number = memchr(text, ':', length);
+    return fr_call_begins_name(call->tools, text, number ? (size_t)(number - text) : length) ? FR_CALL_ON
+                                                                                             : FR_CALL_FAULT;
+}
+
+static bool take_name(fr_reply_call *call, const char *name, size_t length) {
+    return fr_call_set_name(call, name, length) && fr_call_is_offered(call);
+}
+
 /* What has come before the mark: the name, unless more than the object follows. */
 static fr_call_verdict behind_byte(fr_reply_call *call, char byte) {
     const fr_text_buffer *before = &call->value;
     bool type = before->length == 8 && memcmp(before->bytes, "function", 8) == 0;
-    if (byte == '{' && fr_call_set_name(call, before->bytes, before->length)) {
+    if (byte == '{' && take_name(call, before->bytes, before->length)) {
         call->state = OBJECT;
         return fr_call_object_byte(call, byte);
     }
@@ -30,7 +54,6 @@ static fr_call_verdict behind_byte(fr_reply_call *call, char byte) {
 
 /* Kimi's id: functions.NAME:NUMBER, of which the first part or the last may be missing. */
 static fr_call_verdict take_id(fr_reply_call *call) {
-    static const char functions[] = "functions.";
     const char *id = call->value.bytes ? call->value.bytes : "", *name;
     size_t length = call->value.length, end;
     while (length > 0 && fr_json_is_space(*id)) id++, length--;
@@ -43,14 +66,14 @@ static fr_call_verdict take_id(fr_reply_call *call) {
     if (end < (size_t)(name - id)) return FR_CALL_FAULT;
     if (numbered) fr_text_append(&call->id, id, length);
     call->state = OBJECT;
-    return fr_call_set_name(call, name, end - (size_t)(name - id)) ? FR_CALL_ON : FR_CALL_FAULT;
+    return take_name(call, name, end - (size_t)(name - id)) ? FR_CALL_ON : FR_CALL_FAULT;
 }
 
 static fr_call_verdict named_byte(fr_reply_call *call, char byte) {
     if (byte != '\n') return fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
     call->state = FENCE;
     call->literal = "```json\n";
-    return fr_call_set_name(call, call->value.bytes, call->value.length) ? FR_CALL_ON : FR_CALL_FAULT;
+    return take_name(call, call->value.bytes, call->value.length) ? FR_CALL_ON : FR_CALL_FAULT;
 }
 
 static fr_call_verdict fence_byte(fr_reply_call *call, char byte) {
@@ -70,8 +93,13 @@ static fr_call_verdict after_byte(fr_reply_call *call, char byte) {
 static fr_call_verdict section_byte(fr_reply_call *call, char byte) {
     fr_call_verdict verdict;
     switch (call->state) {
-    case BEGIN: return fr_json_is_space(byte) ? FR_CALL_ON : FR_CALL_FAULT;
-    case NAME: return fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
+    case SECTION: return fr_json_is_space(byte) ? FR_CALL_ON : FR_CALL_FAULT;
+    case BEGIN:
+        if (fr_json_is_space(byte)) return FR_CALL_ON;
+        call->bare = true;
+        call->state = NAME;
+        /* fallthrough */
+    case NAME: return name_byte(call, byte);
     case BEHIND: return behind_byte(call, byte);
     case NAMED: return named_byte(call, byte);
     case FENCE: return fence_byte(call, byte);
@@ -84,21 +112,16 @@ static fr_call_verdict section_byte(fr_reply_call *call, char byte) {
 }
 
 static fr_call_verdict section_mark(fr_reply_call *call, fr_mark mark) {
-    bool begins = mark == FR_MARK_CALLS && call->raw.length == strlen(call->format->marks[FR_MARK_CALLS]);
-    if (call->state == BEGIN && begins) return FR_CALL_ON;
-    if (call->state == BEGIN && mark == FR_MARK_CALL) {
-        call->state = NAME;
-        return FR_CALL_ON;
-    }
-    if (call->state == NAME && mark == FR_MARK_NAME) {
-        call->state = BEHIND;
-        return FR_CALL_ON;
-    }
+    bool string = call->state == OBJECT && call->scan.state == FR_SCAN_STRING;
+    if (string) return FR_CALL_TEXT;
+    if (call->state == BEGIN && mark == FR_MARK_CALLS) return go(call, SECTION);
+    if (call->state <= SECTION && mark == FR_MARK_CALL) return go(call, NAME);
+    if (call->state == NAME && mark == FR_MARK_NAME) return go(call, BEHIND);
     if (call->state == NAME && mark == FR_MARK_VALUE) return take_id(call);
+    if (call->state == OBJECT && mark == FR_MARK_CALL_END) fr_call_close_object(call, section_byte);
     if (call->state == AFTER && mark == FR_MARK_CALL_END) return FR_CALL_DONE;
     if (call->state == AFTER && (mark == FR_MARK_CALL || mark == FR_MARK_CALLS_END)) return FR_CALL_WHOLE;
-    bool string = call->state == OBJECT && call->scan.state == FR_SCAN_STRING;
-    return string ? FR_CALL_TEXT : FR_CALL_FAULT;
+    return FR_CALL_FAULT;
 }
 
 static fr_call_verdict section_finish(fr_reply_call *call) {

@@ -18,7 +18,7 @@ static size_t word_behind(const char *header, size_t length, const char *mark, c
     return end - begin;
 }
 
-static bool is_tool(const json_t *tools, const char *name, size_t length) {
+bool fr_harmony_is_tool(const json_t *tools, const char *name, size_t length) {
     for (size_t i = 0; i < json_array_size(tools); i++) {
         const char *own = fr_tool_name_of(json_array_get(tools, i));
         if (own && strlen(own) == length && memcmp(own, name, length) == 0) return true;
@@ -29,11 +29,11 @@ static bool is_tool(const json_t *tools, const char *name, size_t length) {
 /* The length of a function's name, to which the word behind it may be glued. */
 static size_t name_length(const json_t *tools, const char *name, size_t length) {
     static const char *const glued[] = {"json", "code", "commentary"};
-    if (is_tool(tools, name, length)) return length;
+    if (fr_harmony_is_tool(tools, name, length)) return length;
     for (size_t i = 0; i < sizeof glued / sizeof *glued; i++) {
         size_t tail = strlen(glued[i]);
         bool ends = length > tail && memcmp(name + length - tail, glued[i], tail) == 0;
-        if (ends && is_tool(tools, name, length - tail)) return length - tail;
+        if (ends && fr_harmony_is_tool(tools, name, length - tail)) return length - tail;
     }
     return length;
 }
@@ -49,7 +49,8 @@ fr_harmony_body fr_harmony_header(const char *header, size_t length, const json_
         *function_length -= sizeof functions - 1;
     }
     if (*function_length > 0) *function_length = name_length(tools, *function, *function_length);
-    if (space || (*function_length > 0 && is_tool(tools, *function, *function_length))) return FR_HARMONY_CALL;
+    if (space || (*function_length > 0 && fr_harmony_is_tool(tools, *function, *function_length)))
+        return FR_HARMONY_CALL;
     size_t size = word_behind(header, length, "<|channel|>", &channel);
     bool thinks = size == sizeof analysis - 1 && memcmp(channel, analysis, size) == 0;
     return thinks ? FR_HARMONY_REASONING : FR_HARMONY_CONTENT;
@@ -69,6 +70,8 @@ static fr_call_verdict harmony_byte(fr_reply_call *call, char byte) {
 
 static fr_call_verdict harmony_mark(fr_reply_call *call, fr_mark mark) {
     bool ends = mark == FR_MARK_CALL_END || mark == FR_MARK_BODY_END || mark == FR_MARK_RETURN;
+    if (call->state == OBJECT && call->scan.state == FR_SCAN_STRING) return FR_CALL_FAULT;
+    if (call->state == OBJECT && ends) fr_call_close_object(call, harmony_byte);
     return ends && call->state == AFTER ? FR_CALL_DONE : FR_CALL_FAULT;
 }
 

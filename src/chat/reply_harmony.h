@@ -6,6 +6,7 @@
 #define FR_SRC_REPLY_HARMONY_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define FR_HEADER_LONGEST 1024 /* bytes; what is longer is none */
@@ -20,5 +21,7 @@ typedef enum fr_harmony_body {
  * functions or one of the tools (an array, or NULL). */
 fr_harmony_body fr_harmony_header(const char *header, size_t length, const json_t *tools, const char **function,
                                   size_t *function_length);
+
+bool fr_harmony_is_tool(const json_t *tools, const char *name, size_t length);
 
 #endif

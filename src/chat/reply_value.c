@@ -132,14 +132,22 @@ void fr_value_put_json(fr_text_buffer *out, fr_json_writer *writer, const fr_jso
         w->comma = true;
     } else if (w->comma && fr_json_is_space(byte)) {
         if (w->gap < sizeof w->blanks) w->blanks[w->gap++] = byte;
-    } else if (byte == '}' || byte == ']') {
+    } else if (byte == '}' || byte == ']' || byte == ')') {
         w->comma = false;
         w->gap = 0;
-        fr_text_append(out, &byte, 1);
+        fr_text_append_string(out, byte == '}' ? "}" : "]");
     } else {
         put_comma(out, w);
-        fr_text_append_string(out, byte == '\'' ? "\"" : byte == 'T' ? "t" : byte == 'F' ? "f" : w->none ? "null" : "");
-        if (!strchr("'TFN", byte)) fr_text_append(out, &byte, 1);
+        if (w->none)
+            fr_text_append_string(out, "null");
+        else
+            fr_text_append(out,
+                           byte == '\''  ? "\""
+                           : byte == 'T' ? "t"
+                           : byte == 'F' ? "f"
+                           : byte == '(' ? "["
+                                         : &byte,
+                           1);
     }
 }
 
@@ -148,6 +156,7 @@ void fr_value_put_json(fr_text_buffer *out, fr_json_writer *writer, const fr_jso
 static fr_value_types type_by_first(char byte) {
     switch (byte) {
     case '{': return FR_VALUE_OBJECT;
+    case '(':
     case '[': return FR_VALUE_ARRAY;
     case '"':
     case '\'': return FR_VALUE_STRING;
