@@ -177,12 +177,52 @@ START_TEST(a_pooling_must_be_known) {
 }
 END_TEST
 
+static json_t *ask_ollama(const char *path, const char *body, int status) {
+    json_t *request = json_loads(body, 0, NULL), *answer;
+    ck_assert_int_eq(fr_ask_json(server.port, path, request, &answer), status);
+    json_decref(request);
+    return answer;
+}
+
+/* The same rows in ollama's words; of a text that is too long its beginning, unless that is not to be cut. */
+START_TEST(ollama_has_the_same_rows) {
+    server = fr_server_start(DEMO " -c 64 --embeddings --pooling mean");
+    json_t *expected = asked("{\"input\": [\"a small dog\", \"another\"]}", 200);
+    json_t *answer = ask_ollama("/api/embed", "{\"model\": \"m\", \"input\": [\"a small dog\", \"another\"]}", 200);
+    for (size_t i = 0; i < 2; i++)
+        ck_assert(json_equal(json_array_get(json_object_get(answer, "embeddings"), i),
+                             (json_t *)(uintptr_t)row_of(expected, i)));
+    ck_assert_int_eq(json_integer_value(json_object_get(answer, "prompt_eval_count")),
+                     json_integer_value(json_object_get(json_object_get(expected, "usage"), "prompt_tokens")));
+    json_decref(answer);
+    answer = ask_ollama("/api/embed", "{\"input\": \"a small dog\"}", 200);
+    ck_assert_uint_eq(json_array_size(json_object_get(answer, "embeddings")), 1);
+    json_decref(answer);
+    answer = ask_ollama("/api/embeddings", "{\"prompt\": \"a small dog\"}", 200);
+    ck_assert(json_equal(json_object_get(answer, "embedding"), (json_t *)(uintptr_t)row_of(expected, 0)));
+    json_decref(answer);
+    json_decref(ask_ollama("/api/embeddings", "{\"prompt\": [\"a\"]}", 400));
+    for (int cut = 0; cut < 2; cut++) {
+        char words[512] = "", body[640];
+        for (int i = 0; i < 100; i++) strncat(words, "a b ", sizeof words - strlen(words) - 1);
+        snprintf(body, sizeof body, "{\"input\": \"%s\"%s}", words, cut ? "" : ", \"truncate\": false");
+        answer = ask_ollama("/api/embed", body, cut ? 200 : 400);
+        if (cut) ck_assert_int_eq(json_integer_value(json_object_get(answer, "prompt_eval_count")), 64);
+        else ck_assert(json_is_string(json_object_get(answer, "error")));
+        json_decref(answer);
+    }
+    json_decref(expected);
+    stop();
+}
+END_TEST
+
 int main(void) {
     TCase *tests = tcase_create("serve_embeddings");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, ids_are_rows_by_the_models_pooling);
     tcase_add_test(tests, texts_are_rows_beside_others);
     tcase_add_test(tests, what_is_no_input_is_refused);
+    tcase_add_test(tests, ollama_has_the_same_rows);
     tcase_add_test(tests, a_pooling_must_be_known);
     Suite *suite = suite_create("serve_embeddings");
     suite_add_tcase(suite, tests);

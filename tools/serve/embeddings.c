@@ -8,9 +8,16 @@
 #include "tools/job_parts.h"
 #include "tools/serve/base64.h"
 #include "tools/serve/fault.h"
+#include "tools/serve/seconds.h"
 #include "tools/serve/texts.h"
 
 enum { MOST_INPUTS = 2048 }; /* OpenAI's */
+
+typedef enum dialect {
+    OPENAI,       /* {"object": "list", "data": [{"embedding"}], "usage"} */
+    OLLAMA,       /* {"model", "embeddings": [[...]]} of "input" */
+    OLLAMA_OLDER, /* {"embedding": [...]} of "prompt", one text */
+} dialect;
 
 typedef struct input {
     int32_t *ids; /* the library's, or ours */
@@ -23,6 +30,9 @@ typedef struct embedding {
     fr_chore chore; /* first */
     fr_call *call;  /* held once it waits */
     const fr_served *model;
+    dialect dialect;
+    double arrived;
+    bool cuts; /* what a text has beyond the context is left out, as ollama does unless told otherwise */
     input *inputs;
     size_t count, done;
     fr_pooling pooling;
@@ -87,6 +97,7 @@ static bool take_input(embedding *e, const json_t *value) {
         return false;
     }
     if (!(json_is_string(value) ? take_text(e, value, taken) : take_ids(e, value, taken))) return false;
+    if (e->cuts && taken->count > (size_t)e->model->jobs.context) taken->count = (size_t)e->model->jobs.context;
     if (taken->count == 0) fr_call_refuse(e->call, 400, "\"input\"[%zu] has no tokens", e->count - 1);
     else if (taken->count > (size_t)e->model->jobs.context)
         fr_call_refuse(e->call, 400, "\"input\"[%zu] has %zu tokens, and the context holds %lld", e->count - 1,
@@ -183,26 +194,35 @@ static bool run_piece(fr_chore *chore, const fr_job_setting *jobs) {
         return false;
     }
     shorten(e);
-    json_array_append_new(e->rows, json_pack("{s:s, s:I, s:o}", "object", "embedding", "index", (json_int_t)e->done,
-                                             "embedding", value_of(e)));
+    json_t *row = value_of(e);
+    json_array_append_new(e->rows, e->dialect != OPENAI ? row
+                                                     : json_pack("{s:s, s:I, s:o}", "object", "embedding", "index",
+                                                                 (json_int_t)e->done, "embedding", row));
     e->tokens += next->count;
     return ++e->done < e->count;
+}
+
+static json_t *answer_of(const embedding *e) {
+    json_int_t tokens = (json_int_t)e->tokens;
+    if (e->dialect == OLLAMA_OLDER) return json_pack("{s:O}", "embedding", json_array_get(e->rows, 0));
+    if (e->dialect == OLLAMA)
+        return json_pack("{s:s, s:O, s:I, s:i, s:I}", "model", e->model->name, "embeddings", e->rows, "total_duration",
+                         (json_int_t)(1e9 * (fr_seconds() - e->arrived)), "load_duration", 0, "prompt_eval_count",
+                         tokens);
+    return json_pack("{s:s, s:O, s:s, s:{s:I, s:I}}", "object", "list", "data", e->rows, "model", e->model->name,
+                     "usage", "prompt_tokens", tokens, "total_tokens", tokens);
 }
 
 static void end(fr_chore *chore) {
     embedding *e = (embedding *)chore;
     if (e->fault) fr_call_refuse(e->call, e->fault, "%s", e->line);
     else if (e->done < e->count) fr_call_refuse(e->call, 503, "the server is going");
-    else
-        fr_call_answer_json(e->call, 200,
-                            json_pack("{s:s, s:O, s:s, s:{s:I, s:I}}", "object", "list", "data", e->rows, "model",
-                                      e->model->name, "usage", "prompt_tokens", (json_int_t)e->tokens, "total_tokens",
-                                      (json_int_t)e->tokens));
+    else fr_call_answer_json(e->call, 200, answer_of(e));
     fr_call_release(e->call);
     free_embedding(e);
 }
 
-void fr_embeddings_answer(fr_call *call, const fr_served *model) {
+static void answer(fr_call *call, const fr_served *model, dialect asked) {
     if (!model->args->given[FR_ARG_EMBEDDINGS]) {
         fr_call_refuse(call, 501, "this server was started without --embeddings");
         return;
@@ -210,9 +230,14 @@ void fr_embeddings_answer(fr_call *call, const fr_served *model) {
     json_t *body = fr_texts_body(call);
     if (!body) return;
     embedding *e = fr_resize(NULL, 1, sizeof *e);
-    *e = (embedding){.chore = {.piece = run_piece, .end = end}, .call = call, .model = model};
+    *e = (embedding){.chore = {.piece = run_piece, .end = end}, .call = call, .model = model, .dialect = asked};
+    e->arrived = fr_seconds();
+    e->cuts = asked != OPENAI && !json_is_false(json_object_get(body, "truncate"));
     e->width = (size_t)fr_model_fact(model->loaded.model, FR_FACT_HIDDEN);
-    bool taken = take_pooling(e) && take_form(e, body) && take_inputs(e, json_object_get(body, "input"));
+    const json_t *inputs = json_object_get(body, asked == OLLAMA_OLDER ? "prompt" : "input");
+    bool one = asked != OLLAMA_OLDER || json_is_string(inputs);
+    if (!one) fr_call_refuse(call, 400, "\"prompt\" must be a text");
+    bool taken = one && take_pooling(e) && take_form(e, body) && take_inputs(e, inputs);
     json_decref(body);
     if (taken) {
         e->row = fr_resize(NULL, e->width, sizeof *e->row);
@@ -224,4 +249,16 @@ void fr_embeddings_answer(fr_call *call, const fr_served *model) {
         fr_call_release(call);
     }
     free_embedding(e);
+}
+
+void fr_embeddings_answer(fr_call *call, const fr_served *model) {
+    answer(call, model, OPENAI);
+}
+
+void fr_embeddings_answer_ollama(fr_call *call, const fr_served *model) {
+    answer(call, model, OLLAMA);
+}
+
+void fr_embeddings_answer_ollama_older(fr_call *call, const fr_served *model) {
+    answer(call, model, OLLAMA_OLDER);
 }

@@ -362,6 +362,8 @@ static const struct route {
     {"POST", "/completions", NULL, ask_native},
     {"POST", "/api/chat", post_ollama_chat, NULL},
     {"POST", "/api/generate", post_ollama_generate, NULL},
+    {"POST", "/api/embed", NULL, fr_embeddings_answer_ollama},
+    {"POST", "/api/embeddings", NULL, fr_embeddings_answer_ollama_older},
     {"POST", "/api/show", NULL, fr_ollama_show},
     {"GET", "/api/tags", get_ollama_tags, NULL},
     {"GET", "/api/ps", get_ollama_loaded, NULL},
