@@ -141,6 +141,12 @@ START_TEST(regular_expressions) {
 }
 END_TEST
 
+/* Patterns that look around, of which a part of the text is enough. */
+START_TEST(looking_around) {
+    check_texts("tests/data/grammars/patterns.json", FR_GRAMMAR_JSON_SCHEMA);
+}
+END_TEST
+
 START_TEST(schemas) {
     check_texts("tests/data/grammars/schemas.json", FR_GRAMMAR_JSON_SCHEMA);
 }
@@ -303,10 +309,12 @@ static const struct refusal {
     {FR_GRAMMAR_REGEX, "a)b", FR_INPUT, "too many"},
     {FR_GRAMMAR_REGEX, "*a", FR_INPUT, "nothing to repeat"},
     {FR_GRAMMAR_REGEX, "[b-a]", FR_INPUT, "before it begins"},
-    {FR_GRAMMAR_REGEX, "(?=a)b", FR_UNBUILT, "look-around"},
+    {FR_GRAMMAR_REGEX, "(?=a)b", FR_INPUT, "no text at all"},
+    {FR_GRAMMAR_REGEX, "(?=a\\b)a", FR_UNBUILT, "looking behind from within"},
+    {FR_GRAMMAR_REGEX, "(?>a)b", FR_UNBUILT, "at byte 2: groups of this kind are not built"},
+    {FR_GRAMMAR_REGEX, "(?<a", FR_INPUT, "name is not closed"},
     {FR_GRAMMAR_REGEX, "(a)\\1", FR_UNBUILT, "escape"},
-    {FR_GRAMMAR_REGEX, "\\bword", FR_UNBUILT, "borders"},
-    {FR_GRAMMAR_REGEX, "a^b", FR_UNBUILT, "^ and $"},
+    {FR_GRAMMAR_REGEX, "a^b", FR_INPUT, "no text at all"},
     {FR_GRAMMAR_REGEX, "\\ud83d", FR_UNBUILT, "halves"},
     {FR_GRAMMAR_JSON_SCHEMA, "{", FR_INPUT, "not JSON"},
     {FR_GRAMMAR_JSON_SCHEMA, "[]", FR_INPUT, "at #: a schema is"},
@@ -377,7 +385,8 @@ static const struct refusal {
     {FR_GRAMMAR_JSON_SCHEMA, "{\"prefixItems\": {}}", FR_INPUT, "#/prefixItems: not a list"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"$ref\": \"other.json\"}", FR_UNBUILT, "#/$ref: references to other"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"$ref\": \"#\"}", FR_INPUT, "no text at all"},
-    {FR_GRAMMAR_JSON_SCHEMA, "{\"pattern\": \"(?=a)\"}", FR_UNBUILT, "#/pattern: regular expression, at byte"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"pattern\": \"(?>a)\"}", FR_UNBUILT, "#/pattern: regular expression, at byte"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"pattern\": \"(?!a)(?=a)\"}", FR_INPUT, "no text at all"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"pattern\": \"a(a|b){16}$\", \"maxLength\": 40}", FR_UNBUILT,
      "#/pattern: what is said at once takes too large"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"minimum\": 5, \"maximum\": 4}", FR_INPUT, "no value"},
@@ -727,6 +736,7 @@ int main(int argc, char **argv) {
     tcase_add_test(c, walks);
     if (argc == 1) {
         tcase_add_test(c, regular_expressions);
+        tcase_add_test(c, looking_around);
         tcase_add_test(c, schemas);
         tcase_add_loop_test(c, formats_are_as_wide_as_their_standards, 0, sizeof formats / sizeof *formats);
         tcase_add_test(c, formats_beside_constants);

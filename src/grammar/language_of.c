@@ -1,5 +1,9 @@
 /* The automaton of an expression: see language.h. Nodes that read a character or lead on without one (Thompson 1968,
- * doi:10.1145/363347.363387), then sets of them as states. */
+ * doi:10.1145/363347.363387), then sets of them as states.
+ *
+ * What looks ahead becomes a duty: its own automaton runs beside the node that came past it, and has to come to an end,
+ * or must not. So a member of a set is a node with its duties. What looks behind is an automaton that runs from the
+ * beginning of the text beside all of them. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -14,28 +18,60 @@
 #define MAX_COUNTED 2000 /* more repetitions than at least */
 #define END         0u
 
+#define MAX_LOOKS  32
+#define MAX_BEHIND 4
+#define MAX_DUTIES 16 /* of one node */
+
 typedef struct node {
-    enum { NODE_END, NODE_CHARACTER, NODE_SPLIT } kind;
-    uint32_t next, other;  /* other: of a split */
+    enum { NODE_END, NODE_CHARACTER, NODE_SPLIT, NODE_LOOK } kind;
+    uint32_t next, other;  /* other: of a split; a look's number */
     uint32_t first, count; /* of a character's ranges */
-    uint32_t seen;         /* by which search, last */
 } node;
+
+/* What is looked for: a language. sure: by state, whether all that goes on from it is of it. */
+typedef struct look {
+    fr_expression of;
+    unsigned how;
+    fr_language *language;
+    bool *sure;
+    uint32_t behind; /* its place among those that look behind */
+} look;
+
+/* An automaton in a state; -1 as state: its text is no longer of it. */
+typedef struct duty {
+    uint32_t look, state;
+} duty;
+
+/* A node and its duties, sorted; those without are numbered as their nodes, others behind them. */
+typedef struct member {
+    uint32_t node, duties, count, seen; /* seen: by which search, last */
+} member;
 
 typedef struct members {
     uint32_t first, count;
     bool ends;
+    uint32_t behind[MAX_BEHIND]; /* states of what looks behind */
 } members;
 
 typedef struct making {
     const fr_grammar_rules *rules;
     fr_language *language;
     node *nodes;
+    member *members;
+    duty *duties;                              /* of members that have some */
     uint32_t *waiting, *pool, *bounds, *table; /* table: of states + 1, by hash */
+    uint32_t *member_table;                    /* [MEMBER_SLOTS] of members with duties + 1, by hash */
     members *sets;                             /* by state */
     size_t node_count, node_capacity, pool_count, pool_capacity, set_count, bound_capacity, work;
-    uint32_t search;
+    size_t member_count, member_capacity, duty_count, duty_capacity, waiting_capacity;
+    look looks[MAX_LOOKS];
+    uint32_t look_count, behind_count, search;
+    bool inner; /* of what is looked for */
     fr_status status;
 } making;
+
+#define MEMBER_SLOTS ((size_t)1 << 17)
+#define MAX_MARKED   (MEMBER_SLOTS / 2) /* members with duties */
 
 /* ------------------------------------------------------------------------------------------------------------ nodes */
 
@@ -97,6 +133,20 @@ static uint32_t make_choice(making *m, const fr_expression_node *e, uint32_t nex
     return split(m, make(m, e->first, next, depth), others);
 }
 
+/* The number of what is looked for. */
+static uint32_t find_look(making *m, const fr_expression_node *e) {
+    for (uint32_t i = 0; i < m->look_count; i++)
+        if (m->looks[i].of == e->first && m->looks[i].how == e->second) return i;
+    bool ahead = e->second & FR_LOOK_AHEAD;
+    if (m->status != FR_OK) return 0;
+    if (!ahead && m->inner)
+        m->status = fr_fail(FR_UNBUILT, "looking behind from within what is looked for is not built");
+    if (m->look_count == MAX_LOOKS || (!ahead && m->behind_count == MAX_BEHIND)) m->status = fr_language_fail_size();
+    if (m->status != FR_OK) return 0;
+    m->looks[m->look_count] = (look){e->first, e->second, NULL, NULL, ahead ? 0 : m->behind_count++};
+    return m->look_count++;
+}
+
 /* From an expression's end to its beginning, as in automaton_nodes.c. */
 static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t depth) {
     const fr_expression_node *e = &m->rules->expressions[expression];
@@ -109,9 +159,151 @@ static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t 
         return add(m, (node){.kind = NODE_CHARACTER, .next = next, .first = e->first, .count = e->second});
     case FR_EXPRESSION_CHOICE: return make_choice(m, e, next, depth + 1);
     case FR_EXPRESSION_REPEAT: return make_repeat(m, e, next, depth + 1);
+    case FR_EXPRESSION_LOOK: return add(m, (node){.kind = NODE_LOOK, .next = next, .other = find_look(m, e)});
     case FR_EXPRESSION_EMPTY: return next;
     default: m->status = fr_language_fail_size(); return END;
     }
+}
+
+/* ----------------------------------------------------------------------------------------------------------- looks */
+
+static fr_status make_language(const fr_grammar_rules *rules, fr_expression expression, bool inner,
+                               fr_language **language);
+
+static const fr_language_edge *edge_of(const fr_language *l, uint32_t state, uint32_t code) {
+    const fr_language_state s = l->states[state];
+    uint32_t low = s.first, end = s.first + s.count, high = end;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (l->edges[middle].high < code)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < end && l->edges[low].low <= code ? &l->edges[low] : NULL;
+}
+
+/* States that end, and lead on with every character to others that are sure. */
+static void find_sure(const fr_language *l, bool *sure, size_t *work) {
+    for (size_t i = 0; i < l->state_count; i++) sure[i] = l->states[i].ends;
+    for (bool found = true; found && *work <= MAX_WORK;) {
+        found = false;
+        *work += l->state_count + l->edge_count;
+        for (size_t i = 0; i < l->state_count; i++) {
+            const fr_language_state s = l->states[i];
+            uint32_t next = 0;
+            bool all = sure[i];
+            for (uint32_t k = s.first; k < s.first + s.count && all; k++) {
+                all = l->edges[k].low == next && sure[l->edges[k].to];
+                next = l->edges[k].high + 1;
+            }
+            all &= next == FR_MAX_CODE_POINT + 1;
+            found |= sure[i] != all;
+            sure[i] = all;
+        }
+    }
+}
+
+static void open_look(making *m, look *l) {
+    m->status = make_language(m->rules, l->of, true, &l->language);
+    if (m->status != FR_OK) return;
+    m->work += l->language->work;
+    l->sure = calloc(l->language->state_count + 1, sizeof *l->sure);
+    if (!l->sure) m->status = fr_fail_memory("an automaton", l->language->state_count);
+    if (l->sure) find_sure(l->language, l->sure, &m->work);
+    if (m->work > MAX_WORK && m->status == FR_OK) m->status = fr_language_fail_size();
+}
+
+/* A duty that is done, that can't be done any more, or that goes on. */
+typedef enum outcome { DONE, FAILED, GOES_ON } outcome;
+
+static outcome judge(const making *m, duty d) {
+    const look *l = &m->looks[d.look];
+    bool not = l->how & FR_LOOK_NOT;
+    if (d.state >= l->language->state_count) return not ? DONE : FAILED;
+    if (l->sure[d.state]) return not ? FAILED : DONE;
+    return GOES_ON;
+}
+
+/* Where the text ends. */
+static bool is_done_at_end(const making *m, duty d) {
+    const look *l = &m->looks[d.look];
+    return l->language->states[d.state].ends == !(l->how & FR_LOOK_NOT);
+}
+
+/* --------------------------------------------------------------------------------------------------------- members */
+
+static bool same_duties(const making *m, const member *one, const duty *duties, uint32_t count) {
+    return one->count == count && memcmp(m->duties + one->duties, duties, count * sizeof *duties) == 0;
+}
+
+/* The number of a node with some duties. */
+static uint32_t member_of(making *m, uint32_t number, const duty *duties, uint32_t count) {
+    if (count == 0) return number;
+    size_t at = fr_hash(number, duties, count * sizeof *duties) & (MEMBER_SLOTS - 1);
+    for (; m->member_table[at]; at = (at + 1) & (MEMBER_SLOTS - 1)) {
+        uint32_t found = m->member_table[at] - 1;
+        if (m->members[found].node == number && same_duties(m, &m->members[found], duties, count)) return found;
+    }
+    if (m->member_count - m->node_count == MAX_MARKED && m->status == FR_OK) m->status = fr_language_fail_size();
+    if (!grow(m, &m->members, sizeof *m->members, m->member_count + 1, MAX_MEMBERS, &m->member_capacity) ||
+        !grow(m, &m->duties, sizeof *m->duties, m->duty_count + count, MAX_MEMBERS, &m->duty_capacity))
+        return END;
+    memcpy(m->duties + m->duty_count, duties, count * sizeof *duties);
+    m->members[m->member_count] = (member){number, (uint32_t)m->duty_count, count, 0};
+    m->duty_count += count;
+    m->member_table[at] = (uint32_t)m->member_count + 1;
+    return (uint32_t)m->member_count++;
+}
+
+/* Sorted, each once. */
+static bool add_duty(making *m, duty *duties, uint32_t *count, duty d) {
+    uint32_t at = *count;
+    for (uint32_t i = 0; i < *count; i++)
+        if (duties[i].look == d.look && duties[i].state == d.state) return true;
+    if (*count == MAX_DUTIES && m->status == FR_OK) m->status = fr_language_fail_size();
+    if (m->status != FR_OK) return false;
+    for (;
+         at > 0 && (duties[at - 1].look > d.look || (duties[at - 1].look == d.look && duties[at - 1].state > d.state));
+         at--)
+        duties[at] = duties[at - 1];
+    duties[at] = d;
+    ++*count;
+    return true;
+}
+
+/* Past what looks around: the member behind it; false: it can't be come past. */
+static bool pass(making *m, const members *set, uint32_t number, uint32_t *next) {
+    const member one = m->members[number];
+    const node *n = &m->nodes[one.node];
+    const look *l = &m->looks[n->other];
+    duty duties[MAX_DUTIES], own = {n->other, 0};
+    uint32_t count = one.count;
+    if (count) memcpy(duties, m->duties + one.duties, count * sizeof *duties);
+    if (l->how & FR_LOOK_AHEAD) {
+        outcome is = judge(m, own);
+        if (is == FAILED || (is == GOES_ON && !add_duty(m, duties, &count, own))) return false;
+    } else {
+        bool empty = l->language->state_count == 0;
+        bool found = !empty && l->language->states[set->behind[l->behind]].ends;
+        if (found == !!(l->how & FR_LOOK_NOT)) return false;
+    }
+    *next = member_of(m, n->next, duties, count);
+    return m->status == FR_OK;
+}
+
+/* The same member's duties behind one more character; false: one of them has failed. */
+static bool step_duties(making *m, const member *one, uint32_t code, duty *duties, uint32_t *count) {
+    *count = 0;
+    for (uint32_t i = 0; i < one->count; i++) {
+        duty d = m->duties[one->duties + i];
+        const fr_language_edge *edge = edge_of(m->looks[d.look].language, d.state, code);
+        d.state = edge ? edge->to : UINT32_MAX;
+        outcome is = judge(m, d);
+        m->work++;
+        if (is == FAILED || (is == GOES_ON && !add_duty(m, duties, count, d))) return false;
+    }
+    return true;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- sets */
@@ -121,19 +313,32 @@ static int by_number(const void *one, const void *other) {
     return (a > b) - (a < b);
 }
 
-/* Adds what is reached from a node without a character to the set at the pool's end. */
+static void wait_for(making *m, size_t *waiting, uint32_t number) {
+    if (grow(m, &m->waiting, sizeof *m->waiting, *waiting + 1, 4 * MAX_MEMBERS, &m->waiting_capacity))
+        m->waiting[(*waiting)++] = number;
+}
+
+/* Adds what is reached from a member without a character to the set at the pool's end. */
 static void reach(making *m, uint32_t from, members *set) {
     size_t waiting = 0;
-    m->waiting[waiting++] = from;
+    wait_for(m, &waiting, from);
     while (waiting && m->status == FR_OK) {
-        uint32_t number = m->waiting[--waiting];
-        node *n = &m->nodes[number];
-        if (n->seen == m->search) continue;
-        n->seen = m->search;
+        uint32_t number = m->waiting[--waiting], next;
+        const member one = m->members[number];
+        const node *n = &m->nodes[one.node];
+        if (one.seen == m->search) continue;
+        m->members[number].seen = m->search;
         m->work++;
-        set->ends |= n->kind == NODE_END;
-        if (n->kind == NODE_SPLIT) m->waiting[waiting++] = n->other;
-        if (n->kind == NODE_SPLIT) m->waiting[waiting++] = n->next;
+        bool ends = n->kind == NODE_END;
+        for (uint32_t i = 0; ends && i < one.count; i++) ends = is_done_at_end(m, m->duties[one.duties + i]);
+        set->ends |= ends;
+        if (n->kind == NODE_SPLIT) {
+            duty own[MAX_DUTIES];
+            if (one.count) memcpy(own, m->duties + one.duties, one.count * sizeof *own);
+            wait_for(m, &waiting, member_of(m, n->other, own, one.count));
+            wait_for(m, &waiting, member_of(m, n->next, own, one.count));
+        }
+        if (n->kind == NODE_LOOK && pass(m, set, number, &next)) wait_for(m, &waiting, next);
         if (n->kind != NODE_CHARACTER) continue;
         if (!grow(m, &m->pool, sizeof *m->pool, set->first + set->count + 1, MAX_MEMBERS, &m->pool_capacity)) return;
         m->pool[set->first + set->count++] = number;
@@ -142,7 +347,7 @@ static void reach(making *m, uint32_t from, members *set) {
 
 static members begin_set(making *m) {
     m->search++;
-    return (members){(uint32_t)m->pool_count, 0, false};
+    return (members){.first = (uint32_t)m->pool_count};
 }
 
 /* The state of the set at the pool's end. */
@@ -150,10 +355,12 @@ static uint32_t find_set(making *m, members set) {
     size_t size = set.count * sizeof *m->pool;
     if (m->status != FR_OK || set.count + set.ends == 0) return UINT32_MAX;
     if (set.count > 1) qsort(m->pool + set.first, set.count, sizeof *m->pool, by_number);
-    size_t at = (size ? fr_hash(set.ends, m->pool + set.first, size) : set.ends) & (4 * MAX_STATES - 1);
+    uint64_t seed = fr_hash(set.ends, set.behind, sizeof set.behind);
+    size_t at = (size ? fr_hash(seed, m->pool + set.first, size) : seed) & (4 * MAX_STATES - 1);
     for (; m->table[at]; at = (at + 1) & (4 * MAX_STATES - 1)) {
         const members *found = &m->sets[m->table[at] - 1];
         if (found->count == set.count && found->ends == set.ends &&
+            memcmp(found->behind, set.behind, sizeof set.behind) == 0 &&
             (size == 0 || memcmp(m->pool + found->first, m->pool + set.first, size) == 0))
             return m->table[at] - 1;
     }
@@ -166,17 +373,37 @@ static uint32_t find_set(making *m, members set) {
     return m->table[at] = (uint32_t)m->set_count, (uint32_t)m->set_count - 1;
 }
 
-/* Where the ranges of a set's nodes begin, and the characters behind their ends, sorted. */
+static size_t add_bound(making *m, size_t count, uint32_t low, uint32_t high) {
+    if (!grow(m, &m->bounds, sizeof *m->bounds, count + 2, MAX_MEMBERS, &m->bound_capacity)) return count;
+    m->bounds[count] = low;
+    m->bounds[count + 1] = high + 1;
+    return count + 2;
+}
+
+static size_t add_bounds_of(making *m, size_t count, const fr_language *l, uint32_t state) {
+    const fr_language_state s = l->states[state];
+    for (uint32_t k = s.first; k < s.first + s.count; k++)
+        count = add_bound(m, count, l->edges[k].low, l->edges[k].high);
+    return count;
+}
+
+/* Where the ranges of a set's nodes, and of what runs beside them, begin, and the characters behind their ends,
+ * sorted. */
 static size_t list_bounds(making *m, members set) {
     size_t count = 0, kept = 0;
     for (uint32_t i = 0; i < set.count; i++) {
-        const node *n = &m->nodes[m->pool[set.first + i]];
-        if (!grow(m, &m->bounds, sizeof *m->bounds, count + 2 * n->count, MAX_MEMBERS, &m->bound_capacity)) return 0;
-        for (uint32_t k = 0; k < n->count; k++) {
-            m->bounds[count++] = m->rules->ranges[n->first + k].low;
-            m->bounds[count++] = m->rules->ranges[n->first + k].high + 1;
+        const member one = m->members[m->pool[set.first + i]];
+        const node *n = &m->nodes[one.node];
+        for (uint32_t k = 0; k < n->count; k++)
+            count = add_bound(m, count, m->rules->ranges[n->first + k].low, m->rules->ranges[n->first + k].high);
+        for (uint32_t k = 0; k < one.count; k++) {
+            const duty d = m->duties[one.duties + k];
+            count = add_bounds_of(m, count, m->looks[d.look].language, d.state);
         }
     }
+    for (uint32_t i = 0; i < m->look_count; i++)
+        if (!(m->looks[i].how & FR_LOOK_AHEAD) && m->looks[i].language->state_count)
+            count = add_bounds_of(m, count, m->looks[i].language, set.behind[m->looks[i].behind]);
     m->work += count;
     if (count > 1) qsort(m->bounds, count, sizeof *m->bounds, by_number);
     for (size_t i = 0; i < count; i++)
@@ -197,16 +424,32 @@ static bool reads(const making *m, const node *n, uint32_t code) {
     return low < n->count && ranges[low].low <= code;
 }
 
+/* What looks behind has come one character further: it always leads on, as anything may come before what it looks
+ * for. */
+static void step_behind(const making *m, const members *set, uint32_t code, members *next) {
+    for (uint32_t i = 0; i < m->look_count; i++) {
+        const look *l = &m->looks[i];
+        if (l->how & FR_LOOK_AHEAD || l->language->state_count == 0) continue;
+        const fr_language_edge *edge = edge_of(l->language, set->behind[l->behind], code);
+        next->behind[l->behind] = edge ? edge->to : 0;
+    }
+}
+
 /* The edges of a state: from bound to bound all characters lead to one state. */
 static void leave(making *m, members set) {
     size_t bounds = list_bounds(m, set);
     if (m->status == FR_OK) m->status = fr_language_add_state(m->language, set.ends);
     for (size_t b = 0; b + 1 < bounds && m->status == FR_OK; b++) {
         members next = begin_set(m);
+        step_behind(m, &set, m->bounds[b], &next);
         for (uint32_t i = 0; i < set.count && m->status == FR_OK; i++) {
-            const node *n = &m->nodes[m->pool[set.first + i]];
+            const member one = m->members[m->pool[set.first + i]];
+            const node *n = &m->nodes[one.node];
+            duty duties[MAX_DUTIES];
+            uint32_t count;
             m->work++;
-            if (reads(m, n, m->bounds[b])) reach(m, n->next, &next);
+            if (reads(m, n, m->bounds[b]) && step_duties(m, &one, m->bounds[b], duties, &count))
+                reach(m, member_of(m, n->next, duties, count), &next);
         }
         if (m->work > MAX_WORK && m->status == FR_OK) m->status = fr_language_fail_size();
         uint32_t to = find_set(m, next);
@@ -217,14 +460,23 @@ static void leave(making *m, members set) {
 
 /* -------------------------------------------------------------------------------------------------------------- all */
 
+/* Members without duties, one a node; what is looked for. */
+static void open_members(making *m) {
+    if (!grow(m, &m->members, sizeof *m->members, m->node_count, MAX_MEMBERS, &m->member_capacity)) return;
+    for (size_t i = 0; i < m->node_count; i++) m->members[i] = (member){.node = (uint32_t)i};
+    m->member_count = m->node_count;
+    for (uint32_t i = 0; i < m->look_count && m->status == FR_OK; i++) open_look(m, &m->looks[i]);
+    m->sets = malloc(MAX_STATES * sizeof *m->sets);
+    m->table = calloc(4 * MAX_STATES, sizeof *m->table);
+    m->member_table = m->look_count ? calloc(MEMBER_SLOTS, sizeof *m->member_table) : NULL;
+    if (m->status == FR_OK && (!m->sets || !m->table || (m->look_count && !m->member_table)))
+        m->status = fr_fail_memory("an automaton", 4 * MAX_STATES * sizeof *m->table);
+}
+
 static fr_status determine(making *m, fr_expression expression) {
     add(m, (node){.kind = NODE_END});
     uint32_t entry = make(m, expression, END, 0);
-    m->waiting = malloc((2 * m->node_count + 2) * sizeof *m->waiting);
-    m->sets = malloc(MAX_STATES * sizeof *m->sets);
-    m->table = calloc(4 * MAX_STATES, sizeof *m->table);
-    if (m->status == FR_OK && (!m->waiting || !m->sets || !m->table))
-        m->status = fr_fail_memory("an automaton", 4 * MAX_STATES * sizeof *m->table);
+    if (m->status == FR_OK) open_members(m);
     if (m->status != FR_OK) return m->status;
     members first = begin_set(m);
     reach(m, entry, &first);
@@ -234,18 +486,30 @@ static fr_status determine(making *m, fr_expression expression) {
     return m->status == FR_OK ? fr_language_trim(m->language) : m->status;
 }
 
-fr_status fr_language_of(const fr_grammar_rules *rules, fr_expression expression, fr_language **language) {
-    making m = {.rules = rules, .language = calloc(1, sizeof *m.language)};
+static void close_looks(making *m) {
+    for (uint32_t i = 0; i < m->look_count; i++) {
+        fr_language_free(m->looks[i].language);
+        free(m->looks[i].sure);
+    }
+}
+
+static fr_status make_language(const fr_grammar_rules *rules, fr_expression expression, bool inner,
+                               fr_language **language) {
+    making m = {.rules = rules, .language = calloc(1, sizeof *m.language), .inner = inner};
     *language = NULL;
     fr_status status = fr_grammar_rules_check(rules);
     if (!m.language) status = fr_fail_memory("an automaton", sizeof *m.language);
     if (status == FR_OK && rules->expression_count == 0) status = fr_language_of_text((fr_text){"", 0}, language);
     if (status == FR_OK && rules->expression_count) status = determine(&m, expression);
+    close_looks(&m);
     free(m.nodes);
+    free(m.members);
+    free(m.duties);
     free(m.waiting);
     free(m.pool);
     free(m.bounds);
     free(m.table);
+    free(m.member_table);
     free(m.sets);
     if (status == FR_OK && !*language)
         *language = m.language;
@@ -254,11 +518,16 @@ fr_status fr_language_of(const fr_grammar_rules *rules, fr_expression expression
     return status;
 }
 
+fr_status fr_language_of(const fr_grammar_rules *rules, fr_expression expression, fr_language **language) {
+    return make_language(rules, expression, false, language);
+}
+
 fr_status fr_language_of_regex(fr_text text, bool whole, fr_language **language) {
     fr_grammar_rules rules = {0};
     fr_expression expression;
+    bool looks;
     *language = NULL;
-    fr_status status = fr_regex_expression(text, whole, fr_expression_characters, &rules, &expression);
+    fr_status status = fr_regex_parse(text, whole, fr_expression_characters, &rules, &expression, &looks);
     if (status == FR_OK) status = fr_language_of(&rules, expression, language);
     fr_grammar_rules_free(&rules);
     return status;

@@ -31,7 +31,9 @@ typedef fr_expression fr_write_characters(fr_grammar_rules *rules, const fr_char
                                           bool except);
 
 /* The expression of a regular expression. whole: it must match all of a text, else a part of it is enough unless ^ and
- * $ say so, as in a schema's `pattern`. */
+ * $ say so, as in a schema's `pattern`. Or as it is written, with what looks around in it (*looks). */
+fr_status fr_regex_parse(fr_text text, bool whole, fr_write_characters *write, fr_grammar_rules *rules,
+                         fr_expression *expression, bool *looks);
 fr_status fr_regex_expression(fr_text text, bool whole, fr_write_characters *write, fr_grammar_rules *rules,
                               fr_expression *expression);
 

@@ -1,7 +1,7 @@
 /* Regular expressions: see readers.h. The part of ECMA 262's that is regular: alternatives, groups, classes with \d \w
- * \s and their opposites, quantifiers, greedy or not (which is the same for a text as a whole), and ^ and $ where a
- * text begins and ends. Look-around, back-references, \b and Unicode's classes are refused. Letters, digits and blanks
- * of \w, \d and \s are ASCII's, as in ECMA 262, but for its other blanks. */
+ * \s and their opposites, quantifiers, greedy or not (which is the same for a text as a whole), ^, $ and \b, looking
+ * ahead and behind, and the flags i and s of groups. Back-references and Unicode's classes are refused. Letters, digits
+ * and blanks of \w, \d and \s are ASCII's, as in ECMA 262, but for its other blanks. */
 
 #include "base/error.h"
 #include "src/grammar/cursor.h"
@@ -14,7 +14,9 @@ typedef struct reader {
     fr_cursor c;
     fr_write_characters *write;
     fr_grammar_rules *rules;
-    bool whole; /* ^ and $ say nothing */
+    bool whole;         /* ^ and $ say nothing */
+    bool fold, dot_all; /* flags of the group: letters of both cases are one; . is a line break too */
+    bool looks;         /* around, somewhere */
 } reader;
 
 typedef struct ranges {
@@ -61,6 +63,25 @@ static bool class_letter(int letter, ranges *set) {
     }
     if (except) set->items[set->count++] = (fr_character_range){low, FR_MAX_CODE_POINT};
     return true;
+}
+
+/* Ranges as r->write has them; of letters both cases, where they are one. */
+static fr_expression write_ranges(reader *r, ranges *set, bool except) {
+    for (size_t i = 0, count = set->count; r->fold && i < count; i++) {
+        const fr_character_range range = set->items[i];
+        for (uint32_t c = 'a'; c <= 'z'; c++) {
+            bool lower = range.low <= c && c <= range.high, upper = range.low <= c - 32 && c - 32 <= range.high;
+            if (lower != upper && set->count < MAX_RANGES)
+                set->items[set->count++] = lower ? (fr_character_range){c - 32, c - 32} : (fr_character_range){c, c};
+        }
+    }
+    return r->write(r->rules, set->items, set->count, except);
+}
+
+static fr_expression write_code(reader *r, uint32_t code) {
+    ranges set = {.count = 1};
+    set.items[0] = (fr_character_range){code, code};
+    return write_ranges(r, &set, false);
 }
 
 /* One character behind a backslash. */
@@ -117,25 +138,105 @@ static fr_status read_class(reader *r, fr_expression *expression) {
         }
         FR_TRY(add_range(r, &set, low, high));
     }
-    *expression = r->write(r->rules, set.items, set.count, except);
+    *expression = write_ranges(r, &set, except);
     return FR_OK;
+}
+
+/* --------------------------------------------------------------------------------------------------- looking around */
+
+static fr_expression any_text(reader *r) {
+    return fr_expression_repeat(r->rules, r->write(r->rules, NULL, 0, true), 0, FR_GRAMMAR_UNBOUND);
+}
+
+/* Whether what follows begins with an expression, or what comes before ends with it. */
+static fr_expression look(reader *r, fr_expression of, unsigned how) {
+    r->looks = true;
+    fr_expression any = any_text(r);
+    of = how & FR_LOOK_AHEAD ? fr_expression_then(r->rules, of, any) : fr_expression_then(r->rules, any, of);
+    return fr_expression_look(r->rules, of, how);
+}
+
+/* The beginning of the text, or its end: no character is there. */
+static fr_expression look_for_edge(reader *r, bool end) {
+    return look(r, r->write(r->rules, NULL, 0, true), FR_LOOK_NOT | (end ? FR_LOOK_AHEAD : 0));
+}
+
+/* Between a character of a word and one that is of none, or an edge; otherwise: anywhere else. */
+static fr_expression look_for_border(reader *r, bool otherwise) {
+    fr_expression word = r->write(r->rules, WORD, sizeof WORD / sizeof *WORD, false);
+    fr_expression before = look(r, word, 0), none_before = look(r, word, FR_LOOK_NOT);
+    fr_expression behind = look(r, word, FR_LOOK_AHEAD), none_behind = look(r, word, FR_LOOK_AHEAD | FR_LOOK_NOT);
+    fr_expression one = fr_expression_then(r->rules, before, otherwise ? behind : none_behind);
+    fr_expression other = fr_expression_then(r->rules, none_before, otherwise ? none_behind : behind);
+    return fr_expression_or(r->rules, one, other);
 }
 
 /* ------------------------------------------------------------------------------------------------------ expressions */
 
 static fr_status read_choices(reader *r, size_t depth, fr_expression *expression);
 
+static fr_status take_name(reader *r) {
+    while (fr_cursor_peek(&r->c) >= 0 && fr_cursor_peek(&r->c) != ')')
+        if (fr_cursor_take(&r->c, '>'))
+            return FR_OK;
+        else
+            r->c.at++;
+    return fail(r, "a group's name is not closed");
+}
+
+/* (?i), (?s-i: and such: up to the colon, or to the parenthesis, where they hold for the rest of the group around. */
+static fr_status take_flags(reader *r, bool *rest) {
+    for (bool on = true; fr_cursor_peek(&r->c) != ':' && fr_cursor_peek(&r->c) != ')';) {
+        if (fr_cursor_take(&r->c, '-'))
+            on = false;
+        else if (fr_cursor_take(&r->c, 'i'))
+            r->fold = on;
+        else if (fr_cursor_take(&r->c, 's'))
+            r->dot_all = on;
+        else
+            return unbuilt(r, "groups of this kind are not built: (?:, (?=, (?!, (?<=, (?<!, names, flags i and s are");
+    }
+    *rest = fr_cursor_peek(&r->c) == ')';
+    r->c.at += !*rest;
+    return FR_OK;
+}
+
+/* What follows `(?`. *how: FR_LOOK_..., LOOKS if it looks around; *rest: it is flags alone. */
+enum { LOOKS = 4 };
+static fr_status take_kind(reader *r, unsigned *how, bool *rest) {
+    bool behind = fr_cursor_take(&r->c, '<');
+    int next = fr_cursor_peek(&r->c);
+    *rest = false;
+    if (next == '=' || next == '!') {
+        r->c.at++;
+        *how = LOOKS | (behind ? 0u : FR_LOOK_AHEAD) | (next == '!' ? FR_LOOK_NOT : 0u);
+        return FR_OK;
+    }
+    if (behind) return take_name(r);
+    if (next == 'P' && r->c.at + 1 < r->c.text.length && r->c.text.bytes[r->c.at + 1] == '<') {
+        r->c.at += 2;
+        return take_name(r);
+    }
+    return take_flags(r, rest);
+}
+
 static fr_status read_group(reader *r, size_t depth, fr_expression *expression) {
+    const bool fold = r->fold, dot_all = r->dot_all;
+    bool rest = false;
+    unsigned how = 0;
     if (depth == MAX_DEPTH) return fail(r, "groups nested more than 100 deep");
-    if (fr_cursor_take(&r->c, '?')) {
-        if (fr_cursor_take(&r->c, '<') && fr_cursor_peek(&r->c) != '=' && fr_cursor_peek(&r->c) != '!') {
-            while (fr_cursor_peek(&r->c) >= 0 && !fr_cursor_take(&r->c, '>')) r->c.at++;
-        } else if (!fr_cursor_take(&r->c, ':')) {
-            return unbuilt(r, "look-around and flags of groups are not built");
-        }
+    if (fr_cursor_take(&r->c, '?')) FR_TRY(take_kind(r, &how, &rest));
+    if (rest) {
+        r->c.at++;
+        *expression = 0;
+        return FR_OK;
     }
     FR_TRY(read_choices(r, depth + 1, expression));
-    return fr_cursor_take(&r->c, ')') ? FR_OK : fail(r, "a group is not closed");
+    if (!fr_cursor_take(&r->c, ')')) return fail(r, "a group is not closed");
+    if (how & LOOKS) *expression = look(r, *expression, how & ~(unsigned)LOOKS);
+    r->fold = fold;
+    r->dot_all = dot_all;
+    return FR_OK;
 }
 
 static fr_status read_escape(reader *r, fr_expression *expression) {
@@ -143,13 +244,16 @@ static fr_status read_escape(reader *r, fr_expression *expression) {
     uint32_t code;
     if (class_letter(fr_cursor_peek(&r->c), &set)) {
         r->c.at++;
-        *expression = r->write(r->rules, set.items, set.count, false);
+        *expression = write_ranges(r, &set, false);
         return FR_OK;
     }
-    if (fr_cursor_peek(&r->c) == 'b' || fr_cursor_peek(&r->c) == 'B')
-        return unbuilt(r, "borders of words are not built");
+    if (fr_cursor_peek(&r->c) == 'b' || fr_cursor_peek(&r->c) == 'B') {
+        *expression = look_for_border(r, fr_cursor_peek(&r->c) == 'B');
+        r->c.at++;
+        return FR_OK;
+    }
     FR_TRY(take_escaped(r, &code));
-    *expression = r->write(r->rules, &(fr_character_range){code, code}, 1, false);
+    *expression = write_code(r, code);
     return FR_OK;
 }
 
@@ -160,16 +264,19 @@ static fr_status read_item(reader *r, size_t depth, fr_expression *expression) {
     if (fr_cursor_take(&r->c, '[')) return read_class(r, expression);
     if (fr_cursor_take(&r->c, '\\')) return read_escape(r, expression);
     if (fr_cursor_take(&r->c, '.')) {
-        *expression = r->write(r->rules, breaks, 3, true);
+        *expression = r->write(r->rules, breaks, r->dot_all ? 0 : 3, true);
         return FR_OK;
     }
     if (fr_cursor_peek(&r->c) == '*' || fr_cursor_peek(&r->c) == '+' || fr_cursor_peek(&r->c) == '?')
         return fail(r, "nothing to repeat");
     if (fr_cursor_peek(&r->c) == ')') return fail(r, "a parenthesis too many");
-    if (fr_cursor_peek(&r->c) == '^' || fr_cursor_peek(&r->c) == '$')
-        return unbuilt(r, "^ and $ are built at the beginning and the end of the whole alone");
+    if (fr_cursor_peek(&r->c) == '^' || fr_cursor_peek(&r->c) == '$') {
+        *expression = look_for_edge(r, fr_cursor_peek(&r->c) == '$');
+        r->c.at++;
+        return FR_OK;
+    }
     FR_TRY(take_character(r, &code));
-    *expression = r->write(r->rules, &(fr_character_range){code, code}, 1, false);
+    *expression = write_code(r, code);
     return FR_OK;
 }
 
@@ -215,7 +322,7 @@ static fr_status read_repeats(reader *r, fr_expression *expression) {
 /* At depth 0 a choice may begin at ^ and end at $; where it need not, anything may stand before or behind it. */
 static fr_status read_sequence(reader *r, size_t depth, fr_expression *expression) {
     bool outer = depth == 0, begins = outer && fr_cursor_take(&r->c, '^'), ends = false;
-    fr_expression any = fr_expression_repeat(r->rules, r->write(r->rules, NULL, 0, true), 0, FR_GRAMMAR_UNBOUND);
+    fr_expression any = outer && !r->whole ? any_text(r) : 0;
     *expression = outer && !r->whole && !begins ? any : 0;
     while (!ends && fr_cursor_peek(&r->c) >= 0 && fr_cursor_peek(&r->c) != '|' &&
            (outer || fr_cursor_peek(&r->c) != ')')) {
@@ -241,16 +348,10 @@ static fr_status read_choices(reader *r, size_t depth, fr_expression *expression
     return FR_OK;
 }
 
-fr_status fr_regex_expression(fr_text text, bool whole, fr_write_characters *write, fr_grammar_rules *rules,
-                              fr_expression *expression) {
+fr_status fr_regex_parse(fr_text text, bool whole, fr_write_characters *write, fr_grammar_rules *rules,
+                         fr_expression *expression, bool *looks) {
     reader r = {.c = {text, 0}, .write = write, .rules = rules, .whole = whole};
-    return read_choices(&r, 0, expression);
-}
-
-fr_status fr_regex_read(fr_text text, fr_grammar_rules *rules) {
-    fr_expression expression;
-    FR_TRY(fr_regex_expression(text, true, fr_expression_characters, rules, &expression));
-    rules->root = fr_grammar_rule(rules);
-    fr_grammar_define(rules, rules->root, expression);
-    return fr_grammar_rules_check(rules);
+    fr_status status = read_choices(&r, 0, expression);
+    *looks = r.looks;
+    return status;
 }

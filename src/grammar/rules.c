@@ -158,6 +158,10 @@ fr_expression fr_expression_token(fr_grammar_rules *rules, int32_t id) {
     return add(rules, (fr_expression_node){FR_EXPRESSION_TOKEN, (uint32_t)id, 0, 0});
 }
 
+fr_expression fr_expression_look(fr_grammar_rules *rules, fr_expression of, unsigned how) {
+    return add(rules, (fr_expression_node){FR_EXPRESSION_LOOK, of, how, 0});
+}
+
 fr_expression fr_expression_count(fr_grammar_rules *rules, uint32_t least, uint32_t most, uint32_t behind,
                                   bool exactly) {
     return add(rules,

@@ -26,6 +26,7 @@ typedef enum fr_expression_kind {
     FR_EXPRESSION_TOKEN,     /* the token of id `first`, as itself */
     FR_EXPRESSION_COUNT,     /* no text: one more is counted, of which there will be `first` to `second` */
     FR_EXPRESSION_COUNTED,   /* no text: there are so many, and counting is over */
+    FR_EXPRESSION_LOOK,      /* no text: looks around, see fr_expression_look */
 } fr_expression_kind;
 
 typedef struct fr_expression_node {
@@ -71,6 +72,11 @@ fr_expression fr_expression_or(fr_grammar_rules *rules, fr_expression first, fr_
 fr_expression fr_expression_repeat(fr_grammar_rules *rules, fr_expression of, uint32_t least, uint32_t most);
 fr_expression fr_expression_rule(fr_grammar_rules *rules, uint32_t rule);
 fr_expression fr_expression_token(fr_grammar_rules *rules, int32_t id);
+
+/* No text, but what follows to the end of the whole text, or what comes before from its beginning, is of an expression
+ * or not. Languages alone (language.h) can be made of it. */
+enum { FR_LOOK_AHEAD = 1, FR_LOOK_NOT = 2 };
+fr_expression fr_expression_look(fr_grammar_rules *rules, fr_expression of, unsigned how);
 
 /* What is counted while a rule and those that it ends with go on, one thing at a time: of least to most there is one
  * more, and at least `behind` more have to come. exactly: no more than those need come, so they have to be enough. Then
