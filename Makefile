@@ -244,7 +244,7 @@ $(filter %/test_bench %/test_bench_speed %/test_bench_kernels %/test_bench_model
 $(BUILD)/tests/test_bench_model: private override LDFLAGS += -Wl,--wrap=fr_accept_greedy
 
 # These look inside the command.
-$(filter %/test_reply_view %/test_serve_http %/test_serve_ask %/test_serve_content \
+$(filter %/test_cli_options %/test_reply_view %/test_serve_http %/test_serve_ask %/test_serve_content \
   %/test_serve_dialects %/test_serve_embeddings %/test_serve_tally %/test_serve_pace,$(TEST_PROGRAMS)): \
   $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
 

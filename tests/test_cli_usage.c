@@ -414,7 +414,7 @@ START_TEST(help_has_the_verbs_own_options) {
     fr_command logits = help("logits"), generate = help("generate");
     ck_assert_ptr_nonnull(strstr(logits.out, "--draft-steps K"));
     ck_assert_ptr_null(strstr(logits.out, "--stop"));
-    ck_assert_ptr_nonnull(strstr(generate.out, "--stop TEXT"));
+    ck_assert_ptr_nonnull(strstr(generate.out, "--stop, -r, --reverse-prompt TEXT"));
     ck_assert_ptr_null(strstr(generate.out, "--draft-steps"));
     ck_assert_ptr_nonnull(strstr(generate.out, "--top-k N"));
     for (char *line = generate.out, *end; (end = strchr(line, '\n')); line = end + 1) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "completion.h"
+#include "foreign_options.h"
 #include "forerun.h"
 #include "lost_file.h"
 #include "manual.h"
@@ -299,11 +300,15 @@ static void print_version(void) {
     printf("forerun %s\n", fr_version());
 }
 
-/* forerun help [VERB], or --help [VERB]; --man is for make install. */
+/* forerun help [VERB], or --help [VERB]; --man is for make install, --llama.cpp for docs/options.md. */
 static int run_help(int count, char **words) {
     if (count > 1) return fr_wrong_usage("%s: what is this word for? (forerun help VERB)", words[1]);
     if (count && strcmp(words[0], "--man") == 0) {
         fr_manual_print(verbs, VERBS, about, stdout);
+        return 0;
+    }
+    if (count && strcmp(words[0], "--llama.cpp") == 0) {
+        fr_foreign_print(stdout);
         return 0;
     }
     const fr_verb *verb = count ? find_verb(words[0]) : NULL;
@@ -342,6 +347,7 @@ static int dispatch(int count, char **words) {
 
 int main(int argc, char **argv) {
     fr_output_begin();
+    fr_arguments_know(verbs, VERBS);
     fr_lost_file_watch();
     int code = fr_ranks_enter();
     if (!code) code = fr_on_own_stack(dispatch, argc - 1, argv + (argc > 0));

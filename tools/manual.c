@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "foreign_options.h"
 #include "words.h"
 
 /* Text as roff: a hyphen stays one that can be searched for, and no line becomes a request. */
@@ -130,6 +131,8 @@ void fr_manual_print(const fr_verb *verbs, size_t count, const char *about, FILE
     put_options(verbs, count, false, out);
     fputs(".SS Measuring (bench)\nA list of numbers is 1,2,4 or 1..8,16.\n", out);
     put_options(verbs, count, true, out);
+    fputs(".SS Of llama.cpp's programs\nOptions of theirs that have another name here, or none.\n", out);
+    fr_foreign_print_manual(out);
     fputs(".SH EXIT STATUS\n.TP\n0\nDone.\n"
           ".TP\n1\nThe input or the model is unusable; one line says which file, tensor or value.\n"
           ".TP\n2\nWrong usage, an unknown word, or a part that is not built yet.\n"

@@ -2,7 +2,9 @@
 #include "option_notes.h"
 
 #include <string.h>
+#include <unistd.h>
 
+#include "foreign_options.h"
 #include "option_table.h"
 #include "output.h"
 
@@ -21,8 +23,22 @@ static void add(names *n, const char *word) {
 
 static void note_llama_cpps(const fr_arguments *args) {
     names n = {.length = 0};
-    for (size_t i = 0; i < args->harmless_count; i++) add(&n, args->harmless[i]);
+    for (size_t i = 0; i < args->harmless_count; i++) {
+        const char *word = args->harmless[i], *says = fr_foreign_find(args->verb, word)->says;
+        if (says) fr_note("%.*s: for llama.cpp; %s", (int)strcspn(word, "="), word, says);
+        else add(&n, word);
+    }
     if (n.length) fr_note("%s: for llama.cpp; nothing here depends on it", n.list);
+}
+
+/* llama.cpp's programs take options from these; here a script that relies on them would run otherwise in silence. */
+static void note_environment(const fr_arguments *args) {
+    static const char prefix[] = "LLAMA_ARG_";
+    names n = {.length = 0};
+    if (!(args->verb->bit & (FR_VERB_GENERATE | FR_VERB_CHAT | FR_VERB_SERVE))) return;
+    for (char **at = environ; *at; at++)
+        if (strncmp(*at, prefix, sizeof prefix - 1) == 0) add(&n, *at);
+    if (n.length) fr_note("%s: environment of llama.cpp, which forerun does not read: give the options", n.list);
 }
 
 /* Where --temp 0 is given it is no mistake. */
@@ -88,9 +104,20 @@ static void note_mirostat(const fr_arguments *args) {
     if (n.length) fr_note("%s: this changes nothing beside --mirostat 2, which is in its place", n.list);
 }
 
+void fr_option_note_threads(const fr_arguments *args) {
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    if (args->given[FR_ARG_QUIET] || !args->given[FR_ARG_THREADS] || processors < 1) return;
+    fr_lab_range range = fr_option_row_range(&fr_option_table[FR_ARG_THREADS]); /* beyond it is an error itself */
+    if (args->number[FR_ARG_THREADS] > 2 * processors && args->number[FR_ARG_THREADS] <= range.high)
+        fr_note("-t %lld: this machine has %ld processor%s, and more threads than that wait for each other",
+                (long long)args->number[FR_ARG_THREADS], processors, processors > 1 ? "s" : "");
+}
+
 void fr_option_notes(const fr_arguments *args) {
     if (args->given[FR_ARG_QUIET]) return;
+    fr_option_note_threads(args);
     note_llama_cpps(args);
+    note_environment(args);
     if (args->verb->bit & (FR_VERB_BATCH | FR_VERB_FEATURES)) return; /* its lines may have settings of their own */
     note_draws(args);
     note_off(args);

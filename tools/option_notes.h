@@ -8,4 +8,7 @@
 /* Nothing with --quiet. */
 void fr_option_notes(const fr_arguments *args);
 
+/* Of those the one that is said beside a wrong option too: far more threads than the machine has processors. */
+void fr_option_note_threads(const fr_arguments *args);
+
 #endif

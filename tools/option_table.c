@@ -59,7 +59,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
 
     [FR_ARG_PROMPT] = {.names = "-p --prompt", .value = "TEXT", .verbs = GENERATE | LOGITS | TOKENIZE | TRIM_HEAD,
                        .help = "the prompt"},
-    [FR_ARG_FILE] = {.names = "-f --file", .value = "FILE",
+    [FR_ARG_FILE] = {.names = "-f --file -bf --binary-file --in-file", .value = "FILE",
                      .verbs = GENERATE | BATCH | FEATURES | LOGITS | TOKENIZE | TRIM_HEAD | PERPLEXITY | IMATRIX |
                               REPORT,
                      .help = "the prompt, text or trace is this file, its bytes as they are; - for standard input",
@@ -79,6 +79,8 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                         .more = "With it nothing is said of a chat template that the model has"},
     [FR_ARG_SYSTEM] = {.names = "-sys --system --system-prompt", .value = "TEXT", .verbs = GENERATE | CHAT,
                        .help = "the system turn of a chat"},
+    [FR_ARG_SYSTEM_FILE] = {.names = "-sysf --system-prompt-file", .value = "FILE", .verbs = GENERATE | CHAT,
+                            .help = "the same in a file"},
     [FR_ARG_MESSAGES] = {.names = "--messages", .value = "FILE", .verbs = TEMPLATE,
                          .help = "the conversation: JSON, [{\"role\", \"content\", ...}, ...]; - for standard input"},
     [FR_ARG_TOOLS] = {.names = "--tools", .value = "FILE", .verbs = (TALK - SERVE) | TEMPLATE,
@@ -103,7 +105,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                         .verbs = TALK, .low = -1, .high = INT32_MAX,
                         .help = "new tokens at most (default -1: until end of sequence, or the context is full)",
                         .more = "generate: 0 runs the prompt, which fills a --prompt-cache, and generates nothing"},
-    [FR_ARG_STOP] = {.names = "--stop", .value = "TEXT", .verbs = TALK, .again = true,
+    [FR_ARG_STOP] = {.names = "--stop -r --reverse-prompt", .value = "TEXT", .verbs = TALK, .again = true,
                      .help = "end before this text; may be given 16 times"},
     [FR_ARG_IGNORE_EOS] = {.names = "--ignore-eos", .verbs = TALK, .sets = FR_OPT_IGNORE_EOS, .to = FR_SET_ON,
                            .help = "go on past an end of sequence"},
@@ -111,7 +113,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                        .words = "text ids json", .help = "text (default), ids or json"},
     [FR_ARG_TEMPLATE_OUTPUT] = {.names = "--output", .value = "FORM", .kind = FR_KIND_WORD, .verbs = TEMPLATE,
                                 .words = "text ids", .help = "text (default), or ids: id,id,... on one line"},
-    [FR_ARG_COLOR] = {.names = "--color -co", .verbs = GENERATE | CHAT,
+    [FR_ARG_COLOR] = {.names = "--color -co", .verbs = GENERATE | CHAT, .switches = true,
                       .help = "accepted drafts in green (text output)"},
     [FR_ARG_STATS] = {.names = "--stats", .verbs = GENERATE | CHAT, .help = "statistics on standard error",
                       .more = "Tokens a target call, acceptance, by depth too, speed, the time of each phase, memory"},
@@ -508,24 +510,6 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
 
     [FR_ARG_SHELL] = {.names = "--shell", .value = "SHELL", .kind = FR_KIND_WORD, .verbs = COMPLETION,
                       .words = "bash zsh fish", .help = "bash, zsh or fish; the word alone does"},
-    [FR_ARG_HARMLESS] = {.names = "-ngl --gpu-layers --n-gpu-layers -ngld --gpu-layers-draft --n-gpu-layers-draft "
-                                  "--spec-draft-ngl -b --batch-size --prio --prio-batch --poll --poll-batch -mg "
-                                  "--main-gpu -sm --split-mode -ts --tensor-split -dev --device -tb "
-                                  "--threads-batch",
-                         .value = "VALUE", .verbs = RUN | BENCH, .parts = FR_PART_MODEL, .again = true, .manual = true,
-                         .help = "llama.cpp's, for other hardware and its own threads: taken, with a note",
-                         .more = "What it says is not looked at"},
-    [FR_ARG_HARMLESS_SWITCH] = {.names = "-fa --flash-attn -nkvo --no-kv-offload -fit --fit",
-                                .maybe = "on off auto 0 1", .verbs = RUN | BENCH, .parts = FR_PART_MODEL,
-                                .manual = true,
-                                .help = "likewise; on, off, auto, 0 or 1 may follow"},
-    [FR_ARG_HARMLESS_FLAG] = {.names = "--jinja -cnv --conversation -no-cnv --no-conversation --warmup --no-warmup "
-                                       "-kvo --kv-offload --no-display-prompt --simple-io --perf --no-perf "
-                                       "--log-disable --repack -nr --no-repack -cb --cont-batching -nocb "
-                                       "--no-cont-batching --offline -st --single-turn --no-context-shift",
-                              .verbs = RUN | BENCH, .parts = FR_PART_MODEL, .manual = true, .help = "likewise",
-                              .more = "A conversation is forerun chat's, and every template is rendered as Jinja"},
-
     [FR_ARG_BENCH_PART] = {.names = "--part", .value = "PART", .kind = FR_KIND_WORD, .verbs = BENCH,
                            .words = "machine kernels model neighbours grammar ranks",
                            .help = "machine, kernels, model, neighbours, grammar or ranks; the word alone does"},

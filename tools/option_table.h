@@ -37,8 +37,8 @@ typedef struct fr_option_row {
     unsigned parts;      /* of bench, which take it; 0: all */
     bool again;          /* each time it is given counts */
     bool draws;          /* it means something where tokens are drawn alone */
+    bool switches;       /* a flag behind which on, off or auto may stand */
     bool manual;         /* help says nothing of it, the manual page does */
-    const char *maybe;   /* words that may follow a flag, and mean nothing */
     fr_option sets;      /* of the library's options, */
     fr_set_to to;        /* unless it is nothing */
     int64_t low, high;   /* both 0 in a row that sets an option to what is given: that option's */

@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include "escapes.h"
+#include "foreign_options.h"
 #include "forerun_lab.h"
+#include "loaded.h"
 #include "option_notes.h"
 #include "option_table.h"
 #include "output.h"
@@ -62,21 +64,61 @@ static fr_arg bare_word_of(const fr_arguments *args) {
     return verb & (FR_VERB_QUANTIZE | FR_VERB_SYNTH | FR_VERB_PACK) ? FR_ARG_OUT_FILE : FR_ARG_MODEL;
 }
 
-/* llama.cpp's, which mean nothing here. */
-static void keep_harmless(fr_arguments *args, fr_arg arg, const char *word) {
-    bool harmless = arg == FR_ARG_HARMLESS || arg == FR_ARG_HARMLESS_SWITCH || arg == FR_ARG_HARMLESS_FLAG;
-    if (harmless && args->harmless_count < FR_HARMLESS_MAX) args->harmless[args->harmless_count++] = word;
+/* Whether a word is a list of on, off, auto, 0 and 1. */
+static bool is_switch(const char *list) {
+    size_t length;
+    for (const char *word; (word = fr_next_word(&list, ',', &length));)
+        if (!fr_has_word("on off auto 0 1", word, length)) return false;
+    return true;
 }
 
-/* A flag, behind which one of its words may stand. */
-static int take_flag(const fr_option_row *row, const char *name, const char *equals, int count, char **words, int *at) {
+/* A flag; behind one that llama.cpp has as a switch, off takes it back, and auto leaves it to a terminal. */
+static int take_flag(fr_arguments *args, fr_arg arg, const char *name, const char *equals, int count, char **words,
+                     int *at) {
     const char *value = equals ? equals + 1 : *at < count ? words[*at] : "";
-    bool follows = fr_has_word(row->maybe, value, strlen(value));
-    if (equals && !follows)
-        return row->maybe ? fr_wrong_usage("%s %s is unknown; known: %s", name, value, row->maybe)
-                          : fr_wrong_usage("%s takes no value", name);
+    bool follows = fr_option_table[arg].switches && fr_has_word("on off auto", value, strlen(value));
+    if (equals && !follows) return fr_wrong_usage("%s takes no value", name);
     *at += !equals && follows;
+    args->given[arg] = !follows || strcmp(value, "on") == 0 || (strcmp(value, "auto") == 0 && isatty(STDOUT_FILENO));
     return 0;
+}
+
+/* One of llama.cpp's options that forerun has under another name, or not at all. */
+static int take_foreign(fr_arguments *args, const fr_foreign_option *row, const char *name, const char *word, int count,
+                        char **words, int *at) {
+    const char *equals = strncmp(word, "--", 2) == 0 ? strchr(word, '=') : NULL;
+    const char *value = equals ? equals + 1 : *at < count ? words[*at] : NULL;
+    if (!(row->taken & args->verb->bit)) {
+        if (row->taken || !row->says) return fr_wrong_usage("%s takes no %s", args->verb->name, name);
+        return fr_wrong_usage("%s is llama.cpp's; forerun: %s", name, row->says);
+    }
+    bool follows = row->kind == FR_FOREIGN_VALUE || (row->kind == FR_FOREIGN_SWITCH && value && is_switch(value));
+    if (row->kind == FR_FOREIGN_VALUE && !value) return fr_wrong_usage("%s needs a value", name);
+    if (equals && row->kind == FR_FOREIGN_FLAG) return fr_wrong_usage("%s takes no value", name);
+    if (equals && !follows) return fr_wrong_usage("%s %s is unknown; known: on off auto 0 1", name, value);
+    *at += !equals && follows;
+    if (args->harmless_count < FR_HARMLESS_MAX) args->harmless[args->harmless_count++] = word;
+    return 0;
+}
+
+static const fr_verb *known;
+static size_t known_count;
+
+void fr_arguments_know(const fr_verb *verbs, size_t count) {
+    known = verbs;
+    known_count = count;
+}
+
+/* Says that the verb takes no such option, and who does. */
+static int refuse_option(const fr_verb *verb, const fr_option_row *row, const char *name) {
+    char takers[256] = "";
+    size_t length = 0, count = 0;
+    for (size_t i = 0; i < known_count && length < sizeof takers; i++) {
+        if (!(row->verbs & known[i].bit)) continue;
+        length += (size_t)snprintf(takers + length, sizeof takers - length, count ? ", %s" : "%s", known[i].name);
+        count++;
+    }
+    return fr_wrong_usage("%s takes no %s; %s do%s", verb->name, name, takers, count > 1 ? "" : "es");
 }
 
 /* A word without an option in front. */
@@ -98,15 +140,14 @@ static int take_option(fr_arguments *args, int count, char **words, int *at) {
 
     if (*word != '-' || (!word[1] && !args->given[bare_word_of(args)])) return take_bare(args, word);
     fr_arg arg = find_row(args->verb, name, strlen(name));
+    bool takes = arg != FR_ARG_COUNT && fr_verb_takes(args->verb, &fr_option_table[arg]);
+    const fr_foreign_option *foreign = takes ? NULL : fr_foreign_find(args->verb, name);
+    if (foreign) return take_foreign(args, foreign, name, word, count, words, at);
     if (arg == FR_ARG_COUNT) return unknown_option(args->verb, name);
     const fr_option_row *row = &fr_option_table[arg];
-    if (!fr_verb_takes(args->verb, row)) return fr_wrong_usage("%s takes no %s", args->verb->name, name);
+    if (!takes) return refuse_option(args->verb, row, name);
     args->name[arg] = word;
-    keep_harmless(args, arg, word);
-    if (!row->value) {
-        args->given[arg] = true;
-        return take_flag(row, name, equals, count, words, at);
-    }
+    if (!row->value) return take_flag(args, arg, name, equals, count, words, at);
     if (!equals && *at == count) return fr_wrong_usage("%s needs a value: %s", name, row->value);
     bool once = (row->kind == FR_KIND_TEXT || row->kind == FR_KIND_IDS) && !row->again;
     if (once && args->given[arg] && arg == FR_ARG_MODEL && args->bare_model)
@@ -157,6 +198,9 @@ static int check_part(const fr_arguments *args) {
     size_t part = 0;
     if (!args->given[FR_ARG_BENCH_PART]) return 0;
     while (strcmp(args->text[FR_ARG_BENCH_PART], words[part]) != 0) part++;
+    if (args->harmless_count && 1u << part != FR_PART_MODEL)
+        return fr_wrong_usage("bench %s takes no %.*s", words[part], (int)strcspn(args->harmless[0], "="),
+                              args->harmless[0]);
     for (int arg = 0; arg < FR_ARG_COUNT; arg++) {
         if (!args->given[arg] || !fr_option_table[arg].parts || fr_option_table[arg].parts & 1u << part) continue;
         const char *names = fr_option_table[arg].names;
@@ -277,6 +321,26 @@ static int read_escapes(fr_arguments *args) {
     return 0;
 }
 
+/* --system-prompt-file is --system with the file's text, without the line end behind it. */
+static int read_system(fr_arguments *args) {
+    fr_prompt file;
+    if (!args->given[FR_ARG_SYSTEM_FILE]) return 0;
+    if (args->given[FR_ARG_SYSTEM]) return fr_wrong_usage("--system and --system-prompt-file: which of them?");
+    int code = fr_prompt_read_file(&file, args->text[FR_ARG_SYSTEM_FILE]);
+    if (!code && file.length && memchr(file.bytes, '\0', file.length))
+        code = fr_bad_input("%s is no text: it has NUL bytes", args->text[FR_ARG_SYSTEM_FILE]);
+    if (!code) {
+        if (file.length && file.bytes[file.length - 1] == '\n') file.length--;
+        args->system = fr_resize(NULL, file.length + 1, 1);
+        if (file.length) memcpy(args->system, file.bytes, file.length);
+        args->system[file.length] = '\0';
+        args->given[FR_ARG_SYSTEM] = true;
+        args->text[FR_ARG_SYSTEM] = args->system;
+    }
+    fr_prompt_free(&file);
+    return code;
+}
+
 static int check_pinning(const fr_arguments *args) {
     if (!args->given[FR_ARG_PIN] || !args->given[FR_ARG_NO_PIN]) return 0;
     return fr_wrong_usage("--pin and --no-pin: which of them?");
@@ -326,6 +390,7 @@ static int check_rules(fr_arguments *args) {
     }
     draw_seed(args);
     int code = check_pinning(args);
+    if (!code) code = read_system(args);
     if (!code) code = read_escapes(args);
     if (!code) code = check_drafting(args);
     if (!code) code = check_prompt(args);
@@ -334,6 +399,16 @@ static int check_rules(fr_arguments *args) {
     if (!code) code = check_part(args);
     if (!code) fr_option_notes(args);
     return code;
+}
+
+/* Behind a wrong option, of which its line has been written: a second thing to mend, wherever it stands. */
+static void note_threads_behind(fr_arguments *args, int count, char **words) {
+    for (int i = 0; i + 1 < count && !args->given[FR_ARG_THREADS]; i++) {
+        if (!fr_has_word(fr_option_table[FR_ARG_THREADS].names, words[i], strlen(words[i]))) continue;
+        args->number[FR_ARG_THREADS] = strtoll(words[i + 1], NULL, 10);
+        args->given[FR_ARG_THREADS] = true;
+    }
+    fr_option_note_threads(args);
 }
 
 int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char **words) {
@@ -345,6 +420,7 @@ int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char 
         at += ends;
         if (ends) continue;
         int code = options ? take_option(args, count, words, &at) : take_bare(args, words[at++]);
+        if (code) note_threads_behind(args, count - at, words + at);
         if (code || args->given[FR_ARG_HELP] || args->given[FR_ARG_VERSION]) return code;
     }
     return check_rules(args);
@@ -354,4 +430,6 @@ void fr_arguments_free(fr_arguments *args) {
     for (size_t i = 0; i < FR_NAMED_MAX; i++) fr_free(args->found[i]);
     free(args->ids);
     args->ids = NULL;
+    free(args->system);
+    args->system = NULL;
 }

@@ -47,6 +47,9 @@ typedef struct fr_verb {
     int (*run)(const fr_arguments *args); /* gives the exit status */
 } fr_verb;
 
+/* Names the verbs that there are, so that who takes an option can be told. */
+void fr_arguments_know(const fr_verb *verbs, size_t count);
+
 /* The order is that of the help text. */
 typedef enum fr_arg {
     FR_ARG_MODEL,
@@ -61,6 +64,7 @@ typedef enum fr_arg {
     FR_ARG_CHAT,
     FR_ARG_NO_CHAT,
     FR_ARG_SYSTEM,
+    FR_ARG_SYSTEM_FILE,
     FR_ARG_MESSAGES,
     FR_ARG_TOOLS,
     FR_ARG_CHAT_TEMPLATE,
@@ -197,9 +201,6 @@ typedef enum fr_arg {
     FR_ARG_HELP,
     FR_ARG_IMAGE,
     FR_ARG_SHELL,
-    FR_ARG_HARMLESS,
-    FR_ARG_HARMLESS_SWITCH,
-    FR_ARG_HARMLESS_FLAG,
     FR_ARG_BENCH_PART,
     FR_ARG_BENCH_FORM,
     FR_ARG_BENCH_FILTER,
@@ -249,6 +250,7 @@ struct fr_arguments {
     int32_t *ids; /* --ids */
     size_t id_count;
     bool uses_drafter; /* unless --spec-type says otherwise */
+    char *system; /* the text of --system-prompt-file */
     bool bare_model; /* it is named without -m */
     bool piped; /* the prompt's file is standard input, as no prompt was given */
     char *found[FR_NAMED_MAX]; /* paths of what was named as other programs do (named.h) */
