@@ -624,6 +624,9 @@ static const struct {
      "<seed:think>look</seed:think>\n<seed:tool_call>\n<function=now>\n<parameter=s>x</"
      "parameter>\n<parameter=list>['a']</parameter>\n</function>\n</seed:tool_call>",
      "rlook|nnow|a{\"s\":\"x\",\"list\":[\"a\"]}|e"},
+    /* cut off in the midst of a mark */
+    {SEED, "<seed:tool_call>\n<function=now>\n</function>\n</seed:too", "nnow|a{}|e"},
+    {"kimi", "<|tool_calls_section_begin|>" KIMI("functions.now:0", "{\"n\": 1}") "<|tool_calls_sec", ONE},
     {SEED, "<function=now>\n<parameter=s>x</function>\n</seed:tool_call>", "nnow|a{\"s\":\"x\"}|e"},
 
     {"mistral-tools", "[TOOL_CALLS] [" OBJECT("now", "arguments") ", " OBJECT("now", "arguments") "]", ONE "|" ONE},
@@ -697,6 +700,12 @@ static const struct {
     {GLM_4, "now is the time", NULL},
     {GLM_4, "Look.\nnow {\"n\": 1}", NULL},
 
+    {"llama4", "<|python_start|>" OBJECT("now", "parameters") "<|python_end|>", ONE},
+    {"llama4", OBJECT("now", "parameters") "; " OBJECT("now", "parameters"), ONE "|" ONE},
+    {"llama4", "<|python_start|>[now(n=1)]<|python_end|>", PYTHON},
+    {"llama4", "[now(n=1)]", PYTHON},
+    {"llama4", "Look: " OBJECT("now", "parameters"), NULL},
+    {"nemotron", "<TOOLCALL>[" OBJECT("now", "arguments") ", " OBJECT("now", "arguments") "]</TOOLCALL>", ONE "|" ONE},
     {"llama3-tools", "[now(n=1), now(n=1)]", PYTHON "|" PYTHON},
     {"llama3-tools", "[then(n=1)]", NULL},
 };

@@ -40,6 +40,8 @@ static const struct model {
               {"phi4", "qwen35", true, "{# <|tool|><|/tool|> #}"},
               {"granite", "qwen35", true, "{# <|tool_call|> #}"},
               {"glm4", "glm4", false, "{# [gMASK]<sop><|observation|> #}"},
+              {"llama4", "llama3", false, "{# <|python_start|> parameters\" #}"},
+              {"nemotron", "qwen35", true, "{# <TOOLCALL> #}"},
               {"hermes", "qwen35", true, "{# <tool_call> arguments #}"}};
 enum { PUBLISHED = 5 }; /* of them, the first */
 

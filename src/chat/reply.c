@@ -595,6 +595,20 @@ fr_status fr_reply_reader_feed(fr_reply_reader *reader, const char *text, size_t
     return check(reader);
 }
 
+/* What is held of a mark that would only have ended what has ended. */
+static void drop_half_mark(fr_reply_reader *r) {
+    const fr_text_buffer *raw = &r->call.raw;
+    bool behind = r->state == CONTENT && r->fresh && r->called;
+    if (r->state == CALL && r->call.section) {
+        behind = true;
+        for (size_t i = 0; i < raw->length; i++) behind &= fr_json_is_space(raw->bytes[i]) || raw->bytes[i] == ']';
+    }
+    for (fr_mark mark = FR_MARK_CALLS_END; behind && mark <= FR_MARK_CALL_END; mark++) {
+        const char *text = mark == FR_MARK_CALL ? NULL : r->format.marks[mark];
+        if (text && strncmp(text, r->finder.held, r->finder.count) == 0) r->finder.count = 0;
+    }
+}
+
 static void finish_call(fr_reply_reader *r) {
     if (r->state != CALL) return;
     fr_call_verdict verdict = r->call.reader->finish(&r->call);
@@ -625,6 +639,7 @@ static void replay_held(fr_reply_reader *r) {
 
 fr_status fr_reply_reader_finish(fr_reply_reader *reader) {
     fr_reply_reader *r = reader;
+    drop_half_mark(r);
     fr_mark_finder_finish(&r->finder, on_piece, r);
     if (r->state == CHANNEL) leave_channel(r);
     if (r->state == HEADER && (r->thinking || (!r->said && r->calls == 0))) leave_header(r);

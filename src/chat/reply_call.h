@@ -92,8 +92,9 @@ void fr_call_open_arguments(fr_reply_call *call);
 void fr_call_put_key(fr_reply_call *call, const char *key, size_t length);
 void fr_call_close_arguments(fr_reply_call *call);
 
-/* The first byte behind an opening mark, or of a call without one: its reader is JSON's from there on. */
+/* The first byte behind an opening mark, or of a call without one: its reader is JSON's, or Python's, from there on. */
 fr_call_verdict fr_call_begin_json(fr_reply_call *call, char byte);
+fr_call_verdict fr_call_begin_python(fr_reply_call *call, char byte);
 
 /* One byte of a JSON object that is the arguments themselves. */
 fr_call_verdict fr_call_object_byte(fr_reply_call *call, char byte);

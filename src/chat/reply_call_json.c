@@ -171,6 +171,11 @@ static bool has_end(const fr_reply_call *call) {
     return call->format->marks[FR_MARK_CALL_END] != NULL;
 }
 
+/* Llama's form has no mark, though there is one to be written around it. */
+static bool stands_bare(const fr_reply_call *call) {
+    return call->bare && call->reader == &fr_read_llama_call;
+}
+
 /* Behind the object. Without marks around it a call may be said to be one where it is all of the reply, or its mark
  * comes: Llama's need none. */
 static fr_call_verdict end_object(fr_reply_call *call) {
@@ -181,7 +186,7 @@ static fr_call_verdict end_object(fr_reply_call *call) {
         call->section = IN_LIST;
         return FR_CALL_DONE;
     }
-    if (has_end(call)) return go(call, AFTER);
+    if (has_end(call) && !stands_bare(call)) return go(call, AFTER);
     call->section = IN_ROW;
     return FR_CALL_DONE;
 }
@@ -225,7 +230,7 @@ static fr_call_verdict json_byte(fr_reply_call *call, char byte) {
         if (call->section) return next_byte(call, byte);
         if (fr_json_is_space(byte)) return FR_CALL_ON;
         call->bare = true;
-        if (!call->alone && !has_end(call)) return FR_CALL_FAULT;
+        if (!call->alone && (!has_end(call) || stands_bare(call))) return FR_CALL_FAULT;
         /* fallthrough */
     case LEAD: return lead_byte(call, byte);
     case FENCE:
@@ -335,9 +340,10 @@ static fr_call_verdict llama_byte(fr_reply_call *call, char byte) {
     switch (call->state) {
     case BEGIN: /* Llama 3.2 and 4 also write a list of calls as Python has them */
         if (byte != '[' || call->section || !call->alone) return json_byte(call, byte);
-        call->reader = &fr_read_python_call;
-        return call->reader->byte(call, byte);
+        call->bare = true;
+        return fr_call_begin_python(call, byte);
     case LEAD:
+        if (byte == '[') return fr_call_begin_python(call, byte);
         if (fr_json_is_space(byte) || byte == '{') return lead_byte(call, byte);
         call->state = METHOD_NAME;
         /* fallthrough */

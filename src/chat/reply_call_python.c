@@ -172,3 +172,9 @@ static fr_call_verdict python_finish(fr_reply_call *call) {
 }
 
 const fr_call_reader fr_read_python_call = {python_byte, python_mark, python_finish};
+
+fr_call_verdict fr_call_begin_python(fr_reply_call *call, char byte) {
+    call->reader = &fr_read_python_call;
+    call->state = LEAD;
+    return lead_byte(call, byte);
+}

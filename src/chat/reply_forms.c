@@ -246,6 +246,24 @@ static const fr_call_form forms[] = {
      .bare = "{[",
      .call = "{\"name\": \"$NAME\", \"parameters\": $ARGUMENTS}"},
 
+    /* Llama 4 */
+    {.words = {"<|python_start|>", "parameters\""},
+     .marks = {[FR_MARK_CALL] = "<|python_start|>", [FR_MARK_CALL_END] = "<|python_end|>"},
+     .reader = &fr_read_llama_call,
+     .bare = "{[",
+     .call = "{\"name\": \"$NAME\", \"parameters\": $ARGUMENTS}"},
+
+    /* Nemotron */
+    {.words = {"<TOOLCALL>"},
+     .marks = {[FR_MARK_CALL] = "<TOOLCALL>", [FR_MARK_CALL_END] = "</TOOLCALL>"},
+     .reader = &fr_read_json_call,
+     .bare = "[",
+     .lists = true,
+     .before = "<TOOLCALL>[",
+     .call = "{\"name\": \"$NAME\", \"arguments\": $ARGUMENTS}",
+     .between = ", ",
+     .after = "]</TOOLCALL>"},
+
     /* Granite 3 */
     {.words = {"<|tool_call|>"}, GRANITE},
     {.words = {"<|start_of_role|>available_tools"}, GRANITE},
