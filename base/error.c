@@ -23,7 +23,8 @@ fr_option fr_last_error_option(void) {
 }
 
 const char *fr_status_name(fr_status status) {
-    static const char *const names[] = {"ok", "input", "usage", "memory", "numeric", "machine", "unbuilt", "aborted"};
+    static const char *const names[] = {"ok",      "input",   "usage",   "memory", "numeric",
+                                        "machine", "unbuilt", "aborted", "lost"};
     return (size_t)status < sizeof names / sizeof *names ? names[status] : "unknown";
 }
 

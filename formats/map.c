@@ -143,9 +143,9 @@ fr_status fr_map_check(const fr_map *map) {
     if (map->fd >= 0 || map->lent || !map->bytes || stat(map->path, &now) != 0) return FR_OK;
     if (now.st_dev != map->device || now.st_ino != map->inode) return FR_OK;
     if ((uint64_t)now.st_size < map->size)
-        return fr_fail(FR_INPUT, "%s: it got shorter while it was open, or can't be read any more", map->path);
+        return fr_fail(FR_LOST, "%s: it got shorter while it was open, or can't be read any more", map->path);
     if ((uint64_t)now.st_size == map->size && written_at(&now) == map->written) return FR_OK;
-    return fr_fail(FR_INPUT, "%s: it was written to while it was open", map->path);
+    return fr_fail(FR_LOST, "%s: it was written to while it was open", map->path);
 }
 
 void fr_map_close(fr_map *map) {

@@ -119,6 +119,7 @@ typedef enum fr_status {
     FR_MACHINE = 5, /* this machine lacks what was asked for (an instruction set, say) */
     FR_UNBUILT = 6, /* a known part of the design that is not built yet: a family, a drafter, a conversion */
     FR_ABORTED = 7, /* an abort callback said so */
+    FR_LOST = 8,    /* a file that weights are mapped from was cut or written to meanwhile: open the model anew */
 } fr_status;
 
 /* "input", "usage", ...; static storage. */

@@ -134,6 +134,10 @@ bool fr_lab_takes_drafter(const char *spec_type);
  * fr_free; NULL with errno set. */
 char *fr_lab_file_place(const char *path);
 
+/* FR_LOST if a file that a model or its drafter (NULL: it has none) is mapped from was cut or written to meanwhile. Any
+ * thread, a few system calls. */
+fr_status fr_lab_files_check(const fr_model *model, const fr_drafter *drafter);
+
 /* True for a path that names an open descriptor (/dev/stdout, /dev/fd/3), perhaps by way of links: it is written in
  * place, whatever it leads to. */
 bool fr_lab_file_is_descriptor(const char *path);

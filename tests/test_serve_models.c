@@ -45,7 +45,7 @@ static void write_file(const char *name, const void *bytes, size_t size) {
     fclose(file);
 }
 
-/* Gives the status. */
+/* Gives the status; without a body it is a GET. */
 static int post(const char *path, json_t *body, json_t **answer) {
     json_t *dropped = NULL;
     int status = fr_ask_json(server.port, path, body, answer ? answer : &dropped);
@@ -260,6 +260,42 @@ START_TEST(folders_of_one_file_are_models) {
     unlink(path); /* the server's note of what is in it */
     ck_assert(rmdir(one) == 0 && rmdir(two) == 0);
     free(file);
+}
+END_TEST
+
+/* A file that is cut or written to is no more the model that was opened: clients are told that the server is at fault,
+ * and so are probes. One that is removed, or has another put in its place, is still open as it was. */
+START_TEST(a_model_whose_file_is_changed) {
+    static const struct {
+        const char *change;
+        bool lost;
+    } changes[] = {{"truncate -s -1 %s", true}, {"printf x >> %s", true}, {"rm %s", false}, {"mv %s %s.moved", false}};
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        char line[768], path[256];
+        json_t *answer;
+        snprintf(path, sizeof path, "%s", in_folder("changed.gguf"));
+        snprintf(line, sizeof line, "cp tests/data/gguf/e-q4_0.gguf %s", path);
+        ck_assert_int_eq(system(line), 0);
+        server = fr_server_start("-m %s", path);
+        ck_assert_int_eq(post("/health", NULL, NULL), 200);
+        ck_assert_int_eq(post(NATIVE, fr_body("{s:[i,i], s:i}", "prompt", 5, 20, "n_predict", 2), NULL), 200);
+        snprintf(line, sizeof line, changes[i].change, path, path);
+        ck_assert_int_eq(system(line), 0);
+        for (int again = 0; again < 2; again++) {
+            ck_assert_int_eq(post("/health", NULL, NULL), changes[i].lost ? 503 : 200);
+            ck_assert_int_eq(post(NATIVE, fr_body("{s:[i,i], s:i}", "prompt", 5, 20, "n_predict", 2), &answer),
+                             changes[i].lost ? 500 : 200);
+            const json_t *error = json_object_get(answer, "error");
+            ck_assert(changes[i].lost == (error != NULL));
+            if (error) ck_assert(!strstr(json_string_value(fr_json_get(error, "message")), folder));
+            json_decref(answer);
+        }
+        ck_assert_int_eq(post("/v1/models", NULL, NULL), 200);
+        fr_server_stop(&server);
+        unlink(path);
+        snprintf(line, sizeof line, "%s.moved", path);
+        unlink(line);
+    }
 }
 END_TEST
 
@@ -564,6 +600,7 @@ int main(void) {
     tcase_add_loop_test(cases, who_waits_for_a_model_is_told_at_the_end, 0, 6);
     tcase_add_test(cases, a_list_of_models);
     tcase_add_test(cases, folders_of_one_file_are_models);
+    tcase_add_test(cases, a_model_whose_file_is_changed);
     tcase_add_test(cases, one_model_answers_to_any_name);
     tcase_add_test(cases, a_model_is_loaded_and_leaves);
     tcase_add_loop_test(cases, what_is_no_list_of_models, 0, sizeof no_models / sizeof *no_models);

@@ -357,6 +357,10 @@ char *fr_lab_file_place(const char *path) {
     return fr_file_place(path);
 }
 
+fr_status fr_lab_files_check(const fr_model *model, const fr_drafter *drafter) {
+    return fr_files_check(model, drafter);
+}
+
 bool fr_lab_file_is_descriptor(const char *path) {
     return fr_file_is_descriptor(path);
 }

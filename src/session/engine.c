@@ -183,14 +183,18 @@ fr_status fr_engine_create(const fr_model *model, const fr_drafter *drafter, con
     return status;
 }
 
+fr_status fr_files_check(const fr_model *model, const fr_drafter *drafter) {
+    FR_TRY(fr_checkpoint_check(&model->files));
+    if (model->mmproj) FR_TRY(fr_checkpoint_check(&model->mmproj->files));
+    return drafter ? fr_checkpoint_check(&drafter->files) : FR_OK;
+}
+
 #define FILES_SECONDS 0.01
 
 fr_status fr_engine_check_files(fr_engine *e) {
     double now = fr_clock();
     if (now < e->files_checked + FILES_SECONDS) return FR_OK;
-    FR_TRY(fr_checkpoint_check(&e->model->files));
-    if (e->model->mmproj) FR_TRY(fr_checkpoint_check(&e->model->mmproj->files));
-    if (e->drafter) FR_TRY(fr_checkpoint_check(&e->drafter->files));
+    FR_TRY(fr_files_check(e->model, e->drafter));
     e->files_checked = now;
     return FR_OK;
 }

@@ -71,7 +71,11 @@ fr_status fr_engine_measure(fr_engine *engine, const fr_model *model, const fr_d
 fr_status fr_engine_create(const fr_model *model, const fr_drafter *drafter, const fr_options *options, size_t sessions,
                            fr_engine **engine);
 
-/* FR_INPUT once a mapped file of its model or drafter has been written to. They are looked at a hundred times a second
+/* FR_LOST if a file that a model or its drafter (NULL: it has none) is mapped from was cut or written to meanwhile. Any
+ * thread. */
+fr_status fr_files_check(const fr_model *model, const fr_drafter *drafter);
+
+/* The same of the engine's. They are looked at a hundred times a second
  * at most: before a forward that is short it takes no time. */
 fr_status fr_engine_check_files(fr_engine *engine);
 

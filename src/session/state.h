@@ -137,7 +137,7 @@ void fr_session_place(fr_session *session, size_t first, size_t place);
 /* Whether its caller wants no more: a cancellation counts once. */
 bool fr_session_wants_abort(fr_session *session);
 
-/* FR_ABORTED once the caller wants no more, FR_INPUT if a file has changed; FR_NUMERIC, of logits not finite. */
+/* FR_ABORTED once the caller wants no more, FR_LOST if a file has changed; FR_NUMERIC, of logits not finite. */
 fr_status fr_session_check_abort(fr_session *session);
 fr_status fr_session_not_finite(const fr_session *session, size_t position);
 

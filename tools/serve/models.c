@@ -33,6 +33,7 @@ typedef struct entry {
     pthread_t loader;
     bool joins;  /* there is a loader, who may be done; the engine's thread's alone */
     bool loaded; /* it is done, with those who waited too */
+    bool lost;   /* a file of it was cut or written to meanwhile, which has been said */
     bool leaves; /* it is to leave memory once it is idle */
     int code;    /* the exit status of what could not be loaded */
     fr_models *models;
@@ -253,6 +254,33 @@ static void wait_for(fr_models *m, entry *e, fr_call *call, fr_models_fn *then) 
     m->wake(m->context);
 }
 
+/* Of a model that is ready, and in use by this thread. */
+static bool is_lost(fr_models *m, entry *e) {
+    bool lost = fr_lab_files_check(e->served.loaded.model, e->served.loaded.drafter) == FR_LOST;
+    pthread_mutex_lock(&m->lock);
+    bool unsaid = lost && !e->lost;
+    e->lost |= lost;
+    pthread_mutex_unlock(&m->lock);
+    if (unsaid) fr_note("%s: requests are answered with 500 until the server is started anew", fr_last_error());
+    return lost;
+}
+
+bool fr_models_lost(fr_models *m) {
+    bool lost = false;
+    for (entry *e = m->entries; e < m->entries + m->count; e++) {
+        pthread_mutex_lock(&m->lock);
+        bool ready = e->state == READY;
+        e->users += ready;
+        pthread_mutex_unlock(&m->lock);
+        if (!ready) continue;
+        lost |= is_lost(m, e);
+        pthread_mutex_lock(&m->lock);
+        e->users--;
+        pthread_mutex_unlock(&m->lock);
+    }
+    return lost;
+}
+
 void fr_models_with(fr_models *m, fr_call *call, const char *name, fr_models_fn *then) {
     entry *e = find(m, name);
     if (!e) {
@@ -267,7 +295,9 @@ void fr_models_with(fr_models *m, fr_call *call, const char *name, fr_models_fn 
     e->users += ready;
     if (waits) wait_for(m, e, call, then);
     pthread_mutex_unlock(&m->lock);
-    if (ready) then(call, &e->served);
+    if (ready && is_lost(m, e))
+        fr_call_refuse(call, 500, "the file of the model \"%.100s\" was changed while the server had it open", e->name);
+    else if (ready) then(call, &e->served);
     else if (!waits) fr_call_refuse(call, 503, loading ? "Loading model" : "the server is going down");
     if (!ready) return;
     pthread_mutex_lock(&m->lock);

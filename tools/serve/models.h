@@ -48,8 +48,12 @@ bool fr_model_is_called(const char *own, const char *name);
  * another once it has been loaded; else the call is told why not. Any thread. */
 void fr_models_with(fr_models *models, fr_call *call, const char *name, fr_models_fn *then);
 
-/* Whether requests can be answered: /health. And of all that are known {"id", ...} for /v1/models, a new value. */
+/* Tells whether requests can be answered, for /health; and whether they can't be any more, until the server is started
+ * anew: a file of a model in memory was cut or written to meanwhile. Then its requests are answered with 500. */
 bool fr_models_ready(fr_models *models);
+bool fr_models_lost(fr_models *models);
+
+/* Of all that are known {"id", ...} for /v1/models, a new value. */
 json_t *fr_models_list(fr_models *models);
 
 /* The same with their files, {"name", "path"}, and of those in memory "meta", as in that list, and "context". */

@@ -20,7 +20,9 @@ typedef void route_fn(const fr_routes *routes, fr_call *call);
 /* ------------------------------------------------------------------------------------------------------- the server */
 
 static void get_health(const fr_routes *routes, fr_call *call) {
-    if (fr_models_ready(routes->models)) fr_call_answer_json(call, 200, json_pack("{s:s}", "status", "ok"));
+    if (fr_models_lost(routes->models))
+        fr_call_refuse(call, 503, "a model's file was changed while the server had it open");
+    else if (fr_models_ready(routes->models)) fr_call_answer_json(call, 200, json_pack("{s:s}", "status", "ok"));
     else fr_call_refuse(call, 503, "Loading model");
 }
 
