@@ -478,6 +478,12 @@ static const struct {
     {"gemma4", "I do.\ncall:now{n:1}", "cI do.\ncall:now{n:1}"},
     {"deepseek-v3", "<｜tool▁call▁begin｜>now<｜tool▁sep｜>{}<｜tool▁call▁end｜>", "nnow|a{}|e"},
 
+    {"qwen3.5", "So:\n```xml\n" FUNCTION "\n```\nand\n" FUNCTION,
+     "cSo:\n```xml\n" FUNCTION "\n```\nand|nnow|a{\"s\":\"x\"}|e"},
+    {GLM_4, "So:\n ```\nnow\n{\"n\": 1}\n ```\n", NULL},
+    {"qwen3.5", "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>", "nnow|a{}|e"},
+    {"glm", "<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>", "nnow|a{}|e"},
+
     /* a closing mark that is missing */
     {"qwen3.5", QWEN("<parameter=s>\nx\n"), "nnow|a{\"s\":\"x\"}|e"},
     {"qwen3.5", QWEN("<parameter=s>x"), "nnow|a{\"s\":\"x\"}|e"},

@@ -52,7 +52,10 @@ struct fr_reply_reader {
     bool fresh;          /* behind reasoning or a call: line breaks belong to its mark */
     bool called;         /* and it was a call */
     bool said;           /* some content, */
-    char last;           /* and its last byte */
+    char last;           /* and its last byte; */
+    bool fenced;         /* it stands in a fence of Markdown, where calls without their mark are quoted */
+    bool amid_line;      /* more than white space and ticks has come of its line */
+    size_t ticks;        /* that began its line */
     const char *channel; /* what has to come of it */
     fr_text_buffer header;
 
@@ -124,6 +127,11 @@ static void say(fr_reply_reader *r, fr_reply_part part, const char *text, size_t
 
 static void say_content(fr_reply_reader *r, const char *text, size_t length) {
     say(r, FR_REPLY_CONTENT, text, length);
+    for (size_t i = 0; i < length; i++) {
+        r->amid_line = text[i] != '\n' && (r->amid_line || (text[i] != ' ' && text[i] != '`'));
+        r->ticks = text[i] == '`' && !r->amid_line ? r->ticks + 1 : 0;
+        if (r->ticks == 3) r->fenced = !r->fenced;
+    }
 }
 
 /* Behind a mark that ends something. */
@@ -331,7 +339,7 @@ static void on_mark_in_content(fr_reply_reader *r, fr_mark mark, const char *tex
         r->channel = r->format.channel;
     } else if (thinks) {
         begin_reasoning(r);
-    } else if (is_of_call(mark)) {
+    } else if (is_of_call(mark) && !(mark == FR_MARK_NAME && r->fenced)) {
         begin_call(r, 0);
         on_mark_in_call(r, mark, text, length);
     } else if (ends_calls || surrounds) {
@@ -368,7 +376,7 @@ static bool is_of_word(char byte) {
 static bool begins_bare_call(const fr_reply_reader *r, char byte) {
     const fr_call_form *form = r->format.form;
     bool line = r->fresh || r->newlines > 0 || !r->said;
-    if (!form || !byte || json_array_size(r->tools) == 0) return false;
+    if (!form || !byte || r->fenced || json_array_size(r->tools) == 0) return false;
     if (!line && (form->marks[FR_MARK_CALL] || is_of_word(r->last))) return false;
     if (fr_json_is_space(byte)) return (form->bare || form->names) && !r->said;
     return (form->bare && strchr(form->bare, byte)) || (form->names && fr_call_begins_name(r->tools, &byte, 1));

@@ -113,6 +113,7 @@ static bool end_name(fr_reply_call *call) {
 }
 
 static fr_call_verdict name_byte(fr_reply_call *call, char byte) {
+    if (byte == '{' && is_glm(call) && !call->bare && call->value.length == 0) return fr_call_begin_json(call, byte);
     if (is_glm(call) && fr_json_is_space(byte) && call->value.length == 0) return FR_CALL_ON;
     bool ends = is_glm(call) ? fr_json_is_space(byte) : byte == '>';
     if (ends) return end_name(call) ? go(call, BETWEEN) : FR_CALL_FAULT;
@@ -181,6 +182,9 @@ static fr_call_verdict tagged_byte(fr_reply_call *call, char byte) {
         reopen_value(call, 1);
         /* fallthrough */
     case VALUE: value_byte(call, byte); return FR_CALL_ON;
+    case BEFORE_NAME: /* models that were taught both forms write JSON here at times */
+        if (byte == '{') return fr_call_begin_json(call, byte);
+        /* fallthrough */
     default: return fr_json_is_space(byte) ? FR_CALL_ON : FR_CALL_FAULT;
     }
 }
