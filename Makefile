@@ -292,16 +292,11 @@ $(FUZZERS): %: %.o $(FUZZ_PARTS) $(if $(findstring fuzzer,$(SANITIZE)),,$(FUZZ_M
 help: ## these lines
 	@awk -F ':.*## ' '/^[a-z% -]+:.*## / { sub("%", "NAME", $$1); printf "make %-18s %s\n", $$1, $$2 }' Makefile
 
-DEMO := tools/demo
-DEMO_PROMPT := $(firstword $(sort $(wildcard $(DEMO)/prompts/*.txt)))
 .PHONY: demo
-demo: ## set-up, build, and the demo model goes on with a prompt, its drafter drafting; accepted drafts in colour
+demo: ## set-up, build, and a model (98 MB, fetched once) writes a text without and with drafts: both speeds
 	@tools/setup build
 	@$(MAKE) all
-	@printf '%s \\\n    %s\n' '$(COMMAND) generate -m $(DEMO)/target -md $(DEMO)/assistant' \
-	  '-f $(DEMO_PROMPT) -n 200 --color --stats'
-	@cat $(DEMO_PROMPT)
-	@$(COMMAND) generate -m $(DEMO)/target -md $(DEMO)/assistant -f $(DEMO_PROMPT) -n 200 --color --stats
+	@tools/real/show $(COMMAND) $(REAL) auto
 
 # A published model, from a package registry: REAL_MODEL=NAME, as tools/real/fetch --list has them. What it has said
 # drafts, and beside it the drafter that was trained for it, if there is one; or REAL_DRAFTER=NAME, another of these,
@@ -312,16 +307,13 @@ export REAL_QUESTION ?= Explain in three steps how rain forms.
 comma := ,
 REAL_TRAINED = $(addprefix $(comma)eagle3 -md ,$(wildcard tools/real/drafters/$(REAL_MODEL).gguf))
 REAL_SMALLER = $(comma)draft -md $(REAL)/$(REAL_DRAFTER).gguf
-REAL_DRAFTS = --spec-type ngram$(if $(REAL_DRAFTER),$(REAL_SMALLER),$(REAL_TRAINED)) --draft-max 3
-DEMO_CHAT = $(COMMAND) chat -m $(REAL)/$(REAL_MODEL).gguf $(REAL_DRAFTS) -n 300 --color --stats
+REAL_DRAFTS = --spec-type ngram$(if $(REAL_DRAFTER),$(REAL_SMALLER),$(REAL_TRAINED))
 .PHONY: demo-real check-real
-demo-real: ## set-up, the command, a published model (98 MB, once) answers in a chat; accepted drafts in colour
+demo-real: ## set-up, the command, a published model (98 MB, once) answers without and with drafts: both speeds
 	@tools/setup build
-	@tools/setup real
 	@$(MAKE) $(COMMAND)
-	@tools/real/fetch $(REAL) $(REAL_MODEL) $(REAL_DRAFTER) >/dev/null
-	@printf 'echo "%s" | %s\n' "$$REAL_QUESTION" '$(DEMO_CHAT)'
-	@echo "$$REAL_QUESTION" | $(DEMO_CHAT)
+	@$(if $(REAL_DRAFTER),tools/real/fetch $(REAL) $(REAL_DRAFTER) >/dev/null)
+	@DRAFTS='$(REAL_DRAFTS)' tools/real/show $(COMMAND) $(REAL) $(REAL_MODEL) -p "$$REAL_QUESTION" -n 300
 
 check-real: all ## published models (2 GB) against transformers and one answer; PEERS=FOLDER: llama.cpp too (an hour)
 	@tools/setup real
