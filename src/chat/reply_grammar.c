@@ -159,6 +159,10 @@ static fr_status call_of(const making *m, const json_t *tool, const char *name, 
     fr_status status = tagged ? fr_tagged_arguments(m->plan, tool, m->rules, &arguments)
                               : fr_json_schema_expression(schema, schema, NULL, &parts, &arguments);
     json_decref(schema);
+    if (parts.lenient && !tagged && (status == FR_INPUT || status == FR_UNBUILT) && m->rules->status == FR_OK) {
+        arguments = fr_written_any_object(&parts);
+        status = FR_OK;
+    }
     FR_TRY(status);
     *call = call_text(m, name, arguments);
     return FR_OK;

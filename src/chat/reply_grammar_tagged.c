@@ -36,7 +36,7 @@ bool fr_tool_is_strict(const json_t *tool) {
 
 /* ---------------------------------------------------------------------------------------------------- what is asked */
 
-static fr_status check_required(const json_t *parameters, bool strict) {
+static fr_status check_required(const json_t *parameters) {
     const json_t *names = json_object_get(parameters, "required"), *all = json_object_get(parameters, "properties");
     const fr_schema_path place = {NULL, "required", 0};
     size_t i;
@@ -45,24 +45,25 @@ static fr_status check_required(const json_t *parameters, bool strict) {
     json_array_foreach(names, i, name) {
         const fr_schema_path at = {&place, NULL, i};
         if (!json_is_string(name)) return fr_schema_fail(&at, FR_INPUT, "not a string");
-        if (strict && !json_object_get(all, json_string_value(name)))
+        if (!json_object_get(all, json_string_value(name)))
             return fr_schema_fail(&at, FR_UNBUILT, "what is no property is not built in this model's calls");
     }
     return FR_OK;
 }
 
-static fr_status check_object(const json_t *parameters, bool strict) {
+/* Of a strict tool. */
+static fr_status check_object(const json_t *parameters) {
     const json_t *properties = json_object_get(parameters, "properties");
     const char *word;
     json_t *said;
     json_object_foreach((json_t *)parameters, word, said) {
         const fr_schema_path place = {NULL, word, 0};
-        if (strict && !fr_schema_describes(word) && !fr_schema_is_word(word, KEPT))
+        if (!fr_schema_describes(word) && !fr_schema_is_word(word, KEPT))
             return fr_schema_fail(&place, FR_UNBUILT, "not built in this model's calls");
     }
     const fr_schema_path place = {NULL, "properties", 0};
     if (properties && !json_is_object(properties)) return fr_schema_fail(&place, FR_INPUT, "not an object");
-    return check_required(parameters, strict);
+    return check_required(parameters);
 }
 
 /* ------------------------------------------------------------------------------------------ ways to fill the object */
@@ -254,11 +255,11 @@ fr_status fr_tagged_arguments(const fr_reply_plan *plan, const json_t *tool, fr_
     making m = {plan, rules, fr_written_parts_of(rules), tool, json_object_get(tool, "parameters")};
     m.parts.lenient = !strict;
     *arguments = 0;
-    FR_TRY(check_object(m.parameters, strict));
+    if (strict) FR_TRY(check_object(m.parameters));
     json_t *ways = ways_of(&m, m.parameters ? m.parameters : json_null(), 0), *way;
     size_t i;
     fr_status status = fr_schema_check(rules, NULL);
-    if (status == FR_OK && !json_array_size(ways))
+    if (status == FR_OK && strict && !json_array_size(ways))
         status = fr_schema_fail(NULL, FR_INPUT, "no value is of this schema");
     json_array_foreach(ways, i, way) {
         fr_expression made = 0;

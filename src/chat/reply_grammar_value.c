@@ -312,16 +312,14 @@ fr_status fr_tagged_value(const fr_reply_plan *plan, const json_t *tool, const c
     fr_status status = free          ? check_free(&m, schema, path, 0)
                        : may_be_text ? add_values(&m, schema, path, 0, &all)
                                      : add_json(&m, schema, path, &all);
-    if (status == FR_UNBUILT && !m.strict && may_be_text && parts->rules->status == FR_OK) {
-        free = true;
-        status = FR_OK;
-    }
-    FR_TRY(status);
-    if (free) {
+    if (status == FR_OK && !free && !all.some) status = fr_schema_fail(path, FR_INPUT, "no value is of this schema");
+    bool less = !m.strict && (status == FR_UNBUILT || status == FR_INPUT) && parts->rules->status == FR_OK;
+    if (!less) FR_TRY(status);
+    if (free || (less && may_be_text)) {
         *value = fr_reply_until(plan, parts->rules, FR_MARK_VALUE_END);
         return FR_OK;
     }
-    if (!all.some) return fr_schema_fail(path, FR_INPUT, "no value is of this schema");
+    if (less) all.made = fr_written_any(parts);
     *value = fr_expression_then(parts->rules, all.made, end_of(&m));
     return FR_OK;
 }

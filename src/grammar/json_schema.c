@@ -355,7 +355,14 @@ static fr_status read_object_schema(reader *r, const json_t *schema, const fr_sc
     return status;
 }
 
-/* The keywords of a schema that have to be built for all of its kind, then its type alone, at last any value. */
+/* A part of a schema that is not built, or is none, where it need not hold. */
+static bool may_say_less(const reader *r, fr_status status) {
+    bool failed = status == FR_UNBUILT || (status == FR_INPUT && !r->nothing);
+    return failed && r->parts->lenient && r->parts->rules->status == FR_OK && r->schemas <= MAX_SCHEMAS;
+}
+
+/* The keywords of a schema that are built for all of its kind, as far as they are of the form that they have to be of;
+ * then its type alone, at last any value. */
 static fr_status read_leniently(reader *r, const json_t *schema, const fr_schema_path *path,
                                 fr_expression *expression) {
     static const char *const kept[] = {"type",       "enum",      "const",
@@ -363,14 +370,15 @@ static fr_status read_leniently(reader *r, const json_t *schema, const fr_schema
                                        "minItems",   "maxItems",  "additionalProperties",
                                        "minLength",  "maxLength", "minimum",
                                        "maximum",    NULL};
-    static const char *const type_alone[] = {"type", NULL};
-    const char *const *const words[] = {kept, type_alone};
+    static const char *const type_alone[] = {"type", NULL}, *const nothing[] = {NULL};
+    const char *const *const words[] = {kept, type_alone, nothing};
     fr_grammar_rules *rules = r->parts->rules;
     fr_status status = FR_UNBUILT;
-    for (size_t i = 0; i < 2 && status == FR_UNBUILT && rules->status == FR_OK; i++) {
+    for (size_t i = r->depth > MAX_DEPTH; i < 3 && may_say_less(r, status); i++) {
         const char *key;
         json_t *value, *less = fr_schema_pack(rules, "{}");
-        json_object_foreach((json_t *)schema, key, value) if (fr_schema_is_word(key, words[i]))
+        json_object_foreach((json_t *)schema, key,
+                            value) if (fr_schema_is_word(key, words[i]) && fr_schema_is_formed(key, value))
             fr_schema_set(rules, less, key, json_incref(value));
         status = fr_schema_check(rules, path);
         if (status == FR_OK) status = read_plain(r, less, path, expression);
@@ -380,17 +388,17 @@ static fr_status read_leniently(reader *r, const json_t *schema, const fr_schema
 }
 
 fr_status fr_schema_read(reader *r, const json_t *schema, const fr_schema_path *path, fr_expression *expression) {
-    fr_status status;
+    fr_status status = fr_schema_check(r->parts->rules, path);
     size_t depth = r->depth;
     *expression = 0;
     if (json_is_true(schema)) *expression = fr_written_any(r->parts);
     if (json_is_true(schema)) return FR_OK;
     if (json_is_false(schema)) return fr_schema_nothing(r, path);
     if (++r->schemas > MAX_SCHEMAS) return fr_schema_fail(path, FR_INPUT, "the schema is too large");
-    if (++r->depth > MAX_DEPTH) return fr_schema_fail(path, FR_INPUT, "schemas are nested more than 64 deep");
-    status = fr_schema_check(r->parts->rules, path);
+    if (++r->depth > MAX_DEPTH && status == FR_OK)
+        status = fr_schema_fail(path, FR_INPUT, "schemas are nested more than 64 deep");
     if (status == FR_OK) status = read_object_schema(r, schema, path, expression);
-    if (status == FR_UNBUILT && r->parts->lenient) status = read_leniently(r, schema, path, expression);
+    if (may_say_less(r, status)) status = read_leniently(r, schema, path, expression);
     if (status == FR_OK) status = fr_schema_check(r->parts->rules, path);
     r->depth = depth;
     return status;

@@ -104,16 +104,20 @@ static const struct form *form_of(const char *key) {
     return NULL;
 }
 
+bool fr_schema_is_formed(const char *key, const json_t *value) {
+    const struct form *form = form_of(key);
+    return !form || form->is(value);
+}
+
 fr_status fr_schema_check_words(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path) {
     const char *key;
     json_t *value;
     if (!is_schema(schema)) return fr_schema_fail(path, FR_INPUT, A_SCHEMA);
     json_object_foreach((json_t *)schema, key, value) {
         const fr_schema_path place = {path, key, 0};
-        const struct form *form = form_of(key);
         fr_grammar_spend(r->parts->rules, json_array_size(value) / 16);
         if (fr_schema_is_unbuilt(key)) return fr_schema_fail(&place, FR_UNBUILT, "not built");
-        if (form && !form->is(value)) return fr_schema_fail(&place, FR_INPUT, form->otherwise);
+        if (!fr_schema_is_formed(key, value)) return fr_schema_fail(&place, FR_INPUT, form_of(key)->otherwise);
     }
     return FR_OK;
 }

@@ -49,6 +49,9 @@ const json_t *fr_schema_look_through(fr_schema_reader *r, const json_t *schema, 
  * not built at all; FR_INPUT too for what is no schema. Whoever looks at what a schema says has asked this before. */
 fr_status fr_schema_check_words(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path);
 
+/* Whether a keyword's value is of the form that it has to be of. */
+bool fr_schema_is_formed(const char *key, const json_t *value);
+
 /* Whether a schema says anything but by one keyword. */
 bool fr_schema_says_more(const json_t *schema, const char *than);
 
