@@ -279,6 +279,41 @@ START_TEST(formats_beside_constants) {
 }
 END_TEST
 
+/* Lists without two equal items, in any order of a few values, whichever way a schema says which those are. */
+START_TEST(small_sets) {
+    static const char *const items[] = {
+        "{\"enum\": [1, \"a\", null, true, 2, 3, 4, 5]}",
+        "{\"anyOf\": [{\"const\": 1}, {\"const\": \"a\"}, {\"oneOf\": [{\"type\": \"null\"}, {\"enum\": [true]}]}, "
+        "{\"type\": \"integer\", \"minimum\": 2, \"maximum\": 5}]}",
+    };
+    static const struct {
+        const char *text;
+        bool is;
+    } lists[] = {{"[]", true},
+                 {"[3]", true},
+                 {"[5,\"a\",null,1]", true},
+                 {"[true,null,\"a\"]", true},
+                 {"[2,5,4,3,1]", true},
+                 {"[1,1]", false},
+                 {"[null,5,null]", false},
+                 {"[6]", false},
+                 {"[false]", false},
+                 {"[\"a\",\"a\"]", false},
+                 {"[\"a\",1,\"a\"]", false},
+                 {"[1,2", false}};
+    for (size_t k = 0; k < 2; k++) {
+        char schema[400];
+        fr_grammar *grammar;
+        snprintf(schema, sizeof schema, "{\"type\": \"array\", \"items\": %s, \"uniqueItems\": true}", items[k]);
+        require(fr_grammar_open(tree, FR_GRAMMAR_JSON_SCHEMA, schema, strlen(schema), &grammar));
+        for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+            ck_assert_msg(matches(grammar, lists[i].text, strlen(lists[i].text)) == lists[i].is, "%s: %s", schema,
+                          lists[i].text);
+        fr_grammar_close(grammar);
+    }
+}
+END_TEST
+
 /* --------------------------------------------------------------------------------------------------------- refusals */
 
 static const struct refusal {
@@ -740,6 +775,7 @@ int main(int argc, char **argv) {
         tcase_add_test(c, schemas);
         tcase_add_loop_test(c, formats_are_as_wide_as_their_standards, 0, sizeof formats / sizeof *formats);
         tcase_add_test(c, formats_beside_constants);
+        tcase_add_test(c, small_sets);
         tcase_add_loop_test(c, counts_are_kept, 0, sizeof counted / sizeof *counted);
         tcase_add_loop_test(c, masks_of_counts_are_what_steps_allow, 0, 3);
         tcase_add_loop_test(c, refused, 0, sizeof refusals / sizeof *refusals);

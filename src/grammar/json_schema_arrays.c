@@ -1,12 +1,16 @@
 /* Arrays of schemas: see json_schema_reader.h. Lists without two equal items are built where it is known what the items
  * may be: of few values in all orders, of more in the order in which the schema has them. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/grammar/json_schema_reader.h"
 
-#define MAX_SHUFFLED 6     /* values in all orders */
+#define MAX_SHUFFLED 8     /* values in all orders */
 #define MAX_RULES    20000 /* of values in theirs */
 #define MAX_HITS     64    /* items that `contains` asks for */
+#define MAX_CHOICES  8     /* in choices */
+#define MAX_INTEGERS 100   /* whose bounds are no larger than MAX_BOUND */
+#define MAX_BOUND    1000000000000000
 
 /* ----------------------------------------------------------------------------------------------------------- tuples */
 
@@ -133,14 +137,25 @@ static fr_status write_different(fr_schema_reader *r, const json_t *values, uint
     return FR_OK;
 }
 
-/* Both values of a boolean, or null; NULL: of another type. */
-static json_t *values_of_type(fr_grammar_rules *rules, const json_t *type) {
-    const char *name = json_string_value(type);
-    if (name && strcmp(name, "boolean") == 0) return fr_schema_pack(rules, "[b,b]", 1, 0);
-    return name && strcmp(name, "null") == 0 ? fr_schema_pack(rules, "[n]") : NULL;
+/* Both values of a boolean, null, or the integers between bounds that are few, added to a list. False: a type has more
+ * values. */
+static bool add_values_of_type(fr_grammar_rules *rules, const char *type, const json_t *schema, json_t *list) {
+    const json_t *least = json_object_get(schema, "minimum"), *most = json_object_get(schema, "maximum");
+    if (strcmp(type, "boolean") == 0) {
+        fr_schema_add(rules, list, json_true());
+        fr_schema_add(rules, list, json_false());
+        return true;
+    }
+    if (strcmp(type, "null") == 0) fr_schema_add(rules, list, json_null());
+    if (strcmp(type, "null") == 0) return true;
+    if (strcmp(type, "integer") != 0 || !json_is_integer(least) || !json_is_integer(most)) return false;
+    json_int_t low = json_integer_value(least), high = json_integer_value(most);
+    if (low < -MAX_BOUND || high > MAX_BOUND || high - low >= MAX_INTEGERS) return false;
+    for (json_int_t value = low; value <= high; value++) fr_schema_add(rules, list, fr_schema_pack(rules, "I", value));
+    return true;
 }
 
-/* Those of a list that are of a schema, each once. */
+/* Those of a list that are of a schema, each once, added to another. */
 static fr_status keep_different(fr_schema_reader *r, const json_t *list, const json_t *schema,
                                 const fr_schema_path *path, json_t *kept) {
     fr_grammar_rules *rules = r->parts->rules;
@@ -154,25 +169,52 @@ static fr_status keep_different(fr_schema_reader *r, const json_t *list, const j
     return fr_schema_check(rules, path);
 }
 
+/* Of one type, or of a list of them. */
+static bool add_values_of_types(fr_grammar_rules *rules, const json_t *types, const json_t *schema, json_t *list) {
+    bool known = json_is_string(types) && add_values_of_type(rules, json_string_value(types), schema, list);
+    for (size_t i = 0; i < json_array_size(types); i++) {
+        const char *type = json_string_value(json_array_get(types, i));
+        known = (i == 0 || known) && add_values_of_type(rules, type, schema, list);
+    }
+    return known;
+}
+
+/* Adds all values that may be of a schema, and perhaps some that may not; *known: there is an end of them. */
+static fr_status add_values(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, size_t depth,
+                            json_t *list, bool *known) {
+    fr_grammar_rules *rules = r->parts->rules;
+    const json_t *said = fr_schema_look_through(r, schema, path), *choices = json_object_get(said, "anyOf");
+    json_t *listed = NULL, *item;
+    size_t i;
+    if (!choices) choices = json_object_get(said, "oneOf");
+    FR_TRY(fr_schema_check_words(r, said, path));
+    FR_TRY(fr_schema_constants(r, said, path, &listed));
+    json_array_foreach(listed, i, item) fr_schema_add(rules, list, json_incref(item));
+    *known = listed || add_values_of_types(rules, json_object_get(said, "type"), said, list);
+    json_decref(listed);
+    if (*known || !choices || depth == MAX_CHOICES) return fr_schema_check(rules, path);
+    *known = true;
+    json_array_foreach(choices, i, item) if (*known) FR_TRY(add_values(r, item, path, depth + 1, list, known));
+    return fr_schema_check(rules, path);
+}
+
 /* The values that items may be, each once; NULL: they are not known. */
 static fr_status values_of_items(fr_schema_reader *r, const json_t *items, const fr_schema_path *path,
                                  json_t **values) {
     const fr_schema_path place = {path, "items", 0};
     fr_grammar_rules *rules = r->parts->rules;
-    const json_t *schema = fr_schema_look_through(r, items, &place);
-    json_t *listed = NULL;
+    bool known = false;
     *values = NULL;
     if (!items) return FR_OK;
-    FR_TRY(fr_schema_check_words(r, schema, &place));
-    FR_TRY(fr_schema_constants(r, schema, &place, &listed));
-    const json_t *of = listed ? json_true() : schema; /* constants are of it already */
-    if (!listed) listed = values_of_type(rules, json_object_get(schema, "type"));
-    if (!listed) return fr_schema_check(rules, path);
-    json_t *kept = fr_schema_list(rules);
-    fr_status status = keep_different(r, listed, of, &place, kept);
+    json_t *listed = fr_schema_list(rules), *kept = fr_schema_list(rules);
+    fr_status status = fr_schema_check(rules, path);
+    if (status == FR_OK) status = add_values(r, items, &place, 0, listed, &known);
+    if (status == FR_OK && known) status = keep_different(r, listed, items, &place, kept);
     json_decref(listed);
-    if (status != FR_OK) json_decref(kept);
-    if (status == FR_OK) *values = kept;
+    if (status == FR_OK && known)
+        *values = kept;
+    else
+        json_decref(kept);
     return status;
 }
 
@@ -194,7 +236,8 @@ static fr_status read_different(fr_schema_reader *r, const json_t *items, uint32
     json_t *values = NULL;
     FR_TRY(values_of_items(r, items, path, &values));
     if (!values)
-        return fr_schema_fail(&place, FR_UNBUILT, "not built but for items of an enum, constants and booleans");
+        return fr_schema_fail(&place, FR_UNBUILT,
+                              "not built but for items of an enum, constants, booleans and integers between bounds");
     fr_status status = write_different(r, values, least, most, path, expression);
     json_decref(values);
     return status;
