@@ -61,7 +61,7 @@ static fr_reply_format format_in(const char *name) {
     return format;
 }
 
-/* Of a template's name, or of its words behind "=". */
+/* Reads the format of a template by its name, or of the words behind "=". */
 static fr_reply_format format_of(const char *style) {
     char name[128];
     if (*style == '=') return fr_reply_format_of(style + 1, strlen(style + 1), NULL);

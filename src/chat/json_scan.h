@@ -55,10 +55,10 @@ typedef enum fr_scan_result {
 /* A zeroed scan waits for a value. A number at depth 0 never ends by itself: see fr_json_scan_complete. */
 fr_scan_result fr_json_scan_byte(fr_json_scan *scan, char byte);
 
-/* The byte that closes the innermost object or array; '\0': it can't be closed here, or there is none. */
+/* Gives the byte that closes the innermost object or array; '\0': it can't be closed here, or there is none. */
 char fr_json_scan_closing(const fr_json_scan *scan);
 
-/* Whether a number has begun that the next byte may go on with. */
+/* Tells if a number is under way, which the next byte may go on with. */
 bool fr_json_scan_in_number(const fr_json_scan *scan);
 
 /* Whether all that came is one whole value. */

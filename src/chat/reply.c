@@ -32,7 +32,7 @@
 
 typedef enum reply_state { CONTENT, REASONING, CHANNEL, CALL, HELD, HEADER } reply_state;
 
-/* A piece of what is held back: a mark, or text between marks. */
+/* A held piece is a mark, or text between marks. */
 typedef struct held_piece {
     fr_mark mark;
     size_t length;
@@ -154,7 +154,7 @@ static void make_id(fr_reply_reader *r, fr_text_buffer *id) {
     for (size_t i = 0; i < ID_LENGTH; i++, z /= 62) fr_text_append(id, &letters[z % 62], 1);
 }
 
-/* section: of the call before it, which goes on; 0 for a call of its own. */
+/* Starts a call. section: that of the call before it, if it goes on; 0 for a call of its own. */
 static void begin_call(fr_reply_reader *r, int section) {
     fr_reply_call *call = &r->call;
     fr_text_buffer kept[] = {call->raw, call->name, call->id, call->arguments, call->key, call->value};
@@ -195,7 +195,7 @@ static void show_call(fr_reply_reader *r) {
     r->shown = call->arguments.length;
 }
 
-/* What is held back of reasoning is reasoning, but for the last `behind` bytes. */
+/* Tells the bytes that are held back, but for the last `behind` ones, as reasoning. */
 static void release_held(fr_reply_reader *r, size_t behind) {
     r->thinking = false;
     r->state = REASONING;
@@ -223,7 +223,7 @@ static void end_call(fr_reply_reader *r) {
     if (section) begin_call(r, section);
 }
 
-/* It was no call: what came of it, but for the last `behind` bytes, is what it stands in. */
+/* Tells what came of a call that is none, but for the last `behind` bytes, as content, or as reasoning. */
 static void drop_call(fr_reply_reader *r, size_t behind) {
     if (r->thinking) {
         release_held(r, behind);
@@ -251,13 +251,13 @@ static void hold(fr_reply_reader *r, fr_mark mark, const char *text, size_t leng
     fr_text_append(&r->held_pieces, &piece, sizeof piece);
 }
 
-/* Bytes or a mark that a call takes. */
+/* Keeps bytes or a mark of the call under way. */
 static void take_raw(fr_reply_reader *r, fr_mark mark, const char *text, size_t length) {
     fr_text_append(&r->call.raw, text, length);
     if (r->thinking) hold(r, mark, text, length);
 }
 
-/* The bytes or the mark that came last are none of the call's. */
+/* Forgets the bytes or the mark that came last, which are none of the call's. */
 static void give_back(fr_reply_reader *r, size_t length) {
     held_piece last;
     if (!r->thinking || r->held_pieces.length < sizeof last || r->held.length < length) return;
@@ -269,7 +269,7 @@ static void give_back(fr_reply_reader *r, size_t length) {
     if (last.length > 0) fr_text_append(&r->held_pieces, &last, sizeof last);
 }
 
-/* False: the byte or mark that came last, of so many bytes, is to be read anew. */
+/* Does what a reader said. Returns false if the byte or mark that came last, of so many bytes, must be read again. */
 static bool go_by(fr_reply_reader *r, fr_call_verdict verdict, size_t length) {
     if (r->call.raw.length > FR_CALL_LONGEST) verdict = FR_CALL_FAULT;
     switch (verdict) {
@@ -287,7 +287,7 @@ static bool go_by(fr_reply_reader *r, fr_call_verdict verdict, size_t length) {
     }
 }
 
-/* Bytes of a call: how many of them it has taken, the last of which may have shown that it is none. */
+/* Reads bytes of a call. Returns how many it took; the last of them may have shown that it is none. */
 static size_t read_call(fr_reply_reader *r, const char *text, size_t length) {
     size_t at = 0;
     while (at < length && r->state == CALL) {
@@ -302,8 +302,8 @@ static size_t read_call(fr_reply_reader *r, const char *text, size_t length) {
 
 static void on_mark(fr_reply_reader *r, fr_mark mark, const char *text, size_t length);
 
-/* A mark within a string or a value is its bytes, none of which end a call. A mark that shows that there is no call may
- * begin another. */
+/* A mark within a string or a value counts as its bytes, which never end a call. A mark that shows that there is no
+ * call may begin another one. */
 static void on_mark_in_call(fr_reply_reader *r, fr_mark mark, const char *text, size_t length) {
     take_raw(r, mark, text, length);
     fr_call_verdict verdict = r->call.reader->mark(&r->call, mark);
@@ -370,9 +370,8 @@ static bool is_of_word(char byte) {
     return byte == '_' || byte == '-' || (byte & 0x80) != 0 || isalnum((unsigned char)byte);
 }
 
-/* Some calls need no mark, and models that were taught one leave it out at times: where there is a tool to call, a line
- * may begin a call that begins as one does without it, and any word where the form has no mark. White space before a
- * reply's first call belongs to it. */
+/* Some calls need no mark, and models leave it out at times. So if there are tools, each line may begin a call, and
+ * in a form without a mark each word may. White space before a reply's first call belongs to the call. */
 static bool begins_bare_call(const fr_reply_reader *r, char byte) {
     const fr_call_form *form = r->format.form;
     bool line = r->fresh || r->newlines > 0 || !r->said;
@@ -384,7 +383,7 @@ static bool begins_bare_call(const fr_reply_reader *r, char byte) {
 
 /* ---------------------------------------------------------------------------------------------------------- harmony */
 
-/* What was no header, or is none yet, as text of what it stands in. */
+/* Tells a header that is none, or none yet, as text: reasoning if it began within reasoning, content otherwise. */
 static void leave_header(fr_reply_reader *r) {
     r->state = r->thinking ? REASONING : CONTENT;
     say(r, r->thinking ? FR_REPLY_REASONING : FR_REPLY_CONTENT, r->header.bytes ? r->header.bytes : "",
@@ -485,7 +484,7 @@ static size_t take_text(fr_reply_reader *r, const char *text, size_t length) {
     }
 }
 
-/* In content, reasoning and calls, but for harmony's. */
+/* Handles a mark in content, in reasoning or in a call, in all forms but harmony's. */
 static void on_mark(fr_reply_reader *r, fr_mark mark, const char *text, size_t length) {
     if (r->thinking && mark == FR_MARK_THINK_END) release_held(r, 0);
     if (r->state == CALL) {
@@ -603,7 +602,7 @@ fr_status fr_reply_reader_feed(fr_reply_reader *reader, const char *text, size_t
     return check(reader);
 }
 
-/* What is held of a mark that would only have ended what has ended. */
+/* Forgets the beginning of a mark at a reply's end, if the whole mark would only have closed calls that are told. */
 static void drop_half_mark(fr_reply_reader *r) {
     const fr_text_buffer *raw = &r->call.raw;
     bool behind = r->state == CONTENT && r->fresh && r->called;
@@ -629,7 +628,7 @@ static void finish_call(fr_reply_reader *r) {
         drop_call(r, 0);
 }
 
-/* Reasoning that ended with a call, as nothing else ended it: what is held back is read again behind it. */
+/* The reply has ended and its reasoning has not: the call that is held back ended it, and is read again as content. */
 static void replay_held(fr_reply_reader *r) {
     fr_text_buffer text = r->held, pieces = r->held_pieces;
     if (text.status != FR_OK || pieces.status != FR_OK) return;

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "src/chat/reply_format.h"
 
-/* By the template that a prompt of these options comes from. */
+/* Finds the format in the template that renders prompts of these options. */
 fr_reply_format fr_reply_format_for(const fr_tokenizer *tokenizer, const json_t *options);
 
 /* How much of a prompt's end the template itself wrote: only that can have opened the reasoning. */

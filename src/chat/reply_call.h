@@ -57,8 +57,8 @@ typedef struct fr_reply_call {
     fr_json_writer writer;
 } fr_reply_call;
 
-/* How a form is read. The first byte or mark is what the call begins with, or what follows a call whose section goes
- * on. A call that begins without its mark is of one of the tools, and the reply's first thing or ended by a mark. */
+/* A reader of one form. Its first byte or mark begins a call, or follows a call whose section goes on. A call that
+ * begins without its mark must be of one of the tools, and must be all of the reply or end with its closing mark. */
 typedef struct fr_call_reader {
     fr_call_verdict (*byte)(fr_reply_call *call, char byte);
     fr_call_verdict (*mark)(fr_reply_call *call, fr_mark mark);
@@ -74,10 +74,10 @@ extern const fr_call_reader fr_read_json_call, fr_read_llama_call, fr_read_secti
  * braces in it. */
 bool fr_call_set_name(fr_reply_call *call, const char *name, size_t length);
 
-/* Whether the call may be one of a function of this name, as one without its mark is of the tools alone. */
+/* Tells if the function may be called: one without its opening mark must be among the tools. */
 bool fr_call_is_offered(const fr_reply_call *call);
 
-/* Whether a tool's name begins with these bytes, or is them. */
+/* Tells if some tool's name begins with these bytes, or is them. */
 bool fr_call_begins_name(const json_t *tools, const char *text, size_t length);
 
 /* Appends to a text that has a limit; false: it is reached. */
@@ -92,14 +92,16 @@ void fr_call_open_arguments(fr_reply_call *call);
 void fr_call_put_key(fr_reply_call *call, const char *key, size_t length);
 void fr_call_close_arguments(fr_reply_call *call);
 
-/* The first byte behind an opening mark, or of a call without one: its reader is JSON's, or Python's, from there on. */
+/* Hand the rest of a call to JSON's reader, or to Python's. byte: the first one after the opening mark, if there is
+ * one. */
 fr_call_verdict fr_call_begin_json(fr_reply_call *call, char byte);
 fr_call_verdict fr_call_begin_python(fr_reply_call *call, char byte);
 
 /* One byte of a JSON object that is the arguments themselves. */
 fr_call_verdict fr_call_object_byte(fr_reply_call *call, char byte);
 
-/* The brackets that are missing where a mark ends a call in the midst of such an object, each put by this function. */
+/* Closes what is open of such an object, as a mark ended the call within it: `byte` gets each bracket that is
+ * missing. */
 fr_call_verdict fr_call_close_object(fr_reply_call *call, fr_call_verdict (*byte)(fr_reply_call *call, char byte));
 
 #endif

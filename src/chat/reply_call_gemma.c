@@ -135,7 +135,7 @@ static fr_call_verdict word_byte(fr_reply_call *call, char byte) {
 
 /* ---------------------------------------------------------------------------------------------------- plain quotes */
 
-/* As JSON has it, or Python. */
+/* Reads a string as JSON writes it, or Python. */
 static fr_call_verdict plain_byte(fr_reply_call *call, char byte) {
     const fr_json_scan before = call->scan;
     fr_json_scan_byte(&call->scan, byte);

@@ -171,13 +171,13 @@ static bool has_end(const fr_reply_call *call) {
     return call->format->marks[FR_MARK_CALL_END] != NULL;
 }
 
-/* Llama's form has no mark, though there is one to be written around it. */
+/* Llama's calls are whole without marks, though the form has some. */
 static bool stands_bare(const fr_reply_call *call) {
     return call->bare && call->reader == &fr_read_llama_call;
 }
 
-/* Behind the object. Without marks around it a call may be said to be one where it is all of the reply, or its mark
- * comes: Llama's need none. */
+/* The object has ended. Without an opening mark the call still has to be all of the reply, or its closing mark has to
+ * come; Llama's calls need neither. */
 static fr_call_verdict end_object(fr_reply_call *call) {
     bool may_lack = !call->bare && call->reader != &fr_read_llama_call;
     if (!call->named || (!call->given && !may_lack)) return FR_CALL_FAULT;
@@ -201,7 +201,7 @@ static fr_call_verdict object_byte(fr_reply_call *call, char byte) {
     return call->doubled ? go(call, CLOSE) : end_object(call);
 }
 
-/* Before an object: a list may begin, or go on. */
+/* Reads up to an object; a list may begin before it. */
 static fr_call_verdict lead_byte(fr_reply_call *call, char byte) {
     if (fr_json_is_space(byte)) return FR_CALL_ON;
     if (byte == '[' && call->format->form->lists && !call->listed) {
@@ -213,7 +213,7 @@ static fr_call_verdict lead_byte(fr_reply_call *call, char byte) {
     return object_byte(call, byte);
 }
 
-/* Behind a call that others may follow. */
+/* Reads what stands between a call and the next one of its list or row. */
 static fr_call_verdict next_byte(fr_reply_call *call, char byte) {
     call->listed = call->section == IN_LIST;
     if (fr_json_is_space(byte)) return FR_CALL_ON;

@@ -70,7 +70,7 @@ static fr_call_verdict named_byte(fr_reply_call *call, char byte) {
     }
 }
 
-/* given: that a mark has shown the object to be arguments. */
+/* Sets `given` once a mark has shown that the object is arguments. */
 static fr_call_verdict named_mark(fr_reply_call *call, fr_mark mark) {
     if (call->state == OBJECT) return call->scan.state == FR_SCAN_STRING ? FR_CALL_TEXT : FR_CALL_FAULT;
     if (call->state == BEGIN && mark == FR_MARK_CALL) return go(call, LEAD);

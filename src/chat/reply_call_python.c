@@ -53,7 +53,7 @@ static fr_call_verdict name_byte(fr_reply_call *call, char byte) {
     return offered ? FR_CALL_ON : FR_CALL_FAULT;
 }
 
-/* A key, or the end of the arguments; the object that they are may stand alone. */
+/* Reads a key or the end of the arguments, or an object that stands for all of them. */
 static fr_call_verdict key_byte(fr_reply_call *call, char byte) {
     bool empty = call->key.length == 0;
     if (empty && byte == ')') return end_call(call);
@@ -110,7 +110,7 @@ static fr_call_verdict lead_byte(fr_reply_call *call, char byte) {
     return name_byte(call, byte);
 }
 
-/* Behind a call that others may follow. */
+/* Reads what stands between a call and the next one of its list or row. */
 static fr_call_verdict following_byte(fr_reply_call *call, char byte) {
     bool separates = !call->comma && (byte == ',' || (byte == ';' && !call->listed));
     call->listed = call->section == IN_LIST;
@@ -147,7 +147,7 @@ static fr_call_verdict python_byte(fr_reply_call *call, char byte) {
     }
 }
 
-/* The mark that ends all of it comes within a call: what is missing is brackets, or there is no call. */
+/* The closing mark came within a call: it is one if only brackets are missing. */
 static fr_call_verdict close_call(fr_reply_call *call) {
     if (call->state == VALUE || call->state == OBJECT) fr_call_close_object(call, python_byte);
     bool number = call->state == VALUE && fr_json_scan_complete(&call->scan);

@@ -38,7 +38,7 @@ static bool take_name(fr_reply_call *call, const char *name, size_t length) {
     return fr_call_set_name(call, name, length) && fr_call_is_offered(call);
 }
 
-/* What has come before the mark: the name, unless more than the object follows. */
+/* The text before the mark is the name, unless more than the object follows: then it is a type. */
 static fr_call_verdict behind_byte(fr_reply_call *call, char byte) {
     const fr_text_buffer *before = &call->value;
     bool type = before->length == 8 && memcmp(before->bytes, "function", 8) == 0;
@@ -52,7 +52,7 @@ static fr_call_verdict behind_byte(fr_reply_call *call, char byte) {
     return fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
 }
 
-/* Kimi's id: functions.NAME:NUMBER, of which the first part or the last may be missing. */
+/* Takes Kimi's id apart: functions.NAME:NUMBER, of which the first part or the last may be missing. */
 static fr_call_verdict take_id(fr_reply_call *call) {
     const char *id = call->value.bytes ? call->value.bytes : "", *name;
     size_t length = call->value.length, end;
@@ -82,7 +82,7 @@ static fr_call_verdict fence_byte(fr_reply_call *call, char byte) {
     return FR_CALL_ON;
 }
 
-/* Between the object and the mark: the fence's end, if there is a fence. */
+/* Reads what may stand between the object and the mark: the end of a fence that was opened. */
 static fr_call_verdict after_byte(fr_reply_call *call, char byte) {
     if (fr_json_is_space(byte)) return FR_CALL_ON;
     if (!call->literal) return FR_CALL_FAULT;

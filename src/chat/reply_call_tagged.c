@@ -92,7 +92,7 @@ static void reopen_value(fr_reply_call *call, size_t behind) {
 
 /* ------------------------------------------------------------------------------------------------------ names, keys */
 
-/* A text in quotes without them, and without attributes behind it. */
+/* Takes quotes off a text, and attributes that stand behind them. */
 static fr_text unquoted(const char *text, size_t length) {
     while (length > 0 && fr_json_is_space(*text)) text++, length--;
     bool quoted = length > 1 && (*text == '"' || *text == '\'');
@@ -100,7 +100,7 @@ static fr_text unquoted(const char *text, size_t length) {
     return end ? (fr_text){text + 1, (size_t)(end - text - 1)} : (fr_text){text, length};
 }
 
-/* In quotes where the tag is of an attribute. */
+/* A name or key stands in quotes if its tag has it as an attribute. */
 static fr_text tag_text(const fr_reply_call *call, const char *text, size_t length) {
     return is_glm(call) ? (fr_text){text, length} : unquoted(text, length);
 }
@@ -131,7 +131,8 @@ static fr_call_verdict end_key(fr_reply_call *call) {
     return is_glm(call) ? go(call, BEFORE_VALUE) : begin_value(call);
 }
 
-/* Whether a tag within a value is of a parameter of the tool, and of another one. */
+/* Tells if a tag within a value begins another parameter: one that the tool has, or if that is not known, on a new
+ * line. */
 static bool is_next_key(const fr_reply_call *call, fr_text key) {
     const json_t *tool = fr_tool_find(call->tools, call->name.bytes);
     const json_t *properties = json_object_get(json_object_get(tool, "parameters"), "properties");
@@ -141,7 +142,7 @@ static bool is_next_key(const fr_reply_call *call, fr_text key) {
     return properties ? json_object_getn(properties, key.bytes, key.length) && (line || !same) : line;
 }
 
-/* The key of a tag in a value without a closing tag is whole. */
+/* The key of a tag within a value is whole: the value ended before it, or goes on. */
 static fr_call_verdict end_maybe_key(fr_reply_call *call, fr_mark by) {
     const char *tag = call->raw.bytes + call->reopen + strlen(call->format->marks[FR_MARK_KEY]);
     size_t behind = by == FR_MARK_NONE ? 1 : strlen(call->format->marks[by]);
@@ -191,7 +192,7 @@ static fr_call_verdict tagged_byte(fr_reply_call *call, char byte) {
 
 /* ------------------------------------------------------------------------------------------------------------ marks */
 
-/* Behind the function others may follow, up to the mark of the call's end. */
+/* The function is whole; others may follow it up to the mark of the call's end. */
 static fr_call_verdict end_function(fr_reply_call *call, fr_mark mark) {
     fr_call_close_arguments(call);
     if (mark == FR_MARK_NAME_END)
@@ -201,7 +202,6 @@ static fr_call_verdict end_function(fr_reply_call *call, fr_mark mark) {
     return FR_CALL_DONE;
 }
 
-/* GLM's call without its mark may be the start of a text. */
 static fr_call_verdict between_mark(fr_reply_call *call, fr_mark mark) {
     if (mark == end_mark(call)) return end_function(call, mark);
     if (mark != FR_MARK_KEY) return FR_CALL_FAULT;
@@ -220,7 +220,7 @@ static fr_call_verdict value_mark(fr_reply_call *call, fr_mark mark) {
     return go(call, state);
 }
 
-/* The mark is none of what would have ended the value. */
+/* The value goes on, as this mark can't follow what would have ended it. */
 static fr_call_verdict reopen_before_mark(fr_reply_call *call, fr_mark mark) {
     reopen_value(call, strlen(call->format->marks[mark]));
     return value_mark(call, mark);
@@ -248,7 +248,7 @@ static fr_call_verdict maybe_mark(fr_reply_call *call, fr_mark mark) {
     return reopen_before_mark(call, mark);
 }
 
-/* Where a function begins: behind the call's mark, at once, or behind another one. */
+/* A function begins after the call's mark, without that mark, or after another function. */
 static fr_call_verdict begin_mark(fr_reply_call *call, fr_mark mark) {
     if (mark == FR_MARK_NAME) {
         if (!call->section) call->bare = true;

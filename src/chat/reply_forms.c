@@ -6,12 +6,11 @@
 #include "src/chat/reply_call.h"
 #include "src/text/tokenizer.h"
 
-/* Of forms that more than one word of templates tells. */
+/* Forms that several words of templates tell, each in a row of its own. */
 #define LFM2                                                                                                         \
     .marks = {[FR_MARK_CALL] = "<|tool_call_start|>", [FR_MARK_CALL_END] = "<|tool_call_end|>"},                     \
     .reader = &fr_read_python_call, .bare = "[", .lists = true, .own_token = true, .arguments = FR_ARGUMENTS_PYTHON, \
-    .before = "<|tool_call_start|>[", .call = "$NAME($ARGUMENTS)", .argument = "$KEY=", .between = ", ",             \
-    .after = "]<|tool_call_end|>"
+    .before = "<|tool_call_start|>[", .call = "$NAME($ARGUMENTS)", .between = ", ", .after = "]<|tool_call_end|>"
 #define GRANITE                                                                                                 \
     .marks = {[FR_MARK_CALL] = "<|tool_call|>", [FR_MARK_CALLS] = "<tool_call>"}, .reader = &fr_read_json_call, \
     .bare = "[", .lists = true, .own_token = true, .before = "<|tool_call|>[",                                  \
@@ -227,7 +226,6 @@ static const fr_call_form forms[] = {
      .arguments = FR_ARGUMENTS_PYTHON,
      .before = "<function_calls>",
      .call = "$NAME($ARGUMENTS)",
-     .argument = "$KEY=",
      .between = "\n",
      .after = "</function_calls>"},
 

@@ -7,7 +7,7 @@
 
 #include "src/chat/reply_format.h"
 
-/* How the arguments of a call are written. */
+/* Ways to write the arguments of a call. */
 typedef enum fr_arguments_form {
     FR_ARGUMENTS_JSON,   /* an object */
     FR_ARGUMENTS_QUOTED, /* an object of bare keys, with marks for quotes */
@@ -24,10 +24,10 @@ typedef struct fr_call_form {
     bool lists;       /* JSON objects may stand in a list */
     bool own_token; /* the token of its opening mark tells the form too, where a template takes tools and shows none */
 
-    /* What a reply that must call is made of: `before`, calls with `between` them, `after`. In a call $NAME stands for
-     * the function, $ARGUMENTS for all arguments, $NUMBER for digits, $ID for nine letters and digits; in an argument
-     * $KEY and $VALUE, behind which Python's have nothing. Marks are written as their text. between: NULL where a reply
-     * has one call at most. */
+    /* A reply that must call is `before`, calls with `between` them, `after`. In `call`, $NAME stands for the
+     * function, $ARGUMENTS for all arguments, $NUMBER for digits, $ID for nine letters and digits; in `argument`, of
+     * tagged arguments alone, $KEY and $VALUE. Marks are written as their text. between: NULL if a reply has one
+     * call at most. */
     fr_arguments_form arguments;
     const char *before, *call, *argument, *between, *after;
 } fr_call_form;

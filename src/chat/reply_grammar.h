@@ -41,7 +41,8 @@ fr_status fr_tagged_arguments(const fr_reply_plan *plan, const json_t *tool, fr_
 fr_status fr_tagged_value(const fr_reply_plan *plan, const json_t *tool, const char *key, const json_t *schema,
                           const fr_schema_path *path, fr_written_parts *parts, fr_expression *value);
 
-/* A text of a form (reply_forms.h), with meanings for its words, up to one that is NULL; marks are marks. */
+/* Makes an expression of a form's text (reply_forms.h): words, up to one that is NULL, get their meanings, and texts of
+ * marks become the marks. */
 typedef struct fr_form_word {
     const char *word;
     fr_expression meaning;

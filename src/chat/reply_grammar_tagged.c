@@ -172,13 +172,13 @@ static bool is_python(const making *m) {
     return m->plan->format->form->arguments == FR_ARGUMENTS_PYTHON;
 }
 
-/* Arguments so far: with some written, with none. */
+/* The arguments so far: texts with at least one of them, and if there may be none. */
 typedef struct arguments_made {
     fr_expression some;
     bool has_some, may_be_none;
 } arguments_made;
 
-/* One more, behind a comma where there are others. */
+/* Adds an argument; a comma stands before it if others do. */
 static void add_python(making *m, arguments_made *made, fr_expression one, bool required) {
     uint32_t rule = fr_grammar_rule(m->rules);
     fr_grammar_define(m->rules, rule, one);
@@ -190,7 +190,7 @@ static void add_python(making *m, arguments_made *made, fr_expression one, bool 
     *made = (arguments_made){some, true, made->may_be_none && !required};
 }
 
-/* From its tag to the one behind its value, and a line break; Python's from its key to its value. */
+/* Makes one argument: from its tag to the one behind its value, or in Python's form from its key to its value. */
 static fr_status argument(making *m, const char *key, const json_t *schema, fr_expression *made) {
     const fr_schema_path place = {NULL, "properties", 0}, at = {&place, key, 0};
     fr_expression value;

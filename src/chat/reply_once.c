@@ -27,7 +27,7 @@ static void copy_byte(pass *p) {
     p->text->bytes[p->to++] = p->text->bytes[p->at++];
 }
 
-/* Up to a quote, bracket or comma outside of strings. */
+/* Copies up to a quote, bracket or comma outside of strings. */
 static void copy_plain(pass *p) {
     while (!strchr("\"{}[],", p->text->bytes[p->at])) copy_byte(p);
 }
@@ -63,7 +63,7 @@ static int by_place(const void *one, const void *other) {
     return a->begin < b->begin ? -1 : a->begin > b->begin;
 }
 
-/* The object's members but for those that come again, over what was written of all of them. */
+/* Writes an object's members again, but for those whose key comes again, over what was written of all of them. */
 static bool drop_repeated(pass *p, member *members, size_t count) {
     char *bytes = p->text->bytes;
     bool some = false, lost = false;
@@ -97,7 +97,7 @@ static bool drop_repeated(pass *p, member *members, size_t count) {
 
 static bool copy_value(pass *p);
 
-/* Members or items, to the bracket that closes them. */
+/* Copies members or items, up to the bracket that closes them. */
 static bool copy_container(pass *p) {
     const char *bytes = p->text->bytes;
     bool object = bytes[p->at] == '{', good = true;

@@ -68,7 +68,7 @@ static void put_comma(fr_text_buffer *out, fr_json_writer *w) {
     w->gap = 0;
 }
 
-/* An escape that is none: its backslash was meant. */
+/* Puts an escape that is none as it came: its backslash was meant. */
 static void put_broken_escape(fr_text_buffer *out, fr_json_writer *w) {
     fr_value_end_unit(out, &w->half);
     fr_text_append_string(out, "\\\\");
@@ -178,7 +178,7 @@ bool fr_value_is_too_big(const char *number, size_t length) {
     return !value && !whole && json_error_code(&error) == json_error_numeric_overflow;
 }
 
-/* Whether it is JSON that an object may hold and that can be read back, as a loose scan has it. */
+/* Tells if a loose scan takes it for a value that an object may hold, and that can be read back. */
 static bool is_json(const char *text, size_t length, bool *python) {
     fr_json_scan scan = {.loose = true};
     size_t number = 0; /* where the last began */
@@ -194,7 +194,7 @@ static bool is_json(const char *text, size_t length, bool *python) {
     return !fr_json_scan_in_number(&scan) || !fr_value_is_too_big(text + number, length - number);
 }
 
-/* Where nothing is known a text in quotes is still a text, quotes included, and so is what Python alone writes. A
+/* If no type is known, a text in quotes stays a text, quotes included, and so does what Python alone writes. A
  * parameter that can't be a string may always be null. */
 static bool is_meant(fr_value_types found, fr_value_types types, bool python) {
     if (found == FR_VALUE_STRING) return types && !(types & FR_VALUE_STRING);
