@@ -599,6 +599,8 @@ fr_status fr_tokenize_marked(const fr_tokenizer *tokenizer, const fr_marked_text
  *     tools                   what the model may call, in the OpenAI form; default null
  *     pictures                true: the messages have parts {"type": "image"}, and the model sees. A template without a
  *                             token for pictures then gives way to one of the library's own; default false
+ *     continue_final_message  true: the last message is the assistant's, and the text ends within it, behind what it
+ *                             says or, where it has a thought alone, thinks: the model goes on with that; default false
  *     late_systems            false: a system message behind other turns is left to the template, whose own error it
  *                             may be; default true: it is moved to where the template takes it
  *     strict_roles            true: a role that neither OpenAI's API nor the template knows is FR_INPUT; default

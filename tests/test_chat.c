@@ -430,6 +430,58 @@ START_TEST(tools_beside) {
 }
 END_TEST
 
+#define GOING_ON(more, message) \
+    "{\"continue_final_message\": true" more "}", "[{\"role\": \"user\", \"content\": \"hi\"}, {\"role\": " message "}]"
+#define SAYS(message) "\"assistant\", " message
+#define CLOSED        SAYS("\"content\": \"<think>\\nIt is short.\\n</think>\\n\\nThe\"")
+#define THOUGHT       SAYS("\"content\": \"\", \"reasoning_content\": \"It is\"")
+
+/* The prompt ends with what was given, between the marks that each template writes around thoughts (llama.cpp#21889 and
+ * #23089, transformers#45896); blanks that a template trims are not there, as transformers has it. Where nothing can
+ * stand for a thought it is refused, not dropped. */
+START_TEST(prompts_that_go_on) {
+    static const struct {
+        const char *tokens, *options, *messages, *end; /* end NULL: refused */
+    } cases[] = {
+        {"qwen35", GOING_ON("", CLOSED), "assistant\n<think>\nIt is short.\n</think>\n\nThe"},
+        {"qwen35", GOING_ON("", THOUGHT), "assistant\n<think>\nIt is"},
+        {"qwen35", GOING_ON("", SAYS("\"content\": null, \"reasoning\": \"It is\"")), "assistant\n<think>\nIt is"},
+        {"qwen35", GOING_ON("", SAYS("\"content\": \"The\", \"reasoning_content\": \"It is short.\"")),
+         "assistant\n<think>\nIt is short.\n</think>\n\nThe"},
+        {"qwen35", GOING_ON("", SAYS("\"content\": \"<think>\\nIt is\"")), "assistant\n<think>\nIt is"},
+        {"qwen35", GOING_ON("", SAYS("\"content\": \"<think>\\n\\n</think>\\n\\nThe\"")),
+         "assistant\n<think>\n\n</think>\n\nThe"},
+        {"qwen35", GOING_ON("", SAYS("\"content\": \"<think>\\nYes.\\n</think>\"")),
+         "assistant\n<think>\nYes.\n</think>\n\n"},
+        {"qwen35", GOING_ON("", SAYS("\"content\": [{\"type\": \"text\", \"text\": \"The \"}]")), "</think>\n\nThe"},
+        {"deepseek3", GOING_ON(", \"thinking\": true", CLOSED), "<｜Assistant｜><think>It is short.</think>The"},
+        {"deepseek3", GOING_ON(", \"thinking\": true", THOUGHT), "<｜Assistant｜><think>It is"},
+        {"deepseek3", GOING_ON("", CLOSED), "<｜Assistant｜><think></think>The"},
+        {"deepseek3", GOING_ON("", THOUGHT), NULL},
+        {"deepseek3", GOING_ON("", SAYS("\"content\": \"The \"")), "<｜Assistant｜><think></think>The "},
+        {"llama3", GOING_ON("", CLOSED), "assistant<|end_header_id|>\n\n<think>\nIt is short.\n</think>\n\nThe"},
+        {"llama3", GOING_ON("", SAYS("\"content\": \"<|eot_id|>\"")), "assistant<|end_header_id|>\n\n<|eot_id|>"},
+        {"llama3", GOING_ON("", SAYS("\"content\": \" The \"")), "assistant<|end_header_id|>\n\nThe"},
+        {"llama3", GOING_ON("", "\"user\", \"content\": \"The\""), NULL},
+        {"llama3", GOING_ON("", SAYS("\"content\": \"\", \"tool_calls\": [{\"name\": \"f\"}]")), NULL},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        fr_tokenizer *tokenizer = open_published(cases[i].tokens);
+        fr_marked_text text;
+        fr_status status = fr_chat_render(tokenizer, cases[i].messages, cases[i].options, &text);
+        ck_assert_msg(status == (cases[i].end ? FR_OK : FR_INPUT), "%zu: %s", i, status ? fr_last_error() : text.text);
+        size_t length = status == FR_OK ? strlen(cases[i].end) : 0;
+        if (status == FR_OK) {
+            check_marked(&text);
+            ck_assert_msg(text.length > length && strcmp(text.text + text.length - length, cases[i].end) == 0,
+                          "%zu: %s", i, text.text);
+        }
+        fr_marked_text_free(&text);
+        fr_tokenizer_close(tokenizer);
+    }
+}
+END_TEST
+
 /* Older processors keep the template in a file of JSON. It goes behind a file of Jinja and before what the tokenizer's
  * configuration has; one in the processor's configuration is looked for last. */
 START_TEST(json_beside) {
@@ -699,6 +751,7 @@ static Suite *chat_suite(void) {
     tcase_add_test(cases, places);
     tcase_add_test(cases, tools_beside);
     tcase_add_test(cases, json_beside);
+    tcase_add_test(cases, prompts_that_go_on);
     tcase_add_test(cases, default_beside);
     tcase_add_test(cases, broken_tools_beside);
     tcase_add_test(cases, wrong_places);

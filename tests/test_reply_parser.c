@@ -184,6 +184,42 @@ START_TEST(one_after_another) {
 }
 END_TEST
 
+/* A prompt that ends within a message says by its last mark what the reply goes on with. */
+START_TEST(replies_that_go_on) {
+    static const struct {
+        const char *message, *reply, *reasoning, *content;
+    } cases[] = {
+        {"\"content\": \"\", \"reasoning_content\": \"It is\"", " short.</think>\n\nYes", " short.", "Yes"},
+        {"\"content\": \"The\", \"reasoning_content\": \"Hm.\"", " end", "", " end"},
+        {"\"content\": \"<think>It is\"", " short.</think>\n\nYes", " short.", "Yes"},
+        {"\"content\": \"a <think> is\"", " one", "", " one"},
+    };
+    static const char options[] = "{\"continue_final_message\": true}";
+    fr_tokenizer *tokenizer = open_tokenizer("qwen35", "chat/templates/qwen3.5.jinja");
+    fr_reply_parser *parser;
+    require(fr_reply_parser_new(tokenizer, NULL, NULL, &parser));
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char messages[256];
+        fr_marked_text prompt;
+        int32_t *ids;
+        size_t count;
+        snprintf(messages, sizeof messages,
+                 "[{\"role\": \"user\", \"content\": \"hi\"}, {\"role\": \"assistant\", %s}]", cases[i].message);
+        require(fr_chat_render(tokenizer, messages, options, &prompt));
+        require(fr_tokenize(tokenizer, cases[i].reply, strlen(cases[i].reply), false, true, &ids, &count));
+        require(fr_reply_parser_begin(parser, &prompt, options, true, 1));
+        json_t *message = read_ids(parser, ids, count);
+        ck_assert_str_eq(text_at(message, "content"), cases[i].content);
+        ck_assert_str_eq(text_at(message, "reasoning_content"), cases[i].reasoning);
+        json_decref(message);
+        fr_free(ids);
+        fr_marked_text_free(&prompt);
+    }
+    fr_reply_parser_free(parser);
+    fr_tokenizer_close(tokenizer);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("reply_parser");
     TCase *tcase = tcase_create("reply_parser");
@@ -191,6 +227,7 @@ int main(void) {
     tcase_add_test(tcase, rendered_calls);
     tcase_add_test(tcase, spelled_marks);
     tcase_add_test(tcase, one_after_another);
+    tcase_add_test(tcase, replies_that_go_on);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

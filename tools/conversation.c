@@ -244,55 +244,6 @@ void fr_conversation_note_changes(const fr_tokenizer *tokenizer, bool quiet) {
         if (!quiet) fr_note("%s", line);
 }
 
-/* Bytes that a template may write behind the last message: a search without a limit could be made to take for ever. */
-enum { CLOSING_MOST = 256 };
-
-static bool is_foreign(const fr_marked_text *text, size_t begin, size_t end) {
-    for (size_t i = 0; i < text->trusted_count; i++)
-        if (text->trusted[i].begin < end && text->trusted[i].end > begin) return false;
-    return true;
-}
-
-static void cut_at(fr_marked_text *text, size_t end) {
-    text->text[end] = '\0';
-    text->length = end;
-    while (text->trusted_count && text->trusted[text->trusted_count - 1].begin >= end) text->trusted_count--;
-    fr_span *last = text->trusted_count ? &text->trusted[text->trusted_count - 1] : NULL;
-    if (last && last->end > end) last->end = end;
-}
-
-static bool is_blank(char c) {
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-/* The last of several parts is what goes on. */
-static const json_t *last_said(const json_t *messages) {
-    const json_t *content = json_object_get(fr_conversation_last(messages), "content");
-    for (size_t i = json_array_size(content); i > 0; i--) {
-        const json_t *said = json_object_get(json_array_get(content, i - 1), "text");
-        if (said) return said;
-    }
-    return content;
-}
-
-bool fr_conversation_cut(const json_t *messages, fr_marked_text *text) {
-    const json_t *content = last_said(messages);
-    const char *said = json_string_value(content);
-    size_t length = fr_is_json_text(content) ? json_string_length(content) : 0, inner;
-    while (length && is_blank(*said)) said++, length--;
-    for (inner = length; inner && is_blank(said[inner - 1]);) inner--;
-    if (inner == 0 || inner > text->length) return false;
-    size_t last = text->length - inner, first = last > CLOSING_MOST ? last - CLOSING_MOST : 0;
-    for (size_t at = last + 1; at-- > first;) {
-        if (memcmp(text->text + at, said, inner) != 0 || !is_foreign(text, at, at + inner)) continue;
-        bool whole = length <= text->length - at && memcmp(text->text + at, said, length) == 0 &&
-                     is_foreign(text, at, at + length);
-        cut_at(text, at + (whole ? length : inner));
-        return true;
-    }
-    return false;
-}
-
 fr_status fr_conversation_tokenize(const fr_marked_text *text, const fr_tokenizer *tokenizer, bool parse_special,
                                    int32_t **ids, size_t *count) {
     if (!parse_special) return fr_tokenize_marked(tokenizer, text, ids, count);

@@ -72,11 +72,6 @@ fr_status fr_conversation_render(const json_t *messages, const fr_tokenizer *tok
 /* Notes what renders have changed of messages and was not noted yet, or with quiet never will be. */
 void fr_conversation_note_changes(const fr_tokenizer *tokenizer, bool quiet);
 
-/* Ends that text, rendered without the opening of a next turn, behind what its last message says: so the model goes on
- * with it. Blanks around what it says may be the template's to leave out. False: it says nothing, or what it says is
- * not there. */
-bool fr_conversation_cut(const json_t *messages, fr_marked_text *text);
-
 /* Its ids: control tokens where the template wrote them, or with parse_special everywhere. *ids: fr_free. */
 fr_status fr_conversation_tokenize(const fr_marked_text *text, const fr_tokenizer *tokenizer, bool parse_special,
                                    int32_t **ids, size_t *count);

@@ -53,8 +53,6 @@ static bool converse(fr_job *job, const json_t *messages) {
     fr_status status = fr_conversation_render(messages, tokenizer, job->settings, &job->prompt.rendered);
     if (!fr_job_check(job, status)) return false;
     if (!fr_job_is_served(job)) fr_conversation_note_changes(tokenizer, job->setting->args->given[FR_ARG_QUIET]);
-    if (job->continues && !fr_conversation_cut(messages, &job->prompt.rendered))
-        return fr_job_refuse(job, FR_INPUT, "the last message can't be gone on with: the chat template changes it");
     return tokenize(job);
 }
 

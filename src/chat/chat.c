@@ -7,8 +7,11 @@
 #include "base/error.h"
 #include "formats/json.h"
 #include "formats/json_wide.h"
+#include "src/chat/chat_continue.h"
 #include "src/chat/chat_messages.h"
 #include "src/chat/chat_templates.h"
+#include "src/chat/reply.h"
+#include "src/chat/reply_begin.h"
 #include "src/text/tokenizer_parts.h"
 
 static fr_status check_messages(const json_t *messages) {
@@ -23,7 +26,7 @@ static fr_status check_messages(const json_t *messages) {
 
 /* Options that every template knows, and those of ours that none is told of; null is as good as not given, and an
  * empty list of tools as good as none. */
-static fr_status check_options(json_t *options, fr_chat_rules *rules) {
+static fr_status check_options(json_t *options, fr_chat_rules *rules, bool *continues) {
     static const char *const flags[] = {"add_generation_prompt", "enable_thinking", "pictures"};
     bool value;
     if (!json_is_object(options)) return fr_fail(FR_INPUT, "chat options: not a JSON object");
@@ -35,6 +38,8 @@ static fr_status check_options(json_t *options, fr_chat_rules *rules) {
     }
     FR_TRY(fr_json_bool(options, "late_systems", true, "chat options", &rules->late_systems));
     FR_TRY(fr_json_bool(options, "strict_roles", false, "chat options", &rules->strict_roles));
+    FR_TRY(fr_json_bool(options, "continue_final_message", false, "chat options", continues));
+    json_object_del(options, "continue_final_message");
     json_object_del(options, "late_systems");
     json_object_del(options, "strict_roles");
     const json_t *tools = json_object_get(options, "tools");
@@ -48,14 +53,13 @@ static fr_status check_options(json_t *options, fr_chat_rules *rules) {
 }
 
 /* What transformers gives a template whether there is any of it or not; the options go before. */
-static fr_status add_defaults(json_t *given, json_t *messages) {
+static fr_status add_defaults(json_t *given) {
     static const char *const absent[] = {"tools", "documents"};
     bool failed = false;
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
         if (!json_object_get(given, absent[i])) failed |= json_object_set_new(given, absent[i], json_null()) != 0;
     if (!json_object_get(given, "add_generation_prompt"))
         failed |= json_object_set_new(given, "add_generation_prompt", json_true()) != 0;
-    failed |= json_object_set(given, "messages", messages) != 0;
     return failed ? fr_fail_memory("a chat", sizeof *given) : FR_OK;
 }
 
@@ -116,21 +120,81 @@ static fr_status adapt(fr_chat_templates *chat, json_t *messages, const fr_chat_
     return status;
 }
 
+/* A conversation as far as there is a template that was chosen. */
+typedef struct conversation {
+    const fr_tokenizer *tokenizer;
+    const fr_template *template;
+    json_t *own, *given;
+    fr_chat_rules rules;
+} conversation;
+
+static fr_status render_messages(const conversation *c, json_t *messages, fr_marked_text *text) {
+    if (json_object_set(c->given, "messages", messages) != 0) return fr_fail_memory("a chat", 0);
+    json_t *asking = asking_variables(c->given);
+    fr_chat_probe probe = {.template = c->template, .own = c->own, .given = asking, .now = (int64_t)time(NULL)};
+    fr_status status =
+        asking ? adapt(c->tokenizer->chat, messages, &c->rules, &probe) : fr_fail_memory("a template's variables", 0);
+    json_decref(asking);
+    return status == FR_OK ? fr_template_render(c->template, c->own, c->given, probe.now, text) : status;
+}
+
+/* Without its last message, as far as the model's thoughts are opened, and then what that message has; *text is left as
+ * it was where they aren't. *done: they are. */
+static fr_status render_opened(const conversation *c, json_t *before, const fr_continuation *continuation,
+                               const fr_reply_format *format, fr_marked_text *text, bool *done) {
+    fr_marked_text opened = {0};
+    if (json_object_set_new(c->given, "add_generation_prompt", json_true()) != 0) return fr_fail_memory("a chat", 0);
+    fr_status status = json_array_size(before) ? render_messages(c, before, &opened) : FR_INPUT;
+    if (status == FR_OK) {
+        size_t end = fr_reply_trusted_end(&opened);
+        *done = end && fr_reply_opens_reasoning(format, opened.text + opened.length - end, end);
+        if (*done) status = fr_continuation_append(continuation, format, &opened);
+    }
+    if (status != FR_OK || !*done) {
+        fr_marked_text_free(&opened);
+        return status == FR_MEMORY ? status : FR_OK;
+    }
+    fr_marked_text_free(text);
+    *text = opened;
+    return FR_OK;
+}
+
+/* Up to the end of what the last message says or thinks. */
+static fr_status render_continued(const conversation *c, json_t *messages, fr_marked_text *text) {
+    const fr_reply_format format = fr_reply_format_for(c->tokenizer, c->given);
+    fr_continuation continuation = {0};
+    json_t *before = json_deep_copy(messages), *last = json_array_get(messages, json_array_size(messages) - 1);
+    bool ready = before && json_array_remove(before, json_array_size(before) - 1) == 0 &&
+                 json_object_set_new(c->given, "add_generation_prompt", json_false()) == 0,
+         done = false;
+    fr_status status = ready ? fr_continuation_begin(&continuation, last, &format) : fr_fail_memory("a chat", 0);
+    if (status == FR_OK) status = render_messages(c, messages, text);
+    if (status == FR_OK) {
+        bool found = fr_continuation_cut(text);
+        done = found && fr_continuation_shows_thought(&continuation, text);
+        if (!done && continuation.thought) status = render_opened(c, before, &continuation, &format, text, &done);
+        if (status == FR_OK && !done && !(found && continuation.said))
+            status = fr_fail(FR_INPUT, continuation.said ? "the last message can't be gone on with: the chat template "
+                                                           "changes it"
+                                                         : "the last message's thought can't be gone on with: the chat "
+                                                           "template leaves it out, and opens none");
+    }
+    if (status != FR_OK) fr_marked_text_free(text);
+    fr_continuation_close(&continuation);
+    json_decref(before);
+    return status;
+}
+
 static fr_status render(const fr_tokenizer *tokenizer, json_t *messages, json_t *given, json_t *own,
                         fr_marked_text *text) {
-    fr_chat_rules rules;
-    const fr_template *template;
+    conversation c = {.tokenizer = tokenizer, .own = own, .given = given};
+    bool continues;
     FR_TRY(check_messages(messages));
-    FR_TRY(check_options(given, &rules));
-    FR_TRY(add_defaults(given, messages));
+    FR_TRY(check_options(given, &c.rules, &continues));
+    FR_TRY(add_defaults(given));
     FR_TRY(set_own(own, given, tokenizer));
-    FR_TRY(choose(tokenizer->chat, given, &template));
-    json_t *asking = asking_variables(given);
-    fr_chat_probe probe = {.template = template, .own = own, .given = asking, .now = (int64_t)time(NULL)};
-    fr_status status =
-        asking ? adapt(tokenizer->chat, messages, &rules, &probe) : fr_fail_memory("a template's variables", 0);
-    json_decref(asking);
-    return status == FR_OK ? fr_template_render(template, own, given, probe.now, text) : status;
+    FR_TRY(choose(tokenizer->chat, given, &c.template));
+    return continues ? render_continued(&c, messages, text) : render_messages(&c, messages, text);
 }
 
 fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_json, const char *options_json,

@@ -111,11 +111,11 @@ static void take_marks(fr_lab_reply_budget *b, const fr_reply_format *format) {
 
 static fr_status open(fr_lab_reply_budget *b, const json_t *options, const fr_marked_text *prompt, bool *marks) {
     const fr_reply_format format = fr_reply_format_for(b->tokenizer, options);
-    size_t end = fr_reply_trusted_end(prompt);
+    fr_text written = fr_reply_written(&format, prompt, options);
     *marks = format.marks[FR_MARK_CHANNEL] || format.marks[FR_MARK_THINK];
     if (!*marks) return FR_OK;
     take_marks(b, &format);
-    b->opened = fr_reply_opens_reasoning(&format, end ? prompt->text + prompt->length - end : "", end);
+    b->opened = fr_reply_opens_reasoning(&format, written.bytes, written.length);
     bool tokens = b->end >= 0 && (b->begin >= 0 || b->opened);
     return tokens ? FR_OK : fr_fail(FR_UNBUILT, "what marks this model's reasoning is no token: not built");
 }

@@ -9,11 +9,10 @@
 #include "src/grammar/grammar.h"
 
 static fr_reply_plan plan_of(const fr_reply_rule *rule, const fr_reply_format *format, const json_t *options) {
-    size_t end = fr_reply_trusted_end(rule->prompt);
-    const char *written = end ? rule->prompt->text + rule->prompt->length - end : "";
+    fr_text written = fr_reply_written(format, rule->prompt, options);
     return (fr_reply_plan){.format = format,
-                           .thinks = fr_reply_opens_reasoning(format, written, end),
-                           .thought = fr_reply_ends_reasoning(format, written, end),
+                           .thinks = fr_reply_opens_reasoning(format, written.bytes, written.length),
+                           .thought = fr_reply_ends_reasoning(format, written.bytes, written.length),
                            .tools = rule->calls == FR_REPLY_CALLS_NONE ? NULL : json_object_get(options, "tools"),
                            .tool = rule->tool,
                            .several = rule->several,

@@ -46,6 +46,29 @@ size_t fr_reply_trusted_end(const fr_marked_text *prompt) {
     return ends ? prompt->length - prompt->trusted[count - 1].begin : 0;
 }
 
+/* True where a mark that says what the text behind it is stands at `at` in the template's own bytes. */
+static bool is_mark(const fr_reply_format *format, const char *text, size_t length) {
+    static const fr_mark kinds[] = {FR_MARK_THINK, FR_MARK_THINK_END, FR_MARK_MESSAGE};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const char *mark = format->marks[kinds[i]];
+        size_t size = mark ? strlen(mark) : 0;
+        if (size && length >= size && memcmp(text, mark, size) == 0) return true;
+    }
+    return false;
+}
+
+fr_text fr_reply_written(const fr_reply_format *format, const fr_marked_text *prompt, const json_t *options) {
+    size_t end = fr_reply_trusted_end(prompt);
+    bool continues = prompt && json_is_true(json_object_get(options, "continue_final_message"));
+    for (size_t i = continues ? prompt->trusted_count : 0; i-- > 0;) {
+        fr_span span = prompt->trusted[i];
+        for (size_t at = span.end; at-- > span.begin;)
+            if (is_mark(format, prompt->text + at, span.end - at))
+                return (fr_text){prompt->text + at, span.end - at};
+    }
+    return end ? (fr_text){prompt->text + prompt->length - end, end} : (fr_text){"", 0};
+}
+
 fr_reply_format fr_reply_format_for(const fr_tokenizer *tokenizer, const json_t *options) {
     const fr_template *template = fr_chat_templates_for(tokenizer->chat, options)->ready;
     size_t length = 0;
@@ -59,12 +82,12 @@ static fr_status begin(fr_reply_parser *p, const fr_marked_text *prompt, const j
     json_t *tools = json_object_get(options, "tools");
     if (tools && !json_is_array(tools) && !json_is_null(tools))
         return fr_fail(FR_INPUT, "chat options: \"tools\" is not an array");
-    size_t end = fr_reply_trusted_end(prompt);
     fr_reply_format format = fr_reply_format_for(p->tokenizer, options);
+    fr_text written = fr_reply_written(&format, prompt, options);
     fr_decoder_free(p->decoder);
     p->decoder = NULL;
     FR_TRY(fr_decoder_new(p->tokenizer, false, &p->decoder));
-    return fr_reply_reader_begin(p->reader, &format, end ? prompt->text + prompt->length - end : "", end,
+    return fr_reply_reader_begin(p->reader, &format, written.bytes, written.length,
                                  json_is_array(tools) ? tools : NULL, seed, whole_calls);
 }
 

@@ -105,12 +105,17 @@ static bool choose_end(fr_job *job, const json_t *messages, bool *goes_on) {
     return true;
 }
 
-/* A message that says nothing yet is gone on with as none at all. */
+static bool is_nothing(const json_t *text) {
+    if (!text || json_is_null(text)) return true;
+    return json_is_string(text) && strspn(json_string_value(text), " \t\r\n") == json_string_length(text);
+}
+
+/* A message that neither says nor thinks anything yet is gone on with as none at all. */
 static bool is_silent(const json_t *message) {
-    const json_t *content = json_object_get(message, "content");
-    const char *text = json_string_value(content);
-    if (!content || json_is_null(content)) return true;
-    return json_is_string(content) && strspn(text, " \t\r\n") == json_string_length(content);
+    static const char *const members[] = {"content", "reasoning", "reasoning_content", "thinking"};
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        if (!is_nothing(json_object_get(message, members[i]))) return false;
+    return true;
 }
 
 /* A person's turn, or a tool's, has something to say; null, which some clients send, says nothing. */
@@ -179,7 +184,7 @@ bool fr_ask_take_messages(fr_ask *ask, fr_job *job) {
         json_array_remove(messages, json_array_size(messages) - 1);
         job->continues = false;
     }
-    if (job->continues) fr_json_put(job->settings, "add_generation_prompt", json_false());
+    if (job->continues) fr_json_put(job->settings, "continue_final_message", json_true());
     if (!fr_job_take_messages(job, messages)) return false;
     for (const char *line; (line = fr_chat_change(fr_model_tokenizer(job->setting->loaded->model)));)
         fr_notes_say("%s", line);
