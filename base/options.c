@@ -36,6 +36,7 @@ const fr_option_bounds fr_options_bounds[FR_OPT_COUNT] = {
     [FR_OPT_SEED] = {"seed", FR_OPTION_WHOLE, .whole = {0, INT64_MAX, 0}},
     [FR_OPT_ACCEPT] = {"accept", FR_OPTION_TEXT, .whole.fallback = FR_ACCEPT_GUMBEL},
     [FR_OPT_LOGPROBS] = {"logprobs", FR_OPTION_WHOLE, .whole = {-1, FR_LOGPROBS_MAX, -1}},
+    [FR_OPT_LOGPROBS_DRAWN] = {"logprobs-drawn", FR_OPTION_WHOLE, .whole = {0, 1, 0}},
     [FR_OPT_CHAT_TEMPLATE] = {"chat-template-file", .kind = FR_OPTION_TEXT},
     [FR_OPT_KV_MEMORY] = {"kv-memory", FR_OPTION_WHOLE, .whole = {0, INT64_MAX, 0}},
     [FR_OPT_MEMORY] = {"memory", FR_OPTION_WHOLE, .whole = {0, INT64_MAX, 0}},

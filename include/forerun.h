@@ -325,6 +325,12 @@ typedef enum fr_option {
      * says it itself. Default: as the file says */
     FR_OPT_TOKENIZER_PRE,
 
+    /* -- Added later. */
+
+    /* 0 (default) or 1: a step's log-probabilities are those of its draws, after masks, penalties, bias, filters and
+     * temperature. What these leave no chance has -INFINITY, the likelier by the model's own logits first */
+    FR_OPT_LOGPROBS_DRAWN,
+
     FR_OPT_COUNT
 } fr_option;
 

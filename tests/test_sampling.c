@@ -643,7 +643,7 @@ START_TEST(logprobs_of_a_large_vocabulary_are_libms) {
     for (size_t i = 0; i < MANY; i++) sum += exp(logits[i] - largest);
     require(fr_kernels_select(NULL, &kernels));
     require(fr_arena_open(&arena, 1 << 20, "log-probabilities"));
-    fr_logprobs_layout(&l, &arena, 3, kernels, MANY);
+    fr_logprobs_layout(&l, &arena, 3, false, kernels, MANY);
     fr_logprobs_take(&l, logits, (int32_t[]){4321}, 1);
     ck_assert_double_le(fabs(l.own[0] - (logits[4321] - largest - log(sum))), 1e-6);
     for (size_t i = 0; i < 3; i++) {
@@ -730,6 +730,70 @@ START_TEST(logprobs_are_of_the_logits_before_filters) {
     ck_assert_uint_gt(unlikely, 10);
     fr_reference_close(&r);
     fr_options_free(options);
+}
+END_TEST
+
+enum { DRAWN = 40, OF_DRAW = 5, KEPT_OF_DRAW = 3 };
+
+/* What the steps of a text tell: ids, each token's own, and the best. */
+typedef struct told {
+    int32_t ids[DRAWN], best[DRAWN][OF_DRAW];
+    float own[DRAWN], values[DRAWN][OF_DRAW];
+} told;
+
+static void tell_draws(const fr_reference *r, double temperature, bool drawn, bool drafts, told *t) {
+    fr_session *session;
+    fr_options *options = fr_options_new();
+    require(fr_options_set(options, FR_OPT_LOGPROBS, OF_DRAW));
+    require(fr_options_set(options, FR_OPT_LOGPROBS_DRAWN, drawn));
+    require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
+    require(fr_options_set(options, FR_OPT_DRAFT_MAX, 3));
+    require(fr_options_set(options, FR_OPT_TOP_K, KEPT_OF_DRAW));
+    require(fr_options_set_number(options, FR_OPT_TEMPERATURE, temperature));
+    require(fr_session_open(r->model, drafts ? r->drafter : NULL, options, &session));
+    require(fr_session_prompt(session, (int32_t[]){2, 100, 200}, 3));
+    for (size_t made = 0, got, accepted; made < DRAWN; made += got) {
+        int32_t ids[FR_STEP_MAX];
+        require(fr_session_step(session, ids, DRAWN - made, &got, &accepted));
+        for (size_t i = 0; i < got; i++) {
+            const int32_t *best;
+            const float *values;
+            ck_assert_uint_eq(fr_session_logprobs(session, i, &t->own[made + i], &best, &values), OF_DRAW);
+            memcpy(t->best[made + i], best, sizeof t->best[0]);
+            memcpy(t->values[made + i], values, sizeof t->values[0]);
+            t->ids[made + i] = ids[i];
+        }
+    }
+    fr_session_close(session);
+    fr_options_free(options);
+}
+
+/* Draws are from the three likeliest, whose logits are divided by the temperature. */
+START_TEST(draws_tell_what_they_were_drawn_from) {
+    static told raw, drawn, drafted;
+    fr_reference r;
+    double temperature = _i ? 0.7 : 0;
+    fr_reference_open(&r, "gemma4-e", NULL);
+    tell_draws(&r, temperature, false, false, &raw);
+    tell_draws(&r, temperature, true, false, &drawn);
+    tell_draws(&r, temperature, true, true, &drafted);
+    ck_assert_mem_eq(raw.ids, drawn.ids, sizeof raw.ids);
+    ck_assert_mem_eq(&drawn, &drafted, sizeof drawn);
+    for (size_t t = 0; t < DRAWN; t++) {
+        double sum = 0;
+        ck_assert_mem_eq(raw.best[t], drawn.best[t], sizeof raw.best[t]);
+        for (size_t i = 0; i < OF_DRAW; i++) {
+            bool left = _i ? i < KEPT_OF_DRAW : i == 0;
+            ck_assert_int_eq(isfinite(drawn.values[t][i]), left);
+            sum += exp((double)drawn.values[t][i]);
+            if (drawn.ids[t] == drawn.best[t][i]) ck_assert(drawn.own[t] == drawn.values[t][i]);
+            if (_i && left)
+                ck_assert_double_eq_tol((double)drawn.values[t][i] - (double)drawn.values[t][0],
+                                        ((double)raw.values[t][i] - (double)raw.values[t][0]) / 0.7, 1e-4);
+        }
+        ck_assert_double_eq_tol(sum, 1, 1e-5);
+    }
+    fr_reference_close(&r);
 }
 END_TEST
 
@@ -869,6 +933,7 @@ int main(void) {
     tcase_add_test(exact, logprobs_of_a_large_vocabulary_are_libms);
     tcase_add_test(exact, logprobs_are_the_targets_with_and_without_drafting);
     tcase_add_test(exact, logprobs_are_of_the_logits_before_filters);
+    tcase_add_loop_test(exact, draws_tell_what_they_were_drawn_from, 0, 2);
     tcase_add_loop_test(exact, drawing_allocates_nothing, 0, 2);
     tcase_add_test(exact, settings_that_mean_nothing_are_refused);
     tcase_add_test(exact, biases_may_be_many);

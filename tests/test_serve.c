@@ -406,7 +406,7 @@ START_TEST(what_is_not_built_is_refused_by_name) {
         {"response_format", "{\"type\": \"structural_tag\"}"}, {"lora", "[{\"id\": 0, \"scale\": 1}]"},
         {"tool_choice", "\"required\""},      {"echo", "true"},
         {"t_max_predict_ms", "\"1\""},        {"accept", "\"rejection\""},
-        {"post_sampling_probs", "true"},      {"speculative.n_max", "99"}};
+        {"speculative.n_max", "99"}};
     char body[512];
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         snprintf(body, sizeof body, "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"max_tokens\": 1, "
@@ -502,7 +502,33 @@ START_TEST(prompts_are_echoed_with_their_log_probabilities) {
 }
 END_TEST
 
-/* Of the choices that a request without best_of has those whose ids have the largest mean, that one first. */
+/* A greedy draw has one token to draw from. */
+START_TEST(probabilities_of_draws_are_told) {
+    static const char *const forms[] = {NATIVE, CHAT};
+    for (size_t p = 0; p < 2; p++) {
+        json_t *body = fr_body("{s:s, s:[{s:s, s:s}], s:i, s:f, s:i, s:b}", "prompt", "Once upon", "messages", "role",
+                               "user", "content", "Hi", "max_tokens", 3, "temperature", 0.0, "n_probs", 4,
+                               "post_sampling_probs", 1);
+        json_t *answer;
+        ck_assert_int_eq(fr_ask_json(server.port, forms[p], body, &answer), 200);
+        const json_t *list = json_object_get(answer, "completion_probabilities");
+        const json_t *choice = json_array_get(json_object_get(answer, "choices"), 0);
+        if (p) list = fr_json_get(fr_json_get(choice, "logprobs"), "content");
+        ck_assert_uint_eq(json_array_size(list), 3);
+        for (size_t i = 0; i < 3; i++) {
+            const json_t *one = json_array_get(list, i), *best = fr_json_get(one, "top_probs");
+            ck_assert(json_number_value(fr_json_get(one, "prob")) == 1);
+            ck_assert_uint_eq(json_array_size(best), 4);
+            for (size_t b = 0; b < 4; b++)
+                ck_assert(json_number_value(fr_json_get(json_array_get(best, b), "prob")) == (b == 0));
+        }
+        json_decref(answer);
+        json_decref(body);
+    }
+}
+END_TEST
+
+/* The answer has the choices whose ids have the largest mean, the likeliest first. */
 START_TEST(the_likeliest_choices_are_answered) {
     json_t *body = fr_body("{s:s, s:i, s:i, s:i, s:f, s:i}", "prompt", "Once upon", "max_tokens", 6, "n", 5, "seed",
                            11, "temperature", 1.0, "logprobs", 0);
@@ -867,6 +893,7 @@ int main(void) {
     tcase_add_test(demo, what_is_not_built_is_refused_by_name);
     tcase_add_test(demo, tools_that_must_be_called_are);
     tcase_add_test(demo, prompts_are_echoed_with_their_log_probabilities);
+    tcase_add_test(demo, probabilities_of_draws_are_told);
     tcase_add_test(demo, the_likeliest_choices_are_answered);
     tcase_add_test(demo, time_is_a_limit);
     tcase_add_test(demo, a_prompt_beyond_the_context_is_refused);

@@ -78,6 +78,7 @@ static fr_status start(fr_job *job, const void *kept, size_t size) {
                                     .session = job->session,
                                     .most = job->most,
                                     .best = job->best,
+                                    .chances = job->chances,
                                     .ignore_eos = job->ignore_eos && !job->grammar,
                                     .stop_ids = job->stop_ids,
                                     .stop_id_count = job->stop_id_count,

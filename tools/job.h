@@ -53,6 +53,7 @@ typedef struct fr_job {
     size_t row;
     int64_t seed; /* that was drawn for it; -1: none */
     int64_t best; /* log-probabilities of so many beside each id's own, -1: none at all */
+    bool chances; /* they are told as probabilities, of what was drawn from */
     json_t *settings; /* of its chat template */
     struct fr_job_grammar *grammar; /* what its text is of (job_grammar.h); NULL: any */
     struct fr_job_budget *budget;   /* how much it may reason (job_budget.h); NULL: as much as it likes */

@@ -21,7 +21,8 @@ static json_t *entry_of(const fr_reply *reply, const fr_reply_logprob *one) {
     json_t *entry = json_object();
     double value = isfinite(one->value) ? (double)one->value : -(double)FLT_MAX;
     fr_json_put(entry, "id", json_integer(one->id));
-    fr_json_put(entry, "logprob", isnan(one->value) ? json_null() : json_real(value));
+    if (reply->setting.chances) fr_json_put(entry, "prob", json_real(exp(one->value)));
+    else fr_json_put(entry, "logprob", isnan(one->value) ? json_null() : json_real(value));
     put_text(reply, one->id, entry);
     return entry;
 }
@@ -33,7 +34,7 @@ json_t *fr_reply_logprobs(const fr_reply *reply, size_t from, size_t to) {
         const fr_reply_logprob *row = reply->logprobs + i * (reply->best + 1);
         json_t *token = entry_of(reply, row), *best = json_array();
         for (size_t b = 1; b <= reply->best; b++) json_array_append_new(best, entry_of(reply, &row[b]));
-        fr_json_put(token, "top_logprobs", best);
+        fr_json_put(token, reply->setting.chances ? "top_probs" : "top_logprobs", best);
         json_array_append_new(all, token);
     }
     return all;

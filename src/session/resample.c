@@ -21,7 +21,8 @@ static void keep_opened(fr_options *options, const fr_options *opened) {
     options->filters_given = given.filters_given;
     options->breakers = given.breakers;
     for (fr_option o = 0; o < FR_OPT_COUNT; o++) {
-        if (o == FR_OPT_LOGPROBS || (o < FR_OPT_REPEAT_PENALTY && o != FR_OPT_DRAFT_MIN && o != FR_OPT_DRAFT_P_MIN))
+        if (o == FR_OPT_LOGPROBS || o == FR_OPT_LOGPROBS_DRAWN ||
+            (o < FR_OPT_REPEAT_PENALTY && o != FR_OPT_DRAFT_MIN && o != FR_OPT_DRAFT_P_MIN))
             continue;
         options->value[o] = given.value[o];
         options->number[o] = given.number[o];
@@ -59,6 +60,7 @@ fr_status fr_session_resample(fr_session *s, const fr_options *options) {
         free(merged.biases);
         return status;
     }
+    sampler.told = s->sampler.told;
     sampler.mask = s->sampler.mask;
     sampler.mask_context = s->sampler.mask_context;
     sampler.constraint = s->sampler.constraint;

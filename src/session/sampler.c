@@ -70,7 +70,8 @@ fr_status fr_sampler_set(fr_sampler *s, const fr_options *options, const fr_kern
     if (options->value[FR_OPT_MIROSTAT] == 1) return fr_fail(FR_UNBUILT, "mirostat 1 is not built: take 2");
     set_filters(s, options);
     s->rejection = s->draws && options->value[FR_OPT_ACCEPT] == FR_ACCEPT_REJECTION;
-    s->on = s->selects || s->bias_count || penalizes(s) || s->dry.last_n;
+    s->tells = options->value[FR_OPT_LOGPROBS_DRAWN] && options->value[FR_OPT_LOGPROBS] >= 0;
+    s->on = s->selects || s->bias_count || penalizes(s) || s->dry.last_n || s->tells;
     return FR_OK;
 }
 
@@ -142,8 +143,8 @@ void fr_sampler_layout(fr_sampler *s, fr_arena *arena, size_t depths) {
     if (s->selects) {
         s->ids = fr_arena_take(arena, s->vocab, sizeof *s->ids);
         s->scratch = fr_arena_take(arena, s->vocab, sizeof *s->scratch);
-        s->weight = fr_arena_take(arena, s->vocab, sizeof *s->weight);
     }
+    if (s->selects || s->tells) s->weight = fr_arena_take(arena, s->vocab, sizeof *s->weight);
     if (has(s, FR_FILTER_TYPICAL)) s->nearness = fr_arena_take(arena, s->vocab, sizeof *s->nearness);
     fr_dry_layout(&s->dry, arena, s->vocab);
     if (penalizes(s)) s->seen = fr_arena_take(arena, s->vocab, sizeof *s->seen);
@@ -372,17 +373,23 @@ static bool judge(fr_sampler *s, const fr_scores *scores, const fr_past *past, c
     return false;
 }
 
-/* One row: whether the draft stands. Mirostat's bound moves on behind its token. */
-static bool verify_row(fr_sampler *s, const fr_scores *row, const fr_past *before, const int32_t *draft,
-                       int32_t *token) {
+/* Tells whether the draft stands in one row, whose logits as the model says them are `model`. Mirostat's bound moves on
+ * with its token. */
+static bool verify_row(fr_sampler *s, const fr_scores *row, const float *model, const fr_past *before,
+                       const int32_t *draft, int32_t *token) {
     bool stands;
     fr_choices c = {0};
+    if (s->told) {
+        fr_distribution p = fr_sampler_distribution(s, row, before);
+        fr_logprobs_draw(s->told, before->drafted, &p, model);
+    }
     if (s->rejection) {
         stands = judge(s, row, before, draft, &c, token);
     } else {
         *token = draw(s, row, before, &c);
         stands = draft && *draft == *token;
     }
+    if (s->told) fr_logprobs_drew(s->told, before->drafted, *token);
     if (s->mirostat) s->mus[before->drafted] = s->mu = fr_mirostat_next(s, &c, *token);
     return stands;
 }
@@ -425,7 +432,7 @@ size_t fr_sampler_verify(fr_sampler *s, const float *logits, const int64_t *best
                          .best = best ? best + before.drafted : NULL};
         if (!mask_row(s, &before, &row)) break;
         const int32_t *draft = before.drafted < past->drafted ? &past->drafts[before.drafted] : NULL;
-        if (!verify_row(s, &row, &before, draft, token)) break;
+        if (!verify_row(s, &row, logits + before.drafted * s->vocab, &before, draft, token)) break;
     }
     s->mu = mu;
     return before.drafted;

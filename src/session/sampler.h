@@ -24,6 +24,7 @@
 #include "src/session/accept.h"
 #include "src/session/constraint.h"
 #include "src/session/dry.h"
+#include "src/session/logprobs.h"
 
 typedef struct fr_sampler {
     const fr_kernels *kernels;
@@ -33,6 +34,8 @@ typedef struct fr_sampler {
     bool draws;     /* temperatures above 0 may come */
     bool selects;   /* filters run: there may be draws, or filters that the largest logit needn't pass */
     bool mirostat;
+    bool tells;        /* the distributions of the target's draws, */
+    fr_logprobs *told; /* to these; NULL otherwise */
     double temperature, top_p, min_p, repeat, presence, frequency;
     double top_n_sigma, typical, xtc_probability, xtc_threshold, dynatemp_range, dynatemp_exponent;
     double mirostat_eta, mirostat_tau;

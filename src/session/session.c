@@ -31,7 +31,8 @@ static void layout(fr_session *s) {
     s->rope_positions = fr_arena_take(&s->arena, s->context + FR_STEP_MAX, sizeof *s->rope_positions);
     s->hidden = fr_arena_take(&s->arena, FR_STEP_MAX * e->seen_width, sizeof *s->hidden);
     fr_sampler_layout(&s->sampler, &s->arena, s->drafter ? s->draft_max : 0);
-    fr_logprobs_layout(&s->logprobs, &s->arena, s->logprobs_best, model->kernels, vocab);
+    fr_logprobs_layout(&s->logprobs, &s->arena, s->logprobs_best, s->sampler.tells, model->kernels,
+                       vocab);
     fr_stats_layout(&s->stats, &s->arena, s->context);
     fr_trace_layout(&s->trace, &s->arena, model->files.path, drafter_path(s), e->rows);
 }
@@ -112,6 +113,7 @@ static fr_status choose_sizes(fr_session *s, const fr_options *options) {
     FR_TRY(fr_sampler_set(&s->sampler, options, model->kernels, model->trunk.spec.vocab));
     fr_sampler_suppress(&s->sampler, model->suppressed, model->suppressed_count);
     fr_sampler_limit(&s->sampler, s->context);
+    if (s->sampler.tells) s->sampler.told = &s->logprobs;
     return FR_OK;
 }
 

@@ -232,6 +232,14 @@ static bool take_probs(fr_ask *ask, fr_job *job, const char *key, const json_t *
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_LOGPROBS, job->best));
 }
 
+/* Probabilities as the draw had them, in the place of the model's log-probabilities. */
+static bool take_chances(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    (void)ask;
+    if (!json_is_boolean(value)) return must_be(job, key, "true or false");
+    job->chances = json_is_true(value);
+    return fr_job_check(job, fr_options_set(job->options, FR_OPT_LOGPROBS_DRAWN, job->chances));
+}
+
 /* Below 0 is as 0: all. */
 static bool take_top_k(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
     (void)ask;
@@ -346,7 +354,8 @@ static const struct {
     {"preserved_tokens", ALL, take_empty},
     {"lora", ALL, take_empty},
     {"response_fields", NATIVE, take_fields},
-    {"post_sampling_probs", ALL, take_false},
+    {"post_sampling_probs", CHAT | NATIVE, take_chances},
+    {"post_sampling_probs", COMPLETION, take_false},
     {"reasoning_control", ALL, take_false},
 };
 
