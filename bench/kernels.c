@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/word_list.h"
 #include "bench/facts.h"
 #include "bench/kernel_timing.h"
 #include "bench/roofline.h"
@@ -69,7 +70,8 @@ static fr_status add_level(bench *b, const char *word, size_t length) {
         if (level == FR_ISA_SCALAR) b->levels |= here & 1u << FR_ISA_SCALAR_FMA;
         return FR_OK;
     }
-    return fr_fail(FR_USAGE, "unknown instruction set '%.*s'", (int)length, word);
+    return fr_fail(FR_USAGE, "isa %.*s is not known (%s)", length < 40 ? (int)length : 40, word,
+                   fr_list_words(fr_isa_word).text);
 }
 
 static fr_status read_levels(bench *b) {

@@ -180,7 +180,7 @@ typedef enum fr_option {
     FR_OPT_PIN,
     /* 0 or 1 (default): spread threads over NUMA nodes and place memory by first touch */
     FR_OPT_NUMA,
-    /* Text: scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm; default: the best */
+    /* Text: scalar avx2 avxvnni avx512 avx512vnni neon dotprod i8mm; default: the best */
     FR_OPT_ISA,
     /* 0 or 1 (default): use weights as they lie in the file, or read them into memory */
     FR_OPT_MMAP,

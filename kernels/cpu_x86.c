@@ -27,7 +27,7 @@ static bool has(uint64_t word, uint64_t bits) {
 }
 
 unsigned fr_cpu_levels(void) {
-    const uint64_t ymm = 0x6, zmm = 0xe6, tiles = 0x60000; /* of XCR0 */
+    const uint64_t ymm = 0x6, zmm = 0xe6; /* of XCR0 */
     unsigned levels = 1u << FR_ISA_SCALAR;
     cpuid_leaf one = cpuid(1, 0), seven = cpuid(7, 0), seven_one = cpuid(7, 1);
     bool osxsave = one.ecx & bit_OSXSAVE;
@@ -41,7 +41,5 @@ unsigned fr_cpu_levels(void) {
     if (!has(state, zmm) || !has(seven.ebx, bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL)) return levels;
     levels |= 1u << FR_ISA_AVX512;
     if (!has(seven.ecx, 1u << 11)) return levels;
-    levels |= 1u << FR_ISA_AVX512VNNI;
-    if (has(state, tiles) && has(seven.edx, 1u << 24 | 1u << 25)) levels |= 1u << FR_ISA_AMX;
-    return levels;
+    return levels | 1u << FR_ISA_AVX512VNNI;
 }

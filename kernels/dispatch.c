@@ -3,6 +3,7 @@
  * In: a word, or NULL for the best here. Out: a table with an implementation of every operation. kernels.def lists the
  * kernels weakest level first, so that filling a table in its order overlays scalar upwards. */
 #include "base/error.h"
+#include "base/word_list.h"
 #include "kernels/cpu.h"
 #include "kernels/dispatch.h"
 
@@ -61,7 +62,8 @@ fr_status fr_kernels_select(const char *word, const fr_kernels **kernels) {
     unsigned here = fr_cpu_levels();
     fr_isa_level level = word ? fr_isa_from_word(word) : strongest(here);
     *kernels = NULL;
-    if (level == FR_ISA_WORDS) return fr_fail(FR_USAGE, "unknown instruction set '%s'", word);
+    if (level == FR_ISA_WORDS)
+        return fr_fail(FR_USAGE, "isa %.40s is not known (%s)", word, fr_list_words(fr_isa_word).text);
     if (!(here >> level & 1)) return fr_fail(FR_MACHINE, "this machine has no %s", word);
     pthread_once(&once, fill_tables);
     *kernels = &tables[level];
