@@ -60,9 +60,9 @@ static fr_status run(bench *b, fr_bench_report *report, const fr_bench_gathers_p
         FR_TRY(time_gathers(b, bytes, plan->repetitions));
         fr_bench_figure figure = fr_bench_figure_of(b->seconds, plan->repetitions);
         fr_bench_number(report, (double)bytes);
-        fr_bench_number(report, fr_bench_told(&figure, figure.middle * 1e6, plan->max_spread));
+        fr_bench_from(report, &figure, figure.middle * 1e6, plan->max_spread);
         fr_bench_number(report, figure.spread);
-        fr_bench_number(report, fr_bench_told(&figure, (double)bytes / figure.middle / 1e6, plan->max_spread));
+        fr_bench_from(report, &figure, (double)bytes / figure.middle / 1e6, plan->max_spread);
     }
     return FR_OK;
 }

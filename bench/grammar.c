@@ -114,7 +114,7 @@ static fr_status repeat(bench *b, const struct subject *subject, size_t round) {
 
 static void put(bench *b, double *values) {
     fr_bench_figure figure = fr_bench_figure_of(values, b->plan->repetitions);
-    fr_bench_number(b->report, fr_bench_told(&figure, figure.middle, b->plan->max_spread));
+    fr_bench_from(b->report, &figure, figure.middle, b->plan->max_spread);
 }
 
 static void put_row(bench *b, const struct subject *subject) {

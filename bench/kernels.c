@@ -34,7 +34,7 @@ typedef struct bench {
     bool counted;                                        /* the processor's counters are there */
 
     size_t done, total;
-    size_t wrong, withheld; /* withheld: of a table */
+    size_t wrong, doubtful; /* doubtful: of a table */
 } bench;
 
 /* ---------------------------------------------------------------------------------------------------- what is asked */
@@ -198,20 +198,19 @@ static void tell_counts(const bench *b, const fr_bench_timing *t, double blocks)
 }
 
 static void tell_figures(bench *b, const fr_bench_timing *t) {
-    double seconds = t->same_bits ? fr_bench_told(&t->seconds, t->seconds.middle, b->plan->max_spread) : NAN;
-    double blocks = t->values / BLOCK;
+    double seconds = t->same_bits ? t->seconds.middle : NAN, blocks = t->values / BLOCK, most = b->plan->max_spread;
     bool told = isfinite(seconds);
-    b->withheld += t->same_bits && !told;
+    b->doubtful += told && fr_bench_is_doubtful(&t->seconds, most);
     fr_bench_number(b->report, t->bytes);
     fr_bench_number(b->report, t->macs);
     fr_bench_number(b->report, blocks);
-    fr_bench_number(b->report, seconds);
-    fr_bench_number(b->report, seconds * 1e6);
+    fr_bench_from(b->report, &t->seconds, seconds, most);
+    fr_bench_from(b->report, &t->seconds, seconds * 1e6, most);
     fr_bench_number(b->report, t->same_bits ? t->seconds.spread : NAN);
-    fr_bench_number(b->report, t->bytes / seconds * 1e-9);
-    fr_bench_number(b->report, t->macs > 0 ? t->macs / seconds * 1e-9 : NAN);
+    fr_bench_from(b->report, &t->seconds, t->bytes / seconds * 1e-9, most);
+    fr_bench_from(b->report, &t->seconds, t->macs > 0 ? t->macs / seconds * 1e-9 : NAN, most);
     fr_bench_text(b->report, told ? t->limit : NULL);
-    fr_bench_number(b->report, told ? fr_bench_told(&t->of_limit, 100 * t->of_limit.middle, b->plan->max_spread) : NAN);
+    fr_bench_from(b->report, &t->of_limit, told ? 100 * t->of_limit.middle : NAN, most);
     fr_bench_number(b->report, t->same_bits ? t->of_limit.spread : NAN);
     fr_bench_number(b->report, told ? t->bandwidth * 1e-9 : NAN);
     fr_bench_number(b->report, told ? t->peak * 1e-9 : NAN);
@@ -223,7 +222,7 @@ static void tell_figures(bench *b, const fr_bench_timing *t) {
 static void draw(bench *b, const fr_bench_kernel *kernel, const fr_bench_case *c, const fr_bench_timing *t) {
     char shape[64], series[128], tip[160];
     if (!b->roofline || !t->same_bits || !t->from_memory || !t->limit ||
-        !isfinite(fr_bench_told(&t->seconds, 1, b->plan->max_spread)))
+        fr_bench_is_doubtful(&t->seconds, b->plan->max_spread))
         return;
     fr_bench_case_name(c, c->units, b->threads, shape, sizeof shape);
     snprintf(series, sizeof series, "%s, %s", kernel->name, shape);
@@ -314,13 +313,13 @@ static fr_status time_group(bench *b, fr_bench_group group) {
     if (empty) return FR_OK;
     memcpy(shown, columns, sizeof shown);
     for (size_t i = COLUMNS - COUNTED; i < COLUMNS && !b->counted; i++) shown[i].head = NULL;
-    b->withheld = 0;
+    b->doubtful = 0;
     fr_bench_table(b->report, tables[group].name, tables[group].title, shown, COLUMNS);
     FR_TRY(each_shape(b, group, time_shape));
     fr_bench_remark(b->report, "A block is %d %s; cycles are of one core.", BLOCK, tables[group].block);
-    if (b->withheld)
-        fr_bench_remark(b->report, "Figures left out for their spread above %g %% or, of one timing, not known: %zu.",
-                        b->plan->max_spread, b->withheld);
+    if (b->doubtful)
+        fr_bench_remark(b->report, "Figures marked with ?, as their spread is above %g %% or, of one timing, not "
+                        "known: %zu.", b->plan->max_spread, b->doubtful);
     return FR_OK;
 }
 

@@ -92,17 +92,18 @@ static core_figures sample_core(bench *b, measure_fn *measure, timing *task, boo
                           fr_bench_figure_of(b->clocks, b->options->repetitions)};
 }
 
-static double told(const bench *b, const fr_bench_figure *figure, double value) {
-    return fr_bench_told(figure, value, b->options->max_spread);
-}
-
 static void put_alone(bench *b, const fr_bench_figure *figure, double factor) {
-    fr_bench_number(b->report, told(b, figure, figure->middle * factor));
+    fr_bench_from(b->report, figure, figure->middle * factor, b->options->max_spread);
 }
 
-/* What follows from a figure is told only where that is. */
+/* What follows from two figures is doubtful where one of them is. */
+static void put_both(bench *b, const fr_bench_figure *base, const fr_bench_figure *figure, double value) {
+    bool first = fr_bench_is_doubtful(base, b->options->max_spread);
+    fr_bench_from(b->report, first ? base : figure, value, b->options->max_spread);
+}
+
 static void put_from(bench *b, const fr_bench_figure *base, const fr_bench_figure *figure, double factor) {
-    fr_bench_number(b->report, told(b, base, told(b, figure, figure->middle * factor)));
+    put_both(b, base, figure, figure->middle * factor);
 }
 
 /* Two cells. */
@@ -128,11 +129,11 @@ static double read_again(const timing *task) {
 static void put_reading(bench *b, fr_pool *pool, size_t threads, const fr_bench_memory *memory) {
     timing reading = {.pool = pool, .memory = memory};
     fr_bench_figure figure = sample(b, read_again, &reading);
-    b->bandwidth = fmax(b->bandwidth, told(b, &figure, figure.middle)); /* of a NaN it is the other */
+    b->bandwidth = fmax(b->bandwidth, figure.middle);
     fr_bench_number(b->report, (double)threads);
     put(b, &figure, 1e-9);
-    fr_bench_number(b->report, told(b, &figure, figure.most * 1e-9));
-    fr_bench_number(b->report, told(b, &figure, figure.middle * 1e-9 / (double)threads));
+    fr_bench_from(b->report, &figure, figure.most * 1e-9, b->options->max_spread);
+    fr_bench_from(b->report, &figure, figure.middle * 1e-9 / (double)threads, b->options->max_spread);
 }
 
 static const char *const page_words[] = {[FR_BENCH_SMALL] = "small", [FR_BENCH_HUGE] = "huge"};
@@ -370,7 +371,7 @@ static void put_peak(bench *b, const fr_bench_peak *peak) {
     put_from(b, &one.value, &one.cycles, 1);
     put_from(b, &one.value, &one.clock, 1e-9);
     put(b, &all, 1e-9);
-    fr_bench_number(b->report, told(b, &one.value, told(b, &all, all.middle / one.value.middle)));
+    put_both(b, &one.value, &all, all.middle / one.value.middle);
     put_alone(b, &all, 1 / b->bandwidth); /* not finite where that is not known */
 }
 
@@ -461,7 +462,7 @@ static fr_status measure_all(bench *b) {
     peak_table(b);
     FR_TRY(barrier_table(b));
     fr_bench_remark(b->report, "Figures are medians of %zu timings; spread is between the quartiles. A figure that "
-                    "spread more than %g %%, or is of one timing, is left out, and what follows from it.",
+                    "spread more than %g %%, or is of one timing, is marked with ?, and what follows from it.",
                     b->options->repetitions, b->options->max_spread);
     return FR_OK;
 }

@@ -31,7 +31,7 @@ void fr_bench_begin(fr_bench_run *run, const char *name, const char *title, cons
     for (size_t i = 0; i < count; i++) columns[COMMON + i] = own[i];
     snprintf(whole, sizeof whole, "%s%s", title, run->how);
     fr_bench_table(run->report, name, whole, columns, COMMON + count);
-    run->kept_back = 0;
+    run->doubtful = 0;
     run->others = 0;
 }
 
@@ -43,8 +43,8 @@ fr_bench_figure fr_bench_figure_kept(const double *values, size_t n) {
 }
 
 void fr_bench_put(fr_bench_run *run, const fr_bench_figure *figure, double value) {
-    run->kept_back += isfinite(figure->middle) && !(figure->spread <= run->plan->max_spread);
-    fr_bench_number(run->report, fr_bench_told(figure, value, run->plan->max_spread));
+    run->doubtful += isfinite(figure->middle) && fr_bench_is_doubtful(figure, run->plan->max_spread);
+    fr_bench_from(run->report, figure, value, run->plan->max_spread);
 }
 
 /* The mean and the standard deviation of a sample; of one value it is 0, as llama-bench has it. */
@@ -72,15 +72,15 @@ static void put_times(fr_bench_run *run, const fr_bench_test *test) {
     }
     fr_bench_figure time = fr_bench_figure_kept(ns, test->count);
     fr_bench_put(run, &time, time.middle);
-    fr_bench_number(run->report, fr_bench_told(&time, time.middle / 1e6, limit));
+    fr_bench_from(run->report, &time, time.middle / 1e6, limit);
     mean_of(ns, test->count, &mean, &deviation);
-    fr_bench_number(run->report, fr_bench_told(&time, rint(mean), limit));
-    fr_bench_number(run->report, fr_bench_told(&time, rint(deviation), limit));
+    fr_bench_from(run->report, &time, rint(mean), limit);
+    fr_bench_from(run->report, &time, rint(deviation), limit);
     fr_bench_figure rate = fr_bench_figure_kept(rates, test->count);
-    fr_bench_number(run->report, fr_bench_told(&time, rate.middle, limit));
+    fr_bench_from(run->report, &time, rate.middle, limit);
     mean_of(rates, test->count, &mean, &deviation);
-    fr_bench_number(run->report, fr_bench_told(&time, mean, limit));
-    fr_bench_number(run->report, fr_bench_told(&time, deviation, limit));
+    fr_bench_from(run->report, &time, mean, limit);
+    fr_bench_from(run->report, &time, deviation, limit);
     fr_bench_number(run->report, time.spread);
     put_others(run);
     fr_bench_numbers(run->report, ns, test->count);
@@ -101,11 +101,11 @@ void fr_bench_begin_row(fr_bench_run *run, const fr_bench_test *test) {
 void fr_bench_end(fr_bench_run *run) {
     if (run->others > NOTABLE)
         fr_bench_remark(run->report, "Other programs took up to %.0f%% of all CPUs meanwhile.", run->others);
-    if (run->kept_back)
+    if (run->doubtful)
         fr_bench_remark(run->report,
-                        "Figures that are not told, as their spread is above %g%% or, of one timing, not known: %zu. "
-                        "Stop what else runs here, time more often by -r, or allow more by --max-spread.",
-                        run->plan->max_spread, run->kept_back);
+                        "Figures that are marked with ?, as their spread is above %g%% or, of one timing, not known: "
+                        "%zu. Stop what else runs here, time more often by -r, or allow more by --max-spread.",
+                        run->plan->max_spread, run->doubtful);
 }
 
 void fr_bench_name(char *name, size_t size, const char *what, size_t depth) {

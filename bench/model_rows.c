@@ -64,15 +64,15 @@ static void put_drafts(fr_bench_run *run, const step_timings *t, double bandwidt
     double bytes = fr_bench_draft_bytes(run->drafter), first_bytes = fr_bench_first_draft_bytes(run->drafter);
     fr_bench_figure step = fr_bench_figure_kept(t->steps, t->count), start = fr_bench_figure_kept(t->starts, t->count);
     fr_bench_figure first = fr_bench_figure_kept(t->firsts, t->count);
-    double limit = run->plan->max_spread, after = fr_bench_told(&first, first.middle, limit);
+    double limit = run->plan->max_spread, after = first.middle;
     fr_bench_begin(run, "draft", "Drafting", own, sizeof own / sizeof *own);
     fr_bench_test test = {.name = "draft15", .depth = BEFORE, .tokens = 15, .seconds = t->fifteen, .count = t->count};
     fr_bench_begin_row(run, &test);
     fr_bench_put(run, &step, rint(run->draft_step * 1e9));
-    fr_bench_number(run->report, run->draft_step * 1e3);
+    fr_bench_from(run->report, &step, run->draft_step * 1e3, limit);
     fr_bench_number(run->report, step.spread);
-    double apart = fr_bench_told(&step, fabs(start.spread * start.middle / 100), limit);
-    fr_bench_number(run->report, run->draft_start * 1e3);
+    double apart = fabs(start.spread * start.middle / 100);
+    fr_bench_from(run->report, &step, run->draft_start * 1e3, limit);
     fr_bench_number(run->report, apart * 1e3);
     fr_bench_number(run->report, rint(run->draft_start * 1e9));
     fr_bench_number(run->report, rint(apart * 1e9));
@@ -114,8 +114,8 @@ static fr_status time_draft_step(fr_bench_run *run, fr_session *session) {
     FR_TRY(time_drafts(session, &t));
     if (isnan(t.steps[0])) return FR_OK;
     fr_bench_figure step = fr_bench_figure_kept(t.steps, t.count), start = fr_bench_figure_kept(t.starts, t.count);
-    run->draft_step = fr_bench_told(&step, step.middle, run->plan->max_spread);
-    run->draft_start = fr_bench_told(&step, fmax(0, start.middle), run->plan->max_spread);
+    run->draft_step = step.middle;
+    run->draft_start = fmax(0, start.middle);
     put_drafts(run, &t, bandwidth);
     return FR_OK;
 }
@@ -196,13 +196,12 @@ static void time_rows(const fr_bench_run *run, size_t rows, size_t depth, row_ti
 static void keep(fr_bench_run *run, size_t rows, const row_timings *t, double limit) {
     fr_bench_figure ratio = fr_bench_figure_kept(t->ratios, t->count), one = fr_bench_figure_kept(t->ones, t->count);
     fr_bench_curve *curve = run->curve;
-    double told = fr_bench_told(&ratio, ratio.middle, run->plan->max_spread);
-    run->ratio[rows] = told;
+    run->ratio[rows] = ratio.middle;
     run->one = one.middle;
     if (strcmp(curve->how, run->how) != 0 || curve->count == FR_STEP_MAX) return;
     size_t at = curve->count++;
     curve->rows[at] = (double)rows;
-    curve->ratio[at] = told;
+    curve->ratio[at] = ratio.middle;
     curve->spread[at] = ratio.spread;
     curve->limit[at] = limit;
 }
@@ -216,15 +215,15 @@ static void put_cells(fr_bench_run *run, size_t rows, const row_timings *t, cons
     double cost = ratio.middle + (run->drafter ? draft / one.middle : 0);
     double even = rows > 1 ? fr_bench_break_even(rows - 1, cost) : NAN;
     double rate = read->bytes / time.middle / 1e9;
-    fr_bench_number(run->report, fr_bench_told(&time, rate, spread));
+    fr_bench_from(run->report, &time, rate, spread);
     fr_bench_number(run->report, (double)rows);
     fr_bench_put(run, &ratio, ratio.middle);
     fr_bench_number(run->report, ratio.spread);
     fr_bench_number(run->report, limit);
-    fr_bench_number(run->report, fr_bench_told(&ratio, ratio.middle / limit, spread));
+    fr_bench_from(run->report, &ratio, ratio.middle / limit, spread);
     fr_bench_number(run->report, drafts);
     fr_bench_number(run->report, draft * 1e3);
-    fr_bench_number(run->report, fr_bench_told(&ratio, even, spread));
+    fr_bench_from(run->report, &ratio, even, spread);
     if (!isnan(read->experts)) fr_bench_number(run->report, read->experts);
 }
 

@@ -137,10 +137,9 @@ static void put_table(bench *b, const char *name, const char *title) {
     for (size_t i = 0; i < b->count; i++) {
         fr_bench_figure figure = figure_of(b->rates[i], count);
         put_name(b, &b->settings[i]);
-        fr_bench_number(b->report, fr_bench_told(&figure, figure.middle, b->plan->max_spread));
+        fr_bench_from(b->report, &figure, figure.middle, b->plan->max_spread);
         fr_bench_number(b->report, figure.spread);
-        fr_bench_number(b->report, fr_bench_told(&figure, ratio_of(b->rates[i], b->rates[best], count),
-                                                 b->plan->max_spread));
+        fr_bench_from(b->report, &figure, ratio_of(b->rates[i], b->rates[best], count), b->plan->max_spread);
     }
 }
 

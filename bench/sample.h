@@ -6,6 +6,7 @@
 #ifndef FR_BENCH_SAMPLE_H
 #define FR_BENCH_SAMPLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct fr_bench_figure {
@@ -19,7 +20,8 @@ double fr_bench_median(double *values, size_t n);
 /* n >= 1 values, which are sorted in place. */
 fr_bench_figure fr_bench_figure_of(double *values, size_t n);
 
-/* A value of the figure for a table: NaN, an empty cell, where the spread is above a limit in per cent or not known. */
-double fr_bench_told(const fr_bench_figure *figure, double value, double max_spread);
+/* True where the spread is above a limit in per cent, or, of one value, not known: something else ran meanwhile, or may
+ * have. */
+bool fr_bench_is_doubtful(const fr_bench_figure *figure, double max_spread);
 
 #endif

@@ -160,10 +160,18 @@ void fr_bench_text(fr_bench_report *report, const char *value) {
     put_cell(report, value ? value : "", value ? json_string(value) : json_null());
 }
 
-void fr_bench_number(fr_bench_report *report, double value) {
+static void put_number(fr_bench_report *report, double value, const char *mark) {
     char text[64] = "";
-    if (isfinite(value)) snprintf(text, sizeof text, "%.*f", report->columns[report->filled].digits, value);
+    if (isfinite(value)) snprintf(text, sizeof text, "%.*f%s", report->columns[report->filled].digits, value, mark);
     put_cell(report, text, json_of(value));
+}
+
+void fr_bench_number(fr_bench_report *report, double value) {
+    put_number(report, value, "");
+}
+
+void fr_bench_from(fr_bench_report *report, const fr_bench_figure *figure, double value, double max_spread) {
+    put_number(report, value, fr_bench_is_doubtful(figure, max_spread) ? " ?" : "");
 }
 
 void fr_bench_numbers(fr_bench_report *report, const double *values, size_t count) {

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "bench/sample.h"
+
 typedef enum fr_bench_form { FR_BENCH_MD, FR_BENCH_CSV, FR_BENCH_JSON, FR_BENCH_JSONL } fr_bench_form;
 
 typedef struct fr_bench_column {
@@ -38,6 +40,9 @@ void fr_bench_table(fr_bench_report *report, const char *name, const char *title
  * empty cell, null in JSON; so is a NULL text. */
 void fr_bench_text(fr_bench_report *report, const char *value);
 void fr_bench_number(fr_bench_report *report, double value);
+/* The same of a value that follows from a figure: for people it is marked with a ? where the figure is doubtful;
+ * programs have the spread beside it. */
+void fr_bench_from(fr_bench_report *report, const fr_bench_figure *figure, double value, double max_spread);
 void fr_bench_numbers(fr_bench_report *report, const double *values, size_t count);
 
 /* A line below the table, for people alone. */

@@ -553,10 +553,10 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_BENCH_REPETITIONS] = {.names = "-r --repetitions", .value = "N", .kind = FR_KIND_NUMBER, .verbs = BENCH,
                                   .low = 1, .high = 1000,
                                   .help = "timings whose middle and spread are told (default 5; machine: 15)",
-                                  .more = "One timing has no spread, so its figure is not told"},
+                                  .more = "One timing has no spread, so its figure is marked with ?"},
     [FR_ARG_BENCH_SPREAD] = {.names = "--max-spread", .value = "PERCENT", .kind = FR_KIND_REAL, .verbs = BENCH,
                              .low = 0, .high = 1000000,
-                             .help = "tell no number that spread more than this (default 20)"},
+                             .help = "mark numbers that spread more than this (default 20)"},
     [FR_ARG_BENCH_PLOT] = {.names = "--plot", .value = "FILE", .verbs = BENCH, .parts = FR_PART_KERNELS | FR_PART_MODEL,
                            .help = "kernels, model: also draw a picture of it, SVG"},
 };
