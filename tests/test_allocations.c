@@ -140,7 +140,8 @@ static fr_status run_engine(int which, outcome *o) {
 
 /* A conversation through a checkpoint's own template and its patterns, and a reply taken apart. */
 static fr_status reply(const fr_tokenizer *tokenizer, const fr_marked_text *text, const char *given, outcome *o) {
-    static const char said[] = "Well.<tool_call>\n{\"name\": \"now\", \"arguments\": {\"a\": [1, 2]}}\n</tool_call>";
+    static const char said[] = "<think>Well.\n<tool_call>\n{\"name\": \"now\", \"arguments\": {\"a\": [1, 2], "
+                               "\"\\u0061\": {\"b\": 1, \"b\": [1, 2]}}}\n</tool_call>";
     fr_reply_parser *parser = NULL;
     char *json = NULL;
     size_t length = 0;

@@ -2,23 +2,37 @@
  *
  * In: bytes. Out: nothing, unless the sanitizers find something, or a reply that the grammar of calls allows is not
  * read as calls of the tool, each with an object. */
+#include <unistd.h>
+
 #include "base/hash.h"
 #include "tests/fuzz/harness.h"
 
-enum { FORMS = 4, MOST = 96, WALKS = 3 };
+enum { FORMS = 9, MOST = 96, WALKS = 3 };
 
-static const char *const templates[FORMS] = {"llama3.1", "glm4.6", "qwen3.5", "gemma4"};
+/* Templates, or what they show of their form. */
+static const char *const templates[FORMS] = {
+    "chat/templates/llama3.1", "chat/templates/glm4.6",     "chat/templates/qwen3.5",
+    "chat/templates/gemma4",   "templates/minimax",         "templates/kimi",
+    "templates/command-a",     "{# <|tool_list_start|> #}", "{# <function_calls> #}"};
 static fr_tokenizer *tokenizers[FORMS];
 static fr_token_tree *trees[FORMS];
 
 static void open_form(int form) {
+    const char *source = templates[form];
     char template[100];
     fr_options *options = fr_options_new();
-    snprintf(template, sizeof template, "tests/data/chat/templates/%s.jinja", templates[form]);
+    snprintf(template, sizeof template, "tests/data/%s.jinja", source);
+    if (*source == '{') {
+        snprintf(template, sizeof template, "/tmp/fuzz-tools-XXXXXX");
+        int file = mkstemp(template);
+        if (file < 0 || write(file, source, strlen(source)) != (ssize_t)strlen(source)) die("can't write", template);
+        close(file);
+    }
     if (!options || fr_options_set_text(options, FR_OPT_CHAT_TEMPLATE, template) != FR_OK ||
         fr_tokenizer_open("tests/data/glm-ocr", options, &tokenizers[form]) != FR_OK ||
         fr_token_tree_open(tokenizers[form], &trees[form]) != FR_OK)
         die(fr_last_error(), template);
+    if (*source == '{') unlink(template);
     fr_options_free(options);
 }
 

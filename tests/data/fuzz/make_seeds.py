@@ -425,7 +425,7 @@ def lines():
     mixed = {"properties": {"a": {"type": ["string", "null"]}, "b": {"allOf": [{"$ref": "#/$defs/c"}]}, "d": True,
                             "e": {"items": {"type": "number", "maximum": 2}, "maxItems": 2}, "f": {"const": "x y"}},
              "$defs": {"c": {"type": "string"}}, "required": ["b", "e"], "additionalProperties": False}
-    for form in range(4):
+    for form in range(9):
         for name, parameters in (("given", given), ("listed", listed), ("mixed", mixed)):
             write("tools", f"{name}-{form}", chr(form) + compact(parameters))
     held = {"max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}],
