@@ -3,7 +3,7 @@
  *
  * Expected values are those of tests/data/llama/drafts.json and drafts.safetensors, computed in torch beside
  * transformers' Llama (tests/data/models/llama); eagle3.gguf is llama.cpp's conversion of the folder eagle3. Those of
- * eagle3-odd and eagle-odd are tests/references/eagle.py's. */
+ * eagle3-odd, eagle3-qwen and eagle-odd are tests/references/eagle.py's. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -290,6 +290,7 @@ static const struct {
     size_t vocab; /* that it scores */
 } odd[] = {
     {LLAMA "eagle3-odd", true, 101},   /* 3.1, narrower than its target, every flag set, aux_layers at both ends */
+    {LLAMA "eagle3-qwen", true, 101},  /* a sliding layer of Qwen3's, a norm for each of aux_layers */
     {LLAMA "eagle-odd", false, VOCAB}, /* no bias of fc, biases of attention, the target's embeddings */
 };
 enum { ODD = sizeof odd / sizeof *odd };
@@ -635,7 +636,8 @@ static const struct {
     {"eagle3", "llama", "{\"draft_vocab_size\": 1024}", {0, 0}, "1024 ids is larger"},
     {"eagle3", "llama", "{\"draft_vocab_size\": null}", {0, 0}, "lm_head.weight has shape"},
     {"eagle3", "llama", "{\"norm_before_fc\": true}", {0, 0}, "input_norm.weight is missing"},
-    {"eagle3", "llama", "{\"fc_norm\": true}", {0, 0}, "fc_norm is not built"},
+    {"eagle3", "llama", "{\"fc_norm\": true}", {0, 0}, "fc_norm.0.weight is missing"},
+    {"eagle3", "llama", "{\"fc_norm\": true, \"norm_before_fc\": true}", {0, 0}, "exclude each other"},
     {"eagle3", "llama", "{\"attention_bias\": true}", {0, 0}, "self_attn.q_proj.bias is missing"},
     {"eagle3", "llama", "{\"hidden_act\": \"gelu\"}", {0, 0}, "hidden_act gelu is not built"},
     {"eagle3", "llama", "{\"speculators_config\": {\"verifier\": {\"architectures\": [\"Qwen3ForCausalLM\"]}}}",

@@ -41,6 +41,7 @@ static const pair pairs[] = {{E, E "/assistant", NULL, 1, true},
                              {GLM "/model-q4_0.gguf", NULL, NULL, 2, false},
                              {LLAMA, "tests/data/llama/eagle3", NULL, 2, true},
                              {LLAMA, "tests/data/llama/eagle3-odd", NULL, 1, true},
+                             {LLAMA, "tests/data/llama/eagle3-qwen", NULL, 1, true},
                              {LLAMA, "tests/data/llama/eagle3.gguf", "q8_0", 3, true},
                              {LLAMA, "tests/data/llama/eagle", NULL, 3, true}};
 enum { PAIRS = sizeof pairs / sizeof *pairs };

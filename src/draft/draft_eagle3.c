@@ -14,10 +14,10 @@ static void fuse(const fr_team *team, const fr_pair_batch *b, const fr_activatio
     fr_part_rows(team, b->count, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *row = b->input + r * width;
-        if (e->fc_norm)
-            a->kernels->rmsnorm(row, b->pairs[r].known, e->fc_norm, width, e->trunk.spec.eps);
-        else
-            memcpy(row, b->pairs[r].known, width * sizeof *row);
+        size_t norms = e->fc_norm_count, part = norms ? width / norms : 0;
+        for (size_t i = 0; i < norms; i++)
+            a->kernels->rmsnorm(row + i * part, b->pairs[r].known + i * part, e->fc_norms[i], part, e->trunk.spec.eps);
+        if (norms == 0) memcpy(row, b->pairs[r].known, width * sizeof *row);
         fr_matrix_input_row(b->products, r, row, width);
     }
     fr_team_sync(team);

@@ -17,6 +17,8 @@ static const fr_tensor_name layer_names[] = {
     FR_VECTOR(fr_layer, attention.k_bias, KEYS, "self_attn.k_proj.bias", "attn_k.bias", .needs = FR_IF_QKV_BIAS,
               .order = FR_ROWS_TO_PAIRS),
     FR_VECTOR(fr_layer, attention.v_bias, KEYS, "self_attn.v_proj.bias", "attn_v.bias", .needs = FR_IF_QKV_BIAS),
+    FR_VECTOR(fr_layer, attention.q_norm, QUERY_NORM, "self_attn.q_norm.weight", NULL, .needs = FR_IF_NORMED_HEADS),
+    FR_VECTOR(fr_layer, attention.k_norm, KEY_NORM, "self_attn.k_norm.weight", NULL, .needs = FR_IF_NORMED_HEADS),
     FR_MATRIX(fr_layer, attention.o, HIDDEN, QUERIES, "self_attn.o_proj.weight", "attn_output.weight"),
     FR_VECTOR(fr_layer, attention.o_bias, HIDDEN, "self_attn.o_proj.bias", "attn_output.bias", .needs = FR_IF_THERE),
     FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "post_attention_layernorm.weight", "ffn_norm.weight"),
@@ -92,7 +94,7 @@ bool fr_eagle3_name(const char *published, const char **gguf, fr_tensor_name_fou
     for (const fr_tensor_name *const *table = fr_eagle3_layer_names; *table && name; table++)
         for (found->name = *table; found->name->published; found->name++) {
             *gguf = found->name->gguf;
-            if (strcmp(name, found->name->published) == 0) return true;
+            if (strcmp(name, found->name->published) == 0) return *gguf;
         }
     return false;
 }
@@ -186,13 +188,26 @@ static fr_status finish(fr_eagle *e, const fr_eagle_config *c, fr_drafter *draft
 
 /* ---------------------------------------------------------------------------------------------------------- EAGLE-3 */
 
+static fr_status bind_fc_norms(fr_eagle *e, const fr_eagle_config *c, fr_weights *weights) {
+    char name[40];
+    e->fc_norm_count = c->fc_norm ? c->aux_layers.count : c->norm_before_fc;
+    if (e->fc_norm_count == 0) return FR_OK;
+    size_t width = c->aux_layers.count * c->target_hidden / e->fc_norm_count;
+    if (!c->fc_norm) return fr_bind_vector(weights, "", own_name(weights, FC_NORM), width, &e->fc_norms[0]);
+    for (size_t i = 0; i < e->fc_norm_count; i++) {
+        snprintf(name, sizeof name, "fc_norm.%zu.weight", i);
+        FR_TRY(fr_bind_vector(weights, "", name, width, &e->fc_norms[i]));
+    }
+    return FR_OK;
+}
+
 fr_status fr_eagle3_open(fr_eagle *e, const fr_eagle_config *c, fr_drafter *drafter) {
     fr_weights *weights = &drafter->weights;
     size_t aux_layers = c->aux_layers.count * c->target_hidden;
     FR_TRY(make_trunk(&e->trunk, c));
     fr_binding b = layer_binding(weights, &e->trunk.spec);
     FR_TRY(fr_bind_matrix(weights, "", own_name(weights, FC), c->layer.trunk.hidden, aux_layers, FR_STREAMED, &e->fc));
-    if (c->norm_before_fc) FR_TRY(fr_bind_vector(weights, "", own_name(weights, FC_NORM), aux_layers, &e->fc_norm));
+    FR_TRY(bind_fc_norms(e, c, weights));
     FR_TRY(fr_tensor_names_bind(&b, wide_names, e->trunk.layers));
     FR_TRY(fr_tensor_names_bind(&b, layer_names, e->trunk.layers));
     FR_TRY(fr_tensor_names_bind(&b, norm_names, e));

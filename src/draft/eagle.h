@@ -7,6 +7,7 @@
  * of the target's layers, t_p. A pair's g is fc(t_p), with EAGLE-3.1 of t_p normed; in a chain, what the pair before
  * left. Then
  *     x = g + attention([embedding_norm(embedding of token p + 1) ; hidden_norm(g)]); x += feed-forward(x)
+ * (a layer of Llama's or of Qwen3's, which norms the heads of queries and keys, and may slide)
  * leaves x, and head(norm(x)) scores a vocabulary of its own.
  *
  * EAGLE-1 (Li et al. 2024, arXiv:2401.15077; SafeAILab/EAGLE cnets1): of position p it sees the hidden row after the
@@ -26,6 +27,7 @@ typedef struct fr_eagle_config {
     fr_aux_layers aux_layers;
     bool norm_before_residual; /* the residual is hidden_norm(g) */
     bool norm_before_fc;       /* EAGLE-3.1 */
+    bool fc_norm;              /* each layer's input has a norm of its own before fc, instead of one for all */
     bool norm_output;          /* a pair leaves norm(x) */
     const char *target;        /* an architecture that it was made for; NULL: not said */
     bool default_aux_layers;   /* its files name no layers: which they are is for the target's depth to say */
@@ -49,7 +51,9 @@ typedef struct fr_eagle {
     fr_pair_net pairs;
     fr_trunk trunk; /* of one layer: its head has the draft vocabulary's rows, its embedding the target's */
     fr_matrix fc;   /* [hidden, aux_layers * target_hidden], or [hidden, 2 * hidden] */
-    const float *fc_bias, *fc_norm;            /* [hidden], [aux_layers * target_hidden]; NULL: none */
+    const float *fc_bias;                      /* [hidden]; NULL: none */
+    const float *fc_norms[FR_AUX_LAYERS];      /* of what fc takes: each of an equal part of it, in their order */
+    size_t fc_norm_count;                      /* 0: it takes the rows as they are */
     const float *embedding_norm, *hidden_norm; /* [hidden] */
     const int32_t *ids; /* [draft_vocab] the target's id of each; NULL: the same */
     bool own_head, norm_before_residual;

@@ -9,6 +9,7 @@
 #include "src/draft/eagle.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "src/families/config.h"
@@ -77,12 +78,13 @@ static int64_t fallback_width(const fr_eagle_config *c, const fr_weights *weight
     return fc && fc->dims == 2 ? (int64_t)(fc->shape[1] / aux_layers) : (int64_t)c->layer.trunk.hidden;
 }
 
-/* Its layer is one of Llama's; text: the object that says so, in a folder. */
-static fr_status read_layer(fr_eagle_config *c, const json_t *text, fr_weights *weights) {
+/* Its layer is one of Llama's, or of another family; text: the object that says so, in a folder. */
+static fr_status read_layer(fr_eagle_config *c, const fr_family *family, const json_t *text, fr_weights *weights) {
     const fr_gguf *gguf = weights->files->gguf;
     const fr_source source = {.root = text, .text = text, .gguf = gguf, .where = gguf ? gguf->path : where,
                               .weights = weights, .drafter = true};
-    fr_status status = fr_family_read(&fr_family_llama, &source, &c->layer);
+    fr_status status = fr_family_read(family, &source, &c->layer);
+    if (status == FR_OK) c->layer.layer = c->layer.trunk.layer[0];
     free(c->layer.trunk.layer);
     c->layer.trunk.layer = NULL;
     return status;
@@ -127,10 +129,30 @@ static fr_status read_flags(fr_eagle_config *c, const json_t *root, const json_t
         bool *flag;
     } flags[] = {{"norm_before_residual", &c->norm_before_residual},
                  {"norm_before_fc", &c->norm_before_fc},
+                 {"fc_norm", &c->fc_norm},
                  {"norm_output", &c->norm_output}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         FR_TRY(fr_json_bool(holder(root, below, flags[i].key), flags[i].key, false, where, flags[i].flag));
-    return fr_config_without(holder(root, below, "fc_norm"), "fc_norm", where);
+    if (c->norm_before_fc && c->fc_norm)
+        return fr_fail(FR_INPUT, "%s: \"norm_before_fc\" and \"fc_norm\" exclude each other", where);
+    return FR_OK;
+}
+
+/* speculators name the kind of the layer; Qwen3's has norms of heads. A window counts where layer_types says that the
+ * layer slides, and, for Qwen3, which switches it, use_sliding_window. */
+static fr_status read_folder_layer(fr_eagle_config *c, const json_t *text, fr_weights *weights) {
+    const char *type;
+    size_t window;
+    bool switched;
+    FR_TRY(fr_json_text(text, "model_type", where, &type));
+    bool qwen3 = type && strcmp(type, "qwen3") == 0;
+    FR_TRY(read_layer(c, qwen3 ? &fr_family_qwen3 : &fr_family_llama, text, weights));
+    FR_TRY(fr_json_size(text, "sliding_window", 0, 1 << 24, 0, where, &window));
+    FR_TRY(fr_json_bool(text, "use_sliding_window", !qwen3, where, &switched));
+    const char *kind = json_string_value(json_array_get(json_object_get(text, "layer_types"), 0));
+    bool slides = switched && kind && strcmp(kind, "sliding_attention") == 0;
+    c->layer.layer.attention.window = slides ? window : 0;
+    return FR_OK;
 }
 
 static fr_status eagle3_from_json(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {
@@ -138,8 +160,7 @@ static fr_status eagle3_from_json(fr_eagle_config *c, fr_weights *weights, const
     json_t *nested, *below;
     FR_TRY(fr_json_object(root, "transformer_layer_config", where, &nested));
     FR_TRY(fr_json_object(root, "eagle_config", where, &below));
-    FR_TRY(read_layer(c, nested ? nested : root, weights));
-    FR_TRY(fr_config_without(nested ? nested : root, "use_sliding_window", where));
+    FR_TRY(read_folder_layer(c, nested ? nested : root, weights));
     c->vocab_key = "vocab_size";
     FR_TRY(fr_json_size(root, "draft_vocab_size", 1, MOST_IDS, (int64_t)c->layer.trunk.vocab, where, &c->draft_vocab));
     FR_TRY(read_aux_layers(c, root, below));
@@ -183,7 +204,7 @@ static fr_status gguf_vocab(fr_eagle_config *c, const fr_weights *weights, const
 
 static fr_status eagle3_from_gguf(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {
     const fr_gguf *gguf = weights->files->gguf;
-    FR_TRY(read_layer(c, NULL, weights));
+    FR_TRY(read_layer(c, &fr_family_llama, NULL, weights));
     FR_TRY(gguf_vocab(c, weights, target));
     FR_TRY(fr_gguf_bool(gguf, ".norm_before_residual", false, &c->norm_before_residual));
     FR_TRY(fr_gguf_bool(gguf, ".norm_before_fc", false, &c->norm_before_fc));
@@ -206,7 +227,7 @@ fr_status fr_eagle1_config_read(fr_eagle_config *c, fr_weights *weights, const f
     *c = (fr_eagle_config){.width_key = "hidden_size", .vocab_key = "vocab_size"};
     if (weights->files->gguf)
         return fr_fail(FR_UNBUILT, "%s: EAGLE-1 in GGUF is not built: give its published folder", weights->files->path);
-    FR_TRY(read_layer(c, weights->files->config, weights));
+    FR_TRY(read_layer(c, &fr_family_llama, weights->files->config, weights));
     c->draft_vocab = c->layer.trunk.vocab;
     c->target_hidden = c->layer.trunk.hidden;
     return check(c, weights, target);
@@ -216,13 +237,15 @@ fr_status fr_eagle1_config_read(fr_eagle_config *c, fr_weights *weights, const f
 
 fr_status fr_eagle3_put_keys(const fr_drafter *drafter, fr_gguf_writer *w) {
     const fr_eagle *e = drafter->net;
-    if (e->pairs.carries_norm)
-        return fr_fail(FR_UNBUILT, "%s: norm_output has no key in GGUF: the drafter stays a folder",
-                       drafter->files.path);
+    const char *what = e->pairs.carries_norm               ? "norm_output"
+                       : e->pairs.spec->attention.window   ? "sliding_window"
+                                                           : NULL;
+    if (what) return fr_fail(FR_UNBUILT, "%s: %s has no key in GGUF: the drafter stays a folder", drafter->files.path,
+                             what);
     fr_gguf_put_array(w, ".target_layers", FR_GGUF_I32, drafter->aux_layers.count);
     for (size_t i = 0; i < drafter->aux_layers.count; i++) fr_gguf_add_u32(w, (uint32_t)drafter->aux_layers.layer[i]);
     fr_gguf_put_u32(w, ".target_hidden_size", (uint32_t)drafter->target->trunk.spec.hidden);
     fr_gguf_put_bool(w, ".norm_before_residual", e->norm_before_residual);
-    fr_gguf_put_bool(w, ".norm_before_fc", e->fc_norm != NULL);
+    fr_gguf_put_bool(w, ".norm_before_fc", e->fc_norm_count == 1);
     return fr_family_put(&fr_family_llama, &e->trunk.spec, 0, drafter->files.path, w);
 }

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """eagle.py make|verify TESTS_DATA: EAGLE drafters of odd dims for the tiny Llama, and what their definition gives.
 
-make    writes TESTS_DATA/llama/eagle3-odd and eagle-odd: config.json, model.safetensors, reference.json
+make    writes TESTS_DATA/llama/eagle3-odd, eagle3-qwen and eagle-odd: config.json, model.safetensors, reference.json
 verify  reads them back and computes everything again
 
 eagle3-odd, as speculators publish it, is all that llama/eagle3 is not: narrower than its target, embeddings of its own,
 a norm before fc, the residual normed, a chain that carries the normed row, biases, heads that don't fill the width,
-taps at the first layer's input and behind the last, which stand in no order. eagle-odd, EAGLE-1, is all that
+taps at the first layer's input and behind the last, which stand in no order. eagle3-qwen is as speculators 0.9 writes
+drafters: a layer of Qwen3's, which norms the heads of queries and keys, that slides, and a norm of its own for each tap
+(fc_norm); a row sees keys that lie less than the window before it. eagle-odd, EAGLE-1, is all that
 llama/eagle is not: no bias of fc, biases of attention, the target's embeddings, one head of keys for three, plain
 rotary positions.
 
@@ -34,6 +36,12 @@ CONFIG = {
         "num_attention_heads": HEADS, "num_key_value_heads": KV, "head_dim": D, "hidden_act": "silu",
         "attention_bias": True, "vocab_size": VOCAB, "max_position_embeddings": 256, "rms_norm_eps": EPS,
         "rope_parameters": {"rope_type": "default", "rope_theta": THETA}}}
+WINDOW = 5
+CONFIG_QWEN = {
+    **CONFIG, "norm_before_residual": False, "norm_before_fc": False, "norm_output": False, "fc_norm": True,
+    "transformer_layer_config": {
+        **CONFIG["transformer_layer_config"], "model_type": "qwen3", "attention_bias": False, "sliding_window": WINDOW,
+        "use_sliding_window": True, "layer_types": ["sliding_attention"], "max_window_layers": 28}}
 CONFIG_1 = {
     "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": TARGET, "intermediate_size": FFN,
     "num_hidden_layers": 1, "num_attention_heads": HEADS, "num_key_value_heads": KV, "head_dim": D,
@@ -56,6 +64,10 @@ SHAPES = {
     "layers.0.input_layernorm.weight": (H,), "layers.0.hidden_norm.weight": (H,),
     "layers.0.post_attention_layernorm.weight": (H,), **layer_shapes(H, 2 * H), "norm.weight": (H,),
     "lm_head.weight": (DRAFT, H)}
+SHAPES_QWEN = {
+    **{f"fc_norm.{i}.weight": (TARGET,) for i in range(len(TAPS))}, "layers.0.self_attn.q_norm.weight": (D,),
+    "layers.0.self_attn.k_norm.weight": (D,),
+    **{name: shape for name, shape in SHAPES.items() if name != "input_norm.weight" and not name.endswith("bias")}}
 SHAPES_1 = {
     "fc.weight": (TARGET, 2 * TARGET), "layers.0.post_attention_layernorm.weight": (TARGET,),
     **layer_shapes(TARGET, TARGET)}
@@ -135,9 +147,18 @@ class Drafter:
     def __init__(self, tensors):
         self.w = {name: floats(t) for name, t in tensors.items() if t[0] == "BF16"}
         self.keys, self.values = [], []
+        self.window = None
 
     def layer(self, name):
-        return self.w["layers.0." + name]
+        return self.w.get("layers.0." + name)
+
+    def read(self, left):
+        """What the head reads of what a pair leaves."""
+        return left
+
+    def normed(self, head, which):
+        weight = self.layer(f"self_attn.{which}_norm.weight")
+        return norm(head, weight) if weight else head
 
     def run(self, position, x, residual):
         """x: what attention reads; residual: what it adds to."""
@@ -146,14 +167,15 @@ class Drafter:
             return linear(self.layer(name + "weight"), x, self.layer(name + "bias"))
 
         q = project("q")
-        self.keys.append(rotate(project("k"), position))
+        self.keys.append(rotate(self.normed(project("k"), "k"), position))
         self.values.append(project("v"))
         attended = []
         for h in range(HEADS):
-            query = rotate(q[h * D:(h + 1) * D], position)
-            scores = [sum(a * b for a, b in zip(query, k)) / math.sqrt(D) for k in self.keys]
+            query = rotate(self.normed(q[h * D:(h + 1) * D], "q"), position)
+            keys, values = (seen[-self.window:] if self.window else seen for seen in (self.keys, self.values))
+            scores = [sum(a * b for a, b in zip(query, k)) / math.sqrt(D) for k in keys]
             weights = [math.exp(s - max(scores)) for s in scores]
-            attended += [sum(w * v[i] for w, v in zip(weights, self.values)) / sum(weights) for i in range(D)]
+            attended += [sum(w * v[i] for w, v in zip(weights, values)) / sum(weights) for i in range(D)]
         x = [a + b for a, b in zip(residual, linear(self.layer("self_attn.o_proj.weight"), attended))]
         inner = norm(x, self.layer("post_attention_layernorm.weight"))
         gate = [silu(a) * b for a, b in zip(linear(self.layer("mlp.gate_proj.weight"), inner),
@@ -177,6 +199,24 @@ class Eagle3(Drafter):
         residual = norm(g, self.layer("hidden_norm.weight"))
         x = norm(self.w["embed_tokens.weight"][token], self.layer("input_layernorm.weight")) + residual
         return norm(self.run(position, x, residual), self.w["norm.weight"])
+
+
+class Eagle3Qwen(Eagle3):
+    def __init__(self, tensors, data):
+        super().__init__(tensors, data)
+        self.window = WINDOW
+
+    def seen(self, prompt, rows, row):
+        taps = [norm(self.layers[t * rows + row], self.w[f"fc_norm.{i}.weight"]) for i, t in enumerate(TAPS)]
+        return linear(self.w["fc.weight"], sum(taps, []))
+
+    def pair(self, position, token, g):
+        """What the pair leaves, which is the next pair's g; the head reads it normed."""
+        x = norm(self.w["embed_tokens.weight"][token], self.layer("input_layernorm.weight"))
+        return self.run(position, x + norm(g, self.layer("hidden_norm.weight")), g)
+
+    def read(self, left):
+        return norm(left, self.w["norm.weight"])
 
 
 class Eagle1(Drafter):
@@ -208,7 +248,7 @@ def compute(drafter, data):
     for step in range(STEPS):
         if step:
             left = drafter.pair(rows - 1 + step, token, left)
-        logits = linear(drafter.head, left)
+        logits = linear(drafter.head, drafter.read(left))
         token = drafter.ids[max(range(len(logits)), key=lambda i: logits[i])]
         out["tokens"].append(token)
         out["logits"].append([round(v, 7) for v in logits])
@@ -229,13 +269,15 @@ def stays(folder, kind, data):
 
 def main():
     what, data = sys.argv[1], Path(sys.argv[2])
-    three, one = data / "llama/eagle3-odd", data / "llama/eagle-odd"
+    three, one, qwen = data / "llama/eagle3-odd", data / "llama/eagle-odd", data / "llama/eagle3-qwen"
     if what == "make":
         rnd = random.Random(SEED)
         make(three, CONFIG, {**random_weights(rnd, SHAPES), **random_ids(rnd)}, Eagle3, data)
         make(one, CONFIG_1, random_weights(random.Random(SEED + 1), SHAPES_1), Eagle1, data)
+        rnd = random.Random(SEED + 2)
+        make(qwen, CONFIG_QWEN, {**random_weights(rnd, SHAPES_QWEN), **random_ids(rnd)}, Eagle3Qwen, data)
         return 0
-    return not (stays(three, Eagle3, data) and stays(one, Eagle1, data))
+    return not (stays(three, Eagle3, data) and stays(one, Eagle1, data) and stays(qwen, Eagle3Qwen, data))
 
 
 if __name__ == "__main__":
