@@ -11,9 +11,9 @@
  *
  * A prompt goes back to where it leaves all texts that are there, or as far as a window is there: sliding layers have
  * let go of most. Within a block it begins in a copy of another text's page, which is made sooner than a single row is
- * run. A drafter's pair of a position depends on the id behind it, so that a page's last pair depends on the next block:
- * each node has the page of its parent's block too, as it is in front of this one, and where a prompt goes back to the
- * last position is run again, and its pair made again.
+ * run. A drafter's pair of a position depends on the id after it, so that a page's last pair depends on the next
+ * block: each node has the page of its parent's block too, as it is in front of this one, and where a prompt goes back
+ * to the last position is run again, and its pair made again.
  *
  * States of recurrent layers can't be cut: where a model has some, a prompt goes back to points, positions whose states
  * a timeline left in a page. A point is in the block, or the tail, that holds its last position, and is found where the
