@@ -254,6 +254,16 @@ END_TEST
         "{% if m.content is string %}{{ m.content | trim }}{% else %}{% for p in m.content %}" \
         "{{ '[image]' if p.type == 'image' else p.text | trim }}{% endfor %}{% endif %}{% endfor %}"
 
+/* Llama 3.1's, which raises over two calls in a message. */
+#define ONE_CALL                                                                                       \
+    FOR "{% if m.tool_calls and m.tool_calls | length != 1 %}" RAISES "{% endif %}<{{ m.role }}>{{ m.content }}" \
+        "{{ m.tool_calls[0].function.arguments | tojson if m.tool_calls }}{% endfor %}"
+#define TWO_CALLS                                                                                           \
+    "{\"role\": \"assistant\", \"content\": \"so\", \"tool_calls\": [{\"id\": \"c\", \"function\": {\"name\": \"f\", " \
+    "\"arguments\": {}}}, {\"id\": \"d\", \"function\": {\"name\": \"f\", \"arguments\": {\"a\": 1}}}]}"
+#define OTHER "{\"role\": \"tool\", \"tool_call_id\": \"d\", \"content\": \"s\"}"
+#define NAMELESS "{\"role\": \"tool\", \"content\": \"n\"}"
+
 /* Expected is what llama.cpp's and litellm's merges give: a blank line between the texts; see also the reports of
  * engines that refuse such conversations, from which they are taken. */
 START_TEST(orders_of_turns) {
@@ -293,6 +303,12 @@ START_TEST(orders_of_turns) {
         {ALTERNATES, "[" HI ", " CALLING ", " RESULT ", " YO "]", "<user>hi<assistant>f<tool>r<assistant>yo", 0},
         {ALTERNATES, "[" HI ", " YO ", " CALLING "]", "<user>hi<assistant>yof", FR_NOTE_JOINED_TURNS},
         {PRINTS, "[" HI ", " AND ", " YO ", " YO "]", "<user>hi<user>and?<assistant>yo<assistant>yo", 0},
+        {ONE_CALL, "[" HI ", " TWO_CALLS ", " OTHER ", " RESULT ", " AND "]",
+         "<user>hi<assistant>so{}<tool>r<assistant>{\"a\": 1}<tool>s<user>and?", FR_NOTE_PARTED_CALLS},
+        {ONE_CALL, "[" HI ", " TWO_CALLS ", " NAMELESS ", " OTHER ", " NAMELESS "]",
+         "<user>hi<assistant>so{}<tool>n<assistant>{\"a\": 1}<tool>s<tool>n", FR_NOTE_PARTED_CALLS},
+        {ONE_CALL, "[" HI ", " TWO_CALLS "]", "<user>hi<assistant>so{}<assistant>{\"a\": 1}", FR_NOTE_PARTED_CALLS},
+        {ONE_CALL, "[" HI ", " CALLING ", " RESULT "]", "<user>hi<assistant>{}<tool>r", 0},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         rendered_notes = 0;

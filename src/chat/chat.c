@@ -228,6 +228,7 @@ static const char *const change_lines[] = {
     "the chat template takes no system message behind other turns: its text is joined to the user's turn beside it, or "
     "to the system message at the head",
     "the chat template takes no two turns of one role in a row: they are joined",
+    "the chat template takes one call in a message: calls made at once are shown one after the other",
 };
 
 const char *fr_chat_change(const fr_tokenizer *tokenizer) {

@@ -37,11 +37,15 @@ static json_t *user(void) {
     return said("user", "Hello");
 }
 
-/* A call with its arguments in one of the two forms. */
-static json_t *call(bool mapping, json_t *content) {
-    json_t *arguments = mapping ? json_pack("{s:s}", KEY, VALUE) : json_string(ARGUMENTS);
+/* Packs a call that says this value, with its arguments in one of the two forms. */
+static json_t *call_saying(const char *value, bool mapping, json_t *content) {
+    json_t *arguments = mapping ? json_pack("{s:s}", KEY, value) : json_sprintf("{\"" KEY "\": \"%s\"}", value);
     return json_pack("{s:s, s:o, s:[{s:s, s:s, s:{s:s, s:o}}]}", "role", "assistant", "content", content, "tool_calls",
                      "id", ID, "type", "function", "function", "name", FUNCTION, "arguments", arguments);
+}
+
+static json_t *call(bool mapping, json_t *content) {
+    return call_saying(VALUE, mapping, content);
 }
 
 static json_t *result(const char *role, json_t *content) {
@@ -308,4 +312,31 @@ static int find_alternates(fr_chat_probe *probe, const char *role) {
 
 bool fr_chat_probe_alternates(fr_chat_probe *probe, const char *role) {
     return answer(probe, "alternates", role, find_alternates);
+}
+
+/* Tells whether both of two calls are in the prompt, made in one message or in one each. */
+static bool takes_calls(fr_chat_probe *probe, bool mapping, bool together, bool empty) {
+    json_t *silent = empty ? json_string("") : json_null();
+    json_t *first = call_saying(FIRST, mapping, json_incref(silent)), *second = call_saying(SECOND, mapping, silent);
+    json_t *messages = json_pack("[o, o, o]", user(), json_incref(first), result("tool", json_string("done")));
+    if (together) json_array_extend(json_object_get(first, "tool_calls"), json_object_get(second, "tool_calls"));
+    else json_array_append(messages, second);
+    json_array_append_new(messages, result("tool", json_string("done")));
+    json_decref(first);
+    json_decref(second);
+    return take(probe, messages, FIRST, SECOND) == FR_TAKEN;
+}
+
+static int find_one_call(fr_chat_probe *probe, const char *role) {
+    (void)role;
+    bool together = false, apart = false;
+    for (int form = 0; form < 4; form++) {
+        together |= takes_calls(probe, form & 1, true, form & 2);
+        apart |= takes_calls(probe, form & 1, false, form & 2);
+    }
+    return apart && !together;
+}
+
+bool fr_chat_probe_one_call(fr_chat_probe *probe) {
+    return answer(probe, "one call", "", find_one_call);
 }

@@ -53,4 +53,8 @@ fr_taken fr_chat_probe_late_system(fr_chat_probe *probe);
  * two with a turn of the other's between them are taken. */
 bool fr_chat_probe_alternates(fr_chat_probe *probe, const char *role);
 
+/* True where two calls in one message are refused, or one of them is left out, and the same two as turns of their own,
+ * each with its result after it, are taken. */
+bool fr_chat_probe_one_call(fr_chat_probe *probe);
+
 #endif

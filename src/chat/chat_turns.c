@@ -181,8 +181,53 @@ static fr_status arrange_turns(json_t *messages, const char *role, fr_chat_probe
     return FR_OK;
 }
 
+/* ------------------------------------------------------------------------------------------------------------ calls */
+
+/* Moves the result of a call to messages[at], where results follow: the one with the call's id, else the first. Gives
+ * how many messages that is, 0 where no result is left. */
+static size_t bring_result(json_t *messages, size_t at, const json_t *call) {
+    const json_t *id = json_object_get(call, "id");
+    size_t found = at;
+    if (!is_role(json_array_get(messages, at), "tool")) return 0;
+    for (size_t i = at; is_role(json_array_get(messages, i), "tool"); i++) {
+        if (!id || !json_equal(json_object_get(json_array_get(messages, i), "tool_call_id"), id)) continue;
+        found = i;
+        break;
+    }
+    json_t *result = json_incref(json_array_get(messages, found));
+    json_array_remove(messages, found);
+    return json_array_insert_new(messages, at, result) == 0;
+}
+
+/* Gives each call of messages[at] but the first a message of its own, and puts each result after its call. */
+static fr_status part_calls(json_t *messages, size_t at) {
+    json_t *message = json_array_get(messages, at), *calls = json_object_get(message, "tool_calls");
+    bool speaks = fr_json_is_text(json_object_get(message, "content"));
+    at += 1 + bring_result(messages, at + 1, json_array_get(calls, 0));
+    while (json_array_size(calls) > 1) {
+        json_t *call = json_array_get(calls, 1);
+        json_t *own = json_pack("{s:s, s:o, s:[O]}", "role", "assistant", "content",
+                                speaks ? json_string("") : json_null(), "tool_calls", call);
+        if (json_array_insert_new(messages, at, own) != 0) return no_memory();
+        at += 1 + bring_result(messages, at + 1, call);
+        json_array_remove(calls, 1);
+    }
+    return FR_OK;
+}
+
+static fr_status arrange_calls(json_t *messages, fr_chat_probe *probe, unsigned *notes) {
+    for (size_t at = 0; at < json_array_size(messages); at++) {
+        if (json_array_size(json_object_get(json_array_get(messages, at), "tool_calls")) < 2) continue;
+        if (!fr_chat_probe_one_call(probe)) return FR_OK;
+        FR_TRY(part_calls(messages, at));
+        *notes |= FR_NOTE_PARTED_CALLS;
+    }
+    return FR_OK;
+}
+
 fr_status fr_chat_turns_arrange(json_t *messages, bool late_systems, fr_chat_probe *probe, unsigned *notes) {
     FR_TRY(arrange_systems(messages, late_systems, probe, notes));
     FR_TRY(arrange_turns(messages, "user", probe, notes));
-    return arrange_turns(messages, "assistant", probe, notes);
+    FR_TRY(arrange_turns(messages, "assistant", probe, notes));
+    return arrange_calls(messages, probe, notes);
 }

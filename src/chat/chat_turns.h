@@ -10,6 +10,7 @@
  *     the system message                    stands at the head of the first user's turn, where the template has no
  *                                           place for one
  *     two turns of one role in a row        are one, where the template refuses them
+ *     several calls in a message            are a message each, with its result after it, where the template takes one
  *
  * A blank line stands between texts that are joined. */
 #ifndef FR_SRC_CHAT_TURNS_H
@@ -22,6 +23,7 @@ enum {
     FR_NOTE_NO_SYSTEM = 1 << 0,
     FR_NOTE_LATE_SYSTEM = 1 << 1,
     FR_NOTE_JOINED_TURNS = 1 << 2,
+    FR_NOTE_PARTED_CALLS = 1 << 3,
 };
 
 /* late_systems: a system message behind other turns is moved also where the template's own exception would refuse it.

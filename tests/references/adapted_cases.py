@@ -39,6 +39,8 @@ FORMS = {
     "joins": (TEXT, ALL),
     "prints": (TEXT, ALL),
 }
+ONE_CALL = ("chat/templates/llama3.1",)  # those that raise over two calls in a message
+
 INLINE = {
     "joins": "{% for m in messages %}{{ m.role + ': ' + m.content }}{% for c in m.tool_calls or [] %}"
              "[{{ c.function.name + ':' + c.function.arguments + ';' }}]{% endfor %}\n{% endfor %}",
@@ -47,7 +49,28 @@ INLINE = {
 }
 
 
-def adapt(messages, form, text_roles):
+def parted(messages):
+    """Each call in a message of its own, with its result after it."""
+    out = []
+    for m in messages:
+        out.append(m)
+        for call in (m.get("tool_calls") or [])[1:] if isinstance(m, dict) else []:
+            out.append({"role": "assistant", "content": "" if isinstance(m["content"], str) else None,
+                        "tool_calls": [call]})
+        if isinstance(m, dict) and len(m.get("tool_calls") or []) > 1:
+            m["tool_calls"] = m["tool_calls"][:1]
+    results = {m.get("tool_call_id"): m for m in out if isinstance(m, dict) and m.get("role") == "tool"}
+    rest = [m for m in out if not (isinstance(m, dict) and m.get("role") == "tool")]
+    whole = []
+    for m in rest:
+        whole.append(m)
+        for call in m.get("tool_calls") or [] if isinstance(m, dict) else []:
+            if call.get("id") in results:
+                whole.append(results[call["id"]])
+    return whole
+
+
+def adapt(messages, form, text_roles, one_call=False):
     out = json.loads(json.dumps(messages))
     for m in out if all(isinstance(m, dict) for m in out) else []:
         for key in [key for key, value in m.items() if value is None and key != "content"]:
@@ -74,7 +97,9 @@ def adapt(messages, form, text_roles):
                 function["arguments"] = parsed(arguments)
             if form == TEXT and isinstance(arguments, dict):
                 function["arguments"] = json.dumps(arguments, ensure_ascii=False)
-    return out
+    several = any(isinstance(m, dict) and isinstance(m.get("tool_calls"), list) and len(m["tool_calls"]) > 1
+                  for m in out)
+    return parted(out) if one_call and several else out
 
 
 def parsed(text):
@@ -172,7 +197,7 @@ def compiled(name):
 def own_cases(name):
     template, (form, text_roles) = compiled(name), FORMS[name]
     for _, messages in CONVERSATIONS:
-        yield render(template, adapt(messages, form, text_roles), TOKENS).get("rendered")
+        yield render(template, adapt(messages, form, text_roles, name in ONE_CALL), TOKENS).get("rendered")
 
 
 def adapted_references():
@@ -183,7 +208,7 @@ def adapted_references():
         for style, cases in styles.items():
             template, (form, text_roles) = compiled(f"chat/templates/{style}"), FORMS[f"chat/templates/{style}"]
             for case in cases:
-                wanted = adapt(case["messages"], form, text_roles)
+                wanted = adapt(case["messages"], form, text_roles, f"chat/templates/{style}" in ONE_CALL)
                 if wanted == case["messages"]:
                     continue
                 result = render(template, wanted, case["context"])
