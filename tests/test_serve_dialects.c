@@ -164,6 +164,11 @@ static const struct {
                "{'role': 'assistant', 'content': 'b'}]}",
      "{'messages': [" USER("'Hi'") ", {'role': 'assistant', 'reasoning_content': 'hm', 'content': 'so'}, " USER("'a'")
      ", {'role': 'assistant', 'reasoning_content': 's', 'content': 'b'}]}"},
+    /* An assistant may say nothing at all. */
+    {RESPONSE, "{'input': [" USER("'Hi'") ", {'role': 'assistant', 'content': null}, " USER("'b'") "]}",
+     "{'messages': [" USER("'Hi'") ", " USER("'b'") "]}"},
+    {MESSAGE, "{'messages': [" USER("'Hi'") ", {'role': 'assistant', 'content': null}, " USER("'b'") "]}",
+     "{'messages': [" USER("'Hi'") ", " USER("'b'") "]}"},
     /* Members that change nothing, and one that nobody knows. */
     {RESPONSE, "{'input': 'Hi', 'truncation': 'auto', 'context_management': [{'type': 'compaction'}], 'background': "
                "false, 'client_metadata': {'a': 'b'}, 'max_tool_calls': 3, 'prompt_cache_key': 'k', 'include': "

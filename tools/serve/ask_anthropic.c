@@ -126,6 +126,7 @@ static bool take_message(fr_turns *t, size_t at, const json_t *message) {
     if (!assistant && !system && !fr_job_is_word(role, "user"))
         return fr_turns_refuse(t, "messages[%zu]: a role is user, assistant or system", at);
     fr_turns_break(t);
+    if (assistant && !content) return true; /* it says nothing */
     if (system || !json_is_array(content)) return take_content(t, at, json_string_value(role), content);
     for (size_t i = 0; i < json_array_size(content); i++)
         if (!take_block(t, at, assistant, json_array_get(content, i))) return false;

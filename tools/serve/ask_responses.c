@@ -76,6 +76,7 @@ static bool take_message(responses *r, size_t at, const json_t *item) {
     for (size_t i = 0; i < COUNT_OF(roles); i++) {
         if (!fr_job_is_word(role, roles[i])) continue;
         if (i != 1) fr_turns_break(&r->turns);
+        if (i == 1 && !fr_turns_get(item, "content")) return true; /* it says nothing */
         return take_content(&r->turns, at, roles[i], fr_turns_get(item, "content"));
     }
     return fr_turns_refuse(&r->turns, "input[%zu]: a message's role is user, assistant, system or developer", at);
