@@ -111,7 +111,7 @@ static const struct {
      "{'max_tokens': 9, 'messages': [" USER("'Hi'") "], 'tool_choice': {'type': 'function', 'name': 'f'}}"},
 #define FUNCTION(name, rest) "{'type': 'function', 'function': {'name': '" name "'" rest "}}"
 #define INPUT ", 'parameters': {'type': 'object', 'properties': {'input': {'type': 'string'}}, 'required': ['input']}"
-    /* What another service runs is passed over; a custom tool is a function of a text; a namespace's have its name. */
+    /* Tools of other services are passed over; a custom one is a function of a text; a namespace's have its name. */
     {RESPONSE, "{'input': 'Hi', 'tools': [{'type': 'web_search', 'external_web_access': false}, {'type': 'function', "
                "'name': 'f'}, {'type': 'local_shell'}, {'type': 'tool_search'}, {'type': 'tool_search', 'execution': "
                "'client', 'description': 't', 'parameters': {}}, {'type': 'custom', 'name': 'apply_patch', "
@@ -180,7 +180,7 @@ static const struct {
               "'max_uses': 8}, {'type': 'bash_20250124', 'name': 'bash'}, {'type': 'custom', 'name': 'f', "
               "'input_schema': {}, 'cache_control': {'type': 'ephemeral'}}]}",
      "{'messages': [" USER("'Hi'") "], 'tools': [" FUNCTION("f", ", 'parameters': {}") "]}"},
-    /* What other services did is passed over; what a text is, and a conversation's summary, are said. */
+    /* Doings of other services are passed over; texts, and a conversation's summary, are said. */
     {MESSAGE, "{'messages': [{'role': 'assistant', 'content': [{'type': 'compaction', 'content': 'Before: a.'}, "
               "{'type': 'server_tool_use', 'id': 's', 'name': 'web_search', 'input': {}}, {'type': "
               "'web_search_tool_result', 'tool_use_id': 's', 'content': []}, {'type': 'tool_use', 'id': 'c1', 'name': "
@@ -865,7 +865,7 @@ START_TEST(a_full_context_is_told_in_known_words) {
 }
 END_TEST
 
-/* What is passed over is told in the log, however often it comes once; not where nothing is to be said. */
+/* Kinds that are passed over are told in the log, once each; not where nothing is to be said. */
 START_TEST(what_is_passed_over_is_said_once) {
     for (int quiet = 0; quiet < 2; quiet++) {
         server = fr_server_start("-m tools/demo/target -t 1 -c 128%s", quiet ? " --quiet" : "");

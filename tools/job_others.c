@@ -122,7 +122,7 @@ bool fr_job_take_least(fr_job *job, const char *key, const json_t *value) {
 
 /* -------------------------------------------------------------------------------------------------- tokens at least */
 
-/* What would end the reply is banned until there are enough ids: a mask of the job's session. */
+/* Bans what would end the reply until there are enough ids: a mask of the job's session. */
 static fr_status hold_end_back(void *context, const int32_t *ids, size_t length, float *logits, size_t vocab) {
     const fr_job *job = context;
     const int32_t *eos;

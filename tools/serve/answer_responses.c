@@ -139,7 +139,8 @@ static json_t *id_of(const fr_telling *t) {
     return json_sprintf("%s_%s_%zu", kind, own ? own + 1 : t->ask->id, t->item.index);
 }
 
-/* What the item says so far; of a call its arguments, a custom tool's input, or what is looked for, an object. */
+/* The text that the item has so far; of a call its arguments, a custom tool's input, or an object: what is looked
+ * for. */
 static json_t *text_of(const fr_telling *t) {
     const fr_stream *text = &t->item.text;
     const char *tool = t->item.kind == FR_ITEM_CALL ? kind_of(t)->tool : "";
@@ -222,7 +223,7 @@ static void open(fr_telling *t) {
     if (t->item.kind != FR_ITEM_CALL) send_part(t, "response.content_part.added", "part", part_of(t, json_string("")));
 }
 
-/* What a text's events are called: "delta" or "done" of these. */
+/* Sends an event of the text: a "delta", or that it is "done". */
 static void send_text(fr_telling *t, const char *when, const char *key, json_t *text) {
     static const char *const kinds[] = {"", "reasoning_text", "output_text"};
     const char *kind = t->item.kind == FR_ITEM_CALL ? kind_of(t)->events : kinds[t->item.kind];

@@ -137,7 +137,7 @@ static void end_choices(fr_ask *ask) {
     ask->count = 0;
 }
 
-/* Of other kinds than functions. */
+/* Makes functions of tools of other kinds. */
 static bool take_tools(fr_ask *ask, fr_job *members) {
     char error[FR_DIALECT_ERROR];
     ask->called = json_object();

@@ -51,14 +51,14 @@ static bool take_document(fr_turns *t, size_t at, const char *role, const json_t
     return take_content(t, at, role, text ? data : fr_turns_get(source, "content"));
 }
 
-/* What a search of the client's has found: where, what it is called, and its texts. */
+/* A search of the client's has found this: where, what it is called, and its texts. */
 static bool take_found(fr_turns *t, size_t at, const char *role, const json_t *block) {
     take_line(t, role, fr_turns_get(block, "title"));
     take_line(t, role, fr_turns_get(block, "source"));
     return take_content(t, at, role, fr_turns_get(block, "content"));
 }
 
-/* What messages and results may both have; of other services' doings, which a model can't read, nothing. */
+/* Messages and results may both have these; other services' doings, which a model can't read, are passed over. */
 static bool take_said(fr_turns *t, size_t at, const char *role, const json_t *block) {
     static const char *const texts[][2] = {
         {"text", "text"}, {"compaction", "content"}, {"tool_reference", "tool_name"}};

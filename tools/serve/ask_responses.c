@@ -127,7 +127,7 @@ static bool take_client_call(responses *r, size_t at, const json_t *item) {
     return true;
 }
 
-/* What was given back, of any kind: a text, parts of messages, or a value that is written down. */
+/* A result is a text, parts of messages, or any other value, which is written down. */
 static bool take_output(fr_turns *t, size_t at, const json_t *output) {
     const json_t *first = json_array_get(output, 0);
     bool parts = json_is_array(output) && (!first || *fr_turns_type(first));

@@ -41,7 +41,7 @@ bool fr_models_loading(fr_models *models);
 /* Of a rank that nobody asks: loads it and does as rank 0's does, until that ends. Gives the exit status. */
 int fr_models_follow(fr_models *models);
 
-/* Whether a model of one's own name is meant by a client's: ollama's clients may name the latest of a name. */
+/* Tells whether a client's name means the model of this own one: ollama's clients may name the latest of a name. */
 bool fr_model_is_called(const char *own, const char *name);
 
 /* Calls `then` with the model of that name (NULL: the only one, or the first), in this thread if it is ready, in

@@ -1,4 +1,4 @@
-/* What a server says once of requests, however many there are of the kind: what it passes over in them.
+/* Lines that a server says once, however many requests there are of the kind: what it passes over in them.
  *
  * In: lines, some with words of clients in them. Out: each on standard error the first time, "forerun: LINE"; of very
  * many different ones the first alone. Any thread. */

@@ -31,7 +31,7 @@ static void add_file(files *f, const struct stat *file) {
     if (later) f->changed = file->st_mtim;
 }
 
-/* Of a file, or of all files that lie in a folder. */
+/* Looks at a file, or at all files that lie in a folder. */
 static files files_of(const char *path) {
     files f = {0};
     struct stat file;
@@ -149,7 +149,7 @@ static json_t *abilities_of(const fr_served *model) {
     return can;
 }
 
-/* What its clients look for: what the model can do, and how long its texts may be, which is told under the name of an
+/* Its clients look for what the model can do, and for how long its texts may be, which is told under the name of an
  * architecture. */
 static void answer_shown(fr_call *call, const fr_served *model) {
     const fr_model *weights = model->loaded.model;

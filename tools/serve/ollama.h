@@ -1,5 +1,5 @@
-/* What ollama's clients ask besides texts: which models there are and are loaded, what one can do, that one be loaded
- * or leave memory.
+/* The rest of what ollama's clients ask, beside texts: which models there are and are loaded, what one can do, that
+ * one be loaded or leave memory.
  *
  * In: calls. Out: their answers, in ollama's words. Its version is that whose interface this is; ours stands beside. */
 #ifndef FR_TOOLS_SERVE_OLLAMA_H
@@ -17,8 +17,8 @@ void fr_ollama_loaded(fr_call *call, fr_models *models);
 /* POST /api/show of a model that the body names: an fr_models_fn. */
 void fr_ollama_show(fr_call *call, const fr_served *model);
 
-/* Whether a body of /api/generate or /api/chat asks for no text: it only has its model loaded; *leaves: or leave. And
- * the answers to both, the first an fr_models_fn. */
+/* Tells whether a body of /api/generate or /api/chat asks for no text: it only has its model loaded; *leaves: or
+ * leave. And the answers to both, the first an fr_models_fn. */
 bool fr_ollama_is_silent(const char *path, const json_t *body, bool *leaves);
 void fr_ollama_load(fr_call *call, const fr_served *model);
 void fr_ollama_unload(fr_call *call, fr_models *models, const json_t *body);

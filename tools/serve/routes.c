@@ -225,7 +225,7 @@ static json_t *read_chat(fr_call *call, read_fn *read, json_t **body) {
     return chat;
 }
 
-/* What has no messages is a completion. Both bodies are handed over. */
+/* A body without messages is a completion's. Both bodies are handed over. */
 static void put_in(fr_call *call, const fr_served *model, const fr_dialect *dialect, json_t *body, json_t *chat) {
     fr_job_form form = json_object_get(chat, "messages") ? FR_JOB_CHAT : FR_JOB_COMPLETION;
     fr_ask *asked = fr_ask_read(call, &model->jobs, form, chat);

@@ -16,7 +16,7 @@ typedef struct fr_turns {
     char error[320];  /* "": all is well */
 } fr_turns;
 
-/* What a thought begins with that an answer has given as encrypted, so that a client brings it back. */
+/* A thought that an answer has given as encrypted, so that a client brings it back, begins with this. */
 #define FR_SEALED "forerun:"
 
 /* For who reads such a conversation: a member that is there and not null, or NULL; what a value says that its type is,
