@@ -104,7 +104,11 @@ static const hostile CASES[] = {
     {SCHEMA, FR_OK, NULL, ROWS("", "{\"minItems\":99999,\"maxItems\":1e15,\"items\":", 60, "true", "}", 60, "")},
     {SCHEMA, FR_INPUT, LARGE, ROWS("", "{\"minContains\":64,\"contains\":", 6, "{}", "}", 6, "")},
     /* Automata of strings and of names. */
-    {SCHEMA, FR_UNBUILT, AUTOMATA, LIST("{\"maxLength\":9999,\"pattern\":\"^(.{0,100}){0,100}$", "", 0, "\"}")},
+    {SCHEMA, FR_OK, NULL, LIST("{\"maxLength\":9999,\"pattern\":\"^(.{0,100}){0,100}$", "", 0, "\"}")},
+    {SCHEMA, FR_UNBUILT, AUTOMATA, LIST("{\"maxLength\":9999,\"pattern\":\"^(.{100}a|.{99}b){100,}$", "", 0, "\"}")},
+    {SCHEMA, FR_UNBUILT, AUTOMATA, LIST("{\"pattern\":\"^((?=a.{9}b)a|(?!.{12}c)[ab])*$", "", 0, "\"}")},
+    {SCHEMA, FR_INPUT, "no text at all", ROWS("{\"pattern\":\"", "(?=", 90, "a", ")", 90, "b(?=c)(?=d)(?=e)\"}")},
+    {SCHEMA, FR_UNBUILT, AUTOMATA, ROW("{\"pattern\":\"", "(?=.*a$b)", 40, "\"}")},
     {SCHEMA, FR_UNBUILT, AUTOMATA, ROWS("{\"maxLength\":2,\"pattern\":\"", ".", 52, ",", ".", 49, "|....af\"}")},
     {SCHEMA, FR_UNBUILT, LONG, LIST("{\"anyOf\":[", "{\"maxLength\":3,\"pattern\":\"a.{8}b$\"}", 15000, "]}")},
     {SCHEMA, FR_INPUT, LARGE,

@@ -175,7 +175,7 @@ static fr_status names_of_set(const shape *s, uint32_t set, fr_language **names)
     json_t *property;
     json_object_foreach(s->properties, key, property) fr_schema_add(rules, list, fr_schema_pack(rules, "s", key));
     *names = NULL;
-    fr_status status = fr_language_of_regex((fr_text){form, strlen(form)}, true, names);
+    fr_status status = fr_schema_pattern(rules, form, strlen(form), true, s->path, names);
     if (status == FR_OK) status = fr_schema_texts(rules, list, &properties);
     if (status == FR_OK) status = narrow_to_others(rules, names, properties);
     if (status == FR_OK && s->names) status = narrow_to(rules, names, s->names);

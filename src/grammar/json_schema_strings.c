@@ -25,8 +25,9 @@ static void count_work(fr_grammar_rules *rules, const fr_language *made) {
 fr_status fr_schema_pattern(fr_grammar_rules *rules, const char *pattern, size_t length, bool whole,
                             const fr_schema_path *path, fr_language **language) {
     FR_TRY(fr_schema_check(rules, path));
-    fr_status status = fr_language_of_regex((fr_text){pattern, length}, whole, language);
-    count_work(rules, *language);
+    size_t work;
+    fr_status status = fr_language_of_regex((fr_text){pattern, length}, whole, &work, language);
+    fr_grammar_spend(rules, 1 + work / 4);
     return with_place(status, path);
 }
 

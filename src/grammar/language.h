@@ -25,7 +25,10 @@ typedef struct fr_language {
 } fr_language;
 
 fr_status fr_language_of(const fr_grammar_rules *rules, fr_expression expression, fr_language **language);
-fr_status fr_language_of_regex(fr_text text, bool whole, fr_language **language);
+
+/* Of a regular expression. Where its automaton is too large, upper bounds of repetitions are left out, the largest
+ * first, but for those within what must not be. *work: of this, also where it fails. */
+fr_status fr_language_of_regex(fr_text text, bool whole, size_t *work, fr_language **language);
 
 /* Texts of so many characters; one text. */
 fr_status fr_language_of_lengths(uint32_t least, uint32_t most, fr_language **language);

@@ -65,8 +65,8 @@ typedef struct making {
     size_t node_count, node_capacity, pool_count, pool_capacity, set_count, bound_capacity, work;
     size_t member_count, member_capacity, duty_count, duty_capacity, waiting_capacity;
     look looks[MAX_LOOKS];
-    uint32_t look_count, behind_count, search;
-    bool inner; /* of what is looked for */
+    uint32_t look_count, behind_count, search, most_counted; /* most_counted: repetitions beyond the least */
+    bool inner;                                              /* of what is looked for */
     fr_status status;
 } making;
 
@@ -108,7 +108,7 @@ static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t 
 /* A bound that is far beyond the least is none: a state for each count would take the room of all else. */
 static uint32_t make_repeat(making *m, const fr_expression_node *e, uint32_t next, size_t depth) {
     uint32_t entry = next;
-    if (e->most == FR_GRAMMAR_UNBOUND || e->most - e->second > MAX_COUNTED) {
+    if (e->most == FR_GRAMMAR_UNBOUND || e->most - e->second > m->most_counted) {
         entry = split(m, next, next);
         uint32_t body = make(m, e->first, entry, depth);
         if (m->status == FR_OK) m->nodes[entry].next = body;
@@ -168,7 +168,7 @@ static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t 
 /* ----------------------------------------------------------------------------------------------------------- looks */
 
 static fr_status make_language(const fr_grammar_rules *rules, fr_expression expression, bool inner,
-                               fr_language **language);
+                               uint32_t most_counted, size_t *work, fr_language **language);
 
 static const fr_language_edge *edge_of(const fr_language *l, uint32_t state, uint32_t code) {
     const fr_language_state s = l->states[state];
@@ -204,10 +204,11 @@ static void find_sure(const fr_language *l, bool *sure, size_t *work) {
     }
 }
 
+/* Bounds that are left out let more be found, so they are kept where what is found must not be. */
 static void open_look(making *m, look *l) {
-    m->status = make_language(m->rules, l->of, true, &l->language);
+    m->status = make_language(m->rules, l->of, true, l->how & FR_LOOK_NOT ? MAX_COUNTED : m->most_counted, &m->work,
+                              &l->language);
     if (m->status != FR_OK) return;
-    m->work += l->language->work;
     l->sure = calloc(l->language->state_count + 1, sizeof *l->sure);
     if (!l->sure) m->status = fr_fail_memory("an automaton", l->language->state_count);
     if (l->sure) find_sure(l->language, l->sure, &m->work);
@@ -493,14 +494,17 @@ static void close_looks(making *m) {
     }
 }
 
+/* Adds what was done to *work. */
 static fr_status make_language(const fr_grammar_rules *rules, fr_expression expression, bool inner,
-                               fr_language **language) {
-    making m = {.rules = rules, .language = calloc(1, sizeof *m.language), .inner = inner};
+                               uint32_t most_counted, size_t *work, fr_language **language) {
+    making m = {
+        .rules = rules, .language = calloc(1, sizeof *m.language), .inner = inner, .most_counted = most_counted};
     *language = NULL;
     fr_status status = fr_grammar_rules_check(rules);
     if (!m.language) status = fr_fail_memory("an automaton", sizeof *m.language);
     if (status == FR_OK && rules->expression_count == 0) status = fr_language_of_text((fr_text){"", 0}, language);
     if (status == FR_OK && rules->expression_count) status = determine(&m, expression);
+    *work += m.work + m.node_count;
     close_looks(&m);
     free(m.nodes);
     free(m.members);
@@ -519,16 +523,21 @@ static fr_status make_language(const fr_grammar_rules *rules, fr_expression expr
 }
 
 fr_status fr_language_of(const fr_grammar_rules *rules, fr_expression expression, fr_language **language) {
-    return make_language(rules, expression, false, language);
+    size_t work = 0;
+    return make_language(rules, expression, false, MAX_COUNTED, &work, language);
 }
 
-fr_status fr_language_of_regex(fr_text text, bool whole, fr_language **language) {
+fr_status fr_language_of_regex(fr_text text, bool whole, size_t *work, fr_language **language) {
+    static const uint32_t counted[] = {MAX_COUNTED, 64, 8};
     fr_grammar_rules rules = {0};
     fr_expression expression;
     bool looks;
+    *work = 0;
     *language = NULL;
     fr_status status = fr_regex_parse(text, whole, fr_expression_characters, &rules, &expression, &looks);
-    if (status == FR_OK) status = fr_language_of(&rules, expression, language);
+    bool read = status == FR_OK;
+    for (size_t i = 0; read && i < sizeof counted / sizeof *counted && (i == 0 || status == FR_UNBUILT); i++)
+        status = make_language(&rules, expression, false, counted[i], work, language);
     fr_grammar_rules_free(&rules);
     return status;
 }

@@ -9,8 +9,10 @@ fr_status fr_regex_expression(fr_text text, bool whole, fr_write_characters *wri
     fr_language *language;
     FR_TRY(fr_regex_parse(text, whole, write, rules, expression, &looks));
     if (!looks) return FR_OK;
-    FR_TRY(fr_language_of_regex(text, whole, &language));
-    fr_grammar_spend(rules, language->work / 4);
+    size_t work;
+    fr_status status = fr_language_of_regex(text, whole, &work, &language);
+    fr_grammar_spend(rules, work / 4);
+    FR_TRY(status);
     *expression = fr_language_is_empty(language) ? fr_expression_characters(rules, NULL, 0, false)
                                                  : fr_language_expression(language, write, rules);
     fr_language_free(language);
