@@ -442,21 +442,31 @@ static bool is_one_of(const json_t *value, const char *const *list) {
     return found;
 }
 
+/* The arguments of the call that a walk makes, and as they were said; NULL: it has not ended. */
+static json_t *walk_to_arguments(fr_grammar *grammar, const char *options, uint64_t *seed, char **said) {
+    int32_t ids[MOST];
+    size_t count = walk(grammar, seed, ids);
+    if (!count) return NULL;
+    json_t *message = read_reply(options, ids, count);
+    const json_t *call = json_array_get(json_object_get(message, "tool_calls"), 0);
+    const char *text = json_string_value(json_object_get(json_object_get(call, "function"), "arguments"));
+    json_t *arguments = json_loads(text ? text : "", 0, NULL);
+    *said = strdup(text ? text : "no call");
+    json_decref(message);
+    return arguments ? arguments : json_null();
+}
+
 static size_t check_values(fr_grammar *grammar, const char *options, size_t which, uint64_t seed) {
     size_t ended = 0;
     for (int i = 0; i < WALKS; i++) {
-        int32_t ids[MOST];
-        size_t count = walk(grammar, &seed, ids);
-        if (!count) continue;
-        json_t *message = read_reply(options, ids, count);
-        const json_t *call = json_array_get(json_object_get(message, "tool_calls"), 0);
-        const char *said = json_string_value(json_object_get(json_object_get(call, "function"), "arguments"));
-        json_t *arguments = json_loads(said ? said : "", 0, NULL);
+        char *said;
+        json_t *arguments = walk_to_arguments(grammar, options, &seed, &said);
+        if (!arguments) continue;
         bool good = is_one_of(json_object_get(arguments, "a"), values[which].is);
         ck_assert_msg(good, "%s: %s", values[which].schema, said);
         ended++;
+        free(said);
         json_decref(arguments);
-        json_decref(message);
     }
     return ended;
 }
@@ -509,13 +519,9 @@ START_TEST(roots_of_parameters) {
         char *quoted = with_quotes(options);
         fr_grammar *grammar = open_reply(&(fr_reply_rule){.options_json = quoted, .calls = FR_REPLY_CALLS_MUST});
         for (int walked = 0; walked < WALKS; walked++) {
-            int32_t ids[MOST];
-            size_t count = walk(grammar, &seed, ids);
-            if (!count) continue;
-            json_t *message = read_reply(quoted, ids, count);
-            const json_t *call = json_array_get(json_object_get(message, "tool_calls"), 0);
-            const char *said = json_string_value(json_object_get(json_object_get(call, "function"), "arguments"));
-            json_t *arguments = json_loads(said ? said : "", 0, NULL);
+            char *said;
+            json_t *arguments = walk_to_arguments(grammar, quoted, &seed, &said);
+            if (!arguments) continue;
             char *text = json_dumps(arguments, JSON_COMPACT | JSON_SORT_KEYS);
             bool good = false;
             for (size_t k = 0; k < COUNT_OF(roots[i].is) && roots[i].is[k]; k++)
@@ -523,8 +529,8 @@ START_TEST(roots_of_parameters) {
             ck_assert_msg(good, "%s: %s", options, said);
             ended++;
             free(text);
+            free(said);
             json_decref(arguments);
-            json_decref(message);
         }
         ck_assert_uint_ge(ended, WALKS / 4);
         fr_grammar_close(grammar);

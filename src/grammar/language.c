@@ -265,8 +265,8 @@ bool fr_language_is_empty(const fr_language *l) {
     return l->state_count == 0;
 }
 
-static bool step(const fr_language *l, uint32_t *state, uint32_t code) {
-    const fr_language_state s = l->states[*state];
+const fr_language_edge *fr_language_edge_at(const fr_language *l, uint32_t state, uint32_t code) {
+    const fr_language_state s = l->states[state];
     uint32_t low = s.first, end = s.first + s.count, high = end;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
@@ -275,17 +275,18 @@ static bool step(const fr_language *l, uint32_t *state, uint32_t code) {
         else
             high = middle;
     }
-    if (low == end || l->edges[low].low > code) return false;
-    *state = l->edges[low].to;
-    return true;
+    return low < end && l->edges[low].low <= code ? &l->edges[low] : NULL;
 }
 
 bool fr_language_has(const fr_language *l, fr_text utf8) {
     fr_cursor c = {utf8, 0};
     uint32_t state = 0, code;
     if (l->state_count == 0) return false;
-    while (c.at < utf8.length)
-        if (!fr_cursor_take_character(&c, &code) || !step(l, &state, code)) return false;
+    while (c.at < utf8.length) {
+        const fr_language_edge *edge = fr_cursor_take_character(&c, &code) ? fr_language_edge_at(l, state, code) : NULL;
+        if (!edge) return false;
+        state = edge->to;
+    }
     return l->states[state].ends;
 }
 

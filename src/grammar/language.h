@@ -40,6 +40,9 @@ fr_status fr_language_except(const fr_language *one, const fr_character_range *a
                              fr_language **others);
 void fr_language_free(fr_language *language);
 
+/* Where a character leads from a state; NULL: nowhere. */
+const fr_language_edge *fr_language_edge_at(const fr_language *language, uint32_t state, uint32_t code);
+
 bool fr_language_is_empty(const fr_language *language);
 bool fr_language_has(const fr_language *language, fr_text utf8);
 

@@ -170,19 +170,6 @@ static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t 
 static fr_status make_language(const fr_grammar_rules *rules, fr_expression expression, bool inner,
                                uint32_t most_counted, size_t *work, fr_language **language);
 
-static const fr_language_edge *edge_of(const fr_language *l, uint32_t state, uint32_t code) {
-    const fr_language_state s = l->states[state];
-    uint32_t low = s.first, end = s.first + s.count, high = end;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (l->edges[middle].high < code)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < end && l->edges[low].low <= code ? &l->edges[low] : NULL;
-}
-
 /* States that end, and lead on with every character to others that are sure. */
 static void find_sure(const fr_language *l, bool *sure, size_t *work) {
     for (size_t i = 0; i < l->state_count; i++) sure[i] = l->states[i].ends;
@@ -298,7 +285,7 @@ static bool step_duties(making *m, const member *one, uint32_t code, duty *dutie
     *count = 0;
     for (uint32_t i = 0; i < one->count; i++) {
         duty d = m->duties[one->duties + i];
-        const fr_language_edge *edge = edge_of(m->looks[d.look].language, d.state, code);
+        const fr_language_edge *edge = fr_language_edge_at(m->looks[d.look].language, d.state, code);
         d.state = edge ? edge->to : UINT32_MAX;
         outcome is = judge(m, d);
         m->work++;
@@ -431,7 +418,7 @@ static void step_behind(const making *m, const members *set, uint32_t code, memb
     for (uint32_t i = 0; i < m->look_count; i++) {
         const look *l = &m->looks[i];
         if (l->how & FR_LOOK_AHEAD || l->language->state_count == 0) continue;
-        const fr_language_edge *edge = edge_of(l->language, set->behind[l->behind], code);
+        const fr_language_edge *edge = fr_language_edge_at(l->language, set->behind[l->behind], code);
         next->behind[l->behind] = edge ? edge->to : 0;
     }
 }
