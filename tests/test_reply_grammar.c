@@ -540,6 +540,33 @@ START_TEST(roots_of_parameters) {
 }
 END_TEST
 
+/* As many tools as servers of them offer at once, each with the bounds, formats and patterns that libraries write. */
+START_TEST(many_tools) {
+    static const char properties[] =
+        "'email': {'type': 'string', 'format': 'email', 'pattern': '^(?!\\\\.)[a-zA-Z.]+@([a-z]+\\\\.)+[a-z]{2,}$'}, "
+        "'url': {'type': 'string', 'format': 'uri', 'minLength': 1, 'maxLength': 2083}, "
+        "'when': {'type': 'string', 'format': 'date-time'}, 'more': {'$ref': '#/definitions/nowhere'}, "
+        "'tags': {'type': 'array', 'items': {'type': 'string', 'maxLength': 100}, 'maxItems': 100000}, "
+        "'other': {'type': 'object', 'additionalProperties': {'type': 'string'}}, "
+        "'bad': {'type': 'string', 'pattern': '(?>x)', 'required': true}";
+    char *text;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    fputs("{'tools': [", out);
+    for (int i = 0; i < 128; i++)
+        fprintf(out, "%s{'name': 't%d', 'parameters': {'type': 'object', 'properties': {%s}}}", i ? ", " : "", i,
+                properties);
+    fputs("]}", out);
+    fclose(out);
+    char *quoted = with_quotes(text);
+    open_model(&models[_i]);
+    fr_grammar_close(open_reply(&(fr_reply_rule){.options_json = quoted, .calls = FR_REPLY_CALLS_MUST}));
+    close_model();
+    free(quoted);
+    free(text);
+}
+END_TEST
+
 /* Tens of thousands of names that must be there, held against as many properties: refused, and soon. */
 START_TEST(hostile_tools) {
     open_model(&models[2]);
@@ -573,6 +600,7 @@ int main(void) {
     tcase_add_loop_test(tcase, refused_by_place, 0, PUBLISHED);
     tcase_add_loop_test(tcase, values_of_arguments, 0, PUBLISHED);
     tcase_add_loop_test(tcase, roots_of_parameters, 0, COUNT_OF(models));
+    tcase_add_loop_test(tcase, many_tools, 0, COUNT_OF(models));
     tcase_add_test(tcase, hostile_tools);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

@@ -144,23 +144,20 @@ static bool is_name(const json_t *value) {
     return length && length <= 128 && strspn(json_string_value(value), letters) == length;
 }
 
-static fr_status call_of(const making *m, const json_t *tool, const char *name, fr_expression *call) {
+/* The parts are those of all tools. */
+static fr_status call_of(const making *m, const json_t *tool, const char *name, fr_written_parts *parts,
+                         fr_expression *call) {
     const fr_arguments_form form = m->plan->format->form->arguments;
-    fr_written_parts parts = fr_written_parts_of(m->rules);
-    fr_expression arguments;
-    if (form == FR_ARGUMENTS_QUOTED) {
-        parts.mark = mark(m, FR_MARK_QUOTE);
-        parts.mark_is_text = m->plan->format->ids[FR_MARK_QUOTE] < 0;
-    }
     bool tagged = form == FR_ARGUMENTS_TAGGED || form == FR_ARGUMENTS_PYTHON;
-    parts.lenient = !fr_tool_is_strict(tool);
+    fr_expression arguments;
+    parts->lenient = !fr_tool_is_strict(tool);
     json_t *schema;
     FR_TRY(fr_tool_schema(tool, m->rules, &schema));
     fr_status status = tagged ? fr_tagged_arguments(m->plan, tool, m->rules, &arguments)
-                              : fr_json_schema_expression(schema, schema, NULL, &parts, &arguments);
+                              : fr_json_schema_expression(schema, schema, NULL, parts, &arguments);
     json_decref(schema);
-    if (parts.lenient && !tagged && (status == FR_INPUT || status == FR_UNBUILT) && m->rules->status == FR_OK) {
-        arguments = fr_written_any_object(&parts);
+    if (parts->lenient && !tagged && (status == FR_INPUT || status == FR_UNBUILT) && m->rules->status == FR_OK) {
+        arguments = fr_written_any_object(parts);
         status = FR_OK;
     }
     FR_TRY(status);
@@ -171,6 +168,11 @@ static fr_status call_of(const making *m, const json_t *tool, const char *name, 
 /* Any of the tools, or the one that was named. */
 static fr_status one_call(const making *m, fr_expression *call) {
     size_t found = 0;
+    fr_written_parts parts = fr_written_parts_of(m->rules);
+    if (m->plan->format->form->arguments == FR_ARGUMENTS_QUOTED) {
+        parts.mark = mark(m, FR_MARK_QUOTE);
+        parts.mark_is_text = m->plan->format->ids[FR_MARK_QUOTE] < 0;
+    }
     for (size_t i = 0; i < json_array_size(m->plan->tools); i++) {
         const json_t *tool = json_array_get(m->plan->tools, i), *inner = json_object_get(tool, "function");
         if (inner) tool = inner;
@@ -179,7 +181,7 @@ static fr_status one_call(const making *m, fr_expression *call) {
         fr_expression one;
         if (m->plan->tool && (!name || strcmp(name, m->plan->tool) != 0)) continue;
         if (!is_name(named)) return fr_fail(FR_INPUT, "tools[%zu] has no name of letters, digits, '_', '-' and '.'", i);
-        fr_status status = call_of(m, tool, name, &one);
+        fr_status status = call_of(m, tool, name, &parts, &one);
         if (status != FR_OK) {
             char line[400];
             snprintf(line, sizeof line, "%s", fr_last_error());

@@ -147,6 +147,7 @@ static uint32_t make_token(making *m, const fr_expression_node *e, uint32_t next
  * states of an automaton, a rule each that ends with another, stay as few as they are. */
 enum { NOT_SEEN, BEING_SEEN, LARGE, SIZE_BASE };
 #define MAX_COPIED 256 /* ranges and rules of a body, repetitions counted out */
+#define WIDE_RANGE 8   /* a range of characters of several bytes is as large as so many others */
 
 static size_t size_of(making *m, fr_expression expression, size_t depth);
 
@@ -170,7 +171,9 @@ static size_t size_of(making *m, fr_expression expression, size_t depth) {
         if (size > MAX_COPIED) return size;
     }
     switch (e->kind) {
-    case FR_EXPRESSION_CHARACTER: return size + e->second;
+    case FR_EXPRESSION_CHARACTER:
+        for (uint32_t i = 0; i < e->second; i++) size += m->rules->ranges[e->first + i].high < 0x80 ? 1 : WIDE_RANGE;
+        return size;
     case FR_EXPRESSION_TOKEN: return size + 1;
     case FR_EXPRESSION_RULE: return size + 1 + size_of_rule(m, e->first, depth);
     case FR_EXPRESSION_REPEAT:

@@ -109,11 +109,9 @@ static const struct format {
     {"relative-json-pointer", "(0|[1-9][0-9]{0,17})([+-][1-9][0-9]{0,17})?(#|" POINTER ")"},
 };
 
-_Static_assert(sizeof FORMATS / sizeof *FORMATS <= FR_SCHEMA_MAX_FORMATS, "a reader keeps a rule for each format");
-
-const char *fr_schema_format(const json_t *schema, size_t *number) {
+const char *fr_schema_format(const json_t *schema) {
     const char *name = json_string_value(json_object_get(schema, "format"));
-    for (*number = 0; name && *number < sizeof FORMATS / sizeof *FORMATS; ++*number)
-        if (strcmp(name, FORMATS[*number].name) == 0) return FORMATS[*number].expression;
+    for (size_t i = 0; name && i < sizeof FORMATS / sizeof *FORMATS; i++)
+        if (strcmp(name, FORMATS[i].name) == 0) return FORMATS[i].expression;
     return NULL;
 }

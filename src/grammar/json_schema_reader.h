@@ -15,15 +15,12 @@
 #include "src/grammar/json_schema_values.h"
 #include "src/grammar/language.h"
 
-#define FR_SCHEMA_MAX_FORMATS 24
-
 typedef struct fr_schema_reference fr_schema_reference;
 
 typedef struct fr_schema_reader {
     const json_t *root;
     fr_written_parts *parts;
-    fr_schema_reference *references;         /* what was made a rule of: where `$ref` leads */
-    uint32_t formats[FR_SCHEMA_MAX_FORMATS]; /* by format: 1 + the rule of all its strings, 0: not made yet */
+    fr_schema_reference *references; /* what was made a rule of: where `$ref` leads */
     size_t reference_count, schemas, depth;
     bool nothing; /* why a reading failed: no value is of the schema, or none that can be written here */
 } fr_schema_reader;
@@ -69,8 +66,8 @@ fr_status fr_schema_read_array(fr_schema_reader *r, const json_t *schema, const 
 fr_status fr_schema_read_object(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
                                 fr_expression *expression);
 
-/* The expression of a schema's format, and the format's number; NULL: it has none, or one that is not known here. */
-const char *fr_schema_format(const json_t *schema, size_t *number);
+/* The expression of a schema's format; NULL: it has none, or one that is not known here. */
+const char *fr_schema_format(const json_t *schema);
 
 /* The texts of a schema of strings; NULL: all. They may be none. Of a regular expression, with its place in failures;
  * all but the texts of a list, in plain characters. */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/text_buffer.h"
 #include "src/grammar/json_schema_reader.h"
 
 #define MAX_NAME       1000 /* characters that are counted */
@@ -113,8 +114,7 @@ static fr_status narrow_by_lengths(fr_grammar_rules *rules, fr_language **all, u
 static fr_status narrow_by_words(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
                                  fr_language **all) {
     const json_t *pattern = json_object_get(schema, "pattern"), *other_than = json_object_get(schema, FR_NONE_OF);
-    size_t number;
-    const char *format = fr_schema_format(schema, &number);
+    const char *format = fr_schema_format(schema);
     const fr_schema_path place = {path, "pattern", 0}, form = {path, "format", 0};
     fr_grammar_rules *rules = r->parts->rules;
     if (pattern) FR_TRY(narrow_by_pattern(rules, all, pattern, true, &place));
@@ -187,23 +187,25 @@ static fr_status read_expression(fr_schema_reader *r, const char *text, size_t l
     return with_place(status, path);
 }
 
-/* All strings of one format share a rule. */
-static fr_status read_format(fr_schema_reader *r, const char *format, size_t number, const fr_schema_path *path,
-                             fr_expression *expression) {
-    if (!r->formats[number]) {
-        FR_TRY(read_expression(r, format, strlen(format), true, path, expression));
-        uint32_t rule = fr_grammar_rule(r->parts->rules);
-        fr_grammar_define(r->parts->rules, rule, *expression);
-        r->formats[number] = rule + 1;
+/* All that is said of a string, and how it is written. */
+static void write_key(const json_t *schema, uint32_t least, uint32_t most, const char *how, fr_text_buffer *key) {
+    static const char *const words[] = {"format", "pattern"};
+    char counts[32];
+    snprintf(counts, sizeof counts, "%u-%u", least, most);
+    fr_text_append_string(key, counts);
+    for (size_t i = 0; i < 2; i++) {
+        const char *said = json_string_value(json_object_get(schema, words[i]));
+        fr_text_append_string(key, said ? "\x01" : "\x02");
+        fr_text_append_string(key, said ? said : "");
     }
-    *expression = fr_expression_rule(r->parts->rules, r->formats[number] - 1);
-    return FR_OK;
+    fr_text_append_string(key, "\x01");
+    fr_text_append_string(key, how);
 }
 
 /* How many kinds of things are said of the text. */
 static size_t count_words(const json_t *schema, bool counted) {
     static const char *const words[] = {"pattern", FR_NONE_OF, FR_ALL_PATTERNS, FR_NO_PATTERNS};
-    size_t number, count = counted + (fr_schema_format(schema, &number) != NULL);
+    size_t count = counted + (fr_schema_format(schema) != NULL);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         count += json_object_get(schema, words[i]) != NULL;
         if (i > 0 && json_object_get(schema, words[i])) count++; /* not but by an automaton */
@@ -222,20 +224,41 @@ static fr_status read_language(fr_schema_reader *r, const json_t *schema, uint32
     return some ? FR_OK : fr_schema_nothing(r, path);
 }
 
-fr_status fr_schema_read_string(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
-                                fr_expression *expression) {
-    const json_t *pattern = json_object_get(schema, "pattern");
-    size_t number;
-    const char *format = fr_schema_format(schema, &number);
-    fr_schema_path place = {path, "pattern", 0};
-    uint32_t least, most;
-    FR_TRY(fr_schema_read_counts(r, schema, "minLength", "maxLength", path, &least, &most));
+static fr_status read_limited(fr_schema_reader *r, const json_t *schema, uint32_t least, uint32_t most,
+                              const fr_schema_path *path, fr_expression *expression) {
+    const fr_schema_path pattern = {path, "pattern", 0}, format = {path, "format", 0};
+    const json_t *said = json_object_get(schema, "pattern");
+    const char *form = fr_schema_format(schema);
     bool counted = least > 0 || most != FR_GRAMMAR_UNBOUND;
     if (count_words(schema, counted) > 1) return read_language(r, schema, least, most, path, expression);
-    if (pattern)
-        return read_expression(r, json_string_value(pattern), json_string_length(pattern), false, &place, expression);
-    place.key = "format";
-    if (format) return read_format(r, format, number, &place, expression);
+    if (!said) return read_expression(r, form, strlen(form), true, &format, expression);
+    return read_expression(r, json_string_value(said), json_string_length(said), false, &pattern, expression);
+}
+
+/* All strings of which the same is said share a rule. */
+static fr_status read_shared(fr_schema_reader *r, const json_t *schema, uint32_t least, uint32_t most,
+                             const fr_schema_path *path, fr_expression *expression) {
+    fr_text_buffer key = {0};
+    uint32_t rule;
+    write_key(schema, least, most, r->parts->mark ? "bare" : "quoted", &key);
+    fr_status status = fr_text_check(&key, "a schema");
+    bool shared = status == FR_OK && fr_grammar_find_shared(r->parts->rules, key.bytes, &rule);
+    if (shared) *expression = fr_expression_rule(r->parts->rules, rule);
+    if (status == FR_OK && !shared) status = read_limited(r, schema, least, most, path, expression);
+    if (status == FR_OK && !shared) *expression = fr_grammar_share(r->parts->rules, key.bytes, *expression);
+    fr_text_free(&key);
+    return status;
+}
+
+fr_status fr_schema_read_string(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
+                                fr_expression *expression) {
+    static const char *const own[] = {FR_NONE_OF, FR_ALL_PATTERNS, FR_NO_PATTERNS, NULL};
+    uint32_t least, most;
+    FR_TRY(fr_schema_read_counts(r, schema, "minLength", "maxLength", path, &least, &most));
+    if (fr_schema_has_any(schema, own)) return read_limited(r, schema, least, most, path, expression);
+    if (json_object_get(schema, "pattern") || fr_schema_format(schema))
+        return read_shared(r, schema, least, most, path, expression);
+    bool counted = least > 0 || most != FR_GRAMMAR_UNBOUND;
     *expression = counted ? fr_written_string_of_length(r->parts, least, most) : fr_written_string(r->parts);
     return FR_OK;
 }
@@ -244,8 +267,7 @@ fr_status fr_schema_read_string(fr_schema_reader *r, const json_t *schema, const
 
 bool fr_json_schema_limits_text(const json_t *schema) {
     static const char *const words[] = {"pattern", "minLength", "maxLength", NULL};
-    size_t number;
-    return fr_schema_has_any(schema, words) || fr_schema_format(schema, &number);
+    return fr_schema_has_any(schema, words) || fr_schema_format(schema);
 }
 
 /* The texts that have a text nowhere in them. */
@@ -264,19 +286,14 @@ static fr_status texts_without(fr_grammar_rules *rules, const char *text, fr_lan
     return status;
 }
 
-fr_status fr_json_schema_plain_text(const json_t *root, const json_t *schema, const fr_schema_path *path,
-                                    const char *without, fr_grammar_rules *rules, fr_expression *expression) {
-    fr_written_parts parts = fr_written_parts_of(rules);
-    fr_schema_reader r = {.root = root, .parts = &parts};
+static fr_status read_plain_text(fr_schema_reader *r, const json_t *schema, uint32_t least, uint32_t most,
+                                 const fr_schema_path *path, const char *without, fr_expression *expression) {
+    fr_grammar_rules *rules = r->parts->rules;
     fr_language *language, *free_of_it;
-    uint32_t least, most;
     bool some;
-    FR_TRY(fr_schema_check_words(&r, schema, path));
-    FR_TRY(fr_schema_read_counts(&r, schema, "minLength", "maxLength", path, &least, &most));
-    FR_TRY(language_of_words(&r, schema, path, &language));
-    fr_expression any = fr_expression_characters(rules, NULL, 0, true);
+    FR_TRY(language_of_words(r, schema, path, &language));
     if (!language && !without) {
-        *expression = fr_expression_repeat(rules, any, least, most);
+        *expression = fr_expression_repeat(rules, fr_expression_characters(rules, NULL, 0, true), least, most);
         return FR_OK;
     }
     fr_status status = without ? texts_without(rules, without, &free_of_it) : FR_OK;
@@ -285,5 +302,24 @@ fr_status fr_json_schema_plain_text(const json_t *root, const json_t *schema, co
         status = write_language(rules, language, least, most, path, fr_expression_characters, expression, &some);
     else
         fr_language_free(language);
-    return status == FR_OK && !some ? fr_schema_nothing(&r, path) : status;
+    return status == FR_OK && !some ? fr_schema_nothing(r, path) : status;
+}
+
+fr_status fr_json_schema_plain_text(const json_t *root, const json_t *schema, const fr_schema_path *path,
+                                    const char *without, fr_grammar_rules *rules, fr_expression *expression) {
+    fr_written_parts parts = fr_written_parts_of(rules);
+    fr_schema_reader r = {.root = root, .parts = &parts};
+    uint32_t least, most;
+    fr_text_buffer key = {0};
+    FR_TRY(fr_schema_check_words(&r, schema, path));
+    FR_TRY(fr_schema_read_counts(&r, schema, "minLength", "maxLength", path, &least, &most));
+    write_key(schema, least, most, without ? without : "plain", &key);
+    fr_status status = fr_text_check(&key, "a schema");
+    uint32_t rule;
+    bool shared = status == FR_OK && fr_grammar_find_shared(rules, key.bytes, &rule);
+    if (shared) *expression = fr_expression_rule(rules, rule);
+    if (status == FR_OK && !shared) status = read_plain_text(&r, schema, least, most, path, without, expression);
+    if (status == FR_OK && !shared) *expression = fr_grammar_share(rules, key.bytes, *expression);
+    fr_text_free(&key);
+    return status;
 }

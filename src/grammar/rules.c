@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "src/grammar/cursor.h"
 
 #define REPLACEMENT 0xFFFDu
@@ -14,6 +15,8 @@ void fr_grammar_rules_free(fr_grammar_rules *rules) {
     free(rules->ranges);
     free(rules->bodies);
     free(rules->defined);
+    for (size_t i = 0; i < rules->shared_count; i++) free(rules->shared[i].key);
+    free(rules->shared);
     *rules = (fr_grammar_rules){0};
 }
 
@@ -183,8 +186,28 @@ uint32_t fr_grammar_rule(fr_grammar_rules *rules) {
     return (uint32_t)rules->rule_count++;
 }
 
+bool fr_grammar_find_shared(fr_grammar_rules *rules, const char *key, uint32_t *rule) {
+    uint64_t hash = fr_hash(0, key, strlen(key));
+    if (!fr_grammar_spend(rules, 1 + rules->shared_count / 64)) return false;
+    for (size_t i = 0; i < rules->shared_count; i++) {
+        *rule = rules->shared[i].rule;
+        if (rules->shared[i].hash == hash && strcmp(rules->shared[i].key, key) == 0) return true;
+    }
+    return false;
+}
+
 void fr_grammar_define(fr_grammar_rules *rules, uint32_t rule, fr_expression body) {
     if (rules->status != FR_OK) return;
     rules->bodies[rule] = body;
     rules->defined[rule] = true;
+}
+
+fr_expression fr_grammar_share(fr_grammar_rules *rules, const char *key, fr_expression body) {
+    uint32_t rule = fr_grammar_rule(rules);
+    fr_grammar_define(rules, rule, body);
+    if (!grow(rules, &rules->shared, sizeof *rules->shared, rules->shared_count, 1, &rules->shared_capacity)) return 0;
+    char *own = strdup(key);
+    if (!own) rules->status = FR_MEMORY;
+    if (own) rules->shared[rules->shared_count++] = (fr_shared_rule){own, fr_hash(0, key, strlen(key)), rule};
+    return fr_expression_rule(rules, rule);
 }

@@ -40,12 +40,21 @@ typedef struct fr_character_range {
     uint32_t low, high;
 } fr_character_range;
 
+/* A rule that others ask for by what it is of. */
+typedef struct fr_shared_rule {
+    char *key;
+    uint64_t hash;
+    uint32_t rule;
+} fr_shared_rule;
+
 typedef struct fr_grammar_rules {
     fr_expression_node *expressions;
     fr_character_range *ranges;
     fr_expression *bodies; /* by rule */
     bool *defined;
+    fr_shared_rule *shared;
     size_t expression_count, expression_capacity, range_count, range_capacity, rule_count, rule_capacity;
+    size_t shared_count, shared_capacity;
     size_t work; /* steps that were taken to read what they are made of, */
     uint32_t root;
     fr_status status; /* FR_UNBUILT: and they were too many; FR_INPUT: expressions are too many */
@@ -85,6 +94,11 @@ fr_expression fr_expression_look(fr_grammar_rules *rules, fr_expression of, unsi
 fr_expression fr_expression_count(fr_grammar_rules *rules, uint32_t least, uint32_t most, uint32_t behind,
                                   bool exactly);
 fr_expression fr_expression_counted(fr_grammar_rules *rules, uint32_t least, uint32_t most);
+
+/* Finds the rule that was shared by a key; makes one of a body and shares it, so that what is said in many places is
+ * made once. */
+bool fr_grammar_find_shared(fr_grammar_rules *rules, const char *key, uint32_t *rule);
+fr_expression fr_grammar_share(fr_grammar_rules *rules, const char *key, fr_expression body);
 
 /* A rule without a body yet; its body. */
 uint32_t fr_grammar_rule(fr_grammar_rules *rules);
