@@ -58,6 +58,7 @@ const fr_option_bounds fr_options_bounds[FR_OPT_COUNT] = {
     [FR_OPT_DYNATEMP_EXPONENT] = {"dynatemp-exp", FR_OPTION_NUMBER, .number = {0, 100, 1}},
     [FR_OPT_MIROSTAT_LR] = {"mirostat-lr", FR_OPTION_NUMBER, .number = {0, 100, 0.1}},
     [FR_OPT_TOKENIZER_PRE] = {"tokenizer-pre", .kind = FR_OPTION_TEXT},
+    [FR_OPT_PROMPT_REUSE] = {"prompt-reuse", FR_OPTION_WHOLE, .whole = {0, 1, 1}},
     [FR_OPT_MIROSTAT_ENT] = {"mirostat-ent", FR_OPTION_NUMBER, .number = {0, 100, 5}},
 };
 

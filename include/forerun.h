@@ -166,7 +166,7 @@ int fr_ranks_part(int code, const char *line, void (*say)(const char *line));
  *     fr_drafter_open     THREADS PIN NUMA MMAP MLOCK MEMORY, progress, log; kernels are the model's
  *     fr_tokenizer_open   CHAT_TEMPLATE TOKENIZER_PRE
  *     fr_engine_open      CONTEXT to MEMORY, SPEC_TYPE, DRAFT_MAX
- *     fr_engine_session   SPEC_TYPE to SAMPLERS, log
+ *     fr_engine_session   SPEC_TYPE to SAMPLERS, PROMPT_REUSE, log
  *     fr_session_open     what those two read */
 typedef struct fr_options fr_options;
 
@@ -330,6 +330,10 @@ typedef enum fr_option {
     /* 0 (default) or 1: a step's log-probabilities are those of its draws, after masks, penalties, bias, filters and
      * temperature. What these leave no chance has -INFINITY, the likelier by the model's own logits first */
     FR_OPT_LOGPROBS_DRAWN,
+
+    /* 0 or 1 (default): a session's prompts begin behind what its engine has run of them, in whatever session. With 0
+     * all of a prompt is run; others may begin behind it all the same */
+    FR_OPT_PROMPT_REUSE,
 
     FR_OPT_COUNT
 } fr_option;

@@ -899,6 +899,55 @@ START_TEST(states_of_branches_are_given_up) {
 }
 END_TEST
 
+/* Where a drafter by pairs goes on with states, the last pair before the point took the id at it. */
+START_TEST(a_point_is_for_its_next_id) {
+    const setting recurrent = {"recurrent, drafts", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, true, 1};
+    world *w = open_world(&recurrent);
+    timeline *t = &w->timelines[1];
+    t->says = plain_text(0);
+    run(w, t, PAGE + 10);
+    uint8_t *states = fr_kv_pages_take(w->kv.recurrent.pages);
+    uint32_t tail = fr_kv_prefixes_add_tail(&w->prefixes, &t->path, &t->kv, &t->drafter, content_of(&t->says),
+                                            t->length);
+    for (size_t i = 0; i < 2; i++) {
+        size_t at = i ? PAGE + 4 : LEFT_AT;
+        fr_kv_prefixes_add_point(&w->prefixes, &t->path, tail, at, states, false);
+        for (size_t differs = at - 1; differs <= at + 1; differs++) {
+            text says = plain_text(0);
+            says.ids[differs] = -1;
+            size_t with = fr_kv_prefixes_find(&w->prefixes, content_of(&says), CONTEXT, true);
+            size_t without = fr_kv_prefixes_find(&w->prefixes, content_of(&says), CONTEXT, false);
+            ck_assert_uint_eq(with, differs > at ? at : i ? LEFT_AT : 0);
+            ck_assert_uint_eq(without, differs >= at ? at : i ? LEFT_AT : 0);
+        }
+    }
+    run(w, t, 2 * PAGE + 1); /* the tail becomes a block, and the point is in that */
+    ck_assert_uint_eq(fr_kv_prefixes_find(&w->prefixes, content_of(&t->says), CONTEXT, false), PAGE + 4);
+    close_world(w);
+}
+END_TEST
+
+/* Spare points go before others that were used longer ago. */
+START_TEST(spare_points_go_first) {
+    const setting recurrent = {"recurrent", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, false, 1};
+    world *w = open_world(&recurrent);
+    timeline *t = &w->timelines[0];
+    t->says = plain_text(0);
+    run(w, t, 2 * PAGE);
+    for (size_t i = 0; i < 2; i++) {
+        uint8_t *states = fr_kv_pages_take(w->kv.recurrent.pages);
+        fr_kv_prefixes_add_point(&w->prefixes, &t->path, 0, i ? PAGE + 1 : LEFT_AT, states, i == 1);
+        fr_kv_pages_drop(w->kv.recurrent.pages, &states, 0, 1);
+    }
+    size_t free_pages = w->kv.recurrent.pages->free_count;
+    ck_assert_uint_eq(fr_kv_prefixes_spare_states(&w->prefixes), free_pages + 1);
+    for (size_t i = 0; i <= free_pages; i++) ck_assert_ptr_nonnull(fr_kv_pages_take(w->kv.recurrent.pages));
+    ck_assert_uint_eq(fr_kv_prefixes_find(&w->prefixes, content_of(&t->says), CONTEXT, false), LEFT_AT);
+    ck_assert_uint_eq(fr_kv_prefixes_spare_states(&w->prefixes), 0);
+    close_world(w);
+}
+END_TEST
+
 /* Blocks that all have one hash, which whoever chooses the ids can have: few of them are kept, and nothing is slow or
  * wrong for it. */
 START_TEST(colliding_blocks_are_few) {
@@ -937,6 +986,8 @@ int main(void) {
     tcase_add_loop_test(directed, a_prompts_end_outlives_what_was_passed, 0, 2);
     tcase_add_test(directed, a_page_begun_in_the_middle_stays_out);
     tcase_add_loop_test(directed, states_of_branches_are_given_up, 0, 2);
+    tcase_add_test(directed, a_point_is_for_its_next_id);
+    tcase_add_test(directed, spare_points_go_first);
     tcase_add_test(directed, colliding_blocks_are_few);
     suite_add_tcase(suite, any);
     suite_add_tcase(suite, directed);

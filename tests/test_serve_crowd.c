@@ -367,6 +367,46 @@ START_TEST(one_beginning_is_run_once) {
 }
 END_TEST
 
+/* What a conversation of these messages finds there already, and its prompt's tokens, as it tells all three. */
+static json_int_t ask_chat(json_t *messages, bool reuses, json_int_t *prompt) {
+    json_t *said, *body = fr_body("{s:O, s:i, s:i, s:b}", "messages", messages, "max_tokens", 4, "temperature", 0,
+                                  "cache_prompt", reuses);
+    ck_assert_int_eq(fr_ask_json(server.port, "/v1/chat/completions", body, &said), 200);
+    const json_t *usage = fr_json_get(said, "usage"), *timings = fr_json_get(said, "timings");
+    json_int_t cached = json_integer_value(fr_json_get(fr_json_get(usage, "prompt_tokens_details"), "cached_tokens"));
+    *prompt = json_integer_value(fr_json_get(usage, "prompt_tokens"));
+    ck_assert_int_eq(cached, json_integer_value(fr_json_get(timings, "cache_n")));
+    ck_assert_int_eq(*prompt, cached + json_integer_value(fr_json_get(timings, "prompt_n")));
+    json_decref(body);
+    json_decref(said);
+    return cached;
+}
+
+/* On one slot each turn begins behind the one before, and a title that is asked for between them changes nothing; who
+ * says that nothing shall be used again has all of it run. */
+START_TEST(one_slot_goes_on_with_a_conversation) {
+    server = fr_server_start(DEMO "-t 1 -np 1 -c 1024");
+    json_t *messages = json_array(), *title = json_pack("[{s:s, s:s}]", "role", "user", "content", "A title, please.");
+    json_int_t last = 0; /* prompt's tokens: with all but what opens its reply the next one begins */
+    for (int turn = 0; turn < 4; turn++) {
+        json_int_t prompt, before = 0, short_prompt;
+        const char *asked = turn ? "And then?" : "Tell me what the cat on the mat saw when the dog came in at last.";
+        json_array_append_new(messages, json_pack("{s:s, s:s}", "role", "user", "content", asked));
+        json_int_t cached = ask_chat(messages, true, &prompt);
+        ck_assert_msg(cached >= last - 16 && (turn || cached == 0), "of %lld tokens %lld", (long long)prompt,
+                      (long long)cached);
+        last = prompt;
+        ck_assert_int_eq(ask_chat(messages, false, &before), 0);
+        ck_assert_int_eq(ask_chat(messages, true, &before), prompt - 1);
+        ask_chat(title, true, &short_prompt);
+        json_array_append_new(messages, json_pack("{s:s, s:s}", "role", "assistant", "content", "It saw much."));
+    }
+    json_decref(title);
+    json_decref(messages);
+    fr_server_stop(&server);
+}
+END_TEST
+
 /* Nor does who asked for a whole answer, of several choices of which one has no place yet. */
 START_TEST(who_vanishes_takes_all_choices_along) {
     server = fr_server_start(ALONE "-np 2 --metrics");
@@ -493,6 +533,7 @@ int main(void) {
     tcase_add_test(places, who_comes_beyond_the_queue_is_told);
     tcase_add_test(places, no_place_is_refused_that_is_free);
     tcase_add_test(places, one_beginning_is_run_once);
+    tcase_add_test(places, one_slot_goes_on_with_a_conversation);
     tcase_add_loop_test(places, who_vanishes_leaves_the_place, 0, 2);
     tcase_add_test(places, no_slot_is_free_where_choices_have_all);
     tcase_add_test(places, who_vanishes_takes_all_choices_along);

@@ -44,7 +44,7 @@ static bool states_are_coming(const fr_session *s, fr_session *leader, size_t co
 
 bool fr_await_pages(const fr_session *s, const fr_part *parts, const fr_part *end) {
     bool drafts = fr_session_draft_kv(s) != NULL;
-    if (!fr_session_shares(s)) return false;
+    if (!fr_session_reuses(s)) return false;
     for (const fr_part *p = parts; p < end; p++) {
         fr_session *leader = p->session;
         bool leads = leader->stage == FR_STAGE_PROMPT && !leader->faltered && fr_session_shares(leader);

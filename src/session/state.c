@@ -19,6 +19,10 @@ bool fr_session_shares(const fr_session *s) {
     return s->engine->shares && whole && (!s->draft->follows || fr_session_draft_kv(s));
 }
 
+bool fr_session_reuses(const fr_session *s) {
+    return fr_session_shares(s) && s->options.value[FR_OPT_PROMPT_REUSE];
+}
+
 static fr_kv_content content(const fr_session *s) {
     return (fr_kv_content){.ids = s->ids, .digests = s->digests};
 }
@@ -70,7 +74,7 @@ static void ask_others(const fr_session *s) {
 void fr_session_reuse(fr_session *s, bool asks) {
     fr_kv_prefixes *prefixes = &s->engine->prefixes;
     fr_kv *drafter = fr_session_draft_kv(s);
-    if (!fr_session_shares(s)) return;
+    if (!fr_session_reuses(s)) return;
     if (asks) ask_others(s);
     if (asks && s->kv.recurrent.count) s->branch = fr_kv_prefixes_known(prefixes, content(s), s->length);
     size_t found = fr_kv_prefixes_find(prefixes, content(s), s->length, drafter != NULL);

@@ -108,6 +108,9 @@ struct fr_session {
 /* Whether all of it can be found by its ids and digests, and its method's cache with it. */
 bool fr_session_shares(const fr_session *session);
 
+/* Whether its prompts begin behind what others have run. */
+bool fr_session_reuses(const fr_session *session);
+
 /* The cache's frontier has moved on over accepted ids: what others can share of it. */
 void fr_session_share(fr_session *session, bool prompt_end);
 

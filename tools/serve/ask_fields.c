@@ -27,16 +27,18 @@ static bool is_given(const fr_job *job, const char *key) {
 
 /* -------------------------------------------------------------------------------------------------- kinds of values */
 
-/* Those that the answer asks for, at their place in the ask, and one that only says what a cache is used for. */
+#define REUSE "cache_prompt"
+
+/* Those that the answer asks for, at their place in the ask; and one of the session's. */
 static const struct {
     const char *key;
-    size_t place; /* 0: nobody asks what it is */
+    size_t place; /* 0: it is the session's */
 } flags[] = {{"stream", offsetof(fr_ask, stream)},
              {"return_tokens", offsetof(fr_ask, return_tokens)},
              {"return_progress", offsetof(fr_ask, return_progress)},
              {"return_drafted", offsetof(fr_ask, return_drafted)},
              {"timings_per_token", offsetof(fr_ask, timings_per_token)},
-             {"cache_prompt", 0}};
+             {REUSE, 0}};
 enum { FLAGS = sizeof flags / sizeof *flags };
 
 /* FLAGS: it is none. */
@@ -50,7 +52,7 @@ static bool take_flag(fr_ask *ask, fr_job *job, const char *key, const json_t *v
     size_t place = flags[find_flag(key)].place;
     if (!json_is_boolean(value)) return must_be(job, key, "true or false");
     if (place) *(bool *)((char *)ask + place) = json_is_true(value);
-    return true;
+    return place || fr_job_check(job, fr_options_set(job->options, FR_OPT_PROMPT_REUSE, json_is_true(value)));
 }
 
 /* Numbers that mean nothing here, from the least to the largest of which that is so. */

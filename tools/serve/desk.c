@@ -134,7 +134,9 @@ static fr_place *free_place(fr_desk *desk, const fr_ask *ask, const fr_choice *c
 static void begin_session(fr_place *place, fr_job *job) {
     void *bytes = NULL;
     size_t size = 0;
-    if (shared_with(place, &job->prompt) && job->picture_count == 0)
+    int64_t reuses = 1;
+    fr_options_get(job->options, FR_OPT_PROMPT_REUSE, &reuses);
+    if (reuses && shared_with(place, &job->prompt) && job->picture_count == 0)
         fr_session_save_bytes(place->kept, &bytes, &size);
     fr_desk_forget(place);
     fr_job_start(job, bytes, size);
