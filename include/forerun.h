@@ -204,11 +204,11 @@ typedef enum fr_option {
     FR_OPT_KV_K,
     /* Text: what values are cached as, the same words; of latents, which are keys and values in one, the keys' alone */
     FR_OPT_KV_V,
-    /* Bytes of the target's keys and values in an engine of several sessions, shared by them as they need it;
-     * default 0: what all of them may need. Where all is held, a call that needs more is FR_MEMORY and loses
-     * nothing: a prompt of which it ran a part goes on, as after an abort, once there are some. Drafts that there is
-     * none for are left out. A drafter's own come beside them; for whom none of those is left, nothing is drafted. Of
-     * ranks, what one process would take for all heads: each has its part of that */
+    /* Bytes of the target's keys and values in an engine, shared by its sessions as they need it; default 0: what all
+     * of them may need. What none needs keeps prompts of sessions that have gone. Where all is held, a call that needs
+     * more is FR_MEMORY and loses nothing: a prompt of which it ran a part goes on, as after an abort, once there are
+     * some. Drafts that there is none for are left out. A drafter's own come beside them; for whom none of those is
+     * left, nothing is drafted. Of ranks, what one process would take for all heads: each has its part of that */
     FR_OPT_KV_MEMORY,
     /* Checkpoints of sliding layers' caches, or of recurrent layers' states, that a session may keep, 0 to 1024,
      * default 8: what fr_session_truncate goes back to where those hold too little to go on */

@@ -201,7 +201,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                           .high = INT64_MAX, .sets = FR_OPT_KV_MEMORY, .to = FR_SET_GIVEN,
                           .help = "for the keys and values of all texts under way together",
                           .more = "Default: -c positions for each of them. With less one may find no page left, which "
-                                  "is its error"},
+                                  "is its error; with more, more of earlier prompts is kept"},
     [FR_ARG_MEMORY] = {.names = "--memory", .value = "BYTES", .kind = FR_KIND_NUMBER, .verbs = TALK | INSPECT,
                        .low = 1, .high = INT64_MAX, .sets = FR_OPT_MEMORY, .to = FR_SET_GIVEN,
                        .help = "that all may take: weights, caches and what is worked in (default: what there is)",
