@@ -552,6 +552,11 @@ static const struct {
     {LFM, "<|tool_call_start|>[now(n=<|tool_call_end|>", NULL},
     {"kimi", KIMI("functions.now:0", "{\"n\": 1"), "nnow|a{\"n\": 1}|e"},
 
+    /* cut off in the midst of a mark */
+    {SEED, "<seed:tool_call>\n<function=now>\n</function>\n</seed:too", "nnow|a{}|e"},
+    {"kimi", "<|tool_calls_section_begin|>" KIMI("functions.now:0", "{\"n\": 1}") "<|tool_calls_sec",
+     "nnow|a{\"n\": 1}|e"},
+
     /* sections without the marks before a call */
     {"deepseek-v3", "now<｜tool▁sep｜>{}<｜tool▁call▁end｜>", "nnow|a{}|e"},
     {"deepseek-v3", "Look.\nfunction<｜tool▁sep｜>now\n```json\n{}\n```<｜tool▁call▁end｜>", "cLook.|nnow|a{}|e"},
@@ -630,9 +635,6 @@ static const struct {
      "<seed:think>look</seed:think>\n<seed:tool_call>\n<function=now>\n<parameter=s>x</"
      "parameter>\n<parameter=list>['a']</parameter>\n</function>\n</seed:tool_call>",
      "rlook|nnow|a{\"s\":\"x\",\"list\":[\"a\"]}|e"},
-    /* cut off in the midst of a mark */
-    {SEED, "<seed:tool_call>\n<function=now>\n</function>\n</seed:too", "nnow|a{}|e"},
-    {"kimi", "<|tool_calls_section_begin|>" KIMI("functions.now:0", "{\"n\": 1}") "<|tool_calls_sec", ONE},
     {SEED, "<function=now>\n<parameter=s>x</function>\n</seed:tool_call>", "nnow|a{\"s\":\"x\"}|e"},
 
     {"mistral-tools", "[TOOL_CALLS] [" OBJECT("now", "arguments") ", " OBJECT("now", "arguments") "]", ONE "|" ONE},
@@ -774,6 +776,37 @@ START_TEST(any_cut) {
     ck_assert_uint_gt(contents, 8000);
     ck_assert_uint_gt(voids, 100);
     json_decref(root);
+}
+END_TEST
+
+/* Marks that are tokens of their own are marks as those that are found in text are. */
+START_TEST(families_by_tokens) {
+    static const char tools[] =
+        "[{\"name\": \"now\", \"parameters\": {\"properties\": {\"n\": {\"type\": \"integer\"}, "
+        "\"s\": {\"type\": \"string\"}}}}]";
+    fr_reply_format format = format_of(families[_i].style);
+    json_t *list = json_loads(tools, 0, NULL), *message;
+    const char *reply = families[_i].reply;
+    run how = {.format = &format, .tools = list, .whole = true};
+    part_log expected = read_reply(&how, reply, strlen(reply), &message), tokens = {.last = -1};
+    json_decref(message);
+    fr_reply_reader *reader;
+    for (size_t m = 0; m < FR_MARK_COUNT; m++) format.ids[m] = format.marks[m] ? (int32_t)m : -1;
+    require(fr_reply_reader_new(take_part, &tokens, &reader));
+    require(fr_reply_reader_begin(reader, &format, "", 0, list, 7, true));
+    for (size_t length; *reply; reply += length) {
+        size_t m = 0;
+        while (m < FR_MARK_COUNT && (!format.marks[m] || strncmp(reply, format.marks[m], strlen(format.marks[m])) != 0))
+            m++;
+        length = m < FR_MARK_COUNT ? strlen(format.marks[m]) : 1;
+        require(fr_reply_reader_feed(reader, reply, length, m < FR_MARK_COUNT));
+    }
+    require(fr_reply_reader_finish(reader));
+    same_log(&expected, &tokens, families[_i].reply);
+    fr_reply_reader_free(reader);
+    json_decref(list);
+    fr_text_free(&expected.text);
+    fr_text_free(&tokens.text);
 }
 END_TEST
 
@@ -1472,6 +1505,7 @@ int main(void) {
     tcase_add_test(tcase, calls);
     tcase_add_loop_test(tcase, calls_that_nearly_are, 0, COUNT_OF(near_misses));
     tcase_add_loop_test(tcase, calls_of_families, 0, COUNT_OF(families));
+    tcase_add_loop_test(tcase, families_by_tokens, 0, COUNT_OF(families));
     tcase_add_test(tcase, arguments_once);
     tcase_add_loop_test(tcase, messages_in_channels, 0, COUNT_OF(harmony));
     tcase_add_test(tcase, any_messages);
