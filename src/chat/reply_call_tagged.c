@@ -65,19 +65,21 @@ static void put_value(fr_reply_call *call, const char *text, size_t length) {
         fr_text_append(&call->value, text, length);
 }
 
-/* Values that stand on lines of their own have a line break before and behind them, which are none of theirs. */
+/* Values that stand on lines of their own have a line break before and behind them, which are none of theirs. Each line
+ * break waits until something follows it. */
 static void value_byte(fr_reply_call *call, char byte) {
     bool first = call->fresh && byte == '\n';
     call->fresh = false;
     call->lines |= first;
     if (first) return;
-    bool last = call->lines && byte == '\n';
     if (call->newline) put_value(call, "\n", 1);
-    call->newline = last;
-    if (!last) put_value(call, &byte, 1);
+    call->newline = byte == '\n';
+    if (!call->newline) put_value(call, &byte, 1);
 }
 
-static void end_value(fr_reply_call *call) {
+/* closed: by its tag. Without it the line break belongs to the tag that follows. */
+static void end_value(fr_reply_call *call, bool closed) {
+    if (call->newline && closed && !call->lines) put_value(call, "\n", 1);
     if (call->types == FR_VALUE_STRING)
         fr_text_append_string(&call->arguments, "\"");
     else
@@ -151,7 +153,7 @@ static fr_call_verdict end_maybe_key(fr_reply_call *call, fr_mark by) {
         reopen_value(call, 0);
         return FR_CALL_ON;
     }
-    end_value(call);
+    end_value(call, false);
     fr_call_clear(&call->key);
     fr_text_append(&call->key, key.bytes, key.length);
     if (call->key.status != FR_OK) return FR_CALL_FAULT;
@@ -232,16 +234,16 @@ static fr_call_verdict maybe_mark(fr_reply_call *call, fr_mark mark) {
     case MAYBE_KEY: return mark == FR_MARK_KEY_END ? end_maybe_key(call, mark) : reopen_before_mark(call, mark);
     case MAYBE_BETWEEN:
         if (mark != FR_MARK_KEY && mark != FR_MARK_NAME_END && mark != FR_MARK_CALL_END) break;
-        end_value(call);
+        end_value(call, true);
         return mark == FR_MARK_KEY ? between_mark(call, mark) : end_function(call, mark);
     case MAYBE_END:
         if (mark != FR_MARK_CALL_END && !another) break;
-        end_value(call);
+        end_value(call, false);
         end_function(call, another ? FR_MARK_NAME_END : mark);
         return another ? FR_CALL_WHOLE : FR_CALL_DONE;
     default:
         if (!another) break;
-        end_value(call);
+        end_value(call, false);
         end_function(call, FR_MARK_CALL_END);
         return FR_CALL_WHOLE;
     }
@@ -275,7 +277,7 @@ static fr_call_verdict tagged_mark(fr_reply_call *call, fr_mark mark) {
 static fr_call_verdict tagged_finish(fr_reply_call *call) {
     if (call->state == BEGIN && call->section) return FR_CALL_OVER;
     if (call->state != MAYBE_END && call->state != MAYBE_AFTER) return FR_CALL_FAULT;
-    end_value(call);
+    end_value(call, false);
     return end_function(call, FR_MARK_CALL_END);
 }
 

@@ -35,6 +35,8 @@ static size_t name_length(const json_t *tools, const char *name, size_t length) 
         bool ends = length > tail && memcmp(name + length - tail, glued[i], tail) == 0;
         if (ends && fr_harmony_is_tool(tools, name, length - tail)) return length - tail;
     }
+    for (size_t end = length; end > 0; end--) /* characters that are none of names may stand between them too */
+        if ((name[end - 1] & 0x80) && fr_harmony_is_tool(tools, name, end - 1)) return end - 1;
     return length;
 }
 
