@@ -442,9 +442,9 @@ check-day: $(COMMAND) ## chats, batches and texts under random signals, kills an
 	@tools/day --forerun $(COMMAND) --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 .PHONY: check-all
-check-all: ## check with the full products, then hosts, speed, clang, the sanitizers, valgrind and fuzzing (hours)
+check-all: ## check with the full products, then hosts, speed, clang, sanitizers, failing calls, fuzzing ... (hours)
 	@FULL=1 $(MAKE) check
-	@$(MAKE) -j1 check-hosts check-speed clang asan ubsan tsan valgrind fuzz
+	@$(MAKE) -j1 check-hosts check-speed clang asan ubsan tsan valgrind fuzz msan failing-calls coverage
 
 .PHONY: check-hosts
 check-hosts: programs ## the command, dispatch and one answer on other x86 processors, emulated (an hour)
@@ -524,6 +524,36 @@ VALGRIND_SUITES = $(call suites,$(VALGRIND_TESTS)) \
 valgrind: RUN := valgrind -q --error-exitcode=99 --leak-check=full --suppressions=tests/valgrind.supp
 valgrind: programs ## test programs under valgrind
 	@CK_FORK=no FORERUN_BRIEF=1 LIMIT=3600 $(RUN_SUITES) $(VALGRIND_SUITES)
+
+# Whole runs of the command, each of whose system calls fails in turn.
+FAILING_CALLS := $(BUILD)/tests/failing_calls.so
+$(FAILING_CALLS): tests/failing_calls/shim.c
+	@mkdir -p $(@D)
+	$(QUIET)$(CC) -std=c11 $(WARN) $(INCLUDE) -O1 -shared -fPIC $< -o $@ -ldl
+
+.PHONY: failing-calls
+failing-calls: all $(FAILING_CALLS) ## runs with every system call failed in turn: CALLS='--most 6 --only quantize'
+	@tests/failing_calls/run $(COMMAND) $(FAILING_CALLS) $(CALLS)
+
+# Which lines run in the suites of COVERED, all by default.
+COVERAGE_BUILD := $(BUILD)/coverage
+.PHONY: coverage
+coverage: ## lines that the suites run, room by room, and error paths that none does: COVERED='test_formats', ERRORS=1
+	@find $(COVERAGE_BUILD) -name '*.gcda' -delete 2>/dev/null || true
+	@$(MAKE) test BUILD=$(COVERAGE_BUILD) SANITIZE=--coverage CK_TIMEOUT_MULTIPLIER=20 \
+	  $(if $(COVERED),TESTS='$(COVERED:%=$(COVERAGE_BUILD)/tests/%)')
+	@tests/coverage $(COVERAGE_BUILD) $(if $(ERRORS),--errors)
+
+# MemorySanitizer takes what libraries write that it was not built into for unset, jansson's values too: of libFuzzer's
+# targets those run under it that no such library stands behind, over their stored inputs and damages of them.
+MSAN_BUILD := $(BUILD)/msan
+MSAN_NAMES := gguf imatrix grammar base options packed
+.PHONY: msan
+msan: ## parsers that need no other library, under MemorySanitizer (clang): MSAN_REPLAYS=
+	@$(MAKE) BUILD=$(MSAN_BUILD) CC=clang OPT=-O1 RANKS=none SANITIZE='-fsanitize=memory -fno-omit-frame-pointer' \
+	  $(MSAN_NAMES:%=$(MSAN_BUILD)/tests/fuzz/fuzz_%)
+	@$(RUN_SUITES) $(foreach n,$(MSAN_NAMES),'msan/$n $(MSAN_BUILD)/tests/fuzz/fuzz_$n $(MSAN_REPLAYS) $(SEEDS)/$n')
+MSAN_REPLAYS ?= 200
 
 MUTATIONS ?= 5000
 FUZZ_SECONDS ?= 600

@@ -225,8 +225,8 @@ const char *fr_chat_template_text(const fr_tokenizer *tokenizer, size_t *length)
 /* One line for each kind of change (chat_turns.h), in the order of their bits. */
 static const char *const change_lines[] = {
     "the chat template has no place for a system message: its text stands before the first user's turn",
-    "the chat template takes no system message behind other turns: its text is joined to the user's turn beside it, or "
-    "to the system message at the head",
+    ("the chat template takes no system message behind other turns: its text is joined to the user's turn beside it, "
+     "or to the system message at the head"),
     "the chat template takes no two turns of one role in a row: they are joined",
     "the chat template takes one call in a message: calls made at once are shown one after the other",
 };
