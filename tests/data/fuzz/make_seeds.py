@@ -533,9 +533,15 @@ def grammars():
     """A byte that says which language, and a text in it."""
     for name in sorted(os.listdir(f"{DATA}/grammars")):
         if name.endswith(".gbnf"): write("grammar", name[:-5], b"\0" + read(f"grammars/{name}"))
-    for kind, file in enumerate(["regexes", "schemas"], 1):
+    for kind, file in (1, "regexes"), (2, "schemas"), (2, "patterns"):
         for i, (text, _) in enumerate(json.loads(read(f"grammars/{file}.json"))):
             write("grammar", f"{file}-{i}", chr(kind) + text)
+    counted = ["\0root ::= ((\"a\"{1,70000} \"b\"){0,80000} \"c\"){3,2000000000}", "\1((a|b?)c?){500,90000}(ab{300})*",
+               "\2" + compact({"minLength": 400, "maxLength": 2 ** 31, "pattern": "^[a-z]+$"}),
+               "\2" + compact({"items": {"maxLength": 65536}, "minItems": 300, "maxItems": 1e15}),
+               "\2" + compact({"uniqueItems": True, "items": {"anyOf": [{"const": 1}, {"type": ["null", "boolean"]}]}})]
+    counted += ["\2" + compact({"format": f, "maxLength": 300}) for f in ["uri", "date-time", "email", "iri", "ipv6"]]
+    for i, text in enumerate(counted): write("grammar", f"counted-{i}", text)
 
 
 # -------------------------------------------------------------------------------------------------------- importances
