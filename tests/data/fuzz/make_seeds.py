@@ -435,15 +435,16 @@ def lines():
     patched = {"type": "custom_tool_call", "call_id": "p", "name": "exec", "namespace": "n", "input": "a\nb"}
     codex = {"input": [
         {"type": "additional_tools", "tools": [{"type": "namespace", "name": "n", "tools": [
-            {"type": "custom", "name": "exec", "format": {"type": "grammar", "syntax": "lark", "definition": "s: 1"}}]}]},
+            {"type": "custom", "name": "exec"}]}]},
         {"role": "user", "content": "Hi"}, {"type": "ghost_snapshot"}, patched,
-        {"type": "custom_tool_call_output", "call_id": "p", "output": [{"type": "input_text", "text": "7"}]},
-        {"type": "local_shell_call", "call_id": "s", "action": {"command": ["ls"]}},
+        {"type": "custom_tool_call_output", "call_id": "p", "output": [{"type": "input_text", "text": "7"}]}],
+        "tools": [{"type": "web_search"}], "max_output_tokens": 2}
+    shell = {"input": [
+        {"role": "user", "content": "Hi"}, {"type": "local_shell_call", "call_id": "s", "action": {"command": ["ls"]}},
         {"type": "local_shell_call_output", "id": "s", "output": {"exit": 0}},
         {"type": "tool_search_call", "call_id": "t", "arguments": {}},
-        {"type": "tool_search_output", "call_id": "t", "tools": [tool]}],
-        "tools": [{"type": "web_search"}, {"type": "custom", "name": "apply_patch"}], "max_output_tokens": 2,
-        "tool_choice": {"type": "custom", "name": "apply_patch"}}
+        {"type": "tool_search_output", "call_id": "t", "tools": [{"type": "function", "name": "f"}]}],
+        "tool_choice": {"type": "custom", "name": "f"}, "max_output_tokens": 2}
     claude = {"max_tokens": 2, "system": [{"type": "text", "text": "x-anthropic-billing-header: a;"},
                                           {"type": "text", "text": "S"}],
               "messages": [{"role": "user", "content": [
@@ -453,7 +454,19 @@ def lines():
                                                     {"type": "server_tool_use", "id": "w", "name": "web_search"}]},
                   {"role": "user", "content": "x-anthropic-billing-header: b;\nHi"}],
               "tools": [{"type": "bash_20250124", "name": "bash"}], "context_management": {"edits": []}}
-    for name, form, body in (("response", "B", response), ("response-codex", "B", codex), ("message-claude", "T", claude), ("message", "T", message), ("message-picture", "Q", looked),
+    custom = {"type": "custom", "id": "p", "custom": {"name": "f", "input": "a"}}
+    other = {"max_tokens": 2, "messages": [{"role": "user", "content": "Hi"},
+                                           {"role": "assistant", "content": None, "tool_calls": [custom]},
+                                           {"role": "tool", "tool_call_id": "p", "content": "7"}],
+             "tools": [{"type": "custom", "custom": {"name": "f", "format": {"type": "grammar", "grammar": {
+                 "definition": "a"}}}}, {"type": "web_search"}],
+             "tool_choice": "auto", "repetition_penalty": 1.5, "stop_token_ids": [7], "min_tokens": 1,
+             "include_stop_str_in_output": True, "reasoning": {"enabled": False}}
+    guided = {"prompt": "Hi", "max_tokens": 2, "structured_outputs": {"choice": ["a\"", "b\n"]}}
+    write("ask", "chat-custom", "0" + compact(other))
+    write("ask", "guided", "1" + compact(guided))
+    for name, form, body in (("response", "B", response), ("response-codex", "B", codex),
+                             ("response-shell", "B", shell), ("message-claude", "T", claude), ("message", "T", message), ("message-picture", "Q", looked),
                              ("ollama-chat", "f", told), ("ollama-generate", "r", generated),
                              ("ollama-raw", "r", {**generated, "raw": True}), ("response-forced", "@", forced),
                              ("message-budget", "Q", held), ("infill", "\x7f", filled)):
