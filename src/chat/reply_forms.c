@@ -6,7 +6,21 @@
 #include "src/chat/reply_call.h"
 #include "src/text/tokenizer.h"
 
-/* Forms that several words of templates tell, each in a row of its own. */
+/* Rows share these: one form that several words of templates tell, or tags that two forms have. */
+#define DEEPSEEK                                                                                     \
+    .marks = {[FR_MARK_CALLS] = "<｜tool▁calls▁begin｜>",                                            \
+              [FR_MARK_CALLS_END] = "<｜tool▁calls▁end｜>",                                          \
+              [FR_MARK_CALL] = "<｜tool▁call▁begin｜>",                                              \
+              [FR_MARK_NAME] = "<｜tool▁sep｜>",                                                     \
+              [FR_MARK_CALL_END] = "<｜tool▁call▁end｜>"},                                           \
+    .reader = &fr_read_section_call, .bare = "f", .names = true, .before = "<｜tool▁calls▁begin｜>", \
+    .after = "<｜tool▁calls▁end｜>"
+#define MISTRAL                                                                                         \
+    .marks = {[FR_MARK_CALL] = "[TOOL_CALLS]", [FR_MARK_ID] = "[CALL_ID]", [FR_MARK_VALUE] = "[ARGS]"}, \
+    .reader = &fr_read_named_call, .bare = "[", .names = true, .lists = true
+#define FUNCTION_TAGS                                                                                 \
+    [FR_MARK_NAME] = "<function=", [FR_MARK_NAME_END] = "</function>", [FR_MARK_KEY] = "<parameter=", \
+    [FR_MARK_VALUE_END] = "</parameter>"
 #define LFM2                                                                                                         \
     .marks = {[FR_MARK_CALL] = "<|tool_call_start|>", [FR_MARK_CALL_END] = "<|tool_call_end|>"},                     \
     .reader = &fr_read_python_call, .bare = "[", .lists = true, .own_token = true, .arguments = FR_ARGUMENTS_PYTHON, \
@@ -43,31 +57,13 @@ static const fr_call_form forms[] = {
 
     /* DeepSeek V3 and R1, then V3.1 */
     {.words = {"<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "```json"},
-     .marks = {[FR_MARK_CALLS] = "<｜tool▁calls▁begin｜>",
-               [FR_MARK_CALLS_END] = "<｜tool▁calls▁end｜>",
-               [FR_MARK_CALL] = "<｜tool▁call▁begin｜>",
-               [FR_MARK_NAME] = "<｜tool▁sep｜>",
-               [FR_MARK_CALL_END] = "<｜tool▁call▁end｜>"},
-     .reader = &fr_read_section_call,
-     .bare = "f",
-     .names = true,
-     .before = "<｜tool▁calls▁begin｜>",
+     DEEPSEEK,
      .call = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>$NAME\n```json\n$ARGUMENTS\n```<｜tool▁call▁end｜>",
-     .between = "\n",
-     .after = "<｜tool▁calls▁end｜>"},
+     .between = "\n"},
     {.words = {"<｜tool▁call▁begin｜>", "<｜tool▁sep｜>"},
-     .marks = {[FR_MARK_CALLS] = "<｜tool▁calls▁begin｜>",
-               [FR_MARK_CALLS_END] = "<｜tool▁calls▁end｜>",
-               [FR_MARK_CALL] = "<｜tool▁call▁begin｜>",
-               [FR_MARK_NAME] = "<｜tool▁sep｜>",
-               [FR_MARK_CALL_END] = "<｜tool▁call▁end｜>"},
-     .reader = &fr_read_section_call,
-     .bare = "f",
-     .names = true,
-     .before = "<｜tool▁calls▁begin｜>",
+     DEEPSEEK,
      .call = "<｜tool▁call▁begin｜>$NAME<｜tool▁sep｜>$ARGUMENTS<｜tool▁call▁end｜>",
-     .between = "",
-     .after = "<｜tool▁calls▁end｜>"},
+     .between = ""},
 
     /* Kimi K2: ids have the names in them, and count through the conversation */
     {.words = {"<|tool_calls_section_begin|>"},
@@ -102,12 +98,7 @@ static const fr_call_form forms[] = {
 
     /* Qwen 3.5, Qwen3 Coder */
     {.words = {"<tool_call>", "<function="},
-     .marks = {[FR_MARK_CALL] = "<tool_call>",
-               [FR_MARK_CALL_END] = "</tool_call>",
-               [FR_MARK_NAME] = "<function=",
-               [FR_MARK_NAME_END] = "</function>",
-               [FR_MARK_KEY] = "<parameter=",
-               [FR_MARK_VALUE_END] = "</parameter>"},
+     .marks = {[FR_MARK_CALL] = "<tool_call>", [FR_MARK_CALL_END] = "</tool_call>", FUNCTION_TAGS},
      .reader = &fr_read_tagged_call,
      .arguments = FR_ARGUMENTS_TAGGED,
      .call = "<tool_call>\n<function=$NAME>\n$ARGUMENTS</function>\n</tool_call>",
@@ -116,12 +107,7 @@ static const fr_call_form forms[] = {
 
     /* Seed-OSS */
     {.words = {"<seed:tool_call>"},
-     .marks = {[FR_MARK_CALL] = "<seed:tool_call>",
-               [FR_MARK_CALL_END] = "</seed:tool_call>",
-               [FR_MARK_NAME] = "<function=",
-               [FR_MARK_NAME_END] = "</function>",
-               [FR_MARK_KEY] = "<parameter=",
-               [FR_MARK_VALUE_END] = "</parameter>"},
+     .marks = {[FR_MARK_CALL] = "<seed:tool_call>", [FR_MARK_CALL_END] = "</seed:tool_call>", FUNCTION_TAGS},
      .reader = &fr_read_tagged_call,
      .own_token = true,
      .arguments = FR_ARGUMENTS_TAGGED,
@@ -186,27 +172,12 @@ static const fr_call_form forms[] = {
 
     /* Mistral: three generations of one mark */
     {.words = {"[TOOL_CALLS]", "[CALL_ID]"},
-     .marks = {[FR_MARK_CALL] = "[TOOL_CALLS]", [FR_MARK_ID] = "[CALL_ID]", [FR_MARK_VALUE] = "[ARGS]"},
-     .reader = &fr_read_named_call,
-     .bare = "[",
-     .names = true,
-     .lists = true,
+     MISTRAL,
      .call = "[TOOL_CALLS]$NAME[CALL_ID]$ID[ARGS]$ARGUMENTS",
      .between = ""},
-    {.words = {"[TOOL_CALLS]", "[ARGS]"},
-     .marks = {[FR_MARK_CALL] = "[TOOL_CALLS]", [FR_MARK_ID] = "[CALL_ID]", [FR_MARK_VALUE] = "[ARGS]"},
-     .reader = &fr_read_named_call,
-     .bare = "[",
-     .names = true,
-     .lists = true,
-     .call = "[TOOL_CALLS]$NAME[ARGS]$ARGUMENTS",
-     .between = ""},
+    {.words = {"[TOOL_CALLS]", "[ARGS]"}, MISTRAL, .call = "[TOOL_CALLS]$NAME[ARGS]$ARGUMENTS", .between = ""},
     {.words = {"[TOOL_CALLS]"},
-     .marks = {[FR_MARK_CALL] = "[TOOL_CALLS]", [FR_MARK_ID] = "[CALL_ID]", [FR_MARK_VALUE] = "[ARGS]"},
-     .reader = &fr_read_named_call,
-     .bare = "[",
-     .names = true,
-     .lists = true,
+     MISTRAL,
      .own_token = true,
      .before = "[TOOL_CALLS] [",
      .call = "{\"name\": \"$NAME\", \"arguments\": $ARGUMENTS}",
