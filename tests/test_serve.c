@@ -239,6 +239,19 @@ START_TEST(texts_become_tokens_and_texts_again) {
     ck_assert_int_eq(json_integer_value(json_array_get(ids, 0)), 2);
     json_t *text = post("/detokenize", fr_body("{s:O}", "tokens", bare));
     ck_assert_str_eq(json_string_value(fr_json_get(text, "content")), "The river é");
+    ck_assert(json_equal(fr_json_get(text, "content"), fr_json_get(text, "prompt"))); /* vLLM's name */
+    json_t *vllm = post("/tokenize", fr_body("{s:s}", "prompt", "The river é"));
+    json_t *info = get("/tokenizer_info");
+    ck_assert(json_equal(fr_json_get(vllm, "tokens"), fr_json_get(tokens, "tokens")));
+    ck_assert_uint_eq((size_t)json_integer_value(fr_json_get(vllm, "count")),
+                      json_array_size(fr_json_get(tokens, "tokens")));
+    json_decref(vllm);
+    vllm = post("/tokenize", fr_body("{s:s, s:b}", "prompt", "The river é", "add_special_tokens", 0));
+    ck_assert(json_equal(fr_json_get(vllm, "tokens"), fr_json_get(plain, "tokens")));
+    ck_assert_str_eq(json_string_value(fr_json_get(info, "bos_token")), "<bos>");
+    ck_assert(json_is_string(fr_json_get(info, "eos_token")) && json_is_string(fr_json_get(info, "chat_template")));
+    json_decref(vllm);
+    json_decref(info);
     json_t *pieces = post("/tokenize", fr_body("{s:s, s:b}", "content", "The river é", "with_pieces", 1));
     const json_t *first = json_array_get(fr_json_get(pieces, "tokens"), 0);
     ck_assert(json_equal(fr_json_get(first, "id"), json_array_get(bare, 0)));

@@ -58,6 +58,10 @@ static void get_props(const fr_routes *routes, fr_call *call) {
     fr_models_with(routes->models, call, fr_call_query(call, "model"), fr_texts_props);
 }
 
+static void get_tokenizer_info(const fr_routes *routes, fr_call *call) {
+    fr_models_with(routes->models, call, fr_call_query(call, "model"), fr_texts_tokenizer_info);
+}
+
 static void get_site(const fr_routes *routes, fr_call *call) {
     if (routes->args->given[FR_ARG_NO_UI]) fr_call_refuse(call, 404, "this server was started with --no-ui");
     else fr_site_answer(call);
@@ -352,6 +356,7 @@ static const struct route {
     {"GET", "/models/", get_model, NULL},
     {"GET", "/metrics", get_metrics, NULL},
     {"GET", "/props", get_props, NULL},
+    {"GET", "/tokenizer_info", get_tokenizer_info, NULL},
     {"GET", "/slots", get_slots, NULL},
     {"GET", "/rounds", get_rounds, NULL},
     {"POST", "/slots/", post_slot, NULL},

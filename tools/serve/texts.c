@@ -49,12 +49,15 @@ static bool take_flag(fr_call *call, const json_t *body, const char *key, bool *
     return !value || json_is_null(value) || json_is_boolean(value);
 }
 
-static void answer_tokens(fr_call *call, const fr_tokenizer *tokenizer, const json_t *body) {
-    const json_t *content = json_object_get(body, "content");
-    bool add = false, parse = true, pieces = false;
+/* llama.cpp's body has "content", vLLM's "prompt", to which special tokens are added unless it says otherwise. */
+static void answer_tokens(fr_call *call, const fr_served *model, const fr_tokenizer *tokenizer, const json_t *body) {
+    const json_t *content = json_object_get(body, "content"), *prompt = json_object_get(body, "prompt");
+    bool vllm = !content && prompt, add = vllm, parse = true, pieces = false;
+    if (vllm) content = prompt;
     int32_t *ids;
     size_t count;
-    if (!take_flag(call, body, "add_special", &add) || !take_flag(call, body, "parse_special", &parse) ||
+    if (!take_flag(call, body, "add_special", &add) ||
+        !take_flag(call, body, "add_special_tokens", &add) || !take_flag(call, body, "parse_special", &parse) ||
         !take_flag(call, body, "with_pieces", &pieces))
         return;
     if (!json_is_string(content)) {
@@ -74,13 +77,16 @@ static void answer_tokens(fr_call *call, const fr_tokenizer *tokenizer, const js
                                              : id);
     }
     fr_free(ids);
-    fr_call_answer_json(call, 200, json_pack("{s:o}", "tokens", tokens));
+    json_t *answer = json_pack("{s:o}", "tokens", tokens);
+    if (vllm) fr_json_put(answer, "count", json_integer((json_int_t)count));
+    if (vllm) fr_json_put(answer, "max_model_len", json_integer((json_int_t)model->jobs.context));
+    fr_call_answer_json(call, 200, answer);
 }
 
 void fr_texts_tokenize(fr_call *call, const fr_served *model) {
     const fr_tokenizer *tokenizer = tokenizer_of(call, model);
     json_t *body = tokenizer ? fr_texts_body(call) : NULL;
-    if (body) answer_tokens(call, tokenizer, body);
+    if (body) answer_tokens(call, model, tokenizer, body);
     json_decref(body);
 }
 
@@ -94,7 +100,9 @@ static void answer_text(fr_call *call, const fr_tokenizer *tokenizer, const json
     else if (good < count) fr_call_refuse(call, 400, "\"tokens\"[%zu] is no id", good);
     else if (fr_detokenize(tokenizer, ids, count, &text, &length) != FR_OK)
         fr_call_refuse(call, 400, "%s", fr_last_error());
-    else fr_call_answer_json(call, 200, json_pack("{s:o}", "content", fr_json_bytes(text, length)));
+    else
+        fr_call_answer_json(call, 200, json_pack("{s:o, s:o}", "content", fr_json_bytes(text, length), "prompt",
+                                                 fr_json_bytes(text, length)));
     fr_free(text);
     free(ids);
 }
@@ -125,6 +133,20 @@ static json_t *token_text(const fr_tokenizer *tokenizer, int32_t id) {
     size_t length;
     const char *text = id < 0 ? NULL : fr_token_text(tokenizer, id, &length);
     return text ? fr_json_bytes(text, length) : json_string("");
+}
+
+/* vLLM's, by which lm-eval tokenizes at the server. */
+void fr_texts_tokenizer_info(fr_call *call, const fr_served *model) {
+    const fr_tokenizer *tokenizer = tokenizer_of(call, model);
+    size_t length;
+    if (!tokenizer) return;
+    const char *template = fr_chat_template_text(tokenizer, &length);
+    int32_t bos = fr_tokenizer_bos(tokenizer), eos = fr_tokenizer_eos(tokenizer);
+    json_t *info = json_pack("{s:s}", "tokenizer_class", "forerun");
+    fr_json_put(info, "bos_token", bos < 0 ? json_null() : token_text(tokenizer, bos));
+    fr_json_put(info, "eos_token", eos < 0 ? json_null() : token_text(tokenizer, eos));
+    fr_json_put(info, "chat_template", template ? fr_json_bytes(template, length) : json_null());
+    fr_call_answer_json(call, 200, info);
 }
 
 static json_t *settings_of(const fr_served *model) {

@@ -10,11 +10,15 @@
 json_t *fr_texts_body(fr_call *call);
 
 /* {"content", "add_special": false, "parse_special": true, "with_pieces": false}: {"tokens": [ID, ...]}, or with pieces
- * [{"id", "piece": TEXT or [BYTE, ...]}, ...]. */
+ * [{"id", "piece": TEXT or [BYTE, ...]}, ...]. And vLLM's {"prompt", "add_special_tokens": true}: {"tokens", "count",
+ * "max_model_len"}. */
 void fr_texts_tokenize(fr_call *call, const fr_served *model);
 
-/* {"tokens": [...]}: {"content"}. */
+/* {"tokens": [...]}: {"content"}, and the same as vLLM's "prompt". */
 void fr_texts_detokenize(fr_call *call, const fr_served *model);
+
+/* {"tokenizer_class", "bos_token", "eos_token", "chat_template"}, null where there is none. */
+void fr_texts_tokenizer_info(fr_call *call, const fr_served *model);
 
 /* {"messages", "tools", "chat_template_kwargs", "add_generation_prompt"}: {"prompt"}. */
 void fr_texts_apply_template(fr_call *call, const fr_served *model);
