@@ -964,7 +964,7 @@ START_TEST(chunks_tell_how_it_goes) {
     fr_answer_ping(&a.ask);
     run(&a);
     json_t *events = events_of(&a.call), *event;
-    size_t i, progress = 0, count = json_array_size(events);
+    size_t i, progress = 0, nothing = 0, count = json_array_size(events);
     ck_assert_str_eq(json_string_value(json_array_get(events, 0)), ": ping");
     ck_assert_str_eq(text_at(get(json_array_get(get(json_array_get(events, 1), "choices"), 0), "delta"), "role"),
                      "assistant");
@@ -972,6 +972,8 @@ START_TEST(chunks_tell_how_it_goes) {
         const json_t *told = json_object_get(event, "prompt_progress");
         ck_assert_ptr_null(json_object_get(event, "usage"));
         if (told) ck_assert_uint_le(count_at(told, "processed"), count_at(told, "total"));
+        if (told) ck_assert_uint_le(count_at(get(event, "timings"), "prompt_n"), count_at(told, "processed"));
+        nothing += told && count_at(told, "processed") == 0 && count_at(get(event, "timings"), "prompt_n") == 0;
         progress += told && count_at(told, "processed") == count_at(told, "total");
         if (told) ck_assert(json_is_integer(get(told, "cache")) && json_is_integer(get(told, "time_ms")));
         if (i > 2 && !told && i + 1 < count) get(event, "timings");
@@ -980,6 +982,7 @@ START_TEST(chunks_tell_how_it_goes) {
             ck_assert(json_real_value(get(so_far, "predicted_per_second")) == 0);
     }
     ck_assert_uint_eq(progress, 1);
+    ck_assert_uint_eq(nothing, 1); /* the first is told before anything is run */
     const json_t *timings = get(last_of(events), "timings");
     ck_assert_uint_eq(count_at(timings, "predicted_n"), 40);
     ck_assert_uint_eq(count_at(timings, "cache_n") + count_at(timings, "prompt_n"), a.choices[0].job.prompt.count);

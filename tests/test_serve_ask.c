@@ -667,6 +667,7 @@ static const struct {
     {"{\"prompt\": {}}", FR_USAGE, "prompt must be a text"},
     {"{\"prompt\": {\"prompt_string\": 5}}", FR_USAGE, "prompt must be a text"},
     {"{\"prompt\": {\"prompt_string\": \"x\", \"multimodal_data\": [\"AAAA\"]}}", FR_UNBUILT, "\"multimodal_data\""},
+    {"{\"prompt\": {\"prompt_string\": \"x\", \"multimodal_data\": \"AAAA\"}}", FR_UNBUILT, "\"multimodal_data\""},
     {"{\"prompt\": [5, -1]}", FR_USAGE, "prompt[1] is no id"},
     {"{\"prompt\": [5, 1.5]}", FR_USAGE, "prompt[1] is no id"},
     {"{\"prompt\": [5, \"x\", true]}", FR_USAGE, "prompt[2] is neither a text nor an id"},

@@ -61,8 +61,18 @@ static json_t *asked(const char *body, int status) {
 START_TEST(ids_are_rows_by_the_models_pooling) {
     static const int32_t first[] = {3, 40, 7}, second[] = {9};
     float *rows[] = {embed(FOLDER, first, 3, FR_POOLING_LAST), embed(FOLDER, second, 1, FR_POOLING_LAST)};
-    server = fr_server_start("-m " FOLDER " -t 2 --embeddings");
+    server = fr_server_start("-m " FOLDER " -t 2 --embeddings --metrics");
     json_t *answer = asked("{\"input\": [[3, 40, 7], [9]]}", 200);
+    fr_client *client = fr_client_open(server.port);
+    ck_assert(fr_client_ask(client, "GET", "/metrics", NULL, NULL));
+    ck_assert_int_eq(fr_client_head(client), 200);
+    char *since = fr_client_header(client, "Process-Start-Time-Unix"), *page = fr_client_body(client, NULL);
+    ck_assert_msg(strstr(page, "\nllamacpp:prompt_tokens_total 4\n") != NULL, "%s", page);
+    ck_assert_msg(strstr(page, "\nllamacpp:tokens_predicted_total 0\n") != NULL, "%s", page);
+    ck_assert_int_gt(strtoll(since, NULL, 10), 1700000000);
+    free(since);
+    free(page);
+    fr_client_close(client);
     for (size_t i = 0; i < 2; i++) expect_row(row_of(answer, i), rows[i], 48);
     ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(answer, "usage"), "prompt_tokens")), 4);
     json_decref(answer);
@@ -123,6 +133,20 @@ START_TEST(texts_are_rows_beside_others) {
     parts = asked("{\"input\": {\"type\": \"text\", \"text\": \"a small dog\"}}", 200);
     expect_row(row_of(parts, 0), expected, width);
     json_decref(parts);
+    parts = asked("{\"input\": [{\"content\": [{\"type\": \"text\", \"text\": \"a sm\"}, {\"type\": \"text\", \"text\": "
+                  "\"all dog\"}]}, {\"prompt_string\": \"a small dog\"}]}", 200);
+    expect_row(row_of(parts, 0), expected, width);
+    expect_row(row_of(parts, 1), expected, width);
+    json_decref(parts);
+    json_t *mixed = json_array(), *request = json_object();
+    for (size_t i = 0; i < count; i++) json_array_append_new(mixed, json_integer(ids[i]));
+    json_array_append_new(mixed, json_string("")); /* a text among ids, which adds none */
+    json_object_set_new(request, "input", mixed);
+    ck_assert_int_eq(fr_ask_json(server.port, "/v1/embeddings", request, &parts), 200);
+    ck_assert_uint_eq(json_array_size(json_object_get(parts, "data")), 1);
+    expect_row(row_of(parts, 0), expected, width);
+    json_decref(request);
+    json_decref(parts);
     beside = fr_events_said(&events);
     fr_events_close(&events);
     fr_same_said(alone, beside, "a stream beside embeddings");
@@ -143,6 +167,8 @@ START_TEST(what_is_no_input_is_refused) {
         {"{}", "\"input\" is missing"},
         {"{\"input\": []}", "1 to 2048"},
         {"{\"input\": 5}", "\"input\"[0] is neither"},
+        {"{\"input\": {\"content\": \"a\"}}", "\"input\"[0] is neither"},
+        {"{\"input\": {\"content\": [{\"type\": \"image_url\"}]}}", "\"input\"[0] is neither"},
         {"{\"input\": [{\"type\": \"text\"}]}", "\"input\"[0] is neither"},
         {"{\"input\": [{\"type\": \"image_url\", \"text\": \"a\"}]}", "\"input\"[0] is neither"},
         {"{\"input\": [[1], null]}", "\"input\"[1] is neither"},

@@ -153,7 +153,8 @@ static bool has_text(const json_t *pieces) {
 
 bool fr_job_take_text_or_ids(fr_job *job, const json_t *prompt) {
     const json_t *inner = json_object_get(prompt, "prompt_string");
-    if (inner && json_array_size(json_object_get(prompt, "multimodal_data")))
+    const json_t *media = inner ? json_object_get(prompt, "multimodal_data") : NULL;
+    if (media && !json_is_null(media) && (!json_is_array(media) || json_array_size(media)))
         return fr_job_unbuilt(job, "multimodal_data");
     if (inner) prompt = inner;
     if (!prompt || json_is_null(prompt)) return fr_job_refuse(job, FR_USAGE, "prompt is missing");

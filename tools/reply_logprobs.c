@@ -33,7 +33,10 @@ json_t *fr_reply_logprobs(const fr_reply *reply, size_t from, size_t to) {
     for (size_t i = from; i < to; i++) {
         const fr_reply_logprob *row = reply->logprobs + i * (reply->best + 1);
         json_t *token = entry_of(reply, row), *best = json_array();
-        for (size_t b = 1; b <= reply->best; b++) json_array_append_new(best, entry_of(reply, &row[b]));
+        for (size_t b = 1; b <= reply->best; b++) {
+            bool none = reply->setting.chances && !isfinite(row[b].value);
+            if (!none) json_array_append_new(best, entry_of(reply, &row[b]));
+        }
         fr_json_put(token, reply->setting.chances ? "top_probs" : "top_logprobs", best);
         json_array_append_new(all, token);
     }

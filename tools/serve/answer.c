@@ -67,6 +67,7 @@ void fr_answer_began(fr_ask *ask, fr_choice *choice) {
     if (choice->began == 0) choice->began = fr_seconds();
     fr_timings_take(t);
     if (ask->stream || ask->dialect) fr_telling_begin(t);
+    if (choice->job.session && !choice->job.ended) fr_answer_progress(ask, choice); /* nothing of it has been run */
 }
 
 void fr_answer_progress(fr_ask *ask, fr_choice *choice) {

@@ -133,6 +133,7 @@ void fr_chunk_send_progress(fr_telling *t) {
     if (t->ask->form == FR_JOB_NATIVE) chunk = fr_native_chunk(t, json_string(""), t->ids);
     else chunk = object_of(t->ask, choice_of(t, empty_delta(t->ask), json_null(), NULL));
     fr_json_put(chunk, "prompt_progress", progress);
+    if (t->ask->timings_per_token) fr_json_put(chunk, "timings", fr_timings_so_far(t));
     fr_answer_send(t->ask, chunk);
 }
 

@@ -70,6 +70,9 @@ json_t *fr_timings_usage(const fr_timings *timings);
 /* {"total", "cache", "processed", "time_ms"} of a prompt that is being run. */
 json_t *fr_timings_progress(const fr_telling *telling);
 
+/* The timings of a prompt that is being run: its tokens and time so far. */
+json_t *fr_timings_so_far(const fr_telling *telling);
+
 /* ----------------------------------------------------------------------------------------------------------- events */
 
 /* {"id", "object", "created", "model", "system_fingerprint", "choices"}. */

@@ -15,6 +15,11 @@ bool fr_desk_take_chore(fr_desk *desk, fr_chore *chore) {
     return fits;
 }
 
+void fr_desk_count_chore(fr_desk *desk, const fr_session *session) {
+    fr_tally_round(desk->setting.tally, 1);
+    fr_tally_text(desk->setting.tally, session);
+}
+
 static fr_chore *first_of(fr_desk *desk) {
     pthread_mutex_lock(&desk->lock);
     fr_chore *first = desk->chores;

@@ -42,7 +42,7 @@ static json_t *slot_of(const fr_desk *desk, size_t index, const fr_place_view *v
     const fr_job_setting *jobs = desk->setting.jobs;
     bool drafts = jobs->loaded->drafter;
     size_t run = view->prompt - (view->waiting < view->prompt ? view->waiting : view->prompt);
-    int64_t remain = view->most < 0 ? -1 : view->most - (int64_t)view->decoded;
+    int64_t remain = view->most < 0 || !view->busy ? -1 : view->most - (int64_t)view->decoded;
     return json_pack("{s:I, s:I, s:b, s:b, s:I, s:I, s:I, s:I, s:[{s:b, s:b, s:I, s:I}]}", "id", (json_int_t)index,
                      "n_ctx", (json_int_t)jobs->context, "speculative", drafts, "is_processing", view->busy, "id_task",
                      view->busy ? (json_int_t)view->task : (json_int_t)-1, "n_prompt_tokens",

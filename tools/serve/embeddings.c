@@ -60,54 +60,79 @@ static void free_embedding(embedding *e) {
 
 /* ---------------------------------------------------------------------------------------------------------- request */
 
-static bool take_ids(embedding *e, const json_t *ids, input *taken) {
-    size_t count = json_array_size(ids);
-    *taken = (input){.ids = fr_resize(NULL, count, sizeof *taken->ids), .count = count, .given = true};
-    for (size_t i = 0; i < count; i++) {
-        const json_t *id = json_array_get(ids, i);
-        if (!fr_job_whole(id, 0, INT32_MAX)) {
-            fr_call_refuse(e->call, 400, "\"input\"[%zu] is no id", i);
-            return false;
-        }
-        taken->ids[i] = (int32_t)json_integer_value(id);
-    }
-    return true;
-}
-
-static bool take_text(embedding *e, const json_t *text, input *taken) {
+static bool tokenize(embedding *e, const json_t *text, bool begins, int32_t **ids, size_t *count) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(e->model->loaded.model);
-    fr_status status = fr_tokenize(tokenizer, json_string_value(text), json_string_length(text), true, false,
-                                   &taken->ids, &taken->count);
+    fr_status status =
+        fr_tokenize(tokenizer, json_string_value(text), json_string_length(text), begins, false, ids, count);
     if (status != FR_OK) fr_call_refuse(e->call, tokenizer ? fr_fault_http(status) : 501, "%s", fr_last_error());
     return status == FR_OK;
 }
 
-/* A part of a chat's content, {"type": "text", "text": ...}, stands for its text; anything else for itself. */
-static const json_t *text_of(const json_t *value) {
-    return fr_job_is_word(json_object_get(value, "type"), "text") ? json_object_get(value, "text") : value;
+/* Reads ids, and texts among them. */
+static bool take_ids(embedding *e, const json_t *pieces, input *taken) {
+    taken->given = true;
+    for (size_t i = 0; i < json_array_size(pieces); i++) {
+        const json_t *piece = json_array_get(pieces, i);
+        int32_t *ids, one = (int32_t)json_integer_value(piece);
+        size_t count = 1;
+        if (!json_is_string(piece) && !fr_job_whole(piece, 0, INT32_MAX)) {
+            fr_call_refuse(e->call, 400, "\"input\"[%zu] is no id", i);
+            return false;
+        }
+        if (json_is_string(piece) && !tokenize(e, piece, i == 0, &ids, &count)) return false;
+        taken->ids = fr_resize(taken->ids, taken->count + count, sizeof *ids);
+        if (count) memcpy(taken->ids + taken->count, json_is_string(piece) ? ids : &one, count * sizeof *ids);
+        taken->count += count;
+        if (json_is_string(piece)) fr_free(ids);
+    }
+    return true;
+}
+
+/* Joins the texts of parts as chats have them, [{"type": "text", "text": ...}, ...]; NULL: they are others. */
+static json_t *joined(const json_t *parts) {
+    fr_stream text = {0};
+    bool good = json_array_size(parts) > 0;
+    for (size_t i = 0; i < json_array_size(parts) && good; i++) {
+        const json_t *part = json_array_get(parts, i), *one = json_object_get(part, "text");
+        good = fr_job_is_word(json_object_get(part, "type"), "text") && json_is_string(one);
+        if (good) fr_stream_feed(&text, json_string_value(one), json_string_length(one), false);
+    }
+    json_t *value = good ? fr_json_bytes(text.bytes ? text.bytes : "", text.length) : NULL;
+    fr_stream_free(&text);
+    return value;
+}
+
+/* Gives the text or the ids that an input is, a new reference: of an object the text of its "content", llama.cpp's
+ * "prompt_string", or the one that a part of a content has. */
+static json_t *plain_of(const json_t *value) {
+    const json_t *content = json_object_get(value, "content"), *text = json_object_get(value, "prompt_string");
+    if (content) return joined(content);
+    if (!text && fr_job_is_word(json_object_get(value, "type"), "text")) text = json_object_get(value, "text");
+    return json_incref((json_t *)(uintptr_t)(text ? text : value));
 }
 
 /* One text, or one array of ids. */
 static bool take_input(embedding *e, const json_t *value) {
     input *taken = &e->inputs[e->count++];
     *taken = (input){.ids = NULL};
-    value = text_of(value);
-    if (!json_is_string(value) && !json_is_array(value)) {
-        fr_call_refuse(e->call, 400, "\"input\"[%zu] is neither a text nor an array of ids", e->count - 1);
-        return false;
-    }
-    if (!(json_is_string(value) ? take_text(e, value, taken) : take_ids(e, value, taken))) return false;
+    json_t *plain = plain_of(value);
+    bool text = json_is_string(plain), known = text || json_is_array(plain);
+    if (!known) fr_call_refuse(e->call, 400, "\"input\"[%zu] is neither a text nor an array of ids", e->count - 1);
+    bool read = known && (text ? tokenize(e, plain, true, &taken->ids, &taken->count) : take_ids(e, plain, taken));
+    json_decref(plain);
+    if (!read) return false;
     if (e->cuts && taken->count > (size_t)e->model->jobs.context) taken->count = (size_t)e->model->jobs.context;
     if (taken->count == 0) fr_call_refuse(e->call, 400, "\"input\"[%zu] has no tokens", e->count - 1);
     else if (taken->count > (size_t)e->model->jobs.context)
-        fr_call_refuse(e->call, 400, "\"input\"[%zu] has %zu tokens, and the context holds %lld", e->count - 1,
-                       taken->count, (long long)e->model->jobs.context);
+        fr_call_refuse(e->call, 400, "\"input\"[%zu] is too large: it has %zu tokens, and the context holds %lld",
+                       e->count - 1, taken->count, (long long)e->model->jobs.context);
     else return true;
     return false;
 }
 
 static bool take_inputs(embedding *e, const json_t *value) {
-    bool several = json_is_array(value) && !json_is_integer(json_array_get(value, 0));
+    bool several = json_is_array(value);
+    for (size_t i = 0; i < json_array_size(value); i++) several &= !json_is_integer(json_array_get(value, i));
     size_t count = several ? json_array_size(value) : 1;
     if (!value || count == 0 || count > MOST_INPUTS) {
         if (!value) fr_call_refuse(e->call, 400, "\"input\" is missing");
@@ -193,6 +218,7 @@ static bool run_piece(fr_chore *chore, const fr_job_setting *jobs) {
         snprintf(e->line, sizeof e->line, "%s", fr_last_error());
         return false;
     }
+    fr_desk_count_chore(e->model->desk, e->session);
     shorten(e);
     json_t *row = value_of(e);
     json_array_append_new(e->rows, e->dialect != OPENAI ? row

@@ -49,7 +49,9 @@ static void get_metrics(const fr_routes *routes, fr_call *call) {
         return;
     }
     fr_models_count(routes->models, &waiting, &running);
-    char *page = fr_tally_page(routes->tally, running, waiting, &length);
+    char *page = fr_tally_page(routes->tally, running, waiting, &length), since[32];
+    snprintf(since, sizeof since, "%lld", (long long)fr_tally_since(routes->tally));
+    fr_call_set_header(call, "Process-Start-Time-Unix", since);
     fr_call_answer(call, 200, FR_TALLY_TYPE, page, length);
     free(page);
 }

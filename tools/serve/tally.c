@@ -61,6 +61,7 @@ struct fr_tally {
     double busy;          /* sessions of all rounds together */
     double kept[DEPTHS];  /* accepted drafts by depth */
     size_t depths;        /* that there were drafts at */
+    time_t since;
     histogram spans[SPANS];
     double calls[CLASSES];
 };
@@ -95,9 +96,13 @@ static const struct {
 
 fr_tally *fr_tally_new(void) {
     fr_tally *tally = fr_resize(NULL, 1, sizeof *tally);
-    *tally = (fr_tally){0};
+    *tally = (fr_tally){.since = time(NULL)};
     pthread_mutex_init(&tally->lock, NULL);
     return tally;
+}
+
+time_t fr_tally_since(const fr_tally *tally) {
+    return tally->since;
 }
 
 void fr_tally_free(fr_tally *tally) {

@@ -6,6 +6,7 @@
 #define FR_TOOLS_SERVE_TALLY_H
 
 #include <stddef.h>
+#include <time.h>
 
 #include "forerun.h"
 #include "tools/serve/call.h"
@@ -14,6 +15,9 @@ typedef struct fr_tally fr_tally;
 
 fr_tally *fr_tally_new(void);
 void fr_tally_free(fr_tally *tally);
+
+/* When it was made, as the server began: seconds since 1970. */
+time_t fr_tally_since(const fr_tally *tally);
 
 /* A round in which so many sessions took part. */
 void fr_tally_round(fr_tally *tally, size_t busy);

@@ -112,3 +112,11 @@ json_t *fr_timings_progress(const fr_telling *telling) {
     fr_json_put(progress, "time_ms", json_integer((json_int_t)(1e3 * (fr_seconds() - t->began))));
     return progress;
 }
+
+json_t *fr_timings_so_far(const fr_telling *telling) {
+    fr_timings t = telling->timings;
+    size_t waiting = smaller(fr_session_waiting(telling->choice->job.session), t.prompt), ran = t.prompt - waiting;
+    t.prompt = ran > t.cached ? ran : t.cached;
+    if (t.first == 0 && t.prompt > t.cached) t.first = t.ended;
+    return fr_timings_json(&t);
+}
