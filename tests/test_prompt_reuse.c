@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -248,6 +249,43 @@ START_TEST(who_wants_none_has_none) {
 }
 END_TEST
 
+static double cpu_seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* A draft model does not run a prompt again that it has run for another session: here it takes as long as the
+ * target. */
+START_TEST(a_draft_model_goes_on_too) {
+    enum { LONG = 230 };
+    subject s = open_subject(0, 1, false);
+    double seconds[2];
+    int32_t ids[CONTEXT];
+    size_t count = 0;
+    fr_engine_close(s.engine);
+    require(fr_drafter_open(FR_TEST_MODELS "llama", s.model, s.options, &s.drafter));
+    require(fr_engine_open(s.model, s.drafter, s.options, 1, &s.engine));
+    add_ids(&s, ids, &count, LONG);
+    for (size_t i = 0; i < 2; i++) {
+        fr_session *session;
+        require(fr_engine_session(s.engine, s.options, &session));
+        double start = cpu_seconds();
+        require(fr_session_set_prompt(session, ids, count));
+        seconds[i] = cpu_seconds() - start;
+        fr_session_close(session);
+    }
+    ck_assert_msg(seconds[1] < 0.3 * seconds[0], "%g s, then %g s", seconds[0], seconds[1]);
+    size_t reused;
+    fr_session *place = NULL;
+    ids[200] = ids[200] == 5 ? 6 : 5;
+    ask(&s, &place, ids, count, &reused);
+    expect(&s, reused, 200, 200, "another text");
+    fr_session_close(place);
+    close_subject(&s);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("prompt_reuse");
     TCase *cases = tcase_create("prompts");
@@ -257,6 +295,7 @@ int main(void) {
     fr_test_add_loop(cases, any_length_is_enough, MODELS, 3);
     fr_test_add_loop(cases, a_title_costs_no_conversation, MODELS, 3);
     fr_test_add_loop(cases, who_wants_none_has_none, MODELS, 3);
+    tcase_add_test(cases, a_draft_model_goes_on_too);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -9,6 +9,7 @@
  *     proposal: what is new with the last id, whose logits give the first draft; then the drafts themselves
  *     accepted drafts but the last have been run (commit): the frontier moves over them
  *
+ * A prompt begins behind what the model has run of it for any session, in whole blocks (kv_prefixes.h).
  * Rounds without drafts leave it behind; it follows when it next proposes, in as few forwards as there are.
  *
  * Pictures are ids to it. What it caches is of the types of the target's cache. Sessions of an engine work in one
@@ -22,6 +23,7 @@
 #include "base/memory.h"
 #include "base/ranks.h"
 #include "base/sizes.h"
+#include "src/cache/kv_prefixes.h"
 #include "src/draft/choose.h"
 #include "src/text/tokenizer.h"
 
@@ -30,6 +32,7 @@ typedef struct workspace {
     fr_draft_head head;        /* whose scores are drafted from; without ids: the model's own */
     size_t vocab, target_vocab; /* ids that both have; that the target has */
     fr_kv kv;     /* of no session: what theirs are laid out like, and the pages of all */
+    fr_kv_prefixes prefixes;   /* texts that the model has run before, of sessions that have gone too */
     void *activations;
     size_t most;               /* rows of the largest batch */
     fr_row *rows;              /* [most] */
@@ -45,7 +48,8 @@ typedef struct state {
     fr_draft base;
     workspace *work;
     fr_kv kv;
-    size_t length; /* of the timeline at the last proposal */
+    fr_kv_path path; /* where it stands among the texts that were run before */
+    size_t length;   /* of the timeline at the last proposal */
 } state;
 
 /* ------------------------------------------------------------------------------------------------------------- rows */
@@ -103,19 +107,43 @@ static bool catch_up(state *s, const fr_draft_view *view, size_t end) {
     return true;
 }
 
+static fr_kv_content content_of(const fr_draft_view *view) {
+    return (fr_kv_content){.ids = view->ids}; /* pictures are ids to it */
+}
+
+/* Blocks that it has run are there for others. */
+static void offer(state *s, const fr_draft_view *view) {
+    fr_kv_prefixes_add(&s->work->prefixes, &s->path, &s->kv, NULL, content_of(view), false);
+}
+
+/* It begins where the text leaves those that were run before; a model with states has nothing to go on from there. */
+static void find(state *s, const fr_draft_view *view) {
+    fr_kv_prefixes *prefixes = &s->work->prefixes;
+    size_t found = fr_kv_prefixes_find(prefixes, content_of(view), view->length, false);
+    if (found <= s->kv.length) return;
+    fr_kv_reset(&s->kv);
+    fr_kv_path_cut(prefixes, &s->path, 0);
+    fr_kv_prefixes_take(prefixes, &s->path, &s->kv, NULL, content_of(view), found);
+}
+
 /* What of the cache stands: ids from view->told on may be new. */
 static void model_cut(fr_draft *draft, const fr_draft_view *view) {
     state *s = (state *)draft;
     size_t stands = view->length ? fr_smaller(view->told, view->length - 1) : 0;
-    if (s->kv.length > stands) fr_kv_rewind(&s->kv, fr_kv_holds_lookback(&s->kv, stands) ? stands : 0);
+    if (s->kv.length <= stands) return;
+    fr_kv_rewind(&s->kv, fr_kv_holds_lookback(&s->kv, stands) ? stands : 0);
+    fr_kv_path_cut(&s->work->prefixes, &s->path, s->kv.length);
 }
 
 /* ------------------------------------------------------------------------------------------------------- one method */
 
 /* A prompt's time is the prompt's, not the first proposal's, unless there may be none. */
 static void model_begin(fr_draft *draft, const fr_draft_view *view) {
+    state *s = (state *)draft;
     model_cut(draft, view);
-    if (!view->defers) catch_up((state *)draft, view, view->length - 1);
+    find(s, view);
+    if (!view->defers) catch_up(s, view, view->length - 1);
+    offer(s, view);
 }
 
 /* Ids before the last one that are not in the cache. */
@@ -207,6 +235,7 @@ static void model_commit(fr_draft *draft, const fr_draft_view *view, size_t prop
     state *s = (state *)draft;
     if (proposed == 0 || s->kv.length != s->length || view->length < s->length + accepted) return;
     fr_kv_commit(&s->kv, s->length + fr_smaller(accepted, proposed - 1));
+    offer(s, view);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- open */
@@ -248,8 +277,10 @@ static void *model_workspace(const fr_drafter *drafter, fr_arena *arena, const f
     w.asks = fr_arena_take(arena, sizes->sessions, sizeof(fr_proposal *));
     w.logits = fr_arena_take(arena, sizes->sessions * features_of(&w), sizeof *w.logits);
     w.best = fr_arena_take(arena, sizes->threads * sizes->sessions, sizeof *w.best);
+    fr_kv_prefixes_layout(&w.prefixes, arena, &w.kv, NULL);
     if (!place || arena->overflow) return NULL;
     *place = w;
+    fr_kv_prefixes_serve(&place->prefixes);
     return place;
 }
 
@@ -260,6 +291,7 @@ static fr_draft *model_open(const fr_drafter *drafter, fr_arena *arena, const fr
     state opened = {.base = {.method = &fr_draft_model, .lags = true}, .work = work};
     state *place = fr_arena_take(arena, 1, sizeof *place);
     fr_kv_layout_fork(&opened.kv, arena, work ? &work->kv : &measured);
+    fr_kv_path_layout(&opened.path, arena, &opened.kv);
     if (!place || arena->overflow) return NULL;
     *place = opened;
     return &place->base;
@@ -276,7 +308,9 @@ static fr_kv *model_kv(fr_draft *draft) {
 }
 
 static void model_close(fr_draft *draft) {
-    fr_kv_reset(&((state *)draft)->kv);
+    state *s = (state *)draft;
+    fr_kv_reset(&s->kv);
+    fr_kv_path_cut(&s->work->prefixes, &s->path, 0);
 }
 
 /* Ids that mean the same in both are drafted as they are, of others the text. */
