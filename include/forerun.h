@@ -613,6 +613,8 @@ fr_status fr_tokenize_marked(const fr_tokenizer *tokenizer, const fr_marked_text
  *                             says or, where it has a thought alone, thinks: the model goes on with that; default false
  *     late_systems            false: a system message behind other turns is left to the template, whose own error it
  *                             may be; default true: it is moved to where the template takes it
+ *     rearrange               false: what the template has no place for (tools, calls, system messages, two turns of
+ *                             one role in a row) is left to it; default true: it is put where the template takes it
  *     strict_roles            true: a role that neither OpenAI's API nor the template knows is FR_INPUT; default
  *                             false: a template that prints any role prints it
  *     ...                     whatever else the template knows. Each goes before the model's own variable of that name

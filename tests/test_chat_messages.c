@@ -39,7 +39,7 @@ static fr_status render(const fr_template *template, const json_t *messages, con
                         fr_marked_text *text) {
     json_t *sent = json_deep_copy(messages), *given = json_copy((json_t *)(uintptr_t)context);
     fr_chat_probe probe = {.template = template, .given = given};
-    const fr_chat_rules rules = {.late_systems = true};
+    const fr_chat_rules rules = {.late_systems = true, .rearrange = true};
     json_object_set(given, "messages", sent);
     *text = (fr_marked_text){0};
     fr_status status = fr_chat_messages_adapt(sent, &rules, &probe, &rendered_notes);
@@ -234,8 +234,9 @@ END_TEST
 
 /* Qwen's, which takes one system message, at the head; Gemma 2's, which takes none; Mistral's, whose turns alternate;
  * one that reads the first message alone; one that reads parts. */
-#define ONE_HEAD                                                                                           \
-    FOR "{% if m.role == 'system' and not loop.first %}" RAISES "{% endif %}<{{ m.role }}>{{ m.content }}" \
+#define NAME_OF "{{ m.tool_calls[0].function.name if m.tool_calls }}"
+#define ONE_HEAD                                                                                                   \
+    FOR "{% if m.role == 'system' and not loop.first %}" RAISES "{% endif %}<{{ m.role }}>{{ m.content }}" NAME_OF \
         "{% endfor %}"
 #define NO_SYSTEM                                                                    \
     FOR "{% if m.role == 'system' %}" RAISES "{% endif %}"                           \
@@ -284,8 +285,8 @@ START_TEST(orders_of_turns) {
         {ONE_HEAD, "[" HI ", " YO ", " FRENCH ", " BRIEF ", " AND "]",
          "<user>hi<assistant>yo<user>Speak French.\n\nBe brief.\n\nand?", FR_NOTE_LATE_SYSTEM},
         {ONE_HEAD, "[" BRIEF ", " HI ", " CALLING ", " RESULT ", " FRENCH "]",
-         "<system>Be brief.\n\nSpeak French.<user>hi<assistant><tool>r", FR_NOTE_LATE_SYSTEM},
-        {ONE_HEAD, "[" HI ", " CALLING ", " RESULT ", " FRENCH "]", "<system>Speak French.<user>hi<assistant><tool>r",
+         "<system>Be brief.\n\nSpeak French.<user>hi<assistant>f<tool>r", FR_NOTE_LATE_SYSTEM},
+        {ONE_HEAD, "[" HI ", " CALLING ", " RESULT ", " FRENCH "]", "<system>Speak French.<user>hi<assistant>f<tool>r",
          FR_NOTE_LATE_SYSTEM},
         {LEAVES_OUT, "[" BRIEF ", " FRENCH ", " HI ", " FRENCH "]",
          "<system>Be brief.\n\nSpeak French.<user>hi\n\nSpeak French.", FR_NOTE_LATE_SYSTEM},
@@ -318,6 +319,28 @@ START_TEST(orders_of_turns) {
 }
 END_TEST
 
+/* Under a template that shows no calls they are texts, in the form of llama.cpp's generic handler: calls behind what
+ * was said, results in the user's turn, by the name that their id has. */
+START_TEST(calls_that_a_template_leaves_out) {
+#define SPOKEN_CALLS                                                                                             \
+    "{\"role\": \"assistant\", \"content\": \"Let me see.\", \"tool_calls\": [{\"id\": \"c\", \"function\": " \
+    "{\"name\": "                                                                                             \
+    "\"f\", \"arguments\": \"{\\\"a\\\": 1}\"}}, {\"id\": \"d\", \"function\": {\"name\": \"g\"}}]}"
+#define OF_G "{\"role\": \"tool\", \"tool_call_id\": \"d\", \"content\": [{\"type\": \"text\", \"text\": \"s\"}]}"
+#define UNNAMED "{\"role\": \"tool\", \"content\": \"t\"}"
+    rendered_notes = 0;
+    check_text(PRINTS, "[" HI ", " SPOKEN_CALLS ", " OF_G ", " RESULT ", " UNNAMED ", " YO "]",
+               "<user>hi<assistant>Let me see.\n\n{\"tool_calls\": [{\"name\": \"f\", \"arguments\": {\"a\": 1}}, "
+               "{\"name\": \"g\", \"arguments\": {}}]}<user>{\"tool_response\": {\"name\": \"g\", \"content\": \"s\"}}"
+               "<user>{\"tool_response\": {\"name\": \"f\", \"content\": \"r\"}}<user>{\"tool_response\": "
+               "{\"content\": \"t\"}}<assistant>yo");
+    ck_assert_uint_eq(rendered_notes, FR_NOTE_NO_CALLS);
+    check_text(NO_SYSTEM, "[" HI ", " CALLING ", " RESULT ", " AND "]",
+               "<user>hi<assistant>{\"tool_calls\": [{\"name\": \"f\", \"arguments\": {}}]}<user>{\"tool_response\": "
+               "{\"name\": \"f\", \"content\": \"r\"}}\n\nand?");
+}
+END_TEST
+
 #define OF(role) "[" HI ", {\"role\": \"" role "\", \"content\": \"x\"}]"
 
 /* A role that a template has no words for is the usual one of the same meaning; the word in the header alone, in
@@ -332,8 +355,9 @@ START_TEST(names_of_roles) {
         {FOR "{{ 'D' if m.role == 'developer' }}<{{ m.role }}>{% endfor %}", OF("developer"), "<user>D<developer>"},
         {FOR "{% if m.role not in ('user', 'developer') %}" RAISES "{% endif %}<{{ m.role }}>{% endfor %}",
          OF("developer"), "<user><developer>"},
-        {PRINTS, "[" HI ", " CALLING ", {\"role\": \"function\", \"name\": \"f\", \"content\": \"r\"}]",
-         "<user>hi<assistant><tool>r"},
+        {FOR "<{{ m.role }}>{{ m.content }}" NAME_OF "{% endfor %}",
+         "[" HI ", " CALLING ", {\"role\": \"function\", \"name\": \"f\", \"content\": \"r\"}]",
+         "<user>hi<assistant>f<tool>r"},
         {FOR "<{{ m.role }}{{ m.tool_call_id }}>{{ m.tool_calls[0].function.arguments | tojson if m.tool_calls }}"
              "{{ m.function_call }}{% endfor %}",
          "[" HI ", {\"role\": \"assistant\", \"content\": null, \"function_call\": {\"name\": \"f\", "
@@ -393,6 +417,7 @@ int main(void) {
     tcase_add_test(tcase, calls_without_a_text);
     tcase_add_test(tcase, templates_that_ask_for_a_system_message);
     tcase_add_test(tcase, orders_of_turns);
+    tcase_add_test(tcase, calls_that_a_template_leaves_out);
     tcase_add_test(tcase, names_of_roles);
     tcase_add_test(tcase, kept_answers);
     suite_add_tcase(suite, tcase);

@@ -504,14 +504,14 @@ START_TEST(tools_reach_the_template) {
 }
 END_TEST
 
-/* A template that leaves them out is told of; one that doesn't is not. */
-START_TEST(tools_that_change_nothing_are_told_of) {
+/* A template that has no place for them is told of; one that has is not. */
+START_TEST(tools_without_a_place_are_told_of) {
     fr_test_folder folder;
     fr_folder_make(&folder);
     put(&folder, "template.jinja", "{% for m in messages %}{{ m.content }}{% endfor %}");
     fr_command c =
         fr_command_ok("generate " DEMO "--chat -p a -n 1 --tools " TOOLS " --chat-template-file %s", folder.file);
-    expect_note(&c, "--tools: the model's chat template shows it none");
+    expect_note(&c, "the chat template has no place for tools");
     fr_command_free(&c);
     c = fr_command_ok("generate " DEMO "--chat -p a -n 1 --tools " TOOLS);
     ck_assert_str_eq(c.err, "");
@@ -623,7 +623,7 @@ int main(void) {
     tcase_add_loop_test(cases, a_turn_makes_room_for_itself, 0, 3);
     tcase_add_test(cases, a_turn_that_is_too_long_drops_nothing);
     tcase_add_test(cases, tools_reach_the_template);
-    tcase_add_test(cases, tools_that_change_nothing_are_told_of);
+    tcase_add_test(cases, tools_without_a_place_are_told_of);
     tcase_add_test(cases, what_is_no_tool_is_refused);
     tcase_add_test(cases, a_model_needs_no_option);
     tcase_add_test(cases, a_chat_without_a_template_ends_at_once);

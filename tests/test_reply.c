@@ -1496,6 +1496,55 @@ START_TEST(broken_text) {
 }
 END_TEST
 
+/* The form that models without one of their own are asked for, with one call or several, as llama.cpp's generic handler
+ * has it, too; and what such models write as well. A function that nobody offered, or any other object, is content. */
+START_TEST(generic_calls) {
+    static const struct {
+        const char *reply, *calls, *content; /* calls: names and arguments, one behind the other */
+    } cases[] = {
+        {"{\"tool_calls\": [{\"name\": \"f\", \"arguments\": {\"a\": 1}}]}", "f{\"a\": 1}", ""},
+        {"{\"tool_calls\": [{\"name\": \"f\", \"arguments\": {\"a\": 1}}, {\"name\": \"g\", \"arguments\": {}}]}",
+         "f{\"a\": 1}g{}", ""},
+        {"{\"tool_call\": {\"name\": \"f\", \"arguments\": {\"a\": [\"}\", {}]}}}\n", "f{\"a\": [\"}\", {}]}", ""},
+        {"\n{\n  \"tool_calls\": [\n    {\n      \"name\": \"f\",\n      \"arguments\": {},\n      \"id\": \"1\"\n"
+         "    }\n  ]\n}",
+         "f{}", ""},
+        {"{\"name\": \"f\", \"arguments\": {}}", "f{}", ""},
+        {"<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>", "f{}", ""},
+        {"{\"tool_calls\": [{\"name\": \"f\", \"arguments\": {}}", "f{}", ""},
+        {"{\"tool_calls\": [{\"name\": \"h\", \"arguments\": {}}]}", "",
+         "{\"tool_calls\": [{\"name\": \"h\", \"arguments\": {}}]}"},
+        {"{\"tool_calls\": []}", "", "{\"tool_calls\": []}"},
+        {"{\"tool_calls\": [{\"tool_calls\": [", "", "{\"tool_calls\": [{\"tool_calls\": ["},
+        {"{\"response\": \"f\"}", "", "{\"response\": \"f\"}"},
+        {"Yes: {\"tool_calls\": 1}", "", "Yes: {\"tool_calls\": 1}"},
+    };
+    fr_reply_format format = format_of("=nothing");
+    fr_reply_format_generic(&format, NULL);
+    json_t *tools = json_loads("[{\"name\": \"f\"}, {\"name\": \"g\"}]", 0, NULL);
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        for (size_t piece = 0; piece < 4; piece++) {
+            const run how = {.format = &format, .tools = tools, .piece = piece, .whole = piece % 2};
+            char said[256] = "";
+            size_t length = 0;
+            json_t *message, *call;
+            size_t k;
+            part_log l = read_reply(&how, cases[i].reply, strlen(cases[i].reply), &message);
+            json_array_foreach(json_object_get(message, "tool_calls"), k, call) {
+                const json_t *function = json_object_get(call, "function");
+                length += (size_t)snprintf(said + length, sizeof said - length, "%s%s", text_at(function, "name"),
+                                           text_at(function, "arguments"));
+            }
+            ck_assert_msg(strcmp(said, cases[i].calls) == 0, "%s: %s", cases[i].reply, said);
+            ck_assert_msg(strcmp(text_at(message, "content"), cases[i].content) == 0, "%s: %s", cases[i].reply,
+                          text_at(message, "content"));
+            json_decref(message);
+            fr_text_free(&l.text);
+        }
+    json_decref(tools);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("reply");
     TCase *tcase = tcase_create("reply");
@@ -1508,6 +1557,7 @@ int main(void) {
     tcase_add_loop_test(tcase, calls_that_nearly_are, 0, COUNT_OF(near_misses));
     tcase_add_loop_test(tcase, calls_of_families, 0, COUNT_OF(families));
     tcase_add_loop_test(tcase, families_by_tokens, 0, COUNT_OF(families));
+    tcase_add_test(tcase, generic_calls);
     tcase_add_test(tcase, arguments_once);
     tcase_add_loop_test(tcase, messages_in_channels, 0, COUNT_OF(harmony));
     tcase_add_test(tcase, any_messages);

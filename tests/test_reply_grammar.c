@@ -42,7 +42,8 @@ static const struct model {
               {"glm4", "glm4", false, "{# [gMASK]<sop><|observation|> #}"},
               {"llama4", "llama3", false, "{# <|python_start|> parameters\" #}"},
               {"nemotron", "qwen35", true, "{# <TOOLCALL> #}"},
-              {"hermes", "qwen35", true, "{# <tool_call> arguments #}"}};
+              {"hermes", "qwen35", true, "{# <tool_call> arguments #}"},
+              {"none", "qwen35", true, "{# no form #}"}};
 enum { PUBLISHED = 5 }; /* of them, the first */
 
 static const char tools[] =

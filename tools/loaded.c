@@ -114,29 +114,6 @@ bool fr_loaded_draws(const fr_loaded *loaded) {
 
 /* ---------------------------------------------------------------------------------------------------------- loaded */
 
-/* A turn as the template makes it, with these tools or none. */
-static fr_status render_turn(const fr_loaded *loaded, const fr_arguments *args, const json_t *tools,
-                             fr_marked_text *text) {
-    json_t *messages = fr_conversation_new(NULL), *settings = fr_chat_settings(args, tools, false);
-    fr_conversation_add(messages, "user", "a", 1, 0);
-    fr_status status = fr_conversation_render(messages, fr_model_tokenizer(loaded->model), settings, text);
-    json_decref(settings);
-    json_decref(messages);
-    return status;
-}
-
-/* A template that knows no tools leaves them out without a word. */
-static void note_tools(const fr_loaded *loaded, const fr_arguments *args) {
-    fr_marked_text with = {0}, without = {0};
-    if (json_array_size(loaded->tools) == 0 || !fr_model_tokenizer(loaded->model)) return;
-    bool rendered = render_turn(loaded, args, loaded->tools, &with) == FR_OK &&
-                    render_turn(loaded, args, NULL, &without) == FR_OK;
-    if (rendered && strcmp(with.text, without.text) == 0)
-        fr_note("--tools: the model's chat template shows it none: they change nothing");
-    fr_marked_text_free(&with);
-    fr_marked_text_free(&without);
-}
-
 int fr_loaded_open(fr_loaded *loaded, const fr_arguments *args) {
     *loaded = (fr_loaded){.progress = fr_progress_begin("loading", args->given[FR_ARG_QUIET])};
     int code = fr_loaded_options(&loaded->options, args);
@@ -150,7 +127,6 @@ int fr_loaded_open(fr_loaded *loaded, const fr_arguments *args) {
     for (size_t i = 0; status == FR_OK && !args->given[FR_ARG_QUIET] && fr_model_note(loaded->model, i); i++)
         fr_note("%s", fr_model_note(loaded->model, i));
     code = fr_exit_status(status);
-    if (!code && !args->given[FR_ARG_QUIET]) note_tools(loaded, args);
     for (size_t i = 0; !code && i < args->image_count; i++) code = fr_loaded_add_picture(loaded, args->images[i]);
     return code;
 }

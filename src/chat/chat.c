@@ -10,6 +10,8 @@
 #include "src/chat/chat_continue.h"
 #include "src/chat/chat_messages.h"
 #include "src/chat/chat_templates.h"
+#include "src/chat/chat_tools.h"
+#include "src/chat/chat_turns.h"
 #include "src/chat/reply.h"
 #include "src/chat/reply_begin.h"
 #include "src/text/tokenizer_parts.h"
@@ -37,10 +39,12 @@ static fr_status check_options(json_t *options, fr_chat_rules *rules, bool *cont
         if (json_is_null(json_object_get(options, flags[i]))) json_object_del(options, flags[i]);
     }
     FR_TRY(fr_json_bool(options, "late_systems", true, "chat options", &rules->late_systems));
+    FR_TRY(fr_json_bool(options, "rearrange", true, "chat options", &rules->rearrange));
     FR_TRY(fr_json_bool(options, "strict_roles", false, "chat options", &rules->strict_roles));
     FR_TRY(fr_json_bool(options, "continue_final_message", false, "chat options", continues));
     json_object_del(options, "continue_final_message");
     json_object_del(options, "late_systems");
+    json_object_del(options, "rearrange");
     json_object_del(options, "strict_roles");
     const json_t *tools = json_object_get(options, "tools");
     if (json_is_array(tools) && json_array_size(tools) == 0) json_object_del(options, "tools"), tools = NULL;
@@ -95,14 +99,14 @@ static fr_status choose(const fr_chat_templates *chat, const json_t *options, co
                                          "--chat-template-file FILE gives it one; generate goes on with any text");
 }
 
-/* The variables that a template is asked about messages with: one small tool stands for all of a request's, so that
- * answers are the same for other tools, too. NULL: memory ran out. */
+/* The variables that a template is asked with: one small tool stands for all of a request's, so that answers hold for
+ * other tools, too. NULL: memory ran out. */
 static json_t *asking_variables(const json_t *given) {
     json_t *asking = json_copy((json_t *)(uintptr_t)given);
-    json_t *tool = json_pack("[{s:s, s:{s:s, s:s, s:{s:s, s:{}}}}]", "type", "function", "function", "name", "now",
-                             "description", "Tells the time.", "parameters", "type", "object", "properties");
+    json_t *tool = fr_chat_probe_tools();
     bool none = json_array_size(json_object_get(given, "tools")) == 0;
-    bool failed = !asking || !tool || json_object_del(asking, "messages") != 0;
+    bool failed = !asking || !tool;
+    json_object_del(asking, "messages");
     failed = failed || (!none && json_object_set(asking, "tools", tool) != 0);
     json_decref(tool);
     if (!failed) return asking;
@@ -136,6 +140,25 @@ static fr_status render_messages(const conversation *c, json_t *messages, fr_mar
         asking ? adapt(c->tokenizer->chat, messages, &c->rules, &probe) : fr_fail_memory("a template's variables", 0);
     json_decref(asking);
     return status == FR_OK ? fr_template_render(c->template, c->own, c->given, probe.now, text) : status;
+}
+
+/* Tools that the template has no place for are described in the system's turn instead. */
+static fr_status place_tools(const conversation *c, json_t *messages) {
+    json_t *tools = json_object_get(c->given, "tools"), *asking;
+    if (json_array_size(tools) == 0) return FR_OK;
+    if (!(asking = asking_variables(c->given))) return fr_fail_memory("a template's variables", 0);
+    fr_chat_templates *chat = c->tokenizer->chat;
+    fr_chat_probe probe = {.template = c->template, .own = c->own, .given = asking, .now = (int64_t)time(NULL)};
+    fr_kept_answers_get(&chat->answers, asking, &probe.answers);
+    fr_taken taken = fr_chat_probe_takes_tools(&probe);
+    fr_kept_answers_put(&chat->answers, asking, &probe.answers);
+    json_decref(asking);
+    if (probe.status != FR_OK) return fr_fail_memory("a chat template's answers", 0);
+    if (taken == FR_TAKEN) return FR_OK;
+    FR_TRY(fr_chat_tools_describe(messages, tools, fr_reply_format_for(c->tokenizer, c->given).form));
+    atomic_fetch_or(&chat->notes, FR_NOTE_NO_TOOLS);
+    bool set = taken == FR_DROPPED || json_object_set_new(c->given, "tools", json_null()) == 0;
+    return set ? FR_OK : fr_fail_memory("a chat", 0);
 }
 
 /* Without its last message, as far as the model's thoughts are opened, and then what that message has; *text is left as
@@ -194,6 +217,7 @@ static fr_status render(const fr_tokenizer *tokenizer, json_t *messages, json_t 
     FR_TRY(add_defaults(given));
     FR_TRY(set_own(own, given, tokenizer));
     FR_TRY(choose(tokenizer->chat, given, &c.template));
+    if (c.rules.rearrange) FR_TRY(place_tools(&c, messages));
     return continues ? render_continued(&c, messages, text) : render_messages(&c, messages, text);
 }
 
@@ -229,6 +253,8 @@ static const char *const change_lines[] = {
      "or to the system message at the head"),
     "the chat template takes no two turns of one role in a row: they are joined",
     "the chat template takes one call in a message: calls made at once are shown one after the other",
+    "the chat template has no place for tools: the system's turn describes them, and says how they are called",
+    "the chat template shows no calls: past calls and results are JSON in the turns' texts",
 };
 
 const char *fr_chat_change(const fr_tokenizer *tokenizer) {

@@ -19,11 +19,7 @@
 
 #define NO_PICTURE "{{ raise_exception('this chat template shows no pictures') }}"
 
-#define NO_TOOLS                                                                                            \
-    "{%- if tools -%}{{ raise_exception('this chat template, which is forerun\\'s own, knows no tools') }}" \
-    "{%- endif -%}\n"
-
-static const char gemma4[] = SAID("{{ '<|image|>' }}", " | trim") NO_TOOLS
+static const char gemma4[] = SAID("{{ '<|image|>' }}", " | trim")
     "{%- macro aloud(content) -%}\n"
     "    {%- for part in said(content).split('<channel|>') -%}{{ part.split('<|channel>')[0] }}{%- endfor -%}\n"
     "{%- endmacro -%}\n"
@@ -45,7 +41,7 @@ static const char gemma4[] = SAID("{{ '<|image|>' }}", " | trim") NO_TOOLS
     "{%- endif -%}\n";
 
 /* With pictures as GLM-OCR has it, which does not think: a line break behind each role, and no <think>. */
-static const char glm[] = SAID("{{ '<|begin_of_image|><|image|><|end_of_image|>' }}", "") NO_TOOLS
+static const char glm[] = SAID("{{ '<|begin_of_image|><|image|><|end_of_image|>' }}", "")
     "{%- set plain = pictures is defined and pictures -%}\n"
     "{%- set line = '\\n' if plain else '' -%}\n"
     "{{- '[gMASK]<sop>' -}}\n"
@@ -62,7 +58,7 @@ static const char glm[] = SAID("{{ '<|begin_of_image|><|image|><|end_of_image|>'
     "    {{- '<|assistant|>' + (line if plain else '<think>' if thinks else '</think>') -}}\n"
     "{%- endif -%}\n";
 
-static const char llama3[] = SAID(NO_PICTURE, "") NO_TOOLS
+static const char llama3[] = SAID(NO_PICTURE, "")
     "{{- bos_token -}}\n"
     "{%- for message in messages -%}\n"
     "    {{- '<|start_header_id|>' + message.role + '<|end_header_id|>\\n\\n' -}}\n"
@@ -71,7 +67,7 @@ static const char llama3[] = SAID(NO_PICTURE, "") NO_TOOLS
     "{%- if add_generation_prompt -%}{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}{%- endif -%}\n";
 
 /* Thoughts of earlier turns are dropped, and what an answer behind the last question thought is not. */
-static const char qwen[] = SAID(NO_PICTURE, "") NO_TOOLS
+static const char qwen[] = SAID(NO_PICTURE, "")
     "{%- set asked = namespace(last=-1) -%}\n"
     "{%- for message in messages -%}\n"
     "    {%- if message.role == 'user' -%}{%- set asked.last = loop.index0 -%}{%- endif -%}\n"
@@ -93,7 +89,7 @@ static const char qwen[] = SAID(NO_PICTURE, "") NO_TOOLS
     "    {{- '<|im_start|>assistant\\n<think>\\n' + ('' if thinks else '\\n</think>\\n\\n') -}}\n"
     "{%- endif -%}\n";
 
-static const char chatml[] = SAID(NO_PICTURE, "") NO_TOOLS
+static const char chatml[] = SAID(NO_PICTURE, "")
     "{%- for message in messages -%}\n"
     "    {{- '<|im_start|>' + message.role + '\\n' + said(message.content) + '<|im_end|>\\n' -}}\n"
     "{%- endfor -%}\n"

@@ -7,6 +7,7 @@
 #include "formats/json.h"
 #include "formats/json_wide.h"
 #include "src/chat/chat_content.h"
+#include "src/chat/chat_tools.h"
 #include "src/chat/chat_turns.h"
 
 /* Hands a new value over to an object; a NULL is memory that ran out. */
@@ -163,21 +164,28 @@ static fr_status pack(json_t *function, json_t *object, const fr_chat_probe *pro
 static fr_status adapt_calls(json_t *message, fr_chat_probe *probe) {
     const json_t *calls = json_object_get(message, "tool_calls"), *content = json_object_get(message, "content");
     if (json_array_size(calls) == 0) return FR_OK;
-    fr_arguments_form form = fr_chat_probe_arguments(probe);
+    bool shown = fr_chat_probe_shows_calls(probe);
+    fr_sent_arguments form = shown ? fr_chat_probe_arguments(probe) : FR_SENT_MAPPING;
     for (size_t i = 0; i < json_array_size(calls); i++) {
         json_t *call = json_array_get(calls, i), *function = json_object_get(call, "function");
         if (!function) function = call;
         if (json_is_object(function) && is_nothing(json_object_get(function, "arguments")))
             FR_TRY(put(function, "arguments", json_object()));
         json_t *arguments = json_object_get(function, "arguments");
-        if (form == FR_ARGUMENTS_MAPPING && fr_json_is_text(arguments)) FR_TRY(unpack(function, arguments));
-        if (form == FR_ARGUMENTS_TEXT && json_is_object(arguments)) FR_TRY(pack(function, arguments, probe));
+        if (form == FR_SENT_MAPPING && fr_json_is_text(arguments)) FR_TRY(unpack(function, arguments));
+        if (form == FR_SENT_TEXT && json_is_object(arguments)) FR_TRY(pack(function, arguments, probe));
     }
     bool silent = !content || json_is_null(content);
     return silent && fr_chat_probe_text_beside_calls(probe) ? put(message, "content", json_string("")) : FR_OK;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- all */
+
+static bool have_calls(const json_t *messages) {
+    for (size_t i = 0; i < json_array_size(messages); i++)
+        if (has_calls(json_array_get(messages, i))) return true;
+    return false;
+}
 
 fr_status fr_chat_messages_adapt(json_t *messages, const fr_chat_rules *rules, fr_chat_probe *probe, unsigned *notes) {
     for (size_t i = 0; i < json_array_size(messages); i++) {
@@ -189,6 +197,10 @@ fr_status fr_chat_messages_adapt(json_t *messages, const fr_chat_rules *rules, f
         FR_TRY(adapt_content(message, probe));
         FR_TRY(adapt_calls(message, probe));
     }
-    FR_TRY(fr_chat_turns_arrange(messages, rules->late_systems, probe, notes));
+    if (rules->rearrange && have_calls(messages) && !fr_chat_probe_shows_calls(probe)) {
+        *notes |= FR_NOTE_NO_CALLS;
+        FR_TRY(fr_chat_calls_as_texts(messages));
+    }
+    if (rules->rearrange) FR_TRY(fr_chat_turns_arrange(messages, rules->late_systems, probe, notes));
     return probe->status == FR_OK ? FR_OK : fr_fail_memory("a chat template's answers", 0);
 }

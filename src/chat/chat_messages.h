@@ -22,6 +22,7 @@
 /* What a caller decides. */
 typedef struct fr_chat_rules {
     bool late_systems; /* fr_chat_turns_arrange's */
+    bool rearrange;    /* what the template has no place for is put elsewhere; else it is left to the template */
     bool strict_roles; /* a role that neither is usual nor known to the template is FR_INPUT */
 } fr_chat_rules;
 

@@ -229,12 +229,12 @@ static int find_arguments(fr_chat_probe *probe, const char *role) {
     (void)role;
     outcome mapping = try_arguments(probe, true), text = try_arguments(probe, false);
     bool takes_mapping = mapping == JSON || mapping == OWN;
-    if (text == JSON && mapping != OWN) return takes_mapping ? FR_ARGUMENTS_AS_GIVEN : FR_ARGUMENTS_TEXT;
-    return takes_mapping ? FR_ARGUMENTS_MAPPING : FR_ARGUMENTS_AS_GIVEN;
+    if (text == JSON && mapping != OWN) return takes_mapping ? FR_SENT_AS_GIVEN : FR_SENT_TEXT;
+    return takes_mapping ? FR_SENT_MAPPING : FR_SENT_AS_GIVEN;
 }
 
-fr_arguments_form fr_chat_probe_arguments(fr_chat_probe *probe) {
-    return (fr_arguments_form)answer(probe, "arguments", "", find_arguments);
+fr_sent_arguments fr_chat_probe_arguments(fr_chat_probe *probe) {
+    return (fr_sent_arguments)answer(probe, "arguments", "", find_arguments);
 }
 
 /* True where a call is seen beside a content, by its name or its arguments. */
@@ -257,6 +257,42 @@ static int find_text_beside_calls(fr_chat_probe *probe, const char *role) {
 
 bool fr_chat_probe_text_beside_calls(fr_chat_probe *probe) {
     return answer(probe, "text beside calls", "", find_text_beside_calls);
+}
+
+static int find_shows_calls(fr_chat_probe *probe, const char *role) {
+    (void)role;
+    return shows_call(probe, true) || shows_call(probe, false);
+}
+
+bool fr_chat_probe_shows_calls(fr_chat_probe *probe) {
+    return answer(probe, "shows calls", "", find_shows_calls);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ tools */
+
+json_t *fr_chat_probe_tools(void) {
+    return json_pack("[{s:s, s:{s:s, s:s, s:{s:s, s:{}}}}]", "type", "function", "function", "name", FUNCTION,
+                     "description", "Tells the time.", "parameters", "type", "object", "properties");
+}
+
+/* A template that fails with tools is one without a place for them if it doesn't fail without. */
+static int find_takes_tools(fr_chat_probe *probe, const char *role) {
+    fr_taken taken = take(probe, json_pack("[o]", said(role, "Hello")), FUNCTION, NULL);
+    if (taken != FR_REFUSED) return taken;
+    json_t *none = json_copy((json_t *)(uintptr_t)probe->given);
+    fr_chat_probe without = *probe;
+    without.given = none;
+    fr_marked_text text = {0};
+    bool failed = !none || json_object_set_new(none, "tools", json_null()) != 0;
+    bool rendered = !failed && ask_with_system(&without, json_pack("[o]", said(role, "Hello")), &text);
+    if (failed || without.status != FR_OK) probe->status = FR_MEMORY;
+    fr_marked_text_free(&text);
+    json_decref(none);
+    return rendered ? FR_REFUSED : FR_TAKEN;
+}
+
+fr_taken fr_chat_probe_takes_tools(fr_chat_probe *probe) {
+    return (fr_taken)answer(probe, "tools", "user", find_takes_tools);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ turns */

@@ -20,11 +20,11 @@ typedef struct fr_chat_probe {
     fr_status status;        /* FR_MEMORY: an answer is missing because memory ran out, and none can be relied on */
 } fr_chat_probe;
 
-typedef enum fr_arguments_form {
-    FR_ARGUMENTS_AS_GIVEN, /* it takes both, or nothing is known */
-    FR_ARGUMENTS_MAPPING,
-    FR_ARGUMENTS_TEXT,
-} fr_arguments_form;
+typedef enum fr_sent_arguments {
+    FR_SENT_AS_GIVEN, /* it takes both, or nothing is known */
+    FR_SENT_MAPPING,
+    FR_SENT_TEXT,
+} fr_sent_arguments;
 
 /* What becomes of a message that a template may not have a place for. */
 typedef enum fr_taken {
@@ -39,10 +39,20 @@ bool fr_chat_probe_knows_role(fr_chat_probe *probe, const char *role);
 /* True where it takes texts as the content of such messages, and not lists of parts. */
 bool fr_chat_probe_only_text(fr_chat_probe *probe, const char *role);
 
-fr_arguments_form fr_chat_probe_arguments(fr_chat_probe *probe);
+fr_sent_arguments fr_chat_probe_arguments(fr_chat_probe *probe);
 
 /* True unless it shows calls only where the content beside them is null. */
 bool fr_chat_probe_text_beside_calls(fr_chat_probe *probe);
+
+/* True where past calls are seen in the prompt. */
+bool fr_chat_probe_shows_calls(fr_chat_probe *probe);
+
+/* What becomes of the tools among its variables, which have to be those of fr_chat_probe_tools; FR_TAKEN also where the
+ * template fails without them, too. */
+fr_taken fr_chat_probe_takes_tools(fr_chat_probe *probe);
+
+/* A list of one small tool, which stands for all others; NULL: memory ran out. */
+json_t *fr_chat_probe_tools(void);
 
 /* A system message at the head, a second one behind that, and one behind turns of others. */
 fr_taken fr_chat_probe_system(fr_chat_probe *probe);

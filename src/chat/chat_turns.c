@@ -57,8 +57,7 @@ static json_t *join_parts(const json_t *first, const json_t *second) {
     return NULL;
 }
 
-/* Two contents as one: a text where both are texts, as every template takes that. */
-static json_t *join_contents(const json_t *first, const json_t *second) {
+json_t *fr_chat_join_contents(const json_t *first, const json_t *second) {
     json_t *one = fr_chat_plain_content(first), *other = fr_chat_plain_content(second);
     json_t *joined = !one || !other                                   ? NULL
                      : fr_json_is_text(one) && fr_json_is_text(other) ? join_texts(one, other)
@@ -90,12 +89,11 @@ static json_t *join_lists(const json_t *first, const json_t *second) {
     return NULL;
 }
 
-/* All that messages[from] says goes to messages[to], which stands before it or behind it, and the message goes. */
-static fr_status join_messages(json_t *messages, size_t to, size_t from) {
+fr_status fr_chat_join_turns(json_t *messages, size_t to, size_t from) {
     static const char *const thoughts[] = {"reasoning_content", "reasoning", "thinking"};
     json_t *into = json_array_get(messages, to), *gone = json_array_get(messages, from);
     const json_t *first = to < from ? into : gone, *second = to < from ? gone : into;
-    FR_TRY(join_member(into, "content", first, second, join_contents));
+    FR_TRY(join_member(into, "content", first, second, fr_chat_join_contents));
     FR_TRY(join_member(into, "tool_calls", first, second, join_lists));
     for (size_t i = 0; i < sizeof thoughts / sizeof *thoughts; i++)
         FR_TRY(join_member(into, thoughts[i], first, second, join_texts));
@@ -119,10 +117,10 @@ static size_t find_late_system(const json_t *messages, size_t from) {
 /* What stands at `at` behind other turns goes to a user's turn beside it, or to the head. */
 static fr_status move_late_system(json_t *messages, size_t at) {
     json_t *message = json_array_get(messages, at);
-    while (count_systems(messages, at) > 1) FR_TRY(join_messages(messages, at, at + 1));
-    if (is_role(json_array_get(messages, at - 1), "user")) return join_messages(messages, at - 1, at);
-    if (is_role(json_array_get(messages, at + 1), "user")) return join_messages(messages, at + 1, at);
-    if (is_role(json_array_get(messages, 0), "system")) return join_messages(messages, 0, at);
+    while (count_systems(messages, at) > 1) FR_TRY(fr_chat_join_turns(messages, at, at + 1));
+    if (is_role(json_array_get(messages, at - 1), "user")) return fr_chat_join_turns(messages, at - 1, at);
+    if (is_role(json_array_get(messages, at + 1), "user")) return fr_chat_join_turns(messages, at + 1, at);
+    if (is_role(json_array_get(messages, 0), "system")) return fr_chat_join_turns(messages, 0, at);
     if (json_array_insert(messages, 0, message) != 0) return no_memory();
     json_array_remove(messages, at + 1);
     return FR_OK;
@@ -137,7 +135,7 @@ static fr_status move_late_systems(json_t *messages, size_t at) {
 static fr_status move_system_to_user(json_t *messages) {
     size_t at = 1, count = json_array_size(messages);
     while (at < count && !is_role(json_array_get(messages, at), "user")) at++;
-    if (at < count) return join_messages(messages, at, 0);
+    if (at < count) return fr_chat_join_turns(messages, at, 0);
     json_t *message = json_array_get(messages, 0);
     bool made =
         json_object_set_new(message, "role", json_string("user")) == 0 &&
@@ -149,7 +147,7 @@ static fr_status arrange_systems(json_t *messages, bool late_systems, fr_chat_pr
     size_t head = count_systems(messages, 0);
     bool refused = head && fr_chat_probe_system(probe) != FR_TAKEN;
     if (head > 1 && (refused || fr_chat_probe_second_system(probe) != FR_TAKEN))
-        for (; head > 1; head--) FR_TRY(join_messages(messages, 0, 1));
+        for (; head > 1; head--) FR_TRY(fr_chat_join_turns(messages, 0, 1));
     if (find_late_system(messages, head) < json_array_size(messages)) {
         fr_taken late = fr_chat_probe_late_system(probe);
         if (late == FR_DROPPED || (late == FR_REFUSED && late_systems)) {
@@ -175,7 +173,7 @@ static fr_status arrange_turns(json_t *messages, const char *role, fr_chat_probe
             continue;
         }
         if (!fr_chat_probe_alternates(probe, role)) return FR_OK;
-        FR_TRY(join_messages(messages, at, at + 1));
+        FR_TRY(fr_chat_join_turns(messages, at, at + 1));
         *notes |= FR_NOTE_JOINED_TURNS;
     }
     return FR_OK;

@@ -18,12 +18,22 @@
 
 #include "src/chat/chat_probe.h"
 
+/* Two contents as one new value, a blank line between their texts: a text where both are texts. NULL: memory ran
+ * out. */
+json_t *fr_chat_join_contents(const json_t *first, const json_t *second);
+
+/* All that messages[from] says goes to messages[to], before what that says or behind it as they stand, and the message
+ * goes. */
+fr_status fr_chat_join_turns(json_t *messages, size_t to, size_t from);
+
 /* Changes that are worth a line, as bits; chat_notes.c has the lines. */
 enum {
     FR_NOTE_NO_SYSTEM = 1 << 0,
     FR_NOTE_LATE_SYSTEM = 1 << 1,
     FR_NOTE_JOINED_TURNS = 1 << 2,
     FR_NOTE_PARTED_CALLS = 1 << 3,
+    FR_NOTE_NO_TOOLS = 1 << 4,
+    FR_NOTE_NO_CALLS = 1 << 5,
 };
 
 /* late_systems: a system message behind other turns is moved also where the template's own exception would refuse it.

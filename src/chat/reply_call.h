@@ -52,6 +52,7 @@ typedef struct fr_reply_call {
     bool in_field;
     bool doubled; /* braces around the object */
     bool listed;  /* the object stands in a list */
+    bool wrapped; /* and that, or the object, is the one member of another object */
     const char *literal; /* what has to come next */
     fr_json_scan scan;   /* loose */
     fr_json_writer writer;

@@ -16,6 +16,7 @@ enum {
     CLOSE, /* the second brace of a doubled one has to come */
     AFTER, /* the mark behind the object has to come */
     ENDED, /* the list; its mark may come */
+    UNWRAP, /* the list; the brace behind it has to come */
     METHOD_NAME,
     METHOD, /* what comes between its name and its arguments */
     KEY,
@@ -23,10 +24,13 @@ enum {
     VALUE,
     QUOTED, /* behind a quote, which may or may not have ended the value */
 };
-enum { FIELD_OTHER, FIELD_NAME, FIELD_ARGUMENTS, FIELD_ID, FIELD_NUMBER };
-enum { IN_LIST = 1, IN_ROW }; /* sections: objects of a list, or one behind the other without marks */
+enum { FIELD_OTHER, FIELD_NAME, FIELD_ARGUMENTS, FIELD_ID, FIELD_NUMBER, FIELD_CALLS };
+/* Sections: objects of a list, or one behind the other without marks; or those of the one member of an object. */
+enum { IN_LIST = 1, IN_ROW, IN_WRAPPED_LIST, IN_WRAPPER };
 
 /* ------------------------------------------------------------------------------------------------------- the object */
+
+static fr_call_verdict lead_byte(fr_reply_call *call, char byte);
 
 static int field_of(const fr_reply_call *call) {
     static const struct {
@@ -40,7 +44,9 @@ static int field_of(const fr_reply_call *call) {
                   {"tool_call_id", FIELD_NUMBER}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (strcmp(call->key.bytes, fields[i].key) == 0) return fields[i].field;
-    return FIELD_OTHER;
+    bool calls = strcmp(call->key.bytes, "tool_calls") == 0 || strcmp(call->key.bytes, "tool_call") == 0;
+    bool first = !call->named && !call->given && !call->wrapped && !call->listed;
+    return calls && first && call->format->form == &fr_generic_call_form ? FIELD_CALLS : FIELD_OTHER;
 }
 
 /* Without a mark around it an object is a call only if it has nothing else in it. */
@@ -137,13 +143,23 @@ static bool is_in_key(const fr_json_scan *scan) {
     return scan->state == FR_SCAN_KEY || scan->state == FR_SCAN_KEY_OR_END || (string && scan->key);
 }
 
+/* The value of an object's one member begins, which is a call or a list of them: it is read as if it stood alone. */
+static fr_call_verdict unwrap(fr_reply_call *call, char byte) {
+    call->scan = (fr_json_scan){.loose = true};
+    call->wrapped = true;
+    call->state = LEAD;
+    return lead_byte(call, byte);
+}
+
 static fr_call_verdict member_byte(fr_reply_call *call, char byte) {
     fr_json_scan before = call->scan;
     fr_scan_result result = fr_json_scan_byte(&call->scan, byte);
     if (result == FR_SCAN_BAD) return FR_CALL_FAULT;
     bool outermost = before.depth == 1, good = true;
     if (outermost && is_in_key(&before)) good = take_key(call, &before, byte);
-    if (outermost && before.state == FR_SCAN_VALUE && !fr_json_is_space(byte)) good = begin_field(call, byte);
+    bool begins = good && outermost && before.state == FR_SCAN_VALUE && !fr_json_is_space(byte);
+    if (begins && call->field == FIELD_CALLS) return unwrap(call, byte);
+    if (begins) good = begin_field(call, byte);
     if (good && call->in_field) {
         good = take_field(call, &before, byte);
         bool ended = call->scan.depth == 0 || call->scan.state == FR_SCAN_AFTER || call->scan.state == FR_SCAN_KEY;
@@ -182,8 +198,8 @@ static fr_call_verdict end_object(fr_reply_call *call) {
     bool may_lack = !call->bare && call->reader != &fr_read_llama_call;
     if (!call->named || (!call->given && !may_lack)) return FR_CALL_FAULT;
     if (!call->given) fr_text_append_string(&call->arguments, "{}");
-    if (call->listed) {
-        call->section = IN_LIST;
+    if (call->listed || call->wrapped) {
+        call->section = !call->wrapped ? IN_LIST : call->listed ? IN_WRAPPED_LIST : IN_WRAPPER;
         return FR_CALL_DONE;
     }
     if (has_end(call) && !stands_bare(call)) return go(call, AFTER);
@@ -215,8 +231,11 @@ static fr_call_verdict lead_byte(fr_reply_call *call, char byte) {
 
 /* Reads what stands between a call and the next one of its list or row. */
 static fr_call_verdict next_byte(fr_reply_call *call, char byte) {
-    call->listed = call->section == IN_LIST;
+    call->wrapped = call->section == IN_WRAPPED_LIST || call->section == IN_WRAPPER;
+    call->listed = call->section == IN_LIST || call->section == IN_WRAPPED_LIST;
     if (fr_json_is_space(byte)) return FR_CALL_ON;
+    if (call->section == IN_WRAPPER) return byte == '}' ? FR_CALL_OVER : FR_CALL_FAULT;
+    if (byte == ']' && call->wrapped) return go(call, UNWRAP);
     if (byte == '{') return lead_byte(call, byte);
     if (byte == ']' && call->listed) return has_end(call) ? go(call, ENDED) : FR_CALL_OVER;
     bool separates = !call->comma && (byte == ',' || (byte == ';' && !call->listed));
@@ -238,6 +257,9 @@ static fr_call_verdict json_byte(fr_reply_call *call, char byte) {
         return go(call, *call->literal ? FENCE : LEAD);
     case OBJECT: return object_byte(call, byte);
     case CLOSE: return byte == '}' ? end_object(call) : FR_CALL_FAULT;
+    case UNWRAP:
+        if (fr_json_is_space(byte)) return FR_CALL_ON;
+        return byte == '}' ? FR_CALL_OVER : FR_CALL_FAULT;
     case AFTER:
         if (fr_json_is_space(byte)) return FR_CALL_ON;
         return call->bare && call->alone && byte == '{' ? FR_CALL_WHOLE : FR_CALL_FAULT;
@@ -266,7 +288,8 @@ static fr_call_verdict json_mark(fr_reply_call *call, fr_mark mark) {
 }
 
 static fr_call_verdict json_finish(fr_reply_call *call) {
-    if (call->state == ENDED || (call->state == BEGIN && call->section)) return FR_CALL_OVER;
+    bool over = call->state == ENDED || call->state == UNWRAP || (call->state == BEGIN && call->section);
+    if (over) return FR_CALL_OVER;
     return call->state == AFTER && (!call->bare || call->alone) ? FR_CALL_DONE : FR_CALL_FAULT;
 }
 

@@ -22,6 +22,16 @@ static bool has(const char *source, size_t length, const char *word) {
     return memmem(source, length, word, strlen(word)) != NULL;
 }
 
+void fr_reply_format_generic(fr_reply_format *format, const fr_tokenizer *tokenizer) {
+    format->form = &fr_generic_call_form;
+    for (size_t i = 0; i < FR_MARK_COUNT; i++) {
+        const char *mark = format->form->marks[i];
+        if (!mark) continue;
+        format->marks[i] = mark;
+        format->ids[i] = tokenizer ? fr_tokenizer_id(tokenizer, mark) : -1;
+    }
+}
+
 fr_reply_format fr_reply_format_of(const char *source, size_t length, const fr_tokenizer *tokenizer) {
     fr_reply_format format = {.form = fr_call_form_of(source, length, tokenizer), .channel = ""};
     if (format.form) memcpy(format.marks, format.form->marks, sizeof format.marks);

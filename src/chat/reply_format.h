@@ -49,4 +49,7 @@ typedef struct fr_reply_format {
 /* tokenizer: NULL where pieces have no ids; then every mark is found in text. */
 fr_reply_format fr_reply_format_of(const char *source, size_t length, const fr_tokenizer *tokenizer);
 
+/* Gives a format that has no form of calls one that is asked for in words. */
+void fr_reply_format_generic(fr_reply_format *format, const fr_tokenizer *tokenizer);
+
 #endif

@@ -245,6 +245,45 @@ static const fr_call_form forms[] = {
      .call = "$NAME\n$ARGUMENTS"},
 };
 
+const fr_call_form fr_generic_call_form = {
+    .marks = {[FR_MARK_CALL] = "<tool_call>", [FR_MARK_CALL_END] = "</tool_call>"},
+    .reader = &fr_read_json_call,
+    .bare = "{",
+    .lists = true,
+    .before = "{\"tool_calls\": [",
+    .call = "{\"name\": \"$NAME\", \"arguments\": $ARGUMENTS}",
+    .between = ", ",
+    .after = "]}",
+};
+
+static void append_example(const fr_call_form *form, const char *from, fr_text_buffer *text) {
+    static const char *const arguments[] = {[FR_ARGUMENTS_JSON] = "{\"PARAMETER\": VALUE}",
+                                            [FR_ARGUMENTS_QUOTED] = "{PARAMETER:VALUE}",
+                                            [FR_ARGUMENTS_TAGGED] = "",
+                                            [FR_ARGUMENTS_PYTHON] = "PARAMETER=VALUE"};
+    const char *const words[][2] = {{"$NAME", "NAME"},   {"$ARGUMENTS", arguments[form->arguments]},
+                                    {"$NUMBER", "0"},    {"$ID", "abcdefghi"},
+                                    {"$KEY", "PARAMETER"}, {"$VALUE", "VALUE"}};
+    for (; *from; from++) {
+        size_t word = 0;
+        while (word < sizeof words / sizeof *words && strncmp(from, words[word][0], strlen(words[word][0])) != 0)
+            word++;
+        if (word == sizeof words / sizeof *words) {
+            fr_text_append(text, from, 1);
+            continue;
+        }
+        if (word == 1 && form->argument) append_example(form, form->argument, text);
+        fr_text_append_string(text, words[word][1]);
+        from += strlen(words[word][0]) - 1;
+    }
+}
+
+void fr_call_form_example(const fr_call_form *form, fr_text_buffer *text) {
+    if (form->before) append_example(form, form->before, text);
+    append_example(form, form->call, text);
+    if (form->after) append_example(form, form->after, text);
+}
+
 static bool has(const char *source, size_t length, const char *word) {
     return memmem(source, length, word, strlen(word)) != NULL;
 }

@@ -5,6 +5,7 @@
 #ifndef FR_SRC_REPLY_FORMS_H
 #define FR_SRC_REPLY_FORMS_H
 
+#include "base/text_buffer.h"
 #include "src/chat/reply_format.h"
 
 /* Ways to write the arguments of a call. */
@@ -31,6 +32,13 @@ typedef struct fr_call_form {
     fr_arguments_form arguments;
     const char *before, *call, *argument, *between, *after;
 } fr_call_form;
+
+/* For models whose templates show none: objects in a JSON object, as llama.cpp's generic handler has them. It is asked
+ * for in words (chat_tools.h). */
+extern const fr_call_form fr_generic_call_form;
+
+/* Appends a call as a form has it, with words in capitals where a call has its own. */
+void fr_call_form_example(const fr_call_form *form, fr_text_buffer *text);
 
 /* The first form that a template shows, or that a vocabulary (NULL: not known) has a token for; NULL: none. */
 const fr_call_form *fr_call_form_of(const char *source, size_t length, const fr_tokenizer *tokenizer);

@@ -73,7 +73,9 @@ fr_reply_format fr_reply_format_for(const fr_tokenizer *tokenizer, const json_t 
     const fr_template *template = fr_chat_templates_for(tokenizer->chat, options)->ready;
     size_t length = 0;
     const char *source = template ? fr_template_source(template, &length) : "";
-    return fr_reply_format_of(source, length, tokenizer);
+    fr_reply_format format = fr_reply_format_of(source, length, tokenizer);
+    if (!format.form && json_array_size(json_object_get(options, "tools"))) fr_reply_format_generic(&format, tokenizer);
+    return format;
 }
 
 static fr_status begin(fr_reply_parser *p, const fr_marked_text *prompt, const json_t *options, bool whole_calls,

@@ -102,6 +102,23 @@ def adapt(messages, form, text_roles, one_call=False):
     return parted(out) if one_call and several else out
 
 
+# Templates that have no place for tools, and the call that is shown instead: the system's turn describes them.
+NO_PLACE = {"chat/templates/deepseek-v3.1": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>NAME<｜tool▁sep｜>"
+                                            '{"PARAMETER": VALUE}<｜tool▁call▁end｜><｜tool▁calls▁end｜>'}
+
+
+def describe(messages, context, example):
+    if not context.get("tools"):
+        return messages
+    lines = [json.dumps(tool.get("function", tool), ensure_ascii=False) for tool in context["tools"]]
+    text = "\n".join(["You can call functions. Each of them is described by JSON:", *lines,
+                      "To call one, reply with nothing but the call, in this form:", example,
+                      "Where no call is needed, reply to the user as usual."])
+    if messages[0]["role"] != "system":
+        return [{"role": "system", "content": text}, *messages]
+    return [{**messages[0], "content": messages[0]["content"] + "\n\n" + text}, *messages[1:]]
+
+
 def parsed(text):
     try:
         value = json.loads(text)
@@ -209,6 +226,8 @@ def adapted_references():
             template, (form, text_roles) = compiled(f"chat/templates/{style}"), FORMS[f"chat/templates/{style}"]
             for case in cases:
                 wanted = adapt(case["messages"], form, text_roles, f"chat/templates/{style}" in ONE_CALL)
+                if f"chat/templates/{style}" in NO_PLACE:
+                    wanted = describe(wanted, case["context"], NO_PLACE[f"chat/templates/{style}"])
                 if wanted == case["messages"]:
                     continue
                 result = render(template, wanted, case["context"])

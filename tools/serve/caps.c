@@ -1,5 +1,6 @@
 /* Capabilities of chat templates (caps.h): each is asked for by words that stand nowhere else, and looked for in the
- * prompt. Contents as texts and as parts, arguments as texts and as objects the library makes what a template takes. */
+ * prompt. Contents as texts and as parts, arguments as texts and as objects the library makes what a template takes;
+ * what else it would put elsewhere is left to the template here. */
 #include "tools/serve/caps.h"
 
 #include <string.h>
@@ -13,8 +14,10 @@
 #define CALLS(calls) "[" USER ", {\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [" calls "]}, " \
                      "{\"role\": \"tool\", \"tool_call_id\": \"call00001\", \"name\": \"zebra\", " \
                      "\"content\": \"1\"}, " USER "]"
-#define TOOLS "{\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"zebra\", \"description\": \"d\", " \
-              "\"parameters\": {\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"integer\"}}}}}]}"
+#define AS_IT_IS "{\"rearrange\": false}"
+#define TOOLS "{\"rearrange\": false, \"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"zebra\", " \
+              "\"description\": \"d\", \"parameters\": {\"type\": \"object\", \"properties\": {\"a\": {\"type\": " \
+              "\"integer\"}}}}}]}"
 
 /* Whether both words stand in what the template makes of it. */
 static bool shows(const fr_tokenizer *tokenizer, const char *messages, const char *options, const char *one,
@@ -41,18 +44,19 @@ json_t *fr_caps_of(const fr_tokenizer *tokenizer) {
     static const struct {
         const char *name, *messages, *options, *one, *other;
     } probes[] = {
-        {"supports_string_content", "[" USER "]", NULL, "hello", "hello"},
+        {"supports_string_content", "[" USER "]", AS_IT_IS, "hello", "hello"},
         {"supports_typed_content",
-         "[{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"hello\"}]}]", NULL, "hello", "hello"},
-        {"supports_system_role", "[{\"role\": \"system\", \"content\": \"quagga\"}, " USER "]", NULL, "quagga",
+         "[{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"hello\"}]}]", AS_IT_IS, "hello",
+         "hello"},
+        {"supports_system_role", "[{\"role\": \"system\", \"content\": \"quagga\"}, " USER "]", AS_IT_IS, "quagga",
          "hello"},
         {"supports_tools", "[" USER "]", TOOLS, "zebra", "hello"},
-        {"supports_tool_calls", CALLS(CALL("zebra")), NULL, "zebra", "hello"},
-        {"supports_parallel_tool_calls", CALLS(CALL("zebra") ", " CALL("okapi")), NULL, "zebra", "okapi"},
-        {"supports_object_arguments", CALLS(CALL("zebra")), NULL, "zebra", "hello"},
+        {"supports_tool_calls", CALLS(CALL("zebra")), AS_IT_IS, "zebra", "hello"},
+        {"supports_parallel_tool_calls", CALLS(CALL("zebra") ", " CALL("okapi")), AS_IT_IS, "zebra", "okapi"},
+        {"supports_object_arguments", CALLS(CALL("zebra")), AS_IT_IS, "zebra", "hello"},
         {"supports_preserve_reasoning",
          "[" USER ", {\"role\": \"assistant\", \"reasoning_content\": \"quagga\", \"content\": \"okapi\"}, " USER "]",
-         NULL, "quagga", "okapi"},
+         AS_IT_IS, "quagga", "okapi"},
     };
     json_t *caps = json_object();
     for (size_t i = 0; i < sizeof probes / sizeof *probes; i++)

@@ -1,0 +1,127 @@
+/* Texts that stand for tools, calls and results: see chat_tools.h. Templates write them, as they write JSON. */
+#include "src/chat/chat_tools.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "formats/json_wide.h"
+#include "src/chat/chat_content.h"
+#include "src/chat/chat_turns.h"
+#include "src/jinja/template.h"
+
+static const char describing[] = "You can call functions. Each of them is described by JSON:\n"
+                                 "{% for tool in tools %}{{ (tool.function or tool) | tojson }}\n{% endfor %}\n"
+                                 "To call one, reply with nothing but the call, in this form:\n{{ form }}\n"
+                                 "Where no call is needed, reply to the user as usual.";
+static const char calling[] = "{{ {'tool_calls': calls} | tojson }}";
+static const char answering[] =
+    "{{ {'tool_response': ({'name': name, 'content': content} if name else {'content': content})} | tojson }}";
+
+/* What a template of ours makes of variables, which are given away, as a JSON string. */
+static fr_status write_text(const char *source, json_t *given, json_t **string) {
+    fr_template *template = NULL;
+    fr_marked_text text = {0};
+    *string = NULL;
+    fr_status status =
+        given ? fr_template_compile(source, strlen(source), "tools", &template) : fr_fail_memory("a tool", 0);
+    if (status == FR_OK) status = fr_template_render(template, NULL, given, 0, &text);
+    if (status == FR_OK && !(*string = json_stringn(text.text, text.length)))
+        status = fr_fail(FR_INPUT, "tools: a text in them is not UTF-8");
+    fr_template_close(template);
+    fr_marked_text_free(&text);
+    json_decref(given);
+    return status;
+}
+
+static bool is_role(const json_t *message, const char *role) {
+    const char *own = json_string_value(json_object_get(message, "role"));
+    return own && strcmp(own, role) == 0;
+}
+
+fr_status fr_chat_tools_describe(json_t *messages, json_t *tools, const fr_call_form *form) {
+    fr_text_buffer example = {0};
+    json_t *text = NULL;
+    size_t head = 0;
+    while (is_role(json_array_get(messages, head), "system") || is_role(json_array_get(messages, head), "developer"))
+        head++;
+    fr_call_form_example(form, &example);
+    fr_status status = fr_text_check(&example, "a form of calls");
+    if (status == FR_OK)
+        status = write_text(describing, json_pack("{s:O, s:s}", "tools", tools, "form", example.bytes), &text);
+    fr_text_free(&example);
+    FR_TRY(status);
+    json_t *message = json_pack("{s:s, s:o}", "role", "system", "content", text);
+    if (json_array_insert_new(messages, head, message) != 0) return fr_fail_memory("a tool", 0);
+    return head ? fr_chat_join_turns(messages, head - 1, head) : FR_OK;
+}
+
+/* ----------------------------------------------------------------------------------------------- calls and results */
+
+/* The name and the arguments of calls, as objects where they are. */
+static json_t *functions_of(const json_t *calls) {
+    json_t *functions = json_array();
+    for (size_t i = 0; functions && i < json_array_size(calls); i++) {
+        json_t *call = json_array_get(calls, i), *function = json_object_get(call, "function");
+        if (!function) function = call;
+        json_t *name = json_object_get(function, "name"), *arguments = json_object_get(function, "arguments");
+        json_array_append_new(functions, json_pack("{s:O?, s:O?}", "name", name, "arguments", arguments));
+    }
+    return functions;
+}
+
+static fr_status put_text(json_t *message, const char *role, json_t *text) {
+    bool put = json_object_set_new(message, "role", json_string(role)) == 0 &&
+               json_object_set_new(message, "content", text) == 0;
+    return put ? FR_OK : fr_fail_memory("a call", 0);
+}
+
+/* Calls stand behind what was said beside them. */
+static fr_status call_as_text(json_t *message) {
+    const json_t *said = json_object_get(message, "content");
+    json_t *text;
+    FR_TRY(
+        write_text(calling, json_pack("{s:o}", "calls", functions_of(json_object_get(message, "tool_calls"))), &text));
+    json_t *plain = said && !json_is_null(said) ? fr_chat_plain_content(said) : json_string("");
+    json_t *joined = plain ? fr_chat_join_contents(plain, text) : NULL;
+    json_decref(plain);
+    json_decref(text);
+    if (!joined) return fr_fail_memory("a call", 0);
+    json_object_del(message, "tool_calls");
+    return put_text(message, "assistant", joined);
+}
+
+/* The name of the function that a result is of: its own, or that of the call with its id. NULL: none is known. */
+static const json_t *name_of(const json_t *message, const json_t *calls) {
+    const json_t *id = json_object_get(message, "tool_call_id"), *name = json_object_get(message, "name");
+    for (size_t i = 0; id && !name && i < json_array_size(calls); i++) {
+        const json_t *call = json_array_get(calls, i), *function = json_object_get(call, "function");
+        if (json_equal(json_object_get(call, "id"), id)) name = json_object_get(function ? function : call, "name");
+    }
+    return name;
+}
+
+static fr_status result_as_text(json_t *message, const json_t *calls) {
+    json_t *plain = fr_chat_plain_content(json_object_get(message, "content")), *text;
+    const json_t *name = name_of(message, calls);
+    FR_TRY(write_text(answering, json_pack("{s:O?, s:o}", "name", name, "content", plain), &text));
+    json_object_del(message, "tool_call_id");
+    json_object_del(message, "name");
+    return put_text(message, "user", text);
+}
+
+fr_status fr_chat_calls_as_texts(json_t *messages) {
+    json_t *calls = NULL;
+    fr_status status = FR_OK;
+    for (size_t i = 0; i < json_array_size(messages) && status == FR_OK; i++) {
+        json_t *message = json_array_get(messages, i), *own = json_object_get(message, "tool_calls");
+        if (json_array_size(own) > 0) {
+            json_decref(calls);
+            calls = json_incref(own);
+            status = call_as_text(message);
+        } else if (is_role(message, "tool")) {
+            status = result_as_text(message, calls);
+        }
+    }
+    json_decref(calls);
+    return status;
+}
