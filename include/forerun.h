@@ -435,8 +435,9 @@ fr_status fr_model_estimate(const char *path, const char *drafter, const fr_opti
  *     ORG/NAME:FILE     or that one
  *     ollama:NAME:TAG   in ollama's store (OLLAMA_MODELS)
  *
- * What a path leads to, and what is no name, is given back as it is. *path: allocated; free it with fr_free. FR_INPUT:
- * there is none of that name, and the line has the command that would download it. */
+ * Letters may be of another case, and ORG/ and ollama: be left out where one model alone is meant. What a path leads
+ * to, and what is no name, is given back as it is; an address is FR_INPUT. *path: allocated; free it with fr_free.
+ * FR_INPUT: there is none of that name, and the line has the command that would download it. */
 fr_status fr_model_find(const char *name, const char *const *environment, char **path);
 
 /* All that there are, one after the other, until `told` gives false (FR_ABORTED). What it is given is the library's and

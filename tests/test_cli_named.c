@@ -56,6 +56,12 @@ static const char *const same[][2] = {
      "generate -m " GGUF "e-q4_0.gguf --ids 2,13,45 -n 8 --output ids"},
     {"generate -m ollama:e:2b --ids 2,13,45 -n 8 --output ids",
      "generate -m " GGUF "e-q4_0.gguf --ids 2,13,45 -n 8 --output ids"},
+    {"generate -m org/e --ids 2,415,443 -n 8 --output ids -md E-Assistant",
+     "generate " MODEL DRAFTER "--ids 2,415,443 -n 8 --output ids"},
+    {"generate -m org/m-gguf:BF16 --ids 2,13,45 -n 8 --output ids",
+     "generate -m " GGUF "moe-odd.gguf --ids 2,13,45 -n 8 --output ids"},
+    {"generate -m E:2B --ids 2,13,45 -n 8 --output ids",
+     "generate -m " GGUF "e-q4_0.gguf --ids 2,13,45 -n 8 --output ids"},
     {"tokenize -m Org/E -p Hello", "tokenize " MODEL "-p Hello"},
     {"verify -m Org/E -t 1", "verify " MODEL "-t 1"},
 };
@@ -79,6 +85,16 @@ static const struct {
      "there are m-BF16.gguf, m-Q2_K.gguf, m-Q4_0.gguf; this would download it: hf download"},
     {"serve -m ollama:none", "this would download it: ollama pull none\n"},
     {"chat -m Org/U", "models--Org--U: its download is not finished\n"},
+    {"chat -m Qwen/Qwen2.5-0.5B-Instruct-GGUF",
+     "this would download the one file: hf download Qwen/Qwen2.5-0.5B-Instruct-GGUF --include "
+     "'*[Qq]4_[Kk]_[Mm].gguf'\n"},
+    {"chat -m https://huggingface.co/a/b-GGUF/resolve/main/x/b-Q8_0.gguf?download=true",
+     "nothing is fetched: hf download a/b-GGUF x/b-Q8_0.gguf, then -m a/b-GGUF:x/b-Q8_0.gguf\n"},
+    {"chat -m https://huggingface.co/a/b", "nothing is fetched: -m a/b names it"},
+    {"chat -m http://example.org/m.gguf", "nothing is fetched: curl -LO http://example.org/m.gguf, then -m FILE\n"},
+    {"chat -m org/m-gguf:Q3_K_S", "there are m-BF16.gguf, m-Q2_K.gguf, m-Q4_0.gguf"},
+    {"chat -m e", "forerun: e could be any of these: Org/E, ollama:e:2b\n"},
+    {"chat -m nothing", "forerun: nothing: No such file or directory"},
     {"chat -m models/m.gguf", "forerun: models/m.gguf: No such file or directory"},
 };
 

@@ -143,6 +143,29 @@ START_TEST(other_names_of_ours) {
 }
 END_TEST
 
+/* llama-quantize's order of words, with one of its names of types. */
+START_TEST(quantize_takes_words_in_order) {
+    static const char *const lines[] = {"quantize tools/demo/target %s q4_k_s",
+                                        "quantize tools/demo/target %s Q4_K_S 1",
+                                        "quantize -m tools/demo/target --type q4_k_s %s",
+                                        "quantize --quiet tools/demo/target %s --type Q4_K_S"};
+    static char bytes[4][1 << 20];
+    fr_test_folder folder;
+    fr_folder_make(&folder);
+    fclose(fr_folder_create(&folder, "q.gguf"));
+    for (size_t i = 0; i < 4; i++) {
+        fr_command c = fr_command_ok(lines[i], folder.file);
+        FILE *file = fopen(folder.file, "rb");
+        ck_assert_uint_eq(fread(bytes[i], 1, sizeof *bytes, file), sizeof *bytes);
+        ck_assert_mem_eq(bytes[i], bytes[0], sizeof *bytes);
+        fclose(file);
+        fr_command_free(&c);
+    }
+    unlink(folder.file);
+    fr_folder_remove(&folder);
+}
+END_TEST
+
 START_TEST(the_environment_is_not_read) {
     setenv("LLAMA_ARG_CTX_SIZE", "16", 1);
     expect("generate " DEMO "-no-cnv -p x -n 1", 0, "LLAMA_ARG_CTX_SIZE: environment of llama.cpp");
@@ -172,6 +195,7 @@ int main(void) {
     tcase_add_test(cases, others_words_lead_to_ours);
     tcase_add_test(cases, a_switch_may_be_off);
     tcase_add_test(cases, other_names_of_ours);
+    tcase_add_test(cases, quantize_takes_words_in_order);
     tcase_add_test(cases, the_environment_is_not_read);
     tcase_add_test(cases, too_many_threads_are_told);
     Suite *suite = suite_create("cli_options");

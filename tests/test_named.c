@@ -281,12 +281,21 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ names */
 
+/* Nothing is fetched: the line has the command that does it. */
+START_TEST(addresses_are_refused) {
+    refused("https://huggingface.co/a/b", "-m a/b names it once it is in a cache");
+    refused("https://huggingface.co/a/b/blob/main/c.gguf", "hf download a/b c.gguf, then -m a/b:c.gguf");
+    refused("https://huggingface.co/a/../../c", "curl -LO https://huggingface.co/a/../../c");
+    refused("HTTP://host/x.gguf", "curl -LO HTTP://host/x.gguf, then -m FILE");
+}
+END_TEST
+
 START_TEST(what_is_no_name) {
     static const char *const paths[] = {
         "", "model", "/a/b", "./a", "../a", "a/b/c", "a/../b", "..", "a/..", "../b", "a/b/", "/", "a//b", "-a/b",
         ".a/b", "a/b:", "a/b:/x", "a/b:../x", "a/b:x/../y", "a/b:x y", "a/b:$(x)", "a b/c", "a/b\n", "a--b/c", "a/b..c",
         "models/m.gguf", "ollama:", "ollama:..", "ollama:../x", "ollama:a/../b", "ollama:a:../b", "ollama:a:b/c",
-        "ollama:a/b/c/d", "ollama:/etc/passwd", "https://huggingface.co/a/b", "\xc3\xa4/b"};
+        "ollama:a/b/c/d", "ollama:/etc/passwd", "\xc3\xa4/b"};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) is_path(paths[i]);
     char text[600] = "a/";
     memset(text + 2, 'b', 590);
@@ -396,6 +405,7 @@ int main(void) {
     tcase_add_test(cases, ollamas_store);
     tcase_add_loop_test(cases, manifests_that_lie, 0, sizeof manifests / sizeof *manifests);
     tcase_add_loop_test(cases, manifests_that_are_none, 0, 5);
+    tcase_add_test(cases, addresses_are_refused);
     tcase_add_test(cases, what_is_no_name);
     tcase_add_test(cases, a_path_wins);
     tcase_add_test(cases, without_an_environment);

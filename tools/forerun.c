@@ -105,13 +105,15 @@ static const fr_verb verbs[] = {
      "  forerun verify -m gemma-4-E2B-it --isa scalar -t 1\n",
      fr_verb_verify},
     {"quantize", "a model to a GGUF of another type", FR_VERB_QUANTIZE,
-     "quantize -m MODEL [-md DRAFTER] --type TYPE -o FILE [options]",
+     "quantize [-m] MODEL [-md DRAFTER] [-o] FILE [--type] TYPE [options]",
      "MODEL: a folder as published, target or assistant, or a GGUF file. Unless --pure, tables and some layers'\n"
      "matrices get what llama-quantize gives them (q3_k, q4_k and q5_k are its Q3_K_M, Q4_K_M and Q5_K_M); matrices\n"
      "whose rows are no multiple of 256 get a type with blocks of 32. Types go by llama.cpp's names too: Q3_K_L.\n"
      "With -md the folder of an EAGLE-3 drafter is written, as llama.cpp reads it: MODEL is its target, which has\n"
-     "what the drafter's own files don't say.\n",
+     "what the drafter's own files don't say. Words without options in front are llama-quantize's: MODEL FILE TYPE,\n"
+     "and perhaps a number of threads.\n",
      "  forerun quantize -m gemma-4-E2B-it --type q4_0 -o gemma-4-E2B-it-q4_0.gguf\n"
+     "  forerun quantize gemma-4-E2B-it-bf16.gguf gemma-4-E2B-it-q4_k_m.gguf Q4_K_M\n"
      "  forerun quantize -m gemma-4-E2B-it-bf16.gguf --type q4_k --tensor-type attn_v=q8_0 -o mixed.gguf\n"
      "  forerun quantize -m gemma-4-E2B-it-assistant --type q8_0 -o assistant-q8_0.gguf\n"
      "  forerun quantize -m Llama-3.1-8B-Instruct -md EAGLE3-LLaMA3.1-Instruct-8B --type q4_k -o eagle3.gguf\n",
@@ -276,7 +278,30 @@ static const fr_verb *find_verb(const char *name) {
     return NULL;
 }
 
+/* Verbs of other programs, and what does their work here. */
+static const char *find_hint(const char *name) {
+    static const struct {
+        const char *words, *hint;
+    } others[] = {{"run", "forerun chat MODEL talks with a model, forerun generate MODEL -p TEXT writes a text"},
+                  {"pull fetch download push create cp rm",
+                   "forerun fetches and keeps nothing: forerun models lists what other programs have, and -m NAME says "
+                   "how to get it"},
+                  {"list ls", "forerun models lists the models that there are"},
+                  {"ps stop", "forerun serve has GET /v1/models and /slots; Ctrl-C ends it"},
+                  {"show info", "forerun inspect MODEL says what a model is"},
+                  {"cli complete completions", "forerun generate writes a text, forerun chat talks"},
+                  {"server start", "forerun serve answers over HTTP"},
+                  {"embed embedding embeddings", "forerun serve --embeddings answers /v1/embeddings"},
+                  {"convert", "forerun quantize MODEL --type f16 -o FILE writes a GGUF file"},
+                  {"detokenize", "forerun tokenize --decode --ids LIST prints the text of ids"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (fr_has_word(others[i].words, name, strlen(name))) return others[i].hint;
+    return NULL;
+}
+
 static int unknown_verb(const char *name) {
+    const char *hint = find_hint(name);
+    if (hint) return fr_wrong_usage("%s is no verb here: %s", name, hint);
     const fr_verb *nearest = NULL;
     size_t distance = SIZE_MAX;
     for (int i = 0; i < VERBS; i++) {
@@ -339,7 +364,7 @@ static int dispatch(int count, char **words) {
     const fr_verb *verb = find_verb(words[0]);
     if (verb) return run_verb(verb, count - 1, words + 1);
     if (strcmp(words[0], "help") == 0 || is_one_of(words[0], "--help", "-h")) return run_help(count - 1, words + 1);
-    if (strcmp(words[0], "--version") != 0) return unknown_verb(words[0]);
+    if (!is_one_of(words[0], "--version", "version")) return unknown_verb(words[0]);
     if (count > 1) return fr_wrong_usage("%s: what is this word for? (forerun --version)", words[1]);
     print_version();
     return 0;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "forerun_lab.h"
 #include "option_table.h"
@@ -179,8 +180,24 @@ static int take_text(fr_arguments *args, fr_arg arg, const char *name, const cha
     return 0;
 }
 
+/* llama-quantize's types that are not written here, and those that come nearest to them. */
+static int check_type(const char *name, const char *text) {
+    static const struct {
+        const char *types, *instead;
+    } others[] = {{"IQ3_XXS IQ3_S IQ3_M IQ3_XS", "q3_k"},
+                  {"Q1_0 Q2_0 IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S IQ2_M TQ1_0 TQ2_0", "q2_k"},
+                  {"NVFP4", "mxfp4"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (fr_has_word_in_any_case(others[i].types, text, strlen(text)))
+            return fr_wrong_usage("%s %s is not built; the nearest is %s", name, text, others[i].instead);
+    if (strcasecmp(text, "COPY") == 0) return fr_wrong_usage("%s %s: cp copies a file as it is", name, text);
+    return 0;
+}
+
 int fr_option_take(fr_arguments *args, fr_arg arg, const char *name, const char *text) {
     const fr_option_row *row = &fr_option_table[arg];
+    int code = arg == FR_ARG_TYPE ? check_type(name, text) : 0;
+    if (code) return code;
     args->text[arg] = text;
     if (row->kind != FR_KIND_LIST && fr_has_word(row->unbuilt, text, strlen(text))) {
         return fr_wrong_usage("%s %s is not built yet", name, text);

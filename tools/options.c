@@ -124,11 +124,39 @@ static int refuse_option(const fr_verb *verb, const fr_option_row *row, const ch
 /* A word without an option in front. */
 static int take_bare(fr_arguments *args, const char *word) {
     fr_arg arg = bare_word_of(args);
-    if (args->given[arg])
+    bool places = args->verb->bit == FR_VERB_QUANTIZE; /* see place_bare */
+    if (places && args->bare_count < FR_BARE_MAX) {
+        args->bare[args->bare_count++] = word;
+        return 0;
+    }
+    if (args->given[arg] || places)
         return fr_wrong_usage("%s: what is this word for? (forerun %s --help)", word, args->verb->name);
     args->given[arg] = true;
     args->bare_model = arg == FR_ARG_MODEL;
     return fr_option_take(args, arg, fr_option_table[arg].names, word);
+}
+
+/* The words of quantize in llama-quantize's order, MODEL FILE TYPE THREADS, of which options may have given the first
+ * and the third already. */
+static int place_bare(fr_arguments *args) {
+    static const fr_arg order[FR_BARE_MAX] = {FR_ARG_MODEL, FR_ARG_OUT_FILE, FR_ARG_TYPE, FR_ARG_THREADS};
+    size_t next = 0;
+    bool none = !args->given[FR_ARG_MODEL] && !args->given[FR_ARG_OUT_FILE] && !args->given[FR_ARG_TYPE];
+    if (args->bare_count == 2 && none)
+        return fr_wrong_usage("quantize needs the file to write: quantize %s FILE %s", args->bare[0], args->bare[1]);
+    for (size_t i = 0; i < args->bare_count; i++, next++) {
+        while (next < FR_BARE_MAX && args->given[order[next]]) next++;
+        bool threads = next < FR_BARE_MAX && order[next] == FR_ARG_THREADS; /* only behind the other three */
+        if (next == FR_BARE_MAX || (threads && args->bare_count < FR_BARE_MAX))
+            return fr_wrong_usage("%s: what is this word for? (forerun quantize --help)", args->bare[i]);
+        args->given[order[next]] = true;
+        size_t length = strcspn(fr_option_table[order[next]].names, " ");
+        char name[16];
+        snprintf(name, sizeof name, "%.*s", (int)length, fr_option_table[order[next]].names);
+        int code = fr_option_take(args, order[next], name, args->bare[i]);
+        if (code) return code;
+    }
+    return 0;
 }
 
 /* One option at words[*at], as "--name value", "--name=value" or a flag. */
@@ -350,6 +378,8 @@ static int check_pinning(const fr_arguments *args) {
 static int check_rules(fr_arguments *args) {
     unsigned without = FR_VERB_SYNTH | FR_VERB_REPORT | FR_VERB_BENCH | FR_VERB_COMPLETION | FR_VERB_MODELS;
     bool served = args->given[FR_ARG_MODELS];
+    int placed = place_bare(args);
+    if (placed) return placed;
     if (!args->given[FR_ARG_MODEL] && !served && args->verb->bit & ~without) {
         return fr_wrong_usage("%s needs -m MODEL", args->verb->name);
     }

@@ -227,6 +227,7 @@ typedef enum fr_arg {
 #define FR_HARMLESS_MAX     32
 #define FR_BREAKERS_MAX     16
 #define FR_NAMED_MAX        3
+#define FR_BARE_MAX         4
 
 struct fr_arguments {
     const fr_verb *verb;
@@ -251,6 +252,8 @@ struct fr_arguments {
     size_t id_count;
     bool uses_drafter; /* unless --spec-type says otherwise */
     char *system; /* the text of --system-prompt-file */
+    const char *bare[FR_BARE_MAX]; /* quantize's words without an option in front */
+    size_t bare_count;
     bool bare_model; /* it is named without -m */
     bool piped; /* the prompt's file is standard input, as no prompt was given */
     char *found[FR_NAMED_MAX]; /* paths of what was named as other programs do (named.h) */

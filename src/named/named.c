@@ -2,10 +2,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/error.h"
 #include "src/named/named.h"
+#include "src/named/near_name.h"
 #include "src/named/stores.h"
 
 typedef fr_status find_fn(const char *folder, const fr_model_name *name, fr_found_files *found);
@@ -36,8 +38,14 @@ static fr_status refuse(const char *text, const fr_model_name *name, const fr_fo
     if (name->ollama)
         return fr_fail(FR_INPUT, "%s: ollama has no model of this name here; this would download it: ollama pull %s",
                        text, text + strlen("ollama:"));
-    size_t length = strlen(name->which);
+    size_t length = strlen(name->which), model = strlen(name->model);
     bool file = length > 5 && strcmp(name->which + length - 5, ".gguf") == 0;
+    /* A repository of GGUF files has one model in many types: one of them is enough. */
+    if (length == 0 && model > 5 && strcasecmp(name->model + model - 5, "-GGUF") == 0 && !found->others)
+        return fr_fail(FR_INPUT,
+                       "%s: there is no such path, and no model of this name in a cache; this would download the one "
+                       "file: hf download %s/%s --include '*[Qq]4_[Kk]_[Mm].gguf'",
+                       text, name->org, name->model);
     const char *before = file ? " " : *name->which ? " --include '*" : "", *after = file || !length ? "" : "*'";
     const char *there = found->others ? "there are " : "there is no such path, and no model of this name in a cache";
     return fr_fail(FR_INPUT, "%s: %s%s; this would download it: hf download %s/%s%s%s%s", text, there,
@@ -52,22 +60,63 @@ static bool is_path(const char *text) {
     return file || lstat(text, &info) == 0;
 }
 
+static bool is_address(const char *text) {
+    return strncasecmp(text, "http://", 7) == 0 || strncasecmp(text, "https://", 8) == 0;
+}
+
+/* An address of Hugging Face names a file of a repository; others are for curl. */
+static fr_status refuse_address(const char *text) {
+    static const char host[] = "https://huggingface.co/";
+    char org[FR_NAME_PART], model[FR_NAME_PART], file[2 * FR_NAME_PART];
+    bool there = strncasecmp(text, host, sizeof host - 1) == 0;
+    const char *rest = there ? text + sizeof host - 1 : "";
+    int parts = sscanf(rest, "%127[^/]/%127[^/?#]/%*[^/]/%*[^/]/%255[^?#]", org, model, file);
+    bool plain = parts >= 2 && fr_model_name_part(org, strlen(org)) && fr_model_name_part(model, strlen(model));
+    if (plain && parts == 3 && !strpbrk(file, "' \\"))
+        return fr_fail(FR_INPUT, "%s: nothing is fetched: hf download %s/%s %s, then -m %s/%s:%s", text, org, model,
+                       file, org, model, file);
+    if (plain)
+        return fr_fail(FR_INPUT, "%s: nothing is fetched: -m %s/%s names it once it is in a cache", text, org, model);
+    return fr_fail(FR_INPUT, "%s: nothing is fetched: curl -LO %s, then -m FILE", text, text);
+}
+
+/* A name that no store has as it stands may have one in another case, or without its ORG. */
+static fr_status search_near(const char *text, const char *const *environment, const fr_stores *stores,
+                             fr_found_files *found) {
+    fr_near_name near;
+    fr_model_name name;
+    FR_TRY(fr_named_near(text, environment, &near));
+    if (near.count > 1) return fr_fail(FR_INPUT, "%s could be any of these: %s", text, near.names);
+    if (near.count == 0 || !fr_model_name_read(near.name, &name)) return FR_OK;
+    fr_found_files_free(found);
+    *found = (fr_found_files){0};
+    FR_TRY(search(stores, &name, found));
+    return found->path ? FR_OK : refuse(near.name, &name, found);
+}
+
 fr_status fr_named_find(const char *text, const char *const *environment, char **path) {
     fr_model_name name;
     fr_stores stores;
     fr_found_files found = {0};
-    if (is_path(text) || !fr_model_name_read(text, &name)) {
-        *path = strdup(text);
-        return *path ? FR_OK : fr_fail_memory("a path", strlen(text) + 1);
+    *path = NULL;
+    if (is_address(text)) return refuse_address(text);
+    bool names = !is_path(text) && fr_model_name_read(text, &name);
+    bool bare = !names && !is_path(text) && !strchr(text, '/'); /* it may lack its ORG */
+    if (names || bare) {
+        FR_TRY(fr_stores_open(environment, &stores));
+        fr_status status = names ? search(&stores, &name, &found) : FR_OK;
+        if (status == FR_OK && !found.path && !found.others) status = search_near(text, environment, &stores, &found);
+        if (status == FR_OK && !found.path && names) status = refuse(text, &name, &found);
+        fr_stores_close(&stores);
+        if (status == FR_OK && found.path) {
+            *path = found.path;
+            found.path = NULL;
+        }
+        fr_found_files_free(&found);
+        if (status != FR_OK || *path) return status;
     }
-    FR_TRY(fr_stores_open(environment, &stores));
-    fr_status status = search(&stores, &name, &found);
-    if (status == FR_OK && !found.path) status = refuse(text, &name, &found);
-    fr_stores_close(&stores);
-    *path = status == FR_OK ? found.path : NULL;
-    if (status == FR_OK) found.path = NULL;
-    fr_found_files_free(&found);
-    return status;
+    *path = strdup(text);
+    return *path ? FR_OK : fr_fail_memory("a path", strlen(text) + 1);
 }
 
 fr_status fr_named_list(const char *const *environment, fr_found_fn *told, void *context) {
