@@ -19,6 +19,7 @@ struct fr_bench_report {
     json_t *facts; /* an object; a row begins as its copy */
     json_t *row;
     size_t rows; /* written, of all tables */
+    size_t table_rows;
 };
 
 /* --------------------------------------------------------------------------------------------------------- a report */
@@ -80,14 +81,18 @@ static void print_cell(const fr_bench_report *report, const char *text) {
 
 /* -------------------------------------------------------------------------------------------------------------- CSV */
 
-/* Quotes are doubled: RFC 4180. */
-static void print_quoted(FILE *out, const char *text) {
-    fputc('"', out);
+/* A quote within is doubled: RFC 4180, and SQL. */
+static void print_between(FILE *out, const char *text, char quote) {
+    fputc(quote, out);
     for (; *text; text++) {
-        if (*text == '"') fputc('"', out);
+        if (*text == quote) fputc(quote, out);
         fputc(*text, out);
     }
-    fputc('"', out);
+    fputc(quote, out);
+}
+
+static void print_quoted(FILE *out, const char *text) {
+    print_between(out, text, '"');
 }
 
 static void print_value(FILE *out, const json_t *value) {
@@ -113,6 +118,43 @@ static void print_csv(const fr_bench_report *report, bool names) {
     fprintf(report->out, "\n");
 }
 
+/* -------------------------------------------------------------------------------------------------------------- SQL */
+
+/* Names of columns; with their types, as a row has them. */
+static void print_columns(const fr_bench_report *report, bool types) {
+    const char *key, *comma = "";
+    json_t *value;
+    json_object_foreach(report->row, key, value) {
+        fputs(comma, report->out);
+        print_quoted(report->out, key);
+        if (types) fputs(json_is_string(value) || json_is_array(value) ? " TEXT" : " REAL", report->out);
+        comma = ", ";
+    }
+}
+
+static void print_sql(const fr_bench_report *report, bool first) {
+    const char *key, *comma = "";
+    json_t *value;
+    if (first) {
+        fprintf(report->out, "CREATE TABLE IF NOT EXISTS \"forerun_%s\" (", report->table);
+        print_columns(report, true);
+        fputs(");\n", report->out);
+    }
+    fprintf(report->out, "INSERT INTO \"forerun_%s\" (", report->table);
+    print_columns(report, false);
+    fputs(") VALUES (", report->out);
+    json_object_foreach(report->row, key, value) {
+        char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | DIGITS);
+        fputs(comma, report->out);
+        if (json_is_null(value)) fputs("NULL", report->out);
+        else if (json_is_number(value)) fputs(text ? text : "NULL", report->out);
+        else print_between(report->out, text ? text : json_string_value(value), '\'');
+        free(text);
+        comma = ", ";
+    }
+    fputs(");\n", report->out);
+}
+
 /* ------------------------------------------------------------------------------------------------------ rows, cells */
 
 void fr_bench_table(fr_bench_report *report, const char *name, const char *title, const fr_bench_column *columns,
@@ -120,7 +162,7 @@ void fr_bench_table(fr_bench_report *report, const char *name, const char *title
     report->table = name;
     report->columns = columns;
     report->count = count;
-    report->filled = 0;
+    report->filled = report->table_rows = 0;
     if (report->form == FR_BENCH_MD) print_heads(report, title);
     if (report->form != FR_BENCH_CSV) return;
     if (report->rows > 0) fprintf(report->out, "\n");
@@ -134,6 +176,8 @@ void fr_bench_table(fr_bench_report *report, const char *name, const char *title
 
 static void end_row(fr_bench_report *report) {
     if (report->form == FR_BENCH_CSV) print_csv(report, false);
+    if (report->form == FR_BENCH_SQL) print_sql(report, report->table_rows == 0);
+    report->table_rows++;
     if (report->form == FR_BENCH_JSON) fprintf(report->out, report->rows ? ",\n  " : "\n  ");
     if (report->form == FR_BENCH_JSON || report->form == FR_BENCH_JSONL) json_dumpf(report->row, report->out, DIGITS);
     if (report->form == FR_BENCH_JSONL) fprintf(report->out, "\n");

@@ -1,9 +1,9 @@
-/* Measurements as tables, for people and for programs: markdown, CSV, JSON or a JSON object a line.
+/* Measurements as tables, for people and for programs: markdown, CSV, JSON, a JSON object a line, or SQL.
  *
  * In: facts of the run (the machine, the model), then tables, row by row, cell by cell. Out: in markdown the facts once
  * and each table under its title; in the other forms flat rows, each with every fact and the name of its table, so
- * that a row stands alone: JSON is one array of such objects, CSV begins each table with a line of names. A stream that
- * can't be written is the caller's to notice, by ferror. */
+ * that a row stands alone: JSON is one array of such objects, CSV begins each table with a line of names, SQL makes a
+ * table forerun_NAME before its first row. A stream that can't be written is the caller's to notice, by ferror. */
 #ifndef FR_BENCH_TABLE_H
 #define FR_BENCH_TABLE_H
 
@@ -12,7 +12,7 @@
 
 #include "bench/sample.h"
 
-typedef enum fr_bench_form { FR_BENCH_MD, FR_BENCH_CSV, FR_BENCH_JSON, FR_BENCH_JSONL } fr_bench_form;
+typedef enum fr_bench_form { FR_BENCH_MD, FR_BENCH_CSV, FR_BENCH_JSON, FR_BENCH_JSONL, FR_BENCH_SQL } fr_bench_form;
 
 typedef struct fr_bench_column {
     const char *name; /* for programs; NULL: for people alone */

@@ -1,5 +1,6 @@
 /* tools/, bench/: forerun bench machine as users call it: tables in four forms, which hold the same. */
 #include <check.h>
+#include <stdbool.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +77,39 @@ static size_t csv_cells(const char *line) {
     }
     return cells;
 }
+
+/* How many columns a list in brackets has: commas outside of both kinds of quotes, and one. */
+static size_t sql_columns(const char *list) {
+    size_t columns = 1;
+    char quote = '\0';
+    for (const char *c = list + 1; quote || *c != ')'; c++) {
+        ck_assert_msg(*c && *c != '\n', "%s", list);
+        if (quote ? *c == quote : *c == '"' || *c == '\'') quote = quote ? '\0' : *c;
+        columns += *c == ',' && !quote;
+    }
+    return columns;
+}
+
+/* Each table is made before its rows, whose values are as many as its columns. */
+START_TEST(sql_makes_tables_and_fills_them) {
+    fr_command c = fr_command_ok(QUICK "-o sql");
+    size_t made = 0, rows = 0, columns = 0;
+    for (char *line = c.out; *line; line = strchr(line, '\n') + 1) {
+        bool makes = strncmp(line, "CREATE TABLE IF NOT EXISTS \"forerun_", 36) == 0;
+        ck_assert_msg(makes || strncmp(line, "INSERT INTO \"forerun_", 21) == 0, "%s", line);
+        ck_assert_msg(strncmp(strchr(line, '\n') - 2, ");", 2) == 0, "%s", line);
+        size_t names = sql_columns(strchr(line, '('));
+        if (makes) columns = names;
+        ck_assert_uint_eq(names, columns);
+        if (!makes) ck_assert_uint_eq(sql_columns(strstr(line, ") VALUES (") + 9), columns);
+        made += makes;
+        rows += !makes;
+    }
+    ck_assert_uint_eq(made, TABLES);
+    ck_assert_uint_ge(rows, TABLES);
+    fr_command_free(&c);
+}
+END_TEST
 
 START_TEST(csv_tables_begin_with_names_and_have_as_many_cells_in_each_row) {
     fr_command c = fr_command_ok(QUICK "-o csv");
@@ -211,6 +245,7 @@ int main(void) {
     tcase_set_timeout(cases, 300);
     tcase_add_test(cases, json_is_one_array_of_rows_that_each_have_every_fact);
     tcase_add_test(cases, jsonl_is_an_object_a_line);
+    tcase_add_test(cases, sql_makes_tables_and_fills_them);
     tcase_add_test(cases, csv_tables_begin_with_names_and_have_as_many_cells_in_each_row);
     tcase_add_test(cases, markdown_has_the_facts_once_and_a_title_over_each_table);
     tcase_add_test(cases, figures_that_spread_more_than_the_limit_are_marked);

@@ -12,7 +12,7 @@
 #include "verbs.h"
 
 static fr_bench_form form_of(const fr_arguments *args) {
-    static const char *const words[] = {"md", "csv", "json", "jsonl"};
+    static const char *const words[] = {"md", "csv", "json", "jsonl", "sql"};
     fr_bench_form form = FR_BENCH_MD;
     while (args->given[FR_ARG_BENCH_FORM] && strcmp(words[form], args->text[FR_ARG_BENCH_FORM]) != 0) form++;
     return form;

@@ -515,7 +515,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                            .words = "machine kernels model neighbours grammar ranks",
                            .help = "machine, kernels, model, neighbours, grammar or ranks; the word alone does"},
     [FR_ARG_BENCH_FORM] = {.names = "-o --output", .value = "FORM", .kind = FR_KIND_WORD, .verbs = BENCH,
-                           .words = "md csv json jsonl", .help = "md (default), csv, json or jsonl"},
+                           .words = "md csv json jsonl sql", .help = "md (default), csv, json, jsonl or sql"},
     [FR_ARG_BENCH_FILTER] = {.names = "--filter", .value = "RE", .verbs = BENCH, .parts = FR_PART_KERNELS,
                              .help = "kernels: those whose name the regular expression matches",
                              .more = "A kernel whose bits differ is not timed, and the exit status is 1"},
