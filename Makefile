@@ -540,9 +540,9 @@ COVERAGE_BUILD := $(BUILD)/coverage
 .PHONY: coverage
 coverage: ## lines that the suites run, room by room, and error paths that none does: COVERED='test_formats', ERRORS=1
 	@find $(COVERAGE_BUILD) -name '*.gcda' -delete 2>/dev/null || true
-	@$(MAKE) test BUILD=$(COVERAGE_BUILD) SANITIZE=--coverage CK_TIMEOUT_MULTIPLIER=20 \
-	  $(if $(COVERED),TESTS='$(COVERED:%=$(COVERAGE_BUILD)/tests/%)')
-	@tests/coverage $(COVERAGE_BUILD) $(if $(ERRORS),--errors)
+	@$(MAKE) BUILD=$(COVERAGE_BUILD) SANITIZE=--coverage OPT=-O1 CK_TIMEOUT_MULTIPLIER=20 \
+	  $(or $(COVERED:test_%=t-%),test); status=$$?; \
+	  tests/coverage $(COVERAGE_BUILD) $(if $(ERRORS),--errors); exit $$status
 
 # MemorySanitizer takes what libraries write that it was not built into for unset, jansson's values too: of libFuzzer's
 # targets those run under it that no such library stands behind, over their stored inputs and damages of them.

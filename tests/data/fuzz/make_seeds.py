@@ -125,6 +125,11 @@ def configurations():
                  "gemma3-odd", "gemma3-tower", "qwen3-moe-odd", "qwen35-odd", "qwen35-moe-odd", "glm4-moe-odd",
                  "deepseek-v3-odd", "glm-4.7-flash-odd"):
         write("config", name, compact(json.loads(read(f"models/{name}/config.json"))))
+    config = json.loads(read("models/llama/config.json"))
+    del config["architectures"]
+    write("config", "python-numbers", compact({**config, "time_step_limit": [0.0, float("inf")], "x": float("nan"),
+                                               "y": -float("inf"), "model_max_length": int(1e30)}))
+    write("generation", "python-numbers", '{"eos_token_id": 1, "max_time": Infinity, "x": [NaN, -Infinity, 1e999]}')
     write("generation", "two-ends", read("models/gemma4-dense-odd/generation_config.json"))
     write("generation", "one-end", '{"eos_token_id": 1}')
     write("generation", "none", "{}")
@@ -133,7 +138,7 @@ def configurations():
 
     for name in ("gemma4-e", "gemma4-dense-odd"):
         write("drafter", name, compact(json.loads(read(f"models/{name}/assistant/config.json"))))
-    for name in ("eagle3", "eagle3-odd", "eagle"):
+    for name in ("eagle3", "eagle3-odd", "eagle3-qwen", "eagle"):
         write("drafter", name, compact(json.loads(read(f"llama/{name}/config.json"))))
     for name in ("vision/tower", "glm-ocr"):
         write("preprocessor", name.replace("/", "-"), compact(json.loads(read(f"{name}/preprocessor_config.json"))))
@@ -258,6 +263,8 @@ def beside(tokenizer):
               "added_tokens_decoder": {"7": {"content": "<new>", "special": True, "lstrip": True}, "4": {"content": "<bos>"},
                                        "1": {"content": "<taken>"}}}
     write("tokenizer", "beside", compact(tokenizer) + "\0" + compact(config))
+    flags = {"bos_token": "<bos>", "eos_token": "it", "add_bos_token": False, "add_eos_token": True, "x": float("nan")}
+    write("tokenizer", "flags", compact({**tokenizer, "added_tokens": tokenizer["added_tokens"][:1] * 2}) + "\0" + compact(flags))
     old = [{"add_bos_token": True}, {"bos_token": "<bos>", "additional_special_tokens": ["<new>", {"content": "a"}]},
            {"<new>": 7, "it": 6}]
     write("tokenizer", "beside-old", compact(tokenizer) + "".join("\0" + compact(file) for file in old))
