@@ -43,7 +43,7 @@ def file_of(part, turn):
     """Lines of a program as a tool's result has them; no two turns' are alike."""
     lines = [f"def {part}_{turn}_{i}(items, limit={turn * 7 + i}):\n"
              f"    kept = [x for x in items if x % {i + 2} == {turn}]\n"
-             f"    return kept[:limit]\n" for i in range(9)]
+             f"    return kept[:limit]\n" for i in range(10)]
     return "\n".join(lines)
 
 
