@@ -245,7 +245,8 @@ START_TEST(a_refused_file_stays_as_it_is) {
 }
 END_TEST
 
-/* As mktemp makes one, or a run leaves that was killed before it saved: a session begins, and is saved there. */
+/* An empty file is no error: mktemp makes one, and a run that is killed before it saves leaves one. The run starts a
+ * new session and saves it there. */
 START_TEST(an_empty_file_begins_a_session) {
     fr_command plain = fr_command_ok("generate " DEMO START "-n 8 --ignore-eos --output ids --quiet"), saved, c;
     for (int chat = 0; chat < 2; chat++) {

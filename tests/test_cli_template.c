@@ -215,8 +215,9 @@ START_TEST(a_note) {
 }
 END_TEST
 
-/* What is changed of messages beyond their form is told once, and not where it is quiet. generate and batch move a
- * system message that stands behind other turns; the verb leaves it to the template. */
+/* A note says once that the text of a message was moved, unless --quiet is given. generate and batch move a system
+ * message that follows other turns; the verb `template` leaves it in place, so that the template's own error is
+ * shown. */
 START_TEST(changed_messages) {
     static const char source[] =
         "{% for m in messages %}{% if m.role == 'system' and not loop.first %}{{ raise_exception('not first') }}"

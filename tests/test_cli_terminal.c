@@ -224,8 +224,8 @@ START_TEST(the_first_screen_says_what_is_there) {
 }
 END_TEST
 
-/* What a terminal of so many columns has on its screen: its lines, one behind the other, those that were erased gone.
- * Every line must have room. */
+/* Gives the screen of a terminal with this many columns as text: all lines in order, without the text that was erased.
+ * Fails if a line is longer than the screen is wide. */
 static void show_lines(const char *shown, size_t columns, char *lines, size_t size) {
     size_t length = 0, column = 0;
     for (const char *c = shown; *c && length < size - 1; c++) {

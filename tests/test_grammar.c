@@ -206,8 +206,8 @@ START_TEST(counts_are_kept) {
 }
 END_TEST
 
-/* What formats are: examples of their standards (RFC 3339, 3986, 3987, 4122, 4291, 5321, 5890, 6570, 6901, 1123), and
- * what those do not allow. JSON's own escapes stand in them. */
+/* Examples of each format from its standard (RFC 3339, 3986, 3987, 4122, 4291, 5321, 5890, 6570, 6901, 1123), and texts
+ * that the standard does not allow. The texts are written with JSON's escapes. */
 static const struct {
     const char *format, *texts[24]; /* those that begin with '!' are none */
 } formats[] = {
@@ -468,8 +468,8 @@ static const struct {
     {FR_GRAMMAR_GBNF, "root ::= w (\" \" w)*\nw ::= [a-z] [a-z]* | \"<\" [^>]* \">\""},
 };
 
-/* Where something is counted a mask is that of many states: it is what each token's steps say, near the bounds and far
- * from them. */
+/* One mask serves many values of a counter. At every count, near the bounds and far from them, it must allow exactly
+ * the tokens whose bytes the grammar accepts one by one. */
 START_TEST(masks_of_counts_are_what_steps_allow) {
     static const char *const expressions[] = {"[a-z ]{700,1400}", "(([a-z]| a){600}!|[a-z ]{1,3000}[?])",
                                               "([a-z]{1,900} ?){2}"};

@@ -212,7 +212,7 @@ static bool stands_in(const timeline *t, const entry *e) {
     return is_whole(e) && t->path.length >= e->blocks && same_blocks(&t->says, &e->says, e->blocks);
 }
 
-/* How many ids of an entry's last block a text of `count` ids has, where it has all before it. */
+/* Counts the ids of an entry's last block that a text of `count` ids begins with; 0 if an earlier block differs. */
 static size_t shared_in(const entry *e, const text *says, size_t count) {
     size_t first = (e->blocks - 1) * PAGE, n = 0;
     if (first >= count || !same_blocks(&e->says, says, e->blocks - 1)) return 0;
@@ -419,7 +419,7 @@ static void check_world(world *w, event what) {
     for (const entry *e = w->entries; e < w->entries + w->count; e++) check_entry(w, e);
 }
 
-/* Whether a prompt can begin at `length` in an entry's pages, behind whole blocks before it. */
+/* Says if a prompt can start at `length`, inside this entry's pages, with all earlier blocks from whole entries. */
 static bool serves(world *w, const entry *e, const text *says, size_t count, size_t length, bool drafts) {
     size_t needed = length - (e->blocks - 1) * PAGE, first = length > w->kv.window ? length - w->kv.window : 0;
     if (shared_in(e, says, count) < needed + drafts || e->run < needed) return false;
@@ -899,7 +899,8 @@ START_TEST(states_of_branches_are_given_up) {
 }
 END_TEST
 
-/* Where a drafter by pairs goes on with states, the last pair before the point took the id at it. */
+/* A drafter that runs pairs of (state, next id) has used the id at the point already, so a point with its states may be
+ * used only by a prompt that has the same id there. */
 START_TEST(a_point_is_for_its_next_id) {
     const setting recurrent = {"recurrent, drafts", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, true, 1};
     world *w = open_world(&recurrent);

@@ -103,8 +103,8 @@ static said say(fr_session *session, const int32_t *prompt, size_t count) {
     return s;
 }
 
-/* What a session of the engine says to a prompt, which must be what one alone says; in *reused how many ids it found.
- * The session stays open until the next comes in its place. */
+/* Runs a prompt in a session of the engine and checks ids and logits against a session on its own. *reused gets the
+ * number of prompt ids that were found in the cache. The session stays open until the next call with this place. */
 static said ask(const subject *s, fr_session **place, const int32_t *prompt, size_t count, size_t *reused) {
     fr_session *alone;
     fr_session_close(*place);
@@ -232,7 +232,7 @@ START_TEST(a_title_costs_no_conversation) {
 }
 END_TEST
 
-/* Who wants all of a prompt run has it run, and others begin behind it. */
+/* A session with reuse switched off runs its whole prompt; the pages it fills are still reused by other sessions. */
 START_TEST(who_wants_none_has_none) {
     subject s = open_subject((size_t)_i, 2, false);
     fr_session *places[2] = {0};

@@ -259,8 +259,8 @@ START_TEST(contents_or_calls) {
 }
 END_TEST
 
-/* Where thinking is off these templates end the prompt with the end of the reasoning: the reply is of its form from the
- * first token on, and begins no thought. */
+/* With thinking off these templates close the reasoning in the prompt, so the grammar must hold from the reply's first
+ * token and must not allow another thought. */
 START_TEST(no_thought_behind_thoughts) {
     static const char off[] = "{\"enable_thinking\": false, \"thinking\": false, \"add_generation_prompt\": true}";
     static const char *const thoughts[] = {"<think>", "<|channel>"};
@@ -323,8 +323,8 @@ END_TEST
 #define ITSELF "{'$ref': '#/properties/a'}, "
 #define SELF ITSELF ITSELF ITSELF ITSELF
 
-/* What strict tools say that would have to hold and can't be made to: refused by its place, whatever the form of
- * calls. Of tools that are not strict what is no schema is refused, and what can't be held is not held. */
+/* Schemas of strict tools that the grammar can't enforce: each is refused with its place in the schema, in every form
+ * of calls. The same schemas in tools that are not strict pass unenforced, unless `heeded_always` lists the error. */
 #define TOOL(parameters) "{'tools': [{'name': 'f', 'strict': true, 'parameters': " parameters "}]}"
 #define TAGGED           true
 
@@ -384,7 +384,7 @@ static char *with_quotes(const char *text) {
     return copy;
 }
 
-/* What is refused of a tool that is not strict, too. */
+/* Errors that are refused in tools that are not strict, too. */
 static const char *const heeded_always[] = {"beyond 64 bits", "with a NUL", "parameters are", "too long to look at"};
 
 START_TEST(refused_by_place) {
@@ -541,7 +541,8 @@ START_TEST(roots_of_parameters) {
 }
 END_TEST
 
-/* As many tools as servers of them offer at once, each with the bounds, formats and patterns that libraries write. */
+/* 128 tools in one request, as several MCP servers offer together, with the bounds, formats and patterns that schema
+ * libraries write: the grammar must still open. */
 START_TEST(many_tools) {
     static const char properties[] =
         "'email': {'type': 'string', 'format': 'email', 'pattern': '^(?!\\\\.)[a-zA-Z.]+@([a-z]+\\\\.)+[a-z]{2,}$'}, "

@@ -299,7 +299,8 @@ START_TEST(selecting_without_sorting_keeps_what_sorting_keeps) {
 }
 END_TEST
 
-/* Of chances 0.5, 0.3 and 0.2 the first two have 0.75 of all; flattened by a temperature of 2 they would not. */
+/* top-p 0.75 keeps the first two of the probabilities 0.5, 0.3 and 0.2. After a temperature of 2 it would keep all
+ * three, so the result shows that top-p runs first. */
 START_TEST(the_default_order_filters_before_the_temperature) {
     static drawer d;
     float logits[3] = {logf(0.5f), logf(0.3f), logf(0.2f)};
@@ -735,7 +736,7 @@ END_TEST
 
 enum { DRAWN = 40, OF_DRAW = 5, KEPT_OF_DRAW = 3 };
 
-/* What the steps of a text tell: ids, each token's own, and the best. */
+/* Log-probabilities of a text's steps: its ids, the value of each id, and the best ids with their values. */
 typedef struct told {
     int32_t ids[DRAWN], best[DRAWN][OF_DRAW];
     float own[DRAWN], values[DRAWN][OF_DRAW];

@@ -455,7 +455,7 @@ static fr_status take_rows(void *context, const float *logits, size_t rows, size
     return FR_OK;
 }
 
-/* What is said of each token of a text: its log-probability, that of the best, and where in the whole text it is. */
+/* Checks the echoed prompt's "logprobs": each token's log-probability, the best ones, and its offset in the text. */
 static void check_echo(const json_t *choice, const likelihoods *l, const char *text) {
     const json_t *logprobs = fr_json_get(choice, "logprobs"), *tokens = fr_json_get(logprobs, "tokens");
     const json_t *offsets = fr_json_get(logprobs, "text_offset");

@@ -367,7 +367,8 @@ START_TEST(one_beginning_is_run_once) {
 }
 END_TEST
 
-/* What a conversation of these messages finds there already, and its prompt's tokens, as it tells all three. */
+/* Asks a chat and gives its count of cached tokens, which "usage" and "timings" must agree on; *prompt gets the number
+ * of prompt tokens. */
 static json_int_t ask_chat(json_t *messages, bool reuses, json_int_t *prompt) {
     json_t *said, *body = fr_body("{s:O, s:i, s:i, s:b}", "messages", messages, "max_tokens", 4, "temperature", 0,
                                   "cache_prompt", reuses);

@@ -112,7 +112,8 @@ static int hold(fr_chat *chat) {
     return !code && chat->left_out && !chat->answered ? 1 : code; /* its lines have said why */
 }
 
-/* What a person should know before the first turn: whom they talk to, how much it remembers, how to go on and leave. */
+/* Prints the first screen, on a terminal only: the model, its context, the sampling, and the keys that stop and
+ * leave. */
 static void show_screen(const fr_chat *chat) {
     const fr_arguments *args = chat->args;
     long long context = (long long)fr_session_context(chat->loaded.session);

@@ -1,4 +1,4 @@
-/* What /set and /system do (chat_set.h). */
+/* The commands /set and /system (chat_set.h). */
 #include "chat_set.h"
 
 #include <stdlib.h>

@@ -10,7 +10,7 @@
  * the exit status. */
 int fr_chat_set(fr_chat *chat, const char *argument);
 
-/* How replies are drawn, on one line of standard error. */
+/* Writes the sampling settings to standard error, without a line end. */
 void fr_chat_tell_sampling(const fr_chat *chat);
 
 /* The system turn: another one, "-" for none, "" to be told it. */

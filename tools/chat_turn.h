@@ -39,7 +39,7 @@ int fr_chat_answer(fr_chat *chat, json_t *messages, bool *answered);
  * done; otherwise it has been said why not, and all is as before. */
 int fr_chat_take(fr_chat *chat, json_t *messages, bool *taken);
 
-/* How many tokens the conversation takes. Gives the exit status. */
+/* Counts the tokens of the conversation's prompt. Gives the exit status. */
 int fr_chat_measure(fr_chat *chat, size_t *count);
 
 /* Only the first of the pictures are left, of the conversation and for the next turn. */

@@ -51,7 +51,7 @@ static const fr_foreign_option table[] = {
     {"--list-devices", FLAG, 0, "forerun bench machine tells what the machine has"},
     {"-fitp --fit-print", VALUE, 0, "forerun inspect -c N tells what a session takes"},
 
-    /* What is written and how. */
+    /* Output and logs. */
     {"--jinja --no-jinja --warmup --no-warmup --no-display-prompt --simple-io --perf --no-perf --log-disable "
      "-cb --cont-batching -nocb --no-cont-batching --offline -st --single-turn --no-context-shift --log-prefix "
      "--no-log-prefix --log-timestamps --no-log-timestamps --no-show-timings --no-log-jsonl",

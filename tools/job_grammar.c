@@ -147,7 +147,8 @@ static bool may_call(const fr_job *job) {
     return json_array_size(json_object_get(job->settings, "tools")) > 0;
 }
 
-/* Where calls are free the first one ends the reply if there may be one alone. */
+/* Reads "parallel_tool_calls". With false the reply ends with its first call, even if the model may choose to make
+ * none. */
 bool fr_job_take_parallel(fr_job *job, const char *key, const json_t *value) {
     if (!json_is_boolean(value)) return fr_job_refuse(job, FR_USAGE, "%s must be true or false", key);
     job->several = json_is_true(value);

@@ -9,8 +9,8 @@
 bool fr_job_refuse(fr_job *job, fr_status why, const char *format, ...) __attribute__((format(printf, 3, 4)));
 bool fr_job_check(fr_job *job, fr_status status);
 
-/* Behind "the prompt has so many tokens": what an agent looks for to shorten its conversation, in the words of
- * llama.cpp's server and of OpenAI's. With the context, as long long; and OpenAI's code for it. */
+/* The second half of the error for a prompt that is too long, and OpenAI's code for it. It has the phrases of
+ * llama.cpp's and OpenAI's servers that agents search for before they shorten a conversation. %lld is the context. */
 #define FR_JOB_TOO_LONG \
     "exceeds the available context size: the maximum context length is %lld tokens, the answer's among them"
 #define FR_JOB_TOO_LONG_CODE "context_length_exceeded"

@@ -55,7 +55,8 @@ static bool take_top_logprobs(fr_job *job, const char *key, const json_t *value)
            fr_job_refuse(job, FR_USAGE, "%s goes with \"logprobs\": true", key);
 }
 
-/* What tool_choice leaves out, with "none" all of them, the model does not see: then it can't call it. */
+/* Hides tools that "tool_choice" does not allow from the model (with "none" all of them), so that it can't call
+ * them. */
 static bool take_tools(fr_job *job, const char *key, const json_t *value) {
     json_t *kept;
     if (fr_job_is_word(json_object_get(job->request, "tool_choice"), "none")) return true;

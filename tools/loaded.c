@@ -175,7 +175,8 @@ int fr_loaded_tokenizer_alone(fr_tokenizer **tokenizer, const fr_arguments *args
     return fr_exit_status(status);
 }
 
-/* Whether a session of so many positions leaves others half of the memory that is free beside the model. */
+/* Says if a session of this context leaves half of the memory that is free beside the weights to other programs. With
+ * --memory that limit decides instead. */
 static bool context_fits(const fr_loaded *loaded, const fr_arguments *args, int64_t context) {
     uint64_t bytes[FR_ESTIMATE_COUNT];
     const char *drafter = args->uses_drafter ? args->text[FR_ARG_DRAFTER] : NULL;

@@ -35,7 +35,7 @@ int fr_loaded_options(fr_options **options, const fr_arguments *args);
  * top-k 40, top-p 0.95, min-p 0.05, the temperature last. What the command line gives stays as it is. */
 int fr_loaded_sample(fr_loaded *loaded, const fr_arguments *args);
 
-/* Whether the options draw tokens: otherwise the same prompt always gets the same reply. */
+/* Says if the options sample at random. If they don't, the same prompt always gets the same reply. */
 bool fr_loaded_draws(const fr_loaded *loaded);
 
 /* The model, and pictures for it: its tokenizer and facts decide how large the session will be. */
@@ -90,7 +90,7 @@ int fr_prompt_read_file(fr_prompt *prompt, const char *path);
  * they don't. */
 const char *fr_prompt_doubled(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count);
 
-/* What to say of it. */
+/* The note about that token; %s is its text. */
 #define FR_DOUBLED_NOTE "the prompt begins with %s, which the tokenizer adds: it stands there twice, and replies may " \
                         "be worse; leave it out of the text"
 

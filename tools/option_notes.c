@@ -50,7 +50,7 @@ static void note_draws(const fr_arguments *args) {
     if (n.length) fr_note("%s: nothing is drawn without --temp above 0, so that this changes nothing", n.list);
 }
 
-/* Whether there is a temperature: chat and serve have one unless they are given another. */
+/* Says if the temperature is above 0. chat and serve have one by default. */
 static bool is_hot(const fr_arguments *args) {
     bool usual = args->verb->bit & (FR_VERB_CHAT | FR_VERB_SERVE) && !args->given[FR_ARG_TEMP];
     return usual || args->real[FR_ARG_TEMP] > 0;

@@ -8,7 +8,8 @@
 /* Nothing with --quiet. */
 void fr_option_notes(const fr_arguments *args);
 
-/* Of those the one that is said beside a wrong option too: far more threads than the machine has processors. */
+/* Notes far more threads than the machine has processors. This note is also printed after an error about a wrong
+ * option. */
 void fr_option_note_threads(const fr_arguments *args);
 
 #endif

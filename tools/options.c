@@ -64,7 +64,7 @@ static fr_arg bare_word_of(const fr_arguments *args) {
     return verb & (FR_VERB_QUANTIZE | FR_VERB_SYNTH | FR_VERB_PACK) ? FR_ARG_OUT_FILE : FR_ARG_MODEL;
 }
 
-/* Whether a word is a list of on, off, auto, 0 and 1. */
+/* Says if a word is a comma list of on, off, auto, 0 and 1, as llama.cpp's switches take. */
 static bool is_switch(const char *list) {
     size_t length;
     for (const char *word; (word = fr_next_word(&list, ',', &length));)
@@ -187,7 +187,7 @@ static int take_option(fr_arguments *args, int count, char **words, int *at) {
 
 /* ------------------------------------------------------------------------------------------------------------ rules */
 
-/* Whether standard input was given to the command by a pipe or a redirection: a terminal or /dev/null has no prompt. */
+/* Says if standard input is a pipe, a socket or a file that may hold a prompt. A terminal or /dev/null holds none. */
 static bool has_piped_input(void) {
     struct stat info;
     if (fstat(STDIN_FILENO, &info) != 0) return false;
@@ -200,7 +200,7 @@ int fr_arguments_lack_prompt(const fr_arguments *args) {
                           takes_ids ? ", --ids LIST or standard input" : " or standard input");
 }
 
-/* Where a verb takes a prompt, it takes one: ids, or a file's text and that of -p behind it. */
+/* Checks that a verb which takes a prompt got exactly one: ids, or a text (-f, then -p), or else piped input. */
 static int check_prompt(fr_arguments *args) {
     if (!fr_verb_takes(args->verb, &fr_option_table[FR_ARG_PROMPT])) return 0;
     bool text = args->given[FR_ARG_PROMPT] || args->given[FR_ARG_FILE], ids = args->given[FR_ARG_IDS];
@@ -431,7 +431,8 @@ static int check_rules(fr_arguments *args) {
     return code;
 }
 
-/* Behind a wrong option, of which its line has been written: a second thing to mend, wherever it stands. */
+/* Notes too many threads after the error line of a wrong option, so that both can be mended at once. -t may stand after
+ * the wrong option, so all words are searched for it. */
 static void note_threads_behind(fr_arguments *args, int count, char **words) {
     for (int i = 0; i + 1 < count && !args->given[FR_ARG_THREADS]; i++) {
         if (!fr_has_word(fr_option_table[FR_ARG_THREADS].names, words[i], strlen(words[i]))) continue;

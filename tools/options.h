@@ -265,8 +265,8 @@ struct fr_arguments {
  * option was not given. */
 size_t fr_arguments_numbers(const fr_arguments *args, fr_arg arg, int64_t *numbers, size_t most);
 
-/* Whether random numbers have a say: by a temperature, or by what draws without one. chat and serve have a temperature
- * unless they are given another. */
+/* Says if tokens are drawn at random: by a temperature, or by a sampler that draws without one. chat and serve have a
+ * temperature by default. */
 bool fr_arguments_draw(const fr_arguments *args);
 
 /* Gives 0, or the exit status after one line on standard error. --help and --version end the parsing where they are. */

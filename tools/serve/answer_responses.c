@@ -173,7 +173,8 @@ static json_t *call_of(const fr_telling *t, const char *status, json_t *said) {
     return item;
 }
 
-/* Whoever keeps a conversation, but of its thoughts only what is encrypted, gets them as that: nothing is. */
+/* Adds the thought's text as "encrypted_content" if the request includes that, because some clients send back nothing
+ * else of a thought. It is not encrypted. */
 static void put_sealed(const fr_telling *t, json_t *item) {
     const json_t *include = json_object_get(t->ask->asked, "include");
     json_t *text = fr_item_text(t);

@@ -10,7 +10,7 @@
 
 json_t *fr_caps_of(const fr_tokenizer *tokenizer);
 
-/* Whether replies may begin with reasoning, between marks that the template has. */
+/* Says if replies may begin with reasoning, which needs a template that has marks for it. */
 bool fr_caps_reasons(const fr_tokenizer *tokenizer);
 
 #endif

@@ -12,7 +12,7 @@
 
 enum { FR_INFILL_ERROR = 256 };
 
-/* Whether a model with this tokenizer (NULL: it has none) knows how code is filled in. */
+/* Says if the tokenizer (NULL: none) has the tokens for filling in code. */
 bool fr_infill_can(const fr_tokenizer *tokenizer);
 
 /* The model's tokenizer (NULL: it has none); the body is changed. */

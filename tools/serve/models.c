@@ -254,7 +254,8 @@ static void wait_for(fr_models *m, entry *e, fr_call *call, fr_models_fn *then) 
     m->wake(m->context);
 }
 
-/* Of a model that is ready, and in use by this thread. */
+/* Says if a file of the model was cut or changed while open, and notes it once. The model must be ready and in use by
+ * this thread. */
 static bool is_lost(fr_models *m, entry *e) {
     bool lost = fr_lab_files_check(e->served.loaded.model, e->served.loaded.drafter) == FR_LOST;
     pthread_mutex_lock(&m->lock);

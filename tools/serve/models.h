@@ -53,7 +53,7 @@ void fr_models_with(fr_models *models, fr_call *call, const char *name, fr_model
 bool fr_models_ready(fr_models *models);
 bool fr_models_lost(fr_models *models);
 
-/* Of all that are known {"id", ...} for /v1/models, a new value. */
+/* Lists all known models as {"id", ...} for /v1/models, a new value. */
 json_t *fr_models_list(fr_models *models);
 
 /* The same with their files, {"name", "path"}, and of those in memory "meta", as in that list, and "context". */

@@ -33,7 +33,7 @@ typedef enum figure {
 
 enum { DEPTHS = FR_STEP_MAX - 1 };
 
-/* How long requests for texts took, counted by bounds in seconds. */
+/* Histograms of the times of requests for text, with upper bounds in seconds. */
 typedef enum span { WHOLE, FIRST, EACH, SPANS } span;
 
 static const double bounds[] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300};

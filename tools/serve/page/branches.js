@@ -29,5 +29,5 @@ export function turnTo(conversation, message, by) {
     return true;
 }
 
-/** Where a message stands among its branches, from 1, and how many there are. */
+/** Gives a message's number among its branches, counted from 1, and the number of branches. */
 export const placeOf = (message) => [(message.branch ?? 0) + 1, (message.branches?.length ?? 0) + 1];

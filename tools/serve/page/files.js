@@ -11,7 +11,7 @@ let waiting = [];
 
 const number = (value) => value.toLocaleString("en");
 
-/** How a file is shown: its name, and how long it is. */
+/** Makes the element that shows a file: its name and its length. */
 export function chip(file, ...more) {
     return el("div.file", {title: file.text.slice(0, 400)}, el("span.file-name", {}, file.name),
               el("span.file-size", {}, `${number(file.text.length)} characters`), ...more);
@@ -47,7 +47,7 @@ export async function addFiles(list) {
     return "";
 }
 
-/** Whether a pasted text is so long that it becomes a file, which it then is. */
+/** Turns a long pasted text into a file. Gives false for a shorter text, which then goes into the message. */
 export function takePaste(text) {
     if (text.length < LONG_PASTE || waiting.length === MOST) return false;
     setFiles([...waiting, {name: "pasted.txt", text}]);

@@ -46,7 +46,7 @@ async function readProperties() {
     if (settings.showRounds) showRounds(true, props?.endpoint_slots === true, model());
 }
 
-/** How much of the context the conversation fills, as its last answer has counted. */
+/** Shows how many tokens of the context the conversation fills, by the counts of its last answer. */
 function showContext() {
     const most = props?.default_generation_settings?.n_ctx ?? 0;
     const figures = current?.messages.findLast((message) => message.figures?.tokens)?.figures;
