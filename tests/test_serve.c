@@ -613,6 +613,13 @@ START_TEST(a_prompt_beyond_the_context_is_refused) {
         json_decref(body);
     }
     json_decref(ids);
+    char *text = malloc(40001); /* whose prompt is told all the same: nothing runs it */
+    memset(text, 'q', 40000);
+    text[40000] = '\0';
+    answer = post("/apply-template", fr_body("{s:[{s:s, s:s}]}", "messages", "role", "user", "content", text));
+    ck_assert_uint_gt(json_string_length(fr_json_get(answer, "prompt")), 40000);
+    json_decref(answer);
+    free(text);
 }
 END_TEST
 

@@ -973,6 +973,8 @@ START_TEST(chunks_tell_how_it_goes) {
         ck_assert_ptr_null(json_object_get(event, "usage"));
         if (told) ck_assert_uint_le(count_at(told, "processed"), count_at(told, "total"));
         if (told) ck_assert_uint_le(count_at(get(event, "timings"), "prompt_n"), count_at(told, "processed"));
+        if (told && count_at(told, "processed") < count_at(told, "total"))
+            ck_assert(json_number_value(get(get(event, "timings"), "predicted_ms")) == 0);
         nothing += told && count_at(told, "processed") == 0 && count_at(get(event, "timings"), "prompt_n") == 0;
         progress += told && count_at(told, "processed") == count_at(told, "total");
         if (told) ck_assert(json_is_integer(get(told, "cache")) && json_is_integer(get(told, "time_ms")));

@@ -133,8 +133,8 @@ START_TEST(texts_are_rows_beside_others) {
     parts = asked("{\"input\": {\"type\": \"text\", \"text\": \"a small dog\"}}", 200);
     expect_row(row_of(parts, 0), expected, width);
     json_decref(parts);
-    parts = asked("{\"input\": [{\"content\": [{\"type\": \"text\", \"text\": \"a sm\"}, {\"type\": \"text\", \"text\": "
-                  "\"all dog\"}]}, {\"prompt_string\": \"a small dog\"}]}", 200);
+    parts = asked("{\"input\": [{\"content\": [{\"type\": \"text\", \"text\": \"a sm\"}, {\"type\": "
+                  "\"text\", \"text\": \"all dog\"}]}, {\"prompt_string\": \"a small dog\"}]}", 200);
     expect_row(row_of(parts, 0), expected, width);
     expect_row(row_of(parts, 1), expected, width);
     json_decref(parts);

@@ -213,8 +213,7 @@ def count_tokens(target):
 
 @case("anthropic: errors")
 def messages_errors(target):
-    for more, names in [({"messages": []}, "messages"), ({"max_tokens": -1}, "max_tokens"),
-                        ({"tools": [{"type": "bash_20250124", "name": "bash"}]}, "bash_20250124")]:
+    for more, names in [({"messages": []}, "messages"), ({"max_tokens": -1}, "max_tokens")]:
         try:
             tell(target, **more)
         except anthropic.BadRequestError as error:

@@ -119,8 +119,10 @@ void fr_texts_detokenize(fr_call *call, const fr_served *model) {
 /* As a chat with this body would be. */
 void fr_texts_apply_template(fr_call *call, const fr_served *model) {
     json_t *body = fr_texts_body(call);
+    fr_job_setting setting = model->jobs;
     if (!body) return;
-    fr_ask *ask = fr_ask_read(call, &model->jobs, FR_JOB_CHAT, body);
+    setting.context = 0; /* it is not run, however long it is */
+    fr_ask *ask = fr_ask_read(call, &setting, FR_JOB_CHAT, body);
     const fr_marked_text *prompt = ask->count ? &ask->choices[0].job.prompt.rendered : NULL;
     if (!prompt || !prompt->text) fr_answer_refuse(ask);
     else fr_call_answer_json(call, 200, json_pack("{s:o}", "prompt", fr_json_bytes(prompt->text, prompt->length)));

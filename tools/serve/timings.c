@@ -117,6 +117,6 @@ json_t *fr_timings_so_far(const fr_telling *telling) {
     fr_timings t = telling->timings;
     size_t waiting = smaller(fr_session_waiting(telling->choice->job.session), t.prompt), ran = t.prompt - waiting;
     t.prompt = ran > t.cached ? ran : t.cached;
-    if (t.first == 0 && t.prompt > t.cached) t.first = t.ended;
+    if (t.first == 0) t.first = t.ended = t.prompt > t.cached ? t.ended : t.began; /* no token has come yet */
     return fr_timings_json(&t);
 }
