@@ -392,8 +392,9 @@ START_TEST(kept_answers) {
         json_decref(sets[i]);
     }
     char *text = malloc(4000);
-    memset(text, 'x', 4000);
-    json_object_set_new(large, "documents", json_stringn(text, 4000));
+    memset(text, 'x', 3999);
+    text[3999] = '\0';
+    json_object_set_new(large, "documents", json_string(text));
     fr_kept_answers_put(&kept, large, &answers);
     fr_kept_answers_get(&kept, large, &answers);
     ck_assert_uint_eq(answers.count, 0);

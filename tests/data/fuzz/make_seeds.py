@@ -315,6 +315,18 @@ def lines():
         {"role": "tool", "content": [{"type": "text", "text": "1"}]}]))
     write("messages", "wide-integers", '{"n":-9223372036854775809}\n[{"role":"user","content":"Hi"},{"role":"assistant",'
           '"tool_calls":[{"function":{"name":"f","arguments":{"n":[12345678901234567890,{"m":9223372036854775808}]}}}]}]')
+    write("messages", "out-of-order", '{"tools":[{"name":"f"}],"rearrange":true}\n' + compact([
+        {"role": "system", "content": "a"}, {"role": "developer", "content": [{"type": "text", "text": "b"}]},
+        {"role": "user", "content": None}, {"role": "user", "content": "c"}, {"role": "system", "content": "d"},
+        {"role": "assistant", "content": None, "tool_calls": [
+            {"id": "x", "function": {"name": "f"}}, {"id": "y", "function": {"name": "g", "arguments": " null"}}]},
+        {"role": "tool", "tool_call_id": "y", "content": "r"}, {"role": "system", "content": "e"},
+        {"role": "function", "name": "f", "content": None}]))
+    for name, options, last in (
+            ("going-on", {}, {"content": "<think>\nb\n</think>\n\nc "}),
+            ("going-on-thinking", {"thinking": True, "strict_roles": True}, {"content": None, "reasoning": "b "})):
+        write("messages", name, compact({"continue_final_message": True, **options}) + "\n" + compact([
+            {"role": "user", "content": "a"}, {"role": "assistant", **last}]))
     write("messages", "picture", '{"pictures":true,"enable_thinking":true}\n[{"role":"user","content":'
           '[{"type":"image"},{"type":"text","text":"Read"}]}]')
     for case in json.loads(read("chat/reference.json"))["gemma4"]:
