@@ -21,7 +21,8 @@ static char *follow(const char *path, const char *named) {
     return asprintf(&followed, "%.*s%s", folder, path, named) < 0 ? NULL : followed;
 }
 
-/* The path that a link at `place` names, which is freed; `place` itself if there is none; NULL with errno set. */
+/* Follows one link: gives the path that a link at `place` names, and frees `place`; `place` itself if it is no link;
+ * NULL with errno set. */
 static char *step(char *place, bool *stepped) {
     char named[PATH_MAX];
     ssize_t length = readlink(place, named, sizeof named - 1);
@@ -48,7 +49,7 @@ char *fr_file_place(const char *path) {
     return place;
 }
 
-/* Linux has a process's descriptors as links in folders of procfs, and nothing that is written otherwise there. */
+/* True for procfs, where Linux lists a process's descriptors as links; no file is written there in any other way. */
 static bool is_in_procfs(const char *place) {
     struct statfs info;
     const char *slash = strrchr(place, '/');

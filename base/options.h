@@ -56,8 +56,8 @@ typedef struct fr_rank_plan {
 struct fr_options {
     int64_t value[FR_OPT_COUNT];
     double number[FR_OPT_COUNT]; /* of options that take one */
-    /* Malloc'd, with room up to the next power of two; options that are copied by value share them, and
-     * fr_options_own_biases ends that. */
+    /* Malloc'd, with a capacity of the next power of two. Options copied by value share them until
+     * fr_options_own_biases gives the copy its own. */
     fr_logit_bias *biases;
     size_t bias_count;
     uint8_t filters[FR_FILTER_COUNT]; /* in this order, */
@@ -98,7 +98,8 @@ extern const fr_option_bounds fr_options_bounds[];
 /* The options, or the defaults where options is NULL. */
 fr_options fr_options_resolve(const fr_options *options);
 
-/* Options that were copied by value get biases of their own, to be freed. FR_MEMORY leaves them none. */
+/* Gives options that were copied by value biases of their own, which are freed with them. FR_MEMORY leaves them
+ * none. */
 fr_status fr_options_own_biases(fr_options *options);
 
 #endif

@@ -15,7 +15,7 @@
 #define BEGINNING ".forerun-"
 #define ENDING    "XXXXXX"
 
-/* Bytes of the path that name its folder, the slash behind it included; 0: the working directory. */
+/* Counts the bytes of the path that name its folder, with the slash after it; 0: the working directory. */
 static int folder_length(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? (int)(slash + 1 - path) : 0;
@@ -28,8 +28,8 @@ static int open_folder(const char *path) {
     return open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* A file of that name is removed if it is our user's and nobody has it locked. Whoever makes one looks after its lock
- * whether it has been removed meanwhile, so the name is still that of the file that was locked here. */
+/* Removes a file that is our user's and that no process has locked. The process that makes one checks, once it has the
+ * lock, that the file still has its name; so the name is that of the file that was locked here. */
 static void remove_abandoned(int folder, const char *name) {
     struct stat info;
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -10,11 +10,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Makes one, close-on-exec, beside the place; name: its path. -1 with errno set. */
+/* Makes a temporary file, close-on-exec, in the folder of the place; name: gets its path. -1 with errno set. */
 int fr_temporary_open(const char *place, char *name, size_t size, mode_t mode);
 
-/* Gives it its name, durably: the file's bytes and its folder are synced. fd, which keeps it locked until then, stays
- * open. 0, or an errno; then the temporary name may still be there. */
+/* Renames the file to its place, durably: its bytes and its folder are synced. fd stays open and keeps the file locked.
+ * 0, or an errno; then the temporary name may still be there. */
 int fr_temporary_keep(int fd, const char *name, const char *place);
 
 #endif

@@ -34,7 +34,7 @@ typedef struct bench {
     bool counted;                                        /* the processor's counters are there */
 
     size_t done, total;
-    size_t wrong, doubtful; /* doubtful: of a table */
+    size_t wrong, doubtful; /* doubtful: cells of a table */
 } bench;
 
 /* ---------------------------------------------------------------------------------------------------- what is asked */

@@ -96,7 +96,7 @@ static void put_alone(bench *b, const fr_bench_figure *figure, double factor) {
     fr_bench_from(b->report, figure, figure->middle * factor, b->options->max_spread);
 }
 
-/* What follows from two figures is doubtful where one of them is. */
+/* Prints a value computed from two figures; it is doubtful if either of them is. */
 static void put_both(bench *b, const fr_bench_figure *base, const fr_bench_figure *figure, double value) {
     bool first = fr_bench_is_doubtful(base, b->options->max_spread);
     fr_bench_from(b->report, first ? base : figure, value, b->options->max_spread);

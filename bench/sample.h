@@ -20,8 +20,8 @@ double fr_bench_median(double *values, size_t n);
 /* n >= 1 values, which are sorted in place. */
 fr_bench_figure fr_bench_figure_of(double *values, size_t n);
 
-/* True where the spread is above a limit in per cent, or, of one value, not known: something else ran meanwhile, or may
- * have. */
+/* True if the spread exceeds the limit, in per cent, or is unknown because there is one value only: other work on the
+ * machine may have disturbed it. */
 bool fr_bench_is_doubtful(const fr_bench_figure *figure, double max_spread);
 
 #endif

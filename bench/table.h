@@ -40,8 +40,8 @@ void fr_bench_table(fr_bench_report *report, const char *name, const char *title
  * empty cell, null in JSON; so is a NULL text. */
 void fr_bench_text(fr_bench_report *report, const char *value);
 void fr_bench_number(fr_bench_report *report, double value);
-/* The same of a value that follows from a figure: for people it is marked with a ? where the figure is doubtful;
- * programs have the spread beside it. */
+/* Adds a value that was computed from a figure. People see a ? after it where the figure is doubtful; programs read the
+ * spread beside it. */
 void fr_bench_from(fr_bench_report *report, const fr_bench_figure *figure, double value, double max_spread);
 void fr_bench_numbers(fr_bench_report *report, const double *values, size_t count);
 

@@ -78,7 +78,7 @@ static void blank_words(char *text, size_t size) {
     }
 }
 
-/* By jansson's own reader. Of a text with Python's numbers it only says what is wrong. */
+/* Loads the text with jansson's own reader. A text with Python's numbers only gets its error from it, and no value. */
 static json_t *load(const char *text, size_t size, size_t flags, json_error_t *error) {
     if (flags & JSON_ALLOW_NUL) return fr_json_load_wide(text, size, flags, error);
     if (!(flags & FR_JSON_PYTHON_NUMBERS)) return json_loadb(text, size, flags, error);
@@ -157,8 +157,8 @@ static fr_status fail_missing(const char *where, const char *key) {
     return fr_fail(FR_INPUT, "%s: \"%s\" is missing", where, key);
 }
 
-/* A member is of another type than the one that is needed. A number that is not finite is named, as readers of the line
- * will look for it in the file. */
+/* Names the type that a member should have. A number that is not finite is quoted, so that the reader of the line finds
+ * it in the file. */
 static fr_status fail_type(const json_t *json, const char *where, const char *key, const char *type) {
     const char *word = fr_json_not_finite(json);
     return fr_fail(FR_INPUT, "%s: \"%s\" is %s%s%s", where, key, word ? word : "", word ? ", " : "", type);

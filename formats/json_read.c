@@ -98,7 +98,7 @@ static bool make_room(reader *r, size_t needed) {
     return true;
 }
 
-/* Bytes of a string as it is written, which are never fewer than those that it says. */
+/* Counts the bytes of a string as written, which bounds those of its decoded text. */
 static size_t written_length(const reader *r) {
     const char *at = r->at;
     while (at < r->end && *at != '"') at += *at == '\\' && at + 1 < r->end ? 2 : 1;
@@ -148,7 +148,7 @@ static bool take_word(reader *r, const char *word) {
     return true;
 }
 
-/* Jansson has no value for it: a string that no text is. */
+/* Makes a string that no text can be, as jansson has no value for NaN and infinities. */
 static json_t *make_not_finite(reader *r, const char *word) {
     char marked[16];
     if (!(r->flags & FR_JSON_PYTHON_NUMBERS)) return NULL;

@@ -21,7 +21,7 @@ const char *fr_json_wide_digits(const json_t *value, size_t *length);
 /* "NaN", "Infinity" or "-Infinity"; NULL: the value is none of them. */
 const char *fr_json_not_finite(const json_t *value);
 
-/* True for a string that is a text. */
+/* True for a string that is a text, not one of these numbers. */
 bool fr_json_is_text(const json_t *value);
 
 #endif

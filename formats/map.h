@@ -50,11 +50,11 @@ void fr_map_close(fr_map *map);
 /* Reads the whole of a small text file (config.json). Limit in bytes; *text is NUL-terminated and malloc'd. */
 fr_status fr_read_text(const char *path, size_t limit, char **text, size_t *size);
 
-/* True where something has that name, be it a link to nothing or a thing that may not be looked at: reading it then
- * says what is wrong, so that a part of a model is never taken for one that the model does not have. */
+/* True if the name exists, even as a broken link or a thing that may not be read: reading it then reports the fault, so
+ * that a broken part of a model is not mistaken for a missing one. */
 bool fr_file_exists(const char *path);
 
-/* True where the name leads to something. */
+/* True if the name leads to an existing file or folder, through links too. */
 bool fr_file_is_reached(const char *path);
 
 #endif

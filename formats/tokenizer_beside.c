@@ -286,7 +286,7 @@ static int32_t find_token(const beside *b, fr_text text) {
     return known ? (int32_t)json_integer_value(known) : -1;
 }
 
-/* The flag `key` says whether a token stands on one side of a text, whose ids are these. */
+/* Applies the flag `key`, which says whether the ids around each text include this token, before or after it. */
 static fr_status heed_flag(const beside *b, const char *key, fr_text token, int32_t *ids, size_t *count, bool before) {
     const json_t *flag = json_object_get(b->config.root, key);
     int32_t id = token.bytes ? find_token(b, token) : -1;

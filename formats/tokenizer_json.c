@@ -163,7 +163,8 @@ static const struct {
     {"WordLevel", FR_MODEL_WORD_LEVEL, read_words},
 };
 
-/* Old files leave the type out. The tokenizers library then takes the first kind whose members are all there. */
+/* Guesses the type that old files leave out: the first kind whose members are all there, as the tokenizers library
+ * does. */
 static const char *guess_type(const json_t *model) {
     if (json_is_array(json_object_get(model, "vocab"))) return "Unigram";
     if (json_object_get(model, "merges")) return "BPE";
@@ -203,8 +204,8 @@ static bool is_same(const fr_added_entry *a, const fr_added_entry *b) {
            a->single_word == b->single_word && a->normalized == b->normalized;
 }
 
-/* A token that is listed again counts once, as the tokenizers library has it; one that is listed otherwise stays, for
- * the tokenizer to refuse. `places` gets the text's place in the list. */
+/* Reads the list of added tokens. A repeated one counts once, as in the tokenizers library; one repeated with other
+ * flags stays, and the tokenizer refuses it. `places` gets each text's place in the list. */
 static fr_status read_added_list(fr_tokenizer_source *json, const json_t *list, json_t *places) {
     size_t i;
     json_t *item;

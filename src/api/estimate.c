@@ -34,7 +34,7 @@ static fr_status estimate(const fr_model *model, const char *drafter_path, const
     if (drafter_path) FR_TRY(fr_drafter_bind(*drafter_path ? drafter_path : NULL, model, options, &drafter));
     add_weights(bytes, &residence);
     if (drafter) add_weights(bytes, &drafter->weights.residence);
-    bool alone = sessions == 1 && options->value[FR_OPT_KV_MEMORY] == 0; /* a session alone does not heed that option */
+    bool alone = sessions == 1 && options->value[FR_OPT_KV_MEMORY] == 0; /* a session alone ignores that option */
     fr_status status = fr_session_measure(model, drafter, options, alone ? 0 : sessions, &taken);
     if (status == FR_OK) add_sessions(bytes, &taken);
     fr_drafter_unload(drafter);

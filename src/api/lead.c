@@ -68,7 +68,7 @@ static void tell_of(const fr_session *session, kind what, uint64_t number, const
     if (lead) tell(lead, what, place_of(lead, session), number, bytes, size);
 }
 
-/* Tells options without what is of this process alone, with their biases behind them. */
+/* Sends options to the other ranks, without the pointers that mean nothing there; the biases follow them. */
 static void tell_options(const fr_session *session, kind what, const fr_options *options) {
     size_t biases = options->bias_count * sizeof *options->biases;
     if (!session->engine->lead) return;
@@ -82,7 +82,7 @@ static void tell_options(const fr_session *session, kind what, const fr_options 
         told->biases = NULL;
         if (biases) memcpy(told + 1, options->biases, biases);
     }
-    tell_of(session, what, 0, told, told ? sizeof *told + biases : 0); /* without memory the others refuse it */
+    tell_of(session, what, 0, told, told ? sizeof *told + biases : 0); /* without memory the other ranks refuse it */
     free(told);
 }
 
@@ -274,7 +274,7 @@ static fr_status decide(const follower *f, fr_session *session) {
     return status;
 }
 
-/* Options as tell_options tells them, their biases where they lie; NULL: there are none. */
+/* Reads options as tell_options sends them, with the biases left in the message; NULL: it has none. */
 static const fr_options *options_of(const follower *f) {
     fr_options *options = (fr_options *)(void *)f->bytes;
     if (f->what.size < sizeof *options) return NULL;

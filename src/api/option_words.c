@@ -89,7 +89,7 @@ static fr_status add_biases(fr_options *options, const char *list) {
         if (!end || (*end && *end != ','))
             return fr_fail(FR_USAGE, "logit-bias %.60s: not a list such as 15+1.5,20-1,30-inf", at);
         if (count == FR_BIAS_MAX) return fr_fail(FR_USAGE, "logit-bias: at most %zu ids", FR_BIAS_MAX);
-        if ((count & (count - 1)) == 0) { /* full: capacities are powers of two, or more */
+        if ((count & (count - 1)) == 0) { /* full: the capacity is the next power of two */
             size_t room = (count ? 2 * count : 1) * sizeof bias;
             fr_logit_bias *more = realloc(options->biases, room);
             if (!more) return fr_fail_memory("logit biases", room);

@@ -11,7 +11,7 @@
 
 typedef struct recommendation {
     fr_option option;
-    const char *key;  /* a GGUF file's */
+    const char *key;  /* in a GGUF file */
     const char *name; /* in generation_config.json; NULL: it has none */
 } recommendation;
 
@@ -30,8 +30,8 @@ static const recommendation recommendations[] = {
     {FR_OPT_MIROSTAT_ENT, "general.sampling.mirostat_tau", NULL},
 };
 
-/* A number of the file or the folder; NAN where there is none that is one. Transformers decodes greedily where
- * do_sample is false, whatever the temperature beside it. */
+/* Finds the number in the file or folder; NAN if it has none. Transformers decodes greedily where do_sample is false,
+ * whatever the temperature beside it. */
 static double find_number(const fr_model *model, const recommendation *r) {
     double value = NAN;
     if (model->files.gguf)
@@ -42,7 +42,7 @@ static double find_number(const fr_model *model, const recommendation *r) {
     return json_is_number(found) ? json_number_value(found) : NAN;
 }
 
-/* Sets the option, if its range has the value: another one is no recommendation that can be followed. */
+/* Sets the option if the value is in its range; a value outside it can't be followed, so it is no recommendation. */
 static bool set_number(fr_options *options, fr_option option, double value) {
     fr_option_kind kind;
     double low, high;

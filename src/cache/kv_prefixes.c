@@ -14,8 +14,8 @@ enum {
 
 struct fr_kv_node {
     int32_t ids[BLOCK];
-    uint32_t count; /* of those that are known; of a tail with a drafter's pairs the one behind its positions too */
-    uint32_t run;   /* positions whose rows its pages hold; fewer than BLOCK: it is a tail, and has no children */
+    uint32_t count; /* ids that are known; a tail with a drafter's pairs also has the id after its positions */
+    uint32_t run;   /* positions whose rows its pages hold; a tail has fewer than BLOCK, and no children */
     fr_kv_digest digest;
     uint8_t *pages[FR_KV_KINDS]; /* NULL: not held */
     uint8_t *drafter;            /* the same of a drafter's cache, but for its last pair */
@@ -145,7 +145,8 @@ static void mark_window(fr_kv_prefixes *p, uint32_t n, int change) {
     }
 }
 
-/* How many of a block's ids a text of `count` goes on with; 0 where it has other pictures there. */
+/* Counts the ids that the block and a text of `count` ids have in common; 0 where their pictures differ, as the rows
+ * then differ too. */
 static size_t shared_ids(const fr_kv_prefixes *p, uint32_t n, fr_kv_content content, size_t count) {
     const fr_kv_node *node = &p->nodes[n];
     size_t block = node->depth - 1, most = fr_smaller(node->count, count - block * BLOCK), shared = 0;
@@ -180,8 +181,8 @@ static void drop_points_in(fr_kv_prefixes *p, uint32_t n) {
         if (p->points[i].node == n) drop_point(p, &p->points[i]);
 }
 
-/* Whether a prompt that begins as the node's parent ends has the ids before the point, with a drafter's pairs the one
- * at it too. */
+/* True if the prompt has all ids before the point, and the id at it where a drafter's pairs need that. The caller has
+ * checked the ids up to the node's parent. */
 static bool leads_to(const fr_kv_prefixes *p, const fr_kv_point *point, fr_kv_content content, size_t count,
                      bool drafter) {
     const fr_kv_node *node = &p->nodes[point->node];
@@ -246,7 +247,8 @@ static void drop_points_with(fr_kv_prefixes *p, const uint8_t *page) {
         if (is_in(&p->points[i], page)) drop_point(p, &p->points[i]);
 }
 
-/* The point that goes first of those whose page points alone hold: a spare one, the longest unused. NULL. */
+/* Picks the point to give up among those whose page no timeline holds: a spare one if there is any, then the longest
+ * unused. NULL: none. */
 static const fr_kv_point *point_to_drop(const fr_kv_prefixes *p) {
     const fr_kv_point *first = NULL;
     for (const fr_kv_point *at = p->points; at < p->points + p->point_count; at++) {
@@ -277,7 +279,7 @@ static void unlink_node(fr_kv_prefixes *p, uint32_t n) {
     uint32_t *link = &p->nodes[node->parent].first_child;
     while (*link != n) link = &p->nodes[*link].sibling;
     *link = node->sibling;
-    if (is_tail(node)) return; /* which is found among its parent's children alone */
+    if (is_tail(node)) return; /* a tail is only found among its parent's children */
     link = chain_of(p, node->parent, node->ids, &node->digest);
     while (*link != n) link = &p->nodes[*link].next;
     *link = node->next;
@@ -320,7 +322,7 @@ static uint32_t free_node(fr_kv_prefixes *p) {
     return n;
 }
 
-/* A new child of the content's next `count` ids, of which `run` positions have been run; NONE: there is no room. */
+/* Makes a child of the content's next `count` ids, of which `run` positions have been run; NONE: there is no room. */
 static uint32_t add_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, size_t count, size_t run) {
     size_t block = parent == NONE ? 0 : p->nodes[parent].depth;
     uint32_t n = free_node(p);
@@ -338,7 +340,7 @@ static uint32_t add_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content cont
     return n;
 }
 
-/* Tails that the node goes on from say nothing that it doesn't: their points become its own. */
+/* The node has all ids of the tails that it extends, so they are removed and their points become its own. */
 static void remove_tails(fr_kv_prefixes *p, uint32_t n) {
     const fr_kv_node *node = &p->nodes[n];
     for (uint32_t c = p->nodes[node->parent].first_child, next; c != NONE; c = next) {
@@ -454,13 +456,14 @@ static size_t window_from(const fr_kv_prefixes *p, uint32_t n) {
     return from;
 }
 
-/* Whether a tail or a block has a page of each kind. */
+/* True if a tail or block still has its page of every kind that the prompt needs; a prompt can't begin there
+ * otherwise. */
 static bool has_pages(const fr_kv_prefixes *p, const fr_kv_node *node, bool drafter) {
     if (p->window && !node->pages[FR_KV_SLIDING]) return false;
     return !drafter || (node->drafter && (node->parent == NONE || node->before));
 }
 
-/* Up to where a prompt can begin in that node's pages; 0: nowhere. */
+/* Gives the position up to which a prompt can begin in the node's pages; 0: it can't begin there. */
 static size_t reach(const fr_kv_prefixes *p, uint32_t n, fr_kv_content content, size_t count, bool drafter) {
     const fr_kv_node *node = &p->nodes[n];
     size_t shared = shared_ids(p, n, content, count);
@@ -468,7 +471,7 @@ static size_t reach(const fr_kv_prefixes *p, uint32_t n, fr_kv_content content, 
     return fr_smaller((node->depth - 1) * BLOCK + fr_smaller(shared - drafter, node->run), count - 1);
 }
 
-/* The node in whose pages a prompt can begin the farthest, and where; NONE and 0. */
+/* Finds the node in whose pages a prompt can begin at the highest position; NONE and 0 if there is none. */
 static uint32_t find_node(const fr_kv_prefixes *p, fr_kv_content content, size_t count, bool drafter, size_t *found) {
     uint32_t n = NONE, best = NONE;
     *found = 0;
@@ -617,7 +620,7 @@ void fr_kv_prefixes_add(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *d
     mark_prompt(p, path);
 }
 
-/* A child that says all of a text's tail and has pages of it, the one that says the least more; NONE. */
+/* Finds the shortest child that has all ids of a text's tail, and pages of them; NONE: there is none. */
 static uint32_t covering_child(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, size_t first,
                                size_t count, size_t run, bool drafter) {
     uint32_t best = NONE;
@@ -634,7 +637,7 @@ uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *p, const fr_kv_path *path, fr_k
     if (drafter) end = fr_smaller(length, fr_smaller(end, drafter->length) + 1);
     if (end <= first + (drafter != NULL) || kv->length - first >= BLOCK || end - first > BLOCK) return NONE;
     if (p->window && (!kv->table[FR_KV_SLIDING][block] || first < kv->from)) return NONE;
-    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) /* as a node has it: nothing was written since it was taken */
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) /* the node's own page: nothing was written since */
         if (kv->table[kind][block] && p->owner[kind][number_of(p, kind, kv->table[kind][block])] != NONE) return NONE;
     size_t count = end - first, run = fr_smaller(count, kv->length - first);
     uint32_t parent = block ? path->nodes[block - 1] : NONE;
@@ -646,7 +649,7 @@ uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *p, const fr_kv_path *path, fr_k
         mark_window(p, n, 1);
         remove_tails(p, n);
     }
-    if (n == NONE || !is_tail(&p->nodes[n]) || p->nodes[n].count > count) return n; /* another text's */
+    if (n == NONE || !is_tail(&p->nodes[n]) || p->nodes[n].count > count) return n; /* a longer tail covers this text */
     p->nodes[n].used[FR_KV_LEAVES] = ++p->clock;
     settle(p, FR_KV_LEAVES, n);
     return n;

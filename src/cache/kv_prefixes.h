@@ -61,7 +61,7 @@ typedef struct fr_kv_point {
     uint32_t node; /* of the block of its last position; 0: there is none here */
     size_t position;
     uint8_t *states; /* a page */
-    bool spare;      /* of those that lie regularly: it goes before others */
+    bool spare;      /* it lies at a regular distance, and goes before others */
     uint64_t used;
 } fr_kv_point;
 
@@ -96,11 +96,11 @@ void fr_kv_path_layout(fr_kv_path *path, fr_arena *arena, const fr_kv *kv);
 /* Lets pools ask it for pages. */
 void fr_kv_prefixes_serve(fr_kv_prefixes *prefixes);
 
-/* How many of a prompt's `count` positions can be had, fewer than all, so that one is left to run: those whose ids a
- * text there begins with; with a drafter's cache one less; where there are recurrent layers a point's. */
+/* Counts the leading positions of a prompt of `count` ids that need not be run. They are fewer than all, so that one is
+ * left to give logits; with a drafter's cache one less still; and with recurrent layers they end at a point. */
 size_t fr_kv_prefixes_find(const fr_kv_prefixes *prefixes, fr_kv_content content, size_t count, bool drafter);
 
-/* How many of its first ids texts there begin with, whatever is kept of their pages and states. */
+/* Counts the leading ids that some text there shares, even if their pages and states have been given up. */
 size_t fr_kv_prefixes_known(const fr_kv_prefixes *prefixes, fr_kv_content content, size_t count);
 
 /* Makes them an empty timeline's, whose frontier is then there. drafter: NULL, or its cache, empty too. */
@@ -112,18 +112,19 @@ void fr_kv_prefixes_take(fr_kv_prefixes *prefixes, fr_kv_path *path, fr_kv *kv, 
 void fr_kv_prefixes_add(fr_kv_prefixes *prefixes, fr_kv_path *path, fr_kv *kv, fr_kv *drafter, fr_kv_content content,
                         bool prompt_end);
 
-/* The timeline's last block, which is not complete, becomes a tail: others may begin with it, and the timeline takes a
- * copy of the page when it goes on. length: of its ids, run or not. Gives the node; 0: there is nothing that could be
- * one. */
+/* Makes a tail of the timeline's last block, which is not complete, so that other prompts can begin with it; the
+ * timeline takes a copy of the page when it goes on. length: ids of the timeline, run or not. Gives the node; 0:
+ * nothing could be made one. */
 uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *prefixes, const fr_kv_path *path, fr_kv *kv, fr_kv *drafter,
                                  fr_kv_content content, size_t length);
 
-/* Where its recurrent layers can go on: the block that holds the position's last is in the timeline's path, or is that
- * tail, or nothing comes of it. spare: it goes before points that are not. */
+/* Adds a point, from which recurrent layers can go on. It belongs to the block that holds the position before it, which
+ * must be in the timeline's path or be that tail; otherwise nothing is added. spare: it is given up before points that
+ * are not. */
 void fr_kv_prefixes_add_point(fr_kv_prefixes *prefixes, const fr_kv_path *path, uint32_t tail, size_t position,
                               uint8_t *states, bool spare);
 
-/* Pages for states that can be had without giving up a point that is not spare. */
+/* Counts the pages for states that are free or held by spare points alone. */
 size_t fr_kv_prefixes_spare_states(const fr_kv_prefixes *prefixes);
 
 /* The timeline is cut to `length` positions, or closed. */

@@ -115,7 +115,7 @@ void fr_recurrent_reset(fr_recurrent *r) {
     r->at = r->certain = r->points = 0;
 }
 
-/* Inputs of a ring, and as a page has them; decays and betas are of no use in front of a base. */
+/* Copies inputs between the ring and a page. Decays and betas stay behind, as no row before a base reads them again. */
 static void copy_history(const fr_recurrent *r, const fr_recurrent_layer *layer, uint8_t *page, bool to_page) {
     const fr_recurrent_shape *shape = &layer->shape;
     float *history = (float *)page + layer->history_at;

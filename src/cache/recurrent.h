@@ -88,7 +88,8 @@ bool fr_recurrent_holds(const fr_recurrent *recurrent, size_t position);
 void fr_recurrent_reset(fr_recurrent *recurrent);
 void fr_recurrent_return(fr_recurrent *recurrent, uint8_t *page, size_t position);
 
-/* Its base as a page that others can go on from at `at`, with the inputs before it; NULL: there is none. */
+/* Gives the base as a page from which other timelines can go on at the present position, with the inputs before it;
+ * NULL: there is none. */
 uint8_t *fr_recurrent_page(const fr_recurrent *recurrent);
 
 /* To a page of its own with those bytes, which stand for the position. FR_MEMORY: none was left. */

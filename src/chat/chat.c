@@ -26,8 +26,8 @@ static fr_status check_messages(const json_t *messages) {
     return FR_OK;
 }
 
-/* Options that every template knows, and those of ours that none is told of; null is as good as not given, and an
- * empty list of tools as good as none. */
+/* Checks the types of common options and takes out ours, which templates do not see. null counts as not given, and an
+ * empty list of tools as none. */
 static fr_status check_options(json_t *options, fr_chat_rules *rules, bool *continues) {
     static const char *const flags[] = {"add_generation_prompt", "enable_thinking", "pictures"};
     bool value;
@@ -124,7 +124,7 @@ static fr_status adapt(fr_chat_templates *chat, json_t *messages, const fr_chat_
     return status;
 }
 
-/* A conversation as far as there is a template that was chosen. */
+/* A conversation with the template that was chosen for it. */
 typedef struct conversation {
     const fr_tokenizer *tokenizer;
     const fr_template *template;
@@ -161,8 +161,8 @@ static fr_status place_tools(const conversation *c, json_t *messages) {
     return set ? FR_OK : fr_fail_memory("a chat", 0);
 }
 
-/* Without its last message, as far as the model's thoughts are opened, and then what that message has; *text is left as
- * it was where they aren't. *done: they are. */
+/* Renders the conversation without its last message. If that opens the model's thoughts, appends the last message's
+ * thought and content, and sets *done; otherwise *text is unchanged. */
 static fr_status render_opened(const conversation *c, json_t *before, const fr_continuation *continuation,
                                const fr_reply_format *format, fr_marked_text *text, bool *done) {
     fr_marked_text opened = {0};
@@ -182,7 +182,7 @@ static fr_status render_opened(const conversation *c, json_t *before, const fr_c
     return FR_OK;
 }
 
-/* Up to the end of what the last message says or thinks. */
+/* Renders the conversation up to the end of what the last message says or thinks. */
 static fr_status render_continued(const conversation *c, json_t *messages, fr_marked_text *text) {
     const fr_reply_format format = fr_reply_format_for(c->tokenizer, c->given);
     fr_continuation continuation = {0};

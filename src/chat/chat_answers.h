@@ -10,7 +10,7 @@
 #include "forerun.h"
 
 enum {
-    FR_ANSWERS_MOST = 32,  /* for one set of variables; those past it are asked for anew */
+    FR_ANSWERS_MOST = 32,  /* for one set of variables; further questions are asked each time */
     FR_QUESTION_MOST = 32, /* bytes of a question's name and the role that it is about, with the NUL */
     FR_KEPT_MOST = 8,      /* sets of variables; the oldest gives way */
 };
@@ -40,7 +40,8 @@ typedef struct fr_kept_answers {
 void fr_kept_answers_open(fr_kept_answers *kept);
 void fr_kept_answers_close(fr_kept_answers *kept);
 
-/* Variables that are large, or that no memory is left for, have no answers kept: asking again is always right. */
+/* Copies the answers kept for these variables. Large variables have none, nor do those for which memory ran out: asking
+ * again is always right. */
 void fr_kept_answers_get(fr_kept_answers *kept, const json_t *variables, fr_chat_answers *answers);
 void fr_kept_answers_put(fr_kept_answers *kept, const json_t *variables, const fr_chat_answers *answers);
 

@@ -5,13 +5,13 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* The text of a part; NULL: it is none, but a picture, say. */
+/* Gives the text of a part; NULL: the part is no text, but a picture, say. */
 const json_t *fr_chat_text_of(const json_t *part);
 
 /* True for a list of parts that are all texts. */
 bool fr_chat_is_texts(const json_t *content);
 
-/* A content as a new value, which is one text if it has nothing but texts: a line for each part. NULL: memory ran
+/* Copies a content; one that consists of texts alone becomes one text, with a line for each part. NULL: memory ran
  * out. */
 json_t *fr_chat_plain_content(const json_t *content);
 

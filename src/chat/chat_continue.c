@@ -8,7 +8,7 @@
 #include "formats/json_wide.h"
 #include "src/chat/chat_content.h"
 
-/* No template has it. A blank follows it, by which a template shows if it trims what is said. */
+/* No template contains it. A blank follows it in messages: if it is gone in the prompt, the template trims contents. */
 #define PLACE "fr_goes_on_here"
 
 static const char *const thoughts[] = {"reasoning_content", "reasoning", "thinking"};
@@ -24,15 +24,15 @@ static bool is_blank(char c) {
 
 /* ---------------------------------------------------------------------------------------------------------- message */
 
-/* Bytes without blanks at their ends. */
+/* Copies bytes without the blanks at both ends. */
 static json_t *trimmed(const char *bytes, size_t length) {
     while (length && is_blank(*bytes)) bytes++, length--;
     while (length && is_blank(bytes[length - 1])) length--;
     return json_stringn(bytes, length);
 }
 
-/* A thought at the beginning of a content, from the mark that opens it to the one that ends it, or open, becomes one of
- * the message's own. */
+/* Moves a thought at the beginning of the content, from its opening mark to its closing one or to the end, to a member
+ * of its own. */
 static fr_status split_thought(json_t *message, const fr_reply_format *format) {
     const char *open = format->marks[FR_MARK_THINK], *close = format->marks[FR_MARK_THINK_END];
     json_t *content = fr_chat_plain_content(json_object_get(message, "content"));
@@ -53,7 +53,7 @@ static fr_status split_thought(json_t *message, const fr_reply_format *format) {
         failed =
             json_object_set_new(message, thoughts[0], trimmed(text, (size_t)((closed ? closed : end) - text))) != 0;
         while (rest < end && is_blank(*rest)) rest++;
-        /* An open thought leaves no content: null tells it from a closed one with nothing behind it. */
+        /* An open thought leaves no content: null tells it from a closed thought with nothing after it. */
         failed |= json_object_set_new(message, "content",
                                       closed ? json_stringn(rest, (size_t)(end - rest)) : json_null()) != 0;
     }
@@ -61,7 +61,7 @@ static fr_status split_thought(json_t *message, const fr_reply_format *format) {
     return failed ? no_memory() : FR_OK;
 }
 
-/* A text with the place behind it. */
+/* Appends the place mark to a text. */
 static json_t *with_place(const json_t *text) {
     size_t length = json_string_length(text), more = sizeof PLACE " " - 1;
     char *bytes = malloc(length + more);
@@ -73,7 +73,7 @@ static json_t *with_place(const json_t *text) {
     return marked;
 }
 
-/* Behind the last text of a content. */
+/* Puts the place mark after the last text of the content, where the model is to go on. */
 static fr_status mark_content(json_t *message) {
     json_t *content = json_object_get(message, "content");
     for (size_t i = json_array_size(content); i-- > 0;) {
@@ -157,7 +157,7 @@ bool fr_continuation_shows_thought(const fr_continuation *c, const fr_marked_tex
     return length == 0 || memmem(prompt->text, prompt->length, json_string_value(c->thought), length);
 }
 
-/* trusted: the bytes are the template's own, and stand directly behind others of its, or behind nobody's. */
+/* Appends bytes. trusted: they are the template's own, and directly follow other trusted bytes, or none at all. */
 static fr_status append(fr_marked_text *prompt, const char *bytes, size_t length, bool trusted) {
     if (length == 0) return FR_OK;
     char *text = realloc(prompt->text, prompt->length + length + 1);

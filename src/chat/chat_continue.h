@@ -12,22 +12,22 @@
 #include "src/chat/reply_format.h"
 
 typedef struct fr_continuation {
-    json_t *thought; /* what was thought so far; NULL: nothing */
-    json_t *said;    /* what was said behind it as text; NULL: nothing, so the thought itself is gone on with */
+    json_t *thought; /* the thought so far; NULL: none */
+    json_t *said;    /* the content so far as text; NULL: none, so the model goes on with the thought */
 } fr_continuation;
 
-/* Changes the message. A failure, too, leaves something to close. */
+/* Changes the message. Close it after a failure too. */
 fr_status fr_continuation_begin(fr_continuation *c, json_t *message, const fr_reply_format *format);
 void fr_continuation_close(fr_continuation *c);
 
-/* Ends a prompt that was rendered of the changed message where the word stands; false: the template has left it out. */
+/* Cuts a prompt, rendered from the changed message, at the word; false: the template left the word out. */
 bool fr_continuation_cut(fr_marked_text *prompt);
 
-/* True where a prompt that was cut has the thought in it, or there is none. */
+/* True if a prompt that was cut shows the thought, or the message has none. */
 bool fr_continuation_shows_thought(const fr_continuation *c, const fr_marked_text *prompt);
 
-/* For templates that leave thoughts of past messages out: appends thought and content to a prompt, rendered without the
- * message, whose end has opened the reasoning. */
+/* Appends thought and content to a prompt that was rendered without the message and ends with the mark that opens
+ * reasoning. Used for templates that leave past messages' thoughts out. */
 fr_status fr_continuation_append(const fr_continuation *c, const fr_reply_format *format, fr_marked_text *prompt);
 
 #endif

@@ -26,7 +26,8 @@ static bool has_calls(const json_t *message) {
 
 /* ---------------------------------------------------------------------------------------------------------- members */
 
-/* OpenAI's older form of a call, and of its result, which names the function where newer ones have an id. */
+/* Turns OpenAI's older form of a call, and of its result, which names the function instead of an id, into the newer
+ * one. */
 static fr_status adapt_function_call(json_t *message, size_t index) {
     json_t *call = json_object_get(message, "function_call");
     if (!call || !is_role(message, "assistant") || json_object_get(message, "tool_calls")) return FR_OK;
@@ -45,8 +46,8 @@ static fr_status adapt_function_result(json_t *message, const json_t *before) {
     return put(message, "role", json_string("tool"));
 }
 
-/* A member that is null, or an empty list of calls, says the same as none; templates that only look if it is there, or
- * print it, take it for something else. An empty content is a text. */
+/* Removes members that are null and empty lists of calls: templates that test for them, or print them, would take them
+ * for values. A content that is null becomes an empty text. */
 static fr_status adapt_members(json_t *message) {
     const char *key;
     json_t *value;
@@ -64,7 +65,7 @@ static fr_status adapt_members(json_t *message) {
 
 /* ------------------------------------------------------------------------------------------------------------ roles */
 
-/* Roles that other names stand for where the template doesn't know those. */
+/* Gives the usual name of a role, for templates that do not know the role itself. */
 static const char *usual_role(const char *role) {
     static const char *const names[][2] = {{"developer", "system"}, {"function", "tool"}, {"ipython", "tool"}};
     static const char *const usual[] = {"system", "user", "assistant", "tool"};
@@ -126,7 +127,7 @@ static fr_status adapt_content(json_t *message, fr_chat_probe *probe) {
 
 /* -------------------------------------------------------------------------------------------------------- arguments */
 
-/* Nothing at all, as models and clients write it for a function without parameters. */
+/* True for arguments that say nothing, as models and clients write them for a function without parameters. */
 static bool is_nothing(const json_t *arguments) {
     if (!arguments || json_is_null(arguments)) return true;
     if (!fr_json_is_text(arguments)) return false;
@@ -137,7 +138,7 @@ static bool is_nothing(const json_t *arguments) {
     return begin == length;
 }
 
-/* The object that a text is; another text stays. */
+/* Replaces arguments that are a JSON object in text form by that object; any other text stays. */
 static fr_status unpack(json_t *function, const json_t *text) {
     json_t *object = NULL;
     fr_status status = fr_json_parse_texts(json_string_value(text), json_string_length(text), "arguments", &object);

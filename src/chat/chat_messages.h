@@ -19,14 +19,14 @@
 
 #include "src/chat/chat_probe.h"
 
-/* What a caller decides. */
+/* Choices that the caller of fr_chat_render makes in its options. */
 typedef struct fr_chat_rules {
-    bool late_systems; /* fr_chat_turns_arrange's */
+    bool late_systems; /* see fr_chat_turns_arrange */
     bool rearrange;    /* what the template has no place for is put elsewhere; else it is left to the template */
-    bool strict_roles; /* a role that neither is usual nor known to the template is FR_INPUT */
+    bool strict_roles; /* FR_INPUT for a role that is neither usual nor known to the template */
 } fr_chat_rules;
 
-/* messages: an array of objects with a role, changed in place. notes: fr_chat_turns_arrange's. */
+/* messages: an array of objects with a role, changed in place. notes: as in fr_chat_turns_arrange. */
 fr_status fr_chat_messages_adapt(json_t *messages, const fr_chat_rules *rules, fr_chat_probe *probe, unsigned *notes);
 
 #endif

@@ -12,7 +12,7 @@
 /* Words that no template has. */
 #define FIRST    "fr_probe_first"
 #define SECOND   "fr_probe_second"
-#define MEMBER   "fr_probe_member" /* of a part: seen only where a part is printed as a whole */
+#define MEMBER   "fr_probe_member" /* a part's member: seen only where the part is printed as a whole */
 #define KEY      "fr_probe_key"
 #define VALUE    "fr_probe_value"
 #define FUNCTION "fr_probe_function"
@@ -37,7 +37,7 @@ static json_t *user(void) {
     return said("user", "Hello");
 }
 
-/* Packs a call that says this value, with its arguments in one of the two forms. */
+/* Makes a conversation with a call that has this value, its arguments in one of the two forms. */
 static json_t *call_saying(const char *value, bool mapping, json_t *content) {
     json_t *arguments = mapping ? json_pack("{s:s}", KEY, value) : json_sprintf("{\"" KEY "\": \"%s\"}", value);
     return json_pack("{s:s, s:o, s:[{s:s, s:s, s:{s:s, s:o}}]}", "role", "assistant", "content", content, "tool_calls",
@@ -65,14 +65,14 @@ static bool render(fr_chat_probe *probe, const json_t *messages, fr_marked_text 
     return status == FR_OK;
 }
 
-/* Renders a conversation that is given away; false: the template failed. */
+/* Renders a conversation and frees it; false: the template failed. */
 static bool ask(fr_chat_probe *probe, json_t *messages, fr_marked_text *text) {
     bool rendered = render(probe, messages, text);
     json_decref(messages);
     return rendered;
 }
 
-/* The same for templates that may insist on a system message at the head. */
+/* Renders it too for templates that insist on a system message at the head: a failure is tried again with one. */
 static bool ask_with_system(fr_chat_probe *probe, json_t *messages, fr_marked_text *text) {
     bool rendered = render(probe, messages, text);
     const char *first = json_string_value(json_object_get(json_array_get(messages, 0), "role"));
@@ -82,7 +82,8 @@ static bool ask_with_system(fr_chat_probe *probe, json_t *messages, fr_marked_te
     return rendered;
 }
 
-/* What became of the words of a conversation that is given away; the second may be NULL. */
+/* Tells if the template shows the words `first` and `second` (which may be NULL) of a conversation, drops one or
+ * refuses it all. Frees the conversation. */
 static fr_taken take(fr_chat_probe *probe, json_t *messages, const char *first, const char *second) {
     fr_marked_text text;
     bool rendered = ask_with_system(probe, messages, &text);
@@ -93,7 +94,7 @@ static fr_taken take(fr_chat_probe *probe, json_t *messages, const char *first, 
     return taken;
 }
 
-/* The answer to a question about a role, "" where it is about none: the kept one, or else what `find` finds. */
+/* Gives the answer to a question about a role ("": about none), kept from before or found by `find`. */
 typedef int find_fn(fr_chat_probe *probe, const char *role);
 static int answer(fr_chat_probe *probe, const char *name, const char *role, find_fn *find) {
     char question[FR_QUESTION_MOST];
@@ -112,7 +113,8 @@ static bool is_role(const char *role, const char *const *roles) {
     return *roles != NULL;
 }
 
-/* In small letters, as templates may write a role in capitals, and the word that stands for a role replaced by it. */
+/* Writes the text in small letters, as templates may print roles in capitals, and with `role` in place of the test
+ * role, so that prompts of the two roles compare. */
 static fr_status plain_text(const fr_marked_text *text, const char *role, fr_text_buffer *plain) {
     size_t word = strlen(ROLE);
     for (size_t at = 0; at < text->length;) {
@@ -124,7 +126,7 @@ static fr_status plain_text(const fr_marked_text *text, const char *role, fr_tex
     return fr_text_check(plain, "a chat template's answer");
 }
 
-/* A place in a conversation in which a message of some role may stand. */
+/* Makes a conversation in which a message of the role stands at one of several places. */
 static json_t *conversation_with(const char *role, int place) {
     if (place == 0) return json_pack("[o, o]", said(role, "Hello"), user());
     if (place == 1) return json_pack("[o, o]", user(), said(role, "Hello"));
@@ -163,8 +165,8 @@ static json_t *probe_content(bool parts) {
                      "text", SECOND, MEMBER, 1);
 }
 
-/* A conversation in which somebody of that role has something to say. mapping: the form of a call, where one is
- * needed. */
+/* Makes a conversation in which a message of that role has the content. mapping: the form of a call's arguments, if
+ * there must be a call. */
 static json_t *conversation(const char *role, json_t *content, bool mapping) {
     static const char *const first[] = {"system", "developer", NULL}, *const results[] = {"tool", "ipython", NULL};
     if (is_role(role, first)) return json_pack("[o, o]", message(role, content), user());
@@ -173,7 +175,7 @@ static json_t *conversation(const char *role, json_t *content, bool mapping) {
     return json_pack("[o, o, o]", user(), call(mapping, json_string("")), result(role, content));
 }
 
-/* True where content comes through in a form, and only what is said in it. */
+/* True if a content in this form is in the prompt, and nothing else of the part with it. */
 static bool comes_through(fr_chat_probe *probe, const char *role, bool parts) {
     bool through = false;
     for (int mapping = 1; mapping >= 0 && !through; mapping--) {
@@ -237,7 +239,7 @@ fr_sent_arguments fr_chat_probe_arguments(fr_chat_probe *probe) {
     return (fr_sent_arguments)answer(probe, "arguments", "", find_arguments);
 }
 
-/* True where a call is seen beside a content, by its name or its arguments. */
+/* True if the prompt shows a call beside a content, by its name or its arguments. */
 static bool shows_call(fr_chat_probe *probe, bool empty) {
     bool shown = false;
     for (int mapping = 1; mapping >= 0 && !shown; mapping--) {
@@ -297,7 +299,7 @@ fr_taken fr_chat_probe_takes_tools(fr_chat_probe *probe) {
 
 /* ------------------------------------------------------------------------------------------------------------ turns */
 
-/* A template that goes on with a system message alone, or shows nobody's text, is left to do so. */
+/* A template that does not show a user's text either gets no help: a system message moved there would be lost too. */
 static int find_system(fr_chat_probe *probe, const char *role) {
     fr_taken taken = take(probe, json_pack("[o, o]", said(role, FIRST), user()), FIRST, NULL);
     if (taken == FR_TAKEN) return taken;
@@ -311,7 +313,8 @@ static int find_second_system(fr_chat_probe *probe, const char *role) {
     return take(probe, json_pack("[o, o, o]", said(role, FIRST), said(role, SECOND), user()), FIRST, SECOND);
 }
 
-/* Behind a user's turn, with which a conversation may end, and between two turns. */
+/* Tests a system message in two places, after a user's turn that ends the conversation and between two turns, and gives
+ * the worse outcome. */
 static int find_late_system(fr_chat_probe *probe, const char *role) {
     fr_taken last = take(probe, json_pack("[o, o, o]", said(role, "Hello"), user(), said(role, FIRST)), FIRST, NULL);
     fr_taken between = take(probe,
@@ -350,7 +353,7 @@ bool fr_chat_probe_alternates(fr_chat_probe *probe, const char *role) {
     return answer(probe, "alternates", role, find_alternates);
 }
 
-/* Tells whether both of two calls are in the prompt, made in one message or in one each. */
+/* True if both of two calls are in the prompt. together: they stand in one message, not in one each. */
 static bool takes_calls(fr_chat_probe *probe, bool mapping, bool together, bool empty) {
     json_t *silent = empty ? json_string("") : json_null();
     json_t *first = call_saying(FIRST, mapping, json_incref(silent)), *second = call_saying(SECOND, mapping, silent);

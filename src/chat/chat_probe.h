@@ -16,7 +16,7 @@ typedef struct fr_chat_probe {
     const fr_template *template;
     const json_t *own, *given; /* fr_template_render's; messages don't matter */
     int64_t now;
-    fr_chat_answers answers; /* those that are known so far */
+    fr_chat_answers answers; /* answers known so far */
     fr_status status;        /* FR_MEMORY: an answer is missing because memory ran out, and none can be relied on */
 } fr_chat_probe;
 
@@ -26,14 +26,14 @@ typedef enum fr_sent_arguments {
     FR_SENT_TEXT,
 } fr_sent_arguments;
 
-/* What becomes of a message that a template may not have a place for. */
+/* Outcomes for a message for which a template may have no place. */
 typedef enum fr_taken {
     FR_TAKEN,   /* its text is in the prompt */
     FR_DROPPED, /* the template goes on without its text */
     FR_REFUSED, /* the template fails, as its exception says */
 } fr_taken;
 
-/* True where messages of this role are treated otherwise than those of a role that no template has. */
+/* True if messages of this role are rendered differently from those of a role that no template has. */
 bool fr_chat_probe_knows_role(fr_chat_probe *probe, const char *role);
 
 /* True where it takes texts as the content of such messages, and not lists of parts. */
@@ -54,17 +54,17 @@ fr_taken fr_chat_probe_takes_tools(fr_chat_probe *probe);
 /* A list of one small tool, which stands for all others; NULL: memory ran out. */
 json_t *fr_chat_probe_tools(void);
 
-/* A system message at the head, a second one behind that, and one behind turns of others. */
+/* Outcomes for a system message at the head, for a second one after it, and for one after other turns. */
 fr_taken fr_chat_probe_system(fr_chat_probe *probe);
 fr_taken fr_chat_probe_second_system(fr_chat_probe *probe);
 fr_taken fr_chat_probe_late_system(fr_chat_probe *probe);
 
-/* True where two messages of this role in a row, the user's or the assistant's, are refused or left out, and the same
- * two with a turn of the other's between them are taken. */
+/* True if two messages in a row of this role, the user's or the assistant's, are refused or left out, but taken with a
+ * turn of the other role between them. */
 bool fr_chat_probe_alternates(fr_chat_probe *probe, const char *role);
 
-/* True where two calls in one message are refused, or one of them is left out, and the same two as turns of their own,
- * each with its result after it, are taken. */
+/* True if one of two calls in a message is refused or left out, but both are taken as turns of their own, each with its
+ * result after it. */
 bool fr_chat_probe_one_call(fr_chat_probe *probe);
 
 #endif

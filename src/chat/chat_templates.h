@@ -25,8 +25,8 @@ typedef struct fr_chat_templates {
     bool built_in;                /* `any` is the family's */
     char *note;                   /* what is worth saying about `any`, or NULL */
     char *picture_note;           /* and about `pictures` */
-    fr_kept_answers answers;      /* that they gave when they were asked what they take */
-    atomic_uint notes, told;      /* bits of chat_turns.h: changes that were made, and those that a line was given of */
+    fr_kept_answers answers;      /* given when the templates were asked about messages */
+    atomic_uint notes, told;      /* bits of chat_turns.h: changes made, and those whose line was given */
 } fr_chat_templates;
 
 /* where: the checkpoint, for the note. */

@@ -21,7 +21,7 @@ static fr_status no_memory(void) {
 
 /* ---------------------------------------------------------------------------------------------------------- joining */
 
-/* Two texts with a blank line between them, unless one says nothing; NULL: memory ran out. */
+/* Joins two texts with a blank line between them, unless one is empty; NULL: memory ran out. */
 static json_t *join_texts(const json_t *first, const json_t *second) {
     fr_text_buffer text = {0};
     fr_text_append_string(&text, "");
@@ -33,13 +33,13 @@ static json_t *join_texts(const json_t *first, const json_t *second) {
     return joined;
 }
 
-/* A content as a new list of parts. */
+/* Copies a content as a list of parts. */
 static json_t *parts_of(const json_t *content) {
     if (json_is_array(content)) return json_copy((json_t *)(uintptr_t)content);
     return json_pack("[{s:s, s:O}]", "type", "text", "text", content);
 }
 
-/* Two lists of parts as one, in which the texts at the seam are one, as templates trim parts by themselves. */
+/* Joins two lists of parts. The texts at the seam become one, as templates trim each part by itself. */
 static json_t *join_parts(const json_t *first, const json_t *second) {
     json_t *parts = parts_of(first), *more = parts_of(second);
     size_t count = json_array_size(parts);
@@ -71,7 +71,7 @@ static bool is_content(const json_t *content) {
     return fr_json_is_text(content) || json_array_size(content) > 0;
 }
 
-/* The member of two messages in `into`: both, by `join`, or the one that there is. */
+/* Sets a member of `into` from the members of two messages: joined by `join`, or the one that exists. */
 static fr_status join_member(json_t *into, const char *key, const json_t *first, const json_t *second,
                              json_t *(*join)(const json_t *first, const json_t *second)) {
     const json_t *one = json_object_get(first, key), *other = json_object_get(second, key);
@@ -114,7 +114,7 @@ static size_t find_late_system(const json_t *messages, size_t from) {
     return from;
 }
 
-/* What stands at `at` behind other turns goes to a user's turn beside it, or to the head. */
+/* Moves the system messages at `at`, which follow other turns, to a user's turn beside them, or to the head. */
 static fr_status move_late_system(json_t *messages, size_t at) {
     json_t *message = json_array_get(messages, at);
     while (count_systems(messages, at) > 1) FR_TRY(fr_chat_join_turns(messages, at, at + 1));
@@ -131,7 +131,7 @@ static fr_status move_late_systems(json_t *messages, size_t at) {
     return FR_OK;
 }
 
-/* The one at the head goes to the first user's turn, or becomes one. */
+/* Joins the system message at the head to the first user's turn, or makes it one. */
 static fr_status move_system_to_user(json_t *messages) {
     size_t at = 1, count = json_array_size(messages);
     while (at < count && !is_role(json_array_get(messages, at), "user")) at++;
@@ -182,7 +182,7 @@ static fr_status arrange_turns(json_t *messages, const char *role, fr_chat_probe
 /* ------------------------------------------------------------------------------------------------------------ calls */
 
 /* Moves the result of a call to messages[at], where results follow: the one with the call's id, else the first. Gives
- * how many messages that is, 0 where no result is left. */
+ * the number of results moved, 0 or 1. */
 static size_t bring_result(json_t *messages, size_t at, const json_t *call) {
     const json_t *id = json_object_get(call, "id");
     size_t found = at;

@@ -36,8 +36,8 @@ enum {
     FR_NOTE_NO_CALLS = 1 << 5,
 };
 
-/* late_systems: a system message behind other turns is moved also where the template's own exception would refuse it.
- * *notes: the bits of what was done are added. */
+/* late_systems: a system message that follows other turns is moved even if the template would refuse it by its own
+ * exception. *notes: gets the bits of the changes made, beside those it has. */
 fr_status fr_chat_turns_arrange(json_t *messages, bool late_systems, fr_chat_probe *probe, unsigned *notes);
 
 #endif

@@ -25,7 +25,7 @@ fr_status fr_reply_reader_begin(fr_reply_reader *reader, const fr_reply_format *
 /* Whether a prompt ends with the mark of reasoning, and nothing but white space behind it. */
 bool fr_reply_opens_reasoning(const fr_reply_format *format, const char *prompt, size_t length);
 
-/* Whether it ends so with the mark that ends reasoning, as templates write it where thinking is off. */
+/* True if the prompt ends so with the mark that ends reasoning, as templates write it where thinking is off. */
 bool fr_reply_ends_reasoning(const fr_reply_format *format, const char *prompt, size_t length);
 
 const fr_reply_format *fr_reply_reader_format(const fr_reply_reader *reader);

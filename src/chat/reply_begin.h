@@ -10,12 +10,12 @@
 /* Finds the format in the template that renders prompts of these options. */
 fr_reply_format fr_reply_format_for(const fr_tokenizer *tokenizer, const json_t *options);
 
-/* How many bytes of a prompt's end the template itself wrote. */
+/* Counts the bytes at a prompt's end that the template itself wrote, not a message. */
 size_t fr_reply_trusted_end(const fr_marked_text *prompt);
 
-/* The text of the template's own hand that the reply stands behind: only that can have opened the reasoning, or ended
- * it. It is the prompt's end, or, where options say that the reply goes on with the last message, the last mark before
- * that message's text. Empty where there is none. */
+/* Gives the template's own text before the reply: only that can have opened or ended the reasoning. It is the prompt's
+ * end or, if options say that the reply goes on with the last message, the last mark before that message's text. Empty:
+ * there is none. */
 fr_text fr_reply_written(const fr_reply_format *format, const fr_marked_text *prompt, const json_t *options);
 
 #endif

@@ -68,7 +68,7 @@ fr_expression fr_reply_until(const fr_reply_plan *plan, fr_grammar_rules *rules,
                               fr_reply_mark(plan, rules, which));
 }
 
-/* The mark that a text begins with; FR_MARK_NONE: none. */
+/* Finds the mark at the beginning of a text; FR_MARK_NONE: there is none. */
 static fr_mark mark_at(const fr_reply_format *format, const char *text) {
     for (size_t i = 1; i < FR_MARK_COUNT; i++)
         if (format->marks[i] && strncmp(text, format->marks[i], strlen(format->marks[i])) == 0) return (fr_mark)i;
@@ -144,7 +144,7 @@ static bool is_name(const json_t *value) {
     return length && length <= 128 && strspn(json_string_value(value), letters) == length;
 }
 
-/* The parts are those of all tools. */
+/* Makes the calls of one tool. The parts are shared by all tools. */
 static fr_status call_of(const making *m, const json_t *tool, const char *name, fr_written_parts *parts,
                          fr_expression *call) {
     const fr_arguments_form form = m->plan->format->form->arguments;

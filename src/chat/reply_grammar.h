@@ -15,7 +15,7 @@
 typedef struct fr_reply_plan {
     const fr_reply_format *format;
     bool thinks;         /* the prompt has opened the reasoning */
-    bool thought;        /* the prompt has had all of it: the reply begins with the content or a call */
+    bool thought;        /* the prompt contains the whole thought: the reply begins with the content or a call */
     const json_t *tools; /* an array, or NULL: nothing may be called */
     const char *tool;    /* the only one that may be called, NULL: any */
     bool several;        /* calls in one reply */
@@ -25,7 +25,7 @@ typedef struct fr_reply_plan {
 /* Adds a root to rules that have the content's, if there is one. */
 fr_status fr_reply_rules(const fr_reply_plan *plan, fr_grammar_rules *rules);
 
-/* Whether a tool says "strict": true. Of any other one, what its schema says and can't be held need not be. */
+/* True for a tool with "strict": true. For any other tool, parts of its schema that can't be enforced are ignored. */
 bool fr_tool_is_strict(const json_t *tool);
 
 /* A tool's parameters, which conversations may leave out, as a schema of objects; without any, of the empty object.
@@ -36,13 +36,14 @@ fr_status fr_tool_schema(const json_t *tool, fr_grammar_rules *rules, json_t **s
 fr_status fr_tagged_arguments(const fr_reply_plan *plan, const json_t *tool, fr_grammar_rules *rules,
                               fr_expression *arguments);
 
-/* One argument's value up to what ends it, of a schema at a place in the tool's parameters: text as it is where a text
- * may be, JSON otherwise. Where the tool is not strict, what can't be held of a text is any text. */
+/* Makes an argument's value, with the mark that ends it, from the schema at a place in the tool's parameters: plain
+ * text if it may be a string, JSON otherwise. If the tool is not strict, a string whose constraints can't be enforced
+ * may be any text. */
 fr_status fr_tagged_value(const fr_reply_plan *plan, const json_t *tool, const char *key, const json_t *schema,
                           const fr_schema_path *path, fr_written_parts *parts, fr_expression *value);
 
-/* Makes an expression of a form's text (reply_forms.h): words, up to one that is NULL, get their meanings, and texts of
- * marks become the marks. */
+/* Makes an expression from a form's text (reply_forms.h). Words, up to the one that is NULL, are replaced by their
+ * meanings, and marks in the text become the marks. */
 typedef struct fr_form_word {
     const char *word;
     fr_expression meaning;

@@ -12,7 +12,7 @@
 #include "src/chat/reply_forms.h"
 #include "src/chat/reply_grammar.h"
 
-#define MOST_WAYS  64 /* beyond them any member of any way may come */
+#define MOST_WAYS  64 /* with more, any member of any way may come */
 #define MOST_LOOKS 8  /* schemas in schemas at the root */
 
 /* Words of the whole object that hold of what is written: no member comes that is no property. */
@@ -51,7 +51,7 @@ static fr_status check_required(const json_t *parameters) {
     return FR_OK;
 }
 
-/* Of a strict tool. */
+/* Refuses keywords of a strict tool's schema that argument-by-argument calls can't enforce. */
 static fr_status check_object(const json_t *parameters) {
     const json_t *properties = json_object_get(parameters, "properties");
     const char *word;
@@ -68,8 +68,8 @@ static fr_status check_object(const json_t *parameters) {
 
 /* ------------------------------------------------------------------------------------------ ways to fill the object */
 
-/* A way is {"properties": {..}, "required": [..]}, of what a schema says itself. Members that only hold under a
- * condition may come, whether it holds or not. */
+/* Makes the way that the schema itself describes, {"properties": {..}, "required": [..]}. Members that only hold under
+ * a condition are always allowed. */
 static json_t *own_way(making *m, const json_t *schema) {
     static const char *const conditional[] = {"then", "else"};
     const json_t *properties = json_object_get(schema, "properties"), *names = json_object_get(schema, "required");
@@ -85,7 +85,8 @@ static json_t *own_way(making *m, const json_t *schema) {
     return fr_schema_pack(m->rules, "{s:o,s:o}", "properties", members, "required", required);
 }
 
-/* Both at once, or, `loose`, either: then a property is what one of them says, and none of them has to be there. */
+/* Joins two ways: both hold at once, or, if `loose`, either: then a property may have either schema, and none is
+ * required. */
 static json_t *join_ways(making *m, const json_t *one, const json_t *other, bool loose) {
     json_t *members = fr_schema_copy(m->rules, json_object_get(one, "properties")), *value, *name;
     json_t *required = loose ? fr_schema_list(m->rules) : fr_schema_copy(m->rules, json_object_get(one, "required"));
@@ -104,7 +105,7 @@ static json_t *join_ways(making *m, const json_t *one, const json_t *other, bool
     return fr_schema_pack(m->rules, "{s:o,s:o}", "properties", members, "required", required);
 }
 
-/* Takes the list and makes all its ways one. */
+/* Merges all ways of the list into one loose way. Takes the list. */
 static json_t *loosen(making *m, json_t *ways) {
     json_t *all = json_incref(json_array_get(ways, 0));
     for (size_t i = 1; i < json_array_size(ways); i++) {
@@ -116,7 +117,7 @@ static json_t *loosen(making *m, json_t *ways) {
     return fr_schema_pack(m->rules, "[o]", all);
 }
 
-/* Each way of one list with each of another. Takes both. */
+/* Joins each way of one list with each way of the other. Takes both. */
 static json_t *cross(making *m, json_t *ones, json_t *others) {
     size_t i, k;
     json_t *all = fr_schema_list(m->rules), *one, *other;
@@ -131,7 +132,7 @@ static json_t *cross(making *m, json_t *ones, json_t *others) {
     return all;
 }
 
-/* What is no object is no arguments. */
+/* True unless the schema's type excludes objects: arguments are an object, so such a choice is no way. */
 static bool may_be_object(const json_t *schema) {
     const json_t *type = json_object_get(schema, "type");
     bool found = !type || (json_is_string(type) && strcmp(json_string_value(type), "object") == 0);
@@ -172,13 +173,13 @@ static bool is_python(const making *m) {
     return m->plan->format->form->arguments == FR_ARGUMENTS_PYTHON;
 }
 
-/* The arguments so far: texts with at least one of them, and if there may be none. */
+/* The arguments so far: an expression of at least one argument, and whether none is allowed too. */
 typedef struct arguments_made {
     fr_expression some;
     bool has_some, may_be_none;
 } arguments_made;
 
-/* Adds an argument; a comma stands before it if others do. */
+/* Adds an argument in Python's form, with a comma if others come before it. */
 static void add_python(making *m, arguments_made *made, fr_expression one, bool required) {
     uint32_t rule = fr_grammar_rule(m->rules);
     fr_grammar_define(m->rules, rule, one);
@@ -190,7 +191,7 @@ static void add_python(making *m, arguments_made *made, fr_expression one, bool 
     *made = (arguments_made){some, true, made->may_be_none && !required};
 }
 
-/* Makes one argument: from its tag to the one behind its value, or in Python's form from its key to its value. */
+/* Makes one argument: from its tag to the tag after its value, or in Python's form from its key to its value. */
 static fr_status argument(making *m, const char *key, const json_t *schema, fr_expression *made) {
     const fr_schema_path place = {NULL, "properties", 0}, at = {&place, key, 0};
     fr_expression value;
@@ -210,7 +211,7 @@ static fr_status argument(making *m, const char *key, const json_t *schema, fr_e
     return FR_OK;
 }
 
-/* Names that tags can't hold are left out of calls, but for those of strict tools. */
+/* Makes all arguments of one way. Names that tags can't hold are left out, but a strict tool with one is refused. */
 static fr_status way_arguments(making *m, const json_t *way, fr_expression *arguments) {
     const fr_schema_path place = {NULL, "properties", 0};
     const char *never = is_python(m) ? "=(){}[],:'\"<> \t\n" : "<>\"";

@@ -41,8 +41,8 @@ static fr_status check_values(const json_t *value, fr_grammar_rules *rules, cons
     return json_is_object(value) ? check_members(value, rules, path) : check_items(value, rules, path);
 }
 
-/* What a tool that says little is taken to say: no other members than its properties, unless other schemas beside them
- * may speak of more. */
+/* Fills in defaults that tools leave out: the type is an object, and only its properties are allowed, unless schemas
+ * beside them may name more. */
 static void complete(json_t *schema, fr_grammar_rules *rules) {
     static const char *const others[] = {"$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", NULL};
     if (json_object_size(schema) == 0) fr_schema_set(rules, schema, "properties", json_object());
@@ -52,7 +52,7 @@ static void complete(json_t *schema, fr_grammar_rules *rules) {
         fr_schema_set(rules, schema, "additionalProperties", json_false());
 }
 
-/* Whether a type is an object's, or one of several. */
+/* True if a type is "object", or a list of types with it, or missing. */
 static bool names_objects(const json_t *type) {
     bool found = !type || (json_is_string(type) && strcmp(json_string_value(type), "object") == 0);
     for (size_t i = 0; i < json_array_size(type) && !found; i++) found = names_objects(json_array_get(type, i));

@@ -119,7 +119,8 @@ static const char *name_of_choices(const json_t *schema) {
     return json_object_get(schema, "anyOf") ? "anyOf" : "oneOf";
 }
 
-/* That a value is of one choice alone is not held. */
+/* Gives the schema's choices. oneOf is read as anyOf: that only one choice matches is not enforced, so a strict tool
+ * must not use it. */
 static const json_t *choices_of(const making *m, const json_t *schema) {
     const json_t *any = json_object_get(schema, "anyOf");
     return any || m->strict ? any : json_object_get(schema, "oneOf");
@@ -238,7 +239,7 @@ static fr_status add_json(const making *m, const json_t *schema, const fr_schema
     return status;
 }
 
-/* Of a list of types those that are no texts, as JSON. */
+/* Adds the types of a list other than "string" as JSON values. */
 static fr_status add_other_types(const making *m, const json_t *schema, const fr_schema_path *path, choice *all) {
     fr_grammar_rules *rules = m->parts->rules;
     json_t *others = fr_schema_list(rules), *less = fr_schema_copy(rules, schema), *type;
@@ -253,8 +254,8 @@ static fr_status add_other_types(const making *m, const json_t *schema, const fr
     return status;
 }
 
-/* A text of some length, pattern or format, up to a mark that is not in it where that is written as a text. What may be
- * read as another value can't be held to be a text. */
+/* Adds a text of some length, pattern or format, which must not contain the closing mark if that is written as text. A
+ * text that reads as another type can't be excluded. */
 static fr_status add_texts(const making *m, const json_t *schema, const fr_schema_path *path, choice *all) {
     static const char *const words[] = {"type", "pattern", "format", "minLength", "maxLength", NULL};
     static const char *const type_alone[] = {"type", NULL};
@@ -294,7 +295,7 @@ static fr_status add_values(const making *m, const json_t *schema, const fr_sche
 
 /* ------------------------------------------------------------------------------------------------------------ value */
 
-/* The form may have a line break before its tag. */
+/* Makes the closing mark of a value, with the line break that some forms write before it. */
 static fr_expression end_of(const making *m) {
     fr_grammar_rules *rules = m->parts->rules;
     bool lines = strstr(m->plan->format->form->argument, "$VALUE\n") != NULL;

@@ -25,7 +25,7 @@ typedef struct fr_output {
     const fr_bound *stored;
     size_t part;
     bool transposed;    /* a matrix's rows are those rows' columns */
-    fr_dtype type, wanted; /* wanted: by the rules of types, where its rows do not fit that type; or the same */
+    fr_dtype type, wanted; /* wanted: by the rules, even if its blocks do not fill the rows */
     uint32_t dims;
     uint64_t shape[FR_MAX_DIMS];
     fr_reorder reorder;       /* of its rows or columns as against the source's; of a vector its values */

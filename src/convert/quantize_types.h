@@ -45,8 +45,8 @@ fr_status fr_choose_types(const fr_type_choice *choice, fr_outputs *outputs);
  * is F16. Tensors of given values have their types already. */
 void fr_choose_plain_types(fr_dtype type, fr_outputs *outputs);
 
-/* Says in one line how many matrices are of another type than they should be, because their rows do not fit its blocks;
- * nothing where all fit. */
+/* Notes in one line how many matrices got another type than the rules give, because its blocks do not fill their rows;
+ * says nothing if all fit. */
 void fr_note_fallbacks(const fr_outputs *outputs, void (*note)(const char *line));
 
 /* general.file_type, as llama.cpp numbers them. */

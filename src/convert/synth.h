@@ -27,7 +27,7 @@ typedef struct fr_synth_order {
     const fr_synth_shape *shape;
     size_t layers, vocab;
     size_t experts; /* of each mixture; 0: the shape's own */
-    void (*note)(const char *line); /* NULL, or told what a user may not expect */
+    void (*note)(const char *line); /* NULL, or called with lines about what a user may not expect */
 } fr_synth_order;
 
 /* -------------------------------------------------------------------------------------------------------- tokenizer */

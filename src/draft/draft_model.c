@@ -32,7 +32,7 @@ typedef struct workspace {
     fr_draft_head head;        /* whose scores are drafted from; without ids: the model's own */
     size_t vocab, target_vocab; /* ids that both have; that the target has */
     fr_kv kv;     /* of no session: what theirs are laid out like, and the pages of all */
-    fr_kv_prefixes prefixes;   /* texts that the model has run before, of sessions that have gone too */
+    fr_kv_prefixes prefixes;   /* texts that the model has run before, also for sessions that have gone */
     void *activations;
     size_t most;               /* rows of the largest batch */
     fr_row *rows;              /* [most] */
@@ -48,7 +48,7 @@ typedef struct state {
     fr_draft base;
     workspace *work;
     fr_kv kv;
-    fr_kv_path path; /* where it stands among the texts that were run before */
+    fr_kv_path path; /* its place among the texts that were run before */
     size_t length;   /* of the timeline at the last proposal */
 } state;
 
@@ -111,12 +111,13 @@ static fr_kv_content content_of(const fr_draft_view *view) {
     return (fr_kv_content){.ids = view->ids}; /* pictures are ids to it */
 }
 
-/* Blocks that it has run are there for others. */
+/* Shares the blocks that were run, so that other sessions' prompts can begin with them. */
 static void offer(state *s, const fr_draft_view *view) {
     fr_kv_prefixes_add(&s->work->prefixes, &s->path, &s->kv, NULL, content_of(view), false);
 }
 
-/* It begins where the text leaves those that were run before; a model with states has nothing to go on from there. */
+/* Begins after the ids that the model has run before. One with recurrent layers leaves no points, so it runs the whole
+ * text. */
 static void find(state *s, const fr_draft_view *view) {
     fr_kv_prefixes *prefixes = &s->work->prefixes;
     size_t found = fr_kv_prefixes_find(prefixes, content_of(view), view->length, false);

@@ -52,7 +52,7 @@ typedef struct fr_eagle {
     fr_trunk trunk; /* of one layer: its head has the draft vocabulary's rows, its embedding the target's */
     fr_matrix fc;   /* [hidden, aux_layers * target_hidden], or [hidden, 2 * hidden] */
     const float *fc_bias;                      /* [hidden]; NULL: none */
-    const float *fc_norms[FR_AUX_LAYERS];      /* of what fc takes: each of an equal part of it, in their order */
+    const float *fc_norms[FR_AUX_LAYERS];      /* norms of fc's input, each of an equal part of it, in order */
     size_t fc_norm_count;                      /* 0: it takes the rows as they are */
     const float *embedding_norm, *hidden_norm; /* [hidden] */
     const int32_t *ids; /* [draft_vocab] the target's id of each; NULL: the same */

@@ -78,7 +78,7 @@ static int64_t fallback_width(const fr_eagle_config *c, const fr_weights *weight
     return fc && fc->dims == 2 ? (int64_t)(fc->shape[1] / aux_layers) : (int64_t)c->layer.trunk.hidden;
 }
 
-/* Its layer is one of Llama's, or of another family; text: the object that says so, in a folder. */
+/* Reads the layer's configuration, which is Llama's or another family's; text: the object that has it, in a folder. */
 static fr_status read_layer(fr_eagle_config *c, const fr_family *family, const json_t *text, fr_weights *weights) {
     const fr_gguf *gguf = weights->files->gguf;
     const fr_source source = {.root = text, .text = text, .gguf = gguf, .where = gguf ? gguf->path : where,
@@ -138,8 +138,8 @@ static fr_status read_flags(fr_eagle_config *c, const json_t *root, const json_t
     return FR_OK;
 }
 
-/* speculators name the kind of the layer; Qwen3's has norms of heads. A window counts where layer_types says that the
- * layer slides, and, for Qwen3, which switches it, use_sliding_window. */
+/* Reads the kind of layer as the speculators library names it; Qwen3's norms its heads. A window counts if layer_types
+ * says that the layer slides and, for Qwen3, use_sliding_window is on. */
 static fr_status read_folder_layer(fr_eagle_config *c, const json_t *text, fr_weights *weights) {
     const char *type;
     size_t window;

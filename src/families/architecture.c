@@ -30,7 +30,7 @@ const char *fr_drafter_architecture(size_t index) {
     return NULL;
 }
 
-/* The first of config.json's "architectures"; NULL: there is none. */
+/* Gives the first of config.json's "architectures"; NULL: there is none. */
 static const char *first_architecture(const json_t *config) {
     const char *name = json_string_value(json_array_get(json_object_get(config, "architectures"), 0));
     return name && *name ? name : NULL;

@@ -299,11 +299,11 @@ fr_status fr_cycle_score(fr_session *s, const int32_t *ids, size_t count, size_t
     return score(s, ids, count, &(scoring){.first_row = first_row, .logits = sink, .context = context});
 }
 
-/* A text whose rows tell how likely its next id is. */
+/* A text that is scored: each row gives the log-probability of the id after it. */
 typedef struct likelihoods {
     fr_logprobs *logprobs;
-    const int32_t *ids; /* that are still to be told of, */
-    size_t count;       /* so many */
+    const int32_t *ids; /* ids whose log-probabilities have not been given yet, */
+    size_t count;       /* and their number */
     fr_score_fn *sink;
     void *context;
 } likelihoods;
@@ -324,7 +324,7 @@ fr_status fr_cycle_score_ids(fr_session *s, const int32_t *ids, size_t count, fr
     fr_status status = fr_cycle_score(s, ids, count, 0, hand_out_likelihoods, &told);
     s->stats.value[FR_STAT_PREFILL_SECONDS] += fr_clock() - start;
     fr_logprobs_forget(&s->logprobs); /* no step has given them */
-    s->met = 0; /* a prompt that goes on from here counts them as its own, none as reused */
+    s->met = 0; /* a prompt that goes on from here counts them as its own, not as reused */
     return status;
 }
 

@@ -22,7 +22,7 @@ struct fr_engine {
     fr_pool *pool;
     pid_t process;    /* that opened it: its threads are there alone */
     size_t capacity;  /* sessions that there is room for */
-    bool shares;      /* its texts find what others have run before; not so a session that was opened alone */
+    bool shares;      /* prompts reuse what other sessions have run; never in a session opened alone */
     size_t context;   /* positions that each may have */
     size_t chunk;     /* rows of prompts in a forward at most, which there is room for */
     size_t piece;     /* and that a round of several sessions takes */
@@ -56,7 +56,7 @@ struct fr_engine {
     float *logits;    /* [head_rows, vocab] */
     int64_t *best;    /* [threads, head_rows] */
 
-    fr_kv_prefixes prefixes; /* if `shares`: what was run before */
+    fr_kv_prefixes prefixes; /* if `shares`: texts that were run before */
     fr_worker *drafting; /* the session's that drafts on the pool meanwhile (async_draft.h); NULL: none does */
     double files_checked; /* when its files were looked at last */
     size_t kv_bytes, spare_bytes; /* of the arena: pages, and those of them for checkpoints */
@@ -64,8 +64,8 @@ struct fr_engine {
     struct fr_lead *lead; /* who tells the other ranks what is asked of it (src/api/lead.h); NULL: nobody */
 };
 
-/* Reads the options and lays it out without memory: arena.used is what it would take. sessions 0: the engine of one
- * session that was opened alone, which keeps no pages of texts that have gone. */
+/* Reads the options and lays the engine out without memory: arena.used is what it would take. sessions 0: the engine of
+ * one session that was opened alone, which keeps no pages of texts that have gone. */
 fr_status fr_engine_measure(fr_engine *engine, const fr_model *model, const fr_drafter *drafter,
                             const fr_options *options, size_t sessions);
 fr_status fr_engine_create(const fr_model *model, const fr_drafter *drafter, const fr_options *options, size_t sessions,
@@ -75,8 +75,8 @@ fr_status fr_engine_create(const fr_model *model, const fr_drafter *drafter, con
  * thread. */
 fr_status fr_files_check(const fr_model *model, const fr_drafter *drafter);
 
-/* The same of the engine's. They are looked at a hundred times a second
- * at most: before a forward that is short it takes no time. */
+/* Checks the files of the engine's model and drafter, at most a hundred times a second, so that short forwards take no
+ * longer for it. */
 fr_status fr_engine_check_files(fr_engine *engine);
 
 /* Its sessions are closed already. NULL is nothing. */

@@ -14,8 +14,8 @@ void fr_kv_checkpoints_layout(fr_kv_checkpoints *s, fr_arena *arena, const fr_kv
     }
 }
 
-/* The one whose neighbours are nearest to each other, of spare ones where there are any; `next` comes behind the
- * last. */
+/* Picks the checkpoint whose neighbours are nearest to each other, among spare ones if there are any; `next` is the
+ * position that follows the last. */
 static size_t least_missed(const fr_kv_checkpoints *s, size_t next) {
     size_t least = 0, least_gap = SIZE_MAX;
     for (size_t i = 0; i < s->count; i++) {

@@ -20,7 +20,7 @@ typedef struct fr_kv_checkpoint {
     size_t from;
     uint8_t **pages; /* [the cache's blocks] by position / 64; NULL: not held */
     uint8_t *states; /* a page of recurrent layers (recurrent.h), which serves its position alone; NULL: none */
-    bool spare;      /* it goes before others that are not: of states that lie regularly */
+    bool spare;      /* given up before those that are not: its states lie at regular distances */
 } fr_kv_checkpoint;
 
 typedef struct fr_kv_checkpoints {

@@ -7,7 +7,7 @@
 
 #define BLOCK ((size_t)1024)
 
-/* A draw's row has what has no chance this far below: lower than any logarithm of a chance. */
+/* Tokens that a draw excludes are put this far below the others: lower than the logarithm of any probability. */
 #define BELOW 1e5f
 
 void fr_logprobs_layout(fr_logprobs *l, fr_arena *arena, int64_t best, bool drawn, const fr_kernels *kernels,

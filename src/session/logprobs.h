@@ -13,20 +13,21 @@ typedef struct fr_logprobs {
     const fr_kernels *kernels;
     size_t vocab, best; /* how many of the best */
     bool on;
-    bool drawn; /* the draws tell them, row by row; otherwise fr_logprobs_take makes them */
+    bool drawn; /* the draws give them, row by row; otherwise fr_logprobs_take computes them */
     float own[FR_STEP_MAX];
     size_t count;     /* tokens of the last step that have them */
     int32_t *ids;     /* [FR_STEP_MAX, best] */
     float *values;    /* [FR_STEP_MAX, best] */
     int32_t *scratch; /* [vocab] */
-    float *row;       /* [vocab] of a draw; NULL where they are not the draws' */
+    float *row;       /* [vocab] of a draw; NULL unless `drawn` */
 } fr_logprobs;
 
 /* best: FR_OPT_LOGPROBS, -1 for none at all. */
 void fr_logprobs_layout(fr_logprobs *logprobs, fr_arena *arena, int64_t best, bool drawn, const fr_kernels *kernels,
                         size_t vocab);
 
-/* Row `row` of a step was drawn by p; its logits order what p leaves no chance. The token that it gave comes second. */
+/* Takes the log-probabilities of row `row` from p, by which its token was drawn; the logits order the tokens that p
+ * excludes. fr_logprobs_drew then names the token that the row gave. */
 void fr_logprobs_draw(fr_logprobs *logprobs, size_t row, const fr_distribution *p, const float *logits);
 void fr_logprobs_drew(fr_logprobs *logprobs, size_t row, int32_t id);
 

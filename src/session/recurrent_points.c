@@ -1,13 +1,13 @@
-/* Where a timeline of recurrent layers can be gone back to: see recurrent_points.h. */
+/* Chooses the positions whose recurrent states are kept: see recurrent_points.h. */
 #include "src/session/recurrent_points.h"
 
 enum { EVERY = 256, LEAST_MESSAGE = 16 };
 
-/* Why states are kept behind a position, the most wanted last. */
+/* Reasons to keep the states after a position, the strongest last. */
 typedef enum wish { NOT_WANTED, REGULAR, MESSAGE, KEPT, AWAITED } wish;
 
-/* With a drafter's pairs a point needs the id at it in the same page: one at a page's end moves in front of that page's
- * last position. */
+/* A drafter's pairs need the id at a point in the point's own page, so a point at a page's end moves one position
+ * down. */
 static size_t within_page(size_t position) {
     return position - (position > 0 && position % FR_KV_PAGE == 0);
 }
@@ -18,12 +18,12 @@ static bool is_awaited(const fr_session *s, size_t position) {
     return false;
 }
 
-/* A message ends with an end of sequence. */
+/* True if the id before the position ends a message, as an end of sequence does. */
 static bool ends_message(const fr_session *s, size_t position) {
     return position >= LEAST_MESSAGE && position <= s->length && fr_model_is_eos(s->model, s->ids[position - 1]);
 }
 
-/* The first message is the one that other conversations begin with. */
+/* True for the end of the first message: other conversations often begin with the same one, the system message. */
 static bool ends_first_message(const fr_session *s, size_t position) {
     for (size_t p = LEAST_MESSAGE; p < position; p++)
         if (ends_message(s, p)) return false;
@@ -39,7 +39,8 @@ static wish wish_for(const fr_session *s, size_t position, size_t certain) {
     return position % EVERY == EVERY - 1 ? REGULAR : NOT_WANTED;
 }
 
-/* Whether one more regular point takes the place of no other that is wanted more, beside `count` in this forward. */
+/* True if a page is left for one more regular point beside `count` in this forward, without giving up a point that is
+ * wanted more. */
 static bool has_spare_page(const fr_session *s, size_t count) {
     const fr_kv_checkpoints *own = &s->kv_checkpoints;
     bool spare = false;
@@ -60,7 +61,7 @@ void fr_recurrent_points_plan(fr_session *s, size_t certain) {
         size_t least = 0;
         if (here == NOT_WANTED) continue;
         for (size_t i = 1; i < count; i++)
-            if (wishes[i] <= wishes[least]) least = i; /* of two alike the earlier one */
+            if (wishes[i] <= wishes[least]) least = i; /* of two equal wishes the earlier position goes */
         bool full = count == FR_RECURRENT_POINTS;
         if (full && here <= wishes[least]) continue;
         if (full) {

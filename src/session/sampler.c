@@ -373,8 +373,8 @@ static bool judge(fr_sampler *s, const fr_scores *scores, const fr_past *past, c
     return false;
 }
 
-/* Tells whether the draft stands in one row, whose logits as the model says them are `model`. Mirostat's bound moves on
- * with its token. */
+/* Tells whether the draft in one row is accepted. model: the row's logits as the model gave them. Mirostat's bound
+ * moves on with the row's token. */
 static bool verify_row(fr_sampler *s, const fr_scores *row, const float *model, const fr_past *before,
                        const int32_t *draft, int32_t *token) {
     bool stands;

@@ -34,8 +34,8 @@ typedef struct fr_sampler {
     bool draws;     /* temperatures above 0 may come */
     bool selects;   /* filters run: there may be draws, or filters that the largest logit needn't pass */
     bool mirostat;
-    bool tells;        /* the distributions of the target's draws, */
-    fr_logprobs *told; /* to these; NULL otherwise */
+    bool tells;        /* the draws give their log-probabilities */
+    fr_logprobs *told; /* receives those; NULL otherwise */
     double temperature, top_p, min_p, repeat, presence, frequency;
     double top_n_sigma, typical, xtc_probability, xtc_threshold, dynatemp_range, dynatemp_exponent;
     double mirostat_eta, mirostat_tau;
@@ -58,7 +58,7 @@ typedef struct fr_sampler {
     float *drafter;                  /* [depths, vocab] the weights that drafts were drawn from */
     fr_distribution drafted[FR_STEP_MAX]; /* the distributions of the last proposal */
     size_t depths, known;            /* how many there is room for; how many there are */
-    const fr_logit_bias *biases; /* those of the options that it was set by, until its layout */
+    const fr_logit_bias *biases; /* those of the options that set it, until its layout */
     size_t bias_count;
     const int32_t *suppressed; /* the model's, banned whatever the biases say */
     size_t suppressed_count;

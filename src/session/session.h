@@ -7,7 +7,7 @@
 
 #include "src/session/state.h"
 
-/* What an engine of so many sessions would take with them, in bytes: nothing is taken. 0: a session alone. */
+/* Bytes that an engine of so many sessions would take, found without taking any. 0 sessions: one session alone. */
 typedef struct fr_session_bytes {
     size_t context;
     size_t target_kv;   /* pages of keys and values, states among them; */

@@ -27,7 +27,8 @@ static fr_kv_content content(const fr_session *s) {
     return (fr_kv_content){.ids = s->ids, .digests = s->digests};
 }
 
-/* Behind which positions its states are there. */
+/* Offers every checkpoint of the recurrent layers' states as a point, so that other sessions' prompts can begin
+ * there. */
 static void share_points(fr_session *s, uint32_t tail) {
     for (size_t i = 0; s->kv.recurrent.count && i < s->kv_checkpoints.count; i++) {
         const fr_kv_checkpoint *at = &s->kv_checkpoints.at[i];
@@ -57,10 +58,11 @@ void fr_session_retreat(fr_session *s) {
     s->draft->method->cut(s->draft, &view);
 }
 
-/* Fewer are run sooner than they are looked after. */
+/* Running fewer tokens takes less time than taking their pages over. */
 enum { LEAST_REUSED = 16 };
 
-/* Of others that begin as it does beyond their last whole block. */
+/* Makes sessions that share this one's ids beyond their last complete block offer that block's tail, as it is not
+ * shared yet. */
 static void ask_others(const fr_session *s) {
     for (size_t i = 0; i < s->engine->capacity; i++) {
         fr_session *other = s->engine->sessions[i];

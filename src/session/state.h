@@ -62,7 +62,7 @@ struct fr_session {
     bool restored;         /* its pages are as a file said: nobody else's */
     size_t awaited[FR_RECURRENT_POINTS]; /* positions whose states others wait for in this round (await.h) */
     size_t awaited_count;
-    size_t branch; /* where its prompt leaves what others have run, and states are worth keeping; 0: nowhere */
+    size_t branch; /* position up to which its prompt was run before, and at which states are worth keeping; 0: none */
     bool faltered; /* its last forward came to nothing: nobody waits for it */
     fr_draft_list methods;
     fr_draft *draft;
@@ -108,21 +108,21 @@ struct fr_session {
 /* Whether all of it can be found by its ids and digests, and its method's cache with it. */
 bool fr_session_shares(const fr_session *session);
 
-/* Whether its prompts begin behind what others have run. */
+/* True if its prompts begin after the tokens that the engine has run before. */
 bool fr_session_reuses(const fr_session *session);
 
 /* The cache's frontier has moved on over accepted ids: what others can share of it. */
 void fr_session_share(fr_session *session, bool prompt_end);
 
-/* What of its timeline others could not share yet, its last block that is not whole, and the states that it stands at:
- * before it goes, or for others that begin as it does. */
+/* Shares the rest of the timeline: its last block, which is not complete, and its present states. Called before the
+ * timeline goes, and when another session's prompt begins alike. */
 void fr_session_offer(fr_session *session);
 
 /* It has moved back: with it go what others share of it and its method's cache. */
 void fr_session_retreat(fr_session *session);
 
-/* What is pending begins, or goes on, where the engine has run the same ids before, behind what is there of them. asks:
- * others of the engine that begin alike offer it what they have. */
+/* Skips the leading tokens of the pending prompt that the engine has run before, in whichever session. asks: sessions
+ * that begin alike first offer the blocks that they have not completed. */
 void fr_session_reuse(fr_session *session, bool asks);
 
 /* The cache that its method has of its own, where that follows the target's rows; NULL: none. */
@@ -140,7 +140,8 @@ void fr_session_place(fr_session *session, size_t first, size_t place);
 /* Whether its caller wants no more: a cancellation counts once. */
 bool fr_session_wants_abort(fr_session *session);
 
-/* FR_ABORTED once the caller wants no more, FR_LOST if a file has changed; FR_NUMERIC, of logits not finite. */
+/* FR_ABORTED once the caller asks to stop, FR_LOST if a model file has changed, FR_NUMERIC if logits were not
+ * finite. */
 fr_status fr_session_check_abort(fr_session *session);
 fr_status fr_session_not_finite(const fr_session *session, size_t position);
 
