@@ -547,7 +547,7 @@ coverage: ## lines that the suites run, room by room, and error paths that none 
 # MemorySanitizer takes what libraries write that it was not built into for unset, jansson's values too: of libFuzzer's
 # targets those run under it that no such library stands behind, over their stored inputs and damages of them.
 MSAN_BUILD := $(BUILD)/msan
-MSAN_NAMES := gguf imatrix grammar base options packed
+MSAN_NAMES := gguf imatrix
 .PHONY: msan
 msan: ## parsers that need no other library, under MemorySanitizer (clang): MSAN_REPLAYS=
 	@$(MAKE) BUILD=$(MSAN_BUILD) CC=clang OPT=-O1 RANKS=none SANITIZE='-fsanitize=memory -fno-omit-frame-pointer' \
