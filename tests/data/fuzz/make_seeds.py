@@ -484,6 +484,14 @@ def lines():
     guided = {"prompt": "Hi", "max_tokens": 2, "structured_outputs": {"choice": ["a\"", "b\n"]}}
     write("ask", "chat-custom", "0" + compact(other))
     write("ask", "guided", "1" + compact(guided))
+    echoed = {"prompt": [[2, 5, 7], "a"], "max_tokens": 0, "echo": True, "logprobs": 1, "stop": ["", "z"]}
+    ranked = {"prompt": "a", "max_tokens": 2, "n": 2, "best_of": 3, "suffix": "", "seed": 1}
+    drawn = {"prompt": {"prompt_string": "a", "multimodal_data": ""}, "n_predict": 2, "n_probs": 2,
+             "post_sampling_probs": True, "temperature": 1}
+    for name, form, body in (("echo", 1, echoed), ("best-of", 1, ranked), ("suffix", 1, {**ranked, "suffix": "b"}),
+                             ("drawn", 2, drawn)):
+        seed = str(form) + compact(body)
+        write("ask", name, seed + "\n" * (-len(seed) % 32))  # as many bytes as are run
     for name, form, body in (("response", "B", response), ("response-codex", "B", codex),
                              ("response-shell", "B", shell), ("message-claude", "T", claude), ("message", "T", message), ("message-picture", "Q", looked),
                              ("ollama-chat", "f", told), ("ollama-generate", "r", generated),
