@@ -99,8 +99,8 @@ static fr_status choose(const fr_chat_templates *chat, const json_t *options, co
                                          "--chat-template-file FILE gives it one; generate goes on with any text");
 }
 
-/* The variables that a template is asked with: one small tool stands for all of a request's, so that answers hold for
- * other tools, too. NULL: memory ran out. */
+/* Makes the variables for asking a template about messages. One small tool stands for all of a request's, so that the
+ * answers hold for other tools too. NULL: memory ran out. */
 static json_t *asking_variables(const json_t *given) {
     json_t *asking = json_copy((json_t *)(uintptr_t)given);
     json_t *tool = fr_chat_probe_tools();
@@ -142,7 +142,7 @@ static fr_status render_messages(const conversation *c, json_t *messages, fr_mar
     return status == FR_OK ? fr_template_render(c->template, c->own, c->given, probe.now, text) : status;
 }
 
-/* Tools that the template has no place for are described in the system's turn instead. */
+/* Describes the tools in the system's turn if the template has no place for them. */
 static fr_status place_tools(const conversation *c, json_t *messages) {
     json_t *tools = json_object_get(c->given, "tools"), *asking;
     if (json_array_size(tools) == 0) return FR_OK;

@@ -22,7 +22,7 @@
 /* Choices that the caller of fr_chat_render makes in its options. */
 typedef struct fr_chat_rules {
     bool late_systems; /* see fr_chat_turns_arrange */
-    bool rearrange;    /* what the template has no place for is put elsewhere; else it is left to the template */
+    bool rearrange;    /* content that the template has no place for is moved; else it is left to the template */
     bool strict_roles; /* FR_INPUT for a role that is neither usual nor known to the template */
 } fr_chat_rules;
 

@@ -44,14 +44,14 @@ fr_sent_arguments fr_chat_probe_arguments(fr_chat_probe *probe);
 /* True unless it shows calls only where the content beside them is null. */
 bool fr_chat_probe_text_beside_calls(fr_chat_probe *probe);
 
-/* True where past calls are seen in the prompt. */
+/* True if the prompt shows calls of past turns. */
 bool fr_chat_probe_shows_calls(fr_chat_probe *probe);
 
-/* What becomes of the tools among its variables, which have to be those of fr_chat_probe_tools; FR_TAKEN also where the
- * template fails without them, too. */
+/* Outcome for the tools among its variables, which must be those of fr_chat_probe_tools. FR_TAKEN also if the template
+ * fails without tools too, as they are not the reason then. */
 fr_taken fr_chat_probe_takes_tools(fr_chat_probe *probe);
 
-/* A list of one small tool, which stands for all others; NULL: memory ran out. */
+/* Makes a list of one small tool, which stands for any others; NULL: memory ran out. */
 json_t *fr_chat_probe_tools(void);
 
 /* Outcomes for a system message at the head, for a second one after it, and for one after other turns. */

@@ -17,7 +17,7 @@ static const char calling[] = "{{ {'tool_calls': calls} | tojson }}";
 static const char answering[] =
     "{{ {'tool_response': ({'name': name, 'content': content} if name else {'content': content})} | tojson }}";
 
-/* What a template of ours makes of variables, which are given away, as a JSON string. */
+/* Renders variables with a template of ours, as a JSON string. Frees the variables. */
 static fr_status write_text(const char *source, json_t *given, json_t **string) {
     fr_template *template = NULL;
     fr_marked_text text = {0};

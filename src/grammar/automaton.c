@@ -19,20 +19,21 @@
  * and places and three quarters of the frames. */
 enum { STATE_COST = 256, LOOK_COST = 6, PLACES_A_UNIT = 8 };
 
-/* What a rule counts: so many by a limit, whose number + 1 it has; 0: nothing. */
+/* The counter of a rule: `count` things so far, within limits[limit - 1] of the nodes; limit 0: the rule counts
+ * nothing. */
 typedef struct counter {
     uint32_t limit, count;
 } counter;
 
-/* A place to return to, what had been counted there, and where that returns; number 0 is the end of the text. plain:
- * the same with plain counters. */
+/* A call's return: the node to go on with, the frame to which that node's rule returns, and its counter. Frame 0 is the
+ * end of the text. plain: the frame that differs in having plain counters. */
 typedef struct frame {
     uint32_t node, caller;
     counter counter;
     uint32_t plain;
 } frame;
 
-/* A node that reads a byte, the frame that its rule returns to, and what that has counted. */
+/* A node that reads a byte, the frame to which its rule returns, and the rule's counter. */
 typedef struct place {
     uint32_t frame, node;
     counter counter;
@@ -60,9 +61,9 @@ struct fr_automaton {
     place *found, *waiting; /* [MAX_AT_ONCE] of the state that is being made; nodes still to be looked at */
     size_t found_count, waiting_count;
     bool found_end;
-    uint32_t *seen;               /* table of places that were looked at: 1 + index into `looked`, */
+    uint32_t *seen;               /* hash table of the places that were looked at: 1 + index into `looked` */
     place *looked;                /* [MAX_AT_ONCE * 4] */
-    size_t looked_count, doubled; /* doubled: frames that have a plain one beside them */
+    size_t looked_count, doubled; /* doubled: frames that need a plain one beside them */
 };
 
 #define LOOKED_MAX (4 * MAX_AT_ONCE)
@@ -113,8 +114,8 @@ static const fr_count_limit *limit_of(const fr_automaton *a, counter c) {
     return &a->nodes.limits[c.limit - 1];
 }
 
-/* One more; false: that would be too many, or what has to come behind it. What has no most is not counted beyond the
- * least. */
+/* Counts one thing more; false: it would exceed the most, alone or with those that must follow. Without a most,
+ * counting stops at the least, so that the states stay few. */
 static bool count_one(const fr_automaton *a, const fr_count_step *step, counter *c) {
     const fr_count_limit *limit = &a->nodes.limits[step->limit];
     uint64_t count = c->count + UINT64_C(1), ends = count + step->behind;
@@ -125,7 +126,8 @@ static bool count_one(const fr_automaton *a, const fr_count_step *step, counter 
     return true;
 }
 
-/* The least count that allows the same tokens, and all that are as far from the bounds. */
+/* Replaces a count by the lowest one of all that are as far from both bounds: no token reaches the bounds from there,
+ * so the same tokens are allowed. */
 static counter plain_of(const fr_automaton *a, counter c) {
     if (!c.limit) return c;
     const fr_count_limit *limit = limit_of(a, c);
@@ -187,7 +189,8 @@ static int by_frame(const void *one, const void *other) {
     return (a->counter.count > b->counter.count) - (a->counter.count < b->counter.count);
 }
 
-/* Whether all that may follow the second of two places may follow the first: of the same node and a less count. */
+/* True if `one`, which is sorted before `other` and so has counted less, allows every text that `other` allows: the
+ * least is reached, and a lower count leaves more room. */
 static bool covers(const fr_automaton *a, const place *one, const place *other) {
     if (one->frame != other->frame || one->node != other->node || one->counter.limit != other->counter.limit)
         return false;
@@ -195,7 +198,7 @@ static bool covers(const fr_automaton *a, const place *one, const place *other) 
            one->counter.count >= limit_of(a, one->counter)->least;
 }
 
-/* Sorts the places that were found, without those that others cover. */
+/* Sorts the places that were found and drops those that others cover. */
 static void sort_found(fr_automaton *a) {
     size_t kept = 0;
     qsort(a->found, a->found_count, sizeof *a->found, by_frame);
@@ -275,8 +278,8 @@ static fr_status reach(fr_automaton *a, uint32_t node, uint32_t frame_number, co
     return FR_OK;
 }
 
-/* A call whose rule's end is this rule's end too returns where this one does, and goes on counting what this one does.
- * Any other one has a counter of its own. */
+/* Calls a rule. A call at this rule's end returns to this rule's own caller and keeps its counter; any other call has a
+ * counter of its own. */
 static fr_status call(fr_automaton *a, const fr_grammar_node *node, place p) {
     const uint32_t entry = a->nodes.entries[node->other];
     if (a->nodes.items[node->next].kind == FR_NODE_END) return reach(a, entry, p.frame, p.counter);
@@ -543,7 +546,7 @@ static void mark_frames(const fr_automaton *a, const state *s, uint32_t *marks) 
         if (marks[i]) marks[a->frames[i].caller] = 1;
 }
 
-/* Marked frames are made anew, from old ones; numbers: marks, then their new ones. */
+/* Makes the marked frames anew from the old ones. numbers: the marks, replaced by the new numbers. */
 static fr_status keep_frames(fr_automaton *a, const frame *old, size_t count, uint32_t *numbers) {
     numbers[0] = 0;
     for (size_t i = 1; i < count; i++)

@@ -41,8 +41,8 @@ int fr_automaton_only_byte(const fr_automaton *automaton, uint32_t state);
  * *local is FR_STATE_DEAD behind the last part. */
 fr_status fr_automaton_part(fr_automaton *automaton, uint32_t state, size_t index, uint32_t *local, uint32_t *after);
 
-/* The state in which what is counted is as far from its bounds as matters to any token, so the same tokens may come
- * next as in this one. Many states share it. */
+/* Gives a state that allows the same next tokens, with the counts changed to plain ones, which are as far from their
+ * bounds as any token matters. Many states share it. */
 fr_status fr_automaton_plain(fr_automaton *automaton, uint32_t state, uint32_t *plain);
 
 /* Work is counted as if nothing were known from before, so that what is too much depends on no others' steps. From now

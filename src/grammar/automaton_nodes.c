@@ -15,14 +15,14 @@
 typedef struct making {
     fr_grammar_nodes *nodes;
     const fr_grammar_rules *rules;
-    uint16_t *sizes;    /* by rule, of its body: see size_of_rule */
+    uint16_t *sizes;    /* by rule, the size of its body: see size_of_rule */
     uint8_t *empty;     /* by rule: see may_be_empty */
-    uint32_t *nonempty; /* by rule: 1 + the rule of its texts but the empty one, 0: not made */
-    bool counting;      /* inside of what is counted */
+    uint32_t *nonempty; /* by rule: 1 + the rule for its texts without the empty one; 0: not made */
+    bool counting;      /* inside a loop that counts */
     fr_status status;
 } making;
 
-/* Room for one more; false: there is none, which stays so. */
+/* Makes room for one more item; false: there is none, and the failure is kept. */
 static bool make_room(making *m, void *items, size_t size, size_t count, size_t *capacity) {
     void **at = items;
     if (m->status == FR_OK && count == MAX_NODES)
@@ -189,10 +189,11 @@ static size_t size_of(making *m, fr_expression expression, size_t depth) {
 
 enum { UNASKED, NEVER_EMPTY, EMPTY_TOO };
 
-/* A rule that is asked for within itself is not empty by that alone. */
+/* True if the expression allows the empty text. A rule met again within itself counts as not empty: it adds no empty
+ * text of its own. */
 static bool may_be_empty(making *m, fr_expression expression, size_t depth) {
     const fr_expression_node *e = &m->rules->expressions[expression];
-    if (depth >= MAX_DEPTH) return false; /* refused where it is made */
+    if (depth >= MAX_DEPTH) return false; /* `make` refuses such a depth */
     for (; e->kind == FR_EXPRESSION_CHOICE || e->kind == FR_EXPRESSION_SEQUENCE; e = &m->rules->expressions[e->first])
         if (may_be_empty(m, e->second, depth + 1) == (e->kind == FR_EXPRESSION_CHOICE))
             return e->kind == FR_EXPRESSION_CHOICE;
@@ -212,7 +213,7 @@ static bool may_be_empty(making *m, fr_expression expression, size_t depth) {
 
 /* ----------------------------------------------------------------------------------------------------- counted ones */
 
-/* The limit of such bounds: mostly that which was asked for last. */
+/* Finds the limit with these bounds, mostly the one that was asked for last, or adds it. */
 static uint32_t limit_of(making *m, uint32_t least, uint32_t most) {
     fr_grammar_nodes *n = m->nodes;
     for (size_t i = n->limit_count; i > 0 && i + 16 > n->limit_count; i--)
@@ -235,7 +236,7 @@ static uint32_t make_counted(making *m, uint32_t limit, uint32_t next) {
     return add(m, (fr_grammar_node){.kind = FR_NODE_COUNTED, .next = next, .other = limit});
 }
 
-/* A rule of our own, whose entry is not known yet. */
+/* Adds a rule that the grammar does not have itself; its entry is set later. */
 static uint32_t add_rule(making *m) {
     fr_grammar_nodes *n = m->nodes;
     if (!make_room(m, &n->entries, sizeof *n->entries, n->rules, &n->rule_capacity)) return 0;
@@ -271,8 +272,7 @@ static uint32_t make_copies(making *m, const fr_expression_node *e, uint32_t nex
     return entry;
 }
 
-/* A loop that counts. Of a body that may be empty only what is not is counted, so that each count has a byte of its
- * own. */
+/* Makes a loop that counts. nonempty: the body's empty text is left out, so that every count reads at least a byte. */
 static uint32_t make_loop(making *m, const fr_expression_node *e, uint32_t least, bool nonempty, uint32_t next,
                           size_t depth) {
     bool outer = m->counting;
@@ -290,7 +290,7 @@ static uint32_t make_loop(making *m, const fr_expression_node *e, uint32_t least
     return add_call(m, rule, next);
 }
 
-/* Where the body may be empty, that is enough for any least count. */
+/* Repeats a body. Empty texts can make up any least count, so a body that may be empty has a least of 0. */
 static uint32_t make_repeat(making *m, const fr_expression_node *e, uint32_t least, uint32_t next, size_t depth) {
     fr_expression_node copied = *e;
     size_t times = e->most == FR_GRAMMAR_UNBOUND ? least : e->most;
@@ -337,12 +337,13 @@ static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t 
     }
 }
 
-/* A node that nothing leads on from. */
+/* Makes a node that no byte passes. */
 static uint32_t make_nothing(making *m) {
     return add(m, (fr_grammar_node){.kind = FR_NODE_BYTE, .low = 1, .high = 0});
 }
 
-/* The texts of a rule but the empty one, as a rule of its own, which may speak of itself. */
+/* Calls a rule of its own that allows the texts of `rule` without the empty one. It is numbered before it is made, so
+ * it may call itself. */
 static uint32_t call_nonempty(making *m, uint32_t rule, uint32_t next, size_t depth) {
     if (!m->nonempty[rule]) {
         uint32_t own = add_rule(m);
@@ -356,7 +357,7 @@ static uint32_t call_nonempty(making *m, uint32_t rule, uint32_t next, size_t de
     return add_call(m, m->nonempty[rule] - 1, next);
 }
 
-/* The same as `make` for an expression's texts but the empty one. */
+/* Does the same as `make` for the expression's texts without the empty one. */
 static uint32_t make_nonempty(making *m, fr_expression expression, uint32_t next, size_t depth) {
     const fr_expression_node *e = &m->rules->expressions[expression];
     if (!may_be_empty(m, expression, depth)) return make(m, expression, next, depth);
@@ -449,7 +450,8 @@ typedef struct beginnings {
     size_t depth;
 } beginnings;
 
-/* Whether what is behind a node may be come to without a byte: what is counted has one for each. */
+/* True if the node can be passed without a byte. The end of a count can't if its least is above 0, as each count reads
+ * a byte. */
 static bool passes(const beginnings *b, const fr_grammar_node *node) {
     if (node->kind == FR_NODE_CALL) return b->rules[node->other] == MAY_BE_EMPTY;
     return node->kind != FR_NODE_COUNTED || b->nodes->limits[node->other].least == 0;

@@ -12,9 +12,9 @@ typedef enum fr_node_kind {
     FR_NODE_BYTE,    /* low to high, then next */
     FR_NODE_SPLIT,   /* next or other, and no byte */
     FR_NODE_CALL,    /* rule `other`, then next */
-    FR_NODE_COUNT,   /* one more by counts[other], then next, and no byte */
-    FR_NODE_COUNTED, /* enough by limits[other], whose counting is over; then next, and no byte */
-    FR_NODE_END,     /* of a rule */
+    FR_NODE_COUNT,   /* counts one more by counts[other], then next, and no byte */
+    FR_NODE_COUNTED, /* ends the count if limits[other] allows it, then next, and no byte */
+    FR_NODE_END,     /* ends a rule */
 } fr_node_kind;
 
 typedef struct fr_grammar_node {
@@ -23,13 +23,12 @@ typedef struct fr_grammar_node {
     uint32_t next, other;
 } fr_grammar_node;
 
-/* How many there are to be in the end. No count differs in what a token may be if it is more than `margin` away from
- * both bounds. */
+/* The bounds of a count at its end. Counts that are more than `margin` away from both bounds allow the same tokens. */
 typedef struct fr_count_limit {
     uint32_t least, most, margin;
 } fr_count_limit;
 
-/* One more: at least `behind` more come, and exactly so many need come. */
+/* Counts one more, after which at least `behind` more must come; exactly: neither more nor fewer. */
 typedef struct fr_count_step {
     uint32_t limit, behind;
     bool exactly;

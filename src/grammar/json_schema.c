@@ -52,7 +52,7 @@ fr_status fr_schema_read_some(reader *r, const json_t *schema, const fr_schema_p
 
 /* ----------------------------------------------------------------------------------------------------------- counts */
 
-/* `otherwise` where there is no such keyword, `beyond` where it has more than any text may. */
+/* Reads a count: `otherwise` if there is no such keyword, `beyond` if it is above what any text can reach. */
 static uint32_t read_count(const json_t *schema, const char *key, uint32_t otherwise, uint32_t beyond) {
     const json_t *number = json_object_get(schema, key);
     if (!number) return otherwise;
@@ -355,14 +355,15 @@ static fr_status read_object_schema(reader *r, const json_t *schema, const fr_sc
     return status;
 }
 
-/* A part of a schema that is not built, or is none, where it need not hold. */
+/* True if reading failed at a part of a schema that is not built, or not valid, and a lenient caller may ignore that
+ * part. */
 static bool may_say_less(const reader *r, fr_status status) {
     bool failed = status == FR_UNBUILT || (status == FR_INPUT && !r->nothing);
     return failed && r->parts->lenient && r->parts->rules->status == FR_OK && r->schemas <= MAX_SCHEMAS;
 }
 
-/* The keywords of a schema that are built for all of its kind, as far as they are of the form that they have to be of;
- * then its type alone, at last any value. */
+/* Reads only the keywords that are always built, as far as they are valid; failing that, the type alone; failing that,
+ * allows any value. */
 static fr_status read_leniently(reader *r, const json_t *schema, const fr_schema_path *path,
                                 fr_expression *expression) {
     static const char *const kept[] = {"type",       "enum",      "const",

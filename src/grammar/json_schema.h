@@ -10,11 +10,12 @@
 fr_status fr_json_schema_expression(const json_t *root, const json_t *schema, const fr_schema_path *path,
                                     fr_written_parts *parts, fr_expression *expression);
 
-/* Strings of a schema as they are, without quotes and escapes. without: no such text is in them; NULL: any may be. */
+/* Makes an expression of a schema's strings as plain text, without quotes and escapes. without: a text that none of
+ * them may contain; NULL: none is excluded. */
 fr_status fr_json_schema_plain_text(const json_t *root, const json_t *schema, const fr_schema_path *path,
                                     const char *without, fr_grammar_rules *rules, fr_expression *expression);
 
-/* Whether a schema says something of strings that is held: their length, a pattern, a format that is known. */
+/* True if the schema limits strings by a keyword that is enforced: their length, a pattern, or a known format. */
 bool fr_json_schema_limits_text(const json_t *schema);
 
 #endif

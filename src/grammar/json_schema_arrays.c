@@ -8,8 +8,8 @@
 #define MAX_SHUFFLED 8     /* values in all orders */
 #define MAX_RULES    20000 /* of values in theirs */
 #define MAX_HITS     64    /* items that `contains` asks for */
-#define MAX_CHOICES  8     /* in choices */
-#define MAX_INTEGERS 100   /* whose bounds are no larger than MAX_BOUND */
+#define MAX_CHOICES  8     /* nested choices */
+#define MAX_INTEGERS 100   /* listed at most, and only if their bounds are within MAX_BOUND */
 #define MAX_BOUND    1000000000000000
 
 /* ----------------------------------------------------------------------------------------------------------- tuples */
@@ -137,8 +137,8 @@ static fr_status write_different(fr_schema_reader *r, const json_t *values, uint
     return FR_OK;
 }
 
-/* Both values of a boolean, null, or the integers between bounds that are few, added to a list. False: a type has more
- * values. */
+/* Adds all values of a type to a list: of a boolean, of null, or integers between near bounds. False: the type has more
+ * values than can be listed. */
 static bool add_values_of_type(fr_grammar_rules *rules, const char *type, const json_t *schema, json_t *list) {
     const json_t *least = json_object_get(schema, "minimum"), *most = json_object_get(schema, "maximum");
     if (strcmp(type, "boolean") == 0) {
@@ -155,7 +155,7 @@ static bool add_values_of_type(fr_grammar_rules *rules, const char *type, const 
     return true;
 }
 
-/* Those of a list that are of a schema, each once, added to another. */
+/* Adds the values of a list that match the schema to another list, each once. */
 static fr_status keep_different(fr_schema_reader *r, const json_t *list, const json_t *schema,
                                 const fr_schema_path *path, json_t *kept) {
     fr_grammar_rules *rules = r->parts->rules;
@@ -169,7 +169,7 @@ static fr_status keep_different(fr_schema_reader *r, const json_t *list, const j
     return fr_schema_check(rules, path);
 }
 
-/* Of one type, or of a list of them. */
+/* Adds the values of one type, or of each in a list of types; false: they can't all be listed. */
 static bool add_values_of_types(fr_grammar_rules *rules, const json_t *types, const json_t *schema, json_t *list) {
     bool known = json_is_string(types) && add_values_of_type(rules, json_string_value(types), schema, list);
     for (size_t i = 0; i < json_array_size(types); i++) {
@@ -179,7 +179,7 @@ static bool add_values_of_types(fr_grammar_rules *rules, const json_t *types, co
     return known;
 }
 
-/* Adds all values that may be of a schema, and perhaps some that may not; *known: there is an end of them. */
+/* Adds all values that may match a schema, and perhaps some that do not; *known: the list is complete. */
 static fr_status add_values(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, size_t depth,
                             json_t *list, bool *known) {
     fr_grammar_rules *rules = r->parts->rules;

@@ -123,7 +123,7 @@ static fr_status holds_word(const question *q, const char *key, const json_t *wo
     return FR_OK;
 }
 
-/* What keywords of some type say nothing of. A format, which is an annotation, says nothing of any constant. */
+/* True if the keyword does not limit values of this type. A format limits no constant, as it is an annotation. */
 static bool is_silent(const char *key, const json_t *value) {
     static const char *const texts[] = {FR_ALL_PATTERNS, FR_NO_PATTERNS, NULL};
     static const char *const lists[] = {"uniqueItems", "contains",        "minContains",      "maxContains", "items",

@@ -46,7 +46,7 @@ const json_t *fr_schema_look_through(fr_schema_reader *r, const json_t *schema, 
  * not built at all; FR_INPUT too for what is no schema. Whoever looks at what a schema says has asked this before. */
 fr_status fr_schema_check_words(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path);
 
-/* Whether a keyword's value is of the form that it has to be of. */
+/* True if the keyword's value has the type and range that JSON Schema requires of it. */
 bool fr_schema_is_formed(const char *key, const json_t *value);
 
 /* Whether a schema says anything but by one keyword. */
@@ -66,7 +66,7 @@ fr_status fr_schema_read_array(fr_schema_reader *r, const json_t *schema, const 
 fr_status fr_schema_read_object(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
                                 fr_expression *expression);
 
-/* The expression of a schema's format; NULL: it has none, or one that is not known here. */
+/* Gives the regular expression of a schema's format; NULL: it has no format, or an unknown one. */
 const char *fr_schema_format(const json_t *schema);
 
 /* The texts of a schema of strings; NULL: all. They may be none. Of a regular expression, with its place in failures;

@@ -5,8 +5,8 @@
 #include "base/text_buffer.h"
 #include "src/grammar/json_schema_reader.h"
 
-#define MAX_NAME       1000 /* characters that are counted */
-#define MAX_MULTIPLIED 4096 /* states of a language by lengths */
+#define MAX_NAME       1000 /* characters; names' bounds above it are dropped */
+#define MAX_MULTIPLIED 4096 /* states of a language times its lengths */
 
 /* --------------------------------------------------------------------------------------------------------- automata */
 
@@ -128,7 +128,8 @@ static fr_status narrow_by_words(fr_schema_reader *r, const json_t *schema, cons
     return other_than ? narrow_by_constants(rules, all, other_than, path) : FR_OK;
 }
 
-/* But for lengths; NULL: all. Where it fails it is freed. */
+/* Makes the language of a schema's strings, all keywords but those of length; NULL: any string. A failure leaves
+ * none. */
 static fr_status language_of_words(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
                                    fr_language **language) {
     *language = NULL;
@@ -139,7 +140,8 @@ static fr_status language_of_words(fr_schema_reader *r, const json_t *schema, co
     return status;
 }
 
-/* Nobody writes longer names, which have an automaton of their own. */
+/* Drops a most above MAX_NAME: names of members are never that long, and their automaton would need a state for each
+ * length. */
 fr_status fr_schema_language(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
                              fr_language **language) {
     uint32_t least, most;
@@ -149,8 +151,8 @@ fr_status fr_schema_language(fr_schema_reader *r, const json_t *schema, const fr
     return narrow_by_lengths(r->parts->rules, language, least, most, path);
 }
 
-/* The texts of a language, at least one, of so many characters. A few states are multiplied by the lengths, which says
- * exactly what is of both; else characters are counted. Takes the language. */
+/* Writes the texts of a language, at least one, with least to most characters. If the states are few they are
+ * multiplied by the lengths, which is exact; otherwise characters are counted. Takes the language. */
 static fr_status write_language(fr_grammar_rules *rules, fr_language *language, uint32_t least, uint32_t most,
                                 const fr_schema_path *path, fr_write_characters *write, fr_expression *expression,
                                 bool *some) {
@@ -187,7 +189,7 @@ static fr_status read_expression(fr_schema_reader *r, const char *text, size_t l
     return with_place(status, path);
 }
 
-/* All that is said of a string, and how it is written. */
+/* Writes the key under which strings of equal keywords, written alike, share a rule. */
 static void write_key(const json_t *schema, uint32_t least, uint32_t most, const char *how, fr_text_buffer *key) {
     static const char *const words[] = {"format", "pattern"};
     char counts[32];
@@ -235,7 +237,7 @@ static fr_status read_limited(fr_schema_reader *r, const json_t *schema, uint32_
     return read_expression(r, json_string_value(said), json_string_length(said), false, &pattern, expression);
 }
 
-/* All strings of which the same is said share a rule. */
+/* Reads a string so that all strings with the same keywords share one rule. */
 static fr_status read_shared(fr_schema_reader *r, const json_t *schema, uint32_t least, uint32_t most,
                              const fr_schema_path *path, fr_expression *expression) {
     fr_text_buffer key = {0};
@@ -270,7 +272,7 @@ bool fr_json_schema_limits_text(const json_t *schema) {
     return fr_schema_has_any(schema, words) || fr_schema_format(schema);
 }
 
-/* The texts that have a text nowhere in them. */
+/* Makes the language of all texts that do not contain `text`. */
 static fr_status texts_without(fr_grammar_rules *rules, const char *text, fr_language **language) {
     static const fr_character_range all[] = {{0, FR_MAX_CODE_POINT}};
     fr_grammar_rules own = {0};

@@ -305,8 +305,9 @@ static fr_character_range *ranges_like(const fr_language *l, fr_language_state s
     return ranges;
 }
 
-/* How many characters there are to be, and by state how many come at least: on the shortest way to an end, and on the
- * shortest one past a state that leads to itself, from which any larger number may come; NEVER: there is none. */
+/* The bounds of a text's length, and for each state the fewest characters to an end: over the shortest path, and over
+ * the shortest path past a state that leads to itself, which any larger number can follow; NEVER: there is no such
+ * path. */
 #define NEVER UINT32_MAX
 typedef struct lengths {
     uint32_t least, most, *shortest, *looped;
@@ -316,7 +317,7 @@ static uint32_t one_more(uint32_t characters) {
     return characters == NEVER ? NEVER : characters + 1;
 }
 
-/* As in find_live: few passes are needed. */
+/* Finds the paths' lengths. Passes run from the last state, as edges mostly lead to later ones, so few are needed. */
 static fr_status find_lengths(const fr_language *l, const lengths *n) {
     size_t work = 0;
     for (size_t i = 0; i < l->state_count; i++) n->shortest[i] = n->looped[i] = NEVER;
@@ -343,7 +344,7 @@ static fr_status find_lengths(const fr_language *l, const lengths *n) {
     return FR_OK;
 }
 
-/* One more character, which leads to a state from which so many can still be come to. */
+/* Counts the character that leads to state `to`, if an end can still be reached from there within the bounds. */
 static fr_expression count_to(const lengths *n, uint32_t to, fr_grammar_rules *rules) {
     bool unbound = n->most == FR_GRAMMAR_UNBOUND;
     fr_expression exactly = fr_expression_count(rules, n->least, n->most, n->shortest[to], n->least > 0);
@@ -352,7 +353,7 @@ static fr_expression count_to(const lengths *n, uint32_t to, fr_grammar_rules *r
     return fr_expression_or(rules, exactly, fr_expression_count(rules, n->least, n->most, behind, false));
 }
 
-/* n: NULL, any number of characters. */
+/* Writes the texts from one state on. n: NULL for any number of characters. */
 static fr_expression write_state(const fr_language *l, fr_language_state s, uint32_t first_rule, const lengths *n,
                                  fr_write_characters *write, fr_grammar_rules *rules) {
     fr_expression all = s.ends && n ? fr_expression_counted(rules, n->least, n->most) : 0;

@@ -26,8 +26,9 @@ typedef struct fr_language {
 
 fr_status fr_language_of(const fr_grammar_rules *rules, fr_expression expression, fr_language **language);
 
-/* Of a regular expression. Where its automaton is too large, upper bounds of repetitions are left out, the largest
- * first, but for those within what must not be. *work: of this, also where it fails. */
+/* Makes the language of a regular expression. If its automaton is too large, upper bounds of repetitions are dropped,
+ * the largest first, but not inside negative look-arounds, which would then refuse texts that are allowed. *work: the
+ * work done, also after a failure. */
 fr_status fr_language_of_regex(fr_text text, bool whole, size_t *work, fr_language **language);
 
 /* Texts of so many characters; one text. */
@@ -40,14 +41,15 @@ fr_status fr_language_except(const fr_language *one, const fr_character_range *a
                              fr_language **others);
 void fr_language_free(fr_language *language);
 
-/* Where a character leads from a state; NULL: nowhere. */
+/* Finds the edge that a character takes from a state; NULL: it leads nowhere. */
 const fr_language_edge *fr_language_edge_at(const fr_language *language, uint32_t state, uint32_t code);
 
 bool fr_language_is_empty(const fr_language *language);
 bool fr_language_has(const fr_language *language, fr_text utf8);
 
-/* A rule a state; of one that is not empty. Or its texts of least to most characters, which are counted; *some: there
- * are any. FR_UNBUILT where it can't be told which states can still come to so many, as none leads to itself. */
+/* Writes a language that is not empty as rules, one for each state; the second, only its texts of least to most
+ * characters, which are counted. *some: there are such texts. FR_UNBUILT: the states from which such a length can be
+ * reached are not known, as no state leads to itself. */
 fr_expression fr_language_expression(const fr_language *language, fr_write_characters *write, fr_grammar_rules *rules);
 fr_status fr_language_expression_of_length(const fr_language *language, uint32_t least, uint32_t most,
                                            fr_write_characters *write, fr_grammar_rules *rules,

@@ -15,7 +15,7 @@
 #define MAX_STATES  ((size_t)1 << 13)
 #define MAX_WORK    ((size_t)1 << 23)
 #define MAX_DEPTH   400
-#define MAX_COUNTED 2000 /* more repetitions than at least */
+#define MAX_COUNTED 2000 /* repetitions above the least */
 #define END         0u
 
 #define MAX_LOOKS  32
@@ -28,21 +28,22 @@ typedef struct node {
     uint32_t first, count; /* of a character's ranges */
 } node;
 
-/* What is looked for: a language. sure: by state, whether all that goes on from it is of it. */
+/* A look-around: the language that it looks for. sure: true for a state if every text that goes on from it is in the
+ * language. */
 typedef struct look {
     fr_expression of;
     unsigned how;
     fr_language *language;
     bool *sure;
-    uint32_t behind; /* its place among those that look behind */
+    uint32_t behind; /* its index among the look-behinds */
 } look;
 
-/* An automaton in a state; -1 as state: its text is no longer of it. */
+/* A look-ahead that runs beside a node: its automaton's state; UINT32_MAX: the text has left its language. */
 typedef struct duty {
     uint32_t look, state;
 } duty;
 
-/* A node and its duties, sorted; those without are numbered as their nodes, others behind them. */
+/* A node and its duties, sorted. Members without duties have their nodes' numbers, all others come after them. */
 typedef struct member {
     uint32_t node, duties, count, seen; /* seen: by which search, last */
 } member;
@@ -50,7 +51,7 @@ typedef struct member {
 typedef struct members {
     uint32_t first, count;
     bool ends;
-    uint32_t behind[MAX_BEHIND]; /* states of what looks behind */
+    uint32_t behind[MAX_BEHIND]; /* states of the look-behinds' automata */
 } members;
 
 typedef struct making {
@@ -66,7 +67,7 @@ typedef struct making {
     size_t member_count, member_capacity, duty_count, duty_capacity, waiting_capacity;
     look looks[MAX_LOOKS];
     uint32_t look_count, behind_count, search, most_counted; /* most_counted: repetitions beyond the least */
-    bool inner;                                              /* of what is looked for */
+    bool inner;                                              /* this automaton is a look-around's own */
     fr_status status;
 } making;
 
@@ -105,7 +106,8 @@ static uint32_t split(making *m, uint32_t next, uint32_t other) {
 
 static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t depth);
 
-/* A bound that is far beyond the least is none: a state for each count would take the room of all else. */
+/* Repeats an expression. A most far above the least is dropped: a state for each count would take the room of all
+ * others. */
 static uint32_t make_repeat(making *m, const fr_expression_node *e, uint32_t next, size_t depth) {
     uint32_t entry = next;
     if (e->most == FR_GRAMMAR_UNBOUND || e->most - e->second > m->most_counted) {
@@ -133,7 +135,7 @@ static uint32_t make_choice(making *m, const fr_expression_node *e, uint32_t nex
     return split(m, make(m, e->first, next, depth), others);
 }
 
-/* The number of what is looked for. */
+/* Finds the number of a look-around, or adds it. */
 static uint32_t find_look(making *m, const fr_expression_node *e) {
     for (uint32_t i = 0; i < m->look_count; i++)
         if (m->looks[i].of == e->first && m->looks[i].how == e->second) return i;
@@ -170,7 +172,7 @@ static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t 
 static fr_status make_language(const fr_grammar_rules *rules, fr_expression expression, bool inner,
                                uint32_t most_counted, size_t *work, fr_language **language);
 
-/* States that end, and lead on with every character to others that are sure. */
+/* Finds the sure states: they end, and every character leads from them to a sure state. */
 static void find_sure(const fr_language *l, bool *sure, size_t *work) {
     for (size_t i = 0; i < l->state_count; i++) sure[i] = l->states[i].ends;
     for (bool found = true; found && *work <= MAX_WORK;) {
@@ -191,7 +193,7 @@ static void find_sure(const fr_language *l, bool *sure, size_t *work) {
     }
 }
 
-/* Bounds that are left out let more be found, so they are kept where what is found must not be. */
+/* Makes the automaton of a look-around. Dropped bounds let it find more, so a negative one keeps its bounds. */
 static void open_look(making *m, look *l) {
     m->status = make_language(m->rules, l->of, true, l->how & FR_LOOK_NOT ? MAX_COUNTED : m->most_counted, &m->work,
                               &l->language);
@@ -202,7 +204,7 @@ static void open_look(making *m, look *l) {
     if (m->work > MAX_WORK && m->status == FR_OK) m->status = fr_language_fail_size();
 }
 
-/* A duty that is done, that can't be done any more, or that goes on. */
+/* Outcomes of a duty: fulfilled, failed for good, or still open. */
 typedef enum outcome { DONE, FAILED, GOES_ON } outcome;
 
 static outcome judge(const making *m, duty d) {
@@ -213,7 +215,7 @@ static outcome judge(const making *m, duty d) {
     return GOES_ON;
 }
 
-/* Where the text ends. */
+/* True if the duty is fulfilled by a text that ends here. */
 static bool is_done_at_end(const making *m, duty d) {
     const look *l = &m->looks[d.look];
     return l->language->states[d.state].ends == !(l->how & FR_LOOK_NOT);
@@ -225,7 +227,7 @@ static bool same_duties(const making *m, const member *one, const duty *duties, 
     return one->count == count && memcmp(m->duties + one->duties, duties, count * sizeof *duties) == 0;
 }
 
-/* The number of a node with some duties. */
+/* Finds the member of a node with these duties, or adds it. */
 static uint32_t member_of(making *m, uint32_t number, const duty *duties, uint32_t count) {
     if (count == 0) return number;
     size_t at = fr_hash(number, duties, count * sizeof *duties) & (MEMBER_SLOTS - 1);
@@ -244,7 +246,7 @@ static uint32_t member_of(making *m, uint32_t number, const duty *duties, uint32
     return (uint32_t)m->member_count++;
 }
 
-/* Sorted, each once. */
+/* Adds a duty to a sorted list, unless it is there. */
 static bool add_duty(making *m, duty *duties, uint32_t *count, duty d) {
     uint32_t at = *count;
     for (uint32_t i = 0; i < *count; i++)
@@ -260,7 +262,7 @@ static bool add_duty(making *m, duty *duties, uint32_t *count, duty d) {
     return true;
 }
 
-/* Past what looks around: the member behind it; false: it can't be come past. */
+/* Goes past a look-around to the member after it; false: it does not hold here. */
 static bool pass(making *m, const members *set, uint32_t number, uint32_t *next) {
     const member one = m->members[number];
     const node *n = &m->nodes[one.node];
@@ -280,7 +282,7 @@ static bool pass(making *m, const members *set, uint32_t number, uint32_t *next)
     return m->status == FR_OK;
 }
 
-/* The same member's duties behind one more character; false: one of them has failed. */
+/* Steps a member's duties over one character; false: one of them has failed. */
 static bool step_duties(making *m, const member *one, uint32_t code, duty *duties, uint32_t *count) {
     *count = 0;
     for (uint32_t i = 0; i < one->count; i++) {
@@ -375,8 +377,8 @@ static size_t add_bounds_of(making *m, size_t count, const fr_language *l, uint3
     return count;
 }
 
-/* Where the ranges of a set's nodes, and of what runs beside them, begin, and the characters behind their ends,
- * sorted. */
+/* Lists, sorted, the characters at which the set's next state may change: where a range begins and right after it ends,
+ * for its nodes and the look-arounds that run beside them. */
 static size_t list_bounds(making *m, members set) {
     size_t count = 0, kept = 0;
     for (uint32_t i = 0; i < set.count; i++) {
@@ -412,7 +414,7 @@ static bool reads(const making *m, const node *n, uint32_t code) {
     return low < n->count && ranges[low].low <= code;
 }
 
-/* What looks behind has come one character further: it always leads on, as anything may come before what it looks
+/* Steps the look-behinds over one character. An edge always exists, as any text may come before the one that they look
  * for. */
 static void step_behind(const making *m, const members *set, uint32_t code, members *next) {
     for (uint32_t i = 0; i < m->look_count; i++) {
@@ -448,7 +450,7 @@ static void leave(making *m, members set) {
 
 /* -------------------------------------------------------------------------------------------------------------- all */
 
-/* Members without duties, one a node; what is looked for. */
+/* Makes the members without duties, one for each node, and the look-arounds' automata. */
 static void open_members(making *m) {
     if (!grow(m, &m->members, sizeof *m->members, m->node_count, MAX_MEMBERS, &m->member_capacity)) return;
     for (size_t i = 0; i < m->node_count; i++) m->members[i] = (member){.node = (uint32_t)i};
@@ -481,7 +483,7 @@ static void close_looks(making *m) {
     }
 }
 
-/* Adds what was done to *work. */
+/* Makes the automaton of an expression, and adds the work done to *work. */
 static fr_status make_language(const fr_grammar_rules *rules, fr_expression expression, bool inner,
                                uint32_t most_counted, size_t *work, fr_language **language) {
     making m = {

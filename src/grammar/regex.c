@@ -8,15 +8,15 @@
 #include "src/grammar/readers.h"
 
 #define MAX_DEPTH  100
-#define MAX_RANGES 1024 /* of a class */
+#define MAX_RANGES 1024 /* ranges in a class */
 
 typedef struct reader {
     fr_cursor c;
     fr_write_characters *write;
     fr_grammar_rules *rules;
-    bool whole;         /* ^ and $ say nothing */
+    bool whole;         /* the expression matches whole texts, so ^ and $ are ignored */
     bool fold, dot_all; /* flags of the group: letters of both cases are one; . is a line break too */
-    bool looks;         /* around, somewhere */
+    bool looks;         /* a look-around was read */
 } reader;
 
 typedef struct ranges {
@@ -65,7 +65,7 @@ static bool class_letter(int letter, ranges *set) {
     return true;
 }
 
-/* Ranges as r->write has them; of letters both cases, where they are one. */
+/* Writes ranges by r->write, with both cases of letters if the flag i holds. */
 static fr_expression write_ranges(reader *r, ranges *set, bool except) {
     for (size_t i = 0, count = set->count; r->fold && i < count; i++) {
         const fr_character_range range = set->items[i];
@@ -148,7 +148,8 @@ static fr_expression any_text(reader *r) {
     return fr_expression_repeat(r->rules, r->write(r->rules, NULL, 0, true), 0, FR_GRAMMAR_UNBOUND);
 }
 
-/* Whether what follows begins with an expression, or what comes before ends with it. */
+/* Makes a look-around: the text that follows begins with the expression or, without FR_LOOK_AHEAD, the text before ends
+ * with it. */
 static fr_expression look(reader *r, fr_expression of, unsigned how) {
     r->looks = true;
     fr_expression any = any_text(r);
@@ -156,12 +157,13 @@ static fr_expression look(reader *r, fr_expression of, unsigned how) {
     return fr_expression_look(r->rules, of, how);
 }
 
-/* The beginning of the text, or its end: no character is there. */
+/* Looks for the beginning of the text, or its end: no character stands there. */
 static fr_expression look_for_edge(reader *r, bool end) {
     return look(r, r->write(r->rules, NULL, 0, true), FR_LOOK_NOT | (end ? FR_LOOK_AHEAD : 0));
 }
 
-/* Between a character of a word and one that is of none, or an edge; otherwise: anywhere else. */
+/* Looks for a word boundary: one side has a character of a word and the other has none. otherwise: looks for any other
+ * place. */
 static fr_expression look_for_border(reader *r, bool otherwise) {
     fr_expression word = r->write(r->rules, WORD, sizeof WORD / sizeof *WORD, false);
     fr_expression before = look(r, word, 0), none_before = look(r, word, FR_LOOK_NOT);
@@ -184,7 +186,8 @@ static fr_status take_name(reader *r) {
     return fail(r, "a group's name is not closed");
 }
 
-/* (?i), (?s-i: and such: up to the colon, or to the parenthesis, where they hold for the rest of the group around. */
+/* Reads flags such as (?i) and (?s-i: up to the colon, or up to the parenthesis, after which they hold for the rest of
+ * the enclosing group. */
 static fr_status take_flags(reader *r, bool *rest) {
     for (bool on = true; fr_cursor_peek(&r->c) != ':' && fr_cursor_peek(&r->c) != ')';) {
         if (fr_cursor_take(&r->c, '-'))
@@ -201,7 +204,8 @@ static fr_status take_flags(reader *r, bool *rest) {
     return FR_OK;
 }
 
-/* What follows `(?`. *how: FR_LOOK_..., LOOKS if it looks around; *rest: it is flags alone. */
+/* Reads the kind of group after `(?`. *how: FR_LOOK_..., with LOOKS if the group looks around; *rest: the group
+ * consists of flags alone. */
 enum { LOOKS = 4 };
 static fr_status take_kind(reader *r, unsigned *how, bool *rest) {
     bool behind = fr_cursor_take(&r->c, '<');

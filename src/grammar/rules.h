@@ -24,15 +24,15 @@ typedef enum fr_expression_kind {
     FR_EXPRESSION_REPEAT,    /* first, least to most times */
     FR_EXPRESSION_RULE,      /* the body of rule `first` */
     FR_EXPRESSION_TOKEN,     /* the token of id `first`, as itself */
-    FR_EXPRESSION_COUNT,     /* no text: one more is counted, of which there will be `first` to `second` */
-    FR_EXPRESSION_COUNTED,   /* no text: there are so many, and counting is over */
+    FR_EXPRESSION_COUNT,     /* no text: counts one more, see fr_expression_count */
+    FR_EXPRESSION_COUNTED,   /* no text: ends the count, see fr_expression_count */
     FR_EXPRESSION_LOOK,      /* no text: looks around, see fr_expression_look */
 } fr_expression_kind;
 
 typedef struct fr_expression_node {
     fr_expression_kind kind;
     uint32_t first, second; /* of a repeat: least in `second`, */
-    uint32_t most;          /* and this; of a count: see fr_expression_count */
+    uint32_t most;          /* and `most`; of a count: see fr_expression_count */
 } fr_expression_node;
 
 /* Code points, both ends included. */
@@ -40,7 +40,7 @@ typedef struct fr_character_range {
     uint32_t low, high;
 } fr_character_range;
 
-/* A rule that others ask for by what it is of. */
+/* A rule that is found by its key, so that equal parts of a schema share it. */
 typedef struct fr_shared_rule {
     char *key;
     uint64_t hash;
@@ -82,21 +82,21 @@ fr_expression fr_expression_repeat(fr_grammar_rules *rules, fr_expression of, ui
 fr_expression fr_expression_rule(fr_grammar_rules *rules, uint32_t rule);
 fr_expression fr_expression_token(fr_grammar_rules *rules, int32_t id);
 
-/* No text, but what follows to the end of the whole text, or what comes before from its beginning, is of an expression
- * or not. Languages alone (language.h) can be made of it. */
+/* Looks around and reads nothing: the rest of the text, or all of it so far, must match the expression, or must not
+ * (FR_LOOK_NOT). Only languages (language.h) can be made of it. */
 enum { FR_LOOK_AHEAD = 1, FR_LOOK_NOT = 2 };
 fr_expression fr_expression_look(fr_grammar_rules *rules, fr_expression of, unsigned how);
 
-/* What is counted while a rule and those that it ends with go on, one thing at a time: of least to most there is one
- * more, and at least `behind` more have to come. exactly: no more than those need come, so they have to be enough. Then
- * that there are so many, without which the rule does not end. */
+/* Counts one thing more, or ends a count. A rule has one counter, which the rules called at its end go on with. A step
+ * allows the text only if `behind` more still fit below the most; exactly: just so many come, so they must also reach
+ * the least. A rule that counts ends only after fr_expression_counted, which requires least to most. */
 #define FR_COUNT_EXACTLY 0x80000000u
 fr_expression fr_expression_count(fr_grammar_rules *rules, uint32_t least, uint32_t most, uint32_t behind,
                                   bool exactly);
 fr_expression fr_expression_counted(fr_grammar_rules *rules, uint32_t least, uint32_t most);
 
-/* Finds the rule that was shared by a key; makes one of a body and shares it, so that what is said in many places is
- * made once. */
+/* Finds the rule shared under a key. The second makes a rule of a body and shares it, so that a part that occurs many
+ * times is made once. */
 bool fr_grammar_find_shared(fr_grammar_rules *rules, const char *key, uint32_t *rule);
 fr_expression fr_grammar_share(fr_grammar_rules *rules, const char *key, fr_expression body);
 
