@@ -6,6 +6,11 @@
 #include "base/text_buffer.h"
 #include "formats/json_wide.h"
 
+bool fr_chat_is_role(const json_t *message, const char *role) {
+    const char *own = json_string_value(json_object_get(message, "role"));
+    return own && strcmp(own, role) == 0;
+}
+
 const json_t *fr_chat_text_of(const json_t *part) {
     static const char *const words[][2] = {
         {"text", "text"}, {"input_text", "text"}, {"output_text", "text"}, {"refusal", "refusal"}};

@@ -1,9 +1,12 @@
-/* Contents of messages: a text, or a list of parts, of which some are texts in one of the forms that clients send. */
+/* Roles and contents of messages. A content is a text, or a list of parts, of which some are texts in one of the forms
+ * that clients send. */
 #ifndef FR_SRC_CHAT_CONTENT_H
 #define FR_SRC_CHAT_CONTENT_H
 
 #include <jansson.h>
 #include <stdbool.h>
+
+bool fr_chat_is_role(const json_t *message, const char *role);
 
 /* Gives the text of a part; NULL: the part is no text, but a picture, say. */
 const json_t *fr_chat_text_of(const json_t *part);

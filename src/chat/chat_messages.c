@@ -15,11 +15,6 @@ static fr_status put(json_t *object, const char *key, json_t *value) {
     return json_object_set_new(object, key, value) == 0 ? FR_OK : fr_fail_memory("a message", 1);
 }
 
-static bool is_role(const json_t *message, const char *role) {
-    const char *own = json_string_value(json_object_get(message, "role"));
-    return own && strcmp(own, role) == 0;
-}
-
 static bool has_calls(const json_t *message) {
     return json_array_size(json_object_get(message, "tool_calls")) > 0;
 }
@@ -30,7 +25,7 @@ static bool has_calls(const json_t *message) {
  * one. */
 static fr_status adapt_function_call(json_t *message, size_t index) {
     json_t *call = json_object_get(message, "function_call");
-    if (!call || !is_role(message, "assistant") || json_object_get(message, "tool_calls")) return FR_OK;
+    if (!call || !fr_chat_is_role(message, "assistant") || json_object_get(message, "tool_calls")) return FR_OK;
     json_t *calls = json_pack("[{s:o, s:s, s:O}]", "id", json_sprintf("call%05zu", index % 100000), "type", "function",
                               "function", call);
     FR_TRY(put(message, "tool_calls", calls));
@@ -41,7 +36,7 @@ static fr_status adapt_function_call(json_t *message, size_t index) {
 static fr_status adapt_function_result(json_t *message, const json_t *before) {
     const json_t *call = json_array_get(json_object_get(before, "tool_calls"), 0);
     json_t *id = json_object_get(call, "id");
-    if (!is_role(message, "function")) return FR_OK;
+    if (!fr_chat_is_role(message, "function")) return FR_OK;
     if (id && !json_object_get(message, "tool_call_id")) FR_TRY(put(message, "tool_call_id", json_incref(id)));
     return put(message, "role", json_string("tool"));
 }
@@ -57,7 +52,7 @@ static fr_status adapt_members(json_t *message) {
         if ((json_is_null(value) || calls) && strcmp(key, "content") != 0) json_object_del(message, key);
     }
     bool speaks = json_is_null(json_object_get(message, "content")) ||
-                  (is_role(message, "assistant") && !json_object_get(message, "content"));
+                  (fr_chat_is_role(message, "assistant") && !json_object_get(message, "content"));
     return speaks && !has_calls(message) && !json_object_get(message, "function_call")
                ? put(message, "content", json_string(""))
                : FR_OK;
@@ -109,7 +104,7 @@ static fr_status adapt_thinking(json_t *message) {
 static fr_status adapt_reasoning(json_t *message) {
     json_t *content = json_object_get(message, "reasoning_content"), *other = json_object_get(message, "reasoning");
     bool given = says_something(content);
-    if (!is_role(message, "assistant")) return FR_OK;
+    if (!fr_chat_is_role(message, "assistant")) return FR_OK;
     if (fr_json_is_text(other))
         FR_TRY(put(message, given ? "reasoning" : "reasoning_content", json_incref(given ? content : other)));
     return adapt_thinking(message);

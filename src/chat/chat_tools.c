@@ -33,16 +33,12 @@ static fr_status write_text(const char *source, json_t *given, json_t **string) 
     return status;
 }
 
-static bool is_role(const json_t *message, const char *role) {
-    const char *own = json_string_value(json_object_get(message, "role"));
-    return own && strcmp(own, role) == 0;
-}
-
 fr_status fr_chat_tools_describe(json_t *messages, json_t *tools, const fr_call_form *form) {
     fr_text_buffer example = {0};
     json_t *text = NULL;
     size_t head = 0;
-    while (is_role(json_array_get(messages, head), "system") || is_role(json_array_get(messages, head), "developer"))
+    while (fr_chat_is_role(json_array_get(messages, head), "system") ||
+           fr_chat_is_role(json_array_get(messages, head), "developer"))
         head++;
     fr_call_form_example(form, &example);
     fr_status status = fr_text_check(&example, "a form of calls");
@@ -118,7 +114,7 @@ fr_status fr_chat_calls_as_texts(json_t *messages) {
             json_decref(calls);
             calls = json_incref(own);
             status = call_as_text(message);
-        } else if (is_role(message, "tool")) {
+        } else if (fr_chat_is_role(message, "tool")) {
             status = result_as_text(message, calls);
         }
     }

@@ -10,11 +10,6 @@
 
 #define BETWEEN "\n\n"
 
-static bool is_role(const json_t *message, const char *role) {
-    const char *own = json_string_value(json_object_get(message, "role"));
-    return own && strcmp(own, role) == 0;
-}
-
 static fr_status no_memory(void) {
     return fr_fail_memory("a conversation", 0);
 }
@@ -105,12 +100,12 @@ fr_status fr_chat_join_turns(json_t *messages, size_t to, size_t from) {
 
 static size_t count_systems(const json_t *messages, size_t from) {
     size_t at = from;
-    while (is_role(json_array_get(messages, at), "system")) at++;
+    while (fr_chat_is_role(json_array_get(messages, at), "system")) at++;
     return at - from;
 }
 
 static size_t find_late_system(const json_t *messages, size_t from) {
-    while (from < json_array_size(messages) && !is_role(json_array_get(messages, from), "system")) from++;
+    while (from < json_array_size(messages) && !fr_chat_is_role(json_array_get(messages, from), "system")) from++;
     return from;
 }
 
@@ -118,9 +113,9 @@ static size_t find_late_system(const json_t *messages, size_t from) {
 static fr_status move_late_system(json_t *messages, size_t at) {
     json_t *message = json_array_get(messages, at);
     while (count_systems(messages, at) > 1) FR_TRY(fr_chat_join_turns(messages, at, at + 1));
-    if (is_role(json_array_get(messages, at - 1), "user")) return fr_chat_join_turns(messages, at - 1, at);
-    if (is_role(json_array_get(messages, at + 1), "user")) return fr_chat_join_turns(messages, at + 1, at);
-    if (is_role(json_array_get(messages, 0), "system")) return fr_chat_join_turns(messages, 0, at);
+    if (fr_chat_is_role(json_array_get(messages, at - 1), "user")) return fr_chat_join_turns(messages, at - 1, at);
+    if (fr_chat_is_role(json_array_get(messages, at + 1), "user")) return fr_chat_join_turns(messages, at + 1, at);
+    if (fr_chat_is_role(json_array_get(messages, 0), "system")) return fr_chat_join_turns(messages, 0, at);
     if (json_array_insert(messages, 0, message) != 0) return no_memory();
     json_array_remove(messages, at + 1);
     return FR_OK;
@@ -134,7 +129,7 @@ static fr_status move_late_systems(json_t *messages, size_t at) {
 /* Joins the system message at the head to the first user's turn, or makes it one. */
 static fr_status move_system_to_user(json_t *messages) {
     size_t at = 1, count = json_array_size(messages);
-    while (at < count && !is_role(json_array_get(messages, at), "user")) at++;
+    while (at < count && !fr_chat_is_role(json_array_get(messages, at), "user")) at++;
     if (at < count) return fr_chat_join_turns(messages, at, 0);
     json_t *message = json_array_get(messages, 0);
     bool made =
@@ -163,7 +158,8 @@ static fr_status arrange_systems(json_t *messages, bool late_systems, fr_chat_pr
 /* ------------------------------------------------------------------------------------------------------------ turns */
 
 static bool is_twice(const json_t *messages, size_t at, const char *role) {
-    return is_role(json_array_get(messages, at), role) && is_role(json_array_get(messages, at + 1), role);
+    return fr_chat_is_role(json_array_get(messages, at), role) &&
+           fr_chat_is_role(json_array_get(messages, at + 1), role);
 }
 
 static fr_status arrange_turns(json_t *messages, const char *role, fr_chat_probe *probe, unsigned *notes) {
@@ -186,8 +182,8 @@ static fr_status arrange_turns(json_t *messages, const char *role, fr_chat_probe
 static size_t bring_result(json_t *messages, size_t at, const json_t *call) {
     const json_t *id = json_object_get(call, "id");
     size_t found = at;
-    if (!is_role(json_array_get(messages, at), "tool")) return 0;
-    for (size_t i = at; is_role(json_array_get(messages, i), "tool"); i++) {
+    if (!fr_chat_is_role(json_array_get(messages, at), "tool")) return 0;
+    for (size_t i = at; fr_chat_is_role(json_array_get(messages, i), "tool"); i++) {
         if (!id || !json_equal(json_object_get(json_array_get(messages, i), "tool_call_id"), id)) continue;
         found = i;
         break;
