@@ -1,4 +1,4 @@
-/* The chat templates that a checkpoint carries, as text: Jinja, of which nothing is looked at here.
+/* Finds the chat templates of a checkpoint, as text: Jinja, which is not read here.
  *
  * In: one of
  *     chat_template.jinja in a folder, and additional_chat_templates/default.jinja, which goes before it, and

@@ -1,8 +1,8 @@
 /* Numbers that Python's json keeps and jansson has no value for: integers of any number of digits, as ids and amounts
  * in conversations have, and NaN, Infinity and -Infinity, as configurations have (json_read.h).
  *
- * In: JSON text. Out: jansson values; such a number is a string of its digits or of its word behind a byte that no text
- * has (FR_JSON_WIDE). Code that takes strings for texts asks fr_json_is_text. */
+ * In: JSON text. Out: jansson values; such a number is a string that begins with a byte that no text has
+ * (FR_JSON_WIDE), and then has its digits or its word. Code that takes strings for texts asks fr_json_is_text. */
 #ifndef FR_FORMATS_JSON_WIDE_H
 #define FR_FORMATS_JSON_WIDE_H
 

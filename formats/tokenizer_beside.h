@@ -1,4 +1,4 @@
-/* What lies beside tokenizer.json and belongs to the tokenizer, read as transformers reads it.
+/* Reads the files beside tokenizer.json that belong to the tokenizer, as transformers does.
  *
  * In: a folder's
  *
@@ -16,8 +16,8 @@
  * The last two are of older releases: they are read where the configuration has no added_tokens_decoder, or there is
  * none. Out: named tokens; further added tokens, and other flags of those that there are; the tokens around a text.
  *
- * A flag that is there decides whether bos_token comes before texts and eos_token after them, whatever the
- * post-processor of tokenizer.json has; one that is absent or null leaves it as it is. llama.cpp's converter does so,
+ * A flag decides if bos_token comes before texts and eos_token after them, whatever the post-processor of
+ * tokenizer.json has; an absent or null flag changes nothing. llama.cpp's converter does so,
  * and so do the classes that transformers 4 has for Llama, Gemma and others. transformers 5 reads no flag beside a
  * tokenizer.json. */
 #ifndef FR_FORMATS_TOKENIZER_BESIDE_H

@@ -204,11 +204,12 @@ typedef enum fr_option {
     FR_OPT_KV_K,
     /* Text: what values are cached as, the same words; of latents, which are keys and values in one, the keys' alone */
     FR_OPT_KV_V,
-    /* Bytes of the target's keys and values in an engine, shared by its sessions as they need it; default 0: what all
-     * of them may need. What none needs keeps prompts of sessions that have gone. Where all is held, a call that needs
-     * more is FR_MEMORY and loses nothing: a prompt of which it ran a part goes on, as after an abort, once there are
-     * some. Drafts that there is none for are left out. A drafter's own come beside them; for whom none of those is
-     * left, nothing is drafted. Of ranks, what one process would take for all heads: each has its part of that */
+    /* Bytes of the target's keys and values in an engine, shared by its sessions as they need it; default 0: as much as
+     * all sessions may need. Pages that no session needs keep earlier prompts. When all pages are in use, a call that
+     * needs more is FR_MEMORY and loses nothing: a prompt that it ran in part continues, as after an abort, once pages
+     * are free. Drafts without room are left out. A drafter's own cache comes beside this one; a session that gets no
+     * page of it drafts nothing. With ranks: the bytes of all heads in one process, of which each rank takes its
+     * part */
     FR_OPT_KV_MEMORY,
     /* Checkpoints of sliding layers' caches, or of recurrent layers' states, that a session may keep, 0 to 1024,
      * default 8: what fr_session_truncate goes back to where those hold too little to go on */
@@ -314,8 +315,8 @@ typedef enum fr_option {
     FR_OPT_MIROSTAT_LR,
     /* Number 0 to 100, default 5: surprise aimed at in bits, tau */
     FR_OPT_MIROSTAT_ENT,
-    /* Text: just these, in this order: penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature, or letters,
-     * edskypmxt. The first two stand in front. Default: all, in the order that stands here, llama.cpp's */
+    /* Text: the filters to run, in this order: penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature, or
+     * letters, edskypmxt. The first two stand in front. Default: all, in the order that stands here, llama.cpp's */
     FR_OPT_SAMPLERS,
 
     /* -- Of the tokenizer. */
@@ -325,14 +326,14 @@ typedef enum fr_option {
      * says it itself. Default: as the file says */
     FR_OPT_TOKENIZER_PRE,
 
-    /* -- Added later. */
+    /* -- Added later: numbers of options stay as they are. */
 
     /* 0 (default) or 1: a step's log-probabilities are those of its draws, after masks, penalties, bias, filters and
-     * temperature. What these leave no chance has -INFINITY, the likelier by the model's own logits first */
+     * temperature. Tokens that these exclude have -INFINITY, and are ordered by the model's own logits */
     FR_OPT_LOGPROBS_DRAWN,
 
-    /* 0 or 1 (default): a session's prompts begin behind what its engine has run of them, in whatever session. With 0
-     * all of a prompt is run; others may begin behind it all the same */
+    /* 0 or 1 (default): a session skips the leading tokens of a prompt that its engine has run before, in any session.
+     * With 0 it runs the whole prompt; other sessions may still reuse what it ran */
     FR_OPT_PROMPT_REUSE,
 
     FR_OPT_COUNT
@@ -405,11 +406,11 @@ void fr_model_close(fr_model *model);
 fr_status fr_model_open_bytes(const void *bytes, size_t size, const char *name, const fr_options *options,
                               fr_model **model);
 
-/* What opening a model, perhaps its drafter, and an engine of so many sessions would take, without loading any of it:
- * bytes[FR_ESTIMATE_COUNT] out. One session without FR_OPT_KV_MEMORY is one that is opened alone; an engine of one
- * takes a few bytes a position more, with which it finds prompts again. drafter: a path, "" for the MTP layer in the
- * model's own checkpoint, NULL for none. What could not be opened fails as it would; where memory or FR_OPT_MEMORY does
- * not hold it all it is told all the same. */
+/* Estimates the bytes that opening a model, perhaps its drafter, and an engine of so many sessions would take, without
+ * loading any of it: bytes[FR_ESTIMATE_COUNT] out. One session without FR_OPT_KV_MEMORY is one that is opened alone; an
+ * engine of one takes a few bytes more for each position, to find prompts again. drafter: a path, "" for the MTP layer
+ * in the model's own checkpoint, NULL for none. Files that could not be opened fail as they would; an estimate that
+ * exceeds memory or FR_OPT_MEMORY is given all the same. */
 typedef enum fr_estimate {
     FR_ESTIMATE_RESIDENT,    /* weights that must stay in memory: copies, and what every token reads */
     FR_ESTIMATE_MAPPED,      /* weights that are used in files as they lie: they come and go as they are read */
@@ -481,10 +482,10 @@ int64_t fr_model_fact(const fr_model *model, fr_fact fact);
  * belongs to the model. */
 size_t fr_model_eos(const fr_model *model, const int32_t **ids);
 
-/* Sets an option of sampling to what the model's makers recommend: temperature, top_k, top_p, min_p, typical_p and
- * repetition_penalty of generation_config.json, where do_sample false is temperature 0, or a GGUF file's
- * general.sampling keys. *found is false, and the option is as it was, where they recommend nothing or what the option
- * does not take. One thread at a time for the same options. */
+/* Sets an option of sampling to the value that the model's makers recommend: temperature, top_k, top_p, min_p,
+ * typical_p and repetition_penalty of generation_config.json, where do_sample false is temperature 0, or a GGUF file's
+ * general.sampling keys. *found is false, and the option is unchanged, if they recommend no value or one that the
+ * option does not take. One thread at a time for the same options. */
 fr_status fr_options_recommend(fr_options *options, const fr_model *model, fr_option option, bool *found);
 
 /* Ids that the model's makers keep out of its texts: suppress_tokens of generation_config.json, or GGUF's
@@ -596,8 +597,7 @@ fr_status fr_tokenize_marked(const fr_tokenizer *tokenizer, const fr_marked_text
  * tokenizer_config.json or processor_config.json, or GGUF's tokenizer.chat_template; where tools are given, the one
  * named "tool_use" among them, or in additional_chat_templates, if there is one; or FR_OPT_CHAT_TEMPLATE's file. It is
  * Jinja, rendered byte for byte as transformers does. A checkpoint without one is given one of the library's own if its
- * tokens tell of a family that has one. A template that can't be read as one is FR_INPUT here, and in nobody else's
- * way.
+ * tokens tell of a family that has one. A template that can't be read is FR_INPUT here, and no other function minds it.
  *
  * messages_json: JSON text of an array of {"role", "content", ...}, at least one, in whichever form clients send them:
  * arguments of calls are JSON text or objects, contents texts or lists of text parts (joined by line breaks), thoughts
@@ -610,9 +610,9 @@ fr_status fr_tokenize_marked(const fr_tokenizer *tokenizer, const fr_marked_text
  *     tools                   what the model may call, in the OpenAI form; default null
  *     pictures                true: the messages have parts {"type": "image"}, and the model sees. A template without a
  *                             token for pictures then gives way to one of the library's own; default false
- *     continue_final_message  true: the last message is the assistant's, and the text ends within it, behind what it
- *                             says or, where it has a thought alone, thinks: the model goes on with that; default false
- *     late_systems            false: a system message behind other turns is left to the template, whose own error it
+ *     continue_final_message  true: the last message is the assistant's, and the text ends within it, after its content
+ *                             or, if it only has a thought, after that: the model continues it; default false
+ *     late_systems            false: a system message after other turns is left to the template, whose own error it
  *                             may be; default true: it is moved to where the template takes it
  *     rearrange               false: what the template has no place for (tools, calls, system messages, two turns of
  *                             one role in a row) is left to it; default true: it is put where the template takes it
@@ -631,9 +631,9 @@ fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_jso
  * it; NULL: there is none, or none that can be used. It belongs to the tokenizer. */
 const char *fr_chat_template_text(const fr_tokenizer *tokenizer, size_t *length);
 
-/* A line about a change that fr_chat_render has made to messages because the template would have refused them or left
- * them out; each kind of change has one line for a tokenizer, given once, to whichever thread asks first. NULL: there
- * is none that was not given yet. The line belongs to the library. */
+/* Gives a line about a change that fr_chat_render made to messages because the template would have refused them or left
+ * them out. Each kind of change has one line for a tokenizer, given once, to the thread that asks first. NULL: there is
+ * no new one. The line belongs to the library. */
 const char *fr_chat_change(const fr_tokenizer *tokenizer);
 
 /* What is worth saying to somebody who chats with this model, with pictures or without: that its chat template is the
@@ -802,10 +802,10 @@ void fr_token_tree_close(fr_token_tree *tree);
 typedef enum fr_grammar_kind {
     FR_GRAMMAR_GBNF, /* llama.cpp's language, but for tokens as terminals; the text is one of the rule `root` */
     FR_GRAMMAR_REGEX, /* an expression that the whole text matches */
-    /* JSON of a schema, drafts 4 to 2020-12: some of its values, with members in the order of `properties`. What it
-     * asks for that isn't built is FR_UNBUILT and names its place (#/properties/a/not); keywords that JSON Schema
-     * doesn't know say nothing. The formats of JSON Schema 2020-12 but `regex` are held, each as wide as its standard;
-     * a format of another name says nothing. */
+    /* JSON of a schema, drafts 4 to 2020-12: some of its values, with members in the order of `properties`. A keyword
+     * that isn't built is FR_UNBUILT, and the line names its place (#/properties/a/not); keywords that JSON Schema
+     * doesn't know are ignored. The formats of JSON Schema 2020-12 but `regex` are enforced, each as wide as its
+     * standard; other formats are ignored. */
     FR_GRAMMAR_JSON_SCHEMA,
 } fr_grammar_kind;
 
@@ -899,10 +899,10 @@ typedef fr_status fr_logits_fn(void *context, const float *logits, size_t rows, 
 fr_status fr_session_logits(fr_session *session, const int32_t *ids, size_t count, size_t first_row, fr_logits_fn *sink,
                             void *context);
 
-/* Log-probabilities of a text's ids, each as what comes after the ids before it: of those at index 1 to count - 1, in
- * order, an id at a time, with the best ids in its place, as fr_session_logprobs gives them. What the sink is given is
- * valid until it returns. Resets the timeline first, on which the text stays; the sink may stop it as
- * fr_session_logits' may. FR_USAGE: a session without FR_OPT_LOGPROBS. */
+/* Gives the log-probability of each id of a text after the ids before it, for index 1 to count - 1, in order, one id at
+ * a time, with the best ids in its place, as fr_session_logprobs gives them. The sink's arguments are valid until it
+ * returns. Resets the timeline first, on which the text stays; the sink may stop it as fr_session_logits' may.
+ * FR_USAGE: a session without FR_OPT_LOGPROBS. */
 typedef fr_status fr_score_fn(void *context, int32_t id, float own, const int32_t *ids, const float *values,
                               size_t best);
 fr_status fr_session_score(fr_session *session, const int32_t *ids, size_t count, fr_score_fn *sink, void *context);

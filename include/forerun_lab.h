@@ -48,7 +48,7 @@ typedef struct fr_lab_shape {
     size_t vocab;     /* ids; 0: the shape's own */
     size_t layers;    /* the first so many, the last of them of full attention; 0: all */
     size_t experts;   /* of each mixture so many; 0: all */
-    void (*note)(const char *line); /* NULL, or told what a user may not expect */
+    void (*note)(const char *line); /* NULL, or called with lines about what a user may not expect */
 } fr_lab_shape;
 
 /* Writes random weights of a shape as GGUF: what engines are timed on. Of the options, progress counts; they may be
@@ -142,9 +142,9 @@ fr_status fr_lab_files_check(const fr_model *model, const fr_drafter *drafter);
  * place, whatever it leads to. */
 bool fr_lab_file_is_descriptor(const char *path);
 
-/* A file that gets its name once it is whole. open makes it under a temporary name in the folder of its place, locked
- * as long as a descriptor of it is open, and removes those that killed runs left there; -1 with errno set. keep syncs
- * it, renames it and syncs the folder; 0 or an errno, after which the temporary name may still be there. fd stays
+/* A file that gets its name once it is complete. open makes it under a temporary name in the folder of its place,
+ * locked as long as a descriptor of it is open, and removes files that killed runs left there; -1 with errno set. keep
+ * syncs it, renames it and syncs the folder; 0 or an errno, after which the temporary name may still be there. fd stays
  * open. */
 int fr_lab_temporary_open(const char *place, char *name, size_t size, mode_t mode);
 int fr_lab_temporary_keep(int fd, const char *name, const char *place);

@@ -1,31 +1,31 @@
-/* Shared prefixes: pages that were filled before, found again by what stands in them.
+/* Shared prefixes: pages that were filled before, found again by the ids in them.
  *
- * A tree. A node is a block of 64 consecutive ids behind its parent's, so that a node says all that was said up to
- * there; its pages are what a timeline of these ids has in that block of its tables, of the target's cache and of a
- * drafter's own. Equal are two blocks whose parents are one node and whose ids and digests are equal, compared, not
- * only hashed. A page comes in once the frontier has passed its last position, and is nobody's to write any more
- * (kv.h). What did not come of a forward here, but from a file, is somebody's word and must not come in.
+ * A node of the tree is a block of 64 consecutive ids that follow its parent's, so that it stands for all ids up to its
+ * end; its pages are those of a timeline with these ids, of the target's cache and of a drafter's own. Two blocks are
+ * equal if they have the same parent and equal ids and digests, which are compared, not only hashed. A page enters once
+ * the frontier has passed its last position; from then on no timeline writes it (kv.h). Pages that were read from a
+ * file must not enter, as no forward here has computed them.
  *
- * A text that ends within a block leaves a tail there: a node of fewer ids, which has no children. Whoever says more of
- * it takes its place. (fr_kv_prefixes_add_tail)
+ * A text that ends within a block leaves a tail there: a node of fewer ids, which has no children. A node with all of
+ * its ids and more replaces it (fr_kv_prefixes_add_tail).
  *
- * A prompt goes back to where it leaves all texts that are there, or as far as a window is there: sliding layers have
- * let go of most. Within a block it begins in a copy of another text's page, which is made sooner than a single row is
- * run. A drafter's pair of a position depends on the id after it, so that a page's last pair depends on the next
- * block: each node has the page of its parent's block too, as it is in front of this one, and where a prompt goes back
- * to the last position is run again, and its pair made again.
+ * A prompt begins where it leaves all texts that are there, or earlier, where the sliding layers still have a whole
+ * window: they have given up most pages. Within a block it begins in a copy of another text's page, which takes less
+ * time than running a single row. A drafter's pair of a position depends on the id after it, so a page's last pair
+ * depends on the next block. Each node therefore also keeps its parent block's drafter page as it is before this block,
+ * and a prompt that goes back runs the last position again to make its pair again.
  *
- * States of recurrent layers can't be cut: where a model has some, a prompt goes back to points, positions whose states
- * a timeline left in a page. A point is in the block, or the tail, that holds its last position, and is found where the
- * prompt has the ids before it, with a drafter's pairs the one at it too; the pages that are cut there are copied once
- * they are written. Without a free page the longest unused point goes, of those that lie regularly before others.
+ * States of recurrent layers can't be cut, so there a prompt begins at points: positions whose states a timeline left
+ * in a page. A point belongs to the block or tail that holds the position before it. It is found if the prompt has the
+ * ids before it, and with a drafter's pairs the id at it. The pages that are cut there are copied before they are
+ * written. Without a free page the longest unused point is given up, those at regular distances first.
  *
- * Timelines that stand in a node keep it; all else is cache, and goes when a pool has no free page, the longest unused
- * first. Layers that slide give up a page that nobody else holds: those that are in the window of no prompt's end and
- * no branch before others. For all other layers leaves go with all their pages, which takes up again what is left of
- * a window with a hole. Finding costs a comparison a block, giving up a page a walk down a heap.
+ * Timelines keep the nodes in which they stand. All other nodes are cache: the longest unused is given up when a pool
+ * has no free page. Sliding layers give up pages that no timeline holds, first those in the window of no prompt's end
+ * and no branch. For all other layers a leaf is given up with all its pages, which also frees the rest of a window with
+ * a hole. Finding takes one comparison for each block, giving up a page one walk down a heap.
  *
- * One caller at a time; a thread that makes drafts claims pages too, and pages of any kind may go for it.
+ * One caller at a time. A thread that makes drafts claims pages too, for which pages of any kind may be given up.
  *
  * In: timelines and their ids. Out: the same pages in other timelines. */
 #ifndef FR_SRC_KV_PREFIXES_H

@@ -43,7 +43,7 @@ typedef struct fr_recurrent_point {
     uint8_t *page;
 } fr_recurrent_point;
 
-enum { FR_RECURRENT_POINTS = 6 }; /* of one forward */
+enum { FR_RECURRENT_POINTS = 6 }; /* the most points of one forward */
 
 typedef struct fr_recurrent {
     const fr_recurrent_shape *shapes; /* [count] whoever laid it out keeps them */

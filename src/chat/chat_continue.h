@@ -1,9 +1,8 @@
-/* Ends a prompt within the last message of a conversation, so that the model goes on with what it has begun to say or
- * think.
+/* Ends a prompt within the last message of a conversation, so that the model continues its text or thought.
  *
  * In: the last message, the assistant's; the marks of the model's thoughts. Out: the message with a word at the place
  * where the prompt is to end; and a prompt that ends there. A thought that stands in the content between its marks is
- * told apart first: templates write those marks themselves. */
+ * moved to a member of its own first: templates write those marks themselves. */
 #ifndef FR_SRC_CHAT_CONTINUE_H
 #define FR_SRC_CHAT_CONTINUE_H
 

@@ -12,8 +12,7 @@
  *     calls without a text    have an empty one beside them, unless the template shows calls only where there is none
  *     the order of turns      is one that the template takes (chat_turns.h)
  *
- * Everything else, pictures among it, is left as it was. All of it stays what the messages said: nothing here makes a
- * byte of theirs the template's own. */
+ * Everything else, pictures too, is left as it was. Nothing here makes a byte of a message the template's own. */
 #ifndef FR_SRC_CHAT_MESSAGES_H
 #define FR_SRC_CHAT_MESSAGES_H
 

@@ -53,7 +53,7 @@ fr_status fr_chat_tools_describe(json_t *messages, json_t *tools, const fr_call_
 
 /* ----------------------------------------------------------------------------------------------- calls and results */
 
-/* The name and the arguments of calls, as objects where they are. */
+/* Lists the name and arguments of each call, with arguments as an object if they are one. */
 static json_t *functions_of(const json_t *calls) {
     json_t *functions = json_array();
     for (size_t i = 0; functions && i < json_array_size(calls); i++) {
@@ -71,7 +71,7 @@ static fr_status put_text(json_t *message, const char *role, json_t *text) {
     return put ? FR_OK : fr_fail_memory("a call", 0);
 }
 
-/* Calls stand behind what was said beside them. */
+/* Moves the calls of a message into its content, after the text that is there. */
 static fr_status call_as_text(json_t *message) {
     const json_t *said = json_object_get(message, "content");
     json_t *text;
@@ -86,7 +86,8 @@ static fr_status call_as_text(json_t *message) {
     return put_text(message, "assistant", joined);
 }
 
-/* The name of the function that a result is of: its own, or that of the call with its id. NULL: none is known. */
+/* Finds the name of the function whose result a message is: the message's own, or that of the call with its id. NULL:
+ * none is known. */
 static const json_t *name_of(const json_t *message, const json_t *calls) {
     const json_t *id = json_object_get(message, "tool_call_id"), *name = json_object_get(message, "name");
     for (size_t i = 0; id && !name && i < json_array_size(calls); i++) {

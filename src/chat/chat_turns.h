@@ -4,7 +4,7 @@
  * same texts, where
  *
  *     several system messages at the head   are one, where the template has a place for one
- *     a system message behind other turns   is joined to the user's turn beside it, or to the head where none is beside
+ *     a system message after other turns    is joined to the user's turn beside it, or to the head where none is beside
  *                                           it, where the template refuses it or leaves it out. A turn that was
  *                                           sent before stays as it was then, so its prompt's beginning can be reused
  *     the system message                    stands at the head of the first user's turn, where the template has no
@@ -18,12 +18,12 @@
 
 #include "src/chat/chat_probe.h"
 
-/* Two contents as one new value, a blank line between their texts: a text where both are texts. NULL: memory ran
- * out. */
+/* Joins two contents into a new value, with a blank line between their texts: a text if both are texts. NULL: memory
+ * ran out. */
 json_t *fr_chat_join_contents(const json_t *first, const json_t *second);
 
-/* All that messages[from] says goes to messages[to], before what that says or behind it as they stand, and the message
- * goes. */
+/* Joins messages[from] to messages[to], before or after that message's content as the two stand, and removes
+ * messages[from]. */
 fr_status fr_chat_join_turns(json_t *messages, size_t to, size_t from);
 
 /* Changes that are worth a line, as bits; chat_notes.c has the lines. */

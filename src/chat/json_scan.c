@@ -59,7 +59,7 @@ char fr_json_scan_closing(const fr_json_scan *scan) {
     return scan->tuples >> (scan->depth - 1) & 1 ? ')' : ']';
 }
 
-/* One value in parentheses without a comma is no tuple. */
+/* Closes a container. One value in parentheses without a comma is no tuple. */
 static fr_scan_result close_container(fr_json_scan *scan, char byte) {
     if (byte != fr_json_scan_closing(scan)) return FR_SCAN_BAD;
     bool comma = scan->commas >> (scan->depth - 1) & 1;
@@ -127,7 +127,7 @@ static fr_scan_result between(fr_json_scan *scan, char byte) {
     }
 }
 
-/* A loose scan takes a backslash that begins no escape for a character of the string. */
+/* Reads a byte of a string. A loose scan takes a backslash that begins no escape as a character. */
 static fr_scan_result in_string(fr_json_scan *scan, char byte) {
     if (scan->state == FR_SCAN_HEX && is_hex(byte)) return --scan->hex == 0 ? go(scan, FR_SCAN_STRING) : FR_SCAN_ON;
     if (scan->state == FR_SCAN_HEX && !scan->loose) return FR_SCAN_BAD;

@@ -1,9 +1,9 @@
-/* JSON as it comes, a byte at a time: whether what has come so far can be the beginning of a value.
+/* Checks JSON a byte at a time: tells if the bytes so far can begin a value.
  *
- * In: bytes. Out: for each, whether the value goes on, ends with it, or is none (RFC 8259; strings of any bytes but
- * control characters). A loose scan also takes what models write instead: control characters in strings, backslashes
- * that begin no escape, a comma behind the last of a container, and Python's literals ('text', True, False, None,
- * tuples). A scan needs no memory beside itself. */
+ * In: bytes. Out: for each, whether the value continues, ends with it, or is invalid (RFC 8259; strings of any bytes
+ * but control characters). A loose scan also takes what models write instead: control characters in strings,
+ * backslashes that begin no escape, a comma after the last of a container, and Python's literals ('text', True, False,
+ * None, tuples). A scan needs no memory beside itself. */
 #ifndef FR_SRC_JSON_SCAN_H
 #define FR_SRC_JSON_SCAN_H
 
@@ -14,15 +14,15 @@
 typedef enum fr_scan_state {
     FR_SCAN_VALUE,        /* a value must come */
     FR_SCAN_VALUE_OR_END, /* or an array ends before its first */
-    FR_SCAN_KEY,          /* behind a comma */
+    FR_SCAN_KEY,          /* after a comma */
     FR_SCAN_KEY_OR_END,
     FR_SCAN_COLON,
-    FR_SCAN_AFTER,  /* behind a value: a comma, or the end of what it is in */
+    FR_SCAN_AFTER,  /* after a value: a comma, or the end of its container */
     FR_SCAN_STRING, /* of a value or a key */
     FR_SCAN_ESCAPE,
     FR_SCAN_HEX,
     FR_SCAN_WORD,  /* true, false, null */
-    FR_SCAN_MINUS, /* of a number, behind its sign */
+    FR_SCAN_MINUS, /* after a number's sign */
     FR_SCAN_ZERO,
     FR_SCAN_WHOLE,
     FR_SCAN_POINT,
@@ -35,15 +35,15 @@ typedef enum fr_scan_state {
 typedef struct fr_json_scan {
     fr_scan_state state;
     bool loose;  /* set before the first byte */
-    bool python; /* something came that Python alone writes, so strings are as it has them */
-    bool key;    /* the string is one */
-    char quote;  /* begins and ends the string */
+    bool python; /* Python's own spelling was used, so strings follow its rules */
+    bool key;    /* the string is a key */
+    char quote;  /* the quote that ends the string */
     uint8_t depth;
     uint8_t hex;      /* digits that are still to come */
-    const char *word; /* what is still to come of it */
-    uint64_t objects; /* bit d: what is at depth d + 1 is an object, not an array; */
-    uint64_t tuples;  /* it is an array in parentheses, */
-    uint64_t commas;  /* it has had a comma */
+    const char *word; /* the rest of the word */
+    uint64_t objects; /* bit d: the container at depth d + 1 is an object, not an array; */
+    uint64_t tuples;  /* an array in parentheses; */
+    uint64_t commas;  /* it contains a comma */
 } fr_json_scan;
 
 typedef enum fr_scan_result {
@@ -58,7 +58,7 @@ fr_scan_result fr_json_scan_byte(fr_json_scan *scan, char byte);
 /* Gives the byte that closes the innermost object or array; '\0': it can't be closed here, or there is none. */
 char fr_json_scan_closing(const fr_json_scan *scan);
 
-/* Tells if a number is under way, which the next byte may go on with. */
+/* True inside a number, which the next byte may continue. */
 bool fr_json_scan_in_number(const fr_json_scan *scan);
 
 /* Whether all that came is one whole value. */

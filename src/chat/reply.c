@@ -51,11 +51,11 @@ struct fr_reply_reader {
     size_t newlines;     /* held back */
     bool fresh;          /* behind reasoning or a call: line breaks belong to its mark */
     bool called;         /* and it was a call */
-    bool said;           /* some content, */
-    char last;           /* and its last byte; */
-    bool fenced;         /* it stands in a fence of Markdown, where calls without their mark are quoted */
-    bool amid_line;      /* more than white space and ticks has come of its line */
-    size_t ticks;        /* that began its line */
+    bool said;           /* some content was given; */
+    char last;           /* the last byte of content */
+    bool fenced;         /* inside a fence of Markdown, where calls without their mark are quotations */
+    bool amid_line;      /* the line has more than white space and backticks */
+    size_t ticks;        /* backticks at the line's beginning */
     const char *channel; /* what has to come of it */
     fr_text_buffer header;
 
@@ -66,7 +66,7 @@ struct fr_reply_reader {
     size_t before_newlines;
     bool before_fresh;
 
-    bool thinking; /* the call or header under way, or held, stands in reasoning that has not ended */
+    bool thinking; /* the present or held call or header began within reasoning */
     fr_text_buffer held, held_pieces;
 
     fr_reply_part out_part; /* what is collected for the next callback */
@@ -154,7 +154,7 @@ static void make_id(fr_reply_reader *r, fr_text_buffer *id) {
     for (size_t i = 0; i < ID_LENGTH; i++, z /= 62) fr_text_append(id, &letters[z % 62], 1);
 }
 
-/* Starts a call. section: that of the call before it, if it goes on; 0 for a call of its own. */
+/* Starts a call. section: the previous call's, if this one continues it; else 0. */
 static void begin_call(fr_reply_reader *r, int section) {
     fr_reply_call *call = &r->call;
     fr_text_buffer kept[] = {call->raw, call->name, call->id, call->arguments, call->key, call->value};
@@ -195,7 +195,7 @@ static void show_call(fr_reply_reader *r) {
     r->shown = call->arguments.length;
 }
 
-/* Tells the bytes that are held back, but for the last `behind` ones, as reasoning. */
+/* Gives the bytes held back as reasoning, except for the last `behind` ones. */
 static void release_held(fr_reply_reader *r, size_t behind) {
     r->thinking = false;
     r->state = REASONING;
@@ -223,7 +223,7 @@ static void end_call(fr_reply_reader *r) {
     if (section) begin_call(r, section);
 }
 
-/* Tells what came of a call that is none, but for the last `behind` bytes, as content, or as reasoning. */
+/* Gives the bytes of a call that turned out to be none as content or reasoning, except for the last `behind` ones. */
 static void drop_call(fr_reply_reader *r, size_t behind) {
     if (r->thinking) {
         release_held(r, behind);
@@ -257,7 +257,7 @@ static void take_raw(fr_reply_reader *r, fr_mark mark, const char *text, size_t 
     if (r->thinking) hold(r, mark, text, length);
 }
 
-/* Forgets the bytes or the mark that came last, which are none of the call's. */
+/* Removes the last bytes or mark from the held ones, as they do not belong to the call. */
 static void give_back(fr_reply_reader *r, size_t length) {
     held_piece last;
     if (!r->thinking || r->held_pieces.length < sizeof last || r->held.length < length) return;
@@ -269,7 +269,7 @@ static void give_back(fr_reply_reader *r, size_t length) {
     if (last.length > 0) fr_text_append(&r->held_pieces, &last, sizeof last);
 }
 
-/* Does what a reader said. Returns false if the byte or mark that came last, of so many bytes, must be read again. */
+/* Acts on a call reader's verdict. Returns false if the last byte or mark, of `length` bytes, must be read again. */
 static bool go_by(fr_reply_reader *r, fr_call_verdict verdict, size_t length) {
     if (r->call.raw.length > FR_CALL_LONGEST) verdict = FR_CALL_FAULT;
     switch (verdict) {
@@ -287,7 +287,7 @@ static bool go_by(fr_reply_reader *r, fr_call_verdict verdict, size_t length) {
     }
 }
 
-/* Reads bytes of a call. Returns how many it took; the last of them may have shown that it is none. */
+/* Reads bytes of a call, and returns how many it took; the last one may have shown that there is no call. */
 static size_t read_call(fr_reply_reader *r, const char *text, size_t length) {
     size_t at = 0;
     while (at < length && r->state == CALL) {
@@ -302,8 +302,8 @@ static size_t read_call(fr_reply_reader *r, const char *text, size_t length) {
 
 static void on_mark(fr_reply_reader *r, fr_mark mark, const char *text, size_t length);
 
-/* A mark within a string or a value counts as its bytes, which never end a call. A mark that shows that there is no
- * call may begin another one. */
+/* Reads a mark within a call. In a string or value it counts as its bytes. One that shows that there is no call is read
+ * again, as it may begin another. */
 static void on_mark_in_call(fr_reply_reader *r, fr_mark mark, const char *text, size_t length) {
     take_raw(r, mark, text, length);
     fr_call_verdict verdict = r->call.reader->mark(&r->call, mark);
@@ -370,8 +370,9 @@ static bool is_of_word(char byte) {
     return byte == '_' || byte == '-' || (byte & 0x80) != 0 || isalnum((unsigned char)byte);
 }
 
-/* Some calls need no mark, and models leave it out at times. So if there are tools, each line may begin a call, and
- * in a form without a mark each word may. White space before a reply's first call belongs to the call. */
+/* True if the byte may begin a call without its mark: models leave marks out at times, and some calls have none. With
+ * tools any line may begin such a call, and any word if the form has no mark. White space before a reply's first call
+ * belongs to the call. */
 static bool begins_bare_call(const fr_reply_reader *r, char byte) {
     const fr_call_form *form = r->format.form;
     bool line = r->fresh || r->newlines > 0 || !r->said;
@@ -383,7 +384,7 @@ static bool begins_bare_call(const fr_reply_reader *r, char byte) {
 
 /* ---------------------------------------------------------------------------------------------------------- harmony */
 
-/* Tells a header that is none, or none yet, as text: reasoning if it began within reasoning, content otherwise. */
+/* Gives bytes that turned out to be no header, or none yet, as text: as reasoning within reasoning, else as content. */
 static void leave_header(fr_reply_reader *r) {
     r->state = r->thinking ? REASONING : CONTENT;
     say(r, r->thinking ? FR_REPLY_REASONING : FR_REPLY_CONTENT, r->header.bytes ? r->header.bytes : "",
@@ -602,7 +603,7 @@ fr_status fr_reply_reader_feed(fr_reply_reader *reader, const char *text, size_t
     return check(reader);
 }
 
-/* Forgets the beginning of a mark at a reply's end, if the whole mark would only have closed calls that are told. */
+/* Drops an incomplete mark at the reply's end if the whole mark would only have closed calls that were given. */
 static void drop_half_mark(fr_reply_reader *r) {
     const fr_text_buffer *raw = &r->call.raw;
     bool behind = r->state == CONTENT && r->fresh && r->called;
@@ -628,7 +629,7 @@ static void finish_call(fr_reply_reader *r) {
         drop_call(r, 0);
 }
 
-/* The reply has ended and its reasoning has not: the call that is held back ended it, and is read again as content. */
+/* Reads a held call again as content: the reply ended without the mark that ends reasoning, so the call ended it. */
 static void replay_held(fr_reply_reader *r) {
     fr_text_buffer text = r->held, pieces = r->held_pieces;
     if (text.status != FR_OK || pieces.status != FR_OK) return;

@@ -20,9 +20,9 @@ typedef enum fr_call_verdict {
     FR_CALL_DONE,  /* the call is whole with it */
     FR_CALL_FAULT, /* this is no call */
     FR_CALL_TEXT,  /* of a mark: here it is nothing but its bytes */
-    FR_CALL_WHOLE, /* the call was whole before it, and it is none of the call's */
-    FR_CALL_OVER,  /* no further call: the section that the last one stood in is whole with it, */
-    FR_CALL_PAST,  /* or was before it */
+    FR_CALL_WHOLE, /* the call was complete before this byte or mark, which does not belong to it */
+    FR_CALL_OVER,  /* no further call: the last call's section is complete with this byte or mark, */
+    FR_CALL_PAST,  /* or was complete before it */
 } fr_call_verdict;
 
 typedef struct fr_reply_call {
@@ -33,20 +33,20 @@ typedef struct fr_reply_call {
     fr_text_buffer id;   /* empty unless the model gave one */
     fr_text_buffer arguments;
     bool named;
-    const struct fr_call_reader *reader; /* which may leave the rest to another */
-    bool alone;                          /* nothing was said before it */
+    const struct fr_call_reader *reader; /* a reader may leave the rest to another one */
+    bool alone;                          /* no content came before it */
 
     /* For the readers alone. */
     int state;
-    int section; /* not 0: another call may follow at once, which begins with this */
+    int section; /* not 0: another call of the section may follow; it starts with this value */
     bool bare;   /* it began without its mark */
     bool first; /* no argument has come yet */
     bool comma; /* one came that was not put yet */
     bool given; /* the arguments are, where they come as one value */
     fr_text_buffer key, value;
     fr_value_types types; /* of the argument under way */
-    bool fresh, newline;  /* the value has not begun; it may end with the line break that came last, */
-    bool lines;           /* as it stands on lines of its own */
+    bool fresh, newline;  /* no byte of the value has come; a line break came last, and is held */
+    bool lines;           /* the value stands on lines of its own */
     size_t reopen;        /* of raw: where the mark stands that may have ended a value */
     int field;
     bool in_field;
@@ -58,12 +58,12 @@ typedef struct fr_reply_call {
     fr_json_writer writer;
 } fr_reply_call;
 
-/* A reader of one form. Its first byte or mark begins a call, or follows a call whose section goes on. A call that
- * begins without its mark must be of one of the tools, and must be all of the reply or end with its closing mark. */
+/* A reader of one form. Its first byte or mark begins a call, or comes after a call whose section continues. A call
+ * without its opening mark must name one of the tools, and must be the whole reply or end with its closing mark. */
 typedef struct fr_call_reader {
     fr_call_verdict (*byte)(fr_reply_call *call, char byte);
     fr_call_verdict (*mark)(fr_reply_call *call, fr_mark mark);
-    fr_call_verdict (*finish)(fr_reply_call *call); /* at a reply's end: FR_CALL_DONE where only marks are missing */
+    fr_call_verdict (*finish)(fr_reply_call *call); /* at a reply's end: FR_CALL_DONE if only marks are missing */
 } fr_call_reader;
 
 extern const fr_call_reader fr_read_json_call, fr_read_llama_call, fr_read_section_call, fr_read_tagged_call,
@@ -75,10 +75,10 @@ extern const fr_call_reader fr_read_json_call, fr_read_llama_call, fr_read_secti
  * braces in it. */
 bool fr_call_set_name(fr_reply_call *call, const char *name, size_t length);
 
-/* Tells if the function may be called: one without its opening mark must be among the tools. */
+/* True if the function may be called: one without its opening mark must be among the tools. */
 bool fr_call_is_offered(const fr_reply_call *call);
 
-/* Tells if some tool's name begins with these bytes, or is them. */
+/* True if some tool's name begins with these bytes, or equals them. */
 bool fr_call_begins_name(const json_t *tools, const char *text, size_t length);
 
 /* Appends to a text that has a limit; false: it is reached. */
@@ -93,16 +93,15 @@ void fr_call_open_arguments(fr_reply_call *call);
 void fr_call_put_key(fr_reply_call *call, const char *key, size_t length);
 void fr_call_close_arguments(fr_reply_call *call);
 
-/* Hand the rest of a call to JSON's reader, or to Python's. byte: the first one after the opening mark, if there is
- * one. */
+/* Hand the rest of a call to the JSON or the Python reader. byte: the first one after the opening mark, if any. */
 fr_call_verdict fr_call_begin_json(fr_reply_call *call, char byte);
 fr_call_verdict fr_call_begin_python(fr_reply_call *call, char byte);
 
 /* One byte of a JSON object that is the arguments themselves. */
 fr_call_verdict fr_call_object_byte(fr_reply_call *call, char byte);
 
-/* Closes what is open of such an object, as a mark ended the call within it: `byte` gets each bracket that is
- * missing. */
+/* Closes the open containers of such an object after a mark has ended the call within it: passes `byte` each bracket
+ * that is missing. */
 fr_call_verdict fr_call_close_object(fr_reply_call *call, fr_call_verdict (*byte)(fr_reply_call *call, char byte));
 
 #endif

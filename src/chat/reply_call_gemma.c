@@ -19,7 +19,7 @@ enum {
     VALUE,
     STRING,
     QUOTED_KEY,
-    PLAIN_STRING, /* between plain quotes, JSON's or Python's */
+    PLAIN_STRING, /* within plain quotes, as JSON or Python writes them */
     PLAIN_KEY,
     PLAIN_KEY_ESCAPE,
     WORD, /* a number, true, false or null */
@@ -93,7 +93,7 @@ static fr_call_verdict key_byte(fr_reply_call *call, char byte) {
     if (empty && fr_json_is_space(byte)) return FR_CALL_ON;
     if (empty && byte == '}' && call->state == KEY_OR_END) return close_container(call, byte);
     if (empty && (byte == '"' || byte == '\'')) {
-        call->scan.quote = byte; /* nothing else of the scan is of keys */
+        call->scan.quote = byte; /* keys use no other member of the scan */
         return go(call, PLAIN_KEY);
     }
     if (byte == ':') return empty ? FR_CALL_FAULT : put_key(call);
@@ -135,7 +135,7 @@ static fr_call_verdict word_byte(fr_reply_call *call, char byte) {
 
 /* ---------------------------------------------------------------------------------------------------- plain quotes */
 
-/* Reads a string as JSON writes it, or Python. */
+/* Reads a byte of a string as JSON or Python writes it. */
 static fr_call_verdict plain_byte(fr_reply_call *call, char byte) {
     const fr_json_scan before = call->scan;
     fr_json_scan_byte(&call->scan, byte);

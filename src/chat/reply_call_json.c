@@ -1,4 +1,4 @@
-/* Calls that are JSON objects, one by one or in lists, between marks or behind one, or as a whole reply without them:
+/* Reads calls that are JSON objects, alone or in lists, between marks, after one, or without any as a whole reply:
  * Hermes' and those like them; Llama 3's; lists of Mistral, Granite, Phi-4 and Command.
  *
  * An object's members may come in any order: arguments that come before the name are kept until there is one. */
@@ -10,13 +10,13 @@
 
 enum {
     BEGIN,
-    LEAD,  /* behind the mark, or in a list, before the object */
-    FENCE, /* Command R's list stands in a fence of Markdown, which the mark behind it also begins */
+    LEAD,  /* after the mark, or in a list, before the object */
+    FENCE, /* Command R's list stands in a fence of Markdown, which the mark before it also begins */
     OBJECT,
-    CLOSE, /* the second brace of a doubled one has to come */
-    AFTER, /* the mark behind the object has to come */
-    ENDED, /* the list; its mark may come */
-    UNWRAP, /* the list; the brace behind it has to come */
+    CLOSE, /* the second closing brace must come */
+    AFTER, /* the mark after the object must come */
+    ENDED, /* after the list; its mark may come */
+    UNWRAP, /* after the list; the brace around it must close */
     METHOD_NAME,
     METHOD, /* what comes between its name and its arguments */
     KEY,
@@ -25,7 +25,7 @@ enum {
     QUOTED, /* behind a quote, which may or may not have ended the value */
 };
 enum { FIELD_OTHER, FIELD_NAME, FIELD_ARGUMENTS, FIELD_ID, FIELD_NUMBER, FIELD_CALLS };
-/* Sections: objects of a list, or one behind the other without marks; or those of the one member of an object. */
+/* Sections: objects of a list, or one after the other without marks; or those within the only member of an object. */
 enum { IN_LIST = 1, IN_ROW, IN_WRAPPED_LIST, IN_WRAPPER };
 
 /* ------------------------------------------------------------------------------------------------------- the object */
@@ -187,13 +187,13 @@ static bool has_end(const fr_reply_call *call) {
     return call->format->marks[FR_MARK_CALL_END] != NULL;
 }
 
-/* Llama's calls are whole without marks, though the form has some. */
+/* True for a call that is complete without its closing mark: Llama's, even though the form has one. */
 static bool stands_bare(const fr_reply_call *call) {
     return call->bare && call->reader == &fr_read_llama_call;
 }
 
-/* The object has ended. Without an opening mark the call still has to be all of the reply, or its closing mark has to
- * come; Llama's calls need neither. */
+/* Ends the object. Without an opening mark the call must be the whole reply or its closing mark must come; Llama's
+ * calls need neither. */
 static fr_call_verdict end_object(fr_reply_call *call) {
     bool may_lack = !call->bare && call->reader != &fr_read_llama_call;
     if (!call->named || (!call->given && !may_lack)) return FR_CALL_FAULT;
@@ -207,7 +207,7 @@ static fr_call_verdict end_object(fr_reply_call *call) {
     return FR_CALL_DONE;
 }
 
-/* A function that nobody offered is no call where no mark says so: a reply may well be JSON. */
+/* Reads a byte of the object. Without a mark, an object that names no tool is no call: the reply may well be JSON. */
 static fr_call_verdict object_byte(fr_reply_call *call, char byte) {
     if (doubles(call, byte)) return FR_CALL_ON;
     bool named = call->named;

@@ -3,7 +3,7 @@
  *     Mistral  [TOOL_CALLS]NAME[ARGS]{...}, or [TOOL_CALLS]NAME[CALL_ID]ID[ARGS]{...}
  *     GLM-4    NAME\n{...}
  *
- * Mistral's older models write a list of objects behind the same mark, which is JSON's reader's. */
+ * Mistral's older models write a list of objects after the same mark, which the JSON reader reads. */
 #include <string.h>
 
 #include "src/chat/reply_call.h"
@@ -11,7 +11,7 @@
 
 enum {
     BEGIN,
-    LEAD, /* behind the mark */
+    LEAD, /* after the mark */
     NAME,
     ID,
     BEFORE, /* the object */
@@ -23,13 +23,15 @@ static fr_call_verdict go(fr_reply_call *call, int state) {
     return FR_CALL_ON;
 }
 
-/* The name is taken with the object: a call is told of once it is named, and an id may come before that. */
+/* Ends the name. It is kept until the object begins: a call is reported once it is named, and an id may come before
+ * that. */
 static fr_call_verdict end_name(fr_reply_call *call, int state) {
     bool offered = !call->bare || (call->value.bytes && fr_tool_find(call->tools, call->value.bytes));
     return offered ? go(call, state) : FR_CALL_FAULT;
 }
 
-/* A name alone is a common word: without its mark a call has the object on the next line, or is the reply's first. */
+/* Begins the object. Without its mark a name may be any word, so the object must be on the next line, or the call be
+ * the reply's first text. */
 static fr_call_verdict begin_object(fr_reply_call *call) {
     bool line = memchr(call->raw.bytes, '\n', call->raw.length) != NULL, marked = call->given;
     if (call->bare && !marked && !line && !call->alone) return FR_CALL_FAULT;
@@ -70,7 +72,7 @@ static fr_call_verdict named_byte(fr_reply_call *call, char byte) {
     }
 }
 
-/* Sets `given` once a mark has shown that the object is arguments. */
+/* Reads a mark; sets `given` once a mark has shown that the object is the arguments. */
 static fr_call_verdict named_mark(fr_reply_call *call, fr_mark mark) {
     if (call->state == OBJECT) return call->scan.state == FR_SCAN_STRING ? FR_CALL_TEXT : FR_CALL_FAULT;
     if (call->state == BEGIN && mark == FR_MARK_CALL) return go(call, LEAD);

@@ -10,18 +10,18 @@
 
 enum {
     BEGIN,
-    LEAD, /* behind the mark, or in a list, before a call */
+    LEAD, /* after the mark, or in a list, before a call */
     NAME,
     KEY,
     BEFORE, /* a value */
     VALUE,
     NEXT,   /* a comma, or the end of the arguments */
-    OBJECT, /* which is all arguments */
-    CLOSE,  /* behind it */
-    AFTER,  /* a call without its mark, which has to come, or the reply's end */
-    ENDED,  /* the list; its mark may come */
+    OBJECT, /* an object that is all the arguments */
+    CLOSE,  /* after that object */
+    AFTER,  /* after a call without its mark: the mark must come, or the reply's end */
+    ENDED,  /* after the list; its mark may come */
 };
-enum { IN_LIST = 1, IN_ROW }; /* sections: calls of a list, or one behind the other */
+enum { IN_LIST = 1, IN_ROW }; /* sections: calls of a list, or one after the other */
 
 static fr_call_verdict go(fr_reply_call *call, int state) {
     call->state = state;
@@ -78,7 +78,7 @@ static fr_call_verdict next_byte(fr_reply_call *call, char byte) {
     return byte == ',' ? go(call, KEY) : FR_CALL_FAULT;
 }
 
-/* A number ends before a byte that is none of it. */
+/* Reads a byte of a value. A number ends before the first byte that is not its own. */
 static fr_call_verdict value_byte(fr_reply_call *call, char byte) {
     bool behind = fr_json_is_space(byte) || byte == ',' || byte == ')';
     if (behind && call->scan.depth == 0 && fr_json_scan_in_number(&call->scan)) {
@@ -147,7 +147,7 @@ static fr_call_verdict python_byte(fr_reply_call *call, char byte) {
     }
 }
 
-/* The closing mark came within a call: it is one if only brackets are missing. */
+/* Closes a call at a closing mark: only brackets may be missing. */
 static fr_call_verdict close_call(fr_reply_call *call) {
     if (call->state == VALUE || call->state == OBJECT) fr_call_close_object(call, python_byte);
     bool number = call->state == VALUE && fr_json_scan_complete(&call->scan);

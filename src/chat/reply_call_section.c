@@ -6,10 +6,10 @@
 
 enum {
     BEGIN,
-    SECTION, /* behind its mark */
+    SECTION, /* after its mark */
     NAME,
-    BEHIND, /* the mark after it */
-    NAMED,  /* the name, where what came first was a type */
+    BEHIND, /* after the mark that follows the name */
+    NAMED,  /* the name, after a type */
     FENCE,
     OBJECT,
     AFTER,
@@ -22,7 +22,8 @@ static fr_call_verdict go(fr_reply_call *call, int state) {
     return FR_CALL_ON;
 }
 
-/* Without its mark a call begins with the name of a tool, or with what comes before that. */
+/* Reads a byte of the name. Without its mark a call must begin with the name of a tool, or with "functions." and
+ * that. */
 static fr_call_verdict name_byte(fr_reply_call *call, char byte) {
     if (!fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST)) return FR_CALL_FAULT;
     const char *text = call->value.bytes;
@@ -38,7 +39,8 @@ static bool take_name(fr_reply_call *call, const char *name, size_t length) {
     return fr_call_set_name(call, name, length) && fr_call_is_offered(call);
 }
 
-/* The text before the mark is the name, unless more than the object follows: then it is a type. */
+/* Reads the byte after the mark. The text before the mark is the name if an object follows; otherwise it is the
+ * type. */
 static fr_call_verdict behind_byte(fr_reply_call *call, char byte) {
     const fr_text_buffer *before = &call->value;
     bool type = before->length == 8 && memcmp(before->bytes, "function", 8) == 0;
@@ -52,7 +54,7 @@ static fr_call_verdict behind_byte(fr_reply_call *call, char byte) {
     return fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
 }
 
-/* Takes Kimi's id apart: functions.NAME:NUMBER, of which the first part or the last may be missing. */
+/* Splits Kimi's id, functions.NAME:NUMBER, of which the first part or the last may be missing. */
 static fr_call_verdict take_id(fr_reply_call *call) {
     const char *id = call->value.bytes ? call->value.bytes : "", *name;
     size_t length = call->value.length, end;

@@ -25,8 +25,8 @@ enum {
     VALUE,
     MAYBE_BETWEEN, /* the same as BETWEEN, unless it was part of the value */
     MAYBE_KEY,     /* a key, unless it is part of a value without a closing tag */
-    MAYBE_END,     /* behind the function, likewise */
-    MAYBE_AFTER,   /* behind the call */
+    MAYBE_END,     /* after the function, likewise */
+    MAYBE_AFTER,   /* after the call, likewise */
 };
 enum { WITHIN_CALL = 1, WITHOUT_CALL }; /* sections: functions between the call's marks, or without them */
 
@@ -65,8 +65,8 @@ static void put_value(fr_reply_call *call, const char *text, size_t length) {
         fr_text_append(&call->value, text, length);
 }
 
-/* Values that stand on lines of their own have a line break before and behind them, which are none of theirs. Each line
- * break waits until something follows it. */
+/* Reads a byte of a value. A value on lines of its own has a line break before and after it that is not part of it, so
+ * each line break is held until another byte follows. */
 static void value_byte(fr_reply_call *call, char byte) {
     bool first = call->fresh && byte == '\n';
     call->fresh = false;
@@ -77,7 +77,7 @@ static void value_byte(fr_reply_call *call, char byte) {
     if (!call->newline) put_value(call, &byte, 1);
 }
 
-/* closed: by its tag. Without it the line break belongs to the tag that follows. */
+/* Ends a value. closed: by its own tag; otherwise the line break before the next tag belongs to that tag. */
 static void end_value(fr_reply_call *call, bool closed) {
     if (call->newline && closed && !call->lines) put_value(call, "\n", 1);
     if (call->types == FR_VALUE_STRING)
@@ -94,7 +94,7 @@ static void reopen_value(fr_reply_call *call, size_t behind) {
 
 /* ------------------------------------------------------------------------------------------------------ names, keys */
 
-/* Takes quotes off a text, and attributes that stand behind them. */
+/* Removes the quotes around a text, and attributes that follow it. */
 static fr_text unquoted(const char *text, size_t length) {
     while (length > 0 && fr_json_is_space(*text)) text++, length--;
     bool quoted = length > 1 && (*text == '"' || *text == '\'');
@@ -102,7 +102,7 @@ static fr_text unquoted(const char *text, size_t length) {
     return end ? (fr_text){text + 1, (size_t)(end - text - 1)} : (fr_text){text, length};
 }
 
-/* A name or key stands in quotes if its tag has it as an attribute. */
+/* Gives the name or key in a tag, which may be a quoted attribute. */
 static fr_text tag_text(const fr_reply_call *call, const char *text, size_t length) {
     return is_glm(call) ? (fr_text){text, length} : unquoted(text, length);
 }
@@ -133,8 +133,8 @@ static fr_call_verdict end_key(fr_reply_call *call) {
     return is_glm(call) ? go(call, BEFORE_VALUE) : begin_value(call);
 }
 
-/* Tells if a tag within a value begins another parameter: one that the tool has, or if that is not known, on a new
- * line. */
+/* True if a tag within a value begins another parameter: one that the tool has or, if its parameters are unknown, one
+ * on a new line. */
 static bool is_next_key(const fr_reply_call *call, fr_text key) {
     const json_t *tool = fr_tool_find(call->tools, call->name.bytes);
     const json_t *properties = json_object_get(json_object_get(tool, "parameters"), "properties");
@@ -144,7 +144,7 @@ static bool is_next_key(const fr_reply_call *call, fr_text key) {
     return properties ? json_object_getn(properties, key.bytes, key.length) && (line || !same) : line;
 }
 
-/* The key of a tag within a value is whole: the value ended before it, or goes on. */
+/* Decides at the end of a key's tag within a value if the value ended before the tag or continues. */
 static fr_call_verdict end_maybe_key(fr_reply_call *call, fr_mark by) {
     const char *tag = call->raw.bytes + call->reopen + strlen(call->format->marks[FR_MARK_KEY]);
     size_t behind = by == FR_MARK_NONE ? 1 : strlen(call->format->marks[by]);
@@ -194,7 +194,7 @@ static fr_call_verdict tagged_byte(fr_reply_call *call, char byte) {
 
 /* ------------------------------------------------------------------------------------------------------------ marks */
 
-/* The function is whole; others may follow it up to the mark of the call's end. */
+/* Ends the function; others may follow until the mark of the call's end. */
 static fr_call_verdict end_function(fr_reply_call *call, fr_mark mark) {
     fr_call_close_arguments(call);
     if (mark == FR_MARK_NAME_END)
@@ -222,7 +222,7 @@ static fr_call_verdict value_mark(fr_reply_call *call, fr_mark mark) {
     return go(call, state);
 }
 
-/* The value goes on, as this mark can't follow what would have ended it. */
+/* Continues the value, as this mark can't follow the tag that seemed to end it. */
 static fr_call_verdict reopen_before_mark(fr_reply_call *call, fr_mark mark) {
     reopen_value(call, strlen(call->format->marks[mark]));
     return value_mark(call, mark);
@@ -250,7 +250,7 @@ static fr_call_verdict maybe_mark(fr_reply_call *call, fr_mark mark) {
     return reopen_before_mark(call, mark);
 }
 
-/* A function begins after the call's mark, without that mark, or after another function. */
+/* Begins a function after the call's mark, without that mark, or after another function. */
 static fr_call_verdict begin_mark(fr_reply_call *call, fr_mark mark) {
     if (mark == FR_MARK_NAME) {
         if (!call->section) call->bare = true;

@@ -22,8 +22,8 @@ typedef enum fr_mark {
     FR_MARK_VALUE,
     FR_MARK_VALUE_END,
     FR_MARK_ID,    /* before a call's id */
-    FR_MARK_QUOTE, /* before and behind a string */
-    FR_MARK_SAY,   /* before and behind what is said, where that is marked, in one way or another */
+    FR_MARK_QUOTE, /* before and after a string */
+    FR_MARK_SAY,   /* before and after content, in templates that mark it in one of several ways */
     FR_MARK_SAY_END,
     FR_MARK_SAY_TEXT,
     FR_MARK_SAY_TEXT_END,
@@ -33,14 +33,14 @@ typedef enum fr_mark {
     FR_MARK_TYPE,
     FR_MARK_BODY,
     FR_MARK_BODY_END,
-    FR_MARK_RETURN, /* all of the turn too */
+    FR_MARK_RETURN, /* ends the turn too */
     FR_MARK_COUNT
 } fr_mark;
 
 #define FR_MARK_LONGEST 32 /* bytes */
 
 typedef struct fr_reply_format {
-    const struct fr_call_form *form;  /* in which it calls (reply_forms.h); NULL: in none that is known */
+    const struct fr_call_form *form;  /* the form of its calls (reply_forms.h); NULL: no known form */
     const char *marks[FR_MARK_COUNT]; /* NULL: it has no such mark */
     int32_t ids[FR_MARK_COUNT];       /* -1: written in several tokens */
     const char *channel;              /* what reasoning begins with behind its mark, "" for nothing */

@@ -17,11 +17,11 @@ typedef enum fr_arguments_form {
 } fr_arguments_form;
 
 typedef struct fr_call_form {
-    const char *words[3]; /* that the template has: all of them, up to NULL */
+    const char *words[3]; /* a template of this form has all of them, up to NULL */
     const char *marks[FR_MARK_COUNT];
     const struct fr_call_reader *reader;
     const char *bare; /* bytes that a call without its opening mark may begin with; NULL: none */
-    bool names;       /* and it may begin with the name of a tool */
+    bool names;       /* such a call may also begin with the name of a tool */
     bool lists;       /* JSON objects may stand in a list */
     bool own_token; /* the token of its opening mark tells the form too, where a template takes tools and shows none */
 

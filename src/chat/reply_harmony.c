@@ -8,7 +8,7 @@
 
 /* ---------------------------------------------------------------------------------------------------------- headers */
 
-/* The word behind a mark, up to white space, also Unicode's; its length, 0: there is no such mark. */
+/* Finds the word after a mark, up to white space, Unicode's too; gives its length, 0: there is no such mark. */
 static size_t word_behind(const char *header, size_t length, const char *mark, const char **word) {
     const char *found = memmem(header, length, mark, strlen(mark));
     if (!found) return 0;
@@ -26,7 +26,7 @@ bool fr_harmony_is_tool(const json_t *tools, const char *name, size_t length) {
     return false;
 }
 
-/* The length of a function's name, to which the word behind it may be glued. */
+/* Gives the length of a function's name, without a word that the model glued to it. */
 static size_t name_length(const json_t *tools, const char *name, size_t length) {
     static const char *const glued[] = {"json", "code", "commentary"};
     if (fr_harmony_is_tool(tools, name, length)) return length;
@@ -35,7 +35,7 @@ static size_t name_length(const json_t *tools, const char *name, size_t length) 
         bool ends = length > tail && memcmp(name + length - tail, glued[i], tail) == 0;
         if (ends && fr_harmony_is_tool(tools, name, length - tail)) return length - tail;
     }
-    for (size_t end = length; end > 0; end--) /* characters that are none of names may stand between them too */
+    for (size_t end = length; end > 0; end--) /* characters that names can't have may separate them too */
         if ((name[end - 1] & 0x80) && fr_harmony_is_tool(tools, name, end - 1)) return end - 1;
     return length;
 }

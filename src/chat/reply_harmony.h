@@ -17,8 +17,8 @@ typedef enum fr_harmony_body {
     FR_HARMONY_CALL,
 } fr_harmony_body;
 
-/* function: the name that a call is sent to, in the header. A recipient is a function if it is within the namespace of
- * functions or one of the tools (an array, or NULL). */
+/* function: gets the name of the function to which the header sends a call. A recipient is a function if it has the
+ * prefix "functions." or is one of the tools (an array, or NULL). */
 fr_harmony_body fr_harmony_header(const char *header, size_t length, const json_t *tools, const char **function,
                                   size_t *function_length);
 

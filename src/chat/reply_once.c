@@ -1,4 +1,4 @@
-/* Members whose key comes again are left out, in place: see reply_once.h. */
+/* Removes members whose key is repeated, in place: see reply_once.h. */
 #include "src/chat/reply_once.h"
 
 #include <jansson.h>
@@ -7,27 +7,27 @@
 
 #include "formats/json_read.h"
 
-/* A member of an object in what was written: from behind the brace or comma before it to the one behind it. */
+/* A member of an object in the output: from after the brace or comma before it to the one after it. */
 typedef struct member {
     size_t begin, end, key, key_length; /* the key with its quotes */
-    json_t *decoded;                    /* the key's text; NULL: it is compared as it is written */
+    json_t *decoded;                    /* the key's text; NULL: the key has no escapes */
     const char *name;
     size_t length;
-    bool again; /* its key comes behind it too */
+    bool again; /* a later member has the same key */
 } member;
 
 typedef struct pass {
     fr_text_buffer *text;
-    member *members; /* of the objects around a place, the outermost first */
+    member *members; /* members of all objects that are open, the outermost first */
     size_t count, room;
-    size_t at, to; /* read so far, and written */
+    size_t at, to; /* bytes read, and bytes written */
 } pass;
 
 static void copy_byte(pass *p) {
     p->text->bytes[p->to++] = p->text->bytes[p->at++];
 }
 
-/* Copies up to a quote, bracket or comma outside of strings. */
+/* Copies bytes up to a quote, bracket or comma outside of strings. */
 static void copy_plain(pass *p) {
     while (!strchr("\"{}[],", p->text->bytes[p->at])) copy_byte(p);
 }
@@ -63,7 +63,7 @@ static int by_place(const void *one, const void *other) {
     return a->begin < b->begin ? -1 : a->begin > b->begin;
 }
 
-/* Writes an object's members again, but for those whose key comes again, over what was written of all of them. */
+/* Rewrites an object's members in the output without those whose key is repeated later. */
 static bool drop_repeated(pass *p, member *members, size_t count) {
     char *bytes = p->text->bytes;
     bool some = false, lost = false;

@@ -46,7 +46,7 @@ size_t fr_reply_trusted_end(const fr_marked_text *prompt) {
     return ends ? prompt->length - prompt->trusted[count - 1].begin : 0;
 }
 
-/* True where a mark that says what the text behind it is stands at `at` in the template's own bytes. */
+/* True if the template's text begins with a mark that opens or ends reasoning, or begins a message's body. */
 static bool is_mark(const fr_reply_format *format, const char *text, size_t length) {
     static const fr_mark kinds[] = {FR_MARK_THINK, FR_MARK_THINK_END, FR_MARK_MESSAGE};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {

@@ -68,7 +68,7 @@ static void put_comma(fr_text_buffer *out, fr_json_writer *w) {
     w->gap = 0;
 }
 
-/* Puts an escape that is none as it came: its backslash was meant. */
+/* Writes an invalid escape as plain characters: the model meant the backslash. */
 static void put_broken_escape(fr_text_buffer *out, fr_json_writer *w) {
     fr_value_end_unit(out, &w->half);
     fr_text_append_string(out, "\\\\");
@@ -77,7 +77,7 @@ static void put_broken_escape(fr_text_buffer *out, fr_json_writer *w) {
 }
 
 static void put_in_string(fr_text_buffer *out, fr_json_writer *w, const fr_json_scan *before, char byte) {
-    if (byte == '\\') return; /* until it is known what it escapes */
+    if (byte == '\\') return; /* held until the next byte shows what it escapes */
     fr_value_end_unit(out, &w->half);
     if (byte == before->quote)
         fr_text_append_string(out, "\"");
@@ -178,7 +178,7 @@ bool fr_value_is_too_big(const char *number, size_t length) {
     return !value && !whole && json_error_code(&error) == json_error_numeric_overflow;
 }
 
-/* Tells if a loose scan takes it for a value that an object may hold, and that can be read back. */
+/* True if a loose scan accepts the text as one value that fits in an object and can be read back. */
 static bool is_json(const char *text, size_t length, bool *python) {
     fr_json_scan scan = {.loose = true};
     size_t number = 0; /* where the last began */
@@ -194,8 +194,8 @@ static bool is_json(const char *text, size_t length, bool *python) {
     return !fr_json_scan_in_number(&scan) || !fr_value_is_too_big(text + number, length - number);
 }
 
-/* If no type is known, a text in quotes stays a text, quotes included, and so does what Python alone writes. A
- * parameter that can't be a string may always be null. */
+/* True if a value of type `found` may be meant. Without known types, quoted text stays text with its quotes, and so
+ * does Python's own spelling. A parameter that can't be a string may always be null. */
 static bool is_meant(fr_value_types found, fr_value_types types, bool python) {
     if (found == FR_VALUE_STRING) return types && !(types & FR_VALUE_STRING);
     if (!types) return !python;

@@ -16,18 +16,19 @@ void fr_value_put_escaped(fr_text_buffer *out, const char *text, size_t length);
 void fr_value_put_unit(fr_text_buffer *out, unsigned *half, unsigned unit);
 void fr_value_end_unit(fr_text_buffer *out, unsigned *half);
 
-/* Bytes that a loose scan takes, written as JSON. Zeroed at first; a comma goes out once something follows it. */
+/* Writes the bytes that a loose scan takes as JSON. Zeroed at first. A comma is held until something follows it, as
+ * models add one at the end. */
 typedef struct fr_json_writer {
-    unsigned half; /* of a surrogate pair */
+    unsigned half; /* the first half of a surrogate pair */
     char escape[6];
-    uint8_t escaped; /* bytes of an escape under way */
-    bool none;       /* Python's word for null is under way */
+    uint8_t escaped; /* bytes of an unfinished escape */
+    bool none;       /* inside Python's word for null */
     bool comma;
-    uint8_t gap; /* white space behind the comma */
+    uint8_t gap; /* white space after the comma */
     char blanks[32];
 } fr_json_writer;
 
-/* The next byte, before which the scan was as it is here. */
+/* Writes the next byte. before: the scan's state before that byte. */
 void fr_value_put_json(fr_text_buffer *out, fr_json_writer *writer, const fr_json_scan *before, char byte);
 
 unsigned fr_value_hex_digit(char byte);
@@ -35,8 +36,8 @@ unsigned fr_value_hex_digit(char byte);
 /* Whether a JSON number is none that double holds. Integers may have any number of digits. */
 bool fr_value_is_too_big(const char *number, size_t length);
 
-/* A value that is the text as JSON where its type allows that, also as a loose scan has it; or else a string. What is
- * put can be read back: no number in it is too big, and no surrogate is alone. */
+/* Writes the text as a value: as JSON if its type allows that and a loose scan accepts it, otherwise as a string. The
+ * value can be read back: no number is too big, no surrogate is alone. */
 void fr_value_put(fr_text_buffer *out, const char *text, size_t length, fr_value_types types);
 
 #endif

@@ -9,8 +9,8 @@
  *     proposal: what is new with the last id, whose logits give the first draft; then the drafts themselves
  *     accepted drafts but the last have been run (commit): the frontier moves over them
  *
- * A prompt begins behind what the model has run of it for any session, in whole blocks (kv_prefixes.h).
- * Rounds without drafts leave it behind; it follows when it next proposes, in as few forwards as there are.
+ * A prompt begins after the whole blocks of it that the model has run for any session (kv_prefixes.h).
+ * After rounds without drafts it first runs the ids that it has missed, in as few forwards as possible.
  *
  * Pictures are ids to it. What it caches is of the types of the target's cache. Sessions of an engine work in one
  * workspace, all in one batch; each has a table of the cache's pages, of which there are enough for all. Leviathan et
@@ -49,7 +49,7 @@ typedef struct state {
     workspace *work;
     fr_kv kv;
     fr_kv_path path; /* its place among the texts that were run before */
-    size_t length;   /* of the timeline at the last proposal */
+    size_t length;   /* the timeline's, at the last proposal */
 } state;
 
 /* ------------------------------------------------------------------------------------------------------------- rows */

@@ -7,12 +7,12 @@
 
 #include "formats/checkpoint.h"
 
-/* The first architecture name in config.json, or the one that its model_type stands for (model_types.def), or a
- * model_type that is not known; or that of GGUF's metadata; "" if there is none. */
+/* Gives the first architecture name in config.json; without one, the name that its model_type stands for
+ * (model_types.def), or an unknown model_type itself; for GGUF, the metadata's; "" if there is none. */
 const char *fr_checkpoint_architecture(const fr_checkpoint *files);
 
-/* The "model_type" of a config.json that names no architecture, or else that of its text_config; NULL: it names one, or
- * there is none. */
+/* Gives the "model_type" of a config.json that names no architecture, or else that of its text_config; NULL: it names
+ * one, or has no model_type. */
 const char *fr_checkpoint_model_type(const fr_checkpoint *files);
 
 /* Whether a name is one of a NULL-terminated list. */

@@ -147,7 +147,7 @@ static uint32_t make_token(making *m, const fr_expression_node *e, uint32_t next
  * states of an automaton, a rule each that ends with another, stay as few as they are. */
 enum { NOT_SEEN, BEING_SEEN, LARGE, SIZE_BASE };
 #define MAX_COPIED 256 /* ranges and rules of a body, repetitions counted out */
-#define WIDE_RANGE 8   /* a range of characters of several bytes is as large as so many others */
+#define WIDE_RANGE 8   /* a range of characters of several bytes counts as this many of one byte */
 
 static size_t size_of(making *m, fr_expression expression, size_t depth);
 

@@ -1,8 +1,8 @@
-/* What an automaton walks over: nodes that read a byte, and the ways between them.
+/* Nodes over which an automaton walks: they read a byte each, or lead on to others.
  *
- * In: rules. Out: nodes. A character becomes the bytes of its UTF-8. A repetition becomes so many copies where those
- * are few, and else one that is counted, whatever its bounds: each activation of a rule has one counter, so what is
- * counted within what is counted is a rule of its own. */
+ * In: rules. Out: nodes. A character becomes the bytes of its UTF-8. A repetition becomes copies if they are few, and
+ * otherwise a loop that counts, whatever its bounds. Each activation of a rule has one counter, so a counted loop
+ * within another one becomes a rule of its own. */
 #ifndef FR_SRC_GRAMMAR_AUTOMATON_NODES_H
 #define FR_SRC_GRAMMAR_AUTOMATON_NODES_H
 

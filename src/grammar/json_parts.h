@@ -18,7 +18,7 @@ typedef struct fr_written_parts {
     uint32_t string, any, object, array;
     fr_expression mark; /* before and behind a string; 0: JSON's quote */
     bool mark_is_text;  /* a token as itself otherwise, which no text is */
-    bool lenient;       /* a part of a schema that is not built, or is none, says less instead of being refused */
+    bool lenient;       /* ignores parts of a schema that are not built or not valid, instead of refusing the schema */
 } fr_written_parts;
 
 fr_written_parts fr_written_parts_of(fr_grammar_rules *rules);

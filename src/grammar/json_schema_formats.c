@@ -2,8 +2,8 @@
  *
  * A format is an annotation in JSON Schema 2020-12, so each expression allows all that the format's standard
  * allows: a model that copies an address or a date must be able to write it as it stands. Numbers of digits that no
- * standard bounds end at 18, and schemes of addresses at 63 characters, so that no text goes on with them for ever.
- * A format that is not here says nothing. */
+ * standard bounds end at 18, and schemes of addresses at 63 characters, so that no text continues them without end.
+ * Any other format is ignored. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,7 +69,7 @@
     "(" ABSOLUTE(more, private) "|(" ROOTED(more) "|" MARKED(more, "@") "+" SEGMENTS(more) ")?" REST(more, private) ")"
 #define NO_PRIVATE "?" /* a query has it anyway */
 
-/* RFC 6570: what is no expression in braces stands for itself. */
+/* RFC 6570: text outside of an expression in braces stands for itself. */
 #define VARIABLE "([A-Za-z0-9_]|" ESCAPED ")+(\\.([A-Za-z0-9_]|" ESCAPED ")+)*(:[1-9][0-9]{0,3}|\\*)?"
 #define LITERAL  "[!#$&(-;=?-\\[\\]_a-z~" UCS PRIVATE "]|" ESCAPED
 

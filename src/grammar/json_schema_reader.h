@@ -1,9 +1,9 @@
-/* What the parts of a schema's reading share: which schemas stand where, and an expression of each.
+/* Shared by the files that read a schema: finds the schemas in it and makes an expression of each.
  *
  * In: schemas in a root, with their places. Out: expressions of some of their values, none where they fail. A schema
- * that no value is of fails too, and says so (`nothing`): a choice goes on without it, an optional member is left out.
+ * that no value matches fails too, and sets `nothing`: a choice continues without it, an optional member is left out.
  *
- * Reading takes a bounded time: what isn't a small share of the text's length is counted (fr_grammar_spend).
+ * Reading takes a bounded time: work that may exceed the text's length is counted (fr_grammar_spend).
  *
  * A file a kind of value: json_schema_strings.c (json_schema_formats.c the formats), _numbers.c, _arrays.c, _objects.c;
  * _constants.c: which of the values that a schema lists are of the rest of it; _choices.c: which schemas are said by

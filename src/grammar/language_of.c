@@ -1,9 +1,9 @@
 /* The automaton of an expression: see language.h. Nodes that read a character or lead on without one (Thompson 1968,
  * doi:10.1145/363347.363387), then sets of them as states.
  *
- * What looks ahead becomes a duty: its own automaton runs beside the node that came past it, and has to come to an end,
- * or must not. So a member of a set is a node with its duties. What looks behind is an automaton that runs from the
- * beginning of the text beside all of them. */
+ * A look-ahead becomes a duty: its own automaton runs beside the node that came past it, and must reach an end, or
+ * must not. So a member of a set is a node with its duties. A look-behind is an automaton that runs from the beginning
+ * of the text beside all of them. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -308,7 +308,7 @@ static void wait_for(making *m, size_t *waiting, uint32_t number) {
         m->waiting[(*waiting)++] = number;
 }
 
-/* Adds what is reached from a member without a character to the set at the pool's end. */
+/* Adds all members that are reached from a member without a character to the set at the pool's end. */
 static void reach(making *m, uint32_t from, members *set) {
     size_t waiting = 0;
     wait_for(m, &waiting, from);

@@ -1,11 +1,11 @@
-/* What grammars are written in: each reader makes rules of a text.
+/* Readers of the languages in which grammars are written: each makes rules of a text.
  *
  * In: a text. Out: rules, also half-made ones where it fails, which the caller frees. The line of a failure says where
  * in the text it is.
  *
  * Time and memory are bounded: a text has at most 1 MiB, its rules 2^20 expressions and as many ranges of characters,
- * which make 2^20 nodes. Parentheses are at most 100 deep, GBNF's rules 16384. What is repeated is counted where it is
- * read, so bounds cost nothing (FR_MAX_REPEATS). Of a schema: 64 schemas in each other, 20000 in all, lists of 4000
+ * which make 2^20 nodes. Parentheses are at most 100 deep, GBNF's rules 16384. Repetitions are counted while a text is
+ * read, so bounds cost nothing (FR_MAX_REPEATS). A schema has: 64 schemas in each other, 20000 in all, lists of 4000
  * values, 4096 pairs of a oneOf that may hold at once, automata of 8192 states for what a string is to be at
  * once, and all in 2^22 steps (rules.h), in which the longest that a schema of those that tools use takes is 2^16. */
 #ifndef FR_SRC_GRAMMAR_READERS_H

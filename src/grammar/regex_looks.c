@@ -1,5 +1,5 @@
-/* Regular expressions as what grammars are made of: see readers.h. One that looks around is no expression of a grammar
- * itself, but its language is regular, and becomes one by its automaton. */
+/* Makes grammar expressions of regular expressions: see readers.h. A grammar has no look-arounds, but the language of
+ * an expression with some is still regular, so its automaton is made first, and becomes the expression. */
 #include "base/error.h"
 #include "src/grammar/language.h"
 

@@ -64,7 +64,8 @@ static bool is_address(const char *text) {
     return strncasecmp(text, "http://", 7) == 0 || strncasecmp(text, "https://", 8) == 0;
 }
 
-/* An address of Hugging Face names a file of a repository; others are for curl. */
+/* Refuses an address. One of Hugging Face names a file of a repository, which the line then shows how to download; curl
+ * gets others. */
 static fr_status refuse_address(const char *text) {
     static const char host[] = "https://huggingface.co/";
     char org[FR_NAME_PART], model[FR_NAME_PART], file[2 * FR_NAME_PART];
@@ -80,7 +81,7 @@ static fr_status refuse_address(const char *text) {
     return fr_fail(FR_INPUT, "%s: nothing is fetched: curl -LO %s, then -m FILE", text, text);
 }
 
-/* A name that no store has as it stands may have one in another case, or without its ORG. */
+/* Searches for a name that differs only in case, or lacks its ORG, after no store had it as it stands. */
 static fr_status search_near(const char *text, const char *const *environment, const fr_stores *stores,
                              fr_found_files *found) {
     fr_near_name near;

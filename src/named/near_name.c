@@ -11,7 +11,7 @@
 
 typedef struct comparison {
     const char *text;
-    size_t length; /* of the text without what stands behind its colon */
+    size_t length; /* the text's, up to its colon */
     fr_near_name *near;
 } comparison;
 
@@ -19,17 +19,18 @@ static bool is_same(const char *name, size_t length, const comparison *c) {
     return length == c->length && strncasecmp(name, c->text, length) == 0;
 }
 
-/* exact: a file of its type is there, which goes before a model that lacks it. */
+/* Adds a name. exact: the file or tag asked for is there; such a name replaces those without it. */
 static void add(fr_near_name *near, const char *name, bool exact) {
     if (near->exact && !exact) return;
     if (exact && !near->exact) *near = (fr_near_name){.exact = true};
-    if (near->count && strstr(near->names, name)) return; /* another file of the same */
+    if (near->count && strstr(near->names, name)) return; /* another file of the same model */
     size_t length = strlen(near->names);
     if (near->count++ == 0) snprintf(near->name, sizeof near->name, "%s", name);
     snprintf(near->names + length, sizeof near->names - length, "%s%s", length ? ", " : "", name);
 }
 
-/* An fr_found_fn. The name that is kept has the store's case and the text's own file or tag. */
+/* Compares a listed model, as an fr_found_fn. The name that is kept has the store's spelling, and the text's own file
+ * or tag. */
 static bool compare(void *context, const fr_found *found) {
     const comparison *c = context;
     bool ollama = strncmp(found->name, OLLAMA, strlen(OLLAMA)) == 0;

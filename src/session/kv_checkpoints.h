@@ -1,5 +1,5 @@
-/* Checkpoints of a cache's sliding layers, or of its recurrent layers' states: how a timeline goes back farther than
- * they hold.
+/* Checkpoints of a cache's sliding layers, or of its recurrent layers' states, with which a timeline goes back farther
+ * than these hold.
  *
  * In: a cache whose frontier moves. Out: the pages that its sliding layers held at some frontiers of the past, or
  * states that its forwards left; the cache brought back as it was at the best of them. A checkpoint holds pages, it

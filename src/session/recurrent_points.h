@@ -1,10 +1,11 @@
-/* Where a timeline of recurrent layers can be gone back to.
+/* Chooses the positions to which a timeline with recurrent layers can go back.
  *
  * In: a session whose forward is about to run, how far its rows are certain. Out: checkpoints (kv_checkpoints.h) that
- * this forward fills. In the order in which they are wanted, of each kind the last ones: those that others wait for
- * (await.h); at a prompt's end, where it leaves what others have run, and behind the first message, with which other
- * conversations begin; behind the end of each message, where templates may take the rest of a prompt back; and in front
- * of the last of every 256 positions, for texts without messages. These are spare: they take no page that others need.
+ * this forward fills. They are wanted in this order, later positions first within each kind: those for which other
+ * sessions wait (await.h); a prompt's end, the end of the ids that were run before, and the end of the first message,
+ * with which other conversations begin; the end of each message, as templates may take back the rest of a prompt; and
+ * the place before the last of every 256 positions, for texts without messages. The last kind is spare: it takes no
+ * page that another point needs.
  *
  * A state takes fr_recurrent_page_bytes; an engine has pages for FR_OPT_CTX_CHECKPOINTS and one of each session. */
 #ifndef FR_SRC_RECURRENT_POINTS_H

@@ -1,4 +1,4 @@
-/* What is drawn from logits: penalties, bias, temperature, filters, then one token.
+/* Draws tokens from logits: penalties, bias, temperature, filters, then one token.
  *
  * In: a row of logits, and the tokens before it. Out: a token, which is a pure function of those, the settings, the
  * seed and the position. Order: penalties (repeat, frequency, presence; over the timeline and the drafts before the
