@@ -133,13 +133,14 @@ if command -v groff >/dev/null; then
     [ -z "$complaints" ] || fail "groff on the manual page: $complaints"
 fi
 
-# The lines of options, one each: what goes on in the column of texts belongs to the line before it. All is read: who
-# stops at the examples would break the command's pipe.
+# The lines of options, one each: a line that begins in the column of texts, or goes on with names, belongs to the line
+# before it. Everything is read, since stopping at the examples would break the command's pipe.
 whole_lines() {
     awk '/^examples:/ { on = 0 }
          /^options:/ { on = 1; next }
          !on { next }
-         substr($0, 1, 36) ~ /^ +$/ { sub(/^ +/, ""); line = line (said ? " " : "  ") $0; said = 1; next }
+         /^    -/ { sub(/^ +/, ""); line = line " " $0; said = $0 ~ /  /; next }
+         substr($0, 1, 27) ~ /^ +$/ { sub(/^ +/, ""); line = line (said ? " " : "  ") $0; said = 1; next }
          { if (line != "") print line; line = $0; said = substr($0, 3) ~ /  / }
          END { if (line != "") print line }'
 }

@@ -51,7 +51,7 @@ for kind in machine v1 v2; do
             fail "$kind, inspect -o $form: $code $(cat "$folder/err"), not $line"
         grep -qE '^resident  |"resident": ' "$folder/out" || fail "$kind, inspect -o $form: $(cat "$folder/out")"
     done
-    for verb in "inspect" "generate -p x -n 1"; do
+    for verb in "inspect" "generate -no-cnv -p x -n 1"; do
         # shellcheck disable=SC2086  # a verb is words
         made $kind 67108864 $verb "${model[@]}"
         [ $code = 0 ] && [ ! -s "$folder/err" ] || fail "$kind, $verb: $code $(cat "$folder/err")"

@@ -64,7 +64,7 @@ static void print_option(const fr_option_help *option, FILE *out) {
         width += fprintf(out, "%.*s", (int)length, name);
     }
     if (option->value) width += fprintf(out, " %s", option->value);
-    if (width >= COLUMN) width = fprintf(out, "\n") - 1;
+    if (width > COLUMN - 2) width = fprintf(out, "\n") - 1;
     fprintf(out, "%*s", COLUMN - width, "");
     print_wrapped(option->help, COLUMN, out);
 }

@@ -385,8 +385,8 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_SAMPLERS] = {.names = "--samplers --sampler-seq --sampling-seq", .value = "LIST", .verbs = TALK,
                          .sets = FR_OPT_SAMPLERS, .to = FR_SET_GIVEN,
                          .help = "just these, in this order; ; between names, or letters: edskypmxt",
-                         .more = "Default, as in llama.cpp: penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;"
-                                 "temperature. The first two can only stand in front"},
+                         .more = "Default, as in llama.cpp: penalties dry top_n_sigma top_k typ_p top_p min_p xtc "
+                                 "temperature, with semicolons between. The first two can only stand in front"},
     [FR_ARG_LOGIT_BIAS] = {.names = "-l --logit-bias", .value = "LIST", .verbs = TALK, .again = true,
                            .sets = FR_OPT_LOGIT_BIAS, .to = FR_SET_GIVEN,
                            .help = "add to tokens' logits: 15+1.5,20-1; 30-inf bans id 30; may be given again"},

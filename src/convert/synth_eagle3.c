@@ -28,7 +28,7 @@ static fr_status add_drafter(const fr_synth_order *order, fr_synth_model *model,
     if (order->layers < 3)
         return fr_fail(FR_USAGE, "%zu layers: %s sees three of them", order->layers, order->shape->name);
     const fr_model target = {.trunk.spec.hidden = hidden};
-    fr_eagle net = {.trunk.spec = model->spec};
+    fr_eagle net = {.trunk.spec = model->spec, .pairs.spec = model->spec.layer};
     const fr_drafter drafter = {
         .target = &target, .net = &net, .aux_layers = {3, {2, order->layers / 2, order->layers - 3}}};
     FR_TRY(fr_eagle3_put_keys(&drafter, writer));
