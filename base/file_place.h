@@ -10,8 +10,8 @@
 /* The path with links at its end followed; free. NULL with errno set: no memory, or links that lead in a circle. */
 char *fr_file_place(const char *path);
 
-/* True for a path that names an open descriptor, as /dev/stdout and /dev/fd/3 do, perhaps by way of links: what it
- * leads to is to be written where it is open, even if that is a regular file. */
+/* True for a path that names an open descriptor, as /dev/stdout and /dev/fd/3 do, perhaps through links: the open file
+ * is to be written in place, even if it is a regular file. */
 bool fr_file_is_descriptor(const char *path);
 
 #endif

@@ -1,4 +1,4 @@
-/* A file that gets its name once it is whole: written under a temporary name in the same folder, synced, renamed.
+/* A file that gets its name once it is complete: written under a temporary name in the same folder, synced, renamed.
  *
  * In: the place of a file (base/file_place.h). Out: a file named ".forerun-" and six characters, locked (flock) for as
  * long as any descriptor of it is open. Runs that are killed leave such files without a lock, so the next run that

@@ -427,18 +427,18 @@ typedef enum fr_estimate {
 fr_status fr_model_estimate(const char *path, const char *drafter, const fr_options *options, size_t sessions,
                             uint64_t *bytes);
 
-/* The path of a model by its name where another program has downloaded it; nothing is fetched. environment: NAME=VALUE
- * texts and a NULL, as POSIX's environ, which say where those are; NULL: none. Names:
+/* Finds the path of a model that another program has downloaded, by its name; nothing is fetched. environment:
+ * NAME=VALUE texts and a NULL, as POSIX's environ, which say where those programs' stores are; NULL: none. Names:
  *
  *     ORG/NAME          a repository in Hugging Face's cache (HF_HUB_CACHE, HF_HOME), llama.cpp's (LLAMA_CACHE) or LM
  *                       Studio's folder: as published, or its GGUF file, Q4_K_M, Q8_0, else the first
- *     ORG/NAME:TYPE     of its GGUF files the first of that type: Q5_K_M
- *     ORG/NAME:FILE     or that one
+ *     ORG/NAME:TYPE     its first GGUF file of that type: Q5_K_M
+ *     ORG/NAME:FILE     its GGUF file of that name
  *     ollama:NAME:TAG   in ollama's store (OLLAMA_MODELS)
  *
- * Letters may be of another case, and ORG/ and ollama: be left out where one model alone is meant. What a path leads
- * to, and what is no name, is given back as it is; an address is FR_INPUT. *path: allocated; free it with fr_free.
- * FR_INPUT: there is none of that name, and the line has the command that would download it. */
+ * Letters may be of another case, and ORG/ and ollama: may be left out, if that names one model only. A path of an
+ * existing file, or a text that is no name, is given back as it is; an address is FR_INPUT. *path: allocated; free it
+ * with fr_free. FR_INPUT: no model has that name, and the line has the command that would download it. */
 fr_status fr_model_find(const char *name, const char *const *environment, char **path);
 
 /* All that there are, one after the other, until `told` gives false (FR_ABORTED). What it is given is the library's and

@@ -23,14 +23,14 @@ typedef struct fr_chat_answers {
     } items[FR_ANSWERS_MOST];
 } fr_chat_answers;
 
-/* Returns false where the question has no answer yet, or is longer than any that is kept. */
+/* Returns false if the question has no answer yet, or is too long to be kept. */
 bool fr_chat_answers_find(const fr_chat_answers *answers, const char *question, int *answer);
 void fr_chat_answers_add(fr_chat_answers *answers, const char *question, int answer);
 
 /* Shared by all threads that render with one tokenizer. */
 typedef struct fr_kept_answers {
     pthread_mutex_t mutex;
-    size_t next; /* place that is written next */
+    size_t next; /* place to write next */
     struct {
         char *variables; /* as JSON text; NULL: the place is free */
         fr_chat_answers answers;

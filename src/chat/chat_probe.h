@@ -1,8 +1,8 @@
-/* Finds out what a chat template takes by asking it: it is given small conversations, and its answers to them tell.
+/* Finds out which messages a chat template takes by rendering small conversations with it.
  *
  * In: a compiled template, with the variables that it is going to be rendered with. Out: which roles it knows, which
  * messages it takes and in which order, in which form it reads contents and calls, and if it has a place for tools. A
- * template that fails over everything has nothing found out about it, and gets the messages as they were given.
+ * template that fails on all of them stays unknown, and gets the messages as they were given.
  *
  * Answers depend on the template and its variables alone, never on the conversation, so they can be kept
  * (chat_answers.h) and asked for again. */
@@ -36,12 +36,12 @@ typedef enum fr_taken {
 /* True if messages of this role are rendered differently from those of a role that no template has. */
 bool fr_chat_probe_knows_role(fr_chat_probe *probe, const char *role);
 
-/* True where it takes texts as the content of such messages, and not lists of parts. */
+/* True if it takes texts as the content of such messages, and not lists of parts. */
 bool fr_chat_probe_only_text(fr_chat_probe *probe, const char *role);
 
 fr_sent_arguments fr_chat_probe_arguments(fr_chat_probe *probe);
 
-/* True unless it shows calls only where the content beside them is null. */
+/* True unless it shows calls only if the content beside them is null. */
 bool fr_chat_probe_text_beside_calls(fr_chat_probe *probe);
 
 /* True if the prompt shows calls of past turns. */

@@ -8,12 +8,12 @@
  *                                          without their mark, at the start of a line            v  | whole, or none
  *                                                                                              CALL-+
  *
- * A call within reasoning is one where the reasoning never ends: REASONING -> CALL, held back -> HELD, until THINK_END
- * makes reasoning of it, or the reply's end a call.
+ * A call within reasoning only counts if the reasoning never ends, so it is held back: REASONING -> CALL -> HELD. Then
+ * THINK_END makes it reasoning, or the reply's end makes it a call.
  *
  * Harmony's replies are messages, each with a header: HEADER -> REASONING, CONTENT or CALL -> HEADER.
  *
- * Line breaks are held back, as a count, until it is known whether a mark follows them. */
+ * Line breaks are held back, as a count, until another byte or mark shows which of the two follows them. */
 #include "src/chat/reply.h"
 
 #include <ctype.h>

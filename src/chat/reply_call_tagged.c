@@ -1,14 +1,15 @@
-/* Calls whose arguments stand one by one between tags: GLM's, and those of Qwen since 3.5, Seed-OSS and MiniMax.
+/* Reads calls whose arguments stand one by one between tags: GLM's, Qwen's since 3.5, Seed-OSS's and MiniMax's.
  *
  *     GLM      <tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>...</tool_call>
  *     Qwen     <tool_call><function=NAME><parameter=KEY>\nVALUE\n</parameter>...</function></tool_call>
  *     MiniMax  <minimax:tool_call><invoke name="NAME"><parameter name="KEY">VALUE</parameter>...</invoke>...
  *              </minimax:tool_call>
  *
- * White space may stand between tags. A value is plain text, whose type the tool's schema tells. It ends at its closing
- * tag, unless something else than a tag follows: then the tag was part of it. Where the closing tag is missing it ends
- * before the tag of another parameter, or of the call's end, that only white space and the reply's end, a further call
- * or a mark follow. Functions within one <tool_call> may be several, and one may stand without it. */
+ * White space may stand between tags. A value is plain text; the tool's schema gives its type. It ends at its closing
+ * tag, unless other text than a tag follows: then the tag was part of the value. Without a closing tag it ends before
+ * the tag of another parameter, or before the call's closing tag if only white space stands between that and the
+ * reply's end, a further call or a mark. One <tool_call> may have several functions, and a function may stand without
+ * it. */
 #include <string.h>
 
 #include "base/text.h"

@@ -1,9 +1,9 @@
-/* Arguments that stand one by one (reply_grammar.h): between tags, as reply_call_tagged.c reads them, or as Python has
- * them, which reply_call_python.c reads.
+/* Makes grammars of arguments that stand one by one (reply_grammar.h): between tags, as reply_call_tagged.c reads them,
+ * or in Python's form, as reply_call_python.c does.
  *
- * A value stands alone here, so of the whole object only its members can be held. Where other schemas stand at the root
- * of a tool's parameters, they are looked through: each choice among them is a way to fill the object, with properties
- * of its own. A strict tool may say nothing else of the object; of any other tool the rest is not held. */
+ * Values stand alone here, so only the members of the object can be enforced. Choices of schemas at the root of a
+ * tool's parameters each give a way to fill the object, with properties of its own. Other keywords about the object are
+ * refused for a strict tool, and ignored for any other. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* The value of one argument between tags (reply_grammar.h).
  *
- * A text stands there as it is, not in quotes, and what reads the call takes for one what is no JSON of the schema's
- * types (fr_value_put). So where a text may be, it is any text, one of some length, pattern or format, or one of those
- * that are listed and are read back as they are meant; what else a strict tool says of such a value is refused, and of
- * any other tool not held. */
+ * Strings stand there without quotes, and the reader of the call takes a value as a string unless it is JSON of one of
+ * the schema's types (fr_value_put). So a value that may be a string is any text, one of some length, pattern or
+ * format, or a listed one that is read back as itself. Other keywords about such a value are refused for a strict tool,
+ * and ignored for any other. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Arguments in which each key stands once.
+/* Makes each key of a call's arguments unique.
  *
  * In: the arguments of a call, an object as JSON text that a reader has checked (reply_call.h). Out: the same text
  * without members whose key is repeated later in the same object: the last value counts, as in Python's json and

@@ -19,7 +19,7 @@ enum {
     FR_VALUE_ARRAY = 32,
 };
 
-/* NULL: it has none. */
+/* Gives the name of a tool's function; NULL: it has none. */
 const char *fr_tool_name_of(const json_t *tool);
 
 /* NULL: no such tool. */

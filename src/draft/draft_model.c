@@ -1,7 +1,8 @@
 /* draft: a smaller model of the target's vocabulary proposes, token by token.
  *
- * In: the ids of the timeline. Out: what the model says after them, a chain of drafts. Any family; the target's ids
- * must mean the same to it, which is compared token by token: otherwise it drafts by its text (draft_text.c).
+ * In: the ids of the timeline. Out: the tokens that the model gives after them, a chain of drafts. Any family; the
+ * target's ids must mean the same to it, which is compared token by token: otherwise it drafts by its text
+ * (draft_text.c).
  *
  * The model has a cache of its own, whose frontier is the number of ids that it has run and that stand:
  *

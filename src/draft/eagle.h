@@ -3,9 +3,9 @@
  * In: a checkpoint of EAGLE-3 or EAGLE-1, a folder in any of the published spellings or llama.cpp's GGUF, and the
  * target that it drafts for. Out: fr_eagle, checked against the target: layers, width, vocabulary, architecture.
  *
- * EAGLE-3 (Li et al. 2025, arXiv:2503.01840; llama.cpp src/models/eagle3.cpp): of position p it sees the inputs of some
- * of the target's layers, t_p. A pair's g is fc(t_p), with EAGLE-3.1 of t_p normed; in a chain, what the pair before
- * left. Then
+ * EAGLE-3 (Li et al. 2025, arXiv:2503.01840; llama.cpp src/models/eagle3.cpp): for position p it sees the inputs of
+ * some of the target's layers, t_p. A pair's g is fc(t_p), with t_p normed first in EAGLE-3.1; in a chain it is the row
+ * x that the pair before left. Then
  *     x = g + attention([embedding_norm(embedding of token p + 1) ; hidden_norm(g)]); x += feed-forward(x)
  * (a layer of Llama's or of Qwen3's, which norms the heads of queries and keys, and may slide)
  * leaves x, and head(norm(x)) scores a vocabulary of its own.

@@ -1,9 +1,8 @@
-/* Rules run byte by byte: which texts they allow, and what may come next in one.
+/* Runs rules byte by byte: tells which texts they allow, and which bytes may come next in one.
  *
- * In: rules. Out: states and the steps between them. A state is a set of places in the rules, each with the calls that
- * it will return to and what has been counted there; states, and lists of calls, are numbered as they come up, and
- * equal ones have one number, so that steps are looked up where they have been taken before. A state's number is valid
- * until the automaton is swept.
+ * In: rules. Out: states and the steps between them. A state is a set of places in the rules, each with its counter and
+ * the calls to which it returns. States and lists of calls are numbered as they are met, equal ones alike, so that a
+ * step that was taken before is only looked up. A state's number is valid until the automaton is swept.
  *
  * A rule that begins with itself is refused, as are rules that allow nothing. Thompson 1968, doi:10.1145/363347.363387;
  * Lang 1974, doi:10.1007/3-540-06841-4_65, for sets of places with shared stacks. */

@@ -1,4 +1,4 @@
-/* The texts of a schema's formats, as regular expressions: see json_schema_reader.h.
+/* Regular expressions of a schema's formats: see json_schema_reader.h.
  *
  * A format is an annotation in JSON Schema 2020-12, so each expression allows all that the format's standard
  * allows: a model that copies an address or a date must be able to write it as it stands. Numbers of digits that no
@@ -9,9 +9,9 @@
 
 #include "src/grammar/json_schema_reader.h"
 
-/* RFC 3339, but for the year 0000, which programs refuse. The 29th of February is there in years that 4 divides, but of
- * full centuries only in those that 400 divides. A leap second is the last one of a day in UTC: it is there in local
- * times of whole and half hours, and of three quarters ahead of UTC, which are all that are in use. */
+/* RFC 3339, but for the year 0000, which programs refuse. The 29th of February exists in years that 4 divides, and of
+ * full centuries only in those that 400 divides. A leap second is the last second of a day in UTC; it is allowed at
+ * local times with offsets of whole and half hours, and of three quarters ahead of UTC: no others are in use. */
 #define YEAR      "([0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
 #define FOURTH    "(0[48]|[2468][048]|[13579][26])"
 #define LEAP_YEAR "([0-9]{2}" FOURTH "|" FOURTH "00)"

@@ -344,8 +344,8 @@ static fr_status count_rules(shape *s, bool others, uint32_t *counts) {
     if (s->least > properties + 1)
         return fr_schema_fail(&least, FR_UNBUILT, "not built for more than one member that is no property");
     if (s->least > properties && !others) return fr_schema_nothing(s->r, s->path);
-    /* Other members come after the properties, so no more of these than that come before. If there are many properties,
-     * a bound that they can't reach is dropped. */
+    /* Other members come after the properties, so only the properties before them need to be counted. With many
+     * properties, a bound that they can't reach is dropped. */
     uint32_t before = properties > 1 ? (uint32_t)properties : 1, wanted = s->least > 1 ? s->least : 1;
     if (properties >= MAX_COUNTED && s->most >= properties) s->most = FR_GRAMMAR_UNBOUND;
     if (s->most != FR_GRAMMAR_UNBOUND) wanted = s->most;

@@ -5,9 +5,9 @@
  *
  * Reading takes a bounded time: work that may exceed the text's length is counted (fr_grammar_spend).
  *
- * A file a kind of value: json_schema_strings.c (json_schema_formats.c the formats), _numbers.c, _arrays.c, _objects.c;
- * _constants.c: which of the values that a schema lists are of the rest of it; _choices.c: which schemas are said by
- * others; _unevaluated.c: what nothing speaks of; _forms.c: what keywords look like. */
+ * Each kind of value has a file: json_schema_strings.c (formats: json_schema_formats.c), _numbers.c, _arrays.c,
+ * _objects.c. _constants.c: which listed values match the rest of a schema; _choices.c: which schemas contain others;
+ * _unevaluated.c: members and items that no keyword covers; _forms.c: types and ranges of keywords' values. */
 #ifndef FR_SRC_GRAMMAR_JSON_SCHEMA_READER_H
 #define FR_SRC_GRAMMAR_JSON_SCHEMA_READER_H
 

@@ -1,7 +1,7 @@
-/* Regular expressions: see readers.h. The part of ECMA 262's that is regular: alternatives, groups, classes with \d \w
- * \s and their opposites, quantifiers, greedy or not (which is the same for a text as a whole), ^, $ and \b, looking
- * ahead and behind, and the flags i and s of groups. Back-references and Unicode's classes are refused. Letters, digits
- * and blanks of \w, \d and \s are ASCII's, as in ECMA 262, but for its other blanks. */
+/* Reads regular expressions: see readers.h. They are the regular part of ECMA 262's: alternatives, groups, classes with
+ * \d \w \s and their opposites, quantifiers, greedy or not (which is the same for a text as a whole), ^, $ and \b,
+ * looking ahead and behind, and the flags i and s of groups. Back-references and Unicode's classes are refused.
+ * Letters, digits and blanks of \w, \d and \s are ASCII's, as in ECMA 262, but for its other blanks. */
 
 #include "base/error.h"
 #include "src/grammar/cursor.h"
