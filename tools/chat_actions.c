@@ -26,7 +26,7 @@ static void forget_read(fr_chat *chat) {
     chat->read_length = 0;
 }
 
-/* The text of /read stands before what is said, and ends in a line end of its own. */
+/* Puts the text of /read before the typed text, with a line end after it. */
 int fr_chat_say(fr_chat *chat, const char *bytes, size_t length) {
     bool answered, ends = chat->read_length == 0 || chat->read[chat->read_length - 1] == '\n';
     size_t before = chat->read_length + !ends;
@@ -81,7 +81,7 @@ static void add_image(fr_chat *chat, const char *path) {
     }
 }
 
-/* A binary file is no text to be read: it would be a turn of replacement characters. */
+/* Refuses binary files: the model would see a turn of replacement characters. */
 static void read_text(fr_chat *chat, const char *path) {
     fr_prompt file;
     if (fr_prompt_read_file(&file, path) == 0) {

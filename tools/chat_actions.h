@@ -10,7 +10,7 @@
 /* Whatever is said: the next turn of the conversation. Gives the exit status, as those below do. */
 int fr_chat_say(fr_chat *chat, const char *bytes, size_t length);
 
-/* Any command but /help, /edit and those that end the chat, whose argument this is. */
+/* Runs a command with this argument: any but /help, /edit and those that end the chat. */
 int fr_chat_act(fr_chat *chat, fr_chat_command command, const char *argument);
 
 /* The text of the last turn, which an edited one then takes the place of; NULL: there is none. free. */

@@ -9,7 +9,7 @@
 
 typedef struct fr_named_command {
     const char *name;
-    const char *value; /* what help calls the argument, in brackets where it may be left out; NULL: it has none */
+    const char *value; /* the argument's name in the help, in brackets if it is optional; NULL: none */
     fr_chat_command command;
     const char *help;
 } fr_named_command;

@@ -9,7 +9,7 @@
 #include "output.h"
 #include "words.h"
 
-/* The options that an open session takes, and the reply's own limit. */
+/* Options that can change in an open session, and the limit of a reply. */
 static const fr_arg settable[] = {
     FR_ARG_TEMP,           FR_ARG_TOP_K,           FR_ARG_TOP_P,
     FR_ARG_MIN_P,          FR_ARG_TOP_N_SIGMA,     FR_ARG_TYPICAL,
@@ -22,7 +22,7 @@ static const fr_arg settable[] = {
 };
 enum { SETTABLE = sizeof settable / sizeof *settable };
 
-/* "top-k" of "--top-k": the first name that has two dashes. *length: of it. */
+/* Gives an option's first long name without its dashes, "top-k" of "--top-k", and its *length. */
 static const char *name_of(fr_arg arg, size_t *length) {
     const char *names = fr_option_table[arg].names;
     for (const char *word; (word = fr_next_word(&names, ' ', length));)
@@ -33,7 +33,7 @@ static const char *name_of(fr_arg arg, size_t *length) {
     return "";
 }
 
-/* The row that a name is one of, dashes in front or none, underscores for dashes; FR_ARG_COUNT: it is none of these. */
+/* Finds a settable option by its name, with or without dashes in front, and with "_" for "-". FR_ARG_COUNT: none. */
 static fr_arg find(const char *name, size_t length) {
     char word[64];
     while (length && *name == '-') name++, length--;
@@ -65,8 +65,8 @@ static void tell(const fr_chat *chat, fr_arg arg) {
         fprintf(stderr, "%s\n", *text ? text : "(the usual order)");
 }
 
-/* Takes the value into the chat's arguments, and from there into its session. A value that can't be leaves all as it
- * was, with a line that says why. */
+/* Stores the value in the chat's arguments and applies it to the session. A wrong value prints one line and changes
+ * nothing. */
 static int set(fr_chat *chat, fr_arg arg, const char *value) {
     const fr_option_row *row = &fr_option_table[arg];
     fr_arguments changed = *chat->args;

@@ -6,14 +6,13 @@
 
 #include "chat_turn.h"
 
-/* NAME VALUE by the names of the command line's options, which sets it; NAME, or nothing, which tells one or all. Gives
- * the exit status. */
+/* Sets an option for "NAME VALUE"; prints one setting for "NAME", or all of them for "". Gives the exit status. */
 int fr_chat_set(fr_chat *chat, const char *argument);
 
 /* Writes the sampling settings to standard error, without a line end. */
 void fr_chat_tell_sampling(const fr_chat *chat);
 
-/* The system turn: another one, "-" for none, "" to be told it. */
+/* Replaces the system turn; "-" removes it, "" prints it. */
 void fr_chat_set_system(fr_chat *chat, const char *text);
 
 #endif

@@ -11,7 +11,7 @@
 
 typedef struct fr_chat {
     fr_loaded loaded;
-    fr_arguments *args; /* its own, which /set changes */
+    fr_arguments *args; /* the chat's own copy, which /set changes */
     const fr_tokenizer *tokenizer;
     json_t *messages;
     size_t waiting;    /* of the pictures: those for the next turn, behind those of the turns before it */

@@ -19,10 +19,10 @@ void fr_conversation_add_placed(json_t *messages, const char *bytes, size_t leng
 /* The message that was added last, which belongs to the conversation. */
 json_t *fr_conversation_last(const json_t *messages);
 
-/* The system turn that it begins with, NULL: none; it belongs to the conversation. */
+/* The system turn at its start, which belongs to the conversation; NULL: none. */
 const char *fr_conversation_system(const json_t *messages);
 
-/* Makes this the system turn that it begins with; NULL: it has none. */
+/* Replaces the system turn at its start; NULL removes it. */
 void fr_conversation_set_system(json_t *messages, const char *system);
 
 /* How many turns of a user's there are. */
@@ -69,7 +69,8 @@ json_t *fr_conversation_read(const void *bytes, size_t length);
 fr_status fr_conversation_render(const json_t *messages, const fr_tokenizer *tokenizer, const json_t *settings,
                                  fr_marked_text *text);
 
-/* Notes what renders have changed of messages and was not noted yet, or with quiet never will be. */
+/* Prints notes about messages that were changed to fit the template, each once; with quiet it only marks them as
+ * printed. */
 void fr_conversation_note_changes(const fr_tokenizer *tokenizer, bool quiet);
 
 /* Its ids: control tokens where the template wrote them, or with parse_special everywhere. *ids: fr_free. */

@@ -21,7 +21,7 @@ enum {
 #define SWITCH FR_FOREIGN_SWITCH
 
 static const fr_foreign_option table[] = {
-    /* Other hardware, and llama.cpp's own way with threads, batches and memory. */
+    /* Hardware, threads, batches and memory. */
     {"-ngl --gpu-layers --n-gpu-layers -ngld --gpu-layers-draft --n-gpu-layers-draft --spec-draft-ngl -b --batch-size "
      "--prio --prio-batch --poll --poll-batch -mg --main-gpu -sm --split-mode -ts --tensor-split -dev --device -tb "
      "--threads-batch",
@@ -130,7 +130,7 @@ static const fr_foreign_option table[] = {
     {"--image-min-tokens --image-max-tokens", VALUE, 0, "not built: the model's own processor says how many"},
     {"--mtmd-batch-max-tokens", VALUE, RUN, NULL},
 
-    /* Drafts: what is written is the same with any of them. */
+    /* Drafts. */
     {"--spec-ngram-mod-n-min --spec-ngram-mod-n-max --spec-ngram-mod-n-match --spec-ngram-simple-size-n "
      "--spec-ngram-simple-size-m --spec-ngram-simple-min-hits --spec-ngram-map-k-size-n --spec-ngram-map-k-size-m "
      "--spec-ngram-map-k-min-hits --spec-ngram-map-k4v-size-n --spec-ngram-map-k4v-size-m "
@@ -216,7 +216,8 @@ const fr_foreign_option *fr_foreign_find(const fr_verb *verb, const char *name) 
     return found;
 }
 
-/* Rows that stand twice differ in who takes them: a page tells a name once, as those that talk take it. */
+/* Says if this is the first row of its name. Some names have several rows for different verbs, and the page lists each
+ * name once. */
 static bool is_first(size_t row) {
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(table[row].names, " "), table[row].names);
@@ -242,7 +243,7 @@ void fr_foreign_print(FILE *out) {
     }
 }
 
-/* A hyphen stays one that can be searched for. */
+/* Escapes hyphens for troff, so that options can be searched for in the manual page. */
 static void put_roff(const char *text, FILE *out) {
     for (const char *c = text; *c; c++) {
         if (*c == '-') fputc('\\', out);

@@ -18,14 +18,14 @@ typedef enum fr_foreign_kind {
 typedef struct fr_foreign_option {
     const char *names;
     fr_foreign_kind kind;
-    unsigned taken;   /* the verbs that take it with a note; all others refuse it */
+    unsigned taken;   /* verbs that accept it with a note; all others refuse it */
     const char *says; /* what forerun has instead; NULL: nothing here depends on it */
 } fr_foreign_option;
 
-/* The row of a name, which may have a value behind an equals sign: one that the verb takes, else any. NULL: none. */
+/* Finds the row of a name, with or without "=VALUE": the one for this verb if there is one, else any. NULL: none. */
 const fr_foreign_option *fr_foreign_find(const fr_verb *verb, const char *name);
 
-/* The table as a page of Markdown, and as a part of the manual page. */
+/* Print the table in Markdown, and as a part of the manual page. */
 void fr_foreign_print(FILE *out);
 void fr_foreign_print_manual(FILE *out);
 

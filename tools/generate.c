@@ -100,8 +100,9 @@ static int run(fr_loaded *loaded, const fr_arguments *args, const fr_prompt *pro
     return code;
 }
 
-/* Says that the model has a chat template which this prompt goes without. A prompt that has control tokens was made by
- * one, or by somebody who knows it; a template of forerun's own says nothing of what the model was made for. */
+/* Notes that the model has a chat template which this prompt does not use. Not for a prompt with control tokens,
+ * because its author knows the template, nor for a template of forerun's own, which the model may not have been trained
+ * for. */
 static void note_template(const fr_loaded *loaded, const fr_arguments *args, const fr_prompt *prompt) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(loaded->model);
     bool asked = args->given[FR_ARG_CHAT] || args->given[FR_ARG_NO_CHAT] || args->given[FR_ARG_IDS];

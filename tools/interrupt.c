@@ -16,7 +16,7 @@ static struct sigaction before[SIGNALS];
 /* Any thread may take a signal, and any may ask: these need no lock, also in a handler. */
 static atomic_int came;     /* which signal that ends the command, 0 for none */
 static atomic_int answered; /* SIGINT came, and ends an answer */
-static atomic_int reload;   /* SIGHUP came, and asks for files to be read again */
+static atomic_int reload;   /* set by SIGHUP: files are to be read again */
 
 static void step_aside(void) {
     for (int i = 0; i < SIGNALS; i++) sigaction(signals[i], &before[i], NULL);

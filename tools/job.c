@@ -128,7 +128,7 @@ void fr_job_open(fr_job *job, const fr_job_setting *setting, fr_job_form form, c
     if (!job->options) fr_job_refuse(job, FR_MEMORY, "out of memory: options");
 }
 
-/* Clients and data frames write null for what was not set: such a member is as good as none. */
+/* Drops fields that are null: clients and data frames write null for a field that was not set. */
 static void drop_nulls(json_t *object) {
     const char *key;
     json_t *value;

@@ -53,12 +53,12 @@ typedef struct fr_job {
     size_t row;
     int64_t seed; /* that was drawn for it; -1: none */
     int64_t best; /* log-probabilities of so many beside each id's own, -1: none at all */
-    bool chances; /* they are told as probabilities, of what was drawn from */
+    bool chances; /* log-probabilities are given as probabilities after the samplers */
     json_t *settings; /* of its chat template */
     struct fr_job_grammar *grammar; /* what its text is of (job_grammar.h); NULL: any */
     struct fr_job_budget *budget;   /* how much it may reason (job_budget.h); NULL: as much as it likes */
-    bool must_call;                 /* its reply is calls */
-    bool one_call, several;         /* of one call at most; several calls are asked for */
+    bool must_call;                 /* the reply must be tool calls */
+    bool one_call, several;         /* at most one call; several calls were asked for */
     const char *tool;               /* the only one that may be called, NULL: any */
     const fr_job_setting *setting;
     fr_options *options;
@@ -70,11 +70,11 @@ typedef struct fr_job {
     size_t picture_count;
     const char *stops[FR_STOPS_MAX];
     size_t stop_count;
-    bool keeps_stop; /* the string that ended the text is part of it */
-    int32_t stop_ids[FR_STOPS_MAX]; /* that end it too, and are no text */
+    bool keeps_stop; /* the stop string stays in the text */
+    int32_t stop_ids[FR_STOPS_MAX]; /* these ids end the text and are not part of it */
     size_t stop_id_count;
     int64_t most; /* ids at most, -1: no limit */
-    size_t least; /* and at least */
+    size_t least; /* fewest ids, see "most" */
     bool ignore_eos;
     fr_session *session;
     fr_stream text;

@@ -82,20 +82,20 @@ bool fr_job_take_response_format(fr_job *job, const char *key, const json_t *val
     return take_schema(job, inner ? "response_format.json_schema.schema" : "response_format.schema", schema);
 }
 
-/* The name of a tool, or of one that is chosen: in "function" or beside the type; NULL: it has none. */
+/* Gives the name of a tool or of a tool choice, in "function" or beside "type"; NULL: none. */
 static const char *name_of(const json_t *tool) {
     const json_t *inner = json_object_get(tool, "function");
     return fr_job_plain_text(json_object_get(inner ? inner : tool, "name"));
 }
 
-/* {"type": "allowed_tools", "mode", "tools"}, or these within a member "allowed_tools"; NULL: it is no such thing. */
+/* Gives the object with "mode" and "tools" of a choice of type "allowed_tools", flat or in a member of that name; NULL:
+ * another choice. */
 static const json_t *allowed_tools(const json_t *choice) {
     const json_t *inner = json_object_get(choice, "allowed_tools");
     return !fr_job_is_word(json_object_get(choice, "type"), "allowed_tools") ? NULL : inner ? inner : choice;
 }
 
-/* A forced call is one call, as clients expect that take the first and stop at a second: the reply ends behind it,
- * unless several are asked for. */
+/* Forces calls. The reply ends after the first one unless several are asked for, because many clients read only one. */
 static bool must_call(fr_job *job) {
     job->must_call = true;
     job->one_call = !job->several;

@@ -14,8 +14,8 @@ typedef struct fr_job_grammar fr_job_grammar;
 /* Makes the grammar, if the members that were taken ask for one; behind the prompt. False: refused, by the member. */
 bool fr_job_make_grammar(fr_job *job);
 
-/* Those of a request's tools that its "tool_choice" allows, for the caller to free. False: refused, as one of the
- * allowed names is no tool's. */
+/* Selects the request's tools that "tool_choice" allows; the caller frees the list. False: refused, because an allowed
+ * name is no tool's. */
 bool fr_job_keep_allowed_tools(fr_job *job, const json_t *tools, json_t **kept);
 
 /* Gives it to the job's session, where it has one. */

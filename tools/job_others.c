@@ -1,5 +1,5 @@
-/* Members by which other services know what ours know by another name, or not at all (job_parts.h): vLLM's, and how
- * DeepSeek, Qwen and OpenRouter have reasoning switched off. */
+/* Fields of other services for settings that have another name here or none (job_parts.h): vLLM's fields, and the ways
+ * in which DeepSeek, Qwen and OpenRouter switch reasoning off. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static void put_quoted(FILE *out, const char *text, size_t length) {
     fputc('"', out);
 }
 
-/* One of these texts, as a grammar. */
+/* Takes a list of texts as a grammar that allows exactly one of them. */
 bool fr_job_take_guided_choice(fr_job *job, const char *key, const json_t *value) {
     char *rules = NULL;
     size_t length = 0, count = json_array_size(value), texts = 0;
@@ -42,7 +42,7 @@ bool fr_job_take_guided_choice(fr_job *job, const char *key, const json_t *value
     return taken;
 }
 
-/* A schema, which some clients write down as a text. */
+/* Takes a JSON schema, which some clients send as a text. */
 bool fr_job_take_guided_json(fr_job *job, const char *key, const json_t *value) {
     json_error_t error;
     json_t *read = json_is_string(value)
@@ -63,7 +63,7 @@ static bool take_guided_object(fr_job *job, const char *key, const json_t *value
     return taken;
 }
 
-/* {"json": SCHEMA}, or one of the other kinds; how a server goes about it is passed over. */
+/* Takes vLLM's "structured_outputs": {"json": SCHEMA}, or another kind. Options about the backend are ignored. */
 bool fr_job_take_structured_outputs(fr_job *job, const char *key, const json_t *value) {
     static const struct {
         const char *key;
@@ -85,7 +85,7 @@ bool fr_job_take_structured_outputs(fr_job *job, const char *key, const json_t *
 
 /* ----------------------------------------------------------------------------------------------------------- tokens */
 
-/* There it counts all tokens that there are, the prompt's too, unless the request has llama.cpp's limit as well. */
+/* vLLM's repetition penalty counts all tokens, the prompt's too, unless the request also has llama.cpp's limit. */
 bool fr_job_take_repetition(fr_job *job, const char *key, const json_t *value) {
     const json_t *last = json_object_get(job->request, "repeat_last_n");
     if (!json_is_number(value)) return fr_job_refuse(job, FR_USAGE, "%s must be a number", key);
@@ -122,7 +122,7 @@ bool fr_job_take_least(fr_job *job, const char *key, const json_t *value) {
 
 /* -------------------------------------------------------------------------------------------------- tokens at least */
 
-/* Bans what would end the reply until there are enough ids: a mask of the job's session. */
+/* A mask of the job's session: bans the ids that would end the reply until it has enough ids. */
 static fr_status hold_end_back(void *context, const int32_t *ids, size_t length, float *logits, size_t vocab) {
     const fr_job *job = context;
     const int32_t *eos;
@@ -152,14 +152,14 @@ fr_status fr_job_lift_least(const fr_job *job) {
 
 /* -------------------------------------------------------------------------------------------------------- reasoning */
 
-/* Qwen's, beside the messages rather than among the template's settings. */
+/* Takes Qwen's "enable_thinking", which stands beside the messages and not in "chat_template_kwargs". */
 bool fr_job_take_enable_thinking(fr_job *job, const char *key, const json_t *value) {
     if (!json_is_boolean(value)) return fr_job_refuse(job, FR_USAGE, "%s must be true or false", key);
     fr_json_put(job->settings, "enable_thinking", json_incref((json_t *)(uintptr_t)value));
     return true;
 }
 
-/* DeepSeek's and GLM's {"type": "enabled" or "disabled"}. */
+/* Takes DeepSeek's and GLM's {"type": "enabled" or "disabled"}. */
 bool fr_job_take_thinking(fr_job *job, const char *key, const json_t *value) {
     const json_t *type = json_object_get(value, "type");
     bool off = fr_job_is_word(type, "disabled");
@@ -169,7 +169,7 @@ bool fr_job_take_thinking(fr_job *job, const char *key, const json_t *value) {
     return true;
 }
 
-/* OpenRouter's {"enabled", "effort", "max_tokens"}; what it is to be shown of is passed over. */
+/* Takes OpenRouter's {"enabled", "effort", "max_tokens"}. Fields about showing the reasoning are ignored. */
 bool fr_job_take_reasoning(fr_job *job, const char *key, const json_t *value) {
     static const struct {
         const char *inner, *own;

@@ -58,7 +58,8 @@ bool fr_job_take_prompt(fr_job *job);
 bool fr_job_take_messages(fr_job *job, const json_t *messages);
 bool fr_job_take_text_or_ids(fr_job *job, const json_t *prompt);
 
-/* Ids at least, behind the grammar and the budget: whether it can be; its session's, and taken away. */
+/* The mask for "at least so many ids", which stands after the grammar and the budget: checks that it is possible, sets
+ * it in the job's session, and removes it. */
 bool fr_job_check_least(fr_job *job);
 fr_status fr_job_set_least(fr_job *job);
 fr_status fr_job_lift_least(const fr_job *job);

@@ -56,9 +56,9 @@ static void leave_terminal(fr_line_editor *editor) {
 
 static volatile sig_atomic_t bracketed; /* what is pasted between the lines */
 
-static struct termios cooked; /* the terminal, as it is for others */
+static struct termios cooked; /* the terminal's settings outside the editor */
 
-/* Keys that come between the lines are for the next one: they are kept, all of them, and not shown within a reply. */
+/* Keeps all keys that are typed between two lines for the next line, and does not show them within a reply. */
 static void hush(bool on) {
     struct termios hushed = cooked;
     hushed.c_lflag &= ~(tcflag_t)(ICANON | ECHO);

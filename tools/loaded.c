@@ -364,8 +364,8 @@ static fr_status restore(const fr_loaded *loaded, const fr_arguments *args, int6
     return shifts ? restore_attached(loaded, path, context) : status;
 }
 
-/* An empty file is one that mktemp made for the session, or that a run which was ended left: it begins a new one, as no
- * file does. */
+/* Says if a session was saved to the file. An empty file counts as none: mktemp makes empty files, and so does a run
+ * that is killed before it saves. */
 static bool is_saved(const char *path) {
     struct stat file;
     return stat(path, &file) == 0 && !(S_ISREG(file.st_mode) && file.st_size == 0);

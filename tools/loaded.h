@@ -31,8 +31,8 @@ typedef struct fr_loaded {
 /* The library's options, as the command line has them. */
 int fr_loaded_options(fr_options **options, const fr_arguments *args);
 
-/* Makes the options of an open model sample as its makers recommend, else as llama.cpp's server does: temperature 0.8,
- * top-k 40, top-p 0.95, min-p 0.05, the temperature last. What the command line gives stays as it is. */
+/* Sets the sampling that the model's makers recommend, or else that of llama.cpp's server: temperature 0.8, top-k 40,
+ * top-p 0.95, min-p 0.05, the temperature last. Options on the command line win. */
 int fr_loaded_sample(fr_loaded *loaded, const fr_arguments *args);
 
 /* Says if the options sample at random. If they don't, the same prompt always gets the same reply. */
@@ -86,8 +86,8 @@ typedef struct fr_prompt {
 int fr_prompt_read(fr_prompt *prompt, const fr_arguments *args);
 int fr_prompt_read_file(fr_prompt *prompt, const char *path);
 
-/* The text of the token that ids begin with twice because the tokenizer adds it to a text that has it already; NULL:
- * they don't. */
+/* Gives the text of the token that the ids begin with twice, because the tokenizer adds it to a text that already has
+ * it. NULL: not doubled. */
 const char *fr_prompt_doubled(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count);
 
 /* The note about that token; %s is its text. */

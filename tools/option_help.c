@@ -23,8 +23,8 @@ fr_option_help fr_arguments_help(fr_arg arg) {
 
 enum { COLUMN = 27, COLUMNS = 80, CONTINUED = 4 }; /* where options' texts begin; as wide as lines may be */
 
-/* Prints a text from a column on that the line has reached, in as many lines as it takes. A line of the text that ends
- * a sentence ends a line here too. */
+/* Prints a text in wrapped lines. The cursor is at the given column. After a line of the text that ends a sentence a
+ * new line begins. */
 static void print_wrapped(const char *text, int column, FILE *out) {
     int width = column;
     for (size_t length; *text; text += length) {
@@ -41,7 +41,7 @@ static void print_wrapped(const char *text, int column, FILE *out) {
     fputc('\n', out);
 }
 
-/* Prints a command line, in several lines where it is long. mark: what each of them but the last ends with. */
+/* Prints a command line, wrapped if it is long. mark: ends each line except the last. */
 static void print_command(const char *line, size_t length, const char *mark, FILE *out) {
     size_t most = COLUMNS - strlen(mark), indent = strspn(line, " ") + CONTINUED;
     for (size_t part; (part = fr_line_part(line, length, most)) < length; most = COLUMNS - strlen(mark) - indent) {

@@ -31,7 +31,8 @@ static void note_llama_cpps(const fr_arguments *args) {
     if (n.length) fr_note("%s: for llama.cpp; nothing here depends on it", n.list);
 }
 
-/* llama.cpp's programs take options from these; here a script that relies on them would run otherwise in silence. */
+/* Notes environment variables that llama.cpp's programs read: a script that relies on them would otherwise run with
+ * other settings and not say so. */
 static void note_environment(const fr_arguments *args) {
     static const char prefix[] = "LLAMA_ARG_";
     names n = {.length = 0};

@@ -1,11 +1,11 @@
-/* Options that were given and mean nothing, told in a line each kind: llama.cpp's own, what draws tokens where none are
- * drawn, settings of a sampler that is off, and filters that mirostat replaces. */
+/* Notes about given options that have no effect, one line for each kind: options of llama.cpp's, sampling options while
+ * decoding is greedy, settings of a sampler that is off, and filters that mirostat replaces. */
 #ifndef FR_TOOLS_OPTION_NOTES_H
 #define FR_TOOLS_OPTION_NOTES_H
 
 #include "options.h"
 
-/* Nothing with --quiet. */
+/* Prints nothing with --quiet. */
 void fr_option_notes(const fr_arguments *args);
 
 /* Notes far more threads than the machine has processors. This note is also printed after an error about a wrong

@@ -37,7 +37,7 @@ typedef struct fr_option_row {
     unsigned parts;      /* of bench, which take it; 0: all */
     bool again;          /* each time it is given counts */
     bool draws;          /* it means something where tokens are drawn alone */
-    bool switches;       /* a flag behind which on, off or auto may stand */
+    bool switches;       /* a flag that may be followed by on, off or auto */
     bool manual;         /* help says nothing of it, the manual page does */
     fr_option sets;      /* of the library's options, */
     fr_set_to to;        /* unless it is nothing */

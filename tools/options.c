@@ -72,7 +72,7 @@ static bool is_switch(const char *list) {
     return true;
 }
 
-/* A flag; behind one that llama.cpp has as a switch, off takes it back, and auto leaves it to a terminal. */
+/* Takes a flag. llama.cpp has some as switches: "off" clears such a flag, and "auto" lets the terminal decide. */
 static int take_flag(fr_arguments *args, fr_arg arg, const char *name, const char *equals, int count, char **words,
                      int *at) {
     const char *value = equals ? equals + 1 : *at < count ? words[*at] : "";
@@ -83,7 +83,7 @@ static int take_flag(fr_arguments *args, fr_arg arg, const char *name, const cha
     return 0;
 }
 
-/* One of llama.cpp's options that forerun has under another name, or not at all. */
+/* Takes or refuses an option of llama.cpp's that forerun has under another name, or not at all. */
 static int take_foreign(fr_arguments *args, const fr_foreign_option *row, const char *name, const char *word, int count,
                         char **words, int *at) {
     const char *equals = strncmp(word, "--", 2) == 0 ? strchr(word, '=') : NULL;
@@ -109,7 +109,7 @@ void fr_arguments_know(const fr_verb *verbs, size_t count) {
     known_count = count;
 }
 
-/* Says that the verb takes no such option, and who does. */
+/* Prints that this verb has no such option, and which verbs have it. */
 static int refuse_option(const fr_verb *verb, const fr_option_row *row, const char *name) {
     char takers[256] = "";
     size_t length = 0, count = 0;

@@ -47,7 +47,7 @@ typedef struct fr_verb {
     int (*run)(const fr_arguments *args); /* gives the exit status */
 } fr_verb;
 
-/* Names the verbs that there are, so that who takes an option can be told. */
+/* Lists all verbs, so that an error can name those which have an option. */
 void fr_arguments_know(const fr_verb *verbs, size_t count);
 
 /* The order is that of the help text. */
@@ -251,11 +251,11 @@ struct fr_arguments {
     int32_t *ids; /* --ids */
     size_t id_count;
     bool uses_drafter; /* unless --spec-type says otherwise */
-    char *system; /* the text of --system-prompt-file */
+    char *system; /* text of --system-prompt-file */
     const char *bare[FR_BARE_MAX]; /* quantize's words without an option in front */
     size_t bare_count;
     bool bare_model; /* it is named without -m */
-    bool piped; /* the prompt's file is standard input, as no prompt was given */
+    bool piped; /* no prompt was given, so it is read from standard input */
     char *found[FR_NAMED_MAX]; /* paths of what was named as other programs do (named.h) */
     const char *model_name;    /* the name of -m, where it was one; NULL: a path */
     bool seed_drawn; /* the number of --seed is not the command line's -1: it was drawn */

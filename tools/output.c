@@ -103,15 +103,15 @@ static void hold_streams(void) {
 
 static bool unread;
 
-/* Runs last of all that is done at an exit. Programs end by this signal when nobody reads on, and shells say nothing of
- * it. */
+/* Runs as the last exit handler. A program whose reader has gone should end by SIGPIPE, because shells print nothing
+ * about that signal. */
 static void end_unread(void) {
     if (!unread) return;
     signal(SIGPIPE, SIG_DFL);
     raise(SIGPIPE);
 }
 
-/* Ends the command because bytes for this place could not be written, and errno says why. */
+/* Ends the command with an error line: this output could not be written, for the reason in errno. */
 static _Noreturn void end_unwritten(const char *name) {
     unread = errno == EPIPE;
     if (unread) __fpurge(stdout);
@@ -381,7 +381,7 @@ static void watch_for_end(void) {
     atexit(fr_writer_remove);
 }
 
-/* Signals wait, so that the handler finds either no name or that of our own file. */
+/* Blocks signals meanwhile, so that the handler sees either no name or the name of our own file. */
 static int make_temporary(const char *path, mode_t mode) {
     sigset_t all, before;
     sigfillset(&all);
@@ -443,7 +443,7 @@ int fr_writer_open(fr_writer *writer, const char *path) {
 }
 
 int fr_writer_close(fr_writer *writer) {
-    int error = 0, held = -1; /* it stays locked until it has its name */
+    int error = 0, held = -1; /* keeps the lock until the file has its final name */
     fflush(writer->file);
     if (writer->temporary && (held = dup(writer->fd)) < 0) error = errno;
     if (fclose(writer->file) != 0 && !error) error = errno;

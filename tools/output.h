@@ -17,7 +17,7 @@
 int fr_wrong_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int fr_bad_input(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void fr_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void fr_note_line(const char *line); /* the third, for the library to call */
+void fr_note_line(const char *line); /* as a callback for the library */
 
 /* What of the command line would help where the library's last call failed: ": raise -c"; "" for nothing. */
 const char *fr_failure_hint(void);
@@ -32,9 +32,9 @@ void *fr_resize(void *memory, size_t count, size_t size);
  * that the command was started without. Call it first. */
 void fr_output_begin(void);
 
-/* Flushes standard output. When it could not take everything (a full disk) the command ends with a line that says why,
- * and exit status 1; where its reader has gone (| head) it ends without a word by SIGPIPE, as other programs do. Call
- * it behind everything that is printed, before much else is computed. */
+/* Flushes standard output. If not everything could be written (a full disk), prints why and exits with status 1. If the
+ * reader has gone (| head), ends silently by SIGPIPE, as other programs do. Call it after all output, before a long
+ * computation. */
 void fr_flush_output(void);
 
 /* From here on a terminal that goes away (a lost connection) is no such failure: what would be printed on it is
@@ -58,12 +58,12 @@ typedef struct fr_stream {
     const char *const *stops;
     size_t stop_count;
     const char *stopped; /* the one that has ended it; NULL: none has */
-    bool keeps_stop;     /* that one is part of the text */
+    bool keeps_stop;     /* the stop string stays in the text */
     char *bytes; /* the text so far, without the stop string that ended it unless that is kept */
     bool *accepted;
     size_t length, written, capacity;
     bool green; /* the colour that out is in */
-    fr_word_wrap *wrap; /* of the terminal that out is; NULL: lines end where the text says */
+    fr_word_wrap *wrap; /* wraps lines if `out` is a terminal; NULL: no wrapping */
 } fr_stream;
 
 /* Takes bytes of one token; true when they complete a stop string, which ends the text before it. */

@@ -30,7 +30,7 @@ static bool put_text(fr_reply *r, int32_t id, bool accepted) {
     return stopped || (!known && fr_stream_feed(text, FR_NO_TOKEN, strlen(FR_NO_TOKEN), accepted));
 }
 
-/* An end of sequence, or an id that is to stop it, is an id of the reply, but no text. */
+/* An end of sequence, or one of the stop ids, counts as an id of the reply but adds no text. */
 static fr_status take_id(fr_reply *r, int32_t id, bool accepted) {
     fr_status status = FR_OK;
     bool stopped = false;

@@ -26,9 +26,9 @@ typedef struct fr_reply_setting {
     fr_session *session;
     int64_t most; /* ids at most, below 1: no limit */
     int64_t best; /* log-probabilities of so many beside each id's own, -1: none at all */
-    bool chances; /* those are told as probabilities, "prob" and "top_probs" */
+    bool chances; /* given as probabilities, "prob" and "top_probs" */
     bool ignore_eos;
-    const int32_t *stop_ids; /* further ones that end it, as a stop string does; NULL: none */
+    const int32_t *stop_ids; /* further ids that end the reply, like a stop string; NULL: none */
     size_t stop_id_count;
     fr_stream *text;     /* NULL: only ids are wanted */
     fr_reply_view *view; /* NULL, or what takes a chat's reply apart before it goes there */

@@ -15,8 +15,8 @@ static void put_text(const fr_reply *reply, int32_t id, json_t *entry) {
     fr_json_put(entry, "bytes", bytes ? fr_json_byte_numbers(bytes, length) : json_null());
 }
 
-/* JSON has no -infinity: the least float takes its place, as in llama.cpp's server. An id with nothing before it has no
- * log-probability: null. */
+/* Writes the lowest float for -infinity, which JSON lacks, as llama.cpp's server does. An id with nothing before it has
+ * no log-probability: null. */
 static json_t *entry_of(const fr_reply *reply, const fr_reply_logprob *one) {
     json_t *entry = json_object();
     double value = isfinite(one->value) ? (double)one->value : -(double)FLT_MAX;
@@ -43,7 +43,7 @@ json_t *fr_reply_logprobs(const fr_reply *reply, size_t from, size_t to) {
     return all;
 }
 
-/* Characters that begin in a token, which may have a part of one. */
+/* Counts characters that begin in this token. A token may hold only a part of one. */
 static size_t characters_of(const json_t *entry) {
     const json_t *bytes = json_object_get(entry, "bytes");
     size_t count = 0;
@@ -53,14 +53,14 @@ static size_t characters_of(const json_t *entry) {
     return count;
 }
 
-/* Adds a token unless a likelier one with the same text is there. */
+/* Adds a token, unless a more likely one with the same text is there already. */
 static void put_best(json_t *best, const json_t *entry) {
     const char *token = json_string_value(json_object_get(entry, "token"));
     json_t *value = json_object_get(entry, "logprob");
     if (token && !json_object_get(best, token)) fr_json_put(best, token, json_incref(value));
 }
 
-/* {"TOKEN": log-probability, ...}: the best ones, and the token itself where it is none of them. */
+/* Makes {"TOKEN": log-probability, ...} of the best tokens and the chosen one. */
 static json_t *best_of(const json_t *own) {
     json_t *best, *entry;
     size_t i;
