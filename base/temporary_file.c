@@ -1,4 +1,4 @@
-/* Temporary files and what killed runs left of them: see temporary_file.h. */
+/* Makes temporary files, and removes those that killed runs left: see temporary_file.h. */
 #include "base/temporary_file.h"
 
 #include <dirent.h>
@@ -66,7 +66,8 @@ int fr_temporary_open(const char *place, char *name, size_t size, mode_t mode) {
     }
 }
 
-/* Some filesystems cannot sync a folder, and some folders may be written and not read: they are left to the system. */
+/* Syncs the folder of a place. Filesystems that cannot sync folders, and folders that may be written but not read, are
+ * left to the system. */
 static int sync_folder(const char *place) {
     int fd = open_folder(place), error = 0;
     if (fd >= 0 && fsync(fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP) error = errno;

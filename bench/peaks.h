@@ -23,7 +23,7 @@ typedef enum fr_bench_operation { FR_BENCH_INT8, FR_BENCH_FP32, FR_BENCH_BF16, F
 typedef struct fr_bench_peak {
     fr_bench_operation operation;
     fr_isa_level level;      /* it needs that, ... */
-    const char *isa;         /* ... and this one, mostly the level's; AMX has no level, as no kernel uses it */
+    const char *isa;         /* ... and this feature, mostly of its name; AMX has no level, as no kernel uses it */
     const char *instruction; /* that does it */
     bool kernels;            /* the engine's kernels of the level use it */
     fr_bench_loop *loop;

@@ -130,7 +130,7 @@ static fr_status read_beside(fr_chat_source *source, const char *folder, const c
     return status;
 }
 
-/* The "chat_template" of a JSON file, where there is such a file and no template was found yet. */
+/* Reads the "chat_template" of a JSON file, if the file exists and no template was found yet. */
 static fr_status read_json_beside(fr_chat_sources *sources, const char *folder, const char *name) {
     if (sources->any.text) return FR_OK;
     char *path = fr_path_join(folder, name);

@@ -27,7 +27,7 @@ typedef struct fr_chat_answers {
 bool fr_chat_answers_find(const fr_chat_answers *answers, const char *question, int *answer);
 void fr_chat_answers_add(fr_chat_answers *answers, const char *question, int answer);
 
-/* Shared by all threads that render with one tokenizer. */
+/* Answers for a few sets of variables, shared by all threads that render with one tokenizer. */
 typedef struct fr_kept_answers {
     pthread_mutex_t mutex;
     size_t next; /* place to write next */

@@ -1,4 +1,4 @@
-/* A word that marks a place, and what stands before it: see chat_continue.h. */
+/* Puts a word at the place where a prompt is to end, and cuts it there: see chat_continue.h. */
 #include "src/chat/chat_continue.h"
 
 #include <stdlib.h>

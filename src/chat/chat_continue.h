@@ -15,7 +15,7 @@ typedef struct fr_continuation {
     json_t *said;    /* the content so far as text; NULL: none, so the model goes on with the thought */
 } fr_continuation;
 
-/* Changes the message. Close it after a failure too. */
+/* Changes the message. fr_continuation_close frees the parts, after a failure too. */
 fr_status fr_continuation_begin(fr_continuation *c, json_t *message, const fr_reply_format *format);
 void fr_continuation_close(fr_continuation *c);
 

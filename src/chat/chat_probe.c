@@ -277,7 +277,7 @@ json_t *fr_chat_probe_tools(void) {
                      "description", "Tells the time.", "parameters", "type", "object", "properties");
 }
 
-/* A template that fails with tools is one without a place for them if it doesn't fail without. */
+/* A template that fails with tools and not without them has no place for tools. */
 static int find_takes_tools(fr_chat_probe *probe, const char *role) {
     fr_taken taken = take(probe, json_pack("[o]", said(role, "Hello")), FUNCTION, NULL);
     if (taken != FR_REFUSED) return taken;

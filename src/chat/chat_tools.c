@@ -1,4 +1,5 @@
-/* Texts that stand for tools, calls and results: see chat_tools.h. Templates write them, as they write JSON. */
+/* Writes the texts that stand for tools, calls and results: see chat_tools.h. Templates write them, as they write
+ * JSON. */
 #include "src/chat/chat_tools.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "src/chat/reply_forms.h"
 #include "src/text/tokenizer.h"
 
-/* Marks of reasoning: one of the two is enough, as some templates only take it out of past turns. */
+/* Marks of reasoning. A template need have only one of the two, as some only remove the thoughts of past turns. */
 static const struct {
     const char *begin, *end, *channel;
 } thoughts[] = {

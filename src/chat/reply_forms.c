@@ -1,4 +1,4 @@
-/* The table of forms: see reply_forms.h. The order counts: the first whose words are all in a template is its form. */
+/* The table of forms: see reply_forms.h. The order counts: a template has the first form whose words are all in it. */
 #include "src/chat/reply_forms.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "src/chat/reply_call.h"
 #include "src/text/tokenizer.h"
 
-/* Rows share these: one form that several words of templates tell, or tags that two forms have. */
+/* Parts that several rows share: a form that models show by different words, or tags that two forms have. */
 #define DEEPSEEK                                                                                     \
     .marks = {[FR_MARK_CALLS] = "<｜tool▁calls▁begin｜>",                                            \
               [FR_MARK_CALLS_END] = "<｜tool▁calls▁end｜>",                                          \
@@ -159,7 +159,7 @@ static const fr_call_form forms[] = {
      .between = ",\n",
      .after = "\n]\n```"},
 
-    /* Phi-4-mini: between tokens, as its template has it, or behind a word */
+    /* Phi-4-mini: between tokens, as its template has it, or after a word */
     {.words = {"<|tool|>", "<|/tool|>"},
      .marks = {[FR_MARK_CALL] = "<|tool_call|>", [FR_MARK_CALL_END] = "<|/tool_call|>", [FR_MARK_CALLS] = "functools"},
      .reader = &fr_read_json_call,

@@ -23,7 +23,7 @@ typedef struct fr_call_form {
     const char *bare; /* bytes that a call without its opening mark may begin with; NULL: none */
     bool names;       /* such a call may also begin with the name of a tool */
     bool lists;       /* JSON objects may stand in a list */
-    bool own_token; /* the token of its opening mark tells the form too, where a template takes tools and shows none */
+    bool own_token; /* a template that shows no form has this one if the vocabulary has its opening mark */
 
     /* A reply that must call is `before`, calls with `between` them, `after`. In `call`, $NAME stands for the
      * function, $ARGUMENTS for all arguments, $NUMBER for digits, $ID for nine letters and digits; in `argument`, of
@@ -33,14 +33,15 @@ typedef struct fr_call_form {
     const char *before, *call, *argument, *between, *after;
 } fr_call_form;
 
-/* For models whose templates show none: objects in a JSON object, as llama.cpp's generic handler has them. It is asked
- * for in words (chat_tools.h). */
+/* The form for models whose templates show none: objects in a JSON object, as llama.cpp's generic handler has them. The
+ * prompt asks for it in words (chat_tools.h). */
 extern const fr_call_form fr_generic_call_form;
 
 /* Appends a call as a form has it, with words in capitals where a call has its own. */
 void fr_call_form_example(const fr_call_form *form, fr_text_buffer *text);
 
-/* The first form that a template shows, or that a vocabulary (NULL: not known) has a token for; NULL: none. */
+/* Finds the first form that a template shows, or for which a vocabulary (NULL: not known) has a token; NULL: there is
+ * none. */
 const fr_call_form *fr_call_form_of(const char *source, size_t length, const fr_tokenizer *tokenizer);
 
 #endif

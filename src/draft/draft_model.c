@@ -49,7 +49,7 @@ typedef struct state {
     fr_draft base;
     workspace *work;
     fr_kv kv;
-    fr_kv_path path; /* its place among the texts that were run before */
+    fr_kv_path path; /* the timeline's place among the texts that were run before */
     size_t length;   /* the timeline's, at the last proposal */
 } state;
 
