@@ -25,8 +25,8 @@ static void fail(fr_ask *ask, unsigned http, json_t *fault) {
     ask->answered = true;
 }
 
-/* too_long: ids of a prompt that the context has no room for, or 0. OpenAI's interface has a word as its code then,
- * llama.cpp's the status. */
+/* Answers with an error. too_long: number of prompt ids if the prompt exceeds the context, else 0. OpenAI's interface
+ * then has a word as the error's code, llama.cpp's the status. */
 static void fail_by(fr_ask *ask, fr_status why, const char *message, size_t too_long, size_t context) {
     unsigned http = fr_fault_http(why);
     json_t *fault = fr_fault_json(http, message), *error = json_object_get(fault, "error");
@@ -78,7 +78,7 @@ void fr_answer_progress(fr_ask *ask, fr_choice *choice) {
     fr_chunk_send_progress(t);
 }
 
-/* Keeps a choice that has ended for the whole answer, with the mean log-probability of its ids. */
+/* Stores an ended choice for the whole answer, with the mean log-probability of its ids. */
 static void take_whole(const fr_ask *ask, fr_choice *choice, fr_telling *t) {
     fr_job *job = &choice->job;
     const fr_reply *reply = &job->reply;
@@ -108,8 +108,8 @@ void fr_answer_step(fr_ask *ask, fr_choice *choice) {
 
 /* -------------------------------------------------------------------------------------------------------- the whole */
 
-/* Finds a prompt's choice by its place: they stand as they were begun, or with "best_of" the likeliest first, and the
- * earlier of equals. */
+/* Finds a prompt's choice by its place in the answer: in the order of their start, or with "best_of" the most likely
+ * first (among equals the earlier one). */
 static const fr_choice *choice_at(const fr_ask *ask, size_t prompt, size_t place) {
     const fr_choice *first = ask->choices + prompt * ask->each, *end = first + ask->each;
     if (!ask->shown) return first + place;

@@ -1,4 +1,4 @@
-/* A prompt as the beginning of its answer (answer_echo.h). */
+/* Echoes the prompt at the beginning of its answer (answer_echo.h). */
 #include "tools/serve/answer_echo.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 
 #include "tools/output.h"
 
-/* The first choice of the same prompt. */
+/* Gives the prompt's first choice, which holds what all choices of the prompt share. */
 static const fr_choice *first_of(const fr_ask *ask, const fr_choice *choice) {
     return ask->choices + choice->prompt * ask->each;
 }
@@ -32,7 +32,7 @@ static bool is_gone(void *call) {
     return call && fr_call_gone(call);
 }
 
-/* Nothing tells how likely the first id is. */
+/* Scores all ids except the first, which has nothing before it. */
 fr_status fr_echo_score(const fr_ask *ask, fr_choice *choice) {
     fr_job *job = &choice->job;
     const fr_prompt *prompt = &job->prompt;
@@ -59,7 +59,7 @@ fr_status fr_echo_score(const fr_ask *ask, fr_choice *choice) {
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
 
-/* The text is as it was given; ids are as they print. */
+/* Gives the prompt's text as it was sent; ids are converted to text. */
 json_t *fr_echo_text(const fr_choice *choice) {
     const fr_job *job = &choice->job;
     const fr_tokenizer *tokenizer = fr_model_tokenizer(job->setting->loaded->model);
@@ -73,7 +73,8 @@ json_t *fr_echo_text(const fr_choice *choice) {
     return prompt;
 }
 
-/* The tokens of a text may print as more than that: with a <bos>, or a blank, in front. */
+/* The printed tokens may be longer than the text that was sent, because the tokenizer may add a <bos> or a blank in
+ * front; offsets count from the text. */
 json_t *fr_echo_logprobs(const fr_ask *ask, const fr_choice *choice, size_t *offset) {
     const fr_reply *echo = &first_of(ask, choice)->echo;
     size_t printed = 0, i;

@@ -7,7 +7,7 @@
 
 #include "tools/serve/ask.h"
 
-/* The choice's session is there, and log-probabilities of its prompt are still to be computed. */
+/* Says if the choice has a session and its prompt's log-probabilities are still to be computed. */
 bool fr_echo_is_due(const fr_ask *ask, const fr_choice *choice);
 
 /* Computes them by the choice's session, which is then as it was: its prompt waits. FR_MEMORY: other sessions have the

@@ -109,14 +109,14 @@ static void ping(fr_ask *ask) {
 
 /* ------------------------------------------------------------------------------------------------------------ items */
 
-/* The tool that the item calls, as who offered it knows it (tool_kinds.h); NULL: it is the function of that name. */
+/* Gives the called tool in the form in which the client offered it (tool_kinds.h); NULL: a function of that name. */
 static const json_t *tool_of(const fr_telling *t) {
     const char *name = json_string_value(json_object_get(json_object_get(t->item.call, "function"), "name"));
     return name ? json_object_get(json_object_get(t->ask->asked, "called"), name) : NULL;
 }
 
-/* Calls by the kinds of their tools: how an item is called, what its id begins with, where what it says stands, and
- * what the events of that text are called (NULL: there are none). */
+/* One row for each kind of tool: the type of its call items, the beginning of their ids, the field with the call's
+ * text, and the name of the text's events (NULL: no events). */
 typedef struct call_kind {
     const char *tool, *item, *id, *key, *events;
 } call_kind;
@@ -139,8 +139,8 @@ static json_t *id_of(const fr_telling *t) {
     return json_sprintf("%s_%s_%zu", kind, own ? own + 1 : t->ask->id, t->item.index);
 }
 
-/* The text that the item has so far; of a call its arguments, a custom tool's input, or an object: what is looked
- * for. */
+/* Gives the item's text so far. For a call these are its arguments, a custom tool's input, or the object of a
+ * search. */
 static json_t *text_of(const fr_telling *t) {
     const fr_stream *text = &t->item.text;
     const char *tool = t->item.kind == FR_ITEM_CALL ? kind_of(t)->tool : "";
@@ -237,7 +237,7 @@ static void send_text(fr_telling *t, const char *when, const char *key, json_t *
     send_part(t, type, key, text);
 }
 
-/* A call's text comes as a whole. */
+/* Sends a call's text as a whole. */
 static void more(fr_telling *t, const json_t *text) {
     bool call = t->item.kind == FR_ITEM_CALL;
     send_text(t, "delta", "delta", call ? text_of(t) : json_incref((json_t *)(uintptr_t)text));

@@ -32,7 +32,7 @@ static bool take_picture(fr_turns *t, const char *role, const json_t *block) {
 
 static bool take_content(fr_turns *t, size_t at, const char *role, const json_t *content);
 
-/* A text on a line of its own, if it is one. */
+/* Adds a text on a line of its own, if the value is a text. */
 static void take_line(fr_turns *t, const char *role, const json_t *text) {
     if (!fr_job_plain_text(text)) return;
     json_t *line = json_sprintf("%s\n", json_string_value(text));
@@ -40,7 +40,7 @@ static void take_line(fr_turns *t, const char *role, const json_t *text) {
     json_decref(line);
 }
 
-/* A document that is a text, or blocks of texts: others, a PDF say, nobody here can read. */
+/* Takes a document of plain text or text blocks. Other documents, such as a PDF, are refused. */
 static bool take_document(fr_turns *t, size_t at, const char *role, const json_t *block) {
     const json_t *source = fr_turns_get(block, "source"), *data = fr_turns_get(source, "data");
     bool text = is_of(source, "text") && json_is_string(data), blocks = is_of(source, "content");
@@ -51,14 +51,15 @@ static bool take_document(fr_turns *t, size_t at, const char *role, const json_t
     return take_content(t, at, role, text ? data : fr_turns_get(source, "content"));
 }
 
-/* A search of the client's has found this: where, what it is called, and its texts. */
+/* Takes a search result of the client: its source, title and texts. */
 static bool take_found(fr_turns *t, size_t at, const char *role, const json_t *block) {
     take_line(t, role, fr_turns_get(block, "title"));
     take_line(t, role, fr_turns_get(block, "source"));
     return take_content(t, at, role, fr_turns_get(block, "content"));
 }
 
-/* Messages and results may both have these; other services' doings, which a model can't read, are passed over. */
+/* Takes a block that may stand in messages and in results. Blocks of tools that another service ran are ignored,
+ * because the model can't read them. */
 static bool take_said(fr_turns *t, size_t at, const char *role, const json_t *block) {
     static const char *const texts[][2] = {
         {"text", "text"}, {"compaction", "content"}, {"tool_reference", "tool_name"}};

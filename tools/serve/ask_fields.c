@@ -29,7 +29,7 @@ static bool is_given(const fr_job *job, const char *key) {
 
 #define REUSE "cache_prompt"
 
-/* Those that the answer asks for, at their place in the ask; and one of the session's. */
+/* Flags about the answer, with their places in the ask, and one of the session. */
 static const struct {
     const char *key;
     size_t place; /* 0: it is the session's */
@@ -96,7 +96,7 @@ static bool take_empty(fr_ask *ask, fr_job *job, const char *key, const json_t *
     return empty || fr_job_unbuilt(job, key);
 }
 
-/* The messages' end is chosen by these (ask_messages.c). */
+/* Leaves this field to ask_messages.c, which reads it with the end of the messages. */
 static bool take_end(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
     (void)ask;
     return fr_job_take_later(job, key, value);
@@ -148,8 +148,7 @@ static bool take_best_of(fr_ask *ask, fr_job *job, const char *key, const json_t
     return true;
 }
 
-/* With best_of above n that many choices are made, and the n whose tokens have the largest mean log-probability are
- * answered. */
+/* Generates best_of choices if that is more than n; the answer has the n with the highest mean log-probability. */
 static bool settle_best_of(fr_ask *ask, fr_job *job) {
     size_t most = ask->shown, n = ask->each;
     ask->shown = 0;
@@ -234,7 +233,7 @@ static bool take_probs(fr_ask *ask, fr_job *job, const char *key, const json_t *
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_LOGPROBS, job->best));
 }
 
-/* Probabilities as the draw had them, in the place of the model's log-probabilities. */
+/* Gives the probabilities after the samplers instead of the model's log-probabilities. */
 static bool take_chances(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
     (void)ask;
     if (!json_is_boolean(value)) return must_be(job, key, "true or false");

@@ -110,7 +110,7 @@ static bool is_nothing(const json_t *text) {
     return json_is_string(text) && strspn(json_string_value(text), " \t\r\n") == json_string_length(text);
 }
 
-/* A message that neither says nor thinks anything yet is gone on with as none at all. */
+/* Says if a message has neither text nor thought. Such a last message of the assistant's is treated like none. */
 static bool is_silent(const json_t *message) {
     static const char *const members[] = {"content", "reasoning", "reasoning_content", "thinking"};
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
@@ -133,16 +133,15 @@ static bool check_contents(fr_job *job, const json_t *messages) {
 
 enum { RESULTS_MOST = 256 }; /* of one message's calls; of more than that the order stays */
 
-/* The place of the call with this id among calls; -1: none has it. */
+/* Finds the call with this id; -1: none has it. */
 static int find_call(const json_t *calls, const json_t *id) {
     for (size_t i = 0; json_is_string(id) && i < json_array_size(calls); i++)
         if (json_equal(json_object_get(json_array_get(calls, i), "id"), id)) return (int)i;
     return -1;
 }
 
-/* Brings the results behind messages[at], which has calls, into their calls' order: clients send them as they come, and
- * many templates write them without ids, so that a model would take each for the other call's. A result whose id no
- * call has keeps its place. */
+/* Sorts the results after messages[at] into the order of its calls. Many templates write results without ids, so the
+ * model would take each for another call's. A result whose id no call has keeps its place. */
 static void order_results(json_t *messages, size_t at) {
     const json_t *calls = json_object_get(json_array_get(messages, at), "tool_calls");
     struct {

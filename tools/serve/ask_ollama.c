@@ -80,7 +80,7 @@ static bool take_messages(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* One turn; or, "raw", a text without any; or, with a suffix, what stands before code that is filled in (infill.h). */
+/* Takes the prompt as one turn; with "raw" as plain text; with a suffix as code to be filled in (infill.h). */
 static bool take_prompt(fr_turns *t, const json_t *body) {
     static const char *const unbuilt[] = {"template", "context"};
     const json_t *prompt = fr_turns_get(body, "prompt"), *system = fr_turns_get(body, "system"),
@@ -120,7 +120,7 @@ static bool take_format(fr_turns *t, const json_t *format) {
     return true;
 }
 
-/* A text without turns is a completion, whose log-probabilities are a number. */
+/* Takes log-probabilities. A plain text is a completion, where "logprobs" is a number. */
 static bool take_logprobs(fr_turns *t, const json_t *body) {
     const json_t *wanted = fr_turns_get(body, "logprobs"), *best = fr_turns_get(body, "top_logprobs");
     bool chat = json_object_get(t->chat, "messages") != NULL;

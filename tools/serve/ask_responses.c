@@ -108,8 +108,8 @@ static bool take_custom_call(responses *r, size_t at, const json_t *item) {
     return true;
 }
 
-/* A call of a tool of OpenAI's that the client ran itself: it is called as its kind is, and what it was to do, a member
- * of the item, is its arguments. One that can't be told of is passed over, as its result then is. */
+/* Takes a call of a tool of OpenAI's that the client ran: it becomes a call of a function with the kind as its name and
+ * one field of the item as its arguments. A call that can't be shown is ignored, and so is its result. */
 static bool take_client_call(responses *r, size_t at, const json_t *item) {
     static const char *const kinds[][3] = {{"local_shell_call", "local_shell", "action"},
                                            {"shell_call", "shell", "action"},
@@ -146,7 +146,8 @@ static bool take_result(responses *r, size_t at, const json_t *item) {
     return taken;
 }
 
-/* The result of a call that take_client_call has put. Of a local shell's some write the call's id as the result's. */
+/* Takes the result of a call from take_client_call. Some clients give a local shell's result the id of the call as its
+ * own id. */
 static bool take_client_result(responses *r, size_t at, const json_t *item) {
     const json_t *named = fr_turns_get(item, "call_id"), *id = named ? named : fr_turns_get(item, "id");
     if (!was_run(r, id)) return true;
@@ -166,12 +167,12 @@ static bool offer_all(responses *r, const char *of, size_t at, const json_t *too
     return true;
 }
 
-/* Tools that came to be known on the way are offered as those of the request are. */
+/* Offers tools that an item of the conversation lists, like those of the request. */
 static bool take_tools_item(responses *r, size_t at, const json_t *item) {
     return offer_all(r, "input", at, fr_turns_get(item, "tools"));
 }
 
-/* The names of those that a search has found are its result. */
+/* Takes the result of a search for tools: the names of the tools that were found. */
 static bool take_search_result(responses *r, size_t at, const json_t *item) {
     const json_t *tools = fr_turns_get(item, "tools"), *id = fr_turns_get(item, "call_id");
     json_t *names = json_array();
@@ -188,8 +189,8 @@ static bool take_search_result(responses *r, size_t at, const json_t *item) {
     return take_tools_item(r, at, item);
 }
 
-/* Its first text, in full, as an answer of ours has sealed it, or as a summary; one that others have encrypted, or that
- * has none, says nothing. */
+/* Takes a thought: its full text, the text in "encrypted_content" if this server wrote it, or its summary. A thought
+ * that another server encrypted, or that has no text, is ignored. */
 static bool take_thought(responses *r, size_t at, const json_t *item) {
     (void)at;
     const json_t *content = fr_turns_get(item, "content"), *summary = fr_turns_get(item, "summary");
@@ -253,7 +254,7 @@ static bool take_tools(responses *r, const json_t *body) {
     return offer_all(r, NULL, 0, tools);
 }
 
-/* A tool of another kind is forced as the function that it has become. */
+/* Forces a tool of another kind through the function that stands for it. */
 static bool take_choice(fr_turns *t, const json_t *body) {
     const json_t *choice = fr_turns_get(body, "tool_choice"), *several = fr_turns_get(body, "parallel_tool_calls"),
                  *name = fr_turns_get(choice, "name");
@@ -291,7 +292,7 @@ static bool take_most(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Nothing is kept of an answer: what would need that is refused. */
+/* Refuses fields that need earlier answers, because the server keeps none. */
 static bool check_unbuilt(fr_turns *t, const json_t *body) {
     static const char *const keys[] = {"previous_response_id", "conversation", "prompt"};
     for (size_t i = 0; i < COUNT_OF(keys); i++)

@@ -43,7 +43,7 @@ static void free_pairs(fr_call_pairs *pairs) {
 
 #define CLIENT_GONE 499 /* the status that nginx logs where a client has closed before its answer began */
 
-/* Reports a call that its last holder has let go, so that everything is known of it. */
+/* Reports a call when its last holder releases it, so that its figures are complete. */
 static void report_call(const fr_call *call) {
     fr_call_report report = {
         .client = call->client, .method = call->method ? call->method : "", .path = call->path ? call->path : "",
@@ -262,8 +262,8 @@ ssize_t fr_call_read(void *context, uint64_t position, char *bytes, size_t room)
 
 #define STAYS 50 /* milliseconds */
 
-/* TCP can't tell a client that has closed its side alone, and waits for the answer, from one that has gone. Who only
- * closes its side does so with the request's last byte, as `nc -N` does; so who does it later has gone. */
+/* TCP can't distinguish a client that closed only its sending side from one that has gone. A client that only closes
+ * its side, as `nc -N` does, does so with the last byte of its request, so one that closes later has gone. */
 bool fr_call_gone(fr_call *call) {
     pthread_mutex_lock(&call->lock);
     bool gone = !call->connection;

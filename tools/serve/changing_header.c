@@ -1,4 +1,4 @@
-/* A line that is another one in each request (changing_header.h). */
+/* Removes a line that differs in each request (changing_header.h). */
 #include "tools/serve/changing_header.h"
 
 #include <stdlib.h>
@@ -6,11 +6,11 @@
 
 #include "tools/job_parts.h"
 
-/* Claude Code begins the system's text by a line for its maker's accounts, in which there is a hash of the request: it
- * is no part of what a model is asked, and with it no prompt would begin as the one before. */
+/* Claude Code begins the system text with a line for its maker's accounts, which has a hash of the request. The model
+ * does not need it, and with it no prompt would begin like the one before. */
 #define HEADER "x-anthropic-billing-header:"
 
-/* The text without such lines, new; NULL: it has none. */
+/* Gives the text without such lines, new; NULL: it has none. */
 static json_t *without_header(const json_t *text) {
     size_t length = json_string_length(text), kept = 0;
     const char *from = json_string_value(text);
@@ -28,7 +28,8 @@ static json_t *without_header(const json_t *text) {
     return rest;
 }
 
-/* A part that was such a line alone goes; one text that is left is a content of its own, as it would be without. */
+/* Removes parts that have nothing but such a line. If one text is left, it becomes the content itself, as without the
+ * line. */
 static void drop_header_of_parts(json_t *message, json_t *parts) {
     bool dropped = false;
     for (size_t i = json_array_size(parts); i-- > 0;) {

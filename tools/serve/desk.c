@@ -373,7 +373,7 @@ static bool run_round(fr_desk *desk) {
 }
 
 /* Computes the log-probabilities of the first prompt that is to be echoed with them, in one go. False: there is none,
- * or it waits for pages of texts under way. */
+ * or it waits for pages that running texts hold. */
 static bool score_prompt(fr_desk *desk) {
     fr_place *due = NULL;
     bool others = false;
@@ -392,7 +392,8 @@ static bool score_prompt(fr_desk *desk) {
     return true;
 }
 
-/* A job that could not be begun has ended before any round, and one that gives no ids once its prompt is scored. */
+/* Ends jobs that were over before any round: those that could not start, and those without new ids whose prompt has
+ * been scored. */
 static void end_refused(fr_desk *desk) {
     for (size_t i = desk->running_count; i-- > 0;) {
         fr_place *place = desk->running[i];

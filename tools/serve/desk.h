@@ -66,7 +66,7 @@ struct fr_chore {
     void (*end)(fr_chore *chore);
 };
 
-/* A chore's session has run a text: /metrics counts it. */
+/* Counts a text that a chore's session ran, for /metrics. */
 void fr_desk_count_chore(fr_desk *desk, const fr_session *session);
 
 /* False: too many wait already, or the desk takes none any more; it stays the caller's. Any thread. */

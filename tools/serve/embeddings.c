@@ -68,7 +68,7 @@ static bool tokenize(embedding *e, const json_t *text, bool begins, int32_t **id
     return status == FR_OK;
 }
 
-/* Reads ids, and texts among them. */
+/* Reads a list of ids, which may have texts in between. */
 static bool take_ids(embedding *e, const json_t *pieces, input *taken) {
     taken->given = true;
     for (size_t i = 0; i < json_array_size(pieces); i++) {

@@ -63,7 +63,7 @@ static struct MHD_Daemon *start(fr_http *http, bool ip6) {
                             MHD_OPTION_END);
 }
 
-/* A connection is an open file, and many systems let a process open 1,024 until it asks for more. */
+/* Raises the limit of open files: each connection is one, and many systems allow only 1,024 by default. */
 static void allow_open_files(const fr_http_setting *setting) {
     struct rlimit files;
     rlim_t wanted = (rlim_t)setting->connections + FR_HTTP_EXCESS + OTHER_FILES;

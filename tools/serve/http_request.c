@@ -76,8 +76,8 @@ static bool is_listed(const char *list, const char *name) {
     return false;
 }
 
-/* Tells whether a Host header names this machine as such, "localhost:8080", or as the setting's list does. A page of
- * elsewhere whose name has been made to resolve to a loopback address still sends its own name. */
+/* Says if a Host header names this machine ("localhost:8080") or a host that the setting allows. A foreign page whose
+ * domain resolves to a loopback address still sends its own domain. */
 static bool names_this(const fr_http *http, const char *host) {
     char name[256];
     size_t bracket = *host == '[', length = strcspn(host + bracket, bracket ? "]" : ":");
@@ -95,8 +95,8 @@ static bool names_this(const fr_http *http, const char *host) {
     return strcasecmp(name, "localhost") == 0;
 }
 
-/* The host that a request is for by its Host header, or by an absolute target, where that is none of this server's;
- * NULL: it is. */
+/* Gives the host that a request names, in its Host header or in an absolute target, if it is not this server; NULL
+ * otherwise. */
 static const char *other_host(const fr_http *http, struct MHD_Connection *connection) {
     char authority[256];
     size_t length;

@@ -22,7 +22,7 @@ static int64_t from_now(const fr_http *http) {
 #define STEP        100  /* milliseconds between looks at all connections */
 #define HUNG_UP     5    /* looks in turn that find a peer gone: its request may be on its way to libmicrohttpd */
 
-/* Admits the connection where it is within the limits: of its address, and of all. Under the lock. */
+/* Admits the connection if it is within the limits for its address and for all. Call it under the lock. */
 static void admit_link(fr_http_link *link) {
     const fr_http_setting *s = &link->http->setting;
     unsigned all = 0, same = 0;
@@ -131,7 +131,7 @@ static void wait_changed(fr_http *http, int64_t milliseconds) {
     pthread_cond_timedwait(&http->changed, &http->lock, &until);
 }
 
-/* Tells whether the peer has closed its side and everything that it sent has been read. */
+/* Says if the peer has closed its side and everything that it sent has been read. */
 static bool has_hung_up(const fr_http_link *link) {
     struct pollfd socket = {.fd = link->fd, .events = POLLRDHUP};
     int unread = 0;

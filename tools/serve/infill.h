@@ -18,8 +18,8 @@ bool fr_infill_can(const fr_tokenizer *tokenizer);
 /* The model's tokenizer (NULL: it has none); the body is changed. */
 bool fr_infill_read(const fr_tokenizer *tokenizer, json_t *body, char error[FR_INFILL_ERROR]);
 
-/* The ids of a prompt, a text or ids, that a text is to follow which a suffix stands behind; a new array. NULL: there
- * are none, and `error` says why. */
+/* Gives the ids of a prompt for the text between `prompt` (a text or ids) and `suffix`, a new array. NULL: failed, for
+ * the reason in `error`. */
 json_t *fr_infill_around(const fr_tokenizer *tokenizer, const json_t *prompt, const json_t *suffix,
                          char error[FR_INFILL_ERROR]);
 

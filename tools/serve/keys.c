@@ -39,7 +39,8 @@ static int add_list(char ***keys, size_t *count, const char *option, const char 
     return *count > before ? 0 : fr_bad_input("%s has no key", option);
 }
 
-/* A key a line. A key has no blanks, so that # begins a comment only at a line's beginning or after one. */
+/* Reads one key from each line. Keys have no blanks, so # begins a comment only at the start of a line or after a
+ * blank. */
 static int add_lines(char ***keys, size_t *count, FILE *file, const char *path) {
     size_t before = *count, capacity = 0, number = 0;
     char *line = NULL;

@@ -1,4 +1,4 @@
-/* A server's lines on standard error (log.h). */
+/* Writes a server's log to standard error (log.h). */
 #include "tools/serve/log.h"
 
 #include <stdlib.h>
@@ -21,8 +21,8 @@ fr_request_log fr_log_of(const fr_arguments *args) {
     return log;
 }
 
-/* Probes and pages' files come by the dozen, so that they are told only where they fail; a probe of health also fails
- * while a model is loaded, as it should. */
+/* Logs health probes and files of the page only if they fail, because they are frequent. While a model is loading, a
+ * failed health probe is normal. */
 static int level_of(const fr_call_report *report) {
     if (strcmp(report->path, "/health") == 0 || strcmp(report->path, "/v1/health") == 0) return DEBUG;
     if (report->status >= 500) return ERROR;
@@ -80,7 +80,7 @@ static void write_json(FILE *line, const fr_call_report *report, const char *tim
     json_decref(object);
 }
 
-/* One write, so that lines of several threads stay whole. */
+/* Uses one write, so that lines of several threads stay whole. */
 void fr_log_call(const fr_request_log *log, const fr_call_report *report) {
     if (level_of(report) > log->level) return;
     char *bytes = NULL, time_text[32];
@@ -96,8 +96,8 @@ void fr_log_call(const fr_request_log *log, const fr_call_report *report) {
     free(bytes);
 }
 
-/* Why the texts ended; a client that went away, or what failed, goes before the first choice's reason. A failure's line
- * may have bytes of the client's, its kind has not. */
+/* Gives the reason why the texts ended: a client that went away or a failure, or else the first choice's reason. A
+ * failure is logged by its kind, because its error line may contain bytes from the client. */
 static const char *end_of(const fr_ask *ask) {
     for (size_t i = 0; i < ask->count; i++) {
         const fr_job *job = &ask->choices[i].job;

@@ -18,14 +18,14 @@ typedef struct fr_request_log {
     bool json;
 } fr_request_log;
 
-/* The log that --log-level, --log-format and --quiet ask for. */
+/* Opens the log for --log-level, --log-format and --quiet. */
 fr_request_log fr_log_of(const fr_arguments *args);
 
-/* A call has ended. Any thread. */
+/* Writes the line of a call that has ended. Any thread. */
 void fr_log_call(const fr_request_log *log, const fr_call_report *report);
 
-/* A request for text has ended: notes its figures for its call's line; with --log-contents its body and texts are
- * written too. */
+/* Keeps the figures of an ended request for text for its call's line. With --log-contents it also writes the body and
+ * the texts. */
 void fr_log_ask(const fr_ask *ask);
 
 #endif

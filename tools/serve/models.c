@@ -184,7 +184,7 @@ static void begin_load(fr_models *m, entry *e) {
     if (!e->joins) set_state(m, e, FAILED);
 }
 
-/* Ranks load together, each in the thread that will run rounds. */
+/* Ranks load a model together, each in the thread that will run its rounds. */
 int fr_models_load_first(fr_models *m) {
     const struct timespec moment = {.tv_nsec = 5000000};
     entry *e = &m->entries[0];
@@ -236,7 +236,8 @@ bool fr_model_is_called(const char *own, const char *name) {
     return strncmp(name, own, length) == 0 && (!name[length] || strcmp(name + length, ":latest") == 0);
 }
 
-/* A server's only model is meant by any name, or none: many clients have one that can't be changed. */
+/* Finds a model by its name. A server with one model accepts any name or none, because many clients send a fixed
+ * name. */
 static entry *find(fr_models *m, const char *name) {
     if (m->count == 1) return &m->entries[0];
     for (size_t i = 0; name && i < m->count; i++)
@@ -379,7 +380,7 @@ void fr_models_count(fr_models *m, size_t *waiting, size_t *running) {
 
 /* ----------------------------------------------------------------------------------------------------------- rounds */
 
-/* One that was released leaves, if nobody uses it. */
+/* Frees a model that was released, if it is idle. */
 static void let_go(fr_models *m, entry *e) {
     pthread_mutex_lock(&m->lock);
     bool goes = e->leaves && e->state == READY && is_idle(e);

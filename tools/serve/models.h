@@ -31,25 +31,26 @@ typedef void fr_models_fn(fr_call *call, const fr_served *model);
 int fr_models_open(fr_models **models, const fr_arguments *args, fr_tally *tally, void (*wake)(void *), void *context);
 void fr_models_close(fr_models *models);
 
-/* Loads the one model of -m, until a signal asks for the end; nothing to do for several. Gives the exit status. */
+/* Loads the model of -m, or stops at a signal. Does nothing for several models. Gives the exit status. */
 int fr_models_load_first(fr_models *models);
 
-/* That model; NULL: there are several. And whether one is being loaded right now, which nothing can stop. */
+/* The model of -m; NULL: there are several. The second function says if a model is loading, which can't be
+ * interrupted. */
 const fr_served *fr_models_first(const fr_models *models);
 bool fr_models_loading(fr_models *models);
 
 /* Of a rank that nobody asks: loads it and does as rank 0's does, until that ends. Gives the exit status. */
 int fr_models_follow(fr_models *models);
 
-/* Tells whether a client's name means the model of this own one: ollama's clients may name the latest of a name. */
+/* Says if a client's name means the model of this name: ollama's clients may add ":latest". */
 bool fr_model_is_called(const char *own, const char *name);
 
 /* Calls `then` with the model of that name (NULL: the only one, or the first), in this thread if it is ready, in
  * another once it has been loaded; else the call is told why not. Any thread. */
 void fr_models_with(fr_models *models, fr_call *call, const char *name, fr_models_fn *then);
 
-/* Tells whether requests can be answered, for /health; and whether they can't be any more, until the server is started
- * anew: a file of a model in memory was cut or written to meanwhile. Then its requests are answered with 500. */
+/* The first says if requests can be answered, for /health. The second says if a file of a loaded model was cut or
+ * written to: its requests then get 500 until the server is restarted. */
 bool fr_models_ready(fr_models *models);
 bool fr_models_lost(fr_models *models);
 
@@ -59,8 +60,8 @@ json_t *fr_models_list(fr_models *models);
 /* The same with their files, {"name", "path"}, and of those in memory "meta", as in that list, and "context". */
 json_t *fr_models_files(fr_models *models);
 
-/* Has a model leave memory once nobody uses it, unless it is the one of -m. Its own name; NULL: there is no such model.
- * Any thread. */
+/* Removes a model from memory once it is idle, except the model of -m. Gives the model's own name; NULL: unknown. Any
+ * thread. */
 const char *fr_models_release(fr_models *models, const char *name);
 
 /* The engine's thread: what there is to do, a round of every model. False: nothing waits. */

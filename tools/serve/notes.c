@@ -1,4 +1,4 @@
-/* Lines that are said once (notes.h). */
+/* Writes lines once (notes.h). */
 #include "tools/serve/notes.h"
 
 #include <pthread.h>
@@ -26,7 +26,7 @@ void fr_notes_begin(bool json) {
     pthread_mutex_unlock(&notes.lock);
 }
 
-/* FNV-1a: two lines of one hash cost no more than that the second is not said. */
+/* FNV-1a. If two lines have one hash, the second is not written, which does no harm. */
 static uint64_t hash_of(const char *line) {
     uint64_t hash = 0xcbf29ce484222325u;
     for (; *line; line++) hash = (hash ^ (unsigned char)*line) * 0x100000001b3u;

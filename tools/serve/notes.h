@@ -7,11 +7,10 @@
 
 #include <stdbool.h>
 
-/* Lines are said from now on, as text or as JSON, {"note": LINE}: before a server has begun whose log has warnings
- * there is nobody who would read them. */
+/* Switches the notes on, as text or as JSON, {"note": LINE}. A server calls it if its log shows warnings. */
 void fr_notes_begin(bool json);
 
-/* A line, unless it has been said. */
+/* Writes a line, unless it was written before. */
 void fr_notes_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

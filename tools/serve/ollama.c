@@ -1,4 +1,4 @@
-/* Models as ollama's clients know them (ollama.h). */
+/* Lists, shows and loads models in ollama's form (ollama.h). */
 #include "tools/serve/ollama.h"
 
 #include <dirent.h>
@@ -68,7 +68,7 @@ static json_t *time_of(time_t seconds) {
 
 /* ----------------------------------------------------------------------------------------------------------- models */
 
-/* "494.0M", "1.5B", "0": not known yet. */
+/* Writes a number of parameters as "494.0M" or "1.5B"; "" if it is not known yet. */
 static json_t *size_word(json_int_t parameters) {
     double millions = (double)parameters / 1e6;
     if (parameters == 0) return json_string("");
@@ -96,7 +96,7 @@ static json_t *model_of(const json_t *told) {
                      details_of(path, json_object_get(told, "meta")));
 }
 
-/* loaded: only those, with what they take; none leaves by itself at a time that could be told. */
+/* Lists models. loaded: only those in memory, with their sizes; they have no time at which they leave. */
 static void list(fr_call *call, fr_models *models, bool loaded) {
     json_t *all = fr_models_files(models), *listed = json_array(), *told;
     size_t i;
@@ -149,8 +149,7 @@ static json_t *abilities_of(const fr_served *model) {
     return can;
 }
 
-/* Its clients look for what the model can do, and for how long its texts may be, which is told under the name of an
- * architecture. */
+/* Lists what the model can do, and its context, which clients look for under the name of an architecture. */
 static void answer_shown(fr_call *call, const fr_served *model) {
     const fr_model *weights = model->loaded.model;
     size_t length = 0;
@@ -187,7 +186,7 @@ void fr_ollama_show(fr_call *call, const fr_served *model) {
 
 /* ------------------------------------------------------------------------------------------------- loading, leaving */
 
-/* 0, "0", "0s": at once. */
+/* Says if "keep_alive" means "at once": 0, "0" or "0s". */
 static bool is_nothing(const json_t *keep) {
     const char *text = json_is_string(keep) ? json_string_value(keep) : NULL;
     if (json_is_number(keep)) return json_number_value(keep) == 0;

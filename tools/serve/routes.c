@@ -30,7 +30,7 @@ static void get_models(const fr_routes *routes, fr_call *call) {
     fr_call_answer_json(call, 200, fr_models_list(routes->models));
 }
 
-/* A name may have slashes, as a path of its own has. */
+/* Answers for the rest of the path, because a model's name may have slashes. */
 static void get_model(const fr_routes *routes, fr_call *call) {
     const char *path = fr_call_path(call), *name = path + (strncmp(path, "/v1/", 4) == 0 ? 11 : 8);
     json_t *list = fr_models_list(routes->models), *found = NULL, *one;
@@ -231,7 +231,7 @@ static json_t *read_chat(fr_call *call, read_fn *read, json_t **body) {
     return chat;
 }
 
-/* A body without messages is a completion's. Both bodies are handed over. */
+/* Starts a chat, or a completion if the body has no messages. Takes over both bodies. */
 static void put_in(fr_call *call, const fr_served *model, const fr_dialect *dialect, json_t *body, json_t *chat) {
     fr_job_form form = json_object_get(chat, "messages") ? FR_JOB_CHAT : FR_JOB_COMPLETION;
     fr_ask *asked = fr_ask_read(call, &model->jobs, form, chat);
@@ -263,7 +263,7 @@ static void ask_response(fr_call *call, const fr_served *model) {
     ask_in(call, model, &fr_dialect_responses, fr_responses_read);
 }
 
-/* A chat is its own words. */
+/* Gives the body unchanged, because it is a chat already. */
 static json_t *read_itself(json_t *body, char error[FR_DIALECT_ERROR]) {
     error[0] = '\0';
     return json_incref(body);
@@ -291,7 +291,7 @@ static void ask_ollama_chat(fr_call *call, const fr_served *model) {
     ask_in(call, model, &fr_dialect_ollama_chat, fr_ollama_read_chat);
 }
 
-/* A prompt with a suffix is code that is filled in. */
+/* Starts ollama's /api/generate, which fills in code if the body has a suffix. */
 static void ask_ollama_generate(fr_call *call, const fr_served *model) {
     char error[FR_INFILL_ERROR];
     json_t *body, *chat = read_chat(call, fr_ollama_read_generate, &body);
@@ -318,7 +318,7 @@ static void get_ollama_loaded(const fr_routes *routes, fr_call *call) {
     fr_ollama_loaded(call, routes->models);
 }
 
-/* A body without words has its model loaded, or leave. */
+/* Loads or removes the model if the body has no prompt. */
 static void ask_ollama(const fr_routes *routes, fr_call *call, fr_models_fn *then) {
     bool leaves;
     json_t *body = fr_texts_body(call);

@@ -101,7 +101,7 @@ static int read_certificate(server *s) {
     return code ? code : read_text(args->text[FR_ARG_SSL_CERT], &s->certificate_pem);
 }
 
-/* Reads keys and certificate again. What can't be used is said, and those before stay. */
+/* Reads keys and certificate again. If one can't be used, an error line says so and the old ones stay. */
 static void reload(server *s) {
     const fr_arguments *args = s->args;
     char **keys, *key_pem = NULL, *certificate_pem = NULL, error[128];

@@ -40,7 +40,7 @@ EMBED(fr_site_katex_style, "page/katex.css");
 EMBED(fr_site_highlight, "page/highlight.js");
 EMBED(fr_site_licences, "page/licences.txt");
 
-/* KaTeX's fonts, by what their files are called behind KaTeX_. */
+/* KaTeX's fonts, without the "KaTeX_" at the start of their files' names. */
 #define FONTS(USE)                                                                                                     \
     USE(ams, "AMS-Regular")                                                                                            \
     USE(caligraphic_bold, "Caligraphic-Bold")                                                                          \

@@ -52,7 +52,7 @@ static const struct {
     [EACH] = {"time_per_output_token_seconds", "Seconds of each token of an answer behind its first one, on average"},
 };
 
-/* Statuses of answers by their first digit, 1xx to 5xx. */
+/* Answers are counted by the first digit of their status, 1xx to 5xx. */
 enum { CLASSES = 5 };
 
 struct fr_tally {

@@ -16,7 +16,7 @@ typedef struct fr_tally fr_tally;
 fr_tally *fr_tally_new(void);
 void fr_tally_free(fr_tally *tally);
 
-/* When it was made, as the server began: seconds since 1970. */
+/* The start of the server, in seconds since 1970. */
 time_t fr_tally_since(const fr_tally *tally);
 
 /* A round in which so many sessions took part. */
@@ -25,7 +25,7 @@ void fr_tally_round(fr_tally *tally, size_t busy);
 /* A text has ended, whole or not: its session's figures, which count from the text's beginning. */
 void fr_tally_text(fr_tally *tally, const fr_session *session);
 
-/* A call has ended: its status, and how long its texts took. */
+/* Counts a call that has ended: its status and the times of its texts. */
 void fr_tally_call(fr_tally *tally, const fr_call_report *report);
 
 /* The page, where so many requests are under way and wait right now; free. */

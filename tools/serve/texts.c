@@ -137,7 +137,7 @@ static json_t *token_text(const fr_tokenizer *tokenizer, int32_t id) {
     return text ? fr_json_bytes(text, length) : json_string("");
 }
 
-/* vLLM's, by which lm-eval tokenizes at the server. */
+/* Tokenizes in vLLM's form, which lm-eval uses. */
 void fr_texts_tokenizer_info(fr_call *call, const fr_served *model) {
     const fr_tokenizer *tokenizer = tokenizer_of(call, model);
     size_t length;

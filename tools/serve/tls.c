@@ -1,4 +1,4 @@
-/* The certificate of a server (tls.h). */
+/* Keeps the certificate of a server (tls.h). */
 #include "tools/serve/tls.h"
 
 #include <pthread.h>
@@ -26,7 +26,7 @@ static void free_identity(identity *id) {
     free(id);
 }
 
-/* GnuTLS checks that the key is the certificate's only where both are put into credentials. */
+/* GnuTLS checks that key and certificate match only when both are put into credentials. */
 static int check_pair(const gnutls_datum_t *certificate, const gnutls_datum_t *key) {
     gnutls_certificate_credentials_t credentials;
     int code = gnutls_certificate_allocate_credentials(&credentials);

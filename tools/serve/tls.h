@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Makes them those of all handshakes from here on. False: they can't be used, for the reason in `error`, and those
- * before stay. Any thread. */
+/* Uses this pair for all handshakes from here on. False: it can't be used, for the reason in `error`, and the old pair
+ * stays. Any thread. */
 bool fr_tls_set(const char *key_pem, const char *certificate_pem, char *error, size_t size);
 
 /* The callback: it has no context of its own, so that a process has one certificate. */
@@ -17,7 +17,7 @@ int fr_tls_retrieve(gnutls_session_t session, const gnutls_datum_t *issuers, int
                     const gnutls_pk_algorithm_t *algorithms, int algorithm_count, gnutls_pcert_st **chain,
                     unsigned *length, gnutls_privkey_t *key);
 
-/* Frees all that were set, once no connection is left. */
+/* Frees all pairs, once no connection is left. */
 void fr_tls_free(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* Tools of other kinds than functions (tool_kinds.h). */
+/* Makes functions of tools of other kinds (tool_kinds.h). */
 #include "tools/serve/tool_kinds.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ json_t *fr_tool_name(const json_t *namespace, const json_t *name) {
 
 /* ---------------------------------------------------------------------------------------------------- custom tools */
 
-/* Its description, with the grammar that its input is to follow: a model that is told of it can. */
+/* Gives a custom tool's description with the grammar of its input, so that the model can follow it. */
 static json_t *describe_custom(const json_t *tool) {
     const json_t *format = fr_turns_get(tool, "format"), *own = fr_turns_get(tool, "description"),
                  *inner = fr_turns_get(format, "grammar");
@@ -46,7 +46,8 @@ json_t *fr_tool_arguments(const json_t *input) {
     return json_pack("{s:O}", INPUT, input);
 }
 
-/* A model that was not held to the parameters may have called its text otherwise, or have written it as it is. */
+/* Gives the input from a call's arguments. A model that was not forced may give its text another name, or write it
+ * without JSON. */
 json_t *fr_tool_input(const char *arguments, size_t length) {
     json_error_t error;
     json_t *object = length ? fr_json_load(arguments, length, &error) : NULL;
@@ -59,7 +60,7 @@ json_t *fr_tool_input(const char *arguments, size_t length) {
 
 /* -------------------------------------------------------------------------------------------------------- all kinds */
 
-/* Under its function's name, unless that is taken. */
+/* Records the tool under its function's name, unless that name is taken. */
 static void offer(fr_turns *t, json_t *called, const json_t *tool, const char *type, const json_t *namespace) {
     json_t *kind = json_string(type);
     const json_t *named = fr_turns_get(tool, "name"), *name = named ? named : kind;
@@ -79,7 +80,7 @@ static void note_kind(const json_t *tool) {
     fr_notes_say("tools of type \"%.60s\" are passed over: they are run by another service", fr_turns_type(tool));
 }
 
-/* A tool that stands alone, or in a namespace. A search for tools has no name, and may be the client's to run. */
+/* Offers a tool, alone or in a namespace. A search for tools has no name, and is offered only if the client runs it. */
 static bool offer_one(fr_turns *t, json_t *called, const char *what, const json_t *tool, const json_t *namespace) {
     const char *type = fr_turns_type(tool);
     bool named = strcmp(type, "custom") == 0 || strcmp(type, "function") == 0;
@@ -108,7 +109,7 @@ static bool is_custom(const json_t *value) {
     return strcmp(fr_turns_type(value), "custom") == 0 && json_is_object(fr_turns_get(value, "custom"));
 }
 
-/* Tools that are functions, or say nothing of their type, stay as they are. */
+/* Makes functions of a chat's tools. Functions, and tools without a type, stay unchanged. */
 static bool take_tools(fr_turns *t, json_t *called, const json_t *tools) {
     char what[32];
     bool taken = true;
@@ -131,7 +132,7 @@ static bool take_tools(fr_turns *t, json_t *called, const json_t *tools) {
     return taken;
 }
 
-/* A past call, or the choice of a tool. */
+/* Turns a custom tool's past call, or its choice, into a function's. */
 static void make_function(json_t *value) {
     json_t *custom = json_object_get(value, "custom"), *input = json_object_get(custom, "input");
     if (!is_custom(value)) return;

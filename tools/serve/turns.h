@@ -16,7 +16,7 @@ typedef struct fr_turns {
     char error[320];  /* "": all is well */
 } fr_turns;
 
-/* A thought that an answer has given as encrypted, so that a client brings it back, begins with this. */
+/* The beginning of the "encrypted_content" of a thought, which a client sends back. */
 #define FR_SEALED "forerun:"
 
 /* For who reads such a conversation: a member that is there and not null, or NULL; what a value says that its type is,
