@@ -130,6 +130,7 @@ typedef struct conversation {
     const fr_template *template;
     json_t *own, *given;
     fr_chat_rules rules;
+    fr_described_tools described; /* in the system's turn; its text is NULL where the template reads tools itself */
 } conversation;
 
 static fr_status render_messages(const conversation *c, json_t *messages, fr_marked_text *text) {
@@ -143,7 +144,7 @@ static fr_status render_messages(const conversation *c, json_t *messages, fr_mar
 }
 
 /* Describes the tools in the system's turn if the template has no place for them. */
-static fr_status place_tools(const conversation *c, json_t *messages) {
+static fr_status place_tools(conversation *c, json_t *messages) {
     json_t *tools = json_object_get(c->given, "tools"), *asking;
     if (json_array_size(tools) == 0) return FR_OK;
     if (!(asking = asking_variables(c->given))) return fr_fail_memory("a template's variables", 0);
@@ -155,7 +156,7 @@ static fr_status place_tools(const conversation *c, json_t *messages) {
     json_decref(asking);
     if (probe.status != FR_OK) return fr_fail_memory("a chat template's answers", 0);
     if (taken == FR_TAKEN) return FR_OK;
-    FR_TRY(fr_chat_tools_describe(messages, tools, fr_reply_format_for(c->tokenizer, c->given).form));
+    FR_TRY(fr_chat_tools_describe(messages, tools, fr_reply_format_for(c->tokenizer, c->given).form, &c->described));
     atomic_fetch_or(&chat->notes, FR_NOTE_NO_TOOLS);
     bool set = taken == FR_DROPPED || json_object_set_new(c->given, "tools", json_null()) == 0;
     return set ? FR_OK : fr_fail_memory("a chat", 0);
@@ -217,8 +218,13 @@ static fr_status render(const fr_tokenizer *tokenizer, json_t *messages, json_t 
     FR_TRY(add_defaults(given));
     FR_TRY(set_own(own, given, tokenizer));
     FR_TRY(choose(tokenizer->chat, given, &c.template));
-    if (c.rules.rearrange) FR_TRY(place_tools(&c, messages));
-    return continues ? render_continued(&c, messages, text) : render_messages(&c, messages, text);
+    fr_status status = c.rules.rearrange ? place_tools(&c, messages) : FR_OK;
+    if (status == FR_OK)
+        status = continues ? render_continued(&c, messages, text) : render_messages(&c, messages, text);
+    if (status == FR_OK && c.described.text) status = fr_chat_tools_trust_example(&c.described, text);
+    if (status != FR_OK) fr_marked_text_free(text);
+    json_decref(c.described.text);
+    return status;
 }
 
 fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_json, const char *options_json,

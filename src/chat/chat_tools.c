@@ -2,6 +2,7 @@
  * JSON. */
 #include "src/chat/chat_tools.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -10,10 +11,11 @@
 #include "src/chat/chat_turns.h"
 #include "src/jinja/template.h"
 
+#define AFTER_FORM "\nWhere no call is needed, reply to the user as usual."
+
 static const char describing[] = "You can call functions. Each of them is described by JSON:\n"
                                  "{% for tool in tools %}{{ (tool.function or tool) | tojson }}\n{% endfor %}\n"
-                                 "To call one, reply with nothing but the call, in this form:\n{{ form }}\n"
-                                 "Where no call is needed, reply to the user as usual.";
+                                 "To call one, reply with nothing but the call, in this form:\n{{ form }}" AFTER_FORM;
 static const char calling[] = "{{ {'tool_calls': calls} | tojson }}";
 static const char answering[] =
     "{{ {'tool_response': ({'name': name, 'content': content} if name else {'content': content})} | tojson }}";
@@ -34,7 +36,8 @@ static fr_status write_text(const char *source, json_t *given, json_t **string) 
     return status;
 }
 
-fr_status fr_chat_tools_describe(json_t *messages, json_t *tools, const fr_call_form *form) {
+fr_status fr_chat_tools_describe(json_t *messages, json_t *tools, const fr_call_form *form,
+                                 fr_described_tools *described) {
     fr_text_buffer example = {0};
     json_t *text = NULL;
     size_t head = 0;
@@ -45,11 +48,29 @@ fr_status fr_chat_tools_describe(json_t *messages, json_t *tools, const fr_call_
     fr_status status = fr_text_check(&example, "a form of calls");
     if (status == FR_OK)
         status = write_text(describing, json_pack("{s:O, s:s}", "tools", tools, "form", example.bytes), &text);
+    *described = (fr_described_tools){.text = text, .example_length = example.length};
     fr_text_free(&example);
     FR_TRY(status);
-    json_t *message = json_pack("{s:s, s:o}", "role", "system", "content", text);
+    described->example = json_string_length(text) - strlen(AFTER_FORM) - described->example_length;
+    json_t *message = json_pack("{s:s, s:O}", "role", "system", "content", text);
     if (json_array_insert_new(messages, head, message) != 0) return fr_fail_memory("a tool", 0);
     return head ? fr_chat_join_turns(messages, head - 1, head) : FR_OK;
+}
+
+fr_status fr_chat_tools_trust_example(const fr_described_tools *described, fr_marked_text *prompt) {
+    const char *text = json_string_value(described->text);
+    const char *found = text ? memmem(prompt->text, prompt->length, text, json_string_length(described->text)) : NULL;
+    if (!found || described->example_length == 0) return FR_OK;
+    size_t begin = (size_t)(found - prompt->text) + described->example, end = begin + described->example_length, at = 0;
+    while (at < prompt->trusted_count && prompt->trusted[at].end <= begin) at++;
+    if (at < prompt->trusted_count && prompt->trusted[at].begin < end) return FR_OK; /* it is the template's own */
+    fr_span *spans = realloc(prompt->trusted, (prompt->trusted_count + 1) * sizeof *spans);
+    if (!spans) return fr_fail_memory("a prompt's spans", (prompt->trusted_count + 1) * sizeof *spans);
+    memmove(spans + at + 1, spans + at, (prompt->trusted_count - at) * sizeof *spans);
+    spans[at] = (fr_span){.begin = begin, .end = end};
+    prompt->trusted = spans;
+    prompt->trusted_count++;
+    return FR_OK;
 }
 
 /* ----------------------------------------------------------------------------------------------- calls and results */
