@@ -324,8 +324,10 @@ static size_t learn(world *w, const counts *c, size_t *last_left, size_t *last_a
     for (entry *e = w->entries; e < w->entries + w->count; e++) {
         uint8_t **page = &e->page[FR_KV_SLIDING];
         if (!*page || held_by_index(w, c, FR_KV_SLIDING, *page)) continue;
-        *kept_went |= is_kept(w, e);
-        if (*kept_went == is_kept(w, e)) *last_alone = fr_larger(*last_alone, e->alone);
+        bool worth = is_kept(w, e);
+        if (worth && !*kept_went) *last_alone = 0; /* those that are kept go last, in an order of their own */
+        *kept_went |= worth;
+        if (*kept_went == worth) *last_alone = fr_larger(*last_alone, e->alone);
         *page = NULL;
         e->alone = 0;
         given_up++;
@@ -479,7 +481,7 @@ static void offer(world *w, timeline *t) {
     bool fits, covered = false, drafts = t->drafts;
     uint8_t **table = t->kv.table[FR_KV_FULL];
     if (drafts) end = fr_smaller(t->length, fr_smaller(t->kv.length, t->drafter.length) + 1);
-    fits = end > first + drafts && t->kv.length < first + PAGE && end <= first + PAGE;
+    fits = end > first + drafts && fr_smaller(end, t->kv.length) < first + PAGE && end <= first + PAGE;
     if (fits && w->kv.window) fits = t->kv.table[FR_KV_SLIDING][block] && first >= t->kv.from;
     for (fr_kv_kind kind = 0; fits && kind < FR_KV_KINDS; kind++) fits = !owner_of(w, kind, t->kv.table[kind][block]);
     uint32_t node = fr_kv_prefixes_add_tail(&w->prefixes, &t->path, &t->kv, drafter_of(t), content_of(&t->says),
@@ -514,12 +516,10 @@ static void share(world *w, timeline *t, bool prompt_end) {
     for (size_t kind = 0; kind < FR_KV_KINDS; kind++) memcpy(had[kind], t->kv.table[kind], sizeof had[kind]);
     fr_kv_prefixes_add(&w->prefixes, &t->path, &t->kv, drafter_of(t), content_of(&t->says), prompt_end);
     for (size_t b = before; w->full && b < t->path.length; b++) {
-        entry *e = entry_of(w, &t->says, b + 1), *parent = b ? entry_of(w, &t->says, b) : NULL;
-        if (!e) {
-            add_entry(w, &t->says, b + 1, PAGE, PAGE);
-            e = forget_tails(w, w->count - 1);
-            parent = b ? entry_of(w, &t->says, b) : NULL;
-        }
+        entry *e = entry_of(w, &t->says, b + 1), *parent;
+        if (!e) e = add_entry(w, &t->says, b + 1, PAGE, PAGE);
+        e = forget_tails(w, (size_t)(e - w->entries));
+        parent = b ? entry_of(w, &t->says, b) : NULL;
         for (size_t kind = 0; kind < FR_KV_KINDS; kind++) {
             if (!had[kind][b] || (kind == FR_KV_SLIDING && b * PAGE < t->kv.from)) continue;
             w->exchanged += e->page[kind] && e->page[kind] != had[kind][b];

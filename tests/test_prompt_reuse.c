@@ -183,7 +183,7 @@ END_TEST
 
 /* Prompts that begin with the same message, of any length from 16 on, and go on otherwise. */
 START_TEST(any_length_is_enough) {
-    static const size_t lengths[] = {14, 15, 16, 17, 30, 45, 62, 63, 64, 65, 66, 90, 127, 128, 129};
+    static const size_t lengths[] = {14, 15, 16, 17, 30, 45, 51, 62, 63, 64, 65, 66, 90, 115, 127, 128, 129};
     subject s = open_subject((size_t)_i, 2, false);
     int32_t ids[CONTEXT];
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {

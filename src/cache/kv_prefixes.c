@@ -363,7 +363,6 @@ static uint32_t enter_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content co
         chain = chain_of(p, parent, node->ids, &node->digest); /* the room that was made may have been in it */
         node->next = *chain;
         *chain = n;
-        remove_tails(p, n);
     }
     if (n == NONE) return NONE;
     p->nodes[n].timelines++;
@@ -615,6 +614,7 @@ void fr_kv_prefixes_add(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *d
         uint32_t n = enter_child(p, block ? path->nodes[block - 1] : NONE, content);
         if (n == NONE) return;
         path->nodes[path->length++] = n;
+        remove_tails(p, n); /* first: the block's page may be one of theirs, and a page has one owner */
         share_block(p, n, kv, drafter, block);
     }
     mark_prompt(p, path);
@@ -635,11 +635,11 @@ uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *p, const fr_kv_path *path, fr_k
                                  fr_kv_content content, size_t length) {
     size_t block = path->length, first = block * BLOCK, end = kv->length;
     if (drafter) end = fr_smaller(length, fr_smaller(end, drafter->length) + 1);
-    if (end <= first + (drafter != NULL) || kv->length - first >= BLOCK || end - first > BLOCK) return NONE;
+    size_t count = end - first, run = fr_smaller(count, kv->length - first);
+    if (end <= first + (drafter != NULL) || run >= BLOCK || count > BLOCK) return NONE;
     if (p->window && (!kv->table[FR_KV_SLIDING][block] || first < kv->from)) return NONE;
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) /* the node's own page: nothing was written since */
         if (kv->table[kind][block] && p->owner[kind][number_of(p, kind, kv->table[kind][block])] != NONE) return NONE;
-    size_t count = end - first, run = fr_smaller(count, kv->length - first);
     uint32_t parent = block ? path->nodes[block - 1] : NONE;
     uint32_t n = covering_child(p, parent, content, first, count, run, drafter != NULL);
     if (n == NONE && (n = add_child(p, parent, content, count, run)) != NONE) {

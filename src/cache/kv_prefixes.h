@@ -112,9 +112,9 @@ void fr_kv_prefixes_take(fr_kv_prefixes *prefixes, fr_kv_path *path, fr_kv *kv, 
 void fr_kv_prefixes_add(fr_kv_prefixes *prefixes, fr_kv_path *path, fr_kv *kv, fr_kv *drafter, fr_kv_content content,
                         bool prompt_end);
 
-/* Makes a tail of the timeline's last block, which is not complete, so that other prompts can begin with it; the
- * timeline takes a copy of the page when it goes on. length: ids of the timeline, run or not. Gives the node; 0:
- * nothing could be made one. */
+/* Makes a tail of the timeline's last block, which is not complete, or whose last pairs the drafter has not been given
+ * yet, so that other prompts can begin with it; the timeline takes a copy of the page when it goes on. length: ids of
+ * the timeline, run or not. Gives the node; 0: nothing could be made one. */
 uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *prefixes, const fr_kv_path *path, fr_kv *kv, fr_kv *drafter,
                                  fr_kv_content content, size_t length);
 
