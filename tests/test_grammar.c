@@ -185,6 +185,9 @@ static const struct {
      "{\"const\": 1}}, \"additionalProperties\": {\"const\": 1}}",
      "{\"b\":1", ",\"a\":1", "}", 0, 299},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"type\": \"string\", \"maxLength\": 1e12}", "\"", "a", "\"", 0, 2147483647},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"type\": \"string\", \"maxLength\": 9007199254740991}", "\"", "a", "\"", 0, 2147483647},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"minLength\": 2, \"maxLength\": 9223372036854775807, \"type\": \"string\"}", "\"", "a",
+     "\"", 2, 2147483647},
 };
 
 START_TEST(counts_are_kept) {

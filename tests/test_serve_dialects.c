@@ -806,6 +806,7 @@ START_TEST(a_changing_header_is_left_out) {
         {RESPONSES, "{'instructions': '%sBe brief.', 'input': 'Hi'}"},
         {"/v1/chat/completions", "{'messages': [{'role': 'system', 'content': [%s{'type': 'text', 'text': 'Be "
                                  "brief.'}]}, " USER("'Hi'") "]}"},
+        {"/v1/chat/completions", "{'messages': [{'role': 'developer', 'content': '%sBe brief.'}, " USER("'Hi'") "]}"},
         {"/api/chat", "{'messages': [{'role': 'system', 'content': '%sBe brief.'}, " USER("'Hi'") "]}"}};
     static const char line[] = "x-anthropic-billing-header: cc_version=2.1.90.a1; cc_entrypoint=cli; cch=1eef3;";
     char header[256], body[1024];

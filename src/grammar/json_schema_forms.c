@@ -1,9 +1,8 @@
 /* What each keyword of a schema has to look like: see json_schema_reader.h. JSON Schema, drafts 4 to 2020-12. */
+#include <math.h>
 #include <string.h>
 
 #include "src/grammar/json_schema_reader.h"
-
-#define MAX_COUNT 1e15 /* whole as a double */
 
 static bool is_schema(const json_t *value) {
     return json_is_object(value) || json_is_boolean(value);
@@ -44,7 +43,7 @@ static bool is_bound(const json_t *value) {
 
 static bool is_count(const json_t *value) {
     double count = json_number_value(value);
-    return json_is_number(value) && count >= 0 && count <= MAX_COUNT && count == (double)(int64_t)count;
+    return json_is_number(value) && count >= 0 && count == trunc(count);
 }
 
 static bool is_names(const json_t *value) {

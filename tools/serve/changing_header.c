@@ -47,7 +47,8 @@ static void drop_header_of_parts(json_t *message, json_t *parts) {
 void fr_changing_header_drop(json_t *messages) {
     for (size_t i = json_array_size(messages); i-- > 0;) {
         json_t *message = json_array_get(messages, i), *content = json_object_get(message, "content");
-        if (!fr_job_is_word(json_object_get(message, "role"), "system")) continue;
+        const json_t *role = json_object_get(message, "role");
+        if (!fr_job_is_word(role, "system") && !fr_job_is_word(role, "developer")) continue;
         json_t *rest = without_header(content);
         bool parts = json_array_size(content) > 0, silent = rest && json_string_length(rest) == 0;
         if (rest) json_object_set_new(message, "content", rest);
