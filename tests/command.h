@@ -15,7 +15,7 @@
 #define MODEL "-m " FOLDER " "
 #define DRAFTER "-md " FOLDER "/assistant "
 #define DEMO "-m tools/demo/target "
-/* A chat with the demo that draws nothing. */
+/* A greedy chat with the demo model. */
 #define TALK "chat " DEMO "--temp 0 "
 #define DEMO_DRAFTER "-md tools/demo/assistant "
 

@@ -150,7 +150,7 @@ START_TEST(every_number_of_threads_and_instruction_set_has_its_rows) {
 }
 END_TEST
 
-/* Two timings spread as far as they lie apart; one has no spread, and its figures are marked. */
+/* The spread of two timings is their distance. One timing has no spread, so its figures are marked. */
 START_TEST(a_figure_without_a_spread_is_marked) {
     static const char *const figures[] = {"median_ns", "avg_ns", "stddev_ns", "median_ts", "avg_ts", "stddev_ts"};
     for (int repetitions = 1; repetitions <= 2; repetitions++) {

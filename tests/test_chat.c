@@ -448,9 +448,9 @@ END_TEST
 #define CLOSED        SAYS("\"content\": \"<think>\\nIt is short.\\n</think>\\n\\nThe\"")
 #define THOUGHT       SAYS("\"content\": \"\", \"reasoning_content\": \"It is\"")
 
-/* The prompt ends with what was given, between the marks that each template writes around thoughts (llama.cpp#21889 and
- * #23089, transformers#45896); blanks that a template trims are not there, as transformers has it. Where nothing can
- * stand for a thought it is refused, not dropped. */
+/* The prompt must end with the last message, between the marks that each template writes around thoughts
+ * (llama.cpp#21889 and #23089, transformers#45896), without blanks that a template trims, as in transformers. A thought
+ * that the template has no place for is refused, not dropped. */
 START_TEST(prompts_that_go_on) {
     static const struct {
         const char *tokens, *options, *messages, *end; /* end NULL: refused */
@@ -494,8 +494,8 @@ START_TEST(prompts_that_go_on) {
 }
 END_TEST
 
-/* Older processors keep the template in a file of JSON. It goes behind a file of Jinja and before what the tokenizer's
- * configuration has; one in the processor's configuration is looked for last. */
+/* Older processors have the template in a JSON file. A Jinja file comes before it, the tokenizer's configuration after
+ * it, and the processor's configuration last. */
 START_TEST(json_beside) {
     static const struct {
         const char *config, *template, *name, *text, *expected; /* expected NULL: a chat is refused */

@@ -176,8 +176,8 @@ START_TEST(templates_that_ask_for_more) {
 }
 END_TEST
 
-/* Clients send calls with null beside them, or nothing. A template that adds texts up fails over that, and one that
- * prints it writes a word that nobody said; one that shows calls only where the content is null has that. */
+/* Clients send calls with null as content, or without one. A template that joins texts fails on null, one that prints
+ * it writes "None", and one that shows calls only if the content is null must still get null. */
 START_TEST(calls_without_a_text) {
 #define CALLED "{{ m.tool_calls[0].function.name if m.tool_calls }}{% endfor %}"
 #define A_CALL "\"tool_calls\": [{\"function\": {\"name\": \"f\", \"arguments\": \"{}\"}}]"
@@ -232,8 +232,8 @@ END_TEST
     "{\"name\": \"f\", \"arguments\": {}}}]}"
 #define RESULT "{\"role\": \"tool\", \"tool_call_id\": \"c\", \"content\": \"r\"}"
 
-/* Qwen's, which takes one system message, at the head; Gemma 2's, which takes none; Mistral's, whose turns alternate;
- * one that reads the first message alone; one that reads parts. */
+/* Templates: Qwen's takes one system message, at the head; Gemma 2's takes none; in Mistral's, turns alternate; one
+ * reads only the first message; one reads parts. */
 #define NAME_OF "{{ m.tool_calls[0].function.name if m.tool_calls }}"
 #define ONE_HEAD                                                                                                   \
     FOR "{% if m.role == 'system' and not loop.first %}" RAISES "{% endif %}<{{ m.role }}>{{ m.content }}" NAME_OF \
@@ -255,7 +255,7 @@ END_TEST
         "{% if m.content is string %}{{ m.content | trim }}{% else %}{% for p in m.content %}" \
         "{{ '[image]' if p.type == 'image' else p.text | trim }}{% endfor %}{% endif %}{% endfor %}"
 
-/* Llama 3.1's, which raises over two calls in a message. */
+/* Llama 3.1's template raises an error for two calls in a message. */
 #define ONE_CALL                                                                                       \
     FOR "{% if m.tool_calls and m.tool_calls | length != 1 %}" RAISES "{% endif %}<{{ m.role }}>{{ m.content }}" \
         "{{ m.tool_calls[0].function.arguments | tojson if m.tool_calls }}{% endfor %}"
@@ -265,8 +265,8 @@ END_TEST
 #define OTHER "{\"role\": \"tool\", \"tool_call_id\": \"d\", \"content\": \"s\"}"
 #define NAMELESS "{\"role\": \"tool\", \"content\": \"n\"}"
 
-/* Expected is what llama.cpp's and litellm's merges give: a blank line between the texts; see also the reports of
- * engines that refuse such conversations, from which they are taken. */
+/* The expected prompts are those of llama.cpp's and litellm's merges, with a blank line between texts. The
+ * conversations are from reports about engines that refuse them. */
 START_TEST(orders_of_turns) {
     static const struct {
         const char *source, *messages, *expected;
@@ -319,8 +319,8 @@ START_TEST(orders_of_turns) {
 }
 END_TEST
 
-/* Under a template that shows no calls they are texts, in the form of llama.cpp's generic handler: calls behind what
- * was said, results in the user's turn, by the name that their id has. */
+/* If a template shows no calls, calls and results become texts in the form of llama.cpp's generic handler: a call
+ * follows its message's text, and a result goes to the user's turn under the name of its call. */
 START_TEST(calls_that_a_template_leaves_out) {
 #define SPOKEN_CALLS                                                                                             \
     "{\"role\": \"assistant\", \"content\": \"Let me see.\", \"tool_calls\": [{\"id\": \"c\", \"function\": " \
@@ -343,8 +343,8 @@ END_TEST
 
 #define OF(role) "[" HI ", {\"role\": \"" role "\", \"content\": \"x\"}]"
 
-/* A role that a template has no words for is the usual one of the same meaning; the word in the header alone, in
- * whichever letters, is none. */
+/* A role that the template does not know becomes the usual role of the same meaning. A template that only prints the
+ * role's name, in any case, does not know it. */
 START_TEST(names_of_roles) {
     static const char *const cases[][3] = {
         {PRINTS, OF("developer"), "<user>hi<system>x"},
@@ -371,7 +371,7 @@ START_TEST(names_of_roles) {
 }
 END_TEST
 
-/* Answers are found by the variables alone, and the oldest set gives way. */
+/* Results of trying a template are kept for each set of variables, and the oldest set is dropped first. */
 START_TEST(kept_answers) {
     fr_kept_answers kept;
     fr_chat_answers answers = {0};

@@ -270,7 +270,7 @@ START_TEST(three_forms_of_one_answer) {
 END_TEST
 
 /* A prompt's text and its ids are the same prompt; an empty one is <bos>. */
-/* A pipe is the prompt where nothing else is, and -p goes on behind -f. */
+/* Piped input is the prompt if no other is given, and -p is added after the text of -f. */
 START_TEST(prompts_come_by_pipes_and_in_two_parts) {
     fr_command whole = fr_command_ok("generate " DEMO START "-n 20"), piped, parts;
     piped = fr_command_feed("The function returns a", "generate " DEMO "-n 20");
@@ -532,7 +532,7 @@ START_TEST(stats_are_for_people) {
 }
 END_TEST
 
-/* Standard output is `out`: the command ends with this exit status, and says this alone. */
+/* Runs the command with `out` as standard output; it must end with this status and print only this. */
 static void expect_failed_write(const char *line, int out, int expected, const char *says) {
     char err[4096];
     FILE *in = tmpfile(), *file = tmpfile();

@@ -212,7 +212,7 @@ START_TEST(pictures_that_nobody_would_see) {
 }
 END_TEST
 
-/* A ban of all tokens but one, which leaves that one, in both forms of a line. */
+/* Bans all tokens except one, so that only that one can come, in both forms of a line. */
 START_TEST(bans_may_be_many) {
     char *bans, *input;
     size_t length;
@@ -241,7 +241,7 @@ START_TEST(bans_may_be_many) {
 }
 END_TEST
 
-/* OpenAI's clients and data frames write null for what was not set; its schema has each of these "or null". */
+/* OpenAI's clients and data frames write null for fields that were not set, which OpenAI's schema allows. */
 START_TEST(a_member_that_is_null_is_not_there) {
     static const char *const own[] = {
         "id", "ids", "messages", "seed", "stop", "ignore_eos", "logprobs", "images", "tools", "grammar", "json_schema",

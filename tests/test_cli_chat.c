@@ -50,8 +50,8 @@ START_TEST(generate_applies_the_template) {
 }
 END_TEST
 
-/* llama.cpp's word for a turn is the template's too; without either it is said that there is a template, unless the
- * prompt shows that its writer knows, or nothing shall be said. */
+/* -cnv, llama.cpp's option for a chat, applies the template too. Without it or --chat a note says that there is a
+ * template, unless the prompt has control tokens or --quiet is given. */
 START_TEST(a_template_is_pointed_at) {
     static const char *const silent[] = {"-no-cnv -p Hi", "--quiet -p Hi", "--ids 2,5", "-p '<|turn>user\nHi<turn|>'"};
     static const char says[] =
@@ -73,8 +73,8 @@ START_TEST(a_template_is_pointed_at) {
 }
 END_TEST
 
-/* A folder's recommendation, and what the same chat is with these options instead; NULL: greedy. llama.cpp's defaults
- * (common/common.h) stand where the folder says nothing. */
+/* A folder's recommended sampling, and the options that give the same chat; NULL: greedy. Settings that the folder
+ * leaves out have llama.cpp's defaults (common/common.h). */
 static const struct {
     const char *generation, *options;
 } sampled[] = {

@@ -96,7 +96,7 @@ START_TEST(a_conversation_is_kept_in_a_file) {
 }
 END_TEST
 
-/* Settings that are changed between turns are those of a chat that had them from the start. */
+/* A chat whose settings are changed between turns must answer like one that started with them. */
 START_TEST(settings_are_changed_between_turns) {
     static const char *const same[][2] = {
         {"/set temp 0.9\n/set seed 7\n/set top_k=20", "--temp 0.9 --seed 7 --top-k 20"},
@@ -141,7 +141,7 @@ START_TEST(settings_that_can_not_be_are_refused) {
 }
 END_TEST
 
-/* A file's text stands before what is said next, once; /undo takes it back. */
+/* The text of /read comes before the next turn, once; /undo takes it back. */
 START_TEST(files_are_read_into_a_turn) {
     fr_test_folder folder;
     char lines[512];
@@ -162,7 +162,7 @@ START_TEST(files_are_read_into_a_turn) {
 }
 END_TEST
 
-/* The count is that of the conversation as the template makes it, which tokenize counts too. */
+/* /context must print the number of tokens that tokenize counts for the rendered conversation. */
 START_TEST(the_context_and_figures_are_told) {
     fr_command c = fr_command_feed("/context\nHello.\n/context\n/stats\n/set\n/quit\nNever.\n",
                                    TALK "-c 512 -n 4");
@@ -179,7 +179,7 @@ START_TEST(the_context_and_figures_are_told) {
 }
 END_TEST
 
-/* All that the model has where there is memory for it, else 4096. */
+/* The context is the model's own if memory allows, and else 4096. */
 START_TEST(a_chats_context_is_the_models_own) {
     fr_changed_folder folder;
     fr_changed_folder_make(&folder, "tools/demo/target", "{\"max_position_embeddings\": 16384}");

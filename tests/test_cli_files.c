@@ -184,7 +184,8 @@ static void write_text(const char *path, const char *text) {
     fclose(file);
 }
 
-/* A file of memory is a file: a run that fails leaves the older one, and one that ends replaces it. */
+/* A file in memory (/dev/shm) is written like any other: a failed run keeps the older one, a complete run replaces
+ * it. */
 START_TEST(files_in_memory_are_whole_too) {
     char folder[] = "/dev/shm/forerun-cli-XXXXXX", path[64];
     struct stat before, after;
@@ -210,8 +211,8 @@ START_TEST(files_in_memory_are_whole_too) {
 }
 END_TEST
 
-/* Names of open descriptors, and links to them, lead to no file that could be replaced: what stands there already stays
- * before what is written. */
+/* Names of open descriptors, and links to them, name no file that could be replaced: output is added after the bytes
+ * that are there. */
 START_TEST(descriptors_are_written_in_place) {
     char folder[256], path[512], link[512], line[1100];
     scratch_folder(folder, sizeof folder);
@@ -236,8 +237,8 @@ START_TEST(descriptors_are_written_in_place) {
 }
 END_TEST
 
-/* Killed with its temporary file open, a run leaves it to the next one that writes into the folder; one that is still
- * running keeps its own, and files of other names are nobody's. */
+/* A killed run leaves its temporary file, and the next run that writes into the folder removes it. The file of a run
+ * that is still alive stays, and so do files with other names. */
 START_TEST(what_killed_runs_leave_is_removed) {
     static const char *const others[] = {".forerun-abcdefg", ".forerun-abcde", "forerun-abcdef", ".forerun-"};
     char folder[256], path[512], line[1024];

@@ -158,8 +158,8 @@ END_TEST
 
 #define TWICE "the prompt begins with <bos>, which the tokenizer adds: it stands there twice"
 
-/* A text that was rendered somewhere else begins with the token that the tokenizer adds: one line for a prompt, and one
- * for all lines of a batch. */
+/* A text from another program already begins with the token that the tokenizer adds: one note for a prompt, and one for
+ * all lines of a batch. */
 START_TEST(a_first_token_that_is_there_twice) {
     fr_command c = fr_command_ok("generate " DEMO "-no-cnv -p '<bos>hi' -n 1 --seed 1");
     ck_assert_msg(strstr(c.err, TWICE), "%s", c.err);

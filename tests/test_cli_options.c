@@ -11,7 +11,7 @@
 #include "tests/token_files.h"
 #include "tools/options.h"
 
-/* The verbs that stand for a program of llama.cpp. */
+/* The verbs that replace a program of llama.cpp. */
 static const struct {
     const char *program;
     fr_verb verb;
@@ -26,7 +26,7 @@ static const struct {
 };
 enum { PROGRAMS = sizeof programs / sizeof *programs };
 
-/* Parses `verb name 1 --help`; what is said on standard error. */
+/* Parses `verb name 1 --help`. Gives the exit status, and standard error in `said`. */
 static int parse(const fr_verb *verb, char *name, bool value, char *said, size_t size) {
     char one[] = "1", help[] = "--help", *words[] = {name, value ? one : help, help};
     fr_arguments args;
@@ -44,7 +44,7 @@ static int parse(const fr_verb *verb, char *name, bool value, char *said, size_t
     return code;
 }
 
-/* A line that says what is wrong with a value knows the name too; one that refuses it says what forerun has instead. */
+/* An error about the value shows that the name is known; an error that refuses the option must name forerun's way. */
 static void check_name(const fr_verb *verb, char *name, bool value) {
     char said[1024];
     int code = parse(verb, name, value, said, sizeof said);
@@ -74,7 +74,7 @@ START_TEST(every_name_is_known) {
 }
 END_TEST
 
-/* The page is what the command prints. */
+/* The page must contain the table that the command prints. */
 START_TEST(the_page_has_the_table) {
     fr_command c = fr_command_ok("help --llama.cpp");
     FILE *page = fopen("docs/options.md", "r");
@@ -123,7 +123,7 @@ START_TEST(a_switch_may_be_off) {
 }
 END_TEST
 
-/* --reverse-prompt is --stop, a system turn may be in a file. */
+/* --reverse-prompt means --stop, and a system turn may be in a file. */
 START_TEST(other_names_of_ours) {
     fr_test_folder folder;
     fr_folder_make(&folder);
@@ -176,7 +176,7 @@ START_TEST(the_environment_is_not_read) {
 }
 END_TEST
 
-/* Two things to mend are both said. */
+/* A wrong option and too many threads are both reported. */
 START_TEST(too_many_threads_are_told) {
     expect("generate " DEMO "-p x -t 1000 --wrong", 2, "forerun: -t 1000: this machine has ");
     expect("generate " DEMO "-p x -t 1000 --wrong", 2, "unknown option --wrong");

@@ -208,7 +208,7 @@ START_TEST(a_line_goes_on_after_other_signals) {
 }
 END_TEST
 
-/* Whom one talks to, how much is remembered, how replies are drawn, how to go on and how to leave. */
+/* The first screen has the model, the context, the sampling, and how to continue and leave. */
 START_TEST(the_first_screen_says_what_is_there) {
     person p = sit_down("chat " DEMO DEMO_DRAFTER "-c 512 --seed 3", "xterm");
     type(&p, "target with a drafter", "");
@@ -244,7 +244,7 @@ static void show_lines(const char *shown, size_t columns, char *lines, size_t si
     lines[length] = '\0';
 }
 
-/* Blanks that a line ended at are gone; there are no others. */
+/* Removes the blanks at which lines were wrapped; there must be no others at line ends. */
 static void squeeze(char *text) {
     char *to = text;
     for (const char *c = text; *c; c++)

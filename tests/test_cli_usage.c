@@ -445,7 +445,7 @@ START_TEST(help_ends_its_sentences) {
 }
 END_TEST
 
-/* A terminal of 80 columns shows every line of help as it is. */
+/* Every line of help must fit a terminal of 80 columns. */
 START_TEST(help_fits_80_columns) {
     fr_command c = _i < (int)(sizeof verbs / sizeof *verbs) ? help(verbs[_i]) : fr_command_ok("help");
     for (const char *line = c.out; *line; line += strcspn(line, "\n") + 1) {

@@ -154,8 +154,8 @@ START_TEST(rotary_positions_are_scaled_as_transformers_does) {
 }
 END_TEST
 
-/* A file without "architectures", or with an empty list, is what its model_type says, or else its text_config's; so
- * every fixture is what its own name says that it is. */
+/* A file without "architectures", or with an empty list, is read by its model_type, or else by its text_config's. Each
+ * fixture must be read the same without its "architectures". */
 START_TEST(a_model_type_stands_for_an_architecture) {
     static const char *const changes[] = {"{\"architectures\": null}", "{\"architectures\": []}",
                                           "{\"architectures\": [\"\"]}",
@@ -212,7 +212,7 @@ START_TEST(an_unknown_model_type_is_named) {
 }
 END_TEST
 
-/* Python's json writes them, and configurations that list Mamba's limits have one. */
+/* Python's json writes NaN and Infinity, and configurations with Mamba's limits contain Infinity. */
 START_TEST(numbers_that_are_not_finite_matter_where_they_are_used) {
     static const struct {
         const char *key, *value, *line; /* NULL: it is not used */

@@ -217,8 +217,8 @@ static void check_memory(const fr_session *session) {
                                  fr_session_stat(session, FR_STAT_SCRATCH_BYTES));
 }
 
-/* Sessions that share pages of one beginning, the target's and the draft model's: of the latter the last finds none
- * left, says what it says without drafts, and drafts once there are some again. */
+/* Sessions share the pages of one beginning, for the target and for the draft model. The last one finds no free page of
+ * the draft model: it must give the same ids without drafts, and draft again once pages are free. */
 START_TEST(without_pages_nothing_is_drafted) {
     enum { SESSIONS = 4, BEGINNING = 600, SAID = 12, LAST = SESSIONS - 1 };
     int32_t ids[SESSIONS][BEGINNING + 4 * SAID], plain[SESSIONS][SAID];

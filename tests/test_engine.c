@@ -428,8 +428,8 @@ static double ask(const subject *s, fr_engine *engine, const int32_t *ids, size_
     return spared;
 }
 
-/* Messages end behind 100 and 150 of a prompt's ids, and nowhere else: there recurrent layers can go on, and at a
- * prompt's own end. */
+/* Makes messages end after 100 and after 150 ids of a prompt, and nowhere else. Recurrent layers can continue there,
+ * and at the end of a prompt. */
 static void end_messages(const subject *s, int32_t *ids) {
     int32_t none = 0;
     while (fr_model_is_eos(s->model, none)) none++;
@@ -438,8 +438,8 @@ static void end_messages(const subject *s, int32_t *ids) {
     ids[99] = ids[149] = s->model->eos[0];
 }
 
-/* The second time a prompt begins behind what the engine has of it; so does one that goes on otherwise. An engine of
- * one session, which is closed before the next is opened, has it as well as one of several. */
+/* A prompt that comes a second time reuses what the engine has of it, and so does one that differs later. This must
+ * also work with one session that is closed before the next one opens. */
 START_TEST(what_was_run_is_not_run_again) {
     const char *name = fixtures[_i / 4];
     int32_t ids[LONGEST], other[LONGEST];

@@ -197,8 +197,8 @@ START_TEST(rejected_drafts_hold_no_page) {
 }
 END_TEST
 
-/* A prompt whose first ids another has run, with a page for the rest. The last of them is run once more for a drafter
- * that follows, in a copy of its page. */
+/* Another session has run the first ids of this prompt, and one page is free for the rest. For a drafter that follows
+ * the target the last shared id is run again, in a copy of its page. */
 START_TEST(what_is_found_is_enough) {
     int32_t ids[100];
     subject s;
@@ -213,7 +213,7 @@ START_TEST(what_is_found_is_enough) {
 }
 END_TEST
 
-/* The piece of a prompt that has been run is found, while the rest of the prompt waits. */
+/* The part of a prompt that has been run can be reused while the rest of the prompt waits. */
 START_TEST(pieces_are_shared_at_once) {
     int32_t ids[1][FR_STEP_MAX], text[150];
     subject s;

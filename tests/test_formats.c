@@ -431,7 +431,7 @@ START_TEST(json_file_with_a_huge_integer) {
 }
 END_TEST
 
-/* They are read where they stand for nothing, and named where something goes by them. */
+/* Numbers that are not finite are accepted in keys that are not used, and named in the error for keys that are. */
 START_TEST(json_file_with_numbers_that_are_not_finite) {
     json_t *root, *object;
     int64_t whole;

@@ -141,7 +141,7 @@ START_TEST(regular_expressions) {
 }
 END_TEST
 
-/* Patterns that look around, of which a part of the text is enough. */
+/* Patterns with lookaround, which may match any part of the text. */
 START_TEST(looking_around) {
     check_texts("tests/data/grammars/patterns.json", FR_GRAMMAR_JSON_SCHEMA);
 }
@@ -152,7 +152,7 @@ START_TEST(schemas) {
 }
 END_TEST
 
-/* Repetitions beyond what is written out: so many of a unit are of the expression, from the least to the most. */
+/* Large repetitions, which are counted: between `least` and `most` units are accepted, and no other number. */
 static const struct {
     fr_grammar_kind kind;
     const char *expression, *begin, *unit, *end;
@@ -271,7 +271,7 @@ START_TEST(formats_are_as_wide_as_their_standards) {
 }
 END_TEST
 
-/* A format is an annotation: beside values that are listed it says nothing. */
+/* A format beside listed values is an annotation and must change nothing. */
 START_TEST(formats_beside_constants) {
     static const char schema[] = "{\"enum\": [\"a\", \"2024-02-29\", 5], \"format\": \"date\"}";
     fr_grammar *grammar;
@@ -282,7 +282,7 @@ START_TEST(formats_beside_constants) {
 }
 END_TEST
 
-/* Lists without two equal items, in any order of a few values, whichever way a schema says which those are. */
+/* Lists of a few values without two equal items, in any order, for each way in which a schema can list the values. */
 START_TEST(small_sets) {
     static const char *const items[] = {
         "{\"enum\": [1, \"a\", null, true, 2, 3, 4, 5]}",

@@ -62,8 +62,7 @@ typedef struct timeline {
     size_t prompt; /* blocks at whose end a prompt ended, that are still to be marked */
 } timeline;
 
-/* A text of blocks, the last of which may be a tail of fewer than a page's positions, and the pages that the index has
- * of that one. */
+/* An entry of the index: a text in blocks, and the pages of its last block, which may be a tail shorter than a page. */
 typedef struct entry {
     text says;
     size_t blocks;
@@ -452,7 +451,7 @@ static entry *add_entry(world *w, const text *says, size_t blocks, size_t count,
     return e;
 }
 
-/* Tails that a newer entry goes on from are gone. Gives where that one is then. */
+/* Drops tails that a newer entry extends. Gives the new place of that entry. */
 static entry *forget_tails(world *w, size_t newer) {
     const entry of = w->entries[newer];
     size_t kept = 0, at = 0;
@@ -475,7 +474,7 @@ static entry *owner_of(world *w, fr_kv_kind kind, const uint8_t *page) {
     return NULL;
 }
 
-/* The end of a text, which is in no whole block. */
+/* Offers the end of a text that fills no whole block. */
 static void offer(world *w, timeline *t) {
     size_t block = t->path.length, first = block * PAGE, end = t->kv.length;
     bool fits, covered = false, drafts = t->drafts;
@@ -928,7 +927,7 @@ START_TEST(a_point_is_for_its_next_id) {
 }
 END_TEST
 
-/* Spare points go before others that were used longer ago. */
+/* Spare points are evicted before others, even if those were used longer ago. */
 START_TEST(spare_points_go_first) {
     const setting recurrent = {"recurrent", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, false, 1};
     world *w = open_world(&recurrent);

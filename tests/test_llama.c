@@ -216,7 +216,8 @@ static double number_of(const fr_options *options, fr_option option) {
     return number;
 }
 
-/* The keys are llama.cpp's (gguf-py's constants). What is no number, or outside of an option's range, is none. */
+/* The keys are llama.cpp's (constants in gguf-py). A value that is no number, or outside of its option's range, is
+ * ignored. */
 START_TEST(files_recommend_how_to_sample) {
     fr_model *model;
     int64_t whole;

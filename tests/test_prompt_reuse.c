@@ -16,7 +16,8 @@
 
 enum { CONTEXT = 256, CHUNK = 24, SAID = 12, LEAST = 16, ROWS_THAT_WAIT = 7 };
 
-/* Attention of all kinds, latent, sliding, states, convolutions; drafters by pairs, and one that reads the cache. */
+/* All kinds of attention (latent, sliding), states and convolutions; drafters that run pairs, and one that reads the
+ * cache. */
 static const struct {
     const char *name, *drafter; /* the drafter: a folder in it, "" for its own layer, NULL for none */
 } models[] = {{"llama", NULL},          {"gemma4-e", "assistant"},    {"gemma3-odd", NULL},
@@ -71,7 +72,7 @@ static void close_subject(subject *s) {
     fr_options_free(s->options);
 }
 
-/* Ids that end no message. */
+/* Adds random ids, none of which ends a message. */
 static void add_ids(subject *s, int32_t *ids, size_t *count, size_t more) {
     size_t vocab = (size_t)fr_model_fact(s->model, FR_FACT_VOCAB);
     for (size_t end = *count + more; *count < end;) {
@@ -84,7 +85,7 @@ static void end_message(const subject *s, int32_t *ids, size_t *count) {
     ids[(*count)++] = s->model->eos[0];
 }
 
-/* Ids that a session says to a prompt, and a hash of the logits that they were chosen from but for the first. */
+/* The ids of a reply, and a hash of the logits of all but the first. */
 typedef struct said {
     int32_t ids[SAID];
     uint64_t logits;
@@ -126,14 +127,14 @@ static void expect(const subject *s, size_t reused, size_t least, size_t most, c
                   reused, least, most);
 }
 
-/* In front of the last position of a page that ends there: where a point moves to. */
+/* Moves a point at the end of a page one position back, as the index does. */
 static size_t within_page(size_t position) {
     return position - (position % FR_KV_PAGE == 0);
 }
 
-/* Each turn's prompt is the one before with its reply and more: it begins behind all of that but the last id, which was
- * not run, and rows that a drafter by pairs has not been shown yet. States are there behind what was certain when the
- * reply ended. With one session and with three, greedy and sampled. */
+/* Each turn's prompt is the previous one with its reply and more. Everything is reused except the last id, which was
+ * not run, and rows that a drafter of pairs has not seen. States were saved after the last certain id of the reply.
+ * Runs with one and three sessions, greedy and sampled. */
 START_TEST(a_grown_conversation_goes_on) {
     size_t sessions = _i % 2 ? 3 : 1;
     subject s = open_subject((size_t)_i / 4, sessions, _i % 4 / 2);
@@ -156,8 +157,7 @@ START_TEST(a_grown_conversation_goes_on) {
 }
 END_TEST
 
-/* A template that drops what the model thought writes another reply into the next prompt: what is before it is
- * found. */
+/* A template that drops thoughts changes the reply in the next prompt: everything before it is reused. */
 START_TEST(a_rewritten_reply_is_run_from_where_it_differs) {
     size_t sessions = _i % 2 ? 3 : 1;
     subject s = open_subject((size_t)_i / 2, sessions, false);
@@ -181,7 +181,7 @@ START_TEST(a_rewritten_reply_is_run_from_where_it_differs) {
 }
 END_TEST
 
-/* Prompts that begin with the same message, of any length from 16 on, and go on otherwise. */
+/* Prompts share their first message, of any length from 16 ids on, and then differ. */
 START_TEST(any_length_is_enough) {
     static const size_t lengths[] = {14, 15, 16, 17, 30, 45, 51, 62, 63, 64, 65, 66, 90, 115, 127, 128, 129};
     subject s = open_subject((size_t)_i, 2, false);
@@ -207,7 +207,7 @@ START_TEST(any_length_is_enough) {
 }
 END_TEST
 
-/* A short request between the turns of a long conversation, on one place: the long one is still there. */
+/* After a short request on the only slot, the long conversation is still in the cache. */
 START_TEST(a_title_costs_no_conversation) {
     subject s = open_subject((size_t)_i, 1, false);
     fr_session *place = NULL;
@@ -255,8 +255,7 @@ static double cpu_seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* A draft model does not run a prompt again that it has run for another session: here it takes as long as the
- * target. */
+/* A draft model must not run a prompt again that it ran for another session: here it is as slow as the target. */
 START_TEST(a_draft_model_goes_on_too) {
     enum { LONG = 230 };
     subject s = open_subject(0, 1, false);

@@ -548,7 +548,7 @@ START_TEST(a_tower_that_is_left_out_is_said) {
 }
 END_TEST
 
-/* A part of a model that is named in its folder and leads nowhere, or where nobody may look, is not left out. */
+/* A file of the folder that is a broken link, or that may not be read, is an error and not left out. */
 START_TEST(parts_that_can_not_be_read_are_said) {
     static const char *const parts[] = {"config.json", "generation_config.json", "tokenizer.json",
                                         "tokenizer_config.json", "chat_template.jinja", "model.safetensors",
@@ -573,8 +573,9 @@ START_TEST(parts_that_can_not_be_read_are_said) {
 }
 END_TEST
 
-/* Rows of the fixture's matrices are no multiple of 256; in a pure file all that is not Q4_K fell back. The line says
- * how many, of which types, how many bytes of how many. With rows that fit, or --quiet, there is none. */
+/* The rows of the fixture's matrices are no multiple of 256, so in a pure file every matrix that is not Q4_K got
+ * another type. The line must give their number, their types and their bytes. With rows that fit, or --quiet, there is
+ * no line. */
 START_TEST(types_that_rows_do_not_fill_are_said) {
     make_folder();
     const char *path = in_folder("pure.gguf");

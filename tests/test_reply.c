@@ -61,7 +61,7 @@ static fr_reply_format format_in(const char *name) {
     return format;
 }
 
-/* Reads the format of a template by its name, or of the words behind "=". */
+/* Reads the format of a template by its name, or of the text after "=". */
 static fr_reply_format format_of(const char *style) {
     char name[128];
     if (*style == '=') return fr_reply_format_of(style + 1, strlen(style + 1), NULL);
@@ -452,7 +452,7 @@ END_TEST
 #define KIMI(id, object) "<|tool_call_begin|>" id "<|tool_call_argument_begin|>" object "<|tool_call_end|>"
 #define LLAMA     "{\"name\": \"now\", \"parameters\": {\"n\": 1}}"
 
-/* Calls as models write them that miss their form: what public parsers of these models take for calls too. */
+/* Calls with the mistakes of real models, which public parsers for these models also read as calls. */
 static const struct {
     const char *style, *reply, *parts;
 } near_misses[] = {
@@ -603,7 +603,7 @@ END_TEST
 #define ONE               "nnow|a{\"n\": 1}|e"
 #define PYTHON            "nnow|a{\"n\":1}|e"
 
-/* The forms of model cards and of these models' own templates; then what is near them, and what is none. */
+/* The forms of model cards and of the models' own templates; then forms near them, and texts that are no calls. */
 static const struct {
     const char *style, *reply, *parts;
 } families[] = {
@@ -780,7 +780,7 @@ START_TEST(any_cut) {
 }
 END_TEST
 
-/* Marks that are tokens of their own are marks as those that are found in text are. */
+/* Marks that are single tokens work like marks that are found in the text. */
 START_TEST(families_by_tokens) {
     static const char tools[] =
         "[{\"name\": \"now\", \"parameters\": {\"properties\": {\"n\": {\"type\": \"integer\"}, "
@@ -811,7 +811,7 @@ START_TEST(families_by_tokens) {
 }
 END_TEST
 
-/* An argument that is written twice counts as it is written last, and stands once in what is told as a whole. */
+/* If an argument is written twice, its last value counts, and the whole arguments contain it once. */
 START_TEST(arguments_once) {
     static const char *const cases[][3] = {
         {"qwen3.5",

@@ -17,7 +17,7 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 enum { MOST = 400, WALKS = 24 };
 
-/* A published template, or what a template of its form shows; marks that the vocabulary does not have are text. */
+/* A published template, or the part of one that shows its format. Marks that are not in the vocabulary are text. */
 static const struct model {
     const char *template, *folder;
     bool several;
@@ -443,7 +443,7 @@ static bool is_one_of(const json_t *value, const char *const *list) {
     return found;
 }
 
-/* The arguments of the call that a walk makes, and as they were said; NULL: it has not ended. */
+/* Walks the grammar to a call and gives its arguments, also as text in *said; NULL: the call did not end. */
 static json_t *walk_to_arguments(fr_grammar *grammar, const char *options, uint64_t *seed, char **said) {
     int32_t ids[MOST];
     size_t count = walk(grammar, seed, ids);
@@ -490,7 +490,7 @@ START_TEST(values_of_arguments) {
 }
 END_TEST
 
-/* Each set of arguments that comes is one of those that the root of the parameters leaves, in every form of calls. */
+/* Every generated set of arguments must be one that the root of the parameters allows, in every form of calls. */
 static const struct {
     const char *parameters, *is[6];
 } roots[] = {

@@ -184,7 +184,7 @@ START_TEST(one_after_another) {
 }
 END_TEST
 
-/* A prompt that ends within a message says by its last mark what the reply goes on with. */
+/* If a prompt ends inside a message, its last mark says which part the reply continues. */
 START_TEST(replies_that_go_on) {
     static const struct {
         const char *message, *reply, *reasoning, *content;

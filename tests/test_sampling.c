@@ -61,7 +61,7 @@ static void set_number(fr_options *options, const json_t *params, const char *na
         require(fr_options_set_number(options, option, json_real_value(value)));
 }
 
-/* The options of a case; temperature 1 where it names none. The references filter behind the temperature. */
+/* The options of a case, with temperature 1 by default. The references filter after the temperature. */
 static fr_options *options_of(const json_t *params, bool rejection) {
     fr_options *options = fr_options_new();
     size_t i;
@@ -616,7 +616,7 @@ static void check_logprobs(const fr_session *session, size_t index, const json_t
     compare_logprobs(own, ids, values, expected, at);
 }
 
-/* A text that is scored: the ids that must come, and what is expected of those after the prompt. */
+/* A text to score: the forced ids, and the expected scores of those after the prompt. */
 typedef struct scored {
     const int32_t *ids;
     size_t at, prompt, stop; /* stop: the id whose sink fails; 0: none does */
@@ -769,7 +769,7 @@ static void tell_draws(const fr_reference *r, double temperature, bool drawn, bo
     fr_options_free(options);
 }
 
-/* Draws are from the three likeliest, whose logits are divided by the temperature. */
+/* Samples from the three most likely ids, whose logits are divided by the temperature. */
 START_TEST(draws_tell_what_they_were_drawn_from) {
     static told raw, drawn, drafted;
     fr_reference r;
@@ -853,8 +853,8 @@ START_TEST(settings_that_mean_nothing_are_refused) {
 }
 END_TEST
 
-/* Bans of a script or of all digits take thousands of ids, one by one or in a list. Copies are of their own, and so is
- * what a session keeps: a fork without options draws as its session does. */
+/* Banning a script or all digits takes thousands of ids, one by one or as a list. Copies of the options are
+ * independent, and so are a session's: a fork without options samples like its session. */
 START_TEST(biases_may_be_many) {
     enum { IDS = 20000, LEFT = 77, A_BIAS = 16 };
     fr_model *model;

@@ -435,7 +435,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------------- echoes */
 
-/* Log-probabilities of a text's ids by its logits, each after those before it. */
+/* Log-probabilities of a text's ids by its logits, each after the ids before it. */
 typedef struct likelihoods {
     const int32_t *ids;
     size_t count, at;
@@ -478,7 +478,8 @@ static void check_echo(const json_t *choice, const likelihoods *l, const char *t
     }
 }
 
-/* With and without ids behind it, whole and as a stream, of each choice: as its rows of logits say. */
+/* Echoed log-probabilities must match the rows of logits, with and without generated ids, whole and streamed, for each
+ * choice. */
 START_TEST(prompts_are_echoed_with_their_log_probabilities) {
     static const char text[] = "The river in winter is a long way from the sea";
     int32_t *ids;
@@ -517,7 +518,7 @@ START_TEST(prompts_are_echoed_with_their_log_probabilities) {
 }
 END_TEST
 
-/* A greedy draw has one token to draw from. */
+/* Greedy sampling chooses from one token only. */
 START_TEST(probabilities_of_draws_are_told) {
     static const char *const forms[] = {NATIVE, CHAT};
     for (size_t p = 0; p < 2; p++) {
@@ -542,7 +543,7 @@ START_TEST(probabilities_of_draws_are_told) {
 }
 END_TEST
 
-/* The answer has the choices whose ids have the largest mean, the likeliest first. */
+/* The answer has the choices with the highest mean log-probability, the best first. */
 START_TEST(the_likeliest_choices_are_answered) {
     json_t *body = fr_body("{s:s, s:i, s:i, s:i, s:f, s:i}", "prompt", "Once upon", "max_tokens", 6, "n", 5, "seed",
                            11, "temperature", 1.0, "logprobs", 0);
@@ -661,7 +662,7 @@ START_TEST(keys_come_from_everywhere) {
 }
 END_TEST
 
-/* At each SIGHUP the keys are those that the file has then; a file without a key leaves the ones before. */
+/* SIGHUP reads the keys from the file again; if it has none, the old keys stay. */
 START_TEST(keys_are_read_again) {
     char path[] = "/tmp/forerun-keys-XXXXXX", options[128];
     int file = mkstemp(path), status = 0;
@@ -691,7 +692,7 @@ START_TEST(keys_are_read_again) {
 }
 END_TEST
 
-/* A line of the log that has this text, as JSON where it is. */
+/* Finds a line of the log that contains this text, as JSON if it is JSON. */
 static json_t *logged(const char *said, const char *what) {
     const char *at = strstr(said, what);
     ck_assert_msg(at, "no %s in %s", what, said);
@@ -699,8 +700,7 @@ static json_t *logged(const char *said, const char *what) {
     return json_loadb(at, strcspn(at, "\n"), 0, NULL);
 }
 
-/* Every request that asks for something has its line; probes that succeed have none; a client's bytes stay in its
- * own. */
+/* Each request has its line, except successful probes, and a client's bytes can't start a line of their own. */
 START_TEST(requests_are_logged) {
     start(DEMO "-np 1 --log-format json");
     json_t *body = fr_body("{s:s, s:i}", "prompt", "The", "n_predict", 5), *answer;

@@ -740,8 +740,8 @@ START_TEST(dialects_tell_the_same_items) {
 }
 END_TEST
 
-/* OpenAI's custom tools are called with a text, as items and events of their own; a namespace's are called by the name
- * that they have there. */
+/* OpenAI's custom tools are called with a text, in items and events of their own; a tool of a namespace is called by
+ * the name that it has there. */
 START_TEST(custom_tools_are_called_with_a_text) {
     static const char *const called[] = {
         "{\"called\": {\"f\": {\"type\": \"custom\", \"name\": \"apply_patch\"}}}",
@@ -787,8 +787,8 @@ START_TEST(custom_tools_are_called_with_a_text) {
 }
 END_TEST
 
-/* A search for tools that the client runs is an item of its own, without events of its text; thoughts are sealed for
- * who wants to bring them back so. */
+/* A search for tools that the client runs is an item of its own, without events for its text. Thoughts are "encrypted"
+ * for clients that ask for that. */
 START_TEST(clients_run_searches_and_keep_thoughts) {
     open_model(GEMMA, NULL, 512);
     for (int stream = 0; stream < 2; stream++) {
@@ -817,7 +817,7 @@ START_TEST(clients_run_searches_and_keep_thoughts) {
 }
 END_TEST
 
-/* In a chat they are calls of another type, in a stream's delta as in a whole message. */
+/* In a chat these are calls of type "custom", in a stream's delta as in a whole message. */
 START_TEST(custom_tools_of_chats_are_called_with_a_text) {
     open_model(GEMMA, NULL, 512);
     for (int stream = 0; stream < 2; stream++) {

@@ -758,7 +758,7 @@ START_TEST(choices_of_prompts) {
 }
 END_TEST
 
-/* The only choice of a completion that is run with these members, whose text it is then. */
+/* Runs a completion with these fields and gives its only choice. */
 static fr_ask *run_with(const char *members, char *text, size_t size) {
     char body[512];
     snprintf(body, sizeof body, "{\"prompt\": \"Once upon\", \"temperature\": 0, \"max_tokens\": 12%s}", members);
@@ -770,7 +770,7 @@ static fr_ask *run_with(const char *members, char *text, size_t size) {
     return a;
 }
 
-/* vLLM's members: ids that stop a text and are none of it, a stop string that stays, ids at least, choices. */
+/* vLLM's fields: ids that stop a text and are not part of it, a stop string that stays, a minimum of ids, choices. */
 START_TEST(ends_as_vllm_knows_them) {
     char members[256], whole[256], text[256];
     open_engine();
@@ -1003,7 +1003,8 @@ START_TEST(chats_are_rendered) {
 }
 END_TEST
 
-/* A forced call is one call, unless several are asked for; what is not forced may be several, unless one is. */
+/* A forced reply is one call, unless several are asked for; a free reply may have several, unless only one is
+ * allowed. */
 START_TEST(forced_calls_are_one) {
     static const char named[] = "{\"type\": \"function\", \"function\": {\"name\": \"f\"}}";
     static const char allowed[] = "{\"type\": \"allowed_tools\", \"mode\": \"required\", \"tools\": [{\"type\": "
@@ -1032,7 +1033,7 @@ END_TEST
 
 #define NAMED_CALL "\"tool_calls\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", \"arguments\": \"{}\"}}]"
 
-/* Clients that fill in every member send null for what there is none of: it is as if an empty text had been sent. */
+/* Clients that send every field write null for an empty one: the result must be that of an empty text. */
 START_TEST(a_message_without_content_says_nothing) {
     check_chat("{\"messages\": [{\"role\": \"system\", \"content\": null}, {\"role\": \"user\", \"content\": null, "
                "\"name\": null}, {\"role\": \"assistant\", \"tool_calls\": null, \"refusal\": null}, {\"role\": "
@@ -1053,7 +1054,8 @@ END_TEST
 #define RESULT_OF(id, said) \
     "{\"role\": \"tool\", \"tool_call_id\": \"" id "\", \"name\": \"f\", \"content\": \"" said "\"}"
 
-/* OpenAI's interface binds results to calls by their ids and asks for no order; what has none that is known stays. */
+/* OpenAI's interface connects results to calls by their ids, in any order. A result without a known id keeps its
+ * place. */
 START_TEST(results_stand_in_their_calls_order) {
     static const char *const cases[][2] = {
         {RESULT_OF("c", "3") ", " RESULT_OF("a", "1") ", " RESULT_OF("b", "2"),
@@ -1083,7 +1085,8 @@ START_TEST(results_stand_in_their_calls_order) {
 }
 END_TEST
 
-/* Clients that render for themselves send the token that the tokenizer adds, too; of ids they know what they send. */
+/* Clients that render the prompt themselves also send the token that the tokenizer adds, which is noted. Ids are not
+ * noted, because their sender knows them. */
 START_TEST(a_doubled_first_token) {
     static const struct {
         const char *body;

@@ -303,7 +303,8 @@ START_TEST(no_place_is_refused_that_is_free) {
 }
 END_TEST
 
-/* A moment after the request: who closes with its last byte has closed its own side alone, and waits. */
+/* Disconnects some time after the request: closing only the sending side counts as waiting only right after the
+ * request. */
 static void vanish(fr_client *client, bool properly) {
     usleep(400000);
     if (properly) fr_client_close(client);
@@ -383,8 +384,8 @@ static json_int_t ask_chat(json_t *messages, bool reuses, json_int_t *prompt) {
     return cached;
 }
 
-/* On one slot each turn begins behind the one before, and a title that is asked for between them changes nothing; who
- * says that nothing shall be used again has all of it run. */
+/* On one slot each turn reuses the previous one, and a request for a title in between changes nothing. A request that
+ * switches reuse off has its whole prompt run. */
 START_TEST(one_slot_goes_on_with_a_conversation) {
     server = fr_server_start(DEMO "-t 1 -np 1 -c 1024");
     json_t *messages = json_array(), *title = json_pack("[{s:s, s:s}]", "role", "user", "content", "A title, please.");

@@ -393,7 +393,7 @@ START_TEST(code_stands_between_tokens) {
 }
 END_TEST
 
-/* A completion's suffix, behind a text or ids. */
+/* A completion's suffix, after a prompt of text or ids. */
 START_TEST(a_suffix_stands_between_tokens) {
     static const char *const pieces[] = {"<bos>", "<|fim_prefix|>", "a = <|fim_suffix|>", "<|fim_suffix|>", "\nb",
                                          "<|fim_middle|>"};
@@ -469,7 +469,7 @@ static const char *text_at(const json_t *object, const char *key) {
     return text;
 }
 
-/* The prompt that a body's chat is, by the demo's template. */
+/* Gives the prompt of a body's chat, by the demo's template. */
 static json_t *rendered(const char *path, const char *body) {
     static const fr_arguments args;
     static fr_loaded loaded;
@@ -706,7 +706,7 @@ START_TEST(ollama_says_the_same) {
 }
 END_TEST
 
-/* Log-probabilities are those of a chat, beside the message; a stream's lines have them in turn. */
+/* Log-probabilities are the same as in a chat, beside the message; a stream's lines have them in order. */
 START_TEST(ollama_tells_logprobs) {
     server = fr_server_start("-m tools/demo/target -t 1 -c 256");
     static const char rest[] = "'logprobs': true, 'top_logprobs': 2, 'options': {'num_predict': 12, 'temperature': 0}";
@@ -793,8 +793,8 @@ START_TEST(calls_and_schemas_are_forced) {
 }
 END_TEST
 
-/* A line that Claude Code makes anew for each request is no part of the prompt, wherever a system's text has it: as a
- * block of its own, as the first line of one, in a text, and in a chat's message. */
+/* A line that Claude Code writes anew for each request is removed from the prompt: as a block of its own, as the first
+ * line of a block, in a text, and in a chat's message. */
 START_TEST(a_changing_header_is_left_out) {
     static const struct {
         const char *path, *body;
@@ -831,7 +831,8 @@ START_TEST(a_changing_header_is_left_out) {
 }
 END_TEST
 
-/* Agents that read these words shorten a conversation: OpenAI's message and code, llama.cpp's message, Anthropic's. */
+/* Agents shorten a conversation if they read these phrases: OpenAI's message and code, llama.cpp's message,
+ * Anthropic's. */
 START_TEST(a_full_context_is_told_in_known_words) {
     static const struct {
         const char *path, *body;
@@ -866,7 +867,7 @@ START_TEST(a_full_context_is_told_in_known_words) {
 }
 END_TEST
 
-/* Kinds that are passed over are told in the log, once each; not where nothing is to be said. */
+/* Ignored kinds are named in the log, once each, and not with --quiet. */
 START_TEST(what_is_passed_over_is_said_once) {
     for (int quiet = 0; quiet < 2; quiet++) {
         server = fr_server_start("-m tools/demo/target -t 1 -c 128%s", quiet ? " --quiet" : "");
@@ -890,7 +891,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------- conversations that were recorded */
 
-/* The data of the last event of a type, a new value. */
+/* Gives the data of the last event of a type, a new value. */
 static json_t *last_event(const char *events, const char *type) {
     char head[64];
     const char *last = NULL;
@@ -899,7 +900,7 @@ static json_t *last_event(const char *events, const char *type) {
     return last ? json_loads(last + strlen(head), JSON_DISABLE_EOF_CHECK, NULL) : NULL;
 }
 
-/* The body of a turn, @TURN@ in it another text than in the turn before. */
+/* Gives the body of a turn; @TURN@ in it is replaced by a text that differs in each turn. */
 static json_t *body_of_turn(const json_t *recorded, const json_t *list, size_t turn) {
     json_t *body = json_deep_copy(json_object_get(recorded, "body"));
     json_object_set(body, text_at(recorded, "list"), (json_t *)(uintptr_t)list);
@@ -914,7 +915,7 @@ static json_t *body_of_turn(const json_t *recorded, const json_t *list, size_t t
     return body;
 }
 
-/* Tokens of the prompt, and of those what the cache had, as the end of a turn's stream has them. */
+/* Reads the numbers of prompt tokens and of cached ones from the end of a turn's stream. */
 static size_t ask_turn(const json_t *recorded, const json_t *body, size_t *cached) {
     int status;
     fr_client *client = fr_ask_begin(server.port, text_at(recorded, "path"), body, &status);
@@ -934,9 +935,8 @@ static size_t ask_turn(const json_t *recorded, const json_t *body, size_t *cache
     return prompt;
 }
 
-/* Ten turns as Codex and Claude Code put them together, and one behind a compaction: each is answered, has what came
- * with it in its prompt, and begins behind half of what the one before has run, or more: a template may leave out what
- * was thought in turns that have ended. */
+/* Ten turns in the form of Codex and Claude Code, and one after a compaction. Each is answered, has its new input in
+ * the prompt, and reuses at least half of the previous turn: a template may drop thoughts of ended turns. */
 START_TEST(recorded_agents_are_answered) {
     static const char *const files[] = {"tests/data/agents/codex.json", "tests/data/agents/claude-code.json"};
     json_t *recorded = json_load_file(files[_i], 0, NULL), *list = json_array(), *turn;

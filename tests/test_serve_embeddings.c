@@ -210,7 +210,7 @@ static json_t *ask_ollama(const char *path, const char *body, int status) {
     return answer;
 }
 
-/* The same rows in ollama's words; of a text that is too long its beginning, unless that is not to be cut. */
+/* The same rows in ollama's form. A text that is too long is cut at its end, unless "truncate" is false. */
 START_TEST(ollama_has_the_same_rows) {
     server = fr_server_start(DEMO " -c 64 --embeddings --pooling mean");
     json_t *expected = asked("{\"input\": [\"a small dog\", \"another\"]}", 200);

@@ -381,7 +381,7 @@ START_TEST(malformed_targets_are_refused) {
 }
 END_TEST
 
-/* A target may have the server's name before its path, which then has to be one of its own, as a Host header's. */
+/* A target may have the server's name before its path; the name must be allowed, like that of a Host header. */
 START_TEST(targets_may_be_absolute) {
     static const char *const targets[][2] = {{"http://localhost/a?b=c", "/a"}, {"HTTP://127.0.0.1:80/a%20b", "/a b"},
                                              {"http://localhost", "/"}, {"https://[::1]:8080?b=c", "/"}};
@@ -693,7 +693,7 @@ START_TEST(bodies_wait_for_a_continue) {
 }
 END_TEST
 
-/* A connection above a limit is told so and when to come again; once another has been closed the next one is served. */
+/* A connection above a limit gets a 503 that says when to retry; once another is closed the next one is served. */
 static void check_limit(fr_http_setting setting, int limit) {
     fr_client *clients[8], *excess;
     start(setting);
@@ -730,7 +730,7 @@ START_TEST(connections_have_limits) {
 }
 END_TEST
 
-/* A call is reported once its connection has seen the answer out, which may be after the client has it. */
+/* A call is reported when its connection has sent the answer, which may be after the client has it. */
 static void ask_and_await(const char *method, const char *path, const char *headers, int status, size_t count) {
     ck_assert_int_eq(fr_client_once(toy.port, method, path, headers, *method == 'P' ? "x" : NULL, NULL), status);
     for (size_t have = 0; have < count; rest(0.002)) {
@@ -740,7 +740,7 @@ static void ask_and_await(const char *method, const char *path, const char *head
     }
 }
 
-/* Each call is reported once, with what was answered or that its client had gone. */
+/* Each call is reported once, with its answer or as left by its client. */
 START_TEST(calls_are_reported) {
     fr_http_setting setting = usual();
     setting.report = note_report;
@@ -764,7 +764,7 @@ START_TEST(calls_are_reported) {
 }
 END_TEST
 
-/* A client that sends part of a request and goes away makes room for others long before the timeout. */
+/* A client that sends part of a request and disconnects frees its connection long before the timeout. */
 START_TEST(halves_of_requests_are_let_go) {
     static const char *const halves[] = {
         "GET / HT", "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{", "",
@@ -785,7 +785,7 @@ START_TEST(halves_of_requests_are_let_go) {
 }
 END_TEST
 
-/* A client that closes its side behind a whole request, as `nc -N` does, waits for the answer and gets it. */
+/* A client that closes its sending side right after the request, as `nc -N` does, gets its answer. */
 START_TEST(half_closed_clients_are_answered) {
     static const char *const paths[] = {"/late?wait=400", "/stream?a=5", "/", "/refuse"};
     static const int statuses[] = {200, 200, 200, 404};
@@ -1116,7 +1116,7 @@ START_TEST(what_cannot_be_listened_on_is_an_error) {
 }
 END_TEST
 
-/* A pair that can't be used leaves the one before in place; handshakes take the pair that was set last. */
+/* If a pair can't be used the old one stays; handshakes use the pair that was set last. */
 START_TEST(certificates_are_replaced) {
     char *key = read_file("tests/data/tls/key.pem"), *certificate = read_file("tests/data/tls/certificate.pem");
     char error[128] = "";

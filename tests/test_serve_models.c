@@ -263,8 +263,8 @@ START_TEST(folders_of_one_file_are_models) {
 }
 END_TEST
 
-/* A file that is cut or written to is no more the model that was opened: clients are told that the server is at fault,
- * and so are probes. One that is removed, or has another put in its place, is still open as it was. */
+/* A model whose file was cut or changed is no longer the one that was opened: its requests and health probes get a
+ * server error. If the file is removed or replaced, the open one is still used. */
 START_TEST(a_model_whose_file_is_changed) {
     static const struct {
         const char *change;
@@ -299,7 +299,7 @@ START_TEST(a_model_whose_file_is_changed) {
 }
 END_TEST
 
-/* A server's only model is meant by any name; it is told of by its own, which may have slashes. */
+/* A server with one model accepts any name, and lists the model under its own, which may have slashes. */
 START_TEST(one_model_answers_to_any_name) {
     static const char *const starts[] = {"-m tools/demo/target --alias org/name", "--models tools/demo/target"};
     static const char *const named[] = {"/v1/models/org/name", "/v1/models/target"};
@@ -329,7 +329,7 @@ static json_t *loaded(void) {
     return there;
 }
 
-/* ollama's clients have a model loaded, or leave, by a request without words. */
+/* ollama's clients load or unload a model by a request without a prompt. */
 START_TEST(a_model_is_loaded_and_leaves) {
     json_t *answer, *there;
     server = fr_server_start("--models tools/demo/target,tests/data/models/qwen2-tied -t 1 -c 64");

@@ -76,8 +76,7 @@ static double bucket_of(const char *page, const char *name, const char *bound) {
     return strtod(at + strlen(line), NULL);
 }
 
-/* Buckets are cumulative, as Prometheus has them; refused requests and those for no text are counted by their status
- * alone. */
+/* Buckets are cumulative, as in Prometheus. Refused requests, and those not for text, are counted only by status. */
 START_TEST(calls_are_counted_and_timed) {
     fr_tally *tally = fr_tally_new();
     const fr_call_texts quick = {.prompt = 3, .generated = 11, .first = 0.02, .end = "length"},

@@ -402,8 +402,7 @@ START_TEST(white_space_taken_once) {
 }
 END_TEST
 
-/* tokenizers 0.23: Tokenizer.from_str of each gives a model of this class, whose ids of "abx" these are; what lists a
- * token twice gives "a[X]b" the ids 1, 5, 2. */
+/* With tokenizers 0.23, Tokenizer.from_str of each file gives a model of this class and these ids for its text. */
 START_TEST(models_without_a_type) {
 #define WORDS "\"vocab\":{\"[U]\":0,\"a\":1,\"b\":2,\"ab\":3,\"##b\":4,\"[X]\":5}"
 #define X     "{\"id\":5,\"content\":\"[X]\",\"special\":true,\"normalized\":false}"

@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* name, the error that it fails with */
+/* Each row: the name of a call and the error that it fails with. */
 #define CALLS(CALL)                                                                                                  \
     CALL(open, EACCES) CALL(openat, EACCES) CALL(fopen, EACCES) CALL(opendir, EACCES) CALL(mkostemp, ENOSPC)         \
     CALL(read, EIO) CALL(pread, EIO) CALL(write, ENOSPC) CALL(mmap, ENOMEM) CALL(fstat, EIO) CALL(stat, EACCES)      \
@@ -47,7 +47,7 @@ static const struct {
 
 static atomic_ulong made[COUNT];
 
-/* True once: for the call that is to fail. */
+/* True for the one call that is to fail. */
 static int fails(int call) {
     const char *order = getenv("FR_FAIL"), *colon = order ? strrchr(order, ':') : NULL;
     unsigned long number = 1 + atomic_fetch_add(&made[call], 1);
@@ -73,7 +73,7 @@ __attribute__((destructor)) static void tell(void) {
 
 #define NEXT(name) ((__typeof__(name) *)dlsym(RTLD_NEXT, #name))
 
-/* A call whose arguments are handed on as they are. */
+/* Defines a call that passes its arguments on unchanged. */
 #define FAILING(type, name, none, parameters, arguments)     \
     type name parameters {                                   \
         return fails(CALL_##name) ? (none) : NEXT(name) arguments; \
@@ -126,7 +126,7 @@ FAILING(int, listen, -1, (int fd, int backlog), (fd, backlog))
 FAILING(int, accept4, -1, (int fd, struct sockaddr *address, socklen_t *size, int flags), (fd, address, size, flags))
 FAILING(int, epoll_create1, -1, (int flags), (flags))
 
-/* Taking out what was put in never fails either. */
+/* Reading such a counter never fails either. */
 int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event) {
     return operation != EPOLL_CTL_DEL && fails(CALL_epoll_ctl) ? -1 : NEXT(epoll_ctl)(epoll, operation, fd, event);
 }

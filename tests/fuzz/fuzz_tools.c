@@ -9,7 +9,7 @@
 
 enum { FORMS = 9, MOST = 96, WALKS = 3 };
 
-/* Templates, or what they show of their form. */
+/* Templates, or the part of one that shows its call format. */
 static const char *const templates[FORMS] = {
     "chat/templates/llama3.1", "chat/templates/glm4.6",     "chat/templates/qwen3.5",
     "chat/templates/gemma4",   "templates/minimax",         "templates/kimi",
