@@ -1,5 +1,5 @@
-/* tools/perplexity.c: its numbers are those that transformers' logits give (tests/data/perplexity), and what can't be
- * scored is refused. */
+/* tools/perplexity.c and tools/tasks.c: their numbers are those that transformers' logits give (tests/data/perplexity,
+ * tests/data/tasks), and what can't be scored is refused. */
 #include <check.h>
 #include <math.h>
 #include <stdint.h>
@@ -186,6 +186,102 @@ START_TEST(damaged_bases_are_refused) {
 }
 END_TEST
 
+/* ------------------------------------------------------------------------------------------------------------ tasks */
+
+#define TASKS "tests/data/tasks"
+
+static const struct {
+    const char *name, *file;
+} kinds[] = {{"hellaswag", "hellaswag.txt"}, {"winogrande", "winogrande.csv"}, {"multiple-choice", "answers.bin"}};
+
+/* What a further task adds to the count is whether it was answered rightly. */
+START_TEST(the_right_tasks_are_the_references) {
+    json_t *object = json_load_file(TASKS "/expected.json", 0, NULL);
+    const json_t *right = fr_json_get(object, kinds[_i].name);
+    ck_assert_uint_gt(json_array_size(right), 5);
+    long before = 0, tasks = 0;
+    for (size_t n = 1; n <= json_array_size(right); n++) {
+        const char *name = kinds[_i].name;
+        char most[64] = ""; /* the last time: all, as by default */
+        if (n < json_array_size(right)) snprintf(most, sizeof most, "--%s-tasks %zu", name, n);
+        fr_command c = fr_command_ok("perplexity " DEMO "-t 1 --%s %s -f " TASKS "/%s", name, most, kinds[_i].file);
+        long now = 0;
+        ck_assert_msg(sscanf(c.out, "%*s %*s right, %ld of %ld tasks", &now, &tasks) == 2, "%s", c.out);
+        ck_assert_int_eq(tasks, (long)n);
+        ck_assert_msg(now - before == json_is_true(json_array_get(right, n - 1)), "task %zu of %s", n, name);
+        ck_assert_double_eq_tol(printed(&c, name), 100.0 * (double)now / (double)n, 1e-4);
+        before = now;
+        fr_command_free(&c);
+    }
+    json_decref(object);
+}
+END_TEST
+
+static const struct {
+    int status;
+    const char *line, *says;
+} tasks_refused[] = {
+    {2, "--hellaswag", "needs its tasks"},
+    {2, "--hellaswag --winogrande -f x", "choose one"},
+    {2, "--hellaswag-tasks 2 -f x", "choose one"},
+    {2, "--hellaswag --winogrande-tasks 2 -f x", "--winogrande-tasks does not go with --hellaswag"},
+    {2, "--winogrande --ppl-stride 2 -f x", "--ppl-stride does not go with --winogrande"},
+    {2, "--winogrande --winogrande-tasks 0 -f x", "--winogrande-tasks"},
+    {1, "--winogrande -f no/such/file", "no/such/file"},
+    {1, "--hellaswag -f /dev/null", "has no task"},
+    {1, "--winogrande -f /dev/null", "has no task"},
+    {1, "--multiple-choice -f /dev/null", "no file of questions"},
+    {1, "--multiple-choice -f " TASKS "/winogrande.csv", "no file of questions"},
+    {1, "--hellaswag -f " TASKS "/winogrande.csv", "task 1: its second line is no index"},
+    {1, "--winogrande -f " TASKS "/hellaswag.txt", "task 1: not a line of"},
+};
+
+START_TEST(tasks_that_make_no_sense_are_refused) {
+    char line[512];
+    snprintf(line, sizeof line, "perplexity " DEMO "%s", tasks_refused[_i].line);
+    check_refused(line, tasks_refused[_i].status, tasks_refused[_i].says);
+}
+END_TEST
+
+static const struct {
+    const char *kind;
+    size_t length;
+    const char *bytes, *says;
+} damaged_tasks[] = {
+#define BYTES(literal) sizeof literal - 1, literal
+    {"hellaswag", BYTES("A man\n4\na\nb\nc\nd\n"), "task 1: its second line"},
+    {"hellaswag", BYTES("A man\n0\na\nb\nc\n"), "task 1: four endings"},
+    {"hellaswag", BYTES("A man\n0\na\nb\nc\nd\nA man"), "task 2: its second line"},
+    {"winogrande", BYTES("0,A _ is,a,b,3\n"), "task 1: not a line of"},
+    {"winogrande", BYTES("0,A _ is,a,b,1\n1,A _ is,a,b\n"), "task 2: not a line of"},
+    {"winogrande", BYTES("0,A is,a,b,1\n"), "task 1: its sentence has no _"},
+    {"winogrande", BYTES("0,\"A _ is,a,b,1\n"), "task 1: not a line of"},
+    {"winogrande", BYTES("0,\"A _\" is,a,b,1\n"), "task 1: not a line of"},
+    {"winogrande", BYTES("0,_,,,1\n"), "task 1: a choice of one token"},
+    {"multiple-choice", BYTES("\xff\xff\xff\xff"), "no file of questions"},
+    {"multiple-choice", BYTES("\0\0\0\0"), "has no task"},
+    {"multiple-choice", BYTES("\1\0\0\0\0\0\0\0"), "task 1: damaged"},
+    {"multiple-choice", BYTES("\1\0\0\0\0\0\0\0\xff\xff\xff\xff?"), "task 1: damaged"},
+    {"multiple-choice", BYTES("\1\0\0\0\0\0\0\0\1\0\0\0?\0\0\0\0\0\0\0\0"), "task 1: damaged"},
+    {"multiple-choice", BYTES("\1\0\0\0\0\0\0\0\1\0\0\0?\xff\0\0\0"), "task 1: damaged"},
+    {"multiple-choice", BYTES("\1\0\0\0\0\0\0\0\1\0\0\0?\1\0\0\0\1\0\0\0!\2\0\0\0\0\0\0\0"), "task 1: damaged"},
+    {"multiple-choice", BYTES("\1\0\0\0\0\0\0\0\1\0\0\0?\1\0\0\0\1\0\0\0!\1\0\0\0"), "task 1: damaged"},
+#undef BYTES
+};
+
+START_TEST(damaged_tasks_are_refused) {
+    char line[512];
+    make_folder();
+    snprintf(line, sizeof line, "%s/tasks", folder);
+    FILE *file = fopen(line, "wb");
+    ck_assert_uint_eq(fwrite(damaged_tasks[_i].bytes, 1, damaged_tasks[_i].length, file), damaged_tasks[_i].length);
+    fclose(file);
+    snprintf(line, sizeof line, "perplexity " DEMO "--%s -f %s/tasks", damaged_tasks[_i].kind, folder);
+    check_refused(line, 1, damaged_tasks[_i].says);
+    remove_folder();
+}
+END_TEST
+
 int main(void) {
     TCase *cases = tcase_create("perplexity");
     tcase_set_timeout(cases, 300);
@@ -193,6 +289,9 @@ int main(void) {
     tcase_add_test(cases, divergence_is_the_references);
     tcase_add_loop_test(cases, what_makes_no_sense_is_refused, 0, sizeof refused / sizeof *refused);
     tcase_add_test(cases, damaged_bases_are_refused);
+    tcase_add_loop_test(cases, the_right_tasks_are_the_references, 0, sizeof kinds / sizeof *kinds);
+    tcase_add_loop_test(cases, tasks_that_make_no_sense_are_refused, 0, sizeof tasks_refused / sizeof *tasks_refused);
+    tcase_add_loop_test(cases, damaged_tasks_are_refused, 0, sizeof damaged_tasks / sizeof *damaged_tasks);
     Suite *suite = suite_create("perplexity");
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);

@@ -57,9 +57,11 @@ static const fr_verb verbs[] = {
     {"perplexity", "perplexity of a text, and against a base's logits", FR_VERB_PERPLEXITY,
      "perplexity [-m] MODEL (-f FILE | --kl-divergence --kl-divergence-base FILE) [options]",
      "The text is run in chunks of -c ids (default 512), each alone; scored are the ids of its second half. The\n"
-     "numbers, and the files of a base's predictions, are those of llama-perplexity.\n",
+     "numbers, and the files of a base's predictions, are those of llama-perplexity. With --hellaswag, --winogrande\n"
+     "or --multiple-choice FILE holds tasks whose answers are chosen by their likelihood.\n",
      "  forerun perplexity -m gemma-4-E2B-it -f wiki.test.raw --kl-divergence-base base.kld\n"
-     "  forerun perplexity -m gemma-4-E2B-it-q4_0.gguf --kl-divergence-base base.kld --kl-divergence\n",
+     "  forerun perplexity -m gemma-4-E2B-it-q4_0.gguf --kl-divergence-base base.kld --kl-divergence\n"
+     "  forerun perplexity -m gemma-4-E2B-it --hellaswag -f hellaswag_val_full.txt\n",
      fr_verb_perplexity},
     {"imatrix", "how much the columns of each matrix matter, for quantize", FR_VERB_IMATRIX,
      "imatrix [-m] MODEL -f FILE -o FILE [options]",

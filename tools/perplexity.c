@@ -13,6 +13,7 @@
 
 #include "base.h"
 #include "chunks.h"
+#include "tasks.h"
 #include "verbs.h"
 
 #define SHALLOW (-16.0f) /* logarithms of probabilities that the base's file resolves are above it */
@@ -211,6 +212,7 @@ static int run(scoring *s, fr_loaded *loaded, const fr_arguments *args, fr_promp
 }
 
 int fr_verb_perplexity(const fr_arguments *args) {
+    if (fr_tasks_asked(args)) return fr_tasks_run(args);
     int code = check(args);
     if (code) return code;
     scoring s = {.comparing = args->given[FR_ARG_KL], .saving = args->given[FR_ARG_BASE] && !args->given[FR_ARG_KL]};

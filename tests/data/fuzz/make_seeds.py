@@ -612,6 +612,14 @@ def importances():
     write("imatrix", "older", imatrix_older())
 
 
+# -------------------------------------------------------------------------------------------------------------- tasks
+
+def tasks():
+    write("tasks", "hellaswag", "\0" + "A man\n2\nis.\nsits.\nruns.\n\n" + "Tea: It\r\n0\r\nis\r\na\r\nb\r\nc")
+    write("tasks", "winogrande", "\1" + '0,"A ""cup"" is, so _ is.",cup,"a ""b"", c",2\n\n1,_ is,a,b,1\r\n' + '2,"_')
+    write("tasks", "answers", b"\2" + read("tasks/answers.bin"))
+
+
 if __name__ == "__main__":
     gguf()
     weights()
@@ -621,6 +629,7 @@ if __name__ == "__main__":
     pictures()
     named()
     importances()
+    tasks()
     grammars()
     with tempfile.TemporaryDirectory() as folder:
         files(folder)
