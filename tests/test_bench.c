@@ -78,7 +78,7 @@ static size_t csv_cells(const char *line) {
     return cells;
 }
 
-/* How many columns a list in brackets has: commas outside of both kinds of quotes, and one. */
+/* Counts the columns of a list in brackets: one more than the commas outside of both kinds of quotes. */
 static size_t sql_columns(const char *list) {
     size_t columns = 1;
     char quote = '\0';

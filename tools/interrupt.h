@@ -12,8 +12,8 @@ void fr_interrupt_watch(void);
 /* Whether one has come: an fr_abort_fn, whose context is not used. */
 bool fr_interrupt_came(void *context);
 
-/* From here on SIGHUP asks for files to be read again, unless it is ignored, or standard input is a terminal (SIGHUP
- * then means that it was closed). The second function says if a SIGHUP came since the last call. */
+/* Makes SIGHUP a request to read files again, unless it is ignored, or standard input is a terminal (SIGHUP then means
+ * that it was closed). The second function says if a SIGHUP came since the last call. */
 void fr_interrupt_watch_reload(void);
 bool fr_interrupt_reload(void);
 

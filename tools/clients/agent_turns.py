@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""agent_turns.py: how soon each turn of an agent's conversation is answered, here and by llama.cpp's server.
+"""agent_turns.py: measures the seconds to the first token of each turn of an agent, here and with llama-server.
 
 In: --model FILE.gguf, --forerun PATH, --llama-server PATH (may be left out), --turns N, --threads N, --titles. Out: of
 a chat of 1,000 tokens the seconds to the first token of its first turn, cold, and of its second; for each turn of the
@@ -40,7 +40,7 @@ PARTS = ["parser", "queue", "cache", "index", "writer", "reader", "clock", "rout
 
 
 def file_of(part, turn):
-    """Lines of a program as a tool's result has them; no two turns' are alike."""
+    """Makes lines of a program, as in a tool's result; they differ in each turn."""
     lines = [f"def {part}_{turn}_{i}(items, limit={turn * 7 + i}):\n"
              f"    kept = [x for x in items if x % {i + 2} == {turn}]\n"
              f"    return kept[:limit]\n" for i in range(10)]
@@ -48,7 +48,7 @@ def file_of(part, turn):
 
 
 def turns_of(count):
-    """The messages that each turn adds: what is asked, and behind it what the agent said, to be there in the next."""
+    """Makes the messages that each turn adds: the question, and the agent's answer, which the next turn contains."""
     for turn in range(count):
         part = PARTS[turn % len(PARTS)]
         call = {"id": f"call_{turn}", "type": "function", "function": {
@@ -83,7 +83,7 @@ class Server:
         raise SystemExit(f"{command[0]} is not ready after five minutes")
 
     def ask(self, body):
-        """Seconds to the first token, the prompt's tokens, and how many of them were there already."""
+        """Gives the seconds to the first token, the prompt's tokens, and how many of them were cached."""
         body = {**body, "stream": True, "stream_options": {"include_usage": True}, "temperature": 0, "model": "any"}
         request = urllib.request.Request(self.url + "/v1/chat/completions", json.dumps(body).encode(),
                                          {"Content-Type": "application/json"})

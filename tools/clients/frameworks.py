@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""frameworks.py --forerun COMMAND MODEL | --url URL: what frameworks around models make of a server.
+"""frameworks.py --forerun COMMAND MODEL | --url URL: runs agent and client frameworks against a server.
 
 Each case imports its own client and is passed over where that is not installed: several environments have them between
 them (requirements*.txt), as their pins exclude each other. In: a model that calls tools by its template, a GGUF file or

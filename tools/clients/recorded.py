@@ -1,4 +1,4 @@
-"""Conversations of coding agents, turn by turn, as their clients put them together (see cases.py): tests/data/agents.
+"""Replays conversations of coding agents, turn by turn, in the form of their clients (see cases.py): tests/data/agents.
 
 In: a Target. Out: nothing. What the assistant has said is part of what is recorded, so that any model can be asked;
 each turn is a stream, which must come to its proper end, with the prompt that what is new in it makes longer.
@@ -28,7 +28,7 @@ def ask(target, recorded, list_so_far, turn):
 
 
 def turns(target, name, usage_of):
-    """Usage of each turn; the last one is behind a compaction."""
+    """Gives the usage of each turn; the last turn follows a compaction."""
     recorded, list_so_far, taken = json.loads((AGENTS / f"{name}.json").read_text()), [], []
     for turn, more in enumerate(recorded["turns"]):
         list_so_far = list_so_far + more
@@ -40,7 +40,7 @@ def turns(target, name, usage_of):
 
 
 def check_kept(taken):
-    """A template may leave out what was thought in turns that have ended, and begins anew from there."""
+    """Half of the previous turn must be reused: a template may drop thoughts of ended turns, which changes the rest."""
     for before, (_, cached) in zip(taken, taken[1:-1]):
         assert 2 * cached >= before[0], taken
 

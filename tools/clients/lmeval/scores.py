@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scores.py --llama-server URL --port N: prompts echoed with log-probabilities by a server that has no such thing.
+"""scores.py --llama-server URL --port N: adds echoed prompts with log-probabilities to a server without them.
 
 llama-server refuses "echo". But it tells the log-probability of the token that it gives, by the model's own logits, and
 a large bias makes it give any token: so a prompt's are had one by one, each behind the ids before it, which stay in its
@@ -49,7 +49,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def echoed(client, ids):
-    """The lists of a prompt, and an entry for the token that is asked for behind it."""
+    """Gives the lists for a prompt, and an entry for the one token after it."""
     own, best = [None], [None]
     for at in range(1, len(ids)):
         answer = client.ask("POST", "/completion", {"prompt": ids[:at], "n_predict": 1, "n_probs": 1, "temperature": 0,

@@ -1,4 +1,4 @@
-// Branches of a conversation: where a message was edited or answered anew, what stood there before is kept.
+// Branches of a conversation: if a message is edited or answered again, the page keeps the old version.
 //
 // A conversation's "messages" are the branch that is open. A message at which others begin too has "branches", the rest
 // of the conversation in each of the others, in the order in which they came, and "branch", its own place among them.
@@ -10,8 +10,8 @@ const take = (message) => {
     return {branches, branch};
 };
 
-/** Puts the messages from `at` on aside; the message that is appended next begins the newest branch of that place.
- *  Gives what it needs for that. */
+/** Sets the messages from `at` on aside as a branch; the next message begins the newest branch there. Gives what that
+ *  message needs. */
 export function setAside(conversation, at) {
     const rest = conversation.messages.splice(at);
     if (rest.length === 0) return {};
@@ -19,7 +19,7 @@ export function setAside(conversation, at) {
     return {branches: branches.toSpliced(branch, 0, rest), branch: branches.length + 1};
 }
 
-/** Opens another branch at a message: the one before it or after it. */
+/** Opens the branch before or after the open one at a message. */
 export function turnTo(conversation, message, by) {
     const at = conversation.messages.indexOf(message), to = (message.branch ?? 0) + by;
     if (at < 0 || to < 0 || to > (message.branches?.length ?? 0)) return false;

@@ -1,4 +1,4 @@
-// Colours of code, by highlight.js, which the page loads from its own server once the first code comes.
+// Colours code by highlight.js, which the page loads from its own server when the first code appears.
 //
 // In: code, its language, and how a stretch of it is put into an element. Out: those stretches in spans of the kinds
 // that highlight.js names; false, and nothing is put, where the language is unknown, the code very long, or the server
@@ -10,7 +10,7 @@ const LONGEST = 50000; // characters
 
 let library = null, loading = null;
 
-/** Resolves once colours can be had, or never will be. */
+/** Resolves when highlight.js is loaded or can't be. */
 export function coloursLoaded() {
     loading ??= import("./highlight.js").then(() => {
         library = window.hljs ?? null;

@@ -1,4 +1,4 @@
-// Text files that go with the next message: chosen, dropped, or a long text that was pasted.
+// Text files for the next message: chosen, dropped, or made from a long pasted text.
 //
 // In: files. Out: {name, text} each, and how they are written into a message for the model.
 
@@ -31,7 +31,7 @@ export function setFiles(list) {
     show();
 }
 
-/** Adds files; gives what keeps one of them out, or "". */
+/** Adds files. Gives the reason why one can't be added, or "". */
 export async function addFiles(list) {
     for (const file of list) {
         if (waiting.length === MOST) return `A message takes ${MOST} files.`;
@@ -54,7 +54,7 @@ export function takePaste(text) {
     return true;
 }
 
-/** The message with its files before it, each in a fence that none of its lines closes. */
+/** Gives the message with its files before it, each in a fence that none of its lines can close. */
 export function withFiles(content, list) {
     const parts = list.map(({name, text}) => {
         const longest = Math.max(2, ...[...text.matchAll(/`{3,}/g)].map(([ticks]) => ticks.length));

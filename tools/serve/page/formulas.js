@@ -1,12 +1,11 @@
-// Formulas as models write them in TeX, set by KaTeX, which the page loads from its own server once the first one
-// comes.
+// Draws the TeX formulas of models by KaTeX, which the page loads from its own server when the first one appears.
 //
 // In: the source between its marks, and whether it stands on lines of its own. Out: an element, which shows the source
 // until KaTeX is there, and stays so where the server was built without it or the source is no TeX.
 
 import {el} from "./dom.js";
 
-// Nothing that TeX asks for may load, link or grow without bound.
+// These settings stop a formula from loading files, adding links, or growing without bound.
 const OPTIONS = {throwOnError: true, trust: false, strict: "ignore", maxSize: 30, maxExpand: 500};
 
 let library = null, loading = null;

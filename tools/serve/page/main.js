@@ -170,7 +170,7 @@ function itemOf(conversation) {
 const holds = (messages, word) => messages.some((message) => message.content.toLowerCase().includes(word) ||
     message.branches?.some((rest) => holds(rest, word)));
 
-/** All of them, or those that have what is searched for in their name or texts. */
+/** Lists all conversations, or those with the searched text in their name or messages. */
 function listConversations() {
     const word = byId("search").value.trim().toLowerCase();
     const found = conversations.filter((one) => !word || one.title.toLowerCase().includes(word) ||
@@ -231,7 +231,7 @@ function append(conversation, message) {
     return view;
 }
 
-/** Leaves the first `count` messages; the others are a branch of their own. Gives what the next message needs. */
+/** Keeps the first `count` messages and sets the rest aside as a branch. Gives what the next message needs. */
 function branchOff(conversation, count) {
     const branches = setAside(conversation, count);
     if (conversation === current) for (const view of views.splice(count)) view.element.remove();
@@ -267,7 +267,7 @@ async function again(conversation, message) {
     await answer(conversation, branchOff(conversation, at));
 }
 
-/** More of an answer that was stopped or cut. */
+/** Continues an answer that was stopped or cut. */
 async function goOn(conversation, message) {
     if (running.has(conversation.id) || conversation.messages.at(-1) !== message) return;
     const body = bodyOf(conversation), begun = body.messages.at(-1);
@@ -349,7 +349,7 @@ async function answer(conversation, branches = {}) {
     await stream(conversation, message, body);
 }
 
-/** The answer to a conversation into its last message, as it comes. */
+/** Streams the answer to a conversation into its last message. */
 async function stream(conversation, message, body) {
     const controller = new AbortController(), growth = new Growth(conversation, message);
     let ended;
@@ -382,7 +382,7 @@ async function stream(conversation, message, body) {
     if (conversations.includes(conversation)) await touch(conversation);
 }
 
-/** Ends the answer that is under way; resolves once it has taken notice. */
+/** Stops the running answer; resolves when it has stopped. */
 async function stop(conversation) {
     const answering = running.get(conversation?.id);
     answering?.controller.abort();
@@ -634,7 +634,7 @@ async function begin() {
     show(asked ? null : conversations.find((one) => one.id === location.hash.slice(1)) ?? null);
     await connect();
     if (!asked) return;
-    input.value = asked; // of ?q=: what a browser's search field asks
+    input.value = asked; // of ?q=, which a browser's search field fills in
     fit();
     await send();
 }

@@ -80,7 +80,7 @@ function fencedAt(lines, i, [, fence, info]) {
             next: Math.min(next + 1, lines.length)};
 }
 
-/** Up to the mark that closes it, at a line's end; null: there is none, or not yet. */
+/** Reads a formula up to its closing mark at the end of a line; null: not closed, or not yet. */
 function formulaAt(lines, i, match) {
     const mark = match[1] === "$$" ? "$$" : "\\]";
     for (let next = i; next < Math.min(lines.length, i + TEX_LINES); next++) {
@@ -236,7 +236,7 @@ function buildFormula(block, flags) {
     return el("p", {}, drafts(text, 0, text.text.length, formula(text.text.trim(), true)));
 }
 
-/** An item whose text begins with [ ] or [x] is a task, which can't be ticked: it is the model's. */
+/** Shows an item that begins with [ ] or [x] as a task. It can't be ticked, because the text is the model's. */
 function buildItem(lines, flags, depth) {
     const task = TASK.exec(lines[0].text);
     if (!task) return buildAll(el("li"), lines, flags, depth + 1);
@@ -339,15 +339,15 @@ function putCode(parent, t, at, to) {
     return end + width;
 }
 
-/** The element, as a draft where any of [from, to) is from one. */
+/** Marks the element as a draft if any part of [from, to) came from one. */
 function drafts(t, from, to, element) {
     return t.flags.subarray(from, to).includes(1) ? el("span.drafted", {}, element) : element;
 }
 
 const CLOSES = {"$$": "$$", "$": "$", "\\(": "\\)", "\\[": "\\]"}, LONGEST_TEX = 2000;
 
-/** A formula within a line. A single $ is money unless what it opens begins and ends with no blank, and no digit comes
- *  next. */
+/** Reads a formula within a line. A single $ is money, unless the text after it neither begins nor ends with a blank
+ *  and no digit follows the closing $. */
 function putFormula(parent, t, at, to) {
     const open = Object.keys(CLOSES).find((mark) => t.text.startsWith(mark, at));
     if (!open) return at;

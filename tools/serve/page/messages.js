@@ -50,7 +50,7 @@ export class MessageView {
         this.element.append(foot);
     }
 
-    /** The branch before and the one after, where there are several. */
+    /** Makes buttons for the previous and the next branch, if there are several. */
     branchButtons() {
         const {message} = this, [place, count] = placeOf(message);
         if (count < 2) return [];

@@ -34,7 +34,7 @@ const FIELDS = [
     number("thinkingBudget", "reasoning_budget_tokens", "Thinking tokens at most", 0, 2 ** 31 - 1, {whole: true}),
 ];
 
-/** Puts the fields into the dialog. */
+/** Adds the fields to the dialog. */
 export function buildSettings() {
     for (const field of FIELDS) {
         const input = el("input", {id: field.id, inputmode: field.whole ? "numeric" : "decimal", autocomplete: "off"});
