@@ -194,7 +194,7 @@ static const struct {
     const char *name, *file;
 } kinds[] = {{"hellaswag", "hellaswag.txt"}, {"winogrande", "winogrande.csv"}, {"multiple-choice", "answers.bin"}};
 
-/* What a further task adds to the count is whether it was answered rightly. */
+/* The count of right answers after N tasks and after N + 1 tasks shows if task N + 1 was answered rightly. */
 START_TEST(the_right_tasks_are_the_references) {
     json_t *object = json_load_file(TASKS "/expected.json", 0, NULL);
     const json_t *right = fr_json_get(object, kinds[_i].name);
