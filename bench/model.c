@@ -218,6 +218,9 @@ static size_t largest(const fr_bench_list *list, size_t least) {
 static fr_status open_session(fr_bench_run *run) {
     const fr_bench_model_plan *plan = run->plan;
     size_t longest = largest(&plan->generate, largest(&plan->prompts, FR_STEP_MAX));
+    for (size_t i = 0; i < plan->both_count; i++)
+        if (plan->both[i].prompt + plan->both[i].generate > longest)
+            longest = plan->both[i].prompt + plan->both[i].generate;
     run->depths.count = 0;
     for (size_t i = 0; i < plan->depths.count; i++)
         if (!plan->depths_fit || (size_t)plan->depths.at[i] + longest <= run->model->trunk.spec.context_limit)

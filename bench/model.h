@@ -16,6 +16,11 @@ typedef struct fr_bench_list {
     size_t count;
 } fr_bench_list;
 
+/* A prompt and what is generated after it, timed as one. */
+typedef struct fr_bench_both {
+    size_t prompt, generate;
+} fr_bench_both;
+
 typedef struct fr_bench_model_plan {
     const char *model;
     const char *drafter;   /* NULL: the model's own MTP layer, if it has one */
@@ -26,6 +31,8 @@ typedef struct fr_bench_model_plan {
     size_t isa_count;          /* 0: the best here */
     fr_bench_list prompts;     /* pp: lengths, 0 for none */
     fr_bench_list generate;    /* tg: tokens, 0 for none */
+    fr_bench_both both[FR_BENCH_LIST]; /* pp+tg */
+    size_t both_count;
     fr_bench_list depths;      /* tokens in the context before */
     bool depths_fit;           /* those beyond the model's context are left out; else they are FR_INPUT */
     fr_bench_list rows;        /* T(K): 1 to FR_STEP_MAX; none or 0: not measured */

@@ -1,26 +1,31 @@
 /* Prompts and decode, the tests that llama-bench has: pp512 runs 512 ids from the context's depth on, tg128 runs 128
- * ids one after the other.
+ * ids one after the other, pp512+tg128 both in one timing.
  *
  * In: an opened model, lengths, depths. Out: a table. A prompt is warm after one run of it, decode after one id. */
 #include "bench/measure.h"
 #include "bench/model_run.h"
 
-typedef double timing_fn(fr_session *session, size_t count, size_t position);
+static double time_once(fr_session *session, size_t prompt, size_t generate, size_t depth) {
+    double seconds = prompt ? fr_bench_prefill(session, prompt, depth) : 0;
+    return generate ? seconds + fr_bench_decode(session, generate, depth + prompt) : seconds;
+}
 
-static void bench_test(fr_bench_run *run, bool generate, size_t count, size_t depth) {
+static void bench_test(fr_bench_run *run, size_t prompt, size_t generate, size_t depth) {
     double seconds[FR_BENCH_TIMINGS];
-    char name[64], words[32];
-    timing_fn *time = generate ? fr_bench_decode : fr_bench_prefill;
-    snprintf(words, sizeof words, "%s%zu", generate ? "tg" : "pp", count);
+    char name[64], first[24] = "", second[24] = "", words[50];
+    if (prompt) snprintf(first, sizeof first, "pp%zu", prompt);
+    if (generate) snprintf(second, sizeof second, "tg%zu", generate);
+    snprintf(words, sizeof words, "%s%s%s", first, prompt && generate ? "+" : "", second);
     fr_bench_name(name, sizeof name, words, depth);
     fr_bench_doing(run, name);
-    time(run->session, generate ? 1 : count, depth);
-    for (size_t i = 0; i < run->plan->repetitions; i++) seconds[i] = time(run->session, count, depth);
+    time_once(run->session, prompt, generate ? 1 : 0, depth);
+    for (size_t i = 0; i < run->plan->repetitions; i++)
+        seconds[i] = time_once(run->session, prompt, generate, depth);
     fr_bench_begin_row(run, &(fr_bench_test){.name = name,
-                                             .prompt = generate ? 0 : count,
-                                             .generate = generate ? count : 0,
+                                             .prompt = prompt,
+                                             .generate = generate,
                                              .depth = depth,
-                                             .tokens = count,
+                                             .tokens = prompt + generate,
                                              .seconds = seconds,
                                              .count = run->plan->repetitions});
 }
@@ -30,9 +35,11 @@ static void bench_depth(fr_bench_run *run, size_t depth) {
     if (depth) fr_bench_doing(run, "filling the context");
     fr_bench_fill(run->session, depth);
     for (size_t i = 0; i < plan->prompts.count; i++)
-        if (plan->prompts.at[i]) bench_test(run, false, (size_t)plan->prompts.at[i], depth);
+        if (plan->prompts.at[i]) bench_test(run, (size_t)plan->prompts.at[i], 0, depth);
     for (size_t i = 0; i < plan->generate.count; i++)
-        if (plan->generate.at[i]) bench_test(run, true, (size_t)plan->generate.at[i], depth);
+        if (plan->generate.at[i]) bench_test(run, 0, (size_t)plan->generate.at[i], depth);
+    for (size_t i = 0; i < plan->both_count; i++)
+        bench_test(run, plan->both[i].prompt, plan->both[i].generate, depth);
 }
 
 static bool any(const fr_bench_list *list) {
@@ -42,7 +49,7 @@ static bool any(const fr_bench_list *list) {
 }
 
 void fr_bench_model_tests(fr_bench_run *run) {
-    if (!any(&run->plan->prompts) && !any(&run->plan->generate)) return;
+    if (!any(&run->plan->prompts) && !any(&run->plan->generate) && !run->plan->both_count) return;
     fr_bench_begin(run, "test", "Prompts and decode", NULL, 0);
     for (size_t i = 0; i < run->depths.count; i++) bench_depth(run, (size_t)run->depths.at[i]);
     fr_bench_end(run);

@@ -130,6 +130,35 @@ START_TEST(prompts_and_decode_have_llama_benchs_fields_and_names) {
 END_TEST
 
 /* The sums are those of the shapes in the header of tools/demo/target's model.safetensors. */
+/* llama-bench's names of them, and its counts: tokens a second are those of the prompt and of what follows it. */
+START_TEST(a_prompt_and_its_generation_are_timed_as_one) {
+    static const struct {
+        const char *name;
+        int prompt, generate, depth;
+    } tests[] = {{"pp70+tg9", 70, 9, 0}, {"pp1+tg20", 1, 20, 0}, {"pp70+tg9 @ d100", 70, 9, 100},
+                 {"pp1+tg20 @ d100", 1, 20, 100}};
+    json_t *rows = bench("-pg 70,9 -pg 1,20 -p 0 -n 0 -d 0,100 --rows 0 -r 3 --max-spread 1000000 -o json -t 1");
+    ck_assert_uint_eq(json_array_size(rows), 4);
+    for (size_t i = 0; i < 4; i++) {
+        const json_t *row = json_array_get(rows, i);
+        ck_assert_str_eq(text_of(row, "test"), tests[i].name);
+        ck_assert_double_eq(number_of(row, "n_prompt"), tests[i].prompt);
+        ck_assert_double_eq(number_of(row, "n_gen"), tests[i].generate);
+        ck_assert_double_eq(number_of(row, "n_depth"), tests[i].depth);
+        check_samples(row, tests[i].prompt + tests[i].generate);
+    }
+    json_decref(rows);
+}
+END_TEST
+
+START_TEST(every_form_has_a_prompt_with_its_generation) {
+    static const char *const forms[] = {"md", "csv", "json", "jsonl", "sql"};
+    fr_command c = fr_command_ok(BENCH "-pg 3,2 -p 0 -n 0 -d 0 --rows 0 -r 2 --max-spread 1000000 -o %s", forms[_i]);
+    ck_assert_msg(strstr(c.out, "pp3+tg2") != NULL, "%s", c.out);
+    fr_command_free(&c);
+}
+END_TEST
+
 START_TEST(a_model_is_as_large_as_its_files_tensors) {
     json_t *rows = bench(QUICK);
     ck_assert_double_eq(number_of(json_array_get(rows, 0), "model_size"), 13419596);
@@ -553,6 +582,12 @@ static const struct {
 } refused[] = {
     {"bench model", "needs -m MODEL", 2},
     {"bench model " DEMO "--rows 17", "--rows up to 16", 2},
+    {"bench model " DEMO "-pg 512", "two numbers such as 512,128", 2},
+    {"bench model " DEMO "-pg 1,2,3", "two numbers", 2},
+    {"bench model " DEMO "-pg 0,2", "from 1 to", 2},
+    {"bench model " DEMO "-pg 1..2,3", "two numbers", 2},
+    {"bench model " DEMO "-pg 1,", "two numbers", 2},
+    {"bench model " DEMO "-pg 4000,97 -p 0 -n 0 -d 0 --rows 0", "beyond the model's 4096", 1},
     {"bench model " DEMO "-p 1..64", "a list of 64 numbers or more", 2},
     {"bench model " DEMO "--rows 1..x", "--rows 1..x", 2},
     {"bench model " DEMO "--spec-synth-rates 1.5", "from 0 to 1", 2},
@@ -596,6 +631,8 @@ int main(void) {
     tcase_set_timeout(tests, 60);
     suite_add_tcase(suite, tests);
     tcase_add_test(tests, prompts_and_decode_have_llama_benchs_fields_and_names);
+    tcase_add_test(tests, a_prompt_and_its_generation_are_timed_as_one);
+    tcase_add_loop_test(tests, every_form_has_a_prompt_with_its_generation, 0, 5);
     tcase_add_test(tests, a_model_is_as_large_as_its_files_tensors);
     tcase_add_test(tests, every_number_of_threads_and_instruction_set_has_its_rows);
     tcase_add_test(tests, a_figure_without_a_spread_is_marked);

@@ -93,6 +93,8 @@ static size_t text_tokens(const fr_bench_model_plan *plan, const fr_arguments *a
     return args->given[FR_ARG_BENCH_GENERATE] || plan->rate_count ? (size_t)most : 64;
 }
 
+_Static_assert((int)FR_PAIRS_MAX <= (int)FR_BENCH_LIST, "a plan holds every -pg");
+
 static int make_plan(fr_bench_model_plan *plan, const fr_arguments *args) {
     *plan = (fr_bench_model_plan){.model = args->text[FR_ARG_MODEL],
                                   .drafter = args->text[FR_ARG_DRAFTER],
@@ -105,6 +107,8 @@ static int make_plan(fr_bench_model_plan *plan, const fr_arguments *args) {
     if (args->given[FR_ARG_BENCH_REPETITIONS]) plan->repetitions = (size_t)args->number[FR_ARG_BENCH_REPETITIONS];
     if (args->given[FR_ARG_BENCH_SPREAD]) plan->max_spread = args->real[FR_ARG_BENCH_SPREAD];
     take_isas(plan, args->text[FR_ARG_BENCH_ISA]);
+    for (size_t i = 0; i < args->pair_count; i++)
+        plan->both[plan->both_count++] = (fr_bench_both){(size_t)args->pairs[i][0], (size_t)args->pairs[i][1]};
     int code = take_lists(plan, args);
     if (!code) code = take_rates(plan, args->text[FR_ARG_BENCH_SYNTH_RATES]);
     plan->text_tokens = text_tokens(plan, args);

@@ -175,7 +175,6 @@ static const fr_foreign_option table[] = {
     {"--spm-infill", FLAG, RUN, "a model's own tokens say how it fills in"},
 
     /* Measuring. */
-    {"-pg", VALUE, 0, "-p and -n time prompts and generation, each for itself"},
     {"--ppl-output-type", VALUE, 0, "not built: forerun perplexity prints one form"},
     {"--no-ppl", FLAG, IMATRIX, NULL},
     {"--ppl", FLAG, 0, "forerun perplexity computes it"},

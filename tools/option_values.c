@@ -154,7 +154,25 @@ static int take_ids(fr_arguments *args, const char *name, const char *text) {
     return 0;
 }
 
+/* PP,TG: two numbers within the row's limits. */
+static int take_pair(fr_arguments *args, fr_arg arg, const char *name, const char *text) {
+    const char *list = text, *item;
+    int64_t pair[2], last;
+    size_t length, count = 0;
+    if (args->pair_count == FR_PAIRS_MAX) return fr_wrong_usage("%s can be given %d times", name, FR_PAIRS_MAX);
+    for (; (item = fr_next_word(&list, ',', &length)); count++) {
+        bool known = count < 2 && take_stretch(&fr_option_table[arg], item, length, &pair[count], &last);
+        if (!known || pair[count] != last) break;
+    }
+    if (item || count != 2)
+        return fr_wrong_usage("%s %.40s: two numbers such as 512,128, from %lld to %lld", name, text,
+                              (long long)fr_option_table[arg].low, (long long)fr_option_table[arg].high);
+    memcpy(args->pairs[args->pair_count++], pair, sizeof pair);
+    return 0;
+}
+
 static int take_text(fr_arguments *args, fr_arg arg, const char *name, const char *text) {
+    if (arg == FR_ARG_BENCH_BOTH) return take_pair(args, arg, name, text);
     if (arg == FR_ARG_TENSOR_TYPE) {
         if (args->tensor_type_count == FR_TENSOR_TYPES_MAX)
             return fr_wrong_usage("%s can be given %d times", name, FR_TENSOR_TYPES_MAX);

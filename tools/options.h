@@ -214,6 +214,7 @@ typedef enum fr_arg {
     FR_ARG_BENCH_THREADS,
     FR_ARG_BENCH_PROMPT,
     FR_ARG_BENCH_GENERATE,
+    FR_ARG_BENCH_BOTH,
     FR_ARG_BENCH_DEPTH,
     FR_ARG_BENCH_DRAFTS,
     FR_ARG_BENCH_SPEC_TYPE,
@@ -227,6 +228,7 @@ typedef enum fr_arg {
 
 #define FR_TENSOR_TYPES_MAX 64
 #define FR_BIASES_MAX       4096
+#define FR_PAIRS_MAX        64
 #define FR_IMAGES_MAX       64
 #define FR_HARMLESS_MAX     32
 #define FR_BREAKERS_MAX     16
@@ -244,6 +246,8 @@ struct fr_arguments {
     size_t stop_count;
     const char *tensor_types[FR_TENSOR_TYPES_MAX]; /* every --tensor-type */
     size_t tensor_type_count;
+    int64_t pairs[FR_PAIRS_MAX][2]; /* every -pg */
+    size_t pair_count;
     const char *biases[FR_BIASES_MAX]; /* every --logit-bias */
     size_t bias_count;
     const char *breakers[FR_BREAKERS_MAX]; /* every --dry-sequence-breaker */
