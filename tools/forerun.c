@@ -115,7 +115,7 @@ static const fr_verb verbs[] = {
      "what the drafter's own files don't say. Words without options in front are llama-quantize's: MODEL FILE TYPE,\n"
      "and perhaps a number of threads.\n",
      "  forerun quantize -m gemma-4-E2B-it --type q4_0 -o gemma-4-E2B-it-q4_0.gguf\n"
-     "  forerun quantize gemma-4-E2B-it-bf16.gguf gemma-4-E2B-it-q4_k_m.gguf Q4_K_M\n"
+     "  forerun quantize gemma-4-E2B-bf16.gguf gemma-4-E2B-q4_k_m.gguf Q4_K_M\n"
      "  forerun quantize -m gemma-4-E2B-it-bf16.gguf --type q4_k --tensor-type attn_v=q8_0 -o mixed.gguf\n"
      "  forerun quantize -m gemma-4-E2B-it-assistant --type q8_0 -o assistant-q8_0.gguf\n"
      "  forerun quantize -m Llama-3.1-8B-Instruct -md EAGLE3-LLaMA3.1-Instruct-8B --type q4_k -o eagle3.gguf\n",
