@@ -7,8 +7,8 @@
 # Whoever cleared the flag to keep a template's own first token from being doubled has it doubled after an update.
 #
 # usage: findings/transformers-add-bos-token.sh
-# Needs Python 3.10 or later with venv and a package index; installs into a temporary folder. Exit 0: as it was seen with
-# these versions. Exit 1: it has changed, and the lines say how.
+# Needs Python 3.10 or later with venv and a package index; installs into a temporary folder. Exit 0: as it was seen
+# with these versions. Exit 1: it has changed, and the lines say how.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
