@@ -7,6 +7,7 @@ set -uo pipefail
 . tests/ranks/jobs.sh
 trap 'rm -rf "$folder"' EXIT
 demo=tools/demo/target
+text=(generate -no-cnv -m $demo) # without a word of the model's chat template
 for type in q4_0 q8_0; do
     "$build/forerun" quantize -m $demo --type $type -o "$folder/$type.gguf" 2>/dev/null || fail "no $type of the demo"
 done
@@ -47,12 +48,12 @@ ends "a model of rank 1 alone" "rank 1 (.*): its model is not rank 0's" 1 \
 ends "rank 1 has no model" "rank 1 (.*): .*no-such-model" 1 \
     "${job[@]}" -n 1 "$forerun" verify --quiet -m $demo : -n 1 "$forerun" verify -m no-such-model
 ends "other options at rank 1" "rank 1 (.*): what is run next is not rank 0's" 1 \
-    "${job[@]}" -n 1 "$forerun" generate -m $demo -p one -n 9 : -n 1 "$forerun" generate -m $demo -p two -n 9
+    "${job[@]}" -n 1 "$forerun" "${text[@]}" -p one -n 9 : -n 1 "$forerun" "${text[@]}" -p two -n 9
 ends "a trace of rank 0 alone" "rank 1 (.*): what is run next is not rank 0's" 1 "${job[@]}" \
-    -n 1 "$forerun" generate -m $demo -p one -n 9 --trace "$folder/trace" : \
-    -n 1 "$forerun" generate -m $demo -p one -n 9
+    -n 1 "$forerun" "${text[@]}" -p one -n 9 --trace "$folder/trace" : \
+    -n 1 "$forerun" "${text[@]}" -p one -n 9
 ends "other keys at rank 1" "rank 1 (.*): what it is told to do, or has room for, is not rank 0's" 1 "${job[@]}" \
-    -n 1 "$forerun" generate -m $demo -p one -n 9 : -n 1 "$forerun" generate -m $demo -p one -n 9 -ctk f16
+    -n 1 "$forerun" "${text[@]}" -p one -n 9 : -n 1 "$forerun" "${text[@]}" -p one -n 9 -ctk f16
 cp "$folder/q4_0.gguf" "$folder/other.gguf" # as large, of the same tensors; its last 64 bytes are of one of them
 truncate -s -64 "$folder/other.gguf"
 truncate -s +64 "$folder/other.gguf"
@@ -70,7 +71,7 @@ await_ends
 # A rank that stops, is killed or is told to end while a long text is written: what is said of it, if anything.
 disturb() { # SIGNAL RANK EXIT-STATUS LINE ARGUMENT...
     rm -f "$folder/out" # what the run before has written
-    "${job[@]}" -n 3 "$forerun" generate -m $demo -p "Once upon" -n 4000 -c 4096 --ignore-eos --rank-timeout 2 -t 1 \
+    "${job[@]}" -n 3 "$forerun" "${text[@]}" -p "Once upon" -n 4000 -c 4096 --ignore-eos --rank-timeout 2 -t 1 \
         "${@:5}" > "$folder/out" 2> "$folder/errors" &
     local pid=$! rank='' tries=0 what="rank $2 gets $1"
     while [ ! -s "$folder/out" ] && [ $((tries++)) -lt 200 ]; do sleep 0.05; done

@@ -4,28 +4,49 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "forerun_lab_ranks.h"
 #include "output.h"
 
-enum { SIGNALS = 3 };
+enum { SIGNALS = 3, SAME_HANGUP = 200 }; /* milliseconds */
 static const int signals[SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
 static struct sigaction before[SIGNALS];
 
 /* Any thread may take a signal, and any may ask: these need no lock, also in a handler. */
-static atomic_int came;     /* which signal that ends the command, 0 for none */
-static atomic_int answered; /* SIGINT came, and ends an answer */
-static atomic_int reload;   /* set by SIGHUP: files are to be read again */
+static atomic_int came;         /* which signal that ends the command, 0 for none */
+static atomic_int answered;     /* SIGINT came, and ends an answer */
+static atomic_int reload;       /* set by SIGHUP: files are to be read again */
+static _Atomic int64_t hung_up; /* when SIGHUP came, in milliseconds of the monotonic clock */
 
 static void step_aside(void) {
     for (int i = 0; i < SIGNALS; i++) sigaction(signals[i], &before[i], NULL);
+}
+
+static int64_t now(void) {
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return (int64_t)at.tv_sec * 1000 + at.tv_nsec / 1000000;
+}
+
+/* A terminal that is closed sends SIGHUP twice: the kernel does as the terminal hangs up, and again as the shell, which
+ * leads the session, ends by the first one. The second one asks for nothing new; a SIGHUP that comes later ends the
+ * command at once, as any second signal does. */
+static void note_hangup_again(int signal_number) {
+    if (now() - hung_up < SAME_HANGUP) return;
+    step_aside();
+    raise(signal_number);
 }
 
 static void note(int signal_number) {
     if (!fr_signal_ends(signal_number)) return;
     came = signal_number;
     step_aside();
+    if (signal_number != SIGHUP) return;
+    hung_up = now();
+    sigaction(SIGHUP, &(struct sigaction){.sa_handler = note_hangup_again, .sa_flags = SA_RESTART}, NULL);
 }
 
 static void note_answer(int signal_number) {

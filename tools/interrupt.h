@@ -6,7 +6,8 @@
 
 #include <stdbool.h>
 
-/* From here on the first of them is only noted; the next one ends the command at once, as any did before. */
+/* From here on the first of them is only noted; the next one ends the command at once, as any did before. Of SIGHUP the
+ * next one counts after 200 ms, since a terminal that is closed sends two. */
 void fr_interrupt_watch(void);
 
 /* Whether one has come: an fr_abort_fn, whose context is not used. */
