@@ -22,9 +22,6 @@ const char *fr_call_body(const fr_call *call, size_t *length);
 /* Tags of what the client has already (If-None-Match); NULL: it has said nothing of that. */
 const char *fr_call_has(const fr_call *call);
 
-/* The client's address, "127.0.0.1"; "" if the system gives none. */
-const char *fr_call_client(const fr_call *call);
-
 /* Figures of the texts that a call asked for, for its line in the log: tokens of its prompts, of these found in the
  * cache, generated; seconds until the first one; why they ended. `end` is a constant text. */
 typedef struct fr_call_texts {

@@ -104,10 +104,6 @@ json_t *fr_call_kept(fr_call *call) {
     return body;
 }
 
-const char *fr_call_client(const fr_call *call) {
-    return call->client;
-}
-
 const char *fr_call_method(const fr_call *call) {
     return call->method;
 }
