@@ -76,7 +76,7 @@ START_TEST(sent_conversations) {
         templates++;
         fr_template_close(template);
     }
-    ck_assert_uint_eq(templates, 17);
+    ck_assert_uint_eq(templates, 18);
     json_decref(root);
 }
 END_TEST
@@ -115,6 +115,42 @@ START_TEST(who_takes_parts) {
         {"nothing of it", "nothing of it"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) check_text(cases[i][0], PARTS, cases[i][1]);
+}
+END_TEST
+
+#define ITEMS "{% for p in m.content %}{{ p.text }};{% endfor %}"
+#define EACH(body) "{% for m in messages %}" body "{% endfor %}"
+#define SAYS(role, text) "{\"role\": \"" role "\", \"content\": \"" text "\"}"
+
+/* A template that reads parts alone gets a text as a part, also one that was joined of several, or that stands for a
+ * call. One that takes texts too gets them as they are. */
+START_TEST(who_takes_parts_alone) {
+    /* SmolVLM's, as published, which shows no calls */
+    check_text("<|im_start|>{% for message in messages %}{{message['role'] | capitalize}}"
+               "{% if message['content'][0]['type'] == 'image' %}{{':'}}{% else %}{{': '}}{% endif %}"
+               "{% for line in message['content'] %}{% if line['type'] == 'text' %}{{line['text']}}"
+               "{% elif line['type'] == 'image' %}{{ '<image>' }}{% endif %}{% endfor %}<end_of_utterance>\n"
+               "{% endfor %}{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}",
+               "[" SAYS("system", "s") ", " SAYS("user", "a") ", "
+               "{\"role\": \"user\", \"content\": [{\"type\": \"input_text\", \"text\": \"b\"}]}, "
+               "{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [{\"id\": \"c\", "
+               "\"function\": {\"name\": \"f\", \"arguments\": {}}}]}, "
+               "{\"role\": \"tool\", \"tool_call_id\": \"c\", \"content\": \"r\"}]",
+               "<|im_start|>System: s<end_of_utterance>\nUser: a<end_of_utterance>\nUser: b<end_of_utterance>\n"
+               "Assistant: {\"tool_calls\": [{\"name\": \"f\", \"arguments\": {}}]}<end_of_utterance>\n"
+               "User: {\"tool_response\": {\"name\": \"f\", \"content\": \"r\"}}<end_of_utterance>\n");
+    /* It has no place for a system message, and its turns alternate. */
+    check_text(EACH("{% if (m.role == 'user') != (loop.index0 % 2 == 0) or m.role == 'system' %}"
+                    "{{ raise_exception('no') }}{% endif %}<{{ m.role }}>" ITEMS),
+               "[" SAYS("system", "s") ", " SAYS("user", "a") ", " SAYS("user", "b") "]", "<user>s\n\na\n\nb;");
+    static const char *const cases[][2] = {
+        {EACH("{% if m.content is string %}{{ raise_exception('text') }}{% endif %}" ITEMS), "s;a;"},
+        {EACH("{% if m.role == 'user' %}" ITEMS "{% else %}{{ m.content + '+' }}{% endif %}"), "s+a;"},
+        {EACH("{% if m.content is string %}{{ m.content }}{% else %}" ITEMS "{% endif %}"), "sa"},
+        {EACH("{% for p in m.content %}{{ p }}{% endfor %}"), "sa"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        check_text(cases[i][0], "[" SAYS("system", "s") ", " SAYS("user", "a") "]", cases[i][1]);
 }
 END_TEST
 
@@ -412,6 +448,7 @@ int main(void) {
     TCase *tcase = tcase_create("chat_messages");
     tcase_add_test(tcase, sent_conversations);
     tcase_add_test(tcase, who_takes_parts);
+    tcase_add_test(tcase, who_takes_parts_alone);
     tcase_add_test(tcase, which_arguments);
     tcase_add_test(tcase, repeated_keys);
     tcase_add_test(tcase, templates_that_ask_for_more);

@@ -10,7 +10,7 @@
 #include "forerun.h"
 
 enum {
-    FR_ANSWERS_MOST = 32,  /* for one set of variables; further questions are asked each time */
+    FR_ANSWERS_MOST = 48,  /* for one set of variables; further questions are asked each time */
     FR_QUESTION_MOST = 32, /* bytes of a question's name and the role that it is about, with the NUL */
     FR_KEPT_MOST = 8,      /* sets of variables; the oldest gives way */
 };

@@ -40,3 +40,7 @@ json_t *fr_chat_plain_content(const json_t *content) {
     fr_text_free(&joined);
     return plain;
 }
+
+json_t *fr_chat_parted_content(json_t *text) {
+    return json_pack("[{s:s, s:O}]", "type", "text", "text", text);
+}

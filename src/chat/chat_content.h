@@ -18,4 +18,7 @@ bool fr_chat_is_texts(const json_t *content);
  * out. */
 json_t *fr_chat_plain_content(const json_t *content);
 
+/* Makes a list of one part that is this text; NULL: memory ran out. */
+json_t *fr_chat_parted_content(json_t *text);
+
 #endif

@@ -120,6 +120,28 @@ static fr_status adapt_content(json_t *message, fr_chat_probe *probe) {
                : FR_OK;
 }
 
+/* Gives texts, alone or among parts of other names, to templates that read parts alone. It comes after the turns are
+ * in their order, because joined contents are texts. */
+static fr_status part_texts(json_t *messages, fr_chat_probe *probe) {
+    for (size_t i = 0; i < json_array_size(messages); i++) {
+        json_t *message = json_array_get(messages, i), *content = json_object_get(message, "content");
+        const char *role = json_string_value(json_object_get(message, "role"));
+        bool text = fr_json_is_text(content);
+        if (!(text || json_is_array(content)) || !fr_chat_probe_only_parts(probe, role)) continue;
+        json_t *parts = text ? json_pack("[O]", content) : json_copy(content), *part;
+        size_t at;
+        json_array_foreach(parts, at, part) {
+            const json_t *own = fr_chat_text_of(part);
+            json_t *named = own ? json_pack("{s:s, s:O}", "type", "text", "text", own) : json_incref(part);
+            if (json_array_set_new(parts, at, named) == 0) continue;
+            json_decref(parts);
+            return fr_fail_memory("a message", 1);
+        }
+        FR_TRY(put(message, "content", parts));
+    }
+    return FR_OK;
+}
+
 /* -------------------------------------------------------------------------------------------------------- arguments */
 
 /* True for arguments that say nothing, as models and clients write them for a function without parameters. */
@@ -198,5 +220,6 @@ fr_status fr_chat_messages_adapt(json_t *messages, const fr_chat_rules *rules, f
         FR_TRY(fr_chat_calls_as_texts(messages));
     }
     if (rules->rearrange) FR_TRY(fr_chat_turns_arrange(messages, rules->late_systems, probe, notes));
+    FR_TRY(part_texts(messages, probe));
     return probe->status == FR_OK ? FR_OK : fr_fail_memory("a chat template's answers", 0);
 }

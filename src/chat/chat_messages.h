@@ -7,6 +7,7 @@
  *     the role                developer is system, function and ipython are tool, unless the template knows these
  *     reasoning               is reasoning_content, too, which goes before it, and thinking: templates know one of them
  *     a list of text parts    is their texts, a line each, under a template that takes texts alone
+ *     a text                  is a list of one part, under a template that reads parts alone
  *     arguments of a call     are an object instead of its JSON text, or the text instead of the object, by what the
  *                             template reads; text that is no JSON object stays what it is, and none at all is {}
  *     calls without a text    have an empty one beside them, unless the template shows calls only where there is none

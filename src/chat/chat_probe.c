@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text_buffer.h"
+#include "src/chat/chat_content.h"
 
 /* Words that no template has. */
 #define FIRST    "fr_probe_first"
@@ -54,10 +55,22 @@ static json_t *result(const char *role, json_t *content) {
 
 /* ----------------------------------------------------------------------------------------------------------- asking */
 
-static bool render(fr_chat_probe *probe, const json_t *messages, fr_marked_text *text) {
+/* Gives the texts of messages to templates that read parts alone as one part each. */
+static bool give_parts(fr_chat_probe *probe, json_t *messages) {
+    for (size_t i = 0; i < json_array_size(messages); i++) {
+        json_t *own = json_array_get(messages, i), *content = json_object_get(own, "content");
+        const char *role = json_string_value(json_object_get(own, "role"));
+        if (!json_is_string(content) || !fr_chat_probe_only_parts(probe, role)) continue;
+        if (json_object_set_new(own, "content", fr_chat_parted_content(content)) != 0) return false;
+    }
+    return true;
+}
+
+static bool render(fr_chat_probe *probe, json_t *messages, fr_marked_text *text) {
+    bool good = messages && (probe->as_given || give_parts(probe, messages));
     json_t *given = json_copy((json_t *)(uintptr_t)probe->given); /* jansson asks for one that isn't const */
     *text = (fr_marked_text){0};
-    bool ready = messages && given && json_object_set(given, "messages", (json_t *)(uintptr_t)messages) == 0;
+    bool ready = good && given && json_object_set(given, "messages", messages) == 0;
     fr_status status = ready ? fr_template_render(probe->template, probe->own, given, probe->now, text)
                              : fr_fail_memory("a conversation to ask a chat template with", 0);
     if (status == FR_MEMORY) probe->status = status;
@@ -175,24 +188,43 @@ static json_t *conversation(const char *role, json_t *content, bool mapping) {
     return json_pack("[o, o, o]", user(), call(mapping, json_string("")), result(role, content));
 }
 
-/* True if a content in this form is in the prompt, and nothing else of the part with it. */
+/* True if a content in this form is in the prompt, and nothing else of the part with it. The messages beside it have
+ * texts, or parts where the template fails over these. */
 static bool comes_through(fr_chat_probe *probe, const char *role, bool parts) {
-    bool through = false;
-    for (int mapping = 1; mapping >= 0 && !through; mapping--) {
+    bool through = false, before = probe->as_given;
+    probe->as_given = true;
+    for (int form = 3; form >= 0 && !through; form--) {
+        json_t *messages = conversation(role, probe_content(parts), form & 1), *beside;
+        size_t i;
+        json_array_foreach(messages, i, beside) {
+            json_t *content = json_object_get(beside, "content");
+            bool own = json_is_array(content) || strstr(json_string_value(content), FIRST);
+            if (!(form & 2) && !own && json_object_set_new(beside, "content", fr_chat_parted_content(content)) != 0)
+                probe->status = FR_MEMORY;
+        }
         fr_marked_text text;
-        through = ask_with_system(probe, conversation(role, probe_content(parts), mapping), &text) &&
-                  has(&text, FIRST) && has(&text, SECOND) && !has(&text, MEMBER);
+        through = ask_with_system(probe, messages, &text) && has(&text, FIRST) && has(&text, SECOND) &&
+                  !has(&text, MEMBER);
         fr_marked_text_free(&text);
     }
+    probe->as_given = before;
     return through;
 }
 
-static int find_only_text(fr_chat_probe *probe, const char *role) {
-    return !comes_through(probe, role, true) && comes_through(probe, role, false);
+static int find_takes_text(fr_chat_probe *probe, const char *role) {
+    return comes_through(probe, role, false);
+}
+
+static int find_takes_parts(fr_chat_probe *probe, const char *role) {
+    return comes_through(probe, role, true);
 }
 
 bool fr_chat_probe_only_text(fr_chat_probe *probe, const char *role) {
-    return answer(probe, "only text", role, find_only_text);
+    return !answer(probe, "parts", role, find_takes_parts) && answer(probe, "text", role, find_takes_text);
+}
+
+bool fr_chat_probe_only_parts(fr_chat_probe *probe, const char *role) {
+    return !answer(probe, "text", role, find_takes_text) && answer(probe, "parts", role, find_takes_parts);
 }
 
 /* -------------------------------------------------------------------------------------------------------- arguments */

@@ -18,6 +18,7 @@ typedef struct fr_chat_probe {
     int64_t now;
     fr_chat_answers answers; /* answers known so far */
     fr_status status;        /* FR_MEMORY: an answer is missing because memory ran out, and none can be relied on */
+    bool as_given;           /* set while it finds out in which form contents are read */
 } fr_chat_probe;
 
 typedef enum fr_sent_arguments {
@@ -36,8 +37,10 @@ typedef enum fr_taken {
 /* True if messages of this role are rendered differently from those of a role that no template has. */
 bool fr_chat_probe_knows_role(fr_chat_probe *probe, const char *role);
 
-/* True if it takes texts as the content of such messages, and not lists of parts. */
+/* True if it takes texts as the content of such messages, and not lists of parts; then the other way round: it reads
+ * the parts of a list, and loses a text. */
 bool fr_chat_probe_only_text(fr_chat_probe *probe, const char *role);
+bool fr_chat_probe_only_parts(fr_chat_probe *probe, const char *role);
 
 fr_sent_arguments fr_chat_probe_arguments(fr_chat_probe *probe);
 

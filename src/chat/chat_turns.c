@@ -31,7 +31,7 @@ static json_t *join_texts(const json_t *first, const json_t *second) {
 /* Copies a content as a list of parts. */
 static json_t *parts_of(const json_t *content) {
     if (json_is_array(content)) return json_copy((json_t *)(uintptr_t)content);
-    return json_pack("[{s:s, s:O}]", "type", "text", "text", content);
+    return fr_chat_parted_content((json_t *)(uintptr_t)content);
 }
 
 /* Joins two lists of parts. The texts at the seam become one, as templates trim each part by itself. */

@@ -38,7 +38,9 @@ FORMS = {
     "templates/llama4": (MAPPING, ()),
     "joins": (TEXT, ALL),
     "prints": (TEXT, ALL),
+    "parts": (MAPPING, ()),
 }
+PARTS_ALONE = ("parts",)  # templates that read parts, and show nothing of a text
 ONE_CALL = ("chat/templates/llama3.1",)  # those that raise over two calls in a message
 
 INLINE = {
@@ -46,6 +48,10 @@ INLINE = {
              "[{{ c.function.name + ':' + c.function.arguments + ';' }}]{% endfor %}\n{% endfor %}",
     "prints": "{% for m in messages %}{{ m.role }}: {{ m.content }}{% for c in m.tool_calls or [] %}"
               "[{{ c.function.name }}:{{ c.function.arguments }}]{% endfor %}\n{% endfor %}",
+    "parts": "{% for m in messages %}{{ m.role }}{{ ':' if m.content[0]['type'] == 'image' else ': ' }}"
+             "{% for p in m.content %}{% if p.type == 'text' %}{{ p.text }};{% endif %}{% endfor %}"
+             "{% for c in m.tool_calls or [] %}[{{ c.function.name }}:{{ c.function.arguments | tojson }}]"
+             "{% endfor %}\n{% endfor %}",
 }
 
 
@@ -70,7 +76,13 @@ def parted(messages):
     return whole
 
 
-def adapt(messages, form, text_roles, one_call=False):
+def part(content):
+    """A text as one part, and the parts of other names as parts of type text."""
+    parts = [content] if isinstance(content, str) else content
+    return [{"type": "text", "text": p if isinstance(p, str) else p["text"]} for p in parts]
+
+
+def adapt(messages, form, text_roles, one_call=False, parts=False):
     out = json.loads(json.dumps(messages))
     for m in out if all(isinstance(m, dict) for m in out) else []:
         for key in [key for key, value in m.items() if value is None and key != "content"]:
@@ -99,6 +111,9 @@ def adapt(messages, form, text_roles, one_call=False):
                 function["arguments"] = json.dumps(arguments, ensure_ascii=False)
     several = any(isinstance(m, dict) and isinstance(m.get("tool_calls"), list) and len(m["tool_calls"]) > 1
                   for m in out)
+    for m in out if parts else []:
+        if m.get("content") is not None:
+            m["content"] = part(m["content"])
     return parted(out) if one_call and several else out
 
 
@@ -214,7 +229,8 @@ def compiled(name):
 def own_cases(name):
     template, (form, text_roles) = compiled(name), FORMS[name]
     for _, messages in CONVERSATIONS:
-        yield render(template, adapt(messages, form, text_roles, name in ONE_CALL), TOKENS).get("rendered")
+        yield render(template, adapt(messages, form, text_roles, name in ONE_CALL,
+                                     name in PARTS_ALONE), TOKENS).get("rendered")
 
 
 def adapted_references():
