@@ -21,6 +21,7 @@
 #include "quant/encode.h"
 #include "tests/changed_folder.h"
 #include "tests/command.h"
+#include "tests/require.h"
 
 #define MODELS "tests/data/models/"
 
@@ -548,6 +549,71 @@ START_TEST(a_tower_that_is_left_out_is_said) {
 }
 END_TEST
 
+/* The keys and their types are gguf-py's (constants.py, metadata.py), which reads the same names of a folder. A value
+ * that no sampler takes, here a top_k of -1, is left out. The file then recommends what the folder does. */
+START_TEST(sampling_settings_are_written) {
+    static const struct {
+        const char *key;
+        fr_gguf_type type;
+        double value;
+    } written[] = {{"general.sampling.top_p", FR_GGUF_F32, 0.75},
+                   {"general.sampling.min_p", FR_GGUF_F32, 0.125},
+                   {"general.sampling.xtc_probability", FR_GGUF_F32, 0.5},
+                   {"general.sampling.xtc_threshold", FR_GGUF_F32, 0.25},
+                   {"general.sampling.temp", FR_GGUF_F32, 0.625},
+                   {"general.sampling.penalty_last_n", FR_GGUF_I32, -1},
+                   {"general.sampling.penalty_repeat", FR_GGUF_F32, 1.125},
+                   {"general.sampling.mirostat", FR_GGUF_I32, 2},
+                   {"general.sampling.mirostat_tau", FR_GGUF_F32, 4.5},
+                   {"general.sampling.mirostat_eta", FR_GGUF_F32, 0.25}};
+    fr_changed_folder changed;
+    fr_model *models[2];
+    fr_options *options[2] = {fr_options_new(), fr_options_new()};
+    fr_text order;
+    make_folder();
+    const char *path = in_folder("sampling.gguf");
+    fr_changed_folder_make(&changed, MODELS "llama", "{}");
+    fr_changed_folder_write(&changed, "generation_config.json",
+                            "{\"temperature\": 0.625, \"top_k\": -1, \"top_p\": 0.75, \"min_p\": 0.125, "
+                            "\"repetition_penalty\": 1.125, \"penalty_last_n\": -1, \"xtc_probability\": 0.5, "
+                            "\"xtc_threshold\": 0.25, \"mirostat\": 2, \"mirostat_tau\": 4.5, "
+                            "\"mirostat_eta\": 0.25, \"sequence\": \"top_k;temperature\"}");
+    fr_command c = fr_command_ok("quantize -m %s --type q8_0 -o %s", changed.path, path);
+    fr_command_free(&c);
+    fr_checkpoint file = open_model(path);
+    for (size_t i = 0; i < sizeof written / sizeof *written; i++) {
+        const fr_gguf_value *value = fr_gguf_find(file.gguf, written[i].key);
+        double number;
+        ck_assert_msg(value && value->type == written[i].type, "%s", written[i].key);
+        require(fr_gguf_real(file.gguf, written[i].key, -INFINITY, INFINITY, NAN, &number));
+        ck_assert_msg(number == written[i].value, "%s: %g", written[i].key, number);
+    }
+    ck_assert(!fr_gguf_find(file.gguf, "general.sampling.top_k"));
+    require(fr_gguf_text(file.gguf, "general.sampling.sequence", &order));
+    ck_assert(order.length == strlen("top_k;temperature") && memcmp(order.bytes, "top_k;temperature", 17) == 0);
+    fr_checkpoint_close(&file);
+    require(fr_model_open(changed.path, NULL, &models[0]));
+    require(fr_model_open(path, NULL, &models[1]));
+    for (fr_option option = 0; option < FR_OPT_COUNT; option++) {
+        bool found[2];
+        for (size_t i = 0; i < 2; i++) require(fr_options_recommend(options[i], models[i], option, &found[i]));
+        ck_assert_msg(found[0] == found[1], "%s", fr_option_name(option));
+        fr_option_kind kind;
+        double numbers[2] = {0}, least, most;
+        require(fr_option_range(option, &kind, &least, &most));
+        for (size_t i = 0; i < 2 && kind == FR_OPTION_NUMBER; i++)
+            require(fr_options_get_number(options[i], option, &numbers[i]));
+        ck_assert_msg(numbers[0] == numbers[1], "%s", fr_option_name(option));
+    }
+    for (size_t i = 0; i < 2; i++) {
+        fr_model_close(models[i]);
+        fr_options_free(options[i]);
+    }
+    fr_changed_folder_remove(&changed);
+    remove_folder();
+}
+END_TEST
+
 /* A file of the folder that is a broken link, or that may not be read, is an error and not left out. */
 START_TEST(parts_that_can_not_be_read_are_said) {
     static const char *const parts[] = {"config.json", "generation_config.json", "tokenizer.json",
@@ -892,6 +958,7 @@ int main(void) {
     tcase_add_test(tests, smaller_mixtures);
     tcase_add_test(tests, a_tower_that_is_left_out_is_said);
     tcase_add_test(tests, parts_that_can_not_be_read_are_said);
+    tcase_add_test(tests, sampling_settings_are_written);
     tcase_add_test(tests, types_that_rows_do_not_fill_are_said);
     tcase_add_test(tests, threads_and_pipes);
     tcase_add_test(tests, wrong_usage);

@@ -7,6 +7,7 @@
  * github.com/AtomicBot-ai/atomic-llama-cpp-turboquant. */
 #include "src/convert/export.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "formats/tokenizer_gguf.h"
 #include "kernels/dispatch.h"
 #include "src/families/config.h"
+#include "src/model/sampling_keys.h"
 #include "src/weights/bound.h"
 
 /* ---------------------------------------------------------------------------------------------------------- tensors */
@@ -326,20 +328,26 @@ static void put_size(const fr_export *export, const fr_outputs *outputs, fr_gguf
     fr_gguf_put_string(writer, "general.size_label", experts ? label : count);
 }
 
-static fr_status put_general(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer) {
-    const json_t *generation = export->files->generation;
-    const char *where = "generation_config.json";
-    fr_gguf_put_string(writer, "general.type", "model");
-    if (generation) {
-        int64_t top_k;
-        double top_p, temperature;
-        FR_TRY(fr_json_int(generation, "top_k", 0, INT32_MAX, -1, where, &top_k));
-        FR_TRY(fr_json_real(generation, "top_p", 0, 1, -1, where, &top_p));
-        FR_TRY(fr_json_real(generation, "temperature", 0, 1e6, -1, where, &temperature));
-        if (top_k >= 0) fr_gguf_put_i32(writer, "general.sampling.top_k", (int32_t)top_k);
-        if (top_p >= 0) fr_gguf_put_f32(writer, "general.sampling.top_p", (float)top_p);
-        if (temperature >= 0) fr_gguf_put_f32(writer, "general.sampling.temp", (float)temperature);
+/* Writes the sampling settings that the folder's makers recommend. A value that is no number is an error; one that no
+ * sampler takes, such as a top_k of -1, is left out, as it is where the folder itself is run. */
+static fr_status put_sampling(const fr_checkpoint *files, fr_gguf_writer *writer) {
+    fr_text order = fr_sampling_order(files);
+    if (order.length) fr_gguf_put_text(writer, FR_SAMPLING_ORDER_KEY, order);
+    for (const fr_sampling_key *key = fr_sampling_keys; key < fr_sampling_keys + FR_SAMPLING_KEYS; key++) {
+        fr_option_kind kind;
+        double value;
+        FR_TRY(fr_json_real(files->generation, key->name, -INFINITY, INFINITY, 0, "generation_config.json", &value));
+        value = fr_sampling_number(files, key);
+        if (isnan(value) || fr_option_range(key->option, &kind, NULL, NULL) != FR_OK) continue;
+        if (kind == FR_OPTION_WHOLE) fr_gguf_put_i32(writer, key->key, (int32_t)value);
+        else fr_gguf_put_f32(writer, key->key, (float)value);
     }
+    return FR_OK;
+}
+
+static fr_status put_general(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer) {
+    fr_gguf_put_string(writer, "general.type", "model");
+    if (export->files->generation) FR_TRY(put_sampling(export->files, writer));
     const char *path = export->files->path;
     size_t end = strlen(path), begin;
     while (end > 1 && path[end - 1] == '/') end--;
