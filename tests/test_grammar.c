@@ -147,6 +147,12 @@ START_TEST(looking_around) {
 }
 END_TEST
 
+/* Patterns with Unicode's properties. */
+START_TEST(properties) {
+    check_texts("tests/data/grammars/properties.json", FR_GRAMMAR_JSON_SCHEMA);
+}
+END_TEST
+
 START_TEST(schemas) {
     check_texts("tests/data/grammars/schemas.json", FR_GRAMMAR_JSON_SCHEMA);
 }
@@ -423,6 +429,13 @@ static const struct refusal {
     {FR_GRAMMAR_JSON_SCHEMA, "{\"prefixItems\": {}}", FR_INPUT, "#/prefixItems: not a list"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"$ref\": \"other.json\"}", FR_UNBUILT, "#/$ref: references to other"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"$ref\": \"#\"}", FR_INPUT, "no text at all"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"pattern\": \"\\\\p{Klingon}\"}", FR_UNBUILT, "\\p{Klingon} is not built"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"pattern\": \"\\\\p{Script=Klingon}\"}", FR_UNBUILT,
+     "\\p{Script=Klingon} is not built"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"pattern\": \"[\\\\p{gc=Greek}]\"}", FR_UNBUILT, "\\p{gc=Greek} is not built"},
+    {FR_GRAMMAR_REGEX, "\\p{L", FR_INPUT, "name is not closed"},
+    {FR_GRAMMAR_REGEX, "\\P", FR_INPUT, "a property without a name"},
+    {FR_GRAMMAR_REGEX, "[a-\\p{L}]", FR_INPUT, "ends in a class"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"pattern\": \"(?>a)\"}", FR_UNBUILT, "#/pattern: regular expression, at byte"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"pattern\": \"(?!a)(?=a)\"}", FR_INPUT, "no text at all"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"pattern\": \"a(a|b){16}$\", \"maxLength\": 40}", FR_UNBUILT,
@@ -775,6 +788,7 @@ int main(int argc, char **argv) {
     if (argc == 1) {
         tcase_add_test(c, regular_expressions);
         tcase_add_test(c, looking_around);
+        tcase_add_test(c, properties);
         tcase_add_test(c, schemas);
         tcase_add_loop_test(c, formats_are_as_wide_as_their_standards, 0, sizeof formats / sizeof *formats);
         tcase_add_test(c, formats_beside_constants);

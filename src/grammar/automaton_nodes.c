@@ -51,18 +51,19 @@ static uint32_t add_split(making *m, uint32_t next, uint32_t other) {
 
 /* ------------------------------------------------------------------------------------------------------- characters */
 
-/* The ways through the bytes of some ranges of characters: `any` is the node that reads so many bytes of a character's
- * end, whatever they are, made once. */
+/* Characters of one length whose bytes vary independently of each other. */
+typedef struct byte_run {
+    uint8_t length, low[4], high[4];
+} byte_run;
+
+/* The runs of some ranges of characters, sorted: `any` is the node that reads so many bytes of a character's end,
+ * whatever they are, made once. */
 typedef struct characters {
     making *m;
-    uint32_t next, any[4], entry;
-    bool some;
+    uint32_t next, any[4];
+    byte_run *runs;
+    size_t count, capacity;
 } characters;
-
-static void add_way(characters *c, uint32_t entry) {
-    c->entry = c->some ? add_split(c->m, entry, c->entry) : entry;
-    c->some = true;
-}
 
 static uint32_t any_end(characters *c, size_t bytes) {
     if (bytes == 0) return c->next;
@@ -81,17 +82,12 @@ static size_t encode(uint32_t code, uint8_t *bytes) {
     return length;
 }
 
-/* Characters of one length whose bytes vary independently of each other. */
 static void add_bytes(characters *c, uint32_t low, uint32_t high) {
-    uint8_t from[4], to[4];
-    size_t length = encode(low, from), free_bytes = 0;
-    encode(high, to);
-    while (free_bytes < length - 1 && from[length - 1 - free_bytes] == 0x80 && to[length - 1 - free_bytes] == 0xBF)
-        free_bytes++;
-    uint32_t next = any_end(c, free_bytes);
-    for (size_t i = length - free_bytes; i-- > 0;)
-        next = add(c->m, (fr_grammar_node){.kind = FR_NODE_BYTE, .low = from[i], .high = to[i], .next = next});
-    add_way(c, next);
+    byte_run run;
+    if (!make_room(c->m, &c->runs, sizeof run, c->count, &c->capacity)) return;
+    run.length = (uint8_t)encode(low, run.low);
+    encode(high, run.high);
+    c->runs[c->count++] = run;
 }
 
 /* Characters of one length: cut where a byte's range is not the whole one behind another that varies. */
@@ -123,12 +119,33 @@ static void add_range(characters *c, uint32_t low, uint32_t high) {
     }
 }
 
+/* Makes the nodes that read runs from their byte `at` on. Runs that begin alike share a node, so that few places are
+ * held at once while a character of a large class is read. */
+static uint32_t make_runs(characters *c, const byte_run *runs, size_t count, size_t at) {
+    uint32_t entry = END;
+    size_t left = runs->length - at, end;
+    bool any = left > 0;
+    for (size_t i = at; i < runs->length; i++) any &= runs->low[i] == 0x80 && runs->high[i] == 0xBF;
+    if (left == 0 || (count == 1 && any && at > 0)) return any_end(c, left);
+    for (size_t i = 0; i < count; i = end) {
+        for (end = i + 1; end < count && runs[end].low[at] == runs[i].low[at];) end++;
+        uint32_t next = make_runs(c, runs + i, end - i, at + 1);
+        fr_grammar_node node = {.kind = FR_NODE_BYTE, .low = runs[i].low[at], .high = runs[i].high[at], .next = next};
+        next = add(c->m, node);
+        entry = i ? add_split(c->m, entry, next) : next;
+    }
+    return entry;
+}
+
 /* No range at all: a node that nothing leads on from. */
 static uint32_t make_characters(making *m, const fr_expression_node *e, uint32_t next) {
     characters c = {.m = m, .next = next};
     const fr_character_range *ranges = m->rules->ranges + e->first;
-    for (size_t i = e->second; i-- > 0;) add_range(&c, ranges[i].low, ranges[i].high);
-    return c.some ? c.entry : add(m, (fr_grammar_node){.kind = FR_NODE_BYTE, .low = 1, .high = 0, .next = next});
+    for (size_t i = 0; i < e->second; i++) add_range(&c, ranges[i].low, ranges[i].high);
+    uint32_t entry = c.count ? make_runs(&c, c.runs, c.count, 0)
+                             : add(m, (fr_grammar_node){.kind = FR_NODE_BYTE, .low = 1, .high = 0, .next = next});
+    free(c.runs);
+    return entry;
 }
 
 static uint32_t make_token(making *m, const fr_expression_node *e, uint32_t next) {

@@ -525,6 +525,7 @@ fr_status fr_language_of_regex(fr_text text, bool whole, size_t *work, fr_langua
     *language = NULL;
     fr_status status = fr_regex_parse(text, whole, fr_expression_characters, &rules, &expression, &looks);
     bool read = status == FR_OK;
+    *work = 4 * rules.work;
     for (size_t i = 0; read && i < sizeof counted / sizeof *counted && (i == 0 || status == FR_UNBUILT); i++)
         status = make_language(&rules, expression, false, counted[i], work, language);
     fr_grammar_rules_free(&rules);

@@ -1,14 +1,23 @@
 /* Reads regular expressions: see readers.h. They are the regular part of ECMA 262's: alternatives, groups, classes with
  * \d \w \s and their opposites, quantifiers, greedy or not (which is the same for a text as a whole), ^, $ and \b,
- * looking ahead and behind, and the flags i and s of groups. Back-references and Unicode's classes are refused.
+ * looking ahead and behind, Unicode's classes \p and \P, and the flags i and s of groups. Back-references are refused.
  * Letters, digits and blanks of \w, \d and \s are ASCII's, as in ECMA 262, but for its other blanks. */
+
+#include <stdio.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "src/grammar/cursor.h"
 #include "src/grammar/readers.h"
+#include "src/grammar/unicode_classes.h"
 
 #define MAX_DEPTH  100
-#define MAX_RANGES 1024 /* ranges in a class */
+#define MAX_RANGES 8192 /* ranges in a class; Unicode's letters are 650 */
+
+typedef struct ranges {
+    fr_character_range items[MAX_RANGES];
+    size_t count;
+} ranges;
 
 typedef struct reader {
     fr_cursor c;
@@ -17,12 +26,8 @@ typedef struct reader {
     bool whole;         /* the expression matches whole texts, so ^ and $ are ignored */
     bool fold, dot_all; /* flags of the group: letters of both cases are one; . is a line break too */
     bool looks;         /* a look-around was read */
+    ranges set;         /* of the class that is read: no class stands in another one */
 } reader;
-
-typedef struct ranges {
-    fr_character_range items[MAX_RANGES];
-    size_t count;
-} ranges;
 
 static fr_status fail(const reader *r, const char *what) {
     return fr_fail(FR_INPUT, "regular expression, at byte %zu: %s", r->c.at, what);
@@ -35,7 +40,7 @@ static fr_status unbuilt(const reader *r, const char *what) {
 /* ------------------------------------------------------------------------------------------------------- characters */
 
 static fr_status add_range(const reader *r, ranges *set, uint32_t low, uint32_t high) {
-    if (set->count == MAX_RANGES) return fail(r, "a class of more than 1024 ranges");
+    if (set->count == MAX_RANGES) return fail(r, "a class of more than 8192 ranges");
     if (high < low) return fail(r, "a range that ends before it begins");
     set->items[set->count++] = (fr_character_range){low, high};
     return FR_OK;
@@ -79,9 +84,56 @@ static fr_expression write_ranges(reader *r, ranges *set, bool except) {
 }
 
 static fr_expression write_code(reader *r, uint32_t code) {
-    ranges set = {.count = 1};
-    set.items[0] = (fr_character_range){code, code};
-    return write_ranges(r, &set, false);
+    r->set.count = 1;
+    r->set.items[0] = (fr_character_range){code, code};
+    return write_ranges(r, &r->set, false);
+}
+
+/* Adds the characters between sorted ranges, the last `count` of the set, in their place. False: there is no room. */
+static bool turn_round(ranges *set, size_t count) {
+    fr_character_range *items = set->items + set->count - count;
+    uint32_t low = 0;
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        fr_character_range range = items[i];
+        if (range.low > low) items[kept++] = (fr_character_range){low, range.low - 1};
+        low = range.high + 1;
+    }
+    set->count -= count - kept;
+    if (low > FR_MAX_CODE_POINT) return true;
+    if (set->count == MAX_RANGES) return false;
+    set->items[set->count++] = (fr_character_range){low, FR_MAX_CODE_POINT};
+    return true;
+}
+
+/* Reads \p{NAME}, \pL, or \P for all other characters, after the backslash. */
+static fr_status read_property(reader *r, ranges *set) {
+    const char *bytes = r->c.text.bytes;
+    bool except = bytes[r->c.at] == 'P';
+    size_t end = r->c.at + 1, count;
+    fr_text name = {bytes + end, 1};
+    if (end < r->c.text.length && bytes[end] == '{') {
+        const char *close = memchr(bytes + end, '}', r->c.text.length - end);
+        if (!close) return fail(r, "a property's name is not closed");
+        name = (fr_text){bytes + end + 1, (size_t)(close - bytes) - end - 1};
+        end = (size_t)(close - bytes);
+    } else if (end == r->c.text.length) {
+        return fail(r, "a property without a name");
+    }
+    if (!fr_grammar_spend(r->rules, FR_UNICODE_CLASS_WORK)) return fr_grammar_rules_check(r->rules);
+    char line[200];
+    fr_status status = fr_unicode_class(name, set->items + set->count, MAX_RANGES - set->count, &count);
+    snprintf(line, sizeof line, "%s", status == FR_OK ? "" : fr_last_error());
+    if (status == FR_UNBUILT) return unbuilt(r, line);
+    FR_TRY(status);
+    if (count > MAX_RANGES - set->count) return fail(r, "a class of more than 8192 ranges");
+    set->count += count;
+    r->c.at = end + 1;
+    return !except || turn_round(set, count) ? FR_OK : fail(r, "a class of more than 8192 ranges");
+}
+
+static bool is_property(const reader *r, size_t at) {
+    return at < r->c.text.length && (r->c.text.bytes[at] == 'p' || r->c.text.bytes[at] == 'P');
 }
 
 /* One character behind a backslash. */
@@ -110,6 +162,11 @@ static fr_status take_character(reader *r, uint32_t *code) {
 /* A character or a class letter of a class. *single: it was a character, whose range may go on. */
 static fr_status read_member(reader *r, ranges *set, uint32_t *code, bool *single) {
     bool escaped = fr_cursor_peek(&r->c) == '\\' && r->c.at + 1 < r->c.text.length;
+    if (escaped && is_property(r, r->c.at + 1)) {
+        *single = false;
+        r->c.at++;
+        return read_property(r, set);
+    }
     *single = !(escaped && class_letter(r->c.text.bytes[r->c.at + 1], set));
     if (*single && escaped && r->c.text.bytes[r->c.at + 1] == 'b') {
         *code = '\b';
@@ -122,23 +179,24 @@ static fr_status read_member(reader *r, ranges *set, uint32_t *code, bool *singl
 }
 
 static fr_status read_class(reader *r, fr_expression *expression) {
-    ranges set = {.count = 0};
+    ranges *set = &r->set;
+    set->count = 0;
     bool except = fr_cursor_take(&r->c, '^');
     while (!fr_cursor_take(&r->c, ']')) {
         uint32_t low, high;
         bool single, ends;
         if (fr_cursor_peek(&r->c) < 0) return fail(r, "a class without its closing bracket");
-        FR_TRY(read_member(r, &set, &low, &single));
+        FR_TRY(read_member(r, set, &low, &single));
         if (!single) continue;
         high = low;
         if (fr_cursor_peek(&r->c) == '-' && r->c.at + 1 < r->c.text.length && r->c.text.bytes[r->c.at + 1] != ']') {
             r->c.at++;
-            FR_TRY(read_member(r, &set, &high, &ends));
+            FR_TRY(read_member(r, set, &high, &ends));
             if (!ends) return fail(r, "a range that ends in a class");
         }
-        FR_TRY(add_range(r, &set, low, high));
+        FR_TRY(add_range(r, set, low, high));
     }
-    *expression = write_ranges(r, &set, except);
+    *expression = write_ranges(r, set, except);
     return FR_OK;
 }
 
@@ -244,11 +302,13 @@ static fr_status read_group(reader *r, size_t depth, fr_expression *expression) 
 }
 
 static fr_status read_escape(reader *r, fr_expression *expression) {
-    ranges set = {.count = 0};
     uint32_t code;
-    if (class_letter(fr_cursor_peek(&r->c), &set)) {
-        r->c.at++;
-        *expression = write_ranges(r, &set, false);
+    bool property = is_property(r, r->c.at);
+    r->set.count = 0;
+    if (property) FR_TRY(read_property(r, &r->set));
+    if (property || class_letter(fr_cursor_peek(&r->c), &r->set)) {
+        r->c.at += !property;
+        *expression = write_ranges(r, &r->set, false);
         return FR_OK;
     }
     if (fr_cursor_peek(&r->c) == 'b' || fr_cursor_peek(&r->c) == 'B') {

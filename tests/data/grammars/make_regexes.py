@@ -1,11 +1,14 @@
 """Writes regexes.json: which texts Python's re matches as a whole, and patterns.json: in which ones it finds what looks
-around, as schemas' patterns do, for tests/test_grammar.c.
+around, as schemas' patterns do; and properties.json: what the package regex (2026.11.19) finds by Unicode's properties;
+for tests/test_grammar.c.
 
 In: nothing. Out: [expression or schema, [[text, matches], ...]] for expressions below, texts made of their own pieces."""
 import json
 import random
 import re
 from pathlib import Path
+
+import regex
 
 EXPRESSIONS = [
     r"abc", r"a|bc|", r"(ab|a)(bc|c)", r"[a-c]+x?", r"[^a-c]{2,3}", r"\d{3}-\d{4}", r"\w+@\w+\.(com|org)",
@@ -21,6 +24,20 @@ LOOKING = [
     r"^(?=.{1,253}$)(?!-)[a-zA-Z0-9-]{1,63}(?<!-)(\.(?!-)[a-zA-Z0-9-]{1,63}(?<!-))*$",
     r"^(a|b(?!a)){2,}$", r"(?P<n>a)(?=$)", r"^(?s:a.b)$", r"^(?![\s\S])|^ab",
 ]
+NAMES = ["L", "Lu", "Ll", "Lt", "Lm", "Lo", "LC", "M", "Mn", "Mc", "Me", "N", "Nd", "Nl", "No", "P", "Pc", "Pd", "Pe", "Pf",
+         "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So", "Z", "Zl", "Zp", "Zs", "C", "Cc", "Cf", "Letter",
+         "Uppercase_Letter", "General_Category=Nd", "gc=Lu", "Script=Latin", "sc=Grek", "Script=Cyrillic", "Script=Han",
+         "Script=Hiragana", "Script=Katakana", "Script=Hangul", "Script=Arabic", "Script=Hebrew", "Script=Thai",
+         "Script=Devanagari", "Greek", "Han", "scx=Hira", "Script_Extensions=Deva", "Alphabetic", "Uppercase",
+         "Lowercase", "White_Space", "Emoji", "Extended_Pictographic", "ASCII", "Any", "ID_Start"]
+PROPERTIES = [rf"^[^\x00-\x1f]*\p{{{name}}}$" for name in NAMES] + [
+    rf"^\P{{{name}}}$" for name in NAMES if name != "Any"] + [
+    r"^\pL\PL\pN$", r"^[\p{L}\p{M}\p{Nd}_' -]+$", r"^[^\p{L}\P{Nd}x]+$", r"^[^\p{Lu}\s]{2,}$", r"^[\P{L}a]+$",
+    r"^(?=.*\p{Lu})(?=.*\p{Nd})(?!.*\p{Zs}).{2,9}$", r"^(\p{Extended_Pictographic}|\p{Emoji_Component})+$",
+    r"^\p{Lu}\p{Ll}+(?:[- ]\p{Lu}\p{Ll}+)*$",
+]
+# one or two of each general category and script above, all of them older than Unicode 14
+LETTERS = "aZéÉßǅʰªאىあア한中Ωωяあ々अ\u0301ा\u20dd0٣Ⅷ½_-—)”“(,!€+^`©\u00a0 \u2028\u2029\u200d\ue000🙂🏽👩ー・𝒜𠀀"
 PIECES = ["", "a", "b", "c", "d", "x", "y", "z", "1", "0", "9", "-", "_", ".", " ", "\t", "\n", "\\", "*", "@", "com", "org",
           "yes", "no", "555-1234", "2026-11", "me@site.org", "${name}", "ä", "ß", "é", "Aé", "]", "^", "-1.5e+3", "{a}", "🙂", "z"]
 
@@ -49,6 +66,18 @@ def main():
         out.append([json.dumps({"type": "string", "pattern": expression}),
                     [[json.dumps(t), t in yes] for t in sorted(kept)]])
     write("patterns.json", out)
+    out = []
+    for expression in PROPERTIES:
+        ready = regex.compile(expression, regex.V1)
+        texts = set(LETTERS) | {"".join(random.choices(LETTERS, k=random.randint(2, 4))) for _ in range(900)}
+        texts |= {"".join(random.choices("aZéÉ1٣ -中", k=random.randint(2, 6))) for _ in range(400)}
+        texts |= {"Zoë", "Anna-Łucja Øst", "O'Neil", "👩\u200d🚀", "東京2020"}
+        yes = sorted(t for t in texts if ready.search(t))
+        no = sorted(texts - set(yes))
+        kept = random.sample(yes, min(12, len(yes))) + random.sample(no, min(12, len(no)))
+        out.append([json.dumps({"type": "string", "pattern": expression}),
+                    [[json.dumps(t, ensure_ascii=False), t in yes] for t in sorted(kept)]])
+    write("properties.json", out)
 
 
 def write(name, cases):
