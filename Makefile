@@ -94,7 +94,7 @@ endif
 # And every other file but those of another machine, topology or kind of ranks.
 FOREIGN := $(filter-out $(MACHINE) $(TOPOLOGY) $(RANKS),x86 aarch64 hwloc plain none mpi)
 ENGINE_SOURCES := $(filter-out $(ALL_LEVELS:%=kernels/\%_%.c) $(foreach s,$(FOREIGN),base/%_$(s).c kernels/%_$(s).c), \
-  $(wildcard base/*.c formats/*.c quant/*.c kernels/*.c src/*/*.c))
+  $(wildcard base/*.c formats/*.c quant/*.c kernels/*.c src/*/*.c src/*/*/*.c))
 OBJECTS := $(ENGINE_SOURCES:%.c=$(BUILD)/%.o) $(KERNEL_OBJECTS)
 TOOL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/*.c tools/serve/*.c))
 
@@ -647,7 +647,7 @@ uninstall: ## removes what install put there
 
 .PHONY: format
 format: ## clang-format over the C sources
-	clang-format -i $(wildcard $(addsuffix /*.[ch],include base formats quant kernels src/* tools tests tests/fuzz bench))
+	clang-format -i $(shell git ls-files "*.c" "*.h")
 
 .PHONY: clean
 clean: ## removes the build folder

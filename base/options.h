@@ -72,7 +72,7 @@ struct fr_options {
     char tokenizer_pre[FR_PRE_SIZE]; /* "" for what the file says */
     const void *bytes; /* of the model, instead of what its path names; NULL: the path */
     size_t byte_count;
-    int tapping; /* which products' inputs a model sums up (src/weights/weights.h) */
+    int tapping; /* which products' inputs a model sums up (src/engine/weights/weights.h) */
     struct fr_ranks *ranks; /* NULL; or those that share the model's weights (base/ranks.h), */
     fr_rank_plan rank_plan; /* and how */
     fr_progress_fn *progress;

@@ -16,7 +16,7 @@
 #include "bench/measure.h"
 #include "bench/synth.h"
 #include "forerun_lab.h"
-#include "src/draft/assistant_gemma4.h"
+#include "src/engine/draft/assistant_gemma4.h"
 
 #define FOLDER   "build/bench"
 #define MAX_ROWS 8

@@ -21,8 +21,8 @@
 #include "bench/measure.h"
 #include "forerun_lab.h"
 #include "kernels/cpu.h"
-#include "src/layers/activations.h"
-#include "src/weights/partition.h"
+#include "src/engine/layers/activations.h"
+#include "src/engine/weights/partition.h"
 
 #define MAX_ROWS  8
 #define SHORT     128  /* positions before the timed rows */

@@ -5,7 +5,7 @@
 #ifndef FR_BENCH_DRAFTING_H
 #define FR_BENCH_DRAFTING_H
 
-#include "src/session/state.h"
+#include "src/engine/session/state.h"
 
 typedef struct fr_bench_engine {
     fr_model *model;

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "bench/company.h"
 #include "bench/sample.h"
-#include "src/session/constraint.h"
+#include "src/engine/session/constraint.h"
 
 enum { REPETITIONS = 1000, STEPS = 16, WARM_UP = 4 };
 

@@ -7,7 +7,7 @@
 
 #include "quant/fp8.h"
 #include "quant/packed.h"
-#include "src/layers/attend.h"
+#include "src/engine/layers/attend.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 

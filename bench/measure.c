@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "bench/limits.h"
-#include "src/draft/assistant_gemma4.h"
-#include "src/draft/eagle.h"
+#include "src/engine/draft/assistant_gemma4.h"
+#include "src/engine/draft/eagle.h"
 
 void fr_bench_require(fr_status status) {
     if (status == FR_OK) return;

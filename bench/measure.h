@@ -6,7 +6,7 @@
 #define FR_BENCH_MEASURE_H
 
 #include "bench/memory.h"
-#include "src/session/batch.h"
+#include "src/engine/session/batch.h"
 
 #define FR_BENCH_PAIRS 15 /* a figure is the middle of so many */
 

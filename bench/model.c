@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
-#include "src/draft/draft_list.h"
+#include "src/engine/draft/draft_list.h"
 
 /* ------------------------------------------------------------------------------------------------------------ a row */
 

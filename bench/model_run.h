@@ -8,7 +8,7 @@
 #include "bench/model.h"
 #include "bench/model_prompts.h"
 #include "bench/sample.h"
-#include "src/session/state.h"
+#include "src/engine/session/state.h"
 
 #define FR_BENCH_COLUMNS 40
 #define FR_BENCH_TIMINGS 3000 /* of one measurement at most */

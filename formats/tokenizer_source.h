@@ -40,7 +40,7 @@ typedef enum fr_rule_kind {
     FR_RULE_SPACE_CHINESE,   /* a space before and behind each Chinese character */
     FR_RULE_TRIM,            /* white space gone, at the left or right end or both */
     FR_RULE_PRECOMPILED,     /* SentencePiece's map of characters, in content */
-    FR_RULE_BYTE_CHARACTERS, /* bytes become the characters that stand for them (src/text/byte_level.h) */
+    FR_RULE_BYTE_CHARACTERS, /* bytes become the characters that stand for them (src/language/tokenizer/byte_level.h) */
     FR_RULE_PREPEND,         /* content before a text that isn't empty */
     FR_RULE_PREFIX,          /* content before a piece that doesn't begin with it; `first`: before a text's first one */
     FR_RULE_REPLACE,         /* each match of the pattern becomes content */

@@ -8,8 +8,8 @@
 
 #include "forerun_lab.h"
 #include "kernels/dispatch.h"
-#include "src/session/engine.h"
-#include "src/session/state.h"
+#include "src/engine/session/engine.h"
+#include "src/engine/session/state.h"
 #include "tests/require.h"
 
 #define PROMPT 40 /* longer than the fixtures' windows */

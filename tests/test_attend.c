@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "kernels/dispatch.h"
-#include "src/layers/attend.h"
+#include "src/engine/layers/attend.h"
 
 /* A layer of `kv_heads` heads of `head_dim`, and a batch of rows that sees it: row r up to position last + r, and
  * `span` positions at most (0: all). */

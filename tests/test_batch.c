@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/sizes.h"
-#include "src/model/model.h"
+#include "src/engine/model/model.h"
 #include "tests/brief.h"
 #include "tests/reference.h"
 

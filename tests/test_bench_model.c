@@ -16,7 +16,7 @@
 #include "bench/model_run.h"
 #include "bench/rank_shares.h"
 #include "command.h"
-#include "src/session/accept.h"
+#include "src/engine/session/accept.h"
 
 #define BENCH   "bench model " DEMO
 #define MIXTURE "tests/data/models/gemma4-moe"

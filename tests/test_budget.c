@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/sizes.h"
-#include "src/session/budget.h"
+#include "src/engine/session/budget.h"
 
 #define TOKENS  8000 /* a stream's length */
 #define MOST    (FR_STEP_MAX - 1)

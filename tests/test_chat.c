@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/text/tokenizer.h"
+#include "src/language/tokenizer/tokenizer.h"
 #include "tests/token_files.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))

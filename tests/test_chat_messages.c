@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/chat/chat_messages.h"
-#include "src/chat/chat_turns.h"
+#include "src/language/chat/chat_messages.h"
+#include "src/language/chat/chat_turns.h"
 #include "tests/token_files.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "formats/safetensors.h"
-#include "src/model/model.h"
+#include "src/engine/model/model.h"
 #include "tests/changed_folder.h"
 #include "tests/reference.h"
 #include "tests/require.h"

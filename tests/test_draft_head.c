@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/draft/draft_head.h"
+#include "src/engine/draft/draft_head.h"
 #include "tests/brief.h"
 #include "tests/command.h"
 #include "tests/reference.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "forerun_lab.h"
-#include "src/session/state.h"
+#include "src/engine/session/state.h"
 #include "tests/brief.h"
 #include "tests/least_kv.h"
 #include "tests/reference.h"

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 
 #include "forerun_lab.h"
-#include "src/draft/same_text.h"
-#include "src/model/model.h"
-#include "src/session/state.h"
+#include "src/engine/draft/same_text.h"
+#include "src/engine/model/model.h"
+#include "src/engine/session/state.h"
 #include "tests/brief.h"
 #include "tests/changed_folder.h"
 #include "tests/reference.h"

@@ -9,7 +9,7 @@
 
 #include "base/hash.h"
 #include "base/sizes.h"
-#include "src/session/state.h"
+#include "src/engine/session/state.h"
 #include "tests/brief.h"
 #include "tests/least_kv.h"
 #include "tests/parts.h"

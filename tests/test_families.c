@@ -1,5 +1,5 @@
-/* Families in rows (src/families/config.c): what configurations must not say, and that a folder written as GGUF is the
- * same model, layer kinds and rotary forms included, or is refused. (Against transformers: test_dense.c.) */
+/* Families in rows (src/engine/families/config.c): what configurations must not say, and that a folder written as GGUF
+ * is the same model, layer kinds and rotary forms included, or is refused. (Against transformers: test_dense.c.) */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "forerun_lab.h"
-#include "src/families/config.h"
+#include "src/engine/families/config.h"
 #include "tests/reference.h"
 #include "tests/require.h"
 

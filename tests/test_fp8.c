@@ -15,7 +15,7 @@
 #include "formats/checkpoint.h"
 #include "kernels/dispatch.h"
 #include "quant/fp8.h"
-#include "src/weights/weights.h"
+#include "src/engine/weights/weights.h"
 #include "tests/command.h"
 #include "tests/reference.h"
 #include "tests/require.h"

@@ -11,7 +11,7 @@
 
 #include "forerun_lab.h"
 #include "formats/safetensors.h"
-#include "src/draft/assistant_gemma4.h"
+#include "src/engine/draft/assistant_gemma4.h"
 #include "tests/reference.h"
 #include "tests/token_files.h"
 

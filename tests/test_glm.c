@@ -12,7 +12,7 @@
 
 #include "forerun_lab.h"
 #include "formats/safetensors.h"
-#include "src/session/state.h"
+#include "src/engine/session/state.h"
 #include "tests/answer.h"
 #include "tests/brief.h"
 #include "tests/reference.h"

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "forerun.h"
-#include "src/grammar/grammar.h"
-#include "src/session/constraint.h"
+#include "src/language/grammar/grammar.h"
+#include "src/engine/session/constraint.h"
 #include "tests/brief.h"
 #include "tests/command.h"
 #include "tests/require.h"

@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 
 #include "forerun.h"
-#include "src/grammar/grammar.h"
+#include "src/language/grammar/grammar.h"
 #include "tests/alloc_guard.h"
 #include "tests/brief.h"
 #include "tests/require.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "kernels/dispatch.h"
-#include "src/layers/head.h"
+#include "src/engine/layers/head.h"
 
 enum { HIDDEN = FR_STEP_MAX, VOCAB = 40001 }; /* of 8 rows, five pieces */
 

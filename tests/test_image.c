@@ -10,7 +10,7 @@
 
 #include "formats/exif.h"
 #include "formats/json.h"
-#include "src/vision/image_resize.h"
+#include "src/engine/vision/image_resize.h"
 
 #define IMAGES "tests/data/images/"
 

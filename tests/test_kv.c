@@ -1,6 +1,6 @@
 /* The key/value cache: what each type keeps of a number, on every instruction set; how much room it takes; which models
  * it refuses; and how near its logits stay to those of a float32 cache. */
-#include "src/cache/kv.h"
+#include "src/engine/cache/kv.h"
 
 #include <check.h>
 #include <math.h>
@@ -9,8 +9,8 @@
 
 #include "forerun_lab.h"
 #include "kernels/dispatch.h"
-#include "src/model/model.h"
-#include "src/session/state.h"
+#include "src/engine/model/model.h"
+#include "src/engine/session/state.h"
 #include "tests/require.h"
 
 #define DEMO    "tools/demo/target"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/sizes.h"
-#include "src/session/kv_checkpoints.h"
+#include "src/engine/session/kv_checkpoints.h"
 
 enum { CONTEXT = 1500, BATCH = 20, WINDOW = 70, CHECKPOINTS = 3 };
 

@@ -12,7 +12,7 @@
 
 #include "base/hash.h"
 #include "base/sizes.h"
-#include "src/cache/kv_prefixes.h"
+#include "src/engine/cache/kv_prefixes.h"
 
 enum { PAGE = FR_KV_PAGE, BLOCKS = 10, CONTEXT = BLOCKS * PAGE, BATCH = 64, TIMELINES = 5, WORDS = 2, STEPS = 15000 };
 

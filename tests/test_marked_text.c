@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/text/tokenizer_parts.h"
+#include "src/language/tokenizer/tokenizer_parts.h"
 #include "tests/token_files.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))

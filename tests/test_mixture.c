@@ -10,7 +10,7 @@
 
 #include "forerun_lab.h"
 #include "formats/safetensors.h"
-#include "src/draft/pairs.h"
+#include "src/engine/draft/pairs.h"
 #include "tests/brief.h"
 #include "tests/gguf_copy.h"
 #include "tests/reference.h"

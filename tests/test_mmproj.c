@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "forerun_lab.h"
-#include "src/model/model.h"
-#include "src/vision/mmproj.h"
+#include "src/engine/model/model.h"
+#include "src/engine/vision/mmproj.h"
 #include "tests/reference.h"
 #include "tests/require.h"
 

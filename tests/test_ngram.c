@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/draft/draft_list.h"
-#include "src/draft/suffix_index.h"
-#include "src/session/state.h"
+#include "src/engine/draft/draft_list.h"
+#include "src/engine/draft/suffix_index.h"
+#include "src/engine/session/state.h"
 #include "tests/require.h"
 
 /* ------------------------------------------------------------------------------------------------------------ index */

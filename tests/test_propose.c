@@ -10,7 +10,7 @@
 
 #include "base/sizes.h"
 #include "forerun_lab.h"
-#include "src/session/state.h"
+#include "src/engine/session/state.h"
 #include "tests/brief.h"
 #include "tests/reference.h"
 #include "tests/require.h"

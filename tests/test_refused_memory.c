@@ -10,8 +10,8 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "forerun_lab.h"
-#include "src/cache/kv.h"
-#include "src/session/state.h"
+#include "src/engine/cache/kv.h"
+#include "src/engine/session/state.h"
 #include "tests/brief.h"
 
 void *__real_fr_arena_take(fr_arena *arena, size_t count, size_t item);

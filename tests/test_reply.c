@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/text_buffer.h"
-#include "src/chat/json_scan.h"
-#include "src/chat/reply.h"
-#include "src/chat/reply_value.h"
+#include "src/language/chat/json_scan.h"
+#include "src/language/chat/reply.h"
+#include "src/language/chat/reply_value.h"
 #include "tests/require.h"
 #include "tests/token_files.h"
 

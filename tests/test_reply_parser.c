@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/text_buffer.h"
-#include "src/text/tokenizer.h"
+#include "src/language/tokenizer/tokenizer.h"
 #include "tests/require.h"
 #include "tests/token_files.h"
 

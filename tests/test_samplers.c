@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "kernels/dispatch.h"
-#include "src/session/filters.h"
-#include "src/session/noise.h"
-#include "src/session/state.h"
+#include "src/engine/session/filters.h"
+#include "src/engine/session/noise.h"
+#include "src/engine/session/state.h"
 #include "tests/alloc_guard.h"
 #include "tests/answer.h"
 #include "tests/reference.h"

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "kernels/dispatch.h"
-#include "src/session/noise.h"
-#include "src/session/sampler.h"
-#include "src/session/state.h"
+#include "src/engine/session/noise.h"
+#include "src/engine/session/sampler.h"
+#include "src/engine/session/state.h"
 #include "tests/alloc_guard.h"
 #include "tests/brief.h"
 #include "tests/reference.h"

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "forerun_lab.h"
-#include "src/session/accept.h"
-#include "src/session/state.h"
+#include "src/engine/session/accept.h"
+#include "src/engine/session/state.h"
 #include "tests/alloc_guard.h"
 #include "tests/always.h"
 #include "tests/fp_caller.h"

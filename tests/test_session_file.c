@@ -9,8 +9,8 @@
 
 #include "base/hash.h"
 #include "formats/map.h"
-#include "src/session/fingerprint.h"
-#include "src/session/state.h"
+#include "src/engine/session/fingerprint.h"
+#include "src/engine/session/state.h"
 #include "tests/brief.h"
 #include "tests/reference.h"
 #include "tests/require.h"

@@ -7,7 +7,7 @@
 
 #include "base/core_record.h"
 #include "base/cores.h"
-#include "src/session/state.h"
+#include "src/engine/session/state.h"
 #include "tests/reference.h"
 
 #define SESSIONS 3

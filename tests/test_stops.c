@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/sizes.h"
-#include "src/session/state.h"
+#include "src/engine/session/state.h"
 #include "tests/brief.h"
 #include "tests/require.h"
 

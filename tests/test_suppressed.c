@@ -12,7 +12,7 @@
 #include "forerun_lab.h"
 #include "formats/safetensors.h"
 #include "kernels/dispatch.h"
-#include "src/session/sampler.h"
+#include "src/engine/session/sampler.h"
 #include "tests/always.h"
 #include "tests/changed_folder.h"
 #include "tests/command.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/text_buffer.h"
-#include "src/jinja/template.h"
+#include "src/language/jinja/template.h"
 #include "tests/token_files.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "src/jinja/template.h"
+#include "src/language/jinja/template.h"
 #include "tests/token_files.h"
 
 #define FOLDER "tests/data/templates/"

@@ -9,7 +9,7 @@
 
 #include "formats/checkpoint.h"
 #include "formats/tokenizer_gguf.h"
-#include "src/text/tokenizer.h"
+#include "src/language/tokenizer/tokenizer.h"
 #include "tests/command.h"
 #include "tests/gguf_builder.h"
 #include "tests/token_files.h"

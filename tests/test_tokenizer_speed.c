@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "formats/tokenizer_json.h"
-#include "src/text/tokenizer.h"
+#include "src/language/tokenizer/tokenizer.h"
 #include "tests/gguf_builder.h"
 #include "tests/token_files.h"
 

@@ -16,7 +16,7 @@
 
 #include "base/ranks_cores.h"
 #include "base/topology_sys.h"
-#include "src/model/model.h"
+#include "src/engine/model/model.h"
 #include "tests/made_root.h"
 
 /* -------------------------------------------------------------------------------------------------------- partition */

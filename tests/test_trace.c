@@ -1,5 +1,5 @@
-/* src/session/trace.c, src/session/stats.c: what a session tells of its rounds, and what it counts, against
- * transformers' own loop. */
+/* src/engine/session/trace.c, src/engine/session/stats.c: what a session tells of its rounds, and what it counts,
+ * against transformers' own loop. */
 #include <check.h>
 #include <limits.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "forerun_lab.h"
-#include "src/session/state.h"
+#include "src/engine/session/state.h"
 #include "tests/alloc_guard.h"
 #include "tests/always.h"
 #include "tests/command.h"

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "formats/turn_tokens.h"
-#include "src/text/byte_level.h"
-#include "src/text/tokenizer.h"
+#include "src/language/tokenizer/byte_level.h"
+#include "src/language/tokenizer/tokenizer.h"
 #include "tests/gguf_builder.h"
 #include "tests/token_files.h"
 

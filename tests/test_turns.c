@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/session/state.h"
+#include "src/engine/session/state.h"
 #include "tests/alloc_guard.h"
 #include "tests/brief.h"
 #include "tests/reference.h"

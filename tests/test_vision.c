@@ -14,8 +14,8 @@
 #include "formats/safetensors.h"
 #include "kernels/cpu.h"
 #include "kernels/dispatch.h"
-#include "src/vision/image_resize.h"
-#include "src/vision/vision_parts.h"
+#include "src/engine/vision/image_resize.h"
+#include "src/engine/vision/vision_parts.h"
 
 #define MOST_LAYERS 8
 

@@ -17,15 +17,15 @@
 #include "quant/encode.h"
 #include "src/api/lead.h"
 #include "src/api/ranks.h"
-#include "src/cache/kv.h"
+#include "src/engine/cache/kv.h"
 #include "src/convert/quantize_types.h"
 #include "src/convert/synth.h"
-#include "src/draft/draft_list.h"
-#include "src/session/fingerprint.h"
-#include "src/session/cycle.h"
-#include "src/session/session.h"
-#include "src/session/session_file.h"
-#include "src/session/timeline.h"
+#include "src/engine/draft/draft_list.h"
+#include "src/engine/session/fingerprint.h"
+#include "src/engine/session/cycle.h"
+#include "src/engine/session/session.h"
+#include "src/engine/session/session_file.h"
+#include "src/engine/session/timeline.h"
 
 const char *fr_version(void) {
     return FR_VERSION;

@@ -9,11 +9,11 @@
 #include "base/fpenv.h"
 #include "forerun_lab.h"
 #include "src/api/lead.h"
-#include "src/session/cycle.h"
-#include "src/session/embedding.h"
-#include "src/session/session.h"
-#include "src/session/session_file.h"
-#include "src/session/timeline.h"
+#include "src/engine/session/cycle.h"
+#include "src/engine/session/embedding.h"
+#include "src/engine/session/session.h"
+#include "src/engine/session/session_file.h"
+#include "src/engine/session/timeline.h"
 
 /* A session of this process; FR_USAGE if it is none. */
 static fr_status check(const fr_session *session, const char *call) {

@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/fpenv.h"
 #include "base/memory.h"
-#include "src/draft/draft.h"
-#include "src/session/session.h"
+#include "src/engine/draft/draft.h"
+#include "src/engine/session/session.h"
 
 static void add_weights(uint64_t *bytes, const fr_residence *residence) {
     bytes[FR_ESTIMATE_RESIDENT] += residence->stays;

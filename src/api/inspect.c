@@ -10,8 +10,8 @@
 #include "base/fpenv.h"
 #include "base/sizes.h"
 #include "kernels/dispatch.h"
-#include "src/families/architecture.h"
-#include "src/text/tokenizer.h"
+#include "src/engine/families/architecture.h"
+#include "src/language/tokenizer/tokenizer.h"
 
 /* ----------------------------------------------------------------------------------------------------------- counts */
 

@@ -1,15 +1,15 @@
 /* What was opened to be described: what the words (inspect.c) and the JSON object (inspect_json.c) are made of.
  *
  * In: a model, a drafter or a vision tower, bound. Out: counts of its tensors. */
-#ifndef FR_SRC_INSPECT_H
-#define FR_SRC_INSPECT_H
+#ifndef FR_SRC_API_INSPECT_H
+#define FR_SRC_API_INSPECT_H
 
 #include "forerun_lab.h"
-#include "src/draft/assistant_gemma4.h"
-#include "src/draft/eagle.h"
-#include "src/session/session.h"
-#include "src/vision/mmproj.h"
-#include "src/weights/residence.h"
+#include "src/engine/draft/assistant_gemma4.h"
+#include "src/engine/draft/eagle.h"
+#include "src/engine/session/session.h"
+#include "src/engine/vision/mmproj.h"
+#include "src/engine/weights/residence.h"
 
 typedef struct fr_inspected {
     const char *kind; /* "model", "drafter" or "tower" */

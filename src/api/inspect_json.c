@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "src/api/inspect.h"
-#include "src/text/tokenizer.h"
-#include "src/vision/vision_parts.h"
+#include "src/language/tokenizer/tokenizer.h"
+#include "src/engine/vision/vision_parts.h"
 
 /* An object that is being filled; once something found no memory nothing more is put in. */
 typedef struct object {

@@ -1,15 +1,16 @@
 /* An engine that all ranks of a job have and rank 0 alone is asked of, as a server is: it leads, the others follow.
  *
  * In: what a caller asks of rank 0's engine and its sessions. Out: told to the other ranks, which do the same with
- * theirs (fr_lab_engine_follow), draw and draft for themselves, and so come to the same forwards. What ranks have to do
- * together is told before it is done; all else once rank 0 has done it, so that what it refuses is no matter of theirs,
- * and where one of them can't do it its failure is the job's. Masks and grammars stay on rank 0: of their sessions the
- * others are told that there are some, and then what they decide (src/session/decided.h). Pictures are run by rank 0.
- * What isn't told is refused (fr_lead_refuse). Of an engine that doesn't lead all of these are nothing. */
+ * theirs (fr_lab_engine_follow), draw and draft for themselves, and so come to the same forwards. What ranks have to
+ * do together is told before it is done; all else once rank 0 has done it, so that what it refuses is no matter of
+ * theirs, and where one of them can't do it its failure is the job's. Masks and grammars stay on rank 0: of their
+ * sessions the others are told that there are some, and then what they decide (src/engine/session/decided.h). Pictures
+ * are run by rank 0. What isn't told is refused (fr_lead_refuse). Of an engine that doesn't lead all of these are
+ * nothing. */
 #ifndef FR_SRC_API_LEAD_H
 #define FR_SRC_API_LEAD_H
 
-#include "src/session/session.h"
+#include "src/engine/session/session.h"
 
 typedef struct fr_lead fr_lead;
 

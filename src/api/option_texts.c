@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/text_buffer.h"
-#include "src/cache/kv.h"
+#include "src/engine/cache/kv.h"
 
 static const char *kv_word(int64_t type) {
     const char *word = type < 0 ? NULL : fr_kv_type_word((size_t)type);

@@ -14,8 +14,8 @@
 #include "base/word_list.h"
 #include "formats/pre_tokenizers.h"
 #include "kernels/cpu.h"
-#include "src/cache/kv.h"
-#include "src/draft/draft_list.h"
+#include "src/engine/cache/kv.h"
+#include "src/engine/draft/draft_list.h"
 
 static fr_status set_isa(fr_options *options, const char *word) {
     if (fr_isa_from_word(word) == FR_ISA_WORDS)

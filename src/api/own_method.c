@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "forerun_lab.h"
-#include "src/draft/draft_own.h"
-#include "src/session/state.h"
+#include "src/engine/draft/draft_own.h"
+#include "src/engine/session/state.h"
 
 fr_status fr_session_set_proposer(fr_session *s, const fr_proposer *method) {
     fr_draft *draft;

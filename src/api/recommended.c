@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "forerun.h"
-#include "src/model/model.h"
-#include "src/model/sampling_keys.h"
+#include "src/engine/model/model.h"
+#include "src/engine/model/sampling_keys.h"
 
 /* Sets the option; what it can't take is no recommendation. */
 static bool set_number(fr_options *options, fr_option option, double value) {

@@ -15,9 +15,9 @@
 #include "base/error.h"
 #include "formats/tokenizer_gguf.h"
 #include "kernels/dispatch.h"
-#include "src/families/config.h"
-#include "src/model/sampling_keys.h"
-#include "src/weights/bound.h"
+#include "src/engine/families/config.h"
+#include "src/engine/model/sampling_keys.h"
+#include "src/engine/weights/bound.h"
 
 /* ---------------------------------------------------------------------------------------------------------- tensors */
 

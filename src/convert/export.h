@@ -2,14 +2,14 @@
  *
  * In: an opened folder of a target or a drafter. Out: the list of its tensors with their names in GGUF, and the keys;
  * the tokenizer's are export_tokenizer.c's. */
-#ifndef FR_SRC_EXPORT_H
-#define FR_SRC_EXPORT_H
+#ifndef FR_SRC_CONVERT_EXPORT_H
+#define FR_SRC_CONVERT_EXPORT_H
 
 #include "formats/gguf_write.h"
 #include "src/convert/outputs.h"
-#include "src/draft/assistant_gemma4.h"
-#include "src/draft/eagle.h"
-#include "src/model/model.h"
+#include "src/engine/draft/assistant_gemma4.h"
+#include "src/engine/draft/eagle.h"
+#include "src/engine/model/model.h"
 
 typedef struct fr_export {
     const fr_checkpoint *files; /* they are the target's, or the drafter's */

@@ -1,6 +1,7 @@
 /* Importance matrices written, in both of llama.cpp's forms (formats/imatrix.h).
  *
- * In: a model's sums of squares (src/weights/tap.c). Out: a file on a stream, tensors in ascending order of names. */
+ * In: a model's sums of squares (src/engine/weights/tap.c). Out: a file on a stream, tensors in ascending order of
+ * names. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #include "forerun_lab.h"
 #include "formats/gguf_write.h"
 #include "formats/imatrix.h"
-#include "src/model/model.h"
+#include "src/engine/model/model.h"
 
 void fr_lab_collect(fr_options *options, bool head) {
     options->tapping = head ? FR_TAP_HEAD_TOO : FR_TAP_LAYERS;

@@ -2,8 +2,8 @@
  *
  * In: a file, the tensors that will be written. Out: their columns' importances, and what the written file says of
  * where they are from, as llama-quantize does. */
-#ifndef FR_SRC_IMPORTANCES_H
-#define FR_SRC_IMPORTANCES_H
+#ifndef FR_SRC_CONVERT_IMPORTANCES_H
+#define FR_SRC_CONVERT_IMPORTANCES_H
 
 #include "formats/gguf_write.h"
 #include "formats/imatrix.h"

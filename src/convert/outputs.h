@@ -2,11 +2,11 @@
  *
  * In: published tensors, those of another file, or nothing but a shape. Out: a list, which other parts give types
  * (quantize_types.h) and write. */
-#ifndef FR_SRC_OUTPUTS_H
-#define FR_SRC_OUTPUTS_H
+#ifndef FR_SRC_CONVERT_OUTPUTS_H
+#define FR_SRC_CONVERT_OUTPUTS_H
 
 #include "formats/tensors.h"
-#include "src/model/model.h"
+#include "src/engine/model/model.h"
 
 /* A published tensor, or one expert's. */
 typedef struct fr_output_source {

@@ -11,9 +11,9 @@
 #include "forerun_lab.h"
 #include "formats/gguf_write.h"
 #include "quant/packed.h"
-#include "src/draft/draft.h"
-#include "src/families/architecture.h"
-#include "src/weights/bound.h"
+#include "src/engine/draft/draft.h"
+#include "src/engine/families/architecture.h"
+#include "src/engine/weights/bound.h"
 
 #define STEP ((size_t)4 << 20) /* bytes that are in memory at a time, but for a wider tile */
 

@@ -14,8 +14,8 @@
 #include "src/convert/export.h"
 #include "src/convert/importances.h"
 #include "src/convert/quantize_types.h"
-#include "src/model/model.h"
-#include "src/weights/bound.h"
+#include "src/engine/model/model.h"
+#include "src/engine/weights/bound.h"
 
 /* Values of a batch: enough rows for every thread, few enough to stay small. */
 #define BATCH_VALUES ((size_t)4 << 20)

@@ -1,8 +1,8 @@
 /* The type of each tensor of a model that is written; the rules, llama-quantize's, are in quantize_types.c.
  *
  * In: words of types and of rules; a list of tensors. Out: the list with types. */
-#ifndef FR_SRC_QUANTIZE_TYPES_H
-#define FR_SRC_QUANTIZE_TYPES_H
+#ifndef FR_SRC_CONVERT_QUANTIZE_TYPES_H
+#define FR_SRC_CONVERT_QUANTIZE_TYPES_H
 
 #include "forerun_lab.h"
 #include "src/convert/outputs.h"

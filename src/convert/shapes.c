@@ -21,7 +21,7 @@
 #include "base/sizes.h"
 #include "base/word_list.h"
 #include "src/convert/synth.h"
-#include "src/families/config.h"
+#include "src/engine/families/config.h"
 
 /* Of an MTP layer's own: files may lack it, published ones have it. */
 #define MTP_NORM "nextn.shared_head_norm.weight"

@@ -18,7 +18,7 @@
 #include "quant/encode.h"
 #include "src/convert/quantize_types.h"
 #include "src/convert/synth.h"
-#include "src/families/config.h"
+#include "src/engine/families/config.h"
 
 #define POOL       ((size_t)1 << 18) /* values, whole blocks of every type */
 #define MOST_POOLS 16                /* types and numbers of columns that a shape has, at most */

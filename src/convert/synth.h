@@ -4,11 +4,11 @@
  * In: an order: a shape, how many of its layers, how many ids. Out: a GGUF file as llama.cpp's converter writes it. Its
  * tensors are those of the family's name tables (synth_tensors.c), its keys the family's; numbers and file are
  * synth.c's. */
-#ifndef FR_SRC_SYNTH_H
-#define FR_SRC_SYNTH_H
+#ifndef FR_SRC_CONVERT_SYNTH_H
+#define FR_SRC_CONVERT_SYNTH_H
 
 #include "src/convert/outputs.h"
-#include "src/model/model.h"
+#include "src/engine/model/model.h"
 
 /* Positions: fewer than models are published for, since some engines cache as many as a file allows. */
 #define FR_SYNTH_CONTEXT 32768

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "src/convert/synth.h"
-#include "src/draft/eagle.h"
+#include "src/engine/draft/eagle.h"
 
 enum { DRAFT_VOCAB = 32000 };
 

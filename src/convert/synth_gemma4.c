@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/sizes.h"
 #include "src/convert/synth.h"
-#include "src/draft/assistant_gemma4.h"
+#include "src/engine/draft/assistant_gemma4.h"
 
 enum { CLUSTER = 128, CLUSTERS_SCORED = 32 };
 

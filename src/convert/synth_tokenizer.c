@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "src/convert/synth.h"
-#include "src/text/byte_level.h"
+#include "src/language/tokenizer/byte_level.h"
 
 enum { SPECIALS = 4, FIRST_PLAIN = SPECIALS + 256 };
 

@@ -2,8 +2,8 @@
  *
  * In: a name or a path, an environment (stores.h says what is read of it). Out: a path; or all models that there are.
  * Names, manifests and what links say are hostile; no name leads out of the folders (model_name.h). */
-#ifndef FR_SRC_NAMED_H
-#define FR_SRC_NAMED_H
+#ifndef FR_SRC_NAMED_NAMED_H
+#define FR_SRC_NAMED_NAMED_H
 
 #include "forerun.h"
 

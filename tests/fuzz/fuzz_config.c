@@ -2,8 +2,8 @@
  *
  * In: bytes. Out: nothing, unless the sanitizers find something. Weights that fit the configuration are run: a prompt
  * and some steps, with the MTP layer where there is one. */
-#include "src/families/architecture.h"
-#include "src/families/families.h"
+#include "src/engine/families/architecture.h"
+#include "src/engine/families/families.h"
 #include "tests/fuzz/harness.h"
 
 static const char *const models[] = {"tests/data/models/gemma4-e", "tests/data/models/gemma4-dense-odd",
@@ -32,7 +32,7 @@ enum { MODELS = sizeof models / sizeof *models };
 
 static const fr_family *const families[] = {
 #define FR_FAMILY(name) &fr_family_##name,
-#include "src/families/families.def"
+#include "src/engine/families/families.def"
 #undef FR_FAMILY
 };
 

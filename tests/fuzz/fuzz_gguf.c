@@ -3,7 +3,7 @@
  * In: bytes; a GGUF file, or the part before its tensors' data, which are then a fixture's. Out: nothing, unless the
  * sanitizers find something. What parses is walked: every value by the getters, the configuration and tensors of a
  * model, of a drafter, of a vision tower. */
-#include "src/draft/assistant_gemma4.h"
+#include "src/engine/draft/assistant_gemma4.h"
 #include "tests/fuzz/harness.h"
 
 static fuzz_data data[] = {{.mark = "gemma4_mtp", .path = "tests/data/gguf/ik.gguf"},

@@ -2,7 +2,7 @@
  *
  * In: bytes; of a PNG that is refused also the same with its checksums right. Out: nothing, unless the sanitizers find
  * something. */
-#include "src/vision/image_resize.h"
+#include "src/engine/vision/image_resize.h"
 #include "tests/fuzz/harness.h"
 #include "tests/fuzz/png.h"
 

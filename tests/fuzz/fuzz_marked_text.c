@@ -3,7 +3,7 @@
  * In: a first line whose bytes are the lengths of foreign and trusted runs in turn, then the text; where the first byte
  * is '!', the others are begins and ends of spans, as they come. Out: nothing, unless the sanitizers find something, or
  * control tokens other than those of each trusted run by itself. */
-#include "src/text/tokenizer_parts.h"
+#include "src/language/tokenizer/tokenizer_parts.h"
 #include "tests/fuzz/harness.h"
 
 static const char *const folders[] = {"tests/data/tokenizers/gemma", "tests/data/tokenizers/qwen35",

@@ -4,7 +4,7 @@
  * 0xfe is a control token. Out: nothing, unless the sanitizers find something, the parts depend on the cuts, bytes are
  * lost where nothing was found, or arguments are no JSON. */
 #include "base/text_buffer.h"
-#include "src/chat/reply.h"
+#include "src/language/chat/reply.h"
 #include "tests/fuzz/harness.h"
 
 enum { CUT = 0xff, CONTROL = 0xfe };

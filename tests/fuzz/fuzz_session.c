@@ -4,8 +4,8 @@
  * damage otherwise: as many caches as it speaks of, zeros where they are missing, and behind them what is attached
  * where the version says so. Out: nothing, unless the sanitizers find something. */
 #include "base/hash.h"
-#include "src/session/fingerprint.h"
-#include "src/session/state.h"
+#include "src/engine/session/fingerprint.h"
+#include "src/engine/session/state.h"
 #include "tests/fuzz/harness.h"
 
 #define MODEL "tests/data/models/gemma4-dense-odd"

@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "formats/json.h"
-#include "src/jinja/template.h"
+#include "src/language/jinja/template.h"
 #include "tests/fuzz/harness.h"
 
 static const char context[] =

@@ -2,8 +2,8 @@
  * expression of Oniguruma's, a text, and SentencePiece's map of characters, all of any bytes.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something, or stretches don't make up the text. */
-#include "src/text/charsmap.h"
-#include "src/text/text_pattern.h"
+#include "src/language/tokenizer/charsmap.h"
+#include "src/language/tokenizer/text_pattern.h"
 #include "tests/fuzz/harness.h"
 
 /* Each stretch begins where the one before has ended. */

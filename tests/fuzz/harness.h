@@ -5,8 +5,8 @@
 #ifndef FR_TESTS_FUZZ_HARNESS_H
 #define FR_TESTS_FUZZ_HARNESS_H
 
-#include "src/draft/draft.h"
-#include "src/vision/vision.h"
+#include "src/engine/draft/draft.h"
+#include "src/engine/vision/vision.h"
 #include "tests/fuzz/mutation.h"
 
 /* Each target has this one. It keeps nothing of an input but what it was opened with. */

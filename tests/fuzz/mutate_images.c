@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "kernels/dispatch.h"
-#include "src/vision/image_resize.h"
-#include "src/vision/vision.h"
+#include "src/engine/vision/image_resize.h"
+#include "src/engine/vision/vision.h"
 #include "tests/fuzz/png.h"
 
 #define IMAGES "tests/data/images"

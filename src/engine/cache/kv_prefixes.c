@@ -1,0 +1,692 @@
+/* Shared prefixes: see kv_prefixes.h. */
+#include "src/engine/cache/kv_prefixes.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/sizes.h"
+
+enum {
+    BLOCK = FR_KV_PAGE,
+    NONE = 0,        /* node 0 is the root, which has no block */
+    MOST_ALIKE = 16, /* nodes of one hash: never by chance, as there are twice as many hashes as nodes */
+};
+
+struct fr_kv_node {
+    int32_t ids[BLOCK];
+    uint32_t count; /* ids that are known; a tail with a drafter's pairs also has the id after its positions */
+    uint32_t run;   /* positions whose rows its pages hold; a tail has fewer than BLOCK, and no children */
+    fr_kv_digest digest;
+    uint8_t *pages[FR_KV_KINDS]; /* NULL: not held */
+    uint8_t *drafter;            /* the same of a drafter's cache, but for its last pair */
+    uint8_t *before;             /* the page of the parent's block, whole, with the pair that looks in here */
+    uint32_t parent, next;       /* next: of the same hash, or of those that were removed */
+    uint32_t first_child, sibling;
+    uint32_t children, timelines, depth;
+    uint32_t points; /* ends of prompts and branches whose window this block is in */
+    bool ends_prompt;
+    uint64_t used[FR_KV_UNUSED];  /* when the last timeline left it, its page */
+    uint32_t place[FR_KV_UNUSED]; /* in the heap; 0: it is not there */
+    uint32_t aside;               /* the next leaf that was passed over */
+};
+
+/* ----------------------------------------------------------------------------------------------------------- layout */
+
+void fr_kv_prefixes_layout(fr_kv_prefixes *p, fr_arena *arena, const fr_kv *kv, const fr_kv *drafter) {
+    size_t count = fr_larger(kv->blocks, fr_larger(kv->page_count[FR_KV_FULL], kv->page_count[FR_KV_SLIDING]));
+    *p = (fr_kv_prefixes){.capacity = count + 1, .buckets = fr_hash_table_size(count), .fresh = 1};
+    p->nodes = fr_arena_take(arena, p->capacity, sizeof *p->nodes);
+    p->first = fr_arena_take(arena, p->buckets, sizeof *p->first);
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
+        p->owner[kind] = fr_arena_take(arena, kv->page_count[kind], sizeof *p->owner[kind]);
+    for (fr_kv_unused which = 0; which < FR_KV_UNUSED; which++)
+        p->unused[which].nodes = fr_arena_take(arena, p->capacity, sizeof *p->unused[which].nodes);
+    p->pages = kv->pages;
+    p->drafter = drafter && drafter->pages ? &drafter->pages[FR_KV_FULL] : NULL;
+    p->window = kv->window;
+    if (kv->recurrent.count == 0) return;
+    p->states = kv->recurrent.pages;
+    p->point_count = kv->recurrent.page_count;
+    p->points = fr_arena_take(arena, p->point_count, sizeof *p->points);
+}
+
+void fr_kv_path_layout(fr_kv_path *path, fr_arena *arena, const fr_kv *kv) {
+    *path = (fr_kv_path){.nodes = fr_arena_take(arena, kv->blocks, sizeof *path->nodes)};
+}
+
+/* --------------------------------------------------------------------------------------------------- what is unused */
+
+static void put(fr_kv_prefixes *p, fr_kv_unused which, size_t at, uint32_t n) {
+    p->unused[which].nodes[at] = n;
+    p->nodes[n].place[which] = (uint32_t)at;
+}
+
+static bool goes_before(const fr_kv_prefixes *p, fr_kv_unused which, uint32_t n, uint32_t other) {
+    const fr_kv_node *a = &p->nodes[n], *b = &p->nodes[other];
+    bool kept = which == FR_KV_WINDOWS && a->points, other_kept = which == FR_KV_WINDOWS && b->points;
+    return kept == other_kept ? a->used[which] < b->used[which] : other_kept;
+}
+
+/* A node that belongs at this place, or above, or below. */
+static void sift(fr_kv_prefixes *p, fr_kv_unused which, size_t at, uint32_t n) {
+    const fr_kv_heap *heap = &p->unused[which];
+    for (; at > 1 && goes_before(p, which, n, heap->nodes[at / 2]); at /= 2) put(p, which, at, heap->nodes[at / 2]);
+    for (size_t child; (child = 2 * at) <= heap->count; at = child) {
+        child += child < heap->count && goes_before(p, which, heap->nodes[child + 1], heap->nodes[child]);
+        if (!goes_before(p, which, heap->nodes[child], n)) break;
+        put(p, which, at, heap->nodes[child]);
+    }
+    put(p, which, at, n);
+}
+
+static void take_out(fr_kv_prefixes *p, fr_kv_unused which, uint32_t n) {
+    fr_kv_heap *heap = &p->unused[which];
+    uint32_t at = p->nodes[n].place[which], last = heap->nodes[heap->count--];
+    p->nodes[n].place[which] = 0;
+    if (last != n) sift(p, which, at, last);
+}
+
+static bool is_unused(const fr_kv_prefixes *p, fr_kv_unused which, const fr_kv_node *node) {
+    if (which == FR_KV_LEAVES) return !node->children && !node->timelines;
+    const uint8_t *page = node->pages[FR_KV_SLIDING];
+    return page && !fr_kv_page_shared(&p->pages[FR_KV_SLIDING], page);
+}
+
+/* Something of that has changed, or when it was. */
+static void settle(fr_kv_prefixes *p, fr_kv_unused which, uint32_t n) {
+    fr_kv_node *node = &p->nodes[n];
+    if (n == NONE) return;
+    bool is = is_unused(p, which, node);
+    if (is)
+        sift(p, which, node->place[which] ? node->place[which] : ++p->unused[which].count, n);
+    else if (node->place[which])
+        take_out(p, which, n);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ nodes */
+
+static fr_kv_digest digest_of(fr_kv_content content, size_t block) {
+    return content.digests ? content.digests[block] : (fr_kv_digest){0};
+}
+
+static uint32_t *chain_of(const fr_kv_prefixes *p, uint32_t parent, const int32_t *ids, const fr_kv_digest *digest) {
+    uint64_t hash = fr_hash(fr_hash(parent, ids, BLOCK * sizeof *ids), digest, sizeof *digest);
+    return &p->first[hash & (p->buckets - 1)];
+}
+
+/* The child whose block is the content's; NONE, and the chain that it belongs in, NULL if that is as long as can be. */
+static uint32_t look_up(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, uint32_t **chain) {
+    size_t block = parent == NONE ? 0 : p->nodes[parent].depth, alike = 0;
+    const int32_t *ids = content.ids + block * BLOCK;
+    const fr_kv_digest digest = digest_of(content, block);
+    *chain = chain_of(p, parent, ids, &digest);
+    for (uint32_t n = **chain; n != NONE; n = p->nodes[n].next, alike++) {
+        const fr_kv_node *node = &p->nodes[n];
+        if (node->parent == parent && memcmp(node->ids, ids, sizeof node->ids) == 0 &&
+            memcmp(&node->digest, &digest, sizeof digest) == 0)
+            return n;
+    }
+    if (alike == MOST_ALIKE) *chain = NULL;
+    return NONE;
+}
+
+static uint32_t child_of(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content content) {
+    uint32_t *chain;
+    return look_up(p, parent, content, &chain);
+}
+
+/* The blocks that a row at the end of this one, or at its last position, looks back to are worth keeping, or are not
+ * for its sake any more. */
+static void mark_window(fr_kv_prefixes *p, uint32_t n, int change) {
+    size_t blocks = p->window ? fr_kv_blocks(p->window + 1) : 0;
+    for (size_t i = 0; i < blocks && n != NONE; i++, n = p->nodes[n].parent) {
+        p->nodes[n].points = (uint32_t)((int)p->nodes[n].points + change);
+        if (p->nodes[n].place[FR_KV_WINDOWS]) settle(p, FR_KV_WINDOWS, n);
+    }
+}
+
+/* Counts the ids that the block and a text of `count` ids have in common; 0 where their pictures differ, as the rows
+ * then differ too. */
+static size_t shared_ids(const fr_kv_prefixes *p, uint32_t n, fr_kv_content content, size_t count) {
+    const fr_kv_node *node = &p->nodes[n];
+    size_t block = node->depth - 1, most = fr_smaller(node->count, count - block * BLOCK), shared = 0;
+    const int32_t *ids = content.ids + block * BLOCK;
+    const fr_kv_digest digest = digest_of(content, block);
+    if (memcmp(&node->digest, &digest, sizeof digest) != 0) return 0;
+    while (shared < most && node->ids[shared] == ids[shared]) shared++;
+    return shared;
+}
+
+static size_t number_of(const fr_kv_prefixes *p, fr_kv_kind kind, const uint8_t *page) {
+    return fr_kv_page_number(&p->pages[kind], page);
+}
+
+static void drop_page(fr_kv_prefixes *p, uint32_t n, fr_kv_kind kind) {
+    uint8_t **page = &p->nodes[n].pages[kind];
+    if (!*page) return;
+    p->owner[kind][number_of(p, kind, *page)] = NONE;
+    fr_kv_pages_drop(&p->pages[kind], page, 0, 1);
+    if (kind == FR_KV_SLIDING) settle(p, FR_KV_WINDOWS, n);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- points */
+
+static void drop_point(fr_kv_prefixes *p, fr_kv_point *point) {
+    fr_kv_pages_drop(p->states, &point->states, 0, 1);
+    point->node = NONE;
+}
+
+static void drop_points_in(fr_kv_prefixes *p, uint32_t n) {
+    for (size_t i = 0; i < p->point_count; i++)
+        if (p->points[i].node == n) drop_point(p, &p->points[i]);
+}
+
+/* True if the prompt has all ids before the point, and the id at it where a drafter's pairs need that. The caller has
+ * checked the ids up to the node's parent. */
+static bool leads_to(const fr_kv_prefixes *p, const fr_kv_point *point, fr_kv_content content, size_t count,
+                     bool drafter) {
+    const fr_kv_node *node = &p->nodes[point->node];
+    size_t ids = point->position - (node->depth - 1) * BLOCK + drafter;
+    return point->position < count && (!drafter || node->drafter) && ids <= node->count &&
+           shared_ids(p, point->node, content, count) >= ids;
+}
+
+/* The farthest one in blocks behind this one; NULL. */
+static fr_kv_point *best_point(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, size_t count,
+                               bool drafter) {
+    fr_kv_point *best = NULL;
+    for (fr_kv_point *at = p->points; at < p->points + p->point_count; at++)
+        if (at->node != NONE && p->nodes[at->node].parent == parent && (!best || at->position > best->position) &&
+            leads_to(p, at, content, count, drafter))
+            best = at;
+    return best;
+}
+
+/* The farthest of all; NULL. With a drafter, all blocks behind the first have its page of the block before. */
+static fr_kv_point *find_point(const fr_kv_prefixes *p, fr_kv_content content, size_t count, bool drafter) {
+    fr_kv_point *found = NULL;
+    for (uint32_t n = NONE;;) {
+        fr_kv_point *point = best_point(p, n, content, count, drafter);
+        if (point && (!drafter || n == NONE || p->nodes[point->node].before)) found = point;
+        size_t depth = n == NONE ? 0 : p->nodes[n].depth;
+        if ((depth + 1) * BLOCK > count) return found;
+        n = child_of(p, n, content);
+        if (n == NONE || (drafter && depth > 0 && !p->nodes[n].before)) return found;
+    }
+}
+
+void fr_kv_prefixes_add_point(fr_kv_prefixes *p, const fr_kv_path *path, uint32_t tail, size_t position,
+                              uint8_t *states, bool spare) {
+    size_t block = (position - 1) / BLOCK;
+    uint32_t n = block < path->length ? path->nodes[block] : block == path->length ? tail : NONE;
+    fr_kv_point *place = NULL;
+    if (n == NONE || position - block * BLOCK > p->nodes[n].run) return;
+    for (fr_kv_point *at = p->points; at < p->points + p->point_count; at++) {
+        if (at->node == NONE) place = at;
+        else if (at->position == position && at->node == n) return;
+    }
+    if (!place) return;
+    *place = (fr_kv_point){.node = n, .position = position, .spare = spare, .used = ++p->clock};
+    fr_kv_pages_hold(p->states, &place->states, &states, 0, 1);
+}
+
+static bool is_in(const fr_kv_point *point, const uint8_t *page) {
+    return point->node != NONE && point->states == page;
+}
+
+/* Whether points and so many others are all that hold a page. Branches that leave a text behind a position have a point
+ * each there, with the same page. */
+static bool points_hold(const fr_kv_prefixes *p, const uint8_t *page, size_t others) {
+    size_t holders = p->states->holders[fr_kv_page_number(p->states, page)];
+    for (size_t i = 0; holders > others && i < p->point_count; i++) holders -= is_in(&p->points[i], page);
+    return holders == others;
+}
+
+static void drop_points_with(fr_kv_prefixes *p, const uint8_t *page) {
+    for (size_t i = 0; i < p->point_count; i++)
+        if (is_in(&p->points[i], page)) drop_point(p, &p->points[i]);
+}
+
+/* Picks the point to give up among those whose page no timeline holds: a spare one if there is any, then the longest
+ * unused. NULL: none. */
+static const fr_kv_point *point_to_drop(const fr_kv_prefixes *p) {
+    const fr_kv_point *first = NULL;
+    for (const fr_kv_point *at = p->points; at < p->points + p->point_count; at++) {
+        bool sooner = !first || (at->spare == first->spare ? at->used < first->used : at->spare);
+        if (at->node != NONE && sooner && points_hold(p, at->states, 0)) first = at;
+    }
+    return first;
+}
+
+static void reclaim_states(fr_kv_prefixes *p) {
+    const fr_kv_point *first = point_to_drop(p);
+    if (first) drop_points_with(p, first->states);
+}
+
+size_t fr_kv_prefixes_spare_states(const fr_kv_prefixes *p) {
+    size_t count = p->states->free_count;
+    for (size_t i = 0; i < p->point_count; i++)
+        count += p->points[i].node != NONE && p->points[i].spare && points_hold(p, p->points[i].states, 0);
+    return count;
+}
+
+static bool is_tail(const fr_kv_node *node) {
+    return node->run < BLOCK;
+}
+
+static void unlink_node(fr_kv_prefixes *p, uint32_t n) {
+    const fr_kv_node *node = &p->nodes[n];
+    uint32_t *link = &p->nodes[node->parent].first_child;
+    while (*link != n) link = &p->nodes[*link].sibling;
+    *link = node->sibling;
+    if (is_tail(node)) return; /* a tail is only found among its parent's children */
+    link = chain_of(p, node->parent, node->ids, &node->digest);
+    while (*link != n) link = &p->nodes[*link].next;
+    *link = node->next;
+}
+
+/* A child has gone. The page of a drafter's that the parent had of it goes too where others are left, so that no parent
+ * holds one that none of its children has; the next timeline that passes gives it theirs (hold_before). */
+static void leave_parent(fr_kv_prefixes *p, const fr_kv_node *node, bool gave_page) {
+    fr_kv_node *parent = &p->nodes[node->parent];
+    if (node->parent == NONE) return;
+    if (--parent->children == 1) mark_window(p, node->parent, -1);
+    if (parent->children && gave_page) fr_kv_pages_drop(p->drafter, &parent->drafter, 0, 1);
+    settle(p, FR_KV_LEAVES, node->parent);
+}
+
+/* A leaf in which no timeline stands. */
+static void remove_node(fr_kv_prefixes *p, uint32_t n) {
+    fr_kv_node *node = &p->nodes[n];
+    bool gave_page = node->before && p->nodes[node->parent].drafter == node->before;
+    unlink_node(p, n);
+    drop_points_in(p, n);
+    take_out(p, FR_KV_LEAVES, n);
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) drop_page(p, n, kind);
+    if (p->drafter) {
+        fr_kv_pages_drop(p->drafter, &node->drafter, 0, 1);
+        fr_kv_pages_drop(p->drafter, &node->before, 0, 1);
+    }
+    if (node->ends_prompt) mark_window(p, n, -1);
+    leave_parent(p, node, gave_page);
+    *node = (fr_kv_node){.next = p->free};
+    p->free = n;
+}
+
+/* A node that is nothing yet; NONE: timelines stand in all. */
+static uint32_t free_node(fr_kv_prefixes *p) {
+    if (p->free == NONE && p->fresh < p->capacity) return p->fresh++;
+    if (p->free == NONE && p->unused[FR_KV_LEAVES].count) remove_node(p, p->unused[FR_KV_LEAVES].nodes[1]);
+    uint32_t n = p->free;
+    if (n != NONE) p->free = p->nodes[n].next;
+    return n;
+}
+
+/* Makes a child of the content's next `count` ids, of which `run` positions have been run; NONE: there is no room. */
+static uint32_t add_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, size_t count, size_t run) {
+    size_t block = parent == NONE ? 0 : p->nodes[parent].depth;
+    uint32_t n = free_node(p);
+    fr_kv_node *node = &p->nodes[n];
+    if (n == NONE) return NONE;
+    *node = (fr_kv_node){.count = (uint32_t)count,
+                         .run = (uint32_t)run,
+                         .parent = parent,
+                         .sibling = p->nodes[parent].first_child,
+                         .depth = (uint32_t)block + 1,
+                         .digest = digest_of(content, block)};
+    memcpy(node->ids, content.ids + block * BLOCK, count * sizeof *node->ids);
+    p->nodes[parent].first_child = n;
+    if (parent != NONE && ++p->nodes[parent].children == 2) mark_window(p, parent, 1);
+    return n;
+}
+
+/* The node has all ids of the tails that it extends, so they are removed and their points become its own. */
+static void remove_tails(fr_kv_prefixes *p, uint32_t n) {
+    const fr_kv_node *node = &p->nodes[n];
+    for (uint32_t c = p->nodes[node->parent].first_child, next; c != NONE; c = next) {
+        const fr_kv_node *tail = &p->nodes[c];
+        next = tail->sibling;
+        if (c == n || !is_tail(tail) || tail->run > node->run || tail->count > node->count) continue;
+        if (memcmp(&tail->digest, &node->digest, sizeof tail->digest) != 0) continue;
+        if (memcmp(tail->ids, node->ids, tail->count * sizeof *tail->ids) != 0) continue;
+        for (size_t i = 0; i < p->point_count; i++)
+            if (p->points[i].node == c) p->points[i].node = n;
+        remove_node(p, c);
+    }
+}
+
+/* The child whose block is the content's, in which the timeline stands from now on; NONE: there is no room for it. */
+static uint32_t enter_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content content) {
+    uint32_t *chain, n = look_up(p, parent, content, &chain);
+    if (n == NONE && chain && (n = add_child(p, parent, content, BLOCK, BLOCK)) != NONE) {
+        fr_kv_node *node = &p->nodes[n];
+        chain = chain_of(p, parent, node->ids, &node->digest); /* the room that was made may have been in it */
+        node->next = *chain;
+        *chain = n;
+    }
+    if (n == NONE) return NONE;
+    p->nodes[n].timelines++;
+    settle(p, FR_KV_LEAVES, n);
+    return n;
+}
+
+/* -------------------------------------------------------------------------------------------------- giving up pages */
+
+/* Whether a leaf has a page of this pool that nobody else holds. */
+static bool frees(const fr_kv_prefixes *p, const fr_kv_node *node, const fr_kv_pages *pool) {
+    const uint8_t *pages[] = {node->pages[FR_KV_FULL], node->before, node->drafter};
+    bool drafter = pool == p->drafter;
+    for (size_t i = drafter ? 1 : 0; i < (drafter ? 3 : 1); i++)
+        if (pages[i] && !fr_kv_page_shared(pool, pages[i])) return true;
+    return false;
+}
+
+/* The longest unused leaf that frees a page, which those that don't are put aside to find; NONE. */
+static uint32_t leaf_that_frees(fr_kv_prefixes *p, const fr_kv_pages *pool) {
+    fr_kv_heap *leaves = &p->unused[FR_KV_LEAVES];
+    uint32_t aside = NONE, n = NONE;
+    while (leaves->count && !frees(p, &p->nodes[n = leaves->nodes[1]], pool)) {
+        take_out(p, FR_KV_LEAVES, n);
+        p->nodes[n].aside = aside;
+        aside = n;
+        n = NONE;
+    }
+    for (; aside != NONE; aside = p->nodes[aside].aside) settle(p, FR_KV_LEAVES, aside);
+    return n;
+}
+
+/* Of another than the sliding pool a leaf goes with all its pages. In a drafter's, whose pages may lie behind leaves
+ * that have none, leaves go until one comes free. */
+static void reclaim(void *context, fr_kv_pages *pool) {
+    fr_kv_prefixes *p = context;
+    const fr_kv_heap *leaves = &p->unused[FR_KV_LEAVES], *windows = &p->unused[FR_KV_WINDOWS];
+    if (pool == p->states) {
+        reclaim_states(p);
+        return;
+    }
+    if (pool == &p->pages[FR_KV_SLIDING]) {
+        if (windows->count) drop_page(p, windows->nodes[1], FR_KV_SLIDING);
+        return;
+    }
+    uint32_t n = leaf_that_frees(p, pool);
+    if (n != NONE) remove_node(p, n);
+    while (pool == p->drafter && pool->free_count == 0 && leaves->count) remove_node(p, leaves->nodes[1]);
+}
+
+static void release(void *context, fr_kv_pages *pool, const uint8_t *page) {
+    fr_kv_prefixes *p = context;
+    size_t number = fr_kv_page_number(pool, page);
+    if (pool == p->drafter) return;
+    if (pool == p->states) {
+        if (points_hold(p, page, 1)) drop_points_with(p, page);
+        return;
+    }
+    fr_kv_kind kind = pool == &p->pages[FR_KV_SLIDING] ? FR_KV_SLIDING : FR_KV_FULL;
+    uint32_t n = p->owner[kind][number];
+    if (n == NONE || pool->holders[number] > 2) return;
+    if (kind == FR_KV_SLIDING)
+        drop_page(p, n, kind);
+    else if (is_unused(p, FR_KV_LEAVES, &p->nodes[n]))
+        remove_node(p, n);
+}
+
+static void left(void *context, const fr_kv_pages *pool, size_t page) {
+    fr_kv_prefixes *p = context;
+    uint32_t n = pool == &p->pages[FR_KV_SLIDING] ? p->owner[FR_KV_SLIDING][page] : NONE;
+    if (n == NONE) return;
+    p->nodes[n].used[FR_KV_WINDOWS] = ++p->clock;
+    settle(p, FR_KV_WINDOWS, n);
+}
+
+void fr_kv_prefixes_serve(fr_kv_prefixes *p) {
+    fr_kv_pages *pools[] = {&p->pages[FR_KV_FULL], &p->pages[FR_KV_SLIDING], p->drafter, p->states};
+    for (size_t i = 0; i < sizeof pools / sizeof *pools; i++)
+        if (pools[i])
+            pools[i]->keeper =
+                (fr_kv_keeper){.reclaim = reclaim, .release = release, .left = left, .context = p};
+}
+
+/* ---------------------------------------------------------------------------------------------------- find and take */
+
+/* The first of the blocks behind each other, this one at the end, whose sliding pages are there. */
+static size_t window_from(const fr_kv_prefixes *p, uint32_t n) {
+    size_t from = p->nodes[n].depth;
+    for (; n != NONE && p->nodes[n].pages[FR_KV_SLIDING]; n = p->nodes[n].parent) from--;
+    return from;
+}
+
+/* True if a tail or block still has its page of every kind that the prompt needs; a prompt can't begin there
+ * otherwise. */
+static bool has_pages(const fr_kv_prefixes *p, const fr_kv_node *node, bool drafter) {
+    if (p->window && !node->pages[FR_KV_SLIDING]) return false;
+    return !drafter || (node->drafter && (node->parent == NONE || node->before));
+}
+
+/* Gives the position up to which a prompt can begin in the node's pages; 0: it can't begin there. */
+static size_t reach(const fr_kv_prefixes *p, uint32_t n, fr_kv_content content, size_t count, bool drafter) {
+    const fr_kv_node *node = &p->nodes[n];
+    size_t shared = shared_ids(p, n, content, count);
+    if (shared <= drafter || !has_pages(p, node, drafter)) return 0;
+    return fr_smaller((node->depth - 1) * BLOCK + fr_smaller(shared - drafter, node->run), count - 1);
+}
+
+/* Finds the node in whose pages a prompt can begin at the highest position; NONE and 0 if there is none. */
+static uint32_t find_node(const fr_kv_prefixes *p, fr_kv_content content, size_t count, bool drafter, size_t *found) {
+    uint32_t n = NONE, best = NONE;
+    *found = 0;
+    for (size_t depth = 0, from = 0; depth * BLOCK < count; depth++) { /* from: as window_from */
+        for (uint32_t c = p->nodes[n].first_child; c != NONE; c = p->nodes[c].sibling) {
+            size_t length = reach(p, c, content, count, drafter);
+            if (length <= *found || (p->window && from && from * BLOCK + p->window > length)) continue;
+            *found = length;
+            best = c;
+        }
+        n = (depth + 1) * BLOCK <= count ? child_of(p, n, content) : NONE;
+        if (n == NONE || (drafter && depth > 0 && !p->nodes[n].before)) break;
+        if (!p->nodes[n].pages[FR_KV_SLIDING]) from = depth + 1;
+    }
+    return best;
+}
+
+size_t fr_kv_prefixes_find(const fr_kv_prefixes *p, fr_kv_content content, size_t count, bool drafter) {
+    size_t found;
+    if (p->states) {
+        const fr_kv_point *point = find_point(p, content, count, drafter);
+        return point ? point->position : 0;
+    }
+    find_node(p, content, count, drafter, &found);
+    return found;
+}
+
+size_t fr_kv_prefixes_known(const fr_kv_prefixes *p, fr_kv_content content, size_t count) {
+    size_t known = 0;
+    for (uint32_t n = NONE; known % BLOCK == 0 && known < count;) {
+        size_t most = 0;
+        uint32_t next = NONE;
+        for (uint32_t c = p->nodes[n].first_child; c != NONE; c = p->nodes[c].sibling) {
+            size_t shared = fr_smaller(shared_ids(p, c, content, count), p->nodes[c].run);
+            if (shared > most) next = c;
+            most = fr_larger(most, shared);
+        }
+        if (next == NONE) break;
+        known += most;
+        n = next;
+    }
+    return known;
+}
+
+static void hold_page(fr_kv_prefixes *p, uint32_t n, fr_kv *kv, fr_kv_kind kind) {
+    fr_kv_node *node = &p->nodes[n];
+    fr_kv_pages_hold(&p->pages[kind], kv->table[kind] + node->depth - 1, &node->pages[kind], 0, 1);
+    if (kind == FR_KV_SLIDING) settle(p, FR_KV_WINDOWS, n);
+}
+
+static void hold_drafter_page(const fr_kv_prefixes *p, fr_kv *drafter, size_t block, uint8_t *const *page) {
+    if (drafter) fr_kv_pages_hold(p->drafter, drafter->table[FR_KV_FULL] + block, page, 0, 1);
+}
+
+/* The drafter's page of the block before this one, which that node takes too where it has lost its own. */
+static void hold_before(const fr_kv_prefixes *p, uint32_t n, fr_kv *drafter) {
+    fr_kv_node *node = &p->nodes[n], *parent = &p->nodes[node->parent];
+    if (!drafter || node->parent == NONE) return;
+    hold_drafter_page(p, drafter, parent->depth - 1, &node->before);
+    if (!parent->drafter) fr_kv_pages_hold(p->drafter, &parent->drafter, &node->before, 0, 1);
+}
+
+/* The timeline stands in the blocks before its frontier's: that one it will write, so that it may go. */
+void fr_kv_prefixes_take(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *drafter, fr_kv_content content,
+                         size_t length) {
+    size_t found;
+    fr_kv_point *point = p->states ? find_point(p, content, length + 1, drafter != NULL) : NULL;
+    uint32_t n = NONE, last = point ? point->node : find_node(p, content, length + 1, drafter != NULL, &found);
+    for (size_t block = 0; block < fr_kv_blocks(length); block++) {
+        if (block < length / BLOCK)
+            path->nodes[path->length++] = n = enter_child(p, n, content);
+        else
+            n = last;
+        hold_page(p, n, kv, FR_KV_FULL);
+        hold_before(p, n, drafter);
+    }
+    p->nodes[n].used[FR_KV_LEAVES] = ++p->clock;
+    settle(p, FR_KV_LEAVES, n);
+    hold_drafter_page(p, drafter, p->nodes[n].depth - 1, &p->nodes[n].drafter);
+    size_t from = p->window ? fr_kv_held_from(kv, window_from(p, n) * BLOCK, length + 1) : 0;
+    for (; p->window && p->nodes[n].depth * BLOCK > from; n = p->nodes[n].parent) hold_page(p, n, kv, FR_KV_SLIDING);
+    kv->length = length;
+    kv->from = from;
+    if (drafter) drafter->length = length;
+    if (!point) return;
+    fr_recurrent_return(&kv->recurrent, point->states, length);
+    point->used = p->clock;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- add */
+
+/* One page of both: the node's where it has one, else the timeline's. */
+static void share_page(fr_kv_pages *pool, uint8_t **held, uint8_t **own) {
+    if (!*own) return;
+    if (!*held) {
+        fr_kv_pages_hold(pool, held, own, 0, 1);
+    } else if (*held != *own) {
+        fr_kv_pages_drop(pool, own, 0, 1);
+        fr_kv_pages_hold(pool, own, held, 0, 1);
+    }
+}
+
+static void share_kind(fr_kv_prefixes *p, uint32_t n, fr_kv *kv, fr_kv_kind kind, size_t block) {
+    uint8_t **held = &p->nodes[n].pages[kind];
+    share_page(&p->pages[kind], held, &kv->table[kind][block]);
+    if (*held) p->owner[kind][number_of(p, kind, *held)] = n;
+    if (kind == FR_KV_SLIDING) settle(p, FR_KV_WINDOWS, n);
+}
+
+static void share_block(fr_kv_prefixes *p, uint32_t n, fr_kv *kv, fr_kv *drafter, size_t block) {
+    fr_kv_node *node = &p->nodes[n];
+    share_kind(p, n, kv, FR_KV_FULL, block);
+    if (block * BLOCK >= kv->from) share_kind(p, n, kv, FR_KV_SLIDING, block);
+    if (!drafter) return;
+    uint8_t **own = &drafter->table[FR_KV_FULL][block];
+    if (!node->drafter && !node->children) fr_kv_pages_hold(p->drafter, &node->drafter, own, 0, 1);
+    if (node->parent == NONE) return;
+    uint8_t **ends = &p->nodes[node->parent].drafter; /* any page that is whole will do there */
+    share_page(p->drafter, &node->before, own - 1);
+    fr_kv_pages_drop(p->drafter, ends, 0, 1);
+    fr_kv_pages_hold(p->drafter, ends, &node->before, 0, 1);
+}
+
+/* A drafter's pairs may come later than the target's rows, and the node with them. */
+static void mark_prompt(fr_kv_prefixes *p, fr_kv_path *path) {
+    if (path->prompt == 0 || path->length < path->prompt) return;
+    uint32_t end = path->nodes[path->prompt - 1];
+    path->prompt = 0;
+    if (p->nodes[end].ends_prompt) return;
+    p->nodes[end].ends_prompt = true;
+    mark_window(p, end, 1);
+}
+
+void fr_kv_prefixes_add(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *drafter, fr_kv_content content,
+                        bool prompt_end) {
+    size_t complete = kv->length / BLOCK;
+    if (prompt_end) path->prompt = complete;
+    if (drafter) complete = fr_smaller(complete, (drafter->length + 1) / BLOCK); /* but for the last pair */
+    while (path->length < complete) {
+        size_t block = path->length;
+        uint32_t n = enter_child(p, block ? path->nodes[block - 1] : NONE, content);
+        if (n == NONE) return;
+        path->nodes[path->length++] = n;
+        remove_tails(p, n); /* first: the block's page may be one of theirs, and a page has one owner */
+        share_block(p, n, kv, drafter, block);
+    }
+    mark_prompt(p, path);
+}
+
+/* Finds the shortest child that has all ids of a text's tail, and pages of them; NONE: there is none. */
+static uint32_t covering_child(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, size_t first,
+                               size_t count, size_t run, bool drafter) {
+    uint32_t best = NONE;
+    for (uint32_t c = p->nodes[parent].first_child; c != NONE; c = p->nodes[c].sibling)
+        if (shared_ids(p, c, content, first + count) == count && p->nodes[c].run >= run &&
+            has_pages(p, &p->nodes[c], drafter) && (best == NONE || p->nodes[c].count < p->nodes[best].count))
+            best = c;
+    return best;
+}
+
+uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *p, const fr_kv_path *path, fr_kv *kv, fr_kv *drafter,
+                                 fr_kv_content content, size_t length) {
+    size_t block = path->length, first = block * BLOCK, end = kv->length;
+    if (drafter) end = fr_smaller(length, fr_smaller(end, drafter->length) + 1);
+    size_t count = end - first, run = fr_smaller(count, kv->length - first);
+    if (end <= first + (drafter != NULL) || run >= BLOCK || count > BLOCK) return NONE;
+    if (p->window && (!kv->table[FR_KV_SLIDING][block] || first < kv->from)) return NONE;
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) /* the node's own page: nothing was written since */
+        if (kv->table[kind][block] && p->owner[kind][number_of(p, kind, kv->table[kind][block])] != NONE) return NONE;
+    uint32_t parent = block ? path->nodes[block - 1] : NONE;
+    uint32_t n = covering_child(p, parent, content, first, count, run, drafter != NULL);
+    if (n == NONE && (n = add_child(p, parent, content, count, run)) != NONE) {
+        fr_kv_node *node = &p->nodes[n];
+        share_block(p, n, kv, drafter, block);
+        node->ends_prompt = true;
+        mark_window(p, n, 1);
+        remove_tails(p, n);
+    }
+    if (n == NONE || !is_tail(&p->nodes[n]) || p->nodes[n].count > count) return n; /* a longer tail covers this text */
+    p->nodes[n].used[FR_KV_LEAVES] = ++p->clock;
+    settle(p, FR_KV_LEAVES, n);
+    return n;
+}
+
+void fr_kv_path_cut(fr_kv_prefixes *p, fr_kv_path *path, size_t length) {
+    if (path->prompt > length / BLOCK) path->prompt = 0;
+    while (path->length > length / BLOCK) {
+        uint32_t n = path->nodes[--path->length];
+        if (--p->nodes[n].timelines) continue;
+        p->nodes[n].used[FR_KV_LEAVES] = ++p->clock;
+        settle(p, FR_KV_LEAVES, n);
+    }
+}
+
+static bool is_owned(const fr_kv_prefixes *p, fr_kv_kind kind, size_t page) {
+    return p->owner[kind] && p->owner[kind][page] != NONE;
+}
+
+fr_kv_use fr_kv_prefixes_use(const fr_kv_prefixes *p, const fr_kv *kv) {
+    fr_kv_use use = {0};
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
+        const fr_kv_pages *pool = &kv->pages[kind];
+        for (size_t i = 0; i < pool->count; i++) {
+            bool owned = is_owned(p, kind, i);
+            size_t timelines = pool->holders[i] - owned;
+            use.used += timelines > 0 ? pool->bytes : 0;
+            use.shared += timelines > 1 ? pool->bytes : 0;
+            use.cached += owned && timelines == 0 ? pool->bytes : 0;
+        }
+    }
+    return use;
+}
+
+size_t fr_kv_prefixes_unheld(const fr_kv_prefixes *p, const fr_kv *kv, fr_kv_kind kind) {
+    const fr_kv_pages *pool = &kv->pages[kind];
+    size_t count = 0;
+    for (size_t i = 0; i < pool->count; i++) count += pool->holders[i] == is_owned(p, kind, i);
+    return count;
+}

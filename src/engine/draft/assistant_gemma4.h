@@ -1,0 +1,33 @@
+/* The Gemma 4 assistant's weights: a few layers of queries only, which read the target's KV.
+ *
+ * In: a checkpoint of Gemma4AssistantForCausalLM (or one of its GGUF forms) and the target it drafts for. Out:
+ * fr_assistant, checked against the target: backbone width, vocabulary, head sizes, the KV layers it reads. */
+#ifndef FR_SRC_ENGINE_DRAFT_ASSISTANT_GEMMA4_H
+#define FR_SRC_ENGINE_DRAFT_ASSISTANT_GEMMA4_H
+
+#include "src/engine/draft/draft.h"
+
+typedef struct fr_assistant {
+    fr_trunk trunk;            /* its layers' kv indices point into the target's cache */
+    fr_matrix pre, post;       /* [hidden, 2 * backbone], [backbone, hidden] */
+    size_t clusters;           /* 0: plain head */
+    size_t cluster_size;       /* vocab / clusters */
+    size_t top;                /* clusters that a step scores */
+    fr_matrix centroids;       /* [clusters, hidden] */
+    const int32_t *ordering;   /* [vocab]: cluster c holds ids ordering[c * size ..] */
+    int32_t *inverted;         /* what ordering points to where the file has it the other way round */
+} fr_assistant;
+
+/* target NULL: only what can be checked without it; such an assistant can be described, not run. */
+fr_status fr_assistant_open(fr_assistant *assistant, const fr_model *target, const fr_checkpoint *files,
+                            fr_weights *weights);
+void fr_assistant_close(fr_assistant *assistant);
+
+/* How GGUF has it, by whether its head has centroids: as llama.cpp's converter writes it, which drops them, or as
+ * AtomicChat's fork does, which keeps them. The architecture; the name of a published tensor that is not the trunk's,
+ * NULL: it has none; the keys, of which the trunk's spec, post.features, clusters and top are told. */
+const char *fr_assistant_gguf(const fr_assistant *assistant);
+const char *fr_assistant_name(const fr_assistant *assistant, const char *published);
+fr_status fr_assistant_put_keys(const fr_assistant *assistant, const char *where, fr_gguf_writer *writer);
+
+#endif

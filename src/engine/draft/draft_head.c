@@ -1,0 +1,162 @@
+/* A trimmed draft head: see draft_head.h. */
+#include "src/engine/draft/draft_head.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/sizes.h"
+#include "formats/map.h"
+#include "quant/packed.h"
+
+#define FIRST_LINE "forerun draft head 1\n"
+
+enum { LIST_MAX = 16 << 20 /* bytes of a file */ };
+
+/* ----------------------------------------------------------------------------------------------------- which ids */
+
+/* A set of ids below `vocab`. */
+typedef struct id_set {
+    bool *has; /* [vocab] */
+    size_t vocab, count;
+} id_set;
+
+static void add(id_set *set, size_t id) {
+    if (id >= set->vocab || set->has[id]) return;
+    set->has[id] = true;
+    set->count++;
+}
+
+static void add_first(id_set *set, size_t count) {
+    for (size_t id = 0; id < count && id < set->vocab; id++) add(set, id);
+}
+
+static fr_status fail_line(const char *path, size_t line, const char *why) {
+    return fr_fail(FR_INPUT, "%s: line %zu of a draft head's list %s", path, line, why);
+}
+
+/* One id, whose line ends in a line feed; *at is moved past it. */
+static fr_status read_id(const char *path, const char **at, const char *end, size_t line, id_set *set) {
+    size_t id = 0, digits = 0;
+    for (; *at < end && **at >= '0' && **at <= '9'; ++*at, digits++) {
+        id = id * 10 + (size_t)(**at - '0');
+        if (id >= set->vocab) return fail_line(path, line, "is no id of the vocabulary");
+    }
+    if (digits == 0 || *at == end || **at != '\n') return fail_line(path, line, "is no id");
+    if (set->has[id]) return fail_line(path, line, "has an id again");
+    ++*at;
+    add(set, id);
+    return FR_OK;
+}
+
+static fr_status read_ids(const char *path, const char *text, size_t size, id_set *set) {
+    size_t first = strlen(FIRST_LINE);
+    const char *at = text + first, *end = text + size;
+    if (size < first || memcmp(text, FIRST_LINE, first) != 0)
+        return fr_fail(FR_INPUT, "%s is no list of a draft head, as forerun trim-head writes it", path);
+    for (size_t line = 2; at < end; line++) FR_TRY(read_id(path, &at, end, line, set));
+    return set->count ? FR_OK : fr_fail(FR_INPUT, "%s: the draft head's list has no id", path);
+}
+
+static fr_status add_file(const char *path, id_set *set) {
+    char *text;
+    size_t size;
+    FR_TRY(fr_read_text(path, LIST_MAX, &text, &size));
+    fr_status status = read_ids(path, text, size, set);
+    free(text);
+    return status;
+}
+
+bool fr_draft_head_trims(const char *what) {
+    return *what && strcmp(what, "whole") != 0;
+}
+
+static fr_status add_chosen(const char *what, id_set *set) {
+    if (what[strspn(what, "0123456789")]) return add_file(what, set);
+    errno = 0;
+    unsigned long long rows = strtoull(what, NULL, 10);
+    if (errno || rows == 0) return fr_fail(FR_USAGE, "draft-head %s is no number of rows", what);
+    add_first(set, fr_smaller(rows, set->vocab));
+    return FR_OK;
+}
+
+/* Its ids in order; none where they would be all. */
+static fr_status take_ids(fr_draft_head *head, id_set *set, const fr_model *target, const fr_matrix *whole) {
+    for (size_t i = 0; i < target->eos_count; i++) add(set, (size_t)target->eos[i]);
+    if (set->count >= set->vocab) return FR_OK;
+    head->ids = malloc(set->count * sizeof *head->ids);
+    if (!head->ids) return fr_fail_memory("a draft head's ids", set->count * sizeof *head->ids);
+    size_t count = 0;
+    for (size_t id = 0; id < set->vocab; id++)
+        if (set->has[id]) head->ids[count++] = (int32_t)id;
+    head->matrix = *whole;
+    head->matrix.data = NULL;
+    head->matrix.features = count;
+    return FR_OK;
+}
+
+fr_status fr_draft_head_choose(fr_draft_head *head, const char *what, const fr_model *target, const fr_matrix *whole) {
+    if (!fr_draft_head_trims(what)) return FR_OK;
+    if (whole->type == FR_F8_E4M3) /* a row's scales are those of 128 neighbours */
+        return fr_fail(FR_UNBUILT, "draft-head %s: the drafter's head is of FP8, which can only be whole", what);
+    id_set set = {.vocab = fr_smaller(whole->features, target->trunk.spec.vocab)};
+    set.has = calloc(set.vocab + 1, sizeof *set.has);
+    if (!set.has) return fr_fail_memory("a draft head's ids", set.vocab);
+    fr_status status = add_chosen(what, &set);
+    if (status == FR_OK) status = take_ids(head, &set, target, whole);
+    free(set.has);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------ their rows */
+
+static size_t row_bytes_of(const fr_matrix *whole) {
+    return fr_dtype_row_bytes(whole->type, whole->cols);
+}
+
+static void copy_row(const fr_matrix *whole, size_t id, uint8_t *row) {
+    size_t first = id / FR_TILE_FEATURES * FR_TILE_FEATURES;
+    const uint8_t *tile = whole->packed ? whole->data + fr_packed_bytes(whole->type, first, whole->cols) : NULL;
+    if (tile)
+        fr_unpack_row(whole->type, row, tile, id % FR_TILE_FEATURES, whole->cols);
+    else
+        memcpy(row, whole->data + id * whole->row_bytes, row_bytes_of(whole));
+}
+
+static void gather_tile(const fr_draft_head *head, const fr_matrix *whole, size_t first, uint8_t *rows, uint8_t *to) {
+    size_t count = fr_smaller(FR_TILE_FEATURES, head->matrix.features - first), row_bytes = row_bytes_of(whole);
+    for (size_t i = 0; i < count; i++) copy_row(whole, (size_t)head->ids[first + i], rows + i * row_bytes);
+    if (whole->packed)
+        fr_pack_tile(whole->type, to + fr_packed_bytes(whole->type, first, whole->cols), rows, row_bytes, count,
+                     whole->cols);
+    else
+        memcpy(to + first * row_bytes, rows, count * row_bytes);
+}
+
+fr_status fr_draft_head_gather(fr_draft_head *head, const fr_matrix *whole) {
+    if (!head->ids) return FR_OK;
+    size_t bytes = fr_matrix_bytes(&head->matrix);
+    size_t tile = FR_TILE_FEATURES * row_bytes_of(whole);
+    uint8_t *rows = malloc(tile);
+    if (!rows) return fr_fail_memory("rows of a draft head", tile);
+    fr_arena measure = {0};
+    fr_arena_take(&measure, 1, bytes);
+    fr_status status = fr_arena_open(&head->arena, measure.used, "a draft head");
+    uint8_t *to = status == FR_OK ? fr_arena_take(&head->arena, 1, bytes) : NULL;
+    for (size_t first = 0; to && first < head->matrix.features; first += FR_TILE_FEATURES)
+        gather_tile(head, whole, first, rows, to);
+    head->matrix.data = to;
+    free(rows);
+    return status;
+}
+
+uint64_t fr_draft_head_bytes(const fr_draft_head *head) {
+    return head->ids ? fr_matrix_bytes(&head->matrix) : 0;
+}
+
+void fr_draft_head_free(fr_draft_head *head) {
+    fr_arena_close(&head->arena);
+    free(head->ids);
+    *head = (fr_draft_head){0};
+}

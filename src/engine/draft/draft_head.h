@@ -1,0 +1,43 @@
+/* A trimmed draft head: the rows of a drafter's head that score likely ids, gathered into a matrix of their own.
+ *
+ * In: what --draft-head says, a head that scores all ids. Out: the ids that it scores from then on, ascending, and
+ * their rows, bit for bit. An id that is not among them is never drafted, so the text stays the same; a draft step
+ * reads less.
+ *
+ * What it says is a word, a number or a file:
+ *     whole    all ids, the default
+ *     N        the first N ids: vocabularies are written with frequent tokens first
+ *     FILE     the ids that `forerun trim-head` has counted, a text:
+ *                  forerun draft head 1
+ *                  ID            one a line, decimal, the most frequent first; no id twice
+ * The ids that end a sequence are always among them. */
+#ifndef FR_SRC_ENGINE_DRAFT_DRAFT_HEAD_H
+#define FR_SRC_ENGINE_DRAFT_DRAFT_HEAD_H
+
+#include "base/arena.h"
+#include "src/engine/model/model.h"
+#include "src/engine/weights/matrix.h"
+
+typedef struct fr_draft_head {
+    fr_arena arena;
+    int32_t *ids;     /* [matrix.features]; NULL: the head is whole */
+    fr_matrix matrix; /* their rows; without data until they are gathered */
+} fr_draft_head;
+
+/* Whether it asks for some ids in so many words. */
+bool fr_draft_head_trims(const char *what);
+
+/* Chooses the ids of a head that scores all ids below its features; those below the target's vocabulary may be drafted.
+ * FR_USAGE: a number of rows that is none; FR_INPUT: a file that can't be read or is no such list. What would trim
+ * nothing leaves the head whole. FR_UNBUILT: some rows of a head of FP8. fr_draft_head_free in any case. */
+fr_status fr_draft_head_choose(fr_draft_head *head, const char *what, const fr_model *target, const fr_matrix *whole);
+
+/* Gathers their rows from the head, once that is in memory. */
+fr_status fr_draft_head_gather(fr_draft_head *head, const fr_matrix *whole);
+
+/* Bytes of its matrix; 0: the head is whole. */
+uint64_t fr_draft_head_bytes(const fr_draft_head *head);
+
+void fr_draft_head_free(fr_draft_head *head);
+
+#endif

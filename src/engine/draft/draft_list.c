@@ -1,0 +1,262 @@
+/* Draft methods by name, and in combination: see draft_list.h. */
+#include "src/engine/draft/draft_list.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/word_list.h"
+
+static const struct {
+    const char *word;
+    const fr_draft_method *method;
+    bool in_help; /* the others are llama.cpp's names, those of ngram of its ways to look drafts up in the text */
+} words_known[] = {
+    {"none", &fr_draft_none, true},
+    {"mtp", &fr_draft_assistant, true},
+    {"eagle", &fr_draft_eagle, true},
+    {"eagle3", &fr_draft_eagle3, true},
+    {"draft", &fr_draft_model, true},
+    {"ngram", &fr_draft_ngram, true},
+    {"draft-mtp", &fr_draft_assistant, false},
+    {"draft-eagle3", &fr_draft_eagle3, false},
+    {"draft-simple", &fr_draft_model, false},
+    {"ngram-simple", &fr_draft_ngram, false},
+    {"ngram-cache", &fr_draft_ngram, false},
+    {"ngram-map-k", &fr_draft_ngram, false},
+    {"ngram-map-k4v", &fr_draft_ngram, false},
+    {"ngram-mod", &fr_draft_ngram, false},
+};
+#define WORDS (sizeof words_known / sizeof *words_known)
+
+static const char *word_of(size_t index, bool in_help) {
+    for (size_t i = 0; i < WORDS; i++)
+        if (words_known[i].in_help == in_help && index-- == 0) return words_known[i].word;
+    return NULL;
+}
+
+const char *fr_draft_word(size_t index) {
+    return word_of(index, true);
+}
+
+const char *fr_draft_other_word(size_t index) {
+    return word_of(index, false);
+}
+
+/* The method of the word in front of `words`, which is moved past it and its comma, to NULL after the last. */
+static fr_status next_method(const char **words, const fr_draft_method **method) {
+    const char *word = *words, *comma = strchr(word, ',');
+    size_t length = comma ? (size_t)(comma - word) : strlen(word);
+    *words = comma ? comma + 1 : NULL;
+    for (size_t i = 0; i < WORDS; i++) {
+        if (strlen(words_known[i].word) != length || memcmp(words_known[i].word, word, length) != 0) continue;
+        *method = words_known[i].method;
+        return FR_OK;
+    }
+    return fr_fail(FR_USAGE, "spec-type %.*s is not known (%s)", length < 40 ? (int)length : 40, word,
+                   fr_list_words(fr_draft_word).text);
+}
+
+fr_status fr_draft_words_check(const char *words) {
+    const fr_draft_method *method;
+    bool none = false;
+    size_t count = 0;
+    for (; words; count++) {
+        FR_TRY(next_method(&words, &method));
+        none |= method == &fr_draft_none;
+    }
+    return none && count > 1 ? fr_fail(FR_USAGE, "spec-type: none stands alone, not beside others") : FR_OK;
+}
+
+bool fr_draft_words_take_drafter(const char *words) {
+    const fr_draft_method *method;
+    if (!words || !*words) return true;
+    while (words)
+        if (next_method(&words, &method) == FR_OK && method->reads) return true;
+    return false;
+}
+
+bool fr_draft_list_has(const fr_draft_list *list, const fr_draft_method *method) {
+    for (size_t i = 0; i < list->count; i++)
+        if (list->methods[i] == method) return true;
+    return false;
+}
+
+/* Of a method with weights: the drafter's own, which the word must name. */
+static fr_status take_drafters(const fr_draft_method **method, const fr_drafter *drafter) {
+    const char *word = (*method)->name;
+    if (!(*method)->load) return FR_OK;
+    if (!drafter) return fr_fail(FR_USAGE, "spec-type %s needs a drafter", word);
+    if (strcmp(word, drafter->method->name) != 0)
+        return fr_fail(FR_USAGE, "spec-type %s: %s is a drafter of %s", word, fr_drafter_path(drafter),
+                       drafter->method->name);
+    *method = drafter->method;
+    return FR_OK;
+}
+
+fr_status fr_draft_list_choose(const char *words, const fr_drafter *drafter, fr_draft_list *list) {
+    *list = (fr_draft_list){0};
+    if (!*words) words = drafter ? drafter->method->name : "none";
+    while (words) {
+        const fr_draft_method *method;
+        FR_TRY(next_method(&words, &method));
+        FR_TRY(take_drafters(&method, drafter));
+        if (method != &fr_draft_none && !fr_draft_list_has(list, method)) list->methods[list->count++] = method;
+    }
+    if (list->count == 0) list->methods[list->count++] = &fr_draft_none;
+    for (size_t i = 0; list->count > 1 && i < list->count; i++)
+        if (list->methods[i] == &fr_draft_ngram) list->methods[i] = &fr_draft_ngram_first;
+    return FR_OK;
+}
+
+/* -------------------------------------------------------------------------------------------------- several in turn */
+
+typedef struct chain {
+    fr_draft base;
+    fr_draft *links[FR_DRAFT_LIST_MAX];
+    size_t count;
+    size_t spoke;      /* whose proposal the last one was */
+    fr_proposal asked; /* of a link */
+} chain;
+
+static fr_status follow(fr_draft *link, const fr_draft_view *view) {
+    return link->follows ? link->method->follow(link, view) : FR_OK;
+}
+
+/* Whether a session's link of that index is to be asked: those before it had nothing to say. */
+static bool is_next(const fr_proposal *p, size_t link) {
+    const chain *c = (const chain *)p->draft;
+    return link < c->count && c->spoke == link;
+}
+
+/* Whether anything is wanted of a link, when it is its turn. */
+static bool is_wanted(const fr_proposal *p, size_t link) {
+    return p->count > 0 || ((const chain *)p->draft)->links[link]->finds;
+}
+
+/* Those of the list that are to be asked, as a list of their links. */
+static fr_proposal *ask_links(fr_proposal *first, size_t link) {
+    fr_proposal *asked = NULL, **end = &asked;
+    for (fr_proposal *p = first; p; p = p->next) {
+        chain *c = (chain *)p->draft;
+        if (!is_next(p, link) || !is_wanted(p, link)) continue;
+        c->asked = *p;
+        c->asked.draft = c->links[link];
+        c->asked.next = NULL;
+        *end = &c->asked;
+        end = &c->asked.next;
+    }
+    return asked;
+}
+
+static void take_answers(fr_proposal *first, size_t link) {
+    for (fr_proposal *p = first; p; p = p->next) {
+        chain *c = (chain *)p->draft;
+        if (!is_next(p, link)) continue;
+        if (is_wanted(p, link)) {
+            p->proposed = c->asked.proposed;
+            p->made = c->asked.made;
+            p->found = c->asked.found;
+            p->failure = c->asked.failure;
+        }
+        c->spoke += p->proposed == 0 && p->failure.status == FR_OK;
+    }
+}
+
+/* Those that were not asked see the target's rows all the same. */
+static fr_status follow_rest(const fr_proposal *p) {
+    const chain *c = (const chain *)p->draft;
+    for (size_t i = 0; i < c->count; i++)
+        if (i > c->spoke || !is_wanted(p, i)) FR_TRY(follow(c->links[i], p->view));
+    return FR_OK;
+}
+
+/* Link after link for all sessions together, so that those behind one that is silent in several are asked once. */
+static void chain_propose(fr_proposal *first) {
+    for (fr_proposal *p = first; p; p = p->next) ((chain *)p->draft)->spoke = 0;
+    for (size_t link = 0; link < FR_DRAFT_LIST_MAX; link++) {
+        fr_draft_propose_list(ask_links(first, link));
+        take_answers(first, link);
+    }
+    for (fr_proposal *p = first; p; p = p->next)
+        if (p->failure.status == FR_OK) p->failure = fr_failure_keep(follow_rest(p));
+}
+
+static fr_status chain_follow(fr_draft *draft, const fr_draft_view *view) {
+    chain *c = (chain *)draft;
+    for (size_t i = 0; i < c->count; i++) FR_TRY(follow(c->links[i], view));
+    return FR_OK;
+}
+
+static void chain_cut(fr_draft *draft, const fr_draft_view *view) {
+    chain *c = (chain *)draft;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->links[i]->method->cut) c->links[i]->method->cut(c->links[i], view);
+}
+
+static void chain_begin(fr_draft *draft, const fr_draft_view *view) {
+    chain *c = (chain *)draft;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->links[i]->method->begin) c->links[i]->method->begin(c->links[i], view);
+}
+
+/* To those that did not speak it is a round without a proposal. */
+static void chain_commit(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted) {
+    chain *c = (chain *)draft;
+    for (size_t i = 0; i < c->count; i++) {
+        bool spoke = i == c->spoke;
+        if (c->links[i]->method->commit)
+            c->links[i]->method->commit(c->links[i], view, spoke ? proposed : 0, spoke ? accepted : 0);
+    }
+}
+
+/* Of the one that has any: at most one method of a session reads the drafter's weights. */
+static fr_kv *chain_kv(fr_draft *draft) {
+    chain *c = (chain *)draft;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->links[i]->method->kv) return c->links[i]->method->kv(c->links[i]);
+    return NULL;
+}
+
+static void chain_fork(fr_draft *fork, const fr_draft *draft) {
+    chain *c = (chain *)fork;
+    const chain *of = (const chain *)draft;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->links[i]->method->fork) c->links[i]->method->fork(c->links[i], of->links[i]);
+}
+
+static void chain_close(fr_draft *draft) {
+    chain *c = (chain *)draft;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->links[i]->method->close) c->links[i]->method->close(c->links[i]);
+}
+
+static const fr_draft_method draft_chain = {
+    .name = "chain",
+    .fork = chain_fork,
+    .propose = chain_propose,
+    .cut = chain_cut,
+    .begin = chain_begin,
+    .commit = chain_commit,
+    .follow = chain_follow,
+    .kv = chain_kv,
+    .close = chain_close,
+};
+
+fr_draft *fr_draft_list_open(const fr_draft_list *list, const fr_drafter *drafter, fr_arena *arena,
+                             const fr_draft_sizes *sizes) {
+    if (list->count == 1) return list->methods[0]->open(drafter, arena, sizes);
+    chain state = {.base = {.method = &draft_chain, .only_finds = true}, .count = list->count};
+    chain *place = fr_arena_take(arena, 1, sizeof *place);
+    bool whole = place != NULL;
+    for (size_t i = 0; i < list->count; i++) {
+        state.links[i] = list->methods[i]->open(drafter, arena, sizes);
+        state.base.follows |= state.links[i] && state.links[i]->follows;
+        state.base.lags |= state.links[i] && state.links[i]->lags;
+        state.base.finds |= state.links[i] && state.links[i]->finds;
+        state.base.only_finds &= state.links[i] && state.links[i]->only_finds;
+        whole &= state.links[i] != NULL;
+    }
+    if (!whole) return NULL;
+    *place = state;
+    return &place->base;
+}

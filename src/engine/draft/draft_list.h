@@ -1,0 +1,34 @@
+/* Which methods draft in a session, and several of them in turn.
+ *
+ * In: the words of --spec-type. Out: methods; where there are several, a method that asks each of them, in order, until
+ * one has a proposal; one that looks drafts up stays silent where others are worth more (worth.h). */
+#ifndef FR_SRC_ENGINE_DRAFT_DRAFT_LIST_H
+#define FR_SRC_ENGINE_DRAFT_DRAFT_LIST_H
+
+#include "src/engine/draft/draft.h"
+
+#define FR_DRAFT_LIST_MAX 4
+
+typedef struct fr_draft_list {
+    const fr_draft_method *methods[FR_DRAFT_LIST_MAX];
+    size_t count;
+} fr_draft_list;
+
+/* The words that help has, and other names of the same methods; NULL past the last. */
+const char *fr_draft_word(size_t index);
+const char *fr_draft_other_word(size_t index);
+
+/* words: some of these with a comma between them, where they take a drafter as the drafter is; "" for what the drafter
+ * is, none without one. FR_USAGE: a word that means nothing, or that the drafter is not, or none beside others.
+ * fr_draft_words_check looks at the words alone. */
+fr_status fr_draft_words_check(const char *words);
+bool fr_draft_words_take_drafter(const char *words); /* whether one of them drafts with weights, as "" or NULL may */
+fr_status fr_draft_list_choose(const char *words, const fr_drafter *drafter, fr_draft_list *list);
+
+bool fr_draft_list_has(const fr_draft_list *list, const fr_draft_method *method);
+
+/* Opens what was chosen, as fr_draft_method.open does. */
+fr_draft *fr_draft_list_open(const fr_draft_list *list, const fr_drafter *drafter, fr_arena *arena,
+                             const fr_draft_sizes *sizes);
+
+#endif

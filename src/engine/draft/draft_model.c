@@ -1,0 +1,395 @@
+/* draft: a smaller model of the target's vocabulary proposes, token by token.
+ *
+ * In: the ids of the timeline. Out: the tokens that the model gives after them, a chain of drafts. Any family; the
+ * target's ids must mean the same to it, which is compared token by token: otherwise it drafts by its text
+ * (draft_text.c).
+ *
+ * The model has a cache of its own, whose frontier is the number of ids that it has run and that stand:
+ *
+ *     prompt --> run up to the last id (begin, or the next proposal)
+ *     proposal: what is new with the last id, whose logits give the first draft; then the drafts themselves
+ *     accepted drafts but the last have been run (commit): the frontier moves over them
+ *
+ * A prompt begins after the whole blocks of it that the model has run for any session (kv_prefixes.h).
+ * After rounds without drafts it first runs the ids that it has missed, in as few forwards as possible.
+ *
+ * Pictures are ids to it. What it caches is of the types of the target's cache. Sessions of an engine work in one
+ * workspace, all in one batch; each has a table of the cache's pages, of which there are enough for all. Leviathan et
+ * al. 2023, arXiv:2211.17192. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/ranks.h"
+#include "base/sizes.h"
+#include "src/engine/cache/kv_prefixes.h"
+#include "src/engine/draft/choose.h"
+#include "src/language/tokenizer/tokenizer.h"
+
+typedef struct workspace {
+    const fr_model *model;
+    fr_draft_head head;        /* whose scores are drafted from; without ids: the model's own */
+    size_t vocab, target_vocab; /* ids that both have; that the target has */
+    fr_kv kv;     /* of no session: what theirs are laid out like, and the pages of all */
+    fr_kv_prefixes prefixes;   /* texts that the model has run before, also for sessions that have gone */
+    void *activations;
+    size_t most;               /* rows of the largest batch */
+    fr_row *rows;              /* [most] */
+    float *hidden;             /* [most, hidden] */
+    fr_kv **timelines;         /* [sessions] */
+    fr_proposal **asks;        /* [sessions] whose rows with logits are run */
+    float *logits;             /* [sessions, features of the head] */
+    int64_t *best;             /* [threads, sessions] */
+    size_t sessions;
+} workspace;
+
+typedef struct state {
+    fr_draft base;
+    workspace *work;
+    fr_kv kv;
+    fr_kv_path path; /* the timeline's place among the texts that were run before */
+    size_t length;   /* the timeline's, at the last proposal */
+} state;
+
+/* ------------------------------------------------------------------------------------------------------------- rows */
+
+static fr_row row_of(size_t timeline, int32_t id, size_t position, int32_t parent) {
+    int32_t at = (int32_t)position;
+    return (fr_row){
+        .id = id, .timeline = (int32_t)timeline, .position = at, .parent = parent, .rope_position = {{at, at, at}}};
+}
+
+/* Rows of ids [from, to) of a timeline, from row `at` on; parent: the first one's. */
+static void place(workspace *w, size_t timeline, const fr_draft_view *view, size_t from, size_t to, size_t at,
+                  int32_t parent) {
+    for (size_t p = from; p < to; p++, at++) {
+        bool known = (size_t)view->ids[p] < w->model->trunk.spec.vocab; /* or the target alone has such an id */
+        w->rows[at] = row_of(timeline, known ? view->ids[p] : 0, p, parent);
+        parent = (int32_t)at;
+    }
+}
+
+/* The first `count` rows; logits of the last `heads`. */
+static void run(workspace *w, fr_pool *pool, size_t count, size_t heads) {
+    fr_forward f = {.model = w->model,
+                    .activations = w->activations,
+                    .batch = {.rows = w->rows, .count = count, .timelines = w->timelines},
+                    .keep = count - heads,
+                    .hidden = w->hidden,
+                    .head_first = count - heads,
+                    .head_rows = heads,
+                    .head = w->head.ids ? &w->head.matrix : NULL,
+                    .logits = w->logits,
+                    .best = w->best,
+                    .best_stride = w->sessions};
+    fr_forward_run(pool, &f);
+}
+
+/* Whether there are pages for so many more rows. Sessions that share pages of the target's have pages of their own
+ * here, so that there may not be enough for all. */
+static bool claim(state *s, size_t rows) {
+    return fr_failure_keep(fr_kv_claim(&s->kv, rows)).status == FR_OK;
+}
+
+/* Ids before `end` that are not in the cache, in pieces; whether there are pages for all. */
+static bool catch_up(state *s, const fr_draft_view *view, size_t end) {
+    workspace *w = s->work;
+    w->timelines[0] = &s->kv;
+    while (s->kv.length < end) {
+        size_t from = s->kv.length, to = fr_smaller(end, from + w->most);
+        if (!claim(s, to - from)) return false;
+        fr_recurrent_certain(&s->kv.recurrent, to);
+        place(w, 0, view, from, to, 0, -1);
+        run(w, view->pool, to - from, 0);
+        fr_kv_commit(&s->kv, to);
+    }
+    return true;
+}
+
+static fr_kv_content content_of(const fr_draft_view *view) {
+    return (fr_kv_content){.ids = view->ids}; /* pictures are ids to it */
+}
+
+/* Shares the blocks that were run, so that other sessions' prompts can begin with them. */
+static void offer(state *s, const fr_draft_view *view) {
+    fr_kv_prefixes_add(&s->work->prefixes, &s->path, &s->kv, NULL, content_of(view), false);
+}
+
+/* Begins after the ids that the model has run before. One with recurrent layers leaves no points, so it runs the whole
+ * text. */
+static void find(state *s, const fr_draft_view *view) {
+    fr_kv_prefixes *prefixes = &s->work->prefixes;
+    size_t found = fr_kv_prefixes_find(prefixes, content_of(view), view->length, false);
+    if (found <= s->kv.length) return;
+    fr_kv_reset(&s->kv);
+    fr_kv_path_cut(prefixes, &s->path, 0);
+    fr_kv_prefixes_take(prefixes, &s->path, &s->kv, NULL, content_of(view), found);
+}
+
+/* What of the cache stands: ids from view->told on may be new. */
+static void model_cut(fr_draft *draft, const fr_draft_view *view) {
+    state *s = (state *)draft;
+    size_t stands = view->length ? fr_smaller(view->told, view->length - 1) : 0;
+    if (s->kv.length <= stands) return;
+    fr_kv_rewind(&s->kv, fr_kv_holds_lookback(&s->kv, stands) ? stands : 0);
+    fr_kv_path_cut(&s->work->prefixes, &s->path, s->kv.length);
+}
+
+/* ------------------------------------------------------------------------------------------------------- one method */
+
+/* A prompt's time is the prompt's, not the first proposal's, unless there may be none. */
+static void model_begin(fr_draft *draft, const fr_draft_view *view) {
+    state *s = (state *)draft;
+    model_cut(draft, view);
+    find(s, view);
+    if (!view->defers) catch_up(s, view, view->length - 1);
+    offer(s, view);
+}
+
+/* Ids before the last one that are not in the cache. */
+static size_t behind(const fr_proposal *p) {
+    return p->view->length - 1 - ((state *)p->draft)->kv.length;
+}
+
+/* What a session has to run before its last id, where that is more rows than there is room for; pages for the rest and
+ * for its chain. Whether it drafts. */
+static bool begin_chain(fr_proposal *p, size_t room) {
+    state *s = (state *)p->draft;
+    size_t last = p->view->length - 1;
+    model_cut(p->draft, p->view);
+    if (behind(p) > room && !catch_up(s, p->view, last)) return false;
+    if (!claim(s, behind(p) + p->count)) return false;
+    fr_recurrent_certain(&s->kv.recurrent, last);
+    s->length = p->view->length;
+    return true;
+}
+
+/* Those who can begin. Gives how many, and how many rows they are behind. */
+static size_t begin_chains(workspace *w, fr_proposal *first, size_t *rows) {
+    size_t going = 0;
+    *rows = 0;
+    for (fr_proposal *p = first; p; p = p->next) {
+        if (!begin_chain(p, w->most - w->sessions - *rows)) continue;
+        *rows += behind(p);
+        w->asks[going++] = p;
+    }
+    return going;
+}
+
+/* Everybody's rows up to the last id, and behind them those of the last ids. */
+static void place_first(workspace *w, size_t going, size_t rows) {
+    for (size_t i = 0, at = 0; i < going; i++) {
+        const fr_draft_view *view = w->asks[i]->view;
+        size_t last = view->length - 1, new = behind(w->asks[i]);
+        w->timelines[i] = &((state *)w->asks[i]->draft)->kv;
+        place(w, i, view, last - new, last, at, -1);
+        at += new;
+        place(w, i, view, last, last + 1, rows + i, new ? (int32_t)at - 1 : -1);
+    }
+}
+
+static size_t features_of(const workspace *w) {
+    return w->head.ids ? w->head.matrix.features : w->model->trunk.spec.vocab;
+}
+
+static fr_scores scores_of(const workspace *w, size_t row) {
+    const fr_draft_head *head = &w->head;
+    return (fr_scores){.logits = w->logits + row * features_of(w),
+                       .ids = head->ids,
+                       .count = head->ids ? head->matrix.features : w->vocab};
+}
+
+/* Hands the first `count` rows' drafts out; gives how many chains go on, whose next rows are then the first ones. */
+static size_t take_drafts(workspace *w, size_t count) {
+    const fr_scorer scorer = {w->model->kernels, w->target_vocab, w->model->files.path, "the draft model's"};
+    size_t going = 0;
+    for (size_t i = 0; i < count; i++) {
+        fr_proposal *p = w->asks[i];
+        const fr_scores scores = scores_of(w, i);
+        if (!fr_draft_choose(p, &scores, &scorer)) continue;
+        w->asks[going] = p;
+        w->timelines[going] = &((state *)p->draft)->kv;
+        w->rows[going] = row_of(going, p->ids[p->proposed - 1], p->view->length - 1 + p->proposed, -1);
+        going++;
+    }
+    return going;
+}
+
+static void model_propose(fr_proposal *first) {
+    workspace *w = ((state *)first->draft)->work;
+    size_t rows, going = begin_chains(w, first, &rows);
+    place_first(w, going, rows);
+    for (; going; rows = 0) {
+        run(w, first->view->pool, rows + going, going);
+        if (fr_ranks_check(w->model->ranks) != FR_OK) return; /* the target's next forward ends with it */
+        for (size_t i = 0; i < going; i++) {
+            state *s = (state *)w->asks[i]->draft;
+            if (w->asks[i]->proposed == 0) fr_kv_commit(&s->kv, s->length);
+        }
+        going = take_drafts(w, going);
+    }
+}
+
+/* All accepted drafts but the last one proposed have been run. */
+static void model_commit(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted) {
+    state *s = (state *)draft;
+    if (proposed == 0 || s->kv.length != s->length || view->length < s->length + accepted) return;
+    fr_kv_commit(&s->kv, s->length + fr_smaller(accepted, proposed - 1));
+    offer(s, view);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- open */
+
+/* Pages that a session may have beside one for each of the target's: where a chain stands behind the last position. */
+enum { OWN_PAGES = 2 };
+
+static void lay_out_cache(fr_kv *kv, fr_arena *arena, const fr_model *model, const fr_draft_sizes *sizes) {
+    const fr_trunk *trunk = &model->trunk;
+    size_t context = sizes->context + FR_STEP_MAX;
+    size_t pages = sizes->pages + OWN_PAGES * sizes->sessions;
+    bool fits = fr_kv_check(trunk->kv_shapes, trunk->kv_count, sizes->kv_types) == FR_OK;
+    fr_kv_types types = fits ? sizes->kv_types : (fr_kv_types){FR_F16, FR_F16};
+    fr_kv_layout(kv, arena, trunk->kv_shapes, trunk->kv_count, types,
+                 (fr_kv_sizes){.context = context,
+                               .batch = context,
+                               .timelines = sizes->sessions,
+                               .pages = pages,
+                               .recurrent = trunk->recurrent_shapes,
+                               .recurrent_count = trunk->recurrent_count});
+}
+
+static void *model_workspace(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
+    const fr_model *model = drafter->net;
+    const fr_trunk_spec *spec = &model->trunk.spec;
+    size_t target_vocab = drafter->target->trunk.spec.vocab;
+    workspace w = {.model = model,
+                   .head = drafter->head,
+                   .vocab = fr_smaller(spec->vocab, target_vocab),
+                   .target_vocab = target_vocab,
+                   .most = sizes->rows,
+                   .sessions = sizes->sessions};
+    workspace *place = fr_arena_take(arena, 1, sizeof *place);
+    lay_out_cache(&w.kv, arena, model, sizes);
+    w.activations = fr_model_layout(model, arena, sizes->rows, sizes->threads);
+    w.rows = fr_arena_take(arena, sizes->rows, sizeof *w.rows);
+    w.hidden = fr_arena_take(arena, sizes->rows * spec->hidden, sizeof *w.hidden);
+    w.timelines = fr_arena_take(arena, sizes->sessions, sizeof(fr_kv *));
+    w.asks = fr_arena_take(arena, sizes->sessions, sizeof(fr_proposal *));
+    w.logits = fr_arena_take(arena, sizes->sessions * features_of(&w), sizeof *w.logits);
+    w.best = fr_arena_take(arena, sizes->threads * sizes->sessions, sizeof *w.best);
+    fr_kv_prefixes_layout(&w.prefixes, arena, &w.kv, NULL);
+    if (!place || arena->overflow) return NULL;
+    *place = w;
+    fr_kv_prefixes_serve(&place->prefixes);
+    return place;
+}
+
+static fr_draft *model_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
+    workspace *work = sizes->workspace;
+    fr_kv measured;
+    if (!work) lay_out_cache(&measured, &(fr_arena){0}, drafter->net, sizes);
+    state opened = {.base = {.method = &fr_draft_model, .lags = true}, .work = work};
+    state *place = fr_arena_take(arena, 1, sizeof *place);
+    fr_kv_layout_fork(&opened.kv, arena, work ? &work->kv : &measured);
+    fr_kv_path_layout(&opened.path, arena, &opened.kv);
+    if (!place || arena->overflow) return NULL;
+    *place = opened;
+    return &place->base;
+}
+
+static void model_fork(fr_draft *fork, const fr_draft *draft) {
+    const state *of = (const state *)draft;
+    fr_kv_fork(&((state *)fork)->kv, &of->kv);
+    ((state *)fork)->length = of->length;
+}
+
+static fr_kv *model_kv(fr_draft *draft) {
+    return &((state *)draft)->kv;
+}
+
+static void model_close(fr_draft *draft) {
+    state *s = (state *)draft;
+    fr_kv_reset(&s->kv);
+    fr_kv_path_cut(&s->work->prefixes, &s->path, 0);
+}
+
+/* Ids that mean the same in both are drafted as they are, of others the text. */
+static fr_status choose_method(fr_drafter *drafter) {
+    const fr_model *model = drafter->net, *target = drafter->target;
+    size_t vocab = model->trunk.spec.vocab, targets = target->trunk.spec.vocab;
+    if (model->tokenizer && target->tokenizer) {
+        if (!fr_tokenizers_agree(model->tokenizer, target->tokenizer)) drafter->method = &fr_draft_text;
+        return FR_OK;
+    }
+    if (vocab == targets) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: its vocabulary has %zu ids, the target's %zu, and one of them has no tokenizer: it "
+                             "can't draft for it", model->files.path, vocab, targets);
+}
+
+/* By those that run its target. */
+static void share(fr_model *model, const fr_model *target) {
+    fr_ranks *ranks = target->weights.ranks;
+    if (!ranks) return;
+    model->weights.ranks = ranks;
+    if (fr_trunk_share_drafter(&model->trunk, &model->weights, &target->rank_plan)) model->ranks = ranks;
+    else model->weights.ranks = NULL;
+}
+
+/* The files are the drafter's, and its weights are the model's. */
+static fr_status model_load(fr_drafter *drafter) {
+    const fr_model *target = drafter->target;
+    fr_model *model = calloc(1, sizeof *model);
+    if (!model) return fr_fail_memory("drafter", sizeof *model);
+    drafter->net = model;
+    model->files = drafter->files;
+    model->kernels = target->kernels;
+    model->machine = target->machine;
+    model->plan = target->plan;
+    if (drafter->files.gguf) memcpy(model->pre, target->pre, sizeof model->pre);
+    fr_weights_close(&drafter->weights);
+    fr_status status = fr_model_bind_files(model, "");
+    if (status == FR_OK) {
+        share(model, target);
+        fr_weights_compare(&model->weights, fr_spec_mixture_size(&model->trunk.spec), &target->weights,
+                           fr_memory_available(""));
+    }
+    drafter->weights = model->weights;
+    return status == FR_OK ? choose_method(drafter) : status;
+}
+
+static void model_unload(fr_drafter *drafter) {
+    fr_model *model = drafter->net;
+    if (!model) return;
+    model->weights = (fr_weights){0};
+    model->files = (fr_checkpoint){0};
+    fr_model_unload(model);
+}
+
+static const fr_matrix *model_head(const fr_drafter *drafter) {
+    const fr_model *model = drafter->net;
+    return &model->trunk.head;
+}
+
+static bool model_reads(const fr_checkpoint *files) {
+    const fr_family *family;
+    return fr_family_find(files, &family) == FR_OK;
+}
+
+const fr_draft_method fr_draft_model = {
+    .name = "draft",
+    .reads = model_reads,
+    .load = model_load,
+    .unload = model_unload,
+    .head = model_head,
+    .workspace = model_workspace,
+    .open = model_open,
+    .fork = model_fork,
+    .propose = model_propose,
+    .cut = model_cut,
+    .begin = model_begin,
+    .commit = model_commit,
+    .kv = model_kv,
+    .close = model_close,
+};

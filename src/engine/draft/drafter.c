@@ -1,0 +1,169 @@
+/* Opening a drafter of any method: its files say which, the method reads and checks the rest. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/word_list.h"
+#include "src/engine/draft/draft.h"
+#include "src/engine/families/architecture.h"
+
+/* Any model drafts: the last. */
+static const fr_draft_method *const methods[] = {&fr_draft_assistant, &fr_draft_eagle3, &fr_draft_eagle, &fr_draft_mtp,
+                                                 &fr_draft_model};
+
+static const fr_draft_method *find_method(const fr_checkpoint *files) {
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        if (methods[i]->reads(files)) return methods[i];
+    return NULL;
+}
+
+const char *fr_drafter_path(const fr_drafter *drafter) {
+    return drafter->files.path ? drafter->files.path : drafter->target->files.path;
+}
+
+const fr_model *fr_drafter_model(const fr_drafter *drafter) {
+    return drafter->method == &fr_draft_model || drafter->method == &fr_draft_text ? drafter->net : NULL;
+}
+
+/* The MTP layer that the target's own files have. */
+static fr_status bind_own(fr_drafter *drafter) {
+    const fr_model *target = drafter->target;
+    if (target->mtp_layers == 0)
+        return fr_fail_about(FR_OPT_SPEC_TYPE, FR_INPUT, "%s has no MTP layer: its drafter is in other files",
+                                                       target->files.path);
+    FR_TRY(fr_weights_open(&drafter->weights, &target->files));
+    drafter->method = &fr_draft_mtp;
+    return drafter->method->load(drafter);
+}
+
+static fr_status refuse(const fr_checkpoint *files) {
+    FR_TRY(fr_check_built(files));
+    return fr_fail_about(FR_OPT_SPEC_TYPE, FR_INPUT,
+                         "%s: architecture \"%s\" is no drafter's that is known (a target's MTP layer alone, or %s)",
+                         files->path, fr_checkpoint_architecture(files), fr_list_words(fr_drafter_architecture).text);
+}
+
+/* Beside its target. A draft model did that as a model; without a target nothing is going to run. */
+static void compare_memory(fr_drafter *drafter) {
+    const fr_model *target = drafter->target;
+    if (!target || fr_drafter_model(drafter)) return;
+    fr_weights_compare(&drafter->weights, fr_spec_mixture_size(&target->trunk.spec), &target->weights,
+                       fr_memory_available(""));
+}
+
+/* NULL: none. */
+static const fr_matrix *head_of(const fr_drafter *drafter) {
+    return drafter->method->head ? drafter->method->head(drafter) : NULL;
+}
+
+bool fr_drafter_borrows(const fr_drafter *drafter, size_t kv) {
+    return drafter->method->borrows && drafter->method->borrows(drafter, kv);
+}
+
+/* What makes keys and values that it reads, of all heads, each rank for itself; NULL: it doesn't read them, or is lent
+ * them by who makes them. */
+static const fr_attention_weights *borrowed(const fr_drafter *drafter, size_t kv) {
+    const fr_trunk *trunk = &drafter->target->trunk;
+    if (trunk->stages || !fr_drafter_borrows(drafter, kv)) return NULL;
+    return &trunk->layers[fr_trunk_kv_owner(trunk, kv)].attention;
+}
+
+static void count_borrowed(fr_drafter *drafter) {
+    const fr_model *target = drafter->target;
+    for (size_t kv = 0; target && kv < target->trunk.kv_count; kv++) {
+        const fr_attention_weights *owner = borrowed(drafter, kv);
+        if (!owner) continue;
+        fr_weights_count_rest(&drafter->weights, &target->weights, &owner->k);
+        fr_weights_count_rest(&drafter->weights, &target->weights, &owner->v);
+    }
+}
+
+static fr_status bring_borrowed(const fr_drafter *drafter, const fr_plan *plan, const fr_options *options) {
+    const fr_model *target = drafter->target;
+    for (size_t kv = 0; kv < target->trunk.kv_count; kv++) {
+        const fr_attention_weights *owner = borrowed(drafter, kv);
+        if (!owner) continue;
+        FR_TRY(fr_weights_bring_rest(&target->weights, &owner->k, plan, options));
+        FR_TRY(fr_weights_bring_rest(&target->weights, &owner->v, plan, options));
+    }
+    return FR_OK;
+}
+
+/* What it will score drafts with. */
+static fr_status choose_head(fr_drafter *drafter, const fr_options *options) {
+    const fr_matrix *whole = head_of(drafter);
+    if (!options || !drafter->target) return FR_OK;
+    if (!whole && fr_draft_head_trims(options->draft_head))
+        return fr_fail_about(FR_OPT_DRAFT_HEAD, FR_USAGE, "%s scores ids of its own choice: its head can't be trimmed",
+                             fr_drafter_path(drafter));
+    if (!whole) return FR_OK;
+    FR_TRY(fr_draft_head_choose(&drafter->head, options->draft_head, drafter->target, whole));
+    fr_weights_count_rest(&drafter->weights, &drafter->target->weights, whole);
+    if (drafter->head.ids) fr_weights_count_rest(&drafter->weights, &drafter->weights, whole);
+    drafter->weights.residence.own += fr_draft_head_bytes(&drafter->head);
+    drafter->weights.residence.stays += fr_draft_head_bytes(&drafter->head);
+    return FR_OK;
+}
+
+static fr_status bind(fr_drafter *drafter, const char *path, const fr_options *options) {
+    if (!path) return bind_own(drafter);
+    FR_TRY(fr_open_files(&drafter->files, path, options->value[FR_OPT_MMAP] != 0));
+    drafter->method = find_method(&drafter->files);
+    if (!drafter->method) return refuse(&drafter->files);
+    FR_TRY(fr_weights_open(&drafter->weights, &drafter->files));
+    return drafter->method->load(drafter);
+}
+
+fr_status fr_drafter_bind(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter) {
+    *drafter = NULL;
+    fr_drafter *d = calloc(1, sizeof *d);
+    if (!d) return fr_fail_memory("drafter", sizeof *d);
+    d->target = target;
+    fr_status status = bind(d, path, options);
+    if (status == FR_OK) {
+        compare_memory(d);
+        count_borrowed(d);
+        status = choose_head(d, options);
+    }
+    if (status == FR_OK) {
+        *drafter = d;
+    } else {
+        fr_drafter_unload(d);
+    }
+    return status;
+}
+
+/* The head that is the target's whole, and one of the drafter's own, which ranks share, to trim it. */
+static fr_status bring_head(const fr_drafter *drafter, const fr_plan *plan, const fr_options *options) {
+    const fr_matrix *head = head_of(drafter);
+    if (!head) return FR_OK;
+    FR_TRY(fr_weights_bring_rest(&drafter->target->weights, head, plan, options));
+    return drafter->head.ids ? fr_weights_bring_rest(&drafter->weights, head, plan, options) : FR_OK;
+}
+
+fr_status fr_drafter_load(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter) {
+    fr_machine machine;
+    fr_plan plan;
+    FR_TRY(fr_plan_from_options(options, &machine, &plan));
+    FR_TRY(fr_drafter_bind(path, target, options, drafter));
+    fr_status status = fr_weights_check_limit(&(*drafter)->weights, fr_model_residence(target).stays,
+                                              (uint64_t)options->value[FR_OPT_MEMORY]);
+    if (status == FR_OK) status = fr_weights_load(&(*drafter)->weights, &plan, options);
+    if (status == FR_OK) status = bring_borrowed(*drafter, &plan, options);
+    if (status == FR_OK) status = bring_head(*drafter, &plan, options);
+    if (status == FR_OK) status = fr_draft_head_gather(&(*drafter)->head, head_of(*drafter));
+    if (status == FR_OK) return FR_OK;
+    fr_drafter_unload(*drafter);
+    *drafter = NULL;
+    return status;
+}
+
+void fr_drafter_unload(fr_drafter *drafter) {
+    if (!drafter) return;
+    if (drafter->method) drafter->method->unload(drafter);
+    fr_draft_head_free(&drafter->head);
+    fr_weights_close(&drafter->weights);
+    fr_checkpoint_close(&drafter->files);
+    free(drafter);
+}

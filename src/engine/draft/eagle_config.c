@@ -1,0 +1,251 @@
+/* What files of EAGLE drafters say: see eagle.h.
+ *
+ * A folder's config.json is flat, Llama's with keys beside (SpecForge, AngelSlim), or has the layer's in
+ * transformer_layer_config (speculators). Keys of GGUF are llama.cpp's.
+ *
+ * Layers of the target are those whose inputs it sees, at the top of config.json (vLLM, speculators) and in GGUF.
+ * Within eagle_config they are those whose outputs it sees: so SpecForge and Model Optimizer train, and SGLang adds one
+ * (SpecForge algorithms/model_providers.py; SGLang models/llama.py, set_eagle3_layers_to_capture). */
+#include "src/engine/draft/eagle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "src/engine/families/config.h"
+#include "src/engine/families/config_keys.h"
+
+static const char where[] = "config.json";
+
+enum { MOST_IDS = 1 << 24 };
+
+/* --------------------------------------------------------------------------------------------------------- checking */
+
+/* Both numbers, where they are not one. */
+static fr_status check_number(const fr_weights *weights, const char *what, size_t own, size_t targets) {
+    if (own == targets) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: %s is %zu, the target's %zu: it drafts for another model", weights->files->path, what,
+                   own, targets);
+}
+
+static fr_status check_target(const fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
+    const fr_trunk_spec *spec = &target->trunk.spec;
+    if (c->target && !fr_model_is_of(target, c->target))
+        return fr_fail(FR_INPUT, "%s: by its verifier's architectures it drafts for %s, the target is %s",
+                       weights->files->path, c->target, fr_checkpoint_architecture(&target->files));
+    FR_TRY(check_number(weights, c->width_key, c->target_hidden, spec->hidden));
+    FR_TRY(check_number(weights, c->vocab_key, c->layer.trunk.vocab, spec->vocab));
+    for (size_t i = 0; i < c->aux_layers.count; i++)
+        if (c->aux_layers.layer[i] > spec->layers)
+            return fr_fail(FR_INPUT,
+                           "%s: it reads the input of the target's layer %zu, which has %zu: it drafts for "
+                           "another model",
+                           weights->files->path, c->aux_layers.layer[i], spec->layers);
+    return FR_OK;
+}
+
+static fr_status check(const fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
+    if (c->layer.trunk.layers != 1)
+        return fr_fail(FR_INPUT, "%s: %s is %zu, an EAGLE drafter has 1 layer", weights->files->path,
+                       weights->files->gguf ? "eagle3.block_count" : "num_hidden_layers", c->layer.trunk.layers);
+    if (target) FR_TRY(check_target(c, weights, target));
+    if (c->draft_vocab <= c->layer.trunk.vocab) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: its draft vocabulary of %zu ids is larger than the target's of %zu",
+                   weights->files->path, c->draft_vocab, c->layer.trunk.vocab);
+}
+
+/* Early, middle and late, where nothing else is said. */
+enum { DEFAULT_AUX_LAYERS = 3 };
+
+static fr_status default_aux_layers(fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
+    c->default_aux_layers = true;
+    c->aux_layers = (fr_aux_layers){.count = DEFAULT_AUX_LAYERS};
+    if (!target) return FR_OK;
+    size_t layers = target->trunk.spec.layers;
+    if (layers < DEFAULT_AUX_LAYERS)
+        return fr_fail(FR_INPUT, "%s: it reads three of the target's layers, which has %zu", weights->files->path,
+                       layers);
+    c->aux_layers = (fr_aux_layers){DEFAULT_AUX_LAYERS, {2, layers / 2, layers - 3}};
+    return FR_OK;
+}
+
+/* The target's width, where no key says it: without a target what fc takes of each layer. Call after those are
+ * read. */
+static int64_t fallback_width(const fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
+    if (target) return (int64_t)target->trunk.spec.hidden;
+    const fr_tensor *fc = fr_tensors_find(&weights->files->tensors, "fc.weight");
+    size_t aux_layers = c->aux_layers.count ? c->aux_layers.count : DEFAULT_AUX_LAYERS;
+    return fc && fc->dims == 2 ? (int64_t)(fc->shape[1] / aux_layers) : (int64_t)c->layer.trunk.hidden;
+}
+
+/* Reads the layer's configuration, which is Llama's or another family's; text: the object that has it, in a folder. */
+static fr_status read_layer(fr_eagle_config *c, const fr_family *family, const json_t *text, fr_weights *weights) {
+    const fr_gguf *gguf = weights->files->gguf;
+    const fr_source source = {.root = text, .text = text, .gguf = gguf, .where = gguf ? gguf->path : where,
+                              .weights = weights, .drafter = true};
+    fr_status status = fr_family_read(family, &source, &c->layer);
+    if (status == FR_OK) c->layer.layer = c->layer.trunk.layer[0];
+    free(c->layer.trunk.layer);
+    c->layer.trunk.layer = NULL;
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- JSON */
+
+/* The object of two that has a key: what it says beside the layer may be one level down. */
+static const json_t *holder(const json_t *root, const json_t *below, const char *key) {
+    const json_t *value = json_object_get(root, key);
+    return value && !json_is_null(value) ? root : below;
+}
+
+static fr_status read_aux_layers(fr_eagle_config *c, const json_t *root, const json_t *below) {
+    static const char key[] = "eagle_aux_hidden_state_layer_ids";
+    const json_t *from = holder(root, below, key), *list = json_object_get(from, key);
+    c->aux_layers.count = json_array_size(list);
+    if (!list || json_is_null(list)) return FR_OK;
+    if (c->aux_layers.count == 0 || c->aux_layers.count > FR_AUX_LAYERS)
+        return fr_fail(FR_INPUT, "%s: \"%s\" is no array of 1 to %d layers", where, key, FR_AUX_LAYERS);
+    for (size_t i = 0; i < c->aux_layers.count; i++) {
+        json_int_t layer = json_integer_value(json_array_get(list, i));
+        if (!json_is_integer(json_array_get(list, i)) || layer < 0)
+            return fr_fail(FR_INPUT, "%s: \"%s\" has no layer at index %zu", where, key, i);
+        c->aux_layers.layer[i] = (size_t)layer + (from == root ? 0 : 1);
+    }
+    return FR_OK;
+}
+
+/* speculators say whom a drafter verifies with. */
+static fr_status read_target(fr_eagle_config *c, const json_t *root) {
+    json_t *speculators, *verifier;
+    FR_TRY(fr_json_object(root, "speculators_config", where, &speculators));
+    FR_TRY(fr_json_object(speculators, "verifier", where, &verifier));
+    c->target = json_string_value(json_array_get(json_object_get(verifier, "architectures"), 0));
+    return FR_OK;
+}
+
+static fr_status read_flags(fr_eagle_config *c, const json_t *root, const json_t *below) {
+    const struct {
+        const char *key;
+        bool *flag;
+    } flags[] = {{"norm_before_residual", &c->norm_before_residual},
+                 {"norm_before_fc", &c->norm_before_fc},
+                 {"fc_norm", &c->fc_norm},
+                 {"norm_output", &c->norm_output}};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        FR_TRY(fr_json_bool(holder(root, below, flags[i].key), flags[i].key, false, where, flags[i].flag));
+    if (c->norm_before_fc && c->fc_norm)
+        return fr_fail(FR_INPUT, "%s: \"norm_before_fc\" and \"fc_norm\" exclude each other", where);
+    return FR_OK;
+}
+
+/* Reads the kind of layer as the speculators library names it; Qwen3's norms its heads. A window counts if layer_types
+ * says that the layer slides and, for Qwen3, use_sliding_window is on. */
+static fr_status read_folder_layer(fr_eagle_config *c, const json_t *text, fr_weights *weights) {
+    const char *type;
+    size_t window;
+    bool switched;
+    FR_TRY(fr_json_text(text, "model_type", where, &type));
+    bool qwen3 = type && strcmp(type, "qwen3") == 0;
+    FR_TRY(read_layer(c, qwen3 ? &fr_family_qwen3 : &fr_family_llama, text, weights));
+    FR_TRY(fr_json_size(text, "sliding_window", 0, 1 << 24, 0, where, &window));
+    FR_TRY(fr_json_bool(text, "use_sliding_window", !qwen3, where, &switched));
+    const char *kind = json_string_value(json_array_get(json_object_get(text, "layer_types"), 0));
+    bool slides = switched && kind && strcmp(kind, "sliding_attention") == 0;
+    c->layer.layer.attention.window = slides ? window : 0;
+    return FR_OK;
+}
+
+static fr_status eagle3_from_json(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {
+    const json_t *root = weights->files->config;
+    json_t *nested, *below;
+    FR_TRY(fr_json_object(root, "transformer_layer_config", where, &nested));
+    FR_TRY(fr_json_object(root, "eagle_config", where, &below));
+    FR_TRY(read_folder_layer(c, nested ? nested : root, weights));
+    c->vocab_key = "vocab_size";
+    FR_TRY(fr_json_size(root, "draft_vocab_size", 1, MOST_IDS, (int64_t)c->layer.trunk.vocab, where, &c->draft_vocab));
+    FR_TRY(read_aux_layers(c, root, below));
+    FR_TRY(fr_json_size(root, "target_hidden_size", 1, 1 << 17, fallback_width(c, weights, target), where,
+                        &c->target_hidden));
+    FR_TRY(read_target(c, root));
+    return read_flags(c, root, below);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- GGUF */
+
+/* Older files call them otherwise. */
+static fr_status gguf_aux_layers(fr_eagle_config *c, const fr_gguf *gguf) {
+    const char *key = fr_gguf_find(gguf, ".target_layers") ? ".target_layers" : ".extract_layers";
+    const fr_gguf_value *value = fr_gguf_find(gguf, key);
+    int64_t layers[FR_AUX_LAYERS];
+    if (!value) return FR_OK;
+    if (value->count == 0 || value->count > FR_AUX_LAYERS)
+        return fr_fail(FR_INPUT, "%s: key eagle3%s is no array of 1 to %d layers", gguf->path, key, FR_AUX_LAYERS);
+    FR_TRY(fr_gguf_ints(gguf, key, 0, 1 << 20, 0, value->count, layers));
+    c->aux_layers.count = value->count;
+    for (size_t i = 0; i < value->count; i++) c->aux_layers.layer[i] = (size_t)layers[i];
+    return FR_OK;
+}
+
+/* Where no key says of how many ids the target is, a table does that has a row for each, or a head without ids of its
+ * own; else the target itself. */
+static fr_status gguf_vocab(fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
+    const fr_gguf *gguf = weights->files->gguf;
+    const fr_tensors *own = &weights->files->tensors;
+    const fr_tensor *rows = fr_tensors_find(own, "token_embd.weight");
+    if (!rows && !fr_tensors_find(own, "d2t")) rows = fr_tensors_find(own, "output.weight");
+    int64_t fallback = target ? (int64_t)target->trunk.spec.vocab : 0;
+    if (rows && rows->dims == 2 && rows->shape[0] <= MOST_IDS) fallback = (int64_t)rows->shape[0];
+    bool said = fr_gguf_find(gguf, ".vocab_size");
+    c->vocab_key = said ? "eagle3.vocab_size" : "its own vocabulary";
+    if (said || fallback) return fr_gguf_size(gguf, ".vocab_size", 1, MOST_IDS, fallback, &c->layer.trunk.vocab);
+    return fr_fail_about(FR_OPT_SPEC_TYPE, FR_USAGE, "%s does not say of how many ids its target is: it is "
+                                                   "opened for that", gguf->path);
+}
+
+static fr_status eagle3_from_gguf(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {
+    const fr_gguf *gguf = weights->files->gguf;
+    FR_TRY(read_layer(c, &fr_family_llama, NULL, weights));
+    FR_TRY(gguf_vocab(c, weights, target));
+    FR_TRY(fr_gguf_bool(gguf, ".norm_before_residual", false, &c->norm_before_residual));
+    FR_TRY(fr_gguf_bool(gguf, ".norm_before_fc", false, &c->norm_before_fc));
+    FR_TRY(gguf_aux_layers(c, gguf));
+    FR_TRY(
+        fr_gguf_size(gguf, ".target_hidden_size", 1, 1 << 17, fallback_width(c, weights, target), &c->target_hidden));
+    const fr_tensor *head = fr_tensors_find(&weights->files->tensors, "output.weight");
+    c->draft_vocab = head && head->dims == 2 ? head->shape[0] : c->layer.trunk.vocab;
+    return FR_OK;
+}
+
+fr_status fr_eagle3_config_read(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {
+    *c = (fr_eagle_config){.width_key = weights->files->gguf ? "eagle3.target_hidden_size" : "target_hidden_size"};
+    FR_TRY(weights->files->gguf ? eagle3_from_gguf(c, weights, target) : eagle3_from_json(c, weights, target));
+    if (c->aux_layers.count == 0) FR_TRY(default_aux_layers(c, weights, target));
+    return check(c, weights, target);
+}
+
+fr_status fr_eagle1_config_read(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {
+    *c = (fr_eagle_config){.width_key = "hidden_size", .vocab_key = "vocab_size"};
+    if (weights->files->gguf)
+        return fr_fail(FR_UNBUILT, "%s: EAGLE-1 in GGUF is not built: give its published folder", weights->files->path);
+    FR_TRY(read_layer(c, &fr_family_llama, weights->files->config, weights));
+    c->draft_vocab = c->layer.trunk.vocab;
+    c->target_hidden = c->layer.trunk.hidden;
+    return check(c, weights, target);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- writing */
+
+fr_status fr_eagle3_put_keys(const fr_drafter *drafter, fr_gguf_writer *w) {
+    const fr_eagle *e = drafter->net;
+    const char *what = e->pairs.carries_norm               ? "norm_output"
+                       : e->pairs.spec->attention.window   ? "sliding_window"
+                                                           : NULL;
+    if (what) return fr_fail(FR_UNBUILT, "%s: %s has no key in GGUF: the drafter stays a folder", drafter->files.path,
+                             what);
+    fr_gguf_put_array(w, ".target_layers", FR_GGUF_I32, drafter->aux_layers.count);
+    for (size_t i = 0; i < drafter->aux_layers.count; i++) fr_gguf_add_u32(w, (uint32_t)drafter->aux_layers.layer[i]);
+    fr_gguf_put_u32(w, ".target_hidden_size", (uint32_t)drafter->target->trunk.spec.hidden);
+    fr_gguf_put_bool(w, ".norm_before_residual", e->norm_before_residual);
+    fr_gguf_put_bool(w, ".norm_before_fc", e->fc_norm_count == 1);
+    return fr_family_put(&fr_family_llama, &e->trunk.spec, 0, drafter->files.path, w);
+}

@@ -1,0 +1,367 @@
+/* Drafting by pairs: see pairs.h.
+ *
+ * The layer's KV cache has a frontier of its own, the number of pairs that were made from the target's rows:
+ *
+ *     the layer run over new pairs, in one batch --> frontier moves with the target's (follow, propose)
+ *     a chain's pairs stand behind it and are overwritten by the next real ones: rejecting costs nothing
+ *
+ * For a timeline of L ids of which the target has run L - 1, propose first makes the pairs up to L - 2, whose last one
+ * gives the first draft, then chains. Where rounds draft nothing, a few of the target's rows are kept before they are
+ * made pairs of: together they stream the layer's weights once.
+ *
+ * Sessions of an engine work in one workspace, and those that propose together are run together: first all new pairs of
+ * each, side by side, then a pair of each whose chain goes on. Each has a table of the cache's pages, of which there
+ * are enough for all; should one be missing all the same, the session drafts nothing until it has begun anew. */
+#include "src/engine/draft/pairs.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/sizes.h"
+#include "src/engine/draft/choose.h"
+#include "src/engine/layers/parts.h"
+
+typedef struct workspace {
+    const fr_drafter *drafter;
+    const fr_pair_net *net;
+    fr_kv kv;                    /* of no session: what theirs are laid out like, and the pages of all */
+    fr_activations *activations; /* of the layer */
+    fr_workspace products;       /* of what pairs begin with, and of the head */
+    size_t most;                 /* rows of the largest batch */
+    fr_row *rows;                /* [most] */
+    fr_pair *pairs;              /* [most] */
+    float *input;                /* [most, input_width] */
+    struct span *spans;          /* [sessions] those that are run together */
+    fr_kv **timelines;           /* [sessions] the layer's cache for each span */
+    float *left;                 /* [sessions, hidden] what a span's last pair left */
+    float *normed;               /* [sessions, hidden] the same with its norm: `left` itself, where it is left so */
+    float *scores;               /* [sessions, candidates] of that pair */
+} workspace;
+
+typedef struct state {
+    fr_draft base;
+    workspace *work;
+    fr_kv kv; /* one layer; its length is the frontier */
+    bool missed; /* rows of the target's, for want of a page */
+    float *kept; /* [room, seen] what is seen of the target's rows from the frontier on */
+    size_t waiting, room; /* so many; at most */
+} state;
+
+/* Pairs of one session that are run together: pair `first` on. */
+typedef struct span {
+    state *of;
+    const fr_draft_view *view;
+    fr_proposal *proposal; /* that their last one has a draft for; NULL: none */
+    const int32_t *ids;    /* token p + 1 of each pair p; NULL: as the timeline has them */
+    const float *known;    /* [count - kept, seen], or in a chain [1, hidden] */
+    size_t first, count, kept; /* the first of them are seen of rows that were kept */
+    size_t at; /* row of the first one in its batch */
+} span;
+
+/* Spans [from, to) for the team, whose rows have their numbers for timelines. */
+typedef struct batch {
+    const workspace *work;
+    fr_pair_batch pairs;
+    size_t from, to;
+    bool head; /* scores of each span's last pair are wanted */
+} batch;
+
+/* What scores drafts, and the ids that it scores. */
+static const fr_matrix *head_of(const workspace *w) {
+    return w->drafter->head.ids ? &w->drafter->head.matrix : w->net->head;
+}
+
+static const int32_t *ids_of(const workspace *w) {
+    return w->drafter->head.ids ? w->drafter->head.ids : w->net->candidates;
+}
+
+static size_t candidates(const workspace *w) {
+    return head_of(w)->features;
+}
+
+/* Pairs at the front of the batch of which nothing is wanted but their K/V: the first span's but its last, or all. */
+static size_t only_stored(const batch *b) {
+    return b->head ? b->work->spans[b->from].count - 1 : b->pairs.count;
+}
+
+/* What each span's last pair leaves, normed too, for the head. x: the rows behind the layer, each of which its owner
+ * has whole. */
+static void leave(const fr_team *team, const batch *b, const float *x) {
+    const workspace *w = b->work;
+    size_t hidden = w->net->trunk->spec.hidden, stored = only_stored(b), begin, end;
+    fr_part_rows(team, b->pairs.count - stored, &begin, &end);
+    for (size_t i = b->from; i < b->to; i++) {
+        size_t last = w->spans[i].at + w->spans[i].count - 1 - stored;
+        const float *row = x + last * hidden;
+        float *normed = w->normed + i * hidden;
+        if (last < begin || last >= end) continue;
+        if (!w->net->carries_norm) memcpy(w->left + i * hidden, row, hidden * sizeof *row);
+        if (w->net->norm)
+            w->activations->kernels->rmsnorm(normed, row, w->net->norm, hidden, w->net->trunk->spec.eps);
+        else
+            memcpy(normed, row, hidden * sizeof *row);
+        fr_matrix_input_row(&w->products, i - b->from, normed, hidden);
+    }
+}
+
+/* The head over each span's last pair. */
+static void score(const fr_team *team, const batch *b, const float *x) {
+    const workspace *w = b->work;
+    size_t hidden = w->net->trunk->spec.hidden, count = candidates(w), begin, end;
+    leave(team, b, x);
+    fr_team_sync(team);
+    fr_matrix_apply(team, &w->products, head_of(w),
+                    &(fr_matrix_rows){w->scores + b->from * count, count, w->normed + b->from * hidden, hidden,
+                                      b->to - b->from});
+    if (w->net->softcap == 0.0f) return;
+    fr_part_features(team, candidates(w), &begin, &end);
+    for (size_t i = b->from; i < b->to; i++)
+        w->activations->kernels->softcap(w->scores + i * count + begin, end - begin, w->net->softcap);
+}
+
+/* By the whole team: pairs through what they begin with and the layer; then norm and head of each span's last one.
+ * Those that neither give a draft nor stand between such ones end where their K/V is stored. */
+static void run_pairs(void *context, const fr_team *team) {
+    const batch *b = context;
+    const workspace *w = b->work;
+    fr_activations a = *w->activations;
+    w->net->begin(team, &b->pairs, &a);
+    a.batch = (fr_batch){.rows = w->rows, .count = b->pairs.count, .timelines = w->timelines};
+    a.keep = only_stored(b);
+    fr_rotations(team, &a);
+    fr_layer_run(team, &a, w->net->spec, w->net->layer, w->net->trunk->spec.layers);
+    if (b->head) score(team, b, a.x);
+}
+
+static fr_pair pair_of(const workspace *w, const span *s, size_t index) {
+    size_t position = s->first + index, width = w->drafter->target->trunk.spec.hidden, seen = w->net->seen;
+    return (fr_pair){.position = position,
+                     .id = s->ids ? s->ids[index] : s->view->ids[position + 1],
+                     .embedding = s->ids ? NULL : fr_input_embedding(s->view->embeddings, position + 1, width),
+                     .known = index < s->kept ? s->of->kept + index * seen : s->known + (index - s->kept) * seen};
+}
+
+/* A span's rows, behind `rows` others; gives how many there are then. */
+static size_t place_span(workspace *w, size_t number, size_t rows) {
+    span *s = &w->spans[number];
+    w->timelines[number] = &s->of->kv;
+    s->at = rows;
+    for (size_t i = 0; i < s->count; i++, rows++) {
+        w->pairs[rows] = pair_of(w, s, i);
+        w->rows[rows] = (fr_row){.timeline = (int32_t)number,
+                                 .position = (int32_t)(s->first + i),
+                                 .parent = i ? (int32_t)rows - 1 : -1,
+                                 .rope_position = s->view->rope_positions[s->first + i + w->net->behind]};
+    }
+    return rows;
+}
+
+/* The first `count` spans, in as many batches as their rows need. */
+static void run_spans(workspace *w, size_t count, bool chained, bool head) {
+    fr_pair_batch pairs = {
+        .drafter = w->drafter, .pairs = w->pairs, .chained = chained, .products = &w->products, .input = w->input};
+    for (batch b = {.work = w, .pairs = pairs, .head = head}; b.to < count;) {
+        b.from = b.to;
+        b.pairs.count = 0;
+        while (b.to < count && b.pairs.count + w->spans[b.to].count <= w->most)
+            b.pairs.count = place_span(w, b.to++, b.pairs.count);
+        fr_pool_run_some(w->spans[b.from].view->pool, w, b.pairs.count, run_pairs, &b);
+    }
+}
+
+/* Without a page the rows that go by are missed, and all pairs behind them need those: the others' pages are given
+ * back. */
+static bool miss(state *c) {
+    c->missed = true;
+    c->waiting = 0;
+    fr_kv_reset(&c->kv);
+    return false;
+}
+
+/* What is seen of the target's row of position p, which is not among those kept. */
+static const float *row_of(const state *c, const fr_draft_view *view, size_t p) {
+    return view->hidden - (view->kv->length - 1 - p) * c->work->net->seen;
+}
+
+/* Pairs from the frontier to `end`, of the target's rows, and room for `more` behind them; whether there are pages. */
+static bool make_span(state *c, const fr_draft_view *view, size_t end, size_t more, span *s) {
+    size_t first = c->kv.length, count = end - first, kept = fr_smaller(c->waiting, count);
+    if (c->missed) return false;
+    if (fr_failure_keep(fr_kv_claim(&c->kv, count + more)).status != FR_OK) return miss(c);
+    *s = (span){.of = c, .view = view, .first = first, .count = count, .kept = kept};
+    if (kept < count) s->known = row_of(c, view, first + kept);
+    return true;
+}
+
+/* The pairs up to `end` are made. */
+static void advance(state *c, size_t end) {
+    fr_kv_commit(&c->kv, end);
+    c->waiting = 0;
+}
+
+void fr_pairs_cut(fr_draft *draft, const fr_draft_view *view) {
+    state *c = (state *)draft;
+    if (c->kv.length > view->kv->length) fr_kv_rewind(&c->kv, view->kv->length);
+    if (c->kv.length == view->kv->length) c->missed = false;
+    c->waiting = fr_smaller(c->waiting, view->kv->length - c->kv.length);
+}
+
+/* Whether the rows up to that of pair `end` - 1 can wait, beside those that do; then they are kept. */
+static bool keep_rows(state *c, const fr_draft_view *view, size_t end) {
+    size_t seen = c->work->net->seen, kept = c->kv.length + c->waiting;
+    if (!view->defers || c->missed || end - c->kv.length > c->room) return false;
+    if (end <= kept) return true;
+    memcpy(c->kept + c->waiting * seen, row_of(c, view, kept), (end - kept) * seen * sizeof *c->kept);
+    c->waiting = end - c->kv.length;
+    return true;
+}
+
+/* The pair of position p needs token p + 1, so the target's newest row may have to wait for its own. */
+fr_status fr_pairs_follow(fr_draft *draft, const fr_draft_view *view) {
+    state *c = (state *)draft;
+    size_t run = view->kv->length, end = run < view->length ? run : view->length - 1;
+    fr_pairs_cut(draft, view);
+    if (end <= c->kv.length || keep_rows(c, view, end)) return FR_OK;
+    if (!make_span(c, view, end, 0, c->work->spans)) return FR_OK;
+    run_spans(c->work, 1, false, false);
+    advance(c, end);
+    return FR_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- propose */
+
+/* The next draft of a proposal, from the scores of its last pair; whether its chain goes on. */
+static bool take_draft(const workspace *w, fr_proposal *p, const float *logits) {
+    const fr_scores scores = {.logits = logits, .ids = ids_of(w), .count = candidates(w)};
+    const fr_model *target = w->drafter->target;
+    const fr_scorer scorer = {target->kernels, target->trunk.spec.vocab, fr_drafter_path(w->drafter), w->net->what};
+    return fr_draft_choose(p, &scores, &scorer);
+}
+
+/* Hands out what the first `count` spans give; gives how many chains go on, whose next pairs are then the first
+ * spans. */
+static size_t take_drafts(workspace *w, size_t count) {
+    size_t going = 0, hidden = w->net->trunk->spec.hidden;
+    for (size_t i = 0; i < count; i++) {
+        fr_proposal *p = w->spans[i].proposal;
+        if (!take_draft(w, p, w->scores + i * candidates(w))) continue;
+        w->spans[going++] = (span){.of = w->spans[i].of,
+                                   .view = p->view,
+                                   .proposal = p,
+                                   .ids = p->ids + p->proposed - 1,
+                                   .known = w->left + i * hidden,
+                                   .first = p->view->length - 2 + p->proposed,
+                                   .count = 1};
+    }
+    return going;
+}
+
+/* A session's new pairs, and room for those of its chain: whether it drafts. */
+static bool begin_chain(fr_proposal *p, span *s) {
+    state *c = (state *)p->draft;
+    size_t end = p->view->length - 1;
+    if (c->kv.length >= end) advance(c, end - 1); /* proposed before: once more */
+    if (!make_span(c, p->view, end, p->count - 1, s)) return false;
+    s->proposal = p;
+    return true;
+}
+
+void fr_pairs_propose(fr_proposal *first) {
+    workspace *w = ((state *)first->draft)->work;
+    size_t going = 0;
+    for (fr_proposal *p = first; p; p = p->next) going += begin_chain(p, &w->spans[going]);
+    run_spans(w, going, false, true);
+    for (size_t i = 0; i < going; i++) advance(w->spans[i].of, w->spans[i].view->length - 1);
+    while ((going = take_drafts(w, going))) run_spans(w, going, true, true);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- open */
+
+/* Pages that a session may have beside one for each of the target's: where a chain stands behind the last position,
+ * where the frontiers lie in different pages, of which others hold one, and where its text leaves another's. */
+enum { OWN_PAGES = 4 };
+
+/* Rows that wait at most: together with a round's they cost a forward of the layer hardly more than one does. */
+enum { KEPT_ROWS = 7 };
+
+static void lay_out_cache(fr_kv *kv, fr_arena *arena, const fr_pair_net *net, const fr_draft_sizes *sizes) {
+    const fr_kv_shape shape = fr_attention_kv_shape(&net->spec->attention);
+    size_t context = sizes->context + FR_STEP_MAX;
+    size_t pages = sizes->pages + OWN_PAGES * sizes->sessions;
+    fr_kv_layout(kv, arena, &shape, 1, sizes->kv_types,
+                 (fr_kv_sizes){.context = context, .batch = context, .timelines = sizes->sessions, .pages = pages});
+}
+
+/* What pairs are run in; and of each session its rows. */
+static void take_rows(workspace *w, fr_arena *arena, const fr_draft_sizes *sizes) {
+    const fr_pair_net *net = w->net;
+    size_t hidden = net->trunk->spec.hidden;
+    w->rows = fr_arena_take(arena, sizes->rows, sizeof *w->rows);
+    w->pairs = fr_arena_take(arena, sizes->rows, sizeof *w->pairs);
+    w->input = fr_arena_take(arena, sizes->rows * net->input_width, sizeof(float));
+    w->spans = fr_arena_take(arena, sizes->sessions, sizeof *w->spans);
+    w->timelines = fr_arena_take(arena, sizes->sessions, sizeof(fr_kv *));
+    w->normed = fr_arena_take(arena, sizes->sessions * hidden, sizeof(float));
+    w->left = net->carries_norm ? w->normed : fr_arena_take(arena, sizes->sessions * hidden, sizeof(float));
+    w->scores = fr_arena_take(arena, sizes->sessions * candidates(w), sizeof(float));
+}
+
+void *fr_pairs_workspace(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
+    const fr_kernels *kernels = drafter->target->kernels;
+    const fr_pair_net *net = drafter->net;
+    workspace work = {.drafter = drafter, .net = net, .most = sizes->rows};
+    workspace *place = fr_arena_take(arena, 1, sizeof *place);
+    fr_activations activations;
+    lay_out_cache(&work.kv, arena, net, sizes);
+    work.activations = fr_arena_take(arena, 1, sizeof *work.activations);
+    fr_activations_layout(&activations, net->trunk, kernels, net->packed, arena, sizes->rows,
+                          net->layer->attention.q.cols, sizes->threads);
+    activations.reads_ahead = drafter->weights.exceed;
+    fr_workspace_layout(&work.products, kernels, arena, net->packed, sizes->rows,
+                        fr_larger(net->input_width, net->trunk->spec.hidden));
+    take_rows(&work, arena, sizes);
+    if (!place || arena->overflow) return NULL;
+    *work.activations = activations;
+    *place = work;
+    return place;
+}
+
+fr_draft *fr_pairs_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
+    workspace *work = sizes->workspace;
+    fr_kv measured;
+    if (!work) lay_out_cache(&measured, &(fr_arena){0}, drafter->net, sizes);
+    state opened = {.base = {.method = drafter->method, .follows = true}, .work = work};
+    state *place = fr_arena_take(arena, 1, sizeof *place);
+    fr_kv_layout_fork(&opened.kv, arena, work ? &work->kv : &measured);
+    if (sizes->rows >= KEPT_ROWS + FR_STEP_MAX) opened.room = KEPT_ROWS;
+    opened.kept = fr_arena_take(arena, opened.room * ((const fr_pair_net *)drafter->net)->seen, sizeof *opened.kept);
+    if (!place || arena->overflow) return NULL;
+    *place = opened;
+    return &place->base;
+}
+
+void fr_pairs_fork(fr_draft *fork, const fr_draft *draft) {
+    const state *of = (const state *)draft;
+    state *to = (state *)fork;
+    fr_kv_fork(&to->kv, &of->kv);
+    to->missed = of->missed;
+    to->waiting = of->waiting;
+    if (of->waiting) memcpy(to->kept, of->kept, of->waiting * of->work->net->seen * sizeof *of->kept);
+}
+
+void fr_pairs_close(fr_draft *draft) {
+    fr_kv_reset(&((state *)draft)->kv);
+}
+
+const fr_matrix *fr_pairs_head(const fr_drafter *drafter) {
+    const fr_pair_net *net = drafter->net;
+    return net->candidates ? NULL : net->head;
+}
+
+fr_kv *fr_pairs_kv(fr_draft *draft) {
+    return &((state *)draft)->kv;
+}
+
+const fr_kv *fr_pairs_workspace_kv(const void *work) {
+    return &((const workspace *)work)->kv;
+}

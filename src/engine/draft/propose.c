@@ -1,0 +1,42 @@
+/* Proposals of several sessions, each asked of its method: see draft.h.
+ *
+ * Lists need no memory, however many sessions there are, and a method that asks others makes new ones. */
+#include "src/engine/draft/draft.h"
+
+/* Takes the first one's method and all that are of it out of a list, in their order; gives those that are left. */
+static fr_proposal *part_method(fr_proposal *first) {
+    const fr_draft_method *method = first->draft->method;
+    fr_proposal *same = NULL, *others = NULL, **ends[2] = {&others, &same};
+    for (fr_proposal *p = first; p; p = p->next) {
+        fr_proposal ***end = &ends[p->draft->method == method];
+        **end = p;
+        *end = &p->next;
+    }
+    *ends[0] = *ends[1] = NULL;
+    return others;
+}
+
+void fr_draft_propose_list(fr_proposal *first) {
+    for (fr_proposal *p = first; p; p = p->next) {
+        p->proposed = p->made = 0;
+        p->found = false;
+        p->failure.status = FR_OK;
+    }
+    for (fr_proposal *others; first; first = others) {
+        others = part_method(first);
+        first->draft->method->propose(first);
+        for (fr_proposal *p = first; p; p = p->next)
+            if (p->proposed < p->n_min) p->proposed = 0;
+    }
+}
+
+void fr_draft_propose(fr_proposal *proposals, size_t count) {
+    if (count == 0) return;
+    for (size_t i = 0; i < count; i++) proposals[i].next = i + 1 < count ? &proposals[i + 1] : NULL;
+    fr_draft_propose_list(proposals);
+}
+
+fr_status fr_draft_propose_one(fr_proposal *proposal) {
+    fr_draft_propose(proposal, 1);
+    return fr_failure_raise(&proposal->failure);
+}

@@ -1,0 +1,201 @@
+/* Names of architectures: see architecture.h. */
+#include "src/engine/families/architecture.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "formats/gguf_folder.h"
+#include "formats/map.h"
+#include "src/engine/families/families.h"
+
+/* Gemma 4's assistants: as published; of llama.cpp, AtomicChat's fork, ik_llama.cpp. EAGLE's drafters: as published,
+ * and llama.cpp's. */
+static const char *const assistants[] = {"Gemma4AssistantForCausalLM",
+                                         "Gemma4UnifiedAssistantForCausalLM",
+                                         "gemma4-assistant",
+                                         "gemma4_assistant",
+                                         "gemma4_mtp",
+                                         NULL};
+static const char *const eagles3[] = {"LlamaForCausalLMEagle3", "Eagle3LlamaForCausalLM", "Eagle3Speculator",
+                                      "Eagle3DraftModel", "eagle3", NULL};
+static const char *const eagles[] = {"LlamaForCausalLMEagle", "EagleLlamaForCausalLM", "EagleModel", "eagle", NULL};
+
+const char *fr_drafter_architecture(size_t index) {
+    static const char *const *const kinds[] = {assistants, eagles3, eagles};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        for (const char *const *name = kinds[i]; *name; name++)
+            if (index-- == 0) return *name;
+    return NULL;
+}
+
+/* Gives the first of config.json's "architectures"; NULL: there is none. */
+static const char *first_architecture(const json_t *config) {
+    const char *name = json_string_value(json_array_get(json_object_get(config, "architectures"), 0));
+    return name && *name ? name : NULL;
+}
+
+const char *fr_checkpoint_model_type(const fr_checkpoint *files) {
+    if (files->gguf || first_architecture(files->config)) return NULL;
+    const char *type = json_string_value(json_object_get(files->config, "model_type"));
+    const json_t *text = json_object_get(files->config, "text_config");
+    return type && *type ? type : json_string_value(json_object_get(text, "model_type"));
+}
+
+const char *fr_checkpoint_architecture(const fr_checkpoint *files) {
+    static const char *const stands_for[][2] = {
+#define FR_MODEL_TYPE(type, architecture) {type, architecture},
+#include "src/engine/families/model_types.def"
+#undef FR_MODEL_TYPE
+    };
+    if (files->gguf) return files->gguf->architecture;
+    const char *name = first_architecture(files->config), *type = fr_checkpoint_model_type(files);
+    if (name || !type) return name ? name : "";
+    for (size_t i = 0; i < sizeof stands_for / sizeof *stands_for; i++)
+        if (strcmp(stands_for[i][0], type) == 0) return stands_for[i][1];
+    return type;
+}
+
+bool fr_architecture_in(const char *const *names, const char *architecture) {
+    for (; *names; names++)
+        if (strcmp(*names, architecture) == 0) return true;
+    return false;
+}
+
+bool fr_is_gemma4_unified(const fr_checkpoint *files) {
+    return !files->gguf && strncmp(fr_checkpoint_architecture(files), "Gemma4Unified", 13) == 0;
+}
+
+bool fr_is_assistant(const fr_checkpoint *files) {
+    return fr_architecture_in(assistants, fr_checkpoint_architecture(files));
+}
+
+/* Whether a folder has a tensor, of whatever type. */
+static bool has(const fr_checkpoint *files, const char *tensor) {
+    if (files->gguf) return false;
+    return fr_tensors_find(&files->tensors, tensor) || fr_tensors_find(&files->unread, tensor);
+}
+
+bool fr_is_eagle3(const fr_checkpoint *files) {
+    return fr_architecture_in(eagles3, fr_checkpoint_architecture(files)) ||
+           has(files, "midlayer.hidden_norm.weight") || has(files, "layers.0.hidden_norm.weight");
+}
+
+/* A decoder that is saved by itself has such layers too, and a norm behind them. */
+bool fr_is_eagle(const fr_checkpoint *files) {
+    if (fr_is_eagle3(files)) return false;
+    return fr_architecture_in(eagles, fr_checkpoint_architecture(files)) || has(files, "fc.weight") ||
+           (has(files, "layers.0.self_attn.q_proj.weight") && !has(files, "norm.weight"));
+}
+
+bool fr_is_mtp(const fr_checkpoint *files) {
+    int64_t layers;
+    if (!files->gguf || fr_is_assistant(files)) return false;
+    fr_status status = fr_gguf_int(files->gguf, ".nextn_predict_layers", 0, INT64_MAX, 0, &layers);
+    bool whole = false;
+    for (size_t i = 0; i < files->tensors.count; i++)
+        whole |= strncmp(files->tensors.items[i].name, "blk.0.", 6) == 0;
+    return status == FR_OK && layers > 0 && !whole;
+}
+
+bool fr_is_drafter(const fr_checkpoint *files) {
+    return fr_is_assistant(files) || fr_is_eagle3(files) || fr_is_eagle(files) || fr_is_mtp(files);
+}
+
+/* What has a place in the design and nothing behind it yet; a line goes when its part comes. Names in config.json, then
+ * in GGUF, with a blank between. A folder of one is refused before its weights are looked at. */
+static const struct {
+    const char *names, *what;
+} known[] = {
+    {"Qwen4ExpForConditionalGeneration Qwen4ExpForCausalLM qwen4exp", "Qwen3.8-Flash-Next"},
+    {"DeepseekV32ForCausalLM deepseek32", "DeepSeek-V3.2"},
+    {"DeepseekV4ForCausalLM deepseek4", "DeepSeek-V4"},
+    {"Glm4vMoeForConditionalGeneration", "GLM-4.5V"},
+    {"GlmMoeDsaForCausalLM glm-dsa", "GLM-5"},
+    {"MiMoV2FlashForCausalLM mimo2", "MiMo-V2"},
+    {"Step3p5ForCausalLM step35", "Step-3.5"},
+    {"NemotronHForCausalLM nemotron_h nemotron_h_moe", "Nemotron-H"},
+    {"NemotronForCausalLM nemotron", "Nemotron, Minitron"},
+    {"Starcoder2ForCausalLM starcoder2", "StarCoder2"},
+    {"CohereForCausalLM command-r", "Command R of before Cohere 2"},
+    {"Cohere2MoeForCausalLM cohere2moe", "Cohere 2's mixture"},
+    {"ExaoneForCausalLM exaone", "EXAONE 3"},
+    {"ExaoneMoEForCausalLM exaone-moe", "EXAONE's mixture"},
+    {"PhiForCausalLM phi2", "Phi-1 and 2"},
+    {"PhiMoEForCausalLM phimoe", "Phi-3.5-MoE"},
+    {"granitehybrid", "Granite 4 with Mamba layers"},
+    {"Lfm2MoeForCausalLM lfm2moe", "LFM2's mixture"},
+    {"BailingMoeForCausalLM bailingmoe", "Ling of before 2.0"},
+    {"HYV3ForCausalLM", "Hy 3"},
+    {"KimiK25ForConditionalGeneration", "Kimi-K2.5, which sees"},
+    {"Llama4ForConditionalGeneration Llama4ForCausalLM llama4", "Llama 4"},
+    {"MllamaForConditionalGeneration mllama", "Llama 3.2, which sees"},
+    {"Gemma3nForConditionalGeneration gemma3n", "Gemma 3n"},
+    {"Qwen2VLForConditionalGeneration Qwen2_5_VLForConditionalGeneration qwen2vl", "Qwen2-VL and 2.5-VL"},
+    {"Qwen3VLForConditionalGeneration qwen3vl", "Qwen3-VL"},
+    {"Qwen3VLMoeForConditionalGeneration qwen3vlmoe", "Qwen3-VL's mixture"},
+    {"FalconH1ForCausalLM falcon-h1", "Falcon-H1"},
+    {"InternLM2ForCausalLM internlm2", "InternLM 2"},
+    {"MiniCPMForCausalLM minicpm", "MiniCPM"},
+    {"GPT2LMHeadModel gpt2", "GPT-2"},
+    {"MambaForCausalLM Mamba2ForCausalLM mamba mamba2", "Mamba"},
+    {"JambaForCausalLM jamba", "Jamba"},
+    {"BertModel BertForMaskedLM bert", "BERT, an encoder"},
+    {"XLMRobertaModel", "XLM-RoBERTa, an encoder"},
+    {"NomicBertModel nomic-bert", "Nomic's BERT, an encoder"},
+    {"T5ForConditionalGeneration t5", "T5, an encoder and a decoder"},
+};
+
+static bool lists(const char *names, const char *name) {
+    size_t length = strlen(name);
+    for (const char *at = names; length && (at = strstr(at, name)); at += length) {
+        bool begins = at == names || at[-1] == ' ';
+        if (begins && (at[length] == ' ' || !at[length])) return true;
+    }
+    return false;
+}
+
+fr_status fr_check_built(const fr_checkpoint *files) {
+    const char *architecture = fr_checkpoint_architecture(files);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (lists(known[i].names, architecture)) return fr_family_refuse(files, known[i].what);
+    if (lists("DFlashDraftModel dflash", architecture))
+        return fr_fail(FR_UNBUILT, "%s: architecture \"%s\" (the drafter DFlash) is not built yet", files->path,
+                       architecture);
+    return FR_OK;
+}
+
+static bool has_file(const char *folder, const char *name) {
+    char *path = fr_path_join(folder, name);
+    bool there = path && fr_file_exists(path);
+    free(path);
+    return there;
+}
+
+/* A folder that has no weights to look at says of an unknown architecture which it is. */
+static fr_status check_config(const fr_checkpoint *files) {
+    const char *architecture = fr_checkpoint_architecture(files);
+    FR_TRY(fr_check_built(files));
+    bool heard_of = !*architecture || fr_family_named(architecture) || fr_is_drafter(files);
+    if (heard_of || has_file(files->path, "model.safetensors") || has_file(files->path, "model.safetensors.index.json"))
+        return FR_OK;
+    return fr_fail(FR_INPUT, "%s: %s \"%.60s\" is not known, and there is neither model.safetensors nor "
+                   "model.safetensors.index.json", files->path,
+                   fr_checkpoint_model_type(files) ? "model_type" : "architecture", architecture);
+}
+
+fr_status fr_open_files(fr_checkpoint *files, const char *path, bool use_mmap) {
+    char *place;
+    struct stat info;
+    FR_TRY(fr_gguf_folder_place(path, &place));
+    fr_status status = FR_OK;
+    if (stat(place, &info) == 0 && S_ISDIR(info.st_mode)) {
+        status = fr_checkpoint_open_config(files, place);
+        if (status == FR_OK) status = check_config(files);
+        fr_checkpoint_close(files);
+    }
+    if (status == FR_OK) status = fr_checkpoint_open(files, place, use_mmap);
+    free(place);
+    return status;
+}

@@ -1,0 +1,184 @@
+/* DeepSeek-V3 (R1, V3.1), and GLM-4.7-Flash, which has the same layers: config.json of DeepseekV3ForCausalLM and
+ * Glm4MoeLiteForCausalLM, GGUF "deepseek2" of both. Source: the published checkpoints and transformers 5.17, models
+ * deepseek_v3 and glm4_moe_lite; of GGUF github.com/ggml-org/llama.cpp, conversion/deepseek.py. Its files have k_b and
+ * v_b apart, k_b's matrices transposed; older ones have kv_b as it is published. */
+#include <string.h>
+
+#include "base/error.h"
+#include "src/engine/families/mtp_layer.h"
+#include "src/engine/families/latent_config.h"
+#include "src/engine/families/mixture.h"
+
+static const fr_tensor_name layer_names[] = {
+    FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),
+    FR_MATRIX(fr_layer, mla.q_a, Q_LORA, HIDDEN, "self_attn.q_a_proj.weight", "attn_q_a.weight", .needs = FR_IF_Q_LORA),
+    FR_VECTOR(fr_layer, mla.q_a_norm, Q_LORA, "self_attn.q_a_layernorm.weight", "attn_q_a_norm.weight",
+              .needs = FR_IF_Q_LORA),
+    FR_MATRIX(fr_layer, attention.q, HEAD_QUERIES, Q_INPUT, "self_attn.q_b_proj.weight", "attn_q_b.weight",
+              .needs = FR_IF_Q_LORA),
+    FR_MATRIX(fr_layer, attention.q, HEAD_QUERIES, Q_INPUT, "self_attn.q_proj.weight", "attn_q.weight"),
+    FR_MATRIX(fr_layer, mla.kv_a, HEAD, HIDDEN, "self_attn.kv_a_proj_with_mqa.weight", "attn_kv_a_mqa.weight"),
+    FR_VECTOR(fr_layer, mla.kv_a_norm, LATENT, "self_attn.kv_a_layernorm.weight", "attn_kv_a_norm.weight"),
+    FR_NAMED(fr_layer, mla.heads.k_b, FR_SLOT_HEADS, LATENT, NOPE, NULL, "attn_k_b.weight"),
+    FR_NAMED(fr_layer, mla.heads, FR_SLOT_KV_B, KV_B, LATENT, "self_attn.kv_b_proj.weight", "attn_kv_b.weight"),
+    FR_NAMED(fr_layer, mla.heads.v_b, FR_SLOT_HEADS, VALUE, LATENT, NULL, "attn_v_b.weight"),
+    FR_MATRIX(fr_layer, attention.o, HIDDEN, VALUES, "self_attn.o_proj.weight", "attn_output.weight"),
+    FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "post_attention_layernorm.weight", "ffn_norm.weight"),
+    {0},
+};
+
+static const fr_tensor_naming names = {
+    .layer = {layer_names, fr_mixture_names},
+    .mtp = fr_mtp_names,
+    .extras = (const char *const[]){"*rotary_emb.inv_freq", NULL}}; /* frequencies of early checkpoints */
+
+/* ---------------------------------------------------------------------------------------------------- configuration */
+
+#define LATENT_EPS 1e-6F /* of both latents' norms, whatever rms_norm_eps is: the published modules have it so */
+
+static const fr_model_spec v3 = {
+    .trunk =
+        {.vocab = 129280, .hidden = 7168, .layers = 61, .context_limit = 4096, .eps = 1e-6F, .rope = {{.dims = 64}}},
+    .layer = {.mixer = FR_MIXER_MLA,
+              .attention = {.heads = 128, .latent = 512},
+              .mla = {.q_lora = 1536, .nope = 128, .value_dim = 128, .eps = LATENT_EPS},
+              .ffn = {.width = 18432, .activation = FR_SILU},
+              .experts = {.count = 256,
+                          .top_k = 8,
+                          .width = 2048,
+                          .activation = FR_SILU,
+                          .scoring = FR_SCORING_SIGMOID,
+                          .score_bias = true,
+                          .groups = 8,
+                          .top_groups = 4,
+                          .norm_top_k = true,
+                          .routed_scaling = 2.5F}},
+    .mixture = {.shared = 1, .leading_dense = 3},
+    .mtp_layers = 1};
+
+static const fr_model_spec flash = {
+    .trunk =
+        {.vocab = 154880, .hidden = 2048, .layers = 47, .context_limit = 202752, .eps = 1e-5F, .rope = {{.dims = 64}}},
+    .layer = {.mixer = FR_MIXER_MLA,
+              .attention = {.heads = 20, .latent = 512},
+              .mla = {.q_lora = 768, .nope = 192, .value_dim = 256, .eps = LATENT_EPS},
+              .ffn = {.width = 10240, .activation = FR_SILU},
+              .experts = {.count = 64,
+                          .top_k = 4,
+                          .width = 1536,
+                          .activation = FR_SILU,
+                          .scoring = FR_SCORING_SIGMOID,
+                          .score_bias = true,
+                          .groups = 1,
+                          .top_groups = 1,
+                          .norm_top_k = true,
+                          .routed_scaling = 1.8F}},
+    .mixture = {.shared = 1, .leading_dense = 1},
+    .mtp_layers = 1};
+
+static const fr_model_spec v2 = {
+    .trunk =
+        {.vocab = 102400, .hidden = 4096, .layers = 32, .context_limit = 2048, .eps = 1e-6F, .rope = {{.dims = 64}}},
+    .layer = {.mixer = FR_MIXER_MLA,
+              .attention = {.heads = 32, .latent = 512},
+              .mla = {.q_lora = 1536, .nope = 128, .value_dim = 128, .eps = LATENT_EPS},
+              .ffn = {.width = 11008, .activation = FR_SILU},
+              .experts = {.count = 64,
+                          .top_k = 6,
+                          .width = 1407,
+                          .activation = FR_SILU,
+                          .scoring = FR_SCORING_SOFTMAX,
+                          .groups_by_best = true,
+                          .routed_scaling = 1.0F}},
+    .mixture = {.shared = 2, .shared_by_count = true, .normalizes = true}};
+
+/* Of GGUF, where keys are not. */
+static const fr_model_spec of_gguf = {
+    .layer = {
+        .mixer = FR_MIXER_MLA,
+        .mla = {.eps = LATENT_EPS},
+        .ffn = {.activation = FR_SILU},
+        .experts = {.activation = FR_SILU, .scoring = FR_SCORING_SIGMOID, .score_bias = true, .routed_scaling = 1.0F}},
+    .mixture = {.any_scoring = true}};
+
+/* What routers may be called that is built. */
+static fr_status check_router(const fr_source *source, fr_model_spec *s) {
+    int64_t every;
+    (void)s;
+    FR_TRY(fr_json_int(source->text, "moe_layer_freq", 1, 1024, 1, source->where, &every));
+    return every == 1 ? FR_OK : fr_fail(FR_UNBUILT, "%s: moe_layer_freq %lld is not built (1 is)", source->where,
+                                        (long long)every);
+}
+
+/* V2's groups, where it chooses in them. */
+static fr_status read_greedy(const fr_source *source, fr_model_spec *s) {
+    const char *method;
+    FR_TRY(fr_json_text(source->text, "topk_method", source->where, &method));
+    if (!method || strcmp(method, "greedy") == 0) return FR_OK;
+    if (strcmp(method, "group_limited_greedy") == 0)
+        return fr_mixture_read_groups(source->text, source->where, &s->layer.experts);
+    return fr_fail(FR_UNBUILT, "%s: topk_method %s is not built (greedy and group_limited_greedy are)", source->where,
+                   method);
+}
+
+static const fr_config_part router = {.read = check_router}, greedy = {.read = read_greedy};
+static const fr_config_row own_of_v2[] = {FR_ONLY("hidden_act", "silu"), FR_WITHOUT("attention_bias"),
+                                          FR_WITHOUT("mlp_bias"), FR_PART(greedy), {0}};
+static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"), FR_WITHOUT("attention_bias"),
+                                    FR_ONLY("topk_method", "noaux_tc"), FR_PART(router),
+                                    FR_NONE(".attention.temperature_scale"), /* Mistral Large 3's queries grow */
+                                    {0}};
+static const fr_config_row mtp[] = {FR_MTP("num_nextn_predict_layers"), {0}};
+
+/* Layer by layer, in newer files: "dense" or "sparse". */
+static fr_status read_layer_types(const fr_source *source, fr_model_spec *s, bool *is_dense) {
+    const json_t *list = json_object_get(source->text, "mlp_layer_types");
+    size_t leading = 0;
+    if (!list || json_is_null(list)) return FR_OK;
+    if (json_array_size(list) != s->trunk.layers)
+        return fr_fail(FR_INPUT, "%s: mlp_layer_types is no list of %zu layers", source->where, s->trunk.layers);
+    for (size_t i = 0; i < s->trunk.layers; i++) {
+        const char *type = json_string_value(json_array_get(list, i));
+        bool dense = type && strcmp(type, "dense") == 0, sparse = type && strcmp(type, "sparse") == 0;
+        if (!dense && !sparse)
+            return fr_fail(FR_INPUT, "%s: mlp_layer_types has something other than dense and sparse", source->where);
+        is_dense[i] = dense && leading < i;
+        leading += dense && leading == i;
+    }
+    s->mixture.leading_dense = leading;
+    return FR_OK;
+}
+
+/* V2's are softmax's without a correction, which older files don't say. */
+static void find_scoring(const fr_source *source, fr_model_spec *s) {
+    fr_experts_spec *e = &s->layer.experts;
+    e->score_bias = fr_source_layer_has(source, s, "exp_probs_b.bias");
+    if (!e->score_bias && !fr_gguf_find(source->gguf, ".expert_gating_func")) e->scoring = FR_SCORING_SOFTMAX;
+    e->groups_by_best = e->scoring == FR_SCORING_SOFTMAX;
+}
+
+static fr_status shape(const fr_source *source, fr_model_spec *s) {
+    bool is_dense[FR_MOST_LAYERS] = {false};
+    FR_TRY(read_layer_types(source, s, is_dense));
+    if (source->gguf) find_scoring(source, s);
+    return fr_mixture_layers(source, s, is_dense);
+}
+
+const fr_family fr_family_deepseek = {
+    .architectures = (const char *const[]){"DeepseekV3ForCausalLM", "deepseek2", NULL},
+    .gguf = "deepseek2", .tokenizer = "gpt2", .pre = "deepseek-v3", .counts_ids = true,
+    .defaults = &v3, .gguf_defaults = &of_gguf, .rows = {own, fr_size_keys, fr_latent_keys, fr_mixture_rows, mtp},
+    .rope = fr_rope_of_latents, .scaling_in_rows = true, .shape = shape, .names = &names};
+
+/* transformers asks for no norm_topk_prob, and all of its layers behind the first ones are mixtures. */
+const fr_family fr_family_deepseek_v2 = {
+    .architectures = (const char *const[]){"DeepseekV2ForCausalLM", NULL},
+    .gguf = "deepseek2", .tokenizer = "gpt2", .pre = "deepseek-llm", .counts_ids = true,
+    .defaults = &v2, .gguf_defaults = &of_gguf, .rows = {own_of_v2, fr_size_keys, fr_latent_keys, fr_mixture_rows},
+    .rope = fr_rope_of_latents, .scaling_in_rows = true, .shape = shape, .names = &names};
+
+const fr_family fr_family_glm_flash = {
+    .architectures = (const char *const[]){"Glm4MoeLiteForCausalLM", NULL},
+    .gguf = "deepseek2", .tokenizer = "gpt2", .pre = "glm4", .counts_ids = true,
+    .defaults = &flash, .gguf_defaults = &of_gguf, .rows = {own, fr_size_keys, fr_latent_keys, fr_mixture_rows, mtp},
+    .rope = fr_rope_of_latents, .scaling_in_rows = true, .shape = shape, .names = &names};

@@ -1,0 +1,106 @@
+/* ERNIE 4.5, its mixtures: config.json of Ernie4_5_MoeForCausalLM, GGUF "ernie4_5-moe". Source: the published
+ * checkpoints and transformers 5.17, model ernie4_5_moe; of GGUF github.com/ggml-org/llama.cpp, conversion/ernie.py
+ * and src/models/ernie4-5-moe.cpp, which has no key for the last mixture, and one of the shared experts' width that is
+ * right for published sizes alone. Scores of softmax, a bias corrects which are chosen; neighbours turn together.
+ * Its MTP layers have a form of their own, which is not built: they are left. */
+#include "base/error.h"
+#include "src/engine/families/mixture.h"
+
+#define LEAST_SUM 1e-12F /* of what weights are divided by */
+#define INTERVAL  ".interleave_moe_layer_step"
+
+static const fr_mixture_words words = {"moe_num_experts", "moe_k", "moe_intermediate_size", "moe_num_shared_experts"};
+
+static const fr_model_spec defaults = {
+    .trunk = {.vocab = 103424,
+              .hidden = 2560,
+              .layers = 28,
+              .context_limit = 131072,
+              .eps = 1e-5F,
+              .rope = {{.theta = 5e5}}},
+    .layer = {.attention = {.heads = 20, .kv_heads = 4},
+              .ffn = {.width = 12288, .activation = FR_SILU},
+              .experts = {.count = 64,
+                          .top_k = 6,
+                          .width = 1536,
+                          .activation = FR_SILU,
+                          .scoring = FR_SCORING_SOFTMAX,
+                          .score_bias = true,
+                          .norm_top_k = true,
+                          .norm_min = LEAST_SUM,
+                          .routed_scaling = 1.0F}},
+    .mixture = {.words = &words, .shared = 2, .shared_by_count = true, .normalizes = true}};
+
+/* Every `interval`th layer has a mixture, from the first that may to the last. */
+static fr_status read_dense(const fr_source *source, const fr_model_spec *s, bool *is_dense) {
+    int64_t first = (int64_t)s->mixture.leading_dense, last = -1, interval;
+    if (source->gguf) {
+        FR_TRY(fr_gguf_int(source->gguf, INTERVAL, 1, FR_MOST_LAYERS, 1, &interval));
+    } else {
+        FR_TRY(fr_json_int(source->text, "moe_layer_start_index", 0, FR_MOST_LAYERS, 1, source->where, &first));
+        FR_TRY(fr_json_int(source->text, "moe_layer_end_index", -1, FR_MOST_LAYERS, -1, source->where, &last));
+        FR_TRY(fr_json_int(source->text, "moe_layer_interval", 1, FR_MOST_LAYERS, 1, source->where, &interval));
+    }
+    for (int64_t i = 0; i < FR_MOST_LAYERS; i++)
+        is_dense[i] = (i + 1) % interval || i < first || (last >= 0 && i > last);
+    return FR_OK;
+}
+
+static fr_status shape(const fr_source *source, fr_model_spec *s) {
+    bool is_dense[FR_MOST_LAYERS];
+    FR_TRY(read_dense(source, s, is_dense));
+    s->mixture.leading_dense = 0;
+    return fr_mixture_layers(source, s, is_dense);
+}
+
+/* Where mixtures begin, and every how manieth layer is one from there to the end. */
+static fr_status put_layers(const fr_trunk_spec *s, const char *where, fr_gguf_writer *w) {
+    size_t first = 0, interval = 1;
+    while (first < s->layers && !s->layer[first].experts.count) first++;
+    while (first + interval < s->layers && !s->layer[first + interval].experts.count) interval++;
+    if ((first + 1) % interval) interval = 1;
+    for (size_t i = first; i < s->layers; i++)
+        if ((s->layer[i].experts.count == 0) != ((i + 1) % interval != 0))
+            return fr_fail(FR_INPUT, "%s: GGUF has no key for which of its layers are mixtures", where);
+    fr_gguf_put_u32(w, INTERVAL, (uint32_t)interval);
+    fr_gguf_put_u32(w, ".leading_dense_block_count", (uint32_t)first);
+    return FR_OK;
+}
+
+static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+    const fr_experts_spec *e = fr_spec_experts(s);
+    size_t shared = s->mtp.ffn.width;
+    (void)mtp_layers;
+    if (e->norm_min != LEAST_SUM) return fr_fail(FR_INPUT, "%s: GGUF has no key for its moe_norm_min", where);
+    fr_mixture_put_counts(s, w);
+    FR_TRY(put_layers(s, where, w));
+    fr_gguf_put_u32(w, ".expert_feed_forward_length", (uint32_t)e->width);
+    fr_gguf_put_u32(w, ".expert_shared_count", (uint32_t)(shared / e->width));
+    if (shared) fr_gguf_put_u32(w, ".expert_shared_feed_forward_length", (uint32_t)shared);
+    return FR_OK;
+}
+
+static const fr_config_part mixture = {.read = fr_mixture_read, .put = put_mixture};
+static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
+                                    FR_WITHOUT("use_bias"),
+                                    FR_REAL(layer.experts.norm_min, "moe_norm_min", NULL, 0, 1),
+                                    {0}};
+static const fr_config_row mixtures[] = {FR_PART(mixture), {0}};
+
+static const fr_tensor_name bias_names[] = {
+    FR_NAMED(fr_layer, experts.router_bias, FR_SLOT_ROW, ONE, EXPERTS, "mlp.moe_statics.e_score_correction_bias",
+             "exp_probs_b.bias", .needs = FR_IF_CORRECTED),
+    {0},
+};
+
+const fr_family fr_family_ernie45_moe = {
+    .architectures = (const char *const[]){"Ernie4_5_MoeForCausalLM", "ernie4_5-moe", NULL},
+    .gguf = "ernie4_5-moe",
+    .tokenizer = "llama",
+    .pre = "default",
+    .defaults = &defaults,
+    .rows = {own, fr_size_keys, fr_head_keys, mixtures},
+    .rope = fr_rope_whole_heads,
+    .shape = shape,
+    .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names, bias_names, fr_mixture_names},
+                                       .extras = (const char *const[]){"model.mtp_*", NULL}}};

@@ -1,0 +1,44 @@
+/* EXAONE 4: config.json of Exaone4ForCausalLM, GGUF "exaone4". Source: transformers 5.17, model exaone4; of GGUF
+ * github.com/ggml-org/llama.cpp, conversion/exaone.py and src/models/exaone4.cpp, which has windows in models of 64
+ * layers alone. Norms behind each part alone; where some layers slide, the full ones don't turn. */
+#include "src/engine/families/family.h"
+
+static const fr_model_spec defaults = {
+    .trunk = {.vocab = 102400, .hidden = 4096, .layers = 32, .context_limit = 2048, .eps = 1e-5F,
+              .rope = {{.neox = true}}},
+    .layer = {.norms = FR_NORMS_BEHIND,
+              .attention = {.heads = 32, .kv_heads = 32, .window = 4096, .qk_norm = true},
+              .ffn = {.width = 16384, .activation = FR_SILU}},
+    .kinds = {.every = 4}};
+
+/* config.json's pattern may be letters, beside which layer_types says it layer by layer; its window may be null. */
+static fr_status read_window(const fr_source *source, fr_model_spec *s) {
+    static const char pattern[] = "sliding_window_pattern";
+    const json_t *window = json_object_get(source->text, "sliding_window");
+    bool lettered = json_is_string(json_object_get(source->text, pattern));
+    if (json_is_null(window)) s->layer.attention.window = 0;
+    if (source->gguf || lettered) return FR_OK;
+    return fr_json_size(source->text, pattern, 0, FR_MOST_LAYERS, (int64_t)s->kinds.every, source->where,
+                        &s->kinds.every);
+}
+
+static fr_status put_pattern(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+    (void)mtp_layers;
+    (void)where;
+    fr_layers_put_kinds(s, defaults.kinds.every, w);
+    return FR_OK;
+}
+
+static const fr_config_part windows = {.read = read_window, .put = put_pattern};
+static const fr_config_row own[] = {
+    FR_ONLY("hidden_act", "silu"),
+    FR_SIZE(layer.attention.window, "sliding_window", ".attention.sliding_window", 0, 1 << 24, .sparse = true),
+    FR_PART(windows), {0}};
+
+const fr_family fr_family_exaone4 = {
+    .architectures = (const char *const[]){"Exaone4ForCausalLM", "exaone4", NULL},
+    .gguf = "exaone4", .tokenizer = "gpt2", .pre = "exaone4", .counts_ids = true,
+    .defaults = &defaults, .rows = {own, fr_size_keys, fr_head_keys}, .rope = fr_rope_whole_heads,
+    .shape = fr_layers_still_if_full,
+    .put_rope_factors = fr_rope_llama3_factors,
+    .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_behind_norm_names, fr_ffn_names}}};

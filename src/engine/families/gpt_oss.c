@@ -1,0 +1,98 @@
+/* gpt-oss, 20b and 120b: config.json of GptOssForCausalLM, GGUF "gpt-oss". Source: the published checkpoints and
+ * transformers 5.17, model gpt_oss (of the experts' limit: it reads no key, swiglu_limit says the same); of GGUF
+ * github.com/ggml-org/llama.cpp, conversion/gpt_oss.py and src/models/openai-moe.cpp. A sliding layer, then a full one;
+ * heads have sinks; whatever multiplies has biases. llama.cpp truncates YaRN's ramp, for which GGUF has no key:
+ * published files do not, and what is read of either is theirs. */
+#include "base/error.h"
+#include "src/engine/families/mixture.h"
+#include "src/engine/families/rope_config.h"
+
+static const fr_model_spec defaults = {.trunk = {.vocab = 201088,
+                                                 .hidden = 2880,
+                                                 .layers = 36,
+                                                 .context_limit = 131072,
+                                                 .eps = 1e-5F,
+                                                 .rope = {{.neox = true, .theta = 150000, .untruncated = true}}},
+                                       .layer = {.attention = {.heads = 64,
+                                                               .kv_heads = 8,
+                                                               .head_dim = 64,
+                                                               .window = 128,
+                                                               .sinks = true,
+                                                               .qkv_bias = true,
+                                                               .o_bias = true},
+                                                 .ffn = {.width = 2880},
+                                                 .experts = {.count = 128,
+                                                             .top_k = 4,
+                                                             .width = 2880,
+                                                             .activation = FR_CLAMPED_SWIGLU,
+                                                             .limit = 7,
+                                                             .scoring = FR_SCORING_SOFTMAX,
+                                                             .norm_top_k = true,
+                                                             .routed_scaling = 1,
+                                                             .biased = true}},
+                                       .kinds = {.every = 2}};
+
+static const fr_config_row own[] = {
+    FR_ONLY("hidden_act", "silu"),
+    FR_FLAG(layer.attention.qkv_bias, "attention_bias", NULL),
+    FR_FLAG(layer.attention.o_bias, "attention_bias", NULL),
+    FR_SIZE(layer.attention.window, "sliding_window", ".attention.sliding_window", 1, 1 << 24, .required = true),
+    FR_SIZE(layer.experts.count, "num_local_experts", ".expert_count", 1, 4096, .required = true),
+    FR_SIZE(layer.experts.top_k, "num_experts_per_tok", ".expert_used_count", 1, 4096, .required = true),
+    FR_SIZE(layer.experts.width, "intermediate_size", ".expert_feed_forward_length", 1, 1 << 22, .required = true),
+    {0}};
+
+static const fr_tensor_name experts[] = {
+    FR_VECTOR(fr_layer, attention.sinks, HEADS, "self_attn.sinks", "attn_sinks.weight", .needs = FR_IF_SINKS),
+    FR_MATRIX(fr_layer, experts.router, EXPERTS, HIDDEN, "mlp.router.weight", "ffn_gate_inp.weight"),
+    FR_VECTOR(fr_layer, experts.product_bias, EXPERTS, "mlp.router.bias", "ffn_gate_inp.bias"),
+    FR_NAMED(fr_layer, experts.gate, FR_SLOT_EXPERTS_PARTS, EXPERT_FFN, HIDDEN, "mlp.experts.gate_up_proj_blocks", NULL,
+             .stored = FR_STORED_MX),
+    FR_NAMED(fr_layer, experts.gate, FR_SLOT_EXPERTS_PARTS, EXPERT_FFN, HIDDEN, "mlp.experts.gate_up_proj", NULL,
+             .stored = FR_STORED_COLUMNS),
+    FR_EXPERTS(fr_layer, experts.gate, EXPERT_FFN, HIDDEN, NULL, "ffn_gate_exps.weight"),
+    FR_EXPERTS(fr_layer, experts.up, EXPERT_FFN, HIDDEN, NULL, "ffn_up_exps.weight"),
+    FR_EXPERTS(fr_layer, experts.down, HIDDEN, EXPERT_FFN, "mlp.experts.down_proj_blocks", "ffn_down_exps.weight",
+               .stored = FR_STORED_MX),
+    FR_EXPERTS(fr_layer, experts.down, HIDDEN, EXPERT_FFN, "mlp.experts.down_proj", "ffn_down_exps.weight",
+               .stored = FR_STORED_COLUMNS),
+    FR_NAMED(fr_layer, experts.gate_bias, FR_SLOT_EXPERTS_VECTOR_PARTS, EXPERT_FFN, ONE,
+             "mlp.experts.gate_up_proj_bias", NULL),
+    FR_NAMED(fr_layer, experts.gate_bias, FR_SLOT_EXPERTS_VECTORS, EXPERT_FFN, ONE, NULL, "ffn_gate_exps.bias"),
+    FR_NAMED(fr_layer, experts.up_bias, FR_SLOT_EXPERTS_VECTORS, EXPERT_FFN, ONE, NULL, "ffn_up_exps.bias"),
+    FR_NAMED(fr_layer, experts.down_bias, FR_SLOT_EXPERTS_VECTORS, HIDDEN, ONE, "mlp.experts.down_proj_bias",
+             "ffn_down_exps.bias"),
+    {0}};
+
+/* Of a folder that says nothing of positions they are scaled as the published ones'. */
+static fr_status rope(const fr_source *source, fr_model_spec *spec) {
+    fr_rope_spec *rope = &spec->trunk.rope[0];
+    const json_t *said = NULL;
+    const char *key;
+    FR_TRY(fr_rope_whole_heads(source, spec));
+    if (!source->gguf) FR_TRY(fr_rope_parameters(source->text, source->where, &said, &key));
+    if (source->gguf || said) return FR_OK;
+    rope->kind = FR_ROPE_YARN;
+    rope->factor = rope->beta_fast = 32;
+    rope->beta_slow = 1;
+    rope->original_context = 4096;
+    rope->untruncated = true;
+    rope->attention_factor = (float)fr_rope_yarn_magnitude(rope->factor, 1);
+    return FR_OK;
+}
+
+static fr_status shape(const fr_source *source, fr_model_spec *spec) {
+    FR_TRY(fr_mixture_layers(source, spec, NULL));
+    return fr_layers_mark_kinds(source, spec);
+}
+
+const fr_family fr_family_gpt_oss = {
+    .architectures = (const char *const[]){"GptOssForCausalLM", "gpt-oss", NULL},
+    .gguf = "gpt-oss",
+    .tokenizer = "gpt2",
+    .pre = "gpt-4o",
+    .defaults = &defaults,
+    .rows = {own, fr_size_keys, fr_head_keys},
+    .rope = rope,
+    .shape = shape,
+    .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_post_norm_names, experts}}};

@@ -1,0 +1,183 @@
+/* Granite, dense: config.json of GraniteForCausalLM, and of GraniteMoeHybridForCausalLM where all of its layers have
+ * attention and none has experts (4.0 micro, 1b, 350m); GGUF "granite". Its mixtures: GraniteMoeForCausalLM and
+ * GraniteMoeSharedForCausalLM; GGUF "granitemoe". Source: the published checkpoints and transformers 5.17, models
+ * granite, granitemoehybrid, granitemoe and granitemoeshared; of GGUF github.com/ggml-org/llama.cpp,
+ * conversion/granite.py and src/models/granite.cpp. Four multipliers; gate and up are one tensor but in the first,
+ * which GGUF has apart. */
+#include <string.h>
+
+#include "base/error.h"
+#include "src/engine/families/mixture.h"
+
+static const fr_model_spec defaults = {
+    .trunk =
+        {.vocab = 32000, .hidden = 4096, .layers = 32, .context_limit = 2048, .eps = 1e-6F, .rope = {{.neox = true}}},
+    .layer = {.attention = {.heads = 32, .scale = 1}, .ffn = {.width = 11008, .activation = FR_SILU}}};
+
+/* Without a key scores are scaled as usual there. */
+static const fr_model_spec gguf_defaults = {.trunk = {.rope = {{.neox = true}}},
+                                            .layer = {.ffn = {.activation = FR_SILU}}};
+
+static const fr_config_row no_mixture[] = {FR_NONE(".expert_count"), {0}};
+static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
+                                    FR_FLAG(layer.attention.qkv_bias, "attention_bias", NULL),
+                                    FR_FLAG(layer.attention.o_bias, "attention_bias", NULL),
+                                    FR_REAL(layer.attention.scale, "attention_multiplier", ".attention.scale", 0, 1e6),
+                                    FR_REAL(trunk.embedding_scale, "embedding_multiplier", ".embedding_scale", 0, 1e6),
+                                    FR_REAL(trunk.residual_scale, "residual_multiplier", ".residual_scale", 0, 1e6),
+                                    FR_DIVISOR(trunk.logit_scale, "logits_scaling", ".logit_scale", 0, 1e6),
+                                    {0}};
+
+/* GGUF says whether heads turn; by default they do. */
+static fr_status read_turning(const fr_source *source, fr_model_spec *s) {
+    bool turns = true;
+    if (source->gguf) FR_TRY(fr_gguf_bool(source->gguf, ".rope.scaling.finetuned", true, &turns));
+    s->layer.attention.no_rope = !turns;
+    return FR_OK;
+}
+
+static fr_status put_turning(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+    (void)mtp_layers;
+    (void)where;
+    if (fr_spec_attention(s)->no_rope) fr_gguf_put_bool(w, ".rope.scaling.finetuned", false);
+    return FR_OK;
+}
+
+/* What of the hybrids is neither a mixture nor Mamba's. */
+static fr_status read_hybrid(const fr_source *source, fr_model_spec *s) {
+    const json_t *types = json_object_get(source->text, "layer_types"), *type;
+    const char *positions;
+    size_t experts, i;
+    FR_TRY(fr_json_size(source->text, "num_local_experts", 0, 1 << 20, 8, source->where, &experts));
+    if (experts)
+        return fr_fail(FR_UNBUILT, "%s: num_local_experts %zu is not built here (0 is)", source->where, experts);
+    if (json_array_size(types) != s->trunk.layers)
+        return fr_fail(FR_UNBUILT, "%s: layers of Mamba are not built, which it has without layer_types",
+                       source->where);
+    json_array_foreach(types, i, type) {
+        const char *word = json_string_value(type);
+        if (!word || (strcmp(word, "attention") != 0 && strcmp(word, "full_attention") != 0))
+            return fr_fail(FR_UNBUILT, "%s: layer_types: %.40s is not built (attention is)", source->where,
+                           word ? word : "what is no word");
+    }
+    FR_TRY(fr_json_text(source->text, "position_embedding_type", source->where, &positions));
+    s->layer.attention.no_rope = !positions || strcmp(positions, "rope") != 0;
+    return fr_json_size(source->text, "shared_intermediate_size", 1, 1 << 22, 1024, source->where, &s->layer.ffn.width);
+}
+
+static const fr_config_part turning = {.read = read_turning, .put = put_turning},
+                            hybrid = {.read = read_hybrid, .put = put_turning};
+static const fr_config_row dense[] = {FR_FLAG(layer.ffn.biased, "mlp_bias", NULL), FR_PART(turning), {0}},
+                           hybrids[] = {FR_PART(hybrid), {0}};
+
+static const fr_tensor_name shared_mlp_names[] = {
+    FR_NAMED(fr_layer, ffn.gate_up, FR_SLOT_PARTS, FFN, HIDDEN, "shared_mlp.input_linear.weight", NULL),
+    FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, NULL, "ffn_gate.weight"),
+    FR_MATRIX(fr_layer, ffn.gate_up[1], FFN, HIDDEN, NULL, "ffn_up.weight"),
+    FR_MATRIX(fr_layer, ffn.down, HIDDEN, FFN, "shared_mlp.output_linear.weight", "ffn_down.weight"),
+    {0},
+};
+
+const fr_family fr_family_granite = {
+    .architectures = (const char *const[]){"GraniteForCausalLM", "granite", NULL},
+    .gguf = "granite",
+    .tokenizer = "gpt2",
+    .pre = "refact",
+    .counts_ids = true,
+    .finds_biases = true,
+    .defaults = &defaults,
+    .gguf_defaults = &gguf_defaults,
+    .rows = {no_mixture, own, fr_size_keys, fr_head_keys, dense},
+    .rope = fr_rope_whole_heads,
+    .put_rope_factors = fr_rope_llama3_factors,
+    .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names, fr_ffn_names},
+                                       .rotary_rows = FR_ROWS_TO_PAIRS}};
+
+const fr_family fr_family_granite_hybrid = {
+    .architectures = (const char *const[]){"GraniteMoeHybridForCausalLM", NULL},
+    .gguf = "granite",
+    .tokenizer = "gpt2",
+    .pre = "refact",
+    .counts_ids = true,
+    .defaults = &defaults,
+    .rows = {own, fr_size_keys, fr_head_keys, hybrids},
+    .rope = fr_rope_whole_heads,
+    .put_rope_factors = fr_rope_llama3_factors,
+    .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names, shared_mlp_names},
+                                       .rotary_rows = FR_ROWS_TO_PAIRS}};
+
+/* -------------------------------------------------------------------------------------------------------- mixtures */
+
+static const fr_model_spec sparse_defaults = {
+    .trunk =
+        {.vocab = 32000, .hidden = 4096, .layers = 32, .context_limit = 2048, .eps = 1e-6F, .rope = {{.neox = true}}},
+    .layer = {.attention = {.heads = 32, .scale = 1},
+              .ffn = {.width = 11008, .activation = FR_SILU},
+              .experts = {.count = 8,
+                          .top_k = 2,
+                          .activation = FR_SILU,
+                          .scoring = FR_SCORING_SOFTMAX,
+                          .norm_top_k = true,
+                          .routed_scaling = 1.0F}},
+    .mixture = {.shared_by_count = true, .normalizes = true, .as_wide = true}};
+
+static const fr_model_spec sparse_gguf_defaults = {
+    .trunk = {.rope = {{.neox = true}}},
+    .layer = {.ffn = {.activation = FR_SILU},
+              .experts = {.activation = FR_SILU,
+                          .scoring = FR_SCORING_SOFTMAX,
+                          .norm_top_k = true,
+                          .routed_scaling = 1.0F}},
+    .mixture = {.shared_by_count = true, .normalizes = true, .as_wide = true}};
+
+static fr_status read_mixture(const fr_source *source, fr_model_spec *s) {
+    size_t *shared = &s->mixture.shared;
+    FR_TRY(fr_mixture_read(source, s));
+    if (source->gguf)
+        return fr_gguf_size(source->gguf, ".expert_shared_feed_forward_length", 0, 1 << 22, 0, shared);
+    return fr_json_size(source->text, "shared_intermediate_size", 0, 1 << 22, 0, source->where, shared);
+}
+
+static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+    size_t shared = fr_spec_layer(s, 0)->ffn.width;
+    (void)mtp_layers;
+    (void)where;
+    fr_mixture_put_counts(s, w);
+    if (shared) fr_gguf_put_u32(w, ".expert_shared_feed_forward_length", (uint32_t)shared);
+    return FR_OK;
+}
+
+static const fr_config_part mixture = {.read = read_mixture, .put = put_mixture};
+static const fr_config_row mixtures[] = {FR_PART(mixture), {0}};
+
+#define SPARSE "block_sparse_moe."
+static const fr_tensor_name sparse_names[] = {
+    FR_MATRIX(fr_layer, experts.router, EXPERTS, HIDDEN, SPARSE "router.layer.weight", "ffn_gate_inp.weight"),
+    FR_NAMED(fr_layer, experts.gate, FR_SLOT_EXPERTS_PARTS, EXPERT_FFN, HIDDEN, SPARSE "input_linear.weight", NULL),
+    FR_EXPERTS(fr_layer, experts.gate, EXPERT_FFN, HIDDEN, NULL, "ffn_gate_exps.weight"),
+    FR_EXPERTS(fr_layer, experts.up, EXPERT_FFN, HIDDEN, NULL, "ffn_up_exps.weight"),
+    FR_EXPERTS(fr_layer, experts.down, HIDDEN, EXPERT_FFN, SPARSE "output_linear.weight", "ffn_down_exps.weight"),
+    FR_NAMED(fr_layer, ffn.gate_up, FR_SLOT_PARTS, FFN, HIDDEN, "shared_mlp.input_linear.weight", NULL,
+             .needs = FR_IF_SHARED),
+    FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, NULL, "ffn_gate_shexp.weight", .needs = FR_IF_SHARED),
+    FR_MATRIX(fr_layer, ffn.gate_up[1], FFN, HIDDEN, NULL, "ffn_up_shexp.weight", .needs = FR_IF_SHARED),
+    FR_MATRIX(fr_layer, ffn.down, HIDDEN, FFN, "shared_mlp.output_linear.weight", "ffn_down_shexp.weight",
+              .needs = FR_IF_SHARED),
+    {0},
+};
+
+const fr_family fr_family_granite_moe = {
+    .architectures = (const char *const[]){"GraniteMoeForCausalLM", "GraniteMoeSharedForCausalLM", "granitemoe", NULL},
+    .gguf = "granitemoe",
+    .tokenizer = "gpt2",
+    .pre = "refact",
+    .counts_ids = true,
+    .finds_biases = true,
+    .defaults = &sparse_defaults,
+    .gguf_defaults = &sparse_gguf_defaults,
+    .rows = {own, fr_size_keys, fr_head_keys, mixtures},
+    .rope = fr_rope_whole_heads,
+    .shape = fr_mixture_behind_leading,
+    .put_rope_factors = fr_rope_llama3_factors,
+    .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names, sparse_names},
+                                       .rotary_rows = FR_ROWS_TO_PAIRS}};

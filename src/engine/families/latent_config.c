@@ -1,0 +1,145 @@
+/* Multi-head latent attention in configurations: see latent_config.h. */
+#include "src/engine/families/latent_config.h"
+
+#include <math.h>
+
+#include "base/error.h"
+#include "src/engine/families/rope_config.h"
+
+enum { MOST_WIDTH = 4096, MOST_LATENT = 1 << 16 };
+
+/* ------------------------------------------------------------------------------------------------------------ sizes */
+
+/* null: queries are made of the row. */
+static fr_status read_q_lora(const fr_source *source, size_t *q_lora) {
+    const json_t *value = json_object_get(source->text, "q_lora_rank");
+    int64_t fallback = value && json_is_null(value) ? 0 : (int64_t)*q_lora;
+    return fr_json_size(source->text, "q_lora_rank", 0, MOST_LATENT, fallback, source->where, q_lora);
+}
+
+static fr_status from_json(const fr_source *source, fr_model_spec *s) {
+    fr_mla_spec *mla = &s->layer.mla;
+    const struct {
+        const char *key;
+        int64_t low, high;
+        size_t *size;
+    } keys[] = {{"kv_lora_rank", 1, MOST_LATENT, &s->layer.attention.latent},
+                {"qk_nope_head_dim", 1, MOST_WIDTH, &mla->nope},
+                {"v_head_dim", 1, MOST_WIDTH, &mla->value_dim},
+                {"qk_rope_head_dim", 2, MOST_WIDTH, &s->trunk.rope[0].dims}};
+    FR_TRY(read_q_lora(source, &mla->q_lora));
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        FR_TRY(fr_json_size(source->text, keys[i].key, keys[i].low, keys[i].high, (int64_t)*keys[i].size, source->where,
+                            keys[i].size));
+    return FR_OK;
+}
+
+/* Files with kv_b whole have the heads' own lengths where others have what is cached. */
+static fr_status from_gguf(const fr_gguf *gguf, fr_model_spec *s) {
+    fr_mla_spec *mla = &s->layer.mla;
+    size_t query, *dims = &s->trunk.rope[0].dims;
+    int64_t keys, values;
+    FR_TRY(fr_gguf_size(gguf, ".rope.dimension_count", 2, MOST_WIDTH, FR_GGUF_REQUIRED, dims));
+    FR_TRY(fr_gguf_size(gguf, ".attention.q_lora_rank", 0, MOST_LATENT, 0, &mla->q_lora));
+    FR_TRY(fr_gguf_size(gguf, ".attention.kv_lora_rank", 1, MOST_LATENT, FR_GGUF_REQUIRED, &s->layer.attention.latent));
+    FR_TRY(fr_gguf_int(gguf, ".attention.key_length", 1, 2 * MOST_LATENT, FR_GGUF_REQUIRED, &keys));
+    FR_TRY(fr_gguf_int(gguf, ".attention.value_length", 1, 2 * MOST_LATENT, FR_GGUF_REQUIRED, &values));
+    FR_TRY(fr_gguf_size(gguf, ".attention.key_length_mla", (int64_t)*dims + 1, 2 * MOST_WIDTH, keys, &query));
+    FR_TRY(fr_gguf_size(gguf, ".attention.value_length_mla", 1, MOST_WIDTH, values, &mla->value_dim));
+    if (query <= *dims)
+        return fr_fail(FR_INPUT, "%s: heads of %zu values have no room for %zu rotary ones and others", gguf->path,
+                       query, *dims);
+    mla->nope = query - *dims;
+    return FR_OK;
+}
+
+/* What is cached is one head's. */
+static fr_status read_latents(const fr_source *source, fr_model_spec *s) {
+    FR_TRY(source->gguf ? from_gguf(source->gguf, s) : from_json(source, s));
+    s->layer.attention.kv_heads = 1;
+    s->layer.attention.head_dim = s->layer.attention.latent + s->trunk.rope[0].dims;
+    return FR_OK;
+}
+
+static fr_status put_lengths(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+    const fr_layer_spec *layer = &s->layer[0];
+    size_t rotary = s->rope[0].dims;
+    (void)mtp_layers;
+    (void)where;
+    fr_gguf_put_u32(w, ".attention.key_length", (uint32_t)layer->attention.head_dim);
+    fr_gguf_put_u32(w, ".attention.value_length", (uint32_t)layer->attention.latent);
+    if (layer->mla.q_lora) fr_gguf_put_u32(w, ".attention.q_lora_rank", (uint32_t)layer->mla.q_lora);
+    fr_gguf_put_u32(w, ".attention.kv_lora_rank", (uint32_t)layer->attention.latent);
+    fr_gguf_put_u32(w, ".attention.key_length_mla", (uint32_t)(layer->mla.nope + rotary));
+    fr_gguf_put_u32(w, ".attention.value_length_mla", (uint32_t)layer->mla.value_dim);
+    fr_gguf_put_u32(w, ".rope.dimension_count", (uint32_t)rotary);
+    return FR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------- rotary positions */
+
+static fr_status rope_from_json(const fr_source *source, fr_model_spec *s) {
+    fr_rope_spec *rope = &s->trunk.rope[0];
+    size_t dims = rope->dims;
+    double partial = 1;
+    bool pairs;
+    FR_TRY(fr_json_bool(source->text, "rope_interleave", true, source->where, &pairs));
+    FR_TRY(fr_rope_from_json(rope, source->text, s->trunk.context_limit, source->where, &partial));
+    if (partial != 1)
+        return fr_fail(FR_UNBUILT, "%s: partial_rotary_factor %g is not built (1 is)", source->where, partial);
+    rope->dims = dims;
+    rope->neox = !pairs;
+    return FR_OK;
+}
+
+/* GGUF's multiplier is a tenth of mscale_all_dim, which mscale then equals. */
+static fr_status rope_from_gguf(const fr_gguf *gguf, fr_rope_spec *rope) {
+    double weight;
+    FR_TRY(fr_rope_scaling_from_gguf(rope, gguf));
+    FR_TRY(fr_gguf_real(gguf, ".rope.scaling.yarn_log_multiplier", 0, 100, 0, &weight));
+    if (rope->kind == FR_ROPE_LINEAR)
+        return fr_fail(FR_UNBUILT, "%s: key %s.rope.scaling.type: \"linear\" is not built for DeepSeek", gguf->path,
+                       gguf->architecture);
+    if (rope->kind != FR_ROPE_YARN || weight == 0) return FR_OK;
+    rope->attention_factor = 1.0F;
+    rope->mscale_all_dim = 10 * weight;
+    return FR_OK;
+}
+
+fr_status fr_rope_of_latents(const fr_source *source, fr_model_spec *s) {
+    fr_rope_spec *rope = &s->trunk.rope[0];
+    FR_TRY(source->gguf ? rope_from_gguf(source->gguf, rope) : rope_from_json(source, s));
+    rope->sections[0] = rope->dims / 2;
+    double query = (double)(s->layer.mla.nope + rope->dims);
+    double sharper = fr_rope_yarn_magnitude(rope->factor, rope->mscale_all_dim);
+    s->layer.attention.scale = (float)(sharper * sharper / sqrt(query));
+    return FR_OK;
+}
+
+/* Its files say one number of scores and angles: mscale_all_dim, which mscale then is too. */
+static fr_status put_scaling(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+    fr_rope_spec rope = s->rope[0];
+    (void)mtp_layers;
+    if (rope.neox) return fr_fail(FR_INPUT, "%s: GGUF has no key for rope_interleave false", where);
+    if (rope.kind == FR_ROPE_DEFAULT) return FR_OK;
+    if (rope.kind != FR_ROPE_YARN)
+        return fr_fail(FR_INPUT, "%s: GGUF of DeepSeek has no key for rotary positions scaled other than by YaRN",
+                       where);
+    if (rope.attention_factor != 1.0F || rope.mscale_all_dim == 0)
+        return fr_fail(FR_INPUT, "%s: GGUF has no key for YaRN whose mscale is not mscale_all_dim", where);
+    rope.attention_factor = (float)fr_rope_yarn_magnitude(rope.factor, 1);
+    FR_TRY(fr_rope_put_scaling(&rope, where, w));
+    fr_gguf_put_f32(w, ".rope.scaling.yarn_log_multiplier", (float)(0.1 * rope.mscale_all_dim));
+    return FR_OK;
+}
+
+static const fr_config_part scaling = {.put = put_scaling};
+static const fr_config_part lengths = {.read = read_latents, .put = put_lengths};
+
+const fr_config_row fr_latent_keys[] = {
+    FR_PART(scaling),
+    FR_REAL(trunk.rope[0].theta, NULL, ".rope.freq_base", 1.001, 1e12),
+    FR_REAL(trunk.eps, "rms_norm_eps", ".attention.layer_norm_rms_epsilon", 0, 1, .required = true),
+    FR_PART(lengths),
+    {0},
+};

@@ -1,0 +1,31 @@
+/* Llama, and what is of its form (SmolLM2, ...): config.json of LlamaForCausalLM, GGUF "llama". Source: the published
+ * checkpoints and transformers 5.17, model llama; of GGUF github.com/ggml-org/llama.cpp, conversion/llama.py, where
+ * rows of queries and keys stand in another order and llama3's scaling of rotary positions is a tensor. An EAGLE
+ * drafter's layer is one of these (src/engine/draft/eagle.c). */
+#include "src/engine/families/family.h"
+
+static const fr_model_spec defaults = {
+    .trunk =
+        {.vocab = 32000, .hidden = 4096, .layers = 32, .context_limit = 2048, .eps = 1e-6F, .rope = {{.neox = true}}},
+    .layer = {.attention = {.heads = 32}, .ffn = {.width = 11008, .activation = FR_SILU}}};
+
+static const fr_config_row own[] = {
+    FR_ONLY("hidden_act", "silu"), FR_NONE(".expert_count"),
+    FR_FLAG(layer.attention.qkv_bias, "attention_bias", NULL), FR_FLAG(layer.attention.o_bias, "attention_bias", NULL),
+    FR_FLAG(layer.ffn.biased, "mlp_bias", NULL), {0}};
+
+const fr_family fr_family_llama = {
+    .architectures = (const char *const[]){"LlamaForCausalLM", "llama", NULL},
+    .gguf = "llama",
+    .tokenizer = "gpt2",
+    .pre = "llama-bpe",
+    .counts_ids = true,
+    .finds_biases = true,
+    .defaults = &defaults,
+    .rows = {own, fr_size_keys, fr_head_keys},
+    .rope = fr_rope_whole_heads,
+    .put_rope_factors = fr_rope_llama3_factors,
+    .names = &(const fr_tensor_naming){
+        .layer = {fr_attention_names, fr_pre_norm_names, fr_ffn_names},
+        .rotary_rows = FR_ROWS_TO_PAIRS,
+        .extras = (const char *const[]){"*rotary_emb.inv_freq", NULL}}}; /* early checkpoints' frequencies */

@@ -1,0 +1,41 @@
+/* OLMoE: config.json of OlmoeForCausalLM, GGUF "olmoe". Source: the published checkpoints and transformers 5.17, model
+ * olmoe; of GGUF github.com/ggml-org/llama.cpp, conversion/olmo.py, which has no key for weights that are normalized.
+ * Norms over the queries and the keys of all heads; every layer is a mixture. */
+#include "base/error.h"
+#include "src/engine/families/mixture.h"
+
+static const fr_model_spec defaults = {
+    .trunk =
+        {.vocab = 50304, .hidden = 2048, .layers = 16, .context_limit = 4096, .eps = 1e-5F, .rope = {{.neox = true}}},
+    .layer = {.attention = {.heads = 16, .qk_norm = true, .qk_norm_wide = true},
+              .ffn = {.width = 2048, .activation = FR_SILU},
+              .experts = {.count = 64,
+                          .top_k = 8,
+                          .activation = FR_SILU,
+                          .scoring = FR_SCORING_SOFTMAX,
+                          .routed_scaling = 1.0F}},
+    .mixture = {.as_wide = true}};
+
+static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+    (void)mtp_layers;
+    if (fr_spec_experts(s)->norm_top_k)
+        return fr_fail(FR_INPUT, "%s: GGUF has no key for a mixture whose weights are normalized", where);
+    fr_mixture_put_counts(s, w);
+    return FR_OK;
+}
+
+static const fr_config_part mixture = {.read = fr_mixture_read, .put = put_mixture};
+static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"), FR_WITHOUT("attention_bias"), FR_ABSENT("clip_qkv"),
+                                    {0}};
+static const fr_config_row mixtures[] = {FR_PART(mixture), {0}};
+
+const fr_family fr_family_olmoe = {
+    .architectures = (const char *const[]){"OlmoeForCausalLM", "olmoe", NULL},
+    .gguf = "olmoe",
+    .tokenizer = "gpt2",
+    .pre = "olmo",
+    .defaults = &defaults,
+    .rows = {own, fr_size_keys, fr_head_keys, mixtures},
+    .rope = fr_rope_whole_heads,
+    .shape = fr_mixture_behind_leading,
+    .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names, fr_mixture_names}}};

@@ -1,0 +1,45 @@
+/* Qwen1.5-MoE and Qwen2-57B-A14B: config.json of Qwen2MoeForCausalLM, GGUF "qwen2moe". Source: the published
+ * checkpoints and transformers 5.17, model qwen2_moe; of GGUF github.com/ggml-org/llama.cpp, conversion/qwen.py and
+ * src/models/qwen2moe.cpp, which has no key for weights that are normalized and none for layers without a mixture. A
+ * shared expert with a gate; biases of queries, keys and values, none of the output. */
+#include "base/error.h"
+#include "src/engine/families/mixture.h"
+
+static const fr_model_spec defaults = {
+    .trunk =
+        {.vocab = 151936, .hidden = 2048, .layers = 24, .context_limit = 32768, .eps = 1e-6F, .rope = {{.neox = true}}},
+    .layer = {.attention = {.heads = 16, .kv_heads = 16, .qkv_bias = true},
+              .ffn = {.width = 5632, .activation = FR_SILU},
+              .experts = {.count = 60,
+                          .top_k = 4,
+                          .width = 1408,
+                          .activation = FR_SILU,
+                          .scoring = FR_SCORING_SOFTMAX,
+                          .routed_scaling = 1.0F,
+                          .shared_gated = true}},
+    .mixture = {.shared_width = 5632}};
+
+static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+    (void)mtp_layers;
+    if (!fr_spec_experts(s)->norm_top_k) return fr_mixture_put_keys(s, where, w);
+    return fr_fail(FR_INPUT, "%s: GGUF has no key for a mixture whose weights are normalized", where);
+}
+
+static const fr_config_part mixture = {.read = fr_mixture_read, .put = put_mixture};
+static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
+                                    FR_WITHOUT("use_sliding_window"),
+                                    FR_FLAG(layer.attention.qkv_bias, "qkv_bias", NULL),
+                                    {0}};
+static const fr_config_row mixtures[] = {FR_PART(mixture), {0}};
+
+const fr_family fr_family_qwen2_moe = {
+    .architectures = (const char *const[]){"Qwen2MoeForCausalLM", "qwen2moe", NULL},
+    .gguf = "qwen2moe",
+    .tokenizer = "gpt2",
+    .pre = "qwen2",
+    .finds_biases = true,
+    .defaults = &defaults,
+    .rows = {own, fr_size_keys, fr_head_keys, mixtures},
+    .rope = fr_rope_whole_heads,
+    .shape = fr_mixture_sparse_layers,
+    .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names, fr_mixture_names}}};

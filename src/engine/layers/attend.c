@@ -1,0 +1,224 @@
+/* Attention of a batch by a team: see attend.h. */
+#include "src/engine/layers/attend.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/sizes.h"
+#include "src/engine/weights/partition.h"
+
+#define BLOCK FR_KV_PAGE   /* positions */
+#define SPLIT (64 * BLOCK) /* positions that are partitioned at a time, at least */
+
+/* Floats of a block's partial result for a query: o, m and l. */
+static size_t partial_size(size_t head_dim) {
+    return (head_dim + 2 + 15) / 16 * 16;
+}
+
+/* Queries whose positions are partitioned are fewer than this. */
+static size_t few(size_t threads) {
+    return threads > 1 ? 2 * threads : 0;
+}
+
+void fr_attend_layout(fr_attend_workspace *workspace, fr_arena *arena, size_t head_dim, size_t threads) {
+    workspace->scratch_size = fr_attn_scratch(head_dim, FR_ATTEND_BATCH);
+    workspace->queries = fr_arena_take(arena, threads * FR_ATTEND_BATCH, sizeof *workspace->queries);
+    workspace->scratch = fr_arena_take(arena, threads * workspace->scratch_size, sizeof(float));
+    workspace->partials_size = few(threads) * partial_size(head_dim) * (SPLIT / BLOCK);
+    workspace->partials = fr_arena_take(arena, workspace->partials_size, sizeof(float));
+    workspace->sums = fr_arena_take(arena, 2 * few(threads), sizeof(float));
+}
+
+/* ------------------------------------------------------------------------------------------------------ one KV head */
+
+/* The cache of a row; all of a batch are of one shape. */
+static const fr_kv_layer *cache_of(const fr_attend_rows *a, size_t row) {
+    return &a->batch->timelines[a->batch->rows[row].timeline]->layers[a->layer];
+}
+
+/* What the kernel is told of a KV head, by its number among those of the queries, but for these. */
+static fr_attn of_head(const fr_team *team, const fr_attend_rows *a, const fr_kv_layer *cache, size_t kv_head) {
+    const uint8_t *const *pages = (const uint8_t *const *)cache->pages;
+    size_t v_bytes = cache->v.bytes ? cache->v.bytes : cache->k.bytes; /* latent values begin their keys' rows */
+    return (fr_attn){.k_pages = pages,
+                     .v_pages = pages,
+                     .k_at = cache->k.at + (a->kv_first + kv_head) * FR_KV_PAGE * cache->k.bytes,
+                     .v_at = cache->v.at + (a->kv_first + kv_head) * FR_KV_PAGE * v_bytes,
+                     .k_type = cache->k.type,
+                     .v_type = cache->v.type,
+                     .k_stride = cache->k.bytes,
+                     .v_stride = v_bytes,
+                     .head_dim = cache->head_dim,
+                     .value_dim = cache->value_dim,
+                     .scale = a->scale,
+                     .softcap = a->softcap,
+                     .queries = a->workspace->queries + team->index * FR_ATTEND_BATCH,
+                     .scratch = a->workspace->scratch + team->index * a->workspace->scratch_size};
+}
+
+void fr_attend_place(size_t number, size_t rows, size_t heads, size_t kv_heads, size_t *row, size_t *head) {
+    size_t group = heads / kv_heads, per_kv_head = rows * group;
+    *row = number % per_kv_head / group;
+    *head = number / per_kv_head * group + number % group;
+}
+
+static fr_attn_query query_of(const fr_attend_rows *a, size_t number) {
+    const fr_kv_layer *cache = cache_of(a, 0);
+    size_t row, head;
+    fr_attend_place(number, a->batch->count, a->heads, a->kv_heads, &row, &head);
+    size_t q_at = row * a->stride + head * a->q_step, out_at = row * a->stride + head * cache->value_dim;
+    int64_t span = (int64_t)a->span, last = a->batch->rows[row].position;
+    return (fr_attn_query){.q = a->q + q_at,
+                           .out = a->out + out_at,
+                           .first = span && last >= span ? last - span + 1 : 0,
+                           .last = last,
+                           .sink = a->sinks ? a->sinks + head : NULL};
+}
+
+/* ------------------------------------------------------------------------------------------------------ by queries */
+
+static void partition_queries(const fr_team *team, const fr_attend_rows *a) {
+    fr_attn_query *queries = a->workspace->queries + team->index * FR_ATTEND_BATCH;
+    size_t group = a->heads / a->kv_heads, per_kv_head = a->batch->count * group, begin, end;
+    fr_part_heads(team, a->heads, a->batch->count, &begin, &end);
+    while (begin < end) {
+        size_t kv_head = begin / per_kv_head, row = begin % per_kv_head / group, last = row;
+        while (last + 1 < a->batch->count && a->batch->rows[last + 1].timeline == a->batch->rows[row].timeline) last++;
+        size_t together = fr_smaller(end, kv_head * per_kv_head + (last + 1) * group);
+        fr_attn attn = of_head(team, a, cache_of(a, row), kv_head);
+        for (; attn.count < FR_ATTEND_BATCH && begin < together; begin++) queries[attn.count++] = query_of(a, begin);
+        a->kernels->attn(&attn);
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------------- by positions */
+
+/* Positions low..high of all KV heads, partitioned at a time; the scratch's partial results begin with block
+ * low / BLOCK. */
+typedef struct split {
+    const fr_attend_rows *rows;
+    int64_t low, high;
+    size_t queries, stride; /* stride: floats of a partial result */
+} split;
+
+static float *partial_of(const split *s, int64_t position, size_t query) {
+    size_t block = (size_t)(position / BLOCK - s->low / BLOCK);
+    return s->rows->workspace->partials + (block * s->queries + query) * s->stride;
+}
+
+/* A query's positions among low..high; false where there are none. */
+static bool within(const fr_attend_rows *a, size_t number, int64_t low, int64_t high, fr_attn_query *query) {
+    *query = query_of(a, number);
+    if (query->first < low) query->first = low;
+    if (query->last > high) query->last = high;
+    return query->first <= query->last;
+}
+
+/* Positions low..high of one KV head for all its queries. */
+static void attend_partial(const fr_team *team, const split *s, size_t kv_head, int64_t low, int64_t high) {
+    const fr_attend_rows *a = s->rows;
+    fr_attn_query *queries = a->workspace->queries + team->index * FR_ATTEND_BATCH, query;
+    const fr_kv_layer *cache = cache_of(a, 0);
+    size_t per_kv_head = s->queries / a->kv_heads;
+    fr_attn attn = of_head(team, a, cache, kv_head);
+    attn.partial_stride = s->queries * s->stride;
+    for (size_t number = kv_head * per_kv_head; number < (kv_head + 1) * per_kv_head; number++) {
+        if (!within(a, number, low, high, &query)) continue;
+        query.out = partial_of(s, query.first, number);
+        queries[attn.count++] = query;
+    }
+    if (attn.count > 0) a->kernels->attn(&attn);
+}
+
+/* Where a thread's share ends, as a KV head and a position: equal shares, but no block is divided. */
+static void share_end(const split *s, size_t part, size_t parts, size_t *kv_head, int64_t *position) {
+    size_t length = (size_t)(s->high - s->low + 1), at = length * s->rows->kv_heads * part / parts;
+    int64_t exact = s->low + (int64_t)(at % length), rounded = (exact + BLOCK / 2) / BLOCK * BLOCK;
+    *kv_head = at / length;
+    *position = exact == s->low || rounded < s->low ? s->low : rounded > s->high + 1 ? s->high + 1 : rounded;
+}
+
+static void attend_share(const fr_team *team, const split *s) {
+    size_t head, last_head;
+    int64_t from, to;
+    share_end(s, team->index, team->count, &head, &from);
+    share_end(s, team->index + 1, team->count, &last_head, &to);
+    for (; head < last_head; head++, from = s->low)
+        if (from <= s->high) attend_partial(team, s, head, from, s->high);
+    if (from < to) attend_partial(team, s, head, from, to - 1);
+}
+
+/* Joins a query's blocks of this split to those of the splits before, as the kernel's definition says. A block's
+ * partial result becomes the sum up to it. */
+static void join_query(const split *s, size_t number) {
+    const fr_kernels *k = s->rows->kernels;
+    size_t n = cache_of(s->rows, 0)->value_dim;
+    fr_attn_query whole = query_of(s->rows, number), here;
+    float *sums = s->rows->workspace->sums + 2 * number, *o = whole.out, m = sums[0], l = sums[1];
+    if (!within(s->rows, number, s->low, s->high, &here)) return;
+    int64_t position = here.first / BLOCK * BLOCK;
+    if (here.first == whole.first) {
+        o = partial_of(s, position, number);
+        m = o[n], l = o[n + 1];
+        position += BLOCK;
+    }
+    for (; position <= here.last; position += BLOCK) {
+        float *block = partial_of(s, position, number), m_b = block[n], l_b = block[n + 1];
+        float higher = m_b > m ? m_b : m, factors[2] = {m - higher, m_b - higher};
+        k->exp(factors, factors, 2);
+        l = fmaf(l, factors[0], l_b * factors[1]);
+        k->scale(block, n, factors[1]);
+        k->axpy(block, o, n, factors[0]);
+        o = block;
+        m = higher;
+    }
+    if (o != whole.out) memcpy(whole.out, o, n * sizeof *o);
+    if (here.last == whole.last) k->div(whole.out, n, fr_attn_with_sink(k->exp, &whole, m, l));
+    sums[0] = m, sums[1] = l;
+}
+
+static void join_share(const fr_team *team, const split *s) {
+    size_t begin, end;
+    fr_part_heads(team, s->rows->heads, s->rows->batch->count, &begin, &end);
+    for (; begin < end; begin++) join_query(s, begin);
+}
+
+static void partition_positions(const fr_team *team, const fr_attend_rows *a) {
+    size_t rows = a->batch->count;
+    split s = {.rows = a, .queries = rows * a->heads, .stride = partial_size(cache_of(a, 0)->head_dim)};
+    int64_t last = a->batch->rows[rows - 1].position;
+    int64_t blocks = (int64_t)(a->workspace->partials_size / (s.queries * s.stride));
+    for (s.low = query_of(a, 0).first; s.low <= last; s.low = s.high + 1) {
+        s.high = (s.low / BLOCK + blocks) * BLOCK - 1;
+        if (s.high >= last) s.high = last;
+        attend_share(team, &s);
+        fr_team_sync(team);
+        join_share(team, &s);
+        if (s.high < last) fr_team_sync(team);
+    }
+}
+
+/* Whether all rows are those of one timeline, in its order. */
+static bool one_chain(const fr_batch *batch) {
+    const fr_row *first = batch->rows;
+    for (size_t r = 1; r < batch->count; r++)
+        if (first[r].timeline != first->timeline || first[r].position != first->position + (int32_t)r) return false;
+    return true;
+}
+
+/* Where queries can't be partitioned evenly, being fewer than two a thread, and every thread finds a block's worth of
+ * positions. With as many queries as threads or several each, sharing their heads' cache costs nothing that could be
+ * measured, and joining does. */
+static bool positions_are_better(const fr_team *team, const fr_attend_rows *a) {
+    size_t queries = a->batch->count * a->heads, heads = a->kv_heads;
+    if (queries >= few(team->count) || !one_chain(a->batch)) return false;
+    size_t length = (size_t)(a->batch->rows[a->batch->count - 1].position + 1 - query_of(a, 0).first);
+    return queries % team->count != 0 && queries / heads <= FR_ATTEND_BATCH &&
+           heads * length >= team->count * BLOCK;
+}
+
+void fr_attend_run(const fr_team *team, const fr_attend_rows *rows) {
+    if (rows->batch->count == 0 || rows->heads == 0) return;
+    if (positions_are_better(team, rows)) partition_positions(team, rows);
+    else partition_queries(team, rows);
+}

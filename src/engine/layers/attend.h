@@ -1,0 +1,55 @@
+/* Attention of a batch of rows over one layer of their timelines' caches, by a team of threads.
+ *
+ * In: rows of queries, the caches. Out: rows of attention's output. The work is partitioned in one of two ways, to
+ * the same bits:
+ *
+ *     queries     in the order KV head, row, head of the group: neighbours share a KV head, so a block of a timeline's
+ *                 cache is read once for up to FR_ATTEND_BATCH of them.
+ *     positions   in blocks, each for all queries that see it; a block's result stays partial, and after a barrier the
+ *                 queries' blocks are joined in their order: split-KV (Dao et al. 2023, "Flash-Decoding"). For decoding
+ *                 with about as many threads as heads or more, which queries would leave idle. */
+#ifndef FR_SRC_ENGINE_LAYERS_ATTEND_H
+#define FR_SRC_ENGINE_LAYERS_ATTEND_H
+
+#include "base/pool.h"
+#include "src/engine/layers/forward.h"
+
+/* Queries handed to the attention kernel at once. */
+#define FR_ATTEND_BATCH 64
+
+/* What the threads work in; one for each stream of rows that runs at a time, shared by the team. */
+typedef struct fr_attend_workspace {
+    fr_attn_query *queries; /* [threads][FR_ATTEND_BATCH] */
+    float *scratch;         /* [threads][scratch_size] */
+    size_t scratch_size;
+    float *partials;        /* results of single blocks; NULL: a thread alone */
+    size_t partials_size;   /* floats */
+    float *sums;            /* [2 * threads][2]: m and l of queries whose blocks are joined split by split */
+} fr_attend_workspace;
+
+/* Takes it for heads of up to head_dim from the arena, or measures it. */
+void fr_attend_layout(fr_attend_workspace *workspace, fr_arena *arena, size_t head_dim, size_t threads);
+
+typedef struct fr_attend_rows {
+    const fr_kernels *kernels;
+    const fr_attend_workspace *workspace;
+    const fr_batch *batch; /* a row sees its timeline's positions up to its own */
+    size_t layer;          /* of the caches */
+    const float *q;        /* [rows, stride]: `heads` queries of the cache's head_dim each */
+    size_t q_step;         /* values from one query to the next */
+    float *out;            /* [rows, stride]: as many outputs of its value_dim */
+    size_t stride, heads;
+    size_t kv_first, kv_heads; /* the heads that those queries are of, among those that the cache keeps */
+    size_t span; /* positions that a row sees at most, 0: all */
+    float scale, softcap; /* of the scores; softcap 0: none */
+    const float *sinks;   /* [heads] scores of what has no value; NULL: none */
+} fr_attend_rows;
+
+/* Row and head of a query by its number in the order above, the last running fastest: for those who prepare queries, so
+ * that a thread finds its own. */
+void fr_attend_place(size_t number, size_t rows, size_t heads, size_t kv_heads, size_t *row, size_t *head);
+
+/* By the whole team; needs a barrier before and after. */
+void fr_attend_run(const fr_team *team, const fr_attend_rows *rows);
+
+#endif

@@ -1,0 +1,257 @@
+/* Attention: projections, norms, rotation, the cache, scores, the output's projection. See parts.h.
+ *
+ * In: the stream. Out: out, what attention adds to it. In phases with barriers between, in which a thread computes the
+ * rows, the weight's features or the heads that it owns:
+ *
+ *     rows      normed = input_norm(x); or what stands for it, a->input
+ *     features  q, k, v = projections of normed
+ *     rows      q, k: bias, norm, where that is over all heads at once
+ *     heads     q: bias, norm, rotate; k: bias, norm, rotate, store; v: bias, norm, store; or rotate before norm
+ *     heads     attn = attention(q, cache)
+ *     heads     attn = attn * sigmoid(gate), where there are gates: each stands behind its head's query
+ *     features  out = o(attn)
+ *
+ * With packed weights the rows of a product are quantized before it: whole rows by the thread that made them, others in
+ * a phase of their own (fr_publish_input). */
+#include <math.h>
+#include <string.h>
+
+#include "kernels/double_math.h"
+#include "src/engine/layers/parts.h"
+
+/* The axis that an angle follows where they take turns. */
+static size_t axis_of(const fr_rope_spec *rope, size_t angle) {
+    size_t axis = angle % FR_AXES;
+    return angle < FR_AXES * rope->sections[axis] ? axis : 0;
+}
+
+/* Of one row and rotary form. */
+static void row_angles(const fr_activations *a, size_t form, size_t row) {
+    const fr_rope_spec *rope = &a->trunk->spec.rope[form];
+    size_t angles = rope->dims / 2;
+    float *cosine = a->cosine[form] + row * angles, *sine = a->sine[form] + row * angles;
+    const fr_row *of = &a->batch.rows[row];
+    const fr_rope_position *position = &of->rope_position;
+    bool far = a->trunk->far_inverse[form] && a->batch.timelines[of->timeline]->far;
+    const float *inverse = far ? a->trunk->far_inverse[form] : a->trunk->inverse[form];
+    for (size_t i = 0; i < angles && rope->mrope_interleaved; i++)
+        fr_rope_angles(inverse + i, 1, position->at[axis_of(rope, i)], cosine + i, sine + i);
+    for (size_t axis = 0, at = 0; axis < FR_AXES && !rope->mrope_interleaved; at += rope->sections[axis++])
+        fr_rope_angles(inverse + at, rope->sections[axis], position->at[axis], cosine + at, sine + at);
+    if (rope->attention_factor == 0.0f || rope->attention_factor == 1.0f) return;
+    a->kernels->scale(cosine, angles, rope->attention_factor);
+    a->kernels->scale(sine, angles, rope->attention_factor);
+}
+
+void fr_rotations(const fr_team *team, const fr_activations *a) {
+    const fr_trunk_spec *s = &a->trunk->spec;
+    size_t begin, end;
+    fr_part_rows(team, a->batch.count, &begin, &end);
+    for (size_t i = 0; i < s->ropes; i++)
+        for (size_t r = begin; r < end; r++) row_angles(a, i, r);
+}
+
+/* What the projections read, as wide as they are. */
+static const float *input_of(const fr_activations *a) {
+    return a->input ? a->input : a->normed;
+}
+
+void fr_input_norm(const fr_team *team, const fr_activations *a, const fr_layer *layer, size_t width) {
+    size_t begin, end, hidden = a->trunk->spec.hidden;
+    fr_part_rows(team, a->batch.count, &begin, &end);
+    for (size_t r = begin; r < end && !a->input; r++)
+        fr_norm_row(a, a->normed + r * hidden, a->x + r * hidden, layer->input_norm, layer->input_norm_bias);
+    for (size_t r = begin; r < end; r++) fr_matrix_input_row(&a->workspace, r, input_of(a) + r * width, width);
+}
+
+/* Values from a head's query to the next one's. */
+static size_t query_step(const fr_attention_spec *spec) {
+    return (spec->output_gate ? 2 : 1) * spec->head_dim;
+}
+
+/* What the caches of the batch's timelines, which are alike, keep of the layer that this one reads. */
+static const fr_kv_layer *kept_of(const fr_activations *a, const fr_attention_spec *spec) {
+    return &a->batch.timelines[a->batch.rows->timeline]->layers[spec->kv];
+}
+
+fr_split fr_attention_split(const fr_activations *a, const fr_attention_spec *spec, size_t each) {
+    return fr_split_heads(spec->heads, a->batch.count ? kept_of(a, spec)->all : spec->kv_heads, each);
+}
+
+/* Keys and values are made of heads that are kept: those of the rank's queries, or all, where a drafter reads them. */
+static void project(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
+                    const fr_attention_weights *weights) {
+    const fr_workspace *w = &a->workspace;
+    const float *input = input_of(a);
+    size_t width = weights->q.cols, rows = a->batch.count, each = query_step(spec), head, end;
+    fr_part_rank(team, fr_attention_split(a, spec, each), &head, &end);
+    fr_matrix_apply_share(team, w, &weights->q, head * each, end * each,
+                          &(fr_matrix_rows){a->q, a->q_width, input, width, rows});
+    if (!spec->owns_kv) return;
+    const fr_kv_layer *kept = kept_of(a, spec);
+    size_t first = kept->first * spec->head_dim, last = first + kept->heads * spec->head_dim;
+    fr_matrix_apply_share(team, w, &weights->k, first, last,
+                          &(fr_matrix_rows){a->k, a->kv_width, input, width, rows});
+    if (weights->v.data)
+        fr_matrix_apply_share(team, w, &weights->v, first, last,
+                              &(fr_matrix_rows){a->v, a->kv_width, input, width, rows});
+}
+
+/* Queries and keys become whole rows, for norms over all of their heads. */
+static void publish_wide(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec) {
+    const fr_split keys = fr_split_heads(spec->kv_heads, spec->kv_heads, spec->head_dim);
+    const fr_shared_rows rows[] = {
+        {a->q, a->q_width, a->batch.count, fr_attention_split(a, spec, query_step(spec))},
+        {a->k, a->kv_width, a->batch.count, keys}};
+    fr_publish_rows(team, rows, spec->owns_kv ? 2 : 1);
+}
+
+/* All heads of one row, in place, before they are heads. */
+static void norm_wide(const fr_activations *a, float *heads, const float *bias, const float *norm, size_t width) {
+    if (bias) a->kernels->add(heads, bias, width);
+    a->kernels->rmsnorm(heads, heads, norm, width, a->trunk->spec.eps);
+}
+
+static void norm_rows(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
+                      const fr_attention_weights *weights) {
+    size_t begin, end, n = spec->head_dim;
+    fr_part_rows(team, a->batch.count, &begin, &end);
+    for (size_t r = begin; r < end; r++) {
+        norm_wide(a, a->q + r * a->q_width, weights->q_bias, weights->q_norm, spec->heads * n);
+        if (spec->owns_kv)
+            norm_wide(a, a->k + r * a->kv_width, weights->k_bias, weights->k_norm, spec->kv_heads * n);
+    }
+}
+
+/* A head's part of a vector that all have; NULL: there is none, or it has been seen to (norm_rows). */
+static const float *of_head(const fr_attention_spec *spec, const float *bias, size_t head) {
+    return bias && !spec->qk_norm_wide ? bias + head * spec->head_dim : NULL;
+}
+
+/* A head of one row, in place. bias: of the head; norm: of all; NULL: none. */
+static void shape_head(const fr_activations *a, const fr_attention_spec *spec, float *head, const float *bias,
+                       const float *norm, size_t row) {
+    const fr_kernels *k = a->kernels;
+    const fr_rope_spec *rope = &a->trunk->spec.rope[spec->rope];
+    size_t angles = rope->dims / 2;
+    fr_rope_fn *rotate = rope->neox ? k->rope_neox : k->rope_pairs;
+    if (bias) k->add(head, bias, spec->head_dim);
+    if (norm && !spec->norm_turned) k->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
+    if (!spec->no_rope)
+        rotate(head, a->cosine[spec->rope] + row * angles, a->sine[spec->rope] + row * angles, rope->dims);
+    if (norm && spec->norm_turned) k->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
+}
+
+/* Behind the positions that a model was trained on queries grow: transformers 5.17, model ministral3. */
+static void scale_query(const fr_activations *a, const fr_attention_spec *spec, float *query, size_t row) {
+    const fr_rope_spec *rope = &a->trunk->spec.rope[spec->rope];
+    if (rope->query_beta == 0.0) return;
+    double times = floor(a->batch.rows[row].position / rope->original_context);
+    if (times < 1) return;
+    a->kernels->scale(query, spec->head_dim, (float)(1 + rope->query_beta * fr_log_double(1 + times)));
+}
+
+/* One key head and its value head of one row, in the activations; then stored at slot = position, where it is among
+ * those that are kept. The value may come from the raw key, so it is first. */
+static void store_kv(const fr_activations *a, const fr_attention_spec *spec, const fr_attention_weights *weights,
+                     size_t row, size_t head) {
+    const fr_kernels *k = a->kernels;
+    const fr_row *of = &a->batch.rows[row];
+    size_t n = spec->head_dim, at = row * a->kv_width + head * n, position = (size_t)of->position;
+    float *key = a->k + at, *value = spec->k_eq_v ? key : a->v + at, *stored = a->v + at;
+    if (weights->v_bias) k->add(value, weights->v_bias + head * n, n);
+    if (spec->v_norm)
+        k->rmsnorm(stored, value, NULL, n, a->trunk->spec.eps);
+    else if (value != stored) memcpy(stored, value, n * sizeof *value);
+    shape_head(a, spec, key, of_head(spec, weights->k_bias, head), spec->qk_norm_wide ? NULL : weights->k_norm, row);
+    const fr_kv_layer *cache = &a->batch.timelines[of->timeline]->layers[spec->kv];
+    k->kv_store[cache->k.type](fr_kv_slot(cache, &cache->k, head - cache->first, position), key, n);
+    k->kv_store[cache->v.type](fr_kv_slot(cache, &cache->v, head - cache->first, position), stored, n);
+}
+
+/* Queries are partitioned as attention does it, and keys and values by heads too: what a thread reads there, it mostly
+ * wrote here, and its part of the projections before. */
+static void shape_and_store(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
+                            const fr_attention_weights *weights) {
+    const float *norm = spec->qk_norm_wide ? NULL : weights->q_norm;
+    size_t rows = a->batch.count, first, last, begin, end;
+    const fr_split heads = fr_attention_split(a, spec, query_step(spec));
+    fr_part_rank(team, heads, &first, &last);
+    fr_part_heads(team, last - first, rows, &begin, &end);
+    for (size_t item = begin; item < end; item++) {
+        size_t row, head;
+        fr_attend_place(item, rows, last - first, fr_kv_heads_of(&heads, first, last), &row, &head);
+        head += first;
+        float *query = a->q + row * a->q_width + head * query_step(spec);
+        shape_head(a, spec, query, of_head(spec, weights->q_bias, head), norm, row);
+        scale_query(a, spec, query, row);
+    }
+    if (!spec->owns_kv) return;
+    const fr_kv_layer *kept = kept_of(a, spec);
+    fr_part_heads(team, kept->heads, rows, &begin, &end);
+    for (size_t item = begin; item < end; item++) store_kv(a, spec, weights, item % rows, kept->first + item / rows);
+}
+
+void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
+                         const float *sinks) {
+    const fr_split heads = fr_attention_split(a, spec, 1);
+    size_t first, last;
+    fr_part_rank(team, heads, &first, &last);
+    if (a->batch.count == 0 || first == last) return;
+    const fr_kv_layer *kept = kept_of(a, spec);
+    const fr_attend_rows rows = {.kernels = a->kernels,
+                                 .workspace = &a->attend,
+                                 .batch = &a->batch,
+                                 .layer = spec->kv,
+                                 .q = a->q + first * query_step(spec),
+                                 .q_step = query_step(spec),
+                                 .out = a->attn + first * kept->value_dim,
+                                 .stride = a->q_width,
+                                 .heads = last - first,
+                                 .kv_first = first / (heads.count / heads.groups) - kept->first,
+                                 .kv_heads = fr_kv_heads_of(&heads, first, last),
+                                 .span = spec->window,
+                                 .scale = spec->scale,
+                                 .softcap = spec->softcap,
+                                 .sinks = sinks ? sinks + first : NULL};
+    fr_attend_run(team, &rows);
+}
+
+/* By the whole team. */
+static void gate_heads(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec) {
+    size_t n = spec->head_dim, rows = a->batch.count, first, last, begin, end;
+    fr_part_rank(team, fr_attention_split(a, spec, n), &first, &last);
+    fr_part_heads(team, last - first, rows, &begin, &end);
+    for (; begin < end; begin++) {
+        size_t at = begin % rows * a->q_width, head = first + begin / rows;
+        float *seen = a->attn + at + head * n;
+        a->kernels->sigmoid_mul(seen, seen, a->q + at + head * query_step(spec) + n, n);
+    }
+}
+
+void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spec *layer_spec, const fr_layer *layer,
+                      bool ends_rows) {
+    const fr_attention_spec *spec = &layer_spec->attention;
+    const fr_attention_weights *weights = &layer->attention;
+    fr_input_norm(team, a, layer, weights->q.cols);
+    fr_team_sync(team);
+    project(team, a, spec, weights);
+    if (spec->qk_norm_wide) {
+        publish_wide(team, a, spec);
+        norm_rows(team, a, spec, weights);
+    }
+    fr_team_sync(team);
+    shape_and_store(team, a, spec, weights);
+    fr_team_sync(team);
+    if (ends_rows) fr_activations_narrow(a);
+    fr_attention_attend(team, a, spec, weights->sinks);
+    if (spec->output_gate) {
+        fr_team_sync(team);
+        gate_heads(team, a, spec);
+    }
+    fr_publish_input(team, &a->workspace, &weights->o,
+                     &(fr_shared_rows){a->attn, a->q_width, a->batch.count,
+                                                            fr_attention_split(a, spec, spec->head_dim)});
+    fr_matrix_apply(team, &a->workspace, &weights->o,
+                    &(fr_matrix_rows){a->out, a->trunk->spec.hidden, a->attn, a->q_width, a->batch.count});
+}

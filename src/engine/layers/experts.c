@@ -1,0 +1,258 @@
+/* A mixture of experts: the routed branch of a feed-forward. See parts.h; which experts: router.c.
+ *
+ * In: the rows that the feed-forward reads, or the stream before it. Out: experts->sum, the weighted outputs of each
+ * row's chosen experts, added per element in ascending expert id by one fma chain from 0 (quant/NUMERICS.md), whichever
+ * thread computed them. In phases with barriers between:
+ *
+ *     features  the router's products with all rows
+ *     rows      each row's experts and weights
+ *     alone     pairs of a row and an expert, sorted by expert
+ *     experts   where memory doesn't hold them all, the system is told which ones are read next
+ *     pairs     each pair's input, so that an expert's rows lie side by side
+ *     tiles     activation(gate) * up of every pair: tiles of the chosen experts, dealt to threads by what they cost
+ *     features  down of every pair, and the chain
+ *
+ * A router of Gemma 4's reads r = (rmsnorm(x) * scale) / sqrt(hidden), and its experts have a norm of their own. */
+#include <math.h>
+#include <string.h>
+
+#include "base/sizes.h"
+#include "formats/map.h"
+#include "src/engine/layers/parts.h"
+
+/* Rows of an expert that take no longer than one: its bytes do. */
+enum { BYTES_BOUND = 4 };
+
+void fr_experts_layout(fr_activations *a, const fr_experts_spec *spec, bool packed, fr_arena *arena, size_t max_rows,
+                       size_t threads) {
+    size_t pairs = max_rows * spec->top_k, hidden = a->trunk->spec.hidden;
+    fr_experts_rows e = {0}, *place = fr_arena_take(arena, 1, sizeof *place);
+    fr_workspace_layout(&e.workspace, a->kernels, arena, packed, pairs, fr_larger(hidden, spec->width));
+    e.scores = fr_arena_take(arena, max_rows * spec->count, sizeof(float));
+    if (spec->parallel) e.routed = fr_arena_take(arena, max_rows * hidden, sizeof(float));
+    if (spec->parallel) e.normed = fr_arena_take(arena, max_rows * hidden, sizeof(float));
+    e.input = fr_arena_take(arena, pairs * hidden, sizeof(float));
+    e.inner = fr_arena_take(arena, pairs * 2 * spec->width, sizeof(float));
+    e.output = fr_arena_take(arena, pairs * hidden, sizeof(float));
+    e.sum = fr_arena_take(arena, max_rows * hidden, sizeof(float));
+    e.row = fr_arena_take(arena, pairs, sizeof(int32_t));
+    e.weight = fr_arena_take(arena, pairs, sizeof(float));
+    e.first = fr_arena_take(arena, spec->count + 1, sizeof(size_t));
+    e.chosen = fr_arena_take(arena, pairs, sizeof(int32_t));
+    e.chosen_weight = fr_arena_take(arena, pairs, sizeof(float));
+    e.choices = fr_arena_take(arena, 2 * threads * spec->count, sizeof(float));
+    e.scratch = fr_arena_take(arena, 2 * threads * spec->count, sizeof(int32_t));
+    a->experts = place;
+    if (place) *place = e;
+}
+
+void fr_experts_prepare(const fr_activations *a, const fr_experts_weights *weights, size_t row) {
+    const fr_kernels *k = a->kernels;
+    size_t hidden = a->trunk->spec.hidden;
+    const float *x = a->x + row * hidden;
+    float *routed = a->experts->routed + row * hidden, eps = a->trunk->spec.eps;
+    k->rmsnorm(routed, x, weights->router_scale, hidden, eps);
+    k->scale(routed, hidden, (float)(1.0 / sqrt((double)hidden)));
+    fr_matrix_input_row(&a->experts->workspace, row, routed, hidden);
+    k->rmsnorm(a->experts->normed + row * hidden, x, weights->pre_norm, hidden, eps);
+}
+
+void fr_experts_score(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
+                      const fr_experts_weights *weights) {
+    const fr_experts_rows *m = a->experts;
+    size_t hidden = a->trunk->spec.hidden;
+    fr_matrix_apply_whole(team, spec->parallel ? &m->workspace : &a->workspace, &weights->router,
+                          &(fr_matrix_rows){m->scores, spec->count, spec->parallel ? m->routed : a->normed, hidden,
+                                            a->batch.count});
+}
+
+/* All rows' pairs, sorted by expert and then row: a counting sort. */
+static void sort_pairs(const fr_activations *a, const fr_experts_spec *spec) {
+    fr_experts_rows *m = a->experts;
+    size_t pairs = a->batch.count * spec->top_k, *first = m->first;
+    memset(first, 0, (spec->count + 1) * sizeof *first);
+    for (size_t i = 0; i < pairs; i++) first[m->chosen[i] + 1]++;
+    for (size_t e = 0; e < spec->count; e++) first[e + 1] += first[e];
+    for (size_t i = 0; i < pairs; i++) {
+        size_t at = first[m->chosen[i]]++;
+        m->row[at] = (int32_t)(i / spec->top_k);
+        m->weight[at] = m->chosen_weight[i];
+    }
+    for (size_t e = spec->count; e > 0; e--) first[e] = first[e - 1]; /* the fill moved each start to its end */
+    first[0] = 0;
+    m->use.all += spec->count;
+    m->use.pairs += pairs;
+    for (size_t e = 0; e < spec->count; e++) m->use.read += first[e + 1] > first[e];
+}
+
+/* Bytes that the system is asked for in one call. */
+typedef struct stretch {
+    const uint8_t *begin;
+    size_t bytes;
+} stretch;
+
+/* Joins a matrix to the stretch, if it lies behind it; else asks for the stretch and begins another. */
+static void prefetch(stretch *s, const fr_matrix *matrix) {
+    size_t bytes = fr_matrix_bytes(matrix);
+    if (s->bytes && s->begin + s->bytes == matrix->data) {
+        s->bytes += bytes;
+        return;
+    }
+    fr_map_ahead(s->begin, s->bytes);
+    *s = (stretch){matrix->data, bytes};
+}
+
+/* The thread's share of the chosen experts, in the order in which they are read. */
+static void read_ahead(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
+                       const fr_experts_weights *weights) {
+    const size_t *first = a->experts->first;
+    size_t begin, end, chosen = 0;
+    for (size_t e = 0; e < spec->count; e++) chosen += first[e + 1] > first[e];
+    fr_part_pairs(team, chosen, &begin, &end);
+    stretch s = {0};
+    for (int down = 0; down < 2; down++) {
+        for (size_t e = 0, at = 0; e < spec->count && at < end; e++) {
+            if (first[e + 1] == first[e] || at++ < begin) continue;
+            prefetch(&s, down ? &weights->down[e] : &weights->gate[e]);
+            if (!down) prefetch(&s, &weights->up[e]);
+        }
+    }
+    fr_map_ahead(s.begin, s.bytes);
+}
+
+/* Each expert's rows side by side, so that one matmul serves them all. */
+static void gather(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec) {
+    const fr_experts_rows *m = a->experts;
+    size_t hidden = a->trunk->spec.hidden, begin, end;
+    const float *normed = spec->parallel ? m->normed : a->normed;
+    fr_part_pairs(team, m->first[spec->count], &begin, &end);
+    for (size_t p = begin; p < end; p++) {
+        size_t row = (size_t)m->row[p];
+        memcpy(m->input + p * hidden, normed + row * hidden, hidden * sizeof(float));
+        fr_matrix_input_row(&m->workspace, p, m->input + p * hidden, hidden);
+    }
+}
+
+/* activation(gate) * up of the expert's pairs, inner columns [begin, end). */
+static void expert_in(const fr_activations *a, const fr_experts_spec *spec, const fr_experts_weights *weights,
+                      size_t expert, size_t begin, size_t end) {
+    const fr_kernels *k = a->kernels;
+    const fr_experts_rows *m = a->experts;
+    size_t ffn = spec->width, stride = 2 * ffn, hidden = a->trunk->spec.hidden;
+    size_t p = m->first[expert], rows = m->first[expert + 1] - p;
+    const float *input = m->input + p * hidden;
+    float *inner = m->inner + p * stride;
+    fr_workspace workspace = fr_workspace_from(&m->workspace, p);
+    fr_matrix_apply_part(&workspace, &weights->gate[expert], begin, end,
+                         &(fr_matrix_rows){inner, stride, input, hidden, rows});
+    fr_matrix_apply_part(&workspace, &weights->up[expert], begin, end,
+                         &(fr_matrix_rows){inner + ffn, stride, input, hidden, rows});
+    for (size_t r = 0; r < rows; r++) {
+        float *gate = inner + r * stride + begin, *up = gate + ffn;
+        if (weights->gate_bias) k->add(gate, weights->gate_bias + expert * ffn + begin, end - begin);
+        if (weights->up_bias) k->add(up, weights->up_bias + expert * ffn + begin, end - begin);
+        if (spec->activation == FR_CLAMPED_SWIGLU) k->clamped_swiglu(gate, gate, up, end - begin, spec->limit);
+        else fr_activate(k, spec->activation, gate, up, end - begin);
+    }
+}
+
+/* What a tile of an expert costs that has so many rows: its bytes, while they are few. */
+static size_t tile_cost(size_t rows) {
+    return rows == 0 ? 0 : rows < BYTES_BOUND ? BYTES_BOUND : rows;
+}
+
+/* The first of an expert's tiles that begins at or behind `cost` of all; first: where the expert's begin. */
+static size_t tile_at(size_t cost, size_t first, size_t each, size_t tiles) {
+    size_t tile = cost > first ? (cost - first + each - 1) / each : 0;
+    return tile < tiles ? tile : tiles;
+}
+
+/* Of the rank's share of each expert's features all experts' tiles behind each other are cut into stretches of equal
+ * cost, one a thread: experts may be narrower than a team, and have any numbers of rows. */
+static void experts_in(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
+                       const fr_experts_weights *weights) {
+    const size_t *first = a->experts->first;
+    size_t all = 0, before = 0, share, share_end, begin, end;
+    fr_part_rank(team, fr_split_features(spec->width), &share, &share_end);
+    size_t tiles = (share_end - share + FR_FEATURE_UNIT - 1) / FR_FEATURE_UNIT;
+    for (size_t e = 0; e < spec->count; e++) all += tiles * tile_cost(first[e + 1] - first[e]);
+    fr_part_pairs(team, all, &begin, &end);
+    for (size_t e = 0; e < spec->count && before < end; e++) {
+        size_t each = tile_cost(first[e + 1] - first[e]);
+        if (each == 0) continue;
+        size_t from = share + tile_at(begin, before, each, tiles) * FR_FEATURE_UNIT;
+        size_t to = share + tile_at(end, before, each, tiles) * FR_FEATURE_UNIT;
+        before += tiles * each;
+        if (to > share_end) to = share_end;
+        if (from < to) expert_in(a, spec, weights, e, from, to);
+    }
+}
+
+/* Weighted outputs joined, for the thread's own columns of the stream. */
+static void experts_out(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
+                        const fr_experts_weights *weights) {
+    const fr_kernels *k = a->kernels;
+    const fr_experts_rows *m = a->experts;
+    size_t stride = 2 * spec->width, hidden = a->trunk->spec.hidden, begin, end;
+    fr_part_features(team, hidden, &begin, &end);
+    for (size_t r = 0; r < a->batch.count; r++) memset(m->sum + r * hidden + begin, 0, (end - begin) * sizeof(float));
+    for (size_t e = 0; e < spec->count; e++) {
+        size_t p = m->first[e], rows = m->first[e + 1] - p;
+        if (rows == 0) continue;
+        fr_workspace workspace = fr_workspace_from(&m->workspace, p);
+        fr_matrix_apply_part(&workspace, &weights->down[e], begin, end,
+                             &(fr_matrix_rows){m->output + p * hidden, hidden, m->inner + p * stride, stride, rows});
+        for (size_t i = p; i < p + rows; i++) {
+            float *output = m->output + i * hidden + begin;
+            if (weights->down_bias) k->add(output, weights->down_bias + e * hidden + begin, end - begin);
+            k->axpy(m->sum + (size_t)m->row[i] * hidden + begin, output, end - begin, m->weight[i]);
+        }
+    }
+}
+
+void fr_experts_run(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
+                    const fr_experts_weights *weights) {
+    size_t begin, end;
+    fr_part_rows(team, a->batch.count, &begin, &end);
+    for (size_t r = begin; r < end; r++) fr_experts_choose(a, spec, weights, r, team->index);
+    fr_team_sync(team);
+    if (team->index == 0) sort_pairs(a, spec);
+    fr_team_sync(team);
+    if (a->reads_ahead) read_ahead(team, a, spec, weights);
+    gather(team, a, spec);
+    fr_team_sync(team);
+    experts_in(team, a, spec, weights);
+    fr_publish_input(team, &a->experts->workspace, weights->down,
+                     &(fr_shared_rows){a->experts->inner, 2 * spec->width, a->experts->first[spec->count],
+                                       fr_split_features(spec->width)});
+    experts_out(team, a, spec, weights);
+}
+
+/* Of the row that the feed-forward read: sigmoid(gate . x). */
+static float shared_weight(const fr_activations *a, const fr_experts_weights *weights, size_t row) {
+    size_t hidden = a->trunk->spec.hidden;
+    float gate;
+    a->kernels->matmul[FR_F32](&(fr_matmul){.y = &gate,
+                                            .x = a->normed + row * hidden,
+                                            .rows = 1,
+                                            .w = weights->shared_gate,
+                                            .cols = hidden,
+                                            .features = 1});
+    gate = -gate;
+    a->kernels->exp(&gate, &gate, 1);
+    return 1.0f / (1.0f + gate);
+}
+
+void fr_experts_join(const fr_activations *a, const fr_layer_spec *spec, const fr_experts_weights *weights,
+                     size_t row) {
+    const fr_kernels *k = a->kernels;
+    size_t hidden = a->trunk->spec.hidden;
+    float *out = a->out + row * hidden, *routed = a->experts->sum + row * hidden, eps = a->trunk->spec.eps;
+    if (spec->experts.parallel) {
+        k->rmsnorm(out, out, weights->post_dense_norm, hidden, eps);
+        k->rmsnorm(routed, routed, weights->post_norm, hidden, eps);
+    }
+    if (spec->experts.shared_gated && spec->ffn.width) k->scale(out, hidden, shared_weight(a, weights, row));
+    if (spec->ffn.width) k->add(out, routed, hidden);
+    else memcpy(out, routed, hidden * sizeof *out);
+}

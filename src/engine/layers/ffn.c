@@ -1,0 +1,69 @@
+/* The gated feed-forward, and the joining of branches to the stream: see parts.h. */
+#include "src/engine/layers/parts.h"
+
+/* x += scale * norm(out + bias), by the row's owner; without a norm or a scale as it is. */
+static void join_row(const fr_activations *a, const float *bias, const float *norm, size_t row) {
+    const fr_kernels *k = a->kernels;
+    size_t hidden = a->trunk->spec.hidden;
+    float *out = a->out + row * hidden, scale = a->trunk->spec.residual_scale;
+    if (bias) k->add(out, bias, hidden);
+    fr_norm_row(a, out, out, norm, NULL);
+    if (scale != 0.0f) k->scale(out, hidden, scale);
+    k->add(a->x + row * hidden, out, hidden);
+}
+
+void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer) {
+    size_t begin, end, hidden = a->trunk->spec.hidden;
+    fr_part_rows(team, a->batch.count, &begin, &end);
+    for (size_t r = begin; r < end; r++) {
+        float *normed = a->normed + r * hidden;
+        join_row(a, layer->attention.o_bias, layer->post_attn_norm, r);
+        if (spec->norms != FR_NORM_SHARED) /* else it has the input's norm still */
+            fr_norm_row(a, normed, a->x + r * hidden, layer->pre_ffn_norm, layer->pre_ffn_norm_bias);
+        fr_matrix_input_row(&a->workspace, r, normed, hidden);
+        if (spec->experts.parallel && spec->experts.count) fr_experts_prepare(a, &layer->experts, r);
+    }
+}
+
+void fr_activate(const fr_kernels *k, fr_activation activation, float *gate, const float *up, size_t n) {
+    if (activation == FR_GELU) k->gelu_mul(gate, gate, up, n);
+    else k->silu_mul(gate, gate, up, n);
+}
+
+/* A thread's gate and up features are the same range, so the activation needs no barrier. */
+void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec *spec, const fr_ffn_weights *weights) {
+    const fr_kernels *k = a->kernels;
+    size_t begin, end, hidden = a->trunk->spec.hidden, rows = a->batch.count;
+    fr_matrix_apply(team, &a->workspace, &weights->gate_up[0],
+                    &(fr_matrix_rows){a->gate, a->ffn_width, a->normed, hidden, rows});
+    fr_matrix_apply(team, &a->workspace, &weights->gate_up[1],
+                    &(fr_matrix_rows){a->up, a->ffn_width, a->normed, hidden, rows});
+    fr_part_features(team, weights->gate_up[0].features, &begin, &end);
+    for (size_t r = 0; r < rows; r++) {
+        float *gate = a->gate + r * a->ffn_width + begin, *up = a->up + r * a->ffn_width + begin;
+        if (weights->gate_bias) k->add(gate, weights->gate_bias + begin, end - begin);
+        if (weights->up_bias) k->add(up, weights->up_bias + begin, end - begin);
+        fr_activate(k, spec->activation, gate, up, end - begin);
+    }
+}
+
+void fr_ffn_down(const fr_team *team, const fr_activations *a, const fr_ffn_weights *weights) {
+    fr_publish_input(team, &a->workspace, &weights->down,
+                     &(fr_shared_rows){a->gate, a->ffn_width, a->batch.count,
+                                                            fr_split_features(weights->down.cols)});
+    fr_matrix_apply(team, &a->workspace, &weights->down,
+                    &(fr_matrix_rows){a->out, a->trunk->spec.hidden, a->gate, a->ffn_width, a->batch.count});
+}
+
+void fr_ffn_join(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer) {
+    size_t begin, end, hidden = a->trunk->spec.hidden;
+    fr_part_rows(team, a->batch.count, &begin, &end);
+    for (size_t r = begin; r < end; r++) {
+        float *x = a->x + r * hidden;
+        if (layer->experts.router.data) fr_experts_join(a, spec, &layer->experts, r);
+        join_row(a, layer->ffn.down_bias, layer->post_ffn_norm, r);
+        if (layer->ple.gate.data)
+            fr_matrix_input_row(&a->workspace, r, x, hidden);
+        else if (layer->scalar) a->kernels->scale(x, hidden, *layer->scalar);
+    }
+}

@@ -1,0 +1,102 @@
+/* The LM head of a batch: see head.h.
+ *
+ * Logits of a batch are megabytes. So each thread takes its features in pieces that stay in a core's cache from the
+ * product over the soft cap to the comparison: 8 rows of 262144 logits would otherwise be written once and read four
+ * times. */
+#include "src/engine/layers/head.h"
+
+#include <string.h>
+
+#include "base/sizes.h"
+#include "src/engine/weights/partition.h"
+
+enum {
+    PIECE = 256 << 10, /* bytes of logits */
+    NOT_FINITE = -1,
+    NOTHING = -2,
+    TOGETHER = 16 /* rows whose bests ranks tell each other at once */
+};
+
+/* Of two ids, the first's smaller, the one with the larger logit. */
+static int64_t larger(const float *logits, int64_t a, int64_t b) {
+    if (a == NOTHING || b == NOT_FINITE) return b;
+    if (b == NOTHING || a == NOT_FINITE) return a;
+    return logits[b] > logits[a] ? b : a;
+}
+
+static size_t piece_features(size_t rows) {
+    size_t features = PIECE / sizeof(float) / rows;
+    return features < FR_FEATURE_UNIT ? FR_FEATURE_UNIT : features / FR_FEATURE_UNIT * FR_FEATURE_UNIT;
+}
+
+/* Logits of features [begin, end), and how they change the thread's best. */
+static void run_piece(fr_forward *f, const fr_head *head, size_t begin, size_t end, int64_t *best) {
+    size_t vocab = head->matrix->features, hidden = head->matrix->cols;
+    const fr_kernels *k = head->workspace->kernels;
+    fr_matrix_apply_part(head->workspace, head->matrix, begin, end,
+                         &(fr_matrix_rows){f->logits, vocab, f->hidden + f->head_first * hidden, hidden, f->head_rows});
+    for (size_t r = 0; r < f->head_rows; r++) {
+        float *logits = f->logits + r * vocab;
+        if (head->scale != 0.0f) k->scale(logits + begin, end - begin, head->scale);
+        if (head->softcap != 0.0f) k->softcap(logits + begin, end - begin, head->softcap);
+        int64_t at = k->argmax(logits + begin, end - begin);
+        best[r] = larger(logits, best[r], at < 0 ? NOT_FINITE : (int64_t)begin + at);
+    }
+}
+
+/* The threads' bests of a row, whose features are in the order of the threads. */
+static int64_t best_of_row(const fr_team *team, const fr_forward *f, size_t vocab, size_t r) {
+    int64_t best = NOTHING;
+    for (size_t t = 0; t < team->count; t++)
+        best = larger(f->logits + r * vocab, best, f->best[t * f->best_stride + r]);
+    return best;
+}
+
+/* What a rank says of a row. */
+typedef struct rank_best {
+    int64_t at; /* the largest logit's feature, NOT_FINITE or NOTHING */
+    float logit;
+} rank_best;
+
+static int64_t larger_of_ranks(const rank_best *best, size_t ranks, size_t stride) {
+    rank_best found = {.at = NOTHING};
+    for (size_t i = 0; i < ranks; i++, best += stride) {
+        if (best->at == NOT_FINITE) return NOT_FINITE;
+        if (best->at != NOTHING && (found.at == NOTHING || best->logit > found.logit)) found = *best;
+    }
+    return found.at;
+}
+
+/* Ranks' bests of rows `first` on, TOGETHER at most; features are in the order of the ranks. By one thread. */
+static void join_ranks(fr_ranks *ranks, const fr_forward *f, size_t vocab, size_t first) {
+    rank_best all[FR_MAX_RANKS * TOGETHER];
+    size_t count = fr_ranks_count(ranks), rows = fr_smaller(TOGETHER, f->head_rows - first);
+    rank_best *own = all + fr_ranks_index(ranks) * rows;
+    memset(all, 0, count * rows * sizeof *all);
+    for (size_t r = 0; r < rows; r++) {
+        own[r].at = f->best[first + r];
+        if (own[r].at >= 0) own[r].logit = f->logits[(first + r) * vocab + (size_t)own[r].at];
+    }
+    fr_ranks_gather_equal(ranks, all, rows * sizeof *all);
+    for (size_t r = 0; r < rows; r++) f->best[first + r] = larger_of_ranks(all + r, count, rows);
+}
+
+void fr_head_rows(const fr_team *team, const fr_head *head, fr_forward *f) {
+    size_t vocab = head->matrix->features, hidden = head->matrix->cols;
+    size_t piece = piece_features(f->head_rows), begin, end;
+    int64_t *best = f->best + team->index * f->best_stride;
+    fr_publish_own_input(team, head->workspace, f->hidden + f->head_first * hidden, hidden, hidden, f->head_rows);
+    for (size_t r = 0; r < f->head_rows; r++) best[r] = NOTHING;
+    fr_part_features(team, vocab, &begin, &end);
+    for (size_t to; begin < end; begin = to) {
+        to = end - begin < piece ? end : begin + piece;
+        run_piece(f, head, begin, to, best);
+    }
+    /* The best of each thread's features. */
+    fr_publish_rows(team, &(fr_shared_rows){f->logits, vocab, f->head_rows, fr_split_features(vocab)}, !f->best_alone);
+    fr_part_rows(team, f->head_rows, &begin, &end);
+    for (; begin < end; begin++) f->best[begin] = best_of_row(team, f, vocab, begin);
+    if (!team->ranks) return;
+    fr_team_sync(team);
+    for (size_t r = 0; team->index == 0 && r < f->head_rows; r += TOGETHER) join_ranks(team->ranks, f, vocab, r);
+}

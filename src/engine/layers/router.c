@@ -1,0 +1,135 @@
+/* Routing: which experts a row is sent to, and with which weights. See parts.h.
+ *
+ * In: the router's products with a row, one an expert. Out: the ids of its experts, by what chooses them largest first,
+ * the lowest id first of equals; their weights (quant/NUMERICS.md, 11).
+ *
+ * Two kinds of scores, softmax and sigmoid. Where a bias corrects them, scores with it choose, of DeepSeek-AI 2024,
+ * arXiv:2412.19437, and of ERNIE 4.5; weights are of the scores as they were. Of softmax without one products choose,
+ * which are in the same order. Where experts have groups, a row chooses in the best of them: those whose two best
+ * experts are together, or whose best one is (DeepSeek-V2, arXiv:2405.04434). A row with a product that is not finite
+ * has no weights: they are NaN, and so is all that comes of it. */
+#include <math.h>
+
+#include "src/engine/layers/parts.h"
+
+/* What one row's routing works with: the calling thread's own. */
+typedef struct routing {
+    const fr_kernels *kernels;
+    const fr_experts_spec *spec;
+    float *scores;           /* [experts] products, then what they say */
+    float *choice, *groups;  /* [experts] of each */
+    int32_t *scratch, *best; /* [experts] of each */
+} routing;
+
+static bool all_finite(const float *values, size_t n) {
+    bool finite = true;
+    for (size_t i = 0; i < n; i++) finite &= (bool)isfinite(values[i]);
+    return finite;
+}
+
+/* Products to weights before normalization, and what those of all experts sum to, or of the chosen ones. */
+static float weigh_products(const routing *r, const int32_t *chosen, float *weight) {
+    const fr_experts_spec *spec = r->spec;
+    float most = r->scores[chosen[0]], sum = 0.0f;
+    for (size_t i = 0; i < spec->top_k; i++) weight[i] = r->scores[chosen[i]] - most;
+    r->kernels->exp(weight, weight, spec->top_k);
+    if (spec->norm_top_k) {
+        for (size_t i = 0; i < spec->top_k; i++) sum += weight[i];
+        return sum;
+    }
+    for (size_t e = 0; e < spec->count; e++) r->scores[e] -= most;
+    r->kernels->exp(r->scores, r->scores, spec->count);
+    for (size_t e = 0; e < spec->count; e++) sum += r->scores[e];
+    return sum;
+}
+
+static void score_sigmoid(const routing *r) {
+    for (size_t e = 0; e < r->spec->count; e++) r->scores[e] = -r->scores[e];
+    r->kernels->exp(r->scores, r->scores, r->spec->count);
+    for (size_t e = 0; e < r->spec->count; e++) r->scores[e] = 1.0f / (1.0f + r->scores[e]);
+}
+
+static void score_softmax(const routing *r) {
+    float most = r->scores[0], sum = 0.0f;
+    for (size_t e = 1; e < r->spec->count; e++) most = r->scores[e] > most ? r->scores[e] : most;
+    for (size_t e = 0; e < r->spec->count; e++) r->scores[e] -= most;
+    r->kernels->exp(r->scores, r->scores, r->spec->count);
+    for (size_t e = 0; e < r->spec->count; e++) sum += r->scores[e];
+    for (size_t e = 0; e < r->spec->count; e++) r->scores[e] /= sum;
+}
+
+/* Scores are the weights. Their sum keeps away from 0, as the published code of each family has it. */
+static float weigh_scores(const routing *r, const int32_t *chosen, float *weight) {
+    float sum = 0.0f;
+    for (size_t i = 0; i < r->spec->top_k; i++) weight[i] = r->scores[chosen[i]];
+    if (!r->spec->norm_top_k) return 1.0f;
+    for (size_t i = 0; i < r->spec->top_k; i++) sum += weight[i];
+    if (r->spec->norm_min > 0.0f) return sum > r->spec->norm_min ? sum : r->spec->norm_min;
+    return sum + 1e-20f;
+}
+
+/* The sum of the two largest of n >= 2 values. */
+static float best_two(const float *values, size_t n) {
+    float first = values[0], second = -INFINITY;
+    for (size_t i = 1; i < n; i++) {
+        if (values[i] > first) {
+            second = first;
+            first = values[i];
+        } else if (values[i] > second) {
+            second = values[i];
+        }
+    }
+    return first + second;
+}
+
+static float best_one(const float *values, size_t n) {
+    float best = values[0];
+    for (size_t i = 1; i < n; i++) best = values[i] > best ? values[i] : best;
+    return best;
+}
+
+/* Leaves no choice outside of the best groups. */
+static void keep_best_groups(const routing *r) {
+    size_t groups = r->spec->groups, size = r->spec->count / groups;
+    float (*worth)(const float *, size_t) = r->spec->groups_by_best ? best_one : best_two;
+    for (size_t g = 0; g < groups; g++) r->groups[g] = worth(r->choice + g * size, size);
+    r->kernels->topk(r->groups, groups, r->spec->top_groups, r->best, r->scratch);
+    for (size_t g = 0; g < groups; g++) r->groups[g] = -INFINITY;
+    for (size_t i = 0; i < r->spec->top_groups; i++) r->groups[r->best[i]] = 0.0f;
+    for (size_t e = 0; e < r->spec->count; e++)
+        if (r->groups[e / size] < 0.0f) r->choice[e] = -INFINITY;
+}
+
+/* bias: NULL: none. */
+static void choose(const routing *r, const float *bias, int32_t *chosen) {
+    for (size_t e = 0; e < r->spec->count; e++) r->choice[e] = bias ? r->scores[e] + bias[e] : r->scores[e];
+    if (r->spec->groups > 1) keep_best_groups(r);
+    r->kernels->topk(r->choice, r->spec->count, r->spec->top_k, chosen, r->scratch);
+}
+
+void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, const fr_experts_weights *weights,
+                       size_t row, size_t thread) {
+    fr_experts_rows *m = a->experts;
+    const routing r = {.kernels = a->kernels,
+                       .spec = spec,
+                       .scores = m->scores + row * spec->count,
+                       .choice = m->choices + 2 * thread * spec->count,
+                       .groups = m->choices + (2 * thread + 1) * spec->count,
+                       .scratch = m->scratch + 2 * thread * spec->count,
+                       .best = m->scratch + (2 * thread + 1) * spec->count};
+    int32_t *chosen = m->chosen + row * spec->top_k;
+    float *weight = m->chosen_weight + row * spec->top_k, sum, scaling = spec->routed_scaling;
+    if (weights->product_bias) a->kernels->add(r.scores, weights->product_bias, spec->count);
+    if (!all_finite(r.scores, spec->count)) scaling = NAN;
+    bool one_best = spec->groups < 2 || spec->groups_by_best; /* a product's place is then its score's */
+    bool products = spec->scoring == FR_SCORING_SOFTMAX && !weights->router_bias && one_best;
+    if (spec->scoring == FR_SCORING_SIGMOID) score_sigmoid(&r);
+    else if (!products) score_softmax(&r);
+    choose(&r, weights->router_bias, chosen);
+    sum = products ? weigh_products(&r, chosen, weight) : weigh_scores(&r, chosen, weight);
+    for (size_t i = 0; i < spec->top_k; i++) {
+        weight[i] /= sum;
+        if (weights->scale) weight[i] *= weights->scale[chosen[i]];
+        weight[i] *= scaling;
+    }
+}

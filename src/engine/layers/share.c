@@ -1,0 +1,209 @@
+/* Which matrices ranks have their shares of, and which keys, values and states: see trunk.h. As the parts of a layer
+ * apply them: queries, keys and values by heads, all else by features; or whole layers. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "src/engine/layers/parts.h"
+#include "src/engine/layers/stages.h"
+#include "src/engine/layers/trunk.h"
+
+/* ------------------------------------------------------------------------------------------------------------- rows */
+
+static void share_features(fr_weights *weights, const fr_matrix *matrix) {
+    fr_weights_share(weights, matrix, fr_split_features(matrix->features));
+}
+
+static void share_queries(fr_weights *weights, const fr_trunk *trunk, const fr_attention_spec *spec,
+                          const fr_matrix *q) {
+    if (!q->data || !spec->heads || spec->kv >= trunk->kv_count) return;
+    size_t kv_heads = trunk->kv_shapes[spec->kv].heads;
+    if (kv_heads) fr_weights_share(weights, q, fr_split_heads(spec->heads, kv_heads, q->features / spec->heads));
+}
+
+/* How the heads of a KV layer, of so many columns each, are kept by ranks. */
+static fr_split kept_heads(const fr_trunk *trunk, size_t kv, size_t each) {
+    return fr_split_kv_heads(trunk->kv_shapes[kv].heads, each);
+}
+
+void fr_trunk_keep_heads(const fr_trunk *trunk, const fr_ranks *ranks, size_t kv, fr_kv_shape *shape) {
+    const fr_split heads = kept_heads(trunk, kv, 1);
+    size_t own = fr_ranks_index(ranks), all = shape->heads;
+    size_t end = trunk->stages && !fr_stages_keeps(trunk, own, kv) ? 0 : heads.count;
+    shape->before = 0;
+    if (ranks && !trunk->stages) fr_split_share(&heads, ranks, own, &shape->before, &end);
+    shape->heads = end - shape->before;
+    shape->behind = all - end;
+}
+
+size_t fr_trunk_head_keeper(const fr_trunk *trunk, const fr_ranks *ranks, size_t kv, size_t head) {
+    size_t heads = trunk->kv_shapes[kv].heads;
+    const fr_split split = fr_split_heads(heads, heads, 1);
+    if (trunk->stages) return fr_stages_of(trunk->stages, fr_trunk_kv_owner(trunk, kv));
+    return fr_split_owner(&split, ranks, head);
+}
+
+static void share_kv(fr_weights *weights, const fr_trunk *trunk, const fr_attention_spec *spec,
+                     const fr_attention_weights *attention) {
+    if (!spec->owns_kv || !attention->k.data) return;
+    const fr_split kept = kept_heads(trunk, spec->kv, spec->head_dim);
+    fr_weights_share(weights, &attention->k, kept);
+    fr_weights_share(weights, &attention->v, kept);
+}
+
+size_t fr_trunk_kv_owner(const fr_trunk *trunk, size_t kv) {
+    size_t i = 0;
+    while (fr_mixer_recurs(trunk->spec.layer[i].mixer) || !trunk->spec.layer[i].attention.owns_kv ||
+           trunk->spec.layer[i].attention.kv != kv) i++;
+    return i;
+}
+
+/* Latent attention's, of which one tensor may hold both. */
+static void share_latent_heads(fr_weights *weights, const fr_attention_spec *spec, const fr_latent_heads *heads) {
+    const fr_split split = fr_split_heads(spec->heads, spec->kv_heads, 1);
+    if (heads->kv_b) fr_weights_share_heads(weights, heads->kv_b, split);
+    else if (heads->k_b) fr_weights_share_heads(weights, heads->k_b, split);
+    if (!heads->kv_b && heads->v_b) fr_weights_share_heads(weights, heads->v_b, split);
+}
+
+/* Gated DeltaNet's gates on what value heads have seen, and the heads' states. */
+static void share_values(fr_weights *weights, fr_trunk *trunk, const fr_deltanet_spec *spec, const fr_matrix *z) {
+    fr_recurrent_shape *shape = &trunk->recurrent_shapes[spec->state];
+    size_t end;
+    if (z->data) fr_weights_share(weights, z, fr_deltanet_split(spec, spec->value_dim));
+    fr_part_rank(&(fr_team){.ranks = weights->ranks}, fr_deltanet_split(spec, 1), &shape->before, &end);
+    shape->behind = shape->heads - end;
+}
+
+static void share_each(fr_weights *weights, const fr_matrix *matrices, size_t count) {
+    for (size_t i = 0; i < count && matrices; i++) share_features(weights, &matrices[i]);
+}
+
+static void share_rows(fr_trunk *trunk, fr_weights *weights) {
+    for (size_t i = 0; i < trunk->spec.layers; i++) {
+        const fr_layer *layer = &trunk->layers[i];
+        const fr_matrix *features[] = {&layer->attention.o,     &layer->ffn.gate_up[0],    &layer->ffn.gate_up[1],
+                                       &layer->ffn.down,        &layer->deltanet.in_qkv,   &layer->deltanet.in_qkvz,
+                                       &layer->deltanet.out,    &layer->short_conv.in[0],  &layer->short_conv.in[1],
+                                       &layer->short_conv.in[2], &layer->short_conv.out};
+        size_t experts = trunk->spec.layer[i].experts.count;
+        share_queries(weights, trunk, &trunk->spec.layer[i].attention, &layer->attention.q);
+        share_kv(weights, trunk, &trunk->spec.layer[i].attention, &layer->attention);
+        share_latent_heads(weights, &trunk->spec.layer[i].attention, &layer->mla.heads);
+        if (trunk->spec.layer[i].mixer == FR_MIXER_DELTANET)
+            share_values(weights, trunk, &trunk->spec.layer[i].deltanet, &layer->deltanet.in_z);
+        for (size_t m = 0; m < sizeof features / sizeof *features; m++) share_features(weights, features[m]);
+        share_each(weights, layer->experts.gate, experts);
+        share_each(weights, layer->experts.up, experts);
+        share_each(weights, layer->experts.down, experts);
+    }
+}
+
+/* ----------------------------------------------------------------------------------------------------------- layers */
+
+enum {
+    MOST_MATRICES = 32, /* of a layer, or arrays of them */
+    GATHERS = 4         /* of a layer that is split by rows */
+};
+
+typedef struct matrices {
+    const fr_matrix *at;
+    size_t count;
+} matrices;
+
+/* All of a layer; gives how many arrays. */
+static size_t matrices_of(const fr_trunk *trunk, size_t index, matrices *all) {
+    const fr_layer *l = &trunk->layers[index];
+    const fr_layer_spec *spec = &trunk->spec.layer[index];
+    size_t experts = spec->experts.count, heads = spec->mixer == FR_MIXER_MLA ? spec->attention.heads : 0;
+    const matrices list[] = {{&l->attention.q, 1},      {&l->attention.k, 1},       {&l->attention.v, 1},
+                             {&l->attention.o, 1},      {&l->mla.q_a, 1},           {&l->mla.kv_a, 1},
+                             {l->mla.heads.k_b, heads}, {l->mla.heads.v_b, heads},  {l->mla.heads.kv_b, heads},
+                             {&l->deltanet.in_qkv, 1},  {&l->deltanet.in_z, 1},     {&l->deltanet.in_b, 1},
+                             {&l->deltanet.in_a, 1},    {&l->deltanet.in_qkvz, 1},  {&l->deltanet.in_ba, 1},
+                             {&l->deltanet.out, 1},     {l->short_conv.in, 3},      {&l->short_conv.out, 1},
+                             {l->ffn.gate_up, 2},       {&l->ffn.down, 1},          {&l->ple.gate, 1},
+                             {&l->ple.out, 1},          {&l->experts.router, 1},    {l->experts.gate, experts},
+                             {l->experts.up, experts},  {l->experts.down, experts}};
+    _Static_assert(sizeof list / sizeof *list <= MOST_MATRICES, "room for all");
+    memcpy(all, list, sizeof list);
+    return sizeof list / sizeof *list;
+}
+
+static uint64_t bytes_of(const matrices *list) {
+    uint64_t bytes = 0;
+    for (size_t m = 0; list->at && m < list->count; m++)
+        if (list->at[m].data) bytes += fr_matrix_bytes(&list->at[m]);
+    return bytes;
+}
+
+static uint64_t layer_bytes(const fr_trunk *trunk, size_t index) {
+    matrices all[MOST_MATRICES];
+    uint64_t bytes = 0;
+    for (size_t i = 0, count = matrices_of(trunk, index, all); i < count; i++) bytes += bytes_of(&all[i]);
+    return bytes;
+}
+
+/* What a token reads of it. */
+static double layer_read(const fr_trunk *trunk, size_t index) {
+    const fr_experts_spec *spec = &trunk->spec.layer[index].experts;
+    const fr_experts_weights *experts = &trunk->layers[index].experts;
+    double bytes = (double)layer_bytes(trunk, index), stacks = 0;
+    if (spec->count == 0) return bytes;
+    for (size_t i = 0; i < 3; i++)
+        stacks += (double)bytes_of(&(matrices){i == 0 ? experts->gate : i == 1 ? experts->up : experts->down,
+                                               spec->count});
+    return bytes - stacks + stacks * (double)spec->top_k / (double)spec->count;
+}
+
+/* Whether a token comes sooner by whole layers. By rows ranks read its weights at once, in bytes / bandwidth, and wait
+ * for each other in each layer: before attention's output and behind it, before the feed-forward's and behind it. By
+ * layers one reads behind the other, ranks times as long, and a message goes to each. Of ranks of one machine, which
+ * hear of each other in microseconds, nothing is known: rows. What bench/ranks/README.md has measured agrees: a model
+ * of 28 layers that a machine reads in 60 ms gains on two by rows below 0.25 ms. */
+static bool layers_pay(const fr_trunk *trunk, const fr_ranks *ranks, const fr_rank_plan *plan) {
+    double bytes = 0, count = (double)fr_ranks_count(ranks), layers = (double)trunk->spec.layers;
+    if (plan->split != FR_SPLIT_AUTO) return plan->split == FR_SPLIT_LAYERS;
+    if (plan->latency <= 0 || plan->bandwidth <= 0) return false;
+    for (size_t i = 0; i < trunk->spec.layers; i++) bytes += layer_read(trunk, i);
+    double reading = bytes / plan->bandwidth;
+    return count * (reading + plan->latency) < reading + GATHERS * layers * plan->latency;
+}
+
+/* To a rank, which alone keeps its states. */
+static void assign_layer(fr_trunk *trunk, fr_weights *weights, size_t index, size_t rank) {
+    const fr_layer_spec *spec = &trunk->spec.layer[index];
+    matrices all[MOST_MATRICES];
+    fr_recurrent_shape *state = &trunk->recurrent_shapes[spec->deltanet.state];
+    if (spec->mixer == FR_MIXER_DELTANET && rank != fr_ranks_index(weights->ranks)) state->behind = state->heads;
+    for (size_t i = 0, count = matrices_of(trunk, index, all); i < count; i++)
+        for (size_t m = 0; all[i].at && m < all[i].count; m++) fr_weights_assign(weights, &all[i].at[m], rank);
+}
+
+static fr_status share_layers(fr_trunk *trunk, fr_weights *weights) {
+    uint64_t *bytes = calloc(trunk->spec.layers, sizeof *bytes);
+    if (!bytes) return fr_fail_memory("sizes of layers", trunk->spec.layers * sizeof *bytes);
+    for (size_t i = 0; i < trunk->spec.layers; i++) bytes[i] = layer_bytes(trunk, i);
+    fr_status status = fr_stages_open(trunk, weights->ranks, bytes, &trunk->stages);
+    free(bytes);
+    for (size_t i = 0; i < trunk->spec.layers && status == FR_OK; i++)
+        assign_layer(trunk, weights, i, fr_stages_of(trunk->stages, i));
+    return status;
+}
+
+fr_status fr_trunk_share(fr_trunk *trunk, fr_weights *weights, const fr_rank_plan *plan) {
+    if (layers_pay(trunk, weights->ranks, plan)) FR_TRY(share_layers(trunk, weights));
+    else share_rows(trunk, weights);
+    fr_weights_share_head(weights, &trunk->head, &trunk->embedding);
+    return FR_OK;
+}
+
+bool fr_trunk_share_drafter(fr_trunk *trunk, fr_weights *weights, const fr_rank_plan *plan) {
+    if (layers_pay(trunk, weights->ranks, plan)) return false;
+    share_rows(trunk, weights);
+    fr_weights_share_head(weights, &trunk->head, &trunk->embedding);
+    for (size_t kv = 0; kv < trunk->kv_count; kv++)
+        fr_trunk_keep_heads(trunk, weights->ranks, kv, &trunk->kv_shapes[kv]);
+    trunk->drafts = true;
+    return true;
+}

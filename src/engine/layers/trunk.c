@@ -1,0 +1,348 @@
+/* A decoder opened and run: see trunk.h. */
+#include "src/engine/layers/trunk.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/sizes.h"
+#include "src/engine/layers/parts.h"
+#include "src/engine/layers/stages.h"
+
+enum { PIECE_UNIT = 8 }; /* rows for which weights are read once */
+
+/* ---------------------------------------------------------------------------------------------------------- opening */
+
+fr_status fr_spec_repeat(fr_trunk_spec *spec, const fr_layer_spec *layer) {
+    spec->layer = calloc(spec->layers, sizeof *spec->layer);
+    if (!spec->layer) return fr_fail_memory("layers", spec->layers * sizeof *spec->layer);
+    for (size_t i = 0; i < spec->layers; i++) spec->layer[i] = *layer;
+    spec->mtp = *layer;
+    return FR_OK;
+}
+
+const fr_layer_spec *fr_spec_layer(const fr_trunk_spec *spec, size_t index) {
+    return index < spec->layers ? &spec->layer[index] : &spec->mtp;
+}
+
+const fr_attention_spec *fr_spec_attention(const fr_trunk_spec *spec) {
+    size_t i = 0;
+    while (i < spec->layers && fr_mixer_recurs(spec->layer[i].mixer)) i++;
+    return &fr_spec_layer(spec, i)->attention;
+}
+
+size_t fr_spec_window(const fr_trunk_spec *spec) {
+    size_t window = 0;
+    bool owns = false;
+    for (size_t i = 0; i < spec->layers; i++) {
+        window = fr_larger(window, spec->layer[i].attention.window);
+        owns |= spec->layer[i].attention.owns_kv;
+    }
+    return window && !owns ? window - 1 : window;
+}
+
+const fr_experts_spec *fr_spec_experts(const fr_trunk_spec *spec) {
+    for (size_t i = 0; i < spec->layers; i++)
+        if (spec->layer[i].experts.count) return &spec->layer[i].experts;
+    return spec->mtp.experts.count ? &spec->mtp.experts : NULL;
+}
+
+fr_mixture_size fr_spec_mixture_size(const fr_trunk_spec *spec) {
+    const fr_experts_spec *experts = fr_spec_experts(spec);
+    return experts ? (fr_mixture_size){experts->count, experts->top_k} : (fr_mixture_size){0};
+}
+
+static fr_status bind_tensors(fr_trunk *trunk, const fr_tensor_naming *naming, fr_weights *weights,
+                              const int32_t *head_order) {
+    const fr_trunk_spec *s = &trunk->spec;
+    fr_binding b = fr_binding_model(weights, s);
+    b.head_order = head_order;
+    b.head_sorted = &trunk->head_sorted;
+    FR_TRY(fr_names_bind_model(&b, naming, trunk));
+    for (size_t i = 0; i < s->layers; i++) {
+        b = fr_binding_layer(weights, s, &s->layer[i], i);
+        FR_TRY(fr_tensor_names_bind_layer(&b, naming, &trunk->layers[i]));
+    }
+    trunk->packed = weights->has_packed;
+    return FR_OK;
+}
+
+fr_kv_shape fr_attention_kv_shape(const fr_attention_spec *spec) {
+    return (fr_kv_shape){
+        .heads = spec->kv_heads, .head_dim = spec->head_dim, .window = spec->window, .latent = spec->latent};
+}
+
+/* A cache for each layer that owns one; a borrower reads that of the last owner before it that has a window, or that
+ * has none, as it does itself. (A drafter's layers, which all borrow, are told by their target.) */
+static fr_status map_kv(fr_trunk *trunk) {
+    const fr_trunk_spec *s = &trunk->spec;
+    size_t last[2] = {0};
+    trunk->kv_shapes = calloc(s->layers, sizeof *trunk->kv_shapes);
+    if (!trunk->kv_shapes) return fr_fail_memory("KV shapes", s->layers * sizeof *trunk->kv_shapes);
+    for (size_t i = 0; i < s->layers; i++) {
+        fr_attention_spec *a = &s->layer[i].attention;
+        if (fr_mixer_recurs(s->layer[i].mixer)) continue;
+        size_t *mine = &last[a->window > 0];
+        if (a->owns_kv) {
+            *mine = trunk->kv_count++;
+            trunk->kv_shapes[*mine] = fr_attention_kv_shape(a);
+            trunk->owners = i + 1;
+        }
+        a->kv = *mine;
+    }
+    return FR_OK;
+}
+
+/* A state for each layer that has one. */
+static fr_status map_states(fr_trunk *trunk) {
+    const fr_trunk_spec *s = &trunk->spec;
+    trunk->recurrent_shapes = calloc(s->layers, sizeof *trunk->recurrent_shapes);
+    if (!trunk->recurrent_shapes) return fr_fail_memory("state shapes", s->layers * sizeof *trunk->recurrent_shapes);
+    for (size_t i = 0; i < s->layers; i++) {
+        fr_layer_spec *layer = &s->layer[i];
+        size_t state = trunk->recurrent_count;
+        if (!fr_mixer_recurs(layer->mixer)) continue;
+        bool short_conv = layer->mixer == FR_MIXER_SHORT_CONV;
+        trunk->recurrent_shapes[state] = short_conv ? fr_short_conv_shape(&layer->short_conv, s->hidden)
+                                                    : fr_deltanet_shape(&layer->deltanet);
+        *(short_conv ? &layer->short_conv.state : &layer->deltanet.state) = state;
+        trunk->recurrent_count++;
+        trunk->owners = fr_larger(trunk->owners, i + 1);
+    }
+    return FR_OK;
+}
+
+/* A borrower's heads must fit the cache that it reads. */
+static fr_status check_borrowers(const fr_trunk *trunk, const char *path) {
+    for (size_t i = 0; i < trunk->spec.layers && trunk->kv_count; i++) {
+        const fr_attention_spec *a = &trunk->spec.layer[i].attention;
+        if (fr_mixer_recurs(trunk->spec.layer[i].mixer)) continue;
+        const fr_kv_shape *kv = &trunk->kv_shapes[a->kv];
+        if (kv->head_dim != a->head_dim || a->heads % kv->heads)
+            return fr_fail(FR_INPUT, "%s: layer %zu has head_dim %zu, the KV cache it borrows has %zu", path, i,
+                           a->head_dim, kv->head_dim);
+    }
+    return FR_OK;
+}
+
+static fr_status make_longrope(fr_trunk *trunk, size_t i) {
+    const fr_rope_spec *rope = &trunk->spec.rope[i];
+    size_t angles = rope->dims / 2;
+    trunk->far_inverse[i] = calloc(angles + 1, sizeof(float));
+    if (!trunk->far_inverse[i]) return fr_fail_memory("rotary frequencies", angles * sizeof(float));
+    fr_rope_divided(rope->theta, rope->longrope[FR_ROPE_NEAR], angles, trunk->inverse[i]);
+    fr_rope_divided(rope->theta, rope->longrope[FR_ROPE_FAR], angles, trunk->far_inverse[i]);
+    trunk->near_most = (size_t)rope->original_context;
+    return FR_OK;
+}
+
+static fr_status make_ropes(fr_trunk *trunk) {
+    for (size_t i = 0; i < trunk->spec.ropes; i++) {
+        const fr_rope_spec *rope = &trunk->spec.rope[i];
+        trunk->inverse[i] = calloc(rope->dims / 2 + 1, sizeof(float));
+        if (!trunk->inverse[i]) return fr_fail_memory("rotary frequencies", rope->dims / 2 * sizeof(float));
+        fr_rope_frequencies(rope->kind, rope->theta, rope->dims, rope->partial, rope->factor, trunk->inverse[i]);
+        if (rope->kind == FR_ROPE_LONGROPE) FR_TRY(make_longrope(trunk, i));
+        if (rope->kind == FR_ROPE_LLAMA3)
+            fr_rope_scale(trunk->inverse[i], rope->dims / 2, rope->factor, rope->low_factor, rope->high_factor,
+                          rope->original_context);
+        if (rope->kind == FR_ROPE_YARN)
+            fr_rope_yarn(trunk->inverse[i], rope->dims / 2, rope->theta, rope->factor, rope->beta_fast, rope->beta_slow,
+                         rope->original_context, !rope->untruncated);
+        for (size_t a = 0; rope->divisors && a < rope->dims / 2; a++) trunk->inverse[i][a] /= rope->divisors[a];
+    }
+    return FR_OK;
+}
+
+fr_status fr_trunk_derive(fr_trunk *trunk, const char *path) {
+    FR_TRY(map_kv(trunk));
+    FR_TRY(map_states(trunk));
+    FR_TRY(check_borrowers(trunk, path));
+    return make_ropes(trunk);
+}
+
+static fr_status open_all(fr_trunk *trunk, const fr_tensor_naming *naming, fr_weights *weights,
+                          const int32_t *head_order) {
+    size_t layers = trunk->spec.layers;
+    trunk->layers = calloc(layers, sizeof *trunk->layers);
+    if (!trunk->layers) return fr_fail_memory("layers", layers * sizeof *trunk->layers);
+    FR_TRY(bind_tensors(trunk, naming, weights, head_order));
+    return fr_trunk_derive(trunk, weights->files->path);
+}
+
+fr_status fr_trunk_open(fr_trunk *trunk, fr_trunk_spec *spec, const fr_tensor_naming *naming, fr_weights *weights,
+                        const int32_t *head_order) {
+    *trunk = (fr_trunk){.spec = *spec};
+    *spec = (fr_trunk_spec){0};
+    trunk->spec.embeds = head_order == NULL;
+    fr_status status = open_all(trunk, naming, weights, head_order);
+    if (status != FR_OK) fr_trunk_close(trunk);
+    return status;
+}
+
+void fr_layer_close(fr_layer *layer) {
+    free(layer->experts.gate);
+    free(layer->experts.up);
+    free(layer->experts.down);
+    free(layer->mla.heads.k_b);
+    free(layer->mla.heads.v_b);
+    free(layer->mla.heads.kv_b);
+    free(layer->mla.heads.copy);
+}
+
+void fr_trunk_close(fr_trunk *trunk) {
+    for (size_t i = 0; trunk->layers && i < trunk->spec.layers; i++) fr_layer_close(&trunk->layers[i]);
+    for (size_t i = 0; i < FR_ROPES; i++) {
+        free(trunk->inverse[i]);
+        free(trunk->far_inverse[i]);
+    }
+    fr_stages_close(trunk->stages);
+    free(trunk->layers);
+    free(trunk->kv_shapes);
+    free(trunk->recurrent_shapes);
+    free(trunk->spec.layer);
+    *trunk = (fr_trunk){0};
+}
+
+/* ---------------------------------------------------------------------------------------------------------- running */
+
+/* What is added to the stream. */
+static fr_shared_rows branch(const fr_activations *a, float *rows) {
+    size_t hidden = a->trunk->spec.hidden;
+    return (fr_shared_rows){rows, hidden, a->batch.count, fr_split_features(hidden)};
+}
+
+/* What a layer begins with, NULL behind the last one. */
+static const fr_matrix *first_product(const fr_trunk *trunk, size_t index) {
+    return trunk->layers && index < trunk->spec.layers ? &trunk->layers[index].attention.q : NULL;
+}
+
+void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
+                  size_t index) {
+    bool ends_rows = index + 1 >= a->trunk->owners;
+    if (spec->mixer == FR_MIXER_MLA) fr_mla_run(team, a, spec, layer, ends_rows);
+    else if (spec->mixer == FR_MIXER_DELTANET) fr_deltanet_run(team, a, spec, layer, ends_rows);
+    else if (spec->mixer == FR_MIXER_SHORT_CONV) fr_short_conv_run(team, a, spec, layer, ends_rows);
+    else fr_attention_run(team, a, spec, layer, ends_rows);
+    if (a->batch.count == 0) return;
+    const fr_shared_rows out[] = {branch(a, a->out), branch(a, layer->experts.router.data ? a->experts->sum : NULL)};
+    fr_publish_rows_before(team, out, 1, &layer->ffn.gate_up[0]);
+    fr_ffn_prepare(team, a, spec, layer);
+    fr_team_sync(team);
+    fr_ffn_gate(team, a, &spec->ffn, &layer->ffn);
+    if (layer->experts.router.data) fr_experts_score(team, a, &spec->experts, &layer->experts);
+    fr_ffn_down(team, a, &layer->ffn);
+    if (layer->experts.router.data) fr_experts_run(team, a, &spec->experts, &layer->experts);
+    fr_publish_rows_before(team, out + !layer->ffn.down.data, (layer->ffn.down.data != NULL) + (out[1].at != NULL),
+                           first_product(a->trunk, index + 1));
+    fr_ffn_join(team, a, spec, layer);
+    if (layer->ple.gate.data) fr_ple_branch(team, a, layer, index);
+}
+
+/* The stream in front of a layer, of the thread's own rows. */
+static void copy_aux(const fr_team *team, const fr_activations *a, size_t layer) {
+    size_t begin, end, hidden = a->trunk->spec.hidden, count = a->aux_layers->count;
+    fr_part_rows(team, a->batch.count, &begin, &end);
+    for (size_t t = 0; t < count; t++)
+        for (size_t r = begin; r < end && a->aux_layers->layer[t] == layer; r++)
+            memcpy(a->aux_hidden + (r * count + t) * hidden, a->x + r * hidden, hidden * sizeof *a->x);
+}
+
+static void run_layers(const fr_team *team, fr_activations *a, size_t first, size_t last) {
+    const fr_trunk *trunk = a->trunk;
+    for (size_t i = first; i < last && (i < trunk->owners || a->batch.count); i++) {
+        if (a->aux_layers) copy_aux(team, a, i);
+        if (team->index == 0 && !trunk->drafts) fr_ranks_enter_place(team->ranks, i);
+        fr_layer_run(team, a, &trunk->spec.layer[i], &trunk->layers[i], i);
+    }
+    if (team->index == 0) fr_ranks_enter_place(team->ranks, FR_RANKS_ELSEWHERE);
+}
+
+void fr_layers_run(const fr_team *team, fr_activations *a) {
+    run_layers(team, a, 0, a->trunk->spec.layers);
+}
+
+void fr_trunk_embed(const fr_trunk *trunk, const fr_kernels *kernels, int32_t id, float *row) {
+    fr_matrix_row(kernels, &trunk->embedding, (size_t)id, trunk->spec.embedding_scale, row);
+}
+
+static void embed_rows(const fr_team *team, const fr_activations *a) {
+    size_t begin, end, hidden = a->trunk->spec.hidden;
+    fr_part_rows(team, a->batch.count, &begin, &end);
+    for (size_t r = begin; r < end; r++) {
+        const fr_row *row = &a->batch.rows[r];
+        if (row->embedding) memcpy(a->x + r * hidden, row->embedding, hidden * sizeof *a->x);
+        else fr_trunk_embed(a->trunk, a->kernels, row->id, a->x + r * hidden);
+    }
+}
+
+/* All layers, or a rank's between what it is handed and what it hands on. Whether the rows are behind the last one. */
+static bool run_own_layers(const fr_team *team, fr_activations *a) {
+    const fr_stages *stages = a->trunk->stages;
+    const fr_batch batch = a->batch;
+    if (!stages) {
+        fr_layers_run(team, a);
+        return true;
+    }
+    size_t own = fr_ranks_index(stages->ranks);
+    fr_stages_receive(team, a);
+    run_layers(team, a, stages->first[own], stages->first[own + 1]);
+    fr_stages_send(team, a, &batch);
+    return own + 1 == fr_ranks_count(stages->ranks);
+}
+
+static void run_rows(const fr_team *team, const fr_forward *f) {
+    fr_activations a = *(const fr_activations *)f->activations;
+    size_t begin, end, hidden = a.trunk->spec.hidden;
+    float *out = f->hidden + f->keep * hidden;
+    a.batch = f->batch;
+    a.keep = f->keep;
+    a.aux_layers = f->aux_layers;
+    a.aux_hidden = f->aux_hidden;
+    embed_rows(team, &a);
+    fr_rotations(team, &a);
+    if (a.trunk->spec.ple_width) fr_ple_inputs(team, &a);
+    if (a.conv && team->index == 0) fr_conv_begin(&a);
+    if (!run_own_layers(team, &a)) return;
+    if (a.aux_layers) copy_aux(team, &a, a.trunk->spec.layers);
+    fr_part_rows(team, a.batch.count, &begin, &end);
+    for (size_t r = begin; r < end; r++)
+        fr_norm_row(&a, out + r * hidden, a.x + r * hidden, a.trunk->norm, a.trunk->norm_bias);
+}
+
+/* Of rows that go through the ranks in pieces the next one's: what is behind `begin`. Parents before it are not looked
+ * for: that is how states are moved. */
+static fr_forward piece_of(const fr_forward *f, const fr_trunk *trunk, size_t index, size_t pieces) {
+    fr_forward piece = *f;
+    size_t begin, end, hidden = trunk->spec.hidden;
+    fr_partition(f->batch.count, PIECE_UNIT, index, pieces, &begin, &end);
+    piece.batch.rows += begin;
+    piece.batch.count = end - begin;
+    piece.keep = f->keep > begin ? fr_smaller(f->keep - begin, end - begin) : 0;
+    piece.hidden += begin * hidden;
+    if (f->aux_layers) piece.aux_hidden += begin * f->aux_layers->count * hidden;
+    return piece;
+}
+
+void fr_trunk_run(const fr_team *team, fr_forward *f) {
+    const fr_trunk *trunk = ((const fr_activations *)f->activations)->trunk;
+    if (!trunk->stages) {
+        run_rows(team, f);
+        return;
+    }
+    for (size_t i = 0, pieces = fr_stages_pieces(trunk, f->batch.count); i < pieces; i++) {
+        const fr_forward piece = piece_of(f, trunk, i, pieces);
+        run_rows(team, &piece);
+        fr_team_sync(team);
+    }
+    fr_stages_finish(team, f);
+}
+
+fr_head fr_trunk_head(const fr_forward *f, const fr_trunk *trunk) {
+    const fr_activations *a = f->activations;
+    return (fr_head){.matrix = f->head ? f->head : &trunk->head,
+                     .workspace = &a->workspace,
+                     .scale = trunk->spec.logit_scale,
+                     .softcap = trunk->spec.softcap};
+}

@@ -1,0 +1,94 @@
+/* A decoder in words, for inspect: see model.h. */
+#include "src/engine/model/model.h"
+
+/* That of layers without a mixture, or beside one that stands apart. */
+static void describe_feed_forward(const fr_trunk_spec *s, FILE *out) {
+    size_t first = 0, last = 0;
+    for (size_t i = 0; i < s->layers; i++) {
+        const fr_layer_spec *layer = &s->layer[i];
+        if (layer->experts.count && !layer->experts.parallel) continue;
+        last = layer->ffn.width;
+        if (!first) first = last;
+    }
+    if (first) fprintf(out, ", feed-forward %zu", first);
+    if (last != first) fprintf(out, " to %zu", last);
+}
+
+/* A mixture's feed-forward beside it is its shared experts', unless it stands apart. */
+static void describe_experts(const fr_trunk_spec *s, FILE *out) {
+    const fr_experts_spec *experts = fr_spec_experts(s);
+    const fr_layer_spec *last = &s->layer[s->layers - 1];
+    size_t dense = 0;
+    for (size_t i = 0; i < s->layers; i++) dense += s->layer[i].experts.count == 0;
+    if (dense == s->layers) return;
+    fprintf(out, "\nexperts        %zu of width %zu, %zu chosen a token", experts->count, experts->width,
+            experts->top_k);
+    if (!experts->parallel && last->experts.count && last->ffn.width)
+        fprintf(out, ", beside shared ones of width %zu", last->ffn.width);
+    if (dense) fprintf(out, "; %zu layer%s without", dense, dense > 1 ? "s" : "");
+}
+
+/* What attention is in its layers. */
+typedef struct attention_kinds {
+    const fr_attention_spec *first; /* NULL: no layer has any */
+    size_t layers, sliding, owners;
+    bool alike;
+} attention_kinds;
+
+static attention_kinds count_attention(const fr_trunk_spec *s) {
+    attention_kinds kinds = {.alike = true};
+    for (size_t i = 0; i < s->layers; i++) {
+        const fr_attention_spec *a = &s->layer[i].attention;
+        if (fr_mixer_recurs(s->layer[i].mixer)) continue;
+        if (!kinds.first) kinds.first = a;
+        kinds.layers++;
+        kinds.sliding += a->window > 0;
+        kinds.owners += a->owns_kv;
+        kinds.alike &= a->kv_heads == kinds.first->kv_heads && a->head_dim == kinds.first->head_dim;
+    }
+    return kinds;
+}
+
+/* The first layer that recurs; NULL: none does. */
+static const fr_layer_spec *recurrent_of(const fr_trunk_spec *s) {
+    for (size_t i = 0; i < s->layers; i++)
+        if (fr_mixer_recurs(s->layer[i].mixer)) return &s->layer[i];
+    return NULL;
+}
+
+static void describe_recurrent(const fr_layer_spec *layer, FILE *out) {
+    const fr_deltanet_spec *d = &layer->deltanet;
+    if (layer->mixer == FR_MIXER_SHORT_CONV)
+        fprintf(out, "\nconvolutions   over %zu positions", layer->short_conv.conv_kernel);
+    else
+        fprintf(out, "\nDeltaNet       %zu key heads of %zu, %zu value heads of %zu, a convolution over %zu positions",
+                d->key_heads, d->key_dim, d->value_heads, d->value_dim, d->conv_kernel);
+}
+
+void fr_trunk_describe(const fr_trunk_spec *s, FILE *out) {
+    attention_kinds kinds = count_attention(s);
+    fprintf(out, "layers         %zu", s->layers);
+    const fr_layer_spec *recurrent = recurrent_of(s);
+    if (recurrent)
+        fprintf(out, ": %zu %s, %zu of full attention", s->layers - kinds.layers,
+                recurrent->mixer == FR_MIXER_SHORT_CONV ? "short convolutions" : "gated DeltaNet", kinds.layers);
+    else if (kinds.sliding == 0)
+        fprintf(out, ", all of full attention");
+    else
+        fprintf(out, ": %zu sliding (window %zu), %zu full", kinds.sliding, fr_spec_window(s),
+                s->layers - kinds.sliding);
+    if (kinds.owners < kinds.layers)
+        fprintf(out, "; %zu own their KV cache, %zu borrow one", kinds.owners, kinds.layers - kinds.owners);
+    fprintf(out, "\nwidth          hidden %zu", s->hidden);
+    describe_feed_forward(s, out);
+    if (kinds.first) fprintf(out, ", %zu attention heads", kinds.first->heads);
+    if (kinds.first && kinds.first->latent)
+        fprintf(out, ", latents of %zu beside %zu rotary values", kinds.first->latent,
+                kinds.first->head_dim - kinds.first->latent);
+    else if (kinds.first && kinds.alike)
+        fprintf(out, ", %zu of keys and values, of %zu", kinds.first->kv_heads, kinds.first->head_dim);
+    if (recurrent) describe_recurrent(recurrent, out);
+    if (s->ple_width) fprintf(out, "\nper-layer      embeddings of width %zu", s->ple_width);
+    describe_experts(s, out);
+    fprintf(out, "\nvocabulary     %zu ids\n", s->vocab);
+}

@@ -1,0 +1,52 @@
+/* Ids that end a sequence, and ids that are never drawn: see ends.h. */
+#include "src/engine/model/ends.h"
+
+#include "base/error.h"
+#include "formats/tokenizer_gguf.h"
+#include "src/language/tokenizer/tokenizer.h"
+
+/* GGUF's, or the union of generation_config.json's and config.json's end-of-sequence ids (top level, then
+ * text_config). */
+static fr_status read_eos(fr_model *model) {
+    size_t vocab = model->trunk.spec.vocab;
+    if (model->files.gguf)
+        return fr_tokenizer_gguf_ends(model->files.gguf, model->pre, vocab, &model->weights.notes, model->eos,
+                                      FR_MAX_EOS, &model->eos_count);
+    const json_t *text = json_object_get(model->files.config, "text_config");
+    const json_t *sources[] = {model->files.generation, model->files.config, json_is_object(text) ? text : NULL};
+    static const char *const names[] = {"generation_config.json", "config.json", "config.json"};
+    for (size_t i = 0; i < 3; i++)
+        if (sources[i])
+            FR_TRY(fr_json_ids(sources[i], "eos_token_id", (int64_t)vocab - 1, names[i], &model->weights.notes,
+                               model->eos, FR_MAX_EOS, &model->eos_count));
+    return FR_OK;
+}
+
+/* What the tokenizer says, where no configuration says anything, as vLLM and llama.cpp's converter do. */
+static void add_tokenizer_eos(fr_model *model) {
+    int32_t id = model->tokenizer && model->eos_count == 0 ? fr_tokenizer_end(model->tokenizer) : -1;
+    if (id >= 0 && (size_t)id < model->trunk.spec.vocab) model->eos[model->eos_count++] = id;
+}
+
+/* transformers masks ids by comparing them with those of the vocabulary, so that others in the list do nothing: a model
+ * whose vocabulary was cut keeps the list of the whole one. */
+static fr_status read_suppressed(fr_model *model) {
+    size_t vocab = model->trunk.spec.vocab, *count = &model->suppressed_count;
+    if (model->files.gguf)
+        return fr_tokenizer_gguf_suppressed(model->files.gguf, vocab, model->suppressed, FR_MAX_SUPPRESSED, count);
+    if (!model->files.generation) return FR_OK;
+    return fr_json_id_list(model->files.generation, "suppress_tokens", (int64_t)vocab - 1, "generation_config.json",
+                           model->suppressed, FR_MAX_SUPPRESSED, count);
+}
+
+fr_status fr_model_read_ends(fr_model *model) {
+    FR_TRY(read_eos(model));
+    add_tokenizer_eos(model);
+    return read_suppressed(model);
+}
+
+bool fr_model_is_eos(const fr_model *model, int32_t id) {
+    for (size_t i = 0; i < model->eos_count; i++)
+        if (model->eos[i] == id) return true;
+    return false;
+}

@@ -1,0 +1,44 @@
+/* What a model runs as where the options leave it open: threads, types of the cache, rows of a forward: see model.h. */
+#include "base/error.h"
+#include "src/engine/model/model.h"
+
+fr_status fr_plan_from_options(const fr_options *options, fr_machine *machine, fr_plan *plan) {
+    FR_TRY(fr_machine_read(machine));
+    int64_t threads = options->value[FR_OPT_THREADS], pin = options->value[FR_OPT_PIN];
+    bool numa = options->value[FR_OPT_NUMA] != 0;
+    fr_plan_make(machine, threads > 0 ? (size_t)threads : 0, pin < 0 ? fr_pinning_pays(machine, numa) : pin != 0, numa,
+                 plan);
+    return FR_OK;
+}
+
+/* The same in all layers. */
+static bool has_latents(const fr_model *model) {
+    return model->trunk.kv_count && model->trunk.kv_shapes[0].latent;
+}
+
+fr_kv_types fr_model_kv_types(const fr_model *model, const fr_options *options) {
+    fr_dtype fallback = fr_weights_quantized(&model->weights) ? FR_F16 : FR_F32;
+    int64_t k = options->value[FR_OPT_KV_K], v = options->value[FR_OPT_KV_V];
+    fr_kv_types types = {k < 0 ? fallback : (fr_dtype)k, v < 0 ? fallback : (fr_dtype)v};
+    if (v < 0 && has_latents(model)) types.v = types.k;
+    return types;
+}
+
+/* A forward reads each expert that any of its rows chose: with 64 rows most are read for a few of them, with 256 for
+ * four times as many. GLM-4.7-Flash's shape, Q4_K: 272 tokens/s with 64, 317 with 128, 332 with 256, 334 with 512,
+ * which takes 100 MB more again (one core of a Xeon with VNNI). */
+enum { USUAL_CHUNK = 64, MIXTURE_CHUNK = 256 };
+
+size_t fr_model_chunk(const fr_model *model, const fr_options *options, bool alone) {
+    int64_t chunk = options->value[FR_OPT_CHUNK];
+    if (chunk > 0) return (size_t)chunk;
+    return alone && fr_spec_experts(&model->trunk.spec) ? MIXTURE_CHUNK : USUAL_CHUNK;
+}
+
+fr_status fr_model_check_kv_types(const fr_model *model, fr_kv_types types) {
+    const fr_trunk *trunk = &model->trunk;
+    if (has_latents(model) && types.v != types.k)
+        return fr_fail(FR_INPUT, "%s caches latents, keys and values in one: of type %s, cache-type-v can't be %s",
+                       model->files.path, fr_dtype_name(types.k), fr_dtype_name(types.v));
+    return fr_kv_check(trunk->kv_shapes, trunk->kv_count, types);
+}

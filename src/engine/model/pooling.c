@@ -1,0 +1,37 @@
+/* GGUF's key, or what sentence-transformers keeps beside a model: see pooling.h. */
+#include "src/engine/model/pooling.h"
+
+#include "base/error.h"
+
+/* sentence-transformers' words. It concatenates the rows of several that are true; those beside these are weighted. */
+static const struct {
+    const char *key;
+    fr_pooling pooling;
+} words[] = {{"pooling_mode_mean_tokens", FR_POOLING_MEAN},
+             {"pooling_mode_cls_token", FR_POOLING_CLS},
+             {"pooling_mode_lasttoken", FR_POOLING_LAST},
+             {"pooling_mode_max_tokens", FR_POOLING_NONE},
+             {"pooling_mode_mean_sqrt_len_tokens", FR_POOLING_NONE},
+             {"pooling_mode_weightedmean_tokens", FR_POOLING_NONE}};
+
+/* What is said in another way than ours is no reason to refuse a model that may be wanted for its texts. */
+static fr_status read_modes(const json_t *modes, fr_pooling *pooling) {
+    size_t found = 0;
+    fr_pooling last = FR_POOLING_NONE;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        bool is;
+        FR_TRY(fr_json_bool(modes, words[i].key, false, FR_POOLING_FILE, &is));
+        found += is;
+        if (is) last = words[i].pooling;
+    }
+    *pooling = found == 1 ? last : FR_POOLING_NONE;
+    return FR_OK;
+}
+
+fr_status fr_model_read_pooling(fr_model *model) {
+    const fr_checkpoint *files = &model->files;
+    int64_t number = FR_POOLING_NONE;
+    if (files->gguf) FR_TRY(fr_gguf_int(files->gguf, ".pooling_type", 0, FR_POOLING_RANK, FR_POOLING_NONE, &number));
+    model->pooling = (fr_pooling)number;
+    return files->pooling ? read_modes(files->pooling, &model->pooling) : FR_OK;
+}

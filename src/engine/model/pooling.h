@@ -1,0 +1,11 @@
+/* How a model's makers embed texts by it.
+ *
+ * In: an opened model's files. Out: its pooling, FR_POOLING_NONE where they say nothing; or the line of a failure. */
+#ifndef FR_SRC_ENGINE_MODEL_POOLING_H
+#define FR_SRC_ENGINE_MODEL_POOLING_H
+
+#include "src/engine/model/model.h"
+
+fr_status fr_model_read_pooling(fr_model *model);
+
+#endif

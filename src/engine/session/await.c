@@ -1,0 +1,57 @@
+/* Prompts that wait for the pages of others: see await.h. */
+#include "src/engine/session/await.h"
+
+#include <string.h>
+
+#include "base/sizes.h"
+
+static bool same_block(const fr_session *a, const fr_session *b, size_t block) {
+    size_t at = block * FR_KV_PAGE;
+    return memcmp(a->ids + at, b->ids + at, FR_KV_PAGE * sizeof *a->ids) == 0 &&
+           memcmp(&a->digests[block], &b->digests[block], sizeof *a->digests) == 0;
+}
+
+/* How many whole blocks both begin with. */
+static size_t common_blocks(const fr_session *a, const fr_session *b) {
+    size_t blocks = fr_smaller(a->length, b->length) / FR_KV_PAGE, n = fr_smaller(a->path.length, b->path.length);
+    while (n && a->path.nodes[n - 1] != b->path.nodes[n - 1]) n--; /* one node: all before it is alike */
+    while (n < blocks && same_block(a, b, n)) n++;
+    return n;
+}
+
+/* Whether the leader is in the block that comes next. pair: 1 where a page's last pair takes the next block. */
+static bool next_is_coming(const fr_session *s, const fr_session *leader, size_t common, size_t pair) {
+    size_t block = (s->kv.length + pair) / FR_KV_PAGE, first = block * FR_KV_PAGE, end = first + FR_KV_PAGE;
+    bool helps = fr_smaller(end - pair, s->length - 1) > s->kv.length;
+    return helps && block < common && leader->kv.length + pair >= first && leader->kv.length < end;
+}
+
+static void ask_for_states(fr_session *leader, size_t position) {
+    for (size_t i = 0; i < leader->awaited_count; i++)
+        if (leader->awaited[i] == position) return;
+    if (leader->awaited_count < FR_RECURRENT_POINTS) leader->awaited[leader->awaited_count++] = position;
+}
+
+/* States can't be cut: the leader has to leave some where what they have in common ends, in front of the last position
+ * of a page, where a drafter can go on as well. */
+static bool states_are_coming(const fr_session *s, fr_session *leader, size_t common) {
+    size_t end = common * FR_KV_PAGE, ahead = leader->kv.length;
+    if (end < s->kv.length + 2 || ahead < s->kv.length || ahead >= end || leader->kv.recurrent.at + 1 >= end)
+        return false;
+    ask_for_states(leader, end - 1);
+    return true;
+}
+
+bool fr_await_pages(const fr_session *s, const fr_part *parts, const fr_part *end) {
+    bool drafts = fr_session_draft_kv(s) != NULL;
+    if (!fr_session_reuses(s)) return false;
+    for (const fr_part *p = parts; p < end; p++) {
+        fr_session *leader = p->session;
+        bool leads = leader->stage == FR_STAGE_PROMPT && !leader->faltered && fr_session_shares(leader);
+        if (!leads || (drafts && !fr_session_draft_kv(leader))) continue;
+        size_t common = common_blocks(s, leader);
+        if (s->kv.recurrent.count ? states_are_coming(s, leader, common) : next_is_coming(s, leader, common, drafts))
+            return true;
+    }
+    return false;
+}

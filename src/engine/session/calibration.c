@@ -1,0 +1,27 @@
+/* How often drafts of a chance stand: see calibration.h. */
+#include "src/engine/session/calibration.h"
+
+#define FADE  (1.0 / 256) /* of what a bin knows, a try */
+#define PRIOR 8.0         /* tries that a guess is worth */
+
+void fr_calibration_learn(fr_calibration *calibration, const float *chances, size_t verified, size_t accepted) {
+    for (size_t d = 0; d < verified && d <= accepted; d++) {
+        fr_budget_rate *bin = &calibration->bins[fr_worth_depth(d)][fr_worth_bin((double)chances[d])];
+        bin->hits += (d < accepted) - FADE * bin->hits;
+        bin->tries += 1 - FADE * bin->tries;
+    }
+}
+
+void fr_calibration_tell(const fr_calibration *calibration, fr_draft_worth *worth) {
+    for (size_t bin = 0; bin < FR_WORTH_BINS; bin++) {
+        double hits = PRIOR * fr_worth_guess(bin), tries = PRIOR;
+        for (size_t d = 0; d < FR_WORTH_DEPTHS; d++) {
+            hits += calibration->bins[d][bin].hits;
+            tries += calibration->bins[d][bin].tries;
+        }
+        for (size_t d = 0; d < FR_WORTH_DEPTHS; d++) {
+            const fr_budget_rate *own = &calibration->bins[d][bin];
+            worth->stands[d][bin] = (own->hits + PRIOR * hits / tries) / (own->tries + PRIOR);
+        }
+    }
+}

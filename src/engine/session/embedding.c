@@ -1,0 +1,47 @@
+/* Hidden rows pooled: see embedding.h. */
+#include "src/engine/session/embedding.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "src/engine/session/cycle.h"
+
+typedef struct pool {
+    fr_pooling pooling;
+    size_t seen;  /* rows so far */
+    double *sums; /* [hidden] */
+} pool;
+
+static fr_status take(void *context, const float *rows, size_t count, size_t width) {
+    pool *p = context;
+    for (size_t r = 0; r < count; r++, p->seen++) {
+        bool all = p->pooling == FR_POOLING_MEAN, first = p->seen == 0;
+        if (p->pooling == FR_POOLING_CLS && !first) break;
+        for (size_t i = 0; i < width; i++)
+            p->sums[i] = (all && !first ? p->sums[i] : 0.0) + (double)rows[r * width + i];
+    }
+    return FR_OK;
+}
+
+/* A row of zeros has no direction and stays one. */
+static void normalize(const double *sums, size_t width, float *values) {
+    double squares = 0;
+    for (size_t i = 0; i < width; i++) squares += sums[i] * sums[i];
+    double scale = squares > 0 ? 1.0 / sqrt(squares) : 0.0;
+    for (size_t i = 0; i < width; i++) values[i] = (float)(sums[i] * scale);
+}
+
+fr_status fr_embedding_of(fr_session *s, const int32_t *ids, size_t count, fr_pooling pooling, float *values) {
+    size_t width = s->model->trunk.spec.hidden;
+    pool p = {.pooling = pooling, .sums = calloc(width, sizeof *p.sums)};
+    if (!p.sums) return fr_fail_memory("an embedding", width * sizeof *p.sums);
+    double start = fr_clock();
+    fr_status status = fr_cycle_score_rows(s, ids, count, NULL, take, &p);
+    s->stats.value[FR_STAT_PREFILL_SECONDS] += fr_clock() - start;
+    if (status == FR_OK) s->stats.value[FR_STAT_PROMPT_TOKENS] += (double)count;
+    if (status == FR_OK) normalize(p.sums, width, values);
+    free(p.sums);
+    return status;
+}

@@ -1,0 +1,334 @@
+/* Filters: see filters.h. */
+#include "src/engine/session/filters.h"
+
+#include <float.h>
+#include <string.h>
+
+#include "kernels/double_math.h"
+#include "src/engine/session/noise.h"
+
+#define LN2 0x1.62e42fefa39efp-1
+
+/* Below it the largest logit is certain, and its inverse must not overflow. */
+#define COLDEST 1e-6
+
+/* --------------------------------------------------------------------------------------------------------- choices */
+
+int32_t fr_choice_id(const fr_choices *c, size_t candidate) {
+    return c->ids ? c->ids[candidate] : (int32_t)candidate;
+}
+
+bool fr_choice_stays(const fr_choices *c, size_t i) {
+    return c->logits[i] > c->lowest || (c->logits[i] == c->lowest && fr_choice_id(c, i) <= c->last);
+}
+
+double fr_choices_weigh(const fr_sampler *s, const fr_choices *c) {
+    double factor = 1 / c->temperature, total = 0;
+    for (size_t i = 0; i < c->count; i++) s->weight[i] = (float)((c->logits[i] - c->largest) * factor);
+    s->kernels->exp(s->weight, s->weight, c->count);
+    for (size_t i = 0; i < c->count; i++) total += s->weight[i];
+    return total;
+}
+
+/* Candidate i is the next of those that are kept in the sampler's arrays; at most as many were kept before it. */
+static void keep(fr_sampler *s, const fr_choices *c, size_t i, size_t *kept) {
+    s->ids[*kept] = fr_choice_id(c, i);
+    s->logits[(*kept)++] = c->logits[i];
+}
+
+/* The kept ones are all that is left. */
+static void become(const fr_sampler *s, fr_choices *c, size_t kept) {
+    c->logits = s->logits;
+    c->ids = s->ids;
+    c->count = kept;
+    c->lowest = -FLT_MAX;
+    c->last = INT32_MAX;
+}
+
+static void find_largest(fr_choices *c) {
+    c->largest = -FLT_MAX;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->logits[i] > c->largest) c->largest = c->logits[i];
+}
+
+/* What a limit left out goes, so that the next filter does not weigh it. */
+static void settle(fr_sampler *s, fr_choices *c) {
+    size_t kept = 0;
+    if (c->lowest == -FLT_MAX) return;
+    for (size_t i = 0; i < c->count; i++)
+        if (fr_choice_stays(c, i)) keep(s, c, i, &kept);
+    become(s, c, kept);
+}
+
+/* A limit that is above the one so far takes its place. */
+static void raise_limit(fr_choices *c, double lowest) {
+    if (lowest <= c->lowest) return;
+    c->lowest = lowest;
+    c->last = INT32_MAX;
+}
+
+/* Of the weights, whose sum is `total`; what weighs nothing adds nothing. */
+static double entropy(const fr_sampler *s, const fr_choices *c, double total) {
+    double factor = 1 / c->temperature, sum = 0;
+    for (size_t i = 0; i < c->count; i++)
+        if (s->weight[i] > 0) sum += s->weight[i] * ((c->logits[i] - c->largest) * factor);
+    return fr_log_double(total) - sum / total;
+}
+
+/* -------------------------------------------------------------------------------------- best first, not by sorting */
+
+/* A key's place from above, as an integer: larger ones have smaller ranks, equal ones the same. And back. */
+static uint32_t rank_of(float key) {
+    uint32_t bits;
+    key += 0.0f; /* -0 becomes +0 */
+    memcpy(&bits, &key, sizeof bits);
+    return bits >> 31 ? bits : 0x7fffffff - bits;
+}
+
+static float key_of(uint32_t rank) {
+    float key;
+    uint32_t bits = rank >> 31 ? rank : 0x7fffffff - rank;
+    memcpy(&key, &bits, sizeof key);
+    return key;
+}
+
+/* Of `count` candidates, listed in s->scratch, the rank at which the sum of the weights, from the largest key down,
+ * reaches the limit: found digit by digit, without sorting. *before gets the sum ahead of that rank. */
+static uint32_t rank_reaching(const fr_sampler *s, const float *keys, size_t count, double limit, double *before) {
+    uint32_t prefix = 0;
+    *before = 0;
+    for (int shift = 24; shift >= 0; shift -= 8) {
+        double sums[256] = {0}, sum = *before;
+        uint32_t digit = 0;
+        bool found = false;
+        for (size_t i = 0; i < count; i++) {
+            uint32_t rank = rank_of(keys[s->scratch[i]]);
+            if ((uint64_t)rank >> (shift + 8) == prefix) sums[rank >> shift & 255] += s->weight[s->scratch[i]];
+        }
+        for (uint32_t d = 0; d < 256 && !(found && sum >= limit); d++) {
+            if (sums[d] == 0) continue;
+            found = true;
+            digit = d;
+            *before = sum;
+            sum += sums[d];
+        }
+        prefix = prefix << 8 | digit;
+    }
+    return prefix;
+}
+
+/* Of the listed candidates that equal `logit`, the `wanted`-th smallest id: by halving the range of ids. */
+static int32_t id_reaching(const fr_sampler *s, const fr_choices *c, size_t count, float logit, size_t wanted) {
+    int32_t low = 0, high = (int32_t)s->vocab - 1;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        size_t below = 0;
+        for (size_t i = 0; i < count; i++)
+            below += c->logits[s->scratch[i]] == logit && fr_choice_id(c, (size_t)s->scratch[i]) <= middle;
+        if (below >= wanted)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* --------------------------------------------------------------------------------------------------------- filters */
+
+/* Keeps what lies at most that many standard deviations below the largest logit. */
+static void filter_top_n_sigma(fr_sampler *s, fr_choices *c) {
+    double sum = 0, squares = 0;
+    size_t count = 0;
+    settle(s, c);
+    for (size_t i = 0; i < c->count; i++) {
+        if (!(c->logits[i] >= -FLT_MAX)) continue;
+        sum += c->logits[i];
+        count++;
+    }
+    double mean = sum / (double)count;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->logits[i] >= -FLT_MAX) squares += (c->logits[i] - mean) * (c->logits[i] - mean);
+    double variance = squares / (double)count;
+    if (variance > 0) raise_limit(c, c->largest - s->top_n_sigma * fr_exp_double(0.5 * fr_log_double(variance)));
+}
+
+/* The k-th largest logit. Where the candidates' ids stand in the sampler's array, there is no room for the kernel's. */
+static float kth_largest(const fr_sampler *s, const fr_choices *c) {
+    double before;
+    if (c->ids != s->ids) {
+        s->kernels->topk(c->logits, c->count, s->top_k, s->ids, s->scratch);
+        return c->logits[s->ids[s->top_k - 1]];
+    }
+    for (size_t i = 0; i < c->count; i++) {
+        s->scratch[i] = (int32_t)i;
+        s->weight[i] = 1;
+    }
+    return key_of(rank_reaching(s, c->logits, c->count, (double)s->top_k, &before));
+}
+
+/* Keeps the k largest and what equals the last of them. */
+static void filter_top_k(fr_sampler *s, fr_choices *c) {
+    size_t kept = 0;
+    settle(s, c);
+    if (s->top_k >= c->count) return;
+    float least = kth_largest(s, c);
+    for (size_t i = 0; i < c->count; i++)
+        if (c->logits[i] >= least) keep(s, c, i, &kept);
+    become(s, c, kept);
+}
+
+/* Keeps the fewest candidates, the nearest to what is expected first, that have more than that of all, with what is as
+ * near as the last of them. Near: the logarithm of the probability lies by the mean of all, -entropy. */
+static void filter_typical(fr_sampler *s, fr_choices *c) {
+    settle(s, c);
+    double total = fr_choices_weigh(s, c), factor = 1 / c->temperature, before;
+    double expected = fr_log_double(total) - entropy(s, c, total);
+    size_t count = 0, kept = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        if (!(s->weight[i] > 0)) continue;
+        double off = (c->logits[i] - c->largest) * factor - expected;
+        s->nearness[i] = (float)(off < 0 ? off : -off);
+        s->scratch[count++] = (int32_t)i;
+    }
+    double more = s->typical * total * (1 + 0x1p-52);
+    float least = key_of(rank_reaching(s, s->nearness, count, more, &before));
+    for (size_t i = 0; i < c->count; i++)
+        if (s->weight[i] > 0 && s->nearness[i] >= least) keep(s, c, i, &kept);
+    become(s, c, kept);
+    find_largest(c);
+}
+
+/* Keeps the fewest candidates, best first, that have at least top_p of all. Those that weigh less than (1 - top_p) of
+ * the average can't be among them, which leaves few to look at. */
+static void filter_top_p(fr_sampler *s, fr_choices *c) {
+    settle(s, c);
+    double total = fr_choices_weigh(s, c), least = (1 - s->top_p) * total / (double)c->count, before;
+    size_t count = 0, equal = 0, wanted = 1;
+    for (size_t i = 0; i < c->count; i++) {
+        s->scratch[count] = (int32_t)i;
+        count += s->weight[i] >= least;
+    }
+    float logit = key_of(rank_reaching(s, c->logits, count, s->top_p * total, &before)), weight = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (c->logits[s->scratch[i]] != logit) continue;
+        weight = s->weight[s->scratch[i]];
+        equal++;
+    }
+    while (wanted < equal && before + (double)wanted * weight < s->top_p * total) wanted++;
+    c->lowest = logit;
+    if (wanted < equal) c->last = id_reaching(s, c, count, logit, wanted);
+}
+
+static void filter_min_p(fr_sampler *s, fr_choices *c) {
+    raise_limit(c, c->largest + c->temperature * fr_log_double(s->min_p));
+}
+
+/* Of those that have that much of all, only the last one in the order of logits and then ids stays, by the coin of the
+ * position. */
+static void filter_xtc(fr_sampler *s, fr_choices *c) {
+    if (fr_noise_uniform(s->seed, c->position, FR_NOISE_XTC) > s->xtc_probability) return;
+    settle(s, c);
+    double least = s->xtc_threshold * fr_choices_weigh(s, c);
+    size_t last = c->count, kept = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        if (!(s->weight[i] >= least) || !fr_choice_stays(c, i)) continue;
+        bool later = last < c->count && (c->logits[i] < c->logits[last] ||
+                      (c->logits[i] == c->logits[last] && fr_choice_id(c, i) > fr_choice_id(c, last)));
+        if (last == c->count || later) last = i;
+    }
+    if (last == c->count) return;
+    for (size_t i = 0; i < c->count; i++)
+        if (i == last || !(s->weight[i] >= least)) keep(s, c, i, &kept);
+    become(s, c, kept);
+    find_largest(c);
+}
+
+/* Between the ends of the range by the entropy of what is left, as a share of the largest that so many can have. */
+static double dynamic_temperature(fr_sampler *s, fr_choices *c) {
+    double low = s->temperature > s->dynatemp_range ? s->temperature - s->dynatemp_range : 0;
+    double high = s->temperature + s->dynatemp_range;
+    settle(s, c);
+    if (c->count < 2) return 1;
+    double share = entropy(s, c, fr_choices_weigh(s, c)) / fr_log_double((double)c->count);
+    double power = share > 0x1p-1000 ? s->dynatemp_exponent * fr_log_double(share) : -1000;
+    if (s->dynatemp_exponent == 0) return high;
+    return low + (high - low) * (power > -700 ? fr_exp_double(power) : 0);
+}
+
+static void filter_temperature(fr_sampler *s, fr_choices *c) {
+    double t = s->dynatemp_range > 0 ? dynamic_temperature(s, c) : s->temperature;
+    if (t <= 0) raise_limit(c, c->largest);
+    c->temperature = t > 0 && t < COLDEST ? COLDEST : t;
+}
+
+/* Keeps what is no more surprising than the bound, in bits; at least the best. */
+static void filter_mirostat(fr_sampler *s, fr_choices *c) {
+    if (c->temperature <= 0) return;
+    double lowest = c->largest + c->temperature * (fr_log_double(fr_choices_weigh(s, c)) - s->mu * LN2);
+    if (lowest <= c->largest) {
+        raise_limit(c, lowest);
+        return;
+    }
+    raise_limit(c, c->largest);
+    c->last = -1;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->logits[i] == c->largest && (c->last < 0 || fr_choice_id(c, i) < c->last)) c->last = fr_choice_id(c, i);
+}
+
+double fr_mirostat_next(const fr_sampler *s, const fr_choices *c, int32_t id) {
+    double total = 0, factor = 1 / c->temperature;
+    if (c->temperature <= 0 || id < 0) return s->mu;
+    fr_choices_weigh(s, c);
+    for (size_t i = 0; i < c->count; i++)
+        if (fr_choice_stays(c, i)) total += s->weight[i];
+    double surprise = (fr_log_double(total) - (c->logits[id] - c->largest) * factor) / LN2;
+    return s->mu - s->mirostat_eta * (surprise - s->mirostat_tau);
+}
+
+/* ------------------------------------------------------------------------------------------------------- the chain */
+
+/* The default is llama.cpp's order, which filters before the temperature: its users' settings of top-p and min-p are
+ * made for that. */
+static const uint8_t usual_order[] = {FR_FILTER_PENALTIES, FR_FILTER_DRY,   FR_FILTER_TOP_N_SIGMA,
+                                      FR_FILTER_TOP_K,     FR_FILTER_TYPICAL, FR_FILTER_TOP_P,
+                                      FR_FILTER_MIN_P,     FR_FILTER_XTC,   FR_FILTER_TEMPERATURE};
+static const uint8_t mirostat_order[] = {FR_FILTER_TEMPERATURE, FR_FILTER_MIROSTAT};
+
+static bool does_something(const fr_sampler *s, fr_filter filter) {
+    switch (filter) {
+    case FR_FILTER_TOP_N_SIGMA: return s->top_n_sigma > 0;
+    case FR_FILTER_TOP_K: return s->top_k > 0;
+    case FR_FILTER_TYPICAL: return s->typical < 1;
+    case FR_FILTER_TOP_P: return s->top_p < 1;
+    case FR_FILTER_MIN_P: return s->min_p > 0;
+    case FR_FILTER_XTC: return s->xtc_probability > 0 && s->xtc_threshold <= 0.5;
+    default: return true;
+    }
+}
+
+void fr_filters_choose(fr_sampler *s, const fr_options *options) {
+    const uint8_t *order = usual_order;
+    size_t count = sizeof usual_order;
+    if (options->filters_given) {
+        order = options->filters;
+        count = options->filter_count;
+    }
+    if (s->mirostat) {
+        order = mirostat_order;
+        count = sizeof mirostat_order;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (does_something(s, order[i])) s->filters[s->filter_count++] = order[i];
+}
+
+void fr_filters_run(fr_sampler *s, fr_choices *c) {
+    typedef void filter(fr_sampler *s, fr_choices *c);
+    static filter *const filters[FR_FILTER_COUNT] = {
+        [FR_FILTER_TOP_N_SIGMA] = filter_top_n_sigma,   [FR_FILTER_TOP_K] = filter_top_k,
+        [FR_FILTER_TYPICAL] = filter_typical,           [FR_FILTER_TOP_P] = filter_top_p,
+        [FR_FILTER_MIN_P] = filter_min_p,               [FR_FILTER_XTC] = filter_xtc,
+        [FR_FILTER_TEMPERATURE] = filter_temperature,   [FR_FILTER_MIROSTAT] = filter_mirostat,
+    };
+    for (size_t i = 0; i < s->filter_count && c->temperature > 0; i++) /* at 0 only the largest are left */
+        if (filters[s->filters[i]]) filters[s->filters[i]](s, c);
+}

@@ -1,0 +1,92 @@
+/* Which model this is: see fingerprint.h. */
+#include "src/engine/session/fingerprint.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+
+#define SAMPLES 4  /* a tensor */
+#define SAMPLE  64 /* bytes of each */
+
+/* A text that comes in pieces, hashed as a whole: words that are not full yet wait. */
+typedef struct pieces {
+    uint64_t hash;
+    char word[sizeof(uint64_t)];
+    size_t held;
+} pieces;
+
+static int add_piece(const char *bytes, size_t size, void *context) {
+    pieces *p = context;
+    for (size_t i = 0; i < size; i++) {
+        p->word[p->held++] = bytes[i];
+        if (p->held < sizeof p->word) continue;
+        p->hash = fr_hash(p->hash, p->word, p->held);
+        p->held = 0;
+    }
+    return 0;
+}
+
+/* Not the text that json_dumps gives: where that could not grow it has a hole, and nothing says so (jansson 2.14). */
+static fr_status hash_config(const json_t *config, uint64_t *hash) {
+    pieces p = {.hash = *hash};
+    if (json_dump_callback(config, add_piece, &p, JSON_COMPACT | JSON_SORT_KEYS) != 0)
+        return fr_fail_memory("config.json", 0);
+    *hash = fr_hash(p.hash, p.word, p.held);
+    return FR_OK;
+}
+
+static void hash_metadata(const fr_gguf *gguf, uint64_t *hash) {
+    size_t length = strlen(gguf->architecture);
+    for (size_t i = 0; i < gguf->count; i++) {
+        const fr_gguf_value *value = &gguf->values[i];
+        if (value->key.length < length || memcmp(value->key.bytes, gguf->architecture, length) != 0) continue;
+        *hash = fr_hash(*hash, value->key.bytes, value->key.length);
+        *hash = fr_hash(*hash, value->data, value->bytes);
+    }
+}
+
+/* From the file itself where its bytes were read into memory: packing has given those back. */
+static fr_status read_sample(const fr_map *map, size_t at, uint8_t *bytes, size_t size) {
+    if (map->fd < 0) {
+        memcpy(bytes, map->bytes + at, size);
+        return FR_OK;
+    }
+    if (pread(map->fd, bytes, size, (off_t)at) == (ssize_t)size) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: can't be read: %s", map->path, strerror(errno));
+}
+
+static fr_status hash_tensor(const fr_checkpoint *files, const fr_tensor *tensor, uint64_t *hash) {
+    const fr_map *map = &files->files[tensor->file];
+    const uint64_t type[2] = {tensor->type, tensor->packed};
+    *hash = fr_hash(*hash, tensor->name, strlen(tensor->name));
+    *hash = fr_hash(*hash, type, sizeof type);
+    *hash = fr_hash(*hash, tensor->shape, tensor->dims * sizeof *tensor->shape);
+    if (tensor->bytes == 0) return FR_OK;
+    uint8_t bytes[SAMPLE];
+    size_t begin = (size_t)((const uint8_t *)tensor->data - map->bytes), total = (size_t)tensor->bytes;
+    size_t size = total < SAMPLE ? total : SAMPLE;
+    for (size_t i = 0; i < SAMPLES; i++) {
+        FR_TRY(read_sample(map, begin + (total - size) / (SAMPLES - 1) * i, bytes, size));
+        *hash = fr_hash(*hash, bytes, size);
+    }
+    return FR_OK;
+}
+
+fr_status fr_fingerprint(const fr_model *model, uint64_t *fingerprint) {
+    const fr_checkpoint *files = &model->files;
+    uint64_t hash = FR_NUMERICS_VERSION - 1; /* sessions were saved before it was counted */
+    if (files->gguf)
+        hash_metadata(files->gguf, &hash);
+    else
+        FR_TRY(hash_config(files->config, &hash));
+    for (size_t i = 0; i < files->tensors.count; i++) {
+        FR_TRY(hash_tensor(files, &files->tensors.items[i], &hash));
+        fr_weights_release(&model->weights, &files->tensors.items[i]);
+    }
+    *fingerprint = hash;
+    return FR_OK;
+}

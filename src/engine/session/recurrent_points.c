@@ -1,0 +1,77 @@
+/* Chooses the positions whose recurrent states are kept: see recurrent_points.h. */
+#include "src/engine/session/recurrent_points.h"
+
+enum { EVERY = 256, LEAST_MESSAGE = 16 };
+
+/* Reasons to keep the states after a position, the strongest last. */
+typedef enum wish { NOT_WANTED, REGULAR, MESSAGE, KEPT, AWAITED } wish;
+
+/* A drafter's pairs need the id at a point in the point's own page, so a point at a page's end moves one position
+ * down. */
+static size_t within_page(size_t position) {
+    return position - (position > 0 && position % FR_KV_PAGE == 0);
+}
+
+static bool is_awaited(const fr_session *s, size_t position) {
+    for (size_t i = 0; i < s->awaited_count; i++)
+        if (s->awaited[i] == position) return true;
+    return false;
+}
+
+/* True if the id before the position ends a message, as an end of sequence does. */
+static bool ends_message(const fr_session *s, size_t position) {
+    return position >= LEAST_MESSAGE && position <= s->length && fr_model_is_eos(s->model, s->ids[position - 1]);
+}
+
+/* True for the end of the first message: other conversations often begin with the same one, the system message. */
+static bool ends_first_message(const fr_session *s, size_t position) {
+    for (size_t p = LEAST_MESSAGE; p < position; p++)
+        if (ends_message(s, p)) return false;
+    return true;
+}
+
+static wish wish_for(const fr_session *s, size_t position, size_t certain) {
+    bool whole = s->pending && certain + 1 == s->length;
+    if (is_awaited(s, position)) return AWAITED;
+    if ((whole && position == within_page(certain)) || (s->pending && position == within_page(s->branch))) return KEPT;
+    for (size_t end = position; end <= position + 1; end++)
+        if (position == within_page(end) && ends_message(s, end)) return ends_first_message(s, end) ? KEPT : MESSAGE;
+    return position % EVERY == EVERY - 1 ? REGULAR : NOT_WANTED;
+}
+
+/* True if a page is left for one more regular point beside `count` in this forward, without giving up a point that is
+ * wanted more. */
+static bool has_spare_page(const fr_session *s, size_t count) {
+    const fr_kv_checkpoints *own = &s->kv_checkpoints;
+    bool spare = false;
+    for (size_t i = 0; i < own->count; i++) spare |= own->at[i].spare;
+    if (own->count == own->capacity) return spare;
+    return (s->engine->shares ? fr_kv_prefixes_spare_states(&s->engine->prefixes)
+                              : s->kv.recurrent.pages->free_count) > count;
+}
+
+void fr_recurrent_points_plan(fr_session *s, size_t certain) {
+    fr_recurrent *r = &s->kv.recurrent;
+    size_t points[FR_RECURRENT_POINTS], count = 0;
+    wish wishes[FR_RECURRENT_POINTS];
+    if (r->count == 0) return;
+    fr_recurrent_certain(r, certain);
+    for (size_t p = certain; p > r->at; p--) {
+        wish here = wish_for(s, p, certain);
+        size_t least = 0;
+        if (here == NOT_WANTED) continue;
+        for (size_t i = 1; i < count; i++)
+            if (wishes[i] <= wishes[least]) least = i; /* of two equal wishes the earlier position goes */
+        bool full = count == FR_RECURRENT_POINTS;
+        if (full && here <= wishes[least]) continue;
+        if (full) {
+            for (size_t i = least; i + 1 < count; i++) points[i] = points[i + 1], wishes[i] = wishes[i + 1];
+            count--;
+        }
+        points[count] = p;
+        wishes[count++] = here;
+    }
+    while (count--)
+        if (wishes[count] != REGULAR || has_spare_page(s, count))
+            fr_kv_checkpoints_save(&s->kv_checkpoints, &s->kv, points[count], wishes[count] == REGULAR);
+}

@@ -1,0 +1,38 @@
+/* A session in a file: its timeline and what has been run of it.
+ *
+ * In: a session, or a file that one was saved to, of any bytes. Out: the file, complete or not there at all; a session
+ * that goes on as a fresh one would after a prompt of the same ids, bit for bit. Threads, instruction set, chunk,
+ * context and drafter may be others than those of the session that was saved: caches are stored by position, not as
+ * they lay. Model and cache types must be the same.
+ *
+ *     header       fr_session_head
+ *     ids          int32[length]
+ *     bounds       fr_saved_bounds[checkpoints]
+ *     caches       of each layer keys, then values: [heads][positions] rows; positions 0, or for layers that slide
+ *                  `from`, to `frontier`
+ *     checkpoints  each the same of the layers that slide, of its own bounds
+ *     attached     the caller's own bytes: all that is left, in version 2; in version 1 there are none
+ *     u64          hash of all that (fr_hash)
+ *
+ * Little-endian, no padding. The frontier is at most length - 1: the last id is run again, which gives the logits. */
+#ifndef FR_SRC_ENGINE_SESSION_SESSION_FILE_H
+#define FR_SRC_ENGINE_SESSION_SESSION_FILE_H
+
+#include "src/engine/session/state.h"
+
+/* fr_session_save, fr_session_restore, and the same of memory, of forerun.h. */
+fr_status fr_session_write(const fr_session *session, const char *path);
+fr_status fr_session_read(fr_session *session, const char *path);
+fr_status fr_session_write_bytes(const fr_session *session, void **bytes, size_t *size);
+fr_status fr_session_read_bytes(fr_session *session, const void *bytes, size_t size);
+
+/* The same of memory that the session keeps itself: it is empty until it is taken up again, where there are pages for
+ * it. A failure changes nothing. Of ranks each keeps what it has of it. */
+fr_status fr_session_set_aside(fr_session *session);
+fr_status fr_session_take_up(fr_session *session);
+
+/* The caller's own bytes: a copy, NULL of none; and that copy in the place of what was attached before. */
+fr_status fr_session_copy_attached(const void *bytes, size_t size, void **copy);
+void fr_session_replace_attached(fr_session *session, void *copy, size_t size);
+
+#endif

@@ -1,0 +1,222 @@
+/* A session between calls: see state.h. */
+#include "src/engine/session/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/ranks.h"
+#include "base/sizes.h"
+#include "src/engine/session/accept.h"
+#include "src/engine/session/decided.h"
+
+fr_kv *fr_session_draft_kv(const fr_session *s) {
+    return s->draft->follows && s->draft->method->kv ? s->draft->method->kv(s->draft) : NULL;
+}
+
+bool fr_session_shares(const fr_session *s) {
+    bool whole = !s->untold && !s->restored;
+    return s->engine->shares && whole && (!s->draft->follows || fr_session_draft_kv(s));
+}
+
+bool fr_session_reuses(const fr_session *s) {
+    return fr_session_shares(s) && s->options.value[FR_OPT_PROMPT_REUSE];
+}
+
+static fr_kv_content content(const fr_session *s) {
+    return (fr_kv_content){.ids = s->ids, .digests = s->digests};
+}
+
+/* Offers every checkpoint of the recurrent layers' states as a point, so that other sessions' prompts can begin
+ * there. */
+static void share_points(fr_session *s, uint32_t tail) {
+    for (size_t i = 0; s->kv.recurrent.count && i < s->kv_checkpoints.count; i++) {
+        const fr_kv_checkpoint *at = &s->kv_checkpoints.at[i];
+        fr_kv_prefixes_add_point(&s->engine->prefixes, &s->path, tail, at->position, at->states, at->spare);
+    }
+}
+
+void fr_session_share(fr_session *s, bool prompt_end) {
+    if (!fr_session_shares(s)) return;
+    fr_kv_prefixes_add(&s->engine->prefixes, &s->path, &s->kv, fr_session_draft_kv(s), content(s), prompt_end);
+    share_points(s, 0);
+}
+
+void fr_session_offer(fr_session *s) {
+    if (!fr_session_shares(s)) return;
+    uint32_t tail = fr_kv_prefixes_add_tail(&s->engine->prefixes, &s->path, &s->kv, fr_session_draft_kv(s), content(s),
+                                            s->length);
+    share_points(s, tail);
+    uint8_t *states = s->kv.recurrent.count ? fr_recurrent_page(&s->kv.recurrent) : NULL;
+    if (states) fr_kv_prefixes_add_point(&s->engine->prefixes, &s->path, tail, s->kv.recurrent.at, states, false);
+}
+
+void fr_session_retreat(fr_session *s) {
+    if (s->engine->shares) fr_kv_path_cut(&s->engine->prefixes, &s->path, s->kv.length);
+    if (!s->draft->method->cut) return;
+    fr_draft_view view = fr_session_view(s);
+    s->draft->method->cut(s->draft, &view);
+}
+
+/* Running fewer tokens takes less time than taking their pages over. */
+enum { LEAST_REUSED = 16 };
+
+/* Makes sessions that share this one's ids beyond their last complete block offer that block's tail, as it is not
+ * shared yet. */
+static void ask_others(const fr_session *s) {
+    for (size_t i = 0; i < s->engine->capacity; i++) {
+        fr_session *other = s->engine->sessions[i];
+        if (!other || other == s || !fr_session_shares(other)) continue;
+        size_t block = other->path.length, first = block * FR_KV_PAGE, most = fr_smaller(s->length, other->kv.length);
+        if (most <= first || memcmp(other->ids, s->ids, (first + 1) * sizeof *s->ids) != 0) continue;
+        if (memcmp(other->digests, s->digests, (block + 1) * sizeof *s->digests) == 0) fr_session_offer(other);
+    }
+}
+
+void fr_session_reuse(fr_session *s, bool asks) {
+    fr_kv_prefixes *prefixes = &s->engine->prefixes;
+    fr_kv *drafter = fr_session_draft_kv(s);
+    if (!fr_session_reuses(s)) return;
+    if (asks) ask_others(s);
+    if (asks && s->kv.recurrent.count) s->branch = fr_kv_prefixes_known(prefixes, content(s), s->length);
+    size_t found = fr_kv_prefixes_find(prefixes, content(s), s->length, drafter != NULL);
+    if (found <= s->kv.length || found < LEAST_REUSED) return;
+    fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
+    fr_kv_reset(&s->kv);
+    fr_session_retreat(s);
+    fr_kv_prefixes_take(prefixes, &s->path, &s->kv, drafter, content(s), found);
+    if (found <= s->met) return;
+    s->stats.value[FR_STAT_REUSED_TOKENS] += (double)(found - s->met);
+    s->met = found;
+}
+
+void fr_session_clear(fr_session *s) {
+    fr_session_offer(s);
+    fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
+    fr_kv_reset(&s->kv);
+    memset(s->digests, 0, s->kv.blocks * sizeof *s->digests);
+    s->untold = s->restored = false;
+    s->length = s->met = s->told = 0;
+    s->fresh = s->pending = s->ended = false;
+    s->embeddings = &fr_no_input_embeddings;
+    fr_session_retreat(s);
+    fr_session_place(s, 0, 0);
+    fr_session_begin_text(s);
+    fr_stats_reset(&s->stats);
+    free(s->aside);
+    s->aside = NULL;
+}
+
+void fr_session_begin_text(fr_session *s) {
+    fr_stops_begin(&s->stops);
+    fr_sampler_begin(&s->sampler);
+    fr_constraint_begin_text(&s->sampler.constraint);
+}
+
+void fr_session_place(fr_session *s, size_t first, size_t place) {
+    for (size_t i = first; i < s->context + FR_STEP_MAX; i++, place++)
+        for (int axis = 0; axis < FR_AXES; axis++) s->rope_positions[i].at[axis] = (int32_t)place;
+}
+
+bool fr_session_wants_abort(fr_session *s) {
+    return atomic_exchange(&s->cancelled, false) || (s->abort && s->abort(s->abort_context));
+}
+
+fr_status fr_session_check_abort(fr_session *s) {
+    FR_TRY(fr_ranks_check(s->model->ranks));
+    bool told = s->abort_told != FR_ABORT_ASKED;
+    if (!(told ? s->abort_told == FR_ABORT_YES : fr_session_wants_abort(s))) return fr_engine_check_files(s->engine);
+    if (told) s->abort_told = FR_ABORT_NO; /* it has been heeded */
+    return fr_fail(FR_ABORTED, "aborted with %zu of %zu tokens run", s->kv.length, s->length);
+}
+
+fr_status fr_session_not_finite(const fr_session *s, size_t position) {
+    FR_TRY(fr_ranks_check(s->model->ranks)); /* which then are no logits */
+    return fr_fail(FR_NUMERIC, "%s: the logits at position %zu are not finite: damaged weights?", s->model->files.path,
+                   position);
+}
+
+/* Of a prompt's last row the caller may ask for logits. */
+bool fr_session_wants_best(const fr_session *s) {
+    bool draws = s->sampler.on || s->sampler.mask || s->sampler.constraint.grammar;
+    return !s->pending && !draws && !s->decided && !s->logprobs.on && !s->trace.line;
+}
+
+static fr_status choose(fr_session *s, size_t drafted, size_t *stood, int32_t *token) {
+    fr_past past = {.ids = s->ids, .length = s->length, .drafts = s->ids + s->length, .drafted = drafted};
+    if (s->sampler.on || s->sampler.mask || s->sampler.constraint.grammar) {
+        *stood = fr_sampler_verify(&s->sampler, s->logits, s->best, &past, token);
+        bool failed = s->sampler.mask_status != FR_OK;
+        if (failed && *stood == 0) return s->sampler.mask_status;
+        if (failed) *token = past.drafts[--*stood]; /* and the next row fails alone, as it does without drafts */
+    } else {
+        *stood = fr_accept_greedy(s->best, past.drafts, drafted);
+        *token = (int32_t)s->best[*stood];
+    }
+    for (size_t r = 0; r <= *stood; r++)
+        if (s->best[r] < 0) return fr_session_not_finite(s, s->length - 1 + r);
+    if (*token < 0)
+        return fr_fail(FR_INPUT, "no token is left at position %zu: logit bias, a mask, a grammar or the model's "
+                                 "suppress_tokens ban all", s->length + *stood);
+    return FR_OK;
+}
+
+fr_status fr_session_choose(fr_session *s, size_t drafted, size_t *stood, int32_t *token) {
+    *stood = 0;
+    *token = -1;
+    fr_status status = fr_decided_elsewhere(s) ? FR_OK : choose(s, drafted, stood, token);
+    return fr_decided_choice(s, status, stood, token);
+}
+
+fr_draft_view fr_session_view(fr_session *s) {
+    return (fr_draft_view){.ids = s->ids,
+                           .rope_positions = s->rope_positions,
+                           .embeddings = s->embeddings,
+                           .length = s->length,
+                           .told = s->told,
+                           .kv = &s->kv,
+                           .hidden = s->hidden + s->hidden_row * s->engine->seen_width,
+                           .pool = s->engine->pool,
+                           .picker = s->sampler.on ? &s->picker : NULL};
+}
+
+static fr_status see(fr_session *s, const float *hidden, bool defers) {
+    if (!s->draft->follows) return FR_OK;
+    fr_draft_view view = fr_session_view(s);
+    view.hidden = hidden;
+    view.defers = defers;
+    FR_TRY(s->draft->method->follow(s->draft, &view));
+    fr_session_share(s, false);
+    return FR_OK;
+}
+
+fr_status fr_session_see(fr_session *s, const float *hidden) {
+    return see(s, hidden, false);
+}
+
+fr_status fr_session_follow(fr_session *s) {
+    return see(s, fr_session_view(s).hidden, false);
+}
+
+fr_status fr_session_follow_later(fr_session *s) {
+    return see(s, fr_session_view(s).hidden, true);
+}
+
+void fr_session_keep_hidden(fr_session *s, const float *rows, size_t count) {
+    memcpy(s->hidden, rows, count * s->engine->seen_width * sizeof *rows);
+    s->hidden_row = count - 1;
+}
+
+bool fr_session_adaptive(const fr_session *s) {
+    return s->adapts && s->draft->method != &fr_draft_none;
+}
+
+void fr_session_ask(fr_session *s, const fr_draft_view *view, size_t count, fr_proposal *proposal) {
+    fr_sampler_forget(&s->sampler);
+    *proposal = (fr_proposal){.draft = s->draft,
+                              .view = view,
+                              .count = count,
+                              .n_min = s->draft_min,
+                              .p_min = s->draft_p_min > 0 ? s->draft_p_min : 0,
+                              .ids = s->ids + view->length};
+}

@@ -1,0 +1,30 @@
+/* What a session counted.
+ *
+ * In: rounds as they happen. Out: the figures of fr_stat. Nothing here allocates: the accepted lengths have room for a
+ * round per position of the context. */
+#ifndef FR_SRC_ENGINE_SESSION_STATS_H
+#define FR_SRC_ENGINE_SESSION_STATS_H
+
+#include "base/arena.h"
+
+typedef struct fr_stats {
+    double value[FR_STAT_COUNT];
+    double depth[FR_STEP_MAX - 1][FR_DEPTH_COUNT];
+    uint8_t *accepted_lengths; /* [capacity] per verify forward that carried drafts */
+    size_t rounds, capacity;
+} fr_stats;
+
+void fr_stats_layout(fr_stats *stats, fr_arena *arena, size_t context);
+
+/* A decode or verify forward that carried `drafted` drafts, of which `accepted` stood, and gave `count` ids. asked:
+ * drafts were asked for, though none may have come. Drafts behind an end of sequence that stood were compared with
+ * nothing. */
+void fr_stats_round(fr_stats *stats, bool asked, size_t drafted, size_t accepted, size_t count);
+
+/* Adds the seconds since *clock to a total, and moves *clock to now. */
+void fr_stats_lap(fr_stats *stats, fr_stat total, double *clock);
+
+/* Counts and times back to 0; memory figures stay. */
+void fr_stats_reset(fr_stats *stats);
+
+#endif

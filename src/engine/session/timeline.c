@@ -1,0 +1,375 @@
+/* A session's timeline: see timeline.h. */
+#include "src/engine/session/timeline.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/sizes.h"
+#include "src/engine/draft/draft_own.h"
+
+void fr_timeline_advance(fr_session *s, size_t length, bool prompt_end) {
+    fr_kv_commit(&s->kv, length);
+    if (s->met < length) s->met = length;
+    fr_kv_checkpoints_note(&s->kv_checkpoints, &s->kv, prompt_end);
+    fr_session_share(s, prompt_end);
+}
+
+/* That a prompt's ids fit behind the first `kept` of the timeline, of which `same` are the prompt's own first ones. */
+static fr_status check(const fr_session *s, size_t kept, const int32_t *ids, size_t count, size_t same) {
+    if (count - same > s->context - kept)
+        return fr_fail_about(FR_OPT_CONTEXT, FR_INPUT, "the prompt has %zu tokens, the context has room for %zu of %zu",
+                             count, s->context - kept + same, s->context);
+    for (size_t i = same; i < count; i++)
+        if (ids[i] < 0 || (size_t)ids[i] >= s->model->trunk.spec.vocab)
+            return fr_fail(FR_INPUT, "id %d at index %zu of the prompt is outside the vocabulary of %zu", ids[i], i,
+                           s->model->trunk.spec.vocab);
+    return FR_OK;
+}
+
+static bool has_image_token(const fr_session *s, const int32_t *ids, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (ids[i] == s->model->image_token) return true;
+    return false;
+}
+
+/* Pictures that stand in the timeline already are not those of the ids that follow. */
+static bool pictures_under_way(const fr_session *s) {
+    return s->embeddings != &fr_no_input_embeddings;
+}
+
+/* A picture is told of in the blocks that its rows stand in, behind those before it: so are they told alike, whichever
+ * calls they came in. Where on the rotary axes a block stands follows from the pictures and ids before it. */
+static void digest(fr_session *s, const fr_input_embeddings *rows, const fr_picture_digest *picture) {
+    for (size_t p = rows->first, end = rows->first + rows->count, run; p < end; p += run) {
+        fr_kv_digest *block = &s->digests[p / FR_KV_PAGE];
+        const uint64_t where[] = {p, p - rows->first};
+        fr_sha256 hash = fr_sha256_begin();
+        fr_sha256_add(&hash, block, sizeof *block);
+        fr_sha256_add(&hash, where, sizeof where);
+        fr_sha256_add(&hash, picture, sizeof *picture);
+        fr_sha256_end(&hash, block->bytes);
+        run = fr_kv_run(p, end);
+    }
+}
+
+/* The timeline will be cut. Where pictures of a block go and others stay, its digest tells of neither. */
+static void cut_digests(fr_session *s, size_t length) {
+    size_t block = length / FR_KV_PAGE, first = block * FR_KV_PAGE, end = fr_smaller(first + FR_KV_PAGE, s->length);
+    bool goes = has_image_token(s, s->ids + length, end - length);
+    s->untold = length && (s->untold || (goes && has_image_token(s, s->ids + first, length - first)));
+    size_t kept = goes ? block : fr_kv_blocks(length);
+    memset(s->digests + kept, 0, (s->kv.blocks - kept) * sizeof *s->digests);
+}
+
+/* Of ids that are to follow the timeline, before it is cut for them. */
+static fr_status check_shown(const fr_session *s, const int32_t *ids, size_t count) {
+    const fr_shown none = {0};
+    return fr_shown_check(pictures_under_way(s) ? &none : &s->shown, s->model->image_token, ids, count);
+}
+
+/* Where the ids that follow the timeline stand, if any of them is not text. */
+static fr_status place(fr_session *s, const int32_t *ids, size_t count) {
+    fr_shown none = {0}, *shown = pictures_under_way(s) ? &none : &s->shown;
+    if (shown->count == 0 && !has_image_token(s, ids, count)) return FR_OK;
+    int64_t base = s->rope_positions[s->length].at[0], next = base;
+    fr_status status =
+        fr_shown_place(shown, s->model->image_token, ids, count, s->length, s->rope_positions + s->length, &next);
+    if (status == FR_OK)
+        fr_session_place(s, s->length + count, (size_t)next);
+    else
+        fr_session_place(s, s->length, (size_t)base);
+    if (status != FR_OK) return status;
+    s->embeddings = shown->embeddings;
+    for (size_t i = 0; i < shown->count; i++) digest(s, &shown->embeddings[i], &shown->digests[i]);
+    return FR_OK;
+}
+
+void fr_timeline_forget_pictures(fr_session *s) {
+    s->embeddings = &fr_no_input_embeddings;
+    fr_shown_free(&s->shown);
+}
+
+/* How many ids have been run, or given by a step: all, but while some of a prompt's wait. */
+static size_t met(const fr_session *s) {
+    return s->pending ? s->met : s->length;
+}
+
+fr_status fr_timeline_extend(fr_session *s, const int32_t *ids, size_t count) {
+    FR_TRY(check(s, s->length, ids, count, 0));
+    FR_TRY(place(s, ids, count));
+    memcpy(s->ids + s->length, ids, count * sizeof *ids);
+    fr_session_begin_text(s);
+    s->met = met(s);
+    s->length += count;
+    s->fresh = s->ended = false;
+    s->pending = true;
+    return FR_OK;
+}
+
+/* Whether drafts are so dear, and so seldom worth it among several timelines, that a method which runs the text itself
+ * begins with a prompt only once it is asked. */
+static bool defers(const fr_session *s) {
+    return s->draft->lags && s->engine->capacity > 1 && fr_session_adaptive(s);
+}
+
+static void begin_drafting(fr_session *s) {
+    if (!s->draft->method->begin) return;
+    fr_draft_view view = fr_session_view(s);
+    view.defers = defers(s);
+    s->draft->method->begin(s->draft, &view);
+    s->told = s->length;
+    size_t ran = view.defers ? s->draft->method->kv(s->draft)->length : 0; /* about as many, where its ids are others */
+    if (view.defers)
+        fr_budget_fell_behind(&s->budget, s->length - fr_smaller(ran, s->length));
+    else
+        fr_budget_followed(&s->budget);
+}
+
+/* The frontier, back to `length` or to a point before it; what is behind runs again. */
+static void go_back(fr_session *s, size_t length) {
+    fr_kv_checkpoints_rewind(&s->kv_checkpoints, &s->kv, length);
+    fr_session_retreat(s);
+}
+
+/* Pages of texts that turn otherwise are no shared prefixes of each other. */
+static void tell_turning(fr_session *s) {
+    memset(s->digests, s->kv.far ? 0xff : 0, s->kv.blocks * sizeof *s->digests);
+}
+
+void fr_timeline_turn(fr_session *s) {
+    size_t most = s->model->trunk.near_most;
+    bool far = s->length > most, other = far != s->kv.far;
+    if (most == 0) return;
+    if (other) {
+        size_t ran = s->kv.length;
+        s->met = met(s);
+        s->pending = s->length > 0;
+        s->fresh = false;
+        fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
+        go_back(s, 0);
+        s->kv.far = far;
+        s->stats.value[FR_STAT_RERUN_TOKENS] += (double)ran;
+        if (ran)
+            fr_log_line(&s->log, FR_LOG_INFO, "a text of %s than %zu tokens turns otherwise: %zu are run again",
+                        far ? "more" : "no more", most, ran);
+    }
+    if (other || s->pending) tell_turning(s);
+}
+
+size_t fr_timeline_drafts(const fr_session *s) {
+    size_t most = s->model->trunk.near_most;
+    return s->length <= most ? most - s->length : s->context;
+}
+
+/* An image token whose row has gone can't be run again. */
+static fr_status check_pictures(const fr_session *s) {
+    for (size_t i = s->kv.length; i < s->length; i++)
+        if (s->ids[i] == s->model->image_token && !fr_input_embedding(s->embeddings, i, s->model->trunk.spec.hidden))
+            return fr_fail(FR_INPUT, "the image token at position %zu can't be run again without its picture", i);
+    return FR_OK;
+}
+
+fr_status fr_timeline_begin(fr_session *s) {
+    fr_timeline_turn(s);
+    fr_session_reuse(s, false);
+    FR_TRY(check_pictures(s));
+    return fr_session_follow(s);
+}
+
+fr_part fr_timeline_piece(fr_session *s, size_t rows) {
+    size_t left = s->length - s->kv.length;
+    return (fr_part){.session = s, .rows = fr_smaller(rows, left), .heads = rows >= left};
+}
+
+/* The method sees the target's rows of the piece up to `end`, where the frontier is; the last one is kept. */
+static fr_status see(const fr_part *piece, size_t end) {
+    fr_session *s = piece->session;
+    const float *hidden = fr_part_hidden(piece, end - 1);
+    FR_TRY(fr_session_see(s, hidden));
+    fr_session_keep_hidden(s, hidden, 1);
+    return FR_OK;
+}
+
+/* A prompt whose piece failed stands where its method has seen it, before its last id. */
+static fr_status give_back(fr_session *s, size_t seen, fr_status status) {
+    if (status != FR_OK) go_back(s, fr_smaller(seen, s->length - 1));
+    return status;
+}
+
+/* Rows with logits don't lie behind those without (batch.h): a method that follows sees them one after the other. */
+static fr_status advance(const fr_part *piece) {
+    fr_session *s = piece->session;
+    size_t first = s->kv.length, plain = piece->rows - piece->heads, seen = first;
+    if (plain && piece->heads && s->draft->follows) {
+        fr_kv_commit(&s->kv, first + plain);
+        FR_TRY(give_back(s, seen, see(piece, plain)));
+        seen += plain;
+    }
+    fr_timeline_advance(s, first + piece->rows, piece->heads);
+    if (s->progress) s->progress(s->progress_context, s->kv.length, s->length);
+    return piece->heads || s->draft->follows ? give_back(s, seen, see(piece, piece->rows)) : FR_OK;
+}
+
+fr_status fr_timeline_finish(const fr_part *piece, double seconds) {
+    fr_session *s = piece->session;
+    size_t before = s->met, stood;
+    fr_trace_prompt(&s->trace, seconds, s->kv.length, s->ids + s->kv.length, piece->rows);
+    FR_TRY(advance(piece));
+    s->stats.value[FR_STAT_PROMPT_TOKENS] += (double)(s->met - before);
+    if (!piece->heads) return FR_OK;
+    FR_TRY(give_back(s, s->length, fr_session_choose(s, 0, &stood, &s->next)));
+    fr_timeline_forget_pictures(s);
+    fr_logprobs_take(&s->logprobs, s->logits, &s->next, 1);
+    fr_trace_predict(&s->trace, s->logits, s->model->trunk.spec.vocab);
+    s->fresh = true;
+    s->pending = false;
+    begin_drafting(s);
+    return FR_OK;
+}
+
+static fr_status run_pending(fr_session *s) {
+    FR_TRY(fr_timeline_begin(s));
+    while (s->pending) {
+        FR_TRY(fr_session_check_abort(s));
+        fr_part piece = fr_timeline_piece(s, s->engine->chunk);
+        double clock = fr_clock();
+        FR_TRY(fr_batch_admit(&piece));
+        fr_batch_run(s->engine, &piece, 1);
+        FR_TRY(fr_timeline_finish(&piece, fr_clock() - clock));
+    }
+    return FR_OK;
+}
+
+fr_status fr_timeline_run(fr_session *s) {
+    double start = fr_clock();
+    fr_status status = run_pending(s);
+    s->stats.value[FR_STAT_PREFILL_SECONDS] += fr_clock() - start;
+    return status;
+}
+
+fr_status fr_timeline_append(fr_session *s, const int32_t *ids, size_t count) {
+    FR_TRY(fr_timeline_extend(s, ids, count));
+    fr_timeline_turn(s);
+    fr_session_reuse(s, true);
+    return fr_timeline_run(s);
+}
+
+void fr_timeline_recover(fr_session *s) {
+    if (fr_recurrent_holds(&s->kv.recurrent, s->kv.length)) return;
+    s->met = met(s);
+    s->pending = s->length > 0;
+    s->fresh = false;
+    go_back(s, s->kv.length);
+}
+
+fr_status fr_timeline_again(fr_session *s) {
+    if (s->pending || s->length == 0) return FR_OK;
+    if (s->ids[s->length - 1] == s->model->image_token)
+        return fr_fail(FR_INPUT, "the image token at position %zu can't be run again without its picture",
+                       s->length - 1);
+    FR_TRY(fr_session_follow(s));
+    s->met = s->length;
+    s->fresh = false;
+    s->pending = true;
+    go_back(s, s->length - 1);
+    return FR_OK;
+}
+
+/* Pictures of a prompt that was not run to its end: their rows are kept while one of them is still to be run. */
+static void cut_pictures(fr_session *s) {
+    if (!pictures_under_way(s)) return;
+    fr_shown_cut(&s->shown, s->length);
+    if (!has_image_token(s, s->ids + s->kv.length, s->length - s->kv.length)) fr_timeline_forget_pictures(s);
+}
+
+/* The frontier stops before the last id: what the target says after it takes that id's own run. */
+fr_status fr_timeline_truncate(fr_session *s, size_t length) {
+    if (length == s->length) return FR_OK;
+    FR_TRY(fr_session_follow(s));
+    fr_session_offer(s);
+    fr_session_begin_text(s);
+    size_t ran = fr_smaller(s->kv.length, length);
+    s->met = fr_smaller(met(s), length);
+    cut_digests(s, length);
+    s->length = length;
+    fr_session_place(s, length, (size_t)s->rope_positions[length].at[0]);
+    s->told = fr_smaller(s->told, length);
+    s->fresh = s->ended = false;
+    if (length == 0) s->restored = false;
+    s->pending = length > 0;
+    fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, length);
+    go_back(s, length ? fr_smaller(ran, length - 1) : 0);
+    cut_pictures(s);
+    s->stats.value[FR_STAT_RERUN_TOKENS] += (double)(ran - s->kv.length);
+    fr_log_line(&s->log, FR_LOG_DEBUG, "timeline cut to %zu tokens, of which %zu will be run again", length,
+                ran - s->kv.length);
+    return FR_OK;
+}
+
+/* How many of `kept` ids may stay: other pictures have the same ids, and half a picture can't be run again. */
+static size_t before_pictures(const fr_session *s, const int32_t *ids, size_t kept) {
+    int32_t image = s->model->image_token;
+    if (s->shown.count && !pictures_under_way(s))
+        for (size_t i = 0; i < kept; i++)
+            if (ids[i] == image) return i;
+    while (kept && ids[kept - 1] == image) kept--;
+    return kept;
+}
+
+fr_status fr_timeline_put(fr_session *s, const int32_t *ids, size_t count) {
+    size_t kept = 0, most = fr_smaller(s->length, count);
+    while (kept < most && ids[kept] == s->ids[kept]) kept++;
+    kept = before_pictures(s, ids, kept);
+    FR_TRY(check(s, kept, ids, count, kept));
+    if (kept < count) FR_TRY(check_shown(s, ids + kept, count - kept));
+    FR_TRY(fr_timeline_truncate(s, kept));
+    s->ended = false;
+    s->stats.value[FR_STAT_REUSED_TOKENS] += (double)met(s);
+    if (kept < count) {
+        FR_TRY(fr_timeline_extend(s, ids + kept, count - kept));
+        fr_timeline_turn(s);
+        fr_session_reuse(s, true);
+        return FR_OK;
+    }
+    if (s->fresh && fr_sampler_moved(&s->sampler)) FR_TRY(fr_timeline_again(s)); /* chosen by a bound that is gone */
+    fr_session_begin_text(s);
+    s->met = met(s);
+    s->pending = !s->fresh; /* fresh: just this prompt has run last */
+    return FR_OK;
+}
+
+fr_status fr_timeline_set(fr_session *s, const int32_t *ids, size_t count) {
+    FR_TRY(fr_timeline_put(s, ids, count));
+    return s->pending ? fr_timeline_run(s) : FR_OK;
+}
+
+/* What was predicted after a prompt is chosen anew, by the copy's own settings, from its last id's own run. */
+fr_status fr_timeline_copy(fr_session *copy, const fr_session *s) {
+    const fr_draft *draft = fr_draft_inner(s->draft);
+    bool alike = copy->draft->method == draft->method && memcmp(&copy->methods, &s->methods, sizeof s->methods) == 0;
+    size_t ran = s->fresh ? s->length - 1 : s->kv.length;
+    fr_kv_fork(&copy->kv, &s->kv);
+    fr_kv_checkpoints_fork(&copy->kv_checkpoints, &copy->kv, &s->kv_checkpoints);
+    memcpy(copy->digests, s->digests, s->kv.blocks * sizeof *s->digests);
+    copy->untold = s->untold;
+    copy->restored = s->restored;
+    if (alike && draft->method->fork) draft->method->fork(copy->draft, draft);
+    if (alike) copy->told = s->told;
+    if (alike) copy->budget.behind = s->budget.behind;
+    memcpy(copy->ids, s->ids, s->length * sizeof *s->ids);
+    memcpy(copy->rope_positions, s->rope_positions, (s->context + FR_STEP_MAX) * sizeof *s->rope_positions);
+    fr_session_keep_hidden(copy, s->hidden, s->hidden_row + 1);
+    copy->length = s->length;
+    copy->met = met(s);
+    copy->ended = s->ended;
+    copy->pending = s->fresh || s->pending;
+    bool unseen = copy->draft->follows && !alike; /* a method that wants all rows has seen none */
+    copy->pending |= unseen && s->length > 0;
+    if (copy->pending)
+        go_back(copy, unseen ? 0 : ran);
+    else if (s->length > 0)
+        begin_drafting(copy);
+    fr_session_share(copy, false);
+    return check_pictures(copy);
+}

@@ -1,0 +1,58 @@
+/* A session's rounds as lines of JSON, for whoever wants to look at them later.
+ *
+ * In: what the session did, as it does it, and its running totals of seconds. Out: complete lines, handed to a function
+ * of the caller's; forerun.h describes them. Lines are written into one buffer, sized when the session is opened, so
+ * tracing allocates nothing. With no function set a call costs one comparison. */
+#ifndef FR_SRC_ENGINE_SESSION_TRACE_H
+#define FR_SRC_ENGINE_SESSION_TRACE_H
+
+#include "src/engine/session/stats.h"
+
+typedef struct fr_trace {
+    fr_trace_fn *line; /* NULL: nobody looks */
+    void *context;
+    char *text; /* [capacity] the line being written */
+    size_t length, capacity;
+    double began, told[FR_STAT_COUNT]; /* the clock at the first line; totals as the last line has them */
+    size_t round;
+    double margin; /* of the id that was predicted last */
+} fr_trace;
+
+/* Room for the longest line of a session over files of these paths (drafter NULL: none), whose prompt forwards have up
+ * to `rows` rows. */
+void fr_trace_layout(fr_trace *trace, fr_arena *arena, const char *model, const char *drafter, size_t rows);
+
+/* What runs. */
+typedef struct fr_trace_subject {
+    const char *model, *drafter; /* paths; drafter NULL: none */
+    const char *method, *isa;
+    size_t draft_max, threads, context;
+} fr_trace_subject;
+
+/* Who is told the lines, and the one that says what runs. line NULL ends it. */
+void fr_trace_begin(fr_trace *trace, const fr_stats *stats, const fr_trace_subject *subject, fr_trace_fn *line,
+                    void *context);
+
+/* A prompt's forward is done: `count` ids from `position` on. */
+void fr_trace_prompt(fr_trace *trace, double seconds, size_t position, const int32_t *ids, size_t count);
+
+/* The id that is given next was chosen from these logits, which a round of others may overwrite first. */
+void fr_trace_predict(fr_trace *trace, const float *logits, size_t vocab);
+
+/* Ids were proposed for the positions from `position` on. */
+void fr_trace_draft(fr_trace *trace, const char *method, size_t position, const int32_t *ids, size_t count);
+
+/* What a round gave. */
+typedef struct fr_trace_round {
+    size_t position; /* of the first id */
+    size_t rows;     /* of the target's forward; 0: the id is that which a prompt's forward predicted */
+    size_t accepted; /* drafts among the ids, the first ones */
+    const int32_t *ids;
+    size_t count;
+    const float *logits; /* [count, vocab]: the rows that the ids were chosen from; without rows: fr_trace_predict */
+    size_t vocab;
+} fr_trace_round;
+
+void fr_trace_accept(fr_trace *trace, const fr_stats *stats, const fr_trace_round *round);
+
+#endif

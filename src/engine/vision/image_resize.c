@@ -1,0 +1,120 @@
+/* Bicubic resizing in integers: see image_resize.h. */
+#include "src/engine/vision/image_resize.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+enum { CHANNELS = 3, WEIGHT_BITS = 22 };
+
+/* How one side's pixels are made: new pixel i is the sum of weights[i * taps + j] * old pixel first[i] + j,
+ * j < count[i]. */
+typedef struct taps {
+    size_t taps;
+    size_t *first, *count;
+    int32_t *weights;
+} taps;
+
+static double cubic(double x) {
+    const double a = -0.5;
+    x = fabs(x);
+    if (x < 1.0) return ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0;
+    if (x < 2.0) return (((x - 5.0) * x + 8.0) * x - 4.0) * a;
+    return 0.0;
+}
+
+/* The new pixel's weights: real ones, scaled to the sum 1, then whole. `real` has room for them. */
+static void weigh(taps *t, size_t i, size_t from, double scale, double *real) {
+    double stretch = scale < 1.0 ? 1.0 : scale, reach = 2.0 * stretch, centre = ((double)i + 0.5) * scale, sum = 0.0;
+    double begin = centre - reach + 0.5, end = centre + reach + 0.5;
+    size_t first = begin < 0.0 ? 0 : (size_t)begin, last = end > (double)from ? from : (size_t)end;
+    for (size_t j = 0; j < last - first; j++) {
+        real[j] = cubic(((double)(j + first) - centre + 0.5) * (1.0 / stretch));
+        sum += real[j];
+    }
+    t->first[i] = first;
+    t->count[i] = last - first;
+    for (size_t j = 0; j < last - first; j++) {
+        double weight = (sum == 0.0 ? real[j] : real[j] / sum) * (1 << WEIGHT_BITS);
+        t->weights[i * t->taps + j] = (int32_t)(weight < 0.0 ? weight - 0.5 : weight + 0.5);
+    }
+}
+
+static void free_taps(taps *t) {
+    free(t->first);
+    free(t->count);
+    free(t->weights);
+}
+
+/* From a side of `from` pixels to one of `to`. */
+static fr_status make_taps(taps *t, size_t from, size_t to) {
+    double scale = (double)from / (double)to;
+    t->taps = 2 * (size_t)(2.0 * (scale < 1.0 ? 1.0 : scale) + 1.0) + 1;
+    t->first = calloc(to, sizeof *t->first);
+    t->count = calloc(to, sizeof *t->count);
+    t->weights = calloc(to, t->taps * sizeof *t->weights);
+    double *real = calloc(t->taps, sizeof *real);
+    bool taken = t->first && t->count && t->weights && real;
+    for (size_t i = 0; taken && i < to; i++) weigh(t, i, from, scale, real);
+    free(real);
+    return taken ? FR_OK : fr_fail_memory("a picture's weights", to * t->taps * sizeof *t->weights);
+}
+
+/* Sums stay below 2^31: the weights' magnitudes add up to less than 1.5. */
+static uint8_t to_byte(int32_t sum) {
+    int32_t value = sum < 0 ? 0 : sum >> WEIGHT_BITS;
+    return (uint8_t)(value > 255 ? 255 : value);
+}
+
+/* One new pixel of `channels` bytes, from old ones that are `step` bytes apart. */
+static void blend(uint8_t *to, const uint8_t *from, size_t step, const taps *t, size_t i, size_t channels) {
+    const int32_t *weights = t->weights + i * t->taps;
+    from += t->first[i] * step;
+    for (size_t c = 0; c < channels; c++) {
+        int32_t sum = 1 << (WEIGHT_BITS - 1);
+        for (size_t j = 0; j < t->count[i]; j++) sum += from[j * step + c] * weights[j];
+        to[c] = to_byte(sum);
+    }
+}
+
+static fr_status take(fr_image *image, size_t width, size_t height) {
+    *image = (fr_image){.rgb = malloc(width * height * CHANNELS), .width = width, .height = height};
+    return image->rgb ? FR_OK : fr_fail_memory("a resized picture", width * height * CHANNELS);
+}
+
+/* The picture with rows of another length, or `tall` with columns of another length. */
+static fr_status resize_side(const fr_image *image, size_t to, bool tall, fr_image *resized) {
+    taps t = {0};
+    size_t row = image->width * CHANNELS;
+    fr_status status = make_taps(&t, tall ? image->height : image->width, to);
+    if (status == FR_OK) status = take(resized, tall ? image->width : to, tall ? to : image->height);
+    for (size_t y = 0; status == FR_OK && y < resized->height; y++) {
+        uint8_t *out = resized->rgb + y * resized->width * CHANNELS;
+        if (tall)
+            blend(out, image->rgb, row, &t, y, row);
+        else
+            for (size_t x = 0; x < to; x++) blend(out + x * CHANNELS, image->rgb + y * row, CHANNELS, &t, x, CHANNELS);
+    }
+    free_taps(&t);
+    return status;
+}
+
+static fr_status copy(const fr_image *image, fr_image *resized) {
+    FR_TRY(take(resized, image->width, image->height));
+    memcpy(resized->rgb, image->rgb, image->width * image->height * CHANNELS);
+    return FR_OK;
+}
+
+fr_status fr_image_resize(const fr_image *image, size_t width, size_t height, fr_image *resized) {
+    fr_image wide = {0};
+    *resized = (fr_image){0};
+    if (width == image->width && height == image->height) return copy(image, resized);
+    if (height == image->height) return resize_side(image, width, false, resized);
+    if (width == image->width) return resize_side(image, height, true, resized);
+    FR_TRY(resize_side(image, width, false, &wide));
+    fr_status status = resize_side(&wide, height, true, resized);
+    fr_image_close(&wide);
+    return status;
+}

@@ -1,0 +1,24 @@
+/* A vision tower in a file of its own, beside a GGUF text model.
+ *
+ * In: what llama.cpp's converter writes with --mmproj: a GGUF file of architecture "clip", its projector "glm4v" (or
+ * the tower is refused by name). Out: its fr_vision, bound to the file's tensors. A file with tensors that this tower
+ * does not read is another tower, and refused. */
+#ifndef FR_SRC_ENGINE_VISION_MMPROJ_H
+#define FR_SRC_ENGINE_VISION_MMPROJ_H
+
+#include "src/engine/vision/vision.h"
+
+typedef struct fr_mmproj {
+    fr_checkpoint files;
+    fr_weights weights;
+    fr_vision *vision;
+} fr_mmproj;
+
+/* Whether the checkpoint is such a file, of whatever projector. */
+bool fr_is_mmproj(const fr_checkpoint *files);
+
+/* Weights are placed later. hidden: as for fr_vision_open. *mmproj: NULL after a failure. */
+fr_status fr_mmproj_open(const char *path, bool use_mmap, const fr_kernels *kernels, size_t hidden, fr_mmproj **mmproj);
+void fr_mmproj_close(fr_mmproj *mmproj);
+
+#endif

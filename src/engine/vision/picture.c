@@ -1,0 +1,114 @@
+/* Pictures on their way into a prompt: see picture.h. */
+#include "src/engine/vision/picture.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+
+const fr_input_embeddings fr_no_input_embeddings = {0};
+
+static fr_picture_digest digest_of(const fr_image *image) {
+    const uint64_t size[] = {image->width, image->height};
+    fr_picture_digest digest;
+    fr_sha256 hash = fr_sha256_begin();
+    fr_sha256_add(&hash, size, sizeof size);
+    fr_sha256_add(&hash, image->rgb, image->width * image->height * 3);
+    fr_sha256_end(&hash, digest.bytes);
+    return digest;
+}
+
+fr_status fr_picture_load(fr_image *image, const fr_vision *vision, fr_picture **picture) {
+    *picture = NULL;
+    fr_picture *p = calloc(1, sizeof *p);
+    if (!p) {
+        fr_image_close(image);
+        return fr_fail_memory("picture", sizeof *p);
+    }
+    *p = (fr_picture){.vision = vision, .image = *image};
+    fr_status status = fr_vision_grid(vision, p->image.width, p->image.height, &p->grid);
+    if (status != FR_OK) {
+        fr_picture_unload(p);
+        return status;
+    }
+    p->digest = digest_of(&p->image);
+    *picture = p;
+    return FR_OK;
+}
+
+void fr_picture_unload(fr_picture *picture) {
+    if (!picture) return;
+    fr_image_close(&picture->image);
+    free(picture);
+}
+
+void fr_shown_free(fr_shown *shown) {
+    for (size_t i = 0; shown->rows && i < shown->count; i++) fr_vision_rows_close(&shown->rows[i]);
+    free(shown->rows);
+    free(shown->grids);
+    free(shown->digests);
+    free(shown->embeddings);
+    *shown = (fr_shown){0};
+}
+
+static fr_status run_all(fr_shown *shown, fr_pool *pool, size_t threads, const fr_picture *const *pictures,
+                         const fr_shown_ask *ask) {
+    for (size_t i = 0; i < shown->count; i++) {
+        FR_TRY(ask->goes_on(ask->context));
+        fr_vision_rows *rows = &shown->rows[i];
+        FR_TRY(fr_vision_run(pictures[i]->vision, pool, threads, &pictures[i]->image, rows));
+        shown->grids[i] = rows->grid;
+        shown->digests[i] = pictures[i]->digest;
+    }
+    return FR_OK;
+}
+
+fr_status fr_shown_open(fr_shown *shown, size_t count) {
+    fr_shown_free(shown);
+    shown->rows = calloc(count + 1, sizeof *shown->rows);
+    shown->grids = calloc(count + 1, sizeof *shown->grids);
+    shown->digests = calloc(count + 1, sizeof *shown->digests);
+    shown->embeddings = calloc(count + 1, sizeof *shown->embeddings);
+    shown->count = count;
+    bool room = shown->rows && shown->grids && shown->digests && shown->embeddings;
+    return room ? FR_OK : fr_fail_memory("pictures", count);
+}
+
+fr_status fr_shown_run(fr_shown *shown, fr_pool *pool, size_t threads, const fr_picture *const *pictures,
+                       size_t count, const fr_shown_ask *ask) {
+    fr_status status = fr_shown_open(shown, count);
+    if (status == FR_OK) status = run_all(shown, pool, threads, pictures, ask);
+    if (status != FR_OK) fr_shown_free(shown);
+    return status;
+}
+
+fr_status fr_shown_place(fr_shown *shown, int32_t image_token, const int32_t *ids, size_t count, size_t first,
+                         fr_rope_position *rope_positions, int64_t *next) {
+    int64_t base = *next;
+    size_t image = 0;
+    FR_TRY(fr_mrope_positions(ids, count, image_token, shown->grids, shown->count, &rope_positions->at, next));
+    *next += base;
+    for (size_t i = 0; i < count; i++)
+        for (int axis = 0; axis < FR_AXES; axis++) rope_positions[i].at[axis] += (int32_t)base;
+    for (size_t i = 0; i < count; i++) {
+        if (ids[i] != image_token) continue;
+        const fr_vision_rows *rows = &shown->rows[image];
+        shown->embeddings[image++] = (fr_input_embeddings){first + i, rows->count, rows->rows};
+        i += rows->count - 1;
+    }
+    return FR_OK;
+}
+
+fr_status fr_shown_check(const fr_shown *shown, int32_t image_token, const int32_t *ids, size_t count) {
+    int64_t next;
+    return fr_mrope_positions(ids, count, image_token, shown->grids, shown->count, NULL, &next);
+}
+
+void fr_shown_cut(fr_shown *shown, size_t end) {
+    for (size_t i = 0; i < shown->count; i++) {
+        fr_input_embeddings *g = &shown->embeddings[i];
+        if (g->first >= end)
+            *g = (fr_input_embeddings){0};
+        else if (g->count > end - g->first)
+            g->count = end - g->first;
+    }
+}

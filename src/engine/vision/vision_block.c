@@ -1,0 +1,146 @@
+/* A block of the vision tower, run by a team of threads.
+ *
+ * In: activations whose stream x holds the block's input. Out: x holds its output. Every patch attends to every patch:
+ *
+ *     chunks of rows   wide = norm1(x); qkv = qkv(wide)
+ *     heads            q: norm, rotate; k: norm, rotate
+ *     heads            attn = attention(q, k, v)
+ *     chunks of rows   x += proj(attn); wide = norm2(x); gate = silu(gate(wide)) * up(wide); x += down(gate)
+ *
+ * Keys and values are read where the product left them: to the attention kernel they are a cache in float32. */
+#include "src/engine/vision/vision_parts.h"
+
+#include <math.h>
+
+void fr_vision_apply(const fr_team *team, const fr_vision_activations *a, const fr_matrix *matrix, const float *bias,
+                     const fr_matrix_rows *rows) {
+    size_t begin, end;
+    fr_matrix_apply(team, &a->workspace, matrix, rows);
+    if (!bias) return;
+    fr_part_features(team, matrix->features, &begin, &end);
+    for (size_t r = 0; r < rows->count; r++)
+        a->vision->kernels->add(rows->y + r * rows->y_stride + begin, bias + begin, end - begin);
+}
+
+void fr_vision_gate(const fr_team *team, const fr_vision_activations *a, const fr_matrix *gate, const float *gate_bias,
+                    const fr_matrix *up, const float *up_bias, const fr_matrix_rows *rows) {
+    size_t begin, end;
+    fr_matrix_rows of_up = *rows;
+    of_up.y = a->up;
+    fr_vision_apply(team, a, gate, gate_bias, rows);
+    fr_vision_apply(team, a, up, up_bias, &of_up);
+    fr_part_features(team, gate->features, &begin, &end);
+    for (size_t r = 0; r < rows->count; r++) {
+        float *row = rows->y + r * rows->y_stride + begin;
+        a->vision->kernels->silu_mul(row, row, a->up + r * rows->y_stride + begin, end - begin);
+    }
+}
+
+static void norm_rows(const fr_team *team, const fr_vision_activations *a, const float *weight, size_t first,
+                      size_t rows) {
+    const fr_vision_config *c = &a->vision->config;
+    size_t begin, end;
+    fr_part_rows(team, rows, &begin, &end);
+    for (size_t r = begin; r < end; r++) {
+        float *wide = a->wide + r * a->wide_width;
+        a->vision->kernels->rmsnorm(wide, a->x + (first + r) * c->hidden, weight, c->hidden, c->eps);
+        fr_matrix_input_row(&a->workspace, r, wide, c->hidden);
+    }
+    fr_team_sync(team);
+}
+
+/* Stream rows from `first` on += narrow. */
+static void join(const fr_team *team, const fr_vision_activations *a, size_t first, size_t rows) {
+    size_t hidden = a->vision->config.hidden, begin, end;
+    fr_publish_rows(team, NULL, 0);
+    fr_part_rows(team, rows, &begin, &end);
+    for (size_t r = begin; r < end; r++)
+        a->vision->kernels->add(a->x + (first + r) * hidden, a->narrow + r * a->narrow_width, hidden);
+}
+
+static void project(const fr_team *team, const fr_vision_activations *a, const fr_vision_layer *layer, size_t first,
+                    size_t rows) {
+    size_t width = 3 * a->vision->config.hidden;
+    norm_rows(team, a, layer->norm1, first, rows);
+    fr_vision_apply(team, a, &layer->qkv, layer->qkv_bias,
+                    &(fr_matrix_rows){a->qkv + first * width, width, a->wide, a->wide_width, rows});
+    fr_team_sync(team);
+}
+
+static void norm_and_rotate(const fr_team *team, const fr_vision_activations *a, const fr_vision_layer *layer) {
+    const fr_vision_config *c = &a->vision->config;
+    const fr_kernels *k = a->vision->kernels;
+    size_t n = c->hidden / c->heads, begin, end;
+    fr_part_heads(team, c->heads, a->patches, &begin, &end);
+    for (size_t item = begin; item < end; item++) {
+        size_t patch = item % a->patches, head = item / a->patches;
+        float *query = a->qkv + patch * 3 * c->hidden + head * n, *key = query + c->hidden;
+        const float *cosine = a->cosine + patch * (n / 2), *sine = a->sine + patch * (n / 2);
+        k->rmsnorm(query, query, layer->q_norm, n, c->eps);
+        k->rmsnorm(key, key, layer->k_norm, n, c->eps);
+        k->rope_neox(query, cosine, sine, n);
+        k->rope_neox(key, cosine, sine, n);
+    }
+    fr_team_sync(team);
+}
+
+/* Queries are partitioned in the order head, patch: neighbours share keys and values. */
+static void attend(const fr_team *team, const fr_vision_activations *a) {
+    const fr_vision_config *c = &a->vision->config;
+    size_t n = c->hidden / c->heads, width = 3 * c->hidden, begin, end;
+    fr_attn_query *queries = a->attend.queries + team->index * FR_ATTEND_BATCH;
+    fr_attn attn = {.k_pages = a->qkv_pages,
+                    .v_pages = a->qkv_pages,
+                    .k_type = FR_F32,
+                    .v_type = FR_F32,
+                    .k_stride = width * sizeof(float),
+                    .v_stride = width * sizeof(float),
+                    .head_dim = n,
+                    .value_dim = n,
+                    .scale = (float)(1.0 / sqrt((double)n)),
+                    .queries = queries,
+                    .scratch = a->attend.scratch + team->index * a->attend.scratch_size};
+    fr_part_heads(team, c->heads, a->patches, &begin, &end);
+    while (begin < end) {
+        size_t head = begin / a->patches;
+        float *first = a->qkv + head * n;
+        for (attn.count = 0; attn.count < FR_ATTEND_BATCH && begin < end && begin / a->patches == head; begin++) {
+            size_t patch = begin % a->patches;
+            queries[attn.count++] = (fr_attn_query){.q = first + patch * width,
+                                                    .out = a->attn + patch * c->hidden + head * n,
+                                                    .last = (int64_t)a->patches - 1};
+        }
+        attn.k_at = (c->hidden + head * n) * sizeof(float);
+        attn.v_at = (2 * c->hidden + head * n) * sizeof(float);
+        a->vision->kernels->attn(&attn);
+    }
+    fr_team_sync(team);
+}
+
+static void feed_forward(const fr_team *team, const fr_vision_activations *a, const fr_vision_layer *layer,
+                         size_t first, size_t rows) {
+    const fr_vision_config *c = &a->vision->config;
+    const float *attn = a->attn + first * c->hidden;
+    fr_matrix_input_rows(team, &a->workspace, attn, c->hidden, c->hidden, rows);
+    fr_vision_apply(team, a, &layer->proj, layer->proj_bias,
+                    &(fr_matrix_rows){a->narrow, a->narrow_width, attn, c->hidden, rows});
+    join(team, a, first, rows);
+    norm_rows(team, a, layer->norm2, first, rows);
+    fr_vision_gate(team, a, &layer->gate, layer->gate_bias, &layer->up, layer->up_bias,
+                   &(fr_matrix_rows){a->gate, a->gate_width, a->wide, a->wide_width, rows});
+    fr_publish_own_input(team, &a->workspace, a->gate, a->gate_width, c->ffn, rows);
+    fr_vision_apply(team, a, &layer->down, layer->down_bias,
+                    &(fr_matrix_rows){a->narrow, a->narrow_width, a->gate, a->gate_width, rows});
+    join(team, a, first, rows);
+    fr_team_sync(team);
+}
+
+void fr_vision_block(const fr_team *team, const fr_vision_activations *a, size_t layer) {
+    const fr_vision_layer *weights = &a->vision->layers[layer];
+    for (size_t first = 0; first < a->patches; first += FR_VISION_CHUNK)
+        project(team, a, weights, first, fr_vision_chunk(first, a->patches));
+    norm_and_rotate(team, a, weights);
+    attend(team, a);
+    for (size_t first = 0; first < a->patches; first += FR_VISION_CHUNK)
+        feed_forward(team, a, weights, first, fr_vision_chunk(first, a->patches));
+}

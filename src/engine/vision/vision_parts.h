@@ -1,0 +1,100 @@
+/* The vision tower as data, and the activations of one picture in it: private to vision*.c and its suite.
+ *
+ * In: config.json and (pre)processor_config.json, tensors model.visual.*; or llama.cpp's mmproj file. Out: fr_vision
+ * (immutable), fr_vision_activations (one picture on its way). Source of the architecture: the published checkpoint and
+ * transformers 5.17, models glm_ocr and glm46v. */
+#ifndef FR_SRC_ENGINE_VISION_VISION_PARTS_H
+#define FR_SRC_ENGINE_VISION_VISION_PARTS_H
+
+#include "src/engine/layers/attend.h"
+#include "src/engine/vision/vision.h"
+#include "src/engine/weights/partition.h"
+
+#define FR_VISION_CHANNELS 3
+
+/* Times that a patch stands in its row, where the tower comes from GGUF. */
+#define FR_VISION_GGUF_FRAMES 2
+
+/* Rows that go through products together: enough to use each weight well, few enough for the caches. */
+#define FR_VISION_CHUNK 256
+
+typedef struct fr_vision_config {
+    size_t hidden, layers, heads, ffn;
+    size_t patch, frames, merge; /* pixels a side of a patch; times it stands in its row; patches a side of a token */
+    size_t out, out_ffn;         /* the embeddings' width; the merger's */
+    bool bias;                   /* of the blocks' products */
+    float eps;
+    double theta;
+    int64_t min_pixels, max_pixels;       /* of a picture times frames, after resizing */
+    float value[FR_VISION_CHANNELS][256]; /* a channel's byte, normalised */
+} fr_vision_config;
+
+typedef struct fr_vision_layer {
+    const float *norm1, *norm2, *q_norm, *k_norm; /* [hidden] twice, [head_dim] twice */
+    fr_matrix qkv, proj, gate, up, down;
+    const float *qkv_bias, *proj_bias, *gate_bias, *up_bias, *down_bias; /* NULL: none */
+} fr_vision_layer;
+
+struct fr_vision {
+    const fr_kernels *kernels;
+    fr_vision_config config;
+    fr_vision_layer *layers;
+    float *inverse;                 /* [head_dim / 4] rotary frequencies, for height and for width */
+    fr_matrix embed, downsample;    /* [hidden, a patch's values], [out, merge * merge * hidden] */
+    fr_matrix proj, gate, up, down; /* of the merger */
+    const float *embed_bias, *downsample_bias, *norm, *merger_norm, *merger_bias;
+    bool packed; /* some matrix is */
+};
+
+/* A picture on its way. Patches stand in the order of their tokens: those of a token side by side. */
+typedef struct fr_vision_activations {
+    const fr_vision *vision;
+    const fr_image *image; /* resized */
+    fr_image_grid grid;    /* tokens */
+    size_t patches;
+
+    float *x;             /* [patches, hidden] the stream */
+    float *qkv;           /* [patches, 3 * hidden] */
+    const uint8_t **qkv_pages; /* [patches / 64, rounded up] that in pages of 64 rows, as attention reads it */
+    float *attn;          /* [patches, hidden] */
+    float *cosine, *sine; /* [patches, head_dim / 2] */
+
+    float *wide, *gate, *up, *narrow; /* a chunk of rows: what a product reads; its outputs */
+    size_t wide_width, gate_width, narrow_width;
+    fr_workspace workspace;
+    fr_attend_workspace attend;
+    float *merged; /* [tokens, out] before the merger */
+    float *rows;   /* [tokens, out] after it */
+} fr_vision_activations;
+
+/* From the checkpoint's JSON files or GGUF metadata. */
+fr_status fr_vision_config_read(fr_vision_config *config, const fr_weights *weights);
+
+/* The row and column of a patch in the picture's grid of patches. */
+void fr_vision_place(const fr_vision_config *config, fr_image_grid grid, size_t patch, size_t *row, size_t *column);
+
+/* A patch's normalised values: by channel, time, row, column. */
+void fr_vision_patch(const fr_vision_config *config, const fr_image *image, size_t row, size_t column, float *values);
+
+/* Takes a picture's activations from the arena, or measures them. */
+void fr_vision_activations_layout(fr_vision_activations *a, fr_arena *arena, size_t threads);
+
+/* How many of `count` rows the chunk has that begins at `first`. */
+static inline size_t fr_vision_chunk(size_t first, size_t count) {
+    return count - first < FR_VISION_CHUNK ? count - first : FR_VISION_CHUNK;
+}
+
+/* By the whole team, each after the last; barriers are inside. */
+void fr_vision_embed(const fr_team *team, const fr_vision_activations *a);
+void fr_vision_block(const fr_team *team, const fr_vision_activations *a, size_t layer);
+void fr_vision_merge(const fr_team *team, const fr_vision_activations *a);
+
+/* y = matrix(x) + bias for the thread's own features; bias may be NULL. */
+void fr_vision_apply(const fr_team *team, const fr_vision_activations *a, const fr_matrix *matrix, const float *bias,
+                     const fr_matrix_rows *rows);
+
+/* y, which is the activations' gate, = silu(gate(x)) * up(x), biases added first; for the thread's own features. */
+void fr_vision_gate(const fr_team *team, const fr_vision_activations *a, const fr_matrix *gate, const float *gate_bias,
+                    const fr_matrix *up, const float *up_bias, const fr_matrix_rows *rows);
+
+#endif

@@ -1,0 +1,68 @@
+/* From a picture to what the vision tower reads: the size it is given, and its patches as normalised numbers.
+ *
+ * In: a picture, the configuration. Out: the grid of its tokens; a patch's values. */
+#include <math.h>
+
+#include "base/error.h"
+#include "src/engine/vision/vision_parts.h"
+
+#define LONGEST      200.0 /* times as long as wide */
+#define MOST_PATCHES 65536 /* attention's work grows with their square; the published most is 30000 */
+
+static double ceiling(double x) {
+    return -floor(-x);
+}
+
+static double at_least(double low, double x) {
+    return x < low ? low : x;
+}
+
+/* The size is rounded to whole tokens; where that is too much or too little, the sides are scaled alike and rounded
+ * down or up. The order of the roundings is that of the published processor, which counts in doubles. */
+fr_status fr_vision_grid(const fr_vision *vision, size_t width, size_t height, fr_image_grid *grid) {
+    const fr_vision_config *c = &vision->config;
+    double unit = (double)(c->patch * c->merge), frames = (double)c->frames, w = (double)width, h = (double)height;
+    if (h < unit || w < unit) {
+        double scale = at_least(unit / h, unit / w);
+        h = floor(h * scale);
+        w = floor(w * scale);
+    }
+    double ratio = h > w ? h / w : w / h;
+    if (ratio > LONGEST)
+        return fr_fail(FR_INPUT, "a picture of %zu x %zu is more than %g times as long as wide", width, height,
+                       LONGEST);
+    double rows = rint(h / unit), columns = rint(w / unit), most = (double)c->max_pixels, least = (double)c->min_pixels;
+    if (frames * (rows * unit) * (columns * unit) > most) {
+        double shrink = sqrt(frames * h * w / most);
+        rows = at_least(1.0, floor(h / shrink / unit));
+        columns = at_least(1.0, floor(w / shrink / unit));
+    } else if (frames * (rows * unit) * (columns * unit) < least) {
+        double grow = sqrt(least / (frames * h * w));
+        rows = ceiling(h * grow / unit);
+        columns = ceiling(w * grow / unit);
+    }
+    double patches = rows * columns * (double)(c->merge * c->merge);
+    if (patches > MOST_PATCHES || rows * unit * columns * unit > (double)FR_IMAGE_MAX_PIXELS)
+        return fr_fail(FR_INPUT,
+                       "a picture of %zu x %zu would be %.0f patches of %zu x %zu pixels, more than %d or more than "
+                       "%zu pixels",
+                       width, height, patches, c->patch, c->patch, MOST_PATCHES, FR_IMAGE_MAX_PIXELS);
+    *grid = (fr_image_grid){(size_t)rows, (size_t)columns};
+    return FR_OK;
+}
+
+void fr_vision_place(const fr_vision_config *config, fr_image_grid grid, size_t patch, size_t *row, size_t *column) {
+    size_t merge = config->merge, token = patch / (merge * merge), part = patch % (merge * merge);
+    *row = token / grid.columns * merge + part / merge;
+    *column = token % grid.columns * merge + part % merge;
+}
+
+void fr_vision_patch(const fr_vision_config *config, const fr_image *image, size_t row, size_t column, float *values) {
+    size_t side = config->patch, first = (row * side * image->width + column * side) * FR_VISION_CHANNELS;
+    for (size_t c = 0; c < FR_VISION_CHANNELS; c++)
+        for (size_t t = 0; t < config->frames; t++)
+            for (size_t y = 0; y < side; y++) {
+                const uint8_t *pixel = image->rgb + first + y * image->width * FR_VISION_CHANNELS + c;
+                for (size_t x = 0; x < side; x++, pixel += FR_VISION_CHANNELS) *values++ = config->value[c][*pixel];
+            }
+}

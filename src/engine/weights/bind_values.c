@@ -1,0 +1,173 @@
+/* Tensors whose values are copied as they are bound, norms, biases, indices, frames: see weights.h. Their bytes are
+ * needed before anything is placed. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "kernels/double_math.h"
+#include "src/engine/weights/bound.h"
+
+fr_status fr_bind_frames(fr_weights *weights, const char *prefix, const char *const *names, size_t frames,
+                         const uint64_t *shape, fr_matrix *matrix) {
+    size_t planes = shape[0] * shape[1], area = shape[2] * shape[3], cols = shape[1] * frames * area;
+    fr_bound *bound;
+    for (size_t t = 0; t < frames; t++) { /* each of them, before there is room for all */
+        FR_TRY(fr_bound_find(weights, prefix, names[t], shape, 4, FR_LOOKED_UP, &bound));
+        FR_TRY(fr_bound_check_float(weights, bound->tensor));
+    }
+    float *joined = fr_arena_take(&weights->vectors, planes * frames * area, sizeof *joined);
+    FR_TRY(fr_arena_check(&weights->vectors, "a convolution's weights"));
+    for (size_t t = 0; t < frames; t++) {
+        FR_TRY(fr_bound_find(weights, prefix, names[t], shape, 4, FR_LOOKED_UP, &bound));
+        const fr_tensor *tensor = bound->tensor;
+        const uint8_t *plane = tensor->data;
+        size_t bytes = fr_dtype_row_bytes(tensor->type, area);
+        FR_TRY(fr_bound_fill(weights, tensor, 0, tensor->bytes));
+        for (size_t i = 0; i < planes; i++, plane += bytes)
+            fr_dtype_decode(tensor->type, plane, joined + (i * frames + t) * area, area);
+    }
+    *matrix = (fr_matrix){.data = (const uint8_t *)joined,
+                          .type = FR_F32,
+                          .features = shape[0],
+                          .cols = cols,
+                          .row_bytes = cols * sizeof *joined};
+    return FR_OK;
+}
+
+float fr_value_of(fr_values values, float written) {
+    if (values == FR_LESS_ONE) return 1.0f + written;
+    if (values != FR_LOG_OF_MINUS) return written;
+    if (written > 88.0f) return -INFINITY;
+    return written < -100.0f ? -0.0f : (float)-fr_exp_double((double)written);
+}
+
+static fr_status check_finite(const fr_weights *weights, const fr_tensor *tensor, const float *values, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(values[i]))
+            return fr_fail(FR_INPUT, "%s: tensor %s has a value that is not finite at index %zu", weights->files->path,
+                           tensor->name, i);
+    return FR_OK;
+}
+
+/* Brings a float tensor of n values in, and takes room for a copy. */
+static fr_status take_floats(fr_weights *weights, const fr_tensor *tensor, size_t n, float **copy) {
+    FR_TRY(fr_bound_check_float(weights, tensor));
+    FR_TRY(fr_bound_fill(weights, tensor, 0, tensor->bytes));
+    *copy = fr_arena_take(&weights->vectors, n, sizeof **copy);
+    return fr_arena_check(&weights->vectors, "norm weights");
+}
+
+fr_status fr_bind_values(fr_weights *weights, const char *prefix, const char *name, size_t n, fr_values values,
+                         const float **vector) {
+    fr_bound *bound;
+    float *copy;
+    FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){n}, 1, FR_STREAMED, &bound));
+    FR_TRY(take_floats(weights, bound->tensor, n, &copy));
+    fr_dtype_decode(bound->tensor->type, bound->tensor->data, copy, n);
+    for (size_t i = 0; i < n; i++) copy[i] = fr_value_of(values, copy[i]);
+    *vector = copy;
+    return check_finite(weights, bound->tensor, copy, n);
+}
+
+fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector) {
+    return fr_bind_values(weights, prefix, name, n, FR_AS_THEY_ARE, vector);
+}
+
+fr_status fr_bind_row(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector) {
+    char full[FR_TENSOR_NAME];
+    fr_bound *bound;
+    float *copy;
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    const fr_tensor *tensor = fr_tensors_find(&weights->files->tensors, full);
+    if (tensor && tensor->dims == 1) return fr_bind_vector(weights, prefix, name, n, vector);
+    FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){1, n}, 2, FR_STREAMED, &bound));
+    FR_TRY(take_floats(weights, bound->tensor, n, &copy));
+    fr_dtype_decode(bound->tensor->type, bound->tensor->data, copy, n);
+    *vector = copy;
+    return check_finite(weights, bound->tensor, copy, n);
+}
+
+fr_status fr_bind_vectors(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t n,
+                          size_t parts, const float **vectors) {
+    fr_bound *bound;
+    float *out, *row;
+    FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){count, parts * n}, 2, FR_STREAMED, &bound));
+    FR_TRY(take_floats(weights, bound->tensor, count * parts * n, &out));
+    const fr_tensor *tensor = bound->tensor;
+    const uint8_t *bytes = tensor->data;
+    row = malloc(parts * n * sizeof *row);
+    if (!row) return fr_fail_memory("a row of biases", parts * n * sizeof *row);
+    for (size_t c = 0; c < count; c++, bytes += fr_dtype_row_bytes(tensor->type, parts * n)) {
+        fr_dtype_decode(tensor->type, bytes, row, parts * n);
+        for (size_t i = 0; i < parts * n; i++) out[(i % parts * count + c) * n + i / parts] = row[i];
+    }
+    free(row);
+    for (size_t p = 0; p < parts; p++) vectors[p] = out + p * count * n;
+    return check_finite(weights, tensor, out, count * parts * n);
+}
+
+fr_status fr_bind_conv(fr_weights *weights, const char *prefix, const char *name, size_t channels, size_t conv_kernel,
+                       const float **turned) {
+    fr_bound *bound;
+    float *out, row[FR_MOST_CONV_KERNEL];
+    uint32_t dims = weights->files->gguf ? 2 : 3; /* published as convolutions of one channel each */
+    const uint64_t shape[] = {channels, dims == 2 ? conv_kernel : 1, conv_kernel};
+    FR_TRY(fr_bound_find(weights, prefix, name, shape, dims, FR_STREAMED, &bound));
+    FR_TRY(take_floats(weights, bound->tensor, channels * conv_kernel, &out));
+    const fr_tensor *tensor = bound->tensor;
+    const uint8_t *bytes = tensor->data;
+    for (size_t c = 0; c < channels; c++, bytes += fr_dtype_row_bytes(tensor->type, conv_kernel)) {
+        fr_dtype_decode(tensor->type, bytes, row, conv_kernel);
+        for (size_t t = 0; t < conv_kernel; t++) out[t * channels + c] = row[t];
+    }
+    *turned = out;
+    return check_finite(weights, tensor, out, channels * conv_kernel);
+}
+
+/* A tensor's value of an index. */
+static int64_t integer_at(const fr_tensor *tensor, size_t index) {
+    int64_t wide;
+    int32_t narrow;
+    const uint8_t *bytes = tensor->data;
+    if (tensor->type == FR_I64) {
+        memcpy(&wide, bytes + index * sizeof wide, sizeof wide);
+        return wide;
+    }
+    memcpy(&narrow, bytes + index * sizeof narrow, sizeof narrow);
+    return narrow;
+}
+
+/* step: by how much a value grows from index to index where the tensor has the same. */
+static fr_status bind_integers(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
+                               int64_t step, const int32_t **indices) {
+    fr_bound *bound;
+    FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){n}, 1, FR_STREAMED, &bound));
+    const fr_tensor *tensor = bound->tensor;
+    if (tensor->type != FR_I32 && tensor->type != FR_I64)
+        return fr_fail(FR_INPUT, "%s: tensor %s has type %s, expected I32 or I64", weights->files->path, tensor->name,
+                       fr_dtype_name(tensor->type));
+    FR_TRY(fr_bound_fill(weights, tensor, 0, tensor->bytes));
+    int32_t *copy = fr_arena_take(&weights->vectors, n, sizeof *copy);
+    FR_TRY(fr_arena_check(&weights->vectors, "indices"));
+    for (size_t i = 0; i < n; i++) {
+        int64_t value = integer_at(tensor, i), low = -step * (int64_t)i;
+        if (value < low || value >= low + limit)
+            return fr_fail(FR_INPUT, "%s: tensor %s has %lld at index %zu, expected %lld to %lld", weights->files->path,
+                           tensor->name, (long long)value, i, (long long)low, (long long)(low + limit - 1));
+        copy[i] = (int32_t)(value - low);
+    }
+    *indices = copy;
+    return FR_OK;
+}
+
+fr_status fr_bind_indices(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
+                          const int32_t **indices) {
+    return bind_integers(weights, prefix, name, n, limit, 0, indices);
+}
+
+fr_status fr_bind_offsets(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
+                          const int32_t **indices) {
+    return bind_integers(weights, prefix, name, n, limit, 1, indices);
+}

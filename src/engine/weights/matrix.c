@@ -1,0 +1,147 @@
+/* Weight matrices applied by a team: see matrix.h. */
+#include "src/engine/weights/matrix.h"
+
+#include <string.h>
+
+#include "base/sizes.h"
+#include "quant/fp8.h"
+#include "quant/packed.h"
+#include "src/engine/weights/partition.h"
+
+enum { BLOCK = 32 };
+
+static size_t blocks_of(size_t cols) {
+    return (cols + BLOCK - 1) / BLOCK;
+}
+
+void fr_workspace_layout(fr_workspace *workspace, const fr_kernels *kernels, fr_arena *arena, bool packed, size_t rows,
+                         size_t widest) {
+    *workspace = (fr_workspace){.kernels = kernels, .block_stride = blocks_of(widest)};
+    if (packed) workspace->blocks = fr_arena_take(arena, rows * workspace->block_stride, sizeof *workspace->blocks);
+}
+
+void fr_matrix_input_row(const fr_workspace *workspace, size_t r, const float *x, size_t cols) {
+    if (workspace->blocks) workspace->kernels->quantize(workspace->blocks + r * workspace->block_stride, x, cols);
+}
+
+/* Partitioned by columns: those of a product or of attention were written by this thread or a neighbour of it, and one
+ * wide row is shared too. */
+void fr_matrix_input_rows(const fr_team *team, const fr_workspace *workspace, const float *x, size_t x_stride,
+                          size_t cols, size_t rows) {
+    if (!workspace->blocks) return;
+    size_t begin, end;
+    fr_part_blocks(team, blocks_of(cols), &begin, &end);
+    size_t from = begin * BLOCK, to = end * BLOCK < cols ? end * BLOCK : cols;
+    for (size_t r = 0; r < rows && begin < end; r++)
+        workspace->kernels->quantize(workspace->blocks + r * workspace->block_stride + begin, x + r * x_stride + from,
+                                     to - from);
+    fr_team_sync(team);
+}
+
+fr_workspace fr_workspace_from(const fr_workspace *workspace, size_t row) {
+    fr_workspace from = *workspace;
+    if (from.blocks) from.blocks += row * from.block_stride;
+    return from;
+}
+
+size_t fr_matrix_bytes(const fr_matrix *matrix) {
+    if (matrix->packed) return fr_packed_bytes(matrix->type, matrix->features, matrix->cols);
+    return matrix->features * matrix->row_bytes;
+}
+
+fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end) {
+    fr_matrix view = *matrix;
+    view.data += matrix->packed ? fr_packed_bytes(matrix->type, begin, matrix->cols) : begin * matrix->row_bytes;
+    view.features = end - begin;
+    view.first += begin;
+    return view;
+}
+
+/* Packed tiles; of NVFP4 the products with a tensor's codes times its scale. */
+static void apply_packed(const fr_workspace *workspace, const fr_matrix *m, const fr_matrix_rows *rows) {
+    workspace->kernels->matmul_block[m->type](&(fr_matmul_block){rows->y, rows->y_stride, workspace->blocks,
+                                                                 workspace->block_stride, rows->count, m->data,
+                                                                 m->cols, m->features});
+    for (size_t r = 0; m->scales && r < rows->count; r++)
+        workspace->kernels->scale(rows->y + r * rows->y_stride, m->features, *m->scales);
+}
+
+static void apply(const fr_workspace *workspace, const fr_matrix *m, const fr_matrix_rows *rows) {
+    const fr_kernels *k = workspace->kernels;
+    if (m->packed)
+        apply_packed(workspace, m, rows);
+    else if (m->type < FR_FLOAT_TYPES)
+        k->matmul[m->type](&(fr_matmul){rows->y, rows->y_stride, rows->x, rows->x_stride, rows->count, m->data,
+                                        m->row_bytes, m->cols, m->features});
+    else
+        k->matmul_fp8(&(fr_matmul_fp8){rows->y, rows->y_stride, rows->x, rows->x_stride, rows->count, m->data,
+                                       m->row_bytes, m->scales, m->scale_stride, m->first, m->cols, m->features});
+}
+
+/* Whoever has the first feature does it, so it is done once. */
+static void tap_rows(const fr_matrix *matrix, const fr_matrix_rows *rows) {
+    fr_tap *tap = matrix->tap;
+    for (size_t r = 0; r < rows->count; r++) {
+        const float *x = rows->x + r * rows->x_stride;
+        for (size_t c = 0; c < matrix->cols; c++) tap->squares[c] += (double)x[c] * (double)x[c];
+    }
+    tap->rows += rows->count;
+}
+
+void fr_matrix_apply_part(const fr_workspace *workspace, const fr_matrix *matrix, size_t begin, size_t end,
+                          const fr_matrix_rows *rows) {
+    if (begin == end) return;
+    if (matrix->tap && begin == 0) tap_rows(matrix, rows);
+    fr_matrix part = fr_matrix_features(matrix, begin, end);
+    fr_matrix_rows of_part = *rows;
+    of_part.y += begin;
+    apply(workspace, &part, &of_part);
+}
+
+void fr_matrix_apply(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
+                     const fr_matrix_rows *rows) {
+    size_t begin, end;
+    fr_part_features(team, matrix->features, &begin, &end);
+    fr_matrix_apply_part(workspace, matrix, begin, end, rows);
+}
+
+void fr_matrix_apply_share(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, size_t begin,
+                           size_t end, const fr_matrix_rows *rows) {
+    if (begin == end) return;
+    size_t from = begin / FR_FEATURE_UNIT * FR_FEATURE_UNIT;
+    size_t to = fr_smaller((end + FR_FEATURE_UNIT - 1) / FR_FEATURE_UNIT * FR_FEATURE_UNIT, matrix->features);
+    fr_partition(to - from, FR_FEATURE_UNIT, team->index, team->count, &begin, &end);
+    fr_matrix_apply_part(workspace, matrix, from + begin, from + end, rows);
+}
+
+void fr_matrix_apply_whole(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
+                           const fr_matrix_rows *rows) {
+    fr_matrix_apply_share(team, workspace, matrix, 0, matrix->features, rows);
+}
+
+/* A packed row is put together again block by block. */
+static void decode_packed(const fr_matrix *matrix, size_t feature, float *row) {
+    size_t block = fr_dtype_block(matrix->type), tile_block = fr_packed_bytes(matrix->type, FR_TILE_FEATURES, block);
+    size_t first = feature / FR_TILE_FEATURES * FR_TILE_FEATURES; /* of the tile */
+    const uint8_t *tile = matrix->data + fr_packed_bytes(matrix->type, first, matrix->cols);
+    for (size_t c = 0; c < matrix->cols; c += block, tile += tile_block) {
+        uint8_t bytes[FR_MAX_BLOCK_BYTES];
+        fr_unpack_row(matrix->type, bytes, tile, feature % FR_TILE_FEATURES, block);
+        fr_dtype_decode(matrix->type, bytes, row + c, block);
+    }
+}
+
+void fr_matrix_decode(const fr_matrix *matrix, size_t feature, float *row) {
+    if (matrix->packed) decode_packed(matrix, feature, row);
+    else if (matrix->type == FR_F8_E4M3)
+        fr_fp8_decode(matrix->data + feature * matrix->row_bytes,
+                      matrix->scales + (matrix->first + feature) / FR_FP8_BLOCK * matrix->scale_stride, row,
+                      matrix->cols);
+    else fr_dtype_decode(matrix->type, matrix->data + feature * matrix->row_bytes, row, matrix->cols);
+    for (size_t c = 0; matrix->type == FR_NVFP4 && matrix->scales && c < matrix->cols; c++) row[c] *= *matrix->scales;
+}
+
+void fr_matrix_row(const fr_kernels *kernels, const fr_matrix *matrix, size_t feature, float factor, float *row) {
+    fr_matrix_decode(matrix, feature, row);
+    kernels->scale(row, matrix->cols, factor);
+}

@@ -1,0 +1,246 @@
+/* Bound tensors brought into memory, each row by the thread that will read it: see weights.h. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/sizes.h"
+#include "quant/fp8.h"
+#include "quant/packed.h"
+#include "src/engine/weights/bound.h"
+#include "src/engine/weights/partition.h"
+
+#define PACK_STEP ((size_t)1 << 20) /* bytes of a file that are brought in, packed and given back at a time */
+
+typedef struct placing {
+    const fr_weights *weights;
+    fr_progress_fn *progress;
+    void *context;
+    fr_failure *failures; /* [threads] of each */
+    atomic_bool ended;    /* by who is told of progress */
+} placing;
+
+/* Whether a load should bring this tensor in. Of a mapped file, look-up tables come in row by row as they are used,
+ * experts as they are chosen where memory doesn't hold all, and what was packed beforehand with the first step: such a
+ * file is there to start at once. FP8 is read whole, for its codes are checked. */
+static bool wanted_now(const fr_weights *weights, const fr_bound *bound) {
+    bool mapped = weights->files->files[bound->tensor->file].fd < 0;
+    if (mapped && !bound->packed && bound->chosen && weights->exceed && bound->tensor->type != FR_F8_E4M3) return false;
+    return !mapped || (bound->access == FR_STREAMED && !bound->tensor->packed);
+}
+
+/* Codes that stand for NaN, which kernels don't look for. */
+static fr_status check_codes(const fr_weights *weights, const fr_tensor *tensor, size_t from, size_t to) {
+    const uint8_t *codes = tensor->data;
+    size_t at = from + fr_fp8_find_nan(codes + from, to - from);
+    if (at >= to) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: tensor %s has a NaN at index %zu", weights->files->path, tensor->name, at);
+}
+
+/* A thread's share of a run of rows of one tensor that is used as it lies: those it will read, of each matrix of a
+ * stack. */
+static fr_status place_in_file(const fr_weights *weights, const fr_bound *bound, size_t run, const fr_team *team) {
+    const fr_tensor *tensor = bound->tensor;
+    size_t begin, end, first, last, bytes = fr_bound_rows_bytes(bound, bound->rows);
+    fr_bound_own_rows(weights, bound, run, team, &begin, &end);
+    fr_bound_own_matrices(weights, bound, &first, &last);
+    size_t from = fr_bound_rows_bytes(bound, begin), to = fr_bound_rows_bytes(bound, end);
+    for (size_t m = first; m < last; m++) {
+        FR_TRY(fr_bound_fill(weights, tensor, m * bytes + from, m * bytes + to));
+        if (tensor->type == FR_F8_E4M3) FR_TRY(check_codes(weights, tensor, m * bytes + from, m * bytes + to));
+    }
+    return FR_OK;
+}
+
+static void release_tensor(const fr_weights *weights, const fr_tensor *tensor) {
+    const fr_map *map = &weights->files->files[tensor->file];
+    size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes);
+    fr_map_release(map, at, at + tensor->bytes);
+}
+
+/* Rows from all over the tensor, gathered a tile at a time; its pages are given back when all are done. */
+static fr_status pack_sorted(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end,
+                             uint8_t *tiles) {
+    const fr_tensor *tensor = bound->tensor;
+    size_t cols = tensor->shape[1], row_bytes = fr_dtype_row_bytes(tensor->type, cols);
+    uint8_t *rows = malloc(FR_TILE_FEATURES * row_bytes);
+    if (!rows) return fr_fail_memory("rows to pack", FR_TILE_FEATURES * row_bytes);
+    fr_status status = FR_OK;
+    for (size_t o = begin; o < end && status == FR_OK; o += FR_TILE_FEATURES) {
+        size_t count = end - o < FR_TILE_FEATURES ? end - o : FR_TILE_FEATURES;
+        for (size_t i = 0; i < count && status == FR_OK; i++) {
+            size_t at = (size_t)bound->order[o + i] * row_bytes;
+            status = fr_bound_fill(weights, tensor, at, at + row_bytes);
+            memcpy(rows + i * row_bytes, (const uint8_t *)tensor->data + at, row_bytes);
+        }
+        fr_pack_tile(tensor->type, tiles + fr_packed_bytes(tensor->type, o - begin, cols), rows, row_bytes, count,
+                     cols);
+    }
+    free(rows);
+    return status;
+}
+
+fr_status fr_bound_pack(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *tiles) {
+    const fr_tensor *tensor = bound->tensor;
+    size_t cols = tensor->shape[tensor->dims - 1], row_bytes = fr_dtype_row_bytes(tensor->type, cols);
+    size_t tile_bytes = fr_packed_bytes(tensor->type, FR_TILE_FEATURES, cols);
+    const uint8_t *rows = tensor->data;
+    if (bound->order) return pack_sorted(weights, bound, begin, end, tiles);
+    FR_TRY(fr_bound_fill(weights, tensor, begin * row_bytes, end * row_bytes));
+    for (size_t o = begin; o < end; o += FR_TILE_FEATURES, tiles += tile_bytes)
+        fr_pack_tile(tensor->type, tiles, rows + o * row_bytes, row_bytes,
+                     end - o < FR_TILE_FEATURES ? end - o : FR_TILE_FEATURES, cols);
+    const fr_map *map = &weights->files->files[tensor->file];
+    size_t at = (size_t)(rows - map->bytes);
+    fr_map_release(map, at + begin * row_bytes, at + end * row_bytes);
+    return FR_OK;
+}
+
+/* A thread's share of a run of rows of one tensor that is packed: the tiles it will read, of each of its matrices. */
+static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, size_t run, const fr_team *team) {
+    const fr_tensor *tensor = bound->tensor;
+    size_t cols = tensor->shape[tensor->dims - 1], row_bytes = fr_dtype_row_bytes(tensor->type, cols), begin, end;
+    size_t step = PACK_STEP / (row_bytes + 1) / FR_TILE_FEATURES * FR_TILE_FEATURES + FR_TILE_FEATURES, first, past;
+    fr_bound_own_rows(weights, bound, run, team, &begin, &end);
+    fr_bound_own_matrices(weights, bound, &first, &past);
+    for (size_t m = first; m < past; m++) {
+        uint8_t *packed = bound->packed + m * fr_bound_rows_bytes(bound, bound->rows);
+        for (size_t o = begin; o < end; o += step) {
+            size_t last = o + step < end ? o + step : end;
+            FR_TRY(fr_bound_pack(weights, bound, m * bound->rows + o, m * bound->rows + last,
+                                 packed + fr_bound_rows_bytes(bound, o)));
+        }
+    }
+    bool mapped = weights->files->files[tensor->file].fd < 0;
+    if (fr_bound_is_shared(bound) && mapped) release_tensor(weights, tensor); /* more came in around what was read */
+    return FR_OK;
+}
+
+fr_status fr_bound_place(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
+    if (bound->stored != FR_STORED_ROWS) return fr_stored_place(weights, bound, team);
+    for (size_t run = 0; run < fr_bound_runs(bound); run++)
+        FR_TRY(bound->packed ? place_packed(weights, bound, run, team) : place_in_file(weights, bound, run, team));
+    return FR_OK;
+}
+
+static fr_status first_failure(const placing *job) {
+    fr_status status = FR_OK;
+    for (size_t t = 0; t < FR_MAX_THREADS && status == FR_OK; t++) status = fr_failure_raise(&job->failures[t]);
+    return status;
+}
+
+static void place(void *context, const fr_team *team) {
+    placing *job = context;
+    const fr_weights *weights = job->weights;
+    uint64_t done = 0;
+    for (size_t i = 0; i < weights->count && !atomic_load(&job->ended); i++) {
+        const fr_bound *bound = &weights->bound[i];
+        if (wanted_now(weights, bound) && job->failures[team->index].status == FR_OK)
+            job->failures[team->index] = fr_failure_keep(fr_bound_place(weights, bound, team));
+        done += bound->tensor->bytes;
+        if (team->index > 0 || !job->progress || job->progress(job->context, done, weights->bytes)) continue;
+        atomic_store(&job->ended, true);
+        job->failures[0] = fr_failure_keep(fr_fail_ended(weights->files->path, done, weights->bytes));
+    }
+}
+
+/* A block of a matrix's rows, [features, cols], as columns of `to`, [cols, features]. */
+static void transpose_rows(const fr_matrix *from, size_t begin, size_t end, float *rows, float *to) {
+    for (size_t r = begin; r < end; r++) fr_matrix_decode(from, r, rows + (r - begin) * from->cols);
+    for (size_t c = 0; c < from->cols; c++)
+        for (size_t r = begin; r < end; r++) to[c * from->features + r] = rows[(r - begin) * from->cols + c];
+}
+
+/* A thread's share of matrices to be transposed. */
+static fr_status transpose_share(const fr_weights *weights, const fr_transposed *t, const fr_team *team) {
+    size_t begin, end, first, last, features = t->from->features, cols = t->from->cols;
+    float *rows = malloc(FR_FEATURE_UNIT * cols * sizeof *rows);
+    if (!rows) return fr_fail_memory("rows to transpose", FR_FEATURE_UNIT * cols * sizeof *rows);
+    fr_transposed_own(weights, t, &first, &last);
+    fr_part_heads(team, last - first, 1, &begin, &end);
+    for (size_t m = first + begin; m < first + end; m++)
+        for (size_t r = 0; r < features; r += FR_FEATURE_UNIT)
+            transpose_rows(&t->from[m], r, fr_smaller(r + FR_FEATURE_UNIT, features), rows,
+                           t->to + m * cols * features);
+    free(rows);
+    return FR_OK;
+}
+
+static void transpose(void *context, const fr_team *team) {
+    placing *job = context;
+    const fr_weights *weights = job->weights;
+    for (size_t i = 0; i < weights->transposed_count; i++)
+        if (job->failures[team->index].status == FR_OK)
+            job->failures[team->index] = fr_failure_keep(transpose_share(weights, &weights->transposed[i], team));
+}
+
+static void release_sorted(const fr_weights *weights) {
+    for (size_t i = 0; i < weights->count; i++)
+        if (weights->bound[i].order) release_tensor(weights, weights->bound[i].tensor);
+}
+
+void fr_weights_release(const fr_weights *weights, const fr_tensor *tensor) {
+    const fr_bound *bound = fr_bound_of(weights, tensor);
+    if (bound && bound->packed) release_tensor(weights, tensor);
+}
+
+/* Experts that don't stay: a whole one is asked for when it is chosen (experts.c), so nothing around it is wanted. */
+static void scatter_experts(const fr_weights *weights) {
+    for (size_t i = 0; i < weights->count && weights->exceed; i++) {
+        const fr_tensor *tensor = weights->bound[i].tensor;
+        const fr_map *map = &weights->files->files[tensor->file];
+        size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes);
+        if (weights->bound[i].chosen) fr_map_scatter(map, at, at + tensor->bytes);
+    }
+}
+
+fr_status fr_weights_place(fr_weights *weights, fr_pool *pool, fr_progress_fn *progress, void *context) {
+    placing job = {.weights = weights, .progress = progress, .context = context};
+    job.failures = calloc(FR_MAX_THREADS, sizeof *job.failures);
+    if (!job.failures) return fr_fail_memory("the threads that load", FR_MAX_THREADS * sizeof *job.failures);
+    fr_weights_separate(weights);
+    fr_pool_run(pool, place, &job);
+    fr_status status = first_failure(&job);
+    if (status == FR_OK && weights->transposed_count) {
+        fr_pool_run(pool, transpose, &job);
+        status = first_failure(&job);
+    }
+    free(job.failures);
+    if (status == FR_OK) release_sorted(weights);
+    scatter_experts(weights);
+    weights->placed = true;
+    return status;
+}
+
+static bool lock(const uint8_t *from, size_t bytes) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)from / page * page;
+    return bytes == 0 || mlock((const void *)begin, (uintptr_t)from + bytes - begin) == 0;
+}
+
+/* A run of the rank's own rows of each of its matrices. */
+static bool lock_run(const fr_weights *weights, const fr_bound *bound, size_t run) {
+    size_t step = fr_bound_bytes(bound) / fr_larger(fr_bound_matrices(bound), 1), begin, end, first, last;
+    fr_bound_own_rows(weights, bound, run, &(fr_team){.count = 1}, &begin, &end);
+    fr_bound_own_matrices(weights, bound, &first, &last);
+    size_t from = fr_bound_rows_bytes(bound, begin), to = fr_bound_rows_bytes(bound, end);
+    bool locked = true;
+    for (size_t m = first; m < last; m++) locked &= lock(fr_bound_data(bound) + m * step + from, to - from);
+    return locked;
+}
+
+/* Of what ranks share its own; of what it has whole, all at once. */
+fr_status fr_bound_lock(const fr_weights *weights, const fr_bound *bound) {
+    bool shared = fr_bound_is_shared(bound), locked = shared || lock(fr_bound_data(bound), fr_bound_bytes(bound));
+    for (size_t run = 0; shared && run < fr_bound_runs(bound); run++) locked &= lock_run(weights, bound, run);
+    if (locked) return FR_OK;
+    return fr_fail_about(FR_OPT_MLOCK, FR_MACHINE,
+                         "%s: can't lock %llu MB of weights in memory: the system's limit is `ulimit -l`",
+                         weights->files->path, (unsigned long long)(weights->bytes >> 20));
+}
+
+fr_status fr_weights_lock(const fr_weights *weights) {
+    for (size_t i = 0; i < weights->count; i++) FR_TRY(fr_bound_lock(weights, &weights->bound[i]));
+    return FR_OK;
+}

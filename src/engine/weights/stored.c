@@ -1,0 +1,155 @@
+/* Matrices of a stack that a file has else than as rows: copied when they are placed. See bound.h.
+ *
+ * In: MXFP4 as gpt-oss is published, nibbles and exponents in tensors of their own; or float matrices as transformers
+ * keeps gpt-oss's, [inputs, outputs]. Of two matrices of an entry, gate and up, rows take turns. Out: packed tiles of
+ * GGUF's blocks; or rows of the same floats. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/sizes.h"
+#include "quant/packed.h"
+#include "src/engine/weights/bound.h"
+#include "src/engine/weights/partition.h"
+
+enum { MX_BYTES = 1 + FR_MX_BLOCK / 2 }; /* of GGUF's block: an exponent, then codes */
+
+fr_dtype fr_stored_type(const fr_bound *bound) {
+    return bound->stored == FR_STORED_MX ? FR_MXFP4 : bound->tensor->type;
+}
+
+/* Columns of its matrices. */
+static size_t cols_of(const fr_bound *bound) {
+    const uint64_t *shape = bound->tensor->shape;
+    return bound->stored == FR_STORED_MX ? (size_t)shape[2] * FR_MX_BLOCK : (size_t)shape[1];
+}
+
+/* Of so many rows of a copy, from the first of a tile on. */
+size_t fr_stored_rows_bytes(const fr_bound *bound, size_t rows) {
+    size_t cols = cols_of(bound);
+    if (bound->stored == FR_STORED_MX) return fr_packed_bytes(FR_MXFP4, rows, cols);
+    return rows * fr_dtype_row_bytes(bound->tensor->type, cols);
+}
+
+/* A matrix of two parts may have up to a tile of padding for each. Which float tensors will be turned, names tell. */
+void fr_stored_measure(const fr_tensor *t, fr_arena *measure) {
+    static const char *const turned[] = {".experts.gate_up_proj", ".experts.down_proj"};
+    size_t length = strlen(t->name);
+    if (t->type == FR_U8 && t->dims == 4)
+        fr_arena_take(measure, 2 * t->shape[0],
+                      fr_packed_bytes(FR_MXFP4, (t->shape[1] + 1) / 2, t->shape[2] * FR_MX_BLOCK));
+    for (size_t i = 0; i < sizeof turned / sizeof *turned && t->type < FR_FLOAT_TYPES; i++)
+        if (length > strlen(turned[i]) && strcmp(t->name + length - strlen(turned[i]), turned[i]) == 0)
+            fr_arena_take(measure, 1, t->bytes);
+}
+
+fr_status fr_stored_bind(fr_weights *weights, fr_bound *bound, size_t count, size_t features, size_t cols,
+                         fr_matrix *matrices) {
+    bool packs = bound->stored == FR_STORED_MX;
+    bound->matrices = count;
+    bound->rows = features;
+    size_t bytes = fr_stored_rows_bytes(bound, features);
+    if (!bound->packed) bound->packed = fr_arena_take(&weights->packed, count, bytes);
+    FR_TRY(fr_arena_check(&weights->packed, "packed weights"));
+    weights->has_packed |= packs;
+    for (size_t i = 0; i < count; i++)
+        matrices[i] = (fr_matrix){.data = bound->packed + i * bytes,
+                                  .type = fr_stored_type(bound),
+                                  .packed = packs,
+                                  .features = features,
+                                  .cols = cols,
+                                  .row_bytes = fr_dtype_row_bytes(fr_stored_type(bound), cols)};
+    return FR_OK;
+}
+
+fr_status fr_stored_fill(const fr_weights *weights, const fr_bound *bound) {
+    if (bound->exponents) FR_TRY(fr_bound_fill(weights, bound->exponents, 0, bound->exponents->bytes));
+    return fr_bound_fill(weights, bound->tensor, 0, bound->tensor->bytes);
+}
+
+/* A run of 16 bytes has neighbours in its nibbles, GGUF's values that are 16 apart. */
+static void block_of(const uint8_t *codes, uint8_t exponent, uint8_t *block) {
+    block[0] = exponent;
+    for (size_t i = 0; i < FR_MX_BLOCK / 2; i++) {
+        unsigned shift = i % 2 * 4, low = codes[i / 2] >> shift & 15;
+        unsigned high = codes[FR_MX_BLOCK / 4 + i / 2] >> shift & 15;
+        block[1 + i] = (uint8_t)(low | high << 4);
+    }
+}
+
+/* Row `row` of all matrices, counted one by one: its number in the file. */
+static size_t row_in_file(const fr_bound *bound, size_t row) {
+    size_t matrix = row / bound->rows, entry = matrix / bound->parts;
+    return (entry * bound->rows + row % bound->rows) * bound->parts + matrix % bound->parts;
+}
+
+static fr_status mx_rows(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *rows) {
+    const fr_tensor *codes = bound->tensor, *exponents = bound->exponents;
+    size_t blocks = (size_t)codes->shape[2], code_bytes = blocks * FR_MX_BLOCK / 2;
+    for (size_t r = begin; r < end; r++) {
+        size_t at = row_in_file(bound, r);
+        FR_TRY(fr_bound_fill(weights, codes, at * code_bytes, (at + 1) * code_bytes));
+        FR_TRY(fr_bound_fill(weights, exponents, at * blocks, (at + 1) * blocks));
+        for (size_t b = 0; b < blocks; b++, rows += MX_BYTES)
+            block_of((const uint8_t *)codes->data + at * code_bytes + b * FR_MX_BLOCK / 2,
+                     ((const uint8_t *)exponents->data)[at * blocks + b], rows);
+    }
+    return FR_OK;
+}
+
+/* Rows of one matrix. */
+static fr_status turned_rows(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end,
+                             uint8_t *rows) {
+    const fr_tensor *tensor = bound->tensor;
+    size_t size = fr_dtype_row_bytes(tensor->type, 1), cols = cols_of(bound), across = bound->parts * bound->rows;
+    size_t entry = begin / bound->rows / bound->parts * cols * across * size;
+    const uint8_t *from = (const uint8_t *)tensor->data + entry;
+    FR_TRY(fr_bound_fill(weights, tensor, entry, entry + cols * across * size));
+    for (size_t c = 0; c < cols; c++, from += across * size)
+        for (size_t r = begin; r < end; r++)
+            memcpy(rows + ((r - begin) * cols + c) * size, from + row_in_file(bound, r) % across * size, size);
+    return FR_OK;
+}
+
+fr_status fr_stored_rows(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *rows) {
+    return bound->stored == FR_STORED_MX ? mx_rows(weights, bound, begin, end, rows)
+                                         : turned_rows(weights, bound, begin, end, rows);
+}
+
+/* Once all of an entry has been copied by everybody its pages may go; here those that this thread has read last. */
+static void release(const fr_weights *weights, const fr_bound *bound, size_t matrix, size_t begin, size_t end) {
+    const fr_tensor *tensor = bound->tensor;
+    const fr_map *map = &weights->files->files[tensor->file];
+    if (bound->stored != FR_STORED_MX || matrix % bound->parts != bound->parts - 1 || begin == end) return;
+    size_t row_bytes = tensor->bytes / (bound->matrices * bound->rows), first = matrix / bound->parts * bound->rows;
+    size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes);
+    fr_map_release(map, at + (first + begin) * bound->parts * row_bytes, at + (first + end) * bound->parts * row_bytes);
+}
+
+/* A tile, or as many rows of floats. */
+static fr_status copy_tile(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *rows,
+                           uint8_t *to) {
+    size_t cols = cols_of(bound);
+    if (bound->stored != FR_STORED_MX) return fr_stored_rows(weights, bound, begin, end, to);
+    FR_TRY(fr_stored_rows(weights, bound, begin, end, rows));
+    fr_pack_tile(FR_MXFP4, to, rows, fr_dtype_row_bytes(FR_MXFP4, cols), end - begin, cols);
+    return FR_OK;
+}
+
+fr_status fr_stored_place(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
+    size_t row_bytes = fr_dtype_row_bytes(fr_stored_type(bound), cols_of(bound)), begin, end;
+    uint8_t *rows = malloc(FR_TILE_FEATURES * row_bytes);
+    if (!rows) return fr_fail_memory("rows to pack", FR_TILE_FEATURES * row_bytes);
+    fr_status status = FR_OK;
+    fr_bound_own_rows(weights, bound, 0, team, &begin, &end);
+    for (size_t m = 0; m < bound->matrices && status == FR_OK; m++) {
+        uint8_t *copy = bound->packed + m * fr_stored_rows_bytes(bound, bound->rows);
+        for (size_t o = begin; o < end && status == FR_OK; o += FR_TILE_FEATURES) {
+            size_t first = m * bound->rows, last = fr_smaller(o + FR_TILE_FEATURES, end);
+            status = copy_tile(weights, bound, first + o, first + last, rows, copy + fr_stored_rows_bytes(bound, o));
+        }
+        release(weights, bound, m, begin, end);
+    }
+    free(rows);
+    return status;
+}

@@ -1,0 +1,199 @@
+/* A checkpoint's tensors and what was bound of them: see weights.h. */
+#include "src/engine/weights/weights.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "formats/json.h"
+#include "quant/fp8.h"
+#include "quant/packed.h"
+#include "src/engine/weights/bound.h"
+
+/* Whether it may be vectors, one for each expert. */
+static bool is_vectors(const fr_tensor *tensor) {
+    size_t length = strlen(tensor->name);
+    return tensor->dims == 2 && tensor->type < FR_FLOAT_TYPES && length > 4 &&
+           strcmp(tensor->name + length - 4, "bias") == 0;
+}
+
+/* Room for the float32 copies at 4 bytes a value: every tensor of one dimension, indices too, every one that may be a
+ * frame's convolution, and the scales of FP8. */
+static size_t vector_bytes(const fr_tensors *tensors) {
+    fr_arena measure = {0};
+    for (size_t i = 0; i < tensors->count; i++) {
+        const fr_tensor *t = &tensors->items[i];
+        bool convolution = t->dims == 4 && t->type < FR_FLOAT_TYPES;
+        bool vector = t->dims == 1 || (t->dims == 2 && t->shape[0] == 1);
+        if (vector) fr_arena_take(&measure, t->shape[t->dims - 1], sizeof(float));
+        if (is_vectors(t)) fr_arena_take(&measure, t->shape[0] * t->shape[1], sizeof(float));
+        bool codes = t->dims > 1 && t->type == FR_F8_E4M3;
+        if (codes) fr_arena_take(&measure, fr_fp8_scales(t->shape, t->dims), sizeof(float));
+        bool conv_kernel =
+            (t->dims == 2 || t->dims == 3) && t->type < FR_FLOAT_TYPES && t->shape[t->dims - 1] <= FR_MOST_CONV_KERNEL;
+        if (convolution || conv_kernel)
+            fr_arena_take(&measure, t->bytes / fr_dtype_row_bytes(t->type, 1), sizeof(float));
+    }
+    return measure.used;
+}
+
+/* Room for packed copies of all tensors that could want one: pages that nobody touches cost nothing. A matrix, or each
+ * entry of a stack, may be cut in two, each with up to a tile of padding less one row. */
+static size_t packed_bytes(const fr_tensors *tensors) {
+    fr_arena measure = {0};
+    for (size_t i = 0; i < tensors->count; i++) {
+        const fr_tensor *t = &tensors->items[i];
+        fr_stored_measure(t, &measure);
+        if (!fr_bound_packs(t)) continue;
+        size_t entries = t->dims == 3 ? 2 * t->shape[0] : 2;
+        size_t features = t->shape[t->dims - 2], cols = t->shape[t->dims - 1];
+        fr_arena_take(&measure, entries, fr_packed_bytes(t->type, (features + 1) / 2, cols));
+    }
+    return measure.used;
+}
+
+/* --------------------------------------------------------------------------------- quantizations that are not built */
+
+#define INSTEAD \
+    "not built (fp8 in blocks is, and gpt-oss's mxfp4): take the folder that they were made of, or a GGUF file of it"
+
+/* Whether a folder's files say what it was quantized to, and that is not built. ModelOpt says it in config.json, or in
+ * a file of its own alone. */
+static fr_status check_said(const fr_checkpoint *files) {
+    const struct {
+        const json_t *root;
+        const char *where, *object, *key;
+    } places[] = {{files->config, "config.json", "quantization_config", "quant_algo"},
+                  {files->config, "config.json", "quantization_config", "quant_method"},
+                  {files->quantization, "hf_quant_config.json", "quantization", "quant_algo"}};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        const char *said = NULL;
+        json_t *how;
+        FR_TRY(fr_json_object(places[i].root, places[i].object, places[i].where, &how));
+        if (how) FR_TRY(fr_json_text(how, places[i].key, places[i].where, &said));
+        if (said && (strcmp(said, "fp8") == 0 || strcmp(said, "mxfp4") == 0)) return FR_OK;
+        if (said)
+            return fr_fail(FR_UNBUILT, "%s: %s: weights of %s %s are " INSTEAD, files->path, places[i].where,
+                           places[i].key, said);
+    }
+    return FR_OK;
+}
+
+/* Codes and scales as ModelOpt, GPTQ or AWQ, and compressed-tensors call them, and nobody else. */
+static bool is_foreign(const char *name) {
+    static const char *const ends[] = {".weight_scale_2", ".input_scale", ".qweight", ".weight_packed"};
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (length > strlen(ends[i]) && strcmp(name + length - strlen(ends[i]), ends[i]) == 0) return true;
+    return false;
+}
+
+static fr_status check_named(const fr_checkpoint *files) {
+    const fr_tensors *lists[] = {&files->tensors, &files->unread};
+    for (size_t l = 0; l < 2; l++)
+        for (size_t i = 0; i < lists[l]->count; i++)
+            if (is_foreign(lists[l]->items[i].name))
+                return fr_fail(FR_UNBUILT, "%s: tensor %s: its weights' quantization is " INSTEAD, files->path,
+                               lists[l]->items[i].name);
+    return FR_OK;
+}
+
+static fr_status check_quantization(const fr_checkpoint *files) {
+    if (files->gguf) return FR_OK;
+    FR_TRY(check_said(files));
+    return check_named(files);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- opening */
+
+fr_status fr_weights_open(fr_weights *weights, const fr_checkpoint *files) {
+    *weights = (fr_weights){.files = files};
+    FR_TRY(check_quantization(files));
+    size_t count = files->tensors.count + 1;
+    weights->bound = calloc(count, sizeof *weights->bound);
+    weights->of_tensor = calloc(count, sizeof *weights->of_tensor);
+    if (!weights->bound || !weights->of_tensor)
+        return fr_fail_memory("tensor list", count * sizeof *weights->bound);
+    FR_TRY(fr_arena_open(&weights->vectors, vector_bytes(&files->tensors), "norm weights"));
+    return fr_arena_open(&weights->packed, packed_bytes(&files->tensors), "packed weights");
+}
+
+void fr_weights_close(fr_weights *weights) {
+    fr_arena_close(&weights->vectors);
+    fr_arena_close(&weights->packed);
+    free(weights->bound);
+    free(weights->of_tensor);
+    free(weights->transposed);
+    fr_taps_free(weights);
+    fr_notes_free(&weights->notes);
+    *weights = (fr_weights){0};
+}
+
+fr_status fr_weights_transpose(fr_weights *weights, const fr_matrix *from, size_t count, float *to) {
+    size_t bytes = (weights->transposed_count + 1) * sizeof *weights->transposed;
+    fr_transposed *list = realloc(weights->transposed, bytes);
+    if (!list) return fr_fail_memory("a list of transposed matrices", bytes);
+    weights->transposed = list;
+    list[weights->transposed_count++] = (fr_transposed){.from = from, .count = count, .to = to};
+    weights->transposed_bytes += count * from->features * from->cols * sizeof *to;
+    return FR_OK;
+}
+
+bool fr_weights_has(const fr_weights *weights, const char *prefix, const char *name) {
+    char full[FR_TENSOR_NAME];
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    return fr_tensors_find(&weights->files->tensors, full) || fr_tensors_find(&weights->files->unread, full);
+}
+
+bool fr_weights_has_any(const fr_weights *weights, const char *prefix) {
+    const fr_tensors *lists[] = {&weights->files->tensors, &weights->files->unread};
+    for (size_t l = 0; l < 2; l++)
+        for (size_t i = 0; i < lists[l]->count; i++)
+            if (strncmp(lists[l]->items[i].name, prefix, strlen(prefix)) == 0) return true;
+    return false;
+}
+
+/* A mapped file's pages come back when they are read again; what was read into memory and is in use may not go. */
+static void release_compared(const fr_weights *weights, const fr_tensor *tensor, size_t begin, size_t end, bool used) {
+    const fr_map *map = &weights->files->files[tensor->file];
+    size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes);
+    if (map->fd < 0 || !used) fr_map_release(map, at + begin, at + end);
+}
+
+fr_status fr_weights_same(const fr_weights *weights, const fr_tensor *copy, const fr_tensor *tensor, bool *same) {
+    const size_t step = (size_t)1 << 22;
+    *same = copy->type == tensor->type && copy->packed == tensor->packed && copy->bytes == tensor->bytes &&
+            copy->dims == tensor->dims && memcmp(copy->shape, tensor->shape, copy->dims * sizeof *copy->shape) == 0;
+    for (size_t begin = 0, end; *same && begin < copy->bytes; begin = end) {
+        end = copy->bytes - begin > step ? begin + step : copy->bytes;
+        FR_TRY(fr_bound_fill(weights, copy, begin, end));
+        FR_TRY(fr_bound_fill(weights, tensor, begin, end));
+        *same = memcmp((const uint8_t *)copy->data + begin, (const uint8_t *)tensor->data + begin, end - begin) == 0;
+        release_compared(weights, copy, begin, end, false);
+        release_compared(weights, tensor, begin, end, true);
+    }
+    return FR_OK;
+}
+
+bool fr_weights_bound(const fr_weights *weights, const fr_tensor *tensor) {
+    return fr_bound_of(weights, tensor) != NULL;
+}
+
+bool fr_weights_quantized(const fr_weights *weights) {
+    for (size_t i = 0; i < weights->count; i++) {
+        const fr_bound *bound = &weights->bound[i];
+        fr_dtype type = bound->tensor->type;
+        bool matrix = bound->access == FR_STREAMED && bound->tensor->dims > 1;
+        if (matrix && type != FR_F8_E4M3 && type >= FR_FLOAT_TYPES) return true; /* codes of MXFP4 too */
+    }
+    return false;
+}
+
+void fr_weights_note_transposed(fr_weights *weights) {
+    if (weights->transposed_bytes == 0) return;
+    fr_notes_add(&weights->notes,
+                 "%s has kv_b whole: its key halves take %.1f MB more, transposed, as float32; `forerun quantize` "
+                 "writes the published folder's as they are needed",
+                 weights->files->path, (double)weights->transposed_bytes / 1e6);
+}

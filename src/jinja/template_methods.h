@@ -1,9 +1,0 @@
-/* The tables of methods, of texts and of everything else. */
-#ifndef FR_SRC_TEMPLATE_METHODS_H
-#define FR_SRC_TEMPLATE_METHODS_H
-
-#include "src/jinja/template_function.h"
-
-extern const fr_jinja_function_table fr_jinja_string_methods;
-
-#endif

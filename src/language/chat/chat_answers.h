@@ -1,0 +1,48 @@
+/* Answers of chat templates to small conversations, kept so that a template is asked once for all conversations.
+ *
+ * In: what a template was asked with, and its answers. Out: the answers for the same variables once more. */
+#ifndef FR_SRC_LANGUAGE_CHAT_CHAT_ANSWERS_H
+#define FR_SRC_LANGUAGE_CHAT_CHAT_ANSWERS_H
+
+#include <jansson.h>
+#include <pthread.h>
+
+#include "forerun.h"
+
+enum {
+    FR_ANSWERS_MOST = 48,  /* for one set of variables; further questions are asked each time */
+    FR_QUESTION_MOST = 32, /* bytes of a question's name and the role that it is about, with the NUL */
+    FR_KEPT_MOST = 8,      /* sets of variables; the oldest gives way */
+};
+
+typedef struct fr_chat_answers {
+    size_t count;
+    struct {
+        char question[FR_QUESTION_MOST];
+        int answer;
+    } items[FR_ANSWERS_MOST];
+} fr_chat_answers;
+
+/* Returns false if the question has no answer yet, or is too long to be kept. */
+bool fr_chat_answers_find(const fr_chat_answers *answers, const char *question, int *answer);
+void fr_chat_answers_add(fr_chat_answers *answers, const char *question, int answer);
+
+/* Answers for a few sets of variables, shared by all threads that render with one tokenizer. */
+typedef struct fr_kept_answers {
+    pthread_mutex_t mutex;
+    size_t next; /* place to write next */
+    struct {
+        char *variables; /* as JSON text; NULL: the place is free */
+        fr_chat_answers answers;
+    } places[FR_KEPT_MOST];
+} fr_kept_answers;
+
+void fr_kept_answers_open(fr_kept_answers *kept);
+void fr_kept_answers_close(fr_kept_answers *kept);
+
+/* Copies the answers kept for these variables. Large variables have none, nor do those for which memory ran out: asking
+ * again is always right. */
+void fr_kept_answers_get(fr_kept_answers *kept, const json_t *variables, fr_chat_answers *answers);
+void fr_kept_answers_put(fr_kept_answers *kept, const json_t *variables, const fr_chat_answers *answers);
+
+#endif

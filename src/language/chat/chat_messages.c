@@ -1,0 +1,225 @@
+/* Messages for a template: see chat_messages.h. */
+#include "src/language/chat/chat_messages.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "formats/json.h"
+#include "formats/json_wide.h"
+#include "src/language/chat/chat_content.h"
+#include "src/language/chat/chat_tools.h"
+#include "src/language/chat/chat_turns.h"
+
+/* Hands a new value over to an object; a NULL is memory that ran out. */
+static fr_status put(json_t *object, const char *key, json_t *value) {
+    return json_object_set_new(object, key, value) == 0 ? FR_OK : fr_fail_memory("a message", 1);
+}
+
+static bool has_calls(const json_t *message) {
+    return json_array_size(json_object_get(message, "tool_calls")) > 0;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- members */
+
+/* Turns OpenAI's older form of a call, and of its result, which names the function instead of an id, into the newer
+ * one. */
+static fr_status adapt_function_call(json_t *message, size_t index) {
+    json_t *call = json_object_get(message, "function_call");
+    if (!call || !fr_chat_is_role(message, "assistant") || json_object_get(message, "tool_calls")) return FR_OK;
+    json_t *calls = json_pack("[{s:o, s:s, s:O}]", "id", json_sprintf("call%05zu", index % 100000), "type", "function",
+                              "function", call);
+    FR_TRY(put(message, "tool_calls", calls));
+    json_object_del(message, "function_call");
+    return FR_OK;
+}
+
+static fr_status adapt_function_result(json_t *message, const json_t *before) {
+    const json_t *call = json_array_get(json_object_get(before, "tool_calls"), 0);
+    json_t *id = json_object_get(call, "id");
+    if (!fr_chat_is_role(message, "function")) return FR_OK;
+    if (id && !json_object_get(message, "tool_call_id")) FR_TRY(put(message, "tool_call_id", json_incref(id)));
+    return put(message, "role", json_string("tool"));
+}
+
+/* Removes members that are null and empty lists of calls: templates that test for them, or print them, would take them
+ * for values. A content that is null becomes an empty text. */
+static fr_status adapt_members(json_t *message) {
+    const char *key;
+    json_t *value;
+    void *next;
+    json_object_foreach_safe(message, next, key, value) {
+        bool calls = strcmp(key, "tool_calls") == 0 && json_is_array(value) && json_array_size(value) == 0;
+        if ((json_is_null(value) || calls) && strcmp(key, "content") != 0) json_object_del(message, key);
+    }
+    bool speaks = json_is_null(json_object_get(message, "content")) ||
+                  (fr_chat_is_role(message, "assistant") && !json_object_get(message, "content"));
+    return speaks && !has_calls(message) && !json_object_get(message, "function_call")
+               ? put(message, "content", json_string(""))
+               : FR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ roles */
+
+/* Gives the usual name of a role, for templates that do not know the role itself. */
+static const char *usual_role(const char *role) {
+    static const char *const names[][2] = {{"developer", "system"}, {"function", "tool"}, {"ipython", "tool"}};
+    static const char *const usual[] = {"system", "user", "assistant", "tool"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(role, names[i][0]) == 0) return names[i][1];
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (strcmp(role, usual[i]) == 0) return usual[i];
+    return NULL;
+}
+
+static fr_status adapt_role(json_t *message, size_t index, const json_t *before, bool strict, fr_chat_probe *probe) {
+    const char *role = json_string_value(json_object_get(message, "role")), *usual = usual_role(role);
+    if ((usual && strcmp(usual, role) == 0) || (!usual && !strict) || fr_chat_probe_knows_role(probe, role))
+        return FR_OK;
+    if (!usual)
+        return fr_fail(FR_INPUT,
+                       "messages[%zu] has the role \"%.40s\", which the chat template doesn't know: give it "
+                       "system, developer, user, assistant, tool or function",
+                       index, role);
+    if (strcmp(role, "function") == 0) return adapt_function_result(message, before);
+    return put(message, "role", json_string(usual));
+}
+
+/* -------------------------------------------------------------------------------------------------------- reasoning */
+
+static bool says_something(const json_t *text) {
+    return text && !json_is_null(text) && !(json_is_string(text) && json_string_length(text) == 0);
+}
+
+/* Under gpt-oss's name too. Its template fails where calls have both that and a text beside them, which it takes for
+ * reasoning then. */
+static fr_status adapt_thinking(json_t *message) {
+    json_t *reasoning = json_object_get(message, "reasoning_content");
+    bool both = has_calls(message) && says_something(json_object_get(message, "content"));
+    if (both || !fr_json_is_text(reasoning) || !says_something(reasoning) || json_object_get(message, "thinking"))
+        return FR_OK;
+    return put(message, "thinking", json_incref(reasoning));
+}
+
+/* Under either of two names, of which one may be there and say nothing. */
+static fr_status adapt_reasoning(json_t *message) {
+    json_t *content = json_object_get(message, "reasoning_content"), *other = json_object_get(message, "reasoning");
+    bool given = says_something(content);
+    if (!fr_chat_is_role(message, "assistant")) return FR_OK;
+    if (fr_json_is_text(other))
+        FR_TRY(put(message, given ? "reasoning" : "reasoning_content", json_incref(given ? content : other)));
+    return adapt_thinking(message);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ parts */
+
+static fr_status adapt_content(json_t *message, fr_chat_probe *probe) {
+    json_t *content = json_object_get(message, "content");
+    const char *role = json_string_value(json_object_get(message, "role"));
+    return fr_chat_is_texts(content) && fr_chat_probe_only_text(probe, role)
+               ? put(message, "content", fr_chat_plain_content(content))
+               : FR_OK;
+}
+
+/* Gives texts, alone or among parts of other names, to templates that read parts alone. It comes after the turns are
+ * in their order, because joined contents are texts. */
+static fr_status part_texts(json_t *messages, fr_chat_probe *probe) {
+    for (size_t i = 0; i < json_array_size(messages); i++) {
+        json_t *message = json_array_get(messages, i), *content = json_object_get(message, "content");
+        const char *role = json_string_value(json_object_get(message, "role"));
+        bool text = fr_json_is_text(content);
+        if (!(text || json_is_array(content)) || !fr_chat_probe_only_parts(probe, role)) continue;
+        json_t *parts = text ? json_pack("[O]", content) : json_copy(content), *part;
+        size_t at;
+        json_array_foreach(parts, at, part) {
+            const json_t *own = fr_chat_text_of(part);
+            json_t *named = own ? json_pack("{s:s, s:O}", "type", "text", "text", own) : json_incref(part);
+            if (json_array_set_new(parts, at, named) == 0) continue;
+            json_decref(parts);
+            return fr_fail_memory("a message", 1);
+        }
+        FR_TRY(put(message, "content", parts));
+    }
+    return FR_OK;
+}
+
+/* -------------------------------------------------------------------------------------------------------- arguments */
+
+/* True for arguments that say nothing, as models and clients write them for a function without parameters. */
+static bool is_nothing(const json_t *arguments) {
+    if (!arguments || json_is_null(arguments)) return true;
+    if (!fr_json_is_text(arguments)) return false;
+    const char *bytes = json_string_value(arguments);
+    size_t length = json_string_length(arguments), begin = strspn(bytes, " \t\r\n");
+    bool null = length - begin >= 4 && memcmp(bytes + begin, "null", 4) == 0;
+    if (null) begin += 4 + strspn(bytes + begin + 4, " \t\r\n");
+    return begin == length;
+}
+
+/* Replaces arguments that are a JSON object in text form by that object; any other text stays. */
+static fr_status unpack(json_t *function, const json_t *text) {
+    json_t *object = NULL;
+    fr_status status = fr_json_parse_texts(json_string_value(text), json_string_length(text), "arguments", &object);
+    if (status == FR_OK && json_is_object(object)) return put(function, "arguments", object);
+    json_decref(object);
+    return status == FR_MEMORY ? status : FR_OK;
+}
+
+/* As templates write JSON. */
+static fr_status pack(json_t *function, json_t *object, const fr_chat_probe *probe) {
+    static const char source[] = "{{ arguments | tojson }}";
+    fr_template *writer = NULL;
+    fr_marked_text text = {0};
+    json_t *given = json_pack("{s:O}", "arguments", object);
+    fr_status status = fr_template_compile(source, strlen(source), "arguments", &writer);
+    if (status == FR_OK) status = fr_template_render(writer, NULL, given, probe->now, &text);
+    if (status == FR_OK) status = put(function, "arguments", json_stringn(text.text, text.length));
+    fr_template_close(writer);
+    fr_marked_text_free(&text);
+    json_decref(given);
+    return status;
+}
+
+static fr_status adapt_calls(json_t *message, fr_chat_probe *probe) {
+    const json_t *calls = json_object_get(message, "tool_calls"), *content = json_object_get(message, "content");
+    if (json_array_size(calls) == 0) return FR_OK;
+    bool shown = fr_chat_probe_shows_calls(probe);
+    fr_sent_arguments form = shown ? fr_chat_probe_arguments(probe) : FR_SENT_MAPPING;
+    for (size_t i = 0; i < json_array_size(calls); i++) {
+        json_t *call = json_array_get(calls, i), *function = json_object_get(call, "function");
+        if (!function) function = call;
+        if (json_is_object(function) && is_nothing(json_object_get(function, "arguments")))
+            FR_TRY(put(function, "arguments", json_object()));
+        json_t *arguments = json_object_get(function, "arguments");
+        if (form == FR_SENT_MAPPING && fr_json_is_text(arguments)) FR_TRY(unpack(function, arguments));
+        if (form == FR_SENT_TEXT && json_is_object(arguments)) FR_TRY(pack(function, arguments, probe));
+    }
+    bool silent = !content || json_is_null(content);
+    return silent && fr_chat_probe_text_beside_calls(probe) ? put(message, "content", json_string("")) : FR_OK;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- all */
+
+static bool have_calls(const json_t *messages) {
+    for (size_t i = 0; i < json_array_size(messages); i++)
+        if (has_calls(json_array_get(messages, i))) return true;
+    return false;
+}
+
+fr_status fr_chat_messages_adapt(json_t *messages, const fr_chat_rules *rules, fr_chat_probe *probe, unsigned *notes) {
+    for (size_t i = 0; i < json_array_size(messages); i++) {
+        json_t *message = json_array_get(messages, i);
+        FR_TRY(adapt_members(message));
+        FR_TRY(adapt_function_call(message, i));
+        FR_TRY(adapt_role(message, i, i ? json_array_get(messages, i - 1) : NULL, rules->strict_roles, probe));
+        FR_TRY(adapt_reasoning(message));
+        FR_TRY(adapt_content(message, probe));
+        FR_TRY(adapt_calls(message, probe));
+    }
+    if (rules->rearrange && have_calls(messages) && !fr_chat_probe_shows_calls(probe)) {
+        *notes |= FR_NOTE_NO_CALLS;
+        FR_TRY(fr_chat_calls_as_texts(messages));
+    }
+    if (rules->rearrange) FR_TRY(fr_chat_turns_arrange(messages, rules->late_systems, probe, notes));
+    FR_TRY(part_texts(messages, probe));
+    return probe->status == FR_OK ? FR_OK : fr_fail_memory("a chat template's answers", 0);
+}

@@ -1,0 +1,413 @@
+/* Small conversations, and what a template's answers to them mean: see chat_probe.h. */
+#include "src/language/chat/chat_probe.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text_buffer.h"
+#include "src/language/chat/chat_content.h"
+
+/* Words that no template has. */
+#define FIRST    "fr_probe_first"
+#define SECOND   "fr_probe_second"
+#define MEMBER   "fr_probe_member" /* a part's member: seen only where the part is printed as a whole */
+#define KEY      "fr_probe_key"
+#define VALUE    "fr_probe_value"
+#define FUNCTION "fr_probe_function"
+#define ROLE     "fr_probe_role"
+
+#define ARGUMENTS "{\"" KEY "\": \"" VALUE "\"}"
+#define ID        "call00001" /* nine letters and digits: Mistral's templates ask for that */
+
+static bool has(const fr_marked_text *text, const char *word) {
+    return text->text && memmem(text->text, text->length, word, strlen(word));
+}
+
+static json_t *message(const char *role, json_t *content) {
+    return json_pack("{s:s, s:o}", "role", role, "content", content);
+}
+
+static json_t *said(const char *role, const char *text) {
+    return message(role, json_string(text));
+}
+
+static json_t *user(void) {
+    return said("user", "Hello");
+}
+
+/* Makes a conversation with a call that has this value, its arguments in one of the two forms. */
+static json_t *call_saying(const char *value, bool mapping, json_t *content) {
+    json_t *arguments = mapping ? json_pack("{s:s}", KEY, value) : json_sprintf("{\"" KEY "\": \"%s\"}", value);
+    return json_pack("{s:s, s:o, s:[{s:s, s:s, s:{s:s, s:o}}]}", "role", "assistant", "content", content, "tool_calls",
+                     "id", ID, "type", "function", "function", "name", FUNCTION, "arguments", arguments);
+}
+
+static json_t *call(bool mapping, json_t *content) {
+    return call_saying(VALUE, mapping, content);
+}
+
+static json_t *result(const char *role, json_t *content) {
+    return json_pack("{s:s, s:s, s:s, s:o}", "role", role, "tool_call_id", ID, "name", FUNCTION, "content", content);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- asking */
+
+/* Gives the texts of messages to templates that read parts alone as one part each. */
+static bool give_parts(fr_chat_probe *probe, json_t *messages) {
+    for (size_t i = 0; i < json_array_size(messages); i++) {
+        json_t *own = json_array_get(messages, i), *content = json_object_get(own, "content");
+        const char *role = json_string_value(json_object_get(own, "role"));
+        if (!json_is_string(content) || !fr_chat_probe_only_parts(probe, role)) continue;
+        if (json_object_set_new(own, "content", fr_chat_parted_content(content)) != 0) return false;
+    }
+    return true;
+}
+
+static bool render(fr_chat_probe *probe, json_t *messages, fr_marked_text *text) {
+    bool good = messages && (probe->as_given || give_parts(probe, messages));
+    json_t *given = json_copy((json_t *)(uintptr_t)probe->given); /* jansson asks for one that isn't const */
+    *text = (fr_marked_text){0};
+    bool ready = good && given && json_object_set(given, "messages", messages) == 0;
+    fr_status status = ready ? fr_template_render(probe->template, probe->own, given, probe->now, text)
+                             : fr_fail_memory("a conversation to ask a chat template with", 0);
+    if (status == FR_MEMORY) probe->status = status;
+    json_decref(given);
+    return status == FR_OK;
+}
+
+/* Renders a conversation and frees it; false: the template failed. */
+static bool ask(fr_chat_probe *probe, json_t *messages, fr_marked_text *text) {
+    bool rendered = render(probe, messages, text);
+    json_decref(messages);
+    return rendered;
+}
+
+/* Renders it too for templates that insist on a system message at the head: a failure is tried again with one. */
+static bool ask_with_system(fr_chat_probe *probe, json_t *messages, fr_marked_text *text) {
+    bool rendered = render(probe, messages, text);
+    const char *first = json_string_value(json_object_get(json_array_get(messages, 0), "role"));
+    if (!rendered && first && strcmp(first, "user") == 0)
+        rendered = json_array_insert_new(messages, 0, said("system", "Hello")) == 0 && render(probe, messages, text);
+    json_decref(messages);
+    return rendered;
+}
+
+/* Tells if the template shows the words `first` and `second` (which may be NULL) of a conversation, drops one or
+ * refuses it all. Frees the conversation. */
+static fr_taken take(fr_chat_probe *probe, json_t *messages, const char *first, const char *second) {
+    fr_marked_text text;
+    bool rendered = ask_with_system(probe, messages, &text);
+    fr_taken taken = !rendered                                              ? FR_REFUSED
+                     : has(&text, first) && (!second || has(&text, second)) ? FR_TAKEN
+                                                                            : FR_DROPPED;
+    fr_marked_text_free(&text);
+    return taken;
+}
+
+/* Gives the answer to a question about a role ("": about none), kept from before or found by `find`. */
+typedef int find_fn(fr_chat_probe *probe, const char *role);
+static int answer(fr_chat_probe *probe, const char *name, const char *role, find_fn *find) {
+    char question[FR_QUESTION_MOST];
+    int length = snprintf(question, sizeof question, "%s %s", name, role), known;
+    bool keeps = length > 0 && length < FR_QUESTION_MOST;
+    if (keeps && fr_chat_answers_find(&probe->answers, question, &known)) return known;
+    int found = find(probe, role);
+    if (keeps && probe->status == FR_OK) fr_chat_answers_add(&probe->answers, question, found);
+    return found;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ roles */
+
+static bool is_role(const char *role, const char *const *roles) {
+    while (*roles && strcmp(role, *roles) != 0) roles++;
+    return *roles != NULL;
+}
+
+/* Writes the text in small letters, as templates may print roles in capitals, and with `role` in place of the test
+ * role, so that prompts of the two roles compare. */
+static fr_status plain_text(const fr_marked_text *text, const char *role, fr_text_buffer *plain) {
+    size_t word = strlen(ROLE);
+    for (size_t at = 0; at < text->length;) {
+        char small = (char)tolower((unsigned char)text->text[at]);
+        bool stands = text->length - at >= word && strncasecmp(text->text + at, ROLE, word) == 0;
+        fr_text_append(plain, stands ? role : &small, stands ? strlen(role) : 1);
+        at += stands ? word : 1;
+    }
+    return fr_text_check(plain, "a chat template's answer");
+}
+
+/* Makes a conversation in which a message of the role stands at one of several places. */
+static json_t *conversation_with(const char *role, int place) {
+    if (place == 0) return json_pack("[o, o]", said(role, "Hello"), user());
+    if (place == 1) return json_pack("[o, o]", user(), said(role, "Hello"));
+    return json_pack("[o, o, o]", user(), call(true, json_string("")), result(role, json_string("Hello")));
+}
+
+static int find_role(fr_chat_probe *probe, const char *role) {
+    bool differs = false;
+    for (int place = 0; place < 3 && !differs; place++) {
+        fr_marked_text own, other;
+        fr_text_buffer said_own = {0}, said_other = {0};
+        bool rendered = ask(probe, conversation_with(role, place), &own);
+        differs = rendered != ask(probe, conversation_with(ROLE, place), &other);
+        if (plain_text(&own, role, &said_own) != FR_OK || plain_text(&other, role, &said_other) != FR_OK)
+            probe->status = FR_MEMORY;
+        else if (rendered && !differs)
+            differs = said_own.length != said_other.length ||
+                      (said_own.length && memcmp(said_own.bytes, said_other.bytes, said_own.length) != 0);
+        fr_text_free(&said_own);
+        fr_text_free(&said_other);
+        fr_marked_text_free(&own);
+        fr_marked_text_free(&other);
+    }
+    return differs;
+}
+
+bool fr_chat_probe_knows_role(fr_chat_probe *probe, const char *role) {
+    return answer(probe, "role", role, find_role);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- content */
+
+static json_t *probe_content(bool parts) {
+    if (!parts) return json_string(FIRST "\n" SECOND);
+    return json_pack("[{s:s, s:s, s:i}, {s:s, s:s, s:i}]", "type", "text", "text", FIRST, MEMBER, 1, "type", "text",
+                     "text", SECOND, MEMBER, 1);
+}
+
+/* Makes a conversation in which a message of that role has the content. mapping: the form of a call's arguments, if
+ * there must be a call. */
+static json_t *conversation(const char *role, json_t *content, bool mapping) {
+    static const char *const first[] = {"system", "developer", NULL}, *const results[] = {"tool", "ipython", NULL};
+    if (is_role(role, first)) return json_pack("[o, o]", message(role, content), user());
+    if (strcmp(role, "user") == 0) return json_pack("[o]", message(role, content));
+    if (!is_role(role, results)) return json_pack("[o, o, o]", user(), message(role, content), user());
+    return json_pack("[o, o, o]", user(), call(mapping, json_string("")), result(role, content));
+}
+
+/* True if a content in this form is in the prompt, and nothing else of the part with it. The messages beside it have
+ * texts, or parts where the template fails over these. */
+static bool comes_through(fr_chat_probe *probe, const char *role, bool parts) {
+    bool through = false, before = probe->as_given;
+    probe->as_given = true;
+    for (int form = 3; form >= 0 && !through; form--) {
+        json_t *messages = conversation(role, probe_content(parts), form & 1), *beside;
+        size_t i;
+        json_array_foreach(messages, i, beside) {
+            json_t *content = json_object_get(beside, "content");
+            bool own = json_is_array(content) || strstr(json_string_value(content), FIRST);
+            if (!(form & 2) && !own && json_object_set_new(beside, "content", fr_chat_parted_content(content)) != 0)
+                probe->status = FR_MEMORY;
+        }
+        fr_marked_text text;
+        through = ask_with_system(probe, messages, &text) && has(&text, FIRST) && has(&text, SECOND) &&
+                  !has(&text, MEMBER);
+        fr_marked_text_free(&text);
+    }
+    probe->as_given = before;
+    return through;
+}
+
+static int find_takes_text(fr_chat_probe *probe, const char *role) {
+    return comes_through(probe, role, false);
+}
+
+static int find_takes_parts(fr_chat_probe *probe, const char *role) {
+    return comes_through(probe, role, true);
+}
+
+bool fr_chat_probe_only_text(fr_chat_probe *probe, const char *role) {
+    return !answer(probe, "parts", role, find_takes_parts) && answer(probe, "text", role, find_takes_text);
+}
+
+bool fr_chat_probe_only_parts(fr_chat_probe *probe, const char *role) {
+    return !answer(probe, "text", role, find_takes_text) && answer(probe, "parts", role, find_takes_parts);
+}
+
+/* -------------------------------------------------------------------------------------------------------- arguments */
+
+/* What became of arguments. */
+typedef enum outcome {
+    LOST,   /* a failure, or they are not there */
+    PYTHON, /* a mapping as Python prints it, which no model reads */
+    JSON,   /* as they are, or written as JSON */
+    OWN,    /* in a form of the model's own; of a text: quoted, or anything else */
+} outcome;
+
+static outcome outcome_of(const fr_marked_text *text, bool mapping) {
+    if (!has(text, KEY) || !has(text, VALUE)) return LOST;
+    if (!mapping) return has(text, ARGUMENTS) ? JSON : OWN;
+    if (has(text, "'" KEY "'")) return PYTHON;
+    bool json = has(text, "\"" KEY "\": \"" VALUE "\"") || has(text, "\"" KEY "\":\"" VALUE "\"");
+    return json ? JSON : OWN;
+}
+
+/* Templates differ in what they ask of a conversation with a call: no content beside it, or an empty one; some know no
+ * results. */
+static outcome try_arguments(fr_chat_probe *probe, bool mapping) {
+    outcome found = LOST;
+    for (int form = 0; form < 3 && found == LOST; form++) {
+        fr_marked_text text;
+        json_t *messages = json_pack("[o, o]", user(), call(mapping, form == 0 ? json_null() : json_string("")));
+        if (form < 2) json_array_append_new(messages, result("tool", json_string("done")));
+        if (ask_with_system(probe, messages, &text)) found = outcome_of(&text, mapping);
+        fr_marked_text_free(&text);
+    }
+    return found;
+}
+
+static int find_arguments(fr_chat_probe *probe, const char *role) {
+    (void)role;
+    outcome mapping = try_arguments(probe, true), text = try_arguments(probe, false);
+    bool takes_mapping = mapping == JSON || mapping == OWN;
+    if (text == JSON && mapping != OWN) return takes_mapping ? FR_SENT_AS_GIVEN : FR_SENT_TEXT;
+    return takes_mapping ? FR_SENT_MAPPING : FR_SENT_AS_GIVEN;
+}
+
+fr_sent_arguments fr_chat_probe_arguments(fr_chat_probe *probe) {
+    return (fr_sent_arguments)answer(probe, "arguments", "", find_arguments);
+}
+
+/* True if the prompt shows a call beside a content, by its name or its arguments. */
+static bool shows_call(fr_chat_probe *probe, bool empty) {
+    bool shown = false;
+    for (int mapping = 1; mapping >= 0 && !shown; mapping--) {
+        fr_marked_text text;
+        json_t *content = empty ? json_string("") : json_null();
+        shown = ask_with_system(probe, json_pack("[o, o]", user(), call(mapping, content)), &text) &&
+                (has(&text, FUNCTION) || has(&text, VALUE));
+        fr_marked_text_free(&text);
+    }
+    return shown;
+}
+
+static int find_text_beside_calls(fr_chat_probe *probe, const char *role) {
+    (void)role;
+    return shows_call(probe, true) || !shows_call(probe, false);
+}
+
+bool fr_chat_probe_text_beside_calls(fr_chat_probe *probe) {
+    return answer(probe, "text beside calls", "", find_text_beside_calls);
+}
+
+static int find_shows_calls(fr_chat_probe *probe, const char *role) {
+    (void)role;
+    return shows_call(probe, true) || shows_call(probe, false);
+}
+
+bool fr_chat_probe_shows_calls(fr_chat_probe *probe) {
+    return answer(probe, "shows calls", "", find_shows_calls);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ tools */
+
+json_t *fr_chat_probe_tools(void) {
+    return json_pack("[{s:s, s:{s:s, s:s, s:{s:s, s:{}}}}]", "type", "function", "function", "name", FUNCTION,
+                     "description", "Tells the time.", "parameters", "type", "object", "properties");
+}
+
+/* A template that fails with tools and not without them has no place for tools. */
+static int find_takes_tools(fr_chat_probe *probe, const char *role) {
+    fr_taken taken = take(probe, json_pack("[o]", said(role, "Hello")), FUNCTION, NULL);
+    if (taken != FR_REFUSED) return taken;
+    json_t *none = json_copy((json_t *)(uintptr_t)probe->given);
+    fr_chat_probe without = *probe;
+    without.given = none;
+    fr_marked_text text = {0};
+    bool failed = !none || json_object_set_new(none, "tools", json_null()) != 0;
+    bool rendered = !failed && ask_with_system(&without, json_pack("[o]", said(role, "Hello")), &text);
+    if (failed || without.status != FR_OK) probe->status = FR_MEMORY;
+    fr_marked_text_free(&text);
+    json_decref(none);
+    return rendered ? FR_REFUSED : FR_TAKEN;
+}
+
+fr_taken fr_chat_probe_takes_tools(fr_chat_probe *probe) {
+    return (fr_taken)answer(probe, "tools", "user", find_takes_tools);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ turns */
+
+/* A template that does not show a user's text either gets no help: a system message moved there would be lost too. */
+static int find_system(fr_chat_probe *probe, const char *role) {
+    fr_taken taken = take(probe, json_pack("[o, o]", said(role, FIRST), user()), FIRST, NULL);
+    if (taken == FR_TAKEN) return taken;
+    fr_marked_text text;
+    bool moves = ask(probe, json_pack("[o]", said("user", FIRST)), &text) && has(&text, FIRST);
+    fr_marked_text_free(&text);
+    return moves ? taken : FR_TAKEN;
+}
+
+static int find_second_system(fr_chat_probe *probe, const char *role) {
+    return take(probe, json_pack("[o, o, o]", said(role, FIRST), said(role, SECOND), user()), FIRST, SECOND);
+}
+
+/* Tests a system message in two places, after a user's turn that ends the conversation and between two turns, and gives
+ * the worse outcome. */
+static int find_late_system(fr_chat_probe *probe, const char *role) {
+    fr_taken last = take(probe, json_pack("[o, o, o]", said(role, "Hello"), user(), said(role, FIRST)), FIRST, NULL);
+    fr_taken between = take(probe,
+                            json_pack("[o, o, o, o, o]", said(role, "Hello"), user(), said("assistant", "Hello"),
+                                      said(role, FIRST), user()),
+                            FIRST, NULL);
+    return last > between ? last : between;
+}
+
+fr_taken fr_chat_probe_system(fr_chat_probe *probe) {
+    return (fr_taken)answer(probe, "system", "system", find_system);
+}
+
+fr_taken fr_chat_probe_second_system(fr_chat_probe *probe) {
+    return (fr_taken)answer(probe, "second", "system", find_second_system);
+}
+
+fr_taken fr_chat_probe_late_system(fr_chat_probe *probe) {
+    return (fr_taken)answer(probe, "late", "system", find_late_system);
+}
+
+static int find_alternates(fr_chat_probe *probe, const char *role) {
+    bool users = strcmp(role, "user") == 0;
+    const char *other = users ? "assistant" : "user";
+    json_t *row = json_pack("[o, o]", said(role, FIRST), said(role, SECOND));
+    json_t *turns = json_pack("[o, o, o]", said(role, FIRST), said(other, "Hello"), said(role, SECOND));
+    for (int i = 0; i < 2 && !users; i++) {
+        json_array_insert_new(i ? turns : row, 0, user());
+        json_array_append_new(i ? turns : row, user());
+    }
+    bool refuses = take(probe, row, FIRST, SECOND) != FR_TAKEN;
+    return take(probe, turns, FIRST, SECOND) == FR_TAKEN && refuses;
+}
+
+bool fr_chat_probe_alternates(fr_chat_probe *probe, const char *role) {
+    return answer(probe, "alternates", role, find_alternates);
+}
+
+/* True if both of two calls are in the prompt. together: they stand in one message, not in one each. */
+static bool takes_calls(fr_chat_probe *probe, bool mapping, bool together, bool empty) {
+    json_t *silent = empty ? json_string("") : json_null();
+    json_t *first = call_saying(FIRST, mapping, json_incref(silent)), *second = call_saying(SECOND, mapping, silent);
+    json_t *messages = json_pack("[o, o, o]", user(), json_incref(first), result("tool", json_string("done")));
+    if (together) json_array_extend(json_object_get(first, "tool_calls"), json_object_get(second, "tool_calls"));
+    else json_array_append(messages, second);
+    json_array_append_new(messages, result("tool", json_string("done")));
+    json_decref(first);
+    json_decref(second);
+    return take(probe, messages, FIRST, SECOND) == FR_TAKEN;
+}
+
+static int find_one_call(fr_chat_probe *probe, const char *role) {
+    (void)role;
+    bool together = false, apart = false;
+    for (int form = 0; form < 4; form++) {
+        together |= takes_calls(probe, form & 1, true, form & 2);
+        apart |= takes_calls(probe, form & 1, false, form & 2);
+    }
+    return apart && !together;
+}
+
+bool fr_chat_probe_one_call(fr_chat_probe *probe) {
+    return answer(probe, "one call", "", find_one_call);
+}

@@ -1,0 +1,387 @@
+/* Reads calls that are JSON objects, alone or in lists, between marks, after one, or without any as a whole reply:
+ * Hermes' and those like them; Llama 3's; lists of Mistral, Granite, Phi-4 and Command.
+ *
+ * An object's members may come in any order: arguments that come before the name are kept until there is one. */
+#include <string.h>
+
+#include "formats/json_read.h"
+#include "src/language/chat/reply_call.h"
+#include "src/language/chat/reply_forms.h"
+
+enum {
+    BEGIN,
+    LEAD,  /* after the mark, or in a list, before the object */
+    FENCE, /* Command R's list stands in a fence of Markdown, which the mark before it also begins */
+    OBJECT,
+    CLOSE, /* the second closing brace must come */
+    AFTER, /* the mark after the object must come */
+    ENDED, /* after the list; its mark may come */
+    UNWRAP, /* after the list; the brace around it must close */
+    METHOD_NAME,
+    METHOD, /* what comes between its name and its arguments */
+    KEY,
+    EQUALS,
+    VALUE,
+    QUOTED, /* behind a quote, which may or may not have ended the value */
+};
+enum { FIELD_OTHER, FIELD_NAME, FIELD_ARGUMENTS, FIELD_ID, FIELD_NUMBER, FIELD_CALLS };
+/* Sections: objects of a list, or one after the other without marks; or those within the only member of an object. */
+enum { IN_LIST = 1, IN_ROW, IN_WRAPPED_LIST, IN_WRAPPER };
+
+/* ------------------------------------------------------------------------------------------------------- the object */
+
+static fr_call_verdict lead_byte(fr_reply_call *call, char byte);
+
+static int field_of(const fr_reply_call *call) {
+    static const struct {
+        const char *key;
+        int field;
+    } fields[] = {{"name", FIELD_NAME},
+                  {"tool_name", FIELD_NAME},
+                  {"arguments", FIELD_ARGUMENTS},
+                  {"parameters", FIELD_ARGUMENTS},
+                  {"id", FIELD_ID},
+                  {"tool_call_id", FIELD_NUMBER}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (strcmp(call->key.bytes, fields[i].key) == 0) return fields[i].field;
+    bool calls = strcmp(call->key.bytes, "tool_calls") == 0 || strcmp(call->key.bytes, "tool_call") == 0;
+    bool first = !call->named && !call->given && !call->wrapped && !call->listed;
+    return calls && first && call->format->form == &fr_generic_call_form ? FIELD_CALLS : FIELD_OTHER;
+}
+
+/* Without a mark around it an object is a call only if it has nothing else in it. */
+static bool key_may_be(const fr_reply_call *call) {
+    bool bare = call->bare || call->reader == &fr_read_llama_call;
+    return call->field != FIELD_OTHER || !bare || strcmp(call->key.bytes, "type") == 0;
+}
+
+static bool begin_field(fr_reply_call *call, char byte) {
+    bool string = byte == '"' || byte == '\'';
+    fr_call_clear(&call->value);
+    call->writer = (fr_json_writer){0};
+    call->in_field = true;
+    switch (call->field) {
+    case FIELD_NAME: return string && !call->named;
+    case FIELD_ID: return string;
+    case FIELD_ARGUMENTS: return (string || byte == '{' || byte == 'n' || byte == 'N') && !call->given;
+    default: return true;
+    }
+}
+
+static size_t field_limit(const fr_reply_call *call) {
+    return call->field == FIELD_ARGUMENTS ? FR_CALL_LONGEST : FR_CALL_NAME_LONGEST + 2;
+}
+
+/* Arguments that are an object are given on as they come; what else is read is collected. */
+static bool take_field(fr_reply_call *call, const fr_json_scan *before, char byte) {
+    if (call->field == FIELD_OTHER || call->field == FIELD_NUMBER) return true;
+    bool object = call->field == FIELD_ARGUMENTS && (call->arguments.length > 0 || byte == '{') && !call->value.length;
+    fr_text_buffer *text = object ? &call->arguments : &call->value;
+    fr_value_put_json(text, &call->writer, before, byte);
+    return text->status == FR_OK && text->length <= field_limit(call);
+}
+
+/* A JSON string's text; NULL: it is not UTF-8, say, or there was no memory, which the buffer keeps. */
+static json_t *decode(fr_text_buffer *text) {
+    bool lost;
+    json_t *string = fr_json_read_text(text->bytes, text->length, JSON_DECODE_ANY | JSON_ALLOW_NUL, &lost);
+    if (lost) text->status = FR_MEMORY;
+    return string;
+}
+
+/* Arguments may also be a string whose text is the object, or null. */
+static bool end_arguments(fr_reply_call *call) {
+    call->given = true;
+    if (call->value.length == 0) return true;
+    if (call->value.bytes[0] == 'n') {
+        fr_text_append_string(&call->arguments, "{}");
+        return true;
+    }
+    json_t *text = decode(&call->value);
+    fr_call_verdict verdict = FR_CALL_FAULT;
+    call->given = false;
+    fr_json_scan outer = call->scan;
+    call->scan = (fr_json_scan){.loose = true};
+    call->writer = (fr_json_writer){0};
+    for (size_t i = 0; i < json_string_length(text); i++) {
+        verdict = fr_call_object_byte(call, json_string_value(text)[i]);
+        if (verdict == FR_CALL_FAULT) break;
+    }
+    call->scan = outer;
+    json_decref(text);
+    return call->given && verdict != FR_CALL_FAULT;
+}
+
+static bool end_field(fr_reply_call *call) {
+    call->in_field = false;
+    if (call->field == FIELD_ARGUMENTS) return end_arguments(call);
+    if (call->field == FIELD_OTHER || call->field == FIELD_NUMBER) return true;
+    json_t *text = decode(&call->value);
+    const char *bytes = json_string_value(text);
+    bool good = text && strlen(bytes) == json_string_length(text);
+    if (good && call->field == FIELD_NAME) good = fr_call_set_name(call, bytes, strlen(bytes));
+    if (good && call->field == FIELD_ID && call->id.length == 0) fr_text_append_string(&call->id, bytes);
+    json_decref(text);
+    return good;
+}
+
+/* A member's key, of the outermost object. */
+static bool take_key(fr_reply_call *call, const fr_json_scan *before, char byte) {
+    if (before->state == FR_SCAN_KEY || before->state == FR_SCAN_KEY_OR_END) {
+        if (call->scan.state == FR_SCAN_STRING) fr_call_clear(&call->key);
+        return true;
+    }
+    if (call->scan.state != FR_SCAN_COLON) return fr_call_take(&call->key, byte, FR_CALL_KEY_LONGEST);
+    fr_text_append(&call->key, "", 0); /* an empty one has bytes too */
+    if (call->key.status != FR_OK) return false;
+    call->field = field_of(call);
+    return key_may_be(call);
+}
+
+static bool is_in_key(const fr_json_scan *scan) {
+    bool string = scan->state == FR_SCAN_STRING || scan->state == FR_SCAN_ESCAPE || scan->state == FR_SCAN_HEX;
+    return scan->state == FR_SCAN_KEY || scan->state == FR_SCAN_KEY_OR_END || (string && scan->key);
+}
+
+/* The value of an object's one member begins, which is a call or a list of them: it is read as if it stood alone. */
+static fr_call_verdict unwrap(fr_reply_call *call, char byte) {
+    call->scan = (fr_json_scan){.loose = true};
+    call->wrapped = true;
+    call->state = LEAD;
+    return lead_byte(call, byte);
+}
+
+static fr_call_verdict member_byte(fr_reply_call *call, char byte) {
+    fr_json_scan before = call->scan;
+    fr_scan_result result = fr_json_scan_byte(&call->scan, byte);
+    if (result == FR_SCAN_BAD) return FR_CALL_FAULT;
+    bool outermost = before.depth == 1, good = true;
+    if (outermost && is_in_key(&before)) good = take_key(call, &before, byte);
+    bool begins = good && outermost && before.state == FR_SCAN_VALUE && !fr_json_is_space(byte);
+    if (begins && call->field == FIELD_CALLS) return unwrap(call, byte);
+    if (begins) good = begin_field(call, byte);
+    if (good && call->in_field) {
+        good = take_field(call, &before, byte);
+        bool ended = call->scan.depth == 0 || call->scan.state == FR_SCAN_AFTER || call->scan.state == FR_SCAN_KEY;
+        if (good && ended && call->scan.depth <= 1) good = end_field(call);
+    }
+    if (!good) return FR_CALL_FAULT;
+    return result == FR_SCAN_DONE ? FR_CALL_DONE : FR_CALL_ON;
+}
+
+/* {{...}}, which is no JSON: Qwen2.5-Coder's own template shows a call so, and the model writes it. */
+static bool doubles(fr_reply_call *call, char byte) {
+    bool doubled = byte == '{' && call->scan.depth == 1 && call->scan.state == FR_SCAN_KEY_OR_END && !call->doubled;
+    call->doubled |= doubled;
+    return doubled;
+}
+
+/* ------------------------------------------------------------------------------------------------ what is around it */
+
+static fr_call_verdict go(fr_reply_call *call, int state) {
+    call->state = state;
+    return FR_CALL_ON;
+}
+
+static bool has_end(const fr_reply_call *call) {
+    return call->format->marks[FR_MARK_CALL_END] != NULL;
+}
+
+/* True for a call that is complete without its closing mark: Llama's, even though the form has one. */
+static bool stands_bare(const fr_reply_call *call) {
+    return call->bare && call->reader == &fr_read_llama_call;
+}
+
+/* Ends the object. Without an opening mark the call must be the whole reply or its closing mark must come; Llama's
+ * calls need neither. */
+static fr_call_verdict end_object(fr_reply_call *call) {
+    bool may_lack = !call->bare && call->reader != &fr_read_llama_call;
+    if (!call->named || (!call->given && !may_lack)) return FR_CALL_FAULT;
+    if (!call->given) fr_text_append_string(&call->arguments, "{}");
+    if (call->listed || call->wrapped) {
+        call->section = !call->wrapped ? IN_LIST : call->listed ? IN_WRAPPED_LIST : IN_WRAPPER;
+        return FR_CALL_DONE;
+    }
+    if (has_end(call) && !stands_bare(call)) return go(call, AFTER);
+    call->section = IN_ROW;
+    return FR_CALL_DONE;
+}
+
+/* Reads a byte of the object. Without a mark, an object that names no tool is no call: the reply may well be JSON. */
+static fr_call_verdict object_byte(fr_reply_call *call, char byte) {
+    if (doubles(call, byte)) return FR_CALL_ON;
+    bool named = call->named;
+    fr_call_verdict verdict = member_byte(call, byte);
+    if (call->named && !named && !fr_call_is_offered(call)) return FR_CALL_FAULT;
+    if (verdict != FR_CALL_DONE) return verdict;
+    return call->doubled ? go(call, CLOSE) : end_object(call);
+}
+
+/* Reads up to an object; a list may begin before it. */
+static fr_call_verdict lead_byte(fr_reply_call *call, char byte) {
+    if (fr_json_is_space(byte)) return FR_CALL_ON;
+    if (byte == '[' && call->format->form->lists && !call->listed) {
+        call->listed = true;
+        return go(call, LEAD);
+    }
+    if (byte != '{') return FR_CALL_FAULT;
+    call->state = OBJECT;
+    return object_byte(call, byte);
+}
+
+/* Reads what stands between a call and the next one of its list or row. */
+static fr_call_verdict next_byte(fr_reply_call *call, char byte) {
+    call->wrapped = call->section == IN_WRAPPED_LIST || call->section == IN_WRAPPER;
+    call->listed = call->section == IN_LIST || call->section == IN_WRAPPED_LIST;
+    if (fr_json_is_space(byte)) return FR_CALL_ON;
+    if (call->section == IN_WRAPPER) return byte == '}' ? FR_CALL_OVER : FR_CALL_FAULT;
+    if (byte == ']' && call->wrapped) return go(call, UNWRAP);
+    if (byte == '{') return lead_byte(call, byte);
+    if (byte == ']' && call->listed) return has_end(call) ? go(call, ENDED) : FR_CALL_OVER;
+    bool separates = !call->comma && (byte == ',' || (byte == ';' && !call->listed));
+    call->comma = true;
+    return separates ? FR_CALL_ON : FR_CALL_FAULT;
+}
+
+static fr_call_verdict json_byte(fr_reply_call *call, char byte) {
+    switch (call->state) {
+    case BEGIN:
+        if (call->section) return next_byte(call, byte);
+        if (fr_json_is_space(byte)) return FR_CALL_ON;
+        call->bare = true;
+        if (!call->alone && (!has_end(call) || stands_bare(call))) return FR_CALL_FAULT;
+        /* fallthrough */
+    case LEAD: return lead_byte(call, byte);
+    case FENCE:
+        if (byte != *call->literal++) return FR_CALL_FAULT;
+        return go(call, *call->literal ? FENCE : LEAD);
+    case OBJECT: return object_byte(call, byte);
+    case CLOSE: return byte == '}' ? end_object(call) : FR_CALL_FAULT;
+    case UNWRAP:
+        if (fr_json_is_space(byte)) return FR_CALL_ON;
+        return byte == '}' ? FR_CALL_OVER : FR_CALL_FAULT;
+    case AFTER:
+        if (fr_json_is_space(byte)) return FR_CALL_ON;
+        return call->bare && call->alone && byte == '{' ? FR_CALL_WHOLE : FR_CALL_FAULT;
+    default: return fr_json_is_space(byte) ? FR_CALL_ON : FR_CALL_PAST;
+    }
+}
+
+static fr_call_verdict json_mark(fr_reply_call *call, fr_mark mark) {
+    bool begins = mark == FR_MARK_CALL || mark == FR_MARK_CALLS, ends = mark == FR_MARK_CALL_END;
+    if (call->state == OBJECT && call->scan.state == FR_SCAN_STRING) return FR_CALL_TEXT;
+    if (call->state == BEGIN && begins && !call->section) return go(call, LEAD);
+    bool fence = ends && call->format->marks[mark][0] == '`';
+    if (call->state == LEAD && fence && !call->listed && !call->literal) {
+        call->literal = "json";
+        return go(call, FENCE);
+    }
+    if (call->state == OBJECT && ends) {
+        fr_call_verdict closed = fr_call_close_object(call, object_byte);
+        call->section = 0;
+        if (closed != FR_CALL_ON) return closed;
+    }
+    if (call->state == AFTER && ends) return FR_CALL_DONE;
+    if (call->state == AFTER && begins && !call->bare) return FR_CALL_WHOLE;
+    if (call->state == ENDED || (call->state == BEGIN && call->section)) return ends ? FR_CALL_OVER : FR_CALL_PAST;
+    return FR_CALL_FAULT;
+}
+
+static fr_call_verdict json_finish(fr_reply_call *call) {
+    bool over = call->state == ENDED || call->state == UNWRAP || (call->state == BEGIN && call->section);
+    if (over) return FR_CALL_OVER;
+    return call->state == AFTER && (!call->bare || call->alone) ? FR_CALL_DONE : FR_CALL_FAULT;
+}
+
+const fr_call_reader fr_read_json_call = {json_byte, json_mark, json_finish};
+
+fr_call_verdict fr_call_begin_json(fr_reply_call *call, char byte) {
+    call->reader = &fr_read_json_call;
+    if (call->bare && !call->alone && !has_end(call)) return FR_CALL_FAULT;
+    call->state = LEAD;
+    return lead_byte(call, byte);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ Llama */
+
+/* NAME.call(KEY="VALUE", KEY="VALUE"): of the tools that Llama knows by itself. */
+static fr_call_verdict method_name_byte(fr_reply_call *call, char byte) {
+    if (byte != '.') return fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
+    call->state = METHOD;
+    call->literal = "call(";
+    return fr_call_set_name(call, call->value.bytes, call->value.length) ? FR_CALL_ON : FR_CALL_FAULT;
+}
+
+static fr_call_verdict method_byte(fr_reply_call *call, char byte) {
+    if (byte != *call->literal++) return FR_CALL_FAULT;
+    if (*call->literal) return FR_CALL_ON;
+    fr_call_open_arguments(call);
+    call->state = KEY;
+    return FR_CALL_ON;
+}
+
+static fr_call_verdict end_method(fr_reply_call *call) {
+    fr_call_close_arguments(call);
+    return FR_CALL_DONE;
+}
+
+static fr_call_verdict key_byte(fr_reply_call *call, char byte) {
+    bool empty = call->key.length == 0;
+    if (byte == ')' && empty && call->first) return end_method(call);
+    if (fr_json_is_space(byte) && empty) return FR_CALL_ON;
+    if (byte == '=' && !empty) {
+        call->state = EQUALS;
+        return FR_CALL_ON;
+    }
+    if ((unsigned char)byte <= ' ' || strchr("\"'(),=", byte)) return FR_CALL_FAULT;
+    return fr_call_take(&call->key, byte, FR_CALL_KEY_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
+}
+
+static fr_call_verdict equals_byte(fr_reply_call *call, char byte) {
+    if (byte != '"') return FR_CALL_FAULT;
+    fr_call_put_key(call, call->key.bytes, call->key.length);
+    fr_call_clear(&call->key);
+    fr_text_append_string(&call->arguments, "\"");
+    call->state = VALUE;
+    return FR_CALL_ON;
+}
+
+/* Values are not escaped: a quote ends one where a comma or the closing parenthesis follows. */
+static fr_call_verdict value_byte(fr_reply_call *call, char byte) {
+    if (call->state == QUOTED && (byte == ',' || byte == ')')) {
+        fr_text_append_string(&call->arguments, "\"");
+        call->state = KEY;
+        return byte == ')' ? end_method(call) : FR_CALL_ON;
+    }
+    if (call->state == QUOTED) fr_value_put_escaped(&call->arguments, "\"", 1);
+    call->state = byte == '"' ? QUOTED : VALUE;
+    if (byte != '"') fr_value_put_escaped(&call->arguments, &byte, 1);
+    return FR_CALL_ON;
+}
+
+static fr_call_verdict llama_byte(fr_reply_call *call, char byte) {
+    switch (call->state) {
+    case BEGIN: /* Llama 3.2 and 4 also write a list of calls as Python has them */
+        if (byte != '[' || call->section || !call->alone) return json_byte(call, byte);
+        call->bare = true;
+        return fr_call_begin_python(call, byte);
+    case LEAD:
+        if (byte == '[') return fr_call_begin_python(call, byte);
+        if (fr_json_is_space(byte) || byte == '{') return lead_byte(call, byte);
+        call->state = METHOD_NAME;
+        /* fallthrough */
+    case METHOD_NAME: return method_name_byte(call, byte);
+    case METHOD: return method_byte(call, byte);
+    case KEY: return key_byte(call, byte);
+    case EQUALS: return equals_byte(call, byte);
+    case VALUE:
+    case QUOTED: return value_byte(call, byte);
+    default: return json_byte(call, byte);
+    }
+}
+
+static fr_call_verdict llama_mark(fr_reply_call *call, fr_mark mark) {
+    return call->state == VALUE || call->state == QUOTED ? FR_CALL_TEXT : json_mark(call, mark);
+}
+
+const fr_call_reader fr_read_llama_call = {llama_byte, llama_mark, json_finish};

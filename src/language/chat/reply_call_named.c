@@ -1,0 +1,91 @@
+/* Calls that are a name and a JSON object: Mistral's since its v11 tokenizers, GLM-4's of before 4.5.
+ *
+ *     Mistral  [TOOL_CALLS]NAME[ARGS]{...}, or [TOOL_CALLS]NAME[CALL_ID]ID[ARGS]{...}
+ *     GLM-4    NAME\n{...}
+ *
+ * Mistral's older models write a list of objects after the same mark, which the JSON reader reads. */
+#include <string.h>
+
+#include "src/language/chat/reply_call.h"
+#include "src/language/chat/reply_forms.h"
+
+enum {
+    BEGIN,
+    LEAD, /* after the mark */
+    NAME,
+    ID,
+    BEFORE, /* the object */
+    OBJECT,
+};
+
+static fr_call_verdict go(fr_reply_call *call, int state) {
+    call->state = state;
+    return FR_CALL_ON;
+}
+
+/* Ends the name. It is kept until the object begins: a call is reported once it is named, and an id may come before
+ * that. */
+static fr_call_verdict end_name(fr_reply_call *call, int state) {
+    bool offered = !call->bare || (call->value.bytes && fr_tool_find(call->tools, call->value.bytes));
+    return offered ? go(call, state) : FR_CALL_FAULT;
+}
+
+/* Begins the object. Without its mark a name may be any word, so the object must be on the next line, or the call be
+ * the reply's first text. */
+static fr_call_verdict begin_object(fr_reply_call *call) {
+    bool line = memchr(call->raw.bytes, '\n', call->raw.length) != NULL, marked = call->given;
+    if (call->bare && !marked && !line && !call->alone) return FR_CALL_FAULT;
+    if (!fr_call_set_name(call, call->value.bytes ? call->value.bytes : "", call->value.length)) return FR_CALL_FAULT;
+    call->given = false;
+    call->state = OBJECT;
+    return fr_call_object_byte(call, '{');
+}
+
+static fr_call_verdict name_byte(fr_reply_call *call, char byte) {
+    if (byte == '{' || fr_json_is_space(byte)) {
+        fr_call_verdict verdict = end_name(call, BEFORE);
+        return verdict == FR_CALL_ON && byte == '{' ? begin_object(call) : verdict;
+    }
+    if (!fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST)) return FR_CALL_FAULT;
+    bool offered = !call->bare || fr_call_begins_name(call->tools, call->value.bytes, call->value.length);
+    return offered ? FR_CALL_ON : FR_CALL_FAULT;
+}
+
+static fr_call_verdict named_byte(fr_reply_call *call, char byte) {
+    switch (call->state) {
+    case BEGIN:
+    case LEAD:
+        if (fr_json_is_space(byte)) return FR_CALL_ON;
+        call->bare = call->state == BEGIN;
+        if (byte == '{' || byte == '[') return fr_call_begin_json(call, byte);
+        call->state = NAME;
+        /* fallthrough */
+    case NAME: return name_byte(call, byte);
+    case ID:
+        if (byte == '{') return begin_object(call);
+        if (fr_json_is_space(byte)) return FR_CALL_ON;
+        return fr_call_take(&call->id, byte, FR_CALL_NAME_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
+    case BEFORE:
+        if (fr_json_is_space(byte)) return FR_CALL_ON;
+        return byte == '{' ? begin_object(call) : FR_CALL_FAULT;
+    default: return fr_call_object_byte(call, byte);
+    }
+}
+
+/* Reads a mark; sets `given` once a mark has shown that the object is the arguments. */
+static fr_call_verdict named_mark(fr_reply_call *call, fr_mark mark) {
+    if (call->state == OBJECT) return call->scan.state == FR_SCAN_STRING ? FR_CALL_TEXT : FR_CALL_FAULT;
+    if (call->state == BEGIN && mark == FR_MARK_CALL) return go(call, LEAD);
+    bool named = call->state == BEFORE || (call->state == NAME && end_name(call, BEFORE) == FR_CALL_ON);
+    if (mark == FR_MARK_ID && named) return go(call, ID);
+    if (mark != FR_MARK_VALUE || !(named || call->state == ID)) return FR_CALL_FAULT;
+    call->given = true;
+    return go(call, BEFORE);
+}
+
+static fr_call_verdict named_finish(fr_reply_call *call) {
+    (void)call;
+    return FR_CALL_FAULT;
+}
+
+const fr_call_reader fr_read_named_call = {named_byte, named_mark, named_finish};

@@ -1,0 +1,285 @@
+/* Reads calls whose arguments stand one by one between tags: GLM's, Qwen's since 3.5, Seed-OSS's and MiniMax's.
+ *
+ *     GLM      <tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>...</tool_call>
+ *     Qwen     <tool_call><function=NAME><parameter=KEY>\nVALUE\n</parameter>...</function></tool_call>
+ *     MiniMax  <minimax:tool_call><invoke name="NAME"><parameter name="KEY">VALUE</parameter>...</invoke>...
+ *              </minimax:tool_call>
+ *
+ * White space may stand between tags. A value is plain text; the tool's schema gives its type. It ends at its closing
+ * tag, unless other text than a tag follows: then the tag was part of the value. Without a closing tag it ends before
+ * the tag of another parameter, or before the call's closing tag if only white space stands between that and the
+ * reply's end, a further call or a mark. One <tool_call> may have several functions, and a function may stand without
+ * it. */
+#include <string.h>
+
+#include "base/text.h"
+#include "src/language/chat/reply_call.h"
+#include "src/language/chat/reply_forms.h"
+
+enum {
+    BEGIN,
+    BEFORE_NAME,
+    NAME,
+    BETWEEN, /* arguments */
+    KEY,
+    BEFORE_VALUE,
+    VALUE,
+    MAYBE_BETWEEN, /* the same as BETWEEN, unless it was part of the value */
+    MAYBE_KEY,     /* a key, unless it is part of a value without a closing tag */
+    MAYBE_END,     /* after the function, likewise */
+    MAYBE_AFTER,   /* after the call, likewise */
+};
+enum { WITHIN_CALL = 1, WITHOUT_CALL }; /* sections: functions between the call's marks, or without them */
+
+static bool is_glm(const fr_reply_call *call) {
+    return call->format->marks[FR_MARK_KEY_END] != NULL;
+}
+
+static fr_mark end_mark(const fr_reply_call *call) {
+    return is_glm(call) ? FR_MARK_CALL_END : FR_MARK_NAME_END;
+}
+
+static fr_call_verdict go(fr_reply_call *call, int state) {
+    call->state = state;
+    return FR_CALL_ON;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- values */
+
+static fr_call_verdict begin_value(fr_reply_call *call) {
+    const json_t *tool = fr_tool_find(call->tools, call->name.bytes);
+    call->types = fr_tool_parameter_types(tool, call->key.bytes);
+    fr_call_put_key(call, call->key.bytes, call->key.length);
+    if (call->types == FR_VALUE_STRING) fr_text_append_string(&call->arguments, "\"");
+    fr_call_clear(&call->value);
+    call->newline = false;
+    call->fresh = !is_glm(call);
+    call->lines = strstr(call->format->form->argument, "\n$VALUE\n") != NULL;
+    return go(call, VALUE);
+}
+
+/* A string goes on as it comes; what may be of another type is collected. */
+static void put_value(fr_reply_call *call, const char *text, size_t length) {
+    if (call->types == FR_VALUE_STRING)
+        fr_value_put_escaped(&call->arguments, text, length);
+    else
+        fr_text_append(&call->value, text, length);
+}
+
+/* Reads a byte of a value. A value on lines of its own has a line break before and after it that is not part of it, so
+ * each line break is held until another byte follows. */
+static void value_byte(fr_reply_call *call, char byte) {
+    bool first = call->fresh && byte == '\n';
+    call->fresh = false;
+    call->lines |= first;
+    if (first) return;
+    if (call->newline) put_value(call, "\n", 1);
+    call->newline = byte == '\n';
+    if (!call->newline) put_value(call, &byte, 1);
+}
+
+/* Ends a value. closed: by its own tag; otherwise the line break before the next tag belongs to that tag. */
+static void end_value(fr_reply_call *call, bool closed) {
+    if (call->newline && closed && !call->lines) put_value(call, "\n", 1);
+    if (call->types == FR_VALUE_STRING)
+        fr_text_append_string(&call->arguments, "\"");
+    else
+        fr_value_put(&call->arguments, call->value.bytes ? call->value.bytes : "", call->value.length, call->types);
+}
+
+/* The value goes on: what came since its tag, but for the last `behind` bytes, was part of it. */
+static void reopen_value(fr_reply_call *call, size_t behind) {
+    for (size_t i = call->reopen; i + behind < call->raw.length; i++) value_byte(call, call->raw.bytes[i]);
+    call->state = VALUE;
+}
+
+/* ------------------------------------------------------------------------------------------------------ names, keys */
+
+/* Removes the quotes around a text, and attributes that follow it. */
+static fr_text unquoted(const char *text, size_t length) {
+    while (length > 0 && fr_json_is_space(*text)) text++, length--;
+    bool quoted = length > 1 && (*text == '"' || *text == '\'');
+    const char *end = quoted ? memchr(text + 1, *text, length - 1) : NULL;
+    return end ? (fr_text){text + 1, (size_t)(end - text - 1)} : (fr_text){text, length};
+}
+
+/* Gives the name or key in a tag, which may be a quoted attribute. */
+static fr_text tag_text(const fr_reply_call *call, const char *text, size_t length) {
+    return is_glm(call) ? (fr_text){text, length} : unquoted(text, length);
+}
+
+static bool end_name(fr_reply_call *call) {
+    fr_text name = tag_text(call, call->value.bytes ? call->value.bytes : "", call->value.length);
+    bool good = fr_call_set_name(call, name.bytes, name.length) && fr_call_is_offered(call);
+    if (good) fr_call_open_arguments(call);
+    return good;
+}
+
+static fr_call_verdict name_byte(fr_reply_call *call, char byte) {
+    if (byte == '{' && is_glm(call) && !call->bare && call->value.length == 0) return fr_call_begin_json(call, byte);
+    if (is_glm(call) && fr_json_is_space(byte) && call->value.length == 0) return FR_CALL_ON;
+    bool ends = is_glm(call) ? fr_json_is_space(byte) : byte == '>';
+    if (ends) return end_name(call) ? go(call, BETWEEN) : FR_CALL_FAULT;
+    if (!fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST)) return FR_CALL_FAULT;
+    const char *name = call->value.bytes + (call->value.bytes[0] == '"');
+    size_t length = strcspn(name, "\"");
+    return !call->bare || fr_call_begins_name(call->tools, name, length) ? FR_CALL_ON : FR_CALL_FAULT;
+}
+
+static fr_call_verdict end_key(fr_reply_call *call) {
+    fr_text key = tag_text(call, call->key.bytes ? call->key.bytes : "", call->key.length);
+    if (key.length == 0) return FR_CALL_FAULT;
+    memmove(call->key.bytes, key.bytes, key.length);
+    call->key.bytes[call->key.length = key.length] = '\0';
+    return is_glm(call) ? go(call, BEFORE_VALUE) : begin_value(call);
+}
+
+/* True if a tag within a value begins another parameter: one that the tool has or, if its parameters are unknown, one
+ * on a new line. */
+static bool is_next_key(const fr_reply_call *call, fr_text key) {
+    const json_t *tool = fr_tool_find(call->tools, call->name.bytes);
+    const json_t *properties = json_object_get(json_object_get(tool, "parameters"), "properties");
+    bool same = key.length == call->key.length && memcmp(key.bytes, call->key.bytes, key.length) == 0;
+    bool line = call->reopen > 0 && call->raw.bytes[call->reopen - 1] == '\n';
+    if (key.length == 0) return false;
+    return properties ? json_object_getn(properties, key.bytes, key.length) && (line || !same) : line;
+}
+
+/* Decides at the end of a key's tag within a value if the value ended before the tag or continues. */
+static fr_call_verdict end_maybe_key(fr_reply_call *call, fr_mark by) {
+    const char *tag = call->raw.bytes + call->reopen + strlen(call->format->marks[FR_MARK_KEY]);
+    size_t behind = by == FR_MARK_NONE ? 1 : strlen(call->format->marks[by]);
+    fr_text key = tag_text(call, tag, call->raw.length - behind - (size_t)(tag - call->raw.bytes));
+    if (!is_next_key(call, key)) {
+        reopen_value(call, 0);
+        return FR_CALL_ON;
+    }
+    end_value(call, false);
+    fr_call_clear(&call->key);
+    fr_text_append(&call->key, key.bytes, key.length);
+    if (call->key.status != FR_OK) return FR_CALL_FAULT;
+    return is_glm(call) ? go(call, BEFORE_VALUE) : begin_value(call);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ bytes */
+
+static fr_call_verdict tagged_byte(fr_reply_call *call, char byte) {
+    switch (call->state) {
+    case BEGIN:
+        if (fr_json_is_space(byte)) return FR_CALL_ON;
+        if (call->section) return FR_CALL_PAST;
+        call->bare = true;
+        return name_byte(call, (call->state = NAME, byte));
+    case NAME: return name_byte(call, byte);
+    case KEY:
+        if (!is_glm(call) && byte == '>') return end_key(call);
+        return fr_call_take(&call->key, byte, FR_CALL_KEY_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
+    case MAYBE_KEY:
+        if (!is_glm(call) && byte == '>') return end_maybe_key(call, FR_MARK_NONE);
+        if (byte != '\n' && call->raw.length - call->reopen <= FR_CALL_NAME_LONGEST) return FR_CALL_ON;
+        reopen_value(call, 0);
+        return FR_CALL_ON;
+    case MAYBE_BETWEEN:
+    case MAYBE_END:
+    case MAYBE_AFTER:
+        if (fr_json_is_space(byte)) return FR_CALL_ON;
+        reopen_value(call, 1);
+        /* fallthrough */
+    case VALUE: value_byte(call, byte); return FR_CALL_ON;
+    case BEFORE_NAME: /* models that were taught both forms write JSON here at times */
+        if (byte == '{') return fr_call_begin_json(call, byte);
+        /* fallthrough */
+    default: return fr_json_is_space(byte) ? FR_CALL_ON : FR_CALL_FAULT;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------ marks */
+
+/* Ends the function; others may follow until the mark of the call's end. */
+static fr_call_verdict end_function(fr_reply_call *call, fr_mark mark) {
+    fr_call_close_arguments(call);
+    if (mark == FR_MARK_NAME_END)
+        call->section = call->bare ? WITHOUT_CALL : WITHIN_CALL;
+    else
+        call->section = 0;
+    return FR_CALL_DONE;
+}
+
+static fr_call_verdict between_mark(fr_reply_call *call, fr_mark mark) {
+    if (mark == end_mark(call)) return end_function(call, mark);
+    if (mark != FR_MARK_KEY) return FR_CALL_FAULT;
+    fr_call_clear(&call->key);
+    return go(call, KEY);
+}
+
+static fr_call_verdict value_mark(fr_reply_call *call, fr_mark mark) {
+    int state = mark == FR_MARK_VALUE_END  ? MAYBE_BETWEEN
+                : mark == FR_MARK_KEY      ? MAYBE_KEY
+                : mark == FR_MARK_NAME_END ? MAYBE_END
+                : mark == FR_MARK_CALL_END ? MAYBE_AFTER
+                                           : VALUE;
+    if (state == VALUE) return FR_CALL_TEXT;
+    call->reopen = call->raw.length - strlen(call->format->marks[mark]);
+    return go(call, state);
+}
+
+/* Continues the value, as this mark can't follow the tag that seemed to end it. */
+static fr_call_verdict reopen_before_mark(fr_reply_call *call, fr_mark mark) {
+    reopen_value(call, strlen(call->format->marks[mark]));
+    return value_mark(call, mark);
+}
+
+static fr_call_verdict maybe_mark(fr_reply_call *call, fr_mark mark) {
+    bool another = mark == FR_MARK_CALL || mark == FR_MARK_NAME;
+    switch (call->state) {
+    case MAYBE_KEY: return mark == FR_MARK_KEY_END ? end_maybe_key(call, mark) : reopen_before_mark(call, mark);
+    case MAYBE_BETWEEN:
+        if (mark != FR_MARK_KEY && mark != FR_MARK_NAME_END && mark != FR_MARK_CALL_END) break;
+        end_value(call, true);
+        return mark == FR_MARK_KEY ? between_mark(call, mark) : end_function(call, mark);
+    case MAYBE_END:
+        if (mark != FR_MARK_CALL_END && !another) break;
+        end_value(call, false);
+        end_function(call, another ? FR_MARK_NAME_END : mark);
+        return another ? FR_CALL_WHOLE : FR_CALL_DONE;
+    default:
+        if (!another) break;
+        end_value(call, false);
+        end_function(call, FR_MARK_CALL_END);
+        return FR_CALL_WHOLE;
+    }
+    return reopen_before_mark(call, mark);
+}
+
+/* Begins a function after the call's mark, without that mark, or after another function. */
+static fr_call_verdict begin_mark(fr_reply_call *call, fr_mark mark) {
+    if (mark == FR_MARK_NAME) {
+        if (!call->section) call->bare = true;
+        return go(call, NAME);
+    }
+    if (call->section) return mark == FR_MARK_CALL_END ? FR_CALL_OVER : FR_CALL_PAST;
+    return mark == FR_MARK_CALL ? go(call, is_glm(call) ? NAME : BEFORE_NAME) : FR_CALL_FAULT;
+}
+
+static fr_call_verdict tagged_mark(fr_reply_call *call, fr_mark mark) {
+    switch (call->state) {
+    case BEGIN: return begin_mark(call, mark);
+    case BEFORE_NAME: return mark == FR_MARK_NAME ? go(call, NAME) : FR_CALL_FAULT;
+    case NAME: return is_glm(call) && end_name(call) ? between_mark(call, mark) : FR_CALL_FAULT;
+    case BETWEEN: return between_mark(call, mark);
+    case KEY: return mark == FR_MARK_KEY_END ? end_key(call) : FR_CALL_FAULT;
+    case BEFORE_VALUE: return mark == FR_MARK_VALUE ? begin_value(call) : FR_CALL_FAULT;
+    case VALUE: return value_mark(call, mark);
+    default: return maybe_mark(call, mark);
+    }
+}
+
+/* GLM's may lack further arguments as long as its mark has not come. */
+static fr_call_verdict tagged_finish(fr_reply_call *call) {
+    if (call->state == BEGIN && call->section) return FR_CALL_OVER;
+    if (call->state != MAYBE_END && call->state != MAYBE_AFTER) return FR_CALL_FAULT;
+    end_value(call, false);
+    return end_function(call, FR_MARK_CALL_END);
+}
+
+const fr_call_reader fr_read_tagged_call = {tagged_byte, tagged_mark, tagged_finish};

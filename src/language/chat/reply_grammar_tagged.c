@@ -1,0 +1,272 @@
+/* Makes grammars of arguments that stand one by one (reply_grammar.h): between tags, as reply_call_tagged.c reads them,
+ * or in Python's form, as reply_call_python.c does.
+ *
+ * Values stand alone here, so only the members of the object can be enforced. Choices of schemas at the root of a
+ * tool's parameters each give a way to fill the object, with properties of its own. Other keywords about the object are
+ * refused for a strict tool, and ignored for any other. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "formats/json_pointer.h"
+#include "src/language/chat/reply_forms.h"
+#include "src/language/chat/reply_grammar.h"
+
+#define MOST_WAYS  64 /* with more, any member of any way may come */
+#define MOST_LOOKS 8  /* schemas in schemas at the root */
+
+/* Words of the whole object that hold of what is written: no member comes that is no property. */
+static const char *const KEPT[] = {"type",     "properties", "additionalProperties", "unevaluatedProperties",
+                                   "required", NULL};
+
+typedef struct making {
+    const fr_reply_plan *plan;
+    fr_grammar_rules *rules;
+    fr_written_parts parts;
+    const json_t *tool, *parameters;
+} making;
+
+static fr_expression then(making *m, fr_expression first, fr_expression second) {
+    return fr_expression_then(m->rules, first, second);
+}
+
+bool fr_tool_is_strict(const json_t *tool) {
+    return json_is_true(json_object_get(tool, "strict"));
+}
+
+/* ---------------------------------------------------------------------------------------------------- what is asked */
+
+static fr_status check_required(const json_t *parameters) {
+    const json_t *names = json_object_get(parameters, "required"), *all = json_object_get(parameters, "properties");
+    const fr_schema_path place = {NULL, "required", 0};
+    size_t i;
+    json_t *name;
+    if (names && !json_is_array(names)) return fr_schema_fail(&place, FR_INPUT, "not a list");
+    json_array_foreach(names, i, name) {
+        const fr_schema_path at = {&place, NULL, i};
+        if (!json_is_string(name)) return fr_schema_fail(&at, FR_INPUT, "not a string");
+        if (!json_object_get(all, json_string_value(name)))
+            return fr_schema_fail(&at, FR_UNBUILT, "what is no property is not built in this model's calls");
+    }
+    return FR_OK;
+}
+
+/* Refuses keywords of a strict tool's schema that argument-by-argument calls can't enforce. */
+static fr_status check_object(const json_t *parameters) {
+    const json_t *properties = json_object_get(parameters, "properties");
+    const char *word;
+    json_t *said;
+    json_object_foreach((json_t *)parameters, word, said) {
+        const fr_schema_path place = {NULL, word, 0};
+        if (!fr_schema_describes(word) && !fr_schema_is_word(word, KEPT))
+            return fr_schema_fail(&place, FR_UNBUILT, "not built in this model's calls");
+    }
+    const fr_schema_path place = {NULL, "properties", 0};
+    if (properties && !json_is_object(properties)) return fr_schema_fail(&place, FR_INPUT, "not an object");
+    return check_required(parameters);
+}
+
+/* ------------------------------------------------------------------------------------------ ways to fill the object */
+
+/* Makes the way that the schema itself describes, {"properties": {..}, "required": [..]}. Members that only hold under
+ * a condition are always allowed. */
+static json_t *own_way(making *m, const json_t *schema) {
+    static const char *const conditional[] = {"then", "else"};
+    const json_t *properties = json_object_get(schema, "properties"), *names = json_object_get(schema, "required");
+    json_t *members = fr_schema_copy(m->rules, json_is_object(properties) ? properties : NULL);
+    json_t *required = fr_schema_list(m->rules), *item;
+    const char *key;
+    size_t i;
+    for (size_t k = 0; k < 2; k++)
+        json_object_foreach(json_object_get(json_object_get(schema, conditional[k]), "properties"), key,
+                            item) if (!json_object_get(members, key))
+            fr_schema_set(m->rules, members, key, json_incref(item));
+    json_array_foreach(names, i, item) if (json_is_string(item)) fr_schema_add(m->rules, required, json_incref(item));
+    return fr_schema_pack(m->rules, "{s:o,s:o}", "properties", members, "required", required);
+}
+
+/* Joins two ways: both hold at once, or, if `loose`, either: then a property may have either schema, and none is
+ * required. */
+static json_t *join_ways(making *m, const json_t *one, const json_t *other, bool loose) {
+    json_t *members = fr_schema_copy(m->rules, json_object_get(one, "properties")), *value, *name;
+    json_t *required = loose ? fr_schema_list(m->rules) : fr_schema_copy(m->rules, json_object_get(one, "required"));
+    const char *key;
+    size_t i;
+    json_object_foreach(json_object_get(other, "properties"), key, value) {
+        json_t *mine = json_object_get(members, key);
+        bool differ = mine && !fr_schema_same(m->rules, mine, value);
+        json_t *both =
+            differ ? fr_schema_pack(m->rules, "{s:[O,O]}", loose ? "anyOf" : "allOf", mine, value) : json_incref(value);
+        fr_schema_set(m->rules, members, key, both);
+    }
+    json_array_foreach(json_object_get(other, "required"), i,
+                       name) if (!loose && !fr_schema_lists(m->rules, required, name))
+        fr_schema_add(m->rules, required, json_incref(name));
+    return fr_schema_pack(m->rules, "{s:o,s:o}", "properties", members, "required", required);
+}
+
+/* Merges all ways of the list into one loose way. Takes the list. */
+static json_t *loosen(making *m, json_t *ways) {
+    json_t *all = json_incref(json_array_get(ways, 0));
+    for (size_t i = 1; i < json_array_size(ways); i++) {
+        json_t *more = join_ways(m, all, json_array_get(ways, i), true);
+        json_decref(all);
+        all = more;
+    }
+    json_decref(ways);
+    return fr_schema_pack(m->rules, "[o]", all);
+}
+
+/* Joins each way of one list with each way of the other. Takes both. */
+static json_t *cross(making *m, json_t *ones, json_t *others) {
+    size_t i, k;
+    json_t *all = fr_schema_list(m->rules), *one, *other;
+    if (json_array_size(ones) * json_array_size(others) > MOST_WAYS) {
+        ones = loosen(m, ones);
+        others = loosen(m, others);
+    }
+    json_array_foreach(ones, i, one) json_array_foreach(others, k, other)
+        fr_schema_add(m->rules, all, join_ways(m, one, other, false));
+    json_decref(ones);
+    json_decref(others);
+    return all;
+}
+
+/* True unless the schema's type excludes objects: arguments are an object, so such a choice is no way. */
+static bool may_be_object(const json_t *schema) {
+    const json_t *type = json_object_get(schema, "type");
+    bool found = !type || (json_is_string(type) && strcmp(json_string_value(type), "object") == 0);
+    for (size_t i = 0; i < json_array_size(type); i++) {
+        const char *name = json_string_value(json_array_get(type, i));
+        found |= name && strcmp(name, "object") == 0;
+    }
+    return found && !json_is_false(schema);
+}
+
+static json_t *ways_of(making *m, const json_t *schema, size_t depth) {
+    static const char *const choices[] = {"anyOf", "oneOf"};
+    json_t *item, *ways = fr_schema_list(m->rules);
+    const json_t *target = fr_json_refer(m->parameters, json_string_value(json_object_get(schema, "$ref")));
+    size_t i;
+    if (!may_be_object(schema)) return ways;
+    fr_schema_add(m->rules, ways, own_way(m, schema));
+    if (depth == MOST_LOOKS || m->rules->status != FR_OK) return ways;
+    if (target) ways = cross(m, ways, ways_of(m, target, depth + 1));
+    json_array_foreach(json_object_get(schema, "allOf"), i, item) ways = cross(m, ways, ways_of(m, item, depth + 1));
+    for (size_t k = 0; k < 2; k++) {
+        const json_t *list = json_object_get(schema, choices[k]);
+        json_t *any = fr_schema_list(m->rules), *some, *one;
+        size_t at;
+        json_array_foreach(list, i, item) {
+            some = ways_of(m, item, depth + 1);
+            json_array_foreach(some, at, one) fr_schema_add(m->rules, any, json_incref(one));
+            json_decref(some);
+        }
+        ways = json_array_size(list) ? cross(m, ways, any) : (json_decref(any), ways);
+    }
+    return ways;
+}
+
+/* ------------------------------------------------------------------------------------------------------ what is put */
+
+static bool is_python(const making *m) {
+    return m->plan->format->form->arguments == FR_ARGUMENTS_PYTHON;
+}
+
+/* The arguments so far: an expression of at least one argument, and whether none is allowed too. */
+typedef struct arguments_made {
+    fr_expression some;
+    bool has_some, may_be_none;
+} arguments_made;
+
+/* Adds an argument in Python's form, with a comma if others come before it. */
+static void add_python(making *m, arguments_made *made, fr_expression one, bool required) {
+    uint32_t rule = fr_grammar_rule(m->rules);
+    fr_grammar_define(m->rules, rule, one);
+    one = fr_expression_rule(m->rules, rule);
+    fr_expression behind = then(m, fr_expression_string(m->rules, ", "), one), some = made->some;
+    if (!required) behind = fr_expression_repeat(m->rules, behind, 0, 1);
+    if (made->has_some) some = then(m, some, behind);
+    if (made->may_be_none) some = made->has_some ? fr_expression_or(m->rules, some, one) : one;
+    *made = (arguments_made){some, true, made->may_be_none && !required};
+}
+
+/* Makes one argument: from its tag to the tag after its value, or in Python's form from its key to its value. */
+static fr_status argument(making *m, const char *key, const json_t *schema, fr_expression *made) {
+    const fr_schema_path place = {NULL, "properties", 0}, at = {&place, key, 0};
+    fr_expression value;
+    if (is_python(m)) {
+        FR_TRY(fr_json_schema_expression(m->parameters, schema, &at, &m->parts, &value));
+        *made = then(m, then(m, fr_expression_string(m->rules, key), fr_expression_string(m->rules, "=")), value);
+        return FR_OK;
+    }
+    FR_TRY(fr_tagged_value(m->plan, m->tool, key, schema, &at, &m->parts, &value));
+    const char *form = m->plan->format->form->argument, *mark = m->plan->format->marks[FR_MARK_VALUE_END];
+    const char *value_at = strstr(form, "$VALUE"), *behind = strstr(value_at, mark) + strlen(mark);
+    const fr_form_word words[] = {{"$KEY", fr_expression_string(m->rules, key)}, {NULL, 0}};
+    char before[64];
+    snprintf(before, sizeof before, "%.*s", (int)(value_at - form), form);
+    *made = then(m, fr_form_text(m->plan, m->rules, before, words), value);
+    *made = then(m, *made, fr_form_text(m->plan, m->rules, behind, words));
+    return FR_OK;
+}
+
+/* Makes all arguments of one way. Names that tags can't hold are left out, but a strict tool with one is refused. */
+static fr_status way_arguments(making *m, const json_t *way, fr_expression *arguments) {
+    const fr_schema_path place = {NULL, "properties", 0};
+    const char *never = is_python(m) ? "=(){}[],:'\"<> \t\n" : "<>\"";
+    const json_t *names = json_object_get(way, "required");
+    arguments_made made = {.may_be_none = true};
+    json_t *schema, *required = fr_schema_pack(m->rules, "{}"), *all, *name;
+    const char *key;
+    size_t i;
+    fr_status status;
+    all = fr_schema_copy(m->rules, json_object_get(way, "properties"));
+    json_array_foreach(names, i, name) {
+        key = json_string_value(name);
+        fr_schema_set(m->rules, required, key, json_true());
+        if (!json_object_get(all, key)) fr_schema_set(m->rules, all, key, json_true());
+    }
+    *arguments = 0;
+    status = fr_schema_check(m->rules, NULL);
+    json_object_foreach(all, key, schema) {
+        fr_expression one = 0;
+        const fr_schema_path at = {&place, key, 0};
+        bool written = *key && !strpbrk(key, never);
+        if (status == FR_OK && !written && fr_tool_is_strict(m->tool))
+            status = fr_schema_fail(&at, FR_UNBUILT, "this model's calls have no such names");
+        if (status != FR_OK || !written) continue;
+        status = argument(m, key, schema, &one);
+        bool needed = json_object_get(required, key) != NULL;
+        if (is_python(m))
+            add_python(m, &made, one, needed);
+        else
+            *arguments = then(m, *arguments, needed ? one : fr_expression_repeat(m->rules, one, 0, 1));
+        if (status == FR_OK) status = fr_grammar_rules_check(m->rules);
+    }
+    if (made.has_some) *arguments = made.may_be_none ? fr_expression_repeat(m->rules, made.some, 0, 1) : made.some;
+    json_decref(all);
+    json_decref(required);
+    return status;
+}
+
+fr_status fr_tagged_arguments(const fr_reply_plan *plan, const json_t *tool, fr_grammar_rules *rules,
+                              fr_expression *arguments) {
+    bool strict = fr_tool_is_strict(tool);
+    making m = {plan, rules, fr_written_parts_of(rules), tool, json_object_get(tool, "parameters")};
+    m.parts.lenient = !strict;
+    *arguments = 0;
+    if (strict) FR_TRY(check_object(m.parameters));
+    json_t *ways = ways_of(&m, m.parameters ? m.parameters : json_null(), 0), *way;
+    size_t i;
+    fr_status status = fr_schema_check(rules, NULL);
+    if (status == FR_OK && strict && !json_array_size(ways))
+        status = fr_schema_fail(NULL, FR_INPUT, "no value is of this schema");
+    json_array_foreach(ways, i, way) {
+        fr_expression made = 0;
+        if (status == FR_OK) status = way_arguments(&m, way, &made);
+        *arguments = i ? fr_expression_or(rules, *arguments, made) : made;
+    }
+    json_decref(ways);
+    return status;
+}

@@ -1,0 +1,29 @@
+/* Which types the parameters of a tool may have, by its JSON schema.
+ *
+ * In: tools in the OpenAI form, {"type": "function", "function": {"name", "parameters"}} or the inner object alone.
+ * Out: types: those of type, const, enum and nullable, also behind $ref (a JSON pointer into the parameters), allOf,
+ * anyOf and oneOf. What refers to itself, or is longer than anybody writes, ends; a reference to elsewhere says
+ * nothing. */
+#ifndef FR_SRC_LANGUAGE_CHAT_REPLY_SCHEMA_H
+#define FR_SRC_LANGUAGE_CHAT_REPLY_SCHEMA_H
+
+#include <jansson.h>
+
+typedef unsigned fr_value_types; /* 0: nothing is known */
+enum {
+    FR_VALUE_STRING = 1,
+    FR_VALUE_NUMBER = 2,
+    FR_VALUE_BOOLEAN = 4,
+    FR_VALUE_NULL = 8,
+    FR_VALUE_OBJECT = 16,
+    FR_VALUE_ARRAY = 32,
+};
+
+/* Gives the name of a tool's function; NULL: it has none. */
+const char *fr_tool_name_of(const json_t *tool);
+
+/* NULL: no such tool. */
+const json_t *fr_tool_find(const json_t *tools, const char *name);
+fr_value_types fr_tool_parameter_types(const json_t *tool, const char *parameter);
+
+#endif

@@ -1,0 +1,43 @@
+/* Arguments that a model writes as plain text, as JSON of the type that the tool's schema gives them.
+ *
+ * In: a text, and the types that it may have (reply_schema.h). Out: JSON text, appended. */
+#ifndef FR_SRC_LANGUAGE_CHAT_REPLY_VALUE_H
+#define FR_SRC_LANGUAGE_CHAT_REPLY_VALUE_H
+
+#include "base/text_buffer.h"
+#include "src/language/chat/json_scan.h"
+#include "src/language/chat/reply_schema.h"
+
+/* The inside of a JSON string, which may be put piece by piece. Bytes that are not UTF-8 stay what they are. */
+void fr_value_put_escaped(fr_text_buffer *out, const char *text, size_t length);
+
+/* Escaped UTF-16 units of a JSON string, one by one: a surrogate without its other half becomes U+FFFD. *half: 0 at
+ * first; a half that waits for the other. What isn't a unit ends it, which changes nothing where none waits. */
+void fr_value_put_unit(fr_text_buffer *out, unsigned *half, unsigned unit);
+void fr_value_end_unit(fr_text_buffer *out, unsigned *half);
+
+/* Writes the bytes that a loose scan takes as JSON. Zeroed at first. A comma is held until something follows it, as
+ * models add one at the end. */
+typedef struct fr_json_writer {
+    unsigned half; /* the first half of a surrogate pair */
+    char escape[6];
+    uint8_t escaped; /* bytes of an unfinished escape */
+    bool none;       /* inside Python's word for null */
+    bool comma;
+    uint8_t gap; /* white space after the comma */
+    char blanks[32];
+} fr_json_writer;
+
+/* Writes the next byte. before: the scan's state before that byte. */
+void fr_value_put_json(fr_text_buffer *out, fr_json_writer *writer, const fr_json_scan *before, char byte);
+
+unsigned fr_value_hex_digit(char byte);
+
+/* Whether a JSON number is none that double holds. Integers may have any number of digits. */
+bool fr_value_is_too_big(const char *number, size_t length);
+
+/* Writes the text as a value: as JSON if its type allows that and a loose scan accepts it, otherwise as a string. The
+ * value can be read back: no number is too big, no surrogate is alone. */
+void fr_value_put(fr_text_buffer *out, const char *text, size_t length, fr_value_types types);
+
+#endif

@@ -1,0 +1,50 @@
+/* Nodes over which an automaton walks: they read a byte each, or lead on to others.
+ *
+ * In: rules. Out: nodes. A character becomes the bytes of its UTF-8. A repetition becomes copies if they are few, and
+ * otherwise a loop that counts, whatever its bounds. Each activation of a rule has one counter, so a counted loop
+ * within another one becomes a rule of its own. */
+#ifndef FR_SRC_LANGUAGE_GRAMMAR_AUTOMATON_NODES_H
+#define FR_SRC_LANGUAGE_GRAMMAR_AUTOMATON_NODES_H
+
+#include "src/language/grammar/rules.h"
+
+typedef enum fr_node_kind {
+    FR_NODE_BYTE,    /* low to high, then next */
+    FR_NODE_SPLIT,   /* next or other, and no byte */
+    FR_NODE_CALL,    /* rule `other`, then next */
+    FR_NODE_COUNT,   /* counts one more by counts[other], then next, and no byte */
+    FR_NODE_COUNTED, /* ends the count if limits[other] allows it, then next, and no byte */
+    FR_NODE_END,     /* ends a rule */
+} fr_node_kind;
+
+typedef struct fr_grammar_node {
+    uint8_t kind, low, high;
+    bool live; /* a rule's end can be reached from it */
+    uint32_t next, other;
+} fr_grammar_node;
+
+/* The bounds of a count at its end. Counts that are more than `margin` away from both bounds allow the same tokens. */
+typedef struct fr_count_limit {
+    uint32_t least, most, margin;
+} fr_count_limit;
+
+/* Counts one more, after which at least `behind` more must come; exactly: neither more nor fewer. */
+typedef struct fr_count_step {
+    uint32_t limit, behind;
+    bool exactly;
+} fr_count_step;
+
+typedef struct fr_grammar_nodes {
+    fr_grammar_node *items;
+    fr_count_limit *limits;
+    fr_count_step *counts;
+    size_t count, capacity, limit_count, limit_capacity, step_count, step_capacity, rule_capacity;
+    uint32_t *entries; /* by rule */
+    size_t rules;
+    uint32_t root;
+} fr_grammar_nodes;
+
+fr_status fr_grammar_nodes_make(fr_grammar_nodes *nodes, const fr_grammar_rules *rules);
+void fr_grammar_nodes_free(fr_grammar_nodes *nodes);
+
+#endif

@@ -1,0 +1,21 @@
+/* A JSON schema as an expression: what readers.h makes a grammar of, as part of a larger one. */
+#ifndef FR_SRC_LANGUAGE_GRAMMAR_JSON_SCHEMA_H
+#define FR_SRC_LANGUAGE_GRAMMAR_JSON_SCHEMA_H
+
+#include "src/language/grammar/json_parts.h"
+#include "src/language/grammar/json_schema_words.h"
+
+/* Values of a schema, written as the parts write them. root: what its references are relative to; path: where in it the
+ * schema is, NULL: it is the root. */
+fr_status fr_json_schema_expression(const json_t *root, const json_t *schema, const fr_schema_path *path,
+                                    fr_written_parts *parts, fr_expression *expression);
+
+/* Makes an expression of a schema's strings as plain text, without quotes and escapes. without: a text that none of
+ * them may contain; NULL: none is excluded. */
+fr_status fr_json_schema_plain_text(const json_t *root, const json_t *schema, const fr_schema_path *path,
+                                    const char *without, fr_grammar_rules *rules, fr_expression *expression);
+
+/* True if the schema limits strings by a keyword that is enforced: their length, a pattern, or a known format. */
+bool fr_json_schema_limits_text(const json_t *schema);
+
+#endif

@@ -1,0 +1,308 @@
+/* Arrays of schemas: see json_schema_reader.h. Lists without two equal items are built where it is known what the items
+ * may be: of few values in all orders, of more in the order in which the schema has them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/language/grammar/json_schema_reader.h"
+
+#define MAX_SHUFFLED 8     /* values in all orders */
+#define MAX_RULES    20000 /* of values in theirs */
+#define MAX_HITS     64    /* items that `contains` asks for */
+#define MAX_CHOICES  8     /* nested choices */
+#define MAX_INTEGERS 100   /* listed at most, and only if their bounds are within MAX_BOUND */
+#define MAX_BOUND    1000000000000000
+
+/* ----------------------------------------------------------------------------------------------------------- tuples */
+
+/* Items that have schemas of their own, of which at least `least` are there and at most all, and what ends the list
+ * behind all of them. Made from the last to the first. */
+static fr_status read_given(fr_schema_reader *r, const json_t *first, uint32_t least, uint32_t given,
+                            const fr_schema_path *path, fr_expression end, fr_expression *expression) {
+    const fr_schema_path place = {path, "prefixItems", 0};
+    fr_grammar_rules *rules = r->parts->rules;
+    fr_expression close = fr_schema_then(r, fr_written_blank(r->parts), fr_expression_string(rules, "]"));
+    fr_expression all = fr_schema_then(r, end, close);
+    for (uint32_t i = given; i-- > 0;) {
+        const fr_schema_path at = {&place, NULL, i};
+        fr_expression item;
+        bool some;
+        FR_TRY(fr_schema_read_some(r, json_array_get(first, i), &at, &item, &some));
+        if (!some && i < least) return fr_schema_nothing(r, &at);
+        fr_expression before = i ? fr_written_comma(r->parts) : fr_written_blank(r->parts);
+        fr_expression on = some ? fr_schema_then(r, fr_schema_then(r, before, item), all) : close;
+        all = some && i >= least ? fr_expression_or(rules, on, close) : on;
+    }
+    *expression = fr_schema_then(r, fr_expression_string(rules, "["), all);
+    return FR_OK;
+}
+
+/* Behind the items that have schemas of their own: so many more of one schema. All of the former are there unless a
+ * list may be shorter only. */
+static fr_status read_tuple(fr_schema_reader *r, const json_t *first, const json_t *rest, uint32_t least, uint32_t most,
+                            const fr_schema_path *path, fr_expression *expression) {
+    uint32_t given = (uint32_t)json_array_size(first);
+    const fr_schema_path at = {path, "items", 0};
+    fr_expression end = 0, item = 0;
+    bool some = !json_is_false(rest);
+    if (most < given) given = most;
+    uint32_t behind = least > given ? least - given : 0;
+    if (some && most > given && rest) FR_TRY(fr_schema_read_some(r, rest, &at, &item, &some));
+    if (some && most > given && !rest) item = fr_written_any(r->parts);
+    if (some && most > given) {
+        uint32_t more = most == FR_GRAMMAR_UNBOUND ? most : most - given;
+        item = fr_schema_then(r, fr_written_comma(r->parts), item);
+        end = fr_expression_repeat(r->parts->rules, item, behind, more);
+    } else if (behind > 0) {
+        return fr_schema_nothing(r, path);
+    }
+    return read_given(r, first, least < given ? least : given, given, path, end, expression);
+}
+
+/* ---------------------------------------------------------------------------------------------- all items different */
+
+typedef struct choice {
+    fr_schema_reader *r;
+    const json_t *values;
+    uint32_t count, least, most, first_rule;
+} choice;
+
+/* A value, behind a comma if it is not the first. */
+static fr_expression write_value(const choice *c, size_t value, bool first) {
+    fr_expression literal = fr_written_literal(c->r->parts, json_array_get(c->values, value));
+    return first ? literal : fr_schema_then(c->r, fr_written_comma(c->r->parts), literal);
+}
+
+static void define(const choice *c, uint32_t rule, fr_expression body, bool some) {
+    fr_grammar_rules *rules = c->r->parts->rules;
+    fr_grammar_define(rules, c->first_rule + rule, some ? body : fr_expression_characters(rules, NULL, 0, false));
+}
+
+/* In all orders: a rule for each set of values that are there already. */
+static void write_shuffled(const choice *c) {
+    fr_grammar_rules *rules = c->r->parts->rules;
+    for (uint32_t set = 0; set < 1u << c->count; set++) {
+        uint32_t there = (uint32_t)__builtin_popcount(set);
+        bool some = there >= c->least;
+        fr_expression all = 0;
+        for (uint32_t value = 0; value < c->count && there < c->most; value++) {
+            if (set >> value & 1) continue;
+            fr_schema_or(c->r,
+                         fr_schema_then(c->r, write_value(c, value, there == 0),
+                                        fr_expression_rule(rules, c->first_rule + (set | 1u << value))),
+                         &all, &some);
+        }
+        define(c, set, all, some);
+    }
+}
+
+/* In the order of the schema: a rule for each value that may be next and each count of those that are there. */
+static void write_in_order(const choice *c) {
+    fr_grammar_rules *rules = c->r->parts->rules;
+    uint32_t counts = c->count + 1;
+    for (uint32_t next = 0; next <= c->count; next++)
+        for (uint32_t there = 0; there <= next; there++) {
+            bool some = there >= c->least;
+            fr_expression all = 0;
+            if (next < c->count && there < c->most) {
+                fr_schema_or(c->r,
+                             fr_schema_then(c->r, write_value(c, next, there == 0),
+                                            fr_expression_rule(rules, c->first_rule + (next + 1) * counts + there + 1)),
+                             &all, &some);
+                fr_schema_or(c->r, fr_expression_rule(rules, c->first_rule + (next + 1) * counts + there), &all, &some);
+            }
+            define(c, next * counts + there, all, some);
+        }
+    for (uint32_t next = 0; next <= c->count; next++)
+        for (uint32_t there = next + 1; there < counts; there++) define(c, next * counts + there, 0, false);
+}
+
+static fr_status write_different(fr_schema_reader *r, const json_t *values, uint32_t least, uint32_t most,
+                                 const fr_schema_path *path, fr_expression *expression) {
+    fr_grammar_rules *rules = r->parts->rules;
+    choice c = {r, values, (uint32_t)json_array_size(values), least, most, (uint32_t)rules->rule_count};
+    bool shuffled = c.count <= MAX_SHUFFLED;
+    size_t needed = shuffled ? (size_t)1 << c.count : (size_t)(c.count + 1) * (c.count + 1);
+    const fr_schema_path place = {path, "uniqueItems", 0};
+    if (least > c.count) return fr_schema_nothing(r, path);
+    if (needed > MAX_RULES) return fr_schema_fail(&place, FR_UNBUILT, "not built for so many values");
+    for (size_t i = 0; i < needed; i++) fr_grammar_rule(rules);
+    if (rules->status != FR_OK) return fr_grammar_rules_check(rules);
+    if (shuffled)
+        write_shuffled(&c);
+    else
+        write_in_order(&c);
+    fr_expression begin = fr_schema_then(r, fr_expression_string(rules, "["), fr_written_blank(r->parts));
+    fr_expression end = fr_schema_then(r, fr_written_blank(r->parts), fr_expression_string(rules, "]"));
+    *expression = fr_schema_then(r, fr_schema_then(r, begin, fr_expression_rule(rules, c.first_rule)), end);
+    return FR_OK;
+}
+
+/* Adds all values of a type to a list: of a boolean, of null, or integers between near bounds. False: the type has more
+ * values than can be listed. */
+static bool add_values_of_type(fr_grammar_rules *rules, const char *type, const json_t *schema, json_t *list) {
+    const json_t *least = json_object_get(schema, "minimum"), *most = json_object_get(schema, "maximum");
+    if (strcmp(type, "boolean") == 0) {
+        fr_schema_add(rules, list, json_true());
+        fr_schema_add(rules, list, json_false());
+        return true;
+    }
+    if (strcmp(type, "null") == 0) fr_schema_add(rules, list, json_null());
+    if (strcmp(type, "null") == 0) return true;
+    if (strcmp(type, "integer") != 0 || !json_is_integer(least) || !json_is_integer(most)) return false;
+    json_int_t low = json_integer_value(least), high = json_integer_value(most);
+    if (low < -MAX_BOUND || high > MAX_BOUND || high - low >= MAX_INTEGERS) return false;
+    for (json_int_t value = low; value <= high; value++) fr_schema_add(rules, list, fr_schema_pack(rules, "I", value));
+    return true;
+}
+
+/* Adds the values of a list that match the schema to another list, each once. */
+static fr_status keep_different(fr_schema_reader *r, const json_t *list, const json_t *schema,
+                                const fr_schema_path *path, json_t *kept) {
+    fr_grammar_rules *rules = r->parts->rules;
+    size_t i;
+    json_t *value;
+    json_array_foreach(list, i, value) {
+        bool holds;
+        FR_TRY(fr_schema_holds(r, schema, value, path, 0, &holds));
+        if (holds && !fr_schema_lists(rules, kept, value)) fr_schema_add(rules, kept, json_incref(value));
+    }
+    return fr_schema_check(rules, path);
+}
+
+/* Adds the values of one type, or of each in a list of types; false: they can't all be listed. */
+static bool add_values_of_types(fr_grammar_rules *rules, const json_t *types, const json_t *schema, json_t *list) {
+    bool known = json_is_string(types) && add_values_of_type(rules, json_string_value(types), schema, list);
+    for (size_t i = 0; i < json_array_size(types); i++) {
+        const char *type = json_string_value(json_array_get(types, i));
+        known = (i == 0 || known) && add_values_of_type(rules, type, schema, list);
+    }
+    return known;
+}
+
+/* Adds all values that may match a schema, and perhaps some that do not; *known: the list is complete. */
+static fr_status add_values(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, size_t depth,
+                            json_t *list, bool *known) {
+    fr_grammar_rules *rules = r->parts->rules;
+    const json_t *said = fr_schema_look_through(r, schema, path), *choices = json_object_get(said, "anyOf");
+    json_t *listed = NULL, *item;
+    size_t i;
+    if (!choices) choices = json_object_get(said, "oneOf");
+    FR_TRY(fr_schema_check_words(r, said, path));
+    FR_TRY(fr_schema_constants(r, said, path, &listed));
+    json_array_foreach(listed, i, item) fr_schema_add(rules, list, json_incref(item));
+    *known = listed || add_values_of_types(rules, json_object_get(said, "type"), said, list);
+    json_decref(listed);
+    if (*known || !choices || depth == MAX_CHOICES) return fr_schema_check(rules, path);
+    *known = true;
+    json_array_foreach(choices, i, item) if (*known) FR_TRY(add_values(r, item, path, depth + 1, list, known));
+    return fr_schema_check(rules, path);
+}
+
+/* The values that items may be, each once; NULL: they are not known. */
+static fr_status values_of_items(fr_schema_reader *r, const json_t *items, const fr_schema_path *path,
+                                 json_t **values) {
+    const fr_schema_path place = {path, "items", 0};
+    fr_grammar_rules *rules = r->parts->rules;
+    bool known = false;
+    *values = NULL;
+    if (!items) return FR_OK;
+    json_t *listed = fr_schema_list(rules), *kept = fr_schema_list(rules);
+    fr_status status = fr_schema_check(rules, path);
+    if (status == FR_OK) status = add_values(r, items, &place, 0, listed, &known);
+    if (status == FR_OK && known) status = keep_different(r, listed, items, &place, kept);
+    json_decref(listed);
+    if (status == FR_OK && known)
+        *values = kept;
+    else
+        json_decref(kept);
+    return status;
+}
+
+static bool all_disjoint(fr_schema_reader *r, const json_t *schemas, const fr_schema_path *path) {
+    fr_grammar_rules *rules = r->parts->rules;
+    size_t count = json_array_size(schemas);
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = i + 1; k < count; k++)
+            if (!fr_grammar_spend(rules, 1) ||
+                !fr_schemas_disjoint(rules, fr_schema_look_through(r, json_array_get(schemas, i), path),
+                                     fr_schema_look_through(r, json_array_get(schemas, k), path)))
+                return false;
+    return true;
+}
+
+static fr_status read_different(fr_schema_reader *r, const json_t *items, uint32_t least, uint32_t most,
+                                const fr_schema_path *path, fr_expression *expression) {
+    const fr_schema_path place = {path, "uniqueItems", 0};
+    json_t *values = NULL;
+    FR_TRY(values_of_items(r, items, path, &values));
+    if (!values)
+        return fr_schema_fail(&place, FR_UNBUILT,
+                              "not built but for items of an enum, constants, booleans and integers between bounds");
+    fr_status status = write_different(r, values, least, most, path, expression);
+    json_decref(values);
+    return status;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- arrays */
+
+static fr_status read_items(fr_schema_reader *r, const json_t *items, uint32_t least, uint32_t most,
+                            const fr_schema_path *path, fr_expression *expression) {
+    const fr_schema_path place = {path, "items", 0};
+    fr_expression item = 0;
+    bool some = most > 0;
+    if (!items || json_is_true(items))
+        item = fr_written_any(r->parts);
+    else if (some)
+        FR_TRY(fr_schema_read_some(r, items, &place, &item, &some));
+    if (!some && least > 0) return fr_schema_nothing(r, path);
+    *expression = fr_written_list(r->parts, "[", item, least, some ? most : 0, "]");
+    return FR_OK;
+}
+
+/* What `contains` asks for comes first. */
+static fr_status read_hits(fr_schema_reader *r, const json_t *schema, const json_t *items, uint32_t least,
+                           uint32_t most, const fr_schema_path *path, fr_expression *expression) {
+    const json_t *hit = json_object_get(schema, "contains");
+    const fr_schema_path place = {path, "contains", 0};
+    uint32_t hits = 1, no_most;
+    if (json_object_get(schema, "minContains"))
+        FR_TRY(fr_schema_read_counts(r, schema, "minContains", NULL, path, &hits, &no_most));
+    if (hits > most) return fr_schema_nothing(r, path);
+    if (hits == 0) return read_items(r, items, least, most, path, expression);
+    if (hits > MAX_HITS) return fr_schema_fail(&place, FR_UNBUILT, "more than 64 times is not built");
+    fr_grammar_rules *rules = r->parts->rules;
+    json_t *both = items ? fr_schema_pack(rules, "{s:[O,O]}", "allOf", items, hit) : json_incref((json_t *)hit);
+    json_t *first = fr_schema_list(rules);
+    for (uint32_t i = 0; i < hits; i++) fr_schema_add(rules, first, json_incref(both));
+    fr_status status = fr_schema_check(rules, path);
+    if (status == FR_OK) status = read_tuple(r, first, items, least > hits ? least : hits, most, path, expression);
+    json_decref(both);
+    json_decref(first);
+    return status;
+}
+
+fr_status fr_schema_read_array(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
+                               fr_expression *expression) {
+    const json_t *items = json_object_get(schema, "items"), *first = json_object_get(schema, "prefixItems");
+    const json_t *hit = json_object_get(schema, "contains");
+    const fr_schema_path unique = {path, "uniqueItems", 0}, place = {path, "contains", 0};
+    uint32_t least, most;
+    FR_TRY(fr_schema_read_counts(r, schema, "minItems", "maxItems", path, &least, &most));
+    if (json_is_array(items)) { /* before 2020-12 */
+        first = items;
+        items = json_object_get(schema, "additionalItems");
+    }
+    if (!items) items = json_object_get(schema, "unevaluatedItems");
+    bool tuple = json_array_size(first) && most > 0, different = json_is_true(json_object_get(schema, "uniqueItems"));
+    bool closed = json_is_false(items) || most <= json_array_size(first);
+    if (hit && (tuple || different || json_object_get(schema, "maxContains")))
+        return fr_schema_fail(&place, FR_UNBUILT, "not built beside prefixItems, uniqueItems or maxContains");
+    bool apart = tuple && different && closed && all_disjoint(r, first, path);
+    FR_TRY(fr_schema_check(r->parts->rules, path));
+    if (tuple && different && !apart)
+        return fr_schema_fail(&unique, FR_UNBUILT, "not built beside prefixItems that may be equal");
+    if (tuple) return read_tuple(r, first, items, least, most, path, expression);
+    if (different && most > 1) return read_different(r, items, least, most, path, expression);
+    if (hit) return read_hits(r, schema, items, least, most, path, expression);
+    return read_items(r, items, least, most, path, expression);
+}

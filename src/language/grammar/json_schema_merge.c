@@ -1,0 +1,316 @@
+/* Schemas that are said at once: see json_schema_reader.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "src/language/grammar/json_schema_reader.h"
+
+#define MAX_CHOICES 256 /* that two choices become */
+
+/* ------------------------------------------------------------------------------------------------------------ lists */
+
+/* A word or a list of words as a list. */
+static json_t *as_list(fr_grammar_rules *rules, const json_t *value) {
+    return json_is_array(value) ? json_incref((json_t *)value) : fr_schema_pack(rules, "[O]", value);
+}
+
+/* The types that both allow: integers are numbers. */
+static json_t *common_types(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
+    json_t *a = as_list(rules, one), *b = as_list(rules, other), *both = fr_schema_list(rules), *item;
+    json_t *number = fr_schema_pack(rules, "s", "number"), *integer = fr_schema_pack(rules, "s", "integer");
+    bool numbers = fr_schema_lists(rules, b, number), integers = fr_schema_lists(rules, b, integer);
+    size_t i;
+    json_array_foreach(a, i, item) {
+        bool is_integer = json_equal(item, integer), is_number = json_equal(item, number);
+        if (fr_schema_lists(rules, b, item) || (is_integer && numbers))
+            fr_schema_add(rules, both, json_incref(item));
+        else if (is_number && integers)
+            fr_schema_add(rules, both, json_incref(integer));
+    }
+    json_decref(a);
+    json_decref(b);
+    json_decref(number);
+    json_decref(integer);
+    return both;
+}
+
+static json_t *common_items(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
+    json_t *both = fr_schema_list(rules), *item;
+    size_t i;
+    json_array_foreach(one, i, item) if (fr_schema_lists(rules, other, item))
+        fr_schema_add(rules, both, json_incref(item));
+    return both;
+}
+
+static json_t *all_items(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
+    json_t *all = fr_schema_copy(rules, one), *item;
+    size_t i;
+    json_array_foreach(other, i, item) if (!fr_schema_lists(rules, all, item))
+        fr_schema_add(rules, all, json_incref(item));
+    return all;
+}
+
+/* A schema of two; one of them where that says it all. */
+static json_t *both_of(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
+    if (json_is_true(one) || json_is_false(other)) return json_incref((json_t *)other);
+    if (json_is_true(other) || json_is_false(one)) return json_incref((json_t *)one);
+    if (fr_schema_same(rules, one, other)) return json_incref((json_t *)other);
+    return fr_schema_pack(rules, "{s:[OO]}", "allOf", one, other);
+}
+
+/* Each of one with each of the other; NULL: too many. */
+static json_t *all_pairs(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
+    if (json_array_size(one) * json_array_size(other) > MAX_CHOICES) return NULL;
+    json_t *all = fr_schema_list(rules), *a, *b;
+    size_t i, k;
+    json_array_foreach(one, i, a) json_array_foreach(other, k, b) {
+        json_t *both = both_of(rules, a, b);
+        if (json_is_false(both))
+            json_decref(both);
+        else
+            fr_schema_add(rules, all, both);
+    }
+    return all;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- members */
+
+/* What is said of a member by the additionalProperties of a schema that has no such property; NULL: nothing. */
+static const json_t *said_of_others(const json_t *schema, const char *name) {
+    const json_t *others = json_object_get(schema, "additionalProperties");
+    if (!others || json_is_true(others) || json_object_get(json_object_get(schema, "properties"), name)) return NULL;
+    return others;
+}
+
+/* The members of one, with what the other says of them. */
+static void add_members(fr_grammar_rules *rules, json_t *all, const json_t *one, const json_t *other) {
+    const char *key;
+    json_t *value;
+    json_object_foreach(json_object_get(one, "properties"), key, value) {
+        const json_t *there = json_object_get(json_object_get(other, "properties"), key);
+        if (!there) there = said_of_others(other, key);
+        if (!json_object_get(all, key))
+            fr_schema_set(rules, all, key, there ? both_of(rules, value, there) : json_incref(value));
+    }
+}
+
+static json_t *all_members(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
+    json_t *all = fr_schema_pack(rules, "{}");
+    add_members(rules, all, one, other);
+    add_members(rules, all, other, one);
+    return all;
+}
+
+static json_t *all_patterns(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
+    json_t *all = fr_schema_copy(rules, one), *value;
+    const char *key;
+    json_object_foreach((json_t *)other, key, value) {
+        const json_t *mine = json_object_get(one, key);
+        fr_schema_set(rules, all, key, mine ? both_of(rules, mine, value) : json_incref(value));
+    }
+    return all;
+}
+
+/* Whether what one says of members that it does not name may be of names that the other's patterns match, or that are
+ * members of the other and match patterns of its own. */
+static bool crosses(const json_t *one, const json_t *other) {
+    const json_t *others = json_object_get(one, "additionalProperties");
+    if (!others || json_is_true(others)) return false;
+    if (json_object_get(other, "patternProperties")) return true;
+    return json_object_get(one, "patternProperties") && json_object_get(other, "properties");
+}
+
+/* Whether one looks at what other schemas beside it say. */
+static bool looks_around(const json_t *one) {
+    return json_object_get(one, "unevaluatedProperties") || json_object_get(one, "unevaluatedItems");
+}
+
+/* Items behind those that one lists are of what it says of items, which the other's list is then too. */
+static bool lists_differ(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
+    static const char *const of_items[] = {"items", "prefixItems", "additionalItems", "unevaluatedItems"};
+    const json_t *first = json_object_get(one, "prefixItems");
+    bool tuple = first || json_is_array(json_object_get(one, "items"));
+    if (!tuple || fr_schema_same(rules, first, json_object_get(other, "prefixItems"))) return false;
+    for (size_t i = 0; i < sizeof of_items / sizeof *of_items; i++)
+        if (json_object_get(other, of_items[i])) return true;
+    return false;
+}
+
+/* --------------------------------------------------------------------------------------------------------- keywords */
+
+/* The larger of two numbers, or the smaller. */
+static json_t *choose(const json_t *one, const json_t *other, bool larger) {
+    bool first = (fr_schema_compare(one, other) > 0) == larger;
+    return json_incref((json_t *)(first ? one : other));
+}
+
+/* The least number that both divide; NULL: not of these. */
+static json_t *common_multiple(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
+    json_int_t a = json_integer_value(one), b = json_integer_value(other), rest = a, next = b;
+    if (a < 1 || b < 1 || a > 1000000 || b > 1000000) return NULL;
+    while (next) {
+        json_int_t left = rest % next;
+        rest = next;
+        next = left;
+    }
+    return fr_schema_pack(rules, "I", a / rest * b);
+}
+
+static json_t *merge_numbers(fr_grammar_rules *rules, const char *key, const json_t *one, const json_t *other) {
+    static const char *const least[] = {"minimum",     "minItems",         "minLength", "minProperties",
+                                        "minContains", "exclusiveMinimum", NULL};
+    static const char *const most[] = {"maximum",     "maxItems",         "maxLength", "maxProperties",
+                                       "maxContains", "exclusiveMaximum", NULL};
+    if (fr_schema_is_word(key, least)) return choose(one, other, true);
+    if (fr_schema_is_word(key, most)) return choose(one, other, false);
+    return strcmp(key, "multipleOf") == 0 ? common_multiple(rules, one, other) : NULL;
+}
+
+static json_t *merge_lists(fr_grammar_rules *rules, const char *key, const json_t *one, const json_t *other) {
+    static const char *const all[] = {"required", "allOf", FR_NONE_OF, FR_ALL_PATTERNS, FR_NO_PATTERNS, NULL};
+    if (strcmp(key, "enum") == 0) return common_items(rules, one, other);
+    if (strcmp(key, "anyOf") == 0) return all_pairs(rules, one, other);
+    return fr_schema_is_word(key, all) ? all_items(rules, one, other) : NULL;
+}
+
+static bool is_schema(const json_t *value) {
+    return json_is_object(value) || json_is_boolean(value);
+}
+
+/* A keyword that both have and that is not the same; NULL: it can't be said at once. */
+static json_t *merge_values(fr_grammar_rules *rules, const char *key, const json_t *one, const json_t *other) {
+    static const char *const schemas[] = {"items", "additionalProperties", "propertyNames", NULL};
+    if (strcmp(key, "type") == 0) return common_types(rules, one, other);
+    if (json_is_array(one) && json_is_array(other)) return merge_lists(rules, key, one, other);
+    if (json_is_number(one) && json_is_number(other)) return merge_numbers(rules, key, one, other);
+    if (strcmp(key, "uniqueItems") == 0) return json_true();
+    if (strcmp(key, "patternProperties") == 0 && json_is_object(one) && json_is_object(other))
+        return all_patterns(rules, one, other);
+    if (!is_schema(one) || !is_schema(other)) return NULL;
+    if (strcmp(key, "not") == 0) return fr_schema_pack(rules, "{s:[OO]}", "anyOf", one, other);
+    return fr_schema_is_word(key, schemas) ? both_of(rules, one, other) : NULL;
+}
+
+/* A second pattern, or a constant beside a list, is said in another way. */
+static bool said_otherwise(fr_grammar_rules *rules, json_t *both, const char *key, const json_t *mine,
+                           const json_t *value) {
+    if (strcmp(key, "pattern") == 0 && json_is_string(mine) && json_is_string(value)) {
+        const json_t *more = json_object_get(both, FR_ALL_PATTERNS);
+        json_t *list = more ? fr_schema_copy(rules, more) : fr_schema_list(rules);
+        fr_schema_add(rules, list, json_incref((json_t *)value));
+        fr_schema_set(rules, both, FR_ALL_PATTERNS, list);
+        return true;
+    }
+    if (strcmp(key, "const") != 0) return false;
+    fr_schema_set(rules, both, "enum", fr_schema_list(rules)); /* none is two */
+    return true;
+}
+
+/* Whether one's `contains`, which asks for 1 if nothing is said, would ask for what another says. */
+static bool counts_for(const json_t *one, const json_t *other) {
+    return json_object_get(one, "contains") && !json_object_get(one, "minContains") &&
+           json_object_get(other, "minContains");
+}
+
+static bool can_merge(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
+    return !crosses(one, other) && !crosses(other, one) && !lists_differ(rules, one, other) &&
+           !lists_differ(rules, other, one) && !looks_around(other) && !counts_for(one, other) &&
+           !counts_for(other, one);
+}
+
+static fr_status merge_words(fr_grammar_rules *rules, const json_t *one, const json_t *other,
+                             const fr_schema_path *path, json_t *both) {
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)other, key, value) {
+        const json_t *mine = json_object_get(both, key);
+        if (strcmp(key, "properties") == 0) continue;
+        if (mine && fr_schema_same(rules, mine, value)) continue;
+        if (mine && said_otherwise(rules, both, key, mine, value)) continue;
+        json_t *made = !mine || fr_schema_describes(key) ? json_incref(value) : merge_values(rules, key, mine, value);
+        if (!made && rules->status == FR_OK)
+            return fr_schema_fail(&(fr_schema_path){path, key, 0}, FR_UNBUILT, "two of these at once are not built");
+        fr_schema_set(rules, both, key, made);
+    }
+    if (json_object_get(one, "properties") || json_object_get(other, "properties"))
+        fr_schema_set(rules, both, "properties", all_members(rules, one, other));
+    return fr_schema_check(rules, path);
+}
+
+fr_status fr_schema_merge(fr_grammar_rules *rules, const json_t *one, const json_t *other, const fr_schema_path *path,
+                          json_t **merged) {
+    *merged = NULL;
+    if (json_is_true(one) || json_is_false(other)) *merged = json_incref((json_t *)other);
+    if (!*merged && (json_is_true(other) || json_is_false(one))) *merged = json_incref((json_t *)one);
+    if (*merged) return FR_OK;
+    if (!can_merge(rules, one, other))
+        return fr_schema_fail(path, FR_UNBUILT,
+                              "schemas together of which one speaks of what the other leaves over are not built");
+    json_t *both = fr_schema_copy(rules, one);
+    fr_grammar_spend(rules, json_object_size(other));
+    fr_status status = both ? merge_words(rules, one, other, path, both) : fr_schema_check(rules, path);
+    if (status == FR_OK)
+        *merged = both;
+    else
+        json_decref(both);
+    return status;
+}
+
+/* --------------------------------------------------------------------------------------------------------- disjoint */
+
+/* The values that a schema leaves, as a list; NULL: no list. */
+static json_t *constants(fr_grammar_rules *rules, const json_t *schema) {
+    const json_t *constant = json_object_get(schema, "const"), *list = json_object_get(schema, "enum");
+    if (constant) return fr_schema_pack(rules, "[O]", constant);
+    return json_is_array(list) ? json_incref((json_t *)list) : NULL;
+}
+
+static bool constants_disjoint(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
+    const json_t *mine = json_object_get(one, "const"), *theirs = json_object_get(other, "const");
+    if (mine && theirs) return !fr_schema_same(rules, mine, theirs);
+    json_t *a = constants(rules, one), *b = constants(rules, other);
+    json_t *both = a && b ? common_items(rules, a, b) : NULL;
+    bool apart = both && json_array_size(both) == 0;
+    json_decref(a);
+    json_decref(b);
+    json_decref(both);
+    return apart;
+}
+
+static bool types_disjoint(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
+    const json_t *a = json_object_get(one, "type"), *b = json_object_get(other, "type");
+    json_t *both = a && b ? common_types(rules, a, b) : NULL;
+    bool apart = both && json_array_size(both) == 0;
+    json_decref(both);
+    return apart;
+}
+
+/* Whether one has to have a member that the other can't have, or has with another constant. */
+static bool only_objects(const json_t *schema) {
+    const char *type = json_string_value(json_object_get(schema, "type"));
+    return type && strcmp(type, "object") == 0;
+}
+
+/* Values that are no objects are of both, unless one of them has objects alone. */
+static bool members_disjoint(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
+    size_t i;
+    json_t *name;
+    const json_t *mine = json_object_get(one, "properties"), *theirs = json_object_get(other, "properties");
+    if (!only_objects(one) && !only_objects(other)) return false;
+    fr_grammar_spend(rules, json_array_size(json_object_get(one, "required")));
+    json_array_foreach(json_object_get(one, "required"), i, name) {
+        const char *key = json_string_value(name);
+        if (!key) continue;
+        const json_t *their = json_object_get(theirs, key);
+        if (their && (constants_disjoint(rules, json_object_get(mine, key), their) ||
+                      types_disjoint(rules, json_object_get(mine, key), their)))
+            return true;
+        bool closed = json_is_false(json_object_get(other, "additionalProperties"));
+        if (!their && closed && !json_object_get(other, "patternProperties")) return true;
+    }
+    return false;
+}
+
+bool fr_schemas_disjoint(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
+    return types_disjoint(rules, one, other) || constants_disjoint(rules, one, other) ||
+           members_disjoint(rules, one, other) || members_disjoint(rules, other, one);
+}

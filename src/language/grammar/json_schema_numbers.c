@@ -1,0 +1,152 @@
+/* Numbers of schemas: see json_schema_reader.h. Bounds are written digit by digit (json_parts.c); what steps and
+ * constants leave of that is found by an automaton. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "src/language/grammar/json_schema_reader.h"
+
+#define MAX_STEP   10000
+#define MAX_PLACES 6    /* behind the point */
+#define WIDE       1e15 /* bounds of numbers that have none, so that each is written in one way */
+
+static void read_bound(const json_t *schema, const char *key, const char *strict_key, bool upper, bool *has,
+                       bool *strict, long double *bound) {
+    const json_t *plain = json_object_get(schema, key), *tight = json_object_get(schema, strict_key);
+    bool number = json_is_number(tight);
+    *has = plain || number;
+    *bound = fr_schema_number(plain);
+    *strict = json_is_true(tight); /* draft 4 */
+    bool tighter = !plain || (upper ? fr_schema_number(tight) <= *bound : fr_schema_number(tight) >= *bound);
+    if (number && tighter) {
+        *bound = fr_schema_number(tight);
+        *strict = true;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------ steps */
+
+/* A step as a whole number of units of so many places behind the point. */
+static fr_status read_step(const json_t *step, const fr_schema_path *path, uint32_t *units, uint32_t *places) {
+    double value = json_number_value(step), power = 1;
+    for (*places = 0; *places <= MAX_PLACES; ++*places, power *= 10) {
+        double scaled = floor(value * power + 0.5);
+        if (scaled > MAX_STEP) break;
+        if (scaled < 1 || fabs(scaled / power - value) > value * 1e-14) continue;
+        *units = (uint32_t)scaled;
+        return FR_OK;
+    }
+    return fr_schema_fail(path, FR_UNBUILT, "steps of more than 10000 units of their last place are not built");
+}
+
+static uint64_t power_of_ten(uint32_t exponent) {
+    uint64_t power = 1;
+    while (exponent-- > 0) power *= 10;
+    return power;
+}
+
+/* States: the beginning, behind a minus, then for each count of places behind the point (and none, without one) the
+ * rest of the digits so far; behind the point itself. */
+static fr_status make_decimals(fr_language *l, uint32_t units, uint32_t places) {
+    for (uint32_t state = 0; state < 2; state++) {
+        FR_TRY(fr_language_add_state(l, false));
+        if (state == 0) FR_TRY(fr_language_add_edge(l, '-', '-', 1));
+        for (uint32_t digit = 0; digit < 10; digit++)
+            FR_TRY(fr_language_add_edge(l, '0' + digit, '0' + digit, 2 + digit % units));
+    }
+    for (uint32_t place = 0; place <= places; place++)
+        for (uint64_t rest = 0; rest < units; rest++) {
+            uint32_t next = 2 + (place + (place > 0)) * units; /* where the rests of one more digit begin */
+            FR_TRY(fr_language_add_state(l, rest * power_of_ten(places - place) % units == 0));
+            if (place == 0 && places > 0)
+                FR_TRY(fr_language_add_edge(l, '.', '.', 2 + (places + 1) * units + (uint32_t)rest));
+            for (uint32_t digit = 0; digit < 10 && (place == 0 || place < places); digit++)
+                FR_TRY(
+                    fr_language_add_edge(l, '0' + digit, '0' + digit, next + (uint32_t)((10 * rest + digit) % units)));
+        }
+    for (uint64_t rest = 0; rest < units && places > 0; rest++) {
+        FR_TRY(fr_language_add_state(l, false));
+        for (uint32_t digit = 0; digit < 10; digit++)
+            FR_TRY(
+                fr_language_add_edge(l, '0' + digit, '0' + digit, 2 + units + (uint32_t)((10 * rest + digit) % units)));
+    }
+    return FR_OK;
+}
+
+static fr_status narrow_by_step(fr_grammar_rules *rules, const json_t *step, const fr_schema_path *path,
+                                fr_language **numbers) {
+    uint32_t units = 1, places = 0;
+    const fr_schema_path place = {path, "multipleOf", 0};
+    FR_TRY(read_step(step, &place, &units, &places));
+    fr_language *multiples = calloc(1, sizeof *multiples);
+    fr_status status = multiples ? make_decimals(multiples, units, places) : fr_fail_memory("a schema", 64);
+    if (status == FR_OK)
+        status = fr_schema_narrow(rules, numbers, multiples);
+    else
+        fr_language_free(multiples);
+    return status == FR_UNBUILT ? fr_schema_fail(&place, status, "too many steps: not built") : status;
+}
+
+/* -------------------------------------------------------------------------------------------------- other than some */
+
+/* A number as it is written here: whole, or with as few places as tell it from others. */
+static void write_number(const json_t *number, char *text, size_t size) {
+    double value = json_number_value(number);
+    if (value == 0) value = 0; /* which -0 is */
+    if (json_is_integer(number)) snprintf(text, size, "%" JSON_INTEGER_FORMAT, json_integer_value(number));
+    if (json_is_integer(number)) return;
+    for (int places = 0; places <= MAX_PLACES; places++) {
+        snprintf(text, size, "%.*f", places, value);
+        if (strtod(text, NULL) == value) return;
+    }
+}
+
+static fr_status narrow_by_constants(fr_grammar_rules *rules, const json_t *list, fr_language **numbers) {
+    static const fr_character_range digits[] = {{'-', '.'}, {'0', '9'}};
+    json_t *texts = fr_schema_list(rules), *item;
+    size_t i;
+    json_array_foreach(list, i, item) {
+        char text[400];
+        if (!json_is_number(item)) continue;
+        write_number(item, text, sizeof text);
+        fr_schema_add(rules, texts, fr_schema_pack(rules, "s", text));
+    }
+    fr_language *some = NULL, *others = NULL;
+    fr_status status = fr_schema_texts(rules, texts, &some);
+    json_decref(texts);
+    if (status == FR_OK) status = fr_schema_except(rules, some, digits, 2, &others);
+    fr_language_free(some);
+    return status == FR_OK ? fr_schema_narrow(rules, numbers, others) : status;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- numbers */
+
+static fr_status narrow(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, fr_language **numbers,
+                        fr_expression *expression) {
+    const json_t *step = json_object_get(schema, "multipleOf"), *others = json_object_get(schema, FR_NONE_OF);
+    fr_grammar_rules *rules = r->parts->rules;
+    if (step) FR_TRY(narrow_by_step(rules, step, path, numbers));
+    if (others) FR_TRY(narrow_by_constants(rules, others, numbers));
+    if (fr_language_is_empty(*numbers)) return fr_schema_nothing(r, path);
+    *expression = fr_language_expression(*numbers, fr_expression_characters, r->parts->rules);
+    return FR_OK;
+}
+
+fr_status fr_schema_read_number(fr_schema_reader *r, const json_t *schema, bool whole, const fr_schema_path *path,
+                                fr_expression *expression) {
+    fr_written_bounds b;
+    bool narrowed = json_object_get(schema, "multipleOf") || json_object_get(schema, FR_NONE_OF);
+    read_bound(schema, "minimum", "exclusiveMinimum", false, &b.has_least, &b.above_least, &b.least);
+    read_bound(schema, "maximum", "exclusiveMaximum", true, &b.has_most, &b.below_most, &b.most);
+    if (narrowed && !b.has_least) b.least = b.has_most && b.most < 0 ? b.most - WIDE : -WIDE;
+    if (narrowed && !b.has_most) b.most = b.has_least && b.least > 0 ? b.least + WIDE : WIDE;
+    if (narrowed) b.has_least = b.has_most = true;
+    bool some = whole ? fr_written_integer(r->parts, &b, expression) : fr_written_number(r->parts, &b, expression);
+    if (!some) return fr_schema_nothing(r, path);
+    if (!narrowed) return FR_OK;
+    fr_language *numbers;
+    FR_TRY(fr_language_of(r->parts->rules, *expression, &numbers));
+    fr_status status = narrow(r, schema, path, &numbers, expression);
+    fr_language_free(numbers);
+    return status;
+}

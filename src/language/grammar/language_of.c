@@ -1,0 +1,533 @@
+/* The automaton of an expression: see language.h. Nodes that read a character or lead on without one (Thompson 1968,
+ * doi:10.1145/363347.363387), then sets of them as states.
+ *
+ * A look-ahead becomes a duty: its own automaton runs beside the node that came past it, and must reach an end, or
+ * must not. So a member of a set is a node with its duties. A look-behind is an automaton that runs from the beginning
+ * of the text beside all of them. */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "src/language/grammar/language.h"
+
+#define MAX_NODES   ((size_t)1 << 16)
+#define MAX_MEMBERS ((size_t)1 << 21) /* nodes of all states together */
+#define MAX_STATES  ((size_t)1 << 13)
+#define MAX_WORK    ((size_t)1 << 23)
+#define MAX_DEPTH   400
+#define MAX_COUNTED 2000 /* repetitions above the least */
+#define END         0u
+
+#define MAX_LOOKS  32
+#define MAX_BEHIND 4
+#define MAX_DUTIES 16 /* of one node */
+
+typedef struct node {
+    enum { NODE_END, NODE_CHARACTER, NODE_SPLIT, NODE_LOOK } kind;
+    uint32_t next, other;  /* other: of a split; a look's number */
+    uint32_t first, count; /* of a character's ranges */
+} node;
+
+/* A look-around: the language that it looks for. sure: true for a state if every text that goes on from it is in the
+ * language. */
+typedef struct look {
+    fr_expression of;
+    unsigned how;
+    fr_language *language;
+    bool *sure;
+    uint32_t behind; /* its index among the look-behinds */
+} look;
+
+/* A look-ahead that runs beside a node: its automaton's state; UINT32_MAX: the text has left its language. */
+typedef struct duty {
+    uint32_t look, state;
+} duty;
+
+/* A node and its duties, sorted. Members without duties have their nodes' numbers, all others come after them. */
+typedef struct member {
+    uint32_t node, duties, count, seen; /* seen: by which search, last */
+} member;
+
+typedef struct members {
+    uint32_t first, count;
+    bool ends;
+    uint32_t behind[MAX_BEHIND]; /* states of the look-behinds' automata */
+} members;
+
+typedef struct making {
+    const fr_grammar_rules *rules;
+    fr_language *language;
+    node *nodes;
+    member *members;
+    duty *duties;                              /* of members that have some */
+    uint32_t *waiting, *pool, *bounds, *table; /* table: of states + 1, by hash */
+    uint32_t *member_table;                    /* [MEMBER_SLOTS] of members with duties + 1, by hash */
+    members *sets;                             /* by state */
+    size_t node_count, node_capacity, pool_count, pool_capacity, set_count, bound_capacity, work;
+    size_t member_count, member_capacity, duty_count, duty_capacity, waiting_capacity;
+    look looks[MAX_LOOKS];
+    uint32_t look_count, behind_count, search, most_counted; /* most_counted: repetitions beyond the least */
+    bool inner;                                              /* this automaton is a look-around's own */
+    fr_status status;
+} making;
+
+#define MEMBER_SLOTS ((size_t)1 << 17)
+#define MAX_MARKED   (MEMBER_SLOTS / 2) /* members with duties */
+
+/* ------------------------------------------------------------------------------------------------------------ nodes */
+
+static bool grow(making *m, void *items, size_t size, size_t count, size_t limit, size_t *capacity) {
+    void **at = items;
+    if (m->status != FR_OK) return false;
+    if (count > limit) {
+        m->status = fr_language_fail_size();
+        return false;
+    }
+    if (count <= *capacity) return true;
+    void *grown = realloc(*at, 2 * count * size);
+    if (!grown) {
+        m->status = fr_fail_memory("an automaton", 2 * count * size);
+        return false;
+    }
+    *at = grown;
+    *capacity = 2 * count;
+    return true;
+}
+
+static uint32_t add(making *m, node one) {
+    if (!grow(m, &m->nodes, sizeof *m->nodes, m->node_count + 1, MAX_NODES, &m->node_capacity)) return END;
+    m->nodes[m->node_count] = one;
+    return (uint32_t)m->node_count++;
+}
+
+static uint32_t split(making *m, uint32_t next, uint32_t other) {
+    return add(m, (node){.kind = NODE_SPLIT, .next = next, .other = other});
+}
+
+static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t depth);
+
+/* Repeats an expression. A most far above the least is dropped: a state for each count would take the room of all
+ * others. */
+static uint32_t make_repeat(making *m, const fr_expression_node *e, uint32_t next, size_t depth) {
+    uint32_t entry = next;
+    if (e->most == FR_GRAMMAR_UNBOUND || e->most - e->second > m->most_counted) {
+        entry = split(m, next, next);
+        uint32_t body = make(m, e->first, entry, depth);
+        if (m->status == FR_OK) m->nodes[entry].next = body;
+    } else {
+        for (uint32_t i = e->second; i < e->most && m->status == FR_OK; i++)
+            entry = split(m, make(m, e->first, entry, depth), next);
+    }
+    for (uint32_t i = 0, before; i < e->second && m->status == FR_OK; i++) {
+        before = entry;
+        entry = make(m, e->first, entry, depth);
+        if (entry == before) break; /* of the empty text */
+    }
+    return entry;
+}
+
+static uint32_t make_choice(making *m, const fr_expression_node *e, uint32_t next, size_t depth) {
+    uint32_t others = make(m, e->second, next, depth);
+    for (; m->rules->expressions[e->first].kind == FR_EXPRESSION_CHOICE;) {
+        e = &m->rules->expressions[e->first];
+        others = split(m, make(m, e->second, next, depth), others);
+    }
+    return split(m, make(m, e->first, next, depth), others);
+}
+
+/* Finds the number of a look-around, or adds it. */
+static uint32_t find_look(making *m, const fr_expression_node *e) {
+    for (uint32_t i = 0; i < m->look_count; i++)
+        if (m->looks[i].of == e->first && m->looks[i].how == e->second) return i;
+    bool ahead = e->second & FR_LOOK_AHEAD;
+    if (m->status != FR_OK) return 0;
+    if (!ahead && m->inner)
+        m->status = fr_fail(FR_UNBUILT, "looking behind from within what is looked for is not built");
+    if (m->look_count == MAX_LOOKS || (!ahead && m->behind_count == MAX_BEHIND)) m->status = fr_language_fail_size();
+    if (m->status != FR_OK) return 0;
+    m->looks[m->look_count] = (look){e->first, e->second, NULL, NULL, ahead ? 0 : m->behind_count++};
+    return m->look_count++;
+}
+
+/* From an expression's end to its beginning, as in automaton_nodes.c. */
+static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t depth) {
+    const fr_expression_node *e = &m->rules->expressions[expression];
+    if (depth == MAX_DEPTH && m->status == FR_OK) m->status = fr_language_fail_size();
+    for (; m->status == FR_OK && e->kind == FR_EXPRESSION_SEQUENCE; e = &m->rules->expressions[e->first])
+        next = make(m, e->second, next, depth + 1);
+    if (m->status != FR_OK) return END;
+    switch (e->kind) {
+    case FR_EXPRESSION_CHARACTER:
+        return add(m, (node){.kind = NODE_CHARACTER, .next = next, .first = e->first, .count = e->second});
+    case FR_EXPRESSION_CHOICE: return make_choice(m, e, next, depth + 1);
+    case FR_EXPRESSION_REPEAT: return make_repeat(m, e, next, depth + 1);
+    case FR_EXPRESSION_LOOK: return add(m, (node){.kind = NODE_LOOK, .next = next, .other = find_look(m, e)});
+    case FR_EXPRESSION_EMPTY: return next;
+    default: m->status = fr_language_fail_size(); return END;
+    }
+}
+
+/* ----------------------------------------------------------------------------------------------------------- looks */
+
+static fr_status make_language(const fr_grammar_rules *rules, fr_expression expression, bool inner,
+                               uint32_t most_counted, size_t *work, fr_language **language);
+
+/* Finds the sure states: they end, and every character leads from them to a sure state. */
+static void find_sure(const fr_language *l, bool *sure, size_t *work) {
+    for (size_t i = 0; i < l->state_count; i++) sure[i] = l->states[i].ends;
+    for (bool found = true; found && *work <= MAX_WORK;) {
+        found = false;
+        *work += l->state_count + l->edge_count;
+        for (size_t i = 0; i < l->state_count; i++) {
+            const fr_language_state s = l->states[i];
+            uint32_t next = 0;
+            bool all = sure[i];
+            for (uint32_t k = s.first; k < s.first + s.count && all; k++) {
+                all = l->edges[k].low == next && sure[l->edges[k].to];
+                next = l->edges[k].high + 1;
+            }
+            all &= next == FR_MAX_CODE_POINT + 1;
+            found |= sure[i] != all;
+            sure[i] = all;
+        }
+    }
+}
+
+/* Makes the automaton of a look-around. Dropped bounds let it find more, so a negative one keeps its bounds. */
+static void open_look(making *m, look *l) {
+    m->status = make_language(m->rules, l->of, true, l->how & FR_LOOK_NOT ? MAX_COUNTED : m->most_counted, &m->work,
+                              &l->language);
+    if (m->status != FR_OK) return;
+    l->sure = calloc(l->language->state_count + 1, sizeof *l->sure);
+    if (!l->sure) m->status = fr_fail_memory("an automaton", l->language->state_count);
+    if (l->sure) find_sure(l->language, l->sure, &m->work);
+    if (m->work > MAX_WORK && m->status == FR_OK) m->status = fr_language_fail_size();
+}
+
+/* Outcomes of a duty: fulfilled, failed for good, or still open. */
+typedef enum outcome { DONE, FAILED, GOES_ON } outcome;
+
+static outcome judge(const making *m, duty d) {
+    const look *l = &m->looks[d.look];
+    bool not = l->how & FR_LOOK_NOT;
+    if (d.state >= l->language->state_count) return not ? DONE : FAILED;
+    if (l->sure[d.state]) return not ? FAILED : DONE;
+    return GOES_ON;
+}
+
+/* True if the duty is fulfilled by a text that ends here. */
+static bool is_done_at_end(const making *m, duty d) {
+    const look *l = &m->looks[d.look];
+    return l->language->states[d.state].ends == !(l->how & FR_LOOK_NOT);
+}
+
+/* --------------------------------------------------------------------------------------------------------- members */
+
+static bool same_duties(const making *m, const member *one, const duty *duties, uint32_t count) {
+    return one->count == count && memcmp(m->duties + one->duties, duties, count * sizeof *duties) == 0;
+}
+
+/* Finds the member of a node with these duties, or adds it. */
+static uint32_t member_of(making *m, uint32_t number, const duty *duties, uint32_t count) {
+    if (count == 0) return number;
+    size_t at = fr_hash(number, duties, count * sizeof *duties) & (MEMBER_SLOTS - 1);
+    for (; m->member_table[at]; at = (at + 1) & (MEMBER_SLOTS - 1)) {
+        uint32_t found = m->member_table[at] - 1;
+        if (m->members[found].node == number && same_duties(m, &m->members[found], duties, count)) return found;
+    }
+    if (m->member_count - m->node_count == MAX_MARKED && m->status == FR_OK) m->status = fr_language_fail_size();
+    if (!grow(m, &m->members, sizeof *m->members, m->member_count + 1, MAX_MEMBERS, &m->member_capacity) ||
+        !grow(m, &m->duties, sizeof *m->duties, m->duty_count + count, MAX_MEMBERS, &m->duty_capacity))
+        return END;
+    memcpy(m->duties + m->duty_count, duties, count * sizeof *duties);
+    m->members[m->member_count] = (member){number, (uint32_t)m->duty_count, count, 0};
+    m->duty_count += count;
+    m->member_table[at] = (uint32_t)m->member_count + 1;
+    return (uint32_t)m->member_count++;
+}
+
+/* Adds a duty to a sorted list, unless it is there. */
+static bool add_duty(making *m, duty *duties, uint32_t *count, duty d) {
+    uint32_t at = *count;
+    for (uint32_t i = 0; i < *count; i++)
+        if (duties[i].look == d.look && duties[i].state == d.state) return true;
+    if (*count == MAX_DUTIES && m->status == FR_OK) m->status = fr_language_fail_size();
+    if (m->status != FR_OK) return false;
+    for (;
+         at > 0 && (duties[at - 1].look > d.look || (duties[at - 1].look == d.look && duties[at - 1].state > d.state));
+         at--)
+        duties[at] = duties[at - 1];
+    duties[at] = d;
+    ++*count;
+    return true;
+}
+
+/* Goes past a look-around to the member after it; false: it does not hold here. */
+static bool pass(making *m, const members *set, uint32_t number, uint32_t *next) {
+    const member one = m->members[number];
+    const node *n = &m->nodes[one.node];
+    const look *l = &m->looks[n->other];
+    duty duties[MAX_DUTIES], own = {n->other, 0};
+    uint32_t count = one.count;
+    if (count) memcpy(duties, m->duties + one.duties, count * sizeof *duties);
+    if (l->how & FR_LOOK_AHEAD) {
+        outcome is = judge(m, own);
+        if (is == FAILED || (is == GOES_ON && !add_duty(m, duties, &count, own))) return false;
+    } else {
+        bool empty = l->language->state_count == 0;
+        bool found = !empty && l->language->states[set->behind[l->behind]].ends;
+        if (found == !!(l->how & FR_LOOK_NOT)) return false;
+    }
+    *next = member_of(m, n->next, duties, count);
+    return m->status == FR_OK;
+}
+
+/* Steps a member's duties over one character; false: one of them has failed. */
+static bool step_duties(making *m, const member *one, uint32_t code, duty *duties, uint32_t *count) {
+    *count = 0;
+    for (uint32_t i = 0; i < one->count; i++) {
+        duty d = m->duties[one->duties + i];
+        const fr_language_edge *edge = fr_language_edge_at(m->looks[d.look].language, d.state, code);
+        d.state = edge ? edge->to : UINT32_MAX;
+        outcome is = judge(m, d);
+        m->work++;
+        if (is == FAILED || (is == GOES_ON && !add_duty(m, duties, count, d))) return false;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- sets */
+
+static int by_number(const void *one, const void *other) {
+    uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
+    return (a > b) - (a < b);
+}
+
+static void wait_for(making *m, size_t *waiting, uint32_t number) {
+    if (grow(m, &m->waiting, sizeof *m->waiting, *waiting + 1, 4 * MAX_MEMBERS, &m->waiting_capacity))
+        m->waiting[(*waiting)++] = number;
+}
+
+/* Adds all members that are reached from a member without a character to the set at the pool's end. */
+static void reach(making *m, uint32_t from, members *set) {
+    size_t waiting = 0;
+    wait_for(m, &waiting, from);
+    while (waiting && m->status == FR_OK) {
+        uint32_t number = m->waiting[--waiting], next;
+        const member one = m->members[number];
+        const node *n = &m->nodes[one.node];
+        if (one.seen == m->search) continue;
+        m->members[number].seen = m->search;
+        m->work++;
+        bool ends = n->kind == NODE_END;
+        for (uint32_t i = 0; ends && i < one.count; i++) ends = is_done_at_end(m, m->duties[one.duties + i]);
+        set->ends |= ends;
+        if (n->kind == NODE_SPLIT) {
+            duty own[MAX_DUTIES];
+            if (one.count) memcpy(own, m->duties + one.duties, one.count * sizeof *own);
+            wait_for(m, &waiting, member_of(m, n->other, own, one.count));
+            wait_for(m, &waiting, member_of(m, n->next, own, one.count));
+        }
+        if (n->kind == NODE_LOOK && pass(m, set, number, &next)) wait_for(m, &waiting, next);
+        if (n->kind != NODE_CHARACTER) continue;
+        if (!grow(m, &m->pool, sizeof *m->pool, set->first + set->count + 1, MAX_MEMBERS, &m->pool_capacity)) return;
+        m->pool[set->first + set->count++] = number;
+    }
+}
+
+static members begin_set(making *m) {
+    m->search++;
+    return (members){.first = (uint32_t)m->pool_count};
+}
+
+/* The state of the set at the pool's end. */
+static uint32_t find_set(making *m, members set) {
+    size_t size = set.count * sizeof *m->pool;
+    if (m->status != FR_OK || set.count + set.ends == 0) return UINT32_MAX;
+    if (set.count > 1) qsort(m->pool + set.first, set.count, sizeof *m->pool, by_number);
+    uint64_t seed = fr_hash(set.ends, set.behind, sizeof set.behind);
+    size_t at = (size ? fr_hash(seed, m->pool + set.first, size) : seed) & (4 * MAX_STATES - 1);
+    for (; m->table[at]; at = (at + 1) & (4 * MAX_STATES - 1)) {
+        const members *found = &m->sets[m->table[at] - 1];
+        if (found->count == set.count && found->ends == set.ends &&
+            memcmp(found->behind, set.behind, sizeof set.behind) == 0 &&
+            (size == 0 || memcmp(m->pool + found->first, m->pool + set.first, size) == 0))
+            return m->table[at] - 1;
+    }
+    if (m->set_count == MAX_STATES) {
+        m->status = fr_language_fail_size();
+        return UINT32_MAX;
+    }
+    m->pool_count = set.first + set.count;
+    m->sets[m->set_count++] = set;
+    return m->table[at] = (uint32_t)m->set_count, (uint32_t)m->set_count - 1;
+}
+
+static size_t add_bound(making *m, size_t count, uint32_t low, uint32_t high) {
+    if (!grow(m, &m->bounds, sizeof *m->bounds, count + 2, MAX_MEMBERS, &m->bound_capacity)) return count;
+    m->bounds[count] = low;
+    m->bounds[count + 1] = high + 1;
+    return count + 2;
+}
+
+static size_t add_bounds_of(making *m, size_t count, const fr_language *l, uint32_t state) {
+    const fr_language_state s = l->states[state];
+    for (uint32_t k = s.first; k < s.first + s.count; k++)
+        count = add_bound(m, count, l->edges[k].low, l->edges[k].high);
+    return count;
+}
+
+/* Lists, sorted, the characters at which the set's next state may change: where a range begins and right after it ends,
+ * for its nodes and the look-arounds that run beside them. */
+static size_t list_bounds(making *m, members set) {
+    size_t count = 0, kept = 0;
+    for (uint32_t i = 0; i < set.count; i++) {
+        const member one = m->members[m->pool[set.first + i]];
+        const node *n = &m->nodes[one.node];
+        for (uint32_t k = 0; k < n->count; k++)
+            count = add_bound(m, count, m->rules->ranges[n->first + k].low, m->rules->ranges[n->first + k].high);
+        for (uint32_t k = 0; k < one.count; k++) {
+            const duty d = m->duties[one.duties + k];
+            count = add_bounds_of(m, count, m->looks[d.look].language, d.state);
+        }
+    }
+    for (uint32_t i = 0; i < m->look_count; i++)
+        if (!(m->looks[i].how & FR_LOOK_AHEAD) && m->looks[i].language->state_count)
+            count = add_bounds_of(m, count, m->looks[i].language, set.behind[m->looks[i].behind]);
+    m->work += count;
+    if (count > 1) qsort(m->bounds, count, sizeof *m->bounds, by_number);
+    for (size_t i = 0; i < count; i++)
+        if (!kept || m->bounds[kept - 1] != m->bounds[i]) m->bounds[kept++] = m->bounds[i];
+    return kept;
+}
+
+static bool reads(const making *m, const node *n, uint32_t code) {
+    const fr_character_range *ranges = m->rules->ranges + n->first;
+    uint32_t low = 0, high = n->count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (ranges[middle].high < code)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < n->count && ranges[low].low <= code;
+}
+
+/* Steps the look-behinds over one character. An edge always exists, as any text may come before the one that they look
+ * for. */
+static void step_behind(const making *m, const members *set, uint32_t code, members *next) {
+    for (uint32_t i = 0; i < m->look_count; i++) {
+        const look *l = &m->looks[i];
+        if (l->how & FR_LOOK_AHEAD || l->language->state_count == 0) continue;
+        const fr_language_edge *edge = fr_language_edge_at(l->language, set->behind[l->behind], code);
+        next->behind[l->behind] = edge ? edge->to : 0;
+    }
+}
+
+/* The edges of a state: from bound to bound all characters lead to one state. */
+static void leave(making *m, members set) {
+    size_t bounds = list_bounds(m, set);
+    if (m->status == FR_OK) m->status = fr_language_add_state(m->language, set.ends);
+    for (size_t b = 0; b + 1 < bounds && m->status == FR_OK; b++) {
+        members next = begin_set(m);
+        step_behind(m, &set, m->bounds[b], &next);
+        for (uint32_t i = 0; i < set.count && m->status == FR_OK; i++) {
+            const member one = m->members[m->pool[set.first + i]];
+            const node *n = &m->nodes[one.node];
+            duty duties[MAX_DUTIES];
+            uint32_t count;
+            m->work++;
+            if (reads(m, n, m->bounds[b]) && step_duties(m, &one, m->bounds[b], duties, &count))
+                reach(m, member_of(m, n->next, duties, count), &next);
+        }
+        if (m->work > MAX_WORK && m->status == FR_OK) m->status = fr_language_fail_size();
+        uint32_t to = find_set(m, next);
+        if (to != UINT32_MAX && m->status == FR_OK)
+            m->status = fr_language_add_edge(m->language, m->bounds[b], m->bounds[b + 1] - 1, to);
+    }
+}
+
+/* -------------------------------------------------------------------------------------------------------------- all */
+
+/* Makes the members without duties, one for each node, and the look-arounds' automata. */
+static void open_members(making *m) {
+    if (!grow(m, &m->members, sizeof *m->members, m->node_count, MAX_MEMBERS, &m->member_capacity)) return;
+    for (size_t i = 0; i < m->node_count; i++) m->members[i] = (member){.node = (uint32_t)i};
+    m->member_count = m->node_count;
+    for (uint32_t i = 0; i < m->look_count && m->status == FR_OK; i++) open_look(m, &m->looks[i]);
+    m->sets = malloc(MAX_STATES * sizeof *m->sets);
+    m->table = calloc(4 * MAX_STATES, sizeof *m->table);
+    m->member_table = m->look_count ? calloc(MEMBER_SLOTS, sizeof *m->member_table) : NULL;
+    if (m->status == FR_OK && (!m->sets || !m->table || (m->look_count && !m->member_table)))
+        m->status = fr_fail_memory("an automaton", 4 * MAX_STATES * sizeof *m->table);
+}
+
+static fr_status determine(making *m, fr_expression expression) {
+    add(m, (node){.kind = NODE_END});
+    uint32_t entry = make(m, expression, END, 0);
+    if (m->status == FR_OK) open_members(m);
+    if (m->status != FR_OK) return m->status;
+    members first = begin_set(m);
+    reach(m, entry, &first);
+    find_set(m, first);
+    for (size_t i = 0; i < m->set_count && m->status == FR_OK; i++) leave(m, m->sets[i]);
+    m->language->work = m->work + m->node_count;
+    return m->status == FR_OK ? fr_language_trim(m->language) : m->status;
+}
+
+static void close_looks(making *m) {
+    for (uint32_t i = 0; i < m->look_count; i++) {
+        fr_language_free(m->looks[i].language);
+        free(m->looks[i].sure);
+    }
+}
+
+/* Makes the automaton of an expression, and adds the work done to *work. */
+static fr_status make_language(const fr_grammar_rules *rules, fr_expression expression, bool inner,
+                               uint32_t most_counted, size_t *work, fr_language **language) {
+    making m = {
+        .rules = rules, .language = calloc(1, sizeof *m.language), .inner = inner, .most_counted = most_counted};
+    *language = NULL;
+    fr_status status = fr_grammar_rules_check(rules);
+    if (!m.language) status = fr_fail_memory("an automaton", sizeof *m.language);
+    if (status == FR_OK && rules->expression_count == 0) status = fr_language_of_text((fr_text){"", 0}, language);
+    if (status == FR_OK && rules->expression_count) status = determine(&m, expression);
+    *work += m.work + m.node_count;
+    close_looks(&m);
+    free(m.nodes);
+    free(m.members);
+    free(m.duties);
+    free(m.waiting);
+    free(m.pool);
+    free(m.bounds);
+    free(m.table);
+    free(m.member_table);
+    free(m.sets);
+    if (status == FR_OK && !*language)
+        *language = m.language;
+    else
+        fr_language_free(m.language);
+    return status;
+}
+
+fr_status fr_language_of(const fr_grammar_rules *rules, fr_expression expression, fr_language **language) {
+    size_t work = 0;
+    return make_language(rules, expression, false, MAX_COUNTED, &work, language);
+}
+
+fr_status fr_language_of_regex(fr_text text, bool whole, size_t *work, fr_language **language) {
+    static const uint32_t counted[] = {MAX_COUNTED, 64, 8};
+    fr_grammar_rules rules = {0};
+    fr_expression expression;
+    bool looks;
+    *work = 0;
+    *language = NULL;
+    fr_status status = fr_regex_parse(text, whole, fr_expression_characters, &rules, &expression, &looks);
+    bool read = status == FR_OK;
+    *work = 4 * rules.work;
+    for (size_t i = 0; read && i < sizeof counted / sizeof *counted && (i == 0 || status == FR_UNBUILT); i++)
+        status = make_language(&rules, expression, false, counted[i], work, language);
+    fr_grammar_rules_free(&rules);
+    return status;
+}

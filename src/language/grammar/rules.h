@@ -1,0 +1,107 @@
+/* A grammar as rules of expressions: what a GBNF file, a regular expression or a JSON schema becomes before it is run.
+ *
+ * In: expressions, made from the inside out. Out: rules whose bodies they are, for automaton.h. Making one reports
+ * nothing: a failure (no memory, too many, or too long a reading) stays, what follows is the empty text, and one call
+ * at the end asks for it. Expressions are never changed once made, so one may stand in several places. */
+#ifndef FR_SRC_LANGUAGE_GRAMMAR_RULES_H
+#define FR_SRC_LANGUAGE_GRAMMAR_RULES_H
+
+#include "base/text.h"
+#include "forerun.h"
+
+#define FR_MAX_CODE_POINT   0x10FFFFu
+#define FR_GRAMMAR_UNBOUND  UINT32_MAX /* no largest count */
+#define FR_GRAMMAR_NO_RULE  UINT32_MAX
+#define FR_GRAMMAR_MAX_WORK ((size_t)1 << 22) /* steps of a reading */
+
+typedef uint32_t fr_expression; /* 0: the empty text */
+
+typedef enum fr_expression_kind {
+    FR_EXPRESSION_EMPTY,
+    FR_EXPRESSION_CHARACTER, /* one of `count` ranges from `first` on */
+    FR_EXPRESSION_SEQUENCE,  /* first, then second */
+    FR_EXPRESSION_CHOICE,    /* first or second */
+    FR_EXPRESSION_REPEAT,    /* first, least to most times */
+    FR_EXPRESSION_RULE,      /* the body of rule `first` */
+    FR_EXPRESSION_TOKEN,     /* the token of id `first`, as itself */
+    FR_EXPRESSION_COUNT,     /* no text: counts one more, see fr_expression_count */
+    FR_EXPRESSION_COUNTED,   /* no text: ends the count, see fr_expression_count */
+    FR_EXPRESSION_LOOK,      /* no text: looks around, see fr_expression_look */
+} fr_expression_kind;
+
+typedef struct fr_expression_node {
+    fr_expression_kind kind;
+    uint32_t first, second; /* of a repeat: least in `second`, */
+    uint32_t most;          /* and `most`; of a count: see fr_expression_count */
+} fr_expression_node;
+
+/* Code points, both ends included. */
+typedef struct fr_character_range {
+    uint32_t low, high;
+} fr_character_range;
+
+/* A rule that is found by its key, so that equal parts of a schema share it. */
+typedef struct fr_shared_rule {
+    char *key;
+    uint64_t hash;
+    uint32_t rule;
+} fr_shared_rule;
+
+typedef struct fr_grammar_rules {
+    fr_expression_node *expressions;
+    fr_character_range *ranges;
+    fr_expression *bodies; /* by rule */
+    bool *defined;
+    fr_shared_rule *shared;
+    size_t expression_count, expression_capacity, range_count, range_capacity, rule_count, rule_capacity;
+    size_t shared_count, shared_capacity;
+    size_t work; /* steps that were taken to read what they are made of, */
+    uint32_t root;
+    fr_status status; /* FR_UNBUILT: and they were too many; FR_INPUT: expressions are too many */
+} fr_grammar_rules;
+
+void fr_grammar_rules_free(fr_grammar_rules *rules);
+
+/* FR_OK when everything that was asked for is there. */
+fr_status fr_grammar_rules_check(const fr_grammar_rules *rules);
+
+/* Counts steps of less than a microsecond, of all that takes longer than its text is long. False: go no further. */
+bool fr_grammar_spend(fr_grammar_rules *rules, size_t steps);
+
+/* Ranges in any order, overlapping or not; `except`: every other character. None: nothing matches. */
+fr_expression fr_expression_characters(fr_grammar_rules *rules, const fr_character_range *ranges, size_t count,
+                                       bool except);
+fr_expression fr_expression_character(fr_grammar_rules *rules, uint32_t code);
+fr_expression fr_expression_text(fr_grammar_rules *rules, fr_text utf8);
+fr_expression fr_expression_string(fr_grammar_rules *rules, const char *utf8);
+
+/* Long sequences and choices grow at their ends: fr_expression_then(fr_expression_then(a, b), c). */
+fr_expression fr_expression_then(fr_grammar_rules *rules, fr_expression first, fr_expression second);
+fr_expression fr_expression_or(fr_grammar_rules *rules, fr_expression first, fr_expression second);
+fr_expression fr_expression_repeat(fr_grammar_rules *rules, fr_expression of, uint32_t least, uint32_t most);
+fr_expression fr_expression_rule(fr_grammar_rules *rules, uint32_t rule);
+fr_expression fr_expression_token(fr_grammar_rules *rules, int32_t id);
+
+/* Looks around and reads nothing: the rest of the text, or all of it so far, must match the expression, or must not
+ * (FR_LOOK_NOT). Only languages (language.h) can be made of it. */
+enum { FR_LOOK_AHEAD = 1, FR_LOOK_NOT = 2 };
+fr_expression fr_expression_look(fr_grammar_rules *rules, fr_expression of, unsigned how);
+
+/* Counts one thing more, or ends a count. A rule has one counter, which the rules called at its end go on with. A step
+ * allows the text only if `behind` more still fit below the most; exactly: just so many come, so they must also reach
+ * the least. A rule that counts ends only after fr_expression_counted, which requires least to most. */
+#define FR_COUNT_EXACTLY 0x80000000u
+fr_expression fr_expression_count(fr_grammar_rules *rules, uint32_t least, uint32_t most, uint32_t behind,
+                                  bool exactly);
+fr_expression fr_expression_counted(fr_grammar_rules *rules, uint32_t least, uint32_t most);
+
+/* Finds the rule shared under a key. The second makes a rule of a body and shares it, so that a part that occurs many
+ * times is made once. */
+bool fr_grammar_find_shared(fr_grammar_rules *rules, const char *key, uint32_t *rule);
+fr_expression fr_grammar_share(fr_grammar_rules *rules, const char *key, fr_expression body);
+
+/* A rule without a body yet; its body. */
+uint32_t fr_grammar_rule(fr_grammar_rules *rules);
+void fr_grammar_define(fr_grammar_rules *rules, uint32_t rule, fr_expression body);
+
+#endif

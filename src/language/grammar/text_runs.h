@@ -1,0 +1,34 @@
+/* How many characters of a class may follow a state, whatever they are.
+ *
+ * In: an automaton's states. Out: for a class of token_slices.h a count; kept by state until it is swept. */
+#ifndef FR_SRC_LANGUAGE_GRAMMAR_TEXT_RUNS_H
+#define FR_SRC_LANGUAGE_GRAMMAR_TEXT_RUNS_H
+
+#include "src/language/grammar/automaton.h"
+#include "src/language/grammar/token_slices.h"
+
+enum { FR_RUN_WAYS = 4, FR_RUN_MOST = FR_STOPS_MOST };
+
+typedef struct fr_text_step {
+    uint32_t ways[FR_RUN_WAYS]; /* the states behind one more character */
+    uint32_t cost;              /* of looking at it */
+    uint8_t count, looked_at;   /* count 0: not every character may come, or the text may end behind one */
+} fr_text_step;
+
+typedef struct fr_text_runs {
+    fr_text_step *steps; /* [states, FR_SLICE_CLASSES] */
+    size_t capacity;
+} fr_text_runs;
+
+/* Of so many characters each may come, and the text can't end behind any of them: at most FR_RUN_MOST, or
+ * FR_SLICE_UNBOUND for any number. */
+fr_status fr_text_run(fr_text_runs *runs, fr_automaton *automaton, uint32_t state, int class, size_t *characters);
+
+/* The states behind 0 to `characters` of them, where it is one each, whichever they are. */
+fr_status fr_text_path(fr_text_runs *runs, fr_automaton *automaton, uint32_t state, int class, size_t characters,
+                       uint32_t *states, bool *one);
+
+void fr_text_runs_forget(fr_text_runs *runs);
+void fr_text_runs_free(fr_text_runs *runs);
+
+#endif

@@ -1,0 +1,73 @@
+/* A template's source as tokens.
+ *
+ * In: the source. Out: text between tags (white space stripped as trim_blocks, lstrip_blocks, - and + say), and what
+ * stands inside the tags; comments are gone and raw blocks are text. */
+#ifndef FR_SRC_LANGUAGE_JINJA_TEMPLATE_LEX_H
+#define FR_SRC_LANGUAGE_JINJA_TEMPLATE_LEX_H
+
+#include "src/language/jinja/template_tree.h"
+
+typedef enum fr_jinja_token_kind {
+    FR_LEX_END,
+    FR_LEX_TEXT, /* between tags */
+    FR_LEX_BLOCK_BEGIN,
+    FR_LEX_BLOCK_END,
+    FR_LEX_PRINT_BEGIN,
+    FR_LEX_PRINT_END,
+    FR_LEX_NAME,
+    FR_LEX_STRING,
+    FR_LEX_INT,
+    FR_LEX_FLOAT,
+    FR_LEX_POWER,
+    FR_LEX_FLOOR_DIVIDE,
+    FR_LEX_EQUAL,
+    FR_LEX_UNEQUAL,
+    FR_LEX_GREATER_EQUAL,
+    FR_LEX_LESS_EQUAL,
+    FR_LEX_GREATER,
+    FR_LEX_LESS,
+    FR_LEX_ADD,
+    FR_LEX_SUBTRACT,
+    FR_LEX_MULTIPLY,
+    FR_LEX_DIVIDE,
+    FR_LEX_REMAINDER,
+    FR_LEX_TILDE,
+    FR_LEX_LEFT_BRACKET,
+    FR_LEX_RIGHT_BRACKET,
+    FR_LEX_LEFT_PARENTHESIS,
+    FR_LEX_RIGHT_PARENTHESIS,
+    FR_LEX_LEFT_BRACE,
+    FR_LEX_RIGHT_BRACE,
+    FR_LEX_ASSIGN,
+    FR_LEX_DOT,
+    FR_LEX_COLON,
+    FR_LEX_PIPE,
+    FR_LEX_COMMA,
+    FR_LEX_SEMICOLON
+} fr_jinja_token_kind;
+
+typedef struct fr_jinja_token {
+    fr_jinja_token_kind kind;
+    uint32_t line;
+    const char *bytes; /* of the source; of a string what it means */
+    size_t length;
+    int64_t integer;
+    double real;
+} fr_jinja_token;
+
+typedef struct fr_jinja_lexer {
+    fr_template *template;
+    const char *source, *end, *at; /* its line ends are \n */
+    uint32_t line;                 /* of `at` */
+    bool in_block, in_print;       /* which tag `at` is inside of */
+    char pending;                  /* the tag that opened behind the text that was given last */
+    char open[FR_TEMPLATE_MAX_NESTING];
+    size_t open_count; /* brackets */
+} fr_jinja_lexer;
+
+fr_status fr_jinja_lexer_open(fr_jinja_lexer *lexer, fr_template *template);
+
+/* The next token; END again and again at the end. */
+fr_status fr_jinja_lexer_next(fr_jinja_lexer *lexer, fr_jinja_token *token);
+
+#endif

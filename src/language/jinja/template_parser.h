@@ -1,0 +1,106 @@
+/* What the parts of the parser share: tokens, nodes in the template's memory, and the first failure.
+ *
+ * A failure sticks: the first is kept, the current token becomes the end, what is parsed then is nothing, and loops end
+ * because ok() says so. */
+#ifndef FR_SRC_LANGUAGE_JINJA_TEMPLATE_PARSER_H
+#define FR_SRC_LANGUAGE_JINJA_TEMPLATE_PARSER_H
+
+#include "src/language/jinja/template_lex.h"
+
+typedef struct fr_jinja_parser {
+    fr_template *template;
+    fr_jinja_lexer lexer;
+    fr_jinja_token token, ahead; /* the current one, and the one behind it */
+    fr_status status;
+    unsigned nesting; /* of blocks and expressions being parsed */
+    fr_jinja_name **names; /* in lists, by their hash */
+    size_t name_count, list_count;
+    fr_jinja_node broken; /* what can't be had is written into these */
+    fr_jinja_name unnamed;
+} fr_jinja_parser;
+
+/* Keeps a failure, if it is the first. */
+void fr_jinja_parser_keep(fr_jinja_parser *p, fr_status status);
+void fr_jinja_parser_refuse(fr_jinja_parser *p, uint32_t line, const char *what);
+
+/* Fails at the current token, which is not what was expected. */
+void fr_jinja_parser_unexpected(fr_jinja_parser *p, const char *expected);
+
+/* NULL after a failure. */
+void *fr_jinja_parser_take(fr_jinja_parser *p, size_t count, size_t item);
+
+/* Never NULL. */
+fr_jinja_node *fr_jinja_parser_node(fr_jinja_parser *p, fr_jinja_node_kind kind, uint32_t line);
+fr_jinja_node *fr_jinja_parser_constant(fr_jinja_parser *p, fr_jinja_value value, uint32_t line);
+fr_jinja_node *fr_jinja_parser_name_node(fr_jinja_parser *p, fr_jinja_name *name, uint32_t line);
+const fr_jinja_string *fr_jinja_parser_string(fr_jinja_parser *p, const char *bytes, size_t length);
+
+/* The child, which lies below the node: how deep that nests is limited, so that who walks a tree may recurse. */
+fr_jinja_node *fr_jinja_parser_below(fr_jinja_parser *p, fr_jinja_node *node, fr_jinja_node *child);
+void fr_jinja_parser_append(fr_jinja_parser *p, fr_jinja_nodes *nodes, fr_jinja_node *node);
+
+/* The next token becomes the current one. */
+void fr_jinja_parser_next(fr_jinja_parser *p);
+
+/* The current token, which must be a name; one fr_jinja_name for all occurrences of a word. */
+fr_jinja_name *fr_jinja_parser_name(fr_jinja_parser *p);
+
+static inline bool ok(const fr_jinja_parser *p) {
+    return p->status == FR_OK;
+}
+
+/* Each level of recursion here enters; the parser's own stack is limited with it. */
+static inline bool enter(fr_jinja_parser *p) {
+    if (++p->nesting > FR_TEMPLATE_MAX_NESTING && ok(p))
+        fr_jinja_parser_keep(
+            p, fr_template_fail(p->template, p->token.line, "nested deeper than %d", FR_TEMPLATE_MAX_NESTING));
+    return ok(p);
+}
+
+static inline void leave(fr_jinja_parser *p) {
+    p->nesting--;
+}
+
+static inline bool is(const fr_jinja_parser *p, fr_jinja_token_kind kind) {
+    return p->token.kind == kind;
+}
+
+static inline bool token_is_word(const fr_jinja_token *token, const char *word) {
+    return token->kind == FR_LEX_NAME && token->length == strlen(word) &&
+           memcmp(token->bytes, word, token->length) == 0;
+}
+
+static inline bool is_word(const fr_jinja_parser *p, const char *word) {
+    return token_is_word(&p->token, word);
+}
+
+static inline bool skip(fr_jinja_parser *p, fr_jinja_token_kind kind) {
+    bool skipped = is(p, kind);
+    if (skipped) fr_jinja_parser_next(p);
+    return skipped;
+}
+
+static inline bool skip_word(fr_jinja_parser *p, const char *word) {
+    bool skipped = is_word(p, word);
+    if (skipped) fr_jinja_parser_next(p);
+    return skipped;
+}
+
+static inline void expect(fr_jinja_parser *p, fr_jinja_token_kind kind, const char *what) {
+    if (!skip(p, kind)) fr_jinja_parser_unexpected(p, what);
+}
+
+/* template_parse_expression.c: a if b else c; what may stand before an if; names, constants and brackets. */
+fr_jinja_node *fr_jinja_parse_expression(fr_jinja_parser *p);
+fr_jinja_node *fr_jinja_parse_or(fr_jinja_parser *p);
+fr_jinja_node *fr_jinja_parse_primary(fr_jinja_parser *p);
+
+/* a, b, c: a tuple if there is a comma, otherwise the one thing. Without parentheses it ends where a tag does, or
+ * before the word `end`. */
+fr_jinja_node *fr_jinja_parse_tuple(fr_jinja_parser *p, fr_jinja_node *parse(fr_jinja_parser *), bool in_parentheses,
+                                    const char *end);
+
+/* |a|b(c), or without the first bar at the begin of a filter block. subject: NULL in a block. */
+fr_jinja_node *fr_jinja_parse_filters(fr_jinja_parser *p, fr_jinja_node *subject, bool inside);
+
+#endif

@@ -1,0 +1,233 @@
+/* A compiled template: a tree of nodes, written by the parser and the scope resolver, read by renders. */
+#ifndef FR_SRC_LANGUAGE_JINJA_TEMPLATE_TREE_H
+#define FR_SRC_LANGUAGE_JINJA_TEMPLATE_TREE_H
+
+#include "src/language/jinja/bump.h"
+#include "src/language/jinja/template_value.h"
+
+typedef struct fr_template fr_template;
+
+/* How deep blocks and expressions may nest. A chain such as a + b + c nests too, to the left. */
+#define FR_TEMPLATE_MAX_NESTING 200
+
+typedef enum fr_jinja_node_kind {
+    /* expressions */
+    FR_NODE_CONSTANT,
+    FR_NODE_NAME,  /* also as a target */
+    FR_NODE_TUPLE, /* also as a target */
+    FR_NODE_LIST,
+    FR_NODE_DICT, /* items: key, value, key, value */
+    FR_NODE_AND,
+    FR_NODE_OR,
+    FR_NODE_NOT,
+    FR_NODE_NEGATIVE,
+    FR_NODE_POSITIVE,
+    FR_NODE_BINARY,
+    FR_NODE_CONCAT,
+    FR_NODE_COMPARE,
+    FR_NODE_CONDITION, /* yes if test else no */
+    FR_NODE_ATTRIBUTE,
+    FR_NODE_ITEM,
+    FR_NODE_SLICE, /* between brackets alone */
+    FR_NODE_CALL,
+    FR_NODE_FILTER,
+    FR_NODE_TEST,
+    FR_NODE_MEMBER, /* a target: namespace.attribute */
+    /* statements */
+    FR_NODE_OUTPUT,
+    FR_NODE_IF,
+    FR_NODE_FOR,
+    FR_NODE_SET,
+    FR_NODE_SET_BLOCK,
+    FR_NODE_MACRO,
+    FR_NODE_CALL_BLOCK,
+    FR_NODE_FILTER_BLOCK,
+    FR_NODE_WITH,
+    FR_NODE_BREAK,
+    FR_NODE_CONTINUE
+} fr_jinja_node_kind;
+
+typedef enum fr_jinja_operator {
+    FR_OPERATOR_ADD,
+    FR_OPERATOR_SUBTRACT,
+    FR_OPERATOR_MULTIPLY,
+    FR_OPERATOR_DIVIDE,
+    FR_OPERATOR_FLOOR_DIVIDE,
+    FR_OPERATOR_REMAINDER,
+    FR_OPERATOR_POWER,
+    FR_OPERATOR_EQUAL,
+    FR_OPERATOR_UNEQUAL,
+    FR_OPERATOR_LESS,
+    FR_OPERATOR_LESS_EQUAL,
+    FR_OPERATOR_GREATER,
+    FR_OPERATOR_GREATER_EQUAL,
+    FR_OPERATOR_IN,
+    FR_OPERATOR_NOT_IN
+} fr_jinja_operator;
+
+typedef struct fr_jinja_node fr_jinja_node;
+
+typedef struct fr_jinja_nodes {
+    fr_jinja_node **items;
+    size_t count, capacity;
+} fr_jinja_nodes;
+
+/* An identifier, one for all its occurrences in a template. */
+typedef struct fr_jinja_name {
+    fr_jinja_string string;
+    struct fr_jinja_name *next;     /* of the same hash */
+    struct fr_jinja_symbol *symbol; /* while scopes are resolved: what the name means there */
+} fr_jinja_name;
+
+/* Where a variable lives: so many functions outwards, in that slot of its frame. */
+typedef struct fr_jinja_place {
+    uint32_t hops, slot;
+} fr_jinja_place;
+
+/* How a scope's variable begins, each time the scope is entered. */
+typedef enum fr_jinja_load_from { FR_LOAD_NOTHING, FR_LOAD_CONTEXT, FR_LOAD_OUTER } fr_jinja_load_from;
+
+typedef struct fr_jinja_load {
+    fr_jinja_load_from from;
+    uint32_t slot;
+    fr_jinja_place outer;
+    const fr_jinja_string *name;
+} fr_jinja_load;
+
+typedef struct fr_jinja_scope {
+    fr_jinja_load *loads;
+    size_t count;
+} fr_jinja_scope;
+
+typedef struct fr_jinja_call_nodes {
+    fr_jinja_nodes positional;
+    fr_jinja_nodes keywords;       /* values */
+    const fr_jinja_string **names; /* of the keywords */
+    fr_jinja_node *star, *star_star;
+} fr_jinja_call_nodes;
+
+/* A body that is called: of a macro, a call block, a recursive loop, and the template itself. Its variables, those of
+ * the scopes inside too, have slots in one frame. */
+typedef struct fr_jinja_routine {
+    const fr_jinja_string *name;
+    fr_jinja_node **parameters; /* names */
+    size_t parameter_count;
+    fr_jinja_nodes defaults; /* of the last parameters */
+    fr_jinja_nodes body;
+    fr_jinja_scope scope;
+    uint32_t slots;
+    bool takes_caller, takes_keywords, takes_rest;
+    bool caller_declared; /* as one of the parameters */
+    uint32_t caller_slot, keywords_slot, rest_slot;
+} fr_jinja_routine;
+
+typedef struct fr_jinja_if_branch {
+    fr_jinja_node *test; /* NULL: else */
+    fr_jinja_nodes body;
+} fr_jinja_if_branch;
+
+typedef struct fr_jinja_for_node {
+    fr_jinja_node *target, *sequence, *test;
+    fr_jinja_node *test_target; /* the same names, in the scope of the test */
+    fr_jinja_nodes body, otherwise;
+    fr_jinja_scope scope, test_scope, otherwise_scope;
+    fr_jinja_routine *recursive; /* NULL, or of whose frame the scopes are */
+    bool has_loop;
+    uint32_t loop_slot;
+} fr_jinja_for_node;
+
+struct fr_jinja_node {
+    uint8_t kind;     /* fr_jinja_node_kind */
+    uint8_t operator; /* fr_jinja_operator, of BINARY */
+    uint16_t nesting; /* how deep what is below it nests, itself included */
+    uint32_t line;
+    union {
+        fr_jinja_value constant;
+        struct {
+            fr_jinja_name *name;
+            fr_jinja_place place;
+            bool stored; /* a target or parameter */
+        } variable;
+        struct {
+            fr_jinja_node *left, *right;
+        } pair;
+        fr_jinja_node *operand;
+        fr_jinja_nodes items;
+        struct {
+            fr_jinja_node *first;
+            fr_jinja_nodes others;
+            uint8_t *operators;
+        } compare;
+        struct {
+            fr_jinja_node *test, *yes, *no;
+        } condition;
+        struct {
+            fr_jinja_node *object;
+            const fr_jinja_string *name;
+        } attribute;
+        struct {
+            fr_jinja_node *object, *index;
+        } item;
+        struct {
+            fr_jinja_node *start, *stop, *step;
+        } slice;
+        struct {
+            fr_jinja_node *callee;
+            fr_jinja_call_nodes *arguments;
+        } call;
+        struct {              /* filters and tests */
+            fr_jinja_node *subject; /* NULL in a filter block: its body's text */
+            const fr_jinja_string *name;
+            const struct fr_jinja_function *function; /* NULL: there is none of that name */
+            fr_jinja_call_nodes *arguments;
+        } filter;
+        struct {
+            fr_jinja_name *name;
+            fr_jinja_place place;
+            const fr_jinja_string *attribute;
+        } member;
+        struct {
+            fr_jinja_if_branch *branches;
+            size_t count;
+        } choice;
+        fr_jinja_for_node *loop;
+        struct {
+            fr_jinja_node *target, *value;
+        } set;
+        struct {                      /* set and filter blocks */
+            fr_jinja_node *target, *filter; /* each may be NULL */
+            fr_jinja_nodes body;
+            fr_jinja_scope scope;
+        } block;
+        struct {
+            fr_jinja_node *target; /* its name, NULL in a call block */
+            fr_jinja_node *call;   /* of a call block; NULL in generation, which calls itself */
+            fr_jinja_routine *routine;
+        } macro;
+        struct {
+            fr_jinja_nodes targets, values, body;
+            fr_jinja_scope scope;
+        } with;
+    };
+};
+
+struct fr_template {
+    fr_jinja_bump memory;
+    char *source; /* as it was given */
+    size_t length;
+    const char *name;
+    fr_jinja_routine routine;
+};
+
+/* The parser's work, and then the resolver's, over a template that has its source, name and memory. */
+fr_status fr_template_parse(fr_template *template);
+fr_status fr_template_resolve(fr_template *template);
+
+/* A failure of the template's text. */
+fr_status fr_template_fail(const fr_template *template, uint32_t line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* "more memory than ...", or that the system had none: what the template's or a render's memory refused. */
+fr_status fr_template_fail_memory(const fr_template *template, uint32_t line, const fr_jinja_bump *memory);
+
+#endif

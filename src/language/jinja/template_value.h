@@ -1,0 +1,221 @@
+/* What templates compute with: Python's values, as far as Jinja shows them, each of which knows whose hand it is from.
+ *
+ * A value is 16 bytes and passed by value; what it points to lies in the memory of a render, or of a template for
+ * constants, and is never written again, but for namespaces, loops, cyclers, joiners and iterators, whose nature it is.
+ *
+ * Whose hand: a string knows it for every byte, other values as a whole. "foreign" is what came from messages, tools
+ * and variables. What is made of foreign and own parts keeps both where it is text, and is foreign where it isn't. */
+#ifndef FR_SRC_LANGUAGE_JINJA_TEMPLATE_VALUE_H
+#define FR_SRC_LANGUAGE_JINJA_TEMPLATE_VALUE_H
+
+#include <string.h>
+
+#include "forerun.h"
+
+typedef enum fr_jinja_kind {
+    FR_KIND_MISSING, /* no value at all: an argument that wasn't given, a variable before it is set */
+    FR_KIND_UNDEFINED,
+    FR_KIND_NONE,
+    FR_KIND_BOOL,
+    FR_KIND_INT,
+    FR_KIND_WIDE, /* an integer beyond 64 bits: its digits */
+    FR_KIND_FLOAT,
+    FR_KIND_STRING,
+    FR_KIND_LIST,
+    FR_KIND_TUPLE,
+    FR_KIND_DICT,
+    FR_KIND_RANGE,
+    FR_KIND_VIEW, /* what dict.keys(), values() and items() give */
+    FR_KIND_ITERATOR,
+    FR_KIND_NAMESPACE,
+    FR_KIND_LOOP,
+    FR_KIND_MACRO,
+    FR_KIND_METHOD,   /* bound to its object */
+    FR_KIND_FUNCTION, /* of the environment: range, dict, ... */
+    FR_KIND_CYCLER,
+    FR_KIND_JOINER,
+    FR_KIND_COUNT
+} fr_jinja_kind;
+
+/* Why a value is undefined: an error line says it. */
+typedef enum fr_jinja_reason {
+    FR_REASON_NAME,      /* 'x' is undefined */
+    FR_REASON_ATTRIBUTE, /* 'dict object' has no attribute 'x' */
+    FR_REASON_ELEMENT,   /* list object has no element 7 */
+    FR_REASON_PARAMETER, /* parameter 'x' was not provided */
+    FR_REASON_CONDITION, /* an if without else, of the line in `index` */
+    FR_REASON_EMPTY,     /* no first, last, smallest, next item */
+    FR_REASON_CALLER,    /* no caller */
+    FR_REASON_UNSAFE     /* a method that would change its object, which templates may not */
+} fr_jinja_reason;
+
+/* UTF-8, though any bytes are borne: a byte that belongs to no character counts as one. Not NUL-terminated. */
+typedef struct fr_jinja_string {
+    const char *bytes;
+    size_t length;
+    const uint8_t *marks; /* one a byte, 1 for foreign; NULL: all are as `foreign` says */
+    bool foreign;         /* with marks: some are */
+    bool ascii;
+    bool markup; /* what the filter safe makes: joining it with other text escapes that */
+} fr_jinja_string;
+
+typedef struct fr_jinja_value {
+    uint8_t kind;       /* fr_jinja_kind */
+    bool foreign;       /* not of strings, which know better */
+    uint8_t reason, of; /* of undefined: fr_jinja_reason, and the fr_jinja_kind that lacks the attribute */
+    union {
+        bool truth;
+        int64_t integer;
+        double real;
+        const fr_jinja_string *string; /* of undefined too: the name; of wide integers: digits, a minus before them */
+        const struct fr_jinja_list *list; /* of tuples too */
+        struct fr_jinja_dict *dict;
+        const struct fr_jinja_range *range;
+        const struct fr_jinja_view *view;
+        struct fr_jinja_iterator *iterator;
+        struct fr_jinja_loop *loop;
+        const struct fr_jinja_macro *macro;
+        const struct fr_jinja_method *method;
+        const struct fr_jinja_function *function;
+        struct fr_jinja_cycler *cycler;
+        struct fr_jinja_joiner *joiner;
+    };
+} fr_jinja_value;
+
+_Static_assert(sizeof(fr_jinja_value) == 16, "a value is passed in two registers");
+
+typedef struct fr_jinja_list {
+    fr_jinja_value *items;
+    size_t count, capacity;
+    bool group; /* a tuple of groupby, which has attributes grouper and list */
+} fr_jinja_list;
+
+typedef struct fr_jinja_entry {
+    fr_jinja_value key, value;
+    uint64_t hash;
+} fr_jinja_entry;
+
+/* In the order of insertion. Few entries are searched one by one, more by an index of open addressing. */
+typedef struct fr_jinja_dict {
+    fr_jinja_entry *entries;
+    size_t count, capacity;
+    uint32_t *index; /* NULL, or of a power of two: an entry's number + 1 */
+    size_t index_size;
+} fr_jinja_dict;
+
+typedef struct fr_jinja_range {
+    int64_t start, stop, step;
+    size_t count;
+} fr_jinja_range;
+
+typedef enum fr_jinja_view_of { FR_VIEW_KEYS, FR_VIEW_VALUES, FR_VIEW_ITEMS } fr_jinja_view_of;
+
+typedef struct fr_jinja_view {
+    const fr_jinja_dict *dict;
+    fr_jinja_view_of of;
+    bool foreign;
+} fr_jinja_view;
+
+typedef struct fr_jinja_cycler {
+    const fr_jinja_list *items;
+    size_t position;
+} fr_jinja_cycler;
+
+typedef struct fr_jinja_joiner {
+    fr_jinja_value separator;
+    bool used;
+} fr_jinja_joiner;
+
+typedef struct fr_jinja_method {
+    fr_jinja_value object;
+    const struct fr_jinja_function *function;
+} fr_jinja_method;
+
+static inline fr_jinja_value fr_jinja_none(void) {
+    return (fr_jinja_value){.kind = FR_KIND_NONE};
+}
+
+static inline fr_jinja_value fr_jinja_missing(void) {
+    return (fr_jinja_value){.kind = FR_KIND_MISSING};
+}
+
+static inline fr_jinja_value fr_jinja_of_truth(bool truth) {
+    return (fr_jinja_value){.kind = FR_KIND_BOOL, .truth = truth};
+}
+
+static inline fr_jinja_value fr_jinja_of_int(int64_t integer, bool foreign) {
+    return (fr_jinja_value){.kind = FR_KIND_INT, .foreign = foreign, .integer = integer};
+}
+
+static inline fr_jinja_value fr_jinja_of_size(size_t size) {
+    return fr_jinja_of_int((int64_t)size, false);
+}
+
+static inline fr_jinja_value fr_jinja_of_real(double real, bool foreign) {
+    return (fr_jinja_value){.kind = FR_KIND_FLOAT, .foreign = foreign, .real = real};
+}
+
+static inline fr_jinja_value fr_jinja_of_string(const fr_jinja_string *string) {
+    return (fr_jinja_value){.kind = FR_KIND_STRING, .string = string};
+}
+
+static inline fr_jinja_value fr_jinja_of_list(const fr_jinja_list *list, bool foreign) {
+    return (fr_jinja_value){.kind = FR_KIND_LIST, .foreign = foreign, .list = list};
+}
+
+static inline fr_jinja_value fr_jinja_of_tuple(const fr_jinja_list *list, bool foreign) {
+    return (fr_jinja_value){.kind = FR_KIND_TUPLE, .foreign = foreign, .list = list};
+}
+
+static inline fr_jinja_value fr_jinja_of_dict(fr_jinja_dict *dict, bool foreign) {
+    return (fr_jinja_value){.kind = FR_KIND_DICT, .foreign = foreign, .dict = dict};
+}
+
+static inline fr_jinja_value fr_jinja_undefined(fr_jinja_reason reason, const fr_jinja_string *name) {
+    return (fr_jinja_value){.kind = FR_KIND_UNDEFINED, .reason = (uint8_t)reason, .string = name};
+}
+
+static inline bool fr_jinja_is_given(fr_jinja_value value) {
+    return value.kind != FR_KIND_MISSING;
+}
+
+/* "int", "str", ...: Python's names. */
+const char *fr_jinja_kind_name(uint8_t kind);
+
+/* Whether any part of it is foreign. */
+static inline bool fr_jinja_value_foreign(fr_jinja_value value) {
+    return value.kind == FR_KIND_STRING ? value.string->foreign : value.foreign;
+}
+
+/* Numbers that can be computed with: all but wide integers. */
+static inline bool fr_jinja_is_numeric(fr_jinja_value value) {
+    return value.kind == FR_KIND_INT || value.kind == FR_KIND_FLOAT || value.kind == FR_KIND_BOOL;
+}
+
+static inline bool fr_is_number(fr_jinja_value value) {
+    return fr_jinja_is_numeric(value) || value.kind == FR_KIND_WIDE;
+}
+
+/* A bool is 0 or 1. Not for floats. */
+static inline int64_t fr_jinja_int_of(fr_jinja_value value) {
+    return value.kind == FR_KIND_BOOL ? value.truth : value.integer;
+}
+
+static inline double fr_jinja_real_of(fr_jinja_value value) {
+    return value.kind == FR_KIND_FLOAT ? value.real : (double)fr_jinja_int_of(value);
+}
+
+static inline bool fr_jinja_string_is(const fr_jinja_string *string, const char *text) {
+    size_t length = strlen(text);
+    return string->length == length && memcmp(string->bytes, text, length) == 0;
+}
+
+static inline bool fr_jinja_string_equal(const fr_jinja_string *a, const fr_jinja_string *b) {
+    return a->length == b->length && (a->length == 0 || memcmp(a->bytes, b->bytes, a->length) == 0);
+}
+
+static inline bool fr_jinja_string_foreign_at(const fr_jinja_string *string, size_t at) {
+    return string->marks ? string->marks[at] : string->foreign;
+}
+
+#endif

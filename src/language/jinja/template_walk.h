@@ -1,0 +1,20 @@
+/* Walks over a template's tree: each function calls `visit` for nodes directly below, in the order in which Jinja's
+ * compiler looks at them. */
+#ifndef FR_SRC_LANGUAGE_JINJA_TEMPLATE_WALK_H
+#define FR_SRC_LANGUAGE_JINJA_TEMPLATE_WALK_H
+
+#include "src/language/jinja/template_tree.h"
+
+typedef void fr_jinja_visitor(void *context, fr_jinja_node *node);
+
+/* Below any node; below an expression or output, nothing for others; below an if. */
+void fr_jinja_visit_children(const fr_jinja_node *node, fr_jinja_visitor *visit, void *context);
+void fr_jinja_visit_expression(const fr_jinja_node *node, fr_jinja_visitor *visit, void *context);
+void fr_jinja_visit_if(const fr_jinja_node *node, fr_jinja_visitor *visit, void *context);
+
+/* Parameters, defaults, body. */
+void fr_jinja_visit_routine(const fr_jinja_routine *routine, fr_jinja_visitor *visit, void *context);
+
+void fr_jinja_visit_all(const fr_jinja_nodes *nodes, fr_jinja_visitor *visit, void *context);
+
+#endif

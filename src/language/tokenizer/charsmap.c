@@ -1,0 +1,95 @@
+/* SentencePiece's map of characters: see charsmap.h.
+ *
+ * A unit of the double array:
+ *
+ *   bits 0-7, 31   the byte that leads to it (bit 31 set: it is no node but a value, in bits 0-30)
+ *   bit 8          a value stands at its children's place
+ *   bit 9          the offset is in units of 256
+ *   bits 10-30     offset: its children are at place XOR offset XOR their byte, its value at place XOR offset
+ *
+ * Aoe 1989, in the layout of the Darts-clone library. */
+#include "src/language/tokenizer/charsmap.h"
+
+#include <utf8proc.h>
+
+#include "base/error.h"
+#include "base/unicode_versions.h"
+
+#define SMALL_GRAPHEME 6      /* bytes; smaller ones are looked for as a whole */
+#define ANY_MARK       0x0301 /* a character that joins the one before */
+
+static uint32_t unit_at(const fr_charsmap *map, size_t place) {
+    return (uint32_t)fr_little_endian(map->units + 4 * place, 4);
+}
+
+static uint32_t offset_of(uint32_t unit) {
+    return (unit >> 10 & 0x1FFFFF) << (unit >> 6 & 8);
+}
+
+fr_status fr_charsmap_open(fr_charsmap *map, fr_text bytes, const char *where) {
+    *map = (fr_charsmap){0};
+    uint64_t size = bytes.length < 4 ? UINT64_MAX : fr_little_endian((const uint8_t *)bytes.bytes, 4);
+    if (size > bytes.length - 4 || size < 4 || size % 4)
+        return fr_fail(FR_INPUT, "%s: the precompiled_charsmap has no tree of whole units", where);
+    map->units = (const uint8_t *)bytes.bytes + 4;
+    map->count = size / 4;
+    map->texts = (fr_text){bytes.bytes + 4 + size, bytes.length - 4 - size};
+    return FR_OK;
+}
+
+/* What the shortest beginning of a text that the tree has stands for. */
+static bool find(const fr_charsmap *map, const char *text, size_t length, fr_text *found) {
+    size_t place = offset_of(unit_at(map, 0));
+    for (size_t i = 0; i < length && text[i]; i++) {
+        unsigned char byte = (unsigned char)text[i];
+        place ^= byte;
+        if (place >= map->count) return false;
+        uint32_t unit = unit_at(map, place);
+        if ((unit & 0x800000FFu) != byte) return false;
+        place ^= offset_of(unit);
+        if (!(unit >> 8 & 1)) continue;
+        if (place >= map->count) return false;
+        size_t begin = unit_at(map, place) & 0x7FFFFFFF;
+        if (begin >= map->texts.length) return false;
+        const char *bytes = map->texts.bytes + begin;
+        *found = (fr_text){bytes, strnlen(bytes, map->texts.length - begin)};
+        return true;
+    }
+    return false;
+}
+
+static void rewrite_characters(const fr_charsmap *map, fr_text text, fr_text_buffer *out) {
+    const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)text.bytes;
+    for (size_t at = 0, step; at < text.length; at += step) {
+        utf8proc_int32_t codepoint;
+        utf8proc_ssize_t valid = utf8proc_iterate(bytes + at, (utf8proc_ssize_t)(text.length - at), &codepoint);
+        fr_text part = {text.bytes + at, step = valid > 0 ? (size_t)valid : 1};
+        if (valid > 0) find(map, part.bytes, part.length, &part);
+        fr_text_append(out, part.bytes, part.length);
+    }
+}
+
+/* Where the grapheme at the beginning of a text ends; before a byte that is no UTF-8 one always does. */
+static size_t grapheme_length(fr_text text) {
+    const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)text.bytes;
+    utf8proc_int32_t before, codepoint, state = 0;
+    utf8proc_ssize_t step = utf8proc_iterate(bytes, (utf8proc_ssize_t)text.length, &before);
+    if (step <= 0) return 1;
+    for (size_t at = (size_t)step; at < text.length; at += (size_t)step, before = codepoint) {
+        step = utf8proc_iterate(bytes + at, (utf8proc_ssize_t)(text.length - at), &codepoint);
+        if (step > 0 && (fr_unicode_changes(codepoint) & FR_NEW_JOINING)) codepoint = ANY_MARK;
+        if (step <= 0 || utf8proc_grapheme_break_stateful(before, codepoint, &state)) return at;
+    }
+    return text.length;
+}
+
+void fr_charsmap_rewrite(const fr_charsmap *map, fr_text text, fr_text_buffer *out) {
+    for (size_t at = 0, step; at < text.length; at += step) {
+        fr_text grapheme = {text.bytes + at, text.length - at}, whole;
+        grapheme.length = step = grapheme_length(grapheme);
+        if (step < SMALL_GRAPHEME && find(map, grapheme.bytes, step, &whole))
+            fr_text_append(out, whole.bytes, whole.length);
+        else
+            rewrite_characters(map, grapheme, out);
+    }
+}

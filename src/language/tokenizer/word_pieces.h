@@ -1,0 +1,29 @@
+/* WordPiece and WordLevel: words by the longest tokens that they begin with, or as they are.
+ *
+ * In: bytes, one word. Out: ids. WordPiece takes the longest token that the word begins with, then, again and again,
+ * the longest one of the prefix ("##") and what is left; where there is none, or the word is too long, the word is the
+ * unknown token. WordLevel has only whole words. O(n times the longest token). Wu et al. 2016, arXiv:1609.08144. */
+#ifndef FR_SRC_LANGUAGE_TOKENIZER_WORD_PIECES_H
+#define FR_SRC_LANGUAGE_TOKENIZER_WORD_PIECES_H
+
+#include "src/language/tokenizer/bpe.h"
+#include "src/language/tokenizer/token_trie.h"
+
+typedef struct fr_word_pieces {
+    const fr_vocabulary *vocabulary;
+    fr_token_trie trie;    /* empty: whole words alone */
+    uint32_t inside;       /* the node behind the prefix; FR_TRIE_NONE: no token has it */
+    size_t max_characters; /* of a word */
+    int32_t unknown;
+} fr_word_pieces;
+
+/* The vocabulary is kept, not copied. */
+fr_status fr_word_pieces_open(fr_word_pieces *pieces, const fr_vocabulary *vocabulary,
+                              const fr_tokenizer_source *source);
+void fr_word_pieces_close(fr_word_pieces *pieces);
+
+/* As fr_bpe_encode. */
+fr_status fr_word_pieces_encode(const fr_word_pieces *pieces, const char *text, size_t length, bool foreign,
+                                fr_id_list *ids);
+
+#endif
