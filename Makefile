@@ -96,7 +96,8 @@ FOREIGN := $(filter-out $(MACHINE) $(TOPOLOGY) $(RANKS),x86 aarch64 hwloc plain 
 ENGINE_SOURCES := $(filter-out $(ALL_LEVELS:%=kernels/\%_%.c) $(foreach s,$(FOREIGN),base/%_$(s).c kernels/%_$(s).c), \
   $(wildcard base/*.c formats/*.c quant/*.c kernels/*.c src/*/*.c src/*/*/*.c))
 OBJECTS := $(ENGINE_SOURCES:%.c=$(BUILD)/%.o) $(KERNEL_OBJECTS)
-TOOL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/*.c tools/serve/*.c))
+TOOL_ROOMS := tools/cli tools/cli/terminal tools/jobs tools/serve tools/serve/dialects
+TOOL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(TOOL_ROOMS:%=%/*.c)))
 
 VERSION := $(shell awk '/define FR_VERSION_(MAJOR|MINOR|PATCH)/ { printf "%s%s", dot, $$3; dot = "." }' \
   include/forerun.h)
@@ -250,7 +251,8 @@ $(filter %/test_cli_options %/test_reply_view %/test_serve_http %/test_serve_ask
 
 # One looks at how a server answers, with calls of its own.
 $(BUILD)/tests/test_serve_answer: $(filter-out %/forerun.o $(BUILD)/tools/serve/%,$(TOOL_OBJECTS)) $(BENCH_PARTS) \
-  $(filter $(BUILD)/tools/serve/answer% %/fault.o %/notes.o %/settings.o %/timings.o %/tool_kinds.o %/turns.o,\
+  $(filter $(BUILD)/tools/serve/answer% %/answer_items.o %_answer.o \
+  %/fault.o %/notes.o %/settings.o %/timings.o %/tool_kinds.o %/turns.o,\
   $(TOOL_OBJECTS))
 
 $(BUILD)/tests/test_refused_memory: private override LDFLAGS += -Wl,--wrap=fr_arena_take,--wrap=fr_kv_claim

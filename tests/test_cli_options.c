@@ -9,7 +9,7 @@
 
 #include "tests/command.h"
 #include "tests/token_files.h"
-#include "tools/options.h"
+#include "tools/cli/options.h"
 
 /* The verbs that replace a program of llama.cpp. */
 static const struct {

@@ -1,5 +1,5 @@
-/* tools/perplexity.c and tools/tasks.c: their numbers are those that transformers' logits give (tests/data/perplexity,
- * tests/data/tasks), and what can't be scored is refused. */
+/* tools/cli/verb_perplexity.c and tools/cli/tasks.c: their numbers are those that transformers' logits give
+ * (tests/data/perplexity, tests/data/tasks), and what can't be scored is refused. */
 #include <check.h>
 #include <math.h>
 #include <stdint.h>

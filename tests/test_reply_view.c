@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "tests/token_files.h"
-#include "tools/conversation.h"
-#include "tools/reply_view.h"
+#include "tools/cli/conversation.h"
+#include "tools/cli/reply_view.h"
 
 static fr_tokenizer *open_gemma(void) {
     fr_tokenizer *tokenizer;

@@ -9,7 +9,7 @@
 
 #include "tests/brief.h"
 #include "tests/require.h"
-#include "tools/job_parts.h"
+#include "tools/jobs/job_parts.h"
 #include "tools/serve/answer.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))

@@ -11,8 +11,8 @@
 
 #include "tests/require.h"
 #include "tests/token_files.h"
+#include "tools/cli/wide_json.h"
 #include "tools/serve/ask.h"
-#include "tools/wide_json.h"
 
 #define DEMO "tools/demo/target"
 #define GLM  "tests/data/glm-ocr"

@@ -10,11 +10,11 @@
 #include "tests/require.h"
 #include "tests/server.h"
 #include "tests/token_files.h"
+#include "tools/cli/wide_json.h"
 #include "tools/serve/ask.h"
-#include "tools/serve/ask_dialects.h"
+#include "tools/serve/dialects/ask_dialects.h"
 #include "tools/serve/infill.h"
 #include "tools/serve/routes.h"
-#include "tools/wide_json.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define RESPONSES "/v1/responses"

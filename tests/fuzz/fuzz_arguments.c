@@ -2,8 +2,8 @@
  *
  * In: lines. Out: nothing, unless the sanitizers find something. */
 #include "tests/fuzz/harness.h"
-#include "tools/options.h"
-#include "tools/words.h"
+#include "tools/cli/options.h"
+#include "tools/cli/words.h"
 
 #define MAX_WORDS 256
 

@@ -5,10 +5,10 @@
  * reading does, so that only what has a multiple of RUN_EVERY bytes is run. Out: nothing, unless the sanitizers find
  * something, or a request has neither an error nor choices that can be run. */
 #include "tests/fuzz/harness.h"
+#include "tools/cli/wide_json.h"
 #include "tools/serve/ask.h"
-#include "tools/serve/ask_dialects.h"
+#include "tools/serve/dialects/ask_dialects.h"
 #include "tools/serve/infill.h"
-#include "tools/wide_json.h"
 
 enum { MOST = 6, CONTEXT = 192, PLACES = 2, RUN_EVERY = 32, INFILL = 127 };
 

@@ -2,7 +2,7 @@
  *
  * In: bytes. Out: nothing, unless the sanitizers find something. */
 #include "tests/fuzz/harness.h"
-#include "tools/base.h"
+#include "tools/cli/base.h"
 
 static void read_rows(fr_base *base) {
     float *row = malloc(base->vocab * sizeof *row);

@@ -2,7 +2,7 @@
  *
  * In: bytes. Out: nothing, unless the sanitizers find something. */
 #include "tests/fuzz/harness.h"
-#include "tools/conversation.h"
+#include "tools/cli/conversation.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     json_t *messages = fr_conversation_read(bytes, size), *again;

@@ -3,7 +3,7 @@
  * In: bytes. Out: nothing, unless the sanitizers find something or the answer is no object with ids or an error, or in
  * OpenAI's form with a response. */
 #include "tests/fuzz/harness.h"
-#include "tools/job.h"
+#include "tools/jobs/job.h"
 
 #define MODEL "tools/demo/target"
 

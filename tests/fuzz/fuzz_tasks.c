@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/fuzz/harness.h"
-#include "tools/task_files.h"
+#include "tools/cli/task_files.h"
 
 static size_t sum; /* of all bytes of all texts: each is read */
 

@@ -2,7 +2,7 @@
  *
  * In: bytes. Out: nothing, unless the sanitizers find something, or a page says something that a browser would run. */
 #include "tests/fuzz/harness.h"
-#include "tools/page.h"
+#include "tools/cli/page.h"
 
 static void write_page(const fr_record *record) {
     char *page = NULL;

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "tools/job_parts.h"
-#include "tools/serve/answer_dialect.h"
+#include "tools/jobs/job_parts.h"
 #include "tools/serve/answer_echo.h"
+#include "tools/serve/dialects/answer_dialect.h"
 #include "tools/serve/fault.h"
 #include "tools/serve/seconds.h"
 #include "tools/serve/tool_kinds.h"

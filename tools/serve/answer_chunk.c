@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/serve/answer_dialect.h"
 #include "tools/serve/answer_echo.h"
+#include "tools/serve/dialects/answer_dialect.h"
 
 static size_t index_of(const fr_telling *t) {
     return (size_t)(t->choice - t->ask->choices);

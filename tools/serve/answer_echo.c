@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/output.h"
+#include "tools/cli/output.h"
 
 /* Gives the prompt's first choice, which holds what all choices of the prompt share. */
 static const fr_choice *first_of(const fr_ask *ask, const fr_choice *choice) {

@@ -2,7 +2,7 @@
 #ifndef FR_TOOLS_SERVE_ANSWER_PARTS_H
 #define FR_TOOLS_SERVE_ANSWER_PARTS_H
 
-#include "tools/job_choice.h"
+#include "tools/jobs/job_choice.h"
 #include "tools/serve/answer.h"
 
 /* Figures of a choice, or of all choices of an answer. */

@@ -5,12 +5,12 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "tools/job_budget.h"
-#include "tools/job_grammar.h"
-#include "tools/output.h"
+#include "tools/cli/output.h"
+#include "tools/jobs/job_budget.h"
+#include "tools/jobs/job_grammar.h"
 #include "tools/serve/answer.h"
-#include "tools/serve/ask_dialects.h"
 #include "tools/serve/ask_parts.h"
+#include "tools/serve/dialects/ask_dialects.h"
 #include "tools/serve/infill.h"
 #include "tools/serve/notes.h"
 #include "tools/serve/seconds.h"

@@ -1,14 +1,14 @@
 /* A request for text: what its body asks for, and its choices under way.
  *
  * In: the body of a request in OpenAI's forms, or in llama.cpp's own (SERVER's /completion). Out: the choices as jobs
- * (tools/job.h), read but not begun, and how their answer is to look. Fields that are known and not built are refused
- * by name; those that nobody knows are passed over, as clients expect, and told once. */
+ * (tools/jobs/job.h), read but not begun, and how their answer is to look. Fields that are known and not built are
+ * refused by name; those that nobody knows are passed over, as clients expect, and told once. */
 #ifndef FR_TOOLS_SERVE_ASK_H
 #define FR_TOOLS_SERVE_ASK_H
 
 #include <time.h>
 
-#include "tools/job.h"
+#include "tools/jobs/job.h"
 #include "tools/serve/call.h"
 
 /* One choice beside its job, all 0 to begin with. */

@@ -1,5 +1,5 @@
 /* Members of a request's body (ask_parts.h): rows of a server's own here, those that a batch's line has too in
- * tools/job_request.c.
+ * tools/jobs/job_request.c.
  *
  * What would have to change the answer and is not built is refused by its name, unless its value asks for nothing. What
  * changes nothing here (how a cache is used, what is kept when a context overflows, which none does) is checked and
@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "forerun_lab.h"
+#include "tools/cli/wide_json.h"
 #include "tools/serve/ask_parts.h"
 #include "tools/serve/notes.h"
-#include "tools/wide_json.h"
 
 enum { CHAT = 1, COMPLETION = 2, NATIVE = 4, ALL = CHAT | COMPLETION | NATIVE };
 

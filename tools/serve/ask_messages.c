@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/conversation.h"
+#include "tools/cli/conversation.h"
 #include "tools/serve/ask_parts.h"
 #include "tools/serve/base64.h"
 #include "tools/serve/changing_header.h"

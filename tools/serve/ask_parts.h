@@ -2,7 +2,7 @@
 #ifndef FR_TOOLS_SERVE_ASK_PARTS_H
 #define FR_TOOLS_SERVE_ASK_PARTS_H
 
-#include "tools/job_parts.h"
+#include "tools/jobs/job_parts.h"
 #include "tools/serve/ask.h"
 
 /* All members of a body but what its prompts are: to the job what its session needs, to the ask how it is answered.

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tools/output.h"
+#include "tools/cli/output.h"
 #include "tools/serve/call_parts.h"
 #include "tools/serve/fault.h"
 

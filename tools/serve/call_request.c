@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "tools/output.h"
+#include "tools/cli/output.h"
 #include "tools/serve/call_parts.h"
 
 static int hex_digit(char c) {

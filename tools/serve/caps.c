@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "forerun_lab.h"
-#include "tools/output.h"
+#include "tools/cli/output.h"
 
 #define USER "{\"role\": \"user\", \"content\": \"hello\"}"
 #define CALL(name) "{\"id\": \"call00001\", \"type\": \"function\", \"function\": {\"name\": \"" name "\", " \

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/output.h"
+#include "tools/cli/output.h"
 
 /* Further parts of a file belong to the first. */
 static bool is_gguf(const char *name) {

@@ -4,7 +4,7 @@
 #ifndef FR_TOOLS_SERVE_CATALOG_H
 #define FR_TOOLS_SERVE_CATALOG_H
 
-#include "tools/options.h"
+#include "tools/cli/options.h"
 
 typedef struct fr_catalog {
     struct fr_catalog_model {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/job_parts.h"
+#include "tools/jobs/job_parts.h"
 
 /* Claude Code begins the system text with a line for its maker's accounts, which has a hash of the request. The model
  * does not need it, and with it no prompt would begin like the one before. */

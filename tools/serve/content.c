@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/output.h"
+#include "tools/cli/output.h"
 #include "tools/serve/content_file.h"
 
 /* Names of files of one folder. */

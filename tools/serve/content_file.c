@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "forerun_lab.h"
-#include "tools/output.h"
+#include "tools/cli/output.h"
 
 /* LIST: the longest list of ours, a path's length and two short lines. */
 enum { DIGEST = 32, PIECE = 1 << 20, SMALL = 1 << 20, LIST = PATH_MAX + 256 };

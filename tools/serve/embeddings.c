@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/job_parts.h"
+#include "tools/jobs/job_parts.h"
 #include "tools/serve/base64.h"
 #include "tools/serve/fault.h"
 #include "tools/serve/seconds.h"

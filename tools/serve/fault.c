@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "tools/output.h"
+#include "tools/cli/output.h"
 
 const char *fr_fault_type(unsigned http) {
     switch (http) {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/output.h"
+#include "tools/cli/output.h"
 
 typedef struct part {
     uint16_t place, rows, ids;

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "tools/output.h"
+#include "tools/cli/output.h"
 #include "tools/serve/http_parts.h"
 #include "tools/serve/tls.h"
 

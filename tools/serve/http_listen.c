@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tools/output.h"
+#include "tools/cli/output.h"
 #include "tools/serve/http_parts.h"
 
 typedef union address {

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "tools/output.h"
+#include "tools/cli/output.h"
 #include "tools/serve/http_parts.h"
 
 static int64_t from_now(const fr_http *http) {

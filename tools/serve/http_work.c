@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "tools/output.h"
+#include "tools/cli/output.h"
 #include "tools/serve/http_parts.h"
 
 #define SHORT 16384 /* bytes of a body that is answered where it has arrived */

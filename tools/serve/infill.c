@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/job_parts.h"
-#include "tools/wide_json.h"
+#include "tools/cli/wide_json.h"
+#include "tools/jobs/job_parts.h"
 
 #define BAR   "\xef\xbd\x9c" /* as in DeepSeek's tokens */
 #define BLANK "\xe2\x96\x81"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/output.h"
+#include "tools/cli/output.h"
 
 #define ENVIRONMENT "FORERUN_API_KEY"
 #define BLANKS      " \t\r\n"

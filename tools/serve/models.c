@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "forerun_lab.h"
-#include "tools/interrupt.h"
+#include "tools/cli/interrupt.h"
 #include "tools/serve/catalog.h"
 #include "tools/serve/served.h"
 

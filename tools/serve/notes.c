@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/output.h"
+#include "tools/cli/output.h"
 
 enum { NOTES_MOST = 128, LINE_MOST = 320 };
 

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "forerun_lab.h"
-#include "tools/job_parts.h"
+#include "tools/jobs/job_parts.h"
 #include "tools/serve/caps.h"
 #include "tools/serve/content_file.h"
 #include "tools/serve/infill.h"

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "forerun_lab_ranks.h"
-#include "tools/job_parts.h"
+#include "tools/jobs/job_parts.h"
 #include "tools/serve/answer.h"
-#include "tools/serve/ask_dialects.h"
+#include "tools/serve/dialects/ask_dialects.h"
 #include "tools/serve/embeddings.h"
 #include "tools/serve/fault.h"
 #include "tools/serve/infill.h"

@@ -10,8 +10,9 @@
 #include <unistd.h>
 
 #include "forerun_lab_ranks.h"
-#include "tools/interrupt.h"
-#include "tools/ranks.h"
+#include "tools/cli/interrupt.h"
+#include "tools/cli/ranks.h"
+#include "tools/cli/verbs.h"
 #include "tools/serve/http.h"
 #include "tools/serve/keys.h"
 #include "tools/serve/log.h"
@@ -19,7 +20,6 @@
 #include "tools/serve/routes.h"
 #include "tools/serve/seconds.h"
 #include "tools/serve/tls.h"
-#include "tools/verbs.h"
 
 enum { USUAL_PORT = 8080, USUAL_BODY = 1 << 24, USUAL_CONNECTIONS = 1024, ALL_CONNECTIONS = 4096, USUAL_TIMEOUT = 60 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "forerun_lab_ranks.h"
-#include "tools/interrupt.h"
+#include "tools/cli/interrupt.h"
 #include "tools/serve/content.h"
 #include "tools/serve/settings.h"
 

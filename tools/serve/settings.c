@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/job_parts.h"
+#include "tools/jobs/job_parts.h"
 
 static int64_t whole_of(const fr_options *options, fr_option option) {
     int64_t value = 0;

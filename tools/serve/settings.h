@@ -6,7 +6,7 @@
 #ifndef FR_TOOLS_SERVE_SETTINGS_H
 #define FR_TOOLS_SERVE_SETTINGS_H
 
-#include "tools/job.h"
+#include "tools/jobs/job.h"
 
 json_t *fr_settings_of_options(const fr_options *options);
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tools/output.h"
+#include "tools/cli/output.h"
 
 /* Sums, the longest text, and what is made of them. */
 typedef enum figure {

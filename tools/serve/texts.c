@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "forerun_lab.h"
-#include "tools/job_parts.h"
+#include "tools/cli/wide_json.h"
+#include "tools/jobs/job_parts.h"
 #include "tools/serve/answer.h"
 #include "tools/serve/caps.h"
 #include "tools/serve/settings.h"
-#include "tools/wide_json.h"
 
 json_t *fr_texts_body(fr_call *call) {
     size_t length;

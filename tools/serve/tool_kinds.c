@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/job_parts.h"
+#include "tools/cli/wide_json.h"
+#include "tools/jobs/job_parts.h"
 #include "tools/serve/notes.h"
-#include "tools/wide_json.h"
 
 #define INPUT "input" /* a custom tool's only parameter */
 

@@ -4,9 +4,9 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "tools/job_parts.h"
+#include "tools/cli/wide_json.h"
+#include "tools/jobs/job_parts.h"
 #include "tools/serve/notes.h"
-#include "tools/wide_json.h"
 
 const json_t *fr_turns_get(const json_t *object, const char *key) {
     const json_t *value = json_object_get(object, key);

@@ -2,7 +2,7 @@
 """make_expected.py > expected.json: perplexities and divergences of text.txt, from the logits of transformers.
 
 Run it from the top level, with the requirements of tools/references. Everything after the logits is float64. The
-definitions are those of tools/perplexity.c: chunks of N ids, the first replaced by <bos>, scored from position N / 2
+definitions are those of tools/cli/verb_perplexity.c: chunks of N ids, the first replaced by <bos>, scored from position N / 2
 on; or windows that begin S ids apart and score their last S.
 """
 import json

@@ -1,0 +1,11 @@
+/* forerun bench grammar: its options. */
+#ifndef FR_TOOLS_CLI_BENCH_GRAMMAR_H
+#define FR_TOOLS_CLI_BENCH_GRAMMAR_H
+
+#include "bench/table.h"
+#include "tools/cli/options.h"
+
+/* Gives the exit status. */
+int fr_bench_grammar_part(const fr_arguments *args, fr_bench_report *report);
+
+#endif

@@ -1,0 +1,18 @@
+/* Settings of a chat that are changed between its turns: /set, /system.
+ *
+ * In: a command's argument. Out: the settings of the next reply, or one line that says why they stay as they are. */
+#ifndef FR_TOOLS_CLI_CHAT_SET_H
+#define FR_TOOLS_CLI_CHAT_SET_H
+
+#include "tools/cli/chat_turn.h"
+
+/* Sets an option for "NAME VALUE"; prints one setting for "NAME", or all of them for "". Gives the exit status. */
+int fr_chat_set(fr_chat *chat, const char *argument);
+
+/* Writes the sampling settings to standard error, without a line end. */
+void fr_chat_tell_sampling(const fr_chat *chat);
+
+/* Replaces the system turn; "-" removes it, "" prints it. */
+void fr_chat_set_system(fr_chat *chat, const char *text);
+
+#endif

@@ -1,0 +1,25 @@
+/* A session's statistics, as a JSON object (CLI.md's "stats") and as a table for people. */
+#ifndef FR_TOOLS_CLI_FIGURES_H
+#define FR_TOOLS_CLI_FIGURES_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "forerun.h"
+
+typedef struct fr_figures {
+    double of[FR_STAT_COUNT];
+    double depth[FR_STEP_MAX - 1][FR_DEPTH_COUNT];
+} fr_figures;
+
+/* As they are now; those of memory are levels, all others counts and times that go up. */
+fr_figures fr_figures_take(const fr_session *session);
+
+/* What happened since an earlier taking: counts and times become differences. */
+fr_figures fr_figures_since(fr_figures now, const fr_figures *before);
+
+/* "accepted_lengths" is the session's own list. */
+json_t *fr_figures_json(const fr_figures *figures, const fr_session *session);
+void fr_figures_print(const fr_figures *figures, FILE *out);
+
+#endif

@@ -1,0 +1,32 @@
+/* Options of llama.cpp's programs that forerun does not have under their names.
+ *
+ * In: a name. Out: whether it is taken with a note, because nothing here depends on it, or refused with forerun's word
+ * for what it asks. Options that forerun has under the same name stand in option_table.c. */
+#ifndef FR_TOOLS_CLI_FOREIGN_OPTIONS_H
+#define FR_TOOLS_CLI_FOREIGN_OPTIONS_H
+
+#include <stdio.h>
+
+#include "tools/cli/options.h"
+
+typedef enum fr_foreign_kind {
+    FR_FOREIGN_FLAG,
+    FR_FOREIGN_VALUE,
+    FR_FOREIGN_SWITCH, /* on, off, auto, 0 or 1 may follow, or a list of them */
+} fr_foreign_kind;
+
+typedef struct fr_foreign_option {
+    const char *names;
+    fr_foreign_kind kind;
+    unsigned taken;   /* verbs that accept it with a note; all others refuse it */
+    const char *says; /* what forerun has instead; NULL: nothing here depends on it */
+} fr_foreign_option;
+
+/* Finds the row of a name, with or without "=VALUE": the one for this verb if there is one, else any. NULL: none. */
+const fr_foreign_option *fr_foreign_find(const fr_verb *verb, const char *name);
+
+/* Print the table in Markdown, and as a part of the manual page. */
+void fr_foreign_print(FILE *out);
+void fr_foreign_print_manual(FILE *out);
+
+#endif

@@ -1,0 +1,50 @@
+/* The handler of lost_file.h. All that it calls is async-signal-safe. */
+#include "tools/cli/lost_file.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "forerun.h"
+#include "tools/cli/output.h"
+
+static struct sigaction before;
+static atomic_flag told = ATOMIC_FLAG_INIT;
+
+static size_t append(char *line, size_t length, size_t size, const char *text) {
+    for (; *text && length < size; text++) line[length++] = (char)((unsigned char)*text < ' ' ? '?' : *text);
+    return length;
+}
+
+static void end_with_line(const char *path) {
+    static const char what[] = ": it got shorter while it was open, or can't be read any more";
+    char line[PATH_MAX + sizeof what];
+    if (atomic_flag_test_and_set(&told)) /* by another thread, which ends this one too */
+        for (;;) pause();
+    size_t length = append(line, 0, sizeof line - 1, "forerun: ");
+    length = append(line, length, sizeof line - sizeof what, path);
+    length = append(line, length, sizeof line - 1, what);
+    line[length++] = '\n';
+    fr_writer_remove(); /* first: nobody may be reading what is told */
+    ssize_t unused = write(STDERR_FILENO, line, length);
+    (void)unused;
+    _exit(1);
+}
+
+/* A byte that can't be read is read again once the handler returns, and ends the command as it would have; a signal
+ * that was sent comes again. */
+static void take(int signal_number, siginfo_t *info, void *context) {
+    (void)context;
+    bool sent = info->si_code <= 0;
+    const char *path = sent ? NULL : fr_mapped_file(info->si_addr);
+    if (path) end_with_line(path);
+    if (sent && before.sa_handler == SIG_IGN) return;
+    sigaction(SIGBUS, &before, NULL);
+    if (sent) raise(signal_number);
+}
+
+void fr_lost_file_watch(void) {
+    struct sigaction action = {.sa_sigaction = take, .sa_flags = SA_SIGINFO | SA_RESTART};
+    sigaction(SIGBUS, &action, &before);
+}

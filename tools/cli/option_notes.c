@@ -1,0 +1,126 @@
+/* Telling of options that mean nothing (option_notes.h). */
+#include "tools/cli/option_notes.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/cli/foreign_options.h"
+#include "tools/cli/option_table.h"
+#include "tools/cli/output.h"
+
+/* "-ngl, --jinja", as they were given. */
+typedef struct names {
+    char list[512];
+    size_t length;
+} names;
+
+static void add(names *n, const char *word) {
+    size_t room = sizeof n->list - n->length;
+    int length = snprintf(n->list + n->length, room, "%s%.*s", n->length ? ", " : "", (int)strcspn(word, "="), word);
+    if (length > 0 && (size_t)length < room) n->length += (size_t)length;
+    else n->list[n->length] = '\0';
+}
+
+static void note_llama_cpps(const fr_arguments *args) {
+    names n = {.length = 0};
+    for (size_t i = 0; i < args->harmless_count; i++) {
+        const char *word = args->harmless[i], *says = fr_foreign_find(args->verb, word)->says;
+        if (says) fr_note("%.*s: for llama.cpp; %s", (int)strcspn(word, "="), word, says);
+        else add(&n, word);
+    }
+    if (n.length) fr_note("%s: for llama.cpp; nothing here depends on it", n.list);
+}
+
+/* Notes environment variables that llama.cpp's programs read: a script that relies on them would otherwise run with
+ * other settings and not say so. */
+static void note_environment(const fr_arguments *args) {
+    static const char prefix[] = "LLAMA_ARG_";
+    names n = {.length = 0};
+    if (!(args->verb->bit & (FR_VERB_GENERATE | FR_VERB_CHAT | FR_VERB_SERVE))) return;
+    for (char **at = environ; *at; at++)
+        if (strncmp(*at, prefix, sizeof prefix - 1) == 0) add(&n, *at);
+    if (n.length) fr_note("%s: environment of llama.cpp, which forerun does not read: give the options", n.list);
+}
+
+/* Where --temp 0 is given it is no mistake. */
+static void note_draws(const fr_arguments *args) {
+    names n = {.length = 0};
+    if (args->given[FR_ARG_TEMP] || fr_arguments_draw(args)) return;
+    for (int arg = 0; arg < FR_ARG_COUNT; arg++)
+        if (args->given[arg] && fr_option_table[arg].draws) add(&n, args->name[arg]);
+    if (n.length) fr_note("%s: nothing is drawn without --temp above 0, so that this changes nothing", n.list);
+}
+
+/* Says if the temperature is above 0. chat and serve have one by default. */
+static bool is_hot(const fr_arguments *args) {
+    bool usual = args->verb->bit & (FR_VERB_CHAT | FR_VERB_SERVE) && !args->given[FR_ARG_TEMP];
+    return usual || args->real[FR_ARG_TEMP] > 0;
+}
+
+/* Whether this option, as it was given or not, switches on what others set. */
+static bool is_on(const fr_arguments *args, fr_arg arg) {
+    if (fr_option_table[arg].kind == FR_KIND_NUMBER) return args->number[arg] > 0;
+    if (arg == FR_ARG_REPEAT_PENALTY) return args->given[arg] && args->real[arg] != 1;
+    return args->real[arg] != 0;
+}
+
+/* Settings of what is off. Those of draws have been told of where nothing is drawn. */
+static void note_off(const fr_arguments *args) {
+    static const struct {
+        fr_arg of[5];  /* COUNT past the last */
+        fr_arg any[4]; /* one of these switches it on */
+        const char *needs;
+    } rows[] = {
+        {{FR_ARG_DRY_BASE, FR_ARG_DRY_ALLOWED_LENGTH, FR_ARG_DRY_PENALTY_LAST_N, FR_ARG_DRY_SEQUENCE_BREAKER,
+          FR_ARG_COUNT},
+         {FR_ARG_DRY_MULTIPLIER, FR_ARG_COUNT},
+         "--dry-multiplier above 0"},
+        {{FR_ARG_XTC_THRESHOLD, FR_ARG_COUNT}, {FR_ARG_XTC_PROBABILITY, FR_ARG_COUNT}, "--xtc-probability above 0"},
+        {{FR_ARG_DYNATEMP_EXP, FR_ARG_COUNT}, {FR_ARG_DYNATEMP_RANGE, FR_ARG_COUNT}, "--dynatemp-range above 0"},
+        {{FR_ARG_MIROSTAT_LR, FR_ARG_MIROSTAT_ENT, FR_ARG_COUNT}, {FR_ARG_MIROSTAT, FR_ARG_COUNT}, "--mirostat 2"},
+        {{FR_ARG_REPEAT_LAST_N, FR_ARG_COUNT},
+         {FR_ARG_REPEAT_PENALTY, FR_ARG_PRESENCE_PENALTY, FR_ARG_FREQUENCY_PENALTY, FR_ARG_COUNT},
+         "a penalty"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        names n = {.length = 0};
+        bool on = false;
+        for (const fr_arg *arg = rows[i].any; *arg != FR_ARG_COUNT; arg++) on = on || is_on(args, *arg);
+        for (const fr_arg *arg = rows[i].of; !on && *arg != FR_ARG_COUNT; arg++)
+            if (args->given[*arg] && (!fr_option_table[*arg].draws || is_hot(args)))
+                add(&n, args->name[*arg]);
+        if (n.length) fr_note("%s: this changes nothing without %s", n.list, rows[i].needs);
+    }
+}
+
+/* What mirostat takes the place of. */
+static void note_mirostat(const fr_arguments *args) {
+    static const fr_arg replaced[] = {
+        FR_ARG_TOP_K,           FR_ARG_TOP_P,          FR_ARG_MIN_P,          FR_ARG_TOP_N_SIGMA,
+        FR_ARG_TYPICAL,         FR_ARG_SAMPLERS,       FR_ARG_REPEAT_PENALTY, FR_ARG_PRESENCE_PENALTY,
+        FR_ARG_FREQUENCY_PENALTY, FR_ARG_DRY_MULTIPLIER, FR_ARG_XTC_PROBABILITY, FR_ARG_DYNATEMP_RANGE};
+    names n = {.length = 0};
+    if (args->number[FR_ARG_MIROSTAT] != 2 || !is_hot(args)) return;
+    for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++)
+        if (args->given[replaced[i]]) add(&n, args->name[replaced[i]]);
+    if (n.length) fr_note("%s: this changes nothing beside --mirostat 2, which is in its place", n.list);
+}
+
+void fr_option_note_threads(const fr_arguments *args) {
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    if (args->given[FR_ARG_QUIET] || !args->given[FR_ARG_THREADS] || processors < 1) return;
+    fr_lab_range range = fr_option_row_range(&fr_option_table[FR_ARG_THREADS]); /* beyond it is an error itself */
+    if (args->number[FR_ARG_THREADS] > 2 * processors && args->number[FR_ARG_THREADS] <= range.high)
+        fr_note("-t %lld: this machine has %ld processor%s, and more threads than that wait for each other",
+                (long long)args->number[FR_ARG_THREADS], processors, processors > 1 ? "s" : "");
+}
+
+void fr_option_notes(const fr_arguments *args) {
+    if (args->given[FR_ARG_QUIET]) return;
+    fr_option_note_threads(args);
+    note_llama_cpps(args);
+    note_environment(args);
+    if (args->verb->bit & (FR_VERB_BATCH | FR_VERB_FEATURES)) return; /* its lines may have settings of their own */
+    note_draws(args);
+    note_off(args);
+    note_mirostat(args);
+}

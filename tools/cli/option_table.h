@@ -1,0 +1,73 @@
+/* The options of the command, as data: what options.c parses by, and what help and the manual page are printed from.
+ *
+ * In: nothing. Out: a row an option, by fr_arg (options.h). */
+#ifndef FR_TOOLS_CLI_OPTION_TABLE_H
+#define FR_TOOLS_CLI_OPTION_TABLE_H
+
+#include "forerun_lab.h"
+#include "tools/cli/options.h"
+
+/* What bench's parts take an option. */
+enum { FR_PART_MACHINE = 1, FR_PART_KERNELS = 2, FR_PART_MODEL = 4, FR_PART_NEIGHBOURS = 8, FR_PART_GRAMMAR = 16,
+       FR_PART_RANKS = 32 };
+
+typedef enum fr_kind {
+    FR_KIND_TEXT,    /* anything; a flag when the row names no value */
+    FR_KIND_NUMBER,  /* a whole number in [low, high] */
+    FR_KIND_REAL,    /* a number in [low, high] */
+    FR_KIND_WORD,    /* one of words */
+    FR_KIND_LIST,    /* comma list of words */
+    FR_KIND_NUMBERS, /* comma list of whole numbers and stretches of them in [low, high] */
+    FR_KIND_IDS,     /* comma list of token ids */
+} fr_kind;
+
+/* What an option of the library that a row names is set to. */
+typedef enum fr_set_to {
+    FR_SET_NOTHING, /* none is named, or not by the row alone */
+    FR_SET_GIVEN,   /* the value that is given */
+    FR_SET_ON,      /* 1 */
+    FR_SET_OFF,     /* 0 */
+} fr_set_to;
+
+typedef struct fr_option_row {
+    const char *names;   /* the ones that help shows first, and the plainest of all in front */
+    const char *value;   /* what help calls the value, NULL for a flag */
+    fr_kind kind;
+    unsigned verbs;      /* who takes it */
+    unsigned parts;      /* of bench, which take it; 0: all */
+    bool again;          /* each time it is given counts */
+    bool draws;          /* it means something where tokens are drawn alone */
+    bool switches;       /* a flag that may be followed by on, off or auto */
+    bool manual;         /* help says nothing of it, the manual page does */
+    fr_option sets;      /* of the library's options, */
+    fr_set_to to;        /* unless it is nothing */
+    int64_t low, high;   /* both 0 in a row that sets an option to what is given: that option's */
+    const char *words;   /* words that are built, */
+    fr_lab_words of;     /* the library's of this table, which stand in help for {}, */
+    fr_lab_words also;   /* and of this one, which don't */
+    bool any_case;       /* of those words and the unbuilt ones */
+    const char *special; /* a word beside the numbers; it leaves the number -1 */
+    const char *unbuilt; /* words that are known, for any kind, but not built yet */
+    int64_t unbuilt_from; /* numbers from here on are neither; 0: all are */
+    const char *help;
+    const char *more; /* for the manual page alone */
+} fr_option_row;
+
+extern const fr_option_row fr_option_table[FR_ARG_COUNT];
+
+/* Whether a verb takes an option. */
+bool fr_verb_takes(const fr_verb *verb, const fr_option_row *row);
+
+/* Adds the library's words of a table to a list with blanks between. */
+void fr_add_words(fr_lab_words of, char *list, size_t size);
+
+/* All words that are built of a row, with blanks between. */
+void fr_option_row_words(const fr_option_row *row, char *words, size_t size);
+
+/* The whole numbers that a row takes, or the real ones. */
+fr_lab_range fr_option_row_range(const fr_option_row *row);
+
+/* Reads a value that was given, or none: 0, or the exit status behind a line that says what is wrong. */
+int fr_option_take(fr_arguments *args, fr_arg arg, const char *name, const char *text);
+
+#endif

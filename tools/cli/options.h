@@ -1,0 +1,308 @@
+/* The command line: one table of options for all verbs (option_table.c).
+ *
+ * In: a verb and argv after it. Out: for every option whether it was given and what it holds, checked for kind, range
+ * and word, so that a verb only reads. What is known but not built is refused here by name, never ignored. */
+#ifndef FR_TOOLS_CLI_OPTIONS_H
+#define FR_TOOLS_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "forerun.h"
+
+enum {
+    FR_VERB_GENERATE = 1,
+    FR_VERB_CHAT = 2,
+    FR_VERB_LOGITS = 4,
+    FR_VERB_TOKENIZE = 8,
+    FR_VERB_INSPECT = 16,
+    FR_VERB_VERIFY = 32,
+    FR_VERB_PERPLEXITY = 64,
+    FR_VERB_QUANTIZE = 128,
+    FR_VERB_SYNTH = 256,
+    FR_VERB_PACK = 512,
+    FR_VERB_REPORT = 1024,
+    FR_VERB_BENCH = 2048,
+    FR_VERB_TEMPLATE = 4096,
+    FR_VERB_BATCH = 8192,
+    FR_VERB_COMPLETION = 16384,
+    FR_VERB_SERVE = 32768,
+    FR_VERB_MODELS = 65536,
+    FR_VERB_FEATURES = 131072,
+    FR_VERB_IMATRIX = 262144,
+    FR_VERB_TRIM_HEAD = 524288,
+};
+
+typedef struct fr_arguments fr_arguments;
+
+typedef struct fr_verb {
+    const char *name;
+    const char *does;
+    unsigned bit; /* one of FR_VERB_* */
+    const char *usage;
+    const char *notes; /* further lines for help, may be NULL */
+    const char *examples;
+    int (*run)(const fr_arguments *args); /* gives the exit status */
+} fr_verb;
+
+/* Lists all verbs, so that an error can name those which have an option. */
+void fr_arguments_know(const fr_verb *verbs, size_t count);
+
+/* The order is that of the help text. */
+typedef enum fr_arg {
+    FR_ARG_MODEL,
+    FR_ARG_DRAFTER,
+    FR_ARG_MMPROJ,
+    FR_ARG_TOKENIZER_PRE,
+    FR_ARG_PROMPT,
+    FR_ARG_FILE,
+    FR_ARG_IDS,
+    FR_ARG_ESCAPE,
+    FR_ARG_NO_ESCAPE,
+    FR_ARG_CHAT,
+    FR_ARG_NO_CHAT,
+    FR_ARG_SYSTEM,
+    FR_ARG_SYSTEM_FILE,
+    FR_ARG_MESSAGES,
+    FR_ARG_TOOLS,
+    FR_ARG_CHAT_TEMPLATE,
+    FR_ARG_CHAT_KWARGS,
+    FR_ARG_NO_THINK,
+    FR_ARG_PARSE_SPECIAL,
+    FR_ARG_DECODE,
+    FR_ARG_NO_BOS,
+    FR_ARG_PIECES,
+    FR_ARG_PREDICT,
+    FR_ARG_STOP,
+    FR_ARG_IGNORE_EOS,
+    FR_ARG_OUTPUT,
+    FR_ARG_TEMPLATE_OUTPUT,
+    FR_ARG_COLOR,
+    FR_ARG_STATS,
+    FR_ARG_TRACE,
+    FR_ARG_PROMPT_CACHE,
+    FR_ARG_OUT_FILE,
+    FR_ARG_MOST_IDS,
+    FR_ARG_ROWS,
+    FR_ARG_TAPS,
+    FR_ARG_DRAFT_STEPS,
+    FR_ARG_BASE,
+    FR_ARG_KL,
+    FR_ARG_HELLASWAG,
+    FR_ARG_WINOGRANDE,
+    FR_ARG_MULTIPLE_CHOICE,
+    FR_ARG_TASKS,
+    FR_ARG_CHUNK_IDS,
+    FR_ARG_CHUNKS,
+    FR_ARG_PROCESS_OUTPUT,
+    FR_ARG_OUTPUT_FORMAT,
+    FR_ARG_STRIDE,
+    FR_ARG_TENSORS,
+    FR_ARG_INSPECT_FORM,
+    FR_ARG_SHAPE,
+    FR_ARG_TYPE,
+    FR_ARG_TENSOR_TYPE,
+    FR_ARG_OUTPUT_TYPE,
+    FR_ARG_EMBEDDING_TYPE,
+    FR_ARG_PURE,
+    FR_ARG_IMATRIX,
+    FR_ARG_VOCAB,
+    FR_ARG_LAYERS,
+    FR_ARG_EXPERTS,
+    FR_ARG_PARALLEL,
+    FR_ARG_KV_MEMORY,
+    FR_ARG_MEMORY,
+    FR_ARG_RESUME,
+    FR_ARG_RANK_DELAY,
+    FR_ARG_RANK_TIMEOUT,
+    FR_ARG_RANK_SHARES,
+    FR_ARG_RANK_SPLIT,
+    FR_ARG_HOST,
+    FR_ARG_PORT,
+    FR_ARG_ALIAS,
+    FR_ARG_MODELS,
+    FR_ARG_MODELS_MAX,
+    FR_ARG_API_KEY,
+    FR_ARG_API_KEY_FILE,
+    FR_ARG_SSL_KEY,
+    FR_ARG_SSL_CERT,
+    FR_ARG_CORS,
+    FR_ARG_ALLOW_HOST,
+    FR_ARG_METRICS,
+    FR_ARG_EMBEDDINGS,
+    FR_ARG_POOLING,
+    FR_ARG_SLOTS,
+    FR_ARG_NO_SLOTS,
+    FR_ARG_NO_UI,
+    FR_ARG_SLOT_SAVE_PATH,
+    FR_ARG_TIMEOUT,
+    FR_ARG_MAX_BODY,
+    FR_ARG_MAX_CONNECTIONS,
+    FR_ARG_MAX_QUEUE,
+    FR_ARG_PING,
+    FR_ARG_LOG_CONTENTS,
+    FR_ARG_LOG_FORMAT,
+    FR_ARG_LOG_LEVEL,
+    FR_ARG_TEMP,
+    FR_ARG_TOP_K,
+    FR_ARG_TOP_P,
+    FR_ARG_MIN_P,
+    FR_ARG_TOP_N_SIGMA,
+    FR_ARG_TYPICAL,
+    FR_ARG_XTC_PROBABILITY,
+    FR_ARG_XTC_THRESHOLD,
+    FR_ARG_DYNATEMP_RANGE,
+    FR_ARG_DYNATEMP_EXP,
+    FR_ARG_MIROSTAT,
+    FR_ARG_MIROSTAT_LR,
+    FR_ARG_MIROSTAT_ENT,
+    FR_ARG_REPEAT_PENALTY,
+    FR_ARG_REPEAT_LAST_N,
+    FR_ARG_PRESENCE_PENALTY,
+    FR_ARG_FREQUENCY_PENALTY,
+    FR_ARG_DRY_MULTIPLIER,
+    FR_ARG_DRY_BASE,
+    FR_ARG_DRY_ALLOWED_LENGTH,
+    FR_ARG_DRY_PENALTY_LAST_N,
+    FR_ARG_DRY_SEQUENCE_BREAKER,
+    FR_ARG_SAMPLERS,
+    FR_ARG_LOGIT_BIAS,
+    FR_ARG_GRAMMAR,
+    FR_ARG_GRAMMAR_FILE,
+    FR_ARG_JSON_SCHEMA,
+    FR_ARG_JSON_SCHEMA_FILE,
+    FR_ARG_REGEX,
+    FR_ARG_SEED,
+    FR_ARG_LOGPROBS,
+    FR_ARG_SPEC_TYPE,
+    FR_ARG_DRAFT_MAX,
+    FR_ARG_DRAFT_MIN,
+    FR_ARG_DRAFT_P_MIN,
+    FR_ARG_DRAFT_HEAD,
+    FR_ARG_DRAFT_TOPK,
+    FR_ARG_DRAFT_ROWS,
+    FR_ARG_PRESET,
+    FR_ARG_ACCEPT,
+    FR_ARG_CONTEXT,
+    FR_ARG_CONTEXT_SHIFT,
+    FR_ARG_THREADS,
+    FR_ARG_PIN,
+    FR_ARG_NO_PIN,
+    FR_ARG_NUMA,
+    FR_ARG_ISA,
+    FR_ARG_CHUNK,
+    FR_ARG_KV_K,
+    FR_ARG_KV_V,
+    FR_ARG_CTX_CHECKPOINTS,
+    FR_ARG_SWA_FULL,
+    FR_ARG_NO_MMAP,
+    FR_ARG_MLOCK,
+    FR_ARG_QUIET,
+    FR_ARG_VERBOSE,
+    FR_ARG_VERSION,
+    FR_ARG_HELP,
+    FR_ARG_IMAGE,
+    FR_ARG_SHELL,
+    FR_ARG_BENCH_PART,
+    FR_ARG_BENCH_FORM,
+    FR_ARG_BENCH_FILTER,
+    FR_ARG_BENCH_ISA,
+    FR_ARG_BENCH_ROWS,
+    FR_ARG_BENCH_WEIGHTS,
+    FR_ARG_BENCH_THREADS,
+    FR_ARG_BENCH_PROMPT,
+    FR_ARG_BENCH_GENERATE,
+    FR_ARG_BENCH_BOTH,
+    FR_ARG_BENCH_DEPTH,
+    FR_ARG_BENCH_DRAFTS,
+    FR_ARG_BENCH_SPEC_TYPE,
+    FR_ARG_BENCH_PROMPTS,
+    FR_ARG_BENCH_SYNTH_RATES,
+    FR_ARG_BENCH_REPETITIONS,
+    FR_ARG_BENCH_SPREAD,
+    FR_ARG_BENCH_PLOT,
+    FR_ARG_COUNT
+} fr_arg;
+
+#define FR_TENSOR_TYPES_MAX 64
+#define FR_BIASES_MAX       4096
+#define FR_PAIRS_MAX        64
+#define FR_IMAGES_MAX       64
+#define FR_HARMLESS_MAX     32
+#define FR_BREAKERS_MAX     16
+#define FR_NAMED_MAX        3
+#define FR_BARE_MAX         4
+
+struct fr_arguments {
+    const fr_verb *verb;
+    bool given[FR_ARG_COUNT];
+    const char *name[FR_ARG_COUNT]; /* that it was given by, perhaps with =value behind */
+    const char *text[FR_ARG_COUNT];
+    int64_t number[FR_ARG_COUNT];
+    double real[FR_ARG_COUNT];
+    const char *stops[FR_STOPS_MAX]; /* every --stop */
+    size_t stop_count;
+    const char *tensor_types[FR_TENSOR_TYPES_MAX]; /* every --tensor-type */
+    size_t tensor_type_count;
+    int64_t pairs[FR_PAIRS_MAX][2]; /* every -pg */
+    size_t pair_count;
+    const char *biases[FR_BIASES_MAX]; /* every --logit-bias */
+    size_t bias_count;
+    const char *breakers[FR_BREAKERS_MAX]; /* every --dry-sequence-breaker */
+    size_t breaker_count;
+    const char *images[FR_IMAGES_MAX]; /* every --image */
+    size_t image_count;
+    const char *harmless[FR_HARMLESS_MAX]; /* names of llama.cpp's options that mean nothing here */
+    size_t harmless_count;
+    int32_t *ids; /* --ids */
+    size_t id_count;
+    bool uses_drafter; /* unless --spec-type says otherwise */
+    char *system; /* text of --system-prompt-file */
+    const char *bare[FR_BARE_MAX]; /* quantize's words without an option in front */
+    size_t bare_count;
+    bool bare_model; /* it is named without -m */
+    bool piped; /* no prompt was given, so it is read from standard input */
+    char *found[FR_NAMED_MAX]; /* paths of what was named as other programs do (named.h) */
+    const char *model_name;    /* the name of -m, where it was one; NULL: a path */
+    bool seed_drawn; /* the number of --seed is not the command line's -1: it was drawn */
+};
+
+/* The numbers of a list such as "1..8,16", in its order, -1 for a word among them; their count, at most `most`. 0: the
+ * option was not given. */
+size_t fr_arguments_numbers(const fr_arguments *args, fr_arg arg, int64_t *numbers, size_t most);
+
+/* Says if tokens are drawn at random: by a temperature, or by a sampler that draws without one. chat and serve have a
+ * temperature by default. */
+bool fr_arguments_draw(const fr_arguments *args);
+
+/* Gives 0, or the exit status after one line on standard error. --help and --version end the parsing where they are. */
+int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char **words);
+void fr_arguments_free(fr_arguments *args);
+
+/* Says that the verb was given no prompt; gives the exit status. */
+int fr_arguments_lack_prompt(const fr_arguments *args);
+
+/* An option that asks for more than decoding without drafts does; NULL: none was given. Values that ask for nothing,
+ * such as --draft-max 0 or --accept gumbel, do not count, nor does a preset that --draft-max goes before. */
+const char *fr_arguments_drafting(const fr_arguments *args);
+
+/* What a seed of -1 becomes. */
+uint32_t fr_draw_seed(void);
+
+#define FR_HELP_SIZE 2048 /* bytes of a text with the words that it lists */
+
+/* An option as help has it; more: what only the manual page has room for, "" where there is none. */
+typedef struct fr_option_help {
+    const char *names, *value;
+    char help[FR_HELP_SIZE], more[FR_HELP_SIZE];
+    unsigned verbs;
+} fr_option_help;
+
+fr_option_help fr_arguments_help(fr_arg arg);
+
+/* The help text of a verb, from its own lines and the option table. */
+void fr_help_print(const fr_verb *verb, FILE *out);
+
+#endif

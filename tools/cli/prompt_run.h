@@ -1,0 +1,12 @@
+/* A prompt put to a session, which people see going on and can end.
+ *
+ * In: ids. Out: the session with them on its timeline; meanwhile a line of progress (progress.h). */
+#ifndef FR_TOOLS_CLI_PROMPT_RUN_H
+#define FR_TOOLS_CLI_PROMPT_RUN_H
+
+#include "forerun.h"
+
+/* fr_session_set_prompt. abort: the session's abort callback here and from then on; quiet: no progress. */
+fr_status fr_prompt_run(fr_session *session, const int32_t *ids, size_t count, fr_abort_fn *abort, bool quiet);
+
+#endif

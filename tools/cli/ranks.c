@@ -1,0 +1,269 @@
+/* A rank of a job: see ranks.h.
+ *
+ * Every rank runs the same command with the same arguments. Standard output of ranks but the first is dropped; their
+ * standard error is kept, as rank 0 is told its last line where one of them fails. */
+#include "tools/cli/ranks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "bench/rank_shares.h"
+#include "forerun_lab_ranks.h"
+#include "tools/cli/interrupt.h"
+#include "tools/cli/option_table.h"
+#include "tools/cli/output.h"
+#include "tools/cli/verbs.h"
+
+enum { SILENT_SECONDS = 30, LINE = 400 };
+enum { LOOK_MS = 300 }; /* in which the others of a machine look who says something */
+
+/* A rank that computes a long prompt gets no word of a failure for as long. What starts jobs kills the others a second
+ * after one has died. */
+#define LATE_SECONDS 0.5
+
+static int kept = -1; /* standard error of a rank that nobody sees */
+static int seen = STDERR_FILENO; /* what would be seen */
+static void (*before_end)(void *context);
+static void *before_end_context;
+
+/* By what OpenMPI's mpirun, Slurm's srun --mpi=pmix, and other programs that start such jobs, say of them. */
+static bool has_company(void) {
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        const char *size = getenv(sizes[i]);
+        if (size && strtol(size, NULL, 10) > 1) return true;
+    }
+    const char *tasks = getenv("PMIX_RANK") ? getenv("SLURM_STEP_NUM_TASKS") : NULL;
+    return tasks && strtol(tasks, NULL, 10) > 1;
+}
+
+/* The last line of what was kept, without the command's name in front. */
+static void read_last_line(char *line) {
+    static const char name[] = "forerun: ";
+    char bytes[2 * LINE] = "";
+    off_t end = lseek(kept, 0, SEEK_END), from = end > (off_t)sizeof(bytes) - 1 ? end - (off_t)sizeof(bytes) + 1 : 0;
+    ssize_t got = pread(kept, bytes, sizeof(bytes) - 1, from);
+    while (got > 0 && bytes[got - 1] == '\n') bytes[--got] = '\0';
+    const char *at = strrchr(bytes, '\n');
+    at = at ? at + 1 : bytes;
+    if (strncmp(at, name, sizeof(name) - 1) == 0) at += sizeof(name) - 1;
+    memccpy(line, at, '\0', LINE - 1);
+}
+
+/* For where nothing may be allocated or locked. */
+static void write_words(const char *line) {
+    static const char name[] = "forerun: ";
+    char words[LINE + sizeof(name)];
+    size_t length = sizeof(name) - 1;
+    memcpy(words, name, length);
+    for (; *line && length < sizeof(words) - 1; line++) words[length++] = *line;
+    words[length++] = '\n';
+    if (write(seen, words, length) < 0) _exit(1);
+}
+
+/* ----------------------------------------------------------------------------------------------- before, and behind */
+
+/* Whether this is the job's first process of this machine to say something: a name that one alone can have, as long as
+ * it lives. Who has asked once has said it, or is not to. */
+static bool first_to_say(void) {
+    static atomic_flag asked = ATOMIC_FLAG_INIT;
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    if (atomic_flag_test_and_set(&asked)) return false;
+    const char *job = getenv("PMIX_NAMESPACE");
+    if (!job) job = getenv("SLURM_JOB_ID");
+    size_t length = 1;
+    for (const char *part = "forerun-ranks-"; *part; part++) name.sun_path[length++] = *part;
+    for (; job && *job && length < sizeof(name.sun_path); job++) name.sun_path[length++] = *job;
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+    int one = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    return one >= 0 && bind(one, (struct sockaddr *)&name, size) == 0;
+}
+
+/* While ranks join, or leave, they may not know of the one that has ended; who has started them ends all then. */
+static void end_unknown(int signal_number) {
+    if (!fr_lab_ranks_struck(signal_number)) return;
+    if (first_to_say()) {
+        write_words("a rank was ended from outside before all had joined the job, or while they left it");
+        poll(NULL, 0, LOOK_MS);
+    }
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
+static void watch_for_unknown(struct sigaction *before) {
+    struct sigaction action = {.sa_handler = end_unknown, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGTERM, NULL, before);
+    if (before->sa_handler != SIG_IGN) sigaction(SIGTERM, &action, NULL);
+}
+
+/* Ranks find at the same time that the job does not come about. */
+static int fail_to_join(fr_status status) {
+    int code = first_to_say() ? fr_exit_status(status) : 1;
+    poll(NULL, 0, LOOK_MS);
+    return code;
+}
+
+/* --------------------------------------------------------------------------------------------------------- failures */
+
+/* Rank 0's line, or what rank 1 tells of it, unless others that it had not met yet have. */
+static void say(const char *line) {
+    if (fr_rank() == 0 || first_to_say()) write_words(line);
+}
+
+/* By a thread that watches the other ranks, of a process that computes on. */
+static void end_late(const char *line) {
+    if (before_end) before_end(before_end_context);
+    fr_writer_remove();
+    if (line && (kept >= 0 || !fr_has_failed())) say(line);
+    _exit(1);
+}
+
+void fr_ranks_before_end(void (*act)(void *context), void *context) {
+    before_end_context = context;
+    before_end = act;
+}
+
+static bool struck(int signal_number) {
+    return fr_lab_ranks_struck(signal_number);
+}
+
+/* What a process does that exits, wherever: the job learns how. */
+static void leave(int code, void *nothing) {
+    (void)nothing;
+    char line[LINE] = "";
+    struct sigaction before;
+    fflush(NULL);
+    if (kept >= 0) read_last_line(line);
+    watch_for_unknown(&before);
+    int all = fr_ranks_part(code, line, say);
+    if (all != code) _exit(all);
+}
+
+static int hide(void) {
+    int nowhere = open("/dev/null", O_WRONLY);
+    kept = memfd_create("forerun-rank", MFD_CLOEXEC);
+    seen = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+    if (nowhere < 0 || kept < 0 || seen < 0)
+        return fr_bad_input("rank %zu has no place for what it would print", fr_rank());
+    dup2(nowhere, STDOUT_FILENO);
+    dup2(kept, STDERR_FILENO);
+    close(nowhere);
+    return 0;
+}
+
+/* Where all ranks are of one machine OpenMPI shall not load the libraries of networks, which take memory of each of
+ * them: its names of what uses those, of 4 and 5. What the user has set stays. */
+static void leave_networks_out(void) {
+    static const char *const without[][2] = {{"OMPI_MCA_pml", "^ucx,cm"},
+                                             {"OMPI_MCA_btl", "^openib,ofi,uct,usnic"},
+                                             {"OMPI_MCA_osc", "^ucx"}};
+    const char *all = getenv("OMPI_COMM_WORLD_SIZE"), *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    if (!all || !here || strcmp(all, here) != 0) return;
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++) setenv(without[i][0], without[i][1], 0);
+}
+
+/* Whether mpirun was told what ranks are bound to: by OpenMPI's names of its options, of 4. */
+static bool binding_was_chosen(void) {
+    static const char *const names[] = {"OMPI_MCA_hwloc_base_binding_policy", "OMPI_MCA_hwloc_base_cpu_set",
+                                        "OMPI_MCA_rmaps_base_cpus_per_rank", "OMPI_MCA_orte_rankfile"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i])) return true;
+    const char *mapping = getenv("OMPI_MCA_rmaps_base_mapping_policy");
+    if (!mapping) return false;
+    return strcasestr(mapping, "PE=") || (strncmp(mapping, "slot", 4) != 0 && strncmp(mapping, "node", 4) != 0);
+}
+
+/* By itself it binds each of two ranks to a core, and of more to a socket: where that is the only rank of a machine all
+ * others would idle. A rank may use what its starter may; ranks of one machine part that. */
+static void undo_binding(void) {
+    cpu_set_t usable[8];
+    if (!getenv("OMPI_MCA_orte_bound_at_launch") || binding_was_chosen()) return;
+    if (sched_getaffinity(getppid(), sizeof usable, usable) == 0) sched_setaffinity(0, sizeof usable, usable);
+}
+
+int fr_ranks_enter(void) {
+    struct sigaction before;
+    if (!has_company()) return 0;
+    leave_networks_out();
+    undo_binding();
+    watch_for_unknown(&before);
+    fr_status status = fr_ranks_join(SILENT_SECONDS);
+    if (status != FR_OK) return fail_to_join(status);
+    sigaction(SIGTERM, &before, NULL);
+    fr_lab_ranks_end_late(LATE_SECONDS, end_late);
+    fr_signal_ask(struck);
+    on_exit(leave, NULL);
+    return fr_rank() > 0 ? hide() : 0;
+}
+
+/* Machines that differ are dealt what they can read, in rows or layers as --rank-split says, or as pays: on one machine
+ * nothing is measured. */
+static int split(const fr_arguments *args) {
+    static const char *const words[] = {"auto", "rows", "layers"};
+    uint32_t parts[FR_LAB_MOST_RANKS];
+    fr_bench_rank_speed speed = {0};
+    size_t how = FR_LAB_SPLIT_AUTO;
+    while (args->given[FR_ARG_RANK_SPLIT] && strcmp(args->text[FR_ARG_RANK_SPLIT], words[how]) != 0) how++;
+    bool deals = !args->given[FR_ARG_RANK_SHARES], asks = how == FR_LAB_SPLIT_AUTO;
+    if (fr_lab_ranks_hosts() > 1 && (deals || asks)) {
+        size_t threads = args->given[FR_ARG_THREADS] ? (size_t)args->number[FR_ARG_THREADS] : 0;
+        speed = fr_bench_rank_shares(threads, parts);
+        int code = deals ? fr_exit_status(fr_lab_ranks_deal(parts, fr_rank_count())) : 0;
+        if (code) return code;
+    }
+    return fr_exit_status(fr_lab_ranks_split((fr_lab_split)how, speed.latency, speed.bandwidth));
+}
+
+/* "3,1" */
+static int deal(const char *list) {
+    uint32_t parts[FR_LAB_MOST_RANKS];
+    size_t count = 0;
+    for (const char *at = list; count < FR_LAB_MOST_RANKS; at++) {
+        char *end;
+        errno = 0;
+        unsigned long part = strtoul(at, &end, 10);
+        if (*at < '0' || *at > '9' || errno || part > UINT32_MAX || (*end && *end != ','))
+            return fr_wrong_usage("--rank-shares %s: whole numbers, a comma between them", list);
+        parts[count++] = (uint32_t)part;
+        if (!*end) return fr_exit_status(fr_lab_ranks_deal(parts, count));
+        at = end;
+    }
+    return fr_wrong_usage("--rank-shares: at most %d", FR_LAB_MOST_RANKS);
+}
+
+int fr_ranks_check_arguments(const fr_verb *verb, fr_arguments *args) {
+    static const unsigned runs = FR_VERB_GENERATE | FR_VERB_LOGITS | FR_VERB_VERIFY | FR_VERB_BATCH |
+                                 FR_VERB_BENCH | FR_VERB_SERVE;
+    static const fr_arg alone[] = {FR_ARG_PROMPT_CACHE, FR_ARG_RESUME, FR_ARG_MODELS, FR_ARG_SLOT_SAVE_PATH};
+    static const fr_arg written[] = {FR_ARG_OUT_FILE, FR_ARG_TRACE, FR_ARG_BENCH_PLOT};
+    if (args->given[FR_ARG_RANK_SHARES] && (verb->bit & runs)) {
+        int code = deal(args->text[FR_ARG_RANK_SHARES]);
+        if (code) return code;
+    }
+    if (fr_rank_count() == 1) return 0;
+    if (args->given[FR_ARG_RANK_TIMEOUT]) fr_lab_ranks_timeout((int)args->number[FR_ARG_RANK_TIMEOUT]);
+    if (args->given[FR_ARG_RANK_DELAY]) fr_lab_ranks_delay((double)args->number[FR_ARG_RANK_DELAY] / 1e6);
+    if (!(verb->bit & runs)) return fr_wrong_usage("%s does not run as several ranks", verb->name);
+    for (size_t i = 0; i < sizeof(alone) / sizeof(*alone); i++) {
+        const char *names = fr_option_table[alone[i]].names;
+        if (args->given[alone[i]])
+            return fr_wrong_usage("%.*s is not for several ranks", (int)strcspn(names, " "), names);
+    }
+    if (args->given[FR_ARG_FILE] && strcmp(args->text[FR_ARG_FILE], "-") == 0)
+        return fr_wrong_usage("-f -: ranks have no standard input in common, give a file");
+    for (size_t i = 0; i < sizeof(written) / sizeof(*written) && fr_rank() > 0; i++)
+        if (args->given[written[i]] && verb->bit != FR_VERB_BENCH) args->text[written[i]] = "/dev/null";
+    return split(args);
+}

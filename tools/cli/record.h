@@ -1,0 +1,63 @@
+/* A trace read back: what generate --trace wrote, checked line by line, as plain arrays.
+ *
+ * In: bytes of a file that may hold anything. Out: rounds, pieces of text and totals; or one line that names the line
+ * and the field at fault. Events and keys that a later version may write are passed over. A last line that was cut off
+ * is left out. */
+#ifndef FR_TOOLS_CLI_RECORD_H
+#define FR_TOOLS_CLI_RECORD_H
+
+#include <stdint.h>
+
+#include "tools/cli/output.h"
+
+typedef struct fr_record_round {
+    size_t rows; /* of the target's forward; 0: the id that a prompt's forward predicted */
+    size_t drafted, accepted, count;
+    double draft, verify, accept, seconds;
+    double margins[FR_STEP_MAX]; /* of each id, NAN where unknown */
+} fr_record_round;
+
+typedef enum fr_origin {
+    FR_ORIGIN_PROMPT,
+    FR_ORIGIN_DRAFT,      /* an accepted draft */
+    FR_ORIGIN_TARGET,     /* the target's own */
+    FR_ORIGIN_CORRECTION, /* the target's own, where a draft was rejected */
+    FR_ORIGIN_COUNT
+} fr_origin;
+
+typedef struct fr_record_piece {
+    fr_origin origin;
+    size_t round, index; /* of its id among the round's */
+    size_t begin, length; /* in text */
+} fr_record_piece;
+
+typedef struct fr_record {
+    json_t *begin, *stats; /* the first line; the last line of stats, NULL if there is none */
+    fr_record_round *rounds;
+    size_t round_count, round_capacity;
+    fr_record_piece *pieces;
+    size_t piece_count, piece_capacity;
+    char *text;
+    size_t text_length, text_capacity;
+    size_t prompt_tokens, prompt_forwards;
+    double prompt_seconds;
+    bool cut_off;
+} fr_record;
+
+/* What target calls, forwards after a prompt's own, come to. */
+typedef struct fr_sums {
+    double calls, tokens; /* that they gave */
+    double drafting;      /* calls that carried drafts */
+    double drafted, accepted, draft, verify, accept, seconds;
+    double at_depth[FR_STEP_MAX - 1][FR_DEPTH_COUNT];
+    double given[FR_STEP_MAX + 1]; /* calls that gave so many tokens */
+} fr_sums;
+
+/* Of rounds [from, to). */
+fr_sums fr_record_sums(const fr_record *record, size_t from, size_t to);
+
+/* path: how an error line names the bytes. Gives the exit status. */
+int fr_record_read(fr_record *record, const char *path, const char *bytes, size_t length);
+void fr_record_free(fr_record *record);
+
+#endif

@@ -1,0 +1,92 @@
+/* One continuation: what a session's steps give in, ids and text out, and why it ended. */
+#ifndef FR_TOOLS_CLI_REPLY_H
+#define FR_TOOLS_CLI_REPLY_H
+
+#include "tools/cli/loaded.h"
+#include "tools/cli/output.h"
+#include "tools/cli/reply_view.h"
+
+typedef enum fr_end {
+    FR_END_NONE,
+    FR_END_EOS,
+    FR_END_LENGTH,  /* -n tokens */
+    FR_END_CONTEXT, /* the context is full */
+    FR_END_STOP,    /* a stop string */
+    FR_END_INTERRUPT, /* the session's abort callback said so */
+} fr_end;
+
+typedef struct fr_reply_logprob {
+    int32_t id;
+    float value;
+} fr_reply_logprob;
+
+/* Whose it is, and where it goes. */
+typedef struct fr_reply_setting {
+    const fr_model *model;
+    fr_session *session;
+    int64_t most; /* ids at most, below 1: no limit */
+    int64_t best; /* log-probabilities of so many beside each id's own, -1: none at all */
+    bool chances; /* given as probabilities, "prob" and "top_probs" */
+    bool ignore_eos;
+    const int32_t *stop_ids; /* further ids that end the reply, like a stop string; NULL: none */
+    size_t stop_id_count;
+    fr_stream *text;     /* NULL: only ids are wanted */
+    fr_reply_view *view; /* NULL, or what takes a chat's reply apart before it goes there */
+} fr_reply_setting;
+
+typedef struct fr_reply fr_reply;
+
+/* Asked where the context is full. *made: there is room again, with the ids of the reply behind what is left. */
+typedef fr_status fr_make_room_fn(void *context, const fr_reply *reply, bool *made);
+
+typedef struct fr_reply_shift {
+    fr_make_room_fn *make_room;
+    void *context;
+} fr_reply_shift;
+
+struct fr_reply {
+    fr_reply_setting setting;
+    fr_decoder *decoder; /* NULL without text, or with a view */
+    int32_t *ids;
+    size_t *begins;  /* of each id's text: bytes of text before it was taken */
+    size_t count;    /* on the session's timeline */
+    size_t kept;     /* up to the token that completed a stop string */
+    size_t capacity;
+    fr_reply_logprob *logprobs; /* with --logprobs, for each id: its own, then those of the `best` */
+    size_t best;
+    fr_end end;
+};
+
+/* A reply that is empty yet, whose text needs the model's tokenizer; then what each step gave, of as many ids as there
+ * is room for, until it has ended; at last the end of its text. */
+fr_status fr_reply_begin(fr_reply *reply, const fr_reply_setting *setting);
+size_t fr_reply_room(const fr_reply *reply);
+fr_status fr_reply_take(fr_reply *reply, const int32_t *ids, size_t count, size_t accepted);
+fr_status fr_reply_finish(fr_reply *reply);
+void fr_reply_free(fr_reply *reply);
+
+/* Adds it to a result: ids, text, log-probabilities, what a chat's is made of, why it ended. */
+fr_status fr_reply_put(const fr_reply *reply, json_t *object);
+
+/* Its ids from `from` on, before `to`. */
+json_t *fr_reply_ids(const fr_reply *reply, size_t from, size_t to);
+
+/* Log-probabilities of these, NULL where none were wanted: [{"id", "logprob", "token", "bytes", "top_logprobs": [{"id",
+ * "logprob", "token", "bytes"}, ...]}, ...], an object for each id; and as OpenAI's /v1/completions has them:
+ * {"tokens", "token_logprobs", "top_logprobs", "text_offset"}, of which *offset is the first, and then what comes
+ * next. Of a model without a tokenizer no texts. */
+json_t *fr_reply_logprobs(const fr_reply *reply, size_t from, size_t to);
+json_t *fr_reply_logprobs_lists(const fr_reply *reply, size_t from, size_t to, size_t *offset);
+
+/* All that, of the session that the command line opened; shift: NULL where a full context is the end. Gives the exit
+ * status. */
+int fr_reply_run(fr_reply *reply, fr_loaded *loaded, const fr_arguments *args, fr_stream *text, fr_reply_view *view,
+                 const fr_reply_shift *shift);
+
+/* "eos", "length", "context", "stop", "interrupt". */
+const char *fr_end_name(fr_end end);
+
+/* Remarks on an end that the caller may not have expected, once its text is out; nothing with --quiet. */
+void fr_reply_remark(const fr_reply *reply, const fr_loaded *loaded, const fr_arguments *args);
+
+#endif

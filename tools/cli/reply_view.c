@@ -1,0 +1,88 @@
+/* A reply taken apart (reply_view.h). */
+#include "tools/cli/reply_view.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* An fr_stream_fn: content that no stop string begins in. */
+static void tell_content(void *context, const char *text, size_t length) {
+    fr_reply_view *view = context;
+    if (view->told) view->told(view->context, FR_REPLY_CONTENT, text, length);
+}
+
+/* No stop string reaches across a part of another kind: the content before it is known then. */
+static void take_part(void *context, fr_reply_part part, const char *text, size_t length) {
+    fr_reply_view *view = context;
+    if (view->stopped) return;
+    if (part == FR_REPLY_CONTENT) {
+        view->stopped = fr_stream_feed(view->text, text, length, view->accepted);
+        return;
+    }
+    fr_stream_end(view->text);
+    if (view->told) view->told(view->context, part, text, length);
+    if (part == FR_REPLY_CALL_END && view->one_call) view->stopped = true;
+}
+
+void fr_reply_view_tell(fr_reply_view *view, fr_reply_fn *told, void *context) {
+    view->told = told;
+    view->context = context;
+}
+
+fr_status fr_reply_view_open(fr_reply_view *view, const fr_tokenizer *tokenizer, const json_t *settings,
+                             const fr_marked_text *prompt, fr_stream *text) {
+    bool dim = text->out && isatty(fileno(text->out));
+    *view = (fr_reply_view){.text = text, .screen = {.out = text->out, .wrap = text->wrap, .dim = dim}};
+    text->told = tell_content;
+    text->context = view;
+    if (text->out) fr_reply_view_tell(view, fr_reply_screen_show, &view->screen);
+    fr_status status = fr_reply_parser_new(tokenizer, take_part, view, &view->parser);
+    char *options = fr_json_line(settings);
+    if (status == FR_OK) status = fr_reply_parser_begin(view->parser, prompt, options, true, prompt->length);
+    free(options);
+    return status;
+}
+
+void fr_reply_view_close(fr_reply_view *view) {
+    fr_reply_parser_free(view->parser);
+    *view = (fr_reply_view){0};
+}
+
+fr_status fr_reply_view_feed(fr_reply_view *view, int32_t id, bool accepted, bool *stopped) {
+    view->accepted = accepted;
+    fr_status status = fr_reply_parser_feed(view->parser, id);
+    if (status == FR_INPUT) status = fr_reply_parser_feed_text(view->parser, FR_NO_TOKEN, strlen(FR_NO_TOKEN));
+    *stopped = view->stopped;
+    return status;
+}
+
+fr_status fr_reply_view_finish(fr_reply_view *view, bool *stopped) {
+    view->accepted = false;
+    fr_status status = view->stopped ? FR_OK : fr_reply_parser_finish(view->parser);
+    fr_stream_end(view->text);
+    fr_reply_screen_end(&view->screen);
+    *stopped = view->stopped;
+    return status;
+}
+
+/* One step may have had more calls than were wanted. */
+static void keep_one(json_t *calls) {
+    while (json_array_size(calls) > 1) json_array_remove(calls, json_array_size(calls) - 1);
+}
+
+fr_status fr_reply_view_add(const fr_reply_view *view, json_t *object) {
+    static const char *const keys[] = {"reasoning_content", "tool_calls"};
+    char *json;
+    size_t length;
+    fr_status status = fr_reply_parser_message(view->parser, &json, &length);
+    if (status != FR_OK) return status;
+    json_t *message = json_loadb(json, length, JSON_ALLOW_NUL, NULL);
+    if (view->one_call) keep_one(json_object_get(message, "tool_calls"));
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        json_t *value = json_object_get(message, keys[i]);
+        if (value) fr_json_put(object, keys[i], json_incref(value));
+    }
+    json_decref(message);
+    fr_free(json);
+    return FR_OK;
+}

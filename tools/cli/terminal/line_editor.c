@@ -1,0 +1,372 @@
+/* A line typed on a terminal, by way of libedit (line_editor.h). */
+#include "tools/cli/terminal/line_editor.h"
+
+#include <errno.h>
+#include <histedit.h>
+#include <limits.h>
+#include <locale.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#include "tools/cli/output.h"
+#include "tools/cli/terminal/key_wait.h"
+
+enum { REMEMBERED = 1000, FOR_EVER = -1, REST_OF_KEY = 50 /* milliseconds: what a terminal sends comes together */ };
+
+/* Bracketed paste: asked for with these, a terminal puts marks around what is pasted. */
+#define PASTE_ON  "\033[?2004h"
+#define PASTE_OFF "\033[?2004l"
+
+/* A character that no keyboard sends: behind what was put in, it has libedit show the line. */
+#define SHOW_CHANGED L'\x80'
+static const char paste_begin[] = "\033[200~", paste_end[] = "\033[201~";
+enum { MARK = sizeof paste_begin - 1 };
+
+struct fr_line_editor {
+    EditLine *edit;
+    History *history;
+    char prompt[8];
+    char *initial;       /* what the line holds before the first key; NULL: nothing */
+    mbstate_t half;      /* of a character that is being read */
+    char again[MARK + 1]; /* bytes to be read once more: they began no mark, or no character after all */
+    size_t agains;
+    char *pasted;
+    size_t length, capacity;
+    bool dropped;
+};
+
+/* ----------------------------------------------------------------------------------------------------- the terminal */
+
+static void prepare_terminal(fr_line_editor *editor) {
+    el_set(editor->edit, EL_PREP_TERM, 1);
+    fputs(PASTE_ON, stderr);
+}
+
+static void leave_terminal(fr_line_editor *editor) {
+    fputs(PASTE_OFF, stderr);
+    el_set(editor->edit, EL_PREP_TERM, 0);
+}
+
+/* ---------------------------------------------------------------------------------------------- between the lines */
+
+static volatile sig_atomic_t bracketed; /* what is pasted between the lines */
+
+static struct termios cooked; /* the terminal's settings outside the editor */
+
+/* Keeps all keys that are typed between two lines for the next line, and does not show them within a reply. */
+static void hush(bool on) {
+    struct termios hushed = cooked;
+    hushed.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    if (tcgetpgrp(STDIN_FILENO) != getpgrp()) return; /* another program has the terminal */
+    tcsetattr(STDIN_FILENO, TCSADRAIN, on ? &hushed : &cooked);
+}
+
+static void bracket(bool on) {
+    const char *asks = on ? PASTE_ON : PASTE_OFF;
+    if (!bracketed) return;
+    ssize_t unused = write(STDERR_FILENO, asks, strlen(asks));
+    (void)unused;
+    hush(on);
+}
+
+static void stop_bracketing(void) {
+    bracket(false);
+    bracketed = false;
+}
+
+/* Ctrl-Z between the lines, whose handler this is: who runs the terminal meanwhile finds it as it was. */
+static void step_aside(int signal_number) {
+    struct sigaction own, usual = {.sa_handler = SIG_DFL};
+    sigset_t only;
+    int error = errno;
+    bracket(false);
+    sigemptyset(&only);
+    sigaddset(&only, signal_number);
+    sigaction(signal_number, &usual, &own);
+    raise(signal_number);
+    pthread_sigmask(SIG_UNBLOCK, &only, NULL); /* here it stops */
+    pthread_sigmask(SIG_BLOCK, &only, NULL);
+    sigaction(signal_number, &own, NULL);
+    bracket(true);
+    errno = error;
+}
+
+/* What is pasted before the next line is asked for is one turn there. */
+static void begin_bracketing(void) {
+    fflush(stderr);
+    bracketed = tcgetattr(STDIN_FILENO, &cooked) == 0;
+    bracket(true);
+}
+
+static void watch_stops(void) {
+    struct sigaction before, action = {.sa_handler = step_aside, .sa_flags = SA_RESTART};
+    sigaction(SIGTSTP, NULL, &before);
+    if (before.sa_handler == SIG_DFL) sigaction(SIGTSTP, &action, NULL);
+    atexit(stop_bracketing);
+}
+
+/* Ctrl-Z: who runs the terminal meanwhile finds it as it was. */
+static void stop(fr_line_editor *editor) {
+    leave_terminal(editor);
+    fr_key_wait_stop();
+    prepare_terminal(editor);
+}
+
+/* In the place of what stands on the terminal's line. */
+static void show_again(fr_line_editor *editor) {
+    fputs("\r\033[J", stderr);
+    el_set(editor->edit, EL_REFRESH);
+}
+
+/* After a signal: whether the line goes on. SIGCONT comes where SIGTSTP has stopped the process. */
+static bool go_on_after(fr_line_editor *editor, int signal_number) {
+    if (signal_number == SIGINT) editor->dropped = true;
+    if (signal_number == SIGINT || signal_number == SIGTERM || signal_number == SIGHUP) return false;
+    if (signal_number == SIGWINCH) el_resize(editor->edit);
+    if (signal_number == SIGTSTP) stop(editor);
+    if (signal_number == SIGCONT) prepare_terminal(editor);
+    if (signal_number != SIGTSTP) show_again(editor);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- keys */
+
+/* The next byte that is typed, within so many milliseconds: 1, or 0 at the end of input or of the time, or -1 on an
+ * error or where the line ends here. */
+static int next_byte(fr_line_editor *editor, char *byte, int milliseconds) {
+    for (;;) {
+        int came = fr_key_wait(milliseconds);
+        if (came == FR_KEY_FAILED) return -1;
+        if (came == FR_KEY_NONE) return 0;
+        if (came == FR_KEY_TYPED) {
+            ssize_t got = read(STDIN_FILENO, byte, 1);
+            if (got >= 0 || errno != EINTR) return (int)got;
+        } else if (!go_on_after(editor, came)) {
+            return -1;
+        }
+    }
+}
+
+/* For what is no character; libedit aborts at one that the locale can't write. */
+static wchar_t replacement(void) {
+    char bytes[MB_LEN_MAX];
+    mbstate_t state = {0};
+    return wcrtomb(bytes, 0xfffd, &state) == (size_t)-1 ? L'?' : (wchar_t)0xfffd;
+}
+
+/* Bytes that are no character are replaced: one that begins none, or all that began one. False: it goes on in the next
+ * byte. *again: this one may begin the next character. */
+static bool take_byte(mbstate_t *half, char byte, wchar_t *character, bool *again) {
+    bool begun = !mbsinit(half);
+    size_t length = mbrtowc(character, &byte, 1, half);
+    *again = false;
+    if (length == (size_t)-2) return false;
+    if (length != (size_t)-1) return true;
+    memset(half, 0, sizeof *half);
+    *again = begun;
+    *character = replacement();
+    return true;
+}
+
+static void put_again(fr_line_editor *editor, const char *bytes, size_t count) {
+    memmove(editor->again + count, editor->again, editor->agains);
+    memcpy(editor->again, bytes, count);
+    editor->agains += count;
+}
+
+static char take_again(fr_line_editor *editor) {
+    char byte = editor->again[0];
+    memmove(editor->again, editor->again + 1, --editor->agains);
+    return byte;
+}
+
+/* --------------------------------------------------------------------------------------------- what is put in whole */
+
+/* Any bytes, at the cursor, as they are; ends of lines are one character. */
+static void put_text(fr_line_editor *editor, const char *bytes, size_t length) {
+    wchar_t *text = fr_resize(NULL, length + 1, sizeof *text);
+    mbstate_t half = {0};
+    size_t count = 0;
+    for (size_t i = 0; i < length;) {
+        bool again, whole = take_byte(&half, bytes[i], &text[count], &again);
+        if (whole && text[count]) count++; /* a NUL ends what libedit inserts */
+        i += !again;
+    }
+    if (!mbsinit(&half)) text[count++] = replacement();
+    text[count] = L'\0';
+    if (count) el_winsertstr(editor->edit, text);
+    free(text);
+}
+
+/* Terminals send Enter for the end of a pasted line. */
+static void keep_pasted(fr_line_editor *editor, char byte) {
+    if (editor->length == editor->capacity) {
+        editor->capacity = 2 * editor->capacity + 256;
+        editor->pasted = fr_resize(editor->pasted, editor->capacity, 1);
+    }
+    editor->pasted[editor->length++] = byte == '\r' ? '\n' : byte;
+}
+
+/* Reads what is pasted, up to the mark behind it: 1, or what ended the reading. */
+static int paste(fr_line_editor *editor) {
+    for (editor->length = 0;;) {
+        char byte;
+        int got = next_byte(editor, &byte, FOR_EVER);
+        if (got <= 0) return got;
+        keep_pasted(editor, byte);
+        if (editor->length < MARK || memcmp(editor->pasted + editor->length - MARK, paste_end, MARK) != 0) continue;
+        editor->length -= MARK;
+        put_text(editor, editor->pasted, editor->length);
+        return 1;
+    }
+}
+
+/* Behind an escape, the mark's first byte: 1 where the mark's others follow, 0 where they don't, which are then read
+ * again, -1 where the line ends here. */
+static int begins_paste(fr_line_editor *editor) {
+    char bytes[MARK];
+    size_t count = 1;
+    for (; count < MARK; count++) {
+        int got = next_byte(editor, &bytes[count], REST_OF_KEY);
+        if (got < 0) return -1;
+        if (got == 0) break;
+        if (bytes[count] == paste_begin[count]) continue;
+        count++;
+        break;
+    }
+    if (count == MARK && bytes[MARK - 1] == paste_begin[MARK - 1]) return 1;
+    put_again(editor, bytes + 1, count - 1);
+    return 0;
+}
+
+/* The next byte that is a key's; *pasted: instead of it something was put in. As next_byte. */
+static int next_key(fr_line_editor *editor, char *byte, bool *pasted) {
+    *pasted = false;
+    if (editor->agains) {
+        *byte = take_again(editor);
+        return 1;
+    }
+    int got = next_byte(editor, byte, FOR_EVER);
+    if (got <= 0 || *byte != paste_begin[0]) return got;
+    int begins = begins_paste(editor);
+    if (begins <= 0) return begins < 0 ? begins : 1;
+    *pasted = true;
+    return paste(editor);
+}
+
+static void forget_initial(fr_line_editor *editor) {
+    free(editor->initial);
+    editor->initial = NULL;
+}
+
+/* An el_rfunc_t. */
+static int next_character(EditLine *edit, wchar_t *character) {
+    fr_line_editor *editor;
+    el_get(edit, EL_CLIENTDATA, &editor);
+    *character = SHOW_CHANGED;
+    if (editor->initial) {
+        put_text(editor, editor->initial, strlen(editor->initial));
+        forget_initial(editor);
+        return 1;
+    }
+    for (;;) {
+        char byte;
+        bool again, pasted;
+        int got = next_key(editor, &byte, &pasted);
+        if (got <= 0 || pasted) return got;
+        bool whole = take_byte(&editor->half, byte, character, &again);
+        if (again) put_again(editor, &byte, 1);
+        if (whole) return 1;
+    }
+}
+
+/* --------------------------------------------------------------------------------------------------------- the line */
+
+static char *prompt_of(EditLine *edit) {
+    fr_line_editor *editor;
+    el_get(edit, EL_CLIENTDATA, &editor);
+    return editor->prompt;
+}
+
+/* Characters are UTF-8, whatever else the user's locale says or fails to say. */
+static void use_utf8(void) {
+    if (!setlocale(LC_CTYPE, "") || MB_CUR_MAX == 1) setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+static bool can_edit(void) {
+    const char *kind = getenv("TERM");
+    return isatty(STDIN_FILENO) && isatty(STDERR_FILENO) && kind && *kind && strcmp(kind, "dumb") != 0;
+}
+
+fr_line_editor *fr_line_editor_open(void) {
+    HistEvent event;
+    if (!can_edit()) return NULL;
+    use_utf8();
+    fr_line_editor *editor = fr_resize(NULL, 1, sizeof(*editor));
+    *editor = (fr_line_editor){.edit = el_init("forerun", stdin, stderr, stderr), .history = history_init()};
+    if (!editor->edit || !editor->history) {
+        fr_line_editor_close(editor);
+        return NULL;
+    }
+    history(editor->history, &event, H_SETSIZE, REMEMBERED);
+    history(editor->history, &event, H_SETUNIQUE, 1);
+    el_set(editor->edit, EL_CLIENTDATA, editor);
+    el_set(editor->edit, EL_GETCFN, next_character);
+    el_set(editor->edit, EL_PROMPT, prompt_of);
+    el_set(editor->edit, EL_EDITOR, "emacs");
+    el_set(editor->edit, EL_BIND, "^I", "ed-insert", NULL); /* what is pasted may have tabs */
+    el_set(editor->edit, EL_HIST, history, editor->history);
+    el_source(editor->edit, NULL); /* the user's own ~/.editrc */
+    /* SHOW_CHANGED, in both maps that users of vi have. */
+    el_set(editor->edit, EL_BIND, "\\200", "ed-redisplay", NULL);
+    el_set(editor->edit, EL_BIND, "-a", "\\200", "ed-redisplay", NULL);
+    watch_stops();
+    return editor;
+}
+
+void fr_line_editor_close(fr_line_editor *editor) {
+    if (!editor) return;
+    stop_bracketing();
+    if (editor->edit) el_end(editor->edit);
+    if (editor->history) history_end(editor->history);
+    forget_initial(editor);
+    free(editor->pasted);
+    free(editor);
+}
+
+void fr_line_editor_begin_with(fr_line_editor *editor, const char *text) {
+    forget_initial(editor);
+    editor->initial = fr_resize(NULL, strlen(text) + 1, 1);
+    memcpy(editor->initial, text, strlen(text) + 1);
+}
+
+fr_line fr_line_editor_read(fr_line_editor *editor, const char *prompt, const char **line, size_t *length) {
+    int count;
+    snprintf(editor->prompt, sizeof(editor->prompt), "%s", prompt);
+    editor->dropped = false;
+    memset(&editor->half, 0, sizeof(editor->half));
+    editor->agains = 0;
+    if (!fr_key_wait_begin()) return FR_LINE_END;
+    bracketed = false;
+    prepare_terminal(editor); /* before the prompt: what is typed at it is typed here */
+    *line = el_gets(editor->edit, &count);
+    leave_terminal(editor);
+    fr_key_wait_end();
+    forget_initial(editor);
+    if (!editor->dropped && (!*line || count <= 0)) return FR_LINE_END;
+    begin_bracketing();
+    if (editor->dropped) fputc('\n', stderr);
+    if (editor->dropped) return FR_LINE_DROPPED;
+    *length = (size_t)count;
+    return FR_LINE_TYPED;
+}
+
+void fr_line_editor_remember(fr_line_editor *editor, const char *line) {
+    HistEvent event;
+    if (*line) history(editor->history, &event, H_ENTER, line);
+}

@@ -1,0 +1,24 @@
+/* One line on standard error while weights are read or a text is scored, rewritten in place and erased at the end. Only
+ * for people: nothing is written where standard error is no terminal. */
+#ifndef FR_TOOLS_CLI_TERMINAL_PROGRESS_H
+#define FR_TOOLS_CLI_TERMINAL_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct fr_progress {
+    const char *doing; /* "loading" */
+    bool on;
+    int percent; /* what the line says, -1 when there is none */
+} fr_progress;
+
+fr_progress fr_progress_begin(const char *doing, bool quiet);
+
+/* An fr_progress_fn; context is the fr_progress. It never ends what it shows. */
+bool fr_progress_show(void *context, uint64_t done, uint64_t total);
+
+/* The same, counted in `things`: "scoring  12% of 40 chunks", and what there is to say so far, which may be "". */
+void fr_progress_count(fr_progress *progress, uint64_t done, uint64_t total, const char *things, const char *so_far);
+void fr_progress_end(fr_progress *progress);
+
+#endif

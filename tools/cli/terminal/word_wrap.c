@@ -1,0 +1,113 @@
+/* Words moved to the next line of a terminal (word_wrap.h). */
+#include "tools/cli/terminal/word_wrap.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <wchar.h>
+
+enum { NARROWEST = 20, TAB = 8, CHARACTER = 4 /* bytes at most */ };
+
+bool fr_word_wrap_begin(fr_word_wrap *wrap, FILE *out) {
+    struct winsize size;
+    const char *kind = getenv("TERM");
+    *wrap = (fr_word_wrap){.out = out};
+    bool moves = isatty(fileno(out)) && kind && *kind && strcmp(kind, "dumb") != 0;
+    if (!moves || ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col < NARROWEST) return false;
+    wrap->columns = size.ws_col;
+    return true;
+}
+
+/* Bytes behind the first one of a character; 0 for what begins none. */
+static size_t count_following(unsigned char first) {
+    if (first < 0xc0 || first >= 0xf8) return 0;
+    return first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
+}
+
+/* Columns of the character that the word ends with. */
+static size_t measure(const fr_word_wrap *wrap) {
+    const unsigned char *bytes = (const unsigned char *)wrap->word + wrap->character;
+    size_t count = wrap->length - wrap->character;
+    wchar_t code = count == 1 ? bytes[0] : bytes[0] & (0x7f >> count);
+    for (size_t i = 1; i < count; i++) code = code << 6 | (bytes[i] & 0x3f);
+    if (code < ' ' || code == 0x7f) return 0;
+    int width = wcwidth(code);
+    return width < 0 ? 1 : (size_t)width;
+}
+
+static void forget_word(fr_word_wrap *wrap) {
+    wrap->length = wrap->width = 0;
+}
+
+static void end_line(fr_word_wrap *wrap, fr_wrap_put *put, void *context) {
+    put(context, '\n', false);
+    wrap->column = 0;
+}
+
+/* Makes room for the character that the word ends with. The last column stays free: terminals differ in where their
+ * cursor is behind it. */
+static void break_line(fr_word_wrap *wrap, fr_wrap_put *put, void *context) {
+    size_t shown = wrap->character;
+    bool whole_line = wrap->width == wrap->column;
+    if (whole_line || wrap->width == 0) {
+        end_line(wrap, put, context);
+        memmove(wrap->word, wrap->word + shown, wrap->length - shown);
+        memmove(wrap->accepted, wrap->accepted + shown, wrap->length - shown);
+        wrap->length -= shown;
+        wrap->width = 0;
+        wrap->character = 0;
+        return;
+    }
+    fprintf(wrap->out, "\033[%zuD\033[K", wrap->width);
+    end_line(wrap, put, context);
+    for (size_t i = 0; i < shown; i++) put(context, wrap->word[i], wrap->accepted[i]);
+    wrap->column = wrap->width;
+}
+
+static void add_blank(fr_word_wrap *wrap, char byte, bool accepted, fr_wrap_put *put, void *context) {
+    size_t columns = byte == '\t' ? TAB - wrap->column % TAB : 1;
+    bool ends = byte == '\n' || wrap->column + columns >= wrap->columns;
+    forget_word(wrap);
+    if (ends) {
+        end_line(wrap, put, context);
+    } else {
+        put(context, byte, accepted);
+        wrap->column += columns;
+    }
+}
+
+/* Writes what the word ends with: a character, or the beginning of one. */
+static void put_character(fr_word_wrap *wrap, fr_wrap_put *put, void *context) {
+    for (size_t i = wrap->character; i < wrap->length; i++) put(context, wrap->word[i], wrap->accepted[i]);
+}
+
+void fr_word_wrap_finish(fr_word_wrap *wrap, fr_wrap_put *put, void *context) {
+    if (wrap->missing > 0) put_character(wrap, put, context);
+    wrap->missing = 0;
+}
+
+void fr_word_wrap_feed(fr_word_wrap *wrap, char byte, bool accepted, fr_wrap_put *put, void *context) {
+    bool follows = wrap->missing > 0 && ((unsigned char)byte & 0xc0) == 0x80;
+    if (!follows) fr_word_wrap_finish(wrap, put, context);
+    if (byte == ' ' || byte == '\t' || byte == '\n') {
+        add_blank(wrap, byte, accepted, put, context);
+        return;
+    }
+    if (!follows) {
+        if (wrap->length + CHARACTER > FR_WRAP_WORD) forget_word(wrap);
+        wrap->character = wrap->length;
+        wrap->missing = count_following((unsigned char)byte);
+    } else {
+        wrap->missing--;
+    }
+    wrap->word[wrap->length] = byte;
+    wrap->accepted[wrap->length++] = accepted;
+    if (wrap->missing > 0) return; /* a character is written whole */
+    size_t width = measure(wrap);
+    if (wrap->column + width >= wrap->columns) break_line(wrap, put, context);
+    put_character(wrap, put, context);
+    wrap->column += width;
+    wrap->width += width;
+    if (width == 2) forget_word(wrap); /* lines of Chinese and Japanese end between any two characters */
+}

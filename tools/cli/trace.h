@@ -1,0 +1,37 @@
+/* --trace FILE: a session's lines (fr_session_set_trace), and between them what only the command knows:
+ *
+ *     {"event":"text", "of", "pieces"}     of "prompt" after a prompt's lines, of "reply" after an accept line: a text
+ *                                          for each id; at the end perhaps one more, of a character never completed
+ *     {"event":"stats", "stop", "stats"}   after a reply, as --output json has them
+ *
+ * The file gets its name when it is complete. Of a tracer without a file every call does nothing. */
+#ifndef FR_TOOLS_CLI_TRACE_H
+#define FR_TOOLS_CLI_TRACE_H
+
+#include "tools/cli/figures.h"
+#include "tools/cli/output.h"
+
+typedef struct fr_tracer {
+    fr_writer writer; /* file NULL: no trace */
+    const fr_tokenizer *tokenizer;
+    fr_decoder *decoder; /* NULL: the model has no tokenizer */
+} fr_tracer;
+
+/* path NULL: no trace. Gives the exit status. */
+int fr_tracer_open(fr_tracer *tracer, const char *path);
+
+void fr_tracer_follow(fr_tracer *tracer, fr_session *session, const fr_tokenizer *tokenizer);
+
+/* What ids that have just run say, "prompt" or "reply"; last: no more of that text comes. */
+fr_status fr_tracer_text(fr_tracer *tracer, const char *of, const int32_t *ids, size_t count, bool last);
+
+/* What a reply's end comes to. */
+void fr_tracer_stats(fr_tracer *tracer, const char *stop, const fr_figures *figures, const fr_session *session);
+
+/* Completes the file. Gives the exit status. */
+int fr_tracer_close(fr_tracer *tracer);
+
+/* Without completing it; after fr_tracer_close, nothing. */
+void fr_tracer_abandon(fr_tracer *tracer);
+
+#endif

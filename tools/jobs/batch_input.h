@@ -1,0 +1,26 @@
+/* The lines of a batch's file.
+ *
+ * In: a path, - for standard input. Out: its lines that are not blank, each with its number there; a byte order mark in
+ * front of the first is passed over. */
+#ifndef FR_TOOLS_JOBS_BATCH_INPUT_H
+#define FR_TOOLS_JOBS_BATCH_INPUT_H
+
+#include "tools/jobs/job.h"
+
+typedef struct fr_batch_input {
+    fr_prompt file; /* its bytes */
+    const char *name;
+    size_t at, row, number; /* bytes, lines, and lines that are not blank, that have been read */
+    size_t total;           /* of the latter there are */
+} fr_batch_input;
+
+/* Gives the exit status. */
+int fr_batch_input_open(fr_batch_input *input, const char *path);
+
+/* The next line; false: there is none. And from the beginning again. */
+bool fr_batch_input_next(fr_batch_input *input, fr_job_line *line);
+void fr_batch_input_rewind(fr_batch_input *input);
+
+void fr_batch_input_close(fr_batch_input *input);
+
+#endif

@@ -1,0 +1,286 @@
+/* A text from its request to its end (job.h). */
+#include "tools/jobs/job.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/cli/chat_settings.h"
+#include "tools/cli/figures.h"
+#include "tools/jobs/job_budget.h"
+#include "tools/jobs/job_grammar.h"
+#include "tools/jobs/job_line.h"
+#include "tools/jobs/job_parts.h"
+
+bool fr_job_refuse(fr_job *job, fr_status why, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    const char *file = job->setting->file;
+    int at = file ? snprintf(job->error, sizeof(job->error), "%.300s:%zu: ", file, job->row) : 0;
+    vsnprintf(job->error + at, sizeof(job->error) - (size_t)at, format, args);
+    va_end(args);
+    job->ended = true;
+    job->why = why;
+    return false;
+}
+
+/* What stands behind the option's name that a line begins with, "top-k must be ..."; the line itself: there is none. */
+static const char *behind_option(const char *line) {
+    size_t length = strcspn(line, " :");
+    for (fr_option option = 0; option < FR_OPT_COUNT; option++) {
+        const char *name = fr_option_name(option);
+        if (strlen(name) == length && strncmp(line, name, length) == 0) return line + length;
+    }
+    return line;
+}
+
+/* The library's line: a request calls its members by their own names, and does not know where the model lies. */
+bool fr_job_check(fr_job *job, fr_status status) {
+    if (status == FR_OK) return true;
+    const fr_job_setting *setting = job->setting;
+    const char *line = fr_last_error(), *rest = job->member ? behind_option(line) : line;
+    const char *path = setting->file ? NULL : setting->args->text[FR_ARG_MODEL], *at = path ? strstr(rest, path) : NULL;
+    if (at)
+        return fr_job_refuse(job, status, "%.*s%s%s", (int)(at - rest), rest, setting->model, at + strlen(path));
+    return fr_job_refuse(job, status, "%s%s%s", rest != line ? job->member : "", rest,
+                         setting->file ? fr_failure_hint() : "");
+}
+
+void fr_job_fail(fr_job *job, fr_status status) {
+    fr_job_check(job, status);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- session */
+
+static fr_status open_view(fr_job *job) {
+    const fr_job_setting *setting = job->setting;
+    if (!job->prompt.rendered.text) return FR_OK;
+    fr_status status = fr_reply_view_open(&job->view, fr_model_tokenizer(setting->loaded->model), job->settings,
+                                          &job->prompt.rendered, &job->text);
+    job->view.one_call = job->one_call;
+    return status;
+}
+
+static fr_status start(fr_job *job, const void *kept, size_t size) {
+    fr_status status = fr_engine_session(job->setting->engine, job->options, &job->session);
+    if (status == FR_OK && kept) status = fr_session_restore_bytes(job->session, kept, size);
+    if (status == FR_OK && job->picture_count)
+        status = fr_session_show(job->session, (const fr_picture *const *)job->pictures, job->picture_count);
+    if (status == FR_OK) status = fr_session_put(job->session, job->prompt.ids, job->prompt.count);
+    if (status == FR_OK) status = fr_job_set_grammar(job);
+    if (status == FR_OK) status = fr_job_set_budget(job);
+    if (status == FR_OK) status = fr_job_set_least(job);
+    job->text = (fr_stream){.stops = job->stops, .stop_count = job->stop_count, .keeps_stop = job->keeps_stop};
+    if (status == FR_OK) status = open_view(job);
+    if (status != FR_OK) return status;
+    const fr_model *model = job->setting->loaded->model;
+    const fr_reply_setting reply = {.model = model,
+                                    .session = job->session,
+                                    .most = job->most,
+                                    .best = job->best,
+                                    .chances = job->chances,
+                                    .ignore_eos = job->ignore_eos && !job->grammar,
+                                    .stop_ids = job->stop_ids,
+                                    .stop_id_count = job->stop_id_count,
+                                    .text = fr_model_tokenizer(model) ? &job->text : NULL,
+                                    .view = job->prompt.rendered.text ? &job->view : NULL};
+    status = fr_reply_begin(&job->reply, &reply);
+    if (job->most == 0) job->reply.end = FR_END_LENGTH;
+    job->ended = job->most == 0;
+    return status;
+}
+
+void fr_job_start(fr_job *job, const void *kept, size_t size) {
+    if (!job->ended) fr_job_check(job, start(job, kept, size));
+}
+
+fr_status fr_job_resume(const fr_job *job) {
+    return job->grammar ? fr_session_begin_grammar(job->session, job->prompt.count) : FR_OK;
+}
+
+fr_status fr_job_leave(const fr_job *job) {
+    fr_status status = fr_job_lift_budget(job);
+    if (status == FR_OK) status = fr_job_lift_least(job);
+    return status == FR_OK && job->grammar ? fr_session_set_grammar(job->session, NULL) : status;
+}
+
+/* What it asks for beside a prompt, by the form that it has; a conversation is rendered with "settings". */
+static bool take_request(fr_job *job) {
+    bool plain = job->form == FR_JOB_PLAIN;
+    if (!(plain ? fr_job_take_fields(job) : fr_job_take_request(job))) return false;
+    if (job->picture_count) fr_json_put(job->settings, "pictures", json_true());
+    return fr_job_take_prompt(job) && fr_job_make_grammar(job) && fr_job_make_budget(job) && fr_job_check_least(job);
+}
+
+void fr_job_open(fr_job *job, const fr_job_setting *setting, fr_job_form form, const json_t *request) {
+    const fr_arguments *args = setting->args;
+    *job = (fr_job){.setting = setting,
+                    .form = form,
+                    .request = request,
+                    .options = fr_options_copy(setting->loaded->options),
+                    .most = args->number[FR_ARG_PREDICT],
+                    .ignore_eos = args->given[FR_ARG_IGNORE_EOS],
+                    .best = args->given[FR_ARG_LOGPROBS] ? args->number[FR_ARG_LOGPROBS] : -1,
+                    .seed = -1,
+                    .stop_count = args->stop_count,
+                    .settings = fr_chat_settings(args, setting->loaded->tools, false)};
+    memcpy(job->stops, args->stops, sizeof(job->stops));
+    if (!job->options) fr_job_refuse(job, FR_MEMORY, "out of memory: options");
+}
+
+/* Drops fields that are null: clients and data frames write null for a field that was not set. */
+static void drop_nulls(json_t *object) {
+    const char *key;
+    json_t *value;
+    void *next;
+    json_object_foreach_safe(object, next, key, value) if (json_is_null(value)) json_object_del(object, key);
+}
+
+/* All but the session: that needs an engine, whose size depends on the lines. */
+static void read_job(fr_job *job, const fr_job_setting *setting, const fr_job_line *line) {
+    json_error_t error;
+    fr_job_text read = fr_job_text_read(line->text, line->length, &error);
+    drop_nulls(read.value);
+    drop_nulls(json_object_get(read.value, "body"));
+    bool request = read.custom || (json_object_get(read.value, "body") && json_object_get(read.value, "url"));
+    fr_job_open(job, setting, request ? FR_JOB_REQUEST : FR_JOB_PLAIN, read.value);
+    job->line = read.value;
+    job->id = read.id;
+    job->row = line->row;
+    if (job->ended) return;
+    if (!job->line) fr_job_refuse(job, FR_INPUT, "no JSON that can be read: %s", error.text);
+    else if (!json_is_object(job->line)) fr_job_refuse(job, FR_INPUT, "no JSON object");
+    else take_request(job);
+}
+
+void fr_job_copy(fr_job *copy, fr_job *job) {
+    bool shared = job->prompt.count || job->picture_count;
+    if (shared && !job->sharers) {
+        job->sharers = fr_resize(NULL, 1, sizeof(*job->sharers));
+        *job->sharers = 1;
+    }
+    if (shared) ++*job->sharers;
+    *copy = *job;
+    json_incref(copy->line);
+    json_incref(copy->settings);
+    fr_job_hold_grammar(copy);
+    fr_job_hold_budget(copy);
+    copy->id = NULL;
+    copy->options = fr_options_copy(job->options);
+    if (!copy->options && !copy->ended) fr_job_refuse(copy, FR_MEMORY, "out of memory: options");
+}
+
+bool fr_job_measure(const fr_job_setting *setting, const fr_job_line *line, size_t *prompt, int64_t *most) {
+    fr_job job;
+    read_job(&job, setting, line);
+    bool runs = !job.ended;
+    *prompt = job.prompt.count;
+    *most = job.most;
+    fr_job_end(&job);
+    return runs;
+}
+
+void fr_job_begin(fr_job *job, const fr_job_setting *setting, const fr_job_line *line) {
+    read_job(job, setting, line);
+    fr_job_start(job, NULL, 0);
+}
+
+void fr_job_pass_over(fr_job *job, const fr_job_setting *setting, const fr_job_line *line) {
+    read_job(job, setting, line);
+    job->ended = true;
+    job->reply = (fr_reply){.setting.text = &job->text, .end = FR_END_INTERRUPT};
+}
+
+fr_round fr_job_round(const fr_job *job, int32_t *ids) {
+    return (fr_round){.session = job->session, .ids = ids, .limit = fr_reply_room(&job->reply)};
+}
+
+void fr_job_take(fr_job *job, const fr_round *round) {
+    if (round->status != FR_OK) {
+        fr_job_refuse(job, round->status, "%s", round->error);
+        return;
+    }
+    if (round->count == 0 && fr_session_waiting(job->session) > 0) return;
+    if (!fr_job_check(job, fr_reply_take(&job->reply, round->ids, round->count, round->accepted))) return;
+    job->ended = job->reply.end != FR_END_NONE;
+    if (job->ended) fr_job_check(job, fr_reply_finish(&job->reply));
+}
+
+static void end_here(fr_job *job, fr_end end) {
+    job->ended = true;
+    job->reply.end = end;
+    fr_job_check(job, fr_reply_finish(&job->reply));
+}
+
+void fr_job_interrupt(fr_job *job) {
+    end_here(job, FR_END_INTERRUPT);
+}
+
+void fr_job_limit(fr_job *job) {
+    end_here(job, FR_END_LENGTH);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- answer */
+
+char *fr_job_behind_id(const char *begin, const char *id, const json_t *rest) {
+    char *members = fr_json_line(rest);
+    const char *written = id ? id : "null";
+    size_t size = strlen(begin) + strlen(written) + strlen(members) + sizeof(",");
+    char *line = fr_resize(NULL, size, 1);
+    snprintf(line, size, "%s%s,%s", begin, written, members + 1);
+    free(members);
+    return line;
+}
+
+/* Log-probabilities and figures are a session's: there is none where it was passed over. */
+static json_t *plain_answer(fr_job *job) {
+    json_t *answer = json_object();
+    if (!job->error[0]) fr_job_check(job, fr_reply_put(&job->reply, answer));
+    if (job->error[0]) {
+        json_object_clear(answer);
+        fr_json_put(answer, "error", fr_json_bytes(job->error, strlen(job->error)));
+        return answer;
+    }
+    if (!job->session) return answer;
+    fr_figures figures = fr_figures_take(job->session);
+    figures.of[FR_STAT_GENERATED_TOKENS] = (double)job->reply.kept;
+    json_t *stats = fr_figures_json(&figures, job->session);
+    bool drawn = job->setting->args->seed_drawn && !json_object_get(job->line, "seed");
+    if (drawn) fr_json_put(stats, "seed", json_integer(job->setting->args->number[FR_ARG_SEED]));
+    if (job->seed >= 0) fr_json_put(answer, "seed", json_integer(job->seed));
+    fr_json_put(answer, "stats", stats);
+    return answer;
+}
+
+char *fr_job_answer(fr_job *job) {
+    char begin[64] = "{\"id\":";
+    bool plain = job->form == FR_JOB_PLAIN;
+    if (!plain) snprintf(begin, sizeof begin, "{\"id\":\"batch_req_%zu\",\"custom_id\":", job->row);
+    json_t *answer = plain ? plain_answer(job) : fr_job_response(job);
+    char *line = fr_job_behind_id(begin, job->id, answer);
+    json_decref(answer);
+    return line;
+}
+
+/* What another job has too is left to it. */
+static void end_prompt(fr_job *job) {
+    if (job->sharers && --*job->sharers > 0) return;
+    free(job->sharers);
+    while (job->picture_count) fr_picture_close(job->pictures[--job->picture_count]);
+    fr_prompt_free(&job->prompt);
+}
+
+void fr_job_end(fr_job *job) {
+    fr_reply_view_close(&job->view);
+    fr_reply_free(&job->reply);
+    fr_stream_free(&job->text);
+    fr_session_close(job->session);
+    fr_job_drop_grammar(job);
+    fr_job_drop_budget(job);
+    end_prompt(job);
+    fr_options_free(job->options);
+    json_decref(job->settings);
+    json_decref(job->line);
+    free(job->id);
+    *job = (fr_job){0};
+}

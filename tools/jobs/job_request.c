@@ -1,0 +1,213 @@
+/* A line in the form of OpenAI's batches (job_parts.h): {"custom_id", "method": "POST", "url", "body"}, whose body is
+ * that of a request to the url; its members are a server's requests' too (tools/serve/ask_fields.c). One that is null
+ * is as good as none. What a reply would have to be otherwise for is heeded or refused; only what says whose request it
+ * is, or how it is to be stored, means nothing here. */
+#include <string.h>
+
+#include "tools/cli/wide_json.h"
+#include "tools/jobs/job_grammar.h"
+#include "tools/jobs/job_parts.h"
+
+enum { CHAT = 1, COMPLETION = 2, NATIVE = 4, EITHER = CHAT | COMPLETION, EVERY = EITHER | NATIVE };
+
+bool fr_job_is_word(const json_t *value, const char *word) {
+    return json_is_string(value) && strcmp(json_string_value(value), word) == 0;
+}
+
+bool fr_job_unbuilt(fr_job *job, const char *key) {
+    return fr_job_refuse(job, FR_UNBUILT, "this \"%.60s\" is not built yet", key);
+}
+
+/* ------------------------------------------------------------------------------------------------------- its fields */
+
+static bool take_model(fr_job *job, const char *key, const json_t *value) {
+    return json_is_string(value) || fr_job_refuse(job, FR_USAGE, "%s must be a name", key);
+}
+
+/* max_tokens has a younger name, which goes before it; and llama.cpp's goes before both. */
+bool fr_job_take_most(fr_job *job, const char *key, const json_t *value) {
+    static const char *const names[] = {"n_predict", "max_completion_tokens", "max_tokens"};
+    bool passed_over = false;
+    for (size_t i = 0; strcmp(names[i], key) != 0; i++) {
+        const json_t *other = json_object_get(job->request, names[i]);
+        passed_over |= other && !json_is_null(other);
+    }
+    int64_t before = job->most;
+    bool taken = fr_job_take_count(job, key, value);
+    if (passed_over) job->most = before;
+    return taken;
+}
+
+static bool take_logprobs(fr_job *job, const char *key, const json_t *value) {
+    if (job->form == FR_JOB_COMPLETION) return fr_job_take_logprobs(job, key, value);
+    if (!json_is_boolean(value)) return fr_job_refuse(job, FR_USAGE, "%s must be true or false", key);
+    const json_t *best = json_object_get(job->request, "top_logprobs");
+    json_t *none = json_integer(0);
+    bool own = !best || json_is_null(best);
+    bool taken = !json_is_true(value) || fr_job_take_logprobs(job, own ? key : "top_logprobs", own ? none : best);
+    json_decref(none);
+    return taken;
+}
+
+static bool take_top_logprobs(fr_job *job, const char *key, const json_t *value) {
+    (void)value;
+    return json_is_true(json_object_get(job->request, "logprobs")) ||
+           fr_job_refuse(job, FR_USAGE, "%s goes with \"logprobs\": true", key);
+}
+
+/* Hides tools that "tool_choice" does not allow from the model (with "none" all of them), so that it can't call
+ * them. */
+static bool take_tools(fr_job *job, const char *key, const json_t *value) {
+    json_t *kept;
+    if (fr_job_is_word(json_object_get(job->request, "tool_choice"), "none")) return true;
+    if (!fr_job_keep_allowed_tools(job, value, &kept)) return false;
+    bool taken = fr_job_take_tools(job, key, kept);
+    json_decref(kept);
+    return taken;
+}
+
+static bool take_kwargs(fr_job *job, const char *key, const json_t *value) {
+    if (!json_is_object(value)) return fr_job_refuse(job, FR_USAGE, "%s must be an object", key);
+    json_object_update(job->settings, (json_t *)(uintptr_t)value);
+    return true;
+}
+
+/* Its chat template may heed it. */
+static bool take_effort(fr_job *job, const char *key, const json_t *value) {
+    if (!json_is_string(value)) return fr_job_refuse(job, FR_USAGE, "%s must be a text", key);
+    if (fr_job_is_word(value, "none")) fr_json_put(job->settings, "enable_thinking", json_false());
+    else fr_json_put(job->settings, key, json_incref((json_t *)(uintptr_t)value));
+    return true;
+}
+
+/* One text a line. */
+static bool take_one(fr_job *job, const char *key, const json_t *value) {
+    return fr_job_whole(value, 1, 1) || fr_job_unbuilt(job, key);
+}
+
+static bool take_false(fr_job *job, const char *key, const json_t *value) {
+    return json_is_false(value) || fr_job_unbuilt(job, key);
+}
+
+static bool take_stream(fr_job *job, const char *key, const json_t *value) {
+    return json_is_false(value) || fr_job_refuse(job, FR_USAGE, "%s must be false: an answer is one line", key);
+}
+
+static bool take_empty(fr_job *job, const char *key, const json_t *value) {
+    return fr_job_is_word(value, "") || fr_job_unbuilt(job, key);
+}
+
+static const struct {
+    const char *key;
+    unsigned forms;
+    fr_job_take_field *take;
+} fields[] = {
+    {"model", EITHER, take_model},
+    {"messages", CHAT, fr_job_take_later},
+    {"prompt", COMPLETION | NATIVE, fr_job_take_later},
+    {"images", EITHER, fr_job_take_images},
+    {"max_tokens", EITHER, fr_job_take_most},
+    {"max_completion_tokens", CHAT, fr_job_take_most},
+    {"logit_bias", EVERY, fr_job_take_bias},
+    {"seed", EVERY, fr_job_take_seed},
+    {"stop", EVERY, fr_job_take_stops},
+    {"ignore_eos", EVERY, fr_job_take_switch},
+    {"logprobs", EITHER, take_logprobs},
+    {"top_logprobs", CHAT, take_top_logprobs},
+    {"tools", CHAT, take_tools},
+    {"tool_choice", CHAT, fr_job_take_tool_choice},
+    {"parallel_tool_calls", CHAT, fr_job_take_parallel},
+    {"chat_template_kwargs", CHAT, take_kwargs},
+    {"reasoning_effort", CHAT, take_effort},
+    {"enable_thinking", CHAT, fr_job_take_enable_thinking},
+    {"thinking", CHAT, fr_job_take_thinking},
+    {"reasoning", CHAT, fr_job_take_reasoning},
+    {"reasoning_budget", EVERY, fr_job_take_budget},
+    {"reasoning_budget_tokens", EVERY, fr_job_take_budget},
+    {"reasoning_budget_if_built", EVERY, fr_job_take_budget},
+    {"thinking_budget_tokens", EVERY, fr_job_take_budget},
+    {"thinking_token_budget", EVERY, fr_job_take_budget},
+    {"response_format", EVERY, fr_job_take_response_format},
+    {"grammar", EVERY, fr_job_take_grammar},
+    {"json_schema", EVERY, fr_job_take_json_schema},
+    {"regex", EVERY, fr_job_take_regex},
+    {"guided_json", EVERY, fr_job_take_guided_json},
+    {"guided_regex", EVERY, fr_job_take_regex},
+    {"guided_choice", EVERY, fr_job_take_guided_choice},
+    {"guided_grammar", EVERY, fr_job_take_grammar},
+    {"guided_decoding_backend", EVERY, fr_job_take_later},
+    {"structured_outputs", EVERY, fr_job_take_structured_outputs},
+    {"repetition_penalty", EVERY, fr_job_take_repetition},
+    {"stop_token_ids", EVERY, fr_job_take_stop_ids},
+    {"include_stop_str_in_output", EVERY, fr_job_take_keep_stop},
+    {"min_tokens", EVERY, fr_job_take_least},
+    {"n", EITHER, take_one},
+    {"best_of", COMPLETION, take_one},
+    {"echo", COMPLETION, take_false},
+    {"suffix", COMPLETION, take_empty},
+    {"stream", EITHER, take_stream},
+    {"user", EITHER, fr_job_take_later},
+    {"metadata", EITHER, fr_job_take_later},
+    {"store", EITHER, fr_job_take_later},
+    {"service_tier", EITHER, fr_job_take_later},
+    {"safety_identifier", EITHER, fr_job_take_later},
+    {"prompt_cache_key", EITHER, fr_job_take_later},
+};
+
+/* ---------------------------------------------------------------------------------------------------------- request */
+
+fr_job_take_field *fr_job_member(const fr_job *job, const char *key) {
+    unsigned form = job->form == FR_JOB_CHAT ? CHAT : job->form == FR_JOB_COMPLETION ? COMPLETION : NATIVE;
+    size_t i = 0, count = sizeof fields / sizeof *fields;
+    while (i < count && !(fields[i].forms & form && strcmp(fields[i].key, key) == 0)) i++;
+    return i < count ? fields[i].take : fr_job_sampler(key);
+}
+
+/* What is rendered by a template takes integers of any size. */
+bool fr_job_check_wide(fr_job *job, const char *key, const json_t *value) {
+    static const char *const keys[] = {"messages", "tools", "chat_template_kwargs"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(keys[i], key) == 0) return true;
+    return !fr_json_has_wide(value) || fr_job_refuse(job, FR_INPUT, "no JSON that can be read: too big integer");
+}
+
+static bool take_body(fr_job *job) {
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)job->request, key, value) {
+        if (json_is_null(value)) continue;
+        fr_job_take_field *take = fr_job_member(job, key);
+        if (!take) return fr_job_refuse(job, FR_UNBUILT, "\"%.60s\" in the body is not built yet", key);
+        if (!fr_job_check_wide(job, key, value) || !take(job, key, value)) return false;
+    }
+    return true;
+}
+
+static bool check_members(fr_job *job) {
+    static const char *const known[] = {"custom_id", "method", "url", "body"};
+    enum { KNOWN = sizeof known / sizeof *known };
+    const char *key;
+    json_t *value;
+    json_object_foreach(job->line, key, value) {
+        size_t i = 0;
+        while (i < KNOWN && strcmp(known[i], key) != 0) i++;
+        if (i == KNOWN)
+            return fr_job_refuse(job, FR_USAGE, "\"%.60s\" is not known beside custom_id, method, url and body", key);
+    }
+    if (!job->id || *job->id != '"') return fr_job_refuse(job, FR_USAGE, "custom_id must be a text");
+    return true;
+}
+
+bool fr_job_take_request(fr_job *job) {
+    const json_t *method = json_object_get(job->line, "method"), *url = json_object_get(job->line, "url");
+    if (!check_members(job)) return false;
+    if (method && !fr_job_is_word(method, "POST")) return fr_job_refuse(job, FR_USAGE, "method must be \"POST\"");
+    if (!json_is_string(url)) return fr_job_refuse(job, FR_USAGE, "url must be a text");
+    if (fr_job_is_word(url, "/v1/chat/completions")) job->form = FR_JOB_CHAT;
+    if (fr_job_is_word(url, "/v1/completions")) job->form = FR_JOB_COMPLETION;
+    if (job->form == FR_JOB_REQUEST)
+        return fr_job_refuse(job, FR_UNBUILT, "url \"%.60s\" is not built yet: /v1/chat/completions and "
+                             "/v1/completions are", json_string_value(url));
+    job->request = json_object_get(job->line, "body");
+    return json_is_object(job->request) ? take_body(job) : fr_job_refuse(job, FR_USAGE, "body must be an object");
+}

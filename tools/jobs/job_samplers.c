@@ -1,0 +1,104 @@
+/* How a job draws its tokens: settings by the names of llama.cpp's server (job_parts.h). */
+#include <string.h>
+
+#include "tools/cli/wide_json.h"
+#include "tools/jobs/job_parts.h"
+
+static const struct {
+    const char *key;
+    fr_option option;
+    bool whole;
+} numbers[] = {{"temp", FR_OPT_TEMPERATURE, false},
+               {"temperature", FR_OPT_TEMPERATURE, false},
+               {"top_k", FR_OPT_TOP_K, true},
+               {"top_p", FR_OPT_TOP_P, false},
+               {"min_p", FR_OPT_MIN_P, false},
+               {"top_n_sigma", FR_OPT_TOP_N_SIGMA, false},
+               {"typical_p", FR_OPT_TYPICAL_P, false},
+               {"xtc_probability", FR_OPT_XTC_PROBABILITY, false},
+               {"xtc_threshold", FR_OPT_XTC_THRESHOLD, false},
+               {"dynatemp_range", FR_OPT_DYNATEMP_RANGE, false},
+               {"dynatemp_exponent", FR_OPT_DYNATEMP_EXPONENT, false},
+               {"mirostat", FR_OPT_MIROSTAT, true},
+               {"mirostat_eta", FR_OPT_MIROSTAT_LR, false},
+               {"mirostat_tau", FR_OPT_MIROSTAT_ENT, false},
+               {"repeat_penalty", FR_OPT_REPEAT_PENALTY, false},
+               {"repeat_last_n", FR_OPT_REPEAT_LAST_N, true},
+               {"presence_penalty", FR_OPT_PRESENCE_PENALTY, false},
+               {"frequency_penalty", FR_OPT_FREQUENCY_PENALTY, false},
+               {"dry_multiplier", FR_OPT_DRY_MULTIPLIER, false},
+               {"dry_base", FR_OPT_DRY_BASE, false},
+               {"dry_allowed_length", FR_OPT_DRY_ALLOWED_LENGTH, true},
+               {"dry_penalty_last_n", FR_OPT_DRY_PENALTY_LAST_N, true}};
+enum { NUMBERS = sizeof(numbers) / sizeof(*numbers) };
+
+/* NUMBERS: it is none. */
+static size_t find_number(const char *key) {
+    size_t i = 0;
+    while (i < NUMBERS && strcmp(numbers[i].key, key) != 0) i++;
+    return i;
+}
+
+static bool take_number(fr_job *job, const char *key, const json_t *value) {
+    size_t i = find_number(key);
+    fr_option option = numbers[i].option;
+    bool whole = numbers[i].whole, fits = whole ? json_is_integer(value) : json_is_number(value);
+    if (!fits) return fr_job_refuse(job, FR_USAGE, "%s must be a %snumber", key, whole ? "whole " : "");
+    if (whole) return fr_job_check(job, fr_options_set(job->options, option, json_integer_value(value)));
+    return fr_job_check(job, fr_options_set_number(job->options, option, json_number_value(value)));
+}
+
+const char *fr_job_plain_text(const json_t *value) {
+    const char *text = fr_is_json_text(value) ? json_string_value(value) : NULL;
+    return text && strlen(text) == json_string_length(value) ? text : NULL;
+}
+
+static bool set_samplers(fr_job *job, const char *names) {
+    return fr_job_check(job, fr_options_set_text(job->options, FR_OPT_SAMPLERS, names));
+}
+
+/* An array of names, or letters in a text. */
+static bool take_samplers(fr_job *job, const char *key, const json_t *value) {
+    char names[256] = "";
+    if (fr_job_plain_text(value)) return set_samplers(job, fr_job_plain_text(value));
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        const char *name = fr_job_plain_text(json_array_get(value, i));
+        size_t length = strlen(names);
+        if (!name || strlen(name) + 2 > sizeof(names) - length)
+            return fr_job_refuse(job, FR_USAGE, "%s must be names of samplers", key);
+        snprintf(names + length, sizeof(names) - length, "%s%s", i ? ";" : "", name);
+    }
+    if (!json_is_array(value)) return fr_job_refuse(job, FR_USAGE, "%s must be an array of names, or letters", key);
+    return set_samplers(job, names);
+}
+
+/* All of them, in the place of the default ones. */
+static bool take_breakers(fr_job *job, const char *key, const json_t *value) {
+    fr_option option = FR_OPT_DRY_SEQUENCE_BREAKER;
+    if (!json_is_array(value)) return fr_job_refuse(job, FR_USAGE, "%s must be an array of texts", key);
+    if (!fr_job_check(job, fr_options_set_text(job->options, option, "none"))) return false;
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        const char *text = fr_job_plain_text(json_array_get(value, i));
+        if (!text) return fr_job_refuse(job, FR_USAGE, "%s must be an array of texts", key);
+        if (!fr_job_check(job, fr_options_set_text(job->options, option, text))) return false;
+    }
+    return true;
+}
+
+/* Of two names of one option the second. */
+void fr_job_put_samplers(const fr_options *options, json_t *object) {
+    for (size_t i = 0; i < NUMBERS; i++) {
+        int64_t whole = 0;
+        double number = 0;
+        if (i + 1 < NUMBERS && numbers[i + 1].option == numbers[i].option) continue;
+        if (numbers[i].whole) fr_options_get(options, numbers[i].option, &whole);
+        else fr_options_get_number(options, numbers[i].option, &number);
+        fr_json_put(object, numbers[i].key, numbers[i].whole ? json_integer(whole) : json_real(number));
+    }
+}
+
+fr_job_take_field *fr_job_sampler(const char *key) {
+    if (strcmp(key, "samplers") == 0) return take_samplers;
+    if (strcmp(key, "dry_sequence_breakers") == 0) return take_breakers;
+    return find_number(key) < NUMBERS ? take_number : NULL;
+}

@@ -1,0 +1,115 @@
+/* A reply as items, for answers in other dialects (answer_dialect.h). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/cli/wide_json.h"
+#include "tools/serve/dialects/answer_dialect.h"
+
+/* ----------------------------------------------------------------------------------------------------------- events */
+
+static void send(fr_ask *ask, const char *before, const char *type, const char *between, json_t *event,
+                 const char *behind) {
+    char *json = fr_json_line(event);
+    size_t size = strlen(before) + strlen(type) + strlen(between) + strlen(json) + strlen(behind) + 1;
+    char *line = fr_resize(NULL, size, 1);
+    snprintf(line, size, "%s%s%s%s%s", before, type, between, json, behind);
+    fr_answer_send_line(ask, line);
+    free(line);
+    free(json);
+}
+
+void fr_items_send(fr_ask *ask, json_t *event) {
+    if (ask->stream) send(ask, "event: ", json_string_value(json_object_get(event, "type")), "\ndata: ", event, "\n\n");
+    json_decref(event);
+}
+
+void fr_items_send_line(fr_ask *ask, json_t *event) {
+    if (ask->stream) send(ask, "", "", "", event, "\n");
+    json_decref(event);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ items */
+
+bool fr_items_cut(const fr_telling *t) {
+    fr_end end = t->choice->job.reply.end;
+    return end != FR_END_EOS && end != FR_END_STOP;
+}
+
+json_t *fr_item_text(const fr_telling *t) {
+    return fr_json_bytes(t->item.text.bytes ? t->item.text.bytes : "", t->item.text.length);
+}
+
+json_t *fr_item_object(const fr_telling *t) {
+    const fr_stream *text = &t->item.text;
+    json_error_t error;
+    json_t *object = text->length ? fr_json_load(text->bytes, text->length, &error) : NULL;
+    if (json_is_object(object)) return object;
+    json_decref(object);
+    return json_object();
+}
+
+static void close_item(fr_telling *t) {
+    fr_item *item = &t->item;
+    if (item->kind == FR_ITEM_NONE) return;
+    if (!t->items) t->items = json_array();
+    json_array_append_new(t->items, t->ask->dialect->close(t));
+    json_decref(item->call);
+    json_decref(item->logprobs);
+    fr_stream_free(&item->text);
+    *item = (fr_item){.index = item->index + 1};
+}
+
+/* call: shared, of a call's. */
+static void open_item(fr_telling *t, fr_item_kind kind, json_t *call) {
+    close_item(t);
+    t->item.kind = kind;
+    t->item.call = json_incref(call);
+    t->ask->dialect->open(t);
+}
+
+static void add_text(fr_telling *t, const json_t *text) {
+    fr_stream_feed(&t->item.text, json_string_value(text), json_string_length(text), false);
+    t->ask->dialect->more(t, text);
+}
+
+/* Part of what was thought, or of a text, which goes on if that was under way. */
+static void take_text(fr_telling *t, fr_item_kind kind, const json_t *text, size_t ids) {
+    if (t->item.kind != kind) open_item(t, kind, NULL);
+    json_t *news = kind == FR_ITEM_TEXT ? fr_reply_logprobs(&t->choice->job.reply, t->ids, ids) : NULL;
+    if (news && !t->item.logprobs) t->item.logprobs = json_array();
+    if (news) json_array_extend(t->item.logprobs, news);
+    t->item.news = news;
+    add_text(t, text);
+    json_decref(news);
+    t->item.news = NULL;
+}
+
+/* A call is told as a whole. */
+static void take_call(fr_telling *t, json_t *call) {
+    open_item(t, FR_ITEM_CALL, call);
+    add_text(t, json_object_get(json_object_get(call, "function"), "arguments"));
+    close_item(t);
+}
+
+/* A reply that says nothing has one text, which is empty. */
+void fr_items_take(fr_telling *t, json_t *delta, size_t ids, bool end) {
+    const json_t *thought = json_object_get(delta, "reasoning_content");
+    const json_t *text = json_is_string(delta) ? delta : json_object_get(delta, "content");
+    const json_t *calls = json_object_get(delta, "tool_calls");
+    if (!t->begun && t->ask->stream) {
+        fr_timings_take(t);
+        t->ask->dialect->begin(t);
+    }
+    t->begun = true;
+    if (thought) {
+        take_text(t, FR_ITEM_THOUGHT, thought, ids);
+        t->thought = t->known; /* what is behind it is not known yet */
+    }
+    if (text) take_text(t, FR_ITEM_TEXT, text, ids);
+    for (size_t i = 0; i < json_array_size(calls); i++) take_call(t, json_array_get(calls, i));
+    json_decref(delta);
+    if (!end) return;
+    if (t->item.kind == FR_ITEM_NONE && !t->items) open_item(t, FR_ITEM_TEXT, NULL);
+    t->item.last = true;
+    close_item(t);
+}

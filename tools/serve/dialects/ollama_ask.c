@@ -1,0 +1,184 @@
+/* Requests to ollama's /api/chat and /api/generate (ask_dialects.h). How tokens are drawn is in "options" there, by the
+ * same names; those that say how a model is loaded (num_ctx, num_gpu, "keep_alive") mean nothing here. */
+#include <string.h>
+
+#include "tools/cli/wide_json.h"
+#include "tools/jobs/job_parts.h"
+#include "tools/serve/dialects/ask_dialects.h"
+#include "tools/serve/turns.h"
+
+enum { MOST_RESULTS = 256 }; /* of one message's calls */
+
+/* --------------------------------------------------------------------------------------------------------- messages */
+
+/* Base64 alone, whose first bytes say what it is. */
+static bool take_pictures(fr_turns *t, const json_t *images) {
+    for (size_t i = 0; i < json_array_size(images); i++) {
+        const char *data = fr_job_plain_text(json_array_get(images, i));
+        bool png = data && strncmp(data, "iVBOR", 5) == 0;
+        if (!png && !(data && strncmp(data, "/9j/", 4) == 0))
+            return fr_turns_refuse(t, "images[%zu] must be a PNG or JPEG in base64", i);
+        fr_turns_picture(t, "user", json_sprintf("data:image/%s;base64,%s", png ? "png" : "jpeg", data));
+    }
+    return true;
+}
+
+/* Of the call whose result comes next: results come in the calls' order. NULL: of none. */
+static const json_t *id_of_result(const fr_turns *t) {
+    size_t at = json_array_size(t->messages), results = 0;
+    const json_t *last = NULL;
+    for (; at && results < MOST_RESULTS; at--, results++) {
+        last = json_array_get(t->messages, at - 1);
+        if (!fr_job_is_word(fr_turns_get(last, "role"), "tool")) break;
+    }
+    return fr_turns_get(json_array_get(fr_turns_get(last, "tool_calls"), results), "id");
+}
+
+/* Calls may have no ids there: nine letters and digits are what every family's template takes. */
+static bool take_calls(fr_turns *t, size_t at, const json_t *calls) {
+    for (size_t i = 0; i < json_array_size(calls); i++) {
+        const json_t *function = fr_turns_get(json_array_get(calls, i), "function"),
+                     *arguments = fr_turns_get(function, "arguments");
+        bool said = !arguments || json_is_object(arguments) || json_is_string(arguments);
+        if (!json_is_string(fr_turns_get(function, "name")) || !said)
+            return fr_turns_refuse(t, "messages[%zu]: a call has a function with a name and arguments, an object", at);
+        const json_t *given = fr_turns_get(json_array_get(calls, i), "id");
+        json_t *id =
+            fr_is_json_text(given) ? fr_turns_share(given) : json_sprintf("c%04zu%04zu", at % 10000, i % 10000);
+        fr_turns_call(t, id, fr_turns_get(function, "name"),
+                      arguments ? fr_turns_share(arguments) : json_object());
+        json_decref(id);
+    }
+    return true;
+}
+
+static bool take_message(fr_turns *t, size_t at, const json_t *message) {
+    const json_t *role = fr_turns_get(message, "role"), *content = fr_turns_get(message, "content"),
+                 *name = fr_turns_get(message, "tool_name");
+    const json_t *thought = fr_turns_get(message, "thinking");
+    bool tool = fr_job_is_word(role, "tool"), assistant = fr_job_is_word(role, "assistant");
+    bool known = tool || assistant || fr_job_is_word(role, "user") || fr_job_is_word(role, "system") ||
+                 fr_job_is_word(role, "developer");
+    if (!known) return fr_turns_refuse(t, "messages[%zu]: a role is user, assistant, system, developer or tool", at);
+    if (content && !json_is_string(content)) return fr_turns_refuse(t, "messages[%zu]: content must be a text", at);
+    fr_turns_break(t);
+    const json_t *own = fr_turns_get(message, "tool_call_id"), *id = own ? own : id_of_result(t);
+    if (tool) fr_turns_result(t, id ? id : name ? name : role);
+    if (tool && name) fr_json_put(t->message, "name", fr_turns_share(name));
+    if (assistant && json_is_string(thought) && json_string_length(thought)) fr_turns_thought(t, thought);
+    if (content) fr_turns_text(t, json_string_value(role), content);
+    return take_pictures(t, fr_turns_get(message, "images")) &&
+           (!assistant || take_calls(t, at, fr_turns_get(message, "tool_calls")));
+}
+
+static bool take_messages(fr_turns *t, const json_t *body) {
+    const json_t *messages = fr_turns_get(body, "messages"), *tools = fr_turns_get(body, "tools");
+    if (!json_array_size(messages)) return fr_turns_refuse(t, "messages must be an array of at least one");
+    for (size_t i = 0; i < json_array_size(messages); i++)
+        if (!take_message(t, i, json_array_get(messages, i))) return false;
+    if (tools) fr_turns_put(t, "tools", fr_turns_share(tools));
+    return true;
+}
+
+/* Takes the prompt as one turn; with "raw" as plain text; with a suffix as code to be filled in (infill.h). */
+static bool take_prompt(fr_turns *t, const json_t *body) {
+    static const char *const unbuilt[] = {"template", "context"};
+    const json_t *prompt = fr_turns_get(body, "prompt"), *system = fr_turns_get(body, "system"),
+                 *suffix = fr_turns_get(body, "suffix");
+    for (size_t i = 0; i < sizeof unbuilt / sizeof *unbuilt; i++) {
+        const json_t *value = fr_turns_get(body, unbuilt[i]);
+        bool none = fr_job_is_word(value, "") || (json_is_array(value) && json_array_size(value) == 0);
+        if (value && !none) return fr_turns_refuse(t, "\"%s\" is not built", unbuilt[i]);
+    }
+    if (!json_is_string(prompt)) return fr_turns_refuse(t, "prompt must be a text");
+    if (json_string_length(suffix)) {
+        json_object_del(t->chat, "messages");
+        fr_turns_put(t, "input_prefix", fr_turns_share(prompt));
+        fr_turns_put(t, "input_suffix", fr_turns_share(suffix));
+        return true;
+    }
+    if (json_is_true(fr_turns_get(body, "raw"))) {
+        json_object_del(t->chat, "messages");
+        fr_turns_put(t, "prompt", fr_turns_share(prompt));
+        return true;
+    }
+    if (json_is_string(system) && json_string_length(system)) fr_turns_text(t, "system", system);
+    fr_turns_text(t, "user", prompt);
+    return take_pictures(t, fr_turns_get(body, "images"));
+}
+
+/* ----------------------------------------------------------------------------------------------- what is asked for */
+
+static bool take_format(fr_turns *t, const json_t *format) {
+    if (!format || fr_job_is_word(format, "")) return true;
+    if (fr_job_is_word(format, "json"))
+        fr_turns_put(t, "response_format", json_pack("{s:s}", "type", "json_object"));
+    else if (!json_is_object(format))
+        return fr_turns_refuse(t, "format must be \"json\" or a schema");
+    else
+        fr_turns_put(t, "json_schema", fr_turns_share(format));
+    return true;
+}
+
+/* Takes log-probabilities. A plain text is a completion, where "logprobs" is a number. */
+static bool take_logprobs(fr_turns *t, const json_t *body) {
+    const json_t *wanted = fr_turns_get(body, "logprobs"), *best = fr_turns_get(body, "top_logprobs");
+    bool chat = json_object_get(t->chat, "messages") != NULL;
+    if (wanted && !json_is_boolean(wanted)) return fr_turns_refuse(t, "logprobs must be true or false");
+    if (best && !fr_job_whole(best, 0, 20))
+        return fr_turns_refuse(t, "top_logprobs must be a whole number from 0 to 20");
+    if (!json_is_true(wanted)) return true;
+    fr_turns_put(t, "logprobs", chat ? json_true() : json_integer(json_integer_value(best)));
+    if (best && chat) fr_turns_put(t, "top_logprobs", fr_turns_share(best));
+    return true;
+}
+
+/* Members that are heeded, and those that mean nothing here: how a model is loaded, how long it stays. */
+static void note_others(const json_t *body) {
+    static const char *const known[] = {"context", "format", "images", "keep_alive", "logprobs", "messages", "model",
+                                        "options", "prompt", "raw", "stream", "suffix", "system", "template", "think",
+                                        "tools", "top_logprobs", "truncate", "shift"};
+    static const char *const options[] = {"low_vram", "main_gpu", "num_batch", "num_ctx", "num_gpu", "num_keep",
+                                          "num_predict", "num_thread", "numa", "penalize_newline", "stop", "use_mlock",
+                                          "use_mmap", "vocab_only", "f16_kv", "logits_all"};
+    fr_turns_note_others(body, "/api", known, sizeof known / sizeof *known);
+    fr_turns_note_others(fr_turns_get(body, "options"), "/api, options", options, sizeof options / sizeof *options);
+}
+
+static bool take_rest(fr_turns *t, const json_t *body) {
+    const json_t *options = fr_turns_get(body, "options"), *most = fr_turns_get(options, "num_predict"),
+                 *think = fr_turns_get(body, "think");
+    const json_t *stream = fr_turns_get(body, "stream"), *model = fr_turns_get(body, "model"),
+                 *stop = fr_turns_get(options, "stop");
+    if (options && !json_is_object(options)) return fr_turns_refuse(t, "options must be an object");
+    if (!take_logprobs(t, body)) return false;
+    if (most && !fr_job_whole(most, -2, INT32_MAX))
+        return fr_turns_refuse(t, "num_predict must be a whole number, or -1");
+    if (most) fr_turns_put(t, "max_tokens", json_integer(json_integer_value(most) < 0 ? -1 : json_integer_value(most)));
+    if (stop) fr_turns_put(t, "stop", fr_turns_share(stop));
+    if (model) fr_turns_put(t, "model", fr_turns_share(model));
+    if (json_is_boolean(think))
+        fr_turns_put(t, "chat_template_kwargs", json_pack("{s:O}", "enable_thinking", think));
+    else if (think)
+        fr_turns_put(t, "reasoning_effort", fr_turns_share(think));
+    fr_turns_put(t, "stream", stream ? fr_turns_share(stream) : json_true());
+    return take_format(t, fr_turns_get(body, "format"));
+}
+
+static json_t *read_body(json_t *body, char *error, bool (*take)(fr_turns *t, const json_t *body)) {
+    fr_turns turns;
+    fr_turns_begin(&turns, fr_turns_get(body, "options"));
+    note_others(body);
+    if (take(&turns, body)) take_rest(&turns, body);
+    snprintf(error, FR_DIALECT_ERROR, "%s", turns.error);
+    json_object_clear(body);
+    return fr_turns_end(&turns);
+}
+
+json_t *fr_ollama_read_chat(json_t *body, char error[FR_DIALECT_ERROR]) {
+    return read_body(body, error, take_messages);
+}
+
+json_t *fr_ollama_read_generate(json_t *body, char error[FR_DIALECT_ERROR]) {
+    return read_body(body, error, take_prompt);
+}

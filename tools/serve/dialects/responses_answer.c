@@ -1,0 +1,265 @@
+/* Answers of OpenAI's /v1/responses (answer_dialect.h). */
+#include <string.h>
+
+#include "tools/serve/dialects/answer_dialect.h"
+#include "tools/serve/tool_kinds.h"
+
+static json_t *integer(size_t value) {
+    return json_integer((json_int_t)value);
+}
+
+/* ------------------------------------------------------------------------------------------------------- the answer */
+
+/* What it was asked for, else what that means. */
+static void put_asked(const fr_ask *ask, json_t *answer, const char *key, json_t *usual) {
+    json_t *asked = json_object_get(ask->asked, key);
+    bool given = asked && !json_is_null(asked);
+    fr_json_put(answer, key, given ? json_incref(asked) : usual);
+    if (given) json_decref(usual);
+}
+
+static json_t *usage_of(const fr_telling *t) {
+    const fr_timings *took = &t->timings;
+    return json_pack("{s:o, s:{s:o, s:i}, s:o, s:{s:o}, s:o}", "input_tokens", integer(took->prompt),
+                     "input_tokens_details", "cached_tokens", integer(took->cached), "cache_write_tokens", 0,
+                     "output_tokens", integer(took->predicted), "output_tokens_details", "reasoning_tokens",
+                     integer(t->thought), "total_tokens", integer(took->prompt + took->predicted));
+}
+
+/* "in_progress", "completed", "incomplete" or "failed". */
+static json_t *answer_of(const fr_ask *ask, const char *status) {
+    json_t *answer = json_object();
+    fr_json_put(answer, "id", json_string(ask->id));
+    fr_json_put(answer, "object", json_string("response"));
+    fr_json_put(answer, "created_at", json_integer((json_int_t)ask->created));
+    fr_json_put(answer, "status", json_string(status));
+    fr_json_put(answer, "error", json_null());
+    fr_json_put(answer, "incomplete_details", json_null());
+    fr_json_put(answer, "model", fr_json_bytes(ask->model, strlen(ask->model)));
+    fr_json_put(answer, "output", json_array());
+    fr_json_put(answer, "usage", json_null());
+    fr_json_put(answer, "background", json_false());
+    fr_json_put(answer, "previous_response_id", json_null());
+    fr_json_put(answer, "store", json_false());
+    fr_json_put(answer, "truncation", json_string("disabled"));
+    put_asked(ask, answer, "instructions", json_null());
+    put_asked(ask, answer, "max_output_tokens", json_null());
+    put_asked(ask, answer, "metadata", json_object());
+    put_asked(ask, answer, "parallel_tool_calls", json_true());
+    put_asked(ask, answer, "reasoning", json_pack("{s:n, s:n}", "effort", "summary"));
+    put_asked(ask, answer, "temperature", json_null());
+    put_asked(ask, answer, "text", json_pack("{s:{s:s}}", "format", "type", "text"));
+    put_asked(ask, answer, "tool_choice", json_string("auto"));
+    put_asked(ask, answer, "tools", json_array());
+    put_asked(ask, answer, "top_logprobs", json_integer(0));
+    put_asked(ask, answer, "top_p", json_null());
+    return answer;
+}
+
+static json_t *whole(fr_telling *t) {
+    bool cut = fr_items_cut(t);
+    json_t *answer = answer_of(t->ask, cut ? "incomplete" : "completed");
+    if (cut) fr_json_put(answer, "incomplete_details", json_pack("{s:s}", "reason", "max_output_tokens"));
+    fr_json_put(answer, "output", json_incref(t->items));
+    fr_json_put(answer, "usage", usage_of(t));
+    fr_json_put(answer, "timings", fr_timings_json(&t->timings));
+    return answer;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- events */
+
+/* type, sequence_number, and the members of `event`, which is handed over. */
+static void send(fr_telling *t, const char *type, json_t *event) {
+    fr_json_put(event, "type", json_string(type));
+    fr_json_put(event, "sequence_number", integer(t->events++));
+    fr_items_send(t->ask, event);
+}
+
+static void send_answer(fr_telling *t, const char *type, json_t *answer) {
+    send(t, type, json_pack("{s:o}", "response", answer));
+}
+
+static void begin(fr_telling *t) {
+    send_answer(t, "response.created", answer_of(t->ask, "in_progress"));
+    send_answer(t, "response.in_progress", answer_of(t->ask, "in_progress"));
+}
+
+static void end(fr_telling *t) {
+    send_answer(t, fr_items_cut(t) ? "response.incomplete" : "response.completed", whole(t));
+}
+
+/* As the whole answer it is as everywhere. The stream has begun, and so has its choice. */
+static json_t *fault(fr_ask *ask, json_t *fault) {
+    if (!ask->streaming) return fault;
+    fr_telling *t = ask->choices[0].telling;
+    const json_t *error = json_object_get(fault, "error");
+    const char *code = json_string_value(json_object_get(error, "code"));
+    json_t *answer = answer_of(ask, "failed");
+    fr_json_put(answer, "error", json_pack("{s:s, s:O}", "code", code ? code : "server_error", "message",
+                                           json_object_get(error, "message")));
+    if (t && t->items) fr_json_put(answer, "output", json_incref(t->items));
+    json_decref(fault);
+    return json_pack("{s:s, s:o, s:o}", "type", "response.failed", "sequence_number", integer(t ? t->events : 0),
+                     "response", answer);
+}
+
+static void ping(fr_ask *ask) {
+    fr_answer_send_line(ask, ": ping\n\n");
+}
+
+/* ------------------------------------------------------------------------------------------------------------ items */
+
+/* Gives the called tool in the form in which the client offered it (tool_kinds.h); NULL: a function of that name. */
+static const json_t *tool_of(const fr_telling *t) {
+    const char *name = json_string_value(json_object_get(json_object_get(t->item.call, "function"), "name"));
+    return name ? json_object_get(json_object_get(t->ask->asked, "called"), name) : NULL;
+}
+
+/* One row for each kind of tool: the type of its call items, the beginning of their ids, the field with the call's
+ * text, and the name of the text's events (NULL: no events). */
+typedef struct call_kind {
+    const char *tool, *item, *id, *key, *events;
+} call_kind;
+
+static const call_kind *kind_of(const fr_telling *t) {
+    static const call_kind kinds[] = {
+        {"function", "function_call", "fc", "arguments", "function_call_arguments"},
+        {"custom", "custom_tool_call", "ctc", "input", "custom_tool_call_input"},
+        {"tool_search", "tool_search_call", "tsc", "arguments", NULL}};
+    const char *tool = json_string_value(json_object_get(tool_of(t), "type"));
+    for (size_t i = 1; tool && i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i].tool, tool) == 0) return &kinds[i];
+    return &kinds[0];
+}
+
+static json_t *id_of(const fr_telling *t) {
+    static const char *const kinds[] = {"", "rs", "msg"};
+    const char *own = strchr(t->ask->id, '_');
+    const char *kind = t->item.kind == FR_ITEM_CALL ? kind_of(t)->id : kinds[t->item.kind];
+    return json_sprintf("%s_%s_%zu", kind, own ? own + 1 : t->ask->id, t->item.index);
+}
+
+/* Gives the item's text so far. For a call these are its arguments, a custom tool's input, or the object of a
+ * search. */
+static json_t *text_of(const fr_telling *t) {
+    const fr_stream *text = &t->item.text;
+    const char *tool = t->item.kind == FR_ITEM_CALL ? kind_of(t)->tool : "";
+    if (strcmp(tool, "custom") == 0) return fr_tool_input(text->bytes, text->length);
+    return strcmp(tool, "tool_search") == 0 ? fr_item_object(t) : fr_item_text(t);
+}
+
+/* Those of a text's tokens, a list that is empty where none are asked for. */
+static json_t *logprobs_of(json_t *list) {
+    return list ? json_incref(list) : json_array();
+}
+
+/* The only part of an item: what was thought, a text, so far. Empty where it begins. */
+static json_t *part_of(const fr_telling *t, json_t *text) {
+    if (t->item.kind == FR_ITEM_THOUGHT) return json_pack("{s:s, s:o}", "type", "reasoning_text", "text", text);
+    return json_pack("{s:s, s:o, s:[], s:o}", "type", "output_text", "text", text, "annotations", "logprobs",
+                     logprobs_of(t->item.logprobs));
+}
+
+/* said: what text_of gives. */
+static json_t *call_of(const fr_telling *t, const char *status, json_t *said) {
+    const json_t *function = json_object_get(t->item.call, "function"), *tool = tool_of(t);
+    const call_kind *kind = kind_of(t);
+    json_t *name = json_object_get(tool ? tool : function, "name"), *namespace = json_object_get(tool, "namespace");
+    json_t *item = json_pack("{s:o, s:s, s:s, s:O, s:o}", "id", id_of(t), "type", kind->item, "status", status,
+                             "call_id", json_object_get(t->item.call, "id"), kind->key, said);
+    if (!kind->events) fr_json_put(item, "execution", json_string("client"));
+    else if (name) fr_json_put(item, "name", json_incref(name));
+    if (namespace) fr_json_put(item, "namespace", json_incref(namespace));
+    return item;
+}
+
+/* Adds the thought's text as "encrypted_content" if the request includes that, because some clients send back nothing
+ * else of a thought. It is not encrypted. */
+static void put_sealed(const fr_telling *t, json_t *item) {
+    const json_t *include = json_object_get(t->ask->asked, "include");
+    json_t *text = fr_item_text(t);
+    for (size_t i = 0; i < json_array_size(include); i++) {
+        const char *one = json_string_value(json_array_get(include, i));
+        if (one && strcmp(one, "reasoning.encrypted_content") == 0)
+            fr_json_put(item, "encrypted_content", json_sprintf(FR_SEALED "%s", json_string_value(text)));
+    }
+    json_decref(text);
+}
+
+/* content: its part, NULL: there is none yet; of a call what it says. */
+static json_t *item_of(const fr_telling *t, const char *status, json_t *content) {
+    if (t->item.kind == FR_ITEM_CALL) {
+        if (!content) content = kind_of(t)->events ? json_string("") : json_object();
+        return call_of(t, status, content);
+    }
+    bool thought = t->item.kind == FR_ITEM_THOUGHT;
+    json_t *parts = json_array(), *item;
+    if (content) json_array_append_new(parts, content);
+    item = json_pack("{s:o, s:s, s:s, s:o}", "id", id_of(t), "type", thought ? "reasoning" : "message", "status",
+                     status, "content", parts);
+    if (thought)
+        fr_json_put(item, "summary", json_array());
+    else
+        fr_json_put(item, "role", json_string("assistant"));
+    if (thought && content) put_sealed(t, item);
+    return item;
+}
+
+/* An event of the item, or of its only part, with one more member. */
+static void send_item(fr_telling *t, const char *type, json_t *item) {
+    send(t, type, json_pack("{s:o, s:o}", "output_index", integer(t->item.index), "item", item));
+}
+
+static void send_part(fr_telling *t, const char *type, const char *key, json_t *value) {
+    json_t *event =
+        json_pack("{s:o, s:o, s:o}", "output_index", integer(t->item.index), "item_id", id_of(t), key, value);
+    if (t->item.kind != FR_ITEM_CALL) fr_json_put(event, "content_index", json_integer(0));
+    json_t *logprobs = strcmp(key, "delta") == 0 ? t->item.news : t->item.logprobs;
+    if (strncmp(type, "response.output_text", 20) == 0) fr_json_put(event, "logprobs", logprobs_of(logprobs));
+    send(t, type, event);
+}
+
+static void open(fr_telling *t) {
+    send_item(t, "response.output_item.added", item_of(t, "in_progress", NULL));
+    if (t->item.kind != FR_ITEM_CALL) send_part(t, "response.content_part.added", "part", part_of(t, json_string("")));
+}
+
+/* Sends an event of the text: a "delta", or that it is "done". */
+static void send_text(fr_telling *t, const char *when, const char *key, json_t *text) {
+    static const char *const kinds[] = {"", "reasoning_text", "output_text"};
+    const char *kind = t->item.kind == FR_ITEM_CALL ? kind_of(t)->events : kinds[t->item.kind];
+    char type[64];
+    if (!kind) {
+        json_decref(text);
+        return;
+    }
+    snprintf(type, sizeof type, "response.%s.%s", kind, when);
+    send_part(t, type, key, text);
+}
+
+/* Sends a call's text as a whole. */
+static void more(fr_telling *t, const json_t *text) {
+    bool call = t->item.kind == FR_ITEM_CALL;
+    send_text(t, "delta", "delta", call ? text_of(t) : json_incref((json_t *)(uintptr_t)text));
+}
+
+static json_t *close(fr_telling *t) {
+    bool call = t->item.kind == FR_ITEM_CALL, cut = t->item.last && fr_items_cut(t);
+    send_text(t, "done", call ? kind_of(t)->key : "text", text_of(t));
+    if (!call) send_part(t, "response.content_part.done", "part", part_of(t, fr_item_text(t)));
+    json_t *item = item_of(t, cut ? "incomplete" : "completed", call ? text_of(t) : part_of(t, fr_item_text(t)));
+    send_item(t, "response.output_item.done", json_incref(item));
+    return item;
+}
+
+const fr_dialect fr_dialect_responses = {.names = "resp_",
+                                         .type = "text/event-stream",
+                                         .begin = begin,
+                                         .open = open,
+                                         .more = more,
+                                         .close = close,
+                                         .whole = whole,
+                                         .end = end,
+                                         .fault = fault,
+                                         .send = fr_items_send,
+                                         .ping = ping};
