@@ -245,7 +245,7 @@ $(filter %/test_bench %/test_bench_speed %/test_bench_kernels %/test_bench_model
 $(BUILD)/tests/test_bench_model: private override LDFLAGS += -Wl,--wrap=fr_accept_greedy
 
 # These look inside the command.
-$(filter %/test_cli_options %/test_reply_view %/test_serve_http %/test_serve_ask %/test_serve_content \
+$(filter %/test_cli_options %/test_reply_view %/test_serve_http %/test_serve_request %/test_serve_content \
   %/test_serve_dialects %/test_serve_embeddings %/test_serve_tally %/test_serve_pace,$(TEST_PROGRAMS)): \
   $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
 
@@ -274,7 +274,7 @@ $(MUTATORS): %: %.o $(FUZZ_PARTS) $(LIBRARY)
 	$(QUIET)$(LINK) $^ $(LIBS) -o $@
 
 # What of the command reads bytes.
-$(filter %/fuzz_trace %/fuzz_arguments %/fuzz_base %/fuzz_conversation %/fuzz_job %/fuzz_ask %/fuzz_tasks, \
+$(filter %/fuzz_trace %/fuzz_arguments %/fuzz_base %/fuzz_conversation %/fuzz_job %/fuzz_request %/fuzz_tasks, \
   $(FUZZERS)): \
   $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
 of_command = $(if $(filter $(BUILD)/tools/%,$^),$(COMMAND_LIBS))
@@ -416,7 +416,7 @@ HOST_SUITES := $(if $(filter x86_64,$(ARCH)),$(call host_suites,$(HOSTS),test_is
 HOSTILE_BUILD := $(BUILD)/hostile
 HOSTILE_TESTS := $(addprefix tests/,test_formats test_gguf test_gguf_models test_tokenizer test_marked_text test_chat \
   test_chat_messages test_template test_reply test_cli_files test_block_types test_encode test_quantize test_trace \
-  test_report test_serve_http test_serve_ask test_session_file test_image test_vision test_mmproj test_packed \
+  test_report test_serve_http test_serve_request test_session_file test_image test_vision test_mmproj test_packed \
   test_tokenizer_gguf test_gguf_tokenizers)
 HOSTILE := $(HOSTILE_TESTS:%=$(HOSTILE_BUILD)/%) $(MUTATORS:$(BUILD)/%=$(HOSTILE_BUILD)/%)
 CASE_test_session_file := $(if $(FULL),,CK_RUN_CASE=damaged)
@@ -505,7 +505,7 @@ asan ubsan: ## every test under that sanitizer
 THREADED := test_pool test_worker test_async_draft test_shared_model test_session test_batch test_engine \
   test_propose test_attend test_head test_one_answer test_glm test_vision test_quantize test_packed test_llama \
   test_cli test_cli_interrupt test_cli_chat test_bench_model test_serve test_serve_crowd \
-  test_serve_dialects test_serve_embeddings test_serve_ends test_serve_http test_serve_models test_serve_ask
+  test_serve_dialects test_serve_embeddings test_serve_ends test_serve_http test_serve_models test_serve_request
 tsan: ## tests of what threads share, under that sanitizer
 	@LIMIT=3600 $(SANITIZED) TESTS='$(THREADED:%=$(BUILD)/tsan/tests/%)'
 

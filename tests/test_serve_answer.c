@@ -1,6 +1,6 @@
-/* tools/serve/answer*: what clients get of choices under way, through a call that keeps it. The members of objects are
- * those of OpenAI's API reference ("The chat completion object", "The chat completion chunk object", "The completion
- * object") and of llama.cpp's server. */
+/* tools/serve/answer*: what clients get of choices under way, through an exchange that keeps it. The members of objects
+ * are those of OpenAI's API reference ("The chat completion object", "The chat completion chunk object", "The
+ * completion object") and of llama.cpp's server. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,9 +16,9 @@
 #define DEMO  "tools/demo/target"
 #define GEMMA "tests/data/models/gemma4-e" /* whose tokens have marks for thoughts and calls */
 
-/* ------------------------------------------------------------------------------------------------------ a call kept */
+/* ------------------------------------------------------------------------------------------------- an exchange kept */
 
-struct fr_call {
+struct fr_http_exchange {
     unsigned status; /* of a whole answer; 0: none came */
     json_t *whole;
     char *text, type[64]; /* of a stream */
@@ -26,43 +26,43 @@ struct fr_call {
     FILE *out;
 };
 
-void fr_call_set_header(fr_call *call, const char *name, const char *value) {
+void fr_http_exchange_set_header(fr_http_exchange *exchange, const char *name, const char *value) {
     (void)value;
-    ck_assert_ptr_null(call->out);
+    ck_assert_ptr_null(exchange->out);
     ck_assert_str_eq(name, "Cache-Control");
 }
 
-void fr_call_answer_json(fr_call *call, unsigned status, json_t *value) {
-    ck_assert_ptr_null(call->out);
-    ck_assert_uint_eq(call->status, 0);
-    call->status = status;
-    call->whole = value;
-    call->ends++;
+void fr_http_exchange_answer_json(fr_http_exchange *exchange, unsigned status, json_t *value) {
+    ck_assert_ptr_null(exchange->out);
+    ck_assert_uint_eq(exchange->status, 0);
+    exchange->status = status;
+    exchange->whole = value;
+    exchange->ends++;
 }
 
-bool fr_call_gone(fr_call *call) {
-    (void)call;
+bool fr_http_exchange_gone(fr_http_exchange *exchange) {
+    (void)exchange;
     return false;
 }
 
-void fr_call_begin(fr_call *call, const char *type) {
-    ck_assert_ptr_null(call->out);
-    ck_assert_uint_eq(call->status, 0);
-    snprintf(call->type, sizeof call->type, "%s", type);
-    call->out = open_memstream(&call->text, &call->length);
+void fr_http_exchange_begin(fr_http_exchange *exchange, const char *type) {
+    ck_assert_ptr_null(exchange->out);
+    ck_assert_uint_eq(exchange->status, 0);
+    snprintf(exchange->type, sizeof exchange->type, "%s", type);
+    exchange->out = open_memstream(&exchange->text, &exchange->length);
 }
 
-void fr_call_write(fr_call *call, const char *bytes, size_t length) {
-    ck_assert_uint_eq(call->ends, 0);
-    fwrite(bytes, 1, length, call->out);
+void fr_http_exchange_write(fr_http_exchange *exchange, const char *bytes, size_t length) {
+    ck_assert_uint_eq(exchange->ends, 0);
+    fwrite(bytes, 1, length, exchange->out);
 }
 
-void fr_call_end(fr_call *call) {
-    fflush(call->out);
-    call->ends++;
+void fr_http_exchange_end(fr_http_exchange *exchange) {
+    fflush(exchange->out);
+    exchange->ends++;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- an ask */
+/* -------------------------------------------------------------------------------------------------------- a request */
 
 static struct {
     fr_arguments args;
@@ -92,18 +92,27 @@ static void close_model(void) {
     memset(&served, 0, sizeof served);
 }
 
-typedef struct asked {
-    fr_ask ask;
-    fr_call call;
+typedef struct answered {
+    fr_generation_request request;
+    fr_http_exchange exchange;
     fr_choice choices[4];
-} asked;
+} answered;
 
 /* The body of a request; of /completion's the members of a batch's line. `n` choices, with seeds from that of the body
  * on, none begun. */
-static void read_ask(asked *a, fr_job_form form, const char *body, size_t n, bool stream) {
-    *a = (asked){0};
-    a->ask = (fr_ask){.call = &a->call, .setting = &served.setting, .form = form, .model = "m", .stream = stream,
-                      .choices = a->choices, .count = n, .each = n, .slot = -1, .created = 7, .id = "chatcmpl-x"};
+static void read_request(answered *a, fr_job_form form, const char *body, size_t n, bool stream) {
+    *a = (answered){0};
+    a->request = (fr_generation_request){.exchange = &a->exchange,
+                                         .setting = &served.setting,
+                                         .form = form,
+                                         .model = "m",
+                                         .stream = stream,
+                                         .choices = a->choices,
+                                         .count = n,
+                                         .each = n,
+                                         .slot = -1,
+                                         .created = 7,
+                                         .id = "chatcmpl-x"};
     for (size_t i = 0; i < n; i++) {
         char line[2048];
         const char *url = form == FR_JOB_CHAT ? "chat/completions" : "completions";
@@ -117,29 +126,29 @@ static void read_ask(asked *a, fr_job_form form, const char *body, size_t n, boo
     }
 }
 
-static void free_ask(asked *a) {
-    if (a->call.out) fclose(a->call.out);
-    for (size_t i = 0; i < a->ask.count; i++) {
+static void free_request(answered *a) {
+    if (a->exchange.out) fclose(a->exchange.out);
+    for (size_t i = 0; i < a->request.count; i++) {
         fr_answer_forget(&a->choices[i]);
         fr_job_end(&a->choices[i].job);
     }
-    json_decref(a->call.whole);
-    json_decref(a->ask.asked);
-    free(a->call.text);
+    json_decref(a->exchange.whole);
+    json_decref(a->request.dialect_body);
+    free(a->exchange.text);
 }
 
-static void begin(asked *a) {
-    for (size_t i = 0; i < a->ask.count; i++) fr_answer_began(&a->ask, &a->choices[i]);
+static void begin(answered *a) {
+    for (size_t i = 0; i < a->request.count; i++) fr_answer_began(&a->request, &a->choices[i]);
 }
 
-/* Some rounds of all choices, as a desk has them; fewer if all have ended. */
-static void run_rounds(asked *a, size_t most) {
+/* Some rounds of all choices, as a scheduler has them; fewer if all have ended. */
+static void run_rounds(answered *a, size_t most) {
     for (size_t round = 0; round < most; round++) {
         fr_round rounds[4];
         int32_t ids[4][FR_STEP_MAX];
         fr_choice *under_way[4];
         size_t count = 0;
-        for (size_t i = 0; i < a->ask.count; i++) {
+        for (size_t i = 0; i < a->request.count; i++) {
             if (a->choices[i].job.ended) continue;
             under_way[count] = &a->choices[i];
             rounds[count] = fr_job_round(&a->choices[i].job, ids[count]);
@@ -149,22 +158,24 @@ static void run_rounds(asked *a, size_t most) {
         require(fr_engine_step(served.setting.engine, rounds, count));
         for (size_t i = 0; i < count; i++) {
             fr_job_take(&under_way[i]->job, &rounds[i]);
-            if (rounds[i].count == 0 && !under_way[i]->job.ended) fr_answer_progress(&a->ask, under_way[i]);
-            else fr_answer_step(&a->ask, under_way[i]);
+            if (rounds[i].count == 0 && !under_way[i]->job.ended)
+                fr_answer_progress(&a->request, under_way[i]);
+            else
+                fr_answer_step(&a->request, under_way[i]);
         }
     }
 }
 
-static void run(asked *a) {
+static void run(answered *a) {
     begin(a);
     run_rounds(a, 1000);
-    fr_answer_end(&a->ask);
-    ck_assert_uint_eq(a->call.ends, 1);
-    ck_assert(a->ask.answered);
+    fr_answer_end(&a->request);
+    ck_assert_uint_eq(a->exchange.ends, 1);
+    ck_assert(a->request.answered);
 }
 
 /* Ids as if the model had given them, so many a step, and that of the end. */
-static void take(asked *a, fr_choice *choice, const char *reply, size_t step) {
+static void take(answered *a, fr_choice *choice, const char *reply, size_t step) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(served.loaded.model);
     int32_t *ids;
     size_t count;
@@ -175,15 +186,15 @@ static void take(asked *a, fr_choice *choice, const char *reply, size_t step) {
         memcpy(some, ids + at, size * sizeof *ids);
         if (at + size == count) some[size++] = fr_tokenizer_eos(tokenizer);
         fr_job_take(&choice->job, &(fr_round){.session = choice->job.session, .ids = some, .count = size});
-        fr_answer_step(&a->ask, choice);
+        fr_answer_step(&a->request, choice);
     }
     fr_free(ids);
 }
 
-static void feed(asked *a, const char *reply, size_t step) {
+static void feed(answered *a, const char *reply, size_t step) {
     begin(a);
     take(a, &a->choices[0], reply, step);
-    fr_answer_end(&a->ask);
+    fr_answer_end(&a->request);
 }
 
 /* --------------------------------------------------------------------------------------------------------- a stream */
@@ -203,10 +214,10 @@ static size_t count_at(const json_t *object, const char *key) {
 }
 
 /* Its events, each a JSON value; what is no JSON, a comment or [DONE], as a text. */
-static json_t *events_of(const fr_call *call) {
+static json_t *events_of(const fr_http_exchange *exchange) {
     json_t *events = json_array();
-    ck_assert_str_eq(call->type, "text/event-stream");
-    for (const char *at = call->text, *end; *at; at = end + 2) {
+    ck_assert_str_eq(exchange->type, "text/event-stream");
+    for (const char *at = exchange->text, *end; *at; at = end + 2) {
         end = strstr(at, "\n\n");
         ck_assert_ptr_nonnull(end);
         ck_assert_ptr_null(memchr(at, '\n', (size_t)(end - at)));
@@ -329,7 +340,7 @@ static const struct {
 static const char *const drafters[] = {NULL, "tools/demo/assistant"};
 
 /* One choice, round by round; the texts of the ids that rounds say were drafted, and of all. */
-static void run_and_note(asked *a, FILE *drafted, FILE *all) {
+static void run_and_note(answered *a, FILE *drafted, FILE *all) {
     fr_job *job = &a->choices[0].job;
     begin(a);
     while (!job->ended) {
@@ -343,9 +354,9 @@ static void run_and_note(asked *a, FILE *drafted, FILE *all) {
             if (i < round.accepted) fwrite(bytes, 1, length, drafted);
         }
         fr_job_take(job, &round);
-        fr_answer_step(&a->ask, &a->choices[0]);
+        fr_answer_step(&a->request, &a->choices[0]);
     }
-    fr_answer_end(&a->ask);
+    fr_answer_end(&a->request);
     fclose(drafted);
     fclose(all);
 }
@@ -363,19 +374,19 @@ static void drop(char *text, char which) {
     *to = '\0';
 }
 
-/* Where it is asked for, each chunk with text is either all accepted drafts or none, as the rounds had them. (Of a chat
- * what could begin a mark, a '<', counts with the id that settles that it doesn't: it is not looked at.) */
+/* Where it is answered for, each chunk with text is either all accepted drafts or none, as the rounds had them. (Of a
+ * chat what could begin a mark, a '<', counts with the id that settles that it doesn't: it is not looked at.) */
 START_TEST(chunks_tell_what_was_drafted) {
     char *expected[2], *got[2];
     size_t sizes[4], i;
     const size_t body = _i % 2 ? 4 : 0;
-    asked a;
+    answered a;
     json_t *event;
     open_model(DEMO, drafters[_i / 2], 256);
-    read_ask(&a, bodies[body].form, bodies[body].body, 1, true);
-    a.ask.return_drafted = true;
+    read_request(&a, bodies[body].form, bodies[body].body, 1, true);
+    a.request.return_drafted = true;
     run_and_note(&a, open_memstream(&expected[0], &sizes[0]), open_memstream(&expected[1], &sizes[1]));
-    json_t *events = events_of(&a.call);
+    json_t *events = events_of(&a.exchange);
     FILE *drafted = open_memstream(&got[0], &sizes[2]), *all = open_memstream(&got[1], &sizes[3]);
     json_array_foreach(events, i, event) {
         const char *text = text_of_chunk(event);
@@ -393,7 +404,7 @@ START_TEST(chunks_tell_what_was_drafted) {
     for (i = 0; i < 2; i++) free(expected[i]);
     for (i = 0; i < 2; i++) free(got[i]);
     json_decref(events);
-    free_ask(&a);
+    free_request(&a);
     close_model();
 }
 END_TEST
@@ -401,20 +412,20 @@ END_TEST
 /* {"choices", "usage"}: of a stream what the chunks make; but for what the cache had, which depends on what was run
  * before. */
 static json_t *answer_to(size_t body, bool stream) {
-    asked a;
-    read_ask(&a, bodies[body].form, bodies[body].body, bodies[body].n, stream);
-    a.ask.include_usage = stream;
+    answered a;
+    read_request(&a, bodies[body].form, bodies[body].body, bodies[body].n, stream);
+    a.request.include_usage = stream;
     run(&a);
-    json_t *answer = json_object(), *choices = json_array(), *events = stream ? events_of(&a.call) : NULL;
-    if (!stream) ck_assert_uint_eq(a.call.status, 200);
-    const json_t *last = stream ? last_of(events) : a.call.whole;
-    for (size_t i = 0; i < a.ask.count; i++) {
-        json_t *choice = stream ? joined(events, a.ask.form, i)
-                                : json_incref(json_array_get(get(a.call.whole, "choices"), i));
+    json_t *answer = json_object(), *choices = json_array(), *events = stream ? events_of(&a.exchange) : NULL;
+    if (!stream) ck_assert_uint_eq(a.exchange.status, 200);
+    const json_t *last = stream ? last_of(events) : a.exchange.whole;
+    for (size_t i = 0; i < a.request.count; i++) {
+        json_t *choice = stream ? joined(events, a.request.form, i)
+                                : json_incref(json_array_get(get(a.exchange.whole, "choices"), i));
         settle(choice);
         json_array_append_new(choices, choice);
     }
-    ck_assert_uint_eq(json_array_size(get(last, "choices")), stream ? 0 : a.ask.count);
+    ck_assert_uint_eq(json_array_size(get(last, "choices")), stream ? 0 : a.request.count);
     ck_assert_str_eq(text_at(last, "id"), "chatcmpl-x");
     ck_assert_str_eq(text_at(last, "model"), "m");
     ck_assert_str_eq(text_at(last, "system_fingerprint"), "fr1-x");
@@ -426,7 +437,7 @@ static json_t *answer_to(size_t body, bool stream) {
     json_object_del(details, "cached_tokens");
     json_object_set_new(answer, "usage", usage);
     json_decref(events);
-    free_ask(&a);
+    free_request(&a);
     return answer;
 }
 
@@ -459,17 +470,17 @@ START_TEST(choices_take_turns) {
     json_t *three = answer_to(2, true), *choices = json_object_get(three, "choices");
     for (size_t i = 0; i < 3; i++) {
         char body[512];
-        asked a;
+        answered a;
         snprintf(body, sizeof body, CHAT_BODY ", \"temperature\": 0.9, \"seed\": 5%zu, \"logprobs\": true}", i);
-        read_ask(&a, FR_JOB_CHAT, body, 1, false);
+        read_request(&a, FR_JOB_CHAT, body, 1, false);
         run(&a);
-        json_t *alone = json_array_get(json_object_get(a.call.whole, "choices"), 0);
+        json_t *alone = json_array_get(json_object_get(a.exchange.whole, "choices"), 0);
         json_object_set_new(alone, "index", json_integer((json_int_t)i));
         check_equal(json_array_get(choices, i), alone, "alone");
         for (size_t j = 0; j < i; j++)
             ck_assert_str_ne(text_at(get(json_array_get(choices, i), "message"), "content"),
                              text_at(get(json_array_get(choices, j), "message"), "content"));
-        free_ask(&a);
+        free_request(&a);
     }
     json_decref(three);
     close_model();
@@ -480,10 +491,11 @@ END_TEST
  * ends in the last of them. */
 START_TEST(log_probabilities_come_with_their_text) {
     open_model(DEMO, drafters[_i % 2], 256);
-    asked a;
-    read_ask(&a, FR_JOB_COMPLETION, TEXT_BODY ", \"logprobs\": 0, \"stop\": [\"(x < 1\", \"Return a (y\"]}", 1, true);
+    answered a;
+    read_request(&a, FR_JOB_COMPLETION, TEXT_BODY ", \"logprobs\": 0, \"stop\": [\"(x < 1\", \"Return a (y\"]}", 1,
+                 true);
     run(&a);
-    json_t *events = events_of(&a.call), *event, *token;
+    json_t *events = events_of(&a.exchange), *event, *token;
     size_t i, j, said = 0, told = 0, held = 0;
     json_array_foreach(events, i, event) {
         const json_t *choice = json_array_get(json_object_get(event, "choices"), 0);
@@ -501,7 +513,7 @@ START_TEST(log_probabilities_come_with_their_text) {
     }
     ck_assert_uint_gt(held, 0);
     json_decref(events);
-    free_ask(&a);
+    free_request(&a);
     close_model();
 }
 END_TEST
@@ -537,19 +549,19 @@ START_TEST(parts_are_told_apart) {
     const char *body = HI TOOLS ", \"stop\": \"stop\", \"logprobs\": true}";
     open_model(GEMMA, NULL, 512);
     for (size_t step = 0; step <= FR_STEP_MAX; step += step < 3 ? 1 : 13) {
-        asked a;
-        read_ask(&a, FR_JOB_CHAT, body, 1, step > 0);
+        answered a;
+        read_request(&a, FR_JOB_CHAT, body, 1, step > 0);
         ck_assert_str_eq(a.choices[0].job.error, "");
         feed(&a, replies[_i].reply, step ? step : 5);
-        json_t *events = step ? events_of(&a.call) : NULL;
-        json_t *choice = step ? joined(events, FR_JOB_CHAT, 0)
-                              : json_incref(json_array_get(get(a.call.whole, "choices"), 0));
+        json_t *events = step ? events_of(&a.exchange) : NULL;
+        json_t *choice =
+            step ? joined(events, FR_JOB_CHAT, 0) : json_incref(json_array_get(get(a.exchange.whole, "choices"), 0));
         settle(choice);
         if (first) check_equal(choice, first, replies[_i].reply);
         if (first) json_decref(choice);
         else first = choice;
         json_decref(events);
-        free_ask(&a);
+        free_request(&a);
     }
     const json_t *message = get(first, "message"), *calls = json_object_get(message, "tool_calls");
     const char *said = text_at(message, "content");
@@ -575,19 +587,19 @@ END_TEST
 START_TEST(one_call_ends_a_reply) {
     open_model(GEMMA, NULL, 512);
     for (size_t step = 0; step <= FR_STEP_MAX; step += step < 3 ? 1 : 13) {
-        asked a;
-        read_ask(&a, FR_JOB_CHAT, HI TOOLS ", \"parallel_tool_calls\": false}", 1, step > 0);
+        answered a;
+        read_request(&a, FR_JOB_CHAT, HI TOOLS ", \"parallel_tool_calls\": false}", 1, step > 0);
         ck_assert_str_eq(a.choices[0].job.error, "");
         feed(&a, "a" CALL CALL "b", step ? step : 5);
-        json_t *events = step ? events_of(&a.call) : NULL;
-        json_t *choice = step ? joined(events, FR_JOB_CHAT, 0)
-                              : json_incref(json_array_get(get(a.call.whole, "choices"), 0));
+        json_t *events = step ? events_of(&a.exchange) : NULL;
+        json_t *choice =
+            step ? joined(events, FR_JOB_CHAT, 0) : json_incref(json_array_get(get(a.exchange.whole, "choices"), 0));
         ck_assert_uint_eq(json_array_size(get(get(choice, "message"), "tool_calls")), 1);
         ck_assert_str_eq(text_at(get(choice, "message"), "content"), "a");
         ck_assert_str_eq(text_at(choice, "finish_reason"), "tool_calls");
         json_decref(choice);
         json_decref(events);
-        free_ask(&a);
+        free_request(&a);
     }
     close_model();
 }
@@ -596,10 +608,10 @@ END_TEST
 /* --------------------------------------------------------------------------------------------------------- dialects */
 
 /* A stream's events, which have names: those of their types. */
-static json_t *named_events_of(const fr_call *call) {
+static json_t *named_events_of(const fr_http_exchange *exchange) {
     json_t *events = json_array();
-    ck_assert_str_eq(call->type, "text/event-stream");
-    for (const char *at = call->text, *end; *at; at = end + 2) {
+    ck_assert_str_eq(exchange->type, "text/event-stream");
+    for (const char *at = exchange->text, *end; *at; at = end + 2) {
         end = strstr(at, "\n\n");
         ck_assert_ptr_nonnull(end);
         const char *data = strstr(at, "\ndata: ");
@@ -703,19 +715,21 @@ static const char *reason_of(const json_t *answer, bool anthropic) {
 /* A reply as its stream tells it, whatever ids a step gives, and as a whole. */
 static void check_dialect(const fr_dialect *dialect, size_t which, size_t step, json_t **first) {
     bool anthropic = dialect == &fr_dialect_messages;
-    asked a;
-    read_ask(&a, FR_JOB_CHAT, HI TOOLS ", \"stop\": \"stop\"}", 1, step > 0);
-    fr_answer_in(&a.ask, dialect, json_object());
+    answered a;
+    read_request(&a, FR_JOB_CHAT, HI TOOLS ", \"stop\": \"stop\"}", 1, step > 0);
+    fr_answer_in(&a.request, dialect, json_object());
     feed(&a, replies[which].reply, step ? step : 5);
-    json_t *events = step ? named_events_of(&a.call) : NULL, *output = NULL;
+    json_t *events = step ? named_events_of(&a.exchange) : NULL, *output = NULL;
     const json_t *last = json_array_get(events, json_array_size(events) - (anthropic ? 2 : 1));
-    if (anthropic) output = step ? messages_content(events) : json_incref(json_object_get(a.call.whole, "content"));
-    else output = step ? responses_output(events) : json_incref(json_object_get(a.call.whole, "output"));
+    if (anthropic)
+        output = step ? messages_content(events) : json_incref(json_object_get(a.exchange.whole, "content"));
+    else
+        output = step ? responses_output(events) : json_incref(json_object_get(a.exchange.whole, "output"));
     if (step && !anthropic) check_equal(get(get(last, "response"), "output"), output, "a stream's end");
     check_items(output, dialect, which);
     if (*first) check_equal(output, *first, replies[which].reply);
     else *first = json_incref(output);
-    const json_t *end = !step ? a.call.whole : get(last, anthropic ? "delta" : "response");
+    const json_t *end = !step ? a.exchange.whole : get(last, anthropic ? "delta" : "response");
     bool stop = strstr(replies[which].reply, "well stop") != NULL;
     ck_assert_str_eq(reason_of(end, anthropic), !anthropic               ? "completed"
                                                 : replies[which].calls ? "tool_use"
@@ -724,7 +738,7 @@ static void check_dialect(const fr_dialect *dialect, size_t which, size_t step, 
     if (anthropic && stop) ck_assert_str_eq(text_at(end, "stop_sequence"), "stop");
     json_decref(output);
     json_decref(events);
-    free_ask(&a);
+    free_request(&a);
 }
 
 START_TEST(dialects_tell_the_same_items) {
@@ -750,12 +764,12 @@ START_TEST(custom_tools_are_called_with_a_text) {
     for (size_t i = 0; i < 2 * COUNT_OF(called); i++) {
         bool stream = i % 2, custom = i < 2;
         json_t *body = json_loads(called[i / 2], 0, NULL), *events = NULL, *item = NULL, *event;
-        asked a;
-        read_ask(&a, FR_JOB_CHAT, HI TOOLS "}", 1, stream);
-        fr_answer_in(&a.ask, &fr_dialect_responses, body);
+        answered a;
+        read_request(&a, FR_JOB_CHAT, HI TOOLS "}", 1, stream);
+        fr_answer_in(&a.request, &fr_dialect_responses, body);
         feed(&a, CALL, 5);
         size_t at, deltas = 0, dones = 0;
-        if (stream) events = named_events_of(&a.call);
+        if (stream) events = named_events_of(&a.exchange);
         json_array_foreach(events, at, event) {
             if (is_event(event, "response.output_item.added") && custom)
                 ck_assert_str_eq(text_at(get(event, "item"), "input"), "");
@@ -771,7 +785,7 @@ START_TEST(custom_tools_are_called_with_a_text) {
         }
         ck_assert_uint_eq(deltas, stream && custom);
         ck_assert_uint_eq(dones, stream && custom);
-        if (!stream) item = json_incref(json_array_get(get(a.call.whole, "output"), 0));
+        if (!stream) item = json_incref(json_array_get(get(a.exchange.whole, "output"), 0));
         ck_assert_str_eq(text_at(item, "type"), custom ? "custom_tool_call" : "function_call");
         ck_assert_str_eq(text_at(item, "name"), custom ? "apply_patch" : "read");
         if (custom) ck_assert_str_eq(text_at(item, "input"), "a");
@@ -781,7 +795,7 @@ START_TEST(custom_tools_are_called_with_a_text) {
         ck_assert_str_eq(text_at(item, "status"), "completed");
         json_decref(item);
         json_decref(events);
-        free_ask(&a);
+        free_request(&a);
     }
     close_model();
 }
@@ -792,15 +806,15 @@ END_TEST
 START_TEST(clients_run_searches_and_keep_thoughts) {
     open_model(GEMMA, NULL, 512);
     for (int stream = 0; stream < 2; stream++) {
-        asked a;
-        read_ask(&a, FR_JOB_CHAT, HI TOOLS "}", 1, stream);
-        fr_answer_in(&a.ask, &fr_dialect_responses,
+        answered a;
+        read_request(&a, FR_JOB_CHAT, HI TOOLS "}", 1, stream);
+        fr_answer_in(&a.request, &fr_dialect_responses,
                      json_pack("{s:{s:{s:s, s:s}}, s:[s]}", "called", "f", "type", "tool_search", "name", "tool_search",
                                "include", "reasoning.encrypted_content"));
         feed(&a, THOUGHT "so" CALL, 5);
-        json_t *events = stream ? named_events_of(&a.call) : NULL, *event;
-        const json_t *whole = stream ? get(json_array_get(events, json_array_size(events) - 1), "response")
-                                     : a.call.whole;
+        json_t *events = stream ? named_events_of(&a.exchange) : NULL, *event;
+        const json_t *whole =
+            stream ? get(json_array_get(events, json_array_size(events) - 1), "response") : a.exchange.whole;
         const json_t *output = get(whole, "output"), *thought = json_array_get(output, 0),
                      *call = json_array_get(output, 2);
         ck_assert_str_eq(text_at(thought, "encrypted_content"), "forerun:hm\n\nso");
@@ -811,7 +825,7 @@ START_TEST(clients_run_searches_and_keep_thoughts) {
         size_t i;
         json_array_foreach(events, i, event) ck_assert_ptr_null(strstr(text_at(event, "type"), "arguments"));
         json_decref(events);
-        free_ask(&a);
+        free_request(&a);
     }
     close_model();
 }
@@ -821,13 +835,13 @@ END_TEST
 START_TEST(custom_tools_of_chats_are_called_with_a_text) {
     open_model(GEMMA, NULL, 512);
     for (int stream = 0; stream < 2; stream++) {
-        asked a;
-        read_ask(&a, FR_JOB_CHAT, HI TOOLS "}", 1, stream);
-        a.ask.called = json_pack("{s:{s:s, s:s}}", "f", "type", "custom", "name", "f");
+        answered a;
+        read_request(&a, FR_JOB_CHAT, HI TOOLS "}", 1, stream);
+        a.request.called = json_pack("{s:{s:s, s:s}}", "f", "type", "custom", "name", "f");
         feed(&a, CALL, 5);
-        json_t *events = stream ? events_of(&a.call) : NULL;
-        json_t *choice = stream ? joined(events, FR_JOB_CHAT, 0)
-                                : json_incref(json_array_get(get(a.call.whole, "choices"), 0));
+        json_t *events = stream ? events_of(&a.exchange) : NULL;
+        json_t *choice =
+            stream ? joined(events, FR_JOB_CHAT, 0) : json_incref(json_array_get(get(a.exchange.whole, "choices"), 0));
         const json_t *call = json_array_get(get(get(choice, "message"), "tool_calls"), 0);
         ck_assert_str_eq(text_at(call, "type"), "custom");
         ck_assert_str_eq(text_at(get(call, "custom"), "name"), "f");
@@ -835,18 +849,18 @@ START_TEST(custom_tools_of_chats_are_called_with_a_text) {
         ck_assert_ptr_null(json_object_get(call, "function"));
         json_decref(choice);
         json_decref(events);
-        json_decref(a.ask.called);
-        free_ask(&a);
+        json_decref(a.request.called);
+        free_request(&a);
     }
     close_model();
 }
 END_TEST
 
 /* The message that lines of /api/chat make. */
-static json_t *ollama_message(const fr_call *call) {
+static json_t *ollama_message(const fr_http_exchange *exchange) {
     json_t *message = json_object();
-    ck_assert_str_eq(call->type, "application/x-ndjson");
-    for (const char *at = call->text, *end; *at; at = end + 1) {
+    ck_assert_str_eq(exchange->type, "application/x-ndjson");
+    for (const char *at = exchange->text, *end; *at; at = end + 1) {
         end = strchr(at, '\n');
         ck_assert_ptr_nonnull(end);
         json_t *line = json_loadb(at, (size_t)(end - at), JSON_ALLOW_NUL, NULL);
@@ -866,15 +880,16 @@ START_TEST(ollama_tells_lines) {
     json_t *first = NULL;
     open_model(GEMMA, NULL, 512);
     for (size_t step = 0; step <= FR_STEP_MAX; step += step < 3 ? 1 : 13) {
-        asked a;
-        read_ask(&a, FR_JOB_CHAT, HI TOOLS ", \"stop\": \"stop\"}", 1, step > 0);
-        fr_answer_in(&a.ask, &fr_dialect_ollama_chat, json_object());
+        answered a;
+        read_request(&a, FR_JOB_CHAT, HI TOOLS ", \"stop\": \"stop\"}", 1, step > 0);
+        fr_answer_in(&a.request, &fr_dialect_ollama_chat, json_object());
         feed(&a, replies[_i].reply, step ? step : 5);
-        json_t *message = step ? ollama_message(&a.call) : json_incref(json_object_get(a.call.whole, "message"));
+        json_t *message =
+            step ? ollama_message(&a.exchange) : json_incref(json_object_get(a.exchange.whole, "message"));
         if (first) check_equal(message, first, replies[_i].reply);
         else first = json_incref(message);
         json_decref(message);
-        free_ask(&a);
+        free_request(&a);
     }
     const json_t *calls = json_object_get(first, "tool_calls"), *thought = json_object_get(first, "thinking");
     ck_assert_str_eq(text_at(first, "content"), replies[_i].content ? replies[_i].content : "");
@@ -892,21 +907,21 @@ START_TEST(dialects_tell_how_it_ends) {
     open_model(GEMMA, NULL, 256);
     for (int i = 0; i < 8; i++) {
         bool anthropic = i & 1, stream = i & 2, fails = i & 4;
-        asked a;
-        read_ask(&a, FR_JOB_CHAT, "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"max_tokens\": 3}",
-                 1, stream);
-        fr_answer_in(&a.ask, anthropic ? &fr_dialect_messages : &fr_dialect_responses, json_object());
+        answered a;
+        read_request(&a, FR_JOB_CHAT, "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"max_tokens\": 3}",
+                     1, stream);
+        fr_answer_in(&a.request, anthropic ? &fr_dialect_messages : &fr_dialect_responses, json_object());
         begin(&a);
         run_rounds(&a, fails ? 2 : 20);
         fr_job *job = &a.choices[0].job;
         if (fails) fr_job_take(job, &(fr_round){.session = job->session, .status = FR_NUMERIC, .error = "no number"});
-        if (fails) fr_answer_step(&a.ask, &a.choices[0]);
-        fr_answer_end(&a.ask);
-        ck_assert_uint_eq(a.call.ends, 1);
-        bool streamed = a.call.out != NULL;
-        json_t *events = streamed ? named_events_of(&a.call) : NULL;
+        if (fails) fr_answer_step(&a.request, &a.choices[0]);
+        fr_answer_end(&a.request);
+        ck_assert_uint_eq(a.exchange.ends, 1);
+        bool streamed = a.exchange.out != NULL;
+        json_t *events = streamed ? named_events_of(&a.exchange) : NULL;
         const json_t *last = json_array_get(events, json_array_size(events) - 1);
-        const json_t *whole = !streamed ? a.call.whole : anthropic ? last : get(last, "response");
+        const json_t *whole = !streamed ? a.exchange.whole : anthropic ? last : get(last, "response");
         if (fails) {
             const json_t *error = get(whole, "error");
             ck_assert_ptr_nonnull(strstr(text_at(error, "message"), "no number"));
@@ -914,7 +929,7 @@ START_TEST(dialects_tell_how_it_ends) {
             if (anthropic) ck_assert_str_eq(text_at(whole, "type"), "error");
             if (anthropic) ck_assert_str_eq(text_at(error, "type"), "api_error");
             else if (streamed) ck_assert_str_eq(text_at(last, "type"), "response.failed");
-            if (!streamed) ck_assert_uint_eq(a.call.status, 500);
+            if (!streamed) ck_assert_uint_eq(a.exchange.status, 500);
         } else if (!anthropic) {
             ck_assert_str_eq(text_at(whole, "status"), "incomplete");
             ck_assert_str_eq(text_at(get(whole, "incomplete_details"), "reason"), "max_output_tokens");
@@ -926,7 +941,7 @@ START_TEST(dialects_tell_how_it_ends) {
             ck_assert_str_eq(text_at(streamed ? get(delta, "delta") : whole, "stop_reason"), "max_tokens");
         }
         json_decref(events);
-        free_ask(&a);
+        free_request(&a);
     }
     close_model();
 }
@@ -935,10 +950,10 @@ END_TEST
 /* Not even a chunk has half a character. */
 START_TEST(chunks_are_valid_text) {
     open_model(GEMMA, NULL, 512);
-    asked a;
-    read_ask(&a, FR_JOB_CHAT, HI "}", 1, true);
+    answered a;
+    read_request(&a, FR_JOB_CHAT, HI "}", 1, true);
     feed(&a, "\xe2\x82\xac\xf0\x9f\x98\x80\xe2\x82", 1);
-    json_t *events = events_of(&a.call), *event; /* each of them was valid JSON */
+    json_t *events = events_of(&a.exchange), *event; /* each of them was valid JSON */
     size_t i, bad = 0;
     json_array_foreach(events, i, event) {
         const json_t *delta = json_object_get(json_array_get(json_object_get(event, "choices"), 0), "delta");
@@ -949,7 +964,7 @@ START_TEST(chunks_are_valid_text) {
     }
     ck_assert_uint_eq(bad, 1);
     json_decref(events);
-    free_ask(&a);
+    free_request(&a);
     close_model();
 }
 END_TEST
@@ -958,12 +973,12 @@ END_TEST
 
 START_TEST(chunks_tell_how_it_goes) {
     open_model(DEMO, drafters[_i], 256);
-    asked a;
-    read_ask(&a, FR_JOB_CHAT, CHAT_BODY "}", 1, true);
-    a.ask.return_progress = a.ask.timings_per_token = true;
-    fr_answer_ping(&a.ask);
+    answered a;
+    read_request(&a, FR_JOB_CHAT, CHAT_BODY "}", 1, true);
+    a.request.return_progress = a.request.timings_per_token = true;
+    fr_answer_ping(&a.request);
     run(&a);
-    json_t *events = events_of(&a.call), *event;
+    json_t *events = events_of(&a.exchange), *event;
     size_t i, progress = 0, nothing = 0, count = json_array_size(events);
     ck_assert_str_eq(json_string_value(json_array_get(events, 0)), ": ping");
     ck_assert_str_eq(text_at(get(json_array_get(get(json_array_get(events, 1), "choices"), 0), "delta"), "role"),
@@ -1002,7 +1017,7 @@ START_TEST(chunks_tell_how_it_goes) {
         ck_assert_uint_eq(json_array_size(depth), 2);
     }
     json_decref(events);
-    free_ask(&a);
+    free_request(&a);
     close_model();
 }
 END_TEST
@@ -1020,21 +1035,21 @@ static void check_error(const json_t *event, const char *type, int code) {
 START_TEST(too_long_a_prompt_is_told) {
     open_model(DEMO, NULL, 16);
     for (int stream = 0; stream < 2; stream++) {
-        asked a;
-        read_ask(&a, FR_JOB_CHAT, CHAT_BODY "}", 1, stream);
+        answered a;
+        read_request(&a, FR_JOB_CHAT, CHAT_BODY "}", 1, stream);
         begin(&a);
         ck_assert(a.choices[0].job.ended);
-        fr_answer_step(&a.ask, &a.choices[0]);
-        fr_answer_end(&a.ask);
-        ck_assert_uint_eq(a.call.ends, 1);
-        ck_assert_uint_eq(a.call.status, 400);
-        const json_t *error = json_object_get(a.call.whole, "error");
+        fr_answer_step(&a.request, &a.choices[0]);
+        fr_answer_end(&a.request);
+        ck_assert_uint_eq(a.exchange.ends, 1);
+        ck_assert_uint_eq(a.exchange.status, 400);
+        const json_t *error = json_object_get(a.exchange.whole, "error");
         ck_assert_str_eq(text_at(error, "type"), "exceed_context_size_error");
         ck_assert_str_eq(text_at(error, "code"), "context_length_exceeded");
         ck_assert_ptr_nonnull(strstr(text_at(error, "message"), "maximum context length is 16 tokens"));
         ck_assert_uint_eq(count_at(error, "n_ctx"), 16);
         ck_assert_uint_eq(count_at(error, "n_prompt_tokens"), a.choices[0].job.prompt.count);
-        free_ask(&a);
+        free_request(&a);
     }
     close_model();
 }
@@ -1044,24 +1059,25 @@ END_TEST
 START_TEST(failures_on_the_way_are_told) {
     open_model(GEMMA, NULL, 256);
     for (int stream = 0; stream < 2; stream++) {
-        asked a;
-        read_ask(&a, FR_JOB_CHAT, HI "}", 2, stream);
+        answered a;
+        read_request(&a, FR_JOB_CHAT, HI "}", 2, stream);
         begin(&a);
         run_rounds(&a, 9);
         fr_job *job = &a.choices[1].job;
         fr_job_take(job, &(fr_round){.session = job->session, .status = FR_NUMERIC, .error = "not finite"});
-        fr_answer_step(&a.ask, &a.choices[1]);
-        ck_assert(a.ask.answered);
-        ck_assert_uint_eq(a.call.ends, 1);
+        fr_answer_step(&a.request, &a.choices[1]);
+        ck_assert(a.request.answered);
+        ck_assert_uint_eq(a.exchange.ends, 1);
         take(&a, &a.choices[0], "a" CALL THOUGHT "b", 4);
-        fr_answer_ping(&a.ask);
-        fr_answer_end(&a.ask);
-        ck_assert_uint_eq(a.call.ends, 1);
-        json_t *events = stream ? events_of(&a.call) : NULL;
-        check_error(stream ? json_array_get(events, json_array_size(events) - 1) : a.call.whole, "server_error", 500);
-        if (!stream) ck_assert_uint_eq(a.call.status, 500);
+        fr_answer_ping(&a.request);
+        fr_answer_end(&a.request);
+        ck_assert_uint_eq(a.exchange.ends, 1);
+        json_t *events = stream ? events_of(&a.exchange) : NULL;
+        check_error(stream ? json_array_get(events, json_array_size(events) - 1) : a.exchange.whole, "server_error",
+                    500);
+        if (!stream) ck_assert_uint_eq(a.exchange.status, 500);
         json_decref(events);
-        free_ask(&a);
+        free_request(&a);
     }
     close_model();
 }
@@ -1069,14 +1085,14 @@ END_TEST
 
 START_TEST(refusals_are_told) {
     open_model(DEMO, NULL, 64);
-    asked a;
-    read_ask(&a, FR_JOB_CHAT, CHAT_BODY "}", 1, true);
-    snprintf(a.ask.error, sizeof a.ask.error, "\"grammar\" is not built yet");
-    a.ask.why = FR_UNBUILT;
-    fr_answer_refuse(&a.ask);
-    ck_assert_uint_eq(a.call.status, 400);
-    check_error(a.call.whole, "invalid_request_error", 400);
-    free_ask(&a);
+    answered a;
+    read_request(&a, FR_JOB_CHAT, CHAT_BODY "}", 1, true);
+    snprintf(a.request.error, sizeof a.request.error, "\"grammar\" is not built yet");
+    a.request.why = FR_UNBUILT;
+    fr_answer_refuse(&a.request);
+    ck_assert_uint_eq(a.exchange.status, 400);
+    check_error(a.exchange.whole, "invalid_request_error", 400);
+    free_request(&a);
     close_model();
 }
 END_TEST
@@ -1085,21 +1101,22 @@ END_TEST
 START_TEST(interrupts_are_limits) {
     open_model(DEMO, NULL, 256);
     for (int stream = 0; stream < 2; stream++) {
-        asked a;
-        read_ask(&a, FR_JOB_CHAT, CHAT_BODY "}", 2, stream);
+        answered a;
+        read_request(&a, FR_JOB_CHAT, CHAT_BODY "}", 2, stream);
         begin(&a);
         run_rounds(&a, 5);
         fr_job_interrupt(&a.choices[0].job);
-        fr_answer_step(&a.ask, &a.choices[0]);
+        fr_answer_step(&a.request, &a.choices[0]);
         if (stream) fr_job_interrupt(&a.choices[1].job);
-        if (stream) fr_answer_step(&a.ask, &a.choices[1]);
-        fr_answer_end(&a.ask);
-        json_t *events = stream ? events_of(&a.call) : NULL, *choice = stream ? joined(events, FR_JOB_CHAT, 0) : NULL;
+        if (stream) fr_answer_step(&a.request, &a.choices[1]);
+        fr_answer_end(&a.request);
+        json_t *events = stream ? events_of(&a.exchange) : NULL,
+               *choice = stream ? joined(events, FR_JOB_CHAT, 0) : NULL;
         if (stream) ck_assert_str_eq(text_at(choice, "finish_reason"), "length");
-        if (!stream) check_error(a.call.whole, "unavailable_error", 503);
+        if (!stream) check_error(a.exchange.whole, "unavailable_error", 503);
         json_decref(choice);
         json_decref(events);
-        free_ask(&a);
+        free_request(&a);
     }
     close_model();
 }
@@ -1116,15 +1133,15 @@ static const struct {
 
 START_TEST(native_answers) {
     char body[512];
-    asked whole, stream;
+    answered whole, stream;
     open_model(DEMO, drafters[_i], 256);
     snprintf(body, sizeof body, LINE_BODY "%s", natives[_i].more);
-    read_ask(&whole, FR_JOB_NATIVE, body, 1, false);
-    whole.ask.return_tokens = true;
+    read_request(&whole, FR_JOB_NATIVE, body, 1, false);
+    whole.request.return_tokens = true;
     run(&whole);
-    read_ask(&stream, FR_JOB_NATIVE, body, 1, true);
+    read_request(&stream, FR_JOB_NATIVE, body, 1, true);
     run(&stream);
-    json_t *events = events_of(&stream.call), *event, *joint = json_pack("{s:s, s:[]}", "content", "", "tokens");
+    json_t *events = events_of(&stream.exchange), *event, *joint = json_pack("{s:s, s:[]}", "content", "", "tokens");
     size_t i, count = json_array_size(events);
     json_array_foreach(events, i, event) {
         ck_assert_int_eq(json_is_true(get(event, "stop")), i + 1 == count);
@@ -1134,7 +1151,7 @@ START_TEST(native_answers) {
         if (logprobs) append_list(joint, "completion_probabilities", logprobs);
         ck_assert_uint_eq(count_at(event, "index"), 0);
     }
-    const json_t *answer = whole.call.whole, *last = json_array_get(events, count - 1), *member;
+    const json_t *answer = whole.exchange.whole, *last = json_array_get(events, count - 1), *member;
     const char *key;
     json_object_foreach(joint, key, event) check_equal(event, get(answer, key), key);
     static const char *const same[] = {"stop_type", "stopping_word", "model", "prompt", "truncated", "has_new_line",
@@ -1151,30 +1168,30 @@ START_TEST(native_answers) {
     get(get(answer, "timings"), "predicted_ms");
     json_decref(joint);
     json_decref(events);
-    free_ask(&whole);
-    free_ask(&stream);
+    free_request(&whole);
+    free_request(&stream);
     close_model();
 }
 END_TEST
 
-/* The last answer of a choice has what was asked for, each by the name that it was asked by; parts of a stream have
- * everything. */
+/* The last answer of a choice has what was answered for, each by the name that it was answered by; parts of a stream
+ * have everything. */
 START_TEST(chosen_fields) {
     json_t *fields = json_pack("[s, s, s, s]", "content", "generation_settings/top_k", "timings/no/such", "nothing");
     open_model(DEMO, NULL, 256);
     for (int stream = 0; stream < 2; stream++) {
-        asked a;
-        read_ask(&a, FR_JOB_NATIVE, LINE_BODY "}", 1, stream);
-        a.ask.fields = fields;
+        answered a;
+        read_request(&a, FR_JOB_NATIVE, LINE_BODY "}", 1, stream);
+        a.request.fields = fields;
         run(&a);
-        json_t *events = stream ? events_of(&a.call) : NULL;
-        const json_t *last = stream ? json_array_get(events, json_array_size(events) - 1) : a.call.whole;
+        json_t *events = stream ? events_of(&a.exchange) : NULL;
+        const json_t *last = stream ? json_array_get(events, json_array_size(events) - 1) : a.exchange.whole;
         ck_assert_uint_eq(json_object_size(last), 2);
         text_at(last, "content");
         count_at(last, "generation_settings/top_k");
         if (stream) ck_assert_uint_gt(json_object_size(json_array_get(events, 0)), 2);
         json_decref(events);
-        free_ask(&a);
+        free_request(&a);
     }
     json_decref(fields);
     close_model();
@@ -1184,10 +1201,11 @@ END_TEST
 /* What is really set. */
 START_TEST(settings_are_read_back) {
     open_model(DEMO, NULL, 128);
-    asked a;
-    read_ask(&a, FR_JOB_NATIVE,
-             LINE_BODY ", \"temp\": 0.25, \"top_k\": 7, \"seed\": 9, \"stop\": \"x\\u00e9\", \"typical_p\": 0.5, "
-             "\"dry_sequence_breakers\": [\"a\", \"b\"], \"repeat_penalty\": 1.5, \"ignore_eos\": true}", 1, false);
+    answered a;
+    read_request(&a, FR_JOB_NATIVE,
+                 LINE_BODY ", \"temp\": 0.25, \"top_k\": 7, \"seed\": 9, \"stop\": \"x\\u00e9\", \"typical_p\": 0.5, "
+                           "\"dry_sequence_breakers\": [\"a\", \"b\"], \"repeat_penalty\": 1.5, \"ignore_eos\": true}",
+                 1, false);
     require(fr_options_set_text(a.choices[0].job.options, FR_OPT_LOGIT_BIAS, "5+1.5,7-inf,9-2"));
     run(&a);
     json_t *expected = json_pack("{s:f, s:i, s:i, s:[s], s:f, s:[s, s], s:f, s:b, s:i, s:i, s:b}", "temperature", 0.25,
@@ -1198,7 +1216,7 @@ START_TEST(settings_are_read_back) {
                                "token", 9, "bias", -2);
     json_t *order = json_pack("[s, s, s, s, s, s, s, s, s]", "penalties", "dry", "top_n_sigma", "top_k", "typ_p",
                               "top_p", "min_p", "xtc", "temperature");
-    const json_t *settings = get(a.call.whole, "generation_settings");
+    const json_t *settings = get(a.exchange.whole, "generation_settings");
     const char *key;
     json_object_foreach(expected, key, value) check_equal(get(settings, key), value, key);
     check_equal(get(settings, "logit_bias"), biases, "logit_bias");
@@ -1206,7 +1224,7 @@ START_TEST(settings_are_read_back) {
     json_decref(expected);
     json_decref(biases);
     json_decref(order);
-    free_ask(&a);
+    free_request(&a);
     close_model();
 }
 END_TEST

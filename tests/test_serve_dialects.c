@@ -11,8 +11,8 @@
 #include "tests/server.h"
 #include "tests/token_files.h"
 #include "tools/cli/wide_json.h"
-#include "tools/serve/ask.h"
-#include "tools/serve/dialects/ask_dialects.h"
+#include "tools/serve/dialects/request_dialects.h"
+#include "tools/serve/generation_request.h"
 #include "tools/serve/infill.h"
 #include "tools/serve/routes.h"
 
@@ -485,11 +485,11 @@ static json_t *rendered(const char *path, const char *body) {
     if (strcmp(path, RESPONSES) == 0) chat = fr_responses_read(request, error);
     if (strcmp(path, "/api/chat") == 0) chat = fr_ollama_read_chat(request, error);
     if (chat != request) json_decref(request);
-    fr_ask *ask = fr_ask_read(NULL, &setting, FR_JOB_CHAT, chat);
-    ck_assert_msg(ask->count == 1, "%s: %s", body, ask->error);
-    const fr_marked_text *prompt = &ask->choices[0].job.prompt.rendered;
+    fr_generation_request *taken = fr_generation_request_read(NULL, &setting, FR_JOB_CHAT, chat);
+    ck_assert_msg(taken->count == 1, "%s: %s", body, taken->error);
+    const fr_marked_text *prompt = &taken->choices[0].job.prompt.rendered;
     json_t *text = json_stringn(prompt->text, prompt->length);
-    fr_ask_free(ask);
+    fr_generation_request_free(taken);
     return text;
 }
 

@@ -1,5 +1,5 @@
-/* tools/serve/http and call: requests over sockets, against a server whose answers are a toy's; who may ask, how much
- * and how long; answers from other threads; clients that break the rules, stop or vanish. */
+/* tools/serve/http and http_exchange: requests over sockets, against a server whose answers are a toy's; who may ask,
+ * how much and how long; answers from other threads; clients that break the rules, stop or vanish. */
 #include <check.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "tests/http_client.h"
-#include "tools/serve/call.h"
 #include "tools/serve/fault.h"
 #include "tools/serve/http.h"
+#include "tools/serve/http_exchange.h"
 #include "tools/serve/keys.h"
 #include "tools/serve/tls.h"
 
@@ -35,11 +35,11 @@ static void rest(double seconds) {
 
 /* ----------------------------------------------------------------------------------------- the toy, and its threads */
 
-typedef void work(fr_call *call);
+typedef void work(fr_http_exchange *exchange);
 
 typedef struct job {
     work *work;
-    fr_call *call;
+    fr_http_exchange *exchange;
 } job;
 
 /* Of a test, which is a process. */
@@ -48,7 +48,7 @@ static struct {
     uint16_t port;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    int jobs;     /* threads that hold a call */
+    int jobs;     /* threads that hold an exchange */
     int vanished; /* clients that were found gone */
     int seen;     /* pieces that the test has read */
     bool let_go;
@@ -56,8 +56,8 @@ static struct {
 
 static void *run_job(void *context) {
     job *j = context;
-    j->work(j->call);
-    fr_call_release(j->call);
+    j->work(j->exchange);
+    fr_http_exchange_release(j->exchange);
     free(j);
     pthread_mutex_lock(&toy.lock);
     toy.jobs--;
@@ -66,11 +66,11 @@ static void *run_job(void *context) {
     return NULL;
 }
 
-/* Another thread goes on with the call. */
-static void pass_on(fr_call *call, work *function) {
+/* Another thread goes on with the exchange. */
+static void pass_on(fr_http_exchange *exchange, work *function) {
     job *j = malloc(sizeof(*j));
-    *j = (job){.work = function, .call = call};
-    fr_call_hold(call);
+    *j = (job){.work = function, .exchange = exchange};
+    fr_http_exchange_hold(exchange);
     pthread_mutex_lock(&toy.lock);
     toy.jobs++;
     pthread_mutex_unlock(&toy.lock);
@@ -83,117 +83,130 @@ static void set_text(json_t *object, const char *key, const char *value) {
     json_object_set_new(object, key, value ? json_string(value) : json_null());
 }
 
-static void echo(fr_call *call) {
+static void echo(fr_http_exchange *exchange) {
     size_t length;
-    const char *body = fr_call_body(call, &length);
+    const char *body = fr_http_exchange_body(exchange, &length);
     json_t *value = json_object();
-    set_text(value, "method", fr_call_method(call));
-    set_text(value, "path", fr_call_path(call));
-    set_text(value, "a", fr_call_query(call, "a"));
-    set_text(value, "b", fr_call_query(call, "b"));
+    set_text(value, "method", fr_http_exchange_method(exchange));
+    set_text(value, "path", fr_http_exchange_path(exchange));
+    set_text(value, "a", fr_http_exchange_query(exchange, "a"));
+    set_text(value, "b", fr_http_exchange_query(exchange, "b"));
     json_object_set_new(value, "length", json_integer((json_int_t)length));
     json_object_set_new(value, "body", json_stringn(body, length < 1000 ? length : 1000));
-    fr_call_answer_json(call, 200, value);
+    fr_http_exchange_answer_json(exchange, 200, value);
 }
 
-static void echo_late(fr_call *call) {
-    const char *wait = fr_call_query(call, "wait");
+static void echo_late(fr_http_exchange *exchange) {
+    const char *wait = fr_http_exchange_query(exchange, "wait");
     rest((double)strtol(wait ? wait : "0", NULL, 10) / 1000);
-    echo(call);
+    echo(exchange);
 }
 
 /* So many pieces, 60 ms between; a ping where nothing was written for 50. */
-static void stream(fr_call *call) {
-    const char *count = fr_call_query(call, "a");
-    fr_call_begin(call, "text/event-stream");
+static void stream(fr_http_exchange *exchange) {
+    const char *count = fr_http_exchange_query(exchange, "a");
+    fr_http_exchange_begin(exchange, "text/event-stream");
     for (long i = 0; i < strtol(count ? count : "3", NULL, 10); i++) {
         char piece[32];
         int length = snprintf(piece, sizeof(piece), "data: %ld\n\n", i);
-        fr_call_write(call, piece, (size_t)length);
+        fr_http_exchange_write(exchange, piece, (size_t)length);
         rest(0.06);
-        if (fr_call_silent(call) >= 0.05) fr_call_write(call, ":\n\n", 3);
+        if (fr_http_exchange_silent(exchange) >= 0.05) fr_http_exchange_write(exchange, ":\n\n", 3);
     }
-    fr_call_end(call);
+    fr_http_exchange_end(exchange);
 }
 
 /* A piece once the one before has been read. */
-static void stream_in_turn(fr_call *call) {
-    fr_call_begin(call, "text/event-stream");
+static void stream_in_turn(fr_http_exchange *exchange) {
+    fr_http_exchange_begin(exchange, "text/event-stream");
     pthread_mutex_lock(&toy.lock);
     for (int i = 0; i < 50; i++) {
         while (toy.seen < i) pthread_cond_wait(&toy.changed, &toy.lock);
-        fr_call_write(call, "data: x\n\n", 9);
+        fr_http_exchange_write(exchange, "data: x\n\n", 9);
     }
     pthread_mutex_unlock(&toy.lock);
-    fr_call_end(call);
+    fr_http_exchange_end(exchange);
 }
 
 /* A long one, in pieces as an engine would write them. */
-static void flood(fr_call *call) {
+static void flood(fr_http_exchange *exchange) {
     static const char piece[16384] = "x";
-    fr_call_begin(call, "text/plain");
-    for (size_t i = 0; i < LONG / sizeof(piece) && !fr_call_gone(call); i++) fr_call_write(call, piece, sizeof(piece));
-    while (!fr_call_gone(call) && fr_call_unread(call)) rest(0.02);
-    if (fr_call_gone(call)) {
+    fr_http_exchange_begin(exchange, "text/plain");
+    for (size_t i = 0; i < LONG / sizeof(piece) && !fr_http_exchange_gone(exchange); i++)
+        fr_http_exchange_write(exchange, piece, sizeof(piece));
+    while (!fr_http_exchange_gone(exchange) && fr_http_exchange_unread(exchange)) rest(0.02);
+    if (fr_http_exchange_gone(exchange)) {
         pthread_mutex_lock(&toy.lock);
         toy.vanished++;
         pthread_mutex_unlock(&toy.lock);
     }
-    fr_call_end(call);
+    fr_http_exchange_end(exchange);
 }
 
 /* As much, as one answer. */
-static void answer_long(fr_call *call) {
+static void answer_long(fr_http_exchange *exchange) {
     char *bytes = calloc(1, LONG);
-    fr_call_answer(call, 200, "text/plain", bytes, LONG);
+    fr_http_exchange_answer(exchange, 200, "text/plain", bytes, LONG);
     free(bytes);
 }
 
 /* Until the client is gone, or the test lets go; then there is an answer. */
-static void linger(fr_call *call) {
+static void linger(fr_http_exchange *exchange) {
     bool gone = false, go = false;
     while (!gone && !go) {
         rest(0.01);
-        gone = fr_call_gone(call);
+        gone = fr_http_exchange_gone(exchange);
         pthread_mutex_lock(&toy.lock);
         toy.vanished += gone;
         go = toy.let_go;
         pthread_mutex_unlock(&toy.lock);
     }
-    echo(call);
+    echo(exchange);
 }
 
-static void drop(fr_call *call) {
+static void drop(fr_http_exchange *exchange) {
     rest(0.02);
-    (void)call;
+    (void)exchange;
 }
 
-static void drop_half(fr_call *call) {
-    fr_call_begin(call, "text/plain");
-    fr_call_write(call, "half", 4);
+static void drop_half(fr_http_exchange *exchange) {
+    fr_http_exchange_begin(exchange, "text/plain");
+    fr_http_exchange_write(exchange, "half", 4);
     rest(0.02);
 }
 
-static void echo_with_texts(fr_call *call) {
-    fr_call_note_texts(call, &(fr_call_texts){.generated = 7, .end = "length"});
-    echo(call);
+static void echo_with_texts(fr_http_exchange *exchange) {
+    fr_http_exchange_note_texts(exchange, &(fr_http_exchange_texts){.generated = 7, .end = "length"});
+    echo(exchange);
 }
 
-static void answer(void *context, fr_call *call) {
+static void answer(void *context, fr_http_exchange *exchange) {
     (void)context;
-    const char *path = fr_call_path(call);
-    if (strcmp(path, "/late") == 0) pass_on(call, echo_late);
-    else if (strcmp(path, "/stream") == 0) pass_on(call, stream);
-    else if (strcmp(path, "/turns") == 0) pass_on(call, stream_in_turn);
-    else if (strcmp(path, "/flood") == 0) pass_on(call, flood);
-    else if (strcmp(path, "/linger") == 0) pass_on(call, linger);
-    else if (strcmp(path, "/drop") == 0) pass_on(call, drop);
-    else if (strcmp(path, "/half") == 0) pass_on(call, drop_half);
-    else if (strcmp(path, "/long") == 0) answer_long(call);
-    else if (strcmp(path, "/busy") == 0) linger(call);
-    else if (strcmp(path, "/refuse") == 0) fr_call_refuse(call, 404, "no such thing: %s", "it \"is\" not");
-    else if (strcmp(path, "/texts") == 0) echo_with_texts(call);
-    else if (strcmp(path, "/nothing") != 0) echo(call);
+    const char *path = fr_http_exchange_path(exchange);
+    if (strcmp(path, "/late") == 0)
+        pass_on(exchange, echo_late);
+    else if (strcmp(path, "/stream") == 0)
+        pass_on(exchange, stream);
+    else if (strcmp(path, "/turns") == 0)
+        pass_on(exchange, stream_in_turn);
+    else if (strcmp(path, "/flood") == 0)
+        pass_on(exchange, flood);
+    else if (strcmp(path, "/linger") == 0)
+        pass_on(exchange, linger);
+    else if (strcmp(path, "/drop") == 0)
+        pass_on(exchange, drop);
+    else if (strcmp(path, "/half") == 0)
+        pass_on(exchange, drop_half);
+    else if (strcmp(path, "/long") == 0)
+        answer_long(exchange);
+    else if (strcmp(path, "/busy") == 0)
+        linger(exchange);
+    else if (strcmp(path, "/refuse") == 0)
+        fr_http_exchange_refuse(exchange, 404, "no such thing: %s", "it \"is\" not");
+    else if (strcmp(path, "/texts") == 0)
+        echo_with_texts(exchange);
+    else if (strcmp(path, "/nothing") != 0)
+        echo(exchange);
 }
 
 static bool is_slow(const char *body, size_t length) {
@@ -233,14 +246,14 @@ static int vanished(void) {
     return count;
 }
 
-/* Reports of calls, the last ones. */
+/* Reports of exchanges, the last ones. */
 static struct {
     pthread_mutex_t lock;
     char lines[8][256];
     size_t count;
 } told = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void note_report(void *context, const fr_call_report *report) {
+static void note_report(void *context, const fr_http_exchange_report *report) {
     (void)context;
     pthread_mutex_lock(&told.lock);
     snprintf(told.lines[told.count++ % 8], sizeof told.lines[0], "%s %s %s %u %s %zu", report->client, report->method,
@@ -730,7 +743,7 @@ START_TEST(connections_have_limits) {
 }
 END_TEST
 
-/* A call is reported when its connection has sent the answer, which may be after the client has it. */
+/* An exchange is reported when its connection has sent the answer, which may be after the client has it. */
 static void ask_and_await(const char *method, const char *path, const char *headers, int status, size_t count) {
     ck_assert_int_eq(fr_client_once(toy.port, method, path, headers, *method == 'P' ? "x" : NULL, NULL), status);
     for (size_t have = 0; have < count; rest(0.002)) {
@@ -740,8 +753,8 @@ static void ask_and_await(const char *method, const char *path, const char *head
     }
 }
 
-/* Each call is reported once, with its answer or as left by its client. */
-START_TEST(calls_are_reported) {
+/* Each exchange is reported once, with its answer or as left by its client. */
+START_TEST(exchanges_are_reported) {
     fr_http_setting setting = usual();
     setting.report = note_report;
     start(setting);
@@ -907,7 +920,7 @@ START_TEST(vanished_clients_are_noticed) {
 }
 END_TEST
 
-START_TEST(dropped_calls_are_cut) {
+START_TEST(dropped_exchanges_are_cut) {
     start(usual());
     static const char *const paths[] = {"/drop", "/nothing"};
     for (int i = 0; i < 2; i++) {
@@ -1316,7 +1329,7 @@ int main(void) {
     tcase_add_test(cases, bodies_have_a_limit);
     tcase_add_test(cases, bodies_wait_for_a_continue);
     tcase_add_test(cases, connections_have_limits);
-    tcase_add_test(cases, calls_are_reported);
+    tcase_add_test(cases, exchanges_are_reported);
     tcase_add_test(cases, halves_of_requests_are_let_go);
     tcase_add_test(cases, half_closed_clients_are_answered);
     cases = new_case(suite, "waiting");
@@ -1324,7 +1337,7 @@ int main(void) {
     tcase_add_test(cases, waiting_is_no_silence);
     tcase_add_test(cases, stopped_readers_are_cut);
     tcase_add_test(cases, vanished_clients_are_noticed);
-    tcase_add_test(cases, dropped_calls_are_cut);
+    tcase_add_test(cases, dropped_exchanges_are_cut);
     tcase_add_test(cases, streams_come_in_pieces);
     tcase_add_test(cases, old_clients_have_their_form);
     tcase_add_test(cases, many_are_answered_at_once);

@@ -62,7 +62,7 @@ START_TEST(a_burst_is_waited_for) {
     ck_assert(!fr_pace_waits(&text, 12, 4, NULL, 0));
     ck_assert(!fr_pace_waits(&text, 18.1, 4, before, 1)); /* four times as long as its own prompt took */
     ck_assert(fr_pace_waits(&text, 18.1, 5, before, 1));
-    ck_assert(!fr_pace_waits(&text, 12.1, 1, before, 1)); /* one place alone: nobody is waited for */
+    ck_assert(!fr_pace_waits(&text, 12.1, 1, before, 1)); /* one slot alone: nobody is waited for */
 }
 END_TEST
 

@@ -77,14 +77,16 @@ static double bucket_of(const char *page, const char *name, const char *bound) {
 }
 
 /* Buckets are cumulative, as in Prometheus. Refused requests, and those not for text, are counted only by status. */
-START_TEST(calls_are_counted_and_timed) {
+START_TEST(exchanges_are_counted_and_timed) {
     fr_tally *tally = fr_tally_new();
-    const fr_call_texts quick = {.prompt = 3, .generated = 11, .first = 0.02, .end = "length"},
-                        slow = {.prompt = 3, .generated = 1, .first = 40, .end = "stop"};
-    const fr_call_report reports[] = {
-        {.status = 200, .seconds = 0.12, .texts = &quick}, {.status = 200, .seconds = 400, .texts = &slow},
-        {.status = 200, .seconds = 9}, {.status = 404, .seconds = 9}, {.status = 503, .seconds = 1, .texts = &quick}};
-    for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) fr_tally_call(tally, &reports[i]);
+    const fr_http_exchange_texts quick = {.prompt = 3, .generated = 11, .first = 0.02, .end = "length"},
+                                 slow = {.prompt = 3, .generated = 1, .first = 40, .end = "stop"};
+    const fr_http_exchange_report reports[] = {{.status = 200, .seconds = 0.12, .texts = &quick},
+                                               {.status = 200, .seconds = 400, .texts = &slow},
+                                               {.status = 200, .seconds = 9},
+                                               {.status = 404, .seconds = 9},
+                                               {.status = 503, .seconds = 1, .texts = &quick}};
+    for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) fr_tally_http_exchange(tally, &reports[i]);
     char *page = page_of(tally, 0, 0);
     ck_assert_ptr_nonnull(strstr(page, "\n" PREFIX "http_requests_total{status=\"2xx\"} 3\n"));
     ck_assert_ptr_nonnull(strstr(page, "\n" PREFIX "http_requests_total{status=\"4xx\"} 1\n"));
@@ -215,7 +217,7 @@ int main(void) {
     TCase *cases = tcase_create("tally");
     tcase_set_timeout(cases, 60);
     tcase_add_test(cases, the_page_has_llama_cpps_names);
-    tcase_add_test(cases, calls_are_counted_and_timed);
+    tcase_add_test(cases, exchanges_are_counted_and_timed);
     tcase_add_test(cases, rounds_are_counted_and_requests_are_as_they_are);
     tcase_add_test(cases, texts_are_summed);
     tcase_add_test(cases, threads_lose_nothing);

@@ -1,7 +1,7 @@
 /* A line in the form of OpenAI's batches (job_parts.h): {"custom_id", "method": "POST", "url", "body"}, whose body is
- * that of a request to the url; its members are a server's requests' too (tools/serve/ask_fields.c). One that is null
- * is as good as none. What a reply would have to be otherwise for is heeded or refused; only what says whose request it
- * is, or how it is to be stored, means nothing here. */
+ * that of a request to the url; its members are a server's requests' too (tools/serve/request_fields.c). One that is
+ * null is as good as none. What a reply would have to be otherwise for is heeded or refused; only what says whose
+ * request it is, or how it is to be stored, means nothing here. */
 #include <string.h>
 
 #include "tools/cli/wide_json.h"

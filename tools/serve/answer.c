@@ -1,4 +1,4 @@
-/* From choices under way to the answer of their call (answer.h). */
+/* From choices under way to the answer of their exchange (answer.h). */
 #include "tools/serve/answer.h"
 
 #include <string.h>
@@ -13,174 +13,184 @@
 /* ----------------------------------------------------------------------------------------------------------- errors */
 
 /* The error as the whole answer, or as the last event of a stream. */
-static void fail(fr_ask *ask, unsigned http, json_t *fault) {
-    if (ask->dialect) fault = ask->dialect->fault(ask, fault);
-    if (ask->streaming) {
-        if (ask->dialect) ask->dialect->send(ask, fault);
-        else fr_answer_send(ask, fault);
-        fr_call_end(ask->call);
+static void fail(fr_generation_request *request, unsigned http, json_t *fault) {
+    if (request->dialect) fault = request->dialect->fault(request, fault);
+    if (request->streaming) {
+        if (request->dialect)
+            request->dialect->send(request, fault);
+        else
+            fr_answer_send(request, fault);
+        fr_http_exchange_end(request->exchange);
     } else {
-        fr_call_answer_json(ask->call, http, fault);
+        fr_http_exchange_answer_json(request->exchange, http, fault);
     }
-    ask->answered = true;
+    request->answered = true;
 }
 
 /* Answers with an error. too_long: number of prompt ids if the prompt exceeds the context, else 0. OpenAI's interface
  * then has a word as the error's code, llama.cpp's the status. */
-static void fail_by(fr_ask *ask, fr_status why, const char *message, size_t too_long, size_t context) {
+static void fail_by(fr_generation_request *request, fr_status why, const char *message, size_t too_long,
+                    size_t context) {
     unsigned http = fr_fault_http(why);
     json_t *fault = fr_fault_json(http, message), *error = json_object_get(fault, "error");
     if (too_long) {
-        if (ask->form != FR_JOB_NATIVE) fr_json_put(error, "code", json_string(FR_JOB_TOO_LONG_CODE));
+        if (request->form != FR_JOB_NATIVE) fr_json_put(error, "code", json_string(FR_JOB_TOO_LONG_CODE));
         fr_json_put(error, "type", json_string("exceed_context_size_error"));
         fr_json_put(error, "n_prompt_tokens", json_integer((json_int_t)too_long));
         fr_json_put(error, "n_ctx", json_integer((json_int_t)context));
     }
-    fail(ask, http, fault);
+    fail(request, http, fault);
 }
 
-static void fail_by_job(fr_ask *ask, const fr_job *job) {
+static void fail_by_job(fr_generation_request *request, const fr_job *job) {
     char line[sizeof job->error];
     size_t too_long = fr_job_is_too_long(job) ? job->prompt.count : 0;
     size_t context = job->session ? fr_session_context(job->session) : 0;
     snprintf(line, sizeof line, "the prompt has %zu tokens and " FR_JOB_TOO_LONG, too_long, (long long)context);
-    fail_by(ask, job->why, too_long ? line : job->error, too_long, context);
+    fail_by(request, job->why, too_long ? line : job->error, too_long, context);
 }
 
-void fr_answer_refuse(fr_ask *ask) {
-    fail_by(ask, ask->why, ask->error, ask->too_long, (size_t)ask->setting->context);
+void fr_answer_refuse(fr_generation_request *request) {
+    fail_by(request, request->why, request->error, request->too_long, (size_t)request->setting->context);
 }
 
 /* ------------------------------------------------------------------------------------------------------- on its way */
 
-void fr_answer_in(fr_ask *ask, const fr_dialect *dialect, json_t *asked) {
-    char own[sizeof ask->id];
-    const char *behind = strchr(ask->id, '-');
-    snprintf(own, sizeof own, "%s%s", dialect->names, behind ? behind + 1 : ask->id);
-    memcpy(ask->id, own, sizeof own);
-    ask->dialect = dialect;
-    ask->asked = asked;
+void fr_answer_in(fr_generation_request *request, const fr_dialect *dialect, json_t *dialect_body) {
+    char own[sizeof request->id];
+    const char *behind = strchr(request->id, '-');
+    snprintf(own, sizeof own, "%s%s", dialect->names, behind ? behind + 1 : request->id);
+    memcpy(request->id, own, sizeof own);
+    request->dialect = dialect;
+    request->dialect_body = dialect_body;
 }
 
-void fr_answer_began(fr_ask *ask, fr_choice *choice) {
-    fr_telling *t = fr_telling_of(ask, choice);
+void fr_answer_began(fr_generation_request *request, fr_choice *choice) {
+    fr_telling *t = fr_telling_of(request, choice);
     if (choice->began == 0) choice->began = fr_seconds();
     fr_timings_take(t);
-    if (ask->stream || ask->dialect) fr_telling_begin(t);
-    if (choice->job.session && !choice->job.ended) fr_answer_progress(ask, choice); /* nothing of it has been run */
+    if (request->stream || request->dialect) fr_telling_begin(t);
+    if (choice->job.session && !choice->job.ended) fr_answer_progress(request, choice); /* nothing of it has been run */
 }
 
-void fr_answer_progress(fr_ask *ask, fr_choice *choice) {
-    fr_telling *t = fr_telling_of(ask, choice);
-    if (ask->answered || !ask->stream || !ask->return_progress || !choice->job.session || t->progressed) return;
+void fr_answer_progress(fr_generation_request *request, fr_choice *choice) {
+    fr_telling *t = fr_telling_of(request, choice);
+    if (request->answered || !request->stream || !request->return_progress || !choice->job.session || t->progressed)
+        return;
     fr_timings_take(t);
     t->progressed = fr_session_waiting(choice->job.session) == 0;
     fr_chunk_send_progress(t);
 }
 
 /* Stores an ended choice for the whole answer, with the mean log-probability of its ids. */
-static void take_whole(const fr_ask *ask, fr_choice *choice, fr_telling *t) {
+static void take_whole(const fr_generation_request *request, fr_choice *choice, fr_telling *t) {
     fr_job *job = &choice->job;
     const fr_reply *reply = &job->reply;
     for (size_t i = 0; i < reply->kept && reply->logprobs; i++)
         t->likely += (double)reply->logprobs[i * (reply->best + 1)].value / (double)reply->kept;
-    t->whole = fr_job_choice(job, (size_t)(choice - ask->choices));
+    t->whole = fr_job_choice(job, (size_t)(choice - request->choices));
     json_t *calls = json_object_get(json_object_get(t->whole, "message"), "tool_calls");
-    for (size_t i = 0; i < json_array_size(calls); i++) fr_tool_call_of_chat(ask->called, json_array_get(calls, i));
-    if (ask->hides_logprobs) fr_json_put(t->whole, "logprobs", json_null());
-    if (ask->echo) fr_echo_put(ask, choice, t->whole);
+    for (size_t i = 0; i < json_array_size(calls); i++) fr_tool_call_of_chat(request->called, json_array_get(calls, i));
+    if (request->hides_logprobs) fr_json_put(t->whole, "logprobs", json_null());
+    if (request->echo) fr_echo_put(request, choice, t->whole);
 }
 
-void fr_answer_step(fr_ask *ask, fr_choice *choice) {
+void fr_answer_step(fr_generation_request *request, fr_choice *choice) {
     fr_job *job = &choice->job;
-    if (ask->answered || choice->finished) return;
-    fr_telling *t = fr_telling_of(ask, choice);
+    if (request->answered || choice->finished) return;
+    fr_telling *t = fr_telling_of(request, choice);
     if (!job->error[0]) {
-        fr_answer_progress(ask, choice);
+        fr_answer_progress(request, choice);
         if (choice->first == 0 || job->ended) fr_timings_take(t);
-        if (ask->stream || ask->dialect) fr_telling_send(t, job->ended);
-        else if (job->ended && ask->form == FR_JOB_NATIVE) t->whole = fr_native_whole(t);
-        else if (job->ended) take_whole(ask, choice, t);
+        if (request->stream || request->dialect)
+            fr_telling_send(t, job->ended);
+        else if (job->ended && request->form == FR_JOB_NATIVE)
+            t->whole = fr_native_whole(t);
+        else if (job->ended)
+            take_whole(request, choice, t);
     }
-    if (job->error[0]) fail_by_job(ask, job);
+    if (job->error[0]) fail_by_job(request, job);
     choice->finished = job->ended;
 }
 
 /* -------------------------------------------------------------------------------------------------------- the whole */
 
-/* Finds a prompt's choice by its place in the answer: in the order of their start, or with "best_of" the most likely
+/* Finds a prompt's choice by its position in the answer: in the order of their start, or with "best_of" the most likely
  * first (among equals the earlier one). */
-static const fr_choice *choice_at(const fr_ask *ask, size_t prompt, size_t place) {
-    const fr_choice *first = ask->choices + prompt * ask->each, *end = first + ask->each;
-    if (!ask->shown) return first + place;
+static const fr_choice *choice_at(const fr_generation_request *request, size_t prompt, size_t position) {
+    const fr_choice *first = request->choices + prompt * request->each, *end = first + request->each;
+    if (!request->shown) return first + position;
     for (const fr_choice *choice = first; choice < end; choice++) {
         size_t before = 0;
         for (const fr_choice *other = first; other < end; other++) {
             double more = other->telling->likely - choice->telling->likely;
             before += more > 0 || (more == 0 && other < choice);
         }
-        if (before == place) return choice;
+        if (before == position) return choice;
     }
     return first; /* a likelihood is no number */
 }
 
-static json_t *choices_of(const fr_ask *ask) {
+static json_t *choices_of(const fr_generation_request *request) {
     json_t *choices = json_array();
-    size_t shown = ask->shown ? ask->shown : ask->each;
-    for (size_t prompt = 0; prompt < ask->count / ask->each; prompt++)
-        for (size_t place = 0; place < shown; place++) {
-            json_t *whole = choice_at(ask, prompt, place)->telling->whole;
-            if (ask->shown) fr_json_put(whole, "index", json_integer((json_int_t)(prompt * shown + place)));
+    size_t shown = request->shown ? request->shown : request->each;
+    for (size_t prompt = 0; prompt < request->count / request->each; prompt++)
+        for (size_t position = 0; position < shown; position++) {
+            json_t *whole = choice_at(request, prompt, position)->telling->whole;
+            if (request->shown) fr_json_put(whole, "index", json_integer((json_int_t)(prompt * shown + position)));
             json_array_append(choices, whole);
         }
     return choices;
 }
 
 /* A single choice of llama.cpp's form is no list. */
-static json_t *whole_of(const fr_ask *ask) {
-    if (ask->dialect) return ask->dialect->whole(ask->choices[0].telling);
-    json_t *choices = choices_of(ask);
-    if (ask->form == FR_JOB_NATIVE && ask->count > 1) return choices;
-    if (ask->form == FR_JOB_NATIVE) {
+static json_t *whole_of(const fr_generation_request *request) {
+    if (request->dialect) return request->dialect->whole(request->choices[0].telling);
+    json_t *choices = choices_of(request);
+    if (request->form == FR_JOB_NATIVE && request->count > 1) return choices;
+    if (request->form == FR_JOB_NATIVE) {
         json_decref(choices);
-        return json_incref(ask->choices[0].telling->whole);
+        return json_incref(request->choices[0].telling->whole);
     }
-    fr_timings all = fr_timings_of_ask(ask);
-    json_t *answer = fr_answer_object(ask, ask->form == FR_JOB_CHAT ? "chat.completion" : "text_completion", choices);
+    fr_timings all = fr_timings_of_request(request);
+    json_t *answer =
+        fr_answer_object(request, request->form == FR_JOB_CHAT ? "chat.completion" : "text_completion", choices);
     fr_json_put(answer, "usage", fr_timings_usage(&all));
     fr_json_put(answer, "timings", fr_timings_json(&all));
     return answer;
 }
 
 /* Each choice must have been told of to its end; a server that stops doesn't see to that. */
-static bool is_whole(const fr_ask *ask) {
-    for (size_t i = 0; i < ask->count; i++)
-        if (!ask->choices[i].finished) return false;
+static bool is_whole(const fr_generation_request *request) {
+    for (size_t i = 0; i < request->count; i++)
+        if (!request->choices[i].finished) return false;
     return true;
 }
 
-void fr_answer_end(fr_ask *ask) {
-    if (ask->answered) return;
-    if (!is_whole(ask)) {
-        fail(ask, 503, fr_fault_json(503, "the server is stopping"));
+void fr_answer_end(fr_generation_request *request) {
+    if (request->answered) return;
+    if (!is_whole(request)) {
+        fail(request, 503, fr_fault_json(503, "the server is stopping"));
         return;
     }
-    if (!ask->stream) {
-        fr_call_answer_json(ask->call, 200, whole_of(ask));
-    } else if (ask->dialect) {
-        ask->dialect->end(ask->choices[0].telling);
-        fr_call_end(ask->call);
+    if (!request->stream) {
+        fr_http_exchange_answer_json(request->exchange, 200, whole_of(request));
+    } else if (request->dialect) {
+        request->dialect->end(request->choices[0].telling);
+        fr_http_exchange_end(request->exchange);
     } else {
-        if (ask->include_usage && ask->form != FR_JOB_NATIVE) fr_chunk_send_usage(ask);
-        if (ask->form != FR_JOB_NATIVE) fr_answer_send_line(ask, "data: [DONE]\n\n");
-        fr_call_end(ask->call);
+        if (request->include_usage && request->form != FR_JOB_NATIVE) fr_chunk_send_usage(request);
+        if (request->form != FR_JOB_NATIVE) fr_answer_send_line(request, "data: [DONE]\n\n");
+        fr_http_exchange_end(request->exchange);
     }
-    ask->answered = true;
+    request->answered = true;
 }
 
 /* The first one begins the stream of an answer whose prompt is still being run: an error is its last event then. */
-void fr_answer_ping(fr_ask *ask) {
-    if (!ask->stream || ask->answered) return;
-    if (!ask->dialect) fr_answer_send_line(ask, ": ping\n\n");
-    else if (ask->dialect->ping) ask->dialect->ping(ask);
+void fr_answer_ping(fr_generation_request *request) {
+    if (!request->stream || request->answered) return;
+    if (!request->dialect)
+        fr_answer_send_line(request, ": ping\n\n");
+    else if (request->dialect->ping)
+        request->dialect->ping(request);
 }

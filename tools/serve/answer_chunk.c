@@ -8,38 +8,38 @@
 #include "tools/serve/dialects/answer_dialect.h"
 
 static size_t index_of(const fr_telling *t) {
-    return (size_t)(t->choice - t->ask->choices);
+    return (size_t)(t->choice - t->request->choices);
 }
 
-json_t *fr_answer_object(const fr_ask *ask, const char *object, json_t *choices) {
-    const char *fingerprint = ask->setting->fingerprint;
+json_t *fr_answer_object(const fr_generation_request *request, const char *object, json_t *choices) {
+    const char *fingerprint = request->setting->fingerprint;
     json_t *answer = json_object();
-    fr_json_put(answer, "id", json_string(ask->id));
+    fr_json_put(answer, "id", json_string(request->id));
     fr_json_put(answer, "object", json_string(object));
-    fr_json_put(answer, "created", json_integer((json_int_t)ask->created));
-    fr_json_put(answer, "model", fr_json_bytes(ask->model, strlen(ask->model)));
+    fr_json_put(answer, "created", json_integer((json_int_t)request->created));
+    fr_json_put(answer, "model", fr_json_bytes(request->model, strlen(request->model)));
     if (fingerprint) fr_json_put(answer, "system_fingerprint", fr_json_bytes(fingerprint, strlen(fingerprint)));
     fr_json_put(answer, "choices", choices);
     return answer;
 }
 
-void fr_answer_send_line(fr_ask *ask, const char *line) {
-    if (ask->answered) return;
-    if (!ask->streaming) {
-        fr_call_set_header(ask->call, "Cache-Control", "no-cache");
-        fr_call_begin(ask->call, ask->dialect ? ask->dialect->type : "text/event-stream");
+void fr_answer_send_line(fr_generation_request *request, const char *line) {
+    if (request->answered) return;
+    if (!request->streaming) {
+        fr_http_exchange_set_header(request->exchange, "Cache-Control", "no-cache");
+        fr_http_exchange_begin(request->exchange, request->dialect ? request->dialect->type : "text/event-stream");
     }
-    ask->streaming = true;
-    fr_call_write(ask->call, line, strlen(line));
+    request->streaming = true;
+    fr_http_exchange_write(request->exchange, line, strlen(line));
 }
 
 /* No text in JSON has a line break as it is. */
-void fr_answer_send(fr_ask *ask, json_t *event) {
+void fr_answer_send(fr_generation_request *request, json_t *event) {
     char *json = fr_json_line(event);
     size_t size = strlen(json) + sizeof "data: \n\n";
     char *line = fr_resize(NULL, size, 1);
     snprintf(line, size, "data: %s\n\n", json);
-    fr_answer_send_line(ask, line);
+    fr_answer_send_line(request, line);
     json_decref(event);
     free(line);
     free(json);
@@ -48,18 +48,18 @@ void fr_answer_send(fr_ask *ask, json_t *event) {
 /* ---------------------------------------------------------------------------------------------------------- a chunk */
 
 /* One choice, or none. */
-static json_t *object_of(const fr_ask *ask, json_t *choice) {
+static json_t *object_of(const fr_generation_request *request, json_t *choice) {
     json_t *choices = json_array();
     if (choice) json_array_append_new(choices, choice);
-    bool chat = ask->form == FR_JOB_CHAT;
-    json_t *chunk = fr_answer_object(ask, chat ? "chat.completion.chunk" : "text_completion", choices);
-    if (ask->include_usage) fr_json_put(chunk, "usage", json_null());
+    bool chat = request->form == FR_JOB_CHAT;
+    json_t *chunk = fr_answer_object(request, chat ? "chat.completion.chunk" : "text_completion", choices);
+    if (request->include_usage) fr_json_put(chunk, "usage", json_null());
     return chunk;
 }
 
 /* finish: NULL while the choice goes on. */
 static json_t *choice_of(const fr_telling *t, json_t *delta, json_t *logprobs, const char *finish) {
-    bool chat = t->ask->form == FR_JOB_CHAT;
+    bool chat = t->request->form == FR_JOB_CHAT;
     json_t *choice = json_object();
     fr_json_put(choice, "index", json_integer((json_int_t)index_of(t)));
     fr_json_put(choice, chat ? "delta" : "text", delta);
@@ -79,20 +79,21 @@ static json_t *role(void) {
 static void begin(fr_telling *t) {
     if (t->begun) return;
     t->begun = true;
-    if (t->ask->form == FR_JOB_CHAT)
-        fr_answer_send(t->ask, object_of(t->ask, choice_of(t, role(), json_null(), NULL)));
-    if (!t->ask->echo) return;
-    json_t *logprobs = fr_echo_logprobs(t->ask, t->choice, &t->offset);
-    fr_answer_send(t->ask, object_of(t->ask, choice_of(t, fr_echo_text(t->choice), logprobs, NULL)));
+    if (t->request->form == FR_JOB_CHAT)
+        fr_answer_send(t->request, object_of(t->request, choice_of(t, role(), json_null(), NULL)));
+    if (!t->request->echo) return;
+    json_t *logprobs = fr_echo_logprobs(t->request, t->choice, &t->offset);
+    fr_answer_send(t->request, object_of(t->request, choice_of(t, fr_echo_text(t->choice), logprobs, NULL)));
 }
 
-static json_t *empty_delta(const fr_ask *ask) {
-    return ask->form == FR_JOB_CHAT ? json_object() : json_string("");
+static json_t *empty_delta(const fr_generation_request *request) {
+    return request->form == FR_JOB_CHAT ? json_object() : json_string("");
 }
 
 /* Of a chunk with text, where it was asked for: whether that came from accepted drafts. */
 static void put_drafted(const fr_telling *t, json_t *chunk) {
-    if (t->ask->return_drafted && t->text.length && !t->call) fr_json_put(chunk, "drafted", json_boolean(t->drafted));
+    if (t->request->return_drafted && t->text.length && !t->call)
+        fr_json_put(chunk, "drafted", json_boolean(t->drafted));
 }
 
 /* OpenAI's. Where usage comes behind it, it tells of all choices. */
@@ -101,9 +102,9 @@ static json_t *chunk_of(fr_telling *t, json_t *delta, size_t ids, bool end) {
     bool news = t->ids < ids && job->best >= 0;
     json_t *logprobs = news ? fr_job_logprobs(job, t->ids, ids, &t->offset) : json_null();
     const char *finish = end ? fr_job_finish_reason(job, t->calls > 0) : NULL;
-    json_t *chunk = object_of(t->ask, choice_of(t, delta ? delta : empty_delta(t->ask), logprobs, finish));
+    json_t *chunk = object_of(t->request, choice_of(t, delta ? delta : empty_delta(t->request), logprobs, finish));
     put_drafted(t, chunk);
-    if (t->ask->timings_per_token || (end && !t->ask->include_usage))
+    if (t->request->timings_per_token || (end && !t->request->include_usage))
         fr_json_put(chunk, "timings", fr_timings_json(&t->timings));
     return chunk;
 }
@@ -112,35 +113,40 @@ static void send_native(fr_telling *t, json_t *content, size_t ids, bool end) {
     if (!end || t->ids < ids) {
         json_t *chunk = fr_native_chunk(t, content ? content : json_string(""), ids);
         put_drafted(t, chunk);
-        if (t->ask->timings_per_token) fr_json_put(chunk, "timings", fr_timings_json(&t->timings));
-        fr_answer_send(t->ask, chunk);
+        if (t->request->timings_per_token) fr_json_put(chunk, "timings", fr_timings_json(&t->timings));
+        fr_answer_send(t->request, chunk);
     }
-    if (end) fr_answer_send(t->ask, fr_native_end(t));
+    if (end) fr_answer_send(t->request, fr_native_end(t));
 }
 
 void fr_chunk_send(fr_telling *t, json_t *delta, size_t ids, bool end) {
-    if (!t->ask->dialect) begin(t);
-    if (t->ask->timings_per_token || end) fr_timings_take(t);
-    if (t->ask->dialect) fr_items_take(t, delta, ids, end);
-    else if (t->ask->form == FR_JOB_NATIVE) send_native(t, delta, ids, end);
-    else fr_answer_send(t->ask, chunk_of(t, delta, ids, end));
+    if (!t->request->dialect) begin(t);
+    if (t->request->timings_per_token || end) fr_timings_take(t);
+    if (t->request->dialect)
+        fr_items_take(t, delta, ids, end);
+    else if (t->request->form == FR_JOB_NATIVE)
+        send_native(t, delta, ids, end);
+    else
+        fr_answer_send(t->request, chunk_of(t, delta, ids, end));
     t->ids = ids;
 }
 
 void fr_chunk_send_progress(fr_telling *t) {
     json_t *chunk, *progress = fr_timings_progress(t);
     begin(t);
-    if (t->ask->form == FR_JOB_NATIVE) chunk = fr_native_chunk(t, json_string(""), t->ids);
-    else chunk = object_of(t->ask, choice_of(t, empty_delta(t->ask), json_null(), NULL));
+    if (t->request->form == FR_JOB_NATIVE)
+        chunk = fr_native_chunk(t, json_string(""), t->ids);
+    else
+        chunk = object_of(t->request, choice_of(t, empty_delta(t->request), json_null(), NULL));
     fr_json_put(chunk, "prompt_progress", progress);
-    if (t->ask->timings_per_token) fr_json_put(chunk, "timings", fr_timings_so_far(t));
-    fr_answer_send(t->ask, chunk);
+    if (t->request->timings_per_token) fr_json_put(chunk, "timings", fr_timings_so_far(t));
+    fr_answer_send(t->request, chunk);
 }
 
-void fr_chunk_send_usage(fr_ask *ask) {
-    fr_timings all = fr_timings_of_ask(ask);
-    json_t *chunk = object_of(ask, NULL);
+void fr_chunk_send_usage(fr_generation_request *request) {
+    fr_timings all = fr_timings_of_request(request);
+    json_t *chunk = object_of(request, NULL);
     fr_json_put(chunk, "usage", fr_timings_usage(&all));
     fr_json_put(chunk, "timings", fr_timings_json(&all));
-    fr_answer_send(ask, chunk);
+    fr_answer_send(request, chunk);
 }

@@ -8,16 +8,16 @@
 #include "tools/cli/output.h"
 
 /* Gives the prompt's first choice, which holds what all choices of the prompt share. */
-static const fr_choice *first_of(const fr_ask *ask, const fr_choice *choice) {
-    return ask->choices + choice->prompt * ask->each;
+static const fr_choice *first_of(const fr_generation_request *request, const fr_choice *choice) {
+    return request->choices + choice->prompt * request->each;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- scoring */
 
-bool fr_echo_is_due(const fr_ask *ask, const fr_choice *choice) {
+bool fr_echo_is_due(const fr_generation_request *request, const fr_choice *choice) {
     const fr_job *job = &choice->job;
-    bool wanted = ask->echo && job->best >= 0 && job->session && !job->error[0];
-    return wanted && choice == first_of(ask, choice) && !choice->echo.logprobs;
+    bool wanted = request->echo && job->best >= 0 && job->session && !job->error[0];
+    return wanted && choice == first_of(request, choice) && !choice->echo.logprobs;
 }
 
 static fr_status take_id(void *context, int32_t id, float own, const int32_t *ids, const float *values, size_t best) {
@@ -28,12 +28,12 @@ static fr_status take_id(void *context, int32_t id, float own, const int32_t *id
     return FR_OK;
 }
 
-static bool is_gone(void *call) {
-    return call && fr_call_gone(call);
+static bool is_gone(void *exchange) {
+    return exchange && fr_http_exchange_gone(exchange);
 }
 
 /* Scores all ids except the first, which has nothing before it. */
-fr_status fr_echo_score(const fr_ask *ask, fr_choice *choice) {
+fr_status fr_echo_score(const fr_generation_request *request, fr_choice *choice) {
     fr_job *job = &choice->job;
     const fr_prompt *prompt = &job->prompt;
     size_t vocab = (size_t)fr_model_fact(job->setting->loaded->model, FR_FACT_VOCAB);
@@ -41,7 +41,7 @@ fr_status fr_echo_score(const fr_ask *ask, fr_choice *choice) {
     echo.best = (size_t)job->best < vocab ? (size_t)job->best : vocab;
     echo.logprobs = fr_resize(NULL, prompt->count * (echo.best + 1), sizeof *echo.logprobs);
     echo.logprobs[0] = (fr_reply_logprob){prompt->ids[0], NAN};
-    fr_session_set_abort(job->session, is_gone, ask->call);
+    fr_session_set_abort(job->session, is_gone, request->exchange);
     fr_status status = fr_session_score(job->session, prompt->ids, prompt->count, take_id, &echo);
     fr_session_set_abort(job->session, NULL, NULL);
     if (status == FR_OK) status = fr_session_put(job->session, prompt->ids, prompt->count);
@@ -75,13 +75,13 @@ json_t *fr_echo_text(const fr_choice *choice) {
 
 /* The printed tokens may be longer than the text that was sent, because the tokenizer may add a <bos> or a blank in
  * front; offsets count from the text. */
-json_t *fr_echo_logprobs(const fr_ask *ask, const fr_choice *choice, size_t *offset) {
-    const fr_reply *echo = &first_of(ask, choice)->echo;
+json_t *fr_echo_logprobs(const fr_generation_request *request, const fr_choice *choice, size_t *offset) {
+    const fr_reply *echo = &first_of(request, choice)->echo;
     size_t printed = 0, i;
     json_t *lists, *text = fr_echo_text(choice), *at;
     *offset = fr_json_characters(text);
     json_decref(text);
-    if (!echo->logprobs || ask->hides_logprobs) return json_null();
+    if (!echo->logprobs || request->hides_logprobs) return json_null();
     lists = fr_reply_logprobs_lists(echo, 0, echo->count, &printed);
     json_int_t more = printed > *offset ? (json_int_t)(printed - *offset) : 0;
     json_array_foreach(json_object_get(lists, "text_offset"), i, at)
@@ -89,12 +89,12 @@ json_t *fr_echo_logprobs(const fr_ask *ask, const fr_choice *choice, size_t *off
     return lists;
 }
 
-void fr_echo_put(const fr_ask *ask, const fr_choice *choice, json_t *answer) {
+void fr_echo_put(const fr_generation_request *request, const fr_choice *choice, json_t *answer) {
     size_t offset, i;
     const char *name;
     const fr_stream *said = &choice->job.text;
     fr_stream whole = {0};
-    json_t *logprobs = fr_echo_logprobs(ask, choice, &offset), *text = fr_echo_text(choice), *list, *at;
+    json_t *logprobs = fr_echo_logprobs(request, choice, &offset), *text = fr_echo_text(choice), *list, *at;
     json_t *more = json_object_get(answer, "logprobs");
     json_array_foreach(json_object_get(more, "text_offset"), i, at)
         json_integer_set(at, json_integer_value(at) + (json_int_t)offset);

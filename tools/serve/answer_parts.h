@@ -29,7 +29,7 @@ typedef struct fr_item {
 
 /* What an answer has been given of a choice. */
 typedef struct fr_telling {
-    fr_ask *ask;
+    fr_generation_request *request;
     fr_choice *choice;
     fr_timings timings;
     json_t *whole; /* the choice, once it has ended, of an answer that is no stream; */
@@ -52,15 +52,15 @@ typedef struct fr_telling {
     size_t thought; /* ids of what was thought */
 } fr_telling;
 
-fr_telling *fr_telling_of(fr_ask *ask, fr_choice *choice);
+fr_telling *fr_telling_of(fr_generation_request *request, fr_choice *choice);
 
 /* ---------------------------------------------------------------------------------------------------------- timings */
 
 /* As the choice is now: of its session, which is open. */
 void fr_timings_take(fr_telling *telling);
 
-/* All choices of an ask together: each prompt once, the time from the first to the last. */
-fr_timings fr_timings_of_ask(const fr_ask *ask);
+/* All choices of a request together: each prompt once, the time from the first to the last. */
+fr_timings fr_timings_of_request(const fr_generation_request *request);
 
 /* {"cache_n", "prompt_n", ..., "predicted_n", ...} as llama.cpp's server has them, and "draft_by_depth": [[drafted,
  * accepted], ...]. */
@@ -76,11 +76,11 @@ json_t *fr_timings_so_far(const fr_telling *telling);
 /* ----------------------------------------------------------------------------------------------------------- events */
 
 /* {"id", "object", "created", "model", "system_fingerprint", "choices"}. */
-json_t *fr_answer_object(const fr_ask *ask, const char *object, json_t *choices);
+json_t *fr_answer_object(const fr_generation_request *request, const char *object, json_t *choices);
 
 /* The next event of the stream, which begins with it. */
-void fr_answer_send(fr_ask *ask, json_t *event);
-void fr_answer_send_line(fr_ask *ask, const char *line);
+void fr_answer_send(fr_generation_request *request, json_t *event);
+void fr_answer_send_line(fr_generation_request *request, const char *line);
 
 /* ----------------------------------------------------------------------------------------------------------- chunks */
 
@@ -92,7 +92,7 @@ void fr_chunk_send(fr_telling *telling, json_t *delta, size_t ids, bool end);
 void fr_chunk_send_progress(fr_telling *telling);
 
 /* Behind all choices, where it was asked for: what they took. */
-void fr_chunk_send_usage(fr_ask *ask);
+void fr_chunk_send_usage(fr_generation_request *request);
 
 /* ---------------------------------------------------------------------------------------------------------- telling */
 

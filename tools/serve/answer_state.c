@@ -1,12 +1,12 @@
-/* What an answer keeps of a choice, from its first word of it to the end of the ask (answer_parts.h). */
+/* What an answer keeps of a choice, from its first word of it to the end of the request (answer_parts.h). */
 #include <stdlib.h>
 
 #include "tools/serve/answer_parts.h"
 
-fr_telling *fr_telling_of(fr_ask *ask, fr_choice *choice) {
+fr_telling *fr_telling_of(fr_generation_request *request, fr_choice *choice) {
     if (choice->telling) return choice->telling;
     fr_telling *t = choice->telling = fr_resize(NULL, 1, sizeof *t);
-    *t = (fr_telling){.ask = ask, .choice = choice};
+    *t = (fr_telling){.request = request, .choice = choice};
     return t;
 }
 

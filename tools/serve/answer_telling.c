@@ -16,7 +16,7 @@ static size_t ids_within(const fr_telling *t, size_t content) {
 
 static json_t *delta_of(const fr_telling *t) {
     json_t *text = fr_json_bytes(t->text.bytes, t->text.length), *delta;
-    if (t->ask->form != FR_JOB_CHAT) return text;
+    if (t->request->form != FR_JOB_CHAT) return text;
     delta = json_object();
     fr_json_put(delta, t->part == FR_REPLY_REASONING ? "reasoning_content" : "content", text);
     return delta;
@@ -69,7 +69,7 @@ static void end_call(fr_telling *t) {
     json_t *arguments = fr_json_bytes(t->text.bytes ? t->text.bytes : "", t->text.length);
     t->text.length = t->text.written = 0;
     fr_json_put(json_object_get(t->call, "function"), "arguments", arguments);
-    fr_tool_call_of_chat(t->ask->called, t->call);
+    fr_tool_call_of_chat(t->request->called, t->call);
     json_array_append_new(calls, t->call);
     t->call = NULL;
     fr_json_put(delta, "tool_calls", calls);
@@ -80,11 +80,12 @@ static void end_call(fr_telling *t) {
 static void take_part(void *context, fr_reply_part part, const char *text, size_t length) {
     fr_telling *t = context;
     const fr_job *job = &t->choice->job;
-    if (t->ask->form != FR_JOB_CHAT && part != FR_REPLY_CONTENT) return;
+    if (t->request->form != FR_JOB_CHAT && part != FR_REPLY_CONTENT) return;
     switch (part) {
     case FR_REPLY_CONTENT:
     case FR_REPLY_REASONING:
-        if (t->ask->return_drafted) add_runs(t, part, text, length);
+        if (t->request->return_drafted)
+            add_runs(t, part, text, length);
         else add_text(t, part, text, length);
         break;
     case FR_REPLY_ARGUMENTS: add_text(t, part, text, length); break;

@@ -105,10 +105,10 @@ static bool hash_file(const fr_content_run *run, const char *path, stamp *at, ch
 
 /* ------------------------------------------------------------------------------------------------------------- kept */
 
-/* A place where a hash may be kept, and what the file is called there. */
-typedef struct place {
+/* A file where a hash may be kept, and what the file is called there. */
+typedef struct sum_file {
     char *list, *name;
-} place;
+} sum_file;
 
 static char *text_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static char *text_of(const char *format, ...) {
@@ -123,9 +123,9 @@ static char *text_of(const char *format, ...) {
     return text;
 }
 
-static place place_beside(const char *path) {
+static sum_file sum_file_beside(const char *path) {
     const char *slash = strrchr(path, '/');
-    return (place){text_of("%s.sha256", path), text_of("%s", slash ? slash + 1 : path)};
+    return (sum_file){text_of("%s.sha256", path), text_of("%s", slash ? slash + 1 : path)};
 }
 
 /* NULL: the user has none. */
@@ -136,11 +136,11 @@ static char *cache_folder(void) {
 }
 
 /* Lists for files of all folders lie there beside each other: they are called by hashes of paths. */
-static place place_in_cache(const fr_content_run *run, const char *path) {
+static sum_file sum_file_in_cache(const fr_content_run *run, const char *path) {
     char *folder = cache_folder(), *whole = realpath(path, NULL), hash[FR_CONTENT_SIZE];
-    place cache = {0};
+    sum_file cache = {0};
     if (folder && whole && fr_content_bytes(run, whole, strlen(whole), hash))
-        cache = (place){text_of("%s/%s.sha256", folder, hash), text_of("%s", whole)};
+        cache = (sum_file){text_of("%s/%s.sha256", folder, hash), text_of("%s", whole)};
     free(folder);
     free(whole);
     return cache;
@@ -156,7 +156,7 @@ static void make_folders(const char *path) {
     free(folder);
 }
 
-static void free_place(place *p) {
+static void free_sum_file(sum_file *p) {
     free(p->list);
     free(p->name);
 }
@@ -190,7 +190,7 @@ static bool believe(const char *text, const char *name, const stamp *at, char ha
     return same;
 }
 
-static bool is_kept(const place *p, const stamp *at, char hash[FR_CONTENT_SIZE]) {
+static bool is_kept(const sum_file *p, const stamp *at, char hash[FR_CONTENT_SIZE]) {
     char *text = p->list ? read_list(p->list) : NULL;
     bool kept = text && believe(text, p->name, at, hash);
     free(text);
@@ -205,7 +205,7 @@ static bool is_theirs(const char *path) {
     return theirs;
 }
 
-static bool write_list(int fd, const place *p, const stamp *at, const char *hash) {
+static bool write_list(int fd, const sum_file *p, const stamp *at, const char *hash) {
     char *first = first_line(at);
     bool written = dprintf(fd, "%s%s  %s\n", first, hash, p->name) > 0;
     free(first);
@@ -213,7 +213,7 @@ static bool write_list(int fd, const place *p, const stamp *at, const char *hash
 }
 
 /* Under another name first, so that nobody reads half of it. */
-static bool keep(const place *p, const stamp *at, const char *hash) {
+static bool keep(const sum_file *p, const stamp *at, const char *hash) {
     if (strpbrk(p->name, "\\\n") || is_theirs(p->list)) return false;
     char temporary[PATH_MAX];
     int fd = fr_lab_temporary_open(p->list, temporary, sizeof temporary, 0644);
@@ -228,7 +228,7 @@ bool fr_content_file(const fr_content_run *run, const char *path, char hash[FR_C
     if (stat(path, &info) != 0) return fr_content_fail(run, "%s: %s", path, strerror(errno));
     stamp at = stamp_of(&info);
     if (at.size < SMALL) return hash_file(run, path, &at, hash);
-    place beside = place_beside(path), cache = place_in_cache(run, path);
+    sum_file beside = sum_file_beside(path), cache = sum_file_in_cache(run, path);
     bool done = is_kept(&beside, &at, hash) || is_kept(&cache, &at, hash);
     if (!done) {
         done = hash_file(run, path, &at, hash);
@@ -237,7 +237,7 @@ bool fr_content_file(const fr_content_run *run, const char *path, char hash[FR_C
             keep(&cache, &at, hash);
         }
     }
-    free_place(&beside);
-    free_place(&cache);
+    free_sum_file(&beside);
+    free_sum_file(&cache);
     return done;
 }

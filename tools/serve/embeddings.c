@@ -28,7 +28,7 @@ typedef struct input {
 /* A request on its way. */
 typedef struct embedding {
     fr_chore chore; /* first */
-    fr_call *call;  /* held once it waits */
+    fr_http_exchange *exchange; /* held once it waits */
     const fr_served *model;
     dialect dialect;
     double arrived;
@@ -64,7 +64,8 @@ static bool tokenize(embedding *e, const json_t *text, bool begins, int32_t **id
     const fr_tokenizer *tokenizer = fr_model_tokenizer(e->model->loaded.model);
     fr_status status =
         fr_tokenize(tokenizer, json_string_value(text), json_string_length(text), begins, false, ids, count);
-    if (status != FR_OK) fr_call_refuse(e->call, tokenizer ? fr_fault_http(status) : 501, "%s", fr_last_error());
+    if (status != FR_OK)
+        fr_http_exchange_refuse(e->exchange, tokenizer ? fr_fault_http(status) : 501, "%s", fr_last_error());
     return status == FR_OK;
 }
 
@@ -76,7 +77,7 @@ static bool take_ids(embedding *e, const json_t *pieces, input *taken) {
         int32_t *ids, one = (int32_t)json_integer_value(piece);
         size_t count = 1;
         if (!json_is_string(piece) && !fr_job_whole(piece, 0, INT32_MAX)) {
-            fr_call_refuse(e->call, 400, "\"input\"[%zu] is no id", i);
+            fr_http_exchange_refuse(e->exchange, 400, "\"input\"[%zu] is no id", i);
             return false;
         }
         if (json_is_string(piece) && !tokenize(e, piece, i == 0, &ids, &count)) return false;
@@ -117,15 +118,18 @@ static bool take_input(embedding *e, const json_t *value) {
     *taken = (input){.ids = NULL};
     json_t *plain = plain_of(value);
     bool text = json_is_string(plain), known = text || json_is_array(plain);
-    if (!known) fr_call_refuse(e->call, 400, "\"input\"[%zu] is neither a text nor an array of ids", e->count - 1);
+    if (!known)
+        fr_http_exchange_refuse(e->exchange, 400, "\"input\"[%zu] is neither a text nor an array of ids", e->count - 1);
     bool read = known && (text ? tokenize(e, plain, true, &taken->ids, &taken->count) : take_ids(e, plain, taken));
     json_decref(plain);
     if (!read) return false;
     if (e->cuts && taken->count > (size_t)e->model->jobs.context) taken->count = (size_t)e->model->jobs.context;
-    if (taken->count == 0) fr_call_refuse(e->call, 400, "\"input\"[%zu] has no tokens", e->count - 1);
+    if (taken->count == 0)
+        fr_http_exchange_refuse(e->exchange, 400, "\"input\"[%zu] has no tokens", e->count - 1);
     else if (taken->count > (size_t)e->model->jobs.context)
-        fr_call_refuse(e->call, 400, "\"input\"[%zu] is too large: it has %zu tokens, and the context holds %lld",
-                       e->count - 1, taken->count, (long long)e->model->jobs.context);
+        fr_http_exchange_refuse(e->exchange, 400,
+                                "\"input\"[%zu] is too large: it has %zu tokens, and the context holds %lld",
+                                e->count - 1, taken->count, (long long)e->model->jobs.context);
     else return true;
     return false;
 }
@@ -135,8 +139,10 @@ static bool take_inputs(embedding *e, const json_t *value) {
     for (size_t i = 0; i < json_array_size(value); i++) several &= !json_is_integer(json_array_get(value, i));
     size_t count = several ? json_array_size(value) : 1;
     if (!value || count == 0 || count > MOST_INPUTS) {
-        if (!value) fr_call_refuse(e->call, 400, "\"input\" is missing");
-        else fr_call_refuse(e->call, 400, "\"input\" must be 1 to %d texts", MOST_INPUTS);
+        if (!value)
+            fr_http_exchange_refuse(e->exchange, 400, "\"input\" is missing");
+        else
+            fr_http_exchange_refuse(e->exchange, 400, "\"input\" must be 1 to %d texts", MOST_INPUTS);
         return false;
     }
     e->inputs = fr_resize(NULL, count, sizeof *e->inputs);
@@ -150,14 +156,14 @@ static bool take_form(embedding *e, const json_t *body) {
     const char *word = json_is_string(format) ? json_string_value(format) : "float";
     if ((format && !json_is_null(format) && !json_is_string(format)) ||
         (strcmp(word, "float") != 0 && strcmp(word, "base64") != 0)) {
-        fr_call_refuse(e->call, 400, "\"encoding_format\" must be float or base64");
+        fr_http_exchange_refuse(e->exchange, 400, "\"encoding_format\" must be float or base64");
         return false;
     }
     e->base64 = strcmp(word, "base64") == 0;
     e->kept = e->width;
     if (!size || json_is_null(size)) return true;
     if (!fr_job_whole(size, 1, (int64_t)e->width)) {
-        fr_call_refuse(e->call, 400, "\"dimensions\" must be 1 to %zu", e->width);
+        fr_http_exchange_refuse(e->exchange, 400, "\"dimensions\" must be 1 to %zu", e->width);
         return false;
     }
     e->kept = (size_t)json_integer_value(size);
@@ -171,8 +177,10 @@ static bool take_pooling(embedding *e) {
     for (int i = FR_POOLING_MEAN; word && i <= FR_POOLING_LAST; i++)
         if (strcmp(words[i], word) == 0) e->pooling = (fr_pooling)i;
     if (e->pooling != FR_POOLING_NONE && e->pooling != FR_POOLING_RANK) return true;
-    fr_call_refuse(e->call, 501, e->pooling ? "the model ranks texts, which is not built"
-                                 : "the model does not say how its rows are pooled: start the server with --pooling");
+    fr_http_exchange_refuse(e->exchange, 501,
+                            e->pooling
+                                ? "the model ranks texts, which is not built"
+                                : "the model does not say how its rows are pooled: start the server with --pooling");
     return false;
 }
 
@@ -210,7 +218,7 @@ static fr_status open_session(embedding *e, const fr_job_setting *jobs) {
 static bool run_piece(fr_chore *chore, const fr_job_setting *jobs) {
     embedding *e = (embedding *)chore;
     const input *next = &e->inputs[e->done];
-    if (fr_call_gone(e->call)) return false;
+    if (fr_http_exchange_gone(e->exchange)) return false;
     fr_status status = e->session ? FR_OK : open_session(e, jobs);
     if (status == FR_OK) status = fr_session_embed(e->session, next->ids, next->count, e->pooling, e->row);
     if (status != FR_OK) {
@@ -218,7 +226,7 @@ static bool run_piece(fr_chore *chore, const fr_job_setting *jobs) {
         snprintf(e->line, sizeof e->line, "%s", fr_last_error());
         return false;
     }
-    fr_desk_count_chore(e->model->desk, e->session);
+    fr_scheduler_count_chore(e->model->scheduler, e->session);
     shorten(e);
     json_t *row = value_of(e);
     json_array_append_new(e->rows, e->dialect != OPENAI ? row
@@ -241,50 +249,53 @@ static json_t *answer_of(const embedding *e) {
 
 static void end(fr_chore *chore) {
     embedding *e = (embedding *)chore;
-    if (e->fault) fr_call_refuse(e->call, e->fault, "%s", e->line);
-    else if (e->done < e->count) fr_call_refuse(e->call, 503, "the server is going");
-    else fr_call_answer_json(e->call, 200, answer_of(e));
-    fr_call_release(e->call);
+    if (e->fault)
+        fr_http_exchange_refuse(e->exchange, e->fault, "%s", e->line);
+    else if (e->done < e->count)
+        fr_http_exchange_refuse(e->exchange, 503, "the server is going");
+    else
+        fr_http_exchange_answer_json(e->exchange, 200, answer_of(e));
+    fr_http_exchange_release(e->exchange);
     free_embedding(e);
 }
 
-static void answer(fr_call *call, const fr_served *model, dialect asked) {
+static void answer(fr_http_exchange *exchange, const fr_served *model, dialect asked) {
     if (!model->args->given[FR_ARG_EMBEDDINGS]) {
-        fr_call_refuse(call, 501, "this server was started without --embeddings");
+        fr_http_exchange_refuse(exchange, 501, "this server was started without --embeddings");
         return;
     }
-    json_t *body = fr_texts_body(call);
+    json_t *body = fr_texts_body(exchange);
     if (!body) return;
     embedding *e = fr_resize(NULL, 1, sizeof *e);
-    *e = (embedding){.chore = {.piece = run_piece, .end = end}, .call = call, .model = model, .dialect = asked};
+    *e = (embedding){.chore = {.piece = run_piece, .end = end}, .exchange = exchange, .model = model, .dialect = asked};
     e->arrived = fr_seconds();
     e->cuts = asked != OPENAI && !json_is_false(json_object_get(body, "truncate"));
     e->width = (size_t)fr_model_fact(model->loaded.model, FR_FACT_HIDDEN);
     const json_t *inputs = json_object_get(body, asked == OLLAMA_OLDER ? "prompt" : "input");
     bool one = asked != OLLAMA_OLDER || json_is_string(inputs);
-    if (!one) fr_call_refuse(call, 400, "\"prompt\" must be a text");
+    if (!one) fr_http_exchange_refuse(exchange, 400, "\"prompt\" must be a text");
     bool taken = one && take_pooling(e) && take_form(e, body) && take_inputs(e, inputs);
     json_decref(body);
     if (taken) {
         e->row = fr_resize(NULL, e->width, sizeof *e->row);
         e->rows = json_array();
-        fr_call_hold(call);
-        if (fr_desk_take_chore(model->desk, &e->chore)) return;
-        fr_call_set_header(call, "Retry-After", "1");
-        fr_call_refuse(call, 503, "too many requests wait already");
-        fr_call_release(call);
+        fr_http_exchange_hold(exchange);
+        if (fr_scheduler_add_chore(model->scheduler, &e->chore)) return;
+        fr_http_exchange_set_header(exchange, "Retry-After", "1");
+        fr_http_exchange_refuse(exchange, 503, "too many requests wait already");
+        fr_http_exchange_release(exchange);
     }
     free_embedding(e);
 }
 
-void fr_embeddings_answer(fr_call *call, const fr_served *model) {
-    answer(call, model, OPENAI);
+void fr_embeddings_answer(fr_http_exchange *exchange, const fr_served *model) {
+    answer(exchange, model, OPENAI);
 }
 
-void fr_embeddings_answer_ollama(fr_call *call, const fr_served *model) {
-    answer(call, model, OLLAMA);
+void fr_embeddings_answer_ollama(fr_http_exchange *exchange, const fr_served *model) {
+    answer(exchange, model, OLLAMA);
 }
 
-void fr_embeddings_answer_ollama_older(fr_call *call, const fr_served *model) {
-    answer(call, model, OLLAMA_OLDER);
+void fr_embeddings_answer_ollama_older(fr_http_exchange *exchange, const fr_served *model) {
+    answer(exchange, model, OLLAMA_OLDER);
 }

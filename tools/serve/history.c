@@ -1,4 +1,4 @@
-/* The last rounds of a desk (history.h).
+/* The last rounds of a scheduler (history.h).
  *
  * What a session ran in a round is what its figures say: of a prompt the ids that no longer wait and that were not
  * found in the cache, else one row and one for each draft. */
@@ -11,25 +11,25 @@
 #include "tools/cli/output.h"
 
 typedef struct part {
-    uint16_t place, rows, ids;
+    uint16_t slot, rows, ids;
     bool prompt; /* the rows are */
 } part;
 
 typedef struct round_kept {
     double seconds;
     size_t count;
-    part *parts; /* [places] */
+    part *parts; /* [slots] */
 } round_kept;
 
-/* A place's figures before the round that is being run. */
+/* A slot's figures before the round that is being run. */
 typedef struct figures {
     double left, drafted;
     bool steps;
 } figures;
 
 struct fr_history {
-    size_t places;
-    figures *before; /* [places] */
+    size_t slots;
+    figures *before; /* [slots] */
     round_kept now;  /* being run; the engine thread's own, as is all above */
 
     pthread_mutex_t lock; /* of what follows */
@@ -37,13 +37,13 @@ struct fr_history {
     round_kept rounds[FR_HISTORY_ROUNDS]; /* round n at (n - 1) % FR_HISTORY_ROUNDS */
 };
 
-fr_history *fr_history_new(size_t places) {
+fr_history *fr_history_new(size_t slots) {
     fr_history *history = fr_resize(NULL, 1, sizeof *history);
     memset(history, 0, sizeof *history);
-    history->places = places;
-    history->before = fr_resize(NULL, places, sizeof *history->before);
-    history->now.parts = fr_resize(NULL, places, sizeof(part));
-    for (size_t i = 0; i < FR_HISTORY_ROUNDS; i++) history->rounds[i].parts = fr_resize(NULL, places, sizeof(part));
+    history->slots = slots;
+    history->before = fr_resize(NULL, slots, sizeof *history->before);
+    history->now.parts = fr_resize(NULL, slots, sizeof(part));
+    for (size_t i = 0; i < FR_HISTORY_ROUNDS; i++) history->rounds[i].parts = fr_resize(NULL, slots, sizeof(part));
     pthread_mutex_init(&history->lock, NULL);
     return history;
 }
@@ -61,21 +61,21 @@ double fr_history_left(const fr_session *session) {
     return (double)fr_session_waiting(session) + fr_session_stat(session, FR_STAT_REUSED_TOKENS);
 }
 
-void fr_history_before(fr_history *history, size_t place, const fr_round *round) {
-    history->before[place] = (figures){.left = fr_history_left(round->session),
-                                       .drafted = fr_session_stat(round->session, FR_STAT_DRAFTED),
-                                       .steps = fr_session_waiting(round->session) == 0};
+void fr_history_before(fr_history *history, size_t slot, const fr_round *round) {
+    history->before[slot] = (figures){.left = fr_history_left(round->session),
+                                      .drafted = fr_session_stat(round->session, FR_STAT_DRAFTED),
+                                      .steps = fr_session_waiting(round->session) == 0};
 }
 
-void fr_history_behind(fr_history *history, size_t place, const fr_round *round) {
-    const figures *before = &history->before[place];
+void fr_history_behind(fr_history *history, size_t slot, const fr_round *round) {
+    const figures *before = &history->before[slot];
     if (round->status != FR_OK) return;
     double drafts = fr_session_stat(round->session, FR_STAT_DRAFTED) - before->drafted;
     double rows = before->steps ? 1 + drafts : before->left - fr_history_left(round->session);
     if (rows < 0) rows = 0;
     if (rows > UINT16_MAX) rows = UINT16_MAX;
     history->now.parts[history->now.count++] =
-        (part){(uint16_t)place, (uint16_t)rows, (uint16_t)round->count, !before->steps};
+        (part){(uint16_t)slot, (uint16_t)rows, (uint16_t)round->count, !before->steps};
 }
 
 void fr_history_end(fr_history *history, double seconds) {
@@ -91,7 +91,7 @@ static json_t *json_of(const round_kept *round) {
     json_t *rows = json_array();
     for (size_t i = 0; i < round->count; i++) {
         const part *p = &round->parts[i];
-        json_array_append_new(rows, json_pack("[i, i, i, b]", p->place, p->rows, p->ids, p->prompt));
+        json_array_append_new(rows, json_pack("[i, i, i, b]", p->slot, p->rows, p->ids, p->prompt));
     }
     return json_pack("{s:f, s:o}", "ms", 1e3 * round->seconds, "rows", rows);
 }
@@ -104,6 +104,6 @@ json_t *fr_history_json(fr_history *history, unsigned long long after) {
     for (unsigned long long n = first; n < total; n++)
         json_array_append_new(rounds, json_of(&history->rounds[n % FR_HISTORY_ROUNDS]));
     pthread_mutex_unlock(&history->lock);
-    return json_pack("{s:I, s:I, s:o}", "slots", (json_int_t)history->places, "total", (json_int_t)total, "rounds",
+    return json_pack("{s:I, s:I, s:o}", "slots", (json_int_t)history->slots, "total", (json_int_t)total, "rounds",
                      rounds);
 }

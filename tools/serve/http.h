@@ -1,7 +1,7 @@
 /* HTTP/1.1 for a server, by libmicrohttpd: connections, their limits, and who may ask.
  *
- * In: an address, keys, limits. Out: calls, whole and allowed, to a function; their answers to the clients. What is no
- * request, too large, too slow, one too many of an address, or without the key, is answered here.
+ * In: an address, keys, limits. Out: exchanges, whole and allowed, to a function; their answers to the clients. What is
+ * no request, too large, too slow, one too many of an address, or without the key, is answered here.
  *
  * Threads of its own read requests and write answers, so that no client holds up another. */
 #ifndef FR_TOOLS_SERVE_HTTP_H
@@ -9,13 +9,13 @@
 
 #include <stdint.h>
 
-#include "tools/serve/call.h"
+#include "tools/serve/http_exchange.h"
 
 typedef struct fr_http fr_http;
 
-/* A call that may be answered: at once, or held and answered later. Called by a thread of the server's, several at a
- * time. */
-typedef void fr_http_fn(void *context, fr_call *call);
+/* An exchange that may be answered: at once, or held and answered later. Called by a thread of the server's, several at
+ * a time. */
+typedef void fr_http_fn(void *context, fr_http_exchange *exchange);
 
 typedef struct fr_http_setting {
     const char *host;  /* a numeric address, or "localhost" */
@@ -35,7 +35,7 @@ typedef struct fr_http_setting {
     /* Whether a request may take long to be read though its body is short; NULL: none does. */
     bool (*is_slow)(const char *body, size_t length);
     fr_http_fn *answer;
-    fr_call_report_fn *report; /* told of each call that has ended, by any thread; NULL: nobody is */
+    fr_http_exchange_report_fn *report; /* told of each exchange that has ended, by any thread; NULL: nobody is */
     void *context;
 } fr_http_setting;
 
@@ -48,13 +48,13 @@ int fr_http_open(const fr_http_setting *setting, fr_http **http);
 /* http://127.0.0.1:8080, with the port that it got. */
 const char *fr_http_url(const fr_http *http);
 
-/* New connections are closed, and new requests on those there are get 503; calls under way go on. */
+/* New connections are closed, and new requests on those there are get 503; exchanges under way go on. */
 void fr_http_refuse_new(fr_http *http);
 
-/* Waits until the answers to all calls under way have been taken, for so many milliseconds at most. */
+/* Waits until the answers to all exchanges under way have been taken, for so many milliseconds at most. */
 void fr_http_drain(fr_http *http, int64_t milliseconds);
 
-/* Closes what is left; answers that are complete are written first, for a second at most. Every call must have been
+/* Closes what is left; answers that are complete are written first, for a second at most. Every exchange must have been
  * released. */
 void fr_http_close(fr_http *http);
 

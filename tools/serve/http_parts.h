@@ -2,14 +2,14 @@
  * libmicrohttpd's callbacks for requests, http_work.c, whose threads answer slow ones, and http_watch.c, which knows
  * the connections.
  *
- * Locks: the server's, then a call's, then libmicrohttpd's. */
+ * Locks: the server's, then an exchange's, then libmicrohttpd's. */
 #ifndef FR_TOOLS_SERVE_HTTP_PARTS_H
 #define FR_TOOLS_SERVE_HTTP_PARTS_H
 
 #include <netinet/in.h>
 
-#include "tools/serve/call_parts.h"
 #include "tools/serve/http.h"
+#include "tools/serve/http_exchange_parts.h"
 
 /* Bytes of a request line's target, and of a request before its body, at most. What is far beyond them libmicrohttpd
  * refuses itself, in words of its own, as it has no memory to read it. */
@@ -30,12 +30,12 @@ typedef struct fr_http_link {
     int hung_up;   /* how often in turn the watching thread found its peer gone; that thread's alone */
     char *target;      /* of the request line that was read last */
     uintptr_t behind;  /* where it ended in libmicrohttpd's memory */
-    fr_call *call;     /* its request under way, under the server's lock */
+    fr_http_exchange *exchange; /* its request under way, under the server's lock */
     bool dispatched;   /* that request is whole, and was handed on; likewise */
     _Atomic int64_t deadline; /* when a request must be there, or an answer taken; 0: the client waits for us */
 } fr_http_link;
 
-/* A call that takes long to be read and waits for a thread. */
+/* An exchange that takes long to be read and waits for a thread. */
 typedef struct fr_http_task fr_http_task;
 
 /* One watches, the others work. */
@@ -59,7 +59,7 @@ struct fr_http {
     pthread_cond_t changed, handed;
     fr_http_link *links;
     fr_http_task *tasks; /* by arrival */
-    size_t under_way; /* calls that were handed on, and whose answers are not all sent */
+    size_t under_way;    /* exchanges that were handed on, and whose answers are not all sent */
     bool closing;
 
     pthread_t helpers[FR_HTTP_HELPERS];
@@ -74,8 +74,8 @@ int fr_http_listen(const char *host, uint16_t port, int *socket, char *address, 
 void *fr_http_see_target(void *http, const char *target, struct MHD_Connection *connection);
 size_t fr_http_keep_escapes(void *http, struct MHD_Connection *connection, char *text);
 enum MHD_Result fr_http_request(void *http, struct MHD_Connection *connection, const char *url, const char *method,
-                                const char *version, const char *upload, size_t *upload_size, void **call);
-void fr_http_completed(void *http, struct MHD_Connection *connection, void **call,
+                                const char *version, const char *upload, size_t *upload_size, void **exchange);
+void fr_http_completed(void *http, struct MHD_Connection *connection, void **exchange,
                        enum MHD_RequestTerminationCode why);
 void fr_http_connection(void *http, struct MHD_Connection *connection, void **link,
                         enum MHD_ConnectionNotificationCode what);
@@ -84,13 +84,13 @@ void fr_http_connection(void *http, struct MHD_Connection *connection, void **li
  * anew. */
 bool fr_http_link_admit(fr_http_link *link);
 
-/* A call of a connection begins, is handed on, and ends. Beginning fails where the server closes. */
-bool fr_http_link_begin(fr_http_link *link, fr_call *call);
+/* An exchange of a connection begins, is handed on, and ends. Beginning fails where the server closes. */
+bool fr_http_link_begin(fr_http_link *link, fr_http_exchange *exchange);
 void fr_http_link_dispatch(fr_http_link *link);
-void fr_http_link_end(fr_http_link *link, fr_call *call);
+void fr_http_link_end(fr_http_link *link, fr_http_exchange *exchange);
 
-/* Answers the call: now, or soon, by one of the threads for slow ones. */
-void fr_http_hand(fr_http *http, fr_call *call);
+/* Answers the exchange: now, or soon, by one of the threads for slow ones. */
+void fr_http_hand(fr_http *http, fr_http_exchange *exchange);
 
 /* Such a thread, and the one that cuts connections whose deadline is over: of one `http`. */
 void *fr_http_work(void *http);
@@ -99,8 +99,8 @@ void *fr_http_watch(void *http);
 /* What waits for a thread will have none: the server closes. Under its lock. */
 void fr_http_drop_tasks(fr_http *http);
 
-/* No call begins from now on; each that has no whole answer is cut; answers are sent, for `milliseconds` at most; the
- * helpers have ended. */
+/* No exchange begins from now on; each that has no whole answer is cut; answers are sent, for `milliseconds` at most;
+ * the helpers have ended. */
 void fr_http_finish(fr_http *http, int64_t milliseconds);
 
 #endif

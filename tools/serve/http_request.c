@@ -1,4 +1,5 @@
-/* A connection's requests: who may ask, and how much; then the answer from the call to libmicrohttpd (http_parts.h).
+/* A connection's requests: who may ask, and how much; then the answer from the exchange to libmicrohttpd
+ * (http_parts.h).
  *
  * libmicrohttpd calls fr_http_request once with the headers, then with each piece of a body, then until there is an
  * answer, which may be another thread's: the connection is suspended until then. */
@@ -29,7 +30,7 @@ static fr_http_link *link_of(struct MHD_Connection *connection) {
 void *fr_http_see_target(void *http, const char *target, struct MHD_Connection *connection) {
     fr_http_link *link = link_of(connection);
     free(link->target);
-    link->target = fr_call_copy(target ? target : "");
+    link->target = fr_http_copy_text(target ? target : "");
     link->behind = (uintptr_t)target + strlen(link->target);
     (void)http;
     fr_http_link_admit(link);
@@ -56,7 +57,7 @@ static const char *sent_key(struct MHD_Connection *connection) {
     return authorization + 7 + strspn(authorization + 7, " ");
 }
 
-static bool may_ask(fr_http *http, struct MHD_Connection *connection, const char *path) {
+static bool may_request(fr_http *http, struct MHD_Connection *connection, const char *path) {
     const fr_http_setting *s = &http->setting;
     if (!http->keyed || (s->is_open && s->is_open(path))) return true;
     const char *key = sent_key(connection);
@@ -101,7 +102,7 @@ static const char *other_host(const fr_http *http, struct MHD_Connection *connec
     char authority[256];
     size_t length;
     const char *host = header(connection, "Host"), *target = link_of(connection)->target;
-    const char *named = fr_call_authority(target, &length);
+    const char *named = fr_http_authority(target, &length);
     if (!http->loopback || http->keyed) return NULL;
     if (host && !names_this(http, host)) return host;
     if (!named) return NULL;
@@ -125,47 +126,49 @@ static bool is_too_large(const fr_http *http, struct MHD_Connection *connection)
     return length && (strtoull(length, NULL, 10) > http->setting.body_limit || errno);
 }
 
-static void refuse_body(const fr_http *http, fr_call *call) {
-    fr_call_refuse(call, 413, "the request's body is larger than %zu bytes", http->setting.body_limit);
+static void refuse_body(const fr_http *http, fr_http_exchange *exchange) {
+    fr_http_exchange_refuse(exchange, 413, "the request's body is larger than %zu bytes", http->setting.body_limit);
 }
 
 static size_t header_bytes(struct MHD_Connection *connection) {
     return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
 }
 
-/* What can be said before the body is there; a call that passes is not answered. */
-static void admit(fr_http *http, struct MHD_Connection *connection, fr_call *call, bool line) {
+/* What can be said before the body is there; an exchange that passes is not answered. */
+static void admit(fr_http *http, struct MHD_Connection *connection, fr_http_exchange *exchange, bool line) {
     const char *other = other_host(http, connection);
     if (!fr_http_link_admit(link_of(connection))) {
-        fr_call_set_header(call, "Retry-After", "1");
-        fr_call_set_header(call, "Connection", "close");
-        fr_call_refuse(call, 503, "too many connections: --max-connections lets an address have more");
+        fr_http_exchange_set_header(exchange, "Retry-After", "1");
+        fr_http_exchange_set_header(exchange, "Connection", "close");
+        fr_http_exchange_refuse(exchange, 503, "too many connections: --max-connections lets an address have more");
     } else if (strlen(link_of(connection)->target) > FR_HTTP_TARGET_MOST) {
-        fr_call_refuse(call, 414, "the request's path and query are longer than %d bytes", FR_HTTP_TARGET_MOST);
+        fr_http_exchange_refuse(exchange, 414, "the request's path and query are longer than %d bytes",
+                                FR_HTTP_TARGET_MOST);
     } else if (header_bytes(connection) > FR_HTTP_HEADERS_MOST) {
-        fr_call_refuse(call, 431, "the request's headers are larger than %d bytes", FR_HTTP_HEADERS_MOST);
+        fr_http_exchange_refuse(exchange, 431, "the request's headers are larger than %d bytes", FR_HTTP_HEADERS_MOST);
     } else if (!line) {
-        fr_call_refuse(call, 400, "the request's path or query is malformed");
+        fr_http_exchange_refuse(exchange, 400, "the request's path or query is malformed");
     } else if (other) {
-        fr_call_refuse(call, 403, "the Host header \"%.100s\" is no name of this server, which answers to localhost: "
-                       "start it with --allow-host NAME (behind a proxy, say) or with an API key",
-                       other);
-    } else if (strcmp(call->method, "OPTIONS") == 0) {
-        fr_call_answer(call, 204, "text/plain", "", 0);
+        fr_http_exchange_refuse(exchange, 403,
+                                "the Host header \"%.100s\" is no name of this server, which answers to localhost: "
+                                "start it with --allow-host NAME (behind a proxy, say) or with an API key",
+                                other);
+    } else if (strcmp(exchange->method, "OPTIONS") == 0) {
+        fr_http_exchange_answer(exchange, 204, "text/plain", "", 0);
     } else if (is_elsewhere(http, connection)) {
-        fr_call_refuse(call, 403, "the Origin header names a page of elsewhere: --cors lets one ask");
-    } else if (!may_ask(http, connection, call->path)) {
-        fr_call_set_header(call, "WWW-Authenticate", "Bearer");
-        fr_call_refuse(call, 401, "Invalid API key: send Authorization: Bearer KEY, or X-Api-Key: KEY");
+        fr_http_exchange_refuse(exchange, 403, "the Origin header names a page of elsewhere: --cors lets one ask");
+    } else if (!may_request(http, connection, exchange->path)) {
+        fr_http_exchange_set_header(exchange, "WWW-Authenticate", "Bearer");
+        fr_http_exchange_refuse(exchange, 401, "Invalid API key: send Authorization: Bearer KEY, or X-Api-Key: KEY");
     } else if (atomic_load(&http->refusing)) {
-        fr_call_set_header(call, "Connection", "close");
-        fr_call_refuse(call, 503, "the server is going down");
+        fr_http_exchange_set_header(exchange, "Connection", "close");
+        fr_http_exchange_refuse(exchange, 503, "the server is going down");
     } else if (is_too_large(http, connection)) {
-        refuse_body(http, call);
+        refuse_body(http, exchange);
     } else if (atomic_load(&http->bodies) > BODIES * http->setting.body_limit) {
-        fr_call_set_header(call, "Retry-After", "1");
-        fr_call_set_header(call, "Connection", "close");
-        fr_call_refuse(call, 503, "the requests under way are too large together");
+        fr_http_exchange_set_header(exchange, "Retry-After", "1");
+        fr_http_exchange_set_header(exchange, "Connection", "close");
+        fr_http_exchange_refuse(exchange, 503, "the requests under way are too large together");
     }
 }
 
@@ -183,53 +186,56 @@ static void add_origin(struct MHD_Response *response, const char *origin, bool p
     MHD_add_response_header(response, "Access-Control-Max-Age", "86400");
 }
 
-static void add_headers(struct MHD_Response *response, const fr_call *call, const fr_http_setting *setting) {
-    bool preflight = strcmp(call->method, "OPTIONS") == 0;
+static void add_headers(struct MHD_Response *response, const fr_http_exchange *exchange,
+                        const fr_http_setting *setting) {
+    bool preflight = strcmp(exchange->method, "OPTIONS") == 0;
     MHD_add_response_header(response, "Server", "forerun");
     if (preflight) MHD_add_response_header(response, "Allow", "GET, HEAD, POST, OPTIONS");
-    else MHD_add_response_header(response, "Content-Type", call->type);
+    else
+        MHD_add_response_header(response, "Content-Type", exchange->type);
     if (setting->origin) add_origin(response, setting->origin, preflight);
-    if (call->answer == FR_CALL_STREAM) {
+    if (exchange->answer == FR_EXCHANGE_STREAM) {
         MHD_add_response_header(response, "Cache-Control", "no-cache");
         MHD_add_response_header(response, "X-Accel-Buffering", "no");
     }
-    for (size_t i = 0; i < call->headers.count; i++) {
-        MHD_add_response_header(response, call->headers.list[i].name, call->headers.list[i].value);
+    for (size_t i = 0; i < exchange->headers.count; i++) {
+        MHD_add_response_header(response, exchange->headers.list[i].name, exchange->headers.list[i].value);
     }
 }
 
-/* The response of an answer that is whole or has begun; under the call's lock. To HEAD libmicrohttpd would send a
+/* The response of an answer that is whole or has begun; under the exchange's lock. To HEAD libmicrohttpd would send a
  * stream's last chunk. */
-static struct MHD_Response *make_response(fr_call *call) {
-    if (call->answer == FR_CALL_STREAM && call->head) {
+static struct MHD_Response *make_response(fr_http_exchange *exchange) {
+    if (exchange->answer == FR_EXCHANGE_STREAM && exchange->head) {
         return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
     }
-    if (call->answer == FR_CALL_STREAM) {
-        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, fr_call_read, call, NULL);
+    if (exchange->answer == FR_EXCHANGE_STREAM) {
+        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, fr_http_exchange_read, exchange, NULL);
     }
-    struct MHD_Response *response = MHD_create_response_from_buffer(call->size, call->bytes, MHD_RESPMEM_MUST_FREE);
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(exchange->size, exchange->bytes, MHD_RESPMEM_MUST_FREE);
     if (response) {
-        call->bytes = NULL;
-        call->size = call->room = 0;
+        exchange->bytes = NULL;
+        exchange->size = exchange->room = 0;
     }
     return response;
 }
 
 /* Sends the answer, or waits for it. */
-static enum MHD_Result respond(fr_http *http, fr_call *call, struct MHD_Connection *connection) {
+static enum MHD_Result respond(fr_http *http, fr_http_exchange *exchange, struct MHD_Connection *connection) {
     struct MHD_Response *response = NULL;
     bool waits = false;
-    pthread_mutex_lock(&call->lock);
-    if (call->answer != FR_CALL_OPEN) {
-        response = make_response(call);
-        if (response) add_headers(response, call, &http->setting);
-    } else if (!call->cut && call->holders > 1) {
-        waits = call->suspended = true;
+    pthread_mutex_lock(&exchange->lock);
+    if (exchange->answer != FR_EXCHANGE_OPEN) {
+        response = make_response(exchange);
+        if (response) add_headers(response, exchange, &http->setting);
+    } else if (!exchange->cut && exchange->holders > 1) {
+        waits = exchange->suspended = true;
         MHD_suspend_connection(connection);
     }
-    pthread_mutex_unlock(&call->lock);
+    pthread_mutex_unlock(&exchange->lock);
     if (!response) return waits ? MHD_YES : MHD_NO;
-    enum MHD_Result queued = MHD_queue_response(connection, call->status, response);
+    enum MHD_Result queued = MHD_queue_response(connection, exchange->status, response);
     MHD_destroy_response(response);
     return queued;
 }
@@ -246,57 +252,62 @@ static enum MHD_Result begin(fr_http *http, struct MHD_Connection *connection, c
                              void **context) {
     fr_http_link *link = link_of(connection);
     const fr_http_setting *s = &http->setting;
-    fr_call *call = fr_call_new(&(fr_call_origin){
-        .connection = connection, .fd = link->fd, .client = link->client, .deadline = &link->deadline,
-        .timeout = (int64_t)s->timeout * 1000, .bodies = &http->bodies, .report = s->report, .context = s->context});
+    fr_http_exchange *exchange = fr_http_exchange_new(&(fr_http_exchange_origin){.connection = connection,
+                                                                                 .fd = link->fd,
+                                                                                 .client = link->client,
+                                                                                 .deadline = &link->deadline,
+                                                                                 .timeout = (int64_t)s->timeout * 1000,
+                                                                                 .bodies = &http->bodies,
+                                                                                 .report = s->report,
+                                                                                 .context = s->context});
     const char *has = header(connection, "If-None-Match");
-    if (has) call->has = fr_call_copy(has);
-    *context = call;
-    if (!fr_http_link_begin(link, call)) return MHD_NO;
-    bool line = fr_call_read_line(call, method, link->target ? link->target : "");
-    admit(http, connection, call, line && !is_hidden(link, version));
-    return call->answer != FR_CALL_OPEN && has_body(connection) ? respond(http, call, connection) : MHD_YES;
+    if (has) exchange->has = fr_http_copy_text(has);
+    *context = exchange;
+    if (!fr_http_link_begin(link, exchange)) return MHD_NO;
+    bool line = fr_http_exchange_read_line(exchange, method, link->target ? link->target : "");
+    admit(http, connection, exchange, line && !is_hidden(link, version));
+    return exchange->answer != FR_EXCHANGE_OPEN && has_body(connection) ? respond(http, exchange, connection) : MHD_YES;
 }
 
 /* A piece of a body. One that turns out too large is read on for as much again, so that its sender sees the answer. */
-static enum MHD_Result take_body(fr_http *http, fr_call *call, const char *bytes, size_t *length) {
+static enum MHD_Result take_body(fr_http *http, fr_http_exchange *exchange, const char *bytes, size_t *length) {
     size_t limit = http->setting.body_limit;
-    atomic_fetch_add(call->deadline, (int64_t)*length / FR_CALL_PACE);
-    if (!call->too_large && !fr_call_add_body(call, bytes, *length, limit)) {
-        call->too_large = true;
-        free(call->body);
-        call->body = NULL;
-        call->length = 0;
+    atomic_fetch_add(exchange->deadline, (int64_t)*length / FR_HTTP_BYTES_PER_MS);
+    if (!exchange->too_large && !fr_http_exchange_add_body(exchange, bytes, *length, limit)) {
+        exchange->too_large = true;
+        free(exchange->body);
+        exchange->body = NULL;
+        exchange->length = 0;
     }
-    if (call->too_large) call->length += *length;
+    if (exchange->too_large) exchange->length += *length;
     *length = 0;
-    return call->too_large && call->length > limit ? MHD_NO : MHD_YES;
+    return exchange->too_large && exchange->length > limit ? MHD_NO : MHD_YES;
 }
 
 enum MHD_Result fr_http_request(void *context, struct MHD_Connection *connection, const char *url, const char *method,
                                 const char *version, const char *upload, size_t *upload_size, void **held) {
     (void)url;
     fr_http *http = context;
-    fr_call *call = *held;
-    if (!call) return begin(http, connection, method, version, held);
-    if (*upload_size) return take_body(http, call, upload, upload_size);
-    if (!call->dispatched && call->too_large) refuse_body(http, call);
-    if (!call->dispatched && call->answer == FR_CALL_OPEN) {
-        call->dispatched = true;
+    fr_http_exchange *exchange = *held;
+    if (!exchange) return begin(http, connection, method, version, held);
+    if (*upload_size) return take_body(http, exchange, upload, upload_size);
+    if (!exchange->dispatched && exchange->too_large) refuse_body(http, exchange);
+    if (!exchange->dispatched && exchange->answer == FR_EXCHANGE_OPEN) {
+        exchange->dispatched = true;
         fr_http_link_dispatch(link_of(connection));
-        fr_http_hand(http, call);
+        fr_http_hand(http, exchange);
     }
-    return respond(http, call, connection);
+    return respond(http, exchange, connection);
 }
 
 void fr_http_completed(void *http, struct MHD_Connection *connection, void **held,
                        enum MHD_RequestTerminationCode why) {
     (void)http;
     (void)why;
-    fr_call *call = *held;
+    fr_http_exchange *exchange = *held;
     *held = NULL;
-    if (!call) return;
-    fr_call_detach(call);
-    fr_http_link_end(link_of(connection), call);
-    fr_call_release(call);
+    if (!exchange) return;
+    fr_http_exchange_detach(exchange);
+    fr_http_link_end(link_of(connection), exchange);
+    fr_http_exchange_release(exchange);
 }

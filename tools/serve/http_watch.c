@@ -15,7 +15,7 @@
 #include "tools/serve/http_parts.h"
 
 static int64_t from_now(const fr_http *http) {
-    return fr_call_clock() + (int64_t)http->setting.timeout * 1000;
+    return fr_http_clock() + (int64_t)http->setting.timeout * 1000;
 }
 
 #define EXCESS_TIME 5000 /* milliseconds in which a client that is one too many can ask, and so be told why not */
@@ -57,7 +57,7 @@ static fr_http_link *link_new(fr_http *http, int fd, const struct sockaddr *from
     pthread_mutex_lock(&http->lock);
     admit_link(link);
     int64_t time = (int64_t)http->setting.timeout * 1000;
-    atomic_store(&link->deadline, fr_call_clock() + (link->admitted || time < EXCESS_TIME ? time : EXCESS_TIME));
+    atomic_store(&link->deadline, fr_http_clock() + (link->admitted || time < EXCESS_TIME ? time : EXCESS_TIME));
     link->next = http->links;
     if (link->next) link->next->previous = link;
     http->links = link;
@@ -89,11 +89,11 @@ void fr_http_connection(void *http, struct MHD_Connection *connection, void **li
     }
 }
 
-bool fr_http_link_begin(fr_http_link *link, fr_call *call) {
+bool fr_http_link_begin(fr_http_link *link, fr_http_exchange *exchange) {
     fr_http *http = link->http;
     pthread_mutex_lock(&http->lock);
     bool open = !http->closing;
-    link->call = call;
+    link->exchange = exchange;
     pthread_mutex_unlock(&http->lock);
     return open;
 }
@@ -103,17 +103,17 @@ void fr_http_link_dispatch(fr_http_link *link) {
     atomic_store(&link->deadline, 0);
     pthread_mutex_lock(&http->lock);
     link->dispatched = true;
-    link->call->whole = fr_call_clock();
+    link->exchange->whole = fr_http_clock();
     http->under_way++;
     pthread_mutex_unlock(&http->lock);
 }
 
-void fr_http_link_end(fr_http_link *link, fr_call *call) {
+void fr_http_link_end(fr_http_link *link, fr_http_exchange *exchange) {
     fr_http *http = link->http;
     pthread_mutex_lock(&http->lock);
-    link->call = NULL;
+    link->exchange = NULL;
     link->dispatched = false;
-    if (call->dispatched) {
+    if (exchange->dispatched) {
         http->under_way--;
         pthread_cond_broadcast(&http->changed);
     }
@@ -142,10 +142,10 @@ static bool has_hung_up(const fr_http_link *link) {
  * libmicrohttpd 0.9.75 keeps half a request until its timeout. Under the lock, so that a socket is not closed meanwhile
  * and its number given to another. */
 static void shut_late(fr_http *http) {
-    int64_t now = fr_call_clock();
+    int64_t now = fr_http_clock();
     for (fr_http_link *link = http->links; link; link = link->next) {
         int64_t deadline = atomic_load(&link->deadline);
-        if (link->dispatched) fr_call_gone(link->call); /* it notes whether the client stays */
+        if (link->dispatched) fr_http_exchange_gone(link->exchange); /* it notes whether the client stays */
         link->hung_up = !link->dispatched && has_hung_up(link) ? link->hung_up + 1 : 0;
         if ((deadline && deadline < now) || link->hung_up >= HUNG_UP) shutdown(link->fd, SHUT_RDWR);
     }
@@ -155,8 +155,8 @@ void *fr_http_watch(void *context) {
     fr_http *http = context;
     pthread_mutex_lock(&http->lock);
     while (!http->closing) {
-        int64_t next = fr_call_clock() + STEP;
-        for (int64_t now; !http->closing && (now = fr_call_clock()) < next;) wait_changed(http, next - now);
+        int64_t next = fr_http_clock() + STEP;
+        for (int64_t now; !http->closing && (now = fr_http_clock()) < next;) wait_changed(http, next - now);
         shut_late(http);
     }
     pthread_mutex_unlock(&http->lock);
@@ -165,23 +165,23 @@ void *fr_http_watch(void *context) {
 
 /* Under the lock. */
 static void wait_taken(fr_http *http, int64_t until) {
-    for (int64_t now; http->under_way && (now = fr_call_clock()) < until;) wait_changed(http, until - now);
+    for (int64_t now; http->under_way && (now = fr_http_clock()) < until;) wait_changed(http, until - now);
 }
 
 void fr_http_drain(fr_http *http, int64_t milliseconds) {
     pthread_mutex_lock(&http->lock);
-    wait_taken(http, fr_call_clock() + milliseconds);
+    wait_taken(http, fr_http_clock() + milliseconds);
     pthread_mutex_unlock(&http->lock);
 }
 
 void fr_http_finish(fr_http *http, int64_t milliseconds) {
-    int64_t until = fr_call_clock() + milliseconds;
+    int64_t until = fr_http_clock() + milliseconds;
     pthread_mutex_lock(&http->lock);
     http->closing = true;
     pthread_cond_broadcast(&http->changed);
     fr_http_drop_tasks(http);
     for (fr_http_link *link = http->links; link; link = link->next) {
-        if (link->call) fr_call_cut(link->call);
+        if (link->exchange) fr_http_exchange_cut(link->exchange);
     }
     wait_taken(http, until);
     pthread_mutex_unlock(&http->lock);

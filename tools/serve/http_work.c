@@ -13,7 +13,7 @@
 
 struct fr_http_task {
     fr_http_task *next;
-    fr_call *call; /* held */
+    fr_http_exchange *exchange; /* held */
 };
 
 /* Once the server closes nobody takes it, and its connection ends. */
@@ -25,21 +25,21 @@ static void put_task(fr_http *http, fr_http_task *task) {
         fr_http_task **end = &http->tasks;
         while (*end) end = &(*end)->next;
         *end = task;
-        fr_call_hold(task->call);
+        fr_http_exchange_hold(task->exchange);
         pthread_cond_signal(&http->handed);
     }
     pthread_mutex_unlock(&http->lock);
 }
 
-void fr_http_hand(fr_http *http, fr_call *call) {
+void fr_http_hand(fr_http *http, fr_http_exchange *exchange) {
     const fr_http_setting *s = &http->setting;
-    bool slow = call->length >= SHORT || (s->is_slow && s->is_slow(call->body, call->length));
+    bool slow = exchange->length >= SHORT || (s->is_slow && s->is_slow(exchange->body, exchange->length));
     if (!slow) {
-        s->answer(s->context, call);
+        s->answer(s->context, exchange);
         return;
     }
     fr_http_task *task = fr_resize(NULL, 1, sizeof(*task));
-    *task = (fr_http_task){.call = call};
+    *task = (fr_http_task){.exchange = exchange};
     put_task(http, task);
 }
 
@@ -54,7 +54,7 @@ static fr_http_task *take_task(fr_http *http) {
 }
 
 static void end_task(fr_http_task *task) {
-    fr_call_release(task->call);
+    fr_http_exchange_release(task->exchange);
     free(task);
 }
 
@@ -62,7 +62,7 @@ void *fr_http_work(void *context) {
     fr_http *http = context;
     setpriority(PRIO_PROCESS, (id_t)gettid(), NICE); /* of a thread, in Linux; as it was where that is refused */
     for (fr_http_task *task; (task = take_task(http));) {
-        http->setting.answer(http->setting.context, task->call);
+        http->setting.answer(http->setting.context, task->exchange);
         end_task(task);
     }
     return NULL;

@@ -23,7 +23,7 @@ fr_request_log fr_log_of(const fr_arguments *args) {
 
 /* Logs health probes and files of the page only if they fail, because they are frequent. While a model is loading, a
  * failed health probe is normal. */
-static int level_of(const fr_call_report *report) {
+static int level_of(const fr_http_exchange_report *report) {
     if (strcmp(report->path, "/health") == 0 || strcmp(report->path, "/v1/health") == 0) return DEBUG;
     if (report->status >= 500) return ERROR;
     if (report->status >= 400) return WARN;
@@ -40,8 +40,8 @@ static void put_printable(FILE *line, const char *text) {
     if (text[length]) fputs("...", line);
 }
 
-static void write_text(FILE *line, const fr_call_report *report, const char *time) {
-    const fr_call_texts *texts = report->texts;
+static void write_text(FILE *line, const fr_http_exchange_report *report, const char *time) {
+    const fr_http_exchange_texts *texts = report->texts;
     fprintf(line, "%s %s ", time, *report->client ? report->client : "-");
     put_printable(line, report->method);
     fputc(' ', line);
@@ -56,8 +56,8 @@ static void write_text(FILE *line, const fr_call_report *report, const char *tim
     fputc('\n', line);
 }
 
-static void write_json(FILE *line, const fr_call_report *report, const char *time) {
-    const fr_call_texts *texts = report->texts;
+static void write_json(FILE *line, const fr_http_exchange_report *report, const char *time) {
+    const fr_http_exchange_texts *texts = report->texts;
     json_t *object = json_object();
     fr_json_put(object, "time", json_string(time));
     fr_json_put(object, "client", json_string(report->client));
@@ -81,7 +81,7 @@ static void write_json(FILE *line, const fr_call_report *report, const char *tim
 }
 
 /* Uses one write, so that lines of several threads stay whole. */
-void fr_log_call(const fr_request_log *log, const fr_call_report *report) {
+void fr_log_http_exchange(const fr_request_log *log, const fr_http_exchange_report *report) {
     if (level_of(report) > log->level) return;
     char *bytes = NULL, time_text[32];
     size_t length = 0;
@@ -98,21 +98,21 @@ void fr_log_call(const fr_request_log *log, const fr_call_report *report) {
 
 /* Gives the reason why the texts ended: a client that went away or a failure, or else the first choice's reason. A
  * failure is logged by its kind, because its error line may contain bytes from the client. */
-static const char *end_of(const fr_ask *ask) {
-    for (size_t i = 0; i < ask->count; i++) {
-        const fr_job *job = &ask->choices[i].job;
+static const char *end_of(const fr_generation_request *request) {
+    for (size_t i = 0; i < request->count; i++) {
+        const fr_job *job = &request->choices[i].job;
         if (!job->ended) return "the client went away";
         if (job->error[0]) return fr_status_name(job->why);
     }
-    return fr_end_name(ask->choices[0].job.reply.end);
+    return fr_end_name(request->choices[0].job.reply.end);
 }
 
-static void show_contents(const fr_ask *ask) {
-    char *body = fr_json_line(ask->body);
+static void show_contents(const fr_generation_request *request) {
+    char *body = fr_json_line(request->body);
     fr_note("  asked: %s", body);
     free(body);
-    for (size_t i = 0; i < ask->count; i++) {
-        const fr_stream *text = &ask->choices[i].job.text;
+    for (size_t i = 0; i < request->count; i++) {
+        const fr_stream *text = &request->choices[i].job.text;
         json_t *said = fr_json_bytes(text->bytes ? text->bytes : "", text->length);
         char *line = json_dumps(said, JSON_ENCODE_ANY);
         fr_note("  said: %s", line ? line : "");
@@ -121,15 +121,15 @@ static void show_contents(const fr_ask *ask) {
     }
 }
 
-void fr_log_ask(const fr_ask *ask) {
-    const fr_arguments *args = ask->setting->args;
-    fr_timings all = fr_timings_of_ask(ask);
-    fr_call_texts texts = {.cached = all.cached, .end = end_of(ask)};
-    for (size_t i = 0; i < ask->count; i++) {
-        if (i % ask->each == 0) texts.prompt += ask->choices[i].job.prompt.count;
-        texts.generated += ask->choices[i].job.reply.kept;
+void fr_log_generation_request(const fr_generation_request *request) {
+    const fr_arguments *args = request->setting->args;
+    fr_timings all = fr_timings_of_request(request);
+    fr_http_exchange_texts texts = {.cached = all.cached, .end = end_of(request)};
+    for (size_t i = 0; i < request->count; i++) {
+        if (i % request->each == 0) texts.prompt += request->choices[i].job.prompt.count;
+        texts.generated += request->choices[i].job.reply.kept;
     }
-    if (all.first > 0) texts.first = all.first - ask->arrived;
-    fr_call_note_texts(ask->call, &texts);
-    if (args->given[FR_ARG_LOG_CONTENTS] && !args->given[FR_ARG_QUIET]) show_contents(ask);
+    if (all.first > 0) texts.first = all.first - request->arrived;
+    fr_http_exchange_note_texts(request->exchange, &texts);
+    if (args->given[FR_ARG_LOG_CONTENTS] && !args->given[FR_ARG_QUIET]) show_contents(request);
 }

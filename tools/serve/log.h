@@ -1,6 +1,6 @@
 /* The log of a server: a line on standard error for each request that has ended.
  *
- * In: the command line, and reports of calls. Out, as text,
+ * In: the command line, and reports of exchanges. Out, as text,
  *
  *     2026-11-29T13:41:07Z 127.0.0.1 POST /v1/completions 200 37 + 128 tokens (12 cached) 2.10 s (first 0.21) length
  *     2026-11-29T13:41:09Z 127.0.0.1 POST /v1/completions 400 0.00 s: "temperature" must be a number
@@ -9,7 +9,7 @@
 #ifndef FR_TOOLS_SERVE_LOG_H
 #define FR_TOOLS_SERVE_LOG_H
 
-#include "tools/serve/ask.h"
+#include "tools/serve/generation_request.h"
 
 enum { FR_LOG_OF_WARNINGS = 2 };
 
@@ -21,11 +21,11 @@ typedef struct fr_request_log {
 /* Opens the log for --log-level, --log-format and --quiet. */
 fr_request_log fr_log_of(const fr_arguments *args);
 
-/* Writes the line of a call that has ended. Any thread. */
-void fr_log_call(const fr_request_log *log, const fr_call_report *report);
+/* Writes the line of an exchange that has ended. Any thread. */
+void fr_log_http_exchange(const fr_request_log *log, const fr_http_exchange_report *report);
 
-/* Keeps the figures of an ended request for text for its call's line. With --log-contents it also writes the body and
- * the texts. */
-void fr_log_ask(const fr_ask *ask);
+/* Keeps the figures of an ended request for text for its exchange's line. With --log-contents it also writes the body
+ * and the texts. */
+void fr_log_generation_request(const fr_generation_request *request);
 
 #endif

@@ -14,11 +14,11 @@ enum { USUAL_LOADED = 4 };
 
 typedef enum state { AWAY, WANTED, LOADING, READY, FAILED } state;
 
-/* A call that waits for its model. */
+/* An exchange that waits for its model. */
 typedef struct waiter waiter;
 struct waiter {
     waiter *next;
-    fr_call *call; /* held */
+    fr_http_exchange *exchange; /* held */
     fr_models_fn *then;
 };
 
@@ -27,8 +27,8 @@ typedef struct entry {
     fr_arguments args; /* the command line's, with this model's path */
     fr_served served;  /* the loader's until it is ready; then nobody changes it */
     state state;
-    size_t users;  /* threads that have a call for it in hand */
-    uint64_t used; /* when, in calls */
+    size_t users;  /* threads that have an exchange for it in hand */
+    uint64_t used; /* when, in exchanges */
     waiter *waiters;
     pthread_t loader;
     bool joins;  /* there is a loader, who may be done; the engine's thread's alone */
@@ -48,7 +48,7 @@ struct fr_models {
     void (*wake)(void *context);
     void *context;
     pthread_mutex_t lock; /* of what follows, and of entries' fields but served */
-    uint64_t calls;
+    uint64_t exchanges;
     bool closing;
 };
 
@@ -109,9 +109,11 @@ static waiter *take_waiters(fr_models *m, entry *e) {
 static void serve_waiters(fr_models *m, entry *e, unsigned status, const char *message) {
     for (waiter *w = take_waiters(m, e), *next; w; w = next) {
         next = w->next;
-        if (status == 200) w->then(w->call, &e->served);
-        else fr_call_refuse(w->call, status, message, e->name);
-        fr_call_release(w->call);
+        if (status == 200)
+            w->then(w->exchange, &e->served);
+        else
+            fr_http_exchange_refuse(w->exchange, status, message, e->name);
+        fr_http_exchange_release(w->exchange);
         free(w);
     }
 }
@@ -148,10 +150,10 @@ static state state_of(fr_models *m, const entry *e) {
     return now;
 }
 
-/* Under the lock: nobody has a call for it in hand, and its desk is empty. */
+/* Under the lock: nobody has an exchange for it in hand, and its scheduler is empty. */
 static bool is_idle(const entry *e) {
     size_t waiting, running;
-    fr_desk_busy(e->served.desk, &waiting, &running);
+    fr_scheduler_busy(e->served.scheduler, &waiting, &running);
     return e->users + waiting + running == 0;
 }
 
@@ -229,7 +231,7 @@ static void end_load(fr_models *m, entry *e) {
     e->joins = false;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ calls */
+/* -------------------------------------------------------------------------------------------------------- exchanges */
 
 bool fr_model_is_called(const char *own, const char *name) {
     size_t length = strlen(own);
@@ -245,10 +247,10 @@ static entry *find(fr_models *m, const char *name) {
     return NULL;
 }
 
-static void wait_for(fr_models *m, entry *e, fr_call *call, fr_models_fn *then) {
+static void wait_for(fr_models *m, entry *e, fr_http_exchange *exchange, fr_models_fn *then) {
     waiter *w = fr_resize(NULL, 1, sizeof *w), **end = &e->waiters;
-    *w = (waiter){.call = call, .then = then};
-    fr_call_hold(call);
+    *w = (waiter){.exchange = exchange, .then = then};
+    fr_http_exchange_hold(exchange);
     while (*end) end = &(*end)->next;
     *end = w;
     if (e->state == AWAY || e->state == FAILED) e->state = WANTED;
@@ -283,24 +285,29 @@ bool fr_models_lost(fr_models *m) {
     return lost;
 }
 
-void fr_models_with(fr_models *m, fr_call *call, const char *name, fr_models_fn *then) {
+void fr_models_with(fr_models *m, fr_http_exchange *exchange, const char *name, fr_models_fn *then) {
     entry *e = find(m, name);
     if (!e) {
-        if (name) fr_call_refuse(call, 404, "there is no model \"%.100s\" here", name);
-        else fr_call_refuse(call, 400, "\"model\" is needed: GET /v1/models lists them");
+        if (name)
+            fr_http_exchange_refuse(exchange, 404, "there is no model \"%.100s\" here", name);
+        else
+            fr_http_exchange_refuse(exchange, 400, "\"model\" is needed: GET /v1/models lists them");
         return;
     }
     pthread_mutex_lock(&m->lock);
-    e->used = ++m->calls;
+    e->used = ++m->exchanges;
     e->leaves = false;
     bool ready = e->state == READY, loading = !ready && !m->on_demand, waits = !ready && !loading && !m->closing;
     e->users += ready;
-    if (waits) wait_for(m, e, call, then);
+    if (waits) wait_for(m, e, exchange, then);
     pthread_mutex_unlock(&m->lock);
     if (ready && is_lost(m, e))
-        fr_call_refuse(call, 500, "the file of the model \"%.100s\" was changed while the server had it open", e->name);
-    else if (ready) then(call, &e->served);
-    else if (!waits) fr_call_refuse(call, 503, loading ? "Loading model" : "the server is going down");
+        fr_http_exchange_refuse(exchange, 500,
+                                "the file of the model \"%.100s\" was changed while the server had it open", e->name);
+    else if (ready)
+        then(exchange, &e->served);
+    else if (!waits)
+        fr_http_exchange_refuse(exchange, 503, loading ? "Loading model" : "the server is going down");
     if (!ready) return;
     pthread_mutex_lock(&m->lock);
     e->users--;
@@ -370,7 +377,7 @@ void fr_models_count(fr_models *m, size_t *waiting, size_t *running) {
     pthread_mutex_lock(&m->lock);
     for (entry *e = m->entries; e < m->entries + m->count; e++) {
         size_t waits = 0, runs = 0;
-        if (e->state == READY) fr_desk_busy(e->served.desk, &waits, &runs);
+        if (e->state == READY) fr_scheduler_busy(e->served.scheduler, &waits, &runs);
         for (const waiter *w = e->waiters; w; w = w->next) waits++;
         *waiting += waits;
         *running += runs;
@@ -399,7 +406,7 @@ bool fr_models_round(fr_models *m) {
         if (now == FAILED && fr_interrupt_came(NULL)) serve_waiters(m, e, 503, going);
         else if (now == FAILED) serve_waiters(m, e, 500, "the model \"%.100s\" can't be loaded");
         if (now != READY) continue;
-        busy |= fr_desk_round(e->served.desk);
+        busy |= fr_scheduler_round(e->served.scheduler);
         let_go(m, e);
     }
     return busy;
@@ -416,7 +423,7 @@ bool fr_models_busy(fr_models *m) {
 
 void fr_models_abandon(fr_models *m, fr_status status) {
     for (entry *e = m->entries; e < m->entries + m->count; e++)
-        if (state_of(m, e) == READY) fr_desk_abandon(e->served.desk, status);
+        if (state_of(m, e) == READY) fr_scheduler_abandon(e->served.scheduler, status);
 }
 
 void fr_models_interrupt(fr_models *m, fr_status status) {
@@ -424,7 +431,7 @@ void fr_models_interrupt(fr_models *m, fr_status status) {
     m->closing = true;
     pthread_mutex_unlock(&m->lock);
     for (entry *e = m->entries; e < m->entries + m->count; e++) {
-        if (state_of(m, e) == READY) fr_desk_interrupt(e->served.desk, status);
+        if (state_of(m, e) == READY) fr_scheduler_interrupt(e->served.scheduler, status);
         serve_waiters(m, e, 503, going);
     }
 }

@@ -6,7 +6,7 @@
 #ifndef FR_TOOLS_SERVE_MODELS_H
 #define FR_TOOLS_SERVE_MODELS_H
 
-#include "tools/serve/desk.h"
+#include "tools/serve/scheduler.h"
 
 /* One that is in memory. */
 typedef struct fr_served {
@@ -15,16 +15,16 @@ typedef struct fr_served {
     const fr_arguments *args;
     fr_loaded loaded;
     fr_job_setting jobs;
-    fr_desk *desk;
-    size_t places;
+    fr_scheduler *scheduler;
+    size_t slots;
     char fingerprint[96];
     time_t created;
 } fr_served;
 
 typedef struct fr_models fr_models;
 
-/* What is done with a call and its model; NULL model: it can't be had, and the call has its answer. */
-typedef void fr_models_fn(fr_call *call, const fr_served *model);
+/* What is done with an exchange and its model; NULL model: it can't be had, and the exchange has its answer. */
+typedef void fr_models_fn(fr_http_exchange *exchange, const fr_served *model);
 
 /* Finds out which models there are. wake: called where the engine's thread has something to do. Gives the exit
  * status. */
@@ -46,8 +46,8 @@ int fr_models_follow(fr_models *models);
 bool fr_model_is_called(const char *own, const char *name);
 
 /* Calls `then` with the model of that name (NULL: the only one, or the first), in this thread if it is ready, in
- * another once it has been loaded; else the call is told why not. Any thread. */
-void fr_models_with(fr_models *models, fr_call *call, const char *name, fr_models_fn *then);
+ * another once it has been loaded; else the exchange is told why not. Any thread. */
+void fr_models_with(fr_models *models, fr_http_exchange *exchange, const char *name, fr_models_fn *then);
 
 /* The first says if requests can be answered, for /health. The second says if a file of a loaded model was cut or
  * written to: its requests then get 500 until the server is restarted. */
@@ -70,7 +70,8 @@ bool fr_models_round(fr_models *models);
 /* Requests that wait, and that are under way, of all models. Any thread. */
 void fr_models_count(fr_models *models, size_t *waiting, size_t *running);
 
-/* Tells whether texts are under way or wait, loads left aside; and ends them (fr_desk_interrupt, fr_desk_abandon). */
+/* Tells whether texts are under way or wait, loads left aside; and ends them (fr_scheduler_interrupt,
+ * fr_scheduler_abandon). */
 bool fr_models_busy(fr_models *models);
 void fr_models_interrupt(fr_models *models, fr_status status);
 void fr_models_abandon(fr_models *models, fr_status status);

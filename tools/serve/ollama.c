@@ -97,7 +97,7 @@ static json_t *model_of(const json_t *told) {
 }
 
 /* Lists models. loaded: only those in memory, with their sizes; they have no time at which they leave. */
-static void list(fr_call *call, fr_models *models, bool loaded) {
+static void list(fr_http_exchange *exchange, fr_models *models, bool loaded) {
     json_t *all = fr_models_files(models), *listed = json_array(), *told;
     size_t i;
     json_array_foreach(all, i, told) {
@@ -112,19 +112,20 @@ static void list(fr_call *call, fr_models *models, bool loaded) {
         json_array_append_new(listed, model);
     }
     json_decref(all);
-    fr_call_answer_json(call, 200, json_pack("{s:o}", "models", listed));
+    fr_http_exchange_answer_json(exchange, 200, json_pack("{s:o}", "models", listed));
 }
 
-void fr_ollama_tags(fr_call *call, fr_models *models) {
-    list(call, models, false);
+void fr_ollama_tags(fr_http_exchange *exchange, fr_models *models) {
+    list(exchange, models, false);
 }
 
-void fr_ollama_loaded(fr_call *call, fr_models *models) {
-    list(call, models, true);
+void fr_ollama_loaded(fr_http_exchange *exchange, fr_models *models) {
+    list(exchange, models, true);
 }
 
-void fr_ollama_version(fr_call *call) {
-    fr_call_answer_json(call, 200, json_pack("{s:s, s:s}", "version", OLLAMA_VERSION, "forerun", fr_version()));
+void fr_ollama_version(fr_http_exchange *exchange) {
+    fr_http_exchange_answer_json(exchange, 200,
+                                 json_pack("{s:s, s:s}", "version", OLLAMA_VERSION, "forerun", fr_version()));
 }
 
 /* ------------------------------------------------------------------------------------------------------------- show */
@@ -150,7 +151,7 @@ static json_t *abilities_of(const fr_served *model) {
 }
 
 /* Lists what the model can do, and its context, which clients look for under the name of an architecture. */
-static void answer_shown(fr_call *call, const fr_served *model) {
+static void answer_shown(fr_http_exchange *exchange, const fr_served *model) {
     const fr_model *weights = model->loaded.model;
     size_t length = 0;
     const char *template = fr_chat_template_text(fr_model_tokenizer(weights), &length);
@@ -165,7 +166,7 @@ static void answer_shown(fr_call *call, const fr_served *model) {
                               "details", details_of(model->path, meta), "modified_at", time_of(f.changed.tv_sec));
     fr_json_put(shown, "template", template ? fr_json_bytes(template, length) : json_string(""));
     json_decref(meta);
-    fr_call_answer_json(call, 200, shown);
+    fr_http_exchange_answer_json(exchange, 200, shown);
 }
 
 /* The name in "model", or "name", as it was called before; NULL: there is none. */
@@ -174,13 +175,15 @@ static const char *name_in(const json_t *body) {
     return fr_job_plain_text(named && !json_is_null(named) ? named : older);
 }
 
-void fr_ollama_show(fr_call *call, const fr_served *model) {
-    json_t *body = fr_texts_body(call);
+void fr_ollama_show(fr_http_exchange *exchange, const fr_served *model) {
+    json_t *body = fr_texts_body(exchange);
     const char *name = name_in(body);
-    if (body && (!name || !*name)) fr_call_refuse(call, 400, "\"model\" must be the name of a model");
+    if (body && (!name || !*name))
+        fr_http_exchange_refuse(exchange, 400, "\"model\" must be the name of a model");
     else if (body && !fr_model_is_called(model->name, name))
-        fr_call_refuse(call, 404, "there is no model \"%.100s\" here", name);
-    else if (body) answer_shown(call, model);
+        fr_http_exchange_refuse(exchange, 404, "there is no model \"%.100s\" here", name);
+    else if (body)
+        answer_shown(exchange, model);
     json_decref(body);
 }
 
@@ -202,22 +205,24 @@ bool fr_ollama_is_silent(const char *path, const json_t *body, bool *leaves) {
 }
 
 /* The answer to a request that asks for no text. */
-static void answer_silence(fr_call *call, const char *name, const char *reason) {
-    bool chat = strcmp(fr_call_path(call), "/api/chat") == 0;
+static void answer_silence(fr_http_exchange *exchange, const char *name, const char *reason) {
+    bool chat = strcmp(fr_http_exchange_path(exchange), "/api/chat") == 0;
     json_t *line = json_pack("{s:o, s:o, s:b, s:s}", "model", fr_json_bytes(name, strlen(name)), "created_at",
                              time_of(time(NULL)), "done", 1, "done_reason", reason);
     if (chat) fr_json_put(line, "message", json_pack("{s:s, s:s}", "role", "assistant", "content", ""));
     else fr_json_put(line, "response", json_string(""));
-    fr_call_answer_json(call, 200, line);
+    fr_http_exchange_answer_json(exchange, 200, line);
 }
 
-void fr_ollama_load(fr_call *call, const fr_served *model) {
-    json_decref(fr_call_kept(call));
-    answer_silence(call, model->name, "load");
+void fr_ollama_load(fr_http_exchange *exchange, const fr_served *model) {
+    json_decref(fr_http_exchange_kept(exchange));
+    answer_silence(exchange, model->name, "load");
 }
 
-void fr_ollama_unload(fr_call *call, fr_models *models, const json_t *body) {
+void fr_ollama_unload(fr_http_exchange *exchange, fr_models *models, const json_t *body) {
     const char *name = name_in(body), *own = fr_models_release(models, name);
-    if (own) answer_silence(call, own, "unload");
-    else fr_call_refuse(call, 404, "there is no model \"%.100s\" here", name ? name : "");
+    if (own)
+        answer_silence(exchange, own, "unload");
+    else
+        fr_http_exchange_refuse(exchange, 404, "there is no model \"%.100s\" here", name ? name : "");
 }

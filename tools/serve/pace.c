@@ -31,8 +31,8 @@ void fr_pace_learn(fr_pace *pace, double seconds, size_t texts, size_t prompt_ro
     pace->row = mean(pace->row, reading > 0 ? reading : 0);
 }
 
-bool fr_pace_waits(const fr_pace_first *text, double now, size_t places, const uint64_t *prompts, size_t count) {
-    if (now - text->began > (double)places * (text->ready - text->began)) return false;
+bool fr_pace_waits(const fr_pace_first *text, double now, size_t slots, const uint64_t *prompts, size_t count) {
+    if (now - text->began > (double)slots * (text->ready - text->began)) return false;
     for (size_t i = 0; i < count; i++)
         if (prompts[i] <= text->behind) return true;
     return false;

@@ -29,7 +29,7 @@ typedef struct fr_pace_first {
 
 /* Whether it waits for prompts that arrived before it had that id, of these requests: run at once, they take less time
  * than in pieces beside it, and all of a burst are sooner done. Not longer than they would need who could have come
- * with it, one for each place. */
-bool fr_pace_waits(const fr_pace_first *text, double now, size_t places, const uint64_t *prompts, size_t count);
+ * with it, one for each slot. */
+bool fr_pace_waits(const fr_pace_first *text, double now, size_t slots, const uint64_t *prompts, size_t count);
 
 #endif

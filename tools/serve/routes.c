@@ -7,7 +7,7 @@
 #include "forerun_lab_ranks.h"
 #include "tools/jobs/job_parts.h"
 #include "tools/serve/answer.h"
-#include "tools/serve/dialects/ask_dialects.h"
+#include "tools/serve/dialects/request_dialects.h"
 #include "tools/serve/embeddings.h"
 #include "tools/serve/fault.h"
 #include "tools/serve/infill.h"
@@ -15,90 +15,101 @@
 #include "tools/serve/site.h"
 #include "tools/serve/texts.h"
 
-typedef void route_fn(const fr_routes *routes, fr_call *call);
+typedef void route_fn(const fr_routes *routes, fr_http_exchange *exchange);
 
 /* ------------------------------------------------------------------------------------------------------- the server */
 
-static void get_health(const fr_routes *routes, fr_call *call) {
+static void get_health(const fr_routes *routes, fr_http_exchange *exchange) {
     if (fr_models_lost(routes->models))
-        fr_call_refuse(call, 503, "a model's file was changed while the server had it open");
-    else if (fr_models_ready(routes->models)) fr_call_answer_json(call, 200, json_pack("{s:s}", "status", "ok"));
-    else fr_call_refuse(call, 503, "Loading model");
+        fr_http_exchange_refuse(exchange, 503, "a model's file was changed while the server had it open");
+    else if (fr_models_ready(routes->models))
+        fr_http_exchange_answer_json(exchange, 200, json_pack("{s:s}", "status", "ok"));
+    else
+        fr_http_exchange_refuse(exchange, 503, "Loading model");
 }
 
-static void get_models(const fr_routes *routes, fr_call *call) {
-    fr_call_answer_json(call, 200, fr_models_list(routes->models));
+static void get_models(const fr_routes *routes, fr_http_exchange *exchange) {
+    fr_http_exchange_answer_json(exchange, 200, fr_models_list(routes->models));
 }
 
 /* Answers for the rest of the path, because a model's name may have slashes. */
-static void get_model(const fr_routes *routes, fr_call *call) {
-    const char *path = fr_call_path(call), *name = path + (strncmp(path, "/v1/", 4) == 0 ? 11 : 8);
+static void get_model(const fr_routes *routes, fr_http_exchange *exchange) {
+    const char *path = fr_http_exchange_path(exchange), *name = path + (strncmp(path, "/v1/", 4) == 0 ? 11 : 8);
     json_t *list = fr_models_list(routes->models), *found = NULL, *one;
     size_t i;
     json_array_foreach(json_object_get(list, "data"), i, one)
         if (fr_job_is_word(json_object_get(one, "id"), name)) found = json_incref(one);
     json_decref(list);
-    if (found) fr_call_answer_json(call, 200, found);
-    else fr_call_refuse(call, 404, "there is no model \"%.100s\" here", name);
+    if (found)
+        fr_http_exchange_answer_json(exchange, 200, found);
+    else
+        fr_http_exchange_refuse(exchange, 404, "there is no model \"%.100s\" here", name);
 }
 
-static void get_metrics(const fr_routes *routes, fr_call *call) {
+static void get_metrics(const fr_routes *routes, fr_http_exchange *exchange) {
     size_t length, running, waiting;
     if (!routes->args->given[FR_ARG_METRICS]) {
-        fr_call_refuse(call, 501, "this server was started without --metrics");
+        fr_http_exchange_refuse(exchange, 501, "this server was started without --metrics");
         return;
     }
     fr_models_count(routes->models, &waiting, &running);
     char *page = fr_tally_page(routes->tally, running, waiting, &length), since[32];
     snprintf(since, sizeof since, "%lld", (long long)fr_tally_since(routes->tally));
-    fr_call_set_header(call, "Process-Start-Time-Unix", since);
-    fr_call_answer(call, 200, FR_TALLY_TYPE, page, length);
+    fr_http_exchange_set_header(exchange, "Process-Start-Time-Unix", since);
+    fr_http_exchange_answer(exchange, 200, FR_TALLY_TYPE, page, length);
     free(page);
 }
 
-static void get_props(const fr_routes *routes, fr_call *call) {
-    fr_models_with(routes->models, call, fr_call_query(call, "model"), fr_texts_props);
+static void get_props(const fr_routes *routes, fr_http_exchange *exchange) {
+    fr_models_with(routes->models, exchange, fr_http_exchange_query(exchange, "model"), fr_texts_props);
 }
 
-static void get_tokenizer_info(const fr_routes *routes, fr_call *call) {
-    fr_models_with(routes->models, call, fr_call_query(call, "model"), fr_texts_tokenizer_info);
+static void get_tokenizer_info(const fr_routes *routes, fr_http_exchange *exchange) {
+    fr_models_with(routes->models, exchange, fr_http_exchange_query(exchange, "model"), fr_texts_tokenizer_info);
 }
 
-static void get_site(const fr_routes *routes, fr_call *call) {
-    if (routes->args->given[FR_ARG_NO_UI]) fr_call_refuse(call, 404, "this server was started with --no-ui");
-    else fr_site_answer(call);
+static void get_site(const fr_routes *routes, fr_http_exchange *exchange) {
+    if (routes->args->given[FR_ARG_NO_UI])
+        fr_http_exchange_refuse(exchange, 404, "this server was started with --no-ui");
+    else
+        fr_site_answer(exchange);
 }
 
-static void answer_unbuilt(const fr_routes *routes, fr_call *call) {
+static void answer_unbuilt(const fr_routes *routes, fr_http_exchange *exchange) {
     (void)routes;
-    fr_call_refuse(call, 501, "%.100s is not built yet", fr_call_path(call));
+    fr_http_exchange_refuse(exchange, 501, "%.100s is not built yet", fr_http_exchange_path(exchange));
 }
 
 /* ------------------------------------------------------------------------------------------------------------ slots */
 
-static void list_slots(fr_call *call, const fr_served *model) {
-    bool asked = fr_call_query(call, "fail_on_no_slot") != NULL;
-    if (asked && fr_desk_full(model->desk)) fr_call_refuse(call, 503, "no slot is free");
-    else fr_call_answer_json(call, 200, fr_desk_slots(model->desk));
+static void list_slots(fr_http_exchange *exchange, const fr_served *model) {
+    bool if_free = fr_http_exchange_query(exchange, "fail_on_no_slot") != NULL;
+    if (if_free && fr_scheduler_full(model->scheduler))
+        fr_http_exchange_refuse(exchange, 503, "no slot is free");
+    else
+        fr_http_exchange_answer_json(exchange, 200, fr_scheduler_slots(model->scheduler));
 }
 
 /* What --slots lets be asked. */
-static void show(const fr_routes *routes, fr_call *call, fr_models_fn *then) {
-    if (routes->args->given[FR_ARG_SLOTS]) fr_models_with(routes->models, call, fr_call_query(call, "model"), then);
-    else fr_call_refuse(call, 501, "this server was started without --slots");
+static void show(const fr_routes *routes, fr_http_exchange *exchange, fr_models_fn *then) {
+    if (routes->args->given[FR_ARG_SLOTS])
+        fr_models_with(routes->models, exchange, fr_http_exchange_query(exchange, "model"), then);
+    else
+        fr_http_exchange_refuse(exchange, 501, "this server was started without --slots");
 }
 
-static void get_slots(const fr_routes *routes, fr_call *call) {
-    show(routes, call, list_slots);
+static void get_slots(const fr_routes *routes, fr_http_exchange *exchange) {
+    show(routes, exchange, list_slots);
 }
 
-static void list_rounds(fr_call *call, const fr_served *model) {
-    const char *after = fr_call_query(call, "after");
-    fr_call_answer_json(call, 200, fr_desk_rounds(model->desk, after ? strtoull(after, NULL, 10) : 0));
+static void list_rounds(fr_http_exchange *exchange, const fr_served *model) {
+    const char *after = fr_http_exchange_query(exchange, "after");
+    fr_http_exchange_answer_json(exchange, 200,
+                                 fr_scheduler_rounds(model->scheduler, after ? strtoull(after, NULL, 10) : 0));
 }
 
-static void get_rounds(const fr_routes *routes, fr_call *call) {
-    show(routes, call, list_rounds);
+static void get_rounds(const fr_routes *routes, fr_http_exchange *exchange) {
+    show(routes, exchange, list_rounds);
 }
 
 /* A file's name, and nothing that leads anywhere. */
@@ -108,22 +119,22 @@ static bool is_name(const char *name) {
     return length && length < 128 && strspn(name, letters) == length && name[0] != '.' && name[0] != '-';
 }
 
-static bool slot_number(const char *path, size_t places, size_t *slot) {
+static bool slot_number(const char *path, size_t slots, size_t *slot) {
     const char *digits = path + strlen("/slots/");
     if (!*digits || strlen(digits) > 4 || digits[strspn(digits, "0123456789")]) return false;
     *slot = (size_t)strtoul(digits, NULL, 10);
-    return *slot < places;
+    return *slot < slots;
 }
 
-/* The path of the file that the body names, in the folder of --slot-save-path; free. NULL: the call is told. */
-static char *file_of(fr_call *call, const fr_served *model) {
+/* The path of the file that the body names, in the folder of --slot-save-path; free. NULL: the exchange is told. */
+static char *file_of(fr_http_exchange *exchange, const fr_served *model) {
     const char *folder = model->args->text[FR_ARG_SLOT_SAVE_PATH];
-    json_t *body = fr_texts_body(call);
+    json_t *body = fr_texts_body(exchange);
     const char *name = fr_job_plain_text(json_object_get(body, "filename"));
     char *path = NULL;
     if (!body) return NULL;
     if (!name || !is_name(name)) {
-        fr_call_refuse(call, 400, "\"filename\" must be a name of letters, digits, '-', '_' and '.'");
+        fr_http_exchange_refuse(exchange, 400, "\"filename\" must be a name of letters, digits, '-', '_' and '.'");
     } else {
         size_t size = strlen(folder) + strlen(name) + 2;
         path = fr_resize(NULL, size, 1);
@@ -133,85 +144,87 @@ static char *file_of(fr_call *call, const fr_served *model) {
     return path;
 }
 
-static void change_slot(fr_call *call, const fr_served *model) {
+static void change_slot(fr_http_exchange *exchange, const fr_served *model) {
     static const char *const actions[] = {"save", "restore", "erase"};
-    const char *action = fr_call_query(call, "action");
+    const char *action = fr_http_exchange_query(exchange, "action");
     size_t slot, what = 0;
     while (action && what < 3 && strcmp(actions[what], action) != 0) what++;
-    if (!slot_number(fr_call_path(call), model->places, &slot)) {
-        fr_call_refuse(call, 400, "there are slots 0 to %zu", model->places - 1);
+    if (!slot_number(fr_http_exchange_path(exchange), model->slots, &slot)) {
+        fr_http_exchange_refuse(exchange, 400, "there are slots 0 to %zu", model->slots - 1);
     } else if (!action || what == 3) {
-        fr_call_refuse(call, 400, "?action= must be save, restore or erase");
+        fr_http_exchange_refuse(exchange, 400, "?action= must be save, restore or erase");
     } else if (what == FR_SLOT_ERASE) {
-        fr_desk_send(model->desk, call, FR_SLOT_ERASE, slot, NULL);
+        fr_scheduler_add_errand(model->scheduler, exchange, FR_SLOT_ERASE, slot, NULL);
     } else {
-        char *path = file_of(call, model);
-        if (path) fr_desk_send(model->desk, call, (fr_desk_errand)what, slot, path);
+        char *path = file_of(exchange, model);
+        if (path) fr_scheduler_add_errand(model->scheduler, exchange, (fr_slot_errand)what, slot, path);
         free(path);
     }
 }
 
-static void post_slot(const fr_routes *routes, fr_call *call) {
+static void post_slot(const fr_routes *routes, fr_http_exchange *exchange) {
     if (routes->args->given[FR_ARG_SLOT_SAVE_PATH])
-        fr_models_with(routes->models, call, fr_call_query(call, "model"), change_slot);
+        fr_models_with(routes->models, exchange, fr_http_exchange_query(exchange, "model"), change_slot);
     else
-        fr_call_refuse(call, 501, "this server was started without --slot-save-path");
+        fr_http_exchange_refuse(exchange, 501, "this server was started without --slot-save-path");
 }
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
 
 /* The model that a body names: looked for where there are several. */
-static void with_body(const fr_routes *routes, fr_call *call, fr_models_fn *then) {
+static void with_body(const fr_routes *routes, fr_http_exchange *exchange, fr_models_fn *then) {
     if (!routes->args->given[FR_ARG_MODELS]) {
-        fr_models_with(routes->models, call, NULL, then);
+        fr_models_with(routes->models, exchange, NULL, then);
         return;
     }
-    json_t *body = fr_texts_body(call);
+    json_t *body = fr_texts_body(exchange);
     json_t *name = json_incref(json_object_get(body, "model"));
-    if (body) fr_call_keep(call, body);
-    if (name && !json_is_string(name)) fr_call_refuse(call, 400, "\"model\" must be a text");
-    else if (body) fr_models_with(routes->models, call, json_string_value(name), then);
+    if (body) fr_http_exchange_keep(exchange, body);
+    if (name && !json_is_string(name))
+        fr_http_exchange_refuse(exchange, 400, "\"model\" must be a text");
+    else if (body)
+        fr_models_with(routes->models, exchange, json_string_value(name), then);
     json_decref(name);
 }
 
-/* To the desk, or the answer why not. */
-static void put(fr_call *call, const fr_served *model, fr_ask *asked) {
-    if (asked->error[0]) {
-        fr_answer_refuse(asked);
-        fr_ask_free(asked);
-    } else if (!fr_desk_put(model->desk, asked)) {
-        fr_call_set_header(call, "Retry-After", "1");
-        fr_call_refuse(call, 503, "too many requests wait already");
-        fr_ask_free(asked);
+/* To the scheduler, or the answer why not. */
+static void queue_request(fr_http_exchange *exchange, const fr_served *model, fr_generation_request *request) {
+    if (request->error[0]) {
+        fr_answer_refuse(request);
+        fr_generation_request_free(request);
+    } else if (!fr_scheduler_add(model->scheduler, request)) {
+        fr_http_exchange_set_header(exchange, "Retry-After", "1");
+        fr_http_exchange_refuse(exchange, 503, "too many requests wait already");
+        fr_generation_request_free(request);
     }
 }
 
-static void ask(fr_call *call, const fr_served *model, fr_job_form form) {
-    json_t *body = fr_texts_body(call);
-    if (body) put(call, model, fr_ask_read(call, &model->jobs, form, body));
+static void generate(fr_http_exchange *exchange, const fr_served *model, fr_job_form form) {
+    json_t *body = fr_texts_body(exchange);
+    if (body) queue_request(exchange, model, fr_generation_request_read(exchange, &model->jobs, form, body));
 }
 
-static void ask_chat(fr_call *call, const fr_served *model) {
-    ask(call, model, FR_JOB_CHAT);
+static void answer_chat(fr_http_exchange *exchange, const fr_served *model) {
+    generate(exchange, model, FR_JOB_CHAT);
 }
 
-static void ask_completion(fr_call *call, const fr_served *model) {
-    ask(call, model, FR_JOB_COMPLETION);
+static void answer_completion(fr_http_exchange *exchange, const fr_served *model) {
+    generate(exchange, model, FR_JOB_COMPLETION);
 }
 
-static void ask_native(fr_call *call, const fr_served *model) {
-    ask(call, model, FR_JOB_NATIVE);
+static void answer_native(fr_http_exchange *exchange, const fr_served *model) {
+    generate(exchange, model, FR_JOB_NATIVE);
 }
 
-static void ask_infill(fr_call *call, const fr_served *model) {
+static void answer_infill(fr_http_exchange *exchange, const fr_served *model) {
     char error[FR_INFILL_ERROR];
-    json_t *body = fr_texts_body(call);
+    json_t *body = fr_texts_body(exchange);
     if (!body) return;
     if (fr_infill_read(fr_model_tokenizer(model->loaded.model), body, error)) {
-        put(call, model, fr_ask_read(call, &model->jobs, FR_JOB_NATIVE, body));
+        queue_request(exchange, model, fr_generation_request_read(exchange, &model->jobs, FR_JOB_NATIVE, body));
         return;
     }
-    fr_call_refuse(call, 400, "%s", error);
+    fr_http_exchange_refuse(exchange, 400, "%s", error);
     json_decref(body);
 }
 
@@ -219,48 +232,52 @@ static void ask_infill(fr_call *call, const fr_served *model) {
 
 typedef json_t *read_fn(json_t *body, char error[FR_DIALECT_ERROR]);
 
-/* The call's body as a chat's, with the body itself; NULL: the call is told why it is none. */
-static json_t *read_chat(fr_call *call, read_fn *read, json_t **body) {
+/* The exchange's body as a chat's, with the body itself; NULL: the exchange is told why it is none. */
+static json_t *read_chat(fr_http_exchange *exchange, read_fn *read, json_t **body) {
     char error[FR_DIALECT_ERROR];
-    *body = fr_texts_body(call);
+    *body = fr_texts_body(exchange);
     json_t *chat = *body ? read(*body, error) : NULL;
     if (*body && !chat) {
-        fr_call_refuse(call, 400, "%s", error);
+        fr_http_exchange_refuse(exchange, 400, "%s", error);
         json_decref(*body);
     }
     return chat;
 }
 
 /* Starts a chat, or a completion if the body has no messages. Takes over both bodies. */
-static void put_in(fr_call *call, const fr_served *model, const fr_dialect *dialect, json_t *body, json_t *chat) {
+static void queue_in_dialect(fr_http_exchange *exchange, const fr_served *model, const fr_dialect *dialect,
+                             json_t *body, json_t *chat) {
     fr_job_form form = json_object_get(chat, "messages") ? FR_JOB_CHAT : FR_JOB_COMPLETION;
-    fr_ask *asked = fr_ask_read(call, &model->jobs, form, chat);
-    fr_answer_in(asked, dialect, body);
-    put(call, model, asked);
+    fr_generation_request *request = fr_generation_request_read(exchange, &model->jobs, form, chat);
+    fr_answer_in(request, dialect, body);
+    queue_request(exchange, model, request);
 }
 
-static void ask_in(fr_call *call, const fr_served *model, const fr_dialect *dialect, read_fn *read) {
-    json_t *body, *chat = read_chat(call, read, &body);
-    if (chat) put_in(call, model, dialect, body, chat);
+static void answer_in_dialect(fr_http_exchange *exchange, const fr_served *model, const fr_dialect *dialect,
+                              read_fn *read) {
+    json_t *body, *chat = read_chat(exchange, read, &body);
+    if (chat) queue_in_dialect(exchange, model, dialect, body, chat);
 }
 
 /* How many tokens a request has: {"input_tokens": N}, of an `object`, of however many. */
-static void count_in(fr_call *call, const fr_served *model, read_fn *read, const char *object) {
+static void count_in(fr_http_exchange *exchange, const fr_served *model, read_fn *read, const char *object) {
     fr_job_setting setting = model->jobs;
-    json_t *body, *chat = read_chat(call, read, &body);
+    json_t *body, *chat = read_chat(exchange, read, &body);
     if (!chat) return;
     setting.context = 0;
-    fr_ask *asked = fr_ask_read(call, &setting, FR_JOB_CHAT, chat);
-    if (asked->error[0]) fr_call_refuse(call, fr_fault_http(asked->why), "%s", asked->error);
+    fr_generation_request *request = fr_generation_request_read(exchange, &setting, FR_JOB_CHAT, chat);
+    if (request->error[0])
+        fr_http_exchange_refuse(exchange, fr_fault_http(request->why), "%s", request->error);
     else
-        fr_call_answer_json(call, 200, json_pack("{s:I, s:s*}", "input_tokens",
-                                                 (json_int_t)asked->choices[0].job.prompt.count, "object", object));
-    fr_ask_free(asked);
+        fr_http_exchange_answer_json(exchange, 200,
+                                     json_pack("{s:I, s:s*}", "input_tokens",
+                                               (json_int_t)request->choices[0].job.prompt.count, "object", object));
+    fr_generation_request_free(request);
     json_decref(body);
 }
 
-static void ask_response(fr_call *call, const fr_served *model) {
-    ask_in(call, model, &fr_dialect_responses, fr_responses_read);
+static void answer_response(fr_http_exchange *exchange, const fr_served *model) {
+    answer_in_dialect(exchange, model, &fr_dialect_responses, fr_responses_read);
 }
 
 /* Gives the body unchanged, because it is a chat already. */
@@ -269,76 +286,76 @@ static json_t *read_itself(json_t *body, char error[FR_DIALECT_ERROR]) {
     return json_incref(body);
 }
 
-static void count_chat(fr_call *call, const fr_served *model) {
-    count_in(call, model, read_itself, "response.input_tokens");
+static void count_chat(fr_http_exchange *exchange, const fr_served *model) {
+    count_in(exchange, model, read_itself, "response.input_tokens");
 }
 
-static void count_response(fr_call *call, const fr_served *model) {
-    count_in(call, model, fr_responses_read, "response.input_tokens");
+static void count_response(fr_http_exchange *exchange, const fr_served *model) {
+    count_in(exchange, model, fr_responses_read, "response.input_tokens");
 }
 
-static void ask_message(fr_call *call, const fr_served *model) {
-    ask_in(call, model, &fr_dialect_messages, fr_messages_read);
+static void answer_message(fr_http_exchange *exchange, const fr_served *model) {
+    answer_in_dialect(exchange, model, &fr_dialect_messages, fr_messages_read);
 }
 
-static void count_message(fr_call *call, const fr_served *model) {
-    count_in(call, model, fr_messages_read, NULL);
+static void count_message(fr_http_exchange *exchange, const fr_served *model) {
+    count_in(exchange, model, fr_messages_read, NULL);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- ollama */
 
-static void ask_ollama_chat(fr_call *call, const fr_served *model) {
-    ask_in(call, model, &fr_dialect_ollama_chat, fr_ollama_read_chat);
+static void answer_ollama_chat(fr_http_exchange *exchange, const fr_served *model) {
+    answer_in_dialect(exchange, model, &fr_dialect_ollama_chat, fr_ollama_read_chat);
 }
 
 /* Starts ollama's /api/generate, which fills in code if the body has a suffix. */
-static void ask_ollama_generate(fr_call *call, const fr_served *model) {
+static void answer_ollama_generate(fr_http_exchange *exchange, const fr_served *model) {
     char error[FR_INFILL_ERROR];
-    json_t *body, *chat = read_chat(call, fr_ollama_read_generate, &body);
+    json_t *body, *chat = read_chat(exchange, fr_ollama_read_generate, &body);
     bool fills = json_object_get(chat, "input_suffix") != NULL;
     if (fills && !fr_infill_read(fr_model_tokenizer(model->loaded.model), chat, error)) {
-        fr_call_refuse(call, 400, "%s", error);
+        fr_http_exchange_refuse(exchange, 400, "%s", error);
         json_decref(chat);
         json_decref(body);
     } else if (chat) {
-        put_in(call, model, &fr_dialect_ollama_generate, body, chat);
+        queue_in_dialect(exchange, model, &fr_dialect_ollama_generate, body, chat);
     }
 }
 
-static void get_ollama_version(const fr_routes *routes, fr_call *call) {
+static void get_ollama_version(const fr_routes *routes, fr_http_exchange *exchange) {
     (void)routes;
-    fr_ollama_version(call);
+    fr_ollama_version(exchange);
 }
 
-static void get_ollama_tags(const fr_routes *routes, fr_call *call) {
-    fr_ollama_tags(call, routes->models);
+static void get_ollama_tags(const fr_routes *routes, fr_http_exchange *exchange) {
+    fr_ollama_tags(exchange, routes->models);
 }
 
-static void get_ollama_loaded(const fr_routes *routes, fr_call *call) {
-    fr_ollama_loaded(call, routes->models);
+static void get_ollama_loaded(const fr_routes *routes, fr_http_exchange *exchange) {
+    fr_ollama_loaded(exchange, routes->models);
 }
 
 /* Loads or removes the model if the body has no prompt. */
-static void ask_ollama(const fr_routes *routes, fr_call *call, fr_models_fn *then) {
+static void route_ollama(const fr_routes *routes, fr_http_exchange *exchange, fr_models_fn *then) {
     bool leaves;
-    json_t *body = fr_texts_body(call);
+    json_t *body = fr_texts_body(exchange);
     if (!body) return;
-    bool silent = fr_ollama_is_silent(fr_call_path(call), body, &leaves);
+    bool silent = fr_ollama_is_silent(fr_http_exchange_path(exchange), body, &leaves);
     if (silent && leaves) {
-        fr_ollama_unload(call, routes->models, body);
+        fr_ollama_unload(exchange, routes->models, body);
         json_decref(body);
         return;
     }
-    fr_call_keep(call, body);
-    with_body(routes, call, silent ? fr_ollama_load : then);
+    fr_http_exchange_keep(exchange, body);
+    with_body(routes, exchange, silent ? fr_ollama_load : then);
 }
 
-static void post_ollama_chat(const fr_routes *routes, fr_call *call) {
-    ask_ollama(routes, call, ask_ollama_chat);
+static void post_ollama_chat(const fr_routes *routes, fr_http_exchange *exchange) {
+    route_ollama(routes, exchange, answer_ollama_chat);
 }
 
-static void post_ollama_generate(const fr_routes *routes, fr_call *call) {
-    ask_ollama(routes, call, ask_ollama_generate);
+static void post_ollama_generate(const fr_routes *routes, fr_http_exchange *exchange) {
+    route_ollama(routes, exchange, answer_ollama_generate);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- routes */
@@ -362,13 +379,13 @@ static const struct route {
     {"GET", "/slots", get_slots, NULL},
     {"GET", "/rounds", get_rounds, NULL},
     {"POST", "/slots/", post_slot, NULL},
-    {"POST", "/v1/chat/completions", NULL, ask_chat},
-    {"POST", "/chat/completions", NULL, ask_chat},
+    {"POST", "/v1/chat/completions", NULL, answer_chat},
+    {"POST", "/chat/completions", NULL, answer_chat},
     {"POST", "/v1/chat/completions/input_tokens", NULL, count_chat},
     {"POST", "/chat/completions/input_tokens", NULL, count_chat},
-    {"POST", "/v1/completions", NULL, ask_completion},
-    {"POST", "/completion", NULL, ask_native},
-    {"POST", "/completions", NULL, ask_native},
+    {"POST", "/v1/completions", NULL, answer_completion},
+    {"POST", "/completion", NULL, answer_native},
+    {"POST", "/completions", NULL, answer_native},
     {"POST", "/api/chat", post_ollama_chat, NULL},
     {"POST", "/api/generate", post_ollama_generate, NULL},
     {"POST", "/api/embed", NULL, fr_embeddings_answer_ollama},
@@ -380,11 +397,11 @@ static const struct route {
     {"POST", "/tokenize", NULL, fr_texts_tokenize},
     {"POST", "/detokenize", NULL, fr_texts_detokenize},
     {"POST", "/apply-template", NULL, fr_texts_apply_template},
-    {"POST", "/v1/responses", NULL, ask_response},
-    {"POST", "/responses", NULL, ask_response},
+    {"POST", "/v1/responses", NULL, answer_response},
+    {"POST", "/responses", NULL, answer_response},
     {"POST", "/v1/responses/input_tokens", NULL, count_response},
     {"POST", "/responses/input_tokens", NULL, count_response},
-    {"POST", "/v1/messages", NULL, ask_message},
+    {"POST", "/v1/messages", NULL, answer_message},
     {"POST", "/v1/messages/count_tokens", NULL, count_message},
     {"POST", "/v1/embeddings", NULL, fr_embeddings_answer},
     {"POST", "/embeddings", NULL, fr_embeddings_answer},
@@ -392,7 +409,7 @@ static const struct route {
     {"POST", "/rerank", answer_unbuilt, NULL},
     {"POST", "/v1/reranking", answer_unbuilt, NULL},
     {"POST", "/reranking", answer_unbuilt, NULL},
-    {"POST", "/infill", NULL, ask_infill},
+    {"POST", "/infill", NULL, answer_infill},
 };
 
 static bool fits(const struct route *route, const char *path) {
@@ -401,25 +418,29 @@ static bool fits(const struct route *route, const char *path) {
     return prefix ? strncmp(route->path, path, length) == 0 : strcmp(route->path, path) == 0;
 }
 
-void fr_routes_answer(void *context, fr_call *call) {
+void fr_routes_answer(void *context, fr_http_exchange *exchange) {
     const fr_routes *routes = context;
-    const char *path = fr_call_path(call), *allowed = NULL;
+    const char *path = fr_http_exchange_path(exchange), *allowed = NULL;
     if (fr_lab_ranks_check() != FR_OK) { /* the server is about to end */
-        fr_call_refuse(call, 503, "%s", fr_last_error());
+        fr_http_exchange_refuse(exchange, 503, "%s", fr_last_error());
         return;
     }
     for (size_t i = 0; i < sizeof routes_table / sizeof *routes_table; i++) {
         const struct route *route = &routes_table[i];
         if (!fits(route, path)) continue;
         allowed = route->method;
-        if (strcmp(route->method, fr_call_method(call)) != 0) continue;
-        if (route->answer) route->answer(routes, call);
-        else with_body(routes, call, route->then);
+        if (strcmp(route->method, fr_http_exchange_method(exchange)) != 0) continue;
+        if (route->answer)
+            route->answer(routes, exchange);
+        else
+            with_body(routes, exchange, route->then);
         return;
     }
-    if (allowed) fr_call_set_header(call, "Allow", allowed);
-    if (allowed) fr_call_refuse(call, 405, "%.100s takes %s alone", path, allowed);
-    else fr_call_refuse(call, 404, "there is nothing at %.100s", path);
+    if (allowed) fr_http_exchange_set_header(exchange, "Allow", allowed);
+    if (allowed)
+        fr_http_exchange_refuse(exchange, 405, "%.100s takes %s alone", path, allowed);
+    else
+        fr_http_exchange_refuse(exchange, 404, "there is nothing at %.100s", path);
 }
 
 bool fr_routes_open(const char *path) {

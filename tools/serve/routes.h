@@ -1,6 +1,6 @@
 /* The routes of a server: which path is answered by what.
  *
- * In: calls. Out: answers, or asks on a desk. */
+ * In: exchanges. Out: answers, or requests on a scheduler. */
 #ifndef FR_TOOLS_SERVE_ROUTES_H
 #define FR_TOOLS_SERVE_ROUTES_H
 
@@ -13,7 +13,7 @@ typedef struct fr_routes {
 } fr_routes;
 
 /* An fr_http_fn, whose context is an fr_routes. */
-void fr_routes_answer(void *context, fr_call *call);
+void fr_routes_answer(void *context, fr_http_exchange *exchange);
 
 /* Whether a path is answered without a key. */
 bool fr_routes_open(const char *path);

@@ -121,7 +121,7 @@ static void reload(server *s) {
     free(certificate_pem);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- run */
+/* -------------------------------------------------------------------------------------------------------------- run */
 
 /* Gives how another rank has failed, if one has. */
 static fr_status serve(server *s) {
@@ -177,8 +177,8 @@ static void say_ready(const server *s) {
     const fr_served *model = fr_models_first(s->models);
     if (s->args->given[FR_ARG_QUIET] || fr_models_loading(s->models)) return;
     if (model)
-        fr_note("ready: %s, %zu slot%s with a context of %lld tokens each, %s", model->name, model->places,
-                model->places == 1 ? "" : "s", (long long)model->jobs.context, fr_http_url(s->http));
+        fr_note("ready: %s, %zu slot%s with a context of %lld tokens each, %s", model->name, model->slots,
+                model->slots == 1 ? "" : "s", (long long)model->jobs.context, fr_http_url(s->http));
     else fr_note("ready: each model is loaded once it is asked for, %s", fr_http_url(s->http));
 }
 
@@ -188,14 +188,14 @@ static int64_t number_or(const fr_arguments *args, fr_arg arg, int64_t usual) {
     return args->given[arg] ? args->number[arg] : usual;
 }
 
-static void answer(void *context, fr_call *call) {
-    fr_routes_answer(&((server *)context)->routes, call);
+static void answer(void *context, fr_http_exchange *exchange) {
+    fr_routes_answer(&((server *)context)->routes, exchange);
 }
 
-static void report(void *context, const fr_call_report *call) {
+static void report(void *context, const fr_http_exchange_report *exchange) {
     const server *s = context;
-    fr_tally_call(s->tally, call);
-    fr_log_call(&s->log, call);
+    fr_tally_http_exchange(s->tally, exchange);
+    fr_log_http_exchange(&s->log, exchange);
 }
 
 static int open_http(server *s) {

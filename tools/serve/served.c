@@ -56,7 +56,7 @@ static void put_fingerprint(fr_served *served, const char *hash) {
 
 /* --------------------------------------------------------------------------------------------------------- settings */
 
-static size_t places_of(const fr_arguments *args) {
+static size_t slots_of(const fr_arguments *args) {
     return args->given[FR_ARG_PARALLEL] ? (size_t)args->number[FR_ARG_PARALLEL] : USUAL_PLACES;
 }
 
@@ -86,29 +86,29 @@ static int open_engine(fr_served *served) {
     fr_status status = fr_options_set(loaded->options, FR_OPT_CONTEXT, served->jobs.context);
     if (status == FR_OK)
         status = fr_engine_open(loaded->model, loaded->drafter, loaded->options,
-                                served->places + args->given[FR_ARG_EMBEDDINGS], &served->jobs.engine);
+                                served->slots + args->given[FR_ARG_EMBEDDINGS], &served->jobs.engine);
     if (status == FR_OK && fr_rank_count() > 1 && fr_rank() == 0) status = fr_lab_engine_lead(served->jobs.engine);
     return fr_exit_status(status);
 }
 
-static void open_desk(fr_served *served, fr_tally *tally, void (*wake)(void *), void *context) {
+static void open_scheduler(fr_served *served, fr_tally *tally, void (*wake)(void *), void *context) {
     const fr_arguments *args = served->args;
-    const fr_desk_setting desk = {
-        .places = served->places,
+    const fr_scheduler_setting scheduler = {
+        .slots = served->slots,
         .queue = args->given[FR_ARG_MAX_QUEUE] ? (size_t)args->number[FR_ARG_MAX_QUEUE] : USUAL_QUEUE,
         .ping = args->given[FR_ARG_PING] ? (double)args->number[FR_ARG_PING] : USUAL_PING,
         .jobs = &served->jobs,
         .tally = tally,
         .wake = wake,
         .context = context};
-    served->desk = fr_desk_open(&desk);
+    served->scheduler = fr_scheduler_open(&scheduler);
 }
 
 int fr_served_load(fr_served *served, fr_tally *tally, void (*wake)(void *), void *context) {
     hashing hash = {.path = served->path};
     pthread_t thread;
     const fr_arguments *args = served->args;
-    served->places = places_of(args);
+    served->slots = slots_of(args);
     bool apart = pthread_create(&thread, NULL, run_hash, &hash) == 0;
     int code = fr_loaded_open(&served->loaded, args);
     if (!code) code = open_engine(served);
@@ -121,12 +121,12 @@ int fr_served_load(fr_served *served, fr_tally *tally, void (*wake)(void *), voi
     }
     put_fingerprint(served, hash.hash);
     served->created = time(NULL);
-    open_desk(served, tally, wake, context);
+    open_scheduler(served, tally, wake, context);
     return 0;
 }
 
 int fr_served_follow(fr_served *served) {
-    served->places = places_of(served->args);
+    served->slots = slots_of(served->args);
     int code = fr_loaded_open(&served->loaded, served->args);
     if (!code) code = open_engine(served);
     if (!code) code = fr_exit_status(fr_lab_engine_follow(served->jobs.engine));
@@ -135,10 +135,10 @@ int fr_served_follow(fr_served *served) {
 }
 
 void fr_served_unload(fr_served *served) {
-    fr_desk_close(served->desk);
+    fr_scheduler_close(served->scheduler);
     fr_engine_close(served->jobs.engine);
     fr_loaded_close(&served->loaded);
-    served->desk = NULL;
+    served->scheduler = NULL;
     served->jobs = (fr_job_setting){0};
 }
 
@@ -147,7 +147,7 @@ bool fr_served_fits(const fr_served *served) {
     fr_options *options = NULL;
     const fr_arguments *args = served->args;
     if (fr_loaded_options(&options, args) != 0) return true;
-    fr_status status = fr_model_estimate(served->path, NULL, options, places_of(args), bytes);
+    fr_status status = fr_model_estimate(served->path, NULL, options, slots_of(args), bytes);
     fr_options_free(options);
     return status != FR_OK || bytes[FR_ESTIMATE_TOTAL] <= bytes[FR_ESTIMATE_AVAILABLE];
 }

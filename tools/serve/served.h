@@ -4,12 +4,12 @@
 
 #include "tools/serve/models.h"
 
-/* Opens model, drafter, engine and desk; hashes its weights meanwhile. `served` has its name, path and args. Gives the
- * exit status, after a line on standard error. */
+/* Opens model, drafter, engine and scheduler; hashes its weights meanwhile. `served` has its name, path and args. Gives
+ * the exit status, after a line on standard error. */
 int fr_served_load(fr_served *served, fr_tally *tally, void (*wake)(void *), void *context);
 void fr_served_unload(fr_served *served);
 
-/* The same of a rank that nobody asks, without a desk, to the end of rank 0's. */
+/* The same of a rank that nobody asks, without a scheduler, to the end of rank 0's. */
 int fr_served_follow(fr_served *served);
 
 /* About how many bytes it takes, and how many there are. */

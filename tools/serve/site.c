@@ -134,18 +134,19 @@ static void tag_of(const struct file *file, char tag[20]) {
     snprintf(tag, 20, "\"%016llx\"", (unsigned long long)hash);
 }
 
-void fr_site_answer(fr_call *call) {
-    const struct file *file = find(fr_call_path(call));
+void fr_site_answer(fr_http_exchange *exchange) {
+    const struct file *file = find(fr_http_exchange_path(exchange));
     if (!file) {
-        fr_call_refuse(call, 404, "there is nothing at %.100s", fr_call_path(call));
+        fr_http_exchange_refuse(exchange, 404, "there is nothing at %.100s", fr_http_exchange_path(exchange));
         return;
     }
     char tag[20];
-    const char *has = fr_call_has(call);
+    const char *has = fr_http_exchange_has(exchange);
     tag_of(file, tag);
-    fr_call_set_header(call, "ETag", tag);
+    fr_http_exchange_set_header(exchange, "ETag", tag);
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        fr_call_set_header(call, headers[i].name, headers[i].value);
+        fr_http_exchange_set_header(exchange, headers[i].name, headers[i].value);
     bool same = has && (strstr(has, tag) || strcmp(has, "*") == 0);
-    fr_call_answer(call, same ? 304 : 200, file->type, file->bytes, same ? 0 : (size_t)(file->end - file->bytes));
+    fr_http_exchange_answer(exchange, same ? 304 : 200, file->type, file->bytes,
+                            same ? 0 : (size_t)(file->end - file->bytes));
 }

@@ -1,19 +1,19 @@
 /* The chat page at /: files of tools/serve/page, built into the command.
  *
- * In: calls for / and for what is in FR_SITE_FOLDER. Out: those files, with a policy by which the page runs nothing
+ * In: exchanges for / and for what is in FR_SITE_FOLDER. Out: those files, with a policy by which the page runs nothing
  * but them and asks nobody but this server. A client that has them already is told that they are the same. */
 #ifndef FR_TOOLS_SERVE_SITE_H
 #define FR_TOOLS_SERVE_SITE_H
 
 #include <stdbool.h>
 
-#include "tools/serve/call.h"
+#include "tools/serve/http_exchange.h"
 
 #define FR_SITE_FOLDER "/page/"
 
 /* Whether a path is one of its files: none of them needs a key. */
 bool fr_site_has(const char *path);
 
-void fr_site_answer(fr_call *call);
+void fr_site_answer(fr_http_exchange *exchange);
 
 #endif

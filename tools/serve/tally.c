@@ -63,7 +63,7 @@ struct fr_tally {
     size_t depths;        /* that there were drafts at */
     time_t since;
     histogram spans[SPANS];
-    double calls[CLASSES];
+    double exchanges[CLASSES];
 };
 
 #define PREFIX   "llamacpp:"
@@ -153,11 +153,11 @@ static void add_seconds(histogram *h, double seconds) {
     h->sum += seconds;
 }
 
-void fr_tally_call(fr_tally *tally, const fr_call_report *report) {
-    const fr_call_texts *texts = report->texts;
+void fr_tally_http_exchange(fr_tally *tally, const fr_http_exchange_report *report) {
+    const fr_http_exchange_texts *texts = report->texts;
     unsigned class = report->status / 100;
     pthread_mutex_lock(&tally->lock);
-    if (class >= 1 && class <= CLASSES) tally->calls[class - 1]++;
+    if (class >= 1 && class <= CLASSES) tally->exchanges[class - 1]++;
     if (texts && report->status < 400) {
         add_seconds(&tally->spans[WHOLE], report->seconds);
         if (texts->first > 0) add_seconds(&tally->spans[FIRST], texts->first);
@@ -190,7 +190,7 @@ static void print_page(const fr_tally *tally, FILE *page) {
     }
     print_head(page, CALLS, "counter", "Requests that were answered, by the class of their status");
     for (size_t i = 0; i < CLASSES; i++)
-        fprintf(page, PREFIX CALLS "{status=\"%zuxx\"} %.0f\n", i + 1, tally->calls[i]);
+        fprintf(page, PREFIX CALLS "{status=\"%zuxx\"} %.0f\n", i + 1, tally->exchanges[i]);
     for (size_t i = 0; i < SPANS; i++) print_histogram(page, span_rows[i].name, span_rows[i].help, &tally->spans[i]);
     if (tally->depths == 0) return;
     print_head(page, BY_DEPTH, "counter", "Drafted tokens that were accepted, by their place in a draft");

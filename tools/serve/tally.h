@@ -1,7 +1,7 @@
 /* Counts of what a server has done, for /metrics.
  *
- * In: rounds and texts, from engines' threads, and calls that have ended. Out: a page in Prometheus' text format, with
- * llama.cpp's names where it has one and vLLM's for the histograms, for any thread. */
+ * In: rounds and texts, from engines' threads, and exchanges that have ended. Out: a page in Prometheus' text format,
+ * with llama.cpp's names where it has one and vLLM's for the histograms, for any thread. */
 #ifndef FR_TOOLS_SERVE_TALLY_H
 #define FR_TOOLS_SERVE_TALLY_H
 
@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "forerun.h"
-#include "tools/serve/call.h"
+#include "tools/serve/http_exchange.h"
 
 typedef struct fr_tally fr_tally;
 
@@ -25,8 +25,8 @@ void fr_tally_round(fr_tally *tally, size_t busy);
 /* A text has ended, whole or not: its session's figures, which count from the text's beginning. */
 void fr_tally_text(fr_tally *tally, const fr_session *session);
 
-/* Counts a call that has ended: its status and the times of its texts. */
-void fr_tally_call(fr_tally *tally, const fr_call_report *report);
+/* Counts an exchange that has ended: its status and the times of its texts. */
+void fr_tally_http_exchange(fr_tally *tally, const fr_http_exchange_report *report);
 
 /* The page, where so many requests are under way and wait right now; free. */
 char *fr_tally_page(fr_tally *tally, size_t running, size_t waiting, size_t *length);

@@ -12,26 +12,28 @@
 #include "tools/serve/caps.h"
 #include "tools/serve/settings.h"
 
-json_t *fr_texts_body(fr_call *call) {
+json_t *fr_texts_body(fr_http_exchange *exchange) {
     size_t length;
     json_error_t error = {.text = ""};
-    const char *bytes = fr_call_body(call, &length);
-    json_t *kept = fr_call_kept(call), *body = kept ? kept : fr_json_load(bytes, length, &error);
+    const char *bytes = fr_http_exchange_body(exchange, &length);
+    json_t *kept = fr_http_exchange_kept(exchange), *body = kept ? kept : fr_json_load(bytes, length, &error);
     if (json_is_object(body)) return body;
-    if (body) fr_call_refuse(call, 400, "the body is no JSON object");
-    else fr_call_refuse(call, 400, "the body is no JSON: %.120s", error.text);
+    if (body)
+        fr_http_exchange_refuse(exchange, 400, "the body is no JSON object");
+    else
+        fr_http_exchange_refuse(exchange, 400, "the body is no JSON: %.120s", error.text);
     json_decref(body);
     return NULL;
 }
 
-/* The model's tokenizer; NULL: the call is told. */
-static const fr_tokenizer *tokenizer_of(fr_call *call, const fr_served *model) {
+/* The model's tokenizer; NULL: the exchange is told. */
+static const fr_tokenizer *tokenizer_of(fr_http_exchange *exchange, const fr_served *model) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(model->loaded.model);
-    if (!tokenizer) fr_call_refuse(call, 501, "the model has no tokenizer: only ids can be run");
+    if (!tokenizer) fr_http_exchange_refuse(exchange, 501, "the model has no tokenizer: only ids can be run");
     return tokenizer;
 }
 
-/* -------------------------------------------------------------------------------------------------------- tokenize */
+/* --------------------------------------------------------------------------------------------------------- tokenize */
 
 /* A token's text where it is one, else its bytes. */
 static json_t *piece_of(const fr_tokenizer *tokenizer, int32_t id) {
@@ -41,33 +43,34 @@ static json_t *piece_of(const fr_tokenizer *tokenizer, int32_t id) {
     return text ? text : fr_json_byte_numbers(bytes, length);
 }
 
-/* A member that is true or false, or isn't there. False: the call is told. */
-static bool take_flag(fr_call *call, const json_t *body, const char *key, bool *flag) {
+/* A member that is true or false, or isn't there. False: the exchange is told. */
+static bool take_flag(fr_http_exchange *exchange, const json_t *body, const char *key, bool *flag) {
     const json_t *value = json_object_get(body, key);
     if (json_is_boolean(value)) *flag = json_is_true(value);
-    else if (value && !json_is_null(value)) fr_call_refuse(call, 400, "\"%s\" must be true or false", key);
+    else if (value && !json_is_null(value))
+        fr_http_exchange_refuse(exchange, 400, "\"%s\" must be true or false", key);
     return !value || json_is_null(value) || json_is_boolean(value);
 }
 
 /* llama.cpp's body has "content", vLLM's "prompt", to which special tokens are added unless it says otherwise. */
-static void answer_tokens(fr_call *call, const fr_served *model, const fr_tokenizer *tokenizer, const json_t *body) {
+static void answer_tokens(fr_http_exchange *exchange, const fr_served *model, const fr_tokenizer *tokenizer,
+                          const json_t *body) {
     const json_t *content = json_object_get(body, "content"), *prompt = json_object_get(body, "prompt");
     bool vllm = !content && prompt, add = vllm, parse = true, pieces = false;
     if (vllm) content = prompt;
     int32_t *ids;
     size_t count;
-    if (!take_flag(call, body, "add_special", &add) ||
-        !take_flag(call, body, "add_special_tokens", &add) || !take_flag(call, body, "parse_special", &parse) ||
-        !take_flag(call, body, "with_pieces", &pieces))
+    if (!take_flag(exchange, body, "add_special", &add) || !take_flag(exchange, body, "add_special_tokens", &add) ||
+        !take_flag(exchange, body, "parse_special", &parse) || !take_flag(exchange, body, "with_pieces", &pieces))
         return;
     if (!json_is_string(content)) {
-        fr_call_refuse(call, 400, content ? "\"content\" must be a text" : "\"content\" is missing");
+        fr_http_exchange_refuse(exchange, 400, content ? "\"content\" must be a text" : "\"content\" is missing");
         return;
     }
     fr_status status =
         fr_tokenize(tokenizer, json_string_value(content), json_string_length(content), add, parse, &ids, &count);
     if (status != FR_OK) {
-        fr_call_refuse(call, 500, "%s", fr_last_error());
+        fr_http_exchange_refuse(exchange, 500, "%s", fr_last_error());
         return;
     }
     json_t *tokens = json_array();
@@ -80,53 +83,59 @@ static void answer_tokens(fr_call *call, const fr_served *model, const fr_tokeni
     json_t *answer = json_pack("{s:o}", "tokens", tokens);
     if (vllm) fr_json_put(answer, "count", json_integer((json_int_t)count));
     if (vllm) fr_json_put(answer, "max_model_len", json_integer((json_int_t)model->jobs.context));
-    fr_call_answer_json(call, 200, answer);
+    fr_http_exchange_answer_json(exchange, 200, answer);
 }
 
-void fr_texts_tokenize(fr_call *call, const fr_served *model) {
-    const fr_tokenizer *tokenizer = tokenizer_of(call, model);
-    json_t *body = tokenizer ? fr_texts_body(call) : NULL;
-    if (body) answer_tokens(call, model, tokenizer, body);
+void fr_texts_tokenize(fr_http_exchange *exchange, const fr_served *model) {
+    const fr_tokenizer *tokenizer = tokenizer_of(exchange, model);
+    json_t *body = tokenizer ? fr_texts_body(exchange) : NULL;
+    if (body) answer_tokens(exchange, model, tokenizer, body);
     json_decref(body);
 }
 
-static void answer_text(fr_call *call, const fr_tokenizer *tokenizer, const json_t *tokens) {
+static void answer_text(fr_http_exchange *exchange, const fr_tokenizer *tokenizer, const json_t *tokens) {
     size_t count = json_array_size(tokens), good = 0, length = 0;
     int32_t *ids = fr_resize(NULL, count, sizeof *ids);
     for (; good < count && fr_job_whole(json_array_get(tokens, good), 0, INT32_MAX); good++)
         ids[good] = (int32_t)json_integer_value(json_array_get(tokens, good));
     char *text = NULL;
-    if (!json_is_array(tokens)) fr_call_refuse(call, 400, "\"tokens\" must be an array of ids");
-    else if (good < count) fr_call_refuse(call, 400, "\"tokens\"[%zu] is no id", good);
+    if (!json_is_array(tokens))
+        fr_http_exchange_refuse(exchange, 400, "\"tokens\" must be an array of ids");
+    else if (good < count)
+        fr_http_exchange_refuse(exchange, 400, "\"tokens\"[%zu] is no id", good);
     else if (fr_detokenize(tokenizer, ids, count, &text, &length) != FR_OK)
-        fr_call_refuse(call, 400, "%s", fr_last_error());
+        fr_http_exchange_refuse(exchange, 400, "%s", fr_last_error());
     else
-        fr_call_answer_json(call, 200, json_pack("{s:o, s:o}", "content", fr_json_bytes(text, length), "prompt",
-                                                 fr_json_bytes(text, length)));
+        fr_http_exchange_answer_json(
+            exchange, 200,
+            json_pack("{s:o, s:o}", "content", fr_json_bytes(text, length), "prompt", fr_json_bytes(text, length)));
     fr_free(text);
     free(ids);
 }
 
-void fr_texts_detokenize(fr_call *call, const fr_served *model) {
-    const fr_tokenizer *tokenizer = tokenizer_of(call, model);
-    json_t *body = tokenizer ? fr_texts_body(call) : NULL;
-    if (body) answer_text(call, tokenizer, json_object_get(body, "tokens"));
+void fr_texts_detokenize(fr_http_exchange *exchange, const fr_served *model) {
+    const fr_tokenizer *tokenizer = tokenizer_of(exchange, model);
+    json_t *body = tokenizer ? fr_texts_body(exchange) : NULL;
+    if (body) answer_text(exchange, tokenizer, json_object_get(body, "tokens"));
     json_decref(body);
 }
 
 /* --------------------------------------------------------------------------------------------------------- template */
 
 /* As a chat with this body would be. */
-void fr_texts_apply_template(fr_call *call, const fr_served *model) {
-    json_t *body = fr_texts_body(call);
+void fr_texts_apply_template(fr_http_exchange *exchange, const fr_served *model) {
+    json_t *body = fr_texts_body(exchange);
     fr_job_setting setting = model->jobs;
     if (!body) return;
     setting.context = 0; /* it is not run, however long it is */
-    fr_ask *ask = fr_ask_read(call, &setting, FR_JOB_CHAT, body);
-    const fr_marked_text *prompt = ask->count ? &ask->choices[0].job.prompt.rendered : NULL;
-    if (!prompt || !prompt->text) fr_answer_refuse(ask);
-    else fr_call_answer_json(call, 200, json_pack("{s:o}", "prompt", fr_json_bytes(prompt->text, prompt->length)));
-    fr_ask_free(ask);
+    fr_generation_request *request = fr_generation_request_read(exchange, &setting, FR_JOB_CHAT, body);
+    const fr_marked_text *prompt = request->count ? &request->choices[0].job.prompt.rendered : NULL;
+    if (!prompt || !prompt->text)
+        fr_answer_refuse(request);
+    else
+        fr_http_exchange_answer_json(exchange, 200,
+                                     json_pack("{s:o}", "prompt", fr_json_bytes(prompt->text, prompt->length)));
+    fr_generation_request_free(request);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ props */
@@ -138,8 +147,8 @@ static json_t *token_text(const fr_tokenizer *tokenizer, int32_t id) {
 }
 
 /* Tokenizes in vLLM's form, which lm-eval uses. */
-void fr_texts_tokenizer_info(fr_call *call, const fr_served *model) {
-    const fr_tokenizer *tokenizer = tokenizer_of(call, model);
+void fr_texts_tokenizer_info(fr_http_exchange *exchange, const fr_served *model) {
+    const fr_tokenizer *tokenizer = tokenizer_of(exchange, model);
     size_t length;
     if (!tokenizer) return;
     const char *template = fr_chat_template_text(tokenizer, &length);
@@ -148,7 +157,7 @@ void fr_texts_tokenizer_info(fr_call *call, const fr_served *model) {
     fr_json_put(info, "bos_token", bos < 0 ? json_null() : token_text(tokenizer, bos));
     fr_json_put(info, "eos_token", eos < 0 ? json_null() : token_text(tokenizer, eos));
     fr_json_put(info, "chat_template", template ? fr_json_bytes(template, length) : json_null());
-    fr_call_answer_json(call, 200, info);
+    fr_http_exchange_answer_json(exchange, 200, info);
 }
 
 static json_t *settings_of(const fr_served *model) {
@@ -159,14 +168,14 @@ static json_t *settings_of(const fr_served *model) {
     return json_pack("{s:I, s:o}", "n_ctx", (json_int_t)model->jobs.context, "params", params);
 }
 
-void fr_texts_props(fr_call *call, const fr_served *model) {
+void fr_texts_props(fr_http_exchange *exchange, const fr_served *model) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(model->loaded.model);
     size_t length;
     const char *template = fr_chat_template_text(tokenizer, &length);
     bool sees = fr_model_fact(model->loaded.model, FR_FACT_IMAGE_TOKEN) >= 0;
     json_t *props = json_object();
     fr_json_put(props, "default_generation_settings", settings_of(model));
-    fr_json_put(props, "total_slots", json_integer((json_int_t)model->places));
+    fr_json_put(props, "total_slots", json_integer((json_int_t)model->slots));
     fr_json_put(props, "model_alias", fr_json_bytes(model->name, strlen(model->name)));
     fr_json_put(props, "model_ftype", json_string(fr_lab_model_type(model->loaded.model)));
     fr_json_put(props, "model_path", fr_json_bytes(model->path, strlen(model->path)));
@@ -181,5 +190,5 @@ void fr_texts_props(fr_call *call, const fr_served *model) {
     fr_json_put(props, "build_info", json_sprintf("forerun %s", fr_version()));
     fr_json_put(props, "system_fingerprint", json_string(model->fingerprint));
     fr_json_put(props, "is_sleeping", json_false());
-    fr_call_answer_json(call, 200, props);
+    fr_http_exchange_answer_json(exchange, 200, props);
 }

@@ -54,10 +54,10 @@ static void add(fr_timings *sum, const fr_timings *one, bool same_prompt) {
 }
 
 /* Choices of one prompt are neighbours. */
-fr_timings fr_timings_of_ask(const fr_ask *ask) {
+fr_timings fr_timings_of_request(const fr_generation_request *request) {
     fr_timings sum = {0};
-    for (size_t i = 0; i < ask->count; i++) {
-        const fr_choice *choice = &ask->choices[i];
+    for (size_t i = 0; i < request->count; i++) {
+        const fr_choice *choice = &request->choices[i];
         if (choice->telling) add(&sum, &choice->telling->timings, i > 0 && choice->prompt == choice[-1].prompt);
     }
     return sum;

@@ -1,4 +1,4 @@
-/* Answers in other APIs' words (answer_parts.h): of asks whose "dialect" is one of these, which have one choice.
+/* Answers in other APIs' words (answer_parts.h): of requests whose "dialect" is one of these, which have one choice.
  *
  * A reply is told as items that stand behind each other: what was thought, a text, a call. answer_items.c sees where
  * they begin and end; a dialect says it in its events, and puts the whole answer together of the same items. */
@@ -24,13 +24,13 @@ struct fr_dialect {
 
     /* An error, made of {"error": {"code", "message", "type"}}, which is handed over: the whole answer, or a stream's
      * last event. */
-    json_t *(*fault)(fr_ask *ask, json_t *fault);
+    json_t *(*fault)(fr_generation_request *request, json_t *fault);
 
     /* How that is sent. */
-    void (*send)(fr_ask *ask, json_t *event);
+    void (*send)(fr_generation_request *request, json_t *event);
 
     /* A sign of life; NULL: there is none in a stream. */
-    void (*ping)(fr_ask *ask);
+    void (*ping)(fr_generation_request *request);
 };
 
 /* A delta of a chat's, or a text, handed over (NULL: nothing new): to the items. ids: that have come before its end.
@@ -44,8 +44,8 @@ json_t *fr_item_text(const fr_telling *telling);
 json_t *fr_item_object(const fr_telling *telling);
 
 /* Sends an event whose "type" is its name, as server-sent events have it; or a line of JSON. */
-void fr_items_send(fr_ask *ask, json_t *event);
-void fr_items_send_line(fr_ask *ask, json_t *event);
+void fr_items_send(fr_generation_request *request, json_t *event);
+void fr_items_send_line(fr_generation_request *request, json_t *event);
 
 /* Whether the reply was ended before it had ended itself. */
 bool fr_items_cut(const fr_telling *telling);

@@ -7,24 +7,25 @@
 
 /* ----------------------------------------------------------------------------------------------------------- events */
 
-static void send(fr_ask *ask, const char *before, const char *type, const char *between, json_t *event,
-                 const char *behind) {
+static void send(fr_generation_request *request, const char *before, const char *type, const char *between,
+                 json_t *event, const char *behind) {
     char *json = fr_json_line(event);
     size_t size = strlen(before) + strlen(type) + strlen(between) + strlen(json) + strlen(behind) + 1;
     char *line = fr_resize(NULL, size, 1);
     snprintf(line, size, "%s%s%s%s%s", before, type, between, json, behind);
-    fr_answer_send_line(ask, line);
+    fr_answer_send_line(request, line);
     free(line);
     free(json);
 }
 
-void fr_items_send(fr_ask *ask, json_t *event) {
-    if (ask->stream) send(ask, "event: ", json_string_value(json_object_get(event, "type")), "\ndata: ", event, "\n\n");
+void fr_items_send(fr_generation_request *request, json_t *event) {
+    if (request->stream)
+        send(request, "event: ", json_string_value(json_object_get(event, "type")), "\ndata: ", event, "\n\n");
     json_decref(event);
 }
 
-void fr_items_send_line(fr_ask *ask, json_t *event) {
-    if (ask->stream) send(ask, "", "", "", event, "\n");
+void fr_items_send_line(fr_generation_request *request, json_t *event) {
+    if (request->stream) send(request, "", "", "", event, "\n");
     json_decref(event);
 }
 
@@ -52,7 +53,7 @@ static void close_item(fr_telling *t) {
     fr_item *item = &t->item;
     if (item->kind == FR_ITEM_NONE) return;
     if (!t->items) t->items = json_array();
-    json_array_append_new(t->items, t->ask->dialect->close(t));
+    json_array_append_new(t->items, t->request->dialect->close(t));
     json_decref(item->call);
     json_decref(item->logprobs);
     fr_stream_free(&item->text);
@@ -64,12 +65,12 @@ static void open_item(fr_telling *t, fr_item_kind kind, json_t *call) {
     close_item(t);
     t->item.kind = kind;
     t->item.call = json_incref(call);
-    t->ask->dialect->open(t);
+    t->request->dialect->open(t);
 }
 
 static void add_text(fr_telling *t, const json_t *text) {
     fr_stream_feed(&t->item.text, json_string_value(text), json_string_length(text), false);
-    t->ask->dialect->more(t, text);
+    t->request->dialect->more(t, text);
 }
 
 /* Part of what was thought, or of a text, which goes on if that was under way. */
@@ -96,9 +97,9 @@ void fr_items_take(fr_telling *t, json_t *delta, size_t ids, bool end) {
     const json_t *thought = json_object_get(delta, "reasoning_content");
     const json_t *text = json_is_string(delta) ? delta : json_object_get(delta, "content");
     const json_t *calls = json_object_get(delta, "tool_calls");
-    if (!t->begun && t->ask->stream) {
+    if (!t->begun && t->request->stream) {
         fr_timings_take(t);
-        t->ask->dialect->begin(t);
+        t->request->dialect->begin(t);
     }
     t->begun = true;
     if (thought) {

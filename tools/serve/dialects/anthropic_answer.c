@@ -33,8 +33,8 @@ static json_t *end_of(const fr_telling *t) {
 }
 
 static json_t *message_of(const fr_telling *t) {
-    const char *model = t->ask->model;
-    return json_pack("{s:s, s:s, s:s, s:o, s:[], s:n, s:n, s:o}", "id", t->ask->id, "type", "message", "role",
+    const char *model = t->request->model;
+    return json_pack("{s:s, s:s, s:s, s:o, s:[], s:n, s:n, s:o}", "id", t->request->id, "type", "message", "role",
                      "assistant", "model", fr_json_bytes(model, strlen(model)), "content", "stop_reason",
                      "stop_sequence", "usage", usage_of(t));
 }
@@ -50,22 +50,22 @@ static json_t *whole(fr_telling *t) {
 /* ----------------------------------------------------------------------------------------------------------- events */
 
 static void begin(fr_telling *t) {
-    fr_items_send(t->ask, json_pack("{s:s, s:o}", "type", "message_start", "message", message_of(t)));
+    fr_items_send(t->request, json_pack("{s:s, s:o}", "type", "message_start", "message", message_of(t)));
 }
 
 static void end(fr_telling *t) {
-    fr_items_send(t->ask,
+    fr_items_send(t->request,
                   json_pack("{s:s, s:o, s:o}", "type", "message_delta", "delta", end_of(t), "usage", usage_of(t)));
-    fr_items_send(t->ask, json_pack("{s:s}", "type", "message_stop"));
+    fr_items_send(t->request, json_pack("{s:s}", "type", "message_stop"));
 }
 
-static json_t *fault(fr_ask *ask, json_t *fault) {
-    (void)ask;
+static json_t *fault(fr_generation_request *request, json_t *fault) {
+    (void)request;
     return fr_fault_of_anthropic(fault);
 }
 
-static void ping(fr_ask *ask) {
-    fr_items_send(ask, json_pack("{s:s}", "type", "ping"));
+static void ping(fr_generation_request *request) {
+    fr_items_send(request, json_pack("{s:s}", "type", "ping"));
 }
 
 /* ----------------------------------------------------------------------------------------------------------- blocks */
@@ -83,14 +83,15 @@ static json_t *block_of(const fr_telling *t, json_t *text) {
 }
 
 static void send_delta(fr_telling *t, const char *type, const char *key, json_t *value) {
-    fr_items_send(t->ask, json_pack("{s:s, s:o, s:{s:s, s:o}}", "type", "content_block_delta", "index",
-                                    integer(t->item.index), "delta", "type", type, key, value));
+    fr_items_send(t->request, json_pack("{s:s, s:o, s:{s:s, s:o}}", "type", "content_block_delta", "index",
+                                        integer(t->item.index), "delta", "type", type, key, value));
 }
 
 static void open(fr_telling *t) {
     bool call = t->item.kind == FR_ITEM_CALL;
-    fr_items_send(t->ask, json_pack("{s:s, s:o, s:o}", "type", "content_block_start", "index", integer(t->item.index),
-                                    "content_block", call ? call_of(t, json_object()) : block_of(t, json_string(""))));
+    fr_items_send(t->request,
+                  json_pack("{s:s, s:o, s:o}", "type", "content_block_start", "index", integer(t->item.index),
+                            "content_block", call ? call_of(t, json_object()) : block_of(t, json_string(""))));
 }
 
 static void more(fr_telling *t, const json_t *text) {
@@ -103,7 +104,7 @@ static void more(fr_telling *t, const json_t *text) {
 static json_t *close(fr_telling *t) {
     bool thought = t->item.kind == FR_ITEM_THOUGHT;
     if (thought) send_delta(t, "signature_delta", "signature", json_string(""));
-    fr_items_send(t->ask, json_pack("{s:s, s:o}", "type", "content_block_stop", "index", integer(t->item.index)));
+    fr_items_send(t->request, json_pack("{s:s, s:o}", "type", "content_block_stop", "index", integer(t->item.index)));
     return t->item.kind == FR_ITEM_CALL ? call_of(t, fr_item_object(t)) : block_of(t, fr_item_text(t));
 }
 

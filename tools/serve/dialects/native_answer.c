@@ -32,18 +32,18 @@ static json_t *prompt_of(const fr_job *job) {
 
 static json_t *settings_of(const fr_telling *t) {
     json_t *settings = fr_settings_of_job(&t->choice->job);
-    fr_json_put(settings, "stream", json_boolean(t->ask->stream));
-    fr_json_put(settings, "timings_per_token", json_boolean(t->ask->timings_per_token));
+    fr_json_put(settings, "stream", json_boolean(t->request->stream));
+    fr_json_put(settings, "timings_per_token", json_boolean(t->request->timings_per_token));
     return settings;
 }
 
 static json_t *begin(const fr_telling *t, json_t *content, json_t *tokens, bool stop) {
     const fr_job *job = &t->choice->job;
     json_t *answer = json_object();
-    put_integer(answer, "index", (size_t)(t->choice - t->ask->choices));
+    put_integer(answer, "index", (size_t)(t->choice - t->request->choices));
     fr_json_put(answer, "content", content);
     fr_json_put(answer, "tokens", tokens);
-    put_integer(answer, "id_slot", t->choice->place);
+    put_integer(answer, "id_slot", t->choice->slot);
     fr_json_put(answer, "stop", json_boolean(stop));
     put_integer(answer, "tokens_predicted", job->reply.kept);
     put_integer(answer, "tokens_evaluated", job->prompt.count);
@@ -54,10 +54,10 @@ static json_t *begin(const fr_telling *t, json_t *content, json_t *tokens, bool 
  * the end are no part of the text, nor of what is told to be cached. */
 static void put_end(const fr_telling *t, json_t *answer) {
     const fr_job *job = &t->choice->job;
-    const char *fingerprint = t->ask->setting->fingerprint, *stopped = job->text.stopped ? job->text.stopped : "";
+    const char *fingerprint = t->request->setting->fingerprint, *stopped = job->text.stopped ? job->text.stopped : "";
     fr_end end = job->reply.end;
     bool broken = memchr(job->text.bytes ? job->text.bytes : "", '\n', job->text.length) != NULL;
-    fr_json_put(answer, "model", fr_json_bytes(t->ask->model, strlen(t->ask->model)));
+    fr_json_put(answer, "model", fr_json_bytes(t->request->model, strlen(t->request->model)));
     if (fingerprint) fr_json_put(answer, "system_fingerprint", fr_json_bytes(fingerprint, strlen(fingerprint)));
     fr_json_put(answer, "generation_settings", settings_of(t));
     fr_json_put(answer, "prompt", prompt_of(job));
@@ -84,7 +84,7 @@ static json_t *member_at(json_t *object, const char *path) {
 
 /* What was asked for of an answer, under the names by which it was. */
 static json_t *chosen_of(const fr_telling *t, json_t *answer) {
-    const json_t *fields = t->ask->fields;
+    const json_t *fields = t->request->fields;
     if (!fields) return answer;
     json_t *chosen = json_object();
     for (size_t i = 0; i < json_array_size(fields); i++) {
@@ -99,7 +99,7 @@ static json_t *chosen_of(const fr_telling *t, json_t *answer) {
 json_t *fr_native_whole(fr_telling *t) {
     const fr_job *job = &t->choice->job;
     size_t kept = job->reply.kept;
-    json_t *tokens = fr_reply_ids(&job->reply, 0, t->ask->return_tokens ? kept : 0);
+    json_t *tokens = fr_reply_ids(&job->reply, 0, t->request->return_tokens ? kept : 0);
     json_t *answer = begin(t, fr_json_bytes(job->text.bytes, job->text.length), tokens, true);
     put_end(t, answer);
     put_probabilities(t, answer, kept);

@@ -7,8 +7,8 @@
 #include "tools/serve/dialects/answer_dialect.h"
 #include "tools/serve/fault.h"
 
-static bool is_chat(const fr_ask *ask) {
-    return ask->dialect == &fr_dialect_ollama_chat;
+static bool is_chat(const fr_generation_request *request) {
+    return request->dialect == &fr_dialect_ollama_chat;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- a line */
@@ -23,13 +23,13 @@ static json_t *now(void) {
 
 /* said: what of the message, or of a generated text, there is; it is handed over. Log-probabilities in it are no part
  * of a message. */
-static json_t *line_of(const fr_ask *ask, json_t *said, bool done) {
+static json_t *line_of(const fr_generation_request *request, json_t *said, bool done) {
     json_t *line = json_object(), *logprobs = json_object_get(said, "logprobs");
     if (logprobs) fr_json_put(line, "logprobs", json_incref(logprobs));
     json_object_del(said, "logprobs");
-    fr_json_put(line, "model", fr_json_bytes(ask->model, strlen(ask->model)));
+    fr_json_put(line, "model", fr_json_bytes(request->model, strlen(request->model)));
     fr_json_put(line, "created_at", now());
-    if (is_chat(ask)) {
+    if (is_chat(request)) {
         fr_json_put(said, "role", json_string("assistant"));
         fr_json_put(line, "message", said);
     } else {
@@ -46,9 +46,9 @@ static json_t *nanoseconds(double from, double to) {
 
 static json_t *last_of(const fr_telling *t, json_t *said) {
     const fr_timings *took = &t->timings;
-    json_t *line = line_of(t->ask, said, true);
+    json_t *line = line_of(t->request, said, true);
     fr_json_put(line, "done_reason", json_string(fr_items_cut(t) ? "length" : "stop"));
-    fr_json_put(line, "total_duration", nanoseconds(t->ask->arrived, took->ended));
+    fr_json_put(line, "total_duration", nanoseconds(t->request->arrived, took->ended));
     fr_json_put(line, "load_duration", json_integer(0));
     fr_json_put(line, "prompt_eval_count", json_integer((json_int_t)took->prompt));
     fr_json_put(line, "prompt_eval_duration", nanoseconds(took->began, took->first));
@@ -60,12 +60,12 @@ static json_t *last_of(const fr_telling *t, json_t *said) {
 /* ------------------------------------------------------------------------------------------------------------ items */
 
 static const char *key_of(const fr_telling *t) {
-    return t->item.kind == FR_ITEM_THOUGHT ? "thinking" : is_chat(t->ask) ? "content" : "response";
+    return t->item.kind == FR_ITEM_THOUGHT ? "thinking" : is_chat(t->request) ? "content" : "response";
 }
 
 /* A message always has a content. */
-static json_t *silence(const fr_ask *ask) {
-    return json_pack("{s:s}", is_chat(ask) ? "content" : "response", "");
+static json_t *silence(const fr_generation_request *request) {
+    return json_pack("{s:s}", is_chat(request) ? "content" : "response", "");
 }
 
 static json_t *call_of(const fr_telling *t) {
@@ -81,24 +81,24 @@ static void nothing(fr_telling *t) {
 
 static void more(fr_telling *t, const json_t *text) {
     if (t->item.kind == FR_ITEM_CALL) return;
-    json_t *said = silence(t->ask);
+    json_t *said = silence(t->request);
     fr_json_put(said, key_of(t), json_incref((json_t *)(uintptr_t)text));
     if (t->item.news) fr_json_put(said, "logprobs", json_incref(t->item.news));
-    fr_items_send_line(t->ask, line_of(t->ask, said, false));
+    fr_items_send_line(t->request, line_of(t->request, said, false));
 }
 
 static json_t *close(fr_telling *t) {
     if (t->item.kind != FR_ITEM_CALL)
         return json_pack("{s:o, s:O*}", key_of(t), fr_item_text(t), "logprobs", t->item.logprobs);
-    json_t *calls = json_pack("{s:[o]}", "tool_calls", call_of(t)), *said = silence(t->ask);
+    json_t *calls = json_pack("{s:[o]}", "tool_calls", call_of(t)), *said = silence(t->request);
     json_object_update(said, calls);
-    fr_items_send_line(t->ask, line_of(t->ask, said, false));
+    fr_items_send_line(t->request, line_of(t->request, said, false));
     return calls;
 }
 
 /* Texts of one kind behind each other, and all calls. */
 static json_t *whole(fr_telling *t) {
-    json_t *said = silence(t->ask), *item, *value;
+    json_t *said = silence(t->request), *item, *value;
     const char *key;
     size_t i;
     json_array_foreach(t->items, i, item) {
@@ -116,11 +116,11 @@ static json_t *whole(fr_telling *t) {
 }
 
 static void end(fr_telling *t) {
-    fr_items_send_line(t->ask, last_of(t, silence(t->ask)));
+    fr_items_send_line(t->request, last_of(t, silence(t->request)));
 }
 
-static json_t *fault(fr_ask *ask, json_t *fault) {
-    (void)ask;
+static json_t *fault(fr_generation_request *request, json_t *fault) {
+    (void)request;
     return fr_fault_of_ollama(fault);
 }
 

@@ -11,8 +11,8 @@ static json_t *integer(size_t value) {
 /* ------------------------------------------------------------------------------------------------------- the answer */
 
 /* What it was asked for, else what that means. */
-static void put_asked(const fr_ask *ask, json_t *answer, const char *key, json_t *usual) {
-    json_t *asked = json_object_get(ask->asked, key);
+static void put_requested(const fr_generation_request *request, json_t *answer, const char *key, json_t *usual) {
+    json_t *asked = json_object_get(request->dialect_body, key);
     bool given = asked && !json_is_null(asked);
     fr_json_put(answer, key, given ? json_incref(asked) : usual);
     if (given) json_decref(usual);
@@ -27,38 +27,38 @@ static json_t *usage_of(const fr_telling *t) {
 }
 
 /* "in_progress", "completed", "incomplete" or "failed". */
-static json_t *answer_of(const fr_ask *ask, const char *status) {
+static json_t *answer_of(const fr_generation_request *request, const char *status) {
     json_t *answer = json_object();
-    fr_json_put(answer, "id", json_string(ask->id));
+    fr_json_put(answer, "id", json_string(request->id));
     fr_json_put(answer, "object", json_string("response"));
-    fr_json_put(answer, "created_at", json_integer((json_int_t)ask->created));
+    fr_json_put(answer, "created_at", json_integer((json_int_t)request->created));
     fr_json_put(answer, "status", json_string(status));
     fr_json_put(answer, "error", json_null());
     fr_json_put(answer, "incomplete_details", json_null());
-    fr_json_put(answer, "model", fr_json_bytes(ask->model, strlen(ask->model)));
+    fr_json_put(answer, "model", fr_json_bytes(request->model, strlen(request->model)));
     fr_json_put(answer, "output", json_array());
     fr_json_put(answer, "usage", json_null());
     fr_json_put(answer, "background", json_false());
     fr_json_put(answer, "previous_response_id", json_null());
     fr_json_put(answer, "store", json_false());
     fr_json_put(answer, "truncation", json_string("disabled"));
-    put_asked(ask, answer, "instructions", json_null());
-    put_asked(ask, answer, "max_output_tokens", json_null());
-    put_asked(ask, answer, "metadata", json_object());
-    put_asked(ask, answer, "parallel_tool_calls", json_true());
-    put_asked(ask, answer, "reasoning", json_pack("{s:n, s:n}", "effort", "summary"));
-    put_asked(ask, answer, "temperature", json_null());
-    put_asked(ask, answer, "text", json_pack("{s:{s:s}}", "format", "type", "text"));
-    put_asked(ask, answer, "tool_choice", json_string("auto"));
-    put_asked(ask, answer, "tools", json_array());
-    put_asked(ask, answer, "top_logprobs", json_integer(0));
-    put_asked(ask, answer, "top_p", json_null());
+    put_requested(request, answer, "instructions", json_null());
+    put_requested(request, answer, "max_output_tokens", json_null());
+    put_requested(request, answer, "metadata", json_object());
+    put_requested(request, answer, "parallel_tool_calls", json_true());
+    put_requested(request, answer, "reasoning", json_pack("{s:n, s:n}", "effort", "summary"));
+    put_requested(request, answer, "temperature", json_null());
+    put_requested(request, answer, "text", json_pack("{s:{s:s}}", "format", "type", "text"));
+    put_requested(request, answer, "tool_choice", json_string("auto"));
+    put_requested(request, answer, "tools", json_array());
+    put_requested(request, answer, "top_logprobs", json_integer(0));
+    put_requested(request, answer, "top_p", json_null());
     return answer;
 }
 
 static json_t *whole(fr_telling *t) {
     bool cut = fr_items_cut(t);
-    json_t *answer = answer_of(t->ask, cut ? "incomplete" : "completed");
+    json_t *answer = answer_of(t->request, cut ? "incomplete" : "completed");
     if (cut) fr_json_put(answer, "incomplete_details", json_pack("{s:s}", "reason", "max_output_tokens"));
     fr_json_put(answer, "output", json_incref(t->items));
     fr_json_put(answer, "usage", usage_of(t));
@@ -72,7 +72,7 @@ static json_t *whole(fr_telling *t) {
 static void send(fr_telling *t, const char *type, json_t *event) {
     fr_json_put(event, "type", json_string(type));
     fr_json_put(event, "sequence_number", integer(t->events++));
-    fr_items_send(t->ask, event);
+    fr_items_send(t->request, event);
 }
 
 static void send_answer(fr_telling *t, const char *type, json_t *answer) {
@@ -80,8 +80,8 @@ static void send_answer(fr_telling *t, const char *type, json_t *answer) {
 }
 
 static void begin(fr_telling *t) {
-    send_answer(t, "response.created", answer_of(t->ask, "in_progress"));
-    send_answer(t, "response.in_progress", answer_of(t->ask, "in_progress"));
+    send_answer(t, "response.created", answer_of(t->request, "in_progress"));
+    send_answer(t, "response.in_progress", answer_of(t->request, "in_progress"));
 }
 
 static void end(fr_telling *t) {
@@ -89,12 +89,12 @@ static void end(fr_telling *t) {
 }
 
 /* As the whole answer it is as everywhere. The stream has begun, and so has its choice. */
-static json_t *fault(fr_ask *ask, json_t *fault) {
-    if (!ask->streaming) return fault;
-    fr_telling *t = ask->choices[0].telling;
+static json_t *fault(fr_generation_request *request, json_t *fault) {
+    if (!request->streaming) return fault;
+    fr_telling *t = request->choices[0].telling;
     const json_t *error = json_object_get(fault, "error");
     const char *code = json_string_value(json_object_get(error, "code"));
-    json_t *answer = answer_of(ask, "failed");
+    json_t *answer = answer_of(request, "failed");
     fr_json_put(answer, "error", json_pack("{s:s, s:O}", "code", code ? code : "server_error", "message",
                                            json_object_get(error, "message")));
     if (t && t->items) fr_json_put(answer, "output", json_incref(t->items));
@@ -103,8 +103,8 @@ static json_t *fault(fr_ask *ask, json_t *fault) {
                      "response", answer);
 }
 
-static void ping(fr_ask *ask) {
-    fr_answer_send_line(ask, ": ping\n\n");
+static void ping(fr_generation_request *request) {
+    fr_answer_send_line(request, ": ping\n\n");
 }
 
 /* ------------------------------------------------------------------------------------------------------------ items */
@@ -112,7 +112,7 @@ static void ping(fr_ask *ask) {
 /* Gives the called tool in the form in which the client offered it (tool_kinds.h); NULL: a function of that name. */
 static const json_t *tool_of(const fr_telling *t) {
     const char *name = json_string_value(json_object_get(json_object_get(t->item.call, "function"), "name"));
-    return name ? json_object_get(json_object_get(t->ask->asked, "called"), name) : NULL;
+    return name ? json_object_get(json_object_get(t->request->dialect_body, "called"), name) : NULL;
 }
 
 /* One row for each kind of tool: the type of its call items, the beginning of their ids, the field with the call's
@@ -134,9 +134,9 @@ static const call_kind *kind_of(const fr_telling *t) {
 
 static json_t *id_of(const fr_telling *t) {
     static const char *const kinds[] = {"", "rs", "msg"};
-    const char *own = strchr(t->ask->id, '_');
+    const char *own = strchr(t->request->id, '_');
     const char *kind = t->item.kind == FR_ITEM_CALL ? kind_of(t)->id : kinds[t->item.kind];
-    return json_sprintf("%s_%s_%zu", kind, own ? own + 1 : t->ask->id, t->item.index);
+    return json_sprintf("%s_%s_%zu", kind, own ? own + 1 : t->request->id, t->item.index);
 }
 
 /* Gives the item's text so far. For a call these are its arguments, a custom tool's input, or the object of a
@@ -176,7 +176,7 @@ static json_t *call_of(const fr_telling *t, const char *status, json_t *said) {
 /* Adds the thought's text as "encrypted_content" if the request includes that, because some clients send back nothing
  * else of a thought. It is not encrypted. */
 static void put_sealed(const fr_telling *t, json_t *item) {
-    const json_t *include = json_object_get(t->ask->asked, "include");
+    const json_t *include = json_object_get(t->request->dialect_body, "include");
     json_t *text = fr_item_text(t);
     for (size_t i = 0; i < json_array_size(include); i++) {
         const char *one = json_string_value(json_array_get(include, i));

@@ -1,4 +1,4 @@
-/* tools/serve/ask: requests read, member by member, in OpenAI's forms and llama.cpp's own.
+/* tools/serve/generation_request: requests read, member by member, in OpenAI's forms and llama.cpp's own.
  *
  * What members are called and mean is what OpenAI's reference and llama.cpp's server (tools/server/README.md) say; ids
  * and texts are compared with what the library gives to the same options, the picture's ids with transformers'
@@ -12,7 +12,7 @@
 #include "tests/require.h"
 #include "tests/token_files.h"
 #include "tools/cli/wide_json.h"
-#include "tools/serve/ask.h"
+#include "tools/serve/generation_request.h"
 
 #define DEMO "tools/demo/target"
 #define GLM  "tests/data/glm-ocr"
@@ -70,38 +70,38 @@ static void close_model(void) {
 
 /* ----------------------------------------------------------------------------------------------------------- asking */
 
-static fr_ask *ask(fr_job_form form, const char *body) {
+static fr_generation_request *read_request(fr_job_form form, const char *body) {
     json_error_t error;
     json_t *value = fr_json_load(body, strlen(body), &error);
     ck_assert_msg(value != NULL, "%s: %s", body, error.text);
-    return fr_ask_read(NULL, &setting, form, value);
+    return fr_generation_request_read(NULL, &setting, form, value);
 }
 
-static fr_ask *ask_well(fr_job_form form, const char *body) {
-    fr_ask *a = ask(form, body);
+static fr_generation_request *read_well(fr_job_form form, const char *body) {
+    fr_generation_request *a = read_request(form, body);
     ck_assert_msg(!a->error[0], "%s: %s", body, a->error);
     ck_assert_uint_gt(a->count, 0);
     return a;
 }
 
 /* A prompt with a member. */
-static fr_ask *ask_with(fr_job_form form, const char *member) {
+static fr_generation_request *read_with(fr_job_form form, const char *member) {
     char body[2048];
     snprintf(body, sizeof body, "{%s, %s}", form == FR_JOB_CHAT ? HI : TEXT, member);
-    return ask(form, body);
+    return read_request(form, body);
 }
 
 /* Refused, with these words. */
-static void refuse(fr_ask *a, fr_status why, const char *says) {
+static void refuse(fr_generation_request *a, fr_status why, const char *says) {
     ck_assert_msg(a->error[0], "was not refused: \"%s\"", says);
     ck_assert_msg(strstr(a->error, says), "\"%s\" is not in \"%s\"", says, a->error);
     ck_assert_msg(a->why == why, "%d: %s", a->why, a->error);
     ck_assert_uint_eq(a->count, 0);
     ck_assert_ptr_null(a->choices);
-    fr_ask_free(a);
+    fr_generation_request_free(a);
 }
 
-static const fr_options *options_of(const fr_ask *a) {
+static const fr_options *options_of(const fr_generation_request *a) {
     return a->choices[0].job.options;
 }
 
@@ -174,7 +174,7 @@ static const struct {
 START_TEST(numbers_are_options) {
     for (size_t f = 0; f < 3; f++) {
         if (!(numbers[_i].forms & 1u << f)) continue;
-        fr_ask *a = ask_with(forms[f], numbers[_i].member);
+        fr_generation_request *a = read_with(forms[f], numbers[_i].member);
         fr_option_kind kind;
         double value;
         ck_assert_msg(!a->error[0], "%s", a->error);
@@ -183,7 +183,7 @@ START_TEST(numbers_are_options) {
         else value = (double)whole_of(options_of(a), numbers[_i].option);
         ck_assert_msg(value == numbers[_i].value, "%s: %g", numbers[_i].member, value);
         if (numbers[_i].option == FR_OPT_LOGPROBS) ck_assert_int_eq(a->choices[0].job.best, (int64_t)value);
-        fr_ask_free(a);
+        fr_generation_request_free(a);
     }
 }
 END_TEST
@@ -205,7 +205,7 @@ static const struct {
     {"\"accept\": \"gumbel\"", FR_OPT_ACCEPT, "gumbel"},
 };
 
-static void check_text(const fr_ask *a, fr_option option, const char *expected) {
+static void check_text(const fr_generation_request *a, fr_option option, const char *expected) {
     char text[512];
     size_t length;
     require(fr_options_get_text(options_of(a), option, text, sizeof text, &length));
@@ -214,10 +214,10 @@ static void check_text(const fr_ask *a, fr_option option, const char *expected) 
 
 START_TEST(texts_are_options) {
     for (size_t f = 0; f < 3; f++) {
-        fr_ask *a = ask_with(forms[f], texts[_i].member);
+        fr_generation_request *a = read_with(forms[f], texts[_i].member);
         ck_assert_msg(!a->error[0], "%s", a->error);
         check_text(a, texts[_i].option, texts[_i].text);
-        fr_ask_free(a);
+        fr_generation_request_free(a);
     }
 }
 END_TEST
@@ -236,10 +236,10 @@ START_TEST(biases_of_texts) {
     fr_free(ids);
     for (size_t f = 0; f < 3; f++)
         for (size_t m = 0; m < 2; m++) {
-            fr_ask *a = ask_with(forms[f], members[m]);
+            fr_generation_request *a = read_with(forms[f], members[m]);
             ck_assert_msg(!a->error[0], "%s", a->error);
             check_text(a, FR_OPT_LOGIT_BIAS, expected);
-            fr_ask_free(a);
+            fr_generation_request_free(a);
         }
 }
 END_TEST
@@ -263,10 +263,10 @@ static const struct {
 
 START_TEST(most_ids) {
     for (size_t f = 0; f < 3; f++) {
-        fr_ask *a = ask_with(forms[f], limits[_i].member);
+        fr_generation_request *a = read_with(forms[f], limits[_i].member);
         ck_assert_msg(!a->error[0], "%s", a->error);
         ck_assert_int_eq(a->choices[0].job.most, limits[_i].most);
-        fr_ask_free(a);
+        fr_generation_request_free(a);
     }
 }
 END_TEST
@@ -275,9 +275,10 @@ START_TEST(stops) {
     args.stop_count = 1;
     args.stops[0] = "own";
     for (size_t f = 0; f < 3; f++) {
-        fr_ask *a = ask_with(forms[f], "\"stop\": [\"a\", \"bc\"]"), *b = ask_with(forms[f], "\"stop\": \"x\\ny\"");
-        fr_ask *c = ask_with(forms[f], "\"stop\": null"), *d = ask_with(forms[f], "\"stop\": \"\"");
-        fr_ask *e = ask_with(forms[f], "\"stop\": [\"\", \"a\", \"\"]");
+        fr_generation_request *a = read_with(forms[f], "\"stop\": [\"a\", \"bc\"]"),
+                              *b = read_with(forms[f], "\"stop\": \"x\\ny\"");
+        fr_generation_request *c = read_with(forms[f], "\"stop\": null"), *d = read_with(forms[f], "\"stop\": \"\"");
+        fr_generation_request *e = read_with(forms[f], "\"stop\": [\"\", \"a\", \"\"]");
         const fr_job *jobs[] = {&a->choices[0].job, &b->choices[0].job, &c->choices[0].job, &d->choices[0].job,
                                 &e->choices[0].job};
         ck_assert_uint_eq(jobs[3]->stop_count, 0);
@@ -290,11 +291,11 @@ START_TEST(stops) {
         ck_assert_str_eq(jobs[1]->stops[0], "x\ny");
         ck_assert_uint_eq(jobs[2]->stop_count, 1);
         ck_assert_str_eq(jobs[2]->stops[0], "own");
-        fr_ask_free(a);
-        fr_ask_free(b);
-        fr_ask_free(c);
-        fr_ask_free(d);
-        fr_ask_free(e);
+        fr_generation_request_free(a);
+        fr_generation_request_free(b);
+        fr_generation_request_free(c);
+        fr_generation_request_free(d);
+        fr_generation_request_free(e);
     }
     args.stop_count = 0;
 }
@@ -302,15 +303,16 @@ END_TEST
 
 START_TEST(whole_numbers_may_have_a_point) {
     for (size_t f = 0; f < 3; f++) {
-        fr_ask *a = ask_with(forms[f], "\"n\": 2.0, \"seed\": 1e3, \"top_k\": 7.0, \"max_tokens\": 5.0, "
-                             "\"speculative\": {\"n_max\": 3.0}");
+        fr_generation_request *a =
+            read_with(forms[f], "\"n\": 2.0, \"seed\": 1e3, \"top_k\": 7.0, \"max_tokens\": 5.0, "
+                                "\"speculative\": {\"n_max\": 3.0}");
         ck_assert_msg(!a->error[0], "%s", a->error);
         ck_assert_uint_eq(a->each, 2);
         ck_assert_int_eq(a->choices[0].job.most, 5);
         ck_assert_int_eq(whole_of(options_of(a), FR_OPT_SEED), 1000);
         ck_assert_int_eq(whole_of(options_of(a), FR_OPT_TOP_K), 7);
         ck_assert_int_eq(whole_of(options_of(a), FR_OPT_DRAFT_MAX), 3);
-        fr_ask_free(a);
+        fr_generation_request_free(a);
     }
 }
 END_TEST
@@ -318,7 +320,7 @@ END_TEST
 /* How it is to be answered. */
 START_TEST(answers) {
     for (size_t f = 0; f < 3; f++) {
-        fr_ask *plain = ask_with(forms[f], "\"user\": \"me\"");
+        fr_generation_request *plain = read_with(forms[f], "\"user\": \"me\"");
         ck_assert(!plain->stream && !plain->include_usage && !plain->return_tokens && !plain->return_progress &&
                   !plain->timings_per_token);
         ck_assert_int_eq(plain->slot, -1);
@@ -326,13 +328,14 @@ START_TEST(answers) {
         ck_assert_int_eq(plain->ping, -1);
         ck_assert_uint_eq(plain->each, 1);
         ck_assert_str_eq(plain->model, "target");
-        fr_ask *a = ask_with(forms[f], "\"stream\": true, \"stream_options\": {\"include_usage\": true, \"x\": 1}, "
-                             "\"return_tokens\": true, \"return_progress\": true, \"timings_per_token\": true, "
-                             "\"id_slot\": 3, \"sse_ping_interval\": 5, \"model\": \"any\", \"cache_prompt\": false, "
-                             "\"n_keep\": -1, \"n_discard\": 0, \"n_cache_reuse\": 256, \"t_max_predict_ms\": 0, "
-                             "\"min_keep\": 0, \"n_indent\": 0, \"post_sampling_probs\": false, \"lora\": [], "
-                             "\"grammar\": \"\", \"reasoning_budget_tokens\": -1, \"adaptive_target\": -1.0, "
-                             "\"response_fields\": [], \"images\": [], \"echo\": false, \"grammar_lazy\": false");
+        fr_generation_request *a = read_with(
+            forms[f], "\"stream\": true, \"stream_options\": {\"include_usage\": true, \"x\": 1}, "
+                      "\"return_tokens\": true, \"return_progress\": true, \"timings_per_token\": true, "
+                      "\"id_slot\": 3, \"sse_ping_interval\": 5, \"model\": \"any\", \"cache_prompt\": false, "
+                      "\"n_keep\": -1, \"n_discard\": 0, \"n_cache_reuse\": 256, \"t_max_predict_ms\": 0, "
+                      "\"min_keep\": 0, \"n_indent\": 0, \"post_sampling_probs\": false, \"lora\": [], "
+                      "\"grammar\": \"\", \"reasoning_budget_tokens\": -1, \"adaptive_target\": -1.0, "
+                      "\"response_fields\": [], \"images\": [], \"echo\": false, \"grammar_lazy\": false");
         ck_assert_msg(!a->error[0], "%s", a->error);
         ck_assert(a->stream && a->include_usage && a->return_tokens && a->return_progress && a->timings_per_token);
         ck_assert_int_eq(a->slot, 3);
@@ -342,14 +345,14 @@ START_TEST(answers) {
         ck_assert_int_eq(strncmp(a->id, f == 1 ? "cmpl-" : "chatcmpl-", f == 1 ? 5 : 9), 0);
         ck_assert_str_ne(a->id, plain->id);
         ck_assert_uint_eq(strlen(a->id), f == 1 ? 37 : 41);
-        fr_ask_free(a);
-        fr_ask_free(plain);
-        fr_ask *chosen = ask_with(forms[f], "\"response_fields\": [\"content\"]");
+        fr_generation_request_free(a);
+        fr_generation_request_free(plain);
+        fr_generation_request *chosen = read_with(forms[f], "\"response_fields\": [\"content\"]");
         ck_assert_uint_eq(json_array_size(chosen->fields), f == 2 ? 1 : 0);
-        fr_ask_free(chosen);
-        fr_ask *silent = ask_with(forms[f], "\"sse_ping_interval\": -1");
+        fr_generation_request_free(chosen);
+        fr_generation_request *silent = read_with(forms[f], "\"sse_ping_interval\": -1");
         ck_assert_int_eq(silent->ping, 0);
-        fr_ask_free(silent);
+        fr_generation_request_free(silent);
     }
 }
 END_TEST
@@ -380,16 +383,17 @@ START_TEST(grammars) {
         for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
             char line[512];
             snprintf(line, sizeof line, "%s, \"n\": 3", members[i]);
-            fr_ask *a = ask_with(forms[f], line);
+            fr_generation_request *a = read_with(forms[f], line);
             ck_assert_msg(!a->error[0], "%s", a->error);
             ck_assert_ptr_nonnull(a->choices[0].job.grammar);
             ck_assert_ptr_eq(a->choices[2].job.grammar, a->choices[0].job.grammar);
-            fr_ask_free(a);
+            fr_generation_request_free(a);
         }
-        fr_ask *text = ask_with(forms[f], "\"response_format\": {\"type\": \"text\"}, \"grammar\": \"\"");
+        fr_generation_request *text =
+            read_with(forms[f], "\"response_format\": {\"type\": \"text\"}, \"grammar\": \"\"");
         ck_assert_msg(!text->error[0], "%s", text->error);
         ck_assert_ptr_null(text->choices[0].job.grammar);
-        fr_ask_free(text);
+        fr_generation_request_free(text);
     }
 }
 END_TEST
@@ -550,28 +554,31 @@ static const struct {
 START_TEST(members_that_are_refused) {
     for (size_t f = 0; f < 3; f++)
         if (refused[_i].forms & 1u << f)
-            refuse(ask_with(forms[f], refused[_i].member), refused[_i].why, refused[_i].says);
+            refuse(read_with(forms[f], refused[_i].member), refused[_i].why, refused[_i].says);
 }
 END_TEST
 
 /* With a drafter its word may be said; llama.cpp's is another name of it. */
 START_TEST(drafter_by_name) {
-    fr_ask *a = ask_with(FR_JOB_NATIVE, "\"speculative.type\": \"draft-mtp\", \"speculative.n_max\": 3");
+    fr_generation_request *a =
+        read_with(FR_JOB_NATIVE, "\"speculative.type\": \"draft-mtp\", \"speculative.n_max\": 3");
     ck_assert_msg(!a->error[0], "%s", a->error);
     open_engine();
     fr_job_start(&a->choices[0].job, NULL, 0);
     ck_assert_msg(!a->choices[0].job.ended, "%s", a->choices[0].job.error);
-    fr_ask_free(a);
+    fr_generation_request_free(a);
     close_engine();
 }
 END_TEST
 
 /* In OpenAI's completions such members are unknown, and in a chat the prompt. */
 START_TEST(members_of_other_forms) {
-    fr_ask *a = ask_well(FR_JOB_COMPLETION, "{" TEXT ", \"tools\": 5, \"messages\": 7, \"tool_choice\": \"required\"}");
-    fr_ask *b = ask_well(FR_JOB_CHAT, "{" HI ", \"prompt\": [3], \"best_of\": 7, \"response_fields\": [\"x\"]}");
-    fr_ask_free(a);
-    fr_ask_free(b);
+    fr_generation_request *a =
+        read_well(FR_JOB_COMPLETION, "{" TEXT ", \"tools\": 5, \"messages\": 7, \"tool_choice\": \"required\"}");
+    fr_generation_request *b =
+        read_well(FR_JOB_CHAT, "{" HI ", \"prompt\": [3], \"best_of\": 7, \"response_fields\": [\"x\"]}");
+    fr_generation_request_free(a);
+    fr_generation_request_free(b);
 }
 END_TEST
 
@@ -596,17 +603,17 @@ START_TEST(one_prompt) {
                                          "{\"prompt\": [{\"prompt_string\": \"Once upon\"}]}"};
     for (size_t f = 1; f < 3; f++) {
         for (size_t i = 0; i < 4; i++) {
-            fr_ask *a = ask_well(forms[f], bodies[i]);
+            fr_generation_request *a = read_well(forms[f], bodies[i]);
             ck_assert_uint_eq(a->count, 1);
             check_prompt(&a->choices[0].job, "Once upon");
-            fr_ask_free(a);
+            fr_generation_request_free(a);
         }
-        fr_ask *ids = ask_well(forms[f], "{\"prompt\": [2, 5, 9]}");
-        fr_ask *inner = ask_well(forms[f], "{\"prompt\": [[2, 5]]}");
+        fr_generation_request *ids = read_well(forms[f], "{\"prompt\": [2, 5, 9]}");
+        fr_generation_request *inner = read_well(forms[f], "{\"prompt\": [[2, 5]]}");
         check_ids(&ids->choices[0].job, (const int32_t[]){2, 5, 9}, 3);
         check_ids(&inner->choices[0].job, (const int32_t[]){2, 5}, 2);
-        fr_ask_free(ids);
-        fr_ask_free(inner);
+        fr_generation_request_free(ids);
+        fr_generation_request_free(inner);
     }
 }
 END_TEST
@@ -619,7 +626,7 @@ START_TEST(texts_and_ids_in_turn) {
     require(fr_tokenize(tokenizer, "Once", 4, true, true, &once, &once_count));
     require(fr_tokenize(tokenizer, " upon", 5, false, true, &upon, &upon_count));
     for (size_t f = 1; f < 3; f++) {
-        fr_ask *a = ask_well(forms[f], "{\"prompt\": [\"Once\", 7, 300, \" upon\", 5]}");
+        fr_generation_request *a = read_well(forms[f], "{\"prompt\": [\"Once\", 7, 300, \" upon\", 5]}");
         size_t n = 0;
         for (size_t i = 0; i < once_count; i++) expected[n++] = once[i];
         expected[n++] = 7;
@@ -628,12 +635,12 @@ START_TEST(texts_and_ids_in_turn) {
         expected[n++] = 5;
         ck_assert_uint_eq(a->count, 1);
         check_ids(&a->choices[0].job, expected, n);
-        fr_ask_free(a);
-        fr_ask *b = ask_well(forms[f], "{\"prompt\": [7, \" upon\"]}");
+        fr_generation_request_free(a);
+        fr_generation_request *b = read_well(forms[f], "{\"prompt\": [7, \" upon\"]}");
         expected[0] = 7;
         memcpy(expected + 1, upon, upon_count * sizeof *upon);
         check_ids(&b->choices[0].job, expected, 1 + upon_count);
-        fr_ask_free(b);
+        fr_generation_request_free(b);
     }
     fr_free(once);
     fr_free(upon);
@@ -645,11 +652,11 @@ START_TEST(ids_alone) {
     static const char *const bodies[] = {"{\"prompt\": \"x\"}", "{\"prompt\": [5, \"x\"]}",
                                          "{\"prompt\": [5, 7], \"stop\": [\"x\"]}", "{" HI "}",
                                          "{\"prompt\": [5], \"logit_bias\": [[\"x\", 1]]}"};
-    fr_ask *a = ask_well(FR_JOB_NATIVE, "{\"prompt\": [5, 7]}");
+    fr_generation_request *a = read_well(FR_JOB_NATIVE, "{\"prompt\": [5, 7]}");
     check_ids(&a->choices[0].job, (const int32_t[]){5, 7}, 2);
-    fr_ask_free(a);
+    fr_generation_request_free(a);
     for (size_t i = 0; i < 5; i++)
-        refuse(ask(i == 3 ? FR_JOB_CHAT : FR_JOB_NATIVE, bodies[i]), FR_INPUT, "no tokenizer");
+        refuse(read_request(i == 3 ? FR_JOB_CHAT : FR_JOB_NATIVE, bodies[i]), FR_INPUT, "no tokenizer");
 }
 END_TEST
 
@@ -688,13 +695,13 @@ START_TEST(prompts_that_are_refused) {
     const char *body = bad_prompts[_i].body;
     for (size_t f = 1; f < 3; f++) {
         json_t *value = *body == '"' ? load_any(body) : fr_json_load(body, strlen(body), &error);
-        refuse(fr_ask_read(NULL, &setting, forms[f], value), bad_prompts[_i].why, bad_prompts[_i].says);
+        refuse(fr_generation_request_read(NULL, &setting, forms[f], value), bad_prompts[_i].why, bad_prompts[_i].says);
     }
 }
 END_TEST
 
 /* Runs all choices together; the ids of each against those that the library gives to these options alone. */
-static void run_choices(const fr_ask *a) {
+static void run_choices(const fr_generation_request *a) {
     int32_t ids[4][FR_STEP_MAX];
     for (size_t i = 0; i < a->count; i++) fr_job_start(&a->choices[i].job, NULL, 0);
     for (size_t under_way = 1; under_way;) {
@@ -738,8 +745,9 @@ START_TEST(choices_of_prompts) {
     static const char *const prompts[] = {"Once upon", "The old"};
     open_engine();
     for (size_t f = 1; f < 3; f++) {
-        fr_ask *a = ask_well(forms[f], "{\"prompt\": [\"Once upon\", \"The old\"], \"n\": 2, \"seed\": 7, "
-                                       "\"temperature\": 1, \"max_tokens\": 9, \"ignore_eos\": true}");
+        fr_generation_request *a =
+            read_well(forms[f], "{\"prompt\": [\"Once upon\", \"The old\"], \"n\": 2, \"seed\": 7, "
+                                "\"temperature\": 1, \"max_tokens\": 9, \"ignore_eos\": true}");
         ck_assert_uint_eq(a->count, 4);
         ck_assert_uint_eq(a->each, 2);
         run_choices(a);
@@ -752,17 +760,17 @@ START_TEST(choices_of_prompts) {
         /* Who is ended first leaves the others what they share. */
         fr_job_end(&a->choices[0].job);
         check_prompt(&a->choices[1].job, prompts[0]);
-        fr_ask_free(a);
+        fr_generation_request_free(a);
     }
     close_engine();
 }
 END_TEST
 
 /* Runs a completion with these fields and gives its only choice. */
-static fr_ask *run_with(const char *members, char *text, size_t size) {
+static fr_generation_request *run_with(const char *members, char *text, size_t size) {
     char body[512];
     snprintf(body, sizeof body, "{\"prompt\": \"Once upon\", \"temperature\": 0, \"max_tokens\": 12%s}", members);
-    fr_ask *a = ask_well(FR_JOB_COMPLETION, body);
+    fr_generation_request *a = read_well(FR_JOB_COMPLETION, body);
     run_choices(a);
     const fr_job *job = &a->choices[0].job;
     ck_assert_msg(!job->error[0], "%s", job->error);
@@ -774,18 +782,18 @@ static fr_ask *run_with(const char *members, char *text, size_t size) {
 START_TEST(ends_as_vllm_knows_them) {
     char members[256], whole[256], text[256];
     open_engine();
-    fr_ask *plain = run_with(", \"ignore_eos\": true", whole, sizeof whole);
+    fr_generation_request *plain = run_with(", \"ignore_eos\": true", whole, sizeof whole);
     const fr_reply *reply = &plain->choices[0].job.reply;
     ck_assert_uint_eq(reply->kept, 12);
     size_t first = 0; /* of the id that is the fourth */
     while (reply->ids[first] != reply->ids[3]) first++;
     snprintf(members, sizeof members, ", \"ignore_eos\": true, \"stop_token_ids\": [%d]", reply->ids[3]);
-    fr_ask *a = run_with(members, text, sizeof text);
+    fr_generation_request *a = run_with(members, text, sizeof text);
     ck_assert_int_eq(a->choices[0].job.reply.end, FR_END_STOP);
     ck_assert_uint_eq(a->choices[0].job.reply.kept, first + 1);
     ck_assert_uint_eq(strlen(text), reply->begins[first]);
     ck_assert_int_eq(strncmp(text, whole, strlen(text)), 0);
-    fr_ask_free(a);
+    fr_generation_request_free(a);
     for (int keeps = 0; keeps < 2; keeps++) {
         snprintf(members, sizeof members, ", \"ignore_eos\": true, \"stop\": \"%.2s\"%s", whole + 5,
                  keeps ? ", \"include_stop_str_in_output\": true" : "");
@@ -793,7 +801,7 @@ START_TEST(ends_as_vllm_knows_them) {
         size_t at = (size_t)(strstr(whole, a->choices[0].job.stops[0]) - whole);
         ck_assert_uint_eq(strlen(text), at + (keeps ? 2 : 0));
         ck_assert_int_eq(strncmp(text, whole, strlen(text)), 0);
-        fr_ask_free(a);
+        fr_generation_request_free(a);
     }
     const int32_t *eos;
     ck_assert_uint_gt(fr_model_eos(loaded.model, &eos), 0);
@@ -802,12 +810,12 @@ START_TEST(ends_as_vllm_knows_them) {
         a = run_with(members, text, sizeof text);
         ck_assert_int_eq(a->choices[0].job.reply.end, FR_END_EOS);
         ck_assert_uint_eq(a->choices[0].job.reply.kept, (size_t)least + 1);
-        fr_ask_free(a);
+        fr_generation_request_free(a);
     }
     a = run_with(", \"guided_choice\": [\"re\\\"d\", \"gre\\nen\"]", text, sizeof text);
     ck_assert_msg(strcmp(text, "re\"d") == 0 || strcmp(text, "gre\nen") == 0, "%s", text);
-    fr_ask_free(a);
-    fr_ask_free(plain);
+    fr_generation_request_free(a);
+    fr_generation_request_free(plain);
     close_engine();
 }
 END_TEST
@@ -818,7 +826,7 @@ START_TEST(drawn_seeds) {
     for (size_t f = 0; f < 3; f++)
         for (int given = 0; given < 3; given++) {
             static const char *const members[] = {"\"n\": 3", "\"n\": 3, \"seed\": -1", "\"n\": 3, \"seed\": null"};
-            fr_ask *a = ask_with(forms[f], members[given]);
+            fr_generation_request *a = read_with(forms[f], members[given]);
             int64_t first = whole_of(options_of(a), FR_OPT_SEED);
             ck_assert_int_ne(first, last);
             for (size_t i = 0; i < 3; i++) {
@@ -826,19 +834,19 @@ START_TEST(drawn_seeds) {
                 ck_assert_int_eq(a->choices[i].job.seed, first + (int64_t)i);
             }
             last = first;
-            fr_ask_free(a);
+            fr_generation_request_free(a);
         }
     args.given[FR_ARG_SEED] = true;
     require(fr_options_set(loaded.options, FR_OPT_SEED, 5));
-    fr_ask *a = ask_with(FR_JOB_NATIVE, "\"n_cmpl\": 2, \"n\": 9");
+    fr_generation_request *a = read_with(FR_JOB_NATIVE, "\"n_cmpl\": 2, \"n\": 9");
     ck_assert_uint_eq(a->count, 2);
     ck_assert_int_eq(whole_of(options_of(a), FR_OPT_SEED), 5);
     ck_assert_int_eq(whole_of(a->choices[1].job.options, FR_OPT_SEED), 6);
     ck_assert_int_eq(a->choices[1].job.seed, -1);
-    fr_ask_free(a);
-    a = ask_with(FR_JOB_NATIVE, "\"n\": 2, \"seed\": 9223372036854775807");
+    fr_generation_request_free(a);
+    a = read_with(FR_JOB_NATIVE, "\"n\": 2, \"seed\": 9223372036854775807");
     ck_assert_int_eq(whole_of(a->choices[1].job.options, FR_OPT_SEED), 0);
-    fr_ask_free(a);
+    fr_generation_request_free(a);
     args.given[FR_ARG_SEED] = false;
 }
 END_TEST
@@ -848,24 +856,24 @@ START_TEST(limit_of_choices) {
     char body[4096] = "{\"n\": 1, \"prompt\": [";
     for (int i = 0; i < 129; i++) snprintf(body + strlen(body), sizeof body - strlen(body), "%s\"a\"", i ? "," : "");
     snprintf(body + strlen(body), sizeof body - strlen(body), "]}");
-    refuse(ask(FR_JOB_COMPLETION, body), FR_USAGE, "129 prompts");
-    refuse(ask(FR_JOB_NATIVE, "{\"n\": 43, \"prompt\": [\"a\", \"b\", \"c\"]}"), FR_USAGE, "more than 128");
-    fr_ask *a = ask_well(FR_JOB_NATIVE, "{\"n\": 64, \"prompt\": [\"a\", \"b\"]}");
+    refuse(read_request(FR_JOB_COMPLETION, body), FR_USAGE, "129 prompts");
+    refuse(read_request(FR_JOB_NATIVE, "{\"n\": 43, \"prompt\": [\"a\", \"b\", \"c\"]}"), FR_USAGE, "more than 128");
+    fr_generation_request *a = read_well(FR_JOB_NATIVE, "{\"n\": 64, \"prompt\": [\"a\", \"b\"]}");
     ck_assert_uint_eq(a->count, 128);
-    fr_ask_free(a);
-    a = ask_with(FR_JOB_CHAT, "\"n\": 128");
+    fr_generation_request_free(a);
+    a = read_with(FR_JOB_CHAT, "\"n\": 128");
     ck_assert_uint_eq(a->count, 128);
-    fr_ask_free(a);
-    a = ask_with(FR_JOB_COMPLETION, "\"n\": 3, \"best_of\": 3");
+    fr_generation_request_free(a);
+    a = read_with(FR_JOB_COMPLETION, "\"n\": 3, \"best_of\": 3");
     ck_assert_uint_eq(a->count, 3);
     ck_assert_uint_eq(a->shown, 0);
-    fr_ask_free(a);
-    a = ask_with(FR_JOB_COMPLETION, "\"best_of\": 5, \"n\": 2");
+    fr_generation_request_free(a);
+    a = read_with(FR_JOB_COMPLETION, "\"best_of\": 5, \"n\": 2");
     ck_assert_uint_eq(a->count, 5);
     ck_assert_uint_eq(a->shown, 2);
     ck_assert(a->hides_logprobs);
     ck_assert_int_eq(whole_of(options_of(a), FR_OPT_LOGPROBS), 0);
-    fr_ask_free(a);
+    fr_generation_request_free(a);
 }
 END_TEST
 
@@ -874,7 +882,7 @@ START_TEST(prompts_that_are_too_long) {
     char body[4096] = "{\"prompt\": [[5], [";
     for (int i = 0; i < 256; i++) snprintf(body + strlen(body), sizeof body - strlen(body), i ? ",7" : "7");
     snprintf(body + strlen(body), sizeof body - strlen(body), "]]}");
-    fr_ask *a = ask(FR_JOB_NATIVE, body);
+    fr_generation_request *a = read_request(FR_JOB_NATIVE, body);
     ck_assert_uint_eq(a->too_long, 256);
     refuse(a, FR_INPUT, "the prompt has 256 tokens and exceeds the available context size");
     char *text = malloc(20000); /* of more bytes than 256 tokens can have */
@@ -882,15 +890,15 @@ START_TEST(prompts_that_are_too_long) {
     memcpy(text, "{\"prompt\": \"", 12);
     memcpy(text + 20000 - 3, "\"}", 3);
     setting.longest = 16;
-    a = ask(FR_JOB_NATIVE, text);
+    a = read_request(FR_JOB_NATIVE, text);
     ck_assert_uint_eq(a->too_long, (20000 - 15) / 64);
     refuse(a, FR_INPUT, "the prompt has 19985 bytes, which are 312 tokens or more, and exceeds the available");
     setting.longest = 0;
     free(text);
     setting.context = 257;
-    a = ask_well(FR_JOB_NATIVE, body);
+    a = read_well(FR_JOB_NATIVE, body);
     ck_assert_uint_eq(a->too_long, 0);
-    fr_ask_free(a);
+    fr_generation_request_free(a);
     setting.context = 256;
 }
 END_TEST
@@ -904,7 +912,7 @@ static void check_chat(const char *body, const char *messages, const char *optio
     fr_marked_text text;
     int32_t *ids;
     size_t count;
-    fr_ask *a = ask_well(FR_JOB_CHAT, body);
+    fr_generation_request *a = read_well(FR_JOB_CHAT, body);
     require(fr_chat_render(tokenizer, messages, options, &text));
     ck_assert_uint_ge(text.length, less);
     text.length -= less;
@@ -917,7 +925,7 @@ static void check_chat(const char *body, const char *messages, const char *optio
     check_ids(&a->choices[0].job, ids, count);
     fr_free(ids);
     fr_marked_text_free(&text);
-    fr_ask_free(a);
+    fr_generation_request_free(a);
 }
 
 #define USER  "{\"role\": \"user\", \"content\": \"Hi\"}"
@@ -1023,10 +1031,10 @@ START_TEST(forced_calls_are_one) {
                 snprintf(parallel, sizeof parallel, ", \"parallel_tool_calls\": %s", cases[i].parallel);
             snprintf(body, sizeof body, "{\"messages\": [" USER "]%s, \"tools\": [" TOOL "], \"tool_choice\": %s%s}",
                      first ? parallel : "", cases[i].choice, first ? "" : parallel);
-            fr_ask *a = ask_well(FR_JOB_CHAT, body);
+            fr_generation_request *a = read_well(FR_JOB_CHAT, body);
             ck_assert_msg(a->choices[0].job.must_call == cases[i].must && a->choices[0].job.one_call == cases[i].one,
                           "%s", body);
-            fr_ask_free(a);
+            fr_generation_request_free(a);
         }
 }
 END_TEST
@@ -1073,14 +1081,14 @@ START_TEST(results_stand_in_their_calls_order) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char body[4096];
         snprintf(body, sizeof body, "{\"messages\": [" USER ", " THREE ", %s]}", cases[i][0]);
-        fr_ask *a = ask_well(FR_JOB_CHAT, body);
+        fr_generation_request *a = read_well(FR_JOB_CHAT, body);
         snprintf(body, sizeof body, "[" USER ", " THREE ", %s]", cases[i][1]);
         json_t *wanted = json_loads(body, 0, NULL);
         char *got = json_dumps(json_object_get(a->body, "messages"), 0);
         ck_assert_msg(json_equal(json_object_get(a->body, "messages"), wanted), "%s: %s", cases[i][0], got);
         free(got);
         json_decref(wanted);
-        fr_ask_free(a);
+        fr_generation_request_free(a);
     }
 }
 END_TEST
@@ -1095,10 +1103,10 @@ START_TEST(a_doubled_first_token) {
                  {"{\"prompt\": [\"<bos>a\", 2, 2]}", true}, {"{\"prompt\": [2, 2, \"<bos>a\"]}", false},
                  {"{\"prompt\": [2, 2]}", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        fr_ask *a = ask_well(FR_JOB_NATIVE, cases[i].body);
+        fr_generation_request *a = read_well(FR_JOB_NATIVE, cases[i].body);
         const char *doubled = a->choices[0].job.doubled;
         ck_assert_msg(cases[i].doubled ? doubled && strcmp(doubled, "<bos>") == 0 : !doubled, "%s", cases[i].body);
-        fr_ask_free(a);
+        fr_generation_request_free(a);
     }
 }
 END_TEST
@@ -1142,7 +1150,7 @@ static const struct {
 };
 
 START_TEST(chats_that_are_refused) {
-    refuse(ask(FR_JOB_CHAT, bad_chats[_i].body), bad_chats[_i].why, bad_chats[_i].says);
+    refuse(read_request(FR_JOB_CHAT, bad_chats[_i].body), bad_chats[_i].why, bad_chats[_i].says);
 }
 END_TEST
 
@@ -1165,13 +1173,13 @@ static char *encode(const char *path) {
     return text;
 }
 
-static fr_ask *show(const char *url) {
+static fr_generation_request *show(const char *url) {
     size_t size = strlen(url) + 512;
     char *body = malloc(size);
     snprintf(body, size, "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"image_url\", \"image_url\": "
              "{\"url\": \"%s\"}}, {\"type\": \"text\", \"text\": \"Text Recognition:\"}]}], \"n\": 2, "
              "\"max_tokens\": 12, \"temperature\": 0, \"ignore_eos\": true}", url);
-    fr_ask *a = ask(FR_JOB_CHAT, body);
+    fr_generation_request *a = read_request(FR_JOB_CHAT, body);
     free(body);
     return a;
 }
@@ -1197,7 +1205,7 @@ START_TEST(pictures) {
     open_engine();
     for (size_t i = 0; i < 2; i++) {
         char *url = url_of(befores[i], GLM "/image/digits.png");
-        fr_ask *a = show(url);
+        fr_generation_request *a = show(url);
         ck_assert_msg(!a->error[0], "%s", a->error);
         ck_assert_uint_eq(a->count, 2);
         run_choices(a);
@@ -1209,7 +1217,7 @@ START_TEST(pictures) {
         char *left = json_dumps(a->body, 0);
         ck_assert_uint_lt(strlen(left), 512);
         free(left);
-        fr_ask_free(a);
+        fr_generation_request_free(a);
         free(url);
     }
     close_engine();
@@ -1224,10 +1232,10 @@ START_TEST(jpeg_pictures) {
                                           "data:image/png;base64,"};
     for (size_t i = 0; i < 3; i++) {
         char *url = url_of(befores[i], "tests/data/images/jpeg-70x50.jpg");
-        fr_ask *a = show(url);
+        fr_generation_request *a = show(url);
         ck_assert_msg(!a->error[0], "%s", a->error);
         ck_assert_uint_eq(a->choices[1].job.picture_count, 1);
-        fr_ask_free(a);
+        fr_generation_request_free(a);
         free(url);
     }
 }
@@ -1254,7 +1262,7 @@ static const char *const bad_urls[][2] = {
 };
 
 START_TEST(urls_that_are_refused) {
-    fr_ask *a = show(bad_urls[_i][0]);
+    fr_generation_request *a = show(bad_urls[_i][0]);
     refuse(a, a->why == FR_INPUT ? FR_INPUT : FR_USAGE, bad_urls[_i][1]);
 }
 END_TEST
@@ -1289,9 +1297,10 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------------- threads */
 
-static void *ask_often(void *context) {
+static void *read_often(void *context) {
     const char *body = context;
-    for (int i = 0; i < 40; i++) fr_ask_free(ask(i % 2 ? FR_JOB_CHAT : FR_JOB_COMPLETION, body));
+    for (int i = 0; i < 40; i++)
+        fr_generation_request_free(read_request(i % 2 ? FR_JOB_CHAT : FR_JOB_COMPLETION, body));
     return NULL;
 }
 
@@ -1301,7 +1310,7 @@ START_TEST(threads_read_at_a_time) {
                                  "{" HI ", " TEXT ", \"seed\": 5}", "{\"prompt\": [5, 99999999]}",
                                  "{" HI ", \"grammar\": \"x\"}"};
     pthread_t threads[4];
-    for (size_t i = 0; i < 4; i++) ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_often, bodies[i]), 0);
+    for (size_t i = 0; i < 4; i++) ck_assert_int_eq(pthread_create(&threads[i], NULL, read_often, bodies[i]), 0);
     for (size_t i = 0; i < 4; i++) pthread_join(threads[i], NULL);
 }
 END_TEST

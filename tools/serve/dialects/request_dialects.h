@@ -4,8 +4,8 @@
  * request can't be one, and `error` has the line. Members are as ask.h has it: what is known and not built is refused
  * by its name, what nobody knows is passed over. So are tools and items of a conversation that another service runs or
  * has run, and that no model could read; each kind is told once (notes.h). */
-#ifndef FR_TOOLS_SERVE_DIALECTS_ASK_DIALECTS_H
-#define FR_TOOLS_SERVE_DIALECTS_ASK_DIALECTS_H
+#ifndef FR_TOOLS_SERVE_DIALECTS_REQUEST_DIALECTS_H
+#define FR_TOOLS_SERVE_DIALECTS_REQUEST_DIALECTS_H
 
 #include <jansson.h>
 

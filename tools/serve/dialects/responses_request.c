@@ -1,4 +1,4 @@
-/* Requests to OpenAI's /v1/responses (ask_dialects.h): stateless, all of a conversation is in "input".
+/* Requests to OpenAI's /v1/responses (request_dialects.h): stateless, all of a conversation is in "input".
  *
  * Its items are messages, calls, their results and what was thought. Reasoning, text and calls that stand behind each
  * other are one message of the assistant's, which is how templates have them. Calls of tools that are no functions are
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tools/jobs/job_parts.h"
-#include "tools/serve/dialects/ask_dialects.h"
+#include "tools/serve/dialects/request_dialects.h"
 #include "tools/serve/notes.h"
 #include "tools/serve/tool_kinds.h"
 #include "tools/serve/turns.h"
@@ -25,7 +25,7 @@ static bool was_run(const responses *r, const json_t *id) {
     return json_is_string(id) && json_object_get(r->run, json_string_value(id));
 }
 
-/* ------------------------------------------------------------------------------------------------- parts and texts */
+/* -------------------------------------------------------------------------------------------------- parts and texts */
 
 /* A part of a message or of a result; `at`: of the item. */
 static bool take_part(fr_turns *t, size_t at, const char *role, const json_t *part) {
@@ -246,7 +246,7 @@ static bool take_input(responses *r, const json_t *body) {
     return true;
 }
 
-/* ----------------------------------------------------------------------------------------------- what is asked for */
+/* ------------------------------------------------------------------------------------------------ what is asked for */
 
 static bool take_tools(responses *r, const json_t *body) {
     const json_t *tools = fr_turns_get(body, "tools");

@@ -1,13 +1,13 @@
-/* The messages of a chat request (ask_parts.h): pictures in them are data: URIs and become parts {"type": "image"},
- * which is what templates know. A last message of the assistant's is gone on with, as llama.cpp's server does, unless
- * the request says otherwise. */
+/* The messages of a chat request (generation_request_parts.h): pictures in them are data: URIs and become parts
+ * {"type": "image"}, which is what templates know. A last message of the assistant's is gone on with, as llama.cpp's
+ * server does, unless the request says otherwise. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/cli/conversation.h"
-#include "tools/serve/ask_parts.h"
 #include "tools/serve/base64.h"
 #include "tools/serve/changing_header.h"
+#include "tools/serve/generation_request_parts.h"
 #include "tools/serve/notes.h"
 
 /* Pixels of all pictures of a request together: 100 MB. */
@@ -129,7 +129,7 @@ static bool check_contents(fr_job *job, const json_t *messages) {
     return true;
 }
 
-/* -------------------------------------------------------------------------------------------------------- results */
+/* ---------------------------------------------------------------------------------------------------------- results */
 
 enum { RESULTS_MOST = 256 }; /* of one message's calls; of more than that the order stays */
 
@@ -145,7 +145,7 @@ static int find_call(const json_t *calls, const json_t *id) {
 static void order_results(json_t *messages, size_t at) {
     const json_t *calls = json_object_get(json_array_get(messages, at), "tool_calls");
     struct {
-        size_t place;
+        size_t index;
         int call;
         json_t *message;
     } found[RESULTS_MOST];
@@ -158,7 +158,7 @@ static void order_results(json_t *messages, size_t at) {
         int call = fr_job_is_word(role, "tool") ? find_call(calls, json_object_get(message, "tool_call_id")) : -1;
         if (call < 0) continue;
         size_t rank = count++;
-        found[rank].place = i;
+        found[rank].index = i;
         for (; rank > 0 && found[rank - 1].call > call; rank--) {
             found[rank].call = found[rank - 1].call;
             found[rank].message = found[rank - 1].message;
@@ -166,13 +166,13 @@ static void order_results(json_t *messages, size_t at) {
         found[rank].call = call;
         found[rank].message = json_incref(message);
     }
-    for (size_t i = 0; i < count; i++) json_array_set_new(messages, found[i].place, found[i].message);
+    for (size_t i = 0; i < count; i++) json_array_set_new(messages, found[i].index, found[i].message);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- all */
+/* -------------------------------------------------------------------------------------------------------------- all */
 
-bool fr_ask_take_messages(fr_ask *ask, fr_job *job) {
-    json_t *messages = json_object_get(ask->body, "messages");
+bool fr_generation_request_take_messages(fr_generation_request *request, fr_job *job) {
+    json_t *messages = json_object_get(request->body, "messages");
     if (!messages || json_is_null(messages)) return fr_job_refuse(job, FR_USAGE, "messages are missing");
     if (!json_is_array(messages)) return fr_job_refuse(job, FR_USAGE, "messages must be an array");
     if (!check_contents(job, messages)) return false;

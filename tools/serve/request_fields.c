@@ -1,5 +1,5 @@
-/* Members of a request's body (ask_parts.h): rows of a server's own here, those that a batch's line has too in
- * tools/jobs/job_request.c.
+/* Members of a request's body (generation_request_parts.h): rows of a server's own here, those that a batch's line has
+ * too in tools/jobs/job_request.c.
  *
  * What would have to change the answer and is not built is refused by its name, unless its value asks for nothing. What
  * changes nothing here (how a cache is used, what is kept when a context overflows, which none does) is checked and
@@ -9,12 +9,12 @@
 
 #include "forerun_lab.h"
 #include "tools/cli/wide_json.h"
-#include "tools/serve/ask_parts.h"
+#include "tools/serve/generation_request_parts.h"
 #include "tools/serve/notes.h"
 
 enum { CHAT = 1, COMPLETION = 2, NATIVE = 4, ALL = CHAT | COMPLETION | NATIVE };
 
-typedef bool take_member(fr_ask *ask, fr_job *job, const char *key, const json_t *value);
+typedef bool take_member(fr_generation_request *request, fr_job *job, const char *key, const json_t *value);
 
 static bool must_be(fr_job *job, const char *key, const char *what) {
     return fr_job_refuse(job, FR_USAGE, "%s must be %s", key, what);
@@ -29,15 +29,15 @@ static bool is_given(const fr_job *job, const char *key) {
 
 #define REUSE "cache_prompt"
 
-/* Flags about the answer, with their places in the ask, and one of the session. */
+/* Flags about the answer, with their offsets in the request, and one of the session. */
 static const struct {
     const char *key;
-    size_t place; /* 0: it is the session's */
-} flags[] = {{"stream", offsetof(fr_ask, stream)},
-             {"return_tokens", offsetof(fr_ask, return_tokens)},
-             {"return_progress", offsetof(fr_ask, return_progress)},
-             {"return_drafted", offsetof(fr_ask, return_drafted)},
-             {"timings_per_token", offsetof(fr_ask, timings_per_token)},
+    size_t offset; /* 0: it is the session's */
+} flags[] = {{"stream", offsetof(fr_generation_request, stream)},
+             {"return_tokens", offsetof(fr_generation_request, return_tokens)},
+             {"return_progress", offsetof(fr_generation_request, return_progress)},
+             {"return_drafted", offsetof(fr_generation_request, return_drafted)},
+             {"timings_per_token", offsetof(fr_generation_request, timings_per_token)},
              {REUSE, 0}};
 enum { FLAGS = sizeof flags / sizeof *flags };
 
@@ -48,11 +48,11 @@ static size_t find_flag(const char *key) {
     return i;
 }
 
-static bool take_flag(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
-    size_t place = flags[find_flag(key)].place;
+static bool take_flag(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
+    size_t offset = flags[find_flag(key)].offset;
     if (!json_is_boolean(value)) return must_be(job, key, "true or false");
-    if (place) *(bool *)((char *)ask + place) = json_is_true(value);
-    return place || fr_job_check(job, fr_options_set(job->options, FR_OPT_PROMPT_REUSE, json_is_true(value)));
+    if (offset) *(bool *)((char *)request + offset) = json_is_true(value);
+    return offset || fr_job_check(job, fr_options_set(job->options, FR_OPT_PROMPT_REUSE, json_is_true(value)));
 }
 
 /* Numbers that mean nothing here, from the least to the largest of which that is so. */
@@ -74,8 +74,8 @@ static size_t find_number(const char *key) {
     return i;
 }
 
-static bool take_number(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
-    (void)ask;
+static bool take_number(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
+    (void)request;
     size_t i = find_number(key);
     if (!json_is_number(value)) return must_be(job, key, "a number");
     if (json_number_value(value) < numbers[i].low)
@@ -84,127 +84,126 @@ static bool take_number(fr_ask *ask, fr_job *job, const char *key, const json_t 
 }
 
 /* Of two values of a switch the one that asks for nothing. */
-static bool take_false(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
-    (void)ask;
+static bool take_false(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
+    (void)request;
     if (!json_is_boolean(value)) return must_be(job, key, "true or false");
     return json_is_false(value) || fr_job_unbuilt(job, key);
 }
 
-static bool take_empty(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
-    (void)ask;
+static bool take_empty(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
+    (void)request;
     bool empty = fr_job_is_word(value, "") || (json_is_array(value) && json_array_size(value) == 0);
     return empty || fr_job_unbuilt(job, key);
 }
 
-/* Leaves this field to ask_messages.c, which reads it with the end of the messages. */
-static bool take_end(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
-    (void)ask;
+/* Leaves this field to request_messages.c, which reads it with the end of the messages. */
+static bool take_end(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
+    (void)request;
     return fr_job_take_later(job, key, value);
 }
 
-static bool take_switch(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
-    (void)ask;
+static bool take_switch(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
+    (void)request;
     return json_is_boolean(value) || must_be(job, key, "true or false");
 }
 
 /* ----------------------------------------------------------------------------------------------- how it is answered */
 
-static bool take_model(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+static bool take_model(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     if (!fr_job_plain_text(value)) return must_be(job, key, "a name");
-    ask->model = json_string_value(value);
+    request->model = json_string_value(value);
     return true;
 }
 
-static bool take_stream_options(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+static bool take_stream_options(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     const json_t *usage = json_object_get(value, "include_usage");
     if (!json_is_object(value)) return must_be(job, key, "an object");
     if (usage && !json_is_boolean(usage) && !json_is_null(usage))
         return fr_job_refuse(job, FR_USAGE, "include_usage must be true or false");
-    ask->include_usage = json_is_true(usage);
+    request->include_usage = json_is_true(usage);
     return true;
 }
 
 /* Names of members, those of inner objects behind slashes. None are as all. */
-static bool take_fields(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+static bool take_fields(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     size_t count = json_array_size(value), texts = 0;
     while (texts < count && fr_job_plain_text(json_array_get(value, texts))) texts++;
     if (!json_is_array(value) || texts < count) return must_be(job, key, "an array of texts");
-    if (count) ask->fields = value;
+    if (count) request->fields = value;
     return true;
 }
 
 /* llama.cpp's name goes before OpenAI's. */
-static bool take_choices(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+static bool take_choices(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     if (!fr_job_whole(value, 1, FR_CHOICES_MAX))
         return fr_job_refuse(job, FR_USAGE, "%s must be a whole number from 1 to %d", key, FR_CHOICES_MAX);
-    if (strcmp(key, "n_cmpl") == 0 || !is_given(job, "n_cmpl")) ask->each = (size_t)json_integer_value(value);
+    if (strcmp(key, "n_cmpl") == 0 || !is_given(job, "n_cmpl")) request->each = (size_t)json_integer_value(value);
     return true;
 }
 
-static bool take_best_of(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+static bool take_best_of(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     if (!fr_job_whole(value, 1, FR_CHOICES_MAX))
         return fr_job_refuse(job, FR_USAGE, "%s must be a whole number from 1 to %d", key, FR_CHOICES_MAX);
-    ask->shown = (size_t)json_integer_value(value); /* settle_best_of compares it with n */
+    request->shown = (size_t)json_integer_value(value); /* settle_best_of compares it with n */
     return true;
 }
 
 /* Generates best_of choices if that is more than n; the answer has the n with the highest mean log-probability. */
-static bool settle_best_of(fr_ask *ask, fr_job *job) {
-    size_t most = ask->shown, n = ask->each;
-    ask->shown = 0;
+static bool settle_best_of(fr_generation_request *request, fr_job *job) {
+    size_t most = request->shown, n = request->each;
+    request->shown = 0;
     if (most == 0 || most == n) return true;
     if (most < n) return fr_job_refuse(job, FR_USAGE, "best_of %zu is less than n %zu", most, n);
-    if (ask->stream) return fr_job_refuse(job, FR_USAGE, "best_of can't be streamed: the best is known at the end");
-    ask->shown = n;
-    ask->each = most;
+    if (request->stream) return fr_job_refuse(job, FR_USAGE, "best_of can't be streamed: the best is known at the end");
+    request->shown = n;
+    request->each = most;
     if (job->best >= 0) return true;
-    ask->hides_logprobs = true;
+    request->hides_logprobs = true;
     job->best = 0;
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_LOGPROBS, 0));
 }
 
-static bool take_echo(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+static bool take_echo(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     if (!json_is_boolean(value)) return must_be(job, key, "true or false");
-    ask->echo = json_is_true(value);
-    return !ask->echo || !is_given(job, "suffix") ||
-           fr_job_is_word(json_object_get(job->request, "suffix"), "") ||
+    request->echo = json_is_true(value);
+    return !request->echo || !is_given(job, "suffix") || fr_job_is_word(json_object_get(job->request, "suffix"), "") ||
            fr_job_refuse(job, FR_USAGE, "%s and suffix exclude each other", key);
 }
 
-static bool take_suffix(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+static bool take_suffix(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     if (!fr_is_json_text(value)) return must_be(job, key, "a text");
-    if (json_string_length(value)) ask->suffix = value;
+    if (json_string_length(value)) request->suffix = value;
     return true;
 }
 
-static bool take_slot(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+static bool take_slot(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     if (!fr_job_whole(value, -1, INT32_MAX)) return must_be(job, key, "a slot's number, or -1");
-    ask->slot = json_integer_value(value);
+    request->slot = json_integer_value(value);
     return true;
 }
 
-static bool take_ping(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+static bool take_ping(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     if (!fr_job_whole(value, -1, INT32_MAX)) return must_be(job, key, "a whole number of seconds, or -1");
-    ask->ping = json_integer_value(value) > 0 ? json_integer_value(value) : 0;
+    request->ping = json_integer_value(value) > 0 ? json_integer_value(value) : 0;
     return true;
 }
 
 /* What editors give code that is filled in: below 1 is any time. */
-static bool take_time(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+static bool take_time(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     if (!fr_job_whole(value, INT32_MIN, INT32_MAX)) return must_be(job, key, "a whole number of milliseconds");
-    ask->most = json_integer_value(value) > 0 ? (double)json_integer_value(value) / 1e3 : 0;
+    request->most = json_integer_value(value) > 0 ? (double)json_integer_value(value) / 1e3 : 0;
     return true;
 }
 
 /* Reasoning is told apart, where there is any. */
-static bool take_reasoning_format(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
-    (void)ask;
+static bool take_reasoning_format(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
+    (void)request;
     if (!json_is_string(value)) return must_be(job, key, "a text");
     return fr_job_is_word(value, "auto") || fr_job_is_word(value, "deepseek") || fr_job_unbuilt(job, key);
 }
 
-static bool take_modalities(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
-    (void)ask;
+static bool take_modalities(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
+    (void)request;
     if (!json_is_array(value)) return must_be(job, key, "an array");
     for (size_t i = 0; i < json_array_size(value); i++)
         if (!fr_job_is_word(json_array_get(value, i), "text")) return fr_job_unbuilt(job, key);
@@ -213,15 +212,15 @@ static bool take_modalities(fr_ask *ask, fr_job *job, const char *key, const jso
 
 /* --------------------------------------------------------------------------------------------- how tokens are drawn */
 
-static bool take_most(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
-    (void)ask;
+static bool take_most(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
+    (void)request;
     return fr_job_take_most(job, key, value);
 }
 
 /* llama.cpp's "n_probs", also as "logprobs", of which 0 are none; it goes before OpenAI's "logprobs", of which 0 are
  * the tokens' own, but in a chat behind it. */
-static bool take_probs(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
-    (void)ask;
+static bool take_probs(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
+    (void)request;
     bool own = strcmp(key, "n_probs") == 0;
     bool passed_over = own ? job->form == FR_JOB_CHAT && json_is_true(json_object_get(job->request, "logprobs"))
                            : is_given(job, "n_probs");
@@ -234,61 +233,61 @@ static bool take_probs(fr_ask *ask, fr_job *job, const char *key, const json_t *
 }
 
 /* Gives the probabilities after the samplers instead of the model's log-probabilities. */
-static bool take_chances(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
-    (void)ask;
+static bool take_chances(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
+    (void)request;
     if (!json_is_boolean(value)) return must_be(job, key, "true or false");
     job->chances = json_is_true(value);
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_LOGPROBS_DRAWN, job->chances));
 }
 
 /* Below 0 is as 0: all. */
-static bool take_top_k(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
-    (void)ask;
+static bool take_top_k(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
+    (void)request;
     if (!json_is_integer(value)) return must_be(job, key, "a whole number");
     json_int_t top_k = json_integer_value(value) > 0 ? json_integer_value(value) : 0;
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_TOP_K, top_k));
 }
 
 /* The session would refuse the first kind, but only once it begins. */
-static bool take_mirostat(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
-    (void)ask;
+static bool take_mirostat(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
+    (void)request;
     if (fr_job_whole(value, 1, 1)) return fr_job_unbuilt(job, key);
     return fr_job_sampler(key)(job, key, value);
 }
 
 /* Rejection's text depends on what was drafted, and so on its neighbours. */
-static bool take_accept(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
-    (void)ask;
+static bool take_accept(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
+    (void)request;
     return fr_job_is_word(value, "gumbel") ||
            fr_job_refuse(job, FR_USAGE, "%s must be \"gumbel\": otherwise texts would depend on other requests", key);
 }
 
 /* --------------------------------------------------------------------------------------------------------- drafting */
 
-static bool take_draft_max(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
-    (void)ask;
+static bool take_draft_max(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
+    (void)request;
     bool automatic = fr_job_is_word(value, "auto");
     if (!automatic && !json_is_integer(value)) return must_be(job, key, "a whole number, or \"auto\"");
     int64_t most = automatic ? FR_DRAFT_AUTO : json_integer_value(value);
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_DRAFT_MAX, most));
 }
 
-static bool take_draft_min(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
-    (void)ask;
+static bool take_draft_min(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
+    (void)request;
     if (!json_is_integer(value)) return must_be(job, key, "a whole number");
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_DRAFT_MIN, json_integer_value(value)));
 }
 
-static bool take_draft_p_min(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
-    (void)ask;
+static bool take_draft_p_min(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
+    (void)request;
     bool automatic = fr_job_is_word(value, "auto");
     if (!automatic && !json_is_number(value)) return must_be(job, key, "a number, or \"auto\"");
     double least = automatic ? FR_DRAFT_P_AUTO : json_number_value(value);
     return fr_job_check(job, fr_options_set_number(job->options, FR_OPT_DRAFT_P_MIN, least));
 }
 
-static bool take_draft_type(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
-    (void)ask;
+static bool take_draft_type(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
+    (void)request;
     const char *words = fr_job_plain_text(value);
     if (!words || !*words) return must_be(job, key, "a text");
     if (!fr_job_check(job, fr_options_set_text(job->options, FR_OPT_SPEC_TYPE, words))) return false;
@@ -371,7 +370,7 @@ static take_member *find_member(const fr_job *job, const char *key) {
 }
 
 /* The same members in an object of their own. */
-static bool take_speculative(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+static bool take_speculative(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     char name[64];
     const char *inner;
     json_t *one;
@@ -380,7 +379,7 @@ static bool take_speculative(fr_ask *ask, fr_job *job, const char *key, const js
         snprintf(name, sizeof name, "%s.%.40s", key, inner);
         take_member *take = find_member(job, name);
         job->member = name;
-        bool taken = !take || json_is_null(one) || take(ask, job, name, one);
+        bool taken = !take || json_is_null(one) || take(request, job, name, one);
         job->member = key;
         if (!taken) return false;
     }
@@ -397,11 +396,11 @@ static void make_whole(json_t *body) {
     }
 }
 
-bool fr_ask_take_members(fr_ask *ask, fr_job *job) {
+bool fr_generation_request_take_members(fr_generation_request *request, fr_job *job) {
     const char *key;
     json_t *value;
-    make_whole(ask->body);
-    make_whole(json_object_get(ask->body, "speculative"));
+    make_whole(request->body);
+    make_whole(json_object_get(request->body, "speculative"));
     json_object_foreach((json_t *)(uintptr_t)job->request, key, value) {
         if (json_is_null(value)) continue;
         take_member *own = find_member(job, key);
@@ -412,8 +411,8 @@ bool fr_ask_take_members(fr_ask *ask, fr_job *job) {
         }
         job->member = key;
         if (!fr_job_check_wide(job, key, value)) return false;
-        if (!(own ? own(ask, job, key, value) : take(job, key, value))) return false;
+        if (!(own ? own(request, job, key, value) : take(job, key, value))) return false;
     }
     job->member = NULL;
-    return settle_best_of(ask, job) && check_drafts(job);
+    return settle_best_of(request, job) && check_drafts(job);
 }

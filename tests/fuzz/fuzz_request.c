@@ -6,8 +6,8 @@
  * something, or a request has neither an error nor choices that can be run. */
 #include "tests/fuzz/harness.h"
 #include "tools/cli/wide_json.h"
-#include "tools/serve/ask.h"
-#include "tools/serve/dialects/ask_dialects.h"
+#include "tools/serve/dialects/request_dialects.h"
+#include "tools/serve/generation_request.h"
 #include "tools/serve/infill.h"
 
 enum { MOST = 6, CONTEXT = 192, PLACES = 2, RUN_EVERY = 32, INFILL = 127 };
@@ -103,14 +103,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     }
     bool raw = dialect && !json_object_get(body, "messages");
     fr_job_form form = raw ? FR_JOB_COMPLETION : dialect ? FR_JOB_CHAT : infill ? FR_JOB_NATIVE : forms[*bytes % 3];
-    fr_ask *ask = fr_ask_read(NULL, setting, form, body);
-    if (dialect && ask->count > 1) abort();
-    if ((ask->error[0] != '\0') == (ask->count > 0)) abort();
-    if (ask->count) fuzz_inputs_read++;
-    for (size_t i = 0; i < ask->count; i++)
-        if (ask->choices[i].job.ended || ask->choices[i].job.prompt.count == 0) abort();
+    fr_generation_request *taken = fr_generation_request_read(NULL, setting, form, body);
+    if (dialect && taken->count > 1) abort();
+    if ((taken->error[0] != '\0') == (taken->count > 0)) abort();
+    if (taken->count) fuzz_inputs_read++;
+    for (size_t i = 0; i < taken->count; i++)
+        if (taken->choices[i].job.ended || taken->choices[i].job.prompt.count == 0) abort();
     size_t runs = size % RUN_EVERY ? 0 : PLACES;
-    for (size_t i = 0; i < ask->count && i < runs; i++) run(&ask->choices[i].job, setting->engine);
-    fr_ask_free(ask);
+    for (size_t i = 0; i < taken->count && i < runs; i++) run(&taken->choices[i].job, setting->engine);
+    fr_generation_request_free(taken);
     return 0;
 }

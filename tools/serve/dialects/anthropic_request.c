@@ -1,4 +1,4 @@
-/* Requests to Anthropic's /v1/messages (ask_dialects.h).
+/* Requests to Anthropic's /v1/messages (request_dialects.h).
  *
  * Results of calls stand in a user's message there, and are messages of their own in a chat; what stands beside them
  * in the same message comes behind them, or before, as it was. A last message of the assistant's is gone on with, as
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tools/jobs/job_parts.h"
-#include "tools/serve/dialects/ask_dialects.h"
+#include "tools/serve/dialects/request_dialects.h"
 #include "tools/serve/notes.h"
 #include "tools/serve/turns.h"
 
@@ -157,7 +157,7 @@ static bool take_messages(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* ----------------------------------------------------------------------------------------------- what is asked for */
+/* ------------------------------------------------------------------------------------------------ what is asked for */
 
 static bool take_tools(fr_turns *t, const json_t *body) {
     const json_t *tools = fr_turns_get(body, "tools");

@@ -3,19 +3,19 @@
  * In: the body of a request in OpenAI's forms, or in llama.cpp's own (SERVER's /completion). Out: the choices as jobs
  * (tools/jobs/job.h), read but not begun, and how their answer is to look. Fields that are known and not built are
  * refused by name; those that nobody knows are passed over, as clients expect, and told once. */
-#ifndef FR_TOOLS_SERVE_ASK_H
-#define FR_TOOLS_SERVE_ASK_H
+#ifndef FR_TOOLS_SERVE_GENERATION_REQUEST_H
+#define FR_TOOLS_SERVE_GENERATION_REQUEST_H
 
 #include <time.h>
 
 #include "tools/jobs/job.h"
-#include "tools/serve/call.h"
+#include "tools/serve/http_exchange.h"
 
 /* One choice beside its job, all 0 to begin with. */
 typedef struct fr_choice {
     fr_job job;
     size_t prompt; /* which of the request's prompts it answers */
-    size_t place;  /* the desk's, where its session is */
+    size_t slot;   /* the scheduler's, where its session is */
     double began, first; /* fr_seconds: its session's start, its first id */
     fr_reply echo;   /* log-probabilities of the prompt's ids, where it is echoed with them: the first choice's alone */
     double ready;    /* and when it could go on behind that */
@@ -25,15 +25,15 @@ typedef struct fr_choice {
     bool finished;              /* its answer has all of it */
 } fr_choice;
 
-typedef struct fr_ask fr_ask;
-struct fr_ask {
-    fr_ask *next;  /* in its desk's line */
-    fr_call *call; /* held */
+typedef struct fr_generation_request fr_generation_request;
+struct fr_generation_request {
+    fr_generation_request *next; /* in its scheduler's line */
+    fr_http_exchange *exchange;  /* held */
     const fr_job_setting *setting;
     fr_job_form form; /* FR_JOB_CHAT, FR_JOB_COMPLETION or FR_JOB_NATIVE */
     json_t *body; /* its pictures' urls are no longer there */
     const struct fr_dialect *dialect; /* in which it is answered; NULL: its form's (fr_answer_in) */
-    json_t *asked; /* the body in that dialect, of which answers repeat members */
+    json_t *dialect_body;             /* the body in that dialect, of which answers repeat members */
     json_t *called; /* a chat's tools that are no functions (tool_kinds.h); NULL: it is no chat */
     const char *model; /* the name that the request has for it, else the server's own */
     bool stream, include_usage;
@@ -53,22 +53,23 @@ struct fr_ask {
     char id[48];  /* "chatcmpl-...", or as its dialect begins one */
     time_t created;
     double arrived; /* seconds, monotonic */
-    bool streaming; /* the call's answer has begun */
+    bool streaming; /* the exchange's answer has begun */
     bool answered;  /* it has ended: nothing more is said, whatever is still under way */
     char error[640]; /* why it can't be run, "": it can; */
     fr_status why;   /* its kind */
-    uint64_t number; /* by arrival at its desk */
-    size_t begun, done; /* choices that have a place, or had one; that have ended */
+    uint64_t number; /* by arrival at its scheduler */
+    size_t begun, done; /* choices that have a slot, or had one; that have ended */
 };
 
 /* Choices that one request may have. */
 #define FR_CHOICES_MAX 128
 
-/* Reads a body, which the ask keeps (so does one that can't be run); a call that it answers, held
+/* Reads a body, which the request keeps (so does one that can't be run); an exchange that it answers, held
  * (NULL: nobody asks). Several threads may read at a time. */
-fr_ask *fr_ask_read(fr_call *call, const fr_job_setting *setting, fr_job_form form, json_t *body);
+fr_generation_request *fr_generation_request_read(fr_http_exchange *call, const fr_job_setting *setting,
+                                                  fr_job_form form, json_t *body);
 
-/* Ends what is under way and releases the call. */
-void fr_ask_free(fr_ask *ask);
+/* Ends what is under way and releases the exchange. */
+void fr_generation_request_free(fr_generation_request *request);
 
 #endif

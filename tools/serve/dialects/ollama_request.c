@@ -1,10 +1,10 @@
-/* Requests to ollama's /api/chat and /api/generate (ask_dialects.h). How tokens are drawn is in "options" there, by the
- * same names; those that say how a model is loaded (num_ctx, num_gpu, "keep_alive") mean nothing here. */
+/* Requests to ollama's /api/chat and /api/generate (request_dialects.h). How tokens are drawn is in "options" there, by
+ * the same names; those that say how a model is loaded (num_ctx, num_gpu, "keep_alive") mean nothing here. */
 #include <string.h>
 
 #include "tools/cli/wide_json.h"
 #include "tools/jobs/job_parts.h"
-#include "tools/serve/dialects/ask_dialects.h"
+#include "tools/serve/dialects/request_dialects.h"
 #include "tools/serve/turns.h"
 
 enum { MOST_RESULTS = 256 }; /* of one message's calls */
@@ -107,7 +107,7 @@ static bool take_prompt(fr_turns *t, const json_t *body) {
     return take_pictures(t, fr_turns_get(body, "images"));
 }
 
-/* ----------------------------------------------------------------------------------------------- what is asked for */
+/* ------------------------------------------------------------------------------------------------ what is asked for */
 
 static bool take_format(fr_turns *t, const json_t *format) {
     if (!format || fr_job_is_word(format, "")) return true;

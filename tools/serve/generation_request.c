@@ -1,0 +1,196 @@
+/* A request for text, read (generation_request.h): its members once, its prompts each once, and a job for each choice
+ * of each. */
+#include "tools/serve/generation_request.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "tools/cli/output.h"
+#include "tools/jobs/job_budget.h"
+#include "tools/jobs/job_grammar.h"
+#include "tools/serve/answer.h"
+#include "tools/serve/dialects/request_dialects.h"
+#include "tools/serve/generation_request_parts.h"
+#include "tools/serve/infill.h"
+#include "tools/serve/notes.h"
+#include "tools/serve/seconds.h"
+#include "tools/serve/tool_kinds.h"
+
+/* "chatcmpl-" and 32 hexadecimal digits that no other answer has. */
+static void name_request(fr_generation_request *request) {
+    unsigned char drawn[16] = {0};
+    int at =
+        snprintf(request->id, sizeof request->id, "%s", request->form == FR_JOB_COMPLETION ? "cmpl-" : "chatcmpl-");
+    if (getrandom(drawn, sizeof drawn, 0) != sizeof drawn) memcpy(drawn, &request->arrived, sizeof request->arrived);
+    for (size_t i = 0; i < sizeof drawn; i++)
+        at += snprintf(request->id + at, sizeof request->id - (size_t)at, "%02x", drawn[i]);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- prompts */
+
+/* llama.cpp's rule: an array with an id in it is one prompt, any other one has a prompt for each of its elements. */
+static bool has_several(const json_t *prompt) {
+    for (size_t i = 0; i < json_array_size(prompt); i++)
+        if (json_is_integer(json_array_get(prompt, i))) return false;
+    return json_is_array(prompt);
+}
+
+static size_t count_prompts(const fr_generation_request *request) {
+    const json_t *prompt = json_object_get(request->body, "prompt");
+    return request->form != FR_JOB_CHAT && has_several(prompt) ? json_array_size(prompt) : 1;
+}
+
+static const json_t *prompt_at(const fr_generation_request *request, size_t index) {
+    const json_t *prompt = json_object_get(request->body, "prompt");
+    return has_several(prompt) ? json_array_get(prompt, index) : prompt;
+}
+
+/* The engine would refuse both, but only once it has the time. */
+static bool check_prompt(fr_generation_request *request, fr_job *job) {
+    int64_t context = request->setting->context, vocab = fr_model_fact(request->setting->loaded->model, FR_FACT_VOCAB);
+    size_t count = job->prompt.count;
+    for (size_t i = 0; i < count; i++)
+        if (job->prompt.ids[i] >= vocab)
+            return fr_job_refuse(job, FR_INPUT, "prompt: id %d is outside the vocabulary of %lld", job->prompt.ids[i],
+                                 (long long)vocab);
+    if (context == 0 || count < (size_t)context) return true;
+    request->too_long = count;
+    return fr_job_refuse(job, FR_INPUT, "the prompt has %zu tokens and " FR_JOB_TOO_LONG, count, (long long)context);
+}
+
+/* Takes a prompt with the suffix that stands behind the text which is asked for. */
+static bool take_around(fr_generation_request *request, fr_job *job, const json_t *prompt) {
+    char error[FR_INFILL_ERROR];
+    json_t *ids = fr_infill_around(fr_model_tokenizer(request->setting->loaded->model), prompt, request->suffix, error);
+    bool taken = ids ? fr_job_take_text_or_ids(job, ids) : fr_job_refuse(job, FR_UNBUILT, "%s", error);
+    json_decref(ids);
+    return taken;
+}
+
+static bool take_prompt(fr_generation_request *request, fr_job *job, size_t index) {
+    const json_t *prompt = prompt_at(request, index);
+    bool chat = request->form == FR_JOB_CHAT;
+    bool taken = chat              ? fr_generation_request_take_messages(request, job)
+                 : request->suffix ? take_around(request, job, prompt)
+                                   : fr_job_take_text_or_ids(job, prompt);
+    if (job->doubled) fr_notes_say(FR_DOUBLED_NOTE, job->doubled);
+    request->too_long = job->too_long;
+    return taken && check_prompt(request, job) && fr_job_make_grammar(job) && fr_job_make_budget(job) &&
+           fr_job_check_least(job);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- choices */
+
+/* A request without a seed, and a command line without one, draws it: answers are to differ. */
+static bool settle_seed(fr_job *job) {
+    const fr_arguments *args = job->setting->args;
+    const json_t *seed = json_object_get(job->request, "seed");
+    bool given = (seed && !json_is_null(seed)) || (args->given[FR_ARG_SEED] && !args->seed_drawn);
+    if (given) return true;
+    job->seed = fr_draw_seed();
+    return fr_job_check(job, fr_options_set(job->options, FR_OPT_SEED, job->seed));
+}
+
+/* Choice i draws with the seed and i more; behind the largest seed comes the least. */
+static bool move_seed(fr_job *job, size_t by) {
+    int64_t seed = 0;
+    fr_options_get(job->options, FR_OPT_SEED, &seed);
+    int64_t moved = (int64_t)(((uint64_t)seed + by) & INT64_MAX);
+    if (job->seed >= 0) job->seed = moved;
+    return fr_job_check(job, fr_options_set(job->options, FR_OPT_SEED, moved));
+}
+
+/* Gives the job that was refused; NULL: all were taken. */
+static const fr_job *take_choices(fr_generation_request *request, fr_job *members) {
+    for (size_t i = 0; i < request->count; i++) {
+        fr_choice *choice = &request->choices[i];
+        size_t index = i / request->each, nth = i % request->each;
+        fr_job *job = &choice->job;
+        choice->prompt = index;
+        fr_job_copy(job, nth ? &choice[-(ptrdiff_t)nth].job : members);
+        if (!job->ended && nth == 0) take_prompt(request, job, index);
+        if (!job->ended && nth) move_seed(job, nth);
+        if (job->ended) return job;
+    }
+    return NULL;
+}
+
+static bool count_choices(fr_generation_request *request, fr_job *members) {
+    size_t prompts = count_prompts(request);
+    if (prompts == 0) return fr_job_refuse(members, FR_USAGE, "prompt is empty");
+    if (prompts > FR_CHOICES_MAX / request->each)
+        return fr_job_refuse(members, FR_USAGE, "prompt: %zu prompts, each with %zu choices, are more than %d in all",
+                             prompts, request->each, FR_CHOICES_MAX);
+    request->count = prompts * request->each;
+    request->choices = fr_resize(NULL, request->count, sizeof *request->choices);
+    memset(request->choices, 0, request->count * sizeof *request->choices);
+    return true;
+}
+
+static void end_choices(fr_generation_request *request) {
+    for (size_t i = 0; i < request->count; i++) {
+        fr_answer_forget(&request->choices[i]);
+        free(request->choices[i].echo.logprobs);
+        if (request->choices[i].job.setting) fr_job_end(&request->choices[i].job);
+    }
+    free(request->choices);
+    request->choices = NULL;
+    request->count = 0;
+}
+
+/* Makes functions of tools of other kinds. */
+static bool take_tools(fr_generation_request *request, fr_job *members) {
+    char error[FR_DIALECT_ERROR];
+    request->called = json_object();
+    return fr_tools_of_chat(request->body, request->called, error, sizeof error) ||
+           fr_job_refuse(members, FR_USAGE, "%s", error);
+}
+
+static void read_body(fr_generation_request *request, fr_job *members) {
+    const fr_job *refused = members;
+    bool object = json_is_object(request->body);
+    if (!members->ended && !object) fr_job_refuse(members, FR_USAGE, "the body must be a JSON object");
+    if (!members->ended && request->form == FR_JOB_CHAT) take_tools(request, members);
+    if (!members->ended && fr_generation_request_take_members(request, members) && settle_seed(members) &&
+        count_choices(request, members))
+        refused = take_choices(request, members);
+    if (!refused) return;
+    snprintf(request->error, sizeof request->error, "%s", refused->error);
+    request->why = refused->why;
+    end_choices(request);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- request */
+
+fr_generation_request *fr_generation_request_read(fr_http_exchange *exchange, const fr_job_setting *setting,
+                                                  fr_job_form form, json_t *body) {
+    fr_job members;
+    fr_generation_request *request = fr_resize(NULL, 1, sizeof *request);
+    *request = (fr_generation_request){.exchange = exchange,
+                                       .setting = setting,
+                                       .form = form,
+                                       .body = body,
+                                       .model = setting->model,
+                                       .slot = -1,
+                                       .ping = -1,
+                                       .each = 1,
+                                       .created = time(NULL),
+                                       .arrived = fr_seconds()};
+    if (exchange) fr_http_exchange_hold(exchange);
+    name_request(request);
+    fr_job_open(&members, setting, form, body);
+    read_body(request, &members);
+    fr_job_end(&members);
+    return request;
+}
+
+void fr_generation_request_free(fr_generation_request *request) {
+    if (!request) return;
+    end_choices(request);
+    json_decref(request->dialect_body);
+    json_decref(request->called);
+    json_decref(request->body);
+    if (request->exchange) fr_http_exchange_release(request->exchange);
+    free(request);
+}

@@ -1,0 +1,532 @@
+/* Requests of one model, round by round (scheduler.h). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "forerun_lab.h"
+#include "tools/serve/answer.h"
+#include "tools/serve/answer_echo.h"
+#include "tools/serve/log.h"
+#include "tools/serve/scheduler_parts.h"
+#include "tools/serve/seconds.h"
+
+/* Bytes that a client may leave unread before its texts wait for it. */
+#define UNREAD_MOST ((size_t)4 << 20)
+
+/* Nanoseconds that another thread waits for the engine's to begin to compute. */
+#define ABANDON_WAIT 100000000
+
+static fr_engine *engine_of(const fr_scheduler *scheduler) {
+    return scheduler->setting.jobs->engine;
+}
+
+/* The engine's thread begins to compute, for long perhaps; it is back. */
+static void go_away(fr_scheduler *scheduler) {
+    sem_post(&scheduler->away);
+}
+
+static void come_back(fr_scheduler *scheduler) {
+    while (sem_wait(&scheduler->away) != 0) continue;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- line */
+
+bool fr_scheduler_add(fr_scheduler *scheduler, fr_generation_request *request) {
+    pthread_mutex_lock(&scheduler->lock);
+    bool fits = !scheduler->closed &&
+                scheduler->waiting < scheduler->setting.queue + scheduler->setting.slots - scheduler->taken;
+    if (fits) {
+        request->number = ++scheduler->number;
+        request->next = NULL;
+        *scheduler->arrived_end = request;
+        scheduler->arrived_end = &request->next;
+        scheduler->waiting++;
+    }
+    pthread_mutex_unlock(&scheduler->lock);
+    if (fits) scheduler->setting.wake(scheduler->setting.context);
+    return fits;
+}
+
+void fr_scheduler_busy(fr_scheduler *scheduler, size_t *waiting, size_t *running) {
+    pthread_mutex_lock(&scheduler->lock);
+    *waiting = scheduler->waiting;
+    *running = scheduler->busy + scheduler->chore_count;
+    pthread_mutex_unlock(&scheduler->lock);
+}
+
+bool fr_scheduler_full(fr_scheduler *scheduler) {
+    pthread_mutex_lock(&scheduler->lock);
+    bool full = scheduler->taken == scheduler->setting.slots;
+    pthread_mutex_unlock(&scheduler->lock);
+    return full;
+}
+
+/* What has arrived goes to the end of the line. */
+static void take_arrived(fr_scheduler *scheduler) {
+    fr_generation_request **end = &scheduler->line;
+    while (*end) end = &(*end)->next;
+    pthread_mutex_lock(&scheduler->lock);
+    *end = scheduler->arrived;
+    scheduler->arrived = NULL;
+    scheduler->arrived_end = &scheduler->arrived;
+    pthread_mutex_unlock(&scheduler->lock);
+}
+
+static void count(fr_scheduler *scheduler, size_t *of, int change) {
+    pthread_mutex_lock(&scheduler->lock);
+    *of = change < 0 ? *of - 1 : *of + 1;
+    pthread_mutex_unlock(&scheduler->lock);
+}
+
+static void unlink_request(fr_scheduler *scheduler, const fr_generation_request *request) {
+    fr_generation_request **at = &scheduler->line;
+    while (*at && *at != request) at = &(*at)->next;
+    if (*at) *at = request->next;
+}
+
+/* Its client has gone, or has been told of a failure: its other choices are not wanted any more. */
+static bool is_unwanted(const fr_generation_request *request) {
+    return request->answered || fr_http_exchange_gone(request->exchange);
+}
+
+/* It neither waits nor is under way any more: before its client can know. */
+static void discount(fr_scheduler *scheduler, const fr_generation_request *request) {
+    count(scheduler, request->begun ? &scheduler->busy : &scheduler->waiting, -1);
+}
+
+/* All its choices have ended, or nobody wants the others. */
+static void end_request(fr_scheduler *scheduler, fr_generation_request *request) {
+    unlink_request(scheduler, request);
+    fr_log_generation_request(request);
+    fr_generation_request_free(request);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ slots */
+
+/* How many ids a restored session's timeline shares with a prompt. */
+static size_t shared_with(const fr_slot *slot, const fr_prompt *prompt) {
+    const int32_t *ids;
+    size_t length = slot->restored ? fr_session_ids(slot->kept, &ids) : 0, shared = 0;
+    while (shared < length && shared < prompt->count && ids[shared] == prompt->ids[shared]) shared++;
+    return shared;
+}
+
+/* A slot that is free for a choice: the one that was asked for, one whose restored session begins as it does, else the
+ * one that has not been used for longest. NULL: it has to wait. */
+static fr_slot *find_free_slot(fr_scheduler *scheduler, const fr_generation_request *request, const fr_choice *choice) {
+    fr_slot *best = NULL;
+    size_t most = 0;
+    if (request->slot >= 0) {
+        best = &scheduler->slots[(size_t)request->slot % scheduler->setting.slots];
+        return best->request ? NULL : best;
+    }
+    for (fr_slot *slot = scheduler->slots; slot < scheduler->slots + scheduler->setting.slots; slot++) {
+        if (slot->request) continue;
+        size_t shared = shared_with(slot, &choice->job.prompt);
+        if (best && (shared < most || (shared == most && slot->used >= best->used))) continue;
+        best = slot;
+        most = shared;
+    }
+    return best;
+}
+
+/* The text that a slot begins with: its session, which goes on from a restored one where they begin alike. */
+static void begin_session(fr_slot *slot, fr_job *job) {
+    void *bytes = NULL;
+    size_t size = 0;
+    int64_t reuses = 1;
+    fr_options_get(job->options, FR_OPT_PROMPT_REUSE, &reuses);
+    if (reuses && shared_with(slot, &job->prompt) && job->picture_count == 0)
+        fr_session_save_bytes(slot->kept, &bytes, &size);
+    fr_slot_forget(slot);
+    fr_job_start(job, bytes, size);
+    fr_free(bytes);
+}
+
+static void begin(fr_scheduler *scheduler, fr_generation_request *request, fr_slot *slot) {
+    fr_choice *choice = &request->choices[request->begun];
+    choice->slot = (size_t)(slot - scheduler->slots);
+    *slot = (fr_slot){.request = request,
+                      .choice = choice,
+                      .kept = slot->kept,
+                      .restored = slot->restored,
+                      .used = ++scheduler->texts};
+    if (!request->begun++) {
+        count(scheduler, &scheduler->waiting, -1);
+        count(scheduler, &scheduler->busy, 1);
+    }
+    count(scheduler, &scheduler->taken, 1);
+    choice->began = fr_seconds();
+    go_away(scheduler); /* a picture takes its time */
+    begin_session(slot, &choice->job);
+    come_back(scheduler);
+    fr_answer_began(request, choice);
+    size_t at = scheduler->running_count++;
+    for (; at > 0 && scheduler->running[at - 1]->request->number > request->number; at--)
+        scheduler->running[at] = scheduler->running[at - 1];
+    scheduler->running[at] = slot;
+}
+
+/* A further choice waits until the prompt, which it shares with the first, has been run. */
+static bool may_begin(const fr_generation_request *request) {
+    const fr_choice *next = &request->choices[request->begun];
+    for (const fr_choice *c = request->choices; c < next; c++)
+        if (c->prompt == next->prompt && c->job.session && fr_session_waiting(c->job.session)) return false;
+    return true;
+}
+
+/* Whoever has gone while waiting, and choices for all slots that are free. */
+static void fill(fr_scheduler *scheduler) {
+    for (fr_generation_request *request = scheduler->line, *next; request; request = next) {
+        fr_slot *slot;
+        next = request->next;
+        if (is_unwanted(request)) {
+            if (request->begun > request->done) continue;
+            discount(scheduler, request);
+            end_request(scheduler, request);
+            continue;
+        }
+        while (request->begun < request->count && may_begin(request) &&
+               (slot = find_free_slot(scheduler, request, &request->choices[request->begun])))
+            begin(scheduler, request, slot);
+        if (request->begun == request->count) unlink_request(scheduler, request);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------- ends */
+
+static void leave(fr_scheduler *scheduler, fr_slot *slot) {
+    size_t at = 0;
+    while (scheduler->running[at] != slot) at++;
+    scheduler->running_count--;
+    memmove(scheduler->running + at, scheduler->running + at + 1,
+            (scheduler->running_count - at) * sizeof *scheduler->running);
+    if (slot->aside) fr_session_reset(slot->choice->job.session);
+    *slot = (fr_slot){.kept = slot->choice->job.session, .used = slot->used};
+    count(scheduler, &scheduler->taken, -1);
+    scheduler->ended++;
+    scheduler->short_of_pages = false;
+    fr_scheduler_show_slot(scheduler, slot);
+}
+
+/* A choice has ended, by itself or not. Its session stays in its slot. */
+static void end_choice(fr_scheduler *scheduler, fr_slot *slot) {
+    fr_generation_request *request = slot->request;
+    fr_choice *choice = slot->choice;
+    if (choice->job.session) fr_tally_text(scheduler->setting.tally, choice->job.session);
+    leave(scheduler, slot);
+    request->done++;
+    bool whole = request->done == request->count,
+         ends = whole || (request->done == request->begun && is_unwanted(request));
+    if (ends) discount(scheduler, request);
+    if (whole) fr_answer_end(request);
+    if (fr_job_leave(&choice->job) != FR_OK) fr_slot_forget(slot);
+    choice->job.session = NULL;
+    if (ends) end_request(scheduler, request);
+}
+
+static void drop_unwanted(fr_scheduler *scheduler) {
+    for (size_t i = scheduler->running_count; i-- > 0;)
+        if (is_unwanted(scheduler->running[i]->request)) end_choice(scheduler, scheduler->running[i]);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- memory */
+
+/* Sessions whose texts have ended give way first. */
+static bool forget_kept(fr_scheduler *scheduler) {
+    bool any = false;
+    for (fr_slot *slot = scheduler->slots; slot < scheduler->slots + scheduler->setting.slots; slot++) {
+        any |= !slot->request && slot->kept;
+        if (!slot->request) fr_slot_forget(slot);
+    }
+    return any;
+}
+
+/* Nobody of all under way has found a page: the last one gives its own up, and goes on later. What can't be saved, a
+ * text with pictures, fails. */
+static void set_aside(fr_scheduler *scheduler, fr_slot *slot) {
+    fr_session *session = slot->choice->job.session;
+    slot->aside = fr_lab_session_set_aside(session) == FR_OK;
+    slot->aside_since = scheduler->ended;
+    if (slot->aside) return;
+    fr_job_fail(&slot->choice->job, FR_MEMORY);
+    fr_answer_step(slot->request, slot->choice);
+    end_choice(scheduler, slot);
+}
+
+/* It takes its pages up again, if there are some: tried once another text has ended, or where no other is run. What
+ * fails then, with all pages free, fails for good. */
+static bool take_up(fr_scheduler *scheduler, fr_slot *slot, bool alone) {
+    if (!slot->aside) return true;
+    if (slot->aside_since == scheduler->ended && !alone) return false;
+    slot->aside_since = scheduler->ended;
+    fr_session *session = slot->choice->job.session;
+    fr_status status = fr_lab_session_take_up(session);
+    if (status == FR_MEMORY && forget_kept(scheduler)) status = fr_lab_session_take_up(session);
+    if (status == FR_OK) status = fr_job_resume(&slot->choice->job);
+    if (status != FR_OK && alone) fr_job_fail(&slot->choice->job, status);
+    if (status != FR_OK) return false;
+    slot->aside = false;
+    return true;
+}
+
+/* Those that found no page, of so many that ran. From then on nobody waits, holding pages, for others. */
+static void make_room(fr_scheduler *scheduler, fr_slot *const *hungry, size_t count, size_t ran) {
+    bool known = scheduler->short_of_pages;
+    scheduler->short_of_pages |= count > 0;
+    if (count == 0 || forget_kept(scheduler) || count < ran || !known) return;
+    if (ran > 1) {
+        set_aside(scheduler, hungry[count - 1]);
+        return;
+    }
+    fr_job_fail(&hungry[0]->choice->job, FR_MEMORY);
+    fr_answer_step(hungry[0]->request, hungry[0]->choice);
+    end_choice(scheduler, hungry[0]);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- rounds */
+
+/* Requests whose prompts are being run, by their numbers. */
+static size_t list_prompts(const fr_scheduler *scheduler, uint64_t numbers[FR_SESSIONS_MAX]) {
+    size_t count = 0;
+    for (size_t i = 0; i < scheduler->running_count; i++) {
+        const fr_slot *slot = scheduler->running[i];
+        const fr_session *session = slot->choice->job.session;
+        if (!slot->aside && session && fr_session_waiting(session)) numbers[count++] = slot->request->number;
+    }
+    return count;
+}
+
+static bool waits_for_others(const fr_scheduler *scheduler, fr_slot *slot) {
+    fr_choice *choice = slot->choice;
+    uint64_t prompts[FR_SESSIONS_MAX];
+    if (choice->job.reply.count != 1 || scheduler->short_of_pages) return false;
+    double now = fr_seconds();
+    if (choice->ready == 0) {
+        choice->ready = now;
+        choice->behind = scheduler->running[scheduler->running_count - 1]->request->number;
+    }
+    const fr_pace_first first = {choice->began, choice->ready, choice->behind};
+    return fr_pace_waits(&first, now, scheduler->setting.slots, prompts, list_prompts(scheduler, prompts));
+}
+
+/* Who takes part: whoever's client reads, and who has pages. Gives how many, and of how many prompts are still to be
+ * run. */
+static size_t assemble(fr_scheduler *scheduler, fr_slot **slots, size_t *texts) {
+    size_t count = 0;
+    *texts = 0;
+    for (size_t i = 0; i < scheduler->running_count; i++) {
+        fr_slot *slot = scheduler->running[i];
+        fr_job *job = &slot->choice->job;
+        if (job->ended || fr_echo_is_due(slot->request, slot->choice) ||
+            fr_http_exchange_unread(slot->request->exchange) > UNREAD_MOST ||
+            !take_up(scheduler, slot, count == 0 && i + 1 == scheduler->running_count) ||
+            waits_for_others(scheduler, slot))
+            continue;
+        *texts += fr_session_waiting(job->session) == 0;
+        slots[count] = slot;
+        scheduler->rounds[count] = fr_job_round(job, scheduler->ids[count]);
+        count++;
+    }
+    return count;
+}
+
+static double left_of(fr_slot *const *slots, size_t count) {
+    double left = 0;
+    for (size_t i = 0; i < count; i++) left += fr_history_left(slots[i]->choice->job.session);
+    return left;
+}
+
+/* It has had its time, and a line is whole. */
+static bool is_late(const fr_generation_request *request, const fr_choice *choice) {
+    const fr_stream *text = &choice->job.text;
+    bool over = request->most > 0 && choice->first > 0 && fr_seconds() - choice->first > request->most;
+    return over && text->bytes && memchr(text->bytes, '\n', text->length);
+}
+
+/* What a round gave one of them. */
+static void take(fr_scheduler *scheduler, fr_slot *slot, const fr_round *round) {
+    fr_job *job = &slot->choice->job;
+    fr_job_take(job, round);
+    if (!job->ended && is_late(slot->request, slot->choice)) fr_job_limit(job);
+    if (round->count == 0 && !job->ended)
+        fr_answer_progress(slot->request, slot->choice);
+    else
+        fr_answer_step(slot->request, slot->choice);
+    if (job->ended) end_choice(scheduler, slot);
+}
+
+/* False: nobody can take part. */
+static bool run_round(fr_scheduler *scheduler) {
+    fr_slot *slots[FR_SESSIONS_MAX], *hungry[FR_SESSIONS_MAX];
+    size_t texts, hungry_count = 0, count = assemble(scheduler, slots, &texts);
+    if (count == 0) return false;
+    double left = left_of(slots, count);
+    fr_engine_set_piece(engine_of(scheduler), fr_pace_rows(&scheduler->pace, texts));
+    for (size_t i = 0; i < count; i++)
+        fr_history_before(scheduler->history, slots[i]->choice->slot, &scheduler->rounds[i]);
+    double start = fr_seconds();
+    go_away(scheduler);
+    fr_status status = fr_engine_step(engine_of(scheduler), scheduler->rounds, count);
+    come_back(scheduler);
+    double seconds = fr_seconds() - start, rows = left - left_of(slots, count);
+    fr_pace_learn(&scheduler->pace, seconds, texts, rows > 0 ? (size_t)rows : 0);
+    fr_tally_round(scheduler->setting.tally, count);
+    for (size_t i = 0; i < count; i++)
+        fr_history_behind(scheduler->history, slots[i]->choice->slot, &scheduler->rounds[i]);
+    fr_history_end(scheduler->history, seconds);
+    for (size_t i = 0; i < count; i++) {
+        fr_round *round = &scheduler->rounds[i];
+        if (status != FR_OK) *round = (fr_round){.status = status, .error = fr_last_error()};
+        if (round->status == FR_MEMORY)
+            hungry[hungry_count++] = slots[i];
+        else
+            take(scheduler, slots[i], round);
+    }
+    make_room(scheduler, hungry, hungry_count, count);
+    return true;
+}
+
+/* Computes the log-probabilities of the first prompt that is to be echoed with them, in one go. False: there is none,
+ * or it waits for pages that running texts hold. */
+static bool score_prompt(fr_scheduler *scheduler) {
+    fr_slot *due = NULL;
+    bool others = false;
+    for (size_t i = scheduler->running_count; i-- > 0;) {
+        fr_slot *slot = scheduler->running[i];
+        if (fr_echo_is_due(slot->request, slot->choice))
+            due = slot;
+        else
+            others |= !slot->aside;
+    }
+    if (!due) return false;
+    go_away(scheduler);
+    fr_status status = fr_echo_score(due->request, due->choice);
+    come_back(scheduler);
+    if (status == FR_MEMORY && (forget_kept(scheduler) || others)) return !others;
+    if (status == FR_OK || status == FR_ABORTED) return true;
+    fr_job_fail(&due->choice->job, status);
+    return true;
+}
+
+/* Ends jobs that were over before any round: those that could not start, and those without new ids whose prompt has
+ * been scored. */
+static void end_refused(fr_scheduler *scheduler) {
+    for (size_t i = scheduler->running_count; i-- > 0;) {
+        fr_slot *slot = scheduler->running[i];
+        if (!slot->choice->job.ended || fr_echo_is_due(slot->request, slot->choice)) continue;
+        fr_answer_step(slot->request, slot->choice);
+        end_choice(scheduler, slot);
+    }
+}
+
+static void ping(const fr_scheduler *scheduler, fr_generation_request *request) {
+    double most = request->ping >= 0 ? (double)request->ping : scheduler->setting.ping;
+    if (request->stream && most > 0 && fr_http_exchange_silent(request->exchange) > most) fr_answer_ping(request);
+}
+
+static void ping_all(const fr_scheduler *scheduler) {
+    for (size_t i = 0; i < scheduler->running_count; i++) ping(scheduler, scheduler->running[i]->request);
+    for (fr_generation_request *request = scheduler->line; request; request = request->next) ping(scheduler, request);
+}
+
+bool fr_scheduler_round(fr_scheduler *scheduler) {
+    uint64_t before = scheduler->texts + scheduler->ended;
+    take_arrived(scheduler);
+    fr_scheduler_run_errands(scheduler);
+    drop_unwanted(scheduler);
+    fill(scheduler);
+    bool ran = score_prompt(scheduler);
+    end_refused(scheduler);
+    ran |= run_round(scheduler);
+    ran |= fr_scheduler_run_chore(scheduler);
+    ping_all(scheduler);
+    fr_scheduler_show(scheduler);
+    return ran || scheduler->texts + scheduler->ended != before;
+}
+
+static void close_line(fr_scheduler *scheduler) {
+    pthread_mutex_lock(&scheduler->lock);
+    scheduler->closed = true;
+    pthread_mutex_unlock(&scheduler->lock);
+    take_arrived(scheduler);
+}
+
+static bool take_over(fr_scheduler *scheduler) {
+    struct timespec until;
+    int taken;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += ABANDON_WAIT;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    while ((taken = sem_timedwait(&scheduler->away, &until)) != 0 && errno == EINTR) continue;
+    return taken == 0;
+}
+
+void fr_scheduler_abandon(fr_scheduler *scheduler, fr_status status) {
+    if (!take_over(scheduler)) return;
+    close_line(scheduler);
+    for (size_t i = 0; i < scheduler->running_count; i++) {
+        fr_job *job = &scheduler->running[i]->choice->job;
+        if (!job->ended) fr_job_fail(job, status);
+        fr_answer_step(scheduler->running[i]->request, scheduler->running[i]->choice);
+    }
+    for (fr_generation_request *request = scheduler->line; request; request = request->next) fr_answer_end(request);
+}
+
+void fr_scheduler_interrupt(fr_scheduler *scheduler, fr_status status) {
+    close_line(scheduler);
+    while (scheduler->running_count) {
+        fr_slot *slot = scheduler->running[scheduler->running_count - 1];
+        fr_job *job = &slot->choice->job;
+        if (!job->ended && status != FR_OK) fr_job_fail(job, status);
+        if (!job->ended) fr_job_interrupt(job);
+        fr_answer_step(slot->request, slot->choice);
+        end_choice(scheduler, slot);
+    }
+    while (scheduler->line) {
+        discount(scheduler, scheduler->line);
+        fr_answer_end(scheduler->line);
+        end_request(scheduler, scheduler->line);
+    }
+    fr_scheduler_run_errands(scheduler);
+    fr_scheduler_end_chores(scheduler);
+}
+
+/* -------------------------------------------------------------------------------------------------------- scheduler */
+
+fr_scheduler *fr_scheduler_open(const fr_scheduler_setting *setting) {
+    fr_scheduler *scheduler = fr_resize(NULL, 1, sizeof *scheduler);
+    size_t slots = setting->slots;
+    *scheduler = (fr_scheduler){.setting = *setting};
+    scheduler->slots = fr_resize(NULL, slots, sizeof *scheduler->slots);
+    memset(scheduler->slots, 0, slots * sizeof *scheduler->slots);
+    scheduler->running = fr_resize(NULL, slots, sizeof *scheduler->running);
+    scheduler->rounds = fr_resize(NULL, slots, sizeof *scheduler->rounds);
+    scheduler->ids = fr_resize(NULL, slots, sizeof *scheduler->ids);
+    scheduler->history = fr_history_new(slots);
+    scheduler->views = fr_resize(NULL, slots, sizeof *scheduler->views);
+    memset(scheduler->views, 0, slots * sizeof *scheduler->views);
+    pthread_mutex_init(&scheduler->lock, NULL);
+    sem_init(&scheduler->away, 0, 0);
+    scheduler->arrived_end = &scheduler->arrived;
+    scheduler->errands_end = &scheduler->errands;
+    scheduler->chores_end = &scheduler->chores;
+    return scheduler;
+}
+
+void fr_scheduler_close(fr_scheduler *scheduler) {
+    if (!scheduler) return;
+    fr_scheduler_interrupt(scheduler, FR_OK);
+    for (size_t i = 0; i < scheduler->setting.slots; i++) fr_slot_forget(&scheduler->slots[i]);
+    pthread_mutex_destroy(&scheduler->lock);
+    sem_destroy(&scheduler->away);
+    free(scheduler->slots);
+    free(scheduler->running);
+    free(scheduler->rounds);
+    free(scheduler->ids);
+    free(scheduler->views);
+    fr_history_free(scheduler->history);
+    free(scheduler);
+}

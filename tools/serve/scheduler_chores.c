@@ -1,0 +1,49 @@
+/* Work beside the texts, piece by piece between rounds (scheduler.h). */
+#include "tools/serve/scheduler_parts.h"
+
+bool fr_scheduler_add_chore(fr_scheduler *scheduler, fr_chore *chore) {
+    chore->next = NULL;
+    pthread_mutex_lock(&scheduler->lock);
+    bool fits = !scheduler->closed && scheduler->chore_count < scheduler->setting.queue + 1; /* one is under way */
+    if (fits) {
+        *scheduler->chores_end = chore;
+        scheduler->chores_end = &chore->next;
+        scheduler->chore_count++;
+    }
+    pthread_mutex_unlock(&scheduler->lock);
+    if (fits) scheduler->setting.wake(scheduler->setting.context);
+    return fits;
+}
+
+void fr_scheduler_count_chore(fr_scheduler *scheduler, const fr_session *session) {
+    fr_tally_round(scheduler->setting.tally, 1);
+    fr_tally_text(scheduler->setting.tally, session);
+}
+
+static fr_chore *first_of(fr_scheduler *scheduler) {
+    pthread_mutex_lock(&scheduler->lock);
+    fr_chore *first = scheduler->chores;
+    pthread_mutex_unlock(&scheduler->lock);
+    return first;
+}
+
+/* It counts no more before its client can know. */
+static void end_first(fr_scheduler *scheduler) {
+    pthread_mutex_lock(&scheduler->lock);
+    fr_chore *first = scheduler->chores;
+    scheduler->chores = first->next;
+    if (!scheduler->chores) scheduler->chores_end = &scheduler->chores;
+    scheduler->chore_count--;
+    pthread_mutex_unlock(&scheduler->lock);
+    first->end(first);
+}
+
+bool fr_scheduler_run_chore(fr_scheduler *scheduler) {
+    fr_chore *first = first_of(scheduler);
+    if (first && !first->piece(first, scheduler->setting.jobs)) end_first(scheduler);
+    return first != NULL;
+}
+
+void fr_scheduler_end_chores(fr_scheduler *scheduler) {
+    while (first_of(scheduler)) end_first(scheduler);
+}

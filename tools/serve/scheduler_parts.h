@@ -1,0 +1,78 @@
+/* What the scheduler is made of: slots, and what may be seen of them (scheduler.h). */
+#ifndef FR_TOOLS_SERVE_SCHEDULER_PARTS_H
+#define FR_TOOLS_SERVE_SCHEDULER_PARTS_H
+
+#include <pthread.h>
+#include <semaphore.h>
+
+#include "tools/serve/history.h"
+#include "tools/serve/pace.h"
+#include "tools/serve/scheduler.h"
+
+/* A slot for one text. Where its text has ended the session stays for a while: what /slots saves. */
+typedef struct fr_slot {
+    fr_generation_request *request; /* NULL: nobody has it */
+    fr_choice *choice;
+    fr_session *kept; /* of the text before, or restored; NULL: none */
+    bool restored;    /* from a file: its pages are in no shared prefix, so that its own session must go on */
+    uint64_t used;    /* when, in texts begun */
+    bool aside;       /* its session gave its pages up for others */
+    uint64_t aside_since; /* in texts ended */
+} fr_slot;
+
+/* A slot as others see it. */
+typedef struct fr_slot_view {
+    bool busy;
+    uint64_t task;
+    size_t prompt, waiting, decoded, length;
+    int64_t most;
+} fr_slot_view;
+
+/* An errand that waits. */
+typedef struct fr_errand fr_errand;
+struct fr_errand {
+    fr_errand *next;
+    fr_http_exchange *exchange; /* held */
+    fr_slot_errand what;
+    size_t slot;
+    char *path;
+};
+
+struct fr_scheduler {
+    fr_scheduler_setting setting;
+    fr_pace pace;
+    fr_slot *slots;    /* [setting.slots] */
+    fr_slot **running; /* [setting.slots] those under way, by arrival */
+    size_t running_count;
+    fr_round *rounds;
+    int32_t (*ids)[FR_STEP_MAX];
+    fr_history *history;
+    bool short_of_pages; /* since the last text ended */
+    uint64_t texts, ended; /* begun, and ended, so far */
+    fr_generation_request *line; /* requests of which a choice waits, by arrival; the engine thread's own */
+    sem_t away; /* 1 while that thread computes: whoever takes it has all of the above */
+
+    pthread_mutex_t lock; /* of what follows */
+    fr_generation_request *arrived, **arrived_end; /* not in the line yet */
+    fr_errand *errands, **errands_end;
+    fr_chore *chores, **chores_end;
+    size_t chore_count;
+    fr_slot_view *views;  /* [setting.slots] */
+    size_t waiting, busy; /* requests that wait, or that have a choice under way */
+    size_t taken;         /* slots with a choice under way */
+    bool closed;          /* no more requests are taken */
+    uint64_t number;
+};
+
+/* scheduler_slots.c: shows slots as they are now, or one; runs errands; gives a slot's kept session up. Who has an
+ * answer sees its slot free. */
+void fr_scheduler_show(fr_scheduler *scheduler);
+void fr_scheduler_show_slot(fr_scheduler *scheduler, const fr_slot *slot);
+void fr_scheduler_run_errands(fr_scheduler *scheduler);
+void fr_slot_forget(fr_slot *slot);
+
+/* scheduler_chores.c: a piece of the first chore; false: there is none. And the end of all. */
+bool fr_scheduler_run_chore(fr_scheduler *scheduler);
+void fr_scheduler_end_chores(fr_scheduler *scheduler);
+
+#endif
