@@ -203,8 +203,8 @@ $(BUILD)/page/made: Makefile $(wildcard $(foreach p,$(PAGE_PARTS),$(lastword $(s
 	@cat $(PAGE_LICENCES) /dev/null > $(BUILD)/page/licences.txt
 	@touch $@
 
-$(BUILD)/tools/serve/site.o: $(wildcard tools/serve/page/*) $(BUILD)/page/made
-$(BUILD)/tools/serve/site.o: private override CFLAGS += -Wa,-I$(BUILD)
+$(BUILD)/tools/serve/web_page.o: $(wildcard tools/serve/page/*) $(BUILD)/page/made
+$(BUILD)/tools/serve/web_page.o: private override CFLAGS += -Wa,-I$(BUILD)
 
 # Every name has the series as its version: a program of one is not run with another, however it was found.
 $(BUILD)/forerun.map: Makefile include/forerun.h
@@ -246,7 +246,7 @@ $(BUILD)/tests/test_bench_model: private override LDFLAGS += -Wl,--wrap=fr_accep
 
 # These look inside the command.
 $(filter %/test_cli_options %/test_reply_view %/test_serve_http %/test_serve_request %/test_serve_content \
-  %/test_serve_dialects %/test_serve_embeddings %/test_serve_tally %/test_serve_pace,$(TEST_PROGRAMS)): \
+  %/test_serve_dialects %/test_serve_embeddings %/test_serve_metrics %/test_serve_prompt_throttle,$(TEST_PROGRAMS)): \
   $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
 
 # One looks at how a server answers, with calls of its own.

@@ -1280,7 +1280,7 @@ static unsigned checksum(const unsigned char *bytes, size_t count) {
 /* Of a picture whose header claims more pixels than one request may bring, no memory is taken for them. */
 START_TEST(too_many_pixels) {
     size_t length;
-    char *bytes = fr_load_text(GLM "/image/digits.png", &length), path[] = "/tmp/test_serve_ask_XXXXXX";
+    char *bytes = fr_load_text(GLM "/image/digits.png", &length), path[] = "/tmp/test_serve_request_XXXXXX";
     FILE *file = fdopen(mkstemp(path), "wb");
     memcpy(bytes + 16, "\0\0\x20\0\0\0\x10\x01", 8); /* 8192 x 4097 */
     unsigned sum = checksum((unsigned char *)bytes + 12, 17); /* from the header's name on */
@@ -1364,7 +1364,7 @@ int main(void) {
     tcase_add_test(seeing, jpeg_pictures);
     tcase_add_test(seeing, too_many_pixels);
     LOOP(seeing, urls_that_are_refused, bad_urls);
-    Suite *suite = suite_create("serve_ask");
+    Suite *suite = suite_create("serve_request");
     suite_add_tcase(suite, demo_cases());
     suite_add_tcase(suite, drafting);
     suite_add_tcase(suite, bare);

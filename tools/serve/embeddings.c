@@ -9,7 +9,7 @@
 #include "tools/serve/base64.h"
 #include "tools/serve/fault.h"
 #include "tools/serve/seconds.h"
-#include "tools/serve/texts.h"
+#include "tools/serve/text_routes.h"
 
 enum { MOST_INPUTS = 2048 }; /* OpenAI's */
 
@@ -29,7 +29,7 @@ typedef struct input {
 typedef struct embedding {
     fr_chore chore; /* first */
     fr_http_exchange *exchange; /* held once it waits */
-    const fr_served *model;
+    const fr_model_instance *model;
     dialect dialect;
     double arrived;
     bool cuts; /* what a text has beyond the context is left out, as ollama does unless told otherwise */
@@ -259,12 +259,12 @@ static void end(fr_chore *chore) {
     free_embedding(e);
 }
 
-static void answer(fr_http_exchange *exchange, const fr_served *model, dialect asked) {
+static void answer(fr_http_exchange *exchange, const fr_model_instance *model, dialect asked) {
     if (!model->args->given[FR_ARG_EMBEDDINGS]) {
         fr_http_exchange_refuse(exchange, 501, "this server was started without --embeddings");
         return;
     }
-    json_t *body = fr_texts_body(exchange);
+    json_t *body = fr_json_body(exchange);
     if (!body) return;
     embedding *e = fr_resize(NULL, 1, sizeof *e);
     *e = (embedding){.chore = {.piece = run_piece, .end = end}, .exchange = exchange, .model = model, .dialect = asked};
@@ -288,14 +288,14 @@ static void answer(fr_http_exchange *exchange, const fr_served *model, dialect a
     free_embedding(e);
 }
 
-void fr_embeddings_answer(fr_http_exchange *exchange, const fr_served *model) {
+void fr_embeddings_answer(fr_http_exchange *exchange, const fr_model_instance *model) {
     answer(exchange, model, OPENAI);
 }
 
-void fr_embeddings_answer_ollama(fr_http_exchange *exchange, const fr_served *model) {
+void fr_embeddings_answer_ollama(fr_http_exchange *exchange, const fr_model_instance *model) {
     answer(exchange, model, OLLAMA);
 }
 
-void fr_embeddings_answer_ollama_older(fr_http_exchange *exchange, const fr_served *model) {
+void fr_embeddings_answer_ollama_older(fr_http_exchange *exchange, const fr_model_instance *model) {
     answer(exchange, model, OLLAMA_OLDER);
 }

@@ -8,10 +8,10 @@
 
 #include "tools/serve/models.h"
 
-void fr_embeddings_answer(fr_http_exchange *exchange, const fr_served *model);
+void fr_embeddings_answer(fr_http_exchange *exchange, const fr_model_instance *model);
 
 /* The same as ollama has it, texts that are too long cut unless "truncate" is false; and one text, "prompt". */
-void fr_embeddings_answer_ollama(fr_http_exchange *exchange, const fr_served *model);
-void fr_embeddings_answer_ollama_older(fr_http_exchange *exchange, const fr_served *model);
+void fr_embeddings_answer_ollama(fr_http_exchange *exchange, const fr_model_instance *model);
+void fr_embeddings_answer_ollama_older(fr_http_exchange *exchange, const fr_model_instance *model);
 
 #endif

@@ -160,8 +160,8 @@ static void append(fr_http_exchange *exchange, const char *bytes, size_t length)
 
 /* From now on the client has to take it. Under the lock. */
 static void start_deadline(fr_http_exchange *exchange) {
-    int64_t pace = (int64_t)(exchange->size - exchange->taken) / FR_HTTP_BYTES_PER_MS;
-    if (exchange->deadline) atomic_store(exchange->deadline, fr_http_clock() + exchange->timeout + pace);
+    int64_t allowance = (int64_t)(exchange->size - exchange->taken) / FR_HTTP_BYTES_PER_MS;
+    if (exchange->deadline) atomic_store(exchange->deadline, fr_http_clock() + exchange->timeout + allowance);
 }
 
 void fr_http_exchange_answer(fr_http_exchange *exchange, unsigned status, const char *type, const char *bytes,

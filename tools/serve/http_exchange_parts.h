@@ -30,7 +30,7 @@ int64_t fr_http_clock(void);
 
 char *fr_http_copy_text(const char *text);
 
-/* Bytes a millisecond: who keeps that pace has time for any length. */
+/* Bytes a millisecond: a client that takes or sends this many has time for any length. */
 #define FR_HTTP_BYTES_PER_MS 16
 
 /* The connection that exchanges come by, and what all exchanges of a server share. */

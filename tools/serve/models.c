@@ -8,7 +8,7 @@
 #include "forerun_lab.h"
 #include "tools/cli/interrupt.h"
 #include "tools/serve/catalog.h"
-#include "tools/serve/served.h"
+#include "tools/serve/model_instance.h"
 
 enum { USUAL_LOADED = 4 };
 
@@ -25,7 +25,7 @@ struct waiter {
 typedef struct entry {
     const char *name; /* the catalog's */
     fr_arguments args; /* the command line's, with this model's path */
-    fr_served served;  /* the loader's until it is ready; then nobody changes it */
+    fr_model_instance instance; /* the loader's until it is ready; then nobody changes it */
     state state;
     size_t users;  /* threads that have an exchange for it in hand */
     uint64_t used; /* when, in exchanges */
@@ -44,17 +44,21 @@ struct fr_models {
     size_t count, most; /* most: in memory at once */
     fr_catalog catalog;
     bool on_demand; /* loaded once somebody asks for them */
-    fr_tally *tally;
+    fr_metrics *metrics;
     void (*wake)(void *context);
     void *context;
-    pthread_mutex_t lock; /* of what follows, and of entries' fields but served */
+    pthread_mutex_t lock; /* of what follows, and of entries' fields but instance */
     uint64_t exchanges;
     bool closing;
 };
 
-int fr_models_open(fr_models **models, const fr_arguments *args, fr_tally *tally, void (*wake)(void *), void *context) {
+int fr_models_open(fr_models **models, const fr_arguments *args, fr_metrics *metrics, void (*wake)(void *),
+                   void *context) {
     fr_models *m = fr_resize(NULL, 1, sizeof *m);
-    *m = (fr_models){.tally = tally, .wake = wake, .context = context, .most = USUAL_LOADED,
+    *m = (fr_models){.metrics = metrics,
+                     .wake = wake,
+                     .context = context,
+                     .most = USUAL_LOADED,
                      .on_demand = args->given[FR_ARG_MODELS]};
     *models = m;
     pthread_mutex_init(&m->lock, NULL);
@@ -69,7 +73,7 @@ int fr_models_open(fr_models **models, const fr_arguments *args, fr_tally *tally
         *e = (entry){.name = found->name, .args = *args, .models = m};
         e->args.text[FR_ARG_MODEL] = found->path;
         e->args.given[FR_ARG_MODEL] = true;
-        e->served = (fr_served){.name = found->name, .path = found->path, .args = &e->args};
+        e->instance = (fr_model_instance){.name = found->name, .path = found->path, .args = &e->args};
     }
     return 0;
 }
@@ -79,7 +83,7 @@ void fr_models_close(fr_models *m) {
     for (size_t i = 0; i < m->count; i++) {
         entry *e = &m->entries[i];
         if (e->joins) pthread_join(e->loader, NULL);
-        if (e->state == READY) fr_served_unload(&e->served);
+        if (e->state == READY) fr_model_instance_unload(&e->instance);
     }
     fr_catalog_free(&m->catalog);
     pthread_mutex_destroy(&m->lock);
@@ -110,7 +114,7 @@ static void serve_waiters(fr_models *m, entry *e, unsigned status, const char *m
     for (waiter *w = take_waiters(m, e), *next; w; w = next) {
         next = w->next;
         if (status == 200)
-            w->then(w->exchange, &e->served);
+            w->then(w->exchange, &e->instance);
         else
             fr_http_exchange_refuse(w->exchange, status, message, e->name);
         fr_http_exchange_release(w->exchange);
@@ -123,7 +127,7 @@ static void serve_waiters(fr_models *m, entry *e, unsigned status, const char *m
 static void *run_load(void *context) {
     entry *e = context;
     fr_models *m = e->models;
-    int code = fr_served_load(&e->served, m->tally, m->wake, m->context);
+    int code = fr_model_instance_load(&e->instance, m->metrics, m->wake, m->context);
     pthread_mutex_lock(&m->lock);
     e->state = code ? FAILED : READY;
     e->code = code;
@@ -140,7 +144,7 @@ static void *run_load(void *context) {
 }
 
 int fr_models_follow(fr_models *m) {
-    return fr_served_follow(&m->entries[0].served);
+    return fr_model_instance_follow(&m->entries[0].instance);
 }
 
 static state state_of(fr_models *m, const entry *e) {
@@ -153,7 +157,7 @@ static state state_of(fr_models *m, const entry *e) {
 /* Under the lock: nobody has an exchange for it in hand, and its scheduler is empty. */
 static bool is_idle(const entry *e) {
     size_t waiting, running;
-    fr_scheduler_busy(e->served.scheduler, &waiting, &running);
+    fr_scheduler_busy(e->instance.scheduler, &waiting, &running);
     return e->users + waiting + running == 0;
 }
 
@@ -165,7 +169,7 @@ static bool unload_one(fr_models *m) {
         if (e->state == READY && is_idle(e) && (!oldest || e->used < oldest->used)) oldest = e;
     if (oldest) oldest->state = AWAY;
     pthread_mutex_unlock(&m->lock);
-    if (oldest) fr_served_unload(&oldest->served);
+    if (oldest) fr_model_instance_unload(&oldest->instance);
     return oldest != NULL;
 }
 
@@ -192,7 +196,7 @@ int fr_models_load_first(fr_models *m) {
     entry *e = &m->entries[0];
     if (m->on_demand) return 0;
     if (fr_rank_count() > 1) {
-        int code = fr_served_load(&e->served, m->tally, m->wake, m->context);
+        int code = fr_model_instance_load(&e->instance, m->metrics, m->wake, m->context);
         set_state(m, e, code ? FAILED : READY);
         return code;
     }
@@ -202,8 +206,8 @@ int fr_models_load_first(fr_models *m) {
     return state_of(m, e) == FAILED ? e->code : 0;
 }
 
-const fr_served *fr_models_first(const fr_models *m) {
-    return m->on_demand ? NULL : &m->entries[0].served;
+const fr_model_instance *fr_models_first(const fr_models *m) {
+    return m->on_demand ? NULL : &m->entries[0].instance;
 }
 
 bool fr_models_loading(fr_models *m) {
@@ -215,7 +219,7 @@ static void load_wanted(fr_models *m) {
     if (count_in(m, LOADING)) return;
     for (entry *e = m->entries; e < m->entries + m->count; e++) {
         if (state_of(m, e) != WANTED || e->joins) continue;
-        while (count_in(m, READY) && (count_in(m, READY) >= m->most || !fr_served_fits(&e->served)))
+        while (count_in(m, READY) && (count_in(m, READY) >= m->most || !fr_model_instance_fits(&e->instance)))
             if (!unload_one(m)) return;
         begin_load(m, e);
         return;
@@ -260,7 +264,7 @@ static void wait_for(fr_models *m, entry *e, fr_http_exchange *exchange, fr_mode
 /* Says if a file of the model was cut or changed while open, and notes it once. The model must be ready and in use by
  * this thread. */
 static bool is_lost(fr_models *m, entry *e) {
-    bool lost = fr_lab_files_check(e->served.loaded.model, e->served.loaded.drafter) == FR_LOST;
+    bool lost = fr_lab_files_check(e->instance.loaded.model, e->instance.loaded.drafter) == FR_LOST;
     pthread_mutex_lock(&m->lock);
     bool unsaid = lost && !e->lost;
     e->lost |= lost;
@@ -305,7 +309,7 @@ void fr_models_with(fr_models *m, fr_http_exchange *exchange, const char *name, 
         fr_http_exchange_refuse(exchange, 500,
                                 "the file of the model \"%.100s\" was changed while the server had it open", e->name);
     else if (ready)
-        then(exchange, &e->served);
+        then(exchange, &e->instance);
     else if (!waits)
         fr_http_exchange_refuse(exchange, 503, loading ? "Loading model" : "the server is going down");
     if (!ready) return;
@@ -321,8 +325,8 @@ bool fr_models_ready(fr_models *m) {
     return ready;
 }
 
-static json_t *meta_of(const fr_served *served) {
-    const fr_model *model = served->loaded.model;
+static json_t *meta_of(const fr_model_instance *instance) {
+    const fr_model *model = instance->loaded.model;
     json_t *meta = json_object();
     fr_json_put(meta, "n_vocab", json_integer(fr_model_fact(model, FR_FACT_VOCAB)));
     fr_json_put(meta, "n_ctx_train", json_integer(fr_model_fact(model, FR_FACT_CONTEXT_LIMIT)));
@@ -339,8 +343,8 @@ json_t *fr_models_list(fr_models *m) {
     for (entry *e = m->entries; e < m->entries + m->count; e++) {
         bool ready = e->state == READY;
         json_t *one = json_pack("{s:s, s:s, s:I, s:s}", "id", e->name, "object", "model", "created",
-                                (json_int_t)(ready ? e->served.created : time(NULL)), "owned_by", "forerun");
-        if (ready) fr_json_put(one, "meta", meta_of(&e->served));
+                                (json_int_t)(ready ? e->instance.created : time(NULL)), "owned_by", "forerun");
+        if (ready) fr_json_put(one, "meta", meta_of(&e->instance));
         json_array_append_new(data, one);
     }
     pthread_mutex_unlock(&m->lock);
@@ -351,11 +355,11 @@ json_t *fr_models_files(fr_models *m) {
     json_t *all = json_array();
     pthread_mutex_lock(&m->lock);
     for (entry *e = m->entries; e < m->entries + m->count; e++) {
-        const char *path = e->served.path;
+        const char *path = e->instance.path;
         json_t *one = json_pack("{s:o, s:o}", "name", fr_json_bytes(e->name, strlen(e->name)), "path",
                                 fr_json_bytes(path, strlen(path)));
-        if (e->state == READY) fr_json_put(one, "meta", meta_of(&e->served));
-        if (e->state == READY) fr_json_put(one, "context", json_integer(e->served.jobs.context));
+        if (e->state == READY) fr_json_put(one, "meta", meta_of(&e->instance));
+        if (e->state == READY) fr_json_put(one, "context", json_integer(e->instance.jobs.context));
         json_array_append_new(all, one);
     }
     pthread_mutex_unlock(&m->lock);
@@ -377,7 +381,7 @@ void fr_models_count(fr_models *m, size_t *waiting, size_t *running) {
     pthread_mutex_lock(&m->lock);
     for (entry *e = m->entries; e < m->entries + m->count; e++) {
         size_t waits = 0, runs = 0;
-        if (e->state == READY) fr_scheduler_busy(e->served.scheduler, &waits, &runs);
+        if (e->state == READY) fr_scheduler_busy(e->instance.scheduler, &waits, &runs);
         for (const waiter *w = e->waiters; w; w = w->next) waits++;
         *waiting += waits;
         *running += runs;
@@ -394,7 +398,7 @@ static void let_go(fr_models *m, entry *e) {
     if (goes) e->state = AWAY;
     e->leaves &= !goes;
     pthread_mutex_unlock(&m->lock);
-    if (goes) fr_served_unload(&e->served);
+    if (goes) fr_model_instance_unload(&e->instance);
 }
 
 bool fr_models_round(fr_models *m) {
@@ -406,7 +410,7 @@ bool fr_models_round(fr_models *m) {
         if (now == FAILED && fr_interrupt_came(NULL)) serve_waiters(m, e, 503, going);
         else if (now == FAILED) serve_waiters(m, e, 500, "the model \"%.100s\" can't be loaded");
         if (now != READY) continue;
-        busy |= fr_scheduler_round(e->served.scheduler);
+        busy |= fr_scheduler_round(e->instance.scheduler);
         let_go(m, e);
     }
     return busy;
@@ -423,7 +427,7 @@ bool fr_models_busy(fr_models *m) {
 
 void fr_models_abandon(fr_models *m, fr_status status) {
     for (entry *e = m->entries; e < m->entries + m->count; e++)
-        if (state_of(m, e) == READY) fr_scheduler_abandon(e->served.scheduler, status);
+        if (state_of(m, e) == READY) fr_scheduler_abandon(e->instance.scheduler, status);
 }
 
 void fr_models_interrupt(fr_models *m, fr_status status) {
@@ -431,7 +435,7 @@ void fr_models_interrupt(fr_models *m, fr_status status) {
     m->closing = true;
     pthread_mutex_unlock(&m->lock);
     for (entry *e = m->entries; e < m->entries + m->count; e++) {
-        if (state_of(m, e) == READY) fr_scheduler_interrupt(e->served.scheduler, status);
+        if (state_of(m, e) == READY) fr_scheduler_interrupt(e->instance.scheduler, status);
         serve_waiters(m, e, 503, going);
     }
 }

@@ -9,7 +9,7 @@
 #include "tools/serve/scheduler.h"
 
 /* One that is in memory. */
-typedef struct fr_served {
+typedef struct fr_model_instance {
     const char *name;
     const char *path;
     const fr_arguments *args;
@@ -19,16 +19,17 @@ typedef struct fr_served {
     size_t slots;
     char fingerprint[96];
     time_t created;
-} fr_served;
+} fr_model_instance;
 
 typedef struct fr_models fr_models;
 
 /* What is done with an exchange and its model; NULL model: it can't be had, and the exchange has its answer. */
-typedef void fr_models_fn(fr_http_exchange *exchange, const fr_served *model);
+typedef void fr_models_fn(fr_http_exchange *exchange, const fr_model_instance *model);
 
 /* Finds out which models there are. wake: called where the engine's thread has something to do. Gives the exit
  * status. */
-int fr_models_open(fr_models **models, const fr_arguments *args, fr_tally *tally, void (*wake)(void *), void *context);
+int fr_models_open(fr_models **models, const fr_arguments *args, fr_metrics *metrics, void (*wake)(void *),
+                   void *context);
 void fr_models_close(fr_models *models);
 
 /* Loads the model of -m, or stops at a signal. Does nothing for several models. Gives the exit status. */
@@ -36,7 +37,7 @@ int fr_models_load_first(fr_models *models);
 
 /* The model of -m; NULL: there are several. The second function says if a model is loading, which can't be
  * interrupted. */
-const fr_served *fr_models_first(const fr_models *models);
+const fr_model_instance *fr_models_first(const fr_models *models);
 bool fr_models_loading(fr_models *models);
 
 /* Of a rank that nobody asks: loads it and does as rank 0's does, until that ends. Gives the exit status. */

@@ -13,7 +13,7 @@
 #include "tools/serve/caps.h"
 #include "tools/serve/content_file.h"
 #include "tools/serve/infill.h"
-#include "tools/serve/texts.h"
+#include "tools/serve/text_routes.h"
 
 #define OLLAMA_VERSION "0.12.11" /* the first whose texts have log-probabilities, as these do */
 
@@ -130,7 +130,7 @@ void fr_ollama_version(fr_http_exchange *exchange) {
 
 /* ------------------------------------------------------------------------------------------------------------- show */
 
-static json_t *abilities_of(const fr_served *model) {
+static json_t *abilities_of(const fr_model_instance *model) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(model->loaded.model);
     bool chats = tokenizer && fr_chat_template_text(tokenizer, NULL);
     json_t *caps = chats ? fr_caps_of(tokenizer) : json_object();
@@ -151,7 +151,7 @@ static json_t *abilities_of(const fr_served *model) {
 }
 
 /* Lists what the model can do, and its context, which clients look for under the name of an architecture. */
-static void answer_shown(fr_http_exchange *exchange, const fr_served *model) {
+static void answer_shown(fr_http_exchange *exchange, const fr_model_instance *model) {
     const fr_model *weights = model->loaded.model;
     size_t length = 0;
     const char *template = fr_chat_template_text(fr_model_tokenizer(weights), &length);
@@ -175,8 +175,8 @@ static const char *name_in(const json_t *body) {
     return fr_job_plain_text(named && !json_is_null(named) ? named : older);
 }
 
-void fr_ollama_show(fr_http_exchange *exchange, const fr_served *model) {
-    json_t *body = fr_texts_body(exchange);
+void fr_ollama_show(fr_http_exchange *exchange, const fr_model_instance *model) {
+    json_t *body = fr_json_body(exchange);
     const char *name = name_in(body);
     if (body && (!name || !*name))
         fr_http_exchange_refuse(exchange, 400, "\"model\" must be the name of a model");
@@ -214,7 +214,7 @@ static void answer_silence(fr_http_exchange *exchange, const char *name, const c
     fr_http_exchange_answer_json(exchange, 200, line);
 }
 
-void fr_ollama_load(fr_http_exchange *exchange, const fr_served *model) {
+void fr_ollama_load(fr_http_exchange *exchange, const fr_model_instance *model) {
     json_decref(fr_http_exchange_kept(exchange));
     answer_silence(exchange, model->name, "load");
 }

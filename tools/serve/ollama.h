@@ -16,12 +16,12 @@ void fr_ollama_tags(fr_http_exchange *exchange, fr_models *models);
 void fr_ollama_loaded(fr_http_exchange *exchange, fr_models *models);
 
 /* POST /api/show of a model that the body names: an fr_models_fn. */
-void fr_ollama_show(fr_http_exchange *exchange, const fr_served *model);
+void fr_ollama_show(fr_http_exchange *exchange, const fr_model_instance *model);
 
 /* Tells whether a body of /api/generate or /api/chat asks for no text: it only has its model loaded; *leaves: or
  * leave. And the answers to both, the first an fr_models_fn. */
 bool fr_ollama_is_silent(const char *path, const json_t *body, bool *leaves);
-void fr_ollama_load(fr_http_exchange *exchange, const fr_served *model);
+void fr_ollama_load(fr_http_exchange *exchange, const fr_model_instance *model);
 void fr_ollama_unload(fr_http_exchange *exchange, fr_models *models, const json_t *body);
 
 #endif

@@ -12,8 +12,8 @@
 #include "tools/serve/fault.h"
 #include "tools/serve/infill.h"
 #include "tools/serve/ollama.h"
-#include "tools/serve/site.h"
-#include "tools/serve/texts.h"
+#include "tools/serve/text_routes.h"
+#include "tools/serve/web_page.h"
 
 typedef void route_fn(const fr_routes *routes, fr_http_exchange *exchange);
 
@@ -53,26 +53,26 @@ static void get_metrics(const fr_routes *routes, fr_http_exchange *exchange) {
         return;
     }
     fr_models_count(routes->models, &waiting, &running);
-    char *page = fr_tally_page(routes->tally, running, waiting, &length), since[32];
-    snprintf(since, sizeof since, "%lld", (long long)fr_tally_since(routes->tally));
+    char *page = fr_metrics_page(routes->metrics, running, waiting, &length), since[32];
+    snprintf(since, sizeof since, "%lld", (long long)fr_metrics_since(routes->metrics));
     fr_http_exchange_set_header(exchange, "Process-Start-Time-Unix", since);
-    fr_http_exchange_answer(exchange, 200, FR_TALLY_TYPE, page, length);
+    fr_http_exchange_answer(exchange, 200, FR_METRICS_TYPE, page, length);
     free(page);
 }
 
 static void get_props(const fr_routes *routes, fr_http_exchange *exchange) {
-    fr_models_with(routes->models, exchange, fr_http_exchange_query(exchange, "model"), fr_texts_props);
+    fr_models_with(routes->models, exchange, fr_http_exchange_query(exchange, "model"), fr_text_routes_props);
 }
 
 static void get_tokenizer_info(const fr_routes *routes, fr_http_exchange *exchange) {
-    fr_models_with(routes->models, exchange, fr_http_exchange_query(exchange, "model"), fr_texts_tokenizer_info);
+    fr_models_with(routes->models, exchange, fr_http_exchange_query(exchange, "model"), fr_text_routes_tokenizer_info);
 }
 
-static void get_site(const fr_routes *routes, fr_http_exchange *exchange) {
+static void get_web_page(const fr_routes *routes, fr_http_exchange *exchange) {
     if (routes->args->given[FR_ARG_NO_UI])
         fr_http_exchange_refuse(exchange, 404, "this server was started with --no-ui");
     else
-        fr_site_answer(exchange);
+        fr_web_page_answer(exchange);
 }
 
 static void answer_unbuilt(const fr_routes *routes, fr_http_exchange *exchange) {
@@ -82,7 +82,7 @@ static void answer_unbuilt(const fr_routes *routes, fr_http_exchange *exchange) 
 
 /* ------------------------------------------------------------------------------------------------------------ slots */
 
-static void list_slots(fr_http_exchange *exchange, const fr_served *model) {
+static void list_slots(fr_http_exchange *exchange, const fr_model_instance *model) {
     bool if_free = fr_http_exchange_query(exchange, "fail_on_no_slot") != NULL;
     if (if_free && fr_scheduler_full(model->scheduler))
         fr_http_exchange_refuse(exchange, 503, "no slot is free");
@@ -102,7 +102,7 @@ static void get_slots(const fr_routes *routes, fr_http_exchange *exchange) {
     show(routes, exchange, list_slots);
 }
 
-static void list_rounds(fr_http_exchange *exchange, const fr_served *model) {
+static void list_rounds(fr_http_exchange *exchange, const fr_model_instance *model) {
     const char *after = fr_http_exchange_query(exchange, "after");
     fr_http_exchange_answer_json(exchange, 200,
                                  fr_scheduler_rounds(model->scheduler, after ? strtoull(after, NULL, 10) : 0));
@@ -127,9 +127,9 @@ static bool slot_number(const char *path, size_t slots, size_t *slot) {
 }
 
 /* The path of the file that the body names, in the folder of --slot-save-path; free. NULL: the exchange is told. */
-static char *file_of(fr_http_exchange *exchange, const fr_served *model) {
+static char *file_of(fr_http_exchange *exchange, const fr_model_instance *model) {
     const char *folder = model->args->text[FR_ARG_SLOT_SAVE_PATH];
-    json_t *body = fr_texts_body(exchange);
+    json_t *body = fr_json_body(exchange);
     const char *name = fr_job_plain_text(json_object_get(body, "filename"));
     char *path = NULL;
     if (!body) return NULL;
@@ -144,7 +144,7 @@ static char *file_of(fr_http_exchange *exchange, const fr_served *model) {
     return path;
 }
 
-static void change_slot(fr_http_exchange *exchange, const fr_served *model) {
+static void change_slot(fr_http_exchange *exchange, const fr_model_instance *model) {
     static const char *const actions[] = {"save", "restore", "erase"};
     const char *action = fr_http_exchange_query(exchange, "action");
     size_t slot, what = 0;
@@ -177,7 +177,7 @@ static void with_body(const fr_routes *routes, fr_http_exchange *exchange, fr_mo
         fr_models_with(routes->models, exchange, NULL, then);
         return;
     }
-    json_t *body = fr_texts_body(exchange);
+    json_t *body = fr_json_body(exchange);
     json_t *name = json_incref(json_object_get(body, "model"));
     if (body) fr_http_exchange_keep(exchange, body);
     if (name && !json_is_string(name))
@@ -188,7 +188,7 @@ static void with_body(const fr_routes *routes, fr_http_exchange *exchange, fr_mo
 }
 
 /* To the scheduler, or the answer why not. */
-static void queue_request(fr_http_exchange *exchange, const fr_served *model, fr_generation_request *request) {
+static void queue_request(fr_http_exchange *exchange, const fr_model_instance *model, fr_generation_request *request) {
     if (request->error[0]) {
         fr_answer_refuse(request);
         fr_generation_request_free(request);
@@ -199,26 +199,26 @@ static void queue_request(fr_http_exchange *exchange, const fr_served *model, fr
     }
 }
 
-static void generate(fr_http_exchange *exchange, const fr_served *model, fr_job_form form) {
-    json_t *body = fr_texts_body(exchange);
+static void generate(fr_http_exchange *exchange, const fr_model_instance *model, fr_job_form form) {
+    json_t *body = fr_json_body(exchange);
     if (body) queue_request(exchange, model, fr_generation_request_read(exchange, &model->jobs, form, body));
 }
 
-static void answer_chat(fr_http_exchange *exchange, const fr_served *model) {
+static void answer_chat(fr_http_exchange *exchange, const fr_model_instance *model) {
     generate(exchange, model, FR_JOB_CHAT);
 }
 
-static void answer_completion(fr_http_exchange *exchange, const fr_served *model) {
+static void answer_completion(fr_http_exchange *exchange, const fr_model_instance *model) {
     generate(exchange, model, FR_JOB_COMPLETION);
 }
 
-static void answer_native(fr_http_exchange *exchange, const fr_served *model) {
+static void answer_native(fr_http_exchange *exchange, const fr_model_instance *model) {
     generate(exchange, model, FR_JOB_NATIVE);
 }
 
-static void answer_infill(fr_http_exchange *exchange, const fr_served *model) {
+static void answer_infill(fr_http_exchange *exchange, const fr_model_instance *model) {
     char error[FR_INFILL_ERROR];
-    json_t *body = fr_texts_body(exchange);
+    json_t *body = fr_json_body(exchange);
     if (!body) return;
     if (fr_infill_read(fr_model_tokenizer(model->loaded.model), body, error)) {
         queue_request(exchange, model, fr_generation_request_read(exchange, &model->jobs, FR_JOB_NATIVE, body));
@@ -235,7 +235,7 @@ typedef json_t *read_fn(json_t *body, char error[FR_DIALECT_ERROR]);
 /* The exchange's body as a chat's, with the body itself; NULL: the exchange is told why it is none. */
 static json_t *read_chat(fr_http_exchange *exchange, read_fn *read, json_t **body) {
     char error[FR_DIALECT_ERROR];
-    *body = fr_texts_body(exchange);
+    *body = fr_json_body(exchange);
     json_t *chat = *body ? read(*body, error) : NULL;
     if (*body && !chat) {
         fr_http_exchange_refuse(exchange, 400, "%s", error);
@@ -245,7 +245,7 @@ static json_t *read_chat(fr_http_exchange *exchange, read_fn *read, json_t **bod
 }
 
 /* Starts a chat, or a completion if the body has no messages. Takes over both bodies. */
-static void queue_in_dialect(fr_http_exchange *exchange, const fr_served *model, const fr_dialect *dialect,
+static void queue_in_dialect(fr_http_exchange *exchange, const fr_model_instance *model, const fr_dialect *dialect,
                              json_t *body, json_t *chat) {
     fr_job_form form = json_object_get(chat, "messages") ? FR_JOB_CHAT : FR_JOB_COMPLETION;
     fr_generation_request *request = fr_generation_request_read(exchange, &model->jobs, form, chat);
@@ -253,14 +253,14 @@ static void queue_in_dialect(fr_http_exchange *exchange, const fr_served *model,
     queue_request(exchange, model, request);
 }
 
-static void answer_in_dialect(fr_http_exchange *exchange, const fr_served *model, const fr_dialect *dialect,
+static void answer_in_dialect(fr_http_exchange *exchange, const fr_model_instance *model, const fr_dialect *dialect,
                               read_fn *read) {
     json_t *body, *chat = read_chat(exchange, read, &body);
     if (chat) queue_in_dialect(exchange, model, dialect, body, chat);
 }
 
 /* How many tokens a request has: {"input_tokens": N}, of an `object`, of however many. */
-static void count_in(fr_http_exchange *exchange, const fr_served *model, read_fn *read, const char *object) {
+static void count_in(fr_http_exchange *exchange, const fr_model_instance *model, read_fn *read, const char *object) {
     fr_job_setting setting = model->jobs;
     json_t *body, *chat = read_chat(exchange, read, &body);
     if (!chat) return;
@@ -276,7 +276,7 @@ static void count_in(fr_http_exchange *exchange, const fr_served *model, read_fn
     json_decref(body);
 }
 
-static void answer_response(fr_http_exchange *exchange, const fr_served *model) {
+static void answer_response(fr_http_exchange *exchange, const fr_model_instance *model) {
     answer_in_dialect(exchange, model, &fr_dialect_responses, fr_responses_read);
 }
 
@@ -286,30 +286,30 @@ static json_t *read_itself(json_t *body, char error[FR_DIALECT_ERROR]) {
     return json_incref(body);
 }
 
-static void count_chat(fr_http_exchange *exchange, const fr_served *model) {
+static void count_chat(fr_http_exchange *exchange, const fr_model_instance *model) {
     count_in(exchange, model, read_itself, "response.input_tokens");
 }
 
-static void count_response(fr_http_exchange *exchange, const fr_served *model) {
+static void count_response(fr_http_exchange *exchange, const fr_model_instance *model) {
     count_in(exchange, model, fr_responses_read, "response.input_tokens");
 }
 
-static void answer_message(fr_http_exchange *exchange, const fr_served *model) {
+static void answer_message(fr_http_exchange *exchange, const fr_model_instance *model) {
     answer_in_dialect(exchange, model, &fr_dialect_messages, fr_messages_read);
 }
 
-static void count_message(fr_http_exchange *exchange, const fr_served *model) {
+static void count_message(fr_http_exchange *exchange, const fr_model_instance *model) {
     count_in(exchange, model, fr_messages_read, NULL);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- ollama */
 
-static void answer_ollama_chat(fr_http_exchange *exchange, const fr_served *model) {
+static void answer_ollama_chat(fr_http_exchange *exchange, const fr_model_instance *model) {
     answer_in_dialect(exchange, model, &fr_dialect_ollama_chat, fr_ollama_read_chat);
 }
 
 /* Starts ollama's /api/generate, which fills in code if the body has a suffix. */
-static void answer_ollama_generate(fr_http_exchange *exchange, const fr_served *model) {
+static void answer_ollama_generate(fr_http_exchange *exchange, const fr_model_instance *model) {
     char error[FR_INFILL_ERROR];
     json_t *body, *chat = read_chat(exchange, fr_ollama_read_generate, &body);
     bool fills = json_object_get(chat, "input_suffix") != NULL;
@@ -338,7 +338,7 @@ static void get_ollama_loaded(const fr_routes *routes, fr_http_exchange *exchang
 /* Loads or removes the model if the body has no prompt. */
 static void route_ollama(const fr_routes *routes, fr_http_exchange *exchange, fr_models_fn *then) {
     bool leaves;
-    json_t *body = fr_texts_body(exchange);
+    json_t *body = fr_json_body(exchange);
     if (!body) return;
     bool silent = fr_ollama_is_silent(fr_http_exchange_path(exchange), body, &leaves);
     if (silent && leaves) {
@@ -365,8 +365,8 @@ static const struct route {
     route_fn *answer;   /* of the server itself; or */
     fr_models_fn *then; /* of a model, with the request's body */
 } routes_table[] = {
-    {"GET", "/", get_site, NULL},
-    {"GET", FR_SITE_FOLDER, get_site, NULL},
+    {"GET", "/", get_web_page, NULL},
+    {"GET", FR_WEB_PAGE_FOLDER, get_web_page, NULL},
     {"GET", "/health", get_health, NULL},
     {"GET", "/v1/health", get_health, NULL},
     {"GET", "/v1/models", get_models, NULL},
@@ -394,9 +394,9 @@ static const struct route {
     {"GET", "/api/tags", get_ollama_tags, NULL},
     {"GET", "/api/ps", get_ollama_loaded, NULL},
     {"GET", "/api/version", get_ollama_version, NULL},
-    {"POST", "/tokenize", NULL, fr_texts_tokenize},
-    {"POST", "/detokenize", NULL, fr_texts_detokenize},
-    {"POST", "/apply-template", NULL, fr_texts_apply_template},
+    {"POST", "/tokenize", NULL, fr_text_routes_tokenize},
+    {"POST", "/detokenize", NULL, fr_text_routes_detokenize},
+    {"POST", "/apply-template", NULL, fr_text_routes_apply_template},
     {"POST", "/v1/responses", NULL, answer_response},
     {"POST", "/responses", NULL, answer_response},
     {"POST", "/v1/responses/input_tokens", NULL, count_response},
@@ -444,7 +444,7 @@ void fr_routes_answer(void *context, fr_http_exchange *exchange) {
 }
 
 bool fr_routes_open(const char *path) {
-    return strcmp(path, "/health") == 0 || strcmp(path, "/v1/health") == 0 || fr_site_has(path);
+    return strcmp(path, "/health") == 0 || strcmp(path, "/v1/health") == 0 || fr_web_page_has(path);
 }
 
 /* A name that is written with \u0067 for a letter has none of the words; other texts that have them are read well by a

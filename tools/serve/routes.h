@@ -9,7 +9,7 @@
 typedef struct fr_routes {
     const fr_arguments *args;
     fr_models *models;
-    fr_tally *tally;
+    fr_metrics *metrics;
 } fr_routes;
 
 /* An fr_http_fn, whose context is an fr_routes. */

@@ -214,7 +214,7 @@ static void leave(fr_scheduler *scheduler, fr_slot *slot) {
 static void end_choice(fr_scheduler *scheduler, fr_slot *slot) {
     fr_generation_request *request = slot->request;
     fr_choice *choice = slot->choice;
-    if (choice->job.session) fr_tally_text(scheduler->setting.tally, choice->job.session);
+    if (choice->job.session) fr_metrics_add_text(scheduler->setting.metrics, choice->job.session);
     leave(scheduler, slot);
     request->done++;
     bool whole = request->done == request->count,
@@ -307,8 +307,8 @@ static bool waits_for_others(const fr_scheduler *scheduler, fr_slot *slot) {
         choice->ready = now;
         choice->behind = scheduler->running[scheduler->running_count - 1]->request->number;
     }
-    const fr_pace_first first = {choice->began, choice->ready, choice->behind};
-    return fr_pace_waits(&first, now, scheduler->setting.slots, prompts, list_prompts(scheduler, prompts));
+    const fr_prompt_throttle_first first = {choice->began, choice->ready, choice->behind};
+    return fr_prompt_throttle_waits(&first, now, scheduler->setting.slots, prompts, list_prompts(scheduler, prompts));
 }
 
 /* Who takes part: whoever's client reads, and who has pages. Gives how many, and of how many prompts are still to be
@@ -363,7 +363,7 @@ static bool run_round(fr_scheduler *scheduler) {
     size_t texts, hungry_count = 0, count = assemble(scheduler, slots, &texts);
     if (count == 0) return false;
     double left = left_of(slots, count);
-    fr_engine_set_piece(engine_of(scheduler), fr_pace_rows(&scheduler->pace, texts));
+    fr_engine_set_piece(engine_of(scheduler), fr_prompt_throttle_rows(&scheduler->throttle, texts));
     for (size_t i = 0; i < count; i++)
         fr_history_before(scheduler->history, slots[i]->choice->slot, &scheduler->rounds[i]);
     double start = fr_seconds();
@@ -371,8 +371,8 @@ static bool run_round(fr_scheduler *scheduler) {
     fr_status status = fr_engine_step(engine_of(scheduler), scheduler->rounds, count);
     come_back(scheduler);
     double seconds = fr_seconds() - start, rows = left - left_of(slots, count);
-    fr_pace_learn(&scheduler->pace, seconds, texts, rows > 0 ? (size_t)rows : 0);
-    fr_tally_round(scheduler->setting.tally, count);
+    fr_prompt_throttle_learn(&scheduler->throttle, seconds, texts, rows > 0 ? (size_t)rows : 0);
+    fr_metrics_add_round(scheduler->setting.metrics, count);
     for (size_t i = 0; i < count; i++)
         fr_history_behind(scheduler->history, slots[i]->choice->slot, &scheduler->rounds[i]);
     fr_history_end(scheduler->history, seconds);

@@ -6,7 +6,7 @@
 #define FR_TOOLS_SERVE_SCHEDULER_H
 
 #include "tools/serve/generation_request.h"
-#include "tools/serve/tally.h"
+#include "tools/serve/metrics.h"
 
 typedef struct fr_scheduler fr_scheduler;
 
@@ -16,7 +16,7 @@ typedef struct fr_scheduler_setting {
     size_t slots, queue;
     double ping; /* seconds; 0: none */
     fr_job_setting *jobs;
-    fr_tally *tally;
+    fr_metrics *metrics;
     void (*wake)(void *context);
     void *context;
 } fr_scheduler_setting;

@@ -16,8 +16,8 @@ bool fr_scheduler_add_chore(fr_scheduler *scheduler, fr_chore *chore) {
 }
 
 void fr_scheduler_count_chore(fr_scheduler *scheduler, const fr_session *session) {
-    fr_tally_round(scheduler->setting.tally, 1);
-    fr_tally_text(scheduler->setting.tally, session);
+    fr_metrics_add_round(scheduler->setting.metrics, 1);
+    fr_metrics_add_text(scheduler->setting.metrics, session);
 }
 
 static fr_chore *first_of(fr_scheduler *scheduler) {

@@ -6,7 +6,7 @@
 #include <semaphore.h>
 
 #include "tools/serve/history.h"
-#include "tools/serve/pace.h"
+#include "tools/serve/prompt_throttle.h"
 #include "tools/serve/scheduler.h"
 
 /* A slot for one text. Where its text has ended the session stays for a while: what /slots saves. */
@@ -40,7 +40,7 @@ struct fr_errand {
 
 struct fr_scheduler {
     fr_scheduler_setting setting;
-    fr_pace pace;
+    fr_prompt_throttle throttle;
     fr_slot *slots;    /* [setting.slots] */
     fr_slot **running; /* [setting.slots] those under way, by arrival */
     size_t running_count;

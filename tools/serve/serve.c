@@ -36,7 +36,7 @@ enum { USUAL_PORT = 8080, USUAL_BODY = 1 << 24, USUAL_CONNECTIONS = 1024, ALL_CO
 typedef struct server {
     const fr_arguments *args;
     char **keys; /* NULL: everybody may ask */
-    fr_tally *tally;
+    fr_metrics *metrics;
     fr_models *models;
     fr_routes routes;
     fr_request_log log;
@@ -174,7 +174,7 @@ static void say_where(const server *s) {
 }
 
 static void say_ready(const server *s) {
-    const fr_served *model = fr_models_first(s->models);
+    const fr_model_instance *model = fr_models_first(s->models);
     if (s->args->given[FR_ARG_QUIET] || fr_models_loading(s->models)) return;
     if (model)
         fr_note("ready: %s, %zu slot%s with a context of %lld tokens each, %s", model->name, model->slots,
@@ -194,7 +194,7 @@ static void answer(void *context, fr_http_exchange *exchange) {
 
 static void report(void *context, const fr_http_exchange_report *exchange) {
     const server *s = context;
-    fr_tally_http_exchange(s->tally, exchange);
+    fr_metrics_add_http_exchange(s->metrics, exchange);
     fr_log_http_exchange(&s->log, exchange);
 }
 
@@ -225,12 +225,12 @@ static int open_http(server *s) {
 
 static int open_all(server *s) {
     const fr_arguments *args = s->args;
-    s->tally = fr_tally_new();
+    s->metrics = fr_metrics_new();
     s->log = fr_log_of(args);
     int code = fr_keys_read(args->text[FR_ARG_API_KEY], args->text[FR_ARG_API_KEY_FILE], &s->keys);
     if (!code) code = read_certificate(s);
-    if (!code) code = fr_models_open(&s->models, args, s->tally, wake, s);
-    s->routes = (fr_routes){.args = args, .models = s->models, .tally = s->tally};
+    if (!code) code = fr_models_open(&s->models, args, s->metrics, wake, s);
+    s->routes = (fr_routes){.args = args, .models = s->models, .metrics = s->metrics};
     return code ? code : open_http(s);
 }
 
@@ -238,7 +238,7 @@ static int open_all(server *s) {
 static void close_all(server *s) {
     if (s->http) fr_http_close(s->http);
     fr_models_close(s->models);
-    fr_tally_free(s->tally);
+    fr_metrics_free(s->metrics);
     fr_keys_free(s->keys);
     free(s->key_pem);
     free(s->certificate_pem);

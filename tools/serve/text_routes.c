@@ -1,5 +1,5 @@
-/* Texts and tokens, templates, properties (texts.h). */
-#include "tools/serve/texts.h"
+/* Texts and tokens, templates, properties (text_routes.h). */
+#include "tools/serve/text_routes.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "tools/serve/caps.h"
 #include "tools/serve/settings.h"
 
-json_t *fr_texts_body(fr_http_exchange *exchange) {
+json_t *fr_json_body(fr_http_exchange *exchange) {
     size_t length;
     json_error_t error = {.text = ""};
     const char *bytes = fr_http_exchange_body(exchange, &length);
@@ -27,7 +27,7 @@ json_t *fr_texts_body(fr_http_exchange *exchange) {
 }
 
 /* The model's tokenizer; NULL: the exchange is told. */
-static const fr_tokenizer *tokenizer_of(fr_http_exchange *exchange, const fr_served *model) {
+static const fr_tokenizer *tokenizer_of(fr_http_exchange *exchange, const fr_model_instance *model) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(model->loaded.model);
     if (!tokenizer) fr_http_exchange_refuse(exchange, 501, "the model has no tokenizer: only ids can be run");
     return tokenizer;
@@ -53,7 +53,7 @@ static bool take_flag(fr_http_exchange *exchange, const json_t *body, const char
 }
 
 /* llama.cpp's body has "content", vLLM's "prompt", to which special tokens are added unless it says otherwise. */
-static void answer_tokens(fr_http_exchange *exchange, const fr_served *model, const fr_tokenizer *tokenizer,
+static void answer_tokens(fr_http_exchange *exchange, const fr_model_instance *model, const fr_tokenizer *tokenizer,
                           const json_t *body) {
     const json_t *content = json_object_get(body, "content"), *prompt = json_object_get(body, "prompt");
     bool vllm = !content && prompt, add = vllm, parse = true, pieces = false;
@@ -86,9 +86,9 @@ static void answer_tokens(fr_http_exchange *exchange, const fr_served *model, co
     fr_http_exchange_answer_json(exchange, 200, answer);
 }
 
-void fr_texts_tokenize(fr_http_exchange *exchange, const fr_served *model) {
+void fr_text_routes_tokenize(fr_http_exchange *exchange, const fr_model_instance *model) {
     const fr_tokenizer *tokenizer = tokenizer_of(exchange, model);
-    json_t *body = tokenizer ? fr_texts_body(exchange) : NULL;
+    json_t *body = tokenizer ? fr_json_body(exchange) : NULL;
     if (body) answer_tokens(exchange, model, tokenizer, body);
     json_decref(body);
 }
@@ -113,9 +113,9 @@ static void answer_text(fr_http_exchange *exchange, const fr_tokenizer *tokenize
     free(ids);
 }
 
-void fr_texts_detokenize(fr_http_exchange *exchange, const fr_served *model) {
+void fr_text_routes_detokenize(fr_http_exchange *exchange, const fr_model_instance *model) {
     const fr_tokenizer *tokenizer = tokenizer_of(exchange, model);
-    json_t *body = tokenizer ? fr_texts_body(exchange) : NULL;
+    json_t *body = tokenizer ? fr_json_body(exchange) : NULL;
     if (body) answer_text(exchange, tokenizer, json_object_get(body, "tokens"));
     json_decref(body);
 }
@@ -123,8 +123,8 @@ void fr_texts_detokenize(fr_http_exchange *exchange, const fr_served *model) {
 /* --------------------------------------------------------------------------------------------------------- template */
 
 /* As a chat with this body would be. */
-void fr_texts_apply_template(fr_http_exchange *exchange, const fr_served *model) {
-    json_t *body = fr_texts_body(exchange);
+void fr_text_routes_apply_template(fr_http_exchange *exchange, const fr_model_instance *model) {
+    json_t *body = fr_json_body(exchange);
     fr_job_setting setting = model->jobs;
     if (!body) return;
     setting.context = 0; /* it is not run, however long it is */
@@ -147,7 +147,7 @@ static json_t *token_text(const fr_tokenizer *tokenizer, int32_t id) {
 }
 
 /* Tokenizes in vLLM's form, which lm-eval uses. */
-void fr_texts_tokenizer_info(fr_http_exchange *exchange, const fr_served *model) {
+void fr_text_routes_tokenizer_info(fr_http_exchange *exchange, const fr_model_instance *model) {
     const fr_tokenizer *tokenizer = tokenizer_of(exchange, model);
     size_t length;
     if (!tokenizer) return;
@@ -160,7 +160,7 @@ void fr_texts_tokenizer_info(fr_http_exchange *exchange, const fr_served *model)
     fr_http_exchange_answer_json(exchange, 200, info);
 }
 
-static json_t *settings_of(const fr_served *model) {
+static json_t *settings_of(const fr_model_instance *model) {
     const fr_arguments *args = model->args;
     json_t *params = fr_settings_of_options(model->loaded.options);
     if (!args->given[FR_ARG_SEED] || args->seed_drawn) fr_json_put(params, "seed", json_integer(-1));
@@ -168,7 +168,7 @@ static json_t *settings_of(const fr_served *model) {
     return json_pack("{s:I, s:o}", "n_ctx", (json_int_t)model->jobs.context, "params", params);
 }
 
-void fr_texts_props(fr_http_exchange *exchange, const fr_served *model) {
+void fr_text_routes_props(fr_http_exchange *exchange, const fr_model_instance *model) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(model->loaded.model);
     size_t length;
     const char *template = fr_chat_template_text(tokenizer, &length);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "tests/require.h"
-#include "tools/serve/pace.h"
+#include "tools/serve/prompt_throttle.h"
 
 typedef struct machine {
     double round, row, free; /* seconds; rows that cost nothing */
@@ -23,19 +23,20 @@ static const machine machines[] = {{0.006, 0.0016, 0}, {0.030, 0.009, 0},    {0.
  * used. */
 START_TEST(rounds_at_most_double) {
     const machine *m = &machines[_i];
-    fr_pace pace = {0};
+    fr_prompt_throttle throttle = {0};
     uint32_t state = 7;
     size_t slow = 0, rows = 0, fits = (size_t)(m->free + m->round / m->row);
-    for (size_t i = 0; i < 20; i++) fr_pace_learn(&pace, takes(m, 64, &state), 0, 64); /* a prompt alone */
-    for (size_t i = 0; i < 20; i++) fr_pace_learn(&pace, takes(m, 0, &state), 3, 0);
+    for (size_t i = 0; i < 20; i++)
+        fr_prompt_throttle_learn(&throttle, takes(m, 64, &state), 0, 64); /* a prompt alone */
+    for (size_t i = 0; i < 20; i++) fr_prompt_throttle_learn(&throttle, takes(m, 0, &state), 3, 0);
     for (size_t i = 0; i < 400; i++) {
-        size_t piece = fr_pace_rows(&pace, 3);
+        size_t piece = fr_prompt_throttle_rows(&throttle, 3);
         if (piece > 256) piece = 256;
         ck_assert_uint_ge(piece, 1);
         double seconds = takes(m, piece, &state);
         slow += i >= 20 && seconds > 2.1 * m->round && piece > 1;
         rows += piece;
-        fr_pace_learn(&pace, seconds, 3, piece);
+        fr_prompt_throttle_learn(&throttle, seconds, 3, piece);
     }
     ck_assert_uint_le(slow, 4);
     ck_assert_uint_ge(rows, 400 * (fits < 256 ? fits : 256) / 3);
@@ -43,31 +44,31 @@ START_TEST(rounds_at_most_double) {
 END_TEST
 
 START_TEST(nobody_waits) {
-    fr_pace pace = {0};
-    ck_assert_uint_eq(fr_pace_rows(&pace, 0), 0);
-    ck_assert_uint_ge(fr_pace_rows(&pace, 1), 1);
-    fr_pace_learn(&pace, 0.1, 0, 64);
-    ck_assert_uint_eq(fr_pace_rows(&pace, 0), 0);
-    ck_assert_uint_le(fr_pace_rows(&pace, 1), 64);
+    fr_prompt_throttle throttle = {0};
+    ck_assert_uint_eq(fr_prompt_throttle_rows(&throttle, 0), 0);
+    ck_assert_uint_ge(fr_prompt_throttle_rows(&throttle, 1), 1);
+    fr_prompt_throttle_learn(&throttle, 0.1, 0, 64);
+    ck_assert_uint_eq(fr_prompt_throttle_rows(&throttle, 0), 0);
+    ck_assert_uint_le(fr_prompt_throttle_rows(&throttle, 1), 64);
 }
 END_TEST
 
 /* Began at 10, had its first id at 12, when request 7 was the last. */
 START_TEST(a_burst_is_waited_for) {
     static const uint64_t before[] = {5}, at[] = {9, 7}, behind[] = {8, 9};
-    const fr_pace_first text = {10, 12, 7};
-    ck_assert(fr_pace_waits(&text, 12, 4, before, 1));
-    ck_assert(fr_pace_waits(&text, 17.9, 4, at, 2));
-    ck_assert(!fr_pace_waits(&text, 12, 4, behind, 2)); /* who came later takes its turn */
-    ck_assert(!fr_pace_waits(&text, 12, 4, NULL, 0));
-    ck_assert(!fr_pace_waits(&text, 18.1, 4, before, 1)); /* four times as long as its own prompt took */
-    ck_assert(fr_pace_waits(&text, 18.1, 5, before, 1));
-    ck_assert(!fr_pace_waits(&text, 12.1, 1, before, 1)); /* one slot alone: nobody is waited for */
+    const fr_prompt_throttle_first text = {10, 12, 7};
+    ck_assert(fr_prompt_throttle_waits(&text, 12, 4, before, 1));
+    ck_assert(fr_prompt_throttle_waits(&text, 17.9, 4, at, 2));
+    ck_assert(!fr_prompt_throttle_waits(&text, 12, 4, behind, 2)); /* who came later takes its turn */
+    ck_assert(!fr_prompt_throttle_waits(&text, 12, 4, NULL, 0));
+    ck_assert(!fr_prompt_throttle_waits(&text, 18.1, 4, before, 1)); /* four times as long as its own prompt took */
+    ck_assert(fr_prompt_throttle_waits(&text, 18.1, 5, before, 1));
+    ck_assert(!fr_prompt_throttle_waits(&text, 12.1, 1, before, 1)); /* one slot alone: nobody is waited for */
 }
 END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("serve_pace");
+    Suite *suite = suite_create("serve_prompt_throttle");
     TCase *all = tcase_create("all");
     tcase_add_loop_test(all, rounds_at_most_double, 0, sizeof machines / sizeof *machines);
     tcase_add_test(all, nobody_waits);

@@ -1,5 +1,5 @@
-/* The chat page's files as answers (site.h). */
-#include "tools/serve/site.h"
+/* The chat page's files as answers (web_page.h). */
+#include "tools/serve/web_page.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
     extern const char symbol[] __attribute__((visibility("hidden")));                                                  \
     extern const char symbol##_end[] __attribute__((visibility("hidden")))
 
-#define OWN(symbol, file) EMBED(fr_site_##symbol, "tools/serve/page/" file)
+#define OWN(symbol, file) EMBED(fr_web_page_##symbol, "tools/serve/page/" file)
 
 OWN(index, "index.html");
 OWN(style, "page.css");
@@ -35,10 +35,10 @@ OWN(rounds, "rounds.js");
 OWN(settings, "settings.js");
 OWN(store, "store.js");
 
-EMBED(fr_site_katex, "page/katex.mjs");
-EMBED(fr_site_katex_style, "page/katex.css");
-EMBED(fr_site_highlight, "page/highlight.js");
-EMBED(fr_site_licences, "page/licences.txt");
+EMBED(fr_web_page_katex, "page/katex.mjs");
+EMBED(fr_web_page_katex_style, "page/katex.css");
+EMBED(fr_web_page_highlight, "page/highlight.js");
+EMBED(fr_web_page_licences, "page/licences.txt");
 
 /* KaTeX's fonts, without the "KaTeX_" at the start of their files' names. */
 #define FONTS(USE)                                                                                                     \
@@ -63,7 +63,7 @@ EMBED(fr_site_licences, "page/licences.txt");
     USE(size4, "Size4-Regular")                                                                                        \
     USE(typewriter, "Typewriter-Regular")
 
-#define EMBED_FONT(symbol, name) EMBED(fr_site_font_##symbol, "page/fonts/KaTeX_" name ".woff2");
+#define EMBED_FONT(symbol, name) EMBED(fr_web_page_font_##symbol, "page/fonts/KaTeX_" name ".woff2");
 FONTS(EMBED_FONT)
 
 #define HTML   "text/html; charset=utf-8"
@@ -72,34 +72,33 @@ FONTS(EMBED_FONT)
 #define SVG    "image/svg+xml"
 #define PLAIN  "text/plain; charset=utf-8"
 
-#define IN_FOLDER(name, type, symbol) {FR_SITE_FOLDER name, type, fr_site_##symbol, fr_site_##symbol##_end}
+#define IN_FOLDER(name, type, symbol) \
+    { FR_WEB_PAGE_FOLDER name, type, fr_web_page_##symbol, fr_web_page_##symbol##_end }
 #define FONT(symbol, name) IN_FOLDER("fonts/KaTeX_" name ".woff2", "font/woff2", font_##symbol),
 
 static const struct file {
     const char *path, *type, *bytes, *end;
-} files[] = {
-    {"/", HTML, fr_site_index, fr_site_index_end},
-    IN_FOLDER("page.css", CSS, style),
-    IN_FOLDER("icon.svg", SVG, icon),
-    IN_FOLDER("main.js", SCRIPT, main),
-    IN_FOLDER("api.js", SCRIPT, api),
-    IN_FOLDER("branches.js", SCRIPT, branches),
-    IN_FOLDER("colours.js", SCRIPT, colours),
-    IN_FOLDER("dom.js", SCRIPT, dom),
-    IN_FOLDER("files.js", SCRIPT, files),
-    IN_FOLDER("formulas.js", SCRIPT, formulas),
-    IN_FOLDER("markdown.js", SCRIPT, markdown),
-    IN_FOLDER("messages.js", SCRIPT, messages),
-    IN_FOLDER("pictures.js", SCRIPT, pictures),
-    IN_FOLDER("rounds.js", SCRIPT, rounds),
-    IN_FOLDER("settings.js", SCRIPT, settings),
-    IN_FOLDER("store.js", SCRIPT, store),
-    IN_FOLDER("katex.mjs", SCRIPT, katex),
-    IN_FOLDER("katex.css", CSS, katex_style),
-    IN_FOLDER("highlight.js", SCRIPT, highlight),
-    IN_FOLDER("licences.txt", PLAIN, licences),
-    FONTS(FONT)
-};
+} files[] = {{"/", HTML, fr_web_page_index, fr_web_page_index_end},
+             IN_FOLDER("page.css", CSS, style),
+             IN_FOLDER("icon.svg", SVG, icon),
+             IN_FOLDER("main.js", SCRIPT, main),
+             IN_FOLDER("api.js", SCRIPT, api),
+             IN_FOLDER("branches.js", SCRIPT, branches),
+             IN_FOLDER("colours.js", SCRIPT, colours),
+             IN_FOLDER("dom.js", SCRIPT, dom),
+             IN_FOLDER("files.js", SCRIPT, files),
+             IN_FOLDER("formulas.js", SCRIPT, formulas),
+             IN_FOLDER("markdown.js", SCRIPT, markdown),
+             IN_FOLDER("messages.js", SCRIPT, messages),
+             IN_FOLDER("pictures.js", SCRIPT, pictures),
+             IN_FOLDER("rounds.js", SCRIPT, rounds),
+             IN_FOLDER("settings.js", SCRIPT, settings),
+             IN_FOLDER("store.js", SCRIPT, store),
+             IN_FOLDER("katex.mjs", SCRIPT, katex),
+             IN_FOLDER("katex.css", CSS, katex_style),
+             IN_FOLDER("highlight.js", SCRIPT, highlight),
+             IN_FOLDER("licences.txt", PLAIN, licences),
+             FONTS(FONT)};
 
 /* What the model says is shown on the page, so that nothing of it may run, load or lead a frame astray. */
 static const struct {
@@ -122,7 +121,7 @@ static const struct file *find(const char *path) {
     return NULL;
 }
 
-bool fr_site_has(const char *path) {
+bool fr_web_page_has(const char *path) {
     return find(path) != NULL;
 }
 
@@ -134,7 +133,7 @@ static void tag_of(const struct file *file, char tag[20]) {
     snprintf(tag, 20, "\"%016llx\"", (unsigned long long)hash);
 }
 
-void fr_site_answer(fr_http_exchange *exchange) {
+void fr_web_page_answer(fr_http_exchange *exchange) {
     const struct file *file = find(fr_http_exchange_path(exchange));
     if (!file) {
         fr_http_exchange_refuse(exchange, 404, "there is nothing at %.100s", fr_http_exchange_path(exchange));

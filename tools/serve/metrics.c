@@ -1,5 +1,5 @@
-/* Counts for /metrics: see tally.h. */
-#include "tools/serve/tally.h"
+/* Counts for /metrics: see metrics.h. */
+#include "tools/serve/metrics.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -55,7 +55,7 @@ static const struct {
 /* Answers are counted by the first digit of their status, 1xx to 5xx. */
 enum { CLASSES = 5 };
 
-struct fr_tally {
+struct fr_metrics {
     pthread_mutex_t lock; /* over all below */
     double figures[FIGURES];
     double busy;          /* sessions of all rounds together */
@@ -94,38 +94,38 @@ static const struct {
     [KV_CACHED] = {"kv_cache_kept_bytes", "gauge", "Keys and values kept for prompts that begin alike", 0},
 };
 
-fr_tally *fr_tally_new(void) {
-    fr_tally *tally = fr_resize(NULL, 1, sizeof *tally);
-    *tally = (fr_tally){.since = time(NULL)};
-    pthread_mutex_init(&tally->lock, NULL);
-    return tally;
+fr_metrics *fr_metrics_new(void) {
+    fr_metrics *metrics = fr_resize(NULL, 1, sizeof *metrics);
+    *metrics = (fr_metrics){.since = time(NULL)};
+    pthread_mutex_init(&metrics->lock, NULL);
+    return metrics;
 }
 
-time_t fr_tally_since(const fr_tally *tally) {
-    return tally->since;
+time_t fr_metrics_since(const fr_metrics *metrics) {
+    return metrics->since;
 }
 
-void fr_tally_free(fr_tally *tally) {
-    if (tally) pthread_mutex_destroy(&tally->lock);
-    free(tally);
+void fr_metrics_free(fr_metrics *metrics) {
+    if (metrics) pthread_mutex_destroy(&metrics->lock);
+    free(metrics);
 }
 
-void fr_tally_round(fr_tally *tally, size_t busy) {
-    pthread_mutex_lock(&tally->lock);
-    tally->figures[ROUNDS]++;
-    tally->busy += (double)busy;
-    pthread_mutex_unlock(&tally->lock);
+void fr_metrics_add_round(fr_metrics *metrics, size_t busy) {
+    pthread_mutex_lock(&metrics->lock);
+    metrics->figures[ROUNDS]++;
+    metrics->busy += (double)busy;
+    pthread_mutex_unlock(&metrics->lock);
 }
 
-static void add_depths(fr_tally *tally, const fr_session *session) {
+static void add_depths(fr_metrics *metrics, const fr_session *session) {
     for (size_t depth = 0; depth < DEPTHS; depth++) {
         if (fr_session_depth_stat(session, depth, FR_DEPTH_DRAFTED) == 0) continue;
-        tally->kept[depth] += fr_session_depth_stat(session, depth, FR_DEPTH_ACCEPTED);
-        if (tally->depths <= depth) tally->depths = depth + 1;
+        metrics->kept[depth] += fr_session_depth_stat(session, depth, FR_DEPTH_ACCEPTED);
+        if (metrics->depths <= depth) metrics->depths = depth + 1;
     }
 }
 
-void fr_tally_text(fr_tally *tally, const fr_session *session) {
+void fr_metrics_add_text(fr_metrics *metrics, const fr_session *session) {
     static const struct {
         figure figure;
         fr_stat stat;
@@ -135,16 +135,16 @@ void fr_tally_text(fr_tally *tally, const fr_session *session) {
         {SECONDS, FR_STAT_DECODE_SECONDS}, {DRAFTED, FR_STAT_DRAFTED}, {ACCEPTED, FR_STAT_ACCEPTED},
     };
     double length = (double)fr_session_length(session);
-    pthread_mutex_lock(&tally->lock);
+    pthread_mutex_lock(&metrics->lock);
     for (size_t i = 0; i < sizeof stats / sizeof *stats; i++)
-        tally->figures[stats[i].figure] += fr_session_stat(session, stats[i].stat);
-    tally->figures[KV_USED] = fr_session_stat(session, FR_STAT_KV_USED_BYTES);
-    tally->figures[KV_SHARED] = fr_session_stat(session, FR_STAT_KV_SHARED_BYTES);
-    tally->figures[KV_CACHED] = fr_session_stat(session, FR_STAT_KV_CACHED_BYTES);
-    tally->figures[DRAFTS] += fr_session_depth_stat(session, 0, FR_DEPTH_DRAFTED);
-    if (tally->figures[LONGEST] < length) tally->figures[LONGEST] = length;
-    add_depths(tally, session);
-    pthread_mutex_unlock(&tally->lock);
+        metrics->figures[stats[i].figure] += fr_session_stat(session, stats[i].stat);
+    metrics->figures[KV_USED] = fr_session_stat(session, FR_STAT_KV_USED_BYTES);
+    metrics->figures[KV_SHARED] = fr_session_stat(session, FR_STAT_KV_SHARED_BYTES);
+    metrics->figures[KV_CACHED] = fr_session_stat(session, FR_STAT_KV_CACHED_BYTES);
+    metrics->figures[DRAFTS] += fr_session_depth_stat(session, 0, FR_DEPTH_DRAFTED);
+    if (metrics->figures[LONGEST] < length) metrics->figures[LONGEST] = length;
+    add_depths(metrics, session);
+    pthread_mutex_unlock(&metrics->lock);
 }
 
 static void add_seconds(histogram *h, double seconds) {
@@ -153,18 +153,18 @@ static void add_seconds(histogram *h, double seconds) {
     h->sum += seconds;
 }
 
-void fr_tally_http_exchange(fr_tally *tally, const fr_http_exchange_report *report) {
+void fr_metrics_add_http_exchange(fr_metrics *metrics, const fr_http_exchange_report *report) {
     const fr_http_exchange_texts *texts = report->texts;
     unsigned class = report->status / 100;
-    pthread_mutex_lock(&tally->lock);
-    if (class >= 1 && class <= CLASSES) tally->exchanges[class - 1]++;
+    pthread_mutex_lock(&metrics->lock);
+    if (class >= 1 && class <= CLASSES) metrics->exchanges[class - 1]++;
     if (texts && report->status < 400) {
-        add_seconds(&tally->spans[WHOLE], report->seconds);
-        if (texts->first > 0) add_seconds(&tally->spans[FIRST], texts->first);
+        add_seconds(&metrics->spans[WHOLE], report->seconds);
+        if (texts->first > 0) add_seconds(&metrics->spans[FIRST], texts->first);
         if (texts->first > 0 && texts->generated > 1 && report->seconds > texts->first)
-            add_seconds(&tally->spans[EACH], (report->seconds - texts->first) / (double)(texts->generated - 1));
+            add_seconds(&metrics->spans[EACH], (report->seconds - texts->first) / (double)(texts->generated - 1));
     }
-    pthread_mutex_unlock(&tally->lock);
+    pthread_mutex_unlock(&metrics->lock);
 }
 
 static double ratio(double a, double b) {
@@ -183,34 +183,34 @@ static void print_histogram(FILE *page, const char *name, const char *help, cons
     fprintf(page, PREFIX "%s_sum %.6f\n" PREFIX "%s_count %.0f\n", name, h->sum, name, h->count);
 }
 
-static void print_page(const fr_tally *tally, FILE *page) {
+static void print_page(const fr_metrics *metrics, FILE *page) {
     for (size_t i = 0; i < FIGURES; i++) {
         print_head(page, rows[i].name, rows[i].type, rows[i].help);
-        fprintf(page, PREFIX "%s %.*f\n", rows[i].name, rows[i].decimals, tally->figures[i]);
+        fprintf(page, PREFIX "%s %.*f\n", rows[i].name, rows[i].decimals, metrics->figures[i]);
     }
     print_head(page, CALLS, "counter", "Requests that were answered, by the class of their status");
     for (size_t i = 0; i < CLASSES; i++)
-        fprintf(page, PREFIX CALLS "{status=\"%zuxx\"} %.0f\n", i + 1, tally->exchanges[i]);
-    for (size_t i = 0; i < SPANS; i++) print_histogram(page, span_rows[i].name, span_rows[i].help, &tally->spans[i]);
-    if (tally->depths == 0) return;
+        fprintf(page, PREFIX CALLS "{status=\"%zuxx\"} %.0f\n", i + 1, metrics->exchanges[i]);
+    for (size_t i = 0; i < SPANS; i++) print_histogram(page, span_rows[i].name, span_rows[i].help, &metrics->spans[i]);
+    if (metrics->depths == 0) return;
     print_head(page, BY_DEPTH, "counter", "Drafted tokens that were accepted, by their place in a draft");
-    for (size_t depth = 0; depth < tally->depths; depth++)
-        fprintf(page, PREFIX BY_DEPTH "{position=\"%zu\"} %.0f\n", depth, tally->kept[depth]);
+    for (size_t depth = 0; depth < metrics->depths; depth++)
+        fprintf(page, PREFIX BY_DEPTH "{position=\"%zu\"} %.0f\n", depth, metrics->kept[depth]);
 }
 
-char *fr_tally_page(fr_tally *tally, size_t running, size_t waiting, size_t *length) {
+char *fr_metrics_page(fr_metrics *metrics, size_t running, size_t waiting, size_t *length) {
     char *text = NULL;
     FILE *page = open_memstream(&text, length);
     if (!page) exit(fr_bad_input("out of memory: counts"));
-    pthread_mutex_lock(&tally->lock);
-    double *figures = tally->figures;
+    pthread_mutex_lock(&metrics->lock);
+    double *figures = metrics->figures;
     figures[PROMPT_SPEED] = ratio(figures[PROMPT_TOKENS], figures[PROMPT_SECONDS]);
     figures[SPEED] = ratio(figures[TOKENS], figures[SECONDS]);
     figures[RUNNING] = (double)running;
     figures[WAITING] = (double)waiting;
-    figures[BUSY] = ratio(tally->busy, figures[ROUNDS]);
-    print_page(tally, page);
-    pthread_mutex_unlock(&tally->lock);
+    figures[BUSY] = ratio(metrics->busy, figures[ROUNDS]);
+    print_page(metrics, page);
+    pthread_mutex_unlock(&metrics->lock);
     fclose(page);
     return text;
 }

@@ -1,5 +1,5 @@
-/* One model of a server (served.h). */
-#include "tools/serve/served.h"
+/* One model of a server (model_instance.h). */
+#include "tools/serve/model_instance.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -39,19 +39,19 @@ static void put_type(char *word, size_t size, const fr_options *options, fr_opti
 
 /* Everything that decides which text a request with a seed is given, settings that it leaves out among it: two hosts
  * that show the same give the same. */
-static void put_fingerprint(fr_served *served, const char *hash) {
+static void put_fingerprint(fr_model_instance *instance, const char *hash) {
     char k[16], v[16];
-    put_type(k, sizeof k, served->loaded.options, FR_OPT_KV_K);
-    put_type(v, sizeof v, served->loaded.options, FR_OPT_KV_V);
-    json_t *settings = fr_settings_of_options(served->loaded.options);
+    put_type(k, sizeof k, instance->loaded.options, FR_OPT_KV_K);
+    put_type(v, sizeof v, instance->loaded.options, FR_OPT_KV_V);
+    json_t *settings = fr_settings_of_options(instance->loaded.options);
     json_object_del(settings, "seed");
     char *line = fr_json_line(settings);
     uint64_t rest = hash_text(0xcbf29ce484222325u, line);
-    rest = hash_text(rest, fr_chat_template_text(fr_model_tokenizer(served->loaded.model), NULL));
+    rest = hash_text(rest, fr_chat_template_text(fr_model_tokenizer(instance->loaded.model), NULL));
     free(line);
     json_decref(settings);
-    snprintf(served->fingerprint, sizeof served->fingerprint, "fr%d-%.32s-%s-%s-%016llx", FR_NUMERICS_VERSION, hash, k,
-             v, (unsigned long long)rest);
+    snprintf(instance->fingerprint, sizeof instance->fingerprint, "fr%d-%.32s-%s-%s-%016llx", FR_NUMERICS_VERSION, hash,
+             k, v, (unsigned long long)rest);
 }
 
 /* --------------------------------------------------------------------------------------------------------- settings */
@@ -71,83 +71,83 @@ static size_t longest_token(const fr_tokenizer *tokenizer) {
     return longest;
 }
 
-static int open_engine(fr_served *served) {
-    fr_loaded *loaded = &served->loaded;
-    const fr_arguments *args = served->args;
+static int open_engine(fr_model_instance *instance) {
+    fr_loaded *loaded = &instance->loaded;
+    const fr_arguments *args = instance->args;
     int code = fr_loaded_open_drafter(loaded, args);
     if (code) return code;
     code = fr_loaded_sample(loaded, args);
     if (code) return code;
     fr_loaded_note_unused(loaded, args);
-    served->jobs = (fr_job_setting){
-        .args = args, .loaded = loaded, .model = served->name, .fingerprint = served->fingerprint};
-    served->jobs.longest = longest_token(fr_model_tokenizer(loaded->model));
-    served->jobs.context = fr_loaded_context(loaded, args, 0, 0);
-    fr_status status = fr_options_set(loaded->options, FR_OPT_CONTEXT, served->jobs.context);
+    instance->jobs =
+        (fr_job_setting){.args = args, .loaded = loaded, .model = instance->name, .fingerprint = instance->fingerprint};
+    instance->jobs.longest = longest_token(fr_model_tokenizer(loaded->model));
+    instance->jobs.context = fr_loaded_context(loaded, args, 0, 0);
+    fr_status status = fr_options_set(loaded->options, FR_OPT_CONTEXT, instance->jobs.context);
     if (status == FR_OK)
         status = fr_engine_open(loaded->model, loaded->drafter, loaded->options,
-                                served->slots + args->given[FR_ARG_EMBEDDINGS], &served->jobs.engine);
-    if (status == FR_OK && fr_rank_count() > 1 && fr_rank() == 0) status = fr_lab_engine_lead(served->jobs.engine);
+                                instance->slots + args->given[FR_ARG_EMBEDDINGS], &instance->jobs.engine);
+    if (status == FR_OK && fr_rank_count() > 1 && fr_rank() == 0) status = fr_lab_engine_lead(instance->jobs.engine);
     return fr_exit_status(status);
 }
 
-static void open_scheduler(fr_served *served, fr_tally *tally, void (*wake)(void *), void *context) {
-    const fr_arguments *args = served->args;
+static void open_scheduler(fr_model_instance *instance, fr_metrics *metrics, void (*wake)(void *), void *context) {
+    const fr_arguments *args = instance->args;
     const fr_scheduler_setting scheduler = {
-        .slots = served->slots,
+        .slots = instance->slots,
         .queue = args->given[FR_ARG_MAX_QUEUE] ? (size_t)args->number[FR_ARG_MAX_QUEUE] : USUAL_QUEUE,
         .ping = args->given[FR_ARG_PING] ? (double)args->number[FR_ARG_PING] : USUAL_PING,
-        .jobs = &served->jobs,
-        .tally = tally,
+        .jobs = &instance->jobs,
+        .metrics = metrics,
         .wake = wake,
         .context = context};
-    served->scheduler = fr_scheduler_open(&scheduler);
+    instance->scheduler = fr_scheduler_open(&scheduler);
 }
 
-int fr_served_load(fr_served *served, fr_tally *tally, void (*wake)(void *), void *context) {
-    hashing hash = {.path = served->path};
+int fr_model_instance_load(fr_model_instance *instance, fr_metrics *metrics, void (*wake)(void *), void *context) {
+    hashing hash = {.path = instance->path};
     pthread_t thread;
-    const fr_arguments *args = served->args;
-    served->slots = slots_of(args);
+    const fr_arguments *args = instance->args;
+    instance->slots = slots_of(args);
     bool apart = pthread_create(&thread, NULL, run_hash, &hash) == 0;
-    int code = fr_loaded_open(&served->loaded, args);
-    if (!code) code = open_engine(served);
+    int code = fr_loaded_open(&instance->loaded, args);
+    if (!code) code = open_engine(instance);
     if (apart) pthread_join(thread, NULL);
     else run_hash(&hash);
     if (!code && !hash.done) code = hash.error[0] ? fr_bad_input("%s", hash.error) : 1; /* no word: the server ends */
     if (code) {
-        fr_served_unload(served);
+        fr_model_instance_unload(instance);
         return code;
     }
-    put_fingerprint(served, hash.hash);
-    served->created = time(NULL);
-    open_scheduler(served, tally, wake, context);
+    put_fingerprint(instance, hash.hash);
+    instance->created = time(NULL);
+    open_scheduler(instance, metrics, wake, context);
     return 0;
 }
 
-int fr_served_follow(fr_served *served) {
-    served->slots = slots_of(served->args);
-    int code = fr_loaded_open(&served->loaded, served->args);
-    if (!code) code = open_engine(served);
-    if (!code) code = fr_exit_status(fr_lab_engine_follow(served->jobs.engine));
-    fr_served_unload(served);
+int fr_model_instance_follow(fr_model_instance *instance) {
+    instance->slots = slots_of(instance->args);
+    int code = fr_loaded_open(&instance->loaded, instance->args);
+    if (!code) code = open_engine(instance);
+    if (!code) code = fr_exit_status(fr_lab_engine_follow(instance->jobs.engine));
+    fr_model_instance_unload(instance);
     return code;
 }
 
-void fr_served_unload(fr_served *served) {
-    fr_scheduler_close(served->scheduler);
-    fr_engine_close(served->jobs.engine);
-    fr_loaded_close(&served->loaded);
-    served->scheduler = NULL;
-    served->jobs = (fr_job_setting){0};
+void fr_model_instance_unload(fr_model_instance *instance) {
+    fr_scheduler_close(instance->scheduler);
+    fr_engine_close(instance->jobs.engine);
+    fr_loaded_close(&instance->loaded);
+    instance->scheduler = NULL;
+    instance->jobs = (fr_job_setting){0};
 }
 
-bool fr_served_fits(const fr_served *served) {
+bool fr_model_instance_fits(const fr_model_instance *instance) {
     uint64_t bytes[FR_ESTIMATE_COUNT];
     fr_options *options = NULL;
-    const fr_arguments *args = served->args;
+    const fr_arguments *args = instance->args;
     if (fr_loaded_options(&options, args) != 0) return true;
-    fr_status status = fr_model_estimate(served->path, NULL, options, slots_of(args), bytes);
+    fr_status status = fr_model_estimate(instance->path, NULL, options, slots_of(args), bytes);
     fr_options_free(options);
     return status != FR_OK || bytes[FR_ESTIMATE_TOTAL] <= bytes[FR_ESTIMATE_AVAILABLE];
 }

@@ -8,7 +8,7 @@
 
 #include "tests/reference.h"
 #include "tests/require.h"
-#include "tools/serve/tally.h"
+#include "tools/serve/metrics.h"
 
 #define PREFIX "llamacpp:"
 
@@ -21,9 +21,9 @@ static double value_of(const char *page, const char *name) {
     return strtod(at + strlen(line), NULL);
 }
 
-static char *page_of(fr_tally *tally, size_t running, size_t waiting) {
+static char *page_of(fr_metrics *metrics, size_t running, size_t waiting) {
     size_t length;
-    char *page = fr_tally_page(tally, running, waiting, &length);
+    char *page = fr_metrics_page(metrics, running, waiting, &length);
     ck_assert_uint_eq(strlen(page), length);
     return page;
 }
@@ -42,8 +42,8 @@ enum { COUNTERS = sizeof counters / sizeof *counters, GAUGES = sizeof gauges / s
 
 /* HELP and TYPE stand before each sample, and nothing else is there. */
 START_TEST(the_page_has_llama_cpps_names) {
-    fr_tally *tally = fr_tally_new();
-    char *page = page_of(tally, 0, 0), *rest = page, name[128], type[16], help[256], again[128];
+    fr_metrics *metrics = fr_metrics_new();
+    char *page = page_of(metrics, 0, 0), *rest = page, name[128], type[16], help[256], again[128];
     double value;
     size_t count = 0;
     char *others = strstr(page, "# HELP " PREFIX "http_requests_total");
@@ -64,7 +64,7 @@ START_TEST(the_page_has_llama_cpps_names) {
     }
     ck_assert_uint_eq(count, COUNTERS + GAUGES);
     free(page);
-    fr_tally_free(tally);
+    fr_metrics_free(metrics);
 }
 END_TEST
 
@@ -78,7 +78,7 @@ static double bucket_of(const char *page, const char *name, const char *bound) {
 
 /* Buckets are cumulative, as in Prometheus. Refused requests, and those not for text, are counted only by status. */
 START_TEST(exchanges_are_counted_and_timed) {
-    fr_tally *tally = fr_tally_new();
+    fr_metrics *metrics = fr_metrics_new();
     const fr_http_exchange_texts quick = {.prompt = 3, .generated = 11, .first = 0.02, .end = "length"},
                                  slow = {.prompt = 3, .generated = 1, .first = 40, .end = "stop"};
     const fr_http_exchange_report reports[] = {{.status = 200, .seconds = 0.12, .texts = &quick},
@@ -86,8 +86,8 @@ START_TEST(exchanges_are_counted_and_timed) {
                                                {.status = 200, .seconds = 9},
                                                {.status = 404, .seconds = 9},
                                                {.status = 503, .seconds = 1, .texts = &quick}};
-    for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) fr_tally_http_exchange(tally, &reports[i]);
-    char *page = page_of(tally, 0, 0);
+    for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) fr_metrics_add_http_exchange(metrics, &reports[i]);
+    char *page = page_of(metrics, 0, 0);
     ck_assert_ptr_nonnull(strstr(page, "\n" PREFIX "http_requests_total{status=\"2xx\"} 3\n"));
     ck_assert_ptr_nonnull(strstr(page, "\n" PREFIX "http_requests_total{status=\"4xx\"} 1\n"));
     ck_assert_ptr_nonnull(strstr(page, "\n" PREFIX "http_requests_total{status=\"5xx\"} 1\n"));
@@ -103,22 +103,22 @@ START_TEST(exchanges_are_counted_and_timed) {
     ck_assert_double_eq_tol(value_of(page, "e2e_request_latency_seconds_sum"), 400.12, 1e-9);
     ck_assert(value_of(page, "e2e_request_latency_seconds_count") == 2);
     free(page);
-    fr_tally_free(tally);
+    fr_metrics_free(metrics);
 }
 END_TEST
 
 START_TEST(rounds_are_counted_and_requests_are_as_they_are) {
-    fr_tally *tally = fr_tally_new();
-    for (size_t busy = 1; busy <= 4; busy++) fr_tally_round(tally, busy);
-    char *page = page_of(tally, 4, 7);
+    fr_metrics *metrics = fr_metrics_new();
+    for (size_t busy = 1; busy <= 4; busy++) fr_metrics_add_round(metrics, busy);
+    char *page = page_of(metrics, 4, 7);
     ck_assert(value_of(page, "n_decode_total") == 4);
     ck_assert(value_of(page, "n_busy_slots_per_decode") == 2.5);
     ck_assert(value_of(page, "requests_processing") == 4 && value_of(page, "requests_deferred") == 7);
     free(page);
-    page = page_of(tally, 0, 1);
+    page = page_of(metrics, 0, 1);
     ck_assert(value_of(page, "requests_processing") == 0 && value_of(page, "requests_deferred") == 1);
     free(page);
-    fr_tally_free(tally);
+    fr_metrics_free(metrics);
 }
 END_TEST
 
@@ -131,7 +131,7 @@ typedef struct said {
 } said;
 
 /* A text that repeats itself, drafted by n-grams. */
-static void run_text(const fr_reference *r, fr_tally *tally, size_t prompt, said *s) {
+static void run_text(const fr_reference *r, fr_metrics *metrics, size_t prompt, said *s) {
     fr_options *options = fr_options_new();
     fr_session *session;
     int32_t ids[PROMPT], out[FR_STEP_MAX];
@@ -153,7 +153,7 @@ static void run_text(const fr_reference *r, fr_tally *tally, size_t prompt, said
     }
     s->prompt_seconds += fr_session_stat(session, FR_STAT_PREFILL_SECONDS);
     s->seconds += fr_session_stat(session, FR_STAT_DECODE_SECONDS);
-    fr_tally_text(tally, session);
+    fr_metrics_add_text(metrics, session);
     fr_session_close(session);
     fr_options_free(options);
 }
@@ -169,13 +169,13 @@ static void expect_depths(const char *page, const said *s) {
 }
 
 START_TEST(texts_are_summed) {
-    fr_tally *tally = fr_tally_new();
+    fr_metrics *metrics = fr_metrics_new();
     fr_reference r;
     said s = {0};
     fr_reference_open(&r, "llama", NULL);
-    run_text(&r, tally, PROMPT, &s);
-    run_text(&r, tally, PROMPT / 2, &s);
-    char *page = page_of(tally, 0, 0);
+    run_text(&r, metrics, PROMPT, &s);
+    run_text(&r, metrics, PROMPT / 2, &s);
+    char *page = page_of(metrics, 0, 0);
     ck_assert(s.accepted > 0);
     ck_assert(value_of(page, "prompt_tokens_total") == PROMPT + PROMPT / 2);
     ck_assert(value_of(page, "tokens_predicted_total") == (double)s.ids && s.ids == TEXTS * SAID);
@@ -189,39 +189,39 @@ START_TEST(texts_are_summed) {
     expect_depths(page, &s);
     free(page);
     fr_reference_close(&r);
-    fr_tally_free(tally);
+    fr_metrics_free(metrics);
 }
 END_TEST
 
 enum { THREADS = 4, EACH = 500000 };
 
-static void *count_rounds(void *tally) {
-    for (size_t i = 0; i < EACH; i++) fr_tally_round(tally, 1);
+static void *count_rounds(void *metrics) {
+    for (size_t i = 0; i < EACH; i++) fr_metrics_add_round(metrics, 1);
     return NULL;
 }
 
 START_TEST(threads_lose_nothing) {
-    fr_tally *tally = fr_tally_new();
+    fr_metrics *metrics = fr_metrics_new();
     pthread_t threads[THREADS];
-    for (size_t i = 0; i < THREADS; i++) ck_assert_int_eq(pthread_create(&threads[i], NULL, count_rounds, tally), 0);
-    for (size_t i = 0; i < 20; i++) free(page_of(tally, 0, 0));
+    for (size_t i = 0; i < THREADS; i++) ck_assert_int_eq(pthread_create(&threads[i], NULL, count_rounds, metrics), 0);
+    for (size_t i = 0; i < 20; i++) free(page_of(metrics, 0, 0));
     for (size_t i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
-    char *page = page_of(tally, 0, 0);
+    char *page = page_of(metrics, 0, 0);
     ck_assert(value_of(page, "n_decode_total") == THREADS * EACH && value_of(page, "n_busy_slots_per_decode") == 1);
     free(page);
-    fr_tally_free(tally);
+    fr_metrics_free(metrics);
 }
 END_TEST
 
 int main(void) {
-    TCase *cases = tcase_create("tally");
+    TCase *cases = tcase_create("metrics");
     tcase_set_timeout(cases, 60);
     tcase_add_test(cases, the_page_has_llama_cpps_names);
     tcase_add_test(cases, exchanges_are_counted_and_timed);
     tcase_add_test(cases, rounds_are_counted_and_requests_are_as_they_are);
     tcase_add_test(cases, texts_are_summed);
     tcase_add_test(cases, threads_lose_nothing);
-    Suite *suite = suite_create("serve_tally");
+    Suite *suite = suite_create("serve_metrics");
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,29 +1,29 @@
 /* What a model tells without running: tokens of a text and back, a rendered conversation, its properties.
  *
  * In: exchanges, whose bodies are JSON objects. Out: their answers. Each is an fr_models_fn. */
-#ifndef FR_TOOLS_SERVE_TEXTS_H
-#define FR_TOOLS_SERVE_TEXTS_H
+#ifndef FR_TOOLS_SERVE_TEXT_ROUTES_H
+#define FR_TOOLS_SERVE_TEXT_ROUTES_H
 
 #include "tools/serve/models.h"
 
 /* An exchange's body, a JSON object; NULL: it is none, which the exchange is told. */
-json_t *fr_texts_body(fr_http_exchange *exchange);
+json_t *fr_json_body(fr_http_exchange *exchange);
 
 /* {"content", "add_special": false, "parse_special": true, "with_pieces": false}: {"tokens": [ID, ...]}, or with pieces
  * [{"id", "piece": TEXT or [BYTE, ...]}, ...]. And vLLM's {"prompt", "add_special_tokens": true}: {"tokens", "count",
  * "max_model_len"}. */
-void fr_texts_tokenize(fr_http_exchange *exchange, const fr_served *model);
+void fr_text_routes_tokenize(fr_http_exchange *exchange, const fr_model_instance *model);
 
 /* {"tokens": [...]}: {"content"}, and the same as vLLM's "prompt". */
-void fr_texts_detokenize(fr_http_exchange *exchange, const fr_served *model);
+void fr_text_routes_detokenize(fr_http_exchange *exchange, const fr_model_instance *model);
 
 /* {"tokenizer_class", "bos_token", "eos_token", "chat_template"}, null where there is none. */
-void fr_texts_tokenizer_info(fr_http_exchange *exchange, const fr_served *model);
+void fr_text_routes_tokenizer_info(fr_http_exchange *exchange, const fr_model_instance *model);
 
 /* {"messages", "tools", "chat_template_kwargs", "add_generation_prompt"}: {"prompt"}. */
-void fr_texts_apply_template(fr_http_exchange *exchange, const fr_served *model);
+void fr_text_routes_apply_template(fr_http_exchange *exchange, const fr_model_instance *model);
 
 /* {"default_generation_settings", "total_slots", "model_alias", "model_path", ...}. */
-void fr_texts_props(fr_http_exchange *exchange, const fr_served *model);
+void fr_text_routes_props(fr_http_exchange *exchange, const fr_model_instance *model);
 
 #endif

@@ -1,0 +1,40 @@
+/* Rows of prompts by measured time (prompt_throttle.h). */
+#include "tools/serve/prompt_throttle.h"
+
+enum { FIRST = 8 };
+
+/* Of a round's own time, what prompts may add: less than all of it, since times vary. */
+#define SHARE 0.8
+
+/* A slow reading may have met another program: it counts for less. */
+static double mean(double usual, double reading) {
+    double weight = reading > usual ? 0.1 : 0.3;
+    return usual == 0 ? reading : usual + weight * (reading - usual);
+}
+
+/* At most twice as many as the last time: what more of them take is a guess. */
+size_t fr_prompt_throttle_rows(const fr_prompt_throttle *throttle, size_t texts) {
+    if (texts == 0) return 0;
+    if (throttle->plain == 0 || throttle->row == 0) return FIRST;
+    double most = throttle->last ? 2 * (double)throttle->last : FIRST, rows = SHARE * throttle->plain / throttle->row;
+    if (rows > most) rows = most;
+    if (rows < 1) return 1;
+    return rows > FIRST ? (size_t)rows / FIRST * FIRST : (size_t)rows;
+}
+
+void fr_prompt_throttle_learn(fr_prompt_throttle *throttle, double seconds, size_t texts, size_t prompt_rows) {
+    if (texts && !prompt_rows) throttle->plain = mean(throttle->plain, seconds);
+    if (texts && prompt_rows) throttle->last = prompt_rows;
+    if (!texts) throttle->last = 0;
+    if (!prompt_rows || (texts && throttle->plain == 0)) return;
+    double own = texts ? throttle->plain : 0, reading = (seconds - own) / (double)prompt_rows;
+    throttle->row = mean(throttle->row, reading > 0 ? reading : 0);
+}
+
+bool fr_prompt_throttle_waits(const fr_prompt_throttle_first *text, double now, size_t slots, const uint64_t *prompts,
+                              size_t count) {
+    if (now - text->began > (double)slots * (text->ready - text->began)) return false;
+    for (size_t i = 0; i < count; i++)
+        if (prompts[i] <= text->behind) return true;
+    return false;
+}
