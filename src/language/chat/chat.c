@@ -1,4 +1,5 @@
-/* fr_chat_render: a conversation and its options as the variables of the tokenizer's chat template. */
+/* Renders a conversation as the prompt that the model's chat template makes of it (fr_chat_render), and gives the
+ * notes about the template. */
 #include <jansson.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -26,8 +27,8 @@ static fr_status check_messages(const json_t *messages) {
     return FR_OK;
 }
 
-/* Checks the types of common options and takes out ours, which templates do not see. null counts as not given, and an
- * empty list of tools as none. */
+/* Checks the types of the common options, and removes forerun's own, which templates do not see. A null counts as not
+ * given, and an empty list of tools as none. */
 static fr_status check_options(json_t *options, fr_chat_rules *rules, bool *continues) {
     static const char *const flags[] = {"add_generation_prompt", "enable_thinking", "pictures"};
     bool value;
@@ -56,7 +57,7 @@ static fr_status check_options(json_t *options, fr_chat_rules *rules, bool *cont
     return FR_OK;
 }
 
-/* What transformers gives a template whether there is any of it or not; the options go before. */
+/* Adds the variables that transformers always gives to a template, unless the caller's options have set them. */
 static fr_status add_defaults(json_t *given) {
     static const char *const absent[] = {"tools", "documents"};
     bool failed = false;
@@ -67,8 +68,9 @@ static fr_status add_defaults(json_t *given) {
     return failed ? fr_fail_memory("a chat", sizeof *given) : FR_OK;
 }
 
-/* A variable that is the model's own; a text that is no UTF-8 is none, as among a GGUF file's other named tokens.
- * Whoever gives the very same text has given nothing. */
+/* Sets a variable to the text of one of the model's tokens, such as bos_token. A text that is not UTF-8 is left out,
+ * as a GGUF file may name tokens that are none. If the caller's options give the same text, theirs is removed, so that
+ * the text counts as the template's own. */
 static fr_status set_token(json_t *own, json_t *given, const char *name, const char *text) {
     if (!text) return FR_OK;
     json_t *token = json_string(text);
@@ -99,8 +101,8 @@ static fr_status choose(const fr_chat_templates *chat, const json_t *options, co
                                          "--chat-template-file FILE gives it one; generate goes on with any text");
 }
 
-/* Makes the variables for asking a template about messages. One small tool stands for all of a request's, so that the
- * answers hold for other tools too. NULL: memory ran out. */
+/* Makes the variables with which a template is asked about messages. One small tool stands for all tools of a request,
+ * so that the answers also hold for requests with other tools. NULL: memory ran out. */
 static json_t *asking_variables(const json_t *given) {
     json_t *asking = json_copy((json_t *)(uintptr_t)given);
     json_t *tool = fr_chat_probe_tools();
@@ -130,7 +132,8 @@ typedef struct conversation {
     const fr_template *template;
     json_t *own, *given;
     fr_chat_rules rules;
-    fr_described_tools described; /* in the system's turn; its text is NULL where the template reads tools itself */
+    /* the tools as described in the system's turn; the text is NULL if the template reads tools itself */
+    fr_described_tools described;
 } conversation;
 
 static fr_status render_messages(const conversation *c, json_t *messages, fr_marked_text *text) {
@@ -143,7 +146,7 @@ static fr_status render_messages(const conversation *c, json_t *messages, fr_mar
     return status == FR_OK ? fr_template_render(c->template, c->own, c->given, probe.now, text) : status;
 }
 
-/* Describes the tools in the system's turn if the template has no place for them. */
+/* Describes the tools in the system's turn if the template does not show tools itself. */
 static fr_status place_tools(conversation *c, json_t *messages) {
     json_t *tools = json_object_get(c->given, "tools"), *asking;
     if (json_array_size(tools) == 0) return FR_OK;
@@ -162,8 +165,8 @@ static fr_status place_tools(conversation *c, json_t *messages) {
     return set ? FR_OK : fr_fail_memory("a chat", 0);
 }
 
-/* Renders the conversation without its last message. If that opens the model's thoughts, appends the last message's
- * thought and content, and sets *done; otherwise *text is unchanged. */
+/* Renders the conversation without its last message. If that prompt opens the model's reasoning, appends the last
+ * message's thought and content, and sets *done; otherwise *text is unchanged. */
 static fr_status render_opened(const conversation *c, json_t *before, const fr_continuation *continuation,
                                const fr_reply_format *format, fr_marked_text *text, bool *done) {
     fr_marked_text opened = {0};
@@ -183,7 +186,7 @@ static fr_status render_opened(const conversation *c, json_t *before, const fr_c
     return FR_OK;
 }
 
-/* Renders the conversation up to the end of what the last message says or thinks. */
+/* Renders the conversation up to the end of the last message's content or thought, so that the model continues it. */
 static fr_status render_continued(const conversation *c, json_t *messages, fr_marked_text *text) {
     const fr_reply_format format = fr_reply_format_for(c->tokenizer, c->given);
     fr_continuation continuation = {0};

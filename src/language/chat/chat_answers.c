@@ -1,10 +1,10 @@
-/* A few sets of answers, found by the variables that a template was asked with (chat_answers.h). */
+/* Keeps a few sets of answers, each found by the variables that the template was asked with (chat_answers.h). */
 #include "src/language/chat/chat_answers.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define VARIABLES_MOST ((size_t)2048) /* bytes; answers for a request with more are not kept */
+#define VARIABLES_MOST ((size_t)2048) /* bytes; answers for a request with longer variables are not kept */
 
 bool fr_chat_answers_find(const fr_chat_answers *answers, const char *question, int *answer) {
     for (size_t i = 0; i < answers->count; i++) {
@@ -32,7 +32,7 @@ void fr_kept_answers_close(fr_kept_answers *kept) {
     pthread_mutex_destroy(&kept->mutex);
 }
 
-/* Writes the variables as the text that names them; NULL: it is too long, or memory ran out. */
+/* Writes the variables as JSON text, by which they are found again; NULL: it is too long, or memory ran out. */
 static char *name_variables(const json_t *variables) {
     char *text = json_dumps(variables, JSON_SORT_KEYS | JSON_COMPACT);
     if (!text || strlen(text) <= VARIABLES_MOST) return text;

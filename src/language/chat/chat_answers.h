@@ -1,6 +1,6 @@
-/* Answers of chat templates to small conversations, kept so that a template is asked once for all conversations.
+/* Keeps the answers of chat templates to small conversations, so that a template is asked once for all conversations.
  *
- * In: what a template was asked with, and its answers. Out: the answers for the same variables once more. */
+ * In: the variables that a template was asked with, and its answers. Out: the same answers for the same variables. */
 #ifndef FR_SRC_LANGUAGE_CHAT_CHAT_ANSWERS_H
 #define FR_SRC_LANGUAGE_CHAT_CHAT_ANSWERS_H
 
@@ -10,9 +10,9 @@
 #include "forerun.h"
 
 enum {
-    FR_ANSWERS_MOST = 48,  /* for one set of variables; further questions are asked each time */
-    FR_QUESTION_MOST = 32, /* bytes of a question's name and the role that it is about, with the NUL */
-    FR_KEPT_MOST = 8,      /* sets of variables; the oldest gives way */
+    FR_ANSWERS_MOST = 48,  /* answers for one set of variables; further questions are asked each time */
+    FR_QUESTION_MOST = 32, /* bytes of a question's name and the role that it is about, including the NUL */
+    FR_KEPT_MOST = 8,      /* sets of variables; a new set replaces the oldest */
 };
 
 typedef struct fr_chat_answers {
@@ -30,7 +30,7 @@ void fr_chat_answers_add(fr_chat_answers *answers, const char *question, int ans
 /* Answers for a few sets of variables, shared by all threads that render with one tokenizer. */
 typedef struct fr_kept_answers {
     pthread_mutex_t mutex;
-    size_t next; /* place to write next */
+    size_t next; /* the place that the next new set is written to */
     struct {
         char *variables; /* as JSON text; NULL: the place is free */
         fr_chat_answers answers;
@@ -40,8 +40,8 @@ typedef struct fr_kept_answers {
 void fr_kept_answers_open(fr_kept_answers *kept);
 void fr_kept_answers_close(fr_kept_answers *kept);
 
-/* Copies the answers kept for these variables. Large variables have none, nor do those for which memory ran out: asking
- * again is always right. */
+/* Copies the answers kept for these variables. There are none if the variables are long or memory ran out: asking the
+ * template again is always right. */
 void fr_kept_answers_get(fr_kept_answers *kept, const json_t *variables, fr_chat_answers *answers);
 void fr_kept_answers_put(fr_kept_answers *kept, const json_t *variables, const fr_chat_answers *answers);
 

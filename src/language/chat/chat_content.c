@@ -1,4 +1,4 @@
-/* Texts of parts, alone and joined: see chat_content.h. */
+/* Reads the texts in a message's content, alone and joined (chat_content.h). */
 #include "src/language/chat/chat_content.h"
 
 #include <string.h>

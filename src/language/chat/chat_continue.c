@@ -1,4 +1,4 @@
-/* Puts a word at the place where a prompt is to end, and cuts it there: see chat_continue.h. */
+/* Puts a word at the place where a prompt must end, and cuts the rendered prompt there (chat_continue.h). */
 #include "src/language/chat/chat_continue.h"
 
 #include <stdlib.h>
@@ -8,7 +8,8 @@
 #include "formats/json_wide.h"
 #include "src/language/chat/chat_content.h"
 
-/* No template contains it. A blank follows it in messages: if it is gone in the prompt, the template trims contents. */
+/* Marks the place; no template contains this word. In messages a blank follows it: if the prompt lacks the blank, the
+ * template trims contents. */
 #define PLACE "fr_goes_on_here"
 
 static const char *const thoughts[] = {"reasoning_content", "reasoning", "thinking"};
@@ -31,8 +32,8 @@ static json_t *trimmed(const char *bytes, size_t length) {
     return json_stringn(bytes, length);
 }
 
-/* Moves a thought at the beginning of the content, from its opening mark to its closing one or to the end, to a member
- * of its own. */
+/* Moves a thought at the beginning of the content to a member of its own. The thought reaches from its opening mark to
+ * its closing mark, or to the end of the content. */
 static fr_status split_thought(json_t *message, const fr_reply_format *format) {
     const char *open = format->marks[FR_MARK_THINK], *close = format->marks[FR_MARK_THINK_END];
     json_t *content = fr_chat_plain_content(json_object_get(message, "content"));
@@ -53,7 +54,8 @@ static fr_status split_thought(json_t *message, const fr_reply_format *format) {
         failed =
             json_object_set_new(message, thoughts[0], trimmed(text, (size_t)((closed ? closed : end) - text))) != 0;
         while (rest < end && is_blank(*rest)) rest++;
-        /* An open thought leaves no content: null tells it from a closed thought with nothing after it. */
+        /* A thought that is still open leaves no content: null distinguishes it from a closed thought with nothing
+         * after it. */
         failed |= json_object_set_new(message, "content",
                                       closed ? json_stringn(rest, (size_t)(end - rest)) : json_null()) != 0;
     }
@@ -73,7 +75,7 @@ static json_t *with_place(const json_t *text) {
     return marked;
 }
 
-/* Puts the place mark after the last text of the content, where the model is to go on. */
+/* Puts the place mark after the last text of the content, where the model will continue. */
 static fr_status mark_content(json_t *message) {
     json_t *content = json_object_get(message, "content");
     for (size_t i = json_array_size(content); i-- > 0;) {
@@ -157,7 +159,8 @@ bool fr_continuation_shows_thought(const fr_continuation *c, const fr_marked_tex
     return length == 0 || memmem(prompt->text, prompt->length, json_string_value(c->thought), length);
 }
 
-/* Appends bytes. trusted: they are the template's own, and directly follow other trusted bytes, or none at all. */
+/* Appends bytes to the prompt. trusted: the bytes are the template's own, and follow other trusted bytes directly
+ * unless they come first. */
 static fr_status append(fr_marked_text *prompt, const char *bytes, size_t length, bool trusted) {
     if (length == 0) return FR_OK;
     char *text = realloc(prompt->text, prompt->length + length + 1);

@@ -1,9 +1,10 @@
-/* Chat templates of forerun's own: see chat_families.h. */
+/* Holds forerun's own chat templates, in Jinja (chat_families.h). */
 #include "src/language/chat/chat_families.h"
 
 #include <string.h>
 
-/* What somebody says: a text, or a list of texts and pictures, each text put through a filter. */
+/* Defines the macro that prints a content: a text, or a list of texts and pictures, with a filter on each text of a
+ * list. */
 #define SAID(picture, trim)                                                 \
     "{%- macro said(content) -%}\n"                                         \
     "    {%- if content is string -%}{{ content }}\n"                       \
@@ -40,7 +41,8 @@ static const char gemma4[] = SAID("{{ '<|image|>' }}", " | trim")
     "    {{- '<|turn>model\\n' + ('' if thinks else '<|channel>thought\\n<channel|>') -}}\n"
     "{%- endif -%}\n";
 
-/* With pictures as GLM-OCR has it, which does not think: a line break behind each role, and no <think>. */
+/* GLM's turns; with pictures the form of GLM-OCR, which does not think: a line break after each role, and no
+ * <think>. */
 static const char glm[] = SAID("{{ '<|begin_of_image|><|image|><|end_of_image|>' }}", "")
     "{%- set plain = pictures is defined and pictures -%}\n"
     "{%- set line = '\\n' if plain else '' -%}\n"
@@ -66,7 +68,7 @@ static const char llama3[] = SAID(NO_PICTURE, "")
     "{%- endfor -%}\n"
     "{%- if add_generation_prompt -%}{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}{%- endif -%}\n";
 
-/* Thoughts of earlier turns are dropped, and what an answer behind the last question thought is not. */
+/* Drops the thoughts of turns before the last question, and keeps those of answers after it. */
 static const char qwen[] = SAID(NO_PICTURE, "")
     "{%- set asked = namespace(last=-1) -%}\n"
     "{%- for message in messages -%}\n"

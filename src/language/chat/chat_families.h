@@ -1,7 +1,8 @@
-/* Chat templates of forerun's own, for checkpoints that carry none.
+/* Chat templates of forerun's own, for checkpoints that have none.
  *
- * In: a vocabulary. Out: the family whose tokens it has, and that family's template, in Jinja. They know turns,
- * thinking where the family thinks, and pictures; conversations with tools want the checkpoint's own. */
+ * In: a vocabulary. Out: the family whose tokens it has, and the template of that family, in Jinja. The templates know
+ * turns, reasoning if the family reasons, and pictures. Conversations with tools need the checkpoint's own
+ * template. */
 #ifndef FR_SRC_LANGUAGE_CHAT_CHAT_FAMILIES_H
 #define FR_SRC_LANGUAGE_CHAT_CHAT_FAMILIES_H
 
@@ -9,13 +10,14 @@
 
 typedef struct fr_chat_family {
     const char *name;
-    const char *tokens[2]; /* by which it is recognized: those that open and close a turn, say */
-    const char *begin;     /* bos_token where the checkpoint names none; "" for none */
-    const char *picture;   /* the token that stands for one; NULL: the family sees none */
+    /* the family is recognized by these two, for example the tokens that open and close a turn */
+    const char *tokens[2];
+    const char *begin;     /* bos_token if the checkpoint names none; "" for none */
+    const char *picture;   /* the token that stands for a picture; NULL: the family reads no pictures */
     const char *source;
 } fr_chat_family;
 
-/* NULL: none is known. */
+/* Finds the family of a vocabulary; NULL: the vocabulary is of no known family. */
 const fr_chat_family *fr_chat_family_find(const fr_vocabulary *vocabulary);
 
 #endif

@@ -1,4 +1,4 @@
-/* Messages for a template: see chat_messages.h. */
+/* Brings messages into the form that a template takes (chat_messages.h). */
 #include "src/language/chat/chat_messages.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "src/language/chat/chat_tools.h"
 #include "src/language/chat/chat_turns.h"
 
-/* Hands a new value over to an object; a NULL is memory that ran out. */
+/* Hands a new value over to an object. A NULL value means that memory ran out. */
 static fr_status put(json_t *object, const char *key, json_t *value) {
     return json_object_set_new(object, key, value) == 0 ? FR_OK : fr_fail_memory("a message", 1);
 }
@@ -21,8 +21,8 @@ static bool has_calls(const json_t *message) {
 
 /* ---------------------------------------------------------------------------------------------------------- members */
 
-/* Turns OpenAI's older form of a call, and of its result, which names the function instead of an id, into the newer
- * one. */
+/* Converts OpenAI's older form of a call into the newer one. adapt_function_result does the same for the call's
+ * result, which names the function instead of the call's id. */
 static fr_status adapt_function_call(json_t *message, size_t index) {
     json_t *call = json_object_get(message, "function_call");
     if (!call || !fr_chat_is_role(message, "assistant") || json_object_get(message, "tool_calls")) return FR_OK;
@@ -41,8 +41,8 @@ static fr_status adapt_function_result(json_t *message, const json_t *before) {
     return put(message, "role", json_string("tool"));
 }
 
-/* Removes members that are null and empty lists of calls: templates that test for them, or print them, would take them
- * for values. A content that is null becomes an empty text. */
+/* Removes members that are null, and empty lists of calls, because templates that test for them or print them would
+ * take them for values. A content that is null becomes an empty text. */
 static fr_status adapt_members(json_t *message) {
     const char *key;
     json_t *value;
@@ -60,7 +60,7 @@ static fr_status adapt_members(json_t *message) {
 
 /* ------------------------------------------------------------------------------------------------------------ roles */
 
-/* Gives the usual name of a role, for templates that do not know the role itself. */
+/* Gives the usual name of a role, for templates that do not know the role under its own name; NULL: there is none. */
 static const char *usual_role(const char *role) {
     static const char *const names[][2] = {{"developer", "system"}, {"function", "tool"}, {"ipython", "tool"}};
     static const char *const usual[] = {"system", "user", "assistant", "tool"};
@@ -90,8 +90,9 @@ static bool says_something(const json_t *text) {
     return text && !json_is_null(text) && !(json_is_string(text) && json_string_length(text) == 0);
 }
 
-/* Under gpt-oss's name too. Its template fails where calls have both that and a text beside them, which it takes for
- * reasoning then. */
+/* Copies the reasoning to "thinking", the name that gpt-oss's template reads. That template fails if a message with
+ * calls has both a thought and a text, so such a message gets no copy: the template takes its text for the
+ * reasoning. */
 static fr_status adapt_thinking(json_t *message) {
     json_t *reasoning = json_object_get(message, "reasoning_content");
     bool both = has_calls(message) && says_something(json_object_get(message, "content"));
@@ -100,7 +101,8 @@ static fr_status adapt_thinking(json_t *message) {
     return put(message, "thinking", json_incref(reasoning));
 }
 
-/* Under either of two names, of which one may be there and say nothing. */
+/* Gives the reasoning under both usual names, "reasoning" and "reasoning_content". If a client sent both, one of them
+ * may be empty. */
 static fr_status adapt_reasoning(json_t *message) {
     json_t *content = json_object_get(message, "reasoning_content"), *other = json_object_get(message, "reasoning");
     bool given = says_something(content);
@@ -120,8 +122,8 @@ static fr_status adapt_content(json_t *message, fr_chat_probe *probe) {
                : FR_OK;
 }
 
-/* Gives texts, alone or among parts of other names, to templates that read parts alone. It comes after the turns are
- * in their order, because joined contents are texts. */
+/* Makes a list of parts of each text, alone or in a list, for templates that read only such parts. It runs after the
+ * turns have been arranged, because joining turns makes texts of contents. */
 static fr_status part_texts(json_t *messages, fr_chat_probe *probe) {
     for (size_t i = 0; i < json_array_size(messages); i++) {
         json_t *message = json_array_get(messages, i), *content = json_object_get(message, "content");
@@ -144,7 +146,8 @@ static fr_status part_texts(json_t *messages, fr_chat_probe *probe) {
 
 /* -------------------------------------------------------------------------------------------------------- arguments */
 
-/* True for arguments that say nothing, as models and clients write them for a function without parameters. */
+/* True for arguments that are empty, in the ways that models and clients write them for a function without
+ * parameters. */
 static bool is_nothing(const json_t *arguments) {
     if (!arguments || json_is_null(arguments)) return true;
     if (!fr_json_is_text(arguments)) return false;
@@ -164,7 +167,7 @@ static fr_status unpack(json_t *function, const json_t *text) {
     return status == FR_MEMORY ? status : FR_OK;
 }
 
-/* As templates write JSON. */
+/* Replaces arguments that are an object by their JSON text, as templates write JSON. */
 static fr_status pack(json_t *function, json_t *object, const fr_chat_probe *probe) {
     static const char source[] = "{{ arguments | tojson }}";
     fr_template *writer = NULL;

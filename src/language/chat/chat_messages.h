@@ -1,19 +1,21 @@
 /* Brings messages as clients send them into the form that a chat template takes.
  *
- * In: messages in the OpenAI form; what the template takes (chat_probe.h). Out: the same messages, where
+ * In: messages in the OpenAI form; the answers about the template (chat_probe.h). Out: the same messages, in which
  *
  *     a member that is null   is left out, and so is an empty list of calls; a content that is null is an empty text
- *     function_call           is a call among tool_calls, as the older form of OpenAI's has it
- *     the role                developer is system, function and ipython are tool, unless the template knows these
- *     reasoning               is reasoning_content, too, which goes before it, and thinking: templates know one of them
- *     a list of text parts    is their texts, a line each, under a template that takes texts alone
- *     a text                  is a list of one part, under a template that reads parts alone
- *     arguments of a call     are an object instead of its JSON text, or the text instead of the object, by what the
- *                             template reads; text that is no JSON object stays what it is, and none at all is {}
- *     calls without a text    have an empty one beside them, unless the template shows calls only where there is none
- *     the order of turns      is one that the template takes (chat_turns.h)
+ *     function_call           becomes a call in tool_calls; it is OpenAI's older form
+ *     the role                developer becomes system, and function and ipython become tool, unless the template
+ *                             knows these roles
+ *     reasoning               is also given as reasoning_content and as thinking, because templates know one of the
+ *                             three names; if the first two differ, reasoning_content is the one that counts
+ *     a list of text parts    becomes their texts, a line each, if the template takes only texts
+ *     a text                  becomes a list of one part, if the template reads only parts
+ *     arguments of a call     become an object or its JSON text, whichever the template reads; a text that is not a
+ *                             JSON object stays, and missing arguments become {}
+ *     calls without a text    get an empty text beside them, unless the template shows calls only without a text
+ *     the order of turns      becomes one that the template takes (chat_turns.h)
  *
- * Everything else, pictures too, is left as it was. Nothing here makes a byte of a message the template's own. */
+ * Everything else, including pictures, is left as it was. No byte of a message becomes trusted template text here. */
 #ifndef FR_SRC_LANGUAGE_CHAT_CHAT_MESSAGES_H
 #define FR_SRC_LANGUAGE_CHAT_CHAT_MESSAGES_H
 
@@ -21,12 +23,14 @@
 
 /* Choices that the caller of fr_chat_render makes in its options. */
 typedef struct fr_chat_rules {
-    bool late_systems; /* see fr_chat_turns_arrange */
-    bool rearrange;    /* content that the template has no place for is moved; else it is left to the template */
-    bool strict_roles; /* FR_INPUT for a role that is neither usual nor known to the template */
+    bool late_systems; /* whether a system message after other turns is always moved; see fr_chat_turns_arrange */
+    /* moves content that the template has no place for; without it such content is left to the template */
+    bool rearrange;
+    bool strict_roles; /* refuses a role, with FR_INPUT, that is neither usual nor known to the template */
 } fr_chat_rules;
 
-/* messages: an array of objects with a role, changed in place. notes: as in fr_chat_turns_arrange. */
+/* Adapts the messages in place. messages: an array of objects, each with a role. notes: as in
+ * fr_chat_turns_arrange. */
 fr_status fr_chat_messages_adapt(json_t *messages, const fr_chat_rules *rules, fr_chat_probe *probe, unsigned *notes);
 
 #endif

@@ -1,4 +1,4 @@
-/* Small conversations, and what a template's answers to them mean: see chat_probe.h. */
+/* Asks a template small conversations, and reads from its output what the template takes (chat_probe.h). */
 #include "src/language/chat/chat_probe.h"
 
 #include <ctype.h>
@@ -10,17 +10,18 @@
 #include "base/text_buffer.h"
 #include "src/language/chat/chat_content.h"
 
-/* Words that no template has. */
+/* Words that occur in no template, so that finding one in the output means that the message was shown. */
 #define FIRST    "fr_probe_first"
 #define SECOND   "fr_probe_second"
-#define MEMBER   "fr_probe_member" /* a part's member: seen only where the part is printed as a whole */
+/* an extra member of a part: it appears only if the template prints the part as a whole */
+#define MEMBER   "fr_probe_member"
 #define KEY      "fr_probe_key"
 #define VALUE    "fr_probe_value"
 #define FUNCTION "fr_probe_function"
 #define ROLE     "fr_probe_role"
 
 #define ARGUMENTS "{\"" KEY "\": \"" VALUE "\"}"
-#define ID        "call00001" /* nine letters and digits: Mistral's templates ask for that */
+#define ID        "call00001" /* nine letters and digits, because Mistral's templates require that */
 
 static bool has(const fr_marked_text *text, const char *word) {
     return text->text && memmem(text->text, text->length, word, strlen(word));
@@ -38,7 +39,7 @@ static json_t *user(void) {
     return said("user", "Hello");
 }
 
-/* Makes a conversation with a call that has this value, its arguments in one of the two forms. */
+/* Makes an assistant's message with a call that has this value. Its arguments are an object (mapping) or JSON text. */
 static json_t *call_saying(const char *value, bool mapping, json_t *content) {
     json_t *arguments = mapping ? json_pack("{s:s}", KEY, value) : json_sprintf("{\"" KEY "\": \"%s\"}", value);
     return json_pack("{s:s, s:o, s:[{s:s, s:s, s:{s:s, s:o}}]}", "role", "assistant", "content", content, "tool_calls",
@@ -55,7 +56,7 @@ static json_t *result(const char *role, json_t *content) {
 
 /* ----------------------------------------------------------------------------------------------------------- asking */
 
-/* Gives the texts of messages to templates that read parts alone as one part each. */
+/* Turns the texts of messages into lists of one part for templates that read only parts. */
 static bool give_parts(fr_chat_probe *probe, json_t *messages) {
     for (size_t i = 0; i < json_array_size(messages); i++) {
         json_t *own = json_array_get(messages, i), *content = json_object_get(own, "content");
@@ -68,7 +69,7 @@ static bool give_parts(fr_chat_probe *probe, json_t *messages) {
 
 static bool render(fr_chat_probe *probe, json_t *messages, fr_marked_text *text) {
     bool good = messages && (probe->as_given || give_parts(probe, messages));
-    json_t *given = json_copy((json_t *)(uintptr_t)probe->given); /* jansson asks for one that isn't const */
+    json_t *given = json_copy((json_t *)(uintptr_t)probe->given); /* jansson's functions take no const object */
     *text = (fr_marked_text){0};
     bool ready = good && given && json_object_set(given, "messages", messages) == 0;
     fr_status status = ready ? fr_template_render(probe->template, probe->own, given, probe->now, text)
@@ -85,7 +86,8 @@ static bool ask(fr_chat_probe *probe, json_t *messages, fr_marked_text *text) {
     return rendered;
 }
 
-/* Renders it too for templates that insist on a system message at the head: a failure is tried again with one. */
+/* Renders a conversation and frees it. If the template fails, tries again with a system message at the head, because
+ * some templates insist on one. */
 static bool ask_with_system(fr_chat_probe *probe, json_t *messages, fr_marked_text *text) {
     bool rendered = render(probe, messages, text);
     const char *first = json_string_value(json_object_get(json_array_get(messages, 0), "role"));
@@ -95,8 +97,8 @@ static bool ask_with_system(fr_chat_probe *probe, json_t *messages, fr_marked_te
     return rendered;
 }
 
-/* Tells if the template shows the words `first` and `second` (which may be NULL) of a conversation, drops one or
- * refuses it all. Frees the conversation. */
+/* Tells whether the template shows the words `first` and `second` (which may be NULL) of a conversation, drops one of
+ * them, or refuses the conversation. Frees the conversation. */
 static fr_taken take(fr_chat_probe *probe, json_t *messages, const char *first, const char *second) {
     fr_marked_text text;
     bool rendered = ask_with_system(probe, messages, &text);
@@ -107,7 +109,8 @@ static fr_taken take(fr_chat_probe *probe, json_t *messages, const char *first, 
     return taken;
 }
 
-/* Gives the answer to a question about a role ("": about none), kept from before or found by `find`. */
+/* Answers a question about a role ("": about no role): the answer is one that was kept, or comes from `find` and is
+ * kept. */
 typedef int find_fn(fr_chat_probe *probe, const char *role);
 static int answer(fr_chat_probe *probe, const char *name, const char *role, find_fn *find) {
     char question[FR_QUESTION_MOST];
@@ -126,8 +129,8 @@ static bool is_role(const char *role, const char *const *roles) {
     return *roles != NULL;
 }
 
-/* Writes the text in small letters, as templates may print roles in capitals, and with `role` in place of the test
- * role, so that prompts of the two roles compare. */
+/* Appends the text in small letters, because templates may print roles in capitals, and with `role` in place of the
+ * test role. The prompts of two roles can then be compared. */
 static fr_status plain_text(const fr_marked_text *text, const char *role, fr_text_buffer *plain) {
     size_t word = strlen(ROLE);
     for (size_t at = 0; at < text->length;) {
@@ -178,8 +181,8 @@ static json_t *probe_content(bool parts) {
                      "text", SECOND, MEMBER, 1);
 }
 
-/* Makes a conversation in which a message of that role has the content. mapping: the form of a call's arguments, if
- * there must be a call. */
+/* Makes a conversation in which a message of that role has the content. mapping: the form of the arguments, if the
+ * conversation must contain a call. */
 static json_t *conversation(const char *role, json_t *content, bool mapping) {
     static const char *const first[] = {"system", "developer", NULL}, *const results[] = {"tool", "ipython", NULL};
     if (is_role(role, first)) return json_pack("[o, o]", message(role, content), user());
@@ -188,8 +191,8 @@ static json_t *conversation(const char *role, json_t *content, bool mapping) {
     return json_pack("[o, o, o]", user(), call(mapping, json_string("")), result(role, content));
 }
 
-/* True if a content in this form is in the prompt, and nothing else of the part with it. The messages beside it have
- * texts, or parts where the template fails over these. */
+/* True if the prompt contains the text of a content in this form, but nothing else of its parts. The other messages of
+ * the conversation have texts, or parts if the template fails on texts. */
 static bool comes_through(fr_chat_probe *probe, const char *role, bool parts) {
     bool through = false, before = probe->as_given;
     probe->as_given = true;
@@ -229,12 +232,12 @@ bool fr_chat_probe_only_parts(fr_chat_probe *probe, const char *role) {
 
 /* -------------------------------------------------------------------------------------------------------- arguments */
 
-/* What became of arguments. */
+/* Tells in which form a call's arguments reached the prompt. */
 typedef enum outcome {
-    LOST,   /* a failure, or they are not there */
-    PYTHON, /* a mapping as Python prints it, which no model reads */
-    JSON,   /* as they are, or written as JSON */
-    OWN,    /* in a form of the model's own; of a text: quoted, or anything else */
+    LOST,   /* the template failed, or the prompt does not contain them */
+    PYTHON, /* a mapping as Python prints it, which no model is trained to read */
+    JSON,   /* a text unchanged, or an object written as JSON */
+    OWN,    /* an object in the model's own form; a text changed in any way, for example quoted */
 } outcome;
 
 static outcome outcome_of(const fr_marked_text *text, bool mapping) {
@@ -245,8 +248,8 @@ static outcome outcome_of(const fr_marked_text *text, bool mapping) {
     return json ? JSON : OWN;
 }
 
-/* Templates differ in what they ask of a conversation with a call: no content beside it, or an empty one; some know no
- * results. */
+/* Finds the outcome for arguments in one form. Templates differ in the conversations that they take: some want no
+ * content beside a call, some an empty one, and some know no results of calls. */
 static outcome try_arguments(fr_chat_probe *probe, bool mapping) {
     outcome found = LOST;
     for (int form = 0; form < 3 && found == LOST; form++) {
@@ -271,7 +274,7 @@ fr_sent_arguments fr_chat_probe_arguments(fr_chat_probe *probe) {
     return (fr_sent_arguments)answer(probe, "arguments", "", find_arguments);
 }
 
-/* True if the prompt shows a call beside a content, by its name or its arguments. */
+/* True if the prompt shows a call beside an empty or a null content, by its name or its arguments. */
 static bool shows_call(fr_chat_probe *probe, bool empty) {
     bool shown = false;
     for (int mapping = 1; mapping >= 0 && !shown; mapping--) {
@@ -309,7 +312,7 @@ json_t *fr_chat_probe_tools(void) {
                      "description", "Tells the time.", "parameters", "type", "object", "properties");
 }
 
-/* A template that fails with tools and not without them has no place for tools. */
+/* Asks with tools. If the template fails only with tools, it has no place for them. */
 static int find_takes_tools(fr_chat_probe *probe, const char *role) {
     fr_taken taken = take(probe, json_pack("[o]", said(role, "Hello")), FUNCTION, NULL);
     if (taken != FR_REFUSED) return taken;
@@ -331,7 +334,8 @@ fr_taken fr_chat_probe_takes_tools(fr_chat_probe *probe) {
 
 /* ------------------------------------------------------------------------------------------------------------ turns */
 
-/* A template that does not show a user's text either gets no help: a system message moved there would be lost too. */
+/* Asks for a system message at the head. If the template does not show a user's text either, the answer is FR_TAKEN:
+ * moving the system message to the user's turn would lose it too. */
 static int find_system(fr_chat_probe *probe, const char *role) {
     fr_taken taken = take(probe, json_pack("[o, o]", said(role, FIRST), user()), FIRST, NULL);
     if (taken == FR_TAKEN) return taken;
@@ -385,7 +389,7 @@ bool fr_chat_probe_alternates(fr_chat_probe *probe, const char *role) {
     return answer(probe, "alternates", role, find_alternates);
 }
 
-/* True if both of two calls are in the prompt. together: they stand in one message, not in one each. */
+/* True if both of two calls are in the prompt. together: both are in one message, instead of one in each of two. */
 static bool takes_calls(fr_chat_probe *probe, bool mapping, bool together, bool empty) {
     json_t *silent = empty ? json_string("") : json_null();
     json_t *first = call_saying(FIRST, mapping, json_incref(silent)), *second = call_saying(SECOND, mapping, silent);

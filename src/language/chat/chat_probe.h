@@ -1,11 +1,12 @@
 /* Finds out which messages a chat template takes by rendering small conversations with it.
  *
- * In: a compiled template, with the variables that it is going to be rendered with. Out: which roles it knows, which
- * messages it takes and in which order, in which form it reads contents and calls, and if it has a place for tools. A
- * template that fails on all of them stays unknown, and gets the messages as they were given.
+ * In: a compiled template, with the variables that it will be rendered with. Out: the roles that it knows, the
+ * messages and orders of messages that it takes, the forms in which it reads contents and calls, and whether it shows
+ * tools. If a template fails on all of these conversations, nothing is known of it, and it gets the messages as they
+ * were given.
  *
  * Answers depend on the template and its variables alone, never on the conversation, so they can be kept
- * (chat_answers.h) and asked for again. */
+ * (chat_answers.h) and reused. */
 #ifndef FR_SRC_LANGUAGE_CHAT_CHAT_PROBE_H
 #define FR_SRC_LANGUAGE_CHAT_CHAT_PROBE_H
 
@@ -14,60 +15,61 @@
 
 typedef struct fr_chat_probe {
     const fr_template *template;
-    const json_t *own, *given; /* fr_template_render's; messages don't matter */
+    const json_t *own, *given; /* as for fr_template_render; "messages" among them is ignored */
     int64_t now;
     fr_chat_answers answers; /* answers known so far */
-    fr_status status;        /* FR_MEMORY: an answer is missing because memory ran out, and none can be relied on */
-    bool as_given;           /* set while it finds out in which form contents are read */
+    fr_status status;        /* FR_MEMORY: memory ran out, so an answer is missing and none can be relied on */
+    /* set while it finds out in which form contents are read: messages are then rendered unchanged */
+    bool as_given;
 } fr_chat_probe;
 
 typedef enum fr_sent_arguments {
-    FR_SENT_AS_GIVEN, /* it takes both, or nothing is known */
+    FR_SENT_AS_GIVEN, /* it takes both forms, or nothing is known */
     FR_SENT_MAPPING,
     FR_SENT_TEXT,
 } fr_sent_arguments;
 
-/* Outcomes for a message for which a template may have no place. */
+/* Outcomes for a message that a template may not show. */
 typedef enum fr_taken {
     FR_TAKEN,   /* its text is in the prompt */
-    FR_DROPPED, /* the template goes on without its text */
-    FR_REFUSED, /* the template fails, as its exception says */
+    FR_DROPPED, /* the template renders the conversation without the message's text */
+    FR_REFUSED, /* the template fails, usually with an exception of its own */
 } fr_taken;
 
-/* True if messages of this role are rendered differently from those of a role that no template has. */
+/* True if the template renders messages of this role differently from those of an invented role. */
 bool fr_chat_probe_knows_role(fr_chat_probe *probe, const char *role);
 
-/* True if it takes texts as the content of such messages, and not lists of parts; then the other way round: it reads
- * the parts of a list, and loses a text. */
+/* fr_chat_probe_only_text is true if the template shows a text as the content of such messages, but not a list of
+ * parts; fr_chat_probe_only_parts is true if it shows a list of parts, but not a text. */
 bool fr_chat_probe_only_text(fr_chat_probe *probe, const char *role);
 bool fr_chat_probe_only_parts(fr_chat_probe *probe, const char *role);
 
 fr_sent_arguments fr_chat_probe_arguments(fr_chat_probe *probe);
 
-/* True unless it shows calls only if the content beside them is null. */
+/* True unless the template shows calls only if the content beside them is null. */
 bool fr_chat_probe_text_beside_calls(fr_chat_probe *probe);
 
 /* True if the prompt shows calls of past turns. */
 bool fr_chat_probe_shows_calls(fr_chat_probe *probe);
 
-/* Outcome for the tools among its variables, which must be those of fr_chat_probe_tools. FR_TAKEN also if the template
- * fails without tools too, as they are not the reason then. */
+/* Tells what becomes of the tools among its variables, which must be those of fr_chat_probe_tools. The answer is
+ * FR_TAKEN also if the template fails without tools too, because the tools are not the reason then. */
 fr_taken fr_chat_probe_takes_tools(fr_chat_probe *probe);
 
-/* Makes a list of one small tool, which stands for any others; NULL: memory ran out. */
+/* Makes a list with one small tool, which stands for any tools; NULL: memory ran out. */
 json_t *fr_chat_probe_tools(void);
 
-/* Outcomes for a system message at the head, for a second one after it, and for one after other turns. */
+/* Tell what becomes of a system message at the head, of a second one after it, and of one after other turns. */
 fr_taken fr_chat_probe_system(fr_chat_probe *probe);
 fr_taken fr_chat_probe_second_system(fr_chat_probe *probe);
 fr_taken fr_chat_probe_late_system(fr_chat_probe *probe);
 
-/* True if two messages in a row of this role, the user's or the assistant's, are refused or left out, but taken with a
- * turn of the other role between them. */
+/* True if the template refuses or drops one of two messages in a row of this role, the user's or the assistant's, but
+ * takes both with a turn of the other role between them. */
 bool fr_chat_probe_alternates(fr_chat_probe *probe, const char *role);
 
-/* True if one of two calls in a message is refused or left out, but both are taken as turns of their own, each with its
- * result after it. */
+/* True if the template refuses or drops one of two calls in a message, but takes both as turns of their own, each with
+ * its result after it. */
 bool fr_chat_probe_one_call(fr_chat_probe *probe);
 
 #endif

@@ -1,4 +1,4 @@
-/* A tokenizer's chat templates: see chat_templates.h. */
+/* Opens the chat templates of a tokenizer (chat_templates.h). */
 #include "src/language/chat/chat_templates.h"
 
 #include <stdio.h>
@@ -24,7 +24,7 @@ static fr_status say(char **note, const char *where, const char *what, const cha
     return FR_OK;
 }
 
-/* Instead of the checkpoint's, which `what` says of. */
+/* Compiles the family's template instead of the checkpoint's. what: says in the note why. */
 static fr_status compile_family(fr_chat_template *template, const fr_chat_family *family, const char *where,
                                 const char *what, char **note) {
     FR_TRY(say(note, where, what, family->name));

@@ -1,8 +1,8 @@
-/* The chat templates of a tokenizer: the checkpoint's own, or its family's.
+/* The chat templates of a tokenizer: the checkpoint's own, or those of its family.
  *
- * In: what the checkpoint carries (formats/chat_source.h) and the family its tokens tell. Out: templates ready to
- * render. One that does not compile is kept with the line that says why, for whoever asks for a chat: for everything
- * else a model is as good without. */
+ * In: the templates in the checkpoint (formats/chat_source.h), and the family that its tokens show. Out: templates
+ * ready to render. A template that does not compile is kept as an error line, which is given once a chat is asked for:
+ * a model is useful for everything else without a chat template. */
 #ifndef FR_SRC_LANGUAGE_CHAT_CHAT_TEMPLATES_H
 #define FR_SRC_LANGUAGE_CHAT_CHAT_TEMPLATES_H
 
@@ -15,26 +15,27 @@
 
 typedef struct fr_chat_template {
     fr_template *ready;
-    char *error; /* NULL: there is one that is ready, or none */
+    char *error; /* the line that says why it does not compile; NULL: the template is ready, or there is none */
 } fr_chat_template;
 
 typedef struct fr_chat_templates {
-    fr_chat_template any, tools;  /* tools: for conversations with tools, where they have one of their own */
-    fr_chat_template pictures;    /* the family's, where `any` leaves pictures out */
+    fr_chat_template any, tools;  /* tools: for conversations with tools, if the checkpoint has a template for these */
+    fr_chat_template pictures;    /* the family's, if `any` leaves pictures out */
     const fr_chat_family *family; /* NULL: none is known */
     bool built_in;                /* `any` is the family's */
-    char *note;                   /* what is worth saying about `any`, or NULL */
-    char *picture_note;           /* and about `pictures` */
-    fr_kept_answers answers;      /* given when the templates were asked about messages */
-    atomic_uint notes, told;      /* bits of chat_turns.h: changes made, and those whose line was given */
+    char *note;                   /* a line for the user about `any`, or NULL */
+    char *picture_note;           /* the same about `pictures` */
+    fr_kept_answers answers;      /* answers that the templates gave when they were asked about messages */
+    /* bits of chat_turns.h: changes that were made, and changes whose line was already given */
+    atomic_uint notes, told;
 } fr_chat_templates;
 
-/* where: the checkpoint, for the note. */
+/* Compiles the templates. where: the checkpoint's path, for the notes. */
 fr_status fr_chat_templates_open(fr_chat_templates *chat, const fr_chat_sources *sources, const fr_chat_family *family,
                                  const char *where);
 void fr_chat_templates_close(fr_chat_templates *chat);
 
-/* Which one is for a conversation, by the tools and pictures among its options. */
+/* Chooses the template for a conversation by its options: the one for pictures, the one for tools, or `any`. */
 const fr_chat_template *fr_chat_templates_for(const fr_chat_templates *chat, const json_t *options);
 
 #endif

@@ -1,5 +1,5 @@
-/* Writes the texts that stand for tools, calls and results: see chat_tools.h. Templates write them, as they write
- * JSON. */
+/* Writes the texts that stand for tools, calls and results (chat_tools.h). It does so with small templates, so that
+ * JSON is spelled as chat templates spell it. */
 #include "src/language/chat/chat_tools.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static const char calling[] = "{{ {'tool_calls': calls} | tojson }}";
 static const char answering[] =
     "{{ {'tool_response': ({'name': name, 'content': content} if name else {'content': content})} | tojson }}";
 
-/* Renders variables with a template of ours, as a JSON string. Frees the variables. */
+/* Renders variables with one of these templates, as a JSON string. Frees the variables. */
 static fr_status write_text(const char *source, json_t *given, json_t **string) {
     fr_template *template = NULL;
     fr_marked_text text = {0};
@@ -63,7 +63,8 @@ fr_status fr_chat_tools_trust_example(const fr_described_tools *described, fr_ma
     if (!found || described->example_length == 0) return FR_OK;
     size_t begin = (size_t)(found - prompt->text) + described->example, end = begin + described->example_length, at = 0;
     while (at < prompt->trusted_count && prompt->trusted[at].end <= begin) at++;
-    if (at < prompt->trusted_count && prompt->trusted[at].begin < end) return FR_OK; /* it is the template's own */
+    /* these bytes are trusted already */
+    if (at < prompt->trusted_count && prompt->trusted[at].begin < end) return FR_OK;
     fr_span *spans = realloc(prompt->trusted, (prompt->trusted_count + 1) * sizeof *spans);
     if (!spans) return fr_fail_memory("a prompt's spans", (prompt->trusted_count + 1) * sizeof *spans);
     memmove(spans + at + 1, spans + at, (prompt->trusted_count - at) * sizeof *spans);
@@ -75,7 +76,7 @@ fr_status fr_chat_tools_trust_example(const fr_described_tools *described, fr_ma
 
 /* ----------------------------------------------------------------------------------------------- calls and results */
 
-/* Lists the name and arguments of each call, with arguments as an object if they are one. */
+/* Lists the name and the arguments of each call. Arguments that are an object stay an object. */
 static json_t *functions_of(const json_t *calls) {
     json_t *functions = json_array();
     for (size_t i = 0; functions && i < json_array_size(calls); i++) {
@@ -108,8 +109,8 @@ static fr_status call_as_text(json_t *message) {
     return put_text(message, "assistant", joined);
 }
 
-/* Finds the name of the function whose result a message is: the message's own, or that of the call with its id. NULL:
- * none is known. */
+/* Finds the name of the function whose result a message is: the message's own name, or that of the call with its id.
+ * NULL: neither is known. */
 static const json_t *name_of(const json_t *message, const json_t *calls) {
     const json_t *id = json_object_get(message, "tool_call_id"), *name = json_object_get(message, "name");
     for (size_t i = 0; id && !name && i < json_array_size(calls); i++) {

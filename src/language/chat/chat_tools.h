@@ -1,8 +1,7 @@
-/* Describes tools and calls in texts for chat templates that have no place for them, as llama.cpp's generic handler
- * does.
+/* Describes tools and calls in texts, for chat templates that do not show tools, as llama.cpp's generic handler does.
  *
- * In: tools; messages with calls and results. Out: messages in which a system turn describes the tools as JSON and says
- * how they are called; and in which past calls and results are JSON texts of the assistant's and the user's turns. */
+ * In: tools; messages with calls and results. Out: messages in which a system turn describes the tools as JSON and
+ * says how to call them, and in which past calls and results are JSON texts in turns of the assistant and the user. */
 #ifndef FR_SRC_LANGUAGE_CHAT_CHAT_TOOLS_H
 #define FR_SRC_LANGUAGE_CHAT_CHAT_TOOLS_H
 
@@ -11,20 +10,20 @@
 #include "forerun.h"
 #include "src/language/chat/reply_forms.h"
 
-/* A description of tools, a JSON string, and the bytes of it that are an example of a call. */
+/* A description of tools as a JSON string, and the range of its bytes that is an example of a call. */
 typedef struct fr_described_tools {
     json_t *text;
     size_t example, example_length;
 } fr_described_tools;
 
-/* Adds a description of the tools to the system message at the head, or makes one. form: how the reply will be read.
- * described: its text is released with json_decref. */
+/* Adds a description of the tools to the system message at the head, which is added if it is missing. form: the form
+ * in which the reply will be read. described: its text is released with json_decref. */
 fr_status fr_chat_tools_describe(json_t *messages, json_t *tools, const fr_call_form *form,
                                  fr_described_tools *described);
 
-/* Trusts the example's bytes where the description first stands in a prompt, which is the system's turn: its marks are
- * the model's own tokens then, as the call that the model is asked for has them. A template that writes the description
- * otherwise leaves the example foreign. */
+/* Trusts the bytes of the example where the description first stands in a prompt, which is in the system's turn. Its
+ * marks then become the model's own tokens, the same ones that the model is asked to write. If a template writes the
+ * description differently, the example stays untrusted. */
 fr_status fr_chat_tools_trust_example(const fr_described_tools *described, fr_marked_text *prompt);
 
 /* Turns all calls and results into texts. */

@@ -1,4 +1,4 @@
-/* Turns moved and joined: see chat_turns.h. */
+/* Moves and joins turns (chat_turns.h). */
 #include "src/language/chat/chat_turns.h"
 
 #include <string.h>
@@ -28,13 +28,13 @@ static json_t *join_texts(const json_t *first, const json_t *second) {
     return joined;
 }
 
-/* Copies a content as a list of parts. */
+/* Gives a content as a new list of parts. */
 static json_t *parts_of(const json_t *content) {
     if (json_is_array(content)) return json_copy((json_t *)(uintptr_t)content);
     return fr_chat_parted_content((json_t *)(uintptr_t)content);
 }
 
-/* Joins two lists of parts. The texts at the seam become one, as templates trim each part by itself. */
+/* Joins two lists of parts. The two texts at the seam become one, because templates trim each part by itself. */
 static json_t *join_parts(const json_t *first, const json_t *second) {
     json_t *parts = parts_of(first), *more = parts_of(second);
     size_t count = json_array_size(parts);
@@ -66,7 +66,7 @@ static bool is_content(const json_t *content) {
     return fr_json_is_text(content) || json_array_size(content) > 0;
 }
 
-/* Sets a member of `into` from the members of two messages: joined by `join`, or the one that exists. */
+/* Sets a member of `into` to the members of two messages joined by `join`, or to the one that exists. */
 static fr_status join_member(json_t *into, const char *key, const json_t *first, const json_t *second,
                              json_t *(*join)(const json_t *first, const json_t *second)) {
     const json_t *one = json_object_get(first, key), *other = json_object_get(second, key);
@@ -126,7 +126,7 @@ static fr_status move_late_systems(json_t *messages, size_t at) {
     return FR_OK;
 }
 
-/* Joins the system message at the head to the first user's turn, or makes it one. */
+/* Joins the system message at the head to the first user's turn. If no user's turn exists, it becomes one. */
 static fr_status move_system_to_user(json_t *messages) {
     size_t at = 1, count = json_array_size(messages);
     while (at < count && !fr_chat_is_role(json_array_get(messages, at), "user")) at++;
@@ -177,8 +177,8 @@ static fr_status arrange_turns(json_t *messages, const char *role, fr_chat_probe
 
 /* ------------------------------------------------------------------------------------------------------------ calls */
 
-/* Moves the result of a call to messages[at], where results follow: the one with the call's id, else the first. Gives
- * the number of results moved, 0 or 1. */
+/* Moves the result of a call to messages[at], where results follow: the result with the call's id, else the first one.
+ * Gives the number of results moved, 0 or 1. */
 static size_t bring_result(json_t *messages, size_t at, const json_t *call) {
     const json_t *id = json_object_get(call, "id");
     size_t found = at;

@@ -1,16 +1,17 @@
 /* Brings the turns of a conversation into an order that a chat template takes.
  *
- * In: messages in the form that the template takes (chat_messages.h); what it takes of turns (chat_probe.h). Out: the
- * same texts, where
+ * In: messages in the form that the template takes (chat_messages.h); the answers about its turns (chat_probe.h). Out:
+ * the same texts, in which
  *
- *     several system messages at the head   are one, where the template has a place for one
- *     a system message after other turns    is joined to the user's turn beside it, or to the head where none is beside
- *                                           it, where the template refuses it or leaves it out. A turn that was
- *                                           sent before stays as it was then, so its prompt's beginning can be reused
- *     the system message                    stands at the head of the first user's turn, where the template has no
- *                                           place for one
- *     two turns of one role in a row        are one, where the template refuses them
- *     several calls in a message            are a message each, with its result after it, where the template takes one
+ *     several system messages at the head   become one, if the template takes only one
+ *     a system message after other turns    is joined to the user's turn before or after it, or to the head if there is
+ *                                           no such turn, if the template refuses or drops it. A turn that was sent
+ *                                           before stays as it was then, so the beginning of its prompt can be reused
+ *     the system message                    moves to the beginning of the first user's turn, if the template takes no
+ *                                           system message
+ *     two turns of one role in a row        become one, if the template refuses them
+ *     several calls in a message            become a message each, with its result after it, if the template takes only
+ *                                           one call in a message
  *
  * A blank line stands between texts that are joined. */
 #ifndef FR_SRC_LANGUAGE_CHAT_CHAT_TURNS_H
@@ -18,15 +19,15 @@
 
 #include "src/language/chat/chat_probe.h"
 
-/* Joins two contents into a new value, with a blank line between their texts: a text if both are texts. NULL: memory
- * ran out. */
+/* Joins two contents into a new value, with a blank line between their texts. The result is a text if both contents
+ * are texts. NULL: memory ran out. */
 json_t *fr_chat_join_contents(const json_t *first, const json_t *second);
 
-/* Joins messages[from] to messages[to], before or after that message's content as the two stand, and removes
- * messages[from]. */
+/* Joins messages[from] to messages[to] and removes messages[from]. The joined content keeps the order of the two
+ * messages. */
 fr_status fr_chat_join_turns(json_t *messages, size_t to, size_t from);
 
-/* Changes that are worth a line, as bits; chat_notes.c has the lines. */
+/* Changes that are reported with a line each, as bits; chat.c has the lines, in this order. */
 enum {
     FR_NOTE_NO_SYSTEM = 1 << 0,
     FR_NOTE_LATE_SYSTEM = 1 << 1,
@@ -36,8 +37,8 @@ enum {
     FR_NOTE_NO_CALLS = 1 << 5,
 };
 
-/* late_systems: a system message that follows other turns is moved even if the template would refuse it by its own
- * exception. *notes: gets the bits of the changes made, beside those it has. */
+/* Arranges the turns. late_systems: a system message that follows other turns is moved even if the template would
+ * refuse it with an exception of its own. *notes: the bits of the changes made are added to it. */
 fr_status fr_chat_turns_arrange(json_t *messages, bool late_systems, fr_chat_probe *probe, unsigned *notes);
 
 #endif

@@ -1,4 +1,4 @@
-/* The automaton of json_scan.h: a state, and a bit for each object or array around it. */
+/* An automaton that checks JSON: a state, and a bit for each object or array around it (json_scan.h). */
 #include "src/language/chat/json_scan.h"
 
 #include <string.h>
@@ -59,7 +59,7 @@ char fr_json_scan_closing(const fr_json_scan *scan) {
     return scan->tuples >> (scan->depth - 1) & 1 ? ')' : ']';
 }
 
-/* Closes a container. One value in parentheses without a comma is no tuple. */
+/* Closes a container. One value in parentheses without a comma is not a tuple, so it is refused. */
 static fr_scan_result close_container(fr_json_scan *scan, char byte) {
     if (byte != fr_json_scan_closing(scan)) return FR_SCAN_BAD;
     bool comma = scan->commas >> (scan->depth - 1) & 1;
@@ -105,7 +105,7 @@ static fr_scan_result begin_value(fr_json_scan *scan, char byte) {
     }
 }
 
-/* Between the parts of a value. */
+/* Reads a byte between the parts of a value: white space, brackets, commas, colons, or the first byte of a part. */
 static fr_scan_result between(fr_json_scan *scan, char byte) {
     if (fr_json_is_space(byte)) return FR_SCAN_ON;
     switch (scan->state) {
@@ -144,7 +144,7 @@ static fr_scan_result in_string(fr_json_scan *scan, char byte) {
     return (unsigned char)byte < ' ' && !scan->loose ? FR_SCAN_BAD : FR_SCAN_ON;
 }
 
-/* What a number is in behind this byte; FR_SCAN_AFTER where the byte is none of it. */
+/* Gives the state of a number after this byte; FR_SCAN_AFTER: the byte is not part of the number. */
 static fr_scan_state number_goes_on(fr_scan_state state, char byte) {
     bool digit = is_digit(byte), exponent = byte == 'e' || byte == 'E';
     switch (state) {
@@ -168,7 +168,7 @@ static fr_scan_state number_goes_on(fr_scan_state state, char byte) {
     }
 }
 
-/* A number ends before the byte that is none of it. */
+/* Reads a byte of a number. A number ends before the first byte that is not part of it, so that byte is read again. */
 static fr_scan_result in_number(fr_json_scan *scan, char byte) {
     fr_scan_state next = number_goes_on(scan->state, byte);
     if (next != FR_SCAN_AFTER) return go(scan, next);

@@ -1,27 +1,27 @@
-/* Checks JSON a byte at a time: tells if the bytes so far can begin a value.
+/* Checks JSON a byte at a time: tells whether the bytes so far can begin a value.
  *
- * In: bytes. Out: for each, whether the value continues, ends with it, or is invalid (RFC 8259; strings of any bytes
- * but control characters). A loose scan also takes what models write instead: control characters in strings,
- * backslashes that begin no escape, a comma after the last of a container, and Python's literals ('text', True, False,
- * None, tuples). A scan needs no memory beside itself. */
+ * In: bytes. Out: for each byte, whether the value continues, ends with it, or is invalid (RFC 8259; strings may have
+ * any bytes but control characters). A loose scan also takes forms that models write instead: control characters in
+ * strings, backslashes that begin no escape, a comma after the last item of a container, and Python's literals
+ * ('text', True, False, None, tuples). A scan needs no memory beside itself. */
 #ifndef FR_SRC_LANGUAGE_CHAT_JSON_SCAN_H
 #define FR_SRC_LANGUAGE_CHAT_JSON_SCAN_H
 
 #include "forerun.h"
 
-#define FR_SCAN_DEPTH 64 /* objects and arrays within each other */
+#define FR_SCAN_DEPTH 64 /* the most objects and arrays within each other */
 
 typedef enum fr_scan_state {
     FR_SCAN_VALUE,        /* a value must come */
-    FR_SCAN_VALUE_OR_END, /* or an array ends before its first */
-    FR_SCAN_KEY,          /* after a comma */
+    FR_SCAN_VALUE_OR_END, /* a value must come, or an array ends before its first one */
+    FR_SCAN_KEY,          /* a key must come, after a comma */
     FR_SCAN_KEY_OR_END,
     FR_SCAN_COLON,
-    FR_SCAN_AFTER,  /* after a value: a comma, or the end of its container */
-    FR_SCAN_STRING, /* of a value or a key */
+    FR_SCAN_AFTER,  /* after a value: a comma must come, or the end of its container */
+    FR_SCAN_STRING, /* within a string, which is a value or a key */
     FR_SCAN_ESCAPE,
     FR_SCAN_HEX,
-    FR_SCAN_WORD,  /* true, false, null */
+    FR_SCAN_WORD,  /* within true, false or null */
     FR_SCAN_MINUS, /* after a number's sign */
     FR_SCAN_ZERO,
     FR_SCAN_WHOLE,
@@ -34,34 +34,35 @@ typedef enum fr_scan_state {
 
 typedef struct fr_json_scan {
     fr_scan_state state;
-    bool loose;  /* set before the first byte */
-    bool python; /* Python's own spelling was used, so strings follow its rules */
+    bool loose;  /* a loose scan, as described above; set before the first byte */
+    bool python; /* a spelling of Python's was used, so strings follow its rules */
     bool key;    /* the string is a key */
     char quote;  /* the quote that ends the string */
     uint8_t depth;
-    uint8_t hex;      /* digits that are still to come */
+    uint8_t hex;      /* digits of an escape that must still come */
     const char *word; /* the rest of the word */
-    uint64_t objects; /* bit d: the container at depth d + 1 is an object, not an array; */
-    uint64_t tuples;  /* an array in parentheses; */
-    uint64_t commas;  /* it contains a comma */
+    uint64_t objects; /* bit d: the container at depth d + 1 is an object, not an array */
+    uint64_t tuples;  /* bit d: it is an array in parentheses */
+    uint64_t commas;  /* bit d: it contains a comma */
 } fr_json_scan;
 
 typedef enum fr_scan_result {
     FR_SCAN_ON,
-    FR_SCAN_DONE, /* an object, array, string or word has ended with this byte */
+    FR_SCAN_DONE, /* an object, array, string or word ended with this byte */
     FR_SCAN_BAD,
 } fr_scan_result;
 
-/* A zeroed scan waits for a value. A number at depth 0 never ends by itself: see fr_json_scan_complete. */
+/* Reads a byte. A zeroed scan waits for a value. A number at depth 0 never ends by itself: see
+ * fr_json_scan_complete. */
 fr_scan_result fr_json_scan_byte(fr_json_scan *scan, char byte);
 
-/* Gives the byte that closes the innermost object or array; '\0': it can't be closed here, or there is none. */
+/* Gives the byte that would close the innermost object or array; '\0': it can't be closed here, or there is none. */
 char fr_json_scan_closing(const fr_json_scan *scan);
 
 /* True inside a number, which the next byte may continue. */
 bool fr_json_scan_in_number(const fr_json_scan *scan);
 
-/* Whether all that came is one whole value. */
+/* True if the bytes so far are one whole value. */
 bool fr_json_scan_complete(const fr_json_scan *scan);
 
 static inline bool fr_json_is_space(char byte) {

@@ -1,19 +1,20 @@
-/* The states of a reply, and what is held back in each (reply.h).
+/* Takes a reply apart: an automaton, with the bytes that are held back in each state (reply.h).
  *
- *             prompt opened it                      THINK, before anything was said; Gemma's anywhere
+ *             prompt opened it                      THINK, before any content; Gemma's anywhere
  *      begin ------------------> REASONING <--------------------------------------------- CONTENT <-- begin
  *                                    |         THINK_END                                  ^  |  ^
  *                                    +----------------------------------------------------+  |  |
- *                                          CALL, CALLS, NAME; what a form's calls may begin with |  |
- *                                          without their mark, at the start of a line            v  | whole, or none
+ *                                          CALL, CALLS, NAME; at the start of a line also the    |  |
+ *                                          first byte of a call without its mark                 v  | whole, or none
  *                                                                                              CALL-+
  *
  * A call within reasoning only counts if the reasoning never ends, so it is held back: REASONING -> CALL -> HELD. Then
- * THINK_END makes it reasoning, or the reply's end makes it a call.
+ * THINK_END makes it reasoning, or the end of the reply makes it a call.
  *
  * Harmony's replies are messages, each with a header: HEADER -> REASONING, CONTENT or CALL -> HEADER.
  *
- * Line breaks are held back, as a count, until another byte or mark shows which of the two follows them. */
+ * Line breaks are held back, as a count, until the byte or mark after them shows whether they are text or belong to
+ * that mark. */
 #include "src/language/chat/reply.h"
 
 #include <ctype.h>
@@ -28,7 +29,7 @@
 #include "src/language/chat/reply_message.h"
 #include "src/language/chat/reply_once.h"
 
-#define ID_LENGTH 9 /* letters and digits: what Mistral's templates ask for */
+#define ID_LENGTH 9 /* letters and digits, because Mistral's templates require that */
 
 typedef enum reply_state { CONTENT, REASONING, CHANNEL, CALL, HELD, HEADER } reply_state;
 
@@ -48,28 +49,28 @@ struct fr_reply_reader {
 
     reply_state state;
     fr_mark_finder finder;
-    size_t newlines;     /* held back */
-    bool fresh;          /* behind reasoning or a call: line breaks belong to its mark */
-    bool called;         /* and it was a call */
-    bool said;           /* some content was given; */
+    size_t newlines;     /* line breaks that are held back */
+    bool fresh;          /* after reasoning or a call: the next line breaks belong to its mark */
+    bool called;         /* it was a call */
+    bool said;           /* some content was given */
     char last;           /* the last byte of content */
     bool fenced;         /* inside a fence of Markdown, where calls without their mark are quotations */
     bool amid_line;      /* the line has more than white space and backticks */
     size_t ticks;        /* backticks at the line's beginning */
-    const char *channel; /* what has to come of it */
+    const char *channel; /* the rest of the channel's name that must still come */
     fr_text_buffer header;
 
     fr_reply_call call;
-    size_t calls; /* that were begun: each has an id of its own */
-    bool told;    /* of the call under way */
-    size_t shown; /* bytes of its arguments */
+    size_t calls; /* calls that were begun; each gets an id of its own */
+    bool told;    /* the callback has been given the id and name of the present call */
+    size_t shown; /* bytes of its arguments that the callback has been given */
     size_t before_newlines;
     bool before_fresh;
 
     bool thinking; /* the present or held call or header began within reasoning */
     fr_text_buffer held, held_pieces;
 
-    fr_reply_part out_part; /* what is collected for the next callback */
+    fr_reply_part out_part; /* the part that is collected for the next callback */
     fr_text_buffer out;
     fr_reply_message message;
 };
@@ -86,7 +87,7 @@ static void flush(fr_reply_reader *r) {
     r->out.length = 0;
 }
 
-/* Neighbouring pieces of a part are told of as one. */
+/* Collects a piece, so that neighbouring pieces of one part reach the callback as one. */
 static void put(fr_reply_reader *r, fr_reply_part part, const char *text, size_t length) {
     if (part != r->out_part) flush(r);
     r->out_part = part;
@@ -98,13 +99,14 @@ static void tell_apart(fr_reply_reader *r, fr_reply_part part, const fr_text_buf
     tell(r, part, text && text->bytes ? text->bytes : "", text ? text->length : 0);
 }
 
-/* Whether a mark may follow line breaks of which they are a part: without tools no call does. */
+/* True if the next mark may be one to which line breaks before it belong, so that they must be held back. Without
+ * tools no call can follow. */
 static bool holds_lines(const fr_reply_reader *r, fr_reply_part part) {
     if (part == FR_REPLY_REASONING || r->fresh || json_array_size(r->tools) > 0) return true;
     return !r->said && r->format.marks[FR_MARK_THINK] != NULL;
 }
 
-/* Text of the reply's content or reasoning. */
+/* Gives text of the reply's content or reasoning, and holds back line breaks at its end. */
 static void say(fr_reply_reader *r, fr_reply_part part, const char *text, size_t length) {
     for (size_t at = 0; at < length;) {
         const char *line = memchr(text + at, '\n', length - at);
@@ -134,7 +136,7 @@ static void say_content(fr_reply_reader *r, const char *text, size_t length) {
     }
 }
 
-/* Behind a mark that ends something. */
+/* Returns to content after a mark that ended reasoning or a call. */
 static void go_on(fr_reply_reader *r) {
     r->state = CONTENT;
     r->newlines = 0;
@@ -144,7 +146,7 @@ static void go_on(fr_reply_reader *r) {
 
 /* ------------------------------------------------------------------------------------------------------------ calls */
 
-/* Nine letters and digits of the seed and the call's number (the finalizer of splitmix64). */
+/* Makes an id of nine letters and digits from the seed and the call's number (the finalizer of splitmix64). */
 static void make_id(fr_reply_reader *r, fr_text_buffer *id) {
     static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     uint64_t z = r->seed + (uint64_t)r->calls * 0x9E3779B97F4A7C15u;
@@ -154,7 +156,7 @@ static void make_id(fr_reply_reader *r, fr_text_buffer *id) {
     for (size_t i = 0; i < ID_LENGTH; i++, z /= 62) fr_text_append(id, &letters[z % 62], 1);
 }
 
-/* Starts a call. section: the previous call's, if this one continues it; else 0. */
+/* Starts a call. section: the value that the previous call left, if this call continues its section; else 0. */
 static void begin_call(fr_reply_reader *r, int section) {
     fr_reply_call *call = &r->call;
     fr_text_buffer kept[] = {call->raw, call->name, call->id, call->arguments, call->key, call->value};
@@ -180,7 +182,7 @@ static void begin_call(fr_reply_reader *r, int section) {
     r->state = CALL;
 }
 
-/* What is known of the call and was not told yet. */
+/* Gives the callback everything known about the call that it has not been given yet. */
 static void show_call(fr_reply_reader *r) {
     fr_reply_call *call = &r->call;
     if (!call->named) return;
@@ -251,7 +253,7 @@ static void hold(fr_reply_reader *r, fr_mark mark, const char *text, size_t leng
     fr_text_append(&r->held_pieces, &piece, sizeof piece);
 }
 
-/* Keeps bytes or a mark of the call under way. */
+/* Keeps bytes or a mark of the present call, in case it turns out to be no call. */
 static void take_raw(fr_reply_reader *r, fr_mark mark, const char *text, size_t length) {
     fr_text_append(&r->call.raw, text, length);
     if (r->thinking) hold(r, mark, text, length);
@@ -269,7 +271,8 @@ static void give_back(fr_reply_reader *r, size_t length) {
     if (last.length > 0) fr_text_append(&r->held_pieces, &last, sizeof last);
 }
 
-/* Acts on a call reader's verdict. Returns false if the last byte or mark, of `length` bytes, must be read again. */
+/* Acts on a call reader's verdict. Returns false if the last byte or mark, of `length` bytes, does not belong to the
+ * call and must be read again. */
 static bool go_by(fr_reply_reader *r, fr_call_verdict verdict, size_t length) {
     if (r->call.raw.length > FR_CALL_LONGEST) verdict = FR_CALL_FAULT;
     switch (verdict) {
@@ -287,7 +290,8 @@ static bool go_by(fr_reply_reader *r, fr_call_verdict verdict, size_t length) {
     }
 }
 
-/* Reads bytes of a call, and returns how many it took; the last one may have shown that there is no call. */
+/* Reads bytes of a call, and returns how many it took. It stops early if a byte shows that the call is over or is no
+ * call. */
 static size_t read_call(fr_reply_reader *r, const char *text, size_t length) {
     size_t at = 0;
     while (at < length && r->state == CALL) {
@@ -302,8 +306,8 @@ static size_t read_call(fr_reply_reader *r, const char *text, size_t length) {
 
 static void on_mark(fr_reply_reader *r, fr_mark mark, const char *text, size_t length);
 
-/* Reads a mark within a call. In a string or value it counts as its bytes. One that shows that there is no call is read
- * again, as it may begin another. */
+/* Reads a mark within a call. In a string or value it counts as its bytes. A mark that shows that there is no call is
+ * read again, because it may begin another one. */
 static void on_mark_in_call(fr_reply_reader *r, fr_mark mark, const char *text, size_t length) {
     take_raw(r, mark, text, length);
     fr_call_verdict verdict = r->call.reader->mark(&r->call, mark);
@@ -349,7 +353,8 @@ static void on_mark_in_content(fr_reply_reader *r, fr_mark mark, const char *tex
     }
 }
 
-/* Gemma's reasoning is a channel, whose name comes behind the mark. */
+/* Gives what looked like the beginning of reasoning as content. Gemma's reasoning is a channel whose name must follow
+ * the mark, and here another byte came. */
 static void leave_channel(fr_reply_reader *r) {
     const char *mark = r->format.marks[FR_MARK_THINK];
     r->state = CONTENT;
@@ -370,7 +375,7 @@ static bool is_of_word(char byte) {
     return byte == '_' || byte == '-' || (byte & 0x80) != 0 || isalnum((unsigned char)byte);
 }
 
-/* True if the byte may begin a call without its mark: models leave marks out at times, and some calls have none. With
+/* True if the byte may begin a call without its mark: models sometimes leave marks out, and some forms have none. With
  * tools any line may begin such a call, and any word if the form has no mark. White space before a reply's first call
  * belongs to the call. */
 static bool begins_bare_call(const fr_reply_reader *r, char byte) {
@@ -384,7 +389,8 @@ static bool begins_bare_call(const fr_reply_reader *r, char byte) {
 
 /* ---------------------------------------------------------------------------------------------------------- harmony */
 
-/* Gives bytes that turned out to be no header, or none yet, as text: as reasoning within reasoning, else as content. */
+/* Gives bytes that are not a header after all, or a header that the reply's end cut off, as text: as reasoning within
+ * reasoning, else as content. */
 static void leave_header(fr_reply_reader *r) {
     r->state = r->thinking ? REASONING : CONTENT;
     say(r, r->thinking ? FR_REPLY_REASONING : FR_REPLY_CONTENT, r->header.bytes ? r->header.bytes : "",
@@ -398,7 +404,8 @@ static void take_header(fr_reply_reader *r, const char *text, size_t length) {
     if (r->header.length > FR_HEADER_LONGEST) leave_header(r);
 }
 
-/* Behind its header; a call keeps that in case it is none. */
+/* Opens a message after its header. A call keeps the header's bytes, because they become text if it turns out to be no
+ * call. */
 static void open_message(fr_reply_reader *r) {
     const char *function, *mark = r->format.marks[FR_MARK_BODY], *header = r->header.bytes ? r->header.bytes : "";
     size_t length;
@@ -422,7 +429,7 @@ static void open_message(fr_reply_reader *r) {
     fr_call_clear(&r->header);
 }
 
-/* What ends a body begins another header. */
+/* Ends a message's body. The next message's header follows. */
 static void close_message(fr_reply_reader *r) {
     for (; r->state == CONTENT && r->newlines > 0; r->newlines--) put(r, FR_REPLY_CONTENT, "\n", 1);
     r->newlines = 0;
@@ -446,7 +453,8 @@ static void on_harmony_mark(fr_reply_reader *r, fr_mark mark, const char *text, 
     fr_call_clear(&r->header);
 }
 
-/* A prompt ends within a header, behind its role, or behind one that it has given. */
+/* Begins a reply in harmony's form. The prompt ends within a header: after its role, or after the channel that a
+ * continued message has given. */
 static void begin_harmony(fr_reply_reader *r, const char *prompt, size_t length) {
     const char *start = r->format.marks[FR_MARK_MESSAGE], *body = r->format.marks[FR_MARK_BODY], *last = NULL, *at;
     size_t mark = strlen(start), left = length;
@@ -461,7 +469,7 @@ static void begin_harmony(fr_reply_reader *r, const char *prompt, size_t length)
     if (r->state == CALL) drop_call(r, r->call.raw.length);
 }
 
-/* As much of a text as one state takes. */
+/* Reads as much of a text as the present state takes, and returns the number of bytes. */
 static size_t take_text(fr_reply_reader *r, const char *text, size_t length) {
     size_t lines = 0;
     switch (r->state) {

@@ -1,4 +1,4 @@
-/* What a reply begins with: how it will be written, and what its prompt has opened. */
+/* Describes the beginning of a reply: the form that it will have, and the marks that its prompt has opened. */
 #ifndef FR_SRC_LANGUAGE_CHAT_REPLY_BEGIN_H
 #define FR_SRC_LANGUAGE_CHAT_REPLY_BEGIN_H
 
@@ -7,15 +7,15 @@
 #include "base/text.h"
 #include "src/language/chat/reply_format.h"
 
-/* Finds the format in the template that renders prompts of these options. */
+/* Finds the reply's format in the template that renders prompts with these options. */
 fr_reply_format fr_reply_format_for(const fr_tokenizer *tokenizer, const json_t *options);
 
 /* Counts the bytes at a prompt's end that the template itself wrote, not a message. */
 size_t fr_reply_trusted_end(const fr_marked_text *prompt);
 
-/* Gives the template's own text before the reply: only that can have opened or ended the reasoning. It is the prompt's
- * end or, if options say that the reply goes on with the last message, the last mark before that message's text. Empty:
- * there is none. */
+/* Gives the template's own text before the reply, because only that can have opened or ended the reasoning. It is the
+ * end of the prompt or, if the options say that the reply continues the last message, the last mark before that
+ * message's text. An empty text: there is none. */
 fr_text fr_reply_written(const fr_reply_format *format, const fr_marked_text *prompt, const json_t *options);
 
 #endif

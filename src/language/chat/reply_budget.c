@@ -1,7 +1,7 @@
-/* How much a reply may reason: fr_lab_reply_budget.
+/* Limits the tokens of a reply's reasoning (fr_lab_reply_budget).
  *
- * In: the ids of a timeline, behind a prompt. Out: whether what ends reasoning has to come next. They are looked
- * through anew each time, so that nothing is left of drafts that did not stand. */
+ * In: the ids of a timeline, with the prompt before them. Out: logits that allow only the token that ends reasoning,
+ * once the limit is reached. The ids are read anew each time, so that rejected drafts leave no trace. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,25 +13,26 @@
 #include "src/language/chat/reply.h"
 #include "src/language/chat/reply_begin.h"
 
-enum { MOST_TITLE = 24, MOST_BEHIND = 3 }; /* bytes; tokens that may complete a character */
+/* bytes; further tokens that are allowed so that a character can be completed */
+enum { MOST_TITLE = 24, MOST_BEHIND = 3 };
 
 struct fr_lab_reply_budget {
     const fr_tokenizer *tokenizer;
-    bool opened;        /* by the prompt */
-    int32_t begin;      /* what begins it; -1: no token */
-    const char *title;  /* stands behind that, */
-    int32_t body, end;  /* and then this, -1: nothing; what ends it */
+    bool opened;        /* the prompt has opened the reasoning */
+    int32_t begin;      /* the token that begins reasoning; -1: there is none */
+    const char *title;  /* the text that must follow that token */
+    int32_t body, end;  /* body: the token after the title, -1: none; end: the token that ends reasoning */
     size_t prompt, most;
 };
 
-/* A reply so far. */
+/* The state of a reply after some of its ids. */
 typedef struct thought {
     enum { OUTSIDE, TITLE, INSIDE } at;
     char title[MOST_TITLE];
-    size_t length, tokens; /* of the title; of all reasoning */
+    size_t length, tokens; /* length: bytes of the title; tokens: of all reasoning so far */
 } thought;
 
-/* ----------------------------------------------------------------------------------------------------- what is said */
+/* ------------------------------------------------------------------------------------------------ reading the reply */
 
 static void end_title(thought *t, const fr_lab_reply_budget *b) {
     size_t length = strlen(b->title);
@@ -66,7 +67,7 @@ static void add_id(thought *t, const fr_lab_reply_budget *b, int32_t id) {
     }
 }
 
-/* Whether a text of tokens ends within a character. */
+/* True if the text of these tokens ends within a UTF-8 character. */
 static bool is_cut(const fr_lab_reply_budget *b, const int32_t *ids, size_t count) {
     char tail[4];
     size_t kept = 0;
@@ -100,7 +101,7 @@ fr_status fr_lab_reply_budget_mask(void *budget, const int32_t *ids, size_t leng
 
 /* ------------------------------------------------------------------------------------------------------------- life */
 
-/* Of gpt-oss's channels one is reasoning; other models have marks of it. */
+/* Sets the marks. gpt-oss reasons in one of its channels, "analysis"; other models have marks for reasoning alone. */
 static void take_marks(fr_lab_reply_budget *b, const fr_reply_format *format) {
     bool channels = format->marks[FR_MARK_CHANNEL] != NULL;
     b->begin = format->ids[channels ? FR_MARK_CHANNEL : FR_MARK_THINK];

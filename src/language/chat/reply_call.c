@@ -1,4 +1,4 @@
-/* What the readers of calls share: names, limits, arguments as JSON text. */
+/* The functions that readers of calls share: names, limits, and arguments as JSON text (reply_call.h). */
 #include "src/language/chat/reply_call.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
-/* Gemma 4's calls: call:NAME{KEY:VALUE,...}, keys bare, strings between two quote marks, lists and objects within each
- * other. Small and quantized models write strings and keys in plain quotes as well, as JSON has them, a comma behind
- * the last of a list or an object, and white space before the first brace.
+/* Reads Gemma 4's calls: call:NAME{KEY:VALUE,...}, with bare keys, strings between two quote marks, and lists and
+ * objects within each other. Small and quantized models also write strings and keys in plain quotes, a comma after the
+ * last item of a list or an object, and white space before the first brace.
  *
- * They become JSON as they come: an automaton with a bit for each object or list around it. */
+ * Arguments become JSON as they come: an automaton with a bit for each object or list around it. */
 #include <string.h>
 
 #include "src/language/chat/reply_call.h"
@@ -11,7 +11,7 @@ enum {
     BEGIN,
     PREFIX, /* "call:" */
     NAME,
-    BRACE, /* behind a name and white space */
+    BRACE, /* after a name and white space */
     KEY_OR_END,
     KEY,
     COLON,
@@ -23,7 +23,7 @@ enum {
     PLAIN_KEY,
     PLAIN_KEY_ESCAPE,
     WORD, /* a number, true, false or null */
-    NEXT, /* a comma, or the end of what it is in */
+    NEXT, /* a comma must come, or the end of the container */
     AFTER,
 };
 
@@ -37,7 +37,7 @@ static fr_call_verdict put(fr_reply_call *call, const char *text, int state) {
     return go(call, state);
 }
 
-/* A comma goes out once something follows it. */
+/* Writes a comma that was held back until something followed it. */
 static void put_comma(fr_reply_call *call) {
     if (call->comma) fr_text_append_string(&call->arguments, ",");
     call->comma = false;
@@ -119,7 +119,8 @@ static fr_call_verdict value_byte(fr_reply_call *call, char byte) {
     return go(call, WORD);
 }
 
-/* Numbers and words are JSON's, or Python's None. A number that nobody could read goes out as text. */
+/* Reads a byte of a number or word: JSON's words, or Python's None. A number too big for any reader is written as a
+ * string. */
 static fr_call_verdict word_byte(fr_reply_call *call, char byte) {
     bool ends = fr_json_is_space(byte) || strchr(",]}", byte);
     if (!ends) return fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
@@ -143,7 +144,7 @@ static fr_call_verdict plain_byte(fr_reply_call *call, char byte) {
     return go(call, call->scan.state == FR_SCAN_AFTER ? NEXT : PLAIN_STRING);
 }
 
-/* Of a key's escapes only quotes and backslashes are known. */
+/* Reads a byte of a key in plain quotes. Only escapes of quotes and backslashes are allowed in it. */
 static fr_call_verdict plain_key_byte(fr_reply_call *call, char byte) {
     bool escaped = call->state == PLAIN_KEY_ESCAPE;
     if (!escaped && byte == call->scan.quote) return go(call, COLON);
@@ -157,7 +158,8 @@ static bool in_plain_quotes(const fr_reply_call *call) {
     return call->state >= PLAIN_STRING && call->state <= PLAIN_KEY_ESCAPE;
 }
 
-/* The token for quotes is text there; a call that begins or ends tells of a quote that was left out. */
+/* Reads a mark within plain quotes. The quote mark is text there. A mark that begins or ends a call is a fault,
+ * because it shows that the closing quote is missing. */
 static fr_call_verdict plain_mark(fr_reply_call *call, fr_mark mark) {
     if (mark == FR_MARK_CALL || mark == FR_MARK_CALL_END) return FR_CALL_FAULT;
     if (mark != FR_MARK_QUOTE) return FR_CALL_TEXT;

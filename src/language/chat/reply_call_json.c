@@ -1,7 +1,7 @@
 /* Reads calls that are JSON objects, alone or in lists, between marks, after one, or without any as a whole reply:
- * Hermes' and those like them; Llama 3's; lists of Mistral, Granite, Phi-4 and Command.
+ * those of Hermes and its like, those of Llama 3, and the lists of Mistral, Granite, Phi-4 and Command.
  *
- * An object's members may come in any order: arguments that come before the name are kept until there is one. */
+ * An object's members may come in any order: arguments that come before the name are kept until the name is known. */
 #include <string.h>
 
 #include "formats/json_read.h"
@@ -14,18 +14,19 @@ enum {
     FENCE, /* Command R's list stands in a fence of Markdown, which the mark before it also begins */
     OBJECT,
     CLOSE, /* the second closing brace must come */
-    AFTER, /* the mark after the object must come */
-    ENDED, /* after the list; its mark may come */
-    UNWRAP, /* after the list; the brace around it must close */
+    AFTER, /* after the object: its mark must come */
+    ENDED, /* after the list: its mark may come */
+    UNWRAP, /* after the list: the brace around it must close */
     METHOD_NAME,
-    METHOD, /* what comes between its name and its arguments */
+    METHOD, /* after a method's name, before its arguments */
     KEY,
     EQUALS,
     VALUE,
-    QUOTED, /* behind a quote, which may or may not have ended the value */
+    QUOTED, /* after a quote, which may or may not have ended the value */
 };
 enum { FIELD_OTHER, FIELD_NAME, FIELD_ARGUMENTS, FIELD_ID, FIELD_NUMBER, FIELD_CALLS };
-/* Sections: objects of a list, or one after the other without marks; or those within the only member of an object. */
+/* Sections: objects of a list, or one after the other without marks; or the same within the only member of an
+ * object. */
 enum { IN_LIST = 1, IN_ROW, IN_WRAPPED_LIST, IN_WRAPPER };
 
 /* ------------------------------------------------------------------------------------------------------- the object */
@@ -49,7 +50,8 @@ static int field_of(const fr_reply_call *call) {
     return calls && first && call->format->form == &fr_generic_call_form ? FIELD_CALLS : FIELD_OTHER;
 }
 
-/* Without a mark around it an object is a call only if it has nothing else in it. */
+/* True if the object may have this key. Without a mark around it, an object is a call only if it has no other members
+ * than a call's. */
 static bool key_may_be(const fr_reply_call *call) {
     bool bare = call->bare || call->reader == &fr_read_llama_call;
     return call->field != FIELD_OTHER || !bare || strcmp(call->key.bytes, "type") == 0;
@@ -72,7 +74,7 @@ static size_t field_limit(const fr_reply_call *call) {
     return call->field == FIELD_ARGUMENTS ? FR_CALL_LONGEST : FR_CALL_NAME_LONGEST + 2;
 }
 
-/* Arguments that are an object are given on as they come; what else is read is collected. */
+/* Takes a byte of a member. Arguments that are an object are given on at once; other values are collected. */
 static bool take_field(fr_reply_call *call, const fr_json_scan *before, char byte) {
     if (call->field == FIELD_OTHER || call->field == FIELD_NUMBER) return true;
     bool object = call->field == FIELD_ARGUMENTS && (call->arguments.length > 0 || byte == '{') && !call->value.length;
@@ -81,7 +83,7 @@ static bool take_field(fr_reply_call *call, const fr_json_scan *before, char byt
     return text->status == FR_OK && text->length <= field_limit(call);
 }
 
-/* A JSON string's text; NULL: it is not UTF-8, say, or there was no memory, which the buffer keeps. */
+/* Decodes a JSON string; NULL: for example, it is not UTF-8. If memory ran out, the buffer's status says so. */
 static json_t *decode(fr_text_buffer *text) {
     bool lost;
     json_t *string = fr_json_read_text(text->bytes, text->length, JSON_DECODE_ANY | JSON_ALLOW_NUL, &lost);
@@ -89,7 +91,7 @@ static json_t *decode(fr_text_buffer *text) {
     return string;
 }
 
-/* Arguments may also be a string whose text is the object, or null. */
+/* Ends the arguments, which may also be a string whose text is the object, or null. */
 static bool end_arguments(fr_reply_call *call) {
     call->given = true;
     if (call->value.length == 0) return true;
@@ -125,14 +127,14 @@ static bool end_field(fr_reply_call *call) {
     return good;
 }
 
-/* A member's key, of the outermost object. */
+/* Takes a byte of a key in the outermost object. */
 static bool take_key(fr_reply_call *call, const fr_json_scan *before, char byte) {
     if (before->state == FR_SCAN_KEY || before->state == FR_SCAN_KEY_OR_END) {
         if (call->scan.state == FR_SCAN_STRING) fr_call_clear(&call->key);
         return true;
     }
     if (call->scan.state != FR_SCAN_COLON) return fr_call_take(&call->key, byte, FR_CALL_KEY_LONGEST);
-    fr_text_append(&call->key, "", 0); /* an empty one has bytes too */
+    fr_text_append(&call->key, "", 0); /* gives an empty key its bytes too */
     if (call->key.status != FR_OK) return false;
     call->field = field_of(call);
     return key_may_be(call);
@@ -143,7 +145,7 @@ static bool is_in_key(const fr_json_scan *scan) {
     return scan->state == FR_SCAN_KEY || scan->state == FR_SCAN_KEY_OR_END || (string && scan->key);
 }
 
-/* The value of an object's one member begins, which is a call or a list of them: it is read as if it stood alone. */
+/* Begins to read the value of an object's only member, which is a call or a list of calls, as if it stood alone. */
 static fr_call_verdict unwrap(fr_reply_call *call, char byte) {
     call->scan = (fr_json_scan){.loose = true};
     call->wrapped = true;
@@ -169,14 +171,15 @@ static fr_call_verdict member_byte(fr_reply_call *call, char byte) {
     return result == FR_SCAN_DONE ? FR_CALL_DONE : FR_CALL_ON;
 }
 
-/* {{...}}, which is no JSON: Qwen2.5-Coder's own template shows a call so, and the model writes it. */
+/* True for the second brace of {{...}}, which is not JSON: Qwen2.5-Coder's own template shows calls in this form, so
+ * the model writes them. */
 static bool doubles(fr_reply_call *call, char byte) {
     bool doubled = byte == '{' && call->scan.depth == 1 && call->scan.state == FR_SCAN_KEY_OR_END && !call->doubled;
     call->doubled |= doubled;
     return doubled;
 }
 
-/* ------------------------------------------------------------------------------------------------ what is around it */
+/* ------------------------------------------------------------------------------------------------ around the object */
 
 static fr_call_verdict go(fr_reply_call *call, int state) {
     call->state = state;
@@ -192,8 +195,8 @@ static bool stands_bare(const fr_reply_call *call) {
     return call->bare && call->reader == &fr_read_llama_call;
 }
 
-/* Ends the object. Without an opening mark the call must be the whole reply or its closing mark must come; Llama's
- * calls need neither. */
+/* Ends the object. If the call has no opening mark, it must be the whole reply or its closing mark must follow;
+ * Llama's calls need neither. */
 static fr_call_verdict end_object(fr_reply_call *call) {
     bool may_lack = !call->bare && call->reader != &fr_read_llama_call;
     if (!call->named || (!call->given && !may_lack)) return FR_CALL_FAULT;
@@ -207,7 +210,8 @@ static fr_call_verdict end_object(fr_reply_call *call) {
     return FR_CALL_DONE;
 }
 
-/* Reads a byte of the object. Without a mark, an object that names no tool is no call: the reply may well be JSON. */
+/* Reads a byte of the object. Without a mark, an object that names no tool is not a call, because a reply may simply
+ * be JSON. */
 static fr_call_verdict object_byte(fr_reply_call *call, char byte) {
     if (doubles(call, byte)) return FR_CALL_ON;
     bool named = call->named;
@@ -229,7 +233,7 @@ static fr_call_verdict lead_byte(fr_reply_call *call, char byte) {
     return object_byte(call, byte);
 }
 
-/* Reads what stands between a call and the next one of its list or row. */
+/* Reads the text between a call and the next one of its list or row. */
 static fr_call_verdict next_byte(fr_reply_call *call, char byte) {
     call->wrapped = call->section == IN_WRAPPED_LIST || call->section == IN_WRAPPER;
     call->listed = call->section == IN_LIST || call->section == IN_WRAPPED_LIST;
@@ -304,7 +308,7 @@ fr_call_verdict fr_call_begin_json(fr_reply_call *call, char byte) {
 
 /* ------------------------------------------------------------------------------------------------------------ Llama */
 
-/* NAME.call(KEY="VALUE", KEY="VALUE"): of the tools that Llama knows by itself. */
+/* Reads a byte of the name in NAME.call(KEY="VALUE", KEY="VALUE"), the form of Llama's built-in tools. */
 static fr_call_verdict method_name_byte(fr_reply_call *call, char byte) {
     if (byte != '.') return fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
     call->state = METHOD;
@@ -346,7 +350,8 @@ static fr_call_verdict equals_byte(fr_reply_call *call, char byte) {
     return FR_CALL_ON;
 }
 
-/* Values are not escaped: a quote ends one where a comma or the closing parenthesis follows. */
+/* Reads a byte of a value. Values are not escaped: a quote ends one only if a comma or the closing parenthesis
+ * follows. */
 static fr_call_verdict value_byte(fr_reply_call *call, char byte) {
     if (call->state == QUOTED && (byte == ',' || byte == ')')) {
         fr_text_append_string(&call->arguments, "\"");

@@ -1,4 +1,4 @@
-/* Calls that are a name and a JSON object: Mistral's since its v11 tokenizers, GLM-4's of before 4.5.
+/* Reads calls that are a name and a JSON object: Mistral's since its v11 tokenizers, and GLM-4's before version 4.5.
  *
  *     Mistral  [TOOL_CALLS]NAME[ARGS]{...}, or [TOOL_CALLS]NAME[CALL_ID]ID[ARGS]{...}
  *     GLM-4    NAME\n{...}
@@ -14,7 +14,7 @@ enum {
     LEAD, /* after the mark */
     NAME,
     ID,
-    BEFORE, /* the object */
+    BEFORE, /* before the object */
     OBJECT,
 };
 
@@ -23,15 +23,15 @@ static fr_call_verdict go(fr_reply_call *call, int state) {
     return FR_CALL_ON;
 }
 
-/* Ends the name. It is kept until the object begins: a call is reported once it is named, and an id may come before
- * that. */
+/* Ends the name. It is kept until the object begins, because a call is reported once it is named, and an id may come
+ * before the object. */
 static fr_call_verdict end_name(fr_reply_call *call, int state) {
     bool offered = !call->bare || (call->value.bytes && fr_tool_find(call->tools, call->value.bytes));
     return offered ? go(call, state) : FR_CALL_FAULT;
 }
 
-/* Begins the object. Without its mark a name may be any word, so the object must be on the next line, or the call be
- * the reply's first text. */
+/* Begins the object. Without its mark a name may be any word, so then the object must be on the next line, or the call
+ * must be the reply's first text. */
 static fr_call_verdict begin_object(fr_reply_call *call) {
     bool line = memchr(call->raw.bytes, '\n', call->raw.length) != NULL, marked = call->given;
     if (call->bare && !marked && !line && !call->alone) return FR_CALL_FAULT;

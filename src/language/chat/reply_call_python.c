@@ -1,9 +1,9 @@
-/* Calls as Python would write them: LFM2's, OLMo 3's, and what Llama 3.2 and 4 write without a mark.
+/* Reads calls in Python's form: those of LFM2 and OLMo 3, and those that Llama 3.2 and 4 write without a mark.
  *
  *     LFM2    <|tool_call_start|>[NAME(KEY=VALUE, ...), ...]<|tool_call_end|>
  *     OLMo 3  <function_calls>NAME(KEY=VALUE, ...)\n...</function_calls>
  *
- * Values are Python's literals or JSON, which a loose scan takes both (json_scan.h). */
+ * Values are Python's literals or JSON. A loose scan takes both (json_scan.h). */
 #include <string.h>
 
 #include "src/language/chat/reply_call.h"
@@ -13,13 +13,13 @@ enum {
     LEAD, /* after the mark, or in a list, before a call */
     NAME,
     KEY,
-    BEFORE, /* a value */
+    BEFORE, /* before a value */
     VALUE,
-    NEXT,   /* a comma, or the end of the arguments */
-    OBJECT, /* an object that is all the arguments */
+    NEXT,   /* a comma must come, or the end of the arguments */
+    OBJECT, /* within an object that is all the arguments */
     CLOSE,  /* after that object */
-    AFTER,  /* after a call without its mark: the mark must come, or the reply's end */
-    ENDED,  /* after the list; its mark may come */
+    AFTER,  /* after a call without its mark: the closing mark must come, or the end of the reply */
+    ENDED,  /* after the list: its mark may come */
 };
 enum { IN_LIST = 1, IN_ROW }; /* sections: calls of a list, or one after the other */
 
@@ -78,7 +78,7 @@ static fr_call_verdict next_byte(fr_reply_call *call, char byte) {
     return byte == ',' ? go(call, KEY) : FR_CALL_FAULT;
 }
 
-/* Reads a byte of a value. A number ends before the first byte that is not its own. */
+/* Reads a byte of a value. A number ends before the first byte that is not part of it. */
 static fr_call_verdict value_byte(fr_reply_call *call, char byte) {
     bool behind = fr_json_is_space(byte) || byte == ',' || byte == ')';
     if (behind && call->scan.depth == 0 && fr_json_scan_in_number(&call->scan)) {
@@ -97,7 +97,7 @@ static fr_call_verdict object_byte(fr_reply_call *call, char byte) {
     return verdict == FR_CALL_DONE ? go(call, CLOSE) : verdict;
 }
 
-/* ------------------------------------------------------------------------------------------------ what is around it */
+/* -------------------------------------------------------------------------------------------------- around the call */
 
 static fr_call_verdict lead_byte(fr_reply_call *call, char byte) {
     if (fr_json_is_space(byte)) return FR_CALL_ON;
@@ -110,7 +110,7 @@ static fr_call_verdict lead_byte(fr_reply_call *call, char byte) {
     return name_byte(call, byte);
 }
 
-/* Reads what stands between a call and the next one of its list or row. */
+/* Reads the text between a call and the next one of its list or row. */
 static fr_call_verdict following_byte(fr_reply_call *call, char byte) {
     bool separates = !call->comma && (byte == ',' || (byte == ';' && !call->listed));
     call->listed = call->section == IN_LIST;
@@ -147,7 +147,7 @@ static fr_call_verdict python_byte(fr_reply_call *call, char byte) {
     }
 }
 
-/* Closes a call at a closing mark: only brackets may be missing. */
+/* Ends a call at a closing mark. Only brackets may be missing before the mark. */
 static fr_call_verdict close_call(fr_reply_call *call) {
     if (call->state == VALUE || call->state == OBJECT) fr_call_close_object(call, python_byte);
     bool number = call->state == VALUE && fr_json_scan_complete(&call->scan);

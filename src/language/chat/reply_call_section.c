@@ -1,5 +1,6 @@
-/* Calls in a section of their own: DeepSeek's, which are a name, a mark and a JSON object; before V3.1 a type stands in
- * the name's place, and the object within a fence of Markdown. Kimi's have an id in which the name is. */
+/* Reads calls in a section of their own. DeepSeek's are a name, a mark and a JSON object; before V3.1 a type takes the
+ * name's place, and the name and the object in a fence of Markdown follow. Kimi's have an id that contains the
+ * name. */
 #include <string.h>
 
 #include "src/language/chat/reply_call.h"
@@ -22,8 +23,8 @@ static fr_call_verdict go(fr_reply_call *call, int state) {
     return FR_CALL_ON;
 }
 
-/* Reads a byte of the name. Without its mark a call must begin with the name of a tool, or with "functions." and
- * that. */
+/* Reads a byte of the name. Without its mark a call must begin with the name of a tool, or with "functions." and such
+ * a name. */
 static fr_call_verdict name_byte(fr_reply_call *call, char byte) {
     if (!fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST)) return FR_CALL_FAULT;
     const char *text = call->value.bytes;
@@ -84,7 +85,7 @@ static fr_call_verdict fence_byte(fr_reply_call *call, char byte) {
     return FR_CALL_ON;
 }
 
-/* Reads what may stand between the object and the mark: the end of a fence that was opened. */
+/* Reads the text between the object and the mark, which may be the end of a fence that was opened. */
 static fr_call_verdict after_byte(fr_reply_call *call, char byte) {
     if (fr_json_is_space(byte)) return FR_CALL_ON;
     if (!call->literal) return FR_CALL_FAULT;

@@ -5,11 +5,11 @@
  *     MiniMax  <minimax:tool_call><invoke name="NAME"><parameter name="KEY">VALUE</parameter>...</invoke>...
  *              </minimax:tool_call>
  *
- * White space may stand between tags. A value is plain text; the tool's schema gives its type. It ends at its closing
- * tag, unless other text than a tag follows: then the tag was part of the value. Without a closing tag it ends before
- * the tag of another parameter, or before the call's closing tag if only white space stands between that and the
- * reply's end, a further call or a mark. One <tool_call> may have several functions, and a function may stand without
- * it. */
+ * White space may stand between tags. A value is plain text, and the tool's schema gives its type. A value ends at its
+ * closing tag, unless text other than a tag follows: then that tag was part of the value. A value without a closing
+ * tag ends before the tag of another parameter. It also ends before the call's closing tag, if only white space stands
+ * between that tag and the end of the reply, a further call or a mark. One <tool_call> may have several functions, and
+ * a function may stand without <tool_call>. */
 #include <string.h>
 
 #include "base/text.h"
@@ -20,14 +20,14 @@ enum {
     BEGIN,
     BEFORE_NAME,
     NAME,
-    BETWEEN, /* arguments */
+    BETWEEN, /* between arguments */
     KEY,
     BEFORE_VALUE,
     VALUE,
-    MAYBE_BETWEEN, /* the same as BETWEEN, unless it was part of the value */
+    MAYBE_BETWEEN, /* between arguments, unless the tag was part of the value */
     MAYBE_KEY,     /* a key, unless it is part of a value without a closing tag */
-    MAYBE_END,     /* after the function, likewise */
-    MAYBE_AFTER,   /* after the call, likewise */
+    MAYBE_END,     /* after the function, unless its tag was part of the value */
+    MAYBE_AFTER,   /* after the call, unless its tag was part of the value */
 };
 enum { WITHIN_CALL = 1, WITHOUT_CALL }; /* sections: functions between the call's marks, or without them */
 
@@ -58,7 +58,7 @@ static fr_call_verdict begin_value(fr_reply_call *call) {
     return go(call, VALUE);
 }
 
-/* A string goes on as it comes; what may be of another type is collected. */
+/* Takes text of a value. A string is given on at once; a value that may have another type is collected. */
 static void put_value(fr_reply_call *call, const char *text, size_t length) {
     if (call->types == FR_VALUE_STRING)
         fr_value_put_escaped(&call->arguments, text, length);
@@ -87,7 +87,8 @@ static void end_value(fr_reply_call *call, bool closed) {
         fr_value_put(&call->arguments, call->value.bytes ? call->value.bytes : "", call->value.length, call->types);
 }
 
-/* The value goes on: what came since its tag, but for the last `behind` bytes, was part of it. */
+/* Continues the value: the text since the tag that seemed to end it, except for the last `behind` bytes, belonged to
+ * it. */
 static void reopen_value(fr_reply_call *call, size_t behind) {
     for (size_t i = call->reopen; i + behind < call->raw.length; i++) value_byte(call, call->raw.bytes[i]);
     call->state = VALUE;
@@ -145,7 +146,7 @@ static bool is_next_key(const fr_reply_call *call, fr_text key) {
     return properties ? json_object_getn(properties, key.bytes, key.length) && (line || !same) : line;
 }
 
-/* Decides at the end of a key's tag within a value if the value ended before the tag or continues. */
+/* Decides at the end of a key's tag within a value whether the value ended before the tag or continues. */
 static fr_call_verdict end_maybe_key(fr_reply_call *call, fr_mark by) {
     const char *tag = call->raw.bytes + call->reopen + strlen(call->format->marks[FR_MARK_KEY]);
     size_t behind = by == FR_MARK_NONE ? 1 : strlen(call->format->marks[by]);
@@ -195,7 +196,7 @@ static fr_call_verdict tagged_byte(fr_reply_call *call, char byte) {
 
 /* ------------------------------------------------------------------------------------------------------------ marks */
 
-/* Ends the function; others may follow until the mark of the call's end. */
+/* Ends the function. Others may follow until the mark that ends the call. */
 static fr_call_verdict end_function(fr_reply_call *call, fr_mark mark) {
     fr_call_close_arguments(call);
     if (mark == FR_MARK_NAME_END)
@@ -274,7 +275,8 @@ static fr_call_verdict tagged_mark(fr_reply_call *call, fr_mark mark) {
     }
 }
 
-/* GLM's may lack further arguments as long as its mark has not come. */
+/* Ends a call at the end of the reply. It counts only if the reply ended after a tag that may have ended the function
+ * or the call. */
 static fr_call_verdict tagged_finish(fr_reply_call *call) {
     if (call->state == BEGIN && call->section) return FR_CALL_OVER;
     if (call->state != MAYBE_END && call->state != MAYBE_AFTER) return FR_CALL_FAULT;

@@ -1,7 +1,8 @@
-/* The marks by which a model tells its reasoning and its tool calls from what it says, and in which form it calls.
+/* The marks by which a model separates its reasoning and its tool calls from its content, and the form of its calls.
  *
- * In: the source of its chat template, which writes these marks around past turns; its vocabulary. Out: the marks, each
- * with its id where it is a token of its own: then that token alone is the mark, and no text that looks like it. */
+ * In: the source of its chat template, which writes these marks around past turns; its vocabulary. Out: the marks. If
+ * a mark is a token of its own, it has that token's id; then only that token is the mark, and text that looks like it
+ * is not. */
 #ifndef FR_SRC_LANGUAGE_CHAT_REPLY_FORMAT_H
 #define FR_SRC_LANGUAGE_CHAT_REPLY_FORMAT_H
 
@@ -15,41 +16,43 @@ typedef enum fr_mark {
     FR_MARK_CALLS_END,
     FR_MARK_CALL,
     FR_MARK_CALL_END,
-    FR_MARK_NAME, /* comes before a call's name, or between what comes before it and the name */
+    FR_MARK_NAME, /* comes before a call's name, or between the text before the name and the name */
     FR_MARK_NAME_END,
     FR_MARK_KEY,
     FR_MARK_KEY_END,
     FR_MARK_VALUE,
     FR_MARK_VALUE_END,
-    FR_MARK_ID,    /* before a call's id */
-    FR_MARK_QUOTE, /* before and after a string */
+    FR_MARK_ID,    /* comes before a call's id */
+    FR_MARK_QUOTE, /* stands before and after a string */
     FR_MARK_SAY,   /* before and after content, in templates that mark it in one of several ways */
     FR_MARK_SAY_END,
     FR_MARK_SAY_TEXT,
     FR_MARK_SAY_TEXT_END,
-    FR_MARK_RESPONSE, /* of a tool: what calls wait for */
-    FR_MARK_MESSAGE,  /* a message's header comes, its channel, the type of its body, then its body; and that ends, */
+    FR_MARK_RESPONSE, /* begins a tool's response, so the reply's calls end before it */
+    /* a message in harmony's form: a header begins, its channel, the type of its body, the body; the body ends */
+    FR_MARK_MESSAGE,
     FR_MARK_CHANNEL,
     FR_MARK_TYPE,
     FR_MARK_BODY,
     FR_MARK_BODY_END,
-    FR_MARK_RETURN, /* ends the turn too */
+    FR_MARK_RETURN, /* ends the body and the turn */
     FR_MARK_COUNT
 } fr_mark;
 
 #define FR_MARK_LONGEST 32 /* bytes */
 
 typedef struct fr_reply_format {
-    const struct fr_call_form *form;  /* the form of its calls (reply_forms.h); NULL: no known form */
-    const char *marks[FR_MARK_COUNT]; /* NULL: it has no such mark */
-    int32_t ids[FR_MARK_COUNT];       /* -1: written in several tokens */
-    const char *channel;              /* what reasoning begins with behind its mark, "" for nothing */
+    /* the form of its calls (reply_forms.h); NULL: the template shows no known form */
+    const struct fr_call_form *form;
+    const char *marks[FR_MARK_COUNT]; /* the marks' texts; NULL: it has no such mark */
+    int32_t ids[FR_MARK_COUNT];       /* the marks' tokens; -1: a mark is written as several tokens */
+    const char *channel;              /* the text that follows the mark of reasoning, "" for none */
 } fr_reply_format;
 
-/* tokenizer: NULL where pieces have no ids; then every mark is found in text. */
+/* Finds the format. tokenizer: NULL if pieces have no ids; then every mark is found in text. */
 fr_reply_format fr_reply_format_of(const char *source, size_t length, const fr_tokenizer *tokenizer);
 
-/* Gives a format that has no form of calls one that is asked for in words. */
+/* Gives a format without a form of calls the generic form, which the prompt asks for in words. */
 void fr_reply_format_generic(fr_reply_format *format, const fr_tokenizer *tokenizer);
 
 #endif

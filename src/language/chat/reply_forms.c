@@ -1,4 +1,4 @@
-/* The table of forms: see reply_forms.h. The order counts: a template has the first form whose words are all in it. */
+/* The table of forms (reply_forms.h). The order counts: a template has the first form whose words all occur in it. */
 #include "src/language/chat/reply_forms.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "src/language/chat/reply_call.h"
 #include "src/language/tokenizer/tokenizer.h"
 
-/* Parts that several rows share: a form that models show by different words, or tags that two forms have. */
+/* Parts that several rows share: a form that templates show by different words, or tags that two forms have. */
 #define DEEPSEEK                                                                                     \
     .marks = {[FR_MARK_CALLS] = "<｜tool▁calls▁begin｜>",                                            \
               [FR_MARK_CALLS_END] = "<｜tool▁calls▁end｜>",                                          \

@@ -1,4 +1,4 @@
-/* Rules of a reply: see reply_grammar.h. */
+/* Makes the grammar of a whole reply (reply_grammar.h). */
 #include "src/language/chat/reply_grammar.h"
 
 #include <stdio.h>
@@ -37,15 +37,16 @@ fr_expression fr_reply_mark(const fr_reply_plan *plan, fr_grammar_rules *rules, 
                                          : fr_expression_string(rules, bytes);
 }
 
-/* All but one or two ASCII characters. */
+/* Allows any character except one or two ASCII characters. */
 static fr_expression all_but(fr_grammar_rules *rules, char one, char other) {
     const fr_character_range two[] = {{(unsigned char)one, (unsigned char)one},
                                       {(unsigned char)other, (unsigned char)other}};
     return fr_expression_characters(rules, two, 2, true);
 }
 
-/* Any text without a mark, of ASCII, whose first character is nowhere else in it: of its beginnings none goes on as it
- * does, so each is followed by another beginning, or by a character that neither goes on nor begins it. */
+/* Allows any text that does not contain `bytes`, an ASCII text whose first character occurs only at its beginning. The
+ * rule: a beginning of `bytes` must be followed by another beginning, or by a character that neither continues `bytes`
+ * nor begins it. */
 static fr_expression without(fr_grammar_rules *rules, const char *bytes) {
     fr_expression broken = 0, begun = 0;
     bool some = false;
@@ -101,7 +102,7 @@ fr_expression fr_form_text(const fr_reply_plan *plan, fr_grammar_rules *rules, c
 
 /* -------------------------------------------------------------------------------------------------------- reasoning */
 
-/* Between channels, in gpt-oss's. */
+/* Makes the reasoning of gpt-oss, which is a channel. */
 static fr_expression analysis(const making *m) {
     fr_expression head = then(m, mark(m, FR_MARK_CHANNEL), then(m, text(m, "analysis"), mark(m, FR_MARK_BODY)));
     fr_expression end = then(m, mark(m, FR_MARK_MESSAGE), text(m, "assistant"));
@@ -116,7 +117,8 @@ static fr_expression reasoning(const making *m) {
     fr_expression breaks = fr_expression_repeat(m->rules, text(m, "\n"), 0, 2);
     fr_expression rest = then(m, fr_reply_until(m->plan, m->rules, FR_MARK_THINK_END), breaks);
     if (m->plan->thinks) return rest;
-    if (format->ids[FR_MARK_THINK] < 0) return 0; /* the vocabulary is not of a model that does */
+    /* without that token, the vocabulary is not of a model that reasons */
+    if (format->ids[FR_MARK_THINK] < 0) return 0;
     fr_expression begin = then(m, mark(m, FR_MARK_THINK), text(m, format->channel));
     return fr_expression_repeat(m->rules, then(m, begin, rest), 0, 1);
 }
@@ -165,7 +167,7 @@ static fr_status call_of(const making *m, const json_t *tool, const char *name, 
     return FR_OK;
 }
 
-/* Any of the tools, or the one that was named. */
+/* Allows a call of any tool, or only of the one that was named. */
 static fr_status one_call(const making *m, fr_expression *call) {
     size_t found = 0;
     fr_written_parts parts = fr_written_parts_of(m->rules);

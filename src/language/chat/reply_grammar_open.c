@@ -1,4 +1,4 @@
-/* The public fr_grammar_open_reply: what a reply is to be, as a grammar (reply_grammar.h). */
+/* The public fr_grammar_open_reply: makes the grammar of the reply that is asked for (reply_grammar.h). */
 #include <string.h>
 
 #include "base/error.h"

@@ -1,9 +1,9 @@
-/* Makes grammars of arguments that stand one by one (reply_grammar.h): between tags, as reply_call_tagged.c reads them,
- * or in Python's form, as reply_call_python.c does.
+/* Makes grammars of arguments that stand one by one (reply_grammar.h): between tags, as reply_call_tagged.c reads
+ * them, or in Python's form, as reply_call_python.c does.
  *
- * Values stand alone here, so only the members of the object can be enforced. Choices of schemas at the root of a
- * tool's parameters each give a way to fill the object, with properties of its own. Other keywords about the object are
- * refused for a strict tool, and ignored for any other. */
+ * Each value stands alone here, so constraints on the whole object, other than its members, can't be enforced. If the
+ * schema of a tool's parameters is a choice of schemas, each choice is a way to fill the object, with properties of
+ * its own. Other keywords about the object are refused for a strict tool, and ignored for any other. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,10 +12,10 @@
 #include "src/language/chat/reply_forms.h"
 #include "src/language/chat/reply_grammar.h"
 
-#define MOST_WAYS  64 /* with more, any member of any way may come */
-#define MOST_LOOKS 8  /* schemas in schemas at the root */
+#define MOST_WAYS  64 /* if there are more ways, any member of any way may come */
+#define MOST_LOOKS 8  /* the most schemas within each other at the root that are followed */
 
-/* Words of the whole object that hold of what is written: no member comes that is no property. */
+/* Keywords about the whole object that these calls fulfil: only members that are properties can be written. */
 static const char *const KEPT[] = {"type",     "properties", "additionalProperties", "unevaluatedProperties",
                                    "required", NULL};
 
@@ -34,7 +34,7 @@ bool fr_tool_is_strict(const json_t *tool) {
     return json_is_true(json_object_get(tool, "strict"));
 }
 
-/* ---------------------------------------------------------------------------------------------------- what is asked */
+/* ----------------------------------------------------------------------------------------- checks of the parameters */
 
 static fr_status check_required(const json_t *parameters) {
     const json_t *names = json_object_get(parameters, "required"), *all = json_object_get(parameters, "properties");
@@ -51,7 +51,7 @@ static fr_status check_required(const json_t *parameters) {
     return FR_OK;
 }
 
-/* Refuses keywords of a strict tool's schema that argument-by-argument calls can't enforce. */
+/* Refuses keywords in a strict tool's schema that calls with one argument after the other can't enforce. */
 static fr_status check_object(const json_t *parameters) {
     const json_t *properties = json_object_get(parameters, "properties");
     const char *word;
@@ -85,8 +85,8 @@ static json_t *own_way(making *m, const json_t *schema) {
     return fr_schema_pack(m->rules, "{s:o,s:o}", "properties", members, "required", required);
 }
 
-/* Joins two ways: both hold at once, or, if `loose`, either: then a property may have either schema, and none is
- * required. */
+/* Joins two ways into one in which both hold at once. If `loose`, either may hold: a property may have either schema,
+ * and none is required. */
 static json_t *join_ways(making *m, const json_t *one, const json_t *other, bool loose) {
     json_t *members = fr_schema_copy(m->rules, json_object_get(one, "properties")), *value, *name;
     json_t *required = loose ? fr_schema_list(m->rules) : fr_schema_copy(m->rules, json_object_get(one, "required"));
@@ -132,7 +132,8 @@ static json_t *cross(making *m, json_t *ones, json_t *others) {
     return all;
 }
 
-/* True unless the schema's type excludes objects: arguments are an object, so such a choice is no way. */
+/* True unless the schema's type excludes objects. Arguments are an object, so such a choice would be no way to fill
+ * it. */
 static bool may_be_object(const json_t *schema) {
     const json_t *type = json_object_get(schema, "type");
     bool found = !type || (json_is_string(type) && strcmp(json_string_value(type), "object") == 0);
@@ -167,13 +168,13 @@ static json_t *ways_of(making *m, const json_t *schema, size_t depth) {
     return ways;
 }
 
-/* ------------------------------------------------------------------------------------------------------ what is put */
+/* -------------------------------------------------------------------------------------------------------- arguments */
 
 static bool is_python(const making *m) {
     return m->plan->format->form->arguments == FR_ARGUMENTS_PYTHON;
 }
 
-/* The arguments so far: an expression of at least one argument, and whether none is allowed too. */
+/* The arguments so far: an expression of at least one argument, and whether having none is allowed too. */
 typedef struct arguments_made {
     fr_expression some;
     bool has_some, may_be_none;
@@ -211,7 +212,8 @@ static fr_status argument(making *m, const char *key, const json_t *schema, fr_e
     return FR_OK;
 }
 
-/* Makes all arguments of one way. Names that tags can't hold are left out, but a strict tool with one is refused. */
+/* Makes all arguments of one way. A name that tags can't hold is left out; a strict tool with such a name is
+ * refused. */
 static fr_status way_arguments(making *m, const json_t *way, fr_expression *arguments) {
     const fr_schema_path place = {NULL, "properties", 0};
     const char *never = is_python(m) ? "=(){}[],:'\"<> \t\n" : "<>\"";

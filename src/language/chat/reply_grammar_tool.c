@@ -1,4 +1,4 @@
-/* A tool's parameters, ready to be read as a schema (reply_grammar.h). */
+/* Prepares a tool's parameters, so that they can be read as a schema (reply_grammar.h). */
 #include <string.h>
 
 #include "base/error.h"
@@ -34,15 +34,16 @@ static fr_status check_items(const json_t *array, fr_grammar_rules *rules, const
     return FR_OK;
 }
 
-/* What conversations may have and schemas are not read with (json_wide.h); the parser has bounded the depth. */
+/* Refuses values that conversations may have and schemas may not: wide integers (json_wide.h), and texts with a NUL.
+ * The parser has already bounded the depth. */
 static fr_status check_values(const json_t *value, fr_grammar_rules *rules, const fr_schema_path *path) {
     if (!fr_grammar_spend(rules, 1)) return fr_schema_check(rules, path);
     if (json_is_string(value)) return check_text(value, path);
     return json_is_object(value) ? check_members(value, rules, path) : check_items(value, rules, path);
 }
 
-/* Fills in defaults that tools leave out: the type is an object, and only its properties are allowed, unless schemas
- * beside them may name more. */
+/* Fills in defaults that tools leave out: the type is an object, and only the listed properties are allowed, unless
+ * subschemas of the same schema may name more. */
 static void complete(json_t *schema, fr_grammar_rules *rules) {
     static const char *const others[] = {"$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", NULL};
     if (json_object_size(schema) == 0) fr_schema_set(rules, schema, "properties", json_object());
@@ -52,7 +53,7 @@ static void complete(json_t *schema, fr_grammar_rules *rules) {
         fr_schema_set(rules, schema, "additionalProperties", json_false());
 }
 
-/* True if a type is "object", or a list of types with it, or missing. */
+/* True if a type is "object", a list of types that contains it, or missing. */
 static bool names_objects(const json_t *type) {
     bool found = !type || (json_is_string(type) && strcmp(json_string_value(type), "object") == 0);
     for (size_t i = 0; i < json_array_size(type) && !found; i++) found = names_objects(json_array_get(type, i));

@@ -1,9 +1,9 @@
-/* The value of one argument between tags (reply_grammar.h).
+/* Makes the grammar of one argument's value between tags (reply_grammar.h).
  *
  * Strings stand there without quotes, and the reader of the call takes a value as a string unless it is JSON of one of
- * the schema's types (fr_value_put). So a value that may be a string is any text, one of some length, pattern or
- * format, or a listed one that is read back as itself. Other keywords about such a value are refused for a strict tool,
- * and ignored for any other. */
+ * the schema's types (fr_value_put). So a value that may be a string is one of three: any text; a text of some length,
+ * pattern or format; or a listed value that is read back as itself. Other keywords about such a value are refused for
+ * a strict tool, and ignored for any other. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,17 +15,17 @@
 #include "src/language/chat/reply_grammar.h"
 #include "src/language/chat/reply_value.h"
 
-#define MOST_LOOKS 8 /* references to references, choices in choices */
+#define MOST_LOOKS 8 /* the most references that are followed, and choices within choices */
 
 typedef struct making {
     const fr_reply_plan *plan;
     const json_t *parameters;
-    fr_value_types types; /* the reader's; 0: any */
+    fr_value_types types; /* the types by which the call's reader reads it; 0: any */
     fr_written_parts *parts;
     bool strict;
 } making;
 
-/* Values of one argument so far. */
+/* The alternatives for one argument's value so far. */
 typedef struct choice {
     fr_expression made;
     bool some;
@@ -36,9 +36,9 @@ static void add(const making *m, choice *all, fr_expression one) {
     all->some = true;
 }
 
-/* ----------------------------------------------------------------------------------------------------- what is said */
+/* ------------------------------------------------------------------------------------------- keywords of the schema */
 
-/* The first word that says something and is not among some; NULL: there is none. */
+/* Finds the first keyword that constrains values and is not among the given words; NULL: there is none. */
 static const char *other_word(const json_t *schema, const char *const *words) {
     const char *word;
     json_t *said;
@@ -52,7 +52,7 @@ static fr_status check_words(const json_t *schema, const char *const *words, con
     return at.key ? fr_schema_fail(&at, FR_UNBUILT, "not built for texts in this model's calls") : FR_OK;
 }
 
-/* Through references and lists of one schema that are all that is said. */
+/* Follows references and lists of one schema, as long as the schema says nothing else. */
 static const json_t *look_through(const making *m, const json_t *schema) {
     static const char *const reference[] = {"$ref", NULL}, *const list[] = {"allOf", NULL};
     for (int looks = 0; looks < MOST_LOOKS; looks++) {
@@ -67,7 +67,7 @@ static const json_t *look_through(const making *m, const json_t *schema) {
 }
 
 static bool is_of_type(const json_t *value, const char *type) {
-    double real = json_real_value(value); /* 0 for what is none */
+    double real = json_real_value(value); /* 0 for a value that is not a real number */
     if (strcmp(type, "string") == 0) return json_is_string(value);
     if (strcmp(type, "number") == 0) return json_is_number(value);
     if (strcmp(type, "integer") == 0) return json_is_number(value) && real == floor(real);
@@ -95,7 +95,8 @@ static fr_status check_types(const json_t *schema, const fr_schema_path *path) {
     return good ? FR_OK : fr_schema_fail(&place, FR_INPUT, "no type of JSON");
 }
 
-/* What members or items are said of is an object or a list, as it is for JSON's reader. */
+/* Gives the type that the keywords of a schema without a type imply, as the reader of JSON schemas does; NULL:
+ * none. */
 static const char *implied_type(const json_t *schema) {
     if (json_object_get(schema, "type")) return NULL;
     if (json_object_get(schema, "properties")) return "object";
@@ -119,16 +120,17 @@ static const char *name_of_choices(const json_t *schema) {
     return json_object_get(schema, "anyOf") ? "anyOf" : "oneOf";
 }
 
-/* Gives the schema's choices. oneOf is read as anyOf: that only one choice matches is not enforced, so a strict tool
- * must not use it. */
+/* Gives the schema's choices. oneOf is read as anyOf: it can't be enforced that only one choice matches, so a strict
+ * tool must not use oneOf. */
 static const json_t *choices_of(const making *m, const json_t *schema) {
     const json_t *any = json_object_get(schema, "anyOf");
     return any || m->strict ? any : json_object_get(schema, "oneOf");
 }
 
-/* -------------------------------------------------------------------------------------------------------- any texts */
+/* --------------------------------------------------------------------------------------------------------- any text */
 
-/* Where the work that a grammar may take is done: no, whatever it is. */
+/* True if the schema admits any text. Once the work that a grammar may take is used up, the answer is false for every
+ * schema. */
 static bool is_free(const making *m, const json_t *schema, size_t depth) {
     schema = look_through(m, schema);
     if (!fr_grammar_spend(m->parts->rules, 1)) return false;
@@ -146,7 +148,8 @@ static fr_status too_deep(const fr_schema_path *choices) {
     return fr_schema_fail(choices, FR_UNBUILT, "choices in choices are not built so deep");
 }
 
-/* Any text may be read as any value of the types that may be: so nothing else is said of those. */
+/* Refuses further keywords in a schema that admits any text: the reader may read such a text as a value of any allowed
+ * type, so constraints on those types could not be enforced. */
 static fr_status check_free(const making *m, const json_t *schema, const fr_schema_path *path, size_t depth) {
     static const char *const words[] = {"type", "anyOf", NULL};
     const fr_schema_path place = {path, "anyOf", 0};
@@ -171,7 +174,7 @@ static bool holds_end(const making *m, fr_text written) {
     return memmem(written.bytes, written.length, end, strlen(end)) != NULL;
 }
 
-/* Whether what is written so is read back as the value. */
+/* Tells whether the value, written as text in this way, is read back as the same value. */
 static fr_status reads_back(const making *m, const json_t *value, fr_text written, bool *same) {
     fr_text_buffer read = {0};
     json_t *back = NULL;
@@ -224,7 +227,7 @@ static fr_status add_listed(const making *m, const json_t *schema, const fr_sche
     return FR_OK;
 }
 
-/* What is no text, as JSON. */
+/* Adds values that are not texts, as JSON. */
 static fr_status add_json(const making *m, const json_t *schema, const fr_schema_path *path, choice *all) {
     fr_grammar_rules *rules = m->parts->rules;
     const char *type = implied_type(schema);
@@ -254,8 +257,8 @@ static fr_status add_other_types(const making *m, const json_t *schema, const fr
     return status;
 }
 
-/* Adds a text of some length, pattern or format, which must not contain the closing mark if that is written as text. A
- * text that reads as another type can't be excluded. */
+/* Adds texts of some length, pattern or format. They must not contain the closing mark if that mark is written as
+ * text. It can't be excluded that such a text reads as another type. */
 static fr_status add_texts(const making *m, const json_t *schema, const fr_schema_path *path, choice *all) {
     static const char *const words[] = {"type", "pattern", "format", "minLength", "maxLength", NULL};
     static const char *const type_alone[] = {"type", NULL};

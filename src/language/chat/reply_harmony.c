@@ -1,4 +1,4 @@
-/* Harmony's headers, and its calls: see reply_harmony.h and reply_call.h. */
+/* Reads harmony's headers, and its calls (reply_harmony.h, reply_call.h). */
 #include "src/language/chat/reply_harmony.h"
 
 #include <string.h>
@@ -8,7 +8,8 @@
 
 /* ---------------------------------------------------------------------------------------------------------- headers */
 
-/* Finds the word after a mark, up to white space, Unicode's too; gives its length, 0: there is no such mark. */
+/* Finds the word after a mark, up to white space, including Unicode's, and gives its length; 0: there is no such
+ * mark. */
 static size_t word_behind(const char *header, size_t length, const char *mark, const char **word) {
     const char *found = memmem(header, length, mark, strlen(mark));
     if (!found) return 0;
@@ -35,7 +36,7 @@ static size_t name_length(const json_t *tools, const char *name, size_t length) 
         bool ends = length > tail && memcmp(name + length - tail, glued[i], tail) == 0;
         if (ends && fr_harmony_is_tool(tools, name, length - tail)) return length - tail;
     }
-    for (size_t end = length; end > 0; end--) /* characters that names can't have may separate them too */
+    for (size_t end = length; end > 0; end--) /* characters that names can't have may separate the two */
         if ((name[end - 1] & 0x80) && fr_harmony_is_tool(tools, name, end - 1)) return end - 1;
     return length;
 }
@@ -62,7 +63,7 @@ fr_harmony_body fr_harmony_header(const char *header, size_t length, const json_
 
 enum { OBJECT, AFTER };
 
-/* The body, which is the arguments. */
+/* Reads a byte of the body, which is the arguments. */
 static fr_call_verdict harmony_byte(fr_reply_call *call, char byte) {
     if (call->state == AFTER) return fr_json_is_space(byte) ? FR_CALL_ON : FR_CALL_FAULT;
     fr_call_verdict verdict = fr_call_object_byte(call, byte);

@@ -1,7 +1,8 @@
-/* Headers of harmony, the form of gpt-oss's messages: <|start|>ROLE to=RECIPIENT<|channel|>CHANNEL TYPE<|message|>BODY,
- * where a recipient may stand behind the channel too. Source: github.com/openai/harmony, docs/format.md.
+/* Reads the headers of harmony, the form of gpt-oss's messages: <|start|>ROLE to=RECIPIENT<|channel|>CHANNEL
+ * TYPE<|message|>BODY. A recipient may also stand after the channel. Source: github.com/openai/harmony,
+ * docs/format.md.
  *
- * In: a header, from behind <|start|> to before <|message|>, marks as their text. Out: what its body is. */
+ * In: a header, from after <|start|> to before <|message|>, with marks as their text. Out: the kind of its body. */
 #ifndef FR_SRC_LANGUAGE_CHAT_REPLY_HARMONY_H
 #define FR_SRC_LANGUAGE_CHAT_REPLY_HARMONY_H
 
@@ -9,10 +10,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define FR_HEADER_LONGEST 1024 /* bytes; what is longer is none */
+#define FR_HEADER_LONGEST 1024 /* bytes; a longer text is not taken for a header */
 
 typedef enum fr_harmony_body {
-    FR_HARMONY_CONTENT, /* the final channel, and what is said before calls */
+    FR_HARMONY_CONTENT, /* the final channel, and text before calls */
     FR_HARMONY_REASONING,
     FR_HARMONY_CALL,
 } fr_harmony_body;

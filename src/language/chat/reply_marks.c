@@ -1,9 +1,9 @@
-/* A search for few short words at once: what is held back is compared with each of them (reply_marks.h). */
+/* Searches for a few short words at once: the bytes that are held back are compared with each word (reply_marks.h). */
 #include "src/language/chat/reply_marks.h"
 
 #include <string.h>
 
-/* A mark that has an id comes as that token alone. */
+/* True for a mark that is found in text. A mark that has an id comes only as that token. */
 static bool in_text(const fr_reply_format *format, size_t mark) {
     return format->marks[mark] && format->ids[mark] < 0;
 }
@@ -14,7 +14,8 @@ void fr_mark_finder_begin(fr_mark_finder *finder, const fr_reply_format *format)
         if (in_text(format, i)) finder->begins[(unsigned char)format->marks[i][0]] = true;
 }
 
-/* The mark that is held; *partly: what is held may become one. No mark is the beginning of another. */
+/* Finds the mark that the held bytes are. Sets *partly if they may become one. No mark is the beginning of another
+ * one. */
 static fr_mark held_mark(const fr_mark_finder *finder, bool *partly) {
     *partly = false;
     for (size_t i = 0; i < FR_MARK_COUNT; i++) {
@@ -32,7 +33,7 @@ static void let_go(fr_mark_finder *finder, size_t count, fr_mark_fn *found, void
     memmove(finder->held, finder->held + count, finder->count);
 }
 
-/* Text goes out until what is left may become a mark. */
+/* Gives held text on until the rest may become a mark. */
 static void settle(fr_mark_finder *finder, fr_mark_fn *found, void *context) {
     while (finder->count > 0) {
         bool partly;

@@ -1,4 +1,4 @@
-/* Parts of a reply gathered into a message: see reply_message.h. */
+/* Gathers the parts of a reply into a message (reply_message.h). */
 #include "src/language/chat/reply_message.h"
 
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
-/* A JSON string of any bytes, in which one U+FFFD stands for as much of a broken character as there is, at least a
- * byte; NULL: no memory. */
+/* Makes a JSON string of any bytes. One U+FFFD replaces each broken character, as many of its bytes as there are, but
+ * at least one. NULL: memory ran out. */
 static json_t *string_of(const fr_text_buffer *text) {
     fr_text_buffer valid = {0};
     for (size_t at = 0; at < text->length;) {
@@ -70,7 +70,7 @@ fr_status fr_reply_message_check(const fr_reply_message *message) {
     return message->lost ? fr_fail_memory("a call", message->arguments.length) : FR_OK;
 }
 
-/* Content is null where there are calls alone. */
+/* Writes the message. Its content is null if there are only calls. */
 fr_status fr_reply_message_write(const fr_reply_message *message, char **json, size_t *length) {
     *json = NULL;
     *length = 0;

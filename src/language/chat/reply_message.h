@@ -1,7 +1,7 @@
-/* The parts of a reply as one message in the OpenAI form.
+/* Gathers the parts of a reply as one message in the OpenAI form.
  *
  * In: parts in their order. Out: {"role": "assistant", "content", "reasoning_content", "tool_calls"} as JSON text.
- * Bytes that are not UTF-8 become U+FFFD there, one for each maximal part of a character (Unicode Standard, 3.9). */
+ * Bytes that are not UTF-8 become U+FFFD, one for each maximal part of a character (Unicode Standard, 3.9). */
 #ifndef FR_SRC_LANGUAGE_CHAT_REPLY_MESSAGE_H
 #define FR_SRC_LANGUAGE_CHAT_REPLY_MESSAGE_H
 
@@ -11,9 +11,9 @@
 
 typedef struct fr_reply_message {
     fr_text_buffer content, reasoning;
-    fr_text_buffer id, name, arguments; /* of the call under way */
+    fr_text_buffer id, name, arguments; /* of the present call */
     json_t *calls;                      /* an array; NULL: there is none */
-    bool lost;                          /* memory ran out for one */
+    bool lost;                          /* memory ran out for a call */
 } fr_reply_message;
 
 void fr_reply_message_clear(fr_reply_message *message);

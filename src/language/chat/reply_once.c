@@ -1,4 +1,4 @@
-/* Removes members whose key is repeated, in place: see reply_once.h. */
+/* Removes members whose key is repeated, in place (reply_once.h). */
 #include "src/language/chat/reply_once.h"
 
 #include <jansson.h>
@@ -7,7 +7,8 @@
 
 #include "formats/json_read.h"
 
-/* A member of an object in the output: from after the brace or comma before it to the one after it. */
+/* A member of an object in the output: it reaches from after the brace or comma before it to the comma or brace after
+ * it. */
 typedef struct member {
     size_t begin, end, key, key_length; /* the key with its quotes */
     json_t *decoded;                    /* the key's text; NULL: the key has no escapes */

@@ -1,4 +1,4 @@
-/* The public fr_reply_parser: ids to pieces, pieces to parts (reply.h). */
+/* The public fr_reply_parser: turns ids into pieces, and pieces into parts (reply.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +46,7 @@ size_t fr_reply_trusted_end(const fr_marked_text *prompt) {
     return ends ? prompt->length - prompt->trusted[count - 1].begin : 0;
 }
 
-/* True if the template's text begins with a mark that opens or ends reasoning, or begins a message's body. */
+/* True if the template's text begins with a mark that opens or ends reasoning, or with one that begins a message. */
 static bool is_mark(const fr_reply_format *format, const char *text, size_t length) {
     static const fr_mark kinds[] = {FR_MARK_THINK, FR_MARK_THINK_END, FR_MARK_MESSAGE};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -108,7 +108,7 @@ static fr_status not_begun(void) {
     return fr_fail(FR_USAGE, "fr_reply_parser_begin comes before what a reply is made of");
 }
 
-/* What the decoder still holds of a character that a mark, or the end, cuts off. */
+/* Feeds the bytes of a character that the decoder still holds, because a mark or the end cuts the character off. */
 static fr_status feed_rest(fr_reply_parser *p) {
     const char *text;
     size_t length;

@@ -1,4 +1,4 @@
-/* Types by a JSON schema: see reply_schema.h. */
+/* Finds the types that a JSON schema allows (reply_schema.h). */
 #include "src/language/chat/reply_schema.h"
 
 #include <stdbool.h>
@@ -8,19 +8,19 @@
 #include "formats/json_pointer.h"
 #include "formats/json_wide.h"
 
-#define MAX_DEPTH   32    /* schemas within each other */
-#define MAX_SCHEMAS 10000 /* looked at for one parameter, with the values that they list */
+#define MAX_DEPTH   32    /* the most schemas within each other */
+#define MAX_SCHEMAS 10000 /* the most schemas that are read for one parameter, with the values that they list */
 
 enum { ANY = FR_VALUE_STRING | FR_VALUE_NUMBER | FR_VALUE_BOOLEAN | FR_VALUE_NULL | FR_VALUE_OBJECT | FR_VALUE_ARRAY };
 
-/* A search through schemas: for what a value may be, or for what is said of one of its properties. */
+/* A search through schemas for the types of a value, or for those of one of its properties. */
 typedef struct search {
     const json_t *root;   /* what references are relative to */
-    const char *property; /* NULL: of the value itself */
-    size_t left;          /* schemas that may still be looked at */
+    const char *property; /* NULL: the search is for the value itself */
+    size_t left;          /* schemas that may still be read */
 } search;
 
-/* The schemas around one. */
+/* A schema, and the schemas around it. */
 typedef struct chain {
     const json_t *schema;
     const struct chain *outer;
@@ -72,7 +72,8 @@ static fr_value_types type_of(const json_t *value) {
     }
 }
 
-/* What both allow; where nothing is, one of them is a mistake, and the first one stands. */
+/* Gives the types that both allow. If no type is in both, one of the two must be a mistake, and the first one
+ * counts. */
 static fr_value_types meet(fr_value_types a, fr_value_types b) {
     if (!a) return b;
     return a & b ? a & b : a;
@@ -95,7 +96,7 @@ static fr_value_types types_listed(search *s, const json_t *values) {
 
 static fr_value_types schema_types(search *s, const json_t *schema, const chain *outer);
 
-/* What a schema says without others that it holds; 0: nothing. */
+/* Gives the types that a schema allows by itself, without the schemas in it; 0: it says nothing about them. */
 static fr_value_types own_types(search *s, const json_t *schema) {
     if (!s->property) {
         const json_t *constant = json_object_get(schema, "const");
@@ -126,7 +127,8 @@ static fr_value_types types_of_any(search *s, const json_t *schemas, const chain
     return types;
 }
 
-/* Whether a schema is one of those around it, which says nothing new. */
+/* True if a schema is one of those around it: it refers to itself, and adds nothing. *depth: the number of schemas
+ * around. */
 static bool is_around(const chain *outer, const json_t *schema, size_t *depth) {
     for (*depth = 0; outer; outer = outer->outer, ++*depth)
         if (outer->schema == schema) return true;

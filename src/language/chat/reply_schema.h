@@ -1,9 +1,9 @@
-/* Which types the parameters of a tool may have, by its JSON schema.
+/* Finds the types that a tool's parameters may have by its JSON schema.
  *
  * In: tools in the OpenAI form, {"type": "function", "function": {"name", "parameters"}} or the inner object alone.
- * Out: types: those of type, const, enum and nullable, also behind $ref (a JSON pointer into the parameters), allOf,
- * anyOf and oneOf. What refers to itself, or is longer than anybody writes, ends; a reference to elsewhere says
- * nothing. */
+ * Out: types: those of type, const, enum and nullable, also through $ref (a JSON pointer into the parameters), allOf,
+ * anyOf and oneOf. A schema that refers to itself is read only once, and limits bound the depth and the number of
+ * schemas. A reference to another document says nothing. */
 #ifndef FR_SRC_LANGUAGE_CHAT_REPLY_SCHEMA_H
 #define FR_SRC_LANGUAGE_CHAT_REPLY_SCHEMA_H
 
@@ -22,7 +22,7 @@ enum {
 /* Gives the name of a tool's function; NULL: it has none. */
 const char *fr_tool_name_of(const json_t *tool);
 
-/* NULL: no such tool. */
+/* Finds the tool with this name; NULL: there is none. */
 const json_t *fr_tool_find(const json_t *tools, const char *name);
 fr_value_types fr_tool_parameter_types(const json_t *tool, const char *parameter);
 

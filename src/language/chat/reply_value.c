@@ -1,4 +1,4 @@
-/* Texts as values of types: see reply_value.h. */
+/* Writes texts as values of given types (reply_value.h). */
 #include "src/language/chat/reply_value.h"
 
 #include <stdio.h>
@@ -68,7 +68,7 @@ static void put_comma(fr_text_buffer *out, fr_json_writer *w) {
     w->gap = 0;
 }
 
-/* Writes an invalid escape as plain characters: the model meant the backslash. */
+/* Writes an invalid escape as plain characters, because the model meant the backslash itself. */
 static void put_broken_escape(fr_text_buffer *out, fr_json_writer *w) {
     fr_value_end_unit(out, &w->half);
     fr_text_append_string(out, "\\\\");
@@ -181,7 +181,7 @@ bool fr_value_is_too_big(const char *number, size_t length) {
 /* True if a loose scan accepts the text as one value that fits in an object and can be read back. */
 static bool is_json(const char *text, size_t length, bool *python) {
     fr_json_scan scan = {.loose = true};
-    size_t number = 0; /* where the last began */
+    size_t number = 0; /* offset of the last number's beginning */
     for (size_t i = 0; i < length; i++) {
         bool before = fr_json_scan_in_number(&scan);
         if (fr_json_scan_byte(&scan, text[i]) == FR_SCAN_BAD || scan.depth == FR_SCAN_DEPTH) return false;
@@ -194,8 +194,8 @@ static bool is_json(const char *text, size_t length, bool *python) {
     return !fr_json_scan_in_number(&scan) || !fr_value_is_too_big(text + number, length - number);
 }
 
-/* True if a value of type `found` may be meant. Without known types, quoted text stays text with its quotes, and so
- * does Python's own spelling. A parameter that can't be a string may always be null. */
+/* True if a value of type `found` may be meant. If no types are known, quoted text stays text, including its quotes,
+ * and so does Python's own spelling. A parameter that can't be a string may always be null. */
 static bool is_meant(fr_value_types found, fr_value_types types, bool python) {
     if (found == FR_VALUE_STRING) return types && !(types & FR_VALUE_STRING);
     if (!types) return !python;

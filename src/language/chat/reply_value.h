@@ -1,4 +1,4 @@
-/* Arguments that a model writes as plain text, as JSON of the type that the tool's schema gives them.
+/* Writes arguments that a model gives as plain text as JSON of the type in the tool's schema.
  *
  * In: a text, and the types that it may have (reply_schema.h). Out: JSON text, appended. */
 #ifndef FR_SRC_LANGUAGE_CHAT_REPLY_VALUE_H
@@ -8,21 +8,22 @@
 #include "src/language/chat/json_scan.h"
 #include "src/language/chat/reply_schema.h"
 
-/* The inside of a JSON string, which may be put piece by piece. Bytes that are not UTF-8 stay what they are. */
+/* Appends text to the inside of a JSON string. Bytes that are not UTF-8 stay unchanged. */
 void fr_value_put_escaped(fr_text_buffer *out, const char *text, size_t length);
 
-/* Escaped UTF-16 units of a JSON string, one by one: a surrogate without its other half becomes U+FFFD. *half: 0 at
- * first; a half that waits for the other. What isn't a unit ends it, which changes nothing where none waits. */
+/* Append escaped UTF-16 units to a JSON string, one by one. A surrogate without its other half becomes U+FFFD. *half:
+ * a first half that waits for the second one, 0 at first. fr_value_end_unit is called before anything that is not a
+ * unit; it writes a half that waits, if there is one. */
 void fr_value_put_unit(fr_text_buffer *out, unsigned *half, unsigned unit);
 void fr_value_end_unit(fr_text_buffer *out, unsigned *half);
 
-/* Writes the bytes that a loose scan takes as JSON. Zeroed at first. A comma is held until something follows it, as
- * models add one at the end. */
+/* Writes the bytes that a loose scan takes as JSON. It is zeroed at first. A comma is held until something follows it,
+ * because models add one at the end. */
 typedef struct fr_json_writer {
     unsigned half; /* the first half of a surrogate pair */
     char escape[6];
     uint8_t escaped; /* bytes of an unfinished escape */
-    bool none;       /* inside Python's word for null */
+    bool none;       /* inside Python's word for null, None */
     bool comma;
     uint8_t gap; /* white space after the comma */
     char blanks[32];
@@ -33,11 +34,11 @@ void fr_value_put_json(fr_text_buffer *out, fr_json_writer *writer, const fr_jso
 
 unsigned fr_value_hex_digit(char byte);
 
-/* Whether a JSON number is none that double holds. Integers may have any number of digits. */
+/* True if a JSON number is too big for a double. Integers may have any number of digits. */
 bool fr_value_is_too_big(const char *number, size_t length);
 
 /* Writes the text as a value: as JSON if its type allows that and a loose scan accepts it, otherwise as a string. The
- * value can be read back: no number is too big, no surrogate is alone. */
+ * value can be read back: no number is too big, and no surrogate is alone. */
 void fr_value_put(fr_text_buffer *out, const char *text, size_t length, fr_value_types types);
 
 #endif

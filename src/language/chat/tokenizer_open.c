@@ -1,4 +1,4 @@
-/* A tokenizer with its chat templates, opened and closed: see tokenizer_open.h. */
+/* Opens and closes a tokenizer with its chat templates (tokenizer_open.h). */
 #include "src/language/chat/tokenizer_open.h"
 
 #include <stdlib.h>
@@ -14,7 +14,8 @@
 #include "src/language/chat/chat_templates.h"
 #include "src/language/tokenizer/tokenizer_parts.h"
 
-/* The added tokens that its templates name are control tokens: the templates are opened in between. */
+/* Builds the tokenizer. The templates are opened before its second half, because added tokens that the templates name
+ * become control tokens. */
 static fr_status build(fr_tokenizer *tokenizer, const fr_tokenizer_source *source, const fr_chat_sources *sources) {
     fr_chat_templates *chat = tokenizer->chat;
     FR_TRY(fr_tokenizer_start(tokenizer, source));
@@ -26,7 +27,7 @@ static fr_status build(fr_tokenizer *tokenizer, const fr_tokenizer_source *sourc
     return fr_tokenizer_finish(tokenizer, source, texts, sizeof texts / sizeof *texts);
 }
 
-/* The reading of the chat templates went as status says. Closes both sources. */
+/* Builds the tokenizer if reading the chat templates succeeded (status), and closes both sources. */
 static fr_status open_sources(fr_tokenizer_source *source, fr_chat_sources *sources, fr_status status,
                               fr_tokenizer **tokenizer) {
     fr_tokenizer *opened = calloc(1, sizeof *opened);
