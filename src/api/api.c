@@ -15,14 +15,14 @@
 #include "kernels/cpu.h"
 #include "kernels/dispatch.h"
 #include "quant/encode.h"
-#include "src/api/lead.h"
+#include "src/api/rank_leader.h"
 #include "src/api/ranks.h"
-#include "src/engine/cache/kv.h"
 #include "src/convert/quantize_types.h"
 #include "src/convert/synth.h"
+#include "src/engine/cache/kv.h"
 #include "src/engine/draft/draft_list.h"
-#include "src/engine/session/fingerprint.h"
 #include "src/engine/session/cycle.h"
+#include "src/engine/session/fingerprint.h"
 #include "src/engine/session/session.h"
 #include "src/engine/session/session_file.h"
 #include "src/engine/session/timeline.h"
@@ -200,7 +200,7 @@ fr_status fr_session_open(const fr_model *model, const fr_drafter *drafter, cons
 }
 
 void fr_session_close(fr_session *session) {
-    fr_lead_close(session);
+    fr_rank_leader_close(session);
     fr_session_destroy(session);
 }
 
@@ -221,7 +221,7 @@ fr_status fr_engine_open(const fr_model *model, const fr_drafter *drafter, const
 }
 
 void fr_engine_close(fr_engine *engine) {
-    fr_lead_end(engine);
+    fr_rank_leader_end(engine);
     fr_engine_destroy(engine);
 }
 
@@ -233,7 +233,7 @@ fr_status fr_engine_session(fr_engine *engine, const fr_options *options, fr_ses
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_session_create(engine, &resolved, session);
     fr_fpenv_leave(environment);
-    if (status == FR_OK) fr_lead_opened(engine, &resolved, *session);
+    if (status == FR_OK) fr_rank_leader_opened(engine, &resolved, *session);
     return status;
 }
 
@@ -241,7 +241,7 @@ fr_status fr_session_fork(const fr_session *session, const fr_options *options, 
     if (fork) *fork = NULL;
     if (!session || !fork) return fr_fail_null("fr_session_fork", "a session and a place for its fork");
     FR_TRY(fr_engine_check_process(session->engine));
-    FR_TRY(fr_lead_refuse(session->engine, "fr_session_fork"));
+    FR_TRY(fr_rank_leader_refuse(session->engine, "fr_session_fork"));
     fr_options resolved = options ? *options : session->options;
     fr_engine_settle(session->engine);
     uint64_t environment = fr_fpenv_enter();
@@ -272,11 +272,11 @@ static fr_status check_rounds(const fr_engine *engine, const fr_round *rounds, s
 fr_status fr_engine_step(fr_engine *engine, fr_round *rounds, size_t count) {
     FR_TRY(check_rounds(engine, rounds, count));
     FR_TRY(fr_engine_check_files(engine));
-    fr_lead_step(engine, rounds, count);
+    fr_rank_leader_step(engine, rounds, count);
     uint64_t environment = fr_fpenv_enter();
     fr_cycle_round(engine, rounds, count);
     fr_fpenv_leave(environment);
-    fr_lead_stepped(engine, rounds, count);
+    fr_rank_leader_stepped(engine, rounds, count);
     return FR_OK;
 }
 

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/fpenv.h"
 #include "forerun_lab.h"
-#include "src/api/lead.h"
+#include "src/api/rank_leader.h"
 #include "src/engine/session/cycle.h"
 #include "src/engine/session/embedding.h"
 #include "src/engine/session/session.h"
@@ -23,7 +23,7 @@ static fr_status check(const fr_session *session, const char *call) {
 /* And none that leads those of other ranks, which are not told of the call. */
 static fr_status check_alone(const fr_session *session, const char *call) {
     FR_TRY(check(session, call));
-    return fr_lead_refuse(session->engine, call);
+    return fr_rank_leader_refuse(session->engine, call);
 }
 
 static fr_status check_ids(const int32_t *ids, size_t count) {
@@ -57,7 +57,7 @@ fr_status fr_session_show(fr_session *session, const fr_picture *const *pictures
             return fr_fail(FR_USAGE, "fr_session_show: picture %zu was opened for another model", i);
     uint64_t environment = enter(session);
     fr_status status = fr_session_look(session, pictures, count);
-    fr_lead_show(session, &status);
+    fr_rank_leader_show(session, &status);
     return leave(environment, status);
 }
 
@@ -78,7 +78,7 @@ fr_status fr_session_put(fr_session *session, const int32_t *ids, size_t count) 
     FR_TRY(check_ids(ids, count));
     uint64_t environment = enter(session);
     fr_status status = fr_timeline_put(session, ids, count);
-    fr_lead_put(session, status, ids, count);
+    fr_rank_leader_put(session, status, ids, count);
     return leave(environment, status);
 }
 
@@ -94,7 +94,7 @@ void fr_session_reset(fr_session *session) {
     if (check(session, "fr_session_reset") != FR_OK) return;
     fr_async_draft_cancel(session);
     fr_session_clear(session);
-    fr_lead_reset(session);
+    fr_rank_leader_reset(session);
 }
 
 size_t fr_session_waiting(const fr_session *session) {
@@ -143,7 +143,7 @@ fr_status fr_session_set_mask(fr_session *session, fr_mask_fn *mask, void *conte
     FR_TRY(check(session, "fr_session_set_mask"));
     uint64_t environment = enter(session);
     fr_status status = fr_session_mask(session, mask, context);
-    fr_lead_decide(session, status);
+    fr_rank_leader_decide(session, status);
     return leave(environment, status);
 }
 
@@ -151,7 +151,7 @@ fr_status fr_session_set_grammar(fr_session *session, fr_grammar *grammar) {
     FR_TRY(check(session, "fr_session_set_grammar"));
     uint64_t environment = enter(session);
     fr_status status = fr_session_constrain(session, grammar);
-    fr_lead_decide(session, status);
+    fr_rank_leader_decide(session, status);
     return leave(environment, status);
 }
 
@@ -159,7 +159,7 @@ fr_status fr_session_begin_grammar(fr_session *session, size_t position) {
     FR_TRY(check(session, "fr_session_begin_grammar"));
     uint64_t environment = enter(session);
     fr_status status = fr_session_begin_constraint(session, position);
-    fr_lead_decide(session, status);
+    fr_rank_leader_decide(session, status);
     return leave(environment, status);
 }
 
@@ -168,7 +168,7 @@ fr_status fr_session_set_options(fr_session *session, const fr_options *options)
     fr_options resolved = fr_options_resolve(options);
     uint64_t environment = enter(session);
     fr_status status = fr_session_resample(session, &resolved);
-    fr_lead_draw(session, status, &resolved);
+    fr_rank_leader_draw(session, status, &resolved);
     return leave(environment, status);
 }
 
@@ -197,7 +197,7 @@ fr_status fr_session_set_stops(fr_session *session, const char *const *strings, 
     if (count && !session->model->tokenizer)
         return fr_fail(FR_INPUT, "%s has no tokenizer: its ids have no text", session->model->files.path);
     fr_status status = fr_stops_set(&session->stops, session->model->tokenizer, strings, count);
-    fr_lead_stops(session, status, strings, count);
+    fr_rank_leader_stops(session, status, strings, count);
     return status;
 }
 
@@ -270,9 +270,9 @@ fr_status fr_session_embed(fr_session *session, const int32_t *ids, size_t count
     if (pooling != FR_POOLING_MEAN && pooling != FR_POOLING_CLS && pooling != FR_POOLING_LAST)
         return fr_fail(FR_USAGE, "fr_session_embed: pooling %d: mean, cls or last is needed", (int)pooling);
     uint64_t environment = enter(session);
-    fr_lead_embed(session, ids, count, pooling);
+    fr_rank_leader_embed(session, ids, count, pooling);
     fr_status status = fr_embedding_of(session, ids, count, pooling, values);
-    fr_lead_embedded(session);
+    fr_rank_leader_embedded(session);
     return leave(environment, status);
 }
 
@@ -355,7 +355,7 @@ fr_status fr_lab_session_set_aside(fr_session *session) {
     FR_TRY(check(session, "fr_lab_session_set_aside"));
     fr_async_draft_cancel(session);
     fr_status status = fr_session_set_aside(session);
-    fr_lead_set_aside(session, status);
+    fr_rank_leader_set_aside(session, status);
     return status;
 }
 
@@ -363,7 +363,7 @@ fr_status fr_lab_session_take_up(fr_session *session) {
     FR_TRY(check(session, "fr_lab_session_take_up"));
     fr_async_draft_cancel(session);
     fr_status status = fr_session_take_up(session);
-    fr_lead_take_up(session, status);
+    fr_rank_leader_take_up(session, status);
     return status;
 }
 
@@ -411,5 +411,5 @@ size_t fr_session_accepted_lengths(const fr_session *session, const uint8_t **le
 void fr_session_set_trace(fr_session *session, fr_trace_fn *line, void *context) {
     if (!session) return;
     fr_session_trace(session, line, context);
-    fr_lead_trace(session);
+    fr_rank_leader_trace(session);
 }

@@ -9,15 +9,15 @@
 #include "base/error.h"
 #include "base/sizes.h"
 #include "src/engine/session/await.h"
-#include "src/engine/session/decided.h"
 #include "src/engine/session/drafting.h"
+#include "src/engine/session/leader_decisions.h"
 #include "src/engine/session/timeline.h"
 
 /* ---------------------------------------------------------------------------------------------------------- a round */
 
 /* A grammar's text ends with it whatever was asked for: nothing says what comes behind it. */
 static bool ends_text(const fr_session *s, int32_t id) {
-    return (!s->ignore_eos || fr_decided_by_grammar(s)) && fr_model_is_eos(s->model, id);
+    return (!s->ignore_eos || fr_leader_decisions_have_grammar(s)) && fr_model_is_eos(s->model, id);
 }
 
 /* The first `count` ids after the timeline stand, up to an end of sequence or of a stop string; they join the

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/ranks.h"
 #include "base/sizes.h"
-#include "src/engine/session/decided.h"
+#include "src/engine/session/leader_decisions.h"
 
 /* Whether the budget says how much it drafts. */
 static bool weighs(const fr_session *s) {
@@ -102,9 +102,9 @@ static bool take_forced(fr_session *s) {
     fr_constraint *c = &s->sampler.constraint;
     const fr_past past = {.ids = s->ids, .length = s->length};
     size_t forced = 0, most = most_rows(s);
-    if (!fr_decided_by_grammar(s)) return false;
+    if (!fr_leader_decisions_have_grammar(s)) return false;
     fr_status status = c->grammar ? fr_constraint_forced(c, &past, most, s->ids + s->length, &forced) : FR_OK;
-    status = fr_decided_drafts(s, status, &forced);
+    status = fr_leader_decisions_share_drafts(s, status, &forced);
     if (status == FR_OK && forced == 0) return false;
     if (status == FR_OK) status = fr_session_follow_later(s);
     s->draft_failure = fr_failure_keep(status);
@@ -116,11 +116,11 @@ static bool take_forced(fr_session *s) {
 /* Drafts from the first on that a grammar forbids are not verified. */
 static void cut_forbidden(fr_session *s) {
     fr_constraint *c = &s->sampler.constraint;
-    if (!fr_decided_by_grammar(s) || s->draft_failure.status != FR_OK) return;
+    if (!fr_leader_decisions_have_grammar(s) || s->draft_failure.status != FR_OK) return;
     const fr_past past = {
         .ids = s->ids, .length = s->length, .drafts = s->ids + s->length, .drafted = s->drafts.drafted};
     fr_status status = c->grammar ? fr_constraint_cut(c, &past, &s->drafts.drafted) : FR_OK;
-    s->draft_failure = fr_failure_keep(fr_decided_drafts(s, status, &s->drafts.drafted));
+    s->draft_failure = fr_failure_keep(fr_leader_decisions_share_drafts(s, status, &s->drafts.drafted));
 }
 
 /* A chain may end by what its drafts are worth, and others may be found. */

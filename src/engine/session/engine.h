@@ -61,7 +61,8 @@ struct fr_engine {
     double files_checked; /* when its files were looked at last */
     size_t kv_bytes, spare_bytes; /* of the arena: pages, and those of them for checkpoints */
     size_t drafting_bytes;        /* of the arena: what drafting works in */
-    struct fr_lead *lead; /* who tells the other ranks what is asked of it (src/api/lead.h); NULL: nobody */
+    struct fr_rank_leader
+        *leader; /* who tells the other ranks what is asked of it (src/api/rank_leader.h); NULL: nobody */
 };
 
 /* Reads the options and lays the engine out without memory: arena.used is what it would take. sessions 0: the engine of

@@ -93,9 +93,9 @@ fr_status fr_session_constrain(fr_session *s, fr_grammar *grammar) {
     return fr_sampler_constrain(&s->sampler, grammar, s->model, s->context + FR_STEP_MAX);
 }
 
-fr_status fr_session_decide(fr_session *s, uint8_t decided) {
+fr_status fr_session_decide(fr_session *s, uint8_t decisions) {
     if (s->fresh) FR_TRY(fr_timeline_again(s));
-    s->decided = decided;
+    s->leader_decides = decisions;
     return FR_OK;
 }
 

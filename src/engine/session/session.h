@@ -45,7 +45,7 @@ fr_status fr_session_mask(fr_session *session, fr_mask_fn *mask, void *context);
 fr_status fr_session_resample(fr_session *session, const fr_options *options);
 
 /* Rank 0's session has a mask or a grammar from now on, or another place where its text begins: this one follows it. */
-fr_status fr_session_decide(fr_session *session, uint8_t decided);
+fr_status fr_session_decide(fr_session *session, uint8_t decisions);
 
 /* Pictures run through the tower, for the next prompt; or, where another rank has run them, what came of that as
  * fr_shown_pack gives it. */

@@ -8,7 +8,7 @@
 #include "base/ranks.h"
 #include "base/sizes.h"
 #include "src/engine/session/accept.h"
-#include "src/engine/session/decided.h"
+#include "src/engine/session/leader_decisions.h"
 
 fr_kv *fr_session_draft_kv(const fr_session *s) {
     return s->draft->follows && s->draft->method->kv ? s->draft->method->kv(s->draft) : NULL;
@@ -139,7 +139,7 @@ fr_status fr_session_not_finite(const fr_session *s, size_t position) {
 /* Of a prompt's last row the caller may ask for logits. */
 bool fr_session_wants_best(const fr_session *s) {
     bool draws = s->sampler.on || s->sampler.mask || s->sampler.constraint.grammar;
-    return !s->pending && !draws && !s->decided && !s->logprobs.on && !s->trace.line;
+    return !s->pending && !draws && !s->leader_decides && !s->logprobs.on && !s->trace.line;
 }
 
 static fr_status choose(fr_session *s, size_t drafted, size_t *stood, int32_t *token) {
@@ -164,8 +164,8 @@ static fr_status choose(fr_session *s, size_t drafted, size_t *stood, int32_t *t
 fr_status fr_session_choose(fr_session *s, size_t drafted, size_t *stood, int32_t *token) {
     *stood = 0;
     *token = -1;
-    fr_status status = fr_decided_elsewhere(s) ? FR_OK : choose(s, drafted, stood, token);
-    return fr_decided_choice(s, status, stood, token);
+    fr_status status = fr_leader_decisions_are_elsewhere(s) ? FR_OK : choose(s, drafted, stood, token);
+    return fr_leader_decisions_share_choice(s, status, stood, token);
 }
 
 fr_draft_view fr_session_view(fr_session *s) {

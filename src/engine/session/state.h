@@ -27,7 +27,7 @@
 typedef enum fr_abort_told { FR_ABORT_ASKED, FR_ABORT_NO, FR_ABORT_YES } fr_abort_told;
 
 /* Bits: what of rank 0's decides a text. */
-enum { FR_DECIDED_BY_MASK = 1, FR_DECIDED_BY_GRAMMAR = 2 };
+enum { FR_LEADER_HAS_MASK = 1, FR_LEADER_HAS_GRAMMAR = 2 };
 
 /* What a session does in a round. */
 typedef enum fr_stage { FR_STAGE_NOTHING, FR_STAGE_PROMPT, FR_STAGE_VERIFY } fr_stage;
@@ -48,7 +48,7 @@ struct fr_session {
     fr_options options; /* it was opened with */
     atomic_bool cancelled; /* by another thread, for the next forward to see */
     fr_abort_told abort_told; /* of the round that runs */
-    uint8_t decided; /* bits (decided.h); 0: nothing does, or no rank leads */
+    uint8_t leader_decides;   /* bits (leader_decisions.h); 0: nothing does, or no rank leads */
     fr_abort_fn *abort; /* NULL: never asked */
     void *abort_context;
     fr_prompt_fn *progress; /* NULL: nobody is told */

@@ -1,5 +1,5 @@
-/* What rank 0 decides of a session's text: see decided.h. */
-#include "src/engine/session/decided.h"
+/* What rank 0 decides of a session's text: see leader_decisions.h. */
+#include "src/engine/session/leader_decisions.h"
 
 #include <string.h>
 
@@ -18,12 +18,12 @@ typedef struct told_choice {
     double mus[FR_STEP_MAX]; /* mirostat's, which drafters draw by */
 } told_choice;
 
-bool fr_decided_elsewhere(const fr_session *s) {
-    return s->decided && fr_ranks_index(s->model->ranks) > 0;
+bool fr_leader_decisions_are_elsewhere(const fr_session *s) {
+    return s->leader_decides && fr_ranks_index(s->model->ranks) > 0;
 }
 
-bool fr_decided_by_grammar(const fr_session *s) {
-    return s->sampler.constraint.grammar || (s->decided & FR_DECIDED_BY_GRAMMAR);
+bool fr_leader_decisions_have_grammar(const fr_session *s) {
+    return s->sampler.constraint.grammar || (s->leader_decides & FR_LEADER_HAS_GRAMMAR);
 }
 
 /* What fails there fails here: the same text is given up. */
@@ -32,26 +32,26 @@ static fr_status heed(const fr_session *s, int32_t status) {
     return status == FR_OK ? FR_OK : fr_fail((fr_status)status, "rank 0 can't go on with the text");
 }
 
-fr_status fr_decided_drafts(fr_session *s, fr_status status, size_t *count) {
+fr_status fr_leader_decisions_share_drafts(fr_session *s, fr_status status, size_t *count) {
     int32_t *drafts = s->ids + s->length;
-    if (!s->decided) return status;
+    if (!s->leader_decides) return status;
     told_drafts told = {.status = (int32_t)status, .count = (uint32_t)*count};
     memcpy(told.ids, drafts, *count * sizeof *drafts);
     fr_ranks_broadcast(s->model->ranks, &told, sizeof told);
-    if (!fr_decided_elsewhere(s)) return status;
+    if (!fr_leader_decisions_are_elsewhere(s)) return status;
     FR_TRY(heed(s, told.status));
     *count = fr_smaller(told.count, FR_STEP_MAX);
     memcpy(drafts, told.ids, *count * sizeof *drafts);
     return FR_OK;
 }
 
-fr_status fr_decided_choice(fr_session *s, fr_status status, size_t *stood, int32_t *token) {
+fr_status fr_leader_decisions_share_choice(fr_session *s, fr_status status, size_t *stood, int32_t *token) {
     fr_sampler *sampler = &s->sampler;
-    if (!s->decided) return status;
+    if (!s->leader_decides) return status;
     told_choice told = {.status = (int32_t)status, .token = *token, .stood = *stood};
     memcpy(told.mus, sampler->mus, sizeof told.mus);
     fr_ranks_broadcast(s->model->ranks, &told, sizeof told);
-    if (!fr_decided_elsewhere(s)) return status;
+    if (!fr_leader_decisions_are_elsewhere(s)) return status;
     FR_TRY(heed(s, told.status));
     *stood = fr_smaller(told.stood, FR_STEP_MAX - 1);
     *token = told.token;

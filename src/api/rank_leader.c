@@ -1,9 +1,9 @@
-/* What rank 0's engine is asked, told to the other ranks: see lead.h.
+/* What rank 0's engine is asked, told to the other ranks: see rank_leader.h.
  *
  *      rank 0 -> others    a command; then its bytes, if it has any
  *
  * Sessions are called by their places in a list that is the same on all ranks. */
-#include "src/api/lead.h"
+#include "src/api/rank_leader.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ typedef enum kind {
     RESET,
     PUT,    /* rank 0's status; ids */
     SHOW,   /* pictures (fr_shown_pack); none: rank 0 has none either */
-    DECIDE, /* bits of fr_session.decided */
+    DECIDE, /* bits of fr_session.leader_decides */
     DRAW,   /* options, their biases */
     STOPS,  /* strings, each with its NUL */
     TRACE,  /* whether anybody does */
@@ -43,35 +43,36 @@ typedef struct part {
     uint32_t session, limit, aborts;
 } part;
 
-struct fr_lead {
+struct fr_rank_leader {
     fr_ranks *ranks;
     fr_session *sessions[FR_SESSIONS_MAX]; /* NULL: nobody has that place */
 };
 
 /* ---------------------------------------------------------------------------------------------------------- leading */
 
-static uint32_t place_of(const fr_lead *lead, const fr_session *session) {
-    uint32_t place = 0;
-    while (place + 1 < FR_SESSIONS_MAX && lead->sessions[place] != session) place++;
-    return place;
+static uint32_t index_of(const fr_rank_leader *leader, const fr_session *session) {
+    uint32_t index = 0;
+    while (index + 1 < FR_SESSIONS_MAX && leader->sessions[index] != session) index++;
+    return index;
 }
 
-static void tell(const fr_lead *lead, kind what, uint32_t session, uint64_t number, const void *bytes, size_t size) {
+static void tell(const fr_rank_leader *leader, kind what, uint32_t session, uint64_t number, const void *bytes,
+                 size_t size) {
     command c = {what, session, number, size};
-    fr_ranks_broadcast(lead->ranks, &c, sizeof c);
-    fr_ranks_broadcast(lead->ranks, (void *)(uintptr_t)bytes, size); /* which only reads them, on rank 0 */
+    fr_ranks_broadcast(leader->ranks, &c, sizeof c);
+    fr_ranks_broadcast(leader->ranks, (void *)(uintptr_t)bytes, size); /* which only reads them, on rank 0 */
 }
 
 /* Of a session. */
 static void tell_of(const fr_session *session, kind what, uint64_t number, const void *bytes, size_t size) {
-    const fr_lead *lead = session->engine->lead;
-    if (lead) tell(lead, what, place_of(lead, session), number, bytes, size);
+    const fr_rank_leader *leader = session->engine->leader;
+    if (leader) tell(leader, what, index_of(leader, session), number, bytes, size);
 }
 
 /* Sends options to the other ranks, without the pointers that mean nothing there; the biases follow them. */
 static void tell_options(const fr_session *session, kind what, const fr_options *options) {
     size_t biases = options->bias_count * sizeof *options->biases;
-    if (!session->engine->lead) return;
+    if (!session->engine->leader) return;
     fr_options *told = malloc(sizeof *told + biases);
     if (told) {
         *told = *options;
@@ -86,51 +87,51 @@ static void tell_options(const fr_session *session, kind what, const fr_options 
     free(told);
 }
 
-void fr_lead_opened(const fr_engine *engine, const fr_options *options, fr_session *session) {
-    fr_lead *lead = engine->lead;
-    if (!lead) return;
-    lead->sessions[place_of(lead, NULL)] = session;
+void fr_rank_leader_opened(const fr_engine *engine, const fr_options *options, fr_session *session) {
+    fr_rank_leader *leader = engine->leader;
+    if (!leader) return;
+    leader->sessions[index_of(leader, NULL)] = session;
     tell_options(session, OPEN, options);
 }
 
-void fr_lead_close(const fr_session *session) {
-    fr_lead *lead = session ? session->engine->lead : NULL;
-    if (!lead) return;
+void fr_rank_leader_close(const fr_session *session) {
+    fr_rank_leader *leader = session ? session->engine->leader : NULL;
+    if (!leader) return;
     tell_of(session, CLOSE, 0, NULL, 0);
-    lead->sessions[place_of(lead, session)] = NULL;
+    leader->sessions[index_of(leader, session)] = NULL;
 }
 
-void fr_lead_reset(const fr_session *session) {
+void fr_rank_leader_reset(const fr_session *session) {
     tell_of(session, RESET, 0, NULL, 0);
 }
 
-void fr_lead_put(const fr_session *session, fr_status status, const int32_t *ids, size_t count) {
+void fr_rank_leader_put(const fr_session *session, fr_status status, const int32_t *ids, size_t count) {
     tell_of(session, PUT, (uint64_t)status, ids, count * sizeof *ids);
 }
 
-void fr_lead_show(const fr_session *session, fr_status *status) {
+void fr_rank_leader_show(const fr_session *session, fr_status *status) {
     void *bytes = NULL;
     size_t size = 0;
-    if (!session->engine->lead || (*status != FR_OK && session->shown.count)) return;
+    if (!session->engine->leader || (*status != FR_OK && session->shown.count)) return;
     if (*status == FR_OK) *status = fr_shown_pack(&session->shown, session->model->trunk.spec.hidden, &bytes, &size);
     tell_of(session, SHOW, 0, bytes, size);
     free(bytes);
 }
 
-void fr_lead_decide(fr_session *session, fr_status status) {
-    if (!session->engine->lead || status != FR_OK) return;
-    session->decided = (session->sampler.mask ? FR_DECIDED_BY_MASK : 0) |
-                       (session->sampler.constraint.grammar ? FR_DECIDED_BY_GRAMMAR : 0);
-    tell_of(session, DECIDE, session->decided, NULL, 0);
+void fr_rank_leader_decide(fr_session *session, fr_status status) {
+    if (!session->engine->leader || status != FR_OK) return;
+    session->leader_decides = (session->sampler.mask ? FR_LEADER_HAS_MASK : 0) |
+                              (session->sampler.constraint.grammar ? FR_LEADER_HAS_GRAMMAR : 0);
+    tell_of(session, DECIDE, session->leader_decides, NULL, 0);
 }
 
-void fr_lead_draw(const fr_session *session, fr_status status, const fr_options *options) {
+void fr_rank_leader_draw(const fr_session *session, fr_status status, const fr_options *options) {
     if (status == FR_OK) tell_options(session, DRAW, options);
 }
 
-void fr_lead_stops(const fr_session *session, fr_status status, const char *const *strings, size_t count) {
+void fr_rank_leader_stops(const fr_session *session, fr_status status, const char *const *strings, size_t count) {
     size_t size = 0, at = 0;
-    if (!session->engine->lead || status != FR_OK) return;
+    if (!session->engine->leader || status != FR_OK) return;
     for (size_t i = 0; i < count; i++) size += strlen(strings[i]) + 1;
     char *bytes = malloc(size + 1);
     for (size_t i = 0; bytes && i < count; at += strlen(strings[i++]) + 1)
@@ -139,64 +140,64 @@ void fr_lead_stops(const fr_session *session, fr_status status, const char *cons
     free(bytes);
 }
 
-void fr_lead_trace(const fr_session *session) {
+void fr_rank_leader_trace(const fr_session *session) {
     tell_of(session, TRACE, session->trace.line != NULL, NULL, 0);
 }
 
-void fr_lead_set_aside(const fr_session *session, fr_status status) {
+void fr_rank_leader_set_aside(const fr_session *session, fr_status status) {
     if (status == FR_OK) tell_of(session, SET_ASIDE, 0, NULL, 0);
 }
 
-void fr_lead_take_up(const fr_session *session, fr_status status) {
+void fr_rank_leader_take_up(const fr_session *session, fr_status status) {
     if (status == FR_OK) tell_of(session, TAKE_UP, 0, NULL, 0);
 }
 
-void fr_lead_embed(fr_session *session, const int32_t *ids, size_t count, fr_pooling pooling) {
-    if (session->engine->lead) session->abort_told = FR_ABORT_NO;
+void fr_rank_leader_embed(fr_session *session, const int32_t *ids, size_t count, fr_pooling pooling) {
+    if (session->engine->leader) session->abort_told = FR_ABORT_NO;
     tell_of(session, EMBED, (uint64_t)pooling, ids, count * sizeof *ids);
 }
 
-void fr_lead_embedded(fr_session *session) {
+void fr_rank_leader_embedded(fr_session *session) {
     session->abort_told = FR_ABORT_ASKED;
 }
 
-void fr_lead_step(const fr_engine *engine, const fr_round *rounds, size_t count) {
+void fr_rank_leader_step(const fr_engine *engine, const fr_round *rounds, size_t count) {
     part parts[FR_SESSIONS_MAX];
-    if (!engine->lead) return;
+    if (!engine->leader) return;
     for (size_t i = 0; i < count; i++) {
         fr_session *session = rounds[i].session;
         bool aborts = fr_session_wants_abort(session);
         session->abort_told = aborts ? FR_ABORT_YES : FR_ABORT_NO;
-        parts[i] = (part){.session = place_of(engine->lead, session),
+        parts[i] = (part){.session = index_of(engine->leader, session),
                           .limit = (uint32_t)fr_smaller(rounds[i].limit, FR_STEP_MAX),
                           .aborts = aborts};
     }
-    tell(engine->lead, STEP, 0, engine->piece, parts, count * sizeof *parts);
+    tell(engine->leader, STEP, 0, engine->piece, parts, count * sizeof *parts);
 }
 
-void fr_lead_stepped(const fr_engine *engine, const fr_round *rounds, size_t count) {
-    for (size_t i = 0; engine->lead && i < count; i++) {
+void fr_rank_leader_stepped(const fr_engine *engine, const fr_round *rounds, size_t count) {
+    for (size_t i = 0; engine->leader && i < count; i++) {
         fr_session *session = rounds[i].session;
         if (session->abort_told == FR_ABORT_YES) fr_session_cancel(session); /* it had nothing to run: the next time */
         session->abort_told = FR_ABORT_ASKED;
     }
 }
 
-void fr_lead_end(fr_engine *engine) {
-    if (!engine || !engine->lead) return;
-    tell(engine->lead, END, 0, 0, NULL, 0);
-    free(engine->lead);
-    engine->lead = NULL;
+void fr_rank_leader_end(fr_engine *engine) {
+    if (!engine || !engine->leader) return;
+    tell(engine->leader, END, 0, 0, NULL, 0);
+    free(engine->leader);
+    engine->leader = NULL;
 }
 
-fr_status fr_lead_refuse(const fr_engine *engine, const char *call) {
-    return engine->lead ? fr_fail(FR_UNBUILT, "%s: not built where several ranks serve", call) : FR_OK;
+fr_status fr_rank_leader_refuse(const fr_engine *engine, const char *call) {
+    return engine->leader ? fr_fail(FR_UNBUILT, "%s: not built where several ranks serve", call) : FR_OK;
 }
 
 fr_status fr_lab_engine_lead(fr_engine *engine) {
-    engine->lead = calloc(1, sizeof *engine->lead);
-    if (!engine->lead) return fr_fail_memory("what ranks are told", sizeof *engine->lead);
-    engine->lead->ranks = fr_job();
+    engine->leader = calloc(1, sizeof *engine->leader);
+    if (!engine->leader) return fr_fail_memory("what ranks are told", sizeof *engine->leader);
+    engine->leader->ranks = fr_job();
     return FR_OK;
 }
 
