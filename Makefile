@@ -380,7 +380,7 @@ ifneq ($(HOST),aarch64)
   NEON_MORE := $(filter-out $(NEON_CORE) $(addprefix tests/,test_allocations test_async_draft test_bench \
     test_bench_kernels test_bench_model test_bench_neighbours test_bench_grammar test_cli_cache test_cli_terminal \
     test_cli_chat test_cli_files test_cli_interrupt test_cli_lost_file test_cli_named test_cli_completion \
-    test_cli_resume test_budget test_glm test_ngram \
+    test_cli_resume test_draft_depth test_glm test_ngram \
     test_one_answer_engine test_perplexity test_pool test_quantize test_report test_serve test_serve_crowd \
     test_serve_dialects test_serve_embeddings test_serve_ends test_serve_http test_serve_models test_session_file \
     test_shared_model \
@@ -518,7 +518,7 @@ clang: ## every test of a build by clang with CFLAGS that would change numbers i
 # asks suites for fewer rounds of the same.
 VALGRIND_BRIEF := check_kernels check_blocks
 VALGRIND_TESTS := $(filter-out $(addprefix $(BUILD)/tests/,$(VALGRIND_BRIEF) test_answers test_one_answer \
-  test_one_answer_blocks test_one_answer_engine test_budget test_forged_turns test_bench test_bench_kernels \
+  test_one_answer_blocks test_one_answer_engine test_draft_depth test_forged_turns test_bench test_bench_kernels \
   test_bench_model test_bench_neighbours test_bench_grammar test_isa) $(TEST_SCRIPTS) $(SPEED),$(TESTS))
 VALGRIND_SUITES = $(call suites,$(VALGRIND_TESTS)) \
   $(foreach t,$(VALGRIND_BRIEF),'$t $(RUN) $(BUILD)/tests/$t --quick --either-zero')

@@ -182,15 +182,15 @@ END_TEST
 /* Drafts that are found where a row is worth so many tokens, and up to `made` made ones gain `gain` each. */
 static size_t find(fr_draft *draft, const int32_t *ids, size_t length, double row, size_t made, double gain) {
     int32_t drafts[FR_STEP_MAX];
-    fr_draft_worth worth = {0};
+    fr_draft_gain gains = {0};
     for (size_t d = 0; d < FR_STEP_MAX; d++) {
-        worth.found[d] = row;
-        worth.next[d] = 1;
-        worth.step[d] = 1 - gain;
+        gains.found[d] = row;
+        gains.next[d] = 1;
+        gains.step[d] = 1 - gain;
     }
     const fr_draft_view view = {.ids = ids, .length = length};
     fr_proposal proposal = {
-        .draft = draft, .view = &view, .count = made, .most_found = 6, .worth = &worth, .ids = drafts};
+        .draft = draft, .view = &view, .count = made, .most_found = 6, .gains = &gains, .ids = drafts};
     require(fr_draft_propose_one(&proposal));
     ck_assert_int_eq(proposal.found, proposal.proposed > 0);
     return proposal.proposed;

@@ -10,9 +10,9 @@
 #define FR_SRC_ENGINE_DRAFT_DRAFT_H
 
 #include "base/error.h"
+#include "src/engine/draft/draft_gain.h"
 #include "src/engine/draft/draft_head.h"
-#include "src/engine/draft/picker.h"
-#include "src/engine/draft/worth.h"
+#include "src/engine/draft/token_picker.h"
 #include "src/engine/model/model.h"
 
 typedef struct fr_draft_method fr_draft_method;
@@ -53,7 +53,7 @@ typedef struct fr_draft_view {
     const float *hidden;
     fr_pool *pool;
     bool defers; /* begin and follow may leave to propose what takes forwards: who knows whether it is asked */
-    const fr_picker *picker; /* picks from a method's logits as the target will be picked from; NULL: the largest */
+    const fr_token_picker *picker; /* picks from a method's logits as from the target's; NULL: the largest */
 } fr_draft_view;
 
 /* A method's state in one session; each method's own struct begins with it. */
@@ -69,14 +69,14 @@ typedef struct fr_draft {
 typedef struct fr_proposal {
     fr_draft *draft;
     const fr_draft_view *view;
-    /* Of ids that are wanted: up to 15. Where worth is given, that is of drafts which take steps to make, and of those
+    /* Of ids that are wanted: up to 15. Where gains are given, that is of drafts which take steps to make, and of those
      * that are looked up `most_found` are wanted; then either may be 0. */
     size_t count, most_found;
     size_t n_min;             /* fewer than so many are none */
     /* A draft that its method gives less of all chance ends the chain, and is none of it; methods that give none a
      * chance don't look at it. */
     double p_min;
-    const fr_draft_worth *worth; /* NULL, or what drafts must be worth: */
+    const fr_draft_gain *gains;  /* NULL, or what drafts must be worth: */
     bool ends;                   /* methods that give chances end chains by it */
     float *chances;           /* NULL, or [count] out: of all chance what each draft has, where the method tells */
     int32_t *ids;             /* [count, or most_found if that is more] out: what may follow the timeline */

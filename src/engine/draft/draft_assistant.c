@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/sizes.h"
 #include "src/engine/draft/assistant_gemma4.h"
-#include "src/engine/draft/choose.h"
+#include "src/engine/draft/draft_choice.h"
 #include "src/engine/layers/parts.h"
 
 /* Nothing of a chain is kept, so that all is workspace. There is room for a row of each session of the engine; those of
@@ -186,7 +186,7 @@ static bool take_draft(const mtp *m, size_t r) {
     const fr_scores scores = scores_of(m, r);
     const fr_model *target = m->drafter->target;
     const fr_scorer scorer = {target->kernels, target->trunk.spec.vocab, m->drafter->files.path, "the drafter's"};
-    return fr_draft_choose(m->going[r], &scores, &scorer);
+    return fr_draft_choice_add(m->going[r], &scores, &scorer);
 }
 
 /* Hands all drafts of a step out; gives how many chains go on, whose rows are then the first ones. */

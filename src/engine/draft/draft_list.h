@@ -1,7 +1,7 @@
 /* Which methods draft in a session, and several of them in turn.
  *
  * In: the words of --spec-type. Out: methods; where there are several, a method that asks each of them, in order, until
- * one has a proposal; one that looks drafts up stays silent where others are worth more (worth.h). */
+ * one has a proposal; one that looks drafts up stays silent where others are worth more (draft_gain.h). */
 #ifndef FR_SRC_ENGINE_DRAFT_DRAFT_LIST_H
 #define FR_SRC_ENGINE_DRAFT_DRAFT_LIST_H
 

@@ -25,7 +25,7 @@
 #include "base/ranks.h"
 #include "base/sizes.h"
 #include "src/engine/cache/kv_prefixes.h"
-#include "src/engine/draft/choose.h"
+#include "src/engine/draft/draft_choice.h"
 #include "src/language/tokenizer/tokenizer.h"
 
 typedef struct workspace {
@@ -208,7 +208,7 @@ static size_t take_drafts(workspace *w, size_t count) {
     for (size_t i = 0; i < count; i++) {
         fr_proposal *p = w->asks[i];
         const fr_scores scores = scores_of(w, i);
-        if (!fr_draft_choose(p, &scores, &scorer)) continue;
+        if (!fr_draft_choice_add(p, &scores, &scorer)) continue;
         w->asks[going] = p;
         w->timelines[going] = &((state *)p->draft)->kv;
         w->rows[going] = row_of(going, p->ids[p->proposed - 1], p->view->length - 1 + p->proposed, -1);

@@ -5,7 +5,7 @@
  * it. No drafts where fewer ids match than `shortest`. Source: prompt lookup decoding (Saxena 2023), with a suffix
  * automaton where that searches.
  *
- * Where drafts have a worth, what counts is how often the id behind a match of so many stood, which every id of an
+ * Where drafts have gains, what counts is how often the id behind a match of so many stood, which every id of an
  * answer tells, drafted or not: the chain ends where a draft is worth less than its row, and stays away where drafts
  * that take steps are expected to gain more. A draft behind d others has a match longer by d. */
 #include <string.h>
@@ -106,8 +106,8 @@ static size_t worthy(const ngram *n, const fr_proposal *p, double *gain) {
     for (*gain = 0; count < p->most_found; count++) {
         size_t bin = bin_of(n->index.match + count);
         all_stand *= n->bins[bin].hits / n->bins[bin].tries;
-        if (all_stand < p->worth->found[count]) break;
-        *gain += all_stand - p->worth->found[count];
+        if (all_stand < p->gains->found[count]) break;
+        *gain += all_stand - p->gains->found[count];
     }
     return count;
 }
@@ -115,10 +115,10 @@ static size_t worthy(const ngram *n, const fr_proposal *p, double *gain) {
 /* How many of the ids that followed the match are proposed. */
 static size_t how_many(const ngram *n, fr_proposal *p) {
     double gain;
-    if (!p->worth) return n->index.match < n->shortest ? 0 : p->count;
+    if (!p->gains) return n->index.match < n->shortest ? 0 : p->count;
     if (n->index.match < SHORTEST) return 0;
     size_t count = worthy(n, p, &gain);
-    p->found = count > 0 && gain > fr_worth_expected(p->worth, p->count);
+    p->found = count > 0 && gain > fr_draft_gain_expected(p->gains, p->count);
     return p->found ? count : 0;
 }
 

@@ -71,7 +71,7 @@ static fr_status check_chances(const own *s, const fr_proposal *p, size_t depth,
 
 /* Of drafts that were handed on the sampler knows the distributions; of others, what it is told. */
 static fr_status tell_chances(own *s, const fr_proposal *p, size_t count, bool told) {
-    const fr_picker *picker = p->view->picker;
+    const fr_token_picker *picker = p->view->picker;
     if (!picker) return FR_OK;
     picker->keep(picker->sampler, told ? 0 : s->handed_on);
     for (size_t i = 0; told && i < count; i++) {
@@ -110,7 +110,7 @@ static void own_propose(fr_proposal *first) {
         s->asked.draft = s->inner;
         s->asked.ids = s->suggested;
         s->asked.chances = NULL; /* nor is known what the caller makes of it */
-        s->asked.worth = NULL;
+        s->asked.gains = NULL;
         s->asked.ends = false;
         s->asked.next = inner;
         s->handed_on = 0;

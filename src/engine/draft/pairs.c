@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "base/sizes.h"
-#include "src/engine/draft/choose.h"
+#include "src/engine/draft/draft_choice.h"
 #include "src/engine/layers/parts.h"
 
 typedef struct workspace {
@@ -235,7 +235,7 @@ static bool take_draft(const workspace *w, fr_proposal *p, const float *logits) 
     const fr_scores scores = {.logits = logits, .ids = ids_of(w), .count = candidates(w)};
     const fr_model *target = w->drafter->target;
     const fr_scorer scorer = {target->kernels, target->trunk.spec.vocab, fr_drafter_path(w->drafter), w->net->what};
-    return fr_draft_choose(p, &scores, &scorer);
+    return fr_draft_choice_add(p, &scores, &scorer);
 }
 
 /* Hands out what the first `count` spans give; gives how many chains go on, whose next pairs are then the first

@@ -20,7 +20,7 @@ static size_t most_drafts(const fr_session *s) {
 
 static fr_status draft(void *context) {
     fr_session *s = context;
-    fr_budget_part *drafts = &s->async.drafts;
+    fr_draft_depth_part *drafts = &s->async.drafts;
     fr_proposal proposal;
     if (drafts->asked == 0) return FR_OK;
     fr_session_ask(s, &s->async.view, drafts->asked, &proposal);
@@ -44,8 +44,8 @@ fr_status fr_async_draft_submit(fr_session *s) {
     fr_engine_settle(s->engine);
     a->view = fr_session_view(s);
     size_t limit = fr_smaller(most_drafts(s), s->draft_max);
-    a->drafts = (fr_budget_part){
-        .timeline = &s->budget, .limit = limit, .asked = fr_drafting_depth(s, limit), .lags = s->draft->lags};
+    a->drafts = (fr_draft_depth_part){
+        .timeline = &s->draft_depth, .limit = limit, .asked = fr_drafting_depth(s, limit), .lags = s->draft->lags};
     a->state = FR_ASYNC_UNDER_WAY;
     s->engine->drafting = a->worker;
     fr_worker_start(a->worker, draft, s);
@@ -62,7 +62,7 @@ static fr_status finish(fr_session *s) {
 }
 
 fr_status fr_async_draft_wait(fr_session *s, int32_t *ids, size_t *count) {
-    const fr_budget_part *drafts = &s->async.drafts;
+    const fr_draft_depth_part *drafts = &s->async.drafts;
     double start = fr_clock();
     *count = 0;
     if (s->async.state == FR_ASYNC_NONE) return fr_fail(FR_USAGE, "fr_draft_wait: nothing was submitted");
@@ -75,7 +75,7 @@ fr_status fr_async_draft_wait(fr_session *s, int32_t *ids, size_t *count) {
     return FR_OK;
 }
 
-fr_status fr_async_draft_take(fr_session *s, size_t limit, fr_budget_part *drafts) {
+fr_status fr_async_draft_take(fr_session *s, size_t limit, fr_draft_depth_part *drafts) {
     FR_TRY(finish(s));
     s->async.state = FR_ASYNC_NONE;
     *drafts = s->async.drafts;

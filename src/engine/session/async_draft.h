@@ -9,7 +9,7 @@
 
 #include "base/worker.h"
 #include "src/engine/draft/draft.h"
-#include "src/engine/session/budget.h"
+#include "src/engine/session/draft_depth.h"
 
 typedef struct fr_session fr_session;
 
@@ -23,7 +23,7 @@ typedef struct fr_async_draft {
     fr_worker *worker; /* NULL until something is submitted */
     fr_async_state state;
     fr_draft_view view;   /* of the session, when it was submitted */
-    fr_budget_part drafts; /* how many drafts were asked for and came */
+    fr_draft_depth_part drafts; /* how many drafts were asked for and came */
 } fr_async_draft;
 
 fr_status fr_async_draft_submit(fr_session *session);
@@ -32,7 +32,7 @@ fr_status fr_async_draft_submit(fr_session *session);
 fr_status fr_async_draft_wait(fr_session *session, int32_t *ids, size_t *count);
 
 /* For a round: the drafts that were submitted, at most `limit` of them; afterwards there are none. */
-fr_status fr_async_draft_take(fr_session *session, size_t limit, fr_budget_part *drafts);
+fr_status fr_async_draft_take(fr_session *session, size_t limit, fr_draft_depth_part *drafts);
 
 /* Waits if drafts are under way, another session's of the engine too, as they take pages from the same pools; drops its
  * own; and ends the thread. */

@@ -6,22 +6,22 @@
 
 void fr_calibration_learn(fr_calibration *calibration, const float *chances, size_t verified, size_t accepted) {
     for (size_t d = 0; d < verified && d <= accepted; d++) {
-        fr_budget_rate *bin = &calibration->bins[fr_worth_depth(d)][fr_worth_bin((double)chances[d])];
+        fr_draft_rate *bin = &calibration->bins[fr_draft_gain_depth(d)][fr_draft_gain_bin((double)chances[d])];
         bin->hits += (d < accepted) - FADE * bin->hits;
         bin->tries += 1 - FADE * bin->tries;
     }
 }
 
-void fr_calibration_tell(const fr_calibration *calibration, fr_draft_worth *worth) {
-    for (size_t bin = 0; bin < FR_WORTH_BINS; bin++) {
-        double hits = PRIOR * fr_worth_guess(bin), tries = PRIOR;
-        for (size_t d = 0; d < FR_WORTH_DEPTHS; d++) {
+void fr_calibration_tell(const fr_calibration *calibration, fr_draft_gain *gains) {
+    for (size_t bin = 0; bin < FR_DRAFT_GAIN_BINS; bin++) {
+        double hits = PRIOR * fr_draft_gain_guess(bin), tries = PRIOR;
+        for (size_t d = 0; d < FR_DRAFT_GAIN_DEPTHS; d++) {
             hits += calibration->bins[d][bin].hits;
             tries += calibration->bins[d][bin].tries;
         }
-        for (size_t d = 0; d < FR_WORTH_DEPTHS; d++) {
-            const fr_budget_rate *own = &calibration->bins[d][bin];
-            worth->stands[d][bin] = (own->hits + PRIOR * hits / tries) / (own->tries + PRIOR);
+        for (size_t d = 0; d < FR_DRAFT_GAIN_DEPTHS; d++) {
+            const fr_draft_rate *own = &calibration->bins[d][bin];
+            gains->stands[d][bin] = (own->hits + PRIOR * hits / tries) / (own->tries + PRIOR);
         }
     }
 }

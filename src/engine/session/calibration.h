@@ -6,18 +6,18 @@
 #ifndef FR_SRC_ENGINE_SESSION_CALIBRATION_H
 #define FR_SRC_ENGINE_SESSION_CALIBRATION_H
 
-#include "src/engine/draft/worth.h"
+#include "src/engine/draft/draft_gain.h"
 
 /* hits of tries, both fading. */
-typedef struct fr_budget_rate {
+typedef struct fr_draft_rate {
     double hits, tries;
-} fr_budget_rate;
+} fr_draft_rate;
 
 typedef struct fr_calibration {
-    fr_budget_rate bins[FR_WORTH_DEPTHS][FR_WORTH_BINS];
+    fr_draft_rate bins[FR_DRAFT_GAIN_DEPTHS][FR_DRAFT_GAIN_BINS];
 } fr_calibration;
 
 void fr_calibration_learn(fr_calibration *calibration, const float *chances, size_t verified, size_t accepted);
-void fr_calibration_tell(const fr_calibration *calibration, fr_draft_worth *worth);
+void fr_calibration_tell(const fr_calibration *calibration, fr_draft_gain *gains);
 
 #endif

@@ -7,9 +7,9 @@
 #ifndef FR_SRC_ENGINE_SESSION_CONSTRAINT_H
 #define FR_SRC_ENGINE_SESSION_CONSTRAINT_H
 
-#include "src/engine/draft/picker.h"
-#include "src/language/grammar/grammar.h"
+#include "src/engine/draft/token_picker.h"
 #include "src/engine/model/model.h"
+#include "src/language/grammar/grammar.h"
 
 typedef struct fr_constraint {
     fr_grammar *grammar; /* NULL: none */

@@ -107,10 +107,10 @@ static fr_status begin(fr_round *t) {
     } else if (room(t)) {
         FR_TRY(fr_session_check_abort(s));
         s->stage = FR_STAGE_VERIFY;
-        s->drafts = (fr_budget_part){
-            .timeline = &s->budget,
-            .limit = fr_smaller(fr_smaller(s->draft_max, room(t) - 1), fr_timeline_drafts(s)),
-            .lags = s->draft->lags};
+        s->drafts =
+            (fr_draft_depth_part){.timeline = &s->draft_depth,
+                                  .limit = fr_smaller(fr_smaller(s->draft_max, room(t) - 1), fr_timeline_drafts(s)),
+                                  .lags = s->draft->lags};
     }
     return FR_OK;
 }

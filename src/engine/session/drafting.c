@@ -6,7 +6,7 @@
 #include "base/sizes.h"
 #include "src/engine/session/leader_decisions.h"
 
-/* Whether the budget says how much it drafts. */
+/* Whether the depth controller says how much it drafts. */
 static bool weighs(const fr_session *s) {
     return s->stage == FR_STAGE_VERIFY && fr_session_adaptive(s) && s->async.state == FR_ASYNC_NONE;
 }
@@ -41,24 +41,24 @@ static size_t ask_fixed(const fr_round *rounds, size_t count, size_t rows) {
     return asked;
 }
 
-/* What the budget is asked for a session: of drafts that are made, and of those that are looked up. */
-static fr_budget_part part_of(const fr_session *s) {
-    fr_budget_part part = s->drafts;
+/* What the depth controller is asked for a session: of drafts that are made, and of those that are looked up. */
+static fr_draft_depth_part part_of(const fr_session *s) {
+    fr_draft_depth_part part = s->drafts;
     if (s->draft->finds) part.most_found = part.limit;
     if (s->draft->only_finds) part.limit = 0;
     return part;
 }
 
 /* Of the others. taken: rows of those that were asked. */
-static void ask_budget(fr_engine *e, const fr_round *rounds, size_t count, size_t rows, size_t taken) {
+static void ask_depths(fr_engine *e, const fr_round *rounds, size_t count, size_t rows, size_t taken) {
     size_t weighing = 0;
     for (size_t i = 0; i < count; i++)
-        if (weighs(rounds[i].session)) e->budget_parts[weighing++] = part_of(rounds[i].session);
+        if (weighs(rounds[i].session)) e->depth_parts[weighing++] = part_of(rounds[i].session);
     e->weighing = weighing;
-    fr_budget_choose(&e->budget, e->budget_parts, weighing, rows, taken);
+    fr_draft_depth_choose(&e->draft_depth, e->depth_parts, weighing, rows, taken);
     weighing = 0;
     for (size_t i = 0; i < count; i++)
-        if (weighs(rounds[i].session)) rounds[i].session->drafts = e->budget_parts[weighing++];
+        if (weighs(rounds[i].session)) rounds[i].session->drafts = e->depth_parts[weighing++];
 }
 
 /* Rows that its drafts may take, made or found. */
@@ -86,7 +86,7 @@ static void ask(fr_engine *e, const fr_round *rounds, size_t count) {
     size_t rows = rows_left(e, rounds, count), fixed = 0;
     for (size_t i = 0; i < count; i++) fixed += is_fixed(rounds[i].session);
     size_t drafts = ask_fixed(rounds, count, rows);
-    ask_budget(e, rounds, count, rows - drafts, fixed + drafts);
+    ask_depths(e, rounds, count, rows - drafts, fixed + drafts);
     ask_enough(rounds, count, rows);
 }
 
@@ -96,8 +96,8 @@ static fr_status take_without_proposing(fr_session *s) {
     return s->drafts.asked ? FR_OK : fr_session_follow_later(s);
 }
 
-/* What a grammar has follow is drafted without asking a method, which sees the target's rows all the same; the budget
- * learns nothing of it. False: nothing has to follow. */
+/* What a grammar has follow is drafted without asking a method, which sees the target's rows all the same; the depth
+ * controller learns nothing of it. False: nothing has to follow. */
 static bool take_forced(fr_session *s) {
     fr_constraint *c = &s->sampler.constraint;
     const fr_past past = {.ids = s->ids, .length = s->length};
@@ -125,7 +125,7 @@ static void cut_forbidden(fr_session *s) {
 
 /* A chain may end by what its drafts are worth, and others may be found. */
 static void ask_worth(fr_session *s) {
-    s->proposal->worth = &s->drafts.worth;
+    s->proposal->gains = &s->drafts.gains;
     s->proposal->most_found = s->drafts.found;
     if (s->draft_p_min >= 0) return;
     s->proposal->chances = s->drafts.chances;
@@ -198,13 +198,13 @@ void fr_drafting_report(fr_engine *e, fr_round *rounds, size_t count, double sec
         const fr_session *s = rounds[i].session;
         if (s->stage != FR_STAGE_VERIFY) continue;
         if (s->drafts.timeline && fr_session_adaptive(s))
-            e->budget_parts[weighing++] = s->drafts;
+            e->depth_parts[weighing++] = s->drafts;
         else
-            taken += 1 + fr_budget_verified(&s->drafts);
+            taken += 1 + fr_draft_depth_verified(&s->drafts);
         drafting = s->draft_seconds;
     }
     if (weighing) agree_on(e->model->ranks, &drafting, &seconds);
-    if (weighing) fr_budget_report(&e->budget, e->budget_parts, weighing, taken, drafting, seconds);
+    if (weighing) fr_draft_depth_report(&e->draft_depth, e->depth_parts, weighing, taken, drafting, seconds);
 }
 
 size_t fr_drafting_depth(fr_session *s, size_t limit) {
@@ -212,7 +212,7 @@ size_t fr_drafting_depth(fr_session *s, size_t limit) {
     if (!fr_session_adaptive(s)) return enough_of(s, limit, limit);
     size_t like = fr_larger(e->weighing, 1);
     for (size_t i = 0; i < like; i++)
-        e->budget_parts[i] = (fr_budget_part){.timeline = &s->budget, .limit = limit};
-    fr_budget_choose(&e->budget, e->budget_parts, like, e->head_rows - like, 0);
-    return enough_of(s, e->budget_parts[0].asked, limit);
+        e->depth_parts[i] = (fr_draft_depth_part){.timeline = &s->draft_depth, .limit = limit};
+    fr_draft_depth_choose(&e->draft_depth, e->depth_parts, like, e->head_rows - like, 0);
+    return enough_of(s, e->depth_parts[0].asked, limit);
 }

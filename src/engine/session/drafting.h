@@ -1,4 +1,4 @@
-/* The drafts of a round: how many each session is asked for (budget.h), and all of them proposed together.
+/* The drafts of a round: how many each session is asked for (draft_depth.h), and all of them proposed together.
  *
  * In: rounds whose sessions are about to verify, each with a limit of its own. Out: drafts behind their timelines, or
  * a session's own failure. Sessions of a fixed number of drafts get theirs first, as far as there are rows with logits;

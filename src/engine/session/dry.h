@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "base/options.h"
-#include "src/engine/draft/picker.h"
+#include "src/engine/draft/token_picker.h"
 #include "src/language/tokenizer/tokenizer.h"
 
 #define FR_DRY_TAIL_MAX 20

@@ -79,7 +79,7 @@ static void layout(fr_engine *e, const fr_kv_shape *shapes) {
     e->activations = fr_model_layout(e->model, &e->arena, e->rows, threads);
     e->batch = fr_arena_take(&e->arena, e->rows, sizeof *e->batch);
     e->parts = fr_arena_take(&e->arena, e->capacity, sizeof *e->parts);
-    e->budget_parts = fr_arena_take(&e->arena, e->capacity, sizeof *e->budget_parts);
+    e->depth_parts = fr_arena_take(&e->arena, e->capacity, sizeof *e->depth_parts);
     e->proposals = fr_arena_take(&e->arena, e->capacity, sizeof *e->proposals);
     e->views = fr_arena_take(&e->arena, e->capacity, sizeof *e->views);
     e->timelines = fr_arena_take(&e->arena, e->capacity, sizeof *e->timelines);
@@ -164,7 +164,7 @@ fr_status fr_engine_check_process(const fr_engine *e) {
 static fr_status open_engine(fr_engine *e, const fr_model *model, const fr_drafter *drafter, const fr_options *options,
                              size_t sessions) {
     FR_TRY(prepare(e, model, drafter, options, sessions, false));
-    fr_budget_reset(&e->budget);
+    fr_draft_depth_reset(&e->draft_depth);
     e->plan = model->plan;
     fr_cores_claim(&model->machine, &e->plan);
     return fr_pool_open(&e->plan, &e->pool);

@@ -12,7 +12,7 @@
 #include "base/worker.h"
 #include "src/engine/cache/kv_prefixes.h"
 #include "src/engine/draft/draft.h"
-#include "src/engine/session/budget.h"
+#include "src/engine/session/draft_depth.h"
 
 struct fr_engine {
     const fr_model *model;
@@ -39,8 +39,8 @@ struct fr_engine {
     void *draft_workspace; /* of the drafter's method */
     fr_row *batch;    /* [rows] of the forward that runs */
     struct fr_part *parts; /* [capacity] whose rows those are (batch.h) */
-    fr_budget budget;             /* who drafts how much */
-    fr_budget_part *budget_parts; /* [capacity] of the sessions that it weighs */
+    fr_draft_depth draft_depth;       /* who drafts how much */
+    fr_draft_depth_part *depth_parts; /* [capacity] of the sessions that it weighs */
     size_t weighing;              /* how many it weighed in the last round */
     fr_proposal *proposals;       /* [capacity] what methods are asked */
     fr_draft_view *views;         /* [capacity] what methods are shown */

@@ -72,7 +72,7 @@ fr_status fr_session_resample(fr_session *s, const fr_options *options) {
     fr_arena_close(&s->sampler_arena);
     s->sampler_arena = arena;
     s->sampler = sampler;
-    s->picker = fr_sampler_picker(&s->sampler);
+    s->picker = fr_sampler_token_picker(&s->sampler);
     free(s->options.biases);
     s->options = merged;
     s->ignore_eos = merged.value[FR_OPT_IGNORE_EOS] != 0;

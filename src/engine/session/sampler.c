@@ -339,8 +339,9 @@ static void tell(void *sampler, size_t depth, const float *weight, double sum) {
     s->known = depth + 1;
 }
 
-fr_picker fr_sampler_picker(fr_sampler *sampler) {
-    return (fr_picker){.compares = sampler->rejection, .pick = pick, .keep = keep, .tell = tell, .sampler = sampler};
+fr_token_picker fr_sampler_token_picker(fr_sampler *sampler) {
+    return (fr_token_picker){
+        .compares = sampler->rejection, .pick = pick, .keep = keep, .tell = tell, .sampler = sampler};
 }
 
 int32_t fr_sampler_draft(fr_sampler *s, const fr_scores *scores, const fr_past *past) {

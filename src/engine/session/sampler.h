@@ -20,7 +20,7 @@
 #include "base/arena.h"
 #include "base/options.h"
 #include "kernels/kernels.h"
-#include "src/engine/draft/picker.h"
+#include "src/engine/draft/token_picker.h"
 #include "src/engine/session/accept.h"
 #include "src/engine/session/constraint.h"
 #include "src/engine/session/dry.h"
@@ -111,7 +111,7 @@ int32_t fr_sampler_draft(fr_sampler *sampler, const fr_scores *scores, const fr_
 void fr_sampler_forget(fr_sampler *sampler);
 
 /* Both, for a draft method. */
-fr_picker fr_sampler_picker(fr_sampler *sampler);
+fr_token_picker fr_sampler_token_picker(fr_sampler *sampler);
 
 /* How many of past->drafted drafts stand by the target's logits, [drafted + 1, vocab], and the token after them (-1 as
  * above). Rows behind that token's are not looked at. best: [drafted + 1] what argmax gives of each row, NULL: nobody

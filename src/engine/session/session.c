@@ -99,7 +99,7 @@ static fr_status choose_drafting(fr_session *s, const fr_options *options) {
     s->draft_min = (size_t)options->value[FR_OPT_DRAFT_MIN];
     s->draft_p_min = options->number[FR_OPT_DRAFT_P_MIN];
     FR_TRY(fr_session_check_n_min(s, options));
-    fr_budget_join(&s->engine->budget, &s->budget);
+    fr_draft_depth_join(&s->engine->draft_depth, &s->draft_depth);
     return FR_OK;
 }
 
@@ -167,7 +167,7 @@ static fr_status open_session(fr_session *s, const fr_options *options) {
     FR_TRY(fr_options_own_biases(&s->options));
     FR_TRY(choose_sizes(s, &s->options));
     FR_TRY(fr_sampler_open(&s->sampler, options, s->model->tokenizer));
-    s->picker = fr_sampler_picker(&s->sampler);
+    s->picker = fr_sampler_token_picker(&s->sampler);
     FR_TRY(take_memory(s));
     e->timelines[s->number] = &s->kv;
     e->sessions[s->number] = s;

@@ -68,9 +68,9 @@ struct fr_session {
     fr_draft *draft;
     size_t drafting_bytes; /* of the arena: the methods' */
     fr_async_draft async;
-    fr_budget_timeline budget; /* if `adapts`: what is known of its drafts */
+    fr_draft_depth_timeline draft_depth; /* if `adapts`: what is known of its drafts */
     fr_stage stage;            /* of the round that runs */
-    fr_budget_part drafts;     /* the round's drafts */
+    fr_draft_depth_part drafts; /* the round's drafts */
     double draft_seconds;      /* how long all sessions' drafts took */
     fr_proposal *proposal;     /* how its drafts were asked for */
     fr_failure draft_failure;  /* what of the drafting failed */
@@ -92,7 +92,7 @@ struct fr_session {
 
     fr_arena sampler_arena; /* of a sampler that was set since it was opened; empty: its memory is the session's */
     fr_sampler sampler;
-    fr_picker picker; /* the sampler, as draft methods see it */
+    fr_token_picker picker; /* the sampler, as draft methods see it */
     fr_logprobs logprobs;
     int64_t logprobs_best; /* FR_OPT_LOGPROBS */
     fr_stats stats;

@@ -121,9 +121,9 @@ static void begin_drafting(fr_session *s) {
     s->told = s->length;
     size_t ran = view.defers ? s->draft->method->kv(s->draft)->length : 0; /* about as many, where its ids are others */
     if (view.defers)
-        fr_budget_fell_behind(&s->budget, s->length - fr_smaller(ran, s->length));
+        fr_draft_depth_fell_behind(&s->draft_depth, s->length - fr_smaller(ran, s->length));
     else
-        fr_budget_followed(&s->budget);
+        fr_draft_depth_followed(&s->draft_depth);
 }
 
 /* The frontier, back to `length` or to a point before it; what is behind runs again. */
@@ -356,7 +356,7 @@ fr_status fr_timeline_copy(fr_session *copy, const fr_session *s) {
     copy->restored = s->restored;
     if (alike && draft->method->fork) draft->method->fork(copy->draft, draft);
     if (alike) copy->told = s->told;
-    if (alike) copy->budget.behind = s->budget.behind;
+    if (alike) copy->draft_depth.behind = s->draft_depth.behind;
     memcpy(copy->ids, s->ids, s->length * sizeof *s->ids);
     memcpy(copy->rope_positions, s->rope_positions, (s->context + FR_STEP_MAX) * sizeof *s->rope_positions);
     fr_session_keep_hidden(copy, s->hidden, s->hidden_row + 1);

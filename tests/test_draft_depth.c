@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/sizes.h"
-#include "src/engine/session/budget.h"
+#include "src/engine/session/draft_depth.h"
 
 #define TOKENS  8000 /* a stream's length */
 #define MOST    (FR_STEP_MAX - 1)
@@ -166,27 +166,27 @@ static double draft_seconds(const machine *m, size_t asked) {
 
 /* The controller of one timeline. */
 typedef struct single {
-    fr_budget budget;
-    fr_budget_timeline timeline;
+    fr_draft_depth draft_depth;
+    fr_draft_depth_timeline timeline;
     bool lags;
 } single;
 
 static void reset(single *one) {
-    fr_budget_reset(&one->budget);
-    fr_budget_join(&one->budget, &one->timeline);
+    fr_draft_depth_reset(&one->draft_depth);
+    fr_draft_depth_join(&one->draft_depth, &one->timeline);
     one->lags = false;
 }
 
 static size_t choose(single *one, size_t limit) {
-    fr_budget_part part = {.timeline = &one->timeline, .limit = limit};
-    fr_budget_choose(&one->budget, &part, 1, limit, 0);
+    fr_draft_depth_part part = {.timeline = &one->timeline, .limit = limit};
+    fr_draft_depth_choose(&one->draft_depth, &part, 1, limit, 0);
     return part.asked;
 }
 
 static void report(single *one, size_t asked, size_t drafted, size_t accepted, double draft, double verify) {
-    fr_budget_part part = {
+    fr_draft_depth_part part = {
         .timeline = &one->timeline, .asked = asked, .drafted = drafted, .accepted = accepted, .lags = one->lags};
-    fr_budget_report(&one->budget, &part, 1, 0, draft, verify);
+    fr_draft_depth_report(&one->draft_depth, &part, 1, 0, draft, verify);
 }
 
 /* Tokens a second over a text, with a fixed K, or the controller's if depth is given. Time is the machine's; the
@@ -318,18 +318,19 @@ END_TEST
 
 /* They came, and nobody knows whether they would have stood. */
 START_TEST(drafts_left_out_say_nothing_of_the_drafter) {
-    fr_budget budget;
-    fr_budget_timeline timeline;
-    fr_budget_reset(&budget);
-    fr_budget_join(&budget, &timeline);
-    fr_budget_part part = {.timeline = &timeline, .limit = 3, .asked = 3, .drafted = 3, .accepted = 1, .left_out = 2};
-    fr_budget_timeline fresh = timeline;
-    for (int round = 0; round < 5; round++) fr_budget_report(&budget, &part, 1, 0, 0.1, 1);
+    fr_draft_depth draft_depth;
+    fr_draft_depth_timeline timeline;
+    fr_draft_depth_reset(&draft_depth);
+    fr_draft_depth_join(&draft_depth, &timeline);
+    fr_draft_depth_part part = {
+        .timeline = &timeline, .limit = 3, .asked = 3, .drafted = 3, .accepted = 1, .left_out = 2};
+    fr_draft_depth_timeline fresh = timeline;
+    for (int round = 0; round < 5; round++) fr_draft_depth_report(&draft_depth, &part, 1, 0, 0.1, 1);
     for (size_t d = 1; d <= 3; d++) ck_assert_double_eq(timeline.came[d].hits, timeline.came[d].tries);
     ck_assert_double_eq(timeline.stood[1].hits, timeline.stood[1].tries);
     ck_assert_double_le(timeline.stood[2].tries, fresh.stood[2].tries);
-    ck_assert_double_gt(budget.verify[2].usual, 0);
-    ck_assert_uint_eq(budget.verify[4].count, 0);
+    ck_assert_double_gt(draft_depth.verify[2].usual, 0);
+    ck_assert_uint_eq(draft_depth.verify[4].count, 0);
 }
 END_TEST
 
@@ -450,7 +451,7 @@ static void write_texts(const shape *s, single *depth, size_t count, size_t ids,
     for (size_t t = 0; t < count; t++) {
         size_t behind = 0;
         depth->lags = s->follow > 0;
-        fr_budget_followed(&depth->timeline);
+        fr_draft_depth_followed(&depth->timeline);
         for (size_t made = 0; made < ids;) {
             size_t asked = choose(depth, ids - made - 1 < MOST ? ids - made - 1 : MOST);
             size_t stood = stand_evenly(s, asked, owed);
@@ -543,17 +544,17 @@ static const machine third = {
     0, 0.33};
 
 /* A chain as methods make it; gives how many of its drafts stand. */
-static size_t draft_chain(const teller *t, fr_budget_part *part, bool ends, uint64_t *random) {
+static size_t draft_chain(const teller *t, fr_draft_depth_part *part, bool ends, uint64_t *random) {
     size_t stood = 0;
-    fr_worth_verdict verdict = FR_WORTH_MORE;
+    fr_draft_gain_verdict verdict = FR_DRAFT_GAIN_MORE;
     part->drafted = part->made = 0;
     part->tells = ends;
-    while (part->drafted < part->asked && verdict == FR_WORTH_MORE) {
+    while (part->drafted < part->asked && verdict == FR_DRAFT_GAIN_MORE) {
         double chance = uniform(random) < t->sure ? 0.97 : 0.1 + 0.6 * uniform(random);
         bool stands = stood == part->drafted && uniform(random) < pow(chance, t->power);
         part->chances[part->made++] = (float)chance;
-        if (ends && part->ends) verdict = fr_worth_judge(&part->worth, part->chances, part->made);
-        if (verdict == FR_WORTH_NONE) break;
+        if (ends && part->ends) verdict = fr_draft_gain_judge(&part->gains, part->chances, part->made);
+        if (verdict == FR_DRAFT_GAIN_NONE) break;
         part->drafted++;
         stood += stands;
     }
@@ -566,12 +567,12 @@ static double chances_rate(const teller *t, bool ends, uint64_t random) {
     double tokens = 0, seconds = 0;
     reset(&one);
     while (tokens < TOKENS) {
-        fr_budget_part part = {.timeline = &one.timeline, .limit = MOST};
-        fr_budget_choose(&one.budget, &part, 1, MOST, 0);
+        fr_draft_depth_part part = {.timeline = &one.timeline, .limit = MOST};
+        fr_draft_depth_choose(&one.draft_depth, &part, 1, MOST, 0);
         part.accepted = draft_chain(t, &part, ends, &random);
         double draft = draft_seconds(&third, part.made), verify = third.verify[part.drafted + 1];
         double draft_read = reading(&noise, 1e-3 * draft);
-        fr_budget_report(&one.budget, &part, 1, 0, draft_read, reading(&noise, 1e-3 * verify));
+        fr_draft_depth_report(&one.draft_depth, &part, 1, 0, draft_read, reading(&noise, 1e-3 * verify));
         tokens += 1 + (double)part.accepted;
         seconds += draft + verify;
     }
@@ -591,36 +592,37 @@ END_TEST
 
 /* Chances of 1/2 and 1, which stand as often as they say. */
 START_TEST(a_draft_is_judged_by_the_whole_chain) {
-    fr_draft_worth worth = {0};
+    fr_draft_gain gains = {0};
     const float sure[] = {1, 1}, once[] = {0.5f}, twice[] = {0.5f, 0.5f};
-    for (size_t d = 0; d < FR_WORTH_DEPTHS; d++)
-        for (size_t bin = 0; bin < FR_WORTH_BINS; bin++) worth.stands[d][bin] = bin == fr_worth_bin(1) ? 1 : 0.5;
+    for (size_t d = 0; d < FR_DRAFT_GAIN_DEPTHS; d++)
+        for (size_t bin = 0; bin < FR_DRAFT_GAIN_BINS; bin++)
+            gains.stands[d][bin] = bin == fr_draft_gain_bin(1) ? 1 : 0.5;
     for (size_t d = 0; d < FR_STEP_MAX; d++) {
-        worth.next[d] = 0.8;
-        worth.step[d] = 0.3;
-        worth.row[d] = 0.05;
+        gains.next[d] = 0.8;
+        gains.step[d] = 0.3;
+        gains.row[d] = 0.05;
     }
-    ck_assert_int_eq(fr_worth_judge(&worth, sure, 2), FR_WORTH_MORE);
-    ck_assert_int_eq(fr_worth_judge(&worth, once, 1), FR_WORTH_MORE); /* 0.4 over 0.35 */
-    ck_assert_int_eq(fr_worth_judge(&worth, twice, 2), FR_WORTH_LAST); /* 0.2 under it */
-    worth.row[1] = 0.3;
-    ck_assert_int_eq(fr_worth_judge(&worth, twice, 2), FR_WORTH_NONE);
-    ck_assert_int_eq(fr_worth_judge(&worth, once, 1), FR_WORTH_LAST);
+    ck_assert_int_eq(fr_draft_gain_judge(&gains, sure, 2), FR_DRAFT_GAIN_MORE);
+    ck_assert_int_eq(fr_draft_gain_judge(&gains, once, 1), FR_DRAFT_GAIN_MORE);  /* 0.4 over 0.35 */
+    ck_assert_int_eq(fr_draft_gain_judge(&gains, twice, 2), FR_DRAFT_GAIN_LAST); /* 0.2 under it */
+    gains.row[1] = 0.3;
+    ck_assert_int_eq(fr_draft_gain_judge(&gains, twice, 2), FR_DRAFT_GAIN_NONE);
+    ck_assert_int_eq(fr_draft_gain_judge(&gains, once, 1), FR_DRAFT_GAIN_LAST);
 }
 END_TEST
 
 START_TEST(bins_are_what_became_of_their_drafts) {
     fr_calibration calibration = {0};
-    fr_draft_worth worth;
+    fr_draft_gain gains;
     const float chances[] = {0.95f, 0.3f, 0.3f};
-    size_t sure = fr_worth_bin(0.95), unsure = fr_worth_bin(0.3);
-    fr_calibration_tell(&calibration, &worth);
-    ck_assert_double_eq_tol(worth.stands[0][sure], fr_worth_guess(sure), 1e-9);
+    size_t sure = fr_draft_gain_bin(0.95), unsure = fr_draft_gain_bin(0.3);
+    fr_calibration_tell(&calibration, &gains);
+    ck_assert_double_eq_tol(gains.stands[0][sure], fr_draft_gain_guess(sure), 1e-9);
     for (int i = 0; i < 100; i++) fr_calibration_learn(&calibration, chances, 3, 1);
-    fr_calibration_tell(&calibration, &worth);
-    ck_assert_double_gt(worth.stands[0][sure], 0.99);
-    ck_assert_double_lt(worth.stands[1][unsure], 0.02);
-    ck_assert_double_lt(worth.stands[0][unsure], 0.1); /* as at other depths */
+    fr_calibration_tell(&calibration, &gains);
+    ck_assert_double_gt(gains.stands[0][sure], 0.99);
+    ck_assert_double_lt(gains.stands[1][unsure], 0.02);
+    ck_assert_double_lt(gains.stands[0][unsure], 0.1);         /* as at other depths */
     ck_assert_double_eq(calibration.bins[2][unsure].tries, 0); /* behind one that fell */
 }
 END_TEST
@@ -629,14 +631,14 @@ END_TEST
 
 /* A round of a machine on which a row more takes 0.2 of the first: what was chosen, `drafted` of it that was looked up
  * or made, of which `accepted` stood. */
-static fr_budget_part find_round(single *one, size_t made, size_t drafted, size_t accepted) {
-    fr_budget_part part = {.timeline = &one->timeline, .limit = made, .most_found = MOST};
-    fr_budget_choose(&one->budget, &part, 1, MOST, 0);
+static fr_draft_depth_part find_round(single *one, size_t made, size_t drafted, size_t accepted) {
+    fr_draft_depth_part part = {.timeline = &one->timeline, .limit = made, .most_found = MOST};
+    fr_draft_depth_choose(&one->draft_depth, &part, 1, MOST, 0);
     part.looked_up = part.found > 0;
     part.drafted = fr_smaller(drafted, part.looked_up ? part.found : part.asked);
     part.accepted = fr_smaller(accepted, part.drafted);
-    fr_budget_report(&one->budget, &part, 1, 0, part.looked_up ? 0 : 0.3 * (double)part.asked,
-                     1 + 0.2 * (double)part.drafted);
+    fr_draft_depth_report(&one->draft_depth, &part, 1, 0, part.looked_up ? 0 : 0.3 * (double)part.asked,
+                          1 + 0.2 * (double)part.drafted);
     return part;
 }
 
@@ -644,16 +646,16 @@ START_TEST(rows_of_finds_are_hoped_then_known) {
     single one;
     reset(&one);
     for (int round = 0; round < 4; round++) ck_assert_uint_eq(find_round(&one, 0, 0, 0).found, 0);
-    fr_budget_part part = find_round(&one, 0, 15, 0);
-    ck_assert(part.found == 1 && part.worth.found[0] == 0); /* two rows were never measured */
+    fr_draft_depth_part part = find_round(&one, 0, 15, 0);
+    ck_assert(part.found == 1 && part.gains.found[0] == 0); /* two rows were never measured */
     part = find_round(&one, 0, 15, 0);
     ck_assert_uint_eq(part.found, 3);
-    ck_assert_double_eq_tol(part.worth.found[0], 0.2, 1e-9); /* 5 tokens in 5.2 seconds are fewer than 1 a second */
-    ck_assert_double_eq(part.worth.found[1], 0);
+    ck_assert_double_eq_tol(part.gains.found[0], 0.2, 1e-9); /* 5 tokens in 5.2 seconds are fewer than 1 a second */
+    ck_assert_double_eq(part.gains.found[1], 0);
     ck_assert_uint_eq(find_round(&one, 0, 15, 0).found, 7);
     ck_assert_uint_eq(find_round(&one, 0, 15, 0).found, MOST);
     for (int round = 0; round < 200; round++) part = find_round(&one, 0, 4, 4);
-    ck_assert_double_gt(part.worth.found[0], 0.2 * 0.95 * 5 / 1.8); /* at the rate of late */
+    ck_assert_double_gt(part.gains.found[0], 0.2 * 0.95 * 5 / 1.8); /* at the rate of late */
 }
 END_TEST
 
@@ -664,12 +666,12 @@ START_TEST(finds_teach_nothing_of_what_is_made) {
     size_t found = 0, tried = 0;
     for (int round = 0; round < 300; round++) {
         const single before = one;
-        fr_budget_part part = find_round(&one, MOST, MOST, 0);
+        fr_draft_depth_part part = find_round(&one, MOST, MOST, 0);
         found += part.found > 0;
-        tried += before.budget.round >= before.budget.next_try && part.found == 0;
+        tried += before.draft_depth.round >= before.draft_depth.next_try && part.found == 0;
         if (part.found == 0) continue;
         ck_assert_mem_eq(one.timeline.stood, before.timeline.stood, sizeof one.timeline.stood);
-        ck_assert_mem_eq(one.budget.draft, before.budget.draft, sizeof one.budget.draft);
+        ck_assert_mem_eq(one.draft_depth.draft, before.draft_depth.draft, sizeof one.draft_depth.draft);
     }
     ck_assert_msg(found > 200 && tried > 1, "%zu rounds found, %zu tried", found, tried);
 }
@@ -730,23 +732,23 @@ static double longest_seconds(const world *w, size_t drafts) {
 /* Of all ways to give drafts out, the most that tokens exceed what the seconds are worth; at one rate of tokens a
  * second, which the best way's own takes the place of. By tables over the timelines: the most that so many drafts of
  * the first of them gain. */
-static double best_at(const world *w, double worth, size_t longest, double *rate) {
+static double best_at(const world *w, double price, size_t longest, double *rate) {
     static double gain[TIMELINES + 1][ROWS + 1], tokens[TIMELINES + 1][ROWS + 1], seconds[TIMELINES + 1][ROWS + 1];
     for (size_t i = 0; i <= w->timelines; i++)
         for (size_t r = 0; r <= ROWS; r++) gain[i][r] = i || r ? -HUGE_VAL : 0;
     for (size_t i = 0; i < w->timelines; i++)
         for (size_t r = 0; r <= i * longest; r++)
             for (size_t k = 0; k <= longest; k++) {
-                double t = tokens_of(w, i, k), s = chain_seconds(w, k), g = gain[i][r] + t - worth * s;
+                double t = tokens_of(w, i, k), s = chain_seconds(w, k), g = gain[i][r] + t - price * s;
                 if (g <= gain[i + 1][r + k]) continue;
                 gain[i + 1][r + k] = g;
                 tokens[i + 1][r + k] = (i ? tokens[i][r] : 0) + t;
                 seconds[i + 1][r + k] = (i ? seconds[i][r] : 0) + s;
             }
     double most = -HUGE_VAL;
-    for (size_t r = 0; r <= w->timelines * longest && w->timelines + r <= FR_BUDGET_ROWS; r++) {
+    for (size_t r = 0; r <= w->timelines * longest && w->timelines + r <= FR_DRAFT_DEPTH_ROWS; r++) {
         double s = seconds[w->timelines][r] + w->verify[w->timelines + r] + longest_seconds(w, longest);
-        double surplus = tokens[w->timelines][r] - worth * s;
+        double surplus = tokens[w->timelines][r] - price * s;
         if (surplus <= most) continue;
         most = surplus;
         *rate = tokens[w->timelines][r] / s;
@@ -777,10 +779,11 @@ static size_t draw(const world *w, size_t timeline, size_t drafted, uint64_t *ra
 }
 
 /* A round as the controller chooses it, which sees draws and a noisy clock; gives the seconds that it takes. */
-static double run_round(const world *w, fr_budget *budget, fr_budget_part *parts, size_t *behind, clock_noise *noise) {
+static double run_round(const world *w, fr_draft_depth *draft_depth, fr_draft_depth_part *parts, size_t *behind,
+                        clock_noise *noise) {
     size_t longest = 0, rows = w->timelines;
     double draft = 0;
-    fr_budget_choose(budget, parts, w->timelines, FR_BUDGET_ROWS - w->timelines, 0);
+    fr_draft_depth_choose(draft_depth, parts, w->timelines, FR_DRAFT_DEPTH_ROWS - w->timelines, 0);
     for (size_t i = 0; i < w->timelines; i++) {
         parts[i].drafted = parts[i].asked;
         parts[i].accepted = draw(w, i, parts[i].drafted, &noise->random);
@@ -792,23 +795,23 @@ static double run_round(const world *w, fr_budget *budget, fr_budget_part *parts
     }
     draft += longest_seconds(w, longest);
     double draft_read = reading(noise, 1e-3 * draft);
-    fr_budget_report(budget, parts, w->timelines, 0, draft_read, reading(noise, 1e-3 * w->verify[rows]));
+    fr_draft_depth_report(draft_depth, parts, w->timelines, 0, draft_read, reading(noise, 1e-3 * w->verify[rows]));
     return draft + w->verify[rows];
 }
 
 /* Expected tokens a second. */
 static double controlled(const world *w, clock_noise noise) {
-    static fr_budget budget;
-    fr_budget_timeline timelines[TIMELINES];
-    fr_budget_part parts[TIMELINES];
+    static fr_draft_depth draft_depth;
+    fr_draft_depth_timeline timelines[TIMELINES];
+    fr_draft_depth_part parts[TIMELINES];
     double tokens = 0, seconds = 0;
     size_t behind[TIMELINES] = {0};
-    fr_budget_reset(&budget);
-    for (size_t i = 0; i < w->timelines; i++) fr_budget_join(&budget, &timelines[i]);
+    fr_draft_depth_reset(&draft_depth);
+    for (size_t i = 0; i < w->timelines; i++) fr_draft_depth_join(&draft_depth, &timelines[i]);
     for (size_t round = 0; round < ROUNDS; round++) {
         for (size_t i = 0; i < w->timelines; i++)
-            parts[i] = (fr_budget_part){.timeline = &timelines[i], .limit = MOST, .lags = w->follow > 0};
-        seconds += run_round(w, &budget, parts, behind, &noise);
+            parts[i] = (fr_draft_depth_part){.timeline = &timelines[i], .limit = MOST, .lags = w->follow > 0};
+        seconds += run_round(w, &draft_depth, parts, behind, &noise);
         for (size_t i = 0; i < w->timelines; i++) tokens += tokens_of(w, i, parts[i].asked);
     }
     return tokens / seconds;
@@ -832,24 +835,25 @@ END_TEST
  * Tokens a second with so many drafts at most for each. */
 static double crowded(const world *w, size_t most, size_t prompt, clock_noise noise) {
     enum { CROWD = 16, IDS = 150 };
-    static fr_budget budget;
-    fr_budget_timeline timelines[TIMELINES];
-    fr_budget_part parts[TIMELINES];
+    static fr_draft_depth draft_depth;
+    fr_draft_depth_timeline timelines[TIMELINES];
+    fr_draft_depth_part parts[TIMELINES];
     size_t behind[TIMELINES], made[TIMELINES], begun = 0, done = 0;
     double tokens = 0, seconds = 0;
-    fr_budget_reset(&budget);
+    fr_draft_depth_reset(&draft_depth);
     for (size_t i = 0; i < w->timelines; i++) made[i] = IDS;
     while (done < CROWD) {
         for (size_t i = 0; i < w->timelines; i++) {
             if (made[i] >= IDS && begun++ < CROWD) {
-                fr_budget_join(&budget, &timelines[i]);
-                fr_budget_fell_behind(&timelines[i], prompt);
+                fr_draft_depth_join(&draft_depth, &timelines[i]);
+                fr_draft_depth_fell_behind(&timelines[i], prompt);
                 behind[i] = prompt;
                 made[i] = 0;
             }
-            parts[i] = (fr_budget_part){.timeline = &timelines[i], .limit = made[i] < IDS ? most : 0, .lags = true};
+            parts[i] =
+                (fr_draft_depth_part){.timeline = &timelines[i], .limit = made[i] < IDS ? most : 0, .lags = true};
         }
-        seconds += run_round(w, &budget, parts, behind, &noise);
+        seconds += run_round(w, &draft_depth, parts, behind, &noise);
         for (size_t i = 0; i < w->timelines; i++) {
             if (made[i] >= IDS) continue;
             tokens += 1 + (double)parts[i].accepted;
@@ -886,9 +890,9 @@ START_TEST(a_new_timeline_is_guessed_to_be_like_the_others) {
         asked = choose(&good, MOST);
         report(&good, asked, asked, asked, 0.2 * (double)asked, 1);
     }
-    fr_budget_join(&useless.budget, &useless.timeline);
-    fr_budget_join(&good.budget, &good.timeline);
-    useless.budget.next_try = good.budget.next_try = UINT64_MAX;
+    fr_draft_depth_join(&useless.draft_depth, &useless.timeline);
+    fr_draft_depth_join(&good.draft_depth, &good.timeline);
+    useless.draft_depth.next_try = good.draft_depth.next_try = UINT64_MAX;
     ck_assert_uint_eq(choose(&useless, MOST), 0);
     ck_assert_uint_ge(choose(&good, MOST), 3);
 }
@@ -896,32 +900,33 @@ END_TEST
 
 /* Rows that the round has anyway leave no place for drafts. */
 START_TEST(there_are_never_more_rows_than_there_is_room_for) {
-    static fr_budget budget;
-    fr_budget_timeline timelines[TIMELINES];
-    fr_budget_part parts[TIMELINES];
+    static fr_draft_depth draft_depth;
+    fr_draft_depth_timeline timelines[TIMELINES];
+    fr_draft_depth_part parts[TIMELINES];
     uint64_t random = 3;
-    fr_budget_reset(&budget);
-    for (size_t i = 0; i < TIMELINES; i++) fr_budget_join(&budget, &timelines[i]);
+    fr_draft_depth_reset(&draft_depth);
+    for (size_t i = 0; i < TIMELINES; i++) fr_draft_depth_join(&draft_depth, &timelines[i]);
     for (size_t round = 0; round < 3000; round++) {
         size_t count = 1 + (size_t)(uniform(&random) * TIMELINES), room = (size_t)(uniform(&random) * 70), asked = 0;
         size_t taken = (size_t)(uniform(&random) * 70);
         for (size_t i = 0; i < count; i++)
-            parts[i] = (fr_budget_part){.timeline = &timelines[i], .limit = (size_t)(uniform(&random) * FR_STEP_MAX)};
-        fr_budget_choose(&budget, parts, count, room, taken);
+            parts[i] =
+                (fr_draft_depth_part){.timeline = &timelines[i], .limit = (size_t)(uniform(&random) * FR_STEP_MAX)};
+        fr_draft_depth_choose(&draft_depth, parts, count, room, taken);
         for (size_t i = 0; i < count; i++) {
             ck_assert_uint_le(parts[i].asked, parts[i].limit);
             asked += parts[i].asked;
             parts[i].drafted = parts[i].accepted = parts[i].asked;
         }
         ck_assert_uint_le(asked, room);
-        ck_assert(asked == 0 || asked + count + taken <= FR_BUDGET_ROWS);
-        fr_budget_report(&budget, parts, count, taken, 0.01 * (double)asked, round % 3 ? 1 : 0);
+        ck_assert(asked == 0 || asked + count + taken <= FR_DRAFT_DEPTH_ROWS);
+        fr_draft_depth_report(&draft_depth, parts, count, taken, 0.01 * (double)asked, round % 3 ? 1 : 0);
     }
 }
 END_TEST
 
 int main(void) {
-    TCase *cases = tcase_create("budget");
+    TCase *cases = tcase_create("draft_depth");
     tcase_set_timeout(cases, 120);
     tcase_add_unchecked_fixture(cases, make_texts, free_texts);
     tcase_add_loop_test(cases, within_3_percent_of_the_best_fixed_depth, 0, MACHINES);
@@ -945,7 +950,7 @@ int main(void) {
     tcase_add_loop_test(cases, a_crowd_is_never_slower_by_3_percent, 0, 3);
     tcase_add_test(cases, a_new_timeline_is_guessed_to_be_like_the_others);
     tcase_add_test(cases, there_are_never_more_rows_than_there_is_room_for);
-    Suite *suite = suite_create("budget");
+    Suite *suite = suite_create("draft_depth");
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -1,8 +1,8 @@
 /* How tokens are picked from scores: what a draft method has to do it with as the target will.
  *
  * In: a row of scores, and the tokens before it. Out: a token. The session's sampler is behind it. */
-#ifndef FR_SRC_ENGINE_DRAFT_PICKER_H
-#define FR_SRC_ENGINE_DRAFT_PICKER_H
+#ifndef FR_SRC_ENGINE_DRAFT_TOKEN_PICKER_H
+#define FR_SRC_ENGINE_DRAFT_TOKEN_PICKER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,12 +28,12 @@ typedef struct fr_past {
  * keep: of the last proposal the first `depths` drafts' distributions still count; other drafts are certain. tell: that
  * of a draft, by token, of this sum; it stays where it is until the next proposal.
  * pick: the token at depth past->drafted of a proposal, -1 if none is left. */
-typedef struct fr_picker {
+typedef struct fr_token_picker {
     bool compares;
     int32_t (*pick)(void *sampler, const fr_scores *scores, const fr_past *past);
     void (*keep)(void *sampler, size_t depths);
     void (*tell)(void *sampler, size_t depth, const float *weight, double sum);
     void *sampler;
-} fr_picker;
+} fr_token_picker;
 
 #endif

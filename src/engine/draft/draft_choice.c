@@ -1,5 +1,5 @@
-/* The next draft of a chain: see choose.h. */
-#include "src/engine/draft/choose.h"
+/* The next draft of a chain: see draft_choice.h. */
+#include "src/engine/draft/draft_choice.h"
 
 #include <math.h>
 
@@ -45,18 +45,18 @@ static double chance_of(const fr_kernels *kernels, const fr_scores *scores, int3
 
 /* Where distributions are compared, a chain that ends for what was drawn would make it less likely in the text: there
  * it is the best id's chance that counts. */
-static fr_worth_verdict judge(fr_proposal *p, const fr_scores *scores, const fr_kernels *kernels, int32_t best,
-                              int32_t id) {
-    const fr_picker *picker = p->view->picker;
-    if (p->p_min <= 0 && !p->chances) return FR_WORTH_MORE;
+static fr_draft_gain_verdict judge(fr_proposal *p, const fr_scores *scores, const fr_kernels *kernels, int32_t best,
+                                   int32_t id) {
+    const fr_token_picker *picker = p->view->picker;
+    if (p->p_min <= 0 && !p->chances) return FR_DRAFT_GAIN_MORE;
     double chance = chance_of(kernels, scores, best, picker && picker->compares ? best : id);
-    if (chance < p->p_min) return FR_WORTH_NONE;
-    if (!p->chances) return FR_WORTH_MORE;
+    if (chance < p->p_min) return FR_DRAFT_GAIN_NONE;
+    if (!p->chances) return FR_DRAFT_GAIN_MORE;
     p->chances[p->proposed] = (float)chance;
-    return p->ends ? fr_worth_judge(p->worth, p->chances, p->proposed + 1) : FR_WORTH_MORE;
+    return p->ends ? fr_draft_gain_judge(p->gains, p->chances, p->proposed + 1) : FR_DRAFT_GAIN_MORE;
 }
 
-bool fr_draft_choose(fr_proposal *p, const fr_scores *scores, const fr_scorer *scorer) {
+bool fr_draft_choice_add(fr_proposal *p, const fr_scores *scores, const fr_scorer *scorer) {
     const fr_draft_view *view = p->view;
     int64_t best = best_id(scorer->kernels, scores), id = best;
     if (best < 0) {
@@ -70,9 +70,9 @@ bool fr_draft_choose(fr_proposal *p, const fr_scores *scores, const fr_scorer *s
         id = view->picker->pick(view->picker->sampler, scores, &past);
     }
     p->made = p->proposed + 1;
-    fr_worth_verdict verdict =
-        id < 0 ? FR_WORTH_NONE : judge(p, scores, scorer->kernels, (int32_t)best, (int32_t)id);
-    if (verdict == FR_WORTH_NONE) return false;
+    fr_draft_gain_verdict verdict =
+        id < 0 ? FR_DRAFT_GAIN_NONE : judge(p, scores, scorer->kernels, (int32_t)best, (int32_t)id);
+    if (verdict == FR_DRAFT_GAIN_NONE) return false;
     p->ids[p->proposed++] = (int32_t)id;
-    return verdict == FR_WORTH_MORE && p->proposed < p->count;
+    return verdict == FR_DRAFT_GAIN_MORE && p->proposed < p->count;
 }

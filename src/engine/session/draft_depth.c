@@ -1,11 +1,11 @@
-/* The drafts that pay: see budget.h. */
-#include "src/engine/session/budget.h"
+/* The drafts that pay: see draft_depth.h. */
+#include "src/engine/session/draft_depth.h"
 
 #include <math.h>
 
 #include "base/sizes.h"
 
-/* Tuned in the simulations of tests/test_budget.c, where the optimum is flat: half or double of FADE, PRIOR or
+/* Tuned in the simulations of tests/test_draft_depth.c, where the optimum is flat: half or double of FADE, PRIOR or
  * ALLOWANCE moves the mean of all cases by less than 0.5%. */
 #define FADE        (1.0 / 64)  /* of what is known of drafts, a round */
 #define FADE_USUAL  (1.0 / 256) /* of the usual rate, a try */
@@ -42,16 +42,16 @@ typedef struct candidate {
 
 /* An estimate of everything for one moment. */
 typedef struct outlook {
-    const fr_budget *budget;
-    const fr_budget_part *parts;
+    const fr_draft_depth *draft_depth;
+    const fr_draft_depth_part *parts;
     size_t count, base; /* timelines; rows without any draft */
     size_t limit;       /* drafts that may be given out */
     size_t best;        /* so many pay most */
-    double verify[FR_BUDGET_ROWS + 1], draft[FR_STEP_MAX], share; /* seconds; as in fr_budget */
-    double tokens[FR_BUDGET_ROWS + 1], seconds[FR_BUDGET_ROWS + 1]; /* by drafts given out */
-    size_t whose[FR_BUDGET_ROWS + 1];                               /* the timeline that got the last of so many */
+    double verify[FR_DRAFT_DEPTH_ROWS + 1], draft[FR_STEP_MAX], share;        /* seconds; as in fr_draft_depth */
+    double tokens[FR_DRAFT_DEPTH_ROWS + 1], seconds[FR_DRAFT_DEPTH_ROWS + 1]; /* by drafts given out */
+    size_t whose[FR_DRAFT_DEPTH_ROWS + 1]; /* the timeline that got the last of so many */
 
-    candidate next[FR_BUDGET_ROWS]; /* of each timeline, while drafts are added */
+    candidate next[FR_DRAFT_DEPTH_ROWS]; /* of each timeline, while drafts are added */
     double rows;                    /* drafts that are expected to come */
     double drafting;                /* the sum of what drafting would take each timeline alone */
     size_t longest;                 /* the longest chain */
@@ -65,28 +65,28 @@ static double greater(double a, double b) {
     return a > b ? a : b;
 }
 
-static double ratio(const fr_budget_rate *rate) {
+static double ratio(const fr_draft_rate *rate) {
     return rate->hits / rate->tries;
 }
 
-static double rate_or(const fr_budget_rate *rate, double guess) {
+static double rate_or(const fr_draft_rate *rate, double guess) {
     return (rate->hits + PRIOR * guess) / (rate->tries + PRIOR);
 }
 
-void fr_budget_reset(fr_budget *budget) {
-    *budget =
-        (fr_budget){.usual = {.hits = FIRST_GUESS * FIRST_TRIES, .tries = FIRST_TRIES}, .interval = 4, .next_try = 4};
+void fr_draft_depth_reset(fr_draft_depth *draft_depth) {
+    *draft_depth = (fr_draft_depth){
+        .usual = {.hits = FIRST_GUESS * FIRST_TRIES, .tries = FIRST_TRIES}, .interval = 4, .next_try = 4};
 }
 
-void fr_budget_join(const fr_budget *budget, fr_budget_timeline *timeline) {
-    *timeline = (fr_budget_timeline){.drafted = budget->round};
+void fr_draft_depth_join(const fr_draft_depth *draft_depth, fr_draft_depth_timeline *timeline) {
+    *timeline = (fr_draft_depth_timeline){.drafted = draft_depth->round};
 }
 
-void fr_budget_followed(fr_budget_timeline *timeline) {
+void fr_draft_depth_followed(fr_draft_depth_timeline *timeline) {
     timeline->behind = timeline->prompt = 0;
 }
 
-void fr_budget_fell_behind(fr_budget_timeline *timeline, size_t ids) {
+void fr_draft_depth_fell_behind(fr_draft_depth_timeline *timeline, size_t ids) {
     timeline->behind = timeline->prompt = ids;
 }
 
@@ -98,9 +98,9 @@ enum { DRAFT_HELD_UP = 4, VERIFY_HELD_UP = 2 };
 
 /* The mean of the readings, one in `held_up` of them, the largest (of two, one), taken for as long as the next: a clock
  * that was held up says too much, never too little. */
-static double usual_of(const fr_budget_timing *timing, size_t held_up) {
-    double sorted[FR_BUDGET_READINGS], sum = 0;
-    size_t count = fr_smaller(timing->count, FR_BUDGET_READINGS);
+static double usual_of(const fr_draft_depth_timing *timing, size_t held_up) {
+    double sorted[FR_DRAFT_DEPTH_READINGS], sum = 0;
+    size_t count = fr_smaller(timing->count, FR_DRAFT_DEPTH_READINGS);
     for (size_t i = 0; i < count; i++) {
         size_t at = i;
         for (; at && sorted[at - 1] > timing->readings[i]; at--) sorted[at] = sorted[at - 1];
@@ -111,8 +111,8 @@ static double usual_of(const fr_budget_timing *timing, size_t held_up) {
     return sum / (double)count;
 }
 
-static void add_reading(fr_budget_timing *timing, double reading, uint64_t round, size_t held_up) {
-    timing->readings[timing->count++ % FR_BUDGET_READINGS] = reading;
+static void add_reading(fr_draft_depth_timing *timing, double reading, uint64_t round, size_t held_up) {
+    timing->readings[timing->count++ % FR_DRAFT_DEPTH_READINGS] = reading;
     timing->usual = usual_of(timing, held_up);
     timing->when = round;
 }
@@ -141,22 +141,23 @@ static size_t complete(double *seconds, size_t count) {
     return below;
 }
 
-static bool is_known(const fr_budget_timing *timing, uint64_t since) {
+static bool is_known(const fr_draft_depth_timing *timing, uint64_t since) {
     return timing->count && timing->when >= since;
 }
 
 /* T by rows, as measured since a round; gives the largest number of rows that was. */
-static size_t verify_times(const fr_budget *budget, uint64_t since, double *seconds) {
-    for (size_t rows = 1; rows <= FR_BUDGET_ROWS; rows++)
-        seconds[rows] = is_known(&budget->verify[rows], since) ? budget->verify[rows].usual : UNKNOWN;
+static size_t verify_times(const fr_draft_depth *draft_depth, uint64_t since, double *seconds) {
+    for (size_t rows = 1; rows <= FR_DRAFT_DEPTH_ROWS; rows++)
+        seconds[rows] = is_known(&draft_depth->verify[rows], since) ? draft_depth->verify[rows].usual : UNKNOWN;
     seconds[0] = 0;
-    return complete(seconds, FR_BUDGET_ROWS);
+    return complete(seconds, FR_DRAFT_DEPTH_ROWS);
 }
 
 /* D by drafts asked for, from 0. Beyond the largest number that was measured, each draft costs what it does there; or
  * nothing, it is hoped. */
-static void draft_times(const fr_budget *budget, bool hoped, double *seconds) {
-    for (size_t k = 1; k < FR_STEP_MAX; k++) seconds[k] = budget->draft[k].count ? budget->draft[k].usual : UNKNOWN;
+static void draft_times(const fr_draft_depth *draft_depth, bool hoped, double *seconds) {
+    for (size_t k = 1; k < FR_STEP_MAX; k++)
+        seconds[k] = draft_depth->draft[k].count ? draft_depth->draft[k].usual : UNKNOWN;
     size_t last = complete(seconds, FR_STEP_MAX - 1);
     for (size_t k = last + 1; last && k < FR_STEP_MAX; k++)
         seconds[k] = hoped ? seconds[last] : seconds[last] * (double)k / (double)last;
@@ -164,22 +165,22 @@ static void draft_times(const fr_budget *budget, bool hoped, double *seconds) {
 }
 
 /* Rows that a timeline has to follow by, at a cost. */
-static size_t rows_behind(const fr_budget_timeline *timeline) {
+static size_t rows_behind(const fr_draft_depth_timeline *timeline) {
     return timeline->behind > FOLLOWED ? timeline->behind - FOLLOWED : 0;
 }
 
 /* Seconds a row. Before two readings tell, it is guessed: where weights are streamed once for all rows, these cost a
  * small share of a draft each; one reading, which may be of a clock that was held up, is believed below that. */
-static double follow_time(const fr_budget *budget) {
-    double guess = budget->draft[1].usual * FOLLOW_GUESS, usual = budget->follow.usual;
-    return budget->follow.count == 0 || (budget->follow.count == 1 && usual > guess) ? guess : usual;
+static double follow_time(const fr_draft_depth *draft_depth) {
+    double guess = draft_depth->draft[1].usual * FOLLOW_GUESS, usual = draft_depth->follow.usual;
+    return draft_depth->follow.count == 0 || (draft_depth->follow.count == 1 && usual > guess) ? guess : usual;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- outlook */
 
 /* T at an expected number of rows. */
 static double verify_at(const outlook *o, double rows) {
-    size_t below = fr_smaller((size_t)rows, FR_BUDGET_ROWS - 1);
+    size_t below = fr_smaller((size_t)rows, FR_DRAFT_DEPTH_ROWS - 1);
     double beyond = lesser(rows - (double)below, 1.0);
     return o->verify[below] + beyond * (o->verify[below + 1] - o->verify[below]);
 }
@@ -190,7 +191,7 @@ static double drafting(const outlook *o, size_t longest, double alone) {
 }
 
 /* The draft behind those of a candidate. */
-static void deepen(const fr_budget_timeline *timeline, candidate *c) {
+static void deepen(const fr_draft_depth_timeline *timeline, candidate *c) {
     size_t depth = ++c->depth + 1;
     if (depth >= FR_STEP_MAX) return;
     c->came = lesser(c->came, rate_or(&timeline->came[depth], c->came));
@@ -200,14 +201,14 @@ static void deepen(const fr_budget_timeline *timeline, candidate *c) {
     c->gain = c->came * c->all_stood;
 }
 
-static candidate first_draft(const fr_budget *budget, const fr_budget_timeline *timeline) {
+static candidate first_draft(const fr_draft_depth *draft_depth, const fr_draft_depth_timeline *timeline) {
     candidate c = {.came = rate_or(&timeline->came[1], 1),
                    .made = rate_or(&timeline->made[1], 1),
-                   .stands = rate_or(&timeline->stood[1], rate_or(&timeline->usual, ratio(&budget->usual)))};
+                   .stands = rate_or(&timeline->stood[1], rate_or(&timeline->usual, ratio(&draft_depth->usual)))};
     c.all_stood = c.stands;
     c.gain = c.came * c.all_stood;
     double rounds = greater(FOLLOW_ROUNDS, (double)(timeline->behind - timeline->prompt));
-    c.follow = follow_time(budget) * (double)rows_behind(timeline) / rounds;
+    c.follow = follow_time(draft_depth) * (double)rows_behind(timeline) / rounds;
     return c;
 }
 
@@ -226,9 +227,9 @@ static double cost(const outlook *o, const candidate *c) {
 
 /* What a timeline's next draft gains beyond what its time is worth, at so many tokens a second. A first one may be
  * dear, so that it is worth the mean of the chain that it makes possible. */
-static double surplus_of(const outlook *o, size_t timeline, double worth) {
+static double surplus_of(const outlook *o, size_t timeline, double price) {
     candidate c = o->next[timeline];
-    double surplus = c.gain - worth * cost(o, &c), best = surplus, tokens = 0, verify = 0, alone = 0;
+    double surplus = c.gain - price * cost(o, &c), best = surplus, tokens = 0, verify = 0, alone = 0;
     if (c.depth > 0 || o->draft[2] >= FIRST_DEAR * o->draft[1]) return surplus;
     while (c.depth < o->parts[timeline].limit) {
         double rows = (double)(o->base + c.depth) + o->rows;
@@ -239,18 +240,18 @@ static double surplus_of(const outlook *o, size_t timeline, double worth) {
         double draft = drafting(o, fr_larger(o->longest, c.depth), o->drafting + o->draft[c.depth]) -
                        drafting(o, o->longest, o->drafting);
         if (o->draft[c.depth] > 0) draft *= alone / o->draft[c.depth]; /* of what is made of it */
-        best = greater(best, (tokens - worth * (verify + draft + c.follow)) / (double)c.depth);
+        best = greater(best, (tokens - price * (verify + draft + c.follow)) / (double)c.depth);
     }
     return best;
 }
 
 /* The timeline whose next draft gains most; o->count: none may draft more. */
-static size_t most_gaining(const outlook *o, double worth) {
+static size_t most_gaining(const outlook *o, double price) {
     size_t found = o->count;
     double most = 0;
     for (size_t i = 0; i < o->count; i++) {
         if (o->next[i].depth == o->parts[i].limit) continue;
-        double surplus = surplus_of(o, i, worth);
+        double surplus = surplus_of(o, i, price);
         if (found < o->count && surplus <= most) continue;
         found = i;
         most = surplus;
@@ -271,44 +272,44 @@ static void add_draft(outlook *o, size_t timeline, size_t drafts) {
 }
 
 /* The round from which on times may still be as they were. */
-static uint64_t lately(const fr_budget *budget) {
-    return budget->round > STALE ? budget->round - STALE : 0;
+static uint64_t lately(const fr_draft_depth *draft_depth) {
+    return draft_depth->round > STALE ? draft_depth->round - STALE : 0;
 }
 
 /* Before any draft. Known: from all that was ever measured, and nothing believed beyond it. Hoped: from what was
  * measured lately, and that more costs no more. */
-static size_t open_outlook(outlook *o, const fr_budget *budget, const fr_budget_part *parts, size_t count,
-                           size_t taken, bool hoped) {
-    uint64_t since = hoped ? lately(budget) : 0;
-    *o = (outlook){.budget = budget, .parts = parts, .count = count, .base = count + taken};
-    size_t largest = verify_times(budget, since, o->verify);
-    for (size_t r = largest + 1; largest && !hoped && r <= FR_BUDGET_ROWS; r++)
+static size_t open_outlook(outlook *o, const fr_draft_depth *draft_depth, const fr_draft_depth_part *parts,
+                           size_t count, size_t taken, bool hoped) {
+    uint64_t since = hoped ? lately(draft_depth) : 0;
+    *o = (outlook){.draft_depth = draft_depth, .parts = parts, .count = count, .base = count + taken};
+    size_t largest = verify_times(draft_depth, since, o->verify);
+    for (size_t r = largest + 1; largest && !hoped && r <= FR_DRAFT_DEPTH_ROWS; r++)
         o->verify[r] = o->verify[largest] * (double)r / (double)largest;
-    draft_times(budget, hoped, o->draft);
-    o->share = is_known(&budget->share, since) ? budget->share.usual : !hoped;
+    draft_times(draft_depth, hoped, o->draft);
+    o->share = is_known(&draft_depth->share, since) ? draft_depth->share.usual : !hoped;
     o->tokens[0] = (double)count;
     o->seconds[0] = o->verify[o->base];
-    for (size_t i = 0; i < count; i++) o->next[i] = first_draft(budget, parts[i].timeline);
+    for (size_t i = 0; i < count; i++) o->next[i] = first_draft(draft_depth, parts[i].timeline);
     return largest;
 }
 
 /* What there is to choose from. */
 typedef struct question {
-    const fr_budget *budget;
-    const fr_budget_part *parts;
-    size_t count, room, taken; /* as fr_budget_choose has them */
+    const fr_draft_depth *draft_depth;
+    const fr_draft_depth_part *parts;
+    size_t count, room, taken; /* as fr_draft_depth_choose has them */
     bool hoped;
 } question;
 
 /* Gives out drafts, as many as there is room for; those hoped for at most twice as many as were ever verified beside
  * these timelines. The steps of a chain of `longest` drafts are paid for before. */
 static void grow(outlook *o, const question *q, size_t longest) {
-    size_t largest = open_outlook(o, q->budget, q->parts, q->count, q->taken, q->hoped);
+    size_t largest = open_outlook(o, q->draft_depth, q->parts, q->count, q->taken, q->hoped);
     size_t measured = largest > o->base ? largest - o->base : 0;
     if (o->seconds[0] <= 0) return;
     o->longest = longest;
     o->seconds[0] += drafting(o, longest, 0);
-    o->limit = fr_smaller(fr_smaller(q->room, FR_BUDGET_ROWS - o->base), q->hoped ? 2 * measured + 1 : measured);
+    o->limit = fr_smaller(fr_smaller(q->room, FR_DRAFT_DEPTH_ROWS - o->base), q->hoped ? 2 * measured + 1 : measured);
     for (size_t drafts = 1; drafts <= o->limit; drafts++) {
         size_t timeline = most_gaining(o, o->tokens[o->best] / o->seconds[o->best]);
         if (timeline == o->count) {
@@ -350,16 +351,16 @@ typedef struct attempt {
 
 static attempt attempt_of(const outlook *o, size_t drafts) {
     return (attempt){
-        .whose = o->whose, .drafts = drafts, .extra = o->count, .when = o->budget->verify[o->base + drafts].when};
+        .whose = o->whose, .drafts = drafts, .extra = o->count, .when = o->draft_depth->verify[o->base + drafts].when};
 }
 
 /* What it is known to bring. */
 static void price(const outlook *known, const attempt *a, double *tokens, double *seconds) {
     outlook o;
     size_t drafts = 0;
-    open_outlook(&o, known->budget, known->parts, known->count, known->base - known->count, false);
+    open_outlook(&o, known->draft_depth, known->parts, known->count, known->base - known->count, false);
     for (size_t i = 0; i < o.count; i++)
-        o.next[i].follow = follow_time(o.budget) * (double)rows_behind(o.parts[i].timeline);
+        o.next[i].follow = follow_time(o.draft_depth) * (double)rows_behind(o.parts[i].timeline);
     while (drafts < a->drafts) {
         drafts++;
         add_draft(&o, a->whose[drafts], drafts);
@@ -410,58 +411,58 @@ static attempt attempt_near(const outlook *known) {
     return found;
 }
 
-static void give_out(const attempt *a, fr_budget_part *parts, size_t timelines) {
+static void give_out(const attempt *a, fr_draft_depth_part *parts, size_t timelines) {
     for (size_t d = 1; d <= a->drafts; d++) parts[a->whose[d]].asked++;
     if (a->extra < timelines) parts[a->extra].asked++;
 }
 
 /* Whether an attempt can be afforded, which is then chosen. */
-static bool try(fr_budget *budget, const outlook *known, const attempt *a) {
+static bool try(fr_draft_depth *draft_depth, const outlook *known, const attempt *a) {
     double tokens, seconds, rate = rate_of(known, known->best);
     if (a->drafts == known->best && a->whose == known->whose && a->extra == known->count) return false;
     price(known, a, &tokens, &seconds);
     double loss = greater(0, seconds - tokens / rate);
-    if (loss > budget->allowance + (budget->interval > 1 ? 0 : START * known->seconds[0])) return false;
-    budget->trying = true;
-    budget->loss = loss;
-    budget->tokens = tokens;
-    budget->rate = rate;
+    if (loss > draft_depth->allowance + (draft_depth->interval > 1 ? 0 : START * known->seconds[0])) return false;
+    draft_depth->trying = true;
+    draft_depth->loss = loss;
+    draft_depth->tokens = tokens;
+    draft_depth->rate = rate;
     return true;
 }
 
 /* What is hoped to be better than the best; else, of several timelines of which none drafts, as many drafts as there is
  * hope for, since a step that is not worth its time for one may be for all; else something near the best, or, where
  * that is none, the most promising. */
-static bool try_other(fr_budget *budget, const outlook *known, const outlook *hoped, attempt *tried) {
+static bool try_other(fr_draft_depth *draft_depth, const outlook *known, const outlook *hoped, attempt *tried) {
     *tried = attempt_of(hoped, hoped->best);
     if (hoped->best && hoped->best != known->best && rate_of(hoped, hoped->best) > rate_of(known, known->best))
-        return try(budget, known, tried);
+        return try(draft_depth, known, tried);
     *tried = attempt_of(hoped, most_promising(hoped));
-    if (known->best == 0 && known->count > 1 && try(budget, known, tried)) return true;
+    if (known->best == 0 && known->count > 1 && try(draft_depth, known, tried)) return true;
     *tried = known->best ? attempt_near(known) : attempt_of(known, most_promising(known));
-    return try(budget, known, tried);
+    return try(draft_depth, known, tried);
 }
 
 /* A part's drafts in tokens of the best rate, beside all that the others are asked for. */
-static void tell_worth(const outlook *known, fr_budget_part *part, size_t others) {
+static void tell_worth(const outlook *known, fr_draft_depth_part *part, size_t others) {
     double rate = rate_of(known, known->best);
-    fr_calibration_tell(&known->budget->calibration, &part->worth);
-    candidate c = first_draft(known->budget, part->timeline);
+    fr_calibration_tell(&known->draft_depth->calibration, &part->gains);
+    candidate c = first_draft(known->draft_depth, part->timeline);
     for (; c.depth < FR_STEP_MAX - 1; deepen(part->timeline, &c)) {
         double rows = (double)(known->base + others + c.depth), beside = others ? known->share : 1;
-        part->worth.next[c.depth] = c.stands;
-        part->worth.step[c.depth] = rate * beside * step(known, &c);
-        part->worth.row[c.depth] = rate * (verify_at(known, rows + 1) - verify_at(known, rows));
+        part->gains.next[c.depth] = c.stands;
+        part->gains.step[c.depth] = rate * beside * step(known, &c);
+        part->gains.row[c.depth] = rate * (verify_at(known, rows + 1) - verify_at(known, rows));
     }
 }
 
 /* Chains end by what is known; what is tried is to tell more of it. A chain that ends by its own chances may become
  * longer than the mean one pays. */
-static void tell_worths(const outlook *known, bool trying, fr_budget_part *parts, size_t count, size_t room) {
+static void tell_worths(const outlook *known, bool trying, fr_draft_depth_part *parts, size_t count, size_t room) {
     size_t all = 0;
     for (size_t i = 0; i < count; i++) all += parts[i].asked;
     for (size_t i = 0; i < count; i++) {
-        fr_budget_part *part = &parts[i];
+        fr_draft_depth_part *part = &parts[i];
         part->ends = !trying && part->asked;
         if (!part->ends) continue;
         tell_worth(known, part, all - part->asked);
@@ -473,19 +474,18 @@ static void tell_worths(const outlook *known, bool trying, fr_budget_part *parts
 }
 
 /* Rows that a part's finds may be, which it has to itself, and what each of them is worth. */
-static void tell_found(const outlook *known, fr_budget_part *part, size_t others, size_t room) {
-    const fr_budget *budget = known->budget;
-    double verify[FR_BUDGET_ROWS + 1], earned = budget->earned.tries > 0 ? ratio(&budget->earned) : 0;
+static void tell_found(const outlook *known, fr_draft_depth_part *part, size_t others, size_t room) {
+    const fr_draft_depth *draft_depth = known->draft_depth;
+    double verify[FR_DRAFT_DEPTH_ROWS + 1], earned = draft_depth->earned.tries > 0 ? ratio(&draft_depth->earned) : 0;
     double rate = greater(rate_of(known, known->best), earned);
-    size_t base = known->base + others, largest = verify_times(budget, lately(budget), verify);
+    size_t base = known->base + others, largest = verify_times(draft_depth, lately(draft_depth), verify);
     size_t hoped = largest > base ? 2 * (largest - base) + 1 : 1;
     part->found = fr_smaller(fr_smaller(part->most_found, room), hoped);
-    for (size_t d = 0; d < part->found; d++)
-        part->worth.found[d] = rate * (verify[base + d + 1] - verify[base + d]);
+    for (size_t d = 0; d < part->found; d++) part->gains.found[d] = rate * (verify[base + d + 1] - verify[base + d]);
 }
 
 /* Each has the rows that it is asked for, and its share of those that nobody is. */
-static void tell_finds(const outlook *known, fr_budget_part *parts, size_t count, size_t room) {
+static void tell_finds(const outlook *known, fr_draft_depth_part *parts, size_t count, size_t room) {
     size_t all = 0, finding = 0;
     for (size_t i = 0; i < count; i++) {
         all += parts[i].asked;
@@ -496,22 +496,22 @@ static void tell_finds(const outlook *known, fr_budget_part *parts, size_t count
             tell_found(known, &parts[i], all - parts[i].asked, parts[i].asked + (room - all) / finding);
 }
 
-static void choose(fr_budget *budget, fr_budget_part *parts, question q, size_t rows) {
+static void choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, question q, size_t rows) {
     outlook known, hoped;
     look(&known, &q);
     attempt best = attempt_of(&known, known.best), tried;
-    if (q.room && budget->round >= budget->next_try) {
+    if (q.room && draft_depth->round >= draft_depth->next_try) {
         q.hoped = true;
         look(&hoped, &q);
-        if (try_other(budget, &known, &hoped, &tried)) best = tried;
+        if (try_other(draft_depth, &known, &hoped, &tried)) best = tried;
     }
     give_out(&best, parts, q.count);
-    tell_worths(&known, budget->trying, parts, q.count, fr_smaller(q.room, FR_BUDGET_ROWS - known.base));
-    if (!budget->trying) tell_finds(&known, parts, q.count, fr_smaller(rows, FR_BUDGET_ROWS - known.base));
+    tell_worths(&known, draft_depth->trying, parts, q.count, fr_smaller(q.room, FR_DRAFT_DEPTH_ROWS - known.base));
+    if (!draft_depth->trying) tell_finds(&known, parts, q.count, fr_smaller(rows, FR_DRAFT_DEPTH_ROWS - known.base));
 }
 
 /* A draft of each of the first timelines that may, so many of them. */
-static void ask_of_first(fr_budget_part *parts, size_t count, size_t drafting) {
+static void ask_of_first(fr_draft_depth_part *parts, size_t count, size_t drafting) {
     for (size_t i = 0; i < count && drafting; i++) {
         parts[i].asked = fr_smaller(parts[i].limit, 1);
         drafting -= parts[i].asked;
@@ -522,58 +522,59 @@ static void ask_of_first(fr_budget_part *parts, size_t count, size_t drafting) {
  * if more than one draft is hoped to pay. */
 static bool asks_second(question q) {
     outlook hoped;
-    if (q.budget->share.count || q.room == 1 || q.count == 1) return false;
+    if (q.draft_depth->share.count || q.room == 1 || q.count == 1) return false;
     if (rows_behind(q.parts[1].timeline) == 0) return true;
     q.hoped = true;
     look(&hoped, &q);
     return hoped.best > 1;
 }
 
-void fr_budget_choose(fr_budget *budget, fr_budget_part *parts, size_t count, size_t room, size_t taken) {
+void fr_draft_depth_choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, size_t count, size_t room,
+                           size_t taken) {
     size_t most = 0, most_found = 0;
-    budget->trying = false;
-    budget->loss = 0;
+    draft_depth->trying = false;
+    draft_depth->loss = 0;
     for (size_t i = 0; i < count; i++) {
         parts[i].asked = parts[i].found = 0;
         parts[i].ends = false;
         most += parts[i].limit;
         most_found += parts[i].most_found;
     }
-    if (room == 0 || most + most_found == 0 || count + taken >= FR_BUDGET_ROWS) return;
-    if (budget->round < 4) { /* one draft and none, twice */
-        if (budget->round % 2 == 0) ask_of_first(parts, count, 1);
+    if (room == 0 || most + most_found == 0 || count + taken >= FR_DRAFT_DEPTH_ROWS) return;
+    if (draft_depth->round < 4) { /* one draft and none, twice */
+        if (draft_depth->round % 2 == 0) ask_of_first(parts, count, 1);
         return;
     }
-    question q = {budget, parts, count, fr_smaller(most, room), taken, false};
+    question q = {draft_depth, parts, count, fr_smaller(most, room), taken, false};
     if (q.room && asks_second(q))
         ask_of_first(parts, count, 2);
     else
-        choose(budget, parts, q, room);
+        choose(draft_depth, parts, q, room);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- report */
 
-static void fade(fr_budget_rate *rate, double share) {
+static void fade(fr_draft_rate *rate, double share) {
     rate->hits -= share * rate->hits;
     rate->tries -= share * rate->tries;
 }
 
-static void count(fr_budget_rate *rate, bool hit) {
+static void count(fr_draft_rate *rate, bool hit) {
     rate->hits += hit;
     rate->tries += 1;
 }
 
 /* Drafts that a part was asked for, and did not find instead; and those that its chain took the time of. */
-static size_t asked(const fr_budget_part *part) {
+static size_t asked(const fr_draft_depth_part *part) {
     return part->looked_up ? 0 : part->asked;
 }
-static size_t made(const fr_budget_part *part) {
+static size_t made(const fr_draft_depth_part *part) {
     return part->made && asked(part) ? part->made : asked(part);
 }
 
-static void learn_drafts(fr_budget *budget, const fr_budget_part *part) {
-    fr_budget_timeline *t = part->timeline;
-    size_t verified = fr_budget_verified(part);
+static void learn_drafts(fr_draft_depth *draft_depth, const fr_draft_depth_part *part) {
+    fr_draft_depth_timeline *t = part->timeline;
+    size_t verified = fr_draft_depth_verified(part);
     if (part->looked_up) return;
     for (size_t d = 1; d < FR_STEP_MAX; d++) {
         fade(&t->came[d], FADE);
@@ -583,28 +584,29 @@ static void learn_drafts(fr_budget *budget, const fr_budget_part *part) {
         if (d <= part->asked) count(&t->made[d], d <= made(part));
         if (d <= verified && d <= part->accepted + 1) count(&t->stood[d], d <= part->accepted);
     }
-    if (part->asked) t->drafted = budget->round;
+    if (part->asked) t->drafted = draft_depth->round;
     if (part->drafted) t->tells = part->tells;
-    if (part->tells) fr_calibration_learn(&budget->calibration, part->chances, verified, part->accepted);
+    if (part->tells) fr_calibration_learn(&draft_depth->calibration, part->chances, verified, part->accepted);
     if (verified == 0) return;
     fade(&t->usual, FADE_USUAL);
     count(&t->usual, part->accepted > 0);
-    fade(&budget->usual, FADE_USUAL);
-    count(&budget->usual, part->accepted > 0);
+    fade(&draft_depth->usual, FADE_USUAL);
+    count(&draft_depth->usual, part->accepted > 0);
 }
 
 /* What following took beyond drafting; a row beside others in a forward takes no longer than a draft. */
-static void learn_following(fr_budget *budget, size_t rows, double seconds, double draft) {
+static void learn_following(fr_draft_depth *draft_depth, size_t rows, double seconds, double draft) {
     if (rows >= FEW)
-        add_reading(&budget->follow, lesser(seconds / (double)rows, draft), budget->round, DRAFT_HELD_UP);
-    budget->followed = follow_time(budget) * (double)rows;
+        add_reading(&draft_depth->follow, lesser(seconds / (double)rows, draft), draft_depth->round, DRAFT_HELD_UP);
+    draft_depth->followed = follow_time(draft_depth) * (double)rows;
 }
 
 /* What drafting took for one timeline, or beside the longest chain for the others. */
-static void learn_drafting(fr_budget *budget, const fr_budget_part *parts, size_t timelines, double seconds) {
+static void learn_drafting(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
+                           double seconds) {
     size_t drafting = 0, longest = 0, behind = 0;
     double times[FR_STEP_MAX], alone = 0;
-    draft_times(budget, false, times);
+    draft_times(draft_depth, false, times);
     for (size_t i = 0; i < timelines; i++) {
         if (asked(&parts[i]) == 0) continue;
         drafting++;
@@ -612,71 +614,74 @@ static void learn_drafting(fr_budget *budget, const fr_budget_part *parts, size_
         alone += times[made(&parts[i])];
         behind += rows_behind(parts[i].timeline);
     }
-    double known = times[longest] + budget->share.usual * (alone - times[longest]);
+    double known = times[longest] + draft_depth->share.usual * (alone - times[longest]);
     if (behind && known > 0 && seconds > known) { /* less says that what is known was held up */
-        learn_following(budget, behind, seconds - known, times[1]);
+        learn_following(draft_depth, behind, seconds - known, times[1]);
         return;
     }
     bool bounds = drafting > 1 && seconds < times[longest]; /* the longest chain alone takes no longer */
-    if (drafting == 1 || bounds) add_reading(&budget->draft[longest], seconds, budget->round, DRAFT_HELD_UP);
+    if (drafting == 1 || bounds) add_reading(&draft_depth->draft[longest], seconds, draft_depth->round, DRAFT_HELD_UP);
     if (drafting < 2 || alone <= times[longest]) return;
     double share = (seconds - times[longest]) / (alone - times[longest]);
-    add_reading(&budget->share, greater(0, lesser(share, MOST_SHARE)), budget->round, DRAFT_HELD_UP);
+    add_reading(&draft_depth->share, greater(0, lesser(share, MOST_SHARE)), draft_depth->round, DRAFT_HELD_UP);
 }
 
-static double tokens_of(const fr_budget_part *parts, size_t timelines) {
+static double tokens_of(const fr_draft_depth_part *parts, size_t timelines) {
     double tokens = (double)timelines;
     for (size_t i = 0; i < timelines; i++) tokens += (double)parts[i].accepted;
     return tokens;
 }
 
-static void learn_earned(fr_budget *budget, const fr_budget_part *parts, size_t timelines, double seconds) {
-    fade(&budget->earned, FADE);
-    budget->earned.hits += tokens_of(parts, timelines);
-    budget->earned.tries += seconds;
+static void learn_earned(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
+                         double seconds) {
+    fade(&draft_depth->earned, FADE);
+    draft_depth->earned.hits += tokens_of(parts, timelines);
+    draft_depth->earned.tries += seconds;
 }
 
 /* A try that brought more than the best would have, or would but for bad luck, is followed by another one, whatever it
  * took to follow the text, which is done then; after one that did not, the next waits longer. What it lost is no more
  * than was known before: a clock may have been held up. */
-static void learn_of_try(fr_budget *budget, const fr_budget_part *parts, size_t timelines, double seconds) {
+static void learn_of_try(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
+                         double seconds) {
     double tokens = tokens_of(parts, timelines);
-    budget->allowance -= lesser(budget->loss, greater(0, seconds - budget->tokens / budget->rate));
-    if (greater(tokens, budget->tokens) > (seconds - budget->followed) * budget->rate)
-        budget->interval = 1;
+    draft_depth->allowance -= lesser(draft_depth->loss, greater(0, seconds - draft_depth->tokens / draft_depth->rate));
+    if (greater(tokens, draft_depth->tokens) > (seconds - draft_depth->followed) * draft_depth->rate)
+        draft_depth->interval = 1;
     else
-        budget->interval = budget->interval < 4 ? 4 : 2 * budget->interval;
-    uint64_t last = budget->loss > CHEAP * seconds ? LAST : LAST_CHEAP;
-    if (budget->interval > last) budget->interval = last;
-    budget->next_try = budget->round + budget->interval;
+        draft_depth->interval = draft_depth->interval < 4 ? 4 : 2 * draft_depth->interval;
+    uint64_t last = draft_depth->loss > CHEAP * seconds ? LAST : LAST_CHEAP;
+    if (draft_depth->interval > last) draft_depth->interval = last;
+    draft_depth->next_try = draft_depth->round + draft_depth->interval;
 }
 
 /* Of a round of so many rows. */
-static void learn_times(fr_budget *budget, const fr_budget_part *parts, size_t timelines, size_t rows,
+static void learn_times(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines, size_t rows,
                         double draft_seconds, double verify_seconds) {
-    if (budget->round++ == 0) budget->allowance = START * verify_seconds;
-    if (rows <= FR_BUDGET_ROWS) add_reading(&budget->verify[rows], verify_seconds, budget->round, VERIFY_HELD_UP);
-    learn_drafting(budget, parts, timelines, draft_seconds);
-    learn_earned(budget, parts, timelines, draft_seconds + verify_seconds);
-    budget->allowance += ALLOWANCE * (draft_seconds + verify_seconds);
-    if (budget->trying) learn_of_try(budget, parts, timelines, draft_seconds + verify_seconds);
+    if (draft_depth->round++ == 0) draft_depth->allowance = START * verify_seconds;
+    if (rows <= FR_DRAFT_DEPTH_ROWS)
+        add_reading(&draft_depth->verify[rows], verify_seconds, draft_depth->round, VERIFY_HELD_UP);
+    learn_drafting(draft_depth, parts, timelines, draft_seconds);
+    learn_earned(draft_depth, parts, timelines, draft_seconds + verify_seconds);
+    draft_depth->allowance += ALLOWANCE * (draft_seconds + verify_seconds);
+    if (draft_depth->trying) learn_of_try(draft_depth, parts, timelines, draft_seconds + verify_seconds);
 }
 
-static void learn_behind(const fr_budget_part *part) {
-    fr_budget_timeline *t = part->timeline;
+static void learn_behind(const fr_draft_depth_part *part) {
+    fr_draft_depth_timeline *t = part->timeline;
     t->behind = asked(part) ? 1 : t->behind + 1;
     if (asked(part)) t->prompt = 0;
 }
 
-void fr_budget_report(fr_budget *budget, const fr_budget_part *parts, size_t timelines, size_t taken,
-                      double draft_seconds, double verify_seconds) {
+void fr_draft_depth_report(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
+                           size_t taken, double draft_seconds, double verify_seconds) {
     size_t rows = timelines + taken;
-    budget->followed = 0;
+    draft_depth->followed = 0;
     for (size_t i = 0; i < timelines; i++) {
-        learn_drafts(budget, &parts[i]);
-        rows += fr_budget_verified(&parts[i]);
+        learn_drafts(draft_depth, &parts[i]);
+        rows += fr_draft_depth_verified(&parts[i]);
     }
-    if (verify_seconds > 0) learn_times(budget, parts, timelines, rows, draft_seconds, verify_seconds);
+    if (verify_seconds > 0) learn_times(draft_depth, parts, timelines, rows, draft_seconds, verify_seconds);
     for (size_t i = 0; i < timelines; i++)
         if (parts[i].lags) learn_behind(&parts[i]);
 }

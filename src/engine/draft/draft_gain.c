@@ -1,0 +1,47 @@
+/* Judges chains of drafts: see draft_gain.h. */
+#include "src/engine/draft/draft_gain.h"
+
+#include <math.h>
+
+#include "base/sizes.h"
+
+/* Drafters are mostly sure: where most of their chances are, bins are narrow. */
+static const double bounds[FR_DRAFT_GAIN_BINS - 1] = {0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.96, 0.99};
+
+size_t fr_draft_gain_depth(size_t depth) {
+    return fr_smaller(depth, FR_DRAFT_GAIN_DEPTHS - 1);
+}
+
+size_t fr_draft_gain_bin(double chance) {
+    size_t bin = 0;
+    while (bin < FR_DRAFT_GAIN_BINS - 1 && chance >= bounds[bin]) bin++;
+    return bin;
+}
+
+/* Two likeliest ids agree more often than the chance of one of them says: of a 0.5B for a 1.5B 0.72 at 0.57, 0.93 at
+ * 0.85. */
+double fr_draft_gain_guess(size_t bin) {
+    double low = bin ? bounds[bin - 1] : 0, high = bin < FR_DRAFT_GAIN_BINS - 1 ? bounds[bin] : 1;
+    double misses = 1 - (low + high) / 2;
+    return 1 - misses * sqrt(misses);
+}
+
+fr_draft_gain_verdict fr_draft_gain_judge(const fr_draft_gain *gains, const float *chances, size_t count) {
+    double all_stand = 1;
+    for (size_t d = 0; d < count; d++)
+        all_stand *= gains->stands[fr_draft_gain_depth(d)][fr_draft_gain_bin((double)chances[d])];
+    if (all_stand < gains->row[count - 1]) return FR_DRAFT_GAIN_NONE;
+    if (count >= FR_STEP_MAX - 1) return FR_DRAFT_GAIN_LAST;
+    return all_stand * gains->next[count] >= gains->step[count] + gains->row[count] ? FR_DRAFT_GAIN_MORE
+                                                                                    : FR_DRAFT_GAIN_LAST;
+}
+
+double fr_draft_gain_expected(const fr_draft_gain *gains, size_t count) {
+    double all_stand = 1, gain = 0, most = 0;
+    for (size_t d = 0; d < count; d++) {
+        all_stand *= gains->next[d];
+        gain += all_stand - gains->step[d] - gains->row[d];
+        if (gain > most) most = gain;
+    }
+    return most;
+}
