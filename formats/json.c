@@ -119,10 +119,50 @@ static int add_piece(const char *bytes, size_t size, void *buffer) {
     return ((fr_text_buffer *)buffer)->status == FR_OK ? 0 : -1;
 }
 
+static bool has_wide(const json_t *value) {
+    size_t i, length;
+    const char *key;
+    json_t *item;
+    if (json_is_string(value)) return fr_json_wide_digits(value, &length) != NULL;
+    json_array_foreach(value, i, item) if (has_wide(item)) return true;
+    json_object_foreach((json_t *)(uintptr_t)value, key, item) if (has_wide(item)) return true;
+    return false;
+}
+
+/* Writes a value without blanks. False: memory ran out. */
+static bool put_wide(fr_text_buffer *all, const json_t *value, size_t flags) {
+    size_t i, length;
+    const char *key, *comma = "", *digits = fr_json_wide_digits(value, &length);
+    json_t *item;
+    bool good = true;
+    if (digits) {
+        fr_text_append(all, digits, length);
+        return all->status == FR_OK;
+    }
+    if (!has_wide(value)) return json_dump_callback(value, add_piece, all, flags) == 0;
+    fr_text_append_string(all, json_is_array(value) ? "[" : "{");
+    json_array_foreach(value, i, item) {
+        fr_text_append_string(all, i ? "," : "");
+        good = good && put_wide(all, item, flags);
+    }
+    json_object_foreach((json_t *)(uintptr_t)value, key, item) {
+        json_t *name = json_string(key);
+        fr_text_append_string(all, comma);
+        good = good && name && json_dump_callback(name, add_piece, all, flags) == 0;
+        fr_text_append_string(all, ":");
+        good = good && put_wide(all, item, flags);
+        json_decref(name);
+        comma = ",";
+    }
+    fr_text_append_string(all, json_is_array(value) ? "]" : "}");
+    return good && all->status == FR_OK;
+}
+
 /* Not json_dumps, which gives a text with a hole where its own buffer could not grow (jansson 2.14). */
 fr_status fr_json_dump(const json_t *value, size_t flags, const char *what, char **text, size_t *length) {
     fr_text_buffer all = {0};
-    bool whole = value && json_dump_callback(value, add_piece, &all, flags) == 0;
+    bool whole = value && (has_wide(value) ? put_wide(&all, value, JSON_COMPACT | JSON_ENCODE_ANY)
+                                           : json_dump_callback(value, add_piece, &all, flags) == 0);
     fr_status status = whole ? FR_OK : fr_fail_memory(what, 0);
     if (status == FR_OK) status = fr_text_take(&all, what, text, length);
     fr_text_free(&all);

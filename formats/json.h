@@ -20,8 +20,8 @@ fr_status fr_json_parse(const char *text, size_t size, const char *where, json_t
 fr_status fr_json_parse_texts(const char *text, size_t size, const char *where, json_t **root);
 fr_status fr_json_read(const char *path, size_t limit, json_t **root);
 
-/* A value as JSON text, malloc'd; flags: jansson's. A value that is NULL, as one that could not be made, is
- * FR_MEMORY. */
+/* A value as JSON text, malloc'd; flags: jansson's, but a value with wide integers is written without blanks. A value
+ * that is NULL, as one that could not be made, is FR_MEMORY. */
 fr_status fr_json_dump(const json_t *value, size_t flags, const char *what, char **text, size_t *length);
 
 /* An object's integer in [low, high]. A missing or null key gives the fallback; FR_JSON_REQUIRED as the fallback makes

@@ -153,6 +153,12 @@ START_TEST(properties) {
 }
 END_TEST
 
+/* Bounds, constants and steps of integers that take more than 64 bits. */
+START_TEST(wide_integers) {
+    check_texts("tests/data/grammars/integers.json", FR_GRAMMAR_JSON_SCHEMA);
+}
+END_TEST
+
 START_TEST(schemas) {
     check_texts("tests/data/grammars/schemas.json", FR_GRAMMAR_JSON_SCHEMA);
 }
@@ -433,6 +439,10 @@ static const struct refusal {
     {FR_GRAMMAR_JSON_SCHEMA, "{\"pattern\": \"\\\\p{Script=Klingon}\"}", FR_UNBUILT,
      "\\p{Script=Klingon} is not built"},
     {FR_GRAMMAR_JSON_SCHEMA, "{\"pattern\": \"[\\\\p{gc=Greek}]\"}", FR_UNBUILT, "\\p{gc=Greek} is not built"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"multipleOf\": 18446744073709551616}", FR_UNBUILT, "#/multipleOf: steps of more than"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"minimum\": 1e40}", FR_UNBUILT, "#/minimum: numbers of 40 digits"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"type\": 18446744073709551616}", FR_INPUT, "#/type: no type"},
+    {FR_GRAMMAR_JSON_SCHEMA, "{\"maxLength\": -18446744073709551616}", FR_INPUT, "#/maxLength: not a count"},
     {FR_GRAMMAR_REGEX, "\\p{L", FR_INPUT, "name is not closed"},
     {FR_GRAMMAR_REGEX, "\\P", FR_INPUT, "a property without a name"},
     {FR_GRAMMAR_REGEX, "[a-\\p{L}]", FR_INPUT, "ends in a class"},
@@ -789,6 +799,7 @@ int main(int argc, char **argv) {
         tcase_add_test(c, regular_expressions);
         tcase_add_test(c, looking_around);
         tcase_add_test(c, properties);
+        tcase_add_test(c, wide_integers);
         tcase_add_test(c, schemas);
         tcase_add_loop_test(c, formats_are_as_wide_as_their_standards, 0, sizeof formats / sizeof *formats);
         tcase_add_test(c, formats_beside_constants);

@@ -30,8 +30,7 @@ fr_status fr_reply_rules(const fr_reply_plan *plan, fr_grammar_rules *rules);
 bool fr_tool_is_strict(const json_t *tool);
 
 /* Makes the schema of a tool's parameters, which conversations may leave out: then it is the schema of the empty
- * object. Refused are parameters that are no schema of objects, and schemas with integers beyond 64 bits or NULs
- * anywhere. */
+ * object. Refused are parameters that are no schema of objects, and schemas with NULs anywhere. */
 fr_status fr_tool_schema(const json_t *tool, fr_grammar_rules *rules, json_t **schema);
 
 /* Makes all arguments of a call, in the forms that write them one by one as text, for example

@@ -8,7 +8,6 @@
 static fr_status check_values(const json_t *value, fr_grammar_rules *rules, const fr_schema_path *path);
 
 static fr_status check_text(const json_t *value, const fr_schema_path *path) {
-    if (!fr_json_is_text(value)) return fr_schema_fail(path, FR_INPUT, "an integer beyond 64 bits can't be heeded");
     if (strlen(json_string_value(value)) < json_string_length(value))
         return fr_schema_fail(path, FR_INPUT, "a text with a NUL can't be heeded");
     return FR_OK;
@@ -38,7 +37,7 @@ static fr_status check_items(const json_t *array, fr_grammar_rules *rules, const
  * The parser has already bounded the depth. */
 static fr_status check_values(const json_t *value, fr_grammar_rules *rules, const fr_schema_path *path) {
     if (!fr_grammar_spend(rules, 1)) return fr_schema_check(rules, path);
-    if (json_is_string(value)) return check_text(value, path);
+    if (fr_json_is_text(value)) return check_text(value, path);
     return json_is_object(value) ? check_members(value, rules, path) : check_items(value, rules, path);
 }
 

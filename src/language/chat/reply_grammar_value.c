@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "formats/json.h"
 #include "formats/json_pointer.h"
+#include "formats/json_wide.h"
 #include "src/language/chat/reply_forms.h"
 #include "src/language/chat/reply_grammar.h"
 #include "src/language/chat/reply_value.h"
@@ -68,9 +69,9 @@ static const json_t *look_through(const making *m, const json_t *schema) {
 
 static bool is_of_type(const json_t *value, const char *type) {
     double real = json_real_value(value); /* 0 for a value that is not a real number */
-    if (strcmp(type, "string") == 0) return json_is_string(value);
-    if (strcmp(type, "number") == 0) return json_is_number(value);
-    if (strcmp(type, "integer") == 0) return json_is_number(value) && real == floor(real);
+    if (strcmp(type, "string") == 0) return fr_json_is_text(value);
+    if (strcmp(type, "number") == 0) return fr_schema_is_number(value);
+    if (strcmp(type, "integer") == 0) return fr_schema_is_number(value) && real == floor(real);
     if (strcmp(type, "boolean") == 0) return json_is_boolean(value);
     if (strcmp(type, "null") == 0) return json_is_null(value);
     return strcmp(type, "object") == 0 ? json_is_object(value) : json_is_array(value);
@@ -197,7 +198,7 @@ static fr_status add_constant(const making *m, const json_t *value, const fr_sch
     char *dumped = NULL;
     size_t length = json_string_length(value);
     bool same = false;
-    fr_status status = json_is_string(value)
+    fr_status status = fr_json_is_text(value)
                            ? FR_OK
                            : fr_json_dump(value, JSON_ENCODE_ANY | JSON_COMPACT, "a tool's schema", &dumped, &length);
     const fr_text written = {dumped ? dumped : json_string_value(value), length};

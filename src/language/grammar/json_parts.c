@@ -1,17 +1,15 @@
 /* What JSON values are made of: see json_parts.h. RFC 8259. */
 #include "src/language/grammar/json_parts.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <utf8proc.h>
 
 #include "formats/json.h"
+#include "formats/json_wide.h"
 
 #define MAX_INDENT    20
 #define MAX_DIGITS    18 /* of an integer without bounds */
-#define MAX_INTEGER   INT64_C(999999999999999999)
 #define FRACTION_MOST 6
 #define MAX_KEY       40  /* letters of a bare one, behind the first */
 #define MAX_NAME      200 /* bytes of a name that others must not be */
@@ -271,7 +269,7 @@ static fr_expression between(fr_written_parts *p, const char *low, const char *h
     if (length == 0) return 0;
     if (strspn(low, "0") == length && strspn(high, "9") == length) return digits(p, (uint32_t)length, (uint32_t)length);
     if (*low == *high) return then(p, fr_expression_character(p->rules, (uint32_t)*low), between(p, low + 1, high + 1));
-    char bound[24];
+    char bound[FR_DECIMAL_DIGITS + 1];
     fr_expression all = 0;
     bool some = false, low_cut = strspn(low + 1, "0") != length - 1, high_cut = strspn(high + 1, "9") != length - 1;
     uint32_t from = (uint32_t)*low + low_cut, to = (uint32_t)*high - high_cut;
@@ -288,36 +286,42 @@ static fr_expression between(fr_written_parts *p, const char *low, const char *h
 }
 
 /* Numbers from low to high, neither below 0. */
-static void add_naturals(fr_written_parts *p, int64_t low, int64_t high, const char *sign, fr_expression *all,
+static void add_naturals(fr_written_parts *p, fr_decimal low, fr_decimal high, const char *sign, fr_expression *all,
                          bool *some) {
-    char from[24], to[24];
-    for (int64_t power = 10; low <= high; power *= 10) {
-        if (low >= power) continue;
-        int64_t end = high < power ? high : power - 1;
-        snprintf(from, sizeof from, "%" PRId64, low);
-        snprintf(to, sizeof to, "%" PRId64, end);
-        join(p, all, some, then(p, string(p, sign), between(p, from, to)));
-        if (end == high) return; /* before a power of ten that is too large to be kept */
-        low = end + 1;
+    const size_t shortest = strlen(low.text), longest = strlen(high.text);
+    for (size_t length = shortest; length <= longest && fr_decimal_compare(&low, &high) <= 0; length++) {
+        fr_decimal end = length == longest ? high : fr_decimal_nines(length, false);
+        join(p, all, some, then(p, string(p, sign), between(p, low.text, end.text)));
+        low = fr_decimal_next(end, false);
     }
 }
 
 /* The integers that bounds leave, as far as they are written here. */
-static void whole_bounds(const fr_written_bounds *b, int64_t *low, int64_t *high) {
-    long double least = b->has_least ? ceill(b->least) : -1e300L, most = b->has_most ? floorl(b->most) : 1e300L;
-    if (b->has_least && b->above_least && least == b->least) least += 1;
-    if (b->has_most && b->below_most && most == b->most) most -= 1;
-    *low = least < -MAX_INTEGER ? -MAX_INTEGER : least > MAX_INTEGER ? INT64_MAX : (int64_t)least;
-    *high = most > MAX_INTEGER ? MAX_INTEGER : most < -MAX_INTEGER ? INT64_MIN : (int64_t)most;
+static void whole_bounds(const fr_written_bounds *b, fr_decimal *low, fr_decimal *high) {
+    const fr_decimal far_low = fr_decimal_nines(MAX_DIGITS, true), far_high = fr_decimal_nines(MAX_DIGITS, false);
+    *low = b->has_least && b->above_least ? fr_decimal_next(b->least, false) : b->has_least ? b->least : far_low;
+    *high = b->has_most && b->below_most ? fr_decimal_next(b->most, true) : b->has_most ? b->most : far_high;
+    if (!b->has_least && fr_decimal_compare(high, &far_low) < 0)
+        *low = fr_decimal_nines(fr_decimal_length(high) + 1, true);
+    if (!b->has_most && fr_decimal_compare(low, &far_high) > 0)
+        *high = fr_decimal_nines(fr_decimal_length(low) + 1, false);
 }
 
-static void add_integers(fr_written_parts *p, int64_t low, int64_t high, fr_expression *all, bool *some) {
-    if (low <= high && low < 0) add_naturals(p, high < 0 ? -high : 1, -low, "-", all, some);
-    if (low <= high && high >= 0) add_naturals(p, low > 0 ? low : 0, high, "", all, some);
+static const fr_decimal ZERO = {"0"}, ONE = {"1"};
+
+static fr_decimal larger(fr_decimal one, fr_decimal other) {
+    return fr_decimal_compare(&one, &other) > 0 ? one : other;
+}
+
+static void add_integers(fr_written_parts *p, fr_decimal low, fr_decimal high, fr_expression *all, bool *some) {
+    if (fr_decimal_compare(&low, &high) > 0) return;
+    if (*low.text == '-')
+        add_naturals(p, larger(fr_decimal_negated(high), ONE), fr_decimal_negated(low), "-", all, some);
+    if (*high.text != '-') add_naturals(p, larger(low, ZERO), high, "", all, some);
 }
 
 bool fr_written_integer(fr_written_parts *p, const fr_written_bounds *bounds, fr_expression *expression) {
-    int64_t low, high;
+    fr_decimal low, high;
     bool some = false;
     *expression = then(p, maybe(p, string(p, "-")), natural(p));
     if (!bounds->has_least && !bounds->has_most) return true;
@@ -328,23 +332,21 @@ bool fr_written_integer(fr_written_parts *p, const fr_written_bounds *bounds, fr
 
 /* Behind a whole part, a fraction that is not 0: more than the whole part, less than the next one. */
 static void add_fractions(fr_written_parts *p, const fr_written_bounds *b, fr_expression *all, bool *some) {
-    fr_written_bounds positive = {b->has_least, true, false, false, b->least, b->has_most ? b->most - 1 : 1e17};
-    fr_written_bounds negative = {b->has_most, true, false, false, -b->most, b->has_least ? -b->least - 1 : 1e17};
+    const fr_decimal far = fr_decimal_nines(MAX_DIGITS - 1, false);
+    fr_decimal low = b->has_least ? larger(b->least, ZERO) : ZERO, high = b->has_most ? b->most : far;
     fr_expression whole = 0,
                   fraction = then(p, then(p, string(p, "."), digits(p, 0, FRACTION_MOST - 1)), range(p, '1', '9'));
-    int64_t low, high;
     bool any = false;
-    whole_bounds(&positive, &low, &high);
-    if (low < 0) low = 0;
-    if (low <= high) add_naturals(p, low, high, "", &whole, &any);
-    whole_bounds(&negative, &low, &high);
-    if (low < 0) low = 0;
-    if (low <= high) add_naturals(p, low, high, "-", &whole, &any);
+    if (b->has_most) high = fr_decimal_next(high, true);
+    if (fr_decimal_compare(&low, &high) <= 0) add_naturals(p, low, high, "", &whole, &any);
+    low = b->has_most ? larger(fr_decimal_negated(b->most), ZERO) : ZERO;
+    high = b->has_least ? fr_decimal_next(fr_decimal_negated(b->least), true) : far;
+    if (fr_decimal_compare(&low, &high) <= 0) add_naturals(p, low, high, "-", &whole, &any);
     if (any) join(p, all, some, then(p, whole, fraction));
 }
 
 bool fr_written_number(fr_written_parts *p, const fr_written_bounds *bounds, fr_expression *expression) {
-    int64_t low, high;
+    fr_decimal low, high;
     bool some = false;
     const fr_character_range e[] = {{'e', 'e'}, {'E', 'E'}}, signs[] = {{'+', '+'}, {'-', '-'}};
     if (bounds->has_least || bounds->has_most) {
@@ -463,11 +465,11 @@ static fr_expression bare_string(fr_written_parts *p, const json_t *value) {
 static fr_expression bare_literal(fr_written_parts *p, const json_t *value) {
     if (json_is_array(value)) return bare_array(p, value);
     if (json_is_object(value)) return bare_object(p, value);
-    return json_is_string(value) ? bare_string(p, value) : fr_written_literal(p, value);
+    return fr_json_is_text(value) ? bare_string(p, value) : fr_written_literal(p, value);
 }
 
 fr_expression fr_written_literal(fr_written_parts *p, const json_t *value) {
-    if (p->mark && (json_is_array(value) || json_is_object(value) || json_is_string(value)))
+    if (p->mark && (json_is_array(value) || json_is_object(value) || fr_json_is_text(value)))
         return bare_literal(p, value);
     return dumped(p, value);
 }

@@ -10,6 +10,7 @@
 
 #include <jansson.h>
 
+#include "src/language/grammar/decimal.h"
 #include "src/language/grammar/readers.h"
 
 /* Rules that all values share, made when they are first asked for; FR_GRAMMAR_NO_RULE before. */
@@ -46,8 +47,9 @@ fr_expression fr_written_other_string(fr_written_parts *parts, const char *const
 /* Numbers. Bounds of real numbers, both included or not, are kept by fractions of at most six digits. False: what can
  * be written between them here is nothing. */
 typedef struct fr_written_bounds {
-    bool has_least, has_most, above_least, below_most;
-    long double least, most; /* which has each integer that is written */
+    bool has_least, has_most;
+    bool above_least, below_most; /* the bound is a whole number that is not included */
+    fr_decimal least, most;       /* the bounds, or the whole numbers next to them that lie between them */
 } fr_written_bounds;
 bool fr_written_integer(fr_written_parts *parts, const fr_written_bounds *bounds, fr_expression *expression);
 bool fr_written_number(fr_written_parts *parts, const fr_written_bounds *bounds, fr_expression *expression);

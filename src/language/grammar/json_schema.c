@@ -5,6 +5,7 @@
 
 #include "formats/json_pointer.h"
 #include "formats/json_read.h"
+#include "formats/json_wide.h"
 #include "src/language/grammar/json_schema_reader.h"
 
 #define MAX_DEPTH   64 /* of schemas in schemas */
@@ -56,7 +57,7 @@ fr_status fr_schema_read_some(reader *r, const json_t *schema, const fr_schema_p
 static uint32_t read_count(const json_t *schema, const char *key, uint32_t otherwise, uint32_t beyond) {
     const json_t *number = json_object_get(schema, key);
     if (!number) return otherwise;
-    return json_number_value(number) > FR_MAX_REPEATS ? beyond : (uint32_t)json_number_value(number);
+    return fr_schema_number(number) > FR_MAX_REPEATS ? beyond : (uint32_t)fr_schema_number(number);
 }
 
 fr_status fr_schema_read_counts(reader *r, const json_t *schema, const char *least_key, const char *most_key,
@@ -86,8 +87,8 @@ static bool excludes(const json_t *schema, const char *type) {
     json_t *value;
     bool found = false;
     json_array_foreach(json_object_get(schema, FR_NONE_OF), i, value) found |=
-        (strcmp(type, "string") == 0 && json_is_string(value)) ||
-        (strcmp(type, "number") == 0 && json_is_number(value)) ||
+        (strcmp(type, "string") == 0 && fr_json_is_text(value)) ||
+        (strcmp(type, "number") == 0 && fr_schema_is_number(value)) ||
         (strcmp(type, "object") == 0 && json_is_object(value)) ||
         (strcmp(type, "array") == 0 && json_is_array(value)) || (strcmp(type, "null") == 0 && json_is_null(value));
     return found;
@@ -416,6 +417,11 @@ fr_status fr_json_schema_expression(const json_t *root, const json_t *schema, co
 fr_status fr_json_schema_read(fr_text text, fr_grammar_rules *rules) {
     bool lost;
     json_t *root = fr_json_read_text(text.bytes, text.length, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &lost);
+    if (!root && !lost) {
+        json_error_t error;
+        root = fr_json_load_wide(text.bytes, text.length, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
+        lost = !root && json_error_code(&error) == json_error_out_of_memory;
+    }
     if (!root) return lost ? fr_fail_memory("a schema", text.length) : fr_fail(FR_INPUT, "the schema is not JSON");
     fr_written_parts parts = fr_written_parts_of(rules);
     fr_expression expression;

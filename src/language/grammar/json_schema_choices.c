@@ -68,8 +68,8 @@ static void deny_number(const denial *d, const char *key, const json_t *value) {
                  {"maxItems", "array", "minItems", 1},
                  {"minProperties", "object", "maxProperties", -1},
                  {"maxProperties", "object", "minProperties", 1}};
-    for (size_t i = 0; json_is_number(value) && i < sizeof words / sizeof *words; i++) {
-        double count = json_number_value(value) + words[i].step;
+    for (size_t i = 0; fr_schema_is_number(value) && i < sizeof words / sizeof *words; i++) {
+        double count = (double)fr_schema_number(value) + words[i].step;
         if (strcmp(key, words[i].key) != 0 || (words[i].step && !(count >= 0 && count <= MOST_COUNT))) continue;
         json_t *bound =
             words[i].step ? fr_schema_pack(rules_of(d), "I", (json_int_t)count) : json_incref((json_t *)value);

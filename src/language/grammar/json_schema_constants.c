@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "formats/json_wide.h"
 #include "src/language/grammar/json_schema_reader.h"
 
 #define MAX_DEPTH 32
@@ -9,12 +10,12 @@
 static bool is_of_type(const json_t *value, const char *type) {
     if (strcmp(type, "object") == 0) return json_is_object(value);
     if (strcmp(type, "array") == 0) return json_is_array(value);
-    if (strcmp(type, "string") == 0) return json_is_string(value);
+    if (strcmp(type, "string") == 0) return fr_json_is_text(value);
     if (strcmp(type, "boolean") == 0) return json_is_boolean(value);
     if (strcmp(type, "null") == 0) return json_is_null(value);
-    if (strcmp(type, "number") == 0) return json_is_number(value);
-    return strcmp(type, "integer") == 0 && json_is_number(value) &&
-           json_number_value(value) == floor(json_number_value(value));
+    if (strcmp(type, "number") == 0) return fr_schema_is_number(value);
+    return strcmp(type, "integer") == 0 && fr_schema_is_number(value) &&
+           fr_schema_number(value) == floorl(fr_schema_number(value));
 }
 
 static bool is_of_types(const json_t *value, const json_t *types) {
@@ -99,10 +100,10 @@ static fr_status holds_word(const question *q, const char *key, const json_t *wo
     static const char *const lengths[] = {"minLength", "maxLength", NULL};
     static const char *const counts[] = {"minItems", "maxItems", NULL};
     static const char *const members[] = {"minProperties", "maxProperties", NULL};
-    bool text = json_is_string(q->value), list = json_is_array(q->value), object = json_is_object(q->value);
-    double number = json_number_value(word);
+    bool text = fr_json_is_text(q->value), list = json_is_array(q->value), object = json_is_object(q->value);
+    double number = (double)fr_schema_number(word);
     if (fr_schema_is_word(key, bounds)) {
-        if (json_is_number(q->value) && json_is_number(word)) *holds = holds_bound(q, key, word);
+        if (fr_schema_is_number(q->value) && fr_schema_is_number(word)) *holds = holds_bound(q, key, word);
     } else if (fr_schema_is_word(key, lengths)) {
         if (text) *holds = holds_count(key, characters(q->value), number);
     } else if (fr_schema_is_word(key, counts)) {
@@ -131,10 +132,10 @@ static bool is_silent(const char *key, const json_t *value) {
     static const char *const objects[] = {
         "additionalProperties", "patternProperties", "propertyNames",         "dependentRequired",
         "dependentSchemas",     "dependencies",      "unevaluatedProperties", NULL};
-    return strcmp(key, "format") == 0 || (!json_is_string(value) && fr_schema_is_word(key, texts)) ||
+    return strcmp(key, "format") == 0 || (!fr_json_is_text(value) && fr_schema_is_word(key, texts)) ||
            (!json_is_array(value) && fr_schema_is_word(key, lists)) ||
            (!json_is_object(value) && fr_schema_is_word(key, objects)) ||
-           (!json_is_number(value) && strcmp(key, "multipleOf") == 0);
+           (!fr_schema_is_number(value) && strcmp(key, "multipleOf") == 0);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- schemas */

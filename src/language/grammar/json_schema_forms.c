@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "formats/json_wide.h"
 #include "src/language/grammar/json_schema_reader.h"
 
 static bool is_schema(const json_t *value) {
@@ -21,29 +22,25 @@ static bool is_object(const json_t *value) {
 }
 
 static bool is_text(const json_t *value) {
-    return json_is_string(value);
+    return fr_json_is_text(value);
 }
 
 static bool is_bool(const json_t *value) {
     return json_is_boolean(value);
 }
 
-static bool is_number(const json_t *value) {
-    return json_is_number(value);
-}
-
 static bool is_step(const json_t *value) {
-    return json_number_value(value) > 0;
+    return fr_schema_number(value) > 0;
 }
 
 /* In draft 4 it says that another bound is exclusive. */
 static bool is_bound(const json_t *value) {
-    return json_is_number(value) || json_is_boolean(value);
+    return fr_schema_is_number(value) || json_is_boolean(value);
 }
 
 static bool is_count(const json_t *value) {
-    double count = json_number_value(value);
-    return json_is_number(value) && count >= 0 && count == trunc(count);
+    long double count = fr_schema_number(value);
+    return fr_schema_is_number(value) && count >= 0 && count == truncl(count);
 }
 
 static bool is_names(const json_t *value) {
@@ -82,7 +79,7 @@ static const struct form {
      "not a count",
      {"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties", "minContains",
       "maxContains"}},
-    {is_number, "not a number", {"minimum", "maximum"}},
+    {fr_schema_is_number, "not a number", {"minimum", "maximum"}},
     {is_bound, "not a number", {"exclusiveMinimum", "exclusiveMaximum"}},
     {is_step, "not a number above 0", {"multipleOf"}},
     {is_bool, "not a bool", {"uniqueItems"}},

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "formats/json_wide.h"
 #include "src/language/grammar/json_schema_reader.h"
 
 #define MAX_CHOICES 256 /* that two choices become */
@@ -181,7 +182,7 @@ static json_t *merge_values(fr_grammar_rules *rules, const char *key, const json
     static const char *const schemas[] = {"items", "additionalProperties", "propertyNames", NULL};
     if (strcmp(key, "type") == 0) return common_types(rules, one, other);
     if (json_is_array(one) && json_is_array(other)) return merge_lists(rules, key, one, other);
-    if (json_is_number(one) && json_is_number(other)) return merge_numbers(rules, key, one, other);
+    if (fr_schema_is_number(one) && fr_schema_is_number(other)) return merge_numbers(rules, key, one, other);
     if (strcmp(key, "uniqueItems") == 0) return json_true();
     if (strcmp(key, "patternProperties") == 0 && json_is_object(one) && json_is_object(other))
         return all_patterns(rules, one, other);
@@ -193,7 +194,7 @@ static json_t *merge_values(fr_grammar_rules *rules, const char *key, const json
 /* A second pattern, or a constant beside a list, is said in another way. */
 static bool said_otherwise(fr_grammar_rules *rules, json_t *both, const char *key, const json_t *mine,
                            const json_t *value) {
-    if (strcmp(key, "pattern") == 0 && json_is_string(mine) && json_is_string(value)) {
+    if (strcmp(key, "pattern") == 0 && fr_json_is_text(mine) && fr_json_is_text(value)) {
         const json_t *more = json_object_get(both, FR_ALL_PATTERNS);
         json_t *list = more ? fr_schema_copy(rules, more) : fr_schema_list(rules);
         fr_schema_add(rules, list, json_incref((json_t *)value));

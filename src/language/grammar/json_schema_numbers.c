@@ -8,27 +8,29 @@
 
 #define MAX_STEP   10000
 #define MAX_PLACES 6    /* behind the point */
-#define WIDE       1e15 /* bounds of numbers that have none, so that each is written in one way */
+#define WIDE       15   /* digits of bounds of numbers that have none, so that each is written in one way */
 
+/* Reads one bound: the tighter one of two keywords. */
 static void read_bound(const json_t *schema, const char *key, const char *strict_key, bool upper, bool *has,
-                       bool *strict, long double *bound) {
+                       bool *strict, fr_decimal *bound) {
     const json_t *plain = json_object_get(schema, key), *tight = json_object_get(schema, strict_key);
-    bool number = json_is_number(tight);
-    *has = plain || number;
-    *bound = fr_schema_number(plain);
+    bool number = fr_schema_is_number(tight), whole = false;
+    int compared = number && plain ? fr_schema_compare(tight, plain) : 0;
     *strict = json_is_true(tight); /* draft 4 */
-    bool tighter = !plain || (upper ? fr_schema_number(tight) <= *bound : fr_schema_number(tight) >= *bound);
-    if (number && tighter) {
-        *bound = fr_schema_number(tight);
+    if (number && (!plain || (upper ? compared <= 0 : compared >= 0))) {
+        plain = tight;
         *strict = true;
     }
+    *has = plain != NULL;
+    if (plain) *bound = fr_decimal_of(plain, !upper, &whole);
+    *strict &= whole;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ steps */
 
 /* A step as a whole number of units of so many places behind the point. */
 static fr_status read_step(const json_t *step, const fr_schema_path *path, uint32_t *units, uint32_t *places) {
-    double value = json_number_value(step), power = 1;
+    double value = (double)fr_schema_number(step), power = 1;
     for (*places = 0; *places <= MAX_PLACES; ++*places, power *= 10) {
         double scaled = floor(value * power + 0.5);
         if (scaled > MAX_STEP) break;
@@ -93,8 +95,9 @@ static fr_status narrow_by_step(fr_grammar_rules *rules, const json_t *step, con
 static void write_number(const json_t *number, char *text, size_t size) {
     double value = json_number_value(number);
     if (value == 0) value = 0; /* which -0 is */
-    if (json_is_integer(number)) snprintf(text, size, "%" JSON_INTEGER_FORMAT, json_integer_value(number));
-    if (json_is_integer(number)) return;
+    bool whole;
+    if (!json_is_real(number)) snprintf(text, size, "%s", fr_decimal_of(number, false, &whole).text);
+    if (!json_is_real(number)) return;
     for (int places = 0; places <= MAX_PLACES; places++) {
         snprintf(text, size, "%.*f", places, value);
         if (strtod(text, NULL) == value) return;
@@ -107,7 +110,7 @@ static fr_status narrow_by_constants(fr_grammar_rules *rules, const json_t *list
     size_t i;
     json_array_foreach(list, i, item) {
         char text[400];
-        if (!json_is_number(item)) continue;
+        if (!fr_schema_is_number(item)) continue;
         write_number(item, text, sizeof text);
         fr_schema_add(rules, texts, fr_schema_pack(rules, "s", text));
     }
@@ -132,14 +135,33 @@ static fr_status narrow(fr_schema_reader *r, const json_t *schema, const fr_sche
     return FR_OK;
 }
 
+/* Gives a bound that lies far on one side of the other bound, or of 0 if there is none. */
+static fr_decimal far_from(const fr_decimal *other, bool below) {
+    size_t digits = other && (*other->text == '-') == below ? fr_decimal_length(other) + 1 : 0;
+    return fr_decimal_nines(digits > WIDE ? digits : WIDE, below);
+}
+
+/* Refuses bounds that no number of so many digits reaches. */
+static fr_status check_reach(const json_t *schema, const fr_schema_path *path) {
+    static const char *const words[] = {"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const fr_schema_path place = {path, words[i], 0};
+        long double bound = fr_schema_number(json_object_get(schema, words[i]));
+        if ((i < 2 ? bound : -bound) < 1e39L) continue;
+        return fr_schema_fail(&place, FR_UNBUILT, "numbers of 40 digits and more are not built");
+    }
+    return FR_OK;
+}
+
 fr_status fr_schema_read_number(fr_schema_reader *r, const json_t *schema, bool whole, const fr_schema_path *path,
                                 fr_expression *expression) {
-    fr_written_bounds b;
+    FR_TRY(check_reach(schema, path));
+    fr_written_bounds b = {0};
     bool narrowed = json_object_get(schema, "multipleOf") || json_object_get(schema, FR_NONE_OF);
     read_bound(schema, "minimum", "exclusiveMinimum", false, &b.has_least, &b.above_least, &b.least);
     read_bound(schema, "maximum", "exclusiveMaximum", true, &b.has_most, &b.below_most, &b.most);
-    if (narrowed && !b.has_least) b.least = b.has_most && b.most < 0 ? b.most - WIDE : -WIDE;
-    if (narrowed && !b.has_most) b.most = b.has_least && b.least > 0 ? b.least + WIDE : WIDE;
+    if (narrowed && !b.has_least) b.least = far_from(b.has_most ? &b.most : NULL, true);
+    if (narrowed && !b.has_most) b.most = far_from(b.has_least ? &b.least : NULL, false);
     if (narrowed) b.has_least = b.has_most = true;
     bool some = whole ? fr_written_integer(r->parts, &b, expression) : fr_written_number(r->parts, &b, expression);
     if (!some) return fr_schema_nothing(r, path);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/text_buffer.h"
+#include "formats/json_wide.h"
 #include "src/language/grammar/json_schema_reader.h"
 
 #define MAX_NAME       1000 /* characters; names' bounds above it are dropped */
@@ -62,7 +63,7 @@ fr_status fr_schema_texts(fr_grammar_rules *rules, const json_t *list, fr_langua
     json_t *item;
     json_array_foreach(list, i, item) {
         const fr_text text = {json_string_value(item), json_string_length(item)};
-        if (text.bytes) all = fr_expression_or(&own, all, fr_expression_text(&own, text));
+        if (fr_json_is_text(item)) all = fr_expression_or(&own, all, fr_expression_text(&own, text));
     }
     fr_status status = fr_language_of(&own, all, language);
     count_work(rules, *language);

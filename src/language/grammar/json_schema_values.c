@@ -3,6 +3,11 @@
 
 #include <float.h>
 #include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/json_wide.h"
+#include "src/language/grammar/decimal.h"
 
 _Static_assert(LDBL_MANT_DIG >= 64, "a long double has each integer of 64 bits");
 
@@ -76,11 +81,39 @@ void fr_schema_set(fr_grammar_rules *rules, json_t *object, const char *key, jso
 
 /* ---------------------------------------------------------------------------------------------------------- looking */
 
+bool fr_schema_is_number(const json_t *value) {
+    size_t length;
+    return json_is_number(value) || fr_json_wide_digits(value, &length);
+}
+
 long double fr_schema_number(const json_t *value) {
+    size_t length;
+    const char *digits = fr_json_wide_digits(value, &length);
+    if (digits) return strtold(digits, NULL);
     return json_is_integer(value) ? (long double)json_integer_value(value) : (long double)json_real_value(value);
 }
 
+/* Compares integers by their digits. */
+static int compare_digits(const char *one, size_t length, const char *other, size_t other_length) {
+    bool negative = *one == '-';
+    if (negative != (*other == '-')) return negative ? -1 : 1;
+    int larger = (length > other_length) - (length < other_length);
+    if (larger == 0) larger = memcmp(one, other, length);
+    larger = (larger > 0) - (larger < 0);
+    return negative ? -larger : larger;
+}
+
 int fr_schema_compare(const json_t *one, const json_t *other) {
+    size_t length, other_length;
+    const char *digits = fr_json_wide_digits(one, &length), *others = fr_json_wide_digits(other, &other_length);
+    if (digits && others) return compare_digits(digits, length, others, other_length);
+    if (digits && json_is_integer(other)) return *digits == '-' ? -1 : 1;
+    if (others && json_is_integer(one)) return *others == '-' ? 1 : -1;
+    if ((digits && length <= FR_DECIMAL_DIGITS) || (others && other_length <= FR_DECIMAL_DIGITS)) {
+        bool whole;
+        fr_decimal a = fr_decimal_of(one, false, &whole), b = fr_decimal_of(other, false, &whole);
+        return fr_decimal_compare(&a, &b);
+    }
     long double a = fr_schema_number(one), b = fr_schema_number(other);
     return (a > b) - (a < b);
 }
@@ -105,7 +138,7 @@ static bool same_members(fr_grammar_rules *rules, const json_t *one, const json_
 bool fr_schema_same(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     if (!one || !other || !fr_grammar_spend(rules, 1)) return false;
     if (one == other) return true;
-    if (json_is_number(one) && json_is_number(other)) return fr_schema_compare(one, other) == 0;
+    if (fr_schema_is_number(one) && fr_schema_is_number(other)) return fr_schema_compare(one, other) == 0;
     if (json_is_array(one) && json_is_array(other)) return same_items(rules, one, other);
     if (json_is_object(one) && json_is_object(other)) return same_members(rules, one, other);
     return json_equal(one, other);

@@ -32,7 +32,9 @@ void fr_schema_set(fr_grammar_rules *rules, json_t *object, const char *key, jso
 bool fr_schema_same(fr_grammar_rules *rules, const json_t *one, const json_t *other);
 bool fr_schema_lists(fr_grammar_rules *rules, const json_t *list, const json_t *value);
 
-/* A number as it is, 0 of what is none; -1, 0 or 1. */
+/* Says if a value is a number, also an integer that jansson has no value for (json_wide.h); gives its value, 0 of what
+ * is none; compares two: -1, 0 or 1. */
+bool fr_schema_is_number(const json_t *value);
 long double fr_schema_number(const json_t *value);
 int fr_schema_compare(const json_t *one, const json_t *other);
 

@@ -1,6 +1,7 @@
 """Writes regexes.json: which texts Python's re matches as a whole, and patterns.json: in which ones it finds what looks
 around, as schemas' patterns do; and properties.json: what the package regex (2026.11.19) finds by Unicode's properties;
-for tests/test_grammar.c.
+integers.json: what the package jsonschema (4.26.0) says of integers around bounds beyond 64 bits; for
+tests/test_grammar.c.
 
 In: nothing. Out: [expression or schema, [[text, matches], ...]] for expressions below, texts made of their own pieces."""
 import json
@@ -8,6 +9,7 @@ import random
 import re
 from pathlib import Path
 
+import jsonschema
 import regex
 
 EXPRESSIONS = [
@@ -38,6 +40,21 @@ PROPERTIES = [rf"^[^\x00-\x1f]*\p{{{name}}}$" for name in NAMES] + [
 ]
 # one or two of each general category and script above, all of them older than Unicode 14
 LETTERS = "aZéÉßǅʰªאىあア한中Ωωяあ々अ\u0301ा\u20dd0٣Ⅷ½_-—)”“(,!€+^`©\u00a0 \u2028\u2029\u200d\ue000🙂🏽👩ー・𝒜𠀀"
+BIG = 2**64
+INTEGERS = [
+    {"type": "integer", "minimum": 0, "maximum": BIG - 1}, {"type": "integer", "minimum": BIG - 1, "maximum": 3 * BIG},
+    {"type": "integer", "minimum": -2**63, "maximum": 2**63 - 1}, {"type": "integer", "minimum": -2**63 - 1, "maximum": -1},
+    {"type": "integer", "exclusiveMinimum": BIG, "exclusiveMaximum": BIG + 3},
+    {"type": "integer", "minimum": -10**30, "maximum": 10**30}, {"type": "integer", "maximum": BIG, "minimum": 5},
+    {"type": "number", "minimum": -BIG, "maximum": BIG}, {"type": "integer", "minimum": 1e19, "maximum": 1e20},
+    {"const": BIG}, {"const": -BIG - 7}, {"enum": [1, BIG, -2**63 - 1]}, {"type": "integer", "enum": [BIG, "x", 2.5]},
+    {"enum": [1, BIG, BIG + 1], "minimum": BIG}, {"enum": [7, BIG, BIG + 1], "exclusiveMaximum": BIG + 1},
+    {"type": "integer", "minimum": BIG - 8, "maximum": BIG + 8, "not": {"enum": [BIG, BIG - 1]}},
+    {"type": "integer", "minimum": BIG - 8, "maximum": BIG + 8, "not": {"const": BIG}},
+    {"allOf": [{"minimum": BIG}, {"maximum": BIG + 2}], "type": "integer"}, {"enum": [BIG, 5], "type": "integer", "not": {"minimum": BIG}},
+    {"type": "integer", "minimum": BIG, "maximum": BIG + 40, "multipleOf": 7}, {"type": "integer", "minimum": -BIG, "maximum": 0, "multipleOf": 25},
+    {"type": "string", "maxLength": BIG, "enum": ["a"]},
+]
 PIECES = ["", "a", "b", "c", "d", "x", "y", "z", "1", "0", "9", "-", "_", ".", " ", "\t", "\n", "\\", "*", "@", "com", "org",
           "yes", "no", "555-1234", "2026-11", "me@site.org", "${name}", "ä", "ß", "é", "Aé", "]", "^", "-1.5e+3", "{a}", "🙂", "z"]
 
@@ -78,6 +95,24 @@ def main():
         out.append([json.dumps({"type": "string", "pattern": expression}),
                     [[json.dumps(t, ensure_ascii=False), t in yes] for t in sorted(kept)]])
     write("properties.json", out)
+    write("integers.json", [[json.dumps(schema), sorted(judged(schema))] for schema in INTEGERS])
+
+
+def judged(schema):
+    """Integers around the schema's own and around powers, but for long ones on a side without a bound, which forerun
+    does not write."""
+    def numbers(value):
+        if isinstance(value, dict):
+            return [n for v in value.values() for n in numbers(v)]
+        if isinstance(value, list):
+            return [n for v in value for n in numbers(v)]
+        return [int(value)] if isinstance(value, (int, float)) and not isinstance(value, bool) else []
+    around = set(numbers(schema)) | {0, 7, 10**17, 2**63, 2**64, 10**19, 3 * 10**20}
+    near = {s * n + d for n in around for d in (-11, -7, -1, 0, 1, 2, 10) for s in (1, -1)}
+    bounded = [any(k in json.dumps(schema) for k in keys) for keys in (("inimum", "enum", "const"), ("aximum", "enum", "const"))]
+    for n in near:
+        if len(str(abs(n))) <= 18 or bounded[n > 0] and (n >= 0 or bounded[0]):
+            yield [str(n), jsonschema.validators.validator_for(schema)(schema).is_valid(n)]
 
 
 def write(name, cases):

@@ -1,0 +1,28 @@
+/* Whole numbers of up to 40 digits, as the bounds of schemas have them: 64 bits are not enough for those.
+ *
+ * In: values of JSON. Out: their digits, with a minus before them if they are negative. What has more digits becomes
+ * the last number of 40. */
+#ifndef FR_SRC_LANGUAGE_GRAMMAR_DECIMAL_H
+#define FR_SRC_LANGUAGE_GRAMMAR_DECIMAL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#define FR_DECIMAL_DIGITS 40
+
+typedef struct fr_decimal {
+    char text[FR_DECIMAL_DIGITS + 2];
+} fr_decimal;
+
+/* Gives the whole number that a value is, or the next one below it, or above it. *whole: the value is that number. */
+fr_decimal fr_decimal_of(const json_t *value, bool above, bool *whole);
+
+/* Makes a number of the digit 9. */
+fr_decimal fr_decimal_nines(size_t digits, bool negative);
+
+int fr_decimal_compare(const fr_decimal *one, const fr_decimal *other);
+size_t fr_decimal_length(const fr_decimal *number); /* digits */
+fr_decimal fr_decimal_negated(fr_decimal number);
+fr_decimal fr_decimal_next(fr_decimal number, bool below);
+
+#endif
