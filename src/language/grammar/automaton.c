@@ -1,4 +1,4 @@
-/* Rules run byte by byte: see automaton.h. The rules become nodes (automaton_nodes.c); here are the states. */
+/* Runs rules byte by byte (automaton.h). The rules become nodes in automaton_nodes.c; here are the states. */
 #include "src/language/grammar/automaton.h"
 
 #include <stdlib.h>
@@ -10,23 +10,23 @@
 
 #define MAX_STATES  (1u << 16)
 #define MAX_FRAMES  (1u << 21)
-#define MAX_PLACES  (1u << 22) /* of all states */
-#define MAX_AT_ONCE 4096       /* places of one state */
+#define MAX_PLACES  (1u << 22) /* places of all states together */
+#define MAX_AT_ONCE 4096       /* places of one state, so bytes can be read in so many ways at once */
 #define UNKNOWN     UINT32_MAX
 #define LAST_ROUND  0xFFFEu
 
-/* What is spent, in units of some 10 ns of a slow core: FR_AUTOMATON_MOST of them take no more than half of the states
+/* Costs of work, in units of some 10 ns of a slow core. FR_AUTOMATON_MOST units take no more than half of the states
  * and places and three quarters of the frames. */
 enum { STATE_COST = 256, LOOK_COST = 6, PLACES_A_UNIT = 8 };
 
-/* The counter of a rule: `count` things so far, within limits[limit - 1] of the nodes; limit 0: the rule counts
- * nothing. */
+/* The counter of a rule: it has counted `count` things, within limits[limit - 1] of the nodes. limit 0: the rule
+ * counts nothing. */
 typedef struct counter {
     uint32_t limit, count;
 } counter;
 
-/* A call's return: the node to go on with, the frame to which that node's rule returns, and its counter. Frame 0 is the
- * end of the text. plain: the frame that differs in having plain counters. */
+/* The return of a call: the node to continue with, the frame to which that node's rule returns, and its counter. Frame
+ * 0 is the end of the text. plain: the same frame with plain counters. */
 typedef struct frame {
     uint32_t node, caller;
     counter counter;
@@ -40,9 +40,9 @@ typedef struct place {
 } place;
 
 typedef struct state {
-    uint32_t first, count; /* of its places, sorted */
+    uint32_t first, count; /* of its places, which are sorted */
     bool ends;
-    uint16_t round; /* in which it was last paid for */
+    uint16_t round; /* the round in which it was last paid for */
 } state;
 
 struct fr_automaton {
@@ -50,20 +50,23 @@ struct fr_automaton {
     frame *frames;
     state *states;
     place *places;
-    uint32_t *steps; /* [states, 256]: the state, and above it the round as of states; UNKNOWN: not taken yet */
-    uint8_t *costs;  /* [states, 256] of steps that were taken, as logarithms */
+    /* [states, 256]: the next state in the low 16 bits, above it the round in which it was paid for; UNKNOWN: not
+     * taken yet */
+    uint32_t *steps;
+    uint8_t *costs;  /* [states, 256] costs of the steps that were taken, as logarithms */
     uint32_t *plain; /* [states]: the state with plain counters; UNKNOWN: not looked for yet */
     uint32_t round, last_round;
     size_t spent, most;
     size_t frame_count, frame_capacity, state_count, state_capacity, place_count, place_capacity;
     uint32_t *frame_table, *state_table; /* numbers + 1 by hash; 0: empty */
     size_t frame_slots, state_slots;
-    place *found, *waiting; /* [MAX_AT_ONCE] of the state that is being made; nodes still to be looked at */
+    /* [MAX_AT_ONCE] places of the state that is being made; waiting: nodes that are still to be looked at */
+    place *found, *waiting;
     size_t found_count, waiting_count;
     bool found_end;
     uint32_t *seen;               /* hash table of the places that were looked at: 1 + index into `looked` */
     place *looked;                /* [MAX_AT_ONCE * 4] */
-    size_t looked_count, doubled; /* doubled: frames that need a plain one beside them */
+    size_t looked_count, doubled; /* doubled: frames that need a plain frame beside them */
 };
 
 #define LOOKED_MAX (4 * MAX_AT_ONCE)
@@ -87,7 +90,8 @@ static fr_status make_room(void *items, size_t size, size_t count, size_t more, 
     return FR_OK;
 }
 
-/* A table of numbers by hash that stays at most half full: room for one more, `hash` gives that of a number. */
+/* Makes room for one more number in a hash table of numbers, which stays at most half full. hash: gives the hash of a
+ * number. */
 static fr_status widen(uint32_t **table, size_t *slots, size_t count, uint64_t (*hash)(const fr_automaton *, uint32_t),
                        const fr_automaton *a) {
     if (2 * (count + 1) <= *slots) return FR_OK;
@@ -114,8 +118,8 @@ static const fr_count_limit *limit_of(const fr_automaton *a, counter c) {
     return &a->nodes.limits[c.limit - 1];
 }
 
-/* Counts one thing more; false: it would exceed the most, alone or with those that must follow. Without a most,
- * counting stops at the least, so that the states stay few. */
+/* Counts one thing more; false: the count, or the count with the things that must follow, would exceed the most.
+ * Without a most, counting stops at the least, so that there are few states. */
 static bool count_one(const fr_automaton *a, const fr_count_step *step, counter *c) {
     const fr_count_limit *limit = &a->nodes.limits[step->limit];
     uint64_t count = c->count + UINT64_C(1), ends = count + step->behind;
@@ -126,8 +130,8 @@ static bool count_one(const fr_automaton *a, const fr_count_step *step, counter 
     return true;
 }
 
-/* Replaces a count by the lowest one of all that are as far from both bounds: no token reaches the bounds from there,
- * so the same tokens are allowed. */
+/* Replaces a count that is far from both bounds by the lowest such count. No token reaches a bound from either count,
+ * so both allow the same tokens. */
 static counter plain_of(const fr_automaton *a, counter c) {
     if (!c.limit) return c;
     const fr_count_limit *limit = limit_of(a, c);
@@ -237,7 +241,7 @@ static fr_status add_state(fr_automaton *a, uint32_t *number) {
     return FR_OK;
 }
 
-/* The number of the state of the places that were found. */
+/* Finds or adds the state whose places were found, and gives its number. */
 static fr_status find_state(fr_automaton *a, uint32_t *number) {
     sort_found(a);
     FR_TRY(widen(&a->state_table, &a->state_slots, a->state_count, hash_state, a));
@@ -253,7 +257,7 @@ static fr_status find_state(fr_automaton *a, uint32_t *number) {
     return FR_OK;
 }
 
-/* ------------------------------------------------------------------------------------ what is reached without bytes */
+/* --------------------------------------------------------------------------- places that are reached without a byte */
 
 static void find_nothing(fr_automaton *a) {
     for (size_t i = 0; i < a->looked_count; i++) {
@@ -264,7 +268,7 @@ static void find_nothing(fr_automaton *a) {
     a->found_end = false;
 }
 
-/* A place that has not been looked at yet waits. */
+/* Adds a place to those that wait, unless it was looked at before. */
 static fr_status reach(fr_automaton *a, uint32_t node, uint32_t frame_number, counter c) {
     if (!a->nodes.items[node].live) return FR_OK;
     size_t at = hash_place(frame_number, node, c) & (SEEN_SLOTS - 1);
@@ -278,8 +282,8 @@ static fr_status reach(fr_automaton *a, uint32_t node, uint32_t frame_number, co
     return FR_OK;
 }
 
-/* Calls a rule. A call at this rule's end returns to this rule's own caller and keeps its counter; any other call has a
- * counter of its own. */
+/* Calls a rule. A call at this rule's end returns to this rule's own caller and keeps its counter; any other call has
+ * a counter of its own. */
 static fr_status call(fr_automaton *a, const fr_grammar_node *node, place p) {
     const uint32_t entry = a->nodes.entries[node->other];
     if (a->nodes.items[node->next].kind == FR_NODE_END) return reach(a, entry, p.frame, p.counter);
@@ -321,9 +325,9 @@ static fr_status settle(fr_automaton *a, uint32_t *number) {
     return find_state(a, number);
 }
 
-/* ----------------------------------------------------------------------------------------------------- from outside */
+/* --------------------------------------------------------------------------------------------- opening and stepping */
 
-/* The dead state and the frame of the end come first. */
+/* Makes the dead state, which is state 0, and the frame of the text's end, which is frame 0. */
 static fr_status open_states(fr_automaton *a) {
     uint32_t number;
     FR_TRY(make_room(&a->frames, sizeof *a->frames, 0, 1, MAX_FRAMES, &a->frame_capacity));
@@ -379,7 +383,7 @@ fr_status fr_automaton_begin(fr_automaton *a, uint32_t *number) {
     return settle(a, number);
 }
 
-/* A step that has not been taken yet. */
+/* Takes a step for the first time, and keeps its result and its cost. */
 static fr_status find_step(fr_automaton *a, uint32_t number, uint8_t byte) {
     const state s = a->states[number];
     uint32_t next;
@@ -397,7 +401,7 @@ static fr_status find_step(fr_automaton *a, uint32_t number, uint8_t byte) {
     return FR_OK;
 }
 
-/* A step that is not paid for yet in this round. */
+/* Takes a step and pays for it, if it was not paid for in this round. */
 static fr_status pay_step(fr_automaton *a, uint32_t number, uint8_t byte, uint32_t *next) {
     size_t at = (size_t)number * 256 + byte;
     if (a->steps[at] == UNKNOWN) FR_TRY(find_step(a, number, byte));
@@ -435,7 +439,7 @@ fr_status fr_automaton_spend(fr_automaton *a, size_t units) {
     return a->spent <= a->most ? FR_OK : fail_size();
 }
 
-/* Rounds are told by 16 bits: when they have all been used, none has been. */
+/* Begins a round. Rounds have numbers of 16 bits: once all are used, every number is removed from steps and states. */
 void fr_automaton_begin_round(fr_automaton *a) {
     if (a->last_round == LAST_ROUND) {
         a->last_round = 0;
@@ -452,7 +456,7 @@ uint32_t fr_automaton_set_round(fr_automaton *a, uint32_t round) {
     return before;
 }
 
-/* --------------------------------------------------------------------------------------------------- what is known */
+/* ------------------------------------------------------------------------------------------- properties of a state */
 
 uint8_t fr_automaton_same_until(const fr_automaton *a, uint32_t number, uint8_t low, uint8_t high) {
     const state s = a->states[number];
@@ -484,7 +488,7 @@ int fr_automaton_only_byte(const fr_automaton *a, uint32_t number) {
     return only;
 }
 
-/* Where the places of part `index` begin and end. */
+/* Finds the range of places of part `index`: places that return to the same frame. */
 static void find_part(const fr_automaton *a, const state *s, size_t index, size_t *first, size_t *end) {
     size_t last = s->first + s->count;
     for (*end = s->first;; index--) {
@@ -539,14 +543,15 @@ bool fr_automaton_is_full(const fr_automaton *a) {
     return a->state_count > MAX_STATES / 2 || a->frame_count > MAX_FRAMES / 4 || a->place_count > MAX_PLACES / 2;
 }
 
-/* Marks the frames that places return to, and those that these return to: a frame's number is above its caller's. */
+/* Marks the frames that places return to, and those that these frames return to. A frame's number is above its
+ * caller's. */
 static void mark_frames(const fr_automaton *a, const state *s, uint32_t *marks) {
     for (size_t i = s->first; i < s->first + s->count; i++) marks[a->places[i].frame] = 1;
     for (size_t i = a->frame_count; i-- > 1;)
         if (marks[i]) marks[a->frames[i].caller] = 1;
 }
 
-/* Makes the marked frames anew from the old ones. numbers: the marks, replaced by the new numbers. */
+/* Makes the marked frames anew from the old ones. numbers: the marks, which are replaced by the new numbers. */
 static fr_status keep_frames(fr_automaton *a, const frame *old, size_t count, uint32_t *numbers) {
     numbers[0] = 0;
     for (size_t i = 1; i < count; i++)

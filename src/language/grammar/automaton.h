@@ -1,62 +1,67 @@
-/* Runs rules byte by byte: tells which texts they allow, and which bytes may come next in one.
+/* Runs rules byte by byte: tells which texts they allow, and which bytes may come next in a text.
  *
- * In: rules. Out: states and the steps between them. A state is a set of places in the rules, each with its counter and
- * the calls to which it returns. States and lists of calls are numbered as they are met, equal ones alike, so that a
- * step that was taken before is only looked up. A state's number is valid until the automaton is swept.
+ * In: rules. Out: states and the steps between them. A state is a set of places in the rules, each with its counter
+ * and the calls to which it returns. States and lists of calls are numbered as they are met, and equal ones get the
+ * same number, so that a step that was taken before is only looked up. A state's number is valid until the automaton
+ * is swept.
  *
- * A rule that begins with itself is refused, as are rules that allow nothing. Thompson 1968, doi:10.1145/363347.363387;
- * Lang 1974, doi:10.1007/3-540-06841-4_65, for sets of places with shared stacks. */
+ * A rule that begins with itself is refused, and so are rules that allow nothing. Thompson 1968,
+ * doi:10.1145/363347.363387; Lang 1974, doi:10.1007/3-540-06841-4_65, for sets of places with shared stacks. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_AUTOMATON_H
 #define FR_SRC_LANGUAGE_GRAMMAR_AUTOMATON_H
 
 #include "src/language/grammar/rules.h"
 
-#define FR_STATE_DEAD 0u /* nothing may come, and nothing is whole */
+/* the state of a text that is not allowed: nothing may follow, and the text is not complete */
+#define FR_STATE_DEAD 0u
 
 typedef struct fr_automaton fr_automaton;
 
 fr_status fr_automaton_open(const fr_grammar_rules *rules, fr_automaton **automaton);
 void fr_automaton_close(fr_automaton *automaton);
 
-/* Before anything was read. */
+/* Gives the state of the empty text. */
 fr_status fr_automaton_begin(fr_automaton *automaton, uint32_t *state);
 
-/* The state behind one more byte. FR_INPUT: the grammar needs more states, or more places in one, than there may be, or
- * more work than there may be. */
+/* Gives the state after one more byte. FR_INPUT: the grammar needs more states, more places in a state, or more work
+ * than is allowed. */
 fr_status fr_automaton_step(fr_automaton *automaton, uint32_t state, uint8_t byte, uint32_t *next);
 
-/* The last byte up to `high` that leads, as all between do, where `low` does; perhaps not the very last. */
+/* Gives a byte from `low` to `high` such that all bytes from `low` to it lead to the same state. It need not be the
+ * largest such byte. */
 uint8_t fr_automaton_same_until(const fr_automaton *automaton, uint32_t state, uint8_t low, uint8_t high);
 
-/* Whether what was read is a whole text; whether something may follow it. */
+/* True if the bytes read so far are a complete text; true if more bytes may follow them. */
 bool fr_automaton_ends(const fr_automaton *automaton, uint32_t state);
 bool fr_automaton_goes_on(const fr_automaton *automaton, uint32_t state);
 
 /* The only byte that can come next; -1: there are several, or the text may end here. */
 int fr_automaton_only_byte(const fr_automaton *automaton, uint32_t state);
 
-/* A state's places by what they return to: part `index` as if it returned to nowhere, which is a state that many others
- * have a part in, and the state that it goes on in when its rule ends, FR_STATE_DEAD where that is the end of the text.
- * *local is FR_STATE_DEAD behind the last part. */
+/* Gives one part of a state: the places that return to the same frame. *local: the state of these places as if they
+ * returned to nothing, which many other states share. *after: the state in which the text continues when their rule
+ * ends; FR_STATE_DEAD: the text ends there. After the last part *local is FR_STATE_DEAD. */
 fr_status fr_automaton_part(fr_automaton *automaton, uint32_t state, size_t index, uint32_t *local, uint32_t *after);
 
-/* Gives a state that allows the same next tokens, with the counts changed to plain ones, which are as far from their
- * bounds as any token matters. Many states share it. */
+/* Gives a state that allows the same next tokens, with plain counts: counts that are far from both bounds are replaced
+ * by the lowest such count. Many states share it. */
 fr_status fr_automaton_plain(fr_automaton *automaton, uint32_t state, uint32_t *plain);
 
-/* Work is counted as if nothing were known from before, so that what is too much depends on no others' steps. From now
- * on it may be so much; what has been done since; more of it, FR_INPUT: too much. */
+/* Work is counted as if no step had been taken before, so that the point at which it is too much does not depend on
+ * other requests' steps. The first sets the limit and resets the count; the second gives the count; the third adds to
+ * it, and returns FR_INPUT if the limit is exceeded. */
 void fr_automaton_limit(fr_automaton *automaton, size_t most);
 size_t fr_automaton_spent(const fr_automaton *automaton);
 fr_status fr_automaton_spend(fr_automaton *automaton, size_t units);
 
-/* From here on each step counts once. Outside of rounds it counts each time: FR_NO_ROUND; gives the round before. */
+/* Begins a round. Within a round each step counts once. Outside of rounds (FR_NO_ROUND) it counts each time.
+ * fr_automaton_set_round gives the round before. */
 #define FR_NO_ROUND 0x10000u
 void fr_automaton_begin_round(fr_automaton *automaton);
 uint32_t fr_automaton_set_round(fr_automaton *automaton, uint32_t round);
 
-/* How many states there are; whether there is room for what a limit of FR_AUTOMATON_MOST may need; forgets all but one
- * of them, which gets another number. */
+/* The first gives the number of states. The second is true if there may be too little room for the work that
+ * FR_AUTOMATON_MOST allows. The third forgets all states but *kept, which gets another number. */
 #define FR_AUTOMATON_MOST 8000000
 size_t fr_automaton_states(const fr_automaton *automaton);
 bool fr_automaton_is_full(const fr_automaton *automaton);

@@ -1,5 +1,5 @@
-/* Nodes of rules: see automaton_nodes.h. Each expression is made with the node that comes behind it at hand, so it is
- * made from its end to its beginning. */
+/* Makes the nodes of rules (automaton_nodes.h). Each expression is made with the node that follows it, so expressions
+ * are made from their end to their beginning. */
 #include "src/language/grammar/automaton_nodes.h"
 
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "src/language/grammar/token_tree.h"
 
 #define MAX_NODES (1u << 20)
-#define MAX_DEPTH 400 /* of expressions in expressions */
-#define END       0u  /* the node of all rules' ends */
+#define MAX_DEPTH 400 /* the most expressions within each other */
+#define END       0u  /* the node at which all rules end */
 
 typedef struct making {
     fr_grammar_nodes *nodes;
@@ -56,8 +56,8 @@ typedef struct byte_run {
     uint8_t length, low[4], high[4];
 } byte_run;
 
-/* The runs of some ranges of characters, sorted: `any` is the node that reads so many bytes of a character's end,
- * whatever they are, made once. */
+/* The runs of some ranges of characters, sorted. any[n]: the node that reads the last n bytes of a character, whatever
+ * they are; it is made once. */
 typedef struct characters {
     making *m;
     uint32_t next, any[4];
@@ -90,7 +90,8 @@ static void add_bytes(characters *c, uint32_t low, uint32_t high) {
     c->runs[c->count++] = run;
 }
 
-/* Characters of one length: cut where a byte's range is not the whole one behind another that varies. */
+/* Adds characters whose encodings have the same length. The range is cut until its bytes vary independently: a byte
+ * that varies must be followed only by bytes of the whole range. */
 static void add_same_length(characters *c, uint32_t low, uint32_t high) {
     for (uint32_t mask = 0x3F; mask < high && mask < 0xFFFFFF; mask = mask << 6 | 0x3F) {
         if ((low & ~mask) == (high & ~mask)) continue;
@@ -137,7 +138,7 @@ static uint32_t make_runs(characters *c, const byte_run *runs, size_t count, siz
     return entry;
 }
 
-/* No range at all: a node that nothing leads on from. */
+/* Makes the nodes of a class of characters. A class without ranges becomes a node that no byte passes. */
 static uint32_t make_characters(making *m, const fr_expression_node *e, uint32_t next) {
     characters c = {.m = m, .next = next};
     const fr_character_range *ranges = m->rules->ranges + e->first;
@@ -158,12 +159,12 @@ static uint32_t make_token(making *m, const fr_expression_node *e, uint32_t next
 
 /* ------------------------------------------------------------------------------------------------------ small rules */
 
-/* A rule that neither repeats without end nor is large is copied to where it is spoken of: what a mask has in common
- * with others ends where a rule does, so a rule for a string is worth one of its own, and one for its characters
- * not. At another rule's end it is called, small or not: that takes no place to return to, so it costs nothing, and the
- * states of an automaton, a rule each that ends with another, stay as few as they are. */
+/* Rules that are neither large nor repeat without end are copied to the places that refer to them. The part of a mask
+ * that states share ends where a rule does, so a rule for a string is worth sharing, and one for its characters is
+ * not. At the end of another rule a rule is always called: such a call needs no place to return to, so it costs
+ * nothing, and an automaton whose rules each end with the next one keeps its few states. */
 enum { NOT_SEEN, BEING_SEEN, LARGE, SIZE_BASE };
-#define MAX_COPIED 256 /* ranges and rules of a body, repetitions counted out */
+#define MAX_COPIED 256 /* ranges and rules of a body, with each repetition counted as often as it repeats */
 #define WIDE_RANGE 8   /* a range of characters of several bytes counts as this many of one byte */
 
 static size_t size_of(making *m, fr_expression expression, size_t depth);
@@ -178,7 +179,7 @@ static size_t size_of_rule(making *m, uint32_t rule, size_t depth) {
     return *size < SIZE_BASE ? MAX_COPIED + 1 : *size - SIZE_BASE;
 }
 
-/* Anything above MAX_COPIED: too large, or without end. */
+/* Gives the size of an expression. Anything above MAX_COPIED means that it is too large, or repeats without end. */
 static size_t size_of(making *m, fr_expression expression, size_t depth) {
     const fr_expression_node *e = &m->rules->expressions[expression];
     size_t size = 0, one;
@@ -228,7 +229,7 @@ static bool may_be_empty(making *m, fr_expression expression, size_t depth) {
     }
 }
 
-/* ----------------------------------------------------------------------------------------------------- counted ones */
+/* ---------------------------------------------------------------------------------------------------- counted parts */
 
 /* Finds the limit with these bounds, mostly the one that was asked for last, or adds it. */
 static uint32_t limit_of(making *m, uint32_t least, uint32_t most) {
@@ -253,7 +254,7 @@ static uint32_t make_counted(making *m, uint32_t limit, uint32_t next) {
     return add(m, (fr_grammar_node){.kind = FR_NODE_COUNTED, .next = next, .other = limit});
 }
 
-/* Adds a rule that the grammar does not have itself; its entry is set later. */
+/* Adds a rule that the grammar itself does not have. Its entry is set later. */
 static uint32_t add_rule(making *m) {
     fr_grammar_nodes *n = m->nodes;
     if (!make_room(m, &n->entries, sizeof *n->entries, n->rules, &n->rule_capacity)) return 0;
@@ -270,7 +271,7 @@ static uint32_t add_call(making *m, uint32_t rule, uint32_t next) {
 static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t depth);
 static uint32_t make_nonempty(making *m, fr_expression expression, uint32_t next, size_t depth);
 
-/* least copies, then as many more as may be, or a loop. */
+/* Makes `least` copies, followed by as many optional copies as are allowed, or by a loop. */
 static uint32_t make_copies(making *m, const fr_expression_node *e, uint32_t next, size_t depth) {
     uint32_t entry = next;
     if (e->most == FR_GRAMMAR_UNBOUND) {
@@ -284,7 +285,7 @@ static uint32_t make_copies(making *m, const fr_expression_node *e, uint32_t nex
     for (uint32_t i = 0, before; i < e->second && m->status == FR_OK; i++) {
         before = entry;
         entry = make(m, e->first, entry, depth);
-        if (entry == before) break; /* of the empty text */
+        if (entry == before) break; /* the body is the empty text */
     }
     return entry;
 }
@@ -318,7 +319,7 @@ static uint32_t make_repeat(making *m, const fr_expression_node *e, uint32_t lea
     return make_loop(m, e, copied.second, empty, next, depth);
 }
 
-/* One of several. The last is made first. */
+/* Makes a choice. The last alternative is made first. */
 static uint32_t make_choice(making *m, const fr_expression_node *e, uint32_t next, size_t depth) {
     uint32_t others = make(m, e->second, next, depth);
     for (; m->rules->expressions[e->first].kind == FR_EXPRESSION_CHOICE;) {
@@ -328,7 +329,7 @@ static uint32_t make_choice(making *m, const fr_expression_node *e, uint32_t nex
     return add_split(m, make(m, e->first, next, depth), others);
 }
 
-/* The node that an expression begins with. Sequences are gone through from their ends. */
+/* Makes the nodes of an expression, and gives the first one. Sequences are made from their ends. */
 static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t depth) {
     const fr_expression_node *e = &m->rules->expressions[expression];
     if (depth == MAX_DEPTH && m->status == FR_OK)
@@ -359,8 +360,8 @@ static uint32_t make_nothing(making *m) {
     return add(m, (fr_grammar_node){.kind = FR_NODE_BYTE, .low = 1, .high = 0});
 }
 
-/* Calls a rule of its own that allows the texts of `rule` without the empty one. It is numbered before it is made, so
- * it may call itself. */
+/* Calls a new rule that allows the texts of `rule` without the empty one. The rule is numbered before it is made,
+ * because it may call itself. */
 static uint32_t call_nonempty(making *m, uint32_t rule, uint32_t next, size_t depth) {
     if (!m->nonempty[rule]) {
         uint32_t own = add_rule(m);
@@ -403,10 +404,10 @@ static uint32_t make_nonempty(making *m, fr_expression expression, uint32_t next
 
 /* ----------------------------------------------------------------------------------------- rules that allow nothing */
 
-/* Who leads where: two links a node, each in the list of the node that it leads to. */
+/* The links that lead to each node: a node has up to two links, each in the list of the node that it leads to. */
 typedef struct links {
-    uint32_t *first, *next; /* [nodes], [2 nodes]; link + 1, 0: none */
-    uint32_t *waiting;      /* [nodes] live, with what leads there still to be looked at */
+    uint32_t *first, *next; /* first: [nodes]; next: [2 nodes]; link + 1, 0: none */
+    uint32_t *waiting;      /* [nodes] live nodes, whose incoming links are still to be followed */
     size_t waiting_count;
 } links;
 
@@ -421,7 +422,8 @@ static void revive(fr_grammar_nodes *n, links *l, uint32_t node) {
     l->waiting[l->waiting_count++] = node;
 }
 
-/* A node is live if a node that it leads to is; a call, if both its rule and what comes behind are. */
+/* Finds the live nodes. A node is live if a node that it leads to is live; a call, if both its rule and the node after
+ * it are. */
 static void find_live(fr_grammar_nodes *n, links *l) {
     for (uint32_t i = 0; i < n->count; i++) {
         const fr_grammar_node *node = &n->items[i];
@@ -461,20 +463,20 @@ enum { UNKNOWN, ASKED, CONSUMES, MAY_BE_EMPTY };
 
 typedef struct beginnings {
     const fr_grammar_nodes *nodes;
-    uint8_t *rules;    /* by rule: one of these */
-    bool *seen;        /* by node */
-    uint32_t *waiting; /* [nodes] a stack that calls share */
+    uint8_t *rules;    /* [rules] one of the values above */
+    bool *seen;        /* [nodes] */
+    uint32_t *waiting; /* [nodes] a stack that nested calls share */
     size_t depth;
 } beginnings;
 
-/* True if the node can be passed without a byte. The end of a count can't if its least is above 0, as each count reads
- * a byte. */
+/* True if the node can be passed without a byte. The end of a count can't if its least is above 0, because each count
+ * reads a byte. */
 static bool passes(const beginnings *b, const fr_grammar_node *node) {
     if (node->kind == FR_NODE_CALL) return b->rules[node->other] == MAY_BE_EMPTY;
     return node->kind != FR_NODE_COUNTED || b->nodes->limits[node->other].least == 0;
 }
 
-/* Whether a rule allows the empty text. */
+/* Finds out whether a rule allows the empty text, and refuses rules that begin with themselves. */
 static fr_status look_at_rule(beginnings *b, uint32_t rule, size_t bottom) {
     const fr_grammar_nodes *n = b->nodes;
     if (b->rules[rule] >= CONSUMES) return FR_OK;
@@ -514,7 +516,7 @@ static fr_status refuse_left_recursion(const fr_grammar_nodes *n) {
     return status;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- all */
+/* -------------------------------------------------------------------------------------------------------- all nodes */
 
 static fr_status make_all(fr_grammar_nodes *n, const fr_grammar_rules *rules) {
     const size_t count = rules->rule_count;

@@ -1,4 +1,4 @@
-/* Nodes over which an automaton walks: they read a byte each, or lead on to others.
+/* The nodes over which an automaton walks: they read a byte each, or lead to others.
  *
  * In: rules. Out: nodes. A character becomes the bytes of its UTF-8. A repetition becomes copies if they are few, and
  * otherwise a loop that counts, whatever its bounds. Each activation of a rule has one counter, so a counted loop
@@ -9,17 +9,17 @@
 #include "src/language/grammar/rules.h"
 
 typedef enum fr_node_kind {
-    FR_NODE_BYTE,    /* low to high, then next */
-    FR_NODE_SPLIT,   /* next or other, and no byte */
-    FR_NODE_CALL,    /* rule `other`, then next */
-    FR_NODE_COUNT,   /* counts one more by counts[other], then next, and no byte */
-    FR_NODE_COUNTED, /* ends the count if limits[other] allows it, then next, and no byte */
+    FR_NODE_BYTE,    /* reads a byte from low to high, then next */
+    FR_NODE_SPLIT,   /* next or other, without a byte */
+    FR_NODE_CALL,    /* calls rule `other`, then next */
+    FR_NODE_COUNT,   /* counts one more by counts[other], then next, without a byte */
+    FR_NODE_COUNTED, /* ends the count if limits[other] allows it, then next, without a byte */
     FR_NODE_END,     /* ends a rule */
 } fr_node_kind;
 
 typedef struct fr_grammar_node {
     uint8_t kind, low, high;
-    bool live; /* a rule's end can be reached from it */
+    bool live; /* the end of its rule can be reached from it */
     uint32_t next, other;
 } fr_grammar_node;
 
@@ -28,7 +28,7 @@ typedef struct fr_count_limit {
     uint32_t least, most, margin;
 } fr_count_limit;
 
-/* Counts one more, after which at least `behind` more must come; exactly: neither more nor fewer. */
+/* Counts one more thing, after which at least `behind` more must follow; exactly: precisely so many. */
 typedef struct fr_count_step {
     uint32_t limit, behind;
     bool exactly;
@@ -39,7 +39,7 @@ typedef struct fr_grammar_nodes {
     fr_count_limit *limits;
     fr_count_step *counts;
     size_t count, capacity, limit_count, limit_capacity, step_count, step_capacity, rule_capacity;
-    uint32_t *entries; /* by rule */
+    uint32_t *entries; /* the first node of each rule */
     size_t rules;
     uint32_t root;
 } fr_grammar_nodes;

@@ -1,4 +1,4 @@
-/* A place in a text: see cursor.h. */
+/* Reads at a place in a text (cursor.h). */
 #include "src/language/grammar/cursor.h"
 
 #include <utf8proc.h>

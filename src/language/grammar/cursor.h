@@ -1,6 +1,6 @@
-/* A place in a text that is read character by character, for the languages that grammars are written in.
+/* Reads a text byte by byte or character by character, for the languages in which grammars are written.
  *
- * In: a text of any bytes. Out: bytes and characters at the place, which moves behind what was taken. */
+ * In: a text of any bytes. Out: bytes and characters at the present place, which moves past those that were taken. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_CURSOR_H
 #define FR_SRC_LANGUAGE_GRAMMAR_CURSOR_H
 
@@ -11,14 +11,14 @@ typedef struct fr_cursor {
     size_t at;
 } fr_cursor;
 
-/* The byte at hand, -1 at the end; whether it is this one, which then is taken. */
+/* Gives the next byte, or -1 at the end. The second is true if the next byte is this one, and then takes it. */
 int fr_cursor_peek(const fr_cursor *cursor);
 bool fr_cursor_take(fr_cursor *cursor, char byte);
 
-/* A number of so many hexadecimal digits, at most 8; false: one is missing, and the place is where. */
+/* Takes a number of exactly `digits` hexadecimal digits, at most 8; false: one is missing, and the place is there. */
 bool fr_cursor_take_hex(fr_cursor *cursor, size_t digits, uint32_t *number);
 
-/* A character of UTF-8; false, and nothing is taken: there is none. */
+/* Takes a character of UTF-8; false: there is none, and nothing is taken. */
 bool fr_cursor_take_character(fr_cursor *cursor, uint32_t *code);
 
 #endif

@@ -1,4 +1,4 @@
-/* Digits of whole numbers: see decimal.h. */
+/* Computes with the digits of whole numbers (decimal.h). */
 #include "src/language/grammar/decimal.h"
 
 #include <math.h>
@@ -56,7 +56,7 @@ fr_decimal fr_decimal_negated(fr_decimal number) {
     return made;
 }
 
-/* Counts the digits after the sign up or down by one. The last number of 40 digits stays. */
+/* Counts the digits after the sign up or down by one. The largest number of 40 digits stays unchanged. */
 static fr_decimal count(fr_decimal number, bool down) {
     bool negative = *number.text == '-';
     char *digits = number.text + negative;

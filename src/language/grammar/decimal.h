@@ -1,7 +1,7 @@
-/* Whole numbers of up to 40 digits, as the bounds of schemas have them: 64 bits are not enough for those.
+/* Whole numbers of up to 40 digits, for the bounds of schemas, which may not fit in 64 bits.
  *
- * In: values of JSON. Out: their digits, with a minus before them if they are negative. What has more digits becomes
- * the last number of 40. */
+ * In: JSON values. Out: their digits, with a minus before them if they are negative. A number with more digits becomes
+ * the largest one of 40 digits. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_DECIMAL_H
 #define FR_SRC_LANGUAGE_GRAMMAR_DECIMAL_H
 
@@ -14,10 +14,11 @@ typedef struct fr_decimal {
     char text[FR_DECIMAL_DIGITS + 2];
 } fr_decimal;
 
-/* Gives the whole number that a value is, or the next one below it, or above it. *whole: the value is that number. */
+/* Gives the value if it is a whole number, else the whole number above or below it. *whole: the value is that
+ * number. */
 fr_decimal fr_decimal_of(const json_t *value, bool above, bool *whole);
 
-/* Makes a number of the digit 9. */
+/* Makes the number of so many digits that are all 9. */
 fr_decimal fr_decimal_nines(size_t digits, bool negative);
 
 int fr_decimal_compare(const fr_decimal *one, const fr_decimal *other);

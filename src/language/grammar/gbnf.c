@@ -1,6 +1,6 @@
-/* GBNF: see readers.h, and llama.cpp's grammars/README.md for the language.
+/* Reads GBNF (readers.h); llama.cpp's grammars/README.md describes the language.
  *
- * A line break ends a rule, but within parentheses and behind ::= and |. */
+ * A line break ends a rule, except within parentheses and after ::= and |. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -8,13 +8,13 @@
 #include "src/language/grammar/cursor.h"
 #include "src/language/grammar/readers.h"
 
-#define MAX_DEPTH 100 /* of parentheses */
+#define MAX_DEPTH 100 /* the most parentheses within each other */
 #define MAX_RULES 16384
 
 typedef struct rule_name {
     fr_text name;
     uint32_t rule;
-    size_t first; /* where it is first spoken of */
+    size_t first; /* offset of its first mention */
 } rule_name;
 
 typedef struct reader {
@@ -39,7 +39,7 @@ static fr_status fail(const reader *r, const char *what) {
     return fail_at(r, r->c.at, FR_INPUT, what);
 }
 
-/* Blanks and comments; line breaks too, where a rule may go on behind one. */
+/* Skips blanks and comments, and also line breaks in places where a rule may continue on the next line. */
 static void skip_blanks(reader *r, bool lines) {
     for (int c; (c = fr_cursor_peek(&r->c)) == ' ' || c == '\t' || c == '#' || (lines && (c == '\n' || c == '\r'));
          r->c.at++)
@@ -164,7 +164,7 @@ static fr_status read_number(reader *r, uint32_t *number) {
     return FR_OK;
 }
 
-/* {m}, {m,} and {m,n}, behind the brace. */
+/* Reads the counts {m}, {m,} or {m,n} after the opening brace. */
 static fr_status read_counts(reader *r, uint32_t *least, uint32_t *most) {
     skip_blanks(r, false);
     FR_TRY(read_number(r, least));
@@ -204,7 +204,7 @@ static fr_status read_group(reader *r, size_t depth, fr_expression *expression) 
     return fr_cursor_take(&r->c, ')') ? FR_OK : fail(r, "a parenthesis is not closed");
 }
 
-/* *there: false where no item begins. */
+/* Reads an item. *there: false if no item begins here. */
 static fr_status read_item(reader *r, size_t depth, fr_expression *expression, bool *there) {
     *there = true;
     if (fr_cursor_take(&r->c, '"')) return read_literal(r, expression);
@@ -278,7 +278,7 @@ static fr_status read_all(reader *r) {
 }
 
 fr_status fr_gbnf_read(fr_text text, fr_grammar_rules *rules) {
-    size_t most = text.length / 2 + 2; /* names, with what stands between them, and root */
+    size_t most = text.length / 2 + 2; /* names and the bytes between them, and root */
     reader r = {.c = {text, 0}, .rules = rules, .slots = fr_hash_table_size(2 * (most < MAX_RULES ? most : MAX_RULES))};
     r.names = calloc(r.slots, sizeof *r.names);
     if (!r.names) return fr_fail_memory("a grammar", r.slots * sizeof *r.names);

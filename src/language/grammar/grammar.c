@@ -1,4 +1,4 @@
-/* Which tokens may come next: see grammar.h. */
+/* Finds the tokens that may come next in a text of a grammar (grammar.h). */
 #include "src/language/grammar/grammar.h"
 
 #include <stdlib.h>
@@ -8,12 +8,13 @@
 #include "src/language/grammar/readers.h"
 #include "src/language/grammar/text_runs.h"
 
-#define MAX_KEPT_BYTES ((size_t)64 << 20) /* of masks */
+#define MAX_KEPT_BYTES ((size_t)64 << 20) /* bytes of masks */
 #define MAX_TEXT       ((size_t)1 << 20)
 #define MAX_APART      64
-#define UNIT_WORDS     16 /* of a mask: they take as long as a node of the tree, the automaton's unit of work */
+/* words of a mask: a walk over so many takes as long as one node of the tree, the automaton's unit of work */
+#define UNIT_WORDS     16
 
-/* What a state allows as long as its rule lasts, and the nodes of the tree at which that may be over. */
+/* The tokens that a state allows while its rule lasts, and the nodes of the tree at which the rule may end. */
 typedef struct local_mask {
     uint64_t *bits; /* NULL: not made yet */
     uint32_t *returns;
@@ -27,9 +28,9 @@ struct fr_grammar {
     local_mask *locals; /* [states] */
     uint64_t **masks;   /* [states] */
     size_t capacity, words, kept, sweeps;
-    int32_t apart[MAX_APART]; /* tokens that are no text */
+    int32_t apart[MAX_APART]; /* tokens that count only as themselves, not as text */
     size_t apart_count;
-    uint32_t path[FR_MAX_TREE_DEPTH + 1]; /* states of the nodes above the one of a walk, by depth */
+    uint32_t path[FR_MAX_TREE_DEPTH + 1]; /* states of the nodes above the node of a walk, by depth */
 };
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
@@ -57,7 +58,7 @@ size_t fr_grammar_sweeps(const fr_grammar *g) {
     return g->sweeps;
 }
 
-/* Room for what is known of every state that there is. */
+/* Makes room to keep masks for every state of the automaton. */
 static fr_status widen(fr_grammar *g) {
     size_t states = fr_automaton_states(g->automaton), wanted = 2 * states;
     if (states <= g->capacity) return FR_OK;
@@ -97,7 +98,7 @@ static fr_status note_return(local_mask *m, uint32_t node) {
     return FR_OK;
 }
 
-/* Tokens that need not be walked to: those of a class, of at most so many characters. */
+/* Tokens that need not be walked to: those of at most so many characters, all of one class. */
 typedef struct slice {
     int class, index; /* class -1: none */
     size_t length;
@@ -112,21 +113,22 @@ static bool is_in(const fr_grammar *g, slice s, uint32_t node) {
 static fr_status walk_origin(fr_grammar *g, const fr_slice_origin *origin, uint32_t state, uint64_t *bits,
                              local_mask *m);
 
-/* The slices of what is below a node; NULL: none were made. */
+/* Gives the slices of the tokens below a node; NULL: none were made for it. */
 static const fr_slice_origin *origin_at(const fr_grammar *g, uint32_t node) {
     for (size_t i = 1; i < g->tree->slices.origin_count; i++)
         if (g->tree->slices.origins[i].node == node) return &g->tree->slices.origins[i];
     return NULL;
 }
 
-/* A node at which a text is in a living state: allows its own token. */
+/* Arrives at a node whose text leads to a living state: allows the node's own tokens. m: also notes the node if the
+ * text may end here. */
 static fr_status arrive(fr_grammar *g, uint32_t node, uint32_t state, uint64_t *bits, local_mask *m) {
     allow(g, bits, &g->tree->nodes[node]);
     return m && fr_automaton_ends(g->automaton, state) ? note_return(m, node) : FR_OK;
 }
 
-/* Allows all tokens below a node at which a text is in a state, but those of a slice. m: notes where that comes to its
- * end, NULL: doesn't. */
+/* Allows all tokens below the node `from`, at which the text is in a state, except those of a slice, which are known.
+ * m: notes the nodes at which the text may end; NULL: does not. */
 static fr_status walk(fr_grammar *g, uint32_t from, uint32_t state, slice known, uint64_t *bits, local_mask *m) {
     const fr_token_node *nodes = g->tree->nodes;
     const uint32_t end = nodes[from].end;
@@ -153,7 +155,7 @@ static fr_status walk(fr_grammar *g, uint32_t from, uint32_t state, slice known,
     return fr_automaton_spend(g->automaton, 2 + visited);
 }
 
-/* A stop, and what is below it, from the state before its character. */
+/* Allows a stop, and the tokens below it, beginning at the state before the stop's character. */
 static fr_status walk_stop(fr_grammar *g, const fr_slice_stop *stop, uint32_t state, uint64_t *bits, local_mask *m) {
     for (uint8_t i = 0; i < stop->count; i++) {
         FR_TRY(fr_automaton_step(g->automaton, state, stop->bytes[i], &state));
@@ -166,7 +168,8 @@ static fr_status walk_stop(fr_grammar *g, const fr_slice_stop *stop, uint32_t st
     return walk(g, stop->node, state, NO_SLICE, bits, m);
 }
 
-/* Allows what a slice has not, by the states behind its characters. */
+/* Allows the tokens that a slice lacks, given the states after each number of its characters: those that leave the
+ * class, and those that are longer than the slice. */
 static fr_status walk_stops(fr_grammar *g, const fr_slice_stops *stops, slice known, const uint32_t *states,
                             uint64_t *bits, local_mask *m) {
     size_t most = known.length < FR_STOPS_MOST ? known.length : FR_STOPS_MOST;
@@ -183,7 +186,7 @@ static fr_status walk_stops(fr_grammar *g, const fr_slice_stops *stops, slice kn
     return FR_OK;
 }
 
-/* The largest slice of which all may come. */
+/* Finds the largest slice whose tokens may all come. */
 static fr_status find_slice(fr_grammar *g, uint32_t state, slice *found) {
     *found = NO_SLICE;
     for (int class = FR_SLICE_CLASSES - 1; class >= 0 && found->class < 0; class --) {
@@ -195,7 +198,7 @@ static fr_status find_slice(fr_grammar *g, uint32_t state, slice *found) {
     return FR_OK;
 }
 
-/* Allows all tokens below an origin at which a text is in a state: a slice, and what that has not. */
+/* Allows all tokens below an origin, at which the text is in a state: first a slice, then the tokens that it lacks. */
 static fr_status walk_origin(fr_grammar *g, const fr_slice_origin *origin, uint32_t state, uint64_t *bits,
                              local_mask *m) {
     uint32_t states[FR_STOPS_MOST + 1];
@@ -257,7 +260,7 @@ static bool is_apart(const fr_grammar *g, int32_t id) {
     return false;
 }
 
-/* What is no text is allowed where it is as itself. */
+/* Allows each token that is kept apart if it may come as itself. */
 static fr_status set_apart(fr_grammar *g, uint32_t state, uint64_t *bits) {
     for (size_t i = 0; i < g->apart_count; i++) {
         uint32_t next;
@@ -302,7 +305,7 @@ static fr_status step(fr_grammar *g, uint32_t state, fr_text bytes, uint32_t *ne
     return FR_OK;
 }
 
-/* As itself before as a text, where it may be both. */
+/* Steps over a token. If the token may be itself or text, it counts as itself. */
 fr_status fr_grammar_step(fr_grammar *g, uint32_t state, int32_t id, uint32_t *next) {
     uint8_t sign[FR_TOKEN_SIZE];
     fr_text text;
@@ -359,7 +362,7 @@ static fr_status open(fr_grammar *g, const fr_token_tree *tree, const fr_grammar
     g->words = (tree->vocab + 63) / 64;
     uint32_t first;
     FR_TRY(fr_automaton_open(rules, &g->automaton));
-    FR_TRY(fr_automaton_begin(g->automaton, &first)); /* what no text can begin with is refused now */
+    FR_TRY(fr_automaton_begin(g->automaton, &first)); /* refuses a grammar that no text can begin */
     return widen(g);
 }
 

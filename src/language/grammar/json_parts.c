@@ -1,4 +1,4 @@
-/* What JSON values are made of: see json_parts.h. RFC 8259. */
+/* Makes expressions of the parts of JSON values (json_parts.h), after RFC 8259. */
 #include "src/language/grammar/json_parts.h"
 
 #include <stdio.h>
@@ -9,10 +9,10 @@
 #include "formats/json_wide.h"
 
 #define MAX_INDENT    20
-#define MAX_DIGITS    18 /* of an integer without bounds */
+#define MAX_DIGITS    18 /* digits of an integer without bounds */
 #define FRACTION_MOST 6
-#define MAX_KEY       40  /* letters of a bare one, behind the first */
-#define MAX_NAME      200 /* bytes of a name that others must not be */
+#define MAX_KEY       40  /* characters of a bare key after its first */
+#define MAX_NAME      200 /* bytes of a name that other keys must differ from */
 
 fr_written_parts fr_written_parts_of(fr_grammar_rules *rules) {
     return (fr_written_parts){.rules = rules,
@@ -52,7 +52,7 @@ fr_expression fr_written_comma(fr_written_parts *p) {
 
 fr_expression fr_written_list(fr_written_parts *p, const char *open, fr_expression item, uint32_t least, uint32_t most,
                               const char *close) {
-    uint32_t rule = fr_grammar_rule(p->rules); /* an item stands twice in what is made */
+    uint32_t rule = fr_grammar_rule(p->rules); /* the item occurs twice in the expression, so it becomes a rule */
     fr_grammar_define(p->rules, rule, item);
     item = fr_expression_rule(p->rules, rule);
     fr_expression begin = then(p, string(p, open), fr_written_blank(p));
@@ -67,7 +67,7 @@ fr_expression fr_written_list(fr_written_parts *p, const char *open, fr_expressi
 
 static const fr_character_range PLAIN[] = {{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x7E}, {0x80, FR_MAX_CODE_POINT}};
 
-/* What JSON has to escape, or may: by its letter behind the backslash. */
+/* Characters that have a short escape in JSON. */
 static const struct escape {
     uint32_t code;
     const char *written;
@@ -80,7 +80,7 @@ static bool within(const fr_character_range *ranges, size_t count, bool except, 
     return found != except;
 }
 
-/* The ranges that both have, of ranges that are not joined; gives how many. */
+/* Gives the parts of the ranges that are in PLAIN, and returns how many. The ranges must not overlap. */
 static size_t common(const fr_character_range *ranges, size_t count, fr_character_range *out) {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
@@ -92,7 +92,7 @@ static size_t common(const fr_character_range *ranges, size_t count, fr_characte
     return kept;
 }
 
-/* Every character that is plain, but for some. */
+/* Allows every plain character except those in the ranges. */
 static fr_expression plain_except(fr_grammar_rules *rules, const fr_character_range *ranges, size_t count) {
     fr_character_range *all = malloc((count + 4) * sizeof *all);
     if (!all) {
@@ -126,7 +126,7 @@ fr_expression fr_written_write(fr_grammar_rules *rules, const fr_character_range
     return made;
 }
 
-/* \uXXXX of no half of a character, and of none that is written otherwise. */
+/* Allows \uXXXX for all codes except halves of surrogate pairs. */
 static fr_expression by_code(fr_written_parts *p) {
     const fr_character_range hex[] = {{'0', '9'}, {'a', 'f'}, {'A', 'F'}};
     const fr_character_range but_d[] = {{'0', '9'}, {'a', 'c'}, {'e', 'f'}, {'A', 'C'}, {'E', 'F'}};
@@ -139,7 +139,7 @@ static fr_expression by_code(fr_written_parts *p) {
     return then(p, string(p, "\\u"), fr_expression_or(p->rules, whole, lower));
 }
 
-/* Between marks that are texts no string has '<' in it, which they begin with. */
+/* Writes characters between marks. If the marks are written as text, a string has no '<', with which they begin. */
 static fr_expression bare_characters(fr_grammar_rules *rules, const fr_character_range *ranges, size_t count,
                                      bool except) {
     fr_character_range *all = malloc((count + 2) * sizeof *all);
@@ -189,7 +189,7 @@ fr_expression fr_written_string(fr_written_parts *p) {
     return fr_expression_rule(p->rules, p->string);
 }
 
-/* --------------------------------------------------------------------------------------------- strings but for some */
+/* ------------------------------------------------------------------------------------ strings other than given ones */
 
 static int by_text(const void *one, const void *other) {
     return strcmp(*(const char *const *)one, *(const char *const *)other);
@@ -202,7 +202,8 @@ static uint32_t code_at(const char *text, size_t at, size_t *length) {
     return size < 1 ? 0xFFFD : (uint32_t)code;
 }
 
-/* What may follow `at` bytes that sorted names share, up to the quote: a name's own end is left out. */
+/* Allows all ends of a string, up to its quote, after the first `at` bytes of some sorted names, so that the string is
+ * none of the names. */
 static fr_expression other_end(fr_written_parts *p, const char *const *names, size_t count, size_t at) {
     fr_expression quote = string(p, "\"");
     fr_expression any = fr_expression_repeat(p->rules, plain_except(p->rules, NULL, 0), 0, FR_GRAMMAR_UNBOUND);
@@ -235,7 +236,7 @@ static fr_expression any_key(fr_written_parts *p);
 
 fr_expression fr_written_other_string(fr_written_parts *p, const char *const *names, size_t count) {
     const char **sorted = p->mark ? NULL : malloc((count + 1) * sizeof *sorted);
-    if (p->mark) return any_key(p); /* where there are no names */
+    if (p->mark) return any_key(p); /* bare keys: there are no names */
     if (!sorted) {
         p->rules->status = FR_MEMORY;
         return 0;
@@ -253,7 +254,7 @@ static fr_expression digits(fr_written_parts *p, uint32_t least, uint32_t most) 
     return fr_expression_repeat(p->rules, range(p, '0', '9'), least, most);
 }
 
-/* 0, or digits that don't begin with it. */
+/* Allows 0, or digits that do not begin with 0. */
 static fr_expression natural(fr_written_parts *p) {
     return fr_expression_or(p->rules, string(p, "0"), then(p, range(p, '1', '9'), digits(p, 0, MAX_DIGITS - 1)));
 }
@@ -263,7 +264,7 @@ static void join(fr_written_parts *p, fr_expression *all, bool *some, fr_express
     *some = true;
 }
 
-/* Numbers of one length from low to high, digit by digit. */
+/* Allows the numbers from low to high, two numbers of the same length, digit by digit. */
 static fr_expression between(fr_written_parts *p, const char *low, const char *high) {
     size_t length = strlen(low);
     if (length == 0) return 0;
@@ -285,7 +286,7 @@ static fr_expression between(fr_written_parts *p, const char *low, const char *h
     return all;
 }
 
-/* Numbers from low to high, neither below 0. */
+/* Allows the numbers from low to high, neither of which is below 0. */
 static void add_naturals(fr_written_parts *p, fr_decimal low, fr_decimal high, const char *sign, fr_expression *all,
                          bool *some) {
     const size_t shortest = strlen(low.text), longest = strlen(high.text);
@@ -296,7 +297,8 @@ static void add_naturals(fr_written_parts *p, fr_decimal low, fr_decimal high, c
     }
 }
 
-/* The integers that bounds leave, as far as they are written here. */
+/* Finds the smallest and the largest integer within the bounds. A missing bound is far away: integers get at most
+ * MAX_DIGITS digits, or one more than the other bound has. */
 static void whole_bounds(const fr_written_bounds *b, fr_decimal *low, fr_decimal *high) {
     const fr_decimal far_low = fr_decimal_nines(MAX_DIGITS, true), far_high = fr_decimal_nines(MAX_DIGITS, false);
     *low = b->has_least && b->above_least ? fr_decimal_next(b->least, false) : b->has_least ? b->least : far_low;
@@ -330,7 +332,8 @@ bool fr_written_integer(fr_written_parts *p, const fr_written_bounds *bounds, fr
     return some;
 }
 
-/* Behind a whole part, a fraction that is not 0: more than the whole part, less than the next one. */
+/* Allows numbers with a fraction that is not 0. Each lies between its whole part and the next one, so bounds on whole
+ * parts suffice. */
 static void add_fractions(fr_written_parts *p, const fr_written_bounds *b, fr_expression *all, bool *some) {
     const fr_decimal far = fr_decimal_nines(MAX_DIGITS - 1, false);
     fr_decimal low = b->has_least ? larger(b->least, ZERO) : ZERO, high = b->has_most ? b->most : far;
@@ -372,7 +375,7 @@ static bool is_bare(const char *name) {
     return *name && strspn(name, letters) == strlen(name);
 }
 
-/* A value as JSON has it; NULL: there was no memory for it. */
+/* Writes a value as JSON; NULL: memory ran out. */
 static fr_expression dumped(fr_written_parts *p, const json_t *value) {
     char *text = NULL;
     size_t length = 0;
@@ -383,7 +386,7 @@ static fr_expression dumped(fr_written_parts *p, const json_t *value) {
     return made;
 }
 
-/* A key as it is written: bare, or as JSON has it. */
+/* Writes a key as the form has it: bare, or as a JSON string. */
 static fr_expression key(fr_written_parts *p, const char *name) {
     if (p->mark && is_bare(name)) return string(p, name);
     json_t *text = json_string(name);

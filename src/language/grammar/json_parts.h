@@ -1,10 +1,10 @@
-/* What JSON values are made of, as expressions: for schemas.
+/* Makes expressions of the parts of JSON values, for schemas.
  *
- * In: bounds, names. Out: expressions of values as JSON writes them. Blanks are few, so that nobody can go on with them
- * for ever: a space, or a line break and an indentation.
+ * In: bounds, names. Out: expressions of values as JSON writes them. White space is limited to a space, or a line
+ * break and an indentation, so that no text can continue with white space for ever.
  *
- * Or, bare, as Gemma writes arguments of calls: no blanks, keys without quotes, strings between two marks and as they
- * are. */
+ * The bare form is the one in which Gemma writes the arguments of calls: no blanks, keys without quotes, and strings
+ * without escapes between two marks. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_JSON_PARTS_H
 #define FR_SRC_LANGUAGE_GRAMMAR_JSON_PARTS_H
 
@@ -13,12 +13,13 @@
 #include "src/language/grammar/decimal.h"
 #include "src/language/grammar/readers.h"
 
-/* Rules that all values share, made when they are first asked for; FR_GRAMMAR_NO_RULE before. */
+/* The rules that all values share. They are made when they are first needed; before that they are
+ * FR_GRAMMAR_NO_RULE. */
 typedef struct fr_written_parts {
     fr_grammar_rules *rules;
     uint32_t string, any, object, array;
-    fr_expression mark; /* before and behind a string; 0: JSON's quote */
-    bool mark_is_text;  /* a token as itself otherwise, which no text is */
+    fr_expression mark; /* the mark before and after a string, for the bare form; 0: JSON's quote */
+    bool mark_is_text;  /* the mark is written as text; otherwise it is a token as itself, which no text is */
     bool lenient;       /* ignores parts of a schema that are not built or not valid, instead of refusing the schema */
 } fr_written_parts;
 
@@ -30,22 +31,23 @@ fr_expression fr_written_any(fr_written_parts *parts);
 fr_expression fr_written_any_object(fr_written_parts *parts);
 fr_expression fr_written_any_array(fr_written_parts *parts);
 
-/* A value written out, without blanks. */
+/* Writes a value out, without blanks. */
 fr_expression fr_written_literal(fr_written_parts *parts, const json_t *value);
 
-/* How its strings' characters are written, and what stands before and behind them. */
+/* Give the function that writes characters of strings, and the expression that stands before and after a string. */
 fr_write_characters *fr_written_writer(const fr_written_parts *parts);
 fr_expression fr_written_quote(fr_written_parts *parts);
 
-/* Characters inside quotes, as fr_write_characters has it; any so many of them between quotes. */
+/* Allows characters inside quotes, with the arguments of fr_write_characters; allows any `least` to `most` characters
+ * between quotes. */
 fr_expression fr_written_write(fr_grammar_rules *rules, const fr_character_range *ranges, size_t count, bool except);
 fr_expression fr_written_string_of_length(fr_written_parts *parts, uint32_t least, uint32_t most);
 
-/* Strings between quotes that are none of some; of plain characters. */
+/* Allows strings of plain characters between quotes that differ from each of some names. */
 fr_expression fr_written_other_string(fr_written_parts *parts, const char *const *names, size_t count);
 
-/* Numbers. Bounds of real numbers, both included or not, are kept by fractions of at most six digits. False: what can
- * be written between them here is nothing. */
+/* Allow numbers. Bounds of real numbers, whether included or not, are kept with fractions of at most six digits.
+ * False: no number between the bounds can be written here. */
 typedef struct fr_written_bounds {
     bool has_least, has_most;
     bool above_least, below_most; /* the bound is a whole number that is not included */
@@ -54,11 +56,11 @@ typedef struct fr_written_bounds {
 bool fr_written_integer(fr_written_parts *parts, const fr_written_bounds *bounds, fr_expression *expression);
 bool fr_written_number(fr_written_parts *parts, const fr_written_bounds *bounds, fr_expression *expression);
 
-/* open item (, item)* close with blanks, of least to most items, none allowed if least is 0. */
+/* Allows open item (, item)* close, with blanks between them, with least to most items. */
 fr_expression fr_written_list(fr_written_parts *parts, const char *open, fr_expression item, uint32_t least,
                               uint32_t most, const char *close);
 
-/* "name": and blanks, behind it value. */
+/* Allows "name":, blanks and the value. */
 fr_expression fr_written_member(fr_written_parts *parts, const char *name, fr_expression value);
 fr_expression fr_written_comma(fr_written_parts *parts);
 

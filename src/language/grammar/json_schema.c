@@ -1,6 +1,6 @@
-/* JSON schemas: see readers.h. What is made is values of the schema, not all of them: members come in the order in
- * which `properties` has them, keywords of one type say that a value is of that type, numbers are short. What a schema
- * asks for that isn't built is refused by its place. */
+/* Reads JSON schemas (readers.h). The grammar allows values of the schema, but not all of them: members come in the
+ * order of `properties`, a keyword about one type implies that type, and numbers are short. A keyword that is not
+ * built is refused, with its place. */
 #include <stdlib.h>
 
 #include "formats/json_pointer.h"
@@ -8,16 +8,16 @@
 #include "formats/json_wide.h"
 #include "src/language/grammar/json_schema_reader.h"
 
-#define MAX_DEPTH   64 /* of schemas in schemas */
+#define MAX_DEPTH   64 /* the most schemas within each other */
 #define MAX_SCHEMAS 20000
-#define MAX_LOOKS   8    /* references to references */
-#define MAX_TYPES   7    /* there are no more */
-#define MAX_VALUES  4000 /* an automaton of bytes is in no more places at once */
+#define MAX_LOOKS   8    /* the most references that are followed in a row */
+#define MAX_TYPES   7    /* JSON Schema has no more types */
+#define MAX_VALUES  4000 /* an automaton of bytes can't be in more places at once */
 
 struct fr_schema_reference {
     const json_t *schema;
     uint32_t rule;
-    bool nothing; /* no value is of it */
+    bool nothing; /* no value matches it */
 };
 
 typedef fr_schema_reader reader;
@@ -71,7 +71,7 @@ fr_status fr_schema_read_counts(reader *r, const json_t *schema, const char *lea
 /* ------------------------------------------------------------------------------------------------- types, constants */
 
 static const struct type {
-    const char *name, *words[13]; /* keywords that say that a value is of it, where nothing else does */
+    const char *name, *words[13]; /* keywords that imply the type if the schema does not name one */
 } TYPES[] = {
     {"object",
      {"properties", "required", "additionalProperties", "patternProperties", "propertyNames", "minProperties",
@@ -81,7 +81,7 @@ static const struct type {
     {"number", {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}},
 };
 
-/* Of values that are not to be, those that a type can tell apart. */
+/* True if some of the values that the schema excludes have this type. */
 static bool excludes(const json_t *schema, const char *type) {
     size_t i;
     json_t *value;
@@ -94,7 +94,7 @@ static bool excludes(const json_t *schema, const char *type) {
     return found;
 }
 
-/* true, false and null, those that may be. */
+/* Allows those of true, false and null that the schema does not exclude. */
 static fr_status read_words(reader *r, const json_t *schema, bool boolean, const fr_schema_path *path,
                             fr_expression *expression) {
     static const char *const words[] = {"true", "false", "null"};
@@ -150,7 +150,7 @@ static fr_status read_types(reader *r, const json_t *types, const json_t *schema
     return some ? FR_OK : fr_schema_nothing(r, path);
 }
 
-/* Takes the values. */
+/* Allows the given values, and takes them. */
 static fr_status write_constants(reader *r, json_t *values, const fr_schema_path *path, fr_expression *expression) {
     size_t i;
     json_t *value;
@@ -178,7 +178,7 @@ static fr_status read_any_but(reader *r, const json_t *schema, const fr_schema_p
     return status;
 }
 
-/* A schema without choices and references. */
+/* Reads a schema without choices and references. */
 static fr_status read_plain(reader *r, const json_t *schema, const fr_schema_path *path, fr_expression *expression) {
     const json_t *type = json_object_get(schema, "type");
     json_t *constants;
@@ -229,7 +229,7 @@ static fr_status add_reference(reader *r, const json_t *target, uint32_t *rule) 
     return FR_OK;
 }
 
-/* One rule for all references to a schema, so that it may refer to itself. */
+/* Reads a reference. All references to a schema share one rule, so a schema may refer to itself. */
 static fr_status read_reference(reader *r, const json_t *target, const fr_schema_path *path,
                                 fr_expression *expression) {
     fr_grammar_rules *rules = r->parts->rules;
@@ -252,7 +252,7 @@ static fr_status read_reference(reader *r, const json_t *target, const fr_schema
 
 /* ----------------------------------------------------------------------------------------------------- combinations */
 
-/* A part of a schema, ready to be merged with the rest. */
+/* Prepares a part of a schema, so that it can be merged with the rest. */
 static fr_status read_part(reader *r, const json_t *part, const fr_schema_path *path, json_t **ready) {
     const json_t *said = fr_schema_look_through(r, part, path);
     FR_TRY(fr_schema_check_words(r, said, path));
@@ -261,7 +261,7 @@ static fr_status read_part(reader *r, const json_t *part, const fr_schema_path *
     return FR_OK;
 }
 
-/* Takes `rest` and makes it one schema of both. */
+/* Merges a part into *rest, which is replaced by the merged schema. */
 static fr_status merge_part(reader *r, json_t **rest, const json_t *part, const fr_schema_path *path) {
     json_t *ready = NULL, *merged = NULL;
     fr_status status = fr_schema_check(r->parts->rules, path);
@@ -273,7 +273,7 @@ static fr_status merge_part(reader *r, json_t **rest, const json_t *part, const 
     return status;
 }
 
-/* A schema and the rest of the one that it stands in. Takes `rest`. */
+/* Reads a schema merged with the rest of the schema that contains it. Takes `rest`. */
 static fr_status read_merged(reader *r, json_t *rest, const json_t *with, const fr_schema_path *path,
                              fr_expression *expression) {
     fr_status status = merge_part(r, &rest, with, path);
@@ -356,15 +356,15 @@ static fr_status read_object_schema(reader *r, const json_t *schema, const fr_sc
     return status;
 }
 
-/* True if reading failed at a part of a schema that is not built, or not valid, and a lenient caller may ignore that
+/* True if reading failed at a part of a schema that is not built or not valid, and a lenient caller may ignore that
  * part. */
 static bool may_say_less(const reader *r, fr_status status) {
     bool failed = status == FR_UNBUILT || (status == FR_INPUT && !r->nothing);
     return failed && r->parts->lenient && r->parts->rules->status == FR_OK && r->schemas <= MAX_SCHEMAS;
 }
 
-/* Reads only the keywords that are always built, as far as they are valid; failing that, the type alone; failing that,
- * allows any value. */
+/* Reads only the keywords that are always built, as far as they are valid. If that fails, reads only the type; if that
+ * fails, allows any value. */
 static fr_status read_leniently(reader *r, const json_t *schema, const fr_schema_path *path,
                                 fr_expression *expression) {
     static const char *const kept[] = {"type",       "enum",      "const",

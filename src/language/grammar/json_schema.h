@@ -1,12 +1,12 @@
-/* A JSON schema as an expression: what readers.h makes a grammar of, as part of a larger one. */
+/* Makes an expression of a JSON schema that is part of a larger grammar; readers.h makes a whole grammar of one. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_JSON_SCHEMA_H
 #define FR_SRC_LANGUAGE_GRAMMAR_JSON_SCHEMA_H
 
 #include "src/language/grammar/json_parts.h"
 #include "src/language/grammar/json_schema_words.h"
 
-/* Values of a schema, written as the parts write them. root: what its references are relative to; path: where in it the
- * schema is, NULL: it is the root. */
+/* Makes an expression of a schema's values, written as the parts write them. root: the schema that references are
+ * relative to. path: the place of the schema in the root; NULL: it is the root. */
 fr_status fr_json_schema_expression(const json_t *root, const json_t *schema, const fr_schema_path *path,
                                     fr_written_parts *parts, fr_expression *expression);
 

@@ -1,21 +1,21 @@
-/* Arrays of schemas: see json_schema_reader.h. Lists without two equal items are built where it is known what the items
- * may be: of few values in all orders, of more in the order in which the schema has them. */
+/* Makes expressions of a schema's arrays (json_schema_reader.h). Lists without equal items are built if the values of
+ * the items are known: a few values may come in any order, more only in the order of the schema. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/language/grammar/json_schema_reader.h"
 
-#define MAX_SHUFFLED 8     /* values in all orders */
-#define MAX_RULES    20000 /* of values in theirs */
-#define MAX_HITS     64    /* items that `contains` asks for */
-#define MAX_CHOICES  8     /* nested choices */
-#define MAX_INTEGERS 100   /* listed at most, and only if their bounds are within MAX_BOUND */
+#define MAX_SHUFFLED 8     /* the most values that may come in any order */
+#define MAX_RULES    20000 /* the most rules of values that come in the schema's order */
+#define MAX_HITS     64    /* the most items that `contains` may require */
+#define MAX_CHOICES  8     /* the most choices within each other */
+#define MAX_INTEGERS 100   /* integers that are listed at most, and only if their bounds are within MAX_BOUND */
 #define MAX_BOUND    1000000000000000
 
 /* ----------------------------------------------------------------------------------------------------------- tuples */
 
-/* Items that have schemas of their own, of which at least `least` are there and at most all, and what ends the list
- * behind all of them. Made from the last to the first. */
+/* Reads the items that have schemas of their own, of which at least `least` must come. After all of them follows
+ * `end`. The expression is made from the last item to the first. */
 static fr_status read_given(fr_schema_reader *r, const json_t *first, uint32_t least, uint32_t given,
                             const fr_schema_path *path, fr_expression end, fr_expression *expression) {
     const fr_schema_path place = {path, "prefixItems", 0};
@@ -36,8 +36,8 @@ static fr_status read_given(fr_schema_reader *r, const json_t *first, uint32_t l
     return FR_OK;
 }
 
-/* Behind the items that have schemas of their own: so many more of one schema. All of the former are there unless a
- * list may be shorter only. */
+/* Reads the items that have schemas of their own, and further items of one schema after them. Further items come only
+ * after all of the former. */
 static fr_status read_tuple(fr_schema_reader *r, const json_t *first, const json_t *rest, uint32_t least, uint32_t most,
                             const fr_schema_path *path, fr_expression *expression) {
     uint32_t given = (uint32_t)json_array_size(first);
@@ -66,7 +66,7 @@ typedef struct choice {
     uint32_t count, least, most, first_rule;
 } choice;
 
-/* A value, behind a comma if it is not the first. */
+/* Writes a value, after a comma unless it is the first. */
 static fr_expression write_value(const choice *c, size_t value, bool first) {
     fr_expression literal = fr_written_literal(c->r->parts, json_array_get(c->values, value));
     return first ? literal : fr_schema_then(c->r, fr_written_comma(c->r->parts), literal);
@@ -77,7 +77,7 @@ static void define(const choice *c, uint32_t rule, fr_expression body, bool some
     fr_grammar_define(rules, c->first_rule + rule, some ? body : fr_expression_characters(rules, NULL, 0, false));
 }
 
-/* In all orders: a rule for each set of values that are there already. */
+/* Writes values in any order: makes a rule for each set of values that have already come. */
 static void write_shuffled(const choice *c) {
     fr_grammar_rules *rules = c->r->parts->rules;
     for (uint32_t set = 0; set < 1u << c->count; set++) {
@@ -95,7 +95,8 @@ static void write_shuffled(const choice *c) {
     }
 }
 
-/* In the order of the schema: a rule for each value that may be next and each count of those that are there. */
+/* Writes values in the order of the schema: makes a rule for each value that may be next and each number of values
+ * that have already come. */
 static void write_in_order(const choice *c) {
     fr_grammar_rules *rules = c->r->parts->rules;
     uint32_t counts = c->count + 1;
@@ -198,7 +199,7 @@ static fr_status add_values(fr_schema_reader *r, const json_t *schema, const fr_
     return fr_schema_check(rules, path);
 }
 
-/* The values that items may be, each once; NULL: they are not known. */
+/* Lists the values that items may have, each once; NULL: they are not known. */
 static fr_status values_of_items(fr_schema_reader *r, const json_t *items, const fr_schema_path *path,
                                  json_t **values) {
     const fr_schema_path place = {path, "items", 0};
@@ -259,7 +260,7 @@ static fr_status read_items(fr_schema_reader *r, const json_t *items, uint32_t l
     return FR_OK;
 }
 
-/* What `contains` asks for comes first. */
+/* Reads a list with `contains`: the items that it requires come first. */
 static fr_status read_hits(fr_schema_reader *r, const json_t *schema, const json_t *items, uint32_t least,
                            uint32_t most, const fr_schema_path *path, fr_expression *expression) {
     const json_t *hit = json_object_get(schema, "contains");
@@ -288,7 +289,7 @@ fr_status fr_schema_read_array(fr_schema_reader *r, const json_t *schema, const 
     const fr_schema_path unique = {path, "uniqueItems", 0}, place = {path, "contains", 0};
     uint32_t least, most;
     FR_TRY(fr_schema_read_counts(r, schema, "minItems", "maxItems", path, &least, &most));
-    if (json_is_array(items)) { /* before 2020-12 */
+    if (json_is_array(items)) { /* the form of tuples before draft 2020-12 */
         first = items;
         items = json_object_get(schema, "additionalItems");
     }

@@ -1,22 +1,24 @@
-/* Schemas that are said by choices of others: see json_schema_reader.h. What is not to hold becomes schemas of which
- * one holds then. Not all of them are found: what is made of a schema are some of its values, and here they become
- * fewer, never others. */
+/* Replaces `not`, `if` and the like by choices of schemas (json_schema_reader.h). A schema that must not hold becomes
+ * a list of schemas, one of which holds whenever it does not. The list need not be complete: the grammar then allows
+ * fewer of the values, but never wrong ones. */
 #include <stdio.h>
 #include <string.h>
 
 #include "src/language/grammar/json_schema_reader.h"
 
-#define MAX_DEPTH      16   /* of what is not to hold in what is not to hold */
-#define MAX_DEPENDENTS 6    /* members that others depend on: each is there or not */
-#define MOST_COUNT     1e15 /* of what lengths are denied by: whole as a double */
-#define MAX_PAIRS      4096 /* of what one of a list may be at the same time as another */
+#define MAX_DEPTH      16   /* the most denials within each other */
+/* the most members that others depend on: each of them may be there or not, which doubles the choices */
+#define MAX_DEPENDENTS 6
+/* the largest bound of a length that can be denied: a double holds all integers up to it */
+#define MOST_COUNT     1e15
+#define MAX_PAIRS      4096 /* the most pairs of a oneOf's schemas that may hold at the same time */
 
-/* --------------------------------------------------------------------------------------------------- what is not so */
+/* ---------------------------------------------------------------------------------------------------------- denying */
 
 typedef struct denial {
     fr_schema_reader *r;
-    json_t *list;      /* schemas of which one has to hold */
-    fr_status *status; /* what is not to hold is to be a schema all the same */
+    json_t *list;      /* schemas, one of which must hold */
+    fr_status *status; /* fails if the denied schema is not a valid schema */
 } denial;
 
 static void deny(const denial *d, const json_t *schema, const fr_schema_path *path, size_t depth);
@@ -25,7 +27,7 @@ static fr_grammar_rules *rules_of(const denial *d) {
     return d->r->parts->rules;
 }
 
-/* Takes it. */
+/* Adds a schema to the list, and takes it. */
 static void may_be(const denial *d, json_t *schema) {
     fr_schema_add(rules_of(d), d->list, schema);
 }
@@ -53,7 +55,7 @@ static void deny_type(const denial *d, const json_t *types) {
     json_decref(integer);
 }
 
-/* Bounds and counts: beyond them. */
+/* Denies a bound or a count: the number must lie beyond it. */
 static void deny_number(const denial *d, const char *key, const json_t *value) {
     static const struct {
         const char *key, *type, *beyond;
@@ -108,7 +110,7 @@ static void deny_items(const denial *d, const json_t *schema, const json_t *item
     json_decref(others);
 }
 
-/* None of them: of each list of what is then so one. */
+/* Denies all schemas of an anyOf at once: of each one's list of denials one schema must hold. */
 static void deny_any(const denial *d, const json_t *list, const fr_schema_path *path, size_t depth) {
     json_t *all = fr_schema_list(rules_of(d)), *one;
     size_t i;
@@ -156,7 +158,7 @@ static void deny_word(const denial *d, const json_t *schema, const char *key, co
     deny_number(d, key, value);
 }
 
-/* Each keyword that does not hold is enough. */
+/* Denies a schema. It is enough that one of its keywords does not hold, so each keyword adds its denials. */
 static void deny(const denial *d, const json_t *schema, const fr_schema_path *path, size_t depth) {
     const char *key;
     json_t *value;
@@ -168,7 +170,7 @@ static void deny(const denial *d, const json_t *schema, const fr_schema_path *pa
         deny_word(d, schema, key, value, &(fr_schema_path){path, key, 0}, depth);
 }
 
-/* Schemas of which one holds where this one does not; none for true. */
+/* Lists schemas, one of which holds if this one does not. The list is empty for true. */
 static fr_status other_than(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, json_t **list) {
     fr_status status = FR_OK;
     const denial d = {r, *list = fr_schema_list(r->parts->rules), &status};
@@ -188,7 +190,7 @@ static fr_status other_than(fr_schema_reader *r, const json_t *schema, const fr_
 
 /* ------------------------------------------------------------------------------------------- conditions, dependents */
 
-/* One more to `allOf`. Takes it. */
+/* Adds one more schema to `allOf`, and takes it. */
 static void add_part(fr_grammar_rules *rules, json_t *schema, json_t *part) {
     const json_t *all = json_object_get(schema, "allOf");
     json_t *more = json_is_array(all) ? fr_schema_copy(rules, all) : fr_schema_list(rules);
@@ -196,7 +198,7 @@ static void add_part(fr_grammar_rules *rules, json_t *schema, json_t *part) {
     fr_schema_set(rules, schema, "allOf", more);
 }
 
-/* All choices have to be made: they come to allOf, anyOf in it. Takes the list. */
+/* Adds a choice to the schema, as an anyOf in its allOf, because all choices must be made. Takes the list. */
 static void add_choice(fr_grammar_rules *rules, json_t *schema, json_t *list) {
     add_part(rules, schema, fr_schema_said(rules, "anyOf", list));
 }
@@ -237,7 +239,7 @@ static fr_status rewrite_not(fr_schema_reader *r, json_t *schema, const fr_schem
     return FR_OK;
 }
 
-/* A member is not there, or what depends on it holds. */
+/* Rewrites dependents as choices: a member is not there, or the schema that depends on it holds. */
 static fr_status rewrite_dependents(fr_grammar_rules *rules, json_t *schema, const char *key,
                                     const fr_schema_path *path) {
     const json_t *dependents = json_object_get(schema, key);
@@ -265,7 +267,8 @@ static bool disjoint(fr_schema_reader *r, const json_t *one, const json_t *other
                                fr_schema_look_through(r, other, path));
 }
 
-/* One of a list, and none of those that may hold beside it, of which there are so many more pairs. */
+/* Gives one schema of a list, with the denial of each other one that may hold at the same time. *pairs: increased by
+ * the number of those. */
 static json_t *alone(fr_schema_reader *r, const json_t *list, size_t number, const fr_schema_path *path,
                      size_t *pairs) {
     fr_grammar_rules *rules = r->parts->rules;
@@ -298,7 +301,7 @@ fr_status fr_schema_one_of(fr_schema_reader *r, const json_t *list, const fr_sch
     return status;
 }
 
-/* -------------------------------------------------------------------------------------------------------- rewritten */
+/* -------------------------------------------------------------------------------------------------------- rewriting */
 
 static fr_status rewrite_one_of(fr_schema_reader *r, json_t *schema, const fr_schema_path *path) {
     const json_t *list = json_object_get(schema, "oneOf");

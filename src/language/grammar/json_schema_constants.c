@@ -1,4 +1,4 @@
-/* Values that schemas list: see json_schema_reader.h. Each is held against the rest of its schema. */
+/* Checks the values that schemas list against the rest of their schemas (json_schema_reader.h). */
 #include <math.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ static bool is_of_types(const json_t *value, const json_t *types) {
 typedef struct question {
     fr_schema_reader *r;
     const json_t *schema, *value;
-    const fr_schema_path *path; /* of the keyword */
+    const fr_schema_path *path; /* the keyword's place */
     size_t depth;
 } question;
 
@@ -56,7 +56,7 @@ static size_t characters(const json_t *text) {
 }
 
 static bool holds_count(const char *key, size_t count, double bound) {
-    return key[1] == 'i' ? (double)count >= bound : (double)count <= bound; /* min..., max... */
+    return key[1] == 'i' ? (double)count >= bound : (double)count <= bound; /* key is min... or max... */
 }
 
 static fr_status holds_pattern(const question *q, const json_t *pattern, bool *holds) {
@@ -94,7 +94,7 @@ static bool holds_required(const question *q, const json_t *names) {
     return true;
 }
 
-/* A keyword that speaks of values of one type, and the value is of that one. */
+/* Checks the value against a keyword about its own type. */
 static fr_status holds_word(const question *q, const char *key, const json_t *word, bool *holds) {
     static const char *const bounds[] = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", NULL};
     static const char *const lengths[] = {"minLength", "maxLength", NULL};
@@ -140,7 +140,7 @@ static bool is_silent(const char *key, const json_t *value) {
 
 /* ---------------------------------------------------------------------------------------------------------- schemas */
 
-/* How many of a list hold. */
+/* Counts the schemas of a list that hold. */
 static fr_status count_holding(const question *q, const json_t *list, size_t *count) {
     size_t i;
     json_t *schema;
@@ -207,7 +207,7 @@ fr_status fr_schema_holds(fr_schema_reader *r, const json_t *schema, const json_
     return FR_OK;
 }
 
-/* Those of a list that hold. */
+/* Keeps the values of a list that match a schema. */
 static fr_status keep_holding(fr_schema_reader *r, const json_t *schema, const json_t *list, const fr_schema_path *path,
                               json_t *kept) {
     size_t i;
@@ -220,7 +220,8 @@ static fr_status keep_holding(fr_schema_reader *r, const json_t *schema, const j
     return fr_schema_check(r->parts->rules, path);
 }
 
-/* A schema's list says nothing more of its own values. */
+/* Gives the values that a schema lists, if they match the rest of the schema. The keyword with the list is left out of
+ * the check, because all its values match it. */
 fr_status fr_schema_constants(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, json_t **values) {
     const json_t *list = json_object_get(schema, "enum"), *constant = json_object_get(schema, "const");
     fr_grammar_rules *rules = r->parts->rules;

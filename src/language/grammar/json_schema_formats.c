@@ -1,17 +1,18 @@
-/* Regular expressions of a schema's formats: see json_schema_reader.h.
+/* Gives the regular expressions of a schema's formats (json_schema_reader.h).
  *
- * A format is an annotation in JSON Schema 2020-12, so each expression allows all that the format's standard
- * allows: a model that copies an address or a date must be able to write it as it stands. Numbers of digits that no
- * standard bounds end at 18, and schemes of addresses at 63 characters, so that no text continues them without end.
- * Any other format is ignored. */
+ * A format is an annotation in JSON Schema 2020-12, so each expression allows all that the format's standard allows: a
+ * model that copies an address or a date must be able to write it unchanged. Numbers of digits that no standard bounds
+ * end at 18, and schemes of addresses at 63 characters, so that no text continues them without end. Any other format
+ * is ignored. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/language/grammar/json_schema_reader.h"
 
-/* RFC 3339, but for the year 0000, which programs refuse. The 29th of February exists in years that 4 divides, and of
- * full centuries only in those that 400 divides. A leap second is the last second of a day in UTC; it is allowed at
- * local times with offsets of whole and half hours, and of three quarters ahead of UTC: no others are in use. */
+/* RFC 3339, except for the year 0000, which programs refuse. The 29th of February exists in years that 4 divides, but
+ * among full centuries only in those that 400 divides. A leap second is the last second of a day in UTC. It is allowed
+ * at local times with offsets of whole and half hours, and of three quarters ahead of UTC, because no other offsets
+ * are in use. */
 #define YEAR      "([0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
 #define FOURTH    "(0[48]|[2468][048]|[13579][26])"
 #define LEAP_YEAR "([0-9]{2}" FOURTH "|" FOURTH "00)"
@@ -34,13 +35,13 @@
     "|" LEAP_SECONDS("18", "19", "05") "|" LEAP_SECONDS("19", "20", "04") "|" LEAP_SECONDS("20", "21", "03")           \
     "|" LEAP_SECONDS("21", "22", "02") "|" LEAP_SECONDS("22", "23", "01") "|" LEAP_SECONDS("23", "00", "00") ")"
 
-/* RFC 3339, appendix A, but for the seconds' fraction, which ISO 8601 has and programs write. */
+/* RFC 3339, appendix A, and fractions of seconds, which ISO 8601 allows and programs write. */
 #define COUNT   "[0-9]{1,18}"
 #define SECONDS COUNT FRACTION "S"
 #define CLOCK   "T(" COUNT "H(" COUNT "M(" SECONDS ")?)?|" COUNT "M(" SECONDS ")?|" SECONDS ")"
 #define DAYS    "(" COUNT "Y(" COUNT "M(" COUNT "D)?)?|" COUNT "M(" COUNT "D)?|" COUNT "D)"
 
-/* RFC 3986 and 3987: `more` are the characters that an IRI has beside those of a URI, `private` those of its query. */
+/* RFC 3986 and 3987. more: characters that an IRI has in addition to a URI's; private: those of its query. */
 #define HEX       "[0-9A-Fa-f]"
 #define BYTE      "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 #define IPV4      BYTE "(\\." BYTE "){3}"
@@ -67,13 +68,13 @@
     SCHEME "(" ROOTED(more) "|" MARKED(more, ":@") "+" SEGMENTS(more) ")?" REST(more, private)
 #define REFERENCE(more, private)                                                                                       \
     "(" ABSOLUTE(more, private) "|(" ROOTED(more) "|" MARKED(more, "@") "+" SEGMENTS(more) ")?" REST(more, private) ")"
-#define NO_PRIVATE "?" /* a query has it anyway */
+#define NO_PRIVATE "?" /* makes no difference: a query allows it anyway */
 
-/* RFC 6570: text outside of an expression in braces stands for itself. */
+/* RFC 6570. Text outside of an expression in braces stands for itself. */
 #define VARIABLE "([A-Za-z0-9_]|" ESCAPED ")+(\\.([A-Za-z0-9_]|" ESCAPED ")+)*(:[1-9][0-9]{0,3}|\\*)?"
 #define LITERAL  "[!#$&(-;=?-\\[\\]_a-z~" UCS PRIVATE "]|" ESCAPED
 
-/* RFC 1123 and 5890, 5321 and 6531. */
+/* Host names by RFC 1123 and 5890; mailboxes by RFC 5321 and 6531. */
 #define LABEL        "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 #define HOST         LABEL "(\\." LABEL ")*"
 #define WIDE_LABEL   "[A-Za-z0-9" UCS "]([A-Za-z0-9" UCS "-]{0,61}[A-Za-z0-9" UCS "])?"
@@ -83,7 +84,7 @@
 #define MAILBOX(more, host)                                                                                            \
     "(" ATOM(more) "(\\." ATOM(more) ")*|" QUOTED(more) ")@(" host "|\\[(" IPV4 "|[Ii][Pp][Vv]6:" IPV6 ")\\])"
 
-/* RFC 6901. */
+/* JSON pointers by RFC 6901. */
 #define POINTER "(/([^~/]|~[01])*)*"
 
 static const struct format {

@@ -1,4 +1,4 @@
-/* What each keyword of a schema has to look like: see json_schema_reader.h. JSON Schema, drafts 4 to 2020-12. */
+/* Checks the form of each keyword's value (json_schema_reader.h), by JSON Schema's drafts 4 to 2020-12. */
 #include <math.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static bool is_step(const json_t *value) {
     return fr_schema_number(value) > 0;
 }
 
-/* In draft 4 it says that another bound is exclusive. */
+/* Allows a bool, which in draft 4 says that another bound is exclusive. */
 static bool is_bound(const json_t *value) {
     return fr_schema_is_number(value) || json_is_boolean(value);
 }
@@ -50,7 +50,7 @@ static bool is_names(const json_t *value) {
     return json_is_array(value);
 }
 
-/* The names are looked at where the lists become `required`. */
+/* Checks only for lists. Their names are checked when the lists become `required`. */
 static bool is_lists_by_name(const json_t *value) {
     const char *key;
     json_t *names;

@@ -1,20 +1,20 @@
-/* Schemas that are said at once: see json_schema_reader.h. */
+/* Merges two schemas into one that holds if both hold (json_schema_reader.h). */
 #include <stdio.h>
 #include <string.h>
 
 #include "formats/json_wide.h"
 #include "src/language/grammar/json_schema_reader.h"
 
-#define MAX_CHOICES 256 /* that two choices become */
+#define MAX_CHOICES 256 /* the most choices that two lists of choices may become */
 
 /* ------------------------------------------------------------------------------------------------------------ lists */
 
-/* A word or a list of words as a list. */
+/* Gives a word or a list of words as a list. */
 static json_t *as_list(fr_grammar_rules *rules, const json_t *value) {
     return json_is_array(value) ? json_incref((json_t *)value) : fr_schema_pack(rules, "[O]", value);
 }
 
-/* The types that both allow: integers are numbers. */
+/* Lists the types that both allow. An integer is also a number. */
 static json_t *common_types(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     json_t *a = as_list(rules, one), *b = as_list(rules, other), *both = fr_schema_list(rules), *item;
     json_t *number = fr_schema_pack(rules, "s", "number"), *integer = fr_schema_pack(rules, "s", "integer");
@@ -50,7 +50,7 @@ static json_t *all_items(fr_grammar_rules *rules, const json_t *one, const json_
     return all;
 }
 
-/* A schema of two; one of them where that says it all. */
+/* Makes a schema that requires both; if one of the two implies the other, it is that one. */
 static json_t *both_of(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     if (json_is_true(one) || json_is_false(other)) return json_incref((json_t *)other);
     if (json_is_true(other) || json_is_false(one)) return json_incref((json_t *)one);
@@ -58,7 +58,7 @@ static json_t *both_of(fr_grammar_rules *rules, const json_t *one, const json_t 
     return fr_schema_pack(rules, "{s:[OO]}", "allOf", one, other);
 }
 
-/* Each of one with each of the other; NULL: too many. */
+/* Combines each schema of one list with each of the other; NULL: there are too many. */
 static json_t *all_pairs(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     if (json_array_size(one) * json_array_size(other) > MAX_CHOICES) return NULL;
     json_t *all = fr_schema_list(rules), *a, *b;
@@ -75,14 +75,15 @@ static json_t *all_pairs(fr_grammar_rules *rules, const json_t *one, const json_
 
 /* ---------------------------------------------------------------------------------------------------------- members */
 
-/* What is said of a member by the additionalProperties of a schema that has no such property; NULL: nothing. */
+/* Gives the schema that a schema's additionalProperties has for a member that is not one of its properties; NULL: it
+ * says nothing about it. */
 static const json_t *said_of_others(const json_t *schema, const char *name) {
     const json_t *others = json_object_get(schema, "additionalProperties");
     if (!others || json_is_true(others) || json_object_get(json_object_get(schema, "properties"), name)) return NULL;
     return others;
 }
 
-/* The members of one, with what the other says of them. */
+/* Adds the members of one schema, each merged with the other schema's constraint on it. */
 static void add_members(fr_grammar_rules *rules, json_t *all, const json_t *one, const json_t *other) {
     const char *key;
     json_t *value;
@@ -111,8 +112,8 @@ static json_t *all_patterns(fr_grammar_rules *rules, const json_t *one, const js
     return all;
 }
 
-/* Whether what one says of members that it does not name may be of names that the other's patterns match, or that are
- * members of the other and match patterns of its own. */
+/* True if the two can't be merged: the schema for one's unnamed members would also apply to names that the other's
+ * patterns match, or to members of the other that match patterns of its own. */
 static bool crosses(const json_t *one, const json_t *other) {
     const json_t *others = json_object_get(one, "additionalProperties");
     if (!others || json_is_true(others)) return false;
@@ -120,12 +121,13 @@ static bool crosses(const json_t *one, const json_t *other) {
     return json_object_get(one, "patternProperties") && json_object_get(other, "properties");
 }
 
-/* Whether one looks at what other schemas beside it say. */
+/* True if one has a keyword that depends on the other schemas beside it. */
 static bool looks_around(const json_t *one) {
     return json_object_get(one, "unevaluatedProperties") || json_object_get(one, "unevaluatedItems");
 }
 
-/* Items behind those that one lists are of what it says of items, which the other's list is then too. */
+/* True if the two list their first items differently, so that the other's schema for items would apply to other items
+ * after the merge. */
 static bool lists_differ(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     static const char *const of_items[] = {"items", "prefixItems", "additionalItems", "unevaluatedItems"};
     const json_t *first = json_object_get(one, "prefixItems");
@@ -138,13 +140,13 @@ static bool lists_differ(fr_grammar_rules *rules, const json_t *one, const json_
 
 /* --------------------------------------------------------------------------------------------------------- keywords */
 
-/* The larger of two numbers, or the smaller. */
+/* Gives the larger of two numbers, or the smaller. */
 static json_t *choose(const json_t *one, const json_t *other, bool larger) {
     bool first = (fr_schema_compare(one, other) > 0) == larger;
     return json_incref((json_t *)(first ? one : other));
 }
 
-/* The least number that both divide; NULL: not of these. */
+/* Gives the least number that both divide; NULL: they are not integers from 1 to 1000000. */
 static json_t *common_multiple(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     json_int_t a = json_integer_value(one), b = json_integer_value(other), rest = a, next = b;
     if (a < 1 || b < 1 || a > 1000000 || b > 1000000) return NULL;
@@ -177,7 +179,7 @@ static bool is_schema(const json_t *value) {
     return json_is_object(value) || json_is_boolean(value);
 }
 
-/* A keyword that both have and that is not the same; NULL: it can't be said at once. */
+/* Merges two different values of a keyword; NULL: one value can't express both. */
 static json_t *merge_values(fr_grammar_rules *rules, const char *key, const json_t *one, const json_t *other) {
     static const char *const schemas[] = {"items", "additionalProperties", "propertyNames", NULL};
     if (strcmp(key, "type") == 0) return common_types(rules, one, other);
@@ -191,7 +193,7 @@ static json_t *merge_values(fr_grammar_rules *rules, const char *key, const json
     return fr_schema_is_word(key, schemas) ? both_of(rules, one, other) : NULL;
 }
 
-/* A second pattern, or a constant beside a list, is said in another way. */
+/* Merges a second pattern, or a second constant, by another keyword; false: the keyword is another one. */
 static bool said_otherwise(fr_grammar_rules *rules, json_t *both, const char *key, const json_t *mine,
                            const json_t *value) {
     if (strcmp(key, "pattern") == 0 && fr_json_is_text(mine) && fr_json_is_text(value)) {
@@ -202,11 +204,12 @@ static bool said_otherwise(fr_grammar_rules *rules, json_t *both, const char *ke
         return true;
     }
     if (strcmp(key, "const") != 0) return false;
-    fr_schema_set(rules, both, "enum", fr_schema_list(rules)); /* none is two */
+    fr_schema_set(rules, both, "enum", fr_schema_list(rules)); /* no value equals both constants */
     return true;
 }
 
-/* Whether one's `contains`, which asks for 1 if nothing is said, would ask for what another says. */
+/* True if the merge would combine one's `contains`, which requires one item if minContains is missing, with the
+ * other's minContains. */
 static bool counts_for(const json_t *one, const json_t *other) {
     return json_object_get(one, "contains") && !json_object_get(one, "minContains") &&
            json_object_get(other, "minContains");
@@ -258,7 +261,7 @@ fr_status fr_schema_merge(fr_grammar_rules *rules, const json_t *one, const json
 
 /* --------------------------------------------------------------------------------------------------------- disjoint */
 
-/* The values that a schema leaves, as a list; NULL: no list. */
+/* Lists the values that a schema allows; NULL: it does not list them. */
 static json_t *constants(fr_grammar_rules *rules, const json_t *schema) {
     const json_t *constant = json_object_get(schema, "const"), *list = json_object_get(schema, "enum");
     if (constant) return fr_schema_pack(rules, "[O]", constant);
@@ -285,13 +288,14 @@ static bool types_disjoint(fr_grammar_rules *rules, const json_t *one, const jso
     return apart;
 }
 
-/* Whether one has to have a member that the other can't have, or has with another constant. */
+/* True if a schema allows only objects. */
 static bool only_objects(const json_t *schema) {
     const char *type = json_string_value(json_object_get(schema, "type"));
     return type && strcmp(type, "object") == 0;
 }
 
-/* Values that are no objects are of both, unless one of them has objects alone. */
+/* True if one requires a member that the other can't have, or has with another constant or type. At least one of the
+ * two must allow only objects, because other values have no members and would match both. */
 static bool members_disjoint(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     size_t i;
     json_t *name;

@@ -1,5 +1,5 @@
-/* Numbers of schemas: see json_schema_reader.h. Bounds are written digit by digit (json_parts.c); what steps and
- * constants leave of that is found by an automaton. */
+/* Makes expressions of a schema's numbers (json_schema_reader.h). Bounds are written digit by digit (json_parts.c). An
+ * automaton removes the numbers that multipleOf or excluded constants don't allow. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include "src/language/grammar/json_schema_reader.h"
 
 #define MAX_STEP   10000
-#define MAX_PLACES 6    /* behind the point */
-#define WIDE       15   /* digits of bounds of numbers that have none, so that each is written in one way */
+#define MAX_PLACES 6    /* digits after the point */
+#define WIDE       15   /* digits of bounds of numbers without bounds, so that each number has only one spelling */
 
 /* Reads one bound: the tighter one of two keywords. */
 static void read_bound(const json_t *schema, const char *key, const char *strict_key, bool upper, bool *has,
@@ -16,7 +16,7 @@ static void read_bound(const json_t *schema, const char *key, const char *strict
     const json_t *plain = json_object_get(schema, key), *tight = json_object_get(schema, strict_key);
     bool number = fr_schema_is_number(tight), whole = false;
     int compared = number && plain ? fr_schema_compare(tight, plain) : 0;
-    *strict = json_is_true(tight); /* draft 4 */
+    *strict = json_is_true(tight); /* the form of draft 4 */
     if (number && (!plain || (upper ? compared <= 0 : compared >= 0))) {
         plain = tight;
         *strict = true;
@@ -28,7 +28,7 @@ static void read_bound(const json_t *schema, const char *key, const char *strict
 
 /* ------------------------------------------------------------------------------------------------------------ steps */
 
-/* A step as a whole number of units of so many places behind the point. */
+/* Reads a step as a whole number of units, where a unit is the last of `places` digits after the point. */
 static fr_status read_step(const json_t *step, const fr_schema_path *path, uint32_t *units, uint32_t *places) {
     double value = (double)fr_schema_number(step), power = 1;
     for (*places = 0; *places <= MAX_PLACES; ++*places, power *= 10) {
@@ -47,8 +47,9 @@ static uint64_t power_of_ten(uint32_t exponent) {
     return power;
 }
 
-/* States: the beginning, behind a minus, then for each count of places behind the point (and none, without one) the
- * rest of the digits so far; behind the point itself. */
+/* Makes the automaton of a step. Its states: the beginning; after a minus; then, for no point and for each number of
+ * digits after the point, one state for each remainder of the digits so far; and the states directly after the
+ * point. */
 static fr_status make_decimals(fr_language *l, uint32_t units, uint32_t places) {
     for (uint32_t state = 0; state < 2; state++) {
         FR_TRY(fr_language_add_state(l, false));
@@ -58,7 +59,7 @@ static fr_status make_decimals(fr_language *l, uint32_t units, uint32_t places) 
     }
     for (uint32_t place = 0; place <= places; place++)
         for (uint64_t rest = 0; rest < units; rest++) {
-            uint32_t next = 2 + (place + (place > 0)) * units; /* where the rests of one more digit begin */
+            uint32_t next = 2 + (place + (place > 0)) * units; /* the first state of numbers with one more digit */
             FR_TRY(fr_language_add_state(l, rest * power_of_ten(places - place) % units == 0));
             if (place == 0 && places > 0)
                 FR_TRY(fr_language_add_edge(l, '.', '.', 2 + (places + 1) * units + (uint32_t)rest));
@@ -89,12 +90,12 @@ static fr_status narrow_by_step(fr_grammar_rules *rules, const json_t *step, con
     return status == FR_UNBUILT ? fr_schema_fail(&place, status, "too many steps: not built") : status;
 }
 
-/* -------------------------------------------------------------------------------------------------- other than some */
+/* ---------------------------------------------------------------------------------------------- excluding constants */
 
-/* A number as it is written here: whole, or with as few places as tell it from others. */
+/* Writes a number as it is written here: whole, or with as few places as distinguish it from other numbers. */
 static void write_number(const json_t *number, char *text, size_t size) {
     double value = json_number_value(number);
-    if (value == 0) value = 0; /* which -0 is */
+    if (value == 0) value = 0; /* turns -0 into 0 */
     bool whole;
     if (!json_is_real(number)) snprintf(text, size, "%s", fr_decimal_of(number, false, &whole).text);
     if (!json_is_real(number)) return;

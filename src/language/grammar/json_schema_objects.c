@@ -1,23 +1,25 @@
-/* Objects of schemas: see json_schema_reader.h. Members come in the order of `properties`, others behind them. */
+/* Makes expressions of a schema's objects (json_schema_reader.h). Members come in the order of `properties`, other
+ * members after them. */
 #include <stdlib.h>
 
 #include "src/language/grammar/json_schema_reader.h"
 
-#define MAX_PATTERNS 4     /* of names: each set of them has values of its own */
-#define MAX_COUNTED  200   /* members, where their number is asked for */
-#define MAX_RULES    20000 /* of members and how many there are */
+#define MAX_PATTERNS 4     /* the most patterns of names: each set of them has values of its own */
+#define MAX_COUNTED  200   /* the most members if their number is bounded */
+#define MAX_RULES    20000 /* the most rules, one for each member and each number of members before it */
 
 /* ------------------------------------------------------------------------------------------------------- the schema */
 
 typedef struct shape {
     fr_schema_reader *r;
-    const json_t *schema, *patterns, *others; /* others: additionalProperties, or what stands for it; NULL: not said */
+    const json_t *schema, *patterns, *others; /* others: additionalProperties or its substitute; NULL: there is none */
     const fr_schema_path *path;
-    json_t *properties, *required;         /* by name; properties: and behind them what is required without being one */
-    fr_language *of_pattern[MAX_PATTERNS]; /* names, by pattern */
-    fr_language *names;                    /* NULL: all */
+    /* by name; after the schema's own properties also the required names that are not among them */
+    json_t *properties, *required;
+    fr_language *of_pattern[MAX_PATTERNS]; /* the language of names for each pattern */
+    fr_language *names;                    /* the language of allowed names; NULL: all are allowed */
     size_t pattern_count;
-    uint32_t least, most; /* members */
+    uint32_t least, most; /* bounds of the number of members */
 } shape;
 
 static fr_grammar_rules *rules_of(const shape *s) {
@@ -48,7 +50,7 @@ static fr_status read_patterns(shape *s) {
     return FR_OK;
 }
 
-/* Whether a schema speaks of strings in no other way than fr_schema_language looks at. */
+/* Refuses a schema of names that uses keywords which fr_schema_language does not read. */
 static fr_status check_names(const json_t *schema, const fr_schema_path *path) {
     static const char *const choices[] = {"anyOf", "oneOf", "allOf", "not", "if", "$ref"};
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
@@ -57,7 +59,7 @@ static fr_status check_names(const json_t *schema, const fr_schema_path *path) {
     return FR_OK;
 }
 
-/* Names are strings: a type says that they may be any, or none. */
+/* True if the schema's type, if it has one, allows strings: names are strings. */
 static bool may_be_strings(fr_grammar_rules *rules, const json_t *schema) {
     const json_t *type = json_object_get(schema, "type");
     json_t *string = type ? fr_schema_pack(rules, "s", "string") : NULL;
@@ -85,7 +87,8 @@ static fr_status read_names(shape *s) {
     return status;
 }
 
-/* A member's schema and those of the patterns that its name matches; of a name that may not be, false. */
+/* Gives a member's schema combined with those of the patterns that its name matches; false for a name that is not
+ * allowed. */
 static json_t *with_patterns(const shape *s, const char *name, json_t *value) {
     const fr_text text = {name, strlen(name)};
     if (s->names && !fr_language_has(s->names, text)) return json_false();
@@ -136,7 +139,7 @@ static fr_expression named(const shape *s, fr_expression name, fr_expression val
     return fr_schema_then(r, fr_schema_then(r, name, colon), value);
 }
 
-/* Names that are no properties, of all characters. */
+/* Allows names that are not properties, with all characters. */
 static fr_status any_other_name(const shape *s, fr_expression *name) {
     size_t count = json_object_size(s->properties), i = 0;
     const char **names = malloc((count + 1) * sizeof *names), *key;
@@ -164,7 +167,7 @@ static fr_status narrow_to(fr_grammar_rules *rules, fr_language **names, const f
     return status;
 }
 
-/* Names that are no properties, match the patterns of a set and no other, as an automaton. */
+/* Makes the automaton of names that are not properties and match exactly the patterns of a set. */
 static fr_status names_of_set(const shape *s, uint32_t set, fr_language **names) {
     static const char bare[] = "[a-zA-Z_0-9][a-zA-Z_0-9.-]{0,40}", printed[] = "[ -~]*";
     const char *form = s->r->parts->mark ? bare : printed;
@@ -187,7 +190,7 @@ static fr_status names_of_set(const shape *s, uint32_t set, fr_language **names)
     return status;
 }
 
-/* The schemas of a set of patterns at once. */
+/* Gives the schemas of a set of patterns, combined into one. */
 static json_t *values_of_set(const shape *s, uint32_t set) {
     json_t *all, *schema, *only = NULL;
     const char *pattern;
@@ -225,7 +228,7 @@ static fr_status read_set(const shape *s, uint32_t set, const fr_schema_path *pl
     return status;
 }
 
-/* Members that are no properties. */
+/* Reads the members that are not properties. */
 static fr_status read_others(const shape *s, bool wanted, fr_expression *member, bool *some) {
     const fr_schema_path place = {s->path, "additionalProperties", 0}, patterns = {s->path, "patternProperties", 0};
     fr_schema_reader *r = s->r;
@@ -245,8 +248,8 @@ static fr_status read_others(const shape *s, bool wanted, fr_expression *member,
 
 /* ---------------------------------------------------------------------------------------------------------- members */
 
-/* Rules of what may come from a member on, by how many there are before it: the last for so many and more. Made from
- * the last member to the first. */
+/* Rules for the rest of an object from a member on, one for each number of members before it; the last rule is for
+ * that many and more. They are made from the last member to the first. */
 typedef struct members {
     uint32_t first, counts;
 } members;
@@ -265,7 +268,8 @@ static uint32_t behind(const members *m, uint32_t count) {
     return m->first + (count + 1 < m->counts ? count + 1 : m->counts - 1);
 }
 
-/* Behind all properties: others, of which only one is sure to be of another name than the rest. */
+/* Writes the members after all properties. Only one of them is sure to have a name that differs from the rest, so at
+ * most one may be needed to reach the least number of members. */
 static fr_expression write_others(const shape *s, uint32_t there, fr_expression other, bool some) {
     fr_grammar_rules *rules = s->r->parts->rules;
     uint32_t lack = there < s->least ? s->least - there : 0;
@@ -331,7 +335,7 @@ static fr_status read_members(const shape *s, members *all) {
 
 /* ---------------------------------------------------------------------------------------------------------- objects */
 
-/* How many counts of members have rules of their own; what their number says and is so anyway is dropped. */
+/* Finds the number of counts that need rules of their own. Drops bounds that hold in any case. */
 static fr_status count_rules(shape *s, bool others, uint32_t *counts) {
     size_t properties = json_object_size(s->properties), required = 0;
     const fr_schema_path least = {s->path, "minProperties", 0}, most = {s->path, "maxProperties", 0};
@@ -379,7 +383,7 @@ static fr_status read(shape *s, fr_expression *expression) {
         *expression = fr_written_any_object(s->r->parts);
         return FR_OK;
     }
-    /* What is not said of others is made use of where nothing else is there. */
+    /* Other members that the schema does not mention are allowed only if there is nothing else. */
     bool wanted = s->others ? !json_is_false(s->others) : !s->pattern_count && (!properties || s->least > properties);
     return read_closed(s, wanted && (!s->r->parts->mark || properties == 0), expression);
 }

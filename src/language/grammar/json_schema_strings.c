@@ -1,4 +1,5 @@
-/* Strings of schemas: see json_schema_reader.h. One keyword is written as it is; several become one automaton. */
+/* Makes expressions of a schema's strings (json_schema_reader.h). A single keyword is written directly; several become
+ * one automaton. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -6,12 +7,12 @@
 #include "formats/json_wide.h"
 #include "src/language/grammar/json_schema_reader.h"
 
-#define MAX_NAME       1000 /* characters; names' bounds above it are dropped */
-#define MAX_MULTIPLIED 4096 /* states of a language times its lengths */
+#define MAX_NAME       1000 /* characters; a larger bound on a name's length is dropped */
+#define MAX_MULTIPLIED 4096 /* the most states of a language multiplied by its lengths */
 
 /* --------------------------------------------------------------------------------------------------------- automata */
 
-/* A failure in a language of its own, with its place in the schema. */
+/* Adds the place in the schema to a failure of a language. */
 static fr_status with_place(fr_status status, const fr_schema_path *path) {
     char line[200];
     if (status == FR_OK || status == FR_MEMORY) return status;
@@ -19,7 +20,7 @@ static fr_status with_place(fr_status status, const fr_schema_path *path) {
     return fr_schema_fail(path, status, line);
 }
 
-/* What is made counts, in steps of some nanoseconds. */
+/* Counts the work that making a language took, in steps of some nanoseconds. */
 static void count_work(fr_grammar_rules *rules, const fr_language *made) {
     if (made) fr_grammar_spend(rules, 1 + made->work / 4);
 }
@@ -71,8 +72,8 @@ fr_status fr_schema_texts(fr_grammar_rules *rules, const json_t *list, fr_langua
     return status;
 }
 
-/* Where what an expression does not match is asked for, it is in characters of which all dialects of them agree what
- * they are. */
+/* The alphabets for texts that an expression does not match. They have only characters whose meaning is the same in
+ * all dialects of regular expressions. */
 static const fr_character_range PRINTED[] = {{' ', '~'}}, PLAIN[] = {{' ', '~'}, {0x80, FR_MAX_CODE_POINT}};
 
 static fr_status narrow_by_pattern(fr_grammar_rules *rules, fr_language **all, const json_t *pattern, bool matches,
@@ -141,8 +142,8 @@ static fr_status language_of_words(fr_schema_reader *r, const json_t *schema, co
     return status;
 }
 
-/* Drops a most above MAX_NAME: names of members are never that long, and their automaton would need a state for each
- * length. */
+/* Drops an upper bound above MAX_NAME, because names of members are never that long and their automaton would need a
+ * state for each length. */
 fr_status fr_schema_language(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
                              fr_language **language) {
     uint32_t least, most;
@@ -190,7 +191,7 @@ static fr_status read_expression(fr_schema_reader *r, const char *text, size_t l
     return with_place(status, path);
 }
 
-/* Writes the key under which strings of equal keywords, written alike, share a rule. */
+/* Writes the key under which strings with equal keywords, written in the same form, share a rule. */
 static void write_key(const json_t *schema, uint32_t least, uint32_t most, const char *how, fr_text_buffer *key) {
     static const char *const words[] = {"format", "pattern"};
     char counts[32];
@@ -205,13 +206,14 @@ static void write_key(const json_t *schema, uint32_t least, uint32_t most, const
     fr_text_append_string(key, how);
 }
 
-/* How many kinds of things are said of the text. */
+/* Counts the constraints on a text, to find out whether an automaton is needed. */
 static size_t count_words(const json_t *schema, bool counted) {
     static const char *const words[] = {"pattern", FR_NONE_OF, FR_ALL_PATTERNS, FR_NO_PATTERNS};
     size_t count = counted + (fr_schema_format(schema) != NULL);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         count += json_object_get(schema, words[i]) != NULL;
-        if (i > 0 && json_object_get(schema, words[i])) count++; /* not but by an automaton */
+        /* these always need an automaton, so they count twice */
+        if (i > 0 && json_object_get(schema, words[i])) count++;
     }
     return count;
 }

@@ -1,19 +1,19 @@
-/* Members and items that nothing in a schema speaks of: see json_schema_reader.h. Once all that speaks of a place is
- * merged into one schema, they are those that nothing beside the keyword speaks of. */
+/* Handles members and items that no keyword of a schema covers (json_schema_reader.h). Once all that is said about an
+ * object or array is in one schema, they are the ones that no keyword beside this one covers. */
 #include "src/language/grammar/json_schema_reader.h"
 
-#define MAX_DEPTH 32 /* of schemas that speak of one place */
+#define MAX_DEPTH 32 /* the most schemas within each other for one place */
 
 static const struct {
     const char *key, *as;
 } WORDS[] = {{"unevaluatedProperties", "additionalProperties"}, {"unevaluatedItems", "items"}};
 
-/* Schemas that speak of the same place: by name or in lists. */
+/* Keywords whose schemas are about the same value, in lists or by name. */
 static const char *const LISTS[] = {"allOf", "anyOf", NULL};
 static const char *const NAMED[] = {"dependentSchemas", "dependencies", NULL};
 
-/* Whether what is not to hold says something of a place: which of the members in it are spoken of then is not known
- * here. So it is where references in a row have no end. */
+/* True if a schema that must not hold, or may not hold, says something about this value: then it is not known here
+ * which members are covered. The same is true if references never end. */
 static bool denies(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, size_t depth) {
     static const char *const denying[] = {"not", "if", "oneOf", NULL};
     const char *key;

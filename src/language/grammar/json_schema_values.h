@@ -1,8 +1,8 @@
-/* JSON values that are made while a schema is read, and looked at.
+/* Makes and compares JSON values while a schema is read.
  *
- * In: values, which the caller keeps unless it says "takes". Out: others. None of these calls fails: what memory is
- * short for, or what would take more steps than a grammar may (rules.h), is NULL or left out, and stays so, until
- * fr_schema_check says it. */
+ * In: values, which the caller keeps unless a comment says "takes". Out: other values. None of these calls fails: if
+ * memory runs out, or if it would take more steps than a grammar may (rules.h), the result is NULL or left out, and
+ * that stays so until fr_schema_check reports it. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_JSON_SCHEMA_VALUES_H
 #define FR_SRC_LANGUAGE_GRAMMAR_JSON_SCHEMA_VALUES_H
 
@@ -11,16 +11,16 @@
 #include "src/language/grammar/json_schema_words.h"
 #include "src/language/grammar/rules.h"
 
-/* FR_MEMORY; FR_UNBUILT or FR_INPUT, by the place, where there is too much to be looked at or to be made. */
+/* Reports a failure: FR_MEMORY; FR_UNBUILT or FR_INPUT, with the place, if there was too much to read or to make. */
 fr_status fr_schema_check(const fr_grammar_rules *rules, const fr_schema_path *path);
 
 json_t *fr_schema_list(fr_grammar_rules *rules);
 json_t *fr_schema_pack(fr_grammar_rules *rules, const char *format, ...);
 
-/* An object of one member, whose key may be one of our own; takes the value. */
+/* Makes an object with one member, whose key may be one of our own. Takes the value. */
 json_t *fr_schema_said(fr_grammar_rules *rules, const char *key, json_t *value);
 
-/* A copy of an object or list with the same values in it. */
+/* Copies an object or list; the values in it are the same. */
 json_t *fr_schema_copy(fr_grammar_rules *rules, const json_t *value);
 json_t *fr_schema_without(fr_grammar_rules *rules, const json_t *object, const char *key);
 
@@ -28,12 +28,12 @@ json_t *fr_schema_without(fr_grammar_rules *rules, const json_t *object, const c
 void fr_schema_add(fr_grammar_rules *rules, json_t *list, json_t *value);
 void fr_schema_set(fr_grammar_rules *rules, json_t *object, const char *key, json_t *value);
 
-/* As JSON Schema has it: numbers are one if they are of one value, however they are written. */
+/* Compares by JSON Schema's rules: numbers are equal if their values are, however they are written. */
 bool fr_schema_same(fr_grammar_rules *rules, const json_t *one, const json_t *other);
 bool fr_schema_lists(fr_grammar_rules *rules, const json_t *list, const json_t *value);
 
-/* Says if a value is a number, also an integer that jansson has no value for (json_wide.h); gives its value, 0 of what
- * is none; compares two: -1, 0 or 1. */
+/* The first is true for a number, including an integer that jansson has no value for (json_wide.h). The second gives a
+ * number's value, 0 for any other value. The third compares two numbers: -1, 0 or 1. */
 bool fr_schema_is_number(const json_t *value);
 long double fr_schema_number(const json_t *value);
 int fr_schema_compare(const json_t *one, const json_t *other);

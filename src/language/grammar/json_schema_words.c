@@ -1,11 +1,11 @@
-/* A schema's keywords: see json_schema_words.h. JSON Schema, drafts 4 to 2020-12. */
+/* Sorts a schema's keywords (json_schema_words.h), by JSON Schema's drafts 4 to 2020-12. */
 #include "src/language/grammar/json_schema_words.h"
 
 #include <string.h>
 
 #include "base/text_buffer.h"
 
-#define MAX_SHOWN 256 /* bytes of a place in a line */
+#define MAX_SHOWN 256 /* bytes of a place that are shown in a line */
 
 bool fr_schema_is_word(const char *key, const char *const *words) {
     for (; *words; words++)
@@ -86,7 +86,7 @@ static void write_path(const fr_schema_path *path, fr_text_buffer *out) {
     fr_text_append_string(out, "/");
     if (!path->key) snprintf(index, sizeof index, "%zu", path->index);
     for (const char *c = path->key ? path->key : index; *c; c++) {
-        if (*c == *FR_OWN) continue; /* a keyword of our own */
+        if (*c == *FR_OWN) continue; /* the mark of a keyword of our own */
         if (*c == '~' || *c == '/')
             fr_text_append_string(out, *c == '~' ? "~0" : "~1");
         else
@@ -94,7 +94,7 @@ static void write_path(const fr_schema_path *path, fr_text_buffer *out) {
     }
 }
 
-/* A line holds no place of hundreds of keywords: it is cut where it is too long, between characters. */
+/* Fails with the place. A long place is cut, between characters, so that the line stays readable. */
 fr_status fr_schema_fail(const fr_schema_path *path, fr_status status, const char *what) {
     fr_text_buffer place = {0};
     write_path(path, &place);

@@ -1,4 +1,5 @@
-/* Automata over characters: see language.h. Products and complements, Rabin and Scott 1959, doi:10.1147/rd.32.0114. */
+/* Makes automata over characters (language.h). Products and complements: Rabin and Scott 1959,
+ * doi:10.1147/rd.32.0114. */
 #include "src/language/grammar/language.h"
 
 #include <stdlib.h>
@@ -55,7 +56,7 @@ void fr_language_free(fr_language *l) {
     free(l);
 }
 
-/* Takes what was made, or frees it. */
+/* Finishes an automaton: gives it to the caller, or frees it after a failure. */
 static fr_status finish(fr_language *made, fr_status status, fr_language **language) {
     if (status == FR_OK) status = fr_language_trim(made);
     if (status != FR_OK) fr_language_free(made);
@@ -68,9 +69,10 @@ static fr_status begin(fr_language **made) {
     return *made ? FR_OK : fr_fail_memory("an automaton", sizeof **made);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- trimmed */
+/* --------------------------------------------------------------------------------------------------------- trimming */
 
-/* Which states an end can be reached from: a state's edges lead mostly to later ones, so few passes are needed. */
+/* Finds the states from which an end can be reached. A state's edges mostly lead to later states, so few passes are
+ * needed. */
 static void find_live(fr_language *l, bool *live) {
     for (bool found = true; found && l->work <= MAX_WORK;) {
         found = false;
@@ -85,7 +87,7 @@ static void find_live(fr_language *l, bool *live) {
     }
 }
 
-/* In place: what is kept moves towards the beginning. */
+/* Keeps the live states, in place: they move towards the beginning. */
 static void keep(fr_language *l, const bool *live, uint32_t *numbers) {
     size_t kept = 0, edges = 0;
     for (size_t i = 0; i < l->state_count; i++) numbers[i] = live[i] ? (uint32_t)kept++ : 0;
@@ -117,7 +119,7 @@ fr_status fr_language_trim(fr_language *l) {
     return there ? FR_OK : fr_fail_memory("an automaton", l->state_count * 5);
 }
 
-/* ------------------------------------------------------------------------------------------------------ simple ones */
+/* -------------------------------------------------------------------------------------------- lengths, single texts */
 
 static fr_status make_lengths(fr_language *l, uint32_t least, uint32_t most) {
     uint32_t last = most == FR_GRAMMAR_UNBOUND ? least : most;
@@ -160,8 +162,8 @@ typedef struct pair {
 typedef struct product {
     const fr_language *one, *other;
     fr_language *made;
-    pair *pairs;     /* [most] by state */
-    uint32_t *table; /* [slots] of states + 1, by hash */
+    pair *pairs;     /* [most] pairs by state */
+    uint32_t *table; /* [slots] states + 1, by hash */
     size_t most, slots, count;
 } product;
 
@@ -178,7 +180,7 @@ static fr_status find_pair(product *p, pair wanted, uint32_t *state) {
     return FR_OK;
 }
 
-/* The edges that both states have, side by side. */
+/* Makes the edges of a pair of states: the characters that both states' edges have, in order. */
 static fr_status multiply_state(product *p, pair at) {
     const fr_language_state one = p->one->states[at.one], other = p->other->states[at.other];
     uint32_t i = 0, k = 0, to;
@@ -222,7 +224,7 @@ fr_status fr_language_both(const fr_language *one, const fr_language *other, fr_
 
 /* ------------------------------------------------------------------------------------------------------ complements */
 
-/* From low to high: where a state's edges lead, and between them to `lost`. */
+/* Adds the edges of a complement for one range of characters: those of the state, and edges to `lost` between them. */
 static fr_status cover(fr_language *made, const fr_language *l, fr_language_state s, fr_character_range range,
                        uint32_t lost) {
     uint32_t low = range.low;
@@ -238,7 +240,8 @@ static fr_status cover(fr_language *made, const fr_language *l, fr_language_stat
     return low <= range.high ? fr_language_add_edge(made, low, range.high, lost) : FR_OK;
 }
 
-/* Behind its states one more, where what is no longer of the language stays. */
+/* Makes the complement. It has one more state after those of the language, in which texts stay that have left the
+ * language. */
 static fr_status make_except(fr_language *made, const fr_language *l, const fr_character_range *alphabet,
                              size_t count) {
     uint32_t lost = (uint32_t)l->state_count;
@@ -290,7 +293,8 @@ bool fr_language_has(const fr_language *l, fr_text utf8) {
     return l->states[state].ends;
 }
 
-/* The ranges on which a state's edges lead where this one does: NULL, an earlier one did, or there is no memory. */
+/* Collects the ranges on which a state leads to the same state as this edge. NULL: an earlier edge led there too, or
+ * memory ran out. */
 static fr_character_range *ranges_like(const fr_language *l, fr_language_state s, uint32_t edge, size_t *count,
                                        fr_grammar_rules *rules) {
     uint32_t to = l->edges[edge].to;
@@ -305,9 +309,9 @@ static fr_character_range *ranges_like(const fr_language *l, fr_language_state s
     return ranges;
 }
 
-/* The bounds of a text's length, and for each state the fewest characters to an end: over the shortest path, and over
- * the shortest path past a state that leads to itself, which any larger number can follow; NEVER: there is no such
- * path. */
+/* The bounds of a text's length, and two distances for each state, in characters to an end: shortest is the distance
+ * over the shortest path, and looped the one over the shortest path through a state that leads to itself, which can be
+ * made longer by any number of characters. NEVER: there is no such path. */
 #define NEVER UINT32_MAX
 typedef struct lengths {
     uint32_t least, most, *shortest, *looped;
@@ -317,7 +321,8 @@ static uint32_t one_more(uint32_t characters) {
     return characters == NEVER ? NEVER : characters + 1;
 }
 
-/* Finds the paths' lengths. Passes run from the last state, as edges mostly lead to later ones, so few are needed. */
+/* Finds the distances. Passes run from the last state, because edges mostly lead to later states, so few are
+ * needed. */
 static fr_status find_lengths(const fr_language *l, const lengths *n) {
     size_t work = 0;
     for (size_t i = 0; i < l->state_count; i++) n->shortest[i] = n->looped[i] = NEVER;

@@ -1,8 +1,9 @@
-/* Regular languages as automata over characters: what several expressions say at once, and what one does not say.
+/* Regular languages as automata over characters: for texts that match several expressions at once, or do not match
+ * one.
  *
- * In: expressions without rules. Out: deterministic automata, trimmed to what can still end, and rules of them. Each
- * call that makes one reads its arguments and leaves them to the caller; where it fails there is none. FR_UNBUILT: an
- * automaton of too many states, or one that takes too long to make. */
+ * In: expressions without rules. Out: deterministic automata, trimmed to the states that can reach an end, and rules
+ * made of them. Each call that makes an automaton reads its arguments and leaves them to the caller; after a failure
+ * there is no automaton. FR_UNBUILT: the automaton would have too many states, or take too long to make. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_LANGUAGE_H
 #define FR_SRC_LANGUAGE_GRAMMAR_LANGUAGE_H
 
@@ -13,15 +14,15 @@ typedef struct fr_language_edge {
 } fr_language_edge;
 
 typedef struct fr_language_state {
-    uint32_t first, count; /* of its edges, sorted, none overlapping */
+    uint32_t first, count; /* of its edges, which are sorted and do not overlap */
     bool ends;
 } fr_language_state;
 
 typedef struct fr_language {
-    fr_language_state *states; /* a text begins in the first; none: no text is of it */
+    fr_language_state *states; /* a text begins in the first state; no states: the language is empty */
     fr_language_edge *edges;
     size_t state_count, state_capacity, edge_count, edge_capacity;
-    size_t work; /* states and edges that were looked at to make it */
+    size_t work; /* states and edges that were visited to make it */
 } fr_language;
 
 fr_status fr_language_of(const fr_grammar_rules *rules, fr_expression expression, fr_language **language);
@@ -31,11 +32,12 @@ fr_status fr_language_of(const fr_grammar_rules *rules, fr_expression expression
  * work done, also after a failure. */
 fr_status fr_language_of_regex(fr_text text, bool whole, size_t *work, fr_language **language);
 
-/* Texts of so many characters; one text. */
+/* Make the language of all texts of least to most characters; and of one text. */
 fr_status fr_language_of_lengths(uint32_t least, uint32_t most, fr_language **language);
 fr_status fr_language_of_text(fr_text utf8, fr_language **language);
 
-/* Texts of both; texts of characters of sorted ranges that are not of one. */
+/* The first makes the language of the texts in both. The second makes that of the texts which consist of characters in
+ * sorted ranges and are not in `one`. */
 fr_status fr_language_both(const fr_language *one, const fr_language *other, fr_language **both);
 fr_status fr_language_except(const fr_language *one, const fr_character_range *alphabet, size_t count,
                              fr_language **others);
@@ -47,16 +49,16 @@ const fr_language_edge *fr_language_edge_at(const fr_language *language, uint32_
 bool fr_language_is_empty(const fr_language *language);
 bool fr_language_has(const fr_language *language, fr_text utf8);
 
-/* Writes a language that is not empty as rules, one for each state; the second, only its texts of least to most
- * characters, which are counted. *some: there are such texts. FR_UNBUILT: the states from which such a length can be
- * reached are not known, as no state leads to itself. */
+/* Write a language that is not empty as rules, one for each state; the second writes only its texts of least to most
+ * characters, which are counted. *some: there are such texts. FR_UNBUILT: it is not known which states can reach such
+ * a length, because no state leads to itself. */
 fr_expression fr_language_expression(const fr_language *language, fr_write_characters *write, fr_grammar_rules *rules);
 fr_status fr_language_expression_of_length(const fr_language *language, uint32_t least, uint32_t most,
                                            fr_write_characters *write, fr_grammar_rules *rules,
                                            fr_expression *expression, bool *some);
 
-/* For who makes one: a state whose edges follow, each behind the last and joined with it where they touch; what all
- * that ends with. */
+/* For functions that make an automaton. A state is added first and then its edges, each after the one before; edges
+ * that touch and lead to the same state are joined. fr_language_trim finishes the automaton. */
 fr_status fr_language_add_state(fr_language *language, bool ends);
 fr_status fr_language_add_edge(fr_language *language, uint32_t low, uint32_t high, uint32_t to);
 fr_status fr_language_trim(fr_language *language);

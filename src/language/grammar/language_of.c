@@ -1,9 +1,9 @@
-/* The automaton of an expression: see language.h. Nodes that read a character or lead on without one (Thompson 1968,
- * doi:10.1145/363347.363387), then sets of them as states.
+/* Makes the automaton of an expression (language.h): first nodes that read a character or lead on without one
+ * (Thompson 1968, doi:10.1145/363347.363387), then sets of nodes as states.
  *
  * A look-ahead becomes a duty: its own automaton runs beside the node that came past it, and must reach an end, or
- * must not. So a member of a set is a node with its duties. A look-behind is an automaton that runs from the beginning
- * of the text beside all of them. */
+ * must not. So a member of a set is a node with its duties. A look-behind is an automaton that runs beside all of them
+ * from the beginning of the text. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -15,16 +15,16 @@
 #define MAX_STATES  ((size_t)1 << 13)
 #define MAX_WORK    ((size_t)1 << 23)
 #define MAX_DEPTH   400
-#define MAX_COUNTED 2000 /* repetitions above the least */
+#define MAX_COUNTED 2000 /* repetitions beyond the least */
 #define END         0u
 
 #define MAX_LOOKS  32
 #define MAX_BEHIND 4
-#define MAX_DUTIES 16 /* of one node */
+#define MAX_DUTIES 16 /* duties of one node */
 
 typedef struct node {
     enum { NODE_END, NODE_CHARACTER, NODE_SPLIT, NODE_LOOK } kind;
-    uint32_t next, other;  /* other: of a split; a look's number */
+    uint32_t next, other;  /* other: the second node of a split, or the number of a look */
     uint32_t first, count; /* of a character's ranges */
 } node;
 
@@ -45,7 +45,7 @@ typedef struct duty {
 
 /* A node and its duties, sorted. Members without duties have their nodes' numbers, all others come after them. */
 typedef struct member {
-    uint32_t node, duties, count, seen; /* seen: by which search, last */
+    uint32_t node, duties, count, seen; /* seen: the last search that found it */
 } member;
 
 typedef struct members {
@@ -59,9 +59,9 @@ typedef struct making {
     fr_language *language;
     node *nodes;
     member *members;
-    duty *duties;                              /* of members that have some */
-    uint32_t *waiting, *pool, *bounds, *table; /* table: of states + 1, by hash */
-    uint32_t *member_table;                    /* [MEMBER_SLOTS] of members with duties + 1, by hash */
+    duty *duties;                              /* duties of all members that have some */
+    uint32_t *waiting, *pool, *bounds, *table; /* table: [slots] states + 1, by hash */
+    uint32_t *member_table;                    /* [MEMBER_SLOTS] members with duties + 1, by hash */
     members *sets;                             /* by state */
     size_t node_count, node_capacity, pool_count, pool_capacity, set_count, bound_capacity, work;
     size_t member_count, member_capacity, duty_count, duty_capacity, waiting_capacity;
@@ -72,7 +72,7 @@ typedef struct making {
 } making;
 
 #define MEMBER_SLOTS ((size_t)1 << 17)
-#define MAX_MARKED   (MEMBER_SLOTS / 2) /* members with duties */
+#define MAX_MARKED   (MEMBER_SLOTS / 2) /* the most members with duties */
 
 /* ------------------------------------------------------------------------------------------------------------ nodes */
 
@@ -106,8 +106,8 @@ static uint32_t split(making *m, uint32_t next, uint32_t other) {
 
 static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t depth);
 
-/* Repeats an expression. A most far above the least is dropped: a state for each count would take the room of all
- * others. */
+/* Repeats an expression. An upper bound far above the least is dropped, because a state for each count would take the
+ * room of all others. */
 static uint32_t make_repeat(making *m, const fr_expression_node *e, uint32_t next, size_t depth) {
     uint32_t entry = next;
     if (e->most == FR_GRAMMAR_UNBOUND || e->most - e->second > m->most_counted) {
@@ -121,7 +121,7 @@ static uint32_t make_repeat(making *m, const fr_expression_node *e, uint32_t nex
     for (uint32_t i = 0, before; i < e->second && m->status == FR_OK; i++) {
         before = entry;
         entry = make(m, e->first, entry, depth);
-        if (entry == before) break; /* of the empty text */
+        if (entry == before) break; /* the expression is the empty text */
     }
     return entry;
 }
@@ -149,7 +149,7 @@ static uint32_t find_look(making *m, const fr_expression_node *e) {
     return m->look_count++;
 }
 
-/* From an expression's end to its beginning, as in automaton_nodes.c. */
+/* Makes the nodes of an expression from its end to its beginning, as automaton_nodes.c does. */
 static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t depth) {
     const fr_expression_node *e = &m->rules->expressions[expression];
     if (depth == MAX_DEPTH && m->status == FR_OK) m->status = fr_language_fail_size();
@@ -340,7 +340,7 @@ static members begin_set(making *m) {
     return (members){.first = (uint32_t)m->pool_count};
 }
 
-/* The state of the set at the pool's end. */
+/* Finds or adds the state of the set at the pool's end. */
 static uint32_t find_set(making *m, members set) {
     size_t size = set.count * sizeof *m->pool;
     if (m->status != FR_OK || set.count + set.ends == 0) return UINT32_MAX;
@@ -414,8 +414,8 @@ static bool reads(const making *m, const node *n, uint32_t code) {
     return low < n->count && ranges[low].low <= code;
 }
 
-/* Steps the look-behinds over one character. An edge always exists, as any text may come before the one that they look
- * for. */
+/* Steps the look-behinds over one character. An edge always exists, because any text may come before the one that they
+ * look for. */
 static void step_behind(const making *m, const members *set, uint32_t code, members *next) {
     for (uint32_t i = 0; i < m->look_count; i++) {
         const look *l = &m->looks[i];
@@ -425,7 +425,7 @@ static void step_behind(const making *m, const members *set, uint32_t code, memb
     }
 }
 
-/* The edges of a state: from bound to bound all characters lead to one state. */
+/* Adds the edges of a state. All characters between two bounds lead to one state. */
 static void leave(making *m, members set) {
     size_t bounds = list_bounds(m, set);
     if (m->status == FR_OK) m->status = fr_language_add_state(m->language, set.ends);
@@ -448,7 +448,7 @@ static void leave(making *m, members set) {
     }
 }
 
-/* -------------------------------------------------------------------------------------------------------------- all */
+/* ---------------------------------------------------------------------------------------------- the whole automaton */
 
 /* Makes the members without duties, one for each node, and the look-arounds' automata. */
 static void open_members(making *m) {

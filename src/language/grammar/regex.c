@@ -1,7 +1,7 @@
-/* Reads regular expressions: see readers.h. They are the regular part of ECMA 262's: alternatives, groups, classes with
- * \d \w \s and their opposites, quantifiers, greedy or not (which is the same for a text as a whole), ^, $ and \b,
+/* Reads regular expressions (readers.h). They are the regular part of ECMA 262's: alternatives, groups, classes with
+ * \d \w \s and their opposites, quantifiers, greedy or not (which makes no difference for whole texts), ^, $ and \b,
  * looking ahead and behind, Unicode's classes \p and \P, and the flags i and s of groups. Back-references are refused.
- * Letters, digits and blanks of \w, \d and \s are ASCII's, as in ECMA 262, but for its other blanks. */
+ * Letters, digits and blanks of \w, \d and \s are those of ASCII and ECMA 262's other blanks. */
 
 #include <stdio.h>
 #include <string.h>
@@ -24,9 +24,9 @@ typedef struct reader {
     fr_write_characters *write;
     fr_grammar_rules *rules;
     bool whole;         /* the expression matches whole texts, so ^ and $ are ignored */
-    bool fold, dot_all; /* flags of the group: letters of both cases are one; . is a line break too */
+    bool fold, dot_all; /* flags of the group; fold: letters match both cases; dot_all: . matches a line break too */
     bool looks;         /* a look-around was read */
-    ranges set;         /* of the class that is read: no class stands in another one */
+    ranges set;         /* the class that is being read; no class contains another one */
 } reader;
 
 static fr_status fail(const reader *r, const char *what) {
@@ -51,7 +51,7 @@ static const fr_character_range DIGITS[] = {{'0', '9'}}, WORD[] = {{'0', '9'}, {
                                             {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F},
                                             {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
 
-/* The ranges of a class letter, or what lies between them. False: it is none. */
+/* Adds the ranges of a class letter, or those between them for a capital letter. False: it is not a class letter. */
 static bool class_letter(int letter, ranges *set) {
     const fr_character_range *items = letter == 'd' || letter == 'D'   ? DIGITS
                                       : letter == 'w' || letter == 'W' ? WORD
@@ -89,7 +89,8 @@ static fr_expression write_code(reader *r, uint32_t code) {
     return write_ranges(r, &r->set, false);
 }
 
-/* Adds the characters between sorted ranges, the last `count` of the set, in their place. False: there is no room. */
+/* Replaces the last `count` ranges of the set, which are sorted, by the ranges between them. False: there is no
+ * room. */
 static bool turn_round(ranges *set, size_t count) {
     fr_character_range *items = set->items + set->count - count;
     uint32_t low = 0;
@@ -136,7 +137,7 @@ static bool is_property(const reader *r, size_t at) {
     return at < r->c.text.length && (r->c.text.bytes[at] == 'p' || r->c.text.bytes[at] == 'P');
 }
 
-/* One character behind a backslash. */
+/* Takes one character after a backslash. */
 static fr_status take_escaped(reader *r, uint32_t *code) {
     static const char letters[] = "tnrfv0", codes[] = "\t\n\r\f\v";
     int c = fr_cursor_peek(&r->c);
@@ -159,7 +160,7 @@ static fr_status take_character(reader *r, uint32_t *code) {
     return fr_cursor_take_character(&r->c, code) ? FR_OK : fail(r, "not UTF-8");
 }
 
-/* A character or a class letter of a class. *single: it was a character, whose range may go on. */
+/* Reads a character or a class letter within a class. *single: it was a character, which may begin a range. */
 static fr_status read_member(reader *r, ranges *set, uint32_t *code, bool *single) {
     bool escaped = fr_cursor_peek(&r->c) == '\\' && r->c.at + 1 < r->c.text.length;
     if (escaped && is_property(r, r->c.at + 1)) {
@@ -354,7 +355,7 @@ static bool take_number(reader *r, uint32_t *number) {
     return r->c.at > begin;
 }
 
-/* {m}, {m,}, {m,n}; anything else in braces is text. */
+/* Takes {m}, {m,} or {m,n}; any other text in braces stands for itself. */
 static bool take_counts(reader *r, uint32_t *least, uint32_t *most) {
     size_t begin = r->c.at;
     if (fr_cursor_take(&r->c, '{') && take_number(r, least)) {
@@ -383,7 +384,8 @@ static fr_status read_repeats(reader *r, fr_expression *expression) {
     return FR_OK;
 }
 
-/* At depth 0 a choice may begin at ^ and end at $; where it need not, anything may stand before or behind it. */
+/* Reads a sequence. At depth 0 a choice may begin with ^ and end with $; if it does not, any text may come before or
+ * after it. */
 static fr_status read_sequence(reader *r, size_t depth, fr_expression *expression) {
     bool outer = depth == 0, begins = outer && fr_cursor_take(&r->c, '^'), ends = false;
     fr_expression any = outer && !r->whole ? any_text(r) : 0;

@@ -1,4 +1,4 @@
-/* Rules of expressions: see rules.h. */
+/* Makes rules of expressions (rules.h). */
 #include "src/language/grammar/rules.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "src/language/grammar/cursor.h"
 
 #define REPLACEMENT 0xFFFDu
-#define MAX_ITEMS   ((size_t)1 << 20) /* expressions, ranges, rules, each */
+#define MAX_ITEMS   ((size_t)1 << 20) /* the most expressions, ranges and rules, each */
 
 void fr_grammar_rules_free(fr_grammar_rules *rules) {
     free(rules->expressions);
@@ -35,7 +35,7 @@ bool fr_grammar_spend(fr_grammar_rules *rules, size_t steps) {
     return rules->status == FR_OK;
 }
 
-/* Room for so many more items; false: there is none, which stays so. */
+/* Makes room for `more` items; false: there is none, and the failure is kept. */
 static bool grow(fr_grammar_rules *rules, void *items, size_t size, size_t count, size_t more, size_t *capacity) {
     void **at = items;
     if (rules->status != FR_OK) return false;
@@ -55,7 +55,7 @@ static bool grow(fr_grammar_rules *rules, void *items, size_t size, size_t count
     return true;
 }
 
-/* The empty text is there before anything else; false: there is no room for it. */
+/* Makes the empty text the first expression; false: there is no room for it. */
 static bool begin(fr_grammar_rules *rules) {
     if (rules->expression_count > 0) return true;
     if (!grow(rules, &rules->expressions, sizeof *rules->expressions, 0, 1, &rules->expression_capacity)) return false;
@@ -92,7 +92,7 @@ static size_t join_ranges(fr_character_range *ranges, size_t count) {
     return kept;
 }
 
-/* What lies between joined ranges, in place: at most one more than there were. */
+/* Replaces joined ranges by the ranges between them, in place; there is at most one more. */
 static size_t complement(fr_character_range *ranges, size_t count) {
     size_t kept = 0;
     uint32_t low = 0;
@@ -125,7 +125,7 @@ fr_expression fr_expression_character(fr_grammar_rules *rules, uint32_t code) {
 fr_expression fr_expression_text(fr_grammar_rules *rules, fr_text utf8) {
     fr_expression all = 0;
     for (fr_cursor c = {utf8, 0}; c.at < utf8.length;) {
-        uint32_t code = REPLACEMENT; /* who reads the file refuses it */
+        uint32_t code = REPLACEMENT; /* the reader of the file refuses such a text */
         if (!fr_cursor_take_character(&c, &code)) c.at++;
         all = fr_expression_then(rules, all, fr_expression_character(rules, code));
     }
@@ -136,7 +136,7 @@ fr_expression fr_expression_string(fr_grammar_rules *rules, const char *utf8) {
     return fr_expression_text(rules, (fr_text){utf8, strlen(utf8)});
 }
 
-/* --------------------------------------------------------------------------------------------------------- the rest */
+/* --------------------------------------------------------------------------------------------- composed expressions */
 
 fr_expression fr_expression_then(fr_grammar_rules *rules, fr_expression first, fr_expression second) {
     if (!first || !second) return first ? first : second;

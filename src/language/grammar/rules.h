@@ -1,8 +1,9 @@
 /* A grammar as rules of expressions: what a GBNF file, a regular expression or a JSON schema becomes before it is run.
  *
- * In: expressions, made from the inside out. Out: rules whose bodies they are, for automaton.h. Making one reports
- * nothing: a failure (no memory, too many, or too long a reading) stays, what follows is the empty text, and one call
- * at the end asks for it. Expressions are never changed once made, so one may stand in several places. */
+ * In: expressions, made from the inside out. Out: rules with expressions as their bodies, for automaton.h. The calls
+ * that make expressions report no failure. A failure (no memory, too many expressions, or too long a reading) is kept,
+ * further expressions are the empty text, and fr_grammar_rules_check reports it at the end. Expressions are never
+ * changed once made, so one may be used in several places. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_RULES_H
 #define FR_SRC_LANGUAGE_GRAMMAR_RULES_H
 
@@ -12,13 +13,13 @@
 #define FR_MAX_CODE_POINT   0x10FFFFu
 #define FR_GRAMMAR_UNBOUND  UINT32_MAX /* no largest count */
 #define FR_GRAMMAR_NO_RULE  UINT32_MAX
-#define FR_GRAMMAR_MAX_WORK ((size_t)1 << 22) /* steps of a reading */
+#define FR_GRAMMAR_MAX_WORK ((size_t)1 << 22) /* steps of one reading */
 
 typedef uint32_t fr_expression; /* 0: the empty text */
 
 typedef enum fr_expression_kind {
     FR_EXPRESSION_EMPTY,
-    FR_EXPRESSION_CHARACTER, /* one of `count` ranges from `first` on */
+    FR_EXPRESSION_CHARACTER, /* a character of `second` ranges from `first` on */
     FR_EXPRESSION_SEQUENCE,  /* first, then second */
     FR_EXPRESSION_CHOICE,    /* first or second */
     FR_EXPRESSION_REPEAT,    /* first, least to most times */
@@ -31,11 +32,11 @@ typedef enum fr_expression_kind {
 
 typedef struct fr_expression_node {
     fr_expression_kind kind;
-    uint32_t first, second; /* of a repeat: least in `second`, */
-    uint32_t most;          /* and `most`; of a count: see fr_expression_count */
+    uint32_t first, second; /* of a repeat: its body in `first`, its least in `second`, */
+    uint32_t most;          /* and its most; of a count: see fr_expression_count */
 } fr_expression_node;
 
-/* Code points, both ends included. */
+/* Code points from low to high, both included. */
 typedef struct fr_character_range {
     uint32_t low, high;
 } fr_character_range;
@@ -55,20 +56,22 @@ typedef struct fr_grammar_rules {
     fr_shared_rule *shared;
     size_t expression_count, expression_capacity, range_count, range_capacity, rule_count, rule_capacity;
     size_t shared_count, shared_capacity;
-    size_t work; /* steps that were taken to read what they are made of, */
+    size_t work; /* steps taken to read the text of the grammar */
     uint32_t root;
-    fr_status status; /* FR_UNBUILT: and they were too many; FR_INPUT: expressions are too many */
+    fr_status status; /* FR_UNBUILT: too many steps; FR_INPUT: too many expressions */
 } fr_grammar_rules;
 
 void fr_grammar_rules_free(fr_grammar_rules *rules);
 
-/* FR_OK when everything that was asked for is there. */
+/* FR_OK if no call has failed. */
 fr_status fr_grammar_rules_check(const fr_grammar_rules *rules);
 
-/* Counts steps of less than a microsecond, of all that takes longer than its text is long. False: go no further. */
+/* Counts steps, each of less than a microsecond, for all work that may take longer than the text is long. False: there
+ * were too many, so stop. */
 bool fr_grammar_spend(fr_grammar_rules *rules, size_t steps);
 
-/* Ranges in any order, overlapping or not; `except`: every other character. None: nothing matches. */
+/* Makes a character of any of the ranges, which may be in any order and overlap; except: any other character. Without
+ * ranges nothing matches. */
 fr_expression fr_expression_characters(fr_grammar_rules *rules, const fr_character_range *ranges, size_t count,
                                        bool except);
 fr_expression fr_expression_character(fr_grammar_rules *rules, uint32_t code);
@@ -87,20 +90,20 @@ fr_expression fr_expression_token(fr_grammar_rules *rules, int32_t id);
 enum { FR_LOOK_AHEAD = 1, FR_LOOK_NOT = 2 };
 fr_expression fr_expression_look(fr_grammar_rules *rules, fr_expression of, unsigned how);
 
-/* Counts one thing more, or ends a count. A rule has one counter, which the rules called at its end go on with. A step
- * allows the text only if `behind` more still fit below the most; exactly: just so many come, so they must also reach
- * the least. A rule that counts ends only after fr_expression_counted, which requires least to most. */
+/* Counts one thing more, or ends a count. A rule has one counter, which rules called at its end continue. A step
+ * allows the text only if `behind` more still fit below the most. exactly: precisely so many follow, so they must also
+ * reach the least. A rule that counts ends only after fr_expression_counted, which requires least to most. */
 #define FR_COUNT_EXACTLY 0x80000000u
 fr_expression fr_expression_count(fr_grammar_rules *rules, uint32_t least, uint32_t most, uint32_t behind,
                                   bool exactly);
 fr_expression fr_expression_counted(fr_grammar_rules *rules, uint32_t least, uint32_t most);
 
-/* Finds the rule shared under a key. The second makes a rule of a body and shares it, so that a part that occurs many
- * times is made once. */
+/* The first finds the rule that is shared under a key. The second makes a rule of a body and shares it, so that a part
+ * that occurs many times is made once. */
 bool fr_grammar_find_shared(fr_grammar_rules *rules, const char *key, uint32_t *rule);
 fr_expression fr_grammar_share(fr_grammar_rules *rules, const char *key, fr_expression body);
 
-/* A rule without a body yet; its body. */
+/* The first makes a rule without a body; the second sets its body. */
 uint32_t fr_grammar_rule(fr_grammar_rules *rules);
 void fr_grammar_define(fr_grammar_rules *rules, uint32_t rule, fr_expression body);
 

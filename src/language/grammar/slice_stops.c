@@ -1,4 +1,4 @@
-/* Where tokens leave the characters of a class: see slice_stops.h. */
+/* Finds the nodes at which tokens leave the characters of a class (slice_stops.h). */
 #include "src/language/grammar/slice_stops.h"
 
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static fr_status add_stop(fr_slice_stops *s, fr_slice_stop stop) {
     return FR_OK;
 }
 
-/* A node behind so many characters. */
+/* Adds a node after so many characters to the lists of the slices that have this length. */
 static fr_status add_longer(fr_slice_stops *s, uint32_t node, size_t characters) {
     for (int k = 0; k < FR_SLICE_LENGTHS; k++) {
         size_t length = LENGTHS[k] < FR_STOPS_MOST ? LENGTHS[k] : FR_STOPS_MOST;
@@ -78,7 +78,8 @@ static fr_status group(fr_slice_stops *s) {
 
 /* ---------------------------------------------------------------------------------------------------- characters */
 
-typedef enum progress { INSIDE, WITHIN, OUTSIDE } progress; /* a character of the class; a part of one; neither */
+/* a complete character of the class; a part of a character; a character outside of the class */
+typedef enum progress { INSIDE, WITHIN, OUTSIDE } progress;
 
 static size_t length_by_lead(uint8_t byte) {
     return byte < 0x80                   ? 1
@@ -98,12 +99,12 @@ static progress look(const uint8_t *bytes, size_t count, int class) {
     return fr_cursor_take_character(&c, &code) && fr_slice_class_of(code) <= class ? INSIDE : OUTSIDE;
 }
 
-/* Characters on the way to a node, and what there is of the next one. */
+/* The characters of the class on the way to a node, and the bytes so far of the next one. */
 typedef struct place {
     uint8_t characters, count, bytes[4];
 } place;
 
-/* From the parent's place to the node's; *next: the node to look at then. */
+/* Steps from the parent's place to the node's, and adds stops. *next: the node to visit next. */
 static fr_status visit(fr_slice_stops *s, const fr_token_node *nodes, uint32_t i, int class, const place *parent,
                        place *own, uint32_t *next) {
     *own = *parent;

@@ -1,8 +1,9 @@
-/* Where tokens leave the characters of a class: what is left to be walked to where a text may go on with any of them.
+/* Finds the nodes at which tokens leave the characters of a class. If a text may go on with any characters of the
+ * class, only the tokens that leave it must be walked to.
  *
- * In: a tree of tokens, a node of it, a class of token_slices.h. Out: for the tokens below that node, which are looked
- * at from there on, the nodes at which the first character of another class stands, behind how many of this one; and
- * those behind exactly as many characters as a slice has, which have more behind them. */
+ * In: a tree of tokens, a node of it, a class of token_slices.h. Out: for the tokens below that node, the nodes at
+ * which the first character outside of the class stands, with the number of the class's characters before it; and the
+ * nodes that have exactly as many characters of the class as a slice, and further nodes below them. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_SLICE_STOPS_H
 #define FR_SRC_LANGUAGE_GRAMMAR_SLICE_STOPS_H
 
@@ -12,22 +13,23 @@ enum { FR_SLICE_LENGTHS = 6, FR_SLICE_UNBOUND = 254, FR_STOPS_MOST = 64 };
 
 struct fr_token_tree;
 
-/* bytes: of the character, as far as the node goes. whole: with all tokens below it; else its own token alone, which
- * ends within a character. */
+/* A stop. bytes: the bytes of the character, as far as the node goes. whole: the stop stands for all tokens below it;
+ * else only for its own token, which ends within a character. */
 typedef struct fr_slice_stop {
     uint32_t node;
-    uint8_t behind; /* characters of the class, fewer than FR_STOPS_MOST */
+    uint8_t behind; /* characters of the class before it, fewer than FR_STOPS_MOST */
     uint8_t bytes[4], count;
     bool whole;
 } fr_slice_stop;
 
-/* Stops [first, end) behind as many characters, which begin with one byte. */
+/* The stops [first, end), which have the same number of characters before them and the same first byte. */
 typedef struct fr_stop_group {
     uint32_t first, end;
     uint8_t behind, byte;
 } fr_stop_group;
 
-/* longer: by length of slices the nodes; beyond FR_STOPS_MOST it is those behind that many. */
+/* longer: for each length of slices, the nodes with further nodes after so many characters; for lengths above
+ * FR_STOPS_MOST, those after that many. */
 typedef struct fr_slice_stops {
     fr_slice_stop *stops;
     fr_stop_group *groups;
@@ -38,11 +40,11 @@ typedef struct fr_slice_stops {
 fr_status fr_slice_stops_make(fr_slice_stops *stops, const struct fr_token_tree *tree, uint32_t node, int class);
 void fr_slice_stops_free(fr_slice_stops *stops);
 
-/* The class of a character, FR_NO_CLASS: of none. */
+/* Gives the class of a character; FR_NO_CLASS: it is in no class. */
 #define FR_NO_CLASS 255
 uint8_t fr_slice_class_of(uint32_t code);
 
-/* The largest length that slices have of at most so many characters, as an index; -1: they have none. */
+/* Gives the index of the largest slice length that is at most `characters`; -1: there is none. */
 int fr_slice_of_length(size_t characters);
 size_t fr_slice_length(int index);
 

@@ -1,12 +1,12 @@
-/* Characters that may follow: see text_runs.h. */
+/* Finds how many characters may follow a state (text_runs.h). */
 #include "src/language/grammar/text_runs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_STATES 128 /* that a run may come through at once, and in all where it has no end */
+#define MAX_STATES 128 /* states that a run may visit at once, and in all if it has no end */
 
-/* Bytes of characters that vary independently of each other. */
+/* A sequence of byte ranges that vary independently, which together are characters. */
 typedef struct bytes {
     uint8_t count;
     struct {
@@ -35,7 +35,8 @@ static const bytes SEQUENCES[FR_SLICE_CLASSES][16] = {
      {4, {{0xF4, 0xF4}, {0x80, 0x8F}, {0x80, 0xBF}, {0x80, 0xBF}}}},
 };
 
-/* Adds the states behind a sequence's bytes from one on; false in *all: some can't come, or there are too many. */
+/* Adds the states after a sequence's bytes from `at` on. Sets *all to false if some of them can't come, or if there
+ * are too many states. */
 static fr_status follow(fr_automaton *a, uint32_t state, const bytes *sequence, size_t at, fr_text_step *step,
                         bool *all) {
     if (at == sequence->count) {
@@ -66,14 +67,14 @@ static fr_status look(fr_automaton *a, uint32_t state, int class, fr_text_step *
     return FR_OK;
 }
 
-/* It counts each time, whether it is done or not. */
+/* Looks at a step and keeps it with its cost, which is counted each time the step is used. */
 static fr_status look_and_keep(fr_automaton *a, uint32_t state, int class, fr_text_step *kept) {
     uint32_t round = fr_automaton_set_round(a, FR_NO_ROUND);
     size_t before = fr_automaton_spent(a);
     fr_status status = look(a, state, class, kept);
     fr_automaton_set_round(a, round);
     kept->cost = (uint32_t)(fr_automaton_spent(a) - before);
-    kept->looked_at = status == FR_OK; /* one that failed is looked at again */
+    kept->looked_at = status == FR_OK; /* after a failure it is looked at again */
     return status;
 }
 
@@ -96,7 +97,7 @@ static fr_status step_of(fr_text_runs *runs, fr_automaton *a, uint32_t state, in
     return FR_OK;
 }
 
-/* States in the order in which they are come to; [first, count) are those behind the last character. */
+/* States in the order in which they are reached; [first, count) are those after the last character. */
 typedef struct path {
     uint32_t states[MAX_STATES];
     size_t first, count;
@@ -122,7 +123,7 @@ fr_status fr_text_run(fr_text_runs *runs, fr_automaton *a, uint32_t state, int c
                 if (!add_way(&p, step.ways[way])) return FR_OK;
         }
         p.first = end;
-        if (p.first == p.count) *characters = FR_SLICE_UNBOUND; /* nowhere else */
+        if (p.first == p.count) *characters = FR_SLICE_UNBOUND; /* no new state was reached */
         if (p.first == p.count) return FR_OK;
     }
     return FR_OK;

@@ -1,6 +1,7 @@
-/* How many characters of a class may follow a state, whatever they are.
+/* Tells how many characters of a class may follow a state, whichever they are.
  *
- * In: an automaton's states. Out: for a class of token_slices.h a count; kept by state until it is swept. */
+ * In: an automaton's states. Out: for a class of token_slices.h a number of characters. Results are kept for each
+ * state until the automaton is swept. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_TEXT_RUNS_H
 #define FR_SRC_LANGUAGE_GRAMMAR_TEXT_RUNS_H
 
@@ -10,9 +11,9 @@
 enum { FR_RUN_WAYS = 4, FR_RUN_MOST = FR_STOPS_MOST };
 
 typedef struct fr_text_step {
-    uint32_t ways[FR_RUN_WAYS]; /* the states behind one more character */
-    uint32_t cost;              /* of looking at it */
-    uint8_t count, looked_at;   /* count 0: not every character may come, or the text may end behind one */
+    uint32_t ways[FR_RUN_WAYS]; /* the states after one more character */
+    uint32_t cost;              /* the cost of finding them */
+    uint8_t count, looked_at;   /* count 0: not every character of the class may come, or the text may end after one */
 } fr_text_step;
 
 typedef struct fr_text_runs {
@@ -20,11 +21,12 @@ typedef struct fr_text_runs {
     size_t capacity;
 } fr_text_runs;
 
-/* Of so many characters each may come, and the text can't end behind any of them: at most FR_RUN_MOST, or
- * FR_SLICE_UNBOUND for any number. */
+/* Gives the number of characters such that any characters of the class may come and the text can't end after any of
+ * them: at most FR_RUN_MOST, or FR_SLICE_UNBOUND if there is no limit. */
 fr_status fr_text_run(fr_text_runs *runs, fr_automaton *automaton, uint32_t state, int class, size_t *characters);
 
-/* The states behind 0 to `characters` of them, where it is one each, whichever they are. */
+/* Gives the states after 0 to `characters` characters, if after each number there is only one state, whichever the
+ * characters are; *one: that is so. */
 fr_status fr_text_path(fr_text_runs *runs, fr_automaton *automaton, uint32_t state, int class, size_t characters,
                        uint32_t *states, bool *one);
 

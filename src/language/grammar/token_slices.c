@@ -1,4 +1,4 @@
-/* Tokens of plain characters: see token_slices.h. */
+/* Sorts out the tokens of plain characters (token_slices.h). */
 #include "src/language/grammar/token_slices.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "src/language/grammar/cursor.h"
 #include "src/language/grammar/token_tree.h"
 
-/* The class and the characters of a token; FR_NO_CLASS: of no class, or not whole characters. */
+/* Finds a token's class and its number of characters; FR_NO_CLASS: it has no class, or is not whole characters. */
 static void measure(fr_text text, uint8_t *class, uint8_t *length) {
     fr_cursor c = {text, 0};
     size_t count = 0;
@@ -27,7 +27,7 @@ static void add_bits(fr_slice_origin *origin, const fr_token_tree *tree, int32_t
                 origin->bits[c][k][id / 64] |= UINT64_C(1) << (id % 64);
 }
 
-/* What a node's own token is behind an origin at this depth. */
+/* Measures the part of a node's own token after an origin at this depth. */
 static void measure_from(const fr_token_tree *tree, const fr_token_node *node, size_t depth, uint8_t *class,
                          uint8_t *length) {
     fr_text text = {NULL, 0};
@@ -55,8 +55,8 @@ static void measure_tokens(fr_token_slices *s, const fr_token_tree *tree) {
     }
 }
 
-/* From the leaves on: a subtree is of what its nodes are of. A node's children follow it, each behind the last one's
- * subtree. */
+/* Gives each subtree the largest class and length of its nodes, from the leaves on. A node's children follow it, each
+ * after the subtree of the one before. */
 static void measure_subtrees(fr_token_slices *s, const fr_token_tree *tree) {
     for (size_t i = tree->node_count; i-- > 0;)
         for (size_t child = i + 1; child < tree->nodes[i].end; child = tree->nodes[child].end) {

@@ -1,4 +1,4 @@
-/* Tokens as a tree in the order of a walk: see token_tree.h. */
+/* Makes a tree of tokens in the order of a walk (token_tree.h). */
 #include "src/language/grammar/token_tree.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/text.h"
 
 typedef struct token {
-    fr_text bytes; /* NULL: those of its sign */
+    fr_text bytes; /* NULL: the token's bytes are its sign */
     int32_t id;
     uint8_t sign[FR_TOKEN_SIZE];
 } token;
@@ -48,7 +48,7 @@ static int by_bytes(const void *one, const void *other) {
     return order ? order : (a->id > b->id) - (a->id < b->id);
 }
 
-/* Gives how many there are, sorted, and how many bytes they have. */
+/* Lists the tokens, sorted, and gives their number; *bytes: the number of all their bytes. */
 static size_t list_tokens(const fr_token_tree *tree, token *tokens, size_t *bytes) {
     size_t count = 0;
     *bytes = 0;
@@ -76,7 +76,7 @@ static size_t common_length(fr_text a, fr_text b) {
     return n;
 }
 
-/* Sorted tokens, one after the other: each hangs below what it shares with the one before. */
+/* Makes the tree from sorted tokens: each is added below the bytes that it shares with the one before. */
 static void plant(fr_token_tree *tree, const token *tokens, size_t count) {
     uint32_t path[FR_MAX_TREE_DEPTH + 1] = {0};
     fr_text before = {NULL, 0};
@@ -96,7 +96,7 @@ static void plant(fr_token_tree *tree, const token *tokens, size_t count) {
     }
 }
 
-/* A subtree ends where the next node is no deeper. */
+/* Finds the ends of subtrees: a subtree ends where the next node is not deeper. */
 static void find_ends(fr_token_tree *tree) {
     uint32_t open[FR_MAX_TREE_DEPTH + 2];
     size_t opened = 0;

@@ -1,4 +1,4 @@
-/* Looks through all characters for those of a property: see unicode_classes.h. */
+/* Looks through all characters for those of a property (unicode_classes.h). */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "src/language/grammar/unicode_classes.h"
 
@@ -31,7 +31,7 @@ static void add(found *f, uint32_t low, uint32_t high) {
 
 /* ------------------------------------------------------------------------------------------------------- categories */
 
-/* Gives the short name of a general category; NULL: it is none. */
+/* Gives the short name of a general category; NULL: there is no such category. */
 static const char *category_of(const char *name) {
     static const char *const names[][3] = {
         {"C", "Other"}, {"Cc", "Control", "cntrl"}, {"Cf", "Format"}, {"Cn", "Unassigned"}, {"Co", "Private_Use"},
@@ -50,7 +50,7 @@ static const char *category_of(const char *name) {
     return NULL;
 }
 
-/* Adds the characters of a category; except: all others. Halves of pairs are no characters. */
+/* Adds the characters of a category; except: all others. Halves of surrogate pairs are not characters. */
 static void find_category(found *f, const char *category, bool except) {
     bool cased = strcmp(category, "LC") == 0, one = category[1] != '\0';
     for (uint32_t code = 0; code <= FR_MAX_CODE_POINT; code++) {
@@ -84,7 +84,7 @@ static bool is_binary(const char *name) {
 /* The stretches of characters in which scripts and properties have members: other planes are unassigned or private. */
 static const fr_character_range PLANES[] = {{0, 0xD7FF}, {0xE000, 0x33FFF}, {0xE0000, 0xE0FFF}};
 
-/* Adds what one of PCRE2's expressions, a run of characters, matches in a text of the characters of a stretch. */
+/* Adds the characters of a stretch that PCRE2's expression, a run of characters, matches. */
 static fr_status find_matches(found *f, const pcre2_code *regex, fr_character_range stretch) {
     size_t length = 0;
     uint8_t *text = malloc(4 * (size_t)(stretch.high - stretch.low + 1));
@@ -108,7 +108,7 @@ static fr_status find_matches(found *f, const pcre2_code *regex, fr_character_ra
     return status;
 }
 
-/* Adds the characters of a property as PCRE2 writes it; *known: there is one. */
+/* Adds the characters of a property by PCRE2's spelling; *known: PCRE2 knows it. */
 static fr_status find_property(found *f, const char *kind, const char *name, bool *known) {
     char text[2 * NAME_LONGEST];
     int error;
@@ -123,9 +123,9 @@ static fr_status find_property(found *f, const char *kind, const char *name, boo
     return status;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- all */
+/* ----------------------------------------------------------------------------------------------------- any property */
 
-/* True for a name that begins with one of two words and an equals sign: *rest is what follows. */
+/* True for a name that begins with one of two words and an equals sign; *rest: the text after it. */
 static bool takes_word(const char *name, const char *word, const char *other, const char **rest) {
     const char *words[] = {word, other};
     for (size_t i = 0; i < 2; i++) {

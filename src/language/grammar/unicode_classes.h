@@ -1,8 +1,8 @@
 /* Finds the characters of Unicode's properties, as \p{...} names them in regular expressions.
  *
- * In: a name as ECMA 262 has it: a general category, short or long (Lu, Uppercase_Letter, gc=Lu), a script
- * (Script=Greek, scx=Grek, or Greek alone), or a binary property (Alphabetic). Out: ranges in order. Categories are
- * utf8proc's; the others are PCRE2's, and a name that its version doesn't know is refused by that name. */
+ * In: a name in ECMA 262's form: a general category, short or long (Lu, Uppercase_Letter, gc=Lu), a script
+ * (Script=Greek, scx=Grek, or Greek alone), or a binary property (Alphabetic). Out: ranges in order. Categories come
+ * from utf8proc, the others from PCRE2; a name that its version does not know is refused with that name. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_UNICODE_CLASSES_H
 #define FR_SRC_LANGUAGE_GRAMMAR_UNICODE_CLASSES_H
 
@@ -10,7 +10,8 @@
 
 #define FR_UNICODE_CLASS_WORK ((size_t)1 << 13) /* steps that a look through all characters takes */
 
-/* Writes at most `most` ranges; *count: of those there are, which may be more. FR_UNBUILT: the name is not known. */
+/* Writes at most `most` ranges. *count: the number of ranges, which may be larger. FR_UNBUILT: the name is not
+ * known. */
 fr_status fr_unicode_class(fr_text name, fr_character_range *ranges, size_t most, size_t *count);
 
 #endif
