@@ -907,6 +907,13 @@ typedef fr_status fr_score_fn(void *context, int32_t id, float own, const int32_
                               size_t best);
 fr_status fr_session_score(fr_session *session, const int32_t *ids, size_t count, fr_score_fn *sink, void *context);
 
+/* As fr_session_put, for a prompt that is scored while it runs: each of its pieces gives the sink what fr_session_score
+ * would, and what follows is said as after any prompt. All of the timeline is run anew, nothing of it is reused. What
+ * the sink gives but FR_OK is the status of the round, or of the step, and ends the scoring, not the prompt.
+ * FR_USAGE: a session without FR_OPT_LOGPROBS. */
+fr_status fr_session_put_scored(fr_session *session, const int32_t *ids, size_t count, fr_score_fn *sink,
+                                void *context);
+
 /* What layers of the model are given for each id of a text, [count, layer_count, hidden] float32, handed to the sink
  * rows at a time, in order: what drafters are trained on. layers: up to FR_ROWS_LAYERS_MAX, each 0 to FR_FACT_LAYERS,
  * which is what the last layer gives, before the final norm; width: layer_count * hidden. The bits are those that a

@@ -71,6 +71,7 @@ START_TEST(a_session_that_is_none) {
     usage(fr_session_set_stops(NULL, NULL, 0), "fr_session_set_stops");
     usage(fr_session_logits(NULL, &one, 1, 0, sink, NULL), "fr_session_logits");
     usage(fr_session_score(NULL, &one, 1, score, NULL), "fr_session_score");
+    usage(fr_session_put_scored(NULL, &one, 1, score, NULL), "fr_session_put_scored");
     usage(fr_session_rows(NULL, &one, 1, &(size_t){0}, 1, sink, NULL), "fr_session_rows");
     usage(fr_session_draft_logits(NULL, &one, 2, 1, sink, NULL), "fr_session_draft_logits");
     usage(fr_draft_submit(NULL), "fr_draft_submit");
@@ -114,6 +115,8 @@ START_TEST(places_that_are_none) {
     usage(fr_session_logits(session, ids, 1, 0, NULL, NULL), "function");
     usage(fr_session_score(session, ids, 1, NULL, NULL), "function");
     usage(fr_session_score(session, ids, 1, score, NULL), "FR_OPT_LOGPROBS");
+    usage(fr_session_put_scored(session, ids, 1, NULL, NULL), "function");
+    usage(fr_session_put_scored(session, ids, 1, score, NULL), "FR_OPT_LOGPROBS");
     usage(fr_session_logits(session, (int32_t[]){2, 5}, 2, 2, sink, NULL), "first_row 2 is beyond the prompt's 2");
     usage(fr_session_save(session, NULL), "path");
     usage(fr_session_restore(session, NULL), "path");

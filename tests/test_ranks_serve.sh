@@ -16,7 +16,7 @@ both=(-m $demo -md tools/demo/assistant)
 led=$build/tests/ranks/led
 led_models=($demo $demo,tools/demo/assistant $demo,$demo tests/data/models/qwen35-odd)
 "$led" --alone "${led_models[@]}" > "$folder/led" || fail "one process that leads nobody has no answers"
-[ "$(wc -l < "$folder/led")" = ${#led_models[@]} ] && ! grep -qv ' 2 aborted$' "$folder/led" ||
+[ "$(wc -l < "$folder/led")" = ${#led_models[@]} ] && ! grep -qv ' 3 aborted$' "$folder/led" ||
     fail "one process answers otherwise: $(cat "$folder/led")"
 for count in 2 3 ${FULL:+4 8}; do
     ranks "$count" "$led" "${led_models[@]}" > "$folder/led-$count" 2> "$folder/errors" ||
@@ -99,6 +99,8 @@ asks=(
     '/v1/completions {"prompt": "Once upon 0", "max_tokens": 40, "seed": 1, "ignore_eos": true}'
     '/v1/completions {"prompt": "Once upon 0", "max_tokens": 40, "seed": 2, "ignore_eos": true, "n": 2}'
     '/v1/completions {"prompt": "Once upon 1", "max_tokens": 40, "seed": 3, "stop": ["the"], "logprobs": 2}'
+    '/v1/completions {"prompt": "Once upon 2", "max_tokens": 9, "seed": 3, "echo": true, "logprobs": 2}'
+    '/v1/completions {"prompt": "Once upon 3 and 4", "max_tokens": 0, "echo": true, "logprobs": 1}'
     '/completion {"prompt": "a", "n_predict": 40, "grammar": "root ::= \"a\" [b-f ]+ \"ggg\"", "seed": 4}'
     '/completion {"prompt": "An object:", "n_predict": 60, "seed": 5, "json_schema": '"$schema}"
     '/completion {"prompt": "b", "n_predict": 30, "regex": "[a-c]{5,20}x?", "mirostat": 2, "seed": 6}'

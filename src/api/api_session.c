@@ -11,6 +11,7 @@
 #include "src/api/rank_leader.h"
 #include "src/engine/session/cycle.h"
 #include "src/engine/session/embedding.h"
+#include "src/engine/session/prompt_score.h"
 #include "src/engine/session/session.h"
 #include "src/engine/session/session_file.h"
 #include "src/engine/session/timeline.h"
@@ -34,6 +35,13 @@ static fr_status check_ids(const int32_t *ids, size_t count) {
 static fr_status check_prompt(const fr_session *session, const int32_t *ids, size_t count, const char *call) {
     FR_TRY(check_alone(session, call));
     return check_ids(ids, count);
+}
+
+/* And a function that takes log-probabilities, of a session that has any. */
+static fr_status check_scores(const fr_session *session, fr_score_fn *sink, const char *call) {
+    if (!sink) return fr_fail_null(call, "a function that takes log-probabilities");
+    if (session->logprobs.on) return FR_OK;
+    return fr_fail(FR_USAGE, "%s: the session was opened without FR_OPT_LOGPROBS", call);
 }
 
 /* Before a session's timeline is run or changed: drafts that no step took are dropped, and no other session of its
@@ -79,6 +87,17 @@ fr_status fr_session_put(fr_session *session, const int32_t *ids, size_t count) 
     uint64_t environment = enter(session);
     fr_status status = fr_timeline_put(session, ids, count);
     fr_rank_leader_put(session, status, ids, count);
+    return leave(environment, status);
+}
+
+fr_status fr_session_put_scored(fr_session *session, const int32_t *ids, size_t count, fr_score_fn *sink,
+                                void *context) {
+    FR_TRY(check(session, "fr_session_put_scored"));
+    FR_TRY(check_ids(ids, count));
+    FR_TRY(check_scores(session, sink, "fr_session_put_scored"));
+    uint64_t environment = enter(session);
+    fr_status status = fr_prompt_score_put(session, ids, count, sink, context);
+    fr_rank_leader_put_scored(session, status, ids, count);
     return leave(environment, status);
 }
 
@@ -227,12 +246,14 @@ fr_status fr_session_logits(fr_session *session, const int32_t *ids, size_t coun
 }
 
 fr_status fr_session_score(fr_session *session, const int32_t *ids, size_t count, fr_score_fn *sink, void *context) {
-    FR_TRY(check_prompt(session, ids, count, "fr_session_score"));
-    if (!sink) return fr_fail_null("fr_session_score", "a function that takes log-probabilities");
-    if (!session->logprobs.on)
-        return fr_fail(FR_USAGE, "fr_session_score: the session was opened without FR_OPT_LOGPROBS");
+    FR_TRY(check(session, "fr_session_score"));
+    FR_TRY(check_ids(ids, count));
+    FR_TRY(check_scores(session, sink, "fr_session_score"));
     uint64_t environment = enter(session);
-    return leave(environment, fr_cycle_score_ids(session, ids, count, sink, context));
+    fr_rank_leader_score(session, ids, count);
+    fr_status status = fr_cycle_score_ids(session, ids, count, sink, context);
+    fr_rank_leader_ran(session);
+    return leave(environment, status);
 }
 
 _Static_assert(FR_ROWS_LAYERS_MAX == FR_AUX_LAYERS, "as many layers as a forward hands out");
@@ -272,7 +293,7 @@ fr_status fr_session_embed(fr_session *session, const int32_t *ids, size_t count
     uint64_t environment = enter(session);
     fr_rank_leader_embed(session, ids, count, pooling);
     fr_status status = fr_embedding_of(session, ids, count, pooling, values);
-    fr_rank_leader_embedded(session);
+    fr_rank_leader_ran(session);
     return leave(environment, status);
 }
 

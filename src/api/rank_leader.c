@@ -14,6 +14,7 @@
 #include "forerun_lab.h"
 #include "forerun_lab_ranks.h"
 #include "src/api/ranks.h"
+#include "src/engine/session/prompt_score.h"
 
 /* Behind each what its number and its bytes are; other numbers are 0. */
 typedef enum kind {
@@ -21,6 +22,7 @@ typedef enum kind {
     CLOSE,
     RESET,
     PUT,    /* rank 0's status; ids */
+    SCORED, /* the same of a prompt that is scored */
     SHOW,   /* pictures (fr_shown_pack); none: rank 0 has none either */
     DECIDE, /* bits of fr_session.leader_decides */
     DRAW,   /* options, their biases */
@@ -29,6 +31,7 @@ typedef enum kind {
     SET_ASIDE,
     TAKE_UP,
     EMBED, /* pooling; ids */
+    SCORE, /* ids */
     STEP,  /* the engine's piece; parts */
     END
 } kind;
@@ -109,6 +112,10 @@ void fr_rank_leader_put(const fr_session *session, fr_status status, const int32
     tell_of(session, PUT, (uint64_t)status, ids, count * sizeof *ids);
 }
 
+void fr_rank_leader_put_scored(const fr_session *session, fr_status status, const int32_t *ids, size_t count) {
+    tell_of(session, SCORED, (uint64_t)status, ids, count * sizeof *ids);
+}
+
 void fr_rank_leader_show(const fr_session *session, fr_status *status) {
     void *bytes = NULL;
     size_t size = 0;
@@ -157,7 +164,12 @@ void fr_rank_leader_embed(fr_session *session, const int32_t *ids, size_t count,
     tell_of(session, EMBED, (uint64_t)pooling, ids, count * sizeof *ids);
 }
 
-void fr_rank_leader_embedded(fr_session *session) {
+void fr_rank_leader_score(fr_session *session, const int32_t *ids, size_t count) {
+    if (session->engine->leader) session->abort_told = FR_ABORT_NO;
+    tell_of(session, SCORE, 0, ids, count * sizeof *ids);
+}
+
+void fr_rank_leader_ran(fr_session *session) {
     session->abort_told = FR_ABORT_ASKED;
 }
 
@@ -236,7 +248,10 @@ static fr_status step(follower *f) {
 
 /* What fails as it does on rank 0, a prompt that is too long say, is no failure of the job. */
 static fr_status put(const follower *f, fr_session *session) {
-    fr_status status = fr_session_put(session, (const int32_t *)f->bytes, f->what.size / sizeof(int32_t));
+    const int32_t *ids = (const int32_t *)f->bytes;
+    size_t count = f->what.size / sizeof *ids;
+    fr_status status = f->what.kind == SCORED ? fr_session_put_scored(session, ids, count, fr_prompt_score_drop, NULL)
+                                              : fr_session_put(session, ids, count);
     if (status == (fr_status)f->what.number) return FR_OK;
     return status == FR_OK ? fr_fail(FR_MACHINE, "it takes a prompt that rank 0 doesn't") : status;
 }
@@ -255,6 +270,11 @@ static fr_status embed(const follower *f, fr_session *session) {
     fr_session_embed(session, (const int32_t *)f->bytes, f->what.size / sizeof(int32_t), (fr_pooling)f->what.number,
                      values);
     free(values);
+    return fr_ranks_check(f->ranks);
+}
+
+static fr_status score(const follower *f, fr_session *session) {
+    fr_session_score(session, (const int32_t *)f->bytes, f->what.size / sizeof(int32_t), fr_prompt_score_drop, NULL);
     return fr_ranks_check(f->ranks);
 }
 
@@ -287,7 +307,8 @@ static const fr_options *options_of(const follower *f) {
 
 static fr_status follow_session(const follower *f, fr_session *session) {
     switch (f->what.kind) {
-    case PUT: return put(f, session);
+    case PUT:
+    case SCORED: return put(f, session);
     case RESET: fr_session_reset(session); return FR_OK;
     case SHOW: return fr_session_be_shown(session, f->bytes, f->what.size);
     case DECIDE: return decide(f, session);
@@ -297,6 +318,7 @@ static fr_status follow_session(const follower *f, fr_session *session) {
     case SET_ASIDE: return fr_lab_session_set_aside(session);
     case TAKE_UP: return fr_lab_session_take_up(session);
     case EMBED: return embed(f, session);
+    case SCORE: return score(f, session);
     default: return refuse("such command");
     }
 }

@@ -21,6 +21,7 @@ void fr_rank_leader_close(const fr_session *session);
 /* It has been reset; given ids, which it has taken or refused. */
 void fr_rank_leader_reset(const fr_session *session);
 void fr_rank_leader_put(const fr_session *session, fr_status status, const int32_t *ids, size_t count);
+void fr_rank_leader_put_scored(const fr_session *session, fr_status status, const int32_t *ids, size_t count);
 
 /* It has been shown pictures, given a mask or a grammar, or a place where its text begins, other settings of drawing,
  * stop strings, somebody who traces it; gave its pages up, and has them again. status: of what is told where it is
@@ -33,9 +34,10 @@ void fr_rank_leader_trace(const fr_session *session);
 void fr_rank_leader_set_aside(const fr_session *session, fr_status status);
 void fr_rank_leader_take_up(const fr_session *session, fr_status status);
 
-/* A text is about to be pooled, and has been. Nobody is asked whether to give it up. */
+/* A text is about to be pooled, or scored, and has been run. Nobody is asked whether to give it up. */
 void fr_rank_leader_embed(fr_session *session, const int32_t *ids, size_t count, fr_pooling pooling);
-void fr_rank_leader_embedded(fr_session *session);
+void fr_rank_leader_score(fr_session *session, const int32_t *ids, size_t count);
+void fr_rank_leader_ran(fr_session *session);
 
 /* A round is about to be run, and has been; whether one of its sessions is given up is asked before it. */
 void fr_rank_leader_step(const fr_engine *engine, const fr_round *rounds, size_t count);

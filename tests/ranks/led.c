@@ -25,7 +25,7 @@ typedef struct led {
     fr_grammar *grammar;
     size_t prompt[SESSIONS]; /* ids of each one's last one */
     uint64_t hash;
-    size_t given, aborted; /* ids; rounds */
+    size_t given, aborted, scored; /* ids; rounds; ids that were scored */
 } led;
 
 #define TRY(call)                                       \
@@ -173,12 +173,41 @@ static fr_status pool(led *l) {
     return status;
 }
 
+static fr_status take_score(void *context, int32_t id, float own, const int32_t *ids, const float *values,
+                            size_t best) {
+    led *l = context;
+    (void)values;
+    hash(l, &id, sizeof id);
+    hash(l, &own, sizeof own);
+    hash(l, ids, best * sizeof *ids);
+    return ++l->scored % 20 ? FR_OK : FR_ABORTED; /* which ends a text that is scored */
+}
+
+/* Scores a text in one call, which its sink ends, and one whose sink takes all of it; then a prompt in rounds beside
+ * the other sessions, which its sink ends too. */
+static fr_status score(led *l) {
+    int32_t ids[3 * CHUNK];
+    for (int32_t i = 0; i < 3 * CHUNK; i++) ids[i] = 1 + i * 7 % 50;
+    TRY(fr_options_set(l->options, FR_OPT_LOGPROBS, 2));
+    fr_session_close(l->sessions[1]);
+    TRY(fr_engine_session(l->engine, l->options, &l->sessions[1]));
+    TRY(expect(l, FR_ABORTED, fr_session_score(l->sessions[1], ids, 2 * CHUNK, take_score, l)));
+    TRY(fr_session_score(l->sessions[1], ids, CHUNK, take_score, l));
+    TRY(put(l, 0, "Once upon a time there was a"));
+    TRY(put(l, 2, "The old man and the"));
+    TRY(step(l, 2));
+    TRY(fr_session_put_scored(l->sessions[1], ids, 3 * CHUNK, take_score, l));
+    TRY(step(l, 6));
+    return expect(l, FR_USAGE, fr_session_put_scored(l->sessions[0], ids, CHUNK, take_score, l));
+}
+
 static fr_status lead(led *l) {
     TRY(open_sessions(l));
     TRY(say_plainly(l));
     TRY(say_by_rules(l));
     TRY(say_again(l));
-    return pool(l);
+    TRY(pool(l));
+    return score(l);
 }
 
 static fr_status open_engine(led *l, char *path) {

@@ -72,7 +72,7 @@ static size_t place_plain(fr_part *parts, size_t count, size_t *keep) {
         p->at = rows;
         fr_batch_rows(p->session, p->session->kv.length, plain, p->at, -1);
         rows += plain;
-        read |= plain && p->session->draft->follows;
+        read |= plain && (p->session->draft->follows || p->session->score.sink);
     }
     *keep = read ? 0 : rows;
     return rows;

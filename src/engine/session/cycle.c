@@ -11,6 +11,7 @@
 #include "src/engine/session/await.h"
 #include "src/engine/session/drafting.h"
 #include "src/engine/session/leader_decisions.h"
+#include "src/engine/session/prompt_score.h"
 #include "src/engine/session/timeline.h"
 
 /* ---------------------------------------------------------------------------------------------------------- a round */
@@ -166,8 +167,9 @@ static fr_status finish(fr_round *t, const fr_part *part, double seconds) {
     return FR_OK;
 }
 
-/* Every session's part of a forward, and the forward. Gives whether it is told by its rows alone how long it takes. */
-static bool run(fr_engine *e, fr_round *rounds, size_t count, double *seconds) {
+/* Every session's part of a forward, and the forward. Gives whether it is told by its rows alone how long it takes;
+ * *end: the end of the parts. */
+static bool run(fr_engine *e, fr_round *rounds, size_t count, double *seconds, const fr_part **end) {
     fr_part *part = e->parts;
     size_t left = e->piece;
     bool verifies = true;
@@ -180,15 +182,26 @@ static bool run(fr_engine *e, fr_round *rounds, size_t count, double *seconds) {
     double start = fr_clock();
     fr_batch_run(e, e->parts, (size_t)(part - e->parts));
     *seconds = fr_clock() - start;
+    *end = part;
     return verifies;
+}
+
+/* Prompts that are scored need logits of all rows. They are computed once every session has read its own. */
+static void score_prompts(fr_round *rounds, const fr_part *part, const fr_part *end) {
+    for (fr_round *t = rounds; part < end; t++) {
+        if (t->session != part->session) continue;
+        fr_status status = fr_prompt_score_take(part++);
+        if (t->status == FR_OK) note(t, status);
+    }
 }
 
 void fr_cycle_round(fr_engine *e, fr_round *rounds, size_t count) {
     double seconds;
+    const fr_part *end;
     fr_engine_settle(e);
     for (fr_round *t = rounds; t < rounds + count; t++) note(t, begin(t));
     fr_drafting_run(e, rounds, count);
-    bool verifies = run(e, rounds, count, &seconds);
+    bool verifies = run(e, rounds, count, &seconds, &end);
     double start = fr_clock();
     const fr_part *part = e->parts;
     for (fr_round *t = rounds; t < rounds + count; t++)
@@ -196,6 +209,7 @@ void fr_cycle_round(fr_engine *e, fr_round *rounds, size_t count) {
             note(t, finish(t, part++, seconds));
             t->session->faltered = t->status != FR_OK;
         }
+    score_prompts(rounds, e->parts, end);
     fr_drafting_report(e, rounds, count, verifies ? seconds + fr_clock() - start : 0);
     for (fr_round *t = rounds; t < rounds + count; t++) fr_async_draft_cancel(t->session); /* what was not taken */
 }
@@ -301,31 +315,31 @@ fr_status fr_cycle_score(fr_session *s, const int32_t *ids, size_t count, size_t
 
 /* A text that is scored: each row gives the log-probability of the id after it. */
 typedef struct likelihoods {
-    fr_logprobs *logprobs;
+    fr_session *session;
     const int32_t *ids; /* ids whose log-probabilities have not been given yet, */
     size_t count;       /* and their number */
     fr_score_fn *sink;
     void *context;
+    fr_status status; /* what the sink gave first but FR_OK */
 } likelihoods;
 
+/* Where rank 0 leads, the other ranks do not know that its sink wants no more: the text is run to its end. */
 static fr_status hand_out_likelihoods(void *context, const float *logits, size_t rows, size_t vocab) {
     likelihoods *t = context;
-    const fr_logprobs *l = t->logprobs;
-    for (size_t r = 0; r < rows && t->count; r++, t->ids++, t->count--) {
-        fr_logprobs_take(t->logprobs, logits + r * vocab, t->ids, 1);
-        FR_TRY(t->sink(t->context, *t->ids, *l->own, l->ids, l->values, l->best));
-    }
-    return FR_OK;
+    fr_session *s = t->session;
+    for (size_t r = 0; r < rows && t->count && t->status == FR_OK; r++, t->ids++, t->count--)
+        t->status = fr_logprobs_score(&s->logprobs, logits + r * vocab, *t->ids, t->sink, t->context);
+    return s->engine->leader ? FR_OK : t->status;
 }
 
 fr_status fr_cycle_score_ids(fr_session *s, const int32_t *ids, size_t count, fr_score_fn *sink, void *context) {
-    likelihoods told = {.logprobs = &s->logprobs, .ids = ids + 1, .count = count - 1, .sink = sink, .context = context};
+    likelihoods told = {.session = s, .ids = ids + 1, .count = count - 1, .sink = sink, .context = context};
     double start = fr_clock();
     fr_status status = fr_cycle_score(s, ids, count, 0, hand_out_likelihoods, &told);
     s->stats.value[FR_STAT_PREFILL_SECONDS] += fr_clock() - start;
-    fr_logprobs_forget(&s->logprobs); /* no step has given them */
+    fr_logprobs_forget(&s->logprobs);
     s->met = 0; /* a prompt that goes on from here counts them as its own, not as reused */
-    return status;
+    return status == FR_OK ? told.status : status;
 }
 
 fr_status fr_cycle_score_rows(fr_session *s, const int32_t *ids, size_t count, const fr_aux_layers *layers,

@@ -16,8 +16,8 @@ void fr_logprobs_layout(fr_logprobs *l, fr_arena *arena, int64_t best, bool draw
     if (!l->on) return;
     if (l->drawn) l->row = fr_arena_take(arena, vocab, sizeof *l->row);
     l->best = (size_t)best < vocab ? (size_t)best : vocab;
-    l->ids = fr_arena_take(arena, FR_STEP_MAX * l->best, sizeof *l->ids);
-    l->values = fr_arena_take(arena, FR_STEP_MAX * l->best, sizeof *l->values);
+    l->ids = fr_arena_take(arena, FR_LOGPROBS_ROWS * l->best, sizeof *l->ids);
+    l->values = fr_arena_take(arena, FR_LOGPROBS_ROWS * l->best, sizeof *l->values);
     l->scratch = fr_arena_take(arena, vocab, sizeof *l->scratch);
 }
 
@@ -54,18 +54,26 @@ void fr_logprobs_drew(fr_logprobs *l, size_t row, int32_t id) {
     l->own[row] = id >= 0 ? chance_of(l->row[id]) : NAN;
 }
 
+/* Computes the log softmax of one row's logits. */
+static void compute_row(fr_logprobs *l, size_t r, const float *logits, int32_t id) {
+    int32_t *best = l->ids + r * l->best;
+    float *values = l->values + r * l->best, largest = logits[l->kernels->argmax(logits, l->vocab)];
+    double below = log_sum(l, logits, largest);
+    if (l->best) l->kernels->topk(logits, l->vocab, l->best, best, l->scratch);
+    for (size_t i = 0; i < l->best; i++) values[i] = (float)((double)logits[best[i]] - largest - below);
+    l->own[r] = (float)((double)logits[id] - largest - below);
+}
+
 void fr_logprobs_take(fr_logprobs *l, const float *logits, const int32_t *ids, size_t count) {
     if (!l->on) return;
     l->count = count;
-    if (l->drawn) return;
-    for (size_t r = 0; r < count; r++, logits += l->vocab) {
-        int32_t *best = l->ids + r * l->best;
-        float *values = l->values + r * l->best, largest = logits[l->kernels->argmax(logits, l->vocab)];
-        double below = log_sum(l, logits, largest);
-        if (l->best) l->kernels->topk(logits, l->vocab, l->best, best, l->scratch);
-        for (size_t i = 0; i < l->best; i++) values[i] = (float)((double)logits[best[i]] - largest - below);
-        l->own[r] = (float)((double)logits[ids[r]] - largest - below);
-    }
+    for (size_t r = 0; r < count && !l->drawn; r++) compute_row(l, r, logits + r * l->vocab, ids[r]);
+}
+
+fr_status fr_logprobs_score(fr_logprobs *l, const float *logits, int32_t id, fr_score_fn *sink, void *context) {
+    size_t row = FR_LOGPROBS_ROWS - 1;
+    compute_row(l, row, logits, id);
+    return sink(context, id, l->own[row], l->ids + row * l->best, l->values + row * l->best, l->best);
 }
 
 void fr_logprobs_forget(fr_logprobs *l) {

@@ -562,7 +562,9 @@ fr_status fr_session_set_aside(fr_session *s) {
     FR_TRY(check_pictures(s, IN_MEMORY));
     FR_TRY(fr_fingerprint(s->model, &model));
     FR_TRY(write_memory(s, model, false, &bytes, &size));
+    fr_prompt_score score = s->score;
     fr_session_clear(s);
+    s->score = score;
     s->aside = bytes;
     s->aside_size = size;
     return FR_OK;
@@ -570,7 +572,10 @@ fr_status fr_session_set_aside(fr_session *s) {
 
 fr_status fr_session_take_up(fr_session *s) {
     if (!s->aside) return fr_fail(FR_USAGE, "the session was not set aside");
-    FR_TRY(fr_session_read_bytes(s, s->aside, s->aside_size));
+    fr_prompt_score score = s->score;
+    fr_status status = fr_session_read_bytes(s, s->aside, s->aside_size);
+    s->score = score;
+    FR_TRY(status);
     free(s->aside);
     s->aside = NULL;
     return FR_OK;

@@ -20,7 +20,7 @@ bool fr_session_shares(const fr_session *s) {
 }
 
 bool fr_session_reuses(const fr_session *s) {
-    return fr_session_shares(s) && s->options.value[FR_OPT_PROMPT_REUSE];
+    return fr_session_shares(s) && s->options.value[FR_OPT_PROMPT_REUSE] && !s->score.sink;
 }
 
 static fr_kv_content content(const fr_session *s) {
@@ -98,6 +98,7 @@ void fr_session_clear(fr_session *s) {
     s->untold = s->restored = false;
     s->length = s->met = s->told = 0;
     s->fresh = s->pending = s->ended = false;
+    s->score = (fr_prompt_score){0};
     s->embeddings = &fr_no_input_embeddings;
     fr_session_retreat(s);
     fr_session_place(s, 0, 0);

@@ -32,6 +32,13 @@ enum { FR_LEADER_HAS_MASK = 1, FR_LEADER_HAS_GRAMMAR = 2 };
 /* What a session does in a round. */
 typedef enum fr_stage { FR_STAGE_NOTHING, FR_STAGE_PROMPT, FR_STAGE_VERIFY } fr_stage;
 
+/* The caller of a prompt that is scored while it runs (prompt_score.h). */
+typedef struct fr_prompt_score {
+    fr_score_fn *sink; /* NULL: no prompt is scored */
+    void *context;
+    size_t next; /* index of the first id whose log-probability was not given yet */
+} fr_prompt_score;
+
 struct fr_session {
     const fr_model *model;
     const fr_drafter *drafter; /* NULL: none */
@@ -98,6 +105,8 @@ struct fr_session {
     fr_stats stats;
     fr_trace trace;
     fr_stops stops;
+
+    fr_prompt_score score;
 
     void *attached; /* the caller's own bytes, NULL: none */
     size_t attached_size;

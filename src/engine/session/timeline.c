@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/sizes.h"
 #include "src/engine/draft/draft_own.h"
+#include "src/engine/session/prompt_score.h"
 
 void fr_timeline_advance(fr_session *s, size_t length, bool prompt_end) {
     fr_kv_commit(&s->kv, length);
@@ -104,6 +105,7 @@ fr_status fr_timeline_extend(fr_session *s, const int32_t *ids, size_t count) {
     s->length += count;
     s->fresh = s->ended = false;
     s->pending = true;
+    s->score = (fr_prompt_score){0};
     return FR_OK;
 }
 
@@ -236,7 +238,10 @@ static fr_status run_pending(fr_session *s) {
         double clock = fr_clock();
         FR_TRY(fr_batch_admit(&piece));
         fr_batch_run(s->engine, &piece, 1);
-        FR_TRY(fr_timeline_finish(&piece, fr_clock() - clock));
+        fr_status status = fr_timeline_finish(&piece, fr_clock() - clock);
+        fr_status scored = fr_prompt_score_take(&piece);
+        FR_TRY(status);
+        FR_TRY(scored);
     }
     return FR_OK;
 }
@@ -296,6 +301,7 @@ fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     fr_session_place(s, length, (size_t)s->rope_positions[length].at[0]);
     s->told = fr_smaller(s->told, length);
     s->fresh = s->ended = false;
+    s->score = (fr_prompt_score){0};
     if (length == 0) s->restored = false;
     s->pending = length > 0;
     fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, length);
@@ -336,6 +342,15 @@ fr_status fr_timeline_put(fr_session *s, const int32_t *ids, size_t count) {
     fr_session_begin_text(s);
     s->met = met(s);
     s->pending = !s->fresh; /* fresh: just this prompt has run last */
+    return FR_OK;
+}
+
+fr_status fr_timeline_put_anew(fr_session *s, const int32_t *ids, size_t count) {
+    FR_TRY(check(s, 0, ids, count, 0));
+    FR_TRY(check_shown(s, ids, count));
+    FR_TRY(fr_timeline_truncate(s, 0));
+    FR_TRY(fr_timeline_extend(s, ids, count));
+    fr_timeline_turn(s);
     return FR_OK;
 }
 

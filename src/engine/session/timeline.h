@@ -11,6 +11,7 @@
 /* fr_session_prompt, fr_session_put, fr_session_set_prompt and fr_session_truncate of forerun.h. */
 fr_status fr_timeline_append(fr_session *session, const int32_t *ids, size_t count);
 fr_status fr_timeline_put(fr_session *session, const int32_t *ids, size_t count);
+fr_status fr_timeline_put_anew(fr_session *session, const int32_t *ids, size_t count); /* reuses nothing */
 fr_status fr_timeline_set(fr_session *session, const int32_t *ids, size_t count);
 fr_status fr_timeline_truncate(fr_session *session, size_t length);
 
