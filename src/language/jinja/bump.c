@@ -1,10 +1,11 @@
-/* Blocks that double in size, cut in pieces: see bump.h. */
+/* Takes pieces from blocks that double in size (bump.h). */
 #include "src/language/jinja/bump.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the first block. With 1 every piece is a block of its own, where a sanitizer sees what is read beyond it. */
+/* Bytes of the first block. If it is 1, every piece gets a block of its own, so that a sanitizer detects reads beyond
+ * a piece. */
 #ifndef FR_BUMP_FIRST
 #define FR_BUMP_FIRST ((size_t)16 << 10)
 #endif

@@ -1,7 +1,7 @@
-/* Memory that is taken piece by piece and given back all at once, up to a limit.
+/* Memory that is taken piece by piece and freed all at once, up to a limit.
  *
- * In: sizes. Out: zeroed pieces, aligned to 16 bytes, which never move. A piece that can't be had, because of the limit
- * or of the system, is NULL; `refused` says which. A zeroed struct with its limit set is an empty one. */
+ * In: sizes. Out: zeroed pieces, aligned to 16 bytes, which never move. NULL: the limit is reached or the system has
+ * no memory, as `refused` says. A zeroed struct with its limit set is ready for use. */
 #ifndef FR_SRC_LANGUAGE_JINJA_BUMP_H
 #define FR_SRC_LANGUAGE_JINJA_BUMP_H
 
@@ -11,8 +11,8 @@ typedef struct fr_jinja_bump_block fr_jinja_bump_block;
 
 typedef struct fr_jinja_bump {
     fr_jinja_bump_block *blocks;
-    char *at, *end;      /* of the newest block, what is left */
-    size_t taken, limit; /* bytes, all blocks together */
+    char *at, *end;      /* the unused part of the newest block */
+    size_t taken, limit; /* bytes of all blocks together */
     fr_status refused;   /* FR_INPUT: the limit; FR_MEMORY: the system */
 } fr_jinja_bump;
 

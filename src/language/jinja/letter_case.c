@@ -1,9 +1,9 @@
-/* Letters in another case, as Unicode's SpecialCasing says where one letter becomes several: see template_text.h. */
+/* Converts letters to another case (template_text.h), by Unicode's SpecialCasing if one letter becomes several. */
 #include <utf8proc.h>
 
 #include "src/language/jinja/template_text.h"
 
-/* The letters whose upper case is more than one letter, and their title case. */
+/* Letters whose upper case is more than one letter, with their title case. */
 static const struct {
     int32_t letter, upper[3], title[3];
 } special[] = {
@@ -111,7 +111,7 @@ static const struct {
     {0xFB17, {0x544, 0x53D}, {0x544, 0x56D}},
 };
 
-/* The list ascends. */
+/* Finds a letter in the list, which ascends, by bisection. */
 static const int32_t *find_special(int32_t codepoint, fr_jinja_case to) {
     size_t low = 0, high = sizeof special / sizeof *special;
     while (low < high) {
@@ -137,7 +137,7 @@ static size_t fold(int32_t codepoint, int32_t folded[3]) {
 size_t fr_jinja_change_case(int32_t codepoint, fr_jinja_case to, int32_t changed[3]) {
     if (to == FR_CASE_FOLDED) return fold(codepoint, changed);
     if (to == FR_CASE_LOWER) {
-        bool dotted = codepoint == 0x130; /* a capital I with a dot, which stays as a mark of its own */
+        bool dotted = codepoint == 0x130; /* a capital I with a dot; in lower case the dot becomes a combining mark */
         changed[0] = dotted ? 'i' : utf8proc_tolower(codepoint);
         changed[1] = 0x307;
         return dotted ? 2 : 1;

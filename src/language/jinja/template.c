@@ -1,4 +1,4 @@
-/* Compiling and rendering templates: see template.h. */
+/* Compiles and renders templates (template.h). */
 #include "src/language/jinja/template.h"
 
 #include <locale.h>
@@ -12,7 +12,7 @@
 #include "src/language/jinja/template_wide.h"
 
 #define MAX_SOURCE ((size_t)1 << 20)
-#define MAX_MEMORY ((size_t)256 << 20) /* of a compiled template */
+#define MAX_MEMORY ((size_t)256 << 20) /* bytes of a compiled template */
 
 /* -------------------------------------------------------------------------------------------------------- compiling */
 
@@ -85,7 +85,7 @@ static fr_jinja_value value_of_list(fr_jinja_render *render, const json_t *json,
 
 static fr_jinja_value value_of_object(fr_jinja_render *render, const json_t *json, bool foreign) {
     fr_jinja_dict *dict = fr_jinja_dict_new(render, json_object_size(json));
-    json_t *object = (json_t *)(uintptr_t)json; /* jansson's iterators ask for one that isn't const */
+    json_t *object = (json_t *)(uintptr_t)json; /* jansson's iterators take no const object */
     for (void *at = json_object_iter(object); at && fr_jinja_render_step(render, 0);
          at = json_object_iter_next(object, at)) {
         const char *key = json_object_iter_key(at);
@@ -102,7 +102,7 @@ static fr_jinja_value value_of_string(fr_jinja_render *render, const json_t *jso
     return fr_jinja_of_string(fr_jinja_string_new(render, json_string_value(json), json_string_length(json), foreign));
 }
 
-/* Strings stay where jansson has them. */
+/* Converts a JSON value. The bytes of strings are not copied; they belong to jansson. */
 static fr_jinja_value value_of(fr_jinja_render *render, const json_t *json, bool foreign) {
     if (!fr_jinja_render_enter(render)) return fr_jinja_none();
     fr_jinja_value value = {.kind = FR_KIND_NONE, .foreign = foreign};
@@ -132,13 +132,14 @@ static bool is_usual_role(const json_t *role) {
     static const char *const roles[] = {"system", "developer", "user",     "assistant",
                                         "model",  "tool",      "function", "ipython"};
     const char *word = json_string_value(role);
-    if (!word || strlen(word) != json_string_length(role)) return false; /* a NUL may stand before anything */
+    if (!word || strlen(word) != json_string_length(role)) return false; /* text may follow a NUL */
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
         if (strcmp(word, roles[i]) == 0) return true;
     return false;
 }
 
-/* Some templates make their marks of a message's role (Phi-4's <|user|>): the usual ones are as good as their own. */
+/* Trusts the usual roles of messages, because some templates make their marks of a role (Phi-4's <|user|>). These
+ * words are as safe as the template's own text. */
 static void trust_roles(fr_jinja_render *render, const json_t *given) {
     const json_t *messages = json_object_get(given, "messages");
     fr_jinja_value name = fr_jinja_of_string(fr_jinja_string_new(render, "messages", strlen("messages"), false));
@@ -156,7 +157,7 @@ static void trust_roles(fr_jinja_render *render, const json_t *given) {
 
 /* -------------------------------------------------------------------------------------------------------- rendering */
 
-/* Where from `at` on the mark changes. */
+/* Finds the place after `at` at which bytes change from foreign to trusted or back. */
 static size_t end_of_run(const fr_jinja_render *render, size_t at) {
     const uint8_t *change = memchr(render->marks + at, !render->marks[at], render->length - at);
     return change ? (size_t)(change - render->marks) : render->length;

@@ -1,9 +1,9 @@
-/* Chat templates as checkpoints carry them: Jinja, as transformers configures it, without what touches files.
+/* Renders the chat templates of checkpoints: Jinja as transformers configures it, without anything that reads files.
  *
- * In: a template's source, any bytes; variables as JSON values. Out: the text that transformers renders, byte for byte,
- * and which of its bytes the template itself wrote. A template is immutable once compiled and may be shared between
- * threads. Templates and variables are hostile: a render has limits on steps, nesting and memory, and every failure is
- * FR_INPUT with one line "NAME:LINE: what". */
+ * In: a template's source, any bytes; variables as JSON values. Out: the text that transformers renders, byte for
+ * byte, and which of its bytes the template itself wrote. A template is immutable once compiled and may be shared
+ * between threads. Templates and variables are hostile: a render has limits on steps, nesting and memory, and every
+ * failure is FR_INPUT with one line "NAME:LINE: what". */
 #ifndef FR_SRC_LANGUAGE_JINJA_TEMPLATE_H
 #define FR_SRC_LANGUAGE_JINJA_TEMPLATE_H
 
@@ -13,17 +13,17 @@
 
 typedef struct fr_template fr_template;
 
-/* name: what error lines call it, "chat_template.jinja" say. The source is copied. */
+/* Compiles a template. name: its name in error lines, for example "chat_template.jinja". The source is copied. */
 fr_status fr_template_compile(const char *source, size_t length, const char *name, fr_template **template);
 void fr_template_close(fr_template *template);
 
-/* The source as it was given; it belongs to the template. */
+/* Gives the source unchanged; it belongs to the template. */
 const char *fr_template_source(const fr_template *template, size_t *length);
 
-/* own: NULL, or an object of variables that count as the template's own hand (the model's bos_token, eos_token). given:
- * NULL, or an object of messages, tools and whatever else a user says, which goes before own; of that only the usual
- * roles of messages count as the template's own. now: seconds since 1970, for strftime_now, in the time zone of the
- * process. *out is empty after a failure. */
+/* Renders a template. own: NULL, or an object of variables whose text counts as the template's own (the model's
+ * bos_token and eos_token). given: NULL, or an object with messages, tools and other variables of the user, which take
+ * precedence over own; only the usual roles in messages count as the template's own. now: seconds since 1970, for
+ * strftime_now, in the time zone of the process. *out is empty after a failure. */
 fr_status fr_template_render(const fr_template *template, const json_t *own, const json_t *given, int64_t now,
                              fr_marked_text *out);
 

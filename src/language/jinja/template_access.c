@@ -1,7 +1,7 @@
-/* What lies inside a value: attributes, items and slices, as Jinja's sandbox gives them.
+/* Gives attributes, items and slices of values, as Jinja's sandbox does.
  *
- * object.name asks for an attribute first, a method say, and then for an item of that name; object[name] the other way
- * round. What isn't there is undefined. */
+ * object.name looks for an attribute first, such as a method, and then for an item of that name; object[name] does the
+ * opposite. If neither exists the result is undefined. */
 #include "src/language/jinja/template_render.h"
 #include "src/language/jinja/template_text.h"
 
@@ -40,7 +40,7 @@ static fr_jinja_value of_group(const fr_jinja_list *group, const fr_jinja_string
     return fr_jinja_missing();
 }
 
-/* What is no method, MISSING if there is none. */
+/* Gives an attribute that is not a method; MISSING: there is none. */
 static fr_jinja_value plain_attribute(fr_jinja_render *render, fr_jinja_value object, const fr_jinja_string *name) {
     switch (object.kind) {
     case FR_KIND_NAMESPACE: return of_namespace(render, object, name);
@@ -73,13 +73,13 @@ fr_jinja_value fr_jinja_get_attribute(fr_jinja_render *render, fr_jinja_value ob
 
 /* ------------------------------------------------------------------------------------------------------------ items */
 
-/* From the end if negative; SIZE_MAX: outside. */
+/* Gives an item's position, counted from the end if negative; SIZE_MAX: it is outside. */
 static size_t index_in(int64_t index, size_t count) {
     if (index < 0) index += (int64_t)count;
     return index >= 0 && (size_t)index < count ? (size_t)index : SIZE_MAX;
 }
 
-/* Where the characters of a string begin: its offsets, if it isn't ASCII. */
+/* Gives the byte offset of a character. */
 static size_t offset_of(fr_jinja_render *render, const fr_jinja_string *string, size_t character) {
     if (string->ascii) return character;
     if (!fr_jinja_render_step(render, string->length)) return 0;
@@ -126,13 +126,13 @@ fr_jinja_value fr_jinja_get_item(fr_jinja_render *render, fr_jinja_value object,
 
 /* ----------------------------------------------------------------------------------------------------------- slices */
 
-/* Of `count` items those from `start` on in steps, `taken` of them. */
+/* A slice: `taken` of the items, from `start` on, `step` apart. */
 typedef struct slice {
     int64_t start, step;
     size_t taken;
 } slice;
 
-/* A bound as Python understands it: from the end if negative, cut to what there is. */
+/* Reads a bound as Python does: it is counted from the end if negative, and cut to the length. */
 static int64_t bound(fr_jinja_render *render, fr_jinja_value value, int64_t missing, int64_t low, int64_t high,
                      size_t count) {
     if (!fr_jinja_is_given(value) || value.kind == FR_KIND_NONE) return missing;
@@ -168,7 +168,7 @@ static fr_jinja_value slice_list(fr_jinja_render *render, fr_jinja_value object,
     return object;
 }
 
-/* Where each character begins. */
+/* Lists the byte offsets of all characters. */
 static const size_t *offsets_of(fr_jinja_render *render, const fr_jinja_string *string, size_t count) {
     size_t *offsets =
         fr_jinja_render_step(render, string->length) ? fr_jinja_render_take(render, count + 1, sizeof *offsets) : NULL;

@@ -1,5 +1,5 @@
-/* Python's operators on numbers, texts and lists. What Python would go on with beyond 64 bits is a failure, where no
- * float takes part. */
+/* Python's operators on numbers, texts and lists. A result beyond 64 bits, which Python could compute, is a failure
+ * unless a float takes part. */
 #include <math.h>
 
 #include "src/language/jinja/template_format.h"
@@ -21,7 +21,7 @@ static fr_jinja_value fail_types(fr_jinja_render *render, fr_jinja_operator oper
 
 /* --------------------------------------------------------------------------------------------------------- integers */
 
-/* Towards minus infinity, as Python divides; the remainder has the divisor's sign. */
+/* Divides and rounds towards minus infinity, as Python does, so that the remainder has the divisor's sign. */
 static int64_t floor_divide(int64_t a, int64_t b) {
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
@@ -126,7 +126,7 @@ static fr_jinja_value combine_numbers(fr_jinja_render *render, fr_jinja_operator
 
 /* -------------------------------------------------------------------------------------------------- texts and lists */
 
-/* Where one of the two is markup the other is escaped, and the whole is. */
+/* Joins two strings. If one is markup, the other is escaped, and the result is markup. */
 static fr_jinja_value join_strings(fr_jinja_render *render, const fr_jinja_string *a, const fr_jinja_string *b) {
     bool markup = a->markup || b->markup;
     size_t begin = fr_jinja_text_begin(render);

@@ -1,4 +1,4 @@
-/* Calls: values bound to parameters, of a table's row or of a macro. */
+/* Calls: binds arguments to the parameters of a table's row or of a macro. */
 #include "src/language/jinja/template_render.h"
 
 /* ----------------------------------------------------------------------------------------------------------- tables */
@@ -25,7 +25,7 @@ static size_t parameter_count(const fr_jinja_function *function) {
     return count;
 }
 
-/* Its number, or how many there are. */
+/* Gives a parameter's number, or `count` if there is none of that name. */
 static size_t find_parameter(const fr_jinja_function *function, size_t count, const fr_jinja_string *name) {
     for (size_t i = 0; i < count; i++)
         if (fr_jinja_string_is(name, function->parameters[i])) return i;
@@ -55,7 +55,7 @@ static void bind_keywords(fr_jinja_render *render, const fr_jinja_function *func
     }
 }
 
-/* What no parameter takes: a tuple and a dict. */
+/* Collects the arguments that no parameter takes in a tuple and a dict. */
 static void bind_rest(fr_jinja_render *render, const fr_jinja_function *function, const fr_jinja_arguments *arguments,
                       size_t first, size_t count, fr_jinja_value *bound) {
     fr_jinja_list *rest = fr_jinja_list_new(render, 0);
@@ -88,7 +88,7 @@ fr_jinja_value fr_jinja_call_function(fr_jinja_render *render, const fr_jinja_fu
 
 /* ----------------------------------------------------------------------------------------------------------- macros */
 
-/* A keyword argument that is taken from those that are left. */
+/* Gives the value of a keyword argument; MISSING: there is none of that name. */
 static fr_jinja_value take_keyword(fr_jinja_render *render, const fr_jinja_arguments *arguments,
                                    const fr_jinja_string *name) {
     fr_jinja_value value = fr_jinja_missing();
@@ -103,7 +103,7 @@ static bool names_parameter(const fr_jinja_routine *routine, const fr_jinja_stri
     return routine->takes_caller && fr_jinja_string_is(name, "caller");
 }
 
-/* Parameters that got no argument get their default, evaluated in the macro's own frame, one after the other. */
+/* Gives parameters without an argument their defaults, evaluated in the macro's own frame, one after the other. */
 static void set_defaults(fr_jinja_render *render, const fr_jinja_routine *routine, fr_jinja_frame *frame) {
     size_t without = routine->parameter_count - routine->defaults.count;
     for (size_t i = 0; i < routine->parameter_count && !fr_jinja_render_failed(render); i++) {

@@ -1,4 +1,4 @@
-/* Expressions: a node and a frame to a value. */
+/* Evaluates expressions: a node and a frame give a value. */
 #include "src/language/jinja/template_render.h"
 
 /* ------------------------------------------------------------------------------------------------------------ names */
@@ -13,7 +13,8 @@ static fr_jinja_value evaluate_name(fr_jinja_frame *frame, const fr_jinja_node *
     return fr_jinja_is_given(value) ? value : fr_jinja_undefined(FR_REASON_NAME, &node->variable.name->string);
 }
 
-/* given goes before own, both before the environment. */
+/* Finds a variable of the context. Variables in `given` take precedence over those in `own`, and both over functions
+ * of the environment. */
 fr_jinja_value fr_jinja_resolve(fr_jinja_render *render, const fr_jinja_string *name) {
     const fr_jinja_entry *entry = fr_jinja_dict_find_string(render, render->given.dict, name);
     if (!entry) entry = fr_jinja_dict_find_string(render, render->own.dict, name);
@@ -70,7 +71,7 @@ bool fr_jinja_holds(fr_jinja_render *render, fr_jinja_operator operator, fr_jinj
     return order == 0 || order == (operator== FR_OPERATOR_LESS_EQUAL ? -1 : 1);
 }
 
-/* a < b < c: each pair in turn, until one doesn't hold. */
+/* Evaluates a < b < c pair by pair, until one comparison fails. */
 static fr_jinja_value evaluate_compare(fr_jinja_render *render, fr_jinja_frame *frame, const fr_jinja_node *node) {
     fr_jinja_value left = fr_jinja_evaluate(render, frame, node->compare.first);
     bool all = true;
@@ -90,7 +91,7 @@ static fr_jinja_value evaluate_condition(fr_jinja_render *render, fr_jinja_frame
     return (fr_jinja_value){.kind = FR_KIND_UNDEFINED, .reason = FR_REASON_CONDITION, .integer = node->line};
 }
 
-/* and, or: the operand that decides. */
+/* Evaluates `and` and `or`: the result is the operand that decides. */
 static fr_jinja_value evaluate_either(fr_jinja_render *render, fr_jinja_frame *frame, const fr_jinja_node *node) {
     fr_jinja_value left = fr_jinja_evaluate(render, frame, node->pair.left);
     bool decided = fr_jinja_truth(render, left) == (node->kind == FR_NODE_OR);
@@ -179,7 +180,7 @@ static fr_jinja_arguments evaluate_arguments(fr_jinja_render *render, fr_jinja_f
     return arguments;
 }
 
-/* object.method(...) makes no value of the method. */
+/* Evaluates a call. For object.method(...) no value is made of the method. */
 static fr_jinja_value evaluate_call(fr_jinja_render *render, fr_jinja_frame *frame, const fr_jinja_node *node) {
     const fr_jinja_node *callee = node->call.callee;
     const fr_jinja_function *method = NULL;
@@ -214,7 +215,7 @@ fr_jinja_value fr_jinja_evaluate_call_with(fr_jinja_render *render, fr_jinja_fra
     return fr_jinja_render_failed(render) ? fr_jinja_none() : fr_jinja_call(render, callee, &arguments);
 }
 
-/* A filter or test, to its subject. */
+/* Applies a filter or test to its subject. */
 static fr_jinja_value apply(fr_jinja_render *render, fr_jinja_frame *frame, const fr_jinja_node *node,
                             fr_jinja_value subject) {
     const fr_jinja_function *function = node->filter.function;

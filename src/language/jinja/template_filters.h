@@ -1,4 +1,4 @@
-/* The bodies of filters, which template_filters.c lists with their parameters. */
+/* Declares the bodies of filters, which template_filters.c lists with their parameters. */
 #ifndef FR_SRC_LANGUAGE_JINJA_TEMPLATE_FILTERS_H
 #define FR_SRC_LANGUAGE_JINJA_TEMPLATE_FILTERS_H
 
@@ -23,17 +23,17 @@ fr_jinja_function_body fr_jinja_filter_batch, fr_jinja_filter_dictsort, fr_jinja
     fr_jinja_filter_select, fr_jinja_filter_selectattr, fr_jinja_filter_slice, fr_jinja_filter_sort,
     fr_jinja_filter_sum, fr_jinja_filter_unique;
 
-/* What an argument `attribute` names: a path of names and numbers. */
+/* The path of names and numbers in an argument `attribute`. */
 typedef struct fr_jinja_path {
     const fr_jinja_value *parts;
     size_t count;
 } fr_jinja_path;
 
-/* "a.b.0", a number, or nothing: the item itself. */
+/* Reads a path such as "a.b.0", or a number. Without an argument the path is empty and leads to the item itself. */
 fr_jinja_path fr_jinja_path_of(fr_jinja_render *render, fr_jinja_value attribute);
 fr_jinja_value fr_jinja_path_get(fr_jinja_render *render, const fr_jinja_path *path, fr_jinja_value item);
 
-/* Arguments that may be left out: a truth, false without one; an integer. */
+/* Read optional arguments: a truth value, false if it is missing; and an integer, `missing` if it is missing. */
 bool fr_jinja_argument_truth(fr_jinja_render *render, fr_jinja_value argument);
 int64_t fr_jinja_argument_int(fr_jinja_render *render, fr_jinja_value argument, int64_t missing, const char *what);
 

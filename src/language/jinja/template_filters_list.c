@@ -1,5 +1,5 @@
-/* Filters of lists and whatever can be looped over. Those that Python makes generators of make iterators here: their
- * items come when they are asked for. */
+/* Filters of lists and other iterables. Filters that are generators in Python give iterators here, which make each
+ * item when it is needed. */
 #include "src/language/jinja/template_filters.h"
 #include "src/language/jinja/template_strings.h"
 
@@ -33,7 +33,7 @@ fr_jinja_value fr_jinja_path_get(fr_jinja_render *render, const fr_jinja_path *p
     return item;
 }
 
-/* Upper and lower case are the same, unless they are told apart. */
+/* Gives a key in which upper and lower case are equal, unless case_sensitive. */
 static fr_jinja_value without_case(fr_jinja_render *render, fr_jinja_value value, bool case_sensitive) {
     if (case_sensitive || value.kind != FR_KIND_STRING) return value;
     return fr_jinja_of_string(fr_jinja_string_in_case(render, value.string, FR_CASE_LOWER));
@@ -106,12 +106,12 @@ fr_jinja_value fr_jinja_filter_items(fr_jinja_render *render, const fr_jinja_val
 
 /* ---------------------------------------------------------------------------------------------- map, select, reject */
 
-/* What is done with each item. */
+/* The operation on each item of map, select and reject. */
 typedef struct each {
     fr_jinja_path path;
     bool by_path, negative;
-    fr_jinja_value otherwise;          /* for what the path doesn't find */
-    const fr_jinja_function *function; /* a filter or test; NULL: the item itself, its truth */
+    fr_jinja_value otherwise;          /* replaces items that the path does not find */
+    const fr_jinja_function *function; /* a filter or test; NULL: the item itself, or its truth */
     fr_jinja_arguments arguments;
 } each;
 
@@ -139,7 +139,7 @@ static bool next_selected(fr_jinja_render *render, fr_jinja_iterator *iterator, 
     return false;
 }
 
-/* The name at `at` of the arguments, and the arguments behind it. */
+/* Reads the name of a filter or test, argument number `at`, and the arguments after it. */
 static void read_function(fr_jinja_render *render, const fr_jinja_function_table *table,
                           const fr_jinja_value *arguments, size_t at, each *e) {
     const fr_jinja_list *rest = arguments[1].list;
@@ -169,7 +169,7 @@ static fr_jinja_value named(fr_jinja_render *render, fr_jinja_value keywords, co
     return entry ? entry->value : fr_jinja_missing();
 }
 
-/* map(attribute="a.b", default=c), or map("filter", arguments) */
+/* Applies map(attribute="a.b", default=c) or map("filter", arguments). */
 fr_jinja_value fr_jinja_filter_map(fr_jinja_render *render, const fr_jinja_value *arguments) {
     each e = {.by_path = false};
     fr_jinja_value attribute = named(render, arguments[2], "attribute"),
@@ -218,7 +218,7 @@ fr_jinja_value fr_jinja_filter_rejectattr(fr_jinja_render *render, const fr_jinj
 
 typedef struct filled {
     int64_t count;
-    fr_jinja_value with; /* MISSING: nothing is filled */
+    fr_jinja_value with; /* MISSING: nothing is filled up */
 } filled;
 
 static const filled *read_filled(fr_jinja_render *render, const fr_jinja_value *arguments, const char *what) {
@@ -246,11 +246,11 @@ static bool next_batch(fr_jinja_render *render, fr_jinja_iterator *iterator, fr_
 
 fr_jinja_value fr_jinja_filter_batch(fr_jinja_render *render, const fr_jinja_value *arguments) {
     const filled *f = read_filled(render, arguments, "batch: the count");
-    fr_jinja_cursor_new(render, arguments[0]); /* refuses what can't be looped over */
+    fr_jinja_cursor_new(render, arguments[0]); /* refuses values that can't be iterated */
     return fr_jinja_iterator_new(render, next_batch, arguments[0], f);
 }
 
-/* Of so many slices the first ones are longer by one item. */
+/* Gives the next slice. If the items can't be divided evenly, the first slices get one more. */
 static bool next_slice(fr_jinja_render *render, fr_jinja_iterator *iterator, fr_jinja_value *value) {
     const filled *f = iterator->state;
     fr_jinja_value source = iterator->source.over;
@@ -278,7 +278,8 @@ fr_jinja_value fr_jinja_filter_slice(fr_jinja_render *render, const fr_jinja_val
 
 /* --------------------------------------------------------------------------------------------------------- ordering */
 
-/* A list of the attributes of "a,b". Lists are ordered by their first items that differ: equal ones need no order. */
+/* Makes a key for sorting: the list of an item's attributes "a,b". Lists are ordered by their first items that
+ * differ. */
 static fr_jinja_value sort_key(fr_jinja_render *render, const fr_jinja_path *paths, size_t count, fr_jinja_value item,
                                bool case_sensitive) {
     fr_jinja_list *keys = fr_jinja_list_new(render, count);
@@ -404,7 +405,7 @@ fr_jinja_value fr_jinja_filter_groupby(fr_jinja_render *render, const fr_jinja_v
     return fr_jinja_of_list(groups, foreign);
 }
 
-/* What was seen is the keys of a dict. */
+/* Items that were seen are the keys of a dict. */
 typedef struct uniqueness {
     fr_jinja_path path;
     bool case_sensitive;
@@ -427,7 +428,7 @@ fr_jinja_value fr_jinja_filter_unique(fr_jinja_render *render, const fr_jinja_va
     if (!u) return fr_jinja_none();
     *u = (uniqueness){fr_jinja_path_of(render, arguments[2]), fr_jinja_argument_truth(render, arguments[1]),
                       fr_jinja_dict_new(render, 0)};
-    fr_jinja_cursor_new(render, arguments[0]); /* refuses what can't be looped over */
+    fr_jinja_cursor_new(render, arguments[0]); /* refuses values that can't be iterated */
     return fr_jinja_iterator_new(render, next_unique, arguments[0], u);
 }
 

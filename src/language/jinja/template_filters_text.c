@@ -49,7 +49,7 @@ static void put_titled(fr_jinja_render *render, const fr_jinja_string *string, s
         render, fr_jinja_string_in_case(render, fr_jinja_string_part(render, string, second, end), FR_CASE_LOWER));
 }
 
-/* Words begin behind white space, - and opening brackets alone; "don't" is one. */
+/* Writes title case. Words begin only after white space, - and opening brackets, so "don't" is one word. */
 fr_jinja_value fr_jinja_filter_title(fr_jinja_render *render, const fr_jinja_value *arguments) {
     const fr_jinja_string *string = fr_jinja_soft_str(render, arguments[0]);
     size_t begin = fr_jinja_text_begin(render), word = 0;
@@ -65,7 +65,7 @@ fr_jinja_value fr_jinja_filter_title(fr_jinja_render *render, const fr_jinja_val
     return end_text(render, begin, false);
 }
 
-/* -------------------------------------------------------------------------------------------------------- stretches */
+/* --------------------------------------------------------------------------------------------------- parts of texts */
 
 fr_jinja_value fr_jinja_filter_string(fr_jinja_render *render, const fr_jinja_value *arguments) {
     return fr_jinja_of_string(fr_jinja_soft_str(render, arguments[0]));
@@ -108,7 +108,8 @@ fr_jinja_value fr_jinja_filter_join(fr_jinja_render *render, const fr_jinja_valu
     return end_text(render, begin, false);
 }
 
-/* Lines behind the first one, unless they are empty; a line end at the end begins one. */
+/* Indents all lines after the first one, unless they are empty. A line end at the end of the text begins an empty
+ * line. */
 fr_jinja_value fr_jinja_filter_indent(fr_jinja_render *render, const fr_jinja_value *arguments) {
     if (arguments[0].kind == FR_KIND_UNDEFINED) return fr_jinja_render_fail_undefined(render, arguments[0]);
     if (arguments[0].kind != FR_KIND_STRING) return fr_jinja_render_fail(render, "indent: of what is no string");
@@ -131,7 +132,7 @@ fr_jinja_value fr_jinja_filter_indent(fr_jinja_render *render, const fr_jinja_va
     return end_text(render, begin, string->markup);
 }
 
-/* The first characters, which are `length` with the end; whole words, unless they may be cut. */
+/* Cuts a text to `length` characters, including the end mark. Words are kept whole, unless they may be cut. */
 fr_jinja_value fr_jinja_filter_truncate(fr_jinja_render *render, const fr_jinja_value *arguments) {
     static const fr_jinja_string dots = {.bytes = "...", .length = 3, .ascii = true};
     static const fr_jinja_string blank = {.bytes = " ", .length = 1, .ascii = true};
@@ -232,7 +233,7 @@ fr_jinja_value fr_jinja_filter_escape(fr_jinja_render *render, const fr_jinja_va
     return markup ? arguments[0] : fr_jinja_filter_forceescape(render, arguments);
 }
 
-/* Without stretches from `open` to `close`. */
+/* Removes stretches from `open` to `close`. */
 static const fr_jinja_string *without(fr_jinja_render *render, const fr_jinja_string *string,
                                       const fr_jinja_string *open, const fr_jinja_string *close) {
     size_t begin = fr_jinja_text_begin(render), at = 0;
@@ -247,7 +248,7 @@ static const fr_jinja_string *without(fr_jinja_render *render, const fr_jinja_st
     return fr_jinja_text_end(render, begin);
 }
 
-/* The character that an entity means at `at`, which is an &; 0: none that is known. */
+/* Decodes the entity that begins at `at`; 0: it is none of those known here. */
 static int32_t entity_at(const fr_jinja_string *string, size_t at, size_t *length) {
     static const struct {
         const char *text;
@@ -275,7 +276,7 @@ static void put_unescaped(fr_jinja_render *render, const fr_jinja_string *string
     fr_jinja_put_part(render, string, plain_from, string->length);
 }
 
-/* Comments and tags go, white space becomes single blanks, entities what they mean. */
+/* Removes comments and tags, makes white space single blanks, and decodes entities. */
 fr_jinja_value fr_jinja_filter_striptags(fr_jinja_render *render, const fr_jinja_value *arguments) {
     static const fr_jinja_string open_comment = {.bytes = "<!--", .length = 4},
                                  close_comment = {.bytes = "-->", .length = 3};

@@ -34,7 +34,7 @@ fr_jinja_value fr_jinja_filter_length(fr_jinja_render *render, const fr_jinja_va
     return fr_jinja_of_size(fr_jinja_length(render, arguments[0]));
 }
 
-/* An attribute alone, never an item of that name. */
+/* Gives an attribute, but never an item of that name. */
 fr_jinja_value fr_jinja_filter_attr(fr_jinja_render *render, const fr_jinja_value *arguments) {
     if (arguments[1].kind != FR_KIND_STRING) return fr_jinja_render_fail(render, "attr: the name is no string");
     fr_jinja_value undefined = fr_jinja_undefined(FR_REASON_ATTRIBUTE, arguments[1].string);
@@ -58,7 +58,7 @@ fr_jinja_value fr_jinja_filter_abs(fr_jinja_render *render, const fr_jinja_value
                                       : fr_jinja_of_int(fr_jinja_int_of(value), value.foreign);
 }
 
-/* inf, -Infinity, nan: what Python reads beside digits. */
+/* Reads inf, -Infinity, nan and the like, which Python also takes for numbers. */
 static bool read_special(const char *bytes, size_t length, double *real) {
     static const char *const names[] = {"inf", "infinity", "nan"};
     bool negative = length > 0 && *bytes == '-';
@@ -96,7 +96,7 @@ static int digit_of(char c) {
 
 typedef enum reading { READ, NOT_READ, TOO_LARGE } reading;
 
-/* Digits with single _ between them. */
+/* Reads digits, with single _ between them. */
 static reading read_digits(const char *bytes, size_t length, int base, bool negative, int64_t *integer) {
     bool fits = true, digit_before = false;
     *integer = 0;
@@ -115,7 +115,7 @@ static reading read_digits(const char *bytes, size_t length, int base, bool nega
     return fits ? READ : TOO_LARGE;
 }
 
-/* int(text, base): white space around, a sign, a prefix that fits the base. */
+/* Reads text as int(text, base) does: with white space around it, a sign, and a prefix that fits the base. */
 static reading read_int(const fr_jinja_string *string, int64_t base, int64_t *integer) {
     const char *bytes = string->bytes;
     size_t begin = fr_jinja_space_prefix(bytes, string->length), end = string->length;
@@ -142,7 +142,7 @@ static fr_jinja_value int_of_real(fr_jinja_render *render, double real, bool for
     return fr_jinja_render_fail(render, "int: more than 64 bits");
 }
 
-/* "42.23" is 42 too. */
+/* Converts a value to an integer. A text such as "42.23" gives 42. */
 fr_jinja_value fr_jinja_filter_int(fr_jinja_render *render, const fr_jinja_value *arguments) {
     fr_jinja_value value = arguments[0],
                    otherwise = fr_jinja_is_given(arguments[1]) ? arguments[1] : fr_jinja_of_int(0, false);
@@ -163,7 +163,7 @@ fr_jinja_value fr_jinja_filter_int(fr_jinja_render *render, const fr_jinja_value
     return value.kind == FR_KIND_STRING ? otherwise : fr_jinja_render_fail(render, "int: of an infinite number");
 }
 
-/* To so many digits behind the point, as the exact decimal value is rounded, halves to even. */
+/* Rounds the exact decimal value to `digits` places after the point, halves to even. */
 static double round_real(double real, int digits) {
     char text[400];
     if (digits > 300 || !isfinite(real)) return real;
@@ -176,7 +176,7 @@ static double round_real(double real, int digits) {
     return isfinite(unit) ? rint(real / unit) * unit : copysign(0, real);
 }
 
-/* Halves to even. */
+/* Rounds an integer, halves to even. */
 static fr_jinja_value round_int(fr_jinja_render *render, int64_t integer, int64_t digits, bool foreign) {
     int64_t unit = 1, rounded;
     if (digits >= 0) return fr_jinja_of_int(integer, foreign);
@@ -193,7 +193,7 @@ static fr_jinja_value round_int(fr_jinja_render *render, int64_t integer, int64_
     return fr_jinja_of_int(rounded, foreign);
 }
 
-/* To a digit behind the point it stays what it is. */
+/* Rounds a wide integer. It is unchanged unless digits before the point are rounded. */
 static fr_jinja_value round_wide(fr_jinja_render *render, fr_jinja_value value, bool common, int64_t digits) {
     if (digits < 0 || (!common && digits > 0)) return fr_jinja_render_fail(render, "round: more than 64 bits");
     return common ? value : fr_jinja_of_real(fr_wide_real(value), fr_jinja_value_foreign(value));

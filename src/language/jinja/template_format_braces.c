@@ -1,4 +1,4 @@
-/* "{}".format(values): see template_format.h. Literal text keeps its hand, and so does each value. */
+/* Formats "{}".format(values) (template_format.h). Literal text stays trusted or foreign, and so does each value. */
 #include "src/language/jinja/template_format.h"
 #include "src/language/jinja/template_strings.h"
 #include "src/language/jinja/template_style.h"
@@ -9,17 +9,17 @@ typedef struct braces {
     const fr_jinja_list *positional;
     const fr_jinja_dict *keywords;
     size_t automatic;       /* places without a number so far */
-    bool counted, numbered; /* places of either sort were met */
+    bool counted, numbered; /* places without and with numbers have occurred */
 } braces;
 
-/* A name or number up to one of the characters that end it. */
+/* Reads a name or number, up to one of the characters in `ends`. */
 static const fr_jinja_string *read_word(const braces *b, const fr_jinja_string *field, size_t *at, const char *ends) {
     size_t begin = *at;
     while (*at < field->length && !(field->bytes[*at] && strchr(ends, field->bytes[*at]))) ++*at;
     return fr_jinja_string_part(b->render, field, begin, *at);
 }
 
-/* -1: it is no number */
+/* Reads a number; -1: the word is not a number. */
 static int64_t number_of(const fr_jinja_string *word) {
     size_t at = 0;
     int64_t number = fr_jinja_read_count(word->bytes, word->length, &at);
@@ -41,7 +41,7 @@ static fr_jinja_value first_value(braces *b, const fr_jinja_string *word) {
     return fr_jinja_render_fail(b->render, "format: more places than values");
 }
 
-/* name.attribute[index] */
+/* Evaluates name.attribute[index]. */
 static fr_jinja_value field_value(braces *b, const fr_jinja_string *field) {
     size_t at = 0;
     fr_jinja_value value = first_value(b, read_word(b, field, &at, ".["));
@@ -64,7 +64,7 @@ static bool is_align(char c) {
     return c == '<' || c == '>' || c == '^' || c == '=';
 }
 
-/* [[fill]align][sign][#][0][width][,][.precision][type] */
+/* Parses [[fill]align][sign][#][0][width][,][.precision][type]. */
 static fr_jinja_style parse_style(fr_jinja_render *render, const fr_jinja_string *spec) {
     fr_jinja_style s = {.fill = " ", .fill_length = 1, .precision = -1};
     const char *bytes = spec->bytes;
@@ -124,10 +124,10 @@ static void put_styled(fr_jinja_render *render, fr_jinja_value value, fr_jinja_s
 
 static const fr_jinja_string *format_part(braces *b, const fr_jinja_string *format, int nesting);
 
-/* name!conversion:specification, between the braces. */
+/* Writes a field, which is name!conversion:specification, the text between the braces. */
 static void put_field(braces *b, const fr_jinja_string *field, int nesting) {
     size_t at = 0, bracket = 0;
-    for (; at < field->length; at++) { /* inside [] anything goes */
+    for (; at < field->length; at++) { /* within [] any character belongs to the name */
         bracket = field->bytes[at] == '[' ? 1 : field->bytes[at] == ']' ? 0 : bracket;
         if (!bracket && (field->bytes[at] == '!' || field->bytes[at] == ':')) break;
     }
@@ -160,7 +160,7 @@ static void put_field(braces *b, const fr_jinja_string *field, int nesting) {
     if (escapes) fr_jinja_put_escaped(b->render, fr_jinja_text_end(b->render, begin));
 }
 
-/* Where the place that opens before `at` ends. */
+/* Finds the end of the place that opens before `at`. */
 static size_t end_of_field(const fr_jinja_string *format, size_t at) {
     for (size_t depth = 1; at < format->length; at++) {
         if (format->bytes[at] == '{') depth++;

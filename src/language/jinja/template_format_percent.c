@@ -1,4 +1,4 @@
-/* "%s" % values: see template_format.h. Literal text keeps its hand, and so does each value. */
+/* Formats "%s" % values (template_format.h). Literal text stays trusted or foreign, and so does each value. */
 #include "src/language/jinja/template_format.h"
 #include "src/language/jinja/template_strings.h"
 #include "src/language/jinja/template_style.h"
@@ -8,7 +8,7 @@ typedef struct percent {
     const fr_jinja_string *format;
     size_t at;
     fr_jinja_value values;
-    size_t used; /* of a tuple, or 1 of one value */
+    size_t used; /* values of a tuple that were used; a single value counts as one */
 } percent;
 
 static fr_jinja_value next_value(percent *p) {
@@ -18,7 +18,7 @@ static fr_jinja_value next_value(percent *p) {
     return tuple ? p->values.list->items[number] : p->values;
 }
 
-/* %(name) */
+/* Gives the value for %(name). */
 static fr_jinja_value named_value(percent *p) {
     size_t begin = p->at + 1, depth = 0;
     for (; p->at < p->format->length; p->at++) {
@@ -124,7 +124,7 @@ static void put_percent_real(percent *p, fr_jinja_style *s, fr_jinja_value value
         fr_jinja_render_fail(p->render, "%%%c of a '%s'", s->type, fr_jinja_kind_name(value.kind));
 }
 
-/* Behind the %. */
+/* Writes a place, which begins after the %. */
 static void put_percent_place(percent *p) {
     bool named = p->at < p->format->length && p->format->bytes[p->at] == '(';
     fr_jinja_value value = named ? named_value(p) : fr_jinja_missing();

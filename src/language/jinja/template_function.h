@@ -1,7 +1,8 @@
-/* What templates call by name: filters, tests, methods and functions of the environment, each a row of a table.
+/* Functions that templates call by name: filters, tests, methods and functions of the environment, each a row of a
+ * table.
  *
- * A row's parameters are bound once, in one place, by position and by name, as Python does; its body finds the values
- * in their order, FR_KIND_MISSING where none was given. */
+ * Arguments are bound to a row's parameters in one place, by position and by name, as Python does. The row's body gets
+ * the values in the order of its parameters, FR_KIND_MISSING for each one that was not given. */
 #ifndef FR_SRC_LANGUAGE_JINJA_TEMPLATE_FUNCTION_H
 #define FR_SRC_LANGUAGE_JINJA_TEMPLATE_FUNCTION_H
 
@@ -11,28 +12,29 @@
 
 struct fr_jinja_render;
 
-/* arguments: of each parameter; if the row takes the rest, then a tuple and a dict of what else was given. */
+/* arguments: one for each parameter; if the row takes the rest, also a tuple and a dict of further arguments. */
 typedef fr_jinja_value fr_jinja_function_body(struct fr_jinja_render *render, const fr_jinja_value *arguments);
 
 typedef struct fr_jinja_function {
     const char *name;
-    fr_jinja_function_body *body; /* NULL: a method that would change its object */
-    uint8_t required;       /* of the parameters, from the first one on */
+    fr_jinja_function_body *body; /* NULL: a method that would change its object, which templates may not call */
+    uint8_t required;       /* number of parameters that must be given, from the first one on */
     bool takes_rest;
-    const char *parameters[FR_MAX_PARAMETERS]; /* the first of a filter, test or method: what it is applied to */
+    /* the first parameter of a filter, test or method is the value that it is applied to */
+    const char *parameters[FR_MAX_PARAMETERS];
 } fr_jinja_function;
 
 typedef struct fr_jinja_function_table {
-    const fr_jinja_function *rows; /* names ascend */
+    const fr_jinja_function *rows; /* names ascend, for bisection */
     size_t count;
 } fr_jinja_function_table;
 
 extern const fr_jinja_function_table fr_template_filters, fr_template_tests, fr_template_functions;
 
-/* The methods of a kind of value; an empty table for most. */
+/* Gives the methods of a kind of value; for most kinds the table is empty. */
 const fr_jinja_function_table *fr_template_methods(fr_jinja_kind kind);
 
-/* NULL: there is none. */
+/* Finds a row; NULL: there is none of that name. */
 const fr_jinja_function *fr_jinja_function_find(const fr_jinja_function_table *table, const fr_jinja_string *name);
 
 #endif

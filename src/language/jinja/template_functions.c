@@ -3,7 +3,7 @@
 
 #include "src/language/jinja/template_filters.h"
 
-/* dict(), dict(mapping), dict(pairs), each with more by name */
+/* Makes a dict of the arguments of dict(), dict(mapping) or dict(pairs), each with further arguments by name. */
 static fr_jinja_dict *dict_of(fr_jinja_render *render, const fr_jinja_value *arguments, const char *what) {
     const fr_jinja_list *rest = arguments[0].list;
     fr_jinja_value source = rest->count > 0 ? rest->items[0] : fr_jinja_of_list(fr_jinja_list_new(render, 0), false);
@@ -34,7 +34,7 @@ static fr_jinja_value call_namespace(fr_jinja_render *render, const fr_jinja_val
     return (fr_jinja_value){.kind = FR_KIND_NAMESPACE, .dict = dict_of(render, arguments, "namespace")};
 }
 
-/* How many numbers there are from start on in steps, before stop. */
+/* Counts the numbers from start on, `step` apart, before stop. */
 static uint64_t range_count(int64_t start, int64_t stop, int64_t step) {
     if (step > 0 ? start >= stop : start <= stop) return 0;
     uint64_t distance = step > 0 ? (uint64_t)stop - (uint64_t)start : (uint64_t)start - (uint64_t)stop;
@@ -81,7 +81,7 @@ static fr_jinja_value call_raise_exception(fr_jinja_render *render, const fr_jin
 
 #define LONGEST_DIRECTIVE 16 /* bytes */
 
-/* How long the directive is that begins here: %, flags, a width, a modifier, a letter; %:z has a colon of its own. */
+/* Measures the directive that begins here: %, flags, a width, a modifier, a letter. %:z has a colon of its own. */
 static size_t directive_length(const char *bytes, size_t left) {
     size_t length = 1;
     if (left > 2 && bytes[1] == ':' && bytes[2] == 'z') return 3;
@@ -92,7 +92,8 @@ static size_t directive_length(const char *bytes, size_t left) {
     return length;
 }
 
-/* As Python's datetime has it: %f are microseconds, of which this clock has none; %:z is a zone like the others. */
+/* Writes a directive as Python's datetime does. %f is microseconds, which this clock does not have; %:z is a time
+ * zone, which datetime.now() does not have. */
 static void put_directive(fr_jinja_render *render, const struct tm *time, const char *directive, size_t length,
                           bool foreign) {
     char format[LONGEST_DIRECTIVE + 1] = {0}, text[1024];
@@ -106,7 +107,7 @@ static void put_directive(fr_jinja_render *render, const struct tm *time, const 
     fr_jinja_put(render, text, written, foreign);
 }
 
-/* datetime.now(): a time of the process's zone, which doesn't know that zone. */
+/* Gives the time of datetime.now(): local time that does not know its time zone. */
 static bool naive_time(int64_t now, struct tm *time) {
     time_t seconds = (time_t)now;
     if (!localtime_r(&seconds, time)) return false;
@@ -134,7 +135,7 @@ static fr_jinja_value call_strftime_now(fr_jinja_render *render, const fr_jinja_
     return fr_jinja_of_string(fr_jinja_text_end(render, begin));
 }
 
-/* Names ascend. */
+/* Names ascend, because they are found by bisection. */
 static const fr_jinja_function rows[] = {
     {"cycler", call_cycler, 0, true, {0}},
     {"dict", call_dict, 0, true, {0}},

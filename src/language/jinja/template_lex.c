@@ -1,4 +1,4 @@
-/* Jinja's lexer: see template_lex.h. */
+/* Jinja's lexer (template_lex.h). */
 #include "src/language/jinja/template_lex.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 /* --------------------------------------------------------------------------------------------------------- position */
 
-/* \r\n and \r are \n; one at the very end is dropped. */
+/* Copies the source. \r\n and \r become \n, and a line end at the very end is dropped. */
 fr_status fr_jinja_lexer_open(fr_jinja_lexer *lexer, struct fr_template *template) {
     char *copy = fr_jinja_bump_take(&template->memory, template->length + 1, 1), *to = copy;
     if (!copy) return fr_template_fail_memory(template, 1, &template->memory);
@@ -40,8 +40,8 @@ static char sign_at(const fr_jinja_lexer *lexer, const char *at) {
     return at < lexer->end && (*at == '-' || *at == '+') ? *at : 0;
 }
 
-/* What closes a tag or comment: "%}", "-%}" with all white space behind it, "+%}", "%}" with the line end behind it.
- * NULL: `at` is no such thing. */
+/* Finds the end of a tag or comment: "%}", "-%}" and all white space after it, "+%}", or "%}" and the line end after
+ * it. NULL: no such end is at `at`. */
 static const char *close_at(const fr_jinja_lexer *lexer, const char *at, const char *closing, bool plus, bool trims) {
     char sign = sign_at(lexer, at);
     if (sign == '+' && !plus) return NULL;
@@ -54,11 +54,11 @@ static const char *close_at(const fr_jinja_lexer *lexer, const char *at, const c
 
 /* ------------------------------------------------------------------------------------------------ text between tags */
 
-/* The length of text that stays before a tag that opens with this sign. */
+/* Gives the length of the text that stays before a tag that opens with this sign. */
 static size_t stripped(const fr_jinja_lexer *lexer, const char *text, size_t length, char sign, bool print) {
     if (sign == '-') return length - fr_jinja_space_suffix(text, length);
     if (sign == '+' || print) return length;
-    size_t line = length; /* where the tag's line begins */
+    size_t line = length; /* the beginning of the tag's line */
     while (line > 0 && text[line - 1] != '\n') line--;
     bool whole = line > 0 || text == lexer->source || text[-1] == '\n';
     return whole && fr_jinja_space_prefix(text + line, length - line) == length - line ? line : length;
@@ -70,7 +70,7 @@ static void take_text(fr_jinja_token *token, const char *text, size_t length) {
     token->length = length;
 }
 
-/* "{% raw %}" of which `at` is the "{%": what lies behind it, or NULL. */
+/* Gives the place after "{% raw %}", whose "{%" is at `at`; NULL: it is another tag. */
 static const char *raw_at(const fr_jinja_lexer *lexer, const char *at) {
     at = skip_space(lexer, at + 2 + (sign_at(lexer, at + 2) != 0));
     if (!starts(lexer, at, "raw")) return NULL;
@@ -78,7 +78,7 @@ static const char *raw_at(const fr_jinja_lexer *lexer, const char *at) {
     return close_at(lexer, at, "%}", false, false);
 }
 
-/* The same for "{% endraw %}". */
+/* Gives the place after "{% endraw %}" at `at`; NULL: it is not there. */
 static const char *end_raw_at(const fr_jinja_lexer *lexer, const char *at) {
     if (!starts(lexer, at, "{%")) return NULL;
     at = skip_space(lexer, at + 2 + (sign_at(lexer, at + 2) != 0));
@@ -93,7 +93,7 @@ static fr_status take_raw(fr_jinja_lexer *lexer, fr_jinja_token *token) {
         behind = *tag == '{' ? end_raw_at(lexer, tag) : NULL;
         if (behind) break;
     }
-    if (begin == lexer->end) return FR_OK; /* one that opens at the very end is nothing, as in Jinja */
+    if (begin == lexer->end) return FR_OK; /* as in Jinja, a block that opens at the very end is ignored */
     if (!behind) return fr_template_fail(lexer->template, lexer->line, "a raw block without endraw");
     take_text(token, begin, stripped(lexer, begin, (size_t)(tag - begin), sign_at(lexer, tag + 2), false));
     advance(lexer, behind);
@@ -108,18 +108,19 @@ static fr_status skip_comment(fr_jinja_lexer *lexer) {
     }
     if (!behind && lexer->at < lexer->end)
         return fr_template_fail(lexer->template, lexer->line, "a comment without an end");
-    if (behind) advance(lexer, behind); /* one that opens at the very end is nothing, as in Jinja */
+    if (behind) advance(lexer, behind); /* as in Jinja, a comment that opens at the very end is ignored */
     return FR_OK;
 }
 
-/* The next "{%", "{{" or "{#". */
+/* Finds the next "{%", "{{" or "{#". */
 static const char *find_tag(const fr_jinja_lexer *lexer, const char *at) {
     for (; at < lexer->end && (at = memchr(at, '{', (size_t)(lexer->end - at))); at++)
         if (at + 1 < lexer->end && (at[1] == '%' || at[1] == '{' || at[1] == '#')) return at;
     return lexer->end;
 }
 
-/* Text up to the next tag, perhaps none, and then into the tag; *opened says which, 0 at the end. */
+/* Takes the text up to the next tag, which may be empty, and enters the tag. *opened: its kind; 0: the source
+ * ended. */
 static fr_status take_until_tag(fr_jinja_lexer *lexer, fr_jinja_token *token, char *opened) {
     const char *begin = lexer->at, *tag = find_tag(lexer, begin);
     *opened = tag < lexer->end ? tag[1] : 0;
@@ -136,7 +137,7 @@ static fr_status take_until_tag(fr_jinja_lexer *lexer, fr_jinja_token *token, ch
     return FR_OK;
 }
 
-/* Text, or the opening of a tag; which tag is kept when text comes before it. */
+/* Takes text or the opening of a tag. If text comes first, the kind of the tag after it is kept. */
 static fr_status next_outside(fr_jinja_lexer *lexer, fr_jinja_token *token) {
     for (;;) {
         char opened = lexer->pending;
@@ -168,7 +169,7 @@ static fr_status next_outside(fr_jinja_lexer *lexer, fr_jinja_token *token) {
     }
 }
 
-/* -------------------------------------------------------------------------------------------------- strings, inside */
+/* -------------------------------------------------------------------------------------------------- strings in tags */
 
 typedef struct escape {
     const char *at, *end;
@@ -179,13 +180,13 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* 36 and more for what is no digit in any base. */
+/* Gives a digit's value, 36 for a character that is not a digit in any base. */
 static int digit_value(char c) {
     int value = is_digit(c) ? c - '0' : (c | 0x20) - 'a' + 10;
     return value >= 0 && value < 36 ? value : 36;
 }
 
-/* `digits` hexadecimal digits; -1 if there are fewer. */
+/* Reads `digits` hexadecimal digits; -1: there are fewer. */
 static int32_t read_hexadecimal(escape *e, int digits) {
     uint32_t value = 0;
     for (; digits > 0; digits--, e->at++) {
@@ -196,8 +197,8 @@ static int32_t read_hexadecimal(escape *e, int digits) {
     return value > 0x10FFFF ? -1 : (int32_t)value;
 }
 
-/* A backslash before a character that isn't ASCII: Python writes that as an escape first, whose own backslash the first
- * one then escapes. */
+/* Writes a backslash before a character that isn't ASCII. Python first writes that character as an escape, and then
+ * the backslash escapes the backslash of that escape. */
 static void put_escaped_character(escape *e) {
     int32_t codepoint;
     e->at += fr_jinja_decode(e->at, (size_t)(e->end - e->at), &codepoint);
@@ -205,7 +206,7 @@ static void put_escaped_character(escape *e) {
     e->to += snprintf(e->to, 11, format, (unsigned)codepoint);
 }
 
-/* What follows a backslash. false: it means nothing. */
+/* Converts an escape after its backslash. false: it has no meaning. */
 static bool put_escape(escape *e) {
     static const char letters[] = "abfnrtv\\'\"", meanings[] = "\a\b\f\n\r\t\v\\'\"";
     char c = *e->at;
@@ -236,12 +237,12 @@ static bool put_escape(escape *e) {
     return true;
 }
 
-/* The string that opens at `at`. */
+/* Takes the string that opens at the present place. */
 static fr_status take_string(fr_jinja_lexer *lexer, fr_jinja_token *token) {
     const char *begin = lexer->at + 1, *end = begin;
     while (end < lexer->end && *end != *lexer->at) end += *end == '\\' && end + 1 < lexer->end ? 2 : 1;
     if (end >= lexer->end) return fr_template_fail(lexer->template, lexer->line, "a string without an end");
-    /* An escape becomes at most 10 bytes of at least 3. */
+    /* An escape of at least 3 bytes becomes at most 10 bytes. */
     char *text = fr_jinja_bump_take(&lexer->template->memory, (size_t)(end - begin) * 4 + 1, 1);
     if (!text) return fr_template_fail_memory(lexer->template, lexer->line, &lexer->template->memory);
     escape e = {begin, end, text};
@@ -259,9 +260,9 @@ static fr_status take_string(fr_jinja_lexer *lexer, fr_jinja_token *token) {
     return FR_OK;
 }
 
-/* -------------------------------------------------------------------------------------------------- numbers, inside */
+/* -------------------------------------------------------------------------------------------------- numbers in tags */
 
-/* Digits, perhaps with a _ between two; where they end. */
+/* Skips digits, which may have single _ between them, and gives the place after them. */
 static const char *skip_digits(const fr_jinja_lexer *lexer, const char *at) {
     while (at < lexer->end) {
         if (*at == '_' && at + 1 < lexer->end && is_digit(at[1])) at++;
@@ -277,7 +278,7 @@ static const char *skip_exponent(const fr_jinja_lexer *lexer, const char *at) {
     return digits < lexer->end && is_digit(*digits) ? skip_digits(lexer, digits) : at;
 }
 
-/* 1.5, 1e5, 1.5e5; where it ends, or its beginning if it isn't one. */
+/* Gives the place after a float such as 1.5, 1e5 or 1.5e5, or `begin` if there is none. */
 static const char *skip_float(const fr_jinja_lexer *lexer, const char *begin) {
     const char *whole = skip_digits(lexer, begin), *end = whole;
     if (begin > lexer->source && begin[-1] == '.') return begin;
@@ -298,7 +299,7 @@ static fr_status take_float(fr_jinja_lexer *lexer, fr_jinja_token *token, const 
     return FR_OK;
 }
 
-/* 12, 1_000, 0x1F, 0o17, 0b11; what begins with 0 is 0 and has only zeros. */
+/* Takes an integer: 12, 1_000, 0x1F, 0o17, 0b11. A number that begins with 0 has only zeros. */
 static fr_status take_int(fr_jinja_lexer *lexer, fr_jinja_token *token) {
     static const char letters[] = "box";
     static const int bases[] = {2, 8, 16};
@@ -328,13 +329,13 @@ static fr_status take_int(fr_jinja_lexer *lexer, fr_jinja_token *token) {
     return FR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------ the rest of a tag */
+/* --------------------------------------------------------------------------------------------- other tokens in tags */
 
 static const struct {
     const char *text;
     fr_jinja_token_kind kind;
 } operators[] = {
-    /* those of two characters first */
+    /* operators of two characters come first */
     {"**", FR_LEX_POWER},
     {"//", FR_LEX_FLOOR_DIVIDE},
     {"==", FR_LEX_EQUAL},
@@ -363,7 +364,7 @@ static const struct {
     {";", FR_LEX_SEMICOLON},
 };
 
-/* Inside brackets the end of a tag is none. */
+/* Notes brackets that open and close, because the end of a tag does not count within brackets. */
 static fr_status balance(fr_jinja_lexer *lexer, char c) {
     static const char opening[] = "([{", closing[] = ")]}";
     const char *opens = strchr(opening, c), *closes = strchr(closing, c);

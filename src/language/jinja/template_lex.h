@@ -1,7 +1,7 @@
-/* A template's source as tokens.
+/* Splits a template's source into tokens.
  *
- * In: the source. Out: text between tags (white space stripped as trim_blocks, lstrip_blocks, - and + say), and what
- * stands inside the tags; comments are gone and raw blocks are text. */
+ * In: the source. Out: the text between tags (white space stripped by the rules of trim_blocks, lstrip_blocks, - and
+ * +) and the tokens in tags. Comments are removed, and raw blocks become text. */
 #ifndef FR_SRC_LANGUAGE_JINJA_TEMPLATE_LEX_H
 #define FR_SRC_LANGUAGE_JINJA_TEMPLATE_LEX_H
 
@@ -9,7 +9,7 @@
 
 typedef enum fr_jinja_token_kind {
     FR_LEX_END,
-    FR_LEX_TEXT, /* between tags */
+    FR_LEX_TEXT, /* text between tags */
     FR_LEX_BLOCK_BEGIN,
     FR_LEX_BLOCK_END,
     FR_LEX_PRINT_BEGIN,
@@ -49,7 +49,7 @@ typedef enum fr_jinja_token_kind {
 typedef struct fr_jinja_token {
     fr_jinja_token_kind kind;
     uint32_t line;
-    const char *bytes; /* of the source; of a string what it means */
+    const char *bytes; /* in the source; for a string its converted text */
     size_t length;
     int64_t integer;
     double real;
@@ -57,17 +57,17 @@ typedef struct fr_jinja_token {
 
 typedef struct fr_jinja_lexer {
     fr_template *template;
-    const char *source, *end, *at; /* its line ends are \n */
-    uint32_t line;                 /* of `at` */
-    bool in_block, in_print;       /* which tag `at` is inside of */
-    char pending;                  /* the tag that opened behind the text that was given last */
+    const char *source, *end, *at; /* line ends are \n */
+    uint32_t line;                 /* the line of `at` */
+    bool in_block, in_print;       /* the kind of tag that `at` is in */
+    char pending;                  /* the kind of tag that opened after the last text */
     char open[FR_TEMPLATE_MAX_NESTING];
-    size_t open_count; /* brackets */
+    size_t open_count; /* brackets that are open */
 } fr_jinja_lexer;
 
 fr_status fr_jinja_lexer_open(fr_jinja_lexer *lexer, fr_template *template);
 
-/* The next token; END again and again at the end. */
+/* Takes the next token. At the end it gives FR_LEX_END, any number of times. */
 fr_status fr_jinja_lexer_next(fr_jinja_lexer *lexer, fr_jinja_token *token);
 
 #endif

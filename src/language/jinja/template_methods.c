@@ -1,5 +1,5 @@
-/* Methods of lists, dicts and the objects of the environment. Those that would change a list or dict are known, and
- * undefined: the sandbox of transformers forbids them. */
+/* Methods of lists, dicts and objects of the environment. Methods that would change a list or dict are in the table
+ * but undefined, because the sandbox of transformers forbids them. */
 #include "src/language/jinja/template_filters.h"
 #include "src/language/jinja/template_methods.h"
 #include "src/language/jinja/template_render.h"
@@ -83,7 +83,7 @@ static fr_jinja_value dict_values(fr_jinja_render *render, const fr_jinja_value 
 
 static fr_jinja_value dict_copy(fr_jinja_render *render, const fr_jinja_value *arguments) {
     (void)render;
-    return arguments[0]; /* nobody can change either of them */
+    return arguments[0]; /* neither of the two can be changed */
 }
 
 static const fr_jinja_function dict_rows[] = {

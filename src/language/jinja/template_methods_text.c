@@ -8,7 +8,7 @@ static const fr_jinja_string *self_of(const fr_jinja_value *arguments) {
     return arguments[0].string;
 }
 
-/* An argument that must be a string. */
+/* Reads an argument that must be a string. */
 static const fr_jinja_string *string_of(fr_jinja_render *render, fr_jinja_value argument, const char *what) {
     static const fr_jinja_string empty = {.bytes = "", .ascii = true};
     if (argument.kind == FR_KIND_STRING) return argument.string;
@@ -19,7 +19,7 @@ static const fr_jinja_string *string_of(fr_jinja_render *render, fr_jinja_value 
     return &empty;
 }
 
-/* The same, or NULL for none. */
+/* Reads an argument that must be a string or none, for which it gives NULL. */
 static const fr_jinja_string *string_or_none(fr_jinja_render *render, fr_jinja_value argument, const char *what) {
     return !fr_jinja_is_given(argument) || argument.kind == FR_KIND_NONE ? NULL : string_of(render, argument, what);
 }
@@ -92,8 +92,8 @@ static fr_jinja_value string_removesuffix(fr_jinja_render *render, const fr_jinj
 
 /* -------------------------------------------------------------------------------------------------------- searching */
 
-/* A stretch of a string from character `first` to `last`, as byte offsets; empty is false where Python finds nothing
- * there, not even an empty string. */
+/* A stretch of a string between two bounds, as byte offsets. any: false if the bounds cross, so that Python finds
+ * nothing there, not even an empty string. */
 typedef struct stretch {
     size_t begin, end;
     bool any;
@@ -118,7 +118,7 @@ static stretch stretch_of(fr_jinja_render *render, const fr_jinja_string *string
     return (stretch){begin_byte, fr_jinja_character_offset(string->bytes, string->length, (size_t)end), true};
 }
 
-/* The number of the character that begins there; -1 for SIZE_MAX. */
+/* Gives the number of the character that begins at a byte offset; -1 for SIZE_MAX. */
 static int64_t character_number(fr_jinja_render *render, const fr_jinja_string *string, size_t at) {
     if (at == SIZE_MAX) return -1;
     if (string->ascii) return (int64_t)at;
@@ -170,7 +170,7 @@ static fr_jinja_value string_count(fr_jinja_render *render, const fr_jinja_value
 
 typedef bool matcher(const fr_jinja_string *string, const fr_jinja_string *part);
 
-/* Of a tuple any may match. */
+/* True if a prefix or suffix matches. For a tuple it is enough that one does. */
 static fr_jinja_value matches(fr_jinja_render *render, const fr_jinja_value *arguments, matcher *match) {
     stretch s = stretch_of(render, self_of(arguments), arguments[2], arguments[3]);
     if (!s.any) return fr_jinja_of_truth(false);
@@ -230,7 +230,8 @@ static void append_part(fr_jinja_render *render, fr_jinja_list *list, const fr_j
     fr_jinja_list_append(render, list, fr_jinja_of_string(fr_jinja_string_part(render, string, begin, end)));
 }
 
-/* Before, separator, after; all before or after, and two empty strings, if it isn't there. */
+/* Splits into the text before the separator, the separator, and the text after it. Without a separator the whole text
+ * is the first part, or the last one, and the others are empty. */
 static fr_jinja_value partition(fr_jinja_render *render, const fr_jinja_value *arguments, finder *locate, bool right) {
     const fr_jinja_string *string = self_of(arguments), *separator = string_of(render, arguments[1], "partition");
     fr_jinja_list *list = fr_jinja_list_new(render, 3);
@@ -299,7 +300,7 @@ static fr_jinja_value string_rjust(fr_jinja_render *render, const fr_jinja_value
     return align(render, arguments, '>');
 }
 
-/* Zeros between a sign and the rest. */
+/* Pads with zeros between a sign and the rest. */
 static fr_jinja_value string_zfill(fr_jinja_render *render, const fr_jinja_value *arguments) {
     static const fr_jinja_string zero = {.bytes = "0", .length = 1, .ascii = true};
     const fr_jinja_string *string = self_of(arguments);
@@ -341,7 +342,7 @@ static fr_jinja_value string_format_map(fr_jinja_render *render, const fr_jinja_
         fr_jinja_format_braces(render, self_of(arguments), fr_jinja_list_new(render, 0), arguments[1].dict));
 }
 
-/* ----------------------------------------------------------------------------------------------------------- asking */
+/* ------------------------------------------------------------------------------------------------------- properties */
 
 static bool is_alphanumeric(int32_t codepoint) {
     return fr_jinja_is_alphabetic(codepoint) || fr_jinja_is_numeric_character(codepoint);
@@ -380,7 +381,7 @@ static fr_jinja_value string_isascii(fr_jinja_render *render, const fr_jinja_val
     return fr_jinja_of_truth(self_of(arguments)->ascii);
 }
 
-/* Also where there is no character at all. */
+/* True also for an empty string. */
 static fr_jinja_value string_isprintable(fr_jinja_render *render, const fr_jinja_value *arguments) {
     return fr_jinja_of_truth(self_of(arguments)->length == 0 ||
                              fr_jinja_string_all(render, self_of(arguments), fr_jinja_is_printable));
@@ -409,7 +410,7 @@ static fr_jinja_value string_istitle(fr_jinja_render *render, const fr_jinja_val
     return fr_jinja_of_truth(fr_jinja_string_is_title(render, self_of(arguments)));
 }
 
-/* Names ascend. */
+/* Names ascend, because they are found by bisection. */
 static const fr_jinja_function rows[] = {
     {"capitalize", string_capitalize, 1, false, {"self"}},
     {"casefold", string_casefold, 1, false, {"self"}},

@@ -1,6 +1,7 @@
-/* Jinja's grammar of statements: a template's source to its tree.
+/* Parses statements by Jinja's grammar: makes the tree of a template's source.
  *
- * In: a template with its source. Out: its routine's body; names without their places, which template_scope.c finds. */
+ * In: a template with its source. Out: the body of its routine. Names have no places yet; template_scope.c finds
+ * them. */
 #include "base/error.h"
 #include "src/language/jinja/template_parser.h"
 
@@ -8,7 +9,8 @@
 
 static fr_jinja_nodes parse_body(fr_jinja_parser *p, const char *const *ends);
 
-/* The rest of a tag, and what stands between it and one of the end tags, whose word is then the current token. */
+/* Parses the rest of a tag, and the body up to one of the end tags. The current token is then the word of the end
+ * tag. */
 static fr_jinja_nodes parse_block(fr_jinja_parser *p, fr_jinja_node *node, const char *const *ends) {
     skip(p, FR_LEX_COLON);
     expect(p, FR_LEX_BLOCK_END, "\"%}\"");
@@ -24,7 +26,7 @@ static fr_jinja_nodes parse_block(fr_jinja_parser *p, fr_jinja_node *node, const
     return body;
 }
 
-/* The same up to the one end tag, whose word is skipped. */
+/* Parses the same up to the only end tag, and skips its word. */
 static fr_jinja_nodes parse_whole_block(fr_jinja_parser *p, fr_jinja_node *node, const char *end) {
     const char *const ends[] = {end, NULL};
     fr_jinja_nodes body = parse_block(p, node, ends);
@@ -47,12 +49,12 @@ static fr_jinja_node *parse_target_item(fr_jinja_parser *p) {
     if (!is(p, FR_LEX_NAME) || p->ahead.kind != FR_LEX_DOT) return fr_jinja_parse_primary(p);
     fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_MEMBER, line);
     node->member.name = fr_jinja_parser_name(p);
-    fr_jinja_parser_next(p); /* . */
+    fr_jinja_parser_next(p); /* the dot */
     node->member.attribute = &fr_jinja_parser_name(p)->string;
     return node;
 }
 
-/* a, (b, c); in set also namespace.attribute */
+/* Parses a target such as a, (b, c). In `set` it may also be namespace.attribute. */
 static fr_jinja_node *parse_target(fr_jinja_parser *p, bool with_members, const char *end) {
     fr_jinja_node *target =
         fr_jinja_parse_tuple(p, with_members ? parse_target_item : fr_jinja_parse_primary, false, end);
@@ -120,7 +122,7 @@ static fr_jinja_node *parse_for(fr_jinja_parser *p, uint32_t line) {
     return node;
 }
 
-/* (a, b=c) */
+/* Parses a signature such as (a, b=c). */
 static void parse_signature(fr_jinja_parser *p, fr_jinja_node *node, fr_jinja_routine *routine) {
     fr_jinja_nodes parameters = {0};
     expect(p, FR_LEX_LEFT_PARENTHESIS, "\"(\"");
@@ -195,7 +197,7 @@ static fr_jinja_node *parse_print(fr_jinja_parser *p, uint32_t line) {
     return node;
 }
 
-/* As in transformers: a call block that nobody but the environment calls. */
+/* Parses a generation block as transformers does: a call block that only the environment calls. */
 static fr_jinja_node *parse_generation(fr_jinja_parser *p, uint32_t line) {
     fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_CALL_BLOCK, line);
     fr_jinja_routine *routine = fr_jinja_parser_take(p, 1, sizeof *routine);
@@ -220,7 +222,7 @@ static fr_jinja_node *refuse_other_templates(fr_jinja_parser *p, uint32_t line) 
     return &p->broken;
 }
 
-/* Behind "{%". */
+/* Parses a statement after its "{%". */
 static fr_jinja_node *parse_statement(fr_jinja_parser *p) {
     static const struct {
         const char *word;
@@ -264,10 +266,11 @@ static void append_output(fr_jinja_parser *p, fr_jinja_nodes *body, fr_jinja_nod
     fr_jinja_parser_append(p, &(*output)->items, fr_jinja_parser_below(p, *output, item));
 }
 
-/* Up to the end of the template, or to a tag that begins with one of those words, which is then the current token. */
+/* Parses a body up to the end of the template, or to a tag that begins with one of the words, which is then the
+ * current token. */
 static fr_jinja_nodes parse_body(fr_jinja_parser *p, const char *const *ends) {
     fr_jinja_nodes body = {0};
-    fr_jinja_node *output = NULL; /* what is printed without a statement between */
+    fr_jinja_node *output = NULL; /* items that are printed without a statement between them */
     while (ok(p) && !is(p, FR_LEX_END)) {
         if (is(p, FR_LEX_TEXT)) {
             const fr_jinja_string *text = fr_jinja_parser_string(p, p->token.bytes, p->token.length);

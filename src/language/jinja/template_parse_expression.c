@@ -1,13 +1,13 @@
-/* Jinja's grammar of expressions: tokens to a tree. */
+/* Parses expressions by Jinja's grammar: makes a tree of tokens. */
 #include "src/language/jinja/template_function.h"
 #include "src/language/jinja/template_parser.h"
 
-/* --------------------------------------------------------------------------------------------------- primary things */
+/* ---------------------------------------------------------------------------------------------- primary expressions */
 
 static fr_jinja_node *parse_unary(fr_jinja_parser *p, bool with_filters);
 static fr_jinja_node *parse_postfix(fr_jinja_parser *p, fr_jinja_node *node);
 
-/* "a" 'b': neighbouring strings are one. */
+/* Parses a string. Adjacent strings such as "a" 'b' are joined. */
 static fr_jinja_node *parse_string(fr_jinja_parser *p) {
     uint32_t line = p->token.line;
     const char *bytes = p->token.bytes;
@@ -97,13 +97,13 @@ fr_jinja_node *fr_jinja_parse_primary(fr_jinja_parser *p) {
     }
 }
 
-/* A tuple without parentheses ends where a tag does, or before the word `end`. */
+/* A tuple without parentheses ends at the end of a tag, or before the word `end`. */
 static bool at_tuple_end(const fr_jinja_parser *p, const char *end) {
     return is(p, FR_LEX_PRINT_END) || is(p, FR_LEX_BLOCK_END) || is(p, FR_LEX_RIGHT_PARENTHESIS) ||
            is(p, FR_LEX_END) || (end && is_word(p, end));
 }
 
-/* a, b, c: a tuple if there is a comma, otherwise the one thing. */
+/* Parses a, b, c: a tuple if there is a comma, otherwise the only item. */
 fr_jinja_node *fr_jinja_parse_tuple(fr_jinja_parser *p, fr_jinja_node *parse(fr_jinja_parser *), bool in_parentheses,
                                     const char *end) {
     uint32_t line = p->token.line;
@@ -122,11 +122,11 @@ fr_jinja_node *fr_jinja_parse_tuple(fr_jinja_parser *p, fr_jinja_node *parse(fr_
     return node;
 }
 
-/* --------------------------------------------------------------------------------------- what follows an expression */
+/* ----------------------------------------------------------------------------------------- calls, items, attributes */
 
 static void append_keyword(fr_jinja_parser *p, fr_jinja_call_nodes *arguments) {
     fr_jinja_name *name = fr_jinja_parser_name(p);
-    fr_jinja_parser_next(p); /* = */
+    fr_jinja_parser_next(p); /* the equals sign */
     size_t count = arguments->keywords.count;
     const fr_jinja_string **names = fr_jinja_parser_take(p, count + 1, sizeof *names);
     if (!names) return;
@@ -155,7 +155,7 @@ static void parse_argument(fr_jinja_parser *p, fr_jinja_call_nodes *arguments) {
     }
 }
 
-/* (a, b, c=d, *e, **f), which lie below the node. */
+/* Parses (a, b, c=d, *e, **f). The arguments are below the node. */
 static fr_jinja_call_nodes *parse_arguments(fr_jinja_parser *p, fr_jinja_node *node) {
     fr_jinja_call_nodes *arguments = fr_jinja_parser_take(p, 1, sizeof *arguments);
     if (!arguments) return NULL;
@@ -181,7 +181,7 @@ static fr_jinja_node *parse_call(fr_jinja_parser *p, fr_jinja_node *callee) {
     return node;
 }
 
-/* Between brackets: an expression, or a slice a:b:c of which any may be missing. */
+/* Parses the text between brackets: an expression, or a slice a:b:c in which each part may be missing. */
 static fr_jinja_node *parse_subscript(fr_jinja_parser *p) {
     uint32_t line = p->token.line;
     fr_jinja_node *start = is(p, FR_LEX_COLON) ? NULL : fr_jinja_parse_expression(p);
@@ -195,7 +195,7 @@ static fr_jinja_node *parse_subscript(fr_jinja_parser *p) {
     return node;
 }
 
-/* a[b], a[b, c] */
+/* Parses a[b] or a[b, c]. */
 static fr_jinja_node *parse_brackets(fr_jinja_parser *p, fr_jinja_node *object, uint32_t line) {
     fr_jinja_nodes items = {0};
     while (ok(p) && !is(p, FR_LEX_RIGHT_BRACKET)) {
@@ -218,7 +218,7 @@ static fr_jinja_node *parse_brackets(fr_jinja_parser *p, fr_jinja_node *object, 
     return node;
 }
 
-/* a.b, a.0 */
+/* Parses a.b or a.0. */
 static fr_jinja_node *parse_member(fr_jinja_parser *p, fr_jinja_node *object, uint32_t line) {
     bool number = is(p, FR_LEX_INT);
     fr_jinja_node *node = fr_jinja_parser_node(p, number ? FR_NODE_ITEM : FR_NODE_ATTRIBUTE, line);
@@ -249,14 +249,14 @@ static fr_jinja_node *parse_postfix(fr_jinja_parser *p, fr_jinja_node *node) {
 
 /* --------------------------------------------------------------------------------------------------- filters, tests */
 
-/* The name of a filter or test; environments may have names with dots, this one has none. */
+/* Takes the name of a filter or test. Names with dots are possible in Jinja, but this environment has none. */
 static void take_function_name(fr_jinja_parser *p, fr_jinja_node *node, const fr_jinja_function_table *table) {
     node->filter.name = &fr_jinja_parser_name(p)->string;
     node->filter.function = fr_jinja_function_find(table, node->filter.name);
     if (is(p, FR_LEX_DOT)) fr_jinja_parser_refuse(p, node->line, "a filter or test whose name has a dot");
 }
 
-/* |a|b(c), or without the first bar at the begin of a filter block. subject: NULL in a block. */
+/* Parses |a|b(c). A filter block has no first bar and no subject (NULL). */
 fr_jinja_node *fr_jinja_parse_filters(fr_jinja_parser *p, fr_jinja_node *subject, bool inside) {
     while (ok(p) && (inside || skip(p, FR_LEX_PIPE))) {
         fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_FILTER, p->token.line);
@@ -269,7 +269,7 @@ fr_jinja_node *fr_jinja_parse_filters(fr_jinja_parser *p, fr_jinja_node *subject
     return subject;
 }
 
-/* A test's argument may stand without parentheses. */
+/* True if a test's argument begins here, without parentheses. */
 static bool begins_argument(const fr_jinja_parser *p) {
     switch (p->token.kind) {
     case FR_LEX_NAME: return !is_word(p, "else") && !is_word(p, "or") && !is_word(p, "and");
@@ -288,7 +288,7 @@ static fr_jinja_node *negated(fr_jinja_parser *p, fr_jinja_node *operand) {
     return node;
 }
 
-/* Behind "is". */
+/* Parses a test after "is". */
 static fr_jinja_node *parse_test(fr_jinja_parser *p, fr_jinja_node *subject) {
     bool negative = skip_word(p, "not");
     fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_TEST, p->token.line);
@@ -322,7 +322,7 @@ static fr_jinja_node *parse_filters_and_tests(fr_jinja_parser *p, fr_jinja_node 
 
 /* -------------------------------------------------------------------------------------------------------- operators */
 
-/* -a, +a; filters bind less than the sign in front of all, more than any other. */
+/* Parses -a and +a. Filters bind less than a sign before them, but more than any other operator. */
 static fr_jinja_node *parse_unary(fr_jinja_parser *p, bool with_filters) {
     fr_jinja_node *node = &p->broken;
     uint32_t line = p->token.line;
@@ -348,7 +348,8 @@ static fr_jinja_node *pair(fr_jinja_parser *p, fr_jinja_node_kind kind, fr_jinja
     return node;
 }
 
-/* What an arithmetic operator is, and how strongly it binds: + and - least, then ~, then * and its like, then **. */
+/* The strength with which arithmetic operators bind: + and - least, then ~, then * and its like, then **.
+ * find_arithmetic finds the operator of a token. */
 typedef enum strength { STRENGTH_ADD, STRENGTH_CONCAT, STRENGTH_MULTIPLY, STRENGTH_POWER, STRENGTH_UNARY } strength;
 
 static bool find_arithmetic(fr_jinja_token_kind token, strength level, fr_jinja_operator *operator) {
@@ -375,7 +376,7 @@ static bool find_arithmetic(fr_jinja_token_kind token, strength level, fr_jinja_
 
 static fr_jinja_node *parse_arithmetic(fr_jinja_parser *p, strength level);
 
-/* a ~ b ~ c */
+/* Parses a ~ b ~ c. */
 static fr_jinja_node *parse_concat(fr_jinja_parser *p) {
     uint32_t line = p->token.line;
     fr_jinja_node *first = parse_arithmetic(p, STRENGTH_MULTIPLY);
@@ -387,7 +388,7 @@ static fr_jinja_node *parse_concat(fr_jinja_parser *p) {
     return node;
 }
 
-/* Operators of one strength bind from left to right; ** too. */
+/* Parses operators of one strength. They bind from left to right, and so does **. */
 static fr_jinja_node *parse_arithmetic(fr_jinja_parser *p, strength level) {
     if (level == STRENGTH_CONCAT) return parse_concat(p);
     if (level == STRENGTH_UNARY) return parse_unary(p, true);
@@ -402,7 +403,7 @@ static fr_jinja_node *parse_arithmetic(fr_jinja_parser *p, strength level) {
     return left;
 }
 
-/* The comparison at the current token, which is skipped. */
+/* Skips the comparison at the current token, and tells which one it is. */
 static bool skip_comparison(fr_jinja_parser *p, fr_jinja_operator *operator) {
     static const struct {
         fr_jinja_token_kind token;
@@ -434,7 +435,7 @@ static void append_operator(fr_jinja_parser *p, fr_jinja_node *node, fr_jinja_op
     node->compare.operators = operators;
 }
 
-/* a < b == c */
+/* Parses a < b == c. */
 static fr_jinja_node *parse_compare(fr_jinja_parser *p) {
     uint32_t line = p->token.line;
     fr_jinja_node *first = parse_arithmetic(p, STRENGTH_ADD), *node = NULL;
@@ -476,7 +477,7 @@ fr_jinja_node *fr_jinja_parse_or(fr_jinja_parser *p) {
     return left;
 }
 
-/* a if b else c */
+/* Parses a if b else c. */
 fr_jinja_node *fr_jinja_parse_expression(fr_jinja_parser *p) {
     fr_jinja_node *expression = fr_jinja_parse_or(p);
     for (uint32_t line = p->token.line; ok(p) && skip_word(p, "if"); line = p->token.line) {

@@ -1,4 +1,4 @@
-/* Tokens, nodes and failures of the parser: see template_parser.h. */
+/* Handles tokens, nodes and failures of the parser (template_parser.h). */
 #include "src/language/jinja/template_parser.h"
 
 #include "src/language/jinja/template_text.h"
@@ -29,7 +29,7 @@ fr_jinja_node *fr_jinja_parser_node(fr_jinja_parser *p, fr_jinja_node_kind kind,
     return node;
 }
 
-/* The child is below the node: how deep that nests is limited, so that who walks a tree may recurse. */
+/* Puts a child below a node. Nesting is limited, so that functions which walk a tree may recurse. */
 fr_jinja_node *fr_jinja_parser_below(fr_jinja_parser *p, fr_jinja_node *node, fr_jinja_node *child) {
     if (!child || child->nesting < node->nesting) return child;
     node->nesting = child->nesting + 1;
@@ -95,7 +95,7 @@ static uint32_t hash_of(const char *bytes, size_t length) {
     return hash;
 }
 
-/* As many lists as names, or up to twice as many. */
+/* Makes as many lists as there are names, or up to twice as many. */
 static void grow_names(fr_jinja_parser *p) {
     size_t count = p->list_count ? 2 * p->list_count : 64;
     fr_jinja_name **lists = fr_jinja_parser_take(p, count, sizeof *lists);
@@ -112,7 +112,7 @@ static void grow_names(fr_jinja_parser *p) {
     p->list_count = count;
 }
 
-/* One fr_jinja_name for all occurrences of a word. */
+/* Finds or adds the name of a word. All occurrences of the word share it. */
 static fr_jinja_name *intern(fr_jinja_parser *p, const fr_jinja_token *token) {
     if (p->name_count == p->list_count) grow_names(p);
     if (!ok(p)) return &p->unnamed;
@@ -129,7 +129,7 @@ static fr_jinja_name *intern(fr_jinja_parser *p, const fr_jinja_token *token) {
     return name;
 }
 
-/* The current token, a name. */
+/* Takes the current token, which must be a name. */
 fr_jinja_name *fr_jinja_parser_name(fr_jinja_parser *p) {
     if (!is(p, FR_LEX_NAME)) fr_jinja_parser_unexpected(p, "a name");
     fr_jinja_name *name = intern(p, &p->token);

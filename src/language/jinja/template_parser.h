@@ -1,7 +1,7 @@
-/* What the parts of the parser share: tokens, nodes in the template's memory, and the first failure.
+/* Shared by the parts of the parser: tokens, nodes in the template's memory, and the first failure.
  *
- * A failure sticks: the first is kept, the current token becomes the end, what is parsed then is nothing, and loops end
- * because ok() says so. */
+ * A failure sticks: the first one is kept, the current token becomes the end, anything parsed after it is empty, and
+ * loops end because ok() is false. */
 #ifndef FR_SRC_LANGUAGE_JINJA_TEMPLATE_PARSER_H
 #define FR_SRC_LANGUAGE_JINJA_TEMPLATE_PARSER_H
 
@@ -10,46 +10,46 @@
 typedef struct fr_jinja_parser {
     fr_template *template;
     fr_jinja_lexer lexer;
-    fr_jinja_token token, ahead; /* the current one, and the one behind it */
+    fr_jinja_token token, ahead; /* the current token, and the one after it */
     fr_status status;
-    unsigned nesting; /* of blocks and expressions being parsed */
-    fr_jinja_name **names; /* in lists, by their hash */
+    unsigned nesting; /* depth of the blocks and expressions that are being parsed */
+    fr_jinja_name **names; /* in lists by hash */
     size_t name_count, list_count;
-    fr_jinja_node broken; /* what can't be had is written into these */
+    fr_jinja_node broken; /* stand-ins for nodes and names that there is no memory for */
     fr_jinja_name unnamed;
 } fr_jinja_parser;
 
-/* Keeps a failure, if it is the first. */
+/* Keeps a failure if it is the first one. */
 void fr_jinja_parser_keep(fr_jinja_parser *p, fr_status status);
 void fr_jinja_parser_refuse(fr_jinja_parser *p, uint32_t line, const char *what);
 
-/* Fails at the current token, which is not what was expected. */
+/* Fails at the current token, which was not expected. */
 void fr_jinja_parser_unexpected(fr_jinja_parser *p, const char *expected);
 
-/* NULL after a failure. */
+/* Takes memory; NULL after a failure. */
 void *fr_jinja_parser_take(fr_jinja_parser *p, size_t count, size_t item);
 
-/* Never NULL. */
+/* Make nodes; never NULL. */
 fr_jinja_node *fr_jinja_parser_node(fr_jinja_parser *p, fr_jinja_node_kind kind, uint32_t line);
 fr_jinja_node *fr_jinja_parser_constant(fr_jinja_parser *p, fr_jinja_value value, uint32_t line);
 fr_jinja_node *fr_jinja_parser_name_node(fr_jinja_parser *p, fr_jinja_name *name, uint32_t line);
 const fr_jinja_string *fr_jinja_parser_string(fr_jinja_parser *p, const char *bytes, size_t length);
 
-/* The child, which lies below the node: how deep that nests is limited, so that who walks a tree may recurse. */
+/* Puts a child below a node, and returns it. Nesting is limited, so that functions which walk a tree may recurse. */
 fr_jinja_node *fr_jinja_parser_below(fr_jinja_parser *p, fr_jinja_node *node, fr_jinja_node *child);
 void fr_jinja_parser_append(fr_jinja_parser *p, fr_jinja_nodes *nodes, fr_jinja_node *node);
 
-/* The next token becomes the current one. */
+/* Makes the next token the current one. */
 void fr_jinja_parser_next(fr_jinja_parser *p);
 
-/* The current token, which must be a name; one fr_jinja_name for all occurrences of a word. */
+/* Takes the current token, which must be a name. All occurrences of a word share one fr_jinja_name. */
 fr_jinja_name *fr_jinja_parser_name(fr_jinja_parser *p);
 
 static inline bool ok(const fr_jinja_parser *p) {
     return p->status == FR_OK;
 }
 
-/* Each level of recursion here enters; the parser's own stack is limited with it. */
+/* Goes one level deeper. Each recursion of the parser calls it, so that the parser's own stack is limited. */
 static inline bool enter(fr_jinja_parser *p) {
     if (++p->nesting > FR_TEMPLATE_MAX_NESTING && ok(p))
         fr_jinja_parser_keep(
@@ -90,17 +90,17 @@ static inline void expect(fr_jinja_parser *p, fr_jinja_token_kind kind, const ch
     if (!skip(p, kind)) fr_jinja_parser_unexpected(p, what);
 }
 
-/* template_parse_expression.c: a if b else c; what may stand before an if; names, constants and brackets. */
+/* template_parse_expression.c: parse a if b else c; an expression without `if`; and names, constants and brackets. */
 fr_jinja_node *fr_jinja_parse_expression(fr_jinja_parser *p);
 fr_jinja_node *fr_jinja_parse_or(fr_jinja_parser *p);
 fr_jinja_node *fr_jinja_parse_primary(fr_jinja_parser *p);
 
-/* a, b, c: a tuple if there is a comma, otherwise the one thing. Without parentheses it ends where a tag does, or
- * before the word `end`. */
+/* Parses a, b, c: a tuple if there is a comma, otherwise the only item. Without parentheses it ends at the end of a
+ * tag, or before the word `end`. */
 fr_jinja_node *fr_jinja_parse_tuple(fr_jinja_parser *p, fr_jinja_node *parse(fr_jinja_parser *), bool in_parentheses,
                                     const char *end);
 
-/* |a|b(c), or without the first bar at the begin of a filter block. subject: NULL in a block. */
+/* Parses |a|b(c). A filter block has no first bar and no subject (NULL). */
 fr_jinja_node *fr_jinja_parse_filters(fr_jinja_parser *p, fr_jinja_node *subject, bool inside);
 
 #endif

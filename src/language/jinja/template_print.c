@@ -1,16 +1,17 @@
-/* Values as text: Python's str() and repr(), and json.dumps(), whose punctuation is of the container's hand. */
+/* Writes values as text: as Python's str() and repr() do, and as json.dumps() does. Punctuation is trusted or foreign,
+ * as its container is. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "src/language/jinja/template_print.h"
 #include "src/language/jinja/template_text.h"
 
-/* To find the digits of a real costs as much as to copy so many bytes. */
+/* the work of finding a real's digits, counted as so many bytes copied */
 #define REAL_BYTES 1024
 
 /* ------------------------------------------------------------------------------------------------------- characters */
 
-/* The name of an escape in repr() or JSON, 0 if there is none. */
+/* Gives the letter of a short escape in repr() or JSON; 0: there is none. */
 static char short_escape(int32_t codepoint, const char *characters, const char *letters) {
     const char *found = codepoint > 0 && codepoint < 0x80 ? strchr(characters, (char)codepoint) : NULL;
     return found ? letters[found - characters] : 0;
@@ -27,13 +28,13 @@ static void put_short(fr_jinja_render *render, char letter, bool foreign) {
     fr_jinja_put(render, text, 2, foreign);
 }
 
-/* Writes a stretch of characters that need no escape as a whole, and each other one by `escape`. */
+/* Writes each stretch of characters that need no escape at once, and every other character by `escape`. */
 typedef bool needs_escape(int32_t codepoint, char quote);
 typedef void put_escaped(fr_jinja_render *render, int32_t codepoint, bool foreign);
 
 static void put_escaping(fr_jinja_render *render, const fr_jinja_string *string, char quote, needs_escape *needs,
                          put_escaped *escape) {
-    size_t plain = 0; /* from here on nothing had to be escaped */
+    size_t plain = 0; /* the beginning of the stretch that needs no escape */
     if (!fr_jinja_render_step(render, (string->ascii ? 2 : 8) * string->length)) return;
     for (size_t at = 0, step; at < string->length && !fr_jinja_render_failed(render); at += step) {
         int32_t codepoint;
@@ -127,7 +128,7 @@ static void put_macro(fr_jinja_render *render, const fr_jinja_macro *macro) {
     fr_jinja_put_text(render, "'>", false);
 }
 
-/* What has no text of its own; Python writes an address, which is no two times the same. */
+/* Writes a value that has no text of its own. Python writes an address, which differs each time. */
 static void put_object(fr_jinja_render *render, fr_jinja_value value) {
     fr_jinja_put_text(render, "<", false);
     fr_jinja_put_text(render, fr_jinja_kind_name(value.kind), false);
@@ -200,7 +201,7 @@ static bool json_escapes(int32_t codepoint, char quote) {
     return codepoint == quote || codepoint == '\\' || codepoint < 0x20;
 }
 
-/* ASCII only */
+/* Escapes all but ASCII. */
 static bool json_escapes_more(int32_t codepoint, char quote) {
     return json_escapes(codepoint, quote) || codepoint >= 0x7F;
 }
@@ -248,7 +249,7 @@ static void put_json_list(fr_jinja_render *render, fr_jinja_value value, const f
     fr_jinja_put(render, "]", 1, value.foreign);
 }
 
-/* Keys of JSON are strings; Python makes them of numbers, true, false and null. */
+/* Writes a key as a string, as JSON requires. Python makes strings of numbers, true, false and null. */
 static void put_json_key(fr_jinja_render *render, fr_jinja_value key, const fr_jinja_json_style *style) {
     if (key.kind == FR_KIND_STRING) {
         put_json_string(render, key.string, style);

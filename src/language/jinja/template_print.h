@@ -1,12 +1,12 @@
-/* Values as JSON, as Python's json.dumps() writes them. */
+/* Writes values as JSON, as Python's json.dumps() does. */
 #ifndef FR_SRC_LANGUAGE_JINJA_TEMPLATE_PRINT_H
 #define FR_SRC_LANGUAGE_JINJA_TEMPLATE_PRINT_H
 
 #include "src/language/jinja/template_render.h"
 
 typedef struct fr_jinja_json_style {
-    const fr_jinja_string *indent;          /* of a level; NULL: all in one line */
-    const fr_jinja_string *between, *colon; /* ", " and ": ", say */
+    const fr_jinja_string *indent;          /* indentation of one level; NULL: everything is on one line */
+    const fr_jinja_string *between, *colon; /* for example ", " and ": " */
     bool ascii, sorted;
 } fr_jinja_json_style;
 

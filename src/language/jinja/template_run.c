@@ -1,4 +1,4 @@
-/* Statements: what a body writes, and which variables it sets. */
+/* Runs statements, which write text and set variables. */
 #include "src/language/jinja/template_render.h"
 
 /* ----------------------------------------------------------------------------------------------------------- frames */
@@ -58,7 +58,7 @@ static void assign(fr_jinja_render *render, fr_jinja_frame *frame, const fr_jinj
 
 /* ------------------------------------------------------------------------------------------------------------ loops */
 
-/* The next item of the sequence itself. */
+/* Gives the next item of the sequence itself. */
 static bool next_item(fr_jinja_render *render, fr_jinja_loop *loop, fr_jinja_value *item) {
     if (!loop->rest) return fr_jinja_cursor_next(render, &loop->cursor, item);
     if (loop->rest_at >= loop->rest->count || !fr_jinja_render_step(render, 0)) return false;
@@ -66,7 +66,7 @@ static bool next_item(fr_jinja_render *render, fr_jinja_loop *loop, fr_jinja_val
     return true;
 }
 
-/* The next item that the loop's own if lets through. */
+/* Gives the next item that passes the loop's own `if`. */
 static bool next_passing(fr_jinja_render *render, fr_jinja_loop *loop, fr_jinja_value *item) {
     const fr_jinja_for_node *node = loop->node;
     while (next_item(render, loop, item)) {
@@ -93,7 +93,7 @@ static bool advance(fr_jinja_render *render, fr_jinja_loop *loop) {
     return any && !fr_jinja_render_failed(render);
 }
 
-/* Of what has no length the rest is looked at first. */
+/* Gives the length of a loop. If the sequence has no length, its remaining items are collected first. */
 static size_t loop_length(fr_jinja_render *render, fr_jinja_loop *loop) {
     if (loop->length_known) return loop->length;
     loop->length_known = true;
@@ -157,7 +157,8 @@ fr_jinja_value fr_jinja_loop_attribute(fr_jinja_render *render, fr_jinja_loop *l
     return fr_jinja_missing();
 }
 
-/* break ends it; where a turn ended early, by break or continue, it doesn't count for else, as in Jinja. */
+/* Runs the turns of a loop. As in Jinja, the `else` runs if no turn was completed; turns that break or continue ended
+ * are not completed. */
 static fr_jinja_flow run_turns(fr_jinja_render *render, fr_jinja_loop *loop) {
     const fr_jinja_for_node *node = loop->node;
     bool completed = false;
@@ -226,7 +227,8 @@ static fr_jinja_flow run_set(fr_jinja_render *render, fr_jinja_frame *frame, con
     return FR_FLOW_ON;
 }
 
-/* What set and filter blocks write becomes a value, or is printed; a break or continue inside drops it. */
+/* Runs a set or filter block: its text becomes a value, or is printed. A break or continue within the block drops the
+ * text. */
 static fr_jinja_flow run_block(fr_jinja_render *render, fr_jinja_frame *frame, const fr_jinja_node *node) {
     size_t begin = fr_jinja_text_begin(render);
     fr_jinja_enter_scope(render, frame, &node->block.scope);

@@ -1,26 +1,26 @@
-/* Names to places: Jinja's rules for what a name means where.
+/* Resolves names to places by Jinja's scoping rules.
  *
  * In: a template's tree. Out: each name has its place, a slot in the frame of this routine or of one around it; each
- * scope knows how its variables begin. The rules are those of Jinja's compiler: bodies of loops, blocks and macros are
- * scopes, an if is none. A variable that a scope sets anywhere is its own in all of it, and begins as the outer one of
- * that name if there is one. Otherwise it begins as what the context has, if it is read first or set in an if; or as
- * undefined, if it is set first. */
+ * scope has the initial values of its variables. The rules are those of Jinja's compiler: bodies of loops, blocks and
+ * macros are scopes, an `if` is not. A variable that is set anywhere in a scope belongs to that scope. If an outer
+ * variable has the same name, it begins with the outer value. Otherwise it begins with the context's value if it is
+ * read first or set in an `if`, and as undefined if it is set first. */
 #include "base/error.h"
 #include "src/language/jinja/template_walk.h"
 
 typedef struct fr_jinja_symbol {
     fr_jinja_name *name;
     struct scope *scope;
-    struct fr_jinja_symbol *shadowed; /* what the name means outside */
-    struct fr_jinja_symbol *next;     /* of the same scope */
+    struct fr_jinja_symbol *shadowed; /* the symbol of this name in the scope outside */
+    struct fr_jinja_symbol *next;     /* the next symbol of the same scope */
     fr_jinja_load load;
-    bool parameter; /* begins with what it is given */
+    bool parameter; /* begins with the value that it is given */
 } fr_jinja_symbol;
 
 /* A routine while its scopes are resolved. */
 typedef struct frame_layout {
     uint32_t depth, slots;
-    bool in_loop; /* where break and continue mean something */
+    bool in_loop; /* break and continue are allowed here */
 } frame_layout;
 
 typedef struct scope {
@@ -32,10 +32,10 @@ typedef struct scope {
 typedef struct resolver {
     fr_template *template;
     fr_status status;
-    scope *scope;     /* the innermost */
-    bool conditional; /* inside an if of it */
-    unsigned loops;   /* for statements around */
-    size_t searched;  /* nodes, for names that bodies read */
+    scope *scope;     /* the innermost scope */
+    bool conditional; /* within an `if` of that scope */
+    unsigned loops;   /* number of for statements around */
+    size_t searched;  /* nodes that were searched for names that bodies read */
 } resolver;
 
 static void keep(resolver *r, fr_status status) {
@@ -48,9 +48,9 @@ static void *take(resolver *r, size_t count, size_t item) {
     return piece;
 }
 
-/* ------------------------------------------------------------------------------------------------------ is it read? */
+/* --------------------------------------------------------------------------------------- names that bodies may read */
 
-/* Bodies inside bodies are searched again and again: nodes that may be looked at in all. */
+/* Bodies within bodies are searched again and again, so the number of nodes searched is limited. */
 #define MAX_SEARCHED 10000000
 
 typedef struct search {
@@ -74,7 +74,8 @@ static void search_node(void *context, fr_jinja_node *node) {
     }
 }
 
-/* The name, if a body reads it anywhere inside before it stores it: then loops and macros provide it. */
+/* Finds a name in a body. If the body reads it anywhere before it stores it, the loop or macro provides a variable of
+ * that name; NULL: it does not read it. */
 static fr_jinja_name *find_read(resolver *r, const fr_jinja_nodes *body, const char *word) {
     search s = {.resolver = r, .word = word};
     fr_jinja_visit_all(body, search_node, &s);
@@ -96,7 +97,7 @@ static fr_jinja_symbol *define(resolver *r, fr_jinja_name *name, fr_jinja_load_f
     return symbol;
 }
 
-/* Returns its slot. */
+/* Declares a parameter and returns its slot. */
 static uint32_t declare_parameter(resolver *r, fr_jinja_name *name) {
     fr_jinja_symbol *symbol = name->symbol;
     if (!symbol || symbol->scope != r->scope) symbol = define(r, name, FR_LOAD_NOTHING, true);
@@ -130,7 +131,7 @@ static void store_targets(resolver *r, fr_jinja_node *target) {
     for (size_t i = 0; i < target->items.count; i++) store_targets(r, target->items.items[i]);
 }
 
-/* What a node mentions in the scope it stands in; scopes inside are left out. */
+/* Notes the names that a node uses in its own scope; scopes inside it are left out. */
 static void analyze(void *context, fr_jinja_node *node) {
     resolver *r = context;
     bool conditional = r->conditional;
@@ -167,7 +168,8 @@ static void enter_scope(resolver *r, scope *inner, frame_layout *layout) {
     r->conditional = false;
 }
 
-/* The scope's symbols mean nothing further out; what must be loaded when it is entered is its result. */
+/* Leaves a scope. Outside of it its symbols have no meaning. result: the variables to load when the scope is
+ * entered. */
 static void leave_scope(resolver *r, fr_jinja_scope *result) {
     scope *inner = r->scope;
     size_t count = 0;
@@ -222,7 +224,7 @@ static bool has_parameter(const fr_jinja_routine *routine, const char *name) {
     return false;
 }
 
-/* Whether the routine provides this name, and where. */
+/* True if the routine must provide this name; then *slot is its slot. */
 static bool provide(resolver *r, const fr_jinja_routine *routine, const char *word, uint32_t *slot) {
     fr_jinja_name *name = has_parameter(routine, word) ? NULL : find_read(r, &routine->body, word);
     if (name) *slot = declare_parameter(r, name);
@@ -248,7 +250,7 @@ static void resolve_routine(resolver *r, fr_jinja_routine *routine) {
     routine->slots = layout.slots;
 }
 
-/* A target once more: while a loop looks ahead, its test must not change what the body sees. */
+/* Copies a target, because a loop's test that looks ahead must not change the variables that the body reads. */
 static fr_jinja_node *copy_target(resolver *r, const fr_jinja_node *target) {
     fr_jinja_node *copy = take(r, 1, sizeof *copy);
     if (!copy) return NULL;
@@ -296,7 +298,7 @@ static void resolve_loop_otherwise(resolver *r, fr_jinja_for_node *loop, frame_l
     leave_scope(r, &loop->otherwise_scope);
 }
 
-/* No variable of that name may be set anywhere inside of a loop. */
+/* Refuses a variable named loop, which may not be set anywhere within a loop. */
 static void refuse_loop(resolver *r, const fr_jinja_node *target) {
     bool tuple = target->kind == FR_NODE_TUPLE;
     if (target->kind == FR_NODE_NAME && fr_jinja_string_is(&target->variable.name->string, "loop"))

@@ -1,17 +1,17 @@
-/* Python's sorted(): stable, by comparisons that may fail. */
+/* Sorts as Python's sorted() does: equal items keep their order, and comparisons may fail. */
 #include "src/language/jinja/template_render.h"
 
 typedef struct sorting {
     fr_jinja_render *render;
     const fr_jinja_value *keys;
-    bool descending; /* equal ones stay as they were, too */
+    bool descending; /* equal items keep their order, too */
 } sorting;
 
 static bool comes_before(const sorting *s, size_t a, size_t b) {
     return fr_jinja_compare(s->render, s->keys[a], s->keys[b]) == (s->descending ? 1 : -1);
 }
 
-/* Two neighbouring runs of `from` to one of `to`. */
+/* Merges two neighbouring runs of `from` into one of `to`. */
 static void merge(const sorting *s, const size_t *from, size_t *to, size_t begin, size_t middle, size_t end) {
     size_t left = begin, right = middle;
     for (size_t i = begin; i < end; i++) {
@@ -20,7 +20,7 @@ static void merge(const sorting *s, const size_t *from, size_t *to, size_t begin
     }
 }
 
-/* The order of the keys, as numbers; NULL after a failure. */
+/* Gives the order of the keys, as their numbers; NULL after a failure. */
 static const size_t *sorted_order(fr_jinja_render *render, const fr_jinja_value *keys, size_t count, bool descending) {
     sorting s = {render, keys, descending};
     size_t *order = fr_jinja_render_take(render, count, sizeof *order),

@@ -1,15 +1,15 @@
-/* Texts made of texts: see template_strings.h. */
+/* Makes texts from texts (template_strings.h). */
 #include "src/language/jinja/template_strings.h"
 
 #include <utf8proc.h>
 
-/* To look up what a character is costs as much as to copy so many bytes. */
+/* the work of looking up a character's properties, counted as so many bytes copied */
 #define PROPERTY_BYTES 8
 
 /* A walk over the characters of a text. */
 typedef struct walk {
     const fr_jinja_string *string;
-    size_t begin, at; /* of the current character, and behind it */
+    size_t begin, at; /* begin: of the current character; at: after it */
     int32_t codepoint;
 } walk;
 
@@ -26,7 +26,7 @@ static const fr_jinja_string *end_like(fr_jinja_render *render, const fr_jinja_s
 
 /* ------------------------------------------------------------------------------------------------------------- case */
 
-/* Apostrophes, dots and marks: a word goes on behind them. */
+/* True for apostrophes, dots and marks, which do not end a word. */
 static bool is_ignorable(int32_t codepoint) {
     switch (utf8proc_category(codepoint)) {
     case UTF8PROC_CATEGORY_MN:
@@ -47,7 +47,7 @@ static bool is_cased(int32_t codepoint) {
     return fr_jinja_is_upper(codepoint) || fr_jinja_is_lower(codepoint) || fr_jinja_is_titlecase(codepoint);
 }
 
-/* A sigma at the end of a word has a lower case of its own. */
+/* Gives the lower case of a sigma, which is another letter at the end of a word. */
 static int32_t lower_sigma(const walk *w, bool behind_letter) {
     walk ahead = *w;
     while (next_character(&ahead))
@@ -63,7 +63,7 @@ static void put_in_case(fr_jinja_render *render, const walk *w, fr_jinja_case to
     for (size_t i = 0; i < count; i++) fr_jinja_put_character(render, changed[i], foreign);
 }
 
-/* ASCII of one hand, the usual text, all at once. */
+/* Converts a string of ASCII, which most are, all at once. */
 static bool put_ascii_in_case(fr_jinja_render *render, const fr_jinja_string *string, fr_jinja_case to) {
     if (!string->ascii) return false;
     size_t begin = render->length;
@@ -93,7 +93,8 @@ const fr_jinja_string *fr_jinja_string_in_case(fr_jinja_render *render, const fr
     return end_like(render, string, begin);
 }
 
-/* Where lower case follows upper case in one word, the word so far counts for a sigma at its end. */
+/* Writes the first character in title case and the others in lower case. behind_letter also holds within a word, so
+ * that a sigma at its end gets the right form. */
 const fr_jinja_string *fr_jinja_string_capitalize(fr_jinja_render *render, const fr_jinja_string *string) {
     size_t begin = fr_jinja_text_begin(render);
     bool behind_letter = false;
@@ -142,7 +143,7 @@ static size_t begin_without(fr_jinja_render *render, const fr_jinja_string *stri
     return w.begin;
 }
 
-/* Where the last character that is not among them ends. */
+/* Gives the end of the last character that is not among `characters`. */
 static size_t end_without(fr_jinja_render *render, const fr_jinja_string *string, const fr_jinja_string *characters) {
     size_t end = 0;
     for (walk w = {.string = string}; next_character(&w) && !fr_jinja_render_failed(render);)
@@ -184,7 +185,7 @@ size_t fr_jinja_string_find_last(fr_jinja_render *render, const fr_jinja_string 
     return SIZE_MAX;
 }
 
-/* Between all characters, and at both ends. */
+/* Puts a text between all characters and at both ends. */
 static void put_between(fr_jinja_render *render, const fr_jinja_string *string, const fr_jinja_string *with,
                         int64_t count) {
     walk w = {.string = string};
@@ -318,7 +319,7 @@ fr_jinja_list *fr_jinja_string_lines(fr_jinja_render *render, const fr_jinja_str
     return list;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- asking */
+/* ------------------------------------------------------------------------------------------------------- properties */
 
 bool fr_jinja_string_all(fr_jinja_render *render, const fr_jinja_string *string, bool is(int32_t codepoint)) {
     if (!fr_jinja_render_step(render, PROPERTY_BYTES * string->length)) return false;

@@ -1,4 +1,4 @@
-/* Values in a style: see template_style.h. */
+/* Writes values in a style (template_style.h). */
 #include "src/language/jinja/template_style.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 /* A number without its sign. */
 typedef struct numeral {
     char digits[NUMBER_SIZE];
-    const char *prefix; /* 0x */
+    const char *prefix; /* for example 0x */
     bool negative;
 } numeral;
 
@@ -20,7 +20,7 @@ static void put_fill(fr_jinja_render *render, const fr_jinja_style *s, int64_t t
     fr_jinja_put_times(render, fr_jinja_string_new(render, s->fill, s->fill_length, s->foreign), times);
 }
 
-/* How many digits stand before the point, and how many of them make a group; no groups: none. */
+/* Counts the digits before the point, and gives the size of their groups; 0: they are not grouped. */
 static size_t grouped_digits(const fr_jinja_style *s, const char *digits, size_t *size) {
     bool decimal = !s->type || !strchr("xXob", s->type);
     *size = decimal ? 3 : 4;
@@ -63,7 +63,7 @@ static void print_binary(uint64_t magnitude, char *digits) {
     *digits = 0;
 }
 
-/* precision: at least so many digits. */
+/* Writes the digits of an integer, at least as many as the precision. */
 static void print_int(const fr_jinja_style *s, int64_t integer, numeral *n) {
     uint64_t magnitude = integer < 0 ? -(uint64_t)integer : (uint64_t)integer;
     int precision = s->precision > 0 ? (int)s->precision : 1;
@@ -112,7 +112,7 @@ void fr_jinja_put_styled_int(fr_jinja_render *render, const fr_jinja_style *s, i
     put_number(render, s, &n, foreign);
 }
 
-/* In decimal alone. */
+/* Writes a wide integer, in decimal only. */
 void fr_put_styled_wide(fr_jinja_render *render, const fr_jinja_style *s, fr_jinja_value wide) {
     numeral n = {.prefix = "", .negative = fr_wide_is_negative(wide)};
     size_t length = wide.string->length - n.negative;

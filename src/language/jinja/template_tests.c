@@ -1,4 +1,4 @@
-/* Tests: what stands behind "is". */
+/* Tests, which stand after "is". */
 #include "src/language/jinja/template_strings.h"
 
 static fr_jinja_value is_kind(const fr_jinja_value *arguments, fr_jinja_kind kind) {
@@ -65,7 +65,7 @@ static fr_jinja_value test_iterable(fr_jinja_render *render, const fr_jinja_valu
     return fr_jinja_of_truth(fr_jinja_is_iterable(arguments[0]));
 }
 
-/* What has a length and items by number or key; undefined passes for one. */
+/* True for values that have a length, and items by number or key. Undefined counts as one. */
 static fr_jinja_value test_sequence(fr_jinja_render *render, const fr_jinja_value *arguments) {
     (void)render;
     bool view = arguments[0].kind == FR_KIND_VIEW || arguments[0].kind == FR_KIND_LOOP;
@@ -98,7 +98,7 @@ static fr_jinja_value test_upper(fr_jinja_render *render, const fr_jinja_value *
     return fr_jinja_of_truth(fr_jinja_string_is_upper(render, fr_jinja_str(render, arguments[0])));
 }
 
-/* The remainder that a division leaves. */
+/* True if a division leaves this remainder. */
 static fr_jinja_value leaves(fr_jinja_render *render, fr_jinja_value value, fr_jinja_value divisor, int64_t remainder) {
     fr_jinja_value left = fr_jinja_arithmetic(render, FR_OPERATOR_REMAINDER, value, divisor);
     return fr_jinja_of_truth(!fr_jinja_render_failed(render) &&
@@ -117,7 +117,7 @@ static fr_jinja_value test_divisibleby(fr_jinja_render *render, const fr_jinja_v
     return leaves(render, arguments[0], arguments[1], 0);
 }
 
-/* The same object: of constants and texts, an equal one of the same kind. */
+/* True for the same object. Constants and texts of the same kind are the same if they are equal. */
 static fr_jinja_value test_sameas(fr_jinja_render *render, const fr_jinja_value *arguments) {
     fr_jinja_value a = arguments[0], b = arguments[1];
     bool same = a.kind == b.kind;
@@ -167,7 +167,7 @@ static fr_jinja_value test_test(fr_jinja_render *render, const fr_jinja_value *a
     return is_named(&fr_template_tests, arguments[0]);
 }
 
-/* Names ascend. */
+/* Names ascend, because they are found by bisection. */
 static const fr_jinja_function rows[] = {
     {"!=", test_unequal, 2, false, {"a", "b"}},
     {"<", test_less, 2, false, {"a", "b"}},

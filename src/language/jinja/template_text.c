@@ -1,4 +1,4 @@
-/* Characters and stretches of text: see template_text.h. */
+/* Handles characters and stretches of text (template_text.h). */
 #include "src/language/jinja/template_text.h"
 
 #include <float.h>
@@ -76,7 +76,7 @@ size_t fr_jinja_space_prefix(const char *bytes, size_t length) {
     return at;
 }
 
-/* Where the last character of the text begins. */
+/* Finds the beginning of the text's last character. */
 static size_t last_character(const char *bytes, size_t length) {
     int32_t codepoint;
     for (size_t back = 1; back <= 4 && back <= length; back++) {
@@ -105,7 +105,8 @@ size_t fr_jinja_space_suffix(const char *bytes, size_t length) {
 
 /* -------------------------------------------------------------------------------------------------------- searching */
 
-/* In windows that grow: no call looks much further than its match, which a sanitizer's memmem otherwise does. */
+/* Searches in windows that grow, so that no call reads much further than its match. A sanitizer's memmem would read
+ * everything each time. */
 size_t fr_jinja_find(const char *bytes, size_t length, const char *needle, size_t needle_length) {
     size_t at = 0, window = needle_length < 64 ? 256 : 4 * needle_length;
     while (needle_length <= length - at) {
@@ -130,7 +131,7 @@ bool fr_jinja_is_decimal(int32_t codepoint) {
     return utf8proc_category(codepoint) == UTF8PROC_CATEGORY_ND;
 }
 
-/* Beside decimals: digits above, below and in circles. */
+/* True also for digits that are not decimals: superscripts, subscripts and digits in circles. */
 bool fr_jinja_is_digit(int32_t codepoint) {
     static const int32_t ranges[][2] = {{0xB2, 0xB3},     {0xB9, 0xB9},     {0x1369, 0x1371}, {0x19DA, 0x19DA},
                                         {0x2070, 0x2070}, {0x2074, 0x2079}, {0x2080, 0x2089}, {0x2460, 0x2468},
@@ -176,8 +177,8 @@ bool fr_jinja_is_printable(int32_t codepoint) {
 
 #define MAX_REAL_TEXT 400
 
-/* Python's spelling as JSON's: a digit before and behind the point, no zeros in front, no plus. The length of the text,
- * 0 if it is no number. */
+/* Converts Python's spelling of a number to JSON's: a digit before and after the point, no zeros in front, no plus.
+ * Gives the length of the text; 0: it is not a number. */
 static size_t as_json(const char *bytes, size_t length, char text[MAX_REAL_TEXT]) {
     size_t at = 0, to = 0, digits = 0;
     if (length == 0 || length > MAX_REAL_TEXT - 8) return 0;
@@ -205,10 +206,11 @@ bool fr_jinja_read_real(const char *bytes, size_t length, double *real) {
     return read;
 }
 
-/* The fewest digits that read back as the same number, and where the point goes: 0.d1d2d3... * 10^point. */
+/* Finds the fewest digits that read back as the same number, and the place of the point: 0.d1d2d3... * 10^point. */
 static void shortest_digits(double real, char digits[24], int *point) {
     char text[40];
-    int fewest = fabs(real) < DBL_MIN ? 0 : 14; /* a normal number's 15 digits, without zeros at the end, are its own */
+    /* for a normal number 15 digits, without zeros at the end, read back as it */
+    int fewest = fabs(real) < DBL_MIN ? 0 : 14;
     for (int precision = fewest; precision < 17; precision++) {
         snprintf(text, sizeof text, "%.*e", precision, real);
         if (strtod(text, NULL) == real) break;
@@ -222,7 +224,7 @@ static void shortest_digits(double real, char digits[24], int *point) {
     *point = (int)strtol(exponent + 1, NULL, 10) + 1;
 }
 
-/* 1.0, 0.001, 1e-05, 1.5e+16 */
+/* Writes digits with a point as Python does: 1.0, 0.001, 1e-05, 1.5e+16. */
 static void place_point(const char *digits, int point, char *text, size_t size) {
     static const char zeros[] = "0000000000000000";
     int count = (int)strlen(digits);

@@ -1,4 +1,4 @@
-/* A compiled template: a tree of nodes, written by the parser and the scope resolver, read by renders. */
+/* The tree of a compiled template: nodes that the parser and the scope resolver write and renders read. */
 #ifndef FR_SRC_LANGUAGE_JINJA_TEMPLATE_TREE_H
 #define FR_SRC_LANGUAGE_JINJA_TEMPLATE_TREE_H
 
@@ -7,14 +7,14 @@
 
 typedef struct fr_template fr_template;
 
-/* How deep blocks and expressions may nest. A chain such as a + b + c nests too, to the left. */
+/* The most blocks and expressions within each other. A chain such as a + b + c also nests, to the left. */
 #define FR_TEMPLATE_MAX_NESTING 200
 
 typedef enum fr_jinja_node_kind {
     /* expressions */
     FR_NODE_CONSTANT,
-    FR_NODE_NAME,  /* also as a target */
-    FR_NODE_TUPLE, /* also as a target */
+    FR_NODE_NAME,  /* an expression, or a target */
+    FR_NODE_TUPLE, /* an expression, or a target */
     FR_NODE_LIST,
     FR_NODE_DICT, /* items: key, value, key, value */
     FR_NODE_AND,
@@ -25,14 +25,14 @@ typedef enum fr_jinja_node_kind {
     FR_NODE_BINARY,
     FR_NODE_CONCAT,
     FR_NODE_COMPARE,
-    FR_NODE_CONDITION, /* yes if test else no */
+    FR_NODE_CONDITION, /* `yes` if `test` else `no` */
     FR_NODE_ATTRIBUTE,
     FR_NODE_ITEM,
-    FR_NODE_SLICE, /* between brackets alone */
+    FR_NODE_SLICE, /* only between brackets */
     FR_NODE_CALL,
     FR_NODE_FILTER,
     FR_NODE_TEST,
-    FR_NODE_MEMBER, /* a target: namespace.attribute */
+    FR_NODE_MEMBER, /* the target namespace.attribute */
     /* statements */
     FR_NODE_OUTPUT,
     FR_NODE_IF,
@@ -72,19 +72,19 @@ typedef struct fr_jinja_nodes {
     size_t count, capacity;
 } fr_jinja_nodes;
 
-/* An identifier, one for all its occurrences in a template. */
+/* An identifier. All its occurrences in a template share it. */
 typedef struct fr_jinja_name {
     fr_jinja_string string;
-    struct fr_jinja_name *next;     /* of the same hash */
-    struct fr_jinja_symbol *symbol; /* while scopes are resolved: what the name means there */
+    struct fr_jinja_name *next;     /* the next name with the same hash */
+    struct fr_jinja_symbol *symbol; /* the present meaning of the name, while scopes are resolved */
 } fr_jinja_name;
 
-/* Where a variable lives: so many functions outwards, in that slot of its frame. */
+/* The place of a variable: the slot `slot` in the frame `hops` routines outwards. */
 typedef struct fr_jinja_place {
     uint32_t hops, slot;
 } fr_jinja_place;
 
-/* How a scope's variable begins, each time the scope is entered. */
+/* The initial value of a scope's variable, each time the scope is entered. */
 typedef enum fr_jinja_load_from { FR_LOAD_NOTHING, FR_LOAD_CONTEXT, FR_LOAD_OUTER } fr_jinja_load_from;
 
 typedef struct fr_jinja_load {
@@ -101,28 +101,28 @@ typedef struct fr_jinja_scope {
 
 typedef struct fr_jinja_call_nodes {
     fr_jinja_nodes positional;
-    fr_jinja_nodes keywords;       /* values */
-    const fr_jinja_string **names; /* of the keywords */
+    fr_jinja_nodes keywords;       /* values of the keywords */
+    const fr_jinja_string **names; /* names of the keywords */
     fr_jinja_node *star, *star_star;
 } fr_jinja_call_nodes;
 
-/* A body that is called: of a macro, a call block, a recursive loop, and the template itself. Its variables, those of
- * the scopes inside too, have slots in one frame. */
+/* A body that is called: that of a macro, a call block, a recursive loop, or the template itself. Its variables,
+ * including those of scopes inside it, have slots in one frame. */
 typedef struct fr_jinja_routine {
     const fr_jinja_string *name;
     fr_jinja_node **parameters; /* names */
     size_t parameter_count;
-    fr_jinja_nodes defaults; /* of the last parameters */
+    fr_jinja_nodes defaults; /* for the last parameters */
     fr_jinja_nodes body;
     fr_jinja_scope scope;
     uint32_t slots;
     bool takes_caller, takes_keywords, takes_rest;
-    bool caller_declared; /* as one of the parameters */
+    bool caller_declared; /* it is one of the parameters */
     uint32_t caller_slot, keywords_slot, rest_slot;
 } fr_jinja_routine;
 
 typedef struct fr_jinja_if_branch {
-    fr_jinja_node *test; /* NULL: else */
+    fr_jinja_node *test; /* NULL: the else branch */
     fr_jinja_nodes body;
 } fr_jinja_if_branch;
 
@@ -131,7 +131,7 @@ typedef struct fr_jinja_for_node {
     fr_jinja_node *test_target; /* the same names, in the scope of the test */
     fr_jinja_nodes body, otherwise;
     fr_jinja_scope scope, test_scope, otherwise_scope;
-    fr_jinja_routine *recursive; /* NULL, or of whose frame the scopes are */
+    fr_jinja_routine *recursive; /* the routine whose frame the scopes use; NULL: the loop is not recursive */
     bool has_loop;
     uint32_t loop_slot;
 } fr_jinja_for_node;
@@ -139,7 +139,7 @@ typedef struct fr_jinja_for_node {
 struct fr_jinja_node {
     uint8_t kind;     /* fr_jinja_node_kind */
     uint8_t operator; /* fr_jinja_operator, of BINARY */
-    uint16_t nesting; /* how deep what is below it nests, itself included */
+    uint16_t nesting; /* levels of nodes from this one down */
     uint32_t line;
     union {
         fr_jinja_value constant;
@@ -176,9 +176,9 @@ struct fr_jinja_node {
             fr_jinja_call_nodes *arguments;
         } call;
         struct {              /* filters and tests */
-            fr_jinja_node *subject; /* NULL in a filter block: its body's text */
+            fr_jinja_node *subject; /* NULL in a filter block: the subject is the body's text */
             const fr_jinja_string *name;
-            const struct fr_jinja_function *function; /* NULL: there is none of that name */
+            const struct fr_jinja_function *function; /* NULL: no filter or test has that name */
             fr_jinja_call_nodes *arguments;
         } filter;
         struct {
@@ -200,8 +200,8 @@ struct fr_jinja_node {
             fr_jinja_scope scope;
         } block;
         struct {
-            fr_jinja_node *target; /* its name, NULL in a call block */
-            fr_jinja_node *call;   /* of a call block; NULL in generation, which calls itself */
+            fr_jinja_node *target; /* the macro's name, NULL in a call block */
+            fr_jinja_node *call;   /* the call of a call block; NULL in a generation block, which calls itself */
             fr_jinja_routine *routine;
         } macro;
         struct {
@@ -213,21 +213,21 @@ struct fr_jinja_node {
 
 struct fr_template {
     fr_jinja_bump memory;
-    char *source; /* as it was given */
+    char *source; /* unchanged */
     size_t length;
     const char *name;
     fr_jinja_routine routine;
 };
 
-/* The parser's work, and then the resolver's, over a template that has its source, name and memory. */
+/* Parse and resolve a template that has its source, name and memory. */
 fr_status fr_template_parse(fr_template *template);
 fr_status fr_template_resolve(fr_template *template);
 
-/* A failure of the template's text. */
+/* Fails because of the template's text. */
 fr_status fr_template_fail(const fr_template *template, uint32_t line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* "more memory than ...", or that the system had none: what the template's or a render's memory refused. */
+/* Fails because the template's or a render's memory refused a piece: its limit was reached, or the system had none. */
 fr_status fr_template_fail_memory(const fr_template *template, uint32_t line, const fr_jinja_bump *memory);
 
 #endif

@@ -1,10 +1,11 @@
-/* What templates compute with: Python's values, as far as Jinja shows them, each of which knows whose hand it is from.
+/* Values that templates compute with: Python's values, as far as Jinja shows them, marked as trusted or foreign.
  *
- * A value is 16 bytes and passed by value; what it points to lies in the memory of a render, or of a template for
- * constants, and is never written again, but for namespaces, loops, cyclers, joiners and iterators, whose nature it is.
+ * A value is 16 bytes and passed by value. The memory that it points to belongs to a render, or to a template for
+ * constants, and is never changed, except in namespaces, loops, cyclers, joiners and iterators, which have a state.
  *
- * Whose hand: a string knows it for every byte, other values as a whole. "foreign" is what came from messages, tools
- * and variables. What is made of foreign and own parts keeps both where it is text, and is foreign where it isn't. */
+ * Foreign means that a value came from messages, tools or variables; trusted, that the template wrote it. A string is
+ * marked byte by byte, other values as a whole. Text made of foreign and trusted parts keeps the marks of both; any
+ * other value made of both is foreign. */
 #ifndef FR_SRC_LANGUAGE_JINJA_TEMPLATE_VALUE_H
 #define FR_SRC_LANGUAGE_JINJA_TEMPLATE_VALUE_H
 
@@ -13,62 +14,64 @@
 #include "forerun.h"
 
 typedef enum fr_jinja_kind {
-    FR_KIND_MISSING, /* no value at all: an argument that wasn't given, a variable before it is set */
+    FR_KIND_MISSING, /* no value: an argument that wasn't given, or a variable before it is set */
     FR_KIND_UNDEFINED,
     FR_KIND_NONE,
     FR_KIND_BOOL,
     FR_KIND_INT,
-    FR_KIND_WIDE, /* an integer beyond 64 bits: its digits */
+    FR_KIND_WIDE, /* an integer beyond 64 bits, as its digits */
     FR_KIND_FLOAT,
     FR_KIND_STRING,
     FR_KIND_LIST,
     FR_KIND_TUPLE,
     FR_KIND_DICT,
     FR_KIND_RANGE,
-    FR_KIND_VIEW, /* what dict.keys(), values() and items() give */
+    FR_KIND_VIEW, /* the result of dict.keys(), values() or items() */
     FR_KIND_ITERATOR,
     FR_KIND_NAMESPACE,
     FR_KIND_LOOP,
     FR_KIND_MACRO,
-    FR_KIND_METHOD,   /* bound to its object */
-    FR_KIND_FUNCTION, /* of the environment: range, dict, ... */
+    FR_KIND_METHOD,   /* a method with its object */
+    FR_KIND_FUNCTION, /* a function of the environment: range, dict, ... */
     FR_KIND_CYCLER,
     FR_KIND_JOINER,
     FR_KIND_COUNT
 } fr_jinja_kind;
 
-/* Why a value is undefined: an error line says it. */
+/* The reason why a value is undefined, for the error line. */
 typedef enum fr_jinja_reason {
     FR_REASON_NAME,      /* 'x' is undefined */
     FR_REASON_ATTRIBUTE, /* 'dict object' has no attribute 'x' */
     FR_REASON_ELEMENT,   /* list object has no element 7 */
     FR_REASON_PARAMETER, /* parameter 'x' was not provided */
-    FR_REASON_CONDITION, /* an if without else, of the line in `index` */
-    FR_REASON_EMPTY,     /* no first, last, smallest, next item */
-    FR_REASON_CALLER,    /* no caller */
-    FR_REASON_UNSAFE     /* a method that would change its object, which templates may not */
+    FR_REASON_CONDITION, /* an `if` without else, in the line `integer` */
+    FR_REASON_EMPTY,     /* there is no first, last, smallest or next item */
+    FR_REASON_CALLER,    /* there is no caller */
+    FR_REASON_UNSAFE     /* a method that would change its object, which templates may not call */
 } fr_jinja_reason;
 
-/* UTF-8, though any bytes are borne: a byte that belongs to no character counts as one. Not NUL-terminated. */
+/* A string, normally UTF-8, without a NUL at the end. Any bytes are accepted: a byte that belongs to no character
+ * counts as one. */
 typedef struct fr_jinja_string {
     const char *bytes;
     size_t length;
-    const uint8_t *marks; /* one a byte, 1 for foreign; NULL: all are as `foreign` says */
-    bool foreign;         /* with marks: some are */
+    const uint8_t *marks; /* one for each byte, 1: foreign; NULL: `foreign` holds for all bytes */
+    bool foreign;         /* with marks: some bytes are foreign */
     bool ascii;
-    bool markup; /* what the filter safe makes: joining it with other text escapes that */
+    bool markup; /* made by the filter safe: when it is joined with other text, that text is escaped */
 } fr_jinja_string;
 
 typedef struct fr_jinja_value {
     uint8_t kind;       /* fr_jinja_kind */
-    bool foreign;       /* not of strings, which know better */
-    uint8_t reason, of; /* of undefined: fr_jinja_reason, and the fr_jinja_kind that lacks the attribute */
+    bool foreign;       /* not used for strings, which have marks of their own */
+    uint8_t reason, of; /* of undefined: an fr_jinja_reason, and the fr_jinja_kind that lacks the attribute */
     union {
         bool truth;
         int64_t integer;
         double real;
-        const fr_jinja_string *string; /* of undefined too: the name; of wide integers: digits, a minus before them */
-        const struct fr_jinja_list *list; /* of tuples too */
+        /* also the name of an undefined value, and the digits of a wide integer, with a minus before them */
+        const fr_jinja_string *string;
+        const struct fr_jinja_list *list; /* also of tuples */
         struct fr_jinja_dict *dict;
         const struct fr_jinja_range *range;
         const struct fr_jinja_view *view;
@@ -87,7 +90,7 @@ _Static_assert(sizeof(fr_jinja_value) == 16, "a value is passed in two registers
 typedef struct fr_jinja_list {
     fr_jinja_value *items;
     size_t count, capacity;
-    bool group; /* a tuple of groupby, which has attributes grouper and list */
+    bool group; /* a tuple of groupby, which has the attributes grouper and list */
 } fr_jinja_list;
 
 typedef struct fr_jinja_entry {
@@ -95,11 +98,11 @@ typedef struct fr_jinja_entry {
     uint64_t hash;
 } fr_jinja_entry;
 
-/* In the order of insertion. Few entries are searched one by one, more by an index of open addressing. */
+/* A dict in the order of insertion. A few entries are searched one by one, more of them by a hash index. */
 typedef struct fr_jinja_dict {
     fr_jinja_entry *entries;
     size_t count, capacity;
-    uint32_t *index; /* NULL, or of a power of two: an entry's number + 1 */
+    uint32_t *index; /* [index_size], a power of two: an entry's number + 1; NULL: no index */
     size_t index_size;
 } fr_jinja_dict;
 
@@ -179,15 +182,15 @@ static inline bool fr_jinja_is_given(fr_jinja_value value) {
     return value.kind != FR_KIND_MISSING;
 }
 
-/* "int", "str", ...: Python's names. */
+/* Gives Python's name of a kind: "int", "str", ... */
 const char *fr_jinja_kind_name(uint8_t kind);
 
-/* Whether any part of it is foreign. */
+/* True if any part of the value is foreign. */
 static inline bool fr_jinja_value_foreign(fr_jinja_value value) {
     return value.kind == FR_KIND_STRING ? value.string->foreign : value.foreign;
 }
 
-/* Numbers that can be computed with: all but wide integers. */
+/* True for numbers that can be computed with: all except wide integers. */
 static inline bool fr_jinja_is_numeric(fr_jinja_value value) {
     return value.kind == FR_KIND_INT || value.kind == FR_KIND_FLOAT || value.kind == FR_KIND_BOOL;
 }
@@ -196,7 +199,7 @@ static inline bool fr_is_number(fr_jinja_value value) {
     return fr_jinja_is_numeric(value) || value.kind == FR_KIND_WIDE;
 }
 
-/* A bool is 0 or 1. Not for floats. */
+/* Gives an integer; a bool is 0 or 1. It is not for floats. */
 static inline int64_t fr_jinja_int_of(fr_jinja_value value) {
     return value.kind == FR_KIND_BOOL ? value.truth : value.integer;
 }

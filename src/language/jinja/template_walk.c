@@ -1,4 +1,4 @@
-/* Walks over a template's tree: see template_walk.h. */
+/* Walks over a template's tree (template_walk.h). */
 #include "src/language/jinja/template_walk.h"
 
 void fr_jinja_visit_all(const fr_jinja_nodes *nodes, fr_jinja_visitor *visit, void *context) {

@@ -1,5 +1,5 @@
-/* Walks over a template's tree: each function calls `visit` for nodes directly below, in the order in which Jinja's
- * compiler looks at them. */
+/* Walks over a template's tree: each function calls `visit` for the nodes directly below, in the order of Jinja's
+ * compiler. */
 #ifndef FR_SRC_LANGUAGE_JINJA_TEMPLATE_WALK_H
 #define FR_SRC_LANGUAGE_JINJA_TEMPLATE_WALK_H
 
@@ -7,12 +7,12 @@
 
 typedef void fr_jinja_visitor(void *context, fr_jinja_node *node);
 
-/* Below any node; below an expression or output, nothing for others; below an if. */
+/* Visit the nodes below any node; below an expression or output, and none below other nodes; and below an `if`. */
 void fr_jinja_visit_children(const fr_jinja_node *node, fr_jinja_visitor *visit, void *context);
 void fr_jinja_visit_expression(const fr_jinja_node *node, fr_jinja_visitor *visit, void *context);
 void fr_jinja_visit_if(const fr_jinja_node *node, fr_jinja_visitor *visit, void *context);
 
-/* Parameters, defaults, body. */
+/* Visits parameters, defaults and body. */
 void fr_jinja_visit_routine(const fr_jinja_routine *routine, fr_jinja_visitor *visit, void *context);
 
 void fr_jinja_visit_all(const fr_jinja_nodes *nodes, fr_jinja_visitor *visit, void *context);

@@ -1,11 +1,11 @@
-/* Integers as digits: see template_wide.h. */
+/* Handles integers as digits (template_wide.h). */
 #include "src/language/jinja/template_wide.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define REAL_SIZE 400 /* of a double without a fraction */
+#define REAL_SIZE 400 /* bytes of a double without a fraction, as text */
 
 fr_jinja_value fr_of_wide(const fr_jinja_string *digits) {
     return (fr_jinja_value){.kind = FR_KIND_WIDE, .foreign = digits->foreign, .string = digits};
@@ -15,7 +15,7 @@ bool fr_wide_is_negative(fr_jinja_value wide) {
     return wide.string->length > 0 && wide.string->bytes[0] == '-';
 }
 
-/* Of two with a sign each: by how many digits there are, then by which. */
+/* Compares two numbers with their signs: first by the number of digits, then by the digits. */
 static int order_digits(const char *a, size_t a_length, const char *b, size_t b_length) {
     bool negative = a_length > 0 && *a == '-', other = b_length > 0 && *b == '-';
     if (negative != other) return negative ? -1 : 1;
@@ -46,7 +46,7 @@ double fr_wide_real(fr_jinja_value wide) {
     return strtod(text, NULL);
 }
 
-/* -9223372036854775808 is the one that int64 holds. */
+/* Negates a wide integer. Only the result -9223372036854775808 fits in an int64. */
 fr_jinja_value fr_wide_negative(fr_jinja_render *render, fr_jinja_value wide) {
     const fr_jinja_string *digits = wide.string;
     if (fr_jinja_string_is(digits, "9223372036854775808")) return fr_jinja_of_int(INT64_MIN, wide.foreign);
