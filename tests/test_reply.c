@@ -451,6 +451,11 @@ END_TEST
 #define DEEPSEEK  "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>now<｜tool▁sep｜>"
 #define KIMI(id, object) "<|tool_call_begin|>" id "<|tool_call_argument_begin|>" object "<|tool_call_end|>"
 #define LLAMA     "{\"name\": \"now\", \"parameters\": {\"n\": 1}}"
+#define OF_NOW    "{\"name\": \"now\", \"arguments\": {\"n\": 1}}"
+#define OF_THEN   "{\"name\": \"then\", \"arguments\": {\"n\": 1}}"
+#define WITHIN(name) \
+    "{\"type\": \"function\", \"function\": {\"name\": \"" name "\", \"parameters\": {\"n\": 1}}}"
+#define ONE       "nnow|a{\"n\": 1}|e"
 
 /* Calls with the mistakes of real models, which public parsers for these models also read as calls. */
 static const struct {
@@ -565,6 +570,58 @@ static const struct {
     {"kimi", "functions.then:0<|tool_call_argument_begin|>{}<|tool_call_end|>", NULL},
     {"kimi", "for now:0", NULL},
 
+    /* a function without parameters, and nothing where its arguments should be */
+    {"kimi", KIMI("functions.now:0", ""), "nnow|a{}|e"},
+    {"kimi", "<|tool_calls_section_begin|>" KIMI("functions.now:0", " \n") KIMI("functions.now:1", "{}"),
+     "nnow|a{}|e|nnow|a{}|e"},
+    {"kimi", "<|tool_call_begin|>functions.now:0<|tool_call_end|>", "nnow|a{}|e"},
+    {"kimi", "<|tool_call_begin|>functions.then:0<|tool_call_end|>", NULL},
+    {"deepseek-v3", DEEPSEEK "<｜tool▁call▁end｜><｜tool▁calls▁end｜>", "nnow|a{}|e"},
+    {"deepseek-v3", "<｜tool▁call▁begin｜>function<｜tool▁sep｜>now<｜tool▁call▁end｜>", "nnow|a{}|e"},
+    {"deepseek-v3", "<｜tool▁call▁begin｜>then<｜tool▁sep｜><｜tool▁call▁end｜>", NULL},
+    {MISTRAL, "[TOOL_CALLS]now[ARGS]", "nnow|a{}|e"},
+    {MISTRAL, "[TOOL_CALLS]now[ARGS][TOOL_CALLS]now[ARGS]{\"n\": 1}", "nnow|a{}|e|nnow|a{\"n\": 1}|e"},
+    {MISTRAL, "[TOOL_CALLS]then[ARGS]", NULL},
+    {"gemma4", "<|tool_call>call:now<tool_call|>", "nnow|a{}|e"},
+    {"gemma4", "<|tool_call>call:then<tool_call|>", NULL},
+    {"qwen3", "<tool_call>{\"name\": \"now\", \"arguments\": \"\"}</tool_call>", "nnow|a{}|e"},
+    {"qwen3", "<tool_call>{\"name\": \"now\", \"arguments\": \" \\n\"}</tool_call>", "nnow|a{}|e"},
+    {"llama3-tools", "{\"name\": \"now\", \"parameters\": \"\"}", "nnow|a{}|e"},
+
+    /* several objects, a list or a fence between the marks of one call */
+    {"qwen3", "<tool_call>\n" OF_NOW "\n" OF_NOW "\n</tool_call>", ONE "|" ONE},
+    {"qwen3", "<tool_call>\n" OF_NOW ",\n" OF_NOW "; " OF_NOW "\n</tool_call>\n<tool_call>" OF_NOW "</tool_call> so",
+     ONE "|" ONE "|" ONE "|" ONE "|c so"},
+    {"qwen3", "<tool_call>[" OF_NOW ", " OF_NOW "]</tool_call>", ONE "|" ONE},
+    {"qwen3", "<tool_call>\n[\n" OF_NOW "\n]\n</tool_call>\n<tool_call>\n" OF_NOW "\n</tool_call>", ONE "|" ONE},
+    {"qwen3", "<tool_call>\n```json\n" OF_NOW "\n```\n</tool_call>", ONE},
+    {"qwen3", "<tool_call>```" OF_NOW "```</tool_call>", ONE},
+    {"qwen3", "<tool_call>\n```json\n[" OF_NOW ",\n" OF_NOW "]\n```\n</tool_call>\nso", ONE "|" ONE "|cso"},
+    {"qwen3", "<tool_call>\n```json\n" OF_NOW "\n" OF_NOW "\n```\n</tool_call>", ONE "|" ONE},
+    {"qwen3", "<tool_call>\n```json\n" OF_NOW "\n</tool_call>", ONE},
+    {"qwen3", "<tool_call>[" OF_THEN "]</tool_call>", NULL},
+    {"qwen3", "<tool_call>\n```json\n" OF_THEN "\n```\n</tool_call>", NULL},
+    {"qwen3", "<tool_call>\n" OF_NOW "\n" OF_THEN "\n</tool_call>", ONE "|c" OF_THEN "\n</tool_call>"},
+    {"qwen3", "<tool_call>```\nls\n```</tool_call>", NULL},
+    {"qwen3", "<tool_call>[1, 2]</tool_call>", NULL},
+    {"qwen3.5", "<tool_call>\n[" OF_NOW ", " OF_NOW "]\n</tool_call>", ONE "|" ONE},
+    {"glm", "<tool_call>\n```json\n" OF_NOW "\n```\n</tool_call>", ONE},
+
+    /* a call as requests write tools, its name and arguments in a member "function" */
+    {"phi4-mini", "<|tool_call|>[" WITHIN("now") "]<|/tool_call|>", ONE},
+    {"phi4-mini", "<|tool_call|>[" WITHIN("now") ", " WITHIN("now") "]<|/tool_call|>", ONE "|" ONE},
+    {"phi4-mini", "functools[" WITHIN("now") "]", ONE},
+    {"phi4-mini", "<|tool_call|>[" WITHIN("then") "]<|/tool_call|>", NULL},
+    {"qwen3", "<tool_call>\n" WITHIN("now") "\n</tool_call>", ONE},
+    {"qwen3", "<tool_call>{\"function\": {\"arguments\": {\"n\": 1}, \"name\": \"now\"}, \"id\": \"x\"}</tool_call>",
+     ONE},
+    {"qwen3", "<tool_call>{\"function\": \"now\", \"arguments\": {\"n\": 1}}</tool_call>", ONE},
+    {"qwen3", "<tool_call>{\"function\": {\"name\": \"now\", \"arguments\": \"{\\\"n\\\": 1}\"}}</tool_call>", ONE},
+    {"qwen3", "<tool_call>{\"function\": {\"n\": 1}}</tool_call>", NULL},
+    {"llama3-tools", WITHIN("now"), ONE},
+    {"llama3-tools", WITHIN("now") "; " WITHIN("now"), ONE "|" ONE},
+    {"llama3-tools", WITHIN("then"), NULL},
+
     /* several of Llama's, and white space before the first */
     {"llama3-tools", "[" LLAMA ", " LLAMA "]", "nnow|a{\"n\": 1}|e|nnow|a{\"n\": 1}|e"},
     {"llama3-tools", LLAMA "; " LLAMA, "nnow|a{\"n\": 1}|e|nnow|a{\"n\": 1}|e"},
@@ -600,7 +657,6 @@ END_TEST
     "name=\"n\">5</parameter>\n</invoke>\n"
 #define OBJECT(name, key) "{\"name\": \"" name "\", \"" key "\": {\"n\": 1}}"
 #define ACTION(id)        "{\"tool_call_id\": \"" id "\", \"tool_name\": \"now\", \"parameters\": {\"n\": 1}}"
-#define ONE               "nnow|a{\"n\": 1}|e"
 #define PYTHON            "nnow|a{\"n\":1}|e"
 
 /* The forms of model cards and of the models' own templates; then forms near them, and texts that are no calls. */
@@ -1044,7 +1100,6 @@ START_TEST(no_calls) {
         {"llama3-tools", "<|python_tag|>a.call(b)"},
         {"llama3-tools", "<|python_tag|>.call()"},
         {"deepseek-v3", "<｜tool▁calls▁begin｜><｜tool▁calls▁end｜>"},
-        {"deepseek-v3", "<｜tool▁call▁begin｜>now<｜tool▁sep｜><｜tool▁call▁end｜>"},
         {"deepseek-v3", "<｜tool▁call▁begin｜>function<｜tool▁sep｜>now\n```js\n{}\n```<｜tool▁call▁end｜>"},
         {"deepseek-v3", "<｜tool▁call▁begin｜>now<｜tool▁call▁end｜>"},
         {"deepseek-v3", "<｜tool▁call▁begin｜>notafunc<｜tool▁sep｜>now\n```json\n{}\n```<｜tool▁call▁end｜>"},

@@ -166,6 +166,8 @@ static void begin_call(fr_reply_reader *r, int section) {
                             .reader = section ? call->reader : r->format.form->reader,
                             .alone = section ? call->alone : !r->said,
                             .bare = section && call->bare,
+                            .near = section && call->near,
+                            .fenced = section && call->fenced,
                             .section = section,
                             .scan = {.loose = true},
                             .raw = kept[0],

@@ -22,7 +22,11 @@ bool fr_call_set_name(fr_reply_call *call, const char *name, size_t length) {
 }
 
 bool fr_call_is_offered(const fr_reply_call *call) {
-    return call->named && (!call->bare || fr_tool_find(call->tools, call->name.bytes));
+    return call->named && (!(call->bare || call->near) || fr_tool_find(call->tools, call->name.bytes));
+}
+
+bool fr_call_has_nothing(const fr_reply_call *call) {
+    return call->scan.depth == 0 && call->scan.state == FR_SCAN_VALUE && call->arguments.length == 0;
 }
 
 bool fr_call_begins_name(const json_t *tools, const char *text, size_t length) {

@@ -54,6 +54,9 @@ typedef struct fr_reply_call {
     bool doubled; /* a second pair of braces surrounds the object */
     bool listed;  /* the object stands in a list */
     bool wrapped; /* that list, or the object, is the only member of another object */
+    bool inner;   /* the members being read are those of the object's member "function" */
+    bool fenced;  /* a fence of Markdown stands around the objects */
+    bool near;    /* the form is nearly missed, so the name must be a tool's */
     const char *literal; /* text that must come next */
     fr_json_scan scan;   /* loose */
     fr_json_writer writer;
@@ -97,6 +100,9 @@ void fr_call_close_arguments(fr_reply_call *call);
 /* Hand the rest of a call to the JSON or the Python reader. byte: the first one after the opening mark, if any. */
 fr_call_verdict fr_call_begin_json(fr_reply_call *call, char byte);
 fr_call_verdict fr_call_begin_python(fr_reply_call *call, char byte);
+
+/* True if no byte of such an object has come yet: a call of a function without parameters may lack it. */
+bool fr_call_has_nothing(const fr_reply_call *call);
 
 /* Reads one byte of a JSON object that is the arguments themselves. */
 fr_call_verdict fr_call_object_byte(fr_reply_call *call, char byte);

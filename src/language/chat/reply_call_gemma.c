@@ -233,6 +233,10 @@ static fr_call_verdict gemma_mark(fr_reply_call *call, fr_mark mark) {
         return go(call, PREFIX);
     }
     if (mark != FR_MARK_CALL_END) return FR_CALL_FAULT;
+    if (call->state == NAME || call->state == BRACE) {
+        call->near = true;
+        if (name_byte(call, '{') == FR_CALL_FAULT) return FR_CALL_FAULT;
+    }
     while (call->scan.depth > 0)
         if (gemma_byte(call, in_object(call) ? '}' : ']') == FR_CALL_FAULT) return FR_CALL_FAULT;
     return call->state == AFTER ? FR_CALL_DONE : FR_CALL_FAULT;

@@ -12,6 +12,9 @@ enum {
     BEGIN,
     LEAD,  /* after the mark, or in a list, before the object */
     FENCE, /* Command R's list stands in a fence of Markdown, which the mark before it also begins */
+    OPENING, /* backticks of a fence that the model put around its objects, then the fence's language, */
+    LANGUAGE,
+    CLOSING, /* and the backticks that close it */
     OBJECT,
     CLOSE, /* the second closing brace must come */
     AFTER, /* after the object: its mark must come */
@@ -24,7 +27,7 @@ enum {
     VALUE,
     QUOTED, /* after a quote, which may or may not have ended the value */
 };
-enum { FIELD_OTHER, FIELD_NAME, FIELD_ARGUMENTS, FIELD_ID, FIELD_NUMBER, FIELD_CALLS };
+enum { FIELD_OTHER, FIELD_NAME, FIELD_ARGUMENTS, FIELD_ID, FIELD_NUMBER, FIELD_CALLS, FIELD_FUNCTION };
 /* Sections: objects of a list, or one after the other without marks; or the same within the only member of an
  * object. */
 enum { IN_LIST = 1, IN_ROW, IN_WRAPPED_LIST, IN_WRAPPER };
@@ -41,6 +44,7 @@ static int field_of(const fr_reply_call *call) {
                   {"tool_name", FIELD_NAME},
                   {"arguments", FIELD_ARGUMENTS},
                   {"parameters", FIELD_ARGUMENTS},
+                  {"function", FIELD_FUNCTION},
                   {"id", FIELD_ID},
                   {"tool_call_id", FIELD_NUMBER}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
@@ -91,15 +95,23 @@ static json_t *decode(fr_text_buffer *text) {
     return string;
 }
 
-/* Ends the arguments, which may also be a string whose text is the object, or null. */
+static bool is_blank(const json_t *text) {
+    const char *bytes = json_string_value(text);
+    size_t length = json_string_length(text), begin = 0;
+    while (begin < length && fr_json_is_space(bytes[begin])) begin++;
+    return text && begin == length;
+}
+
+/* Ends the arguments, which may also be a string whose text is the object or nothing, or null. */
 static bool end_arguments(fr_reply_call *call) {
     call->given = true;
     if (call->value.length == 0) return true;
-    if (call->value.bytes[0] == 'n') {
+    json_t *text = call->value.bytes[0] == 'n' ? NULL : decode(&call->value);
+    if (call->value.bytes[0] == 'n' || is_blank(text)) {
         fr_text_append_string(&call->arguments, "{}");
+        json_decref(text);
         return true;
     }
-    json_t *text = decode(&call->value);
     fr_call_verdict verdict = FR_CALL_FAULT;
     call->given = false;
     fr_json_scan outer = call->scan;
@@ -153,20 +165,30 @@ static fr_call_verdict unwrap(fr_reply_call *call, char byte) {
     return lead_byte(call, byte);
 }
 
+/* Begins the member "function": an object that has the call's own members, as in a request, or the name. */
+static void begin_function(fr_reply_call *call, char byte) {
+    bool string = byte == '"' || byte == '\'';
+    call->near = true;
+    call->inner = byte == '{';
+    call->field = string && !call->named ? FIELD_NAME : FIELD_OTHER;
+}
+
 static fr_call_verdict member_byte(fr_reply_call *call, char byte) {
     fr_json_scan before = call->scan;
     fr_scan_result result = fr_json_scan_byte(&call->scan, byte);
     if (result == FR_SCAN_BAD) return FR_CALL_FAULT;
-    bool outermost = before.depth == 1, good = true;
+    bool outermost = before.depth == 1u + call->inner, good = true;
     if (outermost && is_in_key(&before)) good = take_key(call, &before, byte);
     bool begins = good && outermost && before.state == FR_SCAN_VALUE && !fr_json_is_space(byte);
     if (begins && call->field == FIELD_CALLS) return unwrap(call, byte);
-    if (begins) good = begin_field(call, byte);
+    if (begins && call->field == FIELD_FUNCTION) begin_function(call, byte);
+    if (begins && !(call->inner && before.depth == 1)) good = begin_field(call, byte);
     if (good && call->in_field) {
         good = take_field(call, &before, byte);
         bool ended = call->scan.depth == 0 || call->scan.state == FR_SCAN_AFTER || call->scan.state == FR_SCAN_KEY;
-        if (good && ended && call->scan.depth <= 1) good = end_field(call);
+        if (good && ended && call->scan.depth <= 1u + call->inner) good = end_field(call);
     }
+    if (call->inner && call->scan.depth == 1) call->inner = false;
     if (!good) return FR_CALL_FAULT;
     return result == FR_SCAN_DONE ? FR_CALL_DONE : FR_CALL_ON;
 }
@@ -205,7 +227,10 @@ static fr_call_verdict end_object(fr_reply_call *call) {
         call->section = !call->wrapped ? IN_LIST : call->listed ? IN_WRAPPED_LIST : IN_WRAPPER;
         return FR_CALL_DONE;
     }
-    if (has_end(call) && !stands_bare(call)) return go(call, AFTER);
+    if (has_end(call) && !stands_bare(call)) {
+        call->section = 0;
+        return go(call, AFTER);
+    }
     call->section = IN_ROW;
     return FR_CALL_DONE;
 }
@@ -224,9 +249,16 @@ static fr_call_verdict object_byte(fr_reply_call *call, char byte) {
 /* Reads up to an object; a list may begin before it. */
 static fr_call_verdict lead_byte(fr_reply_call *call, char byte) {
     if (fr_json_is_space(byte)) return FR_CALL_ON;
-    if (byte == '[' && call->format->form->lists && !call->listed) {
+    bool marked = !call->bare && has_end(call) && !call->listed;
+    if (byte == '[' && !call->listed && (marked || call->format->form->lists)) {
         call->listed = true;
+        call->near |= !call->format->form->lists;
         return go(call, LEAD);
+    }
+    if (byte == '`' && marked && !call->fenced) {
+        call->near = true;
+        call->literal = "``";
+        return go(call, OPENING);
     }
     if (byte != '{') return FR_CALL_FAULT;
     call->state = OBJECT;
@@ -240,6 +272,7 @@ static fr_call_verdict next_byte(fr_reply_call *call, char byte) {
     if (fr_json_is_space(byte)) return FR_CALL_ON;
     if (call->section == IN_WRAPPER) return byte == '}' ? FR_CALL_OVER : FR_CALL_FAULT;
     if (byte == ']' && call->wrapped) return go(call, UNWRAP);
+    if (call->section == IN_ROW && has_end(call)) call->near = true;
     if (byte == '{') return lead_byte(call, byte);
     if (byte == ']' && call->listed) return has_end(call) ? go(call, ENDED) : FR_CALL_OVER;
     bool separates = !call->comma && (byte == ',' || (byte == ';' && !call->listed));
@@ -247,7 +280,33 @@ static fr_call_verdict next_byte(fr_reply_call *call, char byte) {
     return separates ? FR_CALL_ON : FR_CALL_FAULT;
 }
 
+/* Reads a fence's language, which may be missing, up to the line break or the object. */
+static fr_call_verdict language_byte(fr_reply_call *call, char byte) {
+    bool begins = byte == '{' || byte == '[';
+    call->fenced = begins || byte == '\n';
+    if (begins) return lead_byte(call, byte);
+    if (call->fenced) return go(call, LEAD);
+    bool letter = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
+    return letter || fr_json_is_space(byte) ? FR_CALL_ON : FR_CALL_FAULT;
+}
+
+/* Reads the text between an object and its mark. Another object may follow it. */
+static fr_call_verdict after_byte(fr_reply_call *call, char byte) {
+    bool separates = !call->bare && !call->comma && (byte == ',' || byte == ';');
+    if (fr_json_is_space(byte)) return FR_CALL_ON;
+    if (byte == '{' && (!call->bare || call->alone)) {
+        call->section = call->bare ? 0 : IN_ROW;
+        return FR_CALL_WHOLE;
+    }
+    call->comma |= separates;
+    return separates ? FR_CALL_ON : FR_CALL_FAULT;
+}
+
 static fr_call_verdict json_byte(fr_reply_call *call, char byte) {
+    if (byte == '`' && call->fenced && (call->state == AFTER || call->state == ENDED)) {
+        call->literal = "``";
+        return go(call, CLOSING);
+    }
     switch (call->state) {
     case BEGIN:
         if (call->section) return next_byte(call, byte);
@@ -259,14 +318,19 @@ static fr_call_verdict json_byte(fr_reply_call *call, char byte) {
     case FENCE:
         if (byte != *call->literal++) return FR_CALL_FAULT;
         return go(call, *call->literal ? FENCE : LEAD);
+    case OPENING:
+    case CLOSING:
+        if (byte != *call->literal++) return FR_CALL_FAULT;
+        if (*call->literal) return FR_CALL_ON;
+        call->fenced = false;
+        return go(call, call->state == OPENING ? LANGUAGE : call->listed ? ENDED : AFTER);
+    case LANGUAGE: return language_byte(call, byte);
     case OBJECT: return object_byte(call, byte);
     case CLOSE: return byte == '}' ? end_object(call) : FR_CALL_FAULT;
     case UNWRAP:
         if (fr_json_is_space(byte)) return FR_CALL_ON;
         return byte == '}' ? FR_CALL_OVER : FR_CALL_FAULT;
-    case AFTER:
-        if (fr_json_is_space(byte)) return FR_CALL_ON;
-        return call->bare && call->alone && byte == '{' ? FR_CALL_WHOLE : FR_CALL_FAULT;
+    case AFTER: return after_byte(call, byte);
     default: return fr_json_is_space(byte) ? FR_CALL_ON : FR_CALL_PAST;
     }
 }

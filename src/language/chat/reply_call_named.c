@@ -72,10 +72,21 @@ static fr_call_verdict named_byte(fr_reply_call *call, char byte) {
     }
 }
 
+/* Ends a call that has nothing after the mark of its arguments. */
+static fr_call_verdict end_empty(fr_reply_call *call) {
+    call->near = true;
+    bool named = fr_call_set_name(call, call->value.bytes ? call->value.bytes : "", call->value.length);
+    if (!named || !fr_call_is_offered(call)) return FR_CALL_FAULT;
+    fr_text_append_string(&call->arguments, "{}");
+    return FR_CALL_DONE;
+}
+
 /* Reads a mark; sets `given` once a mark has shown that the object is the arguments. */
 static fr_call_verdict named_mark(fr_reply_call *call, fr_mark mark) {
     if (call->state == OBJECT) return call->scan.state == FR_SCAN_STRING ? FR_CALL_TEXT : FR_CALL_FAULT;
     if (call->state == BEGIN && mark == FR_MARK_CALL) return go(call, LEAD);
+    if (mark == FR_MARK_CALL && call->state == BEFORE && call->given)
+        return end_empty(call) == FR_CALL_DONE ? FR_CALL_WHOLE : FR_CALL_FAULT;
     bool named = call->state == BEFORE || (call->state == NAME && end_name(call, BEFORE) == FR_CALL_ON);
     if (mark == FR_MARK_ID && named) return go(call, ID);
     if (mark != FR_MARK_VALUE || !(named || call->state == ID)) return FR_CALL_FAULT;
@@ -84,8 +95,7 @@ static fr_call_verdict named_mark(fr_reply_call *call, fr_mark mark) {
 }
 
 static fr_call_verdict named_finish(fr_reply_call *call) {
-    (void)call;
-    return FR_CALL_FAULT;
+    return call->state == BEFORE && call->given ? end_empty(call) : FR_CALL_FAULT;
 }
 
 const fr_call_reader fr_read_named_call = {named_byte, named_mark, named_finish};

@@ -114,6 +114,16 @@ static fr_call_verdict section_byte(fr_reply_call *call, char byte) {
     }
 }
 
+/* Ends the name of a call whose mark comes before any arguments. */
+static bool end_name(fr_reply_call *call) {
+    const fr_text_buffer *name = &call->value;
+    bool kimi = call->format->marks[FR_MARK_VALUE] != NULL;
+    call->near = true;
+    if (call->state == NAME) return kimi && take_id(call) == FR_CALL_ON;
+    call->state = OBJECT;
+    return take_name(call, name->bytes ? name->bytes : "", name->length);
+}
+
 static fr_call_verdict section_mark(fr_reply_call *call, fr_mark mark) {
     bool string = call->state == OBJECT && call->scan.state == FR_SCAN_STRING;
     if (string) return FR_CALL_TEXT;
@@ -121,6 +131,12 @@ static fr_call_verdict section_mark(fr_reply_call *call, fr_mark mark) {
     if (call->state <= SECTION && mark == FR_MARK_CALL) return go(call, NAME);
     if (call->state == NAME && mark == FR_MARK_NAME) return go(call, BEHIND);
     if (call->state == NAME && mark == FR_MARK_VALUE) return take_id(call);
+    bool named = (call->state == BEHIND || call->state == NAMED || call->state == NAME) && mark == FR_MARK_CALL_END;
+    if (named && !end_name(call)) return FR_CALL_FAULT;
+    if (call->state == OBJECT && mark == FR_MARK_CALL_END && fr_call_has_nothing(call)) {
+        fr_text_append_string(&call->arguments, "{}");
+        return FR_CALL_DONE;
+    }
     if (call->state == OBJECT && mark == FR_MARK_CALL_END) fr_call_close_object(call, section_byte);
     if (call->state == AFTER && mark == FR_MARK_CALL_END) return FR_CALL_DONE;
     if (call->state == AFTER && (mark == FR_MARK_CALL || mark == FR_MARK_CALLS_END)) return FR_CALL_WHOLE;

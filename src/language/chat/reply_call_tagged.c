@@ -116,8 +116,13 @@ static bool end_name(fr_reply_call *call) {
     return good;
 }
 
+static bool begins_json(char byte) {
+    return byte == '{' || byte == '[' || byte == '`';
+}
+
 static fr_call_verdict name_byte(fr_reply_call *call, char byte) {
-    if (byte == '{' && is_glm(call) && !call->bare && call->value.length == 0) return fr_call_begin_json(call, byte);
+    bool json = begins_json(byte) && is_glm(call) && !call->bare && call->value.length == 0;
+    if (json) return fr_call_begin_json(call, byte);
     if (is_glm(call) && fr_json_is_space(byte) && call->value.length == 0) return FR_CALL_ON;
     bool ends = is_glm(call) ? fr_json_is_space(byte) : byte == '>';
     if (ends) return end_name(call) ? go(call, BETWEEN) : FR_CALL_FAULT;
@@ -188,7 +193,7 @@ static fr_call_verdict tagged_byte(fr_reply_call *call, char byte) {
         /* fallthrough */
     case VALUE: value_byte(call, byte); return FR_CALL_ON;
     case BEFORE_NAME: /* models that were taught both forms write JSON here at times */
-        if (byte == '{') return fr_call_begin_json(call, byte);
+        if (begins_json(byte)) return fr_call_begin_json(call, byte);
         /* fallthrough */
     default: return fr_json_is_space(byte) ? FR_CALL_ON : FR_CALL_FAULT;
     }

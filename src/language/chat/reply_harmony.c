@@ -74,6 +74,10 @@ static fr_call_verdict harmony_byte(fr_reply_call *call, char byte) {
 static fr_call_verdict harmony_mark(fr_reply_call *call, fr_mark mark) {
     bool ends = mark == FR_MARK_CALL_END || mark == FR_MARK_BODY_END || mark == FR_MARK_RETURN;
     if (call->state == OBJECT && call->scan.state == FR_SCAN_STRING) return FR_CALL_FAULT;
+    if (call->state == OBJECT && ends && fr_call_has_nothing(call)) {
+        fr_text_append_string(&call->arguments, "{}");
+        return FR_CALL_DONE;
+    }
     if (call->state == OBJECT && ends) fr_call_close_object(call, harmony_byte);
     return ends && call->state == AFTER ? FR_CALL_DONE : FR_CALL_FAULT;
 }
