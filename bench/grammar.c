@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "bench/company.h"
+#include "bench/busy_processes.h"
 #include "bench/sample.h"
 #include "src/engine/session/constraint.h"
 

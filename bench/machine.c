@@ -97,13 +97,13 @@ static void put_alone(bench *b, const fr_bench_figure *figure, double factor) {
 }
 
 /* Prints a value computed from two figures; it is doubtful if either of them is. */
-static void put_both(bench *b, const fr_bench_figure *base, const fr_bench_figure *figure, double value) {
-    bool first = fr_bench_is_doubtful(base, b->options->max_spread);
-    fr_bench_from(b->report, first ? base : figure, value, b->options->max_spread);
+static void put_both(bench *b, const fr_bench_figure *baseline, const fr_bench_figure *figure, double value) {
+    bool first = fr_bench_is_doubtful(baseline, b->options->max_spread);
+    fr_bench_from(b->report, first ? baseline : figure, value, b->options->max_spread);
 }
 
-static void put_from(bench *b, const fr_bench_figure *base, const fr_bench_figure *figure, double factor) {
-    put_both(b, base, figure, figure->middle * factor);
+static void put_from(bench *b, const fr_bench_figure *baseline, const fr_bench_figure *figure, double factor) {
+    put_both(b, baseline, figure, figure->middle * factor);
 }
 
 /* Two cells. */

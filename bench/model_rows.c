@@ -176,7 +176,7 @@ static double limit_at(const fr_bench_run *run, size_t depth, const fr_bench_cos
     return fr_bench_row_limit(&one, cost, &l->most);
 }
 
-/* T(rows) and T(rows)/T(1), in turn with T(1): a machine that changes changes both. T(1) is its own base. */
+/* T(rows) and T(rows)/T(1), in turn with T(1): a machine that changes changes both. T(1) is its own baseline. */
 typedef struct row_timings {
     double seconds[FR_BENCH_TIMINGS], ones[FR_BENCH_TIMINGS], ratios[FR_BENCH_TIMINGS];
     size_t count;

@@ -1,4 +1,4 @@
-/* The bench of neighbours: that it measures every setting beside every load, and sends its company away. Its figures
+/* The bench of neighbours: that it measures every setting beside every load, and ends its busy processes. Its figures
  * are not judged: tests run on busy machines. */
 #include <check.h>
 #include <errno.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "bench/company.h"
-#include "bench/neighbours.h"
+#include "bench/beside_busy.h"
+#include "bench/busy_processes.h"
 #include "tests/command.h"
 #include "tests/require.h"
 
@@ -26,15 +26,15 @@ static json_t *rows_of(const char *model, fr_status expected) {
     size_t length;
     FILE *out = open_memstream(&text, &length);
     fr_bench_report *report = fr_bench_report_open(out, FR_BENCH_JSON);
-    fr_bench_neighbours_plan plan = {.model = model,
-                                     .threads = threads,
-                                     .thread_count = 2,
-                                     .repetitions = 2,
-                                     .seconds = 0.02,
-                                     .max_spread = 1e9,
-                                     .options = fr_options_new(),
-                                     .doing = do_nothing};
-    ck_assert_int_eq(fr_bench_neighbours(report, &plan), expected);
+    fr_bench_beside_busy_plan plan = {.model = model,
+                                      .threads = threads,
+                                      .thread_count = 2,
+                                      .repetitions = 2,
+                                      .seconds = 0.02,
+                                      .max_spread = 1e9,
+                                      .options = fr_options_new(),
+                                      .doing = do_nothing};
+    ck_assert_int_eq(fr_bench_beside_busy(report, &plan), expected);
     fr_bench_report_close(report);
     fclose(out);
     fr_options_free(plan.options);
@@ -74,16 +74,16 @@ START_TEST(a_model_that_does_not_open) {
 }
 END_TEST
 
-START_TEST(company_leaves) {
-    fr_bench_company company = {.count = 0};
+START_TEST(busy_processes_end) {
+    fr_bench_busy_processes busy = {.count = 0};
     fr_options *options = fr_options_new();
-    require(fr_bench_company_loops(&company, 2));
-    require(fr_bench_company_decoder(&company, FOLDER, options));
-    ck_assert_uint_eq(company.count, 3);
-    for (size_t i = 0; i < 3; i++) ck_assert_int_eq(waitpid(company.at[i], NULL, WNOHANG), 0);
-    fr_bench_company_leave(&company);
-    ck_assert_int_eq(fr_bench_company_decoder(&company, NONE, options), FR_MACHINE);
-    fr_bench_company_leave(&company);
+    require(fr_bench_busy_processes_add_loops(&busy, 2));
+    require(fr_bench_busy_processes_add_decoder(&busy, FOLDER, options));
+    ck_assert_uint_eq(busy.count, 3);
+    for (size_t i = 0; i < 3; i++) ck_assert_int_eq(waitpid(busy.at[i], NULL, WNOHANG), 0);
+    fr_bench_busy_processes_end(&busy);
+    ck_assert_int_eq(fr_bench_busy_processes_add_decoder(&busy, NONE, options), FR_MACHINE);
+    fr_bench_busy_processes_end(&busy);
     fr_options_free(options);
     nobody_is_left();
 }
@@ -112,7 +112,7 @@ int main(void) {
     tcase_set_timeout(cases, 120);
     tcase_add_test(cases, every_setting_beside_every_load);
     tcase_add_test(cases, a_model_that_does_not_open);
-    tcase_add_test(cases, company_leaves);
+    tcase_add_test(cases, busy_processes_end);
     tcase_add_loop_test(cases, what_is_refused, 0, sizeof refused / sizeof *refused);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);

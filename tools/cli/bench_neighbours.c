@@ -1,9 +1,9 @@
-/* forerun bench neighbours: from the command line to a plan (bench/neighbours.h). */
+/* forerun bench neighbours: from the command line to a plan (bench/beside_busy.h). */
 #include "tools/cli/bench_neighbours.h"
 
 #include <unistd.h>
 
-#include "bench/neighbours.h"
+#include "bench/beside_busy.h"
 #include "tools/cli/loaded.h"
 #include "tools/cli/output.h"
 
@@ -20,7 +20,7 @@ int fr_bench_neighbours_part(const fr_arguments *args, fr_bench_report *report) 
     int64_t threads[LIST];
     bool shown = !args->given[FR_ARG_QUIET] && isatty(STDERR_FILENO);
     if (!args->given[FR_ARG_MODEL]) return fr_wrong_usage("bench neighbours needs -m MODEL");
-    fr_bench_neighbours_plan plan = {
+    fr_bench_beside_busy_plan plan = {
         .model = args->text[FR_ARG_MODEL],
         .threads = threads,
         .thread_count = fr_arguments_numbers(args, FR_ARG_BENCH_THREADS, threads, LIST),
@@ -34,7 +34,7 @@ int fr_bench_neighbours_part(const fr_arguments *args, fr_bench_report *report) 
     if (plan.thread_count == LIST) return fr_wrong_usage("a list of %d numbers or more", LIST);
     int code = fr_loaded_options(&plan.options, args);
     if (code) return code;
-    code = fr_exit_status(fr_bench_neighbours(report, &plan));
+    code = fr_exit_status(fr_bench_beside_busy(report, &plan));
     fr_options_free(plan.options);
     return code;
 }

@@ -3,14 +3,14 @@
 #include <string.h>
 
 #include "forerun.h"
+#include "tools/cli/big_stack.h"
 #include "tools/cli/completion.h"
 #include "tools/cli/foreign_options.h"
 #include "tools/cli/lost_file.h"
 #include "tools/cli/manual.h"
 #include "tools/cli/named.h"
 #include "tools/cli/output.h"
-#include "tools/cli/overlap.h"
-#include "tools/cli/own_stack.h"
+#include "tools/cli/output_check.h"
 #include "tools/cli/ranks.h"
 #include "tools/cli/verbs.h"
 #include "tools/cli/words.h"
@@ -351,8 +351,9 @@ static int run_verb(const fr_verb *verb, int count, char **words) {
     if (!code) {
         if (args.given[FR_ARG_HELP]) fr_help_print(verb, stdout);
         else if (args.given[FR_ARG_VERSION]) print_version();
-        else if (!(code = fr_named_resolve(&args)) && !(code = fr_overlap_check(&args)) &&
-                 !(code = fr_ranks_check_arguments(verb, &args))) code = verb->run(&args);
+        else if (!(code = fr_named_resolve(&args)) && !(code = fr_output_check_overwrites(&args)) &&
+                 !(code = fr_ranks_check_arguments(verb, &args)))
+            code = verb->run(&args);
     }
     fr_arguments_free(&args);
     return code;
@@ -377,7 +378,7 @@ int main(int argc, char **argv) {
     fr_arguments_know(verbs, VERBS);
     fr_lost_file_watch();
     int code = fr_ranks_enter();
-    if (!code) code = fr_on_own_stack(dispatch, argc - 1, argv + (argc > 0));
+    if (!code) code = fr_run_on_big_stack(dispatch, argc - 1, argv + (argc > 0));
     if (!code) fr_flush_output();
     return code;
 }

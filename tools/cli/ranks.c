@@ -39,7 +39,7 @@ static void (*before_end)(void *context);
 static void *before_end_context;
 
 /* By what OpenMPI's mpirun, Slurm's srun --mpi=pmix, and other programs that start such jobs, say of them. */
-static bool has_company(void) {
+static bool has_other_ranks(void) {
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
         const char *size = getenv(sizes[i]);
@@ -195,7 +195,7 @@ static void undo_binding(void) {
 
 int fr_ranks_enter(void) {
     struct sigaction before;
-    if (!has_company()) return 0;
+    if (!has_other_ranks()) return 0;
     leave_networks_out();
     undo_binding();
     watch_for_unknown(&before);

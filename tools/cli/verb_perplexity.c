@@ -1,22 +1,22 @@
-/* forerun perplexity: a text in; out how well the model predicts it, and how far its predictions are from a base's.
+/* forerun perplexity: a text in; out how well the model predicts it, and how far its predictions are from a baseline's.
  *
  * The text is cut into chunks of N ids (-c, 512 unless given); an incomplete last one is left out. Each is run alone,
  * its first id replaced by the one that the tokenizer puts in front of a text, if any. Scored are the ids after the
  * positions N / 2 .. N - 2: perplexity = exp(mean of -log p(id)). With --ppl-stride S chunks begin S ids apart, and
  * each scores its last S, with the ids as they are. Both are llama-perplexity's definitions.
  *
- * Against a base: D = sum over ids of p_base * (log p_base - log p), the Kullback-Leibler divergence of a row, over ids
- * whose log p_base is above -16 (what the file resolves); and how often both have the same most likely id. */
+ * Against a baseline: D = sum over ids of p_base * (log p_base - log p), the Kullback-Leibler divergence of a row, over
+ * ids whose log p_base is above -16 (what the file resolves); and how often both have the same most likely id. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/cli/base.h"
+#include "tools/cli/baseline.h"
 #include "tools/cli/chunks.h"
 #include "tools/cli/tasks.h"
 #include "tools/cli/verbs.h"
 
-#define SHALLOW (-16.0f) /* logarithms of probabilities that the base's file resolves are above it */
+#define SHALLOW (-16.0f) /* logarithms of probabilities that the baseline's file resolves are above it */
 
 /* A mean on its way. */
 typedef struct tally {
@@ -47,11 +47,11 @@ typedef struct scoring {
     const int32_t *ids;  /* of the text */
     int32_t front;       /* what stands in a chunk's first place, -1: the text's own id */
     const int32_t *next; /* the id that the next row is scored by */
-    fr_base base;
+    fr_baseline baseline;
     bool saving, comparing;
-    fr_writer writer;  /* of the base, when saving */
-    float *base_row;   /* [vocab] */
-    tally own, theirs; /* -log p(id), of the model and of the base */
+    fr_writer writer;    /* of the baseline, when saving */
+    float *baseline_row; /* [vocab] */
+    tally own, theirs;   /* -log p(id), of the model and of the baseline */
     tally divergence;
     size_t same_top;
 } scoring;
@@ -74,14 +74,14 @@ static double log_sum_exp(const float *x, size_t n) {
 }
 
 static void compare_row(scoring *s, const float *logits, double log_sum, size_t vocab) {
-    const float *base = s->base_row;
+    const float *baseline = s->baseline_row;
     double divergence = 0;
     for (size_t i = 0; i < vocab; i++) {
-        if (base[i] > SHALLOW) divergence += exp(base[i]) * (base[i] - (logits[i] - log_sum));
+        if (baseline[i] > SHALLOW) divergence += exp(baseline[i]) * (baseline[i] - (logits[i] - log_sum));
     }
     add(&s->divergence, divergence);
-    add(&s->theirs, -base[*s->next]);
-    s->same_top += largest_of(base, vocab) == largest_of(logits, vocab);
+    add(&s->theirs, -baseline[*s->next]);
+    s->same_top += largest_of(baseline, vocab) == largest_of(logits, vocab);
 }
 
 static fr_status score_rows(void *context, const float *logits, size_t rows, size_t vocab) {
@@ -89,9 +89,9 @@ static fr_status score_rows(void *context, const float *logits, size_t rows, siz
     for (size_t r = 0; r < rows; r++, logits += vocab, s->next++) {
         double log_sum = log_sum_exp(logits, vocab);
         add(&s->own, log_sum - logits[*s->next]);
-        if (s->saving) fr_base_write(&s->base, logits, log_sum);
+        if (s->saving) fr_baseline_write(&s->baseline, logits, log_sum);
         if (!s->comparing) continue;
-        if (!fr_base_read(&s->base, s->base_row)) return FR_MACHINE;
+        if (!fr_baseline_read(&s->baseline, s->baseline_row)) return FR_MACHINE;
         compare_row(s, logits, log_sum, vocab);
     }
     return FR_OK;
@@ -133,8 +133,8 @@ static void report(const scoring *s) {
     printf("scored          %zu ids of %zu chunks of %zu\n", s->own.count, s->chunks, s->chunk);
     printf("perplexity      %.6f +- %.6f\n", perplexity, perplexity * error(&s->own));
     if (!s->comparing) return;
-    double base = exp(mean(&s->theirs));
-    printf("base-perplexity %.6f +- %.6f\n", base, base * error(&s->theirs));
+    double baseline = exp(mean(&s->theirs));
+    printf("base-perplexity %.6f +- %.6f\n", baseline, baseline * error(&s->theirs));
     printf("kl-divergence   %.6f +- %.6f\n", mean(&s->divergence), error(&s->divergence));
     printf("kl-largest      %.6f\n", s->divergence.largest);
     printf("same-top        %.4f%%\n", 100 * (double)s->same_top / (double)s->own.count);
@@ -143,10 +143,10 @@ static void report(const scoring *s) {
 /* ---------------------------------------------------------------------------------------- what is asked, and can be */
 
 static int check(const fr_arguments *args) {
-    bool comparing = args->given[FR_ARG_KL], base = args->given[FR_ARG_BASE];
+    bool comparing = args->given[FR_ARG_KL], baseline = args->given[FR_ARG_BASE];
     if (!args->given[FR_ARG_FILE] && !comparing) return fr_wrong_usage("perplexity needs a text: -f FILE");
-    if (comparing && !base) return fr_wrong_usage("--kl-divergence needs --kl-divergence-base FILE");
-    if (base && args->given[FR_ARG_STRIDE]) return fr_wrong_usage("a base's file has no --ppl-stride");
+    if (comparing && !baseline) return fr_wrong_usage("--kl-divergence needs --kl-divergence-base FILE");
+    if (baseline && args->given[FR_ARG_STRIDE]) return fr_wrong_usage("a base's file has no --ppl-stride");
     if (comparing && (args->given[FR_ARG_CHUNK_IDS] || args->given[FR_ARG_CHUNKS])) {
         return fr_wrong_usage("-c and --chunks are the base's: leave them out with --kl-divergence");
     }
@@ -156,10 +156,10 @@ static int check(const fr_arguments *args) {
     return 0;
 }
 
-/* How the text is cut: the base's chunks, or as the options say. */
+/* How the text is cut: the baseline's chunks, or as the options say. */
 static int cut(scoring *s, const fr_loaded *loaded, const fr_arguments *args, const fr_prompt *text) {
     size_t stride = 0;
-    s->chunk = s->comparing ? s->base.chunk : fr_chunks_ids(loaded, args);
+    s->chunk = s->comparing ? s->baseline.chunk : fr_chunks_ids(loaded, args);
     int code = fr_chunks_check_model(loaded, s->chunk);
     if (code) return code;
     if (args->given[FR_ARG_STRIDE]) stride = (size_t)args->number[FR_ARG_STRIDE];
@@ -167,10 +167,10 @@ static int cut(scoring *s, const fr_loaded *loaded, const fr_arguments *args, co
         return fr_wrong_usage("--ppl-stride %zu: a chunk of %zu ids must be longer", stride, s->chunk);
     }
     s->step = stride ? stride : s->chunk;
-    s->first = stride ? s->chunk - stride - 1 : fr_base_first(s->chunk);
+    s->first = stride ? s->chunk - stride - 1 : fr_baseline_first(s->chunk);
     if (s->comparing) {
-        s->ids = s->base.ids;
-        s->chunks = s->base.chunks;
+        s->ids = s->baseline.ids;
+        s->chunks = s->baseline.chunks;
         return 0;
     }
     code = fr_chunks_check_text(args, text->count, s->chunk);
@@ -182,21 +182,21 @@ static int cut(scoring *s, const fr_loaded *loaded, const fr_arguments *args, co
     return 0;
 }
 
-/* The base's file, to be read or written. */
+/* The baseline's file, to be read or written. */
 static int prepare_base(scoring *s, const fr_loaded *loaded, const fr_arguments *args, const fr_prompt *text) {
     size_t vocab = (size_t)fr_model_fact(loaded->model, FR_FACT_VOCAB);
-    if (s->saving) fr_base_begin(&s->base, s->writer.file, s->ids, s->chunk, vocab, s->chunks);
+    if (s->saving) fr_baseline_begin(&s->baseline, s->writer.file, s->ids, s->chunk, vocab, s->chunks);
     if (!s->comparing) return 0;
-    if (s->base.vocab != vocab) {
-        return fr_bad_input("%s is of a vocabulary of %zu, the model's is %zu", args->text[FR_ARG_BASE], s->base.vocab,
-                            vocab);
+    if (s->baseline.vocab != vocab) {
+        return fr_bad_input("%s is of a vocabulary of %zu, the model's is %zu", args->text[FR_ARG_BASE],
+                            s->baseline.vocab, vocab);
     }
     size_t count = s->chunks * s->chunk;
     if (text->ids && (text->count < count || memcmp(text->ids, s->ids, count * sizeof(*s->ids)) != 0)) {
         return fr_bad_input("%s was made of another text than %s, or with another tokenizer", args->text[FR_ARG_BASE],
                             args->text[FR_ARG_FILE]);
     }
-    s->base_row = fr_resize(NULL, vocab, sizeof(*s->base_row));
+    s->baseline_row = fr_resize(NULL, vocab, sizeof(*s->baseline_row));
     return 0;
 }
 
@@ -219,14 +219,14 @@ int fr_verb_perplexity(const fr_arguments *args) {
     fr_loaded loaded = {0};
     fr_prompt text = {0};
     if (args->given[FR_ARG_FILE]) code = fr_prompt_read(&text, args);
-    if (!code && s.comparing) code = fr_base_open(&s.base, args->text[FR_ARG_BASE]);
+    if (!code && s.comparing) code = fr_baseline_open(&s.baseline, args->text[FR_ARG_BASE]);
     if (!code && s.saving) code = fr_writer_open(&s.writer, args->text[FR_ARG_BASE]);
     if (!code) code = run(&s, &loaded, args, &text);
     if (s.saving && !code) code = fr_writer_close(&s.writer);
     else if (s.saving) fr_writer_abandon(&s.writer);
     if (!code) report(&s);
-    fr_base_close(&s.base);
-    free(s.base_row);
+    fr_baseline_close(&s.baseline);
+    free(s.baseline_row);
     fr_loaded_close(&loaded);
     fr_prompt_free(&text);
     return code;

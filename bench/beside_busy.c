@@ -1,5 +1,5 @@
-/* Decoding beside other programs: see neighbours.h. */
-#include "bench/neighbours.h"
+/* Decoding beside other programs: see beside_busy.h. */
+#include "bench/beside_busy.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/topology.h"
-#include "bench/company.h"
+#include "bench/busy_processes.h"
 #include "bench/sample.h"
 
 enum { SETTINGS = 64, REPETITIONS = 1000 };
@@ -22,7 +22,7 @@ typedef struct setting {
 
 typedef struct bench {
     fr_bench_report *report;
-    const fr_bench_neighbours_plan *plan;
+    const fr_bench_beside_busy_plan *plan;
     size_t cpus;
     setting settings[SETTINGS]; /* the default first */
     size_t count;
@@ -147,12 +147,12 @@ static void put_table(bench *b, const char *name, const char *title) {
 
 typedef enum load { ALONE, ONE_LOOP, LOOPS, DECODER, LOADS } load_kind;
 
-static fr_status invite(const bench *b, load_kind load, fr_bench_company *company) {
-    if (load == ONE_LOOP || load == LOOPS) return fr_bench_company_loops(company, load == LOOPS ? b->cpus : 1);
+static fr_status start_load(const bench *b, load_kind load, fr_bench_busy_processes *busy) {
+    if (load == ONE_LOOP || load == LOOPS) return fr_bench_busy_processes_add_loops(busy, load == LOOPS ? b->cpus : 1);
     if (load == ALONE) return FR_OK;
     fr_options *options = options_of(b, &b->settings[0]);
     if (!options) return fr_fail(FR_MEMORY, "out of memory");
-    fr_status status = fr_bench_company_decoder(company, b->plan->model, options);
+    fr_status status = fr_bench_busy_processes_add_decoder(busy, b->plan->model, options);
     fr_options_free(options);
     return status;
 }
@@ -161,20 +161,20 @@ static fr_status measure(bench *b, load_kind load) {
     static const char *const names[LOADS] = {"alone", "one_loop", "loops", "decoder"};
     static const char *const titles[LOADS] = {"alone", "beside one busy loop", "beside a busy loop on each CPU",
                                               "beside another forerun"};
-    fr_bench_company company = {.count = 0};
+    fr_bench_busy_processes busy = {.count = 0};
     fr_bench_decoder decoder = {.session = NULL};
     b->plan->doing(b->plan->context, titles[load]);
-    fr_status status = invite(b, load, &company);
+    fr_status status = start_load(b, load, &busy);
     if (status == FR_OK) status = fr_model_open(b->plan->model, b->plan->options, &decoder.model);
     if (status == FR_OK) status = take_turns(b, &decoder);
     fr_bench_decoder_end(&decoder);
-    fr_bench_company_leave(&company);
+    fr_bench_busy_processes_end(&busy);
     b->plan->doing(b->plan->context, NULL);
     if (status == FR_OK) put_table(b, names[load], titles[load]);
     return status;
 }
 
-fr_status fr_bench_neighbours(fr_bench_report *report, const fr_bench_neighbours_plan *plan) {
+fr_status fr_bench_beside_busy(fr_bench_report *report, const fr_bench_beside_busy_plan *plan) {
     static bench b;
     b = (bench){.report = report, .plan = plan};
     if (plan->repetitions > REPETITIONS) return fr_fail(FR_USAGE, "at most %d repetitions", REPETITIONS);

@@ -1,5 +1,5 @@
-/* Running on a thread's stack (own_stack.h). */
-#include "tools/cli/own_stack.h"
+/* Running on a thread's stack (big_stack.h). */
+#include "tools/cli/big_stack.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ static int run_on_thread(command *c) {
     return c->code;
 }
 
-int fr_on_own_stack(fr_command_fn *run, int count, char **words) {
+int fr_run_on_big_stack(fr_command_fn *run, int count, char **words) {
     struct rlimit limit;
     bool enough = getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= STACK_BYTES;
     return enough ? run(count, words) : run_on_thread(&(command){.run = run, .count = count, .words = words});

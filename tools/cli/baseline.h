@@ -1,4 +1,4 @@
-/* A file of a base model's predictions, which another model, or the same one quantized, is compared with.
+/* A file of a baseline model's predictions, which another model, or the same one quantized, is compared with.
  *
  * The form is that of llama-perplexity's, so that the two programs read each other's files. Little-endian:
  *
@@ -12,41 +12,42 @@
  * A row is float32 scale, float32 least, and a uint16 code for each id of the vocabulary (one more if that is odd): the
  * natural logarithm of its probability is least + scale * code. The codes span the 16 below the largest; what lies
  * deeper is least. */
-#ifndef FR_TOOLS_CLI_BASE_H
-#define FR_TOOLS_CLI_BASE_H
+#ifndef FR_TOOLS_CLI_BASELINE_H
+#define FR_TOOLS_CLI_BASELINE_H
 
 #include "tools/cli/output.h"
 
-typedef struct fr_base {
+typedef struct fr_baseline {
     FILE *file;
-    bool reading; /* fr_base_open opened it */
+    bool reading; /* fr_baseline_open opened it */
     size_t chunk, vocab, chunks;
     int32_t *ids;  /* [chunks * chunk], when reading */
     uint16_t *row; /* a row as it lies in the file */
-} fr_base;
+} fr_baseline;
 
 /* The first position of a chunk that is a row, and how many rows a chunk has. */
-static inline size_t fr_base_first(size_t chunk) {
+static inline size_t fr_baseline_first(size_t chunk) {
     return chunk / 2;
 }
 
-static inline size_t fr_base_rows(size_t chunk) {
-    return chunk - 1 - fr_base_first(chunk);
+static inline size_t fr_baseline_rows(size_t chunk) {
+    return chunk - 1 - fr_baseline_first(chunk);
 }
 
 /* Opens a file, reads its header and its ids, and checks that its length is what they say. */
-int fr_base_open(fr_base *base, const char *path);
+int fr_baseline_open(fr_baseline *baseline, const char *path);
 
 /* Writes the header to a file of the caller's, who closes it. */
-void fr_base_begin(fr_base *base, FILE *file, const int32_t *ids, size_t chunk, size_t vocab, size_t chunks);
+void fr_baseline_begin(fr_baseline *baseline, FILE *file, const int32_t *ids, size_t chunk, size_t vocab,
+                       size_t chunks);
 
 /* The next row: logits, and the logarithm of the sum of their exponentials. */
-void fr_base_write(fr_base *base, const float *logits, double log_sum);
+void fr_baseline_write(fr_baseline *baseline, const float *logits, double log_sum);
 
 /* The next row's logarithms of probabilities, [vocab]; false when the file can't be read. */
-bool fr_base_read(fr_base *base, float *log_probabilities);
+bool fr_baseline_read(fr_baseline *baseline, float *log_probabilities);
 
-/* Closes a file that fr_base_open opened; frees the rest. */
-void fr_base_close(fr_base *base);
+/* Closes a file that fr_baseline_open opened; frees the rest. */
+void fr_baseline_close(fr_baseline *baseline);
 
 #endif

@@ -1,6 +1,6 @@
-/* The check of overlap.h: every file that a verb writes, against every file that its options make it read, and against
- * the others that it writes. */
-#include "tools/cli/overlap.h"
+/* The check of output_check.h: every file that a verb writes, against every file that its options make it read, and
+ * against the others that it writes. */
+#include "tools/cli/output_check.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -137,7 +137,7 @@ static int check_others(const fr_target *targets, size_t count, const fr_target 
     return 0;
 }
 
-int fr_overlap_check(const fr_arguments *args) {
+int fr_output_check_overwrites(const fr_arguments *args) {
     static const fr_arg outputs[] = {FR_ARG_OUT_FILE, FR_ARG_TRACE, FR_ARG_PROMPT_CACHE, FR_ARG_BASE,
                                      FR_ARG_BENCH_PLOT};
     enum { OUTPUTS = sizeof(outputs) / sizeof(*outputs) };

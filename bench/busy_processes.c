@@ -1,5 +1,5 @@
-/* Processes of their own: see company.h. */
-#include "bench/company.h"
+/* Processes of their own: see busy_processes.h. */
+#include "bench/busy_processes.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -11,12 +11,12 @@
 #include "base/error.h"
 
 /* 0 in the new process, which ends with its parent, whatever ends that. */
-static fr_status make_process(fr_bench_company *company, pid_t *pid) {
+static fr_status make_process(fr_bench_busy_processes *busy, pid_t *pid) {
     pid_t parent = getpid();
-    *pid = company->count < FR_BENCH_COMPANY ? fork() : (errno = EAGAIN, -1);
+    *pid = busy->count < FR_BENCH_BUSY_PROCESSES_MAX ? fork() : (errno = EAGAIN, -1);
     if (*pid < 0) return fr_fail(FR_MACHINE, "can't make a process: %s", strerror(errno));
     if (*pid) {
-        company->at[company->count++] = *pid;
+        busy->at[busy->count++] = *pid;
         return FR_OK;
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -29,10 +29,10 @@ static void compute_for_ever(void) {
     }
 }
 
-fr_status fr_bench_company_loops(fr_bench_company *company, size_t count) {
+fr_status fr_bench_busy_processes_add_loops(fr_bench_busy_processes *busy, size_t count) {
     for (size_t i = 0; i < count; i++) {
         pid_t pid;
-        FR_TRY(make_process(company, &pid));
+        FR_TRY(make_process(busy, &pid));
         if (pid == 0) compute_for_ever();
     }
     return FR_OK;
@@ -50,12 +50,13 @@ static void decode_for_ever(const char *path, const fr_options *options, int rea
     _exit(1);
 }
 
-fr_status fr_bench_company_decoder(fr_bench_company *company, const char *model, const fr_options *options) {
+fr_status fr_bench_busy_processes_add_decoder(fr_bench_busy_processes *busy, const char *model,
+                                              const fr_options *options) {
     int ends[2];
     char byte;
     pid_t pid;
     if (pipe(ends)) return fr_fail(FR_MACHINE, "no pipe: %s", strerror(errno));
-    fr_status status = make_process(company, &pid);
+    fr_status status = make_process(busy, &pid);
     if (status == FR_OK && pid == 0) decode_for_ever(model, options, ends[1]);
     close(ends[1]);
     if (status == FR_OK && read(ends[0], &byte, 1) != 1)
@@ -64,13 +65,13 @@ fr_status fr_bench_company_decoder(fr_bench_company *company, const char *model,
     return status;
 }
 
-void fr_bench_company_leave(fr_bench_company *company) {
-    for (size_t i = 0; i < company->count; i++) kill(company->at[i], SIGKILL);
-    for (size_t i = 0; i < company->count; i++) waitpid(company->at[i], NULL, 0);
-    company->count = 0;
+void fr_bench_busy_processes_end(fr_bench_busy_processes *busy) {
+    for (size_t i = 0; i < busy->count; i++) kill(busy->at[i], SIGKILL);
+    for (size_t i = 0; i < busy->count; i++) waitpid(busy->at[i], NULL, 0);
+    busy->count = 0;
 }
 
-/* ---------------------------------------------------------------------------------------------------- what all do */
+/* ------------------------------------------------------------------------------------------------------ what all do */
 
 static const int32_t prompt[] = {1, 2, 3, 4, 5, 6, 7, 8};
 enum { PROMPT = sizeof prompt / sizeof *prompt };

@@ -3,12 +3,12 @@
  * In: a model, and which fixed numbers of threads. Out: a table for each load (none, one busy loop, one a CPU, another
  * forerun with the same model), with tokens a second of the default and of each fixed number, pinned and not, and what
  * part of the best fixed one's the default has. */
-#ifndef FR_BENCH_NEIGHBOURS_H
-#define FR_BENCH_NEIGHBOURS_H
+#ifndef FR_BENCH_BESIDE_BUSY_H
+#define FR_BENCH_BESIDE_BUSY_H
 
 #include "bench/facts.h"
 
-typedef struct fr_bench_neighbours_plan {
+typedef struct fr_bench_beside_busy_plan {
     const char *model;
     const int64_t *threads; /* none: 1, 2, 4 .. and all cores */
     size_t thread_count;
@@ -18,8 +18,8 @@ typedef struct fr_bench_neighbours_plan {
     fr_options *options; /* the model's; threads and pinning are set here */
     void (*doing)(void *context, const char *what); /* NULL as `what`: nothing any more */
     void *context;
-} fr_bench_neighbours_plan;
+} fr_bench_beside_busy_plan;
 
-fr_status fr_bench_neighbours(fr_bench_report *report, const fr_bench_neighbours_plan *plan);
+fr_status fr_bench_beside_busy(fr_bench_report *report, const fr_bench_beside_busy_plan *plan);
 
 #endif
