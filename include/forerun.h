@@ -1,82 +1,72 @@
-/* forerun: speculative decoding on the CPU, one answer by construction.
+/* forerun: language models on the CPU, with speculative decoding that never changes the text.
  *
- * The data path:   MODEL on disk -> fr_model -> fr_session: prompt, then steps -> token ids -> text. A whole program,
- * which make install puts into share/doc/forerun/examples beside others (an engine, a method of one's own, C++):
+ * A program opens a model, opens a session on it, gives the session a prompt, and steps until the text ends:
  *
  *     #include <forerun.h>
  *     #include <stdio.h>
  *     #include <string.h>
  *
- *     static fr_status print_answer(fr_session *session, fr_decoder *decoder) {
- *         int32_t ids[FR_STEP_MAX];
- *         size_t count = 1, length = 0, i;
- *         const char *text = "";
- *         fr_status status = FR_OK;
- *         while (status == FR_OK && count > 0) {
- *             status = fr_session_step(session, ids, FR_STEP_MAX, &count, NULL);
- *             for (i = 0; i < count && status == FR_OK; i++) {
- *                 status = fr_decoder_feed(decoder, ids[i], &text, &length);
- *                 fwrite(text, 1, length, stdout);
- *             }
- *         }
- *         if (status == FR_OK) status = fr_decoder_finish(decoder, &text, &length);
- *         if (status == FR_OK) fwrite(text, 1, length, stdout);
- *         return status;
- *     }
- *
  *     int main(int argc, char **argv) {
  *         fr_model *model = NULL;
- *         fr_drafter *drafter = NULL;
  *         fr_session *session = NULL;
  *         fr_decoder *decoder = NULL;
- *         int32_t *ids = NULL;
- *         size_t count = 0;
- *         if (argc < 3) return FR_USAGE;
+ *         int32_t *prompt = NULL, id = 0;
+ *         size_t count = 0, length = 0;
+ *         const char *text = "";
+ *         if (argc != 3) return FR_USAGE;
  *         fr_status status = fr_model_open(argv[1], NULL, &model);
- *         if (status == FR_OK && argc > 3) status = fr_drafter_open(argv[3], model, NULL, &drafter);
- *         if (status == FR_OK) status = fr_session_open(model, drafter, NULL, &session);
- *         if (status == FR_OK) status = fr_decoder_new(fr_model_tokenizer(model), false, &decoder);
- *         if (status == FR_OK)
- *             status = fr_tokenize(fr_model_tokenizer(model), argv[2], strlen(argv[2]), true, false, &ids, &count);
- *         if (status == FR_OK) status = fr_session_prompt(session, ids, count);
- *         if (status == FR_OK) status = print_answer(session, decoder);
- *         if (status != FR_OK) fprintf(stderr, "%s: %s\n", fr_status_name(status), fr_last_error());
- *         fr_free(ids);
+ *         const fr_tokenizer *tokenizer = fr_model_tokenizer(model);
+ *         if (status == FR_OK) status = fr_session_open(model, NULL, NULL, &session);
+ *         if (status == FR_OK) status = fr_decoder_new(tokenizer, false, &decoder);
+ *         if (status == FR_OK) status = fr_tokenize(tokenizer, argv[2], strlen(argv[2]), true, false, &prompt, &count);
+ *         if (status == FR_OK) status = fr_session_prompt(session, prompt, count);
+ *         while (status == FR_OK && (status = fr_session_step(session, &id, 1, &count, NULL)) == FR_OK && count == 1) {
+ *             status = fr_decoder_feed(decoder, id, &text, &length);
+ *             fwrite(text, 1, length, stdout);
+ *         }
+ *         if (status != FR_OK) fprintf(stderr, "%s\n", fr_last_error());
+ *         fr_free(prompt);
  *         fr_decoder_free(decoder);
  *         fr_session_close(session);
- *         fr_drafter_close(drafter);
  *         fr_model_close(model);
  *         return (int)status;
  *     }
  *
- * Three nouns. A model and a drafter never change once opened and may be shared by any number of sessions and threads;
- * so may a tokenizer, a picture, and options that nobody changes meanwhile. A session is one timeline: one thread at a
- * time may call into it, any thread, not always the same. Everything not in this file is not API. Enumerators may get
- * other numbers, and the five structs that are public (fr_span, fr_marked_text, fr_drafting, fr_proposer, fr_round)
- * other fields, with a new minor version until 1.0 is out: the shared library's name and its symbols' version have it,
- * and FR_VERSION tells a program that links otherwise. Ids are int32_t, counts and lengths are in tokens, sizes in
- * bytes, times in seconds.
+ * The examples that make install copies to share/doc/forerun/examples add a drafter (first.c), several texts at once
+ * (engine.c) and a draft method of the program's own (own_method.c).
  *
- * Callbacks (progress, log, abort, mask, ...) are called by the thread that called into the library, within the call.
- * They must not call into the object that they were called from, and must return: neither a C++ exception nor longjmp
- * may leave one. A call may take 300 KB of its thread's stack.
+ * The file goes from simple to advanced. Its first part has all that a chat program needs: errors, model, tokenizer,
+ * drafter, session, options, chat, replies, pictures, engine. Its second part has grammars, samplers and draft methods
+ * of the program's own, logits and embeddings, saving, figures, memory, and ranks. What is not declared here is not
+ * API.
  *
- * Errors. Functions that can fail return a status. fr_last_error() then has one line that names the file, tensor or
- * number at fault, and behind a line feed perhaps a second one, of what would do instead. It belongs to the calling
- * thread and stays until that thread's next failing call; a status that a caller's own function gave is passed on
- * without one. A failing *_open leaves NULL behind; what else a failing call would give is 0, NULL or empty. Every
- * *_close and *_free takes NULL. Options may be NULL, the defaults; any other pointer only where it is said: elsewhere
- * NULL is FR_USAGE (a tokenizer FR_INPUT: the model has none), and of a function that gives no status the answer is 0,
- * NULL, false, -1 or NaN.
+ * Units. Ids are int32_t. Counts and lengths are in tokens, sizes in bytes, times in seconds.
  *
- * Processes. After fork() a child may use models, drafters and tokenizers of its parent, and open sessions of them; a
- * session or engine that its parent opened has no threads there: calls that would run something are FR_USAGE, and
- * closing it only gives its memory back. Close everything before the library is unloaded (dlclose): sessions have
- * threads in it. A weights file may be replaced by another of its name while it is open (rename), but not written to:
- * answers would change, or the program end (see fr_mapped_file).
+ * Threads. Models, drafters, tokenizers, token trees and pictures never change once they are open, and any number of
+ * threads and sessions may share them; options may be shared as long as nobody changes them. A session, an engine with
+ * all its sessions, a decoder, a reply parser and a grammar are used by one thread at a time, which need not always be
+ * the same one. The library calls callbacks (progress, log, abort, mask and others) in the thread that called it,
+ * before the call returns. A callback must not call into the object that called it, and must return normally: no C++
+ * exception and no longjmp may leave it. A call may use 300 KB of its thread's stack.
  *
- * Floating point. The answer does not depend on the caller's rounding mode, flush-to-zero or exception masks: every
- * call sets the default environment and gives the caller's back. */
+ * Errors. A function that can fail returns a status, and fr_last_error gives the line that explains it. A failing open
+ * function sets its result to NULL; every other result of a failing call is 0, NULL or empty. Every close and free
+ * function accepts NULL. A NULL for options means the defaults. Any other NULL is allowed only where the comment says
+ * so: elsewhere the call returns FR_USAGE (FR_INPUT for a missing tokenizer, because the model has none), and a
+ * function without a status returns 0, NULL, false, -1 or NaN.
+ *
+ * Floating point. Results do not depend on the caller's rounding mode, flush-to-zero mode or exception masks: every
+ * call sets the default environment and restores the caller's before it returns.
+ *
+ * Processes. After fork() a child may use its parent's models, drafters and tokenizers, and open sessions on them. The
+ * threads of its parent's sessions and engines do not exist in the child, so calls that would compute with these return
+ * FR_USAGE there, and closing them only frees memory. Close everything before unloading the library with dlclose. A
+ * weights file that is open may be replaced by renaming another file to its name. It must not be written to: answers
+ * would change, or the program would end (see fr_mapped_file).
+ *
+ * Versions. Until version 1.0 a new minor version may renumber enumerators and change the fields of the public structs.
+ * The shared library's name and its symbols' version contain the minor version, so a program runs only with the series
+ * that it was compiled for; a program that loads the library in another way compares fr_version with FR_VERSION. */
 #ifndef FORERUN_H
 #define FORERUN_H
 
@@ -88,1064 +78,1101 @@
 extern "C" {
 #endif
 
-/* The shared library shows what is declared here, and nothing else. */
+/* The shared library exports what this file declares, and nothing else. */
 #pragma GCC visibility push(default)
 
 #define FR_VERSION_MAJOR 0
 #define FR_VERSION_MINOR 2
 #define FR_VERSION_PATCH 0
 
-/* Raised whenever a logit or an id of some model may differ from what it was: hashes of answers can be compared between
- * machines and versions while this number is the same (quant/NUMERICS.md, tests/data/answers). */
+/* The version of the numerics. It is raised whenever a logit or an id of some model may differ from the one before, so
+ * hashes of answers can be compared between machines and versions while it stays the same (quant/NUMERICS.md). */
 #define FR_NUMERICS_VERSION 4
 
-/* The header that was compiled, as a text: "0.2.0". */
+/* The version of this header as a text, such as "0.2.0". */
 #define FR_VERSION_TEXT(number) #number
 #define FR_VERSION_OF(major, minor, patch) FR_VERSION_TEXT(major) "." FR_VERSION_TEXT(minor) "." FR_VERSION_TEXT(patch)
 #define FR_VERSION FR_VERSION_OF(FR_VERSION_MAJOR, FR_VERSION_MINOR, FR_VERSION_PATCH)
 
-/* The library that is linked. A program that finds it by other means than its soname (dlopen, an archive of its own)
- * asks for the same text as FR_VERSION, up to the last point. */
+/* Returns the version of the linked library as a text. A program that finds the library without its soname (by dlopen,
+ * or as an archive of its own) checks that it equals FR_VERSION up to the last point. */
 const char *fr_version(void);
+
+/* ================================================================================= PART ONE: from a model to a chat */
+
+/* ---------------------------------------------------------------------------------------------------------- objects */
+
+typedef struct fr_options fr_options;         /* settings, by name */
+typedef struct fr_model fr_model;             /* the target: weights, configuration, tokenizer */
+typedef struct fr_tokenizer fr_tokenizer;     /* text to ids and back, chat template */
+typedef struct fr_decoder fr_decoder;         /* ids to text as they come */
+typedef struct fr_drafter fr_drafter;         /* weights that propose ids for the target to verify */
+typedef struct fr_session fr_session;         /* one text: its ids, keys and values, sampling, statistics */
+typedef struct fr_engine fr_engine;           /* what sessions share, so that one forward computes rows of all */
+typedef struct fr_reply_parser fr_reply_parser; /* a chat's reply: content, reasoning, calls of tools */
+typedef struct fr_picture fr_picture;         /* a picture, made ready for one model */
+typedef struct fr_token_tree fr_token_tree;   /* a tokenizer's tokens, arranged for grammars */
+typedef struct fr_grammar fr_grammar;         /* a language that a text has to follow */
 
 /* ------------------------------------------------------------------------------------------------ status and errors */
 
 typedef enum fr_status {
     FR_OK = 0,
-    FR_INPUT = 1,   /* a file, model, prompt or id that can't be used */
-    FR_USAGE = 2,   /* an argument or option value that means nothing */
+    FR_INPUT = 1,   /* a file, model, prompt or id can't be used */
+    FR_USAGE = 2,   /* an argument or an option's value makes no sense */
     FR_MEMORY = 3,  /* the system gave no memory */
     FR_NUMERIC = 4, /* the weights gave a logit that is not finite */
-    FR_MACHINE = 5, /* this machine lacks what was asked for (an instruction set, say) */
-    FR_UNBUILT = 6, /* a known part of the design that is not built yet: a family, a drafter, a conversion */
-    FR_ABORTED = 7, /* an abort callback said so */
-    FR_LOST = 8,    /* a file that weights are mapped from was cut or written to meanwhile: open the model anew */
+    FR_MACHINE = 5, /* this machine lacks what was asked for, such as an instruction set */
+    FR_UNBUILT = 6, /* the library knows the feature (a family, a drafter, a conversion) but does not have it yet */
+    FR_ABORTED = 7, /* an abort callback or a cancellation ended the call */
+    FR_LOST = 8,    /* a file that weights are mapped from was cut or written to: open the model again */
 } fr_status;
 
-/* "input", "usage", ...; static storage. */
+/* Returns "input", "usage" and so on. The text is static. */
 const char *fr_status_name(fr_status status);
 
-/* The line of this thread's last failure, "" before any. Valid until the thread's next failing call. */
+/* Returns the line of the calling thread's last failure, "" before any. The line names the file, tensor or number at
+ * fault; a second line after a line feed may say what to do instead. It stays valid until the same thread's next
+ * failing call. A status that a callback returned is passed on without a line. */
 const char *fr_last_error(void);
 
-/* Frees what a function above allocated for its caller. */
+/* Frees memory that a function of this file allocated for its caller. */
 void fr_free(void *memory);
 
-/* A weights file that gets shorter while it is open, or whose disk fails, ends the program by SIGBUS as soon as a byte
- * is read that is gone (one that is written to, or cut by less than a page, is FR_INPUT). The library handles no
- * signals; a handler can tell by this what happened: the path of the mapped file that the address (si_addr) lies in,
- * as it was opened; NULL: in none. Async-signal-safe. The path lasts as long as what it was opened for. */
+/* Finds the mapped weights file that contains this address, and returns its path as it was opened, or NULL. A program
+ * calls it in a handler of SIGBUS with si_addr: reading a mapped file that has become shorter, or whose disk fails,
+ * ends a program with that signal, and the library installs no handlers. (A file that was only written to, or cut by
+ * less than a page, is reported as FR_INPUT instead.) Async-signal-safe. The path is valid as long as the object that
+ * opened the file. */
 const char *fr_mapped_file(const void *address);
-
-/* ------------------------------------------------------------------------------------------------------------ ranks */
-
-/* One model run by several processes, on one machine or more: ranks of an MPI job (builds with RANKS=mpi; others give
- * FR_UNBUILT). Each makes the same calls with the same arguments, and gets the answers of one process; models that it
- * opens from then on are run together. Call it before, once, while there is one thread: of cores that several ranks may
- * use each takes its part. A rank that is silent for so many seconds, has gone or does something else is FR_MACHINE
- * from then on, on all. A job of one process is none. A draft model is run together as well; drafters that
- * read the target's rows, and a vision tower, each rank runs for itself. */
-fr_status fr_ranks_join(int timeout_seconds);
-
-/* This process among them, and how many there are: 0 and 1 without a job. */
-size_t fr_rank(void);
-size_t fr_rank_count(void);
-
-/* Leaves the job: before the process ends with that exit status, with its last line of errors, "" for none. Where
- * others don't end too the job is ended as a whole; rank 0 is told the line, which it then fails with. say(line), or
- * NULL: on rank 0 how another rank failed when this one was done already, on rank 1 how rank 0 has gone. Gives the exit
- * status, which is not 0 if it was not 0 or another rank failed; where the job is ended it does not return. */
-int fr_ranks_part(int code, const char *line, void (*say)(const char *line));
-
-/* ---------------------------------------------------------------------------------------------------------- options */
-
-/* A bag of settings, read while something is opened and not kept: it may be freed or changed right after. Each call
- * reads what concerns it and passes the rest by:
- *
- *     fr_model_open       THREADS PIN NUMA ISA MMAP MLOCK MMPROJ CHAT_TEMPLATE TOKENIZER_PRE MEMORY, progress, log
- *     fr_drafter_open     THREADS PIN NUMA MMAP MLOCK MEMORY, progress, log; kernels are the model's
- *     fr_tokenizer_open   CHAT_TEMPLATE TOKENIZER_PRE
- *     fr_engine_open      CONTEXT to MEMORY, SPEC_TYPE, DRAFT_MAX
- *     fr_engine_session   SPEC_TYPE to SAMPLERS, PROMPT_REUSE, log
- *     fr_session_open     what those two read */
-typedef struct fr_options fr_options;
-
-typedef enum fr_option {
-    /* -- Machine and files. */
-
-    /* 1 to 1024; default: the cores this process may use (affinity and CPU quota) */
-    FR_OPT_THREADS,
-    /* Pin threads to cores, a session's to those that others leave: 0, 1, or -1 (default): 1 where threads are
-     * spread over several NUMA nodes. One node's are left to the system, which takes them out of other programs' way */
-    FR_OPT_PIN,
-    /* 0 or 1 (default): spread threads over NUMA nodes and place memory by first touch */
-    FR_OPT_NUMA,
-    /* Text: scalar avx2 avxvnni avx512 avx512vnni neon dotprod i8mm; default: the best */
-    FR_OPT_ISA,
-    /* 0 or 1 (default): use weights as they lie in the file, or read them into memory */
-    FR_OPT_MMAP,
-    /* 0 (default) or 1: lock weights in memory; a system that refuses is FR_MACHINE */
-    FR_OPT_MLOCK,
-    /* Text: path of a GGUF text model's vision tower, llama.cpp's mmproj file; default: none */
-    FR_OPT_MMPROJ,
-    /* Text: path of a chat template, Jinja, to be used instead of the model's own */
-    FR_OPT_CHAT_TEMPLATE,
-
-    /* -- What a session has room for. */
-
-    /* Positions a session can hold, 1 to 2^24; default 4096 or the model's own limit if less */
-    FR_OPT_CONTEXT,
-    /* Prompt rows a forward, 1 to 4096; default 64, of a mixture of experts 256 in a session that has its engine for
-     * itself. An abort, a cancellation and what fr_session_set_progress is told are as fine as a forward: fewer rows
-     * are finer, and slower */
-    FR_OPT_CHUNK,
-    /* Text: what keys are cached as, f32 f16 bf16 q8_0 q4_0; q8_0 and q4_0 need heads that are multiples of 32 wide;
-     * default f32, or f16 where the weights are quantized */
-    FR_OPT_KV_K,
-    /* Text: what values are cached as, the same words; of latents, which are keys and values in one, the keys' alone */
-    FR_OPT_KV_V,
-    /* Bytes of the target's keys and values in an engine, shared by its sessions as they need it; default 0: as much as
-     * all sessions may need. Pages that no session needs keep earlier prompts. When all pages are in use, a call that
-     * needs more is FR_MEMORY and loses nothing: a prompt that it ran in part continues, as after an abort, once pages
-     * are free. Drafts without room are left out. A drafter's own cache comes beside this one; a session that gets no
-     * page of it drafts nothing. With ranks: the bytes of all heads in one process, of which each rank takes its
-     * part */
-    FR_OPT_KV_MEMORY,
-    /* Checkpoints of sliding layers' caches, or of recurrent layers' states, that a session may keep, 0 to 1024,
-     * default 8: what fr_session_truncate goes back to where those hold too little to go on */
-    FR_OPT_CTX_CHECKPOINTS,
-    /* 0 (default) or 1: sliding layers keep every position, and need no checkpoints */
-    FR_OPT_SWA_FULL,
-    /* Bytes that a model, its drafter and one engine (or a session with its own) may have in memory together, all that
-     * must stay there; default 0: what the system has. What would not fit is FR_MEMORY before it is taken; of several
-     * sessions the engine's keys and values are given less first, as by FR_OPT_KV_MEMORY. fr_model_estimate tells */
-    FR_OPT_MEMORY,
-
-    /* -- Drafting. The text doesn't depend on it. */
-
-    /* Text: who drafts, none mtp eagle eagle3 draft ngram, or several with commas between: the first with a proposal
-     * wins, ngram under FR_DRAFT_AUTO only where it gains more; all but none and ngram are the session's drafter, of
-     * that kind; default: the drafter, of whatever kind, else none */
-    FR_OPT_SPEC_TYPE,
-    /* Drafts a step, 0 (none) to 15, or FR_DRAFT_AUTO (default): as many as pay */
-    FR_OPT_DRAFT_MAX,
-    /* Fewer drafts than this are none, 0 to 15, default 0; at most FR_OPT_DRAFT_MAX. Not with rejection, whose law
-     * it would break */
-    FR_OPT_DRAFT_MIN,
-    /* Number 0 to 1: a draft that the drafter gives less of all chance, before temperature and filters, is not
-     * proposed, nor what would follow it; under rejection the best draft's chance counts. ngram gives none a chance.
-     * FR_DRAFT_P_AUTO (default): where FR_OPT_DRAFT_MAX is FR_DRAFT_AUTO, a chain ends where a next draft, by its
-     * chance and by how many of such a chance have stood, is not worth its time; of a fixed number of drafts as 0 */
-    FR_OPT_DRAFT_P_MIN,
-    /* Text, of fr_drafter_open: which ids a drafter whose head scores them all does score, the rest are never drafted:
-     * whole (default), all; N, the first N ids; or the path of a list that `forerun trim-head` wrote. Drafters with a
-     * list of their own keep that */
-    FR_OPT_DRAFT_HEAD,
-
-    /* -- How a token is drawn from the target's logits; the order is that of FR_OPT_SAMPLERS. Penalties see the tokens
-     * of the timeline, the prompt's too. Whatever is set, the text is the same with and without drafting (but see
-     * FR_OPT_ACCEPT). */
-
-    /* Number 0.01 to 100, default 1: a token that occurred has its logit divided by it, or multiplied where it is
-     * negative */
-    FR_OPT_REPEAT_PENALTY,
-    /* Number -1000 to 1000, default 0: taken off for each occurrence */
-    FR_OPT_FREQUENCY_PENALTY,
-    /* Number -1000 to 1000, default 0: taken off once */
-    FR_OPT_PRESENCE_PENALTY,
-    /* Tokens that the penalties look back over, default 64; -1: all */
-    FR_OPT_REPEAT_LAST_N,
-    /* Text: "id+x,id-x,id:x", what to add to ids' logits; -inf bans an id, as ids of fr_model_suppressed are
-     * whatever is set. Adds to what is set already, up to 256 ids */
-    FR_OPT_LOGIT_BIAS,
-    /* Number 0 to 100; default 0: greedy, the largest logit, the lowest id of equals */
-    FR_OPT_TEMPERATURE,
-    /* Keep the k largest and what equals the last of them; default 0: all */
-    FR_OPT_TOP_K,
-    /* Number 0 to 1: keep the fewest, best first, that have this much; default 1: all */
-    FR_OPT_TOP_P,
-    /* Number 0 to 1: keep what has this much of the best one's chance; default 0: all */
-    FR_OPT_MIN_P,
-    /* Of the noise, 0 to 2^63 - 1, default 0; the same seed gives the same text */
-    FR_OPT_SEED,
-    /* Text: gumbel (default), a draft stands where it is the target's own draw; rejection, it stands with
-     * probability min(1, p / q): the distribution is the target's, but the text depends on drafter and depth */
-    FR_OPT_ACCEPT,
-
-    /* -- What ends a text, and what comes with its ids. */
-
-    /* 0 (default) or 1: go on past an end of sequence, but that of a grammar's text */
-    FR_OPT_IGNORE_EOS,
-    /* Log-probabilities of the tokens a step gives and of this many best, 0 to 100; default -1: none */
-    FR_OPT_LOGPROBS,
-
-    /* -- More ways to draw, llama.cpp's by its names. */
-
-    /* Number 0 to 1000, default 0: no DRY. A token that would go on a repetition of n tokens, n at least the allowed
-     * length, has multiplier * base^(n - allowed length) taken off its logit */
-    FR_OPT_DRY_MULTIPLIER,
-    /* Number 1 to 1000, default 1.75 */
-    FR_OPT_DRY_BASE,
-    /* Default 2 */
-    FR_OPT_DRY_ALLOWED_LENGTH,
-    /* Tokens that DRY looks back over, default 64; -1: all */
-    FR_OPT_DRY_PENALTY_LAST_N,
-    /* Text, up to 40 bytes, that no repetition reaches across; adds to those set before, up to 16; "none": none.
-     * Default: line break, colon, double quote, asterisk, where the model has a tokenizer */
-    FR_OPT_DRY_SEQUENCE_BREAKER,
-    /* Number -1 to 1000: keep logits at most that many standard deviations below the largest; default -1, as 0: all */
-    FR_OPT_TOP_N_SIGMA,
-    /* Number 0 to 1: keep the fewest, whose surprise is nearest to the entropy first, that have more than this; default
-     * 1: all */
-    FR_OPT_TYPICAL_P,
-    /* Number 0 to 1, default 0: how often, drawn for each position, of the tokens that have the threshold's chance all
-     * but the last are left out */
-    FR_OPT_XTC_PROBABILITY,
-    /* Number 0 to 1, default 0.1; above 0.5: nothing is left out */
-    FR_OPT_XTC_THRESHOLD,
-    /* Number 0 to 100, default 0: off. The temperature is between itself less this and itself plus this, by (entropy /
-     * largest possible)^exponent of what is left */
-    FR_OPT_DYNATEMP_RANGE,
-    /* Number 0 to 100, default 1 */
-    FR_OPT_DYNATEMP_EXPONENT,
-    /* 2: mirostat 2, alone behind the temperature: no penalties, no other filters. Its bound begins anew with each
-     * prompt; a fork and a restored session go on with theirs. 0 (default): none; 1 is FR_UNBUILT */
-    FR_OPT_MIROSTAT,
-    /* Number 0 to 100, default 0.1: learning rate, eta */
-    FR_OPT_MIROSTAT_LR,
-    /* Number 0 to 100, default 5: surprise aimed at in bits, tau */
-    FR_OPT_MIROSTAT_ENT,
-    /* Text: the filters to run, in this order: penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature, or
-     * letters, edskypmxt. The first two stand in front. Default: all, in the order that stands here, llama.cpp's */
-    FR_OPT_SAMPLERS,
-
-    /* -- Of the tokenizer. */
-
-    /* Text: how texts are cut before tokens are merged, by llama.cpp's names: llama-bpe qwen2 gpt-2 ...; instead of a
-     * GGUF file's tokenizer.ggml.pre. Heeded for the model and a model that drafts for it; a folder's tokenizer.json
-     * says it itself. Default: as the file says */
-    FR_OPT_TOKENIZER_PRE,
-
-    /* -- Added later: numbers of options stay as they are. */
-
-    /* 0 (default) or 1: a step's log-probabilities are those of its draws, after masks, penalties, bias, filters and
-     * temperature. Tokens that these exclude have -INFINITY, and are ordered by the model's own logits */
-    FR_OPT_LOGPROBS_DRAWN,
-
-    /* 0 or 1 (default): a session skips the leading tokens of a prompt that its engine has run before, in any session.
-     * With 0 it runs the whole prompt; other sessions may still reuse what it ran */
-    FR_OPT_PROMPT_REUSE,
-
-    FR_OPT_COUNT
-} fr_option;
-
-/* Each step drafts as many tokens as the time of forwards and drafts, measured as the session runs, and the share of
- * drafts that stood make worthwhile; none at all where that is faster. */
-#define FR_DRAFT_AUTO (-1)
-
-/* Each chain of drafts ends by what such drafts have become: FR_OPT_DRAFT_P_MIN. */
-#define FR_DRAFT_P_AUTO (-1.0)
-
-/* NULL when out of memory. */
-fr_options *fr_options_new(void);
-fr_options *fr_options_copy(const fr_options *options);
-void fr_options_free(fr_options *options);
-fr_status fr_options_set(fr_options *options, fr_option option, int64_t value);
-fr_status fr_options_set_number(fr_options *options, fr_option option, double value);
-fr_status fr_options_set_text(fr_options *options, fr_option option, const char *value);
-
-/* What is set, or the default; options NULL: the defaults. -1 of a whole number whose default is the model's or the
- * machine's to say. FR_USAGE for an option that takes another kind of value. */
-fr_status fr_options_get(const fr_options *options, fr_option option, int64_t *value);
-fr_status fr_options_get_number(const fr_options *options, fr_option option, double *value);
-
-/* The same of a text, into room for `size` bytes, its NUL included; "" where the default is the model's or the
- * machine's to say. *length: of the whole text; what has no room is FR_USAGE, so text NULL with size 0 asks how long it
- * is. It sets the option again, but for several of FR_OPT_DRY_SEQUENCE_BREAKER: a NUL stands between those. */
-fr_status fr_options_get_text(const fr_options *options, fr_option option, char *text, size_t size, size_t *length);
-
-/* The option that this thread's last failure is about, as a higher or another value of it would do: FR_OPT_CONTEXT
- * where a prompt is too long, say. FR_OPT_COUNT: none. */
-fr_option fr_last_error_option(void);
-
-/* "temperature", "top-k", ...: as error lines name an option; NULL for none. */
-const char *fr_option_name(fr_option option);
-
-/* What an option takes, and of a number from where to where (as doubles, whole ones beyond 2^53 rounded; NULL: not
- * asked). Of texts the range is empty. */
-typedef enum fr_option_kind { FR_OPTION_WHOLE, FR_OPTION_NUMBER, FR_OPTION_TEXT } fr_option_kind;
-fr_status fr_option_range(fr_option option, fr_option_kind *kind, double *low, double *high);
-
-/* Called while weights are loaded, with done of total bytes, from the thread that called fr_model_open
- * (fr_drafter_open): true goes on, false ends the call with FR_ABORTED. */
-typedef bool fr_progress_fn(void *context, uint64_t done, uint64_t total);
-void fr_options_set_progress(fr_options *options, fr_progress_fn *progress, void *context);
-
-/* What the library has to say, a line without its newline each, called by the thread that called into the library:
- * what was opened, what could be faster (FR_LOG_WARN: the lines of fr_model_note), what was restored or will be run
- * again. A model, drafter or session keeps the function that the options had when it was opened. The line is the
- * function's until it returns; it must not call into what it was called from. Failures are no lines here: they are
- * fr_last_error(). */
-typedef enum fr_log_level { FR_LOG_DEBUG = 0, FR_LOG_INFO = 1, FR_LOG_WARN = 2 } fr_log_level;
-typedef void fr_log_fn(void *context, fr_log_level level, const char *line);
-void fr_options_set_log(fr_options *options, fr_log_fn *log, void *context);
 
 /* ------------------------------------------------------------------------------------------------------------ model */
 
-/* An opened target model: weights, configuration, tokenizer. Immutable, shareable between threads; must outlive the
- * drafters and sessions opened on it. */
-typedef struct fr_model fr_model;
-
-/* path: a folder with config.json, *.safetensors (or shards with their index) and tokenizer.json, as published; or a
- * GGUF file, any of its shards. The tokenizer may be missing where only ids are used. */
+/* Opens a model for reading.
+ *
+ * path: a folder as published, with config.json, safetensors files (with their index if there are several) and
+ * tokenizer.json; or a GGUF file, any one of its shards. A model without a tokenizer opens too, for programs that work
+ * with ids. options: see "options" for those that are read. *model out: it must outlive the drafters and sessions that
+ * are opened on it. */
 fr_status fr_model_open(const char *path, const fr_options *options, fr_model **model);
 void fr_model_close(fr_model *model);
 
-/* The same of a GGUF file's bytes, which are used as they lie and must outlive the model, unchanged; name: what error
- * lines call it. Begins at a multiple of 32 bytes, or FR_USAGE. (A descriptor has a path: "/proc/self/fd/N".) */
+/* Opens a GGUF file that is in memory already. The bytes are used in place: they must start at a multiple of 32 (or the
+ * call returns FR_USAGE), and stay unchanged as long as the model is open. name: the model's name in error lines. (An
+ * open file descriptor has a path, "/proc/self/fd/N", so fr_model_open takes it.) */
 fr_status fr_model_open_bytes(const void *bytes, size_t size, const char *name, const fr_options *options,
                               fr_model **model);
 
-/* Estimates the bytes that opening a model, perhaps its drafter, and an engine of so many sessions would take, without
- * loading any of it: bytes[FR_ESTIMATE_COUNT] out. One session without FR_OPT_KV_MEMORY is one that is opened alone; an
- * engine of one takes a few bytes more for each position, to find prompts again. drafter: a path, "" for the MTP layer
- * in the model's own checkpoint, NULL for none. Files that could not be opened fail as they would; an estimate that
- * exceeds memory or FR_OPT_MEMORY is given all the same. */
-typedef enum fr_estimate {
-    FR_ESTIMATE_RESIDENT,    /* weights that must stay in memory: copies, and what every token reads */
-    FR_ESTIMATE_MAPPED,      /* weights that are used in files as they lie: they come and go as they are read */
-    FR_ESTIMATE_KV,          /* the target's keys and values, of all sessions */
-    FR_ESTIMATE_KV_LEAST,    /* the least value of FR_OPT_KV_MEMORY that this engine can be opened with; 0: of no use */
-    FR_ESTIMATE_STATES,      /* what recurrent layers keep of all timelines */
-    FR_ESTIMATE_CHECKPOINTS, /* of sliding layers' caches and of states */
-    FR_ESTIMATE_DRAFTING,    /* a drafter's own keys and values, and what drafting works in */
-    FR_ESTIMATE_SCRATCH,     /* what forwards work in, logits, and what else sessions hold */
-    FR_ESTIMATE_TOTAL,       /* of these, all but MAPPED and KV_LEAST: what FR_OPT_MEMORY limits */
-    FR_ESTIMATE_AVAILABLE,   /* what the system has for this process now */
-    FR_ESTIMATE_COUNT
-} fr_estimate;
-fr_status fr_model_estimate(const char *path, const char *drafter, const fr_options *options, size_t sessions,
-                            uint64_t *bytes);
-
-/* Finds the path of a model that another program has downloaded, by its name; nothing is fetched. environment:
- * NAME=VALUE texts and a NULL, as POSIX's environ, which say where those programs' stores are; NULL: none. Names:
- *
- *     ORG/NAME          a repository in Hugging Face's cache (HF_HUB_CACHE, HF_HOME), llama.cpp's (LLAMA_CACHE) or LM
- *                       Studio's folder: as published, or its GGUF file, Q4_K_M, Q8_0, else the first
- *     ORG/NAME:TYPE     its first GGUF file of that type: Q5_K_M
- *     ORG/NAME:FILE     its GGUF file of that name
- *     ollama:NAME:TAG   in ollama's store (OLLAMA_MODELS)
- *
- * Letters may be of another case, and ORG/ and ollama: may be left out, if that names one model only. A path of an
- * existing file, or a text that is no name, is given back as it is; an address is FR_INPUT. *path: allocated; free it
- * with fr_free. FR_INPUT: no model has that name, and the line has the command that would download it. */
-fr_status fr_model_find(const char *name, const char *const *environment, char **path);
-
-/* All that there are, one after the other, until `told` gives false (FR_ABORTED). What it is given is the library's and
- * valid until it returns; it may open the model. */
-typedef struct fr_found {
-    const char *name;    /* that fr_model_find takes, or a path */
-    const char *path;    /* where it lies: what fr_model_open takes, but where there is a problem */
-    const char *tower;   /* a vision tower beside it, or NULL */
-    const char *store;   /* whose it is: "Hugging Face", "llama.cpp", "LM Studio", "ollama" */
-    const char *problem; /* why it can't be opened, as far as that is known; NULL: it isn't */
-    uint64_t bytes;      /* of its files */
-} fr_found;
-typedef bool fr_found_fn(void *context, const fr_found *found);
-fr_status fr_model_list(const char *const *environment, fr_found_fn *told, void *context);
-
-/* How the rows of a text become one: sentence-transformers' 1_Pooling/config.json, GGUF's .pooling_type, whose numbers
- * these are. The rows' mean, the first one, the last one; RANK, which a classifier follows, is not built. */
-typedef enum fr_pooling {
-    FR_POOLING_NONE = 0,
-    FR_POOLING_MEAN = 1,
-    FR_POOLING_CLS = 2,
-    FR_POOLING_LAST = 3,
-    FR_POOLING_RANK = 4,
-} fr_pooling;
-
 typedef enum fr_fact {
-    FR_FACT_VOCAB,         /* rows of the LM head: one logit each */
+    FR_FACT_VOCAB,         /* rows of the LM head, each of which gives one logit */
     FR_FACT_HIDDEN,        /* width of a hidden row */
-    FR_FACT_LAYERS,
-    FR_FACT_MTP_LAYERS,    /* that draft for it, in its own checkpoint: fr_drafter_open with path NULL */
-    FR_FACT_IMAGE_TOKEN,   /* the id that stands for a row of a picture; -1: the model sees none */
-    FR_FACT_WINDOW,        /* positions that its sliding layers look back over; 0: none slides */
-    FR_FACT_CONTEXT_LIMIT, /* positions the model was made for */
-    FR_FACT_WEIGHT_BYTES,  /* of the tensors that are used */
-    FR_FACT_POOLING,       /* fr_pooling: what its makers embed texts by; FR_POOLING_NONE: they say nothing */
+    FR_FACT_LAYERS,        /* layers of the model itself */
+    FR_FACT_MTP_LAYERS,    /* layers in its checkpoint that draft for it: fr_drafter_open with path NULL uses them */
+    FR_FACT_IMAGE_TOKEN,   /* id that stands for one row of a picture, -1 if the model sees no pictures */
+    FR_FACT_WINDOW,        /* positions that sliding layers look back over, 0 if no layer slides */
+    FR_FACT_CONTEXT_LIMIT, /* positions that the model was trained for */
+    FR_FACT_WEIGHT_BYTES,  /* bytes of the tensors that are used */
+    FR_FACT_POOLING,       /* fr_pooling by which its makers embed texts, FR_POOLING_NONE if they don't say */
     FR_FACT_COUNT
 } fr_fact;
+
+/* Returns a fact about the model. */
 int64_t fr_model_fact(const fr_model *model, fr_fact fact);
 
-/* End-of-sequence ids: the union of generation_config.json's and config.json's, or what GGUF's metadata name. *ids
- * belongs to the model. */
+/* Returns the number of end-of-sequence ids: those of generation_config.json and config.json together, or those that
+ * the GGUF file's metadata name. *ids belongs to the model. */
 size_t fr_model_eos(const fr_model *model, const int32_t **ids);
 
-/* Sets an option of sampling to the value that the model's makers recommend: temperature, top_k, top_p, min_p,
- * typical_p and repetition_penalty of generation_config.json, where do_sample false is temperature 0, or a GGUF file's
- * general.sampling keys. *found is false, and the option is unchanged, if they recommend no value or one that the
- * option does not take. One thread at a time for the same options. */
-fr_status fr_options_recommend(fr_options *options, const fr_model *model, fr_option option, bool *found);
-
-/* Ids that the model's makers keep out of its texts: suppress_tokens of generation_config.json, or GGUF's
- * tokenizer.ggml.suppress_tokens; what is no id of its vocabulary is left out. Sessions never give them. *ids belongs
- * to the model. */
+/* Returns the number of ids that the model's makers exclude from its texts: suppress_tokens of generation_config.json,
+ * or tokenizer.ggml.suppress_tokens of a GGUF file, without those that are no ids of the vocabulary. Sessions never
+ * give them. *ids belongs to the model. */
 size_t fr_model_suppressed(const fr_model *model, const int32_t **ids);
 
-/* The instruction-set word that the model's kernels run at ("avx512", "neon", ...). */
+/* Returns the instruction set that the model's kernels use: "avx512", "neon" and so on, the words of FR_OPT_ISA. */
 const char *fr_model_isa(const fr_model *model);
 
-/* What is worth saying about an opened model, a line each: weights of a slow type, say. NULL past the last one. The
- * lines belong to the model. */
+/* Returns a remark about an opened model, such as a weight type that is slow, one line for each index from 0; NULL
+ * after the last. The lines belong to the model. */
 const char *fr_model_note(const fr_model *model, size_t index);
 
 /* -------------------------------------------------------------------------------------------------------- tokenizer */
 
-typedef struct fr_tokenizer fr_tokenizer;
+/* Returns the model's own tokenizer, which belongs to the model; NULL if it has none. */
+const fr_tokenizer *fr_model_tokenizer(const fr_model *model);
 
-/* path: a folder with tokenizer.json (and tokenizer_config.json, chat_template.jinja, if any), or a GGUF file. options:
- * FR_OPT_CHAT_TEMPLATE and FR_OPT_TOKENIZER_PRE are heeded. Immutable, shareable. */
+/* Opens a tokenizer without its model. path: a folder with tokenizer.json (and tokenizer_config.json and
+ * chat_template.jinja where there are such files), or a GGUF file. Of the options FR_OPT_CHAT_TEMPLATE and
+ * FR_OPT_TOKENIZER_PRE are read. */
 fr_status fr_tokenizer_open(const char *path, const fr_options *options, fr_tokenizer **tokenizer);
 void fr_tokenizer_close(fr_tokenizer *tokenizer);
 
-/* What is worth saying about an opened tokenizer, a line each: what its file leaves out and was assumed, say. NULL past
- * the last one. The lines belong to the tokenizer; those of a model's own are among the model's too. */
-const char *fr_tokenizer_note(const fr_tokenizer *tokenizer, size_t index);
+/* Converts bytes to ids; any bytes are accepted. add_special: adds what the tokenizer's post-processor adds, such as
+ * <bos>. parse_special: control tokens written in the text become their ids. Without it no text gives a control token's
+ * id, except <unk> for a character that the vocabulary has no other way to write. *ids: free it with fr_free.
+ *
+ * Control tokens open and close what is not text: tokens marked special in tokenizer.json or CONTROL in GGUF, and other
+ * added tokens that the chat template writes, such as <think>. In a prompt for a base model they have their meaning; in
+ * a chat's message they must not have it. Added tokens that only abbreviate text, such as a run of line breaks, are
+ * recognized in any text. */
+fr_status fr_tokenize(const fr_tokenizer *tokenizer, const char *text, size_t length, bool add_special,
+                      bool parse_special, int32_t **ids, size_t *count);
 
-/* The model's own tokenizer, NULL if it has none. Belongs to the model. */
-const fr_tokenizer *fr_model_tokenizer(const fr_model *model);
+/* Converts ids to bytes, with special tokens written out. *text ends with a NUL that *length does not count: free it
+ * with fr_free. An id outside the vocabulary is FR_INPUT. */
+fr_status fr_detokenize(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count, char **text, size_t *length);
 
-/* Ids: one more than the largest; those that stand for something, -1 where the tokenizer has none. */
+/* Makes a decoder, which converts ids to text one at a time. It holds back the bytes of an incomplete character, so the
+ * text that it gives never ends inside one. print_special: special tokens are written out instead of left out. */
+fr_status fr_decoder_new(const fr_tokenizer *tokenizer, bool print_special, fr_decoder **decoder);
+void fr_decoder_free(fr_decoder *decoder);
+
+/* Gives the text that one more id completes. *text belongs to the decoder until its next call; *length may be 0. */
+fr_status fr_decoder_feed(fr_decoder *decoder, int32_t id, const char **text, size_t *length);
+
+/* Gives what the decoder still holds back at the end of a text: the bytes of an incomplete character as they are. */
+fr_status fr_decoder_finish(fr_decoder *decoder, const char **text, size_t *length);
+
+/* Returns one more than the largest id. */
 size_t fr_tokenizer_count(const fr_tokenizer *tokenizer);
+
+/* Return the ids of begin of sequence, end of sequence and unknown; -1 for one that the tokenizer does not have. */
 int32_t fr_tokenizer_bos(const fr_tokenizer *tokenizer);
 int32_t fr_tokenizer_eos(const fr_tokenizer *tokenizer);
 int32_t fr_tokenizer_unk(const fr_tokenizer *tokenizer);
 
-/* What a token is. Those of the second and third kind are looked for in texts before anything else is. */
 typedef enum fr_token_kind {
     FR_TOKEN_NONE,    /* no token has this id */
-    FR_TOKEN_TEXT,    /* of the model's own vocabulary */
-    FR_TOKEN_ADDED,   /* added to it, and stands for text: a run of line breaks, say */
-    FR_TOKEN_CONTROL, /* opens or closes what is not text: see below */
-    FR_TOKEN_BYTE,    /* one byte, of characters that the vocabulary lacks */
-    FR_TOKEN_UNKNOWN, /* for what it lacks otherwise */
+    FR_TOKEN_TEXT,    /* belongs to the model's own vocabulary */
+    FR_TOKEN_ADDED,   /* was added to the vocabulary and stands for text; found before the text is cut */
+    FR_TOKEN_CONTROL, /* opens or closes what is not text, see fr_tokenize; found before the text is cut */
+    FR_TOKEN_BYTE,    /* stands for one byte of a character that the vocabulary lacks */
+    FR_TOKEN_UNKNOWN, /* stands for what the vocabulary has no other way to write */
 } fr_token_kind;
+
+/* Returns the kind of token that has this id. */
 fr_token_kind fr_token_kind_of(const fr_tokenizer *tokenizer, int32_t id);
 
-/* A token's own text as the vocabulary has it ("<0x0A>", "<bos>"), and the bytes that it prints as (a line feed,
- * "<bos>"), which may be a part of a character; NULL and a length of 0 for no token. They belong to the tokenizer, and
- * the second has no NUL. */
+/* Return a token's text as the vocabulary writes it ("<0x0A>", "<bos>"), and the bytes that it prints (a line feed,
+ * "<bos>"), which may be part of a character. NULL and a length of 0 for no token. Both belong to the tokenizer; the
+ * bytes have no NUL after them. */
 const char *fr_token_text(const fr_tokenizer *tokenizer, int32_t id, size_t *length);
 const char *fr_token_bytes(const fr_tokenizer *tokenizer, int32_t id, size_t *length);
 
-/* Control tokens are those that open and close what is not text: tokens marked special (tokenizer.json) or CONTROL
- * (GGUF), and other added tokens that the chat template names (Qwen's <think>). Whose text they are in decides whether
- * they mean anything: of a prompt for a base model they do, of what somebody says in a chat they don't. Added tokens
- * that only abbreviate text, such as a run of line breaks, are found everywhere. */
+/* Returns a remark about an opened tokenizer, such as an assumption about what its file leaves out, one line for each
+ * index from 0; NULL after the last. The lines belong to the tokenizer. fr_model_note gives those of a model's own
+ * tokenizer too. */
+const char *fr_tokenizer_note(const fr_tokenizer *tokenizer, size_t index);
 
-/* Bytes to ids; any bytes are accepted. add_special: also what the post-processor adds (<bos>). parse_special: control
- * tokens in the text become their ids; otherwise no text whatever gives the id of one, but for that of <unk> where the
- * vocabulary has nothing else for a character. *ids is allocated; free it with fr_free. */
-fr_status fr_tokenize(const fr_tokenizer *tokenizer, const char *text, size_t length, bool add_special,
-                      bool parse_special, int32_t **ids, size_t *count);
+/* ---------------------------------------------------------------------------------------------------------- drafter */
 
-/* Ids to bytes, special tokens printed. *text is allocated (NUL-terminated; length excludes the NUL); fr_free it.
- * An id outside the vocabulary is FR_INPUT. */
-fr_status fr_detokenize(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count, char **text, size_t *length);
+/* Opens a drafter for a target, and checks that the two fit: architecture, widths, vocabulary. A drafter proposes ids
+ * cheaply; the target verifies them all in one forward. path: a drafter's or a small model's folder or GGUF file, or
+ * NULL for the MTP layers in the target's own checkpoint. A small model with another vocabulary drafts by way of its
+ * text. */
+fr_status fr_drafter_open(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter);
+void fr_drafter_close(fr_drafter *drafter);
 
-/* Ids to text as they come. A decoder holds back the bytes of a character that is not complete yet, so that what it
- * hands out never ends inside one. One thread at a time. */
-typedef struct fr_decoder fr_decoder;
-fr_status fr_decoder_new(const fr_tokenizer *tokenizer, bool print_special, fr_decoder **decoder);
-void fr_decoder_free(fr_decoder *decoder);
+/* Returns a remark about an opened drafter, such as a head that could be faster, as fr_model_note does. */
+const char *fr_drafter_note(const fr_drafter *drafter, size_t index);
 
-/* *text belongs to the decoder until its next call; *length may be 0. */
-fr_status fr_decoder_feed(fr_decoder *decoder, int32_t id, const char **text, size_t *length);
+/* ---------------------------------------------------------------------------------------------------------- session */
 
-/* What is still held back, at the end of a text: an incomplete character, its bytes as they are. */
-fr_status fr_decoder_finish(fr_decoder *decoder, const char **text, size_t *length);
+/* The most ids that one step gives: 15 drafts and the target's own token. */
+#define FR_STEP_MAX 16
+
+/* Opens a session with threads and caches of its own. drafter: NULL for plain decoding. The session takes all its
+ * memory now and allocates none while it generates. Its timeline, the ids of prompts and steps so far, is empty. */
+fr_status fr_session_open(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
+                          fr_session **session);
+void fr_session_close(fr_session *session);
+
+/* Appends ids to the timeline and runs them. count: at least 1. Ids outside the vocabulary or beyond the context are
+ * FR_INPUT and change nothing. A prompt may follow steps: what they gave is part of the timeline already, so do not
+ * append it again. */
+fr_status fr_session_prompt(fr_session *session, const int32_t *ids, size_t count);
+
+/* Runs one round: draft, verify in one forward, accept. Gives 1 to FR_STEP_MAX ids in order.
+ *
+ * limit: room in ids, at least 1; the round drafts no more than fits. *accepted: how many of the ids, the first ones,
+ * were drafts that the target accepted; the one after them, if there is one, is the target's own choice. May be NULL.
+ * The first step after a prompt gives the one id that the prompt's forward predicted. *count is 0 once the text has
+ * ended: after an end of sequence (which is given, as the last id), or when the context is full. After a failure both
+ * are 0 and the timeline is as before the call, so that the next step tries again. */
+fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_t *count, size_t *accepted);
+
+/* Makes these ids the whole timeline, as a conversation does each turn: keeps the beginning that they share with the
+ * present timeline, cuts the rest off, and runs only what is new. Conditions as for fr_session_prompt. */
+fr_status fr_session_set_prompt(fr_session *session, const int32_t *ids, size_t count);
+
+/* Makes these ids the whole timeline as fr_session_set_prompt does, but runs nothing yet: the next step runs them, or
+ * rounds of an engine do, in pieces beside the rows of other sessions. */
+fr_status fr_session_put(fr_session *session, const int32_t *ids, size_t count);
+
+/* Returns how many ids of the timeline have to be run before the session can give any. */
+size_t fr_session_waiting(const fr_session *session);
+
+/* Cuts the timeline to its first `length` tokens, 0 to its present length. Afterwards everything (logits, ids, drafts)
+ * is as after a prompt of these tokens. Runs nothing: the next prompt or step runs again what it must, which is the
+ * last token, or everything after the nearest checkpoint where the cut is older than what the caches of sliding or
+ * recurrent layers hold (FR_OPT_CTX_CHECKPOINTS). FR_STAT_RERUN_TOKENS counts these tokens. */
+fr_status fr_session_truncate(fr_session *session, size_t length);
+
+/* Empties the timeline. Memory, threads, the memory figures, and pictures that wait for their prompt stay. */
+void fr_session_reset(fr_session *session);
+
+/* Return the number of tokens on the timeline, and how many there is room for. */
+size_t fr_session_length(const fr_session *session);
+size_t fr_session_context(const fr_session *session);
+
+/* Returns the timeline's length and the timeline itself, which belongs to the session until its next call. */
+size_t fr_session_ids(const fr_session *session, const int32_t **ids);
+
+/* The callback is asked before each forward whether to abort, inside a long prompt every FR_OPT_CHUNK tokens. Once it
+ * returns true the call returns FR_ABORTED. The session stays usable: its timeline and the ids that were given stay,
+ * and the next prompt or step runs what was left (truncate the timeline to drop it). NULL: nothing is asked. The
+ * callback may call fr_session_waiting, nothing else of the session. */
+typedef bool fr_abort_fn(void *context);
+void fr_session_set_abort(fr_session *session, fr_abort_fn *abort, void *context);
+
+/* Makes the session's running call, or else its next one that would run a forward, return FR_ABORTED before that
+ * forward, once. May be called from any thread. The session stays usable, as after an abort. */
+void fr_session_cancel(fr_session *session);
+
+/* The callback is told after each forward over part of a prompt how many of how many ids have been run. NULL: none. */
+typedef void fr_prompt_fn(void *context, size_t done, size_t total);
+void fr_session_set_progress(fr_session *session, fr_prompt_fn *progress, void *context);
+
+/* Sets texts that end the session's steps as an end of sequence does: the ids stop at the one whose text completes any
+ * of them, counted from the last prompt on, no matter which drafts were accepted. count: up to FR_STOPS_MAX, none of
+ * them empty; 0 removes them. A fork inherits them. */
+fr_status fr_session_set_stops(fr_session *session, const char *const *strings, size_t count);
+#define FR_STOPS_MAX 16
+
+/* Returns the index of the text that ended the steps, -1 if none did. *before, which may be NULL: bytes of the
+ * generated text before that stop; while no stop is complete, bytes before the first one that may have begun, which can
+ * be shown. */
+int fr_session_stopped(const fr_session *session, size_t *before);
+
+/* Finds the first complete stop in text[from .. length) and returns where it begins, with its index in *which. If there
+ * is none, *which is -1 and the result is where a stop may have begun whose rest is still to come, or `length`. Of
+ * stops that begin at the same place the first of the list counts. */
+size_t fr_stop_find(const char *const *strings, size_t count, const char *text, size_t length, size_t from, int *which);
+
+/* Gives log-probabilities of the last step's id at this index: natural logarithms of the target's own distribution
+ * before penalties, bias, temperature and filters (but see FR_OPT_LOGPROBS_DRAWN), the same with and without drafting.
+ * *own: that of the id itself. Returns how many of the best ids there are, FR_OPT_LOGPROBS or the size of the
+ * vocabulary, best first, the lower id first where they are equal. *ids and *values belong to the session until its
+ * next call. Without FR_OPT_LOGPROBS, or for an index beyond the last step, *own is NaN and the result 0. */
+size_t fr_session_logprobs(const fr_session *session, size_t index, float *own, const int32_t **ids,
+                           const float **values);
+#define FR_LOGPROBS_MAX 100
+
+/* Replaces the session's sampling options (a group of the list below), IGNORE_EOS, DRAFT_MIN and DRAFT_P_MIN from the
+ * next token on; other options are not read. The id that a prompt predicted is chosen again. A failure changes nothing.
+ * A session with a draft method of the program's own can't change between gumbel and rejection (FR_USAGE). */
+fr_status fr_session_set_options(fr_session *session, const fr_options *options);
+
+/* ---------------------------------------------------------------------------------------------------------- options */
+
+/* Options are read by the call that opens something and are not kept, so they may be freed or changed afterwards. Each
+ * call reads the groups of the list that concern it and ignores the rest:
+ *
+ *     fr_model_open        threads, memory and files; FR_OPT_MEMORY; progress, log
+ *     fr_drafter_open      THREADS PIN NUMA MMAP MLOCK MEMORY DRAFT_HEAD; progress, log; kernels are the model's
+ *     fr_tokenizer_open    CHAT_TEMPLATE TOKENIZER_PRE
+ *     fr_engine_open       room; SPEC_TYPE, DRAFT_MAX
+ *     fr_engine_session    drafting, sampling, ends; PROMPT_REUSE; log
+ *     fr_session_open      what the last two read
+ *
+ * The numbers of enumerators stay as they are; the list is ordered by subject. */
+typedef enum fr_option {
+    /* -- Threads, memory and files. */
+
+    /* Threads, 1 to 1024. Default: the cores that the process may use, by affinity and CPU quota. */
+    FR_OPT_THREADS = 0,
+    /* 1 pins threads to cores (a session's to those that others leave free), 0 does not. Default -1: pins where threads
+     * are spread over several NUMA nodes; on one node the system can move threads away from other programs. */
+    FR_OPT_PIN = 1,
+    /* 1 (default) spreads threads over NUMA nodes and places memory by first touch, 0 does not. */
+    FR_OPT_NUMA = 2,
+    /* Text, the instruction set: scalar avx2 avxvnni avx512 avx512vnni neon dotprod i8mm. Default: the best one. */
+    FR_OPT_ISA = 3,
+    /* 1 (default) uses weights in the mapped file where their layout allows it, 0 reads them into memory. */
+    FR_OPT_MMAP = 4,
+    /* 1 locks weights in memory, FR_MACHINE if the system refuses. Default 0. */
+    FR_OPT_MLOCK = 5,
+    /* Text, the path of a GGUF model's vision tower (llama.cpp's mmproj file). Default: none. */
+    FR_OPT_MMPROJ = 6,
+    /* Text, the path of a Jinja chat template that replaces the model's own. */
+    FR_OPT_CHAT_TEMPLATE = 7,
+    /* Text, how texts are cut before tokens are merged, by llama.cpp's names (llama-bpe, qwen2, gpt-2 and so on).
+     * Replaces tokenizer.ggml.pre of the model's GGUF file and of a draft model's; a tokenizer.json says it itself.
+     * Default: the file's own. */
+    FR_OPT_TOKENIZER_PRE = 49,
+
+    /* -- Room. */
+
+    /* Positions that a session can hold, 1 to 2^24. Default: 4096, or the model's own limit if that is less. */
+    FR_OPT_CONTEXT = 8,
+    /* Prompt rows in one forward, 1 to 4096. Default: 64, or 256 for a mixture of experts in a session with its own
+     * engine. Aborts, cancellations and progress happen between forwards, so fewer rows react sooner and run slower. */
+    FR_OPT_CHUNK = 9,
+    /* Text, the type of cached keys: f32 f16 bf16 q8_0 q4_0; the last two need head widths that are multiples of 32.
+     * Default: f32, or f16 where the weights are quantized. */
+    FR_OPT_KV_K = 10,
+    /* Text, the type of cached values, likewise. Latent attention caches one row as both, in the keys' type. */
+    FR_OPT_KV_V = 11,
+    /* Bytes for the target's keys and values in an engine, which its sessions share as they need them. Default 0: as
+     * much as all sessions may need. Pages that no session needs keep earlier prompts for reuse. When all pages are in
+     * use, a call that needs more returns FR_MEMORY and loses nothing: once pages are free, a prompt goes on where it
+     * stopped. Drafts that have no room are left out. A drafter's own cache is not counted; a session without a page of
+     * it drafts nothing. With ranks: the bytes of all heads together, of which each rank takes its share. */
+    FR_OPT_KV_MEMORY = 12,
+    /* Checkpoints of sliding layers' caches and recurrent layers' states that a session may keep, 0 to 1024, default 8.
+     * fr_session_truncate returns to them where the caches hold too little. */
+    FR_OPT_CTX_CHECKPOINTS = 13,
+    /* 1 keeps every position of sliding layers, which then need no checkpoints. Default 0. */
+    FR_OPT_SWA_FULL = 14,
+    /* Bytes that a model, its drafter and one engine (or a session with its own) may keep in memory together. Default
+     * 0: what the system has. More is FR_MEMORY before it is taken; an engine for several sessions first takes less for
+     * keys and values, as FR_OPT_KV_MEMORY does. fr_model_estimate tells the need. */
+    FR_OPT_MEMORY = 15,
+    /* 1 (default): a session skips the leading tokens of a prompt that its engine has run before, in any session. 0: it
+     * runs the whole prompt, and other sessions may still reuse that. */
+    FR_OPT_PROMPT_REUSE = 51,
+
+    /* -- Drafting, which never changes the text (but see FR_OPT_ACCEPT). */
+
+    /* Text, the draft methods: none mtp eagle eagle3 draft ngram, or several with commas between. The first one that
+     * proposes something wins, except that under FR_DRAFT_AUTO ngram must gain more than the next. All but none and
+     * ngram are kinds of the session's drafter. Default: the drafter, of whatever kind it is, or none. */
+    FR_OPT_SPEC_TYPE = 16,
+    /* Drafts a step, 0 to 15. Default FR_DRAFT_AUTO. */
+    FR_OPT_DRAFT_MAX = 17,
+    /* A step with fewer drafts than this has none, 0 to 15 and at most FR_OPT_DRAFT_MAX. Default 0. Not with rejection,
+     * whose distribution it would change. */
+    FR_OPT_DRAFT_MIN = 18,
+    /* Number 0 to 1: a draft to which the drafter gives a smaller probability (before temperature and filters) is not
+     * proposed, nor is what would follow it; under rejection the best draft's probability counts. ngram gives none.
+     * Default FR_DRAFT_P_AUTO. */
+    FR_OPT_DRAFT_P_MIN = 19,
+    /* Text, read by fr_drafter_open: the ids that a drafter scores whose head has them all; other ids are never
+     * drafted. all or whole (default): every id; N: the first N; or the path of a list that `forerun trim-head` wrote.
+     * A drafter with its own list keeps that. */
+    FR_OPT_DRAFT_HEAD = 20,
+
+    /* -- Sampling: how a token is drawn from the target's logits, in the order of FR_OPT_SAMPLERS. Penalties see all
+     * tokens of the timeline, the prompt's too. */
+
+    /* Number 0 to 100. Default 0: greedy, which takes the largest logit, of equal ones the lowest id. */
+    FR_OPT_TEMPERATURE = 26,
+    /* Keeps the k largest logits, and all that equal the last of them. Default 0: all. */
+    FR_OPT_TOP_K = 27,
+    /* Number 0 to 1: keeps the fewest tokens, best first, whose probabilities sum to this. Default 1: all. */
+    FR_OPT_TOP_P = 28,
+    /* Number 0 to 1: keeps tokens whose probability is at least this share of the best one's. Default 0: all. */
+    FR_OPT_MIN_P = 29,
+    /* Number 0 to 1: keeps the fewest tokens whose probabilities sum to more than this, those first whose surprise is
+     * nearest to the entropy. Default 1: all. */
+    FR_OPT_TYPICAL_P = 40,
+    /* Number -1 to 1000: keeps logits at most this many standard deviations below the largest. Default -1, like 0: all.
+     */
+    FR_OPT_TOP_N_SIGMA = 39,
+    /* Number 0 to 1, default 0: how often, drawn for each position, XTC leaves out all tokens that reach its threshold
+     * except the least probable of them. */
+    FR_OPT_XTC_PROBABILITY = 41,
+    /* Number 0 to 1, default 0.1: XTC's threshold. Above 0.5 nothing is left out. */
+    FR_OPT_XTC_THRESHOLD = 42,
+    /* Number 0 to 100, default 0: off. The temperature varies by this much below and above its value, with (entropy /
+     * largest possible entropy) ^ exponent of the tokens that are left. */
+    FR_OPT_DYNATEMP_RANGE = 43,
+    /* Number 0 to 100, default 1: the exponent of FR_OPT_DYNATEMP_RANGE. */
+    FR_OPT_DYNATEMP_EXPONENT = 44,
+    /* Number 0.01 to 100, default 1: the logit of a token that occurred is divided by it if positive, multiplied by it
+     * if negative. */
+    FR_OPT_REPEAT_PENALTY = 21,
+    /* Number -1000 to 1000, default 0: subtracted from a token's logit for each time that it occurred. */
+    FR_OPT_FREQUENCY_PENALTY = 22,
+    /* Number -1000 to 1000, default 0: subtracted once from the logit of a token that occurred. */
+    FR_OPT_PRESENCE_PENALTY = 23,
+    /* Tokens that these three penalties look back over. Default 64; -1: all. */
+    FR_OPT_REPEAT_LAST_N = 24,
+    /* Text, "id+x,id-x,id:x": adds x to ids' logits; -inf bans an id. Adds to what is set already, up to 256 ids. The
+     * ids of fr_model_suppressed stay banned. */
+    FR_OPT_LOGIT_BIAS = 25,
+    /* Number 0 to 1000, default 0: off. DRY subtracts multiplier * base ^ (n - allowed length) from the logit of a
+     * token that would continue a repetition of n tokens, where n is at least the allowed length. */
+    FR_OPT_DRY_MULTIPLIER = 34,
+    /* Number 1 to 1000, default 1.75: DRY's base. */
+    FR_OPT_DRY_BASE = 35,
+    /* Default 2: DRY's allowed length. */
+    FR_OPT_DRY_ALLOWED_LENGTH = 36,
+    /* Tokens that DRY looks back over. Default 64; -1: all. */
+    FR_OPT_DRY_PENALTY_LAST_N = 37,
+    /* Text of up to 40 bytes that no repetition extends across. Adds to those set before, up to 16; "none" removes them
+     * all. Default: line feed, colon, double quote and asterisk, where the model has a tokenizer. */
+    FR_OPT_DRY_SEQUENCE_BREAKER = 38,
+    /* 2: mirostat 2 after the temperature, without penalties and other filters. Its bound starts anew with each prompt;
+     * a fork and a restored session keep theirs. Default 0: off. 1 is FR_UNBUILT. */
+    FR_OPT_MIROSTAT = 45,
+    /* Number 0 to 100, default 0.1: mirostat's learning rate, eta. */
+    FR_OPT_MIROSTAT_LR = 46,
+    /* Number 0 to 100, default 5: mirostat's target surprise in bits, tau. */
+    FR_OPT_MIROSTAT_ENT = 47,
+    /* Text, the order of the filters: penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature, or the letters
+     * edskypmxt. The first two come first in any order. Default: all of them, in llama.cpp's order, which is this one.
+     */
+    FR_OPT_SAMPLERS = 48,
+    /* The seed of the noise, 0 to 2^63 - 1, default 0. The same seed gives the same text. */
+    FR_OPT_SEED = 30,
+    /* Text. gumbel (default): a draft is accepted where it is the token that the target draws itself, so the text does
+     * not depend on drafts. rejection: a draft is accepted with probability min(1, p / q), which keeps the target's
+     * distribution, but the text depends on drafter and depth. */
+    FR_OPT_ACCEPT = 31,
+
+    /* -- Ends, and what is told with the ids. */
+
+    /* 1: goes on after an end of sequence, except one that ends a grammar's text. Default 0. */
+    FR_OPT_IGNORE_EOS = 32,
+    /* Log-probabilities of each id and of this many best ones, 0 to 100. Default -1: none. */
+    FR_OPT_LOGPROBS = 33,
+    /* 1: log-probabilities are those of the draw, after masks, penalties, bias, filters and temperature; tokens that
+     * these exclude have -INFINITY and are ordered by the model's own logits. Default 0: the model's own. */
+    FR_OPT_LOGPROBS_DRAWN = 50,
+
+    FR_OPT_COUNT = 52
+} fr_option;
+
+/* FR_OPT_DRAFT_MAX: each step drafts as many tokens as pay, by the measured time of forwards and drafts and by the
+ * share of drafts that were accepted; none at all where that is faster. */
+#define FR_DRAFT_AUTO (-1)
+
+/* FR_OPT_DRAFT_P_MIN: where the depth is FR_DRAFT_AUTO, drafting stops as soon as a next draft, by its probability and
+ * by how often such drafts were accepted, does not pay for its time. With a fixed depth it is 0. */
+#define FR_DRAFT_P_AUTO (-1.0)
+
+/* Return new options with the defaults, or a copy; NULL when the system has no memory. */
+fr_options *fr_options_new(void);
+fr_options *fr_options_copy(const fr_options *options);
+void fr_options_free(fr_options *options);
+
+/* Set an option that is a whole number, a number or a text. A value out of range is FR_USAGE and changes nothing. */
+fr_status fr_options_set(fr_options *options, fr_option option, int64_t value);
+fr_status fr_options_set_number(fr_options *options, fr_option option, double value);
+fr_status fr_options_set_text(fr_options *options, fr_option option, const char *value);
+
+/* Sets a sampling option to what the model's makers recommend: temperature, top_k, top_p, min_p, typical_p and
+ * repetition_penalty of generation_config.json, whose do_sample false means temperature 0, or the general.sampling keys
+ * of a GGUF file. *found is false, and the option unchanged, where they recommend nothing or a value that the option
+ * does not take. */
+fr_status fr_options_recommend(fr_options *options, const fr_model *model, fr_option option, bool *found);
+
+/* Give the value of an option, or its default where nothing is set; -1 for a whole number whose default depends on
+ * model or machine. FR_USAGE for an option of another kind. options may be NULL. */
+fr_status fr_options_get(const fr_options *options, fr_option option, int64_t *value);
+fr_status fr_options_get_number(const fr_options *options, fr_option option, double *value);
+
+/* Gives a text's value, or "" where the default depends on model or machine. text has room for `size` bytes, the NUL
+ * included; *length is the whole text's without it. A text that does not fit is FR_USAGE, so text NULL with size 0 asks
+ * for the length. The text sets the option again as it is, except that several of FR_OPT_DRY_SEQUENCE_BREAKER have a
+ * NUL between them. */
+fr_status fr_options_get_text(const fr_options *options, fr_option option, char *text, size_t size, size_t *length);
+
+typedef enum fr_option_kind { FR_OPTION_WHOLE, FR_OPTION_NUMBER, FR_OPTION_TEXT } fr_option_kind;
+
+/* Tells an option's kind and range, as doubles (whole numbers beyond 2^53 are rounded). kind, low and high may be NULL.
+ * A text has an empty range. */
+fr_status fr_option_range(fr_option option, fr_option_kind *kind, double *low, double *high);
+
+/* Returns an option's name in error lines ("temperature", "top-k"), NULL for a number that is no option. */
+const char *fr_option_name(fr_option option);
+
+/* Returns the option that the calling thread's last failure is about, such as FR_OPT_CONTEXT where a prompt is too
+ * long: another value of it would help. FR_OPT_COUNT: none. */
+fr_option fr_last_error_option(void);
+
+/* The callback is told while weights are loaded that `done` of `total` bytes are. It returns true to go on; false ends
+ * fr_model_open or fr_drafter_open with FR_ABORTED. */
+typedef bool fr_progress_fn(void *context, uint64_t done, uint64_t total);
+void fr_options_set_progress(fr_options *options, fr_progress_fn *progress, void *context);
+
+/* The callback gets lines without a line feed about what the library did: opened, restored, will run again, and as
+ * FR_LOG_WARN what could be faster (fr_model_note). A line is valid until the callback returns. Models, drafters and
+ * sessions keep the callback that the options had when they were opened. Failures are not logged: fr_last_error has
+ * them. */
+typedef enum fr_log_level { FR_LOG_DEBUG = 0, FR_LOG_INFO = 1, FR_LOG_WARN = 2 } fr_log_level;
+typedef void fr_log_fn(void *context, fr_log_level level, const char *line);
+void fr_options_set_log(fr_options *options, fr_log_fn *log, void *context);
+
+/* ------------------------------------------------------------------------------------------------------------- chat */
 
 /* Bytes begin to end - 1 of a text. */
 typedef struct fr_span {
     size_t begin, end;
 } fr_span;
 
-/* A text of two hands. What a chat template wrote itself is trusted: spans that ascend and lie apart from each other.
- * Everything else came from messages, tools or variables, where no special token is meant. */
+/* A text of which some spans are trusted: those that a chat template wrote itself. All other bytes came from messages,
+ * tools or variables, where no control token is meant. The spans ascend and do not touch each other. */
 typedef struct fr_marked_text {
-    char *text; /* NUL-terminated; length excludes the NUL */
+    char *text; /* ends with a NUL that length does not count */
     size_t length;
     fr_span *trusted;
     size_t trusted_count;
 } fr_marked_text;
 
-/* Frees what it holds and leaves it empty. */
+/* Frees what the text holds and leaves it empty. */
 void fr_marked_text_free(fr_marked_text *text);
 
-/* Bytes to ids, control tokens found in trusted bytes alone: every byte of a token must be, and which ones are found
- * there does not depend on the foreign bytes around them. Everything else is as for a whole text without
- * parse_special: it is not cut where trust begins or ends. Nothing is added (the template has written <bos>). Spans
- * that overlap, or end behind the text, are FR_USAGE. *ids is allocated; free it with fr_free. */
-fr_status fr_tokenize_marked(const fr_tokenizer *tokenizer, const fr_marked_text *text, int32_t **ids, size_t *count);
-
-/* ------------------------------------------------------------------------------------------------------------- chat */
-
-/* A conversation as the prompt that the model was made for: its chat template over messages in the OpenAI form.
+/* Renders a conversation into the prompt that the model was trained on: its chat template over messages in OpenAI's
+ * form.
  *
- * The template is the checkpoint's own: chat_template.jinja, or "chat_template" in chat_template.json,
- * tokenizer_config.json or processor_config.json, or GGUF's tokenizer.chat_template; where tools are given, the one
- * named "tool_use" among them, or in additional_chat_templates, if there is one; or FR_OPT_CHAT_TEMPLATE's file. It is
- * Jinja, rendered byte for byte as transformers does. A checkpoint without one is given one of the library's own if its
- * tokens tell of a family that has one. A template that can't be read is FR_INPUT here, and no other function minds it.
+ * The template is the one of FR_OPT_CHAT_TEMPLATE; or else the checkpoint's: chat_template.jinja, "chat_template" in
+ * chat_template.json, tokenizer_config.json or processor_config.json, or tokenizer.chat_template of a GGUF file. Where
+ * tools are given, a template named "tool_use" among these or in additional_chat_templates is preferred. A checkpoint
+ * without a template gets one from the library if its tokens show a known family. Templates are Jinja, rendered byte
+ * for byte as transformers renders them, and limited in steps, depth and memory. A template that can't be parsed is
+ * FR_INPUT here and nowhere else.
  *
- * messages_json: JSON text of an array of {"role", "content", ...}, at least one, in whichever form clients send them:
- * arguments of calls are JSON text or objects, contents texts or lists of text parts (joined by line breaks), thoughts
- * `reasoning_content` or `reasoning`. The template gets the form that it takes, which it is asked for beforehand;
- * fr_chat_change tells what was changed more than that.
- * options_json: NULL, or JSON text of an object with variables of the template:
+ * messages_json: a JSON array of at least one {"role", "content", ...}, in any form that clients send: the arguments of
+ * calls as JSON text or objects, contents as texts or lists of text parts (joined by line breaks), thoughts as
+ * reasoning_content or reasoning. The library finds out beforehand which form the template takes and converts to it;
+ * fr_chat_change tells of larger changes.
+ *
+ * options_json: NULL, or a JSON object with variables of the template:
  *
  *     add_generation_prompt   true (default): the text ends where the model begins to answer
  *     enable_thinking         default: the template's own
- *     tools                   what the model may call, in the OpenAI form; default null
- *     pictures                true: the messages have parts {"type": "image"}, and the model sees. A template without a
- *                             token for pictures then gives way to one of the library's own; default false
- *     continue_final_message  true: the last message is the assistant's, and the text ends within it, after its content
- *                             or, if it only has a thought, after that: the model continues it; default false
- *     late_systems            false: a system message after other turns is left to the template, whose own error it
- *                             may be; default true: it is moved to where the template takes it
- *     rearrange               false: what the template has no place for (tools, calls, system messages, two turns of
- *                             one role in a row) is left to it; default true: it is put where the template takes it
- *     strict_roles            true: a role that neither OpenAI's API nor the template knows is FR_INPUT; default
- *                             false: a template that prints any role prints it
- *     ...                     whatever else the template knows. Each goes before the model's own variable of that name
- *                             (bos_token, eos_token), and is as foreign as a message unless it says the same
+ *     tools                   functions that the model may call, in OpenAI's form; default null
+ * pictures                true: messages have parts {"type": "image"}, and the model sees them; a template that writes
+ *                             no token for pictures then gives way to one of the library's own; default false
+ * continue_final_message  true: the last message is the assistant's, and the text ends inside it, after its content or,
+ *                             if it has only a thought, after that, so that the model continues it; default false
+ *     late_systems            true (default): a system message after other turns moves to where the template takes it;
+ *                             false: the template gets it as it is, and may refuse it
+ * rearrange               true (default): what the template has no place for (tools, calls, system messages, two turns
+ *                             of one role in a row) is put where it takes it; false: it is left to the template
+ * strict_roles            true: a role that neither OpenAI's API nor the template knows is FR_INPUT; default false: a
+ *                             template that prints any role prints it
+ *     ...                     other names reach the template as variables, instead of the model's own of that name
+ *                             (bos_token, eos_token); their text is not trusted unless it equals the model's own
  *
- * The text has the template's own <bos>, NULs as messages do, and tells the template's bytes from all others: tokenize
- * it with fr_tokenize_marked, so that nothing in a message can end its turn. Free it with fr_marked_text_free; after a
- * failure it is empty. Templates are limited in steps, depth and memory. */
+ * *text: the template's own <bos> included; convert it with fr_tokenize_marked, so that no message can end its turn.
+ * Free it with fr_marked_text_free; it is empty after a failure. */
 fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_json, const char *options_json,
                          fr_marked_text *text);
 
-/* The source of the template that a conversation without tools and pictures is rendered by, as it was given, NUL behind
- * it; NULL: there is none, or none that can be used. It belongs to the tokenizer. */
+/* Converts a marked text to ids. A control token is found only where every byte of it is trusted, and bytes that are
+ * not trusted have no influence on which ones are found. All else is as for fr_tokenize without parse_special: the end
+ * of a trusted span does not cut a token. Nothing is added, because the template has written <bos>. Spans that overlap
+ * or reach beyond the text are FR_USAGE. *ids: free it with fr_free. */
+fr_status fr_tokenize_marked(const fr_tokenizer *tokenizer, const fr_marked_text *text, int32_t **ids, size_t *count);
+
+/* Returns the source, with a NUL after it, of the template that renders a conversation without tools and pictures; NULL
+ * if there is none, or none that can be used. It belongs to the tokenizer. */
 const char *fr_chat_template_text(const fr_tokenizer *tokenizer, size_t *length);
 
-/* Gives a line about a change that fr_chat_render made to messages because the template would have refused them or left
- * them out. Each kind of change has one line for a tokenizer, given once, to the thread that asks first. NULL: there is
- * no new one. The line belongs to the library. */
+/* Returns a line about a change that fr_chat_render made to messages because the template would have refused them or
+ * left them out; NULL if there is no new one. Each tokenizer gives one line for each kind of change once, to the thread
+ * that asks first. The lines belong to the library. */
 const char *fr_chat_change(const fr_tokenizer *tokenizer);
 
-/* What is worth saying to somebody who chats with this model, with pictures or without: that its chat template is the
- * library's own, say. NULL: nothing. It belongs to the tokenizer. */
+/* Returns a remark for the user of a chat with this model, with pictures or without, such as that the template is one
+ * of the library's own; NULL if there is none. It belongs to the tokenizer. */
 const char *fr_chat_note(const fr_tokenizer *tokenizer, bool pictures);
 
 /* ---------------------------------------------------------------------------------------------------------- replies */
 
-/* What a reply is made of. Parts come in their order, each of the first two and arguments in any number of pieces. */
+/* The parts of a reply, told in their order. The first two and the arguments may come in several pieces. */
 typedef enum fr_reply_part {
-    FR_REPLY_CONTENT,   /* what is said */
-    FR_REPLY_REASONING, /* what is thought before that, without the marks around it */
-    FR_REPLY_CALL,      /* a tool call begins: its id */
+    FR_REPLY_CONTENT,   /* the answer */
+    FR_REPLY_REASONING, /* the thought before the answer, without the marks around it */
+    FR_REPLY_CALL,      /* a call of a tool begins; the text is its id */
     FR_REPLY_NAME,      /* the function's name, whole */
     FR_REPLY_ARGUMENTS, /* JSON text of an object */
-    FR_REPLY_CALL_END,
-    FR_REPLY_CALL_VOID, /* instead of its end: it was none after all, and comes again, whole, as content */
+    FR_REPLY_CALL_END,  /* the call is complete */
+    FR_REPLY_CALL_VOID, /* instead of FR_REPLY_CALL_END: it was no call; all of it comes again as content */
 } fr_reply_part;
 
 typedef void fr_reply_fn(void *context, fr_reply_part part, const char *text, size_t length);
 
-/* Tells reasoning and tool calls from content in a reply as it is generated, by the marks that the model's chat
- * template writes around past ones: tokens of their own where the vocabulary has them, and no text that looks like
- * those. Parts are the same however the reply comes in pieces; what only looks like a call is content, byte for byte;
- * what is held back is what could still become a mark. Line breaks next to a mark belong to it. For one thread. */
-typedef struct fr_reply_parser fr_reply_parser;
-
-/* tokenizer: the model's, which must outlive it. part: NULL where only the message is wanted. */
+/* Makes a parser, which separates reasoning and calls of tools from the content of a reply while it is generated. It
+ * goes by the marks that the model's chat template writes around past ones: tokens where the vocabulary has them, so
+ * that no text that looks like them counts. The parts do not depend on the pieces that the reply comes in. Text that
+ * only looks like a call is content, byte for byte; what could still become a mark is held back; line breaks next to a
+ * mark belong to it. tokenizer: the model's, which must outlive the parser. part: NULL where only the message is
+ * wanted. */
 fr_status fr_reply_parser_new(const fr_tokenizer *tokenizer, fr_reply_fn *part, void *context,
                               fr_reply_parser **parser);
 void fr_reply_parser_free(fr_reply_parser *parser);
 
-/* A new reply. prompt: what it answers, as fr_chat_render gave it, which may have opened the reasoning; NULL: it has
- * not. options_json: what the prompt was rendered with, or NULL. Of that the tools decide, with the template, and their
- * schemas tell the types of arguments that a model writes as plain text. whole_calls: calls are told of once they are
- * whole, and none is void; otherwise arguments come as they are generated. seed: ids of calls are made from it where
- * the model gives none. */
+/* Begins a reply. prompt: the text that it answers, from fr_chat_render, which may have opened the reasoning; NULL if
+ * it has not. options_json: what the prompt was rendered with, or NULL. Only "tools" is read: with the template it
+ * selects the form of calls, and its schemas give the types of arguments that the model writes as plain text.
+ * whole_calls: true tells of a call once it is whole, so none is void; false tells of arguments as they are generated.
+ * seed: ids of calls are made from it where the model writes none. */
 fr_status fr_reply_parser_begin(fr_reply_parser *parser, const fr_marked_text *prompt, const char *options_json,
                                 bool whole_calls, uint64_t seed);
 
-/* The next id of the reply, or a piece of text that is no token; FR_USAGE before a reply has begun. Special tokens that
- * are no marks are left out, as a decoder leaves them out. */
+/* Give the parser the next id of the reply, or a piece of text that is no token. FR_USAGE before a reply has begun.
+ * Special tokens that are no marks are left out. */
 fr_status fr_reply_parser_feed(fr_reply_parser *parser, int32_t id);
 fr_status fr_reply_parser_feed_text(fr_reply_parser *parser, const char *text, size_t length);
 
-/* The reply's end: tells of all that was held back. A parser that ran out of memory says so (FR_MEMORY) from then on,
+/* Ends the reply: tells of all that was held back. A parser that ran out of memory returns FR_MEMORY from then on,
  * until the next reply begins. */
 fr_status fr_reply_parser_finish(fr_reply_parser *parser);
 
-/* The reply so far as a message in the OpenAI form, JSON text: {"role": "assistant", "content", "reasoning_content" and
- * "tool_calls" where there are any}. Bytes that are no UTF-8 are U+FFFD there. fr_free it. */
+/* Gives the reply so far as a message in OpenAI's form, JSON text: {"role": "assistant", "content"}, with
+ * "reasoning_content" and "tool_calls" where there are any. Bytes that are not UTF-8 become U+FFFD. *json: free it with
+ * fr_free. */
 fr_status fr_reply_parser_message(const fr_reply_parser *parser, char **json, size_t *length);
 
 /* --------------------------------------------------------------------------------------------------------- pictures */
 
-/* A PNG or JPEG picture, read for a model that sees, which must outlive it; immutable, shareable. */
-typedef struct fr_picture fr_picture;
+/* Opens a PNG or JPEG file and makes it ready for a model that sees, which must outlive it. */
 fr_status fr_picture_open(const char *path, const fr_model *model, fr_picture **picture);
 
-/* The same of a file's bytes, which are not kept; name: what error lines call it. A file of a few bytes can claim any
- * size. pixels: NULL, or how many there may be, of which those of the picture are taken off: more are FR_INPUT, before
- * any memory is taken for them. */
+/* Opens a picture from a file's bytes, which are not kept. name: the picture's name in error lines. pixels: NULL, or
+ * how many pixels may still be decoded, from which the picture's are subtracted. A file of a few bytes can claim any
+ * size, so a picture with more pixels is FR_INPUT before any memory is taken for them. */
 fr_status fr_picture_open_bytes(const void *bytes, size_t size, const char *name, size_t *pixels, const fr_model *model,
                                 fr_picture **picture);
 void fr_picture_close(fr_picture *picture);
 
-/* How many image tokens (FR_FACT_IMAGE_TOKEN), one after the other, stand for it in a prompt. */
+/* Returns the number of image tokens (FR_FACT_IMAGE_TOKEN), one after another, that stand for the picture in a prompt.
+ */
 size_t fr_picture_tokens(const fr_picture *picture);
 
-/* ---------------------------------------------------------------------------------------------------------- drafter */
-
-/* An opened drafter, checked against its target: architecture, widths, vocabulary, KV sources. A model of another
- * vocabulary drafts by its text. path NULL: the MTP layer in the target's own checkpoint. */
-typedef struct fr_drafter fr_drafter;
-fr_status fr_drafter_open(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter);
-void fr_drafter_close(fr_drafter *drafter);
-
-/* The same about an opened drafter: a head that could be faster, say. */
-const char *fr_drafter_note(const fr_drafter *drafter, size_t index);
-
-/* ---------------------------------------------------------------------------------------------------------- session */
-
-/* One timeline over a model: tokens so far, their KV cache, the drafter's state, statistics, a thread pool. */
-typedef struct fr_session fr_session;
-
-/* The most ids one step can give: 15 drafts and the target's own token. */
-#define FR_STEP_MAX 16
-
-/* drafter may be NULL: plain decoding. All memory is taken here: nothing is allocated while generating. */
-fr_status fr_session_open(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
-                          fr_session **session);
-void fr_session_close(fr_session *session);
-
-/* The pictures that the image tokens of the next prompt, or of the next call for logits, stand for, in their order:
- * runs the vision tower over them, and asks before each whether to abort. The pictures may be closed afterwards. A
- * prompt whose image tokens are not as many as its pictures need is FR_INPUT. */
+/* Runs the vision tower over pictures, for the image tokens of the session's next prompt (or next call for logits) in
+ * their order. Asks the abort callback before each picture. The pictures may be closed afterwards. The prompt is
+ * FR_INPUT if its image tokens are not as many as its pictures need. */
 fr_status fr_session_show(fr_session *session, const fr_picture *const *pictures, size_t count);
 
-/* Appends ids to the timeline and runs them. count >= 1; ids outside the vocabulary or beyond the context are FR_INPUT
- * and change nothing. May be called again between steps: a token that the last step gave is part of the timeline, do
- * not append it again. */
-fr_status fr_session_prompt(fr_session *session, const int32_t *ids, size_t count);
+/* ----------------------------------------------------------------------------------------------------------- engine */
 
-/* One round: drafts, one verify forward, acceptance. Gives 1 to FR_STEP_MAX ids, in order, and how many of them,
- * counted from the first, were accepted drafts (the rest, at most one, is the target's own). The first step after a
- * prompt gives the one id that the prompt's forward predicts. limit: at most this many ids (>= 1, the size of ids);
- * drafting is cut to fit. The ids stop at an end of sequence (included), which also ends the session's steps: then, and
- * when the context is full, *count is 0. accepted may be NULL. After a failure both are 0, and the timeline is what it
- * was: the next step goes on from there. */
-fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_t *count, size_t *accepted);
-
-/* Makes ids the whole timeline and runs what is new of them: the beginning that they share with the timeline as it is
- * stays, the rest of that is cut off. What a conversation is given each turn. Conditions as for fr_session_prompt. */
-fr_status fr_session_set_prompt(fr_session *session, const int32_t *ids, size_t count);
-
-/* Makes ids the whole timeline, as fr_session_set_prompt does, but runs nothing: rounds will, in pieces beside others'
- * rows, or the next step. */
-fr_status fr_session_put(fr_session *session, const int32_t *ids, size_t count);
-
-/* Ids that are still to be run before the session gives any; 0: none. */
-size_t fr_session_waiting(const fr_session *session);
-
-/* Cuts the timeline to its first `length` tokens, 0 to what it has now. Then all is as after a prompt of these tokens:
- * logits, ids, drafts. Nothing is run here. The next prompt or step runs again what it must: the last token; or, where
- * the cut is beyond what sliding layers' caches still hold, everything from the nearest checkpoint of them on
- * (FR_OPT_CTX_CHECKPOINTS). FR_STAT_RERUN_TOKENS counts these tokens. Cutting nothing changes nothing. */
-fr_status fr_session_truncate(fr_session *session, size_t length);
-
-/* Empties the timeline; memory, threads and the statistics' memory figures stay, and so do pictures that were shown for
- * a prompt which has not been run to its end. */
-void fr_session_reset(fr_session *session);
-
-/* Tokens on the timeline: prompts and steps. And how many there is room for. */
-size_t fr_session_length(const fr_session *session);
-size_t fr_session_context(const fr_session *session);
-
-/* The timeline itself: gives its length. *ids belongs to the session, until its next call. */
-size_t fr_session_ids(const fr_session *session, const int32_t **ids);
-
-/* Raw logits of the token that comes next, [vocab] float32 after soft capping: behind a prompt those that it was chosen
- * from; behind a step the last id's row is run for them, and the next step gives the id that it predicts, without
- * drafts. *logits belongs to the engine, until the next call into one of its sessions. So a sampler of one's own is a
- * loop of this and fr_session_prompt with the id that it draws. The timeline stays as it is; empty, it is FR_USAGE. */
-fr_status fr_session_next_logits(fr_session *session, const float **logits);
-
-/* Changes the target's logits before a token is chosen from them: -INFINITY bans an id, as a grammar does. Called for
- * each position that a token is chosen for, with the ids before it, drafts among them that may not stand, and a copy of
- * the raw logits; penalties, bias, temperature and filters come afterwards. What it does must be a function of the ids
- * alone: then the text is the same with and without drafting, only that drafters don't see it and propose what they
- * would. Anything but FR_OK fails the round with that status, and the timeline is as before it. */
-typedef fr_status fr_mask_fn(void *context, const int32_t *ids, size_t length, float *logits, size_t vocab);
-
-/* NULL: none, as of a new session. What a prompt predicted is chosen anew. A fork doesn't have it. */
-fr_status fr_session_set_mask(fr_session *session, fr_mask_fn *mask, void *context);
-
-/* Text is to be of a grammar. The masks are a function of the text's ids alone, so the text is the same with and
- * without drafting; drafts that the grammar forbids are not verified, and what has to follow is drafted without asking
- * a method. A session's text begins behind its prompt, at the token that comes next; an end of sequence is allowed
- * where a text of the grammar may end. Penalties, bias, temperature and filters come after the mask.
+/* Opens an engine: threads, cache pages and working memory that sessions of one model share. One forward computes the
+ * rows of all of them, which costs hardly more than one row. The text of a session never depends on its neighbours. A
+ * prompt that begins like an earlier one of the same engine reuses the pages of that beginning as long as the engine
+ * keeps them; of several such prompts in one round, one runs the common beginning for all.
  *
- * A tree of a tokenizer's tokens; the tokenizer outlives it. Immutable, shareable. */
-typedef struct fr_token_tree fr_token_tree;
+ * sessions: how many there is room for, 1 to FR_SESSIONS_MAX. drafter: may be NULL. Model and drafter must outlive the
+ * engine. The example engine.c is a whole program. */
+fr_status fr_engine_open(const fr_model *model, const fr_drafter *drafter, const fr_options *options, size_t sessions,
+                         fr_engine **engine);
+#define FR_SESSIONS_MAX 256
+
+/* Closes an engine whose sessions are closed. */
+void fr_engine_close(fr_engine *engine);
+
+/* Opens a session of an engine, which must outlive it. The session can do all that any session can. One more than there
+ * is room for is FR_USAGE. */
+fr_status fr_engine_session(fr_engine *engine, const fr_options *options, fr_session **session);
+
+/* Opens a session with the same timeline in the same engine, so that the text can go on in two ways. options: NULL for
+ * those of the first. Nothing is copied except the page at the timeline's end, once either writes to it. The fork has
+ * the stops of the first; no abort, progress, mask, grammar, trace, draft method of the program's own or attached
+ * bytes; and statistics from 0. FR_USAGE while pictures of the first wait for their prompt. FR_INPUT where the fork
+ * would have to run pictures again: its last id is an image's, or it drafts by a method that follows all rows and the
+ * first does not. */
+fr_status fr_session_fork(const fr_session *session, const fr_options *options, fr_session **fork);
+
+/* One session's share of a round. */
+typedef struct fr_round {
+    fr_session *session;
+    int32_t *ids;           /* room for `limit` ids */
+    size_t limit;           /* at least 1; FR_STEP_MAX is always enough */
+    size_t count, accepted; /* out: as of fr_session_step; 0 also while a prompt is being run */
+    fr_status status;       /* out: this session's own, FR_ABORTED where it was stopped; the others go on */
+    const char *error;      /* out: its line if it failed, valid until the session's next call */
+} fr_round;
+
+/* Runs one round of sessions of this engine, each at most once: a forward over the next ids of all, pieces of prompts
+ * that wait (those of earlier sessions first), and drafts. Returns a failure of the call itself only; failures of
+ * sessions are in their rounds. */
+fr_status fr_engine_step(fr_engine *engine, fr_round *rounds, size_t count);
+
+/* Limits the prompt rows of a round, over all sessions, from the next round on, so that sessions that step beside
+ * prompts wait less. 0, or more than FR_OPT_CHUNK, means FR_OPT_CHUNK. Returns the limit that holds. */
+size_t fr_engine_set_piece(fr_engine *engine, size_t rows);
+
+/* =============================================================================================== PART TWO: advanced */
+
+/* --------------------------------------------------------------------------------------------------------- grammars */
+
+/* A grammar makes a session's text a text of a language. It does so by masks that are a function of the text's ids
+ * alone, so the text is the same with and without drafting. Drafts that the grammar forbids are not verified, and ids
+ * that it forces are drafted without asking a method. The text begins after the prompt, at the next token; an end of
+ * sequence is allowed where a text of the grammar may end. Penalties, bias, temperature and filters apply after the
+ * mask.
+ *
+ * Opens the tree of a tokenizer's tokens that grammars walk; the tokenizer must outlive it. */
 fr_status fr_token_tree_open(const fr_tokenizer *tokenizer, fr_token_tree **tree);
 void fr_token_tree_close(fr_token_tree *tree);
 
 typedef enum fr_grammar_kind {
-    FR_GRAMMAR_GBNF, /* llama.cpp's language, but for tokens as terminals; the text is one of the rule `root` */
-    FR_GRAMMAR_REGEX, /* an expression that the whole text matches */
-    /* JSON of a schema, drafts 4 to 2020-12: some of its values, with members in the order of `properties`. A keyword
-     * that isn't built is FR_UNBUILT, and the line names its place (#/properties/a/not); keywords that JSON Schema
-     * doesn't know are ignored. The formats of JSON Schema 2020-12 but `regex` are enforced, each as wide as its
-     * standard; other formats are ignored. */
+    FR_GRAMMAR_GBNF,  /* llama.cpp's language without tokens as terminals; the text is one of the rule `root` */
+    FR_GRAMMAR_REGEX, /* a regular expression that matches the whole text */
+    /* A JSON schema, drafts 4 to 2020-12. The text is one of its values, with members in the order of `properties`. A
+     * keyword that is not built is FR_UNBUILT, and the line names its place (#/properties/a/not); keywords that JSON
+     * Schema does not know are ignored. The formats of 2020-12 except `regex` are enforced as wide as their standards
+     * define them; other formats are ignored. */
     FR_GRAMMAR_JSON_SCHEMA,
 } fr_grammar_kind;
 
-/* A text in one of these languages (UTF-8, at most 1 MiB). FR_INPUT, with the place, where it can't be read, is too
- * large, has a rule that begins with itself or allows no text; FR_UNBUILT for what is not built or would take seconds
- * to read. It remembers masks, at most some 100 MB, so it is one thread's at a time: sessions of one engine may share
- * one, others not. The tree outlives it. */
-typedef struct fr_grammar fr_grammar;
+/* Opens a grammar, UTF-8 text of at most 1 MiB. FR_INPUT, with the place, if it can't be parsed, is too large, has a
+ * rule that begins with itself, or allows no text; FR_UNBUILT for what is not built or would take seconds to prepare. A
+ * grammar remembers masks, up to about 100 MB. Sessions of one engine may share one. The tree must outlive it. */
 fr_status fr_grammar_open(const fr_token_tree *tree, fr_grammar_kind kind, const char *text, size_t length,
                           fr_grammar **grammar);
 void fr_grammar_close(fr_grammar *grammar);
 
-/* What a whole reply of a chat is to be: behind what may come of reasoning, calls of tools, or a content of a grammar
- * of its own. Marks around calls and reasoning are the model's own tokens where it has them, and nothing that looks
- * like them; arguments are of the tools' schemas, in the form that the model's template has for calls. */
 typedef enum fr_reply_calls { FR_REPLY_CALLS_NONE, FR_REPLY_CALLS_MAY, FR_REPLY_CALLS_MUST } fr_reply_calls;
+
+/* Describes a chat's whole reply: after reasoning, which may come, either calls of tools or a content with a grammar of
+ * its own. Marks around calls and reasoning are the model's own tokens where it has them, and no text that looks like
+ * them. Arguments follow the tools' schemas, in the form of calls that the model's template has. */
 typedef struct fr_reply_rule {
-    const fr_marked_text *prompt; /* what it answers, as fr_chat_render gave it; NULL: none that opened the reasoning */
-    const char *options_json;     /* what the prompt was rendered with: the tools */
-    fr_reply_calls calls;
-    const char *tool;     /* the only one that may be called; NULL: any */
-    bool several;         /* calls in one reply, where the model writes several */
-    fr_grammar_kind kind; /* of a content's grammar, */
-    const char *text;     /* which it has unless it must call, and */
-    size_t length;
+    const fr_marked_text *prompt; /* what it answers, from fr_chat_render; NULL if the reasoning is not open */
+    const char *options_json;     /* what the prompt was rendered with, for its tools */
+    fr_reply_calls calls;         /* whether the reply may or must call */
+    const char *tool;             /* the only tool that may be called; NULL: any */
+    bool several;                 /* a reply may have several calls, where the model writes several */
+    fr_grammar_kind kind;         /* kind of the content's grammar */
+    const char *text;             /* the content's grammar, read unless the reply must call */
+    size_t length;                /* of text, in bytes */
 } fr_reply_rule;
+
+/* Opens a grammar of whole replies. Everything else is as for fr_grammar_open. */
 fr_status fr_grammar_open_reply(const fr_token_tree *tree, const fr_reply_rule *rule, fr_grammar **grammar);
 
-/* What may follow some ids of a text: *bits has bit id % 64 of word id / 64 for each of fr_tokenizer_count ids, until
- * the next call for the grammar or a session that has it; *ends is whether the text may end there. For samplers of
- * one's own, and for tests. An id that is not allowed where it stands is FR_INPUT. */
+/* Gives the ids that may follow these ids of a text, for samplers of the program's own and for tests. *bits: bit id %
+ * 64 of word id / 64 for each of fr_tokenizer_count ids, valid until the next call for the grammar or a session that
+ * has it. *ends: true where the text may end. An id that is not allowed where it stands is FR_INPUT. */
 fr_status fr_grammar_allowed(fr_grammar *grammar, const int32_t *ids, size_t count, const uint64_t **bits, bool *ends);
 
-/* NULL: none, as of a new session. What a prompt predicted is chosen anew. A fork doesn't have it, nor does a saved
- * session. The grammar is of the model's own tokenizer, or FR_USAGE, and outlives the session or its next one. */
+/* Gives a session a grammar, or none (NULL, as a new session). The id that a prompt predicted is chosen again. The
+ * grammar has the model's own tokenizer (else FR_USAGE) and must stay open until the session is closed or has another.
+ * Forks and saved sessions do not have it. */
 fr_status fr_session_set_grammar(fr_session *session, fr_grammar *grammar);
 
-/* The text of the session's grammar begins at this position of the timeline, from 0: for one that was restored with
- * part of the text on it. */
+/* Sets the position on the timeline, from 0, at which the text of the session's grammar begins: for a session that was
+ * restored with part of the text on it. */
 fr_status fr_session_begin_grammar(fr_session *session, size_t position);
 
-/* From the next token on draws by these options: those of how a token is drawn, and IGNORE_EOS, DRAFT_MIN and
- * DRAFT_P_MIN; the others are passed by. What a prompt predicted is chosen anew. A failure changes nothing. Between
- * gumbel and rejection there is no change in a session with a method of the caller's own (FR_USAGE). */
-fr_status fr_session_set_options(fr_session *session, const fr_options *options);
+/* ------------------------------------------------------------------------------------ samplers of the program's own */
 
-/* Asked by the thread that called into the session, before each forward: inside a long prompt every FR_OPT_CHUNK
- * tokens. Once it returns true, that call returns FR_ABORTED, and the session stays usable: what is on the timeline
- * stays there, ids that have been given stand, and the next prompt or step goes on with what was not run yet (cut the
- * timeline to be rid of it). NULL: not asked. It must not call into the session, but for fr_session_waiting. */
-typedef bool fr_abort_fn(void *context);
-void fr_session_set_abort(fr_session *session, fr_abort_fn *abort, void *context);
+/* Gives the raw logits of the next token, [vocab] float32 after soft capping. After a prompt they are those that the
+ * predicted id is chosen from; after a step the last id's row is run for them, and the next step gives the id that it
+ * predicts, without drafts. *logits belongs to the engine until the next call for any of its sessions. A sampler of the
+ * program's own is a loop of this and fr_session_prompt with the id that it chose. The timeline does not change; an
+ * empty one is FR_USAGE. */
+fr_status fr_session_next_logits(fr_session *session, const float **logits);
 
-/* Told after each forward over a part of a prompt: how many ids of the timeline have been run, of how many.
- * NULL: nobody is. */
-typedef void fr_prompt_fn(void *context, size_t done, size_t total);
-void fr_session_set_progress(fr_session *session, fr_prompt_fn *progress, void *context);
+/* The callback changes logits before a token is chosen from them, for instance to -INFINITY to ban an id. It is called
+ * for each position that a token is chosen for, with the ids before it (drafts that may be rejected among them) and a
+ * copy of the raw logits. Penalties, bias, temperature and filters apply afterwards. Its effect must be a function of
+ * the ids alone; then the text is the same with and without drafting, although drafters do not see it. Any status but
+ * FR_OK fails the round with that status, and the timeline stays as before it. */
+typedef fr_status fr_mask_fn(void *context, const int32_t *ids, size_t length, float *logits, size_t vocab);
 
-/* From any thread: the session's call under way, or its next one that would run something, returns FR_ABORTED before
- * its next forward, once. The session stays usable, as after an abort. */
-void fr_session_cancel(fr_session *session);
+/* Gives a session a mask, or none (NULL, as a new session). The id that a prompt predicted is chosen again. A fork does
+ * not have it. */
+fr_status fr_session_set_mask(fr_session *session, fr_mask_fn *mask, void *context);
 
-/* Texts that end the session's steps as an end of sequence does: the ids stop at the one whose text completes the first
- * of them, in what is said since the last prompt, whichever drafts stood. count 0: none, as of a new session; at most
- * FR_STOPS_MAX, none of them empty. They stay until they are set again. A fork has them too. */
-fr_status fr_session_set_stops(fr_session *session, const char *const *strings, size_t count);
-#define FR_STOPS_MAX 16
+/* ---------------------------------------------------------------------------------- logits, hidden rows, embeddings */
 
-/* Which of them ended the steps, -1: none has. *before: bytes of the text that stand before it; while none has, bytes
- * before any that may have begun: what can be shown. before may be NULL. */
-int fr_session_stopped(const fr_session *session, size_t *before);
-
-/* Where in a text, from `from` on, the first of the strings begins that is whole: *which is its index. Or else, *which
- * -1, where one may have begun whose rest is still to come: `length` if nowhere. Of those that begin there the first of
- * the list counts. */
-size_t fr_stop_find(const char *const *strings, size_t count, const char *text, size_t length, size_t from, int *which);
-
-/* Log-probabilities of the last step's id at `index` (below its *count): natural logarithms, of the target's own logits
- * before penalties, bias, temperature and filters; equal with and without drafting. Gives *own, that of the id itself,
- * and the best ids with theirs, best first, the lowest id first of equals: the result says how many, FR_OPT_LOGPROBS or
- * the vocabulary if that is less. *ids and *values belong to the session, until its next call. Without FR_OPT_LOGPROBS,
- * or for another index, *own is NaN and the result 0. */
-size_t fr_session_logprobs(const fr_session *session, size_t index, float *own, const int32_t **ids,
-                           const float **values);
-#define FR_LOGPROBS_MAX 100
-
-/* Raw logits of a prompt, [count, vocab] float32 after soft capping, handed to the sink rows at a time, in order.
- * Resets the timeline first. first_row: rows before it are run but not handed out (count - 1: the last row alone).
- * The sink may stop it by returning anything but FR_OK, which is then returned. */
+/* Runs a text and gives its raw logits, [count, vocab] float32 after soft capping, to the sink, some rows at a time and
+ * in order. first_row: rows before it are run but not given (count - 1 gives the last row alone). Resets the timeline
+ * first. A sink that returns anything but FR_OK ends the call with that status. */
 typedef fr_status fr_logits_fn(void *context, const float *logits, size_t rows, size_t vocab);
 fr_status fr_session_logits(fr_session *session, const int32_t *ids, size_t count, size_t first_row, fr_logits_fn *sink,
                             void *context);
 
-/* Gives the log-probability of each id of a text after the ids before it, for index 1 to count - 1, in order, one id at
- * a time, with the best ids in its place, as fr_session_logprobs gives them. The sink's arguments are valid until it
- * returns. Resets the timeline first, on which the text stays; the sink may stop it as fr_session_logits' may.
- * FR_USAGE: a session without FR_OPT_LOGPROBS. */
+/* Runs a text and gives for each id at index 1 to count - 1, one at a time and in order, its log-probability after the
+ * ids before it, and the best ids in its place as fr_session_logprobs has them. The sink's arguments are valid until it
+ * returns. Resets the timeline first; the text stays on it. The sink may end the call as that of fr_session_logits.
+ * FR_USAGE without FR_OPT_LOGPROBS. */
 typedef fr_status fr_score_fn(void *context, int32_t id, float own, const int32_t *ids, const float *values,
                               size_t best);
 fr_status fr_session_score(fr_session *session, const int32_t *ids, size_t count, fr_score_fn *sink, void *context);
 
-/* As fr_session_put, for a prompt that is scored while it runs: each of its pieces gives the sink what fr_session_score
- * would, and what follows is said as after any prompt. All of the timeline is run anew, nothing of it is reused. What
- * the sink gives but FR_OK is the status of the round, or of the step, and ends the scoring, not the prompt.
- * FR_USAGE: a session without FR_OPT_LOGPROBS. */
+/* Makes these ids the whole timeline as fr_session_put does, and gives the sink what fr_session_score would while
+ * rounds or steps run them, piece by piece. The whole timeline is run anew: nothing of it is reused. Ids after the
+ * prompt come as after any prompt. A sink that returns anything but FR_OK fails the round or step with that status, and
+ * ends the scoring, not the prompt. FR_USAGE without FR_OPT_LOGPROBS. */
 fr_status fr_session_put_scored(fr_session *session, const int32_t *ids, size_t count, fr_score_fn *sink,
                                 void *context);
 
-/* What layers of the model are given for each id of a text, [count, layer_count, hidden] float32, handed to the sink
- * rows at a time, in order: what drafters are trained on. layers: up to FR_ROWS_LAYERS_MAX, each 0 to FR_FACT_LAYERS,
- * which is what the last layer gives, before the final norm; width: layer_count * hidden. The bits are those that a
- * drafter sees as the text is generated. Resets the timeline first. The sink may stop it as fr_session_logits' may. A
- * session that drafts with a drafter's weights is FR_USAGE: open one that does not. layers NULL: hidden rows as the
- * head reads them, after the final norm, [count, hidden]; of any session. */
+/* Runs a text and gives hidden rows, some at a time and in order: what drafters are trained on. layers: up to
+ * FR_ROWS_LAYERS_MAX numbers, each 0 to FR_FACT_LAYERS; the rows are [layer_count, hidden] float32 side by side, the
+ * inputs of these layers, where FR_FACT_LAYERS stands for the last layer's output before the final norm. width:
+ * layer_count * hidden. The bits are those that a drafter sees while the text is generated. layers NULL: rows after the
+ * final norm, as the head reads them, [hidden]. Resets the timeline first. The sink may end the call as that of
+ * fr_session_logits. A session that drafts with weights is FR_USAGE where layers are given. */
 #define FR_ROWS_LAYERS_MAX 8
 typedef fr_status fr_rows_fn(void *context, const float *values, size_t rows, size_t width);
 fr_status fr_session_rows(fr_session *session, const int32_t *ids, size_t count, const size_t *layers,
                           size_t layer_count, fr_rows_fn *sink, void *context);
 
-/* A text as one row of FR_FACT_HIDDEN values of length 1: its hidden rows after the final norm, pooled. The ids are
- * what fr_tokenize gives with special tokens: models that embed by the last row end a text with one. Resets the
- * timeline first. FR_USAGE: by FR_POOLING_NONE or _RANK. */
+/* Names a way to make one row of a text's rows. The numbers are those of a GGUF file's .pooling_type; a folder says it
+ * in sentence-transformers' 1_Pooling/config.json. */
+typedef enum fr_pooling {
+    FR_POOLING_NONE = 0,
+    FR_POOLING_MEAN = 1, /* the mean of all rows */
+    FR_POOLING_CLS = 2,  /* the first row */
+    FR_POOLING_LAST = 3, /* the last row */
+    FR_POOLING_RANK = 4, /* a classifier's score, which is not built */
+} fr_pooling;
+
+/* Makes one row of FR_FACT_HIDDEN float32 of a text: its rows after the final norm, pooled and scaled to length 1. ids:
+ * from fr_tokenize with add_special, since models that pool the last row end a text with a special token. Resets the
+ * timeline first. FR_USAGE for FR_POOLING_NONE and FR_POOLING_RANK. */
 fr_status fr_session_embed(fr_session *session, const int32_t *ids, size_t count, fr_pooling pooling, float *values);
-
-/* ----------------------------------------------------------------------------------------------------------- engine */
-
-/* What sessions of one model share, so that their rows go through it in one forward, which costs hardly more than one
- * row's: threads, the pages of their caches, what a forward works in. What a session says never depends on its
- * neighbours. Prompts that begin as others of the same engine do, as long as it keeps their pages, have that beginning
- * from them; of several in one round one runs what they have in common. An engine and its sessions are used by one
- * thread at a time, but for fr_session_cancel.
- * tests/embed/engine.c is a whole program. */
-typedef struct fr_engine fr_engine;
-
-/* sessions: timelines that there is room for, 1 to FR_SESSIONS_MAX. drafter may be NULL. The engine takes the
- * options of context, chunk, caches and drafting; the model and the drafter must outlive it. */
-fr_status fr_engine_open(const fr_model *model, const fr_drafter *drafter, const fr_options *options, size_t sessions,
-                         fr_engine **engine);
-#define FR_SESSIONS_MAX 256
-
-/* Its sessions must be closed. */
-void fr_engine_close(fr_engine *engine);
-
-/* A timeline in an engine, which must outlive it. It takes the options of sampling, drafts, log-probabilities and ends;
- * one more than there is room for is FR_USAGE. All that a session can do it can do here. */
-fr_status fr_engine_session(fr_engine *engine, const fr_options *options, fr_session **session);
-
-/* The same timeline once more in the same engine: with options of its own (NULL: those of the first), so that it may go
- * on otherwise. Nothing is copied but the page at the frontier, once it is written to. Of what was set in the first it
- * has the stops; no abort, progress, mask, trace, method of the caller's own or attached bytes, and statistics from 0.
- * Pictures of a prompt that is still to be run are FR_USAGE; FR_INPUT are those that the fork would have to run again,
- * as its last id is an image's, or as it drafts by a method that follows all rows and the first does not. */
-fr_status fr_session_fork(const fr_session *session, const fr_options *options, fr_session **fork);
-
-/* One session's part in a round. */
-typedef struct fr_round {
-    fr_session *session;
-    int32_t *ids; /* room for `limit` ids, at least one; FR_STEP_MAX are enough */
-    size_t limit;
-    size_t count, accepted; /* out: as fr_session_step gives them; 0 also while a prompt is being run */
-    fr_status status;       /* out: of this session, FR_ABORTED where it was stopped; those of the others go on */
-    const char *error;      /* out: its line if it failed, until the session's next call */
-} fr_round;
-
-/* A round of sessions of this engine, no session twice: one forward with the next ids of all, pieces of prompts that
- * wait (those of the first sessions first), and drafts. Only what is wrong with the call itself is returned. */
-fr_status fr_engine_step(fr_engine *engine, fr_round *rounds, size_t count);
-
-/* From the next round on prompts give at most so many rows to a round, all of them together: fewer let those that step
- * beside them wait less. 0, or more than the engine's chunk (FR_OPT_CHUNK): as many as that. Gives how many it is. */
-size_t fr_engine_set_piece(fr_engine *engine, size_t rows);
 
 /* --------------------------------------------------------------------------------------------------------- drafting */
 
-/* Asynchronous drafting: for the next step, while the caller writes out what the last one gave. fr_draft_submit starts
- * it in a thread of the session's own and returns at once; the next fr_session_step verifies those drafts, and waits
- * for them if it must. Ids never depend on it. At most one is under way: a second submit, or fr_draft_now meanwhile, is
- * FR_USAGE. Where there is nothing to draft from (before the first step after a prompt, after an end of sequence) no
- * drafts come. Whatever changes the timeline otherwise (a prompt, truncating, resetting, closing) waits for the drafts
- * and drops them, as fr_draft_cancel does; so does a later submit with drafts that no step took. A failure to draft is
- * reported by fr_draft_wait, or by the step. A draft model that ranks run together gives FR_UNBUILT. */
+/* Starts drafting for the next step in a thread of the session's own and returns at once, so that the caller can write
+ * out the last ids meanwhile. The next fr_session_step waits for these drafts and verifies them. Ids never depend on
+ * it. One submission at a time: a second one, or fr_draft_now, is FR_USAGE until the first is taken. Where there is
+ * nothing to draft from (before the first step after a prompt, after an end of sequence) no drafts come. Calls that
+ * change the timeline in another way wait for the drafts and drop them, as fr_draft_cancel does. fr_draft_wait or the
+ * step reports a failure to draft. FR_UNBUILT for a draft model that ranks run together. */
 fr_status fr_draft_submit(fr_session *session);
 
-/* Waits for the drafts and shows them: ids has room for FR_STEP_MAX - 1. FR_USAGE if none were submitted since the last
- * step. */
+/* Waits for submitted drafts and gives them. ids: room for FR_STEP_MAX - 1. FR_USAGE if none were submitted since the
+ * last step. */
 fr_status fr_draft_wait(fr_session *session, int32_t *ids, size_t *count);
+
+/* Drops submitted drafts, after waiting for them. */
 void fr_draft_cancel(fr_session *session);
 
-/* Drafts up to `steps` (1 to FR_STEP_MAX - 1) ids after the timeline as it is, in the calling thread; no step takes
- * them. Each is the drafter's best. logits: NULL, or room for [steps, vocab] float32 of the drafter, -infinity for ids
- * that it did not score. */
+/* Drafts up to `steps` ids, 1 to FR_STEP_MAX - 1, after the timeline, in the calling thread. Each is the drafter's
+ * best; no step takes them. logits: NULL, or room for the drafter's own, [steps, vocab] float32, -infinity for ids that
+ * it did not score. */
 fr_status fr_draft_now(fr_session *session, size_t steps, int32_t *ids, size_t *count, float *logits);
 
-/* A draft method of the caller's own: who knows what may come next (a grammar, a cache of answers, another model) says
- * so, and the target verifies it in the forward of the next token. Whatever is proposed, the text is the same; it only
- * comes faster where drafts are right. tests/embed/own_method.c is a whole one. What a method is shown: */
-typedef struct fr_drafting {
-    const int32_t *ids; /* the timeline */
-    size_t length;
-    size_t count; /* drafts that can be used, 1 to FR_STEP_MAX - 1: what the depth of drafting asks for */
-    double least; /* FR_OPT_DRAFT_P_MIN, 0 where that is FR_DRAFT_P_AUTO */
-    /* What the session would draft without the method, by its drafter or n-grams: to hand on, or to change. None where
-     * it was opened without. */
-    const int32_t *suggested;
-    size_t suggestions;
-
-    int32_t *drafts; /* [count] out: ids that may follow, in order */
-    /* NULL: nobody asks. Under rejection sampling [count, vocab], all 0; out, optional: what each draft was drawn from,
-     * any multiple of its chances. */
-    float *chances;
-    /* Out: whether it told those. A draft without is taken as certain; one that is handed on as it was suggested needs
-     * none, but whether it is must not depend on which id it is. */
-    bool tells_chances;
-} fr_drafting;
-
-typedef struct fr_proposer {
-    size_t (*propose)(void *context, fr_drafting *drafting); /* gives how many drafts there are: 0 to count */
-    /* After each round: the timeline with what was accepted, and of how many drafts that is. NULL: not told. */
-    void (*commit)(void *context, const int32_t *ids, size_t length, size_t proposed, size_t accepted);
-    void (*close)(void *context); /* when the session is closed, replaced or not; NULL: nothing is */
-    void *context;
-} fr_proposer;
-
-/* Makes it the session's method; what drafted before it, a method of the caller's too, makes the suggestions, so that
- * it is closed with the session and not before. The struct is copied. Its functions are called by the thread that calls
- * the step, or after fr_draft_submit by the session's own, and must not call into the session. An id outside the
- * vocabulary, too many drafts, or chances that are none fail the round with FR_USAGE, and the session is as before it.
- * Forks of the session don't have the method. A failure leaves its context the caller's. */
-fr_status fr_session_set_proposer(fr_session *session, const fr_proposer *method);
-
-/* Whether the depth of drafting follows the clock (FR_DRAFT_AUTO and something to draft with): then how many drafts a
- * step has may differ from run to run, the ids don't. */
-bool fr_session_adapts(const fr_session *session);
-
-/* The drafter's logits, [steps, vocab], at each chained step after the ids (count >= 2: the target runs all but the
- * last). Ids that the drafter did not score are -infinity. In an engine whose pages for drafts are all held there are
- * no steps. Resets the timeline first. */
+/* Runs ids (at least 2; the target runs all but the last) and gives the drafter's logits of each chained step after
+ * them, [steps, vocab] float32, -infinity for ids that it did not score. An engine whose pages for drafts are all in
+ * use gives no steps. Resets the timeline first. */
 fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_t count, size_t steps,
                                   fr_logits_fn *sink, void *context);
 
+/* Returns true where the depth of drafting follows the clock (FR_DRAFT_AUTO, with something to draft with). The number
+ * of drafts in a step may then differ between runs; the ids do not. */
+bool fr_session_adapts(const fr_session *session);
+
+/* Shows a draft method of the program's own the timeline, and takes its drafts. */
+typedef struct fr_drafting {
+    const int32_t *ids; /* the timeline */
+    size_t length;      /* of the timeline */
+    size_t count;       /* most drafts that can be used, 1 to FR_STEP_MAX - 1 */
+    double least;       /* FR_OPT_DRAFT_P_MIN, 0 where that is FR_DRAFT_P_AUTO */
+    /* Drafts of the session's drafter or n-grams, to pass on or to change; none in a session without them. */
+    const int32_t *suggested;
+    size_t suggestions;
+
+    int32_t *drafts; /* out: room for `count` ids that may follow, in order */
+    /* NULL, or under rejection sampling room for [count, vocab], all 0: out, optional, the distribution that each draft
+     * was drawn from, up to a factor. */
+    float *chances;
+    /* Out: true if `chances` was filled in. A draft without counts as certain. A suggestion that is passed on needs
+     * none, but whether it is passed on must not depend on its id. */
+    bool tells_chances;
+} fr_drafting;
+
+/* A draft method of the program's own, for a program that knows what may come next: a grammar, a cache of answers,
+ * another model. The target verifies its drafts, so the text is the same whatever it proposes, and comes faster where
+ * it is right. The example own_method.c is a whole one. */
+typedef struct fr_proposer {
+    /* Returns how many drafts it wrote, 0 to count. */
+    size_t (*propose)(void *context, fr_drafting *drafting);
+    /* Called after each round with the timeline and how many of how many drafts were accepted. May be NULL. */
+    void (*commit)(void *context, const int32_t *ids, size_t length, size_t proposed, size_t accepted);
+    /* Called when the session is closed, also where another method replaced this one before. May be NULL. */
+    void (*close)(void *context);
+    void *context;
+} fr_proposer;
+
+/* Makes it the session's draft method. What drafted before, a method of the program's own too, now makes the
+ * suggestions. The struct is copied. Its functions are called in the thread that calls the step, or after
+ * fr_draft_submit in the session's own thread, and must not call into the session. An id outside the vocabulary, too
+ * many drafts or an impossible distribution fails the round with FR_USAGE and changes nothing. Forks do not have the
+ * method. After a failure of this call the context is still the caller's. */
+fr_status fr_session_set_proposer(fr_session *session, const fr_proposer *method);
+
 /* ----------------------------------------------------------------------------------------------------------- saving */
 
-/* Writes the session to a file: the timeline, and the caches of what has been run of it. The file gets its name when it
- * is complete, and replaces one of that name, or that a link of that name leads to; only its owner can read it, as it
- * holds the conversation. */
+/* Writes the session to a file: its timeline, and the caches of what has been run. The file gets its name once it is
+ * complete, replacing one of that name (or the one that a link of that name leads to). Only its owner may read it,
+ * because it holds the conversation. */
 fr_status fr_session_save(const fr_session *session, const char *path);
 
-/* Replaces the timeline by that of a saved session; then all is as after a prompt of its tokens, but for mirostat's
- * state, which goes on as it was. Nothing is run here, the next prompt or step runs the last token again. Number of
- * threads, instruction set, chunk, context and drafter may differ from those of the session that was saved. A file of
- * another model, of other cache types, too long for this context or damaged is FR_INPUT, one that an engine has no
- * pages for FR_MEMORY: it changes nothing. */
+/* Replaces the timeline by a saved session's. Everything is then as after a prompt of its tokens, except that
+ * mirostat's state continues. Nothing is run; the next prompt or step runs the last token again. Threads, instruction
+ * set, chunk, context and drafter may differ from those of the session that was saved. FR_INPUT for a damaged file or
+ * one of another model, other cache types or more tokens than the context holds, FR_MEMORY where the engine has no
+ * pages for it; both change nothing. */
 fr_status fr_session_restore(fr_session *session, const char *path);
 
-/* The same to memory (*bytes: fr_free) and from it: what the file would hold. */
+/* Save to memory (*bytes: free it with fr_free) and restore from it: the bytes are those of the file. */
 fr_status fr_session_save_bytes(const fr_session *session, void **bytes, size_t *size);
 fr_status fr_session_restore_bytes(fr_session *session, const void *bytes, size_t size);
 
-/* Bytes of the caller's own, which are copied, go into the session's file and come back with it: what its ids do not
- * tell, such as a conversation's messages. Size 0: none, as of a new session. Restoring replaces them, by none where
- * the file has none; nothing else does. */
+/* Attaches a copy of the caller's bytes, which go into the session's file and come back with it: something that ids do
+ * not tell, such as a conversation's messages. Size 0 detaches them. Restoring a session replaces them by the file's.
+ */
 fr_status fr_session_attach(fr_session *session, const void *bytes, size_t size);
 
-/* What is attached, NULL and a size of 0 for nothing. It belongs to the session, until it is replaced. */
+/* Returns the attached bytes, which belong to the session until they are replaced; NULL and a size of 0 for none. */
 const void *fr_session_attached(const fr_session *session, size_t *size);
 
 /* ---------------------------------------------------------------------------------------------------------- figures */
 
 typedef enum fr_stat {
-    FR_STAT_PROMPT_TOKENS, /* of prompts, run for the first time: what an abort left over counts once it is run */
-    FR_STAT_REUSED_TOKENS, /* of fr_session_set_prompt, that the timeline began with already, run */
-    FR_STAT_RERUN_TOKENS,  /* run again, because a truncation took their caches with it */
-    FR_STAT_GENERATED_TOKENS,
-    FR_STAT_TARGET_CALLS, /* decode and verify forwards; prompt forwards not counted */
-    FR_STAT_DRAFT_CALLS,  /* rounds in which drafts were asked for, though none may have come: all too unlikely */
-    FR_STAT_DRAFTED,
-    FR_STAT_ACCEPTED,
-    FR_STAT_REJECTED,
-    FR_STAT_PREFILL_SECONDS,
-    FR_STAT_DECODE_SECONDS, /* everything after the first token */
-    FR_STAT_DRAFT_SECONDS,  /* of these: proposing */
-    FR_STAT_VERIFY_SECONDS, /* the target's forwards, head included */
-    FR_STAT_ACCEPT_SECONDS, /* comparing, committing, telling the drafter */
-    FR_STAT_VISION_SECONDS, /* pictures through the vision tower */
+    FR_STAT_PROMPT_TOKENS,    /* prompt tokens run for the first time; after an abort the rest counts once it is run */
+    FR_STAT_REUSED_TOKENS,    /* tokens of fr_session_set_prompt that the timeline had already, run */
+    FR_STAT_RERUN_TOKENS,     /* tokens run again because a truncation dropped their caches */
+    FR_STAT_GENERATED_TOKENS, /* tokens that steps gave */
+    FR_STAT_TARGET_CALLS,     /* decode and verify forwards, without forwards of prompts */
+    FR_STAT_DRAFT_CALLS,      /* rounds that asked for drafts, also where all were too unlikely to come */
+    FR_STAT_DRAFTED,          /* drafts that were verified */
+    FR_STAT_ACCEPTED,         /* drafts that the target accepted */
+    FR_STAT_REJECTED,         /* drafts that it did not */
+    FR_STAT_PREFILL_SECONDS,  /* prompts, up to and with the first token */
+    FR_STAT_DECODE_SECONDS,   /* everything after the first token */
+    FR_STAT_DRAFT_SECONDS,    /* of decoding: proposing drafts */
+    FR_STAT_VERIFY_SECONDS,   /* of decoding: the target's forwards, head included */
+    FR_STAT_ACCEPT_SECONDS,   /* of decoding: comparing, committing, informing the drafter */
+    FR_STAT_VISION_SECONDS,   /* pictures in the vision tower */
     FR_STAT_TARGET_WEIGHT_BYTES,
     FR_STAT_DRAFT_WEIGHT_BYTES,
-    FR_STAT_RESIDENT_BYTES, /* weights of both that must stay in memory: copies, and what every token reads */
-    FR_STAT_MAPPED_BYTES,   /* weights of both that are used in files as they lie: they come and go as they are read */
+    FR_STAT_RESIDENT_BYTES,    /* weights of both that must stay in memory: copies, and what every token reads */
+    FR_STAT_MAPPED_BYTES,      /* weights of both that are used in mapped files, where pages come and go */
     FR_STAT_TARGET_KV_BYTES,   /* room for keys and values of all sessions of the engine */
-    FR_STAT_DRAFT_KV_BYTES,    /* room for a drafter's own */
-    FR_STAT_STATE_BYTES,       /* of the target's: what recurrent layers keep of a timeline */
-    FR_STAT_STATE_DRAFT_BYTES, /* of the target's: and of each position that is not certain, such as a draft's */
-    FR_STAT_CHECKPOINT_BYTES,  /* room for checkpoints of sliding layers' caches and of states; in use as taken */
-    FR_STAT_SCRATCH_BYTES,
-    FR_STAT_KV_USED_BYTES,   /* the engine's pages, whole ones, that sessions hold, their checkpoints' too */
-    FR_STAT_KV_SHARED_BYTES, /* those of them that more than one holds, a checkpoint counting too */
-    FR_STAT_KV_CACHED_BYTES, /* pages that are kept for prompts that begin alike, until they are needed */
-    FR_STAT_PEAK_BYTES,      /* of the whole process, as the system counts it */
+    FR_STAT_DRAFT_KV_BYTES,    /* room for a drafter's keys and values */
+    FR_STAT_STATE_BYTES,       /* of TARGET_KV_BYTES: states of recurrent layers for a timeline */
+    FR_STAT_STATE_DRAFT_BYTES, /* of TARGET_KV_BYTES: states of each position that is not certain, such as a draft's */
+    FR_STAT_CHECKPOINT_BYTES,  /* room for checkpoints of sliding layers' caches and of states, used as they are made */
+    FR_STAT_SCRATCH_BYTES,     /* working memory of forwards */
+    FR_STAT_KV_USED_BYTES,     /* whole pages of the engine that sessions and their checkpoints hold */
+    FR_STAT_KV_SHARED_BYTES,   /* of these, pages that have more than one holder */
+    FR_STAT_KV_CACHED_BYTES,   /* pages kept for prompts that begin alike, until they are needed */
+    FR_STAT_PEAK_BYTES,        /* peak of the whole process, as the system counts it */
     FR_STAT_COUNT
 } fr_stat;
 
-/* Counts and bytes are whole numbers below 2^53. Those of pages wait for drafts that are under way. */
+/* Returns one figure of a session. Counts and bytes are whole numbers below 2^53. Figures of pages wait for drafts that
+ * are being made. */
 double fr_session_stat(const fr_session *session, fr_stat stat);
 
-/* Per verify forward that carried drafts: how many were accepted. *lengths belongs to the session, until its next
- * call. */
+/* Returns the number of verify forwards that had drafts, and how many drafts each of them accepted. *lengths belongs to
+ * the session until its next call. */
 size_t fr_session_accepted_lengths(const fr_session *session, const uint8_t **lengths);
 
-/* What became of drafts at a depth, 0 to FR_STEP_MAX - 2: the first draft of a round is at depth 0. */
+/* Counts that are kept for the drafts of each depth. */
 typedef enum fr_depth_stat {
-    FR_DEPTH_DRAFTED,
-    FR_DEPTH_COMPARED, /* with the target's own id: every draft before it stood */
+    FR_DEPTH_DRAFTED,  /* proposed */
+    FR_DEPTH_COMPARED, /* compared with the target's own id, because every draft before was accepted */
     FR_DEPTH_ACCEPTED,
-    FR_DEPTH_REJECTED, /* drafted and not accepted, compared or not */
+    FR_DEPTH_REJECTED, /* not accepted, compared or not */
     FR_DEPTH_COUNT
 } fr_depth_stat;
+
+/* Returns a figure of drafts at a depth, 0 (the first draft of a round) to FR_STEP_MAX - 2. */
 double fr_session_depth_stat(const fr_session *session, size_t depth, fr_depth_stat stat);
 
-/* ------------------------------------------------------------------------------------------------------------ trace */
-
-/* Told of what a session does, one JSON object a line, newline included; text belongs to the session. Called on the
- * thread that called into the session, which it must not call into itself.
+/* The callback gets one JSON object a line, its line feed included, for each event of a session. The text belongs to
+ * the session.
  *
  *     {"event":"begin", "at", "trace":1, "version", "model", "drafter", "method", "draft_max", "threads", "isa",
  *      "context"}                                              once, from fr_session_set_trace
- *     {"event":"prompt", "at", "position", "ids", "seconds"}   a forward over a part of a prompt
+ *     {"event":"prompt", "at", "position", "ids", "seconds"}   a forward over part of a prompt
  *     {"event":"draft", "at", "round", "position", "method", "ids"}      a proposal that is not empty
  *     {"event":"accept", "at", "round", "position", "rows", "accepted", "ids", "margins", "draft_seconds",
  *      "verify_seconds", "accept_seconds", "seconds"}          every step
  *
- * at: seconds since the trace began. position: of the first id on the timeline.
- * rows: of the target's forward, drafts + 1, or fewer where pages were missing for all; 0 where the id is the one that
- * a prompt's forward predicted. accepted: how many of the ids, the first ones, were drafts. margins: for each id, the
- * largest logit of the row it was chosen from minus the next, null where that is not finite. seconds: the whole step,
- * of which the three phases leave something.
- * Later versions may add keys and events. */
+ * at: seconds since the trace began. position: the first id's on the timeline. rows: those of the target's forward,
+ * drafts + 1, or fewer where pages were missing; 0 where the id is the one that a prompt's forward predicted. accepted:
+ * how many of the ids, the first ones, were drafts. margins: for each id, the largest logit of the row that it was
+ * chosen from minus the second largest, null where that is not finite. seconds: the whole step, which is more than its
+ * three phases. Later versions may add keys and events. */
 typedef void fr_trace_fn(void *context, const char *text, size_t length);
 
-/* Starts a trace; line NULL ends it. Nothing is allocated. */
+/* Starts a trace, or ends it (line NULL). It allocates nothing. */
 void fr_session_set_trace(fr_session *session, fr_trace_fn *line, void *context);
+
+/* ----------------------------------------------------------------------------- memory, and stores of other programs */
+
+typedef enum fr_estimate {
+    FR_ESTIMATE_RESIDENT,    /* weights that must stay in memory: copies, and what every token reads */
+    FR_ESTIMATE_MAPPED,      /* weights that are used in mapped files, where pages come and go */
+    FR_ESTIMATE_KV,          /* the target's keys and values, of all sessions */
+    FR_ESTIMATE_KV_LEAST,    /* smallest FR_OPT_KV_MEMORY that this engine can be opened with; 0 where it has no use */
+    FR_ESTIMATE_STATES,      /* states of recurrent layers, of all timelines */
+    FR_ESTIMATE_CHECKPOINTS, /* checkpoints of sliding layers' caches and of states */
+    FR_ESTIMATE_DRAFTING,    /* a drafter's keys and values, and working memory for drafting */
+    FR_ESTIMATE_SCRATCH,     /* working memory of forwards, logits, and what else sessions hold */
+    FR_ESTIMATE_TOTAL,       /* the sum of all above except MAPPED and KV_LEAST, which FR_OPT_MEMORY limits */
+    FR_ESTIMATE_AVAILABLE,   /* what the system has for this process now */
+    FR_ESTIMATE_COUNT
+} fr_estimate;
+
+/* Estimates the memory that a model, perhaps its drafter, and an engine of so many sessions would take, without loading
+ * them. drafter: a path, "" for the MTP layers in the model's own checkpoint, NULL for none. One session without
+ * FR_OPT_KV_MEMORY is one that fr_session_open opens; an engine of one takes a few bytes more for each position, to
+ * find prompts again. bytes: room for FR_ESTIMATE_COUNT numbers. Files that can't be opened fail as they would; an
+ * estimate that exceeds memory or FR_OPT_MEMORY is no failure. */
+fr_status fr_model_estimate(const char *path, const char *drafter, const fr_options *options, size_t sessions,
+                            uint64_t *bytes);
+
+/* Finds the path of a model that another program has downloaded, by its name. Nothing is fetched. environment: texts
+ * NAME=VALUE and a NULL, like POSIX's environ, which say where the stores are; NULL: none. Names:
+ *
+ *     ORG/NAME          a repository in Hugging Face's cache (HF_HUB_CACHE, HF_HOME), llama.cpp's (LLAMA_CACHE) or LM
+ *                       Studio's folder: the folder as published, or its GGUF file of type Q4_K_M, Q8_0, else the first
+ *     ORG/NAME:TYPE     its first GGUF file of a type, such as Q5_K_M
+ *     ORG/NAME:FILE     its GGUF file of that name
+ *     ollama:NAME:TAG   a model in ollama's store (OLLAMA_MODELS)
+ *
+ * Upper and lower case may differ, and ORG/ and ollama: may be left out, where only one model fits. A path of an
+ * existing file, and a text that is no name, is given back as it is; an address is FR_INPUT. FR_INPUT where no model
+ * has the name, with the command that would download it in the line. *path: free it with fr_free. */
+fr_status fr_model_find(const char *name, const char *const *environment, char **path);
+
+/* A model in one of these stores. */
+typedef struct fr_found {
+    const char *name;    /* a name for fr_model_find, or a path */
+    const char *path;    /* its place, which fr_model_open takes unless there is a problem */
+    const char *tower;   /* a vision tower beside it, or NULL */
+    const char *store;   /* "Hugging Face", "llama.cpp", "LM Studio" or "ollama" */
+    const char *problem; /* why it can't be opened, as far as that is known; NULL if it can */
+    uint64_t bytes;      /* size of its files */
+} fr_found;
+
+/* Tells of all models in these stores, one after another, until `told` returns false (FR_ABORTED). What it gets is
+ * valid until it returns. It may open the model. */
+typedef bool fr_found_fn(void *context, const fr_found *found);
+fr_status fr_model_list(const char *const *environment, fr_found_fn *told, void *context);
+
+/* ------------------------------------------------------------------------------------------------------------ ranks */
+
+/* Joins the ranks of an MPI job, processes on one machine or more that run one model together. Builds without RANKS=mpi
+ * return FR_UNBUILT. Call it once, before any model is opened, while the process has one thread. Each rank then makes
+ * the same calls with the same arguments and gets the answers that one process would give; it takes its part of cores
+ * that several ranks may use. Draft models run on all ranks together; drafters that read the target's rows, and vision
+ * towers, run whole on each. A rank that is silent for timeout_seconds, has gone or makes another call is FR_MACHINE
+ * from then on, on all ranks. A job of one process is no job. */
+fr_status fr_ranks_join(int timeout_seconds);
+
+/* Return this process's rank and the number of ranks, 0 and 1 without a job. */
+size_t fr_rank(void);
+size_t fr_rank_count(void);
+
+/* Leaves the job, before the process ends with exit status `code`. line: its last error line, "" for none; rank 0 gets
+ * it and fails with it. If the other ranks do not end too, the whole job is ended and the call does not return. say,
+ * which may be NULL, gets a line on rank 0 about a rank that failed after rank 0 was done, and on rank 1 about the end
+ * of rank 0. Returns the exit status to use, which is not 0 if `code` is not 0 or another rank failed. */
+int fr_ranks_part(int code, const char *line, void (*say)(const char *line));
 
 #pragma GCC visibility pop
 

@@ -1,4 +1,4 @@
-/* The first program, as the header shows it: a model goes on with a text, a drafter drafting if there is one. It is C99
+/* A first program with a drafter: a model continues a text, and a drafter drafts if there is one. It is C99
  * and C++17.
  *
  * In: MODEL TEXT [DRAFTER]. Out: what comes after the text; exit status 0, or the library's status with its line. */
