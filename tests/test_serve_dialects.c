@@ -70,8 +70,39 @@ static const struct {
             "'object'}, 'strict': true}], 'tool_choice': {'type': 'function', 'name': 'f'}, 'parallel_tool_calls': "
             "false, 'text': {'format': {'type': 'json_schema', 'name': 's', 'schema': {}}, 'verbosity': 'low'}}",
      "{'messages': [" USER("'Hi'") "], 'tools': [{'type': 'function', 'function': {'name': 'f', 'description': 'd', "
-     "'parameters': {'type': 'object'}}}], 'tool_choice': {'type': 'function', 'name': 'f'}, 'parallel_tool_calls': "
-     "false, 'response_format': {'type': 'json_schema', 'name': 's', 'schema': {}}}"},
+     "'parameters': {'type': 'object'}, 'strict': true}}], 'tool_choice': {'type': 'function', 'name': 'f'}, "
+     "'parallel_tool_calls': false, 'response_format': {'type': 'json_schema', 'name': 's', 'schema': {}}}"},
+    {RESPONSE, "{'input': 'Hi', 'tools': [{'type': 'function', 'name': 'f', 'strict': false}, {'type': 'function', 'name': "
+               "'g', 'strict': null}, {'type': 'namespace', 'name': 'n', 'tools': [{'type': 'function', 'name': 'f', "
+               "'strict': true}]}]}",
+     "{'messages': [" USER("'Hi'") "], 'tools': [{'type': 'function', 'function': {'name': 'f', 'strict': false}}, "
+     "{'type': 'function', 'function': {'name': 'g'}}, {'type': 'function', 'function': {'name': 'n__f', 'strict': "
+     "true}}]}"},
+    {MESSAGE, "{'max_tokens': 9, 'messages': [" USER("'Hi'") ", {'role': 'developer', 'content': 'D'}, {'role': 'system', "
+              "'content': [{'type': 'text', 'text': 'S'}]}], 'tools': [{'name': 'f', 'input_schema': {}, 'strict': true}]}",
+     "{'max_tokens': 9, 'messages': [" USER("'Hi'") ", {'role': 'system', 'content': 'D'}, {'role': 'system', "
+     "'content': 'S'}], 'tools': [{'type': 'function', 'function': {'name': 'f', 'parameters': {}, 'strict': true}}]}"},
+    /* A tool that another service runs can't be forced: the model chooses among the rest. */
+    {RESPONSE, "{'input': 'Hi', 'tools': [{'type': 'web_search'}, {'type': 'function', 'name': 'f'}], 'tool_choice': "
+               "{'type': 'web_search'}}",
+     "{'messages': [" USER("'Hi'") "], 'tools': [{'type': 'function', 'function': {'name': 'f'}}], 'tool_choice': "
+     "'auto'}"},
+    {RESPONSE, "{'input': 'Hi', 'tool_choice': {'type': 'mcp', 'server_label': 's', 'name': 'x'}}",
+     "{'messages': [" USER("'Hi'") "], 'tool_choice': 'auto'}"},
+    {RESPONSE, "{'input': 'Hi', 'tools': [{'type': 'function', 'name': 'f'}], 'tool_choice': {'type': 'allowed_tools', "
+               "'mode': 'required', 'tools': [{'type': 'file_search'}]}}",
+     "{'messages': [" USER("'Hi'") "], 'tools': [{'type': 'function', 'function': {'name': 'f'}}], 'tool_choice': "
+     "'none'}"},
+    {RESPONSE, "{'input': 'Hi', 'tools': [{'type': 'function', 'name': 'f'}], 'tool_choice': {'type': 'allowed_tools', "
+               "'mode': 'required', 'tools': [{'type': 'file_search'}, {'type': 'function', 'name': 'f'}]}}",
+     "{'messages': [" USER("'Hi'") "], 'tools': [{'type': 'function', 'function': {'name': 'f'}}], 'tool_choice': "
+     "{'type': 'allowed_tools', 'mode': 'required', 'tools': [{'type': 'file_search'}, {'type': 'function', 'name': "
+     "'f'}]}}"},
+    {MESSAGE, "{'max_tokens': 9, 'messages': [" USER("'Hi'") "], 'tools': [{'type': 'web_search_20250305', 'name': "
+              "'web_search'}, {'name': 'f', 'input_schema': {}}], 'tool_choice': {'type': 'tool', 'name': "
+              "'web_search'}}",
+     "{'max_tokens': 9, 'messages': [" USER("'Hi'") "], 'tools': [{'type': 'function', 'function': {'name': 'f', "
+     "'parameters': {}}}], 'tool_choice': 'auto'}"},
     {RESPONSE, "{'input': [{'type': 'function_call', 'call_id': 'c1', 'name': 'f', 'arguments': null}]}",
      "{'messages': [{'role': 'assistant', " CALLED "{}}}]}]}"},
     {OLLAMA_CHAT, "{'messages': [{'role': 'developer', 'content': 'D'}, {'role': 'assistant', 'tool_calls': [{'id': "
@@ -211,6 +242,16 @@ static const struct {
      "'function': {'name': 'f', 'arguments': {}}}, {'id': 'abcdefghi', 'type': 'function', 'function': {'name': 'g', "
      "'arguments': {}}}]}, {'role': 'tool', 'tool_call_id': 'c00000000', 'content': '7'}, {'role': 'tool', "
      "'tool_call_id': 'abcdefghi', 'content': '8'}]}"},
+    /* A result that names its function is of the call of that function, whatever the order. */
+    {OLLAMA_CHAT, "{'messages': [{'role': 'assistant', 'tool_calls': [{'id': 'a', 'function': {'name': 'f'}}, {'id': "
+                  "'b', 'function': {'name': 'g'}}, {'id': 'c', 'function': {'name': 'f'}}]}, {'role': 'tool', "
+                  "'tool_name': 'g', 'content': '7'}, {'role': 'tool', 'tool_name': 'f', 'content': '8'}, {'role': "
+                  "'tool', 'content': '9', 'tool_name': 'other'}]}",
+     "{'stream': true, 'messages': [{'role': 'assistant', 'tool_calls': [{'id': 'a', 'type': 'function', 'function': "
+     "{'name': 'f', 'arguments': {}}}, {'id': 'b', 'type': 'function', 'function': {'name': 'g', 'arguments': {}}}, "
+     "{'id': 'c', 'type': 'function', 'function': {'name': 'f', 'arguments': {}}}]}, {'role': 'tool', 'tool_call_id': "
+     "'b', 'name': 'g', 'content': '7'}, {'role': 'tool', 'tool_call_id': 'a', 'name': 'f', 'content': '8'}, {'role': "
+     "'tool', 'tool_call_id': 'c', 'name': 'other', 'content': '9'}]}"},
     {OLLAMA_GENERATE, "{'prompt': 'Hi', 'raw': true}", "{'prompt': 'Hi', 'stream': true}"},
     {OLLAMA_GENERATE, "{'prompt': 'Hi', 'raw': true, 'logprobs': true, 'top_logprobs': 2}",
      "{'prompt': 'Hi', 'stream': true, 'logprobs': 2}"},

@@ -465,7 +465,6 @@ static const struct {
      "tool_choice must be none, auto, required, allowed_tools or"},
     {CHAT, "\"tool_choice\": {\"type\": \"function\", \"function\": {\"name\": \"g\"}}, \"tools\": [" TOOL "]",
      FR_INPUT, "tool_choice: there is no tool \"g\""},
-    {CHAT, "\"tool_choice\": {\"type\": \"file_search\"}", FR_UNBUILT, "\"tool_choice\" is not built"},
     {CHAT, "\"tool_choice\": {\"type\": \"allowed_tools\"}", FR_USAGE,
      "of type allowed_tools must have a mode and tools"},
     {CHAT, "\"tool_choice\": {\"type\": \"allowed_tools\", \"mode\": \"none\", \"tools\": [{\"name\": \"f\"}]}",
@@ -959,6 +958,9 @@ START_TEST(chats_are_rendered) {
          "{\"input\": \"x\"}}}]}, {\"role\": \"tool\", \"tool_call_id\": \"c\", \"content\": \"7\"}]", NULL, 0},
         {"{\"messages\": [" USER "], \"tools\": [" TOOL "], \"tool_choice\": \"none\", \"parallel_tool_calls\": false}",
          "[" USER "]", NULL, 0},
+        {"{\"messages\": [" USER "], \"tools\": [{\"type\": \"web_search\"}, " TOOL "], \"tool_choice\": {\"type\": "
+         "\"web_search\"}}",
+         "[" USER "]", "{\"tools\": [" TOOL "]}", 0},
         /* A model sees the tools alone that are allowed, in both forms in which clients name them. */
         {"{\"messages\": [" USER "], \"tools\": [" TOOL ", " SMALL_TOOL(
              "g") "], \"tool_choice\": {\"type\": "

@@ -37,7 +37,7 @@ static void offer_custom(fr_turns *t, const json_t *name, const json_t *tool) {
     json_t *description = describe_custom(tool);
     json_t *parameters = json_pack("{s:s, s:{s:{s:s}}, s:[s]}", "type", "object", "properties", INPUT, "type", "string",
                                    "required", INPUT);
-    fr_turns_tool(t, name, description, parameters);
+    fr_turns_tool(t, name, description, parameters, NULL);
     json_decref(description);
     json_decref(parameters);
 }
@@ -70,7 +70,9 @@ static void offer(fr_turns *t, json_t *called, const json_t *tool, const char *t
         if (namespace) fr_json_put(entry, "namespace", fr_turns_share(namespace));
         fr_json_put(called, json_string_value(own), entry);
         if (strcmp(type, "custom") == 0) offer_custom(t, own, tool);
-        else fr_turns_tool(t, own, fr_turns_get(tool, "description"), fr_turns_get(tool, "parameters"));
+        else
+            fr_turns_tool(t, own, fr_turns_get(tool, "description"), fr_turns_get(tool, "parameters"),
+                          fr_turns_get(tool, "strict"));
     }
     json_decref(own);
     json_decref(kind);
@@ -101,6 +103,33 @@ bool fr_tool_offer(fr_turns *t, json_t *called, const char *what, const json_t *
     for (size_t i = 0; i < json_array_size(tools); i++)
         if (!offer_one(t, called, what, json_array_get(tools, i), name)) return false;
     return true;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- choices */
+
+static bool is_one_of(const char *word, const char *const *words) {
+    while (*words && strcmp(word, *words) != 0) words++;
+    return *words != NULL;
+}
+
+json_t *fr_tool_choice(const json_t *choice) {
+    static const char *const known[] = {"", "function", "custom", "allowed_tools", NULL};
+    static const char *const offered[] = {"function", "custom", "tool_search", "namespace", NULL};
+    const json_t *inner = fr_turns_get(choice, "allowed_tools"),
+                 *tools = fr_turns_get(inner ? inner : choice, "tools");
+    const char *type = fr_turns_type(choice);
+    bool allowed = strcmp(type, "allowed_tools") == 0 && json_array_size(tools) > 0, some = !allowed;
+    for (size_t i = 0; allowed && i < json_array_size(tools); i++) {
+        const char *kind = fr_turns_type(json_array_get(tools, i));
+        some |= !*kind || is_one_of(kind, offered);
+    }
+    if (json_is_object(choice) && !is_one_of(type, known)) {
+        fr_notes_say("tool_choice of type \"%.60s\" is passed over: such tools are run by another service", type);
+        return json_string("auto");
+    }
+    if (some) return fr_turns_share(choice);
+    fr_notes_say("tool_choice: none of the allowed tools is run by the client, so the model gets none");
+    return json_string("none");
 }
 
 /* ------------------------------------------------------------------------------------------------------------ chats */
@@ -150,6 +179,8 @@ bool fr_tools_of_chat(json_t *body, json_t *called, char *error, size_t size) {
     fr_turns_begin(&t, NULL);
     bool taken = !json_is_array(tools) || take_tools(&t, called, tools);
     if (taken && json_is_array(tools)) json_object_set(body, "tools", json_object_get(t.chat, "tools"));
+    if (json_is_object(json_object_get(body, "tool_choice")))
+        fr_json_put(body, "tool_choice", fr_tool_choice(json_object_get(body, "tool_choice")));
     make_function(json_object_get(body, "tool_choice"));
     for (size_t i = 0; i < json_array_size(messages); i++) {
         json_t *calls = json_object_get(json_array_get(messages, i), "tool_calls");

@@ -19,6 +19,10 @@ bool fr_tool_offer(fr_turns *turns, json_t *called, const char *what, const json
 /* A function's name, new: of a tool of this name, in a namespace unless that is NULL or no text. */
 json_t *fr_tool_name(const json_t *namespace, const json_t *name);
 
+/* Gives a choice of tools, new: a tool that another service runs can't be forced, so the choice of one becomes "auto",
+ * and a choice among such tools alone "none". */
+json_t *fr_tool_choice(const json_t *choice);
+
 /* The arguments of a call that gives a custom tool this input, a new object; and the input that is in such arguments,
  * a new text. */
 json_t *fr_tool_arguments(const json_t *input);

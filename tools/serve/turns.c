@@ -148,12 +148,14 @@ void fr_turns_result(fr_turns *turns, const json_t *id) {
 
 /* ------------------------------------------------------------------------------------------------------------ tools */
 
-void fr_turns_tool(fr_turns *turns, const json_t *name, const json_t *description, const json_t *parameters) {
+void fr_turns_tool(fr_turns *turns, const json_t *name, const json_t *description, const json_t *parameters,
+                   const json_t *strict) {
     json_t *tools = json_object_get(turns->chat, "tools"), *tool = json_object(), *function = json_object();
     if (!tools) fr_turns_put(turns, "tools", tools = json_array());
     fr_json_put(function, "name", fr_turns_share(name));
     if (description && !json_is_null(description)) fr_json_put(function, "description", fr_turns_share(description));
     if (parameters && !json_is_null(parameters)) fr_json_put(function, "parameters", fr_turns_share(parameters));
+    if (json_is_boolean(strict)) fr_json_put(function, "strict", fr_turns_share(strict));
     fr_json_put(tool, "type", json_string("function"));
     fr_json_put(tool, "function", function);
     json_array_append_new(tools, tool);

@@ -56,7 +56,8 @@ void fr_turns_call(fr_turns *turns, const json_t *id, const json_t *name, json_t
 /* A call's result begins: what follows with the role "tool" is its content. */
 void fr_turns_result(fr_turns *turns, const json_t *id);
 
-/* A tool: a new one of these values, of which the description and the parameters may be NULL. */
-void fr_turns_tool(fr_turns *turns, const json_t *name, const json_t *description, const json_t *parameters);
+/* A tool: a new one of these values, of which all but the name may be NULL. */
+void fr_turns_tool(fr_turns *turns, const json_t *name, const json_t *description, const json_t *parameters,
+                   const json_t *strict);
 
 #endif

@@ -123,12 +123,14 @@ static bool take_block(fr_turns *t, size_t at, bool assistant, const json_t *blo
 
 static bool take_message(fr_turns *t, size_t at, const json_t *message) {
     const json_t *role = fr_turns_get(message, "role"), *content = fr_turns_get(message, "content");
-    bool assistant = fr_job_is_word(role, "assistant"), system = fr_job_is_word(role, "system");
+    bool assistant = fr_job_is_word(role, "assistant");
+    bool system = fr_job_is_word(role, "system") || fr_job_is_word(role, "developer");
     if (!assistant && !system && !fr_job_is_word(role, "user"))
-        return fr_turns_refuse(t, "messages[%zu]: a role is user, assistant or system", at);
+        return fr_turns_refuse(t, "messages[%zu]: a role is user, assistant, system or developer", at);
     fr_turns_break(t);
     if (assistant && !content) return true; /* it says nothing */
-    if (system || !json_is_array(content)) return take_content(t, at, json_string_value(role), content);
+    if (system) return take_content(t, at, "system", content);
+    if (!json_is_array(content)) return take_content(t, at, json_string_value(role), content);
     for (size_t i = 0; i < json_array_size(content); i++)
         if (!take_block(t, at, assistant, json_array_get(content, i))) return false;
     return true;
@@ -159,21 +161,35 @@ static bool take_messages(fr_turns *t, const json_t *body) {
 
 /* ------------------------------------------------------------------------------------------------ what is asked for */
 
+/* True for a tool of another kind than the client's own functions. */
+static bool is_hosted(const json_t *tool) {
+    return fr_turns_get(tool, "type") && !is_of(tool, "custom");
+}
+
 static bool take_tools(fr_turns *t, const json_t *body) {
     const json_t *tools = fr_turns_get(body, "tools");
     if (tools && !json_is_array(tools)) return fr_turns_refuse(t, "tools must be an array");
     for (size_t i = 0; i < json_array_size(tools); i++) {
         const json_t *tool = json_array_get(tools, i);
-        if (fr_turns_get(tool, "type") && !is_of(tool, "custom")) {
+        if (is_hosted(tool)) {
             fr_notes_say("/v1/messages: tools of type \"%.60s\" are passed over: their maker's models alone know them",
                          fr_turns_type(tool));
             continue;
         }
         if (!json_is_string(fr_turns_get(tool, "name"))) return fr_turns_refuse(t, "tools[%zu] has no name", i);
         fr_turns_tool(t, fr_turns_get(tool, "name"), fr_turns_get(tool, "description"),
-                      fr_turns_get(tool, "input_schema"));
+                      fr_turns_get(tool, "input_schema"), fr_turns_get(tool, "strict"));
     }
     return true;
+}
+
+/* True if the tool of this name is one that is passed over. */
+static bool names_hosted(const json_t *tools, const json_t *name) {
+    for (size_t i = 0; i < json_array_size(tools); i++) {
+        const json_t *tool = json_array_get(tools, i);
+        if (is_hosted(tool) && json_is_string(name) && json_equal(fr_turns_get(tool, "name"), name)) return true;
+    }
+    return false;
 }
 
 static bool take_choice(fr_turns *t, const json_t *body) {
@@ -185,6 +201,11 @@ static bool take_choice(fr_turns *t, const json_t *body) {
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (!is_of(choice, words[i][0])) continue;
         fr_turns_put(t, "tool_choice", json_string(words[i][1]));
+        return true;
+    }
+    if (is_of(choice, "tool") && names_hosted(fr_turns_get(body, "tools"), name)) {
+        fr_notes_say("/v1/messages: tool_choice names a tool that is passed over, so the model may choose");
+        fr_turns_put(t, "tool_choice", json_string("auto"));
         return true;
     }
     if (!is_of(choice, "tool") || !json_is_string(name))

@@ -23,15 +23,29 @@ static bool take_pictures(fr_turns *t, const json_t *images) {
     return true;
 }
 
-/* Of the call whose result comes next: results come in the calls' order. NULL: of none. */
-static const json_t *id_of_result(const fr_turns *t) {
+static bool is_answered(const fr_turns *t, size_t from, const json_t *id) {
+    for (size_t i = from; i < json_array_size(t->messages); i++)
+        if (json_equal(fr_turns_get(json_array_get(t->messages, i), "tool_call_id"), id)) return true;
+    return false;
+}
+
+/* Finds the call that a result is of: the first one without a result that has the function's name, or the first of any
+ * name if there is none. NULL: the result is of no call. */
+static const json_t *id_of_result(const fr_turns *t, const json_t *name) {
     size_t at = json_array_size(t->messages), results = 0;
-    const json_t *last = NULL;
+    const json_t *last = NULL, *any = NULL;
     for (; at && results < MOST_RESULTS; at--, results++) {
         last = json_array_get(t->messages, at - 1);
         if (!fr_job_is_word(fr_turns_get(last, "role"), "tool")) break;
     }
-    return fr_turns_get(json_array_get(fr_turns_get(last, "tool_calls"), results), "id");
+    const json_t *calls = fr_turns_get(last, "tool_calls");
+    for (size_t i = 0; i < json_array_size(calls) && i < MOST_RESULTS; i++) {
+        const json_t *call = json_array_get(calls, i), *id = fr_turns_get(call, "id");
+        if (is_answered(t, at, id)) continue;
+        if (name && json_equal(fr_turns_get(fr_turns_get(call, "function"), "name"), name)) return id;
+        if (!any) any = id;
+    }
+    return any;
 }
 
 /* Calls may have no ids there: nine letters and digits are what every family's template takes. */
@@ -62,7 +76,7 @@ static bool take_message(fr_turns *t, size_t at, const json_t *message) {
     if (!known) return fr_turns_refuse(t, "messages[%zu]: a role is user, assistant, system, developer or tool", at);
     if (content && !json_is_string(content)) return fr_turns_refuse(t, "messages[%zu]: content must be a text", at);
     fr_turns_break(t);
-    const json_t *own = fr_turns_get(message, "tool_call_id"), *id = own ? own : id_of_result(t);
+    const json_t *own = fr_turns_get(message, "tool_call_id"), *id = own ? own : id_of_result(t, name);
     if (tool) fr_turns_result(t, id ? id : name ? name : role);
     if (tool && name) fr_json_put(t->message, "name", fr_turns_share(name));
     if (assistant && json_is_string(thought) && json_string_length(thought)) fr_turns_thought(t, thought);

@@ -263,7 +263,7 @@ static bool take_choice(fr_turns *t, const json_t *body) {
     if (named)
         fr_turns_put(t, "tool_choice", json_pack("{s:s, s:o}", "type", "function", "name",
                                                  fr_tool_name(fr_turns_get(choice, "namespace"), name)));
-    else if (choice) fr_turns_put(t, "tool_choice", fr_turns_share(choice));
+    else if (choice) fr_turns_put(t, "tool_choice", fr_tool_choice(choice));
     if (several) fr_turns_put(t, "parallel_tool_calls", fr_turns_share(several));
     return true;
 }
