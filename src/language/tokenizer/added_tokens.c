@@ -1,4 +1,4 @@
-/* Added tokens in a text: see added_tokens.h. */
+/* Finds added tokens in a text (added_tokens.h). */
 #include "src/language/tokenizer/added_tokens.h"
 
 #include <stdlib.h>
@@ -7,14 +7,14 @@
 #include "base/error.h"
 #include "base/unicode_form.h"
 
-/* ------------------------------------------------------------------------------------------------------------ build */
+/* ------------------------------------------------------------------------------------------------- building the set */
 
 fr_status fr_added_tokens_add(fr_added_tokens *set, const fr_added_entry *entry, fr_text text, bool control,
                               const char *where) {
     if (text.length == 0 || text.length > FR_MAX_ADDED_LENGTH)
         return fr_fail(FR_INPUT, "%s: the added token %d has %zu bytes, not 1 to %d", where, entry->id, text.length,
                        FR_MAX_ADDED_LENGTH);
-    if ((set->count & (set->count - 1)) == 0) { /* full: capacities are powers of two */
+    if ((set->count & (set->count - 1)) == 0) { /* it is full, because capacities are powers of two */
         size_t capacity = set->count ? 2 * set->count : 1;
         fr_added_token *items = realloc(set->items, capacity * sizeof *items);
         if (!items) return fr_fail_memory(where, capacity * sizeof *items);
@@ -60,7 +60,8 @@ void fr_added_tokens_close(fr_added_tokens *set) {
 
 /* --------------------------------------------------------------------------------------------------------- matching */
 
-/* The first of items[low, high), which agree in `depth` bytes and are longer, whose next byte is at least that. */
+/* Finds the first of items[low, high) whose byte number `depth` is at least `byte`. All of them are longer than
+ * `depth` and have the same first `depth` bytes. */
 static size_t lower_bound(const fr_added_token *items, size_t low, size_t high, size_t depth, unsigned byte) {
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -72,8 +73,8 @@ static size_t lower_bound(const fr_added_token *items, size_t low, size_t high, 
     return low;
 }
 
-/* Tokens at the beginning of a text, as a range of the sorted list that narrows byte by byte; a token that ends where
- * the reading is comes first in it. */
+/* A search for tokens at the beginning of a text: a range of the sorted list that narrows byte by byte. A token that
+ * ends at the present byte comes first in the range. */
 typedef struct prefix_search {
     const fr_added_tokens *set;
     const unsigned char *text;
@@ -84,7 +85,7 @@ static prefix_search begin_search(const fr_added_tokens *set, const unsigned cha
     return (prefix_search){set, text, length, 0, set->first[text[0]], set->first[text[0] + 1]};
 }
 
-/* The next longer one, NULL if there is none. */
+/* Gives the next longer token; NULL: there is none. */
 static const fr_added_token *longer(prefix_search *search) {
     const fr_added_token *items = search->set->items;
     while (search->depth < search->length) {
@@ -103,7 +104,7 @@ static const fr_added_token *longer(prefix_search *search) {
 
 typedef enum wanted { ANY, ORDINARY } wanted;
 
-/* The longest token at the beginning of a text, NULL if none is there. */
+/* Gives the longest token at the beginning of a text; NULL: there is none. */
 static const fr_added_token *longest(const fr_added_tokens *set, const unsigned char *text, size_t length,
                                      wanted which) {
     const fr_added_token *best = NULL;
@@ -130,19 +131,19 @@ static bool stands_alone(const unsigned char *bytes, size_t length, size_t begin
 
 /* ---------------------------------------------------------------------------------------------------------- walking */
 
-/* The control tokens of trusted runs, in order. */
+/* The control tokens in trusted runs, in order. */
 typedef struct claims {
     const fr_added_tokens *set;
     const unsigned char *text;
     fr_trust trust;
-    size_t at;                   /* in the run */
-    const fr_added_token *token; /* NULL: there are no more, and begin is the end of the text */
+    size_t at;                   /* offset in the run */
+    const fr_added_token *token; /* NULL: there are no more, and `begin` is the end of the text */
     size_t begin;
-    bool stands; /* a token of single words may not: then it is only passed over */
-    bool none;   /* there are none to be found */
+    bool stands; /* false for a token of single words next to a word character, which is skipped */
+    bool none;   /* no control token can be found */
 } claims;
 
-/* The next one in the run; false: there are no more. */
+/* Finds the next control token in the run; false: there are no more. */
 static bool find_claim(claims *state) {
     const unsigned char *run = state->text + state->trust.begin;
     size_t length = state->trust.end - state->trust.begin;
@@ -170,13 +171,14 @@ static void next_claim(claims *state, size_t length) {
     state->begin = length;
 }
 
-/* The search goes on behind a token's own text, not behind the white space that it took along: so does the reference
- * implementation, and a token of white space may then be found inside that. space_end keeps this linear. */
+/* Walks over the text's tokens. The search continues after a token's own text, not after the white space that it took
+ * along, because the reference implementation does so; a token of white space may then be found within that white
+ * space. space_end keeps the walk linear. */
 fr_status fr_added_tokens_walk(const fr_added_tokens *set, const char *text, size_t length, fr_trust trust,
                                fr_added_fn *stretch, void *context) {
     const unsigned char *bytes = (const unsigned char *)text;
     bool whole = fr_trust_seek(&trust, 0) && trust.begin == 0 && trust.end >= length;
-    wanted which = whole ? ANY : ORDINARY; /* one search finds them all where all is trusted */
+    wanted which = whole ? ANY : ORDINARY; /* if all bytes are trusted, one search finds all tokens */
     claims control = {.set = set, .text = bytes, .trust = trust, .none = whole || !set->has_control};
     size_t done = 0, space_end = 0;
     next_claim(&control, length);
@@ -199,7 +201,7 @@ fr_status fr_added_tokens_walk(const fr_added_tokens *set, const char *text, siz
             if (end >= space_end) space_end = fr_skip_space(text, end, length);
             end = space_end;
         }
-        if (begin >= end) continue; /* white space that one before has taken along */
+        if (begin >= end) continue; /* white space that an earlier token took along */
         if (begin > done) FR_TRY(stretch(context, text + done, begin - done, -1));
         FR_TRY(stretch(context, text + begin, end - begin, token->id));
         done = end;

@@ -1,11 +1,10 @@
-/* Added tokens found in a text before the model sees it.
+/* Finds added tokens in a text before the model's own tokens are made.
  *
- * In: a set of added tokens, and texts of any bytes, of which the author of some may be trusted with control tokens.
- * Out: each text as tokens and the stretches between them. At each position the longest token wins, and the search goes
- * on behind it.
+ * In: a set of added tokens; texts of any bytes, some of which may be trusted with control tokens. Out: each text as
+ * tokens and the stretches between them. At each position the longest token wins, and the search continues after it.
  *
- * Control tokens are found in trusted bytes alone, and there in the same places whatever foreign bytes stand around
- * them: each run of trusted bytes is searched by itself first. What lies between the control tokens found, foreign or
+ * Control tokens are found only in trusted bytes, and always in the same places, whatever foreign bytes are around
+ * them: each run of trusted bytes is first searched by itself. The text between these control tokens, foreign or
  * trusted, is then searched for all other tokens, as one text. */
 #ifndef FR_SRC_LANGUAGE_TOKENIZER_ADDED_TOKENS_H
 #define FR_SRC_LANGUAGE_TOKENIZER_ADDED_TOKENS_H
@@ -13,41 +12,42 @@
 #include "formats/tokenizer_source.h"
 #include "src/language/tokenizer/trust.h"
 
-#define FR_MAX_ADDED_LENGTH 256 /* bytes: what bounds a search at one position */
+#define FR_MAX_ADDED_LENGTH 256 /* bytes of a token, which bounds a search at one position */
 
 typedef struct fr_added_token {
     char *text;
     size_t length;
     int32_t id;
-    bool lstrip, rstrip; /* takes the white space before, behind it along */
-    bool single_word;    /* only where no word character is its neighbour */
-    bool control;        /* only in trusted bytes */
+    bool lstrip, rstrip; /* takes along the white space before (lstrip) or after (rstrip) it */
+    bool single_word;    /* is found only if no word character is next to it */
+    bool control;        /* is found only in trusted bytes */
 } fr_added_token;
 
 typedef struct fr_added_tokens {
-    fr_added_token *items; /* sorted by text, as memcmp orders */
+    fr_added_token *items; /* sorted by text, in memcmp's order */
     size_t count;
-    size_t first[257]; /* items[first[b]] on begin with a byte of at least b */
+    size_t first[257]; /* items[first[b]] and later ones begin with a byte of at least b */
     bool has_control;
 } fr_added_tokens;
 
-/* text: as it is to be found, which may be a rewritten entry->text. Fill the set, then seal it, or
- * sort it where a token may be there twice, and is called by the one id that its text has. */
+/* Adds a token. text: the text to search for, which may be a rewritten entry->text. Once the set is full it must be
+ * sealed, which refuses a text that occurs twice, or only sorted, if equal texts have the same id. */
 fr_status fr_added_tokens_add(fr_added_tokens *set, const fr_added_entry *entry, fr_text text, bool control,
                               const char *where);
 void fr_added_tokens_sort(fr_added_tokens *set);
 fr_status fr_added_tokens_seal(fr_added_tokens *set, const char *where);
 void fr_added_tokens_close(fr_added_tokens *set);
 
-/* Called with the id of each token of the set that stands anywhere in a text, inside others too; maybe repeatedly. */
+/* Calls `mention` with the id of each token of the set that occurs anywhere in a text, also within other tokens. An id
+ * may come several times. */
 typedef void fr_mention_fn(void *context, int32_t id);
 void fr_added_tokens_mentioned(const fr_added_tokens *set, const char *text, size_t length, fr_mention_fn *mention,
                                void *context);
 
-/* Called for each stretch in order: a token's, or, with id -1, what lies between tokens, which is never empty. */
+/* Receives each stretch in order: a token, or, with id -1, the text between tokens, which is never empty. */
 typedef fr_status fr_added_fn(void *context, const char *text, size_t length, int32_t id);
 
-/* trust: of the text's bytes; its cursor moves. */
+/* Walks over the stretches of a text. trust: for the text's bytes. */
 fr_status fr_added_tokens_walk(const fr_added_tokens *set, const char *text, size_t length, fr_trust trust,
                                fr_added_fn *stretch, void *context);
 

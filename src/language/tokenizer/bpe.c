@@ -1,4 +1,4 @@
-/* Byte-pair encoding: see bpe.h. */
+/* Byte-pair encoding (bpe.h). */
 #include "src/language/tokenizer/bpe.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "src/language/tokenizer/merge_heap.h"
 
 typedef struct fr_bpe_merge {
-    uint64_t pair; /* left id << 32 | right id; NO_PAIR: an empty slot */
+    uint64_t pair; /* left id << 32 | right id; NO_PAIR: the slot is empty */
     uint32_t rank;
     int32_t result;
 } merge;
@@ -20,7 +20,7 @@ typedef struct fr_bpe_merge {
 #define NO_PAIR   UINT64_MAX
 #define MAX_AFFIX 64
 
-/* Symbols lie in the order of the text. A merge keeps the left one and unlinks the right one. */
+/* Symbols are in the order of the text. A merge keeps the left one and unlinks the right one. */
 typedef struct fr_bpe_symbol {
     int32_t id;             /* -1: unlinked */
     int32_t previous, next; /* -1: none */
@@ -28,7 +28,7 @@ typedef struct fr_bpe_symbol {
 
 /* ----------------------------------------------------------------------------------------------------------- merges */
 
-/* The slot of a pair, or the empty one where it belongs; NULL when there is neither within reach. */
+/* Finds the slot of a pair, or the empty slot where it belongs; NULL: neither is within reach. */
 static merge *find_slot(const fr_bpe *bpe, int32_t left, int32_t right, uint64_t *pair) {
     *pair = (uint64_t)left << 32 | (uint32_t)right;
     uint64_t hash = *pair * 0x9E3779B97F4A7C15u;
@@ -56,7 +56,8 @@ static fr_status fail_merge(const fr_tokenizer_source *source, size_t rank, cons
                    entry->left.bytes, shown(entry->right), entry->right.bytes, reason);
 }
 
-/* A pair that is listed twice has its later rank, as in the reference implementation. both: room for any token. */
+/* Adds a merge. A pair that is listed twice gets its later rank, as in the reference implementation. both: room for
+ * any token. */
 static fr_status add_merge(fr_bpe *bpe, const fr_tokenizer_source *source, size_t rank, char *both) {
     fr_text left = source->merges[rank].left, right = source->merges[rank].right;
     int32_t left_id = fr_vocabulary_find_in_model(bpe->vocabulary, left.bytes, left.length);
@@ -96,7 +97,7 @@ static fr_status add_merges(fr_bpe *bpe, const fr_tokenizer_source *source) {
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- open */
+/* ---------------------------------------------------------------------------------------------------------- opening */
 
 void fr_find_byte_ids(const fr_vocabulary *vocabulary, bool wanted, int32_t ids[256]) {
     for (unsigned byte = 0; byte < 256; byte++) {
@@ -160,7 +161,7 @@ static bool has_byte_ids(const fr_bpe *bpe, const fr_bpe_work *work, fr_text tex
     return true;
 }
 
-/* A byte that is no part of valid UTF-8 counts as a character. */
+/* Gives a character's length. A byte that is not part of valid UTF-8 counts as a character. */
 static size_t character_length(fr_text text, size_t at) {
     utf8proc_int32_t codepoint;
     utf8proc_ssize_t valid =
@@ -173,8 +174,8 @@ static void add_symbol(fr_bpe_work *work, int32_t id) {
     work->symbols[at] = (symbol){id, at - 1, at + 1};
 }
 
-/* A character as the vocabulary may have it: in byte-level vocabularies of each byte, with what stands before it inside
- * words and behind it at their end. */
+/* Gives the name that a character has in the vocabulary. Byte-level vocabularies name each byte. Symbols after the
+ * first one have a prefix, and the last one has a suffix. */
 static fr_text name_symbol(const fr_bpe *bpe, fr_bpe_work *work, fr_text piece, size_t at, size_t step) {
     const char *prefix = at > 0 ? bpe->inside_prefix : "", *suffix = at + step == piece.length ? bpe->end_suffix : "";
     if (!*prefix && !*suffix && !bpe->byte_level) return (fr_text){piece.bytes + at, step};
@@ -190,9 +191,9 @@ static fr_text name_symbol(const fr_bpe *bpe, fr_bpe_work *work, fr_text piece, 
     return (fr_text){work->written, length + behind};
 }
 
-/* An unknown token is held back until the next known
- * character, so that unknown ones can be fused; byte tokens in between overtake it, as in the reference implementation
- * (it takes a vocabulary with some of the byte tokens, but not all, to see that). */
+/* Makes the symbols of a piece. An unknown token is held back until the next known character, so that unknown ones can
+ * be fused. Byte tokens in between come before it, as in the reference implementation; this shows only if a vocabulary
+ * has some of the byte tokens, but not all. */
 static void start_symbols(const fr_bpe *bpe, fr_text piece, fr_bpe_work *work) {
     bool pending = false, plain = !*bpe->inside_prefix && !*bpe->end_suffix;
     work->symbol_count = 0;
@@ -230,7 +231,7 @@ static void offer(const fr_bpe *bpe, fr_bpe_work *work, int32_t left) {
         fr_merge_heap_push(work->heap, &work->heap_count, (uint64_t)found->rank << 32 | (uint32_t)left);
 }
 
-/* A candidate is out of date when its place has gone or another pair stands there. */
+/* Merges pairs in order of rank. A candidate is out of date if its symbol is unlinked or now begins another pair. */
 static void merge_all(const fr_bpe *bpe, fr_bpe_work *work) {
     symbol *symbols = work->symbols;
     work->heap_count = 0;
@@ -264,11 +265,11 @@ fr_status fr_ids_append(fr_id_list *ids, const int32_t *items, size_t count) {
     return FR_OK;
 }
 
-/* Every byte may become a symbol. The heap holds at most 2 n candidates: n - 1 pairs at the start, and each of at most
- * n - 1 merges takes one and offers two. */
+/* Makes room for a piece. Every byte may become a symbol. The heap holds at most 2 n candidates: n - 1 pairs at the
+ * start, and each of at most n - 1 merges takes one and adds two. */
 static fr_status reserve(const fr_bpe *bpe, fr_bpe_work *work, size_t length) {
     size_t prefix = strlen(bpe->inside_prefix), suffix = strlen(bpe->end_suffix);
-    length = length * (1 + prefix) + suffix; /* each may be bytes */
+    length = length * (1 + prefix) + suffix; /* the affixes' bytes may be symbols too */
     if (length <= work->capacity) return FR_OK;
     if (length > INT32_MAX) return fr_fail(FR_INPUT, "a word of more than %d symbols", INT32_MAX);
     fr_bpe_work_free(work);
@@ -281,7 +282,7 @@ static fr_status reserve(const fr_bpe *bpe, fr_bpe_work *work, size_t length) {
     return FR_OK;
 }
 
-/* The token that is the whole piece, -1 where there is none. */
+/* Finds the token that is the whole piece; -1: there is none. */
 static int32_t find_whole(const fr_bpe *bpe, const char *text, size_t length, fr_bpe_work *work) {
     if (!bpe->byte_level) return fr_vocabulary_find_in_model(bpe->vocabulary, text, length);
     size_t written = 0;

@@ -1,4 +1,4 @@
-/* Bytes as printable characters: see byte_level.h. */
+/* Converts between bytes and printable characters (byte_level.h). */
 #include "src/language/tokenizer/byte_level.h"
 
 #define OTHERS 68 /* bytes that do not stand for themselves: 0 to 32, 127 to 160, 173 */
@@ -7,7 +7,7 @@ static bool stands_for_itself(unsigned byte) {
     return (byte > 32 && byte < 127) || (byte > 160 && byte != 173);
 }
 
-/* The byte that is the n-th of the others. */
+/* Gives byte number n of those that do not stand for themselves. */
 static unsigned other(unsigned n) {
     return n < 33 ? n : n < OTHERS - 1 ? n + 127 - 33 : 173;
 }

@@ -1,7 +1,7 @@
-/* Bytes as printable characters, as byte-level vocabularies write them.
+/* Writes bytes as printable characters, as byte-level vocabularies do.
  *
- * Printable ones of Latin-1 stand for themselves; the others, in order, are U+0100 and on: a space is "Ġ". Radford et
- * al. 2019, GPT-2. */
+ * Printable characters of Latin-1 stand for themselves; the other bytes, in order, are U+0100 and on: a space is "Ġ".
+ * Radford et al. 2019, GPT-2. */
 #ifndef FR_SRC_LANGUAGE_TOKENIZER_BYTE_LEVEL_H
 #define FR_SRC_LANGUAGE_TOKENIZER_BYTE_LEVEL_H
 
@@ -9,10 +9,11 @@
 
 #include "base/text.h"
 
-/* Writes a byte's character, in UTF-8: its length, 1 or 2. */
+/* Writes a byte's character in UTF-8, and gives its length, 1 or 2. */
 size_t fr_byte_level_write(unsigned char byte, char out[2]);
 
-/* The bytes that a text's characters stand for; out has room for text.length. False: some character stands for none. */
+/* Reads the bytes that a text's characters stand for; out has room for text.length. False: some character stands for
+ * none. */
 bool fr_byte_level_read(fr_text text, char *out, size_t *length);
 
 #endif

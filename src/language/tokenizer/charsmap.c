@@ -1,9 +1,9 @@
-/* SentencePiece's map of characters: see charsmap.h.
+/* Reads SentencePiece's map of characters (charsmap.h).
  *
  * A unit of the double array:
  *
- *   bits 0-7, 31   the byte that leads to it (bit 31 set: it is no node but a value, in bits 0-30)
- *   bit 8          a value stands at its children's place
+ *   bits 0-7, 31   the byte that leads to it (bit 31 set: the unit is not a node but a value, in bits 0-30)
+ *   bit 8          it has a value, at the place of its children
  *   bit 9          the offset is in units of 256
  *   bits 10-30     offset: its children are at place XOR offset XOR their byte, its value at place XOR offset
  *
@@ -15,8 +15,8 @@
 #include "base/error.h"
 #include "base/unicode_versions.h"
 
-#define SMALL_GRAPHEME 6      /* bytes; smaller ones are looked for as a whole */
-#define ANY_MARK       0x0301 /* a character that joins the one before */
+#define SMALL_GRAPHEME 6      /* bytes; smaller graphemes are looked up as a whole */
+#define ANY_MARK       0x0301 /* a character that joins the one before it */
 
 static uint32_t unit_at(const fr_charsmap *map, size_t place) {
     return (uint32_t)fr_little_endian(map->units + 4 * place, 4);
@@ -37,7 +37,7 @@ fr_status fr_charsmap_open(fr_charsmap *map, fr_text bytes, const char *where) {
     return FR_OK;
 }
 
-/* What the shortest beginning of a text that the tree has stands for. */
+/* Finds the text for the shortest beginning of `text` that the tree has; false: it has none. */
 static bool find(const fr_charsmap *map, const char *text, size_t length, fr_text *found) {
     size_t place = offset_of(unit_at(map, 0));
     for (size_t i = 0; i < length && text[i]; i++) {
@@ -69,7 +69,7 @@ static void rewrite_characters(const fr_charsmap *map, fr_text text, fr_text_buf
     }
 }
 
-/* Where the grapheme at the beginning of a text ends; before a byte that is no UTF-8 one always does. */
+/* Gives the length of the grapheme at the beginning of a text. It always ends before a byte that is not UTF-8. */
 static size_t grapheme_length(fr_text text) {
     const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)text.bytes;
     utf8proc_int32_t before, codepoint, state = 0;

@@ -1,14 +1,15 @@
-/* SentencePiece's map of characters: what a normalizer that was compiled into a model makes of each.
+/* SentencePiece's map of characters: the rewriting of a normalizer that was compiled into a model.
  *
  * In: the bytes of a precompiled_charsmap,
  *
  *   u32         size of the tree in bytes, little-endian
  *   u32[]       the tree, a double array: see charsmap.c
- *   char[]      texts, a NUL behind each
+ *   char[]      texts, with a NUL after each
  *
- * Out: texts rewritten, a grapheme at a time: of one of less than six bytes the whole is looked for first, then each
- * character; the shortest beginning that the tree has decides, as in Hugging Face's tokenizers, and what it stands for
- * takes the place of the whole. Bytes that are no UTF-8 stay. Any map may be given: no place outside it is read. */
+ * Out: texts rewritten, one grapheme at a time. A grapheme of less than six bytes is first looked up as a whole;
+ * otherwise each of its characters is. As in Hugging Face's tokenizers, the shortest beginning that the tree has
+ * decides, and its text replaces the whole. Bytes that are not UTF-8 stay. Any map is safe: no place outside of it is
+ * read. */
 #ifndef FR_SRC_LANGUAGE_TOKENIZER_CHARSMAP_H
 #define FR_SRC_LANGUAGE_TOKENIZER_CHARSMAP_H
 
@@ -16,15 +17,15 @@
 #include "formats/tokenizer_source.h"
 
 typedef struct fr_charsmap {
-    const uint8_t *units; /* in the source's bytes */
+    const uint8_t *units; /* within the source's bytes */
     size_t count;
     fr_text texts;
 } fr_charsmap;
 
-/* bytes: kept, not copied. */
+/* Opens a map. bytes: not copied, so they must stay. */
 fr_status fr_charsmap_open(fr_charsmap *map, fr_text bytes, const char *where);
 
-/* Appends what a text becomes. */
+/* Appends the rewritten text. */
 void fr_charsmap_rewrite(const fr_charsmap *map, fr_text text, fr_text_buffer *out);
 
 #endif

@@ -1,8 +1,8 @@
-/* Ids to text, whole or as they come.
+/* Converts ids to text, all at once or one by one.
  *
- * In: ids of an fr_tokenizer. Out: the bytes they stand for. Each token was printed when the tokenizer was opened
- * (printed_tokens.c); what is left to do is to hold back characters whose last bytes are still to come, and what only
- * the next token, or the end, decides. */
+ * In: ids of an fr_tokenizer. Out: the bytes that they stand for. Each token was printed when the tokenizer was opened
+ * (printed_tokens.c). The decoder holds back characters whose last bytes have not come yet, and bytes that the next
+ * token or the end decides about. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,22 +10,22 @@
 #include "base/unicode_form.h"
 #include "src/language/tokenizer/tokenizer_parts.h"
 
-#define MAX_HELD 3 /* a character of four bytes without its last */
+#define MAX_HELD 3 /* bytes of a four-byte character without its last one */
 
 struct fr_decoder {
     const fr_tokenizer *tokenizer;
     bool print_special;
     bool started;   /* a token has come */
-    int32_t newest; /* the token whose end is printed with the next one, or at the end; -1: none */
-    unsigned form;  /* of it */
+    int32_t newest; /* the token whose end is printed once it is known whether another one follows; -1: none */
+    unsigned form;  /* the form of that token */
     size_t strips_left;
-    size_t done, length; /* bytes[0, done) was handed out by the last call, bytes[done, length) is held back */
-    char bytes[];        /* room for what is held back and two of the longest token */
+    size_t done, length; /* the last call handed out bytes[0, done); bytes[done, length) are held back */
+    char bytes[];        /* room for the bytes that are held back and two of the longest token */
 };
 
 /* ---------------------------------------------------------------------------------------------------------- decoder */
 
-/* Bytes that may be held back, and those of the newest token and the one before. */
+/* Gives the room for bytes that may be held back, and those of the newest token and the one before it. */
 static size_t room_of(const fr_tokenizer *tokenizer) {
     const fr_printed_tokens *printed = &tokenizer->printed;
     size_t stop = printed->strip ? printed->strip_stop * strlen(printed->strip) : 0;
@@ -63,7 +63,7 @@ void fr_decoder_become(fr_decoder *decoder, const fr_decoder *of) {
     memcpy(decoder, of, sizeof *of + fr_decoder_longest(of));
 }
 
-/* How many bytes at the end are the beginning of a character that further bytes could complete. */
+/* Gives the number of bytes at the end that begin a character which further bytes could complete. */
 static size_t unfinished(const char *text, size_t length) {
     for (size_t n = 1; n <= MAX_HELD && n <= length; n++) {
         fr_character_bytes character = fr_first_character(text + length - n, n);
@@ -86,7 +86,7 @@ static void strip(fr_decoder *decoder, const char **text, size_t *length) {
     }
 }
 
-/* How many bytes at the end of a text a Strip may take off, if it is the end of all. */
+/* Gives the number of bytes at the end of a text that a Strip would remove if the text ended here. */
 static size_t strippable(const fr_printed_tokens *printed, const char *text, size_t length) {
     size_t size = printed->strip ? strlen(printed->strip) : 0, held = 0;
     for (size_t i = 0; i < printed->strip_stop && held + size <= length; i++, held += size)
@@ -94,7 +94,7 @@ static size_t strippable(const fr_printed_tokens *printed, const char *text, siz
     return held;
 }
 
-/* Hands out all but the last `hold` bytes, and those before that may have to go. */
+/* Hands out all but the last `hold` bytes, and those before them that a Strip may remove. */
 static void hand_out(fr_decoder *decoder, size_t hold, const char **text, size_t *length) {
     decoder->done = decoder->length - hold;
     decoder->done -= strippable(&decoder->tokenizer->printed, decoder->bytes, decoder->done);
@@ -114,7 +114,7 @@ static void append(fr_decoder *decoder, fr_text text) {
     decoder->length += text.length;
 }
 
-/* How much of a token is printed whether or not it is the last one. */
+/* Gives the number of bytes of a token that are printed whether or not it is the last one. */
 static size_t settled(const fr_printed_tokens *printed, int32_t id, unsigned form) {
     fr_text inside = fr_printed_text(printed, form, id), last = fr_printed_text(printed, form | FR_PRINT_LAST, id);
     size_t most = inside.length < last.length ? inside.length : last.length, same = 0;
@@ -135,7 +135,7 @@ static void print_begin(fr_decoder *decoder, int32_t id) {
     append(decoder, text);
 }
 
-/* The rest of the newest token, once it is known whether it is the last one. */
+/* Prints the rest of the newest token, once it is known whether it is the last one. */
 static void print_end(fr_decoder *decoder, unsigned last) {
     const fr_printed_tokens *printed = &decoder->tokenizer->printed;
     if (decoder->newest < 0) return;

@@ -1,7 +1,8 @@
-/* A heap of merges that may come next.
+/* A heap of candidate merges.
  *
- * In: candidates as rank << 32 | position. Out: the smallest first, which is the lowest rank, the leftmost of equals.
- * Four children a node: half the levels of a binary heap, and siblings share a cache line. Room is the caller's. */
+ * In: candidates as rank << 32 | position. Out: the smallest first, which has the lowest rank, the leftmost of equals.
+ * Each node has four children: there are half as many levels as in a binary heap, and siblings share a cache line. The
+ * caller provides the memory. */
 #ifndef FR_SRC_LANGUAGE_TOKENIZER_MERGE_HEAP_H
 #define FR_SRC_LANGUAGE_TOKENIZER_MERGE_HEAP_H
 
@@ -14,7 +15,7 @@ static inline void fr_merge_heap_push(uint64_t *heap, size_t *count, uint64_t ke
     heap[at] = key;
 }
 
-/* There must be one. */
+/* Takes the smallest candidate. The heap must not be empty. */
 static inline uint64_t fr_merge_heap_pop(uint64_t *heap, size_t *count) {
     uint64_t top = heap[0], key = heap[--*count];
     size_t at = 0;

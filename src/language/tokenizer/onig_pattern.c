@@ -1,4 +1,4 @@
-/* Oniguruma's regular expressions for PCRE2: see onig_pattern.h. */
+/* Rewrites Oniguruma's regular expressions for PCRE2 (onig_pattern.h). */
 #include "src/language/tokenizer/onig_pattern.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "src/language/tokenizer/onig_set.h"
 
-#define MAX_GROUPS  200 /* inside of each other */
+#define MAX_GROUPS  200 /* the most groups within each other */
 #define MAX_REPEATS 1000000
 #define SKIPS       "*SKIP)(*FAIL)"
 
@@ -35,7 +35,7 @@ static fr_status read_body(fr_onig_reader *reader, size_t depth, const char *ope
     return FR_OK;
 }
 
-/* i, m and x, on or, behind a -, off. */
+/* Reads the flags i, m and x, which are turned on, or, after a -, off. */
 static fr_status read_flags(fr_onig_reader *reader) {
     bool on = true;
     for (; !at_end(reader) && *reader->at != ')' && *reader->at != ':'; reader->at++) {
@@ -50,7 +50,7 @@ static fr_status read_flags(fr_onig_reader *reader) {
     return at_end(reader) ? fr_onig_fail(reader, "a group that has no end") : FR_OK;
 }
 
-/* (?i:...), or (?i), which is for what comes behind it in its group, other alternatives too. */
+/* Reads (?i:...), or (?i), which holds for the rest of its group, including other alternatives. */
 static fr_status read_options(fr_onig_reader *reader, size_t depth, fr_text_buffer *out) {
     fr_onig_reader before = *reader;
     FR_TRY(read_flags(reader));
@@ -82,7 +82,7 @@ static fr_status skip_name(fr_onig_reader *reader, char close) {
     return FR_OK;
 }
 
-/* Behind its parenthesis. Nothing refers back to a group, so that none captures. */
+/* Reads a group after its parenthesis. No group captures, because nothing refers back to one. */
 static fr_status read_group(fr_onig_reader *reader, size_t depth, fr_text_buffer *out) {
     static const char *const kinds[] = {"?:", "?=", "?!", "?<=", "?<!", "?>"};
     char open[8] = "(";
@@ -114,7 +114,7 @@ static void append_boundary(bool negated, fr_text_buffer *out) {
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) fr_text_append_string(out, parts[i]);
 }
 
-/* Some letters behind each other are one of another alphabet where case doesn't count. */
+/* True if two letters in a row equal one letter of another alphabet when case is ignored. */
 static bool folds_together(char before, int32_t codepoint) {
     static const char *const pairs[] = {"ss", "ff", "fi", "fl", "st"};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
@@ -122,7 +122,7 @@ static bool folds_together(char before, int32_t codepoint) {
     return false;
 }
 
-/* before: the literal before it in the same run, 0: none. */
+/* Appends a literal. before: the literal before it in the same run, 0: none. */
 static fr_status append_literal(fr_onig_reader *reader, int32_t codepoint, char *before, fr_text_buffer *out) {
     if (reader->caseless && codepoint >= 0x80)
         return fr_onig_refuse(reader, "a letter of no ASCII whose case doesn't count");
@@ -145,7 +145,7 @@ static const struct {
     {'O', "(?s:.)"},
 };
 
-/* Behind its backslash. */
+/* Reads an escape after its backslash. */
 static fr_status read_escape(fr_onig_reader *reader, char *before, fr_text_buffer *out) {
     int32_t codepoint;
     bool found;
@@ -192,7 +192,7 @@ static fr_status read_atom(fr_onig_reader *reader, size_t depth, char *before, f
 
 /* ------------------------------------------------------------------------------------------------------ quantifiers */
 
-/* The digits at a place: how many, and their number, which no interval has if it is that large. */
+/* Reads digits, and gives their count. A number that is too large for an interval stays too large. */
 static size_t read_number(const char **at, const char *end, long *number) {
     const char *begin = *at;
     for (*number = 0; *at < end && **at >= '0' && **at <= '9'; ++*at)
@@ -200,8 +200,8 @@ static size_t read_number(const char **at, const char *end, long *number) {
     return (size_t)(*at - begin);
 }
 
-/* {n}, {n,}, {,m}, {n,m}: moves behind it. false: it is none of these, and a brace stands for itself. most: -1 where
- * there is no end. */
+/* Reads {n}, {n,}, {,m} or {n,m}, and moves past it. false: it is none of these, so the brace stands for itself. most:
+ * -1 if there is no limit. */
 static bool read_interval(fr_onig_reader *reader, long *least, long *most) {
     const char *at = reader->at + 1;
     size_t low = read_number(&at, reader->end, least), high = 0;
@@ -217,7 +217,7 @@ static bool read_interval(fr_onig_reader *reader, long *least, long *most) {
     return true;
 }
 
-/* Makes one group of all from `start` on. */
+/* Makes a group of everything from `start` on. */
 static fr_status enclose(size_t start, fr_text_buffer *out) {
     fr_text_append_string(out, "(?:)");
     FR_TRY(fr_text_check(out, "a pattern"));
@@ -227,7 +227,8 @@ static fr_status enclose(size_t start, fr_text_buffer *out) {
     return FR_OK;
 }
 
-/* One quantifier, if there is one. Behind an interval a + repeats it, and so does a ? where it has one number. */
+/* Reads a quantifier, if there is one. After an interval a + repeats it, and so does a ? after an interval of one
+ * number. */
 static fr_status read_quantifier(fr_onig_reader *reader, size_t start, bool again, bool *found, fr_text_buffer *out) {
     char text[48];
     long least = 0, most = 0;
@@ -248,7 +249,7 @@ static fr_status read_quantifier(fr_onig_reader *reader, size_t start, bool agai
     return FR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ whole */
+/* -------------------------------------------------------------------------------------------- alternatives, pattern */
 
 static void skip_blanks(fr_onig_reader *reader) {
     while (reader->extended && !at_end(reader) && strchr(" \t\n\r\f\v#", *reader->at)) {
@@ -269,7 +270,7 @@ static fr_status read_term(fr_onig_reader *reader, size_t depth, char *before, f
     return fr_text_check(out, "a pattern");
 }
 
-/* Up to the parenthesis that ends the group, or the end of all. */
+/* Reads alternatives up to the parenthesis that ends the group, or the end of the pattern. */
 static fr_status read_alternatives(fr_onig_reader *reader, size_t depth, fr_text_buffer *out) {
     char before = 0;
     skip_blanks(reader);

@@ -1,4 +1,4 @@
-/* Sets of characters: see onig_set.h. */
+/* Reads sets of characters (onig_set.h). */
 #include "src/language/tokenizer/onig_set.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/error.h"
 
 #define MAX_NAME  32
-#define MAX_DEPTH 64 /* of sets in sets */
+#define MAX_DEPTH 64 /* the most sets within each other */
 
 #define SPACE \
     "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
@@ -17,7 +17,7 @@
 #define LONE_WORD WORD "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}"
 #define HEX       "0-9A-Fa-f"
 
-/* The script, for which PCRE2 has no name that all its versions know. */
+/* The script Han, for which there is no name that all versions of PCRE2 know. */
 #define HAN                                                                                                     \
     "\\x{2e80}-\\x{2e99}\\x{2e9b}-\\x{2ef3}\\x{2f00}-\\x{2fd5}\\x{3005}\\x{3007}\\x{3021}-\\x{3029}"            \
     "\\x{3038}-\\x{303b}\\x{3400}-\\x{4dbf}\\x{4e00}-\\x{9fff}\\x{f900}-\\x{fa6d}\\x{fa70}-\\x{fad9}\\x{16fe2}" \
@@ -25,7 +25,7 @@
     "\\x{2b820}-\\x{2cea1}\\x{2ceb0}-\\x{2ebe0}\\x{2ebf0}-\\x{2ee5d}\\x{2f800}-\\x{2fa1d}\\x{30000}-\\x{3134a}" \
     "\\x{31350}-\\x{323af}"
 
-/* What \w means in sets; by itself it is some digits more. */
+/* The characters of \w in sets. Outside of sets it has some more digits. */
 static const char set_word[] = WORD;
 static const char lone_word[] = LONE_WORD;
 
@@ -65,7 +65,7 @@ static int hex_digit(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Up to `most` digits. */
+/* Reads at most `most` hexadecimal digits, and gives their count. */
 static size_t read_hex(fr_onig_reader *reader, size_t most, int32_t *value) {
     size_t count = 0;
     for (*value = 0; count < most && reader->at < reader->end && hex_digit(*reader->at) >= 0; count++)
@@ -73,7 +73,7 @@ static size_t read_hex(fr_onig_reader *reader, size_t most, int32_t *value) {
     return count;
 }
 
-/* Behind \x: {H...}, or two digits, which are a byte: above 7F not a character. */
+/* Reads a hexadecimal escape after \x: {H...}, or two digits, which are a byte; above 7F that is not a character. */
 static fr_status read_hex_escape(fr_onig_reader *reader, int32_t *codepoint) {
     if (reader->at < reader->end && *reader->at == '{') {
         reader->at++;
@@ -116,7 +116,8 @@ fr_status fr_onig_escaped(fr_onig_reader *reader, int32_t *codepoint) {
 /* ---------------------------------------------------------------------------------------------------------- classes */
 
 typedef struct class_name {
-    const char *name, *singles; /* in lower case without blanks, - and _; what stands for it between brackets */
+    /* name: in lower case, without blanks, - and _; singles: the same class in PCRE2, for use between brackets */
+    const char *name, *singles;
 } class_name;
 
 static const class_name classes[] = {
@@ -205,10 +206,11 @@ static const class_name classes[] = {
     {"han", HAN},
 };
 
-/* A set that grows: what stands between brackets, and what can't, each an expression of its own behind a '|'. */
+/* A set that is being built: the members that may stand between brackets, and the others, each an expression after a
+ * '|'. */
 typedef struct set {
     fr_text_buffer singles, others;
-    bool lone; /* it stands outside of brackets */
+    bool lone; /* it is outside of brackets */
 } set;
 
 static void add_other(set *to, const char *before, const char *text, const char *behind) {
@@ -230,7 +232,8 @@ static char lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
 
-/* Letters of one case are those of both where case doesn't count; that isn't so in both engines alike. */
+/* Adds a named class. Classes of upper or lower case are refused if case is ignored, because the two engines differ
+ * there. */
 static fr_status add_named(fr_onig_reader *reader, fr_text given, bool negated, set *to) {
     char name[MAX_NAME], construct[MAX_NAME + 32];
     size_t length = 0;
@@ -249,7 +252,7 @@ static fr_status add_named(fr_onig_reader *reader, fr_text given, bool negated, 
     return fr_onig_refuse(reader, construct);
 }
 
-/* Behind \p or \P: {name} or {^name}. */
+/* Adds a property after \p or \P: {name} or {^name}. */
 static fr_status add_property(fr_onig_reader *reader, bool negated, set *to) {
     const char *close = memchr(reader->at, '}', (size_t)(reader->end - reader->at));
     if (*reader->at != '{' || !close) return fr_onig_refuse(reader, "\\p without {}");
@@ -263,7 +266,7 @@ static fr_status add_property(fr_onig_reader *reader, bool negated, set *to) {
     return add_named(reader, name, negated, to);
 }
 
-/* Behind a backslash. */
+/* Adds an escape after its backslash. */
 static fr_status add_escape(fr_onig_reader *reader, set *to, bool *found) {
     char c = *reader->at;
     *found = strchr("dDwWsShHpP", c) != NULL;
@@ -282,7 +285,7 @@ static fr_status add_escape(fr_onig_reader *reader, set *to, bool *found) {
 
 /* ------------------------------------------------------------------------------------------------------------- sets */
 
-/* Appends an expression of one character, and empties the set. */
+/* Appends an expression that matches one character, and empties the set. */
 static fr_status write_set(set *from, bool negated, fr_text_buffer *out) {
     const char *open = negated ? "(?:(?!" : "(?:", *close = negated ? ")(?s:.))" : ")";
     bool plain = from->others.length == 0, none = from->singles.length == 0;
@@ -323,7 +326,7 @@ static fr_status add_nested(fr_onig_reader *reader, size_t depth, set *to) {
     return read_set(reader, depth + 1, &to->others);
 }
 
-/* [:name:] or [:^name:]; otherwise a set. */
+/* Adds [:name:] or [:^name:], or else a nested set. */
 static fr_status add_bracket(fr_onig_reader *reader, size_t depth, set *to) {
     const char *close = reader->at;
     if (reader->at < reader->end && *reader->at == ':') {
@@ -333,7 +336,7 @@ static fr_status add_bracket(fr_onig_reader *reader, size_t depth, set *to) {
             bool negated = reader->at[1] == '^';
             fr_text name = {reader->at + 1 + negated, (size_t)(close - reader->at) - 1 - negated};
             reader->at = close + 2;
-            bool symbols = fr_text_is(name, "punct"); /* which the class of that name has not */
+            bool symbols = fr_text_is(name, "punct"); /* the class \p{punct} lacks these */
             if (symbols) add_class(to, "\\p{P}\\p{S}", negated);
             return symbols ? FR_OK : add_named(reader, name, negated, to);
         }
@@ -341,7 +344,7 @@ static fr_status add_bracket(fr_onig_reader *reader, size_t depth, set *to) {
     return add_nested(reader, depth, to);
 }
 
-/* One character of a set, escaped or not; -1: what is there is none, and nothing has moved. */
+/* Reads one character of a set, escaped or not; -1: there is none, and the reader has not moved. */
 static fr_status read_member(fr_onig_reader *reader, int32_t *codepoint) {
     *codepoint = -1;
     const char *from = reader->at;
@@ -350,7 +353,7 @@ static fr_status read_member(fr_onig_reader *reader, int32_t *codepoint) {
     reader->at++;
     FR_TRY(fr_onig_escaped(reader, codepoint));
     if (*codepoint >= 0) return FR_OK;
-    if (*reader->at == 'b') { /* a backspace, in sets */
+    if (*reader->at == 'b') { /* in a set it is a backspace */
         *codepoint = '\b';
         reader->at++;
     } else if (strchr("dDwWsShHpP", *reader->at)) {
@@ -388,7 +391,7 @@ static fr_status add_member(fr_onig_reader *reader, size_t depth, set *to) {
     return add_escape(reader, to, &found);
 }
 
-/* Members up to && or the end of the set. */
+/* Reads members up to && or the end of the set. */
 static fr_status read_part(fr_onig_reader *reader, size_t depth, bool first, set *to) {
     if (first && reader->at < reader->end && *reader->at == ']' &&
         memchr(reader->at + 1, ']', (size_t)(reader->end - reader->at - 1))) {
@@ -402,7 +405,7 @@ static fr_status read_part(fr_onig_reader *reader, size_t depth, bool first, set
     return reader->at < reader->end ? FR_OK : fr_onig_fail(reader, "a set that has no end");
 }
 
-/* All parts but the last one look ahead. */
+/* Reads the parts of an intersection. All but the last one become look-aheads. */
 static fr_status read_parts(fr_onig_reader *reader, size_t depth, fr_text_buffer *all, bool *several) {
     fr_status status = FR_OK;
     for (bool first = true, more = true; more && status == FR_OK; first = false) {
@@ -423,7 +426,7 @@ static fr_status read_parts(fr_onig_reader *reader, size_t depth, fr_text_buffer
     return status;
 }
 
-/* Behind the bracket. */
+/* Reads a set after its bracket. */
 static fr_status read_set(fr_onig_reader *reader, size_t depth, fr_text_buffer *out) {
     if (depth > MAX_DEPTH) return fr_onig_refuse(reader, "sets in sets beyond any use");
     bool negated = reader->at < reader->end && *reader->at == '^', several = false;

@@ -1,4 +1,4 @@
-/* Sets of characters in Oniguruma's regular expressions: [...], \s, \p{...}.
+/* Reads sets of characters in Oniguruma's regular expressions: [...], \s, \p{...}.
  *
  * In: a place in a pattern. Out: an expression of PCRE2 that matches one character of the set. */
 #ifndef FR_SRC_LANGUAGE_TOKENIZER_ONIG_SET_H
@@ -12,31 +12,31 @@ typedef struct fr_onig_reader {
     fr_text pattern;
     const char *at, *end, *where;
     bool caseless, dot_all, extended;
-    bool own; /* one of ours, which may pass over what it has matched as PCRE2 does: (*SKIP)(*FAIL) */
+    bool own; /* the pattern is not from a file, so it may use PCRE2's (*SKIP)(*FAIL) */
 } fr_onig_reader;
 
-/* Says that a construct is not built: FR_UNBUILT. */
+/* Fails with FR_UNBUILT, because a construct is not built. */
 fr_status fr_onig_refuse(const fr_onig_reader *reader, const char *construct);
 
-/* Says that the pattern is none. */
+/* Fails because the pattern is not a regular expression. */
 fr_status fr_onig_fail(const fr_onig_reader *reader, const char *reason);
 
-/* An escape that stands for one character, behind its backslash: moves on and gives the character. -1: it is of
- * another kind, and nothing moves. */
+/* Reads an escape that stands for one character, after its backslash. -1: it is another kind of escape, and the reader
+ * has not moved. */
 fr_status fr_onig_escaped(fr_onig_reader *reader, int32_t *codepoint);
 
-/* An escape that stands for a set (d, w, s, h, p and their capitals, behind the backslash), or a set behind its
- * bracket: appends an expression. found: whether there is one. */
+/* Appends an expression for an escape that stands for a set (d, w, s, h, p and their capitals, after the backslash),
+ * or for a set after its bracket. found: there is such an escape. */
 fr_status fr_onig_class(fr_onig_reader *reader, fr_text_buffer *out, bool *found);
 fr_status fr_onig_set(fr_onig_reader *reader, fr_text_buffer *out);
 
-/* Appends a character as PCRE2 takes it outside and inside of sets. */
+/* Appends a character in the form that PCRE2 reads outside and inside of sets. */
 void fr_onig_literal(int32_t codepoint, fr_text_buffer *out);
 
-/* The character at the reader's place; it moves on. */
+/* Reads the character at the reader's place. */
 fr_status fr_onig_character(fr_onig_reader *reader, int32_t *codepoint);
 
-/* What \w means. */
+/* The characters that \w matches. */
 extern const char fr_onig_word[];
 
 #endif

@@ -1,9 +1,9 @@
-/* What tokens are printed as.
+/* Prints tokens in advance.
  *
- * In: a decoder's rules and a vocabulary. Out: the bytes of each token, once and for all. A decoder rewrites each token
- * by itself (▁ to a space, <0xNN> to a byte) and then joins them; some rewrite the first or the last one otherwise, for
- * which there is a form of each token then. What may come behind the joining is a Strip, which the decoder does as the
- * text goes by (detokenizer.c). */
+ * In: a decoder's rules and a vocabulary. Out: the bytes of each token. A decoder rewrites each token by itself (▁ to
+ * a space, <0xNN> to a byte) and then joins them. Some decoders treat the first or the last token differently, and
+ * then each token has several forms. A Strip may follow the joining; it is done while the text is decoded
+ * (detokenizer.c). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "src/language/tokenizer/byte_level.h"
 #include "src/language/tokenizer/tokenizer_parts.h"
 
-#define MAX_STOP 16 /* characters that a stream holds back since they may be the last ones */
+#define MAX_STOP 16 /* characters that a stream holds back because a Strip may remove them at the end */
 
 static int hex_digit(char c) {
     if (c >= '0' && c <= '9') return c - '0';
@@ -19,7 +19,7 @@ static int hex_digit(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The byte of "<0xNN>", -1 for other texts. */
+/* Gives the byte of "<0xNN>"; -1: the text is another one. */
 static int fallback_byte(fr_text text) {
     if (text.length != 6 || memcmp(text.bytes, "<0x", 3) != 0 || text.bytes[5] != '>') return -1;
     int high = hex_digit(text.bytes[3]), low = hex_digit(text.bytes[4]);
@@ -28,7 +28,7 @@ static int fallback_byte(fr_text text) {
 
 /* ------------------------------------------------------------------------------------------------------------ rules */
 
-/* How far a decoder is: each token by itself, bytes among them, all of them one text, stripped. */
+/* Stages of a decoder: tokens by themselves; the same with bytes; one joined text; that text stripped. */
 typedef enum decoding { TOKENS, BYTES, FUSED, STRIPPED } decoding;
 
 static fr_status fail_order(const fr_tokenizer_source *source) {
@@ -46,7 +46,7 @@ static fr_status read_strip(fr_printed_tokens *printed, const fr_tokenizer_sourc
     return FR_OK;
 }
 
-/* The stage behind a rule; a rule that can't come at that stage is refused. */
+/* Gives the stage after a rule, and refuses a rule that can't come at the present stage. */
 static fr_status next_stage(const fr_tokenizer_source *source, const fr_text_rule *rule, decoding *stage) {
     bool fuses = rule->kind == FR_RULE_FUSE || rule->kind == FR_RULE_BYTE_LEVEL;
     decoding before = *stage;
@@ -65,7 +65,7 @@ static fr_status next_stage(const fr_tokenizer_source *source, const fr_text_rul
                : FR_OK;
 }
 
-/* Sorts out what is done to each token from what is done to the text. */
+/* Separates the rules for each token from those for the whole text. */
 static fr_status read_rules(fr_printed_tokens *printed, const fr_tokenizer_source *source, fr_text_rules *by_token) {
     decoding stage = TOKENS;
     by_token->count = 0;
@@ -84,10 +84,10 @@ static fr_status read_rules(fr_printed_tokens *printed, const fr_tokenizer_sourc
 
 typedef struct printing {
     const fr_vocabulary *vocabulary;
-    const fr_text_rules *plain; /* as they were read: pairs with `rules` */
+    const fr_text_rules *plain; /* the rules as they were read; item i belongs to item i of `rules` */
     fr_ready_rules rules;
     const fr_ready_rules *normalizer;
-    const bool *normalized; /* by id: an added token that is printed as the normalizer leaves it */
+    const bool *normalized; /* [vocabulary size] an added token that is printed as the normalizer rewrites it */
     fr_rewrite_work work, names;
     uint64_t allowance;
     fr_text_buffer all;
@@ -107,7 +107,7 @@ static fr_text strip_ends(const fr_text_rule *rule, fr_text text) {
     return text;
 }
 
-/* "##ing" without the prefix; a space before anything else. */
+/* Removes the prefix of "##ing", or puts a space before any other token. */
 static fr_text join_word(const fr_text_rule *rule, fr_text text, fr_text_buffer *out) {
     fr_text prefix = rule->content;
     if (rule->kind == FR_RULE_WORD_PIECE && text.length >= prefix.length &&
@@ -117,7 +117,7 @@ static fr_text join_word(const fr_text_rule *rule, fr_text text, fr_text_buffer 
     return text;
 }
 
-/* Appends the bytes that a token's characters stand for, or, where some stands for none, the token. */
+/* Appends the bytes that a token's characters stand for, or the token itself if some character stands for none. */
 static fr_status read_bytes(fr_text text, fr_text_buffer *out) {
     size_t from = out->length, length;
     fr_text_append(out, text.bytes, text.length);
@@ -129,7 +129,7 @@ static fr_status read_bytes(fr_text text, fr_text_buffer *out) {
     return FR_OK;
 }
 
-/* Appends what rule i makes of a token. */
+/* Applies rule i to a token's text. */
 static fr_status print_by(printing *p, size_t i, fr_text text, unsigned form, fr_text_buffer *out) {
     const fr_text_rule *plain = &p->plain->items[i];
     fr_ready_rule rule = p->rules.items[i];
@@ -156,7 +156,7 @@ static fr_status print_by(printing *p, size_t i, fr_text text, unsigned form, fr
     return fr_text_check(out, "the decoder");
 }
 
-/* The text of a token that the rules begin with. */
+/* Gives the text of a token to which the rules are applied. */
 static fr_status name_token(printing *p, size_t id, fr_text *text) {
     size_t ignored = 0;
     *text = (fr_text){p->vocabulary->tokens[id].text, p->vocabulary->tokens[id].length};
@@ -178,7 +178,7 @@ static fr_status print_token(printing *p, size_t id, unsigned form, fr_printed_t
     return fr_text_check(&p->all, "the decoder");
 }
 
-/* ------------------------------------------------------------------------------------------------------------ whole */
+/* ------------------------------------------------------------------------------------------------------- all tokens */
 
 static fr_status print_form(printing *p, unsigned form, fr_printed_tokens *printed) {
     size_t size = p->vocabulary->size;
@@ -193,7 +193,7 @@ static fr_status print_form(printing *p, unsigned form, fr_printed_tokens *print
     return FR_OK;
 }
 
-/* Forms that are the same for all tokens are one. */
+/* Prints all forms of the tokens. Forms that no rule distinguishes share one table. */
 static fr_status print_forms(printing *p, fr_printed_tokens *printed) {
     unsigned differ = 0;
     for (size_t i = 0; i < p->plain->count; i++) {

@@ -1,4 +1,4 @@
-/* Merging by scores: see score_merges.h. */
+/* Merges by scores (score_merges.h). */
 #include "src/language/tokenizer/score_merges.h"
 
 #include <stdlib.h>
@@ -8,14 +8,14 @@
 #include "base/error.h"
 #include "src/language/tokenizer/merge_heap.h"
 
-/* A stretch of the text, in the order of it. A merge lengthens the left one and unlinks the right one. */
+/* A stretch of the text, in the text's order. A merge lengthens the left one and unlinks the right one. */
 typedef struct fr_score_symbol {
     uint32_t begin, length; /* length 0: unlinked */
-    int32_t id;             /* -1: no token is this */
+    int32_t id;             /* -1: the stretch is not a token */
     int32_t previous, next; /* -1: none */
 } symbol;
 
-/* ------------------------------------------------------------------------------------------------------------- open */
+/* ---------------------------------------------------------------------------------------------------------- opening */
 
 typedef struct scored_id {
     double score;
@@ -62,14 +62,14 @@ void fr_score_merges_close(fr_score_merges *merges) {
 
 /* ---------------------------------------------------------------------------------------------------------- merging */
 
-/* The token of a stretch, -1 when there is none. */
+/* Finds the token of a stretch; -1: there is none. */
 static int32_t find(const fr_score_merges *merges, const fr_score_work *work, size_t begin, size_t length) {
     if (length > merges->vocabulary->longest) return -1;
     int32_t id = fr_vocabulary_find_in_model(merges->vocabulary, work->text + begin, length);
     return id >= 0 && !(work->foreign && merges->vocabulary->tokens[id].control) ? id : -1;
 }
 
-/* A byte that is no part of valid UTF-8 counts as a character. */
+/* Makes a symbol of each character. A byte that is not part of valid UTF-8 counts as a character. */
 static size_t start_symbols(const fr_score_merges *merges, size_t length, fr_score_work *work) {
     size_t count = 0;
     for (size_t at = 0, step; at < length; at += step) {
@@ -84,7 +84,7 @@ static size_t start_symbols(const fr_score_merges *merges, size_t length, fr_sco
     return count;
 }
 
-/* What a symbol and the one behind it are together; -1: there is none, or no token is that. */
+/* Finds the token of a symbol and the one after it together; -1: there is none. */
 static int32_t find_pair(const fr_score_merges *merges, const fr_score_work *work, int32_t left) {
     const symbol *at = &work->symbols[left];
     return at->next < 0 ? -1 : find(merges, work, at->begin, at->length + work->symbols[at->next].length);
@@ -95,7 +95,7 @@ static void offer(const fr_score_merges *merges, fr_score_work *work, int32_t le
     if (id >= 0) fr_merge_heap_push(work->heap, &work->heap_count, (uint64_t)merges->ranks[id] << 32 | (uint32_t)left);
 }
 
-/* A candidate is out of date when its place has gone or another pair stands there. */
+/* Merges pairs in order of rank. A candidate is out of date if its symbol is unlinked or now begins another pair. */
 static void merge_all(const fr_score_merges *merges, size_t count, fr_score_work *work) {
     symbol *symbols = work->symbols;
     work->heap_count = 0;
@@ -116,8 +116,8 @@ static void merge_all(const fr_score_merges *merges, size_t count, fr_score_work
     }
 }
 
-/* The heap holds at most 2 n candidates: n - 1 pairs at the start, and each of at most n - 1 merges takes one and
- * offers two. */
+/* Makes room for a text. The heap holds at most 2 n candidates: n - 1 pairs at the start, and each of at most n - 1
+ * merges takes one and adds two. */
 static fr_status reserve(fr_score_work *work, size_t length) {
     if (length <= work->capacity) return FR_OK;
     fr_score_work_free(work);
@@ -129,7 +129,7 @@ static fr_status reserve(fr_score_work *work, size_t length) {
     return FR_OK;
 }
 
-/* A character that no token is. */
+/* Appends a character that is not a token: the tokens of its bytes, or the unknown token. */
 static fr_status append_bytes(const fr_score_merges *merges, const char *bytes, size_t length, fr_id_list *ids) {
     int32_t found[4];
     for (size_t i = 0; i < length; i++) {

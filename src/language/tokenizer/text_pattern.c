@@ -1,4 +1,4 @@
-/* Patterns: see text_pattern.h. */
+/* Finds patterns in texts (text_pattern.h). */
 #define PCRE2_CODE_UNIT_WIDTH 8
 
 #include "src/language/tokenizer/text_pattern.h"
@@ -21,16 +21,16 @@
 
 typedef struct pattern_walk {
     const fr_text_pattern *pattern;
-    const char *text, *seen; /* as it is, and as the expression sees it */
+    const char *text, *seen; /* text: the given text; seen: the text that the expression is matched against */
     size_t length;
     uint64_t *allowance;
-    size_t done;     /* what has been handed on */
-    size_t position; /* where the last callout was */
+    size_t done;     /* the end of the text that was handed on */
+    size_t position; /* the place of the last callout */
     fr_stretch_fn *stretch;
     void *context;
 } pattern_walk;
 
-/* written: the pattern as PCRE2 reads it. */
+/* Compiles a pattern. written: the pattern in PCRE2's syntax. */
 static fr_status compile(fr_text_pattern *pattern, const fr_text_buffer *written, const char *where) {
     int code;
     PCRE2_SIZE offset;
@@ -114,7 +114,8 @@ static fr_status walk_characters(pattern_walk *walk) {
     return hand_rest(walk);
 }
 
-/* Before each item of the pattern. The way since the last one is what the item in between has scanned. */
+/* Counts the steps of a match; PCRE2 calls it before each item of the pattern. The distance from the last call is the
+ * length that the item in between has scanned. */
 static int count_steps(pcre2_callout_block *block, void *context) {
     pattern_walk *walk = context;
     size_t position = block->current_position;
@@ -135,7 +136,7 @@ static fr_status fail_match(const pattern_walk *walk, int code) {
                    walk->length, endless ? "it takes too many steps" : (const char *)reason);
 }
 
-/* Matches in `length` bytes of valid UTF-8 from begin on, seen as a text of their own. */
+/* Finds matches in `length` bytes of valid UTF-8 from `begin` on, which are matched as a text of their own. */
 static fr_status walk_run(pattern_walk *walk, size_t begin, size_t length, pcre2_match_data *data,
                           pcre2_match_context *limits) {
     const size_t *match = pcre2_get_ovector_pointer(data);
@@ -145,7 +146,8 @@ static fr_status walk_run(pattern_walk *walk, size_t begin, size_t length, pcre2
         int code = pcre2_match(walk->pattern->regex, run, length, from, PCRE2_NO_UTF_CHECK, data, limits);
         if (code == PCRE2_ERROR_NOMATCH) break;
         if (code < 0) return fail_match(walk, code);
-        if (match[0] < from || match[1] < match[0]) return fail_match(walk, PCRE2_ERROR_BADOFFSET); /* \K can do that */
+        /* \K can cause that */
+        if (match[0] < from || match[1] < match[0]) return fail_match(walk, PCRE2_ERROR_BADOFFSET);
         if (match[0] == match[1] && match[1] == behind) {
             for (from++; from < length && (run[from] & 0xC0) == 0x80;) from++;
             continue;
@@ -156,7 +158,7 @@ static fr_status walk_run(pattern_walk *walk, size_t begin, size_t length, pcre2
     return FR_OK;
 }
 
-/* Bytes that are no UTF-8 never match. */
+/* Matches each run of valid UTF-8. Bytes that are not UTF-8 never match. */
 static fr_status walk_runs(pattern_walk *walk, pcre2_match_data *data, pcre2_match_context *limits) {
     const unsigned char *text = (const unsigned char *)walk->seen;
     for (size_t begin = 0, end; begin < walk->length; begin = end + 1) {
@@ -171,7 +173,8 @@ static fr_status walk_runs(pattern_walk *walk, pcre2_match_data *data, pcre2_mat
     return hand_rest(walk);
 }
 
-/* The text for PCRE2: characters that it may be too old for are others of their category, of as many bytes. */
+/* Makes the text for PCRE2, which may be older than some characters: these are replaced by others of their category,
+ * of the same number of bytes. */
 static fr_status see_text(pattern_walk *walk, char **copy) {
     const utf8proc_uint8_t *text = (const utf8proc_uint8_t *)walk->text;
     for (size_t at = 0, step; at < walk->length; at += step) {

@@ -1,10 +1,10 @@
-/* A string, a regular expression or a class of characters, and where it matches.
+/* Finds the matches of a string, a regular expression or a class of characters.
  *
  * In: a pattern of a tokenizer.json, and texts of any bytes. Out: each text as stretches that match and stretches
- * between them. Matches are leftmost and do not overlap; an empty match right behind the one before is passed over.
+ * between them. Matches are leftmost and do not overlap; an empty match directly after another match is skipped.
  *
- * A regular expression from a file may be built to take forever. Each step that it takes is counted against an
- * allowance, so that it ends with an error line instead, and the same one on every machine. */
+ * A regular expression from a file may be built to take forever. Each of its steps is counted against an allowance, so
+ * that it ends with an error line instead, at the same step on every machine. */
 #ifndef FR_SRC_LANGUAGE_TOKENIZER_TEXT_PATTERN_H
 #define FR_SRC_LANGUAGE_TOKENIZER_TEXT_PATTERN_H
 
@@ -13,19 +13,19 @@
 typedef struct fr_text_pattern {
     char *source; /* NUL-terminated */
     size_t length;
-    struct pcre2_real_code_8 *regex; /* NULL: source is found as it is */
-    fr_character_class characters;   /* each of these is a match, and there is no source */
+    struct pcre2_real_code_8 *regex; /* NULL: source is searched for literally */
+    fr_character_class characters;   /* each of these characters is a match, and there is no source */
 } fr_text_pattern;
 
-/* own: the expression is not from a file (src/language/tokenizer/onig_pattern.h). */
+/* Opens a pattern. own: the expression is not from a file (src/language/tokenizer/onig_pattern.h). */
 fr_status fr_text_pattern_open(fr_text_pattern *pattern, fr_text source, bool regex, bool own, const char *where);
 void fr_text_pattern_close(fr_text_pattern *pattern);
 
-/* Steps for all the patterns of a tokenizer on a text of this length: 256 a byte, about a second a megabyte. Those of
- * published tokenizers take at most 12 a byte each. */
+/* Gives the steps allowed for all the patterns of a tokenizer on a text of this length: 256 for each byte, about a
+ * second for a megabyte. Those of published tokenizers take at most 12 for each byte. */
 uint64_t fr_text_pattern_allowance(size_t length);
 
-/* Called for each stretch [begin, end) in order; together they are the whole text. Matches may be empty. */
+/* Receives each stretch [begin, end) in order; together they are the whole text. Matches may be empty. */
 typedef fr_status fr_stretch_fn(void *context, size_t begin, size_t end, bool is_match);
 
 fr_status fr_text_pattern_walk(const fr_text_pattern *pattern, const char *text, size_t length, uint64_t *allowance,

@@ -1,6 +1,6 @@
-/* Single rules that rewrite a text: see text_rules.h.
+/* Applies single rules that rewrite a text (text_rules.h).
  *
- * In: a rule and a text of any bytes. Out: what it makes of it, appended; bytes that are no UTF-8 stay as they are. */
+ * In: a rule and a text of any bytes. Out: the rewritten text, appended; bytes that are not UTF-8 stay unchanged. */
 #include <string.h>
 #include <utf8proc.h>
 
@@ -16,10 +16,10 @@ static void append_character(int32_t codepoint, fr_text_buffer *out) {
 
 /* ------------------------------------------------------------------------------------------- character by character */
 
-/* Appends what a character becomes, if anything. */
+/* Appends the characters that a character becomes, which may be none. */
 typedef void rewrite_character(int32_t codepoint, fr_text_buffer *out);
 
-/* The one capital whose small letter is two characters is U+0130. */
+/* Converts to lower case. U+0130 is the only capital whose small letter is two characters. */
 static void lowercase(int32_t codepoint, fr_text_buffer *out) {
     append_character(codepoint == 0x130 ? 'i' : fr_lower(codepoint), out);
     if (codepoint == 0x130) append_character(0x307, out);
@@ -50,7 +50,7 @@ static void clean(int32_t c, fr_text_buffer *out) {
     append_character(space ? ' ' : c, out);
 }
 
-/* The blocks that BERT calls Chinese. */
+/* Puts spaces around the characters of the blocks that BERT calls Chinese. */
 static void space_chinese(int32_t c, fr_text_buffer *out) {
     bool chinese = is_in(c, 0x4E00, 0x9FFF) || is_in(c, 0x3400, 0x4DBF) || is_in(c, 0x20000, 0x2A6DF) ||
                    is_in(c, 0x2A700, 0x2B73F) || is_in(c, 0x2B740, 0x2B81F) || is_in(c, 0x2B920, 0x2CEAF) ||
@@ -102,7 +102,7 @@ static void write_bytes(fr_text text, fr_text_buffer *out) {
     }
 }
 
-/* What stands before a character counts as a part of it. */
+/* Puts content before a text. It then counts as part of the text's first character. */
 static void put_before(fr_text content, fr_text text, size_t *first, fr_text_buffer *out) {
     if (*first > 0) *first += content.length;
     fr_text_append(out, content.bytes, content.length);
@@ -115,13 +115,14 @@ static bool begins_with(fr_text text, fr_text content) {
 
 typedef struct replacing {
     fr_text text, content;
-    size_t first, kept; /* bytes of the first character; how many of those that came out count as it */
-    bool behind;        /* what comes now does not */
+    /* first: bytes of the first character; kept: bytes of the output that count as the first character */
+    size_t first, kept;
+    bool behind;        /* further output does not count */
     uint64_t *allowance;
     fr_text_buffer *out;
 } replacing;
 
-/* What takes the place of several characters counts as the last one's. */
+/* True for at most one character. A replacement of several characters counts as the last one's. */
 static bool is_one(fr_text text) {
     return fr_first_character(text.bytes, text.length).there >= text.length;
 }
@@ -157,7 +158,7 @@ static fr_status replace(const fr_ready_rule *rule, fr_text text, size_t *first,
     return FR_OK;
 }
 
-/* Rules by which what a character becomes is not another one's business, or hardly. */
+/* Applies rules that rewrite characters one by one, or nearly so. */
 static void rewrite_characters(const fr_ready_rule *rule, fr_text text, fr_text_buffer *out) {
     bool compatible = rule->kind == FR_RULE_NFKC || rule->kind == FR_RULE_NFKD;
     switch (rule->kind) {

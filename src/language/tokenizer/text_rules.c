@@ -1,4 +1,4 @@
-/* Normalizer and pre-tokenizer rules: see text_rules.h. */
+/* Applies the rules of normalizers and pre-tokenizers (text_rules.h). */
 #include "src/language/tokenizer/text_rules.h"
 
 #include <stdlib.h>
@@ -69,7 +69,7 @@ void fr_split_work_free(fr_split_work *work) {
 
 /* -------------------------------------------------------------------------------------------------------- splitting */
 
-/* A text on its way through the rules. */
+/* The state of a text on its way through the rules. */
 typedef struct split_run {
     const fr_ready_rules *rules;
     fr_split_work *work;
@@ -78,14 +78,14 @@ typedef struct split_run {
     void *context;
 } split_run;
 
-/* One rule at work on one text. The last piece is held back, as the next stretch may join it. */
+/* The state of one rule on one text. The last piece is held back, because the next stretch may join it. */
 typedef struct splitting {
     const split_run *run;
     size_t level;
     fr_text text;
     size_t first;
-    size_t begin, end;  /* the piece held back */
-    bool started, drop; /* there is one; it is not handed on */
+    size_t begin, end;  /* the piece that is held back */
+    bool started, drop; /* started: there is such a piece; drop: it is not handed on */
     bool previous_matched;
 } splitting;
 
@@ -122,7 +122,7 @@ static fr_status split_stretch(void *context, size_t begin, size_t end, bool fou
     return FR_OK;
 }
 
-/* Pieces of so many characters; a byte that is no UTF-8 counts as one. */
+/* Splits a text into pieces of `length` characters; a byte that is not UTF-8 counts as one. */
 static fr_status chunk(splitting *state, size_t length) {
     fr_text text = state->text;
     for (size_t at = 0; at < text.length; at = state->end) {

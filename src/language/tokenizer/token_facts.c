@@ -1,7 +1,7 @@
-/* What single ids are: see forerun.h.
+/* Gives the properties of single ids (forerun.h).
  *
- * In: ids of an fr_tokenizer, any numbers. Out: kinds, texts, and the ids that stand for beginnings, ends and what has
- * no token. */
+ * In: ids of an fr_tokenizer, any numbers. Out: kinds, texts, and the ids of the beginning, the end and the unknown
+ * token. */
 #include "base/error.h"
 #include "src/language/tokenizer/tokenizer_parts.h"
 
@@ -28,7 +28,7 @@ int32_t fr_tokenizer_unk(const fr_tokenizer *tokenizer) {
     }
 }
 
-/* NULL: no token has this id. */
+/* Finds a token; NULL: no token has this id. */
 static const fr_token *find(const fr_tokenizer *tokenizer, int32_t id) {
     if (!tokenizer || id < 0 || (size_t)id >= tokenizer->vocabulary.size) return NULL;
     const fr_token *token = &tokenizer->vocabulary.tokens[id];

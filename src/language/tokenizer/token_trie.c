@@ -1,4 +1,4 @@
-/* Tokens as a tree of bytes: see token_trie.h. */
+/* Makes a tree of tokens (token_trie.h). */
 #include "src/language/tokenizer/token_trie.h"
 
 #include <stdlib.h>
@@ -6,14 +6,14 @@
 #include "base/error.h"
 #include "base/hash.h"
 
-#define MAX_NODES ((size_t)1 << 24) /* a node and a byte are one key of 32 bits */
+#define MAX_NODES ((size_t)1 << 24) /* a node and a byte together are a key of 32 bits */
 
 typedef struct fr_trie_edge {
     uint32_t key;   /* node << 8 | byte */
-    uint32_t child; /* 0: an empty slot, since nothing leads to the root */
+    uint32_t child; /* 0: the slot is empty, because no edge leads to the root */
 } trie_edge;
 
-/* The slot of a key, or the empty one where it belongs; NULL when there is neither within reach. */
+/* Finds the slot of a key, or the empty slot where it belongs; NULL: neither is within reach. */
 static trie_edge *find_slot(const fr_token_trie *trie, uint32_t key) {
     uint64_t hash = key * UINT64_C(0x9E3779B97F4A7C15); /* 2^64 / golden ratio, odd */
     hash ^= hash >> 32;
@@ -36,7 +36,7 @@ uint32_t fr_token_trie_walk(const fr_token_trie *trie, fr_text text) {
     return node;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- open */
+/* ---------------------------------------------------------------------------------------------------------- opening */
 
 static fr_status fail_memory(size_t nodes, const char *where) {
     return fr_fail_memory(where, nodes * (2 * sizeof(trie_edge) + sizeof(int32_t)));
@@ -46,7 +46,7 @@ static fr_status fail_collision(const char *where) {
     return fr_fail(FR_INPUT, "%s: too many beginnings of tokens collide", where);
 }
 
-/* Room for twice as many nodes; the table of edges stays at most half full. */
+/* Makes room for twice as many nodes. The table of edges stays at most half full. */
 static fr_status grow(fr_token_trie *trie, const char *where) {
     size_t capacity = trie->capacity ? 2 * trie->capacity : 1024, slots = fr_hash_table_size(capacity);
     fr_token_trie grown = {calloc(slots, sizeof *grown.edges), slots - 1, NULL, trie->count, capacity};
@@ -104,7 +104,7 @@ fr_status fr_token_trie_open(fr_token_trie *trie, const fr_vocabulary *vocabular
     FR_TRY(add_node(trie, where));
     for (size_t id = 0; id < vocabulary->size; id++)
         if (vocabulary->tokens[id].in_model) FR_TRY(add_token(trie, &vocabulary->tokens[id], (int32_t)id, where));
-    trie->ids[FR_TRIE_ROOT] = -1; /* no text begins with a token of no bytes */
+    trie->ids[FR_TRIE_ROOT] = -1; /* a token without bytes begins no text */
     return FR_OK;
 }
 

@@ -1,8 +1,8 @@
-/* Tokens as a tree of bytes: which of them a text begins with.
+/* A tree of tokens by their bytes, which finds those that a text begins with.
  *
- * In: the model's own tokens of a vocabulary. Out: a walk from the root, a byte a step, that says at each node which
- * token ends there. An edge costs eight bytes and is found by hash; a vocabulary of 250,000 tokens has less than a
- * million. */
+ * In: the model's own tokens of a vocabulary. Out: a walk from the root, one byte at a time, which gives at each node
+ * the token that ends there. An edge takes eight bytes and is found by hash; a vocabulary of 250,000 tokens has less
+ * than a million edges. */
 #ifndef FR_SRC_LANGUAGE_TOKENIZER_TOKEN_TRIE_H
 #define FR_SRC_LANGUAGE_TOKENIZER_TOKEN_TRIE_H
 
@@ -10,22 +10,23 @@
 
 #define FR_TRIE_ROOT       0u
 #define FR_TRIE_NONE       UINT32_MAX
-#define FR_MAX_TRIE_LENGTH 1024 /* bytes of a token: what bounds a walk, and with it a text of one letter */
+/* bytes of a token, which bounds a walk, and with it the time for a text of one letter */
+#define FR_MAX_TRIE_LENGTH 1024
 
 typedef struct fr_token_trie {
-    struct fr_trie_edge *edges; /* hash table, by node and byte */
+    struct fr_trie_edge *edges; /* a hash table by node and byte */
     size_t edge_mask;
-    int32_t *ids; /* by node; -1: no token ends there */
+    int32_t *ids; /* [nodes] the token that ends there; -1: none */
     size_t count, capacity;
 } fr_token_trie;
 
 fr_status fr_token_trie_open(fr_token_trie *trie, const fr_vocabulary *vocabulary, const char *where);
 void fr_token_trie_close(fr_token_trie *trie);
 
-/* The node behind a byte, FR_TRIE_NONE: no token goes on so. */
+/* Gives the node after one more byte; FR_TRIE_NONE: no token continues so. */
 uint32_t fr_token_trie_step(const fr_token_trie *trie, uint32_t node, unsigned char byte);
 
-/* The same behind all bytes of a text. */
+/* Gives the node after all bytes of a text. */
 uint32_t fr_token_trie_walk(const fr_token_trie *trie, fr_text text);
 
 #endif

@@ -1,10 +1,10 @@
-/* Text to ids, in the stages of a tokenizer.json:
+/* Converts text to ids, in the stages of a tokenizer.json:
  *
- *   text -> added tokens found in it  -> normalizer on the stretches between -> added tokens found in what it made
- *        -> pre-tokenizer: pieces -> the model's tokens of each -> what the post-processor adds
+ *   text -> added tokens found in it -> normalizer on the stretches between -> added tokens found in its output
+ *        -> pre-tokenizer: pieces -> the model's tokens of each -> ids that the post-processor adds
  *
- * In: what a file says of a tokenizer (formats/tokenizer_source.h); texts of any bytes. Out: ids, equal to those of
- * Hugging Face's tokenizers for valid UTF-8. */
+ * In: a tokenizer's source (formats/tokenizer_source.h); texts of any bytes. Out: ids, equal to those of Hugging
+ * Face's tokenizers for valid UTF-8. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "base/unicode_form.h"
 #include "src/language/tokenizer/tokenizer_parts.h"
 
-/* ------------------------------------------------------------------------------------------------------------- open */
+/* ---------------------------------------------------------------------------------------------------------- opening */
 
 static fr_status copy_template(fr_tokenizer *tokenizer, const fr_tokenizer_source *source) {
     memcpy(tokenizer->prefix, source->prefix, sizeof source->prefix);
@@ -27,7 +27,7 @@ static fr_status copy_template(fr_tokenizer *tokenizer, const fr_tokenizer_sourc
     return FR_OK;
 }
 
-/* A token that is looked for in normalized text is normalized itself. */
+/* Adds a token that is searched for in normalized text. Its own text is normalized first. */
 static fr_status add_normalized(fr_tokenizer *tokenizer, const fr_added_entry *entry, const char *where) {
     fr_text text = entry->text;
     fr_rewrite_work work = {0};
@@ -59,7 +59,8 @@ static void mark_control(void *vocabulary, int32_t id) {
     ((fr_vocabulary *)vocabulary)->tokens[id].control = true;
 }
 
-/* Runs of white space, and the letters that some tokenizers add, are nothing that a template opens a turn with. */
+/* True if a text may be a control token. Runs of white space, and single letters that some tokenizers add, never open
+ * a turn. */
 static bool may_control(fr_text text) {
     size_t blanks = strspn(text.bytes, " \t\r\n");
     return text.length > 2 && blanks < text.length;
@@ -78,7 +79,7 @@ static fr_status mark_named(fr_tokenizer *tokenizer, const fr_tokenizer_source *
     return FR_OK;
 }
 
-/* Added tokens that are not marked special, but that one of the texts names. */
+/* Makes control tokens of added tokens that are not marked special, but that occur in one of the texts. */
 static fr_status find_control(fr_tokenizer *tokenizer, const fr_tokenizer_source *source, const fr_text *texts,
                               size_t count) {
     fr_added_tokens plain = {0};
@@ -87,9 +88,9 @@ static fr_status find_control(fr_tokenizer *tokenizer, const fr_tokenizer_source
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ whole */
+/* ---------------------------------------------------------------------------------------------------- the tokenizer */
 
-/* Leaves NULL for a token that there is none of. */
+/* Copies a token's text; *copy is NULL if there is no such token. */
 static fr_status copy_token(fr_text text, const char *name, char **copy) {
     *copy = text.bytes ? strndup(text.bytes, text.length) : NULL;
     return text.bytes && !*copy ? fr_fail_memory(name, text.length) : FR_OK;
@@ -190,18 +191,19 @@ int32_t fr_tokenizer_end(const fr_tokenizer *tokenizer) {
 
 /* ----------------------------------------------------------------------------------------------------------- encode */
 
-/* One text on its way. Stages call each other through the walks' callbacks; each hands its stretches to the next. */
+/* The state of one text. The stages call each other through the callbacks of their walks; each hands its stretches to
+ * the next. */
 typedef struct encoding {
     const fr_tokenizer *tokenizer;
     const char *text;
-    fr_trust trust; /* where in the text the stages are */
-    size_t first;   /* bytes of the stretch at hand that are the text's first character */
-    bool foreign;   /* there are bytes in the stretch at hand that nobody is trusted with */
+    fr_trust trust; /* the trusted run at the stages' place in the text */
+    size_t first;   /* bytes of the present stretch that are the text's first character */
+    bool foreign;   /* the present stretch has bytes that are not trusted */
     fr_rewrite_work rewrite;
     fr_split_work split;
-    const char *stretch;   /* the one at hand, normalized */
-    fr_text_buffer joined; /* a stretch, rewritten in parts */
-    fr_span *spans;        /* which of its parts are trusted: room for as many as the text has */
+    const char *stretch;   /* the present stretch, normalized */
+    fr_text_buffer joined; /* a stretch whose parts were rewritten one by one */
+    fr_span *spans;        /* the trusted parts of that stretch; there is room for as many as the text has */
     fr_bpe_work bpe;
     fr_score_work scored;
     fr_unigram_work unigram;
@@ -233,7 +235,7 @@ static fr_status encode_normalized(void *context, const char *text, size_t lengt
                           &state->allowance, encode_piece, state);
 }
 
-/* Trusted and foreign parts each by themselves, so that neither changes what the other is rewritten to. */
+/* Rewrites trusted and foreign parts separately, so that the output of one does not depend on the other. */
 static fr_status rewrite_parts(encoding *state, size_t begin, size_t end, size_t *spans) {
     *spans = 0;
     state->joined.length = 0;

@@ -1,24 +1,25 @@
-/* Which bytes of a text come from an author who may write control tokens: a chat template, not what people say in it.
+/* Tells which bytes of a text may contain control tokens: those of a chat template, not those of messages.
  *
- * In: the spans of an fr_marked_text. Out: the runs of trusted bytes, from left to right, neighbouring spans joined. */
+ * In: the spans of an fr_marked_text. Out: the runs of trusted bytes, from left to right, with neighbouring spans
+ * joined. */
 #ifndef FR_SRC_LANGUAGE_TOKENIZER_TRUST_H
 #define FR_SRC_LANGUAGE_TOKENIZER_TRUST_H
 
 #include "forerun.h"
 
-/* Where the reading of the spans is; a copy reads them from there on again. */
+/* A position among the spans. A copy continues from that position independently. */
 typedef struct fr_trust {
-    const fr_span *spans; /* in order, none overlaps the one before */
+    const fr_span *spans; /* in order, without overlaps */
     size_t count;
-    size_t next;       /* the first span that is not in the run yet */
-    size_t begin, end; /* the run */
+    size_t next;       /* the first span after the present run */
+    size_t begin, end; /* the present run */
 } fr_trust;
 
 static inline fr_trust fr_trust_of(const fr_span *spans, size_t count) {
     return (fr_trust){.spans = spans, .count = count};
 }
 
-/* Moves on to the next run; false: there is none, and the run is empty. */
+/* Moves to the next run; false: there is none, and the run is empty. */
 static inline bool fr_trust_next(fr_trust *trust) {
     const fr_span *spans = trust->spans;
     while (trust->next < trust->count && spans[trust->next].begin == spans[trust->next].end) trust->next++;
@@ -32,7 +33,7 @@ static inline bool fr_trust_next(fr_trust *trust) {
     return true;
 }
 
-/* Moves on to the first run that ends behind `at`, so that it has `at` or begins behind it; false: none does. */
+/* Moves to the first run that ends after `at`: it contains `at` or begins after it; false: there is none. */
 static inline bool fr_trust_seek(fr_trust *trust, size_t at) {
     while (trust->end <= at)
         if (!fr_trust_next(trust)) return false;

@@ -1,4 +1,4 @@
-/* The unigram language model: see unigram.h. */
+/* The unigram language model (unigram.h). */
 #include "src/language/tokenizer/unigram.h"
 
 #include <math.h>
@@ -9,14 +9,14 @@
 
 #define UNKNOWN_PENALTY 10.0
 
-/* The best way to a place in the text. */
+/* The best path to a place in the text. */
 typedef struct fr_unigram_end {
     double score;
-    int32_t begin; /* of its last step; -1: there is no way */
-    int32_t id;    /* of that; -1: the unknown token */
+    int32_t begin; /* the beginning of its last step; -1: there is no path */
+    int32_t id;    /* the token of that step; -1: the unknown token */
 } end;
 
-/* ------------------------------------------------------------------------------------------------------------- open */
+/* ---------------------------------------------------------------------------------------------------------- opening */
 
 static void find_unknown(fr_unigram *unigram, const fr_tokenizer_source *source) {
     unigram->unknown = -1;
@@ -46,7 +46,7 @@ void fr_unigram_close(fr_unigram *unigram) {
     *unigram = (fr_unigram){0};
 }
 
-/* ----------------------------------------------------------------------------------------------------- finding ways */
+/* ---------------------------------------------------------------------------------------------------- finding paths */
 
 static void offer(fr_unigram_work *work, size_t begin, size_t at, double score, int32_t id) {
     end *target = &work->ends[at];
@@ -55,7 +55,7 @@ static void offer(fr_unigram_work *work, size_t begin, size_t at, double score, 
     *target = (end){sum, (int32_t)begin, id};
 }
 
-/* A byte that is no part of valid UTF-8 counts as a character. */
+/* Gives a character's length. A byte that is not part of valid UTF-8 counts as a character. */
 static size_t character_length(const fr_unigram_work *work, size_t at) {
     utf8proc_int32_t codepoint;
     utf8proc_ssize_t valid = utf8proc_iterate(work->text + at, (utf8proc_ssize_t)(work->length - at), &codepoint);
@@ -85,10 +85,10 @@ static void find_ways(const fr_unigram *unigram, fr_unigram_work *work) {
     }
 }
 
-/* ----------------------------------------------------------------------------------------------------- the best one */
+/* ---------------------------------------------------------------------------------------------------- the best path */
 
-/* Turns the links of the best way around, so that it can be gone from its beginning: `begin` of a place on it becomes
- * where the step from there ends. */
+/* Turns the links of the best path around, so that it can be followed from its beginning: `begin` of each place
+ * becomes the end of the step from there. */
 static void turn_around(fr_unigram_work *work) {
     int32_t at = (int32_t)work->length, behind = at, id = -1;
     while (at >= 0) {

@@ -1,4 +1,4 @@
-/* Tokens by id and by text: see vocabulary.h. */
+/* Finds tokens by id and by text (vocabulary.h). */
 #include "src/language/tokenizer/vocabulary.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 
-/* Open addressing. A slot keeps a part of the hash, so that a probe seldom has to look at another text. */
+/* A slot of open addressing. It keeps a part of the hash, so that a probe seldom has to compare texts. */
 typedef struct fr_vocabulary_slot {
     uint32_t tag;
     uint32_t next_id; /* id + 1, 0: empty */
@@ -28,7 +28,7 @@ static uint64_t hash_text(const char *text, size_t length) {
     return mix(hash, word);
 }
 
-/* The slot of a text, or the empty one where it belongs; NULL when there is neither within reach. */
+/* Finds the slot of a text, or the empty slot where it belongs; NULL: neither is within reach. */
 static vocabulary_slot *find_slot(const fr_vocabulary *vocabulary, const char *text, size_t length, uint32_t *tag) {
     uint64_t hash = hash_text(text, length);
     *tag = (uint32_t)(hash >> 32);
@@ -60,7 +60,7 @@ static fr_status add(fr_vocabulary *vocabulary, fr_text text, int32_t id, char *
     uint32_t tag;
     vocabulary_slot *slot = find_slot(vocabulary, text.bytes, text.length, &tag);
     if (!slot) return fr_fail(FR_INPUT, "%s: too many tokens collide with \"%.99s\"", where, text.bytes);
-    if (slot->next_id) /* JSON can't say that, GGUF can */
+    if (slot->next_id) /* possible in GGUF, but not in JSON */
         return fr_fail(FR_INPUT, "%s: \"%.99s\" has the ids %u and %d", where, text.bytes, slot->next_id - 1, id);
     *slot = (vocabulary_slot){tag, (uint32_t)id + 1};
     *token = (fr_token){.text = *free_text, .length = (uint32_t)text.length};
@@ -70,7 +70,7 @@ static fr_status add(fr_vocabulary *vocabulary, fr_text text, int32_t id, char *
     return FR_OK;
 }
 
-/* Added tokens may repeat the vocabulary's, with the same id. */
+/* Adds an added token, which may repeat a token of the vocabulary with the same id. */
 static fr_status add_added(fr_vocabulary *vocabulary, const fr_added_entry *added, char **free_text,
                            const char *where) {
     int32_t id = fr_vocabulary_find(vocabulary, added->text.bytes, added->text.length);

@@ -1,4 +1,4 @@
-/* WordPiece and WordLevel: see word_pieces.h. */
+/* WordPiece and WordLevel (word_pieces.h). */
 #include "src/language/tokenizer/word_pieces.h"
 
 #include <utf8proc.h>
@@ -25,14 +25,14 @@ void fr_word_pieces_close(fr_word_pieces *pieces) {
     *pieces = (fr_word_pieces){0};
 }
 
-/* How long a character is; a byte that is no part of valid UTF-8 counts as one. */
+/* Gives a character's length. A byte that is not part of valid UTF-8 counts as a character. */
 static size_t character_length(const char *text, size_t length) {
     utf8proc_int32_t codepoint;
     utf8proc_ssize_t valid = utf8proc_iterate((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)length, &codepoint);
     return valid > 0 ? (size_t)valid : 1;
 }
 
-/* Whether a word has at most so many characters. */
+/* True if a word has at most `most` characters. */
 static bool is_short(const char *text, size_t length, size_t most) {
     size_t count = 0;
     for (size_t at = 0; at < length && count <= most; count++) at += character_length(text + at, length - at);
@@ -43,7 +43,7 @@ static bool allows(const fr_word_pieces *pieces, int32_t id, bool foreign) {
     return id >= 0 && !(foreign && id != pieces->unknown && pieces->vocabulary->tokens[id].control);
 }
 
-/* The longest token at the beginning of a text, -1 where there is none. */
+/* Finds the longest token at the beginning of a text; -1: there is none. */
 static int32_t longest(const fr_word_pieces *pieces, uint32_t node, const char *text, size_t length, bool foreign,
                        size_t *taken) {
     int32_t best = -1;

@@ -1,8 +1,9 @@
-/* WordPiece and WordLevel: words by the longest tokens that they begin with, or as they are.
+/* WordPiece and WordLevel: words as the longest tokens that they begin with, or as whole tokens.
  *
- * In: bytes, one word. Out: ids. WordPiece takes the longest token that the word begins with, then, again and again,
- * the longest one of the prefix ("##") and what is left; where there is none, or the word is too long, the word is the
- * unknown token. WordLevel has only whole words. O(n times the longest token). Wu et al. 2016, arXiv:1609.08144. */
+ * In: bytes, one word. Out: ids. WordPiece takes the longest token that the word begins with and then, again and
+ * again, the longest token that the prefix ("##") and the rest of the word begin with. If there is none, or the word
+ * is too long, the word is the unknown token. WordLevel has only whole words. The time is O(n times the longest
+ * token). Wu et al. 2016, arXiv:1609.08144. */
 #ifndef FR_SRC_LANGUAGE_TOKENIZER_WORD_PIECES_H
 #define FR_SRC_LANGUAGE_TOKENIZER_WORD_PIECES_H
 
@@ -11,18 +12,18 @@
 
 typedef struct fr_word_pieces {
     const fr_vocabulary *vocabulary;
-    fr_token_trie trie;    /* empty: whole words alone */
-    uint32_t inside;       /* the node behind the prefix; FR_TRIE_NONE: no token has it */
-    size_t max_characters; /* of a word */
+    fr_token_trie trie;    /* empty: there are only whole words */
+    uint32_t inside;       /* the node after the prefix; FR_TRIE_NONE: no token has the prefix */
+    size_t max_characters; /* the most characters of a word */
     int32_t unknown;
 } fr_word_pieces;
 
-/* The vocabulary is kept, not copied. */
+/* Opens the model. The vocabulary is not copied, so it must stay. */
 fr_status fr_word_pieces_open(fr_word_pieces *pieces, const fr_vocabulary *vocabulary,
                               const fr_tokenizer_source *source);
 void fr_word_pieces_close(fr_word_pieces *pieces);
 
-/* As fr_bpe_encode. */
+/* Encodes a word; the arguments are those of fr_bpe_encode. */
 fr_status fr_word_pieces_encode(const fr_word_pieces *pieces, const char *text, size_t length, bool foreign,
                                 fr_id_list *ids);
 
