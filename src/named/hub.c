@@ -1,10 +1,10 @@
-/* Models in Hugging Face's cache, and in LM Studio's folder (stores.h).
+/* Finds models in Hugging Face's cache, and in LM Studio's folder (stores.h).
  *
- *     models--ORG--NAME/refs/main              which commit a branch stands at, 40 hexadecimal digits
- *     models--ORG--NAME/snapshots/COMMIT/...   its files, links to
- *     models--ORG--NAME/blobs/...              what they hold; NAME.incomplete while it is fetched
+ *     models--ORG--NAME/refs/main              the commit of a branch, 40 hexadecimal digits
+ *     models--ORG--NAME/snapshots/COMMIT/...   its files, as links
+ *     models--ORG--NAME/blobs/...              their contents; NAME.incomplete during a download
  *
- * LM Studio's is ORG/NAME/..., the files themselves. */
+ * LM Studio's folder has the files themselves, ORG/NAME/... */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static bool is_folder(const char *path) {
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* The commit that a branch's file says; anything else is no commit. */
+/* Reads the commit in a branch's file; false: the file has something else. */
 static bool read_commit(const char *path, char commit[COMMIT + 1]) {
     FILE *file = fopen(path, "re");
     if (!file) return false;
@@ -39,7 +39,7 @@ static bool read_commit(const char *path, char commit[COMMIT + 1]) {
     return length == COMMIT && strspn(commit, "0123456789abcdefABCDEF") == COMMIT;
 }
 
-/* The snapshot of a branch: its folder, where it is there. */
+/* Finds the snapshot of a branch: its folder, or NULL if that is not there. */
 static fr_status snapshot_of(const char *repository, const char *branch, char **snapshot) {
     char *path, commit[COMMIT + 1];
     FR_TRY(print_path(&path, repository, "/refs/", branch));
@@ -54,7 +54,7 @@ static fr_status snapshot_of(const char *repository, const char *branch, char **
     return FR_OK;
 }
 
-/* Of main, else of another branch, else the only one: what was asked for by its commit has no branch. */
+/* Finds the snapshot of main, else of another branch, else the only one: a download by commit leaves no branch. */
 static fr_status find_snapshot(const char *repository, char **snapshot) {
     fr_names branches = {0}, commits = {0};
     char *refs = NULL, *snapshots = NULL;
@@ -74,7 +74,7 @@ static fr_status find_snapshot(const char *repository, char **snapshot) {
     return status;
 }
 
-/* A repository of which nothing has come whole yet. */
+/* Tells whether some download of the repository is not finished. */
 static fr_status find_unfinished(const char *repository, bool *unfinished) {
     char *blobs;
     fr_names names;
@@ -110,7 +110,7 @@ fr_status fr_hub_find(const char *folder, const fr_model_name *name, fr_found_fi
     return status;
 }
 
-/* ORG/NAME of a folder's name; false: it is none of a model's. */
+/* Reads ORG/NAME in a folder's name; false: it is not a model's folder. */
 static bool name_of(const char *folder, char *name, size_t size) {
     const char *org = folder + strlen(PREFIX), *dashes;
     if (strncmp(folder, PREFIX, strlen(PREFIX)) != 0 || !(dashes = strstr(org, "--"))) return false;
@@ -133,7 +133,7 @@ static fr_status list_one(const char *repository, const char *name, const fr_fou
     return status;
 }
 
-/* Told of a folder: its path, its own name, and that of what it lies in. */
+/* Visits a folder: its path, its own name, and the name of the folder that contains it. */
 typedef fr_status visit_fn(const char *path, const char *own, const char *above, const fr_found_told *to);
 
 static fr_status each_folder(const char *folder, visit_fn *visit, const char *above, const fr_found_told *to) {

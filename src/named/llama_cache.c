@@ -1,10 +1,11 @@
-/* Models in llama.cpp's own cache, as it was before it took Hugging Face's (stores.h).
+/* Finds models in llama.cpp's own cache, which it used before it adopted Hugging Face's (stores.h).
  *
- *     ORG_NAME_FILE.gguf               a file of a repository, slashes in its name as underscores too
- *     manifest=ORG=NAME=TAG.json       what the repository had for a type: ggufFile and mmprojFile, by "rfilename"
- *     FILE.downloadInProgress          until it is done
+ *     ORG_NAME_FILE.gguf               a file of a repository; slashes in its name are underscores too
+ *     manifest=ORG=NAME=TAG.json       the repository's files for a type: ggufFile and mmprojFile, by "rfilename"
+ *     FILE.downloadInProgress          a file whose download is not finished
  *
- * Which part of a file's name is the repository's only the manifest says; a file without is listed by its path. */
+ * Only the manifest tells which part of a file's name is the repository's; a file without a manifest is listed by its
+ * path. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@
 
 static const char store[] = "llama.cpp";
 
-/* ORG_NAME_FILE; free. NULL: no memory. */
+/* Makes ORG_NAME_FILE; the caller frees it. NULL: memory ran out. */
 static char *flat_name(const char *org, const char *model, const char *file) {
     char *name;
     if (asprintf(&name, "%s_%s_%s", org, model, file) < 0) return NULL;
@@ -29,13 +30,13 @@ static char *flat_name(const char *org, const char *model, const char *file) {
     return name;
 }
 
-/* The flat name of a manifest's file, free; NULL where it has none, or what it has can't be read. */
+/* Makes the flat name of a manifest's file; the caller frees it. NULL: the manifest names none, or can't be read. */
 static char *file_of(const json_t *manifest, const char *key, const char *org, const char *model) {
     const char *file = json_string_value(json_object_get(json_object_get(manifest, key), "rfilename"));
     return file && *file ? flat_name(org, model, file) : NULL;
 }
 
-/* An object; NULL: there is none. */
+/* Reads a manifest; NULL: there is none. */
 static json_t *read_manifest(const char *folder, const char *name) {
     json_t *manifest = NULL;
     char *path = fr_path_join(folder, name);
@@ -51,7 +52,7 @@ static fr_status join(const char *folder, const char *name, char **path) {
 
 /* ---------------------------------------------------------------------------------------------------------- finding */
 
-/* By the manifest of that type. */
+/* Finds the files in the manifest of that type. */
 static fr_status find_listed(const char *folder, const fr_model_name *name, fr_found_files *found) {
     char manifest_name[4 * FR_NAME_PART + 32];
     snprintf(manifest_name, sizeof manifest_name, MANIFEST "%s=%s=%s.json", name->org, name->model,
@@ -69,7 +70,7 @@ static fr_status find_listed(const char *folder, const fr_model_name *name, fr_f
     return status;
 }
 
-/* The files of a repository, their names without its own in front. */
+/* Lists the files of a repository, without the repository's name before theirs. */
 static fr_status take_files(const fr_names *all, const char *prefix, fr_names *files) {
     size_t length = strlen(prefix);
     *files = (fr_names){0};
@@ -108,7 +109,7 @@ fr_status fr_llama_find(const char *folder, const fr_model_name *name, fr_found_
 
 /* ---------------------------------------------------------------------------------------------------------- listing */
 
-/* "manifest=ORG=NAME=TAG.json" */
+/* Reads the name "manifest=ORG=NAME=TAG.json". */
 static bool read_manifest_name(const char *text, fr_model_name *name) {
     char copy[4 * FR_NAME_PART];
     size_t length = strlen(text), ending = strlen(".json");
@@ -139,7 +140,7 @@ static fr_status tell(const char *folder, const char *name, const char *file, co
     return more ? FR_OK : fr_fail(FR_ABORTED, "%s: no more", file);
 }
 
-/* What a manifest names; *file: its flat name, free. */
+/* Lists the model that a manifest names. *file: its flat name, which the caller frees. */
 static fr_status list_manifest(const char *folder, const char *manifest_name, const fr_found_told *to, char **file) {
     fr_model_name name;
     char shown[4 * FR_NAME_PART];

@@ -1,5 +1,5 @@
-/* Names of models (model_name.h). Hugging Face's rule: no part begins or ends with a point or hyphen, nor has two of
- * them behind each other, so that "--" can stand for the slash in names of folders. */
+/* Reads names of models (model_name.h). By Hugging Face's rule no part begins or ends with a point or hyphen, or has
+ * two of them in a row, so that "--" can replace the slash in names of folders. */
 #include "src/named/model_name.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ static bool take(const char *text, size_t length, char part[FR_NAME_PART]) {
     return true;
 }
 
-/* Files' names may have signs where they like. */
+/* Takes a type or a file's name. In names of files points and hyphens may stand anywhere. */
 static bool take_which(const char *text, fr_model_name *name) {
     size_t length = strlen(text);
     if (length == 0 || length >= sizeof name->which || text[0] == '/' || strstr(text, "..")) return false;
@@ -48,7 +48,7 @@ static bool read_repository(const char *text, fr_model_name *name) {
     return !colon || take_which(colon + 1, name);
 }
 
-/* [[HOST/]NAMESPACE/]NAME[:TAG]; a host may have a port, which is a part of its folder's name too. */
+/* Reads [[HOST/]NAMESPACE/]NAME[:TAG]. A host may have a port, which is also part of its folder's name. */
 static bool read_ollama(const char *text, fr_model_name *name) {
     const char *last = strrchr(text, '/'), *model = last ? last + 1 : text, *colon = strchr(model, ':');
     const char *first = last ? strchr(text, '/') : NULL, *org = first && first != last ? first + 1 : text;

@@ -1,4 +1,4 @@
-/* Models by name: see forerun.h, fr_model_find and fr_model_list. */
+/* Finds models by name (fr_model_find and fr_model_list in forerun.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,8 @@ static const struct {
              [FR_STORE_LMSTUDIO] = {fr_lmstudio_find, fr_lmstudio_list},
              [FR_STORE_OLLAMA] = {fr_ollama_find, fr_ollama_list}};
 
-/* What one store has of it may be no model, an unfinished download, and another's be one. */
+/* Searches all stores. A store may have only an unfinished download of the model while another one has the whole
+ * model, so the search continues after a failure. */
 static fr_status search(const fr_stores *stores, const fr_model_name *name, fr_found_files *found) {
     fr_status status = FR_OK;
     for (size_t i = 0; i < stores->count && !found->path && (status == FR_OK || status == FR_INPUT); i++) {
@@ -33,14 +34,14 @@ static fr_status search(const fr_stores *stores, const fr_model_name *name, fr_f
     return status;
 }
 
-/* The command that would download it. */
+/* Refuses a name that no store has, and shows the command that would download the model. */
 static fr_status refuse(const char *text, const fr_model_name *name, const fr_found_files *found) {
     if (name->ollama)
         return fr_fail(FR_INPUT, "%s: ollama has no model of this name here; this would download it: ollama pull %s",
                        text, text + strlen("ollama:"));
     size_t length = strlen(name->which), model = strlen(name->model);
     bool file = length > 5 && strcmp(name->which + length - 5, ".gguf") == 0;
-    /* A repository of GGUF files has one model in many types: one of them is enough. */
+    /* A repository of GGUF files has one model in many types, one of which is enough. */
     if (length == 0 && model > 5 && strcasecmp(name->model + model - 5, "-GGUF") == 0 && !found->others)
         return fr_fail(FR_INPUT,
                        "%s: there is no such path, and no model of this name in a cache; this would download the one "
@@ -52,7 +53,7 @@ static fr_status refuse(const char *text, const fr_model_name *name, const fr_fo
                    found->others ? found->others : "", name->org, name->model, before, name->which, after);
 }
 
-/* A path to a GGUF file that is not there looks like a name. */
+/* True for a path. One that ends in .gguf counts even if nothing is there, although it looks like a name. */
 static bool is_path(const char *text) {
     struct stat info;
     size_t length = strlen(text);
@@ -64,8 +65,8 @@ static bool is_address(const char *text) {
     return strncasecmp(text, "http://", 7) == 0 || strncasecmp(text, "https://", 8) == 0;
 }
 
-/* Refuses an address. One of Hugging Face names a file of a repository, which the line then shows how to download; curl
- * gets others. */
+/* Refuses an address. An address of Hugging Face names a file of a repository, so the error line shows how to download
+ * it; for others it shows curl. */
 static fr_status refuse_address(const char *text) {
     static const char host[] = "https://huggingface.co/";
     char org[FR_NAME_PART], model[FR_NAME_PART], file[2 * FR_NAME_PART];
@@ -81,7 +82,7 @@ static fr_status refuse_address(const char *text) {
     return fr_fail(FR_INPUT, "%s: nothing is fetched: curl -LO %s, then -m FILE", text, text);
 }
 
-/* Searches for a name that differs only in case, or lacks its ORG, after no store had it as it stands. */
+/* Searches for a name that differs only in case or lacks its ORG, after no store had the exact name. */
 static fr_status search_near(const char *text, const char *const *environment, const fr_stores *stores,
                              fr_found_files *found) {
     fr_near_name near;

@@ -1,4 +1,4 @@
-/* Folders read by name (names.h). */
+/* Reads the names in folders (names.h). */
 #include "src/named/names.h"
 
 #include <dirent.h>
@@ -35,11 +35,11 @@ static int by_name(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* A folder below `root`, at `inside`, "" for itself. */
+/* A folder: `inside` is its path below `root`, "" for the root itself. */
 typedef struct place {
     const char *root, *inside;
-    size_t depth;   /* of folders to go into */
-    bool folders;   /* these are wanted, not files */
+    size_t depth;   /* levels of folders below it that are read */
+    bool folders;   /* its folders are wanted, not its files */
 } place;
 
 static fr_status read_folder(place at, fr_names *names);

@@ -1,7 +1,7 @@
-/* Names of what lies in a folder.
+/* Lists the names in a folder.
  *
- * In: a folder that other programs write to. Out: its files or folders by their paths inside it, sorted; what can't be
- * read is passed over. */
+ * In: a folder that other programs write to. Out: its files or folders by their paths inside it, sorted; anything that
+ * can't be read is skipped. */
 #ifndef FR_SRC_NAMED_NAMES_H
 #define FR_SRC_NAMED_NAMES_H
 
@@ -14,11 +14,11 @@ typedef struct fr_names {
     size_t count, capacity;
 } fr_names;
 
-/* Its files, links to files among them, of folders below it too, `depth` of them deep; folders behind links are not
- * gone into. */
+/* Lists the files of a folder and of `depth` levels of folders below it, including links to files. Links to folders
+ * are not followed. */
 fr_status fr_names_files(const char *folder, size_t depth, fr_names *names);
 
-/* Its folders. */
+/* Lists the folders in a folder. */
 fr_status fr_names_folders(const char *folder, fr_names *names);
 
 fr_status fr_names_add(fr_names *names, const char *name);

@@ -1,4 +1,4 @@
-/* Names compared with those of a listing (near_name.h). */
+/* Compares names with those of a list (near_name.h). */
 #include "src/named/near_name.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 typedef struct comparison {
     const char *text;
-    size_t length; /* the text's, up to its colon */
+    size_t length; /* the length of the text up to its colon */
     fr_near_name *near;
 } comparison;
 
@@ -19,7 +19,7 @@ static bool is_same(const char *name, size_t length, const comparison *c) {
     return length == c->length && strncasecmp(name, c->text, length) == 0;
 }
 
-/* Adds a name. exact: the file or tag asked for is there; such a name replaces those without it. */
+/* Adds a name. exact: the store has the file or tag that was asked for; such a name replaces those without it. */
 static void add(fr_near_name *near, const char *name, bool exact) {
     if (near->exact && !exact) return;
     if (exact && !near->exact) *near = (fr_near_name){.exact = true};

@@ -1,11 +1,11 @@
-/* Models in ollama's store (stores.h).
+/* Finds models in ollama's store (stores.h).
  *
- *     manifests/HOST/NAMESPACE/NAME/TAG    JSON: layers, of each its mediaType, digest and size
- *     blobs/sha256-DIGEST                  what they hold; sha256-DIGEST-partial while it is fetched
+ *     manifests/HOST/NAMESPACE/NAME/TAG    JSON: a list of layers, each with its mediaType, digest and size
+ *     blobs/sha256-DIGEST                  their contents; sha256-DIGEST-partial during a download
  *
- * A model is one layer, a GGUF file; a vision tower another. Template, parameters and system prompt are layers too, in
- * forms of ollama's own: the file's own template is used, as everywhere. What changes weights, an adapter, is
- * refused. */
+ * A model is one layer, a GGUF file, and a vision tower another one. Template, parameters and system prompt are layers
+ * too, in ollama's own forms; they are ignored, and the file's own template is used, as for all models. An adapter,
+ * which would change the weights, is refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@
 
 enum { DIGEST = 64 };
 
-/* The blob of a layer, free; what is no digest can't be a file's name. */
+/* Makes the path of a layer's blob, which the caller frees. A text that is not a digest can't be a file's name. */
 static fr_status blob_of(const char *folder, const char *where, const json_t *layer, char **path) {
     const char *digest = json_string_value(json_object_get(layer, "digest"));
     *path = NULL;
@@ -37,7 +37,7 @@ static fr_status blob_of(const char *folder, const char *where, const json_t *la
     return fr_fail_memory("a path", strlen(folder));
 }
 
-/* As many bytes as the manifest says. */
+/* Checks that a blob has as many bytes as the manifest says. */
 static fr_status check_blob(const char *path, const json_t *layer) {
     struct stat info;
     json_int_t size = json_integer_value(json_object_get(layer, "size"));
@@ -62,7 +62,7 @@ static fr_status take_layer(const char *folder, const char *where, const json_t 
     return check_blob(*place, layer);
 }
 
-/* What a manifest's layers are. */
+/* Takes the files of a manifest's layers. */
 static fr_status read_layers(const char *folder, const char *where, const json_t *manifest, fr_found_files *found) {
     const json_t *layers = json_object_get(manifest, "layers");
     size_t count = json_array_size(layers);
@@ -98,7 +98,7 @@ fr_status fr_ollama_find(const char *folder, const fr_model_name *name, fr_found
 
 /* ---------------------------------------------------------------------------------------------------------- listing */
 
-/* HOST/NAMESPACE/NAME/TAG of a manifest's path. */
+/* Reads HOST/NAMESPACE/NAME/TAG in a manifest's path. */
 static bool read_name(const char *inside, fr_model_name *name) {
     char *parts[] = {name->host, name->org, name->model, name->which};
     *name = (fr_model_name){.ollama = true};

@@ -1,4 +1,4 @@
-/* Which of a repository's files is meant (repository.h). */
+/* Chooses one of a repository's files (repository.h). */
 #include "src/named/repository.h"
 
 #include <ctype.h>
@@ -22,7 +22,7 @@ static size_t find_file(const fr_names *names, const char *file) {
     return SIZE_MAX;
 }
 
-/* type NULL: any. */
+/* Finds the first model of a type; type NULL: of any type. */
 static size_t find_type(const fr_names *names, const char *type) {
     for (size_t i = 0; i < names->count; i++)
         if (fr_gguf_name_of_model(names->items[i]) &&
@@ -39,7 +39,7 @@ size_t fr_repository_choose(const fr_names *names, const char *which) {
     return found;
 }
 
-/* The word at the end of the name, behind a hyphen or point. */
+/* Takes the word at the end of the name, after a hyphen or point, as its type. */
 static bool take_type(const char *name, char *type, size_t size) {
     fr_shard_name shard = fr_shard_name_of(name);
     size_t end = shard.count > 1 ? shard.stem : strlen(name) - strlen(".gguf"), begin = end;
@@ -77,7 +77,7 @@ static bool is_published(const fr_names *names) {
     return weights && find_file(names, "config.json") != SIZE_MAX;
 }
 
-/* read: of those kinds alone that are. */
+/* True for a file of weights. read: only for the kinds that can be read here. */
 static bool is_weights(const char *name, bool read) {
     static const char *const endings[] = {".safetensors", ".bin", ".pth"};
     size_t length = strlen(name);
@@ -94,7 +94,7 @@ static bool has_weights(const fr_names *names) {
     return false;
 }
 
-/* The first vision tower in the same folder. */
+/* Finds the first vision tower in the same folder as the model. */
 static const char *find_tower(const fr_names *names, const char *model) {
     const char *slash = strrchr(model, '/');
     size_t length = slash ? (size_t)(slash - model) + 1 : 0;

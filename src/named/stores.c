@@ -1,8 +1,8 @@
-/* The folders of other programs, by the environment (stores.h).
+/* Finds the folders of other programs by the environment (stores.h).
  *
- * HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME and XDG_CACHE_HOME as huggingface_hub reads them; LLAMA_CACHE as
- * llama.cpp does, whose newer versions keep in it, or else in Hugging Face's own, what Hugging Face's programs would;
- * OLLAMA_MODELS as ollama does, else its own of the user and of the system's service. */
+ * HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME and XDG_CACHE_HOME are read as huggingface_hub reads them; LLAMA_CACHE
+ * as llama.cpp does, whose newer versions store models there, or else in Hugging Face's cache, in Hugging Face's
+ * layout; and OLLAMA_MODELS as ollama does, else the user's own folder and that of the system's service. */
 #include "src/named/stores.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 static const char system_ollama[] = "/usr/share/ollama/.ollama/models";
 
-/* NULL: not set, or empty. */
+/* Gives a variable's value; NULL: it is not set, or empty. */
 static const char *look_up(const char *const *environment, const char *variable) {
     size_t length = strlen(variable);
     for (; environment && *environment; environment++)
@@ -22,7 +22,7 @@ static const char *look_up(const char *const *environment, const char *variable)
     return NULL;
 }
 
-/* base/rest, where there is a base; "~/" is the user's folder. */
+/* Adds the folder base/rest, if there is a base; "~/" is the user's folder. */
 static fr_status add(fr_stores *stores, fr_store_kind kind, const char *const *environment, const char *base,
                      const char *rest) {
     const char *home = look_up(environment, "HOME");
@@ -36,7 +36,7 @@ static fr_status add(fr_stores *stores, fr_store_kind kind, const char *const *e
     return FR_OK;
 }
 
-/* The first of several that is set decides. */
+/* Adds Hugging Face's cache. The first of several variables that is set decides. */
 static fr_status add_hub(fr_stores *stores, const char *const *environment) {
     static const struct {
         const char *variable, *rest;

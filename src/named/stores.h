@@ -1,7 +1,7 @@
-/* Where other programs keep the models that they have downloaded.
+/* Finds the folders in which other programs keep models that they have downloaded.
  *
- * In: an environment. Out: the folders that Hugging Face's programs, llama.cpp, LM Studio and ollama would use by it;
- * for each kind how a model is found there, and what all there are. Nothing is written, nothing is fetched. */
+ * In: an environment. Out: the folders that Hugging Face's programs, llama.cpp, LM Studio and ollama would use with
+ * it; for each kind, functions that find a model there and list all models. Nothing is written or downloaded. */
 #ifndef FR_SRC_NAMED_STORES_H
 #define FR_SRC_NAMED_STORES_H
 
@@ -19,19 +19,19 @@ typedef struct fr_stores {
     size_t count;
 } fr_stores;
 
-/* environment: NAME=VALUE texts, a NULL behind the last; NULL: none. */
+/* Finds the folders. environment: NAME=VALUE texts, with a NULL after the last one; NULL: none. */
 fr_status fr_stores_open(const char *const *environment, fr_stores *stores);
 void fr_stores_close(fr_stores *stores);
 
-/* A model that was found, and what lies beside it; malloc'd texts. path NULL: none of that name is there; `others`
- * then may have what there is instead, "a.gguf, b.gguf". */
+/* A model that was found, and its vision tower; malloc'd texts. path NULL: no model has that name; then `others` may
+ * list those that are there instead, "a.gguf, b.gguf". */
 typedef struct fr_found_files {
     char *path, *tower, *others;
 } fr_found_files;
 
 void fr_found_files_free(fr_found_files *found);
 
-/* Told of each model of a store; false ends it. */
+/* Receives each model of a store; false ends the list. */
 typedef struct fr_found_told {
     fr_found_fn *told;
     void *context;
