@@ -10,12 +10,13 @@
 #include "tests/require.h"
 #include "tools/serve/metrics.h"
 
-#define PREFIX "llamacpp:"
+#define LLAMACPP "llamacpp:"
+#define OWN      "forerun:"
 
-/* A sample's value; a page without it ends the test. */
+/* Gives a sample's value; a page without it ends the test. A name without a prefix is one of llama.cpp's. */
 static double value_of(const char *page, const char *name) {
     char line[256];
-    snprintf(line, sizeof line, "\n" PREFIX "%s ", name);
+    snprintf(line, sizeof line, "\n%s%s ", strchr(name, ':') ? "" : LLAMACPP, name);
     const char *at = strstr(page, line);
     ck_assert_msg(at, "no %s in\n%s", name, page);
     return strtod(at + strlen(line), NULL);
@@ -28,15 +29,17 @@ static char *page_of(fr_metrics *metrics, size_t running, size_t waiting) {
     return page;
 }
 
-/* As /metrics of llama-server has them, in its order. */
+/* As /metrics of llama-server has them, in its order, then those that only forerun has. */
 static const char *const counters[] = {
-    "prompt_tokens_total", "prompt_tokens_cached_total", "prompt_seconds_total", "tokens_predicted_total",
-    "tokens_predicted_seconds_total", "n_decode_total", "n_tokens_max", "spec_decode_num_draft_tokens_total",
-    "spec_decode_num_accepted_tokens_total", "spec_decode_num_drafts_total",
+    LLAMACPP "prompt_tokens_total", LLAMACPP "prompt_tokens_cached_total", LLAMACPP "prompt_seconds_total",
+    LLAMACPP "tokens_predicted_total", LLAMACPP "tokens_predicted_seconds_total", LLAMACPP "n_decode_total",
+    LLAMACPP "n_tokens_max", LLAMACPP "spec_decode_num_draft_tokens_total",
+    LLAMACPP "spec_decode_num_accepted_tokens_total", LLAMACPP "spec_decode_num_drafts_total",
 };
 static const char *const gauges[] = {
-    "prompt_tokens_seconds", "predicted_tokens_seconds", "requests_processing", "requests_deferred",
-    "n_busy_slots_per_decode", "kv_cache_used_bytes", "kv_cache_shared_bytes", "kv_cache_kept_bytes",
+    LLAMACPP "prompt_tokens_seconds", LLAMACPP "predicted_tokens_seconds", LLAMACPP "requests_processing",
+    LLAMACPP "requests_deferred", LLAMACPP "n_busy_slots_per_decode", OWN "kv_cache_used_bytes",
+    OWN "kv_cache_shared_bytes", OWN "kv_cache_kept_bytes",
 };
 enum { COUNTERS = sizeof counters / sizeof *counters, GAUGES = sizeof gauges / sizeof *gauges };
 
@@ -46,15 +49,15 @@ START_TEST(the_page_has_llama_cpps_names) {
     char *page = page_of(metrics, 0, 0), *rest = page, name[128], type[16], help[256], again[128];
     double value;
     size_t count = 0;
-    char *others = strstr(page, "# HELP " PREFIX "http_requests_total");
+    char *others = strstr(page, "# HELP " OWN "http_requests_total");
     ck_assert_ptr_nonnull(others);
     for (int used = 0; rest < others; rest += used, count++) {
-        ck_assert_int_eq(sscanf(rest, "# HELP " PREFIX "%127s %255[^\n]\n%n", name, help, &used), 2);
+        ck_assert_int_eq(sscanf(rest, "# HELP %127s %255[^\n]\n%n", name, help, &used), 2);
         rest += used;
-        ck_assert_int_eq(sscanf(rest, "# TYPE " PREFIX "%127s %15[^\n]\n%n", again, type, &used), 2);
+        ck_assert_int_eq(sscanf(rest, "# TYPE %127s %15[^\n]\n%n", again, type, &used), 2);
         ck_assert_str_eq(again, name);
         rest += used;
-        ck_assert_int_eq(sscanf(rest, PREFIX "%127s %lf\n%n", again, &value, &used), 2);
+        ck_assert_int_eq(sscanf(rest, "%127s %lf\n%n", again, &value, &used), 2);
         ck_assert_str_eq(again, name);
         ck_assert(value == 0);
         bool known = false;
@@ -70,7 +73,7 @@ END_TEST
 
 static double bucket_of(const char *page, const char *name, const char *bound) {
     char line[256];
-    snprintf(line, sizeof line, "\n" PREFIX "%s_bucket{le=\"%s\"} ", name, bound);
+    snprintf(line, sizeof line, "\n" OWN "%s_bucket{le=\"%s\"} ", name, bound);
     const char *at = strstr(page, line);
     ck_assert_msg(at, "no %s in\n%s", line, page);
     return strtod(at + strlen(line), NULL);
@@ -88,10 +91,10 @@ START_TEST(exchanges_are_counted_and_timed) {
                                                {.status = 503, .seconds = 1, .texts = &quick}};
     for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) fr_metrics_add_http_exchange(metrics, &reports[i]);
     char *page = page_of(metrics, 0, 0);
-    ck_assert_ptr_nonnull(strstr(page, "\n" PREFIX "http_requests_total{status=\"2xx\"} 3\n"));
-    ck_assert_ptr_nonnull(strstr(page, "\n" PREFIX "http_requests_total{status=\"4xx\"} 1\n"));
-    ck_assert_ptr_nonnull(strstr(page, "\n" PREFIX "http_requests_total{status=\"5xx\"} 1\n"));
-    ck_assert_ptr_nonnull(strstr(page, "# TYPE " PREFIX "time_to_first_token_seconds histogram\n"));
+    ck_assert_ptr_nonnull(strstr(page, "\n" OWN "http_requests_total{status=\"2xx\"} 3\n"));
+    ck_assert_ptr_nonnull(strstr(page, "\n" OWN "http_requests_total{status=\"4xx\"} 1\n"));
+    ck_assert_ptr_nonnull(strstr(page, "\n" OWN "http_requests_total{status=\"5xx\"} 1\n"));
+    ck_assert_ptr_nonnull(strstr(page, "# TYPE " OWN "time_to_first_token_seconds histogram\n"));
     static const char whole[] = "e2e_request_latency_seconds", first[] = "time_to_first_token_seconds";
     static const char each[] = "time_per_output_token_seconds";
     ck_assert(bucket_of(page, whole, "0.1") == 0 && bucket_of(page, whole, "0.25") == 1);
@@ -100,8 +103,8 @@ START_TEST(exchanges_are_counted_and_timed) {
     ck_assert(bucket_of(page, first, "60") == 2 && bucket_of(page, first, "+Inf") == 2);
     ck_assert(bucket_of(page, each, "0.005") == 0 && bucket_of(page, each, "0.025") == 1);
     ck_assert(bucket_of(page, each, "+Inf") == 1); /* a single token has no gap */
-    ck_assert_double_eq_tol(value_of(page, "e2e_request_latency_seconds_sum"), 400.12, 1e-9);
-    ck_assert(value_of(page, "e2e_request_latency_seconds_count") == 2);
+    ck_assert_double_eq_tol(value_of(page, OWN "e2e_request_latency_seconds_sum"), 400.12, 1e-9);
+    ck_assert(value_of(page, OWN "e2e_request_latency_seconds_count") == 2);
     free(page);
     fr_metrics_free(metrics);
 }
@@ -161,11 +164,11 @@ static void run_text(const fr_reference *r, fr_metrics *metrics, size_t prompt, 
 static void expect_depths(const char *page, const said *s) {
     char name[128];
     for (size_t depth = 0; depth < 3; depth++) {
-        snprintf(name, sizeof name, "spec_decode_num_accepted_tokens_per_pos_total{position=\"%zu\"}", depth);
+        snprintf(name, sizeof name, OWN "spec_decode_num_accepted_tokens_per_pos_total{position=\"%zu\"}", depth);
         ck_assert(value_of(page, name) == (double)s->kept[depth]);
     }
     ck_assert_ptr_null(strstr(page, "position=\"3\""));
-    ck_assert_ptr_nonnull(strstr(page, "\n# TYPE " PREFIX "spec_decode_num_accepted_tokens_per_pos_total counter\n"));
+    ck_assert_ptr_nonnull(strstr(page, "\n# TYPE " OWN "spec_decode_num_accepted_tokens_per_pos_total counter\n"));
 }
 
 START_TEST(texts_are_summed) {

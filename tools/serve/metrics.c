@@ -44,12 +44,18 @@ typedef struct histogram {
     double count, sum;
 } histogram;
 
+/* llama.cpp's names are for what llama-server counts too; the rest has forerun's, as a reader of llama-server's page
+ * may know no histogram. */
+#define LLAMACPP "llamacpp:"
+#define OWN      "forerun:"
+
 static const struct {
     const char *name, *help;
 } span_rows[SPANS] = {
-    [WHOLE] = {"e2e_request_latency_seconds", "Seconds from a request for text to the end of its answer"},
-    [FIRST] = {"time_to_first_token_seconds", "Seconds from a request for text to its first token"},
-    [EACH] = {"time_per_output_token_seconds", "Seconds of each token of an answer behind its first one, on average"},
+    [WHOLE] = {OWN "e2e_request_latency_seconds", "Seconds from a request for text to the end of its answer"},
+    [FIRST] = {OWN "time_to_first_token_seconds", "Seconds from a request for text to its first token"},
+    [EACH] = {OWN "time_per_output_token_seconds",
+              "Seconds of each token of an answer after its first one, on average"},
 };
 
 /* Answers are counted by the first digit of their status, 1xx to 5xx. */
@@ -66,32 +72,32 @@ struct fr_metrics {
     double exchanges[CLASSES];
 };
 
-#define PREFIX   "llamacpp:"
-#define BY_DEPTH "spec_decode_num_accepted_tokens_per_pos_total"
-#define CALLS    "http_requests_total"
+#define BY_DEPTH OWN "spec_decode_num_accepted_tokens_per_pos_total"
+#define CALLS    OWN "http_requests_total"
 
 static const struct {
     const char *name, *type, *help;
     int decimals;
 } rows[FIGURES] = {
-    [PROMPT_TOKENS] = {"prompt_tokens_total", "counter", "Tokens of prompts that were run", 0},
-    [CACHED_TOKENS] = {"prompt_tokens_cached_total", "counter", "Tokens of prompts that were found in the cache", 0},
-    [PROMPT_SECONDS] = {"prompt_seconds_total", "counter", "Seconds that prompts took", 6},
-    [TOKENS] = {"tokens_predicted_total", "counter", "Generated tokens", 0},
-    [SECONDS] = {"tokens_predicted_seconds_total", "counter", "Seconds that generated tokens took", 6},
-    [ROUNDS] = {"n_decode_total", "counter", "Forwards of the model, each for all texts under way", 0},
-    [LONGEST] = {"n_tokens_max", "counter", "Tokens of the longest text so far, its prompt's among them", 0},
-    [DRAFTS] = {"spec_decode_num_drafts_total", "counter", "Forwards of texts that verified drafts", 0},
-    [DRAFTED] = {"spec_decode_num_draft_tokens_total", "counter", "Drafted tokens", 0},
-    [ACCEPTED] = {"spec_decode_num_accepted_tokens_total", "counter", "Drafted tokens that were accepted", 0},
-    [PROMPT_SPEED] = {"prompt_tokens_seconds", "gauge", "Tokens of prompts in a second, on average", 3},
-    [SPEED] = {"predicted_tokens_seconds", "gauge", "Generated tokens of a text in a second, on average", 3},
-    [RUNNING] = {"requests_processing", "gauge", "Requests under way", 0},
-    [WAITING] = {"requests_deferred", "gauge", "Requests that wait", 0},
-    [BUSY] = {"n_busy_slots_per_decode", "gauge", "Texts in a forward, on average", 3},
-    [KV_USED] = {"kv_cache_used_bytes", "gauge", "Keys and values that texts held as the last one ended", 0},
-    [KV_SHARED] = {"kv_cache_shared_bytes", "gauge", "Of these what more than one text held", 0},
-    [KV_CACHED] = {"kv_cache_kept_bytes", "gauge", "Keys and values kept for prompts that begin alike", 0},
+    [PROMPT_TOKENS] = {LLAMACPP "prompt_tokens_total", "counter", "Tokens of prompts that were run", 0},
+    [CACHED_TOKENS] = {LLAMACPP "prompt_tokens_cached_total", "counter",
+                       "Tokens of prompts that were found in the cache", 0},
+    [PROMPT_SECONDS] = {LLAMACPP "prompt_seconds_total", "counter", "Seconds that prompts took", 6},
+    [TOKENS] = {LLAMACPP "tokens_predicted_total", "counter", "Generated tokens", 0},
+    [SECONDS] = {LLAMACPP "tokens_predicted_seconds_total", "counter", "Seconds that generated tokens took", 6},
+    [ROUNDS] = {LLAMACPP "n_decode_total", "counter", "Forwards of the model, each for all texts under way", 0},
+    [LONGEST] = {LLAMACPP "n_tokens_max", "counter", "Tokens of the longest text so far, its prompt's among them", 0},
+    [DRAFTS] = {LLAMACPP "spec_decode_num_drafts_total", "counter", "Forwards of texts that verified drafts", 0},
+    [DRAFTED] = {LLAMACPP "spec_decode_num_draft_tokens_total", "counter", "Drafted tokens", 0},
+    [ACCEPTED] = {LLAMACPP "spec_decode_num_accepted_tokens_total", "counter", "Drafted tokens that were accepted", 0},
+    [PROMPT_SPEED] = {LLAMACPP "prompt_tokens_seconds", "gauge", "Tokens of prompts in a second, on average", 3},
+    [SPEED] = {LLAMACPP "predicted_tokens_seconds", "gauge", "Generated tokens of a text in a second, on average", 3},
+    [RUNNING] = {LLAMACPP "requests_processing", "gauge", "Requests under way", 0},
+    [WAITING] = {LLAMACPP "requests_deferred", "gauge", "Requests that wait", 0},
+    [BUSY] = {LLAMACPP "n_busy_slots_per_decode", "gauge", "Texts in a forward, on average", 3},
+    [KV_USED] = {OWN "kv_cache_used_bytes", "gauge", "Keys and values that texts held as the last one ended", 0},
+    [KV_SHARED] = {OWN "kv_cache_shared_bytes", "gauge", "Of these what more than one text held", 0},
+    [KV_CACHED] = {OWN "kv_cache_kept_bytes", "gauge", "Keys and values kept for prompts that begin alike", 0},
 };
 
 fr_metrics *fr_metrics_new(void) {
@@ -172,30 +178,30 @@ static double ratio(double a, double b) {
 }
 
 static void print_head(FILE *page, const char *name, const char *type, const char *help) {
-    fprintf(page, "# HELP " PREFIX "%s %s\n# TYPE " PREFIX "%s %s\n", name, help, name, type);
+    fprintf(page, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
 static void print_histogram(FILE *page, const char *name, const char *help, const histogram *h) {
     print_head(page, name, "histogram", help);
     for (size_t i = 0; i < BOUNDS; i++)
-        fprintf(page, PREFIX "%s_bucket{le=\"%g\"} %.0f\n", name, bounds[i], h->below[i]);
-    fprintf(page, PREFIX "%s_bucket{le=\"+Inf\"} %.0f\n", name, h->count);
-    fprintf(page, PREFIX "%s_sum %.6f\n" PREFIX "%s_count %.0f\n", name, h->sum, name, h->count);
+        fprintf(page, "%s_bucket{le=\"%g\"} %.0f\n", name, bounds[i], h->below[i]);
+    fprintf(page, "%s_bucket{le=\"+Inf\"} %.0f\n", name, h->count);
+    fprintf(page, "%s_sum %.6f\n%s_count %.0f\n", name, h->sum, name, h->count);
 }
 
 static void print_page(const fr_metrics *metrics, FILE *page) {
     for (size_t i = 0; i < FIGURES; i++) {
         print_head(page, rows[i].name, rows[i].type, rows[i].help);
-        fprintf(page, PREFIX "%s %.*f\n", rows[i].name, rows[i].decimals, metrics->figures[i]);
+        fprintf(page, "%s %.*f\n", rows[i].name, rows[i].decimals, metrics->figures[i]);
     }
     print_head(page, CALLS, "counter", "Requests that were answered, by the class of their status");
     for (size_t i = 0; i < CLASSES; i++)
-        fprintf(page, PREFIX CALLS "{status=\"%zuxx\"} %.0f\n", i + 1, metrics->exchanges[i]);
+        fprintf(page, CALLS "{status=\"%zuxx\"} %.0f\n", i + 1, metrics->exchanges[i]);
     for (size_t i = 0; i < SPANS; i++) print_histogram(page, span_rows[i].name, span_rows[i].help, &metrics->spans[i]);
     if (metrics->depths == 0) return;
     print_head(page, BY_DEPTH, "counter", "Drafted tokens that were accepted, by their place in a draft");
     for (size_t depth = 0; depth < metrics->depths; depth++)
-        fprintf(page, PREFIX BY_DEPTH "{position=\"%zu\"} %.0f\n", depth, metrics->kept[depth]);
+        fprintf(page, BY_DEPTH "{position=\"%zu\"} %.0f\n", depth, metrics->kept[depth]);
 }
 
 char *fr_metrics_page(fr_metrics *metrics, size_t running, size_t waiting, size_t *length) {
