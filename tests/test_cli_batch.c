@@ -451,6 +451,35 @@ START_TEST(the_context_is_the_longest_lines) {
 }
 END_TEST
 
+/* Writes a tokenizer.json whose decoder takes the blank off a text's first token, as Llama 2's does. */
+static void write_stripping(const fr_changed_folder *folder, const char *from) {
+    json_t *root = json_load_file(from, 0, NULL);
+    json_t *strip = json_pack("{sssssisi}", "type", "Strip", "content", " ", "start", 1, "stop", 0);
+    json_array_append_new(json_object_get(json_object_get(root, "decoder"), "decoders"), strip);
+    char *text = json_dumps(root, 0);
+    fr_changed_folder_write(folder, "tokenizer.json", text);
+    free(text);
+    json_decref(root);
+}
+
+/* The blank in front of a continuation belongs to it, but an answer of its own begins without one. */
+START_TEST(continued_texts_keep_their_blank) {
+    static const char input[] =
+        "{\"prompt\": \"The\", \"grammar\": \"root ::= \\\" a\\\"\"}\n"
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"grammar\": \"root ::= \\\" a\\\"\"}\n";
+    fr_changed_folder folder;
+    fr_changed_folder_make(&folder, "tools/demo/target", "{}");
+    write_stripping(&folder, "tools/demo/target/tokenizer.json");
+    fr_command c = fr_command_feed(input, "batch -m %s -f - -o -", folder.path);
+    json_t *answers = answers_of(&c);
+    ck_assert_str_eq(json_string_value(fr_json_get(json_array_get(answers, 0), "text")), " a");
+    ck_assert_str_eq(json_string_value(fr_json_get(json_array_get(answers, 1), "text")), "a");
+    json_decref(answers);
+    fr_command_free(&c);
+    fr_changed_folder_remove(&folder);
+}
+END_TEST
+
 START_TEST(command_lines) {
     static const struct {
         const char *line;
@@ -492,6 +521,7 @@ int main(void) {
     tcase_add_loop_test(cases, lines_wait_for_pages, 0, 2);
     tcase_add_test(cases, too_long_for_the_context);
     tcase_add_test(cases, the_context_is_the_longest_lines);
+    tcase_add_test(cases, continued_texts_keep_their_blank);
     tcase_add_test(cases, command_lines);
     Suite *suite = suite_create("cli_batch");
     suite_add_tcase(suite, cases);

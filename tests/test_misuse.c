@@ -194,6 +194,7 @@ START_TEST(tokenizers_that_are_none) {
     usage(fr_reply_parser_finish(NULL), "fr_reply_parser_begin");
     usage(fr_reply_parser_message(NULL, &all, &count), "parser");
     fr_reply_parser_free(NULL);
+    fr_decoder_follow(NULL);
     fr_decoder_free(NULL);
     fr_tokenizer_close(NULL);
     fr_marked_text_free(NULL);

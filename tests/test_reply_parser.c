@@ -220,6 +220,28 @@ START_TEST(replies_that_go_on) {
 }
 END_TEST
 
+/* Llama 2's first token of a text loses its blank, but not in the middle of a message. */
+START_TEST(blanks_of_what_goes_on) {
+    json_t *root = fr_load_json(TOKENIZERS "styles/llama2.json");
+    fr_tokenizer *tokenizer = fr_open_value(json_object_get(root, "tokenizer"));
+    fr_reply_parser *parser;
+    int32_t *ids;
+    size_t count;
+    require(fr_reply_parser_new(tokenizer, NULL, NULL, &parser));
+    require(fr_tokenize(tokenizer, "one", 3, false, true, &ids, &count));
+    for (int goes_on = 0; goes_on < 2; goes_on++) {
+        require(fr_reply_parser_begin(parser, NULL, goes_on ? "{\"continue_final_message\": true}" : "{}", true, 1));
+        json_t *message = read_ids(parser, ids, count);
+        ck_assert_str_eq(text_at(message, "content"), goes_on ? " one" : "one");
+        json_decref(message);
+    }
+    fr_free(ids);
+    fr_reply_parser_free(parser);
+    fr_tokenizer_close(tokenizer);
+    json_decref(root);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("reply_parser");
     TCase *tcase = tcase_create("reply_parser");
@@ -228,6 +250,7 @@ int main(void) {
     tcase_add_test(tcase, spelled_marks);
     tcase_add_test(tcase, one_after_another);
     tcase_add_test(tcase, replies_that_go_on);
+    tcase_add_test(tcase, blanks_of_what_goes_on);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -64,7 +64,9 @@ static void take_logprobs(fr_reply *r, size_t index, int32_t id) {
 fr_status fr_reply_begin(fr_reply *r, const fr_reply_setting *setting) {
     *r = (fr_reply){.setting = *setting};
     if (!setting->text || setting->view) return FR_OK;
-    return fr_decoder_new(fr_model_tokenizer(setting->model), false, &r->decoder);
+    fr_status status = fr_decoder_new(fr_model_tokenizer(setting->model), false, &r->decoder);
+    fr_decoder_follow(r->decoder); /* A reply without a view continues its prompt's text. */
+    return status;
 }
 
 size_t fr_reply_room(const fr_reply *r) {

@@ -89,6 +89,7 @@ static fr_status begin(fr_reply_parser *p, const fr_marked_text *prompt, const j
     fr_decoder_free(p->decoder);
     p->decoder = NULL;
     FR_TRY(fr_decoder_new(p->tokenizer, false, &p->decoder));
+    if (json_is_true(json_object_get(options, "continue_final_message"))) fr_decoder_follow(p->decoder);
     return fr_reply_reader_begin(p->reader, &format, written.bytes, written.length,
                                  json_is_array(tools) ? tools : NULL, seed, whole_calls);
 }

@@ -59,6 +59,12 @@ void fr_decoder_restart(fr_decoder *decoder) {
     decoder->strips_left = decoder->tokenizer->printed.strip_limit;
 }
 
+void fr_decoder_follow(fr_decoder *decoder) {
+    if (!decoder) return;
+    decoder->started = true;
+    decoder->strips_left = 0;
+}
+
 void fr_decoder_become(fr_decoder *decoder, const fr_decoder *of) {
     memcpy(decoder, of, sizeof *of + fr_decoder_longest(of));
 }
