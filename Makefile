@@ -108,14 +108,17 @@ LIBRARY := $(BUILD)/libforerun.a
 SHARED := $(BUILD)/libforerun.so.$(VERSION)
 COMMAND := $(BUILD)/forerun
 
-# One Check suite a file: tests/test_NAME.c -> build/tests/test_NAME. tests/check_NAME.c are programs of their own;
-# the other C files there help every one of them. test_topology_NAME.c belongs to that topology, test_oracle.c to a
-# native build.
-test_sources = $(filter-out tests/test_topology_% $(if $(filter plain,$(1)),tests/test_oracle.c), \
-  $(wildcard tests/test_*.c tests/check_*.c)) $(wildcard tests/test_topology_$(1).c)
-TEST_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(call test_sources,$(TOPOLOGY)))
-TEST_HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/test_% tests/check_%,$(wildcard tests/*.c)))
-TEST_SCRIPTS := $(wildcard tests/test_*.sh)
+# A suite is one file in the folder of the room that it tests, and its name is the file's own: tests/ROOM/test_NAME.c
+# -> build/tests/test_NAME. check_NAME.c are programs without Check; tests/support helps every one of them.
+# test_topology_NAME.c belongs to that topology, test_oracle.c to a native build.
+test_files = $(foreach form,test_*.$(1) check_*.$(1),$(wildcard tests/*/$(form) tests/*/*/$(form)))
+test_sources = $(filter-out tests/base/test_topology_% $(if $(filter plain,$(1)),%/test_oracle.c), \
+  $(call test_files,c)) $(wildcard tests/base/test_topology_$(1).c)
+test_names = $(basename $(notdir $(call test_sources,$(1))))
+TEST_PROGRAMS := $(addprefix $(BUILD)/tests/,$(call test_names,$(TOPOLOGY)))
+TEST_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(call test_sources,$(TOPOLOGY)))
+TEST_HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c))
+TEST_SCRIPTS := $(call test_files,sh)
 BENCH_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/bench_*.c))
 ONCE := $(BUILD)/bench/instructions/once
 # The instrument's parts: in the command, and in the programs.
@@ -156,8 +159,8 @@ $(BUILD)/needs: $(BUILD)/flags
 
 suffix_of = $(lastword $(subst _, ,$(basename $(notdir $(1)))))
 
-# Unrolled by type and row count, these take minutes under a sanitizer of addresses; tests/check_kernels.c and
-# check_blocks.c put their arrays between pages without access instead.
+# Unrolled by type and row count, these take minutes under a sanitizer of addresses; tests/kernels/check_kernels.c
+# and check_blocks.c put their arrays between pages without access instead.
 $(BUILD)/kernels/matmul_%.o: override SANITIZE := $(filter -fsanitize=thread,$(SANITIZE))
 
 $(BUILD)/%.o: %.c $(BUILD)/flags | $(BUILD)/needs
@@ -227,7 +230,7 @@ $(RANKS_COMMAND): $(TOOL_OBJECTS) $(BENCH_PARTS) $(BUILD)/base/ranks_mpi.o $(LIB
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(LIBS) $(COMMAND_LIBS) $(LIBS_mpi) -o $@
 
-RANKS_ANSWERS := $(addprefix $(BUILD)/tests/ranks/,answers led)
+RANKS_ANSWERS := $(addprefix $(BUILD)/tests/behaviour/ranks/,answers led)
 
 .PHONY: ranks-programs
 ranks-programs: $(RANKS_COMMAND) $(RANKS_ANSWERS) ## what tests of ranks run, with OpenMPI
@@ -257,9 +260,11 @@ $(BUILD)/tests/test_serve_answer: $(filter-out %/forerun.o $(BUILD)/tools/serve/
 
 $(BUILD)/tests/test_refused_memory: private override LDFLAGS += -Wl,--wrap=fr_arena_take,--wrap=fr_kv_claim
 
-$(TEST_PROGRAMS): %: %.o $(TEST_HELPERS) $(LIBRARY)
+$(foreach object,$(TEST_OBJECTS),$(eval $(BUILD)/tests/$(basename $(notdir $(object))): $(object)))
+$(TEST_PROGRAMS): $(TEST_HELPERS) $(LIBRARY)
 	$(call SAY,LINK,$@)
-	$(QUIET)$(LINK) $(filter %.o,$^) $(LIBRARY) $(call blas,$(@:$(BUILD)/%=%.c)) $(CHECK_LIBS) $(LIBS) $(of_command) -o $@
+	$(QUIET)$(LINK) $(filter %.o,$^) $(LIBRARY) $(call blas,$(patsubst $(BUILD)/%.o,%.c,$(filter %/$(@F).o,$^))) \
+	  $(CHECK_LIBS) $(LIBS) $(of_command) -o $@
 
 $(BENCH_PROGRAMS): $(BUILD)/%: $(BUILD)/%.o $(BENCH_PARTS) $(LIBRARY)
 	$(call SAY,LINK,$@)
@@ -285,7 +290,7 @@ $(FUZZERS): %: %.o $(FUZZ_PARTS) $(if $(findstring fuzzer,$(SANITIZE)),,$(FUZZ_M
 	  $(of_command) -o $@
 
 -include $(patsubst %.o,%.d,$(OBJECTS) $(TOOL_OBJECTS) $(TEST_HELPERS) $(BENCH_PARTS) \
-  $(FUZZ_PARTS) $(FUZZ_MAIN) $(addsuffix .o,$(TEST_PROGRAMS) $(BENCH_PROGRAMS) $(ONCE) $(MUTATORS) $(FUZZERS)))
+  $(FUZZ_PARTS) $(FUZZ_MAIN) $(TEST_OBJECTS) $(addsuffix .o,$(BENCH_PROGRAMS) $(ONCE) $(MUTATORS) $(FUZZERS)))
 .SECONDARY:
 
 # --------------------------------------------------------------------------------------------------- what users ask for
@@ -356,7 +361,8 @@ check-page: all ## the chat page in a headless Chromium: what it does, keeps and
 SPEED := $(filter %_speed,$(TEST_PROGRAMS))
 TESTS := $(if $(SANITIZE),,$(TEST_SCRIPTS)) $(filter-out $(SPEED),$(TEST_PROGRAMS))
 ALONE := $(filter %/test_pool %/test_engine %/test_propose %/test_bench_model %/test_one_answer \
-  %/test_one_answer_blocks %/test_one_answer_engine tests/test_ranks%,$(TESTS))
+  %/test_one_answer_blocks %/test_one_answer_engine %/test_ranks.sh %/test_ranks_command.sh \
+  %/test_ranks_counts.sh %/test_ranks_ends.sh %/test_ranks_serve.sh,$(TESTS))
 suites = $(foreach t,$(1),'$(notdir $t) $(if $(filter %.sh,$t),,$(RUN)) $t')
 RUN_SUITES = BUILD=$(BUILD) JOBS=$(JOBS) tests/run
 TOGETHER = $(call suites,$(filter-out $(ALONE),$(TESTS)))
@@ -385,7 +391,7 @@ ifneq ($(HOST),aarch64)
     test_serve_dialects test_serve_embeddings test_serve_ends test_serve_http test_serve_models test_session_file \
     test_shared_model \
     test_tokenizer test_topology test_trace test_turns test_unbuilt \
-    %_speed), $(basename $(call test_sources,plain)))
+    %_speed), $(addprefix tests/,$(call test_names,plain)))
   NEON_TESTS := $(NEON_CORE) $(if $(FULL),$(NEON_MORE))
   NEON_PROGRAMS := $(if $(FULL),programs,all $(NEON_CORE:%=$(ARM64_BUILD)/%))
   QUICK := $(if $(FULL),,--quick)
@@ -465,9 +471,9 @@ quick: all $(QUICK_TESTS) $(BUILD)/tests/check_blocks ## the suites that find mo
 	  'source_rules tests/source_rules'
 
 t-%: all ## a suite by its name: t-kv, t-check_blocks, t-install
-	@$(if $(wildcard tests/test_$*.sh),,$(MAKE) $(call program_of,$*))
-	@$(RUN_SUITES) $(call suites,$(or $(wildcard tests/test_$*.sh),$(call program_of,$*)))
-program_of = $(BUILD)/tests/$(if $(wildcard tests/test_$(1).c),test_)$(1)
+	@$(if $(filter %/test_$*.sh,$(TEST_SCRIPTS)),,$(MAKE) $(call program_of,$*))
+	@$(RUN_SUITES) $(call suites,$(or $(filter %/test_$*.sh,$(TEST_SCRIPTS)),$(call program_of,$*)))
+program_of = $(BUILD)/tests/$(if $(filter $(BUILD)/tests/test_$(1),$(TEST_PROGRAMS)),test_)$(1)
 
 .PHONY: answers
 answers: all $(BUILD)/tests/test_answers ## writes tests/data/answers anew: a change of numerics, and of their version

@@ -3,8 +3,8 @@
  *
  * In: kernels.def and block_kernels.def: a kernel is here because it has a line there. Out: cases, each a kernel's
  * contract on one shape, as one thread runs it, with the bytes and the multiply-adds that a call takes. The numbers are
- * ordinary ones (uniform in -1 .. 1, codes at random): hostile ones are tests/check_kernels.c's and check_blocks.c's.
- * The same case has the same numbers every time. */
+ * ordinary ones (uniform in -1 .. 1, codes at random): hostile ones are tests/kernels/check_kernels.c's and
+ * check_blocks.c's. The same case has the same numbers every time. */
 #ifndef FR_BENCH_KERNEL_CASES_H
 #define FR_BENCH_KERNEL_CASES_H
 

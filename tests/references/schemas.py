@@ -6,8 +6,8 @@ usage: tests/references/schemas.py LIBRARY MODEL [WALKS] [FILE...]
 In: a shared library, a GGUF file with a vocabulary, how many walks a schema (20), and files of lists of schemas; none:
 those below. Out: for each schema that is refused its line, for each text that is not of its schema that text; then
 counts. Exit status 1 if a text is not of its schema. A walk takes allowed tokens at random, short ones of what closes
-something more often the longer it gets. --write: a few such texts of each schema for tests/test_grammar.c, with others
-that differ a little, each with what jsonschema says of it.
+something more often the longer it gets. --write: a few such texts of each schema for
+tests/language/grammar/test_grammar.c, with others that differ a little, each with what jsonschema says of it.
 """
 import ctypes
 import json

@@ -6,8 +6,8 @@ usage: tests/schemas/check.py FORERUN [--count N] [--only N] [--sample FILE] [--
 In: the built command; how many schemas: 100 that tools use (tests/data/grammars/tools.jsonl), and as many of
 generate.py as make N (1000); --only: the one of that number. Out: what was refused, with its line; each text that is
 not of its schema, or differs with drafts; then counts, with those of texts that the limit of tokens has cut. Exit
-status 1 for any of the former. --sample: 40 schemas whose texts end, with those texts, for tests/test_schemas.c.
---keep: a folder for jobs and answers.
+status 1 for any of the former. --sample: 40 schemas whose texts end, with those texts, for
+tests/language/grammar/test_schemas.c. --keep: a folder for jobs and answers.
 """
 import argparse
 import json

@@ -5,8 +5,8 @@
 
 #include "base/sizes.h"
 
-/* Tuned in the simulations of tests/test_draft_depth.c, where the optimum is flat: half or double of FADE, PRIOR or
- * ALLOWANCE moves the mean of all cases by less than 0.5%. */
+/* Tuned in the simulations of tests/engine/session/test_draft_depth.c, where the optimum is flat: half or double of
+ * FADE, PRIOR or ALLOWANCE moves the mean of all cases by less than 0.5%. */
 #define FADE        (1.0 / 64)  /* of what is known of drafts, a round */
 #define FADE_USUAL  (1.0 / 256) /* of the usual rate, a try */
 #define PRIOR       4.0         /* tries that a guess is worth */

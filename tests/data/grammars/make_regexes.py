@@ -1,7 +1,7 @@
 """Writes regexes.json: which texts Python's re matches as a whole, and patterns.json: in which ones it finds what looks
 around, as schemas' patterns do; and properties.json: what the package regex (2026.11.19) finds by Unicode's properties;
 integers.json: what the package jsonschema (4.26.0) says of integers around bounds beyond 64 bits; for
-tests/test_grammar.c.
+tests/language/grammar/test_grammar.c.
 
 In: nothing. Out: [expression or schema, [[text, matches], ...]] for expressions below, texts made of their own pieces."""
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lists the options of llama.cpp's programs, by their names alone: names.txt, which tests/test_cli_options.c walks.
+"""Lists the options of llama.cpp's programs, by their names alone: names.txt, which tests/cli/test_cli_options.c walks.
 
 In: a folder with llama.cpp's source (made from the one in the source package llama-cpp-python 0.3.36).
 Out: on standard output a line an option's name: the name, "value" or "flag", and the programs that have it.

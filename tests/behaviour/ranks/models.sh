@@ -1,0 +1,40 @@
+# The models that ranks run in tests, and what is said of their answers; to be sourced behind jobs.sh.
+#
+# Out: ${models[@]}, of each family and of types; ${few[@]}, with drafters or of shapes that don't divide, and of those
+# ${eighths[@]}; alone and same. What is made for it lies in $folder.
+# shellcheck shell=bash disable=SC2034,SC2154  # of whoever sources it, and of jobs.sh
+answers=$build/tests/behaviour/ranks/answers
+demo=tools/demo/target
+models=(tests/data/models/* tests/data/llama/q4_0.gguf tests/data/gguf/e-q4_0.gguf tests/data/gpt-oss/mx
+    tests/data/deepseek-v3/model-{apart,whole}-q8_0.gguf tests/data/qwen35/tied.gguf)
+few=(tests/data/models/{llama,gemma4-e-odd,deepseek-v3-fp8,qwen3-next-odd,glm4-moe-odd,lfm2-old})
+for type in q4_0 q4_k q8_0 bf16; do
+    "$build/forerun" quantize -m $demo --type $type -o "$folder/$type.gguf" 2>/dev/null || fail "no $type of the demo"
+    models+=("$folder/$type.gguf")
+done
+few+=(tests/data/models/llama,tests/data/llama/{eagle,eagle3-odd} tests/data/llama/q4_0.gguf,tests/data/models/llama)
+few+=("$folder/q4_k.gguf",$demo)
+few+=(tests/data/models/{qwen35-odd,glm4-moe-odd}, tests/data/gguf/moe-odd.gguf,tests/data/gguf/moe-odd-assistant.gguf
+    "$folder/q4_k.gguf" $demo,tools/demo/assistant "$folder/q4_0.gguf,tools/demo/assistant")
+models+=("${few[@]: -2}")
+# Two KV heads, which ranks keep one each of, and a drafter that reads both of two layers.
+for shape in gemma4-1b gemma4-1b-assistant; do
+    layers=(--layers 2)
+    [ $shape = gemma4-1b ] || layers=()
+    "$build/forerun" synth --shape $shape "${layers[@]}" --vocab 384 --type q4_0 --quiet "$folder/$shape.gguf" ||
+        fail "no $shape"
+done
+few+=("$folder/gemma4-1b.gguf,$folder/gemma4-1b-assistant.gguf")
+eighths=("$folder/q4_0.gguf,tools/demo/assistant" "${few[-1]}")
+
+alone() { # NAME ANSWERS-ARGUMENT...: what one process answers, a line a model, in $folder/NAME
+    "$answers" --alone "${@:2}" > "$folder/$1" || fail "one process has no answers: $1"
+}
+
+same() { # WHAT EXPECTED COUNT ANSWERS-ARGUMENT...
+    local what=$1 expected=$2
+    shift 2
+    ranks "$1" "$answers" "${@:2}" > "$folder/got" 2> "$folder/errors" ||
+        fail "$what: $(cat "$folder/errors")"
+    diff "$expected" "$folder/got" > "$folder/different" || fail "$what: $(cat "$folder/different")"
+}

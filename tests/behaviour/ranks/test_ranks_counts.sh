@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Models run together by other numbers of ranks than two and four, by ranks that differ in instruction set and size,
+# with 8-bit caches, and long prompts by layers: the answers are those of one process, bit for bit.
+#
+# In: what tests/behaviour/ranks/jobs.sh says; FULL: more numbers of ranks. Out: exit 0, or 1 after saying what is
+# wrong.
+set -uo pipefail
+
+. tests/behaviour/ranks/jobs.sh
+trap 'rm -rf "$folder"' EXIT
+. tests/behaviour/ranks/models.sh
+
+alone few "${few[@]}"
+for count in 1 3 8; do same "$count ranks" "$folder/few" "$count" "${few[@]}"; done
+same "8 ranks by layers" "$folder/few" 8 --layers "${few[@]}"
+alone all "${models[@]}"
+same "3 ranks by layers" "$folder/all" 3 --layers "${models[@]}"
+for count in ${FULL:+3 8}; do same "$count ranks" "$folder/all" "$count" "${models[@]}"; done
+[ -z "${FULL:-}" ] || same "8 ranks by layers" "$folder/all" 8 --layers "${models[@]}"
+
+small=("${few[@]:0:${#few[@]}-1}") # the last takes scalar kernels minutes
+head -n "${#small[@]}" "$folder/few" > "$folder/small"
+same "ranks of two instruction sets that differ in size" "$folder/small" 2 --mixed --uneven "${small[@]}"
+same "ranks of two instruction sets, by layers" "$folder/small" 3 --layers --mixed --uneven "${small[@]}"
+[ -z "${FULL:-}" ] || same "ranks that differ in size" "$folder/few" 3 --uneven "${few[@]}"
+
+alone eighths --cache q8_0 "${eighths[@]}"
+! grep -qxFf "$folder/few" "$folder/eighths" || fail "8-bit caches answer like others: $(cat "$folder/eighths")"
+for count in 2 3; do same "$count ranks with 8-bit caches" "$folder/eighths" "$count" --cache q8_0 "${eighths[@]}"; done
+
+same "ranks of a network that is said to be slow" <(head -n 1 "$folder/few") 2 --auto "${few[0]}"
+
+# A prompt of more rows than a piece of them has; of which the last row's logits alone are wanted, or all.
+long=$(seq -s , 1 230)
+for model in $demo tests/data/models/{gemma4-e-odd,llama}; do
+    for verb in "generate -n 9 --ignore-eos --output ids" "logits -o /dev/stdout"; do
+        # shellcheck disable=SC2086  # words
+        set -- $verb -m $model --ids "$long" --quiet
+        "$forerun" "$@" > "$folder/one" 2> "$folder/errors" || fail "$model: $(cat "$folder/errors")"
+        ranks 3 "$forerun" "$@" -t 2 --rank-split layers > "$folder/two" 2> "$folder/errors" &&
+            cmp -s "$folder/one" "$folder/two" || fail "a long prompt by layers, $*: $(cat "$folder/errors")"
+    done
+done

@@ -1,0 +1,369 @@
+/* forerun bench kernels: its figures follow from the bytes and multiply-adds of each shape, which are counted here by
+ * hand; every kernel is there; a kernel with other bits is caught. And the counters that it reads. */
+#include <check.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bench/counters.h"
+#include "bench/kernel_timing.h"
+#include "tests/support/command.h"
+
+/* Little memory to walk through, and no figure is left out. */
+#define SHORT "bench kernels --quiet --weights 4 -t 1 -r 2 --max-spread 1000000 "
+
+static json_t *rows_of(const char *options) {
+    fr_command command = fr_command_ok(SHORT "-o json %s", options);
+    json_error_t error;
+    json_t *rows = json_loads(command.out, 0, &error);
+    ck_assert_msg(json_is_array(rows), "line %d: %s", error.line, error.text);
+    fr_command_free(&command);
+    return rows;
+}
+
+static const char *text(const json_t *row, const char *key) {
+    return json_string_value(json_object_get(row, key));
+}
+
+static double number(const json_t *row, const char *key) {
+    json_t *value = json_object_get(row, key);
+    ck_assert_msg(json_is_number(value), "%s has no %s", text(row, "kernel"), key);
+    return json_number_value(value);
+}
+
+static bool is_table(const json_t *row, const char *name) {
+    return strcmp(text(row, "table"), name) == 0;
+}
+
+/* Whether this machine runs more than scalar code. */
+static bool has_vectors(void) {
+    return (fr_cpu_levels() & ~(1u << FR_ISA_SCALAR | 1u << FR_ISA_SCALAR_FMA)) != 0;
+}
+
+static void check_near(double got, double expected, const char *what) {
+    ck_assert_msg(fabs(got - expected) <= 1e-6 * fabs(expected), "%s is %.9g, not %.9g", what, got, expected);
+}
+
+/* What follows from seconds, whatever the kernel. */
+static void check_rates(const json_t *row) {
+    double seconds = number(row, "seconds"), bytes = number(row, "bytes"), macs = number(row, "macs");
+    check_near(number(row, "gb_s") * seconds * 1e9, bytes, "bytes");
+    if (macs > 0) check_near(number(row, "gmac_s") * seconds * 1e9, macs, "multiply-adds");
+    ck_assert_str_eq(text(row, "bits"), "equal");
+    if (json_is_number(json_object_get(row, "instructions_block"))) return; /* cycles are counted, not estimated */
+    check_near(number(row, "cycles_block") * number(row, "blocks"),
+               seconds * number(row, "clock_ghz") * 1e9 * number(row, "threads"), "cycles");
+}
+
+/* A block of Q4_0 is 32 weights in 18 bytes. */
+START_TEST(a_product_is_its_weights_and_their_multiplications) {
+    json_t *rows = rows_of("--filter fr_matmul_q4_0_ --rows 1,4"), *row;
+    size_t index, checked = 0;
+    json_array_foreach(rows, index, row) {
+        unsigned long features, cols;
+        if (is_table(row, "limits")) continue;
+        ck_assert_int_eq(sscanf(text(row, "shape"), "%lu x %lu", &features, &cols), 2);
+        double weights = (double)features * (double)cols;
+        check_near(number(row, "bytes"), weights / 32 * 18, "bytes");
+        check_near(number(row, "macs"), weights * number(row, "rows"), "multiply-adds");
+        check_near(number(row, "blocks"), weights / 32, "blocks");
+        check_rates(row);
+        checked++;
+    }
+    ck_assert_uint_ge(checked, 3 * 2); /* three shapes, two numbers of rows */
+    json_decref(rows);
+}
+END_TEST
+
+/* In the caches no bandwidth binds. */
+START_TEST(what_is_cached_is_bound_by_arithmetic) {
+    json_t *rows = rows_of("--filter matmul_bf16 --rows 8"), *row;
+    size_t index, checked = 0;
+    json_array_foreach(rows, index, row) {
+        if (is_table(row, "limits") || strcmp(text(row, "isa"), "scalar") == 0) continue;
+        ck_assert_str_eq(text(row, "limit"), "arithmetic");
+        ck_assert_str_eq(text(row, "where"), "cache");
+        ck_assert_double_gt(number(row, "of_limit"), 0);
+        ck_assert_double_ge(number(row, "of_limit_spread"), 0);
+        checked++;
+    }
+    ck_assert_msg(checked > 0 || !has_vectors(), "no kernel has a limit");
+    json_decref(rows);
+}
+END_TEST
+
+/* Keys and values of 512 float16 each. A row has 8 queries, each multiplied with all that it sees: the last row all
+ * positions, the one before it one less. */
+START_TEST(attention_is_its_cache_and_its_queries) {
+    json_t *rows = rows_of("--filter attn_[^s] --rows 1,2"), *row;
+    size_t index, checked = 0;
+    json_array_foreach(rows, index, row) {
+        unsigned long positions;
+        if (is_table(row, "limits") || sscanf(text(row, "shape"), "F16, %lu x 512", &positions) != 1) continue;
+        double threads = number(row, "threads"), values = threads * 2 * (double)positions * 512;
+        check_near(number(row, "bytes"), 2 * values, "bytes");
+        double seen = number(row, "rows") == 1 ? (double)positions : (double)(2 * positions - 1);
+        check_near(number(row, "macs"), threads * 2 * 512 * 8 * seen, "multiply-adds");
+        check_rates(row);
+        checked++;
+    }
+    ck_assert(checked > 0 || !has_vectors());
+    json_decref(rows);
+}
+END_TEST
+
+/* kernels.def's and block_kernels.def's, as far as this processor goes. */
+START_TEST(every_kernel_that_runs_here_is_checked_and_timed) {
+    json_t *rows = rows_of("--rows 1"), *row;
+    size_t index;
+    for (size_t i = 0; i < fr_bench_kernel_count; i++) {
+        const fr_bench_kernel *kernel = &fr_bench_kernels[i];
+        bool here = fr_cpu_levels() >> kernel->level & 1, found = false;
+        json_array_foreach(rows, index, row) {
+            if (is_table(row, "limits") || strcmp(text(row, "kernel"), kernel->name) != 0) continue;
+            found = true;
+            check_rates(row);
+        }
+        ck_assert_msg(found == here, "%s is %s", kernel->name, found ? "there" : "not there");
+    }
+    json_decref(rows);
+}
+END_TEST
+
+START_TEST(only_what_is_asked_for_is_timed) {
+    json_t *rows = rows_of("--filter ^fr_(add|mul)_ --isa scalar --rows 1,2"), *row;
+    size_t index;
+    json_array_foreach(rows, index, row) {
+        if (is_table(row, "limits")) continue;
+        ck_assert_msg(strncmp(text(row, "kernel"), "fr_add_scalar", 13) == 0 ||
+                          strncmp(text(row, "kernel"), "fr_mul_scalar", 13) == 0,
+                      "%s", text(row, "kernel"));
+        ck_assert_str_eq(text(row, "isa"), "scalar");
+        check_near(number(row, "bytes"), 3 * 4 * 1536, "bytes");
+        ck_assert(json_is_null(json_object_get(row, "rows")));
+        ck_assert(json_is_null(json_object_get(row, "limit")));
+    }
+    json_decref(rows);
+}
+END_TEST
+
+/* Three timings always differ. */
+START_TEST(a_figure_that_spread_too_much_is_marked) {
+    json_t *rows = rows_of("--filter fr_quantize_scalar --max-spread 0 -r 5"), *row;
+    size_t index, marked = 0;
+    json_array_foreach(rows, index, row) {
+        if (is_table(row, "limits")) continue;
+        ck_assert_str_eq(text(row, "bits"), "equal");
+        if (number(row, "spread") == 0) continue;
+        static const char *const figures[] = {"seconds", "gb_s", "gmac_s", "of_limit", "cycles_block", "limit"};
+        for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
+            ck_assert_msg(json_object_get(row, figures[i]), "%s has no place", figures[i]);
+        ck_assert(number(row, "seconds") > 0);
+        marked++;
+    }
+    ck_assert_uint_gt(marked, 0);
+    json_decref(rows);
+    fr_command command = fr_command_ok("bench kernels --filter fr_quantize_scalar -t 1 --max-spread 0 -r 5 --quiet");
+    ck_assert_ptr_nonnull(strstr(command.out, "Figures marked with ?, as their spread is above 0 %"));
+    fr_command_free(&command);
+}
+END_TEST
+
+/* MiB of which no cache of this machine holds half: some hold hundreds. */
+static long weights_in_memory(void) {
+    long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    return 256 + (cache > 0 ? 2 * cache >> 20 : 0);
+}
+
+/* A picture has a mark for every figure from memory that has a limit. */
+START_TEST(the_picture_has_what_the_table_has) {
+    char path[128], options[256], line[512];
+    snprintf(path, sizeof path, "%s/forerun-roofline-%d.svg", P_tmpdir, (int)getpid());
+    snprintf(options, sizeof options, "--weights %ld --filter matmul_q8_0_ --rows 1,2 --plot %s", weights_in_memory(),
+             path);
+    json_t *rows = rows_of(options), *row;
+    size_t index, told = 0, marks = 0;
+    json_array_foreach(rows, index, row) told +=
+        !is_table(row, "limits") && text(row, "limit") && strcmp(text(row, "where"), "memory") == 0;
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    while (fgets(line, sizeof line, file)) marks += strstr(line, "<circle") != NULL;
+    fclose(file);
+    unlink(path);
+    ck_assert(told > 0 || !has_vectors());
+    ck_assert_uint_eq(marks, told);
+    json_decref(rows);
+}
+END_TEST
+
+static const struct {
+    const char *line;
+    const char *reason;
+} refused[] = {
+    {"bench kernels --filter nothing", "no kernel"},
+    {"bench kernels --filter (", "no regular expression"},
+    {"bench kernels -m model", "takes no -m"},
+    {"bench kernels -p 512", "takes no -p"},
+};
+
+START_TEST(what_means_nothing_is_refused) {
+    fr_command command = fr_command_run(refused[_i].line, NULL);
+    ck_assert_int_eq(command.status, 2);
+    ck_assert_msg(strstr(command.err, refused[_i].reason) != NULL, "%s", command.err);
+    fr_command_free(&command);
+}
+END_TEST
+
+/* --------------------------------------------------------------------------------------------------- broken kernels */
+
+static const fr_bench_kernel *find(const char *name) {
+    for (size_t i = 0; i < fr_bench_kernel_count; i++)
+        if (strcmp(fr_bench_kernels[i].name, name) == 0) return &fr_bench_kernels[i];
+    ck_abort_msg("no kernel %s", name);
+}
+
+/* The last bit of one result. */
+static void nudge(float *value) {
+    uint32_t bits;
+    memcpy(&bits, value, sizeof bits);
+    bits ^= 1;
+    memcpy(value, &bits, sizeof bits);
+}
+
+static void nearly_matmul(const fr_matmul_block *job) {
+    fr_matmul_q4_0_scalar(job);
+    nudge(&job->y[(job->rows - 1) * job->y_stride + 5]);
+}
+
+static void nearly_add(float *y, const float *x, size_t n) {
+    fr_add_scalar(y, x, n);
+    nudge(&y[n - 1]);
+}
+
+static int64_t nearly_argmax(const float *x, size_t n) {
+    return fr_argmax_scalar(x, n) + 1;
+}
+
+static const struct {
+    const char *name;
+    fr_bench_function *broken;
+} broken_kernels[] = {{"fr_matmul_q4_0_scalar", (fr_bench_function *)nearly_matmul},
+                      {"fr_add_scalar", (fr_bench_function *)nearly_add},
+                      {"fr_argmax_scalar", (fr_bench_function *)nearly_argmax}};
+
+START_TEST(a_kernel_with_other_bits_is_caught_and_not_timed) {
+    const fr_bench_kernel *right = find(broken_kernels[_i].name);
+    fr_bench_kernel wrong = *right;
+    const fr_bench_shape *shapes;
+    fr_bench_timing timing;
+    fr_bench_bed *bed;
+    fr_pool *pool;
+    fr_plan plan = {.threads = 1, .cpu = {-1}, .nodes = 1};
+    wrong.function = broken_kernels[_i].broken;
+    ck_assert_int_eq(fr_pool_open(&plan, &pool), FR_OK);
+    ck_assert_int_eq(fr_bench_bed_open(pool, 1, 1 << 20, 1, &bed), FR_OK);
+    fr_bench_shapes(right, &shapes);
+    fr_bench_case c = fr_bench_case_make(right, &shapes[0], 2, 1, fr_bench_bed_room(bed));
+    ck_assert_int_eq(fr_bench_bed_load(bed, right, &c, false, true), FR_OK);
+    fr_bench_bed_time(bed, right, (fr_bench_roof){NULL, 0}, &timing);
+    ck_assert(timing.same_bits);
+    ck_assert(timing.seconds.middle > 0);
+    fr_bench_bed_time(bed, &wrong, (fr_bench_roof){NULL, 0}, &timing);
+    ck_assert(!timing.same_bits);
+    ck_assert(timing.seconds.middle == 0);
+    fr_bench_bed_close(bed);
+    fr_pool_close(pool);
+}
+END_TEST
+
+/* The larger of two times binds, by what was measured beside one timing; in the caches there is no reading. */
+START_TEST(a_share_is_of_the_limit_that_takes_longer) {
+    const fr_bench_kernel *kernel = find("fr_matmul_q8_0_scalar");
+    size_t p = 0, rows = _i / 2 ? 64 : 1;
+    bool cached = _i % 2;
+    while (p < fr_bench_peak_count && !fr_bench_peak_runs(&fr_bench_peaks[p])) p++;
+    if (p == fr_bench_peak_count) return; /* no vectors */
+    const fr_bench_shape *shapes;
+    fr_bench_timing t;
+    fr_bench_bed *bed;
+    fr_pool *pool;
+    fr_plan plan = {.threads = 1, .cpu = {-1}, .nodes = 1};
+    ck_assert_int_eq(fr_pool_open(&plan, &pool), FR_OK);
+    ck_assert_int_eq(fr_bench_bed_open(pool, 1, (size_t)64 << 20, 1, &bed), FR_OK);
+    size_t s = 0, count = fr_bench_shapes(kernel, &shapes);
+    while (s < count && shapes[s].group != (cached ? FR_BENCH_CACHED : FR_BENCH_STREAMED)) s++;
+    ck_assert_uint_lt(s, count);
+    fr_bench_case c = fr_bench_case_make(kernel, &shapes[s], rows, 1, fr_bench_bed_room(bed));
+    ck_assert_int_eq(fr_bench_bed_load(bed, kernel, &c, cached, true), FR_OK);
+    fr_bench_bed_time(bed, kernel, (fr_bench_roof){&fr_bench_peaks[p], 10000}, &t);
+    double reading = t.from_memory ? t.bytes / t.bandwidth : 0, multiplying = t.macs / t.peak;
+    ck_assert(!cached || reading == 0);
+    ck_assert_str_eq(t.limit, reading > multiplying ? "bandwidth" : "arithmetic");
+    check_near(t.of_limit.middle, fmax(reading, multiplying) / t.seconds.middle, "share");
+    ck_assert(isnan(t.of_limit.spread));
+    fr_bench_bed_close(bed);
+    fr_pool_close(pool);
+}
+END_TEST
+
+/* --------------------------------------------------------------------------------------------------------- counters */
+
+/* Page faults, which every kernel with perf_event_open counts: one for each page that is touched first. */
+START_TEST(counters_count_what_happens_between_start_and_stop) {
+    enum { PAGES = 300 };
+    fr_bench_event events[FR_BENCH_COUNTERS];
+    fr_bench_counting counting;
+    double counts[FR_BENCH_COUNTERS];
+    for (int i = 0; i < FR_BENCH_COUNTERS; i++)
+        events[i] = (fr_bench_event){PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS};
+    events[1].config = UINT32_MAX; /* there is no such event */
+    int reason = fr_bench_counting_open(&counting, events);
+    if (reason) {
+        ck_assert_msg(reason == EACCES || reason == EPERM || reason == ENOSYS, "%s", strerror(reason));
+        return;
+    }
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *memory = mmap(NULL, 2 * PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(memory, MAP_FAILED);
+    madvise(memory, 2 * PAGES * page, MADV_NOHUGEPAGE);
+    for (size_t i = 0; i < PAGES; i++) memory[i * page] = 1; /* not counted */
+    for (int turn = 0; turn < 2; turn++) {                   /* each from 0 */
+        fr_bench_counting_start(&counting);
+        for (size_t i = 0; i < PAGES / 2; i++) memory[(PAGES + turn * PAGES / 2 + i) * page] = 1;
+        fr_bench_counting_stop(&counting, counts);
+        ck_assert_msg(counts[0] >= PAGES / 2 && counts[0] < PAGES / 2 + 20, "%g page faults", counts[0]);
+        ck_assert(isnan(counts[1]));
+    }
+    munmap(memory, 2 * PAGES * page);
+    fr_bench_counting_close(&counting);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("bench kernels");
+    TCase *tests = tcase_create("bench kernels");
+    tcase_set_timeout(tests, 600); /* where others have the processor */
+    tcase_add_test(tests, a_product_is_its_weights_and_their_multiplications);
+    tcase_add_test(tests, what_is_cached_is_bound_by_arithmetic);
+    tcase_add_test(tests, attention_is_its_cache_and_its_queries);
+    tcase_add_test(tests, every_kernel_that_runs_here_is_checked_and_timed);
+    tcase_add_test(tests, only_what_is_asked_for_is_timed);
+    tcase_add_test(tests, a_figure_that_spread_too_much_is_marked);
+    tcase_add_test(tests, the_picture_has_what_the_table_has);
+    tcase_add_loop_test(tests, what_means_nothing_is_refused, 0, sizeof refused / sizeof refused[0]);
+    tcase_add_loop_test(tests, a_kernel_with_other_bits_is_caught_and_not_timed, 0,
+                        sizeof broken_kernels / sizeof broken_kernels[0]);
+    tcase_add_loop_test(tests, a_share_is_of_the_limit_that_takes_longer, 0, 4);
+    tcase_add_test(tests, counters_count_what_happens_between_start_and_stop);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed > 0;
+}

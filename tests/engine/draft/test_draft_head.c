@@ -1,0 +1,270 @@
+/* Trimmed draft heads: the ids that a drafter scores get the bits that its whole head gives them, no other is ever
+ * drafted, and the text is the target's at every size of head, greedy and drawn; what is no list of ids is refused in a
+ * line. */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/engine/draft/draft_head.h"
+#include "tests/support/brief.h"
+#include "tests/support/command.h"
+#include "tests/support/reference.h"
+#include "tests/support/require.h"
+
+enum { PROMPT = 30, TEXT = 60, DEPTH = 4, VOCAB_MOST = 1024 };
+
+#define LIST "forerun draft head 1\n"
+
+static const struct {
+    const char *target, *drafter; /* drafter NULL: the target's own layer */
+} subjects[] = {{FR_TEST_MODELS "llama", "tests/data/llama/q4_0.gguf"}, /* whose head is packed */
+                {FR_TEST_MODELS "llama", FR_TEST_MODELS "llama"},
+                {FR_TEST_MODELS "llama", "tests/data/llama/eagle"},
+                {FR_TEST_MODELS "glm-ocr-odd", NULL}};
+enum { SUBJECTS = sizeof subjects / sizeof *subjects };
+
+typedef struct subject {
+    fr_options *options;
+    fr_model *model;
+    fr_drafter *drafter;
+    size_t vocab;
+    char list[64]; /* a file of ids */
+} subject;
+
+static void write_file(char *path, size_t size, const char *text, size_t length) {
+    snprintf(path, size, "%s/forerun-head-XXXXXX", P_tmpdir);
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, text, length), (ssize_t)length);
+    close(fd);
+}
+
+/* Every third id, the last ones first. */
+static bool is_listed(size_t id) {
+    return id % 3 == 1;
+}
+
+static void write_list(subject *s) {
+    char text[VOCAB_MOST * 8];
+    size_t length = (size_t)snprintf(text, sizeof text, LIST);
+    for (size_t id = s->vocab; id-- > 0;)
+        if (is_listed(id)) length += (size_t)snprintf(text + length, sizeof text - length, "%zu\n", id);
+    write_file(s->list, sizeof s->list, text, length);
+}
+
+static subject open_subject(int which) {
+    subject s = {.options = fr_options_new()};
+    require(fr_options_set(s.options, FR_OPT_CONTEXT, 256));
+    require(fr_options_set(s.options, FR_OPT_THREADS, 2));
+    require(fr_options_set(s.options, FR_OPT_IGNORE_EOS, 1));
+    require(fr_model_open(subjects[which].target, s.options, &s.model));
+    s.vocab = (size_t)fr_model_fact(s.model, FR_FACT_VOCAB);
+    ck_assert_uint_le(s.vocab, VOCAB_MOST);
+    write_list(&s);
+    return s;
+}
+
+static void close_subject(subject *s) {
+    fr_drafter_close(s->drafter);
+    fr_model_close(s->model);
+    fr_options_free(s->options);
+    unlink(s->list);
+}
+
+static void take_head(subject *s, int which, const char *head) {
+    fr_drafter_close(s->drafter);
+    require(fr_options_set_text(s->options, FR_OPT_DRAFT_HEAD, head));
+    require(fr_drafter_open(subjects[which].drafter, s->model, s->options, &s->drafter));
+}
+
+static fr_session *open_session(const subject *s, int64_t depth) {
+    int32_t prompt[PROMPT];
+    fr_session *session;
+    require(fr_options_set(s->options, FR_OPT_DRAFT_MAX, depth));
+    require(fr_session_open(s->model, s->drafter, s->options, &session));
+    for (int32_t i = 0; i < PROMPT; i++) prompt[i] = 5 + i * 37 % ((int32_t)s->vocab - 20);
+    require(fr_session_prompt(session, prompt, PROMPT));
+    return session;
+}
+
+/* Drafts behind a prompt and two tokens, and their scores. */
+static size_t drafts_of(const subject *s, int32_t *ids, float *logits, double *weights) {
+    int32_t said[FR_STEP_MAX];
+    size_t count, got, accepted;
+    fr_session *session = open_session(s, 1);
+    for (size_t made = 0; made < 2; made += got) require(fr_session_step(session, said, 1, &got, &accepted));
+    require(fr_draft_now(session, DEPTH, ids, &count, logits));
+    *weights = fr_session_stat(session, FR_STAT_DRAFT_WEIGHT_BYTES);
+    fr_session_close(session);
+    return count;
+}
+
+static bool ends(const subject *s, size_t id) {
+    const int32_t *ids;
+    size_t count = fr_model_eos(s->model, &ids);
+    for (size_t i = 0; i < count; i++)
+        if ((size_t)ids[i] == id) return true;
+    return false;
+}
+
+START_TEST(listed_ids_have_the_whole_heads_scores) {
+    subject s = open_subject(_i);
+    int32_t whole_ids[DEPTH], ids[DEPTH];
+    double whole_bytes, bytes;
+    float *whole = calloc(DEPTH * s.vocab, sizeof *whole), *few = calloc(DEPTH * s.vocab, sizeof *few);
+    take_head(&s, _i, "whole");
+    ck_assert_uint_eq(drafts_of(&s, whole_ids, whole, &whole_bytes), DEPTH);
+    take_head(&s, _i, s.list);
+    ck_assert_uint_eq(drafts_of(&s, ids, few, &bytes), DEPTH);
+    ck_assert_double_gt(bytes, whole_bytes);
+    size_t best = 1;
+    for (size_t id = 0; id < s.vocab; id++) {
+        bool scored = is_listed(id) || ends(&s, id);
+        ck_assert_msg(scored ? few[id] == whole[id] : isinf(few[id]), "id %zu: %g, %g", id, few[id], whole[id]);
+        if (scored && whole[id] > whole[best]) best = id;
+    }
+    ck_assert_int_eq(ids[0], best);
+    for (size_t d = 0; d < DEPTH; d++) ck_assert(is_listed((size_t)ids[d]) || ends(&s, (size_t)ids[d]));
+    free(whole);
+    free(few);
+    close_subject(&s);
+}
+END_TEST
+
+static double write_text(const subject *s, int64_t depth, int32_t *text) {
+    fr_session *session = open_session(s, depth);
+    for (size_t made = 0, got, accepted; made < TEXT; made += got)
+        require(fr_session_step(session, text + made, TEXT - made, &got, &accepted));
+    double drafted = fr_session_stat(session, FR_STAT_DRAFTED);
+    fr_session_close(session);
+    return drafted;
+}
+
+START_TEST(the_text_is_the_targets) {
+    static const char *const heads[] = {"1", "15", "16", "17", "200", "", "whole", "99999999999"};
+    static int32_t plain[TEXT], text[TEXT];
+    subject s = open_subject(_i / 2);
+    if (_i % 2) require(fr_options_set_number(s.options, FR_OPT_TEMPERATURE, 1));
+    write_text(&s, 0, plain);
+    for (size_t h = 0; h <= sizeof heads / sizeof *heads; h++) {
+        take_head(&s, _i / 2, h ? heads[h - 1] : s.list);
+        for (int64_t depth = 1; depth < 6; depth += 2) {
+            ck_assert_double_gt(write_text(&s, depth, text), 0);
+            ck_assert_msg(memcmp(plain, text, sizeof plain) == 0, "head %zu, depth %d", h, (int)depth);
+        }
+    }
+    close_subject(&s);
+}
+END_TEST
+
+static const struct {
+    const char *text, *says;
+    fr_status status;
+} wrong[] = {
+    {"", "is no list of a draft head", FR_INPUT},
+    {"forerun draft head 2\n1\n", "is no list of a draft head", FR_INPUT},
+    {"forerun draft head 1", "is no list of a draft head", FR_INPUT},
+    {LIST, "has no id", FR_INPUT},
+    {LIST "1\n2", "line 3 of a draft head's list is no id", FR_INPUT},
+    {LIST "1\n\n", "line 3 of a draft head's list is no id", FR_INPUT},
+    {LIST "-1\n", "line 2 of a draft head's list is no id", FR_INPUT},
+    {LIST "1 \n", "line 2 of a draft head's list is no id", FR_INPUT},
+    {LIST "5\n1\n5\n", "line 4 of a draft head's list has an id again", FR_INPUT},
+    {LIST "70000\n", "line 2 of a draft head's list is no id of the vocabulary", FR_INPUT},
+    {LIST "18446744073709551617\n", "line 2 of a draft head's list is no id of the vocabulary", FR_INPUT},
+};
+
+START_TEST(what_is_no_list_is_refused) {
+    char path[64];
+    subject s = open_subject(0);
+    write_file(path, sizeof path, wrong[_i].text, strlen(wrong[_i].text));
+    require(fr_options_set_text(s.options, FR_OPT_DRAFT_HEAD, path));
+    ck_assert_int_eq(fr_drafter_open(subjects[0].drafter, s.model, s.options, &s.drafter), wrong[_i].status);
+    ck_assert_ptr_null(s.drafter);
+    ck_assert_msg(strstr(fr_last_error(), wrong[_i].says) && strstr(fr_last_error(), path), "%s", fr_last_error());
+    unlink(path);
+    close_subject(&s);
+}
+END_TEST
+
+START_TEST(what_is_no_head_is_refused) {
+    subject s = open_subject(0);
+    require(fr_options_set_text(s.options, FR_OPT_DRAFT_HEAD, "0"));
+    ck_assert_int_eq(fr_drafter_open(subjects[0].drafter, s.model, s.options, &s.drafter), FR_USAGE);
+    require(fr_options_set_text(s.options, FR_OPT_DRAFT_HEAD, "no/such/list"));
+    ck_assert_int_eq(fr_drafter_open(subjects[0].drafter, s.model, s.options, &s.drafter), FR_INPUT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "no/such/list"));
+    close_subject(&s);
+}
+END_TEST
+
+/* EAGLE-3 scores a list of its own. */
+START_TEST(a_list_of_its_own_stays) {
+    subject s = open_subject(0);
+    require(fr_options_set_text(s.options, FR_OPT_DRAFT_HEAD, "50"));
+    ck_assert_int_eq(fr_drafter_open("tests/data/llama/eagle3", s.model, s.options, &s.drafter), FR_USAGE);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "can't be trimmed"));
+    require(fr_options_set_text(s.options, FR_OPT_DRAFT_HEAD, "whole"));
+    require(fr_drafter_open("tests/data/llama/eagle3", s.model, s.options, &s.drafter));
+    close_subject(&s);
+}
+END_TEST
+
+/* The most frequent first, of equals the lower id. */
+START_TEST(a_text_makes_a_list) {
+    char folder[64], line[256];
+    snprintf(folder, sizeof folder, "%s/forerun-head-XXXXXX", P_tmpdir);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    fr_command list = fr_command_ok("trim-head " DEMO "-p 'a a a b' -o -");
+    fr_command one = fr_command_ok("trim-head " DEMO "-p 'a a a b' --most-ids 1 -o %s/one", folder);
+    ck_assert_msg(strncmp(list.out, LIST, strlen(LIST)) == 0, "%s", list.out);
+    size_t lines = 0;
+    for (const char *at = list.out; *at; at++) lines += *at == '\n';
+    ck_assert_uint_ge(lines, 3);
+    ck_assert_ptr_nonnull(strstr(one.err, "1 of "));
+    fr_command drafted = fr_command_ok("generate " DEMO "-md tools/demo/target -p a -n 8 --draft-head %s/one", folder);
+    fr_command plain = fr_command_ok("generate " DEMO "-p a -n 8");
+    ck_assert_str_eq(drafted.out, plain.out);
+    fr_command_free(&drafted);
+    fr_command_free(&plain);
+    fr_command_free(&list);
+    fr_command_free(&one);
+    snprintf(line, sizeof line, "%s/one", folder);
+    unlink(line);
+    rmdir(folder);
+}
+END_TEST
+
+/* Whose rows have scales of 128 neighbours; to be whole is no trimming. */
+START_TEST(a_head_of_fp8_is_not_trimmed) {
+    const float scales[1] = {1};
+    const fr_matrix whole = {.type = FR_F8_E4M3, .features = 128, .cols = 128, .scales = scales};
+    fr_draft_head head = {0};
+    ck_assert_int_eq(fr_draft_head_choose(&head, "8", NULL, &whole), FR_UNBUILT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "draft-head 8: the drafter's head is of FP8"));
+    ck_assert_int_eq(fr_draft_head_choose(&head, "whole", NULL, &whole), FR_OK);
+    ck_assert_ptr_null(head.ids);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("draft_head");
+    TCase *tests = tcase_create("tests");
+    tcase_set_timeout(tests, 120);
+    fr_test_add_loop(tests, listed_ids_have_the_whole_heads_scores, SUBJECTS, 1);
+    tcase_add_loop_test(tests, the_text_is_the_targets, 0, 2 * SUBJECTS);
+    tcase_add_loop_test(tests, what_is_no_list_is_refused, 0, sizeof wrong / sizeof *wrong);
+    tcase_add_test(tests, what_is_no_head_is_refused);
+    tcase_add_test(tests, a_list_of_its_own_stays);
+    tcase_add_test(tests, a_text_makes_a_list);
+    tcase_add_test(tests, a_head_of_fp8_is_not_trimmed);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

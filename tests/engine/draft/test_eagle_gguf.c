@@ -1,0 +1,230 @@
+/* EAGLE-3 drafters that forerun quantize wrote as GGUF: what they score, against the folders that they were made of.
+ *
+ * That the files are as llama.cpp's converter writes them is test_quantize's to see, that a file's drafts are the
+ * reference's test_eagle's. Here are a drafter of odd dims, with biases and whatever else a folder may have; every
+ * type; and what can't be written. */
+#include <check.h>
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "forerun_lab.h"
+#include "tests/support/gguf_copy.h"
+#include "tests/support/reference.h"
+#include "tests/support/require.h"
+#include "tests/support/token_files.h"
+
+#define LLAMA "tests/data/llama/"
+#define TARGET FR_TEST_MODELS "llama"
+
+enum { DEPTH = 4, VOCAB = 512, SCORES = DEPTH * VOCAB };
+
+static char folder[64];
+
+static const char *in_folder(const char *name) {
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static void make_folder(void) {
+    snprintf(folder, sizeof folder, "%s/forerun-eagle-gguf-XXXXXX", P_tmpdir);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void remove_folder(void) {
+    unlink(in_folder("config.json"));
+    unlink(in_folder("model.safetensors"));
+    unlink(in_folder("drafter.gguf"));
+    unlink(in_folder("keyless.gguf"));
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+/* The odd drafter with other flags: a chain that carries the row before its norm, which alone has a form in GGUF. */
+static void write_odd(bool norm_before_residual) {
+    char weights[PATH_MAX];
+    json_t *config = fr_load_json(LLAMA "eagle3-odd/config.json");
+    json_object_set_new(config, "norm_output", json_false());
+    json_object_set_new(config, "norm_before_residual", json_boolean(norm_before_residual));
+    ck_assert_int_eq(json_dump_file(config, in_folder("config.json"), 0), 0);
+    json_decref(config);
+    ck_assert_ptr_nonnull(realpath(LLAMA "eagle3-odd/model.safetensors", weights));
+    ck_assert_int_eq(symlink(weights, in_folder("model.safetensors")), 0);
+}
+
+static fr_status quantize(const char *target, const char *drafter, const char *type) {
+    const fr_lab_quantization how = {.type = type, .drafter = drafter};
+    FILE *out = fopen(in_folder("drafter.gguf"), "wb");
+    fr_status status = fr_lab_quantize(target, &how, NULL, out);
+    ck_assert_int_eq(fclose(out), 0);
+    return status;
+}
+
+/* A chain's scores behind a text. */
+static void score(const char *path, float *scores) {
+    fr_model *model;
+    fr_drafter *drafter;
+    fr_session *session;
+    fr_rows rows = {scores, 0, SCORES};
+    size_t count;
+    json_t *reference = fr_load_json(TARGET "/reference.json");
+    int32_t *ids = fr_ids_of(json_array_get(json_object_get(reference, "prompts"), 4), &count);
+    require(fr_model_open(TARGET, NULL, &model));
+    require(fr_drafter_open(path, model, NULL, &drafter));
+    require(fr_session_open(model, drafter, NULL, &session));
+    require(fr_session_draft_logits(session, ids, count, DEPTH, fr_rows_collect, &rows));
+    ck_assert_uint_eq(rows.count, SCORES);
+    fr_session_close(session);
+    fr_drafter_close(drafter);
+    fr_model_close(model);
+    json_decref(reference);
+    free(ids);
+}
+
+/* Rows of queries and keys change places within their heads, biases too, so the sums of attention's scores are others,
+ * and nothing else is. A target's GGUF serves as its folder does. */
+START_TEST(an_odd_drafter_scores_the_same) {
+    static const char *const types[] = {"f32", "bf16"}, *const targets[] = {TARGET, LLAMA "q4_0.gguf"};
+    float expected[SCORES], got[SCORES];
+    write_odd(_i);
+    score(folder, expected);
+    for (size_t i = 0; i < 2; i++) {
+        char path[128];
+        require(quantize(targets[i], folder, types[i]));
+        snprintf(path, sizeof path, "%s", in_folder("drafter.gguf"));
+        score(path, got);
+        for (size_t s = 0; s < SCORES; s++)
+            ck_assert(isinf(expected[s]) ? isinf(got[s]) : fabsf(got[s] - expected[s]) < 1e-5F);
+    }
+}
+END_TEST
+
+/* The first step's scores are near the folder's; later ones may follow other drafts. */
+START_TEST(every_type_is_near) {
+    static const struct {
+        const char *type;
+        double error; /* of the scores' deviation, at most */
+    } types[] = {{"f32", 1e-5},  {"bf16", 1e-5}, {"f16", 1e-3},  {"q8_0", 0.02}, {"q6_k", 0.05},
+                 {"q5_k", 0.1}, {"q5_1", 0.1},  {"q5_0", 0.1},  {"q4_k", 0.2},  {"iq4_nl", 0.2},
+                 {"q4_1", 0.2}, {"q4_0", 0.2}};
+    float expected[SCORES], got[SCORES];
+    score(LLAMA "eagle3", expected);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        char path[128];
+        double wrong = 0, squares = 0;
+        require(quantize(TARGET, LLAMA "eagle3", types[i].type));
+        snprintf(path, sizeof path, "%s", in_folder("drafter.gguf"));
+        score(path, got);
+        for (size_t v = 0; v < VOCAB; v++) {
+            ck_assert_int_eq(isinf(got[v]), isinf(expected[v]));
+            if (isinf(got[v])) continue;
+            wrong += pow((double)got[v] - (double)expected[v], 2);
+            squares += pow((double)expected[v], 2);
+        }
+        ck_assert_msg(sqrt(wrong / squares) < types[i].error, "%s: %g", types[i].type, sqrt(wrong / squares));
+    }
+}
+END_TEST
+
+/* A file as keyless.gguf: without the key of the vocabulary's size. */
+static void write_keyless(const char *from) {
+    fr_gguf_hide_key(from, in_folder("keyless.gguf"), "eagle3.vocab_size");
+}
+
+static void copy_without_ids(const fr_tensors *all, fr_gguf_writer *w, bool data) {
+    for (size_t i = 0; i < all->count; i++) {
+        const fr_tensor *t = &all->items[i];
+        if (strcmp(t->name, "d2t") == 0) continue;
+        if (data) require(fr_gguf_write_data(w, t->data, t->bytes));
+        else fr_gguf_put_tensor(w, t->name, t->type, false, t->dims, t->shape);
+    }
+}
+
+/* Its target's ids by what inspect says of keyless.gguf alone. */
+static fr_status inspect_keyless(size_t *ids) {
+    char text[4096] = "";
+    FILE *out = fmemopen(text, sizeof text, "w");
+    fr_status status = fr_lab_inspect(in_folder("keyless.gguf"), NULL, NULL, out);
+    ck_assert_int_eq(fclose(out), 0);
+    const char *needs = strstr(text, "needs ");
+    if (status == FR_OK) ck_assert(needs && sscanf(needs, "needs a target of %zu ids", ids) == 1);
+    return status;
+}
+
+/* Where no key says of how many ids its target is, its own table does, or a head of all of them. */
+START_TEST(a_drafters_tensors_say_of_how_many_ids_its_target_is) {
+    char path[128];
+    float expected[SCORES], got[SCORES];
+    size_t ids;
+    fr_model *model;
+    fr_drafter *drafter;
+    write_odd(false);
+    require(quantize(TARGET, folder, "f32"));
+    snprintf(path, sizeof path, "%s", in_folder("drafter.gguf"));
+    score(path, expected);
+    write_keyless(path);
+    require(inspect_keyless(&ids));
+    ck_assert_uint_eq(ids, 512);
+    score(in_folder("keyless.gguf"), got);
+    ck_assert_mem_eq(got, expected, sizeof got);
+
+    write_keyless(LLAMA "eagle3.gguf"); /* no table, and a head of some ids */
+    ck_assert_int_eq(inspect_keyless(&ids), FR_USAGE);
+    score(LLAMA "eagle3.gguf", expected);
+    score(in_folder("keyless.gguf"), got);
+    ck_assert_mem_eq(got, expected, sizeof got);
+
+    fr_gguf_copy(LLAMA "eagle3.gguf", path, copy_without_ids);
+    write_keyless(path);
+    require(inspect_keyless(&ids));
+    ck_assert_uint_eq(ids, 256);
+    require(fr_model_open(TARGET, NULL, &model));
+    ck_assert_int_eq(fr_drafter_open(in_folder("keyless.gguf"), model, NULL, &drafter), FR_INPUT);
+    ck_assert_msg(strstr(fr_last_error(), "its own vocabulary is 256, the target's 512: it drafts for another model"),
+                  "%s", fr_last_error());
+    fr_model_close(model);
+}
+END_TEST
+
+static const struct {
+    const char *target, *drafter, *line;
+    fr_status status;
+} refused[] = {
+    {TARGET, LLAMA "eagle", "EAGLE-1 has no form in GGUF", FR_UNBUILT},
+    {LLAMA "eagle", NULL, "EAGLE-1 has no form in GGUF", FR_UNBUILT},
+    {LLAMA "eagle3", NULL, "give it with -md, and the target with -m", FR_USAGE},
+    {TARGET, LLAMA "eagle3-odd", "norm_output has no key in GGUF", FR_UNBUILT},
+    {TARGET, LLAMA "eagle3-qwen", "fc_norm.0.weight has no name in GGUF", FR_INPUT},
+    {TARGET, LLAMA "eagle3.gguf", "no folder of an EAGLE-3 drafter", FR_USAGE},
+    {TARGET, TARGET, "no folder of an EAGLE-3 drafter", FR_USAGE},
+    {FR_TEST_MODELS "llama-odd", LLAMA "eagle3", "it drafts for another model", FR_INPUT},
+    {TARGET, LLAMA "nowhere", "nowhere", FR_INPUT},
+};
+
+START_TEST(what_is_not_written_says_why) {
+    fr_status status = quantize(refused[_i].target, refused[_i].drafter, "q8_0");
+    ck_assert_msg(status == refused[_i].status && strstr(fr_last_error(), refused[_i].line), "%d: %s", status,
+                  fr_last_error());
+}
+END_TEST
+
+int main(void) {
+    TCase *tests = tcase_create("eagle_gguf");
+    tcase_set_timeout(tests, 120);
+    tcase_add_checked_fixture(tests, make_folder, remove_folder);
+    tcase_add_loop_test(tests, an_odd_drafter_scores_the_same, 0, 2);
+    tcase_add_test(tests, every_type_is_near);
+    tcase_add_test(tests, a_drafters_tensors_say_of_how_many_ids_its_target_is);
+    tcase_add_loop_test(tests, what_is_not_written_says_why, 0, sizeof refused / sizeof *refused);
+    Suite *suite = suite_create("eagle_gguf");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

@@ -1,0 +1,338 @@
+/* Configurations that say in another spelling what a fixture's own says, or leave out what transformers has a default
+ * for: the numbers are still transformers' (reference.safetensors). Spellings: transformers 5.17,
+ * RotaryEmbeddingConfigMixin and PreTrainedModel.tie_weights. And such that scale rotary positions otherwise than the
+ * fixture's, with what transformers computes then (tests/data/configurations, tests/references/configurations.py). */
+#include <check.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "formats/safetensors.h"
+#include "src/engine/model/model.h"
+#include "tests/support/changed_folder.h"
+#include "tests/support/reference.h"
+#include "tests/support/require.h"
+#include "tests/support/token_files.h"
+
+#define DATA "tests/data/configurations/"
+
+enum { SCALED = 8 };
+
+static const struct {
+    const char *name, *changes; /* null: left out */
+    const char *text;           /* changes of text_config; NULL: there is none */
+} cases[] = {
+    /* rope_scaling stands for rope_parameters, and type for rope_type; */
+    {"qwen35-odd",
+     "{\"rope_parameters\": null, \"rope_scaling\": {\"type\": \"default\", \"mrope_section\": [2, 1, 1]}, "
+     "\"rope_theta\": 5000.0, \"partial_rotary_factor\": 0.4}",
+     NULL},
+    {"glm-ocr-odd", "{}",
+     "{\"rope_parameters\": null, \"rope_theta\": 10000, \"rope_scaling\": {\"type\": \"default\", "
+     "\"mrope_section\": [3, 4, 3]}}"},
+    {"glm4-moe-dense",
+     "{\"rope_scaling\": null, \"rope_theta\": null, \"rope_parameters\": {\"rope_theta\": 9000.0, \"rope_type\": "
+     "\"yarn\", \"factor\": 5.0, \"original_max_position_embeddings\": 40, \"beta_fast\": 8}}",
+     NULL},
+    /* where both stand it is the one that counts, unless it says nothing; */
+    {"glm4-moe-dense", "{\"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 10.0}}", NULL},
+    {"qwen35-odd", "{\"rope_scaling\": {}}", NULL},
+    /* what positions it is told of are the context's where it says none. */
+    {"glm4-moe-dense",
+     "{\"max_position_embeddings\": 40, \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 5.0, \"beta_fast\": 8}}",
+     NULL},
+    /* Gemma 4's 12B has a class of its own, without embeddings by layer. */
+    {"gemma4-dense-odd", "{\"architectures\": [\"Gemma4UnifiedForConditionalGeneration\"]}",
+     "{\"hidden_size_per_layer_input\": null, \"vocab_size_per_layer_input\": null}"},
+    {"gemma4-dense", "{\"architectures\": [\"Gemma4UnifiedForConditionalGeneration\"]}",
+     "{\"hidden_size_per_layer_input\": null, \"vocab_size_per_layer_input\": null}"},
+    /* A mixture's defaults are its own, and its routers norm what they choose, whatever is said. */
+    {"qwen35-moe-tied", "{\"num_key_value_heads\": null}", NULL},
+    {"qwen35-moe-tied", "{\"norm_topk_prob\": false}", NULL},
+    {"qwen35-moe-odd", "{}", "{\"norm_topk_prob\": false, \"num_key_value_heads\": null}"},
+    /* Embeddings are the head where the outer configuration says so. */
+    {"qwen35-tied", "{\"tie_word_embeddings\": true}", "{\"tie_word_embeddings\": false}"},
+};
+
+/* The members that replace those of a fixture's config.json; malloc'd. */
+static char *changes_of(const char *name, const char *changes, const char *text) {
+    char path[128];
+    snprintf(path, sizeof path, FR_TEST_MODELS "%s/config.json", name);
+    json_t *all = json_loads(changes, 0, NULL), *config = fr_load_json(path);
+    ck_assert_ptr_nonnull(all);
+    if (text) {
+        json_t *inner = json_object_get(config, "text_config"), *more = json_loads(text, 0, NULL), *value;
+        const char *key;
+        ck_assert(inner && more);
+        ck_assert_int_eq(json_object_update(inner, more), 0);
+        json_object_foreach(more, key, value)
+            if (json_is_null(value)) json_object_del(inner, key);
+        ck_assert_int_eq(json_object_set(all, "text_config", inner), 0);
+        json_decref(more);
+    }
+    char *dumped = json_dumps(all, 0);
+    json_decref(config);
+    json_decref(all);
+    return dumped;
+}
+
+static fr_status open_changed(const char *name, const char *changes, const char *text, fr_changed_folder *folder,
+                              fr_model **model) {
+    char from[128], *all = changes_of(name, changes, text);
+    snprintf(from, sizeof from, FR_TEST_MODELS "%s", name);
+    fr_changed_folder_make(folder, from, all);
+    free(all);
+    return fr_model_open(folder->path, NULL, model);
+}
+
+/* Of prompt 2. */
+static void compare_logits(const char *name, fr_model *model) {
+    fr_reference r;
+    fr_session *session;
+    size_t count, expected_count;
+    fr_reference_open(&r, name, NULL);
+    int32_t *ids = fr_json_ids_of(json_array_get(json_object_get(r.info, "prompts"), 2), &count);
+    const float *expected = fr_reference_floats(&r, &expected_count, "prompt.2.logits");
+    fr_rows rows = {malloc(expected_count * sizeof(float)), 0, expected_count};
+    require(fr_session_open(model, NULL, NULL, &session));
+    require(fr_session_logits(session, ids, count, 0, fr_rows_collect, &rows));
+    ck_assert_uint_eq(rows.count, expected_count);
+    fr_rows_compare(rows.values, expected, expected_count);
+    fr_session_close(session);
+    free(rows.values);
+    free(ids);
+    fr_reference_close(&r);
+}
+
+START_TEST(another_spelling_gives_the_references_logits) {
+    fr_changed_folder folder;
+    fr_model *model;
+    require(open_changed(cases[_i].name, cases[_i].changes, cases[_i].text, &folder, &model));
+    compare_logits(cases[_i].name, model);
+    fr_model_close(model);
+    fr_changed_folder_remove(&folder);
+}
+END_TEST
+
+/* The last row of a prompt. */
+static void compare_last(const json_t *one, const float *expected, size_t vocab, fr_model *model) {
+    size_t count;
+    fr_session *session;
+    int32_t *ids = fr_ids_of(json_object_get(one, "ids"), &count);
+    fr_rows rows = {malloc(vocab * sizeof(float)), 0, vocab};
+    require(fr_session_open(model, NULL, NULL, &session));
+    require(fr_session_logits(session, ids, count, count - 1, fr_rows_collect, &rows));
+    ck_assert_uint_eq(rows.count, vocab);
+    fr_rows_compare(rows.values, expected, vocab);
+    fr_session_close(session);
+    free(rows.values);
+    free(ids);
+}
+
+START_TEST(rotary_positions_are_scaled_as_transformers_does) {
+    fr_changed_folder folder;
+    fr_model *model;
+    fr_map map;
+    fr_tensors tensors = {0}, unread = {0};
+    json_t *all = fr_load_json(DATA "cases.json"), *one = json_array_get(all, (size_t)_i);
+    require(fr_map_open(&map, DATA "logits.safetensors", true));
+    require(fr_safetensors_read(&map, 0, &tensors, &unread));
+    const fr_tensor *expected = fr_tensors_find(&tensors, json_string_value(json_object_get(one, "case")));
+    ck_assert_ptr_nonnull(expected);
+    char *changes = json_dumps(json_object_get(one, "changes"), 0);
+    bool nested = json_is_true(json_object_get(one, "nested"));
+    require(open_changed(json_string_value(json_object_get(one, "model")), nested ? "{}" : changes,
+                         nested ? changes : NULL, &folder, &model));
+    compare_last(one, expected->data, expected->bytes / sizeof(float), model);
+    free(changes);
+    fr_model_close(model);
+    fr_changed_folder_remove(&folder);
+    fr_tensors_free(&tensors);
+    fr_tensors_free(&unread);
+    fr_map_close(&map);
+    json_decref(all);
+}
+END_TEST
+
+/* A file without "architectures", or with an empty list, is read by its model_type, or else by its text_config's. Each
+ * fixture must be read the same without its "architectures". */
+START_TEST(a_model_type_stands_for_an_architecture) {
+    static const char *const changes[] = {"{\"architectures\": null}", "{\"architectures\": []}",
+                                          "{\"architectures\": [\"\"]}",
+                                          "{\"architectures\": null, \"model_type\": null}"};
+    glob_t found;
+    size_t nested = 0;
+    ck_assert_int_eq(glob(FR_TEST_MODELS "*/config.json", 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        char *path = found.gl_pathv[i];
+        json_t *config = fr_load_json(path);
+        bool of_another = strstr(path, "mistral3-tower"); /* the text model in it is Mistral's */
+        bool has_text = json_is_object(json_object_get(config, "text_config")) && !of_another;
+        fr_model *own;
+        *strrchr(path, '/') = 0;
+        require(fr_model_open(path, NULL, &own));
+        for (size_t c = 0; c < (has_text ? 4 : 3); c++) {
+            fr_changed_folder folder;
+            fr_model *model;
+            fr_changed_folder_make(&folder, path, changes[c]);
+            ck_assert_msg(fr_model_open(folder.path, NULL, &model) == FR_OK, "%s, %s: %s", path, changes[c],
+                          fr_last_error());
+            ck_assert_msg(model->family == own->family, "%s, %s: of another family", path, changes[c]);
+            fr_model_close(model);
+            fr_changed_folder_remove(&folder);
+        }
+        fr_model_close(own);
+        nested += has_text;
+        json_decref(config);
+    }
+    ck_assert(found.gl_pathc > 60 && nested > 5);
+    globfree(&found);
+}
+END_TEST
+
+START_TEST(an_unknown_model_type_is_named) {
+    static const struct {
+        const char *changes, *line;
+    } says[] = {
+        {"{\"architectures\": null, \"model_type\": \"unheard_of\"}", "model_type \"unheard_of\" is not known"},
+        {"{\"architectures\": null, \"model_type\": null, \"text_config\": {\"model_type\": \"unheard_of\"}}",
+         "model_type \"unheard_of\" is not known"},
+        {"{\"architectures\": null, \"model_type\": \"mamba2\"}", "\"Mamba2ForCausalLM\" (Mamba) can't be run"},
+        {"{\"architectures\": null, \"model_type\": null}", "names neither an architecture nor a model_type"},
+        {"{\"architectures\": [\"UnheardOf\"], \"model_type\": \"llama\"}", "architecture \"UnheardOf\" is not known"},
+    };
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
+        fr_changed_folder folder;
+        fr_model *model;
+        fr_changed_folder_make(&folder, FR_TEST_MODELS "llama", says[i].changes);
+        ck_assert_int_eq(fr_model_open(folder.path, NULL, &model), FR_INPUT);
+        ck_assert_msg(strstr(fr_last_error(), says[i].line), "%s: %s", says[i].changes, fr_last_error());
+        fr_changed_folder_remove(&folder);
+    }
+}
+END_TEST
+
+/* Python's json writes NaN and Infinity, and configurations with Mamba's limits contain Infinity. */
+START_TEST(numbers_that_are_not_finite_matter_where_they_are_used) {
+    static const struct {
+        const char *key, *value, *line; /* NULL: it is not used */
+    } says[] = {
+        {"time_step_limit", "[0.0, Infinity]", NULL},
+        {"x", "{\"y\": [NaN, -Infinity]}", NULL},
+        {"rms_norm_eps", "NaN", "\"rms_norm_eps\" is NaN, not a finite number"},
+        {"hidden_size", "Infinity", "\"hidden_size\" is Infinity, not a whole number"},
+        {"rope_theta", "-Infinity", "\"rope_theta\" is -Infinity, not a finite number"},
+        {"tie_word_embeddings", "NaN", "\"tie_word_embeddings\" is NaN, neither true nor false"},
+        {"eos_token_id", "[1, NaN]", "\"eos_token_id\" holds something that is no id"},
+    };
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
+        fr_changed_folder folder;
+        fr_model *model;
+        json_t *config = fr_load_json(FR_TEST_MODELS "llama/config.json");
+        char *rest, *text;
+        json_object_del(config, says[i].key);
+        json_object_del(config, "rope_parameters");
+        rest = json_dumps(config, 0);
+        ck_assert_int_gt(asprintf(&text, "{\"%s\": %s, %s", says[i].key, says[i].value, rest + 1), 0);
+        fr_changed_folder_make(&folder, FR_TEST_MODELS "llama", "{}");
+        fr_changed_folder_write(&folder, "config.json", text);
+        fr_status status = fr_model_open(folder.path, NULL, &model);
+        ck_assert_msg(status == (says[i].line ? FR_INPUT : FR_OK), "%s: %s", says[i].key, fr_last_error());
+        if (says[i].line) ck_assert_msg(strstr(fr_last_error(), says[i].line), "%s", fr_last_error());
+        fr_model_close(model);
+        fr_changed_folder_remove(&folder);
+        json_decref(config);
+        free(rest);
+        free(text);
+    }
+}
+END_TEST
+
+/* transformers has one for DeepSeek-V3 and GLM-4.5. */
+START_TEST(an_mtp_layer_need_not_be_announced) {
+    static const char *const of[] = {"../deepseek-v3", "deepseek-v3-own", "glm4-moe-own", "glm-4.7-flash-odd"};
+    fr_changed_folder folder;
+    fr_model *model;
+    require(open_changed(of[_i], "{\"num_nextn_predict_layers\": null}", NULL, &folder, &model));
+    ck_assert_int_eq(fr_model_fact(model, FR_FACT_MTP_LAYERS), 1);
+    fr_model_close(model);
+    fr_changed_folder_remove(&folder);
+}
+END_TEST
+
+/* Gemma4UnifiedTextConfig's, where they are not Gemma4TextConfig's. */
+START_TEST(gemma4_12b_has_defaults_of_its_own) {
+    fr_changed_folder folder;
+    fr_model *model;
+    const char *text = "{\"sliding_window\": null, \"max_position_embeddings\": null, "
+                       "\"hidden_size_per_layer_input\": null}";
+    require(open_changed("gemma4-dense", "{\"architectures\": [\"Gemma4UnifiedForCausalLM\"]}", text, &folder, &model));
+    ck_assert_int_eq(fr_model_fact(model, FR_FACT_CONTEXT_LIMIT), 262144);
+    ck_assert_uint_eq(model->trunk.spec.layer[0].attention.window, 1024);
+    fr_model_close(model);
+    fr_changed_folder_remove(&folder);
+}
+END_TEST
+
+/* Whatever tensors it comes with. */
+START_TEST(what_other_tools_quantize_is_refused_by_its_name) {
+    static const char *const methods[] = {"gptq", "awq", "modelopt", "compressed-tensors", "bitsandbytes"};
+    char changes[128], line[128];
+    fr_changed_folder folder;
+    fr_model *model;
+    snprintf(changes, sizeof changes, "{\"quantization_config\": {\"quant_method\": \"%s\"}}", methods[_i]);
+    snprintf(line, sizeof line, "quant_method %s are not built", methods[_i]);
+    ck_assert_int_eq(open_changed("qwen3-moe-odd", changes, NULL, &folder, &model), FR_UNBUILT);
+    ck_assert_msg(strstr(fr_last_error(), line), "%s", fr_last_error());
+    fr_changed_folder_remove(&folder);
+}
+END_TEST
+
+/* ModelOpt's folders: config.json of newer ones has it, with its method or without, a file of its own in all. */
+START_TEST(what_modelopt_quantizes_is_refused_by_its_algorithm) {
+    static const struct {
+        const char *changes, *file, *line;
+        fr_status status;
+    } says[] = {
+        {"{\"quantization_config\": {\"quant_method\": \"modelopt\", \"quant_algo\": \"NVFP4\"}}", "{}",
+         "config.json: weights of quant_algo NVFP4 are not built", FR_UNBUILT},
+        {"{\"quantization_config\": {\"quant_algo\": \"FP8\"}}", "{}", "quant_algo FP8 are not built", FR_UNBUILT},
+        {"{}", "{\"producer\": {\"name\": \"modelopt\"}, \"quantization\": {\"quant_algo\": \"NVFP4\"}}",
+         "hf_quant_config.json: weights of quant_algo NVFP4 are not built", FR_UNBUILT},
+        {"{}", "{\"quantization\": {\"quant_algo\": null, \"kv_cache_quant_algo\": \"FP8\"}}", "", FR_OK},
+        {"{}", "{\"quantization\": {\"quant_algo\": 4}}", "quant_algo", FR_INPUT},
+        {"{}", "{\"quantization\": 4}", "quantization", FR_INPUT},
+    };
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
+        fr_changed_folder folder;
+        fr_model *model;
+        fr_changed_folder_make(&folder, FR_TEST_MODELS "qwen3-moe-odd", says[i].changes);
+        fr_changed_folder_write(&folder, "hf_quant_config.json", says[i].file);
+        ck_assert_int_eq(fr_model_open(folder.path, NULL, &model), says[i].status);
+        if (says[i].status != FR_OK) ck_assert_msg(strstr(fr_last_error(), says[i].line), "%s", fr_last_error());
+        fr_model_close(model);
+        fr_changed_folder_remove(&folder);
+    }
+}
+END_TEST
+
+int main(void) {
+    TCase *tests = tcase_create("configurations");
+    tcase_set_timeout(tests, 120);
+    tcase_add_loop_test(tests, another_spelling_gives_the_references_logits, 0, sizeof cases / sizeof *cases);
+    tcase_add_loop_test(tests, rotary_positions_are_scaled_as_transformers_does, 0, SCALED);
+    tcase_add_test(tests, a_model_type_stands_for_an_architecture);
+    tcase_add_test(tests, an_unknown_model_type_is_named);
+    tcase_add_test(tests, numbers_that_are_not_finite_matter_where_they_are_used);
+    tcase_add_test(tests, gemma4_12b_has_defaults_of_its_own);
+    tcase_add_loop_test(tests, an_mtp_layer_need_not_be_announced, 0, 4);
+    tcase_add_loop_test(tests, what_other_tools_quantize_is_refused_by_its_name, 0, 5);
+    tcase_add_test(tests, what_modelopt_quantizes_is_refused_by_its_algorithm);
+    Suite *suite = suite_create("configurations");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

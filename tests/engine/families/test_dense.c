@@ -1,0 +1,353 @@
+/* Dense decoders against transformers (tests/references/dense.py): logits of prompts and greedy text, of folders and of
+ * llama.cpp's GGUF of them, and one answer in every manner of running. A family is rows of tables.
+ *
+ * That a window, a bias, a norm were left out would move logits by a hundred times the bound and more: each reference
+ * says so of itself, and is held to it here. */
+#include <check.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "forerun_lab.h"
+#include "tests/support/always.h"
+#include "tests/support/gguf_copy.h"
+#include "tests/support/reference.h"
+#include "tests/support/require.h"
+
+#define GGUF       "tests/data/dense/"
+#define LEAST_MOVE 1e-2 /* of an overlooked feature, in the largest logit; fr_rows_compare allows 5e-5 */
+
+enum { IDS = 48, CHUNKS = 3 };
+
+typedef enum gguf { GGUF_OF_FOLDER, GGUF_OF_FILE, GGUF_OF_TOKENIZER } gguf;
+
+static const struct {
+    const char *name;
+    size_t features;
+    gguf gguf; /* what there is of it beside the folder, each with what stands before it */
+} models[] = {
+#define FR_DENSE(name, features, has) {name, features, GGUF_OF_##has},
+#include "tests/engine/families/dense_models.def"
+#undef FR_DENSE
+};
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+static void generate(fr_session *session, const int32_t *prompt, size_t count, int32_t *ids, size_t wanted) {
+    require(fr_session_prompt(session, prompt, count));
+    for (size_t made = 0, got, accepted; made < wanted; made += got)
+        require(fr_session_step(session, ids + made, wanted - made, &got, &accepted));
+}
+
+static fr_options *endless(void) {
+    fr_options *options = fr_options_new();
+    require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
+    return options;
+}
+
+/* ------------------------------------------------------------------------------------------- against the reference */
+
+/* All rows of all prompts. */
+static void compare_logits(const fr_reference *r, const fr_model *model) {
+    fr_session *session;
+    json_t *prompt;
+    size_t p;
+    require(fr_session_open(model, NULL, NULL, &session));
+    json_array_foreach(json_object_get(r->info, "prompts"), p, prompt) {
+        size_t count, expected_count;
+        int32_t *ids = fr_json_ids_of(prompt, &count);
+        const float *expected = fr_reference_floats(r, &expected_count, "prompt.%zu.logits", p);
+        fr_rows got = {malloc(expected_count * sizeof(float)), 0, expected_count};
+        require(fr_session_logits(session, ids, count, 0, fr_rows_collect, &got));
+        ck_assert_uint_eq(got.count, expected_count);
+        fr_rows_compare(got.values, expected, expected_count);
+        free(got.values);
+        free(ids);
+    }
+    ck_assert_uint_ge(p, 4);
+    fr_session_close(session);
+}
+
+static void compare_greedy(const fr_reference *r, const fr_model *model) {
+    fr_options *options = endless();
+    json_t *prompts = json_object_get(r->info, "prompts"), *text;
+    size_t i;
+    json_array_foreach(json_object_get(r->info, "greedy"), i, text) {
+        fr_session *session;
+        size_t count, expected_count, prompt = (size_t)json_integer_value(json_object_get(text, "prompt"));
+        int32_t *ids = fr_json_ids_of(json_array_get(prompts, prompt), &count), got[IDS];
+        int32_t *expected = fr_json_ids_of(json_object_get(text, "tokens"), &expected_count);
+        require(fr_session_open(model, NULL, options, &session));
+        generate(session, ids, count, got, IDS);
+        ck_assert_uint_eq(expected_count, IDS);
+        ck_assert_mem_eq(got, expected, sizeof got);
+        fr_session_close(session);
+        free(expected);
+        free(ids);
+    }
+    ck_assert_uint_ge(i, 2);
+    fr_options_free(options);
+}
+
+START_TEST(a_folder_has_the_references_logits) {
+    fr_reference r;
+    fr_reference_open(&r, models[_i].name, NULL);
+    compare_logits(&r, r.model);
+    fr_reference_close(&r);
+}
+END_TEST
+
+START_TEST(a_folder_says_what_the_reference_says) {
+    fr_reference r;
+    fr_reference_open(&r, models[_i].name, NULL);
+    compare_greedy(&r, r.model);
+    fr_reference_close(&r);
+}
+END_TEST
+
+START_TEST(no_feature_could_be_overlooked) {
+    fr_reference r;
+    json_t *moves;
+    const char *feature;
+    json_t *move;
+    fr_reference_open(&r, models[_i].name, NULL);
+    moves = json_object_get(r.info, "overlooked");
+    ck_assert_uint_ge(json_object_size(moves), models[_i].features);
+    json_object_foreach(moves, feature, move)
+        ck_assert_msg(json_number_value(move) > LEAST_MOVE, "%s: %s", models[_i].name, feature);
+    fr_reference_close(&r);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------------------- GGUF */
+
+static fr_model *open_file(const char *name) {
+    char path[128];
+    fr_model *model;
+    snprintf(path, sizeof path, GGUF "%s.gguf", name);
+    require(fr_model_open(path, NULL, &model));
+    return model;
+}
+
+START_TEST(a_file_is_the_references_model) {
+    fr_reference r;
+    if (models[_i].gguf < GGUF_OF_FILE) return;
+    fr_model *model = open_file(models[_i].name);
+    fr_reference_open(&r, models[_i].name, NULL);
+    compare_logits(&r, model);
+    compare_greedy(&r, model);
+    fr_model_close(model);
+    fr_reference_close(&r);
+}
+END_TEST
+
+/* Converters before this one wrote no rotary base of sliding layers: Gemma 3's is 10000 then, as this model's is. */
+START_TEST(a_file_may_leave_out_the_local_base) {
+    char path[64];
+    fr_reference r;
+    fr_model *model;
+    snprintf(path, sizeof path, "%s/forerun-dense-XXXXXX", P_tmpdir);
+    int file = mkstemp(path);
+    ck_assert_int_ge(file, 0);
+    close(file);
+    fr_gguf_hide_key(GGUF "gemma3-tower.gguf", path, ".rope.freq_base_swa");
+    require(fr_model_open(path, NULL, &model));
+    unlink(path);
+    fr_reference_open(&r, "gemma3-tower", NULL);
+    compare_logits(&r, model);
+    fr_model_close(model);
+    fr_reference_close(&r);
+}
+END_TEST
+
+/* Both tokenizers on texts with spaces, lines, digits, marks, and bytes of letters that the vocabulary lacks. */
+START_TEST(a_file_has_the_folders_tokenizer) {
+    static const char *const texts[] = {"", "Hello, world! 12345 isn't  here\n\n ", "    return self.name\t\n",
+                                        "caf\xc3\xa9 \xe6\x97\xa5\xe6\x9c\xac \xf0\x9f\xa6\x99", "<|im_end|><turn|>"};
+    fr_reference r;
+    if (models[_i].gguf < GGUF_OF_TOKENIZER) return;
+    fr_model *model = open_file(models[_i].name);
+    fr_reference_open(&r, models[_i].name, NULL);
+    for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
+        int32_t *ids, *expected;
+        size_t count, expected_count, length = strlen(texts[t]);
+        require(fr_tokenize(fr_model_tokenizer(r.model), texts[t], length, true, true, &expected, &expected_count));
+        require(fr_tokenize(fr_model_tokenizer(model), texts[t], length, true, true, &ids, &count));
+        ck_assert_uint_eq(count, expected_count);
+        ck_assert_mem_eq(ids, expected, count * sizeof *ids);
+        fr_free(ids);
+        fr_free(expected);
+    }
+    fr_model_close(model);
+    fr_reference_close(&r);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------------- one answer */
+
+/* Sampled text, which goes through every logit. */
+static void text_of(const char *path, const char *isa, int threads, int chunk, const char *method, int32_t *ids) {
+    static const int32_t prompt[] = {2, 30, 31, 32, 33, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31};
+    fr_options *options = endless();
+    fr_model *model;
+    fr_session *session;
+    require(fr_options_set_text(options, FR_OPT_ISA, isa));
+    require(fr_options_set(options, FR_OPT_THREADS, threads));
+    require(fr_options_set(options, FR_OPT_CHUNK, chunk));
+    require(fr_options_set(options, FR_OPT_PIN, 0));
+    require(fr_options_set_text(options, FR_OPT_SPEC_TYPE, method));
+    require(fr_options_set_number(options, FR_OPT_TEMPERATURE, 0.7));
+    require(fr_model_open(path, options, &model));
+    require(fr_session_open(model, NULL, options, &session));
+    generate(session, prompt, sizeof prompt / sizeof *prompt, ids, IDS);
+    fr_session_close(session);
+    fr_model_close(model);
+    fr_options_free(options);
+}
+
+START_TEST(every_manner_of_running_gives_one_answer) {
+    static const char *const methods[] = {"none", "ngram"};
+    static const int chunks[CHUNKS] = {1, 7, 64};
+    int32_t first[IDS], ids[IDS];
+    bool begun = false;
+    char path[128];
+    snprintf(path, sizeof path, FR_TEST_MODELS "%s", models[_i].name);
+    for (size_t i = 0; fr_lab_word(FR_LAB_ISA, i); i++) {
+        const char *isa = fr_lab_word(FR_LAB_ISA, i);
+        for (int c = 0; fr_lab_isa_here(isa) && c < CHUNKS; c++)
+            for (size_t m = 0; m < 2; m++) {
+                text_of(path, isa, c + 1, chunks[c], methods[m], begun ? ids : first);
+                if (begun)
+                    ck_assert_msg(memcmp(ids, first, sizeof ids) == 0, "%s: %s, %d threads, %s", path, isa, c + 1,
+                                  methods[m]);
+                begun = true;
+            }
+    }
+    ck_assert(begun);
+}
+END_TEST
+
+/* MiMo's, whose hidden row stands first: tests/references/dense_of_mimo.py. */
+START_TEST(an_mtp_layer_drafts_as_the_reference) {
+    fr_reference r;
+    fr_session *session;
+    size_t count, expected_count;
+    fr_reference_open(&r, "mimo-odd", NULL);
+    ck_assert_ptr_nonnull(r.drafter);
+    int32_t *ids = fr_json_ids_of(json_array_get(json_object_get(r.info, "prompts"), 2), &count);
+    const float *expected = fr_reference_floats(&r, &expected_count, "draft.logits");
+    fr_rows got = {malloc(expected_count * sizeof(float)), 0, expected_count};
+    require(fr_session_open(r.model, r.drafter, NULL, &session));
+    require(fr_session_draft_logits(session, ids, count, 4, fr_rows_collect, &got));
+    ck_assert_uint_eq(got.count, expected_count);
+    fr_rows_compare(got.values, expected, expected_count);
+    free(got.values);
+    free(ids);
+    fr_session_close(session);
+    fr_reference_close(&r);
+}
+END_TEST
+
+/* What a session says behind the first `kept` ids of its timeline is what it said before. */
+static void expect_again(fr_session *session, size_t kept, const int32_t *ids, size_t prompt) {
+    int32_t again[IDS];
+    size_t count = IDS - (kept - prompt);
+    for (size_t made = 0, got, accepted; made < count; made += got)
+        require(fr_session_step(session, again + made, count - made, &got, &accepted));
+    ck_assert_mem_eq(again, ids + (kept - prompt), count * sizeof *again);
+}
+
+/* Cuts at and across windows and where LongRoPE's long texts begin; a copy and what was saved go on the same, with a
+ * neighbour in the engine. */
+START_TEST(a_text_that_was_cut_goes_on_the_same) {
+    static const int32_t prompt[] = {2, 30, 31, 32, 33, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31};
+    static const size_t cuts[] = {62, 50, 41, 40, 39, 24, 17, 60};
+    enum { PROMPT = sizeof prompt / sizeof *prompt };
+    int32_t ids[IDS];
+    char path[128];
+    fr_options *options = endless();
+    fr_model *model;
+    fr_engine *engine;
+    fr_session *session, *fork, *restored;
+    void *bytes;
+    size_t size;
+    require(fr_options_set_number(options, FR_OPT_TEMPERATURE, 0.7));
+    snprintf(path, sizeof path, FR_TEST_MODELS "%s", models[_i].name);
+    require(fr_model_open(path, NULL, &model));
+    require(fr_engine_open(model, NULL, options, 3, &engine));
+    require(fr_engine_session(engine, options, &session));
+    require(fr_engine_session(engine, options, &restored));
+    generate(session, prompt, PROMPT, ids, IDS);
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        require(fr_session_truncate(session, cuts[i]));
+        require(fr_session_save_bytes(session, &bytes, &size));
+        require(fr_session_restore_bytes(restored, bytes, size));
+        fr_free(bytes);
+        require(fr_session_fork(session, options, &fork));
+        expect_again(session, cuts[i], ids, PROMPT);
+        expect_again(restored, cuts[i], ids, PROMPT);
+        expect_again(fork, cuts[i], ids, PROMPT);
+        fr_session_close(fork);
+    }
+    fr_session_close(restored);
+    fr_session_close(session);
+    fr_engine_close(engine);
+    fr_model_close(model);
+    fr_options_free(options);
+}
+END_TEST
+
+/* Drafts end in front of the length behind which a text turns otherwise: one that stood there would have been verified
+ * by the short factors. Each step is as long as it may be. */
+START_TEST(drafts_end_where_long_texts_begin) {
+    enum { LONGEST = 40, BEGIN = 20, WANTED = 40 }; /* original_max_position_embeddings */
+    int32_t script[BEGIN + WANTED + FR_STEP_MAX] = {2}, plain[WANTED], ids[WANTED + FR_STEP_MAX];
+    fr_options *options = endless();
+    fr_model *model;
+    fr_session *session;
+    require(fr_options_set(options, FR_OPT_DRAFT_MAX, 15));
+    require(fr_model_open(FR_TEST_MODELS "phi4-longrope", options, &model));
+    for (int32_t i = 1; i < BEGIN; i++) script[i] = 30 + i * 7 % 60;
+    require(fr_session_open(model, NULL, options, &session));
+    generate(session, script, BEGIN, plain, WANTED);
+    fr_session_close(session);
+    memcpy(script + BEGIN, plain, sizeof plain);
+    require(fr_session_open(model, NULL, options, &session));
+    require(fr_lab_session_script(session, script, BEGIN + WANTED, fr_test_always, NULL));
+    require(fr_session_prompt(session, script, BEGIN));
+    for (size_t made = 0, got, accepted; made < WANTED; made += got) {
+        size_t length = BEGIN + made, most = length + 15 < LONGEST ? 15 : LONGEST - length;
+        require(fr_session_step(session, ids + made, WANTED - made, &got, &accepted));
+        if (made && length <= LONGEST) /* the first step gives what the prompt said */
+            ck_assert_msg(accepted == most, "%zu drafts stood behind %zu ids, not %zu", accepted, length, most);
+    }
+    ck_assert_mem_eq(ids, plain, sizeof plain);
+    fr_session_close(session);
+    fr_model_close(model);
+    fr_options_free(options);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("dense");
+    TCase *tests = tcase_create("dense");
+    tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, a_folder_has_the_references_logits, 0, COUNT_OF(models));
+    tcase_add_loop_test(tests, a_folder_says_what_the_reference_says, 0, COUNT_OF(models));
+    tcase_add_loop_test(tests, no_feature_could_be_overlooked, 0, COUNT_OF(models));
+    tcase_add_loop_test(tests, a_file_is_the_references_model, 0, COUNT_OF(models));
+    tcase_add_test(tests, a_file_may_leave_out_the_local_base);
+    tcase_add_loop_test(tests, a_file_has_the_folders_tokenizer, 0, COUNT_OF(models));
+    tcase_add_loop_test(tests, every_manner_of_running_gives_one_answer, 0, COUNT_OF(models));
+    tcase_add_test(tests, an_mtp_layer_drafts_as_the_reference);
+    tcase_add_loop_test(tests, a_text_that_was_cut_goes_on_the_same, 0, COUNT_OF(models));
+    tcase_add_test(tests, drafts_end_where_long_texts_begin);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,339 @@
+/* Families in rows (src/engine/families/config.c): what configurations must not say, and that a folder written as GGUF
+ * is the same model, layer kinds and rotary forms included, or is refused. (Against transformers: test_dense.c.) */
+#include <check.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "forerun_lab.h"
+#include "src/engine/families/config.h"
+#include "tests/support/reference.h"
+#include "tests/support/require.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+#define KINDS(a, b, c)  "{\"layer_types\": [\"" a "_attention\", \"" b "_attention\", \"" c "_attention\", "
+
+#define FULL(type, by)  "\"full_attention\": {\"rope_type\": \"" type "\", \"factor\": " by "}"
+
+static char folder[64], file[128];
+
+static void make_folder(void) {
+    snprintf(folder, sizeof folder, "%s/forerun-families-XXXXXX", P_tmpdir);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void remove_folder(void) {
+    static const char *const names[] = {"config.json", "model.safetensors", "model.gguf"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        snprintf(file, sizeof file, "%s/%s", folder, names[i]);
+        unlink(file);
+    }
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+/* Refused where there is a line. */
+static const struct {
+    const char *name, *changes;
+    fr_status status;
+    const char *line;
+} cases[] = {
+    {"qwen2-tied", "{}", FR_OK, ""},
+    {"qwen2-tied", "{\"hidden_act\": \"gelu\"}", FR_UNBUILT, "hidden_act gelu"},
+    {"qwen2-yarn", "{\"partial_rotary_factor\": 0.5}", FR_UNBUILT, "a partial_rotary_factor is not built"},
+    {"qwen2-tied", "{\"rope_scaling\": {\"rope_type\": \"dynamic\", \"factor\": 2}}", FR_UNBUILT, "rope_type dynamic"},
+    {"qwen2-tied", "{\"num_hidden_layers\": 1}", FR_INPUT, "nothing reads tensor model.layers.1."},
+    {"qwen2-tied", "{\"hidden_size\": 0}", FR_INPUT, "hidden_size"},
+    {"qwen2-tied", "{\"rms_norm_eps\": 2}", FR_INPUT, "rms_norm_eps"},
+    {"qwen2-window", "{\"sliding_window\": 0}", FR_INPUT, "sliding_window"},
+    {"qwen2-window", "{\"layer_types\": null, \"sliding_window\": null}", FR_OK, ""},
+    {"qwen2-window", "{\"layer_types\": null, \"sliding_window\": 0, \"use_sliding_window\": false}", FR_OK, ""},
+    {"qwen2-window", "{\"max_window_layers\": -1}", FR_INPUT, "max_window_layers"},
+    {"qwen2-window", "{\"layer_types\": [\"full_attention\"]}", FR_INPUT, "layer_types"},
+    {"qwen2-window", KINDS("full", "linear", "full") "\"full_attention\"]}", FR_INPUT, "linear_attention"},
+    {"qwen2-window", KINDS("full", "full", "full") "\"sliding_attention\"], \"use_sliding_window\": false}", FR_INPUT,
+     "layer 3 slides"},
+    {"mistral-window", "{\"hidden_act\": \"gelu\"}", FR_UNBUILT, "hidden_act gelu"},
+    {"ministral3-odd", "{\"hidden_act\": \"gelu\"}", FR_UNBUILT, "hidden_act gelu"},
+    {"gemma3-odd", "{}", FR_OK, ""},
+    {"gemma3-odd", "{\"hidden_activation\": \"silu\"}", FR_UNBUILT, "hidden_activation silu"},
+    {"gemma3-odd", "{\"attention_bias\": true}", FR_UNBUILT, "attention_bias"},
+    {"gemma3-odd", "{\"attn_logit_softcapping\": 50}", FR_UNBUILT, "attn_logit_softcapping"},
+    {"gemma3-odd", "{\"use_bidirectional_attention\": true}", FR_UNBUILT, "use_bidirectional_attention"},
+    {"gemma3-odd", "{\"is_causal\": false}", FR_UNBUILT, "is_causal false"},
+    {"gemma3-odd", "{\"query_pre_attn_scalar\": 0}", FR_INPUT, "query_pre_attn_scalar"},
+    {"gemma3-odd", "{\"rope_parameters\": {\"sliding_attention\": {\"rope_theta\": 0}}}", FR_INPUT, "rope_theta"},
+    {"gemma3-odd", "{\"rope_parameters\": {\"rope_type\": \"linear\", \"factor\": 4}}", FR_INPUT,
+     "neither full_attention"},
+    {"gemma3-odd", "{\"num_attention_heads\": 7}", FR_INPUT, "no multiple"},
+    {"gemma4-e", "{}", FR_OK, ""},
+    {"gemma4-e", "{\"num_kv_shared_layers\": 4}", FR_INPUT, "this is a drafter"},
+    {"gemma4-e", "{\"num_kv_shared_layers\": 3}", FR_INPUT, "layer 1 borrows a KV cache of its kind"},
+    {"gemma4-e", "{\"enable_moe_block\": true, \"num_experts\": 8}", FR_INPUT, "0 experts are chosen of 8"},
+    {"gemma4-e", "{\"num_experts\": 8, \"top_k_experts\": 9}", FR_OK, ""}, /* they are off */
+    {"gemma4-e", "{\"rope_parameters\": {" FULL("dynamic", "2") "}}", FR_UNBUILT, "rope_type dynamic"},
+    {"gemma4-e", "{\"rope_parameters\": {" FULL("linear", "2, \"partial_rotary_factor\": 0.5") "}}", FR_UNBUILT,
+     "partial_rotary_factor 0.5 is not built with rope_type linear"},
+    {"gemma4-e", "{\"per_layer_config\": {\"9\": {}}}", FR_INPUT, "neither a layer below 4 nor a layer type"},
+    {"gemma4-e", "{\"per_layer_config\": {\"1\": {\"head_dim\": 12}}}", FR_UNBUILT, "layers of one kind"},
+    {"gemma4-e", "{\"vocab_size_per_layer_input\": 511}", FR_INPUT, "differs from vocab_size 512"},
+    {"gemma4-e", "{\"num_attention_heads\": 5, \"num_key_value_heads\": 2}", FR_INPUT, "no multiple"},
+};
+
+START_TEST(a_configuration_is_taken_or_refused_in_a_line) {
+    fr_status status = fr_reference_open_changed(cases[_i].name, cases[_i].changes, folder);
+    ck_assert_msg(status == cases[_i].status, "%s: %d, %s", cases[_i].changes, status,
+                  status == FR_OK ? "" : fr_last_error());
+    if (status == FR_OK) return;
+    ck_assert_msg(strstr(fr_last_error(), cases[_i].line) && !strchr(fr_last_error(), '\n'), "%s", fr_last_error());
+}
+END_TEST
+
+/* A folder, with changes, as a GGUF file of float32. */
+static fr_status write_file(const char *name, const char *changes) {
+    const fr_lab_quantization how = {.type = "f32", .pure = true};
+    require(fr_reference_open_changed(name, changes, folder));
+    snprintf(file, sizeof file, "%s/model.gguf", folder);
+    FILE *out = fopen(file, "wb");
+    ck_assert_ptr_nonnull(out);
+    fr_status status = fr_lab_quantize(folder, &how, NULL, out);
+    fclose(out);
+    return status;
+}
+
+static fr_rows rows_of(const char *path) {
+    static const int32_t prompt[] = {1, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31, 12, 13, 14, 200, 201, 202};
+    fr_model *model;
+    fr_session *session;
+    require(fr_model_open(path, NULL, &model));
+    size_t capacity = COUNT_OF(prompt) * (size_t)fr_model_fact(model, FR_FACT_VOCAB);
+    fr_rows rows = {malloc(capacity * sizeof(float)), 0, capacity};
+    require(fr_session_open(model, NULL, NULL, &session));
+    require(fr_session_logits(session, prompt, COUNT_OF(prompt), 0, fr_rows_collect, &rows));
+    fr_session_close(session);
+    fr_model_close(model);
+    return rows;
+}
+
+/* transformers 5.17 knows the key of all families, and these turn whole heads all the same. */
+START_TEST(heads_turn_as_a_whole) {
+    static const char *const names[] = {"qwen2-tied", "llama-fp8", "qwen3-moe-raw"};
+    static const char *const changes[] = {
+        "{\"partial_rotary_factor\": 0.5}",
+        "{\"rope_parameters\": {\"rope_theta\": 10000.0, \"partial_rotary_factor\": 0.5}, \"rope_theta\": 10000.0, "
+        "\"rope_scaling\": null}"};
+    static const char *const plain[] = {
+        "{}", "{\"rope_parameters\": {\"rope_theta\": 10000.0}, \"rope_theta\": 10000.0, \"rope_scaling\": null}"};
+    fr_rows got[2];
+    for (int i = 0; i < 2; i++) {
+        ck_assert_msg(fr_reference_open_changed(names[_i / 2], (i ? changes : plain)[_i % 2], folder) == FR_OK, "%s",
+                      fr_last_error());
+        got[i] = rows_of(folder);
+        snprintf(file, sizeof file, "%s/model.safetensors", folder);
+        unlink(file);
+    }
+    fr_rows_expect_same(&got[1], &got[0]);
+    free(got[0].values);
+    free(got[1].values);
+}
+END_TEST
+
+static const struct {
+    const char *name, *changes;
+} written[] = {
+    {"qwen2-tied", "{}"},
+    {"qwen2-yarn", "{}"},
+    /* Gemma's kinds of layers: irregular, each third, each sixth; the last of them is the usual, and has no key. */
+    {"gemma3-odd", "{\"query_pre_attn_scalar\": 14}"},
+    {"gemma3-odd", "{\"query_pre_attn_scalar\": 14, \"layer_types\": null, \"sliding_window_pattern\": 3, "
+                   "\"final_logit_softcapping\": 2.5}"},
+    {"gemma3-odd", "{\"query_pre_attn_scalar\": 14, \"layer_types\": null}"},
+    {"gemma3-odd", "{\"query_pre_attn_scalar\": 14, \"layer_types\": null, \"sliding_window_pattern\": 1}"},
+    {"gemma3-tower", "{}"},
+    /* Numbers of each layer: widths; heads of keys and values. */
+    {"gemma4-e", "{}"},
+    {"gemma4-e-layers", "{}"},
+    {"gemma4-moe", "{}"},
+    {"ling-biased", "{}"}, /* no groups, where published files have them */
+};
+
+START_TEST(a_folder_as_gguf_is_the_same_model) {
+    require(write_file(written[_i].name, written[_i].changes));
+    fr_rows of_folder = rows_of(folder), of_file = rows_of(file);
+    fr_rows_expect_same(&of_file, &of_folder);
+    free(of_folder.values);
+    free(of_file.values);
+}
+END_TEST
+
+/* Gate and up in one matrix, beside experts and alone: parted as llama.cpp's converter parts them. */
+static const char *const parted[] = {"granite-moe-shared", "granite4-micro"};
+
+START_TEST(a_folder_is_written_as_the_converter_does) {
+    char converted[128];
+    snprintf(converted, sizeof converted, "tests/data/dense/%s.gguf", parted[_i]);
+    require(write_file(parted[_i], "{}"));
+    fr_rows of_converter = rows_of(converted), of_file = rows_of(file);
+    fr_rows_expect_same(&of_file, &of_converter);
+    free(of_converter.values);
+    free(of_file.values);
+}
+END_TEST
+
+START_TEST(what_gguf_has_no_key_for_is_not_written) {
+    static const struct {
+        const char *name, *changes, *line;
+    } refused[] = {
+        {"qwen2-window", "{}", "no key for its window"},
+        {"gemma3-odd", "{}", "no key for its query_pre_attn_scalar"},
+        {"gemma4-e", "{\"rope_parameters\": {" FULL("proportional", "2") "}}", "a factor that GGUF has no key for"},
+        {"gemma4-e", "{\"rope_parameters\": {" FULL("linear", "2") "}}", "a factor that GGUF has no key for"}};
+    ck_assert_int_eq(write_file(refused[_i].name, refused[_i].changes), FR_INPUT);
+    ck_assert_msg(strstr(fr_last_error(), refused[_i].line), "%s", fr_last_error());
+}
+END_TEST
+
+/* Of Gemma 3 by its metadata alone: as many layers, heads of 128 values in rows of 5376 as the published 27B's, and a
+ * scale. */
+static fr_status write_scaled(long long layers, long long scalar, fr_model_spec *spec) {
+    json_t *config = json_pack("{s:I, s:i, s:i, s:i, s:i, s:I}", "num_hidden_layers", layers, "hidden_size", 5376,
+                               "num_attention_heads", 32, "num_key_value_heads", 16, "head_dim", 128,
+                               "query_pre_attn_scalar", scalar);
+    fr_gguf_writer writer;
+    snprintf(file, sizeof file, "%s/model.gguf", folder);
+    FILE *out = fopen(file, "wb");
+    fr_gguf_writer_open(&writer, out, "gemma3");
+    require(fr_family_read(&fr_family_gemma3, &(fr_source){.root = config, .text = config, .where = "it"}, spec));
+    fr_status status = fr_family_put(&fr_family_gemma3, &spec->trunk, 0, "it", &writer);
+    if (status == FR_OK) require(fr_gguf_write_header(&writer));
+    fr_gguf_writer_close(&writer);
+    fclose(out);
+    json_decref(config);
+    return status;
+}
+
+/* llama.cpp's, src/models/gemma3.cpp: heads' values, but in 27B, which has 62 layers, hidden / heads. */
+START_TEST(a_scale_without_a_key_is_what_readers_take_it_for) {
+    static const struct {
+        long long layers, scalar;
+        fr_status status;
+    } scales[] = {{62, 168, FR_OK}, {62, 128, FR_INPUT}, {48, 128, FR_OK}, {48, 168, FR_INPUT}};
+    fr_model_spec of_folder, of_file;
+    fr_map map;
+    fr_gguf gguf;
+    fr_tensors tensors = {0}, unread = {0};
+    ck_assert_int_eq(write_scaled(scales[_i].layers, scales[_i].scalar, &of_folder), scales[_i].status);
+    if (scales[_i].status == FR_OK) {
+        require(fr_map_open(&map, file, true));
+        require(fr_gguf_read(&gguf, &map, 0, &tensors, &unread));
+        require(fr_family_read(&fr_family_gemma3, &(fr_source){.gguf = &gguf, .where = "it"}, &of_file));
+        float scale = of_file.trunk.layer[0].attention.scale;
+        ck_assert(scale == of_folder.trunk.layer[0].attention.scale);
+        ck_assert_float_eq_tol(scale, 1 / sqrtf((float)scales[_i].scalar), 1e-7f);
+        free(of_file.trunk.layer);
+        fr_gguf_close(&gguf);
+        fr_map_close(&map);
+    }
+    free(of_folder.trunk.layer);
+}
+END_TEST
+
+/* As transformers 5.17 has it in configuration_gpt_oss.py and configuration_ministral3.py: a key whose value is null,
+ * or an older one without members, says as little as none. */
+START_TEST(positions_of_which_nothing_is_said_are_scaled_as_usual) {
+    static const char *const silent[] = {"{}", "{\"rope_parameters\": null}", "{\"rope_scaling\": null}",
+                                         "{\"rope_scaling\": {}, \"rope_parameters\": null}"};
+    static const struct {
+        const fr_family *family;
+        double theta, factor, trained;
+        float amplitude;
+    } usual[] = {{&fr_family_gpt_oss, 150000, 32, 4096, 1.34657359F}, {&fr_family_mistral3, 1e6, 16, 16384, 1}};
+    for (size_t i = 0; i < COUNT_OF(silent); i++) {
+        json_t *config = json_loads(silent[i], 0, NULL);
+        fr_model_spec spec;
+        require(fr_family_read(usual[_i].family, &(fr_source){.root = config, .text = config, .where = "it"}, &spec));
+        const fr_rope_spec *rope = &spec.trunk.rope[0];
+        ck_assert_msg(rope->kind == FR_ROPE_YARN, "%s: kind %d", silent[i], rope->kind);
+        ck_assert_double_eq(rope->theta, usual[_i].theta);
+        ck_assert_double_eq(rope->factor, usual[_i].factor);
+        ck_assert_double_eq(rope->original_context, usual[_i].trained);
+        ck_assert_float_eq_tol(rope->attention_factor, usual[_i].amplitude, 1e-6F);
+        free(spec.trunk.layer);
+        json_decref(config);
+    }
+}
+END_TEST
+
+/* A null is not what a missing key is: transformers 5.17's configurations, __post_init__. */
+START_TEST(numbers_that_are_null_follow_from_others) {
+    static const fr_family *const families[] = {&fr_family_seed_oss, &fr_family_ernie45, &fr_family_qwen3,
+                                                &fr_family_smollm3};
+    json_t *config = json_loads("{\"hidden_size\": 60, \"num_attention_heads\": 6, \"num_hidden_layers\": 2, "
+                                "\"num_key_value_heads\": null, \"head_dim\": null}", 0, NULL);
+    fr_model_spec spec;
+    require(fr_family_read(families[_i], &(fr_source){.root = config, .text = config, .where = "it"}, &spec));
+    ck_assert_uint_eq(spec.trunk.layer[0].attention.kv_heads, 6);
+    ck_assert_uint_eq(spec.trunk.layer[0].attention.head_dim, 10);
+    free(spec.trunk.layer);
+    json_decref(config);
+}
+END_TEST
+
+/* Keys of GGUF that llama.cpp's readers of those architectures obey. */
+START_TEST(what_is_not_built_is_no_key_of_a_file) {
+    static const struct {
+        const fr_family *family;
+        const char *architecture, *key, *value;
+    } keys[] = {{&fr_family_deepseek, "deepseek2", ".attention.temperature_scale", "0.1"},
+                {&fr_family_lfm2, "lfm2", ".attention.sliding_window", "8"},
+                {&fr_family_llama, "llama", ".expert_count", "8"},
+                {&fr_family_qwen2, "qwen2", ".attention.causal", "false"}};
+    char named[64];
+    fr_gguf_writer writer;
+    fr_model_spec spec;
+    fr_map map;
+    fr_gguf gguf;
+    fr_tensors tensors = {0}, unread = {0};
+    snprintf(file, sizeof file, "%s/model.gguf", folder);
+    FILE *out = fopen(file, "wb");
+    fr_gguf_writer_open(&writer, out, keys[_i].architecture);
+    if (_i == 0) fr_gguf_put_f32(&writer, keys[_i].key, 0.1F);
+    else if (_i == 3) fr_gguf_put_bool(&writer, keys[_i].key, false);
+    else fr_gguf_put_u32(&writer, keys[_i].key, 8);
+    require(fr_gguf_write_header(&writer));
+    fr_gguf_writer_close(&writer);
+    fclose(out);
+    require(fr_map_open(&map, file, true));
+    require(fr_gguf_read(&gguf, &map, 0, &tensors, &unread));
+    fr_status status = fr_family_read(keys[_i].family, &(fr_source){.gguf = &gguf, .where = "it"}, &spec);
+    ck_assert_msg(status == FR_UNBUILT, "%d, %s", status, fr_last_error());
+    snprintf(named, sizeof named, "%s: %s is not built", keys[_i].key, keys[_i].value);
+    ck_assert_msg(strstr(fr_last_error(), named) != NULL, "%s", fr_last_error());
+    fr_gguf_close(&gguf);
+    fr_map_close(&map);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("families");
+    TCase *tests = tcase_create("families");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, make_folder, remove_folder);
+    tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, COUNT_OF(cases));
+    tcase_add_loop_test(tests, heads_turn_as_a_whole, 0, 6);
+    tcase_add_loop_test(tests, a_folder_as_gguf_is_the_same_model, 0, COUNT_OF(written));
+    tcase_add_loop_test(tests, a_folder_is_written_as_the_converter_does, 0, COUNT_OF(parted));
+    tcase_add_loop_test(tests, what_gguf_has_no_key_for_is_not_written, 0, 4);
+    tcase_add_loop_test(tests, positions_of_which_nothing_is_said_are_scaled_as_usual, 0, 2);
+    tcase_add_loop_test(tests, numbers_that_are_null_follow_from_others, 0, 4);
+    tcase_add_loop_test(tests, what_is_not_built_is_no_key_of_a_file, 0, 4);
+    tcase_add_loop_test(tests, a_scale_without_a_key_is_what_readers_take_it_for, 0, 4);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

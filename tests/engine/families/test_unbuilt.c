@@ -1,0 +1,105 @@
+/* src/engine/families/architecture.c and families.c: a model of an architecture that is not built is refused with exit
+ * status 1, and a second line says which are; a drafter that is not built is FR_UNBUILT and 2. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/support/command.h"
+#include "tests/support/gguf_builder.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+static char folder[64], path[128];
+
+static void make_folder(void) {
+    snprintf(folder, sizeof folder, "%s/forerun-unbuilt-XXXXXX", P_tmpdir);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void remove_folder(void) {
+    unlink(path);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+/* A folder with just a config.json of that architecture, or a GGUF file of it: as much as the refusal needs. */
+static const char *make_model(const char *architecture, bool gguf) {
+    snprintf(path, sizeof path, "%s/%s", folder, gguf ? "model.gguf" : "config.json");
+    if (gguf) {
+        fr_builder b = {0};
+        fr_build_header(&b, 0, 1);
+        fr_build_key_string(&b, "general.architecture", architecture);
+        fr_build_align(&b, 32);
+        fr_build_write(&b, path);
+        fr_build_free(&b);
+        return path;
+    }
+    FILE *file = fopen(path, "w");
+    fprintf(file, "{\"architectures\": [\"%s\"]}", architecture);
+    fclose(file);
+    return folder;
+}
+
+static void expect(const char *line, int status, const char *says, bool listed) {
+    fr_command c = fr_command_run(line, NULL);
+    ck_assert_msg(c.status == status, "%s: exit %d, not %d: %s", line, c.status, status, c.err);
+    ck_assert_msg(strstr(c.err, says) != NULL, "%s: no \"%s\" in: %s", line, says, c.err);
+    const char *end = strchr(c.err, '\n'), *second = strstr(c.err, "forerun: those that can");
+    if (second) end = strchr(end + 1, '\n');
+    ck_assert_msg(end == c.err + c.err_length - 1, "%s: not one line, or two: %s", line, c.err);
+    ck_assert_msg((second != NULL) == listed, "%s: which can be run %s said: %s", line, listed ? "isn't" : "is", c.err);
+    if (second) ck_assert_msg(strstr(second, "gemma4, ") && strstr(second, "llama, "), "%s", c.err);
+    fr_command_free(&c);
+}
+
+/* Which can be run is said where the architecture is what is wrong. A folder of an unknown one may be a drafter's: its
+ * weights are looked at first. */
+static const struct {
+    const char *architecture, *says;
+    int status;
+    bool gguf, drafter, listed;
+} cases[] = {
+    {"Glm4vMoeForConditionalGeneration", "(GLM-4.5V) can't be run", 1, .listed = true},
+    {"DFlashDraftModel", "is not built yet", 2, .drafter = true},
+    {"deepseek32", "(DeepSeek-V3.2) can't be run", 1, .gguf = true, .listed = true},
+    {"glm-dsa", "(GLM-5) can't be run", 1, .gguf = true, .listed = true},
+    {"UnheardOfForCausalLM", "\"UnheardOfForCausalLM\" is not known, and there is neither", 1, .gguf = false},
+    {"Llama", "\"Llama\" is not known, and there is neither", 1, .drafter = true},
+    {"ForCausalLM", "\"ForCausalLM\" is not known, and there is neither", 1, .gguf = false},
+    {"LlamaForCausalLM", "has neither model.safetensors nor", 1, .gguf = false},
+    {"qwen", "\"qwen\" is not known", 1, .gguf = true, .listed = true},
+    {"unheard-of", "known", 1, .gguf = true, .drafter = true, .listed = true},
+};
+
+START_TEST(an_architecture_that_is_not_built_is_refused) {
+    char line[512];
+    make_folder();
+    const char *model = make_model(cases[_i].architecture, cases[_i].gguf);
+    static const char *const lines[] = {"inspect -m %s", "generate -p x -m %s", "verify -m %s",
+                                        "quantize --type q4_0 -o /dev/null -m %s"};
+    for (size_t i = 0; i < COUNT_OF(lines); i++) {
+        if (cases[_i].gguf && i == 3) continue; /* of GGUF files, any can be written in another type */
+        snprintf(line, sizeof line, lines[i], model);
+        expect(line, cases[_i].status, cases[_i].says, cases[_i].listed);
+    }
+    if (cases[_i].drafter) {
+        snprintf(line, sizeof line, "generate " MODEL "-p x -md %s", model);
+        expect(line, cases[_i].status, cases[_i].says, false);
+    }
+    remove_folder();
+}
+END_TEST
+
+int main(void) {
+    TCase *cases_of_files = tcase_create("unbuilt");
+    tcase_set_timeout(cases_of_files, 60);
+    tcase_add_loop_test(cases_of_files, an_architecture_that_is_not_built_is_refused, 0, COUNT_OF(cases));
+    Suite *suite = suite_create("unbuilt");
+    suite_add_tcase(suite, cases_of_files);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

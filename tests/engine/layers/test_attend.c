@@ -1,0 +1,252 @@
+/* Attention partitioned over a team: the same bits however many threads share it, by queries or by positions, in one
+ * split or several. One thread, which joins blocks in the kernel (tests/kernels/check_kernels.c has its definition), is
+ * the reference. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/dispatch.h"
+#include "src/engine/layers/attend.h"
+
+/* A layer of `kv_heads` heads of `head_dim`, and a batch of rows that sees it: row r up to position last + r, and
+ * `span` positions at most (0: all). */
+typedef struct batch {
+    size_t kv_heads, head_dim, heads, rows;
+    int64_t last;
+    size_t span;
+    fr_dtype type;
+    size_t latent; /* values are the first so many of their keys'; 0: values of their own */
+} batch;
+
+static const fr_kernels *kernels;
+static uint32_t state = 1;
+
+static void fill(float *x, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        state = state * 1664525 + 1013904223;
+        x[i] = (float)(int32_t)state / (float)(1u << 30);
+    }
+}
+
+/* What no row may see holds bytes that are no numbers, or huge ones. */
+static void fill_rows(const batch *b, const fr_kv_layer *layer, const fr_kv_rows *rows) {
+    float *row = malloc(b->head_dim * sizeof *row);
+    for (size_t head = 0; head < b->kv_heads; head++)
+        for (size_t p = 0; p < (size_t)b->last + b->rows; p++) {
+            if (b->span && p + b->span <= (size_t)b->last) continue;
+            fill(row, b->head_dim);
+            kernels->kv_store[b->type](fr_kv_slot(layer, rows, head, p), row, b->head_dim);
+        }
+    free(row);
+}
+
+/* A layer whose pages lie in any order; those of which no row may see anything are missing. */
+static fr_kv_layer make_layer(const batch *b) {
+    size_t blocks = fr_kv_blocks((size_t)b->last + b->rows);
+    size_t row = fr_dtype_row_bytes(b->type, b->head_dim);
+    size_t half = b->kv_heads * FR_KV_PAGE * row;
+    fr_kv_layer layer = {.k = {.at = 0, .type = b->type, .bytes = row},
+                         .v = {.at = half, .type = b->type, .bytes = row},
+                         .heads = b->kv_heads,
+                         .head_dim = b->head_dim,
+                         .value_dim = b->latent ? b->latent : b->head_dim,
+                         .pages = calloc(blocks, sizeof(uint8_t *))};
+    for (size_t i = 0; i < blocks; i++) {
+        size_t block = i % 2 ? i / 2 : blocks - 1 - i / 2;
+        if (b->span && (block + 1) * FR_KV_PAGE + b->span <= (size_t)b->last + 1) continue;
+        layer.pages[block] = malloc(2 * half);
+        memset(layer.pages[block], 0xff, 2 * half);
+    }
+    fill_rows(b, &layer, &layer.k);
+    if (b->latent) layer.v = (fr_kv_rows){.at = 0, .type = b->type};
+    else fill_rows(b, &layer, &layer.v);
+    return layer;
+}
+
+static void free_layer(const batch *b, fr_kv_layer *layer) {
+    for (size_t p = 0; p < (size_t)b->last + b->rows; p += FR_KV_PAGE) free(layer->pages[p / FR_KV_PAGE]);
+    free(layer->pages);
+}
+
+static void run_share(void *context, const fr_team *team) {
+    fr_attend_run(team, context);
+}
+
+static size_t head_dim_of(const fr_attend_rows *rows) {
+    return rows->batch->timelines[0]->layers[0].head_dim;
+}
+
+/* What a team of `threads` makes of it. */
+static void run(fr_attend_rows *rows, size_t threads, float *out) {
+    fr_machine machine;
+    fr_plan plan;
+    fr_pool *pool;
+    fr_arena measured = {0}, arena;
+    fr_attend_workspace workspace;
+    ck_assert_uint_eq(fr_machine_read(&machine), FR_OK);
+    fr_plan_make(&machine, threads, false, false, &plan);
+    ck_assert_uint_eq(fr_pool_open(&plan, &pool), FR_OK);
+    fr_attend_layout(&workspace, &measured, head_dim_of(rows), threads);
+    ck_assert_uint_eq(fr_arena_open(&arena, measured.used, "attention"), FR_OK);
+    fr_attend_layout(&workspace, &arena, head_dim_of(rows), threads);
+    rows->workspace = &workspace;
+    rows->out = out;
+    fr_pool_run(pool, run_share, rows);
+    fr_pool_close(pool);
+    fr_arena_close(&arena);
+}
+
+/* Rows of timelines side by side: each has a layer and rows of its own, and as many heads as the others. */
+enum { MOST_TIMELINES = 4, MOST_ROWS = 16, MOST_HEADS = 128 };
+
+typedef struct side_by_side {
+    fr_kv_layer layers[MOST_TIMELINES];
+    fr_kv caches[MOST_TIMELINES];
+    fr_kv *timelines[MOST_TIMELINES];
+    fr_row rows[MOST_ROWS];
+    fr_batch batch;
+    float *q, sinks[MOST_HEADS];
+    fr_attend_rows attend;
+} side_by_side;
+
+/* capped: scores have a cap, and heads have sinks. */
+static void open_side_by_side(side_by_side *s, const batch *batches, size_t count, bool capped) {
+    *s = (side_by_side){.batch = {.rows = s->rows, .timelines = s->timelines}};
+    for (size_t t = 0; t < count; t++) {
+        s->layers[t] = make_layer(&batches[t]);
+        s->caches[t].layers = &s->layers[t];
+        s->timelines[t] = &s->caches[t];
+        for (size_t r = 0; r < batches[t].rows; r++)
+            s->rows[s->batch.count++] =
+                (fr_row){.timeline = (int32_t)t, .position = (int32_t)(batches[t].last + (int64_t)r)};
+    }
+    size_t width = batches->heads * batches->head_dim;
+    s->q = malloc(s->batch.count * width * sizeof *s->q);
+    fill(s->q, s->batch.count * width);
+    s->attend = (fr_attend_rows){.kernels = kernels,
+                                 .batch = &s->batch,
+                                 .q = s->q,
+                                 .q_step = batches->head_dim,
+                                 .stride = width,
+                                 .heads = batches->heads,
+                                 .kv_heads = batches->kv_heads,
+                                 .span = batches->span,
+                                 .scale = 0.125f,
+                                 .softcap = capped ? 0.5f : 0.0f,
+                                 .sinks = capped ? s->sinks : NULL};
+    fill(s->sinks, batches->heads);
+}
+
+static void close_side_by_side(side_by_side *s, const batch *batches, size_t count) {
+    for (size_t t = 0; t < count; t++) free_layer(&batches[t], &s->layers[t]);
+    free(s->q);
+}
+
+/* Rows first..first + count - 1 alone, by one thread. */
+static void run_alone(const side_by_side *s, size_t first, size_t count, float *out) {
+    fr_batch part = {.rows = s->rows + first, .count = count, .timelines = s->timelines};
+    fr_attend_rows rows = s->attend;
+    rows.batch = &part;
+    rows.q += first * rows.stride;
+    run(&rows, 1, out);
+}
+
+/* All timelines in one batch, by teams, against each timeline's rows alone. */
+static void check_scores(const batch *batches, size_t count, bool capped) {
+    static const size_t teams[] = {1, 2, 3, 5, 8, 13};
+    side_by_side s;
+    open_side_by_side(&s, batches, count, capped);
+    size_t size = s.batch.count * s.attend.stride;
+    float *alone = malloc(size * sizeof *alone), *shared = malloc(size * sizeof *shared);
+    size_t written = batches->heads * s.layers[0].value_dim; /* of a row */
+    memset(alone, 0xff, size * sizeof *alone);
+    for (size_t t = 0, first = 0; t < count; first += batches[t++].rows)
+        run_alone(&s, first, batches[t].rows, alone + first * s.attend.stride);
+    for (size_t i = 0; i < size; i++) ck_assert(isfinite(alone[i]) == (i % s.attend.stride < written));
+    for (size_t t = 0; t < sizeof teams / sizeof *teams; t++) {
+        const batch *b = &batches[0];
+        memset(shared, 0xff, size * sizeof *shared);
+        run(&s.attend, teams[t], shared);
+        ck_assert_msg(memcmp(shared, alone, size * sizeof *shared) == 0,
+                      "%zu threads, %zu timelines: %zu rows, %zu heads of %zu on %zu, to position %lld, span %zu",
+                      teams[t], count, b->rows, b->heads, b->head_dim, b->kv_heads, (long long)b->last, b->span);
+    }
+    free(alone);
+    free(shared);
+    close_side_by_side(&s, batches, count);
+}
+
+static void check_batches(const batch *batches, size_t count) {
+    check_scores(batches, count, false);
+    check_scores(batches, count, true);
+}
+
+static void check_batch(const batch *b) {
+    check_batches(b, 1);
+}
+
+START_TEST(any_team_gives_the_same_bits) {
+    static const batch batches[] = {
+        {1, 64, 1, 1, 0, 0, FR_F32, 0},      {1, 64, 1, 1, 63, 0, FR_F16, 0},     {1, 64, 4, 1, 64, 0, FR_F16, 0},
+        {1, 256, 8, 1, 700, 0, FR_F16, 0},   {1, 80, 7, 3, 1000, 0, FR_BF16, 0},  {2, 64, 4, 1, 900, 0, FR_Q8_0, 0},
+        {3, 32, 9, 2, 333, 0, FR_Q4_0, 0},   {1, 64, 4, 5, 1500, 512, FR_F16, 0}, {1, 64, 8, 1, 1000, 100, FR_F16, 0},
+        {2, 64, 6, 4, 200, 3, FR_F32, 0},    {1, 512, 8, 2, 511, 512, FR_F16, 0}, {4, 64, 4, 1, 4000, 0, FR_F16, 0},
+        {2, 64, 6, 4, 1500, 600, FR_BF16, 0},
+    };
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) check_batch(&batches[i]);
+}
+END_TEST
+
+/* Latent attention: one KV head, whose values are the beginnings of its keys. Many heads a row, more than go to the
+ * kernel at once; few of them; a value that ends inside of a strip of columns. */
+START_TEST(latent_values_are_read_from_their_keys) {
+    static const batch batches[] = {
+        {1, 576, 128, 4, 300, 0, FR_F16, 512}, {1, 576, 8, 1, 700, 0, FR_BF16, 512},
+        {1, 576, 3, 2, 500, 0, FR_Q8_0, 512},
+        {1, 96, 20, 5, 130, 0, FR_Q4_0, 32},   {1, 46, 5, 1, 1000, 0, FR_F32, 36},   {1, 50, 2, 1, 4500, 0, FR_F16, 1}};
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) check_batch(&batches[i]);
+    check_batches((const batch[]){{1, 80, 20, 2, 70, 0, FR_F16, 64}, {1, 80, 20, 3, 5, 0, FR_F16, 64}}, 2);
+}
+END_TEST
+
+/* More blocks than there is room for at a time. */
+START_TEST(long_contexts_are_joined_split_by_split) {
+    check_batch(&(batch){1, 32, 16, 1, 20000, 0, FR_F16, 0});
+    check_batch(&(batch){1, 32, 24, 1, 30040, 22001, FR_F16, 0});
+    check_batch(&(batch){3, 64, 3, 1, 9000, 0, FR_BF16, 0});
+}
+END_TEST
+
+/* A row's neighbours are nothing to it, be they of its timeline or of others, long or short. */
+START_TEST(timelines_side_by_side_are_as_each_alone) {
+    static const batch halves[] = {
+        {2, 64, 6, 1, 700, 0, FR_F16, 0},
+        {2, 64, 6, 4, 3, 0, FR_F16, 0},
+        {2, 64, 6, 1, 64, 0, FR_F16, 0},
+        {2, 64, 6, 3, 300, 0, FR_F16, 0}};
+    static const batch windows[] = {
+        {1, 32, 4, 2, 500, 100, FR_Q8_0, 0}, {1, 32, 4, 1, 0, 100, FR_Q8_0, 0}, {1, 32, 4, 5, 127, 100, FR_Q8_0, 0}};
+    static const batch same[] = {{1, 64, 1, 1, 200, 0, FR_F32, 0}, {1, 64, 1, 1, 200, 0, FR_F32, 0}};
+    check_batches(halves, 4);
+    check_batches(windows, 3);
+    check_batches(same, 2);
+}
+END_TEST
+
+int main(void) {
+    if (fr_kernels_select(NULL, &kernels)) return 1;
+    Suite *suite = suite_create("attend");
+    TCase *all = tcase_create("all");
+    tcase_set_timeout(all, 120);
+    tcase_add_test(all, any_team_gives_the_same_bits);
+    tcase_add_test(all, latent_values_are_read_from_their_keys);
+    tcase_add_test(all, long_contexts_are_joined_split_by_split);
+    tcase_add_test(all, timelines_side_by_side_are_as_each_alone);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

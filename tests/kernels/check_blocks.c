@@ -1,0 +1,405 @@
+/* Every kernel of block-quantized weights, of every instruction set that runs here, against the scalar definition, bit
+ * for bit; the definition against sums over blocks as the file has them; packing forth and back.
+ *
+ *     check_blocks [--quick] [--either-zero] [--filter TEXT] [--isa WORD] [--seed N]
+ *
+ * The list is block_kernels.def: a kernel is checked because it has a line there (and timed, by bench/kernels.c). The
+ * plain scalar build gives the answer, and every other build must give the same bits (one NaN is as good as another,
+ * and with --either-zero, for valgrind, -0 as 0: check_kernels.c says why). Arrays end where a page without access
+ * begins, or begin where one ends: a kernel that reads or writes one byte past its arrays dies there, and the handler
+ * says which. One line a kernel; exit status 1 if any differs. */
+#include "kernels/cpu.h"
+#include "kernels/kernels.h"
+#include "quant/packed.h"
+#include "tests/support/block_cases.h"
+#include "tests/support/block_reference.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+typedef void any_fn(void);
+
+enum { MOST_BUILDS = 8, RUN = 32, UNTOUCHED = -12345 };
+
+/* Arrays, by their guarded memory. */
+enum { WEIGHTS, ROWS, RESULT, EXPECTED, FILE_ROWS, VALUES, UNPACKED };
+
+/* One slot of the kernel table: the definition, the builds to compare with it, and what came of it. */
+typedef struct operation {
+    const struct kind *kind;
+    size_t offset; /* of the slot in fr_kernels */
+    any_fn *definition;
+    struct build {
+        const char *name;
+        any_fn *function;
+        size_t wrong;
+    } builds[MOST_BUILDS];
+    size_t count, cases;
+} operation;
+
+typedef struct kind {
+    void (*check)(operation *op);
+} kind;
+
+static struct {
+    bool quick, either_zero;
+    const char *filter, *isa;
+    uint64_t seed;
+} options = {.filter = ""};
+
+/* ----------------------------------------------------------------------------------------------- running, comparing */
+
+static const char *running = "no kernel"; /* what the signal handler names */
+static char shape[256];
+
+static void on_fault(int number) {
+    char line[512];
+    int length = snprintf(line, sizeof line, "%s: signal %d (memory outside its arrays?) at %s, --seed %llu\n", running,
+                          number, shape, (unsigned long long)options.seed);
+    if (length > 0 && write(STDERR_FILENO, line, (size_t)length) < 0) _exit(2);
+    _exit(1);
+}
+
+static bool differ(float a, float b) {
+    if (options.either_zero && a == b) return false;
+    return memcmp(&a, &b, sizeof a) != 0 && !(isnan(a) && isnan(b));
+}
+
+/* Counts a build as wrong in this case, and says where for its first. */
+static void tell(struct build *build, size_t index, double got, double expected) {
+    if (build->wrong++ == 0)
+        printf("%s: value %zu is %a, not %a, at %s, --seed %llu\n", build->name, index, got, expected, shape,
+               (unsigned long long)options.seed);
+}
+
+static void compare(struct build *build, const float *got, const float *expected, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (!differ(got[i], expected[i])) continue;
+        tell(build, i, (double)got[i], (double)expected[i]);
+        return;
+    }
+}
+
+/* The builds of an operation in turn; `running` follows. */
+static struct build *next_build(operation *op, struct build *build) {
+    build = build ? build + 1 : op->builds;
+    if (build == op->builds + op->count) return NULL;
+    running = build->name;
+    return build;
+}
+
+/* --------------------------------------------------------------------------------------------------------- quantize */
+
+static void compare_blocks(struct build *build, const fr_qblock *got, const fr_qblock *expected, size_t count) {
+    for (size_t b = 0; b < count; b++, got++, expected++) {
+        for (size_t i = 0; i < RUN; i++)
+            if (got->q[i] != expected->q[i]) {
+                tell(build, b * RUN + i, got->q[i], expected->q[i]);
+                return;
+            }
+        if (!differ(got->d, expected->d) && !differ(got->dsum, expected->dsum) && got->sum == expected->sum &&
+            got->half == expected->half)
+            continue;
+        tell(build, b, (double)got->dsum, (double)expected->dsum);
+        return;
+    }
+}
+
+static void check_quantize_case(operation *op, size_t cols, fr_row_mode mode) {
+    bool at_end = fr_random_below(4) > 0;
+    size_t blocks = (cols + RUN - 1) / RUN;
+    float *x = fr_guarded(VALUES, cols * sizeof *x, at_end);
+    fr_qblock *q = fr_guarded(RESULT, blocks * sizeof *q, at_end);
+    fr_qblock *expected = fr_guarded(EXPECTED, blocks * sizeof *q, true);
+    snprintf(shape, sizeof shape, "cols %zu, %s", cols, fr_row_mode_name(mode));
+    fr_fill_row(x, cols, mode);
+    ((fr_quantize_fn *)op->definition)(expected, x, cols);
+    op->cases++;
+    for (struct build *build = NULL; (build = next_build(op, build));) {
+        memset(q, 0x55, blocks * sizeof *q);
+        ((fr_quantize_fn *)build->function)(q, x, cols);
+        compare_blocks(build, q, expected, blocks);
+    }
+}
+
+static void check_quantize(operation *op) {
+    for (size_t cols = 1; cols <= 2048; cols = cols < 130 ? cols + 1 : cols * 4 - 7)
+        for (fr_row_mode mode = 0; mode < FR_ROW_MODES; mode++)
+            for (uint32_t repeat = 0; repeat < (options.quick ? 2 : 10); repeat++) check_quantize_case(op, cols, mode);
+}
+
+/* ----------------------------------------------------------------------------------------------------- matmul_block */
+
+static fr_dtype type_of(const operation *op) {
+    return (fr_dtype)((op->offset - offsetof(fr_kernels, matmul_block)) / sizeof(any_fn *));
+}
+
+typedef struct matmul_case {
+    fr_dtype type;
+    size_t rows, cols, features, x_stride, y_stride, y_count;
+    bool at_end;
+    uint8_t *file, *w;
+    fr_qblock *x;
+} matmul_case;
+
+/* Rows of a matrix as a file has them, and their tiles, at any byte. */
+static void make_weights(matmul_case *c, fr_weight_mode mode) {
+    size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols);
+    size_t tile_bytes = FR_TILE_FEATURES * fr_packed_row_bytes(c->type, c->cols);
+    size_t shift = fr_random_below(2) * fr_random_below(64);
+    c->file = fr_guarded(FILE_ROWS, c->features * row_bytes, true);
+    c->w = fr_guarded(WEIGHTS, fr_packed_bytes(c->type, c->features, c->cols) + shift, c->at_end);
+    if (!c->at_end) c->w += shift;
+    for (size_t o = 0; o < c->features; o++) fr_fill_weights(c->type, c->file + o * row_bytes, c->cols, mode);
+    for (size_t o = 0; o < c->features; o += FR_TILE_FEATURES)
+        fr_pack_tile(c->type, c->w + o / FR_TILE_FEATURES * tile_bytes, c->file + o * row_bytes, row_bytes,
+                     c->features - o < FR_TILE_FEATURES ? c->features - o : FR_TILE_FEATURES, c->cols);
+}
+
+/* Rows as quantize makes them; what lies between them is not to be read as numbers. */
+static void make_rows(matmul_case *c, fr_row_mode mode) {
+    size_t count = (c->rows - 1) * c->x_stride + c->cols / RUN;
+    float *values = fr_guarded(VALUES, c->cols * sizeof *values, true);
+    c->x = fr_guarded(ROWS, count * sizeof *c->x, c->at_end);
+    memset(c->x, 0xff, count * sizeof *c->x);
+    for (size_t r = 0; r < c->rows; r++) {
+        fr_fill_row(values, c->cols, mode);
+        fr_quantize_scalar(c->x + r * c->x_stride, values, c->cols);
+    }
+}
+
+/* The gaps between rows of y are part of what is compared: they must stay as they were. */
+static void run_matmul(const matmul_case *c, any_fn *function, float *y) {
+    for (size_t i = 0; i < c->y_count; i++) y[i] = UNTOUCHED;
+    ((fr_matmul_block_fn *)function)(
+        &(fr_matmul_block){y, c->y_stride, c->x, c->x_stride, c->rows, c->w, c->cols, c->features});
+}
+
+/* The definition itself against the block as the file has it, for one of the outputs: packing moves no bit. */
+static void check_against_file(operation *op, const matmul_case *c, const float *expected) {
+    static struct build definition = {.name = "the definition, unpacked,"};
+    size_t r = fr_random_below((uint32_t)c->rows), o = fr_random_below((uint32_t)c->features);
+    const uint8_t *row = c->file + o * fr_dtype_row_bytes(c->type, c->cols);
+    float y;
+    fr_block_reference(&y, c->type, row, c->x + r * c->x_stride, c->cols);
+    if (!differ(y, expected[r * c->y_stride + o])) return;
+    tell(&definition, r * c->y_stride + o, (double)y, (double)expected[r * c->y_stride + o]);
+    for (size_t b = 0; b < op->count; b++) op->builds[b].wrong++;
+}
+
+static void check_matmul_case(operation *op, matmul_case c) {
+    fr_weight_mode w_mode = fr_random_below(FR_WEIGHT_MODES);
+    fr_row_mode x_mode = fr_random_below(FR_ROW_MODES);
+    c.at_end = fr_random_below(4) > 0;
+    c.x_stride = c.cols / RUN + fr_random_below(2) * fr_random_below(5);
+    c.y_stride = c.features + fr_random_below(2) * fr_random_below(20);
+    c.y_count = (c.rows - 1) * c.y_stride + c.features;
+    snprintf(shape, sizeof shape, "rows %zu cols %zu features %zu, strides x %zu y %zu, %s weights, %s rows", c.rows,
+             c.cols, c.features, c.x_stride, c.y_stride, fr_weight_mode_name(w_mode), fr_row_mode_name(x_mode));
+    make_weights(&c, w_mode);
+    make_rows(&c, x_mode);
+    float *y = fr_guarded(RESULT, c.y_count * sizeof *y, c.at_end);
+    float *expected = fr_guarded(EXPECTED, c.y_count * sizeof *y, true);
+    run_matmul(&c, op->definition, expected);
+    check_against_file(op, &c, expected);
+    op->cases++;
+    for (struct build *build = NULL; (build = next_build(op, build));) {
+        run_matmul(&c, build->function, y);
+        compare(build, y, expected, c.y_count);
+    }
+}
+
+/* Matrices that no cache holds and rows that L1 does not, which kernels may walk in another way. */
+static void check_large_matmul(operation *op) {
+    static const size_t rows[] = {1, 2, 3, 4, 6, 8, 11, 33, 65}, cols[] = {1536, 2048, 6144, 10240, 16384, 33024};
+    matmul_case c = {.type = type_of(op)};
+    for (size_t i = 0; i < (options.quick ? 4 : 24); i++) {
+        c.rows = rows[i % COUNT(rows)];
+        c.cols = cols[fr_random_below(COUNT(cols))];
+        c.features = (fr_random_below(8) ? 1u << 18 : 1u << 20) / c.cols + 1 + fr_random_below(40);
+        check_matmul_case(op, c);
+    }
+    if (options.quick) return;
+    /* Too many columns, outputs and rows at once for the caches: parts of each, in any order that a kernel takes. */
+    check_matmul_case(op, (matmul_case){.type = c.type, .rows = 19, .cols = 4352, .features = 661});
+    check_matmul_case(op, (matmul_case){.type = c.type, .rows = 67, .cols = 4352, .features = 33});
+}
+
+/* No rows, or no outputs: nothing of x and y may be touched. */
+static void check_nothing(operation *op) {
+    enum { COLS = 256, FEATURES = 8 };
+    const uint8_t *w = fr_guarded(WEIGHTS, fr_packed_bytes(type_of(op), FEATURES, COLS), true);
+    void *end = fr_guarded(RESULT, 0, true);
+    for (struct build *build = NULL; (build = next_build(op, build));) {
+        fr_matmul_block_fn *matmul = (fr_matmul_block_fn *)build->function;
+        snprintf(shape, sizeof shape, "no rows, or no outputs");
+        matmul(&(fr_matmul_block){end, FEATURES, end, 8, 0, w, COLS, FEATURES});
+        matmul(&(fr_matmul_block){end, FEATURES, end, 8, 3, w, COLS, 0});
+    }
+}
+
+static void check_matmul(operation *op) {
+    static const size_t blocks[] = {1, 2, 3, 4, 5, 7, 8, 9, 16, 17};
+    matmul_case c = {.type = type_of(op)};
+    for (c.rows = 1; c.rows <= 65; c.rows += c.rows == 20 ? 44 : 1)
+        for (c.features = 1; c.features <= 40; c.features++) {
+            if (options.quick && fr_random_below(6)) continue;
+            size_t most = fr_dtype_block(c.type) == RUN ? COUNT(blocks) : COUNT(blocks) / 2;
+            c.cols = fr_dtype_block(c.type) * blocks[fr_random_below((uint32_t)most)];
+            check_matmul_case(op, c);
+        }
+    check_large_matmul(op);
+    check_nothing(op);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- packing */
+
+/* 243 of 256 bytes are what TQ1_0 makes of five digits; scales of NVFP4 have more bytes than numbers. */
+static bool same_values(fr_dtype type, const uint8_t *row, const uint8_t *expected, size_t cols) {
+    bool same = true;
+    size_t block = fr_dtype_block(type), bytes = fr_dtype_row_bytes(type, block);
+    for (size_t c = 0; c < cols; c += block, row += bytes, expected += bytes) {
+        float got[256], wanted[256];
+        fr_dtype_decode(type, row, got, block);
+        fr_dtype_decode(type, expected, wanted, block);
+        same = same && memcmp(got, wanted, block * sizeof *got) == 0;
+    }
+    return same;
+}
+
+/* Rows from random bytes are packed; each comes back as it was, and rows that are not there as zeros. */
+static bool packs_forth_and_back(fr_dtype type, size_t features, size_t cols) {
+    size_t row_bytes = fr_dtype_row_bytes(type, cols), stride = row_bytes + fr_random_below(9);
+    bool at_end = fr_random_below(2);
+    uint8_t *rows = fr_guarded(FILE_ROWS, (features - 1) * stride + row_bytes, at_end);
+    size_t tile_bytes = FR_TILE_FEATURES * fr_packed_row_bytes(type, cols);
+    uint8_t *tile = fr_guarded(WEIGHTS, tile_bytes, at_end);
+    uint8_t *row = fr_guarded(UNPACKED, row_bytes, at_end), *zeros = fr_guarded(EXPECTED, row_bytes, true);
+    for (size_t i = 0; i < (features - 1) * stride + row_bytes; i++) rows[i] = (uint8_t)fr_random_bits();
+    bool by_value = type == FR_TQ1_0 || type == FR_NVFP4;
+    memset(zeros, 0, row_bytes);
+    memset(tile, 0x55, tile_bytes);
+    fr_pack_tile(type, tile, rows, stride, features, cols);
+    for (size_t o = 0; o < FR_TILE_FEATURES; o++) {
+        fr_unpack_row(type, row, tile, o, cols);
+        /* A missing Q8_0 row is zero bytes in the tile, where codes count from -128. */
+        if (o >= features && type == FR_Q8_0) continue;
+        const uint8_t *expected = o < features ? rows + o * stride : zeros;
+        if (by_value ? !same_values(type, row, expected, cols) : memcmp(row, expected, row_bytes) != 0)
+            return false;
+    }
+    return fr_packed_bytes(type, features, cols) == tile_bytes;
+}
+
+/* How many types come back changed. */
+static size_t check_packing(void) {
+    size_t wrong = 0;
+    for (fr_dtype type = 0; type < FR_DTYPE_COUNT; type++) {
+        size_t failures = 0;
+        if (!fr_packs(type)) continue;
+        running = fr_dtype_name(type);
+        snprintf(shape, sizeof shape, "packing");
+        for (size_t features = 1; features <= FR_TILE_FEATURES; features++)
+            for (size_t blocks = 1; blocks <= 4; blocks++)
+                failures += !packs_forth_and_back(type, features, blocks * fr_dtype_block(type));
+        printf("%-6s %-28s %6d cases, %zu wrong\n", failures ? "WRONG" : "ok", running, 4 * FR_TILE_FEATURES, failures);
+        wrong += failures > 0;
+    }
+    return wrong;
+}
+
+/* ------------------------------------------------------------------------------------------------------ the kernels */
+
+static const kind kind_quantize = {check_quantize};
+static const kind kind_matmul_block = {check_matmul};
+
+static const struct kernel {
+    fr_isa_level level;
+    size_t offset;
+    const char *name;
+    any_fn *function;
+    const kind *kind;
+} kernels[] = {
+#define FR_KERNEL(level, kind, slot, function) \
+    {level, offsetof(fr_kernels, slot), #function, (any_fn *)(function), &kind_##kind},
+#include "kernels/block_kernels.def"
+#undef FR_KERNEL
+};
+
+/* Words up to --isa, as far as this machine has them. */
+static unsigned wanted_levels(void) {
+    unsigned here = fr_cpu_levels();
+    if (!options.isa) return here;
+    fr_isa_level level = fr_isa_from_word(options.isa);
+    if (level < FR_ISA_WORDS && here >> level & 1) return here & fr_isa_allows(level);
+    fprintf(stderr, "check_blocks: this machine has no instruction set '%s'\n", options.isa);
+    exit(2);
+}
+
+/* The operation that a scalar kernel defines, with every build of it that is wanted. */
+static operation open_operation(const struct kernel *scalar, unsigned levels) {
+    operation op = {.kind = scalar->kind, .offset = scalar->offset, .definition = scalar->function};
+    for (size_t i = 0; i < COUNT(kernels); i++) {
+        const struct kernel *k = &kernels[i];
+        bool wanted = k->offset == op.offset && levels >> k->level & 1 && strstr(k->name, options.filter);
+        if (wanted && op.count < MOST_BUILDS) op.builds[op.count++] = (struct build){k->name, k->function, 0};
+    }
+    return op;
+}
+
+/* How many builds are wrong. */
+static size_t check_operation(operation *op) {
+    size_t wrong = 0;
+    double start = fr_now();
+    op->kind->check(op);
+    for (size_t b = 0; b < op->count; b++) {
+        bool bad = op->builds[b].wrong > 0;
+        printf("%-6s %-28s %6zu cases, %zu wrong\n", bad ? "WRONG" : "ok", op->builds[b].name, op->cases,
+               op->builds[b].wrong);
+        wrong += bad;
+    }
+    printf("       %.2f s\n", fr_now() - start);
+    return wrong;
+}
+
+static void read_options(int argc, char **argv) {
+    options.seed = (uint64_t)time(NULL);
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(word, "--quick") == 0) options.quick = true;
+        else if (strcmp(word, "--either-zero") == 0) options.either_zero = true;
+        else if (value && strcmp(word, "--filter") == 0) options.filter = argv[++i];
+        else if (value && strcmp(word, "--isa") == 0) options.isa = argv[++i];
+        else if (value && strcmp(word, "--seed") == 0) options.seed = strtoull(argv[++i], NULL, 10);
+        else {
+            fprintf(stderr, "check_blocks: unknown option '%s'\n", word);
+            exit(2);
+        }
+    }
+}
+
+int main(int argc, char **argv) {
+    read_options(argc, argv);
+    unsigned levels = wanted_levels();
+    size_t wrong = 0, checked = 0;
+    signal(SIGSEGV, on_fault);
+    signal(SIGBUS, on_fault);
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    fr_random_start(options.seed);
+    printf("check_blocks --seed %llu\n", (unsigned long long)options.seed);
+    wrong += check_packing();
+    for (size_t i = 0; i < COUNT(kernels) && kernels[i].level == FR_ISA_SCALAR; i++) {
+        operation op = open_operation(&kernels[i], levels);
+        checked += op.count;
+        if (op.count > 0) wrong += check_operation(&op);
+    }
+    printf("%zu kernels, %zu wrong\n", checked, wrong);
+    return wrong > 0 || checked == 0;
+}

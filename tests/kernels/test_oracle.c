@@ -1,0 +1,137 @@
+/* Matrix products of every instruction set here against OpenBLAS, over random shapes: float types within the error that
+ * either order of a sum can have, block types within what rounding a row to 8 bits can do.
+ *
+ * OpenBLAS is an oracle and nothing else: forerun neither needs it nor links it. */
+#include <cblas.h>
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "kernels/cpu.h"
+#include "kernels/dispatch.h"
+#include "quant/packed.h"
+#include "tests/support/block_cases.h"
+
+enum { CASES = 40, MOST_ROWS = 9, MOST_FEATURES = 70, MOST_COLS = 2304, BLOCK = 32 };
+
+#define UNIT 0x1p-24 /* half a unit in the last place of 1 */
+
+static struct {
+    size_t rows, features, cols;
+    float x[MOST_ROWS * MOST_COLS], w[MOST_FEATURES * MOST_COLS]; /* w: what the stored weights decode to */
+    double exact[MOST_ROWS * MOST_FEATURES];                      /* products in double */
+    float blas[MOST_ROWS * MOST_FEATURES], y[MOST_ROWS * MOST_FEATURES];
+    uint8_t stored[MOST_FEATURES * MOST_COLS * sizeof(float)];
+    uint8_t packed[(MOST_FEATURES + FR_TILE_FEATURES) * MOST_COLS * 2];
+    fr_qblock blocks[MOST_ROWS * MOST_COLS / BLOCK];
+} c;
+
+static void multiply_by_blas(void) {
+    static double x[MOST_ROWS * MOST_COLS], w[MOST_FEATURES * MOST_COLS];
+    int m = (int)c.rows, n = (int)c.features, k = (int)c.cols;
+    for (size_t i = 0; i < c.rows * c.cols; i++) x[i] = c.x[i];
+    for (size_t i = 0; i < c.features * c.cols; i++) w[i] = c.w[i];
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1, c.x, k, c.w, k, 0, c.blas, n);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1, x, k, w, k, 0, c.exact, n);
+}
+
+/* Random rows and weights of a type, decoded, and their products. */
+static void make_case(fr_dtype type) {
+    size_t block = fr_dtype_block(type), row_bytes;
+    c.rows = 1 + fr_random_below(MOST_ROWS);
+    c.features = 1 + fr_random_below(MOST_FEATURES);
+    c.cols = block == 1 ? 1 + fr_random_below(MOST_COLS) : block * (1 + fr_random_below((uint32_t)(MOST_COLS / block)));
+    row_bytes = fr_dtype_row_bytes(type, c.cols);
+    for (size_t r = 0; r < c.rows; r++) fr_fill_row(c.x + r * c.cols, c.cols, FR_ROW_ORDINARY);
+    for (size_t o = 0; o < c.features; o++) {
+        uint8_t *row = c.stored + o * row_bytes;
+        float *w = c.w + o * c.cols;
+        if (block > 1) {
+            fr_fill_weights(type, row, c.cols, FR_WEIGHTS_ORDINARY);
+        } else {
+            fr_fill_row(w, c.cols, FR_ROW_ORDINARY);
+            for (size_t i = 0; i < c.cols; i++) {
+                uint16_t half = type == FR_F16 ? fr_f16_from_f32(w[i]) : fr_bf16_from_f32(w[i]);
+                if (type == FR_F32) ((float *)row)[i] = w[i];
+                else ((uint16_t *)row)[i] = half;
+            }
+        }
+        fr_dtype_decode(type, row, w, c.cols);
+    }
+    multiply_by_blas();
+}
+
+/* Sum over the columns of |w| * |x|, or of |w| * bound where one is given for each block of columns. */
+static double magnitude(size_t r, size_t o, const fr_qblock *bounds) {
+    double sum = 0;
+    for (size_t i = 0; i < c.cols; i++)
+        sum += fabs((double)c.w[o * c.cols + i]) *
+               (bounds ? (double)bounds[i / BLOCK].d : fabs((double)c.x[r * c.cols + i]));
+    return sum;
+}
+
+static void check_output(const char *isa, fr_dtype type, size_t r, size_t o, double bound) {
+    double y = c.y[r * c.features + o], exact = c.exact[r * c.features + o];
+    ck_assert_msg(fabs(y - exact) <= bound,
+                  "%s %s, %zu rows, %zu features, %zu columns, row %zu, feature %zu: %.9g, OpenBLAS %.9g", isa,
+                  fr_dtype_name(type), c.rows, c.features, c.cols, r, o, y, exact);
+}
+
+/* A chain of n roundings is off by at most n units of the sum of magnitudes: ours has cols / 16 and the tree, the
+ * other side is exact but for 2^-53. OpenBLAS's own float32 product may round at every column. */
+static void check_float(const fr_kernels *kernels, fr_dtype type) {
+    make_case(type);
+    kernels->matmul[type](&(fr_matmul){c.y, c.features, c.x, c.cols, c.rows, c.stored,
+                                       fr_dtype_row_bytes(type, c.cols), c.cols, c.features});
+    for (size_t r = 0; r < c.rows; r++)
+        for (size_t o = 0; o < c.features; o++) {
+            double units = UNIT * magnitude(r, o, NULL) * 1.001;
+            check_output(kernels->isa, type, r, o, units * (double)((c.cols + 15) / 16 + 4));
+            double apart = fabs((double)c.y[r * c.features + o] - (double)c.blas[r * c.features + o]);
+            ck_assert_double_le(apart, units * (double)((c.cols + 15) / 16 + 4 + c.cols));
+        }
+}
+
+/* A value of a row is off by half a step d at most; what the sums round away is a thousandth of that. */
+static void check_blocks(const fr_kernels *kernels, fr_dtype type) {
+    make_case(type);
+    size_t row_bytes = fr_dtype_row_bytes(type, c.cols), blocks = c.cols / BLOCK;
+    for (size_t o = 0; o < c.features; o += FR_TILE_FEATURES)
+        fr_pack_tile(type, c.packed + fr_packed_bytes(type, o, c.cols), c.stored + o * row_bytes, row_bytes,
+                     c.features - o < FR_TILE_FEATURES ? c.features - o : FR_TILE_FEATURES, c.cols);
+    for (size_t r = 0; r < c.rows; r++) kernels->quantize(c.blocks + r * blocks, c.x + r * c.cols, c.cols);
+    kernels->matmul_block[type](
+        &(fr_matmul_block){c.y, c.features, c.blocks, blocks, c.rows, c.packed, c.cols, c.features});
+    for (size_t r = 0; r < c.rows; r++)
+        for (size_t o = 0; o < c.features; o++)
+            check_output(kernels->isa, type, r, o,
+                         0.501 * magnitude(r, o, c.blocks + r * blocks) + 1e-5 * magnitude(r, o, NULL));
+}
+
+START_TEST(products_are_openblas_products) {
+    const fr_kernels *kernels;
+    fr_dtype type = (fr_dtype)_i;
+    openblas_set_num_threads(1);
+    for (size_t word = 0; fr_isa_word(word); word++) {
+        if (fr_kernels_select(fr_isa_word(word), &kernels) != FR_OK) continue;
+        fr_random_start((uint64_t)type + 1);
+        for (int i = 0; i < CASES; i++) {
+            if (type < FR_FLOAT_TYPES) check_float(kernels, type);
+            else check_blocks(kernels, type);
+        }
+    }
+}
+END_TEST
+
+int main(void) {
+    TCase *cases = tcase_create("oracle");
+    tcase_set_timeout(cases, 300);
+    tcase_add_loop_test(cases, products_are_openblas_products, 0, FR_KERNEL_TYPES);
+    Suite *suite = suite_create("oracle");
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,549 @@
+/* tools/serve: many who ask at once. Each answer is what it is alone, also where not all texts find memory at a time;
+ * who comes beyond the queue is told so; who goes away leaves the place to others; neither a slow reader nor a long
+ * prompt holds anybody up. */
+#include <check.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/support/asking.h"
+#include "tests/support/command.h"
+#include "tests/support/server.h"
+
+/* A thread for the engine is enough where it only has to be under way. */
+#define ALONE DEMO "-t 1 "
+
+enum { CONNECTIONS = 8, CONTEXT = 4096 /* of the demo: where a text ends that has no other end */ };
+
+static fr_server server;
+
+/* ----------------------------------------------------------------------------------------------------------- crowds */
+
+typedef struct crowd {
+    uint16_t port;
+    json_t *requests, *alone; /* what is asked, and what was said when nobody else asked */
+    size_t *order, count;
+    uint64_t seed;
+    atomic_size_t next, answered, left;
+    pthread_mutex_t lock;
+    char *fault; /* the first one that was found */
+} crowd;
+
+static void blame(crowd *c, size_t index, const json_t *body, const json_t *got) {
+    pthread_mutex_lock(&c->lock);
+    if (!c->fault) {
+        char *alone = json_dumps(json_array_get(c->alone, index), JSON_SORT_KEYS), *asked = json_dumps(body, 0);
+        char *beside = got ? json_dumps(got, JSON_SORT_KEYS) : strdup("nothing");
+        size_t size = strlen(asked) + strlen(alone) + strlen(beside) + 64;
+        c->fault = malloc(size);
+        snprintf(c->fault, size, "%s: not\n%s\nbut\n%s", asked, alone, beside);
+        free(alone);
+        free(asked);
+        free(beside);
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* Goes away in the middle of a stream, properly or not. */
+static void leave(crowd *c, uint64_t *state, const char *path, json_t *body) {
+    int status;
+    json_object_set_new(body, "stream", json_true());
+    json_object_set_new(body, "max_tokens", json_integer(200));
+    fr_events events = {.client = fr_ask_begin(c->port, path, body, &status)};
+    if (status == 200)
+        for (size_t i = fr_chance(state, 6); i > 0; i--) json_decref(fr_events_next(&events));
+    if (events.client && fr_chance(state, 2)) {
+        fr_client_abort(events.client);
+        events.client = NULL;
+    }
+    fr_events_close(&events);
+    c->left++;
+}
+
+static void send_garbage(crowd *c, uint64_t *state) {
+#define POST "POST /completion HTTP/1.1\r\nHost: localhost\r\n"
+    static const char *const garbage[] = {POST "Content-Length: 50\r\n\r\n{\"prompt\":", "GARBAGE\r\n\r\n",
+                                          "\x16\x03\x01\x02", POST "Content-Length: 9\r\n\r\n{\"a\": [[["};
+    const char *bytes = garbage[fr_chance(state, 4)];
+    fr_client *client = fr_client_open(c->port);
+    if (!client) return;
+    fr_client_send(client, bytes, strlen(bytes));
+    fr_client_closed(client, 1);
+    fr_client_close(client);
+}
+
+static void ask_again(crowd *c, fr_client **client, uint64_t *state, size_t index) {
+    const json_t *request = json_array_get(c->requests, index);
+    const char *path = json_string_value(json_object_get(request, "path"));
+    json_t *body = fr_ask_otherwise(state, json_object_get(request, "body"));
+    if (fr_chance(state, 6) == 0) leave(c, state, path, body);
+    if (fr_chance(state, 6) == 0) send_garbage(c, state);
+    json_decref(body);
+    body = fr_ask_otherwise(state, json_object_get(request, "body"));
+    json_t *said = *client ? fr_ask_on(*client, path, body) : NULL;
+    if (!json_equal(json_array_get(c->alone, index), said)) blame(c, index, body, said);
+    c->answered += said != NULL;
+    if (!said || fr_chance(state, 8) == 0) {
+        fr_client_close(*client);
+        *client = fr_client_open(c->port);
+    }
+    json_decref(said);
+    json_decref(body);
+}
+
+static void *run_client(void *context) {
+    crowd *c = context;
+    fr_client *client = fr_client_open(c->port);
+    for (size_t at; (at = c->next++) < c->count;) {
+        uint64_t state = c->seed + 977 * (at + 1);
+        ask_again(c, &client, &state, c->order[at]);
+    }
+    fr_client_close(client);
+    return NULL;
+}
+
+static void make_longer(json_t *body, size_t most) {
+    json_object_set_new(body, "max_tokens", json_integer((json_int_t)most));
+    json_object_set_new(body, "ignore_eos", json_true());
+    json_object_del(body, "stop");
+    json_object_del(body, "response_format"); /* whose texts have to end */
+    json_object_del(body, "json_schema");
+    json_object_del(body, "tool_choice");
+}
+
+static void ask_alone(crowd *c, bool longer) {
+    fr_client *client = fr_client_open(c->port);
+    for (size_t i = 0; i < c->count; i++) {
+        json_t *request = fr_draw_request(&c->seed), *body = json_object_get(request, "body");
+        const char *path = json_string_value(json_object_get(request, "path"));
+        if (longer) make_longer(body, 50 + fr_chance(&c->seed, 40));
+        json_t *said = fr_ask_on(client, path, body);
+        ck_assert_msg(said && !json_object_get(said, "error"), "%s: %s", json_dumps(request, 0), json_dumps(said, 0));
+        json_array_append_new(c->requests, request);
+        json_array_append_new(c->alone, said);
+    }
+    fr_client_close(client);
+}
+
+static void shuffle(crowd *c) {
+    for (size_t i = 0; i < c->count; i++) c->order[i] = i;
+    for (size_t i = c->count; i > 1; i--) {
+        size_t other = fr_chance(&c->seed, i), kept = c->order[other];
+        c->order[other] = c->order[i - 1];
+        c->order[i - 1] = kept;
+    }
+}
+
+static void ask_alone_and_together(size_t count, uint64_t seed, bool longer) {
+    pthread_t clients[CONNECTIONS];
+    crowd c = {.port = server.port,
+               .requests = json_array(),
+               .alone = json_array(),
+               .order = calloc(count, sizeof(size_t)),
+               .count = count,
+               .seed = seed,
+               .lock = PTHREAD_MUTEX_INITIALIZER};
+    ask_alone(&c, longer);
+    shuffle(&c);
+    for (size_t i = 0; i < CONNECTIONS; i++) ck_assert_int_eq(pthread_create(&clients[i], NULL, run_client, &c), 0);
+    for (size_t i = 0; i < CONNECTIONS; i++) pthread_join(clients[i], NULL);
+    ck_assert_msg(!c.fault, "%s", c.fault);
+    ck_assert_uint_eq(c.answered, count);
+    ck_assert_uint_gt(c.left, 0);
+    json_decref(c.requests);
+    json_decref(c.alone);
+    free(c.order);
+}
+
+START_TEST(each_answer_is_the_same_beside_others) {
+    server = fr_server_start(DEMO DEMO_DRAFTER "-np 4");
+    ask_alone_and_together(60, 20261127, false);
+    fr_server_stop(&server);
+}
+END_TEST
+
+/* As the server says it, which fails for too few. */
+static long long least_memory(const char *options) {
+    char line[256];
+    snprintf(line, sizeof line, "serve --port 0 %s --kv-memory 1", options);
+    fr_command c = fr_command_run(line, NULL);
+    const char *least = strstr(c.err, "at least ");
+    ck_assert_msg(c.status == 1 && least, "%d: %s", c.status, c.err);
+    long long bytes = strtoll(least + 9, NULL, 10);
+    fr_command_free(&c);
+    return bytes;
+}
+
+/* For one text of the whole context: four together wait for each other. */
+START_TEST(texts_without_memory_wait_and_are_the_same) {
+#define SMALL DEMO DEMO_DRAFTER "-np 4 -c 256"
+    server = fr_server_start(SMALL " --kv-memory %lld", least_memory(SMALL));
+    ask_alone_and_together(24, 46, true);
+    fr_server_stop(&server);
+}
+END_TEST
+
+/* What is kept of a text that has ended is more than half of the memory; the other, which waits for some, comes to its
+ * end although nobody asks for anything any more. */
+START_TEST(a_text_without_memory_goes_on_by_itself) {
+#define PAIR DEMO "-t 1 -np 2 -c 512"
+    server = fr_server_start(PAIR " --kv-memory %lld", least_memory(PAIR));
+    fr_events texts[2];
+    for (int i = 0; i < 2; i++) {
+        json_t *body = fr_body("{s:s, s:i, s:i, s:b, s:b, s:i}", "prompt", i ? "The sea" : "The river", "n_predict",
+                               i ? 480 : 400, "temperature", 0, "ignore_eos", 1, "stream", 1, "speculative.n_max", 0);
+        texts[i] = fr_ask_stream(server.port, NATIVE, body);
+        json_decref(body);
+    }
+    for (int i = 0; i < 2; i++) {
+        json_decref(fr_events_said(&texts[i]));
+        ck_assert_msg(texts[i].whole, "text %d has no end", i);
+        fr_events_close(&texts[i]);
+    }
+    fr_server_stop(&server);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------------------------------------- queue, places */
+
+/* More text than any test waits for. */
+static json_t *endless(void) {
+    return fr_body("{s:s, s:i, s:i, s:b, s:b, s:i}", "prompt", "The river", "n_predict", -1, "temperature", 0,
+                   "ignore_eos", 1, "stream", 1, "speculative.n_max", 0);
+}
+
+static json_t *brief(void) {
+    return fr_body("{s:s, s:i, s:i}", "prompt", "The river", "n_predict", 4, "temperature", 0);
+}
+
+static double metric(const char *name) {
+    char *page, key[128];
+    ck_assert_int_eq(fr_client_once(server.port, "GET", "/metrics", NULL, NULL, &page), 200);
+    snprintf(key, sizeof key, "\nllamacpp:%s ", name);
+    char *line = strstr(page, key);
+    ck_assert_ptr_nonnull(line);
+    double value = strtod(line + strlen(key), NULL);
+    free(page);
+    return value;
+}
+
+static void await_metric(const char *name, double value) {
+    for (int i = 0; metric(name) != value; i++) {
+        ck_assert_msg(i < 4000, "%s stays %g", name, metric(name));
+        usleep(5000);
+    }
+}
+
+/* One that is under way for certain. */
+static fr_events occupy(void) {
+    json_t *body = endless();
+    fr_events events = fr_ask_stream(server.port, NATIVE, body);
+    json_t *first = fr_events_next(&events);
+    ck_assert_ptr_nonnull(first);
+    json_decref(first);
+    json_decref(body);
+    return events;
+}
+
+static fr_client *send_brief(void) {
+    json_t *body = brief();
+    char *text = json_dumps(body, 0);
+    fr_client *client = fr_client_open(server.port);
+    ck_assert(client && fr_client_ask(client, "POST", NATIVE, NULL, text));
+    json_decref(body);
+    free(text);
+    return client;
+}
+
+static void answers_now(void) {
+    json_t *body = brief(), *said = fr_ask_ok(server.port, NATIVE, body);
+    json_decref(said);
+    json_decref(body);
+}
+
+START_TEST(who_comes_beyond_the_queue_is_told) {
+    server = fr_server_start(ALONE "-np 2 --max-queue 1 --metrics");
+    fr_events first = occupy(), second = occupy();
+    fr_client *third = send_brief();
+    await_metric("requests_deferred", 1);
+    for (int i = 0; i < 3; i++) {
+        fr_client *fourth = send_brief();
+        ck_assert_int_eq(fr_client_head(fourth), 503);
+        char *again = fr_client_header(fourth, "Retry-After"), *text = fr_client_body(fourth, NULL);
+        ck_assert(again && strtol(again, NULL, 10) > 0);
+        ck_assert_msg(strstr(text, "unavailable_error") != NULL, "%s", text);
+        free(again);
+        free(text);
+        fr_client_close(fourth);
+    }
+    ck_assert(metric("requests_processing") == 2);
+    fr_events_close(&first);
+    ck_assert_int_eq(fr_client_head(third), 200);
+    fr_client_close(third);
+    answers_now();
+    fr_events_close(&second);
+    answers_now();
+    fr_server_stop(&server);
+}
+END_TEST
+
+/* As many as there are places and room in the queue, however soon they come after each other. */
+START_TEST(no_place_is_refused_that_is_free) {
+    server = fr_server_start(ALONE "-np 3 --max-queue 2");
+    fr_client *clients[5];
+    for (int i = 0; i < 5; i++) clients[i] = send_brief();
+    for (int i = 0; i < 5; i++) {
+        ck_assert_int_eq(fr_client_head(clients[i]), 200);
+        fr_client_close(clients[i]);
+    }
+    fr_server_stop(&server);
+}
+END_TEST
+
+/* Disconnects some time after the request: closing only the sending side counts as waiting only right after the
+ * request. */
+static void vanish(fr_client *client, bool properly) {
+    usleep(400000);
+    if (properly) fr_client_close(client);
+    else fr_client_abort(client);
+}
+
+START_TEST(who_vanishes_leaves_the_place) {
+    server = fr_server_start(ALONE "-np 1 --metrics --slots");
+    fr_events stream = occupy();
+    fr_client *waits = send_brief();
+    await_metric("requests_deferred", 1);
+    vanish(waits, _i);
+    await_metric("requests_deferred", 0);
+    ck_assert(metric("requests_processing") == 1);
+    fr_client *next = send_brief();
+    await_metric("requests_deferred", 1);
+    vanish(stream.client, _i);
+    stream.client = NULL;
+    ck_assert_int_eq(fr_client_head(next), 200);
+    fr_client_close(next);
+    await_metric("requests_processing", 0);
+    json_t *slots;
+    ck_assert_int_eq(fr_ask_json(server.port, "/slots", NULL, &slots), 200);
+    ck_assert(json_is_false(fr_json_get(json_array_get(slots, 0), "is_processing")));
+    ck_assert(metric("n_tokens_max") < CONTEXT);
+    json_decref(slots);
+    fr_events_close(&stream);
+    fr_server_stop(&server);
+}
+END_TEST
+
+/* Prompts with one beginning that come at once: one is run whole, the others behind the pages that they share. */
+START_TEST(one_beginning_is_run_once) {
+    enum { BEGINNING = 500, MOST_BEHIND = 64 + 8 };
+    server = fr_server_start(ALONE "-np 4 -c 1024");
+    fr_client *clients[4];
+    size_t whole = 0;
+    for (int i = 0; i < 4; i++) {
+        json_t *ids = json_array(), *body = fr_body("{s:o, s:i, s:i}", "prompt", ids, "n_predict", 2, "temperature", 0);
+        for (int id = 0; id < BEGINNING; id++) json_array_append_new(ids, json_integer(10 + id % 200));
+        for (int id = 0; id < 4; id++) json_array_append_new(ids, json_integer(20 + i));
+        char *text = json_dumps(body, 0);
+        clients[i] = fr_client_open(server.port);
+        ck_assert(clients[i] && fr_client_ask(clients[i], "POST", NATIVE, NULL, text));
+        json_decref(body);
+        free(text);
+    }
+    for (int i = 0; i < 4; i++) {
+        ck_assert_int_eq(fr_client_head(clients[i]), 200);
+        char *text = fr_client_body(clients[i], NULL);
+        json_t *said = json_loads(text, 0, NULL), *timings = json_object_get(said, "timings");
+        json_int_t ran = json_integer_value(fr_json_get(timings, "prompt_n"));
+        whole += ran > BEGINNING;
+        ck_assert_msg(ran > BEGINNING || ran <= MOST_BEHIND, "%s", text);
+        json_decref(said);
+        free(text);
+        fr_client_close(clients[i]);
+    }
+    ck_assert_uint_eq(whole, 1);
+    fr_server_stop(&server);
+}
+END_TEST
+
+/* Asks a chat and gives its count of cached tokens, which "usage" and "timings" must agree on; *prompt gets the number
+ * of prompt tokens. */
+static json_int_t ask_chat(json_t *messages, bool reuses, json_int_t *prompt) {
+    json_t *said, *body = fr_body("{s:O, s:i, s:i, s:b}", "messages", messages, "max_tokens", 4, "temperature", 0,
+                                  "cache_prompt", reuses);
+    ck_assert_int_eq(fr_ask_json(server.port, "/v1/chat/completions", body, &said), 200);
+    const json_t *usage = fr_json_get(said, "usage"), *timings = fr_json_get(said, "timings");
+    json_int_t cached = json_integer_value(fr_json_get(fr_json_get(usage, "prompt_tokens_details"), "cached_tokens"));
+    *prompt = json_integer_value(fr_json_get(usage, "prompt_tokens"));
+    ck_assert_int_eq(cached, json_integer_value(fr_json_get(timings, "cache_n")));
+    ck_assert_int_eq(*prompt, cached + json_integer_value(fr_json_get(timings, "prompt_n")));
+    json_decref(body);
+    json_decref(said);
+    return cached;
+}
+
+/* On one slot each turn reuses the previous one, and a request for a title in between changes nothing. A request that
+ * switches reuse off has its whole prompt run. */
+START_TEST(one_slot_goes_on_with_a_conversation) {
+    server = fr_server_start(DEMO "-t 1 -np 1 -c 1024");
+    json_t *messages = json_array(), *title = json_pack("[{s:s, s:s}]", "role", "user", "content", "A title, please.");
+    json_int_t last = 0; /* prompt's tokens: with all but what opens its reply the next one begins */
+    for (int turn = 0; turn < 4; turn++) {
+        json_int_t prompt, before = 0, short_prompt;
+        const char *asked = turn ? "And then?" : "Tell me what the cat on the mat saw when the dog came in at last.";
+        json_array_append_new(messages, json_pack("{s:s, s:s}", "role", "user", "content", asked));
+        json_int_t cached = ask_chat(messages, true, &prompt);
+        ck_assert_msg(cached >= last - 16 && (turn || cached == 0), "of %lld tokens %lld", (long long)prompt,
+                      (long long)cached);
+        last = prompt;
+        ck_assert_int_eq(ask_chat(messages, false, &before), 0);
+        ck_assert_int_eq(ask_chat(messages, true, &before), prompt - 1);
+        ask_chat(title, true, &short_prompt);
+        json_array_append_new(messages, json_pack("{s:s, s:s}", "role", "assistant", "content", "It saw much."));
+    }
+    json_decref(title);
+    json_decref(messages);
+    fr_server_stop(&server);
+}
+END_TEST
+
+/* Nor does who asked for a whole answer, of several choices of which one has no place yet. */
+START_TEST(who_vanishes_takes_all_choices_along) {
+    server = fr_server_start(ALONE "-np 2 --metrics");
+    json_t *body = endless();
+    json_object_set_new(body, "n", json_integer(3));
+    json_object_del(body, "stream");
+    char *text = json_dumps(body, 0);
+    fr_client *client = fr_client_open(server.port);
+    ck_assert(fr_client_ask(client, "POST", COMPLETION, NULL, text));
+    await_metric("requests_processing", 1);
+    vanish(client, true);
+    answers_now();
+    await_metric("requests_processing", 0);
+    await_metric("requests_deferred", 0);
+    ck_assert(metric("n_tokens_max") < CONTEXT);
+    json_decref(body);
+    free(text);
+    fr_server_stop(&server);
+}
+END_TEST
+
+/* One request may have all places. */
+START_TEST(no_slot_is_free_where_choices_have_all) {
+    server = fr_server_start(ALONE "-np 2 --slots");
+    json_t *body = endless();
+    ck_assert_int_eq(fr_client_once(server.port, "GET", "/slots?fail_on_no_slot=1", NULL, NULL, NULL), 200);
+    json_object_set_new(body, "n", json_integer(2));
+    fr_events events = fr_ask_stream(server.port, NATIVE, body);
+    for (json_int_t index = 0; index == 0;) {
+        json_t *event = fr_events_next(&events);
+        ck_assert_ptr_nonnull(event);
+        index = json_integer_value(fr_json_get(event, "index"));
+        json_decref(event);
+    }
+    ck_assert_int_eq(fr_client_once(server.port, "GET", "/slots?fail_on_no_slot=1", NULL, NULL, NULL), 503);
+    ck_assert_int_eq(fr_client_once(server.port, "GET", "/slots", NULL, NULL, NULL), 200);
+    fr_events_close(&events);
+    json_decref(body);
+    fr_server_stop(&server);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------------------- pace */
+
+/* Reads next to nothing for a while, then all of it, which is all there is to say. With FULL it is so much that its
+ * text has to wait for it. */
+START_TEST(a_slow_reader_holds_nobody_up) {
+    server = fr_server_start(ALONE "-np 2 -c %d", getenv("FULL") ? 4096 : 512);
+    int status;
+    char byte;
+    json_t *body = endless();
+    json_object_set_new(body, "n_probs", json_integer(20));
+    json_object_set_new(body, "stream", json_false());
+    json_t *alone = fr_ask_ok(server.port, NATIVE, body);
+    json_object_set_new(body, "stream", json_true());
+    fr_client *client = fr_ask_begin(server.port, NATIVE, body, &status);
+    fr_events events = {.client = client, .bytes = calloc(32, 1)};
+    ck_assert_int_eq(status, 200);
+    for (int i = 0; i < 20; i++) {
+        answers_now();
+        ck_assert_int_eq(fr_client_read(client, &byte, 1), 1);
+        events.bytes[events.size++] = byte;
+    }
+    json_t *said = fr_events_said(&events);
+    ck_assert(events.whole);
+    json_object_del(json_object_get(alone, "0"), "tokens");
+    json_object_del(json_object_get(said, "0"), "tokens");
+    fr_same_said(alone, said, "a slow reader's");
+    json_decref(alone);
+    json_decref(said);
+    json_decref(body);
+    fr_events_close(&events);
+    fr_server_stop(&server);
+}
+END_TEST
+
+typedef struct reading {
+    fr_events events;
+    atomic_size_t count;
+    atomic_bool stop;
+} reading;
+
+static void *run_reading(void *context) {
+    reading *r = context;
+    for (json_t *event; !r->stop && (event = fr_events_next(&r->events)); json_decref(event)) r->count++;
+    return NULL;
+}
+
+/* A prompt of which a forward might run a thousand ids goes in small pieces, between which others get theirs. */
+START_TEST(a_long_prompt_lets_others_go_on) {
+    server = fr_server_start(ALONE "-np 2 --chunk 1024");
+    json_t *ids = json_array();
+    for (int i = 0; i < 3000; i++) json_array_append_new(ids, json_integer(300 + i % 7 + i % 5));
+    json_t *body = fr_body("{s:o, s:i, s:b, s:i}", "prompt", ids, "n_predict", 1, "stream", 1, "temperature", 0);
+    reading r = {.events = occupy()};
+    pthread_t reader;
+    ck_assert_int_eq(pthread_create(&reader, NULL, run_reading, &r), 0);
+    while (r.count < 20) usleep(1000);
+    size_t before = r.count;
+    fr_events events = fr_ask_stream(server.port, NATIVE, body);
+    size_t between = r.count - before;
+    r.stop = true;
+    pthread_join(reader, NULL);
+    ck_assert_msg(between > 24, "%zu ids of the other text while the prompt was run", between);
+    fr_events_close(&events);
+    fr_events_close(&r.events);
+    json_decref(body);
+    fr_server_stop(&server);
+}
+END_TEST
+
+int main(void) {
+    TCase *same = tcase_create("same"), *places = tcase_create("places"), *pace = tcase_create("pace");
+    Suite *suite = suite_create("serve_crowd");
+    suite_add_tcase(suite, same);
+    suite_add_tcase(suite, places);
+    suite_add_tcase(suite, pace);
+    tcase_set_timeout(same, 300);
+    tcase_set_timeout(places, 300);
+    tcase_set_timeout(pace, 300);
+    tcase_add_test(same, each_answer_is_the_same_beside_others);
+    tcase_add_test(same, texts_without_memory_wait_and_are_the_same);
+    tcase_add_test(same, a_text_without_memory_goes_on_by_itself);
+    tcase_add_test(places, who_comes_beyond_the_queue_is_told);
+    tcase_add_test(places, no_place_is_refused_that_is_free);
+    tcase_add_test(places, one_beginning_is_run_once);
+    tcase_add_test(places, one_slot_goes_on_with_a_conversation);
+    tcase_add_loop_test(places, who_vanishes_leaves_the_place, 0, 2);
+    tcase_add_test(places, no_slot_is_free_where_choices_have_all);
+    tcase_add_test(places, who_vanishes_takes_all_choices_along);
+    tcase_add_test(pace, a_slow_reader_holds_nobody_up);
+    tcase_add_test(pace, a_long_prompt_lets_others_go_on);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

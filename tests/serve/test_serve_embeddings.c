@@ -1,0 +1,260 @@
+/* /v1/embeddings: rows as fr_session_embed gives them, whoever is served beside; what is refused. */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "forerun_lab.h"
+#include "tests/support/asking.h"
+#include "tests/support/require.h"
+#include "tests/support/server.h"
+#include "tools/serve/base64.h"
+
+#define PATH   "/v1/embeddings"
+#define FOLDER "tests/data/embedding"
+#define DEMO   "-m tools/demo/target -t 2"
+
+static fr_server server;
+
+static void stop(void) {
+    fr_server_stop(&server);
+}
+
+/* What the library says of ids; free. */
+static float *embed(const char *path, const int32_t *ids, size_t count, fr_pooling pooling) {
+    fr_model *model;
+    fr_session *session;
+    require(fr_model_open(path, NULL, &model));
+    require(fr_session_open(model, NULL, NULL, &session));
+    float *values = malloc((size_t)fr_model_fact(model, FR_FACT_HIDDEN) * sizeof *values);
+    require(fr_session_embed(session, ids, count, pooling, values));
+    fr_session_close(session);
+    fr_model_close(model);
+    return values;
+}
+
+/* The answer's row at `index`, which has `width` values. */
+static const json_t *row_of(const json_t *answer, size_t index) {
+    const json_t *data = json_array_get(json_object_get(answer, "data"), index);
+    ck_assert_uint_eq((size_t)json_integer_value(json_object_get(data, "index")), index);
+    return json_object_get(data, "embedding");
+}
+
+static void expect_row(const json_t *row, const float *expected, size_t width) {
+    ck_assert_uint_eq(json_array_size(row), width);
+    for (size_t i = 0; i < width; i++)
+        ck_assert_msg((float)json_real_value(json_array_get(row, i)) == expected[i], "value %zu", i);
+}
+
+static json_t *asked(const char *body, int status) {
+    json_t *request = json_loads(body, 0, NULL), *answer;
+    ck_assert_ptr_nonnull(request);
+    int got = fr_ask_json(server.port, PATH, request, &answer);
+    char *said = json_dumps(answer, JSON_COMPACT);
+    ck_assert_msg(got == status, "%s: %d, %s", body, got, said);
+    free(said);
+    json_decref(request);
+    return answer;
+}
+
+START_TEST(ids_are_rows_by_the_models_pooling) {
+    static const int32_t first[] = {3, 40, 7}, second[] = {9};
+    float *rows[] = {embed(FOLDER, first, 3, FR_POOLING_LAST), embed(FOLDER, second, 1, FR_POOLING_LAST)};
+    server = fr_server_start("-m " FOLDER " -t 2 --embeddings --metrics");
+    json_t *answer = asked("{\"input\": [[3, 40, 7], [9]]}", 200);
+    fr_client *client = fr_client_open(server.port);
+    ck_assert(fr_client_ask(client, "GET", "/metrics", NULL, NULL));
+    ck_assert_int_eq(fr_client_head(client), 200);
+    char *since = fr_client_header(client, "Process-Start-Time-Unix"), *page = fr_client_body(client, NULL);
+    ck_assert_msg(strstr(page, "\nllamacpp:prompt_tokens_total 4\n") != NULL, "%s", page);
+    ck_assert_msg(strstr(page, "\nllamacpp:tokens_predicted_total 0\n") != NULL, "%s", page);
+    ck_assert_int_gt(strtoll(since, NULL, 10), 1700000000);
+    free(since);
+    free(page);
+    fr_client_close(client);
+    for (size_t i = 0; i < 2; i++) expect_row(row_of(answer, i), rows[i], 48);
+    ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(answer, "usage"), "prompt_tokens")), 4);
+    json_decref(answer);
+
+    answer = asked("{\"input\": [3, 40, 7], \"encoding_format\": \"base64\"}", 200);
+    const json_t *text = row_of(answer, 0);
+    size_t size;
+    unsigned char *bytes = fr_base64_read(json_string_value(text), json_string_length(text), &size);
+    ck_assert_uint_eq(size, 48 * sizeof(float));
+    ck_assert_mem_eq(bytes, rows[0], size);
+    free(bytes);
+    json_decref(answer);
+
+    answer = asked("{\"input\": [9], \"dimensions\": 5}", 200);
+    const json_t *row = row_of(answer, 0);
+    double squares = 0;
+    ck_assert_uint_eq(json_array_size(row), 5);
+    for (size_t i = 0; i < 5; i++) {
+        double value = json_real_value(json_array_get(row, i));
+        squares += value * value;
+        ck_assert_double_eq_tol(value / json_real_value(json_array_get(row, 0)),
+                                (double)rows[1][i] / (double)rows[1][0], 1e-5);
+    }
+    ck_assert_double_eq_tol(squares, 1, 1e-6);
+    json_decref(answer);
+    free(rows[0]);
+    free(rows[1]);
+    stop();
+}
+END_TEST
+
+/* Beside a stream: the rows are those of a text alone, and so is the stream's text. */
+START_TEST(texts_are_rows_beside_others) {
+    int32_t *ids;
+    size_t count;
+    fr_model *model;
+    require(fr_model_open("tools/demo/target", NULL, &model));
+    require(fr_tokenize(fr_model_tokenizer(model), "a small dog", 11, true, false, &ids, &count));
+    size_t width = (size_t)fr_model_fact(model, FR_FACT_HIDDEN);
+    float *expected = embed("tools/demo/target", ids, count, FR_POOLING_MEAN);
+    server = fr_server_start(DEMO " -md tools/demo/assistant --embeddings --pooling mean");
+    json_t *body = fr_body("{s:s, s:i, s:b, s:i}", "prompt", "Once upon a time", "max_tokens", 60, "stream", 1, "seed",
+                           5);
+    json_t *alone, *beside;
+    fr_events events = fr_ask_stream(server.port, COMPLETION, body);
+    alone = fr_events_said(&events);
+    fr_events_close(&events);
+    events = fr_ask_stream(server.port, COMPLETION, body);
+    for (int i = 0; i < 3; i++) {
+        json_t *answer = asked("{\"input\": [\"a small dog\", \"another one\", \"a small dog\"]}", 200);
+        expect_row(row_of(answer, 0), expected, width);
+        expect_row(row_of(answer, 2), expected, width);
+        json_decref(answer);
+    }
+    json_t *parts = asked("{\"input\": [\"another\", {\"type\": \"text\", \"text\": \"a small dog\"}]}", 200);
+    expect_row(row_of(parts, 1), expected, width);
+    json_decref(parts);
+    parts = asked("{\"input\": {\"type\": \"text\", \"text\": \"a small dog\"}}", 200);
+    expect_row(row_of(parts, 0), expected, width);
+    json_decref(parts);
+    parts = asked("{\"input\": [{\"content\": [{\"type\": \"text\", \"text\": \"a sm\"}, {\"type\": "
+                  "\"text\", \"text\": \"all dog\"}]}, {\"prompt_string\": \"a small dog\"}]}", 200);
+    expect_row(row_of(parts, 0), expected, width);
+    expect_row(row_of(parts, 1), expected, width);
+    json_decref(parts);
+    json_t *mixed = json_array(), *request = json_object();
+    for (size_t i = 0; i < count; i++) json_array_append_new(mixed, json_integer(ids[i]));
+    json_array_append_new(mixed, json_string("")); /* a text among ids, which adds none */
+    json_object_set_new(request, "input", mixed);
+    ck_assert_int_eq(fr_ask_json(server.port, "/v1/embeddings", request, &parts), 200);
+    ck_assert_uint_eq(json_array_size(json_object_get(parts, "data")), 1);
+    expect_row(row_of(parts, 0), expected, width);
+    json_decref(request);
+    json_decref(parts);
+    beside = fr_events_said(&events);
+    fr_events_close(&events);
+    fr_same_said(alone, beside, "a stream beside embeddings");
+    json_decref(alone);
+    json_decref(beside);
+    json_decref(body);
+    free(expected);
+    fr_free(ids);
+    fr_model_close(model);
+    stop();
+}
+END_TEST
+
+START_TEST(what_is_no_input_is_refused) {
+    static const struct {
+        const char *body, *says;
+    } cases[] = {
+        {"{}", "\"input\" is missing"},
+        {"{\"input\": []}", "1 to 2048"},
+        {"{\"input\": 5}", "\"input\"[0] is neither"},
+        {"{\"input\": {\"content\": \"a\"}}", "\"input\"[0] is neither"},
+        {"{\"input\": {\"content\": [{\"type\": \"image_url\"}]}}", "\"input\"[0] is neither"},
+        {"{\"input\": [{\"type\": \"text\"}]}", "\"input\"[0] is neither"},
+        {"{\"input\": [{\"type\": \"image_url\", \"text\": \"a\"}]}", "\"input\"[0] is neither"},
+        {"{\"input\": [[1], null]}", "\"input\"[1] is neither"},
+        {"{\"input\": [[1], []]}", "\"input\"[1] has no tokens"},
+        {"{\"input\": [1, -1]}", "\"input\"[1] is no id"},
+        {"{\"input\": [1, 99999]}", "99999"},
+        {"{\"input\": [1], \"encoding_format\": \"hex\"}", "encoding_format"},
+        {"{\"input\": [1], \"encoding_format\": 1}", "encoding_format"},
+        {"{\"input\": [1], \"dimensions\": 0}", "\"dimensions\" must be 1 to 48"},
+        {"{\"input\": [1], \"dimensions\": 49}", "\"dimensions\" must be 1 to 48"},
+    };
+    server = fr_server_start("-m " FOLDER " -t 1 --embeddings -c 64");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *answer = asked(cases[i].body, 400);
+        const char *message = json_string_value(json_object_get(json_object_get(answer, "error"), "message"));
+        ck_assert_msg(message && strstr(message, cases[i].says), "%s: %s", cases[i].body, message);
+        json_decref(answer);
+    }
+    json_decref(asked("{\"input\": [7]}", 200)); /* and goes on */
+    stop();
+}
+END_TEST
+
+/* A model that says nothing of pooling needs to be told. */
+START_TEST(a_pooling_must_be_known) {
+    server = fr_server_start(DEMO " --embeddings");
+    json_t *answer = asked("{\"input\": \"a\"}", 501);
+    ck_assert_ptr_nonnull(strstr(json_string_value(json_object_get(json_object_get(answer, "error"), "message")),
+                                 "--pooling"));
+    json_decref(answer);
+    stop();
+}
+END_TEST
+
+static json_t *ask_ollama(const char *path, const char *body, int status) {
+    json_t *request = json_loads(body, 0, NULL), *answer;
+    ck_assert_int_eq(fr_ask_json(server.port, path, request, &answer), status);
+    json_decref(request);
+    return answer;
+}
+
+/* The same rows in ollama's form. A text that is too long is cut at its end, unless "truncate" is false. */
+START_TEST(ollama_has_the_same_rows) {
+    server = fr_server_start(DEMO " -c 64 --embeddings --pooling mean");
+    json_t *expected = asked("{\"input\": [\"a small dog\", \"another\"]}", 200);
+    json_t *answer = ask_ollama("/api/embed", "{\"model\": \"m\", \"input\": [\"a small dog\", \"another\"]}", 200);
+    for (size_t i = 0; i < 2; i++)
+        ck_assert(json_equal(json_array_get(json_object_get(answer, "embeddings"), i),
+                             (json_t *)(uintptr_t)row_of(expected, i)));
+    ck_assert_int_eq(json_integer_value(json_object_get(answer, "prompt_eval_count")),
+                     json_integer_value(json_object_get(json_object_get(expected, "usage"), "prompt_tokens")));
+    json_decref(answer);
+    answer = ask_ollama("/api/embed", "{\"input\": \"a small dog\"}", 200);
+    ck_assert_uint_eq(json_array_size(json_object_get(answer, "embeddings")), 1);
+    json_decref(answer);
+    answer = ask_ollama("/api/embeddings", "{\"prompt\": \"a small dog\"}", 200);
+    ck_assert(json_equal(json_object_get(answer, "embedding"), (json_t *)(uintptr_t)row_of(expected, 0)));
+    json_decref(answer);
+    json_decref(ask_ollama("/api/embeddings", "{\"prompt\": [\"a\"]}", 400));
+    for (int cut = 0; cut < 2; cut++) {
+        char words[512] = "", body[640];
+        for (int i = 0; i < 100; i++) strncat(words, "a b ", sizeof words - strlen(words) - 1);
+        snprintf(body, sizeof body, "{\"input\": \"%s\"%s}", words, cut ? "" : ", \"truncate\": false");
+        answer = ask_ollama("/api/embed", body, cut ? 200 : 400);
+        if (cut) ck_assert_int_eq(json_integer_value(json_object_get(answer, "prompt_eval_count")), 64);
+        else ck_assert(json_is_string(json_object_get(answer, "error")));
+        json_decref(answer);
+    }
+    json_decref(expected);
+    stop();
+}
+END_TEST
+
+int main(void) {
+    TCase *tests = tcase_create("serve_embeddings");
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, ids_are_rows_by_the_models_pooling);
+    tcase_add_test(tests, texts_are_rows_beside_others);
+    tcase_add_test(tests, what_is_no_input_is_refused);
+    tcase_add_test(tests, ollama_has_the_same_rows);
+    tcase_add_test(tests, a_pooling_must_be_known);
+    Suite *suite = suite_create("serve_embeddings");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

@@ -1,0 +1,82 @@
+/* Pieces of prompts beside texts under way, by made-up machines whose rounds take so long and rows so much more. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "tests/support/require.h"
+#include "tools/serve/prompt_throttle.h"
+
+typedef struct machine {
+    double round, row, free; /* seconds; rows that cost nothing */
+} machine;
+
+static double takes(const machine *m, size_t rows, uint32_t *state) {
+    *state = *state * 1664525u + 1013904223u;
+    double noise = 1 + 0.1 * ((double)(*state >> 8) / 16777216 - 0.5);
+    double paid = (double)rows > m->free ? (double)rows - m->free : 0;
+    return (m->round + m->row * paid) * noise;
+}
+
+static const machine machines[] = {{0.006, 0.0016, 0}, {0.030, 0.009, 0},    {0.030, 0.002, 7}, {0.080, 0.030, 4},
+                                   {0.001, 0.005, 0},  {0.030, 0.00002, 16}, {0.500, 0.100, 2}};
+
+/* After a few rounds hardly one is twice as long as without prompts, unless a single row makes it so; and what fits is
+ * used. */
+START_TEST(rounds_at_most_double) {
+    const machine *m = &machines[_i];
+    fr_prompt_throttle throttle = {0};
+    uint32_t state = 7;
+    size_t slow = 0, rows = 0, fits = (size_t)(m->free + m->round / m->row);
+    for (size_t i = 0; i < 20; i++)
+        fr_prompt_throttle_learn(&throttle, takes(m, 64, &state), 0, 64); /* a prompt alone */
+    for (size_t i = 0; i < 20; i++) fr_prompt_throttle_learn(&throttle, takes(m, 0, &state), 3, 0);
+    for (size_t i = 0; i < 400; i++) {
+        size_t piece = fr_prompt_throttle_rows(&throttle, 3);
+        if (piece > 256) piece = 256;
+        ck_assert_uint_ge(piece, 1);
+        double seconds = takes(m, piece, &state);
+        slow += i >= 20 && seconds > 2.1 * m->round && piece > 1;
+        rows += piece;
+        fr_prompt_throttle_learn(&throttle, seconds, 3, piece);
+    }
+    ck_assert_uint_le(slow, 4);
+    ck_assert_uint_ge(rows, 400 * (fits < 256 ? fits : 256) / 3);
+}
+END_TEST
+
+START_TEST(nobody_waits) {
+    fr_prompt_throttle throttle = {0};
+    ck_assert_uint_eq(fr_prompt_throttle_rows(&throttle, 0), 0);
+    ck_assert_uint_ge(fr_prompt_throttle_rows(&throttle, 1), 1);
+    fr_prompt_throttle_learn(&throttle, 0.1, 0, 64);
+    ck_assert_uint_eq(fr_prompt_throttle_rows(&throttle, 0), 0);
+    ck_assert_uint_le(fr_prompt_throttle_rows(&throttle, 1), 64);
+}
+END_TEST
+
+/* Began at 10, had its first id at 12, when request 7 was the last. */
+START_TEST(a_burst_is_waited_for) {
+    static const uint64_t before[] = {5}, at[] = {9, 7}, behind[] = {8, 9};
+    const fr_prompt_throttle_first text = {10, 12, 7};
+    ck_assert(fr_prompt_throttle_waits(&text, 12, 4, before, 1));
+    ck_assert(fr_prompt_throttle_waits(&text, 17.9, 4, at, 2));
+    ck_assert(!fr_prompt_throttle_waits(&text, 12, 4, behind, 2)); /* who came later takes its turn */
+    ck_assert(!fr_prompt_throttle_waits(&text, 12, 4, NULL, 0));
+    ck_assert(!fr_prompt_throttle_waits(&text, 18.1, 4, before, 1)); /* four times as long as its own prompt took */
+    ck_assert(fr_prompt_throttle_waits(&text, 18.1, 5, before, 1));
+    ck_assert(!fr_prompt_throttle_waits(&text, 12.1, 1, before, 1)); /* one slot alone: nobody is waited for */
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("serve_prompt_throttle");
+    TCase *all = tcase_create("all");
+    tcase_add_loop_test(all, rounds_at_most_double, 0, sizeof machines / sizeof *machines);
+    tcase_add_test(all, nobody_waits);
+    tcase_add_test(all, a_burst_is_waited_for);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,265 @@
+/* See block_reference.h. Columns are looked up one by one: slow, but easy to compare with a format's description. */
+#include "tests/support/block_reference.h"
+
+#include <math.h>
+
+#include "quant/iq_grids.h"
+
+enum { RUN = 32 };
+
+static float f16_at(const uint8_t *bytes) {
+    return fr_f32_from_f16((uint16_t)(bytes[0] | bytes[1] << 8));
+}
+
+/* Bits `at` to `at + count - 1` of a byte. */
+static int bits(uint8_t byte, unsigned at, unsigned count) {
+    return byte >> at & ((1 << count) - 1);
+}
+
+/* Four bits of 16 bytes: columns 0 to 15 in the low halves, 16 to 31 in the high ones. */
+static int nibble(const uint8_t *bytes, unsigned c) {
+    return bits(bytes[c % 16], c / 16 * 4, 4);
+}
+
+/* The same for pairs of runs, a byte for one column of each. */
+static int nibble_of_pair(const uint8_t *bytes, unsigned c) {
+    return bits(bytes[c / 64 * 32 + c % 32], c / 32 % 2 * 4, 4);
+}
+
+static int q6_k_code(const uint8_t *block, unsigned c) {
+    unsigned half = c / 128, run = c % 128 / 32, low = half * 64 + run % 2 * 32 + c % 32, high = half * 32 + c % 32;
+    return bits(block[low], run / 2 * 4, 4) | bits(block[128 + high], run * 2, 2) << 4;
+}
+
+/* Two bits of 64 bytes: a byte for one column of each of four runs. */
+static int pair_at(const uint8_t *bytes, unsigned c) {
+    return bits(bytes[c / 128 * 32 + c % 32], c % 128 / 32 * 2, 2);
+}
+
+static int u16_at(const uint8_t *bytes) {
+    return bytes[0] | bytes[1] << 8;
+}
+
+/* Bits of signs with an eighth that makes the number of minuses even. */
+static bool even_minus(int seven, unsigned i) {
+    return i < 7 ? seven >> i & 1 : __builtin_popcount((unsigned)seven & 127) & 1;
+}
+
+/* The 7 bits of signs of octet i of 4 from the 28 at bytes. */
+static int seven_at(const uint8_t *bytes, unsigned i) {
+    return (int)(((uint32_t)u16_at(bytes) | (uint32_t)u16_at(bytes + 2) << 16) >> 7 * i & 127);
+}
+
+static int signed_value(int magnitude, bool minus) {
+    return minus ? -magnitude : magnitude;
+}
+
+/* Columns of IQ2 in eighths of the scale, which counts in odd numbers. */
+static int iq2_code(fr_dtype type, const uint8_t *block, unsigned c) {
+    static const int values[] = {8, 25, 43};
+    unsigned octet = c / 8, i = c % 8;
+    if (type == FR_IQ2_XXS) {
+        const uint8_t *run = block + 2 + c / 32 * 8;
+        return signed_value(values[fr_grid_iq2_xxs[run[octet % 4]] >> 2 * i & 3],
+                            even_minus(seven_at(run + 4, octet % 4), i));
+    }
+    if (type == FR_IQ2_XS) {
+        int word = u16_at(block + 2 + 2 * octet);
+        return signed_value(values[fr_grid_iq2_xs[word % 512] >> 2 * i & 3], even_minus(word >> 9, i));
+    }
+    int point = block[2 + octet] | bits(block[66 + octet / 4], octet % 4 * 2, 2) << 8;
+    return signed_value(values[fr_grid_iq2_s[point] >> 2 * i & 3], bits(block[34 + octet], i, 1));
+}
+
+/* Columns of IQ3: IQ3_XXS's in halves of the scale. */
+static int iq3_code(fr_dtype type, const uint8_t *block, unsigned c) {
+    static const int xxs[] = {2, 6, 10, 14, 18, 22, 26, 31};
+    unsigned quad = c / 4, octet = c / 8, shift = c % 4 * 4;
+    if (type == FR_IQ3_XXS)
+        return signed_value(xxs[fr_grid_iq3_xxs[block[2 + quad]] >> shift & 7],
+                            even_minus(seven_at(block + 66 + c / 32 * 4, octet % 4), c % 8));
+    int point = block[2 + quad] | bits(block[66 + quad / 8], quad % 8, 1) << 8;
+    return signed_value(2 * (fr_grid_iq3_s[point] >> shift & 7) + 1, bits(block[74 + octet], c % 8, 1));
+}
+
+/* The odd number that the 4 bits of scale of column c's run or half of a run stand for. */
+static int iq_scale(fr_dtype type, const uint8_t *block, unsigned c) {
+    switch (type) {
+    case FR_IQ2_XXS: return 2 * bits(block[2 + c / 32 * 8 + 7], 4, 4) + 1;
+    case FR_IQ3_XXS: return 2 * bits(block[66 + c / 32 * 4 + 3], 4, 4) + 1;
+    case FR_IQ3_S: return 2 * bits(block[106 + c / 64], c / 32 % 2 * 4, 4) + 1;
+    case FR_IQ1_S: return 2 * (u16_at(block + 34 + c / 32 * 2) >> 12 & 7) + 1;
+    case FR_IQ1_M: return 2 * (u16_at(block + 48 + c / 64 * 2) >> c / 16 % 4 * 3 & 7) + 1;
+    case FR_IQ2_XS: return 2 * bits(block[66 + c / 32], c / 16 % 2 * 4, 4) + 1;
+    default: return 2 * bits(block[74 + c / 32], c / 16 % 2 * 4, 4) + 1;
+    }
+}
+
+/* The low and high bits of an IQ1 point's index, and whether its delta is below 0; columns in eighths. */
+static int iq1_code(fr_dtype type, const uint8_t *block, unsigned c) {
+    unsigned octet = c / 8;
+    int point, lower;
+    if (type == FR_IQ1_S) {
+        int word = u16_at(block + 34 + c / 32 * 2);
+        point = block[2 + octet] | (word >> 3 * (octet % 4) & 7) << 8;
+        lower = word >> 15;
+    } else {
+        point = block[octet] | bits(block[32 + octet / 2], octet % 2 * 4, 3) << 8;
+        lower = bits(block[32 + octet / 2], octet % 2 * 4 + 3, 1);
+    }
+    return 8 * ((fr_grid_iq1[point] >> c % 8 * 2 & 3) - 1) + (lower ? -1 : 1);
+}
+
+/* The byte of a column of TQ1_0 and which of its digits, the first as high as can be, it is. */
+static int tq1_code(const uint8_t *block, unsigned c) {
+    unsigned byte = c < 160 ? c % 32 : c < 240 ? 32 + c % 16 : 48 + c % 4;
+    unsigned digit = c < 160 ? c / 32 : c < 240 ? (c - 160) / 16 : (c - 240) / 4;
+    unsigned fraction = block[byte];
+    while (digit-- > 0) fraction = fraction * 3 % 256;
+    return (int)(fraction * 3 / 256) - 1;
+}
+
+/* A float of a sign, two bits of exponent and one of fraction, doubled. */
+static int e2m1(int code) {
+    int exponent = code >> 1 & 3, fraction = code & 1;
+    return signed_value(exponent == 0 ? fraction : (2 + fraction) << (exponent - 1), code >> 3);
+}
+
+/* An E4M3 without a sign, of which 0x7f alone is no number, halved. */
+static float half_of_e4m3(uint8_t byte) {
+    int exponent = bits(byte, 3, 4), fraction = bits(byte, 0, 3);
+    if (byte == 0x7f) return 0;
+    return exponent == 0 ? ldexpf((float)fraction, -10) : ldexpf((float)(8 + fraction), exponent - 11);
+}
+
+/* What column c of a block stands for, before any scale. */
+static int code_at(fr_dtype type, const uint8_t *block, unsigned c) {
+    switch (type) {
+    case FR_Q8_0: return (int8_t)block[2 + c];
+    case FR_Q4_0: return nibble(block + 2, c) - 8;
+    case FR_Q4_1: return nibble(block + 4, c);
+    case FR_Q5_0: return (nibble(block + 6, c) | bits(block[2 + c / 8], c % 8, 1) << 4) - 16;
+    case FR_Q5_1: return nibble(block + 8, c) | bits(block[4 + c / 8], c % 8, 1) << 4;
+    case FR_IQ4_NL: return fr_code_values(type)[nibble(block + 2, c)];
+    case FR_MXFP4: return fr_code_values(type)[nibble(block + 1, c)];
+    case FR_NVFP4: return e2m1(bits(block[4 + c / 16 * 8 + c % 8], c % 16 / 8 * 4, 4));
+    case FR_Q4_K: return nibble_of_pair(block + 16, c);
+    case FR_Q5_K: return nibble_of_pair(block + 48, c) | bits(block[16 + c % 32], c / 32, 1) << 4;
+    case FR_Q6_K: return q6_k_code(block, c) - 32;
+    case FR_Q2_K: return pair_at(block + 16, c);
+    case FR_Q3_K: return (pair_at(block + 32, c) | bits(block[c % 32], c / 32, 1) << 2) - 4;
+    case FR_IQ2_XXS:
+    case FR_IQ2_XS:
+    case FR_IQ2_S: return iq2_code(type, block, c);
+    case FR_IQ3_XXS:
+    case FR_IQ3_S: return iq3_code(type, block, c);
+    case FR_IQ1_S:
+    case FR_IQ1_M: return iq1_code(type, block, c);
+    case FR_TQ1_0: return tq1_code(block, c);
+    case FR_TQ2_0: return pair_at(block, c) - 1;
+    case FR_Q2_0: return bits(block[2 + c / 4], c % 4 * 2, 2) - 1;
+    case FR_Q1_0: return 2 * bits(block[2 + c / 8], c % 8, 1) - 1;
+    default: return fr_code_values(FR_IQ4_XS)[nibble(block + 8 + c / 32 * 16, c % 32)];
+    }
+}
+
+/* Sum of code * q over columns first to first + count - 1 of the block, all in one run. */
+static int sum_of(fr_dtype type, const uint8_t *block, unsigned first, unsigned count, const int8_t *q) {
+    int sum = 0;
+    for (unsigned c = first; c < first + count; c++) sum += code_at(type, block, c) * q[c % RUN];
+    return sum;
+}
+
+/* Scale of a run of Q4_K and Q5_K, from the 12 bytes behind d and dmin; its minimum. */
+static int k_scale(const uint8_t *block, unsigned run) {
+    return run < 4 ? bits(block[4 + run], 0, 6) : bits(block[8 + run], 0, 4) | bits(block[run], 6, 2) << 4;
+}
+
+static int k_minimum(const uint8_t *block, unsigned run) {
+    return run < 4 ? bits(block[8 + run], 0, 6) : bits(block[8 + run], 4, 4) | bits(block[4 + run], 6, 2) << 4;
+}
+
+static int iq4_xs_scale(const uint8_t *block, unsigned run) {
+    return (bits(block[4 + run / 2], run % 2 * 4, 4) | bits(block[2 + run / 4], run % 4 * 2, 2) << 4) - 32;
+}
+
+static int q3_k_scale(const uint8_t *block, unsigned h) {
+    const uint8_t *low = block + 96, *high = block + 104;
+    return (h < 8 ? bits(low[h], 0, 4) : bits(low[h - 8], 4, 4)) + 16 * bits(high[h % 4], h / 4 * 2, 2) - 32;
+}
+
+/* What the halves of a run sum up to, each times its scale. */
+static float sum_of_halves(fr_dtype type, const uint8_t *block, unsigned run, const fr_qblock *x, int first,
+                           int second) {
+    return (float)(first * sum_of(type, block, run * RUN, 16, x->q) +
+                   second * sum_of(type, block, run * RUN + 16, 16, x->q));
+}
+
+static float add_q2_k(const uint8_t *block, unsigned run, const fr_qblock *x, float acc) {
+    const uint8_t *scales = block + 2 * run;
+    int sums[2] = {0, 0};
+    for (unsigned c = 0; c < RUN; c++) sums[c / 16] += x->q[c];
+    float codes = sum_of_halves(FR_Q2_K, block, run, x, bits(scales[0], 0, 4), bits(scales[1], 0, 4));
+    float minima = (float)(bits(scales[0], 4, 4) * sums[0] + bits(scales[1], 4, 4) * sums[1]);
+    return fmaf(-(f16_at(block + 82) * x->d), minima, fmaf(f16_at(block + 80) * x->d, codes, acc));
+}
+
+static float add_run(fr_dtype type, const uint8_t *block, unsigned run, const fr_qblock *x, float acc) {
+    float isum = (float)sum_of(type, block, run * RUN, RUN, x->q);
+    switch (type) {
+    case FR_Q4_1:
+    case FR_Q5_1: return fmaf(f16_at(block + 2), x->dsum, fmaf(f16_at(block) * x->d, isum, acc));
+    case FR_Q4_K:
+    case FR_Q5_K: {
+        float scale = f16_at(block) * (float)k_scale(block, run);
+        float minimum = f16_at(block + 2) * (float)k_minimum(block, run);
+        return fmaf(-minimum, x->dsum, fmaf(scale * x->d, isum, acc));
+    }
+    case FR_Q6_K: {
+        const uint8_t *scales = block + 192 + 2 * run;
+        float both = sum_of_halves(type, block, run, x, (int8_t)scales[0], (int8_t)scales[1]);
+        return fmaf(f16_at(block + 208) * x->d, both, acc);
+    }
+    case FR_Q2_K: return add_q2_k(block, run, x, acc);
+    case FR_Q3_K: {
+        float both = sum_of_halves(type, block, run, x, q3_k_scale(block, 2 * run), q3_k_scale(block, 2 * run + 1));
+        return fmaf(f16_at(block + 108) * x->d, both, acc);
+    }
+    case FR_IQ1_M: {
+        uint8_t d[2] = {(uint8_t)(block[49] >> 4 | (block[51] & 0xf0)), (uint8_t)(block[53] >> 4 | (block[55] & 0xf0))};
+        int first = iq_scale(type, block, run * RUN), second = iq_scale(type, block, run * RUN + 16);
+        return fmaf(f16_at(d) / 8 * x->d, sum_of_halves(type, block, run, x, first, second), acc);
+    }
+    case FR_TQ1_0: return fmaf(f16_at(block + 52) * x->d, isum, acc);
+    case FR_TQ2_0: return fmaf(f16_at(block + 64) * x->d, isum, acc);
+    case FR_IQ2_XS:
+    case FR_IQ2_S: {
+        int first = iq_scale(type, block, run * RUN), second = iq_scale(type, block, run * RUN + 16);
+        return fmaf(f16_at(block) / 8 * x->d, sum_of_halves(type, block, run, x, first, second), acc);
+    }
+    case FR_IQ1_S:
+    case FR_IQ2_XXS:
+    case FR_IQ3_XXS:
+    case FR_IQ3_S: {
+        float unit = type == FR_IQ3_S ? 1.0f : type == FR_IQ3_XXS ? 0.5f : 0.125f;
+        return fmaf(f16_at(block) * unit * (float)iq_scale(type, block, run * RUN) * x->d, isum, acc);
+    }
+    case FR_IQ4_XS: return fmaf(f16_at(block) * (float)iq4_xs_scale(block, run) * x->d, isum, acc);
+    case FR_NVFP4:
+        for (unsigned h = 2 * run; h < 2 * run + 2; h++) {
+            float sum = (float)sum_of(type, block, 16 * h, 16, x->q);
+            acc = fmaf(half_of_e4m3(block[h]) * x->d, sum, acc);
+        }
+        return acc;
+    case FR_MXFP4: return fmaf(ldexpf(1.0f, block[0] - 128) * x->d, isum, acc);
+    default: return fmaf(f16_at(block) * x->d, isum, acc);
+    }
+}
+
+void fr_block_reference(float *y, fr_dtype type, const uint8_t *row, const fr_qblock *x, size_t cols) {
+    size_t block = fr_dtype_block(type), bytes = fr_dtype_row_bytes(type, block);
+    float acc = 0.0f;
+    for (size_t b = 0; b < cols / block; b++)
+        for (unsigned run = 0; run < block / RUN; run++) acc = add_run(type, row + b * bytes, run, x++, acc);
+    *y = acc;
+}

@@ -1,0 +1,74 @@
+/* A published folder with another config.json: see changed_folder.h. */
+#include "tests/support/changed_folder.h"
+
+#include <check.h>
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/support/token_files.h"
+
+static void write_config(const char *from, const char *changes, const char *to) {
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/config.json", from);
+    json_t *config = fr_load_json(path), *all = json_loads(changes, 0, NULL);
+    ck_assert_msg(all != NULL, "%s", changes);
+    ck_assert_int_eq(json_object_update(config, all), 0);
+    ck_assert_int_eq(json_dump_file(config, to, 0), 0);
+    json_decref(all);
+    json_decref(config);
+}
+
+/* What is done with every file of a folder. */
+typedef void fr_file_fn(const char *from, const char *to, const char *name);
+
+static void for_each_file(const char *folder, const char *from, const char *to, fr_file_fn *call) {
+    DIR *files = opendir(folder);
+    ck_assert_ptr_nonnull(files);
+    for (struct dirent *file; (file = readdir(files));)
+        if (file->d_name[0] != '.') call(from, to, file->d_name);
+    closedir(files);
+}
+
+static void link_file(const char *from, const char *to, const char *name) {
+    char source[PATH_MAX], absolute[PATH_MAX], path[PATH_MAX];
+    snprintf(source, sizeof source, "%s/%s", from, name);
+    snprintf(path, sizeof path, "%s/%s", to, name);
+    if (strcmp(name, "config.json") == 0) return;
+    ck_assert_ptr_nonnull(realpath(source, absolute));
+    ck_assert_int_eq(symlink(absolute, path), 0);
+}
+
+static void remove_file(const char *from, const char *to, const char *name) {
+    char path[PATH_MAX];
+    (void)from;
+    snprintf(path, sizeof path, "%s/%s", to, name);
+    ck_assert_int_eq(unlink(path), 0);
+}
+
+void fr_changed_folder_make(fr_changed_folder *folder, const char *from, const char *changes) {
+    char path[PATH_MAX];
+    snprintf(folder->path, sizeof folder->path, "/tmp/forerun-changed-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder->path));
+    for_each_file(from, from, folder->path, link_file);
+    snprintf(path, sizeof path, "%s/config.json", folder->path);
+    write_config(from, changes, path);
+}
+
+void fr_changed_folder_write(const fr_changed_folder *folder, const char *name, const char *text) {
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", folder->path, name);
+    unlink(path); /* what it links to stays as it is */
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs(text, file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+void fr_changed_folder_remove(const fr_changed_folder *folder) {
+    for_each_file(folder->path, NULL, folder->path, remove_file);
+    ck_assert_int_eq(rmdir(folder->path), 0);
+}
