@@ -226,6 +226,10 @@ fr_status fr_detokenize(const fr_tokenizer *tokenizer, const int32_t *ids, size_
 fr_status fr_decoder_new(const fr_tokenizer *tokenizer, bool print_special, fr_decoder **decoder);
 void fr_decoder_free(fr_decoder *decoder);
 
+/* Tells a new decoder that the ids continue a text, such as a prompt: many tokenizers print the first token of a text
+ * without the blank in front of it, which would be missing between the prompt and its continuation. */
+void fr_decoder_follow(fr_decoder *decoder);
+
 /* Gives the text that one more id completes. *text belongs to the decoder until its next call; *length may be 0. */
 fr_status fr_decoder_feed(fr_decoder *decoder, int32_t id, const char **text, size_t *length);
 
@@ -275,16 +279,7 @@ void fr_drafter_close(fr_drafter *drafter);
 /* Returns a remark about an opened drafter, such as a head that could be faster, as fr_model_note does. */
 const char *fr_drafter_note(const fr_drafter *drafter, size_t index);
 
-<<<<<<< Updated upstream
 /* ---------------------------------------------------------------------------------------------------------- session */
-=======
-/* Tells a new decoder that the ids continue a text, such as a prompt: many tokenizers print the first token of a text
- * without the blank in front of it, which would be missing between the prompt and its continuation. */
-void fr_decoder_follow(fr_decoder *decoder);
-
-/* *text belongs to the decoder until its next call; *length may be 0. */
-fr_status fr_decoder_feed(fr_decoder *decoder, int32_t id, const char **text, size_t *length);
->>>>>>> Stashed changes
 
 /* The most ids that one step gives: 15 drafts and the target's own token. */
 #define FR_STEP_MAX 16
