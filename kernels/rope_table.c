@@ -13,16 +13,16 @@ static const double TWO_OVER_PI = 0x1.45f306dc9c883p-1;
 
 void fr_rope_frequencies(fr_rope_kind kind, double theta, size_t head_dim, double partial_rotary_factor, double factor,
                          float *inverse) {
-    size_t pairs = head_dim / 2, turning = pairs;
+    size_t pairs = head_dim / 2, rotated = pairs;
     if (kind == FR_ROPE_PROPORTIONAL) {
         double wanted = partial_rotary_factor * (double)head_dim / 2;
-        turning = wanted < (double)pairs ? (size_t)wanted : pairs;
+        rotated = wanted < (double)pairs ? (size_t)wanted : pairs;
     }
     double log_theta = fr_log_double((float)theta);
     for (size_t i = 0; i < pairs; i++) {
         float exponent = (float)(2 * i) / (float)head_dim;
         float power = (float)fr_exp_double(exponent * log_theta);
-        inverse[i] = i < turning ? 1.0f / power : 0.0f;
+        inverse[i] = i < rotated ? 1.0f / power : 0.0f;
         if (kind == FR_ROPE_PROPORTIONAL || kind == FR_ROPE_LINEAR) inverse[i] /= (float)factor;
     }
 }
@@ -50,15 +50,15 @@ void fr_rope_scale(float *inverse, size_t n, double factor, double low, double h
     }
 }
 
-/* The number of the pair that turns so many times within the trained positions; a real one. */
-static double turning_pair(double turns, size_t n, double theta, double trained) {
+/* The number, a real one, of the pair that makes so many rotations within the trained positions. */
+static double find_pair(double rotations, size_t n, double theta, double trained) {
     const double two_pi = 0x1.921fb54442d18p+2;
-    return (double)n * fr_log_double(trained / (two_pi * turns)) / fr_log_double(theta);
+    return (double)n * fr_log_double(trained / (two_pi * rotations)) / fr_log_double(theta);
 }
 
 void fr_rope_yarn(float *inverse, size_t n, double theta, double factor, double fast, double slow, double trained,
                   bool truncates) {
-    double low = turning_pair(fast, n, theta, trained), high = turning_pair(slow, n, theta, trained);
+    double low = find_pair(fast, n, theta, trained), high = find_pair(slow, n, theta, trained);
     if (truncates) {
         low = floor(low);
         high = -floor(-high);

@@ -11,15 +11,15 @@
 #include <stdint.h>
 
 typedef enum fr_rope_kind {
-    FR_ROPE_DEFAULT,      /* every pair turns */
-    FR_ROPE_PROPORTIONAL, /* the first floor(partial_rotary_factor * head_dim / 2) pairs turn, the others stand */
-    FR_ROPE_LINEAR,       /* every pair turns, slower by the factor */
-    FR_ROPE_LLAMA3,       /* every pair turns as by default, before fr_rope_scale */
-    FR_ROPE_YARN,         /* every pair turns as by default, before fr_rope_yarn */
-    FR_ROPE_LONGROPE,     /* every pair turns as fr_rope_divided has it */
+    FR_ROPE_DEFAULT,      /* every pair is rotated */
+    FR_ROPE_PROPORTIONAL, /* the first floor(partial_rotary_factor * head_dim / 2) pairs are rotated */
+    FR_ROPE_LINEAR,       /* every pair is rotated, slower by the factor */
+    FR_ROPE_LLAMA3,       /* every pair is rotated as by default, before fr_rope_scale */
+    FR_ROPE_YARN,         /* every pair is rotated as by default, before fr_rope_yarn */
+    FR_ROPE_LONGROPE,     /* every pair is rotated as fr_rope_divided has it */
 } fr_rope_kind;
 
-/* inverse[i] = (1 / theta^(2i / head_dim)) / factor for pairs that turn, 0 for the others; head_dim / 2 values.
+/* inverse[i] = (1 / theta^(2i / head_dim)) / factor for pairs that are rotated, 0 for the others; head_dim / 2 values.
  * theta, the exponent, the power, its reciprocal and the quotient are each rounded to float32. theta > 0 and normal in
  * float32. partial_rotary_factor is the proportional kind's, factor that one's and the linear one's. */
 void fr_rope_frequencies(fr_rope_kind kind, double theta, size_t head_dim, double partial_rotary_factor, double factor,
@@ -35,12 +35,12 @@ void fr_rope_frequencies(fr_rope_kind kind, double theta, size_t head_dim, doubl
 void fr_rope_scale(float *inverse, size_t n, double factor, double low, double high, double trained);
 
 /* YaRN's scaling of n frequencies of a base, in place (Peng et al. 2023, arXiv:2309.00071; transformers 5.17): pairs
- * that turn more than `fast` times within the trained positions stay, those that turn fewer than `slow` times are
+ * of more than `fast` rotations within the trained positions stay, those of fewer than `slow` rotations are
  * slower by the factor, between them a ramp over the pairs' numbers. Each step on the right rounded to float32:
  *
  *     low = pair(fast), at least 0;  high = pair(slow), at most 2n - 1;  if equal, high + 0.001
  *     truncates: low is rounded down before, high up
- *     pair(turns) = n log(trained / (2 pi turns)) / log(theta)
+ *     pair(rotations) = n log(trained / (2 pi rotations)) / log(theta)
  *     kept = 1 - clamp((i - low) / (high - low), 0, 1)
  *     (inverse / factor) * (1 - kept) + inverse * kept
  */

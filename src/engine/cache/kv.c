@@ -280,7 +280,7 @@ void fr_kv_fork(fr_kv *fork, const fr_kv *kv) {
     fr_kv_reset(fork);
     fork->length = kv->length;
     fork->from = kv->from;
-    fork->far = kv->far;
+    fork->rope_far = kv->rope_far;
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
         fr_kv_pages_hold(&kv->pages[kind], fork->table[kind], kv->table[kind], 0, fr_kv_blocks(kv->length));
     fr_recurrent_fork(&fork->recurrent, &kv->recurrent);

@@ -80,7 +80,7 @@ typedef struct fr_kv {
     size_t length; /* the frontier */
     size_t from;   /* accepted positions below it may be missing from layers that slide */
     size_t window; /* the widest of those that slide */
-    bool far;      /* its keys have turned as those of long texts do (fr_trunk.near_most) */
+    bool rope_far; /* its keys are rotated as those of long texts are (fr_trunk.rope_near_max) */
     size_t keeps;  /* positions behind a forward's last that they hold at least; 0: they hold all */
     size_t spare;  /* checkpoints that there are pages for: further tables of theirs, states of recurrent layers */
     fr_recurrent recurrent;

@@ -272,8 +272,8 @@ static fr_status check(const fr_model_spec *spec, const char *where) {
     return FR_OK;
 }
 
-/* In GGUF what turns together stands as the family's rows of queries and keys do. */
-static void turn_as_rows_stand(fr_row_order order, fr_trunk_spec *trunk) {
+/* In GGUF the values that are rotated in pairs stand as the family's rows of queries and keys do. */
+static void pair_as_rows_stand(fr_row_order order, fr_trunk_spec *trunk) {
     for (size_t i = 0; i < trunk->ropes && order != FR_ROWS_ALIKE; i++) trunk->rope[i].neox = order == FR_ROWS_TO_NEOX;
 }
 
@@ -325,7 +325,7 @@ fr_status fr_family_read(const fr_family *family, const fr_source *source, fr_mo
     complete_defaults(spec);
     FR_TRY(read_rows(family, source, spec));
     FR_TRY(read_tensors(source, spec));
-    if (source->gguf) turn_as_rows_stand(family->names->rotary_rows, &spec->trunk);
+    if (source->gguf) pair_as_rows_stand(family->names->rotary_rows, &spec->trunk);
     FR_TRY(family->rope(source, spec));
     complete(family, source, spec);
     FR_TRY(family->shape ? family->shape(source, spec) : fr_layers_alike(source, spec));

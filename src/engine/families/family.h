@@ -169,8 +169,8 @@ struct fr_family {
     bool scaling_in_rows; /* they write how rotary positions are scaled; else it is written behind them */
     bool sees;            /* its folders may have a vision tower that is built */
 
-    /* Whether heads turn as fr_rope_spec.neox says in this GGUF file; NULL: in all of the family's files as in its
-     * folders, or it has no MTP layer that could lie in another file. */
+    /* Whether heads are rotated as fr_rope_spec.neox says in this GGUF file; NULL: in all of the family's files as in
+     * its folders, or it has no MTP layer that could lie in another file. */
     bool (*gguf_neox)(const fr_gguf *gguf);
 
     /* rope_freqs.weight: what the frequencies of one of the rotary forms are divided by. Returns how many; 0: such a
@@ -191,7 +191,7 @@ fr_status fr_layers_alike(const fr_source *source, fr_model_spec *spec);
  * which a file says, or else spec->kinds; without a window all are full. */
 fr_status fr_layers_by_kind(const fr_source *source, fr_model_spec *spec);
 
-/* The same; where there is a window the heads of full layers don't turn. */
+/* The same; where there is a window the heads of full layers aren't rotated. */
 fr_status fr_layers_still_if_full(const fr_source *source, fr_model_spec *spec);
 
 /* The same of layers that there are already. */
@@ -205,7 +205,7 @@ void fr_layers_put_kinds(const fr_trunk_spec *spec, size_t fallback, fr_gguf_wri
 fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec);
 fr_status fr_rope_by_kind(const fr_source *source, fr_model_spec *spec);
 
-/* The first, of families whose heads turn as a whole: a partial_rotary_factor in config.json means nothing to
+/* The first, of families whose heads are rotated as a whole: a partial_rotary_factor in config.json means nothing to
  * transformers there, which knows the key of all families. */
 fr_status fr_rope_whole_heads(const fr_source *source, fr_model_spec *spec);
 

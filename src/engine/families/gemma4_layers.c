@@ -19,15 +19,15 @@
 /* rope_freqs.weight divides the full layers' frequencies: ones, then angles that stand still. */
 static fr_status read_rope_table(const fr_source *source, fr_rope_spec *full) {
     const float *table;
-    size_t turning = 0, angles = full->dims / 2;
+    size_t rotated = 0, angles = full->dims / 2;
     FR_TRY(fr_bind_vector(source->weights, "", "rope_freqs.weight", angles, &table));
-    while (turning < angles && table[turning] == 1.0f) turning++;
-    for (size_t i = turning; i < angles; i++)
+    while (rotated < angles && table[rotated] == 1.0f) rotated++;
+    for (size_t i = rotated; i < angles; i++)
         if (table[i] < STANDING)
             return fr_fail(FR_INPUT, "%s: tensor rope_freqs.weight has %g at index %zu, expected ones, then 1e30",
                            source->where, (double)table[i], i);
     /* half an angle more, so that no rounding of the quotient loses one */
-    full->partial = turning < angles ? ((double)turning + 0.5) / (double)angles : 1.0;
+    full->partial = rotated < angles ? ((double)rotated + 0.5) / (double)angles : 1.0;
     return FR_OK;
 }
 
@@ -41,12 +41,12 @@ fr_status fr_gemma4_rope(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* 1 for angles that turn, 1e30 for the others. */
+/* 1 for angles that rotate, 1e30 for the others. */
 size_t fr_gemma4_put_rope_factors(const fr_trunk_spec *s, float *factors) {
     const fr_rope_spec *rope = &s->rope[FR_FULL];
-    size_t angles = rope->dims / 2, turning = angles;
-    if (rope->kind == FR_ROPE_PROPORTIONAL) turning = (size_t)((double)rope->dims * rope->partial / 2);
-    for (size_t i = 0; i < angles; i++) factors[i] = i < turning ? 1.0F : 1e30F;
+    size_t angles = rope->dims / 2, rotated = angles;
+    if (rope->kind == FR_ROPE_PROPORTIONAL) rotated = (size_t)((double)rope->dims * rope->partial / 2);
+    for (size_t i = 0; i < angles; i++) factors[i] = i < rotated ? 1.0F : 1e30F;
     return angles;
 }
 

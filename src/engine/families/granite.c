@@ -28,15 +28,15 @@ static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
                                     FR_DIVISOR(trunk.logit_scale, "logits_scaling", ".logit_scale", 0, 1e6),
                                     {0}};
 
-/* GGUF says whether heads turn; by default they do. */
-static fr_status read_turning(const fr_source *source, fr_model_spec *s) {
-    bool turns = true;
-    if (source->gguf) FR_TRY(fr_gguf_bool(source->gguf, ".rope.scaling.finetuned", true, &turns));
-    s->layer.attention.no_rope = !turns;
+/* GGUF says whether heads have rotary positions; by default they do. */
+static fr_status read_uses_rope(const fr_source *source, fr_model_spec *s) {
+    bool uses_rope = true;
+    if (source->gguf) FR_TRY(fr_gguf_bool(source->gguf, ".rope.scaling.finetuned", true, &uses_rope));
+    s->layer.attention.no_rope = !uses_rope;
     return FR_OK;
 }
 
-static fr_status put_turning(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+static fr_status put_uses_rope(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     (void)mtp_layers;
     (void)where;
     if (fr_spec_attention(s)->no_rope) fr_gguf_put_bool(w, ".rope.scaling.finetuned", false);
@@ -65,9 +65,9 @@ static fr_status read_hybrid(const fr_source *source, fr_model_spec *s) {
     return fr_json_size(source->text, "shared_intermediate_size", 1, 1 << 22, 1024, source->where, &s->layer.ffn.width);
 }
 
-static const fr_config_part turning = {.read = read_turning, .put = put_turning},
-                            hybrid = {.read = read_hybrid, .put = put_turning};
-static const fr_config_row dense[] = {FR_FLAG(layer.ffn.biased, "mlp_bias", NULL), FR_PART(turning), {0}},
+static const fr_config_part uses_rope_part = {.read = read_uses_rope, .put = put_uses_rope},
+                            hybrid = {.read = read_hybrid, .put = put_uses_rope};
+static const fr_config_row dense[] = {FR_FLAG(layer.ffn.biased, "mlp_bias", NULL), FR_PART(uses_rope_part), {0}},
                            hybrids[] = {FR_PART(hybrid), {0}};
 
 static const fr_tensor_name shared_mlp_names[] = {

@@ -12,7 +12,7 @@
 static const fr_model_spec defaults = {
     .trunk =
         {.vocab = 290943, .hidden = 4096, .layers = 32, .context_limit = 2048, .eps = 1e-5F, .rope = {{.neox = true}}},
-    .layer = {.attention = {.heads = 32, .qk_norm = true, .norm_turned = true},
+    .layer = {.attention = {.heads = 32, .qk_norm = true, .norm_after_rope = true},
               .ffn = {.width = 11008, .activation = FR_SILU}}};
 
 static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
@@ -72,7 +72,7 @@ static const fr_mixture_words words = {.count = "num_experts", .top_k = "num_exp
 static const fr_model_spec sparse_defaults = {
     .trunk =
         {.vocab = 290943, .hidden = 4096, .layers = 32, .context_limit = 2048, .eps = 1e-5F, .rope = {{.neox = true}}},
-    .layer = {.attention = {.heads = 32, .qk_norm = true, .norm_turned = true},
+    .layer = {.attention = {.heads = 32, .qk_norm = true, .norm_after_rope = true},
               .ffn = {.width = 11008, .activation = FR_SILU},
               .experts = {.count = 1,
                           .top_k = 1,

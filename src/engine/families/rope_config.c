@@ -347,7 +347,7 @@ static fr_status put_sections(const fr_trunk_spec *spec, size_t mtp_layers, cons
 
 const fr_config_part fr_sections_part = {.put = put_sections};
 
-/* A part of the angles turns, the rest stands still. */
+/* A part of the angles rotates, the rest stands still. */
 static fr_status read_proportional(const json_t *entry, fr_rope_spec *rope, const char *where) {
     rope->kind = FR_ROPE_PROPORTIONAL;
     FR_TRY(fr_json_real(entry, "partial_rotary_factor", 0.0, 1.0, 1.0, where, &rope->partial));

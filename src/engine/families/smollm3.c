@@ -16,40 +16,40 @@ static const fr_model_spec defaults = {
     .layer = {.attention = {.heads = 16, .kv_heads = 4}, .ffn = {.width = 11008, .activation = FR_SILU}},
     .kinds = {.every = 1}};
 
-/* In `whole` those that turn. */
-static fr_status read_turning(const fr_source *source, size_t layers, bool *turns) {
+/* Reads which layers have rotary positions. */
+static fr_status read_uses_rope(const fr_source *source, size_t layers, bool *uses_rope) {
     const json_t *list = json_object_get(source->text, "no_rope_layers");
     int64_t every = EVERY_IN_GGUF;
     if (!source->gguf)
         FR_TRY(fr_json_int(source->text, "no_rope_layer_interval", 1, FR_MOST_LAYERS, every, source->where, &every));
     if (source->gguf || !list || json_is_null(list)) {
-        for (size_t i = 0; i < layers; i++) turns[i] = (i + 1) % (size_t)every != 0;
+        for (size_t i = 0; i < layers; i++) uses_rope[i] = (i + 1) % (size_t)every != 0;
         return FR_OK;
     }
     for (size_t i = 0; i < layers; i++) {
         const json_t *flag = json_array_get(list, i);
         if (!json_is_integer(flag) && !json_is_boolean(flag))
             return fr_fail(FR_INPUT, "%s: no_rope_layers has no number for layer %zu", source->where, i);
-        turns[i] = json_is_true(flag) || json_integer_value(flag) != 0;
+        uses_rope[i] = json_is_true(flag) || json_integer_value(flag) != 0;
     }
     return FR_OK;
 }
 
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
-    bool turns[FR_MOST_LAYERS], slide = false, told = false;
-    FR_TRY(read_turning(source, s->trunk.layers, turns));
+    bool uses_rope[FR_MOST_LAYERS], slide = false, told = false;
+    FR_TRY(read_uses_rope(source, s->trunk.layers, uses_rope));
     if (!source->gguf) FR_TRY(fr_json_bool(source->text, "use_sliding_window", false, source->where, &slide));
     if (!source->gguf) told = json_is_array(json_object_get(source->text, "layer_types"));
     FR_TRY(fr_layers_by_kind(source, s));
     for (size_t i = 0; i < s->trunk.layers; i++) {
         fr_attention_spec *a = &s->trunk.layer[i].attention;
-        a->no_rope = !turns[i];
-        if (slide && !told && !turns[i]) a->window = s->layer.attention.window;
+        a->no_rope = !uses_rope[i];
+        if (slide && !told && !uses_rope[i]) a->window = s->layer.attention.window;
     }
     return FR_OK;
 }
 
-static fr_status put_turning(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+static fr_status check_uses_rope(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     (void)mtp_layers;
     (void)w;
     for (size_t i = 0; i < s->layers; i++)
@@ -61,10 +61,10 @@ static fr_status put_turning(const fr_trunk_spec *s, size_t mtp_layers, const ch
     return FR_OK;
 }
 
-static const fr_config_part turning = {.put = put_turning};
+static const fr_config_part uses_rope_part = {.put = check_uses_rope};
 static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
                                     FR_PART(fr_window_of_all_part),
-                                    FR_PART(turning),
+                                    FR_PART(uses_rope_part),
                                     FR_FLAG(layer.attention.qkv_bias, "attention_bias", NULL),
                                     FR_FLAG(layer.attention.o_bias, "attention_bias", NULL),
                                     FR_FLAG(layer.ffn.biased, "mlp_bias", NULL),

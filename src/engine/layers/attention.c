@@ -32,8 +32,8 @@ static void row_angles(const fr_activations *a, size_t form, size_t row) {
     float *cosine = a->cosine[form] + row * angles, *sine = a->sine[form] + row * angles;
     const fr_row *of = &a->batch.rows[row];
     const fr_rope_position *position = &of->rope_position;
-    bool far = a->trunk->far_inverse[form] && a->batch.timelines[of->timeline]->far;
-    const float *inverse = far ? a->trunk->far_inverse[form] : a->trunk->inverse[form];
+    bool rope_far = a->trunk->rope_far_inverse[form] && a->batch.timelines[of->timeline]->rope_far;
+    const float *inverse = rope_far ? a->trunk->rope_far_inverse[form] : a->trunk->inverse[form];
     for (size_t i = 0; i < angles && rope->mrope_interleaved; i++)
         fr_rope_angles(inverse + i, 1, position->at[axis_of(rope, i)], cosine + i, sine + i);
     for (size_t axis = 0, at = 0; axis < FR_AXES && !rope->mrope_interleaved; at += rope->sections[axis++])
@@ -136,10 +136,10 @@ static void shape_head(const fr_activations *a, const fr_attention_spec *spec, f
     size_t angles = rope->dims / 2;
     fr_rope_fn *rotate = rope->neox ? k->rope_neox : k->rope_pairs;
     if (bias) k->add(head, bias, spec->head_dim);
-    if (norm && !spec->norm_turned) k->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
+    if (norm && !spec->norm_after_rope) k->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
     if (!spec->no_rope)
         rotate(head, a->cosine[spec->rope] + row * angles, a->sine[spec->rope] + row * angles, rope->dims);
-    if (norm && spec->norm_turned) k->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
+    if (norm && spec->norm_after_rope) k->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
 }
 
 /* Behind the positions that a model was trained on queries grow: transformers 5.17, model ministral3. */

@@ -111,8 +111,8 @@ typedef struct fr_trunk {
     const float *ple_norm;    /* [ple_width] */
 
     float *inverse[FR_ROPES]; /* rotary frequencies, [dims / 2] */
-    float *far_inverse[FR_ROPES]; /* those of texts of more than near_most ids; NULL: the same */
-    size_t near_most;             /* 0: all texts turn alike */
+    float *rope_far_inverse[FR_ROPES]; /* those of texts of more than rope_near_max ids; NULL: the same */
+    size_t rope_near_max;         /* 0: all texts have the same */
     fr_kv_shape *kv_shapes;   /* one per owning layer */
     size_t kv_count;
     fr_recurrent_shape *recurrent_shapes; /* one per layer with a state */

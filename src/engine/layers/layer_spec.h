@@ -17,8 +17,8 @@ enum { FR_LONGROPE_ANGLES = 128 };
 /* Su et al. 2021, arXiv:2104.09864. */
 typedef struct fr_rope_spec {
     fr_rope_kind kind;
-    size_t dims; /* of a head's values, those that turn: the first */
-    bool neox;   /* value i turns with i + dims / 2; else neighbours, 2i and 2i + 1 */
+    size_t dims; /* of a head's values, those that are rotated: the first */
+    bool neox;   /* value i is rotated with i + dims / 2; else neighbours, 2i and 2i + 1 */
     size_t sections[FR_AXES]; /* how many of the dims / 2 angles follow each axis, in this order; they are all */
     bool mrope_interleaved;   /* instead they follow the axes in turn, the first where another has its number */
     double theta, partial, factor; /* as fr_rope_frequencies takes them */
@@ -45,8 +45,8 @@ typedef struct fr_attention_spec {
     bool k_eq_v;  /* values come from the key projection, before its norm */
     bool v_norm;
     bool qk_norm; /* for families of which not every model has it */
-    bool norm_turned; /* the norms of heads come behind the rotation, else before it */
-    bool no_rope;     /* its heads don't turn: Kazemnejad et al. 2023, arXiv:2305.19466 */
+    bool norm_after_rope; /* the norms of heads come behind the rotation, else before it */
+    bool no_rope;     /* its heads aren't rotated: Kazemnejad et al. 2023, arXiv:2305.19466 */
     bool qk_norm_wide; /* over the values of all heads at once, before they are heads; else of each head */
     bool qkv_bias, o_bias; /* its projections add biases: those of the input, that of the output */
     bool output_gate; /* q's projection gives a head's query, then a gate: sigmoid(gate) multiplies what it has seen */

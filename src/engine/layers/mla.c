@@ -74,8 +74,8 @@ static void project(const fr_team *team, const fr_activations *a, const fr_layer
 static void rotate(const fr_activations *a, const fr_attention_spec *spec, float *part, size_t row) {
     const fr_rope_spec *rope = &a->trunk->spec.rope[spec->rope];
     size_t at = row * (rope->dims / 2);
-    fr_rope_fn *turn = rope->neox ? a->kernels->rope_neox : a->kernels->rope_pairs;
-    turn(part, a->cosine[spec->rope] + at, a->sine[spec->rope] + at, rope->dims);
+    fr_rope_fn *apply_rope = rope->neox ? a->kernels->rope_neox : a->kernels->rope_pairs;
+    apply_rope(part, a->cosine[spec->rope] + at, a->sine[spec->rope] + at, rope->dims);
 }
 
 /* At slot = position. */

@@ -6,7 +6,7 @@
  *
  *     ids -> rank 0: layers -> rows -> rank 1: layers -> ... -> last rank: layers, norm -> hidden rows, to all
  *
- * Each rank looks ids up for itself, with what layers are told of their tokens, and turns positions. */
+ * Each rank looks ids up for itself, with what layers are told of their tokens, and computes rotary angles. */
 #ifndef FR_SRC_ENGINE_LAYERS_STAGES_H
 #define FR_SRC_ENGINE_LAYERS_STAGES_H
 

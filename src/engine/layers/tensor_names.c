@@ -509,7 +509,7 @@ fr_reorder fr_tensor_name_reorder(const fr_tensor_naming *naming, const fr_tenso
     if (!tiled)
         return (fr_reorder){.order = order,
                             .head = layer->attention.head_dim,
-                            .turning = trunk->rope[layer->attention.rope].dims};
+                            .rotated = trunk->rope[layer->attention.rope].dims};
     return (fr_reorder){.order = order,
                         .head = name->rows == FR_DIM_DELTA_HEADS ? 1 : delta->value_dim,
                         .first = name->rows == FR_DIM_DELTA_CHANNELS ? 2 * delta->key_heads * delta->key_dim : 0,
@@ -548,7 +548,7 @@ size_t fr_row_published(const fr_reorder *r, size_t row) {
     if (r->order == FR_ROWS_ALIKE) return row;
     if (r->order == FR_ROWS_PARTED) return from_parts(r, row);
     if (r->order == FR_ROWS_TILED || r->order == FR_COLS_TILED) return from_tiles(r, row);
-    size_t first = row / r->head * r->head, at = row % r->head, half = r->turning / 2;
+    size_t first = row / r->head * r->head, at = row % r->head, half = r->rotated / 2;
     if (at >= 2 * half) return row;
     if (r->order == FR_ROWS_TO_NEOX) return first + (at < half ? 2 * at : 2 * (at - half) + 1);
     return first + at / 2 + at % 2 * half;

@@ -98,11 +98,11 @@ enum {
 };
 
 /* How rows stand in GGUF as against published files (llama.cpp's converter). Of queries or keys: in each head, those
- * that turn together side by side, where the published file has them half a head apart; or the other way round. Of
- * DeltaNet's value heads: the first of each key head, then the second of each, where the published file has those of
- * one key head together; the rows of queries and keys in front of them stay. Of what multiplies such heads the columns
- * stand so. Parted: queries of all key heads, then keys, values and gates, where the published file has a key head's
- * together. */
+ * that are rotated together side by side, where the published file has them half a head apart; or the other way round.
+ * Of DeltaNet's value heads: the first of each key head, then the second of each, where the published file has those
+ * of one key head together; the rows of queries and keys in front of them stay. Of what multiplies such heads the
+ * columns stand so. Parted: queries of all key heads, then keys, values and gates, where the published file has a key
+ * head's together. */
 typedef enum fr_row_order {
     FR_ROWS_ALIKE,
     FR_ROWS_TO_PAIRS,
@@ -246,7 +246,7 @@ const fr_tensor_name *fr_tensor_name_of_part(const fr_tensor_name *table, const 
 typedef struct fr_reorder {
     fr_row_order order;
     size_t head;    /* rows of a head, or columns */
-    size_t turning; /* to pairs, to neox: how many of them turn */
+    size_t rotated; /* to pairs, to neox: how many of them are rotated */
     size_t first, groups, in_group; /* tiled: rows in front of the heads; key heads, and value heads of one */
     size_t values; /* parted: of a key head; `head` is its query's rows, `first` those of parts in front of this one */
 } fr_reorder;

@@ -129,11 +129,11 @@ static fr_status check_borrowers(const fr_trunk *trunk, const char *path) {
 static fr_status make_longrope(fr_trunk *trunk, size_t i) {
     const fr_rope_spec *rope = &trunk->spec.rope[i];
     size_t angles = rope->dims / 2;
-    trunk->far_inverse[i] = calloc(angles + 1, sizeof(float));
-    if (!trunk->far_inverse[i]) return fr_fail_memory("rotary frequencies", angles * sizeof(float));
+    trunk->rope_far_inverse[i] = calloc(angles + 1, sizeof(float));
+    if (!trunk->rope_far_inverse[i]) return fr_fail_memory("rotary frequencies", angles * sizeof(float));
     fr_rope_divided(rope->theta, rope->longrope[FR_ROPE_NEAR], angles, trunk->inverse[i]);
-    fr_rope_divided(rope->theta, rope->longrope[FR_ROPE_FAR], angles, trunk->far_inverse[i]);
-    trunk->near_most = (size_t)rope->original_context;
+    fr_rope_divided(rope->theta, rope->longrope[FR_ROPE_FAR], angles, trunk->rope_far_inverse[i]);
+    trunk->rope_near_max = (size_t)rope->original_context;
     return FR_OK;
 }
 
@@ -195,7 +195,7 @@ void fr_trunk_close(fr_trunk *trunk) {
     for (size_t i = 0; trunk->layers && i < trunk->spec.layers; i++) fr_layer_close(&trunk->layers[i]);
     for (size_t i = 0; i < FR_ROPES; i++) {
         free(trunk->inverse[i]);
-        free(trunk->far_inverse[i]);
+        free(trunk->rope_far_inverse[i]);
     }
     fr_stages_close(trunk->stages);
     free(trunk->layers);

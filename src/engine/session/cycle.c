@@ -98,7 +98,7 @@ static fr_status begin(fr_round *t) {
     s->stage = FR_STAGE_NOTHING;
     s->awaited_count = 0;
     if (!s->fresh) fr_logprobs_forget(&s->logprobs);
-    if (room(t)) fr_timeline_turn(s);
+    if (room(t)) fr_timeline_choose_rope(s);
     if (s->pending) {
         FR_TRY(fr_session_check_abort(s));
         FR_TRY(fr_timeline_begin(s));
@@ -216,7 +216,7 @@ void fr_cycle_round(fr_engine *e, fr_round *rounds, size_t count) {
 
 fr_status fr_cycle_step(fr_session *s, int32_t *ids, size_t limit, size_t *count, size_t *accepted) {
     fr_round round = {.session = s, .ids = ids, .limit = limit};
-    if (room(&round)) fr_timeline_turn(s);
+    if (room(&round)) fr_timeline_choose_rope(s);
     if (s->pending) {
         fr_async_draft_cancel(s); /* which has nothing to draft from */
         FR_TRY(fr_timeline_run(s));
@@ -294,7 +294,7 @@ static fr_status score_piece(fr_session *s, size_t count, const scoring *what) {
 static fr_status score(fr_session *s, const int32_t *ids, size_t count, const scoring *what) {
     fr_session_clear(s);
     FR_TRY(fr_timeline_extend(s, ids, count));
-    fr_timeline_turn(s);
+    fr_timeline_choose_rope(s);
     FR_TRY(fr_session_follow(s));
     while (s->kv.length < count) {
         FR_TRY(fr_session_check_abort(s));

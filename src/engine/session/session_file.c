@@ -175,10 +175,10 @@ static void put_states(fr_sink *sink, const fr_recurrent *r) {
     put(sink, zeros, left);
 }
 
-/* Whether what is in the cache turned as the text will be: a file says of a text alone how long it is. */
-static bool turned_otherwise(const fr_session *s) {
-    size_t most = s->model->trunk.near_most;
-    return most && s->kv.far != (s->length > most);
+/* True if keys in the cache have other rotary frequencies than the text: a file says only how long its text is. */
+static bool has_other_rope(const fr_session *s) {
+    size_t most = s->model->trunk.rope_near_max;
+    return most && s->kv.rope_far != (s->length > most);
 }
 
 static void put_caches(fr_sink *sink, const fr_session *s, size_t frontier, size_t checkpoints) {
@@ -201,7 +201,7 @@ static void put_session(fr_sink *sink, const fr_session *s, uint64_t model) {
     size_t frontier = s->length ? fr_smaller(s->kv.length, s->length - 1) : 0;
     if (s->kv.recurrent.count) frontier = s->kv.recurrent.at; /* positions behind it are run once more */
     size_t checkpoints = s->kv_checkpoints.count;
-    if (turned_otherwise(s)) frontier = checkpoints = 0;
+    if (has_other_rope(s)) frontier = checkpoints = 0;
     fr_session_head head = {.version = version_of(s),
                             .k_type = s->engine->kv_types.k,
                             .v_type = s->engine->kv_types.v,
@@ -516,7 +516,7 @@ static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     for (size_t i = 0; i < head->checkpoints; i++) bytes = take_checkpoint(s, bounds_of(saved, i), bytes);
     kv->length = frontier;
     kv->from = held;
-    kv->far = s->model->trunk.near_most && s->length > s->model->trunk.near_most;
+    kv->rope_far = s->model->trunk.rope_near_max && s->length > s->model->trunk.rope_near_max;
     /* This session may look back farther than the saved one did; and a method that wants all rows has seen none. */
     fr_kv_checkpoints_rewind(&s->kv_checkpoints, kv, s->draft->follows ? 0 : frontier);
     s->stats.value[FR_STAT_RERUN_TOKENS] += (double)(frontier - kv->length);

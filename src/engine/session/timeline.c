@@ -134,14 +134,14 @@ static void go_back(fr_session *s, size_t length) {
     fr_session_retreat(s);
 }
 
-/* Pages of texts that turn otherwise are no shared prefixes of each other. */
-static void tell_turning(fr_session *s) {
-    memset(s->digests, s->kv.far ? 0xff : 0, s->kv.blocks * sizeof *s->digests);
+/* Pages of texts whose keys are rotated by other frequencies are no shared prefixes of each other. */
+static void mark_rope_in_digests(fr_session *s) {
+    memset(s->digests, s->kv.rope_far ? 0xff : 0, s->kv.blocks * sizeof *s->digests);
 }
 
-void fr_timeline_turn(fr_session *s) {
-    size_t most = s->model->trunk.near_most;
-    bool far = s->length > most, other = far != s->kv.far;
+void fr_timeline_choose_rope(fr_session *s) {
+    size_t most = s->model->trunk.rope_near_max;
+    bool rope_far = s->length > most, other = rope_far != s->kv.rope_far;
     if (most == 0) return;
     if (other) {
         size_t ran = s->kv.length;
@@ -150,17 +150,17 @@ void fr_timeline_turn(fr_session *s) {
         s->fresh = false;
         fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
         go_back(s, 0);
-        s->kv.far = far;
+        s->kv.rope_far = rope_far;
         s->stats.value[FR_STAT_RERUN_TOKENS] += (double)ran;
         if (ran)
             fr_log_line(&s->log, FR_LOG_INFO, "a text of %s than %zu tokens turns otherwise: %zu are run again",
-                        far ? "more" : "no more", most, ran);
+                        rope_far ? "more" : "no more", most, ran);
     }
-    if (other || s->pending) tell_turning(s);
+    if (other || s->pending) mark_rope_in_digests(s);
 }
 
 size_t fr_timeline_drafts(const fr_session *s) {
-    size_t most = s->model->trunk.near_most;
+    size_t most = s->model->trunk.rope_near_max;
     return s->length <= most ? most - s->length : s->context;
 }
 
@@ -173,7 +173,7 @@ static fr_status check_pictures(const fr_session *s) {
 }
 
 fr_status fr_timeline_begin(fr_session *s) {
-    fr_timeline_turn(s);
+    fr_timeline_choose_rope(s);
     fr_session_reuse(s, false);
     FR_TRY(check_pictures(s));
     return fr_session_follow(s);
@@ -255,7 +255,7 @@ fr_status fr_timeline_run(fr_session *s) {
 
 fr_status fr_timeline_append(fr_session *s, const int32_t *ids, size_t count) {
     FR_TRY(fr_timeline_extend(s, ids, count));
-    fr_timeline_turn(s);
+    fr_timeline_choose_rope(s);
     fr_session_reuse(s, true);
     return fr_timeline_run(s);
 }
@@ -334,7 +334,7 @@ fr_status fr_timeline_put(fr_session *s, const int32_t *ids, size_t count) {
     s->stats.value[FR_STAT_REUSED_TOKENS] += (double)met(s);
     if (kept < count) {
         FR_TRY(fr_timeline_extend(s, ids + kept, count - kept));
-        fr_timeline_turn(s);
+        fr_timeline_choose_rope(s);
         fr_session_reuse(s, true);
         return FR_OK;
     }
@@ -350,7 +350,7 @@ fr_status fr_timeline_put_anew(fr_session *s, const int32_t *ids, size_t count) 
     FR_TRY(check_shown(s, ids, count));
     FR_TRY(fr_timeline_truncate(s, 0));
     FR_TRY(fr_timeline_extend(s, ids, count));
-    fr_timeline_turn(s);
+    fr_timeline_choose_rope(s);
     return FR_OK;
 }
 

@@ -39,11 +39,11 @@ void fr_timeline_forget_pictures(fr_session *session);
 /* Moves the frontier forward over what a forward wrote. */
 void fr_timeline_advance(fr_session *session, size_t length, bool prompt_end);
 
-/* Where positions turn by the length of the text: before any of it is run or looked up, whether what is in the cache
- * has turned as the text does now. If not it is run again, all of it: a cache has never both. */
-void fr_timeline_turn(fr_session *session);
+/* Chooses the rotary frequencies that the length of the text asks for, before any of it is run or looked up. If the
+ * keys in the cache were rotated by the other ones, all of it is run again: a cache never has both. */
+void fr_timeline_choose_rope(fr_session *session);
 
-/* How many drafts may follow at most so that no row of theirs turns otherwise than those before it. */
+/* How many drafts may follow at most so that no row of theirs is rotated by other frequencies than those before it. */
 size_t fr_timeline_drafts(const fr_session *session);
 
 /* What is pending in pieces, each a part of a forward (batch.h), of at most `rows`: before each begin, and finish
