@@ -172,7 +172,7 @@ static fr_status open_session(fr_session *s, const fr_options *options) {
     e->timelines[s->number] = &s->kv;
     e->sessions[s->number] = s;
     note_memory(s);
-    fr_session_place(s, 0, 0);
+    fr_session_set_rope_positions(s, 0, 0);
     return FR_OK;
 }
 

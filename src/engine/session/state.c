@@ -101,7 +101,7 @@ void fr_session_clear(fr_session *s) {
     s->score = (fr_prompt_score){0};
     s->embeddings = &fr_no_input_embeddings;
     fr_session_retreat(s);
-    fr_session_place(s, 0, 0);
+    fr_session_set_rope_positions(s, 0, 0);
     fr_session_begin_text(s);
     fr_stats_reset(&s->stats);
     free(s->aside);
@@ -114,9 +114,9 @@ void fr_session_begin_text(fr_session *s) {
     fr_constraint_begin_text(&s->sampler.constraint);
 }
 
-void fr_session_place(fr_session *s, size_t first, size_t place) {
-    for (size_t i = first; i < s->context + FR_STEP_MAX; i++, place++)
-        for (int axis = 0; axis < FR_AXES; axis++) s->rope_positions[i].at[axis] = (int32_t)place;
+void fr_session_set_rope_positions(fr_session *s, size_t first, size_t rope_position) {
+    for (size_t i = first; i < s->context + FR_STEP_MAX; i++, rope_position++)
+        for (int axis = 0; axis < FR_AXES; axis++) s->rope_positions[i].at[axis] = (int32_t)rope_position;
 }
 
 bool fr_session_wants_abort(fr_session *s) {

@@ -143,8 +143,9 @@ void fr_session_clear(fr_session *session);
 /* What is said from here on is a text of its own: for stop strings, and for what a sampler remembers. */
 void fr_session_begin_text(fr_session *session);
 
-/* Text stands at consecutive places: those of positions from `first` on begin with `place`. */
-void fr_session_place(fr_session *session, size_t first, size_t place);
+/* Gives the positions from `first` on consecutive rotary positions, as text has them, which begin with
+ * `rope_position`. */
+void fr_session_set_rope_positions(fr_session *session, size_t first, size_t rope_position);
 
 /* Whether its caller wants no more: a cancellation counts once. */
 bool fr_session_wants_abort(fr_session *session);

@@ -69,17 +69,17 @@ static fr_status check_shown(const fr_session *s, const int32_t *ids, size_t cou
     return fr_shown_check(pictures_under_way(s) ? &none : &s->shown, s->model->image_token, ids, count);
 }
 
-/* Where the ids that follow the timeline stand, if any of them is not text. */
-static fr_status place(fr_session *s, const int32_t *ids, size_t count) {
+/* Gives the ids that follow the timeline their rotary positions, if any of them is not text. */
+static fr_status assign_rope_positions(fr_session *s, const int32_t *ids, size_t count) {
     fr_shown none = {0}, *shown = pictures_under_way(s) ? &none : &s->shown;
     if (shown->count == 0 && !has_image_token(s, ids, count)) return FR_OK;
     int64_t base = s->rope_positions[s->length].at[0], next = base;
     fr_status status =
-        fr_shown_place(shown, s->model->image_token, ids, count, s->length, s->rope_positions + s->length, &next);
+        fr_pictures_assign(shown, s->model->image_token, ids, count, s->length, s->rope_positions + s->length, &next);
     if (status == FR_OK)
-        fr_session_place(s, s->length + count, (size_t)next);
+        fr_session_set_rope_positions(s, s->length + count, (size_t)next);
     else
-        fr_session_place(s, s->length, (size_t)base);
+        fr_session_set_rope_positions(s, s->length, (size_t)base);
     if (status != FR_OK) return status;
     s->embeddings = shown->embeddings;
     for (size_t i = 0; i < shown->count; i++) digest(s, &shown->embeddings[i], &shown->digests[i]);
@@ -98,7 +98,7 @@ static size_t met(const fr_session *s) {
 
 fr_status fr_timeline_extend(fr_session *s, const int32_t *ids, size_t count) {
     FR_TRY(check(s, s->length, ids, count, 0));
-    FR_TRY(place(s, ids, count));
+    FR_TRY(assign_rope_positions(s, ids, count));
     memcpy(s->ids + s->length, ids, count * sizeof *ids);
     fr_session_begin_text(s);
     s->met = met(s);
@@ -298,7 +298,7 @@ fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     s->met = fr_smaller(met(s), length);
     cut_digests(s, length);
     s->length = length;
-    fr_session_place(s, length, (size_t)s->rope_positions[length].at[0]);
+    fr_session_set_rope_positions(s, length, (size_t)s->rope_positions[length].at[0]);
     s->told = fr_smaller(s->told, length);
     s->fresh = s->ended = false;
     s->score = (fr_prompt_score){0};

@@ -56,15 +56,15 @@ fr_status fr_shown_unpack(fr_shown *shown, size_t hidden, const void *bytes, siz
 /* Room for so many, in place of those before. */
 fr_status fr_shown_open(fr_shown *shown, size_t count);
 
-/* Where the ids from position `first` on stand, from *next on, which moves behind them; and which positions the rows
- * are given for. FR_INPUT where image tokens and pictures don't fit. */
-fr_status fr_shown_place(fr_shown *shown, int32_t image_token, const int32_t *ids, size_t count, size_t first,
-                         fr_rope_position *rope_positions, int64_t *next);
+/* Assigns rotary positions to the ids from position `first` on, beginning with *next, which moves behind them, and to
+ * each picture the image tokens that its rows stand for. FR_INPUT where image tokens and pictures don't fit. */
+fr_status fr_pictures_assign(fr_shown *shown, int32_t image_token, const int32_t *ids, size_t count, size_t first,
+                             fr_rope_position *rope_positions, int64_t *next);
 
 /* That they fit. */
 fr_status fr_shown_check(const fr_shown *shown, int32_t image_token, const int32_t *ids, size_t count);
 
-/* Of pictures that have been placed, what stands before position `end` is left. */
+/* Of pictures that have been assigned, what stands before position `end` is left. */
 void fr_shown_cut(fr_shown *shown, size_t end);
 
 #endif
