@@ -282,8 +282,8 @@ fr_status fr_engine_step(fr_engine *engine, fr_round *rounds, size_t count) {
 
 size_t fr_engine_set_piece(fr_engine *engine, size_t rows) {
     if (!engine) return 0;
-    engine->piece = rows ? fr_smaller(rows, engine->chunk) : engine->chunk;
-    return engine->piece;
+    engine->round_chunk = rows ? fr_smaller(rows, engine->chunk) : engine->chunk;
+    return engine->round_chunk;
 }
 
 static fr_status check_sees(const fr_model *model, const char *name) {

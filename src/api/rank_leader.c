@@ -184,7 +184,7 @@ void fr_rank_leader_step(const fr_engine *engine, const fr_round *rounds, size_t
                           .limit = (uint32_t)fr_smaller(rounds[i].limit, FR_STEP_MAX),
                           .aborts = aborts};
     }
-    tell(engine->leader, STEP, 0, engine->piece, parts, count * sizeof *parts);
+    tell(engine->leader, STEP, 0, engine->round_chunk, parts, count * sizeof *parts);
 }
 
 void fr_rank_leader_stepped(const fr_engine *engine, const fr_round *rounds, size_t count) {

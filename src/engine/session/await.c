@@ -42,11 +42,11 @@ static bool states_are_coming(const fr_session *s, fr_session *leader, size_t co
     return true;
 }
 
-bool fr_await_pages(const fr_session *s, const fr_part *parts, const fr_part *end) {
+bool fr_await_pages(const fr_session *s, const fr_batch_slice *slices, const fr_batch_slice *end) {
     bool drafts = fr_session_draft_kv(s) != NULL;
     if (!fr_session_reuses(s)) return false;
-    for (const fr_part *p = parts; p < end; p++) {
-        fr_session *leader = p->session;
+    for (const fr_batch_slice *slice = slices; slice < end; slice++) {
+        fr_session *leader = slice->session;
         bool leads = leader->stage == FR_STAGE_PROMPT && !leader->faltered && fr_session_shares(leader);
         if (!leads || (drafts && !fr_session_draft_kv(leader))) continue;
         size_t common = common_blocks(s, leader);

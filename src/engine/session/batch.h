@@ -11,23 +11,24 @@
 
 #include "src/engine/session/state.h"
 
-typedef struct fr_part {
+/* One session's rows of a batch. */
+typedef struct fr_batch_slice {
     fr_session *session;
     size_t rows;  /* with ids on its timeline, or drafted behind it; out: without those that pages were missing for */
     size_t heads; /* the last of them, whose logits are wanted; out: those of the rows that were run */
     size_t at, heads_at; /* out: where in the batch those without logits begin, and those with */
-} fr_part;
+} fr_batch_slice;
 
-/* Takes the page of the part's first rows. FR_MEMORY: there is none, and the part can't be run. */
-fr_status fr_batch_admit(const fr_part *part);
+/* Takes the page of the slice's first rows. FR_MEMORY: there is none, and the slice can't be run. */
+fr_status fr_batch_admit(const fr_batch_slice *slice);
 
 /* Of one engine's sessions, all admitted, no session twice; at most engine->rows rows, engine->head_rows of them with
  * logits. The sessions' logits and best are then those of their rows with logits. */
-void fr_batch_run(fr_engine *engine, fr_part *parts, size_t count);
+void fr_batch_run(fr_engine *engine, fr_batch_slice *slices, size_t count);
 
-/* What a draft method sees of its row of that index, until the next forward; those without logits are seen where the
- * session's method follows. */
-const float *fr_part_hidden(const fr_part *part, size_t row);
+/* Gives what a draft method sees of the slice's row of that index, until the next forward; those without logits are
+ * seen where the session's method follows. */
+const float *fr_batch_slice_hidden(const fr_batch_slice *slice, size_t row);
 
 /* `count` ids of a session's timeline from a position on as rows of its engine's batch, from `at` on. parent: the first
  * one's, or -1. */

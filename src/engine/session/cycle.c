@@ -36,17 +36,17 @@ static size_t commit(fr_session *s, size_t count) {
 }
 
 /* What the target's rows say of the drafts behind the timeline, one fewer. */
-static fr_status accept(const fr_part *part, fr_round *t) {
-    fr_session *s = part->session;
+static fr_status accept(const fr_batch_slice *slice, fr_round *t) {
+    fr_session *s = slice->session;
     double clock = fr_clock();
-    size_t drafted = part->rows - 1, stood;
+    size_t drafted = slice->rows - 1, stood;
     int32_t token;
     FR_TRY(fr_session_choose(s, drafted, &stood, &token));
     s->ids[s->length + stood] = token;
     t->count = commit(s, stood + 1);
     fr_logprobs_take(&s->logprobs, s->logits, s->ids + s->length - t->count, t->count);
     t->accepted = fr_smaller(stood, t->count);
-    fr_session_keep_hidden(s, fr_part_hidden(part, 0), t->count);
+    fr_session_keep_hidden(s, fr_batch_slice_hidden(slice, 0), t->count);
     fr_timeline_advance(s, s->length - 1, false);
     bool asked = (s->drafts.asked || s->drafts.found) && s->draft->method != &fr_draft_none;
     fr_stats_round(&s->stats, asked, drafted, t->accepted, t->count);
@@ -126,90 +126,90 @@ static void note(fr_round *t, fr_status status) {
 }
 
 /* Its rows; of prompts at most as many as are left, and none where it waits for pages of another. */
-static fr_status take_part(fr_round *t, size_t *left, fr_part *part) {
+static fr_status take_slice(fr_round *t, size_t *left, fr_batch_slice *slice) {
     fr_session *s = t->session;
     if (s->stage == FR_STAGE_VERIFY) {
         FR_TRY(fr_failure_raise(&s->draft_failure));
-        *part = (fr_part){.session = s, .rows = s->drafts.drafted + 1, .heads = s->drafts.drafted + 1};
-        return fr_batch_admit(part);
+        *slice = (fr_batch_slice){.session = s, .rows = s->drafts.drafted + 1, .heads = s->drafts.drafted + 1};
+        return fr_batch_admit(slice);
     }
-    bool waits = fr_await_pages(s, s->engine->parts, part);
-    *part = fr_timeline_piece(s, waits ? 0 : *left);
-    if (part->rows == 0) {
+    bool waits = fr_await_pages(s, s->engine->slices, slice);
+    *slice = fr_timeline_next_slice(s, waits ? 0 : *left);
+    if (slice->rows == 0) {
         s->stage = FR_STAGE_NOTHING;
         return FR_OK;
     }
-    FR_TRY(fr_batch_admit(part)); /* or its rows are left for others */
-    *left -= part->rows;
+    FR_TRY(fr_batch_admit(slice)); /* or its rows are left for others */
+    *left -= slice->rows;
     return FR_OK;
 }
 
-static fr_status finish_verify(fr_round *t, const fr_part *part, double seconds) {
+static fr_status finish_verify(fr_round *t, const fr_batch_slice *slice, double seconds) {
     fr_session *s = t->session;
     double start = fr_clock();
     s->stats.value[FR_STAT_VERIFY_SECONDS] += seconds;
-    s->drafts.left_out = s->drafts.drafted + 1 - part->rows; /* for want of pages */
-    FR_TRY(accept(part, t));
+    s->drafts.left_out = s->drafts.drafted + 1 - slice->rows; /* for want of pages */
+    FR_TRY(accept(slice, t));
     s->drafts.accepted = t->accepted;
     fr_kv_give_back(&s->kv); /* pages that rejected drafts reached into */
     s->stats.value[FR_STAT_DECODE_SECONDS] += s->draft_seconds + seconds + fr_clock() - start;
     hand_out_ids(t);
-    trace(t, part->rows);
+    trace(t, slice->rows);
     return FR_OK;
 }
 
-static fr_status finish(fr_round *t, const fr_part *part, double seconds) {
+static fr_status finish(fr_round *t, const fr_batch_slice *slice, double seconds) {
     fr_session *s = t->session;
-    if (s->stage == FR_STAGE_VERIFY) return finish_verify(t, part, seconds);
+    if (s->stage == FR_STAGE_VERIFY) return finish_verify(t, slice, seconds);
     s->stats.value[FR_STAT_PREFILL_SECONDS] += seconds;
-    FR_TRY(fr_timeline_finish(part, seconds));
+    FR_TRY(fr_timeline_finish(slice, seconds));
     if (s->fresh && room(t)) give_next(t);
     return FR_OK;
 }
 
-/* Every session's part of a forward, and the forward. Gives whether it is told by its rows alone how long it takes;
- * *end: the end of the parts. */
-static bool run(fr_engine *e, fr_round *rounds, size_t count, double *seconds, const fr_part **end) {
-    fr_part *part = e->parts;
-    size_t left = e->piece;
+/* Runs one forward of every session's slice. Gives true if its rows alone tell how long it takes;
+ * *end: the end of the slices. */
+static bool run(fr_engine *e, fr_round *rounds, size_t count, double *seconds, const fr_batch_slice **end) {
+    fr_batch_slice *slice = e->slices;
+    size_t left = e->round_chunk;
     bool verifies = true;
     for (fr_round *t = rounds; t < rounds + count; t++) {
         if (t->session->stage == FR_STAGE_NOTHING) continue;
         verifies &= t->session->stage == FR_STAGE_VERIFY;
-        note(t, take_part(t, &left, part));
-        if (t->session->stage != FR_STAGE_NOTHING) part++;
+        note(t, take_slice(t, &left, slice));
+        if (t->session->stage != FR_STAGE_NOTHING) slice++;
     }
     double start = fr_clock();
-    fr_batch_run(e, e->parts, (size_t)(part - e->parts));
+    fr_batch_run(e, e->slices, (size_t)(slice - e->slices));
     *seconds = fr_clock() - start;
-    *end = part;
+    *end = slice;
     return verifies;
 }
 
 /* Prompts that are scored need logits of all rows. They are computed once every session has read its own. */
-static void score_prompts(fr_round *rounds, const fr_part *part, const fr_part *end) {
-    for (fr_round *t = rounds; part < end; t++) {
-        if (t->session != part->session) continue;
-        fr_status status = fr_prompt_score_take(part++);
+static void score_prompts(fr_round *rounds, const fr_batch_slice *slice, const fr_batch_slice *end) {
+    for (fr_round *t = rounds; slice < end; t++) {
+        if (t->session != slice->session) continue;
+        fr_status status = fr_prompt_score_take(slice++);
         if (t->status == FR_OK) note(t, status);
     }
 }
 
 void fr_cycle_round(fr_engine *e, fr_round *rounds, size_t count) {
     double seconds;
-    const fr_part *end;
+    const fr_batch_slice *end;
     fr_engine_settle(e);
     for (fr_round *t = rounds; t < rounds + count; t++) note(t, begin(t));
     fr_drafting_run(e, rounds, count);
     bool verifies = run(e, rounds, count, &seconds, &end);
     double start = fr_clock();
-    const fr_part *part = e->parts;
+    const fr_batch_slice *slice = e->slices;
     for (fr_round *t = rounds; t < rounds + count; t++)
         if (t->session->stage != FR_STAGE_NOTHING) {
-            note(t, finish(t, part++, seconds));
+            note(t, finish(t, slice++, seconds));
             t->session->faltered = t->status != FR_OK;
         }
-    score_prompts(rounds, e->parts, end);
+    score_prompts(rounds, e->slices, end);
     fr_drafting_report(e, rounds, count, verifies ? seconds + fr_clock() - start : 0);
     for (fr_round *t = rounds; t < rounds + count; t++) fr_async_draft_cancel(t->session); /* what was not taken */
 }
@@ -270,7 +270,7 @@ static fr_status hand_out_rows(fr_session *s, const fr_forward *f, const scoring
 }
 
 /* The next `count` ids. */
-static fr_status score_piece(fr_session *s, size_t count, const scoring *what) {
+static fr_status score_chunk(fr_session *s, size_t count, const scoring *what) {
     fr_engine *e = s->engine;
     size_t position = s->kv.length;
     size_t first = what->first_row > position ? fr_smaller(what->first_row - position, count) : 0;
@@ -298,7 +298,7 @@ static fr_status score(fr_session *s, const int32_t *ids, size_t count, const sc
     FR_TRY(fr_session_follow(s));
     while (s->kv.length < count) {
         FR_TRY(fr_session_check_abort(s));
-        fr_status status = score_piece(s, fr_smaller(s->engine->chunk, count - s->kv.length), what);
+        fr_status status = score_chunk(s, fr_smaller(s->engine->chunk, count - s->kv.length), what);
         if (status != FR_OK) fr_timeline_recover(s);
         FR_TRY(status);
     }

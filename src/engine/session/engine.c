@@ -24,7 +24,7 @@ static fr_status choose_sizes(fr_engine *e, const fr_options *options) {
         return fr_fail(FR_INPUT, "%s: a context of %zu is beyond the model's %zu", model->files.path, e->context,
                        spec->context_limit);
     e->chunk = fr_smaller(fr_model_chunk(model, options, e->capacity == 1), e->context);
-    e->piece = e->chunk;
+    e->round_chunk = e->chunk;
     e->head_rows = fr_larger(e->capacity, fr_smaller(e->capacity * FR_STEP_MAX, MOST_HEAD_ROWS));
     e->rows = e->capacity == 1 ? fr_larger(e->chunk, FR_STEP_MAX) : e->chunk + e->head_rows;
     e->kv_memory = e->shares ? (size_t)options->value[FR_OPT_KV_MEMORY] : 0;
@@ -78,7 +78,7 @@ static void layout(fr_engine *e, const fr_kv_shape *shapes) {
     e->spare_bytes = fr_kv_spare_bytes(&e->kv);
     e->activations = fr_model_layout(e->model, &e->arena, e->rows, threads);
     e->batch = fr_arena_take(&e->arena, e->rows, sizeof *e->batch);
-    e->parts = fr_arena_take(&e->arena, e->capacity, sizeof *e->parts);
+    e->slices = fr_arena_take(&e->arena, e->capacity, sizeof *e->slices);
     e->depth_parts = fr_arena_take(&e->arena, e->capacity, sizeof *e->depth_parts);
     e->proposals = fr_arena_take(&e->arena, e->capacity, sizeof *e->proposals);
     e->views = fr_arena_take(&e->arena, e->capacity, sizeof *e->views);

@@ -25,7 +25,7 @@ struct fr_engine {
     bool shares;      /* prompts reuse what other sessions have run; never in a session opened alone */
     size_t context;   /* positions that each may have */
     size_t chunk;     /* rows of prompts in a forward at most, which there is room for */
-    size_t piece;     /* and that a round of several sessions takes */
+    size_t round_chunk; /* and that a round of several sessions takes */
     size_t rows;      /* of the largest batch */
     size_t head_rows; /* of those, that logits are made of at a time */
     size_t checkpoints;
@@ -38,7 +38,7 @@ struct fr_engine {
     void *activations;
     void *draft_workspace; /* of the drafter's method */
     fr_row *batch;    /* [rows] of the forward that runs */
-    struct fr_part *parts; /* [capacity] whose rows those are (batch.h) */
+    struct fr_batch_slice *slices; /* [capacity] whose rows those are (batch.h) */
     fr_draft_depth draft_depth;       /* who drafts how much */
     fr_draft_depth_part *depth_parts; /* [capacity] of the sessions that it weighs */
     size_t weighing;              /* how many it weighed in the last round */

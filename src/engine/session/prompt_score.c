@@ -25,7 +25,7 @@ fr_status fr_prompt_score_drop(void *context, int32_t id, float own, const int32
 /* The row of position p gives the log-probability of the id at p + 1. The last row of a prompt, a part's row with
  * logits, has none after it. Where rank 0 leads, the other ranks do not know that its sink wants no more: it computes
  * the rest with them. */
-static fr_status score_rows(const fr_part *part, size_t plain) {
+static fr_status score_rows(const fr_batch_slice *part, size_t plain) {
     fr_session *s = part->session;
     fr_status status = FR_OK;
     fr_engine *e = s->engine;
@@ -52,7 +52,7 @@ static fr_status score_rows(const fr_part *part, size_t plain) {
     return status;
 }
 
-fr_status fr_prompt_score_take(const fr_part *part) {
+fr_status fr_prompt_score_take(const fr_batch_slice *part) {
     fr_session *s = part->session;
     size_t plain = part->rows - part->heads;
     fr_status status = s->score.sink && plain ? score_rows(part, plain) : FR_OK;

@@ -14,7 +14,7 @@ fr_status fr_prompt_score_put(fr_session *session, const int32_t *ids, size_t co
 /* Scores the ids after the part's rows, as many of the prompt as those are. It computes logits where the engine has
  * those of the forward, so all sessions of the round must have read theirs. What the sink gives but FR_OK is returned
  * and ends the scoring; the prompt goes on. */
-fr_status fr_prompt_score_take(const fr_part *part);
+fr_status fr_prompt_score_take(const fr_batch_slice *part);
 
 /* A sink that takes all and keeps nothing. */
 fr_score_fn fr_prompt_score_drop;

@@ -179,47 +179,47 @@ fr_status fr_timeline_begin(fr_session *s) {
     return fr_session_follow(s);
 }
 
-fr_part fr_timeline_piece(fr_session *s, size_t rows) {
+fr_batch_slice fr_timeline_next_slice(fr_session *s, size_t rows) {
     size_t left = s->length - s->kv.length;
-    return (fr_part){.session = s, .rows = fr_smaller(rows, left), .heads = rows >= left};
+    return (fr_batch_slice){.session = s, .rows = fr_smaller(rows, left), .heads = rows >= left};
 }
 
-/* The method sees the target's rows of the piece up to `end`, where the frontier is; the last one is kept. */
-static fr_status see(const fr_part *piece, size_t end) {
-    fr_session *s = piece->session;
-    const float *hidden = fr_part_hidden(piece, end - 1);
+/* The method sees the target's rows of the slice up to `end`, where the frontier is; the last one is kept. */
+static fr_status see(const fr_batch_slice *slice, size_t end) {
+    fr_session *s = slice->session;
+    const float *hidden = fr_batch_slice_hidden(slice, end - 1);
     FR_TRY(fr_session_see(s, hidden));
     fr_session_keep_hidden(s, hidden, 1);
     return FR_OK;
 }
 
-/* A prompt whose piece failed stands where its method has seen it, before its last id. */
+/* A prompt whose slice failed stands where its method has seen it, before its last id. */
 static fr_status give_back(fr_session *s, size_t seen, fr_status status) {
     if (status != FR_OK) go_back(s, fr_smaller(seen, s->length - 1));
     return status;
 }
 
 /* Rows with logits don't lie behind those without (batch.h): a method that follows sees them one after the other. */
-static fr_status advance(const fr_part *piece) {
-    fr_session *s = piece->session;
-    size_t first = s->kv.length, plain = piece->rows - piece->heads, seen = first;
-    if (plain && piece->heads && s->draft->follows) {
+static fr_status advance(const fr_batch_slice *slice) {
+    fr_session *s = slice->session;
+    size_t first = s->kv.length, plain = slice->rows - slice->heads, seen = first;
+    if (plain && slice->heads && s->draft->follows) {
         fr_kv_commit(&s->kv, first + plain);
-        FR_TRY(give_back(s, seen, see(piece, plain)));
+        FR_TRY(give_back(s, seen, see(slice, plain)));
         seen += plain;
     }
-    fr_timeline_advance(s, first + piece->rows, piece->heads);
+    fr_timeline_advance(s, first + slice->rows, slice->heads);
     if (s->progress) s->progress(s->progress_context, s->kv.length, s->length);
-    return piece->heads || s->draft->follows ? give_back(s, seen, see(piece, piece->rows)) : FR_OK;
+    return slice->heads || s->draft->follows ? give_back(s, seen, see(slice, slice->rows)) : FR_OK;
 }
 
-fr_status fr_timeline_finish(const fr_part *piece, double seconds) {
-    fr_session *s = piece->session;
+fr_status fr_timeline_finish(const fr_batch_slice *slice, double seconds) {
+    fr_session *s = slice->session;
     size_t before = s->met, stood;
-    fr_trace_prompt(&s->trace, seconds, s->kv.length, s->ids + s->kv.length, piece->rows);
-    FR_TRY(advance(piece));
+    fr_trace_prompt(&s->trace, seconds, s->kv.length, s->ids + s->kv.length, slice->rows);
+    FR_TRY(advance(slice));
     s->stats.value[FR_STAT_PROMPT_TOKENS] += (double)(s->met - before);
-    if (!piece->heads) return FR_OK;
+    if (!slice->heads) return FR_OK;
     FR_TRY(give_back(s, s->length, fr_session_choose(s, 0, &stood, &s->next)));
     fr_timeline_forget_pictures(s);
     fr_logprobs_take(&s->logprobs, s->logits, &s->next, 1);
@@ -234,12 +234,12 @@ static fr_status run_pending(fr_session *s) {
     FR_TRY(fr_timeline_begin(s));
     while (s->pending) {
         FR_TRY(fr_session_check_abort(s));
-        fr_part piece = fr_timeline_piece(s, s->engine->chunk);
+        fr_batch_slice slice = fr_timeline_next_slice(s, s->engine->chunk);
         double clock = fr_clock();
-        FR_TRY(fr_batch_admit(&piece));
-        fr_batch_run(s->engine, &piece, 1);
-        fr_status status = fr_timeline_finish(&piece, fr_clock() - clock);
-        fr_status scored = fr_prompt_score_take(&piece);
+        FR_TRY(fr_batch_admit(&slice));
+        fr_batch_run(s->engine, &slice, 1);
+        fr_status status = fr_timeline_finish(&slice, fr_clock() - clock);
+        fr_status scored = fr_prompt_score_take(&slice);
         FR_TRY(status);
         FR_TRY(scored);
     }

@@ -46,10 +46,10 @@ void fr_timeline_choose_rope(fr_session *session);
 /* How many drafts may follow at most so that no row of theirs is rotated by other frequencies than those before it. */
 size_t fr_timeline_drafts(const fr_session *session);
 
-/* What is pending in pieces, each a part of a forward (batch.h), of at most `rows`: before each begin, and finish
- * once it has run. */
+/* Runs what is pending in slices of a forward (batch.h) of at most `rows` rows: fr_timeline_begin stands before each,
+ * fr_timeline_finish comes once it has run. */
 fr_status fr_timeline_begin(fr_session *session);
-fr_part fr_timeline_piece(fr_session *session, size_t rows);
-fr_status fr_timeline_finish(const fr_part *piece, double seconds);
+fr_batch_slice fr_timeline_next_slice(fr_session *session, size_t rows);
+fr_status fr_timeline_finish(const fr_batch_slice *slice, double seconds);
 
 #endif
