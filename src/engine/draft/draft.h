@@ -46,7 +46,7 @@ typedef struct fr_draft_view {
     const fr_rope_position *rope_positions; /* of its positions, and of FR_STEP_MAX behind them */
     const fr_input_embeddings *embeddings; /* of its positions that are not those of the ids */
     size_t length;          /* >= 2; to propose, the last id has not been run by the target */
-    size_t told;            /* ids before it are as begin or commit last saw them, those from it on may be new */
+    size_t seen;            /* ids before it are as begin or commit last saw them, those from it on may be new */
     fr_kv *kv;              /* the target's cache: positions below kv->length have been run and accepted */
     /* Of the target's row of position kv->length - 1 what the drafter sees: as it is after the final norm, or its
      * aux_layers; the accepted rows of the same batch lie in front of it. */
@@ -135,7 +135,7 @@ struct fr_draft_method {
      * back: lets go of pages for what is behind it. */
     void (*cut)(fr_draft *draft, const fr_draft_view *view);
 
-    /* After a prompt; the timeline may have become another since the last call: view->told is how much of it still
+    /* After a prompt; the timeline may have become another since the last call: view->seen is how much of it still
      * stands. */
     void (*begin)(fr_draft *draft, const fr_draft_view *view);
 

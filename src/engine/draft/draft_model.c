@@ -128,10 +128,10 @@ static void find(state *s, const fr_draft_view *view) {
     fr_kv_prefixes_take(prefixes, &s->path, &s->kv, NULL, content_of(view), found);
 }
 
-/* What of the cache stands: ids from view->told on may be new. */
+/* What of the cache stands: ids from view->seen on may be new. */
 static void model_cut(fr_draft *draft, const fr_draft_view *view) {
     state *s = (state *)draft;
-    size_t stands = view->length ? fr_smaller(view->told, view->length - 1) : 0;
+    size_t stands = view->length ? fr_smaller(view->seen, view->length - 1) : 0;
     if (s->kv.length <= stands) return;
     fr_kv_rewind(&s->kv, fr_kv_holds_lookback(&s->kv, stands) ? stands : 0);
     fr_kv_path_cut(&s->work->prefixes, &s->path, s->kv.length);

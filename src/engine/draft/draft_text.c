@@ -25,7 +25,7 @@ typedef struct state {
 static const fr_draft_view *show(state *s, const fr_draft_view *view) {
     s->view = (fr_draft_view){.ids = s->text.ids,
                               .length = s->text.count,
-                              .told = s->text.stands,
+                              .seen = s->text.stands,
                               .embeddings = &fr_no_input_embeddings,
                               .pool = view->pool,
                               .defers = view->defers};
@@ -34,12 +34,12 @@ static const fr_draft_view *show(state *s, const fr_draft_view *view) {
 }
 
 static bool follow(state *s, const fr_draft_view *view) {
-    return fr_same_text_follow(&s->text, view->ids, view->length, view->told) && s->text.count > 1;
+    return fr_same_text_follow(&s->text, view->ids, view->length, view->seen) && s->text.count > 1;
 }
 
 static void text_cut(fr_draft *draft, const fr_draft_view *view) {
     state *s = (state *)draft;
-    fr_same_text_cut(&s->text, view->length ? view->told : 0);
+    fr_same_text_cut(&s->text, view->length ? view->seen : 0);
     s->inner->method->cut(s->inner, show(s, view));
 }
 

@@ -47,7 +47,7 @@ bool fr_await_pages(const fr_session *s, const fr_batch_slice *slices, const fr_
     if (!fr_session_reuses(s)) return false;
     for (const fr_batch_slice *slice = slices; slice < end; slice++) {
         fr_session *leader = slice->session;
-        bool leads = leader->stage == FR_STAGE_PROMPT && !leader->faltered && fr_session_shares(leader);
+        bool leads = leader->stage == FR_STAGE_PROMPT && !leader->last_round_failed && fr_session_shares(leader);
         if (!leads || (drafts && !fr_session_draft_kv(leader))) continue;
         size_t common = common_blocks(s, leader);
         if (s->kv.recurrent.count ? states_are_coming(s, leader, common) : next_is_coming(s, leader, common, drafts))

@@ -53,7 +53,7 @@ static fr_status accept(const fr_batch_slice *slice, fr_round *t) {
     if (s->draft->method->commit) {
         fr_draft_view view = fr_session_view(s);
         s->draft->method->commit(s->draft, &view, drafted, t->accepted);
-        s->told = s->length;
+        s->drafter_seen = s->length;
     }
     fr_stats_lap(&s->stats, FR_STAT_ACCEPT_SECONDS, &clock);
     return FR_OK;
@@ -207,7 +207,7 @@ void fr_cycle_round(fr_engine *e, fr_round *rounds, size_t count) {
     for (fr_round *t = rounds; t < rounds + count; t++)
         if (t->session->stage != FR_STAGE_NOTHING) {
             note(t, finish(t, slice++, seconds));
-            t->session->faltered = t->status != FR_OK;
+            t->session->last_round_failed = t->status != FR_OK;
         }
     score_prompts(rounds, e->slices, end);
     fr_drafting_report(e, rounds, count, verifies ? seconds + fr_clock() - start : 0);
@@ -338,7 +338,7 @@ fr_status fr_cycle_score_ids(fr_session *s, const int32_t *ids, size_t count, fr
     fr_status status = fr_cycle_score(s, ids, count, 0, hand_out_likelihoods, &told);
     s->stats.value[FR_STAT_PREFILL_SECONDS] += fr_clock() - start;
     fr_logprobs_forget(&s->logprobs);
-    s->met = 0; /* a prompt that goes on from here counts them as its own, not as reused */
+    s->ran = 0; /* a prompt that goes on from here counts them as its own, not as reused */
     return status == FR_OK ? told.status : status;
 }
 

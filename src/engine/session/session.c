@@ -240,7 +240,7 @@ void fr_session_destroy(fr_session *s) {
     fr_arena_close(&s->arena);
     fr_engine_destroy(s->own_engine);
     free(s->attached);
-    free(s->aside);
+    free(s->swapped_out);
     free(s->options.biases);
     free(s);
 }

@@ -504,7 +504,7 @@ static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     s->restored = true;
     s->length = (size_t)head->length;
     s->pending = s->length > 0;
-    s->met = frontier + 1 < s->length ? frontier : s->length; /* the last one's own run is never saved */
+    s->ran = frontier + 1 < s->length ? frontier : s->length; /* the last one's own run is never saved */
     memcpy(s->ids, saved->ids, s->length * sizeof *s->ids);
     for (size_t i = 0; i < kv->count; i++)
         bytes = slides(&kv->layers[i]) ? take_layer(&kv->layers[i], from, held, frontier, bytes)
@@ -565,18 +565,18 @@ fr_status fr_session_set_aside(fr_session *s) {
     fr_prompt_score score = s->score;
     fr_session_clear(s);
     s->score = score;
-    s->aside = bytes;
-    s->aside_size = size;
+    s->swapped_out = bytes;
+    s->swapped_out_size = size;
     return FR_OK;
 }
 
 fr_status fr_session_take_up(fr_session *s) {
-    if (!s->aside) return fr_fail(FR_USAGE, "the session was not set aside");
+    if (!s->swapped_out) return fr_fail(FR_USAGE, "the session was not set aside");
     fr_prompt_score score = s->score;
-    fr_status status = fr_session_read_bytes(s, s->aside, s->aside_size);
+    fr_status status = fr_session_read_bytes(s, s->swapped_out, s->swapped_out_size);
     s->score = score;
     FR_TRY(status);
-    free(s->aside);
-    s->aside = NULL;
+    free(s->swapped_out);
+    s->swapped_out = NULL;
     return FR_OK;
 }

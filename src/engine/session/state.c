@@ -15,7 +15,7 @@ fr_kv *fr_session_draft_kv(const fr_session *s) {
 }
 
 bool fr_session_shares(const fr_session *s) {
-    bool whole = !s->untold && !s->restored;
+    bool whole = !s->pictures_unknown && !s->restored;
     return s->engine->shares && whole && (!s->draft->follows || fr_session_draft_kv(s));
 }
 
@@ -85,9 +85,9 @@ void fr_session_reuse(fr_session *s, bool asks) {
     fr_kv_reset(&s->kv);
     fr_session_retreat(s);
     fr_kv_prefixes_take(prefixes, &s->path, &s->kv, drafter, content(s), found);
-    if (found <= s->met) return;
-    s->stats.value[FR_STAT_REUSED_TOKENS] += (double)(found - s->met);
-    s->met = found;
+    if (found <= s->ran) return;
+    s->stats.value[FR_STAT_REUSED_TOKENS] += (double)(found - s->ran);
+    s->ran = found;
 }
 
 void fr_session_clear(fr_session *s) {
@@ -95,8 +95,8 @@ void fr_session_clear(fr_session *s) {
     fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
     fr_kv_reset(&s->kv);
     memset(s->digests, 0, s->kv.blocks * sizeof *s->digests);
-    s->untold = s->restored = false;
-    s->length = s->met = s->told = 0;
+    s->pictures_unknown = s->restored = false;
+    s->length = s->ran = s->drafter_seen = 0;
     s->fresh = s->pending = s->ended = false;
     s->score = (fr_prompt_score){0};
     s->embeddings = &fr_no_input_embeddings;
@@ -104,8 +104,8 @@ void fr_session_clear(fr_session *s) {
     fr_session_set_rope_positions(s, 0, 0);
     fr_session_begin_text(s);
     fr_stats_reset(&s->stats);
-    free(s->aside);
-    s->aside = NULL;
+    free(s->swapped_out);
+    s->swapped_out = NULL;
 }
 
 void fr_session_begin_text(fr_session *s) {
@@ -174,7 +174,7 @@ fr_draft_view fr_session_view(fr_session *s) {
                            .rope_positions = s->rope_positions,
                            .embeddings = s->embeddings,
                            .length = s->length,
-                           .told = s->told,
+                           .seen = s->drafter_seen,
                            .kv = &s->kv,
                            .hidden = s->hidden + s->hidden_row * s->engine->seen_width,
                            .pool = s->engine->pool,

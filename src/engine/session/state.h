@@ -65,12 +65,12 @@ struct fr_session {
     fr_kv_checkpoints kv_checkpoints;
     fr_kv_path path;   /* where the timeline stands among shared prefixes, in an engine of several */
     fr_kv_digest *digests; /* [blocks] of its pictures in each 64 positions; all 0: there are none */
-    bool untold;           /* it has had pictures that these can't tell of any more */
+    bool pictures_unknown; /* it has had pictures that the digests can't tell of any more */
     bool restored;         /* its pages are as a file said: nobody else's */
     size_t awaited[FR_RECURRENT_POINTS]; /* positions whose states others wait for in this round (await.h) */
     size_t awaited_count;
     size_t branch; /* position up to which its prompt was run before, and at which states are worth keeping; 0: none */
-    bool faltered; /* its last forward came to nothing: nobody waits for it */
+    bool last_round_failed; /* its last forward came to nothing: nobody waits for it */
     fr_draft_list methods;
     fr_draft *draft;
     size_t drafting_bytes; /* of the arena: the methods' */
@@ -87,8 +87,8 @@ struct fr_session {
     fr_shown shown;                        /* pictures for the next prompt */
     const fr_input_embeddings *embeddings; /* their rows, while it runs */
     size_t length;
-    size_t met;     /* while `pending`: ids before it have been run, if not since the last truncation */
-    size_t told;    /* ids before it are those that the draft method was last shown */
+    size_t ran;     /* while `pending`: ids before it have been run, though maybe before the last truncation */
+    size_t drafter_seen; /* ids before it are those that the draft method was last shown */
     float *hidden;  /* [FR_STEP_MAX, seen_width] the target's rows as the method sees them */
     size_t hidden_row;
     const float *logits; /* [rows, vocab] of the last forward, while they stand in the engine: */
@@ -110,8 +110,8 @@ struct fr_session {
 
     void *attached; /* the caller's own bytes, NULL: none */
     size_t attached_size;
-    void *aside; /* the session as it was when it gave its pages up (session_file.h); NULL: it has them */
-    size_t aside_size;
+    void *swapped_out; /* the session as it was when it gave its pages up (session_file.h); NULL: it has them */
+    size_t swapped_out_size;
 };
 
 /* Whether all of it can be found by its ids and digests, and its method's cache with it. */

@@ -11,7 +11,7 @@
 
 void fr_timeline_advance(fr_session *s, size_t length, bool prompt_end) {
     fr_kv_commit(&s->kv, length);
-    if (s->met < length) s->met = length;
+    if (s->ran < length) s->ran = length;
     fr_kv_checkpoints_note(&s->kv_checkpoints, &s->kv, prompt_end);
     fr_session_share(s, prompt_end);
 }
@@ -58,7 +58,8 @@ static void digest(fr_session *s, const fr_input_embeddings *rows, const fr_pict
 static void cut_digests(fr_session *s, size_t length) {
     size_t block = length / FR_KV_PAGE, first = block * FR_KV_PAGE, end = fr_smaller(first + FR_KV_PAGE, s->length);
     bool goes = has_image_token(s, s->ids + length, end - length);
-    s->untold = length && (s->untold || (goes && has_image_token(s, s->ids + first, length - first)));
+    s->pictures_unknown =
+        length && (s->pictures_unknown || (goes && has_image_token(s, s->ids + first, length - first)));
     size_t kept = goes ? block : fr_kv_blocks(length);
     memset(s->digests + kept, 0, (s->kv.blocks - kept) * sizeof *s->digests);
 }
@@ -92,8 +93,8 @@ void fr_timeline_forget_pictures(fr_session *s) {
 }
 
 /* How many ids have been run, or given by a step: all, but while some of a prompt's wait. */
-static size_t met(const fr_session *s) {
-    return s->pending ? s->met : s->length;
+static size_t count_ran(const fr_session *s) {
+    return s->pending ? s->ran : s->length;
 }
 
 fr_status fr_timeline_extend(fr_session *s, const int32_t *ids, size_t count) {
@@ -101,7 +102,7 @@ fr_status fr_timeline_extend(fr_session *s, const int32_t *ids, size_t count) {
     FR_TRY(assign_rope_positions(s, ids, count));
     memcpy(s->ids + s->length, ids, count * sizeof *ids);
     fr_session_begin_text(s);
-    s->met = met(s);
+    s->ran = count_ran(s);
     s->length += count;
     s->fresh = s->ended = false;
     s->pending = true;
@@ -120,7 +121,7 @@ static void begin_drafting(fr_session *s) {
     fr_draft_view view = fr_session_view(s);
     view.defers = defers(s);
     s->draft->method->begin(s->draft, &view);
-    s->told = s->length;
+    s->drafter_seen = s->length;
     size_t ran = view.defers ? s->draft->method->kv(s->draft)->length : 0; /* about as many, where its ids are others */
     if (view.defers)
         fr_draft_depth_fell_behind(&s->draft_depth, s->length - fr_smaller(ran, s->length));
@@ -145,7 +146,7 @@ void fr_timeline_choose_rope(fr_session *s) {
     if (most == 0) return;
     if (other) {
         size_t ran = s->kv.length;
-        s->met = met(s);
+        s->ran = count_ran(s);
         s->pending = s->length > 0;
         s->fresh = false;
         fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
@@ -215,10 +216,10 @@ static fr_status advance(const fr_batch_slice *slice) {
 
 fr_status fr_timeline_finish(const fr_batch_slice *slice, double seconds) {
     fr_session *s = slice->session;
-    size_t before = s->met, stood;
+    size_t before = s->ran, stood;
     fr_trace_prompt(&s->trace, seconds, s->kv.length, s->ids + s->kv.length, slice->rows);
     FR_TRY(advance(slice));
-    s->stats.value[FR_STAT_PROMPT_TOKENS] += (double)(s->met - before);
+    s->stats.value[FR_STAT_PROMPT_TOKENS] += (double)(s->ran - before);
     if (!slice->heads) return FR_OK;
     FR_TRY(give_back(s, s->length, fr_session_choose(s, 0, &stood, &s->next)));
     fr_timeline_forget_pictures(s);
@@ -262,7 +263,7 @@ fr_status fr_timeline_append(fr_session *s, const int32_t *ids, size_t count) {
 
 void fr_timeline_recover(fr_session *s) {
     if (fr_recurrent_holds(&s->kv.recurrent, s->kv.length)) return;
-    s->met = met(s);
+    s->ran = count_ran(s);
     s->pending = s->length > 0;
     s->fresh = false;
     go_back(s, s->kv.length);
@@ -274,7 +275,7 @@ fr_status fr_timeline_again(fr_session *s) {
         return fr_fail(FR_INPUT, "the image token at position %zu can't be run again without its picture",
                        s->length - 1);
     FR_TRY(fr_session_follow(s));
-    s->met = s->length;
+    s->ran = s->length;
     s->fresh = false;
     s->pending = true;
     go_back(s, s->length - 1);
@@ -295,11 +296,11 @@ fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     fr_session_offer(s);
     fr_session_begin_text(s);
     size_t ran = fr_smaller(s->kv.length, length);
-    s->met = fr_smaller(met(s), length);
+    s->ran = fr_smaller(count_ran(s), length);
     cut_digests(s, length);
     s->length = length;
     fr_session_set_rope_positions(s, length, (size_t)s->rope_positions[length].at[0]);
-    s->told = fr_smaller(s->told, length);
+    s->drafter_seen = fr_smaller(s->drafter_seen, length);
     s->fresh = s->ended = false;
     s->score = (fr_prompt_score){0};
     if (length == 0) s->restored = false;
@@ -331,7 +332,7 @@ fr_status fr_timeline_put(fr_session *s, const int32_t *ids, size_t count) {
     if (kept < count) FR_TRY(check_shown(s, ids + kept, count - kept));
     FR_TRY(fr_timeline_truncate(s, kept));
     s->ended = false;
-    s->stats.value[FR_STAT_REUSED_TOKENS] += (double)met(s);
+    s->stats.value[FR_STAT_REUSED_TOKENS] += (double)count_ran(s);
     if (kept < count) {
         FR_TRY(fr_timeline_extend(s, ids + kept, count - kept));
         fr_timeline_choose_rope(s);
@@ -340,7 +341,7 @@ fr_status fr_timeline_put(fr_session *s, const int32_t *ids, size_t count) {
     }
     if (s->fresh && fr_sampler_moved(&s->sampler)) FR_TRY(fr_timeline_again(s)); /* chosen by a bound that is gone */
     fr_session_begin_text(s);
-    s->met = met(s);
+    s->ran = count_ran(s);
     s->pending = !s->fresh; /* fresh: just this prompt has run last */
     return FR_OK;
 }
@@ -367,16 +368,16 @@ fr_status fr_timeline_copy(fr_session *copy, const fr_session *s) {
     fr_kv_fork(&copy->kv, &s->kv);
     fr_kv_checkpoints_fork(&copy->kv_checkpoints, &copy->kv, &s->kv_checkpoints);
     memcpy(copy->digests, s->digests, s->kv.blocks * sizeof *s->digests);
-    copy->untold = s->untold;
+    copy->pictures_unknown = s->pictures_unknown;
     copy->restored = s->restored;
     if (alike && draft->method->fork) draft->method->fork(copy->draft, draft);
-    if (alike) copy->told = s->told;
+    if (alike) copy->drafter_seen = s->drafter_seen;
     if (alike) copy->draft_depth.behind = s->draft_depth.behind;
     memcpy(copy->ids, s->ids, s->length * sizeof *s->ids);
     memcpy(copy->rope_positions, s->rope_positions, (s->context + FR_STEP_MAX) * sizeof *s->rope_positions);
     fr_session_keep_hidden(copy, s->hidden, s->hidden_row + 1);
     copy->length = s->length;
-    copy->met = met(s);
+    copy->ran = count_ran(s);
     copy->ended = s->ended;
     copy->pending = s->fresh || s->pending;
     bool unseen = copy->draft->follows && !alike; /* a method that wants all rows has seen none */

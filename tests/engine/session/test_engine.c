@@ -547,7 +547,7 @@ START_TEST(who_is_waited_for_may_go) {
     ck_assert_uint_eq(fr_session_waiting(talks[0].session), talks[0].length - 4 * CHUNK);
     for (size_t i = 1; i < CROWD; i++) ck_assert(fr_session_stat(talks[i].session, FR_STAT_PROMPT_TOKENS) == 0);
     if (_i % 2) {
-        talks[0].session->faltered = true; /* nobody waits for who does not get on */
+        talks[0].session->last_round_failed = true; /* nobody waits for who does not get on */
         require(fr_engine_step(engine, rounds + 1, CROWD - 1));
     }
     fr_session_close(talks[0].session);
