@@ -78,11 +78,12 @@ static const struct {
      "{'messages': [" USER("'Hi'") "], 'tools': [{'type': 'function', 'function': {'name': 'f', 'strict': false}}, "
      "{'type': 'function', 'function': {'name': 'g'}}, {'type': 'function', 'function': {'name': 'n__f', 'strict': "
      "true}}]}"},
-    {MESSAGE, "{'max_tokens': 9, 'messages': [" USER("'Hi'") ", {'role': 'developer', 'content': 'D'}, {'role':
-              'system', " "'content': [{'type': 'text', 'text': 'S'}]}], 'tools': [{'name': 'f', 'input_schema': {},
-     'strict': true}]}", "{'max_tokens': 9, 'messages': [" USER("'Hi'") ", {'role': 'system', 'content': 'D'}, {'role':
-     'system', " "'content': 'S'}], 'tools': [{'type': 'function', 'function': {'name': 'f', 'parameters': {}, 'strict':
-    true}}]}"}, /* A tool that another service runs can't be forced: the model chooses among the rest. */
+    {MESSAGE, "{'max_tokens': 9, 'messages': [" USER("'Hi'") ", {'role': 'developer', 'content': 'D'}, {'role': "
+              "'system', 'content': [{'type': 'text', 'text': 'S'}]}], 'tools': [{'name': 'f', 'input_schema': {}, "
+              "'strict': true}]}",
+     "{'max_tokens': 9, 'messages': [" USER("'Hi'") ", {'role': 'system', 'content': 'D'}, {'role': 'system', "
+     "'content': 'S'}], 'tools': [{'type': 'function', 'function': {'name': 'f', 'parameters': {}, 'strict': true}}]}"},
+    /* A tool that another service runs can't be forced: the model chooses among the rest. */
     {RESPONSE, "{'input': 'Hi', 'tools': [{'type': 'web_search'}, {'type': 'function', 'name': 'f'}], 'tool_choice': "
                "{'type': 'web_search'}}",
      "{'messages': [" USER("'Hi'") "], 'tools': [{'type': 'function', 'function': {'name': 'f'}}], 'tool_choice': "
