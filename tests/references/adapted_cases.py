@@ -40,6 +40,7 @@ FORMS = {
     "prints": (TEXT, ALL),
     "parts": (MAPPING, ()),
 }
+NO_ORPHANS = ("chat/templates/gemma4", "templates/minimax")  # those that lose or refuse a result without its call
 PARTS_ALONE = ("parts",)  # templates that read parts, and show nothing of a text
 ONE_CALL = ("chat/templates/llama3.1",)  # those that raise over two calls in a message
 
@@ -82,7 +83,26 @@ def part(content):
     return [{"type": "text", "text": p if isinstance(p, str) else p["text"]} for p in parts]
 
 
-def adapt(messages, form, text_roles, one_call=False, parts=False):
+def told(messages):
+    """Results that follow no call as JSON in the user's text."""
+    out, called, names = [], False, {}
+    for m in messages:
+        called = bool(m.get("tool_calls")) or called and m.get("role") == "tool"
+        if m.get("tool_calls"):
+            names = {c["id"]: c["function"].get("name") for c in m["tool_calls"]
+                     if isinstance(c, dict) and "function" in c and c.get("id")}
+        if m.get("role") == "tool" and not called:
+            name = m.get("name") or names.get(m.get("tool_call_id"))
+            content = m.get("content", "")
+            if isinstance(content, list) and all(isinstance(p, dict) and "text" in p for p in content):
+                content = "\n".join(p["text"] for p in content)
+            response = {"name": name, "content": content} if name else {"content": content}
+            m = {"role": "user", "content": json.dumps({"tool_response": response}, ensure_ascii=False)}
+        out.append(m)
+    return out
+
+
+def adapt(messages, form, text_roles, one_call=False, parts=False, orphans=True):
     out = json.loads(json.dumps(messages))
     for m in out if all(isinstance(m, dict) for m in out) else []:
         for key in [key for key, value in m.items() if value is None and key != "content"]:
@@ -111,6 +131,7 @@ def adapt(messages, form, text_roles, one_call=False, parts=False):
                 function["arguments"] = json.dumps(arguments, ensure_ascii=False)
     several = any(isinstance(m, dict) and isinstance(m.get("tool_calls"), list) and len(m["tool_calls"]) > 1
                   for m in out)
+    out = out if orphans or not all(isinstance(m, dict) for m in out) else told(out)
     for m in out if parts else []:
         if m.get("content") is not None:
             m["content"] = part(m["content"])
@@ -209,7 +230,16 @@ THOUGHTS = [
 
 
 
+ORPHANS = [
+    ("result without a call", [{"role": "user", "content": "Summary."},
+                               {"role": "tool", "tool_call_id": "call00009", "content": "seven"},
+                               {"role": "user", "content": "and?"}]),
+    ("result after another turn", [*asked({"a": "b"})[:2], {"role": "user", "content": "wait"},
+                                   {"role": "tool", "tool_call_id": "call00000", "content": [text("1"), text("2")]}]),
+]
+
 CONVERSATIONS = CALLS + PARTS + ODD_PARTS + THOUGHTS + [("two", asked('{"a": 1}', {"b": "2"}))] + NO_OBJECTS + NOTHING
+CONVERSATIONS += ORPHANS
 
 
 def render(template, messages, context):
@@ -230,7 +260,7 @@ def own_cases(name):
     template, (form, text_roles) = compiled(name), FORMS[name]
     for _, messages in CONVERSATIONS:
         yield render(template, adapt(messages, form, text_roles, name in ONE_CALL,
-                                     name in PARTS_ALONE), TOKENS).get("rendered")
+                                     name in PARTS_ALONE, name not in NO_ORPHANS), TOKENS).get("rendered")
 
 
 def adapted_references():
@@ -241,7 +271,8 @@ def adapted_references():
         for style, cases in styles.items():
             template, (form, text_roles) = compiled(f"chat/templates/{style}"), FORMS[f"chat/templates/{style}"]
             for case in cases:
-                wanted = adapt(case["messages"], form, text_roles, f"chat/templates/{style}" in ONE_CALL)
+                name = f"chat/templates/{style}"
+                wanted = adapt(case["messages"], form, text_roles, name in ONE_CALL, False, name not in NO_ORPHANS)
                 if f"chat/templates/{style}" in NO_PLACE:
                     wanted = describe(wanted, case["context"], NO_PLACE[f"chat/templates/{style}"])
                 if wanted == case["messages"]:

@@ -72,9 +72,9 @@ static const struct {
      "{'messages': [" USER("'Hi'") "], 'tools': [{'type': 'function', 'function': {'name': 'f', 'description': 'd', "
      "'parameters': {'type': 'object'}, 'strict': true}}], 'tool_choice': {'type': 'function', 'name': 'f'}, "
      "'parallel_tool_calls': false, 'response_format': {'type': 'json_schema', 'name': 's', 'schema': {}}}"},
-    {RESPONSE, "{'input': 'Hi', 'tools': [{'type': 'function', 'name': 'f', 'strict': false}, {'type': 'function',
-               'name': " "'g', 'strict': null}, {'type': 'namespace', 'name': 'n', 'tools': [{'type': 'function',
-               'name': 'f', " "'strict': true}]}]}",
+    {RESPONSE, "{'input': 'Hi', 'tools': [{'type': 'function', 'name': 'f', 'strict': false}, {'type': 'function', "
+               "'name': 'g', 'strict': null}, {'type': 'namespace', 'name': 'n', 'tools': [{'type': 'function', "
+               "'name': 'f', 'strict': true}]}]}",
      "{'messages': [" USER("'Hi'") "], 'tools': [{'type': 'function', 'function': {'name': 'f', 'strict': false}}, "
      "{'type': 'function', 'function': {'name': 'g'}}, {'type': 'function', 'function': {'name': 'n__f', 'strict': "
      "true}}]}"},

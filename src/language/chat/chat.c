@@ -264,6 +264,7 @@ static const char *const change_lines[] = {
     "the chat template takes one call in a message: calls made at once are shown one after the other",
     "the chat template has no place for tools: the system's turn describes them, and says how they are called",
     "the chat template shows no calls: past calls and results are JSON in the turns' texts",
+    "the chat template takes no result without its call before it: such results are JSON in the user's turns",
 };
 
 const char *fr_chat_change(const fr_tokenizer *tokenizer) {

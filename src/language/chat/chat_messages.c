@@ -222,6 +222,10 @@ fr_status fr_chat_messages_adapt(json_t *messages, const fr_chat_rules *rules, f
         *notes |= FR_NOTE_NO_CALLS;
         FR_TRY(fr_chat_calls_as_texts(messages));
     }
+    if (rules->rearrange && fr_chat_has_orphans(messages) && fr_chat_probe_refuses_orphans(probe)) {
+        *notes |= FR_NOTE_ORPHANS;
+        FR_TRY(fr_chat_orphans_as_texts(messages));
+    }
     if (rules->rearrange) FR_TRY(fr_chat_turns_arrange(messages, rules->late_systems, probe, notes));
     FR_TRY(part_texts(messages, probe));
     return probe->status == FR_OK ? FR_OK : fr_fail_memory("a chat template's answers", 0);

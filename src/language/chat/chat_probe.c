@@ -415,3 +415,15 @@ static int find_one_call(fr_chat_probe *probe, const char *role) {
 bool fr_chat_probe_one_call(fr_chat_probe *probe) {
     return answer(probe, "one call", "", find_one_call);
 }
+
+static int find_refuses_orphans(fr_chat_probe *probe, const char *role) {
+    json_t *first = json_pack("[o, o]", user(), result(role, json_string(FIRST)));
+    json_t *later = json_pack("[o, o, o, o]", user(), said("assistant", "Hello"), result(role, json_string(FIRST)),
+                              user());
+    bool refuses = take(probe, first, FIRST, NULL) != FR_TAKEN;
+    return take(probe, later, FIRST, NULL) != FR_TAKEN || refuses;
+}
+
+bool fr_chat_probe_refuses_orphans(fr_chat_probe *probe) {
+    return answer(probe, "orphans", "tool", find_refuses_orphans);
+}

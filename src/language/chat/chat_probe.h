@@ -72,4 +72,7 @@ bool fr_chat_probe_alternates(fr_chat_probe *probe, const char *role);
  * its result after it. */
 bool fr_chat_probe_one_call(fr_chat_probe *probe);
 
+/* True if the template refuses or drops the result of a call that is not in the conversation. */
+bool fr_chat_probe_refuses_orphans(fr_chat_probe *probe);
+
 #endif

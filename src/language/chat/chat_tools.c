@@ -121,8 +121,8 @@ static const json_t *name_of(const json_t *message, const json_t *calls) {
 }
 
 static fr_status result_as_text(json_t *message, const json_t *calls) {
-    json_t *plain = fr_chat_plain_content(json_object_get(message, "content")), *text;
-    const json_t *name = name_of(message, calls);
+    const json_t *content = json_object_get(message, "content"), *name = name_of(message, calls);
+    json_t *plain = content ? fr_chat_plain_content(content) : json_string(""), *text;
     FR_TRY(write_text(answering, json_pack("{s:O?, s:o}", "name", name, "content", plain), &text));
     json_object_del(message, "tool_call_id");
     json_object_del(message, "name");
@@ -144,4 +144,28 @@ fr_status fr_chat_calls_as_texts(json_t *messages) {
     }
     json_decref(calls);
     return status;
+}
+
+/* True for a result that is not among the results right after a message with calls. */
+static bool is_orphan(const json_t *messages, size_t at) {
+    size_t before = at;
+    if (!fr_chat_is_role(json_array_get(messages, at), "tool")) return false;
+    while (before > 0 && fr_chat_is_role(json_array_get(messages, before - 1), "tool")) before--;
+    return before == 0 || json_array_size(json_object_get(json_array_get(messages, before - 1), "tool_calls")) == 0;
+}
+
+bool fr_chat_has_orphans(const json_t *messages) {
+    for (size_t i = 0; i < json_array_size(messages); i++)
+        if (is_orphan(messages, i)) return true;
+    return false;
+}
+
+fr_status fr_chat_orphans_as_texts(json_t *messages) {
+    const json_t *calls = NULL;
+    for (size_t i = 0; i < json_array_size(messages); i++) {
+        json_t *message = json_array_get(messages, i), *own = json_object_get(message, "tool_calls");
+        if (json_array_size(own) > 0) calls = own;
+        if (is_orphan(messages, i)) FR_TRY(result_as_text(message, calls));
+    }
+    return FR_OK;
 }

@@ -35,6 +35,7 @@ enum {
     FR_NOTE_PARTED_CALLS = 1 << 3,
     FR_NOTE_NO_TOOLS = 1 << 4,
     FR_NOTE_NO_CALLS = 1 << 5,
+    FR_NOTE_ORPHANS = 1 << 6,
 };
 
 /* Arranges the turns. late_systems: a system message that follows other turns is moved even if the template would

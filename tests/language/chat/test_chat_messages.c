@@ -72,7 +72,7 @@ START_TEST(sent_conversations) {
     json_object_foreach(json_object_get(root, "rendered"), name, texts) {
         fr_template *template = open_named(root, name);
         json_array_foreach(texts, index, expected) check_conversation(template, root, index, name, expected);
-        ck_assert_uint_eq(index, 39);
+        ck_assert_uint_eq(index, 41);
         templates++;
         fr_template_close(template);
     }
@@ -299,6 +299,10 @@ END_TEST
     "{\"role\": \"assistant\", \"content\": \"so\", \"tool_calls\": [{\"id\": \"c\", \"function\": {\"name\": \"f\", " \
     "\"arguments\": {}}}, {\"id\": \"d\", \"function\": {\"name\": \"f\", \"arguments\": {\"a\": 1}}}]}"
 #define OTHER "{\"role\": \"tool\", \"tool_call_id\": \"d\", \"content\": \"s\"}"
+#define NO_ORPHANS                                                                                                  \
+    "{% set ns = namespace(called=false) %}" FOR "{% if m.role == 'tool' and not ns.called %}" RAISES "{% endif %}" \
+    "{% set ns.called = m.tool_calls is defined or (ns.called and m.role == 'tool') %}<{{ m.role }}>{{ m.content }}" \
+    "{{ m.tool_calls[0].function.name if m.tool_calls }}{% endfor %}"
 #define NAMELESS "{\"role\": \"tool\", \"content\": \"n\"}"
 
 /* The expected prompts are those of llama.cpp's and litellm's merges, with a blank line between texts. The
@@ -346,6 +350,15 @@ START_TEST(orders_of_turns) {
          "<user>hi<assistant>so{}<tool>n<assistant>{\"a\": 1}<tool>s<tool>n", FR_NOTE_PARTED_CALLS},
         {ONE_CALL, "[" HI ", " TWO_CALLS "]", "<user>hi<assistant>so{}<assistant>{\"a\": 1}", FR_NOTE_PARTED_CALLS},
         {ONE_CALL, "[" HI ", " CALLING ", " RESULT "]", "<user>hi<assistant>{}<tool>r", 0},
+        {NO_ORPHANS, "[" RESULT ", " HI ", " CALLING ", " RESULT "]",
+         "<user>{\"tool_response\": {\"content\": \"r\"}}<user>hi<assistant>f<tool>r", FR_NOTE_ORPHANS},
+        {NO_ORPHANS, "[" HI ", " CALLING ", " AND ", " RESULT ", " OTHER ", " YO "]",
+         "<user>hi<assistant>f<user>and?<user>{\"tool_response\": {\"name\": \"f\", \"content\": \"r\"}}"
+         "<user>{\"tool_response\": {\"content\": \"s\"}}<assistant>yo", FR_NOTE_ORPHANS},
+        {NO_SYSTEM, "[" HI ", " RESULT ", " YO "]",
+         "<user>hi\n\n{\"tool_response\": {\"content\": \"r\"}}<assistant>yo",
+         FR_NOTE_ORPHANS | FR_NOTE_JOINED_TURNS},
+        {PRINTS, "[" HI ", " RESULT "]", "<user>hi<tool>r", 0},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         rendered_notes = 0;
