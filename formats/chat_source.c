@@ -1,4 +1,4 @@
-/* Chat templates of checkpoints: see chat_source.h. */
+/* Reads the chat templates of checkpoints (chat_source.h). */
 #include "formats/chat_source.h"
 
 #include <stdio.h>
@@ -9,12 +9,13 @@
 #include "base/error.h"
 #include "formats/checkpoint.h"
 
-#define JSON_LIMIT (8 * FR_CHAT_TEMPLATE_LIMIT) /* bytes of a file with a template in it, escapes and all */
+#define JSON_LIMIT (8 * FR_CHAT_TEMPLATE_LIMIT) /* bytes of a file that holds a template, with all escapes */
 #include "formats/json_wide.h"
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
 
-/* As every text beside it: a prompt of other bytes would be one that the model was never shown. */
+/* Refuses a template that is not UTF-8, as all other texts of a model are refused: replacing bytes would give a prompt
+ * that the model never saw in training. */
 static fr_status check_text(const char *bytes, size_t length, const char *where) {
     const utf8proc_uint8_t *text = (const utf8proc_uint8_t *)bytes;
     size_t line = 1;
@@ -29,7 +30,7 @@ static fr_status check_text(const char *bytes, size_t length, const char *where)
     return FR_OK;
 }
 
-/* An empty text is none. where: in two parts. */
+/* Stores a template; an empty text counts as none. Error lines name its place by the two parts `where` and `part`. */
 static fr_status set(fr_chat_source *source, fr_text text, const char *where, const char *part) {
     if (text.length == 0) return FR_OK;
     size_t size = strlen(where) + strlen(part) + 3;
@@ -66,7 +67,8 @@ void fr_chat_sources_close(fr_chat_sources *sources) {
     sources->error = NULL;
 }
 
-/* What the checkpoint carries was read, as status says. */
+/* Turns a failure to read the checkpoint's own templates into sources->error, so that the model opens all the same;
+ * only a lack of memory stays a failure. */
 static fr_status settle(fr_chat_sources *sources, fr_status status) {
     if (status == FR_OK) return FR_OK;
     fr_chat_sources_close(sources);
@@ -77,7 +79,7 @@ static fr_status settle(fr_chat_sources *sources, fr_status status) {
 
 /* ----------------------------------------------------------------------------------------------------------- places */
 
-/* Of two of one name the last. */
+/* Stores a template by its name. If a name comes twice, the last template counts. */
 static fr_status set_named(fr_chat_sources *sources, const char *name, const char *text, const char *where) {
     bool any = strcmp(name, "default") == 0, tools = strcmp(name, "tool_use") == 0;
     if (!any && !tools) return FR_OK;
@@ -117,7 +119,7 @@ static fr_status read_config(fr_chat_sources *sources, const json_t *config, con
     return FR_OK;
 }
 
-/* A named template's file goes before one of that name in the configuration. */
+/* Reads a named template's own file, which replaces one of the same name in the configuration. */
 static fr_status read_beside(fr_chat_source *source, const char *folder, const char *name) {
     char *path = fr_path_join(folder, name);
     if (!path) return fr_fail_memory("a path", strlen(folder));
@@ -143,7 +145,8 @@ static fr_status read_json_beside(fr_chat_sources *sources, const char *folder, 
     return status;
 }
 
-/* Files for any conversation go before all that the configuration has, whatever its name. */
+/* Reads the templates of a folder. A file for any conversation comes before everything that the configuration has,
+ * whatever name it has there. */
 static fr_status read_folder(fr_chat_sources *sources, const char *folder, const json_t *config, const char *where) {
     if (!where) return fr_fail_memory("a path", strlen(folder));
     FR_TRY(read_beside(&sources->any, folder, "chat_template.jinja"));

@@ -1,4 +1,4 @@
-/* A model on disk, opened: configuration, weight files, and the agreement between shards and their index.
+/* Opens a model on disk: its configuration, its weight files, and the check that shards and index agree.
  *
  * In: the name of a folder or GGUF file. Out: an fr_checkpoint, or one line that says what is wrong with it. */
 #include "formats/checkpoint.h"
@@ -18,7 +18,7 @@
 
 #define CONFIG_LIMIT ((size_t)16 << 20)
 #define INDEX_LIMIT  ((size_t)64 << 20)
-#define MOST_MISSING 4 /* parts of a file, that a line names */
+#define MOST_MISSING 4 /* missing parts of a file that an error line names at most */
 #define CONTENTS     "config.json and model.safetensors"
 
 char *fr_path_join(const char *folder, const char *name) {
@@ -42,7 +42,7 @@ static fr_status check_folder(const char *folder) {
     return FR_OK;
 }
 
-/* An object from a JSON file of the folder. A missing file is NULL. */
+/* Reads an object from a JSON file of the folder; NULL if the file is missing. */
 static fr_status read_object(const char *folder, const char *name, size_t limit, json_t **object) {
     *object = NULL;
     char *path;
@@ -69,13 +69,13 @@ static fr_status read_configs(fr_checkpoint *checkpoint, const char *folder) {
     return read_object(folder, FR_POOLING_FILE, CONFIG_LIMIT, &checkpoint->pooling);
 }
 
-/* Maps the file of that name, of the folder, as the next one. */
+/* Maps the folder's file of that name as the next file of the checkpoint. */
 static fr_status add_map(fr_checkpoint *checkpoint, const char *folder, const char *name, bool use_mmap) {
     size_t file = checkpoint->file_count;
     char *copy = strdup(name), *path;
     if (!copy) return fr_fail_memory("a file name", strlen(name) + 1);
     checkpoint->file_names[file] = copy;
-    checkpoint->file_count++; /* from here on close looks after both */
+    checkpoint->file_count++; /* from here on fr_checkpoint_close frees both */
     FR_TRY(join(folder, name, &path));
     fr_status status = fr_download_check(path);
     if (status == FR_OK) status = fr_map_open(&checkpoint->files[file], path, use_mmap);
@@ -100,7 +100,8 @@ static bool is_plain_name(const char *name) {
     return name[0] && name[0] != '.' && !strchr(name, '/');
 }
 
-/* The set of file names that the index gives, as an object's keys (a hash), in order of appearance. */
+/* Collects the file names that the index gives, in order of appearance: they become the keys of an object, which drops
+ * repeated names. */
 static fr_status collect_shards(const char *folder, const json_t *weight_map, json_t *shards) {
     const char *tensor;
     json_t *value;
@@ -125,7 +126,7 @@ static fr_status add_shards(fr_checkpoint *checkpoint, json_t *shards, bool use_
     return FR_OK;
 }
 
-/* Every tensor of the files is listed, for the file it is in. */
+/* Checks that the index lists every tensor of the files, with the file that it is in. */
 static fr_status check_listed(const fr_checkpoint *checkpoint, const fr_tensors *tensors, const json_t *weight_map) {
     for (size_t i = 0; i < tensors->count; i++) {
         const fr_tensor *tensor = &tensors->items[i];
@@ -141,7 +142,7 @@ static fr_status check_listed(const fr_checkpoint *checkpoint, const fr_tensors 
     return FR_OK;
 }
 
-/* Every listed tensor is in a file; check_listed has seen that it is the right one. */
+/* Checks that every listed tensor is in some file; check_listed has seen that it is the right one. */
 static fr_status check_present(const fr_checkpoint *checkpoint, const json_t *weight_map) {
     const char *name;
     json_t *file;
@@ -176,7 +177,7 @@ static fr_status read_sharded(fr_checkpoint *checkpoint, bool use_mmap) {
     return status;
 }
 
-/* A folder that has both is read as one file, as transformers does. */
+/* Maps the weight files of a folder. A folder that has both forms is read as one file, as transformers does. */
 static fr_status read_weights(fr_checkpoint *checkpoint, bool use_mmap) {
     char *path;
     FR_TRY(join(checkpoint->path, "model.safetensors", &path));
@@ -192,7 +193,7 @@ fr_status fr_checkpoint_check(const fr_checkpoint *checkpoint) {
     return FR_OK;
 }
 
-/* Of the first file, which alone has metadata that are worth the call. */
+/* Releases only the pages of the first file's head: the other shards have too little metadata to be worth the call. */
 void fr_checkpoint_release_head(const fr_checkpoint *checkpoint) {
     const fr_map *map = checkpoint->files;
     if (checkpoint->file_count == 0 || map->fd >= 0) return;
@@ -213,15 +214,15 @@ fr_status fr_checkpoint_open_config(fr_checkpoint *checkpoint, const char *folde
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* How many shards a file says there are: itself where it says nothing; 0 is what llama-gguf-split leaves in a merged
- * file. */
+/* Gives the number of shards that a file says it belongs to. A file without the key counts as one, and so does 0,
+ * which llama-gguf-split leaves in a merged file. */
 static fr_status count_shards(const fr_gguf *gguf, int64_t *count) {
     FR_TRY(fr_gguf_int(gguf, "split.count", 0, UINT16_MAX, 1, count));
     if (*count == 0) *count = 1;
     return FR_OK;
 }
 
-/* A shard's metadata must say what its name says. */
+/* Checks that a shard's metadata and its name give the same number and count. */
 static fr_status check_shard(const fr_gguf *gguf, size_t number, size_t count) {
     int64_t own_number, own_count;
     FR_TRY(count_shards(gguf, &own_count));
@@ -232,7 +233,7 @@ static fr_status check_shard(const fr_gguf *gguf, size_t number, size_t count) {
                    (long long)own_number + 1, (long long)own_count, number + 1, count);
 }
 
-/* Maps the next shard and reads it; the first one's metadata stay. */
+/* Maps the next shard and reads it; only the first shard's metadata are kept. */
 static fr_status add_shard(fr_checkpoint *checkpoint, const char *folder, const char *name, size_t count,
                            bool use_mmap) {
     size_t file = checkpoint->file_count;
@@ -244,7 +245,8 @@ static fr_status add_shard(fr_checkpoint *checkpoint, const char *folder, const 
     return status;
 }
 
-/* Whether the file is a whole model, whatever its name is: shards that were merged often keep the first one's. */
+/* Tells if the file is a whole model in spite of a shard's name, because files merged from shards often keep the first
+ * shard's name. */
 static fr_status read_whether_whole(const char *path, bool *whole) {
     fr_map map;
     fr_gguf gguf;
@@ -263,7 +265,7 @@ static fr_status read_whether_whole(const char *path, bool *whole) {
     return status;
 }
 
-/* The parts that are not there, as many as a line takes; *count: of all. */
+/* Lists the missing parts, as many as an error line names, and counts all of them. */
 static fr_status list_missing(const char *folder, char *name, fr_shard_name shard, fr_text_buffer *names,
                               size_t *count) {
     for (unsigned i = 1; i <= shard.count; i++) {
@@ -331,7 +333,7 @@ static fr_status open_folder(fr_checkpoint *checkpoint, const char *path, bool u
     return read_weights(checkpoint, use_mmap);
 }
 
-/* A file that is only a part of a published folder. */
+/* Refuses a file that is only one part of a published folder, and names the folder. */
 static fr_status refuse_part(const char *path) {
     const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
     if (!dot || (strcmp(dot, ".safetensors") != 0 && strcmp(dot, ".json") != 0)) return FR_OK;

@@ -1,12 +1,12 @@
-/* A model on disk, a published folder or a GGUF file: what describes it, and all its tensors.
+/* Opens a model on disk, a published folder or a GGUF file: its description and all its tensors.
  *
- * In: a folder with config.json and model.safetensors, or model.safetensors.index.json and the shards it names (plain
- * names inside the folder, nothing else); or a GGUF file, of which NAME-00002-of-00003.gguf stands for all three, if
- * it says of itself that it is one of several; or a folder that has one GGUF file (gguf_folder.h). Out:
- * parsed config.json; generation_config.json, hf_quant_config.json and 1_Pooling/config.json if there; or GGUF's
- * metadata (the first shard's);
- * mapped weight files, one tensor directory. Every tensor of the index must be in the shard that the index names, and
- * the other way round; every GGUF shard must say which it is. */
+ * In: a folder with config.json and model.safetensors, or model.safetensors.index.json and the shards that it names
+ * (plain names inside the folder only); or a GGUF file, where NAME-00002-of-00003.gguf stands for all three if its
+ * metadata say that it is one of several; or a folder that has one GGUF file (gguf_folder.h). Out: the parsed
+ * config.json, and generation_config.json, hf_quant_config.json and 1_Pooling/config.json if they exist; or GGUF's
+ * metadata (those of the first shard); the mapped weight files; and one directory of tensors. Every tensor of the
+ * index must be in the shard that the index names, and every tensor of a shard must be in the index; every GGUF shard
+ * must say which one it is. */
 #ifndef FR_FORMATS_CHECKPOINT_H
 #define FR_FORMATS_CHECKPOINT_H
 
@@ -17,7 +17,7 @@
 
 #define FR_MAX_SHARDS 1024
 
-/* Of a folder that sentence-transformers wrote. */
+/* sentence-transformers writes this file into its folders. */
 #define FR_POOLING_FILE "1_Pooling/config.json"
 
 typedef struct fr_checkpoint {
@@ -31,31 +31,31 @@ typedef struct fr_checkpoint {
     char **file_names;
     size_t file_count;
     fr_tensors tensors;
-    fr_tensors unread; /* tensors of types that are not read, F8_E5M2 say: names and spans alone */
+    fr_tensors unread; /* tensors of types that forerun does not read, F8_E5M2 for instance: only names and spans */
 } fr_checkpoint;
 
-/* use_mmap false: tensors' bytes must be filled by fr_map_fill before they are read (headers are filled on the way in).
- * A failure leaves nothing open. */
+/* Opens a folder or a GGUF file. With use_mmap false, fr_map_fill must fill the bytes of a tensor before they are read
+ * (headers are filled while they are parsed). A failure leaves nothing open. */
 fr_status fr_checkpoint_open(fr_checkpoint *checkpoint, const char *path, bool use_mmap);
 
-/* The same of a GGUF file in memory, whole: bytes of a caller who keeps them. */
+/* Opens a whole GGUF file that lies in memory; the bytes stay the caller's and must outlive the checkpoint. */
 fr_status fr_checkpoint_open_bytes(fr_checkpoint *checkpoint, const void *bytes, size_t size, const char *name);
 void fr_checkpoint_close(fr_checkpoint *checkpoint);
 
-/* FR_INPUT where one of its files was written to since it was mapped. */
+/* Fails with FR_INPUT if one of the files was written to since it was mapped. */
 fr_status fr_checkpoint_check(const fr_checkpoint *checkpoint);
 
-/* Gives back what a mapped file has in front of its tensors: pages of metadata that have been read, texts of a
- * vocabulary above all. Whoever reads them again finds them in the file. */
+/* Gives the pages of a mapped file before its tensors back to the system. They hold metadata that have been read,
+ * above all the texts of a vocabulary; a later read gets them from the file again. */
 void fr_checkpoint_release_head(const fr_checkpoint *checkpoint);
 
-/* The tensor of that name; FR_INPUT when it is missing or of a type that is not read, and the line says which. */
+/* Gives the tensor of that name; FR_INPUT if it is missing or of a type that is not read, and the line says which. */
 fr_status fr_checkpoint_tensor(const fr_checkpoint *checkpoint, const char *name, const fr_tensor **tensor);
 
-/* Opens just a folder's config, no weights. */
+/* Opens only a folder's configuration, without weights. */
 fr_status fr_checkpoint_open_config(fr_checkpoint *checkpoint, const char *folder);
 
-/* "FOLDER/NAME", malloc'd; NULL when out of memory. */
+/* Gives "FOLDER/NAME", malloc'd; NULL when out of memory. */
 char *fr_path_join(const char *folder, const char *name);
 
 #endif

@@ -1,7 +1,7 @@
-/* Unfinished downloads and pointers (download.h).
+/* Recognises unfinished downloads and Git LFS pointers (download.h).
  *
- * Hugging Face's downloads grow as NAME.incomplete in blobs/ of a cache, or in .cache/huggingface/download of a folder;
- * llama.cpp's as NAME.downloadInProgress; aria2 keeps NAME.aria2 beside a file that has its full size from the
+ * Hugging Face's downloads grow as NAME.incomplete in blobs/ of a cache, or in .cache/huggingface/download of a
+ * folder; llama.cpp's as NAME.downloadInProgress; aria2 keeps NAME.aria2 beside a file that has its full size from the
  * beginning; ollama's end in -partial; browsers and others have endings of their own. */
 #include "formats/download.h"
 
@@ -15,7 +15,7 @@
 #include "formats/map.h"
 
 #define POINTER       "version https://git-lfs.github.com/spec/"
-#define POINTER_LIMIT 1024 /* bytes: Git LFS's own */
+#define POINTER_LIMIT 1024 /* bytes, the limit that Git LFS itself has */
 
 static const char *const endings[] = {".incomplete", ".downloadInProgress", ".aria2",  ".part",
                                       ".partial",    ".crdownload",         "-partial"};
@@ -36,7 +36,7 @@ static fr_status refuse(const char *path, const char *rest) {
     return fr_fail(FR_INPUT, "%s: its download is not finished: there is %s", path, rest);
 }
 
-/* Whether a file of that name with an ending lies where the path says. */
+/* Fails if the path with this ending after it is an existing file, since that is its unfinished download. */
 static fr_status check_ending(const char *path, const char *ending) {
     char *rest;
     if (asprintf(&rest, "%s%s", path, ending) < 0) return fr_fail_memory("a path", strlen(path));
@@ -45,7 +45,8 @@ static fr_status check_ending(const char *path, const char *ending) {
     return status;
 }
 
-/* Whether a folder beside the file's own has an unfinished file of Hugging Face's, whose name does not tell of what. */
+/* Fails if the folder beside the file has an unfinished download of Hugging Face's. Its name does not tell which file
+ * it will become, so any of them counts. */
 static fr_status check_folder(const char *path, const char *beside) {
     const char *slash = strrchr(path, '/');
     char *folder;

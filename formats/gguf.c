@@ -1,4 +1,4 @@
-/* GGUF's header, checked in full before a value or a tensor is handed on.
+/* Reads GGUF's header and checks all of it before it hands on a value or a tensor.
  *
  * In: a mapped file (layout: gguf.h). Out: fr_gguf and tensors in the order of their bytes. The reader may assume that
  * every value and every tensor lies in the file and that a tensor has as many bytes as its type and shape ask for. */
@@ -13,7 +13,7 @@
 
 #define MAX_NAME         256
 #define MAX_ARCHITECTURE 64
-#define MAX_DIM          ((uint64_t)1 << 48) /* fr_dtype_row_bytes asks for it */
+#define MAX_DIM          ((uint64_t)1 << 48) /* a limit that fr_dtype_row_bytes asks for */
 #define MAX_ALIGNMENT    ((int64_t)1 << 20)
 #define FILL_STEP        ((size_t)1 << 20)
 #define SMALLEST_KEY     (8 + 1 + 4 + 1) /* bytes of a key with a name of one byte and a value of one */
@@ -21,11 +21,12 @@
 
 /* ----------------------------------------------------------------------------------------------- bytes in, in order */
 
-/* Reads on from `at`. Bytes are filled in before they are looked at, as a file that is not mapped needs. */
+/* A reading position in the file. Bytes are filled before they are read, because a file that is not mapped needs
+ * that. */
 typedef struct cursor {
     const fr_map *map;
     size_t at, filled;
-    const char *kind; /* of what is read, "key" or "tensor", once its name is known; else "" */
+    const char *kind; /* "key" or "tensor" while one is read whose name is known; else "" */
     fr_text name;
 } cursor;
 
@@ -68,7 +69,7 @@ static fr_status take_string(cursor *c, const char *what, fr_text *text) {
     return FR_OK;
 }
 
-/* A key or a tensor's name: what is read from here on is of that. */
+/* Reads the name of a key or a tensor; error lines name it until the next name is read. */
 static fr_status take_name(cursor *c, const char *kind, const char *what, fr_text *name) {
     c->kind = "";
     c->name = (fr_text){"", 0};
@@ -93,7 +94,7 @@ static fr_status take_strings(cursor *c, fr_gguf_value *value) {
     return FR_OK;
 }
 
-/* `count` elements of the value's element type. */
+/* Reads `count` elements of the value's element type. */
 static fr_status take_elements(cursor *c, fr_gguf_value *value) {
     size_t size = fr_gguf_element_bytes(value->element);
     uint64_t bytes;
@@ -205,7 +206,7 @@ uint32_t fr_gguf_type_id(fr_dtype type, bool packed) {
 typedef struct entry {
     fr_text name;
     fr_tensor tensor;
-    uint64_t offset; /* of its data, from the first */
+    uint64_t offset; /* of the tensor's data, counted from the first tensor's */
     uint32_t type_id;
 } entry;
 
@@ -231,7 +232,7 @@ static fr_status take_shape(cursor *c, entry *item) {
     return FR_OK;
 }
 
-/* The bytes that type and shape ask for; one too many for any file where they overflow. */
+/* Computes the bytes that type and shape ask for; an overflow gives a size that no file has. */
 static fr_status measure(const char *path, entry *item) {
     fr_tensor *tensor = &item->tensor;
     uint64_t cols = tensor->dims ? tensor->shape[tensor->dims - 1] : 1;
@@ -274,7 +275,7 @@ static fr_status take_tensors(header *head, cursor *c, uint64_t count) {
     return FR_OK;
 }
 
-/* The data begin at the next multiple of the alignment; a file without data may end before it. */
+/* Finds where the data begin: at the next multiple of the alignment. A file without data may end before that. */
 static void find_data(header *head, size_t at) {
     size_t begin = (at + head->alignment - 1) & ~(size_t)(head->alignment - 1);
     head->data_begin = begin < head->map->size ? begin : head->map->size;
@@ -287,7 +288,8 @@ static int by_offset(const void *left, const void *right) {
     return (a->tensor.bytes > b->tensor.bytes) - (a->tensor.bytes < b->tensor.bytes);
 }
 
-/* Sorted, each tensor lies in the file behind the one before. The size of an unread type is not known: 0. */
+/* Sorts the tensors by offset and checks that each lies in the file, after the end of the one before it. A tensor of a
+ * type that is not read has an unknown size, which counts as 0. */
 static fr_status place(header *head) {
     const char *path = head->map->path;
     qsort(head->entries, head->count, sizeof *head->entries, by_offset);

@@ -1,4 +1,4 @@
-/* GGUF: metadata and tensors in one file, little-endian, versions 2 and 3.
+/* GGUF keeps metadata and tensors in one file: little-endian, versions 2 and 3.
  *
  *     "GGUF"  u32 version  u64 tensor count  u64 key count
  *     keys:     string key, u32 type, value          string: u64 length, bytes, no NUL
@@ -9,9 +9,9 @@
  *
  * In: one mapped file. Out: its metadata, as values that point into the map, and its tensors, appended to a directory.
  * Checked: everything lies in the file; at most FR_GGUF_MAX_KEYS keys and FR_GGUF_MAX_TENSORS tensors, names of 1 to
- * 256 bytes without NUL, no key or tensor twice; values of known types, booleans 0 or 1, arrays of anything but arrays;
- * an alignment that is a power of two up to 2^20; at most 4 dimensions of at most 2^48, rows of whole blocks; offsets
- * that are multiples of the alignment; no two tensors overlap (room between them is allowed).
+ * 256 bytes without NUL, no key or tensor twice; values of known types, booleans 0 or 1, arrays of anything but
+ * arrays; an alignment that is a power of two up to 2^20; at most 4 dimensions of at most 2^48, rows of whole blocks;
+ * offsets that are multiples of the alignment; no two tensors overlap (gaps between them are allowed).
  *
  * Tensors of a type that is not read go to a directory of their own, as with safetensors. */
 #ifndef FR_FORMATS_GGUF_H
@@ -29,7 +29,7 @@
 /* A tensor type with these upper 16 bits is forerun's packed layout (quant/packed.h) of the type in its lower 16. */
 #define FR_GGUF_PACKED ((uint32_t)0x4652 << 16)
 
-/* As the file numbers them. */
+/* The numbers are those that the file uses. */
 typedef enum fr_gguf_type {
     FR_GGUF_U8,
     FR_GGUF_I8,
@@ -50,14 +50,14 @@ typedef enum fr_gguf_type {
 typedef struct fr_gguf_value {
     fr_text key;
     fr_gguf_type type;
-    fr_gguf_type element; /* an array's; otherwise the type again */
+    fr_gguf_type element; /* the type of an array's elements; otherwise the type again */
     uint64_t count;       /* elements of an array; 1 otherwise */
-    const uint8_t *data;  /* the value as it lies in the file, of any alignment; a string without its length */
+    const uint8_t *data;  /* the value as it lies in the file, at any alignment; a string without its length */
     size_t bytes;
 } fr_gguf_value;
 
 typedef struct fr_gguf {
-    const char *path; /* the map's */
+    const char *path; /* the map's own path */
     uint32_t version;
     uint64_t alignment;
     size_t data_begin;     /* where the tensors' data begin in the file */
@@ -67,57 +67,60 @@ typedef struct fr_gguf {
     uint32_t *by_key; /* [count] indices of values, sorted by key */
 } fr_gguf;
 
-/* file: the number to give the tensors. The map must outlive both results. A failure leaves gguf closed. */
+/* Reads the header of a mapped file. The tensors get `file` as the number of their file. The map must outlive both
+ * results. A failure leaves gguf closed. */
 fr_status fr_gguf_read(fr_gguf *gguf, const fr_map *map, uint32_t file, fr_tensors *tensors, fr_tensors *unread);
 void fr_gguf_close(fr_gguf *gguf);
 
 /* --------------------------------------------------------------------------------------------------------- metadata */
 
-/* A key that begins with a point stands below the architecture's name: ".block_count" for "gemma4.block_count". The
- * getters' error lines name the file and the key. */
+/* A key that begins with a point continues the architecture's name: ".block_count" stands for "gemma4.block_count".
+ * The error lines of the functions below name the file and the key. */
 
-/* Bytes of a value of that type; 0 for strings and arrays. */
+/* Gives the bytes of a value of that type; 0 for strings and arrays. */
 size_t fr_gguf_element_bytes(fr_gguf_type type);
 
-/* NULL when there is none. */
+/* Finds the value of a key; NULL if there is none. */
 const fr_gguf_value *fr_gguf_find(const fr_gguf *gguf, const char *key);
 
-/* An integer (or a boolean: 0 or 1) in [low, high]. A missing key gives the fallback; FR_GGUF_REQUIRED as the fallback
- * makes it an error. */
+/* Reads an integer (or a boolean: 0 or 1) in [low, high]. A missing key gives the fallback; FR_GGUF_REQUIRED as the
+ * fallback makes it an error. */
 #define FR_GGUF_REQUIRED INT64_MIN
 fr_status fr_gguf_int(const fr_gguf *gguf, const char *key, int64_t low, int64_t high, int64_t fallback,
                       int64_t *value);
 
-/* The same for counts and widths; low >= 0. */
+/* Does the same for counts and widths; low >= 0. */
 fr_status fr_gguf_size(const fr_gguf *gguf, const char *key, int64_t low, int64_t high, int64_t fallback,
                        size_t *value);
 
-/* n of them: an array of n, or one number for all. */
+/* Reads n integers: an array of n, or one number that counts for all. */
 fr_status fr_gguf_ints(const fr_gguf *gguf, const char *key, int64_t low, int64_t high, int64_t fallback, size_t n,
                        int64_t *values);
 
-/* A finite number in [low, high], integer or real; a missing key gives the fallback; NAN as the fallback makes it an
- * error. */
+/* Reads a finite number in [low, high], integer or real. A missing key gives the fallback; NAN as the fallback makes
+ * it an error. */
 fr_status fr_gguf_real(const fr_gguf *gguf, const char *key, double low, double high, double fallback, double *value);
 
 fr_status fr_gguf_bool(const fr_gguf *gguf, const char *key, bool fallback, bool *value);
 
-/* A string of bytes as they are; missing: bytes is NULL. */
+/* Reads a string as the bytes in the file; a missing key gives bytes NULL. */
 fr_status fr_gguf_text(const fr_gguf *gguf, const char *key, fr_text *value);
 
-/* An array of that element type; missing: NULL. */
+/* Reads an array of that element type; a missing key gives NULL. */
 fr_status fr_gguf_array(const fr_gguf *gguf, const char *key, fr_gguf_type element, const fr_gguf_value **array);
 
-/* Walks an array of strings: at = 0 begins, each call gives one and moves on. At most `count` calls. */
+/* Walks over an array of strings: the first call has at = 0, and each call gives one string and moves `at` on. There
+ * may be at most `count` calls. */
 fr_text fr_gguf_next(const fr_gguf_value *array, size_t *at);
 
-/* Elements of an array of I32 and of F32. */
+/* Read an element of an array of I32 or F32. */
 int32_t fr_gguf_i32(const fr_gguf_value *array, size_t index);
 float fr_gguf_f32(const fr_gguf_value *array, size_t index);
 
 /* ----------------------------------------------------------------------------------------------------- tensor types */
 
-/* The type of a number in the file, FR_DTYPE_COUNT when it is not read; and back (of types that GGUF has). */
+/* Give the type that a number in the file stands for (FR_DTYPE_COUNT if it is not read), and the number of a type that
+ * GGUF has. */
 fr_dtype fr_gguf_dtype(uint32_t id, bool *packed);
 uint32_t fr_gguf_type_id(fr_dtype type, bool packed);
 

@@ -1,4 +1,4 @@
-/* The one GGUF file of a folder (gguf_folder.h). */
+/* Finds the only GGUF file of a folder (gguf_folder.h). */
 #include "formats/gguf_folder.h"
 
 #include <dirent.h>
@@ -23,7 +23,7 @@ static fr_status look_for(const char *folder, const char *name, bool *there) {
     return FR_OK;
 }
 
-/* Weights that are a folder's own, or a tokenizer alone. */
+/* Tells if the folder is a published one: it has weights of its own, or a tokenizer alone. */
 static fr_status look_for_published(const char *folder, bool *published) {
     bool configured, tokenizes;
     FR_TRY(look_for(folder, "model.safetensors", published));

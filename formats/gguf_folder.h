@@ -1,14 +1,14 @@
-/* A folder that is no published one and has a GGUF file in it, as downloads leave it.
+/* Finds the only GGUF file of a folder.
  *
- * In: a path. Out: the path of what is to be opened: that file, where it is the only one, of whatever number of parts;
- * otherwise the path itself. */
+ * In: a path. Out: the path to open: if it is a folder without published weights and with one GGUF file, in however
+ * many parts, that file (the first part); otherwise the path itself. */
 #ifndef FR_FORMATS_GGUF_FOLDER_H
 #define FR_FORMATS_GGUF_FOLDER_H
 
 #include "forerun.h"
 
-/* *place: malloc'd. A folder with several is FR_INPUT, and the line names them. Vision towers and drafters count where
- * there is nothing else. */
+/* Gives the path to open, malloc'd, as *place. A folder with several GGUF files is FR_INPUT, and the line names them.
+ * Vision towers and drafters count only if there is no other GGUF file. */
 fr_status fr_gguf_folder_place(const char *path, char **place);
 
 #endif

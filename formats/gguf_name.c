@@ -1,4 +1,4 @@
-/* Names of GGUF files (gguf_name.h). */
+/* Reads the names of GGUF files (gguf_name.h). */
 #include "formats/gguf_name.h"
 
 #include <stdio.h>

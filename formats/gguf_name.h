@@ -1,33 +1,34 @@
-/* What the name of a GGUF file says: which part of how many it is, its type, whether it is a model at all.
+/* Reads the name of a GGUF file: its part number, its type, and if it is a model at all.
  *
- * In: a file's name, or its path. Out: as llama.cpp and its tools name files, and look for them; nothing is opened. */
+ * In: a file's name, or its path. Out: what llama.cpp's rules for names make of it; no file is opened. */
 #ifndef FR_FORMATS_GGUF_NAME_H
 #define FR_FORMATS_GGUF_NAME_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Of NAME-00002-of-00003.gguf. Count 1, number 1 for other names. */
+/* The number and the count that NAME-00002-of-00003.gguf has in its name. Other names have number 1 and count 1. */
 typedef struct fr_shard_name {
-    size_t stem; /* length of NAME */
+    size_t stem; /* the length of NAME */
     unsigned number, count;
 } fr_shard_name;
 
 fr_shard_name fr_shard_name_of(const char *name);
 
-/* Makes the name that of another part; nothing to do for a file that is the only one. */
+/* Replaces the part number in the name; a name with no number stays as it is. */
 void fr_shard_name_turn(char *name, fr_shard_name shard, unsigned number);
 
-/* Whether it ends in .gguf. */
+/* True if the name ends in .gguf. */
 bool fr_gguf_name(const char *name);
 
-/* Whether it is one of what lies beside models: vision towers, drafters, importance matrices. */
+/* True for a file that belongs beside a model: a vision tower, a drafter, an importance matrix. */
 bool fr_gguf_name_beside(const char *name);
 
-/* Whether a model is opened by it: its only file or the first of its parts, and nothing that lies beside one. */
+/* True if a model is opened by this file: a model's only file or the first of its parts. */
 bool fr_gguf_name_of_model(const char *name);
 
-/* Whether it is of that type: it has the word before a point or a hyphen, in any case, as llama.cpp looks for it. */
+/* True if the name has the type in it, before a point or a hyphen, in upper or lower case. llama.cpp looks for types
+ * in the same way. */
 bool fr_gguf_name_has(const char *name, const char *type, size_t length);
 
 #endif

@@ -1,6 +1,7 @@
-/* GGUF's metadata by key, with type and range checked: see gguf.h.
+/* Reads GGUF's metadata by key and checks type and range (gguf.h).
  *
- * In: values that gguf.c has found whole. Out: numbers and texts, or a line that names the file and the key. */
+ * In: values that gguf.c has checked to lie in the file. Out: numbers and texts, or a line that names the file and the
+ * key. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 
 static const struct {
     const char *name;
-    size_t bytes; /* 0: not of a fixed size */
+    size_t bytes; /* 0: the size is not fixed */
 } value_types[FR_GGUF_TYPES] = {
     [FR_GGUF_U8] = {"u8", 1},       [FR_GGUF_I8] = {"i8", 1},        [FR_GGUF_U16] = {"u16", 2},
     [FR_GGUF_I16] = {"i16", 2},     [FR_GGUF_U32] = {"u32", 4},      [FR_GGUF_I32] = {"i32", 4},
@@ -23,7 +24,7 @@ size_t fr_gguf_element_bytes(fr_gguf_type type) {
     return value_types[type].bytes;
 }
 
-/* The prefix that a key beginning with a point stands for. */
+/* Gives the prefix of a key: the architecture if it begins with a point, otherwise nothing. */
 static const char *below(const fr_gguf *gguf, const char *key) {
     return *key == '.' ? gguf->architecture : "";
 }
@@ -61,7 +62,7 @@ static bool is_integer(fr_gguf_type type) {
     return type != FR_GGUF_F32 && type != FR_GGUF_F64 && type != FR_GGUF_STRING && type != FR_GGUF_ARRAY;
 }
 
-/* Element `index` of integers; what does not fit becomes INT64_MAX, which no range of ours holds. */
+/* Reads element `index` of integers. A value that does not fit becomes INT64_MAX, which is outside of every range. */
 static int64_t integer(const fr_gguf_value *value, size_t index) {
     size_t size = value_types[value->element].bytes;
     uint64_t bits = fr_little_endian(value->data + index * size, size);

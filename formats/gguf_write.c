@@ -1,4 +1,4 @@
-/* The bytes of a GGUF file, in the order in which they stand in it (gguf_write.h). */
+/* Writes the bytes of a GGUF file in the order in which they stand in it (gguf_write.h). */
 #include "formats/gguf_write.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void append(fr_gguf_writer *writer, fr_bytes *bytes, const void *data, si
     bytes->size += size;
 }
 
-/* An unsigned integer of `size` bytes, lowest first. */
+/* Appends an unsigned integer of `size` bytes, lowest byte first. */
 static void append_integer(fr_gguf_writer *writer, fr_bytes *bytes, uint64_t value, size_t size) {
     uint8_t little[8];
     for (size_t i = 0; i < size; i++) little[i] = (uint8_t)(value >> 8 * i);

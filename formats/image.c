@@ -1,4 +1,4 @@
-/* Pictures of any format that is read: see image.h. */
+/* Opens pictures of any format that is read (image.h). */
 #include "formats/image.h"
 
 #include <stdlib.h>
@@ -19,8 +19,8 @@ fr_status fr_image_take(fr_image *image, size_t width, size_t height, const char
     return image->rgb ? FR_OK : fr_fail_memory("a picture", width * height * 3);
 }
 
-/* Where EXIF's orientations have the first row and the first column: 5 to 8 exchange the two, and each axis may be
- * mirrored. */
+/* The three functions tell where an EXIF orientation has the first row and the first column: orientations 5 to 8
+ * exchange rows and columns, and each axis may be mirrored. */
 static bool exchanges(int orientation) {
     return orientation >= 5;
 }
@@ -33,7 +33,8 @@ static bool mirrors_y(int orientation) {
     return orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
 }
 
-/* Copies the row that comes to lie at y: from its first pixel on, by steps that may go back or down. */
+/* Copies the pixels that become row y of the upright picture: it begins at the row's first pixel, and a step may go
+ * backwards or down a column. */
 static void copy_row(uint8_t *to, const fr_image *from, int orientation, size_t y, size_t width) {
     bool exchanged = exchanges(orientation);
     size_t column = exchanged ? y : 0, row = exchanged ? 0 : y;

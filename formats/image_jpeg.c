@@ -1,7 +1,7 @@
-/* JPEG by libjpeg-turbo: grey, colour and CMYK as Pillow makes RGB of them.
+/* Decodes JPEG by libjpeg-turbo: grey, colour and CMYK become the RGB that Pillow makes of them.
  *
- * In: a mapped file. Out: RGB bytes, and what EXIF says of how they lie. Four components are taken for Adobe's inverted
- * CMYK, as nearly all are. */
+ * In: a mapped file. Out: RGB bytes, and the orientation in its EXIF. Four components are taken for Adobe's inverted
+ * CMYK, because nearly all such files have it. */
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +14,14 @@
 #include "formats/exif.h"
 #include "formats/image_parts.h"
 
-/* Each scan of a progressive file walks over the whole picture, and may be a few bytes long. */
+/* A scan of a progressive file may be a few bytes long, but decoding it walks over the whole picture, so their number
+ * is limited. */
 #define MAX_SCANS 100
 
 #define APP1 (JPEG_APP0 + 1)
 
-/* What libjpeg's callbacks see. It lives outside the function that they jump back to. */
+/* The state that libjpeg's callbacks use. It belongs to the caller of read_picture, because the callbacks jump back
+ * into that function by longjmp. */
 typedef struct reader {
     struct jpeg_decompress_struct jpeg;
     struct jpeg_error_mgr errors;
@@ -29,7 +31,7 @@ typedef struct reader {
     fr_image *image;
     int *orientation;
     const fr_map *file;
-    uint8_t *cmyk; /* a row, where there are four components */
+    uint8_t *cmyk; /* one row, if there are four components */
     fr_status status;
 } reader;
 
@@ -91,13 +93,14 @@ static void connect(reader *r) {
     r->jpeg.progress = &r->progress;
 }
 
-/* x * y / 255 to the nearest. */
+/* Gives x * y / 255, rounded to the nearest. */
 static unsigned product(unsigned x, unsigned y) {
     unsigned t = x * y + 128;
     return (t + (t >> 8)) >> 8;
 }
 
-/* The row holds 255 - c, 255 - m, 255 - y, 255 - k; of each colour, what the black leaves is left. */
+/* Converts a row that holds 255 - c, 255 - m, 255 - y, 255 - k: each colour keeps the light that neither its ink nor
+ * the black takes away. */
 static void rgb_of_cmyk(uint8_t *rgb, const uint8_t *cmyk, size_t width) {
     for (size_t x = 0; x < width; x++, rgb += 3, cmyk += 4)
         for (int i = 0; i < 3; i++) rgb[i] = (uint8_t)(cmyk[3] - product(255u - cmyk[i], cmyk[3]));
@@ -109,7 +112,7 @@ static void choose_colours(reader *r) {
     r->jpeg.out_color_space = components == 4 ? JCS_CMYK : JCS_RGB;
 }
 
-/* Of the first segment that holds EXIF; others hold XMP or a maker's own. */
+/* Gives the orientation in the first segment that holds EXIF; other APP1 segments hold XMP or a maker's own data. */
 static int find_orientation(const reader *r) {
     static const char name[6] = "Exif";
     for (jpeg_saved_marker_ptr m = r->jpeg.marker_list; m; m = m->next)
@@ -118,7 +121,7 @@ static int find_orientation(const reader *r) {
     return 1;
 }
 
-/* libjpeg comes back to the setjmp with any failure. */
+/* Decodes the file. After any failure libjpeg's callback jumps back to the setjmp. */
 static fr_status read_picture(reader *r) {
     if (setjmp(r->back)) return r->status;
     jpeg_create_decompress(&r->jpeg);

@@ -1,6 +1,6 @@
-/* PNG by libpng, every colour type as Pillow makes RGB of it.
+/* Decodes PNG by libpng: every colour type becomes the RGB that Pillow makes of it.
  *
- * In: a mapped file. Out: RGB bytes, and what EXIF says of how they lie. */
+ * In: a mapped file. Out: RGB bytes, and the orientation in its EXIF. */
 #include <png.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -10,9 +10,10 @@
 #include "formats/exif.h"
 #include "formats/image_parts.h"
 
-#define MAX_CHUNK ((size_t)8 << 20) /* bytes of an unpacked profile or text, which nobody reads */
+#define MAX_CHUNK ((size_t)8 << 20) /* bytes of an unpacked profile or text; forerun uses neither */
 
-/* What libpng's callbacks see. It lives outside the function that libpng jumps back to. */
+/* The state that libpng's callbacks use. It belongs to the caller of read_picture, because the callbacks jump back
+ * into that function by longjmp. */
 typedef struct reader {
     fr_image *image;
     int *orientation;
@@ -67,12 +68,13 @@ static bool ask_for_rgb(const reader *r) {
     return true;
 }
 
-/* A row of 16-bit grey, high byte first, becomes RGB in place: from its end, where there is room. */
+/* Turns a row of 16-bit grey, high byte first, into RGB in place. It begins at the row's end, so that it overwrites
+ * only pixels that it has read. */
 static void spread_grey(uint8_t *row, size_t width) {
     for (size_t x = width; x-- > 0;) memset(row + 3 * x, row[2 * x] ? 255 : row[2 * x + 1], 3);
 }
 
-/* The chunk may stand before or behind the pixels. */
+/* Gives the orientation. The chunk may stand before or after the pixels, so this is called after all chunks. */
 static int find_orientation(const reader *r) {
     png_uint_32 size = 0;
     png_bytep bytes = NULL;
@@ -80,7 +82,7 @@ static int find_orientation(const reader *r) {
     return there ? fr_exif_orientation(bytes, size) : 1;
 }
 
-/* libpng comes back to the setjmp with any failure. */
+/* Decodes the file. After any failure libpng's callback jumps back to the setjmp. */
 static fr_status read_picture(reader *r) {
     if (setjmp(png_jmpbuf(r->png))) return r->status;
     png_set_read_fn(r->png, r, read_bytes);

@@ -1,4 +1,4 @@
-/* Importance matrices read: see imatrix.h. */
+/* Reads importance matrices (imatrix.h). */
 #include "formats/imatrix.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ static float float_at(const uint8_t *bytes, size_t index) {
     return value;
 }
 
-/* Room for `count` means of that name, at most as many as the file has bytes. */
+/* Adds an entry of that name with room for `count` means, at most as many as the file has bytes. */
 static fr_status add_entry(fr_imatrix *imatrix, fr_text name, size_t count, fr_imatrix_entry **entry) {
     if (imatrix->count == imatrix->capacity) {
         size_t capacity = 2 * imatrix->capacity + 64;
@@ -32,7 +32,7 @@ static fr_status add_entry(fr_imatrix *imatrix, fr_text name, size_t count, fr_i
     return FR_OK;
 }
 
-/* A sum of squares over what it is of. */
+/* Stores a mean: a sum of squares divided by the number of rows that it sums over. */
 static fr_status take_mean(const char *path, const fr_imatrix_entry *entry, size_t i, float sum, float of) {
     if (!(sum >= 0 && sum <= 0x1.fffffep127f))
         return fr_fail(FR_INPUT, "%s: %s has %g at index %zu, which is no sum of squares", path, entry->name,
@@ -78,7 +78,7 @@ static fr_status keep_dataset(fr_imatrix *imatrix, fr_text text) {
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* NAME of NAME + end, empty: another one. */
+/* Gives NAME if the name is NAME + end; an empty text if it is another name. */
 static fr_text stem_of(const char *name, const char *end) {
     size_t length = strlen(name), tail = strlen(end);
     bool fits = length > tail && strcmp(name + length - tail, end) == 0;
@@ -150,7 +150,7 @@ static fr_status read_gguf(fr_imatrix *imatrix, const fr_map *map) {
     return status;
 }
 
-/* -------------------------------------------------------------------------------------------------------- the older */
+/* --------------------------------------------------------------------------------------------------- the older form */
 
 typedef struct cursor {
     const char *path;
@@ -166,7 +166,7 @@ static fr_status take(cursor *c, size_t size, const uint8_t **bytes) {
     return FR_OK;
 }
 
-/* A count in [low, high]; what it counts, for the error line. */
+/* Reads a count in [low, high]; `what` names what it counts in the error line. */
 static fr_status take_count(cursor *c, const char *what, size_t low, size_t high, size_t *count) {
     const uint8_t *bytes = NULL;
     FR_TRY(take(c, 4, &bytes));

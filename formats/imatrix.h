@@ -1,4 +1,4 @@
-/* llama.cpp's importance matrices: by tensor, the mean square of every column of what it was multiplied by.
+/* Reads llama.cpp's importance matrices: for each tensor, the mean square of every input column.
  *
  * In: a file of either form, whichever name it has.
  *
@@ -18,7 +18,7 @@
 #define FR_IMATRIX_MAX_ENTRIES ((size_t)1 << 17)
 #define FR_IMATRIX_MAX_NAME    ((size_t)255)
 
-/* Keys and endings of the GGUF form. */
+/* These are the keys and the endings of names in the GGUF form. */
 #define FR_IMATRIX_DATASETS   "imatrix.datasets"
 #define FR_IMATRIX_CHUNKS     "imatrix.chunk_count"
 #define FR_IMATRIX_CHUNK_SIZE "imatrix.chunk_size"
@@ -27,25 +27,25 @@
 
 typedef struct fr_imatrix_entry {
     char *name;
-    float *means; /* [count]: of all columns, matrix after matrix */
+    float *means; /* [count]: one for each column, matrix after matrix */
     size_t count;
 } fr_imatrix_entry;
 
 typedef struct fr_imatrix {
-    fr_imatrix_entry *entries; /* by name */
+    fr_imatrix_entry *entries; /* sorted by name */
     size_t count, capacity;
-    char *dataset;   /* the first text that it was made of; NULL: it doesn't say */
-    uint32_t chunks; /* of texts; 0: it doesn't say */
+    char *dataset;   /* the first text that the matrix was made from; NULL: the file doesn't say */
+    uint32_t chunks; /* the number of chunks of text; 0: the file doesn't say */
 } fr_imatrix;
 
 /* A failure leaves nothing open. */
 fr_status fr_imatrix_open(fr_imatrix *imatrix, const char *path);
 
-/* The same of a file's bytes, which are not kept; name: what error lines call it. */
+/* Opens it from the bytes of a file, which are not kept. Error lines call it `name`. */
 fr_status fr_imatrix_open_bytes(fr_imatrix *imatrix, const void *bytes, size_t size, const char *name);
 void fr_imatrix_close(fr_imatrix *imatrix);
 
-/* NULL when there is none. */
+/* Finds the entry of a tensor; NULL if there is none. */
 const fr_imatrix_entry *fr_imatrix_find(const fr_imatrix *imatrix, const char *name);
 
 #endif

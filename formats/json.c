@@ -1,6 +1,7 @@
-/* Bounded JSON: a scan of the raw bytes sets limits before jansson allocates anything; getters check what it gives.
+/* Reads bounded JSON: a scan of the raw bytes sets limits before jansson allocates anything.
  *
- * In: bytes of a file. Out: jansson values, or a line that names the text and the key. */
+ * In: the bytes of a file. Out: jansson values, checked by the getters for type and range, or a line that names the
+ * text and the key. */
 #include "formats/json.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@
 #define MAX_DEPTH  64
 #define MAX_VALUES ((size_t)1 << 23) /* 4 times a tokenizer of 262,144 tokens and 514,000 merges; some 2 GB at worst */
 
-/* Text that isn't JSON may pass: the parser will say so. */
+/* Checks depth and number of values. Text that isn't JSON may pass, because the parser will refuse it. */
 static fr_status check_limits(const char *text, size_t size, const char *where) {
     size_t depth = 0, values = 0;
     bool in_string = false;
@@ -42,7 +43,7 @@ static fr_status check_limits(const char *text, size_t size, const char *where) 
     return FR_OK;
 }
 
-/* The key that ends at byte `end` of the text, as it is spelled there. */
+/* Gives the key that ends at byte `end` of the text, as it is spelled there. */
 static fr_text key_before(const char *text, size_t end) {
     size_t first = end > 0 && text[end - 1] == '"' ? end - 1 : 0, begin = first;
     while (begin > 0 && (text[begin - 1] != '"' || (begin > 1 && text[begin - 2] == '\\'))) begin--;
@@ -60,7 +61,8 @@ static fr_status fail_parse(const char *text, size_t size, const char *where, co
                    error->column, FR_SHOW(key));
 }
 
-/* Writes zeros over Python's words for numbers, outside of strings, so that jansson finds what else is wrong. */
+/* Writes zeros over Python's words for numbers outside of strings, so that jansson reports another fault in the text
+ * and not these words. */
 static void blank_words(char *text, size_t size) {
     static const char *const words[] = {"Infinity", "NaN"};
     bool in_string = false;
@@ -78,7 +80,8 @@ static void blank_words(char *text, size_t size) {
     }
 }
 
-/* Loads the text with jansson's own reader. A text with Python's numbers only gets its error from it, and no value. */
+/* Loads the text with jansson's own reader. For a text with Python's numbers this only finds the error, and never
+ * gives a value. */
 static json_t *load(const char *text, size_t size, size_t flags, json_error_t *error) {
     if (flags & JSON_ALLOW_NUL) return fr_json_load_wide(text, size, flags, error);
     if (!(flags & FR_JSON_PYTHON_NUMBERS)) return json_loadb(text, size, flags, error);
@@ -93,8 +96,8 @@ static json_t *load(const char *text, size_t size, size_t flags, json_error_t *e
     return NULL;
 }
 
-/* Jansson doesn't always say so when it had no memory, and may give a wrong reason: one that the text has comes again,
- * at the same place. */
+/* Tells if an error is the text's and not a lack of memory. Jansson doesn't always report a lack of memory and may
+ * give a wrong reason; a fault of the text comes again at the same place when it is read again. */
 static bool had_memory(const json_error_t *first, const json_error_t *second) {
     return first->line > 0 && first->position == second->position && strcmp(first->text, second->text) == 0;
 }
@@ -129,7 +132,7 @@ static bool has_wide(const json_t *value) {
     return false;
 }
 
-/* Writes a value without blanks. False: memory ran out. */
+/* Writes a value without blanks; false if memory ran out. */
 static bool put_wide(fr_text_buffer *all, const json_t *value, size_t flags) {
     size_t i, length;
     const char *key, *comma = "", *digits = fr_json_wide_digits(value, &length);
@@ -158,7 +161,7 @@ static bool put_wide(fr_text_buffer *all, const json_t *value, size_t flags) {
     return good && all->status == FR_OK;
 }
 
-/* Not json_dumps, which gives a text with a hole where its own buffer could not grow (jansson 2.14). */
+/* Does not use json_dumps, which gives a text with bytes missing if its own buffer could not grow (jansson 2.14). */
 fr_status fr_json_dump(const json_t *value, size_t flags, const char *what, char **text, size_t *length) {
     fr_text_buffer all = {0};
     bool whole = value && (has_wide(value) ? put_wide(&all, value, JSON_COMPACT | JSON_ENCODE_ANY)
@@ -187,7 +190,7 @@ fr_status fr_json_read(const char *path, size_t limit, json_t **root) {
     return status;
 }
 
-/* NULL for a missing and for a null member: config files use the two alike. */
+/* Gives a member; NULL if it is missing or null, which config files use alike. */
 static json_t *member(const json_t *object, const char *key) {
     json_t *value = json_object_get(object, key);
     return json_is_null(value) ? NULL : value;
@@ -197,20 +200,20 @@ static fr_status fail_missing(const char *where, const char *key) {
     return fr_fail(FR_INPUT, "%s: \"%s\" is missing", where, key);
 }
 
-/* Names the type that a member should have. A number that is not finite is quoted, so that the reader of the line finds
- * it in the file. */
+/* Names the type that a member should have. The line quotes a number that is not finite, so that a user finds it in
+ * the file. */
 static fr_status fail_type(const json_t *json, const char *where, const char *key, const char *type) {
     const char *word = fr_json_not_finite(json);
     return fr_fail(FR_INPUT, "%s: \"%s\" is %s%s%s", where, key, word ? word : "", word ? ", " : "", type);
 }
 
-/* json's value as an int64, false if it is no whole number that fits. */
+/* Gives json's value as an int64; false if it is no whole number that fits. */
 static bool whole(const json_t *json, int64_t *value) {
     if (json_is_integer(json)) {
         *value = json_integer_value(json);
         return true;
     }
-    double real = json_real_value(json); /* 0 for what is not a real */
+    double real = json_real_value(json); /* 0 if it is not a real */
     if (!json_is_real(json) || !(real >= -0x1p63 && real < 0x1p63) || real != floor(real)) return false;
     *value = (int64_t)real;
     return true;

@@ -1,4 +1,4 @@
-/* JSON pointers: see json_pointer.h. */
+/* Follows JSON pointers (json_pointer.h). */
 #include "formats/json_pointer.h"
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@ static int hex_digit(char byte) {
     return found ? (int)(found - digits) : -1;
 }
 
-/* The next byte: %2F is one of the pointer's as / is. */
+/* Takes the next byte of the pointer; an escape such as %2F counts as the byte that it stands for. */
 static int take_byte(const char **at) {
     const char *in = *at;
     int high = *in == '%' ? hex_digit(in[1]) : -1, low = high >= 0 ? hex_digit(in[2]) : -1;
@@ -23,7 +23,8 @@ static int take_byte(const char **at) {
     return low >= 0 ? high << 4 | low : (unsigned char)*in;
 }
 
-/* Behind ~: 1 is a slash, 0 a tilde, and neither ends a name. */
+/* Takes what follows a tilde: 1 means a slash and 0 a tilde, both part of the name. Without either, the tilde stands
+ * for itself. */
 static char take_escape(const char **at) {
     const char *next = *at;
     int byte = take_byte(&next);
@@ -32,7 +33,7 @@ static char take_escape(const char **at) {
     return byte == '0' ? '~' : '/';
 }
 
-/* A name and what ended it; false: no value has such a one. */
+/* Takes a name and the byte that ended it; false if no value can have such a name. */
 static bool take_key(const char **at, char key[MAX_KEY], int *end) {
     size_t length = 0;
     for (;;) {

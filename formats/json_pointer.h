@@ -1,12 +1,13 @@
-/* Where a JSON pointer leads (RFC 6901).
+/* Follows a JSON pointer (RFC 6901) to a value.
  *
- * In: a value, and a URI of a fragment alone, "#/$defs/a~1b%20c". Out: the value there, which belongs to the first. */
+ * In: a value, and a URI that is only a fragment, "#/$defs/a~1b%20c". Out: the value there, which belongs to the
+ * first. */
 #ifndef FR_FORMATS_JSON_POINTER_H
 #define FR_FORMATS_JSON_POINTER_H
 
 #include <jansson.h>
 
-/* NULL: it leads nowhere, or out of the value. */
+/* Gives the value; NULL if the pointer names no value inside `root`. */
 const json_t *fr_json_refer(const json_t *root, const char *reference);
 
 #endif

@@ -1,8 +1,8 @@
-/* JSON read without jansson's own reader: see json_read.h.
+/* Reads JSON without jansson's own reader (json_read.h).
  *
- * That one (2.14) goes on where the buffer of its lexer can't grow: texts lose bytes, and it reads behind its memory.
- * Here texts that are written plainly are read, which are nearly all; for the rest, and for what is wrong with a text,
- * it is asked as before. */
+ * The reader of jansson 2.14 goes on when the buffer of its lexer can't grow: texts lose bytes, and it reads past the
+ * end of its memory. Nearly all JSON is read here. Rare values and faulty texts still go to jansson's reader, which
+ * also finds the error message. */
 #include "formats/json_read.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ static json_t *made(reader *r, json_t *value) {
 
 /* ---------------------------------------------------------------------------------------------------------- strings */
 
-/* Four digits behind \u; -1: others. */
+/* Reads the four hexadecimal digits after \u; -1 if there are other bytes. */
 static int32_t read_unit(reader *r) {
     int32_t unit = 0;
     if (r->end - r->at < 4) return -1;
@@ -60,7 +60,7 @@ static void put(reader *r, int32_t byte) {
     r->text[r->length++] = (char)byte;
 }
 
-/* A character of one or two units; half a pair is none. */
+/* Reads a character of one or two UTF-16 units; half of a pair fails. */
 static bool read_character(reader *r) {
     int32_t c = read_unit(r);
     if (c >= 0xD800 && c < 0xDC00) {
@@ -114,7 +114,7 @@ static bool is_utf8(const char *text, size_t length) {
     return true;
 }
 
-/* Behind its first quote. */
+/* Reads the rest of a string after its first quote. */
 static bool read_text(reader *r) {
     if (!make_room(r, written_length(r) + 1)) return false;
     for (r->length = 0; r->at < r->end && *r->at != '"';) {
@@ -148,7 +148,8 @@ static bool take_word(reader *r, const char *word) {
     return true;
 }
 
-/* Makes a string that no text can be, as jansson has no value for NaN and infinities. */
+/* Makes a string that no JSON text can hold (FR_JSON_WIDE and the word), because jansson has no value for NaN and
+ * infinities. */
 static json_t *make_not_finite(reader *r, const char *word) {
     char marked[16];
     if (!(r->flags & FR_JSON_PYTHON_NUMBERS)) return NULL;
@@ -156,7 +157,7 @@ static json_t *make_not_finite(reader *r, const char *word) {
     return made(r, json_stringn_nocheck(marked, (size_t)length));
 }
 
-/* Makes a number of its text, which JSON's grammar allows. */
+/* Makes a number from a text that fits JSON's grammar. */
 static json_t *make_number(reader *r, const char *first, size_t length, bool real) {
     if (!make_room(r, length + 1)) return NULL;
     memcpy(r->text, first, length);

@@ -1,17 +1,18 @@
-/* Integers beyond int64: see json_wide.h.
+/* Reads integers beyond int64 (json_wide.h).
  *
- * A text that jansson refuses because of them is read once more with a mark in the place of each, which is one of the
- * largest integers and tells which it is, blanks behind it. An integer of the text that could be taken for a mark gets
- * one as well. So the values are found wherever they end up, though a key that is repeated drops some. */
+ * A text that jansson refuses because of such integers is read once more with a mark in the place of each one. A mark
+ * is one of the largest int64 values, padded with blanks; its value tells which integer it stands for. An integer of
+ * the text that could be taken for a mark gets a mark as well. So each integer is found in the tree wherever it lands,
+ * even if a repeated key drops some of them. */
 #include "formats/json_wide.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BELOW_MARKS 9223372036000000000 /* more marks are above it than a text has values */
+#define BELOW_MARKS 9223372036000000000 /* there are more marks above it than a text has values */
 
-/* An integer of the text that has a mark. */
+/* An integer of the text that a mark stands for. */
 typedef struct spot {
     const char *digits;
     size_t length;
@@ -27,7 +28,8 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* Whether a number is an integer above the limit of its sign. What isn't JSON is none: the parser will say so. */
+/* True if a number is an integer beyond the limit for its sign. For bytes that aren't JSON it gives false: the parser
+ * will refuse them. */
 static bool is_above(const char *number, size_t length, const char *positive, const char *negative) {
     bool minus = *number == '-';
     const char *digits = number + minus;
@@ -64,7 +66,7 @@ static void add_spot(spots *s, const char *digits, size_t length) {
     s->items[s->count++] = (spot){digits, length};
 }
 
-/* Puts marks into `copy`, of the same text. A mark has as many digits as the shortest wide integer. */
+/* Puts marks into `copy`, which has the same text. A mark has as many digits as the shortest wide integer. */
 static void put_marks(spots *s, const char *text, size_t size, char *copy) {
     bool in_string = false;
     for (size_t i = 0; i < size; i++) {
@@ -87,9 +89,9 @@ static void put_marks(spots *s, const char *text, size_t size, char *copy) {
     }
 }
 
-/* What belongs in the place of a value; NULL: it stays. */
+/* Makes the value that belongs in the place of a mark; NULL if the value is no mark and stays. */
 static json_t *marked_value(spots *s, const json_t *value) {
-    if (json_integer_value(value) <= BELOW_MARKS) return NULL; /* 0 for what is none */
+    if (json_integer_value(value) <= BELOW_MARKS) return NULL; /* 0 if it is not an integer */
     size_t at = (size_t)(INT64_MAX - json_integer_value(value));
     if (at >= s->count) return NULL;
     const spot *found = &s->items[at];
@@ -124,7 +126,8 @@ static void put_values(spots *s, json_t *value) {
     }
 }
 
-/* A number alone, as flags may allow it, has no place in anything. */
+/* Loads the marked text and puts the wide integers in. A number that is the whole text, which flags may allow, is in
+ * no array or object; so it is replaced here. */
 static json_t *load(spots *s, const char *text, size_t size, char *copy, size_t flags, json_error_t *error) {
     put_marks(s, text, size, copy);
     json_t *root = s->lost ? NULL : json_loadb(copy, size, flags, error);
@@ -146,7 +149,8 @@ json_t *fr_json_load_wide(const char *text, size_t size, size_t flags, json_erro
     }
     if (s.lost) {
         *error = (json_error_t){.text = "out of memory"};
-        error->text[sizeof error->text - 1] = json_error_out_of_memory; /* where json_error_code finds it */
+        /* the byte where json_error_code looks for the code */
+        error->text[sizeof error->text - 1] = json_error_out_of_memory;
     }
     free(s.items);
     free(copy);

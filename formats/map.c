@@ -1,6 +1,6 @@
-/* Files as bytes in memory: mapped, read in ranges, or read whole.
+/* Gives files as bytes in memory: mapped, read in ranges, or read whole.
  *
- * In: paths. Out: read-only bytes, all of them inside what fstat said when the file was opened. */
+ * In: paths. Out: read-only bytes, all of them inside the size that fstat gave when the file was opened. */
 #include "formats/map.h"
 
 #include <errno.h>
@@ -15,7 +15,8 @@
 #include "formats/download.h"
 #include "formats/mapped_files.h"
 
-/* O_NONBLOCK: opening a FIFO must not wait for a writer. It changes nothing for a regular file. */
+/* Opens a regular file. O_NONBLOCK keeps the open of a FIFO from waiting for a writer, and changes nothing for a
+ * regular file. */
 static fr_status open_regular(const char *path, int *fd, struct stat *info) {
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (*fd < 0) return fr_fail(FR_INPUT, "%s: %m", path);
@@ -29,7 +30,7 @@ static fr_status open_regular(const char *path, int *fd, struct stat *info) {
     return status;
 }
 
-/* All of [begin, end), or an error: a file that ends early has shrunk since it was opened. */
+/* Reads all of [begin, end). A file that ends early is an error: it has shrunk since it was opened. */
 static fr_status read_range(int fd, const char *path, uint8_t *bytes, size_t begin, size_t end) {
     while (begin < end) {
         ssize_t got = pread(fd, bytes + begin, end - begin, (off_t)begin);
@@ -41,7 +42,7 @@ static fr_status read_range(int fd, const char *path, uint8_t *bytes, size_t beg
     return FR_OK;
 }
 
-/* Pages for the whole file: its own, or empty ones of the same size. */
+/* Takes pages for the whole file: its own, or empty ones of the same size. */
 static fr_status take_pages(const char *path, int fd, size_t size, bool use_mmap, uint8_t **bytes) {
     *bytes = NULL;
     if (size == 0) return FR_OK;
@@ -49,12 +50,13 @@ static fr_status take_pages(const char *path, int fd, size_t size, bool use_mmap
                            : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED)
         return errno == ENOMEM ? fr_fail_memory(path, size) : fr_fail(FR_INPUT, "%s can't be mapped: %m", path);
-    if (!use_mmap) madvise(pages, size, MADV_HUGEPAGE); /* a wish: a system without huge pages refuses */
+    if (!use_mmap) madvise(pages, size, MADV_HUGEPAGE); /* only advice: a system without huge pages refuses */
     *bytes = pages;
     return FR_OK;
 }
 
-/* Its path is told to who asks for a byte's; a file that could not be told of is not kept. */
+/* Lists the file, so that fr_mapped_file finds its path by an address in it. A file that can't be listed is unmapped
+ * again. */
 static fr_status enter(uint8_t *bytes, size_t size, const char *path) {
     fr_status status = fr_mapped_files_enter(bytes, size, path);
     if (status != FR_OK) munmap(bytes, size);
@@ -98,7 +100,8 @@ fr_status fr_map_lend(fr_map *map, const void *bytes, size_t size, const char *n
     return map->path ? FR_OK : fr_fail_memory("a name", strlen(name) + 1);
 }
 
-/* Systems before Linux 5.14 don't know MADV_POPULATE_READ: reading a byte of each page does the same, slower. */
+/* Has the system read the pages. Systems before Linux 5.14 don't know MADV_POPULATE_READ; there a read of one byte of
+ * each page does the same, only slower. */
 static fr_status fault_in(const fr_map *map, size_t begin, size_t end) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), first = begin - begin % page;
     int result;

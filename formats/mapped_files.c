@@ -1,8 +1,9 @@
-/* The list of mapped_files.h.
+/* Keeps the list of mapped files (mapped_files.h).
  *
- * Entries are added at the front and never freed, so that whoever walks the list can't lose it; a closed file's entry
- * is the next one's. An entry counts while it has a beginning. A reader takes what it finds there if the beginning is
- * still the same behind it: then its address lies in a file that is open, unless that is closed meanwhile. */
+ * Entries are added at the front and never freed, so that a reader without the lock can walk the list at any time; a
+ * later file reuses the entry of a closed one. An entry is in use while `begin` is not 0. A reader loads the fields
+ * and uses them only if `begin` is still the same afterwards: then they belong to one file, which was open at that
+ * time. */
 #include "formats/mapped_files.h"
 
 #include <pthread.h>
@@ -12,7 +13,7 @@
 #include "base/error.h"
 
 typedef struct entry {
-    _Atomic uintptr_t begin, end; /* begin 0: free */
+    _Atomic uintptr_t begin, end; /* begin 0: the entry is free */
     _Atomic(const char *) path;
     struct entry *next;
 } entry;
@@ -20,7 +21,7 @@ typedef struct entry {
 static _Atomic(entry *) entries;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* An entry that begins there; 0 finds a free one. */
+/* Finds the entry that begins there; 0 finds a free one. */
 static entry *find(uintptr_t begin) {
     entry *e = atomic_load(&entries);
     while (e && atomic_load(&e->begin) != begin) e = e->next;

@@ -1,4 +1,4 @@
-/* Lines that grow: see notes.h. */
+/* Collects lines about a model (notes.h). */
 #include "formats/notes.h"
 
 #include <stdarg.h>

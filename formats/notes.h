@@ -1,6 +1,7 @@
-/* What is worth saying about a model that opened all the same: a head that is slower than it could be, say.
+/* Collects remarks about an opened model, for instance that a head is slower than it could be.
  *
- * In: printf formats. Out: lines, in the order they were written. Notes that no memory is left for are not kept. */
+ * In: printf formats. Out: lines, in the order in which they were written. A note is dropped if no memory is left for
+ * it. */
 #ifndef FR_FORMATS_NOTES_H
 #define FR_FORMATS_NOTES_H
 
@@ -14,10 +15,10 @@ typedef struct fr_notes {
 } fr_notes;
 
 void fr_notes_add(fr_notes *notes, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void fr_notes_copy(fr_notes *notes, const fr_notes *from); /* none that is there already */
+void fr_notes_copy(fr_notes *notes, const fr_notes *from); /* without lines that are there already */
 void fr_notes_free(fr_notes *notes);
 
-/* NULL past the last one. */
+/* Gives a line; NULL past the last one. */
 const char *fr_notes_line(const fr_notes *notes, size_t index);
 
 #endif

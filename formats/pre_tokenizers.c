@@ -1,6 +1,7 @@
-/* The table of pre-tokenizers: see pre_tokenizers.h.
+/* The table of pre-tokenizers (pre_tokenizers.h).
  *
- * Names are llama.cpp's, and texts are cut as it cuts them, or as the models' tokenizer.json does, where that differs:
+ * Names are llama.cpp's. Texts are cut as llama.cpp cuts them, except where a model's own tokenizer.json differs;
+ * there it counts:
  *
  *     gpt-4o, tekken, kimi-k2, superbpe, deepseek-coder ...    expressions that llama.cpp has to approximate
  *     qwen2, qwen35, olmo, mpt, modern-bert, command-r         texts are brought into NFC first; llama.cpp leaves them
@@ -8,7 +9,7 @@
  *     deepseek-llm             its digits are one by one; llama.cpp's \p{N}+ is the same for what tokens it has
  *     t5, bert                 SentencePiece's map of characters by graphemes, words of at most 100 characters
  *
- * and some names more that people use: gpt2, o200k, deepseek-r1, poro, minerva. */
+ * The table also has some more names that people use: gpt2, o200k, deepseek-r1, poro, minerva. */
 #include "formats/pre_tokenizers.h"
 
 #include <stdio.h>
@@ -22,29 +23,31 @@ static fr_text text_of(const char *string) {
 
 /* ------------------------------------------------------------------------------------------------------ expressions */
 
-/* What the English "'s" and its like are, and how blanks behind words go together. */
+/* SUFFIXES are English contractions such as "'s"; BLANKS tells how the blanks after a word go together. */
 #define SUFFIXES "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define BLANKS   "\\s+(?!\\S)|\\s+"
 #define LINES    "\\s*[\\r\\n]+|" BLANKS
 
 #define GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|" BLANKS
 
-/* GPT-4's: words with what stands in front of them; kinds differ in how digits go together. */
+/* GPT-4's expression: a word takes along one character before it. Models differ in how digits go together. */
 #define PIECES(digits) SUFFIXES "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" LINES
 
-/* GPT-4o's: a word may begin anew at a capital. `behind`: what a word takes along. */
+/* GPT-4o's expression: a new word may begin at a capital. `behind` matches what follows the letters and belongs to the
+ * word. */
 #define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
 #define CASED(behind, digits)                                                                                \
     "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" behind "|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*" behind \
     "|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" LINES
 
-/* DeepSeek's: Chinese and Japanese by themselves, and punctuation that takes a word along. */
+/* DeepSeek's expressions: Chinese and Japanese are pieces of their own, and a punctuation character takes a word
+ * along. */
 #define CHINESE  "[\xe4\xb8\x80-\xe9\xbe\xa5\xe3\x81\x80-\xe3\x82\x9f\xe3\x82\xa0-\xe3\x83\xbf]+"
 #define MARKED   "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+|"
 #define DEEPSEEK MARKED " ?[\\p{P}\\p{S}]+[\\r\\n]*|" LINES
 
-/* Those of DeepSeek's first models, by an old list of cased letters. */
+/* Expressions of DeepSeek's first models, which use an old list of cased letters. */
 #define CASED_LETTERS                                                                                 \
     "A-Za-z\\x{B5}\\x{C0}-\\x{D6}\\x{D8}-\\x{F6}\\x{F8}-\\x{1BA}\\x{1BC}-\\x{1BF}\\x{1C4}-\\x{293}"   \
     "\\x{295}-\\x{2AF}\\x{370}-\\x{373}\\x{376}\\x{377}\\x{37B}-\\x{37D}\\x{37F}\\x{386}"             \
@@ -65,7 +68,8 @@ static fr_text text_of(const char *string) {
 #define WIDE_SIGNS "!-/:-~\\x{FF01}-\\x{FF0F}\\x{FF1A}-\\x{FF5E}\\x{2018}-\\x{201F}\\x{3000}-\\x{3002}"
 #define EASTERN    "[\xe4\xb8\x80-\xe9\xbe\xa5\xe0\xa0\x80-\xe4\xb8\x80\xea\xb0\x80-\xed\x9f\xbf]+"
 
-/* Youtu's and Trinity's: scripts that write no spaces, by their blocks; U+8C48 is what llama.cpp has for U+F900. */
+/* Expressions of Youtu's and Trinity's models for scripts that write no spaces, by Unicode blocks. U+8C48 is what
+ * llama.cpp has in the place of U+F900. */
 #define YOUTU_SCRIPTS                                                                                                \
     "[\\x{AC00}-\\x{D7A3}\\x{3131}-\\x{318E}]+|"                                                                     \
     "[\\x{FF01}\\x{2026}\\x{201C}\\x{201D}\\x{2018}\\x{2019}\\x{2014}\\x{FF1A}\\x{FF1B}\\x{FF0C}\\x{3001}-\\x{303F}" \
@@ -75,23 +79,25 @@ static fr_text text_of(const char *string) {
     "\\x{2F00}-\\x{2FDF}\\x{0E40}-\\x{0EFF}\\x{1780}-\\x{17FF}\\x{1000}-\\x{109F}\\x{AA60}-\\x{AA7F}"  \
     "\\x{A9E0}-\\x{A9FF}\\x{AC00}-\\x{D7AF}\\x{1100}-\\x{11FF}]+"
 
-/* Bloom's: up to punctuation, Arabic, Chinese and Indian too. */
+/* Bloom's expression: pieces end at punctuation, Arabic, Chinese and Indian too. */
 #define BLOOM " ?[^(\\s|.,!?\xe2\x80\xa6\xe3\x80\x82\xef\xbc\x8c\xe3\x80\x81\xe0\xa5\xa4\xdb\x94\xd8\x8c)]+"
 
-/* Digits by threes from the right; where a word goes on behind them, Cohere's stay together. Written so that each run
- * is looked through once, where the published \d{1,3}(?=(?:\d{3})*\b) does it at every digit. WORD: what has no \b
- * behind a digit for Oniguruma, by whose reading that is. */
+/* Cut digits into threes from the right; Cohere's expression keeps them together if a word goes on after them. They
+ * look through each run of digits once, while the published \d{1,3}(?=(?:\d{3})*\b) would do it at every digit. WORD
+ * has the characters between which and a digit Oniguruma, the reference implementation, sees no \b. */
 #define WORD                                                                                                         \
     "[\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}" \
     "\\x{1F150}-\\x{1F169}\\x{1F170}-\\x{1F189}]"
 #define THREES(digit) "(?<!" digit ")" digit "{1,2}(?=(?:" digit "{3})*+(?!" digit "))|" digit "{3}"
 #define BOUND_THREES  "(?<!\\d)\\d++(?=" WORD ")(*SKIP)(*FAIL)|" THREES("\\d")
 
-/* Where the published (?=(\d{3})+(?!\d)) cuts numbers, which need not be digits: before each three, to the next. */
+/* Cut numbers where the published (?=(\d{3})+(?!\d)) does: a piece begins before each three digits and goes on to the
+ * next such place, so it need not be digits only. */
 #define HEAD      "\\d{1,2}(?=(?:\\d{3})*+(?!\\d))"
 #define THREES_ON "(?<!\\d)" HEAD "(*SKIP)(*FAIL)|\\d{3}(?:\\D++(?:" HEAD ")?)*+"
 
-/* Kimi K2's: GPT-4o's with Chinese by itself: the script, for which PCRE2 has no name that all its versions know. */
+/* Kimi K2's expression: GPT-4o's with Chinese as pieces of its own. HAN lists the script's characters, because older
+ * versions of PCRE2 have no name for it. */
 #define HAN                                                                                           \
     "[\\x{2E80}-\\x{2E99}\\x{2E9B}-\\x{2EF3}\\x{2F00}-\\x{2FD5}\\x{3005}\\x{3007}\\x{3021}-\\x{3029}" \
     "\\x{3038}-\\x{303B}\\x{3400}-\\x{4DBF}\\x{4E00}-\\x{9FFF}\\x{F900}-\\x{FA6D}\\x{FA70}-\\x{FAD9}" \
@@ -105,7 +111,7 @@ const char *const fr_gpt2_pieces = GPT2;
 
 /* ------------------------------------------------------------------------------------------------------------ rules */
 
-/* SentencePiece's way with spaces: a space is U+2581 inside. */
+/* SentencePiece's rules for spaces: inside the tokenizer a space is U+2581. */
 #define LOWER_BLOCK "\xe2\x96\x81"
 
 static void space_rules(fr_tokenizer_source *source) {
@@ -131,7 +137,8 @@ static void gemma4_rules(fr_tokenizer_source *source) {
     };
 }
 
-/* SentencePiece's unigram models, and words as BERT's: what else they do, files say (tokenizer_gguf.c). */
+/* Set up SentencePiece's unigram models and BERT's words. The settings that files have of their own are added in
+ * tokenizer_gguf.c. */
 static void unigram_rules(fr_tokenizer_source *source) {
     const fr_text lower_block = text_of(LOWER_BLOCK);
     source->byte_fallback = true;
@@ -163,7 +170,7 @@ static void word_rules(fr_tokenizer_source *source) {
     };
 }
 
-/* Merges in what stands between blanks, which are dropped. */
+/* Sets up merges inside the words between blanks; the blanks are dropped. */
 static void blank_rules(fr_tokenizer_source *source) {
     source->byte_fallback = source->loose_merges = true;
     source->pre_tokenizer = (fr_text_rules){
@@ -173,7 +180,7 @@ static void blank_rules(fr_tokenizer_source *source) {
     source->decoder = (fr_text_rules){.items = {{.kind = FR_RULE_JOIN}}, .count = 1};
 }
 
-/* Pieces by patterns; inside them, bytes. */
+/* Sets up pieces by patterns, which become tokens by their bytes. */
 static void byte_rules(const fr_pre_tokenizer *kind, fr_tokenizer_source *source) {
     source->byte_level = source->loose_merges = true;
     source->ignore_merges = kind->ignore_merges;
@@ -382,7 +389,7 @@ const fr_pre_tokenizer *fr_pre_tokenizer_find(fr_text model, fr_text name) {
     return of_model == 1 ? only : NULL;
 }
 
-/* Whether a kind before this one has the name too, of another model. */
+/* True if a kind before this one, of another model, has the same name. */
 static bool is_repeated(size_t kind, const char *name) {
     for (size_t i = 0; i < kind; i++)
         if (has_name(&kinds[i], text_of(name))) return true;

@@ -1,4 +1,4 @@
-/* The safetensors header, checked in full before a single tensor is handed on.
+/* Reads the safetensors header and checks all of it before it hands on a tensor.
  *
  * In: a mapped file (layout: safetensors.h). Out: its tensors in the order of their bytes. The reader may assume that
  * every tensor's bytes lie in the file, belong to no other tensor, and are as many as its type and shape ask for. */
@@ -13,7 +13,7 @@
 #define LENGTH_BYTES 8
 #define MAX_HEADER ((uint64_t)100000000)
 #define MAX_NAME 256 /* so that an error line has room for its reason */
-#define MAX_DIM ((json_int_t)1 << 48) /* fr_dtype_row_bytes asks for it */
+#define MAX_DIM ((json_int_t)1 << 48) /* a limit that fr_dtype_row_bytes asks for */
 
 typedef struct entry {
     fr_tensor tensor;
@@ -90,7 +90,7 @@ static fr_status read_span(const header *head, const json_t *json, entry *item) 
     return FR_OK;
 }
 
-/* A shape whose size overflows asks for more than any span. */
+/* Checks that the shape asks for exactly the bytes of the span. A size that overflows is larger than any span. */
 static fr_status check_size(const char *path, const fr_tensor *tensor) {
     uint64_t bytes = fr_dtype_row_bytes(tensor->type, 1);
     bool overflow = false;
@@ -110,7 +110,8 @@ static fr_status read_entry(const header *head, const char *name, const json_t *
     const char *type = json_string_value(json_object_get(json, "dtype"));
     if (!type) return fr_fail(FR_INPUT, "%s: tensor %s: dtype is not a string", path, name);
     item->tensor.type = fr_dtype_from_name(type);
-    if (fr_dtype_block(item->tensor.type) > 1) item->tensor.type = FR_DTYPE_COUNT; /* GGUF's: no type of this format */
+    /* a GGUF type, which this format doesn't have */
+    if (fr_dtype_block(item->tensor.type) > 1) item->tensor.type = FR_DTYPE_COUNT;
     item->tensor.type_name = type;
     FR_TRY(read_shape(path, json_object_get(json, "shape"), &item->tensor));
     FR_TRY(read_span(head, json_object_get(json, "data_offsets"), item));
@@ -119,7 +120,7 @@ static fr_status read_entry(const header *head, const char *name, const json_t *
 
 static fr_status read_entries(header *head, json_t *root) {
     size_t count = json_object_size(root);
-    head->entries = calloc(count + 1, sizeof *head->entries); /* + 1: an empty file is a file too */
+    head->entries = calloc(count + 1, sizeof *head->entries); /* + 1 because a file without tensors is valid too */
     if (!head->entries) return fr_fail_memory(head->map->path, count * sizeof *head->entries);
     const char *name;
     json_t *value;
@@ -138,7 +139,7 @@ static int by_span(const void *left, const void *right) {
     return (a->end > b->end) - (a->end < b->end);
 }
 
-/* Sorted, each span begins where the one before ended, and the last ends with the file. */
+/* Sorts the spans and checks that each begins where the one before ended, and that the last one ends with the file. */
 static fr_status check_cover(header *head) {
     const char *path = head->map->path;
     qsort(head->entries, head->count, sizeof *head->entries, by_span);

@@ -1,21 +1,24 @@
-/* safetensors: 8 bytes n (little-endian), n bytes of JSON {"name": {"dtype","shape","data_offsets":[b,e]}, ...,
- * "__metadata__": {...}}, then the data; offsets count from the first byte after the JSON.
- * Source: the format's description, huggingface.co/docs/safetensors.
+/* Reads safetensors: a length n, n bytes of JSON, then the data.
  *
- * In: one mapped file. Out: its tensors, appended to a directory. Checked: n within the file and below 100 MB, names of
- * at most 256 bytes, shapes of at most FR_MAX_DIMS dimensions of at most 2^48, whose product times the element size
- * equals the span, spans inside the file, ordered or not but never overlapping, no holes or bytes left over, no
+ * 8 bytes n (little-endian), n bytes of JSON {"name": {"dtype","shape","data_offsets":[b,e]}, ..., "__metadata__":
+ * {...}}, then the data; offsets count from the first byte after the JSON. Source: the format's description,
+ * huggingface.co/docs/safetensors.
+ *
+ * In: one mapped file. Out: its tensors, appended to a directory. Checked: n within the file and below 100 MB, names
+ * of at most 256 bytes, shapes of at most FR_MAX_DIMS dimensions of at most 2^48, whose product times the element size
+ * equals the span, spans inside the file, in any order but never overlapping, no holes or bytes left over, no
  * duplicate names.
  *
- * Tensors of a type that is not read (a vision tower's F8, say) go to a directory of their own: they harm nothing
- * until someone asks for one by name. */
+ * Tensors of a type that is not read (a vision tower's F8, for instance) go to a directory of their own: they do no
+ * harm unless one is asked for by name. */
 #ifndef FR_FORMATS_SAFETENSORS_H
 #define FR_FORMATS_SAFETENSORS_H
 
 #include "formats/map.h"
 #include "formats/tensors.h"
 
-/* file: the number to give the tensors. unread: takes the tensors whose type is FR_DTYPE_COUNT. */
+/* Reads the header. The tensors get `file` as the number of their file. Tensors whose type is FR_DTYPE_COUNT go to
+ * `unread`. */
 fr_status fr_safetensors_read(const fr_map *map, uint32_t file, fr_tensors *tensors, fr_tensors *unread);
 
 #endif

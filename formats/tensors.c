@@ -1,6 +1,6 @@
-/* A growing list of tensors with a hash of their names beside it.
+/* Keeps a growing list of tensors with a hash table of their names.
  *
- * In: tensors, one at a time. Out: lookup in constant time, for names that a hostile file chose too. */
+ * In: tensors, one at a time. Out: lookup in constant time, even for names that a hostile file chose. */
 #include "formats/tensors.h"
 
 #include <stdlib.h>
@@ -11,19 +11,19 @@
 
 #define FIRST_CAPACITY ((size_t)256)
 
-/* A polynomial in a secret point, modulo 2^61 - 1: any two names agree with a chance below length / 2^60. Then the top
- * bits of a multiplication by a secret odd number, which spreads what is left evenly over the index. */
+/* Hashes a name: a polynomial in a secret point, modulo 2^61 - 1, so that any two names agree with a chance below
+ * length / 2^60. The top bits of its product with a secret odd number then spread the result evenly over the index. */
 static size_t slot_of(const fr_tensors *tensors, const char *name) {
     const uint64_t prime = ((uint64_t)1 << 61) - 1;
     uint64_t hash = 0;
     for (; *name; name++) {
         unsigned __int128 next = (unsigned __int128)hash * tensors->keys[0] + (unsigned char)*name;
-        hash = (uint64_t)(next & prime) + (uint64_t)(next >> 61); /* congruent, and below 2^62 */
+        hash = (uint64_t)(next & prime) + (uint64_t)(next >> 61); /* congruent to it, and below 2^62 */
     }
     return (size_t)(hash * tensors->keys[1] >> (64 - __builtin_ctzll(tensors->index_size)));
 }
 
-/* The slot that holds the name, or the empty one where it belongs. At least half of the index is empty. */
+/* Gives the slot that holds the name, or the empty one where it belongs. At least half of the index is empty. */
 static size_t find_slot(const fr_tensors *tensors, const char *name) {
     size_t slot = slot_of(tensors, name);
     while (tensors->index[slot] && strcmp(tensors->items[tensors->index[slot] - 1].name, name) != 0)
@@ -31,18 +31,19 @@ static size_t find_slot(const fr_tensors *tensors, const char *name) {
     return slot;
 }
 
-/* Without randomness from the system the keys stay fixed, and only a hostile file would be slow. */
+/* Chooses the secret keys. If the system has no randomness they stay fixed, and then only a hostile file would be
+ * slow. */
 static void choose_keys(fr_tensors *tensors) {
     uint64_t *keys = tensors->keys;
     if (getrandom(keys, sizeof tensors->keys, GRND_NONBLOCK) != (ssize_t)sizeof tensors->keys) {
         keys[0] = 0x9E3779B97F4A7C15;
         keys[1] = 0xD1B54A32D192ED03;
     }
-    keys[0] = keys[0] >> 4 | 1 << 8; /* below the prime, and no small number */
+    keys[0] = keys[0] >> 4 | 1 << 8; /* below the prime, and not small */
     keys[1] |= 1;
 }
 
-/* Doubles the list, and the index with it, which counts in 32 bits. */
+/* Doubles the list and the index; the index counts in 32 bits. */
 static fr_status grow(fr_tensors *tensors) {
     size_t capacity = tensors->capacity ? 2 * tensors->capacity : FIRST_CAPACITY;
     if (capacity > UINT32_MAX / 2) return fr_fail(FR_INPUT, "more than %zu tensors", tensors->capacity);

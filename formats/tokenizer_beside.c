@@ -1,6 +1,6 @@
-/* Files beside tokenizer.json: see tokenizer_beside.h.
+/* Reads the files beside tokenizer.json (tokenizer_beside.h).
  *
- * Texts of tokens point into their JSON trees, which the source keeps. */
+ * The texts of tokens point into the JSON trees of these files; the source keeps the trees. */
 #include "formats/tokenizer_beside.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "formats/checkpoint.h"
 #include "formats/json_wide.h"
 
-/* One of the files; the root is NULL where there is none, or it doesn't count. */
+/* One of the files; the root is NULL if the file does not exist or is not read. */
 typedef struct beside_file {
     json_t *root;
     char *path;
@@ -19,11 +19,11 @@ typedef struct beside_file {
 typedef struct beside {
     fr_tokenizer_source *source;
     beside_file config, map, added;
-    const json_t *vocabulary; /* tokenizer.json's: text to id */
-    json_t *special;          /* texts of special tokens */
-    json_t *index;            /* text of an added token to its place among them */
-    uint8_t *taken;           /* a bit an id; NULL: not looked at yet */
-    size_t capacity;          /* of the source's added tokens */
+    const json_t *vocabulary; /* the vocabulary in tokenizer.json: text to id */
+    json_t *special;          /* a set of the texts of special tokens */
+    json_t *index;            /* text of an added token to its index in the source's list */
+    uint8_t *taken;           /* one bit per id that a token has; NULL: not built yet */
+    size_t capacity;          /* of the source's list of added tokens */
 } beside;
 
 static fr_text text_of(const json_t *string) {
@@ -36,7 +36,7 @@ static fr_status fail_memory(const beside *b, size_t bytes) {
 
 /* ------------------------------------------------------------------------------------------------------------ files */
 
-/* The source gets the tree. */
+/* Reads a file of the folder if it exists; the source keeps the tree. */
 static fr_status read_file(beside *b, const char *folder, const char *name, beside_file *file) {
     file->path = fr_path_join(folder, name);
     if (!file->path) return fr_fail_memory(folder, strlen(folder));
@@ -60,7 +60,7 @@ static fr_status read_files(beside *b, const char *folder) {
 
 /* ----------------------------------------------------------------------------------------------------- named tokens */
 
-/* A text, or an added token: {"content": text, ...}. NULL: none. */
+/* Reads a token given as a text or as an added token, {"content": text, ...}; NULL if there is none. */
 static fr_status read_token(const json_t *value, const char *key, const char *where, const json_t **text) {
     *text = json_is_object(value) ? json_object_get(value, "content") : json_is_null(value) ? NULL : value;
     bool none = !*text && !json_is_object(value);
@@ -87,7 +87,7 @@ static bool is_name(const char *key) {
     return length > 6 && strcmp(key + length - 6, "_token") == 0;
 }
 
-/* Special tokens that have no name of their own; where the key is an object, they have. */
+/* Reads further special tokens. In an array they have no names of their own; in an object each key is a name. */
 static fr_status read_list(beside *b, const beside_file *file, const char *key) {
     json_t *list = json_object_get(file->root, key), *value;
     const json_t *text;
@@ -110,7 +110,8 @@ static bool is_own_name(const char *key) {
     return is_name(key);
 }
 
-/* "image_token" and whatever else a model names; "add_bos_token" is no text. Of two files the first that names one. */
+/* Reads "image_token" and any other name that a model has of its own; "add_bos_token" is no text and is left out. If
+ * both files name a token, the first one counts. */
 static fr_status read_own_names(beside *b, const beside_file *file) {
     const char *key;
     json_t *value;
@@ -162,7 +163,7 @@ static bool take(beside *b, int32_t id) {
     return was;
 }
 
-/* Whether another token has the id; from then on one has. */
+/* Tells if another token has the id already, and marks the id as taken. */
 static fr_status take_id(beside *b, int32_t id, bool *was) {
     const fr_tokenizer_source *source = b->source;
     if (!b->taken) {
@@ -189,7 +190,8 @@ static fr_status append(beside *b, const fr_added_entry *entry) {
     return FR_OK;
 }
 
-/* One that tokenizer.json has keeps its id there, and gets these flags; one that nobody has is new, of its own id. */
+/* Adds an added token. One that tokenizer.json has keeps its id and gets these flags; a new one keeps its own id, if
+ * no other token has it. */
 static fr_status add(beside *b, fr_added_entry entry) {
     const json_t *place = json_object_get(b->index, entry.text.bytes);
     const json_t *known = json_object_get(b->vocabulary, entry.text.bytes);
@@ -214,7 +216,7 @@ static fr_status add(beside *b, fr_added_entry entry) {
     return FR_OK;
 }
 
-/* "ID": digits alone. */
+/* Reads a key "ID" of digits only. */
 static bool read_key(const char *key, int32_t *id) {
     size_t length = strspn(key, "0123456789");
     if (length == 0 || length > 8 || key[length]) return false;
@@ -223,7 +225,7 @@ static bool read_key(const char *key, int32_t *id) {
     return value <= FR_MAX_TOKEN_ID;
 }
 
-/* {"content", "special", ...}; where: it stands. Without a content it is none. */
+/* Reads {"content", "special", ...}; `where` names its file in error lines. An entry without a content is left out. */
 static fr_status read_entry(beside *b, const json_t *item, const char *where, int32_t id) {
     const json_t *text;
     fr_added_entry entry = {.id = id};
@@ -250,7 +252,7 @@ static fr_status read_decoder(beside *b) {
     return FR_OK;
 }
 
-/* added_tokens.json says nothing of flags, and those of tokenizer.json stay. */
+/* Reads added_tokens.json. It has no flags, so tokens that tokenizer.json has keep theirs. */
 static fr_status read_old_added(beside *b) {
     const char *text;
     json_t *value;
@@ -264,14 +266,15 @@ static fr_status read_old_added(beside *b) {
     return FR_OK;
 }
 
-/* Special tokens that the vocabulary has, and no list of added ones. */
+/* Adds the special tokens that are in the vocabulary but in no list of added tokens. */
 static fr_status add_special(beside *b) {
     const char *text;
     json_t *value;
     json_object_foreach(b->special, text, value) {
         void *known = json_object_iter_at((json_t *)b->vocabulary, text);
         if (!known || json_object_get(b->index, text)) continue;
-        const char *kept = json_object_iter_key(known); /* the special tokens' own texts go with their list */
+        /* b->special is freed before the source, so the text is the vocabulary's */
+        const char *kept = json_object_iter_key(known);
         FR_TRY(add(b, (fr_added_entry){.text = {kept, strlen(kept)}}));
     }
     return FR_OK;
@@ -279,14 +282,14 @@ static fr_status add_special(beside *b) {
 
 /* ------------------------------------------------------------------------------------------------------------ whole */
 
-/* The id of a token's text, -1 when there is none. */
+/* Finds the id of a token's text; -1 if there is none. */
 static int32_t find_token(const beside *b, fr_text text) {
     const json_t *place = json_object_get(b->index, text.bytes), *known = json_object_get(b->vocabulary, text.bytes);
     if (place) return b->source->added[json_integer_value(place)].id;
     return known ? (int32_t)json_integer_value(known) : -1;
 }
 
-/* Applies the flag `key`, which says whether the ids around each text include this token, before or after it. */
+/* Applies the flag `key`, which tells if this token is among the ids before or after each text. */
 static fr_status heed_flag(const beside *b, const char *key, fr_text token, int32_t *ids, size_t *count, bool before) {
     const json_t *flag = json_object_get(b->config.root, key);
     int32_t id = token.bytes ? find_token(b, token) : -1;

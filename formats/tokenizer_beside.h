@@ -10,16 +10,15 @@
  *                             "added_tokens_decoder": {"ID": {"content", "special", "lstrip", "rstrip", "single_word",
  *                                                             "normalized"}, ...},
  *                             "add_bos_token": true, "add_eos_token": false}
- *   special_tokens_map.json  the same names; the seven go before those of the configuration
+ *   special_tokens_map.json  the same names; its seven names replace those of the configuration
  *   added_tokens.json        {text: id, ...}
  *
- * The last two are of older releases: they are read where the configuration has no added_tokens_decoder, or there is
- * none. Out: named tokens; further added tokens, and other flags of those that there are; the tokens around a text.
+ * The last two come from older releases: they are read if the configuration has no added_tokens_decoder or does not
+ * exist. Out: named tokens; further added tokens, and other flags for known ones; the tokens around a text.
  *
  * A flag decides if bos_token comes before texts and eos_token after them, whatever the post-processor of
- * tokenizer.json has; an absent or null flag changes nothing. llama.cpp's converter does so,
- * and so do the classes that transformers 4 has for Llama, Gemma and others. transformers 5 reads no flag beside a
- * tokenizer.json. */
+ * tokenizer.json has; an absent or null flag changes nothing. llama.cpp's converter does so, and so do the classes
+ * that transformers 4 has for Llama, Gemma and others. transformers 5 reads no flag beside a tokenizer.json. */
 #ifndef FR_FORMATS_TOKENIZER_BESIDE_H
 #define FR_FORMATS_TOKENIZER_BESIDE_H
 
@@ -28,7 +27,7 @@
 
 #define FR_TOKENIZER_FILE_LIMIT ((size_t)256 << 20) /* eight times the largest published one */
 
-/* Of a source whose tokenizer.json has been read. */
+/* Adds what the files have to a source whose tokenizer.json has been read. */
 fr_status fr_tokenizer_beside_read(fr_tokenizer_source *source, const char *folder);
 
 #endif

@@ -1,7 +1,7 @@
-/* Reads the tokenizer in GGUF metadata: see the header for its keys.
+/* Reads the tokenizer in GGUF metadata; the header lists its keys.
  *
- * In: metadata that formats/gguf.c has found whole. Out: lists whose merges point into the file, while tokens are
- * copied, all into one block, for the NUL behind them. */
+ * In: metadata that formats/gguf.c has checked to lie in the file. Out: lists. Merges point into the file; the texts
+ * of tokens are copied into one block, because each needs a NUL after it. */
 #include "formats/tokenizer_gguf.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static fr_text text_of(const char *string) {
     return (fr_text){string, strlen(string)};
 }
 
-/* words: NULL behind them. */
+/* True if the text is one of the words, a list that ends with NULL. */
 static bool is_one_of(fr_text text, const char *const *words) {
     for (; *words; words++)
         if (fr_text_is(text, *words)) return true;
@@ -29,7 +29,7 @@ static int shown(fr_text text) {
     return text.length < 99 ? (int)text.length : 99;
 }
 
-/* Whether one of the tokens ends a turn in files of the kind. */
+/* Tells if the file has one of the tokens that end a turn in files of the kind. */
 static fr_status has_ends(const fr_gguf *gguf, const fr_pre_tokenizer *kind, bool *has) {
     const fr_gguf_value *tokens;
     size_t at = 0;
@@ -47,8 +47,8 @@ static bool is_of(const fr_pre_tokenizer *kind, fr_text model, fr_text architect
     return false;
 }
 
-/* The kind in a file that leaves tokenizer.ggml.pre out: the architecture tells, and the tokens must agree, since
- * deepseek2 is two families, and models of other makers are called llama too. */
+/* Chooses the kind for a file without tokenizer.ggml.pre by its architecture. The tokens must agree too, because
+ * deepseek2 is two families, and models of other makers are called llama as well. */
 static fr_status assume_kind(const fr_gguf *gguf, fr_text model, const fr_pre_tokenizer **kind, fr_notes *notes) {
     for (size_t i = 0; (*kind = fr_pre_tokenizer_at(i)); i++) {
         bool has;
@@ -67,7 +67,7 @@ static fr_status assume_kind(const fr_gguf *gguf, fr_text model, const fr_pre_to
                          gguf->path, gguf->architecture);
 }
 
-/* No kind of the model has that name. */
+/* Reports that no kind of the model has that name, and lists the names that it has. */
 static fr_status fail_pre(fr_text model, const char *format, const char *where, fr_text pre) {
     char built[256];
     fr_pre_tokenizer_list(model, built, sizeof built);
@@ -75,7 +75,7 @@ static fr_status fail_pre(fr_text model, const char *format, const char *where, 
     return fr_fail_also(FR_UNBUILT, "built are %s", built);
 }
 
-/* chosen: instead of the file's own name, "" for that. */
+/* Finds the kind of the file's tokenizer. `chosen` replaces the name in the file; "" keeps it. */
 static fr_status find_kind(const fr_gguf *gguf, const char *chosen, const fr_pre_tokenizer **kind, fr_notes *notes) {
     fr_text model, pre, choice = text_of(chosen);
     FR_TRY(fr_gguf_text(gguf, "tokenizer.ggml.model", &model));
@@ -98,10 +98,11 @@ static fr_status fail_list(const fr_gguf *gguf, size_t count) {
 
 /* -------------------------------------------------------------------------------------------------------- the lists */
 
-enum { SPELLING = sizeof "[EMPTY_16777215]" }; /* bytes that a spelling may take more, with a NUL behind it */
+enum { SPELLING = sizeof "[EMPTY_16777215]" }; /* bytes that a spelling may add, with the NUL after it */
 
-/* A token as it is published: of WordPiece's, llama.cpp's converter writes those that begin words behind U+2581, and
- * those inside them plain. One without a text is called as llama.cpp calls it. */
+/* Writes a token as it is published. For WordPiece llama.cpp's converter puts U+2581 before the tokens that begin
+ * words and leaves those inside words plain, so this is undone. A token without a text gets the name that llama.cpp
+ * gives it. */
 static fr_text spell(fr_text text, size_t id, bool of_words, char *copy) {
     if (text.length == 0) return (fr_text){copy, (size_t)snprintf(copy, SPELLING, "[EMPTY_%zu]", id)};
     bool begins = text.length >= 3 && memcmp(text.bytes, "\xe2\x96\x81", 3) == 0;
@@ -140,16 +141,16 @@ static fr_status read_tokens(fr_tokenizer_source *source, const fr_gguf *gguf, c
     return FR_OK;
 }
 
-/* What a file says of its tokens, and what of that was not taken. */
+/* The types of tokens in the file, and a count of those that were corrected. */
 typedef struct token_types {
-    const fr_gguf_value *list; /* NULL: nothing */
+    const fr_gguf_value *list; /* NULL: the file has no types */
     const fr_pre_tokenizer *kind;
-    size_t retyped; /* tokens of turns that the list has as ordinary ones */
+    size_t retyped; /* tokens of turns that the file types as ordinary ones */
     int32_t first;
 } token_types;
 
-/* Whether a token is looked for before anything else; special: it opens or closes what is no text. Tokens that are
- * known to do that do it whatever the list says. */
+/* True if a token is looked for in texts before anything else. *special is set if it is a control token. Tokens that
+ * are known to open or close a turn count as such, whatever their type in the file is. */
 static bool is_added(token_types *types, fr_text text, int32_t id, bool *special) {
     int32_t type = types->list ? fr_gguf_i32(types->list, (size_t)id) : NORMAL;
     fr_turn_token turn = fr_turn_token_of(text);
@@ -172,8 +173,8 @@ static void note_types(fr_tokenizer_source *source, const token_types *types) {
         shown(text), text.bytes, types->first, types->retyped);
 }
 
-/* What added tokens take along is not written to these files: Phi-3's all but three the blanks behind them, the mask
- * of XLM-RoBERTa those before it. */
+/* Sets which added tokens take the blanks beside them along, because these files don't have those flags: all but three
+ * of Phi-3 take the blanks after them, and the mask of XLM-RoBERTa those before it. */
 static void set_strips(fr_added_entry *entry, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     static const char *const exact[] = {"<s>", "<unk>", "<|endoftext|>", NULL};
     bool phi3 = kind->pieces == FR_MODEL_SCORED_BPE && strcmp(gguf->architecture, "phi3") == 0;
@@ -199,7 +200,8 @@ static fr_status read_added(fr_tokenizer_source *source, const fr_gguf *gguf, co
     return FR_OK;
 }
 
-/* The space between the two is the first one that is not the left part's own first byte. */
+/* Reads the merges. The first space after a merge's first byte separates the two parts, because the left part may
+ * begin with a space itself. */
 static fr_status read_merges(fr_tokenizer_source *source, const fr_gguf *gguf) {
     const fr_gguf_value *merges;
     FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.merges", FR_GGUF_STRING, &merges));
@@ -218,7 +220,7 @@ static fr_status read_merges(fr_tokenizer_source *source, const fr_gguf *gguf) {
     return FR_OK;
 }
 
-/* Of each token; what is no number can't be compared. */
+/* Reads the score of each token. NaN is refused because it can't be compared. */
 static fr_status read_scores(fr_tokenizer_source *source, const fr_gguf *gguf) {
     const fr_gguf_value *scores;
     size_t count = source->vocabulary_count;
@@ -254,7 +256,7 @@ fr_status fr_tokenizer_gguf_id(const fr_gguf *gguf, const char *key, size_t coun
     return FR_OK;
 }
 
-/* The same, or the fallback in files of a kind that has such. */
+/* Reads an id; if the key is missing, it is the fallback for kinds that have default ids. */
 static fr_status read_id(const fr_gguf *gguf, const fr_pre_tokenizer *kind, const char *key, int32_t fallback,
                          size_t count, fr_notes *notes, int32_t *id) {
     bool unsaid = kind->ids.some && !fr_gguf_find(gguf, key);
@@ -263,8 +265,8 @@ static fr_status read_id(const fr_gguf *gguf, const fr_pre_tokenizer *kind, cons
     return FR_OK;
 }
 
-/* A token that the file names as the beginning or end of texts, and that no text has by chance, is a control token
- * whatever its type; -1: there is none. */
+/* Makes the token that the file names as the beginning or end of texts a control token, whatever its type is, if its
+ * text is one that people don't write by chance. -1: there is none. */
 static void add_control(fr_tokenizer_source *source, int32_t id) {
     fr_text text = id < 0 ? (fr_text){"", 0} : source->vocabulary[id].text;
     size_t at = 0;
@@ -274,7 +276,7 @@ static void add_control(fr_tokenizer_source *source, int32_t id) {
     source->added[at].special = true;
 }
 
-/* Named tokens for templates, as a folder has them; ids that no token has, and texts that are no UTF-8, name none. */
+/* Names tokens for templates, as a folder does. An id without a token or with a text that is not UTF-8 is left out. */
 static fr_status name_tokens(fr_tokenizer_source *source, const fr_gguf *gguf) {
     static const char *const keys[][2] = {{"pad_token", "tokenizer.ggml.padding_token_id"},
                                           {"sep_token", "tokenizer.ggml.seperator_token_id"},
@@ -293,7 +295,8 @@ static fr_status name_tokens(fr_tokenizer_source *source, const fr_gguf *gguf) {
     return FR_OK;
 }
 
-/* llama.cpp puts a bos before every Gemma 4 text whatever the file says: early conversions said false by mistake. */
+/* Reads the ids of single tokens and those around a text. Like llama.cpp it puts a bos before every Gemma 4 text
+ * whatever the file says, because early conversions said false by mistake. */
 static fr_status read_ids(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     int32_t begin, end, unknown, part;
     bool add_begin, add_end;
@@ -322,16 +325,16 @@ static void put(fr_text_rules *rules, fr_text_rule rule) {
     rules->items[rules->count++] = rule;
 }
 
-/* Blanks at the ends gone, runs of them one. */
+/* Adds rules that remove blanks at both ends and make each run of blanks one. */
 static void put_blanks(fr_text_rules *rules) {
     put(rules, (fr_text_rule){.kind = FR_RULE_TRIM, .left = true, .right = true});
     put(rules,
         (fr_text_rule){.kind = FR_RULE_REPLACE, .pattern = text_of(" {2,}"), .regex = true, .content = text_of(" ")});
 }
 
-/* A space before each text, and gone again when it is printed. Of tokenizers whose pieces are bytes nobody reads that
- * key: llama.cpp puts the space in SentencePiece's texts, unless it is told not to. It leaves runs of blanks there as
- * they are, whatever the file says, which SentencePiece does not. */
+/* Adds the space before each text, which is removed again from the output. llama.cpp does so for SentencePiece's texts
+ * unless the file says no; for tokenizers whose pieces are bytes it does not read the key. For unigram models
+ * llama.cpp keeps runs of blanks whatever the file says, which SentencePiece does not. */
 static fr_status read_spaces(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     bool adds, removes, scored = kind->pieces == FR_MODEL_SCORED_BPE;
     fr_text_rules before = {0}, *behind = &source->decoder;
@@ -348,7 +351,7 @@ static fr_status read_spaces(fr_tokenizer_source *source, const fr_gguf *gguf, c
     return FR_OK;
 }
 
-/* The source keeps the map's bytes. */
+/* Reads SentencePiece's map of characters; the source keeps a copy of its bytes. */
 static fr_status read_charsmap(fr_tokenizer_source *source, const fr_gguf *gguf) {
     static const char key[] = "tokenizer.ggml.precompiled_charsmap";
     const fr_gguf_value *map = fr_gguf_find(gguf, key);
@@ -362,7 +365,8 @@ static fr_status read_charsmap(fr_tokenizer_source *source, const fr_gguf *gguf)
     return FR_OK;
 }
 
-/* Words, each behind a U+2581, where extra blanks are removed; or the whole text, its blanks such. */
+/* Sets up the pieces: if extra blanks are removed, words that each begin with U+2581; otherwise the whole text with
+ * each blank as U+2581. */
 static fr_status read_unigram(fr_tokenizer_source *source, const fr_gguf *gguf) {
     fr_text_rules *rules = &source->pre_tokenizer;
     const fr_text_rule mark = rules->items[0];
@@ -393,7 +397,7 @@ static fr_status read_words(fr_tokenizer_source *source, const fr_gguf *gguf, bo
     return FR_OK;
 }
 
-/* What files say of their kind's rules. */
+/* Reads the settings that the file has for the rules of its kind. */
 static fr_status read_settings(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     if (kind->pieces == FR_MODEL_UNIGRAM) return read_unigram(source, gguf);
     if (kind->pieces == FR_MODEL_WORD_PIECE) return read_words(source, gguf, true);
@@ -445,7 +449,8 @@ static fr_status add_end(const end_list *ends, int32_t id) {
     return FR_OK;
 }
 
-/* Where replies are handed on by these, "<|end|>" ends a part of one alone: gpt-oss and Solar. */
+/* The tokens that hand a reply on. In vocabularies that have them (gpt-oss, Solar), "<|end|>" ends only a part of a
+ * reply. */
 typedef struct handing_on {
     bool returns, calls, flushes;
 } handing_on;
@@ -460,12 +465,13 @@ static void see(handing_on *seen, fr_text text) {
     seen->flushes |= fr_text_is(text, "<|flush|>");
 }
 
-/* Some have it for struck out text: then it is typed so. */
+/* True for an "</s>" that ends texts. Some vocabularies have "</s>" for struck out text, so only one that is typed as
+ * a control token counts. */
 static bool is_typed_end(const fr_gguf_value *types, size_t id, fr_text text) {
     return types && id < types->count && fr_text_is(text, "</s>") && fr_gguf_i32(types, id) == CONTROL;
 }
 
-/* Tokens that end texts, whoever's they are, and `own`, up to NULL. */
+/* Adds the tokens whose texts end a text in any model, and those in `own`, a list that ends with NULL. */
 static fr_status add_by_text(const end_list *ends, const char *const *own) {
     const fr_gguf_value *tokens, *types;
     handing_on seen = {0};

@@ -1,6 +1,7 @@
-/* Which kind of a GGUF file's tokenizers cuts texts as a source says: see tokenizer_gguf.h.
+/* Finds the kind of a GGUF file's tokenizer that cuts texts as a source says (tokenizer_gguf.h).
  *
- * In: rules of a tokenizer.json. Out: a row of the table of kinds whose rules are the same, however written. */
+ * In: the rules of a tokenizer.json. Out: a row of the table of kinds whose rules are the same, even if they are
+ * written differently. */
 #include "formats/tokenizer_gguf.h"
 
 #include <string.h>
@@ -9,8 +10,8 @@ static fr_text text_of(const char *string) {
     return (fr_text){string, strlen(string)};
 }
 
-/* The next character of a regular expression: an escaped one that stands for itself, or for the end of a line, as
- * that; others with their backslash. */
+/* Gives the next character of a regular expression. An escaped quote or line end is given as the character itself;
+ * other escapes keep their backslash. */
 static int next_of_pattern(fr_text pattern, size_t *at) {
     unsigned char byte = (unsigned char)pattern.bytes[(*at)++];
     if (byte != '\\' || *at == pattern.length) return byte;
@@ -18,7 +19,7 @@ static int next_of_pattern(fr_text pattern, size_t *at) {
     return escaped == 'r' ? '\r' : escaped == 'n' ? '\n' : escaped == '"' ? '"' : '\\' << 8 | escaped;
 }
 
-/* Files write one expression in several ways. */
+/* Compares two patterns. Files write the same expression in several ways, so escapes are compared by meaning. */
 static bool same_pattern(const fr_text_rule *x, const fr_text_rule *y) {
     size_t a = 0, b = 0;
     if (!x->regex) return fr_text_same(x->pattern, y->pattern);
@@ -27,7 +28,7 @@ static bool same_pattern(const fr_text_rule *x, const fr_text_rule *y) {
     return a == x->pattern.length && b == y->pattern.length;
 }
 
-/* "Digits" for what may be written as an expression too. */
+/* Gives the rule in its plain form: an expression that matches single digits becomes the class that "Digits" uses. */
 static fr_text_rule plain(const fr_text_rule *rule) {
     fr_text_rule made = *rule;
     bool number = rule->regex && (fr_text_is(rule->pattern, "\\p{N}") || fr_text_is(rule->pattern, "\\p{N}{1}"));

@@ -1,4 +1,4 @@
-/* Reads tokenizer.json: see the header for its shape.
+/* Reads tokenizer.json; the header shows its shape.
  *
  * In: JSON trees from formats/json.h. Out: lists whose texts point into these trees. */
 #include "formats/tokenizer_json.h"
@@ -61,7 +61,7 @@ static fr_status read_vocabulary(fr_tokenizer_source *json, json_t *vocabulary) 
     return FR_OK;
 }
 
-/* ["a", "b"], or, in older files, "a b". */
+/* Reads a merge: ["a", "b"], or "a b" in older files. */
 static bool read_merge(const json_t *json, fr_merge_entry *merge) {
     if (json_is_array(json)) {
         const json_t *left = json_array_get(json, 0), *right = json_array_get(json, 1);
@@ -81,14 +81,15 @@ static fr_status read_merges(fr_tokenizer_source *json, const json_t *merges) {
     json_t *item;
     json_array_foreach(merges, i, item) {
         const char *line = json_string_value(item);
-        if (line && strncmp(line, "#version", 8) == 0) continue; /* a merges.txt begins so, and tokenizers drops it */
+        /* the first line of a merges.txt; the tokenizers library drops it too */
+        if (line && strncmp(line, "#version", 8) == 0) continue;
         if (!read_merge(item, &json->merges[json->merge_count++]))
             return fr_fail(FR_INPUT, "%s: merge %zu is neither [\"a\", \"b\"] nor \"a b\"", json->path, i);
     }
     return FR_OK;
 }
 
-/* [["token", score], ...]; a token's place is its id. */
+/* Reads [["token", score], ...]; a token's id is its place in the list. */
 static fr_status read_scored(fr_tokenizer_source *json, const json_t *list) {
     size_t count = json_array_size(list), i;
     json_t *item;
@@ -120,7 +121,7 @@ static fr_status read_unigram(fr_tokenizer_source *json, const json_t *model) {
     return FR_OK;
 }
 
-/* WordPiece and WordLevel. */
+/* Reads the models WordPiece and WordLevel. */
 static fr_status read_words(fr_tokenizer_source *json, const json_t *model) {
     json_t *vocabulary;
     int64_t most;
@@ -205,7 +206,7 @@ static bool is_same(const fr_added_entry *a, const fr_added_entry *b) {
 }
 
 /* Reads the list of added tokens. A repeated one counts once, as in the tokenizers library; one repeated with other
- * flags stays, and the tokenizer refuses it. `places` gets each text's place in the list. */
+ * flags stays, and the tokenizer refuses it. `places` gets the place of each text in the list. */
 static fr_status read_added_list(fr_tokenizer_source *json, const json_t *list, json_t *places) {
     size_t i;
     json_t *item;

@@ -1,4 +1,4 @@
-/* tokenizer.json and what lies beside it as plain data.
+/* Reads tokenizer.json, and the files beside it, as plain data.
  *
  * In: a folder with tokenizer.json as Hugging Face publishes it. Out: what it says, and the files beside it
  * (tokenizer_beside.h). Kinds of model, of normalizer and so on that forerun does not implement are refused by name.
@@ -8,7 +8,8 @@
  *    "pre_tokenizer":  the same with "pretokenizers"; the last one may be a ByteLevel
  *    "post_processor": null, or {"type": "TemplateProcessing", "single": [...], "special_tokens": {...}}
  *    "decoder":        a rule, or a Sequence of "decoders"
- *    "model":          {"type": "BPE", "vocab": {text: id}, "merges": [["a", "b"] or "a b", ...], "unk_token", ...}} */
+ *    "model":          {"type": "BPE", "vocab": {text: id}, "merges": [["a", "b"] or "a b", ...], "unk_token", ...}}
+ * */
 #ifndef FR_FORMATS_TOKENIZER_JSON_H
 #define FR_FORMATS_TOKENIZER_JSON_H
 

@@ -1,4 +1,4 @@
-/* What the readers of a tokenizer.json share: its members, and which of them reads which stage.
+/* Declares what the readers of a tokenizer.json share: getters of members, and the readers of its stages.
  *
  * In: JSON values. Out: texts that point into them, arrays, ids in range. */
 #ifndef FR_FORMATS_TOKENIZER_JSON_PARTS_H
@@ -11,15 +11,15 @@ static inline fr_text fr_member_of(const json_t *string) {
     return (fr_text){json_string_value(string), json_string_length(string)};
 }
 
-/* A member string; missing or null leaves bytes NULL, or is a failure. */
+/* Read a member string. If it is missing or null, the first one gives bytes NULL and the second one fails. */
 fr_status fr_member_text(const json_t *object, const char *key, const char *where, fr_text *text);
 fr_status fr_member_required_text(const json_t *object, const char *key, const char *where, fr_text *text);
 
-/* A member array; missing or null gives NULL. */
+/* Reads a member array; NULL if it is missing or null. */
 fr_status fr_member_array(const json_t *object, const char *key, const char *where, json_t **array);
 
-/* Reads the members "normalizer", "pre_tokenizer" and "decoder" of a source's root (tokenizer_json_rules.c); its model
- * is known. */
+/* Reads the members "normalizer", "pre_tokenizer" and "decoder" of a source's root (tokenizer_json_rules.c). The model
+ * must have been read before. */
 fr_status fr_tokenizer_json_rules(fr_tokenizer_source *source);
 
 /* Reads "post_processor" (tokenizer_json_processor.c). */

@@ -1,10 +1,10 @@
-/* Reads the post-processor of a tokenizer.json: which ids it puts before a text and behind it. */
+/* Reads the post-processor of a tokenizer.json: the ids that it puts before and after a text. */
 #include <string.h>
 
 #include "base/error.h"
 #include "formats/tokenizer_json_parts.h"
 
-/* Ids on one side of a text. */
+/* The ids on one side of a text. */
 typedef struct side {
     int32_t ids[FR_MAX_TEMPLATE_IDS];
     size_t count;
@@ -21,7 +21,8 @@ static fr_status add_id(const json_t *value, const char *where, fr_text name, si
     return FR_OK;
 }
 
-/* Processors of a sequence see what the ones before have made: the later one's ids are farther from the text. */
+/* Adds ids around the text. A later processor of a sequence sees the result of the ones before it, so its ids are
+ * farther from the text. */
 static fr_status add_around(fr_tokenizer_source *source, const side *before, const side *behind) {
     size_t prefix = source->prefix_count + before->count, suffix = source->suffix_count + behind->count;
     if (prefix > FR_MAX_TEMPLATE_IDS || suffix > FR_MAX_TEMPLATE_IDS)
@@ -46,7 +47,7 @@ static fr_status add_special(const json_t *specials, fr_text name, const char *w
     return FR_OK;
 }
 
-/* [special tokens..., the text, special tokens...] */
+/* Reads a template: [special tokens..., the text, special tokens...] */
 static fr_status read_template(fr_tokenizer_source *source, const json_t *processor) {
     const char *where = source->path;
     json_t *single, *specials, *item, *special, *sequence;
@@ -71,14 +72,14 @@ static fr_status read_template(fr_tokenizer_source *source, const json_t *proces
     return add_around(source, &sides[0], &sides[1]);
 }
 
-/* ["[CLS]", id] */
+/* Reads a pair ["[CLS]", id]. */
 static fr_status read_pair(const json_t *processor, const char *key, const char *where, side *to) {
     json_t *pair;
     FR_TRY(fr_member_array(processor, key, where, &pair));
     return add_id(json_array_get(pair, 1), where, (fr_text){key, strlen(key)}, to);
 }
 
-/* BertProcessing and RobertaProcessing. */
+/* Reads a BertProcessing or RobertaProcessing. */
 static fr_status read_around(fr_tokenizer_source *source, const json_t *processor) {
     side before = {.count = 0}, behind = {.count = 0};
     FR_TRY(read_pair(processor, "cls", source->path, &before));
@@ -86,7 +87,7 @@ static fr_status read_around(fr_tokenizer_source *source, const json_t *processo
     return add_around(source, &before, &behind);
 }
 
-/* ByteLevel changes where tokens begin in the text, not their ids. */
+/* Reads one processor. ByteLevel only changes the offsets of tokens in the text and adds no ids. */
 static fr_status read_processor(fr_tokenizer_source *source, const json_t *processor) {
     json_t *sequence, *item;
     fr_text type;

@@ -1,8 +1,8 @@
 /* Reads the stages of a tokenizer.json that are made of rules: normalizer, pre_tokenizer and decoder.
  *
- * In: JSON objects {"type": ..., members}, and "Sequence" of them. Out: each stage's rules, laid flat, of the few kinds
- * that there are (tokenizer_source.h): what does several things at once becomes several of them. A type, or a setting,
- * that no rule does the same as is refused by name. */
+ * In: JSON objects {"type": ..., members}, and "Sequence" of them. Out: each stage's rules in one flat list, of the
+ * few kinds that there are (tokenizer_source.h). A type that does several things at once becomes several rules. A type
+ * or a setting that no rule can express is refused by name. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "formats/pre_tokenizers.h"
 #include "formats/tokenizer_json_parts.h"
 
-/* One stage being read. */
+/* The stage that is being read. */
 typedef struct stage {
     fr_tokenizer_source *source;
     const char *key, *sequence, *where;
@@ -22,8 +22,8 @@ typedef struct stage {
 
 typedef struct rule_type {
     const char *name;
-    fr_rule_kind kind;                               /* where there is nothing else to be read */
-    fr_status (*read)(stage *s, const json_t *json); /* else: adds its rules */
+    fr_rule_kind kind;                               /* the one rule of a type without members */
+    fr_status (*read)(stage *s, const json_t *json); /* adds the rules of a type with members; else NULL */
 } rule_type;
 
 static fr_text text_of(const char *string) {
@@ -47,7 +47,7 @@ static fr_status add_split(stage *s, fr_character_class characters, fr_split_beh
 
 /* ---------------------------------------------------------------------------------------------------------- members */
 
-/* A member that is one character. */
+/* Reads a member that is one character. */
 static fr_status read_character(stage *s, const json_t *json, const char *key, fr_text *text) {
     FR_TRY(fr_member_required_text(json, key, s->where, text));
     fr_character_bytes first = fr_first_character(text->bytes, text->length);
@@ -55,7 +55,7 @@ static fr_status read_character(stage *s, const json_t *json, const char *key, f
     return one ? FR_OK : fr_fail(FR_INPUT, "%s: \"%s\" is not one character", s->where, key);
 }
 
-/* {"String": text} or {"Regex": text}. */
+/* Reads the pattern: {"String": text} or {"Regex": text}. */
 static fr_status read_pattern(stage *s, const json_t *json, fr_text_rule *rule) {
     json_t *pattern;
     FR_TRY(fr_json_object(json, "pattern", s->where, &pattern));
@@ -119,7 +119,7 @@ static fr_status read_bert_normalizer(stage *s, const json_t *json) {
     return lowers ? add_kind(s, FR_RULE_LOWERCASE) : FR_OK;
 }
 
-/* The source keeps the map's bytes. */
+/* Reads the map of characters; the source keeps its bytes. */
 static fr_status read_precompiled(stage *s, const json_t *json) {
     fr_text text;
     size_t size;
@@ -159,7 +159,7 @@ static fr_status read_split(stage *s, const json_t *json) {
     return add_rule(s, rule);
 }
 
-/* Runs of digits by themselves, or each digit. */
+/* Splits off runs of digits, or each digit. */
 static fr_status read_digits(stage *s, const json_t *json) {
     bool each;
     FR_TRY(fr_json_bool(json, "individual_digits", false, s->where, &each));
@@ -177,7 +177,7 @@ static fr_status read_whitespace_split(stage *s, const json_t *json) {
     return add_split(s, FR_CHARACTERS_SPACE, FR_SPLIT_REMOVED);
 }
 
-/* Runs of word characters, and of what is neither these nor white space. */
+/* Splits into runs of word characters, and runs of characters that are neither these nor white space. */
 static fr_status read_whitespace(stage *s, const json_t *json) {
     FR_TRY(read_whitespace_split(s, json));
     return add_split(s, FR_CHARACTERS_WORD, FR_SPLIT_CONTIGUOUS);
@@ -212,7 +212,7 @@ static fr_status read_scheme(stage *s, const json_t *json, prepend_scheme *schem
         for (*scheme = 0; *scheme < SCHEMES && !fr_text_is(name, names[*scheme]);) ++*scheme;
     if (*scheme == SCHEMES)
         return fr_fail(FR_INPUT, "%s: \"prepend_scheme\": \"%s\" is not known", s->where, name.bytes);
-    FR_TRY(fr_json_bool(json, "add_prefix_space", true, s->where, &adds)); /* of older files */
+    FR_TRY(fr_json_bool(json, "add_prefix_space", true, s->where, &adds)); /* older files have this */
     if (!adds && name.bytes && *scheme != NEVER)
         return fr_fail(FR_INPUT, "%s: add_prefix_space does not go with prepend_scheme", s->where);
     if (!adds) *scheme = NEVER;
@@ -260,7 +260,8 @@ static const rule_type pre_tokenizers[] = {
     {NULL, 0, NULL},
 };
 
-/* BPE takes the bytes themselves where nothing comes behind them: it need not look at their characters. */
+/* Lets BPE work on bytes if the last rule turns bytes into characters and no other rule does: then it need not look at
+ * the characters that stand for them. */
 static void take_bytes(fr_tokenizer_source *source) {
     fr_text_rules *rules = &source->pre_tokenizer;
     bool last = rules->count > 0 && rules->items[rules->count - 1].kind == FR_RULE_BYTE_CHARACTERS;
@@ -329,7 +330,7 @@ static const rule_type decoders[] = {
 
 /* ----------------------------------------------------------------------------------------------------------- stages */
 
-/* One rule, or a sequence of them (its depth is the JSON's, which is limited). */
+/* Reads one rule, or a sequence of them. Its depth is limited because that of the JSON is. */
 static fr_status read_rule(stage *s, const json_t *json) {
     fr_text name;
     if (!json_is_object(json)) return fr_fail(FR_INPUT, "%s: a \"%s\" is not an object", s->where, s->key);

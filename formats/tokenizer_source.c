@@ -1,4 +1,4 @@
-/* See tokenizer_source.h. */
+/* Frees the plain data of a tokenizer (tokenizer_source.h). */
 #include "formats/tokenizer_source.h"
 
 #include <stdlib.h>
