@@ -784,7 +784,7 @@ fr_status fr_session_fork(const fr_session *session, const fr_options *options, 
 typedef struct fr_round {
     fr_session *session;
     int32_t *ids;           /* room for `limit` ids */
-    size_t limit;           /* at least 1; FR_STEP_MAX is always enough */
+    size_t limit;           /* FR_STEP_MAX is always enough; 0: a waiting prompt is run, and no id is given */
     size_t count, accepted; /* out: as of fr_session_step; 0 also while a prompt is being run */
     fr_status status;       /* out: this session's own, FR_ABORTED where it was stopped; the others go on */
     const char *error;      /* out: its line if it failed, valid until the session's next call */

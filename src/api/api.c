@@ -260,7 +260,7 @@ static fr_status check_rounds(const fr_engine *engine, const fr_round *rounds, s
         const fr_round *r = &rounds[i];
         if (!r->session || r->session->engine != engine)
             return fr_fail(FR_USAGE, "fr_engine_step: session %zu is not of this engine", i);
-        if (!r->ids || r->limit == 0) return fr_fail(FR_USAGE, "fr_engine_step: room for at least one id is needed");
+        if (!r->ids && r->limit) return fr_fail(FR_USAGE, "fr_engine_step: there is no room for ids");
         if (r->session->length == 0) return fr_fail(FR_USAGE, "fr_engine_step: session %zu has no prompt yet", i);
         for (size_t j = 0; j < i; j++)
             if (rounds[j].session == r->session)

@@ -113,7 +113,7 @@ enum { TURNS = 3 };
 /* Each reply is the one to the whole history, written by hand; without the history it would be another. */
 START_TEST(chat_keeps_the_history) {
     const char *options = _i ? "-n 40 --stop ~ " DEMO_DRAFTER : "-n 40 --stop ~";
-    char history[8192] = "<bos>", rendered[8192], alone[1024], expected[8192] = "";
+    char history[8192] = "<bos>", rendered[8192 + sizeof OPENING], alone[1024], expected[8192] = "";
     size_t forgetful = 0;
     for (size_t i = 0; i < TURNS; i++) {
         append(history, TURN("user", "%s"), turns[i]);

@@ -8,7 +8,7 @@
 #include "tools/cli/wide_json.h"
 #include "tools/serve/dialects/request_dialects.h"
 #include "tools/serve/generation_request.h"
-#include "tools/serve/infill.h"
+#include "tools/jobs/infill.h"
 
 enum { MOST = 6, CONTEXT = 192, PLACES = 2, RUN_EVERY = 32, INFILL = 127 };
 

@@ -118,7 +118,8 @@ static const struct {
     int code;
     const char *says;
 } refused[] = {
-    {CHAT("{" HI ", \"n\": 2}"), 501, "\"n\" is not built yet"},
+    {CHAT("{" HI ", \"n\": 0}"), 400, "n must be a whole number from 1 to 128"},
+    {CHAT("{" HI ", \"echo\": true}"), 501, "\"echo\" in the body is not built yet"},
     {CHAT("{" HI ", \"response_format\": {\"type\": \"grammar\"}}"), 501, "response_format of type \"grammar\" is not"},
     {CHAT("{" HI ", \"response_format\": {\"type\": \"json_schema\", "
           "\"json_schema\": {\"schema\": {\"$dynamicRef\": \"#\"}}}}"),
@@ -147,9 +148,13 @@ static const struct {
     {CHAT("{}"), 400, "the body has no messages"},
     {CHAT("[]"), 400, "body must be an object"},
     {COMPLETION("{\"prompt\": [\"a\", \"b\"]}"), 501, "several prompts"},
-    {COMPLETION("{\"prompt\": \"a\", \"echo\": true}"), 501, "\"echo\" is not built yet"},
-    {COMPLETION("{\"prompt\": \"a\", \"best_of\": 3}"), 501, "\"best_of\" is not built yet"},
-    {COMPLETION("{\"prompt\": \"a\", \"suffix\": \"b\"}"), 501, "\"suffix\" is not built yet"},
+    {COMPLETION("{\"prompt\": \"a\", \"echo\": 1}"), 400, "echo must be true or false"},
+    {COMPLETION("{\"prompt\": \"a\", \"echo\": true, \"suffix\": \"b\"}"), 400,
+     "echo and suffix exclude each other"},
+    {COMPLETION("{\"prompt\": \"a\", \"best_of\": 2, \"n\": 3}"), 400, "best_of 2 is less than n 3"},
+    {COMPLETION("{\"prompt\": \"a\", \"best_of\": 129}"), 400, "best_of must be a whole number from 1 to 128"},
+    {COMPLETION("{\"prompt\": \"a\", \"suffix\": \"b\"}"), 501, "suffix: the model has no tokens for a text that"},
+    {COMPLETION("{\"prompt\": \"a\", \"suffix\": 5}"), 400, "suffix must be a text"},
     {COMPLETION("{\"prompt\": \"a\", \"tools\": []}"), 501, "\"tools\" in the body is not built yet"},
     {COMPLETION("{\"prompt\": [3, \"b\"]}"), 400, "prompt[1] is no id"},
     {COMPLETION("{\"prompt\": [99999999]}"), 400, "outside the vocabulary"},

@@ -13,7 +13,7 @@
 #include "tools/cli/wide_json.h"
 #include "tools/serve/dialects/request_dialects.h"
 #include "tools/serve/generation_request.h"
-#include "tools/serve/infill.h"
+#include "tools/jobs/infill.h"
 #include "tools/serve/routes.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))

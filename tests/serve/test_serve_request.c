@@ -870,7 +870,7 @@ START_TEST(limit_of_choices) {
     a = read_with(FR_JOB_COMPLETION, "\"best_of\": 5, \"n\": 2");
     ck_assert_uint_eq(a->count, 5);
     ck_assert_uint_eq(a->shown, 2);
-    ck_assert(a->hides_logprobs);
+    ck_assert(a->choices[0].job.hides_logprobs);
     ck_assert_int_eq(whole_of(options_of(a), FR_OPT_LOGPROBS), 0);
     fr_generation_request_free(a);
 }

@@ -22,6 +22,13 @@ fr_figures fr_figures_since(fr_figures now, const fr_figures *before) {
     return now;
 }
 
+fr_figures fr_figures_plus(fr_figures now, const fr_figures *before) {
+    for (int stat = 0; stat < FR_STAT_TARGET_WEIGHT_BYTES; stat++) now.of[stat] += before->of[stat];
+    for (size_t d = 0; d < FR_STEP_MAX - 1; d++)
+        for (int stat = 0; stat < FR_DEPTH_COUNT; stat++) now.depth[d][stat] += before->depth[d][stat];
+    return now;
+}
+
 static double ratio(double part, double whole) {
     return whole > 0 ? part / whole : 0;
 }

@@ -18,6 +18,9 @@ fr_figures fr_figures_take(const fr_session *session);
 /* What happened since an earlier taking: counts and times become differences. */
 fr_figures fr_figures_since(fr_figures now, const fr_figures *before);
 
+/* Both together: counts and times become sums, levels stay as they are now. */
+fr_figures fr_figures_plus(fr_figures now, const fr_figures *before);
+
 /* "accepted_lengths" is the session's own list. */
 json_t *fr_figures_json(const fr_figures *figures, const fr_session *session);
 void fr_figures_print(const fr_figures *figures, FILE *out);

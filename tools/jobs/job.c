@@ -8,6 +8,8 @@
 #include "tools/cli/chat_settings.h"
 #include "tools/cli/figures.h"
 #include "tools/jobs/job_budget.h"
+#include "tools/jobs/job_choices.h"
+#include "tools/jobs/job_echo.h"
 #include "tools/jobs/job_grammar.h"
 #include "tools/jobs/job_line.h"
 #include "tools/jobs/job_parts.h"
@@ -66,7 +68,9 @@ static fr_status start(fr_job *job, const void *kept, size_t size) {
     if (status == FR_OK && kept) status = fr_session_restore_bytes(job->session, kept, size);
     if (status == FR_OK && job->picture_count)
         status = fr_session_show(job->session, (const fr_picture *const *)job->pictures, job->picture_count);
-    if (status == FR_OK) status = fr_session_put(job->session, job->prompt.ids, job->prompt.count);
+    if (status == FR_OK)
+        status = job->scores ? fr_job_echo_begin(job)
+                             : fr_session_put(job->session, job->prompt.ids, job->prompt.count);
     if (status == FR_OK) status = fr_job_set_grammar(job);
     if (status == FR_OK) status = fr_job_set_budget(job);
     if (status == FR_OK) status = fr_job_set_least(job);
@@ -86,7 +90,7 @@ static fr_status start(fr_job *job, const void *kept, size_t size) {
                                     .view = job->prompt.rendered.text ? &job->view : NULL};
     status = fr_reply_begin(&job->reply, &reply);
     if (job->most == 0) job->reply.end = FR_END_LENGTH;
-    job->ended = job->most == 0;
+    job->ended = job->most == 0 && !job->scores;
     return status;
 }
 
@@ -120,6 +124,7 @@ void fr_job_open(fr_job *job, const fr_job_setting *setting, fr_job_form form, c
                     .options = fr_options_copy(setting->loaded->options),
                     .most = args->number[FR_ARG_PREDICT],
                     .ignore_eos = args->given[FR_ARG_IGNORE_EOS],
+                    .each = 1,
                     .best = args->given[FR_ARG_LOGPROBS] ? args->number[FR_ARG_LOGPROBS] : -1,
                     .seed = -1,
                     .stop_count = args->stop_count,
@@ -192,7 +197,8 @@ void fr_job_pass_over(fr_job *job, const fr_job_setting *setting, const fr_job_l
 }
 
 fr_round fr_job_round(const fr_job *job, int32_t *ids) {
-    return (fr_round){.session = job->session, .ids = ids, .limit = fr_reply_room(&job->reply)};
+    size_t limit = job->most == 0 ? 0 : fr_reply_room(&job->reply); /* 0: its prompt alone is wanted, scored */
+    return (fr_round){.session = job->session, .ids = ids, .limit = limit};
 }
 
 void fr_job_take(fr_job *job, const fr_round *round) {
@@ -201,6 +207,10 @@ void fr_job_take(fr_job *job, const fr_round *round) {
         return;
     }
     if (round->count == 0 && fr_session_waiting(job->session) > 0) return;
+    if (job->most == 0) {
+        job->ended = true;
+        return;
+    }
     if (!fr_job_check(job, fr_reply_take(&job->reply, round->ids, round->count, round->accepted))) return;
     job->ended = job->reply.end != FR_END_NONE;
     if (job->ended) fr_job_check(job, fr_reply_finish(&job->reply));
@@ -273,7 +283,9 @@ static void end_prompt(fr_job *job) {
 void fr_job_end(fr_job *job) {
     fr_reply_view_close(&job->view);
     fr_reply_free(&job->reply);
+    fr_reply_free(&job->echoed);
     fr_stream_free(&job->text);
+    fr_job_drop_choices(job);
     fr_session_close(job->session);
     fr_job_drop_grammar(job);
     fr_job_drop_budget(job);

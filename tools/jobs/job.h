@@ -64,6 +64,14 @@ typedef struct fr_job {
     fr_options *options;
     size_t *sharers; /* how many jobs have this prompt and its pictures; NULL: no other has */
     const char *doubled; /* text of the token that its prompt begins with twice, which is worth a note; NULL: of none */
+    size_t each;  /* choices that are generated (job_choices.h): "n", or "best_of" if that is more */
+    size_t shown; /* choices that the answer has, the likeliest ones; 0: all */
+    bool hides_logprobs; /* the likeliest are chosen by them, and the request asks for none */
+    struct fr_job_ended *choices; /* a line's choices that have ended; NULL: none yet */
+    bool echo;    /* the answer begins with its prompt (job_echo.h) */
+    bool scores;  /* and the prompt's log-probabilities are computed, for the first choice of a prompt alone */
+    fr_reply echoed; /* those, as they come */
+    const json_t *suffix; /* of /v1/completions: the text that stands behind what is asked for; NULL: none */
     bool continues;  /* the conversation's last message is the beginning of the reply */
     fr_prompt prompt;
     fr_picture *pictures[FR_IMAGES_MAX];

@@ -27,7 +27,8 @@ fr_job_take_field fr_job_take_count, fr_job_take_seed, fr_job_take_switch, fr_jo
     fr_job_take_json_schema, fr_job_take_response_format, fr_job_take_tool_choice, fr_job_take_parallel,
     fr_job_take_budget, fr_job_take_guided_choice, fr_job_take_guided_json, fr_job_take_structured_outputs,
     fr_job_take_repetition, fr_job_take_stop_ids, fr_job_take_keep_stop, fr_job_take_least, fr_job_take_enable_thinking,
-    fr_job_take_thinking, fr_job_take_reasoning, fr_job_take_later;
+    fr_job_take_thinking, fr_job_take_reasoning, fr_job_take_choices, fr_job_take_best_of, fr_job_take_echo,
+    fr_job_take_suffix, fr_job_take_later;
 
 /* What takes a setting of how tokens are drawn; NULL: it is none. And a member of a body in its job's form, those
  * among them; NULL: it is not known there. */
@@ -57,6 +58,9 @@ const char *fr_job_plain_text(const json_t *value);
 bool fr_job_take_prompt(fr_job *job);
 bool fr_job_take_messages(fr_job *job, const json_t *messages);
 bool fr_job_take_text_or_ids(fr_job *job, const json_t *prompt);
+
+/* A prompt, a text or ids, with the job's suffix behind the text that is asked for. */
+bool fr_job_take_around(fr_job *job, const json_t *prompt);
 
 /* The mask for "at least so many ids", which stands after the grammar and the budget: checks that it is possible, sets
  * it in the job's session, and removes it. */

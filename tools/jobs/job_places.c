@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tools/cli/interrupt.h"
+#include "tools/jobs/job_choices.h"
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
@@ -66,12 +67,19 @@ static void end_job(fr_job_places *p, size_t place) {
     p->crowded = false;
 }
 
+/* Begins further choices of a line that asks for several. */
+static bool has_ended(fr_job *job) {
+    while (job->ended)
+        if (!fr_job_next_choice(job)) return true;
+    return false;
+}
+
 void fr_job_places_fill(fr_job_places *p) {
     for (size_t place = 0; place < p->count; place++) {
         fr_job_line *line = &p->lines[place];
         while (!p->jobs[place].setting && take_line(p, line)) {
             fr_job_begin(&p->jobs[place], &p->setting, line);
-            if (p->jobs[place].ended) end_job(p, place);
+            if (has_ended(&p->jobs[place])) end_job(p, place);
         }
     }
 }
@@ -108,7 +116,7 @@ int fr_job_places_round(fr_job_places *p, size_t *under_way) {
         }
         fr_job_take(job, &p->rounds[i]);
         p->tokens += p->rounds[i].count;
-        if (job->ended) end_job(p, places[i]);
+        if (has_ended(job)) end_job(p, places[i]);
     }
     if (count && waiting == count) set_aside(p, places, count);
     return code;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tools/cli/conversation.h"
+#include "tools/jobs/infill.h"
 #include "tools/jobs/job_parts.h"
 
 #define NORMALIZED 4 /* times: no normalizer makes a text shorter than this */
@@ -93,12 +94,22 @@ static bool take_text(fr_job *job, const json_t *text) {
     return tokenize(job);
 }
 
+bool fr_job_take_around(fr_job *job, const json_t *prompt) {
+    char error[FR_INFILL_ERROR];
+    json_t *ids = fr_infill_around(fr_model_tokenizer(job->setting->loaded->model), prompt, job->suffix, error);
+    bool taken = ids ? fr_job_take_text_or_ids(job, ids) : fr_job_refuse(job, FR_UNBUILT, "%s", error);
+    json_decref(ids);
+    return taken;
+}
+
 /* OpenAI's prompt may be ids, or one text in an array. */
 static bool take_prompt_of_request(fr_job *job, const json_t *prompt) {
     const json_t *first = json_array_get(prompt, 0);
-    if (!json_is_array(prompt)) return take_text(job, prompt);
+    if (!json_is_array(prompt)) return job->suffix ? fr_job_take_around(job, prompt) : take_text(job, prompt);
     if (json_array_size(prompt) > 1 && !json_is_integer(first))
         return fr_job_refuse(job, FR_UNBUILT, "several prompts in one line are not built yet: give each its own");
+    bool wrapped = json_is_array(first) || json_is_string(first);
+    if (job->suffix) return fr_job_take_around(job, wrapped ? first : prompt);
     return json_is_array(first)    ? take_ids(job, "prompt[0]", first)
            : json_is_string(first) ? take_text(job, first)
                                    : take_ids(job, "prompt", prompt);

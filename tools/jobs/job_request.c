@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tools/cli/wide_json.h"
+#include "tools/jobs/job_choices.h"
 #include "tools/jobs/job_grammar.h"
 #include "tools/jobs/job_parts.h"
 
@@ -80,21 +81,8 @@ static bool take_effort(fr_job *job, const char *key, const json_t *value) {
     return true;
 }
 
-/* One text a line. */
-static bool take_one(fr_job *job, const char *key, const json_t *value) {
-    return fr_job_whole(value, 1, 1) || fr_job_unbuilt(job, key);
-}
-
-static bool take_false(fr_job *job, const char *key, const json_t *value) {
-    return json_is_false(value) || fr_job_unbuilt(job, key);
-}
-
 static bool take_stream(fr_job *job, const char *key, const json_t *value) {
     return json_is_false(value) || fr_job_refuse(job, FR_USAGE, "%s must be false: an answer is one line", key);
-}
-
-static bool take_empty(fr_job *job, const char *key, const json_t *value) {
-    return fr_job_is_word(value, "") || fr_job_unbuilt(job, key);
 }
 
 static const struct {
@@ -141,10 +129,11 @@ static const struct {
     {"stop_token_ids", EVERY, fr_job_take_stop_ids},
     {"include_stop_str_in_output", EVERY, fr_job_take_keep_stop},
     {"min_tokens", EVERY, fr_job_take_least},
-    {"n", EITHER, take_one},
-    {"best_of", COMPLETION, take_one},
-    {"echo", COMPLETION, take_false},
-    {"suffix", COMPLETION, take_empty},
+    {"n", EVERY, fr_job_take_choices},
+    {"n_cmpl", EVERY, fr_job_take_choices},
+    {"best_of", COMPLETION, fr_job_take_best_of},
+    {"echo", COMPLETION, fr_job_take_echo},
+    {"suffix", COMPLETION, fr_job_take_suffix},
     {"stream", EITHER, take_stream},
     {"user", EITHER, fr_job_take_later},
     {"metadata", EITHER, fr_job_take_later},
@@ -180,7 +169,7 @@ static bool take_body(fr_job *job) {
         if (!take) return fr_job_refuse(job, FR_UNBUILT, "\"%.60s\" in the body is not built yet", key);
         if (!fr_job_check_wide(job, key, value) || !take(job, key, value)) return false;
     }
-    return true;
+    return fr_job_settle_choices(job, false);
 }
 
 static bool check_members(fr_job *job) {

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tools/jobs/job_choice.h"
+#include "tools/jobs/job_choices.h"
 #include "tools/jobs/job_parts.h"
 
 /* "batch_req_17" and such: the same line has the same names in every run. */
@@ -28,16 +28,17 @@ static json_t *model_of(const fr_job *job) {
 
 static json_t *body_of(fr_job *job) {
     bool chat = job->form == FR_JOB_CHAT;
-    json_t *body = json_object(), *choices = json_array();
-    json_array_append_new(choices, fr_job_choice(job, 0));
+    json_t *body = json_object();
+    size_t ids;
+    fr_figures figures = fr_job_choices_figures(job);
+    json_t *choices = fr_job_choices(job, &ids);
     put_name(body, "id", chat ? "chatcmpl-" : "cmpl-", job);
     fr_json_put(body, "object", json_string(chat ? "chat.completion" : "text_completion"));
     put_integer(body, "created", (size_t)time(NULL));
     fr_json_put(body, "model", model_of(job));
     fr_json_put(body, "choices", choices);
-    fr_figures figures = fr_job_figures(job);
-    fr_json_put(body, "usage", fr_job_usage(job->prompt.count, (size_t)figures.of[FR_STAT_REUSED_TOKENS],
-                                            job->reply.kept));
+    size_t reused = (size_t)figures.of[FR_STAT_REUSED_TOKENS];
+    fr_json_put(body, "usage", fr_job_usage(job->prompt.count, reused, ids));
     if (job->setting->fingerprint) fr_json_put(body, "system_fingerprint", json_string(job->setting->fingerprint));
     fr_json_put(body, "stats", fr_figures_json(&figures, job->session));
     if (job->seed >= 0) fr_json_put(body, "seed", json_integer(job->seed));

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "tools/jobs/job_choices.h"
 #include "tools/jobs/job_parts.h"
-#include "tools/serve/answer_echo.h"
 #include "tools/serve/dialects/answer_dialect.h"
 #include "tools/serve/fault.h"
 #include "tools/serve/seconds.h"
@@ -84,15 +84,11 @@ void fr_answer_progress(fr_generation_request *request, fr_choice *choice) {
 
 /* Stores an ended choice for the whole answer, with the mean log-probability of its ids. */
 static void take_whole(const fr_generation_request *request, fr_choice *choice, fr_telling *t) {
-    fr_job *job = &choice->job;
-    const fr_reply *reply = &job->reply;
-    for (size_t i = 0; i < reply->kept && reply->logprobs; i++)
-        t->likely += (double)reply->logprobs[i * (reply->best + 1)].value / (double)reply->kept;
-    t->whole = fr_job_choice(job, (size_t)(choice - request->choices));
+    size_t index = (size_t)(choice - request->choices);
+    const fr_reply *echoed = &request->choices[choice->prompt * request->each].job.echoed;
+    t->whole = fr_job_whole_choice(&choice->job, echoed, index, &t->likely);
     json_t *calls = json_object_get(json_object_get(t->whole, "message"), "tool_calls");
     for (size_t i = 0; i < json_array_size(calls); i++) fr_tool_call_of_chat(request->called, json_array_get(calls, i));
-    if (request->hides_logprobs) fr_json_put(t->whole, "logprobs", json_null());
-    if (request->echo) fr_echo_put(request, choice, t->whole);
 }
 
 void fr_answer_step(fr_generation_request *request, fr_choice *choice) {
@@ -116,19 +112,13 @@ void fr_answer_step(fr_generation_request *request, fr_choice *choice) {
 /* -------------------------------------------------------------------------------------------------------- the whole */
 
 /* Finds a prompt's choice by its position in the answer: in the order of their start, or with "best_of" the most likely
- * first (among equals the earlier one). */
+ * first. */
 static const fr_choice *choice_at(const fr_generation_request *request, size_t prompt, size_t position) {
-    const fr_choice *first = request->choices + prompt * request->each, *end = first + request->each;
+    const fr_choice *first = request->choices + prompt * request->each;
+    double likely[FR_CHOICES_MAX];
     if (!request->shown) return first + position;
-    for (const fr_choice *choice = first; choice < end; choice++) {
-        size_t before = 0;
-        for (const fr_choice *other = first; other < end; other++) {
-            double more = other->telling->likely - choice->telling->likely;
-            before += more > 0 || (more == 0 && other < choice);
-        }
-        if (before == position) return choice;
-    }
-    return first; /* a likelihood is no number */
+    for (size_t i = 0; i < request->each; i++) likely[i] = first[i].telling->likely;
+    return first + fr_job_nth_likeliest(likely, request->each, position);
 }
 
 static json_t *choices_of(const fr_generation_request *request) {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/serve/answer_echo.h"
+#include "tools/jobs/job_echo.h"
 #include "tools/serve/dialects/answer_dialect.h"
 
 static size_t index_of(const fr_telling *t) {
@@ -75,15 +75,22 @@ static json_t *role(void) {
     return delta;
 }
 
-/* Every stream of a chat begins with the role, and one that echoes its prompt with that. */
+/* Every stream of a chat begins with the role. */
 static void begin(fr_telling *t) {
     if (t->begun) return;
     t->begun = true;
     if (t->request->form == FR_JOB_CHAT)
         fr_answer_send(t->request, object_of(t->request, choice_of(t, role(), json_null(), NULL)));
-    if (!t->request->echo) return;
-    json_t *logprobs = fr_echo_logprobs(t->request, t->choice, &t->offset);
-    fr_answer_send(t->request, object_of(t->request, choice_of(t, fr_echo_text(t->choice), logprobs, NULL)));
+}
+
+/* A prompt that is echoed goes before the first text, once it has been run: its log-probabilities are known then. */
+static void send_echo(fr_telling *t) {
+    const fr_job *job = &t->choice->job;
+    const fr_reply *echoed = &t->request->choices[t->choice->prompt * t->request->each].job.echoed;
+    if (!job->echo || t->echoed) return;
+    t->echoed = true;
+    json_t *logprobs = fr_job_echo_logprobs(job, echoed, &t->offset);
+    fr_answer_send(t->request, object_of(t->request, choice_of(t, fr_job_echo_text(job), logprobs, NULL)));
 }
 
 static json_t *empty_delta(const fr_generation_request *request) {
@@ -120,7 +127,10 @@ static void send_native(fr_telling *t, json_t *content, size_t ids, bool end) {
 }
 
 void fr_chunk_send(fr_telling *t, json_t *delta, size_t ids, bool end) {
-    if (!t->request->dialect) begin(t);
+    if (!t->request->dialect) {
+        begin(t);
+        send_echo(t);
+    }
     if (t->request->timings_per_token || end) fr_timings_take(t);
     if (t->request->dialect)
         fr_items_take(t, delta, ids, end);

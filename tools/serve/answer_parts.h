@@ -44,6 +44,7 @@ typedef struct fr_telling {
     size_t calls;       /* and tool calls */
     json_t *call;       /* that is being told of */
     bool begun;         /* the stream has had its first chunk */
+    bool echoed;        /* and its prompt */
     bool progressed;    /* and was told that all of the prompt has been run */
 
     fr_item item;   /* of an answer in another dialect */

@@ -8,11 +8,11 @@
 
 #include "tools/cli/output.h"
 #include "tools/jobs/job_budget.h"
+#include "tools/jobs/job_choices.h"
 #include "tools/jobs/job_grammar.h"
 #include "tools/serve/answer.h"
 #include "tools/serve/dialects/request_dialects.h"
 #include "tools/serve/generation_request_parts.h"
-#include "tools/serve/infill.h"
 #include "tools/serve/notes.h"
 #include "tools/serve/seconds.h"
 #include "tools/serve/tool_kinds.h"
@@ -59,20 +59,11 @@ static bool check_prompt(fr_generation_request *request, fr_job *job) {
     return fr_job_refuse(job, FR_INPUT, "the prompt has %zu tokens and " FR_JOB_TOO_LONG, count, (long long)context);
 }
 
-/* Takes a prompt with the suffix that stands behind the text which is asked for. */
-static bool take_around(fr_generation_request *request, fr_job *job, const json_t *prompt) {
-    char error[FR_INFILL_ERROR];
-    json_t *ids = fr_infill_around(fr_model_tokenizer(request->setting->loaded->model), prompt, request->suffix, error);
-    bool taken = ids ? fr_job_take_text_or_ids(job, ids) : fr_job_refuse(job, FR_UNBUILT, "%s", error);
-    json_decref(ids);
-    return taken;
-}
-
 static bool take_prompt(fr_generation_request *request, fr_job *job, size_t index) {
     const json_t *prompt = prompt_at(request, index);
     bool chat = request->form == FR_JOB_CHAT;
     bool taken = chat              ? fr_generation_request_take_messages(request, job)
-                 : request->suffix ? take_around(request, job, prompt)
+                 : job->suffix     ? fr_job_take_around(job, prompt)
                                    : fr_job_take_text_or_ids(job, prompt);
     if (job->doubled) fr_notes_say(FR_DOUBLED_NOTE, job->doubled);
     request->too_long = job->too_long;
@@ -92,15 +83,6 @@ static bool settle_seed(fr_job *job) {
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_SEED, job->seed));
 }
 
-/* Choice i draws with the seed and i more; behind the largest seed comes the least. */
-static bool move_seed(fr_job *job, size_t by) {
-    int64_t seed = 0;
-    fr_options_get(job->options, FR_OPT_SEED, &seed);
-    int64_t moved = (int64_t)(((uint64_t)seed + by) & INT64_MAX);
-    if (job->seed >= 0) job->seed = moved;
-    return fr_job_check(job, fr_options_set(job->options, FR_OPT_SEED, moved));
-}
-
 /* Gives the job that was refused; NULL: all were taken. */
 static const fr_job *take_choices(fr_generation_request *request, fr_job *members) {
     for (size_t i = 0; i < request->count; i++) {
@@ -110,7 +92,8 @@ static const fr_job *take_choices(fr_generation_request *request, fr_job *member
         choice->prompt = index;
         fr_job_copy(job, nth ? &choice[-(ptrdiff_t)nth].job : members);
         if (!job->ended && nth == 0) take_prompt(request, job, index);
-        if (!job->ended && nth) move_seed(job, nth);
+        if (nth) job->scores = false;
+        if (!job->ended && nth) fr_job_move_seed(job, nth);
         if (job->ended) return job;
     }
     return NULL;
@@ -118,6 +101,8 @@ static const fr_job *take_choices(fr_generation_request *request, fr_job *member
 
 static bool count_choices(fr_generation_request *request, fr_job *members) {
     size_t prompts = count_prompts(request);
+    request->each = members->each;
+    request->shown = members->shown;
     if (prompts == 0) return fr_job_refuse(members, FR_USAGE, "prompt is empty");
     if (prompts > FR_CHOICES_MAX / request->each)
         return fr_job_refuse(members, FR_USAGE, "prompt: %zu prompts, each with %zu choices, are more than %d in all",
@@ -131,7 +116,6 @@ static bool count_choices(fr_generation_request *request, fr_job *members) {
 static void end_choices(fr_generation_request *request) {
     for (size_t i = 0; i < request->count; i++) {
         fr_answer_forget(&request->choices[i]);
-        free(request->choices[i].echo.logprobs);
         if (request->choices[i].job.setting) fr_job_end(&request->choices[i].job);
     }
     free(request->choices);

@@ -17,7 +17,6 @@ typedef struct fr_choice {
     size_t prompt; /* which of the request's prompts it answers */
     size_t slot;   /* the scheduler's, where its session is */
     double began, first; /* fr_seconds: its session's start, its first id */
-    fr_reply echo;   /* log-probabilities of the prompt's ids, where it is echoed with them: the first choice's alone */
     double ready;    /* and when it could go on behind that */
     uint64_t behind; /* the last request that had arrived by then */
 
@@ -46,9 +45,6 @@ struct fr_generation_request {
     size_t count; /* prompts * n, choices of one prompt behind each other */
     size_t each;  /* n, or "best_of" if that is more */
     size_t shown; /* how many the answer has, the likeliest ones; 0: all */
-    bool echo;    /* an answer begins with its prompt */
-    bool hides_logprobs; /* the likeliest are chosen by them, and the request asks for none */
-    const json_t *suffix; /* of /v1/completions: the text that stands behind what is asked for; NULL: none */
     size_t too_long; /* ids of the first prompt that the context, setting->context, has no room for; 0: all fit */
     char id[48];  /* "chatcmpl-...", or as its dialect begins one */
     time_t created;
@@ -60,9 +56,6 @@ struct fr_generation_request {
     uint64_t number; /* by arrival at its scheduler */
     size_t begun, done; /* choices that have a slot, or had one; that have ended */
 };
-
-/* Choices that one request may have. */
-#define FR_CHOICES_MAX 128
 
 /* Reads a body, which the request keeps (so does one that can't be run); an exchange that it answers, held
  * (NULL: nobody asks). Several threads may read at a time. */

@@ -12,7 +12,7 @@
 #include "tools/jobs/job_parts.h"
 #include "tools/serve/caps.h"
 #include "tools/serve/content_file.h"
-#include "tools/serve/infill.h"
+#include "tools/jobs/infill.h"
 #include "tools/serve/text_routes.h"
 
 #define OLLAMA_VERSION "0.12.11" /* the first whose texts have log-probabilities, as these do */

@@ -9,6 +9,7 @@
 
 #include "forerun_lab.h"
 #include "tools/cli/wide_json.h"
+#include "tools/jobs/job_choices.h"
 #include "tools/serve/generation_request_parts.h"
 #include "tools/serve/notes.h"
 
@@ -130,49 +131,6 @@ static bool take_fields(fr_generation_request *request, fr_job *job, const char 
     while (texts < count && fr_job_plain_text(json_array_get(value, texts))) texts++;
     if (!json_is_array(value) || texts < count) return must_be(job, key, "an array of texts");
     if (count) request->fields = value;
-    return true;
-}
-
-/* llama.cpp's name goes before OpenAI's. */
-static bool take_choices(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
-    if (!fr_job_whole(value, 1, FR_CHOICES_MAX))
-        return fr_job_refuse(job, FR_USAGE, "%s must be a whole number from 1 to %d", key, FR_CHOICES_MAX);
-    if (strcmp(key, "n_cmpl") == 0 || !is_given(job, "n_cmpl")) request->each = (size_t)json_integer_value(value);
-    return true;
-}
-
-static bool take_best_of(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
-    if (!fr_job_whole(value, 1, FR_CHOICES_MAX))
-        return fr_job_refuse(job, FR_USAGE, "%s must be a whole number from 1 to %d", key, FR_CHOICES_MAX);
-    request->shown = (size_t)json_integer_value(value); /* settle_best_of compares it with n */
-    return true;
-}
-
-/* Generates best_of choices if that is more than n; the answer has the n with the highest mean log-probability. */
-static bool settle_best_of(fr_generation_request *request, fr_job *job) {
-    size_t most = request->shown, n = request->each;
-    request->shown = 0;
-    if (most == 0 || most == n) return true;
-    if (most < n) return fr_job_refuse(job, FR_USAGE, "best_of %zu is less than n %zu", most, n);
-    if (request->stream) return fr_job_refuse(job, FR_USAGE, "best_of can't be streamed: the best is known at the end");
-    request->shown = n;
-    request->each = most;
-    if (job->best >= 0) return true;
-    request->hides_logprobs = true;
-    job->best = 0;
-    return fr_job_check(job, fr_options_set(job->options, FR_OPT_LOGPROBS, 0));
-}
-
-static bool take_echo(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
-    if (!json_is_boolean(value)) return must_be(job, key, "true or false");
-    request->echo = json_is_true(value);
-    return !request->echo || !is_given(job, "suffix") || fr_job_is_word(json_object_get(job->request, "suffix"), "") ||
-           fr_job_refuse(job, FR_USAGE, "%s and suffix exclude each other", key);
-}
-
-static bool take_suffix(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
-    if (!fr_is_json_text(value)) return must_be(job, key, "a text");
-    if (json_string_length(value)) request->suffix = value;
     return true;
 }
 
@@ -318,12 +276,7 @@ static const struct {
     {"stream_options", ALL, take_stream_options},
     {"sse_ping_interval", ALL, take_ping},
     {"id_slot", ALL, take_slot},
-    {"n", ALL, take_choices},
-    {"n_cmpl", ALL, take_choices},
-    {"best_of", COMPLETION, take_best_of},
-    {"echo", COMPLETION, take_echo},
     {"echo", CHAT | NATIVE, take_false},
-    {"suffix", COMPLETION, take_suffix},
     {"n_predict", ALL, take_most},
     {"t_max_predict_ms", ALL, take_time},
     {"max_completion_tokens", ALL, take_most},
@@ -414,5 +367,5 @@ bool fr_generation_request_take_members(fr_generation_request *request, fr_job *
         if (!(own ? own(request, job, key, value) : take(job, key, value))) return false;
     }
     job->member = NULL;
-    return settle_best_of(request, job) && check_drafts(job);
+    return fr_job_settle_choices(job, request->stream) && check_drafts(job);
 }

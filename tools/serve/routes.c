@@ -10,7 +10,7 @@
 #include "tools/serve/dialects/request_dialects.h"
 #include "tools/serve/embeddings.h"
 #include "tools/serve/fault.h"
-#include "tools/serve/infill.h"
+#include "tools/jobs/infill.h"
 #include "tools/serve/ollama.h"
 #include "tools/serve/text_routes.h"
 #include "tools/serve/web_page.h"

@@ -6,7 +6,6 @@
 
 #include "forerun_lab.h"
 #include "tools/serve/answer.h"
-#include "tools/serve/answer_echo.h"
 #include "tools/serve/log.h"
 #include "tools/serve/scheduler_parts.h"
 #include "tools/serve/seconds.h"
@@ -319,8 +318,7 @@ static size_t assemble(fr_scheduler *scheduler, fr_slot **slots, size_t *texts) 
     for (size_t i = 0; i < scheduler->running_count; i++) {
         fr_slot *slot = scheduler->running[i];
         fr_job *job = &slot->choice->job;
-        if (job->ended || fr_echo_is_due(slot->request, slot->choice) ||
-            fr_http_exchange_unread(slot->request->exchange) > UNREAD_MOST ||
+        if (job->ended || fr_http_exchange_unread(slot->request->exchange) > UNREAD_MOST ||
             !take_up(scheduler, slot, count == 0 && i + 1 == scheduler->running_count) ||
             waits_for_others(scheduler, slot))
             continue;
@@ -388,34 +386,11 @@ static bool run_round(fr_scheduler *scheduler) {
     return true;
 }
 
-/* Computes the log-probabilities of the first prompt that is to be echoed with them, in one go. False: there is none,
- * or it waits for pages that running texts hold. */
-static bool score_prompt(fr_scheduler *scheduler) {
-    fr_slot *due = NULL;
-    bool others = false;
-    for (size_t i = scheduler->running_count; i-- > 0;) {
-        fr_slot *slot = scheduler->running[i];
-        if (fr_echo_is_due(slot->request, slot->choice))
-            due = slot;
-        else
-            others |= !slot->aside;
-    }
-    if (!due) return false;
-    go_away(scheduler);
-    fr_status status = fr_echo_score(due->request, due->choice);
-    come_back(scheduler);
-    if (status == FR_MEMORY && (forget_kept(scheduler) || others)) return !others;
-    if (status == FR_OK || status == FR_ABORTED) return true;
-    fr_job_fail(&due->choice->job, status);
-    return true;
-}
-
-/* Ends jobs that were over before any round: those that could not start, and those without new ids whose prompt has
- * been scored. */
+/* Ends jobs that were over before any round: those that could not start, and those without new ids. */
 static void end_refused(fr_scheduler *scheduler) {
     for (size_t i = scheduler->running_count; i-- > 0;) {
         fr_slot *slot = scheduler->running[i];
-        if (!slot->choice->job.ended || fr_echo_is_due(slot->request, slot->choice)) continue;
+        if (!slot->choice->job.ended) continue;
         fr_answer_step(slot->request, slot->choice);
         end_choice(scheduler, slot);
     }
@@ -437,9 +412,8 @@ bool fr_scheduler_round(fr_scheduler *scheduler) {
     fr_scheduler_run_errands(scheduler);
     drop_unwanted(scheduler);
     fill(scheduler);
-    bool ran = score_prompt(scheduler);
     end_refused(scheduler);
-    ran |= run_round(scheduler);
+    bool ran = run_round(scheduler);
     ran |= fr_scheduler_run_chore(scheduler);
     ping_all(scheduler);
     fr_scheduler_show(scheduler);

@@ -190,7 +190,10 @@ static bool run(fr_engine *e, fr_round *rounds, size_t count, double *seconds, c
 static void score_prompts(fr_round *rounds, const fr_batch_slice *slice, const fr_batch_slice *end) {
     for (fr_round *t = rounds; slice < end; t++) {
         if (t->session != slice->session) continue;
+        double start = fr_clock();
         fr_status status = fr_prompt_score_take(slice++);
+        if (t->session->stage == FR_STAGE_PROMPT)
+            t->session->stats.value[FR_STAT_PREFILL_SECONDS] += fr_clock() - start;
         if (t->status == FR_OK) note(t, status);
     }
 }

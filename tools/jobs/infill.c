@@ -5,7 +5,7 @@
  * where the capitals are control tokens, known by their texts. Other files stand before that as Qwen2.5-Coder's report
  * (arXiv 2409.12186) has a repository: REPOSITORY name, then FILE name and text of each. Whatever texts hold, they are
  * no control tokens. */
-#include "tools/serve/infill.h"
+#include "tools/jobs/infill.h"
 
 #include <stdarg.h>
 #include <stdio.h>

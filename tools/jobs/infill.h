@@ -3,8 +3,8 @@
  * In: {"input_prefix", "input_suffix", "input_extra": [{"filename", "text"}], "prompt"} and the members of /completion,
  * as llama.cpp's server has them. Out: the body of a request to /completion, whose prompt is ids; False: it can't be
  * one, and `error` says why. */
-#ifndef FR_TOOLS_SERVE_INFILL_H
-#define FR_TOOLS_SERVE_INFILL_H
+#ifndef FR_TOOLS_JOBS_INFILL_H
+#define FR_TOOLS_JOBS_INFILL_H
 
 #include <jansson.h>
 

@@ -1,0 +1,136 @@
+/* A body says the same in a line of a batch as in a request to a server: the same choices, byte for byte, and the same
+ * counts of tokens. What only requests of several choices and of /v1/completions have is in these bodies: "n",
+ * "best_of", "echo" and "suffix". */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/asking.h"
+#include "tests/support/changed_folder.h"
+#include "tests/support/command.h"
+#include "tests/support/server.h"
+
+#define OLD    "\"prompt\": \"The river in winter\", \"max_tokens\": 12"
+/* Defaults of the server are other ones than a batch's. */
+#define DRAWN  "\"temperature\": 1.1, \"top_k\": 30, \"top_p\": 0.9, \"min_p\": 0.01"
+#define GREEDY "\"temperature\": 0"
+#define HI     "\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"max_tokens\": 9"
+
+static const struct {
+    const char *path, *body;
+    size_t choices;
+} asked[] = {
+    {COMPLETION, "{" OLD ", " GREEDY ", \"echo\": true}", 1},
+    {COMPLETION, "{" OLD ", " GREEDY ", \"echo\": true, \"logprobs\": 3}", 1},
+    {COMPLETION, "{" OLD ", " DRAWN ", \"seed\": 7, \"echo\": true, \"logprobs\": 0, \"n\": 3}", 3},
+    {COMPLETION, "{" OLD ", " DRAWN ", \"seed\": 7, \"n\": 2, \"best_of\": 5}", 2},
+    {COMPLETION, "{" OLD ", " DRAWN ", \"seed\": 7, \"best_of\": 4, \"logprobs\": 1}", 1},
+    {COMPLETION, "{" OLD ", " DRAWN ", \"seed\": 8, \"best_of\": 4, \"echo\": true}", 1},
+    {COMPLETION, "{" OLD ", " DRAWN ", \"seed\": 8, \"n\": 3, \"best_of\": 3, \"stop\": [\"e\"]}", 3},
+    {COMPLETION, "{\"prompt\": \"The sea\", \"max_tokens\": 0, \"echo\": true, \"logprobs\": 2, " GREEDY "}", 1},
+    {COMPLETION, "{\"prompt\": \"The sea\", \"max_tokens\": 0, \"echo\": true, " GREEDY "}", 1},
+    {COMPLETION, "{\"prompt\": [300, 301, 302], \"max_tokens\": 5, " GREEDY ", \"echo\": true, \"logprobs\": 1}", 1},
+    {COMPLETION, "{" OLD ", " GREEDY ", \"suffix\": \" and the ice.\"}", 1},
+    {COMPLETION, "{\"prompt\": [[300, 301]], \"max_tokens\": 5, " GREEDY ", \"suffix\": \"x\", \"logprobs\": 1}", 1},
+    {CHAT, "{" HI ", " DRAWN ", \"seed\": 3, \"n\": 3}", 3},
+    {CHAT, "{" HI ", " DRAWN ", \"seed\": 9223372036854775807, \"n\": 2, \"logprobs\": true}", 2},
+    {CHAT, "{" HI ", " DRAWN ", \"seed\": 3, \"n\": 2, \"regex\": \"[a-f]{4}\"}", 2},
+};
+enum { ASKED = sizeof asked / sizeof *asked };
+
+static fr_changed_folder folder;
+
+/* Makes the demo model one that was given tokens for a text that is filled in. */
+static void make_model(void) {
+    static const char *const renamed[][2] = {{"\"<mask>\"", "\"<|fim_prefix|>\""},
+                                             {"\"<pad>\"", "\"<|fim_suffix|>\""},
+                                             {"\"<unk>\"", "\"<|fim_middle|>\""}};
+    FILE *file = fopen("tools/demo/target/tokenizer.json", "r");
+    size_t size = 8 << 20, length, put = 0;
+    char *text = malloc(size), *changed = malloc(size);
+    ck_assert(file && text && changed);
+    length = fread(text, 1, size / 2, file);
+    ck_assert(length > 0 && feof(file));
+    text[length] = '\0';
+    fclose(file);
+    for (size_t at = 0; at < length;) {
+        size_t i = 0;
+        while (i < 3 && strncmp(text + at, renamed[i][0], strlen(renamed[i][0])) != 0) i++;
+        ck_assert_uint_lt(put + 32, size);
+        if (i == 3) {
+            changed[put++] = text[at++];
+            continue;
+        }
+        put += (size_t)snprintf(changed + put, size - put, "%s", renamed[i][1]);
+        at += strlen(renamed[i][0]);
+    }
+    changed[put] = '\0';
+    fr_changed_folder_make(&folder, "tools/demo/target", "{}");
+    fr_changed_folder_write(&folder, "tokenizer.json", changed);
+    free(text);
+    free(changed);
+}
+
+static char *lines_of_all(void) {
+    char *lines = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&lines, &length);
+    ck_assert_ptr_nonnull(out);
+    for (size_t i = 0; i < ASKED; i++)
+        fprintf(out, "{\"custom_id\": \"%zu\", \"method\": \"POST\", \"url\": \"%s\", \"body\": %s}\n", i,
+                asked[i].path, asked[i].body);
+    fclose(out);
+    return lines;
+}
+
+static size_t count_of(const json_t *body, const char *key) {
+    return (size_t)json_integer_value(fr_json_get(fr_json_get(body, "usage"), key));
+}
+
+/* The batch runs all lines at once, or one after the other. */
+START_TEST(lines_say_what_requests_say) {
+    make_model();
+    char *lines = lines_of_all();
+    fr_command c = fr_command_feed(lines, "batch -m %s --quiet -f - -o - -np %d", folder.path, _i ? 6 : 1);
+    fr_server server = fr_server_start("-m %s -np 4 -c 512", folder.path);
+    const char *at = c.out;
+    for (size_t i = 0; i < ASKED; i++) {
+        const char *end = strchr(at, '\n');
+        ck_assert_ptr_nonnull(end);
+        json_t *answer = json_loadb(at, (size_t)(end - at), 0, NULL), *body = json_loads(asked[i].body, 0, NULL);
+        json_t *other;
+        at = end + 1;
+        ck_assert(answer && body);
+        const json_t *said = fr_json_get(fr_json_get(answer, "response"), "body");
+        ck_assert_int_eq(fr_ask_json(server.port, asked[i].path, body, &other), 200);
+        char *one = json_dumps(fr_json_get(said, "choices"), 0), *two = json_dumps(fr_json_get(other, "choices"), 0);
+        ck_assert_uint_eq(json_array_size(fr_json_get(said, "choices")), asked[i].choices);
+        ck_assert_msg(strcmp(one, two) == 0, "%s\nbatch: %.900s\nserve: %.900s", asked[i].body, one, two);
+        ck_assert_uint_eq(count_of(said, "prompt_tokens"), count_of(other, "prompt_tokens"));
+        ck_assert_uint_eq(count_of(said, "completion_tokens"), count_of(other, "completion_tokens"));
+        free(one);
+        free(two);
+        json_decref(other);
+        json_decref(answer);
+        json_decref(body);
+    }
+    fr_server_stop(&server);
+    fr_command_free(&c);
+    fr_changed_folder_remove(&folder);
+    free(lines);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("batch_serve");
+    TCase *cases = tcase_create("bodies");
+    tcase_set_timeout(cases, 120);
+    tcase_add_loop_test(cases, lines_say_what_requests_say, 0, 2);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed > 0;
+}
