@@ -11,7 +11,7 @@
 
 #include "kernels/compiler.h"
 
-/* What the walk knows in a block. */
+/* Holds what all steps of the walk over one block need. */
 typedef struct walk {
     const fr_attn *attn;
     const fr_attn_steps *steps;
@@ -32,7 +32,8 @@ static bool alike(const fr_attn_state *a, const fr_attn_state *b) {
     return a->from == b->from && a->to == b->to && a->first == b->first;
 }
 
-/* How many queries take a step together: neighbours that are alike, in groups as even as they can be. */
+/* Groups neighbouring queries that see the same positions, so that each step serves a whole group; the groups are as
+ * even as they can be. */
 static void group_queries(const walk *w) {
     size_t most = w->steps->together;
     for (size_t j = 0, end; j < w->attn->count; j = end) {
@@ -66,7 +67,7 @@ static void enter_block(walk *w, int64_t block) {
     w->next_k = sees_next ? attn->k_pages[next / FR_ATTN_BLOCK] + attn->k_at : NULL;
 }
 
-/* Whether the steps read values of this type where they lie. */
+/* Returns true if the steps read values of this type directly from the cache instead of from a decoded tile. */
 static bool as_it_lies(const walk *w, fr_dtype type) {
     return !w->steps->decode[type] || w->attn->count <= w->steps->undecoded[type];
 }
@@ -156,7 +157,7 @@ static void store_partial(const walk *w) {
     }
 }
 
-/* From a query's scores of the block to its weights. */
+/* Turns a query's scores of the block into weights. */
 static void weigh(const walk *w, fr_attn_state *state) {
     float cap = w->attn->softcap;
     if (state->from >= state->to) return;

@@ -18,7 +18,7 @@ enum {
     FR_ATTN_STRIP = 64  /* columns of V in one step, at most */
 };
 
-/* What a query carries from block to block; its o is `out`. */
+/* Holds what a query carries from block to block; its o is `out`. */
 typedef struct fr_attn_state {
     alignas(64) const float *q;
     float *out;

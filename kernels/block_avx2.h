@@ -1,4 +1,4 @@
-/* What the kernels of packed weights share in registers of 8 features: unpacking, scales, the walk over a matrix.
+/* Shared parts of the kernels for packed weights in registers of 8 features: unpacking, scales, the walk over a matrix.
  *
  * In: packed tiles (quant/packed.h), quantized rows. Out: y, as fr_matmul_block_fn has it. A file of an instruction set
  * gives each format its `dot`, which adds a run of 32 columns to the chains, and takes the rest from here.
@@ -155,11 +155,11 @@ FR_INLINE void unpack_8_bits(pair *first, pair *second, const uint8_t *codes, si
 
 /* ------------------------------------------------------------------------------------------ scales of 16 features */
 
-/* What a block of 256 says about its runs, for 16 features. */
+/* Holds the scales of a block of 256 columns for its runs, for 16 features. */
 typedef struct head {
     float d[FR_TILE_FEATURES], m[FR_TILE_FEATURES]; /* m: -dmin */
     __m256i values;                                 /* of codes that are looked up */
-    /* Of runs, or of their halves. */
+    /* One for each run, or for each half of a run. */
     uint8_t scale[2 * CHUNK][FR_TILE_FEATURES], minimum[2 * CHUNK][FR_TILE_FEATURES];
 } head;
 
@@ -393,7 +393,7 @@ FR_INLINE void join(chains *c, size_t row, const run *w, float_pair isum) {
     }
 }
 
-/* Of NVFP4 half `columns` of a run, by itself. */
+/* Joins one half of an NVFP4 run, because each half has its own scale. */
 FR_INLINE void join_half(chains *c, size_t row, const run *w, size_t columns, float_pair isum) {
     run of_half = *w;
     if (columns) of_half.d = w->m;
@@ -508,7 +508,7 @@ FR_INLINE void compute_tile(format f, const fr_matmul_block *job, __m256i values
     }
 }
 
-/* What codes stand for, in both halves of a register. */
+/* Loads the values that codes are looked up in, into both halves of a register. */
 FR_INLINE __m256i values_of(format f) {
     if (f.table == 0) return _mm256_setzero_si256();
     __m128i values = _mm_loadu_si128((const __m128i *)(const void *)fr_code_values(f.table));

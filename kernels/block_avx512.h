@@ -55,7 +55,7 @@ enum {
     SKEW = 320
 };
 
-/* What the runs of a block share. */
+/* Holds what the runs of a block share. */
 typedef struct block {
     __m512 d, m;
     __m512i values; /* of codes that are looked up, plus the offset */
@@ -95,7 +95,7 @@ typedef struct format {
  * registers, with the activations q. shared: they are worth a register, as another tile's codes meet them too. */
 typedef __m512i dot_fn(__m512i sum, const __m512i *codes, const int8_t *q, size_t groups, unsigned bits, bool shared);
 
-/* How an instruction set multiplies, and how many groups at once by a code's bits. */
+/* Says how an instruction set multiplies, and how many groups of columns it adds up at a time by the bits of a code. */
 typedef struct products {
     dot_fn *dot;
     uint8_t groups[9]; /* 7: codes up to 86 */
@@ -291,7 +291,8 @@ FR_INLINE void open_k(block *b, const uint8_t *bytes) {
     open_six_bits(b, bytes + 64);
 }
 
-/* Of a run's halves the first's scales are among the scales, the second's among the minima. */
+/* Unpacks a block's scales: those of each run's first half are put among the scales, those of its second half among the
+ * minima. */
 FR_INLINE void open_q3_k(block *b, const uint8_t *bytes) {
     open_d(b, bytes);
     open_six_bits(b, bytes + 32);
@@ -414,7 +415,7 @@ FR_INLINE void scale_iq_halves(run *r, const block *b, const uint8_t *bytes, siz
     r->high = odd_scales(row, 1);
 }
 
-/* Of IQ1_S too; IQ1_M has the next. */
+/* Serves IQ1_S too; IQ1_M has the next one. */
 FR_INLINE __m512i code_iq2_xxs(const block *b, const uint8_t *bytes, size_t index, size_t g) {
     return _mm512_shuffle_epi8(b->values, threes(bytes + FR_HEAD_BYTES_iq2_xxs + FR_RUN_BYTES_iq2_xxs * index, g));
 }
@@ -455,19 +456,19 @@ FR_INLINE bool halved(const format *f) {
     return f->joining == HALVES || f->joining == HALVES_MIN || f->joining == APART;
 }
 
-/* How many rows leave most lines to the processor's prefetchers where hints would ask for L2: those that use up a line
- * of codes in so few instructions that the core looks far enough ahead. Hints for every line would only take buffers
- * from it. (Zen 4, shares of the bandwidth that whole steps reach, with no hints and with those for pages: one row of
- * Q8_0 where memory reads 30 GB/s 97 and 99%, where it reads 46 81 and 93%; one of Q4_0 89 and 93%; 4 rows of Q8_0 85
- * with all hints and 89%. But one of Q4_K at 46 GB/s 80 with all and 73%.) */
+/* Returns up to how many rows most lines are left to the processor's prefetchers where hints would ask for L2. These
+ * rows use up a line of codes in so few instructions that the core itself looks far enough ahead, and hints for every
+ * line would only take buffers from it. (Zen 4, shares of the bandwidth that whole steps reach, with no hints and with
+ * those for pages: one row of Q8_0 where memory reads 30 GB/s 97 and 99%, where it reads 46 81 and 93%; one of Q4_0 89
+ * and 93%; 4 rows of Q8_0 85 with all hints and 89%. But one of Q4_K at 46 GB/s 80 with all and 73%.) */
 FR_INLINE size_t rows_paged(const format *f) {
     return f->runs > 1 ? 0 : f->code == code_q8_0 ? 4 : 1;
 }
 
 /* ---------------------------------------------------------------------------------------- a run of one or two tiles */
 
-/* Where it lies, and what of it is unpacked: not a part of this, as clang would keep in memory all of a struct that is
- * initialized in part. */
+/* Says where a run lies in each tile. Its unpacked codes are not part of the struct, because clang would keep all of a
+ * struct in memory that is initialized only in part. */
 typedef struct tiles_run {
     const block *blocks;
     const uint8_t *bytes[PAIR];
@@ -536,7 +537,7 @@ FR_INLINE __m512 minima(const run *r, const fr_qblock *x) {
     return _mm512_fmadd_ps(r->low_min, first, _mm512_mul_ps(r->high_min, second));
 }
 
-/* Where the halves of a run join one after the other. */
+/* Adds a run whose halves have scales of their own, so that each half joins the chains by itself. */
 FR_INLINE void add_apart(const format *f, const products *by, tiles_run *p, const fr_qblock *x, __m512 acc[][PAIR],
                          size_t rows, size_t tiles, bool unpack) {
     FR_UNROLLED for (size_t half = 0; half < 2; half++) {
@@ -576,7 +577,7 @@ FR_INLINE void add_run(const format *f, const products *by, tiles_run *p, const 
     }
 }
 
-/* What one call computes, as fr_matmul_block_fn has it, with columns counted in blocks. */
+/* Holds the arguments of fr_matmul_block_fn, with columns counted in blocks. */
 typedef struct product {
     float *y;
     size_t y_stride;
@@ -616,8 +617,8 @@ typedef struct place {
     size_t ahead; /* bytes */
 } place;
 
-/* How many times `tiles` are taken at a time. A pair's tiles are half of them apart, so that both are read in the order
- * of memory from one pair to the next. */
+/* Returns the number of steps that take `tiles` tiles each. The two tiles of a pair are this many apart, so that both
+ * are read in the order of memory from one pair to the next. */
 FR_INLINE size_t steps(const product *job, size_t tiles) {
     return (job->features + tiles * FR_TILE_FEATURES - 1) / (tiles * FR_TILE_FEATURES);
 }

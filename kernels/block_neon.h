@@ -1,4 +1,4 @@
-/* What the block-quantized kernels of neon, dotprod and i8mm share: everything but the dot product itself.
+/* Shared parts of the block-quantized kernels of neon, dotprod and i8mm: everything but the dot product itself.
  *
  * In: packed tiles (quant/packed.h) and quantized rows. Out: products, as fr_matmul_block_fn has them. A register is
  * 4 features x 4 columns of codes, a quarter of a tile's line; a lane of sums is one output feature. The codes of 8
@@ -71,7 +71,7 @@ static const format iq1_m = {FR_IQ1_M, FR_BITS_iq1_m, .table = true, .halves = t
 static const format tq2_0 = {FR_TQ2_0, FR_BITS_tq2_0, .offset = 1, .most = 3, FR_SIZES(tq2_0)};
 static const format nvfp4 = {FR_NVFP4, FR_BITS_nvfp4, .table = true, .apart = true, .most = 12, FR_SIZES(nvfp4)};
 
-/* What multiplies the sums of a chunk, by run and feature. */
+/* Holds the factors of a chunk's sums, by run and feature. */
 typedef struct scales {
     float d[RUNS][FEATURES], m[RUNS][FEATURES];
     int32_t halves[RUNS][2][FEATURES], minima[RUNS][2][FEATURES];
@@ -104,9 +104,9 @@ typedef struct level {
     bool all_bytes; /* multiplies codes up to 255; where not, codes of 8 bits become signed values, without offset */
 } level;
 
-/* What each instruction set's file defines: sums += values * q over half `half` of a run, of one row or a pair of rows.
- * A pair's sums are by features 0 and 1, then 2 and 3 of a quarter, in lanes of rows 0, 1, 0, 1. half and pair are
- * constants. */
+/* Adds values * q over half `half` of a run to the sums of one row or a pair of rows. Each instruction set's file
+ * defines it. A pair's sums are by features 0 and 1, then 2 and 3 of a quarter, in lanes of rows 0, 1, 0, 1. half and
+ * pair are constants. */
 FR_INLINE void multiply(format f, row_sums sums, run_values values, size_t half, const int32_t (*q)[4], bool pair);
 
 /* ----------------------------------------------------------------------------------------------------------- scales */
@@ -254,7 +254,7 @@ FR_INLINE void load_q6_scales(scales *s, const uint8_t *w) {
     for (size_t run = 1; run < RUNS; run++) memcpy(s->d[run], s->d[0], sizeof s->d[0]);
 }
 
-/* Of all runs. */
+/* Loads one scale for all runs. */
 FR_INLINE void load_one_d(scales *s, const uint8_t *w) {
     load_d(s->d[0], w);
     for (size_t run = 1; run < RUNS; run++) memcpy(s->d[run], s->d[0], sizeof s->d[0]);

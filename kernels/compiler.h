@@ -1,4 +1,4 @@
-/* What the kernels ask of a compiler beyond C: to inline, and to unroll. gcc and clang. */
+/* Macros for what the kernels ask of gcc and clang beyond C: to inline, and to unroll. */
 #ifndef FR_KERNELS_COMPILER_H
 #define FR_KERNELS_COMPILER_H
 

@@ -1,4 +1,4 @@
-/* What an AArch64 processor runs: the hardware-capability words that the kernel hands every process. */
+/* Finds what an AArch64 processor can run, from the hardware-capability words that the kernel hands every process. */
 #include "kernels/cpu.h"
 
 #include <asm/hwcap.h>

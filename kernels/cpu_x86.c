@@ -1,4 +1,4 @@
-/* What an x86-64 processor runs, and what its operating system saves on a context switch: CPUID and XCR0. */
+/* Finds what an x86-64 processor can run and its operating system saves on a context switch, from CPUID and XCR0. */
 #include "kernels/cpu.h"
 
 #include <cpuid.h>

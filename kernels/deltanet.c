@@ -5,7 +5,7 @@
 
 enum { STRIP = FR_DELTANET_STRIP };
 
-/* Where a row's columns lie: in its own arrays, or where there are fewer than a step takes in these. */
+/* Holds a row's columns: in the row's own arrays, or in these where they are fewer than a step takes. */
 typedef struct columns {
     size_t first, count;
     bool whole;

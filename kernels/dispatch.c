@@ -1,4 +1,4 @@
-/* From an instruction-set word to a table of kernels.
+/* Makes a table of kernels for an instruction-set word.
  *
  * In: a word, or NULL for the best here. Out: a table with an implementation of every operation. kernels.def lists the
  * kernels weakest level first, so that filling a table in its order overlays scalar upwards. */

@@ -140,7 +140,7 @@ typedef void fr_clamped_swiglu_fn(float *y, const float *gate, const float *up, 
 /* y[i] = x[i] / (1 + exp(-gate[i])); y may be x or gate. */
 typedef void fr_sigmoid_mul_fn(float *y, const float *x, const float *gate, size_t n);
 
-/* How many positions such a convolution reads at most, wherever a model says it. */
+/* The most positions that such a convolution reads; models that say more are refused. */
 #define FR_MOST_CONV_KERNEL 16
 
 /* A short causal convolution of n channels, and silu: y[c] = acc / (1 + exp(-acc)), acc = fma(w[t * w_stride + c],

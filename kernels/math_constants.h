@@ -12,7 +12,7 @@
 
 #define FR_LOG2E 0x1.715476p+0f
 
-/* By what the clamped swiglu's gate grows before its sigmoid. */
+/* The factor of the clamped swiglu's gate before its sigmoid. */
 #define FR_SWIGLU_ALPHA 1.702f
 
 /* Added to t, |t| < 2^22, leaves rint(t) in the low bits of the sum. */

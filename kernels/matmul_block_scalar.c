@@ -4,7 +4,7 @@
 
 enum { RUN = 32 };
 
-/* What a code stands for, and how the sums of a run join an output's chain. */
+/* Says which value a code stands for, and how the sums of a run join an output's chain. */
 typedef struct format {
     fr_dtype type;
     int offset;           /* value = code - offset, where there are no values */

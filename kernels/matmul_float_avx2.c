@@ -46,7 +46,7 @@ typedef struct tile {
     fr_prefetch_hint how;
 } tile;
 
-/* What a tile multiplies: `rows` rows by `features` outputs, both constants. */
+/* Holds the operands of a tile: `rows` rows by `features` outputs, both constants. */
 typedef struct operands {
     const float *x;
     size_t x_stride, rows, features;

@@ -207,14 +207,15 @@ static size_t row_tiles(const fr_matmul *job) {
     return (job->rows + ROWS - 1) / ROWS;
 }
 
-/* Whether the same columns of all rows meet in one set of the L1 cache, which holds fewer than a tile's. */
+/* Returns true if the same columns of all rows map to one set of the L1 cache, which has fewer ways than a tile has
+ * rows. */
 static bool rows_meet(const fr_matmul *job) {
     return job->rows > 1 && job->x_stride * sizeof(float) % WAY == 0;
 }
 
-/* Where a tile's rows begin: as they lie, or packed into a panel, where they don't meet. (Zen 4, two cores, float32:
- * 512 rows of 6144 columns 84 to 104 and 154 GFLOP/s, 6 rows of 4096 75 and 106; groups of 32 outputs, copied for twice
- * as often, 125 and 83.) */
+/* Sets where a tile's rows begin: in place, or copied into a panel, where they do not share a set of the cache. (Zen 4,
+ * two cores, float32: 512 rows of 6144 columns 84 to 104 and 154 GFLOP/s, 6 rows of 4096 75 and 106; groups of 32
+ * outputs, copied for twice as often, 125 and 83.) */
 FR_INLINE void place_rows(const fr_matmul *job, tile *t, size_t rows, float panel[ROWS][CHUNK + 16]) {
     t->x = job->x + t->row * job->x_stride + t->from;
     t->x_stride = job->x_stride;

@@ -1,10 +1,10 @@
-/* Which processor this is, as far as prefetching goes: see prefetch_x86.h. */
+/* Tells processors apart as far as prefetching differs: see prefetch_x86.h. */
 #include "kernels/prefetch_x86.h"
 
 #include <cpuid.h>
 #include <stdatomic.h>
 
-/* What CPUID says of a processor, as its leaves 0, 1 and 7 have it (AMD64 Architecture Programmer's Manual 3, appendix
+/* Holds what CPUID tells of a processor in its leaves 0, 1 and 7 (AMD64 Architecture Programmer's Manual 3, appendix
  * E; Intel 64 and IA-32 Architectures Software Developer's Manual 2, CPUID). */
 typedef struct processor {
     bool amd, intel;

@@ -20,13 +20,14 @@ typedef enum fr_prefetch_hint { FR_PREFETCH_NONE, FR_PREFETCH_L1, FR_PREFETCH_L2
  * L2, 25 without any. Zen 3 was not at hand; Zen 5 is served by L1.) */
 fr_prefetch_hint fr_prefetch_hint_here(void);
 
-/* Whether one row or two of packed weights, which wait for memory alone, are served by L2 where more are not: on
- * Intel's cores since Sapphire Rapids' (Golden Cove), the first of Intel's to compute with halves in AVX-512. A list of
- * models would leave out the next ones, and those that a virtual machine numbers otherwise. (Two such cores with AMX,
- * which a plain loop reads at 30 GB/s, whole steps over reading with hints for L1, and as it is now: one row of Q4_0
- * 1.28 and 0.99, of Q4_K 1.34 and 1.01; two rows 1.37 and 1.00, 1.45 and 1.00; from 4 rows on L2 gains nothing. Two of
- * Emerald Rapids, 32 GB/s, with L2 as far ahead as L1: one row of Q4_0 31.8 and 33.5 GB/s, two 29.4 and 32.2; one of
- * Q4_K 29.9 and 32.6; but 8 of Q4_0, which the ports bound, 28.1 and 27.5, and one with hints for pages 28.9.) */
+/* Returns true if one or two rows of packed weights, which wait for memory alone, run faster with hints for L2 while
+ * more rows do not. That holds for Intel's cores since Sapphire Rapids (Golden Cove), Intel's first with AVX-512
+ * arithmetic on halves, by which they are recognized. A list of models would leave out the next ones, and those that a
+ * virtual machine numbers otherwise. (Two such cores with AMX, which a plain loop reads at 30 GB/s, whole steps over
+ * reading with hints for L1, and as it is now: one row of Q4_0 1.28 and 0.99, of Q4_K 1.34 and 1.01; two rows 1.37 and
+ * 1.00, 1.45 and 1.00; from 4 rows on L2 gains nothing. Two of Emerald Rapids, 32 GB/s, with L2 as far ahead as L1: one
+ * row of Q4_0 31.8 and 33.5 GB/s, two 29.4 and 32.2; one of Q4_K 29.9 and 32.6; but 8 of Q4_0, which the ports bound,
+ * 28.1 and 27.5, and one with hints for pages 28.9.) */
 bool fr_prefetch_few_to_l2(void);
 
 /* Prefetches the lines that begin at bytes, bytes + 64, ...; size: a constant. */

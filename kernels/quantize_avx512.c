@@ -83,7 +83,7 @@ FR_INLINE void quantize_group(fr_qblock *q, const float *values) {
     _mm_storeu_si128((__m128i *)(void *)&q[3].d, _mm512_extracti64x2_epi64(ends, 3));
 }
 
-/* What is left of a group is filled up with zeros, which change no maximum and no sum. */
+/* Fills the last group up with zeros, which change no maximum and no sum. */
 void fr_quantize_avx512(fr_qblock *q, const float *x, size_t cols) {
     for (; cols >= GROUP * BLOCK; cols -= GROUP * BLOCK, x += GROUP * BLOCK, q += GROUP) quantize_group(q, x);
     if (cols) {

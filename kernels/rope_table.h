@@ -51,11 +51,11 @@ void fr_rope_yarn(float *inverse, size_t n, double theta, double factor, double 
  * reciprocal each rounded to float32 (Ding et al. 2024, arXiv:2402.13753; transformers 5.17). */
 void fr_rope_divided(double theta, const float *divisor, size_t n, float *inverse);
 
-/* By how much it makes cosines and sines larger: the root of 1 + log(factor) / log(trained); 1 where the factor is at
- * most 1. */
+/* Returns the factor by which LongRoPE enlarges cosines and sines: the root of 1 + log(factor) / log(trained); 1 where
+ * the factor is at most 1. */
 double fr_rope_longrope_magnitude(double factor, double trained);
 
-/* By how much YaRN makes attention sharper: 0.1 weight log(factor) + 1; 1 where the factor is at most 1. */
+/* Returns the factor by which YaRN sharpens attention: 0.1 weight log(factor) + 1; 1 where the factor is at most 1. */
 double fr_rope_yarn_magnitude(double factor, double weight);
 
 /* cosine[i], sine[i] of the float32 product position * inverse[i], i < n, correctly rounded but for rare last bits. The

@@ -1,4 +1,4 @@
-/* What the _scalar files share: the definition of every rounding that the other instruction sets reproduce.
+/* Shared parts of the _scalar files: the definition of every rounding that the other instruction sets reproduce.
  *
  * In and out: single values. On x86 each _scalar file is compiled twice, plain (fmaf is libm's) and with -mfma
  * -DFR_SCALAR_FMA (fmaf is one instruction); FR_SCALAR names the functions of the two builds apart. */

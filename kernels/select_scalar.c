@@ -10,7 +10,7 @@ int64_t FR_SCALAR(argmax)(const float *x, size_t n) {
     return (int64_t)best;
 }
 
-/* Whether a stands before b in the order of the result. */
+/* Returns true if a stands before b in the order of the result. */
 static inline bool before(const float *x, int32_t a, int32_t b) {
     if (x[a] > x[b] || (isnan(x[b]) && !isnan(x[a]))) return true;
     bool equal = x[a] == x[b] || (isnan(x[a]) && isnan(x[b]));

@@ -1,4 +1,4 @@
-/* What the _avx2 files share: short loads and stores, the tree over 16 partial sums, exp and tanh on 8 values.
+/* Shared parts of the _avx2 files: short loads and stores, the tree over 16 partial sums, exp and tanh on 8 values.
  *
  * Two registers are the 16 partial sums of scalar.h's dot, low p[0..7], high p[8..15]. Where fewer than 8 values are
  * left they go through a buffer: a masked load may touch the memory behind it. */

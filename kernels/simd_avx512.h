@@ -1,4 +1,4 @@
-/* What the _avx512 files share: masks, the tree over 16 partial sums, exp and tanh on 16 values.
+/* Shared parts of the _avx512 files: masks, the tree over 16 partial sums, exp and tanh on 16 values.
  *
  * A register is the 16 partial sums of scalar.h's dot, lane i for p[i]. Lengths that are no multiple of 16 end with a
  * masked step; lanes without a value are neither read nor changed. */

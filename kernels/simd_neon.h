@@ -1,4 +1,4 @@
-/* What the _neon files share: ends shorter than a register, the dot product, exp and tanh on 4 values. ARMv8.0.
+/* Shared parts of the _neon files: ends shorter than a register, the dot product, exp and tanh on 4 values. ARMv8.0.
  *
  * The 16 partial sums of scalar.h's dot are four registers, lane i of register c for p[4 c + i]. Where a length is no
  * multiple of a step, the end is copied to where a whole step may be read; lanes without a value are not changed. */

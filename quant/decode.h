@@ -1,4 +1,4 @@
-/* How each block type becomes float32: one function a type, for one block.
+/* Decodes block types to float32: one function a type, for one block.
  *
  * In: the bytes of a block as GGUF stores them, at any address. Out: its values (fr_dtype_block(type) of them) in
  * ascending order of columns. Every function computes in float32 what its formula says, in that order; nothing else

@@ -1,4 +1,4 @@
-/* What the numbers of a tensor are: name, size, and how a row of them becomes float32.
+/* Types of a tensor's numbers: name, size, and how a row of them becomes float32.
  *
  * In: raw little-endian bytes of a type. Out: float32 values: exact for the float types, and for the block types those
  * that the gguf Python package computes, bit for bit (Q1_0, Q2_0: llama.cpp). A block type stores a run of 32 to 256

@@ -55,11 +55,11 @@ static void encode_float(fr_dtype type, float value, uint8_t *bytes) {
     bytes[1] = (uint8_t)(bits >> 8);
 }
 
-/* Of columns that an importance matrix calls 0 some numbers are written all the same: the nearest that the others
+/* The least weight of a column. A column whose importance is 0 still gets codes, the nearest that the other columns
  * allow. */
 #define LEAST_WEIGHT 0x1p-20
 
-/* Whether the block's columns differ in importance; weights are about 1. */
+/* Makes weights, about 1, of the importances of a block's columns; returns true if they differ. */
 static bool weigh_block(fr_dtype type, const float *x, const float *importance, size_t n, float *weights) {
     double mean = 0, square = 0;
     for (size_t i = 0; i < n; i++) {

@@ -1,4 +1,4 @@
-/* How float32 values become a block type: the codes and scales that decode to the smallest squared error found.
+/* Encodes float32 values as a block type: finds the codes and scales that decode to the smallest squared error found.
  *
  * In: rows of float32. Out: blocks as GGUF stores them (quant/dtype.h), which fr_dtype_decode reads back. Every type is
  * searched: starting points for the scale (and the minimum), from each of them alternately the nearest codes for a

@@ -49,7 +49,7 @@ FR_INLINE float inverse_of(float scale) {
     return scale != 0 ? 1 / scale : 0;
 }
 
-/* Where chosen ? a : b. */
+/* Selects, lane by lane, chosen ? a : b. */
 FR_INLINE lanes select_lanes(lane_bits chosen, lanes a, lanes b) {
     return (lanes)((chosen & (lane_bits)a) | (~chosen & (lane_bits)b));
 }
@@ -65,7 +65,7 @@ FR_INLINE float sum_of(lanes v) {
     return (v[0] + v[2]) + (v[1] + v[3]);
 }
 
-/* What four values count for: themselves, or by their weights. */
+/* Multiplies four values by their weights, if there are weights. */
 FR_INLINE lanes weigh(lanes value, const float *weights, size_t i) {
     return weights ? value * load_lanes(weights + i) : value;
 }

@@ -37,7 +37,7 @@ FR_INLINE const float *weights_at(const task *t, size_t run) {
     return t->weights ? t->weights + run * t->run : NULL;
 }
 
-/* What a block is encoded as: value = (d * scale) * code - dmin * minimum. */
+/* Holds one way to encode a block: value = (d * scale) * code - dmin * minimum. */
 typedef struct plan {
     float d, dmin, error;
     uint8_t scales[HALVES], minimums[HALVES];

@@ -32,7 +32,7 @@ FR_INLINE const float *weights_at(const task *t, size_t run) {
     return t->weights ? t->weights + run * t->run : NULL;
 }
 
-/* What a block is encoded as: value = (d * scale) * code. */
+/* Holds one way to encode a block: value = (d * scale) * code. */
 typedef struct plan {
     float d, error;
     int8_t scales[HALVES];

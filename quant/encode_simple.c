@@ -45,7 +45,7 @@ static float extreme_of(const float *x) {
     return extreme;
 }
 
-/* From a line, rounded, to the best line for its codes, as long as the error falls. */
+/* Improves a line: rounds it, takes the best line for its codes, and repeats this as long as the error falls. */
 FR_INLINE line descend(const float *x, const float *weights, line l, mass m, bool ray, snap_fn *snap) {
     line best = {0, ray ? 0 : half_of(mean_of(m))};
     float error = fit_codes(x, weights, COLS, best, snap).error;
@@ -209,7 +209,8 @@ static int exponent_of(float value) {
     return (int)(bits >> 23 & 255) - 127;
 }
 
-/* Of the two powers of two that the largest value fits, rounded down or not, the better one for all values alike. */
+/* Encodes with both powers of two that suit the largest value, rounded down or not, and keeps the one with the smaller
+ * error over all values. */
 void fr_encode_mxfp4(const float *x, const float *weights, uint8_t *block) {
     (void)weights;
     uint8_t codes[2][COLS];

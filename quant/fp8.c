@@ -21,7 +21,7 @@ void fr_fp8_decode(const uint8_t *codes, const float *scales, float *row, size_t
     for (size_t i = 0; i < cols; i++) row[i] = fr_fp8_value(codes[i]) * scales[i / FR_FP8_BLOCK];
 }
 
-/* Of 8 codes at a time: seven ones, and one more, carry into the sign's bit. */
+/* Looks at 8 codes at a time: adding 1 to seven one bits, which is NaN, carries into the sign's bit. */
 size_t fr_fp8_find_nan(const uint8_t *codes, size_t n) {
     const uint64_t ones = 0x0101010101010101u;
     size_t i = 0;

@@ -17,7 +17,7 @@
 
 enum { RUN = 32, RUNS = 8, HALVES = 2 * FR_TILE_FEATURES, SCALE_ROWS = 8, LINE = 64 };
 
-/* How the values of a block are scaled, beside d. */
+/* Ways to scale the values of a block, beside d. */
 typedef enum scaling {
     PLAIN,     /* d alone */
     WITH_MIN,  /* d and m */

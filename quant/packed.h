@@ -63,7 +63,7 @@
 #define FR_TILE_FEATURES 16
 #define FR_MAX_BLOCK_BYTES 256 /* a block of any type that packs is shorter */
 
-/* Whether a type has a packed layout: FR_FLOAT_TYPES <= type < FR_KERNEL_TYPES. */
+/* Returns true if a type has a packed layout: FR_FLOAT_TYPES <= type < FR_KERNEL_TYPES. */
 bool fr_packs(fr_dtype type);
 
 /* Columns of a block of a tile: a file's block or a part of it. */
