@@ -145,8 +145,8 @@ static fr_status read_json_beside(fr_chat_sources *sources, const char *folder, 
     return status;
 }
 
-/* Reads the templates of a folder. A file for any conversation comes before everything that the configuration has,
- * whatever name it has there. */
+/* Reads the templates of a folder. A template file for any conversation replaces all templates in the configuration,
+ * the named ones too. */
 static fr_status read_folder(fr_chat_sources *sources, const char *folder, const json_t *config, const char *where) {
     if (!where) return fr_fail_memory("a path", strlen(folder));
     FR_TRY(read_beside(&sources->any, folder, "chat_template.jinja"));

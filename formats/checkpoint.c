@@ -75,7 +75,7 @@ static fr_status add_map(fr_checkpoint *checkpoint, const char *folder, const ch
     char *copy = strdup(name), *path;
     if (!copy) return fr_fail_memory("a file name", strlen(name) + 1);
     checkpoint->file_names[file] = copy;
-    checkpoint->file_count++; /* from here on fr_checkpoint_close frees both */
+    checkpoint->file_count++; /* fr_checkpoint_close frees the name and the map from here on */
     FR_TRY(join(folder, name, &path));
     fr_status status = fr_download_check(path);
     if (status == FR_OK) status = fr_map_open(&checkpoint->files[file], path, use_mmap);

@@ -206,7 +206,7 @@ uint32_t fr_gguf_type_id(fr_dtype type, bool packed) {
 typedef struct entry {
     fr_text name;
     fr_tensor tensor;
-    uint64_t offset; /* of the tensor's data, counted from the first tensor's */
+    uint64_t offset; /* offset of the tensor's data from the first tensor's */
     uint32_t type_id;
 } entry;
 

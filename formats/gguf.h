@@ -60,7 +60,7 @@ typedef struct fr_gguf {
     const char *path; /* the map's own path */
     uint32_t version;
     uint64_t alignment;
-    size_t data_begin;     /* where the tensors' data begin in the file */
+    size_t data_begin;     /* the offset in the file at which the tensors' data begin */
     char *architecture;    /* general.architecture; "" when there is none */
     fr_gguf_value *values; /* in file order */
     size_t count;

@@ -15,7 +15,7 @@ typedef struct fr_notes {
 } fr_notes;
 
 void fr_notes_add(fr_notes *notes, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void fr_notes_copy(fr_notes *notes, const fr_notes *from); /* without lines that are there already */
+void fr_notes_copy(fr_notes *notes, const fr_notes *from); /* copies only lines that are not there yet */
 void fr_notes_free(fr_notes *notes);
 
 /* Gives a line; NULL past the last one. */

@@ -180,7 +180,7 @@ static void blank_rules(fr_tokenizer_source *source) {
     source->decoder = (fr_text_rules){.items = {{.kind = FR_RULE_JOIN}}, .count = 1};
 }
 
-/* Sets up pieces by patterns, which become tokens by their bytes. */
+/* Sets up the patterns that cut texts into pieces; merges then begin with the bytes of each piece. */
 static void byte_rules(const fr_pre_tokenizer *kind, fr_tokenizer_source *source) {
     source->byte_level = source->loose_merges = true;
     source->ignore_merges = kind->ignore_merges;

@@ -12,7 +12,7 @@
 
 typedef struct fr_tensor {
     const char *name;
-    const char *type_name;       /* as the file spells it; NULL in fr_tensors_add means fr_dtype_name(type) */
+    const char *type_name;       /* the file's spelling; NULL in fr_tensors_add means fr_dtype_name(type) */
     fr_dtype type;               /* FR_DTYPE_COUNT: a type that is not read */
     bool packed;                 /* stored in the packed layout (quant/packed.h), each matrix of a stack by itself */
     uint32_t dims;

@@ -23,7 +23,7 @@ typedef struct beside {
     json_t *special;          /* a set of the texts of special tokens */
     json_t *index;            /* text of an added token to its index in the source's list */
     uint8_t *taken;           /* one bit per id that a token has; NULL: not built yet */
-    size_t capacity;          /* of the source's list of added tokens */
+    size_t capacity;          /* room in the source's list of added tokens */
 } beside;
 
 static fr_text text_of(const json_t *string) {

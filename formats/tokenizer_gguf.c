@@ -333,8 +333,9 @@ static void put_blanks(fr_text_rules *rules) {
 }
 
 /* Adds the space before each text, which is removed again from the output. llama.cpp does so for SentencePiece's texts
- * unless the file says no; for tokenizers whose pieces are bytes it does not read the key. For unigram models
- * llama.cpp keeps runs of blanks whatever the file says, which SentencePiece does not. */
+ * unless the file says no; for tokenizers whose pieces are bytes it does not read the key. It keeps runs of blanks in
+ * SentencePiece's texts whatever the file says; here they become one blank if the file says so, as in
+ * SentencePiece. */
 static fr_status read_spaces(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     bool adds, removes, scored = kind->pieces == FR_MODEL_SCORED_BPE;
     fr_text_rules before = {0}, *behind = &source->decoder;

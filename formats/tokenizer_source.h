@@ -19,11 +19,11 @@
 
 /* The ways in which a piece of text becomes tokens. */
 typedef enum fr_model_kind {
-    FR_MODEL_BPE,        /* by listed merges */
-    FR_MODEL_SCORED_BPE, /* by the scores of the merged tokens, SentencePiece's way */
-    FR_MODEL_UNIGRAM,    /* by the largest sum of scores */
-    FR_MODEL_WORD_PIECE, /* by the longest tokens */
-    FR_MODEL_WORD_LEVEL  /* by whole words */
+    FR_MODEL_BPE,        /* merges pairs by a list of merges */
+    FR_MODEL_SCORED_BPE, /* merges pairs by the scores of the merged tokens, SentencePiece's way */
+    FR_MODEL_UNIGRAM,    /* chooses the tokens with the largest sum of scores */
+    FR_MODEL_WORD_PIECE, /* takes the longest token again and again */
+    FR_MODEL_WORD_LEVEL  /* takes whole words only */
 } fr_model_kind;
 
 typedef enum fr_rule_kind {
@@ -33,8 +33,8 @@ typedef enum fr_rule_kind {
     FR_RULE_NFKC,
     FR_RULE_NFKD,
     FR_RULE_LOWERCASE,
-    FR_RULE_DROP_MARKS,      /* all combining marks */
-    FR_RULE_DROP_NONSPACING, /* those of category Mn */
+    FR_RULE_DROP_MARKS,      /* drops all combining marks */
+    FR_RULE_DROP_NONSPACING, /* drops combining marks of category Mn */
     FR_RULE_NMT,             /* drops control characters, turns spaces of other kinds into one */
     FR_RULE_CLEAN,           /* drops control characters and turns white space into spaces, as BERT does */
     FR_RULE_SPACE_CHINESE,   /* puts a space before and after each Chinese character */
@@ -134,7 +134,7 @@ typedef struct fr_tokenizer_source {
     /* a merge whose parts or result are not in the vocabulary is skipped, as in llama.cpp */
     bool loose_merges;
     fr_text_rules normalizer, pre_tokenizer, decoder;
-    int32_t prefix[FR_MAX_TEMPLATE_IDS], suffix[FR_MAX_TEMPLATE_IDS]; /* what the post-processor adds */
+    int32_t prefix[FR_MAX_TEMPLATE_IDS], suffix[FR_MAX_TEMPLATE_IDS]; /* ids that the post-processor adds */
     size_t prefix_count, suffix_count;
     fr_notes notes;        /* assumptions that were made, and entries of the file that were left out */
     json_t *named;         /* texts of special tokens by their names in templates, "pad_token"; NULL: none */

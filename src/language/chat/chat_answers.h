@@ -32,7 +32,7 @@ typedef struct fr_kept_answers {
     pthread_mutex_t mutex;
     size_t next; /* the place that the next new set is written to */
     struct {
-        char *variables; /* as JSON text; NULL: the place is free */
+        char *variables; /* JSON text; NULL: the place is free */
         fr_chat_answers answers;
     } places[FR_KEPT_MOST];
 } fr_kept_answers;

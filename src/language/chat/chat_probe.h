@@ -15,7 +15,7 @@
 
 typedef struct fr_chat_probe {
     const fr_template *template;
-    const json_t *own, *given; /* as for fr_template_render; "messages" among them is ignored */
+    const json_t *own, *given; /* the variables of fr_template_render; "messages" among them is ignored */
     int64_t now;
     fr_chat_answers answers; /* answers known so far */
     fr_status status;        /* FR_MEMORY: memory ran out, so an answer is missing and none can be relied on */
@@ -46,7 +46,7 @@ bool fr_chat_probe_only_parts(fr_chat_probe *probe, const char *role);
 
 fr_sent_arguments fr_chat_probe_arguments(fr_chat_probe *probe);
 
-/* True unless the template shows calls only if the content beside them is null. */
+/* False if the template shows calls only beside a content that is null. */
 bool fr_chat_probe_text_beside_calls(fr_chat_probe *probe);
 
 /* True if the prompt shows calls of past turns. */

@@ -639,7 +639,8 @@ static void finish_call(fr_reply_reader *r) {
         drop_call(r, 0);
 }
 
-/* Reads a held call again as content: the reply ended without the mark that ends reasoning, so the call ended it. */
+/* Reads the held bytes of a call in reasoning again, now as content: the reply ended without the mark that ends
+ * reasoning, so the reasoning ended where the call began. */
 static void replay_held(fr_reply_reader *r) {
     fr_text_buffer text = r->held, pieces = r->held_pieces;
     if (text.status != FR_OK || pieces.status != FR_OK) return;

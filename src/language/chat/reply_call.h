@@ -58,7 +58,7 @@ typedef struct fr_reply_call {
     bool fenced;  /* a fence of Markdown stands around the objects */
     bool near;    /* the form is nearly missed, so the name must be a tool's */
     const char *literal; /* text that must come next */
-    fr_json_scan scan;   /* loose */
+    fr_json_scan scan;   /* a loose scan */
     fr_json_writer writer;
 } fr_reply_call;
 

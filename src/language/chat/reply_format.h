@@ -29,7 +29,8 @@ typedef enum fr_mark {
     FR_MARK_SAY_TEXT,
     FR_MARK_SAY_TEXT_END,
     FR_MARK_RESPONSE, /* begins a tool's response, so the reply's calls end before it */
-    /* a message in harmony's form: a header begins, its channel, the type of its body, the body; the body ends */
+    /* a message in harmony's form: these begin its header, its channel, the type of its body and its body; the last
+     * one ends the body */
     FR_MARK_MESSAGE,
     FR_MARK_CHANNEL,
     FR_MARK_TYPE,

@@ -10,8 +10,8 @@
 
 /* Ways to write the arguments of a call. */
 typedef enum fr_arguments_form {
-    FR_ARGUMENTS_JSON,   /* as an object */
-    FR_ARGUMENTS_QUOTED, /* as an object with bare keys, and with marks for quotes */
+    FR_ARGUMENTS_JSON,   /* an object */
+    FR_ARGUMENTS_QUOTED, /* an object with bare keys, and with marks for quotes */
     FR_ARGUMENTS_TAGGED, /* one by one, with values as plain text up to a mark */
     FR_ARGUMENTS_PYTHON, /* one by one, separated by commas, with values as Python's literals */
 } fr_arguments_form;
@@ -23,7 +23,7 @@ typedef struct fr_call_form {
     const char *bare; /* bytes that a call without its opening mark may begin with; NULL: none */
     bool names;       /* such a call may also begin with the name of a tool */
     bool lists;       /* JSON objects may stand in a list */
-    bool own_token; /* if a template shows no form, it has this one if the vocabulary has the form's opening mark */
+    bool own_token; /* a template that shows no form gets this one if the vocabulary has its opening mark */
 
     /* A reply that must call is `before`, then calls with `between` them, then `after`. In `call`, $NAME stands for
      * the function, $ARGUMENTS for all arguments, $NUMBER for digits, and $ID for nine letters and digits. In

@@ -19,7 +19,7 @@ typedef struct fr_reply_plan {
     const json_t *tools; /* an array, or NULL: nothing may be called */
     const char *tool;    /* the only tool that may be called; NULL: any of them */
     bool several;        /* one reply may have several calls */
-    /* the reply may be a content, by rules->root, instead of calls; if there are no tools, this is true */
+    /* the reply may be a content (rules->root) instead of calls; always true if there are no tools */
     bool has_content;
 } fr_reply_plan;
 

@@ -12,8 +12,8 @@
 #include "src/language/chat/reply_forms.h"
 #include "src/language/chat/reply_grammar.h"
 
-#define MOST_WAYS  64 /* if there are more ways, any member of any way may come */
-#define MOST_LOOKS 8  /* the most schemas within each other at the root that are followed */
+#define MOST_WAYS  64 /* the most ways that are kept apart; if there are more, any member of any way may come */
+#define MOST_LOOKS 8  /* the most levels of schemas at the root that are followed */
 
 /* Keywords about the whole object that these calls fulfil: only members that are properties can be written. */
 static const char *const KEPT[] = {"type",     "properties", "additionalProperties", "unevaluatedProperties",

@@ -11,7 +11,7 @@
 
 typedef struct fr_reply_message {
     fr_text_buffer content, reasoning;
-    fr_text_buffer id, name, arguments; /* of the present call */
+    fr_text_buffer id, name, arguments; /* parts of the present call */
     json_t *calls;                      /* an array; NULL: there is none */
     bool lost;                          /* memory ran out for a call */
 } fr_reply_message;

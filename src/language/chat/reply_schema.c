@@ -15,7 +15,7 @@ enum { ANY = FR_VALUE_STRING | FR_VALUE_NUMBER | FR_VALUE_BOOLEAN | FR_VALUE_NUL
 
 /* A search through schemas for the types of a value, or for those of one of its properties. */
 typedef struct search {
-    const json_t *root;   /* what references are relative to */
+    const json_t *root;   /* the schema that references are relative to */
     const char *property; /* NULL: the search is for the value itself */
     size_t left;          /* schemas that may still be read */
 } search;
@@ -127,8 +127,8 @@ static fr_value_types types_of_any(search *s, const json_t *schemas, const chain
     return types;
 }
 
-/* True if a schema is one of those around it: it refers to itself, and adds nothing. *depth: the number of schemas
- * around. */
+/* True if a schema is one of those around it, because it refers to itself; reading it again adds nothing. *depth: the
+ * number of schemas around. */
 static bool is_around(const chain *outer, const json_t *schema, size_t *depth) {
     for (*depth = 0; outer; outer = outer->outer, ++*depth)
         if (outer->schema == schema) return true;

@@ -40,7 +40,7 @@ typedef struct place {
 } place;
 
 typedef struct state {
-    uint32_t first, count; /* of its places, which are sorted */
+    uint32_t first, count; /* the state's places, which are sorted */
     bool ends;
     uint16_t round; /* the round in which it was last paid for */
 } state;
@@ -118,8 +118,8 @@ static const fr_count_limit *limit_of(const fr_automaton *a, counter c) {
     return &a->nodes.limits[c.limit - 1];
 }
 
-/* Counts one thing more; false: the count, or the count with the things that must follow, would exceed the most.
- * Without a most, counting stops at the least, so that there are few states. */
+/* Counts one thing more; false: the count, or the count with the things that must follow, would exceed the largest
+ * one. If there is no largest count, counting stops at the least one, so that there are few states. */
 static bool count_one(const fr_automaton *a, const fr_count_step *step, counter *c) {
     const fr_count_limit *limit = &a->nodes.limits[step->limit];
     uint64_t count = c->count + UINT64_C(1), ends = count + step->behind;

@@ -15,9 +15,9 @@
 typedef struct making {
     fr_grammar_nodes *nodes;
     const fr_grammar_rules *rules;
-    uint16_t *sizes;    /* by rule, the size of its body: see size_of_rule */
-    uint8_t *empty;     /* by rule: see may_be_empty */
-    uint32_t *nonempty; /* by rule: 1 + the rule for its texts without the empty one; 0: not made */
+    uint16_t *sizes;    /* the size of each rule's body: see size_of_rule */
+    uint8_t *empty;     /* one for each rule: see may_be_empty */
+    uint32_t *nonempty; /* for each rule 1 + the rule with its texts except the empty one; 0: not made */
     bool counting;      /* inside a loop that counts */
     fr_status status;
 } making;

@@ -46,8 +46,8 @@ fr_expression fr_written_string_of_length(fr_written_parts *parts, uint32_t leas
 /* Allows strings of plain characters between quotes that differ from each of some names. */
 fr_expression fr_written_other_string(fr_written_parts *parts, const char *const *names, size_t count);
 
-/* Allow numbers. Bounds of real numbers, whether included or not, are kept with fractions of at most six digits.
- * False: no number between the bounds can be written here. */
+/* The bounds of a number. The functions allow the integers or the real numbers between them. A bound of real numbers
+ * is kept only for fractions of at most six digits. False: no number between the bounds can be written here. */
 typedef struct fr_written_bounds {
     bool has_least, has_most;
     bool above_least, below_most; /* the bound is a whole number that is not included */

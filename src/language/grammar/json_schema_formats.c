@@ -68,7 +68,7 @@
     SCHEME "(" ROOTED(more) "|" MARKED(more, ":@") "+" SEGMENTS(more) ")?" REST(more, private)
 #define REFERENCE(more, private)                                                                                       \
     "(" ABSOLUTE(more, private) "|(" ROOTED(more) "|" MARKED(more, "@") "+" SEGMENTS(more) ")?" REST(more, private) ")"
-#define NO_PRIVATE "?" /* makes no difference: a query allows it anyway */
+#define NO_PRIVATE "?" /* URIs have no private characters; a '?' adds nothing, because a query allows it anyway */
 
 /* RFC 6570. Text outside of an expression in braces stands for itself. */
 #define VARIABLE "([A-Za-z0-9_]|" ESCAPED ")+(\\.([A-Za-z0-9_]|" ESCAPED ")+)*(:[1-9][0-9]{0,3}|\\*)?"

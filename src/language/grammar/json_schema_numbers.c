@@ -8,7 +8,7 @@
 
 #define MAX_STEP   10000
 #define MAX_PLACES 6    /* digits after the point */
-#define WIDE       15   /* digits of bounds of numbers without bounds, so that each number has only one spelling */
+#define WIDE       15   /* digits that a missing bound gets; numbers of up to 15 digits have only one spelling */
 
 /* Reads one bound: the tighter one of two keywords. */
 static void read_bound(const json_t *schema, const char *key, const char *strict_key, bool upper, bool *has,

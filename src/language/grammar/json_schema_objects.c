@@ -14,7 +14,7 @@ typedef struct shape {
     fr_schema_reader *r;
     const json_t *schema, *patterns, *others; /* others: additionalProperties or its substitute; NULL: there is none */
     const fr_schema_path *path;
-    /* by name; after the schema's own properties also the required names that are not among them */
+    /* both by name; `properties` also has the required names that are not among the schema's own, after those */
     json_t *properties, *required;
     fr_language *of_pattern[MAX_PATTERNS]; /* the language of names for each pattern */
     fr_language *names;                    /* the language of allowed names; NULL: all are allowed */

@@ -191,7 +191,7 @@ static fr_status read_expression(fr_schema_reader *r, const char *text, size_t l
     return with_place(status, path);
 }
 
-/* Writes the key under which strings with equal keywords, written in the same form, share a rule. */
+/* Writes a key from a string's keywords and from its form `how`; strings with the same key share a rule. */
 static void write_key(const json_t *schema, uint32_t least, uint32_t most, const char *how, fr_text_buffer *key) {
     static const char *const words[] = {"format", "pattern"};
     char counts[32];

@@ -14,7 +14,7 @@ typedef struct fr_language_edge {
 } fr_language_edge;
 
 typedef struct fr_language_state {
-    uint32_t first, count; /* of its edges, which are sorted and do not overlap */
+    uint32_t first, count; /* the state's edges, which are sorted and do not overlap */
     bool ends;
 } fr_language_state;
 

@@ -25,7 +25,7 @@
 typedef struct node {
     enum { NODE_END, NODE_CHARACTER, NODE_SPLIT, NODE_LOOK } kind;
     uint32_t next, other;  /* other: the second node of a split, or the number of a look */
-    uint32_t first, count; /* of a character's ranges */
+    uint32_t first, count; /* the ranges of a character */
 } node;
 
 /* A look-around: the language that it looks for. sure: true for a state if every text that goes on from it is in the
@@ -62,7 +62,7 @@ typedef struct making {
     duty *duties;                              /* duties of all members that have some */
     uint32_t *waiting, *pool, *bounds, *table; /* table: [slots] states + 1, by hash */
     uint32_t *member_table;                    /* [MEMBER_SLOTS] members with duties + 1, by hash */
-    members *sets;                             /* by state */
+    members *sets;                             /* one for each state */
     size_t node_count, node_capacity, pool_count, pool_capacity, set_count, bound_capacity, work;
     size_t member_count, member_capacity, duty_count, duty_capacity, waiting_capacity;
     look looks[MAX_LOOKS];
@@ -308,7 +308,7 @@ static void wait_for(making *m, size_t *waiting, uint32_t number) {
         m->waiting[(*waiting)++] = number;
 }
 
-/* Adds all members that are reached from a member without a character to the set at the pool's end. */
+/* Adds to the set at the pool's end all members that are reached from a member without reading a character. */
 static void reach(making *m, uint32_t from, members *set) {
     size_t waiting = 0;
     wait_for(m, &waiting, from);

@@ -32,8 +32,8 @@ typedef enum fr_expression_kind {
 
 typedef struct fr_expression_node {
     fr_expression_kind kind;
-    uint32_t first, second; /* of a repeat: its body in `first`, its least in `second`, */
-    uint32_t most;          /* and its most; of a count: see fr_expression_count */
+    uint32_t first, second; /* a repeat: its body, and its least count */
+    uint32_t most;          /* a repeat: its largest count; a count: see fr_expression_count */
 } fr_expression_node;
 
 /* Code points from low to high, both included. */
@@ -51,7 +51,7 @@ typedef struct fr_shared_rule {
 typedef struct fr_grammar_rules {
     fr_expression_node *expressions;
     fr_character_range *ranges;
-    fr_expression *bodies; /* by rule */
+    fr_expression *bodies; /* one for each rule */
     bool *defined;
     fr_shared_rule *shared;
     size_t expression_count, expression_capacity, range_count, range_capacity, rule_count, rule_capacity;
@@ -90,9 +90,10 @@ fr_expression fr_expression_token(fr_grammar_rules *rules, int32_t id);
 enum { FR_LOOK_AHEAD = 1, FR_LOOK_NOT = 2 };
 fr_expression fr_expression_look(fr_grammar_rules *rules, fr_expression of, unsigned how);
 
-/* Counts one thing more, or ends a count. A rule has one counter, which rules called at its end continue. A step
- * allows the text only if `behind` more still fit below the most. exactly: precisely so many follow, so they must also
- * reach the least. A rule that counts ends only after fr_expression_counted, which requires least to most. */
+/* The first counts one thing more, and the second ends the count. A rule has one counter, and rules called at its end
+ * continue it. Counting is allowed only if at least `behind` more things still fit below the largest count; `exactly`
+ * means that precisely so many follow, so that they must also reach the least count. A rule that counts must end with
+ * the second, which requires a count from `least` to `most`. */
 #define FR_COUNT_EXACTLY 0x80000000u
 fr_expression fr_expression_count(fr_grammar_rules *rules, uint32_t least, uint32_t most, uint32_t behind,
                                   bool exactly);

@@ -28,8 +28,8 @@ typedef struct fr_stop_group {
     uint8_t behind, byte;
 } fr_stop_group;
 
-/* longer: for each length of slices, the nodes with further nodes after so many characters; for lengths above
- * FR_STOPS_MOST, those after that many. */
+/* The stops of a node. `longer` lists, for each length of slices, the nodes after so many characters that have further
+ * nodes below them. For lengths above FR_STOPS_MOST it lists those after FR_STOPS_MOST characters. */
 typedef struct fr_slice_stops {
     fr_slice_stop *stops;
     fr_stop_group *groups;

@@ -21,12 +21,12 @@ typedef struct fr_text_runs {
     size_t capacity;
 } fr_text_runs;
 
-/* Gives the number of characters such that any characters of the class may come and the text can't end after any of
- * them: at most FR_RUN_MOST, or FR_SLICE_UNBOUND if there is no limit. */
+/* Gives the length of a run: that many characters, each of them any one of the class, may follow the state, and the
+ * text can't end within the run. It is at most FR_RUN_MOST, or FR_SLICE_UNBOUND if there is no limit. */
 fr_status fr_text_run(fr_text_runs *runs, fr_automaton *automaton, uint32_t state, int class, size_t *characters);
 
-/* Gives the states after 0 to `characters` characters, if after each number there is only one state, whichever the
- * characters are; *one: that is so. */
+/* Gives the states after 0 to `characters` characters of the class. *one: after each number of characters there is one
+ * state, whichever characters they are; if it is false, the states are incomplete. */
 fr_status fr_text_path(fr_text_runs *runs, fr_automaton *automaton, uint32_t state, int class, size_t characters,
                        uint32_t *states, bool *one);
 

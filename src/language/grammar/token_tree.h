@@ -1,13 +1,12 @@
-/* A vocabulary's tokens as a tree of bytes in the order of a walk through it, which finds the tokens that may come
- * next.
+/* Stores a vocabulary's tokens as a tree of bytes, in the order of a walk that finds the tokens which may come next.
  *
  * In: a tokenizer. Out: nodes, parents before children, each with the end of its subtree, so that a walk which meets a
  * byte that can't come skips all tokens below it. Control tokens, unknown ones, and those that print nothing or a NUL
  * are not in the tree as text.
  *
  * Added tokens and control tokens are also in the tree as themselves: under bytes that no text has, FR_TOKEN_SIGN and
- * three bytes of the id. So a grammar can require the token itself, and text that looks like it does not count.
- * Immutable. */
+ * three bytes of the id. So a grammar can require the token itself, and text that looks like it does not count. The
+ * tree never changes once it is made. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_TOKEN_TREE_H
 #define FR_SRC_LANGUAGE_GRAMMAR_TOKEN_TREE_H
 

@@ -8,8 +8,8 @@ typedef struct braces {
     const fr_jinja_string *format;
     const fr_jinja_list *positional;
     const fr_jinja_dict *keywords;
-    size_t automatic;       /* places without a number so far */
-    bool counted, numbered; /* places without and with numbers have occurred */
+    size_t automatic;       /* fields without a number so far */
+    bool counted, numbered; /* fields without and with numbers have occurred */
 } braces;
 
 /* Reads a name or number, up to one of the characters in `ends`. */
@@ -160,7 +160,7 @@ static void put_field(braces *b, const fr_jinja_string *field, int nesting) {
     if (escapes) fr_jinja_put_escaped(b->render, fr_jinja_text_end(b->render, begin));
 }
 
-/* Finds the end of the place that opens before `at`. */
+/* Finds the brace that closes the field which opens before `at`. */
 static size_t end_of_field(const fr_jinja_string *format, size_t at) {
     for (size_t depth = 1; at < format->length; at++) {
         if (format->bytes[at] == '{') depth++;

@@ -124,7 +124,7 @@ static void put_percent_real(percent *p, fr_jinja_style *s, fr_jinja_value value
         fr_jinja_render_fail(p->render, "%%%c of a '%s'", s->type, fr_jinja_kind_name(value.kind));
 }
 
-/* Writes a place, which begins after the %. */
+/* Writes a value by its directive, which begins after the %. */
 static void put_percent_place(percent *p) {
     bool named = p->at < p->format->length && p->format->bytes[p->at] == '(';
     fr_jinja_value value = named ? named_value(p) : fr_jinja_missing();

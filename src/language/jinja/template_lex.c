@@ -93,7 +93,7 @@ static fr_status take_raw(fr_jinja_lexer *lexer, fr_jinja_token *token) {
         behind = *tag == '{' ? end_raw_at(lexer, tag) : NULL;
         if (behind) break;
     }
-    if (begin == lexer->end) return FR_OK; /* as in Jinja, a block that opens at the very end is ignored */
+    if (begin == lexer->end) return FR_OK; /* Jinja also ignores a block that opens at the very end */
     if (!behind) return fr_template_fail(lexer->template, lexer->line, "a raw block without endraw");
     take_text(token, begin, stripped(lexer, begin, (size_t)(tag - begin), sign_at(lexer, tag + 2), false));
     advance(lexer, behind);
@@ -108,7 +108,7 @@ static fr_status skip_comment(fr_jinja_lexer *lexer) {
     }
     if (!behind && lexer->at < lexer->end)
         return fr_template_fail(lexer->template, lexer->line, "a comment without an end");
-    if (behind) advance(lexer, behind); /* as in Jinja, a comment that opens at the very end is ignored */
+    if (behind) advance(lexer, behind); /* Jinja also ignores a comment that opens at the very end */
     return FR_OK;
 }
 

@@ -118,8 +118,8 @@ int fr_jinja_compare(fr_jinja_render *render, fr_jinja_value a, fr_jinja_value b
 /* True if a comparison holds, which may also be `in`. */
 bool fr_jinja_holds(fr_jinja_render *render, fr_jinja_operator operator, fr_jinja_value a, fr_jinja_value b);
 
-/* Sorts a list, with equal items in their order: by the items themselves, or by keys of the same numbers if keys is
- * not NULL. */
+/* Sorts a list by its items or, if `keys` is not NULL, by the keys with the same indices. Equal items keep their
+ * order. */
 void fr_jinja_sort(fr_jinja_render *render, fr_jinja_value *items, fr_jinja_value *keys, size_t count, bool descending);
 
 /* Gives the entries of a dict sorted by their keys. */
@@ -233,7 +233,8 @@ typedef struct fr_jinja_loop {
     fr_jinja_frame *outer; /* the frame around it */
     fr_jinja_value sequence;
     fr_jinja_cursor cursor;
-    const fr_jinja_list *rest; /* the remaining items, once the length of a sequence without one was needed */
+    /* the remaining items of a sequence without a length, listed when its length was asked for; else NULL */
+    const fr_jinja_list *rest;
     size_t rest_at;
     size_t index, length, depth;
     bool length_known, ahead_known, ahead_any;

@@ -24,7 +24,7 @@ const fr_jinja_string *fr_jinja_string_strip(fr_jinja_render *render, const fr_j
 const fr_jinja_string *fr_jinja_string_replace(fr_jinja_render *render, const fr_jinja_string *string,
                                                const fr_jinja_string *old, const fr_jinja_string *with, int64_t count);
 
-/* separator NULL: white space. most: splits at most so often, or always if it is negative. */
+/* Splits a string at a separator; NULL: at white space. most: the number of splits; negative: no limit. */
 fr_jinja_list *fr_jinja_string_split(fr_jinja_render *render, const fr_jinja_string *string,
                                      const fr_jinja_string *separator, int64_t most);
 fr_jinja_list *fr_jinja_string_split_right(fr_jinja_render *render, const fr_jinja_string *string,

@@ -7,7 +7,8 @@
 
 #define FR_UNORDERED 2 /* the result of fr_wide_order for a NaN */
 
-/* Makes a wide integer. digits: ASCII, with only a minus before them, of a number that does not fit in an int64. */
+/* Makes a wide integer from its ASCII digits, with a minus before them if it is negative. It must not fit in an
+ * int64. */
 fr_jinja_value fr_of_wide(const fr_jinja_string *digits);
 
 /* Gives a number below, at or above 0, or FR_UNORDERED. other: any number. */

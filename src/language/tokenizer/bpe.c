@@ -56,8 +56,8 @@ static fr_status fail_merge(const fr_tokenizer_source *source, size_t rank, cons
                    entry->left.bytes, shown(entry->right), entry->right.bytes, reason);
 }
 
-/* Adds a merge. A pair that is listed twice gets its later rank, as in the reference implementation. both: room for
- * any token. */
+/* Adds a merge. A pair that is listed twice gets its later rank, as in the reference implementation. `both` has room
+ * for the merged token's text. */
 static fr_status add_merge(fr_bpe *bpe, const fr_tokenizer_source *source, size_t rank, char *both) {
     fr_text left = source->merges[rank].left, right = source->merges[rank].right;
     int32_t left_id = fr_vocabulary_find_in_model(bpe->vocabulary, left.bytes, left.length);

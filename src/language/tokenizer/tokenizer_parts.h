@@ -21,7 +21,7 @@ typedef struct fr_printed_token {
 
 /* The text that each id prints as: the decoder's rules, applied to each token in advance. */
 typedef struct fr_printed_tokens {
-    const fr_printed_token *tokens[FR_PRINT_FORMS]; /* by form and id; equal forms share a table */
+    const fr_printed_token *tokens[FR_PRINT_FORMS]; /* a table for each form, by id; equal forms share a table */
     fr_printed_token *owned[FR_PRINT_FORMS];
     char *bytes;
     size_t longest;

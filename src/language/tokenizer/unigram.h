@@ -23,7 +23,7 @@ typedef struct fr_unigram {
 
 /* Memory that pieces use one after the other. It is zeroed first, and freed at the end. */
 typedef struct fr_unigram_work {
-    struct fr_unigram_end *ends; /* by the place where a step ends */
+    struct fr_unigram_end *ends; /* one for each place where a step may end */
     size_t capacity;
     const unsigned char *text;
     size_t length;
