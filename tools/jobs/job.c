@@ -1,7 +1,6 @@
 /* A text from its request to its end (job.h). */
 #include "tools/jobs/job.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,40 +12,6 @@
 #include "tools/jobs/job_grammar.h"
 #include "tools/jobs/job_line.h"
 #include "tools/jobs/job_parts.h"
-
-bool fr_job_refuse(fr_job *job, fr_status why, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    const char *file = job->setting->file;
-    int at = file ? snprintf(job->error, sizeof(job->error), "%.300s:%zu: ", file, job->row) : 0;
-    vsnprintf(job->error + at, sizeof(job->error) - (size_t)at, format, args);
-    va_end(args);
-    job->ended = true;
-    job->why = why;
-    return false;
-}
-
-/* What stands behind the option's name that a line begins with, "top-k must be ..."; the line itself: there is none. */
-static const char *behind_option(const char *line) {
-    size_t length = strcspn(line, " :");
-    for (fr_option option = 0; option < FR_OPT_COUNT; option++) {
-        const char *name = fr_option_name(option);
-        if (strlen(name) == length && strncmp(line, name, length) == 0) return line + length;
-    }
-    return line;
-}
-
-/* The library's line: a request calls its members by their own names, and does not know where the model lies. */
-bool fr_job_check(fr_job *job, fr_status status) {
-    if (status == FR_OK) return true;
-    const fr_job_setting *setting = job->setting;
-    const char *line = fr_last_error(), *rest = job->member ? behind_option(line) : line;
-    const char *path = setting->file ? NULL : setting->args->text[FR_ARG_MODEL], *at = path ? strstr(rest, path) : NULL;
-    if (at)
-        return fr_job_refuse(job, status, "%.*s%s%s", (int)(at - rest), rest, setting->model, at + strlen(path));
-    return fr_job_refuse(job, status, "%s%s%s", rest != line ? job->member : "", rest,
-                         setting->file ? fr_failure_hint() : "");
-}
 
 void fr_job_fail(fr_job *job, fr_status status) {
     fr_job_check(job, status);

@@ -4,10 +4,6 @@
 #include "tools/cli/wide_json.h"
 #include "tools/jobs/job_parts.h"
 
-bool fr_job_whole(const json_t *value, json_int_t low, json_int_t high) {
-    return json_is_integer(value) && json_integer_value(value) >= low && json_integer_value(value) <= high;
-}
-
 bool fr_job_take_count(fr_job *job, const char *key, const json_t *value) {
     if (!fr_job_whole(value, -1, INT32_MAX))
         return fr_job_refuse(job, FR_USAGE, "%s must be a whole number of ids up to %d, or -1", key, INT32_MAX);

@@ -169,16 +169,26 @@ bool fr_job_take_thinking(fr_job *job, const char *key, const json_t *value) {
     return true;
 }
 
+/* Takes OpenAI's "reasoning_effort", which the chat template may heed. */
+bool fr_job_take_effort(fr_job *job, const char *key, const json_t *value) {
+    if (!json_is_string(value)) return fr_job_refuse(job, FR_USAGE, "%s must be a text", key);
+    if (fr_job_is_word(value, "none")) fr_json_put(job->settings, "enable_thinking", json_false());
+    else fr_json_put(job->settings, key, json_incref((json_t *)(uintptr_t)value));
+    return true;
+}
+
 /* Takes OpenRouter's {"enabled", "effort", "max_tokens"}. Fields about showing the reasoning are ignored. */
 bool fr_job_take_reasoning(fr_job *job, const char *key, const json_t *value) {
     static const struct {
         const char *inner, *own;
-    } members[] = {{"enabled", "enable_thinking"}, {"effort", "reasoning_effort"}, {"max_tokens", "reasoning_budget"}};
+        fr_job_take_field *take;
+    } members[] = {{"enabled", "enable_thinking", fr_job_take_enable_thinking},
+                   {"effort", "reasoning_effort", fr_job_take_effort},
+                   {"max_tokens", "reasoning_budget", fr_job_take_budget}};
     if (!json_is_object(value)) return fr_job_refuse(job, FR_USAGE, "%s must be an object", key);
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         const json_t *one = json_object_get(value, members[i].inner);
-        fr_job_take_field *take = fr_job_member(job, members[i].own);
-        if (one && !json_is_null(one) && !take(job, members[i].own, one)) return false;
+        if (one && !json_is_null(one) && !members[i].take(job, members[i].own, one)) return false;
     }
     return true;
 }

@@ -2,12 +2,7 @@
 #ifndef FR_TOOLS_JOBS_JOB_PARTS_H
 #define FR_TOOLS_JOBS_JOB_PARTS_H
 
-#include "tools/jobs/job.h"
-
-/* Why it can't be run, behind its file and line; both give false. `check` takes a library call's status, whose line is
- * the reason. */
-bool fr_job_refuse(fr_job *job, fr_status why, const char *format, ...) __attribute__((format(printf, 3, 4)));
-bool fr_job_check(fr_job *job, fr_status status);
+#include "tools/jobs/job_field.h"
 
 /* The second half of the error for a prompt that is too long, and OpenAI's code for it. It has the phrases of
  * llama.cpp's and OpenAI's servers that agents search for before they shorten a conversation. %lld is the context. */
@@ -27,8 +22,8 @@ fr_job_take_field fr_job_take_count, fr_job_take_seed, fr_job_take_switch, fr_jo
     fr_job_take_json_schema, fr_job_take_response_format, fr_job_take_tool_choice, fr_job_take_parallel,
     fr_job_take_budget, fr_job_take_guided_choice, fr_job_take_guided_json, fr_job_take_structured_outputs,
     fr_job_take_repetition, fr_job_take_stop_ids, fr_job_take_keep_stop, fr_job_take_least, fr_job_take_enable_thinking,
-    fr_job_take_thinking, fr_job_take_reasoning, fr_job_take_choices, fr_job_take_best_of, fr_job_take_echo,
-    fr_job_take_suffix, fr_job_take_later;
+    fr_job_take_thinking, fr_job_take_effort, fr_job_take_reasoning, fr_job_take_choices, fr_job_take_best_of,
+    fr_job_take_echo, fr_job_take_suffix, fr_job_take_later;
 
 /* What takes a setting of how tokens are drawn; NULL: it is none. And a member of a body in its job's form, those
  * among them; NULL: it is not known there. */
@@ -38,20 +33,12 @@ fr_job_take_field *fr_job_member(const fr_job *job, const char *key);
 /* Whether no integer of a member is too big: only what a template renders may have any. False: refused. */
 bool fr_job_check_wide(fr_job *job, const char *key, const json_t *value);
 
-/* Refuses a member, or this value of it, that is known and not built. */
-bool fr_job_unbuilt(fr_job *job, const char *key);
-
 /* All of those that are numbers, as they are set. */
 void fr_job_put_samplers(const fr_options *options, json_t *object);
 
 /* All of them: of a line of our own form, of one of OpenAI's, which says by its "url" what its body is. */
 bool fr_job_take_fields(fr_job *job);
 bool fr_job_take_request(fr_job *job);
-
-/* Whether it is a whole number from low to high; whether it is this text; a text that C can hold, NULL: it is none. */
-bool fr_job_whole(const json_t *value, json_int_t low, json_int_t high);
-bool fr_job_is_word(const json_t *value, const char *word);
-const char *fr_job_plain_text(const json_t *value);
 
 /* The ids of its prompt: as the line's members say; of a server's request, its messages, or one of its prompts: a text,
  * ids, texts and ids in turn, or an object with one of these as its "prompt_string". */

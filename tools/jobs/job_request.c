@@ -11,14 +11,6 @@
 
 enum { CHAT = 1, COMPLETION = 2, NATIVE = 4, EITHER = CHAT | COMPLETION, EVERY = EITHER | NATIVE };
 
-bool fr_job_is_word(const json_t *value, const char *word) {
-    return json_is_string(value) && strcmp(json_string_value(value), word) == 0;
-}
-
-bool fr_job_unbuilt(fr_job *job, const char *key) {
-    return fr_job_refuse(job, FR_UNBUILT, "this \"%.60s\" is not built yet", key);
-}
-
 /* ------------------------------------------------------------------------------------------------------- its fields */
 
 static bool take_model(fr_job *job, const char *key, const json_t *value) {
@@ -73,14 +65,6 @@ static bool take_kwargs(fr_job *job, const char *key, const json_t *value) {
     return true;
 }
 
-/* Its chat template may heed it. */
-static bool take_effort(fr_job *job, const char *key, const json_t *value) {
-    if (!json_is_string(value)) return fr_job_refuse(job, FR_USAGE, "%s must be a text", key);
-    if (fr_job_is_word(value, "none")) fr_json_put(job->settings, "enable_thinking", json_false());
-    else fr_json_put(job->settings, key, json_incref((json_t *)(uintptr_t)value));
-    return true;
-}
-
 static bool take_stream(fr_job *job, const char *key, const json_t *value) {
     return json_is_false(value) || fr_job_refuse(job, FR_USAGE, "%s must be false: an answer is one line", key);
 }
@@ -106,7 +90,7 @@ static const struct {
     {"tool_choice", CHAT, fr_job_take_tool_choice},
     {"parallel_tool_calls", CHAT, fr_job_take_parallel},
     {"chat_template_kwargs", CHAT, take_kwargs},
-    {"reasoning_effort", CHAT, take_effort},
+    {"reasoning_effort", CHAT, fr_job_take_effort},
     {"enable_thinking", CHAT, fr_job_take_enable_thinking},
     {"thinking", CHAT, fr_job_take_thinking},
     {"reasoning", CHAT, fr_job_take_reasoning},

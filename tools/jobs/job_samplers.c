@@ -48,11 +48,6 @@ static bool take_number(fr_job *job, const char *key, const json_t *value) {
     return fr_job_check(job, fr_options_set_number(job->options, option, json_number_value(value)));
 }
 
-const char *fr_job_plain_text(const json_t *value) {
-    const char *text = fr_is_json_text(value) ? json_string_value(value) : NULL;
-    return text && strlen(text) == json_string_length(value) ? text : NULL;
-}
-
 static bool set_samplers(fr_job *job, const char *names) {
     return fr_job_check(job, fr_options_set_text(job->options, FR_OPT_SAMPLERS, names));
 }

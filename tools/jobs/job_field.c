@@ -1,0 +1,59 @@
+/* Reading one field of a line or a request: see job_field.h. */
+#include "tools/jobs/job_field.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "tools/cli/wide_json.h"
+
+bool fr_job_refuse(fr_job *job, fr_status why, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    const char *file = job->setting->file;
+    int at = file ? snprintf(job->error, sizeof(job->error), "%.300s:%zu: ", file, job->row) : 0;
+    vsnprintf(job->error + at, sizeof(job->error) - (size_t)at, format, args);
+    va_end(args);
+    job->ended = true;
+    job->why = why;
+    return false;
+}
+
+/* Skips the option's name that a line begins with ("top-k must be ..."); a line without one is given back whole. */
+static const char *behind_option(const char *line) {
+    size_t length = strcspn(line, " :");
+    for (fr_option option = 0; option < FR_OPT_COUNT; option++) {
+        const char *name = fr_option_name(option);
+        if (strlen(name) == length && strncmp(line, name, length) == 0) return line + length;
+    }
+    return line;
+}
+
+/* Puts the member's name in place of the option's, and the model's name in place of its path: a request knows no options
+ * and not where the model lies. */
+bool fr_job_check(fr_job *job, fr_status status) {
+    if (status == FR_OK) return true;
+    const fr_job_setting *setting = job->setting;
+    const char *line = fr_last_error(), *rest = job->member ? behind_option(line) : line;
+    const char *path = setting->file ? NULL : setting->args->text[FR_ARG_MODEL], *at = path ? strstr(rest, path) : NULL;
+    if (at)
+        return fr_job_refuse(job, status, "%.*s%s%s", (int)(at - rest), rest, setting->model, at + strlen(path));
+    return fr_job_refuse(job, status, "%s%s%s", rest != line ? job->member : "", rest,
+                         setting->file ? fr_failure_hint() : "");
+}
+
+bool fr_job_unbuilt(fr_job *job, const char *key) {
+    return fr_job_refuse(job, FR_UNBUILT, "this \"%.60s\" is not built yet", key);
+}
+
+bool fr_job_is_word(const json_t *value, const char *word) {
+    return json_is_string(value) && strcmp(json_string_value(value), word) == 0;
+}
+
+bool fr_job_whole(const json_t *value, json_int_t low, json_int_t high) {
+    return json_is_integer(value) && json_integer_value(value) >= low && json_integer_value(value) <= high;
+}
+
+const char *fr_job_plain_text(const json_t *value) {
+    const char *text = fr_is_json_text(value) ? json_string_value(value) : NULL;
+    return text && strlen(text) == json_string_length(value) ? text : NULL;
+}
