@@ -1,4 +1,4 @@
-/* Following links to what need not be there: see file_place.h. */
+/* Joining paths, and following links to what need not be there: see file_place.h. */
 #include "base/file_place.h"
 
 #include <errno.h>
@@ -7,13 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* As many as Linux follows. */
+/* Linux follows as many. */
 enum { LINKS = 40 };
 
-/* What the link at `path` names, from where the path begins. */
+/* Gives the path that the link at `path` names, beginning where `path` does. */
 static char *follow(const char *path, const char *named) {
     const char *slash = *named == '/' ? NULL : strrchr(path, '/');
     int folder = slash ? (int)(slash + 1 - path) : 0;
@@ -68,4 +69,18 @@ bool fr_file_is_descriptor(const char *path) {
     }
     free(place);
     return is;
+}
+
+char *fr_path_join(const char *folder, const char *name) {
+    char *path;
+    return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
+}
+
+bool fr_file_exists(const char *path) {
+    struct stat info;
+    return lstat(path, &info) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
+bool fr_file_is_reached(const char *path) {
+    return access(path, F_OK) == 0;
 }

@@ -1,13 +1,24 @@
-/* Where a file lies that is about to be written.
+/* Paths of files: joins them, follows their links, and tells if a file lies there.
  *
- * In: a path, which may be a symbolic link, to a file or to none yet. Out: the path of what it leads to. A file that is
- * written beside its place and renamed would otherwise replace the link. */
+ * In: a path, which may be a symbolic link, to a file or to none yet. Out: another path, or a yes or no. No file is
+ * opened here. */
 #ifndef FR_BASE_FILE_PLACE_H
 #define FR_BASE_FILE_PLACE_H
 
 #include <stdbool.h>
 
-/* The path with links at its end followed; free. NULL with errno set: no memory, or links that lead in a circle. */
+/* Gives "FOLDER/NAME", malloc'd; NULL when out of memory. */
+char *fr_path_join(const char *folder, const char *name);
+
+/* True if the name exists, even as a broken link or something that may not be read. Reading it then reports the fault,
+ * so that a broken part of a model is not mistaken for a missing one. */
+bool fr_file_exists(const char *path);
+
+/* True if the name leads to an existing file or folder, also through links. */
+bool fr_file_is_reached(const char *path);
+
+/* The path with links at its end followed; free. NULL with errno set: no memory, or links that lead in a circle. A file
+ * that is written beside its place and renamed would otherwise replace the link. */
 char *fr_file_place(const char *path);
 
 /* True for a path that names an open descriptor, as /dev/stdout and /dev/fd/3 do, perhaps through links: the open file

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file_place.h"
 #include "formats/checkpoint.h"
 
 #define LONGEST ((size_t)1 << 20) /* bytes of a prompt */

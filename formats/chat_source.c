@@ -7,6 +7,7 @@
 #include <utf8proc.h>
 
 #include "base/error.h"
+#include "base/file_place.h"
 #include "formats/checkpoint.h"
 
 #define JSON_LIMIT (8 * FR_CHAT_TEMPLATE_LIMIT) /* bytes of a file that holds a template, with all escapes */

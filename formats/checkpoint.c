@@ -3,12 +3,12 @@
  * In: the name of a folder or GGUF file. Out: an fr_checkpoint, or one line that says what is wrong with it. */
 #include "formats/checkpoint.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/file_place.h"
 #include "base/sizes.h"
 #include "base/text_buffer.h"
 #include "formats/download.h"
@@ -20,11 +20,6 @@
 #define INDEX_LIMIT  ((size_t)64 << 20)
 #define MOST_MISSING 4 /* missing parts of a file that an error line names at most */
 #define CONTENTS     "config.json and model.safetensors"
-
-char *fr_path_join(const char *folder, const char *name) {
-    char *path;
-    return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
-}
 
 static fr_status join(const char *folder, const char *name, char **path) {
     *path = fr_path_join(folder, name);

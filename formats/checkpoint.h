@@ -55,7 +55,4 @@ fr_status fr_checkpoint_tensor(const fr_checkpoint *checkpoint, const char *name
 /* Opens only a folder's configuration, without weights. */
 fr_status fr_checkpoint_open_config(fr_checkpoint *checkpoint, const char *folder);
 
-/* Gives "FOLDER/NAME", malloc'd; NULL when out of memory. */
-char *fr_path_join(const char *folder, const char *name);
-
 #endif

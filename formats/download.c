@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file_place.h"
 #include "formats/map.h"
 
 #define POINTER       "version https://git-lfs.github.com/spec/"

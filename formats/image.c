@@ -8,17 +8,6 @@
 #include "base/sizes.h"
 #include "formats/image_parts.h"
 
-fr_status fr_image_take(fr_image *image, size_t width, size_t height, const char *path) {
-    if (width == 0 || height == 0 || width > FR_IMAGE_MAX_SIDE || height > FR_IMAGE_MAX_SIDE ||
-        width > image->most / height)
-        return fr_fail(FR_INPUT, "%s: a picture of %zu x %zu, expected sides of 1 to %zu and at most %zu pixels", path,
-                       width, height, FR_IMAGE_MAX_SIDE, image->most);
-    image->width = width;
-    image->height = height;
-    image->rgb = malloc(width * height * 3);
-    return image->rgb ? FR_OK : fr_fail_memory("a picture", width * height * 3);
-}
-
 /* The three functions tell where an EXIF orientation has the first row and the first column: orientations 5 to 8
  * exchange rows and columns, and each axis may be mirrored. */
 static bool exchanges(int orientation) {

@@ -184,12 +184,3 @@ fr_status fr_read_text(const char *path, size_t limit, char **text, size_t *size
     *size = length;
     return FR_OK;
 }
-
-bool fr_file_exists(const char *path) {
-    struct stat info;
-    return lstat(path, &info) == 0 || (errno != ENOENT && errno != ENOTDIR);
-}
-
-bool fr_file_is_reached(const char *path) {
-    return access(path, F_OK) == 0;
-}

@@ -50,11 +50,4 @@ void fr_map_close(fr_map *map);
 /* Reads a whole small text file (config.json) of at most `limit` bytes. *text is NUL-terminated and malloc'd. */
 fr_status fr_read_text(const char *path, size_t limit, char **text, size_t *size);
 
-/* True if the name exists, even as a broken link or something that may not be read. Reading it then reports the fault,
- * so that a broken part of a model is not mistaken for a missing one. */
-bool fr_file_exists(const char *path);
-
-/* True if the name leads to an existing file or folder, also through links. */
-bool fr_file_is_reached(const char *path);
-
 #endif

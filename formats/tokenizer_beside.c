@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file_place.h"
 #include "formats/checkpoint.h"
 #include "formats/json_wide.h"
 

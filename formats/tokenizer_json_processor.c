@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "formats/json_member.h"
 #include "formats/tokenizer_json_parts.h"
 
 /* The ids on one side of a text. */

@@ -9,6 +9,7 @@
 #include "base/base64.h"
 #include "base/error.h"
 #include "base/unicode_form.h"
+#include "formats/json_member.h"
 #include "formats/pre_tokenizers.h"
 #include "formats/tokenizer_json_parts.h"
 

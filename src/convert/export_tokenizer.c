@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file_place.h"
 #include "formats/chat_source.h"
 #include "formats/tokenizer_gguf.h"
 #include "formats/tokenizer_json.h"

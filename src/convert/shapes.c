@@ -235,10 +235,6 @@ fr_status fr_synth_find(const char *name, const fr_synth_shape **shape) {
 
 /* ----------------------------------------------------------------------------------------------------------- a spec */
 
-bool fr_synth_set(json_t *config, const char *key, size_t value) {
-    return json_object_set_new(config, key, json_integer((json_int_t)value)) == 0;
-}
-
 /* One layer at least has a mixture, if any has. */
 static bool complete(const fr_synth_order *order, json_t *config) {
     static const char leading[] = "first_k_dense_replace";

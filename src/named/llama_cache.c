@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file_place.h"
 #include "formats/checkpoint.h"
 #include "formats/gguf_name.h"
 #include "formats/json.h"

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/file_place.h"
 #include "formats/checkpoint.h"
 #include "formats/json.h"
 #include "src/named/names.h"

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/file_place.h"
 #include "base/text_buffer.h"
 #include "formats/checkpoint.h"
 #include "formats/gguf_name.h"

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file_place.h"
 #include "formats/checkpoint.h"
 #include "formats/json_wide.h"
 #include "formats/safetensors.h"

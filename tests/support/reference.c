@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file_place.h"
 #include "formats/safetensors.h"
 
 static const char *const names[] = {

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "tools/cli/loaded.h"
 #include "tools/cli/output.h"
+#include "tools/cli/prompt_file.h"
 #include "tools/cli/wide_json.h"
 
 int fr_json_read_file(const char *path, json_t **value) {

@@ -9,6 +9,7 @@
 
 #include "forerun.h"
 #include "tools/cli/options.h"
+#include "tools/cli/prompt_file.h"
 #include "tools/cli/terminal/progress.h"
 #include "tools/cli/trace.h"
 
@@ -72,19 +73,8 @@ void fr_loaded_close(fr_loaded *loaded);
 int fr_loaded_tokenizer(const fr_loaded *loaded, const fr_arguments *args, const fr_tokenizer **tokenizer);
 int fr_loaded_tokenizer_alone(fr_tokenizer **tokenizer, const fr_arguments *args);
 
-/* The prompt as it was given: bytes, or ids. Read before a model is opened. */
-typedef struct fr_prompt {
-    char *bytes;
-    size_t length;
-    fr_marked_text rendered; /* what a chat template made of them, if one did */
-    int32_t *tokens;   /* made from either */
-    int32_t *expanded; /* the same with the tokens of pictures; or NULL */
-    const int32_t *ids;
-    size_t count;
-} fr_prompt;
-
+/* Reads the prompt that the command line names, before a model is opened. */
 int fr_prompt_read(fr_prompt *prompt, const fr_arguments *args);
-int fr_prompt_read_file(fr_prompt *prompt, const char *path);
 
 /* Gives the text of the token that the ids begin with twice, because the tokenizer adds it to a text that already has
  * it. NULL: not doubled. */
@@ -119,7 +109,5 @@ fr_status fr_prompt_ids(fr_prompt *prompt, const fr_model *model, fr_picture *co
 
 /* The id that the tokenizer puts in front of a text, -1: none. */
 int fr_prompt_front(const fr_loaded *loaded, const fr_arguments *args, int32_t *front);
-
-void fr_prompt_free(fr_prompt *prompt);
 
 #endif

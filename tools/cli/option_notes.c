@@ -42,19 +42,24 @@ static void note_environment(const fr_arguments *args) {
     if (n.length) fr_note("%s: environment of llama.cpp, which forerun does not read: give the options", n.list);
 }
 
-/* Where --temp 0 is given it is no mistake. */
-static void note_draws(const fr_arguments *args) {
-    names n = {.length = 0};
-    if (args->given[FR_ARG_TEMP] || fr_arguments_draw(args)) return;
-    for (int arg = 0; arg < FR_ARG_COUNT; arg++)
-        if (args->given[arg] && fr_option_table[arg].draws) add(&n, args->name[arg]);
-    if (n.length) fr_note("%s: nothing is drawn without --temp above 0, so that this changes nothing", n.list);
-}
-
 /* Says if the temperature is above 0. chat and serve have one by default. */
 static bool is_hot(const fr_arguments *args) {
     bool usual = args->verb->bit & (FR_VERB_CHAT | FR_VERB_SERVE) && !args->given[FR_ARG_TEMP];
     return usual || args->real[FR_ARG_TEMP] > 0;
+}
+
+/* Says if tokens are drawn at random: by a temperature, or by a sampler that draws without one. */
+static bool is_drawn(const fr_arguments *args) {
+    return is_hot(args) || args->real[FR_ARG_DYNATEMP_RANGE] > 0 || args->real[FR_ARG_XTC_PROBABILITY] > 0;
+}
+
+/* Where --temp 0 is given it is no mistake. */
+static void note_draws(const fr_arguments *args) {
+    names n = {.length = 0};
+    if (args->given[FR_ARG_TEMP] || is_drawn(args)) return;
+    for (int arg = 0; arg < FR_ARG_COUNT; arg++)
+        if (args->given[arg] && fr_option_table[arg].draws) add(&n, args->name[arg]);
+    if (n.length) fr_note("%s: nothing is drawn without --temp above 0, so that this changes nothing", n.list);
 }
 
 /* Whether this option, as it was given or not, switches on what others set. */

@@ -11,10 +11,10 @@
 #include "forerun_lab.h"
 #include "tools/cli/escapes.h"
 #include "tools/cli/foreign_options.h"
-#include "tools/cli/loaded.h"
 #include "tools/cli/option_notes.h"
 #include "tools/cli/option_table.h"
 #include "tools/cli/output.h"
+#include "tools/cli/prompt_file.h"
 #include "tools/cli/wide_json.h"
 #include "tools/cli/words.h"
 
@@ -212,12 +212,6 @@ static int check_prompt(fr_arguments *args) {
         return 0;
     }
     return fr_arguments_lack_prompt(args);
-}
-
-bool fr_arguments_draw(const fr_arguments *args) {
-    bool usual = args->verb->bit & (FR_VERB_CHAT | FR_VERB_SERVE) && !args->given[FR_ARG_TEMP];
-    return usual || args->real[FR_ARG_TEMP] > 0 || args->real[FR_ARG_DYNATEMP_RANGE] > 0 ||
-           args->real[FR_ARG_XTC_PROBABILITY] > 0;
 }
 
 /* A part of the bench takes its own options alone. */

@@ -273,10 +273,6 @@ struct fr_arguments {
  * option was not given. */
 size_t fr_arguments_numbers(const fr_arguments *args, fr_arg arg, int64_t *numbers, size_t most);
 
-/* Says if tokens are drawn at random: by a temperature, or by a sampler that draws without one. chat and serve have a
- * temperature by default. */
-bool fr_arguments_draw(const fr_arguments *args);
-
 /* Gives 0, or the exit status after one line on standard error. --help and --version end the parsing where they are. */
 int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char **words);
 void fr_arguments_free(fr_arguments *args);

@@ -28,8 +28,8 @@ static const char *behind_option(const char *line) {
     return line;
 }
 
-/* Puts the member's name in place of the option's, and the model's name in place of its path: a request knows no options
- * and not where the model lies. */
+/* Puts the member's name in place of the option's, and the model's name in place of its path: a request knows no
+ * options and not where the model lies. */
 bool fr_job_check(fr_job *job, fr_status status) {
     if (status == FR_OK) return true;
     const fr_job_setting *setting = job->setting;

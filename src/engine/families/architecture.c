@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/file_place.h"
 #include "formats/gguf_folder.h"
 #include "formats/map.h"
 #include "src/engine/families/families.h"

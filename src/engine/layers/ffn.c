@@ -25,11 +25,6 @@ void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer
     }
 }
 
-void fr_activate(const fr_kernels *k, fr_activation activation, float *gate, const float *up, size_t n) {
-    if (activation == FR_GELU) k->gelu_mul(gate, gate, up, n);
-    else k->silu_mul(gate, gate, up, n);
-}
-
 /* A thread's gate and up features are the same range, so the activation needs no barrier. */
 void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec *spec, const fr_ffn_weights *weights) {
     const fr_kernels *k = a->kernels;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file_place.h"
 #include "base/memory.h"
 #include "base/sizes.h"
 #include "formats/tokenizer_gguf.h"

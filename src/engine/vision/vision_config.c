@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file_place.h"
 #include "src/engine/vision/vision_parts.h"
 
 #define MODEL      "config.json"

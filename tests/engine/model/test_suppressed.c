@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file_place.h"
 #include "forerun_lab.h"
 #include "formats/safetensors.h"
 #include "kernels/dispatch.h"

@@ -1,0 +1,16 @@
+/* A picture's memory: see image_parts.h. */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "formats/image_parts.h"
+
+fr_status fr_image_take(fr_image *image, size_t width, size_t height, const char *path) {
+    if (width == 0 || height == 0 || width > FR_IMAGE_MAX_SIDE || height > FR_IMAGE_MAX_SIDE ||
+        width > image->most / height)
+        return fr_fail(FR_INPUT, "%s: a picture of %zu x %zu, expected sides of 1 to %zu and at most %zu pixels", path,
+                       width, height, FR_IMAGE_MAX_SIDE, image->most);
+    image->width = width;
+    image->height = height;
+    image->rgb = malloc(width * height * 3);
+    return image->rgb ? FR_OK : fr_fail_memory("a picture", width * height * 3);
+}

@@ -1,0 +1,76 @@
+/* Counts the parameters of a model or drafter, and says what target a drafter needs: see inspect.h. */
+#include <string.h>
+
+#include "src/api/inspect.h"
+#include "src/engine/families/architecture.h"
+
+/* Counts the values of a tensor. */
+static uint64_t parameters(const fr_tensor *tensor) {
+    uint64_t values = 1;
+    for (uint32_t d = 0; d < tensor->dims; d++) values *= tensor->shape[d];
+    return values;
+}
+
+static bool of_a_tower(const fr_tensor *tensor) {
+    static const char *const senses[] = {"vision", "visual", "audio"};
+    for (size_t i = 0; i < sizeof senses / sizeof *senses; i++)
+        if (strstr(tensor->name, senses[i])) return true;
+    return false;
+}
+
+fr_inspected_counts fr_inspected_count(const fr_inspected *what) {
+    const fr_checkpoint *files = what->files;
+    fr_inspected_counts counts = {0};
+    for (size_t i = 0; i < files->tensors.count; i++) {
+        counts.parameters += parameters(&files->tensors.items[i]);
+        counts.towers += of_a_tower(&files->tensors.items[i]);
+    }
+    for (size_t i = 0; i < files->unread.count; i++) counts.towers += of_a_tower(&files->unread.items[i]);
+    size_t used = what->weights->count + (what->own ? what->own->weights.count : 0);
+    counts.unused = files->tensors.count - used + files->unread.count;
+    const fr_weights *weights[] = {what->weights, what->own ? &what->own->weights : NULL};
+    for (size_t w = 0; w < 2 && weights[w]; w++)
+        for (size_t i = 0; i < weights[w]->count; i++) {
+            counts.used_parameters += parameters(weights[w]->bound[i].tensor);
+            counts.towers -= of_a_tower(weights[w]->bound[i].tensor);
+        }
+    return counts;
+}
+
+uint64_t fr_lab_model_parameters(const fr_model *model) {
+    uint64_t count = 0;
+    for (size_t i = 0; model && i < model->weights.count; i++) count += parameters(model->weights.bound[i].tensor);
+    return count;
+}
+
+const char *fr_weights_main_type(const fr_weights *weights) {
+    uint64_t bytes[FR_DTYPE_COUNT] = {0};
+    fr_dtype most = FR_F32;
+    for (size_t i = 0; i < weights->count; i++) {
+        const fr_tensor *tensor = weights->bound[i].tensor;
+        bytes[tensor->type] += tensor->bytes;
+    }
+    for (fr_dtype type = FR_F32; type < FR_DTYPE_COUNT; type++)
+        if (bytes[type] > bytes[most]) most = type;
+    return fr_dtype_name(most);
+}
+
+const char *fr_lab_model_type(const fr_model *model) {
+    return model ? fr_weights_main_type(&model->weights) : "";
+}
+
+fr_inspected_needs fr_inspected_need(const fr_inspected *what) {
+    if (what->mtp) {
+        const fr_trunk_spec *spec = &what->mtp->target->trunk.spec;
+        return (fr_inspected_needs){.architecture = fr_checkpoint_architecture(what->files),
+                                    .hidden = spec->hidden,
+                                    .vocab = spec->vocab,
+                                    .layers = spec->layers};
+    }
+    const fr_eagle *e = what->eagle->net;
+    return (fr_inspected_needs){.architecture = e->needs.architecture,
+                                .hidden = e->needs.hidden,
+                                .vocab = e->trunk.spec.vocab,
+                                .layers = e->needs.layers,
+                                .deeper = true};
+}

@@ -1,0 +1,6 @@
+/* Sets numbers of a config.json that random weights are made by: see synth.h. */
+#include "src/convert/synth.h"
+
+bool fr_synth_set(json_t *config, const char *key, size_t value) {
+    return json_object_set_new(config, key, json_integer((json_int_t)value)) == 0;
+}

@@ -1,0 +1,24 @@
+/* A prompt, and the file that it is read from.
+ *
+ * In: a path, "-" for standard input. Out: the file's bytes; an error line and an exit status where
+ * it can't be read. */
+#ifndef FR_TOOLS_CLI_PROMPT_FILE_H
+#define FR_TOOLS_CLI_PROMPT_FILE_H
+
+#include "forerun.h"
+
+/* A prompt as it was given, bytes or ids, and what has been made of it. */
+typedef struct fr_prompt {
+    char *bytes;
+    size_t length;
+    fr_marked_text rendered; /* what a chat template made of them, if one did */
+    int32_t *tokens;   /* made from either */
+    int32_t *expanded; /* the same with the tokens of pictures; or NULL */
+    const int32_t *ids;
+    size_t count;
+} fr_prompt;
+
+int fr_prompt_read_file(fr_prompt *prompt, const char *path);
+void fr_prompt_free(fr_prompt *prompt);
+
+#endif
