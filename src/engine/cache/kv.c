@@ -25,7 +25,7 @@ static fr_status check_rows(const char *what, fr_dtype type, size_t width) {
                    what, words[type], fr_dtype_block(type), width);
 }
 
-/* Latent values are read from the keys' rows, as the keys' type. */
+/* Latent values are stored in the keys' rows, so they have the keys' type. */
 fr_status fr_kv_check(const fr_kv_shape *shapes, size_t count, fr_kv_types types) {
     for (size_t i = 0; i < count; i++) {
         size_t latent = shapes[i].latent;
@@ -38,13 +38,14 @@ fr_status fr_kv_check(const fr_kv_shape *shapes, size_t count, fr_kv_types types
 
 /* ---------------------------------------------------------------------------------------------------------- layout */
 
-enum { LINE = 64 }; /* bytes: where rows of a page begin */
+enum { LINE = 64 }; /* bytes; each layer's rows begin at a multiple of it */
 
 static size_t round_up(size_t n, size_t to) {
     return (n + to - 1) / to * to;
 }
 
-/* Rows of a layer behind what its page holds already; *page grows by them, and *whole by those of all heads. */
+/* Places a layer's rows after those that the page holds already. *page grows by the rows kept here, *whole by the rows
+ * of all heads. */
 static fr_kv_rows place_rows(const fr_kv_layer *layer, fr_dtype type, size_t *page, size_t *whole) {
     fr_kv_rows rows = {.at = *page, .type = type, .bytes = fr_dtype_row_bytes(type, layer->head_dim)};
     *page += round_up(layer->heads * FR_KV_PAGE * rows.bytes, LINE);
@@ -52,14 +53,14 @@ static fr_kv_rows place_rows(const fr_kv_layer *layer, fr_dtype type, size_t *pa
     return rows;
 }
 
-/* Positions that layers with this window hold behind a forward's last, in whole pages: what any of its rows looks back
- * to. 0: as many as there are. */
+/* Gives how many positions before a forward's last row the sliding layers must hold, in whole pages, so that each of
+ * its rows finds its window. 0: they hold all positions. */
 static size_t keeps(size_t window, size_t context, size_t batch) {
     size_t all = round_up(context, FR_KV_PAGE), few = round_up(window + batch, FR_KV_PAGE);
     return window && few + FR_KV_PAGE < all ? few : 0;
 }
 
-/* Pages of a kind that one table points to at most: those kept, and the one that the last position is in. */
+/* Gives the most pages of a kind that one table points to: those kept, and the one of the last position. */
 static size_t table_pages(const fr_kv *kv, fr_kv_kind kind) {
     return kind == FR_KV_SLIDING && kv->keeps ? kv->keeps / FR_KV_PAGE + 1 : kv->blocks;
 }
@@ -71,7 +72,8 @@ static void take_tables(fr_kv *kv, fr_arena *arena, size_t context) {
         kv->table[kind] = fr_arena_take(arena, kv->blocks, sizeof *kv->table[kind]);
 }
 
-/* What all timelines may need, or that share of both kinds that a number of bytes is. */
+/* Counts the pages of each kind: as many as all timelines may need, or, if a number of bytes is given, both kinds
+ * scaled alike to fill it. */
 static void choose_page_counts(fr_kv *kv, const fr_kv_sizes *sizes) {
     double all = 0, fewest = 0; /* fewest: the share of a kind's pages that a timeline needs */
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
@@ -94,7 +96,7 @@ size_t fr_kv_window(const fr_kv_shape *shapes, size_t count) {
     return widest;
 }
 
-/* A layer behind others in the pages of its kind. */
+/* Places a layer after the earlier ones in the pages of its kind. */
 static fr_kv_layer place_layer(fr_kv *kv, const fr_kv_shape *shape, fr_kv_types types) {
     fr_kv_kind kind = shape->window ? FR_KV_SLIDING : FR_KV_FULL;
     size_t *page = &kv->page_bytes[kind], *whole = &kv->whole_bytes[kind], latent = shape->latent;
@@ -110,7 +112,8 @@ static fr_kv_layer place_layer(fr_kv *kv, const fr_kv_shape *shape, fr_kv_types 
     return layer;
 }
 
-/* Pages of which nothing is kept here are counted like those of other ranks, and told apart by where they lie. */
+/* A rank that keeps no heads of a kind counts its pages all the same, as the other ranks do. Such a page takes a cache
+ * line, because pages are told apart by their addresses. */
 static void take_pools(fr_kv *kv, fr_arena *arena, const fr_kv_sizes *sizes) {
     kv->pages = fr_arena_take(arena, FR_KV_KINDS, sizeof *kv->pages);
     choose_page_counts(kv, sizes);
@@ -186,7 +189,7 @@ size_t fr_kv_pool_bytes(const fr_kv *kv) {
 
 /* --------------------------------------------------------------------------------------------------------- claiming */
 
-/* A page that nobody else holds, with what was accepted in it. */
+/* Makes the block's page the timeline's own before it is written. A shared page is copied if it has accepted rows. */
 static fr_status own(fr_kv *kv, fr_kv_kind kind, size_t block) {
     fr_kv_pages *pages = &kv->pages[kind];
     uint8_t *page = kv->table[kind][block];
@@ -213,14 +216,14 @@ size_t fr_kv_held_from(const fr_kv *kv, size_t from, size_t end) {
     return fr_larger(from, (end - 1) / FR_KV_PAGE * FR_KV_PAGE - kv->keeps);
 }
 
-/* The first block behind the frontier without a page. */
+/* Gives the first block after the frontier's that has no page. */
 static size_t held_end(const fr_kv *kv, fr_kv_kind kind) {
     size_t block = fr_kv_blocks(kv->length);
     while (block < kv->blocks && kv->table[kind][block]) block++;
     return block;
 }
 
-/* Pages behind the frontier, from those blocks on. */
+/* Drops the pages past the frontier, beginning with this block of each kind. */
 static void give_back(fr_kv *kv, const size_t from[FR_KV_KINDS]) {
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
         fr_kv_pages_drop(&kv->pages[kind], kv->table[kind], from[kind], held_end(kv, kind));

@@ -1,12 +1,12 @@
-/* Pages of keys and values, and who holds them.
+/* Pages of keys and values, and the counts of their holders.
  *
  * A page has room for 64 consecutive positions (attention's own block) of all layers of one kind, those whose readers
- * look back equally far. It is held by as many as point to it: a timeline's table, checkpoints of it, other timelines
- * that began alike. Nobody writes a page that others hold too: he takes one of his own first (kv.h). What nobody holds
- * is free; its contents mean nothing.
+ * look back equally far. Every pointer to a page is a holder: a timeline's table, its checkpoints, other timelines
+ * with the same beginning. A page with several holders is never written; a timeline that wants to write it takes a
+ * page of its own first (kv.h). A page without holders is free, and its contents mean nothing.
  *
- * In: how many bytes a page has, how many pages there may be. Out: pages, from an arena's memory that is not touched
- * before the page is first written. */
+ * In: the bytes of a page, the number of pages. Out: pages, from an arena's memory that is not touched before the page
+ * is first written. */
 #ifndef FR_SRC_ENGINE_CACHE_KV_PAGES_H
 #define FR_SRC_ENGINE_CACHE_KV_PAGES_H
 
@@ -16,12 +16,13 @@ enum { FR_KV_PAGE = 64 }; /* positions */
 
 typedef struct fr_kv_pages fr_kv_pages;
 
-/* Who holds pages that he can do without. */
+/* A holder that can give up its pages when the pool runs out of free ones (kv_prefixes.h). */
 typedef struct fr_kv_keeper {
-    void (*reclaim)(void *context, fr_kv_pages *pages); /* none is free: makes one free, if there is any */
-    /* Lets go of that one, where he and one other are all that hold it. */
+    void (*reclaim)(void *context, fr_kv_pages *pages); /* no page is free: frees one if it can */
+    /* Lets go of that page if the keeper and one other are its only holders. */
     void (*release)(void *context, fr_kv_pages *pages, const uint8_t *page);
-    void (*left)(void *context, const fr_kv_pages *pages, size_t page); /* all but one have let go of that one */
+    /* all holders of that page but one have let go */
+    void (*left)(void *context, const fr_kv_pages *pages, size_t page);
     void *context;
 } fr_kv_keeper;
 
@@ -29,37 +30,39 @@ struct fr_kv_pages {
     uint8_t *data; /* [count][bytes] */
     size_t bytes, count;
     uint32_t *holders; /* [count] 0: free */
-    uint32_t *free;    /* [free_count] the numbers of those, the next to be taken last */
+    uint32_t *free;    /* [free_count] the numbers of the free pages; the last is taken next */
     size_t free_count;
-    fr_kv_keeper keeper; /* all NULL: nobody */
+    fr_kv_keeper keeper; /* all NULL: there is none */
 };
 
-/* Takes them from the arena, or measures them. */
+/* Takes the pages from the arena, or measures them. */
 fr_kv_pages fr_kv_pages_layout(fr_arena *arena, size_t bytes, size_t count);
 
-/* A page that nobody held, held once; NULL: all are held. */
+/* Takes a free page, which then has one holder; NULL: all pages are held. */
 uint8_t *fr_kv_pages_take(fr_kv_pages *pages);
 
-/* Makes the holder of a page the only one, where but the keeper holds it too: whether he is. */
+/* Asks the keeper to let go of a page. Returns true if the caller is its only holder then. */
 bool fr_kv_page_release(fr_kv_pages *pages, const uint8_t *page);
 
 static inline size_t fr_kv_page_number(const fr_kv_pages *pages, const uint8_t *page) {
     return (size_t)(page - pages->data) / pages->bytes;
 }
 
-/* A table has a page, or NULL, for each 64 positions: how many entries the first `positions` take up. */
+/* Counts the table entries of the first `positions`: a table has a page, or NULL, for each 64 of them. */
 static inline size_t fr_kv_blocks(size_t positions) {
     return positions / FR_KV_PAGE + (positions % FR_KV_PAGE != 0);
 }
 
-/* Entries [from, end) of a table: in another too, which held none there; and let go of. */
+/* Copies entries [from, end) of a table to another one, which has no pages there, and holds their pages too; or drops
+ * the pages of these entries and empties them. */
 void fr_kv_pages_hold(fr_kv_pages *pages, uint8_t **to, uint8_t *const *table, size_t from, size_t end);
 void fr_kv_pages_drop(fr_kv_pages *pages, uint8_t **table, size_t from, size_t end);
 
-/* Counts a table's holds once less (-1), or again (+1): in between it can be asked what would be free without them. */
+/* Changes the holder counts of a table's pages by -1 or, afterwards, +1, so that the caller can count in between which
+ * pages would be free without the table. */
 void fr_kv_pages_recount(fr_kv_pages *pages, uint8_t *const *table, size_t blocks, int change);
 
-/* Whether somebody else holds it too. */
+/* Returns true if the page has more than one holder. */
 bool fr_kv_page_shared(const fr_kv_pages *pages, const uint8_t *page);
 
 #endif

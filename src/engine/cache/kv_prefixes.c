@@ -9,7 +9,7 @@
 enum {
     BLOCK = FR_KV_PAGE,
     NONE = 0,        /* node 0 is the root, which has no block */
-    MOST_ALIKE = 16, /* nodes of one hash: never by chance, as there are twice as many hashes as nodes */
+    MOST_ALIKE = 16, /* the most nodes of one hash; chance makes no more, as there are twice as many hashes as nodes */
 };
 
 struct fr_kv_node {
@@ -18,15 +18,16 @@ struct fr_kv_node {
     uint32_t run;   /* positions whose rows its pages hold; a tail has fewer than BLOCK, and no children */
     fr_kv_digest digest;
     uint8_t *pages[FR_KV_KINDS]; /* NULL: not held */
-    uint8_t *drafter;            /* the same of a drafter's cache, but for its last pair */
-    uint8_t *before;             /* the page of the parent's block, whole, with the pair that looks in here */
-    uint32_t parent, next;       /* next: of the same hash, or of those that were removed */
+    uint8_t *drafter;            /* the drafter's page of this block; its last pair may not be right */
+    /* the drafter's page of the parent's block, whose last pair reads this block's first id */
+    uint8_t *before;
+    uint32_t parent, next;       /* next: in the hash chain, or in the list of removed nodes */
     uint32_t first_child, sibling;
     uint32_t children, timelines, depth;
     uint32_t points; /* ends of prompts and branches whose window this block is in */
     bool ends_prompt;
-    uint64_t used[FR_KV_UNUSED];  /* when the last timeline left it, its page */
-    uint32_t place[FR_KV_UNUSED]; /* in the heap; 0: it is not there */
+    uint64_t used[FR_KV_UNUSED];  /* when the last timeline left the node, and its sliding page */
+    uint32_t place[FR_KV_UNUSED]; /* position in the heap; 0: it is not there */
     uint32_t aside;               /* the next leaf that was passed over */
 };
 
@@ -67,7 +68,7 @@ static bool goes_before(const fr_kv_prefixes *p, fr_kv_unused which, uint32_t n,
     return kept == other_kept ? a->used[which] < b->used[which] : other_kept;
 }
 
-/* A node that belongs at this place, or above, or below. */
+/* Moves a node from this place up or down the heap until the order is right. */
 static void sift(fr_kv_prefixes *p, fr_kv_unused which, size_t at, uint32_t n) {
     const fr_kv_heap *heap = &p->unused[which];
     for (; at > 1 && goes_before(p, which, n, heap->nodes[at / 2]); at /= 2) put(p, which, at, heap->nodes[at / 2]);
@@ -92,7 +93,7 @@ static bool is_unused(const fr_kv_prefixes *p, fr_kv_unused which, const fr_kv_n
     return page && !fr_kv_page_shared(&p->pages[FR_KV_SLIDING], page);
 }
 
-/* Something of that has changed, or when it was. */
+/* Puts the node into a heap of unused nodes, moves it there, or takes it out, after its use has changed. */
 static void settle(fr_kv_prefixes *p, fr_kv_unused which, uint32_t n) {
     fr_kv_node *node = &p->nodes[n];
     if (n == NONE) return;
@@ -114,7 +115,8 @@ static uint32_t *chain_of(const fr_kv_prefixes *p, uint32_t parent, const int32_
     return &p->first[hash & (p->buckets - 1)];
 }
 
-/* The child whose block is the content's; NONE, and the chain that it belongs in, NULL if that is as long as can be. */
+/* Finds the child whose block is the content's. NONE: there is none, and *chain is the hash chain that it belongs in,
+ * or NULL if that chain is full. */
 static uint32_t look_up(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, uint32_t **chain) {
     size_t block = parent == NONE ? 0 : p->nodes[parent].depth, alike = 0;
     const int32_t *ids = content.ids + block * BLOCK;
@@ -135,8 +137,8 @@ static uint32_t child_of(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content
     return look_up(p, parent, content, &chain);
 }
 
-/* The blocks that a row at the end of this one, or at its last position, looks back to are worth keeping, or are not
- * for its sake any more. */
+/* Adds `change` (1 or -1) to the points of the blocks in the window of a row at the end of this block, or at its last
+ * position: prompts may begin there, so the sliding pages of these blocks are worth keeping. */
 static void mark_window(fr_kv_prefixes *p, uint32_t n, int change) {
     size_t blocks = p->window ? fr_kv_blocks(p->window + 1) : 0;
     for (size_t i = 0; i < blocks && n != NONE; i++, n = p->nodes[n].parent) {
@@ -191,7 +193,7 @@ static bool leads_to(const fr_kv_prefixes *p, const fr_kv_point *point, fr_kv_co
            shared_ids(p, point->node, content, count) >= ids;
 }
 
-/* The farthest one in blocks behind this one; NULL. */
+/* Finds the farthest point in the children of this node from which the prompt can begin; NULL: there is none. */
 static fr_kv_point *best_point(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, size_t count,
                                bool drafter) {
     fr_kv_point *best = NULL;
@@ -202,7 +204,8 @@ static fr_kv_point *best_point(const fr_kv_prefixes *p, uint32_t parent, fr_kv_c
     return best;
 }
 
-/* The farthest of all; NULL. With a drafter, all blocks behind the first have its page of the block before. */
+/* Finds the farthest point of all from which the prompt can begin; NULL: there is none. With a drafter, every block
+ * after the first must have the drafter's page of the block before it. */
 static fr_kv_point *find_point(const fr_kv_prefixes *p, fr_kv_content content, size_t count, bool drafter) {
     fr_kv_point *found = NULL;
     for (uint32_t n = NONE;;) {
@@ -234,8 +237,8 @@ static bool is_in(const fr_kv_point *point, const uint8_t *page) {
     return point->node != NONE && point->states == page;
 }
 
-/* Whether points and so many others are all that hold a page. Branches that leave a text behind a position have a point
- * each there, with the same page. */
+/* Returns true if the page is held by points and `others` more holders, and by nothing else. Branches that leave a
+ * text after the same position have a point each there, with the same page. */
 static bool points_hold(const fr_kv_prefixes *p, const uint8_t *page, size_t others) {
     size_t holders = p->states->holders[fr_kv_page_number(p->states, page)];
     for (size_t i = 0; holders > others && i < p->point_count; i++) holders -= is_in(&p->points[i], page);
@@ -285,8 +288,9 @@ static void unlink_node(fr_kv_prefixes *p, uint32_t n) {
     *link = node->next;
 }
 
-/* A child has gone. The page of a drafter's that the parent had of it goes too where others are left, so that no parent
- * holds one that none of its children has; the next timeline that passes gives it theirs (hold_before). */
+/* Updates the parent of a removed node. A drafter's page that the parent got from this node goes too if the parent has
+ * other children, so that no parent holds a page that none of its children has; the next timeline that passes gives it
+ * another one (hold_before). */
 static void leave_parent(fr_kv_prefixes *p, const fr_kv_node *node, bool gave_page) {
     fr_kv_node *parent = &p->nodes[node->parent];
     if (node->parent == NONE) return;
@@ -295,7 +299,7 @@ static void leave_parent(fr_kv_prefixes *p, const fr_kv_node *node, bool gave_pa
     settle(p, FR_KV_LEAVES, node->parent);
 }
 
-/* A leaf in which no timeline stands. */
+/* Removes a leaf in which no timeline stands. */
 static void remove_node(fr_kv_prefixes *p, uint32_t n) {
     fr_kv_node *node = &p->nodes[n];
     bool gave_page = node->before && p->nodes[node->parent].drafter == node->before;
@@ -313,7 +317,7 @@ static void remove_node(fr_kv_prefixes *p, uint32_t n) {
     p->free = n;
 }
 
-/* A node that is nothing yet; NONE: timelines stand in all. */
+/* Gives a node for new contents, removing the longest unused leaf if need be; NONE: timelines stand in all nodes. */
 static uint32_t free_node(fr_kv_prefixes *p) {
     if (p->free == NONE && p->fresh < p->capacity) return p->fresh++;
     if (p->free == NONE && p->unused[FR_KV_LEAVES].count) remove_node(p, p->unused[FR_KV_LEAVES].nodes[1]);
@@ -322,7 +326,7 @@ static uint32_t free_node(fr_kv_prefixes *p) {
     return n;
 }
 
-/* Makes a child of the content's next `count` ids, of which `run` positions have been run; NONE: there is no room. */
+/* Makes a child with the content's next `count` ids, of which `run` positions have been run; NONE: there is no room. */
 static uint32_t add_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, size_t count, size_t run) {
     size_t block = parent == NONE ? 0 : p->nodes[parent].depth;
     uint32_t n = free_node(p);
@@ -340,7 +344,7 @@ static uint32_t add_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content cont
     return n;
 }
 
-/* The node has all ids of the tails that it extends, so they are removed and their points become its own. */
+/* Removes the tails that the node extends: it has all their ids, and their points become its own. */
 static void remove_tails(fr_kv_prefixes *p, uint32_t n) {
     const fr_kv_node *node = &p->nodes[n];
     for (uint32_t c = p->nodes[node->parent].first_child, next; c != NONE; c = next) {
@@ -355,12 +359,13 @@ static void remove_tails(fr_kv_prefixes *p, uint32_t n) {
     }
 }
 
-/* The child whose block is the content's, in which the timeline stands from now on; NONE: there is no room for it. */
+/* Gives the child whose block is the content's, making it if need be, and counts the timeline among those in it; NONE:
+ * there is no room. */
 static uint32_t enter_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content content) {
     uint32_t *chain, n = look_up(p, parent, content, &chain);
     if (n == NONE && chain && (n = add_child(p, parent, content, BLOCK, BLOCK)) != NONE) {
         fr_kv_node *node = &p->nodes[n];
-        chain = chain_of(p, parent, node->ids, &node->digest); /* the room that was made may have been in it */
+        chain = chain_of(p, parent, node->ids, &node->digest); /* making room may have removed a node of this chain */
         node->next = *chain;
         *chain = n;
     }
@@ -372,7 +377,7 @@ static uint32_t enter_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content co
 
 /* -------------------------------------------------------------------------------------------------- giving up pages */
 
-/* Whether a leaf has a page of this pool that nobody else holds. */
+/* Returns true if removing the leaf frees a page of this pool, one that has no other holder. */
 static bool frees(const fr_kv_prefixes *p, const fr_kv_node *node, const fr_kv_pages *pool) {
     const uint8_t *pages[] = {node->pages[FR_KV_FULL], node->before, node->drafter};
     bool drafter = pool == p->drafter;
@@ -381,7 +386,8 @@ static bool frees(const fr_kv_prefixes *p, const fr_kv_node *node, const fr_kv_p
     return false;
 }
 
-/* The longest unused leaf that frees a page, which those that don't are put aside to find; NONE. */
+/* Finds the longest unused leaf that frees a page; NONE: there is none. Leaves that free none are taken out of the
+ * heap during the search. */
 static uint32_t leaf_that_frees(fr_kv_prefixes *p, const fr_kv_pages *pool) {
     fr_kv_heap *leaves = &p->unused[FR_KV_LEAVES];
     uint32_t aside = NONE, n = NONE;
@@ -395,8 +401,8 @@ static uint32_t leaf_that_frees(fr_kv_prefixes *p, const fr_kv_pages *pool) {
     return n;
 }
 
-/* Of another than the sliding pool a leaf goes with all its pages. In a drafter's, whose pages may lie behind leaves
- * that have none, leaves go until one comes free. */
+/* Frees a page of the pool. The sliding pool gives up a single page; for any other pool a leaf is removed with all its
+ * pages. A drafter's pages may be held by inner nodes, so for its pool leaves are removed until a page comes free. */
 static void reclaim(void *context, fr_kv_pages *pool) {
     fr_kv_prefixes *p = context;
     const fr_kv_heap *leaves = &p->unused[FR_KV_LEAVES], *windows = &p->unused[FR_KV_WINDOWS];
@@ -448,7 +454,7 @@ void fr_kv_prefixes_serve(fr_kv_prefixes *p) {
 
 /* ---------------------------------------------------------------------------------------------------- find and take */
 
-/* The first of the blocks behind each other, this one at the end, whose sliding pages are there. */
+/* Gives the first block of the unbroken row of blocks, this one the last, that have their sliding pages. */
 static size_t window_from(const fr_kv_prefixes *p, uint32_t n) {
     size_t from = p->nodes[n].depth;
     for (; n != NONE && p->nodes[n].pages[FR_KV_SLIDING]; n = p->nodes[n].parent) from--;
@@ -525,7 +531,7 @@ static void hold_drafter_page(const fr_kv_prefixes *p, fr_kv *drafter, size_t bl
     if (drafter) fr_kv_pages_hold(p->drafter, drafter->table[FR_KV_FULL] + block, page, 0, 1);
 }
 
-/* The drafter's page of the block before this one, which that node takes too where it has lost its own. */
+/* Holds the drafter's page of the block before this one. The parent takes it too if it has lost its own. */
 static void hold_before(const fr_kv_prefixes *p, uint32_t n, fr_kv *drafter) {
     fr_kv_node *node = &p->nodes[n], *parent = &p->nodes[node->parent];
     if (!drafter || node->parent == NONE) return;
@@ -533,7 +539,8 @@ static void hold_before(const fr_kv_prefixes *p, uint32_t n, fr_kv *drafter) {
     if (!parent->drafter) fr_kv_pages_hold(p->drafter, &parent->drafter, &node->before, 0, 1);
 }
 
-/* The timeline stands in the blocks before its frontier's: that one it will write, so that it may go. */
+/* The timeline enters the blocks before the one that the frontier is in. That one it will write, in a copy, so it does
+ * not keep the node. */
 void fr_kv_prefixes_take(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *drafter, fr_kv_content content,
                          size_t length) {
     size_t found;
@@ -562,7 +569,7 @@ void fr_kv_prefixes_take(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *
 
 /* -------------------------------------------------------------------------------------------------------------- add */
 
-/* One page of both: the node's where it has one, else the timeline's. */
+/* Lets the node and the timeline hold the same page: the node's if it has one, otherwise the timeline's. */
 static void share_page(fr_kv_pages *pool, uint8_t **held, uint8_t **own) {
     if (!*own) return;
     if (!*held) {
@@ -588,13 +595,14 @@ static void share_block(fr_kv_prefixes *p, uint32_t n, fr_kv *kv, fr_kv *drafter
     uint8_t **own = &drafter->table[FR_KV_FULL][block];
     if (!node->drafter && !node->children) fr_kv_pages_hold(p->drafter, &node->drafter, own, 0, 1);
     if (node->parent == NONE) return;
-    uint8_t **ends = &p->nodes[node->parent].drafter; /* any page that is whole will do there */
+    uint8_t **ends = &p->nodes[node->parent].drafter; /* any whole page of the parent's block will do there */
     share_page(p->drafter, &node->before, own - 1);
     fr_kv_pages_drop(p->drafter, ends, 0, 1);
     fr_kv_pages_hold(p->drafter, ends, &node->before, 0, 1);
 }
 
-/* A drafter's pairs may come later than the target's rows, and the node with them. */
+/* Marks the node at which a prompt ends once the path has reached it. With a drafter a node is added only after its
+ * pairs, which may come later than the target's rows. */
 static void mark_prompt(fr_kv_prefixes *p, fr_kv_path *path) {
     if (path->prompt == 0 || path->length < path->prompt) return;
     uint32_t end = path->nodes[path->prompt - 1];
@@ -608,13 +616,14 @@ void fr_kv_prefixes_add(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *d
                         bool prompt_end) {
     size_t complete = kv->length / BLOCK;
     if (prompt_end) path->prompt = complete;
-    if (drafter) complete = fr_smaller(complete, (drafter->length + 1) / BLOCK); /* but for the last pair */
+    /* the block's last pair may still be missing */
+    if (drafter) complete = fr_smaller(complete, (drafter->length + 1) / BLOCK);
     while (path->length < complete) {
         size_t block = path->length;
         uint32_t n = enter_child(p, block ? path->nodes[block - 1] : NONE, content);
         if (n == NONE) return;
         path->nodes[path->length++] = n;
-        remove_tails(p, n); /* first: the block's page may be one of theirs, and a page has one owner */
+        remove_tails(p, n); /* before sharing: the block's page may be a tail's, and a page has one owner */
         share_block(p, n, kv, drafter, block);
     }
     mark_prompt(p, path);
@@ -638,7 +647,8 @@ uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *p, const fr_kv_path *path, fr_k
     size_t count = end - first, run = fr_smaller(count, kv->length - first);
     if (end <= first + (drafter != NULL) || run >= BLOCK || count > BLOCK) return NONE;
     if (p->window && (!kv->table[FR_KV_SLIDING][block] || first < kv->from)) return NONE;
-    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) /* the node's own page: nothing was written since */
+    /* the page belongs to a node: nothing has been written since that was added */
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
         if (kv->table[kind][block] && p->owner[kind][number_of(p, kind, kv->table[kind][block])] != NONE) return NONE;
     uint32_t parent = block ? path->nodes[block - 1] : NONE;
     uint32_t n = covering_child(p, parent, content, first, count, run, drafter != NULL);

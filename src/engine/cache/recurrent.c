@@ -12,7 +12,7 @@ static size_t slot_size(const fr_recurrent_shape *shape) {
     return shape->channels + 2 * shape->heads;
 }
 
-/* A layer behind others in a page of *page floats, which grows by it. */
+/* Places a layer after the earlier ones in a page of *page floats, which grows by it. */
 static fr_recurrent_layer place_layer(const fr_recurrent_shape *shape, size_t *page) {
     fr_recurrent_layer layer = {.shape = *shape, .state_at = *page};
     size_t kept = shape->heads - shape->before - shape->behind;
@@ -33,7 +33,7 @@ size_t fr_recurrent_position_bytes(const fr_recurrent_shape *shapes, size_t coun
     return bytes;
 }
 
-/* Layers as they lie in a page, and rings of the timeline's own. */
+/* Takes the layers, placed one after the other in a page, and the timeline's own rings. */
 static void take_layers(fr_recurrent *r, fr_arena *arena) {
     size_t page = 0;
     r->layers = fr_arena_take(arena, r->count, sizeof *r->layers);
@@ -115,7 +115,8 @@ void fr_recurrent_reset(fr_recurrent *r) {
     r->at = r->certain = r->points = 0;
 }
 
-/* Copies inputs between the ring and a page. Decays and betas stay behind, as no row before a base reads them again. */
+/* Copies inputs between the ring and a page. Decays and betas are left out, as no row before a base reads them
+ * again. */
 static void copy_history(const fr_recurrent *r, const fr_recurrent_layer *layer, uint8_t *page, bool to_page) {
     const fr_recurrent_shape *shape = &layer->shape;
     float *history = (float *)page + layer->history_at;
@@ -131,7 +132,7 @@ uint8_t *fr_recurrent_page(const fr_recurrent *r) {
     return r->at ? r->base : NULL;
 }
 
-/* The base is behind that position now, and so are the rings. */
+/* Sets the position that the base stands for, and fills the rings with the inputs that its page keeps. */
 static void stand_at(fr_recurrent *r, size_t position) {
     r->at = r->certain = position;
     for (size_t i = 0; i < r->count; i++) copy_history(r, &r->layers[i], r->base, false);
