@@ -1,7 +1,7 @@
 /* A decoder in words, for inspect: see model.h. */
 #include "src/engine/model/model.h"
 
-/* That of layers without a mixture, or beside one that stands apart. */
+/* Prints the feed-forward widths of layers without experts, and of those that run it in parallel to their experts. */
 static void describe_feed_forward(const fr_trunk_spec *s, FILE *out) {
     size_t first = 0, last = 0;
     for (size_t i = 0; i < s->layers; i++) {
@@ -14,7 +14,7 @@ static void describe_feed_forward(const fr_trunk_spec *s, FILE *out) {
     if (last != first) fprintf(out, " to %zu", last);
 }
 
-/* A mixture's feed-forward beside it is its shared experts', unless it stands apart. */
+/* A feed-forward beside experts is their shared experts, unless the layer runs it in parallel. */
 static void describe_experts(const fr_trunk_spec *s, FILE *out) {
     const fr_experts_spec *experts = fr_spec_experts(s);
     const fr_layer_spec *last = &s->layer[s->layers - 1];
@@ -28,7 +28,7 @@ static void describe_experts(const fr_trunk_spec *s, FILE *out) {
     if (dense) fprintf(out, "; %zu layer%s without", dense, dense > 1 ? "s" : "");
 }
 
-/* What attention is in its layers. */
+/* The kinds of attention in a model's layers. */
 typedef struct attention_kinds {
     const fr_attention_spec *first; /* NULL: no layer has any */
     size_t layers, sliding, owners;
@@ -49,7 +49,7 @@ static attention_kinds count_attention(const fr_trunk_spec *s) {
     return kinds;
 }
 
-/* The first layer that recurs; NULL: none does. */
+/* Finds the first recurrent layer; NULL: there is none. */
 static const fr_layer_spec *recurrent_of(const fr_trunk_spec *s) {
     for (size_t i = 0; i < s->layers; i++)
         if (fr_mixer_recurs(s->layer[i].mixer)) return &s->layer[i];

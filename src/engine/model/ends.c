@@ -5,8 +5,8 @@
 #include "formats/tokenizer_gguf.h"
 #include "src/language/tokenizer/tokenizer.h"
 
-/* GGUF's, or the union of generation_config.json's and config.json's end-of-sequence ids (top level, then
- * text_config). */
+/* Reads the end-of-sequence ids of the GGUF file, or the union of those in generation_config.json and config.json (top
+ * level, then text_config). */
 static fr_status read_eos(fr_model *model) {
     size_t vocab = model->trunk.spec.vocab;
     if (model->files.gguf)
@@ -22,14 +22,14 @@ static fr_status read_eos(fr_model *model) {
     return FR_OK;
 }
 
-/* What the tokenizer says, where no configuration says anything, as vLLM and llama.cpp's converter do. */
+/* Takes the tokenizer's end token if no configuration names one, as vLLM and llama.cpp's converter do. */
 static void add_tokenizer_eos(fr_model *model) {
     int32_t id = model->tokenizer && model->eos_count == 0 ? fr_tokenizer_end(model->tokenizer) : -1;
     if (id >= 0 && (size_t)id < model->trunk.spec.vocab) model->eos[model->eos_count++] = id;
 }
 
-/* transformers masks ids by comparing them with those of the vocabulary, so that others in the list do nothing: a model
- * whose vocabulary was cut keeps the list of the whole one. */
+/* Ids past the vocabulary are ignored, as in transformers, which compares the listed ids with those of the vocabulary:
+ * a model whose vocabulary was cut keeps the list of the whole one. */
 static fr_status read_suppressed(fr_model *model) {
     size_t vocab = model->trunk.spec.vocab, *count = &model->suppressed_count;
     if (model->files.gguf)

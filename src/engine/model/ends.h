@@ -1,4 +1,4 @@
-/* Which ids end a sequence, and which are never drawn.
+/* Reads which ids end a sequence and which are never drawn.
  *
  * In: an opened model's files and tokenizer. Out: its lists of ids, or the line of a failure. */
 #ifndef FR_SRC_ENGINE_MODEL_ENDS_H

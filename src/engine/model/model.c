@@ -56,7 +56,7 @@ static fr_status open_tokenizer(fr_model *model, const char *chat_template) {
     return there ? fr_tokenizer_from_folder(model->files.path, chat_template, model->pre, &model->tokenizer) : FR_OK;
 }
 
-/* The vision tower that a GGUF text model has beside it. */
+/* Opens the vision tower in a file of its own beside a GGUF text model. */
 static fr_status open_mmproj(fr_model *model, const fr_options *options) {
     const char *token = model->family->picture;
     if (!token)

@@ -1,4 +1,5 @@
-/* What a model runs as where the options leave it open: threads, types of the cache, rows of a forward: see model.h. */
+/* Chooses what the options leave open: a model's threads, the types of its cache, the rows of a forward. See
+ * model.h. */
 #include "base/error.h"
 #include "src/engine/model/model.h"
 
@@ -11,7 +12,7 @@ fr_status fr_plan_from_options(const fr_options *options, fr_machine *machine, f
     return FR_OK;
 }
 
-/* The same in all layers. */
+/* Either all layers have latents, or none. */
 static bool has_latents(const fr_model *model) {
     return model->trunk.kv_count && model->trunk.kv_shapes[0].latent;
 }

@@ -1,9 +1,10 @@
-/* GGUF's key, or what sentence-transformers keeps beside a model: see pooling.h. */
+/* Reads a model's pooling from GGUF's key or from the file of sentence-transformers beside it: see pooling.h. */
 #include "src/engine/model/pooling.h"
 
 #include "base/error.h"
 
-/* sentence-transformers' words. It concatenates the rows of several that are true; those beside these are weighted. */
+/* The modes of sentence-transformers; FR_POOLING_NONE: not built. If several are true, it concatenates their rows,
+ * which is not built either. */
 static const struct {
     const char *key;
     fr_pooling pooling;
@@ -14,7 +15,7 @@ static const struct {
              {"pooling_mode_mean_sqrt_len_tokens", FR_POOLING_NONE},
              {"pooling_mode_weightedmean_tokens", FR_POOLING_NONE}};
 
-/* What is said in another way than ours is no reason to refuse a model that may be wanted for its texts. */
+/* A mode that is not built gives FR_POOLING_NONE and no error, as the model may be wanted for its texts only. */
 static fr_status read_modes(const json_t *modes, fr_pooling *pooling) {
     size_t found = 0;
     fr_pooling last = FR_POOLING_NONE;

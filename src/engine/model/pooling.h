@@ -1,4 +1,4 @@
-/* How a model's makers embed texts by it.
+/* Reads how a model's makers pool its rows into the embedding of a text.
  *
  * In: an opened model's files. Out: its pooling, FR_POOLING_NONE where they say nothing; or the line of a failure. */
 #ifndef FR_SRC_ENGINE_MODEL_POOLING_H

@@ -37,7 +37,7 @@ static void run_forward(void *context, const fr_team *team) {
     if (f->head_rows) run_head(f, team);
 }
 
-/* What a forward is, for ranks to compare: which rows, in which order. */
+/* A summary of a forward that ranks compare: which rows it runs, in which order. */
 typedef struct outline {
     uint64_t rows, keep, head_first, head_rows, best_alone, hash;
 } outline;
@@ -52,8 +52,9 @@ static outline outline_of(const fr_forward *f) {
     return o;
 }
 
-/* Ranks that would run different rows stop here: their messages would not fit together. A failure is the session's
- * before its next round (fr_session_check_abort), or where logits are looked at: none of them are finite. */
+/* Returns true if all ranks are about to run the same rows; otherwise their messages would not fit together. The
+ * session learns of the failure before its next round (fr_session_check_abort), or when it looks at the logits, none
+ * of which are finite. */
 static bool ranks_agree(const fr_forward *f) {
     if (!f->model->ranks) return true;
     outline o = outline_of(f);
@@ -65,7 +66,8 @@ static void spoil_if_failed(const fr_forward *f) {
     for (size_t r = 0; r < f->head_rows; r++) f->best[r] = -1;
 }
 
-/* A row of logits among rows of a batch, so that forwards are told apart that take different times. */
+/* The rows of a batch that a row of logits counts as, so that the pool tells forwards apart that take different
+ * times. */
 enum { HEAD_ROW = 1 << 16 };
 
 void fr_forward_run(fr_pool *pool, fr_forward *forward) {

@@ -21,7 +21,7 @@ const fr_sampling_key fr_sampling_keys[FR_SAMPLING_KEYS] = {
     {FR_OPT_MIROSTAT_LR, "general.sampling.mirostat_eta", "mirostat_eta"},
 };
 
-/* Transformers decodes greedily where do_sample is false, whatever the temperature beside it. */
+/* transformers decodes greedily if do_sample is false, so the temperature is then 0, whatever the file says. */
 double fr_sampling_number(const fr_checkpoint *files, const fr_sampling_key *key) {
     fr_option_kind kind;
     double value = NAN, low, high;

@@ -17,7 +17,7 @@ typedef struct fr_sampling_key {
 enum { FR_SAMPLING_KEYS = 12 };
 extern const fr_sampling_key fr_sampling_keys[FR_SAMPLING_KEYS];
 
-/* The order of the samplers is a text. */
+/* The keys of the samplers' order, which is a text. */
 #define FR_SAMPLING_ORDER_KEY  "general.sampling.sequence"
 #define FR_SAMPLING_ORDER_NAME "sequence"
 
