@@ -1,5 +1,5 @@
-/* A picture in another size, as Pillow's resize(size, BICUBIC) gives it, byte for byte (up to Pillow 12.1; later ones
- * take the columns first where that is faster, and round otherwise).
+/* Resizes a picture as Pillow's resize(size, BICUBIC) does, byte for byte (up to Pillow 12.1; later ones take the
+ * columns first where that is faster, and round differently).
  *
  * In: RGB bytes. Out: RGB bytes. Two passes, the rows first and then the columns, each rounded to whole bytes; a pass
  * whose side does not change is left out. A new pixel is a weighted sum of those near its centre, by the cubic of Keys

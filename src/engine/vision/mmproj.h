@@ -2,7 +2,7 @@
  *
  * In: what llama.cpp's converter writes with --mmproj: a GGUF file of architecture "clip", its projector "glm4v" (or
  * the tower is refused by name). Out: its fr_vision, bound to the file's tensors. A file with tensors that this tower
- * does not read is another tower, and refused. */
+ * does not read holds another tower and is refused. */
 #ifndef FR_SRC_ENGINE_VISION_MMPROJ_H
 #define FR_SRC_ENGINE_VISION_MMPROJ_H
 
@@ -14,7 +14,7 @@ typedef struct fr_mmproj {
     fr_vision *vision;
 } fr_mmproj;
 
-/* Whether the checkpoint is such a file, of whatever projector. */
+/* Returns true if the checkpoint is such a file, with any projector. */
 bool fr_is_mmproj(const fr_checkpoint *files);
 
 /* Weights are placed later. hidden: as for fr_vision_open. *mmproj: NULL after a failure. */

@@ -10,7 +10,7 @@ static void put(int32_t (*positions)[FR_MROPE_AXES], size_t at, int64_t time, in
     positions[at][2] = (int32_t)width;
 }
 
-/* How many image tokens stand at the beginning of ids. */
+/* Counts the image tokens at the beginning of ids. */
 static size_t run_length(const int32_t *ids, size_t count, int32_t image_id) {
     size_t length = 0;
     while (length < count && ids[length] == image_id) length++;

@@ -1,7 +1,7 @@
-/* Pictures on their way into a prompt.
+/* Turns pictures into the rows of a prompt that stand for them.
  *
- * In: images, a model with a vision tower. Out: rows that stand in the timeline where the image tokens are,
- * and where those tokens are on the axes of rotary positions. */
+ * In: images, a model with a vision tower. Out: the rows that replace the image tokens' embeddings, and the rotary
+ * positions of those tokens. */
 #ifndef FR_SRC_ENGINE_VISION_PICTURE_H
 #define FR_SRC_ENGINE_VISION_PICTURE_H
 
@@ -10,23 +10,23 @@
 #include "src/engine/layers/forward.h"
 #include "src/engine/vision/vision.h"
 
-/* What a picture's rows are a function of, for one model: its size and its pixels. */
+/* A digest of a picture's size and pixels, on which alone its rows depend for one model. */
 typedef struct fr_picture_digest {
     uint8_t bytes[FR_SHA256_BYTES];
 } fr_picture_digest;
 
 struct fr_picture {
-    const fr_vision *vision; /* that it is for */
+    const fr_vision *vision; /* the tower that will run it */
     fr_image image;
     fr_image_grid grid;
     fr_picture_digest digest;
 };
 
-/* Of an image that has been opened, and is the picture's from here on, whether this fails or not. */
+/* Makes a picture of an opened image, which belongs to the picture from here on, even if this fails. */
 fr_status fr_picture_load(fr_image *image, const fr_vision *vision, fr_picture **picture);
 void fr_picture_unload(fr_picture *picture);
 
-/* Pictures that a session was shown, run through the tower, until the prompt that they are for has been run. */
+/* The pictures of a session's prompt after the tower has run them; they are kept until the prompt has been run. */
 typedef struct fr_shown {
     fr_vision_rows *rows;            /* [count] */
     fr_image_grid *grids;            /* [count] */
@@ -38,33 +38,35 @@ typedef struct fr_shown {
 /* A prompt of text: every embedding is that of its id. */
 extern const fr_input_embeddings fr_no_input_embeddings;
 
-/* Asked before each picture; a failure ends the run with it. */
+/* Called before each picture; a failure ends the run with its error. */
 typedef struct fr_shown_ask {
     fr_status (*goes_on)(void *context);
     void *context;
 } fr_shown_ask;
 
-/* Replaces what was shown before. */
+/* Runs pictures through the tower; they replace the earlier ones. */
 fr_status fr_shown_run(fr_shown *shown, fr_pool *pool, size_t threads, const fr_picture *const *pictures, size_t count,
                        const fr_shown_ask *ask);
 void fr_shown_free(fr_shown *shown);
 
-/* What was run, for another rank (malloc'd); it replaces there what was shown before. hidden: a row's floats. */
+/* Packs the rows into bytes (malloc'd) for another rank, where they replace the earlier ones. hidden: a row's
+ * floats. */
 fr_status fr_shown_pack(const fr_shown *shown, size_t hidden, void **bytes, size_t *size);
 fr_status fr_shown_unpack(fr_shown *shown, size_t hidden, const void *bytes, size_t size);
 
-/* Room for so many, in place of those before. */
+/* Makes room for `count` pictures in place of the earlier ones. */
 fr_status fr_shown_open(fr_shown *shown, size_t count);
 
-/* Assigns rotary positions to the ids from position `first` on, beginning with *next, which moves behind them, and to
- * each picture the image tokens that its rows stand for. FR_INPUT where image tokens and pictures don't fit. */
+/* Assigns rotary positions to the ids from position `first` on, beginning with *next, which moves past them; and
+ * assigns to each picture the image tokens that its rows stand for. FR_INPUT if image tokens and pictures don't
+ * match. */
 fr_status fr_pictures_assign(fr_shown *shown, int32_t image_token, const int32_t *ids, size_t count, size_t first,
                              fr_rope_position *rope_positions, int64_t *next);
 
-/* That they fit. */
+/* Checks that image tokens and pictures match. */
 fr_status fr_shown_check(const fr_shown *shown, int32_t image_token, const int32_t *ids, size_t count);
 
-/* Of pictures that have been assigned, what stands before position `end` is left. */
+/* Keeps only those rows of assigned pictures that stand before position `end`. */
 void fr_shown_cut(fr_shown *shown, size_t end);
 
 #endif

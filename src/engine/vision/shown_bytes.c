@@ -1,4 +1,4 @@
-/* Pictures as one rank has run them, for the others: see picture.h.
+/* Packs the pictures that one rank has run for the other ranks: see picture.h.
  *
  *     each    its grid, its digest, a row of floats for each token */
 #include <stdlib.h>
@@ -31,7 +31,7 @@ fr_status fr_shown_pack(const fr_shown *shown, size_t hidden, void **bytes, size
     return FR_OK;
 }
 
-/* The next one's head, and its bytes in all; false: there is none that fits in what is left. */
+/* Reads the next picture's head and its size in bytes; false: no picture fits in the bytes that are left. */
 static bool read_head(const uint8_t *bytes, size_t left, size_t hidden, head *h, size_t *size) {
     if (left < sizeof *h) return false;
     memcpy(h, bytes, sizeof *h);

@@ -1,4 +1,4 @@
-/* The vision tower: its tensors, and a picture's way through it.
+/* Binds the vision tower's tensors, and runs a picture through it.
  *
  * In: a checkpoint, a picture. Out: embeddings for the picture's tokens. All of a picture's activations lie in one
  * arena that is measured for the picture's size. */
@@ -18,7 +18,7 @@
 
 /* ---------------------------------------------------------------------------------------------------------- tensors */
 
-/* Tensors bound under a prefix, each named twice: as published and as GGUF has it. */
+/* Binds tensors under a prefix. Each has two names: the published one and GGUF's. */
 typedef struct binder {
     fr_weights *weights;
     char prefix[128]; /* "model.visual.blocks.7." and so on */
@@ -32,7 +32,7 @@ static fr_status vector(const binder *b, const char *published, const char *gguf
     return fr_bind_vector(b->weights, b->prefix, spelled(b, published, gguf), n, field);
 }
 
-/* A product's weights, and its bias where it has one. */
+/* Binds a product's weights, and its bias if it has one. */
 static fr_status bind_product(const binder *b, const char *published, const char *gguf, size_t features, size_t cols,
                               fr_matrix *product, const float **bias) {
     const char *name = spelled(b, published, gguf);
@@ -60,7 +60,7 @@ static fr_status bind_layer(fr_weights *weights, const fr_vision_config *c, size
     return bind_product(&b, "mlp.down_proj", "ffn_down", d, c->ffn, &l->down, bias ? &l->down_bias : NULL);
 }
 
-/* GGUF has no convolution over time, so its converter cuts this one into one for each of the two frames. */
+/* GGUF has no convolution over time, so its converter cuts this one into two, one for each frame. */
 static fr_status bind_patches(const binder *b, fr_vision *v) {
     static const char *const frames[FR_VISION_GGUF_FRAMES] = {"v.patch_embd.weight", "v.patch_embd.weight.1"};
     const fr_vision_config *c = &v->config;
@@ -171,8 +171,8 @@ void fr_vision_activations_layout(fr_vision_activations *a, fr_arena *arena, siz
                         fr_larger(fr_larger(a->wide_width, a->gate_width), a->narrow_width));
 }
 
-/* A chunk's patches as rows, and the angles that their places turn heads by: a half from the row, a half from the
- * column. */
+/* Reads a chunk's patches as rows, and computes the angles that rotate their heads: one half from the patch's row, the
+ * other half from its column. */
 static void read_patches(const fr_team *team, const fr_vision_activations *a, size_t first, size_t rows) {
     const fr_vision_config *c = &a->vision->config;
     size_t quarter = c->hidden / c->heads / 4, begin, end;
@@ -202,7 +202,8 @@ void fr_vision_embed(const fr_team *team, const fr_vision_activations *a) {
     }
 }
 
-/* A chunk's tokens as rows: the normed streams of a token's patches, interleaved as the convolution's weights are. */
+/* Makes a chunk's tokens into rows: the normed streams of a token's patches, interleaved as the convolution's weights
+ * are. */
 static void gather_tokens(const fr_team *team, const fr_vision_activations *a, size_t first, size_t rows) {
     const fr_vision_config *c = &a->vision->config;
     size_t parts = c->merge * c->merge, begin, end;

@@ -1,8 +1,8 @@
-/* The vision tower of GLM-OCR: a picture in, rows that stand in a prompt where its image tokens are, out.
+/* The vision tower of GLM-OCR turns a picture into the rows that stand for its image tokens in a prompt.
  *
  * In: a checkpoint's tensors model.visual.*, vision_config of its config.json, its picture processor's limits, or
- * llama.cpp's mmproj file (mmproj.h); a picture as formats/image.h gives it. Out: an embedding for every 2 x 2 patches,
- * as wide as the text model. One answer: no row depends on the number of threads or the instruction set. */
+ * llama.cpp's mmproj file (mmproj.h); a picture as formats/image.h gives it. Out: an embedding for every 2 x 2
+ * patches, as wide as the text model. No row depends on the number of threads or the instruction set. */
 #ifndef FR_SRC_ENGINE_VISION_VISION_H
 #define FR_SRC_ENGINE_VISION_VISION_H
 
@@ -14,7 +14,7 @@
 
 typedef struct fr_vision fr_vision;
 
-/* Whether the checkpoint, one with a text model, has a vision tower too. */
+/* Returns true if the checkpoint, which has a text model, has a vision tower too. */
 bool fr_vision_exists(const fr_weights *weights);
 
 /* Reads the configuration and binds the weights; fr_weights_place comes after. hidden: the text model's width, 0 where
@@ -22,14 +22,14 @@ bool fr_vision_exists(const fr_weights *weights);
 fr_status fr_vision_open(fr_weights *weights, const fr_kernels *kernels, size_t hidden, fr_vision **vision);
 void fr_vision_close(fr_vision *vision);
 
-/* Its layers and widths in words, and the pictures it takes. */
+/* Prints the tower's layers and widths in words, and the pictures it takes. */
 void fr_vision_describe(const fr_vision *vision, FILE *out);
 
-/* The tokens that a picture of this size becomes: how many image tokens a prompt needs (rows * columns). FR_INPUT for a
- * picture more than 200 times as long as it is wide. */
+/* Gives the grid of tokens that a picture of this size becomes: a prompt needs rows * columns image tokens for it.
+ * FR_INPUT for a picture more than 200 times as long as it is wide. */
 fr_status fr_vision_grid(const fr_vision *vision, size_t width, size_t height, fr_image_grid *grid);
 
-/* What a picture became. */
+/* The rows that a picture became. */
 typedef struct fr_vision_rows {
     float *rows; /* [grid.rows * grid.columns, hidden] */
     size_t count, hidden;
@@ -37,12 +37,12 @@ typedef struct fr_vision_rows {
     fr_arena memory; /* holds rows */
 } fr_vision_rows;
 
-/* Resizes, normalises and runs a picture on the pool, which has `threads` threads. Takes its working memory from the
- * system and gives it back: to be called for a prompt, not while generating. */
+/* Resizes, normalises and runs a picture on the pool, which has `threads` threads. It takes its working memory from
+ * the system and gives it back, so it is meant for prompts, not for the steps of generation. */
 fr_status fr_vision_run(const fr_vision *vision, fr_pool *pool, size_t threads, const fr_image *image,
                         fr_vision_rows *rows);
 
-/* Room for `count` rows of `hidden` floats, which run and another rank's rows are written to. */
+/* Takes memory for `count` rows of `hidden` floats, which fr_vision_run fills, or another rank's rows. */
 fr_status fr_vision_rows_open(fr_vision_rows *rows);
 void fr_vision_rows_close(fr_vision_rows *rows);
 

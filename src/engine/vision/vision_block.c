@@ -49,7 +49,7 @@ static void norm_rows(const fr_team *team, const fr_vision_activations *a, const
     fr_team_sync(team);
 }
 
-/* Stream rows from `first` on += narrow. */
+/* Adds narrow to the stream's rows from `first` on. */
 static void join(const fr_team *team, const fr_vision_activations *a, size_t first, size_t rows) {
     size_t hidden = a->vision->config.hidden, begin, end;
     fr_publish_rows(team, NULL, 0);
@@ -84,7 +84,7 @@ static void norm_and_rotate(const fr_team *team, const fr_vision_activations *a,
     fr_team_sync(team);
 }
 
-/* Queries are partitioned in the order head, patch: neighbours share keys and values. */
+/* Queries are partitioned in the order head, patch, so that adjacent ones share keys and values. */
 static void attend(const fr_team *team, const fr_vision_activations *a) {
     const fr_vision_config *c = &a->vision->config;
     size_t n = c->hidden / c->heads, width = 3 * c->hidden, begin, end;

@@ -1,8 +1,10 @@
-/* The vision tower's configuration, and that of the picture's way to it: JSON, or GGUF metadata, to checked numbers.
+/* Reads the configuration of the vision tower and of its picture processor from JSON or GGUF metadata into checked
+ * numbers.
  *
- * In: vision_config of config.json; image_processor of processor_config.json beside it, or preprocessor_config.json; or
- * a GGUF file of architecture "clip" as llama.cpp's converter writes it for a GLM tower. Out: fr_vision_config. Keys
- * left out take the defaults of transformers' classes; what would change the answer and is not built is refused. */
+ * In: vision_config of config.json; image_processor of processor_config.json beside it, or preprocessor_config.json;
+ * or a GGUF file of architecture "clip" as llama.cpp's converter writes it for a GLM tower. Out: fr_vision_config.
+ * Keys left out take the defaults of transformers' classes; a setting that would change the answer and is not built is
+ * refused. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,24 +16,24 @@
 #define MODEL      "config.json"
 #define PROCESSOR  "preprocessor_config.json"
 #define PROCESSORS "processor_config.json"
-#define NESTED     "image_processor" /* in the latter */
+#define NESTED     "image_processor" /* an object in processor_config.json */
 
-/* Of a picture times frames. */
+/* The limits of a picture's pixels times its frames. */
 #define MIN_PIXELS (112 * 112)
 #define MAX_PIXELS (28 * 28 * 15000)
 
-#define BUILT "glm4v" /* the projector that is; llama.cpp names towers after it */
+#define BUILT "glm4v" /* the projector that is built; llama.cpp names towers after it */
 
 /* ------------------------------------------------------------------------------------------------------------- both */
 
-/* Whether the numbers go together. */
+/* Checks the heads' width: a head's rotary pairs are split into halves for rows and columns. */
 static fr_status check(const fr_vision_config *c, const char *where) {
     if (c->hidden % c->heads == 0 && c->hidden / c->heads % 4 == 0) return FR_OK;
     return fr_fail(FR_INPUT, "%s: a vision tower of width %zu with %zu heads: a head's width must be a multiple of 4",
                    where, c->hidden, c->heads);
 }
 
-/* Every byte of every channel, rescaled and normalised with the roundings of the published processor. */
+/* Tabulates every byte of every channel, rescaled and normalised with the roundings of the published processor. */
 static void normalize_bytes(fr_vision_config *c, double factor, const double *mean, const double *deviation) {
     for (size_t i = 0; i < FR_VISION_CHANNELS; i++)
         for (int byte = 0; byte < 256; byte++)
@@ -77,13 +79,13 @@ static fr_status read_tower(const json_t *root, fr_vision_config *c) {
     return check(c, MODEL);
 }
 
-/* The picture's way to the tower, as one of two files says. */
+/* The picture processor's settings, in one of two files. */
 typedef struct processor {
-    json_t *file, *root; /* root: the object in it that counts */
+    json_t *file, *root; /* root: the object in it with the settings */
     const char *where;
 } processor;
 
-/* Three numbers, or the defaults; low is the least that is allowed. */
+/* Reads three numbers, or takes the defaults; low is the lowest value allowed. */
 static fr_status read_three(const processor *p, const char *key, double low, const double *defaults, double *values) {
     const json_t *array = json_object_get(p->root, key);
     memcpy(values, defaults, FR_VISION_CHANNELS * sizeof *values);
@@ -135,7 +137,7 @@ static fr_status read_processor(const processor *p, fr_vision_config *c) {
     return read_values(p, c);
 }
 
-/* A file's object; NULL: there is no such file. */
+/* Reads a file's object; NULL: there is no such file. */
 static fr_status read_file(const fr_checkpoint *files, const char *name, json_t **root) {
     char *path = fr_path_join(files->path, name);
     *root = NULL;
@@ -146,7 +148,8 @@ static fr_status read_file(const fr_checkpoint *files, const char *name, json_t 
     return status;
 }
 
-/* image_processor of processor_config.json, as newer checkpoints are saved; or else the file of its own; or nothing. */
+/* Opens image_processor of processor_config.json, as newer checkpoints are saved, or else preprocessor_config.json, if
+ * either is there. */
 static fr_status open_processor(const fr_checkpoint *files, processor *p) {
     FR_TRY(read_file(files, PROCESSORS, &p->file));
     FR_TRY(fr_json_object(p->file, NESTED, PROCESSORS, &p->root));
@@ -170,7 +173,7 @@ static fr_status from_json(fr_vision_config *c, const fr_checkpoint *files) {
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* Of towers in such files, those of other models are told apart by the projector's name; their activation is a flag. */
+/* Refuses other models' towers, which the projector's name tells apart, and other activations, which a flag tells. */
 static fr_status refuse_others(const fr_gguf *gguf) {
     fr_text type;
     bool silu;

@@ -1,7 +1,7 @@
 /* The vision tower as data, and the activations of one picture in it: private to vision*.c and its suite.
  *
  * In: config.json and (pre)processor_config.json, tensors model.visual.*; or llama.cpp's mmproj file. Out: fr_vision
- * (immutable), fr_vision_activations (one picture on its way). Source of the architecture: the published checkpoint and
+ * (immutable), fr_vision_activations (one picture in work). Source of the architecture: the published checkpoint and
  * transformers 5.17, models glm_ocr and glm46v. */
 #ifndef FR_SRC_ENGINE_VISION_VISION_PARTS_H
 #define FR_SRC_ENGINE_VISION_VISION_PARTS_H
@@ -12,7 +12,7 @@
 
 #define FR_VISION_CHANNELS 3
 
-/* Times that a patch stands in its row, where the tower comes from GGUF. */
+/* The number of times that a patch is repeated in its row if the tower comes from GGUF. */
 #define FR_VISION_GGUF_FRAMES 2
 
 /* Rows that go through products together: enough to use each weight well, few enough for the caches. */
@@ -20,9 +20,10 @@
 
 typedef struct fr_vision_config {
     size_t hidden, layers, heads, ffn;
-    size_t patch, frames, merge; /* pixels a side of a patch; times it stands in its row; patches a side of a token */
+    /* a patch's side in pixels; times it is repeated in its row; a token's side in patches */
+    size_t patch, frames, merge;
     size_t out, out_ffn;         /* the embeddings' width; the merger's */
-    bool bias;                   /* of the blocks' products */
+    bool bias;                   /* the blocks' products have biases */
     float eps;
     double theta;
     int64_t min_pixels, max_pixels;       /* of a picture times frames, after resizing */
@@ -43,10 +44,10 @@ struct fr_vision {
     fr_matrix embed, downsample;    /* [hidden, a patch's values], [out, merge * merge * hidden] */
     fr_matrix proj, gate, up, down; /* of the merger */
     const float *embed_bias, *downsample_bias, *norm, *merger_norm, *merger_bias;
-    bool packed; /* some matrix is */
+    bool packed; /* some matrix is packed */
 };
 
-/* A picture on its way. Patches stand in the order of their tokens: those of a token side by side. */
+/* The activations of one picture. Patches are ordered by token: those of a token lie side by side. */
 typedef struct fr_vision_activations {
     const fr_vision *vision;
     const fr_image *image; /* resized */
@@ -55,7 +56,7 @@ typedef struct fr_vision_activations {
 
     float *x;             /* [patches, hidden] the stream */
     float *qkv;           /* [patches, 3 * hidden] */
-    const uint8_t **qkv_pages; /* [patches / 64, rounded up] that in pages of 64 rows, as attention reads it */
+    const uint8_t **qkv_pages; /* [patches / 64, rounded up] qkv in pages of 64 rows, as attention reads it */
     float *attn;          /* [patches, hidden] */
     float *cosine, *sine; /* [patches, head_dim / 2] */
 
@@ -67,24 +68,24 @@ typedef struct fr_vision_activations {
     float *rows;   /* [tokens, out] after it */
 } fr_vision_activations;
 
-/* From the checkpoint's JSON files or GGUF metadata. */
+/* Reads the checkpoint's JSON files or GGUF metadata. */
 fr_status fr_vision_config_read(fr_vision_config *config, const fr_weights *weights);
 
-/* The row and column of a patch in the picture's grid of patches. */
+/* Gives the row and column of a patch in the picture's grid of patches. */
 void fr_vision_place(const fr_vision_config *config, fr_image_grid grid, size_t patch, size_t *row, size_t *column);
 
-/* A patch's normalised values: by channel, time, row, column. */
+/* Writes a patch's normalised values, by channel, time, row and column. */
 void fr_vision_patch(const fr_vision_config *config, const fr_image *image, size_t row, size_t column, float *values);
 
 /* Takes a picture's activations from the arena, or measures them. */
 void fr_vision_activations_layout(fr_vision_activations *a, fr_arena *arena, size_t threads);
 
-/* How many of `count` rows the chunk has that begins at `first`. */
+/* Counts the rows of the chunk that begins at `first`, out of `count` rows. */
 static inline size_t fr_vision_chunk(size_t first, size_t count) {
     return count - first < FR_VISION_CHUNK ? count - first : FR_VISION_CHUNK;
 }
 
-/* By the whole team, each after the last; barriers are inside. */
+/* The whole team calls these one after the other; barriers are inside. */
 void fr_vision_embed(const fr_team *team, const fr_vision_activations *a);
 void fr_vision_block(const fr_team *team, const fr_vision_activations *a, size_t layer);
 void fr_vision_merge(const fr_team *team, const fr_vision_activations *a);
@@ -93,7 +94,8 @@ void fr_vision_merge(const fr_team *team, const fr_vision_activations *a);
 void fr_vision_apply(const fr_team *team, const fr_vision_activations *a, const fr_matrix *matrix, const float *bias,
                      const fr_matrix_rows *rows);
 
-/* y, which is the activations' gate, = silu(gate(x)) * up(x), biases added first; for the thread's own features. */
+/* Computes y = silu(gate(x)) * up(x) for the thread's own features, with biases added first; y must be the
+ * activations' gate. */
 void fr_vision_gate(const fr_team *team, const fr_vision_activations *a, const fr_matrix *gate, const float *gate_bias,
                     const fr_matrix *up, const float *up_bias, const fr_matrix_rows *rows);
 

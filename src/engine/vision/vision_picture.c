@@ -1,4 +1,4 @@
-/* From a picture to what the vision tower reads: the size it is given, and its patches as normalised numbers.
+/* Chooses the size that a picture is given, and reads its patches as normalised numbers for the vision tower.
  *
  * In: a picture, the configuration. Out: the grid of its tokens; a patch's values. */
 #include <math.h>
@@ -17,8 +17,8 @@ static double at_least(double low, double x) {
     return x < low ? low : x;
 }
 
-/* The size is rounded to whole tokens; where that is too much or too little, the sides are scaled alike and rounded
- * down or up. The order of the roundings is that of the published processor, which counts in doubles. */
+/* Rounds the size to whole tokens. If that is too much or too little, the sides are scaled alike and rounded down or
+ * up. The order of the roundings is that of the published processor, which counts in doubles. */
 fr_status fr_vision_grid(const fr_vision *vision, size_t width, size_t height, fr_image_grid *grid) {
     const fr_vision_config *c = &vision->config;
     double unit = (double)(c->patch * c->merge), frames = (double)c->frames, w = (double)width, h = (double)height;
