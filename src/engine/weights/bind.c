@@ -6,7 +6,8 @@
 #include "quant/packed.h"
 #include "src/engine/weights/bound.h"
 
-/* Codes, and their exponents; or columns. */
+/* Finds a stack that is not stored as rows: the tensor of codes and that of their exponents, or the tensor of
+ * columns. */
 static fr_status find_stored(fr_weights *weights, const char *prefix, const char *name, fr_stored stored, size_t count,
                              size_t rows, size_t cols, fr_bound **bound) {
     const uint64_t shape[] = {count, rows, cols / FR_MX_BLOCK, FR_MX_BLOCK / 2}, turned[] = {count, cols, rows};
@@ -70,13 +71,13 @@ fr_status fr_bind_rows(fr_weights *weights, const char *prefix, const char *name
                            weights->files->path, bound->tensor->name, p, FR_TILE_FEATURES);
         matrices[p] = whole;
         matrices[p].features = features[p];
-        if (p > 0) matrices[p].tap = NULL; /* it reads the rows that the first one does */
+        if (p > 0) matrices[p].tap = NULL; /* the parts read the same rows, so only the first one has the tap */
         matrices[p].data += whole.packed ? fr_packed_bytes(whole.type, first, cols) : first * whole.row_bytes;
     }
     return FR_OK;
 }
 
-/* Whether the file says that it has this tensor in an order other than its own. */
+/* Tells if the file says that this tensor's rows are in an order other than their own. */
 static fr_status sorted_in_file(const fr_weights *weights, const char *name, bool *sorted) {
     fr_text value = {0};
     if (weights->files->gguf) FR_TRY(fr_gguf_text(weights->files->gguf, FR_KEY_SORTED, &value));

@@ -1,5 +1,5 @@
-/* Tensors whose values are copied as they are bound, norms, biases, indices, frames: see weights.h. Their bytes are
- * needed before anything is placed. */
+/* Binds tensors whose values are copied at once: norms, biases, indices, frames. See weights.h. Their bytes are needed
+ * before anything is placed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ fr_status fr_bind_frames(fr_weights *weights, const char *prefix, const char *co
                          const uint64_t *shape, fr_matrix *matrix) {
     size_t planes = shape[0] * shape[1], area = shape[2] * shape[3], cols = shape[1] * frames * area;
     fr_bound *bound;
-    for (size_t t = 0; t < frames; t++) { /* each of them, before there is room for all */
+    for (size_t t = 0; t < frames; t++) { /* checks all frames before it takes room for them */
         FR_TRY(fr_bound_find(weights, prefix, names[t], shape, 4, FR_LOOKED_UP, &bound));
         FR_TRY(fr_bound_check_float(weights, bound->tensor));
     }
@@ -126,7 +126,6 @@ fr_status fr_bind_conv(fr_weights *weights, const char *prefix, const char *name
     return check_finite(weights, tensor, out, channels * conv_kernel);
 }
 
-/* A tensor's value of an index. */
 static int64_t integer_at(const fr_tensor *tensor, size_t index) {
     int64_t wide;
     int32_t narrow;
@@ -139,7 +138,7 @@ static int64_t integer_at(const fr_tensor *tensor, size_t index) {
     return narrow;
 }
 
-/* step: by how much a value grows from index to index where the tensor has the same. */
+/* step: the tensor has values that are smaller by step * index, so a value grows by that much here. */
 static fr_status bind_integers(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
                                int64_t step, const int32_t **indices) {
     fr_bound *bound;

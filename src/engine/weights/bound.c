@@ -19,7 +19,7 @@ fr_bound *fr_bound_of(const fr_weights *weights, const fr_tensor *tensor) {
     return found ? &weights->bound[found - 1] : NULL;
 }
 
-/* "[8, 128, 32]" into text. */
+/* Writes a shape like "[8, 128, 32]" into text. */
 static const char *shape_text(const uint64_t *shape, size_t dims, char *text, size_t size) {
     size_t used = (size_t)snprintf(text, size, "[");
     for (size_t i = 0; i < dims && used < size; i++)
@@ -28,7 +28,7 @@ static const char *shape_text(const uint64_t *shape, size_t dims, char *text, si
     return text;
 }
 
-/* codes: bytes are wanted; else a tensor of several dimensions is one of weights. */
+/* codes: the tensor must be one of bytes; otherwise a tensor of several dimensions must have a type of weights. */
 static fr_status find(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape, uint32_t dims,
                       fr_access access, bool codes, fr_bound **bound) {
     char full[FR_TENSOR_NAME], wanted[128], found[128];
@@ -92,7 +92,8 @@ size_t fr_bound_bytes(const fr_bound *bound) {
     return bound->packed ? fr_bound_matrices(bound) * fr_bound_rows_bytes(bound, bound->rows) : bound->tensor->bytes;
 }
 
-/* Where the matrices of a streamed tensor will lie, in steps of how many bytes. */
+/* Gives the address where the matrices of a tensor will lie, *step bytes apart. A streamed tensor that packs gets room
+ * for its copy. */
 static const uint8_t *lay_out(fr_weights *weights, fr_bound *bound, size_t matrices, size_t features, size_t cols,
                               size_t *step) {
     const fr_tensor *t = bound->tensor;

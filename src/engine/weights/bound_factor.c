@@ -1,8 +1,8 @@
-/* What all values of an NVFP4 matrix are multiplied by: see bound.h.
+/* Finds the factor that all values of an NVFP4 matrix are multiplied by: see bound.h.
  *
  * In: a GGUF tensor NAME.weight of NVFP4, a matrix or a stack of them; a tensor NAME.scale of a float for each, or
- * none, where all are 1. Out: the floats. NAME.input_scale, which speaks of activations of 4 bits, is noted as read and
- * left alone. */
+ * none, where all are 1. Out: the floats. NAME.input_scale, which is meant for activations of 4 bits, counts as read
+ * but is not used. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "src/engine/weights/bound.h"
 
-/* NAME.weight as NAME.`other`; false: it isn't called so, or there is no such tensor. */
+/* Makes the name NAME.`other` of NAME.weight; false: the tensor is not called so, or there is no such other tensor. */
 static bool has_other(const fr_weights *weights, const fr_tensor *tensor, const char *other, char *name, size_t size) {
     static const char tail[] = ".weight";
     size_t length = strlen(tensor->name), before = length - (sizeof tail - 1);
@@ -19,7 +19,7 @@ static bool has_other(const fr_weights *weights, const fr_tensor *tensor, const 
     return fr_tensors_find(&weights->files->tensors, name) != NULL;
 }
 
-/* One that no product of finite values needs: what a damaged file has. */
+/* Refuses a scale that is not positive and finite, which only a damaged file has. */
 static fr_status check(const fr_weights *weights, const fr_tensor *tensor, const float *scales) {
     for (uint64_t i = 0; i < tensor->shape[0]; i++)
         if (!(isfinite(scales[i]) && scales[i] > 0))

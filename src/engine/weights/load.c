@@ -1,4 +1,4 @@
-/* Bound weights on their way into memory, by threads of their own: see weights.h. */
+/* Loads bound weights into memory, by threads of its own: see weights.h. */
 #include <stdlib.h>
 
 #include "base/error.h"

@@ -24,8 +24,8 @@ void fr_matrix_input_row(const fr_workspace *workspace, size_t r, const float *x
     if (workspace->blocks) workspace->kernels->quantize(workspace->blocks + r * workspace->block_stride, x, cols);
 }
 
-/* Partitioned by columns: those of a product or of attention were written by this thread or a neighbour of it, and one
- * wide row is shared too. */
+/* Partitions the columns, not the rows: a thread then quantizes columns that it or its neighbour has written, and a
+ * single wide row is shared too. */
 void fr_matrix_input_rows(const fr_team *team, const fr_workspace *workspace, const float *x, size_t x_stride,
                           size_t cols, size_t rows) {
     if (!workspace->blocks) return;
@@ -57,7 +57,7 @@ fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end) 
     return view;
 }
 
-/* Packed tiles; of NVFP4 the products with a tensor's codes times its scale. */
+/* Multiplies packed tiles. A tensor of NVFP4 then has its products multiplied by its scale. */
 static void apply_packed(const fr_workspace *workspace, const fr_matrix *m, const fr_matrix_rows *rows) {
     workspace->kernels->matmul_block[m->type](&(fr_matmul_block){rows->y, rows->y_stride, workspace->blocks,
                                                                  workspace->block_stride, rows->count, m->data,
@@ -78,7 +78,7 @@ static void apply(const fr_workspace *workspace, const fr_matrix *m, const fr_ma
                                        m->row_bytes, m->scales, m->scale_stride, m->first, m->cols, m->features});
 }
 
-/* Whoever has the first feature does it, so it is done once. */
+/* Adds the rows' squares to the tap. Only the thread with output 0 calls this, so that each row counts once. */
 static void tap_rows(const fr_matrix *matrix, const fr_matrix_rows *rows) {
     fr_tap *tap = matrix->tap;
     for (size_t r = 0; r < rows->count; r++) {
@@ -119,10 +119,10 @@ void fr_matrix_apply_whole(const fr_team *team, const fr_workspace *workspace, c
     fr_matrix_apply_share(team, workspace, matrix, 0, matrix->features, rows);
 }
 
-/* A packed row is put together again block by block. */
+/* Puts a packed row together again, block by block. */
 static void decode_packed(const fr_matrix *matrix, size_t feature, float *row) {
     size_t block = fr_dtype_block(matrix->type), tile_block = fr_packed_bytes(matrix->type, FR_TILE_FEATURES, block);
-    size_t first = feature / FR_TILE_FEATURES * FR_TILE_FEATURES; /* of the tile */
+    size_t first = feature / FR_TILE_FEATURES * FR_TILE_FEATURES; /* the first feature of the tile */
     const uint8_t *tile = matrix->data + fr_packed_bytes(matrix->type, first, matrix->cols);
     for (size_t c = 0; c < matrix->cols; c += block, tile += tile_block) {
         uint8_t bytes[FR_MAX_BLOCK_BYTES];

@@ -1,4 +1,4 @@
-/* Bound tensors brought into memory, each row by the thread that will read it: see weights.h. */
+/* Brings bound tensors into memory, each row by the thread that will read it: see weights.h. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,26 +12,26 @@
 #include "src/engine/weights/bound.h"
 #include "src/engine/weights/partition.h"
 
-#define PACK_STEP ((size_t)1 << 20) /* bytes of a file that are brought in, packed and given back at a time */
+#define PACK_STEP ((size_t)1 << 20) /* bytes of a file that are read, packed and given back at a time */
 
 typedef struct placing {
     const fr_weights *weights;
     fr_progress_fn *progress;
     void *context;
-    fr_failure *failures; /* [threads] of each */
-    atomic_bool ended;    /* by who is told of progress */
+    fr_failure *failures; /* [threads] the failure of each thread */
+    atomic_bool ended;    /* the progress function has asked to stop */
 } placing;
 
-/* Whether a load should bring this tensor in. Of a mapped file, look-up tables come in row by row as they are used,
- * experts as they are chosen where memory doesn't hold all, and what was packed beforehand with the first step: such a
- * file is there to start at once. FP8 is read whole, for its codes are checked. */
+/* Returns true if a load should bring this tensor in. Some parts of a mapped file come in later: look-up tables row by
+ * row as they are used, experts as they are chosen if memory doesn't hold all of them, and tensors packed in the file
+ * with the first step, so that such a file can start at once. FP8 is read whole, because its codes are checked. */
 static bool wanted_now(const fr_weights *weights, const fr_bound *bound) {
     bool mapped = weights->files->files[bound->tensor->file].fd < 0;
     if (mapped && !bound->packed && bound->chosen && weights->exceed && bound->tensor->type != FR_F8_E4M3) return false;
     return !mapped || (bound->access == FR_STREAMED && !bound->tensor->packed);
 }
 
-/* Codes that stand for NaN, which kernels don't look for. */
+/* Refuses codes that stand for NaN, which kernels don't look for. */
 static fr_status check_codes(const fr_weights *weights, const fr_tensor *tensor, size_t from, size_t to) {
     const uint8_t *codes = tensor->data;
     size_t at = from + fr_fp8_find_nan(codes + from, to - from);
@@ -39,8 +39,8 @@ static fr_status check_codes(const fr_weights *weights, const fr_tensor *tensor,
     return fr_fail(FR_INPUT, "%s: tensor %s has a NaN at index %zu", weights->files->path, tensor->name, at);
 }
 
-/* A thread's share of a run of rows of one tensor that is used as it lies: those it will read, of each matrix of a
- * stack. */
+/* Brings in a thread's share of a run of rows of a tensor that is used as it lies in the file: the rows that it will
+ * read, of each matrix of a stack. */
 static fr_status place_in_file(const fr_weights *weights, const fr_bound *bound, size_t run, const fr_team *team) {
     const fr_tensor *tensor = bound->tensor;
     size_t begin, end, first, last, bytes = fr_bound_rows_bytes(bound, bound->rows);
@@ -60,7 +60,8 @@ static void release_tensor(const fr_weights *weights, const fr_tensor *tensor) {
     fr_map_release(map, at, at + tensor->bytes);
 }
 
-/* Rows from all over the tensor, gathered a tile at a time; its pages are given back when all are done. */
+/* Packs rows in another order than the tensor's, gathering a tile at a time. The file's pages are given back when all
+ * tensors are done, as any tile may read any page. */
 static fr_status pack_sorted(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end,
                              uint8_t *tiles) {
     const fr_tensor *tensor = bound->tensor;
@@ -98,7 +99,7 @@ fr_status fr_bound_pack(const fr_weights *weights, const fr_bound *bound, size_t
     return FR_OK;
 }
 
-/* A thread's share of a run of rows of one tensor that is packed: the tiles it will read, of each of its matrices. */
+/* Packs a thread's share of a run of rows of a tensor: the tiles that it will read, of each of its matrices. */
 static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, size_t run, const fr_team *team) {
     const fr_tensor *tensor = bound->tensor;
     size_t cols = tensor->shape[tensor->dims - 1], row_bytes = fr_dtype_row_bytes(tensor->type, cols), begin, end;
@@ -114,7 +115,8 @@ static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, 
         }
     }
     bool mapped = weights->files->files[tensor->file].fd < 0;
-    if (fr_bound_is_shared(bound) && mapped) release_tensor(weights, tensor); /* more came in around what was read */
+    /* the system also read the pages around this rank's rows */
+    if (fr_bound_is_shared(bound) && mapped) release_tensor(weights, tensor);
     return FR_OK;
 }
 
@@ -146,14 +148,13 @@ static void place(void *context, const fr_team *team) {
     }
 }
 
-/* A block of a matrix's rows, [features, cols], as columns of `to`, [cols, features]. */
+/* Writes a block of a matrix's rows, [features, cols], as columns of `to`, [cols, features]. */
 static void transpose_rows(const fr_matrix *from, size_t begin, size_t end, float *rows, float *to) {
     for (size_t r = begin; r < end; r++) fr_matrix_decode(from, r, rows + (r - begin) * from->cols);
     for (size_t c = 0; c < from->cols; c++)
         for (size_t r = begin; r < end; r++) to[c * from->features + r] = rows[(r - begin) * from->cols + c];
 }
 
-/* A thread's share of matrices to be transposed. */
 static fr_status transpose_share(const fr_weights *weights, const fr_transposed *t, const fr_team *team) {
     size_t begin, end, first, last, features = t->from->features, cols = t->from->cols;
     float *rows = malloc(FR_FEATURE_UNIT * cols * sizeof *rows);
@@ -186,7 +187,8 @@ void fr_weights_release(const fr_weights *weights, const fr_tensor *tensor) {
     if (bound && bound->packed) release_tensor(weights, tensor);
 }
 
-/* Experts that don't stay: a whole one is asked for when it is chosen (experts.c), so nothing around it is wanted. */
+/* Turns off reading ahead around experts that don't stay in memory: a whole one is asked for when it is chosen
+ * (experts.c), so nothing around it is wanted. */
 static void scatter_experts(const fr_weights *weights) {
     for (size_t i = 0; i < weights->count && weights->exceed; i++) {
         const fr_tensor *tensor = weights->bound[i].tensor;
@@ -219,7 +221,7 @@ static bool lock(const uint8_t *from, size_t bytes) {
     return bytes == 0 || mlock((const void *)begin, (uintptr_t)from + bytes - begin) == 0;
 }
 
-/* A run of the rank's own rows of each of its matrices. */
+/* Locks a run of the rank's own rows, in each of its matrices. */
 static bool lock_run(const fr_weights *weights, const fr_bound *bound, size_t run) {
     size_t step = fr_bound_bytes(bound) / fr_larger(fr_bound_matrices(bound), 1), begin, end, first, last;
     fr_bound_own_rows(weights, bound, run, &(fr_team){.count = 1}, &begin, &end);
@@ -230,7 +232,7 @@ static bool lock_run(const fr_weights *weights, const fr_bound *bound, size_t ru
     return locked;
 }
 
-/* Of what ranks share its own; of what it has whole, all at once. */
+/* Locks the rank's own rows of a shared tensor, or all of any other tensor at once. */
 fr_status fr_bound_lock(const fr_weights *weights, const fr_bound *bound) {
     bool shared = fr_bound_is_shared(bound), locked = shared || lock(fr_bound_data(bound), fr_bound_bytes(bound));
     for (size_t run = 0; shared && run < fr_bound_runs(bound); run++) locked &= lock_run(weights, bound, run);

@@ -1,4 +1,4 @@
-/* Where weights will lie: see residence.h. */
+/* Counts the memory that weights will take: see residence.h. */
 #include "src/engine/weights/residence.h"
 
 #include "base/error.h"
@@ -11,7 +11,7 @@ static bool is_mapped(const fr_weights *weights, const fr_bound *bound) {
     return weights->files->files[bound->tensor->file].fd < 0;
 }
 
-/* Transposed copies, of the rank's own heads. */
+/* Counts the bytes of transposed copies of the rank's own heads. */
 static uint64_t transposed_bytes(const fr_weights *weights) {
     uint64_t bytes = weights->transposed_bytes;
     for (size_t i = 0; i < weights->transposed_count; i++) {
@@ -23,7 +23,7 @@ static uint64_t transposed_bytes(const fr_weights *weights) {
     return bytes;
 }
 
-/* Of weights that are bound. */
+/* Counts the memory of bound weights. */
 static fr_residence residence_of(const fr_weights *weights, fr_mixture_size experts) {
     uint64_t transposed = transposed_bytes(weights), every_mapped = 0;
     fr_residence all = {.own = weights->packed.used + weights->vectors.used + transposed, .every = transposed};
@@ -32,7 +32,7 @@ static fr_residence residence_of(const fr_weights *weights, fr_mixture_size expe
         bool mapped = !bound->packed && is_mapped(weights, bound);
         bool every = !bound->chosen && bound->access == FR_STREAMED;
         uint64_t foreign = fr_bound_foreign_bytes(weights, bound), bytes = fr_bound_bytes(bound) - foreign;
-        all.own -= bound->packed ? foreign : 0; /* of copies all had been counted */
+        all.own -= bound->packed ? foreign : 0; /* the whole copies were counted above */
         all.mapped += mapped ? bytes : 0;
         all.own += mapped || bound->packed ? 0 : bytes;
         all.experts += bound->chosen ? bytes : 0;
@@ -53,7 +53,7 @@ fr_residence fr_residence_sum(const fr_residence *a, const fr_residence *b) {
                           .token = a->token + b->token};
 }
 
-/* What models may take. */
+/* Leaves a part of the available memory to sessions. */
 static uint64_t for_weights(uint64_t available) {
     return available - available / SESSIONS_PART;
 }
@@ -74,7 +74,8 @@ static void note(fr_weights *weights, uint64_t beside) {
                  how, (double)(r->every + r->token) / 1e6, rest);
 }
 
-/* Of the others, copies that are made already are no part of what is available. */
+/* Copies of the others that are made already are no longer part of what is available, so only copies still to come are
+ * taken off. */
 void fr_weights_compare(fr_weights *weights, fr_mixture_size experts, const fr_weights *beside, uint64_t available) {
     uint64_t to_come = beside && !beside->placed ? beside->residence.own : 0;
     uint64_t mapped = beside ? beside->residence.mapped : 0;

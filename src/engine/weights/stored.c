@@ -1,8 +1,8 @@
-/* Matrices of a stack that a file has else than as rows: copied when they are placed. See bound.h.
+/* Copies the matrices of a stack that a file does not have as rows, when they are placed. See bound.h.
  *
  * In: MXFP4 as gpt-oss is published, nibbles and exponents in tensors of their own; or float matrices as transformers
- * keeps gpt-oss's, [inputs, outputs]. Of two matrices of an entry, gate and up, rows take turns. Out: packed tiles of
- * GGUF's blocks; or rows of the same floats. */
+ * keeps gpt-oss's, [inputs, outputs]. If an entry holds two matrices, gate and up, their rows alternate. Out: packed
+ * tiles of GGUF's blocks; or rows of the same floats. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,26 +12,26 @@
 #include "src/engine/weights/bound.h"
 #include "src/engine/weights/partition.h"
 
-enum { MX_BYTES = 1 + FR_MX_BLOCK / 2 }; /* of GGUF's block: an exponent, then codes */
+enum { MX_BYTES = 1 + FR_MX_BLOCK / 2 }; /* bytes of GGUF's block: an exponent, then codes */
 
 fr_dtype fr_stored_type(const fr_bound *bound) {
     return bound->stored == FR_STORED_MX ? FR_MXFP4 : bound->tensor->type;
 }
 
-/* Columns of its matrices. */
 static size_t cols_of(const fr_bound *bound) {
     const uint64_t *shape = bound->tensor->shape;
     return bound->stored == FR_STORED_MX ? (size_t)shape[2] * FR_MX_BLOCK : (size_t)shape[1];
 }
 
-/* Of so many rows of a copy, from the first of a tile on. */
+/* The rows begin with the first one of a tile. */
 size_t fr_stored_rows_bytes(const fr_bound *bound, size_t rows) {
     size_t cols = cols_of(bound);
     if (bound->stored == FR_STORED_MX) return fr_packed_bytes(FR_MXFP4, rows, cols);
     return rows * fr_dtype_row_bytes(bound->tensor->type, cols);
 }
 
-/* A matrix of two parts may have up to a tile of padding for each. Which float tensors will be turned, names tell. */
+/* Takes padding into account: each of the two parts of a matrix may have up to a tile of it. The names tell which
+ * float tensors will be turned. */
 void fr_stored_measure(const fr_tensor *t, fr_arena *measure) {
     static const char *const turned[] = {".experts.gate_up_proj", ".experts.down_proj"};
     size_t length = strlen(t->name);
@@ -67,7 +67,8 @@ fr_status fr_stored_fill(const fr_weights *weights, const fr_bound *bound) {
     return fr_bound_fill(weights, bound->tensor, 0, bound->tensor->bytes);
 }
 
-/* A run of 16 bytes has neighbours in its nibbles, GGUF's values that are 16 apart. */
+/* Reorders a block's codes: a byte of the file holds two neighbouring values, a byte of GGUF's block two values that
+ * are 16 apart. */
 static void block_of(const uint8_t *codes, uint8_t exponent, uint8_t *block) {
     block[0] = exponent;
     for (size_t i = 0; i < FR_MX_BLOCK / 2; i++) {
@@ -77,7 +78,7 @@ static void block_of(const uint8_t *codes, uint8_t exponent, uint8_t *block) {
     }
 }
 
-/* Row `row` of all matrices, counted one by one: its number in the file. */
+/* Gives the number in the file of row `row`, counted one matrix after the other. */
 static size_t row_in_file(const fr_bound *bound, size_t row) {
     size_t matrix = row / bound->rows, entry = matrix / bound->parts;
     return (entry * bound->rows + row % bound->rows) * bound->parts + matrix % bound->parts;
@@ -97,7 +98,7 @@ static fr_status mx_rows(const fr_weights *weights, const fr_bound *bound, size_
     return FR_OK;
 }
 
-/* Rows of one matrix. */
+/* Writes rows [begin, end), which are of one matrix, from the file's columns. */
 static fr_status turned_rows(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end,
                              uint8_t *rows) {
     const fr_tensor *tensor = bound->tensor;
@@ -116,7 +117,8 @@ fr_status fr_stored_rows(const fr_weights *weights, const fr_bound *bound, size_
                                          : turned_rows(weights, bound, begin, end, rows);
 }
 
-/* Once all of an entry has been copied by everybody its pages may go; here those that this thread has read last. */
+/* Gives back the pages of an entry after its last part has been copied: those of the rows that this thread has read,
+ * as other threads may still read the rest. */
 static void release(const fr_weights *weights, const fr_bound *bound, size_t matrix, size_t begin, size_t end) {
     const fr_tensor *tensor = bound->tensor;
     const fr_map *map = &weights->files->files[tensor->file];
@@ -126,7 +128,7 @@ static void release(const fr_weights *weights, const fr_bound *bound, size_t mat
     fr_map_release(map, at + (first + begin) * bound->parts * row_bytes, at + (first + end) * bound->parts * row_bytes);
 }
 
-/* A tile, or as many rows of floats. */
+/* Copies a tile, or as many rows of floats. */
 static fr_status copy_tile(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *rows,
                            uint8_t *to) {
     size_t cols = cols_of(bound);

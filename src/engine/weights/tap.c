@@ -1,4 +1,4 @@
-/* Taps: which tensors' products have their inputs summed up, and room for the sums.
+/* Taps: chooses the tensors whose products have their inputs summed up, and takes room for the sums.
  *
  * In: tensors as they are bound. Out: taps in their matrices (matrix.h), a list of them in the weights. */
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "src/engine/weights/bound.h"
 
-/* Of the layers, and the head if that is wanted. Latent attention's heads, which are applied in another order than the
- * file has them, are left out, and what is looked up. */
+/* Returns true for the tensors of layers, and for the head if that is wanted. Tables are left out, and so are latent
+ * attention's heads, which are applied in another order than the file's. */
 static bool is_tapped(const fr_weights *weights, const fr_bound *bound) {
     const char *name = bound->tensor->name;
     bool heads = strstr(name, "attn_k_b.") || strstr(name, "attn_v_b.") || strstr(name, "attn_kv_b.");

@@ -1,4 +1,4 @@
-/* A checkpoint's tensors and what was bound of them: see weights.h. */
+/* Opens a checkpoint's tensors for binding, and answers questions about them: see weights.h. */
 #include "src/engine/weights/weights.h"
 
 #include <stdio.h>
@@ -11,15 +11,15 @@
 #include "quant/packed.h"
 #include "src/engine/weights/bound.h"
 
-/* Whether it may be vectors, one for each expert. */
+/* Returns true if the tensor may be a stack of vectors, one for each expert. */
 static bool is_vectors(const fr_tensor *tensor) {
     size_t length = strlen(tensor->name);
     return tensor->dims == 2 && tensor->type < FR_FLOAT_TYPES && length > 4 &&
            strcmp(tensor->name + length - 4, "bias") == 0;
 }
 
-/* Room for the float32 copies at 4 bytes a value: every tensor of one dimension, indices too, every one that may be a
- * frame's convolution, and the scales of FP8. */
+/* Measures room for the float32 copies at 4 bytes a value: of every tensor of one dimension, indices too, every one
+ * that may be a frame's convolution, and the scales of FP8. */
 static size_t vector_bytes(const fr_tensors *tensors) {
     fr_arena measure = {0};
     for (size_t i = 0; i < tensors->count; i++) {
@@ -38,8 +38,8 @@ static size_t vector_bytes(const fr_tensors *tensors) {
     return measure.used;
 }
 
-/* Room for packed copies of all tensors that could want one: pages that nobody touches cost nothing. A matrix, or each
- * entry of a stack, may be cut in two, each with up to a tile of padding less one row. */
+/* Measures room for packed copies of all tensors that could need one; pages that are never touched cost nothing. A
+ * matrix, or each entry of a stack, may be cut in two, each part with up to a tile of padding less one row. */
 static size_t packed_bytes(const fr_tensors *tensors) {
     fr_arena measure = {0};
     for (size_t i = 0; i < tensors->count; i++) {
@@ -58,8 +58,8 @@ static size_t packed_bytes(const fr_tensors *tensors) {
 #define INSTEAD \
     "not built (fp8 in blocks is, and gpt-oss's mxfp4): take the folder that they were made of, or a GGUF file of it"
 
-/* Whether a folder's files say what it was quantized to, and that is not built. ModelOpt says it in config.json, or in
- * a file of its own alone. */
+/* Refuses a folder whose files name a quantization that is not built. ModelOpt names it in config.json, or only in a
+ * file of its own. */
 static fr_status check_said(const fr_checkpoint *files) {
     const struct {
         const json_t *root;
@@ -80,7 +80,7 @@ static fr_status check_said(const fr_checkpoint *files) {
     return FR_OK;
 }
 
-/* Codes and scales as ModelOpt, GPTQ or AWQ, and compressed-tensors call them, and nobody else. */
+/* Returns true for the names that only ModelOpt, GPTQ or AWQ, and compressed-tensors give codes and scales. */
 static bool is_foreign(const char *name) {
     static const char *const ends[] = {".weight_scale_2", ".input_scale", ".qweight", ".weight_packed"};
     size_t length = strlen(name);
@@ -154,7 +154,8 @@ bool fr_weights_has_any(const fr_weights *weights, const char *prefix) {
     return false;
 }
 
-/* A mapped file's pages come back when they are read again; what was read into memory and is in use may not go. */
+/* Gives back the compared bytes. A mapped file's pages come back when they are read again, but bytes that were read
+ * into memory and are in use must stay. */
 static void release_compared(const fr_weights *weights, const fr_tensor *tensor, size_t begin, size_t end, bool used) {
     const fr_map *map = &weights->files->files[tensor->file];
     size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes);
@@ -185,7 +186,7 @@ bool fr_weights_quantized(const fr_weights *weights) {
         const fr_bound *bound = &weights->bound[i];
         fr_dtype type = bound->tensor->type;
         bool matrix = bound->access == FR_STREAMED && bound->tensor->dims > 1;
-        if (matrix && type != FR_F8_E4M3 && type >= FR_FLOAT_TYPES) return true; /* codes of MXFP4 too */
+        if (matrix && type != FR_F8_E4M3 && type >= FR_FLOAT_TYPES) return true; /* this includes the codes of MXFP4 */
     }
     return false;
 }
