@@ -1,7 +1,7 @@
 /* Chooses the positions whose recurrent states are kept: see recurrent_points.h. */
 #include "src/engine/session/recurrent_points.h"
 
-enum { EVERY = 256, LEAST_MESSAGE = 16 };
+enum { EVERY = 256, EVERY_AT_FIRST = 32, LEAST_MESSAGE = 16 };
 
 /* Reasons to keep the states after a position, the strongest last. */
 typedef enum wish { NOT_WANTED, REGULAR, MESSAGE, KEPT, AWAITED } wish;
@@ -30,13 +30,20 @@ static bool ends_first_message(const fr_session *s, size_t position) {
     return true;
 }
 
+/* True at regular distances, which grow with the position up to 256: 31, 63, 127, 191, 255, 511 and so on. So a short
+ * prompt that begins as another does, for the first time, runs again at most half of what they share. */
+static bool is_regular(size_t position) {
+    size_t every = position < 2 * EVERY_AT_FIRST ? EVERY_AT_FIRST : position < EVERY ? FR_KV_PAGE : EVERY;
+    return position % every == every - 1;
+}
+
 static wish wish_for(const fr_session *s, size_t position, size_t certain) {
     bool whole = s->pending && certain + 1 == s->length;
     if (is_awaited(s, position)) return AWAITED;
     if ((whole && position == within_page(certain)) || (s->pending && position == within_page(s->branch))) return KEPT;
     for (size_t end = position; end <= position + 1; end++)
         if (position == within_page(end) && ends_message(s, end)) return ends_first_message(s, end) ? KEPT : MESSAGE;
-    return position % EVERY == EVERY - 1 ? REGULAR : NOT_WANTED;
+    return is_regular(position) ? REGULAR : NOT_WANTED;
 }
 
 /* True if a page is left for one more regular point beside `count` in this forward, without giving up a point that is

@@ -4,8 +4,8 @@
  * this forward fills. They are wanted in this order, later positions first within each kind: those for which other
  * sessions wait (await.h); a prompt's end, the end of the ids that were run before, and the end of the first message,
  * with which other conversations begin; the end of each message, as templates may take back the rest of a prompt; and
- * the place before the last of every 256 positions, for texts without messages. The last kind is spare: it takes no
- * page that another point needs.
+ * the position before every 256th, and among the first 256 before every 64th and the 32nd, for texts without messages.
+ * The last kind is spare: it takes no page that another point needs.
  *
  * A state takes fr_recurrent_page_bytes; an engine has pages for FR_OPT_CTX_CHECKPOINTS and one of each session. */
 #ifndef FR_SRC_ENGINE_SESSION_RECURRENT_POINTS_H

@@ -78,7 +78,10 @@ void fr_session_reuse(fr_session *s, bool asks) {
     fr_kv *drafter = fr_session_draft_kv(s);
     if (!fr_session_reuses(s)) return;
     if (asks) ask_others(s);
-    if (asks && s->kv.recurrent.count) s->branch = fr_kv_prefixes_known(prefixes, content(s), s->length);
+    if (asks && s->kv.recurrent.count) {
+        s->branch = fr_kv_prefixes_known(prefixes, content(s), s->length);
+        if (drafter && s->branch) s->branch--; /* its pair of a position needs the id there, which others must share */
+    }
     size_t found = fr_kv_prefixes_find(prefixes, content(s), s->length, drafter != NULL);
     if (found <= s->kv.length || found < LEAST_REUSED) return;
     fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);

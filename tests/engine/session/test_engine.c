@@ -457,9 +457,9 @@ START_TEST(what_was_run_is_not_run_again) {
     bool states = s.model->trunk.recurrent_count > 0;
     ck_assert(ask(&s, engine, ids, LONGEST, name) == 0);
     ck_assert(ask(&s, engine, ids, LONGEST, name) == LONGEST - 1);
-    ck_assert(ask(&s, engine, other, LONGEST, name) == (states ? 100 : 140 - follows));
+    ck_assert(ask(&s, engine, other, LONGEST, name) == (states ? 127 : 140 - follows));
     ck_assert(ask(&s, engine, other, LONGEST, name) == LONGEST - 1);
-    ck_assert(ask(&s, engine, ids, 129, name) == (states ? 100 : 128 - follows));
+    ck_assert(ask(&s, engine, ids, 129, name) == (states ? 127 : 128 - follows));
     ck_assert(ask(&s, engine, ids, 128, name) == 127);
     fr_engine_close(engine);
     close_subject(&s);

@@ -207,6 +207,31 @@ START_TEST(any_length_is_enough) {
 }
 END_TEST
 
+/* Two raw prompts, without the end of a message, begin alike for the first time. Where states can't be cut at the
+ * branch, the second begins at the last regular position before it, which leaves at most half to be run again. The
+ * third begins at the branch, where the second left its states. */
+START_TEST(a_first_branch_is_reused) {
+    static const struct {
+        size_t branch, regular;
+    } cases[] = {{20, 0}, {40, 31}, {62, 31}, {70, 63}, {126, 63}, {150, 127}, {200, 191}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        subject s = open_subject((size_t)_i, 3, false);
+        fr_session *places[3] = {0};
+        int32_t ids[CONTEXT];
+        size_t count = 0, reused, branch = cases[i].branch;
+        add_ids(&s, ids, &count, branch + 20);
+        for (size_t place = 0; place < 3; place++) {
+            ids[branch] = 8 + (int32_t)place;
+            ask(&s, &places[place], ids, count, &reused);
+            size_t least = s.states && place == 1 ? cases[i].regular : within_page(branch - s.follows);
+            expect(&s, reused, place ? least : 0, place ? branch : 0, "a branch");
+        }
+        for (size_t place = 0; place < 3; place++) fr_session_close(places[place]);
+        close_subject(&s);
+    }
+}
+END_TEST
+
 /* After a short request on the only slot, the long conversation is still in the cache. */
 START_TEST(a_title_costs_no_conversation) {
     subject s = open_subject((size_t)_i, 1, false);
@@ -292,6 +317,7 @@ int main(void) {
     fr_test_add_loop(cases, a_grown_conversation_goes_on, 4 * MODELS, 6);
     fr_test_add_loop(cases, a_rewritten_reply_is_run_from_where_it_differs, 2 * MODELS, 6);
     fr_test_add_loop(cases, any_length_is_enough, MODELS, 3);
+    fr_test_add_loop(cases, a_first_branch_is_reused, MODELS, 3);
     fr_test_add_loop(cases, a_title_costs_no_conversation, MODELS, 3);
     fr_test_add_loop(cases, who_wants_none_has_none, MODELS, 3);
     tcase_add_test(cases, a_draft_model_goes_on_too);
