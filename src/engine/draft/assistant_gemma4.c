@@ -1,4 +1,4 @@
-/* Opening a Gemma 4 assistant and checking that it fits its target: see assistant_gemma4.h. */
+/* Opens a Gemma 4 assistant and checks that it fits its target: see assistant_gemma4.h. */
 #include "src/engine/draft/assistant_gemma4.h"
 
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "src/engine/families/families.h"
 #include "src/language/tokenizer/tokenizer.h"
 
-/* Every layer reads the target's last owning layer of its kind, one that slides or one that doesn't; its heads must fit
- * that cache. */
+/* Lets every layer read the KV of the target's last owning layer of its kind, sliding or full. The layer's heads must
+ * fit that cache. */
 static fr_status borrow_kv(fr_trunk *trunk, const fr_model *target, const char *path) {
     for (size_t i = 0; i < trunk->spec.layers; i++) {
         fr_attention_spec *a = &trunk->spec.layer[i].attention;
@@ -39,7 +39,7 @@ static fr_status borrow_kv(fr_trunk *trunk, const fr_model *target, const char *
 
 #define SPELLINGS 4
 
-/* A tensor as published, and as GGUF has it: llama.cpp's name, AtomicChat's, ik_llama.cpp's. */
+/* The names of a tensor: the published one, and those in GGUF of llama.cpp, AtomicChat and ik_llama.cpp. */
 typedef struct names {
     const char *published, *gguf[SPELLINGS];
 } names;
@@ -53,7 +53,7 @@ static const names centroids = {"masked_embedding.centroids.weight",
 static const names ordering = {"masked_embedding.token_ordering",
                                {"masked_embd_ordering", "mtp.token_ordering.weight", "mtp_token_ordering.weight"}};
 
-/* The name that the file has; the first of its kind where it has none. */
+/* Gives the name that the file uses; if it has no such tensor, the first one of its kind. */
 static const char *spelled(const fr_weights *weights, const names *tensor) {
     if (!weights->files->gguf) return tensor->published;
     for (size_t i = 0; i < SPELLINGS && tensor->gguf[i]; i++)
@@ -61,7 +61,7 @@ static const char *spelled(const fr_weights *weights, const names *tensor) {
     return tensor->gguf[0];
 }
 
-/* The width of the target's hidden rows, and what the key is called. */
+/* Reads the width of the target's hidden rows, and gives the name of the key. */
 static fr_status read_backbone(const fr_checkpoint *files, const char **key, int64_t *backbone) {
     static const char *const keys[] = {".embedding_length_out", ".n_embd_backbone", ".backbone_embedding_length"};
     *key = "backbone_hidden_size";
@@ -75,7 +75,7 @@ static fr_status read_backbone(const fr_checkpoint *files, const char **key, int
 
 /* ---------------------------------------------------------------------------------------------------- centroid head */
 
-/* What the head is: whether it has centroids, how many, and how many of their clusters a step scores. */
+/* Reads the kind of head: if it has centroids, their number, and the number of clusters that a step scores. */
 static fr_status read_head(fr_weights *weights, int64_t vocab, bool *ordered, int64_t *clusters, int64_t *top) {
     const fr_checkpoint *files = weights->files;
     if (!files->gguf) {
@@ -106,7 +106,8 @@ static bool is_permutation(const int32_t *values, size_t n, uint8_t *seen) {
     return true;
 }
 
-/* The ids of each cluster, ascending, from the cluster of each id. False: not every cluster has as many ids. */
+/* Lists the ids of each cluster, ascending, from the cluster of each id. False: the clusters are not all of one
+ * size. */
 static bool invert(const fr_assistant *a, const int32_t *cluster_of, size_t vocab, size_t *next, int32_t *ids) {
     for (size_t c = 0; c < a->clusters; c++) next[c] = c * a->cluster_size;
     for (size_t id = 0; id < vocab; id++) {
@@ -117,8 +118,8 @@ static bool invert(const fr_assistant *a, const int32_t *cluster_of, size_t voca
     return true;
 }
 
-/* A permutation is an ordering. ik_llama.cpp stores the cluster of each id instead, under the same name: anything that
- * is neither is refused, not guessed at. */
+/* Reads the ordering of the ids, which is a permutation. ik_llama.cpp stores the cluster of each id instead, under the
+ * same name. A tensor that is neither is refused. */
 static fr_status read_ordering(fr_assistant *a, size_t vocab, fr_weights *weights) {
     const char *name = spelled(weights, &ordering), *path = weights->files->path;
     const int32_t *values;
@@ -143,7 +144,7 @@ static fr_status read_ordering(fr_assistant *a, size_t vocab, fr_weights *weight
     return status;
 }
 
-/* A packed head lies in the clusters' order. */
+/* Opens the centroids and the ordering of the ids, in which a packed head is stored. */
 static fr_status open_centroids(fr_assistant *a, const fr_trunk_spec *spec, fr_weights *weights) {
     bool ordered;
     int64_t clusters, top;
@@ -163,8 +164,8 @@ static fr_status open_centroids(fr_assistant *a, const fr_trunk_spec *spec, fr_w
 
 /* ------------------------------------------------------------------------------------------------------------ whole */
 
-/* The two vocabularies have one size; where a GGUF drafter names its special tokens, they must be the target's. Its
- * file need not have the texts. */
+/* Checks that the two vocabularies have one size. If a GGUF drafter names its special tokens, they must be the
+ * target's; its file need not have the tokens' texts. */
 static fr_status check_vocabulary(fr_weights *weights, size_t vocab, const fr_model *target) {
     const fr_checkpoint *files = weights->files;
     if (vocab != target->trunk.spec.vocab)
@@ -183,7 +184,7 @@ static fr_status check_vocabulary(fr_weights *weights, size_t vocab, const fr_mo
                    files->path, other_begin ? "bos" : "eos", other_begin ? begin : end);
 }
 
-/* The trunk and its head, checked against the target. */
+/* Opens the trunk and its head, and checks them against the target. */
 static fr_status open_trunk(fr_assistant *a, const fr_model *target, fr_trunk_spec *spec,
                             fr_weights *weights) {
     const char *path = weights->files->path;
@@ -195,7 +196,7 @@ static fr_status open_trunk(fr_assistant *a, const fr_model *target, fr_trunk_sp
     return target ? borrow_kv(&a->trunk, target, path) : FR_OK;
 }
 
-/* Free spec->trunk.layer, whatever comes back. */
+/* The caller frees spec->trunk.layer, also after a failure. */
 static fr_status read_spec(const fr_checkpoint *files, fr_weights *weights, fr_model_spec *spec) {
     const fr_family *family = fr_is_gemma4_unified(files) ? &fr_family_gemma4_unified : &fr_family_gemma4;
     fr_source source;
@@ -259,7 +260,8 @@ const char *fr_assistant_name(const fr_assistant *assistant, const char *publish
     return NULL;
 }
 
-/* The keys of llama.cpp for a plain head, and that no centroids were dropped; those of the fork for centroids. */
+/* Writes llama.cpp's keys for a plain head, with the note that no centroids were dropped, or AtomicChat's keys for
+ * centroids. */
 fr_status fr_assistant_put_keys(const fr_assistant *a, const char *where, fr_gguf_writer *writer) {
     const fr_trunk_spec *s = &a->trunk.spec;
     bool k_eq_v = false;

@@ -15,17 +15,18 @@ typedef struct fr_assistant {
     size_t top;                /* clusters that a step scores */
     fr_matrix centroids;       /* [clusters, hidden] */
     const int32_t *ordering;   /* [vocab]: cluster c holds ids ordering[c * size ..] */
-    int32_t *inverted;         /* what ordering points to where the file has it the other way round */
+    int32_t *inverted;         /* the memory of `ordering` if the file has it the other way round */
 } fr_assistant;
 
-/* target NULL: only what can be checked without it; such an assistant can be described, not run. */
+/* target NULL: checks only what can be checked without it; such an assistant can be described, not run. */
 fr_status fr_assistant_open(fr_assistant *assistant, const fr_model *target, const fr_checkpoint *files,
                             fr_weights *weights);
 void fr_assistant_close(fr_assistant *assistant);
 
-/* How GGUF has it, by whether its head has centroids: as llama.cpp's converter writes it, which drops them, or as
- * AtomicChat's fork does, which keeps them. The architecture; the name of a published tensor that is not the trunk's,
- * NULL: it has none; the keys, of which the trunk's spec, post.features, clusters and top are told. */
+/* The form of an assistant in GGUF: a plain head as llama.cpp's converter writes it, which drops centroids; centroids
+ * as AtomicChat's fork writes them. The functions give the architecture; the name of a published tensor that is not
+ * the trunk's, NULL if it has none; and write the keys, for which the trunk's spec, post.features, clusters and top
+ * must be set. */
 const char *fr_assistant_gguf(const fr_assistant *assistant);
 const char *fr_assistant_name(const fr_assistant *assistant, const char *published);
 fr_status fr_assistant_put_keys(const fr_assistant *assistant, const char *where, fr_gguf_writer *writer);

@@ -1,9 +1,9 @@
 /* mtp: drafting with the Gemma 4 assistant.
  *
- * In: of each timeline the last accepted id, the target's hidden row before it, the target's KV. Out: a chain of drafts
- * each.
+ * In: the last accepted id of each timeline, the target's hidden row before it, the target's KV. Out: a chain of
+ * drafts for each.
  *
- * One step, of which each timeline whose chain goes on is a row, for one of L ids of which the target has run L - 1:
+ * A step has a row for each timeline whose chain goes on. For a timeline of L ids of which the target has run L - 1:
  *     x = pre([embedding of the id in the target's table ; hidden])          the first hidden is the target's, of L - 2
  *     x through the assistant's layers: queries only, rotary position L - 1 at every step, over the target's KV of
  *         positions 0 .. L - 2 (sliding layers: the last window + 1 of them)
@@ -20,13 +20,13 @@
 #include "src/engine/draft/draft_choice.h"
 #include "src/engine/layers/parts.h"
 
-/* Nothing of a chain is kept, so that all is workspace. There is room for a row of each session of the engine; those of
- * the next step are the first ones, of the proposals that go on. */
+/* The memory of all chains, of which nothing is kept between proposals. There is room for a row of each session of the
+ * engine; the rows of a step are the first ones, for the proposals that go on. */
 typedef struct mtp {
     const fr_drafter *drafter;
     fr_activations *activations;
-    fr_proposal **going;    /* [sessions] whose chains go on */
-    fr_row *rows;           /* [sessions] each sees its target's K/V, and stands behind them */
+    fr_proposal **going;    /* [sessions] the proposals whose chains go on */
+    fr_row *rows;           /* [sessions] each reads its target's K/V, and stands at the position after them */
     fr_kv **timelines;      /* [sessions] their targets' caches */
     float *input;           /* [sessions, 2 * backbone]: embedding, hidden */
     float *scores;          /* [sessions, vocab], or [sessions, top * cluster_size] beside ids */
@@ -42,12 +42,12 @@ typedef struct assistant_draft {
     mtp *workspace;
 } assistant_draft;
 
-/* A cluster may begin and end within a tile. */
+/* Adds a unit at both ends, as a cluster may begin and end within a tile. */
 static size_t tiles_width(const fr_assistant *a) {
     return a->trunk.head_sorted ? a->cluster_size + 2 * FR_FEATURE_UNIT : 0;
 }
 
-/* Ids that a step scores. */
+/* Counts the ids that a step scores. */
 static size_t candidates(const fr_assistant *a) {
     return a->clusters ? a->top * a->cluster_size : a->trunk.spec.vocab;
 }
@@ -85,7 +85,8 @@ static fr_draft *assistant_open(const fr_drafter *drafter, fr_arena *arena, cons
     return &place->base;
 }
 
-/* Rows [first, first + cluster_size) of a head in clusters' order, for row r: it is read in whole tiles. */
+/* Scores rows [first, first + cluster_size) of a head in the clusters' order, for row r. The head is read in whole
+ * tiles. */
 static void score_sorted(const fr_team *team, const mtp *m, const fr_activations *activations, size_t r, size_t first,
                          float *scores) {
     const fr_assistant *a = m->drafter->net;
@@ -100,7 +101,7 @@ static void score_sorted(const fr_team *team, const mtp *m, const fr_activations
     for (size_t i = 0; i < a->cluster_size; i++) scores[i] = all[first - begin + i];
 }
 
-/* The ids that ordering has from `first` on, for row r. Their rows of the head lie side by side where it was packed in
+/* Scores the ids of `ordering` from `first` on, for row r. Their rows of the head lie side by side if it was packed in
  * that order. */
 static void score_cluster(const fr_team *team, const mtp *m, const fr_activations *activations, size_t r, size_t first,
                           float *scores) {
@@ -122,7 +123,7 @@ static void score_cluster(const fr_team *team, const mtp *m, const fr_activation
         }
 }
 
-/* The head over the normed rows: scores of all ids, or of each row's candidates. */
+/* Applies the head to the normed rows, for scores of all ids or of each row's candidates. */
 static void score(const fr_team *team, mtp *m, const fr_activations *activations) {
     const fr_assistant *a = m->drafter->net;
     const fr_kernels *k = activations->kernels;
@@ -149,7 +150,7 @@ static void score(const fr_team *team, mtp *m, const fr_activations *activations
     }
 }
 
-/* One chained step by the whole team; input's rows hold [embedding ; hidden] and get the next hidden. */
+/* Runs one step of all chains by the whole team; input's rows hold [embedding ; hidden] and get the next hidden. */
 static void step(void *context, const fr_team *team) {
     mtp *m = context;
     const fr_assistant *a = m->drafter->net;
@@ -174,14 +175,13 @@ static void step(void *context, const fr_team *team) {
     score(team, m, &activations);
 }
 
-/* What the step scored for row r. */
 static fr_scores scores_of(const mtp *m, size_t r) {
     const fr_assistant *a = m->drafter->net;
     size_t count = candidates(a);
     return (fr_scores){.logits = m->scores + r * count, .ids = a->clusters ? m->ids + r * count : NULL, .count = count};
 }
 
-/* The next draft of row r's proposal; whether its chain goes on. */
+/* Adds the next draft to row r's proposal; returns true if its chain goes on. */
 static bool take_draft(const mtp *m, size_t r) {
     const fr_scores scores = scores_of(m, r);
     const fr_model *target = m->drafter->target;
@@ -189,7 +189,8 @@ static bool take_draft(const mtp *m, size_t r) {
     return fr_draft_choice_add(m->going[r], &scores, &scorer);
 }
 
-/* Hands all drafts of a step out; gives how many chains go on, whose rows are then the first ones. */
+/* Adds a draft to every proposal of a step. Gives the number of chains that go on, whose rows are then the first
+ * ones. */
 static size_t take_drafts(mtp *m) {
     size_t rows = m->activations->batch.count, going = 0, hidden = m->drafter->target->trunk.spec.hidden;
     for (size_t r = 0; r < rows; r++) {
@@ -204,7 +205,6 @@ static size_t take_drafts(mtp *m) {
     return going;
 }
 
-/* The next step has this many rows. */
 static void set_rows(mtp *m, size_t rows) {
     m->activations->batch = (fr_batch){.rows = m->rows, .count = rows, .timelines = m->timelines};
     fr_rotations(&(fr_team){.count = 1}, m->activations);
@@ -223,7 +223,7 @@ static void begin_chains(mtp *m, fr_proposal *first) {
     set_rows(m, rows);
 }
 
-/* The ids that the rows' chains go on from, looked up. */
+/* Looks up the embeddings of the ids that the rows' chains go on from. */
 static void embed_rows(mtp *m) {
     const fr_model *target = m->drafter->target;
     for (size_t r = 0; r < m->activations->batch.count; r++) {
@@ -267,7 +267,7 @@ static void assistant_unload(fr_drafter *drafter) {
     free(drafter->net);
 }
 
-/* The next proposal starts from the target's own rows: no begin and no commit. */
+/* The next proposal starts from the target's own rows, so there is no begin and no commit. */
 const fr_draft_method fr_draft_assistant = {
     .name = "mtp",
     .reads = fr_is_assistant,

@@ -1,11 +1,11 @@
-/* The next draft of a chain: see draft_choice.h. */
+/* Chooses the next draft of a chain: see draft_choice.h. */
 #include "src/engine/draft/draft_choice.h"
 
 #include <math.h>
 
 #include "base/sizes.h"
 
-/* Of ids [0, count), or of those listed. */
+/* Gives the best of ids [0, count), or of those listed; the lowest of equal ones. */
 static int64_t best_id(const fr_kernels *kernels, const fr_scores *scores) {
     int64_t at = kernels->argmax(scores->logits, scores->count);
     if (at < 0 || !scores->ids) return at;
@@ -28,7 +28,7 @@ static float score_of(const fr_scores *scores, int32_t id) {
     return -INFINITY;
 }
 
-/* The part of all chance that an id has: exp(score) over the sum of all, before temperature and filters. */
+/* Computes the chance of an id: exp(score) over the sum of all, before temperature and filters. */
 static double chance_of(const fr_kernels *kernels, const fr_scores *scores, int32_t best, int32_t id) {
     enum { PIECE = 256 };
     float largest = score_of(scores, best), piece[PIECE], own = score_of(scores, id) - largest;
@@ -43,8 +43,8 @@ static double chance_of(const fr_kernels *kernels, const fr_scores *scores, int3
     return (double)own / sum;
 }
 
-/* Where distributions are compared, a chain that ends for what was drawn would make it less likely in the text: there
- * it is the best id's chance that counts. */
+/* Judges a draft by its chance. If distributions are compared, the best id's chance counts: a chain that ended because
+ * of the id that was drawn would make that id less likely in the text. */
 static fr_draft_gain_verdict judge(fr_proposal *p, const fr_scores *scores, const fr_kernels *kernels, int32_t best,
                                    int32_t id) {
     const fr_token_picker *picker = p->view->picker;

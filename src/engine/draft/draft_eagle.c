@@ -1,14 +1,13 @@
 /* eagle: drafting with EAGLE-1: see eagle.h.
  *
- * In: pairs of the target's hidden rows and tokens. Out: what the drafter's layer begins with; pairs.c does the
- * rest. */
+ * In: pairs of the target's hidden rows and tokens. Out: the input of the drafter's layer; pairs.c does the rest. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/engine/draft/eagle.h"
 #include "src/engine/layers/parts.h"
 
-/* The stream is fc([embedding ; hidden]) + bias, and attention reads it as it is. */
+/* Computes the stream, fc([embedding ; hidden]) + bias. Attention reads it without a norm if the layer has none. */
 static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activations *a) {
     const fr_eagle *e = b->drafter->net;
     size_t hidden = e->trunk.spec.hidden, begin, end;

@@ -1,6 +1,6 @@
 /* eagle3: drafting with EAGLE-3, over any target: see eagle.h.
  *
- * In: pairs of the target's aux_layers and tokens. Out: what the drafter's layer begins with; pairs.c does the rest. */
+ * In: pairs of the target's aux_layers and tokens. Out: the input of the drafter's layer; pairs.c does the rest. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "src/engine/draft/eagle.h"
 #include "src/engine/layers/parts.h"
 
-/* a->x = fc(aux_layers): the target's rows as they are, or normed. */
+/* Computes a->x = fc(aux_layers), of the target's rows as they are or normed. */
 static void fuse(const fr_team *team, const fr_pair_batch *b, const fr_activations *a, const fr_eagle *e) {
     size_t width = e->fc.cols, begin, end;
     fr_part_rows(team, b->count, &begin, &end);
@@ -26,7 +26,7 @@ static void fuse(const fr_team *team, const fr_pair_batch *b, const fr_activatio
     fr_publish_rows(team, NULL, 0);
 }
 
-/* The stream is g, attention's input [embedding_norm(embedding) ; hidden_norm(g)]. */
+/* Computes the stream g, and attention's input [embedding_norm(embedding) ; hidden_norm(g)]. */
 static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activations *a) {
     const fr_eagle *e = b->drafter->net;
     size_t hidden = e->trunk.spec.hidden, begin, end;

@@ -5,7 +5,7 @@
 
 #include "base/sizes.h"
 
-/* Drafters are mostly sure: where most of their chances are, bins are narrow. */
+/* Bins are narrow near 1, as drafters are mostly sure. */
 static const double bounds[FR_DRAFT_GAIN_BINS - 1] = {0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.96, 0.99};
 
 size_t fr_draft_gain_depth(size_t depth) {
@@ -18,8 +18,8 @@ size_t fr_draft_gain_bin(double chance) {
     return bin;
 }
 
-/* Two likeliest ids agree more often than the chance of one of them says: of a 0.5B for a 1.5B 0.72 at 0.57, 0.93 at
- * 0.85. */
+/* Guesses how often drafts of a bin stand. The likeliest ids of two models agree more often than the chance of one of
+ * them says: for a 0.5B that drafts for a 1.5B 0.72 at 0.57, and 0.93 at 0.85. */
 double fr_draft_gain_guess(size_t bin) {
     double low = bin ? bounds[bin - 1] : 0, high = bin < FR_DRAFT_GAIN_BINS - 1 ? bounds[bin] : 1;
     double misses = 1 - (low + high) / 2;

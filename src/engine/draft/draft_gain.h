@@ -1,14 +1,14 @@
-/* Decides whether to draft one more token: only while its expected gain exceeds the time of the step; and tells what a
- * chain is expected to gain.
+/* Decides whether to draft one more token: only while its expected gain exceeds the time of the step; and computes the
+ * expected gain of a chain.
  *
  * In: how often drafts of such a chance stood, what the time of a step and of a verified row is worth in tokens, and
- * the chances that a drafter gave. Out: whether the last draft is kept, and whether another one follows it; what a
- * chain whose drafts are not made yet is expected to gain. Whoever measures fills it in
- * (src/engine/session/draft_depth.c); who drafts asks.
+ * the chances that a drafter gave. Out: a verdict on the last draft: it is dropped, or kept as the last, or another
+ * one follows; and the expected gain of a chain whose drafts are not made yet. src/engine/session/draft_depth.c
+ * measures and fills it in, and the methods ask.
  *
- * With s(d) how often a draft of its chance at depth d stands where all before it did, a chain stands up to depth d
- * with S(d) = s(1) * ... * s(d). The draft is kept if S(d) >= row(d), and another one is made if S(d) * next(d) >=
- * step(d) + row(d + 1), where next(d) is how often the draft behind one that stood does so too. */
+ * Let s(d) be how often a draft of its chance at depth d stands if all before it did. A chain then stands up to depth
+ * d with the probability S(d) = s(1) * ... * s(d). The draft is kept if S(d) >= row(d), and another one is made if
+ * S(d) * next(d) >= step(d) + row(d + 1), where next(d) is how often the draft after one that stood stands too. */
 #ifndef FR_SRC_ENGINE_DRAFT_DRAFT_GAIN_H
 #define FR_SRC_ENGINE_DRAFT_DRAFT_GAIN_H
 
@@ -21,23 +21,26 @@ enum { FR_DRAFT_GAIN_DEPTHS = 4, FR_DRAFT_GAIN_BINS = 10 };
 
 typedef struct fr_draft_gain {
     double stands[FR_DRAFT_GAIN_DEPTHS][FR_DRAFT_GAIN_BINS]; /* s, by fr_draft_gain_depth and fr_draft_gain_bin */
-    /* By drafts before: how often the next one stands where these do, and the tokens that would come of the time which
-     * its step takes, and its row. */
+    /* Indexed by the number of drafts before: how often the next one stands if these do, and the tokens that could be
+     * made in the time of its step, and in that of its row. */
     double next[FR_STEP_MAX], step[FR_STEP_MAX], row[FR_STEP_MAX];
-    double found[FR_STEP_MAX]; /* row, of drafts that take no step */
+    double found[FR_STEP_MAX]; /* the same as row, for drafts that are looked up and take no step */
 } fr_draft_gain;
 
-/* Of a draft behind `depth` others, and of one with such a chance; how often drafts of a bin are guessed to stand. */
+/* Give the index of a draft after `depth` others, the bin of a draft of this chance, and the guess how often drafts of
+ * a bin stand. */
 size_t fr_draft_gain_depth(size_t depth);
 size_t fr_draft_gain_bin(double chance);
 double fr_draft_gain_guess(size_t bin);
 
 typedef enum fr_draft_gain_verdict { FR_DRAFT_GAIN_NONE, FR_DRAFT_GAIN_LAST, FR_DRAFT_GAIN_MORE } fr_draft_gain_verdict;
 
-/* Of the last draft of a chain, whose chances are given: none of it, its end, or followed by another one. */
+/* Judges the last draft of a chain, whose chances are given: it is not worth its row, it is the last one, or another
+ * one follows. */
 fr_draft_gain_verdict fr_draft_gain_judge(const fr_draft_gain *gains, const float *chances, size_t count);
 
-/* Tokens that a chain of up to `count` drafts that take steps is expected to gain beyond what its time is worth. */
+/* Gives the tokens that a chain of up to `count` drafts with steps is expected to gain beyond what its time is
+ * worth. */
 double fr_draft_gain_expected(const fr_draft_gain *gains, size_t count);
 
 #endif

@@ -36,7 +36,7 @@ static fr_status fail_line(const char *path, size_t line, const char *why) {
     return fr_fail(FR_INPUT, "%s: line %zu of a draft head's list %s", path, line, why);
 }
 
-/* One id, whose line ends in a line feed; *at is moved past it. */
+/* Reads one id, whose line ends in a line feed, and moves *at past it. */
 static fr_status read_id(const char *path, const char **at, const char *end, size_t line, id_set *set) {
     size_t id = 0, digits = 0;
     for (; *at < end && **at >= '0' && **at <= '9'; ++*at, digits++) {
@@ -81,7 +81,7 @@ static fr_status add_chosen(const char *what, id_set *set) {
     return FR_OK;
 }
 
-/* Its ids in order; none where they would be all. */
+/* Takes the set's ids in order, or none if the set has all ids. */
 static fr_status take_ids(fr_draft_head *head, id_set *set, const fr_model *target, const fr_matrix *whole) {
     for (size_t i = 0; i < target->eos_count; i++) add(set, (size_t)target->eos[i]);
     if (set->count >= set->vocab) return FR_OK;
@@ -98,7 +98,7 @@ static fr_status take_ids(fr_draft_head *head, id_set *set, const fr_model *targ
 
 fr_status fr_draft_head_choose(fr_draft_head *head, const char *what, const fr_model *target, const fr_matrix *whole) {
     if (!fr_draft_head_trims(what)) return FR_OK;
-    if (whole->type == FR_F8_E4M3) /* a row's scales are those of 128 neighbours */
+    if (whole->type == FR_F8_E4M3) /* 128 neighbouring rows share their scales */
         return fr_fail(FR_UNBUILT, "draft-head %s: the drafter's head is of FP8, which can only be whole", what);
     id_set set = {.vocab = fr_smaller(whole->features, target->trunk.spec.vocab)};
     set.has = calloc(set.vocab + 1, sizeof *set.has);

@@ -1,10 +1,10 @@
 /* A trimmed draft head: the rows of a drafter's head that score likely ids, gathered into a matrix of their own.
  *
- * In: what --draft-head says, a head that scores all ids. Out: the ids that it scores from then on, ascending, and
+ * In: the value of --draft-head, a head that scores all ids. Out: the ids that it scores from then on, ascending, and
  * their rows, bit for bit. An id that is not among them is never drafted, so the text stays the same; a draft step
  * reads less.
  *
- * What it says is a word, a number or a file:
+ * The value is a word, a number or a file:
  *     whole    all ids, the default
  *     N        the first N ids: vocabularies are written with frequent tokens first
  *     FILE     the ids that `forerun trim-head` has counted, a text:
@@ -24,18 +24,19 @@ typedef struct fr_draft_head {
     fr_matrix matrix; /* their rows; without data until they are gathered */
 } fr_draft_head;
 
-/* Whether it asks for some ids in so many words. */
+/* Returns true if the value asks for a part of the ids, or may. */
 bool fr_draft_head_trims(const char *what);
 
-/* Chooses the ids of a head that scores all ids below its features; those below the target's vocabulary may be drafted.
- * FR_USAGE: a number of rows that is none; FR_INPUT: a file that can't be read or is no such list. What would trim
- * nothing leaves the head whole. FR_UNBUILT: some rows of a head of FP8. fr_draft_head_free in any case. */
+/* Chooses the ids of a head that scores all ids below its features; those below the target's vocabulary may be
+ * drafted. A choice of all ids leaves the head whole. FR_USAGE: an invalid number of rows; FR_INPUT: a file that can't
+ * be read or is no such list; FR_UNBUILT: a part of a head of FP8. fr_draft_head_free must be called also after a
+ * failure. */
 fr_status fr_draft_head_choose(fr_draft_head *head, const char *what, const fr_model *target, const fr_matrix *whole);
 
 /* Gathers their rows from the head, once that is in memory. */
 fr_status fr_draft_head_gather(fr_draft_head *head, const fr_matrix *whole);
 
-/* Bytes of its matrix; 0: the head is whole. */
+/* Gives the bytes of its matrix; 0: the head is whole. */
 uint64_t fr_draft_head_bytes(const fr_draft_head *head);
 
 void fr_draft_head_free(fr_draft_head *head);

@@ -1,4 +1,4 @@
-/* Draft methods by name, and in combination: see draft_list.h. */
+/* Chooses draft methods by name, and combines them: see draft_list.h. */
 #include "src/engine/draft/draft_list.h"
 
 #include <string.h>
@@ -9,7 +9,8 @@
 static const struct {
     const char *word;
     const fr_draft_method *method;
-    bool in_help; /* the others are llama.cpp's names, those of ngram of its ways to look drafts up in the text */
+    /* the other words are llama.cpp's; several name its ways to look drafts up in the text, which ngram does */
+    bool in_help;
 } words_known[] = {
     {"none", &fr_draft_none, true},
     {"mtp", &fr_draft_assistant, true},
@@ -42,7 +43,7 @@ const char *fr_draft_other_word(size_t index) {
     return word_of(index, false);
 }
 
-/* The method of the word in front of `words`, which is moved past it and its comma, to NULL after the last. */
+/* Gives the method of the first word in `words`, which moves past it and its comma, or to NULL after the last. */
 static fr_status next_method(const char **words, const fr_draft_method **method) {
     const char *word = *words, *comma = strchr(word, ',');
     size_t length = comma ? (size_t)(comma - word) : strlen(word);
@@ -81,7 +82,7 @@ bool fr_draft_list_has(const fr_draft_list *list, const fr_draft_method *method)
     return false;
 }
 
-/* Of a method with weights: the drafter's own, which the word must name. */
+/* Replaces a method with weights by the drafter's own, which the word must name. */
 static fr_status take_drafters(const fr_draft_method **method, const fr_drafter *drafter) {
     const char *word = (*method)->name;
     if (!(*method)->load) return FR_OK;
@@ -114,26 +115,26 @@ typedef struct chain {
     fr_draft base;
     fr_draft *links[FR_DRAFT_LIST_MAX];
     size_t count;
-    size_t spoke;      /* whose proposal the last one was */
-    fr_proposal asked; /* of a link */
+    size_t spoke;      /* the link that made the last proposal */
+    fr_proposal asked; /* the proposal that a link is asked for */
 } chain;
 
 static fr_status follow(fr_draft *link, const fr_draft_view *view) {
     return link->follows ? link->method->follow(link, view) : FR_OK;
 }
 
-/* Whether a session's link of that index is to be asked: those before it had nothing to say. */
+/* Returns true if a session's link of that index is the next to be asked, as those before it had no drafts. */
 static bool is_next(const fr_proposal *p, size_t link) {
     const chain *c = (const chain *)p->draft;
     return link < c->count && c->spoke == link;
 }
 
-/* Whether anything is wanted of a link, when it is its turn. */
+/* Returns true if drafts that the link can give are wanted. */
 static bool is_wanted(const fr_proposal *p, size_t link) {
     return p->count > 0 || ((const chain *)p->draft)->links[link]->finds;
 }
 
-/* Those of the list that are to be asked, as a list of their links. */
+/* Makes a list of the links of this index that are to be asked. */
 static fr_proposal *ask_links(fr_proposal *first, size_t link) {
     fr_proposal *asked = NULL, **end = &asked;
     for (fr_proposal *p = first; p; p = p->next) {
@@ -162,7 +163,7 @@ static void take_answers(fr_proposal *first, size_t link) {
     }
 }
 
-/* Those that were not asked see the target's rows all the same. */
+/* Shows the target's rows to the links that were not asked. */
 static fr_status follow_rest(const fr_proposal *p) {
     const chain *c = (const chain *)p->draft;
     for (size_t i = 0; i < c->count; i++)
@@ -170,7 +171,8 @@ static fr_status follow_rest(const fr_proposal *p) {
     return FR_OK;
 }
 
-/* Link after link for all sessions together, so that those behind one that is silent in several are asked once. */
+/* Asks link after link, for all sessions together, so that a method is called once even if several sessions reach
+ * it. */
 static void chain_propose(fr_proposal *first) {
     for (fr_proposal *p = first; p; p = p->next) ((chain *)p->draft)->spoke = 0;
     for (size_t link = 0; link < FR_DRAFT_LIST_MAX; link++) {
@@ -199,7 +201,7 @@ static void chain_begin(fr_draft *draft, const fr_draft_view *view) {
         if (c->links[i]->method->begin) c->links[i]->method->begin(c->links[i], view);
 }
 
-/* To those that did not speak it is a round without a proposal. */
+/* For the links that did not propose, it is a round without a proposal. */
 static void chain_commit(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted) {
     chain *c = (chain *)draft;
     for (size_t i = 0; i < c->count; i++) {
@@ -209,7 +211,7 @@ static void chain_commit(fr_draft *draft, const fr_draft_view *view, size_t prop
     }
 }
 
-/* Of the one that has any: at most one method of a session reads the drafter's weights. */
+/* Gives the cache of the link that has one: at most one method of a session reads the drafter's weights. */
 static fr_kv *chain_kv(fr_draft *draft) {
     chain *c = (chain *)draft;
     for (size_t i = 0; i < c->count; i++)

@@ -1,7 +1,7 @@
-/* Which methods draft in a session, and several of them in turn.
+/* Chooses the draft methods of a session, and combines several of them.
  *
- * In: the words of --spec-type. Out: methods; where there are several, a method that asks each of them, in order, until
- * one has a proposal; one that looks drafts up stays silent where others are worth more (draft_gain.h). */
+ * In: the words of --spec-type. Out: methods; if there are several, a method that asks each of them, in order, until
+ * one has a proposal. A method that looks drafts up makes no proposal if others are worth more (draft_gain.h). */
 #ifndef FR_SRC_ENGINE_DRAFT_DRAFT_LIST_H
 #define FR_SRC_ENGINE_DRAFT_DRAFT_LIST_H
 
@@ -14,20 +14,20 @@ typedef struct fr_draft_list {
     size_t count;
 } fr_draft_list;
 
-/* The words that help has, and other names of the same methods; NULL past the last. */
+/* Gives the words that help lists, and the other names of the same methods; NULL past the last. */
 const char *fr_draft_word(size_t index);
 const char *fr_draft_other_word(size_t index);
 
-/* words: some of these with a comma between them, where they take a drafter as the drafter is; "" for what the drafter
- * is, none without one. FR_USAGE: a word that means nothing, or that the drafter is not, or none beside others.
- * fr_draft_words_check looks at the words alone. */
+/* words: some of these, separated by commas; "": the drafter's method, or none without a drafter. A method with
+ * weights must be the drafter's. FR_USAGE: an unknown word, a method that the drafter is not of, or none beside
+ * others. fr_draft_words_check looks at the words alone. */
 fr_status fr_draft_words_check(const char *words);
-bool fr_draft_words_take_drafter(const char *words); /* whether one of them drafts with weights, as "" or NULL may */
+bool fr_draft_words_take_drafter(const char *words); /* true if one of them drafts with weights, as "" or NULL may */
 fr_status fr_draft_list_choose(const char *words, const fr_drafter *drafter, fr_draft_list *list);
 
 bool fr_draft_list_has(const fr_draft_list *list, const fr_draft_method *method);
 
-/* Opens what was chosen, as fr_draft_method.open does. */
+/* Opens the chosen methods, as fr_draft_method.open does. */
 fr_draft *fr_draft_list_open(const fr_draft_list *list, const fr_drafter *drafter, fr_arena *arena,
                              const fr_draft_sizes *sizes);
 

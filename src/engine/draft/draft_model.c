@@ -1,21 +1,21 @@
 /* draft: a smaller model of the target's vocabulary proposes, token by token.
  *
- * In: the ids of the timeline. Out: the tokens that the model gives after them, a chain of drafts. Any family; the
- * target's ids must mean the same to it, which is compared token by token: otherwise it drafts by its text
- * (draft_text.c).
+ * In: the ids of the timeline. Out: the tokens that the model gives after them, a chain of drafts. It may be of any
+ * family. Its ids must mean the same as the target's, which is compared token by token; otherwise it drafts by its
+ * text (draft_text.c).
  *
  * The model has a cache of its own, whose frontier is the number of ids that it has run and that stand:
  *
  *     prompt --> run up to the last id (begin, or the next proposal)
- *     proposal: what is new with the last id, whose logits give the first draft; then the drafts themselves
+ *     proposal: run the new ids and the last one, whose logits give the first draft; then the drafts themselves
  *     accepted drafts but the last have been run (commit): the frontier moves over them
  *
  * A prompt begins after the whole blocks of it that the model has run for any session (kv_prefixes.h).
  * After rounds without drafts it first runs the ids that it has missed, in as few forwards as possible.
  *
- * Pictures are ids to it. What it caches is of the types of the target's cache. Sessions of an engine work in one
- * workspace, all in one batch; each has a table of the cache's pages, of which there are enough for all. Leviathan et
- * al. 2023, arXiv:2211.17192. */
+ * Pictures are ids to it. Its cache has the types of the target's. Sessions of an engine work in one workspace, all in
+ * one batch; each has a table of the cache's pages, of which there are enough for all. Leviathan et al. 2023,
+ * arXiv:2211.17192. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,16 +30,16 @@
 
 typedef struct workspace {
     const fr_model *model;
-    fr_draft_head head;        /* whose scores are drafted from; without ids: the model's own */
-    size_t vocab, target_vocab; /* ids that both have; that the target has */
-    fr_kv kv;     /* of no session: what theirs are laid out like, and the pages of all */
-    fr_kv_prefixes prefixes;   /* texts that the model has run before, also for sessions that have gone */
+    fr_draft_head head;        /* the trimmed head that scores drafts; without ids: the model's own head */
+    size_t vocab, target_vocab; /* ids that both models have; ids of the target */
+    fr_kv kv;     /* no session's own: the layout of their caches, and the pages of all */
+    fr_kv_prefixes prefixes;   /* texts that the model has run before, also for sessions that are closed */
     void *activations;
     size_t most;               /* rows of the largest batch */
     fr_row *rows;              /* [most] */
     float *hidden;             /* [most, hidden] */
     fr_kv **timelines;         /* [sessions] */
-    fr_proposal **asks;        /* [sessions] whose rows with logits are run */
+    fr_proposal **asks;        /* [sessions] the proposals whose rows with logits are run */
     float *logits;             /* [sessions, features of the head] */
     int64_t *best;             /* [threads, sessions] */
     size_t sessions;
@@ -50,7 +50,7 @@ typedef struct state {
     workspace *work;
     fr_kv kv;
     fr_kv_path path; /* the timeline's place among the texts that were run before */
-    size_t length;   /* the timeline's, at the last proposal */
+    size_t length;   /* the timeline's length at the last proposal */
 } state;
 
 /* ------------------------------------------------------------------------------------------------------------- rows */
@@ -61,17 +61,17 @@ static fr_row row_of(size_t timeline, int32_t id, size_t position, int32_t paren
         .id = id, .timeline = (int32_t)timeline, .position = at, .parent = parent, .rope_position = {{at, at, at}}};
 }
 
-/* Rows of ids [from, to) of a timeline, from row `at` on; parent: the first one's. */
+/* Places rows of ids [from, to) of a timeline, from row `at` on; parent: the first row's. */
 static void place(workspace *w, size_t timeline, const fr_draft_view *view, size_t from, size_t to, size_t at,
                   int32_t parent) {
     for (size_t p = from; p < to; p++, at++) {
-        bool known = (size_t)view->ids[p] < w->model->trunk.spec.vocab; /* or the target alone has such an id */
+        bool known = (size_t)view->ids[p] < w->model->trunk.spec.vocab; /* if not, only the target has such an id */
         w->rows[at] = row_of(timeline, known ? view->ids[p] : 0, p, parent);
         parent = (int32_t)at;
     }
 }
 
-/* The first `count` rows; logits of the last `heads`. */
+/* Runs the first `count` rows, with logits for the last `heads`. */
 static void run(workspace *w, fr_pool *pool, size_t count, size_t heads) {
     fr_forward f = {.model = w->model,
                     .activations = w->activations,
@@ -87,13 +87,13 @@ static void run(workspace *w, fr_pool *pool, size_t count, size_t heads) {
     fr_forward_run(pool, &f);
 }
 
-/* Whether there are pages for so many more rows. Sessions that share pages of the target's have pages of their own
- * here, so that there may not be enough for all. */
+/* Claims pages for so many more rows; false: there are not enough. Sessions that share the target's pages have pages
+ * of their own here, so there may be too few for all. */
 static bool claim(state *s, size_t rows) {
     return fr_failure_keep(fr_kv_claim(&s->kv, rows)).status == FR_OK;
 }
 
-/* Ids before `end` that are not in the cache, in pieces; whether there are pages for all. */
+/* Runs the ids before `end` that are not in the cache yet, in slices; false: there are not enough pages. */
 static bool catch_up(state *s, const fr_draft_view *view, size_t end) {
     workspace *w = s->work;
     w->timelines[0] = &s->kv;
@@ -117,8 +117,8 @@ static void offer(state *s, const fr_draft_view *view) {
     fr_kv_prefixes_add(&s->work->prefixes, &s->path, &s->kv, NULL, content_of(view), false);
 }
 
-/* Begins after the ids that the model has run before. One with recurrent layers leaves no points, so it runs the whole
- * text. */
+/* Begins after the ids that the model has run before for any session. A model with recurrent layers leaves no points,
+ * so it runs the whole text. */
 static void find(state *s, const fr_draft_view *view) {
     fr_kv_prefixes *prefixes = &s->work->prefixes;
     size_t found = fr_kv_prefixes_find(prefixes, content_of(view), view->length, false);
@@ -128,7 +128,7 @@ static void find(state *s, const fr_draft_view *view) {
     fr_kv_prefixes_take(prefixes, &s->path, &s->kv, NULL, content_of(view), found);
 }
 
-/* What of the cache stands: ids from view->seen on may be new. */
+/* Cuts the cache to the ids that still stand; those from view->seen on may be new. */
 static void model_cut(fr_draft *draft, const fr_draft_view *view) {
     state *s = (state *)draft;
     size_t stands = view->length ? fr_smaller(view->seen, view->length - 1) : 0;
@@ -139,7 +139,8 @@ static void model_cut(fr_draft *draft, const fr_draft_view *view) {
 
 /* ------------------------------------------------------------------------------------------------------- one method */
 
-/* A prompt's time is the prompt's, not the first proposal's, unless there may be none. */
+/* Runs a prompt at once, so that it counts as the prompt's time and not the first proposal's, unless there may be no
+ * proposal. */
 static void model_begin(fr_draft *draft, const fr_draft_view *view) {
     state *s = (state *)draft;
     model_cut(draft, view);
@@ -148,13 +149,13 @@ static void model_begin(fr_draft *draft, const fr_draft_view *view) {
     offer(s, view);
 }
 
-/* Ids before the last one that are not in the cache. */
+/* Counts the ids before the last one that are not in the cache. */
 static size_t behind(const fr_proposal *p) {
     return p->view->length - 1 - ((state *)p->draft)->kv.length;
 }
 
-/* What a session has to run before its last id, where that is more rows than there is room for; pages for the rest and
- * for its chain. Whether it drafts. */
+/* Prepares a session's chain: runs ids before its last one if they are more rows than there is room for, and claims
+ * pages for the rest and the chain. False: it drafts nothing. */
 static bool begin_chain(fr_proposal *p, size_t room) {
     state *s = (state *)p->draft;
     size_t last = p->view->length - 1;
@@ -166,7 +167,8 @@ static bool begin_chain(fr_proposal *p, size_t room) {
     return true;
 }
 
-/* Those who can begin. Gives how many, and how many rows they are behind. */
+/* Begins the chains of all sessions that can draft. Gives their number, and in *rows the rows that they have to run
+ * before their last ids. */
 static size_t begin_chains(workspace *w, fr_proposal *first, size_t *rows) {
     size_t going = 0;
     *rows = 0;
@@ -178,7 +180,7 @@ static size_t begin_chains(workspace *w, fr_proposal *first, size_t *rows) {
     return going;
 }
 
-/* Everybody's rows up to the last id, and behind them those of the last ids. */
+/* Places the rows of all sessions up to their last ids, and after them the rows of the last ids. */
 static void place_first(workspace *w, size_t going, size_t rows) {
     for (size_t i = 0, at = 0; i < going; i++) {
         const fr_draft_view *view = w->asks[i]->view;
@@ -201,7 +203,8 @@ static fr_scores scores_of(const workspace *w, size_t row) {
                        .count = head->ids ? head->matrix.features : w->vocab};
 }
 
-/* Hands the first `count` rows' drafts out; gives how many chains go on, whose next rows are then the first ones. */
+/* Adds a draft from each of the first `count` rows to its proposal. Gives the number of chains that go on, whose next
+ * rows are then the first ones. */
 static size_t take_drafts(workspace *w, size_t count) {
     const fr_scorer scorer = {w->model->kernels, w->target_vocab, w->model->files.path, "the draft model's"};
     size_t going = 0;
@@ -223,7 +226,7 @@ static void model_propose(fr_proposal *first) {
     place_first(w, going, rows);
     for (; going; rows = 0) {
         run(w, first->view->pool, rows + going, going);
-        if (fr_ranks_check(w->model->ranks) != FR_OK) return; /* the target's next forward ends with it */
+        if (fr_ranks_check(w->model->ranks) != FR_OK) return; /* the target's next forward will fail */
         for (size_t i = 0; i < going; i++) {
             state *s = (state *)w->asks[i]->draft;
             if (w->asks[i]->proposed == 0) fr_kv_commit(&s->kv, s->length);
@@ -232,7 +235,7 @@ static void model_propose(fr_proposal *first) {
     }
 }
 
-/* All accepted drafts but the last one proposed have been run. */
+/* Moves the frontier over the accepted drafts. The last draft proposed has not been run. */
 static void model_commit(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted) {
     state *s = (state *)draft;
     if (proposed == 0 || s->kv.length != s->length || view->length < s->length + accepted) return;
@@ -242,7 +245,7 @@ static void model_commit(fr_draft *draft, const fr_draft_view *view, size_t prop
 
 /* ------------------------------------------------------------------------------------------------------------- open */
 
-/* Pages that a session may have beside one for each of the target's: where a chain stands behind the last position. */
+/* A session may need more pages than the target's: its chain may reach past the page of the last position. */
 enum { OWN_PAGES = 2 };
 
 static void lay_out_cache(fr_kv *kv, fr_arena *arena, const fr_model *model, const fr_draft_sizes *sizes) {
@@ -315,7 +318,7 @@ static void model_close(fr_draft *draft) {
     fr_kv_path_cut(&s->work->prefixes, &s->path, 0);
 }
 
-/* Ids that mean the same in both are drafted as they are, of others the text. */
+/* Keeps this method if ids mean the same in both models; otherwise the text is drafted. */
 static fr_status choose_method(fr_drafter *drafter) {
     const fr_model *model = drafter->net, *target = drafter->target;
     size_t vocab = model->trunk.spec.vocab, targets = target->trunk.spec.vocab;
@@ -328,7 +331,7 @@ static fr_status choose_method(fr_drafter *drafter) {
                              "can't draft for it", model->files.path, vocab, targets);
 }
 
-/* By those that run its target. */
+/* Shares the model's weights over the ranks that run the target. */
 static void share(fr_model *model, const fr_model *target) {
     fr_ranks *ranks = target->weights.ranks;
     if (!ranks) return;
@@ -337,7 +340,7 @@ static void share(fr_model *model, const fr_model *target) {
     else model->weights.ranks = NULL;
 }
 
-/* The files are the drafter's, and its weights are the model's. */
+/* The model uses the drafter's files, and the drafter the model's weights. */
 static fr_status model_load(fr_drafter *drafter) {
     const fr_model *target = drafter->target;
     fr_model *model = calloc(1, sizeof *model);

@@ -1,7 +1,7 @@
-/* mtp: drafting with the MTP layer of the target's own checkpoint, or of a GGUF file beside it, chained: see
+/* mtp: drafts chains with the MTP layer of the target's own checkpoint, or of a GGUF file beside it: see
  * families/mtp_layer.h.
  *
- * In: pairs of the target's hidden rows and tokens. Out: what the layer begins with; pairs.c does the rest. */
+ * In: pairs of the target's hidden rows and tokens. Out: the layer's input; pairs.c does the rest. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 typedef struct mtp_layer {
     fr_pair_net pairs;
     fr_mtp_layer mtp;
-    fr_trunk trunk; /* the target's, with rotary forms as the layer's own file has its rows */
+    fr_trunk trunk; /* the target's, with the rotary forms of the layer's own file */
 } mtp_layer;
 
 static void embed(const fr_model *target, const fr_mtp_layer *net, const fr_pair *pair, float *out) {
@@ -27,7 +27,7 @@ static void embed(const fr_model *target, const fr_mtp_layer *net, const fr_pair
         fr_model_embed(target, pair->id, out);
 }
 
-/* x = eh_proj([enorm(embedding) ; hnorm(hidden)]), or the latter first. */
+/* Computes x = eh_proj([enorm(embedding) ; hnorm(hidden)]), or with the two parts in the other order. */
 static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activations *a) {
     const fr_model *target = b->drafter->target;
     const fr_mtp_layer *net = &((const mtp_layer *)b->drafter->net)->mtp;
@@ -47,7 +47,7 @@ static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activati
     fr_publish_rows(team, NULL, 0);
 }
 
-/* A field's tensor in the MTP layer that is a copy of the model's; NULL: it is its own, or there is none. */
+/* Finds a field's tensor in the MTP layer if it is a copy of the model's; NULL: it is not, or there is none. */
 static fr_status find_copy(const fr_binding *beside, const fr_tensor_naming *names, size_t field, size_t models,
                            const fr_tensor **copy) {
     fr_binding model = fr_binding_model(beside->weights, beside->trunk);
@@ -59,12 +59,12 @@ static fr_status find_copy(const fr_binding *beside, const fr_tensor_naming *nam
     return FR_OK;
 }
 
-/* What the layer has beside a layer's tensors. Published ones bring copies of the model's table and head, which are not
- * held twice. */
+/* Binds the MTP layer's tensors beside those of a layer. Published checkpoints bring copies of the model's table and
+ * head, which are not kept twice. */
 static fr_status bind_beside(const fr_drafter *drafter, const fr_binding *beside, fr_mtp_layer *net) {
     const fr_trunk *trunk = &drafter->target->trunk;
     const fr_tensor_naming *names = drafter->target->family->names;
-    const fr_tensor *copies[2]; /* of the table, of the head */
+    const fr_tensor *copies[2]; /* copies of the table and the head */
     FR_TRY(find_copy(beside, names, offsetof(fr_mtp_layer, embedding), offsetof(fr_trunk, embedding), &copies[0]));
     FR_TRY(find_copy(beside, names, offsetof(fr_mtp_layer, head), offsetof(fr_trunk, head), &copies[1]));
     if (copies[0]) net->embedding = trunk->embedding;
@@ -75,7 +75,7 @@ static fr_status bind_beside(const fr_drafter *drafter, const fr_binding *beside
     return fr_tensor_names_check_below(beside->weights, beside->prefix, copies);
 }
 
-/* The layer behind the model's own. */
+/* Binds the layer that follows the model's own. */
 static fr_status bind(fr_drafter *drafter, fr_mtp_layer *net) {
     const fr_model *target = drafter->target;
     const fr_trunk *trunk = &target->trunk;
@@ -90,7 +90,7 @@ static fr_status bind(fr_drafter *drafter, fr_mtp_layer *net) {
     return FR_OK;
 }
 
-/* A file of the layer alone is of its target's architecture, */
+/* Checks that a file of the layer alone is of its target's architecture. */
 static fr_status check_architecture(const fr_drafter *drafter) {
     const fr_model *target = drafter->target;
     const char *architecture = fr_checkpoint_architecture(&drafter->files);
@@ -99,7 +99,8 @@ static fr_status check_architecture(const fr_drafter *drafter) {
                    architecture, target->files.path, fr_checkpoint_architecture(&target->files));
 }
 
-/* and what it has of the target's own is not looked at. What its block has too many bind_beside has found. */
+/* Refuses tensors that are not read, but for copies of the target's own. bind_beside has found those of the layer's
+ * block. */
 static fr_status check_alone(const fr_drafter *drafter) {
     static const char *const copies[] = {"token_embd.weight", "output.weight", "output_norm.weight", NULL};
     fr_tensor_naming alone = *drafter->target->family->names;
@@ -107,7 +108,8 @@ static fr_status check_alone(const fr_drafter *drafter) {
     return fr_tensor_names_check_read(&drafter->weights, &alone, drafter->target->trunk.spec.layers, 1);
 }
 
-/* A target and a file of the layer may have the rows of queries and keys in different orders. */
+/* Takes the rotary forms of the layer's file: it may have the rows of queries and keys in another order than the
+ * target. */
 static void take_rotary_forms(const fr_drafter *drafter, fr_trunk *trunk) {
     const fr_family *family = drafter->target->family;
     *trunk = drafter->target->trunk;

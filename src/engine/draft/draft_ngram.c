@@ -1,29 +1,29 @@
-/* ngram: drafting without a model. Where the end of the text stood before, the text is likely to go on as it did there.
+/* ngram: drafts without a model. If the end of the text occurred before, the text is likely to go on as it did there.
  *
- * In: the ids of the timeline. Out: the ids that followed the longest suffix that stood before (the latest place known
- * of it); past the end of the text the drafts themselves go on, so that a text that runs in a circle is drafted around
- * it. No drafts where fewer ids match than `shortest`. Source: prompt lookup decoding (Saxena 2023), with a suffix
- * automaton where that searches.
+ * In: the ids of the timeline. Out: the ids that followed the longest suffix that occurred before, at its latest known
+ * place. Past the end of the text the drafts themselves are read on, so that a text that repeats itself is drafted
+ * round after round. If fewer ids match than `shortest`, there are no drafts. Source: prompt lookup decoding (Saxena
+ * 2023), with a suffix automaton instead of a search.
  *
- * Where drafts have gains, what counts is how often the id behind a match of so many stood, which every id of an
- * answer tells, drafted or not: the chain ends where a draft is worth less than its row, and stays away where drafts
- * that take steps are expected to gain more. A draft behind d others has a match longer by d. */
+ * With gains, a draft's chance is how often the id after a match of its length stood, which is learnt from every id of
+ * an answer, drafted or not. The chain ends before a draft that is worth less than its row, and there is no chain if
+ * drafts that take steps are expected to gain more. The match of a draft after d others is longer by d. */
 #include <string.h>
 
 #include "src/engine/draft/draft.h"
 #include "src/engine/draft/suffix_index.h"
 
-/* Ids that must match. Beside another method, which would have to stay silent, more of them. */
+/* The ids that must match; more of them beside another method, which could not draft then. */
 #define SHORTEST       3
 #define SHORTEST_FIRST 8
 
-/* Longer matches are not told apart: of places that agree this far back, the latest known counts. */
+/* Longer matches are not told apart: of all places that agree this far back, the latest known one counts. */
 #define LONGEST 32
 
-#define FADE  (1.0 / 256) /* of what a bin knows, a try */
-#define PRIOR 8.0         /* tries that a guess is worth */
+#define FADE  (1.0 / 256) /* the part of its counts that a bin forgets with each try */
+#define PRIOR 8.0         /* the number of tries that a guess counts for */
 
-/* Matches of a bin have so many ids or more; how often what followed is guessed to follow again. */
+/* The shortest match of each bin, and the guess how often the id that followed it follows again. */
 enum { BINS = 9 };
 static const size_t at_least[BINS] = {SHORTEST, 4, 5, 6, SHORTEST_FIRST, 12, 16, 24, LONGEST};
 static const double guesses[BINS] = {0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95};
@@ -31,10 +31,10 @@ static const double guesses[BINS] = {0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.
 typedef struct ngram {
     fr_draft base;
     fr_suffix_index index;
-    int32_t *text; /* what the index was told */
+    int32_t *text; /* the ids in the index */
     size_t shortest;
     struct {
-        double hits, tries; /* both fading */
+        double hits, tries; /* both forget old tries */
     } bins[BINS];
 } ngram;
 
@@ -68,7 +68,7 @@ static size_t bin_of(size_t match) {
     return bin;
 }
 
-/* Whether an id is what followed the match before it. */
+/* Counts a try of the match's bin, and a hit if the id is the one that followed the match before. */
 static void learn(ngram *n, int32_t id) {
     if (n->index.match < SHORTEST) return;
     size_t bin = bin_of(n->index.match);
@@ -81,7 +81,7 @@ static void add(ngram *n, int32_t id) {
     fr_suffix_add(&n->index, id);
 }
 
-/* Of an answer. */
+/* Adds the new ids of an answer, and learns from them. */
 static void add_new(ngram *n, const fr_draft_view *view) {
     while (n->index.count < view->length) {
         int32_t id = view->ids[n->index.count];
@@ -90,7 +90,7 @@ static void add_new(ngram *n, const fr_draft_view *view) {
     }
 }
 
-/* A prompt may follow what the index knows, or a part of it, or be another text. */
+/* Adds a prompt's ids. A prompt may continue the text in the index, or a part of it, or be another text. */
 static void ngram_begin(fr_draft *draft, const fr_draft_view *view) {
     ngram *n = (ngram *)draft;
     size_t known = n->index.count;
@@ -99,7 +99,7 @@ static void ngram_begin(fr_draft *draft, const fr_draft_view *view) {
     while (n->index.count < view->length) add(n, view->ids[n->index.count]);
 }
 
-/* How many drafts gain most, and what beyond the time of their rows. */
+/* Gives the number of drafts that gain most, and their gain beyond the time of their rows. */
 static size_t worthy(const ngram *n, const fr_proposal *p, double *gain) {
     size_t count = 0;
     double all_stand = 1;
@@ -112,7 +112,7 @@ static size_t worthy(const ngram *n, const fr_proposal *p, double *gain) {
     return count;
 }
 
-/* How many of the ids that followed the match are proposed. */
+/* Gives the number of ids that are proposed, of those that followed the match. */
 static size_t how_many(const ngram *n, fr_proposal *p) {
     double gain;
     if (!p->gains) return n->index.match < n->shortest ? 0 : p->count;
@@ -125,7 +125,7 @@ static size_t how_many(const ngram *n, fr_proposal *p) {
 static void propose_one(fr_proposal *p) {
     ngram *n = (ngram *)p->draft;
     const fr_draft_view *view = p->view;
-    if (p->logits) return; /* it has no scores to give */
+    if (p->logits) return; /* this method has no scores */
     add_new(n, view);
     size_t count = how_many(n, p);
     for (size_t from = n->index.end; p->proposed < count; from++, p->proposed++)

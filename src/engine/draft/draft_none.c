@@ -1,4 +1,4 @@
-/* none: no drafts. Every round is then one row and one id: plain decoding. */
+/* none: makes no drafts, so that every round is one row and one id: plain decoding. */
 #include "src/engine/draft/draft.h"
 
 static fr_draft *none_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {

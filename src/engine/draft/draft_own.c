@@ -1,7 +1,7 @@
-/* own: a method of the caller's (fr_proposer of forerun.h).
+/* own: drafts with a method of the caller's (fr_proposer of forerun.h).
  *
- * In: the timeline, and what the session's other method proposes. Out: what the caller's functions make of it, checked.
- * The other method works as ever, and is told that none of its drafts stood that were not handed on. */
+ * In: the timeline, and the proposal of the session's other method. Out: the drafts that the caller's functions make
+ * of it, checked. The other method works as always; its drafts that were not passed on count for it as rejected. */
 #include "src/engine/draft/draft_own.h"
 
 #include <math.h>
@@ -14,11 +14,11 @@ typedef struct own {
     fr_draft base;
     fr_proposer method;
     size_t vocab;
-    float *chances; /* [FR_STEP_MAX, vocab]; NULL: nobody asks */
+    float *chances; /* [FR_STEP_MAX, vocab]; NULL: they are not compared */
     fr_draft *inner;   /* the other method's state */
-    fr_proposal asked; /* what the other method was asked */
-    int32_t suggested[FR_STEP_MAX]; /* what it proposed */
-    size_t handed_on;  /* how many of what it proposed begin the last proposal */
+    fr_proposal asked; /* the request to the other method */
+    int32_t suggested[FR_STEP_MAX]; /* the ids that it proposed */
+    size_t handed_on;  /* the number of its drafts with which the last proposal begins */
 } own;
 
 fr_status fr_draft_own(const fr_proposer *method, size_t vocab, bool compares, fr_draft *inner, fr_draft **draft) {
@@ -54,7 +54,7 @@ static fr_status check_ids(const own *s, const fr_proposal *p, size_t count) {
     return FR_OK;
 }
 
-/* The sum of a draft's chances. */
+/* Checks a draft's chances and gives their sum. */
 static fr_status check_chances(const own *s, const fr_proposal *p, size_t depth, double *sum) {
     const float *chances = s->chances + depth * s->vocab;
     *sum = 0;
@@ -69,7 +69,8 @@ static fr_status check_chances(const own *s, const fr_proposal *p, size_t depth,
                    (int)p->ids[depth]);
 }
 
-/* Of drafts that were handed on the sampler knows the distributions; of others, what it is told. */
+/* Tells the sampler the distributions of the drafts. It keeps those of the other method's drafts that were passed on,
+ * unless the caller's method tells its own. */
 static fr_status tell_chances(own *s, const fr_proposal *p, size_t count, bool told) {
     const fr_token_picker *picker = p->view->picker;
     if (!picker) return FR_OK;
@@ -109,7 +110,7 @@ static void own_propose(fr_proposal *first) {
         s->asked = *p;
         s->asked.draft = s->inner;
         s->asked.ids = s->suggested;
-        s->asked.chances = NULL; /* nor is known what the caller makes of it */
+        s->asked.chances = NULL; /* the caller decides what becomes of its drafts */
         s->asked.gains = NULL;
         s->asked.ends = false;
         s->asked.next = inner;

@@ -1,9 +1,9 @@
-/* draft, across vocabularies: a smaller model proposes whose ids mean something else than the target's.
+/* draft, across vocabularies: drafts with a smaller model whose ids mean something else than the target's.
  *
- * In: the ids of the timeline. Out: ids of what the model says after the same text. The model's own method drafts, over
- * a timeline of its own ids (same_text.h); what it says is tokenized as the target's, which verifies those ids as any.
- * The model always says what it finds likeliest, whatever the temperature: it doesn't score the ids that the target
- * draws from. Without memory for a text nothing is drafted. */
+ * In: the ids of the timeline. Out: the target's ids for the text with which the model continues. fr_draft_model
+ * drafts over a timeline of the model's own ids (same_text.h); the text of its drafts is tokenized for the target,
+ * which verifies those ids like any others. The model always takes its likeliest id, at any temperature, as it doesn't
+ * score the ids that the target draws from. If there is no memory for a text, nothing is drafted. */
 #include "src/engine/draft/draft.h"
 
 #include "base/error.h"
@@ -13,15 +13,15 @@
 
 typedef struct state {
     fr_draft base;
-    fr_draft *inner; /* the model's method */
+    fr_draft *inner; /* the state of the model's method */
     fr_same_text text;
-    fr_draft_view view;         /* of the other timeline */
-    fr_proposal asked;          /* of the model */
-    int32_t said[FR_STEP_MAX];  /* what it proposed */
-    size_t length;              /* of the other timeline then */
+    fr_draft_view view;         /* the view of the other timeline */
+    fr_proposal asked;          /* the request to the model */
+    int32_t said[FR_STEP_MAX];  /* the ids that it proposed */
+    size_t length;              /* the length of the other timeline then */
 } state;
 
-/* The other timeline as its method sees it, which knows it from now on. */
+/* Gives the view of the other timeline; its method has seen all of it then. */
 static const fr_draft_view *show(state *s, const fr_draft_view *view) {
     s->view = (fr_draft_view){.ids = s->text.ids,
                               .length = s->text.count,
@@ -51,7 +51,7 @@ static void text_begin(fr_draft *draft, const fr_draft_view *view) {
 
 /* -------------------------------------------------------------------------------------------------------- proposals */
 
-/* The other's ids that as many of the target's take, as the text is so far. */
+/* Estimates how many of the model's ids have as much text as `count` of the target's, by the text so far. */
 static size_t in_other_ids(const fr_same_text *text, size_t count) {
     size_t from = text->known - text->origin, to = text->count - text->begin;
     return fr_smaller((count * to + from / 2) / fr_larger(from, 1) + 1, FR_STEP_MAX - 1);
@@ -60,7 +60,7 @@ static size_t in_other_ids(const fr_same_text *text, size_t count) {
 static bool ask(fr_proposal *p) {
     state *s = (state *)p->draft;
     s->asked = (fr_proposal){0};
-    if (p->logits || !follow(s, p->view)) return false; /* it has no scores of the target's ids to give */
+    if (p->logits || !follow(s, p->view)) return false; /* the model doesn't score the target's ids */
     s->length = s->text.count;
     s->asked = (fr_proposal){.draft = s->inner,
                              .view = show(s, p->view),
@@ -86,7 +86,8 @@ static void text_propose(fr_proposal *first) {
     }
 }
 
-/* How much of what the model said the text has become; it keeps what it has run of it. */
+/* Tells the model's method how many of its drafts the text has confirmed; it keeps the rows that it has run for
+ * them. */
 static void text_commit(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted) {
     state *s = (state *)draft;
     size_t stood = 0, said = s->asked.proposed;
@@ -99,7 +100,7 @@ static void text_commit(fr_draft *draft, const fr_draft_view *view, size_t propo
 
 /* ------------------------------------------------------------------------------------------------------------- open */
 
-/* Room for the longer timeline. */
+/* Gives sizes with room for the longer timeline. */
 static fr_draft_sizes other_sizes(const fr_draft_sizes *sizes) {
     fr_draft_sizes other = *sizes;
     other.context = fr_same_text_room(sizes->context);
@@ -107,7 +108,7 @@ static fr_draft_sizes other_sizes(const fr_draft_sizes *sizes) {
     return other;
 }
 
-/* The model as a drafter for itself: of its own vocabulary. */
+/* Lays out the model's workspace as for a drafter with its own vocabulary. */
 static void *text_workspace(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
     fr_drafter own = *drafter;
     fr_draft_sizes other = other_sizes(sizes);

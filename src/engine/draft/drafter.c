@@ -1,4 +1,4 @@
-/* Opening a drafter of any method: its files say which, the method reads and checks the rest. */
+/* Opens a drafter of any method: its files tell the method, which reads and checks the rest. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "src/engine/draft/draft.h"
 #include "src/engine/families/architecture.h"
 
-/* Any model drafts: the last. */
+/* fr_draft_model takes any model, so it comes last. */
 static const fr_draft_method *const methods[] = {&fr_draft_assistant, &fr_draft_eagle3, &fr_draft_eagle, &fr_draft_mtp,
                                                  &fr_draft_model};
 
@@ -26,7 +26,7 @@ const fr_model *fr_drafter_model(const fr_drafter *drafter) {
     return drafter->method == &fr_draft_model || drafter->method == &fr_draft_text ? drafter->net : NULL;
 }
 
-/* The MTP layer that the target's own files have. */
+/* Binds the MTP layer in the target's own files. */
 static fr_status bind_own(fr_drafter *drafter) {
     const fr_model *target = drafter->target;
     if (target->mtp_layers == 0)
@@ -44,7 +44,8 @@ static fr_status refuse(const fr_checkpoint *files) {
                          files->path, fr_checkpoint_architecture(files), fr_list_words(fr_drafter_architecture).text);
 }
 
-/* Beside its target. A draft model did that as a model; without a target nothing is going to run. */
+/* Compares its memory with its target beside it. A draft model has done that as a model, and without a target nothing
+ * is going to run. */
 static void compare_memory(fr_drafter *drafter) {
     const fr_model *target = drafter->target;
     if (!target || fr_drafter_model(drafter)) return;
@@ -52,7 +53,7 @@ static void compare_memory(fr_drafter *drafter) {
                        fr_memory_available(""));
 }
 
-/* NULL: none. */
+/* Gives the head that scores drafts; NULL: there is none. */
 static const fr_matrix *head_of(const fr_drafter *drafter) {
     return drafter->method->head ? drafter->method->head(drafter) : NULL;
 }
@@ -61,8 +62,8 @@ bool fr_drafter_borrows(const fr_drafter *drafter, size_t kv) {
     return drafter->method->borrows && drafter->method->borrows(drafter, kv);
 }
 
-/* What makes keys and values that it reads, of all heads, each rank for itself; NULL: it doesn't read them, or is lent
- * them by who makes them. */
+/* Gives the weights that make the keys and values of a layer that the drafter reads: each rank makes those of all
+ * heads itself. NULL: it doesn't read them, or gets them from the rank that makes them. */
 static const fr_attention_weights *borrowed(const fr_drafter *drafter, size_t kv) {
     const fr_trunk *trunk = &drafter->target->trunk;
     if (trunk->stages || !fr_drafter_borrows(drafter, kv)) return NULL;
@@ -90,7 +91,7 @@ static fr_status bring_borrowed(const fr_drafter *drafter, const fr_plan *plan, 
     return FR_OK;
 }
 
-/* What it will score drafts with. */
+/* Chooses the head that will score drafts, and counts its memory. */
 static fr_status choose_head(fr_drafter *drafter, const fr_options *options) {
     const fr_matrix *whole = head_of(drafter);
     if (!options || !drafter->target) return FR_OK;
@@ -134,7 +135,7 @@ fr_status fr_drafter_bind(const char *path, const fr_model *target, const fr_opt
     return status;
 }
 
-/* The head that is the target's whole, and one of the drafter's own, which ranks share, to trim it. */
+/* Brings in all of a head that ranks share: the target's, and one of the drafter's own if it is trimmed. */
 static fr_status bring_head(const fr_drafter *drafter, const fr_plan *plan, const fr_options *options) {
     const fr_matrix *head = head_of(drafter);
     if (!head) return FR_OK;

@@ -1,4 +1,4 @@
-/* EAGLE drafters opened: see eagle.h. */
+/* Opens EAGLE drafters: see eagle.h. */
 #include "src/engine/draft/eagle.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 /* ------------------------------------------------------------------------------------------------ what it is called */
 
-/* A layer as Llama's, but for its projections of the input, which is twice as wide in EAGLE-3. */
+/* The tensors of a layer like Llama's, but for the projections of its input, which is twice as wide in EAGLE-3. */
 static const fr_tensor_name layer_names[] = {
     FR_VECTOR(fr_layer, attention.q_bias, QUERIES, "self_attn.q_proj.bias", "attn_q.bias", .needs = FR_IF_QKV_BIAS,
               .order = FR_ROWS_TO_PAIRS),
@@ -43,7 +43,7 @@ static const fr_tensor_name norm_names[] = {
     {0},
 };
 
-/* EAGLE-1's layer is its model's first one, which has no norm before it. */
+/* EAGLE-1's layer has no norm before it in most files. */
 static const fr_tensor_name narrow_names[] = {
     FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", NULL, .needs = FR_IF_THERE),
     FR_MATRIX(fr_layer, attention.q, QUERIES, HIDDEN, "self_attn.q_proj.weight", NULL),
@@ -52,7 +52,7 @@ static const fr_tensor_name narrow_names[] = {
     {0},
 };
 
-/* What stands beside the layer. */
+/* The tensors beside the layer. */
 typedef enum own { FC, FC_NORM, NORM, HEAD, EMBEDDING, IDS, OWN } own;
 
 static const struct {
@@ -70,11 +70,12 @@ static const char *own_name(const fr_weights *weights, own which) {
     return weights->files->gguf ? own_names[which].gguf : own_names[which].published;
 }
 
-/* The way back from the target's ids, and frequencies that early checkpoints were saved with. */
+/* Tensors that are not needed: the map from the target's ids, and frequencies that early checkpoints were saved
+ * with. */
 static const char *const extras[] = {"t2d", "*rotary_emb.inv_freq", NULL};
 const fr_tensor_naming fr_eagle_names = {.extras = extras};
 
-/* Of a layer's tensors, published after one of two prefixes. */
+/* Gives the rest of a published name after one of the two prefixes of the layer; NULL: it has neither. */
 static const char *of_layer(const char *published) {
     static const char *const prefixes[] = {"midlayer.", "layers.0."};
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
@@ -115,7 +116,7 @@ static fr_status make_trunk(fr_trunk *trunk, const fr_eagle_config *c) {
     return trunk->layers ? FR_OK : fr_fail_memory("drafter", sizeof *trunk->layers);
 }
 
-/* Its own table of the target's ids, or the target's, if that is as wide. */
+/* Binds its own table of the target's ids; without one the target's is used, if that is as wide. */
 static fr_status bind_embedding(fr_eagle *e, const fr_eagle_config *c, fr_weights *weights) {
     const char *name = own_name(weights, EMBEDDING);
     if (fr_weights_has(weights, "", name))
@@ -126,7 +127,7 @@ static fr_status bind_embedding(fr_eagle *e, const fr_eagle_config *c, fr_weight
                    weights->files->path, name, c->layer.trunk.hidden, c->target_hidden);
 }
 
-/* Its own head, or the target's, if it scores all ids and is as wide. */
+/* Binds its own head, or takes the target's if that scores all ids and is as wide. */
 static fr_status bind_head(fr_eagle *e, const fr_eagle_config *c, fr_drafter *drafter) {
     fr_weights *weights = &drafter->weights;
     const char *name = own_name(weights, HEAD);
@@ -144,7 +145,8 @@ static fr_status bind_head(fr_eagle *e, const fr_eagle_config *c, fr_drafter *dr
     return FR_OK;
 }
 
-/* The target's id of each of the drafter's: differences to its own in folders, the ids themselves in GGUF. */
+/* Binds the target's id for each of the drafter's ids: folders have differences to the drafter's ids, GGUF the ids
+ * themselves. */
 static fr_status bind_ids(fr_eagle *e, const fr_eagle_config *c, fr_weights *weights) {
     int64_t vocab = (int64_t)c->layer.trunk.vocab;
     const char *name = own_name(weights, IDS);
@@ -169,7 +171,7 @@ static fr_eagle_needs needs_of(const fr_eagle_config *c) {
     return needs;
 }
 
-/* What all of them have, once the spec is there and their own tensors are bound. */
+/* Does what all EAGLE drafters need, once the spec is there and the drafter's own tensors are bound. */
 static fr_status finish(fr_eagle *e, const fr_eagle_config *c, fr_drafter *drafter) {
     fr_weights *weights = &drafter->weights;
     FR_TRY(bind_embedding(e, c, weights));

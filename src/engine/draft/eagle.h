@@ -1,18 +1,18 @@
-/* EAGLE drafters: what their files say, and their weights.
+/* EAGLE drafters: reads their configuration and binds their weights.
  *
  * In: a checkpoint of EAGLE-3 or EAGLE-1, a folder in any of the published spellings or llama.cpp's GGUF, and the
  * target that it drafts for. Out: fr_eagle, checked against the target: layers, width, vocabulary, architecture.
  *
- * EAGLE-3 (Li et al. 2025, arXiv:2503.01840; llama.cpp src/models/eagle3.cpp): for position p it sees the inputs of
- * some of the target's layers, t_p. A pair's g is fc(t_p), with t_p normed first in EAGLE-3.1; in a chain it is the row
- * x that the pair before left. Then
+ * EAGLE-3 (Li et al. 2025, arXiv:2503.01840; llama.cpp src/models/eagle3.cpp): for position p it reads the inputs t_p
+ * of some of the target's layers. A pair's g is fc(t_p), with t_p normed first in EAGLE-3.1; in a chain it is the row
+ * x of the pair before. Then
  *     x = g + attention([embedding_norm(embedding of token p + 1) ; hidden_norm(g)]); x += feed-forward(x)
  * (a layer of Llama's or of Qwen3's, which norms the heads of queries and keys, and may slide)
  * leaves x, and head(norm(x)) scores a vocabulary of its own.
  *
- * EAGLE-1 (Li et al. 2024, arXiv:2401.15077; SafeAILab/EAGLE cnets1): of position p it sees the hidden row after the
- * final norm, h_p. x = fc([embedding of token p + 1 ; h_p]) + bias, a layer without input norm leaves x, and the
- * target's head scores it as it is. */
+ * EAGLE-1 (Li et al. 2024, arXiv:2401.15077; SafeAILab/EAGLE cnets1): for position p it reads h_p, the hidden row
+ * after the final norm. It runs x = fc([embedding of token p + 1 ; h_p]) + bias through a layer without input norm,
+ * and the target's head scores the result without a norm. */
 #ifndef FR_SRC_ENGINE_DRAFT_EAGLE_H
 #define FR_SRC_ENGINE_DRAFT_EAGLE_H
 
@@ -20,60 +20,62 @@
 #include "src/engine/families/family.h"
 
 typedef struct fr_eagle_config {
-    fr_model_spec layer;     /* of its one layer, which is not there yet; vocab: the target's */
+    fr_model_spec layer;     /* the spec of its one layer, which is not in the trunk yet; vocab: the target's */
     size_t draft_vocab;      /* ids that its own head scores */
     size_t target_hidden;
-    const char *width_key, *vocab_key; /* what says that, and the target's ids */
+    const char *width_key, *vocab_key; /* the keys of the target's width and of its number of ids */
     fr_aux_layers aux_layers;
     bool norm_before_residual; /* the residual is hidden_norm(g) */
     bool norm_before_fc;       /* EAGLE-3.1 */
     bool fc_norm;              /* each layer's input has a norm of its own before fc, instead of one for all */
-    bool norm_output;          /* a pair leaves norm(x) */
-    const char *target;        /* an architecture that it was made for; NULL: not said */
-    bool default_aux_layers;   /* its files name no layers: which they are is for the target's depth to say */
+    bool norm_output;          /* a pair passes norm(x) on */
+    const char *target;        /* the architecture that it was made for; NULL: not given */
+    bool default_aux_layers;   /* its files name no layers, so they are chosen by the target's depth */
 } fr_eagle_config;
 
-/* Reads EAGLE-3's, and checks it against the target; target NULL, here and below: as far as its files alone go. */
+/* Reads EAGLE-3's configuration and checks it against the target. target NULL, here and below: checks only what its
+ * files allow. */
 fr_status fr_eagle3_config_read(fr_eagle_config *config, fr_weights *weights, const fr_model *target);
 
-/* The same of EAGLE-1. */
+/* Does the same for EAGLE-1. */
 fr_status fr_eagle1_config_read(fr_eagle_config *config, fr_weights *weights, const fr_model *target);
 
 /* The target that its files ask for. */
 typedef struct fr_eagle_needs {
-    size_t hidden, layers;    /* its width; how many it has at least */
-    const char *architecture; /* NULL: not said */
+    size_t hidden, layers;    /* its width; the least number of its layers */
+    const char *architecture; /* NULL: not given */
     bool default_aux_layers;
 } fr_eagle_needs;
 
 /* An opened drafter; immutable. */
 typedef struct fr_eagle {
     fr_pair_net pairs;
-    fr_trunk trunk; /* of one layer: its head has the draft vocabulary's rows, its embedding the target's */
+    fr_trunk trunk; /* a trunk of one layer; its head has the draft vocabulary's rows, its embedding the target's */
     fr_matrix fc;   /* [hidden, aux_layers * target_hidden], or [hidden, 2 * hidden] */
     const float *fc_bias;                      /* [hidden]; NULL: none */
-    const float *fc_norms[FR_AUX_LAYERS];      /* norms of fc's input, each of an equal part of it, in order */
-    size_t fc_norm_count;                      /* 0: it takes the rows as they are */
+    const float *fc_norms[FR_AUX_LAYERS];      /* norms of fc's input, each for an equal part of it, in order */
+    size_t fc_norm_count;                      /* 0: fc takes the rows as they are */
     const float *embedding_norm, *hidden_norm; /* [hidden] */
-    const int32_t *ids; /* [draft_vocab] the target's id of each; NULL: the same */
+    const int32_t *ids; /* [draft_vocab] the target's id for each of its ids; NULL: they are the same */
     bool own_head, norm_before_residual;
     fr_eagle_needs needs;
 } fr_eagle;
 
-/* Binds all tensors. drafter->weights and ->target are set. */
+/* Binds all tensors. drafter->weights and ->target must be set. */
 fr_status fr_eagle3_open(fr_eagle *eagle, const fr_eagle_config *config, fr_drafter *drafter);
 fr_status fr_eagle1_open(fr_eagle *eagle, const fr_eagle_config *config, fr_drafter *drafter);
 void fr_eagle_close(fr_eagle *eagle);
 
-/* EAGLE-3 in GGUF, as llama.cpp's converter writes it: what a published tensor is called there (below "blk.0." where it
- * is of the layer) and how its rows stand, false where it has no place; what is read by nobody; the keys, of a drafter
- * that was opened from a folder. d2t has the target's ids there, differences to its own in folders. */
+/* EAGLE-3 in GGUF, as llama.cpp's converter writes it: gives the name of a published tensor there (after "blk.0." for
+ * those of the layer) and the order of its rows, false if it has no place; the tensors that are not read; and writes
+ * the keys of a drafter that was opened from a folder. d2t holds the target's ids in GGUF, and differences to the
+ * drafter's ids in folders. */
 bool fr_eagle3_name(const char *published, const char **gguf, fr_tensor_name_found *found);
 extern const fr_tensor_naming fr_eagle_names;
 extern const fr_tensor_name *const fr_eagle3_layer_names[]; /* the tables of its layer; up to NULL */
 fr_status fr_eagle3_put_keys(const fr_drafter *drafter, fr_gguf_writer *writer);
 
-/* The input embedding of a pair's token: its own table's, or the target's. */
+/* Writes the input embedding of a pair's token, from the drafter's own table or the target's. */
 void fr_eagle_embed(const fr_eagle *eagle, const fr_model *target, const fr_pair *pair, float *out);
 
 #endif

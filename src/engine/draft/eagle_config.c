@@ -1,11 +1,12 @@
-/* What files of EAGLE drafters say: see eagle.h.
+/* Reads the configuration of EAGLE drafters: see eagle.h.
  *
- * A folder's config.json is flat, Llama's with keys beside (SpecForge, AngelSlim), or has the layer's in
+ * A folder's config.json is flat, like Llama's with more keys (SpecForge, AngelSlim), or has the layer's keys in
  * transformer_layer_config (speculators). Keys of GGUF are llama.cpp's.
  *
- * Layers of the target are those whose inputs it sees, at the top of config.json (vLLM, speculators) and in GGUF.
- * Within eagle_config they are those whose outputs it sees: so SpecForge and Model Optimizer train, and SGLang adds one
- * (SpecForge algorithms/model_providers.py; SGLang models/llama.py, set_eagle3_layers_to_capture). */
+ * Numbers of the target's layers mean two things. At the top of config.json (vLLM, speculators) and in GGUF they are
+ * layers whose inputs the drafter reads. Within eagle_config they are layers whose outputs it reads: SpecForge and
+ * Model Optimizer train so, and SGLang adds one (SpecForge algorithms/model_providers.py; SGLang models/llama.py,
+ * set_eagle3_layers_to_capture). */
 #include "src/engine/draft/eagle.h"
 
 #include <stdlib.h>
@@ -21,7 +22,7 @@ enum { MOST_IDS = 1 << 24 };
 
 /* --------------------------------------------------------------------------------------------------------- checking */
 
-/* Both numbers, where they are not one. */
+/* Checks that a number is the target's; the error line names both. */
 static fr_status check_number(const fr_weights *weights, const char *what, size_t own, size_t targets) {
     if (own == targets) return FR_OK;
     return fr_fail(FR_INPUT, "%s: %s is %zu, the target's %zu: it drafts for another model", weights->files->path, what,
@@ -54,7 +55,7 @@ static fr_status check(const fr_eagle_config *c, const fr_weights *weights, cons
                    weights->files->path, c->draft_vocab, c->layer.trunk.vocab);
 }
 
-/* Early, middle and late, where nothing else is said. */
+/* An early, a middle and a late layer are the default. */
 enum { DEFAULT_AUX_LAYERS = 3 };
 
 static fr_status default_aux_layers(fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
@@ -69,8 +70,8 @@ static fr_status default_aux_layers(fr_eagle_config *c, const fr_weights *weight
     return FR_OK;
 }
 
-/* The target's width, where no key says it: without a target what fc takes of each layer. Call after those are
- * read. */
+/* Gives the target's width for files without that key: without a target, fc's columns for each layer. Call it after
+ * the layers are read. */
 static int64_t fallback_width(const fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
     if (target) return (int64_t)target->trunk.spec.hidden;
     const fr_tensor *fc = fr_tensors_find(&weights->files->tensors, "fc.weight");
@@ -92,7 +93,7 @@ static fr_status read_layer(fr_eagle_config *c, const fr_family *family, const j
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
 
-/* The object of two that has a key: what it says beside the layer may be one level down. */
+/* Gives the one of two objects that has a key, as the keys beside the layer's may be one level down. */
 static const json_t *holder(const json_t *root, const json_t *below, const char *key) {
     const json_t *value = json_object_get(root, key);
     return value && !json_is_null(value) ? root : below;
@@ -114,7 +115,7 @@ static fr_status read_aux_layers(fr_eagle_config *c, const json_t *root, const j
     return FR_OK;
 }
 
-/* speculators say whom a drafter verifies with. */
+/* Reads the architecture of the verifier, which the speculators library writes. */
 static fr_status read_target(fr_eagle_config *c, const json_t *root) {
     json_t *speculators, *verifier;
     FR_TRY(fr_json_object(root, "speculators_config", where, &speculators));
@@ -172,7 +173,7 @@ static fr_status eagle3_from_json(fr_eagle_config *c, fr_weights *weights, const
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* Older files call them otherwise. */
+/* Reads the target's layers, for which older files have another key. */
 static fr_status gguf_aux_layers(fr_eagle_config *c, const fr_gguf *gguf) {
     const char *key = fr_gguf_find(gguf, ".target_layers") ? ".target_layers" : ".extract_layers";
     const fr_gguf_value *value = fr_gguf_find(gguf, key);
@@ -186,8 +187,8 @@ static fr_status gguf_aux_layers(fr_eagle_config *c, const fr_gguf *gguf) {
     return FR_OK;
 }
 
-/* Where no key says of how many ids the target is, a table does that has a row for each, or a head without ids of its
- * own; else the target itself. */
+/* Reads the number of the target's ids. If no key says it, a table with a row for each id does, or a head without ids
+ * of its own, or else the target itself. */
 static fr_status gguf_vocab(fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
     const fr_gguf *gguf = weights->files->gguf;
     const fr_tensors *own = &weights->files->tensors;

@@ -1,17 +1,18 @@
-/* Drafting by pairs: see pairs.h.
+/* Drafts by pairs: see pairs.h.
  *
  * The layer's KV cache has a frontier of its own, the number of pairs that were made from the target's rows:
  *
  *     the layer run over new pairs, in one batch --> frontier moves with the target's (follow, propose)
  *     a chain's pairs stand behind it and are overwritten by the next real ones: rejecting costs nothing
  *
- * For a timeline of L ids of which the target has run L - 1, propose first makes the pairs up to L - 2, whose last one
- * gives the first draft, then chains. Where rounds draft nothing, a few of the target's rows are kept before they are
- * made pairs of: together they stream the layer's weights once.
+ * For a timeline of L ids of which the target has run L - 1, propose first makes the pairs up to L - 2, the last of
+ * which gives the first draft, and then chains. In rounds without drafts, a few of the target's rows are kept and made
+ * into pairs later, so that together they read the layer's weights once.
  *
- * Sessions of an engine work in one workspace, and those that propose together are run together: first all new pairs of
- * each, side by side, then a pair of each whose chain goes on. Each has a table of the cache's pages, of which there
- * are enough for all; should one be missing all the same, the session drafts nothing until it has begun anew. */
+ * Sessions of an engine work in one workspace, and those that propose together are run together: first all new pairs
+ * of each, side by side, then a pair of each whose chain goes on. Each session has a table of the cache's pages, of
+ * which there are enough for all. If a page is missing all the same, the session drafts nothing until its next
+ * prompt. */
 #include "src/engine/draft/pairs.h"
 
 #include <math.h>
@@ -24,41 +25,42 @@
 typedef struct workspace {
     const fr_drafter *drafter;
     const fr_pair_net *net;
-    fr_kv kv;                    /* of no session: what theirs are laid out like, and the pages of all */
+    fr_kv kv;                    /* no session's own: the layout of their caches, and the pages of all */
     fr_activations *activations; /* of the layer */
-    fr_workspace products;       /* of what pairs begin with, and of the head */
+    fr_workspace products;       /* for the products that pairs begin with, and for the head */
     size_t most;                 /* rows of the largest batch */
     fr_row *rows;                /* [most] */
     fr_pair *pairs;              /* [most] */
     float *input;                /* [most, input_width] */
-    struct span *spans;          /* [sessions] those that are run together */
+    struct span *spans;          /* [sessions] the spans that are run together */
     fr_kv **timelines;           /* [sessions] the layer's cache for each span */
-    float *left;                 /* [sessions, hidden] what a span's last pair left */
-    float *normed;               /* [sessions, hidden] the same with its norm: `left` itself, where it is left so */
-    float *scores;               /* [sessions, candidates] of that pair */
+    float *left;                 /* [sessions, hidden] the output row of a span's last pair */
+    /* [sessions, hidden] the same row normed; `left` itself if the net passes normed rows on */
+    float *normed;
+    float *scores;               /* [sessions, candidates] the scores of that pair */
 } workspace;
 
 typedef struct state {
     fr_draft base;
     workspace *work;
     fr_kv kv; /* one layer; its length is the frontier */
-    bool missed; /* rows of the target's, for want of a page */
-    float *kept; /* [room, seen] what is seen of the target's rows from the frontier on */
-    size_t waiting, room; /* so many; at most */
+    bool missed; /* rows of the target were missed because there was no page */
+    float *kept; /* [room, seen] the values that are read of the target's rows, from the frontier on */
+    size_t waiting, room; /* rows kept; the most that are kept */
 } state;
 
-/* Pairs of one session that are run together: pair `first` on. */
+/* Pairs of one session that are run together, from pair `first` on. */
 typedef struct span {
     state *of;
     const fr_draft_view *view;
-    fr_proposal *proposal; /* that their last one has a draft for; NULL: none */
-    const int32_t *ids;    /* token p + 1 of each pair p; NULL: as the timeline has them */
+    fr_proposal *proposal; /* the proposal that the last pair makes a draft for; NULL: none */
+    const int32_t *ids;    /* token p + 1 for each pair p; NULL: those of the timeline */
     const float *known;    /* [count - kept, seen], or in a chain [1, hidden] */
-    size_t first, count, kept; /* the first of them are seen of rows that were kept */
-    size_t at; /* row of the first one in its batch */
+    size_t first, count, kept; /* the first `kept` pairs are made of kept rows */
+    size_t at; /* the row of the first pair in the batch */
 } span;
 
-/* Spans [from, to) for the team, whose rows have their numbers for timelines. */
+/* Spans [from, to) that the team runs; a span's number is its rows' timeline. */
 typedef struct batch {
     const workspace *work;
     fr_pair_batch pairs;
@@ -66,7 +68,7 @@ typedef struct batch {
     bool head; /* scores of each span's last pair are wanted */
 } batch;
 
-/* What scores drafts, and the ids that it scores. */
+/* Give the head that scores drafts, and the ids that it scores. */
 static const fr_matrix *head_of(const workspace *w) {
     return w->drafter->head.ids ? &w->drafter->head.matrix : w->net->head;
 }
@@ -79,13 +81,14 @@ static size_t candidates(const workspace *w) {
     return head_of(w)->features;
 }
 
-/* Pairs at the front of the batch of which nothing is wanted but their K/V: the first span's but its last, or all. */
+/* Counts the pairs at the front of the batch that only store their K/V: all of the first span but its last one, or all
+ * pairs without a head. */
 static size_t only_stored(const batch *b) {
     return b->head ? b->work->spans[b->from].count - 1 : b->pairs.count;
 }
 
-/* What each span's last pair leaves, normed too, for the head. x: the rows behind the layer, each of which its owner
- * has whole. */
+/* Copies the output row of each span's last pair, and norms it for the head. x: the rows after the layer, each
+ * complete for the thread that owns it. */
 static void leave(const fr_team *team, const batch *b, const float *x) {
     const workspace *w = b->work;
     size_t hidden = w->net->trunk->spec.hidden, stored = only_stored(b), begin, end;
@@ -104,7 +107,7 @@ static void leave(const fr_team *team, const batch *b, const float *x) {
     }
 }
 
-/* The head over each span's last pair. */
+/* Applies the head to each span's last pair. */
 static void score(const fr_team *team, const batch *b, const float *x) {
     const workspace *w = b->work;
     size_t hidden = w->net->trunk->spec.hidden, count = candidates(w), begin, end;
@@ -119,8 +122,8 @@ static void score(const fr_team *team, const batch *b, const float *x) {
         w->activations->kernels->softcap(w->scores + i * count + begin, end - begin, w->net->softcap);
 }
 
-/* By the whole team: pairs through what they begin with and the layer; then norm and head of each span's last one.
- * Those that neither give a draft nor stand between such ones end where their K/V is stored. */
+/* Runs pairs through their beginning and the layer, and then norm and head for each span's last one, by the whole
+ * team. The first pairs, which give no draft, end where their K/V is stored. */
 static void run_pairs(void *context, const fr_team *team) {
     const batch *b = context;
     const workspace *w = b->work;
@@ -141,7 +144,7 @@ static fr_pair pair_of(const workspace *w, const span *s, size_t index) {
                      .known = index < s->kept ? s->of->kept + index * seen : s->known + (index - s->kept) * seen};
 }
 
-/* A span's rows, behind `rows` others; gives how many there are then. */
+/* Places a span's rows after `rows` others; gives the number of rows then. */
 static size_t place_span(workspace *w, size_t number, size_t rows) {
     span *s = &w->spans[number];
     w->timelines[number] = &s->of->kv;
@@ -156,7 +159,7 @@ static size_t place_span(workspace *w, size_t number, size_t rows) {
     return rows;
 }
 
-/* The first `count` spans, in as many batches as their rows need. */
+/* Runs the first `count` spans, in as many batches as their rows need. */
 static void run_spans(workspace *w, size_t count, bool chained, bool head) {
     fr_pair_batch pairs = {
         .drafter = w->drafter, .pairs = w->pairs, .chained = chained, .products = &w->products, .input = w->input};
@@ -169,8 +172,8 @@ static void run_spans(workspace *w, size_t count, bool chained, bool head) {
     }
 }
 
-/* Without a page the rows that go by are missed, and all pairs behind them need those: the others' pages are given
- * back. */
+/* Marks that the target's rows are missed because there is no page. All later pairs need them, so the other pages are
+ * given back. */
 static bool miss(state *c) {
     c->missed = true;
     c->waiting = 0;
@@ -178,12 +181,13 @@ static bool miss(state *c) {
     return false;
 }
 
-/* What is seen of the target's row of position p, which is not among those kept. */
+/* Gives the values that are read of the target's row of position p, which is not among those kept. */
 static const float *row_of(const state *c, const fr_draft_view *view, size_t p) {
     return view->hidden - (view->kv->length - 1 - p) * c->work->net->seen;
 }
 
-/* Pairs from the frontier to `end`, of the target's rows, and room for `more` behind them; whether there are pages. */
+/* Makes a span of the pairs from the frontier to `end`, of the target's rows, and claims room for `more` after them;
+ * false: there are not enough pages. */
 static bool make_span(state *c, const fr_draft_view *view, size_t end, size_t more, span *s) {
     size_t first = c->kv.length, count = end - first, kept = fr_smaller(c->waiting, count);
     if (c->missed) return false;
@@ -193,7 +197,7 @@ static bool make_span(state *c, const fr_draft_view *view, size_t end, size_t mo
     return true;
 }
 
-/* The pairs up to `end` are made. */
+/* Moves the frontier after the pairs up to `end` have been run. */
 static void advance(state *c, size_t end) {
     fr_kv_commit(&c->kv, end);
     c->waiting = 0;
@@ -206,7 +210,7 @@ void fr_pairs_cut(fr_draft *draft, const fr_draft_view *view) {
     c->waiting = fr_smaller(c->waiting, view->kv->length - c->kv.length);
 }
 
-/* Whether the rows up to that of pair `end` - 1 can wait, beside those that do; then they are kept. */
+/* Keeps the target's rows up to that of pair `end` - 1 for later; false: there is no room, or no reason to wait. */
 static bool keep_rows(state *c, const fr_draft_view *view, size_t end) {
     size_t seen = c->work->net->seen, kept = c->kv.length + c->waiting;
     if (!view->defers || c->missed || end - c->kv.length > c->room) return false;
@@ -216,7 +220,8 @@ static bool keep_rows(state *c, const fr_draft_view *view, size_t end) {
     return true;
 }
 
-/* The pair of position p needs token p + 1, so the target's newest row may have to wait for its own. */
+/* Makes the pairs that are known by now. The pair of position p needs token p + 1, so the target's newest row may have
+ * to wait for it. */
 fr_status fr_pairs_follow(fr_draft *draft, const fr_draft_view *view) {
     state *c = (state *)draft;
     size_t run = view->kv->length, end = run < view->length ? run : view->length - 1;
@@ -230,7 +235,7 @@ fr_status fr_pairs_follow(fr_draft *draft, const fr_draft_view *view) {
 
 /* ---------------------------------------------------------------------------------------------------------- propose */
 
-/* The next draft of a proposal, from the scores of its last pair; whether its chain goes on. */
+/* Adds the next draft to a proposal, from the scores of its last pair; returns true if its chain goes on. */
 static bool take_draft(const workspace *w, fr_proposal *p, const float *logits) {
     const fr_scores scores = {.logits = logits, .ids = ids_of(w), .count = candidates(w)};
     const fr_model *target = w->drafter->target;
@@ -238,8 +243,8 @@ static bool take_draft(const workspace *w, fr_proposal *p, const float *logits) 
     return fr_draft_choice_add(p, &scores, &scorer);
 }
 
-/* Hands out what the first `count` spans give; gives how many chains go on, whose next pairs are then the first
- * spans. */
+/* Adds the drafts of the first `count` spans to their proposals. Gives the number of chains that go on, whose next
+ * pairs are then the first spans. */
 static size_t take_drafts(workspace *w, size_t count) {
     size_t going = 0, hidden = w->net->trunk->spec.hidden;
     for (size_t i = 0; i < count; i++) {
@@ -256,11 +261,11 @@ static size_t take_drafts(workspace *w, size_t count) {
     return going;
 }
 
-/* A session's new pairs, and room for those of its chain: whether it drafts. */
+/* Makes a span of a session's new pairs, with room for those of its chain; false: it drafts nothing. */
 static bool begin_chain(fr_proposal *p, span *s) {
     state *c = (state *)p->draft;
     size_t end = p->view->length - 1;
-    if (c->kv.length >= end) advance(c, end - 1); /* proposed before: once more */
+    if (c->kv.length >= end) advance(c, end - 1); /* a second proposal runs the last pair again */
     if (!make_span(c, p->view, end, p->count - 1, s)) return false;
     s->proposal = p;
     return true;
@@ -277,11 +282,12 @@ void fr_pairs_propose(fr_proposal *first) {
 
 /* ------------------------------------------------------------------------------------------------------------- open */
 
-/* Pages that a session may have beside one for each of the target's: where a chain stands behind the last position,
- * where the frontiers lie in different pages, of which others hold one, and where its text leaves another's. */
+/* A session may need more pages than the target's: its chain may reach past the page of the last position, the two
+ * frontiers may lie in different pages, one of them shared, and its text may leave another one within a page. */
 enum { OWN_PAGES = 4 };
 
-/* Rows that wait at most: together with a round's they cost a forward of the layer hardly more than one does. */
+/* The most rows that are kept: together with a round's rows they cost hardly more than a single row in a forward of
+ * the layer. */
 enum { KEPT_ROWS = 7 };
 
 static void lay_out_cache(fr_kv *kv, fr_arena *arena, const fr_pair_net *net, const fr_draft_sizes *sizes) {
@@ -292,7 +298,7 @@ static void lay_out_cache(fr_kv *kv, fr_arena *arena, const fr_pair_net *net, co
                  (fr_kv_sizes){.context = context, .batch = context, .timelines = sizes->sessions, .pages = pages});
 }
 
-/* What pairs are run in; and of each session its rows. */
+/* Takes the memory that pairs are run in, and the rows of each session. */
 static void take_rows(workspace *w, fr_arena *arena, const fr_draft_sizes *sizes) {
     const fr_pair_net *net = w->net;
     size_t hidden = net->trunk->spec.hidden;

@@ -1,9 +1,10 @@
-/* Proposals of several sessions, each asked of its method: see draft.h.
+/* Calls the methods of several sessions for proposals: see draft.h.
  *
- * Lists need no memory, however many sessions there are, and a method that asks others makes new ones. */
+ * Proposals are linked into lists, which need no memory for any number of sessions; a method that asks others makes
+ * new lists. */
 #include "src/engine/draft/draft.h"
 
-/* Takes the first one's method and all that are of it out of a list, in their order; gives those that are left. */
+/* Takes all proposals with the first one's method out of a list, in their order; gives the list of the others. */
 static fr_proposal *part_method(fr_proposal *first) {
     const fr_draft_method *method = first->draft->method;
     fr_proposal *same = NULL, *others = NULL, **ends[2] = {&others, &same};

@@ -1,4 +1,4 @@
-/* A text in two vocabularies: see same_text.h. */
+/* Keeps a text in two vocabularies: see same_text.h. */
 #include "src/engine/draft/same_text.h"
 
 #include <string.h>
@@ -7,10 +7,10 @@
 #include "base/sizes.h"
 #include "src/language/tokenizer/tokenizer_parts.h"
 
-/* A stretch that is tokenized at a time, in bytes; in front of it there is room for an anchor. */
+/* The bytes of a stretch that is tokenized at a time; there is room for an anchor in front of it. */
 enum { STRETCH = 4096, ANCHOR = 1 };
 
-/* Newest ids that are made anew as the text grows: at least, and at most to find a word's beginning. */
+/* The newest ids that are made anew as the text grows: the least, and the most to find a word's beginning. */
 enum { AGAIN = 3, AGAIN_MOST = 16 };
 
 typedef struct stretch {
@@ -20,7 +20,7 @@ typedef struct stretch {
 
 /* ----------------------------------------------------------------------------------------------------------- tokens */
 
-/* It stands for nothing that a text is made of. */
+/* Returns true if the token stands for no part of a text. */
 static bool is_mark(const fr_tokenizer *tokenizer, int32_t id) {
     fr_token_kind kind = fr_token_kind_of(tokenizer, id);
     return kind == FR_TOKEN_CONTROL || kind == FR_TOKEN_UNKNOWN || kind == FR_TOKEN_NONE;
@@ -36,15 +36,16 @@ static size_t length_of(const fr_tokenizer *tokenizer, int32_t id) {
     return is_mark(tokenizer, id) ? 1 : printed(tokenizer, id).length;
 }
 
-/* How many of the ids at the end print `length` bytes together; 0 if none do. */
+/* Counts the ids at the end that together print `length` bytes; 0 if none do. */
 static size_t printing(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count, size_t length) {
     size_t bytes = 0, taken = 0;
     while (taken < count && bytes < length) bytes += printed(tokenizer, ids[count - ++taken]).length;
     return bytes == length ? taken : 0;
 }
 
-/* Ids of a stretch inside a text, which a tokenizer that puts a space before a text must not take for one: behind a
- * line break, whose ids are left out again. *first: the first that counts. The stretch has ANCHOR bytes in front. */
+/* Tokenizes a stretch inside a text. Some tokenizers put a space before a text, which must not happen here: there the
+ * stretch is tokenized after a line break, whose ids are then left out. *first: the first id that counts. The stretch
+ * has ANCHOR bytes of room in front. */
 static fr_status tokenize_inside(const fr_tokenizer *tokenizer, char *text, size_t length, int32_t **ids, size_t *first,
                                  size_t *count) {
     *first = 0;
@@ -76,12 +77,12 @@ static size_t end_of_text(const fr_same_text *t) {
     return t->known ? t->from_ends[t->known - 1] : 0;
 }
 
-/* How far the other's ids reach. */
+/* Gives the offset up to which the other's ids reach. */
 static size_t reached(const fr_same_text *t) {
     return t->count > t->begin ? t->ends[t->count - 1] : start_of_text(t);
 }
 
-/* The timeline's id that the byte at an offset is of. */
+/* Gives the timeline's id that the byte at an offset belongs to. */
 static size_t id_at(const fr_same_text *t, size_t offset) {
     size_t low = t->origin, high = t->known;
     while (low < high) {
@@ -106,7 +107,8 @@ static bool append(fr_same_text *t, int32_t id, size_t end) {
     return true;
 }
 
-/* Of a stretch that ends at an offset; one token where the ids don't print what it says. */
+/* Appends the other's ids of a stretch that ends at an offset; they count as one token if they don't print the
+ * stretch. */
 static bool append_stretch(fr_same_text *t, char *bytes, size_t length, size_t end) {
     int32_t *ids;
     size_t first, count, at = 0;
@@ -125,7 +127,7 @@ static bool append_stretch(fr_same_text *t, char *bytes, size_t length, size_t e
     return room;
 }
 
-/* The other's token of a mark, -1: none. A text's end is one in both. */
+/* Gives the other's token for a mark, -1: none. The end of a text is a mark in both. */
 static int32_t same_mark(const fr_same_text *t, int32_t id) {
     const char *text = fr_token_text(t->from, id, NULL);
     int32_t same = text ? fr_tokenizer_id(t->to, text) : -1;
@@ -137,7 +139,7 @@ static bool append_mark(fr_same_text *t, int32_t id, size_t end) {
     stretch text = printed(t->from, id);
     int32_t same = same_mark(t, id);
     bool begins = id == fr_tokenizer_bos(t->from);
-    if (begins && t->begin && t->count == t->begin) return true; /* as the other's text has */
+    if (begins && t->begin && t->count == t->begin) return true; /* the other's text begins with its own mark */
     if (same >= 0) return append(t, same, end);
     if (begins || text.length == 0 || text.length > STRETCH) return true;
     memcpy(t->bytes + ANCHOR, text.bytes, text.length);
@@ -147,7 +149,7 @@ static bool append_mark(fr_same_text *t, int32_t id, size_t end) {
     return room;
 }
 
-/* What stands at an offset: a mark, or a stretch of text up to one. Moves the offset behind it. */
+/* Appends the mark at an offset, or a stretch of text up to the next one, and moves the offset past it. */
 static bool append_next(fr_same_text *t, const int32_t *ids, size_t *offset) {
     size_t id = id_at(t, *offset), length = 0;
     if (is_mark(t->from, ids[id])) return append_mark(t, ids[id], *offset = t->from_ends[id]);
@@ -169,7 +171,7 @@ static void begin_at(fr_same_text *t, size_t origin) {
     for (size_t i = 0; i < t->begin; i++) t->ends[i] = start_of_text(t);
 }
 
-/* What is behind the timeline's first `told` ids; what counts as one token goes as one. */
+/* Drops the text after the timeline's first `told` ids; ids that count as one token go together. */
 static void forget(fr_same_text *t, size_t told) {
     if (told >= t->known) return;
     if (told <= t->origin) begin_at(t, 0);
@@ -182,7 +184,7 @@ void fr_same_text_cut(fr_same_text *t, size_t told) {
     t->stands = fr_smaller(t->stands, t->count);
 }
 
-/* Lets go of the newest ids, which what comes behind them may change, back to where a word begins. */
+/* Drops the newest ids, which the text that follows may change, back to the beginning of a word. */
 static void go_back(fr_same_text *t) {
     bool word = false, border = true;
     for (size_t gone = 0; t->count > t->begin; gone++) {
@@ -248,7 +250,7 @@ size_t fr_same_text_room(size_t context) {
     return context + context / 2 + STRETCH / 16;
 }
 
-/* What the other's post-processor puts before a text. */
+/* Puts the ids that the other's post-processor adds before a text. */
 static void put_begin(fr_same_text *t) {
     t->begin = fr_smaller(t->to->prefix_count, t->room);
     memcpy(t->ids, t->to->prefix, t->begin * sizeof *t->ids);

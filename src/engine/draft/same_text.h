@@ -1,16 +1,16 @@
 /* A text in the ids of another vocabulary, kept along with a timeline that grows and is cut.
  *
- * In: a timeline's ids, and the tokenizers of both vocabularies. Out: the other's ids of the same text, of which as few
- * change as the text asks for; and ids the other way, of what a drafter says behind it.
+ * In: a timeline's ids, and the tokenizers of both vocabularies. Out: the other's ids of the same text, of which as
+ * few change as possible when the text grows; and, the other way, the timeline's ids for a drafter's continuation.
  *
- * What a token is printed as inside a text counts, byte by byte; both vocabularies' ids end at offsets of that text. As
- * it grows the other's newest ids may be wrong (" hel" of what becomes " hello"): they are made anew, from a border
- * between words. What has no bytes of its own, control tokens and ids of no token, counts as one, and is the other's
- * token of the same text where there is one; else its text is spelt out. Where a text is not what the other makes of it
- * (it folds letters, or has no token for one) the ids of the whole stretch count as one token.
+ * The text is the bytes that its tokens print; both vocabularies' ids end at offsets of it. As it grows, the other's
+ * newest ids may become wrong (" hel", when the word becomes " hello"), so they are made anew from a border between
+ * words. A token without bytes of its own, a control token or an id of no token, counts as one byte. It becomes the
+ * other's token of the same text if there is one; otherwise its text is spelt out. If the other's ids don't print a
+ * stretch as it is (the other folds letters, or has no token for one), all ids of the stretch count as one token.
  *
- * A text longer than there is room for loses its first half. Tokenizing takes memory from the heap, of the size of what
- * is new. */
+ * A text that is too long for the room loses its first half. Tokenizing takes memory from the heap, in proportion to
+ * the new text. */
 #ifndef FR_SRC_ENGINE_DRAFT_SAME_TEXT_H
 #define FR_SRC_ENGINE_DRAFT_SAME_TEXT_H
 
@@ -18,38 +18,38 @@
 #include "src/language/tokenizer/tokenizer.h"
 
 typedef struct fr_same_text {
-    const fr_tokenizer *from, *to; /* the timeline's, the other's */
+    const fr_tokenizer *from, *to; /* the timeline's tokenizer, the other's */
     size_t context;                /* ids of a timeline */
-    size_t *from_ends;             /* [context] where each of the timeline's ids ends in the text */
-    size_t origin, known;          /* of the timeline's ids [origin, known) the text is */
+    size_t *from_ends;             /* [context] the offsets at which the timeline's ids end in the text */
+    size_t origin, known;          /* the text is that of the timeline's ids [origin, known) */
     size_t room;
-    int32_t *ids;                  /* [room] the other's */
-    size_t *ends;                  /* [room] where they end; of several that count as one token, the same */
+    int32_t *ids;                  /* [room] the other's ids */
+    size_t *ends;                  /* [room] the offsets at which they end; ids that count as one token have the same */
     size_t count;
-    size_t begin;                  /* so many begin every text, whatever it says */
+    size_t begin;                  /* the number of ids with which every text begins */
     size_t stands;                 /* ids before it have not changed since the owner last set it */
     char *bytes;                   /* a stretch of the text */
 } fr_same_text;
 
-/* Ids of the other vocabulary that a timeline of so many may take. */
+/* Gives the room for the other's ids of a timeline of this length. */
 size_t fr_same_text_room(size_t context);
 
 /* Takes its memory, or measures it; tokenizers NULL while measuring. */
 void fr_same_text_layout(fr_same_text *text, fr_arena *arena, const fr_tokenizer *from, const fr_tokenizer *to,
                          size_t context);
 
-/* The timeline has been cut: ids before `told` are as they were. */
+/* Cuts the text after the timeline has been cut: ids before `told` are as they were. */
 void fr_same_text_cut(fr_same_text *text, size_t told);
 
-/* Becomes the text of a timeline, of which ids before `told` are as they were. False, and no text at all: there is none
- * that fits, or no memory. */
+/* Becomes the text of a timeline, whose ids before `told` are as they were. False: no part of it fits, or there is no
+ * memory; then the text is empty. */
 bool fr_same_text_follow(fr_same_text *text, const int32_t *ids, size_t length, size_t told);
 
-/* Ids of the other vocabulary said behind the text, as ids of the timeline's: at most `most`, up to the first that is
- * no text or not what the text says. */
+/* Translates ids of the other vocabulary, said after the text, into the timeline's: at most `most`, up to the first
+ * that is no text or not the text that was said. */
 size_t fr_same_text_back(fr_same_text *text, const int32_t *said, size_t count, int32_t *ids, size_t most);
 
-/* Makes a text that has been laid out alike what another is. */
+/* Copies a text into another one that was laid out alike. */
 void fr_same_text_become(fr_same_text *text, const fr_same_text *of);
 
 #endif

@@ -26,7 +26,7 @@ static uint32_t *bucket_of(const fr_suffix_index *index, uint32_t state, int32_t
     return &index->buckets[index->bits ? key >> (64 - index->bits) : 0];
 }
 
-/* The edge of a state with an id; NULL if it has none. */
+/* Finds the edge of a state with an id; NULL if it has none. */
 static fr_suffix_edge *find_edge(fr_suffix_index *index, uint32_t state, int32_t id) {
     index->steps++;
     for (uint32_t e = *bucket_of(index, state, id); e; e = index->edges[e].chained)
@@ -42,7 +42,8 @@ static void add_edge(fr_suffix_index *index, uint32_t from, int32_t id, uint32_t
     index->steps++;
 }
 
-/* Splits off the substrings of `state` of up to `length` ids: they end at one more place now than the longer ones. */
+/* Splits off the substrings of `state` of up to `length` ids, as they now end at one more place than the longer
+ * ones. */
 static uint32_t split(fr_suffix_index *index, uint32_t state, uint32_t length) {
     uint32_t copy = index->state_count++;
     fr_suffix_state *whole = &index->states[state];
@@ -53,7 +54,7 @@ static uint32_t split(fr_suffix_index *index, uint32_t state, uint32_t length) {
     return copy;
 }
 
-/* The state of the whole text and `id`. */
+/* Adds the state of the whole text and `id`, and gives it. */
 static uint32_t extend(fr_suffix_index *index, int32_t id) {
     fr_suffix_state *states = index->states;
     uint32_t whole = index->state_count++, at = index->last;
@@ -79,8 +80,9 @@ static uint32_t extend(fr_suffix_index *index, int32_t id) {
     return whole;
 }
 
-/* The match grows by the new id, or shrinks to what the automaton says, at most `longest`. From the old match's state
- * its edge leads to the new one or below it; the depth of links grows by at most one an id, so climbing is paid for. */
+/* Updates the match: it grows by the new id, or shrinks to the suffix that the automaton knows, at most `longest`.
+ * From the old match's state the edge leads to the new one or below it; the depth of links grows by at most one an id,
+ * so climbing is paid for. */
 static void follow(fr_suffix_index *index, int32_t id) {
     fr_suffix_state *states = index->states;
     size_t before = states[states[index->last].link].length;
@@ -91,7 +93,7 @@ static void follow(fr_suffix_index *index, int32_t id) {
         index->steps++;
     }
     index->end = states[index->active].end;
-    states[index->active].end = (uint32_t)index->count; /* the next time, this is the place */
+    states[index->active].end = (uint32_t)index->count; /* the next match of this state is found here */
 }
 
 void fr_suffix_add(fr_suffix_index *index, int32_t id) {

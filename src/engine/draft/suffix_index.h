@@ -1,12 +1,13 @@
-/* Where the end of a text stood before: a suffix automaton that grows by one id at a time.
+/* Finds the place where the end of a text occurred before: a suffix automaton that grows by one id at a time.
  *
- * In: the ids of a timeline, in order. Out: after each of them, the longest suffix of the text that also ends somewhere
- * earlier, and where. An id costs amortised O(1): edges are never removed, and a text of n ids has fewer than 3 n.
+ * In: the ids of a timeline, in order. Out: after each of them, the longest suffix of the text that also ends at an
+ * earlier place, and that place. An id costs amortised O(1): edges are never removed, and a text of n ids has fewer
+ * than 3 n.
  *
- * A state is a set of substrings that end at the same places of the text, the longest of them `length` ids long; `link`
- * leads to the state of the longest suffix that ends at more places. So link of the state of the whole text is the
- * longest suffix that stood before. Source: Blumer et al. 1985, "The smallest automaton recognizing the subwords of a
- * text"; edges lie in a hash table, for ids are many. */
+ * A state is a set of substrings that end at the same places of the text, the longest of them `length` ids long;
+ * `link` leads to the state of the longest suffix that ends at more places. So the link of the whole text's state is
+ * the longest suffix that occurred before. Source: Blumer et al. 1985, "The smallest automaton recognizing the
+ * subwords of a text"; edges lie in a hash table, as there are many ids. */
 #ifndef FR_SRC_ENGINE_DRAFT_SUFFIX_INDEX_H
 #define FR_SRC_ENGINE_DRAFT_SUFFIX_INDEX_H
 
@@ -15,15 +16,15 @@
 typedef struct fr_suffix_state {
     uint32_t length;
     uint32_t link;
-    uint32_t end;   /* how many ids of the text there were at a place where this state's substrings end */
-    uint32_t edges; /* the first, 0: none */
+    uint32_t end;   /* the number of ids of the text up to a place where this state's substrings end */
+    uint32_t edges; /* the first edge, 0: none */
 } fr_suffix_state;
 
 typedef struct fr_suffix_edge {
     uint32_t from, to;
     int32_t id;
-    uint32_t next;    /* edge of the same state */
-    uint32_t chained; /* edge of the same bucket */
+    uint32_t next;    /* the next edge of the same state */
+    uint32_t chained; /* the next edge of the same bucket */
 } fr_suffix_edge;
 
 typedef struct fr_suffix_index {
@@ -37,15 +38,14 @@ typedef struct fr_suffix_index {
     uint32_t last;   /* the state of the whole text */
     uint32_t active; /* the state of the match */
 
-    size_t match; /* how many ids at the end of the text stood before, at most `longest` */
-    size_t end;   /* if match: the ids before `end` of the text are such a place, end < count */
-    size_t steps; /* taken so far, as the tests count them */
+    size_t match; /* the number of ids at the end of the text that occurred before, at most `longest` */
+    size_t end;   /* if match > 0: the ids before `end` of the text are such a place, end < count */
+    size_t steps; /* steps taken so far, for the tests */
 } fr_suffix_index;
 
 /* Takes its memory, 100 to 108 bytes an id; pages are touched as the text grows. capacity: below 2^30. */
 void fr_suffix_layout(fr_suffix_index *index, fr_arena *arena, size_t capacity, size_t longest);
 
-/* The empty text. */
 void fr_suffix_reset(fr_suffix_index *index);
 
 /* Appends one of at most `capacity` ids. */

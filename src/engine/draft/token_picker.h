@@ -1,6 +1,6 @@
-/* How tokens are picked from scores: what a draft method has to do it with as the target will.
+/* Picks tokens from scores, so that a draft method picks them as the target will.
  *
- * In: a row of scores, and the tokens before it. Out: a token. The session's sampler is behind it. */
+ * In: a row of scores, and the tokens before it. Out: a token. The session's sampler implements it. */
 #ifndef FR_SRC_ENGINE_DRAFT_TOKEN_PICKER_H
 #define FR_SRC_ENGINE_DRAFT_TOKEN_PICKER_H
 
@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Candidate i is token ids[i] and has logits[i]; ids NULL: token i. -infinity: can't be drawn. *best: the largest one,
- * the first of equals, -1: not all are finite; best NULL: nobody has looked. */
+/* Candidate i is token ids[i], or token i if ids is NULL, and has logits[i]; -infinity: it can't be drawn. *best: the
+ * index of the largest, the first of equals; -1: not all are finite; best NULL: not computed. */
 typedef struct fr_scores {
     const float *logits;
     const int32_t *ids;
@@ -23,11 +23,13 @@ typedef struct fr_past {
     size_t length, drafted;
 } fr_past;
 
-/* compares: the drafter's distributions with the target's, so that whether a draft is proposed must not depend on what
- * was drawn.
- * keep: of the last proposal the first `depths` drafts' distributions still count; other drafts are certain. tell: that
- * of a draft, by token, of this sum; it stays where it is until the next proposal.
- * pick: the token at depth past->drafted of a proposal, -1 if none is left. */
+/* compares: the drafter's distributions are compared with the target's, so a proposal's length must not depend on the
+ * ids that were drawn.
+ *
+ * keep: the distributions of the last proposal's first `depths` drafts still count; other drafts are taken as certain.
+ * tell: the distribution of a draft, by token, with this sum; it must stay in place until the next proposal.
+ *
+ * pick: gives the token at depth past->drafted of a proposal, -1 if none is left. */
 typedef struct fr_token_picker {
     bool compares;
     int32_t (*pick)(void *sampler, const fr_scores *scores, const fr_past *past);
