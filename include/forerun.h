@@ -726,6 +726,10 @@ fr_status fr_reply_parser_feed_text(fr_reply_parser *parser, const char *text, s
  * until the next reply begins. */
 fr_status fr_reply_parser_finish(fr_reply_parser *parser);
 
+/* Ends a reply that was cut off at a limit, in place of fr_reply_parser_finish. A call under way, of one of the tools,
+ * is told of with its arguments so far, which may be no whole JSON; otherwise it would be content. */
+fr_status fr_reply_parser_cut(fr_reply_parser *parser);
+
 /* Gives the reply so far as a message in OpenAI's form, JSON text: {"role": "assistant", "content"}, with
  * "reasoning_content" and "tool_calls" where there are any. Bytes that are not UTF-8 become U+FFFD. *json: free it with
  * fr_free. */

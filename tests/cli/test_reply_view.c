@@ -38,7 +38,7 @@ static shown show(const char *reply, bool dim, const char *stop) {
     view.screen.dim = dim;
     for (size_t i = 0; i < count && !s.stopped; i++)
         ck_assert_int_eq(fr_reply_view_feed(&view, ids[i], false, &s.stopped), FR_OK);
-    ck_assert_int_eq(fr_reply_view_finish(&view, &s.stopped), FR_OK);
+    ck_assert_int_eq(fr_reply_view_finish(&view, false, &s.stopped), FR_OK);
     ck_assert_int_eq(fr_reply_view_add(&view, s.rest), 0);
     fclose(out);
     s.said = strndup(text.bytes ? text.bytes : "", text.length);

@@ -835,6 +835,48 @@ START_TEST(calls_and_schemas_are_forced) {
 }
 END_TEST
 
+#define LETTERS   "abcdefghijklmnopqrstuvwxyz"
+#define LONG_WORD LETTERS LETTERS LETTERS LETTERS
+#define LONG_CALL                                                                                  \
+    "'name': 'add', '%s': {'type': 'object', 'properties': {'s': {'enum': ['" LONG_WORD "']}}, " \
+    "'required': ['s']}"
+
+/* A call that the limit of tokens cuts off is told of with its arguments so far, and the answer's end is the limit: in
+ * a chat and in an item their text, in Anthropic's blocks an object of what can be closed. */
+START_TEST(calls_are_cut_off) {
+    char body[1024];
+    server = fr_server_start("-m tools/demo/target -t 2 -c 512");
+    snprintf(body, sizeof body, "{'messages': [" USER("'Hi'") "], 'max_tokens': 30, 'tool_choice': 'required', "
+             "'tools': [{'type': 'function', 'function': {" LONG_CALL "}}], " SETTING "}", "parameters");
+    json_t *answer = asked("/v1/chat/completions", body, 200);
+    const json_t *choice = json_array_get(json_object_get(answer, "choices"), 0);
+    const json_t *calls = json_object_get(json_object_get(choice, "message"), "tool_calls");
+    const char *said = text_at(json_object_get(json_array_get(calls, 0), "function"), "arguments");
+    static const char whole[] = "{\"s\":\"" LONG_WORD "\"}";
+    ck_assert_str_eq(text_at(choice, "finish_reason"), "length");
+    ck_assert_msg(strlen(said) > 6 && strlen(said) < strlen(whole), "%s", said);
+    ck_assert_msg(strncmp(said, whole, strlen(said)) == 0, "%s", said);
+    snprintf(body, sizeof body, "{'messages': [" USER("'Hi'") "], 'max_tokens': 30, 'tool_choice': {'type': 'any'}, "
+             "'tools': [{" LONG_CALL "}], " SETTING "}", "input_schema");
+    json_t *message = asked(MESSAGES, body, 200);
+    const json_t *block = json_array_get(json_object_get(message, "content"), 0);
+    ck_assert_str_eq(text_at(message, "stop_reason"), "max_tokens");
+    ck_assert_str_eq(text_at(block, "type"), "tool_use");
+    ck_assert_str_eq(text_at(json_object_get(block, "input"), "s"), said + strlen("{\"s\":\""));
+    snprintf(body, sizeof body, "{'input': 'Hi', 'max_output_tokens': 30, 'tool_choice': 'required', 'tools': "
+             "[{'type': 'function', " LONG_CALL "}], " SETTING "}", "parameters");
+    json_t *response = asked(RESPONSES, body, 200);
+    const json_t *item = json_array_get(json_object_get(response, "output"), 0);
+    ck_assert_str_eq(text_at(response, "status"), "incomplete");
+    ck_assert_str_eq(text_at(item, "status"), "incomplete");
+    ck_assert_str_eq(text_at(item, "arguments"), said);
+    json_decref(response);
+    json_decref(message);
+    json_decref(answer);
+    fr_server_stop(&server);
+}
+END_TEST
+
 /* A line that Claude Code writes anew for each request is removed from the prompt: as a block of its own, as the first
  * line of a block, in a text, and in a chat's message. */
 START_TEST(a_changing_header_is_left_out) {
@@ -1073,6 +1115,7 @@ int main(void) {
     tcase_add_test(tests, ollama_tells_logprobs);
     tcase_add_test(tests, grammars_are_slow);
     tcase_add_test(tests, calls_and_schemas_are_forced);
+    tcase_add_test(tests, calls_are_cut_off);
     tcase_add_test(tests, a_changing_header_is_left_out);
     tcase_add_test(tests, a_full_context_is_told_in_known_words);
     tcase_add_test(tests, what_is_passed_over_is_said_once);

@@ -100,8 +100,8 @@ fr_status fr_reply_finish(fr_reply *r) {
     fr_stream *text = r->setting.text;
     if (!text) return FR_OK;
     if (r->setting.view) {
-        bool stopped = false;
-        fr_status status = fr_reply_view_finish(r->setting.view, &stopped);
+        bool stopped = false, cut = r->end != FR_END_EOS && r->end != FR_END_STOP;
+        fr_status status = fr_reply_view_finish(r->setting.view, cut, &stopped);
         if (stopped) r->end = FR_END_STOP;
         return status;
     }

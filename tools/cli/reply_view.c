@@ -21,7 +21,7 @@ static void take_part(void *context, fr_reply_part part, const char *text, size_
     }
     fr_stream_end(view->text);
     if (view->told) view->told(view->context, part, text, length);
-    if (part == FR_REPLY_CALL_END && view->one_call) view->stopped = true;
+    if (part == FR_REPLY_CALL_END && view->one_call && !view->cut) view->stopped = true;
 }
 
 void fr_reply_view_tell(fr_reply_view *view, fr_reply_fn *told, void *context) {
@@ -56,9 +56,12 @@ fr_status fr_reply_view_feed(fr_reply_view *view, int32_t id, bool accepted, boo
     return status;
 }
 
-fr_status fr_reply_view_finish(fr_reply_view *view, bool *stopped) {
+fr_status fr_reply_view_finish(fr_reply_view *view, bool cut, bool *stopped) {
     view->accepted = false;
-    fr_status status = view->stopped ? FR_OK : fr_reply_parser_finish(view->parser);
+    view->cut = cut;
+    fr_status status = view->stopped ? FR_OK
+                       : cut         ? fr_reply_parser_cut(view->parser)
+                                     : fr_reply_parser_finish(view->parser);
     fr_stream_end(view->text);
     fr_reply_screen_end(&view->screen);
     *stopped = view->stopped;

@@ -33,6 +33,7 @@ typedef struct fr_reply_view {
     fr_reply_screen screen; /* without an out: nothing is shown */
     bool accepted;          /* the id under way is an accepted draft */
     bool one_call;          /* a call ends the reply: set by who wants that, before any id */
+    bool cut;               /* the reply was cut off: a call that is told of now is as far as it came */
     bool stopped;           /* a stop string is complete, or the only call that is wanted */
 } fr_reply_view;
 
@@ -45,10 +46,11 @@ void fr_reply_view_close(fr_reply_view *view);
 /* Tells somebody else of the parts, from the first on: before any id. Calls are whole. */
 void fr_reply_view_tell(fr_reply_view *view, fr_reply_fn *told, void *context);
 
-/* The next id, whether it was an accepted draft; and the reply's end, which tells of what was held back. *stopped: its
- * content has come to a stop string, or it has had its only call. */
+/* The next id, whether it was an accepted draft; and the reply's end, which tells of what was held back. cut: the reply
+ * ended at a limit, so a call under way is told of as far as it came. *stopped: its content has come to a stop string,
+ * or it has had its only call. */
 fr_status fr_reply_view_feed(fr_reply_view *view, int32_t id, bool accepted, bool *stopped);
-fr_status fr_reply_view_finish(fr_reply_view *view, bool *stopped);
+fr_status fr_reply_view_finish(fr_reply_view *view, bool cut, bool *stopped);
 
 /* Adds what the reply is beside its content to a message or a result: reasoning_content and tool_calls. */
 fr_status fr_reply_view_add(const fr_reply_view *view, json_t *object);

@@ -14,6 +14,42 @@ static bool is_wide(const json_t *value) {
     return json_string_length(value) > 0 && *json_string_value(value) == FR_LAB_WIDE;
 }
 
+/* Writes the quote and brackets that close the first bytes of a text. */
+static size_t write_closers(const char *text, size_t length, char *closers, size_t most) {
+    size_t count = 0;
+    bool string = false;
+    for (size_t i = 0; i < length; i++) {
+        if (string && text[i] == '\\') i++;
+        else if (text[i] == '"') string = !string;
+        else if (!string && (text[i] == '{' || text[i] == '[') && count < most) closers[count++] = text[i];
+        else if (!string && (text[i] == '}' || text[i] == ']') && count) count--;
+    }
+    for (size_t i = 0; i < count / 2; i++) {
+        char other = closers[i];
+        closers[i] = closers[count - 1 - i];
+        closers[count - 1 - i] = other;
+    }
+    for (size_t i = 0; i < count; i++) closers[i] = closers[i] == '{' ? '}' : ']';
+    if (string) memmove(closers + 1, closers, count++);
+    if (string) closers[0] = '"';
+    return count;
+}
+
+json_t *fr_json_load_cut(const char *text, size_t length) {
+    enum { LOOKS = 256, DEEP = 64 }; /* a token that can't be closed is dropped, if it is no longer than that */
+    json_error_t error;
+    char *copy = length ? malloc(length + DEEP + 1) : NULL;
+    json_t *object = length ? fr_json_load(text, length, &error) : NULL;
+    for (size_t looks = 0, end = length; copy && !object && end > 0 && looks < LOOKS; looks++, end--) {
+        memcpy(copy, text, end);
+        object = fr_json_load(copy, end + write_closers(text, end, copy + end, DEEP), &error);
+    }
+    free(copy);
+    if (json_is_object(object)) return object;
+    json_decref(object);
+    return NULL;
+}
+
 bool fr_is_json_text(const json_t *value) {
     return json_is_string(value) && !is_wide(value);
 }

@@ -13,6 +13,9 @@
 /* Duplicate keys are refused, NULs in strings are not. NULL: error says why. */
 json_t *fr_json_load(const char *text, size_t length, json_error_t *error);
 
+/* Loads an object whose text may have been cut off: of that as much as can be closed. NULL: it is no object. */
+json_t *fr_json_load_cut(const char *text, size_t length);
+
 /* A string that is a text, and no such integer. */
 bool fr_is_json_text(const json_t *value);
 

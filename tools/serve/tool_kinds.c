@@ -49,8 +49,7 @@ json_t *fr_tool_arguments(const json_t *input) {
 /* Gives the input from a call's arguments. A model that was not forced may give its text another name, or write it
  * without JSON. */
 json_t *fr_tool_input(const char *arguments, size_t length) {
-    json_error_t error;
-    json_t *object = length ? fr_json_load(arguments, length, &error) : NULL;
+    json_t *object = fr_json_load_cut(arguments, length);
     const json_t *input = json_object_get(object, INPUT);
     if (!input && json_object_size(object) == 1) input = json_object_iter_value(json_object_iter(object));
     json_t *text = fr_is_json_text(input) ? fr_turns_share(input) : fr_json_bytes(arguments, length);

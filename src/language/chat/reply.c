@@ -45,7 +45,7 @@ struct fr_reply_reader {
     fr_reply_format format;
     json_t *tools;
     uint64_t seed;
-    bool whole_calls;
+    bool whole_calls, cut;
 
     reply_state state;
     fr_mark_finder finder;
@@ -627,6 +627,21 @@ static void drop_half_mark(fr_reply_reader *r) {
     }
 }
 
+/* True if a reply was cut off within what can only be a call of one of the tools. */
+static bool is_cut_call(const fr_reply_reader *r) {
+    const fr_reply_call *call = &r->call;
+    return r->cut && !r->thinking && call->named && (!call->bare || call->alone) &&
+           fr_tool_find(r->tools, call->name.bytes);
+}
+
+static void give_cut_call(fr_reply_reader *r) {
+    if (r->call.reader->cut) r->call.reader->cut(&r->call);
+    show_call(r);
+    r->message.cut = true;
+    tell_apart(r, FR_REPLY_CALL_END, NULL);
+    end_section(r);
+}
+
 static void finish_call(fr_reply_reader *r) {
     if (r->state != CALL) return;
     fr_call_verdict verdict = r->call.reader->finish(&r->call);
@@ -635,6 +650,8 @@ static void finish_call(fr_reply_reader *r) {
         end_call(r);
     else if (verdict == FR_CALL_OVER)
         end_section(r);
+    else if (is_cut_call(r))
+        give_cut_call(r);
     else
         drop_call(r, 0);
 }
@@ -656,9 +673,14 @@ static void replay_held(fr_reply_reader *r) {
     fr_text_free(&pieces);
 }
 
+void fr_reply_reader_cut(fr_reply_reader *reader) {
+    reader->cut = true;
+}
+
 fr_status fr_reply_reader_finish(fr_reply_reader *reader) {
     fr_reply_reader *r = reader;
     drop_half_mark(r);
+    if (r->state == CALL && is_cut_call(r) && r->call.scan.state != FR_SCAN_STRING) r->finder.count = 0;
     fr_mark_finder_finish(&r->finder, on_piece, r);
     if (r->state == CHANNEL) leave_channel(r);
     if (r->state == HEADER && (r->thinking || (!r->said && r->calls == 0))) leave_header(r);

@@ -246,4 +246,10 @@ static fr_call_verdict gemma_finish(fr_reply_call *call) {
     return call->state == AFTER && (!call->bare || call->alone) ? FR_CALL_DONE : FR_CALL_FAULT;
 }
 
-const fr_call_reader fr_read_gemma_call = {gemma_byte, gemma_mark, gemma_finish};
+static void gemma_cut(fr_reply_call *call) {
+    if (call->state != WORD) return;
+    put_comma(call);
+    fr_text_append(&call->arguments, call->value.bytes, call->value.length);
+}
+
+const fr_call_reader fr_read_gemma_call = {gemma_byte, gemma_mark, gemma_finish, gemma_cut};

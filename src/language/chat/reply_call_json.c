@@ -361,7 +361,7 @@ static fr_call_verdict json_finish(fr_reply_call *call) {
     return call->state == AFTER && (!call->bare || call->alone) ? FR_CALL_DONE : FR_CALL_FAULT;
 }
 
-const fr_call_reader fr_read_json_call = {json_byte, json_mark, json_finish};
+const fr_call_reader fr_read_json_call = {json_byte, json_mark, json_finish, NULL};
 
 fr_call_verdict fr_call_begin_json(fr_reply_call *call, char byte) {
     call->reader = &fr_read_json_call;
@@ -453,4 +453,4 @@ static fr_call_verdict llama_mark(fr_reply_call *call, fr_mark mark) {
     return call->state == VALUE || call->state == QUOTED ? FR_CALL_TEXT : json_mark(call, mark);
 }
 
-const fr_call_reader fr_read_llama_call = {llama_byte, llama_mark, json_finish};
+const fr_call_reader fr_read_llama_call = {llama_byte, llama_mark, json_finish, NULL};

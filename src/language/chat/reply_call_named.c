@@ -98,4 +98,4 @@ static fr_call_verdict named_finish(fr_reply_call *call) {
     return call->state == BEFORE && call->given ? end_empty(call) : FR_CALL_FAULT;
 }
 
-const fr_call_reader fr_read_named_call = {named_byte, named_mark, named_finish};
+const fr_call_reader fr_read_named_call = {named_byte, named_mark, named_finish, NULL};

@@ -171,7 +171,7 @@ static fr_call_verdict python_finish(fr_reply_call *call) {
     return call->state == AFTER && call->alone ? FR_CALL_DONE : FR_CALL_FAULT;
 }
 
-const fr_call_reader fr_read_python_call = {python_byte, python_mark, python_finish};
+const fr_call_reader fr_read_python_call = {python_byte, python_mark, python_finish, NULL};
 
 fr_call_verdict fr_call_begin_python(fr_reply_call *call, char byte) {
     call->reader = &fr_read_python_call;

@@ -147,4 +147,4 @@ static fr_call_verdict section_finish(fr_reply_call *call) {
     return call->state == AFTER ? FR_CALL_DONE : FR_CALL_FAULT;
 }
 
-const fr_call_reader fr_read_section_call = {section_byte, section_mark, section_finish};
+const fr_call_reader fr_read_section_call = {section_byte, section_mark, section_finish, NULL};

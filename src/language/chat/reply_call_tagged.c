@@ -289,4 +289,10 @@ static fr_call_verdict tagged_finish(fr_reply_call *call) {
     return end_function(call, FR_MARK_CALL_END);
 }
 
-const fr_call_reader fr_read_tagged_call = {tagged_byte, tagged_mark, tagged_finish};
+/* Gives a value that was collected because its type was not known. */
+static void tagged_cut(fr_reply_call *call) {
+    bool collected = call->state >= VALUE && call->types != FR_VALUE_STRING;
+    if (collected) fr_text_append(&call->arguments, call->value.bytes ? call->value.bytes : "", call->value.length);
+}
+
+const fr_call_reader fr_read_tagged_call = {tagged_byte, tagged_mark, tagged_finish, tagged_cut};

@@ -86,4 +86,4 @@ static fr_call_verdict harmony_finish(fr_reply_call *call) {
     return call->state == AFTER ? FR_CALL_DONE : FR_CALL_FAULT;
 }
 
-const fr_call_reader fr_read_harmony_call = {harmony_byte, harmony_mark, harmony_finish};
+const fr_call_reader fr_read_harmony_call = {harmony_byte, harmony_mark, harmony_finish, NULL};

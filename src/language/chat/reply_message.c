@@ -30,7 +30,7 @@ static json_t *string_of(const fr_text_buffer *text) {
 }
 
 static void add_call(fr_reply_message *m) {
-    fr_arguments_once(&m->arguments);
+    if (!m->cut) fr_arguments_once(&m->arguments);
     if (!m->calls) m->calls = json_array();
     json_t *call = json_pack("{s:o, s:s, s:{s:o, s:o}}", "id", string_of(&m->id), "type", "function", "function",
                              "name", string_of(&m->name), "arguments", string_of(&m->arguments));

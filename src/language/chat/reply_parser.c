@@ -138,6 +138,11 @@ fr_status fr_reply_parser_feed_text(fr_reply_parser *parser, const char *text, s
     return fr_reply_reader_feed(parser->reader, text, length, false);
 }
 
+fr_status fr_reply_parser_cut(fr_reply_parser *parser) {
+    if (parser && parser->reader) fr_reply_reader_cut(parser->reader);
+    return fr_reply_parser_finish(parser);
+}
+
 fr_status fr_reply_parser_finish(fr_reply_parser *parser) {
     if (!parser || !parser->decoder) return not_begun();
     FR_TRY(feed_rest(parser));

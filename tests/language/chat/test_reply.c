@@ -73,7 +73,7 @@ typedef struct run {
     const fr_reply_format *format;
     const char *prompt;
     json_t *tools;
-    bool whole;
+    bool whole, cut;
     size_t piece; /* bytes of the longest; 0: all at once */
 } run;
 
@@ -89,6 +89,7 @@ static part_log read_reply(const run *how, const char *reply, size_t length, jso
         if (n > length - at) n = length - at;
         require(fr_reply_reader_feed(reader, reply + at, n, false));
     }
+    if (how->cut) fr_reply_reader_cut(reader);
     require(fr_reply_reader_finish(reader));
     char *json;
     size_t size;
@@ -333,13 +334,14 @@ END_TEST
 /* ------------------------------------------------------------------------------------------------------- by example */
 
 /* expected: letters and texts as in a log, with '|' between parts; ids left out. */
-static void check_parts(const char *style, const char *prompt, bool whole, const char *reply, const char *expected) {
+static void check_run(const char *style, const char *prompt, bool whole, bool cut, const char *reply,
+                      const char *expected) {
     static const char tools[] =
         "[{\"name\": \"now\", \"parameters\": {\"properties\": {\"n\": {\"type\": \"integer\"}, "
         "\"s\": {\"type\": \"string\"}, \"list\": {\"type\": \"array\"}, \"map\": {\"type\": \"object\"}}}}]";
     fr_reply_format format = format_of(style);
     json_t *list = json_loads(tools, 0, NULL), *message;
-    run how = {.format = &format, .prompt = prompt, .tools = list, .whole = whole, .piece = 3};
+    run how = {.format = &format, .prompt = prompt, .tools = list, .whole = whole, .cut = cut, .piece = 3};
     part_log l = read_reply(&how, reply, strlen(reply), &message);
     fr_text_buffer shown = {0};
     for (size_t at = 0; at < l.text.length; at += strlen(l.text.bytes + at) + 1) {
@@ -353,6 +355,10 @@ static void check_parts(const char *style, const char *prompt, bool whole, const
     fr_text_free(&l.text);
     json_decref(message);
     json_decref(list);
+}
+
+static void check_parts(const char *style, const char *prompt, bool whole, const char *reply, const char *expected) {
+    check_run(style, prompt, whole, false, reply, expected);
 }
 
 START_TEST(reasoning) {
@@ -864,6 +870,62 @@ START_TEST(families_by_tokens) {
     json_decref(list);
     fr_text_free(&expected.text);
     fr_text_free(&tokens.text);
+}
+END_TEST
+
+/* Replies that were cut off at a limit, within a call of a tool: its arguments are given as far as they came, as
+ * llama-server does it, whether calls are given whole or as they come. What may be no call yet is content. */
+static const struct {
+    const char *style, *reply, *parts; /* NULL: content */
+} cut_replies[] = {
+    {"qwen3", "So.\n<tool_call>\n{\"name\": \"now\", \"arguments\": {\"s\": \"a b", "cSo.|nnow|a{\"s\": \"a b|e"},
+    {"qwen3", "<tool_call>\n{\"name\": \"now\", \"arguments\": {\"s\": \"a <", "nnow|a{\"s\": \"a <|e"},
+    {"qwen3", "<tool_call>\n{\"name\": \"now\", \"arguments\": {\"n\": 12", "nnow|a{\"n\": 12|e"},
+    {"qwen3", "<tool_call>\n{\"name\": \"now\", \"argum", "nnow|e"},
+    {"qwen3", "<tool_call>\n{\"name\": \"now\", \"arguments\": {\"n\": 12}}\n</tool_ca", "nnow|a{\"n\": 12}|e"},
+    {"qwen3", "<tool_call>" OF_NOW "</tool_call>\n<tool_call>{\"name\": \"now\", \"arguments\": {", ONE "|nnow|a{|e"},
+    {"qwen3", "{\"name\": \"now\", \"arguments\": {\"n\": 1", "nnow|a{\"n\": 1|e"},
+    {"qwen3", "<tool_call>\n{\"name\": \"no", NULL},
+    {"qwen3", "<tool_call>\n{\"name\": \"then\", \"arguments\": {\"n\": 1", NULL},
+    {"qwen3", "Look:\n{\"name\": \"now\", \"arguments\": {\"n\": 1", NULL},
+    {"qwen3", "<think>I call <tool_call>{\"name\": \"now\", \"arguments\": {", "rI call <tool_call>{\"name\": \"now\", "
+              "\"arguments\": {"},
+    {"qwen3.5", "<tool_call>\n<function=now>\n<parameter=s>\na\nb <", "nnow|a{\"s\":\"a\\nb |e"},
+    {"qwen3.5", "<tool_call>\n<function=now>\n<parameter=n>\n12", "nnow|a{\"n\":12|e"},
+    {"qwen3.5", "<tool_call>\n<function=now>\n<param", "nnow|a{|e"},
+    {"qwen3.5", "<tool_call>\n<function=no", NULL},
+    {"glm", "<tool_call>now<arg_key>s</arg_key><arg_value>x", "nnow|a{\"s\":\"x|e"},
+    {"minimax", "<minimax:tool_call>\n<invoke name=\"now\">\n<parameter name=\"s\">x", "nnow|a{\"s\":\"x|e"},
+    {"gemma4", "<|tool_call>call:now{s:<|\"|>x y", "nnow|a{\"s\":\"x y|e"},
+    {"gemma4", "<|tool_call>call:now{n:1,l:[2,34", "nnow|a{\"n\":1,\"l\":[2,34|e"},
+    {"kimi", "<|tool_calls_section_begin|><|tool_call_begin|>functions.now:0<|tool_call_argument_begin|>{\"n\": 1",
+     "nnow|a{\"n\": 1|e"},
+    {"kimi", "<|tool_calls_section_begin|><|tool_call_begin|>functions.now:0<|tool_call_arg", NULL},
+    {"deepseek-v3", DEEPSEEK "{\"s\": \"x", "nnow|a{\"s\": \"x|e"},
+    {MISTRAL, "[TOOL_CALLS]now[ARGS]{\"s\": \"x", "nnow|a{\"s\": \"x|e"},
+    {LFM, "<|tool_call_start|>[now(s='x y", "nnow|a{\"s\":\"x y|e"},
+    {"llama3-tools", "{\"name\": \"now\", \"parameters\": {\"s\": \"x", "nnow|a{\"s\": \"x|e"},
+    {"phi4-mini", "<|tool_call|>[" OF_NOW ", {\"name\": \"now\", \"arguments\": {\"n\": 1", ONE "|nnow|a{\"n\": 1|e"},
+    {"qwen3", "No call at all", NULL},
+};
+
+START_TEST(calls_that_are_cut_off) {
+    char content[512];
+    snprintf(content, sizeof content, "c%s", cut_replies[_i].reply);
+    const char *parts = cut_replies[_i].parts, *reply = cut_replies[_i].reply;
+    check_run(cut_replies[_i].style, "", true, true, reply, parts ? parts : content);
+    fr_reply_format format = format_of(cut_replies[_i].style);
+    json_t *list = json_loads("[{\"name\": \"now\"}]", 0, NULL), *whole, *streamed;
+    run how = {.format = &format, .tools = list, .whole = true, .cut = true};
+    part_log one = read_reply(&how, reply, strlen(reply), &whole);
+    how.whole = false;
+    part_log other = read_reply(&how, reply, strlen(reply), &streamed);
+    ck_assert_msg(json_equal(whole, streamed), "%s", reply);
+    fr_text_free(&one.text);
+    fr_text_free(&other.text);
+    json_decref(whole);
+    json_decref(streamed);
+    json_decref(list);
 }
 END_TEST
 
@@ -1611,6 +1673,7 @@ int main(void) {
     tcase_add_test(tcase, calls);
     tcase_add_loop_test(tcase, calls_that_nearly_are, 0, COUNT_OF(near_misses));
     tcase_add_loop_test(tcase, calls_of_families, 0, COUNT_OF(families));
+    tcase_add_loop_test(tcase, calls_that_are_cut_off, 0, COUNT_OF(cut_replies));
     tcase_add_loop_test(tcase, families_by_tokens, 0, COUNT_OF(families));
     tcase_add_test(tcase, generic_calls);
     tcase_add_test(tcase, arguments_once);

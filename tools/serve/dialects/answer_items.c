@@ -41,12 +41,8 @@ json_t *fr_item_text(const fr_telling *t) {
 }
 
 json_t *fr_item_object(const fr_telling *t) {
-    const fr_stream *text = &t->item.text;
-    json_error_t error;
-    json_t *object = text->length ? fr_json_load(text->bytes, text->length, &error) : NULL;
-    if (json_is_object(object)) return object;
-    json_decref(object);
-    return json_object();
+    json_t *object = fr_json_load_cut(t->item.text.bytes, t->item.text.length);
+    return object ? object : json_object();
 }
 
 static void close_item(fr_telling *t) {

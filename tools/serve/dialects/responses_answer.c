@@ -1,6 +1,7 @@
 /* Answers of OpenAI's /v1/responses (answer_dialect.h). */
 #include <string.h>
 
+#include "tools/cli/wide_json.h"
 #include "tools/serve/dialects/answer_dialect.h"
 #include "tools/serve/tool_kinds.h"
 
@@ -243,8 +244,19 @@ static void more(fr_telling *t, const json_t *text) {
     send_text(t, "delta", "delta", call ? text_of(t) : json_incref((json_t *)(uintptr_t)text));
 }
 
+/* True if the reply was cut off within the item: in its last one, or in a call whose arguments are no whole JSON. */
+static bool is_cut(const fr_telling *t) {
+    const fr_stream *text = &t->item.text;
+    json_error_t error;
+    if (!fr_items_cut(t) || t->item.last || t->item.kind != FR_ITEM_CALL) return fr_items_cut(t) && t->item.last;
+    json_t *arguments = text->length ? fr_json_load(text->bytes, text->length, &error) : NULL;
+    bool whole_json = arguments != NULL;
+    json_decref(arguments);
+    return !whole_json;
+}
+
 static json_t *close(fr_telling *t) {
-    bool call = t->item.kind == FR_ITEM_CALL, cut = t->item.last && fr_items_cut(t);
+    bool call = t->item.kind == FR_ITEM_CALL, cut = is_cut(t);
     send_text(t, "done", call ? kind_of(t)->key : "text", text_of(t));
     if (!call) send_part(t, "response.content_part.done", "part", part_of(t, fr_item_text(t)));
     json_t *item = item_of(t, cut ? "incomplete" : "completed", call ? text_of(t) : part_of(t, fr_item_text(t)));
