@@ -12,7 +12,7 @@
 
 #define BELOW_MARKS 9223372036000000000 /* there are more marks above it than a text has values */
 
-/* An integer of the text that a mark stands for. */
+/* An integer of the text, for which a mark stands. */
 typedef struct spot {
     const char *digits;
     size_t length;

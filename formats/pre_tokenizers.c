@@ -82,17 +82,18 @@ static fr_text text_of(const char *string) {
 /* Bloom's expression: pieces end at punctuation, Arabic, Chinese and Indian too. */
 #define BLOOM " ?[^(\\s|.,!?\xe2\x80\xa6\xe3\x80\x82\xef\xbc\x8c\xe3\x80\x81\xe0\xa5\xa4\xdb\x94\xd8\x8c)]+"
 
-/* Cut digits into threes from the right; Cohere's expression keeps them together if a word goes on after them. They
- * look through each run of digits once, while the published \d{1,3}(?=(?:\d{3})*\b) would do it at every digit. WORD
- * has the characters between which and a digit Oniguruma, the reference implementation, sees no \b. */
+/* THREES cuts digits into threes from the right. BOUND_THREES, Cohere's, keeps the digits together if a word goes on
+ * after them. Both look through each run of digits once, while the published \d{1,3}(?=(?:\d{3})*\b) would do it at
+ * every digit. WORD lists the characters that continue a word after a digit: Oniguruma, the reference implementation,
+ * sees no \b before them. */
 #define WORD                                                                                                         \
     "[\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}" \
     "\\x{1F150}-\\x{1F169}\\x{1F170}-\\x{1F189}]"
 #define THREES(digit) "(?<!" digit ")" digit "{1,2}(?=(?:" digit "{3})*+(?!" digit "))|" digit "{3}"
 #define BOUND_THREES  "(?<!\\d)\\d++(?=" WORD ")(*SKIP)(*FAIL)|" THREES("\\d")
 
-/* Cut numbers where the published (?=(\d{3})+(?!\d)) does: a piece begins before each three digits and goes on to the
- * next such place, so it need not be digits only. */
+/* THREES_ON cuts numbers where the published (?=(\d{3})+(?!\d)) does: a piece begins before each three digits and goes
+ * on to the next such place, so it need not be digits only. */
 #define HEAD      "\\d{1,2}(?=(?:\\d{3})*+(?!\\d))"
 #define THREES_ON "(?<!\\d)" HEAD "(*SKIP)(*FAIL)|\\d{3}(?:\\D++(?:" HEAD ")?)*+"
 

@@ -35,7 +35,7 @@ typedef struct fr_pre_tokenizer {
     bool begins_unless_told;  /* a bos stands before every text if the file doesn't say */
     bool ends_unless_told;    /* an eos stands after every text if the file doesn't say */
     bool parts;               /* a sep stands after every text */
-    fr_default_ids ids;       /* for files that name none */
+    fr_default_ids ids;       /* used for files that name none */
     bool end_for_all;         /* the end-of-text token also serves as bos and unknown if there are none */
 } fr_pre_tokenizer;
 

@@ -8,8 +8,7 @@
  *    "pre_tokenizer":  the same with "pretokenizers"; the last one may be a ByteLevel
  *    "post_processor": null, or {"type": "TemplateProcessing", "single": [...], "special_tokens": {...}}
  *    "decoder":        a rule, or a Sequence of "decoders"
- *    "model":          {"type": "BPE", "vocab": {text: id}, "merges": [["a", "b"] or "a b", ...], "unk_token", ...}}
- * */
+ *    "model":          {"type": "BPE", "vocab": {text: id}, "merges": [["a", "b"] or "a b", ...], "unk_token", ...}} */
 #ifndef FR_FORMATS_TOKENIZER_JSON_H
 #define FR_FORMATS_TOKENIZER_JSON_H
 

@@ -53,7 +53,7 @@ static fr_status join(const char *folder, const char *name, char **path) {
 
 /* ---------------------------------------------------------------------------------------------------------- finding */
 
-/* Finds the files in the manifest of that type. */
+/* Finds the files that the manifest for the name's type lists. */
 static fr_status find_listed(const char *folder, const fr_model_name *name, fr_found_files *found) {
     char manifest_name[4 * FR_NAME_PART + 32];
     snprintf(manifest_name, sizeof manifest_name, MANIFEST "%s=%s=%s.json", name->org, name->model,

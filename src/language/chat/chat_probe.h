@@ -52,7 +52,7 @@ bool fr_chat_probe_text_beside_calls(fr_chat_probe *probe);
 /* True if the prompt shows calls of past turns. */
 bool fr_chat_probe_shows_calls(fr_chat_probe *probe);
 
-/* Tells what becomes of the tools among its variables, which must be those of fr_chat_probe_tools. The answer is
+/* Tells what becomes of the tools in the probe's variables, which must be those of fr_chat_probe_tools. The answer is
  * FR_TAKEN also if the template fails without tools too, because the tools are not the reason then. */
 fr_taken fr_chat_probe_takes_tools(fr_chat_probe *probe);
 

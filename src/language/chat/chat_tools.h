@@ -26,8 +26,8 @@ fr_status fr_chat_tools_describe(json_t *messages, json_t *tools, const fr_call_
  * description differently, the example stays untrusted. */
 fr_status fr_chat_tools_trust_example(const fr_described_tools *described, fr_marked_text *prompt);
 
-/* Turns all calls and results into texts; the last two do it with the results that do not follow a message with calls,
- * as conversations have them from which older messages were cut. */
+/* The first turns all calls and results into texts. The others find, and turn into texts, only the results that do not
+ * follow a message with calls. Such results occur in conversations from which older messages were cut. */
 fr_status fr_chat_calls_as_texts(json_t *messages);
 bool fr_chat_has_orphans(const json_t *messages);
 fr_status fr_chat_orphans_as_texts(json_t *messages);

@@ -11,10 +11,10 @@
 enum {
     BEGIN,
     LEAD,  /* after the mark, or in a list, before the object */
-    FENCE, /* Command R's list stands in a fence of Markdown, which the mark before it also begins */
-    OPENING, /* backticks of a fence that the model put around its objects, then the fence's language, */
+    FENCE, /* the beginning of the fence of Markdown around Command R's list, which must follow the mark */
+    OPENING, /* the opening backticks of a fence that the model put around its objects */
     LANGUAGE,
-    CLOSING, /* and the backticks that close it */
+    CLOSING, /* the closing backticks of that fence */
     OBJECT,
     CLOSE, /* the second closing brace must come */
     AFTER, /* after the object: its mark must come */
@@ -102,7 +102,7 @@ static bool is_blank(const json_t *text) {
     return text && begin == length;
 }
 
-/* Ends the arguments, which may also be a string whose text is the object or nothing, or null. */
+/* Ends the arguments. Besides an object they may be null, or a string that is blank or holds the object as text. */
 static bool end_arguments(fr_reply_call *call) {
     call->given = true;
     if (call->value.length == 0) return true;

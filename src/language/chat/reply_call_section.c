@@ -1,6 +1,5 @@
-/* Reads calls in a section of their own. DeepSeek's are a name, a mark and a JSON object; before V3.1 a type takes the
- * name's place, and the name and the object in a fence of Markdown follow. Kimi's have an id that contains the
- * name. */
+/* Reads calls in a section of their own. DeepSeek writes a name, a mark and a JSON object; before V3.1 it writes a
+ * type, the mark, the name, and the object in a fence of Markdown. Kimi writes an id that contains the name. */
 #include <string.h>
 
 #include "src/language/chat/reply_call.h"

@@ -159,7 +159,7 @@ static const fr_call_form forms[] = {
      .between = ",\n",
      .after = "\n]\n```"},
 
-    /* Phi-4-mini: between tokens, as its template has it, or after a word */
+    /* Phi-4-mini: calls stand between two tokens, as in its template, or after a word */
     {.words = {"<|tool|>", "<|/tool|>"},
      .marks = {[FR_MARK_CALL] = "<|tool_call|>", [FR_MARK_CALL_END] = "<|/tool_call|>", [FR_MARK_CALLS] = "functools"},
      .reader = &fr_read_json_call,

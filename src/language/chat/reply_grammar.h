@@ -29,8 +29,8 @@ fr_status fr_reply_rules(const fr_reply_plan *plan, fr_grammar_rules *rules);
 /* True for a tool with "strict": true. For any other tool, parts of its schema that can't be enforced are ignored. */
 bool fr_tool_is_strict(const json_t *tool);
 
-/* Makes the schema of a tool's parameters, which conversations may leave out: then it is the schema of the empty
- * object. Refused are parameters that are no schema of objects, and schemas with NULs anywhere. */
+/* Makes the schema of a tool's parameters. If a conversation leaves them out, it is the schema of the empty object.
+ * Parameters that are no schema of objects are refused, and so are schemas with NULs anywhere. */
 fr_status fr_tool_schema(const json_t *tool, fr_grammar_rules *rules, json_t **schema);
 
 /* Makes all arguments of a call, in the forms that write them one by one as text, for example

@@ -12,8 +12,8 @@
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
-/* Makes a JSON string of any bytes. Each broken character becomes one U+FFFD, which replaces all of its bytes that are
- * there, at least one. NULL: memory ran out. */
+/* Makes a JSON string of any bytes. Each broken character becomes one U+FFFD, however many of its bytes are there.
+ * NULL: memory ran out. */
 static json_t *string_of(const fr_text_buffer *text) {
     fr_text_buffer valid = {0};
     for (size_t at = 0; at < text->length;) {

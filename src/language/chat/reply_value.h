@@ -1,4 +1,4 @@
-/* Writes arguments that a model gives as plain text as JSON of the type in the tool's schema.
+/* Turns arguments that a model wrote as plain text into JSON of the type that the tool's schema gives.
  *
  * In: a text, and the types that it may have (reply_schema.h). Out: JSON text, appended. */
 #ifndef FR_SRC_LANGUAGE_CHAT_REPLY_VALUE_H

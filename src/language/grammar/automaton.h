@@ -35,7 +35,7 @@ uint8_t fr_automaton_same_until(const fr_automaton *automaton, uint32_t state, u
 bool fr_automaton_ends(const fr_automaton *automaton, uint32_t state);
 bool fr_automaton_goes_on(const fr_automaton *automaton, uint32_t state);
 
-/* The only byte that can come next; -1: there are several, or the text may end here. */
+/* Gives the only byte that can come next; -1: there are several, or the text may end here. */
 int fr_automaton_only_byte(const fr_automaton *automaton, uint32_t state);
 
 /* Gives one part of a state: the places that return to the same frame. *local: the state of these places as if they

@@ -18,7 +18,7 @@ typedef struct fr_decimal {
  * number. */
 fr_decimal fr_decimal_of(const json_t *value, bool above, bool *whole);
 
-/* Makes the number of so many digits that are all 9. */
+/* Makes the number that consists of this many nines. */
 fr_decimal fr_decimal_nines(size_t digits, bool negative);
 
 int fr_decimal_compare(const fr_decimal *one, const fr_decimal *other);

@@ -43,7 +43,7 @@ fr_expression fr_written_quote(fr_written_parts *parts);
 fr_expression fr_written_write(fr_grammar_rules *rules, const fr_character_range *ranges, size_t count, bool except);
 fr_expression fr_written_string_of_length(fr_written_parts *parts, uint32_t least, uint32_t most);
 
-/* Allows strings of plain characters between quotes that differ from each of some names. */
+/* Allows quoted strings of plain characters, except for the given names. */
 fr_expression fr_written_other_string(fr_written_parts *parts, const char *const *names, size_t count);
 
 /* The bounds of a number. The functions allow the integers or the real numbers between them. A bound of real numbers

@@ -9,7 +9,7 @@
 #define MAX_RULES    20000 /* the most rules of values that come in the schema's order */
 #define MAX_HITS     64    /* the most items that `contains` may require */
 #define MAX_CHOICES  8     /* the most choices within each other */
-#define MAX_INTEGERS 100   /* integers that are listed at most, and only if their bounds are within MAX_BOUND */
+#define MAX_INTEGERS 100   /* the most integers that are listed, and only if their bounds are within MAX_BOUND */
 #define MAX_BOUND    1000000000000000
 
 /* ----------------------------------------------------------------------------------------------------------- tuples */

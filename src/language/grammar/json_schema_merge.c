@@ -112,8 +112,9 @@ static json_t *all_patterns(fr_grammar_rules *rules, const json_t *one, const js
     return all;
 }
 
-/* True if the two can't be merged: the schema for one's unnamed members would also apply to names that the other's
- * patterns match, or to members of the other that match patterns of its own. */
+/* True if the two can't be merged. One has a schema for all members that it doesn't name or match by a pattern. After
+ * the merge that schema would miss names that the other's patterns match, or would also apply to members of the other
+ * that match one's own patterns. */
 static bool crosses(const json_t *one, const json_t *other) {
     const json_t *others = json_object_get(one, "additionalProperties");
     if (!others || json_is_true(others)) return false;
@@ -126,8 +127,8 @@ static bool looks_around(const json_t *one) {
     return json_object_get(one, "unevaluatedProperties") || json_object_get(one, "unevaluatedItems");
 }
 
-/* True if the two list their first items differently, so that the other's schema for items would apply to other items
- * after the merge. */
+/* True if the two have different lists of first items. After a merge, one's schema for the items after its list would
+ * apply to other items than before. */
 static bool lists_differ(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     static const char *const of_items[] = {"items", "prefixItems", "additionalItems", "unevaluatedItems"};
     const json_t *first = json_object_get(one, "prefixItems");
@@ -193,7 +194,8 @@ static json_t *merge_values(fr_grammar_rules *rules, const char *key, const json
     return fr_schema_is_word(key, schemas) ? both_of(rules, one, other) : NULL;
 }
 
-/* Merges a second pattern, or a second constant, by another keyword; false: the keyword is another one. */
+/* Writes a second pattern or a second constant under another keyword, because one keyword can't hold both; false: the
+ * keyword is neither of the two. */
 static bool said_otherwise(fr_grammar_rules *rules, json_t *both, const char *key, const json_t *mine,
                            const json_t *value) {
     if (strcmp(key, "pattern") == 0 && fr_json_is_text(mine) && fr_json_is_text(value)) {

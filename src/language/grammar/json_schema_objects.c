@@ -14,7 +14,8 @@ typedef struct shape {
     fr_schema_reader *r;
     const json_t *schema, *patterns, *others; /* others: additionalProperties or its substitute; NULL: there is none */
     const fr_schema_path *path;
-    /* both by name; `properties` also has the required names that are not among the schema's own, after those */
+    /* both by name; after the schema's own properties, `properties` also has the required names that are not among
+     * them */
     json_t *properties, *required;
     fr_language *of_pattern[MAX_PATTERNS]; /* the language of names for each pattern */
     fr_language *names;                    /* the language of allowed names; NULL: all are allowed */
@@ -383,7 +384,8 @@ static fr_status read(shape *s, fr_expression *expression) {
         *expression = fr_written_any_object(s->r->parts);
         return FR_OK;
     }
-    /* Other members that the schema does not mention are allowed only if there is nothing else. */
+    /* a schema that says nothing about further members gets them only if it has no patterns, and no properties or too
+     * few for its least number of members */
     bool wanted = s->others ? !json_is_false(s->others) : !s->pattern_count && (!properties || s->least > properties);
     return read_closed(s, wanted && (!s->r->parts->mark || properties == 0), expression);
 }

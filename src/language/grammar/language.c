@@ -309,9 +309,9 @@ static fr_character_range *ranges_like(const fr_language *l, fr_language_state s
     return ranges;
 }
 
-/* The bounds of a text's length, and two distances for each state, in characters to an end: shortest is the distance
- * over the shortest path, and looped the one over the shortest path through a state that leads to itself, which can be
- * made longer by any number of characters. NEVER: there is no such path. */
+/* The bounds of a text's length, and for each state two distances to an end, in characters. `shortest` is that of the
+ * shortest path. `looped` is that of the shortest path through a state that leads to itself, which any number of
+ * characters can lengthen. NEVER: there is no such path. */
 #define NEVER UINT32_MAX
 typedef struct lengths {
     uint32_t least, most, *shortest, *looped;

@@ -31,9 +31,9 @@ fr_status fr_json_schema_read(fr_text text, fr_grammar_rules *rules);
 typedef fr_expression fr_write_characters(fr_grammar_rules *rules, const fr_character_range *ranges, size_t count,
                                           bool except);
 
-/* Make an expression of a regular expression. whole: it must match the whole text; otherwise a part of the text is
- * enough, unless ^ and $ are used, as in a schema's `pattern`. fr_regex_parse leaves look-arounds in it; *looks: there
- * are some. */
+/* Make an expression of a regular expression. whole: it must match the whole text. Otherwise it may match a part of
+ * the text, as a schema's `pattern` does, and ^ and $ tie it to the text's ends. fr_regex_parse leaves look-arounds in
+ * the expression; *looks: there are some. */
 fr_status fr_regex_parse(fr_text text, bool whole, fr_write_characters *write, fr_grammar_rules *rules,
                          fr_expression *expression, bool *looks);
 fr_status fr_regex_expression(fr_text text, bool whole, fr_write_characters *write, fr_grammar_rules *rules,

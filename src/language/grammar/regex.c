@@ -12,7 +12,7 @@
 #include "src/language/grammar/unicode_classes.h"
 
 #define MAX_DEPTH  100
-#define MAX_RANGES 8192 /* ranges in a class; Unicode's letters are 650 */
+#define MAX_RANGES 8192 /* ranges in a class; all letters of Unicode take 650 */
 
 typedef struct ranges {
     fr_character_range items[MAX_RANGES];
@@ -51,7 +51,7 @@ static const fr_character_range DIGITS[] = {{'0', '9'}}, WORD[] = {{'0', '9'}, {
                                             {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F},
                                             {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
 
-/* Adds the ranges of a class letter, or those between them for a capital letter. False: it is not a class letter. */
+/* Adds the ranges of a class letter; a capital letter adds all other characters. False: it is not a class letter. */
 static bool class_letter(int letter, ranges *set) {
     const fr_character_range *items = letter == 'd' || letter == 'D'   ? DIGITS
                                       : letter == 'w' || letter == 'W' ? WORD
@@ -107,7 +107,7 @@ static bool turn_round(ranges *set, size_t count) {
     return true;
 }
 
-/* Reads \p{NAME}, \pL, or \P for all other characters, after the backslash. */
+/* Reads a property after its backslash: p{NAME} or pL, or the same with P for all other characters. */
 static fr_status read_property(reader *r, ranges *set) {
     const char *bytes = r->c.text.bytes;
     bool except = bytes[r->c.at] == 'P';
@@ -207,8 +207,8 @@ static fr_expression any_text(reader *r) {
     return fr_expression_repeat(r->rules, r->write(r->rules, NULL, 0, true), 0, FR_GRAMMAR_UNBOUND);
 }
 
-/* Makes a look-around: the text that follows begins with the expression or, without FR_LOOK_AHEAD, the text before ends
- * with it. */
+/* Makes a look-around. It holds if the text that follows begins with the expression or, without FR_LOOK_AHEAD, if the
+ * text before ends with it. */
 static fr_expression look(reader *r, fr_expression of, unsigned how) {
     r->looks = true;
     fr_expression any = any_text(r);

@@ -22,7 +22,7 @@ typedef struct fr_token_node {
     int32_t id;     /* the token that ends here, -1: none; further tokens of the same bytes: fr_token_tree.same */
     uint16_t depth; /* 1: its byte is the first of a token */
     uint8_t byte;
-    bool itself; /* the token as itself: no other token has these bytes */
+    bool itself; /* the node is a token as itself, whose bytes no other token has */
 } fr_token_node;
 
 struct fr_token_tree {

@@ -26,7 +26,7 @@ static fr_jinja_nodes parse_block(fr_jinja_parser *p, fr_jinja_node *node, const
     return body;
 }
 
-/* Parses the same up to the only end tag, and skips its word. */
+/* Parses the rest of a tag, and the body up to its only end tag, whose word it skips. */
 static fr_jinja_nodes parse_whole_block(fr_jinja_parser *p, fr_jinja_node *node, const char *end) {
     const char *const ends[] = {end, NULL};
     fr_jinja_nodes body = parse_block(p, node, ends);

@@ -1,4 +1,4 @@
-/* Parses expressions by Jinja's grammar: makes a tree of tokens. */
+/* Parses expressions by Jinja's grammar: makes trees from tokens. */
 #include "src/language/jinja/template_function.h"
 #include "src/language/jinja/template_parser.h"
 

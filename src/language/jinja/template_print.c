@@ -201,7 +201,7 @@ static bool json_escapes(int32_t codepoint, char quote) {
     return codepoint == quote || codepoint == '\\' || codepoint < 0x20;
 }
 
-/* Escapes all but ASCII. */
+/* True for a character that Python escapes with ensure_ascii: any that JSON must escape, and any above '~'. */
 static bool json_escapes_more(int32_t codepoint, char quote) {
     return json_escapes(codepoint, quote) || codepoint >= 0x7F;
 }

@@ -20,7 +20,7 @@ static void merge(const sorting *s, const size_t *from, size_t *to, size_t begin
     }
 }
 
-/* Gives the order of the keys, as their numbers; NULL after a failure. */
+/* Gives the indices of the keys in sorted order; NULL after a failure. */
 static const size_t *sorted_order(fr_jinja_render *render, const fr_jinja_value *keys, size_t count, bool descending) {
     sorting s = {render, keys, descending};
     size_t *order = fr_jinja_render_take(render, count, sizeof *order),

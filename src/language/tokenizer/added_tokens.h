@@ -30,8 +30,8 @@ typedef struct fr_added_tokens {
     bool has_control;
 } fr_added_tokens;
 
-/* Adds a token. text: the text to search for, which may be a rewritten entry->text. Once the set is full it must be
- * sealed, which refuses a text that occurs twice, or only sorted, if equal texts have the same id. */
+/* Adds a token. text: the text to search for, which may be a rewritten entry->text. After the last token the set must
+ * be sealed, which refuses a text that occurs twice. If equal texts have the same id, sorting it is enough. */
 fr_status fr_added_tokens_add(fr_added_tokens *set, const fr_added_entry *entry, fr_text text, bool control,
                               const char *where);
 void fr_added_tokens_sort(fr_added_tokens *set);
@@ -47,7 +47,7 @@ void fr_added_tokens_mentioned(const fr_added_tokens *set, const char *text, siz
 /* Receives each stretch in order: a token, or, with id -1, the text between tokens, which is never empty. */
 typedef fr_status fr_added_fn(void *context, const char *text, size_t length, int32_t id);
 
-/* Walks over the stretches of a text. trust: for the text's bytes. */
+/* Walks over the stretches of a text. trust: the trusted runs of the text's bytes. */
 fr_status fr_added_tokens_walk(const fr_added_tokens *set, const char *text, size_t length, fr_trust trust,
                                fr_added_fn *stretch, void *context);
 

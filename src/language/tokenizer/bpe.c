@@ -1,4 +1,4 @@
-/* Byte-pair encoding (bpe.h). */
+/* Encodes pieces of text by merging pairs (bpe.h). */
 #include "src/language/tokenizer/bpe.h"
 
 #include <stdio.h>

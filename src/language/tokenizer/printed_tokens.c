@@ -87,7 +87,8 @@ typedef struct printing {
     const fr_text_rules *plain; /* the rules as they were read; item i belongs to item i of `rules` */
     fr_ready_rules rules;
     const fr_ready_rules *normalizer;
-    const bool *normalized; /* [vocabulary size] an added token that is printed as the normalizer rewrites it */
+    /* [vocabulary size] true for an added token that is printed as the normalizer rewrites it */
+    const bool *normalized;
     fr_rewrite_work work, names;
     uint64_t allowance;
     fr_text_buffer all;

@@ -115,14 +115,15 @@ static bool begins_with(fr_text text, fr_text content) {
 
 typedef struct replacing {
     fr_text text, content;
-    /* first: bytes of the first character; kept: bytes of the output that count as the first character */
+    /* first: bytes of the text's first character; kept: bytes of the output that count as that character */
     size_t first, kept;
     bool behind;        /* further output does not count */
     uint64_t *allowance;
     fr_text_buffer *out;
 } replacing;
 
-/* True for at most one character. A replacement of several characters counts as the last one's. */
+/* True for a text of at most one character. A replacement of several characters counts as the last one of them, so it
+ * is the first character only if it replaces no other. */
 static bool is_one(fr_text text) {
     return fr_first_character(text.bytes, text.length).there >= text.length;
 }

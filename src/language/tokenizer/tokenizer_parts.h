@@ -32,7 +32,7 @@ typedef struct fr_printed_tokens {
 
 struct fr_tokenizer {
     fr_vocabulary vocabulary;
-    fr_model_kind model; /* the one of the next four that is open */
+    fr_model_kind model; /* tells which of the next four members is open */
     fr_bpe bpe;
     fr_score_merges score_merges;
     fr_unigram unigram;

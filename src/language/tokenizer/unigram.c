@@ -1,4 +1,4 @@
-/* The unigram language model (unigram.h). */
+/* Encodes pieces of text with the unigram language model (unigram.h). */
 #include "src/language/tokenizer/unigram.h"
 
 #include <math.h>

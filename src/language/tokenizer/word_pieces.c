@@ -1,4 +1,4 @@
-/* WordPiece and WordLevel (word_pieces.h). */
+/* Encodes words as WordPiece and WordLevel do (word_pieces.h). */
 #include "src/language/tokenizer/word_pieces.h"
 
 #include <utf8proc.h>
