@@ -1,4 +1,4 @@
-/* A picture's memory: see image_parts.h. */
+/* Takes a picture's memory (image_parts.h). */
 #include <stdlib.h>
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* Members of JSON objects as texts and arrays: see json_member.h. */
+/* Reads members of JSON objects as texts and arrays (json_member.h). */
 #include "formats/json_member.h"
 
 #include "base/error.h"

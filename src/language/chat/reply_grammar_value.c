@@ -53,7 +53,7 @@ static fr_status check_words(const json_t *schema, const char *const *words, con
     return at.key ? fr_schema_fail(&at, FR_UNBUILT, "not built for texts in this model's calls") : FR_OK;
 }
 
-/* Follows references and lists of one schema, as long as the schema says nothing else. */
+/* Follows references, and lists of a single schema, as long as the schema says nothing else. */
 static const json_t *look_through(const making *m, const json_t *schema) {
     static const char *const reference[] = {"$ref", NULL}, *const list[] = {"allOf", NULL};
     for (int looks = 0; looks < MOST_LOOKS; looks++) {

@@ -159,9 +159,9 @@ static uint32_t make_token(making *m, const fr_expression_node *e, uint32_t next
 
 /* ------------------------------------------------------------------------------------------------------ small rules */
 
-/* Rules that are neither large nor repeat without end are copied to the places that refer to them. The part of a mask
- * that states share ends where a rule does, so a rule for a string is worth sharing, and one for its characters is
- * not. At the end of another rule a rule is always called: such a call needs no place to return to, so it costs
+/* A rule is copied to the places that refer to it, unless it is large or repeats without end. States share the part of
+ * a mask that lies within a rule, so a rule for a string should stay a rule, while a rule for its characters need not.
+ * A reference at the end of another rule is always a call: such a call needs no place to return to, so it costs
  * nothing, and an automaton whose rules each end with the next one keeps its few states. */
 enum { NOT_SEEN, BEING_SEEN, LARGE, SIZE_BASE };
 #define MAX_COPIED 256 /* ranges and rules of a body, with each repetition counted as often as it repeats */

@@ -11,8 +11,8 @@
 #define MAX_DEPTH   64 /* the most schemas within each other */
 #define MAX_SCHEMAS 20000
 #define MAX_LOOKS   8    /* the most references that are followed in a row */
-#define MAX_TYPES   7    /* JSON Schema has no more types */
-#define MAX_VALUES  4000 /* an automaton of bytes can't be in more places at once */
+#define MAX_TYPES   7    /* the most types of a schema; JSON Schema has no more */
+#define MAX_VALUES  4000 /* the most listed values; an automaton can't be in more places at once */
 
 struct fr_schema_reference {
     const json_t *schema;
