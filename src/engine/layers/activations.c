@@ -1,16 +1,16 @@
-/* Room for a batch's activations: see activations.h. */
+/* Takes room for a batch's activations: see activations.h. */
 #include "src/engine/layers/activations.h"
 
 #include "base/sizes.h"
 #include "src/engine/layers/parts.h"
 #include "src/engine/layers/stages.h"
 
-/* The widest of each, over the layers; and of attention's outputs. */
+/* Finds the widest row of each kind over the layers, the widest head, and the widest row of all heads' outputs. */
 static void set_widths(fr_activations *a, size_t *head_dim, size_t *joined) {
     const fr_trunk_spec *s = &a->trunk->spec;
     *head_dim = *joined = 0;
     a->ffn_width = s->ple_width;
-    for (size_t i = 0; i <= s->layers; i++) { /* an MTP layer works in such rows too */
+    for (size_t i = 0; i <= s->layers; i++) { /* the last is the MTP layer's, which uses the same rows */
         const fr_layer_spec *layer = fr_spec_layer(s, i);
         const fr_attention_spec *attention = &layer->attention;
         size_t width = layer->mixer == FR_MIXER_MLA ? layer->mla.value_dim : attention->head_dim;
@@ -39,7 +39,7 @@ static void take_rows(fr_activations *a, fr_arena *arena, size_t max_rows) {
     }
 }
 
-/* The first layer that recurs: what does has the same sizes in every layer. */
+/* Finds the first recurrent layer; all recurrent layers have the same sizes. */
 static const fr_layer_spec *recurrent_of(const fr_trunk_spec *spec) {
     for (size_t i = 0; i < spec->layers; i++)
         if (fr_mixer_recurs(spec->layer[i].mixer)) return &spec->layer[i];
@@ -72,7 +72,7 @@ void fr_activations_narrow(fr_activations *a) {
     const fr_trunk_spec *s = &a->trunk->spec;
     size_t keep = a->keep;
     a->x += keep * s->hidden;
-    a->normed += keep * s->hidden; /* of a layer whose parts share a norm */
+    a->normed += keep * s->hidden; /* needed in a layer whose parts share a norm */
     if (a->aux_layers) a->aux_hidden += keep * a->aux_layers->count * s->hidden;
     a->q += keep * a->q_width;
     a->attn += keep * a->q_width;

@@ -8,14 +8,14 @@
 #include "src/engine/weights/partition.h"
 
 #define BLOCK FR_KV_PAGE   /* positions */
-#define SPLIT (64 * BLOCK) /* positions that are partitioned at a time, at least */
+#define SPLIT (64 * BLOCK) /* the fewest positions that are partitioned at a time */
 
-/* Floats of a block's partial result for a query: o, m and l. */
+/* Counts the floats of a block's partial result for a query: o, m and l. */
 static size_t partial_size(size_t head_dim) {
     return (head_dim + 2 + 15) / 16 * 16;
 }
 
-/* Queries whose positions are partitioned are fewer than this. */
+/* Positions are partitioned only for fewer queries than this. */
 static size_t few(size_t threads) {
     return threads > 1 ? 2 * threads : 0;
 }
@@ -31,12 +31,13 @@ void fr_attend_layout(fr_attend_workspace *workspace, fr_arena *arena, size_t he
 
 /* ------------------------------------------------------------------------------------------------------ one KV head */
 
-/* The cache of a row; all of a batch are of one shape. */
+/* Gives the cache of a row's timeline; all caches of a batch have one shape. */
 static const fr_kv_layer *cache_of(const fr_attend_rows *a, size_t row) {
     return &a->batch->timelines[a->batch->rows[row].timeline]->layers[a->layer];
 }
 
-/* What the kernel is told of a KV head, by its number among those of the queries, but for these. */
+/* Fills in the kernel's arguments for a KV head, by its number among those of the queries; the caller adds the
+ * queries. */
 static fr_attn of_head(const fr_team *team, const fr_attend_rows *a, const fr_kv_layer *cache, size_t kv_head) {
     const uint8_t *const *pages = (const uint8_t *const *)cache->pages;
     size_t v_bytes = cache->v.bytes ? cache->v.bytes : cache->k.bytes; /* latent values begin their keys' rows */
@@ -93,8 +94,8 @@ static void partition_queries(const fr_team *team, const fr_attend_rows *a) {
 
 /* ---------------------------------------------------------------------------------------------------- by positions */
 
-/* Positions low..high of all KV heads, partitioned at a time; the scratch's partial results begin with block
- * low / BLOCK. */
+/* Positions low..high of all KV heads, which are partitioned at once; the partial results in the workspace begin with
+ * block low / BLOCK. */
 typedef struct split {
     const fr_attend_rows *rows;
     int64_t low, high;
@@ -106,7 +107,7 @@ static float *partial_of(const split *s, int64_t position, size_t query) {
     return s->rows->workspace->partials + (block * s->queries + query) * s->stride;
 }
 
-/* A query's positions among low..high; false where there are none. */
+/* Cuts a query to positions low..high; false: it has none there. */
 static bool within(const fr_attend_rows *a, size_t number, int64_t low, int64_t high, fr_attn_query *query) {
     *query = query_of(a, number);
     if (query->first < low) query->first = low;
@@ -114,7 +115,7 @@ static bool within(const fr_attend_rows *a, size_t number, int64_t low, int64_t 
     return query->first <= query->last;
 }
 
-/* Positions low..high of one KV head for all its queries. */
+/* Runs attention over positions low..high of one KV head, for all its queries. */
 static void attend_partial(const fr_team *team, const split *s, size_t kv_head, int64_t low, int64_t high) {
     const fr_attend_rows *a = s->rows;
     fr_attn_query *queries = a->workspace->queries + team->index * FR_ATTEND_BATCH, query;
@@ -130,7 +131,7 @@ static void attend_partial(const fr_team *team, const split *s, size_t kv_head, 
     if (attn.count > 0) a->kernels->attn(&attn);
 }
 
-/* Where a thread's share ends, as a KV head and a position: equal shares, but no block is divided. */
+/* Gives the end of a thread's share, as a KV head and a position: shares are equal, but no block is divided. */
 static void share_end(const split *s, size_t part, size_t parts, size_t *kv_head, int64_t *position) {
     size_t length = (size_t)(s->high - s->low + 1), at = length * s->rows->kv_heads * part / parts;
     int64_t exact = s->low + (int64_t)(at % length), rounded = (exact + BLOCK / 2) / BLOCK * BLOCK;
@@ -148,8 +149,8 @@ static void attend_share(const fr_team *team, const split *s) {
     if (from < to) attend_partial(team, s, head, from, to - 1);
 }
 
-/* Joins a query's blocks of this split to those of the splits before, as the kernel's definition says. A block's
- * partial result becomes the sum up to it. */
+/* Joins a query's blocks of this split to those of earlier splits, as the kernel's definition says. A block's partial
+ * result becomes the sum up to it. */
 static void join_query(const split *s, size_t number) {
     const fr_kernels *k = s->rows->kernels;
     size_t n = cache_of(s->rows, 0)->value_dim;
@@ -198,7 +199,7 @@ static void partition_positions(const fr_team *team, const fr_attend_rows *a) {
     }
 }
 
-/* Whether all rows are those of one timeline, in its order. */
+/* Returns true if all rows belong to one timeline, in its order. */
 static bool one_chain(const fr_batch *batch) {
     const fr_row *first = batch->rows;
     for (size_t r = 1; r < batch->count; r++)
@@ -206,9 +207,10 @@ static bool one_chain(const fr_batch *batch) {
     return true;
 }
 
-/* Where queries can't be partitioned evenly, being fewer than two a thread, and every thread finds a block's worth of
- * positions. With as many queries as threads or several each, sharing their heads' cache costs nothing that could be
- * measured, and joining does. */
+/* Returns true if partitioning positions is better than partitioning queries: there are fewer than two queries a
+ * thread, which can't be divided evenly, and enough positions to give every thread a block. With as many queries as
+ * threads, or several for each, it costs nothing measurable that threads share a head's cache, but joining partial
+ * results does cost time. */
 static bool positions_are_better(const fr_team *team, const fr_attend_rows *a) {
     size_t queries = a->batch->count * a->heads, heads = a->kv_heads;
     if (queries >= few(team->count) || !one_chain(a->batch)) return false;

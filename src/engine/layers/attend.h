@@ -17,17 +17,17 @@
 /* Queries handed to the attention kernel at once. */
 #define FR_ATTEND_BATCH 64
 
-/* What the threads work in; one for each stream of rows that runs at a time, shared by the team. */
+/* The memory that the threads work in; the team shares one for each stream of rows that runs at a time. */
 typedef struct fr_attend_workspace {
     fr_attn_query *queries; /* [threads][FR_ATTEND_BATCH] */
     float *scratch;         /* [threads][scratch_size] */
     size_t scratch_size;
-    float *partials;        /* results of single blocks; NULL: a thread alone */
+    float *partials;        /* results of single blocks; NULL: there is one thread */
     size_t partials_size;   /* floats */
     float *sums;            /* [2 * threads][2]: m and l of queries whose blocks are joined split by split */
 } fr_attend_workspace;
 
-/* Takes it for heads of up to head_dim from the arena, or measures it. */
+/* Takes a workspace for heads of up to head_dim from the arena, or measures it. */
 void fr_attend_layout(fr_attend_workspace *workspace, fr_arena *arena, size_t head_dim, size_t threads);
 
 typedef struct fr_attend_rows {
@@ -39,17 +39,17 @@ typedef struct fr_attend_rows {
     size_t q_step;         /* values from one query to the next */
     float *out;            /* [rows, stride]: as many outputs of its value_dim */
     size_t stride, heads;
-    size_t kv_first, kv_heads; /* the heads that those queries are of, among those that the cache keeps */
-    size_t span; /* positions that a row sees at most, 0: all */
+    size_t kv_first, kv_heads; /* the KV heads that those queries read, among those that the cache keeps */
+    size_t span; /* the most positions that a row sees, 0: all */
     float scale, softcap; /* of the scores; softcap 0: none */
-    const float *sinks;   /* [heads] scores of what has no value; NULL: none */
+    const float *sinks;   /* [heads] the scores of attention sinks, which have no value; NULL: none */
 } fr_attend_rows;
 
-/* Row and head of a query by its number in the order above, the last running fastest: for those who prepare queries, so
- * that a thread finds its own. */
+/* Gives the row and head of a query by its number in the order above, whose last part runs fastest. A step that
+ * prepares queries partitions them by this too, so that a thread finds its own. */
 void fr_attend_place(size_t number, size_t rows, size_t heads, size_t kv_heads, size_t *row, size_t *head);
 
-/* By the whole team; needs a barrier before and after. */
+/* The whole team calls this; it needs a barrier before and after it. */
 void fr_attend_run(const fr_team *team, const fr_attend_rows *rows);
 
 #endif

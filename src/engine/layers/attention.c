@@ -1,14 +1,14 @@
-/* Attention: projections, norms, rotation, the cache, scores, the output's projection. See parts.h.
+/* Runs attention: projections, norms, rotation, the cache, scores, the output's projection. See parts.h.
  *
  * In: the stream. Out: out, what attention adds to it. In phases with barriers between, in which a thread computes the
  * rows, the weight's features or the heads that it owns:
  *
- *     rows      normed = input_norm(x); or what stands for it, a->input
+ *     rows      normed = input_norm(x), or a->input instead
  *     features  q, k, v = projections of normed
- *     rows      q, k: bias, norm, where that is over all heads at once
+ *     rows      q, k: bias, norm, if the norm is over all heads at once
  *     heads     q: bias, norm, rotate; k: bias, norm, rotate, store; v: bias, norm, store; or rotate before norm
  *     heads     attn = attention(q, cache)
- *     heads     attn = attn * sigmoid(gate), where there are gates: each stands behind its head's query
+ *     heads     attn = attn * sigmoid(gate), if there are gates; each lies behind its head's query
  *     features  out = o(attn)
  *
  * With packed weights the rows of a product are quantized before it: whole rows by the thread that made them, others in
@@ -19,13 +19,13 @@
 #include "kernels/double_math.h"
 #include "src/engine/layers/parts.h"
 
-/* The axis that an angle follows where they take turns. */
+/* Gives the axis that an angle follows if the axes alternate. */
 static size_t axis_of(const fr_rope_spec *rope, size_t angle) {
     size_t axis = angle % FR_AXES;
     return angle < FR_AXES * rope->sections[axis] ? axis : 0;
 }
 
-/* Of one row and rotary form. */
+/* Computes the angles of one row in one rotary form. */
 static void row_angles(const fr_activations *a, size_t form, size_t row) {
     const fr_rope_spec *rope = &a->trunk->spec.rope[form];
     size_t angles = rope->dims / 2;
@@ -51,7 +51,7 @@ void fr_rotations(const fr_team *team, const fr_activations *a) {
         for (size_t r = begin; r < end; r++) row_angles(a, i, r);
 }
 
-/* What the projections read, as wide as they are. */
+/* Gives the input rows of the projections, which are as wide as these. */
 static const float *input_of(const fr_activations *a) {
     return a->input ? a->input : a->normed;
 }
@@ -64,12 +64,12 @@ void fr_input_norm(const fr_team *team, const fr_activations *a, const fr_layer 
     for (size_t r = begin; r < end; r++) fr_matrix_input_row(&a->workspace, r, input_of(a) + r * width, width);
 }
 
-/* Values from a head's query to the next one's. */
+/* Counts the values from a head's query to the next one's. */
 static size_t query_step(const fr_attention_spec *spec) {
     return (spec->output_gate ? 2 : 1) * spec->head_dim;
 }
 
-/* What the caches of the batch's timelines, which are alike, keep of the layer that this one reads. */
+/* Gives the layer that this one reads, in one of the caches of the batch's timelines, which are all alike. */
 static const fr_kv_layer *kept_of(const fr_activations *a, const fr_attention_spec *spec) {
     return &a->batch.timelines[a->batch.rows->timeline]->layers[spec->kv];
 }
@@ -78,7 +78,8 @@ fr_split fr_attention_split(const fr_activations *a, const fr_attention_spec *sp
     return fr_split_heads(spec->heads, a->batch.count ? kept_of(a, spec)->all : spec->kv_heads, each);
 }
 
-/* Keys and values are made of heads that are kept: those of the rank's queries, or all, where a drafter reads them. */
+/* Computes the projections. Keys and values are computed for the heads that are kept: those of the rank's queries, or
+ * all of them if a drafter reads them. */
 static void project(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                     const fr_attention_weights *weights) {
     const fr_workspace *w = &a->workspace;
@@ -97,7 +98,7 @@ static void project(const fr_team *team, const fr_activations *a, const fr_atten
                               &(fr_matrix_rows){a->v, a->kv_width, input, width, rows});
 }
 
-/* Queries and keys become whole rows, for norms over all of their heads. */
+/* Makes queries and keys whole rows on all ranks, for norms over all of their heads. */
 static void publish_wide(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec) {
     const fr_split keys = fr_split_heads(spec->kv_heads, spec->kv_heads, spec->head_dim);
     const fr_shared_rows rows[] = {
@@ -106,7 +107,7 @@ static void publish_wide(const fr_team *team, const fr_activations *a, const fr_
     fr_publish_rows(team, rows, spec->owns_kv ? 2 : 1);
 }
 
-/* All heads of one row, in place, before they are heads. */
+/* Norms all heads of one row at once, in place. */
 static void norm_wide(const fr_activations *a, float *heads, const float *bias, const float *norm, size_t width) {
     if (bias) a->kernels->add(heads, bias, width);
     a->kernels->rmsnorm(heads, heads, norm, width, a->trunk->spec.eps);
@@ -123,12 +124,13 @@ static void norm_rows(const fr_team *team, const fr_activations *a, const fr_att
     }
 }
 
-/* A head's part of a vector that all have; NULL: there is none, or it has been seen to (norm_rows). */
+/* Gives a head's part of a vector for all heads; NULL: there is none, or norm_rows has used it already. */
 static const float *of_head(const fr_attention_spec *spec, const float *bias, size_t head) {
     return bias && !spec->qk_norm_wide ? bias + head * spec->head_dim : NULL;
 }
 
-/* A head of one row, in place. bias: of the head; norm: of all; NULL: none. */
+/* Applies bias, norm and rotation to a head of one row, in place. bias: the head's own; norm: the same for all heads;
+ * NULL: none. */
 static void shape_head(const fr_activations *a, const fr_attention_spec *spec, float *head, const float *bias,
                        const float *norm, size_t row) {
     const fr_kernels *k = a->kernels;
@@ -142,7 +144,7 @@ static void shape_head(const fr_activations *a, const fr_attention_spec *spec, f
     if (norm && spec->norm_after_rope) k->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
 }
 
-/* Behind the positions that a model was trained on queries grow: transformers 5.17, model ministral3. */
+/* Scales a query that is past the positions the model was trained on: transformers 5.17, model ministral3. */
 static void scale_query(const fr_activations *a, const fr_attention_spec *spec, float *query, size_t row) {
     const fr_rope_spec *rope = &a->trunk->spec.rope[spec->rope];
     if (rope->query_beta == 0.0) return;
@@ -151,8 +153,8 @@ static void scale_query(const fr_activations *a, const fr_attention_spec *spec, 
     a->kernels->scale(query, spec->head_dim, (float)(1 + rope->query_beta * fr_log_double(1 + times)));
 }
 
-/* One key head and its value head of one row, in the activations; then stored at slot = position, where it is among
- * those that are kept. The value may come from the raw key, so it is first. */
+/* Finishes one key head and its value head of one row, and stores them at slot = position. The value may be made of
+ * the raw key, so it comes first. */
 static void store_kv(const fr_activations *a, const fr_attention_spec *spec, const fr_attention_weights *weights,
                      size_t row, size_t head) {
     const fr_kernels *k = a->kernels;
@@ -169,8 +171,8 @@ static void store_kv(const fr_activations *a, const fr_attention_spec *spec, con
     k->kv_store[cache->v.type](fr_kv_slot(cache, &cache->v, head - cache->first, position), stored, n);
 }
 
-/* Queries are partitioned as attention does it, and keys and values by heads too: what a thread reads there, it mostly
- * wrote here, and its part of the projections before. */
+/* Shapes queries and stores keys and values. Queries are partitioned as in attention, and keys and values by heads
+ * too, so that a thread reads mostly what it has written itself. */
 static void shape_and_store(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                             const fr_attention_weights *weights) {
     const float *norm = spec->qk_norm_wide ? NULL : weights->q_norm;
@@ -217,7 +219,7 @@ void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_
     fr_attend_run(team, &rows);
 }
 
-/* By the whole team. */
+/* Multiplies the outputs of the rank's heads by their gates. */
 static void gate_heads(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec) {
     size_t n = spec->head_dim, rows = a->batch.count, first, last, begin, end;
     fr_part_rank(team, fr_attention_split(a, spec, n), &first, &last);

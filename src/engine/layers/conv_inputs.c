@@ -1,5 +1,4 @@
-/* Inputs of convolutions over positions: whose rows a batch has, what they look back to, what is kept of them. See
- * parts.h.
+/* Finds the inputs of convolutions over positions, and keeps those that later forwards need. See parts.h.
  *
  * In: the rows' inputs, timelines' rings (recurrent.h). Out: inputs by position; rings and copies filled. */
 #include <string.h>

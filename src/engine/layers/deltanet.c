@@ -5,9 +5,9 @@
  *
  *     rows      normed = input_norm(x)
  *     features  inputs of the convolution, z, and for each value head a and b: projections of normed
- *     rows      of a projection that gives the first two key head by key head, its parts
+ *     rows      the parts of inputs and z, if one projection gives both key head by key head
  *     heads     mixed = silu(convolution of this and earlier inputs); queries and keys of length 1; decay, beta
- *     heads     positions behind the base once more, then the rows (recurrent.h): seen = what the states say;
+ *     heads     positions after the base once more, then the rows (recurrent.h): seen = outputs of the states;
  *               norm(seen) * silu(z)
  *     features  out = o(seen); the rows' inputs stay in the ring
  *
@@ -19,7 +19,7 @@
 #include "kernels/deltanet_gates.h"
 #include "src/engine/layers/parts.h"
 
-/* Channels of the convolution: queries and keys of all key heads, values of all value heads. */
+/* Counts the channels of the convolution: queries and keys of all key heads, values of all value heads. */
 static size_t channels(const fr_deltanet_spec *spec) {
     return 2 * spec->key_heads * spec->key_dim + spec->value_heads * spec->value_dim;
 }
@@ -38,7 +38,7 @@ fr_split fr_deltanet_split(const fr_deltanet_spec *spec, size_t each) {
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
 
-/* What a thread works in: positions that it runs once more, a strip, and the rows of a head. */
+/* Takes the memory of each thread: positions that it runs once more, a strip, and the rows of a head. */
 static void take_threads(fr_deltanet_rows *d, const fr_deltanet_spec *spec, fr_arena *arena, size_t max_rows,
                          size_t threads) {
     d->rerun_width = spec->key_dim + spec->value_dim;
@@ -66,12 +66,13 @@ void fr_deltanet_layout(fr_activations *a, const fr_deltanet_spec *spec, fr_aren
 
 /* ------------------------------------------------------------------------------------------------------ convolution */
 
-/* A row's decays, then its betas: behind what it convolves, as the ring keeps them (recurrent.h). */
+/* Gives a row's decays, which its betas follow. They lie behind the inputs of the convolution, as in the ring
+ * (recurrent.h). */
 static float *gates_of(const fr_activations *a, size_t row) {
     return a->conv->input + row * a->conv->width + a->deltanet->channels;
 }
 
-/* Channels [from, from + n) of what is made of such inputs. */
+/* Convolves channels [from, from + n) of the inputs. */
 static void convolve(const fr_activations *a, const fr_deltanet_weights *weights, const float *const *inputs,
                      size_t conv_kernel, size_t from, size_t n, float *out) {
     const float *at[FR_MOST_CONV_KERNEL];
@@ -79,14 +80,14 @@ static void convolve(const fr_activations *a, const fr_deltanet_weights *weights
     a->kernels->short_conv(out, at, weights->conv + from, a->deltanet->channels, conv_kernel, n);
 }
 
-/* A head's query or key becomes a vector of length 1, a query one over the root of its dimension. */
+/* Scales a head's key to the length 1, and a query to 1 over the root of its dimension. */
 static void make_unit(const fr_activations *a, const fr_deltanet_spec *spec, float *head, bool query) {
     size_t n = spec->key_dim;
     a->kernels->rmsnorm(head, head, NULL, n, 1e-6f / (float)n);
     a->kernels->scale(head, n, (float)(query ? 1.0 / (double)n : 1.0 / sqrt((double)n)));
 }
 
-/* One head of a row's queries, keys or values, by its number among them all. */
+/* Makes one head of a row's queries, keys or values, by its number among them all. */
 static void mix_head(const fr_activations *a, const fr_deltanet_spec *spec, const fr_deltanet_weights *weights,
                      size_t row, size_t head) {
     const fr_row *of = &a->batch.rows[row];
@@ -100,7 +101,7 @@ static void mix_head(const fr_activations *a, const fr_deltanet_spec *spec, cons
     if (head < keys) make_unit(a, spec, mixed, head < spec->key_heads);
 }
 
-/* b and a of each key head's values to those of all. */
+/* Separates b and a, which are together for each key head's values, into those of all value heads. */
 static void part_gates(const fr_deltanet_spec *spec, const float *gates, float *b, float *a) {
     size_t each = spec->value_heads / spec->key_heads, bytes = each * sizeof *gates;
     for (size_t g = 0; g < spec->key_heads; g++) {
@@ -134,11 +135,11 @@ typedef struct head_run {
     const fr_recurrent_layer *states;
     size_t head, key_head;
     float *rerun, *strip;   /* the thread's own */
-    fr_deltanet_row *rows;  /* the positions behind the base, then the batch's */
+    fr_deltanet_row *rows;  /* the positions after the base, then the batch's rows */
     size_t count;
 } head_run;
 
-/* Key and value of a position in the ring, made again. */
+/* Makes the key and value of a position in the ring once more. */
 static void rerun_position(const fr_activations *a, head_run *run, size_t position, size_t index) {
     const fr_deltanet_spec *spec = run->spec;
     const float *inputs[FR_MOST_CONV_KERNEL], *slot = fr_recurrent_slot(run->recurrent, run->states, position);
@@ -154,7 +155,7 @@ static void rerun_position(const fr_activations *a, head_run *run, size_t positi
         .key = key, .value = value, .decay = slot[run->head], .beta = slot[spec->value_heads + run->head]};
 }
 
-/* A row of several timelines speaks once: for the first one. */
+/* Makes the kernel's row of a batch's row. If timelines share a row, only its own timeline writes an output for it. */
 static fr_deltanet_row row_of(const fr_activations *a, const head_run *run, size_t row) {
     const fr_deltanet_spec *spec = run->spec;
     const fr_deltanet_rows *d = a->deltanet;
@@ -177,7 +178,7 @@ static void collect_rows(const fr_activations *a, head_run *run) {
         run->rows[(size_t)a->batch.rows[r].position - at] = row_of(a, run, (size_t)r);
 }
 
-/* In pieces, where copies of the state are to be left on the way. */
+/* Runs a head over its rows, in slices if copies of the state are to be left on the way. */
 static void run_head(const fr_activations *a, const head_run *run) {
     const fr_recurrent *r = run->recurrent;
     size_t size = fr_deltanet_state(run->spec->key_dim, run->spec->value_dim), done = 0;
@@ -201,7 +202,7 @@ static void run_head(const fr_activations *a, const head_run *run) {
     a->kernels->deltanet(&part);
 }
 
-/* What the batch's rows have seen, as it leaves the layer. */
+/* Norms and gates the outputs of the batch's rows. */
 static void gate_outputs(const fr_activations *a, const head_run *run) {
     const fr_deltanet_rows *d = a->deltanet;
     size_t n = run->spec->value_dim;
@@ -213,7 +214,8 @@ static void gate_outputs(const fr_activations *a, const head_run *run) {
     }
 }
 
-/* Heads are partitioned for all timelines alike, so that a long prompt of one of them occupies all threads. */
+/* Runs the rank's heads. They are partitioned in the same way for all timelines, so that a long prompt of one of them
+ * occupies all threads. */
 static void run_heads(const fr_team *team, const fr_activations *a, const fr_deltanet_spec *spec,
                       const fr_deltanet_weights *weights) {
     const fr_deltanet_rows *d = a->deltanet;
@@ -240,7 +242,7 @@ static void run_heads(const fr_team *team, const fr_activations *a, const fr_del
 
 /* ------------------------------------------------------------------------------------------------------------ layer */
 
-/* A row's products, which stand key head by key head, to the convolution's inputs and z. */
+/* Separates a row's products, which are together for each key head, into the convolution's inputs and z. */
 static void part_row(const fr_deltanet_spec *spec, const float *fused, float *input, float *z) {
     size_t keys = spec->key_heads * spec->key_dim, values = spec->value_heads / spec->key_heads * spec->value_dim;
     for (size_t g = 0; g < spec->key_heads; g++, fused += 2 * (spec->key_dim + values)) {
@@ -290,8 +292,8 @@ static void project(const fr_team *team, const fr_activations *a, const fr_delta
     if (spec->fused) project_fused(team, a, spec, &weights->in_qkvz);
 }
 
-/* Inputs of the convolution are whole on each rank: value heads there may need keys of any key head, and rings keep
- * them. States are of the rank's own heads alone. */
+/* Makes the inputs of the convolution whole on each rank: value heads may need keys of any key head, and rings keep
+ * all inputs. States are those of the rank's own heads alone. */
 static void publish_inputs(const fr_team *team, const fr_activations *a, const fr_matrix *in_qkv) {
     fr_publish_rows(team, &(fr_shared_rows){a->conv->input, a->conv->width, a->batch.count,
                                             fr_split_features(in_qkv->features)}, in_qkv->data != NULL);

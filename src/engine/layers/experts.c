@@ -1,4 +1,4 @@
-/* A mixture of experts: the routed branch of a feed-forward. See parts.h; which experts: router.c.
+/* A mixture of experts: the routed branch of a feed-forward. See parts.h; router.c chooses the experts.
  *
  * In: the rows that the feed-forward reads, or the stream before it. Out: experts->sum, the weighted outputs of each
  * row's chosen experts, added per element in ascending expert id by one fma chain from 0 (quant/NUMERICS.md), whichever
@@ -7,12 +7,12 @@
  *     features  the router's products with all rows
  *     rows      each row's experts and weights
  *     alone     pairs of a row and an expert, sorted by expert
- *     experts   where memory doesn't hold them all, the system is told which ones are read next
+ *     experts   if memory doesn't hold all experts, the system is told which ones are read next
  *     pairs     each pair's input, so that an expert's rows lie side by side
  *     tiles     activation(gate) * up of every pair: tiles of the chosen experts, dealt to threads by what they cost
  *     features  down of every pair, and the chain
  *
- * A router of Gemma 4's reads r = (rmsnorm(x) * scale) / sqrt(hidden), and its experts have a norm of their own. */
+ * A router of Gemma 4 reads r = (rmsnorm(x) * scale) / sqrt(hidden), and its experts have a norm of their own. */
 #include <math.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@
 #include "formats/map.h"
 #include "src/engine/layers/parts.h"
 
-/* Rows of an expert that take no longer than one: its bytes do. */
+/* Up to this many rows of an expert take the time of one, which is that of reading its bytes. */
 enum { BYTES_BOUND = 4 };
 
 void fr_experts_layout(fr_activations *a, const fr_experts_spec *spec, bool packed, fr_arena *arena, size_t max_rows,
@@ -66,7 +66,7 @@ void fr_experts_score(const fr_team *team, const fr_activations *a, const fr_exp
                                             a->batch.count});
 }
 
-/* All rows' pairs, sorted by expert and then row: a counting sort. */
+/* Sorts all rows' pairs by expert and then row: a counting sort. */
 static void sort_pairs(const fr_activations *a, const fr_experts_spec *spec) {
     fr_experts_rows *m = a->experts;
     size_t pairs = a->batch.count * spec->top_k, *first = m->first;
@@ -85,13 +85,14 @@ static void sort_pairs(const fr_activations *a, const fr_experts_spec *spec) {
     for (size_t e = 0; e < spec->count; e++) m->use.read += first[e + 1] > first[e];
 }
 
-/* Bytes that the system is asked for in one call. */
+/* A stretch of bytes that the system is asked for in one call. */
 typedef struct stretch {
     const uint8_t *begin;
     size_t bytes;
 } stretch;
 
-/* Joins a matrix to the stretch, if it lies behind it; else asks for the stretch and begins another. */
+/* Adds a matrix to the stretch if it lies directly behind it; otherwise asks for the stretch and begins another
+ * one. */
 static void prefetch(stretch *s, const fr_matrix *matrix) {
     size_t bytes = fr_matrix_bytes(matrix);
     if (s->bytes && s->begin + s->bytes == matrix->data) {
@@ -102,7 +103,7 @@ static void prefetch(stretch *s, const fr_matrix *matrix) {
     *s = (stretch){matrix->data, bytes};
 }
 
-/* The thread's share of the chosen experts, in the order in which they are read. */
+/* Asks for the thread's share of the chosen experts, in the order in which they are read. */
 static void read_ahead(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                        const fr_experts_weights *weights) {
     const size_t *first = a->experts->first;
@@ -120,7 +121,7 @@ static void read_ahead(const fr_team *team, const fr_activations *a, const fr_ex
     fr_map_ahead(s.begin, s.bytes);
 }
 
-/* Each expert's rows side by side, so that one matmul serves them all. */
+/* Puts each expert's rows side by side, so that one product serves them all. */
 static void gather(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec) {
     const fr_experts_rows *m = a->experts;
     size_t hidden = a->trunk->spec.hidden, begin, end;
@@ -133,7 +134,7 @@ static void gather(const fr_team *team, const fr_activations *a, const fr_expert
     }
 }
 
-/* activation(gate) * up of the expert's pairs, inner columns [begin, end). */
+/* Computes activation(gate) * up of the expert's pairs, for inner columns [begin, end). */
 static void expert_in(const fr_activations *a, const fr_experts_spec *spec, const fr_experts_weights *weights,
                       size_t expert, size_t begin, size_t end) {
     const fr_kernels *k = a->kernels;
@@ -156,19 +157,19 @@ static void expert_in(const fr_activations *a, const fr_experts_spec *spec, cons
     }
 }
 
-/* What a tile of an expert costs that has so many rows: its bytes, while they are few. */
+/* Gives the cost of a tile of an expert with so many rows; if they are few, the cost is that of its bytes. */
 static size_t tile_cost(size_t rows) {
     return rows == 0 ? 0 : rows < BYTES_BOUND ? BYTES_BOUND : rows;
 }
 
-/* The first of an expert's tiles that begins at or behind `cost` of all; first: where the expert's begin. */
+/* Gives the first of an expert's tiles that begins at or after `cost`; first: the cost before the expert's tiles. */
 static size_t tile_at(size_t cost, size_t first, size_t each, size_t tiles) {
     size_t tile = cost > first ? (cost - first + each - 1) / each : 0;
     return tile < tiles ? tile : tiles;
 }
 
-/* Of the rank's share of each expert's features all experts' tiles behind each other are cut into stretches of equal
- * cost, one a thread: experts may be narrower than a team, and have any numbers of rows. */
+/* Divides all experts' tiles, of the rank's share of their features, into stretches of equal cost, one for each
+ * thread: an expert may be narrower than a team, and have any number of rows. */
 static void experts_in(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                        const fr_experts_weights *weights) {
     const size_t *first = a->experts->first;
@@ -188,7 +189,7 @@ static void experts_in(const fr_team *team, const fr_activations *a, const fr_ex
     }
 }
 
-/* Weighted outputs joined, for the thread's own columns of the stream. */
+/* Adds up the weighted outputs, for the thread's own columns of the stream. */
 static void experts_out(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                         const fr_experts_weights *weights) {
     const fr_kernels *k = a->kernels;
@@ -228,7 +229,7 @@ void fr_experts_run(const fr_team *team, const fr_activations *a, const fr_exper
     experts_out(team, a, spec, weights);
 }
 
-/* Of the row that the feed-forward read: sigmoid(gate . x). */
+/* Computes sigmoid(gate . x) for the row that the feed-forward read. */
 static float shared_weight(const fr_activations *a, const fr_experts_weights *weights, size_t row) {
     size_t hidden = a->trunk->spec.hidden;
     float gate;

@@ -1,6 +1,6 @@
-/* A batch on its way through a target: what goes in, what comes out, and where.
+/* The arguments and results of a forward, in which a batch of rows goes through a model.
  *
- * In: rows of a timeline. Out: hidden rows, logits. The trunk fills the hidden rows (trunk.h), the head makes logits of
+ * In: rows of timelines. Out: hidden rows, logits. The trunk fills the hidden rows (trunk.h), the head makes logits of
  * them (head.h). */
 #ifndef FR_SRC_ENGINE_LAYERS_FORWARD_H
 #define FR_SRC_ENGINE_LAYERS_FORWARD_H
@@ -9,20 +9,19 @@
 #include "src/engine/cache/kv.h"
 #include "src/engine/weights/matrix.h"
 
-/* Where a token stands for rotary positions, along time, height and width: of text all the same. */
+/* A token's rotary position along time, height and width; a token of text has the same number on all axes. */
 #define FR_AXES 3
 typedef struct fr_rope_position {
     int32_t at[FR_AXES];
 } fr_rope_position;
 
-/* Input embeddings: those of positions of a timeline that are not looked up by id, such as what an image's tokens
- * say. */
+/* Input embeddings of positions that are not looked up by id, such as those of an image's tokens. */
 typedef struct fr_input_embeddings {
     size_t first, count;
     const float *rows; /* [count, hidden] */
 } fr_input_embeddings;
 
-/* A position's input embedding, NULL where there is none. spans end with one of no rows. */
+/* Gives a position's input embedding, NULL if there is none. spans end with one that has no rows. */
 static inline const float *fr_input_embedding(const fr_input_embeddings *spans, size_t position, size_t hidden) {
     for (; spans->count; spans++)
         if (position >= spans->first && position - spans->first < spans->count)
@@ -30,14 +29,15 @@ static inline const float *fr_input_embedding(const fr_input_embeddings *spans, 
     return NULL;
 }
 
-/* A row of a batch: a token, and where it stands. */
+/* A row of a batch: a token and its place. */
 typedef struct fr_row {
     int32_t id;
-    int32_t timeline; /* of the batch's: whose cache it sees */
-    int32_t position; /* in its timeline: the slot of its K/V; it sees what is there and before it */
-    int32_t parent;   /* the row of the same batch that it follows; -1: what its timeline has in the cache already */
+    int32_t timeline; /* the timeline whose cache it reads, by its number in the batch */
+    int32_t position; /* in its timeline: the slot of its K/V; it sees that slot and those before it */
+    /* the row of the same batch that it follows; -1: it follows the positions that are in the cache */
+    int32_t parent;
     fr_rope_position rope_position;
-    const float *embedding; /* [hidden] its input embedding, where that is not the id's; else NULL */
+    const float *embedding; /* [hidden] its input embedding if that is not the id's; otherwise NULL */
 } fr_row;
 
 /* Rows that go through a model together. A prompt is a chain of many rows, decode one row, verify a chain of K + 1;
@@ -48,14 +48,14 @@ typedef struct fr_batch {
     fr_kv *const *timelines; /* their caches: written at slot = position; not committed here */
 } fr_batch;
 
-/* Layers whose inputs a forward hands out beside its hidden rows; the number of layers stands for what the last one
- * gives, before the final norm. */
+/* Layers whose inputs a forward returns beside its hidden rows. The number of all layers stands for the output of the
+ * last one, before the final norm. */
 enum { FR_AUX_LAYERS = 8 };
 typedef struct fr_aux_layers {
     size_t count, layer[FR_AUX_LAYERS];
 } fr_aux_layers;
 
-/* One batch through the target: rows in; hidden rows, and for some rows logits, out. */
+/* One forward: rows in; hidden rows and, for some rows, logits out. */
 typedef struct fr_forward {
     const fr_model *model;
     void *activations; /* of the model */
@@ -64,21 +64,22 @@ typedef struct fr_forward {
     float *hidden;         /* [rows, hidden] out, from row `keep` on: after the final norm */
     const fr_aux_layers *aux_layers; /* NULL: none */
     float *aux_hidden;               /* [rows, aux_layers, hidden] out, from row `keep` on */
-    bool lends; /* a drafter reads keys and values of the last layers that keep some: all ranks need them */
+    bool lends; /* a drafter reads keys and values of the last layers that keep any, so all ranks need them */
     size_t head_first, head_rows; /* rows whose logits are wanted, none before keep; 0: none */
-    const fr_matrix *head; /* what makes them; NULL: the model's own */
+    const fr_matrix *head; /* the head that makes them; NULL: the model's own */
     float *logits;         /* [head_rows, features of the head] out: after soft capping */
-    bool best_alone;       /* nobody reads those: where ranks run it, each has its own share of them */
-    /* [threads, best_stride]: the first head_rows out: the largest logit's feature, -1 if any is not finite. */
+    bool best_alone;       /* only `best` is read: if ranks run it, each then has only its own share of the logits */
+    /* [threads, best_stride] out, the first head_rows of them: the largest logit's feature, -1 if any is not
+     * finite. */
     int64_t *best;
-    size_t best_stride;    /* head_rows at most */
+    size_t best_stride;    /* the most head_rows */
 } fr_forward;
 
-/* What makes logits of hidden rows. */
+/* The head that makes logits of hidden rows. */
 typedef struct fr_head {
     const fr_matrix *matrix; /* [vocab, hidden] */
     const fr_workspace *workspace;
-    float scale, softcap; /* of logits, in this order; 0: none */
+    float scale, softcap; /* applied to logits, in this order; 0: none */
 } fr_head;
 
 #endif

@@ -1,4 +1,4 @@
-/* The LM head of a batch: see head.h.
+/* Runs the LM head of a batch: see head.h.
  *
  * Logits of a batch are megabytes. So each thread takes its features in pieces that stay in a core's cache from the
  * product over the soft cap to the comparison: 8 rows of 262144 logits would otherwise be written once and read four
@@ -14,10 +14,10 @@ enum {
     PIECE = 256 << 10, /* bytes of logits */
     NOT_FINITE = -1,
     NOTHING = -2,
-    TOGETHER = 16 /* rows whose bests ranks tell each other at once */
+    TOGETHER = 16 /* rows whose best ids ranks exchange at once */
 };
 
-/* Of two ids, the first's smaller, the one with the larger logit. */
+/* Gives the one of two ids that has the larger logit; a is the smaller id and wins if they are equal. */
 static int64_t larger(const float *logits, int64_t a, int64_t b) {
     if (a == NOTHING || b == NOT_FINITE) return b;
     if (b == NOTHING || a == NOT_FINITE) return a;
@@ -29,7 +29,7 @@ static size_t piece_features(size_t rows) {
     return features < FR_FEATURE_UNIT ? FR_FEATURE_UNIT : features / FR_FEATURE_UNIT * FR_FEATURE_UNIT;
 }
 
-/* Logits of features [begin, end), and how they change the thread's best. */
+/* Computes the logits of features [begin, end), and updates the thread's best ids. */
 static void run_piece(fr_forward *f, const fr_head *head, size_t begin, size_t end, int64_t *best) {
     size_t vocab = head->matrix->features, hidden = head->matrix->cols;
     const fr_kernels *k = head->workspace->kernels;
@@ -44,7 +44,7 @@ static void run_piece(fr_forward *f, const fr_head *head, size_t begin, size_t e
     }
 }
 
-/* The threads' bests of a row, whose features are in the order of the threads. */
+/* Gives the best of the threads' best ids of a row; features are in the order of the threads. */
 static int64_t best_of_row(const fr_team *team, const fr_forward *f, size_t vocab, size_t r) {
     int64_t best = NOTHING;
     for (size_t t = 0; t < team->count; t++)
@@ -52,7 +52,7 @@ static int64_t best_of_row(const fr_team *team, const fr_forward *f, size_t voca
     return best;
 }
 
-/* What a rank says of a row. */
+/* A rank's best id of a row. */
 typedef struct rank_best {
     int64_t at; /* the largest logit's feature, NOT_FINITE or NOTHING */
     float logit;
@@ -67,7 +67,8 @@ static int64_t larger_of_ranks(const rank_best *best, size_t ranks, size_t strid
     return found.at;
 }
 
-/* Ranks' bests of rows `first` on, TOGETHER at most; features are in the order of the ranks. By one thread. */
+/* Exchanges the ranks' best ids of rows `first` on, at most TOGETHER of them; features are in the order of the ranks.
+ * One thread calls it. */
 static void join_ranks(fr_ranks *ranks, const fr_forward *f, size_t vocab, size_t first) {
     rank_best all[FR_MAX_RANKS * TOGETHER];
     size_t count = fr_ranks_count(ranks), rows = fr_smaller(TOGETHER, f->head_rows - first);
@@ -92,7 +93,7 @@ void fr_head_rows(const fr_team *team, const fr_head *head, fr_forward *f) {
         to = end - begin < piece ? end : begin + piece;
         run_piece(f, head, begin, to, best);
     }
-    /* The best of each thread's features. */
+    /* Now each thread has the best of its features; the logits of others are needed to compare them. */
     fr_publish_rows(team, &(fr_shared_rows){f->logits, vocab, f->head_rows, fr_split_features(vocab)}, !f->best_alone);
     fr_part_rows(team, f->head_rows, &begin, &end);
     for (; begin < end; begin++) f->best[begin] = best_of_row(team, f, vocab, begin);

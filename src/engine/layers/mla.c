@@ -1,4 +1,4 @@
-/* Multi-head latent attention, absorbed: projections, norms, rotation, the latent cache, scores, the output's
+/* Runs multi-head latent attention, absorbed: projections, norms, rotation, the latent cache, scores, the output's
  * projection. See parts.h; quant/NUMERICS.md, 10, has the formulas.
  *
  * In: the stream. Out: out, what attention adds to it. In phases with barriers between, in which a thread computes the
@@ -43,12 +43,12 @@ static size_t rotary_of(const fr_attention_spec *spec) {
     return spec->head_dim - spec->latent;
 }
 
-/* Values of a head's query before it is one among latents: its nope and its rotary part. */
+/* Counts the values of a head's query before k_b is applied: its nope and its rotary part. */
 static size_t query_of(const fr_layer_spec *spec) {
     return spec->mla.nope + rotary_of(&spec->attention);
 }
 
-/* The rank's heads of all rows. */
+/* Computes the queries of the rank's heads for all rows. */
 static void make_heads(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_matrix *q,
                        const float *x, size_t x_stride) {
     size_t each = query_of(spec), first, last;
@@ -57,7 +57,7 @@ static void make_heads(const fr_team *team, const fr_activations *a, const fr_la
                           &(fr_matrix_rows){a->heads, a->heads_width, x, x_stride, a->batch.count});
 }
 
-/* What all heads share, q_a and the latents, each rank makes for itself. */
+/* Computes q_a and the latents, which all heads share: each rank makes them for itself. */
 static void project(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer) {
     const fr_mla_spec *mla = &spec->mla;
     size_t hidden = a->trunk->spec.hidden, rows = a->batch.count;
@@ -70,7 +70,7 @@ static void project(const fr_team *team, const fr_activations *a, const fr_layer
                           &(fr_matrix_rows){a->k, a->kv_width, a->normed, hidden, rows});
 }
 
-/* The rotary part of a head or of a latent row, in place. */
+/* Rotates the rotary part of a head or of a latent row, in place. */
 static void rotate(const fr_activations *a, const fr_attention_spec *spec, float *part, size_t row) {
     const fr_rope_spec *rope = &a->trunk->spec.rope[spec->rope];
     size_t at = row * (rope->dims / 2);
@@ -78,7 +78,7 @@ static void rotate(const fr_activations *a, const fr_attention_spec *spec, float
     apply_rope(part, a->cosine[spec->rope] + at, a->sine[spec->rope] + at, rope->dims);
 }
 
-/* At slot = position. */
+/* Norms and rotates a row's latent, and stores it at slot = position. */
 static void store_latent(const fr_activations *a, const fr_layer_spec *spec, const fr_mla_weights *weights,
                          size_t row) {
     const fr_attention_spec *attention = &spec->attention;
@@ -110,7 +110,7 @@ typedef struct fr_head_rows {
     size_t stride, each;
 } fr_head_rows;
 
-/* Features [begin, end) of one head's product. */
+/* Computes features [begin, end) of one head's product. */
 static void apply_head(const fr_team *team, const fr_activations *a, const fr_matrix *matrix, size_t head,
                        size_t begin, size_t end, fr_head_rows y, fr_head_rows x) {
     fr_workspace mine = fr_workspace_from(&a->head_products, team->index * a->head_rows);
@@ -121,7 +121,7 @@ static void apply_head(const fr_team *team, const fr_activations *a, const fr_ma
                                            a->batch.count});
 }
 
-/* y = matrices[head](x) of every head of the rank, and row. */
+/* Computes y = matrices[head](x) for every head of the rank and every row. */
 static void apply_heads(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                         const fr_matrix *matrices, fr_head_rows y, fr_head_rows x) {
     size_t features = matrices->features, tiles = (features + FR_FEATURE_UNIT - 1) / FR_FEATURE_UNIT, begin, end;

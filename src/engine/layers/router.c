@@ -1,22 +1,22 @@
-/* Routing: which experts a row is sent to, and with which weights. See parts.h.
+/* Chooses the experts that a row is sent to, and their weights. See parts.h.
  *
- * In: the router's products with a row, one an expert. Out: the ids of its experts, by what chooses them largest first,
- * the lowest id first of equals; their weights (quant/NUMERICS.md, 11).
+ * In: the router's products with a row, one an expert. Out: the ids of its experts, the one with the largest choosing
+ * score first, the lowest id first of equals; their weights (quant/NUMERICS.md, 11).
  *
- * Two kinds of scores, softmax and sigmoid. Where a bias corrects them, scores with it choose, of DeepSeek-AI 2024,
- * arXiv:2412.19437, and of ERNIE 4.5; weights are of the scores as they were. Of softmax without one products choose,
- * which are in the same order. Where experts have groups, a row chooses in the best of them: those whose two best
- * experts are together, or whose best one is (DeepSeek-V2, arXiv:2405.04434). A row with a product that is not finite
- * has no weights: they are NaN, and so is all that comes of it. */
+ * Scores are those of softmax or of sigmoid. If a bias corrects them, as in DeepSeek-AI 2024, arXiv:2412.19437, and in
+ * ERNIE 4.5, the corrected scores choose, and weights are made of the uncorrected ones. For softmax without a bias the
+ * products choose, which are in the same order. If experts have groups, a row chooses in its best groups, by the sum
+ * of a group's two best scores or by its best one (DeepSeek-V2, arXiv:2405.04434). If a product of a row is not
+ * finite, its weights are NaN, and so are all results of them. */
 #include <math.h>
 
 #include "src/engine/layers/parts.h"
 
-/* What one row's routing works with: the calling thread's own. */
+/* The memory for one row's routing, which is the calling thread's own. */
 typedef struct routing {
     const fr_kernels *kernels;
     const fr_experts_spec *spec;
-    float *scores;           /* [experts] products, then what they say */
+    float *scores;           /* [experts] products, then scores */
     float *choice, *groups;  /* [experts] of each */
     int32_t *scratch, *best; /* [experts] of each */
 } routing;
@@ -27,7 +27,8 @@ static bool all_finite(const float *values, size_t n) {
     return finite;
 }
 
-/* Products to weights before normalization, and what those of all experts sum to, or of the chosen ones. */
+/* Makes weights of products, before normalization. Gives the sum of those of all experts, or of the chosen ones if
+ * these are normalized. */
 static float weigh_products(const routing *r, const int32_t *chosen, float *weight) {
     const fr_experts_spec *spec = r->spec;
     float most = r->scores[chosen[0]], sum = 0.0f;
@@ -58,7 +59,7 @@ static void score_softmax(const routing *r) {
     for (size_t e = 0; e < r->spec->count; e++) r->scores[e] /= sum;
 }
 
-/* Scores are the weights. Their sum keeps away from 0, as the published code of each family has it. */
+/* Takes scores as weights. Gives their sum, which keeps away from 0 as in the published code of each family. */
 static float weigh_scores(const routing *r, const int32_t *chosen, float *weight) {
     float sum = 0.0f;
     for (size_t i = 0; i < r->spec->top_k; i++) weight[i] = r->scores[chosen[i]];
@@ -68,7 +69,7 @@ static float weigh_scores(const routing *r, const int32_t *chosen, float *weight
     return sum + 1e-20f;
 }
 
-/* The sum of the two largest of n >= 2 values. */
+/* Gives the sum of the two largest of n >= 2 values. */
 static float best_two(const float *values, size_t n) {
     float first = values[0], second = -INFINITY;
     for (size_t i = 1; i < n; i++) {
@@ -88,7 +89,7 @@ static float best_one(const float *values, size_t n) {
     return best;
 }
 
-/* Leaves no choice outside of the best groups. */
+/* Excludes all experts outside of the best groups. */
 static void keep_best_groups(const routing *r) {
     size_t groups = r->spec->groups, size = r->spec->count / groups;
     float (*worth)(const float *, size_t) = r->spec->groups_by_best ? best_one : best_two;
@@ -100,7 +101,7 @@ static void keep_best_groups(const routing *r) {
         if (r->groups[e / size] < 0.0f) r->choice[e] = -INFINITY;
 }
 
-/* bias: NULL: none. */
+/* bias may be NULL. */
 static void choose(const routing *r, const float *bias, int32_t *chosen) {
     for (size_t e = 0; e < r->spec->count; e++) r->choice[e] = bias ? r->scores[e] + bias[e] : r->scores[e];
     if (r->spec->groups > 1) keep_best_groups(r);
@@ -121,7 +122,7 @@ void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, con
     float *weight = m->chosen_weight + row * spec->top_k, sum, scaling = spec->routed_scaling;
     if (weights->product_bias) a->kernels->add(r.scores, weights->product_bias, spec->count);
     if (!all_finite(r.scores, spec->count)) scaling = NAN;
-    bool one_best = spec->groups < 2 || spec->groups_by_best; /* a product's place is then its score's */
+    bool one_best = spec->groups < 2 || spec->groups_by_best; /* products then rank experts and groups as scores do */
     bool products = spec->scoring == FR_SCORING_SOFTMAX && !weights->router_bias && one_best;
     if (spec->scoring == FR_SCORING_SIGMOID) score_sigmoid(&r);
     else if (!products) score_softmax(&r);

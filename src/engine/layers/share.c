@@ -1,5 +1,5 @@
-/* Which matrices ranks have their shares of, and which keys, values and states: see trunk.h. As the parts of a layer
- * apply them: queries, keys and values by heads, all else by features; or whole layers. */
+/* Divides matrices, keys, values and states among ranks: see trunk.h. The division is that of the parts of a layer,
+ * queries, keys and values by heads and all else by features; or it is by whole layers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static void share_queries(fr_weights *weights, const fr_trunk *trunk, const fr_a
     if (kv_heads) fr_weights_share(weights, q, fr_split_heads(spec->heads, kv_heads, q->features / spec->heads));
 }
 
-/* How the heads of a KV layer, of so many columns each, are kept by ranks. */
+/* Gives the split by which ranks keep the heads of a KV layer, of `each` columns. */
 static fr_split kept_heads(const fr_trunk *trunk, size_t kv, size_t each) {
     return fr_split_kv_heads(trunk->kv_shapes[kv].heads, each);
 }
@@ -58,7 +58,7 @@ size_t fr_trunk_kv_owner(const fr_trunk *trunk, size_t kv) {
     return i;
 }
 
-/* Latent attention's, of which one tensor may hold both. */
+/* Shares the heads of latent attention, whose two matrices may be in one tensor. */
 static void share_latent_heads(fr_weights *weights, const fr_attention_spec *spec, const fr_latent_heads *heads) {
     const fr_split split = fr_split_heads(spec->heads, spec->kv_heads, 1);
     if (heads->kv_b) fr_weights_share_heads(weights, heads->kv_b, split);
@@ -66,7 +66,7 @@ static void share_latent_heads(fr_weights *weights, const fr_attention_spec *spe
     if (!heads->kv_b && heads->v_b) fr_weights_share_heads(weights, heads->v_b, split);
 }
 
-/* Gated DeltaNet's gates on what value heads have seen, and the heads' states. */
+/* Shares gated DeltaNet's gates on the outputs of value heads, and the heads' states. */
 static void share_values(fr_weights *weights, fr_trunk *trunk, const fr_deltanet_spec *spec, const fr_matrix *z) {
     fr_recurrent_shape *shape = &trunk->recurrent_shapes[spec->state];
     size_t end;
@@ -102,8 +102,8 @@ static void share_rows(fr_trunk *trunk, fr_weights *weights) {
 /* ----------------------------------------------------------------------------------------------------------- layers */
 
 enum {
-    MOST_MATRICES = 32, /* of a layer, or arrays of them */
-    GATHERS = 4         /* of a layer that is split by rows */
+    MOST_MATRICES = 32, /* matrices of a layer, or arrays of them */
+    GATHERS = 4         /* exchanges in a layer that is split by rows */
 };
 
 typedef struct matrices {
@@ -111,7 +111,7 @@ typedef struct matrices {
     size_t count;
 } matrices;
 
-/* All of a layer; gives how many arrays. */
+/* Lists all matrices of a layer; gives the number of arrays. */
 static size_t matrices_of(const fr_trunk *trunk, size_t index, matrices *all) {
     const fr_layer *l = &trunk->layers[index];
     const fr_layer_spec *spec = &trunk->spec.layer[index];
@@ -144,7 +144,7 @@ static uint64_t layer_bytes(const fr_trunk *trunk, size_t index) {
     return bytes;
 }
 
-/* What a token reads of it. */
+/* Counts the bytes that a token reads of a layer. */
 static double layer_read(const fr_trunk *trunk, size_t index) {
     const fr_experts_spec *spec = &trunk->spec.layer[index].experts;
     const fr_experts_weights *experts = &trunk->layers[index].experts;
@@ -156,11 +156,12 @@ static double layer_read(const fr_trunk *trunk, size_t index) {
     return bytes - stacks + stacks * (double)spec->top_k / (double)spec->count;
 }
 
-/* Whether a token comes sooner by whole layers. By rows ranks read its weights at once, in bytes / bandwidth, and wait
- * for each other in each layer: before attention's output and behind it, before the feed-forward's and behind it. By
- * layers one reads behind the other, ranks times as long, and a message goes to each. Of ranks of one machine, which
- * hear of each other in microseconds, nothing is known: rows. What bench/ranks/README.md has measured agrees: a model
- * of 28 layers that a machine reads in 60 ms gains on two by rows below 0.25 ms. */
+/* Returns true if a token takes less time when ranks have whole layers. By rows all ranks read the weights at once, in
+ * bytes / bandwidth, and wait for each other four times in each layer: before and after attention's output, before and
+ * after the feed-forward's. By layers one rank reads after the other, which takes `ranks` times as long, and a message
+ * goes to each. Ranks on one machine exchange messages in microseconds, and no latency is given for them: rows are
+ * taken. Measurements agree (bench/ranks/README.md): a model of 28 layers that a machine reads in 60 ms gains on two
+ * ranks by rows if messages take less than 0.25 ms. */
 static bool layers_pay(const fr_trunk *trunk, const fr_ranks *ranks, const fr_rank_plan *plan) {
     double bytes = 0, count = (double)fr_ranks_count(ranks), layers = (double)trunk->spec.layers;
     if (plan->split != FR_SPLIT_AUTO) return plan->split == FR_SPLIT_LAYERS;
@@ -170,7 +171,7 @@ static bool layers_pay(const fr_trunk *trunk, const fr_ranks *ranks, const fr_ra
     return count * (reading + plan->latency) < reading + GATHERS * layers * plan->latency;
 }
 
-/* To a rank, which alone keeps its states. */
+/* Assigns a layer to a rank, which alone keeps its states. */
 static void assign_layer(fr_trunk *trunk, fr_weights *weights, size_t index, size_t rank) {
     const fr_layer_spec *spec = &trunk->spec.layer[index];
     matrices all[MOST_MATRICES];

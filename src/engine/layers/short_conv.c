@@ -1,4 +1,4 @@
-/* A short convolution between two gates. See parts.h.
+/* Runs a short convolution between two gates. See parts.h.
  *
  * In: the stream. Out: out, what the layer adds to it. In phases with barriers between, in which a thread computes the
  * rows or the weight's features that it owns; features are channels, so that one goes from its projections through the
@@ -13,7 +13,7 @@
 
 #include "src/engine/layers/parts.h"
 
-enum { B, C, TAP, PARTS }; /* of a row's gates; the last has a tap of the convolution while it is made */
+enum { B, C, TAP, PARTS }; /* parts of a row's gates; TAP holds the products of one tap during the convolution */
 
 fr_recurrent_shape fr_short_conv_shape(const fr_short_conv_spec *spec, size_t hidden) {
     return (fr_recurrent_shape){.channels = hidden, .conv_kernel = spec->conv_kernel};
@@ -25,7 +25,7 @@ void fr_short_conv_layout(fr_activations *a, const fr_short_conv_spec *spec, fr_
     a->gates = fr_arena_take(arena, max_rows * PARTS * hidden, sizeof *a->gates);
 }
 
-/* Channels [from, from + n) of one row: seen, in place of b. */
+/* Computes channels [from, from + n) of one row's output, in place of b. */
 static void convolve(const fr_activations *a, const fr_short_conv_spec *spec, const float *conv, size_t row,
                      size_t from, size_t n) {
     const fr_kernels *k = a->kernels;

@@ -1,23 +1,23 @@
-/* Layers dealt to ranks: which a rank runs, and what of rows goes from one rank to the next.
+/* Deals layers to ranks, and passes rows from one rank to the next.
  *
- * In: a trunk whose tensors are bound, ranks. Out: for each rank a run of layers; rows of the stream handed on where
- * one ends and the next begins, with keys and values that layers behind borrow; and behind a forward what everybody
- * reads of it. A rank has no part of another's layers, neither weights nor what they keep of positions.
+ * In: a trunk whose tensors are bound, ranks. Out: a run of layers for each rank. Between two runs the rows of the
+ * stream are passed on, with the keys and values that later layers borrow; after a forward all ranks get its results.
+ * A rank has no part of another rank's layers: neither their weights, nor their keys, values and states.
  *
  *     ids -> rank 0: layers -> rows -> rank 1: layers -> ... -> last rank: layers, norm -> hidden rows, to all
  *
- * Each rank looks ids up for itself, with what layers are told of their tokens, and computes rotary angles. */
+ * Each rank looks up the embeddings of ids itself, per-layer embeddings too, and computes rotary angles itself. */
 #ifndef FR_SRC_ENGINE_LAYERS_STAGES_H
 #define FR_SRC_ENGINE_LAYERS_STAGES_H
 
 #include "src/engine/layers/activations.h"
 #include "src/engine/layers/forward.h"
 
-/* A layer's keys and values that others read. */
+/* A layer's keys and values that other layers or a drafter read. */
 typedef struct fr_lent {
-    size_t kv;          /* which they are */
+    size_t kv;          /* their KV layer */
     size_t owner, last; /* the layer that makes them; the last one that reads them */
-    bool drafted;       /* a drafter may: they are the last that look so far back */
+    bool drafted;       /* a drafter may read them: no later layer of their kind keeps any */
 } fr_lent;
 
 typedef struct fr_stages {
@@ -25,33 +25,34 @@ typedef struct fr_stages {
     size_t *first; /* [ranks + 1] rank r runs layers [first[r], first[r + 1]) */
     fr_lent *lent;
     size_t lent_count;
-    size_t lent_bytes; /* of a row, at most */
+    size_t lent_bytes; /* the most bytes of a row */
 } fr_stages;
 
-/* Deals layers of so many bytes, [layers], by what ranks have of all (fr_ranks_before): each has at least one, if there
- * are as many. */
+/* Deals layers, whose bytes are given, [layers], by the ranks' parts of the whole (fr_ranks_before). Each rank gets at
+ * least one, if there are enough. */
 fr_status fr_stages_open(const fr_trunk *trunk, struct fr_ranks *ranks, const uint64_t *bytes, fr_stages **stages);
 
-/* Of NULL too. */
+/* stages may be NULL. */
 void fr_stages_close(fr_stages *stages);
 
-/* The rank that runs a layer; of their number: that which ends. */
+/* Gives the rank that runs a layer; for the number of all layers, the last rank. */
 size_t fr_stages_of(const fr_stages *stages, size_t layer);
 
-/* Whether a rank keeps those keys and values: its own layers', those that it is lent or hands on, and what a drafter
- * may read. */
+/* Returns true if a rank keeps those keys and values: its own layers', those that it is lent or passes on, and those
+ * that a drafter may read. */
 bool fr_stages_keeps(const fr_trunk *trunk, size_t rank, size_t kv);
 
-/* By the whole team: the stream as it comes to this rank's first layer, narrowed if it has been; barriers of its own,
- * one behind. And as it leaves the last one, `batch` being what came in. */
+/* Receives the stream for this rank's first layer, narrowed if its rows have ended before; and sends it after the
+ * rank's last layer, `batch` being the batch that came in. The whole team calls these; they have barriers of their
+ * own, one of them at the end. */
 void fr_stages_receive(const fr_team *team, fr_activations *a);
 void fr_stages_send(const fr_team *team, const fr_activations *a, const fr_batch *batch);
 
-/* What a forward has made becomes all ranks': hidden rows, aux hidden ones, and what drafters borrow. The same
- * barriers. */
+/* Gives all ranks the results of a forward: hidden rows, aux hidden rows, and the keys and values that drafters
+ * borrow. It has the same barriers. */
 void fr_stages_finish(const fr_team *team, const fr_forward *forward);
 
-/* In how many pieces of its rows a forward goes through the ranks, one behind the other. */
+/* Gives the number of slices in which a forward's rows go through the ranks, one after the other. */
 size_t fr_stages_pieces(const fr_trunk *trunk, size_t rows);
 
 #endif

@@ -1,8 +1,8 @@
-/* Names of tensors as data: what a tensor is called in either kind of file, what it is for, and its shape.
+/* Names of tensors as data: a tensor's name in either kind of file, the field that it fills, and its shape.
  *
- * In: a family's tables. Out: fields of fr_trunk, fr_layer or another struct, bound (binding); the same tables tell
- * export what a published tensor is called in GGUF, synth what to make, inspect what is read. A field that nothing
- * fills, or a tensor that nobody reads, is an error that names it. */
+ * In: a family's tables. Out: the bound fields of fr_trunk, fr_layer or another struct. The same tables give export
+ * the names of published tensors in GGUF, synth the tensors to make, and inspect the tensors that are read. A field
+ * that nothing fills, or a tensor that nothing reads, is an error that names it. */
 #ifndef FR_SRC_ENGINE_LAYERS_TENSOR_NAMES_H
 #define FR_SRC_ENGINE_LAYERS_TENSOR_NAMES_H
 
@@ -11,7 +11,7 @@
 #include "src/engine/layers/layer.h"
 #include "src/engine/weights/weights.h"
 
-/* Sizes, by what has them. */
+/* The sizes of tensors, by name. */
 typedef enum fr_dim {
     FR_DIM_ONE,
     FR_DIM_HIDDEN,
@@ -22,7 +22,7 @@ typedef enum fr_dim {
     FR_DIM_QUERIES,        /* of all heads */
     FR_DIM_QUERIES_GATED,  /* the same, each head's followed by its gate where there are gates */
     FR_DIM_KEYS,           /* of all key/value heads */
-    FR_DIM_QUERY_NORM,     /* what a norm of queries is over: a head, or all */
+    FR_DIM_QUERY_NORM,     /* the values that a norm of queries is over: those of a head, or of all heads */
     FR_DIM_KEY_NORM,       /* the same of keys */
     FR_DIM_DELTA_HEADS,    /* value heads of a DeltaNet layer */
     FR_DIM_DELTA_HEAD,     /* values of one of them */
@@ -35,18 +35,18 @@ typedef enum fr_dim {
     FR_DIM_EXPERTS,
     FR_DIM_EXPERT_FFN,
     FR_DIM_Q_LORA,
-    FR_DIM_Q_INPUT,      /* what latent attention's queries are made of: q_lora, or hidden */
+    FR_DIM_Q_INPUT,      /* the input of latent attention's queries: q_lora, or hidden */
     FR_DIM_HEAD_QUERIES, /* of all its heads, nope and rotary parts */
     FR_DIM_LATENT,
     FR_DIM_NOPE,
-    FR_DIM_VALUE,  /* what one of its heads makes of latents */
-    FR_DIM_VALUES, /* what all do */
+    FR_DIM_VALUE,  /* the output of one of its heads */
+    FR_DIM_VALUES, /* the outputs of all of them */
     FR_DIM_KV_B,   /* nope parts and values of all heads */
-    FR_DIM_TOKEN,  /* what a layer is told of a token */
-    FR_DIM_TOKENS, /* what all layers are */
+    FR_DIM_TOKEN,  /* a layer's embedding of a token */
+    FR_DIM_TOKENS, /* those of all layers */
 } fr_dim;
 
-/* What becomes of a tensor, and so the type of its field. */
+/* The kind of a tensor, which decides the type of its field. */
 typedef enum fr_slot {
     FR_SLOT_MATRIX,        /* fr_matrix [rows, cols] that every step reads */
     FR_SLOT_TABLE,         /* the same, of which a step looks up rows */
@@ -61,14 +61,15 @@ typedef enum fr_slot {
     FR_SLOT_QKV,           /* fr_matrix[3]: [rows, cols], then two of FR_DIM_KEYS rows, one tensor of all */
     FR_SLOT_QKV_VECTOR,    /* the same of vectors */
     FR_SLOT_QKVZ,          /* fr_matrix of DeltaNet's queries, keys, values and gates, which GGUF has apart */
-    /* The same as of experts of two matrices for each, into this field and the next, one tensor of all. */
+    /* Like FR_SLOT_EXPERTS, but with two matrices for each expert, into this field and the next; one tensor of all. */
     FR_SLOT_EXPERTS_PARTS,
     FR_SLOT_EXPERTS_VECTORS, /* const float *, [experts, rows] */
-    /* The same of two vectors for each whose values take turns, into this field and the next, one tensor of all. */
+    /* Like FR_SLOT_EXPERTS_VECTORS, but with two vectors for each expert, whose values alternate, into this field and
+     * the next; one tensor of all. */
     FR_SLOT_EXPERTS_VECTOR_PARTS,
 } fr_slot;
 
-/* Who has it: all of these must hold. */
+/* The conditions for a model or layer to have a tensor; all that are set must hold. */
 enum {
     FR_IF_KEYS = 1,   /* layers with K/V of their own */
     FR_IF_VALUES = 2, /* layers with a value projection */
@@ -77,7 +78,7 @@ enum {
     FR_IF_EMBEDS = 16, /* models that embed ids */
     FR_IF_QKV_BIAS = 32,
     FR_IF_FFN_BIASED = 64,
-    FR_IF_THERE = 128,     /* where the file has it; else the field stays empty */
+    FR_IF_THERE = 128,     /* if the file has it; otherwise the field stays empty */
     FR_IF_ATTENTION = 256, /* layers that mix positions by attention */
     FR_IF_DELTANET = 512,  /* layers that mix them by gated DeltaNet */
     FR_IF_DENSE = 1024,    /* layers without a mixture */
@@ -89,20 +90,25 @@ enum {
     FR_IF_O_BIAS = 1 << 16,
     FR_IF_INPUT_NORM = 1 << 17, /* layers with a norm before their parts */
     FR_IF_NORM_BIAS = 1 << 18,  /* models whose norms have biases */
-    FR_IF_FFN_NORM = 1 << 26,   /* layers whose feed-forward has one of its own */
+    FR_IF_FFN_NORM = 1 << 26,   /* layers whose feed-forward has a norm of its own before it */
     FR_IF_SHORT_CONV = 1 << 19, /* layers that mix positions by a short convolution */
     FR_IF_FUSED = 1 << 24,      /* gated DeltaNet whose queries, keys, values and gates are one projection */
-    FR_IF_PARTED = 1 << 25,     /* and such whose are not */
+    FR_IF_PARTED = 1 << 25,     /* gated DeltaNet whose queries, keys, values and gates are several projections */
     FR_IF_SINKS = 1 << 29,       /* attention with sinks */
     FR_IF_EXPERTS_BIASED = 1 << 30, /* mixtures whose products have biases */
 };
 
-/* How rows stand in GGUF as against published files (llama.cpp's converter). Of queries or keys: in each head, those
- * that are rotated together side by side, where the published file has them half a head apart; or the other way round.
- * Of DeltaNet's value heads: the first of each key head, then the second of each, where the published file has those
- * of one key head together; the rows of queries and keys in front of them stay. Of what multiplies such heads the
- * columns stand so. Parted: queries of all key heads, then keys, values and gates, where the published file has a key
- * head's together. */
+/* The order of a tensor's rows in GGUF, against that in published files (llama.cpp's converter).
+ *
+ * FR_ROWS_TO_PAIRS: rows of queries or keys; those that are rotated together are side by side in each head, while the
+ * published file has them half a head apart. FR_ROWS_TO_NEOX: the other way round.
+ *
+ * FR_ROWS_TILED: rows of DeltaNet's value heads; the first of each key head come first, then the second of each,
+ * while the published file has those of one key head together. Rows of queries and keys in front of them stay.
+ * FR_COLS_TILED: the columns of a matrix that multiplies such heads.
+ *
+ * FR_ROWS_PARTED: queries of all key heads, then keys, values and gates, while the published file has those of a key
+ * head together. */
 typedef enum fr_row_order {
     FR_ROWS_ALIKE,
     FR_ROWS_TO_PAIRS,
@@ -112,7 +118,7 @@ typedef enum fr_row_order {
     FR_ROWS_PARTED
 } fr_row_order;
 
-/* A line of a table. Several lines about one field: the first whose tensor is there fills it. */
+/* A line of a table. If several lines are about one field, the first whose tensor is there fills it. */
 typedef struct fr_tensor_name {
     /* NULL: that kind of file doesn't have it. A * stands for an expert's number: each expert's matrix is a tensor of
      * its own. */
@@ -121,15 +127,15 @@ typedef struct fr_tensor_name {
     fr_slot slot;
     fr_dim rows, cols;
     unsigned needs; /* FR_IF_... */
-    bool top;       /* in published files it stands beside the model, not below it */
+    bool top;       /* in published files its name stands beside the model's prefix, not below it */
     fr_row_order order;
-    bool rotary;      /* its rows are queries or keys: in the family's order of them (fr_tensor_naming.rotary_rows) */
-    fr_values values; /* what a vector's are in published files */
-    bool norm;        /* a vector that the family's files have as it has norms (fr_tensor_naming.norms) */
-    fr_stored stored; /* how published files have a stack of experts' matrices */
+    bool rotary;      /* its rows are queries or keys, in the family's order (fr_tensor_naming.rotary_rows) */
+    fr_values values; /* the numbers that published files have for a vector's values */
+    bool norm;        /* a vector whose numbers in published files are those of norms (fr_tensor_naming.norms) */
+    fr_stored stored; /* the form in which published files have a stack of experts' matrices */
 } fr_tensor_name;
 
-/* Lines of tables: the struct and its field, sizes (what follows FR_DIM_), both names, and more by designators. */
+/* Lines of tables: the struct and its field, sizes (the part after FR_DIM_), both names, and more by designators. */
 #define FR_NAMED(of, at, kind, r, c, p, g, ...)                                                                       \
     {.published = p, .gguf = g, .field = offsetof(of, at), .slot = kind, .rows = FR_DIM_##r, .cols = FR_DIM_##c,     \
      __VA_ARGS__}
@@ -138,8 +144,8 @@ typedef struct fr_tensor_name {
 #define FR_VECTOR(of, at, r, ...) FR_NAMED(of, at, FR_SLOT_VECTOR, r, ONE, __VA_ARGS__)
 #define FR_EXPERTS(of, at, ...) FR_NAMED(of, at, FR_SLOT_EXPERTS, __VA_ARGS__)
 
-/* A layer's queries, keys and values in one tensor, as Phi's files have them and llama.cpp's converter makes them with
- * --fuse-qkv, and their biases: lines that stand before those of their own. */
+/* A layer's queries, keys and values in one tensor, and their biases in another, as Phi's files have them and
+ * llama.cpp's converter makes them with --fuse-qkv. These lines stand before those of separate tensors. */
 #define FR_FUSED_QKV(r, ...)                                                                                         \
     FR_NAMED(fr_layer, attention.q, FR_SLOT_QKV, r, HIDDEN, "self_attn.qkv_proj.weight", "attn_qkv.weight", __VA_ARGS__)
 #define FR_FUSED_QKV_BIAS                                                                                            \
@@ -151,85 +157,92 @@ enum { FR_LAYER_TABLES = 5 };
 typedef struct fr_tensor_naming {
     const fr_tensor_name *model; /* fields of fr_trunk; up to a line without names; NULL: fr_model_names */
     const fr_tensor_name *layer[FR_LAYER_TABLES]; /* fields of fr_layer, by tables that families share or their own */
-    const fr_tensor_name *mtp; /* fields of fr_mtp_layer (families/mtp_layer.h), beside a layer's; NULL: has none */
-    /* What published names of an MTP layer's tensors begin with, one of these; what it has beside a layer's follows, or
-     * "layers.0."; NULL: they are named as the next layer's. */
+    /* fields of fr_mtp_layer (families/mtp_layer.h), beside a layer's; NULL: the family has none */
+    const fr_tensor_name *mtp;
+    /* The prefixes that published names of an MTP layer's tensors may have. A name beside a layer's follows, or
+     * "layers.0." and a layer's name. NULL: the tensors are named as the next layer's. */
     const char *const *mtp_prefixes;
-    bool mtp_flat;         /* the layer's follow without "layers.0." */
-    bool mtp_hidden_first; /* what enters an MTP layer is [hidden row ; embedding], else the other way round */
-    const char *const *extras; /* names that are read by nobody, as patterns of fnmatch; NULL-terminated, or NULL */
-    fr_values norms;          /* what published files have of lines that are norms */
-    fr_row_order rotary_rows; /* how rows of lines that are rotary stand in GGUF */
-    bool untiled; /* lines whose heads stand in tiles elsewhere are alike */
+    bool mtp_flat;         /* a layer's names follow without "layers.0." */
+    bool mtp_hidden_first; /* the input of an MTP layer is [hidden row ; embedding]; otherwise the other way round */
+    /* names of tensors that nothing reads, as patterns of fnmatch; NULL-terminated, or NULL */
+    const char *const *extras;
+    fr_values norms;          /* the numbers that published files have for the values of norms */
+    fr_row_order rotary_rows; /* the order in GGUF of the rows of rotary lines */
+    bool untiled; /* its GGUF files have value heads in the published order, not in tiles */
 } fr_tensor_naming;
 
-/* A model of an embedding, a norm and a head, which may be the embedding. */
+/* The table for models of an embedding, a norm and a head, which may be the embedding. */
 extern const fr_tensor_name fr_model_names[];
 
-/* Of a family, the default filled in. */
+/* Gives the family's table of models, or the default one. */
 const fr_tensor_name *fr_naming_model(const fr_tensor_naming *naming);
 
-/* What is bound: where names begin, and whose sizes count. */
+/* The part of a model that is bound: the prefix of its names, and the specs of its sizes. */
 typedef struct fr_binding {
     fr_weights *weights;
     char prefix[128]; /* "model.layers.7." or "blk.7." and so on */
     const fr_trunk_spec *trunk;
-    const fr_layer_spec *layer; /* NULL: of the model as a whole */
-    const fr_tensor_naming *naming; /* whose norms and rotary rows; NULL: as they are */
-    const int32_t *head_order;  /* of a matrix [vocab, hidden], if its rows would be packed in an order; else NULL */
-    bool *head_sorted;          /* whether they were */
+    const fr_layer_spec *layer; /* NULL: the model as a whole is bound */
+    /* the naming whose norms and rotary rows apply; NULL: tensors are taken as they are */
+    const fr_tensor_naming *naming;
+    /* the order in which the rows of a matrix [vocab, hidden] are packed; NULL: their own */
+    const int32_t *head_order;
+    bool *head_sorted;          /* out: they were packed in that order */
 } fr_binding;
 
-/* What the published names of a model's tensors begin with; multimodal models keep the text model one level down. */
+/* Gives the prefix of the published names of a model's tensors; multimodal models keep the text model one level
+ * down. */
 const char *fr_tensor_names_prefix(const fr_weights *weights);
 
-/* The same of what stands beside the model: its head. */
+/* Gives the prefix of tensors beside the model, which is that of its head. */
 const char *fr_names_top(const fr_weights *weights);
 
-/* A binding for the model's own tensors, and for those of a layer by its number. */
+/* Makes a binding for the model's own tensors, and for those of a layer by its number. */
 fr_binding fr_binding_model(fr_weights *weights, const fr_trunk_spec *trunk);
 fr_binding fr_binding_layer(fr_weights *weights, const fr_trunk_spec *trunk, const fr_layer_spec *layer, size_t index);
 
-/* The same for the MTP layer behind the trunk's, by its own names; beside: for what it has beside a layer's tensors. */
+/* Makes a binding for the MTP layer after the trunk's layers, by its own names; beside: for its tensors beside those
+ * of a layer. */
 fr_binding fr_binding_mtp(fr_weights *weights, const fr_tensor_naming *naming, const fr_trunk_spec *trunk, bool beside);
 
 size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *layer);
 
-/* Whether a model of this spec has it; FR_IF_THERE is not looked at. */
+/* Returns true if a model of this spec has the tensor; FR_IF_THERE is ignored. */
 bool fr_tensor_name_needed(const fr_tensor_name *name, const fr_trunk_spec *trunk, const fr_layer_spec *layer);
 
-/* The tensor that fills a field, by the first line about it that the file has; NULL: none. */
+/* Finds the tensor that fills a field, by the first line about it that the file has; NULL: there is none. */
 const fr_tensor *fr_tensor_names_tensor(const fr_binding *binding, const fr_tensor_name *names, size_t field);
 
-/* Fills the fields of `base` that the table speaks of. */
+/* Fills the fields of `base` that the table has lines about. */
 fr_status fr_tensor_names_bind(const fr_binding *binding, const fr_tensor_name *names, void *base);
 
-/* The same of a trunk, by the family's table about models, and of a layer, by all tables about layers. */
+/* Does the same for a trunk, by the family's table of models, and for a layer, by all tables of layers. */
 fr_status fr_names_bind_model(const fr_binding *binding, const fr_tensor_naming *naming, fr_trunk *trunk);
 fr_status fr_tensor_names_bind_layer(const fr_binding *binding, const fr_tensor_naming *naming, fr_layer *layer);
 
-/* Whether a tensor is one of the family's extras. */
+/* Returns true if a tensor is one of the family's extras. */
 bool fr_tensor_names_extra(const fr_tensor_naming *naming, const char *tensor);
 
-/* When all is bound: whether every tensor of the file is read by somebody, or is one of the family's extras. What
- * stands behind the last layer is an MTP layer's, if the family has any: at most `mtp_layers` of them. */
+/* Checks, once all is bound, that every tensor of the file is read or is one of the family's extras. Tensors after the
+ * last layer are of MTP layers, if the family has any: at most `mtp_layers` of them. */
 fr_status fr_tensor_names_check_read(const fr_weights *weights, const fr_tensor_naming *naming, size_t layers,
                                      size_t mtp_layers);
 
-/* The same for all tensors whose names begin so, but for `spared`, which may be NULL. */
+/* Does the same for all tensors whose names begin with `prefix`, but for `spared`, whose entries may be NULL. */
 fr_status fr_tensor_names_check_below(const fr_weights *weights, const char *prefix, const fr_tensor *const spared[2]);
 
 /* ------------------------------------------------------------------------------------------------ without a binding */
 
-/* Whether a later line, that such a model needs, may fill the same field where the file has this one's tensor not. */
+/* Returns true if a later line that such a model needs may fill the same field when the file lacks this line's
+ * tensor. */
 bool fr_tensor_name_has_another(const fr_tensor_name *name, bool gguf, const fr_trunk_spec *trunk,
                                 const fr_layer_spec *layer);
 
-/* Whether the line's slot has room for more than one field, the next one too. */
+/* Returns true if the line's slot fills two fields, its own and the next one. */
 bool fr_tensor_name_fills_two(const fr_tensor_name *name);
 
-/* The line that a published tensor is named in, and with which layer's number. `layers`: those of the trunk; lines of
- * the table of MTP layers are about layers behind them, of which there are `mtp_layers`. */
+/* The line that names a published tensor, and the tensor's layer. `layers` are those of the trunk; the table of MTP
+ * layers is about those after them, of which there are `mtp_layers`. */
 typedef struct fr_tensor_name_found {
     const fr_tensor_name *name, *table; /* the line, and the first of its table */
     bool of_layer, of_expert;
@@ -239,29 +252,32 @@ typedef struct fr_tensor_name_found {
 bool fr_tensor_names_find(const fr_tensor_naming *naming, const char *prefix, const char *published, size_t layers,
                           size_t mtp_layers, fr_tensor_name_found *found);
 
-/* The line of a table for the second field of a line that fills two, or for its first; NULL: there is none in GGUF. */
+/* Gives the line of a table for the first or second field (part 0, 1) of a line that fills two; NULL: GGUF has
+ * none. */
 const fr_tensor_name *fr_tensor_name_of_part(const fr_tensor_name *table, const fr_tensor_name *name, size_t part);
 
-/* Where the rows or columns of a tensor are from. */
+/* The published places of the rows or columns of a tensor in GGUF. */
 typedef struct fr_reorder {
     fr_row_order order;
     size_t head;    /* rows of a head, or columns */
-    size_t rotated; /* to pairs, to neox: how many of them are rotated */
-    size_t first, groups, in_group; /* tiled: rows in front of the heads; key heads, and value heads of one */
-    size_t values; /* parted: of a key head; `head` is its query's rows, `first` those of parts in front of this one */
+    size_t rotated; /* to pairs, to neox: the number of them that are rotated */
+    size_t first, groups, in_group; /* tiled: rows in front of the heads; key heads, and value heads of each */
+    /* parted: rows of a key head's values; `head` has its query's rows, `first` those of the parts before this one */
+    size_t values;
 } fr_reorder;
 
-/* Of a line of a layer's table. */
+/* Gives the reordering of a line of a layer's table. */
 fr_reorder fr_tensor_name_reorder(const fr_tensor_naming *naming, const fr_tensor_name *name,
                                   const fr_trunk_spec *trunk, const fr_layer_spec *layer);
 
-/* Of a line whose tensor is DeltaNet's queries, keys, values and gates: its first part, and its second, the gates. */
+/* Gives the reordering of a line whose tensor is DeltaNet's queries, keys, values and gates: of its first part, or of
+ * the gates. */
 fr_reorder fr_tensor_name_parted(const fr_layer_spec *layer, bool gates);
 
-/* What a line's vector has in published files. */
+/* Gives the numbers that published files have for a line's vector. */
 fr_values fr_name_values(const fr_tensor_naming *naming, const fr_tensor_name *name);
 
-/* Row `row`, or column, of a tensor in GGUF is that one of the published tensor. */
+/* Gives the row, or column, of the published tensor that is row `row` in GGUF. */
 size_t fr_row_published(const fr_reorder *reorder, size_t row);
 
 #endif

@@ -1,4 +1,4 @@
-/* A decoder opened and run: see trunk.h. */
+/* Opens and runs a decoder: see trunk.h. */
 #include "src/engine/layers/trunk.h"
 
 #include <stdint.h>
@@ -73,8 +73,8 @@ fr_kv_shape fr_attention_kv_shape(const fr_attention_spec *spec) {
         .heads = spec->kv_heads, .head_dim = spec->head_dim, .window = spec->window, .latent = spec->latent};
 }
 
-/* A cache for each layer that owns one; a borrower reads that of the last owner before it that has a window, or that
- * has none, as it does itself. (A drafter's layers, which all borrow, are told by their target.) */
+/* Gives each layer that owns keys and values a KV layer of the cache. A borrower reads that of the last owner before
+ * it of its own kind, with a window or without. (A drafter's layers, which all borrow, are mapped by its target.) */
 static fr_status map_kv(fr_trunk *trunk) {
     const fr_trunk_spec *s = &trunk->spec;
     size_t last[2] = {0};
@@ -94,7 +94,7 @@ static fr_status map_kv(fr_trunk *trunk) {
     return FR_OK;
 }
 
-/* A state for each layer that has one. */
+/* Gives each recurrent layer a state. */
 static fr_status map_states(fr_trunk *trunk) {
     const fr_trunk_spec *s = &trunk->spec;
     trunk->recurrent_shapes = calloc(s->layers, sizeof *trunk->recurrent_shapes);
@@ -113,7 +113,7 @@ static fr_status map_states(fr_trunk *trunk) {
     return FR_OK;
 }
 
-/* A borrower's heads must fit the cache that it reads. */
+/* Checks that a borrower's heads fit the cache that it reads. */
 static fr_status check_borrowers(const fr_trunk *trunk, const char *path) {
     for (size_t i = 0; i < trunk->spec.layers && trunk->kv_count; i++) {
         const fr_attention_spec *a = &trunk->spec.layer[i].attention;
@@ -207,13 +207,13 @@ void fr_trunk_close(fr_trunk *trunk) {
 
 /* ---------------------------------------------------------------------------------------------------------- running */
 
-/* What is added to the stream. */
+/* Gives the rows of a branch, which are added to the stream. */
 static fr_shared_rows branch(const fr_activations *a, float *rows) {
     size_t hidden = a->trunk->spec.hidden;
     return (fr_shared_rows){rows, hidden, a->batch.count, fr_split_features(hidden)};
 }
 
-/* What a layer begins with, NULL behind the last one. */
+/* Gives the first matrix of a layer, NULL after the last one. */
 static const fr_matrix *first_product(const fr_trunk *trunk, size_t index) {
     return trunk->layers && index < trunk->spec.layers ? &trunk->layers[index].attention.q : NULL;
 }
@@ -240,7 +240,7 @@ void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *s
     if (layer->ple.gate.data) fr_ple_branch(team, a, layer, index);
 }
 
-/* The stream in front of a layer, of the thread's own rows. */
+/* Copies the stream before a layer, for the thread's own rows. */
 static void copy_aux(const fr_team *team, const fr_activations *a, size_t layer) {
     size_t begin, end, hidden = a->trunk->spec.hidden, count = a->aux_layers->count;
     fr_part_rows(team, a->batch.count, &begin, &end);
@@ -277,7 +277,8 @@ static void embed_rows(const fr_team *team, const fr_activations *a) {
     }
 }
 
-/* All layers, or a rank's between what it is handed and what it hands on. Whether the rows are behind the last one. */
+/* Runs all layers, or the rank's own ones between receiving and sending the stream. Returns true if the rows have
+ * passed the last layer. */
 static bool run_own_layers(const fr_team *team, fr_activations *a) {
     const fr_stages *stages = a->trunk->stages;
     const fr_batch batch = a->batch;
@@ -311,8 +312,8 @@ static void run_rows(const fr_team *team, const fr_forward *f) {
         fr_norm_row(&a, out + r * hidden, a.x + r * hidden, a.trunk->norm, a.trunk->norm_bias);
 }
 
-/* Of rows that go through the ranks in pieces the next one's: what is behind `begin`. Parents before it are not looked
- * for: that is how states are moved. */
+/* Gives the forward of one slice of the rows, which go through the ranks one after the other. A row's parent may be
+ * before the slice; only recurrent layers look for parents, and with those a forward is not divided. */
 static fr_forward piece_of(const fr_forward *f, const fr_trunk *trunk, size_t index, size_t pieces) {
     fr_forward piece = *f;
     size_t begin, end, hidden = trunk->spec.hidden;
