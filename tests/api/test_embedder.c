@@ -12,6 +12,7 @@
 
 #include "forerun.h"
 #include "tests/support/reference.h"
+#include "tests/support/suite.h"
 
 #define COUNT 40
 
@@ -730,8 +731,7 @@ START_TEST(bytes_of_tokens_are_their_text) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("embedder");
+FR_SUITE("embedder") {
     TCase *cases = tcase_create("embedder");
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, a_look_at_logits_leaves_no_bound_behind, 0, PAIRS);
@@ -757,9 +757,4 @@ int main(void) {
     tcase_add_test(cases, a_token_has_a_kind_and_texts);
     tcase_add_loop_test(cases, bytes_of_tokens_are_their_text, 0, 2);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/suite.h"
+
 static bool all_are(const uint8_t *bytes, size_t count, int value) {
     for (size_t i = 0; i < count; i++) {
         if (bytes[i] != value) return false;
@@ -89,17 +91,11 @@ START_TEST(large_blocks_are_sparse) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("arena");
+FR_SUITE("arena") {
     TCase *cases = tcase_create("arena");
     tcase_add_test(cases, measured_pieces_fit);
     tcase_add_test(cases, empty);
     tcase_add_loop_test(cases, overflow_is_refused, 0, sizeof huge / sizeof *huge);
     tcase_add_test(cases, large_blocks_are_sparse);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

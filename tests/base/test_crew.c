@@ -7,6 +7,8 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "tests/support/suite.h"
+
 #define MS INT64_C(1000000)
 
 /* ---------------------------------------------------------------------------------------------------- made machines */
@@ -266,9 +268,8 @@ START_TEST(after_a_pause_all_are_asked) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("crew") {
     enum { TEAMS = sizeof team_sizes / sizeof *team_sizes, LOADS = sizeof loads / sizeof *loads };
-    Suite *suite = suite_create("crew");
     TCase *cases = tcase_create("crew");
     tcase_add_loop_test(cases, alone_none_is_parked, 0, TEAMS);
     tcase_add_test(cases, interruptions_park_none);
@@ -284,9 +285,4 @@ int main(void) {
     tcase_add_test(cases, some_jobs_are_watched);
     tcase_add_test(cases, after_a_pause_all_are_asked);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

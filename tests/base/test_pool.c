@@ -16,6 +16,8 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
+#include "tests/support/suite.h"
+
 #define DEFAULT_CONTROL 0x1F80u
 #define ODD_CONTROL (0x1F80u | 0x8000u | 0x2000u | 0x0040u) /* flush to zero, round down, denormals are zero */
 static uint64_t control(void) {
@@ -473,9 +475,8 @@ static TCase *add_case(Suite *suite, const char *name, double timeout) {
     return cases;
 }
 
-int main(void) {
+FR_SUITE("pool") {
     enum { TEAMS = sizeof team_sizes / sizeof *team_sizes, RELAYS = sizeof relay_sizes / sizeof *relay_sizes };
-    Suite *suite = suite_create("pool");
     TCase *runs = add_case(suite, "runs", 60), *barriers = add_case(suite, "barriers", 300);
     TCase *life = add_case(suite, "life", 120), *callers = add_case(suite, "callers", 60);
     TCase *beside = add_case(suite, "beside", 20);
@@ -496,9 +497,4 @@ int main(void) {
     tcase_add_test(callers, callers_take_turns);
     tcase_add_loop_test(callers, floating_point_environment, 0, TEAMS);
     tcase_add_loop_test(callers, threads_are_where_the_plan_says, 0, 2);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

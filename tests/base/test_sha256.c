@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/sha256.h"
+#include "tests/support/suite.h"
 
 static const char *hexadecimal(const uint8_t *digest) {
     static char text[2 * FR_SHA256_BYTES + 1];
@@ -53,15 +54,9 @@ START_TEST(every_length_is_padded_right) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("sha256") {
     TCase *cases = tcase_create("sha256");
     tcase_add_test(cases, digests_are_the_standards);
     tcase_add_test(cases, every_length_is_padded_right);
-    Suite *suite = suite_create("sha256");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

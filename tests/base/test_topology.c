@@ -18,6 +18,7 @@
 #include "base/topology_sys.h"
 #include "src/engine/model/model.h"
 #include "tests/support/made_root.h"
+#include "tests/support/suite.h"
 
 /* -------------------------------------------------------------------------------------------------------- partition */
 
@@ -662,8 +663,7 @@ START_TEST(ranks_part_cores) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("topology");
+FR_SUITE("topology") {
     TCase *pure = tcase_create("pure"), *files = tcase_create("files"), *here = tcase_create("here");
     TCase *beside = tcase_create("beside");
     tcase_add_checked_fixture(pure, use_no_record, NULL);
@@ -695,9 +695,4 @@ int main(void) {
     suite_add_tcase(suite, files);
     suite_add_tcase(suite, here);
     suite_add_tcase(suite, beside);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -3,6 +3,7 @@
 #include "base/topology_hwloc.h"
 
 #include "base/topology_sys.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <string.h>
@@ -130,8 +131,7 @@ START_TEST(sys_says_what_hwloc_says) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("topology_hwloc");
+FR_SUITE("topology_hwloc") {
     TCase *cases = tcase_create("synthetic");
     tcase_add_loop_test(cases, whole_machines, 0, sizeof whole / sizeof *whole);
     tcase_add_loop_test(cases, inside_a_mask, 0, sizeof masked / sizeof *masked);
@@ -139,9 +139,4 @@ int main(void) {
     tcase_add_test(cases, more_units_than_seats);
     tcase_add_test(cases, sys_says_what_hwloc_says);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

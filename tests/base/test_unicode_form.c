@@ -6,6 +6,7 @@
 #include <utf8proc.h>
 
 #include "base/unicode_form.h"
+#include "tests/support/suite.h"
 
 /* Continuing bytes are 80 to BF. */
 static const unsigned char bounds[] = {0x00, 0x7F, 0x80, 0xBF, 0xC0, 0xFF};
@@ -63,14 +64,8 @@ START_TEST(beginnings_of_characters) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("unicode_form");
+FR_SUITE("unicode_form") {
     TCase *cases = tcase_create("unicode_form");
     tcase_add_test(cases, beginnings_of_characters);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

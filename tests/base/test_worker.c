@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/worker.h"
+#include "tests/support/suite.h"
 
 static fr_status go_wrong(void *context) {
     return fr_fail(FR_NUMERIC, "%s went wrong", (const char *)context);
@@ -78,16 +79,10 @@ START_TEST(a_loading_thread_says_what_was_wrong) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("worker");
+FR_SUITE("worker") {
     TCase *tests = tcase_create("worker");
     tcase_add_test(tests, a_failure_is_told_once);
     tcase_add_test(tests, what_is_dropped_or_closed_says_nothing);
     tcase_add_test(tests, a_loading_thread_says_what_was_wrong);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -12,6 +12,7 @@
 #include "tests/support/alloc_guard.h"
 #include "tests/support/parts.h"
 #include "tests/support/reference.h"
+#include "tests/support/suite.h"
 
 #define COUNT 12
 #define FEW   60 /* of a run's allocations fail where not all do */
@@ -311,15 +312,9 @@ START_TEST(each_allocation_may_fail) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("allocations");
+FR_SUITE("allocations") {
     TCase *cases = tcase_create("allocations");
     tcase_set_timeout(cases, 3000);
     tcase_add_loop_test(cases, each_allocation_may_fail, 0, sizeof runs / sizeof *runs);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

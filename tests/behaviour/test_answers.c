@@ -23,6 +23,7 @@
 #include "tests/support/noise_model.h"
 #include "tests/support/parts.h"
 #include "tests/support/reference.h"
+#include "tests/support/suite.h"
 
 #define STORED "tests/data/answers"
 #define SMALL  FR_TEST_MODELS "gemma4-e"
@@ -233,8 +234,9 @@ START_TEST(write_answers) {
 }
 END_TEST
 
-int main(int count, char **arguments) {
-    bool writes = count > 1 && strcmp(arguments[1], "--write") == 0;
+static bool writes; /* the file anew */
+
+static void add_cases(Suite *suite) {
     list_subjects();
     TCase *cases = tcase_create("answers");
     tcase_set_timeout(cases, 600);
@@ -244,11 +246,10 @@ int main(int count, char **arguments) {
         tcase_add_test(cases, the_file_is_of_this_version);
         tcase_add_loop_test(cases, every_level_gives_the_stored_answer, 0, (int)subject_count);
     }
-    Suite *suite = suite_create("answers");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+}
+
+int main(int count, char **arguments) {
+    writes = count > 1 && strcmp(arguments[1], "--write") == 0;
+    return fr_suite_run("answers", add_cases);
 }

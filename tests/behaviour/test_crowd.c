@@ -18,6 +18,7 @@
 #include "tests/support/parts.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 enum { PLACES = 16, CONTEXT = 208, LONGEST = 140, BEST = 3, SAVED = 4, CALLS = 160, MOST_LIVES = PLACES + CALLS };
 enum { TIGHT = 5 }; /* timelines that all could have pages for */
@@ -361,15 +362,9 @@ START_TEST(each_says_what_it_says_alone) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("crowd");
+FR_SUITE("crowd") {
     TCase *lives = tcase_create("lives");
     tcase_set_timeout(lives, fr_test_full() ? 0 : 60);
     fr_test_add_loop(lives, each_says_what_it_says_alone, (fr_test_full() ? 2 : 1) * FIXTURES, 2);
     suite_add_tcase(suite, lives);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
 }

@@ -8,6 +8,7 @@
 #include "tests/support/brief.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 enum { CONTEXT = 256, DRAFTS = 6, SESSIONS = 3, PAGE = FR_KV_PAGE, CHUNK = 100, MOST_PAGES = 200 };
 
@@ -248,8 +249,7 @@ START_TEST(texts_are_shared_at_once) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("few_pages");
+FR_SUITE("few_pages") {
     TCase *tests = tcase_create("tests");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, drafts_end_where_pages_do, 0, SUBJECTS);
@@ -261,9 +261,4 @@ int main(void) {
     tcase_add_loop_test(tests, pieces_are_shared_at_once, 0, 2 * FOLLOWERS);
     tcase_add_loop_test(tests, texts_are_shared_at_once, 0, 2 * FOLLOWERS);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

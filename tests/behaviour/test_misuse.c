@@ -10,6 +10,7 @@
 
 #include "forerun.h"
 #include "tests/support/reference.h"
+#include "tests/support/suite.h"
 
 static void require(fr_status status) {
     ck_assert_msg(status == FR_OK, "%s", fr_last_error());
@@ -305,8 +306,7 @@ START_TEST(a_bias_is_read_in_any_locale) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("misuse");
+FR_SUITE("misuse") {
     TCase *cases = tcase_create("misuse");
     tcase_set_timeout(cases, 120); /* localedef takes its time */
     tcase_add_test(cases, a_session_that_is_none);
@@ -318,9 +318,4 @@ int main(void) {
     tcase_add_test(cases, ids_are_named_as_the_caller_counts_them);
     tcase_add_test(cases, a_bias_is_read_in_any_locale);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -26,6 +26,7 @@
 #include "tests/support/changed_folder.h"
 #include "tests/support/pairs.h"
 #include "tests/support/parts.h"
+#include "tests/support/suite.h"
 
 #define COUNT      400
 #define FACTORS    6
@@ -292,7 +293,7 @@ static void remove_llama(void) {
     fr_changed_folder_remove(&llama);
 }
 
-int main(void) {
+FR_SUITE("one answer") {
     int first = emulated() && fr_test_brief() ? SUBJECTS - 1 : 0, end = emulated() ? first + 1 : SUBJECTS;
     int others = first; /* than the covered ones */
     while (others < end && subjects[others].covered) others++;
@@ -307,15 +308,9 @@ int main(void) {
     tcase_add_loop_test(matrix, rejection_draws_the_same_on_any_machine, first, end);
     tcase_add_loop_test(matrix, every_two_values_together, first, emulated() || fr_test_full() ? first : others);
     tcase_add_loop_test(matrix, one_rounding_more_is_told_apart, first, end);
-    Suite *suite = suite_create("one answer");
     suite_add_tcase(suite, matrix);
     TCase *product = tcase_create("product");
     tcase_set_timeout(product, 0);
     tcase_add_loop_test(product, every_combination, first, fr_test_in_parts() ? others : first);
     suite_add_tcase(suite, product);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
 }

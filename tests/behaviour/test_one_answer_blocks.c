@@ -13,6 +13,7 @@
 #include "forerun_lab.h"
 #include "tests/support/answer.h"
 #include "tests/support/parts.h"
+#include "tests/support/suite.h"
 
 #define COUNT 400
 
@@ -140,24 +141,23 @@ START_TEST(low_bits_give_one_answer) {
 }
 END_TEST
 
-int main(void) {
+static void add_cases(Suite *suite) {
     int count = emulated() ? 2 : sizeof subjects / sizeof *subjects;
-    snprintf(target, sizeof target, "/tmp/forerun-blocks-%d.gguf", (int)getpid());
-    snprintf(assistant, sizeof assistant, "/tmp/forerun-blocks-%d-assistant.gguf", (int)getpid());
-    snprintf(packed, sizeof packed, "/tmp/forerun-blocks-%d-packed.gguf", (int)getpid());
     TCase *matrix = tcase_create("matrix");
     tcase_set_timeout(matrix, 0);
     tcase_add_loop_test(matrix, every_type_gives_one_answer, 0, count);
     TCase *files = tcase_create("files");
     tcase_set_timeout(files, 0);
     tcase_add_loop_test(files, low_bits_give_one_answer, 0, sizeof written / sizeof *written);
-    Suite *suite = suite_create("one answer, blocks");
     suite_add_tcase(suite, matrix);
     suite_add_tcase(suite, files);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+}
+
+int main(void) {
+    snprintf(target, sizeof target, "/tmp/forerun-blocks-%d.gguf", (int)getpid());
+    snprintf(assistant, sizeof assistant, "/tmp/forerun-blocks-%d-assistant.gguf", (int)getpid());
+    snprintf(packed, sizeof packed, "/tmp/forerun-blocks-%d-packed.gguf", (int)getpid());
+    int status = fr_suite_run("one answer, blocks", add_cases);
     remove_models();
-    return failed == 0 ? 0 : 1;
+    return status;
 }

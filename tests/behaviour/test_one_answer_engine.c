@@ -26,6 +26,7 @@
 #include "tests/support/pairs.h"
 #include "tests/support/parts.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 enum { TEXT = 400, SCALAR_TEXT = 64, CONTEXT = 640, PROMPT = 150, MOST = 16, FILL = 600, PICTURE_AT = 70 };
 
@@ -436,7 +437,7 @@ static void remove_llama(void) {
     fr_changed_folder_remove(&llama);
 }
 
-int main(void) {
+FR_SUITE("one answer in an engine") {
     find_words();
     TCase *cases = tcase_create("engine");
     tcase_set_timeout(cases, 0);
@@ -448,12 +449,6 @@ int main(void) {
     tcase_set_timeout(product, 0);
     tcase_add_unchecked_fixture(product, make_llama, remove_llama);
     tcase_add_loop_test(product, every_combination, 0, fr_test_in_parts() ? SUBJECTS : 0);
-    Suite *suite = suite_create("one answer in an engine");
     suite_add_tcase(suite, cases);
     suite_add_tcase(suite, product);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/support/reference.h"
+#include "tests/support/suite.h"
 
 #define LOGIT_BOUND 1e-3
 #define MARGIN      2e-3
@@ -214,7 +215,7 @@ START_TEST(accepted_lengths_are_the_references) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("reference") {
     int fixtures = 0, alone = 0;
     while (fr_reference_name((size_t)fixtures)) fixtures++;
     while (fr_reference_alone((size_t)alone)) alone++;
@@ -226,11 +227,5 @@ int main(void) {
     tcase_add_loop_test(references, greedy_ids_of_targets_alone_are_the_references, 0, alone);
     tcase_add_loop_test(references, draft_logits_are_within_a_thousandth, 0, fixtures);
     tcase_add_loop_test(references, accepted_lengths_are_the_references, 0, fixtures);
-    Suite *suite = suite_create("reference");
     suite_add_tcase(suite, references);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
 }

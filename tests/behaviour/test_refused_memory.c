@@ -13,6 +13,7 @@
 #include "src/engine/cache/kv.h"
 #include "src/engine/session/state.h"
 #include "tests/support/brief.h"
+#include "tests/support/suite.h"
 
 void *__real_fr_arena_take(fr_arena *arena, size_t count, size_t item);
 void *__wrap_fr_arena_take(fr_arena *arena, size_t count, size_t item);
@@ -199,16 +200,10 @@ START_TEST(a_refused_page_changes_nothing) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("refused_memory") {
     TCase *cases = tcase_create("refused_memory");
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, every_refusal_is_told, 0, SUBJECTS);
     tcase_add_loop_test(cases, a_refused_page_changes_nothing, 0, 2 * SUBJECTS);
-    Suite *suite = suite_create("refused_memory");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

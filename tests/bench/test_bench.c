@@ -9,6 +9,7 @@
 #include "bench/read.h"
 #include "bench/sample.h"
 #include "tests/support/command.h"
+#include "tests/support/suite.h"
 
 /* One thread, one timing, one instruction set: structure, not figures. */
 #define QUICK "bench machine -r 1 -t 1 --isa avx2,neon "
@@ -241,7 +242,7 @@ START_TEST(a_wrong_command_line_is_exit_2_and_prints_no_table) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("bench") {
     TCase *cases = tcase_create("bench");
     tcase_set_timeout(cases, 300);
     tcase_add_test(cases, json_is_one_array_of_rows_that_each_have_every_fact);
@@ -254,11 +255,5 @@ int main(void) {
     tcase_add_test(cases, every_loop_reads_every_byte);
     tcase_add_test(cases, the_word_chooses_the_loop);
     tcase_add_test(cases, a_wrong_command_line_is_exit_2_and_prints_no_table);
-    Suite *suite = suite_create("bench");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

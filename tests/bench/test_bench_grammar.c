@@ -7,6 +7,7 @@
 
 #include "bench/grammar.h"
 #include "tests/support/command.h"
+#include "tests/support/suite.h"
 
 #define LLAMA "tests/data/llama/q4_0.gguf"
 #define NONE  "tests/data/none"
@@ -73,17 +74,11 @@ START_TEST(what_is_refused) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("bench_grammar");
+FR_SUITE("bench_grammar") {
     TCase *cases = tcase_create("grammar");
     tcase_set_timeout(cases, 120);
     tcase_add_test(cases, every_grammar);
     tcase_add_test(cases, what_is_refused_by_itself);
     tcase_add_loop_test(cases, what_is_refused, 0, sizeof refused / sizeof *refused);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -13,6 +13,7 @@
 #include "bench/counters.h"
 #include "bench/kernel_timing.h"
 #include "tests/support/command.h"
+#include "tests/support/suite.h"
 
 /* Little memory to walk through, and no figure is left out. */
 #define SHORT "bench kernels --quiet --weights 4 -t 1 -r 2 --max-spread 1000000 "
@@ -344,8 +345,7 @@ START_TEST(counters_count_what_happens_between_start_and_stop) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("bench kernels");
+FR_SUITE("bench kernels") {
     TCase *tests = tcase_create("bench kernels");
     tcase_set_timeout(tests, 600); /* where others have the processor */
     tcase_add_test(tests, a_product_is_its_weights_and_their_multiplications);
@@ -361,9 +361,4 @@ int main(void) {
     tcase_add_loop_test(tests, a_share_is_of_the_limit_that_takes_longer, 0, 4);
     tcase_add_test(tests, counters_count_what_happens_between_start_and_stop);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
 }

@@ -17,6 +17,7 @@
 #include "bench/rank_shares.h"
 #include "tests/support/command.h"
 #include "src/engine/session/accept.h"
+#include "tests/support/suite.h"
 
 #define BENCH   "bench model " DEMO
 #define MIXTURE "tests/data/models/gemma4-moe"
@@ -625,8 +626,7 @@ START_TEST(what_cant_be_measured_is_refused_in_a_line) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("bench model");
+FR_SUITE("bench model") {
     TCase *tests = tcase_create("bench model");
     tcase_set_timeout(tests, 60);
     suite_add_tcase(suite, tests);
@@ -652,9 +652,4 @@ int main(void) {
     tcase_add_test(tests, no_speed_is_told_of_an_answer_that_drafts_changed);
     tcase_add_test(tests, a_picture_is_svg_that_stands_alone);
     tcase_add_loop_test(tests, what_cant_be_measured_is_refused_in_a_line, 0, sizeof refused / sizeof *refused);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

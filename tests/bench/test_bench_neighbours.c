@@ -11,6 +11,7 @@
 #include "bench/busy_processes.h"
 #include "tests/support/command.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 #define NONE "tests/data/none"
 
@@ -106,8 +107,7 @@ START_TEST(what_is_refused) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("bench_neighbours");
+FR_SUITE("bench_neighbours") {
     TCase *cases = tcase_create("neighbours");
     tcase_set_timeout(cases, 120);
     tcase_add_test(cases, every_setting_beside_every_load);
@@ -115,9 +115,4 @@ int main(void) {
     tcase_add_test(cases, busy_processes_end);
     tcase_add_loop_test(cases, what_is_refused, 0, sizeof refused / sizeof *refused);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

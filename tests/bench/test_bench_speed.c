@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "bench/limits.h"
+#include "tests/support/suite.h"
 
 enum { TRIES = 40 };
 
@@ -188,7 +189,7 @@ START_TEST(the_first_cache_answers_in_3_to_6_cycles_and_memory_far_later) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("bench_speed") {
     TCase *cases = tcase_create("bench_speed");
     tcase_set_timeout(cases, 300);
     tcase_add_checked_fixture(cases, open_one, close_one);
@@ -197,11 +198,5 @@ int main(void) {
     tcase_add_test(cases, the_first_cache_is_read_faster_than_memory_and_not_faster_than_loads_allow);
     tcase_add_test(cases, every_loop_reads_memory_as_fast_as_the_widest);
     tcase_add_test(cases, the_first_cache_answers_in_3_to_6_cycles_and_memory_far_later);
-    Suite *suite = suite_create("bench_speed");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

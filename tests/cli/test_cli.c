@@ -14,6 +14,7 @@
 
 #include "tests/support/brief.h"
 #include "tests/support/command.h"
+#include "tests/support/suite.h"
 
 #define START "-p 'The function returns a' "
 
@@ -690,7 +691,7 @@ START_TEST(scoring_shows_on_a_terminal) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("cli") {
     TCase *cases = tcase_create("cli");
     tcase_set_timeout(cases, 300);
     tcase_add_loop_test(cases, tokenize_and_back, 0, 4);
@@ -718,11 +719,5 @@ int main(void) {
     tcase_add_test(cases, a_file_that_can_not_be_written_is_named);
     tcase_add_test(cases, loading_shows_on_a_terminal);
     fr_test_add_long(cases, scoring_shows_on_a_terminal);
-    Suite *suite = suite_create("cli");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -10,6 +10,7 @@
 #include "forerun.h"
 #include "tests/support/command.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 #define START "-p 'The cat sat on the mat, and the dog' "
 
@@ -377,7 +378,7 @@ static void remove_folder(void) {
     rmdir(folder);
 }
 
-int main(void) {
+FR_SUITE("cli_cache") {
     TCase *cases = tcase_create("cli_cache");
     tcase_set_timeout(cases, 300);
     tcase_add_checked_fixture(cases, make_folder, remove_folder);
@@ -394,11 +395,5 @@ int main(void) {
     tcase_add_test(cases, a_link_to_a_cache_stays_a_link);
     tcase_add_test(cases, what_is_kept_changes_no_text);
     tcase_add_test(cases, nothing_slides);
-    Suite *suite = suite_create("cli_cache");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -10,6 +10,7 @@
 
 #include "tests/support/changed_folder.h"
 #include "tests/support/command.h"
+#include "tests/support/suite.h"
 
 #define TEN_WORDS "one two three four five six seven eight nine ten "
 
@@ -391,7 +392,7 @@ START_TEST(interrupt_ends_a_reply_only) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("cli_chat") {
     TCase *cases = tcase_create("cli_chat");
     tcase_set_timeout(cases, 300);
     tcase_add_test(cases, generate_applies_the_template);
@@ -409,11 +410,5 @@ int main(void) {
     tcase_add_test(cases, help_lists_the_commands);
     tcase_add_test(cases, lines_become_a_turn);
     tcase_add_test(cases, interrupt_ends_a_reply_only);
-    Suite *suite = suite_create("cli_chat");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

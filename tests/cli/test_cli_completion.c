@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/support/command.h"
+#include "tests/support/suite.h"
 
 static char script[] = "/tmp/forerun-completion-XXXXXX";
 
@@ -161,7 +162,7 @@ END_TEST
 
 #define COUNT(list) (int)(sizeof list / sizeof *list)
 
-int main(void) {
+FR_SUITE("cli_completion") {
     TCase *all = tcase_create("completion");
     tcase_set_timeout(all, 120);
     tcase_add_checked_fixture(all, write_script, remove_script);
@@ -170,11 +171,5 @@ int main(void) {
     tcase_add_loop_test(all, a_part_has_its_own_options, 0, 2);
     tcase_add_test(all, other_shells_have_theirs);
     tcase_add_test(all, manual_lines_fit_the_page);
-    Suite *suite = suite_create("cli_completion");
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

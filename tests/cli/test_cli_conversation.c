@@ -10,6 +10,7 @@
 
 #include "tests/support/changed_folder.h"
 #include "tests/support/command.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define TOOLS "tests/data/chat/tools.json"
@@ -604,7 +605,7 @@ START_TEST(a_chat_without_a_template_ends_at_once) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("cli_conversation") {
     TCase *cases = tcase_create("cli_conversation");
     tcase_set_timeout(cases, 300);
     tcase_add_test(cases, a_reply_is_drawn_anew);
@@ -627,11 +628,5 @@ int main(void) {
     tcase_add_test(cases, what_is_no_tool_is_refused);
     tcase_add_test(cases, a_model_needs_no_option);
     tcase_add_test(cases, a_chat_without_a_template_ends_at_once);
-    Suite *suite = suite_create("cli_conversation");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

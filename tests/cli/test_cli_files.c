@@ -15,6 +15,7 @@
 #include "forerun.h"
 #include "tests/support/changed_folder.h"
 #include "tests/support/command.h"
+#include "tests/support/suite.h"
 
 enum { VOCAB = 512 };
 
@@ -738,7 +739,7 @@ START_TEST(verify_is_the_same_everywhere) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("cli_files") {
     TCase *cases = tcase_create("cli_files");
     tcase_set_timeout(cases, 300);
     tcase_add_test(cases, logits_files);
@@ -763,11 +764,5 @@ int main(void) {
     tcase_add_test(cases, verify_tells_of_a_short_text);
     tcase_add_test(cases, verify_hashes_the_answer);
     tcase_add_test(cases, verify_is_the_same_everywhere);
-    Suite *suite = suite_create("cli_files");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "tests/support/command.h"
+#include "tests/support/suite.h"
 
 #define LONG "generate -no-cnv " DEMO "-t 1 --ignore-eos -n 1500 "
 #define START   "-p 'The cat sat on the mat, and the dog' "
@@ -301,7 +302,7 @@ START_TEST(an_ignored_signal_stays_ignored) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("cli_interrupt") {
     TCase *cases = tcase_create("cli_interrupt");
     tcase_set_timeout(cases, 300);
     tcase_add_checked_fixture(cases, make_folder, remove_folder);
@@ -311,11 +312,5 @@ int main(void) {
     tcase_add_test(cases, a_prompt_is_kept_as_far_as_it_came);
     tcase_add_loop_test(cases, a_second_signal_ends_it_at_once, 0, SIGNALS);
     tcase_add_loop_test(cases, an_ignored_signal_stays_ignored, 0, SIGNALS);
-    Suite *suite = suite_create("cli_interrupt");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

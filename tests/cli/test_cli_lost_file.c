@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tests/support/command.h"
+#include "tests/support/suite.h"
 
 enum { PIPE = 4096, /* bytes that a pipe holds */ LEFT = 65536 /* of the file */ };
 
@@ -159,18 +160,12 @@ START_TEST(another_bus_error_stays_one) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("cli_lost_file") {
     TCase *cases = tcase_create("cli_lost_file");
     tcase_set_timeout(cases, 300);
     tcase_add_checked_fixture(cases, make_files, remove_files);
     tcase_add_loop_test(cases, a_file_that_is_cut_is_named, 0, sizeof cuts / sizeof *cuts);
     tcase_add_loop_test(cases, a_file_that_is_changed_is_named, 0, sizeof changes / sizeof *changes);
     tcase_add_loop_test(cases, another_bus_error_stays_one, 0, BUS_ERRORS);
-    Suite *suite = suite_create("cli_lost_file");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

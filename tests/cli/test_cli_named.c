@@ -8,6 +8,7 @@
 #include "tests/support/http_client.h"
 #include "tests/support/made_root.h"
 #include "tests/support/server.h"
+#include "tests/support/suite.h"
 
 #define COMMIT "0123456789abcdef0123456789abcdef01234567"
 #define HUB    "hub/models--"
@@ -176,8 +177,7 @@ START_TEST(a_server_by_name) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("cli_named");
+FR_SUITE("cli_named") {
     TCase *cases = tcase_create("cli_named");
     tcase_set_timeout(cases, 60);
     tcase_add_checked_fixture(cases, open_caches, fr_made_root_close);
@@ -187,9 +187,4 @@ int main(void) {
     tcase_add_test(cases, models_as_json);
     tcase_add_test(cases, a_server_by_name);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

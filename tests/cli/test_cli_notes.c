@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/support/command.h"
+#include "tests/support/suite.h"
 
 /* As llama.cpp's string_process_escapes reads them: what it doesn't know stays, its backslash too. */
 static const struct {
@@ -182,7 +183,7 @@ START_TEST(a_first_token_that_is_there_twice) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("cli_notes") {
     TCase *cases = tcase_create("notes");
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, escapes_are_read, 0, COUNT(texts));
@@ -193,11 +194,5 @@ int main(void) {
     tcase_add_test(cases, a_batch_may_have_a_seed);
     tcase_add_test(cases, a_first_token_that_is_there_twice);
     tcase_add_test(cases, help_is_not_filled_with_them);
-    Suite *suite = suite_create("cli_notes");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/support/command.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 #include "tools/cli/options.h"
 
@@ -187,7 +188,7 @@ START_TEST(too_many_threads_are_told) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("cli_options") {
     TCase *cases = tcase_create("cli_options");
     tcase_set_timeout(cases, 300);
     tcase_add_loop_test(cases, every_name_is_known, 0, PROGRAMS);
@@ -198,11 +199,5 @@ int main(void) {
     tcase_add_test(cases, quantize_takes_words_in_order);
     tcase_add_test(cases, the_environment_is_not_read);
     tcase_add_test(cases, too_many_threads_are_told);
-    Suite *suite = suite_create("cli_options");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -11,6 +11,7 @@
 
 #include "forerun.h"
 #include "tests/support/command.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define GLM     "tests/data/glm-ocr"
@@ -340,7 +341,7 @@ START_TEST(pictures_that_do_not_fit) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("cli_picture") {
     TCase *cases = tcase_create("picture");
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, text_of_a_picture, 0, 8);
@@ -356,11 +357,5 @@ int main(void) {
     tcase_add_test(cases, stats_have_all_four_times);
     tcase_add_test(cases, inspect_counts_the_tower_in);
     tcase_add_test(cases, pictures_that_do_not_fit);
-    Suite *suite = suite_create("cli_picture");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tests/support/command.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 /* A template that opens the channel of thoughts, or, so that nothing is told apart, none. */
@@ -116,17 +117,11 @@ START_TEST(next_turn) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("cli_reply");
+FR_SUITE("cli_reply") {
     TCase *tcase = tcase_create("cli_reply");
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, reasoning_apart);
     tcase_add_test(tcase, grammar_of_the_content);
     tcase_add_test(tcase, next_turn);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

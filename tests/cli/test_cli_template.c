@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/support/command.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define GEMMA "template -m " TOKENIZERS "gemma "
@@ -288,7 +289,7 @@ START_TEST(generate_and_chat) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("cli_template") {
     TCase *cases = tcase_create("template");
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, reference_cases, 0, 5);
@@ -299,11 +300,5 @@ int main(void) {
     tcase_add_test(cases, wide_integers);
     tcase_add_test(cases, changed_messages);
     tcase_add_test(cases, generate_and_chat);
-    Suite *suite = suite_create("cli_template");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "tests/support/command.h"
+#include "tests/support/suite.h"
 
 #define LEFT   "\033[D"
 #define UP     "\033[A"
@@ -569,7 +570,7 @@ START_TEST(a_chat_ends_with_its_terminal) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("cli_terminal") {
     TCase *cases = tcase_create("cli_terminal");
     tcase_set_timeout(cases, 120);
     tcase_add_test(cases, keys_edit_a_line);
@@ -591,11 +592,5 @@ int main(void) {
     tcase_add_test(cases, a_chat_without_its_terminal_is_saved);
     tcase_add_loop_test(cases, a_text_without_its_terminal_is_kept, 0, 3);
     tcase_add_test(cases, a_chat_ends_with_its_terminal);
-    Suite *suite = suite_create("cli_terminal");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

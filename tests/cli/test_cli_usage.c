@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/support/command.h"
+#include "tests/support/suite.h"
 
 typedef struct misuse {
     const char *line;
@@ -540,7 +541,7 @@ END_TEST
 
 #define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
 
-int main(void) {
+FR_SUITE("cli_usage") {
     TCase *cases = tcase_create("usage");
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, options_of_drafts_that_nobody_makes_are_said, 0, sizeof undrafted / sizeof *undrafted);
@@ -558,11 +559,5 @@ int main(void) {
     tcase_add_test(cases, a_drawn_seed_is_told);
     tcase_add_test(cases, a_drawn_seed_is_in_json);
     tcase_add_test(cases, version_and_nothing_at_all);
-    Suite *suite = suite_create("cli_usage");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

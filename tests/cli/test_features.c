@@ -12,6 +12,7 @@
 #include "tests/support/command.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 #define LLAMA "llama-odd"
 
@@ -290,8 +291,7 @@ START_TEST(what_means_nothing_is_refused) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("features");
+FR_SUITE("features") {
     TCase *rows = tcase_create("rows"), *folders = tcase_create("folders");
     tcase_add_test(rows, rows_are_what_transformers_gives_its_layers);
     tcase_add_test(rows, layers_are_asked_for_by_number);
@@ -305,9 +305,4 @@ int main(void) {
     tcase_add_test(folders, what_means_nothing_is_refused);
     suite_add_tcase(suite, rows);
     suite_add_tcase(suite, folders);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

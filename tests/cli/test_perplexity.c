@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/support/command.h"
+#include "tests/support/suite.h"
 
 #define DATA "tests/data/perplexity"
 #define TEXT "-f " DATA "/text.txt "
@@ -282,7 +283,7 @@ START_TEST(damaged_tasks_are_refused) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("perplexity") {
     TCase *cases = tcase_create("perplexity");
     tcase_set_timeout(cases, 300);
     tcase_add_loop_test(cases, perplexity_is_the_references, 0, 4);
@@ -292,11 +293,5 @@ int main(void) {
     tcase_add_loop_test(cases, the_right_tasks_are_the_references, 0, sizeof kinds / sizeof *kinds);
     tcase_add_loop_test(cases, tasks_that_make_no_sense_are_refused, 0, sizeof tasks_refused / sizeof *tasks_refused);
     tcase_add_loop_test(cases, damaged_tasks_are_refused, 0, sizeof damaged_tasks / sizeof *damaged_tasks);
-    Suite *suite = suite_create("perplexity");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

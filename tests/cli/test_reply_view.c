@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 #include "tools/cli/conversation.h"
 #include "tools/cli/reply_view.h"
@@ -119,17 +120,11 @@ START_TEST(rest) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("reply_view");
+FR_SUITE("reply_view") {
     TCase *tcase = tcase_create("reply_view");
     tcase_add_test(tcase, plain);
     tcase_add_test(tcase, dim);
     tcase_add_test(tcase, stops);
     tcase_add_test(tcase, rest);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

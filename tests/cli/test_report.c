@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/support/command.h"
+#include "tests/support/suite.h"
 
 #define START "-p 'The function returns a' "
 #define TRACED DEMO DEMO_DRAFTER START "-n 60 --draft-max 3 --ignore-eos "
@@ -496,7 +497,7 @@ START_TEST(wrong_usage_of_report) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("report") {
     TCase *cases = tcase_create("report");
     tcase_set_timeout(cases, 120);
     tcase_add_test(cases, a_trace_agrees_with_the_json_output);
@@ -512,11 +513,5 @@ int main(void) {
     tcase_add_test(cases, a_huge_trace_gives_a_page_of_some_size);
     tcase_add_test(cases, damaged_traces_are_refused_or_drawn);
     tcase_add_test(cases, wrong_usage_of_report);
-    Suite *suite = suite_create("report");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "src/convert/quantize_types.h"
+#include "tests/support/suite.h"
 
 enum { MOST_TENSORS = 400, MOST_RULES = 4 };
 
@@ -85,14 +86,8 @@ START_TEST(as_llama_quantize_has_them) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("mixtures");
+FR_SUITE("mixtures") {
     TCase *tests = tcase_create("mixtures");
     tcase_add_test(tests, as_llama_quantize_has_them);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

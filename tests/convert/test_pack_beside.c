@@ -13,6 +13,7 @@
 #include "tests/support/gguf_copy.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 #define DEEPSEEK "tests/data/deepseek-v3"
 #define LLAMA    FR_TEST_MODELS "llama"
@@ -136,18 +137,12 @@ START_TEST(another_target_is_refused) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("pack_beside") {
     TCase *tests = tcase_create("pack_beside");
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_test(tests, an_mtp_layer_alone_is_packed);
     tcase_add_test(tests, an_eagle_drafter_is_packed);
     tcase_add_test(tests, another_target_is_refused);
-    Suite *suite = suite_create("pack_beside");
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

@@ -13,6 +13,7 @@
 #include "forerun_lab.h"
 #include "formats/checkpoint.h"
 #include "tests/support/reference.h"
+#include "tests/support/suite.h"
 
 #define TARGET    FR_TEST_MODELS "gemma4-e"
 #define ASSISTANT TARGET "/assistant"
@@ -287,8 +288,7 @@ START_TEST(wrong_marks) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("packed");
+FR_SUITE("packed") {
     TCase *tests = tcase_create("packed");
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, setup, teardown);
@@ -297,9 +297,4 @@ int main(void) {
     tcase_add_loop_test(tests, clusters_of_half_tiles, 0, 6);
     tcase_add_loop_test(tests, wrong_marks, 0, 4);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

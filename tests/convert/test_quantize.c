@@ -22,6 +22,7 @@
 #include "tests/support/changed_folder.h"
 #include "tests/support/command.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 #define MODELS "tests/data/models/"
 
@@ -940,8 +941,7 @@ START_TEST(a_signal_leaves_nothing_behind) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("quantize");
+FR_SUITE("quantize") {
     TCase *tests = tcase_create("quantize");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, writer_and_reader_agree);
@@ -972,9 +972,4 @@ int main(void) {
     tcase_add_test(tests, empty_tensor);
     tcase_add_test(tests, a_signal_leaves_nothing_behind);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -9,6 +9,7 @@
 #include "forerun.h"
 #include "tests/support/gguf_builder.h"
 #include "tests/support/made_root.h"
+#include "tests/support/suite.h"
 
 #define WHOLE   "tests/data/gguf/moe-odd.gguf"
 #define BESIDE  "tests/data/gguf/moe-odd-assistant.gguf"
@@ -152,8 +153,7 @@ START_TEST(a_published_folder_with_a_file) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("downloads");
+FR_SUITE("downloads") {
     TCase *cases = tcase_create("downloads");
     tcase_set_timeout(cases, 60);
     tcase_add_checked_fixture(cases, fr_made_root_open, fr_made_root_close);
@@ -165,9 +165,4 @@ int main(void) {
     tcase_add_test(cases, a_folder_with_one_file);
     tcase_add_test(cases, a_published_folder_with_a_file);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -18,6 +18,7 @@
 #include "formats/checkpoint.h"
 #include "formats/json_wide.h"
 #include "formats/safetensors.h"
+#include "tests/support/suite.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
@@ -1085,13 +1086,7 @@ static void add_checkpoints(Suite *suite) {
     tcase_add_test(damage, damage_many_tensors);
 }
 
-int main(void) {
-    Suite *suite = suite_create("formats");
+FR_SUITE("formats") {
     add_basics(suite);
     add_checkpoints(suite);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -12,6 +12,7 @@
 #include "formats/checkpoint.h"
 #include "quant/packed.h"
 #include "tests/support/gguf_builder.h"
+#include "tests/support/suite.h"
 
 #define F32_ID  0
 #define Q4_0_ID 2
@@ -505,8 +506,7 @@ START_TEST(whole_file_by_a_shards_name) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("gguf");
+FR_SUITE("gguf") {
     TCase *tests = tcase_create("gguf");
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_loop_test(tests, tensors_of_a_file, 2, 4);
@@ -523,9 +523,4 @@ int main(void) {
     tcase_add_test(tests, shards);
     tcase_add_loop_test(tests, whole_file_by_a_shards_name, 0, 16);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

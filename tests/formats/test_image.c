@@ -11,6 +11,7 @@
 #include "formats/exif.h"
 #include "formats/json.h"
 #include "src/engine/vision/image_resize.h"
+#include "tests/support/suite.h"
 
 #define IMAGES "tests/data/images/"
 
@@ -223,8 +224,7 @@ START_TEST(a_wrong_checksum_is_refused) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("image");
+FR_SUITE("image") {
     TCase *pillow = tcase_create("as Pillow"), *damage = tcase_create("damage");
     tcase_add_checked_fixture(pillow, read_cases, free_cases);
     tcase_add_test(pillow, files_are_read_as_pillow_reads_them);
@@ -236,9 +236,4 @@ int main(void) {
     tcase_add_test(damage, a_wrong_checksum_is_refused);
     suite_add_tcase(suite, pillow);
     suite_add_tcase(suite, damage);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

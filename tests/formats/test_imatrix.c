@@ -11,6 +11,7 @@
 #include "formats/checkpoint.h"
 #include "formats/imatrix.h"
 #include "tests/support/command.h"
+#include "tests/support/suite.h"
 
 #define DATA  "tests/data/imatrix/"
 #define LLAMA "tests/data/llama/q4_0.gguf"
@@ -309,8 +310,7 @@ START_TEST(one_answer) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("imatrix");
+FR_SUITE("imatrix") {
     TCase *tests = tcase_create("imatrix");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, the_older_form);
@@ -322,9 +322,4 @@ int main(void) {
     tcase_add_test(tests, collected_as_llama_imatrix_does);
     tcase_add_test(tests, one_answer);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "formats/json_wide.h"
+#include "tests/support/suite.h"
 
 /* Whether it was read. */
 static bool compare(const char *text, size_t size, size_t flags) {
@@ -146,8 +147,7 @@ START_TEST(as_deep_as_it_may_be) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("json_read");
+FR_SUITE("json_read") {
     TCase *cases = tcase_create("json_read");
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, edges_of_the_grammar, 0, sizeof texts / sizeof *texts);
@@ -156,9 +156,4 @@ int main(void) {
     tcase_add_test(cases, numbers_of_python);
     tcase_add_test(cases, as_deep_as_it_may_be);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

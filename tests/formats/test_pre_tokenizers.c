@@ -8,6 +8,7 @@
 
 #include "formats/pre_tokenizers.h"
 #include "tests/support/gguf_builder.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 static fr_test_folder folder;
@@ -153,8 +154,7 @@ START_TEST(rules_by_name) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("pre_tokenizers");
+FR_SUITE("pre_tokenizers") {
     TCase *tests = tcase_create("pre_tokenizers");
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, set_up, tear_down);
@@ -162,9 +162,4 @@ int main(void) {
     tcase_add_test(tests, unknown_names);
     tcase_add_loop_test(tests, rules_by_name, 0, sizeof named / sizeof *named);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -8,6 +8,7 @@
 
 #include "forerun.h"
 #include "tests/support/command.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 static fr_test_folder folder;
@@ -219,8 +220,7 @@ START_TEST(ends_of_models) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("tokenizer_beside");
+FR_SUITE("tokenizer_beside") {
     TCase *tests = tcase_create("tokenizer_beside");
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, set_up, tear_down);
@@ -230,9 +230,4 @@ int main(void) {
     tcase_add_loop_test(tests, files_that_lie, 0, sizeof wrong / sizeof *wrong);
     tcase_add_loop_test(tests, ends_of_models, 0, sizeof ends / sizeof *ends);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -12,6 +12,7 @@
 #include "src/language/tokenizer/tokenizer.h"
 #include "tests/support/command.h"
 #include "tests/support/gguf_builder.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
@@ -480,8 +481,7 @@ START_TEST(space_prefix_of_bytes) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("tokenizer_gguf");
+FR_SUITE("tokenizer_gguf") {
     TCase *tests = tcase_create("tokenizer_gguf");
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, set_up, tear_down);
@@ -501,9 +501,4 @@ int main(void) {
     tcase_add_test(tests, pre_that_can_not_be_chosen);
     tcase_add_test(tests, pre_of_the_command);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -10,6 +10,7 @@
 #include "src/language/tokenizer/byte_level.h"
 #include "src/language/tokenizer/tokenizer.h"
 #include "tests/support/gguf_builder.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 enum { NO_TYPES = 0, NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5, BYTES = 256 };
@@ -197,8 +198,7 @@ START_TEST(other_bytes) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("turn_tokens");
+FR_SUITE("turn_tokens") {
     TCase *tests = tcase_create("turn_tokens");
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, set_up, tear_down);
@@ -207,9 +207,4 @@ int main(void) {
     tcase_add_test(tests, other_bytes);
     tcase_add_loop_test(tests, known_texts, 0, sizeof texts / sizeof *texts);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -10,6 +10,7 @@
 #include "tests/support/changed_folder.h"
 #include "tests/support/command.h"
 #include "tests/support/server.h"
+#include "tests/support/suite.h"
 
 #define OLD    "\"prompt\": \"The river in winter\", \"max_tokens\": 12"
 /* Defaults of the server are other ones than a batch's. */
@@ -122,15 +123,9 @@ START_TEST(lines_say_what_requests_say) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("batch_serve");
+FR_SUITE("batch_serve") {
     TCase *cases = tcase_create("bodies");
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, lines_say_what_requests_say, 0, 2);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
 }

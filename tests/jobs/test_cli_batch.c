@@ -8,6 +8,7 @@
 
 #include "tests/support/changed_folder.h"
 #include "tests/support/command.h"
+#include "tests/support/suite.h"
 
 #define TARGET  DEMO
 #define BOTH    DEMO DEMO_DRAFTER
@@ -506,7 +507,7 @@ START_TEST(command_lines) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("cli_batch") {
     TCase *cases = tcase_create("batch");
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, lines_say_what_they_say_alone, 0, 4);
@@ -523,11 +524,5 @@ int main(void) {
     tcase_add_test(cases, the_context_is_the_longest_lines);
     tcase_add_test(cases, continued_texts_keep_their_blank);
     tcase_add_test(cases, command_lines);
-    Suite *suite = suite_create("cli_batch");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tests/support/command.h"
+#include "tests/support/suite.h"
 
 #define X                "{\"custom_id\": \"x\", "
 #define POST(url, body)  X "\"method\": \"POST\", \"url\": \"/v1/" url "\", \"body\": " body "}\n"
@@ -327,7 +328,7 @@ START_TEST(errors_name_their_lines) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("cli_batch_forms") {
     TCase *cases = tcase_create("batch_forms");
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, openai_requests_say_what_generate_says, 0, sizeof requests / sizeof *requests);
@@ -338,11 +339,5 @@ int main(void) {
     tcase_add_test(cases, part_of_a_character_has_bytes);
     tcase_add_test(cases, the_command_line_asks_for_all_lines);
     tcase_add_test(cases, errors_name_their_lines);
-    Suite *suite = suite_create("cli_batch_forms");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/support/command.h"
+#include "tests/support/suite.h"
 
 #define BATCH "batch " DEMO "--quiet -n 9 -f %s -o %s "
 
@@ -396,7 +397,7 @@ START_TEST(a_copy_of_that_name_stays) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("cli_resume") {
     TCase *cases = tcase_create("resume");
     tcase_set_timeout(cases, 120);
     tcase_add_checked_fixture(cases, make_folder, remove_folder);
@@ -409,11 +410,5 @@ int main(void) {
     tcase_add_test(cases, a_full_disk_is_told_of);
     tcase_add_test(cases, a_new_batch_has_nothing_before);
     tcase_add_test(cases, a_copy_of_that_name_stays);
-    Suite *suite = suite_create("cli_resume");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

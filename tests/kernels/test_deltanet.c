@@ -8,6 +8,7 @@
 
 #include "kernels/deltanet_gates.h"
 #include "kernels/dispatch.h"
+#include "tests/support/suite.h"
 
 enum { MOST_DIM = 128, ROWS = 512 };
 
@@ -233,8 +234,7 @@ START_TEST(sigmoid_mul_everywhere) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("deltanet");
+FR_SUITE("deltanet") {
     TCase *tests = tcase_create("deltanet");
     tcase_add_unchecked_fixture(tests, select_kernels, NULL);
     tcase_set_timeout(tests, 600);
@@ -245,9 +245,4 @@ int main(void) {
     tcase_add_test(tests, published_convolution);
     tcase_add_test(tests, sigmoid_mul_everywhere);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -9,6 +9,7 @@
 #include "base/word_list.h"
 #include "kernels/cpu.h"
 #include "kernels/dispatch.h"
+#include "tests/support/suite.h"
 
 START_TEST(words) {
     static const char known[] = "scalar avx2 avxvnni avx512 avx512vnni neon dotprod i8mm";
@@ -126,8 +127,7 @@ START_TEST(rounding_and_flags) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("isa");
+FR_SUITE("isa") {
     TCase *selection = tcase_create("selection"), *state = tcase_create("environment");
     tcase_add_test(selection, words);
     tcase_add_test(selection, the_public_header_has_the_words);
@@ -138,9 +138,4 @@ int main(void) {
     tcase_add_test(state, rounding_and_flags);
     suite_add_tcase(suite, selection);
     suite_add_tcase(suite, state);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -8,6 +8,7 @@
 
 #include "kernels/dispatch.h"
 #include "kernels/rope_table.h"
+#include "tests/support/suite.h"
 
 enum { BATCH = 4096 };
 
@@ -286,8 +287,7 @@ START_TEST(standing_pairs) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("math");
+FR_SUITE("math") {
     TCase *functions = tcase_create("functions"), *tables = tcase_create("rotary tables");
     tcase_add_unchecked_fixture(functions, select_kernels, NULL);
     tcase_set_timeout(functions, 600);
@@ -307,9 +307,4 @@ int main(void) {
     tcase_add_test(tables, standing_pairs);
     suite_add_tcase(suite, functions);
     suite_add_tcase(suite, tables);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

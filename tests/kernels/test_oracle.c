@@ -11,6 +11,7 @@
 #include "kernels/dispatch.h"
 #include "quant/packed.h"
 #include "tests/support/block_cases.h"
+#include "tests/support/suite.h"
 
 enum { CASES = 40, MOST_ROWS = 9, MOST_FEATURES = 70, MOST_COLS = 2304, BLOCK = 32 };
 
@@ -123,15 +124,9 @@ START_TEST(products_are_openblas_products) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("oracle") {
     TCase *cases = tcase_create("oracle");
     tcase_set_timeout(cases, 300);
     tcase_add_loop_test(cases, products_are_openblas_products, 0, FR_KERNEL_TYPES);
-    Suite *suite = suite_create("oracle");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -9,6 +9,7 @@
 #include "forerun.h"
 #include "src/named/model_name.h"
 #include "tests/support/made_root.h"
+#include "tests/support/suite.h"
 
 #define WHOLE  "tests/data/gguf/moe-odd.gguf"
 #define TOWER  "tests/data/gguf/moe-odd-assistant.gguf"
@@ -388,8 +389,7 @@ START_TEST(all_are_listed) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("named");
+FR_SUITE("named") {
     TCase *cases = tcase_create("named");
     tcase_add_checked_fixture(cases, open_root, fr_made_root_close);
     tcase_add_test(cases, types_are_chosen_as_llama_cpp_does);
@@ -411,9 +411,4 @@ int main(void) {
     tcase_add_test(cases, without_an_environment);
     tcase_add_test(cases, all_are_listed);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -11,6 +11,7 @@
 #include "quant/block_types.h"
 #include "quant/packed.h"
 #include "tests/support/block_reference.h"
+#include "tests/support/suite.h"
 
 enum { HEAD_BYTES = 16, MOST_BYTES = 1 << 20 };
 
@@ -193,8 +194,7 @@ START_TEST(a_tile_is_as_long_as_its_rows) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("block_types");
+FR_SUITE("block_types") {
     TCase *cases = tcase_create("block_types");
     suite_add_tcase(suite, cases);
     tcase_add_loop_test(cases, explicit_values, 0, FR_KERNEL_TYPES);
@@ -204,9 +204,4 @@ int main(void) {
     tcase_add_test(cases, code_values);
     tcase_add_test(cases, a_tile_is_as_long_as_its_rows);
     tcase_set_timeout(cases, 60);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "quant/dtype.h"
+#include "tests/support/suite.h"
 
 static uint32_t bits_of(float value) {
     uint32_t bits;
@@ -219,8 +220,7 @@ START_TEST(decoding) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("dtype");
+FR_SUITE("dtype") {
     TCase *cases = tcase_create("dtype");
     suite_add_tcase(suite, cases);
     tcase_add_test(cases, every_f16);
@@ -232,9 +232,4 @@ int main(void) {
     tcase_add_test(cases, names_and_sizes);
     tcase_add_test(cases, decoding);
     tcase_set_timeout(cases, 60);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "quant/encode.h"
+#include "tests/support/suite.h"
 
 enum { COLS = 256, MOST_BYTES = COLS * 4 };
 
@@ -268,8 +269,7 @@ START_TEST(float_types) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("encode");
+FR_SUITE("encode") {
     TCase *tests = tcase_create("encode");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, accuracy);
@@ -282,9 +282,4 @@ int main(void) {
     tcase_add_test(tests, alone_and_unaligned);
     tcase_add_test(tests, float_types);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

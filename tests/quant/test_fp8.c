@@ -19,6 +19,7 @@
 #include "tests/support/command.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define SOURCE FR_TEST_MODELS "llama-fp8"
@@ -281,7 +282,7 @@ START_TEST(inspect_tells_them) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("fp8") {
     TCase *tests = tcase_create("fp8");
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
@@ -291,11 +292,5 @@ int main(void) {
     tcase_add_loop_test(tests, what_is_damaged_is_refused_in_a_line, 0, sizeof cases / sizeof *cases);
     tcase_add_test(tests, quantize_reads_them);
     tcase_add_test(tests, inspect_tells_them);
-    Suite *suite = suite_create("fp8");
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

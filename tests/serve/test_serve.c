@@ -15,6 +15,7 @@
 #include "tests/support/command.h"
 #include "tests/support/require.h"
 #include "tests/support/server.h"
+#include "tests/support/suite.h"
 
 #define PICTURES "-m tests/data/glm-ocr "
 
@@ -952,7 +953,7 @@ START_TEST(pictures_come_as_data) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("serve") {
     TCase *demo = tcase_create("demo"), *others = tcase_create("others");
     tcase_set_timeout(demo, 300);
     tcase_set_timeout(others, 300);
@@ -980,12 +981,6 @@ int main(void) {
     tcase_add_test(others, requests_are_logged);
     tcase_add_test(others, health_says_when_it_is_ready);
     tcase_add_test(others, pictures_come_as_data);
-    Suite *suite = suite_create("serve");
     suite_add_tcase(suite, demo);
     suite_add_tcase(suite, others);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -9,6 +9,7 @@
 
 #include "tests/support/brief.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 #include "tools/jobs/job_parts.h"
 #include "tools/serve/answer.h"
 
@@ -1229,8 +1230,7 @@ START_TEST(settings_are_read_back) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("serve_answer");
+FR_SUITE("serve_answer") {
     TCase *streams = tcase_create("streams"), *parts = tcase_create("parts"), *events = tcase_create("events");
     TCase *errors = tcase_create("errors"), *native = tcase_create("native");
     fr_test_add_loop(streams, streams_say_what_whole_answers_say, (int)COUNT_OF(bodies), 2);
@@ -1259,9 +1259,4 @@ int main(void) {
         tcase_set_timeout(cases[i], 120);
         suite_add_tcase(suite, cases[i]);
     }
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

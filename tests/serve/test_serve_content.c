@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/support/suite.h"
 #include "tools/serve/content.h"
 
 enum { LARGE = 1 << 20 };
@@ -284,7 +285,7 @@ START_TEST(a_file_that_is_written_to_is_told_apart) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("serve_content") {
     TCase *cases = tcase_create("content");
     tcase_set_timeout(cases, 60);
     tcase_add_test(cases, digests_are_the_standards);
@@ -297,11 +298,5 @@ int main(void) {
     tcase_add_test(cases, without_a_place_to_keep_it_it_is_still_right);
     tcase_add_test(cases, it_stops_and_fails_with_a_line);
     tcase_add_test(cases, a_file_that_is_written_to_is_told_apart);
-    Suite *suite = suite_create("serve_content");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

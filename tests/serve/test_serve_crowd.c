@@ -12,6 +12,7 @@
 #include "tests/support/asking.h"
 #include "tests/support/command.h"
 #include "tests/support/server.h"
+#include "tests/support/suite.h"
 
 /* A thread for the engine is enough where it only has to be under way. */
 #define ALONE DEMO "-t 1 "
@@ -520,9 +521,8 @@ START_TEST(a_long_prompt_lets_others_go_on) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("serve_crowd") {
     TCase *same = tcase_create("same"), *places = tcase_create("places"), *pace = tcase_create("pace");
-    Suite *suite = suite_create("serve_crowd");
     suite_add_tcase(suite, same);
     suite_add_tcase(suite, places);
     suite_add_tcase(suite, pace);
@@ -541,9 +541,4 @@ int main(void) {
     tcase_add_test(places, who_vanishes_takes_all_choices_along);
     tcase_add_test(pace, a_slow_reader_holds_nobody_up);
     tcase_add_test(pace, a_long_prompt_lets_others_go_on);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -9,6 +9,7 @@
 #include "tests/support/asking.h"
 #include "tests/support/require.h"
 #include "tests/support/server.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 #include "tools/cli/wide_json.h"
 #include "tools/serve/dialects/request_dialects.h"
@@ -1101,7 +1102,7 @@ START_TEST(counts_errors_and_keys) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("serve_dialects") {
     TCase *tests = tcase_create("serve_dialects");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, requests_are_those_of_a_chat, 0, (int)COUNT_OF(read_cases));
@@ -1121,11 +1122,5 @@ int main(void) {
     tcase_add_test(tests, what_is_passed_over_is_said_once);
     tcase_add_loop_test(tests, recorded_agents_are_answered, 0, 2);
     tcase_add_test(tests, counts_errors_and_keys);
-    Suite *suite = suite_create("serve_dialects");
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

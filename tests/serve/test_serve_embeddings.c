@@ -9,6 +9,7 @@
 #include "tests/support/asking.h"
 #include "tests/support/require.h"
 #include "tests/support/server.h"
+#include "tests/support/suite.h"
 #include "tools/serve/base64.h"
 
 #define PATH   "/v1/embeddings"
@@ -242,7 +243,7 @@ START_TEST(ollama_has_the_same_rows) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("serve_embeddings") {
     TCase *tests = tcase_create("serve_embeddings");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, ids_are_rows_by_the_models_pooling);
@@ -250,11 +251,5 @@ int main(void) {
     tcase_add_test(tests, what_is_no_input_is_refused);
     tcase_add_test(tests, ollama_has_the_same_rows);
     tcase_add_test(tests, a_pooling_must_be_known);
-    Suite *suite = suite_create("serve_embeddings");
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

@@ -11,6 +11,7 @@
 #include "tests/support/asking.h"
 #include "tests/support/command.h"
 #include "tests/support/server.h"
+#include "tests/support/suite.h"
 
 static const int signals[] = {SIGTERM, SIGINT};
 enum { SIGNALS = sizeof signals / sizeof *signals, TEXTS = 3 };
@@ -139,18 +140,12 @@ START_TEST(texts_without_end_are_ended) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("serve_ends") {
     TCase *cases = tcase_create("serve_ends");
     tcase_set_timeout(cases, 300);
     tcase_add_loop_test(cases, texts_come_to_their_end, 0, SIGNALS);
     tcase_add_loop_test(cases, a_second_signal_ends_it_at_once, 0, SIGNALS);
     tcase_add_loop_test(cases, a_server_that_loads_ends_well, 0, 6);
     if (getenv("FULL")) tcase_add_test(cases, texts_without_end_are_ended);
-    Suite *suite = suite_create("serve_ends");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tests/support/http_client.h"
+#include "tests/support/suite.h"
 #include "tools/serve/fault.h"
 #include "tools/serve/http.h"
 #include "tools/serve/http_exchange.h"
@@ -1311,8 +1312,7 @@ static TCase *new_case(Suite *suite, const char *name) {
     return cases;
 }
 
-int main(void) {
-    Suite *suite = suite_create("serve_http");
+FR_SUITE("serve_http") {
     TCase *cases = new_case(suite, "asking");
     tcase_add_test(cases, errors_have_their_types);
     tcase_add_test(cases, requests_are_read);
@@ -1350,9 +1350,4 @@ int main(void) {
     tcase_add_test(cases, tls_refuses_plain_bytes);
     cases = new_case(suite, "mutations");
     tcase_add_test(cases, mutated_requests_do_no_harm);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

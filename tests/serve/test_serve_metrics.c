@@ -8,6 +8,7 @@
 
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 #include "tools/serve/metrics.h"
 
 #define LLAMACPP "llamacpp:"
@@ -216,7 +217,7 @@ START_TEST(threads_lose_nothing) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("serve_metrics") {
     TCase *cases = tcase_create("metrics");
     tcase_set_timeout(cases, 60);
     tcase_add_test(cases, the_page_has_llama_cpps_names);
@@ -224,11 +225,5 @@ int main(void) {
     tcase_add_test(cases, rounds_are_counted_and_requests_are_as_they_are);
     tcase_add_test(cases, texts_are_summed);
     tcase_add_test(cases, threads_lose_nothing);
-    Suite *suite = suite_create("serve_metrics");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

@@ -12,6 +12,7 @@
 #include "tests/support/asking.h"
 #include "tests/support/command.h"
 #include "tests/support/server.h"
+#include "tests/support/suite.h"
 
 static fr_server server;
 static char folder[32];
@@ -591,7 +592,7 @@ START_TEST(a_damaged_file_is_refused) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("serve_models") {
     TCase *cases = tcase_create("serve_models");
     tcase_set_timeout(cases, 300);
     tcase_add_checked_fixture(cases, make_folder, remove_folder);
@@ -609,11 +610,5 @@ int main(void) {
     tcase_add_test(cases, names_that_lead_elsewhere_are_refused);
     tcase_add_test(cases, a_damaged_file_is_refused);
     tcase_add_test(cases, a_slot_keeps_what_it_has);
-    Suite *suite = suite_create("serve_models");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

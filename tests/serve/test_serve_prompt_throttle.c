@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 #include "tools/serve/prompt_throttle.h"
 
 typedef struct machine {
@@ -67,16 +68,10 @@ START_TEST(a_burst_is_waited_for) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("serve_prompt_throttle");
+FR_SUITE("serve_prompt_throttle") {
     TCase *all = tcase_create("all");
     tcase_add_loop_test(all, rounds_at_most_double, 0, sizeof machines / sizeof *machines);
     tcase_add_test(all, nobody_waits);
     tcase_add_test(all, a_burst_is_waited_for);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

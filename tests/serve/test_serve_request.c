@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 #include "tools/cli/wide_json.h"
 #include "tools/serve/generation_request.h"
@@ -1354,7 +1355,7 @@ static TCase *demo_cases(void) {
     return tcase;
 }
 
-int main(void) {
+FR_SUITE("serve_request") {
     TCase *drafting = tcase_create("drafting"), *seeing = tcase_create("pictures"), *bare = tcase_create("bare");
     tcase_add_unchecked_fixture(bare, open_llama, close_model);
     tcase_add_test(bare, ids_alone);
@@ -1366,14 +1367,8 @@ int main(void) {
     tcase_add_test(seeing, jpeg_pictures);
     tcase_add_test(seeing, too_many_pixels);
     LOOP(seeing, urls_that_are_refused, bad_urls);
-    Suite *suite = suite_create("serve_request");
     suite_add_tcase(suite, demo_cases());
     suite_add_tcase(suite, drafting);
     suite_add_tcase(suite, bare);
     suite_add_tcase(suite, seeing);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -12,6 +12,7 @@
 #include "src/engine/model/model.h"
 #include "src/engine/session/state.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 #define DEMO    "tools/demo/target"
 #define FIXTURE "tests/data/models/gemma4-e" /* heads 16 wide */
@@ -267,7 +268,7 @@ START_TEST(logits_stay_near_a_float_cache) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("kv") {
     TCase *numbers = tcase_create("numbers"), *sessions = tcase_create("sessions");
     tcase_set_timeout(numbers, 60);
     tcase_add_test(numbers, halves_round_to_nearest_even);
@@ -280,12 +281,6 @@ int main(void) {
     tcase_add_test(sessions, unknown_words_are_refused);
     tcase_add_test(sessions, quantized_weights_have_a_half_cache);
     tcase_add_test(sessions, logits_stay_near_a_float_cache);
-    Suite *suite = suite_create("kv");
     suite_add_tcase(suite, numbers);
     suite_add_tcase(suite, sessions);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
 }

@@ -7,6 +7,7 @@
 
 #include "base/sizes.h"
 #include "src/engine/session/kv_checkpoints.h"
+#include "tests/support/suite.h"
 
 enum { CONTEXT = 1500, BATCH = 20, WINDOW = 70, CHECKPOINTS = 3 };
 
@@ -227,8 +228,7 @@ START_TEST(heads_that_are_kept_elsewhere_count) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("kv_pages");
+FR_SUITE("kv_pages") {
     TCase *all = tcase_create("all");
     tcase_set_timeout(all, 120);
     tcase_add_loop_test(all, what_is_held_is_what_was_written, 0, KEPT);
@@ -236,9 +236,4 @@ int main(void) {
     tcase_add_loop_test(all, a_full_pool_is_told, 0, KEPT);
     tcase_add_loop_test(all, heads_that_are_kept_elsewhere_count, 0, KEPT);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

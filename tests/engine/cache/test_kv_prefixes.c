@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/sizes.h"
 #include "src/engine/cache/kv_prefixes.h"
+#include "tests/support/suite.h"
 
 enum { PAGE = FR_KV_PAGE, BLOCKS = 10, CONTEXT = BLOCKS * PAGE, BATCH = 64, TIMELINES = 5, WORDS = 2, STEPS = 15000 };
 
@@ -976,8 +977,7 @@ START_TEST(colliding_blocks_are_few) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("kv_prefixes");
+FR_SUITE("kv_prefixes") {
     TCase *any = tcase_create("any"), *directed = tcase_create("directed");
     tcase_set_timeout(any, 120);
     tcase_add_loop_test(any, any_order_finds_what_was_written, 0, SETTINGS);
@@ -991,9 +991,4 @@ int main(void) {
     tcase_add_test(directed, colliding_blocks_are_few);
     suite_add_tcase(suite, any);
     suite_add_tcase(suite, directed);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
 }

@@ -13,6 +13,7 @@
 #include "tests/support/command.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 enum { PROMPT = 30, TEXT = 60, DEPTH = 4, VOCAB_MOST = 1024 };
 
@@ -250,8 +251,7 @@ START_TEST(a_head_of_fp8_is_not_trimmed) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("draft_head");
+FR_SUITE("draft_head") {
     TCase *tests = tcase_create("tests");
     tcase_set_timeout(tests, 120);
     fr_test_add_loop(tests, listed_ids_have_the_whole_heads_scores, SUBJECTS, 1);
@@ -262,9 +262,4 @@ int main(void) {
     tcase_add_test(tests, a_text_makes_a_list);
     tcase_add_test(tests, a_head_of_fp8_is_not_trimmed);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -12,6 +12,7 @@
 #include "tests/support/brief.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 enum { PROMPT = 30, TEXT = 60, DEPTH = 6 };
 
@@ -182,9 +183,8 @@ START_TEST(what_can_not_be_heeded_is_refused) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("draft_least") {
     enum { SUBJECTS = sizeof subjects / sizeof *subjects };
-    Suite *suite = suite_create("draft_least");
     TCase *tests = tcase_create("tests");
     tcase_set_timeout(tests, 120);
     fr_test_add_loop(tests, chains_end_where_they_should, SUBJECTS, 1);
@@ -192,9 +192,4 @@ int main(void) {
     tcase_add_loop_test(tests, worthwhile_chains_write_the_same_text, 0, SUBJECTS);
     tcase_add_test(tests, what_can_not_be_heeded_is_refused);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -12,6 +12,7 @@
 #include "tests/support/least_kv.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 #define LLAMA FR_TEST_MODELS "llama"
 #define SMALL "tests/data/llama/q4_0.gguf"
@@ -368,7 +369,7 @@ START_TEST(what_can_not_draft_is_refused) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("draft_model") {
     TCase *cases = tcase_create("draft_model");
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, drafts_are_what_the_small_model_says, 0, 2);
@@ -379,11 +380,5 @@ int main(void) {
     tcase_add_loop_test(cases, what_rounds_without_drafts_left_is_followed_together, 0, 3);
     tcase_add_test(cases, a_crowds_prompts_are_run_for_those_who_draft);
     tcase_add_test(cases, what_can_not_draft_is_refused);
-    Suite *suite = suite_create("draft_model");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
 }

@@ -17,6 +17,7 @@
 #include "tests/support/changed_folder.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define DEMO  "tools/demo/target"
@@ -430,7 +431,7 @@ START_TEST(sessions_draft_together) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("draft_text") {
     enum { PAIRS = sizeof pairs / sizeof *pairs };
     TCase *cases = tcase_create("draft_text");
     tcase_set_timeout(cases, 240);
@@ -442,11 +443,5 @@ int main(void) {
     tcase_add_loop_test(cases, the_target_under_other_ids_drafts_what_it_says, 0, 2);
     fr_test_add_long(cases, a_timeline_that_changes_is_followed);
     tcase_add_test(cases, sessions_draft_together);
-    Suite *suite = suite_create("draft_text");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
 }

@@ -17,6 +17,7 @@
 #include "tests/support/brief.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define LLAMA "tests/data/llama/"
@@ -756,7 +757,7 @@ START_TEST(none_is_packed_without_its_target) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("eagle") {
     TCase *tests = tcase_create("eagle");
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
@@ -771,11 +772,5 @@ int main(void) {
     tcase_add_test(tests, a_verifiers_architecture_may_have_another_name_in_gguf);
     tcase_add_test(tests, words_are_the_drafters);
     tcase_add_test(tests, none_is_packed_without_its_target);
-    Suite *suite = suite_create("eagle");
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

@@ -16,6 +16,7 @@
 #include "tests/support/gguf_copy.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define LLAMA "tests/data/llama/"
@@ -212,7 +213,7 @@ START_TEST(what_is_not_written_says_why) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("eagle_gguf") {
     TCase *tests = tcase_create("eagle_gguf");
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
@@ -220,11 +221,5 @@ int main(void) {
     tcase_add_test(tests, every_type_is_near);
     tcase_add_test(tests, a_drafters_tensors_say_of_how_many_ids_its_target_is);
     tcase_add_loop_test(tests, what_is_not_written_says_why, 0, sizeof refused / sizeof *refused);
-    Suite *suite = suite_create("eagle_gguf");
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

@@ -8,6 +8,7 @@
 #include "src/engine/draft/suffix_index.h"
 #include "src/engine/session/state.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 /* ------------------------------------------------------------------------------------------------------------ index */
 
@@ -397,7 +398,7 @@ START_TEST(words_choose_methods) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("ngram") {
     TCase *cases = tcase_create("ngram");
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, the_match_is_the_longest_suffix_that_stood_before, 0, KINDS);
@@ -414,11 +415,5 @@ int main(void) {
     tcase_add_test(cases, so_do_those_that_are_found_where_they_pay);
     tcase_add_test(cases, in_a_combination_the_first_that_has_a_proposal_wins);
     tcase_add_test(cases, words_choose_methods);
-    Suite *suite = suite_create("ngram");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
 }

@@ -9,6 +9,7 @@
 #include "tests/support/brief.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 #define LLAMA FR_TEST_MODELS "llama"
 
@@ -407,9 +408,8 @@ START_TEST(rejection_has_the_targets_law) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("own_method") {
     enum { NONSENSE = sizeof nonsense / sizeof *nonsense, LAWS = sizeof laws / sizeof *laws };
-    Suite *suite = suite_create("own_method");
     TCase *tests = tcase_create("tests");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, the_text_is_the_targets, 0, 4);
@@ -418,9 +418,4 @@ int main(void) {
     tcase_add_loop_test(tests, nonsense_is_one_line, 0, NONSENSE);
     fr_test_add_loop(tests, rejection_has_the_targets_law, LAWS, 1);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

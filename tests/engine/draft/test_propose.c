@@ -14,6 +14,7 @@
 #include "tests/support/brief.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 enum { SESSIONS = 8, CONTEXT = 256, CHUNK = 8, ROUNDS = 9, LONGEST = 60, MOST = 15 };
 
@@ -396,17 +397,11 @@ START_TEST(silent_links_go_on_together) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("propose") {
     TCase *cases = tcase_create("propose");
     tcase_set_timeout(cases, 120);
     fr_test_add_loop(cases, together_as_alone, PAIRS * CROWDS, 3);
     tcase_add_test(cases, a_method_is_asked_once);
     tcase_add_test(cases, silent_links_go_on_together);
-    Suite *suite = suite_create("propose");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
 }

@@ -12,6 +12,7 @@
 #include "tests/support/changed_folder.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define DATA "tests/data/configurations/"
@@ -316,7 +317,7 @@ START_TEST(what_modelopt_quantizes_is_refused_by_its_algorithm) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("configurations") {
     TCase *tests = tcase_create("configurations");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, another_spelling_gives_the_references_logits, 0, sizeof cases / sizeof *cases);
@@ -328,11 +329,5 @@ int main(void) {
     tcase_add_loop_test(tests, an_mtp_layer_need_not_be_announced, 0, 4);
     tcase_add_loop_test(tests, what_other_tools_quantize_is_refused_by_its_name, 0, 5);
     tcase_add_test(tests, what_modelopt_quantizes_is_refused_by_its_algorithm);
-    Suite *suite = suite_create("configurations");
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

@@ -16,6 +16,7 @@
 #include "tests/support/brief.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 #define FOLDER "tests/data/deepseek-v3"
 #define FLASH  FR_TEST_MODELS "glm-4.7-flash-odd"
@@ -320,7 +321,7 @@ START_TEST(a_configuration_is_taken_or_refused_in_a_line) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("deepseek") {
     TCase *tests = tcase_create("deepseek");
     tcase_set_timeout(tests, 300);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
@@ -336,11 +337,5 @@ int main(void) {
     fr_test_add_loop(tests, quantized_heads_give_one_answer, sizeof quantized / sizeof *quantized, 1);
     fr_test_add_loop(tests, every_cache_gives_one_answer, sizeof caches / sizeof *caches, 1);
     tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, sizeof cases / sizeof *cases);
-    Suite *suite = suite_create("deepseek");
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

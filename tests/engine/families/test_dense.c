@@ -15,6 +15,7 @@
 #include "tests/support/gguf_copy.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 #define GGUF       "tests/data/dense/"
 #define LEAST_MOVE 1e-2 /* of an overlooked feature, in the largest logit; fr_rows_compare allows 5e-5 */
@@ -330,8 +331,7 @@ START_TEST(drafts_end_where_long_texts_begin) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("dense");
+FR_SUITE("dense") {
     TCase *tests = tcase_create("dense");
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, a_folder_has_the_references_logits, 0, COUNT_OF(models));
@@ -345,9 +345,4 @@ int main(void) {
     tcase_add_loop_test(tests, a_text_that_was_cut_goes_on_the_same, 0, COUNT_OF(models));
     tcase_add_test(tests, drafts_end_where_long_texts_begin);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

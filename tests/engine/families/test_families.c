@@ -12,6 +12,7 @@
 #include "src/engine/families/config.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define KINDS(a, b, c)  "{\"layer_types\": [\"" a "_attention\", \"" b "_attention\", \"" c "_attention\", "
@@ -316,8 +317,7 @@ START_TEST(what_is_not_built_is_no_key_of_a_file) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("families");
+FR_SUITE("families") {
     TCase *tests = tcase_create("families");
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
@@ -331,9 +331,4 @@ int main(void) {
     tcase_add_loop_test(tests, what_is_not_built_is_no_key_of_a_file, 0, 4);
     tcase_add_loop_test(tests, a_scale_without_a_key_is_what_readers_take_it_for, 0, 4);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

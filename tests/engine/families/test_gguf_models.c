@@ -13,6 +13,7 @@
 #include "formats/safetensors.h"
 #include "src/engine/draft/assistant_gemma4.h"
 #include "tests/support/reference.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define GGUF   "tests/data/gguf/"
@@ -477,8 +478,7 @@ START_TEST(wrong_scales_of_nvfp4) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("gguf_models");
+FR_SUITE("gguf_models") {
     TCase *tests = tcase_create("gguf_models");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, same_logits_as_the_folder);
@@ -495,9 +495,4 @@ int main(void) {
     tcase_add_loop_test(tests, logits_of_low_bits, 0, sizeof low_bits / sizeof *low_bits);
     tcase_add_loop_test(tests, wrong_scales_of_nvfp4, 0, sizeof wrong_scales / sizeof *wrong_scales);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

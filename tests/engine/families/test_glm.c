@@ -17,6 +17,7 @@
 #include "tests/support/brief.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 #define FOLDER "tests/data/glm-ocr"
 #define BOUND  1e-3
@@ -732,7 +733,7 @@ START_TEST(turns_leave_the_mtp_cache_that_of_the_text) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("glm") {
     TCase *cases = tcase_create("glm");
     tcase_set_timeout(cases, 300);
     tcase_add_loop_test(cases, logits_behind_a_picture, 0, 6);
@@ -751,11 +752,5 @@ int main(void) {
     tcase_add_loop_test(cases, the_mtp_cache_is_that_of_the_text, 0, sizeof speculations / sizeof *speculations);
     tcase_add_test(cases, turns_leave_the_mtp_cache_that_of_the_text);
     tcase_add_loop_test(cases, rejection_at_every_depth_leaves_no_trace, 1, 5);
-    Suite *suite = suite_create("glm");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
 }

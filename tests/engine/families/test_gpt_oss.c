@@ -16,6 +16,7 @@
 #include "tests/support/changed_folder.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define DATA   "tests/data/gpt-oss/"
@@ -162,7 +163,7 @@ START_TEST(damaged_experts_are_refused) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("gpt_oss") {
     TCase *tests = tcase_create("gpt_oss");
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, open_reference, close_reference);
@@ -170,11 +171,5 @@ int main(void) {
     tcase_add_test(tests, a_folder_is_the_file);
     tcase_add_test(tests, every_instruction_set_gives_one_answer);
     tcase_add_loop_test(tests, damaged_experts_are_refused, 0, sizeof damages / sizeof *damages);
-    Suite *suite = suite_create("gpt_oss");
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

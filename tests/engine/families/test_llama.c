@@ -15,6 +15,7 @@
 #include "tests/support/gguf_copy.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define MODELS "tests/data/models/"
@@ -381,7 +382,7 @@ START_TEST(a_configuration_is_taken_or_refused_in_a_line) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("llama") {
     TCase *tests = tcase_create("llama");
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
@@ -393,11 +394,5 @@ int main(void) {
     tcase_add_test(tests, both_tokenizers_are_the_same);
     fr_test_add_loop(tests, every_manner_of_running_gives_one_answer, 4, 1);
     tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, sizeof cases / sizeof *cases);
-    Suite *suite = suite_create("llama");
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

@@ -15,6 +15,7 @@
 #include "tests/support/gguf_copy.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define MODELS FR_TEST_MODELS
@@ -624,7 +625,7 @@ START_TEST(gated_experts_of_width_0_are_none) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("mixture") {
     TCase *tests = tcase_create("mixture");
     tcase_set_timeout(tests, 240);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
@@ -642,11 +643,5 @@ int main(void) {
     tcase_add_test(tests, nan_in_a_router_ends_in_a_line);
     tcase_add_test(tests, a_prompts_forwards_are_longer_alone);
     tcase_add_test(tests, gated_experts_of_width_0_are_none);
-    Suite *suite = suite_create("mixture");
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

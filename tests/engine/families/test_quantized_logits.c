@@ -16,6 +16,7 @@
 #include "formats/safetensors.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define DATA "tests/data/"
@@ -142,16 +143,10 @@ START_TEST(quantized_logits_are_as_near_as_llama_cpps) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("quantized_logits") {
     TCase *tests = tcase_create("quantized_logits");
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_loop_test(tests, quantized_logits_are_as_near_as_llama_cpps, 0, MODELS * TYPES);
-    Suite *suite = suite_create("quantized_logits");
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

@@ -13,6 +13,7 @@
 #include "src/convert/quantize_types.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define FILES "tests/data/qwen35/"
@@ -446,7 +447,7 @@ START_TEST(a_files_tokenizer_is_the_folders) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("qwen35") {
     TCase *tests = tcase_create("qwen35");
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
@@ -462,11 +463,5 @@ int main(void) {
     tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, sizeof cases / sizeof *cases);
     tcase_add_test(tests, pictures_are_refused);
     tcase_add_test(tests, a_files_tokenizer_is_the_folders);
-    Suite *suite = suite_create("qwen35");
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

@@ -8,6 +8,7 @@
 
 #include "tests/support/command.h"
 #include "tests/support/gguf_builder.h"
+#include "tests/support/suite.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
@@ -91,15 +92,9 @@ START_TEST(an_architecture_that_is_not_built_is_refused) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("unbuilt") {
     TCase *cases_of_files = tcase_create("unbuilt");
     tcase_set_timeout(cases_of_files, 60);
     tcase_add_loop_test(cases_of_files, an_architecture_that_is_not_built_is_refused, 0, COUNT_OF(cases));
-    Suite *suite = suite_create("unbuilt");
     suite_add_tcase(suite, cases_of_files);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -8,6 +8,7 @@
 
 #include "kernels/dispatch.h"
 #include "src/engine/layers/attend.h"
+#include "tests/support/suite.h"
 
 /* A layer of `kv_heads` heads of `head_dim`, and a batch of rows that sees it: row r up to position last + r, and
  * `span` positions at most (0: all). */
@@ -234,9 +235,8 @@ START_TEST(timelines_side_by_side_are_as_each_alone) {
 }
 END_TEST
 
-int main(void) {
-    if (fr_kernels_select(NULL, &kernels)) return 1;
-    Suite *suite = suite_create("attend");
+FR_SUITE("attend") {
+    if (fr_kernels_select(NULL, &kernels)) exit(EXIT_FAILURE);
     TCase *all = tcase_create("all");
     tcase_set_timeout(all, 120);
     tcase_add_test(all, any_team_gives_the_same_bits);
@@ -244,9 +244,4 @@ int main(void) {
     tcase_add_test(all, long_contexts_are_joined_split_by_split);
     tcase_add_test(all, timelines_side_by_side_are_as_each_alone);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

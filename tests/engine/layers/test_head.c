@@ -8,6 +8,7 @@
 
 #include "kernels/dispatch.h"
 #include "src/engine/layers/head.h"
+#include "tests/support/suite.h"
 
 enum { HIDDEN = FR_STEP_MAX, VOCAB = 40001 }; /* of 8 rows, five pieces */
 
@@ -119,18 +120,12 @@ START_TEST(what_is_not_finite_spoils_its_row) {
 }
 END_TEST
 
-int main(void) {
-    if (fr_kernels_select(NULL, &kernels) || fr_machine_read(&machine)) return 1;
-    Suite *suite = suite_create("head");
+FR_SUITE("head") {
+    if (fr_kernels_select(NULL, &kernels) || fr_machine_read(&machine)) exit(EXIT_FAILURE);
     TCase *all = tcase_create("all");
     tcase_set_timeout(all, 240);
     tcase_add_test(all, every_logit_is_made_once);
     tcase_add_test(all, of_equals_the_first_is_best);
     tcase_add_test(all, what_is_not_finite_spoils_its_row);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

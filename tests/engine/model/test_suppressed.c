@@ -20,6 +20,7 @@
 #include "tests/support/gguf_copy.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 #define GGUF   "tests/data/gguf/e-q4_0."
 #define GEMMA4 FR_TEST_MODELS "gemma4-e"
@@ -680,8 +681,7 @@ START_TEST(probabilities_are_of_what_is_left) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("suppressed");
+FR_SUITE("suppressed") {
     TCase *texts = tcase_create("texts"), *lists_read = tcase_create("lists"), *draws = tcase_create("draws");
     tcase_set_timeout(texts, 120);
     tcase_add_loop_test(texts, the_best_of_the_others_comes, 0, FIXTURES);
@@ -702,9 +702,4 @@ int main(void) {
     suite_add_tcase(suite, texts);
     suite_add_tcase(suite, lists_read);
     suite_add_tcase(suite, draws);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

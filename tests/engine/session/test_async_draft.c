@@ -11,6 +11,7 @@
 #include "forerun.h"
 #include "tests/support/brief.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 #ifdef __SANITIZE_THREAD__
 #define INTERLEAVINGS 10000
@@ -253,7 +254,7 @@ START_TEST(random_interleavings_change_nothing) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("async_draft") {
     TCase *core = tcase_create("async_draft");
     tcase_set_timeout(core, 600);
     tcase_add_loop_test(core, ids_are_those_of_plain_decoding, 0, 12);
@@ -261,11 +262,5 @@ int main(void) {
     tcase_add_loop_test(core, one_is_under_way_at_most, 0, 2);
     tcase_add_loop_test(core, drafting_now_gives_the_full_logits, 0, 2);
     tcase_add_loop_test(core, random_interleavings_change_nothing, 0, 4);
-    Suite *suite = suite_create("async_draft");
     suite_add_tcase(suite, core);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
 }

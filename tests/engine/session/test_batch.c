@@ -9,6 +9,7 @@
 #include "src/engine/model/model.h"
 #include "tests/support/brief.h"
 #include "tests/support/reference.h"
+#include "tests/support/suite.h"
 
 enum { CONTEXT = 256, ROWS = 40, TIMELINES = 4 };
 
@@ -170,15 +171,9 @@ START_TEST(neighbours_change_nothing) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("batch");
+FR_SUITE("batch") {
     TCase *all = tcase_create("all");
     tcase_set_timeout(all, 120);
     tcase_add_loop_test(all, neighbours_change_nothing, 0, sizeof subjects / sizeof *subjects);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

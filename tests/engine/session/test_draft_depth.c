@@ -17,6 +17,7 @@
 
 #include "base/sizes.h"
 #include "src/engine/session/draft_depth.h"
+#include "tests/support/suite.h"
 
 #define TOKENS  8000 /* a stream's length */
 #define MOST    (FR_STEP_MAX - 1)
@@ -925,7 +926,7 @@ START_TEST(there_are_never_more_rows_than_there_is_room_for) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("draft_depth") {
     TCase *cases = tcase_create("draft_depth");
     tcase_set_timeout(cases, 120);
     tcase_add_unchecked_fixture(cases, make_texts, free_texts);
@@ -950,11 +951,5 @@ int main(void) {
     tcase_add_loop_test(cases, a_crowd_is_never_slower_by_3_percent, 0, 3);
     tcase_add_test(cases, a_new_timeline_is_guessed_to_be_like_the_others);
     tcase_add_test(cases, there_are_never_more_rows_than_there_is_room_for);
-    Suite *suite = suite_create("draft_depth");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
 }

@@ -13,6 +13,7 @@
 #include "tests/support/changed_folder.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 #define FOLDER "tests/data/embedding"
 
@@ -160,7 +161,7 @@ START_TEST(what_pools_nothing_is_refused) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("embedding") {
     TCase *tests = tcase_create("embedding");
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, open_reference, close_reference);
@@ -168,11 +169,5 @@ int main(void) {
     tcase_add_test(tests, every_manner_of_running_gives_one_answer);
     tcase_add_test(tests, a_model_says_how_it_pools);
     tcase_add_test(tests, what_pools_nothing_is_refused);
-    Suite *suite = suite_create("embedding");
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

@@ -15,6 +15,7 @@
 #include "tests/support/parts.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 #include "tests/support/unread_logits.h"
 
 enum { CONTEXT = 256, CHUNK = 24, MOST = 16, LONGEST = 200 };
@@ -935,8 +936,7 @@ static void add_calls(TCase *calls) {
         tcase_add_loop_test(calls, any_calls_say_what_they_say_alone, (int)i, (int)i + 1);
 }
 
-int main(void) {
-    Suite *suite = suite_create("engine");
+FR_SUITE("engine") {
     TCase *one = tcase_create("neighbours"), *calls = tcase_create("calls"), *misuse = tcase_create("misuse");
     TCase *shared = tcase_create("shared");
     tcase_set_timeout(shared, 60);
@@ -960,9 +960,4 @@ int main(void) {
     suite_add_tcase(suite, shared);
     suite_add_tcase(suite, calls);
     suite_add_tcase(suite, misuse);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
 }

@@ -13,6 +13,7 @@
 #include "tests/support/brief.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 enum { CONTEXT = 256, CHUNK = 24, SAID = 12, LEAST = 16, ROWS_THAT_WAIT = 7 };
 
@@ -310,8 +311,7 @@ START_TEST(a_draft_model_goes_on_too) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("prompt_reuse");
+FR_SUITE("prompt_reuse") {
     TCase *cases = tcase_create("prompts");
     tcase_set_timeout(cases, 120);
     fr_test_add_loop(cases, a_grown_conversation_goes_on, 4 * MODELS, 6);
@@ -322,9 +322,4 @@ int main(void) {
     fr_test_add_loop(cases, who_wants_none_has_none, MODELS, 3);
     tcase_add_test(cases, a_draft_model_goes_on_too);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
 }

@@ -11,6 +11,7 @@
 #include "tests/support/brief.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 enum { CONTEXT = 256, CHUNK = 24, LENGTH = 150, SAID = 20, BEST = 2, PIECE = 7 };
 
@@ -208,17 +209,11 @@ START_TEST(another_prompt_is_not_scored) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("prompt_score");
+FR_SUITE("prompt_score") {
     TCase *cases = tcase_create("scores");
     tcase_set_timeout(cases, 60);
     fr_test_add_loop(cases, rounds_score_as_a_run_of_its_own, FIXTURES, 3);
     fr_test_add_loop(cases, a_step_scores_its_prompt, FIXTURES, 3);
     tcase_add_test(cases, another_prompt_is_not_scored);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
 }

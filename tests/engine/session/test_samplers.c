@@ -15,6 +15,7 @@
 #include "tests/support/alloc_guard.h"
 #include "tests/support/answer.h"
 #include "tests/support/reference.h"
+#include "tests/support/suite.h"
 
 #define VOCAB 512
 #define MODEL "tests/data/llama/q4_0.gguf" /* whose vocabulary the texts are in */
@@ -548,8 +549,7 @@ START_TEST(settings_that_mean_nothing_are_refused) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("samplers");
+FR_SUITE("samplers") {
     TCase *references = tcase_create("references"), *answers = tcase_create("answers");
     tcase_add_unchecked_fixture(references, read_cases, free_cases);
     tcase_set_timeout(references, 120);
@@ -566,9 +566,4 @@ int main(void) {
     tcase_add_test(answers, drawing_allocates_nothing);
     suite_add_tcase(suite, references);
     suite_add_tcase(suite, answers);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
 }

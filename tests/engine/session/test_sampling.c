@@ -15,6 +15,7 @@
 #include "tests/support/brief.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 #define DATA  "tests/data/sampling/"
 #define VOCAB 64 /* of the largest case */
@@ -912,8 +913,7 @@ START_TEST(a_bias_outside_the_vocabulary_is_an_error_line) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("sampling");
+FR_SUITE("sampling") {
     TCase *exact = tcase_create("exact"), *draws = tcase_create("draws");
     tcase_add_unchecked_fixture(exact, read_files, free_files);
     tcase_add_unchecked_fixture(draws, read_files, free_files);
@@ -944,9 +944,4 @@ int main(void) {
     tcase_add_loop_test(draws, rounds_of_rejection_have_the_references_distribution, 0, 5);
     suite_add_tcase(suite, exact);
     suite_add_tcase(suite, draws);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
 }

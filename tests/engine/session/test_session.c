@@ -14,6 +14,7 @@
 #include "tests/support/fp_caller.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 #include "tests/support/unread_logits.h"
 
 #define COUNT 60
@@ -442,7 +443,7 @@ START_TEST(what_fails_to_open_is_null) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("session") {
     TCase *cycle = tcase_create("cycle");
     tcase_set_timeout(cycle, 300);
     tcase_add_test(cycle, acceptance_is_the_longest_right_prefix);
@@ -459,11 +460,5 @@ int main(void) {
     tcase_add_test(cycle, a_prompt_without_a_choice_fails_again);
     tcase_add_loop_test(cycle, another_seed_draws_as_if_it_had_been_the_first, 0, 2);
     tcase_add_test(cycle, what_fails_to_open_is_null);
-    Suite *suite = suite_create("session");
     suite_add_tcase(suite, cycle);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
 }

@@ -14,6 +14,7 @@
 #include "tests/support/brief.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 #define MORE 12
 
@@ -410,7 +411,7 @@ START_TEST(in_memory) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("session_file") {
     int fixtures = 0;
     while (fr_reference_long((size_t)fixtures)) fixtures++;
     TCase *file = tcase_create("session_file");
@@ -429,12 +430,6 @@ int main(void) {
     tcase_add_checked_fixture(damaged, make_folder, remove_folder);
     tcase_add_loop_test(damaged, a_damaged_file_is_refused, 0, 2);
     tcase_add_loop_test(damaged, lying_sizes_do_no_harm, 0, 2);
-    Suite *suite = suite_create("session_file");
     suite_add_tcase(suite, file);
     suite_add_tcase(suite, damaged);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
 }

@@ -9,6 +9,7 @@
 #include "base/cores.h"
 #include "src/engine/session/state.h"
 #include "tests/support/reference.h"
+#include "tests/support/suite.h"
 
 #define SESSIONS 3
 #define COUNT    60
@@ -133,17 +134,11 @@ START_TEST(the_log_tells_what_was_opened_and_cut) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("shared_model") {
     TCase *sessions = tcase_create("shared_model");
     tcase_set_timeout(sessions, 300);
     tcase_add_loop_test(sessions, sessions_in_threads_say_what_they_say_alone, 0, 2);
     tcase_add_test(sessions, sessions_are_on_cores_of_their_own);
     tcase_add_test(sessions, the_log_tells_what_was_opened_and_cut);
-    Suite *suite = suite_create("shared_model");
     suite_add_tcase(suite, sessions);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
 }

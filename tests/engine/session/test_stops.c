@@ -8,6 +8,7 @@
 #include "src/engine/session/state.h"
 #include "tests/support/brief.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 enum { MOST = 120 };
 
@@ -238,8 +239,7 @@ START_TEST(a_new_prompt_is_a_new_text) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("stops");
+FR_SUITE("stops") {
     TCase *cases = tcase_create("stops");
     tcase_set_timeout(cases, 60);
     tcase_add_unchecked_fixture(cases, open_demo, close_demo);
@@ -248,9 +248,4 @@ int main(void) {
     tcase_add_test(cases, forks_with_another_method_stop_there_too);
     tcase_add_test(cases, a_new_prompt_is_a_new_text);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
 }

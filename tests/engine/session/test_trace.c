@@ -15,6 +15,7 @@
 #include "tests/support/command.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 enum { CONTEXT = 128, ROOM = 1 << 18, DEPTH = 3 };
 
@@ -345,7 +346,7 @@ START_TEST(any_path_is_a_json_string) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("trace") {
     TCase *cases = tcase_create("trace");
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, the_rounds_are_the_references, 0, 2);
@@ -355,11 +356,5 @@ int main(void) {
     tcase_add_test(cases, drafts_behind_an_end_of_sequence_are_not_compared);
     tcase_add_loop_test(cases, seconds_add_up_to_the_statistics, 0, 2);
     tcase_add_test(cases, any_path_is_a_json_string);
-    Suite *suite = suite_create("trace");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -9,6 +9,7 @@
 #include "tests/support/brief.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 #define CONTEXT 640 /* ten times what the fixtures' sliding layers keep, at CHUNK */
 #define CHUNK   16
@@ -440,7 +441,7 @@ START_TEST(a_cut_beyond_the_timeline_is_refused) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("turns") {
     int fixtures = 0;
     while (fr_reference_long((size_t)fixtures)) fixtures++;
     TCase *turns = tcase_create("turns");
@@ -454,11 +455,5 @@ int main(void) {
     tcase_add_test(turns, going_back_allocates_nothing);
     tcase_add_test(turns, a_session_goes_on_after_scoring);
     tcase_add_test(turns, a_cut_beyond_the_timeline_is_refused);
-    Suite *suite = suite_create("turns");
     suite_add_tcase(suite, turns);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
 }

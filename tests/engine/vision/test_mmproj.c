@@ -14,6 +14,7 @@
 #include "src/engine/vision/mmproj.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 #define FOLDER  "tests/data/glm-ocr"
 #define TEXT    FOLDER "/model-bf16.gguf"
@@ -385,8 +386,7 @@ START_TEST(descriptions) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("mmproj");
+FR_SUITE("mmproj") {
     TCase *same = tcase_create("same"), *wrong = tcase_create("wrong");
     tcase_add_test(same, logits_behind_a_picture);
     tcase_add_test(same, drafts_behind_a_picture);
@@ -402,9 +402,4 @@ int main(void) {
     tcase_add_test(wrong, a_path_that_is_too_long_is_usage);
     suite_add_tcase(suite, same);
     suite_add_tcase(suite, wrong);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

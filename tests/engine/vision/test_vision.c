@@ -16,6 +16,7 @@
 #include "kernels/dispatch.h"
 #include "src/engine/vision/image_resize.h"
 #include "src/engine/vision/vision_parts.h"
+#include "tests/support/suite.h"
 
 #define MOST_LAYERS 8
 
@@ -474,9 +475,8 @@ START_TEST(a_picture_processor_in_either_file) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("vision") {
     const int all = sizeof subjects / sizeof *subjects;
-    Suite *suite = suite_create("vision");
     TCase *tower = tcase_create("tower"), *prompt = tcase_create("prompt");
     tcase_add_loop_test(tower, pixel_values_are_those_of_the_processor, 0, all);
     tcase_add_loop_test(tower, every_layer_is_that_of_transformers, 0, all);
@@ -493,9 +493,4 @@ int main(void) {
     tcase_add_test(prompt, image_tokens_must_fit_the_pictures);
     suite_add_tcase(suite, tower);
     suite_add_tcase(suite, prompt);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -13,6 +13,7 @@
 #include "tests/support/gguf_copy.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 enum { IDS = 30, STEPS = 3 };
@@ -142,7 +143,7 @@ START_TEST(parts_that_begin_amid_a_tile_are_refused) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("fused_qkv") {
     TCase *tests = tcase_create("fused_qkv");
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
@@ -150,11 +151,5 @@ int main(void) {
     tcase_add_loop_test(tests, one_tensor_has_the_bits_of_three, 0, sizeof cases / sizeof *cases);
     tcase_add_test(tests, a_packed_one_does_too);
     tcase_add_test(tests, parts_that_begin_amid_a_tile_are_refused);
-    Suite *suite = suite_create("fused_qkv");
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

@@ -14,6 +14,7 @@
 #include "tests/support/made_root.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 #define MODEL FR_TEST_MODELS "glm4-moe-odd" /* a mixture with an MTP layer of its own */
 
@@ -299,7 +300,7 @@ START_TEST(weights_without_experts_are_read_again_and_again) {
 }
 END_TEST
 
-int main(void) {
+FR_SUITE("residence") {
     TCase *systems_case = tcase_create("memory"), *models = tcase_create("models");
     tcase_add_checked_fixture(systems_case, fr_made_root_open, fr_made_root_close);
     tcase_add_loop_test(systems_case, memory_is_what_machine_and_groups_leave, 0, sizeof systems / sizeof *systems);
@@ -316,12 +317,6 @@ int main(void) {
     tcase_add_test(models, reading_ahead_changes_no_bit);
     tcase_add_test(models, a_note_says_that_memory_is_too_small);
     tcase_add_test(models, weights_without_experts_are_read_again_and_again);
-    Suite *suite = suite_create("residence");
     suite_add_tcase(suite, systems_case);
     suite_add_tcase(suite, models);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "src/language/tokenizer/tokenizer.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
@@ -748,8 +749,7 @@ START_TEST(mutations) {
 }
 END_TEST
 
-static Suite *chat_suite(void) {
-    Suite *suite = suite_create("chat");
+FR_SUITE("chat") {
     TCase *cases = tcase_create("chat");
     tcase_set_timeout(cases, 60);
     tcase_add_loop_test(cases, reference_cases, 0, 6);
@@ -776,13 +776,4 @@ static Suite *chat_suite(void) {
     tcase_add_test(cases, many_channels);
     tcase_add_test(cases, mutations);
     suite_add_tcase(suite, cases);
-    return suite;
-}
-
-int main(void) {
-    SRunner *runner = srunner_create(chat_suite());
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

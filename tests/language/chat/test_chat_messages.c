@@ -10,6 +10,7 @@
 
 #include "src/language/chat/chat_messages.h"
 #include "src/language/chat/chat_turns.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
@@ -456,8 +457,7 @@ START_TEST(kept_answers) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("chat_messages");
+FR_SUITE("chat_messages") {
     TCase *tcase = tcase_create("chat_messages");
     tcase_add_test(tcase, sent_conversations);
     tcase_add_test(tcase, who_takes_parts);
@@ -472,9 +472,4 @@ int main(void) {
     tcase_add_test(tcase, names_of_roles);
     tcase_add_test(tcase, kept_answers);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

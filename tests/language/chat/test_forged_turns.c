@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "forerun.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
@@ -352,19 +353,9 @@ START_TEST(forged_turns) {
 }
 END_TEST
 
-static Suite *forged_suite(void) {
-    Suite *suite = suite_create("forged_turns");
+FR_SUITE("forged_turns") {
     TCase *cases = tcase_create("forged_turns");
     tcase_set_timeout(cases, 600);
     tcase_add_loop_test(cases, forged_turns, 0, COUNT_OF(styles));
     suite_add_tcase(suite, cases);
-    return suite;
-}
-
-int main(void) {
-    SRunner *runner = srunner_create(forged_suite());
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -13,6 +13,7 @@
 #include "src/language/chat/reply.h"
 #include "src/language/chat/reply_value.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
@@ -1662,8 +1663,7 @@ START_TEST(generic_calls) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("reply");
+FR_SUITE("reply") {
     TCase *tcase = tcase_create("reply");
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, rendered_calls);
@@ -1699,9 +1699,4 @@ int main(void) {
     tcase_add_test(tcase, ids);
     tcase_add_test(tcase, broken_text);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

@@ -11,6 +11,7 @@
 #include "tests/support/asking.h"
 #include "tests/support/require.h"
 #include "tests/support/server.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
@@ -185,8 +186,7 @@ START_TEST(drafts_change_nothing) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("reply_budget");
+FR_SUITE("reply_budget") {
     TCase *tcase = tcase_create("all");
     tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, reasoning_is_ended, 0, COUNT_OF(cases));
@@ -194,9 +194,4 @@ int main(void) {
     tcase_add_test(tcase, who_does_not_reason_has_none);
     tcase_add_test(tcase, drafts_change_nothing);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

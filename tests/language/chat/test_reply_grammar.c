@@ -14,6 +14,7 @@
 #include "formats/json_wide.h"
 #include "tests/support/asking.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
@@ -596,8 +597,7 @@ START_TEST(hostile_tools) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("reply_grammar");
+FR_SUITE("reply_grammar") {
     TCase *tcase = tcase_create("all");
     tcase_set_timeout(tcase, 240);
     tcase_add_loop_test(tcase, calls_of_tools, 0, COUNT_OF(models));
@@ -610,9 +610,4 @@ int main(void) {
     tcase_add_loop_test(tcase, many_tools, 0, COUNT_OF(models));
     tcase_add_test(tcase, hostile_tools);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

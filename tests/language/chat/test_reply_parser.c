@@ -8,6 +8,7 @@
 #include "base/text_buffer.h"
 #include "src/language/tokenizer/tokenizer.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
@@ -242,8 +243,7 @@ START_TEST(blanks_of_what_goes_on) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("reply_parser");
+FR_SUITE("reply_parser") {
     TCase *tcase = tcase_create("reply_parser");
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, rendered_calls);
@@ -252,9 +252,4 @@ int main(void) {
     tcase_add_test(tcase, replies_that_go_on);
     tcase_add_test(tcase, blanks_of_what_goes_on);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

@@ -18,6 +18,7 @@
 #include "tests/support/brief.h"
 #include "tests/support/command.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 static const char *walks_file = "tests/data/grammars/walks.json";
 static fr_tokenizer *tokenizer;
@@ -787,15 +788,12 @@ START_TEST(wrong_command) {
 }
 END_TEST
 
-int main(int argc, char **argv) {
-    Suite *suite = suite_create("grammar");
+static void add_cases(Suite *suite) {
     TCase *c = tcase_create("grammar");
-    if (argc > 1) walks_file = argv[1];
-    at_ends = argc > 1;
     tcase_add_unchecked_fixture(c, open_tree, close_tree);
     tcase_set_timeout(c, 120);
     tcase_add_test(c, walks);
-    if (argc == 1) {
+    if (!at_ends) {
         tcase_add_test(c, regular_expressions);
         tcase_add_test(c, looking_around);
         tcase_add_test(c, properties);
@@ -817,9 +815,10 @@ int main(int argc, char **argv) {
         tcase_add_loop_test(c, wrong_command, 0, sizeof wrong / sizeof *wrong);
     }
     suite_add_tcase(suite, c);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1) walks_file = argv[1];
+    at_ends = argc > 1;
+    return fr_suite_run("grammar", add_cases);
 }

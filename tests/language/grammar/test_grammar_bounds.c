@@ -13,6 +13,7 @@
 #include "tests/support/alloc_guard.h"
 #include "tests/support/brief.h"
 #include "tests/support/require.h"
+#include "tests/support/suite.h"
 
 /* Measured: 1.3 s of a slow core, 160 MB. */
 enum { MAX_SECONDS = 15, MAX_MEBIBYTES = 512 };
@@ -363,8 +364,7 @@ START_TEST(lost_memory) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("grammar_bounds");
+FR_SUITE("grammar_bounds") {
     TCase *c = tcase_create("grammar_bounds");
     tcase_add_unchecked_fixture(c, open_tree, close_tree);
     tcase_set_timeout(c, 120);
@@ -373,9 +373,4 @@ int main(void) {
     tcase_add_test(c, long_text);
     tcase_add_loop_test(c, lost_memory, 0, sizeof KEPT / sizeof *KEPT);
     suite_add_tcase(suite, c);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

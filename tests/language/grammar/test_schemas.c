@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tests/support/command.h"
+#include "tests/support/suite.h"
 
 #define STORED "tests/data/grammars/outputs.jsonl"
 enum { LINES = 40 };
@@ -68,16 +69,10 @@ START_TEST(texts_of_schemas) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("schemas");
+FR_SUITE("schemas") {
     TCase *c = tcase_create("schemas");
     tcase_add_unchecked_fixture(c, read_stored, free_stored);
     tcase_set_timeout(c, 300);
     tcase_add_loop_test(c, texts_of_schemas, 0, 2);
     suite_add_tcase(suite, c);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

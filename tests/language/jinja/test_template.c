@@ -10,6 +10,7 @@
 
 #include "base/text_buffer.h"
 #include "src/language/jinja/template.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
@@ -506,8 +507,7 @@ START_TEST(threads) {
 }
 END_TEST
 
-static Suite *template_suite(void) {
-    Suite *suite = suite_create("template");
+FR_SUITE("template") {
     TCase *cases = tcase_create("template");
     tcase_set_timeout(cases, 60);
     tcase_add_loop_test(cases, reference_cases, 0, 7);
@@ -521,13 +521,4 @@ static Suite *template_suite(void) {
     tcase_add_loop_test(cases, large_sources, 0, 6);
     tcase_add_test(cases, threads);
     suite_add_tcase(suite, cases);
-    return suite;
-}
-
-int main(void) {
-    SRunner *runner = srunner_create(template_suite());
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

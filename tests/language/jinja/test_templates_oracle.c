@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "src/language/jinja/template.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define FOLDER "tests/data/templates/"
@@ -153,16 +154,10 @@ START_TEST(whole_texts) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("templates_oracle");
+FR_SUITE("templates_oracle") {
     TCase *tcase = tcase_create("templates_oracle");
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, whole_texts);
     tcase_add_test(tcase, hashes);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
 }

@@ -9,6 +9,7 @@
 
 #include "src/language/tokenizer/tokenizer.h"
 #include "tests/support/gguf_builder.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 enum { CASES = 9 };
@@ -242,8 +243,7 @@ START_TEST(map_of_another_type) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("gguf_tokenizers");
+FR_SUITE("gguf_tokenizers") {
     TCase *tests = tcase_create("gguf_tokenizers");
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, set_up, tear_down);
@@ -254,9 +254,4 @@ int main(void) {
     tcase_add_loop_test(tests, lists_that_lie, 0, sizeof lies / sizeof *lies);
     tcase_add_test(tests, map_of_another_type);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "src/language/tokenizer/tokenizer_parts.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
@@ -446,8 +447,7 @@ START_TEST(many_spans) {
 }
 END_TEST
 
-static Suite *marked_suite(void) {
-    Suite *suite = suite_create("marked_text");
+FR_SUITE("marked_text") {
     TCase *cases = tcase_create("marked_text");
     tcase_set_timeout(cases, 120);
     tcase_add_test(cases, followed_by_hand);
@@ -459,13 +459,4 @@ static Suite *marked_suite(void) {
     tcase_add_test(cases, gguf_vocabulary);
     tcase_add_test(cases, many_spans);
     suite_add_tcase(suite, cases);
-    return suite;
-}
-
-int main(void) {
-    SRunner *runner = srunner_create(marked_suite());
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

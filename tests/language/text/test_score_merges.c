@@ -10,6 +10,7 @@
 #include "formats/checkpoint.h"
 #include "formats/tokenizer_gguf.h"
 #include "tests/support/gguf_builder.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 static fr_test_folder folder;
@@ -217,8 +218,7 @@ START_TEST(scores_that_lie) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("score_merges");
+FR_SUITE("score_merges") {
     TCase *tests = tcase_create("score_merges");
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, set_up, tear_down);
@@ -230,9 +230,4 @@ int main(void) {
     tcase_add_test(tests, ids_that_files_leave_out);
     tcase_add_loop_test(tests, scores_that_lie, 0, 3);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "src/language/tokenizer/tokenizer.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
@@ -724,8 +725,7 @@ START_TEST(truncations) {
 }
 END_TEST
 
-static Suite *tokenizer_suite(void) {
-    Suite *suite = suite_create("tokenizer");
+FR_SUITE("tokenizer") {
     TCase *cases = tcase_create("tokenizer");
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, reference_cases, 0, 2);
@@ -751,13 +751,4 @@ static Suite *tokenizer_suite(void) {
     tcase_add_test(cases, mutations);
     tcase_add_test(cases, truncations);
     suite_add_tcase(suite, cases);
-    return suite;
-}
-
-int main(void) {
-    SRunner *runner = srunner_create(tokenizer_suite());
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -11,6 +11,7 @@
 #include "formats/tokenizer_json.h"
 #include "src/language/tokenizer/tokenizer.h"
 #include "tests/support/gguf_builder.h"
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define OPEN_SECONDS   1.5
@@ -242,21 +243,11 @@ START_TEST(long_texts_of_styles) {
 }
 END_TEST
 
-static Suite *speed_suite(void) {
-    Suite *suite = suite_create("tokenizer speed");
+FR_SUITE("tokenizer speed") {
     TCase *cases = tcase_create("speed");
     tcase_set_timeout(cases, 300);
     tcase_add_loop_test(cases, real_size, 0, 2);
     tcase_add_loop_test(cases, long_texts, 0, 6);
     tcase_add_loop_test(cases, long_texts_of_styles, 0, 6);
     suite_add_tcase(suite, cases);
-    return suite;
-}
-
-int main(void) {
-    SRunner *runner = srunner_create(speed_suite());
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
@@ -207,17 +208,11 @@ START_TEST(refused_expressions) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("tokenizer_styles");
+FR_SUITE("tokenizer_styles") {
     TCase *cases = tcase_create("tokenizer_styles");
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, style, 0, (int)COUNT_OF(styles));
     tcase_add_test(cases, expressions);
     tcase_add_test(cases, refused_expressions);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

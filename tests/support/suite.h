@@ -1,0 +1,20 @@
+/* A Check suite is a program of its own, whose main FR_SUITE writes.
+ *
+ * In: the suite's name, and a body that adds its cases to `suite`. Out: exit 0 where all cases pass, else 1. The
+ * environment's CK_RUN_CASE, CK_VERBOSITY, CK_TIMEOUT_MULTIPLIER and CK_FORK do what Check says of them. */
+#ifndef FR_TESTS_SUITE_H
+#define FR_TESTS_SUITE_H
+
+#include <check.h>
+
+typedef void fr_suite_cases_fn(Suite *suite);
+
+/* Runs the cases that `add` adds, and gives the exit status: for a suite whose main does more than that. */
+int fr_suite_run(const char *name, fr_suite_cases_fn *add);
+
+#define FR_SUITE(name)                                                \
+    static fr_suite_cases_fn add_suite_cases;                         \
+    int main(void) { return fr_suite_run(name, add_suite_cases); }    \
+    static void add_suite_cases(Suite *suite)
+
+#endif
