@@ -3,7 +3,7 @@
 Expected ids and texts are those of Hugging Face's tokenizers (0.23.3), none of them ours. random_cases.json: random strings over
 gemma/tokenizer.json. variants.json: small tokenizers, each with one setting changed, and random strings over each. COUNT: cases a
 variant (default 12); more for a longer comparison by hand. large_cases.json: texts over the tokenizer of real size that
-tests/language/text/test_tokenizer_speed.c generates too, by the same rules. gemma/tokenizer_cases.json came with the reference fixtures."""
+tests/language/tokenizer/test_tokenizer_speed.c generates too, by the same rules. gemma/tokenizer_cases.json came with the reference fixtures."""
 import copy, itertools, json, os, random, sys
 from tokenizers import Tokenizer
 
