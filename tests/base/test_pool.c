@@ -1,5 +1,6 @@
 /* base/pool: everyone runs once, nobody passes a barrier early, sleepers wake, callers and their settings
  * survive. */
+/* suite: threads alone native */
 #include "base/pool.h"
 
 #include <check.h>

@@ -1,5 +1,6 @@
 /* base/topology: the partition, plans for made-up machines, the CPU quota of made-up cgroup trees, and this
  * machine; base/cores, the account of what plans were claimed; and base/ranks_cores, cores of ranks. */
+/* suite: native */
 #include "base/core_record.h"
 #include "base/cores.h"
 

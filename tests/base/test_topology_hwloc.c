@@ -1,5 +1,6 @@
 /* base/topology_hwloc: hwloc's synthetic machines of one, two and four nodes become ours, inside an affinity mask.
  * Not part of builds without hwloc. */
+/* suite: needs=hwloc */
 #include "base/topology_hwloc.h"
 
 #include "base/topology_sys.h"

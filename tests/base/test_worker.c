@@ -1,4 +1,5 @@
 /* Threads that work for others: a failure reaches the one who asks for it, once, and nobody else. */
+/* suite: threads */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

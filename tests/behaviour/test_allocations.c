@@ -2,6 +2,7 @@
  * there was no memory, or does without; nothing is kept of it; and the same run once more gives what it gave.
  *
  * A part of them, spread over the whole; with FULL all, in parts. */
+/* suite: native */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

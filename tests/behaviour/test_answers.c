@@ -9,6 +9,7 @@
  *
  * test_answers --write writes the file: a change of numerics is a change of it and of FR_NUMERICS_VERSION (make
  * answers). */
+/* suite: hosts neon no-valgrind */
 #include <check.h>
 #include <ctype.h>
 #include <fcntl.h>

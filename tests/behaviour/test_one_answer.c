@@ -15,6 +15,7 @@
  * Under an emulator (FORERUN_EMULATOR is set), where a run takes fifty times as long, one model writes 16 ids, depths
  * and drawn text have fewer values, and there is no cover; with FULL tests/neon.sh compares 400 ids of the demo with
  * the native ones. FORERUN_BRIEF makes that model the last one, which takes a fifth of the time. */
+/* suite: threads alone hosts-hour neon no-valgrind */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,6 +5,7 @@
  * decoding on one thread with the best instruction set, against a run of each instruction set whose threads, chunk,
  * draft method and depth change along, against rejection at several depths, and against the packed file. Over 96 ids;
  * with FULL in the environment over 400. */
+/* suite: alone no-valgrind */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,6 +10,7 @@
  *
  * Without vectors texts are shorter, as these take much longer. The case "product", which is in parts
  * (tests/support/parts.h), takes all combinations of the first six factors, each with some of the others. */
+/* suite: alone native no-valgrind */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* The engine against transformers: logits of prompts, greedy text, drafts, accepted lengths, for every fixture.
  *
  * Bounds are the issue's: every logit within 1e-3, greedy ids equal wherever the reference's margin exceeds 2e-3. */
+/* suite: quick */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,8 @@
  * of two sessions' rounds, whose session goes on as if nothing had been. Only a page that a round can't do without is
  * told of: a drafter's is not, whose session drafts nothing then, nor one behind that of the frontier.
  *
- * The linker puts the functions below in those' places (the Makefile's --wrap). Measuring is not refused. */
+ * The linker puts the functions below in those' places (wraps= below). Measuring is not refused. */
+/* suite: wraps=fr_arena_take wraps=fr_kv_claim */
 #include <check.h>
 #include <string.h>
 

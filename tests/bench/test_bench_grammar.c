@@ -1,5 +1,6 @@
 /* The bench of grammars: that it follows each of them along its text, in states that are new and that are known. Its
  * figures are not judged: tests run on busy machines. */
+/* suite: native no-valgrind links=bench */
 #include <check.h>
 #include <jansson.h>
 #include <stdlib.h>

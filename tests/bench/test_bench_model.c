@@ -2,6 +2,7 @@
  *
  * This program is linked with a wrapper around fr_accept_greedy, which can take one draft too many: speculation as it
  * must not be. */
+/* suite: threads alone native no-valgrind links=bench wraps=fr_accept_greedy */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* bench/: what it says of this machine agrees with what a hand calculates: cycles, instructions and lanes. One thread;
  * the best of many short timings, for other programs only slow them down. */
+/* suite: speed links=bench */
 #include <check.h>
 #include <math.h>
 #include <stdbool.h>

@@ -1,5 +1,6 @@
 /* tools/: --prompt-cache, and the options of a session's memory, as users call them: the text is the same, and less is
  * run. */
+/* suite: native */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

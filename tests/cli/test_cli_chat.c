@@ -1,4 +1,5 @@
 /* tools/: the chat template in generate, and conversations, as users call them. */
+/* suite: threads native */
 #include <check.h>
 #include <fcntl.h>
 #include <signal.h>

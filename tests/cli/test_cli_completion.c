@@ -1,5 +1,6 @@
 /* tools/: completions, as bash makes them: every option that a verb's help has, the words that a value may be, and
  * nothing where a file may stand. And the lines of the manual page that are not filled. */
+/* suite: native */
 #include <check.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* tools/: logits, inspect and verify as users call them, and how files are written. */
+/* suite: hostile native */
 #include <check.h>
 #include <dirent.h>
 #include <fcntl.h>

@@ -3,6 +3,7 @@
  *
  * No test depends on speed: what the command writes goes into a pipe that holds less than all of it, so that it waits
  * for its reader before it can have come to its end. */
+/* suite: threads native */
 #include <check.h>
 #include <dirent.h>
 #include <fcntl.h>

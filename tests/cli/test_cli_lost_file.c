@@ -3,6 +3,7 @@
  *
  * No test depends on speed: what the command writes goes into a pipe that holds less than all of it, so that it waits
  * for its reader, before whom the file is cut. */
+/* suite: native */
 #include <check.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
 /* tools/: models by the names that they have in other programs' caches, and forerun models. */
+/* suite: native */
 #include <check.h>
 #include <jansson.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* tools/: options of llama.cpp's programs: each one is built, taken with a note, or refused with forerun's word.
  *
  * The names are llama.cpp's own (tests/data/options/make_names.py). */
+/* suite: links=command */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* tools/: a chat on a terminal: keys that edit a line, lines that come back, what is pasted, what Ctrl-C, Ctrl-Z and
  * Ctrl-D end, and what is saved whatever ends it. */
+/* suite: native */
 #include <check.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -1,4 +1,5 @@
 /* tools/: what the command accepts and refuses, with which exit status and line, before any model is opened. */
+/* suite: quick */
 #include <check.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* tools/cli/verb_perplexity.c and tools/cli/tasks.c: their numbers are those that transformers' logits give
  * (tests/data/perplexity, tests/data/tasks), and what can't be scored is refused. */
+/* suite: native */
 #include <check.h>
 #include <math.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
 /* tools/reply_view: the parts of a reply as a chat shows them. */
+/* suite: links=command */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* tools/: --trace as users call it, and report, on good traces and on bytes that anybody may have written. */
+/* suite: hostile native */
 #include <check.h>
 #include <ctype.h>
 #include <dirent.h>

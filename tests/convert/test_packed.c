@@ -3,6 +3,7 @@
  *
  * The models are made here by the library's own quantizer and packer. A cluster's draft logits are those that the same
  * weights have where the file says that it has no clusters. */
+/* suite: quick hostile threads */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

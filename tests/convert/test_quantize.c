@@ -3,6 +3,7 @@
  *
  * tests/data/gguf_lists.json has what llama.cpp's converter and llama-quantize make of the same folders
  * (tests/references/gguf_lists.py). Files are read back with the library's own reader, which has tests of its own. */
+/* suite: hostile threads native */
 #include <check.h>
 #include <dirent.h>
 #include <fcntl.h>

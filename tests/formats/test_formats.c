@@ -3,6 +3,7 @@
  *
  * Files are written by the tests themselves, into a temporary folder. Their data bytes follow a pattern, so that a
  * tensor's pointer can be checked through the bytes it gives. */
+/* suite: quick hostile */
 #include <check.h>
 #include <dirent.h>
 #include <math.h>

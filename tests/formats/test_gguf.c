@@ -1,6 +1,7 @@
 /* The GGUF reader: what a well-formed file says, and every lie a header can tell.
  *
  * Files are written by the suite itself, piece by piece; those of other programs are in test_gguf_models.c. */
+/* suite: quick hostile */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

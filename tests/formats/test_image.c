@@ -2,6 +2,7 @@
  * error.
  *
  * The cases are Pillow's own (tests/data/images/make_cases.py). */
+/* suite: hostile */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* Tokenizers in GGUF metadata: what their keys leave out, and what they say that means nothing.
  *
  * Files are made of the tokenizer.json files of tests/data/tokenizers, whose expected ids are Hugging Face's. */
+/* suite: hostile */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* libFuzzer's target for the command line: a verb, then a word of its options, a line each.
  *
  * In: lines. Out: nothing, unless the sanitizers find something. */
+/* suite: links=command */
 #include "tests/fuzz/harness.h"
 #include "tools/cli/options.h"
 #include "tools/cli/words.h"

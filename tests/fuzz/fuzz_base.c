@@ -2,6 +2,7 @@
  * end.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something. */
+/* suite: links=command */
 #include "tests/fuzz/harness.h"
 #include "tools/cli/baseline.h"
 

@@ -1,6 +1,7 @@
 /* libFuzzer's target for what comes with a chat's session: any bytes, read as a conversation, changed and written.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something. */
+/* suite: links=command */
 #include "tests/fuzz/harness.h"
 #include "tools/cli/conversation.h"
 

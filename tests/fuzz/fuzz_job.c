@@ -2,6 +2,7 @@
  *
  * In: bytes. Out: nothing, unless the sanitizers find something or the answer is no object with ids or an error, or in
  * OpenAI's form with a response. */
+/* suite: links=command */
 #include "tests/fuzz/harness.h"
 #include "tools/jobs/job.h"
 

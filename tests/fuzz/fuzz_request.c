@@ -4,6 +4,7 @@
  * In: a byte that says which form, and whether the model sees, then the body; forwards take a hundred times what
  * reading does, so that only what has a multiple of RUN_EVERY bytes is run. Out: nothing, unless the sanitizers find
  * something, or a request has neither an error nor choices that can be run. */
+/* suite: links=command */
 #include "tests/fuzz/harness.h"
 #include "tools/cli/wide_json.h"
 #include "tools/serve/dialects/request_dialects.h"

@@ -1,6 +1,7 @@
 /* libFuzzer's target for files of tasks: a first byte chooses the kind, the rest is the file, read to its end.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something. */
+/* suite: links=command */
 #include <string.h>
 
 #include "tests/fuzz/harness.h"

@@ -1,6 +1,7 @@
 /* libFuzzer's target for traces: any bytes as what --trace wrote, down to the page that report makes of them.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something, or a page says something that a browser would run. */
+/* suite: links=command */
 #include "tests/fuzz/harness.h"
 #include "tools/cli/page.h"
 

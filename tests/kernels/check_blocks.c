@@ -8,6 +8,7 @@
  * and with --either-zero, for valgrind, -0 as 0: check_kernels.c says why). Arrays end where a page without access
  * begins, or begin where one ends: a kernel that reads or writes one byte past its arrays dies there, and the handler
  * says which. One line a kernel; exit status 1 if any differs. */
+/* suite: neon */
 #include "kernels/cpu.h"
 #include "kernels/kernels.h"
 #include "quant/packed.h"

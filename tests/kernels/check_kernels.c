@@ -8,6 +8,7 @@
  * multiply-add by negating the sum, which makes -0 of 0). Arrays end where a page without access begins, or begin
  * where one ends; a kernel that reads or writes one byte past its arrays dies there, and the handler says which. One
  * line a kernel; exit status 1 if any differs. */
+/* suite: neon */
 #include "kernels/cpu.h"
 #include "kernels/kernels.h"
 #include "quant/fp8.h"

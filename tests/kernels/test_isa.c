@@ -1,4 +1,5 @@
 /* Instruction-set words, the kernel table of each, and the floating-point environment. */
+/* suite: hosts no-valgrind */
 #include <check.h>
 #include <fenv.h>
 #include <stdio.h>

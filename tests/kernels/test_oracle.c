@@ -2,6 +2,7 @@
  * either order of a sum can have, block types within what rounding a row to 8 bits can do.
  *
  * OpenBLAS is an oracle and nothing else: forerun neither needs it nor links it. */
+/* suite: needs=openblas */
 #include <cblas.h>
 #include <check.h>
 #include <math.h>

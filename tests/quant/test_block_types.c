@@ -2,6 +2,7 @@
  *
  * tests/data/blocks/TYPE.bin: u32 count; u32 length; u64 hash; `count` blocks; their values, float32. The hash is over
  * the values of `length` further blocks made of noise. Any NaN equals any other. */
+/* suite: hostile */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

@@ -2,6 +2,7 @@
  *
  * tests/data/blocks/encode.json has the squared errors of llama.cpp's quantizers on the weights in encode.bf16, and by
  * an importance matrix (tests/references/encode.py). Decoding is checked elsewhere (test_block_types.c). */
+/* suite: hostile */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>

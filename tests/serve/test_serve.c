@@ -3,6 +3,7 @@
  *
  * What happens where many ask at once is in test_serve_crowd.c, several models and saved sessions in
  * test_serve_models.c, its end in test_serve_ends.c. */
+/* suite: threads native */
 #include <check.h>
 #include <math.h>
 #include <signal.h>

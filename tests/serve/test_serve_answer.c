@@ -1,6 +1,7 @@
 /* tools/serve/answer*: what clients get of choices under way, through an exchange that keeps it. The members of objects
  * are those of OpenAI's API reference ("The chat completion object", "The chat completion chunk object", "The
  * completion object") and of llama.cpp's server. */
+/* suite: links=server-answer */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* A model's hash: the standard's digests and those of sha256sum, files of which models consist, and what is kept and
  * believed of large files. */
+/* suite: links=command */
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>

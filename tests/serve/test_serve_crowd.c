@@ -1,6 +1,7 @@
 /* tools/serve: many who ask at once. Each answer is what it is alone, also where not all texts find memory at a time;
  * who comes beyond the queue is told so; who goes away leaves the place to others; neither a slow reader nor a long
  * prompt holds anybody up. */
+/* suite: threads native */
 #include <check.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,6 +1,7 @@
 /* /v1/responses, /v1/messages, ollama's routes, /infill: requests read into those of a chat or a completion, as their
  * clients send them; and over HTTP, where they must say what the same chat says. How answers are told part by part is
  * in test_serve_answer.c. */
+/* suite: threads native links=command */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* /v1/embeddings: rows as fr_session_embed gives them, whoever is served beside; what is refused. */
+/* suite: threads native links=command */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

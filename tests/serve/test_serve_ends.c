@@ -1,5 +1,6 @@
 /* tools/serve: its end. A signal lets what was asked come to its end, for 10 seconds, and nothing new in; a second one
  * ends it at once. */
+/* suite: threads native */
 #include <check.h>
 #include <signal.h>
 #include <stdio.h>

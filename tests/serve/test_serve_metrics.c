@@ -1,5 +1,6 @@
 /* The page of counts: names and types that llama.cpp's server has, in Prometheus' text format, and what they count of
  * rounds and of sessions. */
+/* suite: links=command */
 #include <check.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* tools/serve: several models, each loaded once somebody asks for it; and sessions that are saved to files, restored in
  * another server, and erased. */
+/* suite: threads native */
 #include <check.h>
 #include <dirent.h>
 #include <limits.h>

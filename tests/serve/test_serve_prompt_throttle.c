@@ -1,4 +1,5 @@
 /* Pieces of prompts beside texts under way, by made-up machines whose rounds take so long and rows so much more. */
+/* suite: links=command */
 #include <check.h>
 #include <stdlib.h>
 

@@ -3,6 +3,7 @@
  * What members are called and mean is what OpenAI's reference and llama.cpp's server (tools/server/README.md) say; ids
  * and texts are compared with what the library gives to the same options, the picture's ids with transformers'
  * (tests/data/glm-ocr/reference.json). */
+/* suite: hostile threads links=command */
 #include <check.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #
 # In: what tests/behaviour/ranks/jobs.sh says; FULL: four ranks by layers for each model. Out: exit 0, or 1 after saying
 # what is wrong.
+# suite: alone
 set -uo pipefail
 
 . tests/behaviour/ranks/jobs.sh

@@ -2,6 +2,7 @@
 # The command as ranks of a job: what it says and drafts, how much memory a rank takes, and what is told of messages.
 #
 # In: what tests/behaviour/ranks/jobs.sh says. Out: exit 0, or 1 after saying what is wrong.
+# suite: alone
 set -uo pipefail
 
 . tests/behaviour/ranks/jobs.sh

@@ -2,6 +2,7 @@
 # Jobs of ranks that fail: whatever ends or holds up one of them, all have ended then, and one line tells why.
 #
 # In: what tests/behaviour/ranks/jobs.sh says. Out: exit 0, or 1 after saying what is wrong.
+# suite: alone
 set -uo pipefail
 
 . tests/behaviour/ranks/jobs.sh

@@ -4,6 +4,7 @@
 #
 # In: what tests/behaviour/ranks/jobs.sh says; FULL: more numbers of ranks. Out: exit 0, or 1 after saying what is
 # wrong.
+# suite: alone
 set -uo pipefail
 
 . tests/behaviour/ranks/jobs.sh

@@ -1,5 +1,6 @@
 /* Drafts looked up in the text: the index against a search that tries every suffix at every place, what it costs, what
  * the method proposes after prompts and rejections, and methods in combination. */
+/* suite: native */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

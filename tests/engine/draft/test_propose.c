@@ -1,6 +1,7 @@
 /* Sessions that propose together: each has the drafts and the logits that it has when it is asked alone, whoever is
  * asked with it, whatever became of them. The reference is a session of its own to which the same was done; other
  * suites hold those against transformers. And methods that count how often they are asked. */
+/* suite: threads alone */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

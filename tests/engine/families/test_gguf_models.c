@@ -2,6 +2,7 @@
  * and drafts as from the published folders, bit for bit where the weights are the same.
  *
  * Wrong files are made of right ones by changing bytes in place. */
+/* suite: hostile */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

@@ -3,6 +3,7 @@
  *
  * Expected values are those of tests/data/glm-ocr: transformers' (reference.safetensors, reference.json), and of the
  * quantized file as make_quantized.py there says. */
+/* suite: threads native */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

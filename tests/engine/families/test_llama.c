@@ -1,5 +1,6 @@
 /* Llama: GGUF files of llama.cpp against transformers with the same weights, one answer in every manner of running, and
  * what configurations and tensors must not be. (Folders against transformers: test_reference.c.) */
+/* suite: threads */
 #include <check.h>
 #include <jansson.h>
 #include <limits.h>

@@ -1,6 +1,7 @@
 /* Attention partitioned over a team: the same bits however many threads share it, by queries or by positions, in one
  * split or several. One thread, which joins blocks in the kernel (tests/kernels/check_kernels.c has its definition), is
  * the reference. */
+/* suite: quick threads neon */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

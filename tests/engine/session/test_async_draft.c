@@ -3,6 +3,7 @@
  *
  * What is right is plain decoding of the same model. ThreadSanitizer's build does 10,000 random interleavings, others
  * fewer, and with FORERUN_BRIEF in the environment (valgrind) 75. */
+/* suite: threads native */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

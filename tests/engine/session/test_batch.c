@@ -1,6 +1,7 @@
 /* Rows of several timelines in one forward: each row's logits are, bit for bit, those of its own timeline run alone,
  * whatever stands beside it and however it was cut in batches. The reference is a session of that timeline;
  * tests/behaviour/test_reference.c holds those against transformers. */
+/* suite: threads */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,6 +9,7 @@
  * Chances: a drafter that tells how sure it is, with chains that end by that and without.
  *
  * Several timelines: random costs and acceptances, against an oracle that knows them. */
+/* suite: native no-valgrind */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* Sessions in one engine: each says what it says alone, to the last bit of its logits, whoever its neighbours are, in
  * whatever order they are called, and whatever becomes of them. The reference is a session of its own; other suites
  * hold those against transformers. */
+/* suite: threads alone */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

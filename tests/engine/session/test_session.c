@@ -1,5 +1,6 @@
 /* The cycle: what a step gives, where it ends, what a rejected draft leaves behind, what it allocates, and the
  * floating-point environment it works in. */
+/* suite: quick threads */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

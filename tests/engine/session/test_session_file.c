@@ -1,5 +1,6 @@
 /* Saved sessions: what comes back goes on as a fresh run would, bit for bit, under any other manner of running; and
  * what is no session of this model is refused with one line that changes nothing. */
+/* suite: hostile native */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* One model and its drafter, shared by sessions in threads of their own: each says what it says alone, on cores of its
  * own. */
+/* suite: threads native */
 #include <check.h>
 #include <pthread.h>
 #include <stdlib.h>

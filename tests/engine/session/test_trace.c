@@ -1,5 +1,6 @@
 /* src/engine/session/trace.c, src/engine/session/stats.c: what a session tells of its rounds, and what it counts,
  * against transformers' own loop. */
+/* suite: quick hostile native */
 #include <check.h>
 #include <limits.h>
 #include <math.h>

@@ -2,6 +2,7 @@
  *
  * tests/data/glm-ocr/mmproj-bf16.gguf has the tower of model.safetensors there (make_mmproj.py), so what transformers
  * computed from that is expected of it too. Wrong files are made of right ones by changing bytes in place. */
+/* suite: hostile */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

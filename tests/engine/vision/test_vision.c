@@ -3,6 +3,7 @@
  *
  * Two towers: that of the GLM-OCR reference, as published and as llama.cpp converts it, and one of odd widths whose
  * pictures shrink, grow and stay (tests/data/vision/make_cases.py). */
+/* suite: hostile threads */
 #include <check.h>
 #include <limits.h>
 #include <math.h>

@@ -3,6 +3,7 @@
  *
  * Expected texts are in tests/data/chat; how they were made stands in make_cases.py there. Templates beside tokenizers
  * are the published ones. */
+/* suite: quick hostile */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
  *
  * Expected texts are transformers', of the same messages in each template's form, which tests/references/
  * adapted_cases.py knows by hand; here nothing but the template tells it. */
+/* suite: hostile */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,6 +5,7 @@
  * that no template writes, and a letter at both ends. So a token that stands between brackets was said, and any other
  * was the template's. Only of a mark that a template looks for in what is said ("</think>", to cut off a thought) it
  * may write one that then stands in the same place: of those as many count as stand outside of brackets, or more. */
+/* suite: no-valgrind */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
  *
  * tests/data/replies/calls.json has what those templates render for messages with calls, with the messages; how it was
  * made stands in tests/references/replies.py. JSON is compared with jansson. */
+/* suite: hostile */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
  *
  * Expected texts are Python's: those of tests/data/chat/reference.json came with the reference fixtures and are what
  * transformers makes of published templates, those of template_cases.json are tests/references/template_cases.py's. */
+/* suite: hostile */
 #include <check.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -2,6 +2,7 @@
  *
  * Expected ids are those of small tokenizers that can be followed by hand; of published ones, those that Hugging Face's
  * tokenizers give for each trusted run by itself (test_tokenizer holds fr_tokenize to that). */
+/* suite: hostile */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

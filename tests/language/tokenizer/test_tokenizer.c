@@ -1,6 +1,7 @@
 /* Tokenizers: ids and texts of Hugging Face's tokenizers, any bytes, and files that lie.
  *
  * Expected values are in tests/data/tokenizers; how they were made stands in make_cases.py there. */
+/* suite: hostile native */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
  *
  * Times are the processor time of this process, so that other programs on the machine don't matter; they are limits for
  * -O2. Under a sanitizer, or under the emulator that FORERUN_EMULATOR names, texts are shorter and times unchecked. */
+/* suite: speed */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
