@@ -1,4 +1,4 @@
-/* Names of architectures: see architecture.h. */
+/* Recognizes architectures by their names: see architecture.h. */
 #include "src/engine/families/architecture.h"
 
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "formats/map.h"
 #include "src/engine/families/families.h"
 
-/* Gemma 4's assistants: as published; of llama.cpp, AtomicChat's fork, ik_llama.cpp. EAGLE's drafters: as published,
- * and llama.cpp's. */
+/* The names of Gemma 4's assistants: published ones, then those of llama.cpp, AtomicChat's fork and ik_llama.cpp; and
+ * of EAGLE's drafters: published ones, then llama.cpp's. */
 static const char *const assistants[] = {"Gemma4AssistantForCausalLM",
                                          "Gemma4UnifiedAssistantForCausalLM",
                                          "gemma4-assistant",
@@ -72,7 +72,7 @@ bool fr_is_assistant(const fr_checkpoint *files) {
     return fr_architecture_in(assistants, fr_checkpoint_architecture(files));
 }
 
-/* Whether a folder has a tensor, of whatever type. */
+/* Returns true if a folder has a tensor, of any type. */
 static bool has(const fr_checkpoint *files, const char *tensor) {
     if (files->gguf) return false;
     return fr_tensors_find(&files->tensors, tensor) || fr_tensors_find(&files->unread, tensor);
@@ -83,7 +83,7 @@ bool fr_is_eagle3(const fr_checkpoint *files) {
            has(files, "midlayer.hidden_norm.weight") || has(files, "layers.0.hidden_norm.weight");
 }
 
-/* A decoder that is saved by itself has such layers too, and a norm behind them. */
+/* A decoder saved without its head has such layers too, but also a norm after them, which EAGLE-1 lacks. */
 bool fr_is_eagle(const fr_checkpoint *files) {
     if (fr_is_eagle3(files)) return false;
     return fr_architecture_in(eagles, fr_checkpoint_architecture(files)) || has(files, "fc.weight") ||
@@ -104,8 +104,8 @@ bool fr_is_drafter(const fr_checkpoint *files) {
     return fr_is_assistant(files) || fr_is_eagle3(files) || fr_is_eagle(files) || fr_is_mtp(files);
 }
 
-/* What has a place in the design and nothing behind it yet; a line goes when its part comes. Names in config.json, then
- * in GGUF, with a blank between. A folder of one is refused before its weights are looked at. */
+/* Models that are known but not built yet; a line goes when its model comes. Names in config.json come first, then
+ * those in GGUF, separated by blanks. A folder of such a model is refused before its weights are looked at. */
 static const struct {
     const char *names, *what;
 } known[] = {
@@ -174,7 +174,8 @@ static bool has_file(const char *folder, const char *name) {
     return there;
 }
 
-/* A folder that has no weights to look at says of an unknown architecture which it is. */
+/* Refuses a folder by its config.json alone if its architecture is not built, or if it is unknown and the folder has
+ * no weights that could tell more. */
 static fr_status check_config(const fr_checkpoint *files) {
     const char *architecture = fr_checkpoint_architecture(files);
     FR_TRY(fr_check_built(files));

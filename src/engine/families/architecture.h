@@ -1,7 +1,7 @@
-/* What architecture a file is of, and which are known: of drafters; of models and drafters that are not built
- * (FR_UNBUILT, as against files that nobody can make sense of). The targets' are in the families' own lists (model.h).
+/* Gives the architecture of a file, and recognizes drafters, and models and drafters that are known but not built
+ * (FR_UNBUILT, unlike unknown files). The names of targets are in the families' own lists (family.h).
  *
- * In: a folder or a GGUF file. Out: a name; what is known of it. */
+ * In: a folder or a GGUF file. Out: a name; the kind of file. */
 #ifndef FR_SRC_ENGINE_FAMILIES_ARCHITECTURE_H
 #define FR_SRC_ENGINE_FAMILIES_ARCHITECTURE_H
 
@@ -15,31 +15,32 @@ const char *fr_checkpoint_architecture(const fr_checkpoint *files);
  * one, or has no model_type. */
 const char *fr_checkpoint_model_type(const fr_checkpoint *files);
 
-/* Whether a name is one of a NULL-terminated list. */
+/* Returns true if a name is one of a NULL-terminated list. */
 bool fr_architecture_in(const char *const *names, const char *architecture);
 
-/* The names of drafters, NULL past the last. */
+/* Gives the names of drafters' architectures, NULL past the last. */
 const char *fr_drafter_architecture(size_t index);
 
-/* Whether they are of a Gemma 4 assistant; of EAGLE-3; of EAGLE-1. EAGLE's drafters are published under a target's
- * architecture too: their tensors tell. */
+/* Returns true if the files are of a Gemma 4 assistant; of EAGLE-3; of EAGLE-1. EAGLE's drafters are published under a
+ * target's architecture too, so their tensors are looked at. */
 bool fr_is_assistant(const fr_checkpoint *files);
 bool fr_is_eagle3(const fr_checkpoint *files);
 bool fr_is_eagle(const fr_checkpoint *files);
 
-/* Whether they are a folder of Gemma 4's 12B or its assistant, whose configurations have defaults of their own. */
+/* Returns true for a folder of Gemma 4's 12B or its assistant, whose configurations have defaults of their own. */
 bool fr_is_gemma4_unified(const fr_checkpoint *files);
 
-/* Whether they are of a target's MTP layer alone, behind layers that another file has: GGUF's mtp-*.gguf. */
+/* Returns true for a file of a target's MTP layer alone, GGUF's mtp-*.gguf; the layers before it are in another
+ * file. */
 bool fr_is_mtp(const fr_checkpoint *files);
 
-/* Whether they are of some draft method's weights. */
+/* Returns true if the files are weights of some draft method. */
 bool fr_is_drafter(const fr_checkpoint *files);
 
-/* Fails where the architecture is known and nothing is behind it yet. */
+/* Fails if the architecture is known but not built yet. */
 fr_status fr_check_built(const fr_checkpoint *files);
 
-/* fr_checkpoint_open; a folder is refused by its config.json alone, before its weights are looked at. */
+/* Opens files as fr_checkpoint_open does, but first refuses a folder by its config.json alone if that suffices. */
 fr_status fr_open_files(fr_checkpoint *files, const char *path, bool use_mmap);
 
 #endif

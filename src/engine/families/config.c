@@ -1,4 +1,4 @@
-/* A family's rows, read and written: see config.h. */
+/* Reads and writes a family's rows: see config.h. */
 #include "src/engine/families/config.h"
 
 #include <math.h>
@@ -12,7 +12,8 @@
 
 enum { MOST_VOCAB = 1 << 24, MOST_HIDDEN = 1 << 17, MOST_FFN = 1 << 22, MOST_HEADS = 4096, MOST_HEAD_DIM = 4096 };
 
-/* The vocabulary of a GGUF file is the length of its table. Encoders are made of decoders by one key. */
+/* A GGUF file's vocabulary is the length of its table of ids. One key makes an encoder of a decoder, which is
+ * refused. */
 const fr_config_row fr_size_keys[] = {
     {.kind = FR_ROW_WITH, .json = "is_causal", .gguf = ".attention.causal"},
     FR_SIZE(trunk.vocab, "vocab_size", NULL, 1, MOST_VOCAB),
@@ -20,7 +21,7 @@ const fr_config_row fr_size_keys[] = {
     FR_SIZE(trunk.context_limit, "max_position_embeddings", ".context_length", 1, 1 << 24, .required = true),
     FR_SIZE(trunk.hidden, "hidden_size", ".embedding_length", 1, MOST_HIDDEN, .required = true),
     FR_SIZE(layer.ffn.width, "intermediate_size", ".feed_forward_length", 1, MOST_FFN, .required = true,
-            .unless = ".expert_count"), /* no layer may be dense */
+            .unless = ".expert_count"), /* there may be no dense layer */
     FR_SIZE(layer.attention.heads, "num_attention_heads", ".attention.head_count", 1, MOST_HEADS, .required = true),
     FR_SIZE(layer.attention.kv_heads, "num_key_value_heads", ".attention.head_count_kv", 1, MOST_HEADS,
             .like = offsetof(fr_model_spec, layer.attention.heads)),
@@ -31,7 +32,7 @@ const fr_config_row fr_size_keys[] = {
 #define HEAD_DIM \
     FR_SIZE(layer.attention.head_dim, "head_dim", ".attention.key_length", 2, MOST_HEAD_DIM, .per_head = true)
 
-/* What config.json says of rotary positions is rope_config.c's to read. */
+/* Keys of rotary positions in config.json are read by rope_config.c. */
 #define BASE FR_REAL(trunk.rope[0].theta, NULL, ".rope.freq_base", 1.001, 1e12)
 #define HEADS                                                                                 \
     HEAD_DIM, FR_SAME(layer.attention.head_dim, ".attention.value_length"),                   \
@@ -64,8 +65,9 @@ static double real_at(const void *field, size_t bytes) {
     return bytes == sizeof(float) ? (double)*(const float *)field : *(const double *)field;
 }
 
-/* Where a file says nothing. In GGUF heads fill the hidden size then, whatever config.json would mean; so they do where
- * that says null, and all of them have keys, as transformers 5.17 completes configurations. */
+/* Gives the number for a file without the key. In GGUF heads then fill the hidden size, whatever config.json's default
+ * is. They also do if config.json says null, and all of them have keys then, as transformers 5.17 completes
+ * configurations. */
 static int64_t size_without(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
     bool follows = s->gguf ? row->per_head : json_is_null(json_object_get(s->text, row->json));
     bool complete = follows && (row->per_head || row->like);
@@ -80,7 +82,7 @@ static fr_status lacks_both(const fr_gguf *gguf, const fr_config_row *row) {
     return fr_fail(FR_INPUT, "%s: key %s%s is missing, and so is %s%s", gguf->path, of, row->gguf, of, row->unless);
 }
 
-/* A number that the file has for each layer, of which all are the same. */
+/* Reads a number that the file has for each layer, if it is the same for all. */
 static fr_status read_alike(const fr_gguf *gguf, const fr_config_row *row, const fr_model_spec *spec, size_t *field) {
     int64_t numbers[FR_MOST_LAYERS];
     size_t count = spec->trunk.layers;
@@ -115,7 +117,7 @@ static size_t *of_layer(fr_layer_spec *layer, const fr_config_row *row) {
     return (size_t *)(void *)((char *)layer + (row->field - offsetof(fr_model_spec, layer)));
 }
 
-/* The first layer's until there are layers; then each one's, where an array says it. */
+/* Reads the first layer's number; once there are layers, reads the number of each if the file has an array. */
 static fr_status read_each(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
     int64_t numbers[FR_MOST_LAYERS];
     if (!s->gguf) return read_size(s, row, spec);
@@ -225,7 +227,7 @@ static fr_status read_rows(const fr_family *family, const fr_source *s, fr_model
     return FR_OK;
 }
 
-/* Once there are layers: what arrays of GGUF say of each. */
+/* Reads GGUF's arrays into the layers, once there are layers. */
 static fr_status read_arrays(const fr_family *family, const fr_source *s, fr_model_spec *spec) {
     for (size_t t = 0; s->gguf && t < sizeof family->rows / sizeof *family->rows && family->rows[t]; t++)
         for (const fr_config_row *row = family->rows[t]; is_row(row); row++)
@@ -233,7 +235,7 @@ static fr_status read_arrays(const fr_family *family, const fr_source *s, fr_mod
     return FR_OK;
 }
 
-/* What every spec has that says nothing else. */
+/* Fills in the defaults that all families share. */
 static void complete_defaults(fr_model_spec *spec) {
     fr_trunk_spec *trunk = &spec->trunk;
     if (trunk->ropes == 0) trunk->ropes = 1;
@@ -248,7 +250,7 @@ static void complete_defaults(fr_model_spec *spec) {
     spec->image_token = -1;
 }
 
-/* Whether the numbers go together. */
+/* Checks that the numbers of heads and of rotary values fit together. */
 static fr_status check_layer(const fr_attention_spec *a, const fr_rope_spec *rope, const char *where) {
     size_t angles = 0;
     for (size_t axis = 0; axis < FR_AXES; axis++) angles += rope->sections[axis];
@@ -272,7 +274,7 @@ static fr_status check(const fr_model_spec *spec, const char *where) {
     return FR_OK;
 }
 
-/* In GGUF the values that are rotated in pairs stand as the family's rows of queries and keys do. */
+/* In GGUF the order of the family's rows of queries and keys decides which values are rotated together. */
 static void pair_as_rows_stand(fr_row_order order, fr_trunk_spec *trunk) {
     for (size_t i = 0; i < trunk->ropes && order != FR_ROWS_ALIKE; i++) trunk->rope[i].neox = order == FR_ROWS_TO_NEOX;
 }
@@ -289,14 +291,14 @@ fr_status fr_source_of(fr_weights *weights, fr_source *source) {
     return FR_OK;
 }
 
-/* Of the files, not of their keys: the head, and a table of ids. */
+/* Reads what tensors tell, not keys: a folder's head, and GGUF's table of ids, whose length is the vocabulary. */
 static fr_status read_tensors(const fr_source *source, fr_model_spec *spec) {
     if (!source->weights || source->drafter) return FR_OK;
     if (!source->gguf) return fr_config_head(source->text, source->where, source->weights);
     return fr_config_vocabulary(source->weights->files, spec->trunk.hidden, &spec->trunk.vocab);
 }
 
-/* Which biases the first layer of a GGUF file has. */
+/* Finds the biases of the first layer of a GGUF file. */
 static void find_biases(const fr_source *source, fr_layer_spec *layer) {
     layer->attention.qkv_bias =
         fr_source_has(source, "blk.0.attn_q.bias") || fr_source_has(source, "blk.0.attn_qkv.bias");
@@ -304,12 +306,12 @@ static void find_biases(const fr_source *source, fr_layer_spec *layer) {
     layer->ffn.biased = fr_source_has(source, "blk.0.ffn_gate.bias");
 }
 
-/* What GGUF means that has no key for it. */
+/* Gives the scale of scores that a GGUF file means, which has no key for it. */
 static float scale_in_gguf(const fr_family *family, const fr_trunk_spec *trunk, const fr_attention_spec *a) {
     return fr_rsqrt(trunk->layers == family->scaled_by_hidden ? trunk->hidden / a->heads : a->head_dim);
 }
 
-/* What follows from what was read. */
+/* Derives the fields that follow from those that were read. */
 static void complete(const fr_family *family, const fr_source *source, fr_model_spec *spec) {
     float *scale = &spec->layer.attention.scale;
     if (source->gguf && family->scaled_by_hidden) *scale = scale_in_gguf(family, &spec->trunk, &spec->layer.attention);
@@ -361,7 +363,7 @@ fr_status fr_layers_alike(const fr_source *source, fr_model_spec *spec) {
 
 /* ---------------------------------------------------------------------------------------------------------- writing */
 
-/* One number where all layers have the same. */
+/* Writes one number if all layers have the same, and an array otherwise. */
 static void put_each(const fr_config_row *row, fr_model_spec *spec, fr_gguf_writer *w) {
     const fr_trunk_spec *trunk = &spec->trunk;
     bool same = true;
@@ -375,7 +377,7 @@ static void put_each(const fr_config_row *row, fr_model_spec *spec, fr_gguf_writ
     for (size_t i = 0; i < trunk->layers; i++) fr_gguf_add_u32(w, (uint32_t)*of_layer(&trunk->layer[i], row));
 }
 
-/* Readers want some window where nothing slides: no less than the row's limit. */
+/* Readers want some window even if no layer slides, so a size is at least the row's lower limit. */
 static void put_size(const fr_config_row *row, size_t value, fr_gguf_writer *w) {
     if (value || !row->sparse) fr_gguf_put_u32(w, row->gguf, (uint32_t)fr_larger(value, (size_t)row->low));
 }
@@ -410,7 +412,7 @@ static fr_status check_scale(const fr_family *family, const fr_config_row *row, 
     return fr_fail(FR_INPUT, "%s: GGUF has no key for its %s", where, row->json);
 }
 
-/* A layer that has attention says what all have. */
+/* Makes a spec for the rows of a trunk. The MTP layer's spec, which has attention, stands for all layers. */
 static fr_model_spec spec_of(const fr_trunk_spec *trunk, size_t mtp_layers) {
     fr_model_spec spec = {.trunk = *trunk, .mtp_layers = mtp_layers, .layer = *fr_spec_layer(trunk, trunk->layers)};
     for (size_t i = 0; i < trunk->layers; i++) spec.borrowers += !trunk->layer[i].attention.owns_kv;

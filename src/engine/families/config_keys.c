@@ -1,4 +1,4 @@
-/* Keys of any configuration: see config_keys.h. */
+/* Reads keys that configurations of many families have: see config_keys.h. */
 #include "src/engine/families/config_keys.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Keys that configurations of several families have, and what of them is built.
+/* Reads keys that configurations of several families have, and refuses values that are not built.
  *
  * In: an object of config.json, or a GGUF file. Out: FR_OK; or a line that names the key, or the tensor. */
 #ifndef FR_SRC_ENGINE_FAMILIES_CONFIG_KEYS_H
@@ -9,29 +9,30 @@
 #include "src/engine/layers/layer_spec.h"
 #include "src/engine/weights/weights.h"
 
-/* A key for which one value is built: another is FR_UNBUILT. It may be left out. */
+/* Checks a key of which one value is built; another value is FR_UNBUILT. The key may be missing. */
 fr_status fr_config_only(const json_t *object, const char *key, const char *built, const char *where);
 
-/* A key that may not be true. */
+/* Checks that a key is not true. */
 fr_status fr_config_without(const json_t *object, const char *key, const char *where);
 
-/* Whether a published file has a head of its own, where neither the text model's part of its configuration nor the
- * whole says that the embeddings are the head. */
+/* Checks that a published file has a head of its own, unless the text model's part of its configuration or the whole
+ * says that the embeddings are the head. */
 fr_status fr_config_head(const json_t *object, const char *where, const fr_weights *weights);
 
-/* mrope_section beside the other parameters of rotary positions: how many angles follow each axis. */
+/* Reads mrope_section, which is beside the other parameters of rotary positions: the number of angles that follow each
+ * axis. */
 fr_status fr_config_sections(const json_t *text, const size_t *fallback, const char *where, size_t *sections);
 
-/* The same of GGUF metadata, which must say it; and written there. */
+/* Reads the same from GGUF metadata, which must have it; and writes it there. */
 fr_status fr_config_gguf_sections(const fr_gguf *gguf, size_t *sections);
 void fr_config_put_sections(const fr_rope_spec *rope, fr_gguf_writer *writer);
 
-/* How many MTP layers stand behind a model's: by a key of its own, or the fallback; of GGUF, where those are counted
- * among `layers`, which become the model's. More than one is FR_UNBUILT. */
+/* Reads the number of MTP layers after a model's own: from a key, or the fallback; in GGUF they are counted among
+ * `layers`, which becomes the number of the model's own. More than one is FR_UNBUILT. */
 fr_status fr_config_mtp(const json_t *text, const char *key, int64_t fallback, const char *where, size_t *mtp);
 fr_status fr_config_gguf_mtp(const fr_gguf *gguf, size_t *layers, size_t *mtp);
 
-/* The rows of a GGUF file's table of ids, of `hidden` values each. */
+/* Gives the number of rows of a GGUF file's table of ids, which must have `hidden` values each. */
 fr_status fr_config_vocabulary(const fr_checkpoint *files, size_t hidden, size_t *vocab);
 
 #endif

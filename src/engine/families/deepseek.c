@@ -1,7 +1,7 @@
 /* DeepSeek-V3 (R1, V3.1), and GLM-4.7-Flash, which has the same layers: config.json of DeepseekV3ForCausalLM and
- * Glm4MoeLiteForCausalLM, GGUF "deepseek2" of both. Source: the published checkpoints and transformers 5.17, models
- * deepseek_v3 and glm4_moe_lite; of GGUF github.com/ggml-org/llama.cpp, conversion/deepseek.py. Its files have k_b and
- * v_b apart, k_b's matrices transposed; older ones have kv_b as it is published. */
+ * Glm4MoeLiteForCausalLM, GGUF "deepseek2" for both. Source: the published checkpoints and transformers 5.17, models
+ * deepseek_v3 and glm4_moe_lite; for GGUF github.com/ggml-org/llama.cpp, conversion/deepseek.py. GGUF files have k_b
+ * and v_b apart, k_b's matrices transposed; older files have kv_b as it is published. */
 #include <string.h>
 
 #include "base/error.h"
@@ -34,7 +34,7 @@ static const fr_tensor_naming names = {
 
 /* ---------------------------------------------------------------------------------------------------- configuration */
 
-#define LATENT_EPS 1e-6F /* of both latents' norms, whatever rms_norm_eps is: the published modules have it so */
+#define LATENT_EPS 1e-6F /* eps of both latents' norms in the published modules, whatever rms_norm_eps is */
 
 static const fr_model_spec v3 = {
     .trunk =
@@ -92,7 +92,7 @@ static const fr_model_spec v2 = {
                           .routed_scaling = 1.0F}},
     .mixture = {.shared = 2, .shared_by_count = true, .normalizes = true}};
 
-/* Of GGUF, where keys are not. */
+/* The defaults for keys that a GGUF file lacks. */
 static const fr_model_spec of_gguf = {
     .layer = {
         .mixer = FR_MIXER_MLA,
@@ -101,7 +101,7 @@ static const fr_model_spec of_gguf = {
         .experts = {.activation = FR_SILU, .scoring = FR_SCORING_SIGMOID, .score_bias = true, .routed_scaling = 1.0F}},
     .mixture = {.any_scoring = true}};
 
-/* What routers may be called that is built. */
+/* Refuses models in which not every layer after the dense ones is a mixture. */
 static fr_status check_router(const fr_source *source, fr_model_spec *s) {
     int64_t every;
     (void)s;
@@ -110,7 +110,7 @@ static fr_status check_router(const fr_source *source, fr_model_spec *s) {
                                         (long long)every);
 }
 
-/* V2's groups, where it chooses in them. */
+/* Reads V2's groups of experts, if the model chooses in groups. */
 static fr_status read_greedy(const fr_source *source, fr_model_spec *s) {
     const char *method;
     FR_TRY(fr_json_text(source->text, "topk_method", source->where, &method));
@@ -130,7 +130,7 @@ static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"), FR_WITHOUT("a
                                     {0}};
 static const fr_config_row mtp[] = {FR_MTP("num_nextn_predict_layers"), {0}};
 
-/* Layer by layer, in newer files: "dense" or "sparse". */
+/* Reads the kind of each layer, "dense" or "sparse", which newer files list. */
 static fr_status read_layer_types(const fr_source *source, fr_model_spec *s, bool *is_dense) {
     const json_t *list = json_object_get(source->text, "mlp_layer_types");
     size_t leading = 0;
@@ -149,7 +149,7 @@ static fr_status read_layer_types(const fr_source *source, fr_model_spec *s, boo
     return FR_OK;
 }
 
-/* V2's are softmax's without a correction, which older files don't say. */
+/* Finds the scores of a GGUF file. V2's are softmax's without a correction, but older files have no key for that. */
 static void find_scoring(const fr_source *source, fr_model_spec *s) {
     fr_experts_spec *e = &s->layer.experts;
     e->score_bias = fr_source_layer_has(source, s, "exp_probs_b.bias");
@@ -170,7 +170,7 @@ const fr_family fr_family_deepseek = {
     .defaults = &v3, .gguf_defaults = &of_gguf, .rows = {own, fr_size_keys, fr_latent_keys, fr_mixture_rows, mtp},
     .rope = fr_rope_of_latents, .scaling_in_rows = true, .shape = shape, .names = &names};
 
-/* transformers asks for no norm_topk_prob, and all of its layers behind the first ones are mixtures. */
+/* transformers reads no norm_topk_prob here, and all layers after the first dense ones are mixtures. */
 const fr_family fr_family_deepseek_v2 = {
     .architectures = (const char *const[]){"DeepseekV2ForCausalLM", NULL},
     .gguf = "deepseek2", .tokenizer = "gpt2", .pre = "deepseek-llm", .counts_ids = true,

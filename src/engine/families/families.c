@@ -1,4 +1,4 @@
-/* The families of targets there are: see families.h. */
+/* Finds the family of a target: see families.h. */
 #include "src/engine/families/families.h"
 
 #include <stdio.h>
@@ -15,7 +15,8 @@ static const fr_family *const families[] = {
 
 enum { COUNT = sizeof families / sizeof *families };
 
-/* A key that is no number is left to the family to complain of. */
+/* Returns true if the key has a number other than 0, or something else than a number, of which the family then
+ * complains. */
 static bool has_number(const fr_gguf *gguf, const char *key) {
     int64_t number;
     return fr_gguf_find(gguf, key) && (fr_gguf_int(gguf, key, 0, INT64_MAX, 0, &number) != FR_OK || number);
@@ -47,7 +48,7 @@ static bool is_listed(size_t index) {
     return false;
 }
 
-/* By their names in GGUF; families that share one share what stands for them. */
+/* Lists the families by their names in GGUF, each name once. */
 static void list_built(char *line, size_t size) {
     size_t length = 0;
     for (size_t i = 0; i < COUNT; i++) {

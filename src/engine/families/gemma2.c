@@ -1,6 +1,7 @@
-/* Gemma 2: config.json of Gemma2ForCausalLM, GGUF "gemma2". Source: transformers 5.17, model gemma2; of GGUF
- * github.com/ggml-org/llama.cpp, conversion/gemma.py and src/models/gemma2.cpp. A sliding layer, then a full one, with
- * one rotary form; norms before and behind each part, in published files less one; scores and logits have caps. */
+/* Gemma 2: config.json of Gemma2ForCausalLM, GGUF "gemma2". Source: transformers 5.17, model gemma2; for GGUF
+ * github.com/ggml-org/llama.cpp, conversion/gemma.py and src/models/gemma2.cpp. Sliding and full layers alternate,
+ * with one rotary form. Norms come before and after each part, and published files have their weights less one; scores
+ * and logits have soft caps. */
 #include "src/engine/families/family.h"
 
 static const fr_model_spec defaults = {

@@ -1,7 +1,7 @@
 /* Gemma 3, text: config.json of Gemma3ForCausalLM and the text half of Gemma3ForConditionalGeneration, GGUF "gemma3".
- * Source: transformers 5.17, model gemma3; of GGUF github.com/ggml-org/llama.cpp, conversion/gemma.py and
- * src/models/gemma3.cpp. Five sliding layers, then a full one; norms before and behind each part, in published files
- * less one. */
+ * Source: transformers 5.17, model gemma3; for GGUF github.com/ggml-org/llama.cpp, conversion/gemma.py and
+ * src/models/gemma3.cpp. Five sliding layers are followed by a full one. Norms come before and after each part, and
+ * published files have their weights less one. */
 #include "src/engine/families/family.h"
 
 static const fr_model_spec defaults = {

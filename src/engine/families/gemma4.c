@@ -1,13 +1,13 @@
 /* Gemma 4, text: E-series, dense and mixtures of experts, and their assistants. config.json of Gemma4ForCausalLM,
  * Gemma4ForConditionalGeneration, Gemma4Unified... (the 12B), or for the drafter text_config of
  * Gemma4AssistantForCausalLM; GGUF "gemma4". Source: the published checkpoints and transformers 5.17, models gemma4,
- * gemma4_assistant, gemma4_unified; of GGUF github.com/ggml-org/llama.cpp, gguf-py/gguf/tensor_mapping.py. What its
- * layers are one by one: gemma4_layers.c. */
+ * gemma4_assistant, gemma4_unified; for GGUF github.com/ggml-org/llama.cpp, gguf-py/gguf/tensor_mapping.py.
+ * gemma4_layers.c makes its layers. */
 #include "src/engine/families/gemma4_layers.h"
 
 #include "base/error.h"
 
-/* Gemma4TextConfig's. */
+/* The defaults of Gemma4TextConfig. */
 static const fr_model_spec text = {
     .trunk = {.vocab = 262144,
               .hidden = 2304,
@@ -35,7 +35,7 @@ static fr_status put_kinds(const fr_trunk_spec *s, size_t mtp_layers, const char
     return FR_OK;
 }
 
-/* Gemma4UnifiedTextConfig's defaults where they are others. */
+/* Sets those defaults of Gemma4UnifiedTextConfig that are different. */
 static fr_status be_unified(const fr_source *source, fr_model_spec *s) {
     (void)source;
     s->trunk.context_limit = 262144;
@@ -44,7 +44,7 @@ static fr_status be_unified(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* GGUF's: it has no such width, and sliding layers' heads are those of full ones. */
+/* Sets the defaults of GGUF: no per-layer embeddings, and heads of sliding layers like those of full ones. */
 static fr_status be_gguf(const fr_source *source, fr_model_spec *s) {
     if (!source->gguf) return FR_OK;
     s->trunk.ple_width = s->trunk.rope[FR_SLIDING].dims = 0;
@@ -131,8 +131,8 @@ static const fr_tensor_name layer_names[] = {
     {0},
 };
 
-/* Towers of other senses; projections that borrowers of K/V have and don't use; an assistant's centroids where it is
- * told to score all ids; the angles of full layers where there are none. */
+/* Tensors that nothing reads: towers for pictures and sound; projections that borrowers of K/V have and don't use; an
+ * assistant's centroids if it scores all ids; the angles of full layers if there are no such layers. */
 static const char *const extras[] = {
     "*vision*", "*audio*", "*.self_attn.[kv]_proj.weight", "*.self_attn.k_norm.weight", "blk.*.attn_[kv].weight",
     "blk.*.attn_k_norm.weight", "masked_embedding.centroids.weight", "masked_embedding.token_ordering",

@@ -1,5 +1,5 @@
-/* Gemma 4's layers: see gemma4_layers.h. What GGUF's metadata leave out is read off the tensors: the rotary factor, and
- * whether full layers take their values from the key projection. */
+/* Makes Gemma 4's layers: see gemma4_layers.h. Two things that GGUF's metadata leave out are found by the tensors: the
+ * rotary factor, and full layers that take their values from the key projection. */
 #include "src/engine/families/gemma4_layers.h"
 
 #include <math.h>
@@ -11,12 +11,13 @@
 #include "base/sizes.h"
 #include "src/engine/families/config_keys.h"
 
-/* What the converter writes for an angle that stands still; its table's other entries are 1. */
+/* The least number that the converter writes for an angle that is not rotated; its table's other entries are 1. */
 #define STANDING 1e29f
 
 /* ------------------------------------------------------------------------------------------------- rotary positions */
 
-/* rope_freqs.weight divides the full layers' frequencies: ones, then angles that stand still. */
+/* Reads rope_freqs.weight, which divides the full layers' frequencies: ones, then entries for angles that are not
+ * rotated. */
 static fr_status read_rope_table(const fr_source *source, fr_rope_spec *full) {
     const float *table;
     size_t rotated = 0, angles = full->dims / 2;
@@ -41,7 +42,7 @@ fr_status fr_gemma4_rope(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* 1 for angles that rotate, 1e30 for the others. */
+/* Writes 1 for angles that are rotated, 1e30 for the others. */
 size_t fr_gemma4_put_rope_factors(const fr_trunk_spec *s, float *factors) {
     const fr_rope_spec *rope = &s->rope[FR_FULL];
     size_t angles = rope->dims / 2, rotated = angles;
@@ -52,7 +53,7 @@ size_t fr_gemma4_put_rope_factors(const fr_trunk_spec *s, float *factors) {
 
 /* ------------------------------------------------------------------------------------------------------------ heads */
 
-/* One entry of per_layer_config on one layer. */
+/* Applies one entry of per_layer_config to one layer. */
 static fr_status override_layer(const json_t *entry, fr_attention_spec *layer, const char *where) {
     if (!json_is_object(entry)) return fr_fail(FR_INPUT, "%s: a per_layer_config entry is no object", where);
     const char *key;
@@ -66,7 +67,7 @@ static fr_status override_layer(const json_t *entry, fr_attention_spec *layer, c
     return fr_json_size(entry, "num_key_value_heads", 1, 4096, (int64_t)layer->kv_heads, where, &layer->kv_heads);
 }
 
-/* per_layer_config: {"5": {...}} by layer number, or by layer type. */
+/* Reads per_layer_config: {"5": {...}} by layer number, or by layer type. */
 static fr_status read_per_layer(const json_t *table, fr_trunk_spec *s, const char *where) {
     const char *key;
     json_t *entry;
@@ -87,8 +88,8 @@ static fr_status read_per_layer(const json_t *table, fr_trunk_spec *s, const cha
     return FR_OK;
 }
 
-/* Of full layers: per_layer_config where there is one, else global_head_dim and num_global_key_value_heads (which
- * counts only with attention_k_eq_v). */
+/* Reads the heads of layers: from per_layer_config if there is one; otherwise full layers have global_head_dim and
+ * num_global_key_value_heads (which counts only with attention_k_eq_v). */
 static fr_status read_heads(const fr_source *source, fr_model_spec *s) {
     const fr_attention_spec *all = &s->layer.attention;
     json_t *table = NULL;
@@ -105,7 +106,7 @@ static fr_status read_heads(const fr_source *source, fr_model_spec *s) {
     return table ? read_per_layer(table, &s->trunk, source->where) : FR_OK;
 }
 
-/* One kind's layers share a head_dim: there is one row of angles for each kind. */
+/* Checks that layers of one kind have one head_dim, as there is one row of angles for each kind. */
 static fr_status set_angles(const fr_source *source, fr_trunk_spec *s) {
     bool seen[FR_LAYER_KINDS] = {false};
     for (size_t i = 0; i < s->layers; i++) {
@@ -123,8 +124,8 @@ static fr_status set_angles(const fr_source *source, fr_trunk_spec *s) {
 
 /* -------------------------------------------------------------------------------------------------- K/V, and values */
 
-/* The last layers borrow, an assistant's all; each must find a cache to borrow. An assistant's row sees its target's
- * K/V, and not its own: one position more within the same window. */
+/* Lets the last layers, or all of an assistant's, borrow K/V; each must find a cache to borrow. An assistant's row
+ * sees its target's K/V but none of its own, so its window is one position wider. */
 static fr_status share(const fr_source *source, fr_model_spec *s) {
     size_t layers = s->trunk.layers, owners = source->drafter ? 0 : layers - fr_smaller(s->borrowers, layers);
     bool seen[FR_LAYER_KINDS] = {false};
@@ -144,7 +145,7 @@ static fr_status share(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Layers that borrow may be twice as wide. */
+/* Doubles the feed-forward's width in layers that borrow, if the model says so. */
 static fr_status widen(const fr_source *source, fr_trunk_spec *s) {
     bool wide;
     FR_TRY(fr_json_bool(source->text, "use_double_wide_mlp", false, source->where, &wide));
@@ -153,7 +154,7 @@ static fr_status widen(const fr_source *source, fr_trunk_spec *s) {
     return FR_OK;
 }
 
-/* Whether a layer has a value projection, by itself or behind queries and keys. */
+/* Returns true if a layer has a value projection, by itself or in one tensor with queries and keys. */
 static bool has_values(const fr_source *source, size_t layer) {
     char alone[48], fused[48];
     snprintf(alone, sizeof alone, "blk.%zu.attn_v.weight", layer);
@@ -161,7 +162,8 @@ static bool has_values(const fr_source *source, size_t layer) {
     return fr_source_has(source, alone) || fr_source_has(source, fused);
 }
 
-/* In GGUF full layers that own a KV cache and have no value projection, all of them, take values from the keys. */
+/* Finds out if full layers take values from the keys: in GGUF they do if none of those that own a KV cache has a value
+ * projection. */
 static fr_status find_values(const fr_source *source, fr_trunk_spec *s) {
     size_t lacking = s->layers;
     bool some = false;
@@ -181,7 +183,8 @@ static fr_status find_values(const fr_source *source, fr_trunk_spec *s) {
 
 /* ----------------------------------------------------------------------------------------------------------- checks */
 
-/* Published dense models have keys of experts too, and say that they are off. */
+/* Checks the numbers of experts. Published dense models have these keys too, and a key that says that experts are
+ * off. */
 static fr_status check_experts(const fr_source *source, fr_experts_spec *e) {
     bool there = e->count > 0;
     if (!source->gguf) FR_TRY(fr_json_bool(source->text, "enable_moe_block", false, source->where, &there));
@@ -191,7 +194,7 @@ static fr_status check_experts(const fr_source *source, fr_experts_spec *e) {
                    e->count, e->width);
 }
 
-/* What a layer is told of tokens is of the same ids. */
+/* Checks that the per-layer embeddings are those of the same ids. */
 static fr_status check_tokens(const fr_source *source, const fr_trunk_spec *s) {
     size_t vocab = s->vocab;
     if (s->ple_width == 0) return FR_OK;
@@ -201,7 +204,8 @@ static fr_status check_tokens(const fr_source *source, const fr_trunk_spec *s) {
                    s->vocab);
 }
 
-/* The vocabulary is as long as the embedding; a key and the list of tokens, if they are there, must agree. */
+/* Checks the vocabulary: it is as long as the embedding, and a key and the list of tokens, if they are there, must
+ * agree. */
 static fr_status check_vocabulary(const fr_source *source, fr_trunk_spec *s) {
     const fr_gguf_value *tokens;
     int64_t listed;

@@ -1,7 +1,7 @@
-/* What Gemma 4's layers are one by one, and its rotary positions.
+/* Makes Gemma 4's layers one by one, and its rotary positions.
  *
- * In: what the rows of gemma4.c have read. Out: layers, that differ in kind, heads, width, and in whose K/V they read;
- * see fr_family. */
+ * In: the spec that the rows of gemma4.c have read. Out: layers, which differ in kind, heads, width, and in the layer
+ * whose K/V they read; see fr_family. */
 #ifndef FR_SRC_ENGINE_FAMILIES_GEMMA4_LAYERS_H
 #define FR_SRC_ENGINE_FAMILIES_GEMMA4_LAYERS_H
 
@@ -10,7 +10,7 @@
 fr_status fr_gemma4_rope(const fr_source *source, fr_model_spec *spec);
 fr_status fr_gemma4_layers(const fr_source *source, fr_model_spec *spec);
 
-/* What the frequencies of full layers are divided by. */
+/* Writes the divisors of the full layers' frequencies. */
 size_t fr_gemma4_put_rope_factors(const fr_trunk_spec *spec, float *factors);
 
 #endif

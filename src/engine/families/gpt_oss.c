@@ -1,8 +1,8 @@
 /* gpt-oss, 20b and 120b: config.json of GptOssForCausalLM, GGUF "gpt-oss". Source: the published checkpoints and
- * transformers 5.17, model gpt_oss (of the experts' limit: it reads no key, swiglu_limit says the same); of GGUF
- * github.com/ggml-org/llama.cpp, conversion/gpt_oss.py and src/models/openai-moe.cpp. A sliding layer, then a full one;
- * heads have sinks; whatever multiplies has biases. llama.cpp truncates YaRN's ramp, for which GGUF has no key:
- * published files do not, and what is read of either is theirs. */
+ * transformers 5.17, model gpt_oss (it reads no key for the experts' limit; swiglu_limit has the same number); for
+ * GGUF github.com/ggml-org/llama.cpp, conversion/gpt_oss.py and src/models/openai-moe.cpp. Sliding and full layers
+ * alternate; heads have sinks; all products have biases. llama.cpp truncates YaRN's ramp, for which GGUF has no key.
+ * Published models do not, and both kinds of files are read as theirs. */
 #include "base/error.h"
 #include "src/engine/families/mixture.h"
 #include "src/engine/families/rope_config.h"
@@ -64,7 +64,7 @@ static const fr_tensor_name experts[] = {
              "ffn_down_exps.bias"),
     {0}};
 
-/* Of a folder that says nothing of positions they are scaled as the published ones'. */
+/* Reads rotary positions; a folder without keys for them gets the scaling of the published models. */
 static fr_status rope(const fr_source *source, fr_model_spec *spec) {
     fr_rope_spec *rope = &spec->trunk.rope[0];
     const json_t *said = NULL;

@@ -1,4 +1,4 @@
-/* Multi-head latent attention in configurations: see latent_config.h. */
+/* Reads and writes multi-head latent attention in configurations: see latent_config.h. */
 #include "src/engine/families/latent_config.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@ enum { MOST_WIDTH = 4096, MOST_LATENT = 1 << 16 };
 
 /* ------------------------------------------------------------------------------------------------------------ sizes */
 
-/* null: queries are made of the row. */
+/* Reads q_lora_rank; null: queries are made of the row. */
 static fr_status read_q_lora(const fr_source *source, size_t *q_lora) {
     const json_t *value = json_object_get(source->text, "q_lora_rank");
     int64_t fallback = value && json_is_null(value) ? 0 : (int64_t)*q_lora;
@@ -34,7 +34,8 @@ static fr_status from_json(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Files with kv_b whole have the heads' own lengths where others have what is cached. */
+/* Reads the sizes. Files with kv_b as one tensor have the heads' own lengths under the keys that have the cache's
+ * lengths in other files. */
 static fr_status from_gguf(const fr_gguf *gguf, fr_model_spec *s) {
     fr_mla_spec *mla = &s->layer.mla;
     size_t query, *dims = &s->trunk.rope[0].dims;
@@ -53,7 +54,7 @@ static fr_status from_gguf(const fr_gguf *gguf, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* What is cached is one head's. */
+/* The cache has a single head, of a latent and a rotary part. */
 static fr_status read_latents(const fr_source *source, fr_model_spec *s) {
     FR_TRY(source->gguf ? from_gguf(source->gguf, s) : from_json(source, s));
     s->layer.attention.kv_heads = 1;
@@ -92,7 +93,7 @@ static fr_status rope_from_json(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* GGUF's multiplier is a tenth of mscale_all_dim, which mscale then equals. */
+/* Reads the scaling. GGUF's multiplier is a tenth of mscale_all_dim, which mscale then equals. */
 static fr_status rope_from_gguf(const fr_gguf *gguf, fr_rope_spec *rope) {
     double weight;
     FR_TRY(fr_rope_scaling_from_gguf(rope, gguf));
@@ -116,7 +117,7 @@ fr_status fr_rope_of_latents(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Its files say one number of scores and angles: mscale_all_dim, which mscale then is too. */
+/* Writes the scaling. GGUF has one number for scores and angles, mscale_all_dim, so mscale must be the same. */
 static fr_status put_scaling(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     fr_rope_spec rope = s->rope[0];
     (void)mtp_layers;

@@ -1,17 +1,17 @@
-/* Multi-head latent attention in configurations: its sizes, and its rotary positions.
+/* Reads the sizes and rotary positions of multi-head latent attention from configurations.
  *
  * In: config.json, or GGUF metadata as llama.cpp's converter writes it. Out: a spec's layer.mla and layer.attention,
- * which is that of what is cached: one key of a latent and a rotary part for all heads; of a spec the converter's
- * keys. */
+ * which describes the cache: one key for all heads, of a latent and a rotary part; or the converter's keys of a
+ * spec. */
 #ifndef FR_SRC_ENGINE_FAMILIES_LATENT_CONFIG_H
 #define FR_SRC_ENGINE_FAMILIES_LATENT_CONFIG_H
 
 #include "src/engine/families/family.h"
 
-/* Scaling, base, eps and lengths. */
+/* The rows of scaling, base, eps and lengths. */
 extern const fr_config_row fr_latent_keys[];
 
-/* Once they are read. */
+/* Reads rotary positions, after these rows. */
 fr_status fr_rope_of_latents(const fr_source *source, fr_model_spec *spec);
 
 #endif

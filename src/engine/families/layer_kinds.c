@@ -1,7 +1,7 @@
-/* Which layers of a model slide, and which are full: see family.h.
+/* Finds the layers of a model that slide and those that are full: see family.h.
  *
  * In: layer_types of config.json, by transformers' words; in GGUF llama.cpp's sliding_window_pattern, a flag for each
- * layer or every how manieth is full; else the fallback. */
+ * layer or the interval of full layers; otherwise the fallback. */
 #include <string.h>
 
 #include "base/error.h"

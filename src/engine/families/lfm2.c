@@ -1,6 +1,6 @@
 /* LFM2, dense: config.json of Lfm2ForCausalLM, GGUF "lfm2". Source: the published checkpoints and transformers 5.17,
- * model lfm2; of GGUF github.com/ggml-org/llama.cpp, conversion/lfm2.py and src/models/lfm2.cpp. Layers of attention,
- * and of short convolutions, which GGUF tells by their having no key/value heads. */
+ * model lfm2; for GGUF github.com/ggml-org/llama.cpp, conversion/lfm2.py and src/models/lfm2.cpp. Layers have
+ * attention or a short convolution; in GGUF the latter have no key/value heads. */
 #include <string.h>
 
 #include "base/error.h"
@@ -17,7 +17,8 @@ static const fr_model_spec defaults = {
 
 /* ------------------------------------------------------------------------------------------------------------- keys */
 
-/* Two thirds of what config.json says, multiplied and rounded up unless the factor is null; or that as it is. */
+/* Reads the feed-forward's width from config.json: the number as it is, or, if it is to be adjusted, two thirds of it,
+ * multiplied by a factor and rounded up; if the factor is null it is not rounded. */
 static fr_status read_width(const fr_source *source, fr_model_spec *s) {
     const json_t *text = source->text;
     const char *where = source->where;
@@ -37,7 +38,7 @@ static fr_status read_width(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* In GGUF 0 where a layer has none. */
+/* Reads the number of key/value heads; in GGUF it is 0 for layers without attention. */
 static fr_status read_kv_heads(const fr_source *source, fr_model_spec *s) {
     int64_t numbers[FR_MOST_LAYERS];
     size_t *most = &s->layer.attention.kv_heads;
@@ -62,7 +63,7 @@ static const fr_config_part width = {.read = read_width}, kv_heads = {.read = re
 
 static const fr_config_row sizes[] = {
     FR_WITHOUT("conv_bias"),
-    FR_NONE(".attention.sliding_window"), /* of LFM2.5's audio tokenizer */
+    FR_NONE(".attention.sliding_window"), /* only LFM2.5's audio tokenizer has it */
     FR_SIZE(trunk.vocab, "vocab_size", NULL, 1, 1 << 24),
     FR_SIZE(trunk.layers, "num_hidden_layers", ".block_count", 1, FR_MOST_LAYERS, .required = true),
     FR_SIZE(trunk.context_limit, "max_position_embeddings", ".context_length", 1, 1 << 24, .required = true),
@@ -118,7 +119,7 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
 
 /* ------------------------------------------------------------------------------------------------------------ names */
 
-/* The last norm has an older name in files that are so. */
+/* The final norm has another name in older files. */
 static const fr_tensor_name model_names[] = {
     FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "lm_head.weight", "output.weight", .top = true),
     FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "embed_tokens.weight", "token_embd.weight"),

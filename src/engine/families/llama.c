@@ -1,6 +1,6 @@
-/* Llama, and what is of its form (SmolLM2, ...): config.json of LlamaForCausalLM, GGUF "llama". Source: the published
- * checkpoints and transformers 5.17, model llama; of GGUF github.com/ggml-org/llama.cpp, conversion/llama.py, where
- * rows of queries and keys stand in another order and llama3's scaling of rotary positions is a tensor. An EAGLE
+/* Llama, and models of its form (SmolLM2, ...): config.json of LlamaForCausalLM, GGUF "llama". Source: the published
+ * checkpoints and transformers 5.17, model llama; for GGUF github.com/ggml-org/llama.cpp, conversion/llama.py, which
+ * writes rows of queries and keys in another order and llama3's scaling of rotary positions as a tensor. An EAGLE
  * drafter's layer is one of these (src/engine/draft/eagle.c). */
 #include "src/engine/families/family.h"
 

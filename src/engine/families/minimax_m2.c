@@ -1,7 +1,7 @@
 /* MiniMax-M2: config.json of MiniMaxM2ForCausalLM, GGUF "minimax-m2". Source: the published checkpoints and
- * transformers 5.17, model minimax_m2; of GGUF github.com/ggml-org/llama.cpp, conversion/minimax.py. Sigmoid's scores
- * that a bias corrects; norms over the queries and the keys of all heads; a part of a head turns, which published files
- * tell by its length. Its MTP layers are in no published file. */
+ * transformers 5.17, model minimax_m2; for GGUF github.com/ggml-org/llama.cpp, conversion/minimax.py. Scores are
+ * sigmoid's, corrected by a bias; norms are over the queries and the keys of all heads; a part of a head is rotated,
+ * whose length published files give. No published file has its MTP layers. */
 #include "base/error.h"
 #include "src/engine/families/mixture.h"
 
@@ -23,8 +23,8 @@ static const fr_model_spec defaults = {
                           .routed_scaling = 1.0F}},
     .mixture = {.as_wide = true, .normalizes = true}};
 
-/* Where no partial_rotary_factor says it, for which alone transformers asks. Half a value more, so that a quotient is
- * not rounded to one less. */
+/* Reads the rotated part of a head for files without partial_rotary_factor, the only key that transformers reads. Half
+ * a value more keeps the quotient from being rounded to one less. */
 static fr_status read_rotary(const fr_source *source, fr_model_spec *s) {
     size_t width = s->layer.attention.head_dim, dims;
     FR_TRY(fr_json_size(source->text, "rotary_dim", 2, (int64_t)width, (int64_t)width, source->where, &dims));

@@ -1,8 +1,8 @@
-/* Mistral, and what came of it (7B, Nemo, Small): config.json of MistralForCausalLM, whose GGUF llama.c reads; the text
+/* Mistral and its successors (7B, Nemo, Small): config.json of MistralForCausalLM, whose GGUF llama.c reads; the text
  * half of Mistral3ForConditionalGeneration, which may be Ministral 3's, and Ministral3ForCausalLM, GGUF "mistral3".
- * Source: the published checkpoints and transformers 5.17, models mistral, mistral3 and ministral3; of GGUF
- * github.com/ggml-org/llama.cpp, conversion/llama.py and mistral3.py. All layers have the window, for which GGUF has no
- * key. Queries of Ministral 3 grow with their position. */
+ * Source: the published checkpoints and transformers 5.17, models mistral, mistral3 and ministral3; for GGUF
+ * github.com/ggml-org/llama.cpp, conversion/llama.py and mistral3.py. All layers have the window, for which GGUF has
+ * no key. Queries of Ministral 3 grow with their position. */
 #include <math.h>
 #include <string.h>
 
@@ -24,13 +24,14 @@ static const fr_model_spec ministral3 = {.trunk = {.vocab = 131072,
                                          .layer = {.attention = {.heads = 32, .kv_heads = 8, .head_dim = 128},
                                                    .ffn = {.width = 14336, .activation = FR_SILU}}};
 
-/* What Ministral 3 is without a word of rotary positions. */
+/* The rotary positions of Ministral 3 if config.json has no keys for them. */
 static const char usual_rope[] =
     "{\"rope_parameters\": {\"rope_type\": \"yarn\", \"rope_theta\": 1e6, \"factor\": 16, \"beta_fast\": 32, "
     "\"beta_slow\": 1, \"original_max_position_embeddings\": 16384, \"mscale_all_dim\": 1, \"mscale\": 1, "
     "\"llama_4_scaling_beta\": 0.1}}";
 
-/* Whose text half it is: a tower's is Mistral's if nothing is said. */
+/* Finds out if the text model is Ministral 3's. Without a model_type, the text half of a model with a tower is
+ * Mistral's. */
 static fr_status is_ministral(const fr_source *s, bool *is) {
     const char *type;
     FR_TRY(fr_json_text(s->text, "model_type", s->where, &type));
@@ -52,7 +53,7 @@ static fr_status read_kind(const fr_source *s, fr_model_spec *spec) {
     return FR_OK;
 }
 
-/* llama.cpp takes mscale for 1. */
+/* Reads the scaling that Ministral 3 adds; llama.cpp takes mscale for 1. */
 static fr_status gguf_rope(const fr_gguf *gguf, fr_rope_spec *rope) {
     double all;
     FR_TRY(fr_gguf_real(gguf, ".rope.scaling.yarn_log_multiplier", 0, 1e3, 0, &all));

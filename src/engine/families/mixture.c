@@ -1,4 +1,4 @@
-/* Mixtures of experts in configurations: see mixture.h.
+/* Reads and writes mixtures of experts in configurations: see mixture.h.
  *
  * Names in GGUF: github.com/ggml-org/llama.cpp, gguf-py/gguf/tensor_mapping.py. */
 #include "src/engine/families/mixture.h"
@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "src/engine/families/config_keys.h"
 
-/* Published files have an expert's matrices as tensors of their own, or, as transformers saves them since version 5,
- * all experts' in one, the gate's rows in front of those that it gates. */
+/* Published files have each expert's matrices as tensors of their own, or, as transformers saves them since version 5,
+ * those of all experts in one tensor, with gate's rows before up's. */
 const fr_tensor_name fr_mixture_names[] = {
     FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, "mlp.gate_proj.weight", "ffn_gate.weight", .needs = FR_IF_DENSE),
     FR_MATRIX(fr_layer, ffn.gate_up[1], FFN, HIDDEN, "mlp.up_proj.weight", "ffn_up.weight", .needs = FR_IF_DENSE),
@@ -64,13 +64,13 @@ const fr_tensor_name fr_block_sparse_names[] = {
 
 enum { MOST_EXPERTS = 4096, MOST_WIDTH = 1 << 22, MOST_SHARED = 64 };
 
-/* The first of several spellings of a key that is there; the last of them if none is. */
+/* Gives the first of several spellings of a key that is there, or the last one if none is. */
 static const char *key_there(const json_t *text, const char *const *keys) {
     while (keys[1] && !json_object_get(text, keys[0])) keys++;
     return keys[0];
 }
 
-/* What config.json calls them, the family's word first. */
+/* Gives config.json's keys, the family's own before the usual ones. */
 static fr_mixture_words words_of(const fr_model_spec *spec, const json_t *text) {
     static const char *const counts[] = {"num_experts", "num_local_experts", "n_routed_experts", NULL};
     fr_mixture_words w = {0};
@@ -99,7 +99,7 @@ fr_status fr_mixture_read_groups(const json_t *text, const char *where, fr_exper
                         &e->top_groups);
 }
 
-/* The width of shared experts: by their number, or where it has a key of its own. */
+/* Reads the width of shared experts: from a key of its own if there is one, otherwise it follows from their number. */
 static fr_status read_shared(fr_model_spec *spec, const json_t *text, const char *where, const char *count) {
     static const char width[] = "shared_expert_intermediate_size";
     fr_mixture_keys *c = &spec->mixture;
@@ -124,7 +124,7 @@ static fr_status from_json(fr_model_spec *spec, const json_t *text, const char *
     return read_router(spec, text, where);
 }
 
-/* 1: softmax, 2: sigmoid, 0 or nothing: the family's. */
+/* Reads the scoring: 1 is softmax, 2 is sigmoid, 0 or no key is the family's. */
 static fr_status read_scoring(const fr_gguf *gguf, bool any, fr_scoring *scoring) {
     int64_t number, built = *scoring == FR_SCORING_SIGMOID ? 2 : 1;
     FR_TRY(fr_gguf_int(gguf, ".expert_gating_func", 0, 255, 0, &number));
@@ -147,7 +147,7 @@ static fr_status read_gguf_router(fr_model_spec *spec, const fr_gguf *gguf) {
     return fr_gguf_size(gguf, ".expert_group_used_count", 0, MOST_EXPERTS, 0, &e->top_groups);
 }
 
-/* Files of families whose experts are as wide as the feed-forward of others have no key for it. */
+/* Reads GGUF's keys. Files have no key for the experts' width if that is the width of the feed-forward. */
 static fr_status from_gguf(fr_model_spec *spec, const fr_gguf *gguf) {
     fr_experts_spec *e = &spec->layer.experts;
     fr_mixture_keys *c = &spec->mixture;
@@ -170,7 +170,7 @@ fr_status fr_mixture_read(const fr_source *source, fr_model_spec *spec) {
 
 /* ---------------------------------------------------------------------------------------------------------- layers */
 
-/* Whether the numbers go together. */
+/* Checks that the numbers of experts, groups and layers fit together. */
 static fr_status check(const fr_model_spec *spec, const char *where) {
     const fr_experts_spec *e = &spec->layer.experts;
     if (e->top_k > e->count) return fr_fail(FR_INPUT, "%s: %zu experts are chosen of %zu", where, e->top_k, e->count);
@@ -201,7 +201,8 @@ fr_status fr_mixture_layers(const fr_source *source, fr_model_spec *spec, const 
     return FR_OK;
 }
 
-/* Every decoder_sparse_step-th layer has a mixture, but for those in mlp_only_layers. GGUF has no key of either. */
+/* Finds the dense layers: every decoder_sparse_step-th layer has a mixture, but for those in mlp_only_layers. GGUF has
+ * no key for either. */
 static fr_status read_steps(const fr_source *source, bool *is_dense) {
     const json_t *dense = json_object_get(source->text, "mlp_only_layers"), *number;
     int64_t step;
@@ -237,7 +238,7 @@ void fr_mixture_put_counts(const fr_trunk_spec *s, fr_gguf_writer *w) {
     fr_gguf_put_u32(w, ".expert_used_count", (uint32_t)e->top_k);
 }
 
-/* The first layer that has a mixture; behind it all have. */
+/* Finds the first layer that has a mixture, and checks that all later ones have. */
 static fr_status find_first(const fr_trunk_spec *s, const char *where, size_t *first) {
     *first = 0;
     while (fr_spec_layer(s, *first)->experts.count == 0) ++*first;
@@ -266,7 +267,7 @@ fr_status fr_mixture_put_keys(const fr_trunk_spec *s, const char *where, fr_gguf
     return fr_fail(FR_INPUT, "%s: GGUF has no key for %zu leading layers without a mixture", where, first);
 }
 
-/* Of families whose files say all of their routers. */
+/* Writes all keys, for families whose files describe their routers. */
 static fr_status put_all(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     const fr_experts_spec *e = fr_spec_experts(s);
     size_t first;

@@ -1,37 +1,38 @@
-/* Mixtures of experts as configurations of several families have them: keys, layers, and names of tensors.
+/* Reads and writes mixtures of experts, which several families have: keys, layers, and names of tensors.
  *
  * In: the text model's part of config.json, or GGUF metadata as llama.cpp's converter writes it. Out: checked numbers
- * in a spec, and layers that have a mixture; of those the converter's keys. */
+ * in a spec, and layers that have a mixture; or the converter's keys of these. */
 #ifndef FR_SRC_ENGINE_FAMILIES_MIXTURE_H
 #define FR_SRC_ENGINE_FAMILIES_MIXTURE_H
 
 #include "src/engine/families/family.h"
 
-/* Its keys, read into spec->layer.experts and spec->mixture, with what stands there for defaults: they alone say what
- * a family's routers are, scores, corrections, gates. And written, with all that GGUF can say of a router: there is no
- * key for a layer without a mixture behind a layer that has one. */
+/* Reads the keys into spec->layer.experts and spec->mixture, whose values before are the defaults; these alone tell
+ * the kind of a family's routers: scores, corrections, gates. The rows also write the keys, with all that GGUF has for
+ * a router. It has no key for a layer without a mixture after one with a mixture. */
 extern const fr_config_row fr_mixture_rows[];
 fr_status fr_mixture_read(const fr_source *source, fr_model_spec *spec);
 
-/* The same of families that say less: sizes, all layers having a mixture; how many experts there are and work. */
+/* Writes fewer keys: sizes, if all layers have a mixture; or just the numbers of experts and of chosen ones. */
 fr_status fr_mixture_put_keys(const fr_trunk_spec *spec, const char *where, fr_gguf_writer *writer);
 void fr_mixture_put_counts(const fr_trunk_spec *spec, fr_gguf_writer *writer);
 
-/* Groups of experts in config.json. */
+/* Reads the groups of experts from config.json. */
 fr_status fr_mixture_read_groups(const json_t *text, const char *where, fr_experts_spec *experts);
 
 
-/* The layers of a spec, which have a mixture but for the leading ones and those that are `dense` (NULL: no others). */
+/* Makes the layers of a spec, which have a mixture but for the leading ones and those that are `dense` (NULL: no
+ * others). */
 fr_status fr_mixture_layers(const fr_source *source, fr_model_spec *spec, const bool *dense);
 
-/* The same where no others are. */
+/* Does the same with `dense` NULL. */
 fr_status fr_mixture_behind_leading(const fr_source *source, fr_model_spec *spec);
 
-/* The same by decoder_sparse_step and mlp_only_layers of Qwen's configurations. */
+/* Does the same by decoder_sparse_step and mlp_only_layers of Qwen's configurations. */
 fr_status fr_mixture_sparse_layers(const fr_source *source, fr_model_spec *spec);
 
-/* The names of a layer's feed-forward: dense, or a mixture and its shared experts; fields of fr_layer. And those of a
- * mixture as Mixtral's published files have it, which stand before them. */
+/* The names of a layer's feed-forward: dense, or a mixture and its shared experts; fields of fr_layer. The second
+ * table has those of Mixtral's published files, and must stand before the first in a family's list. */
 extern const fr_tensor_name fr_mixture_names[], fr_block_sparse_names[];
 
 #endif

@@ -1,12 +1,14 @@
-/* Chained MTP: one decoder layer that drafts, applied again and again. What it is made of.
+/* The tensors of a chained MTP layer: one decoder layer that drafts, applied again and again.
  *
- *  * Pair p is (the target's hidden row of position p after its final norm, the embedding of token p + 1):
+ * Pair p is (the target's hidden row of position p after its final norm, the embedding of token p + 1):
+ *
  *     x = eh_proj([enorm(embedding) ; hnorm(hidden)]); x through the layer; n = norm(x); logits = head(n)
- * which predict token p + 2. The layer has a KV cache of its own, pair p at slot p, and stands at the rotary position
- * of token p + 1. In a chain the next pair is (n, the draft).
  *
- * A family with such a layer in its checkpoints (GLM, DeepSeek, Qwen3.5) names its tensors (fr_tensor_naming.mtp,
- * and those of a layer behind the last); draft_mtp.c does the rest. */
+ * which predict token p + 2. The layer has a KV cache of its own, with pair p at slot p, and its rotary position is
+ * that of token p + 1. In a chain the next pair is (n, the draft).
+ *
+ * A family with such a layer in its checkpoints (GLM, DeepSeek, Qwen3.5) names its tensors (fr_tensor_naming.mtp, and
+ * those of a layer after the last one); draft_mtp.c does the rest. */
 #ifndef FR_SRC_ENGINE_FAMILIES_MTP_LAYER_H
 #define FR_SRC_ENGINE_FAMILIES_MTP_LAYER_H
 
@@ -18,9 +20,9 @@ typedef struct fr_mtp_layer {
     const float *enorm, *hnorm; /* [hidden] */
     const float *norm;   /* [hidden]: its own or the target's */
     fr_matrix eh_proj;   /* [hidden, 2 * hidden] */
-    fr_matrix embedding; /* [vocab, hidden], where the layer has one of its own; else the target's is asked */
+    fr_matrix embedding; /* [vocab, hidden] if the layer has its own; otherwise the target's is used */
     fr_matrix head;      /* [vocab, hidden]: its own or the target's */
-    bool packed;         /* some matrix is */
+    bool packed;         /* some matrix is packed */
     bool blank_first;    /* pair 0 takes zeros for its embedding, as vLLM's does */
     bool hidden_first;   /* eh_proj's columns are hnorm's, then enorm's */
     fr_layer_spec spec;  /* its K/V is layer 0 of a cache of its own */
@@ -31,11 +33,11 @@ typedef struct fr_mtp_layer {
  * model's, as in llama.cpp (src/models/glm4-moe.cpp, qwen35.cpp). */
 extern const fr_tensor_name fr_mtp_names[];
 
-/* Those of Qwen3-Next and Qwen3.5, whose norms are as the model's. */
+/* The names of Qwen3-Next and Qwen3.5, whose norms are stored like the model's. */
 extern const fr_tensor_name fr_qwen_mtp_names[];
 
-/* Of the layers that a configuration announces, leaves those that are there: whoever saved the file may have dropped
- * them. */
+/* Sets spec->mtp_layers to 0 if the files have no such layer, though their configuration announces it: the program
+ * that saved them may have dropped it. */
 void fr_mtp_keep(const fr_source *source, const fr_tensor_naming *naming, fr_model_spec *spec);
 
 #endif

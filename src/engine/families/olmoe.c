@@ -1,6 +1,6 @@
 /* OLMoE: config.json of OlmoeForCausalLM, GGUF "olmoe". Source: the published checkpoints and transformers 5.17, model
- * olmoe; of GGUF github.com/ggml-org/llama.cpp, conversion/olmo.py, which has no key for weights that are normalized.
- * Norms over the queries and the keys of all heads; every layer is a mixture. */
+ * olmoe; for GGUF github.com/ggml-org/llama.cpp, conversion/olmo.py, which has no key for weights that are normalized.
+ * Norms are over the queries and the keys of all heads; every layer is a mixture. */
 #include "base/error.h"
 #include "src/engine/families/mixture.h"
 

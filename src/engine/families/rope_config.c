@@ -1,7 +1,7 @@
-/* Rotary positions in configurations: see rope_config.h.
+/* Reads and writes rotary positions in configurations: see rope_config.h.
  *
  * Keys of config.json: transformers 5.17, modeling_rope_utils.py; of GGUF: github.com/ggml-org/llama.cpp,
- * conversion/base.py, src/llama-context.cpp and, for what stands where keys are not, src/llama-model.cpp. */
+ * conversion/base.py, src/llama-context.cpp and, for missing keys, src/llama-model.cpp. */
 #include "src/engine/families/rope_config.h"
 
 #include <math.h>
@@ -36,8 +36,7 @@ static fr_status read_llama3(const json_t *scaling, fr_rope_spec *rope, const ch
                    rope->high_factor);
 }
 
-/* mscale and mscale_all_dim, where both stand, say by how much angles grow, or the file says it outright. */
-/* How positions may be scaled, as config.json and GGUF call it; NULL: the latter doesn't. */
+/* The kinds of scaling, by their names in config.json and in GGUF; NULL: GGUF has no name for it. */
 static const struct {
     const char *config, *gguf;
     fr_rope_kind kind;
@@ -58,6 +57,8 @@ static const char *gguf_word(size_t index) {
     return NULL;
 }
 
+/* Reads YaRN's keys. The magnitude of cosines and sines follows from mscale and mscale_all_dim if both are there, or
+ * from the factor; attention_factor overrides it. */
 static fr_status read_yarn(const json_t *scaling, fr_rope_spec *rope, const char *where) {
     double mscale, all = rope->mscale_all_dim, amplitude;
     bool truncates;
@@ -88,7 +89,8 @@ static fr_status read_divisors_of(const json_t *scaling, const char *key, const 
     return FR_OK;
 }
 
-/* Once it is known beyond how many positions a text is long. `most`: that there may be. */
+/* Reads the rest of LongRoPE, once the number of positions is known beyond which a text is long. most: the model's
+ * largest context. */
 static fr_status complete_longrope(const json_t *scaling, fr_rope_spec *rope, double most, const char *where) {
     double amplitude;
     FR_TRY(read_divisors_of(scaling, "short_factor", where, rope->longrope[FR_ROPE_NEAR]));
@@ -140,20 +142,21 @@ fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t train
     FR_TRY(fr_json_real(parameters, "partial_rotary_factor", 0.0, 1.0, *partial, inside, partial));
     FR_TRY(read_scaling(parameters, rope, inside));
     FR_TRY(fr_json_real(text, "original_max_position_embeddings", 2, 1 << 24, rope->original_context, where,
-                        &rope->original_context)); /* there it counts more than inside */
+                        &rope->original_context)); /* this overrides the one inside the object */
     return rope->kind == FR_ROPE_LONGROPE ? complete_longrope(parameters, rope, (double)trained, inside) : FR_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* Older files have another key for it. */
+/* Reads the factor, for which older files have another key. */
 static fr_status read_gguf_factor(fr_rope_spec *rope, const fr_gguf *gguf, double fallback) {
     static const char newer[] = ".rope.scaling.factor", older[] = ".rope.scale_linear";
     bool is_older = !fr_gguf_find(gguf, newer) && fr_gguf_find(gguf, older);
     return fr_gguf_real(gguf, is_older ? older : newer, 1e-6, 1e6, fallback, &rope->factor);
 }
 
-/* config.json's attention_factor, which the converter writes, is all of it; llama.cpp doesn't read that key. */
+/* Reads YaRN's keys. yarn_attn_factor, which the converter writes for config.json's attention_factor, is the whole
+ * magnitude; llama.cpp doesn't read that key. */
 static fr_status read_gguf_yarn(fr_rope_spec *rope, const fr_gguf *gguf) {
     double more;
     rope->kind = FR_ROPE_YARN;
@@ -191,7 +194,7 @@ fr_status fr_rope_scaling_from_gguf(fr_rope_spec *rope, const fr_gguf *gguf) {
                    (int)(type.length < 40 ? type.length : 40), type.bytes, fr_list_words(gguf_word).text);
 }
 
-/* Its divisors are tensors (fr_outputs_add_rope_factors). */
+/* The divisors are written as tensors (fr_outputs_add_rope_factors). */
 static fr_status put_longrope(const fr_rope_spec *rope, fr_gguf_writer *w) {
     fr_gguf_put_string(w, ".rope.scaling.type", "longrope");
     fr_gguf_put_u32(w, ".rope.scaling.original_context_length", (uint32_t)rope->original_context);
@@ -221,19 +224,20 @@ fr_status fr_rope_put(const fr_family *family, const fr_trunk_spec *s, const cha
     bool divided = rope->kind == FR_ROPE_LLAMA3 || rope->kind == FR_ROPE_PROPORTIONAL;
     if (s->ropes > 1 && s->rope[FR_SLIDING].kind != FR_ROPE_DEFAULT)
         return fr_fail(FR_INPUT, "%s: GGUF has no key for sliding layers whose rotary positions are scaled", where);
-    return divided && family->put_rope_factors ? FR_OK : fr_rope_put_scaling(rope, where, w); /* a tensor has it */
+    /* a tensor holds the scaling */
+    return divided && family->put_rope_factors ? FR_OK : fr_rope_put_scaling(rope, where, w);
 }
 
 /* --------------------------------------------------------------------------------------------------- of whole specs */
 
-/* Along one axis. */
+/* Sets the number of rotated values of a head, with all angles along one axis. */
 static void set_dims(fr_rope_spec *rope, size_t dims) {
     rope->dims = dims;
     memset(rope->sections, 0, sizeof rope->sections);
     rope->sections[0] = dims / 2;
 }
 
-/* LongRoPE's divisors are two tensors; the key of its kind the converter doesn't write (conversion/phi.py). */
+/* Reads LongRoPE's divisors from two tensors; the converter doesn't write the key of its kind (conversion/phi.py). */
 static fr_status read_longrope(const fr_source *source, fr_rope_spec *rope) {
     static const char *const names[] = {
         [FR_ROPE_NEAR] = "rope_factors_short.weight", [FR_ROPE_FAR] = "rope_factors_long.weight"};
@@ -269,7 +273,7 @@ fr_status fr_rope_check_longrope(const fr_rope_spec *rope, const char *where) {
     return FR_OK;
 }
 
-/* rope_freqs.weight divides the frequencies: the converter writes llama3's scaling so. */
+/* Reads rope_freqs.weight, which divides the frequencies; the converter writes llama3's scaling so. */
 static fr_status read_divisors(const fr_source *source, fr_rope_spec *rope) {
     if (!fr_source_has(source, "rope_freqs.weight")) return FR_OK;
     return fr_bind_vector(source->weights, "", "rope_freqs.weight", rope->dims / 2, &rope->divisors);
@@ -303,7 +307,7 @@ fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec) {
     return FR_OK;
 }
 
-/* transformers asks of scaled ones for the part, and then fails where it is not the whole. */
+/* transformers does read partial_rotary_factor if positions are scaled, and then fails if it is not 1. */
 fr_status fr_rope_whole_heads(const fr_source *source, fr_model_spec *spec) {
     fr_rope_spec *rope = &spec->trunk.rope[0];
     size_t width = spec->layer.attention.head_dim;
@@ -347,14 +351,14 @@ static fr_status put_sections(const fr_trunk_spec *spec, size_t mtp_layers, cons
 
 const fr_config_part fr_sections_part = {.put = put_sections};
 
-/* A part of the angles rotates, the rest stands still. */
+/* Reads positions of which only a part of the angles is rotated. */
 static fr_status read_proportional(const json_t *entry, fr_rope_spec *rope, const char *where) {
     rope->kind = FR_ROPE_PROPORTIONAL;
     FR_TRY(fr_json_real(entry, "partial_rotary_factor", 0.0, 1.0, 1.0, where, &rope->partial));
     return fr_json_real(entry, "factor", 1e-6, 1e6, 1.0, where, &rope->factor);
 }
 
-/* A kind's entry of rope_parameters, in place of the defaults but for theta's. */
+/* Reads a kind's entry of rope_parameters, which replaces all defaults but theta's. */
 static fr_status read_entry(const json_t *entry, fr_rope_spec *rope, const char *where) {
     const char *type;
     double partial;
@@ -365,11 +369,12 @@ static fr_status read_entry(const json_t *entry, fr_rope_spec *rope, const char 
     if (type && strcmp(type, "proportional") == 0) return read_proportional(entry, rope, where);
     FR_TRY(read_scaling(entry, rope, where));
     FR_TRY(fr_json_real(entry, "partial_rotary_factor", 0.0, 1.0, 1.0, where, &partial));
-    if (rope->kind == FR_ROPE_DEFAULT || partial == 1.0) return FR_OK; /* as transformers, which asks of others alone */
+    /* as in transformers, which reads it for other types only */
+    if (rope->kind == FR_ROPE_DEFAULT || partial == 1.0) return FR_OK;
     return fr_fail(FR_UNBUILT, "%s: partial_rotary_factor %g is not built with rope_type %s", where, partial, type);
 }
 
-/* Its entry, or for full layers what older files say of them in rope_scaling. */
+/* Reads a kind's entry, or, for full layers of older files, rope_scaling. */
 static fr_status read_kind(const fr_source *source, const char *kind, bool older, fr_rope_spec *rope) {
     char inside[128];
     json_t *table, *entry = NULL, *scaling = NULL;

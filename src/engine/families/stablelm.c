@@ -1,6 +1,7 @@
 /* StableLM 2 (1.6B, 3B): config.json of StableLmForCausalLM, GGUF "stablelm". Source: transformers 5.17, model
- * stablelm; of GGUF github.com/ggml-org/llama.cpp, conversion/stablelm.py, which writes no rotary base. LayerNorm with
- * biases; a quarter of a head turns. The 12B's norms of heads, a LayerNorm for each, are not built. */
+ * stablelm; for GGUF github.com/ggml-org/llama.cpp, conversion/stablelm.py, which writes no rotary base. Norms are
+ * LayerNorm with biases; a quarter of a head is rotated. The 12B's norms of heads, a LayerNorm for each, are not
+ * built. */
 #include "base/error.h"
 #include "src/engine/families/family.h"
 
@@ -9,7 +10,7 @@ static const fr_model_spec defaults = {
               .norm_bias = true, .rope = {{.neox = true, .partial = 0.25}}},
     .layer = {.attention = {.heads = 32, .kv_heads = 32}, .ffn = {.width = 6912, .activation = FR_SILU}}};
 
-/* Whether both parts read one norm: in GGUF where there is no other. */
+/* Finds out if both parts read one norm: in GGUF they do if there is no second norm. */
 static fr_status read_norms(const fr_source *source, fr_model_spec *s) {
     bool shared = !fr_source_has(source, "blk.0.ffn_norm.weight");
     if (!source->gguf)
