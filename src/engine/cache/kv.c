@@ -1,4 +1,4 @@
-/* The key/value cache: see kv.h. */
+/* Lays out and moves the key/value cache: see kv.h. */
 #include "src/engine/cache/kv.h"
 
 #include <string.h>
@@ -113,7 +113,7 @@ static fr_kv_layer place_layer(fr_kv *kv, const fr_kv_shape *shape, fr_kv_types 
 }
 
 /* A rank that keeps no heads of a kind counts its pages all the same, as the other ranks do. Such a page takes a cache
- * line, because pages are told apart by their addresses. */
+ * line, because pages are identified by their addresses. */
 static void take_pools(fr_kv *kv, fr_arena *arena, const fr_kv_sizes *sizes) {
     kv->pages = fr_arena_take(arena, FR_KV_KINDS, sizeof *kv->pages);
     choose_page_counts(kv, sizes);

@@ -73,7 +73,7 @@ typedef struct fr_kv {
     size_t count;
     fr_kv_pages *pages; /* [FR_KV_KINDS] the pools that its pages come from */
     size_t page_bytes[FR_KV_KINDS], page_count[FR_KV_KINDS]; /* page_count: in the pool */
-    /* of a page with all ranks' heads: pages are counted by it, so that all ranks have equally many */
+    /* bytes of a page with all ranks' heads, by which pages are counted, so that all ranks have equally many */
     size_t whole_bytes[FR_KV_KINDS];
     uint8_t **table[FR_KV_KINDS]; /* [blocks] pages by position / 64; NULL: none */
     size_t blocks;
@@ -98,7 +98,8 @@ typedef struct fr_kv_sizes {
     size_t checkpoints; /* as many as are wanted; the cache has room for those that it can use */
     size_t timelines;   /* timelines that share the pool, this one included */
     size_t pages;       /* pages of full layers in the pool; 0: as many as all timelines may need */
-    /* of all pages, counted with all ranks' heads, so that all ranks have equally many; 0: as all timelines need */
+    /* bytes of all pages, counted with all ranks' heads so that all ranks have equally many; 0: as all timelines
+     * need */
     size_t bytes;
     const fr_recurrent_shape *recurrent; /* layers without keys and values; kept by the caller */
     size_t recurrent_count;
@@ -141,7 +142,7 @@ static inline size_t fr_kv_run(size_t position, size_t end) {
  * as certain, until fr_recurrent_certain says more. */
 fr_status fr_kv_claim(fr_kv *kv, size_t rows);
 
-/* Gives back the claimed pages after the frontier's own, whose rows have not been accepted. */
+/* Gives back the pages that were claimed past the frontier's page, as their rows have not been accepted. */
 void fr_kv_give_back(fr_kv *kv);
 
 /* Gives the first of positions [from, end) that sliding layers have pages for. */

@@ -1,4 +1,4 @@
-/* Pages of keys and values: see kv_pages.h. */
+/* Counts the holders of pages of keys and values: see kv_pages.h. */
 #include "src/engine/cache/kv_pages.h"
 
 fr_kv_pages fr_kv_pages_layout(fr_arena *arena, size_t bytes, size_t count) {

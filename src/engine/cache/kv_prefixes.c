@@ -1,4 +1,4 @@
-/* Shared prefixes: see kv_prefixes.h. */
+/* Keeps the tree of shared prefixes: see kv_prefixes.h. */
 #include "src/engine/cache/kv_prefixes.h"
 
 #include <string.h>
@@ -18,8 +18,8 @@ struct fr_kv_node {
     uint32_t run;   /* positions whose rows its pages hold; a tail has fewer than BLOCK, and no children */
     fr_kv_digest digest;
     uint8_t *pages[FR_KV_KINDS]; /* NULL: not held */
-    uint8_t *drafter;            /* the drafter's page of this block; its last pair may not be right */
-    /* the drafter's page of the parent's block, whose last pair reads this block's first id */
+    uint8_t *drafter;            /* the drafter's page of this block; its last pair depends on the next block */
+    /* the drafter's page of the parent's block; its last pair was made with this block's first id */
     uint8_t *before;
     uint32_t parent, next;       /* next: in the hash chain, or in the list of removed nodes */
     uint32_t first_child, sibling;
@@ -183,8 +183,8 @@ static void drop_points_in(fr_kv_prefixes *p, uint32_t n) {
         if (p->points[i].node == n) drop_point(p, &p->points[i]);
 }
 
-/* True if the prompt has all ids before the point, and the id at it where a drafter's pairs need that. The caller has
- * checked the ids up to the node's parent. */
+/* Returns true if the prompt has all ids before the point, and the id at it if a drafter's pairs need that. The caller
+ * has checked the ids up to the node's parent. */
 static bool leads_to(const fr_kv_prefixes *p, const fr_kv_point *point, fr_kv_content content, size_t count,
                      bool drafter) {
     const fr_kv_node *node = &p->nodes[point->node];
@@ -461,7 +461,7 @@ static size_t window_from(const fr_kv_prefixes *p, uint32_t n) {
     return from;
 }
 
-/* True if a tail or block still has its page of every kind that the prompt needs; a prompt can't begin there
+/* Returns true if a tail or block still has its page of every kind that the prompt needs; a prompt can't begin there
  * otherwise. */
 static bool has_pages(const fr_kv_prefixes *p, const fr_kv_node *node, bool drafter) {
     if (p->window && !node->pages[FR_KV_SLIDING]) return false;
@@ -647,7 +647,7 @@ uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *p, const fr_kv_path *path, fr_k
     size_t count = end - first, run = fr_smaller(count, kv->length - first);
     if (end <= first + (drafter != NULL) || run >= BLOCK || count > BLOCK) return NONE;
     if (p->window && (!kv->table[FR_KV_SLIDING][block] || first < kv->from)) return NONE;
-    /* the page belongs to a node: nothing has been written since that was added */
+    /* a page of a node has not been written since the node was added, so there is nothing new */
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
         if (kv->table[kind][block] && p->owner[kind][number_of(p, kind, kv->table[kind][block])] != NONE) return NONE;
     uint32_t parent = block ? path->nodes[block - 1] : NONE;

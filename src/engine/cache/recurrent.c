@@ -1,4 +1,4 @@
-/* States of recurrent layers: see recurrent.h. */
+/* Keeps the states of recurrent layers: see recurrent.h. */
 #include "src/engine/cache/recurrent.h"
 
 #include <string.h>

@@ -1,8 +1,9 @@
 /* Draft methods propose the tokens that the target then verifies.
  *
- * In: views of timelines. Out: up to K proposed ids each. A method is one vtable in one file (draft_*.c). The text
- * never depends on a method: a proposal is only ever accepted where the target's own answer is the same id. (Under
- * rejection sampling, which a user has to ask for, it is the distribution of the text that does not depend on it.)
+ * In: views of timelines. Out: up to K proposed ids each. A method is one table of functions in one file (draft_*.c).
+ * The text never depends on a method: a proposal is only ever accepted where the target's own answer is the same id.
+ * (Under rejection sampling, which a user has to ask for, it is the distribution of the text that does not depend on
+ * it.)
  *
  * An engine calls a method's workspace once, and in each session open (both twice: first measuring, then for real),
  * begin after each prompt, propose and commit in each round, and close at the end. */
@@ -61,7 +62,7 @@ typedef struct fr_draft_view {
 typedef struct fr_draft {
     const fr_draft_method *method;
     bool follows; /* it wants all of the target's hidden rows */
-    /* it follows the timeline only when it proposes or begins, so rounds without a proposal leave it behind */
+    /* it follows the timeline only when it proposes or begins, so it lags after rounds without a proposal */
     bool lags;
     bool finds;      /* it, or a method that it asks, looks drafts up, which takes no time */
     bool only_finds; /* all of its drafts are looked up */
@@ -175,7 +176,7 @@ void fr_draft_propose(fr_proposal *proposals, size_t count);
 void fr_draft_propose_list(fr_proposal *first);
 fr_status fr_draft_propose_one(fr_proposal *proposal);
 
-/* path NULL: the MTP layer in the target's own checkpoint. */
+/* Loads a drafter; path NULL: the MTP layer in the target's own checkpoint. */
 fr_status fr_drafter_load(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter);
 
 /* Does the same without loading the weights. */

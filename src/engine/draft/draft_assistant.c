@@ -1,4 +1,4 @@
-/* mtp: drafting with the Gemma 4 assistant.
+/* mtp: drafts with the Gemma 4 assistant.
  *
  * In: the last accepted id of each timeline, the target's hidden row before it, the target's KV. Out: a chain of
  * drafts for each.

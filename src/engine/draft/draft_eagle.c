@@ -1,4 +1,4 @@
-/* eagle: drafting with EAGLE-1: see eagle.h.
+/* eagle: drafts with EAGLE-1: see eagle.h.
  *
  * In: pairs of the target's hidden rows and tokens. Out: the input of the drafter's layer; pairs.c does the rest. */
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* eagle3: drafting with EAGLE-3, over any target: see eagle.h.
+/* eagle3: drafts with EAGLE-3, over any target: see eagle.h.
  *
  * In: pairs of the target's aux_layers and tokens. Out: the input of the drafter's layer; pairs.c does the rest. */
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* Decides whether to draft one more token: only while its expected gain exceeds the time of the step; and computes the
  * expected gain of a chain.
  *
- * In: how often drafts of such a chance stood, what the time of a step and of a verified row is worth in tokens, and
- * the chances that a drafter gave. Out: a verdict on the last draft: it is dropped, or kept as the last, or another
- * one follows; and the expected gain of a chain whose drafts are not made yet. src/engine/session/draft_depth.c
- * measures and fills it in, and the methods ask.
+ * In: how often drafts of each chance stood, the worth in tokens of the time of a step and of a verified row, and the
+ * chances that a drafter gave. Out: a verdict on the last draft: it is dropped, or kept as the last, or another one
+ * follows; and the expected gain of a chain whose drafts are not made yet. src/engine/session/draft_depth.c measures
+ * and fills it in, and the methods ask.
  *
  * Let s(d) be how often a draft of its chance at depth d stands if all before it did. A chain then stands up to depth
  * d with the probability S(d) = s(1) * ... * s(d). The draft is kept if S(d) >= row(d), and another one is made if

@@ -1,4 +1,4 @@
-/* A trimmed draft head: see draft_head.h. */
+/* Makes a trimmed draft head: see draft_head.h. */
 #include "src/engine/draft/draft_head.h"
 
 #include <errno.h>

@@ -87,8 +87,8 @@ static void run(workspace *w, fr_pool *pool, size_t count, size_t heads) {
     fr_forward_run(pool, &f);
 }
 
-/* Claims pages for so many more rows; false: there are not enough. Sessions that share the target's pages have pages
- * of their own here, so there may be too few for all. */
+/* Claims pages for `rows` more rows; false: there are not enough. Sessions that share the target's pages have pages of
+ * their own here, so there may be too few for all. */
 static bool claim(state *s, size_t rows) {
     return fr_failure_keep(fr_kv_claim(&s->kv, rows)).status == FR_OK;
 }

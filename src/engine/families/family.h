@@ -162,7 +162,7 @@ struct fr_family {
     const char *picture; /* the token that stands for a row of a picture; NULL: it takes no pictures */
     const fr_tensor_naming *names;
 
-    /* for keys that a file lacks; gguf_defaults NULL: GGUF's are the same */
+    /* values for keys that a file lacks; gguf_defaults NULL: GGUF has the same */
     const fr_model_spec *defaults, *gguf_defaults;
     const fr_config_row *rows[6];                  /* tables, up to NULL */
 

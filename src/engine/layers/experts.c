@@ -157,7 +157,7 @@ static void expert_in(const fr_activations *a, const fr_experts_spec *spec, cons
     }
 }
 
-/* Gives the cost of a tile of an expert with so many rows; if they are few, the cost is that of its bytes. */
+/* Gives the cost of a tile of an expert with `rows` rows; if they are few, the cost is that of its bytes. */
 static size_t tile_cost(size_t rows) {
     return rows == 0 ? 0 : rows < BYTES_BOUND ? BYTES_BOUND : rows;
 }

@@ -23,7 +23,7 @@ typedef enum fr_dim {
     FR_DIM_QUERIES_GATED,  /* the same, each head's followed by its gate where there are gates */
     FR_DIM_KEYS,           /* of all key/value heads */
     FR_DIM_QUERY_NORM,     /* the values that a norm of queries is over: those of a head, or of all heads */
-    FR_DIM_KEY_NORM,       /* the same of keys */
+    FR_DIM_KEY_NORM,       /* values that a norm of keys is over, likewise */
     FR_DIM_DELTA_HEADS,    /* value heads of a DeltaNet layer */
     FR_DIM_DELTA_HEAD,     /* values of one of them */
     FR_DIM_DELTA_VALUES,   /* of all of them */
@@ -53,13 +53,13 @@ typedef enum fr_slot {
     FR_SLOT_PARTS,         /* fr_matrix[2], [rows, cols] each, one tensor of both */
     FR_SLOT_THIRDS,        /* fr_matrix[3], the same */
     FR_SLOT_VECTOR,        /* const float *, [rows] */
-    FR_SLOT_ROW,           /* the same of a matrix of one row, [1, cols] */
+    FR_SLOT_ROW,           /* a vector that is a matrix of one row, [1, cols] */
     FR_SLOT_CONV,          /* const float *, [cols, rows]: of a convolution over positions, [rows, cols] in the file */
     FR_SLOT_EXPERTS,       /* fr_matrix *: a matrix [rows, cols] for each expert, one tensor of all, or one each */
     FR_SLOT_HEADS,         /* fr_matrix *: a matrix [rows, cols] for each head, one tensor of all */
     FR_SLOT_KV_B,          /* fr_latent_heads, all of it, of one tensor [rows, cols] */
     FR_SLOT_QKV,           /* fr_matrix[3]: [rows, cols], then two of FR_DIM_KEYS rows, one tensor of all */
-    FR_SLOT_QKV_VECTOR,    /* the same of vectors */
+    FR_SLOT_QKV_VECTOR,    /* the same for vectors */
     FR_SLOT_QKVZ,          /* fr_matrix of DeltaNet's queries, keys, values and gates, which GGUF has apart */
     /* Like FR_SLOT_EXPERTS, but with two matrices for each expert, into this field and the next; one tensor of all. */
     FR_SLOT_EXPERTS_PARTS,

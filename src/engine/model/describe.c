@@ -1,4 +1,4 @@
-/* A decoder in words, for inspect: see model.h. */
+/* Describes a decoder in words, for inspect: see model.h. */
 #include "src/engine/model/model.h"
 
 /* Prints the feed-forward widths of layers without experts, and of those that run it in parallel to their experts. */

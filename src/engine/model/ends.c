@@ -1,4 +1,4 @@
-/* Ids that end a sequence, and ids that are never drawn: see ends.h. */
+/* Reads ids that end a sequence, and ids that are never drawn: see ends.h. */
 #include "src/engine/model/ends.h"
 
 #include "base/error.h"

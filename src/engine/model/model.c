@@ -1,4 +1,4 @@
-/* Opening a target of any family: see model.h. */
+/* Opens a target of any family: see model.h. */
 #include "src/engine/model/model.h"
 
 #include <stdlib.h>

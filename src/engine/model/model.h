@@ -81,8 +81,8 @@ bool fr_model_is_eos(const fr_model *model, int32_t id);
 /* Finds the family of a target's files; if they belong to none, the error line says what they are. */
 fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family);
 
-/* Returns true if that names its architecture, in folders or in GGUF. In GGUF two families may share a name
- * (GLM-4.7-Flash has DeepSeek's): such a file is of both, a folder of one. */
+/* Returns true if `architecture` is a name of the model's architecture, in folders or in GGUF. In GGUF two families
+ * may share a name (GLM-4.7-Flash has DeepSeek's): a GGUF file with it is of both, a folder of one. */
 bool fr_model_is_of(const fr_model *model, const char *architecture);
 
 /* Reads the machine, and chooses the threads that a model or drafter loads and runs with. */

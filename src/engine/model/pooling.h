@@ -1,6 +1,6 @@
 /* Reads how a model's makers pool its rows into the embedding of a text.
  *
- * In: an opened model's files. Out: its pooling, FR_POOLING_NONE where they say nothing; or the line of a failure. */
+ * In: an opened model's files. Out: its pooling, FR_POOLING_NONE if they have none; or an error line. */
 #ifndef FR_SRC_ENGINE_MODEL_POOLING_H
 #define FR_SRC_ENGINE_MODEL_POOLING_H
 

@@ -1,4 +1,4 @@
-/* A model's forward on a pool of threads: see model.h. */
+/* Runs a model's forward on a pool of threads: see model.h. */
 #include "base/hash.h"
 #include "base/ranks.h"
 #include "src/engine/layers/head.h"

@@ -1,4 +1,4 @@
-/* The sampling settings in a model's files: see sampling_keys.h. */
+/* Reads the sampling settings in a model's files: see sampling_keys.h. */
 #include "src/engine/model/sampling_keys.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Bicubic resizing in integers: see image_resize.h. */
+/* Resizes pictures by the bicubic kernel, in integers: see image_resize.h. */
 #include "src/engine/vision/image_resize.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* A vision tower in a file of its own: see mmproj.h. */
+/* Opens a vision tower in a file of its own: see mmproj.h. */
 #include "src/engine/vision/mmproj.h"
 
 #include <stdlib.h>

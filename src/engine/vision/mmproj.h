@@ -1,8 +1,8 @@
 /* A vision tower in a file of its own, beside a GGUF text model.
  *
- * In: what llama.cpp's converter writes with --mmproj: a GGUF file of architecture "clip", its projector "glm4v" (or
- * the tower is refused by name). Out: its fr_vision, bound to the file's tensors. A file with tensors that this tower
- * does not read holds another tower and is refused. */
+ * In: a file that llama.cpp's converter writes with --mmproj: a GGUF file of architecture "clip", its projector
+ * "glm4v" (or the tower is refused by name). Out: its fr_vision, bound to the file's tensors. A file with tensors that
+ * this tower does not read holds another tower and is refused. */
 #ifndef FR_SRC_ENGINE_VISION_MMPROJ_H
 #define FR_SRC_ENGINE_VISION_MMPROJ_H
 

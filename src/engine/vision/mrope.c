@@ -1,4 +1,4 @@
-/* Multi-axis rotary positions: see mrope.h. */
+/* Computes multi-axis rotary positions: see mrope.h. */
 #include "src/engine/vision/mrope.h"
 
 #include "base/error.h"

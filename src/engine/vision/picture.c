@@ -1,4 +1,4 @@
-/* Pictures on their way into a prompt: see picture.h. */
+/* Makes pictures into rows of a prompt: see picture.h. */
 #include "src/engine/vision/picture.h"
 
 #include <stdlib.h>

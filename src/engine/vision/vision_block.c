@@ -1,4 +1,4 @@
-/* A block of the vision tower, run by a team of threads.
+/* Runs a block of the vision tower by a team of threads.
  *
  * In: activations whose stream x holds the block's input. Out: x holds its output. Every patch attends to every patch:
  *

@@ -1,4 +1,4 @@
-/* Matrices bound by name with their shapes checked: see weights.h. */
+/* Binds matrices by name and checks their shapes: see weights.h. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* One tensor bound: see bound.h. */
+/* Binds one tensor: see bound.h. */
 #include "src/engine/weights/bound.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* One bound tensor: what binding matrices (bind.c), binding values (bind_values.c) and placing (place.c) share.
+/* One bound tensor: the functions that binding matrices (bind.c), binding values (bind_values.c) and placing (place.c)
+ * share.
  *
  * In: a checkpoint's tensor. Out: its entry in the weights, the matrices that it is cut into. */
 #ifndef FR_SRC_ENGINE_WEIGHTS_BOUND_H
@@ -70,7 +71,7 @@ size_t fr_bound_matrices(const fr_bound *bound);
 size_t fr_bound_rows_bytes(const fr_bound *bound, size_t rows);
 size_t fr_bound_bytes(const fr_bound *bound);
 
-/* place.c: brings a thread's share of the tensor into memory; and locks what the rank has of it there. */
+/* place.c: brings a thread's share of the tensor into memory; and locks the rank's part of it there. */
 fr_status fr_bound_place(const fr_weights *weights, const fr_bound *bound, const fr_team *team);
 fr_status fr_bound_lock(const fr_weights *weights, const fr_bound *bound);
 

@@ -11,7 +11,7 @@
 #include "quant/fp8.h"
 #include "src/engine/weights/bound.h"
 
-/* Checks that config.json, if it says how the codes were made, says something that is built. */
+/* Checks config.json's description of the codes, if there is one: only one kind is built. */
 static fr_status check_config(const fr_checkpoint *files) {
     static const char where[] = "config.json";
     json_t *how;

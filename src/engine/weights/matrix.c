@@ -1,4 +1,4 @@
-/* Weight matrices applied by a team: see matrix.h. */
+/* Applies weight matrices by a team: see matrix.h. */
 #include "src/engine/weights/matrix.h"
 
 #include <string.h>

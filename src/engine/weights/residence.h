@@ -1,5 +1,5 @@
-/* Counts which weights take memory of the process's own and which stay in mapped files, and decides what happens if
- * memory doesn't hold all of them.
+/* Counts the bytes of weights in the process's own memory and in mapped files, and decides what happens if memory
+ * doesn't hold all of them.
  *
  * In: bound weights, the available memory. Out: bytes; a verdict, which the weights keep. A file's pages come and go
  * as they are read. The process's own pages have to stay, so a model that needs more of them than there is memory is

@@ -46,7 +46,7 @@ void fr_weights_share(fr_weights *weights, const fr_matrix *matrix, fr_split spl
     if (!bound || split.count * split.each != matrix->features || bound->order) return;
     fr_bound_share share = {first_row(bound, matrix), matrix->features, split};
     for (size_t i = 0; i < bound->shares; i++)
-        if (bound->share[i].first == share.first) return; /* told before, for another matrix of the tensor */
+        if (bound->share[i].first == share.first) return; /* another matrix of the tensor has told it before */
     if (bound->shares < FR_BOUND_SHARES) bound->share[bound->shares++] = share;
 }
 

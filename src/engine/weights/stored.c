@@ -23,7 +23,7 @@ static size_t cols_of(const fr_bound *bound) {
     return bound->stored == FR_STORED_MX ? (size_t)shape[2] * FR_MX_BLOCK : (size_t)shape[1];
 }
 
-/* The rows begin with the first one of a tile. */
+/* Counts from the first row of a tile. */
 size_t fr_stored_rows_bytes(const fr_bound *bound, size_t rows) {
     size_t cols = cols_of(bound);
     if (bound->stored == FR_STORED_MX) return fr_packed_bytes(FR_MXFP4, rows, cols);
