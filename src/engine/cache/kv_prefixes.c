@@ -539,8 +539,8 @@ static void hold_before(const fr_kv_prefixes *p, uint32_t n, fr_kv *drafter) {
     if (!parent->drafter) fr_kv_pages_hold(p->drafter, &parent->drafter, &node->before, 0, 1);
 }
 
-/* The timeline enters the blocks before the one that the frontier is in. That one it will write, in a copy, so it does
- * not keep the node. */
+/* The timeline enters all blocks before the one with its frontier. It does not enter that one, as it will write it:
+ * its pages are copied first, so the node need not stay. */
 void fr_kv_prefixes_take(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *drafter, fr_kv_content content,
                          size_t length) {
     size_t found;

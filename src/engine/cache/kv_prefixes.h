@@ -128,7 +128,7 @@ void fr_kv_prefixes_add_point(fr_kv_prefixes *prefixes, const fr_kv_path *path, 
 /* Counts the pages for states that are free or held by spare points alone. */
 size_t fr_kv_prefixes_spare_states(const fr_kv_prefixes *prefixes);
 
-/* Takes a timeline that is cut to `length` positions, 0 if it is closed, out of the nodes past them. */
+/* Takes a timeline out of the nodes past its first `length` positions, when it is cut to these; 0: it is closed. */
 void fr_kv_path_cut(fr_kv_prefixes *prefixes, fr_kv_path *path, size_t length);
 
 /* The bytes of a cache's pages that timelines hold, that several timelines hold, and that only the tree holds. */

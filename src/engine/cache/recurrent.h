@@ -74,9 +74,9 @@ fr_status fr_recurrent_claim(fr_recurrent *recurrent, size_t position);
 /* Tells that all positions before `position` stay accepted after that forward, so that it may move the base there. */
 void fr_recurrent_certain(fr_recurrent *recurrent, size_t position);
 
-/* Lets the forward leave a copy of the states at a position, which is after all earlier ones and at most `certain`.
- * Gives the page of the copy, which is the caller's from then on and complete once the forward has run; NULL: no page
- * was left. */
+/* Lets the forward leave a copy of the states at a position. Positions must ascend from call to call, up to `certain`.
+ * Gives the page of the copy, which the caller owns from then on, and which is complete once the forward has run;
+ * NULL: no page was left. */
 uint8_t *fr_recurrent_save(fr_recurrent *recurrent, size_t position);
 
 /* Tells that the forward has run, which has moved the base up to `certain`. */

@@ -72,8 +72,8 @@ typedef struct fr_draft {
 typedef struct fr_proposal {
     fr_draft *draft;
     const fr_draft_view *view;
-    /* The drafts that are wanted, up to 15. With gains, `count` is for drafts that take steps to make, and
-     * `most_found` for drafts that are looked up; then either may be 0. */
+    /* The numbers of drafts that are wanted, up to 15. With gains, `count` is for drafts that take steps to make, and
+     * `most_found` for drafts that are looked up; one of the two may be 0. */
     size_t count, most_found;
     size_t n_min;             /* a proposal of fewer drafts is dropped */
     /* A draft with a lower chance than this ends the chain and is not part of it. Methods that give no chances ignore
@@ -115,8 +115,8 @@ struct fr_draft_method {
      * nothing is bound. If drafter->head has ids, the method scores with that one instead. */
     const fr_matrix *(*head)(const fr_drafter *drafter);
 
-    /* Returns true if it reads that KV layer of the target's caches, which is one of the last that look back so far; a
-     * rank then keeps all heads of the layer. NULL: it reads none. */
+    /* Returns true if the drafter reads that KV layer of the target's caches, which is the last sliding or the last
+     * full one; a rank then keeps all heads of the layer. NULL: it reads none. */
     bool (*borrows)(const fr_drafter *drafter, size_t kv);
 
     /* Takes the memory that all sessions of an engine work in, one call at a time, from the arena. It returns NULL

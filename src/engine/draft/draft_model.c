@@ -1,8 +1,8 @@
-/* draft: a smaller model of the target's vocabulary proposes, token by token.
+/* draft: drafts with a smaller model of the target's vocabulary, token by token.
  *
- * In: the ids of the timeline. Out: the tokens that the model gives after them, a chain of drafts. It may be of any
- * family. Its ids must mean the same as the target's, which is compared token by token; otherwise it drafts by its
- * text (draft_text.c).
+ * In: the ids of the timeline. Out: the tokens that the model gives after them, a chain of drafts. The model may be of
+ * any family. Its ids must mean the same as the target's, which is compared token by token; otherwise its text is
+ * drafted (draft_text.c).
  *
  * The model has a cache of its own, whose frontier is the number of ids that it has run and that stand:
  *

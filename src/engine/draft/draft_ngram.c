@@ -23,7 +23,8 @@
 #define FADE  (1.0 / 256) /* the part of its counts that a bin forgets with each try */
 #define PRIOR 8.0         /* the number of tries that a guess counts for */
 
-/* The shortest match of each bin, and the guess how often the id that followed it follows again. */
+/* Matches are put into bins by length. at_least is the shortest match of each bin; guesses is how often the id that
+ * followed such a match is expected to follow again. */
 enum { BINS = 9 };
 static const size_t at_least[BINS] = {SHORTEST, 4, 5, 6, SHORTEST_FIRST, 12, 16, 24, LONGEST};
 static const double guesses[BINS] = {0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95};

@@ -168,8 +168,8 @@ static size_t tile_at(size_t cost, size_t first, size_t each, size_t tiles) {
     return tile < tiles ? tile : tiles;
 }
 
-/* Divides all experts' tiles, of the rank's share of their features, into stretches of equal cost, one for each
- * thread: an expert may be narrower than a team, and have any number of rows. */
+/* Divides the tiles of all experts into stretches of equal cost, one for each thread, as an expert may be narrower
+ * than a team and have any number of rows. The tiles are those of the rank's share of each expert's features. */
 static void experts_in(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                        const fr_experts_weights *weights) {
     const size_t *first = a->experts->first;

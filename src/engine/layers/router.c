@@ -27,8 +27,8 @@ static bool all_finite(const float *values, size_t n) {
     return finite;
 }
 
-/* Makes weights of products, before normalization. Gives the sum of those of all experts, or of the chosen ones if
- * these are normalized. */
+/* Makes weights of products, not normalized yet. Gives the sum to divide them by: over the chosen experts if
+ * norm_top_k is set, otherwise over all experts. */
 static float weigh_products(const routing *r, const int32_t *chosen, float *weight) {
     const fr_experts_spec *spec = r->spec;
     float most = r->scores[chosen[0]], sum = 0.0f;

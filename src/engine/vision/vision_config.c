@@ -173,7 +173,8 @@ static fr_status from_json(fr_vision_config *c, const fr_checkpoint *files) {
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* Refuses other models' towers, which the projector's name tells apart, and other activations, which a flag tells. */
+/* Refuses towers of other models, which have another projector's name, and towers with another activation, for which
+ * there is a flag. */
 static fr_status refuse_others(const fr_gguf *gguf) {
     fr_text type;
     bool silu;

@@ -55,7 +55,7 @@ fr_status fr_stored_rows(const fr_weights *weights, const fr_bound *bound, size_
 /* Copies a thread's share of the stack. */
 fr_status fr_stored_place(const fr_weights *weights, const fr_bound *bound, const fr_team *team);
 
-/* Gives the bytes that so many rows of a copy take, and measures the room for the copy of a checkpoint's tensor. */
+/* Gives the bytes that `rows` rows of a copy take; and measures the room for the copy of a checkpoint's tensor. */
 size_t fr_stored_rows_bytes(const fr_bound *bound, size_t rows);
 void fr_stored_measure(const fr_tensor *tensor, fr_arena *measure);
 
