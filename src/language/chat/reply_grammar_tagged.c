@@ -3,7 +3,8 @@
  *
  * Each value stands alone here, so constraints on the whole object, other than its members, can't be enforced. If the
  * schema of a tool's parameters is a choice of schemas, each choice is a way to fill the object, with properties of
- * its own. Other keywords about the object are refused for a strict tool, and ignored for any other. */
+ * its own: exactly so for a strict tool, where choices of oneOf must be told apart by what they require. Other keywords
+ * about the object are refused for a strict tool, and ignored for any other. */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ typedef struct making {
     fr_grammar_rules *rules;
     fr_written_parts parts;
     const json_t *tool, *parameters;
+    bool strict, meets, loose; /* choices of oneOf may hold at once; ways were too many to be kept apart */
 } making;
 
 static fr_expression then(making *m, fr_expression first, fr_expression second) {
@@ -51,19 +53,44 @@ static fr_status check_required(const json_t *parameters) {
     return FR_OK;
 }
 
-/* Refuses keywords in a strict tool's schema that calls with one argument after the other can't enforce. */
-static fr_status check_object(const json_t *parameters) {
-    const json_t *properties = json_object_get(parameters, "properties");
+static const char *const CHOICES[] = {"anyOf", "oneOf", "allOf", "$ref", NULL};
+
+static fr_status check_list(const making *m, const json_t *list, const fr_schema_path *path, size_t depth);
+
+/* Refuses keywords in a strict tool's schema that calls with one argument after the other can't enforce, also in the
+ * schemas that its root is made of. */
+static fr_status check_object(const making *m, const json_t *schema, const fr_schema_path *path, size_t depth) {
+    const json_t *properties = json_object_get(schema, "properties");
     const char *word;
     json_t *said;
-    json_object_foreach((json_t *)parameters, word, said) {
-        const fr_schema_path place = {NULL, word, 0};
-        if (!fr_schema_describes(word) && !fr_schema_is_word(word, KEPT))
+    bool chooses = false;
+    if (!fr_grammar_spend(m->rules, 1 + json_object_size(schema))) return fr_schema_check(m->rules, path);
+    json_object_foreach((json_t *)schema, word, said) {
+        const fr_schema_path place = {path, word, 0};
+        bool choice = fr_schema_is_word(word, CHOICES), inner = depth > 0 && strcmp(word, "unevaluatedProperties") == 0;
+        if (!fr_schema_describes(word) && !choice && (inner || !fr_schema_is_word(word, KEPT)))
             return fr_schema_fail(&place, FR_UNBUILT, "not built in this model's calls");
+        if (choice && depth == MOST_LOOKS) return fr_schema_fail(&place, FR_UNBUILT, "not built so deep");
+        const json_t *target = fr_json_refer(m->parameters, json_string_value(said));
+        if (choice && *word == '$' && !target) return fr_schema_fail(&place, FR_INPUT, "leads nowhere");
+        if (choice && *word == '$') FR_TRY(check_object(m, target, &place, depth + 1));
+        if (choice && *word != '$') FR_TRY(check_list(m, said, &place, depth + 1));
+        chooses |= choice;
     }
-    const fr_schema_path place = {NULL, "properties", 0};
+    const fr_schema_path place = {path, "properties", 0};
     if (properties && !json_is_object(properties)) return fr_schema_fail(&place, FR_INPUT, "not an object");
-    return check_required(parameters);
+    return depth || chooses ? FR_OK : check_required(schema);
+}
+
+static fr_status check_list(const making *m, const json_t *list, const fr_schema_path *path, size_t depth) {
+    size_t i;
+    json_t *schema;
+    if (!json_array_size(list)) return fr_schema_fail(path, FR_INPUT, "not a list of schemas");
+    json_array_foreach(list, i, schema) {
+        const fr_schema_path at = {path, NULL, i};
+        FR_TRY(check_object(m, schema, &at, depth));
+    }
+    return FR_OK;
 }
 
 /* ------------------------------------------------------------------------------------------ ways to fill the object */
@@ -82,7 +109,27 @@ static json_t *own_way(making *m, const json_t *schema) {
                             item) if (!json_object_get(members, key))
             fr_schema_set(m->rules, members, key, json_incref(item));
     json_array_foreach(names, i, item) if (json_is_string(item)) fr_schema_add(m->rules, required, json_incref(item));
-    return fr_schema_pack(m->rules, "{s:o,s:o}", "properties", members, "required", required);
+    json_t *way = fr_schema_pack(m->rules, "{s:o,s:o}", "properties", members, "required", required);
+    json_t *others = json_object_get(schema, "additionalProperties");
+    if (m->strict && others && !json_is_true(others)) fr_schema_set(m->rules, way, "others", json_incref(others));
+    return way;
+}
+
+/* Makes one schema of two that both hold. */
+static json_t *both_of(making *m, json_t *one, json_t *other) {
+    if (json_is_false(one) || json_is_false(other)) return json_false();
+    if (!one || json_is_true(one)) return json_incref(other);
+    if (json_is_true(other) || fr_schema_same(m->rules, one, other)) return json_incref(one);
+    return fr_schema_pack(m->rules, "{s:[O,O]}", "allOf", one, other);
+}
+
+/* Holds the members of a way that another way doesn't name to what that way says of others. */
+static void hold_others(making *m, json_t *members, const json_t *named, json_t *others) {
+    const char *key;
+    json_t *value, *all = others ? fr_schema_copy(m->rules, members) : NULL;
+    json_object_foreach(all, key, value) if (!json_object_get(named, key))
+        fr_schema_set(m->rules, members, key, both_of(m, value, others));
+    json_decref(all);
 }
 
 /* Joins two ways into one in which both hold at once. If `loose`, either may hold: a property may have either schema,
@@ -94,15 +141,53 @@ static json_t *join_ways(making *m, const json_t *one, const json_t *other, bool
     size_t i;
     json_object_foreach(json_object_get(other, "properties"), key, value) {
         json_t *mine = json_object_get(members, key);
-        bool differ = mine && !fr_schema_same(m->rules, mine, value);
-        json_t *both =
-            differ ? fr_schema_pack(m->rules, "{s:[O,O]}", loose ? "anyOf" : "allOf", mine, value) : json_incref(value);
+        bool differ = mine && !fr_schema_same(m->rules, mine, value), exact = m->strict && !loose;
+        json_t *both = exact && mine ? both_of(m, mine, value)
+                       : !differ     ? json_incref(value)
+                                     : fr_schema_pack(m->rules, "{s:[O,O]}", loose ? "anyOf" : "allOf", mine, value);
         fr_schema_set(m->rules, members, key, both);
     }
     json_array_foreach(json_object_get(other, "required"), i,
                        name) if (!loose && !fr_schema_lists(m->rules, required, name))
         fr_schema_add(m->rules, required, json_incref(name));
-    return fr_schema_pack(m->rules, "{s:o,s:o}", "properties", members, "required", required);
+    json_t *ours = json_object_get(one, "others"), *theirs = json_object_get(other, "others");
+    hold_others(m, members, json_object_get(one, "properties"), ours);
+    hold_others(m, members, json_object_get(other, "properties"), theirs);
+    json_t *way = fr_schema_pack(m->rules, "{s:o,s:o}", "properties", members, "required", required);
+    if (ours || theirs) fr_schema_set(m->rules, way, "others", theirs ? both_of(m, ours, theirs) : json_incref(ours));
+    return way;
+}
+
+/* True if the values that two schemas list have none in common. */
+static bool lists_differ(making *m, const json_t *one, const json_t *other) {
+    const json_t *schemas[] = {one, other};
+    json_t *own[2];
+    for (size_t i = 0; i < 2; i++) {
+        json_t *constant = json_object_get(schemas[i], "const"), *list = json_object_get(schemas[i], "enum");
+        own[i] = constant ? fr_schema_pack(m->rules, "[O]", constant) : json_incref(list);
+    }
+    bool differ = json_is_array(own[0]) && json_is_array(own[1]);
+    for (size_t i = 0; differ && i < json_array_size(own[0]); i++)
+        differ = !fr_schema_lists(m->rules, own[1], json_array_get(own[0], i));
+    json_decref(own[0]);
+    json_decref(own[1]);
+    return differ;
+}
+
+/* True if no object is of both ways: a member that one requires can't be in the other, or has other values there. */
+static bool ways_differ(making *m, const json_t *one, const json_t *other) {
+    const json_t *all = json_object_get(other, "properties");
+    bool closed = json_is_false(json_object_get(other, "others"));
+    size_t i;
+    json_t *name;
+    json_array_foreach(json_object_get(one, "required"), i, name) {
+        const char *key = json_string_value(name);
+        const json_t *theirs = json_object_get(all, key);
+        bool required = fr_schema_lists(m->rules, json_object_get(other, "required"), name);
+        if (json_is_false(theirs) || (closed && !theirs)) return true;
+        if (required && lists_differ(m, json_object_get(json_object_get(one, "properties"), key), theirs)) return true;
+    }
+    return false;
 }
 
 /* Merges all ways of the list into one loose way. Takes the list. */
@@ -122,6 +207,7 @@ static json_t *cross(making *m, json_t *ones, json_t *others) {
     size_t i, k;
     json_t *all = fr_schema_list(m->rules), *one, *other;
     if (json_array_size(ones) * json_array_size(others) > MOST_WAYS) {
+        m->loose = true;
         ones = loosen(m, ones);
         others = loosen(m, others);
     }
@@ -144,6 +230,27 @@ static bool may_be_object(const json_t *schema) {
     return found && !json_is_false(schema);
 }
 
+/* Gives the only name that a schema requires if it says nothing else; NULL: it says more. */
+static const char *only_name(const json_t *schema) {
+    const json_t *names = json_object_get(schema, "required");
+    const char *word;
+    json_t *said;
+    json_object_foreach((json_t *)schema, word, said)
+        if (!fr_schema_describes(word) && strcmp(word, "required") != 0) return NULL;
+    return json_array_size(names) == 1 ? json_string_value(json_array_get(names, 0)) : NULL;
+}
+
+/* Excludes from a way the names that the other schemas of a oneOf require, if each of them requires one name and says
+ * nothing else: exactly one of these members is in the object. */
+static void exclude_names(making *m, const json_t *list, size_t own, json_t *way) {
+    size_t i;
+    json_t *schema;
+    const char *mine = only_name(json_array_get(list, own));
+    json_array_foreach(list, i, schema) if (!only_name(schema)) return;
+    json_array_foreach(list, i, schema) if (strcmp(only_name(schema), mine) != 0)
+        fr_schema_set(m->rules, json_object_get(way, "properties"), only_name(schema), json_false());
+}
+
 static json_t *ways_of(making *m, const json_t *schema, size_t depth) {
     static const char *const choices[] = {"anyOf", "oneOf"};
     json_t *item, *ways = fr_schema_list(m->rules);
@@ -157,10 +264,17 @@ static json_t *ways_of(making *m, const json_t *schema, size_t depth) {
     for (size_t k = 0; k < 2; k++) {
         const json_t *list = json_object_get(schema, choices[k]);
         json_t *any = fr_schema_list(m->rules), *some, *one;
-        size_t at;
+        size_t at, first = 0;
         json_array_foreach(list, i, item) {
             some = ways_of(m, item, depth + 1);
-            json_array_foreach(some, at, one) fr_schema_add(m->rules, any, json_incref(one));
+            json_array_foreach(some, at, one) {
+                if (k == 1 && m->strict) exclude_names(m, list, i, one);
+                for (size_t before = 0; k == 1 && m->strict && before < first; before++)
+                    m->meets |= !ways_differ(m, json_array_get(any, before), one) &&
+                                !ways_differ(m, one, json_array_get(any, before));
+                fr_schema_add(m->rules, any, json_incref(one));
+            }
+            first = json_array_size(any);
             json_decref(some);
         }
         ways = json_array_size(list) ? cross(m, ways, any) : (json_decref(any), ways);
@@ -237,7 +351,7 @@ static fr_status way_arguments(making *m, const json_t *way, fr_expression *argu
         bool written = *key && !strpbrk(key, never);
         if (status == FR_OK && !written && fr_tool_is_strict(m->tool))
             status = fr_schema_fail(&at, FR_UNBUILT, "this model's calls have no such names");
-        if (status != FR_OK || !written) continue;
+        if (status != FR_OK || !written || (json_is_false(schema) && m->strict)) continue;
         status = argument(m, key, schema, &one);
         bool needed = json_object_get(required, key) != NULL;
         if (is_python(m))
@@ -252,16 +366,39 @@ static fr_status way_arguments(making *m, const json_t *way, fr_expression *argu
     return status;
 }
 
+/* Drops ways of a strict tool that no object fits, and refuses those that can't be written exactly. */
+static fr_status keep_ways(const making *m, json_t *ways) {
+    const fr_schema_path one_of = {NULL, "oneOf", 0}, required = {NULL, "required", 0};
+    if (m->meets)
+        return fr_schema_fail(&one_of, FR_UNBUILT, "choices that may hold at once are not built in this model's calls");
+    if (m->loose) return fr_schema_fail(NULL, FR_UNBUILT, "so many choices are not built in this model's calls");
+    for (size_t i = json_array_size(ways); i-- > 0;) {
+        const json_t *way = json_array_get(ways, i), *all = json_object_get(way, "properties");
+        bool fits = true;
+        size_t k;
+        json_t *name;
+        json_array_foreach(json_object_get(way, "required"), k, name) {
+            const json_t *schema = json_object_get(all, json_string_value(name));
+            fits &= !json_is_false(schema) && (schema || !json_is_false(json_object_get(way, "others")));
+            if (fits && !schema)
+                return fr_schema_fail(&required, FR_UNBUILT, "what is no property is not built in this model's calls");
+        }
+        if (!fits) json_array_remove(ways, i);
+    }
+    return FR_OK;
+}
+
 fr_status fr_tagged_arguments(const fr_reply_plan *plan, const json_t *tool, fr_grammar_rules *rules,
                               fr_expression *arguments) {
     bool strict = fr_tool_is_strict(tool);
-    making m = {plan, rules, fr_written_parts_of(rules), tool, json_object_get(tool, "parameters")};
+    making m = {plan, rules, fr_written_parts_of(rules), tool, json_object_get(tool, "parameters"), .strict = strict};
     m.parts.lenient = !strict;
     *arguments = 0;
-    if (strict) FR_TRY(check_object(m.parameters));
+    if (strict) FR_TRY(check_object(&m, m.parameters, NULL, 0));
     json_t *ways = ways_of(&m, m.parameters ? m.parameters : json_null(), 0), *way;
     size_t i;
     fr_status status = fr_schema_check(rules, NULL);
+    if (status == FR_OK && strict) status = keep_ways(&m, ways);
     if (status == FR_OK && strict && !json_array_size(ways))
         status = fr_schema_fail(NULL, FR_INPUT, "no value is of this schema");
     json_array_foreach(ways, i, way) {

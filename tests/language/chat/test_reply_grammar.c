@@ -361,7 +361,13 @@ static const struct {
     {TAGGED, TOOL("{'properties': {'a': {'type': ['string', 'integer'], 'maxLength': 3}}}"),
      "#/properties/a/maxLength: "},
     {TAGGED, TOOL("{'properties': {'a': {'type': 'string', 'not': {'enum': ['x']}}}}"), "#/properties/a/not: "},
-    {TAGGED, TOOL("{'properties': {'a': {}}, 'anyOf': [{'required': ['a']}]}"), "#/anyOf: "},
+    {TAGGED, TOOL("{'properties': {'a': {}}, 'anyOf': [{'not': {'required': ['a']}}, {}]}"), "#/anyOf/0/not: "},
+    {TAGGED, TOOL("{'properties': {'a': {}}, 'anyOf': [{'minProperties': 1}]}"), "#/anyOf/0/minProperties: "},
+    {TAGGED, TOOL("{'properties': {'a': {}}, 'if': {'required': ['a']}, 'then': {}}"), "#/if: "},
+    {TAGGED, TOOL("{'$ref': '#/$defs/x', '$defs': {'x': {'const': {}}}}"), "#/$ref/const: "},
+    {TAGGED, TOOL("{'properties': {'a': {}, 'b': {}}, 'oneOf': [{'required': ['a']}, {'required': ['b', 'a']}]}"),
+     "#/oneOf: choices that may hold at once"},
+    {TAGGED, TOOL("{'anyOf': [{'required': ['b']}]}"), "#/required: what is no property"},
     {TAGGED, TOOL("{'properties': {'a': {'type': 'string', 'enum': []}}}"), "#/properties/a: "},
     {TAGGED, TOOL("{'properties': {'a': {'type': 'string', 'enum': ['x'], 'const': 'y'}}}"), "#/properties/a: "},
     {TAGGED, TOOL("{'properties': {'a': {'anyOf': [{'enum': ['null']}, {'type': 'null'}]}}}"),
@@ -514,15 +520,30 @@ static const struct {
      "{'const': 'z'}}, 'required': ['y']}]}",
      {"{\"x\":1,\"y\":\"z\"}"}},
     {"{'type': ['object', 'null'], 'properties': {'x': {'const': true}}, 'required': ['x']}", {"{\"x\":true}"}},
+    /* These are exact for strict tools alone. */
+    {"{'type': 'object', 'properties': {'x': {'const': 1}, 'y': {'const': 2}}, 'additionalProperties': false, 'oneOf': "
+     "[{'required': ['x']}, {'required': ['y']}]}",
+     {"{\"x\":1}", "{\"y\":2}"}},
+    {"{'type': 'object', 'properties': {'x': {'const': 1}}, 'additionalProperties': false, 'anyOf': [{'properties': "
+     "{'y': {'const': 2}}, 'required': ['y']}, {'properties': {'z': {'const': 3}}, 'required': ['x']}]}",
+     {"{\"x\":1}"}},
+    {"{'oneOf': [{'type': 'object', 'properties': {'k': {'const': 'a'}, 'n': {'enum': [1, 2]}}, 'required': ['k', "
+     "'n'], 'additionalProperties': false}, {'type': 'object', 'properties': {'k': {'const': 'b'}}, 'required': ['k'], "
+     "'additionalProperties': false}, {'type': 'null'}]}",
+     {"{\"k\":\"a\",\"n\":1}", "{\"k\":\"a\",\"n\":2}", "{\"k\":\"b\"}"}},
 };
+enum { LOOSE_ROOTS = 3 };
 
 START_TEST(roots_of_parameters) {
     open_model(&models[_i]);
-    for (size_t i = 0; i < COUNT_OF(roots); i++) {
+    for (size_t i = 0; i < 2 * COUNT_OF(roots) - LOOSE_ROOTS; i++) {
         char options[900];
         size_t ended = 0;
         uint64_t seed = 31 + i;
-        snprintf(options, sizeof options, "{'tools': [{'name': 'f', 'parameters': %s}]}", roots[i].parameters);
+        bool tool_strict = i >= COUNT_OF(roots) - LOOSE_ROOTS;
+        const size_t which = tool_strict ? i - (COUNT_OF(roots) - LOOSE_ROOTS) : i;
+        snprintf(options, sizeof options, "{'tools': [{'name': 'f', 'strict': %s, 'parameters': %s}]}",
+                 tool_strict ? "true" : "false", roots[which].parameters);
         char *quoted = with_quotes(options);
         fr_grammar *grammar = open_reply(&(fr_reply_rule){.options_json = quoted, .calls = FR_REPLY_CALLS_MUST});
         for (int walked = 0; walked < WALKS; walked++) {
@@ -531,8 +552,8 @@ START_TEST(roots_of_parameters) {
             if (!arguments) continue;
             char *text = json_dumps(arguments, JSON_COMPACT | JSON_SORT_KEYS);
             bool good = false;
-            for (size_t k = 0; k < COUNT_OF(roots[i].is) && roots[i].is[k]; k++)
-                good |= text && strcmp(text, roots[i].is[k]) == 0;
+            for (size_t k = 0; k < COUNT_OF(roots[which].is) && roots[which].is[k]; k++)
+                good |= text && strcmp(text, roots[which].is[k]) == 0;
             ck_assert_msg(good, "%s: %s", options, said);
             ended++;
             free(text);
