@@ -185,6 +185,8 @@ $(BUILD)/page/made: Makefile $(wildcard $(foreach p,$(PAGE_PARTS),$(lastword $(s
 	@cat $(PAGE_LICENCES) /dev/null > $(BUILD)/page/licences.txt
 	@touch $@
 
+# So are the verbs' help texts of the command.
+$(BUILD)/tools/cli/forerun.o: $(wildcard tools/cli/help/*.txt)
 $(BUILD)/tools/serve/web_page.o: $(wildcard tools/serve/page/*) $(BUILD)/page/made
 $(BUILD)/tools/serve/web_page.o: private override CFLAGS += -Wa,-I$(BUILD)
 

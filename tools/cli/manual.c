@@ -91,7 +91,7 @@ static void put_verbs(const fr_verb *verbs, size_t count, FILE *out) {
         fprintf(out, ".TP\n.B %s\n", verbs[i].name);
         put_all(verbs[i].does, out);
         fputs(".\n", out);
-        if (verbs[i].notes) put_all(verbs[i].notes, out);
+        put_all(verbs[i].notes, out);
     }
 }
 

@@ -82,7 +82,7 @@ void fr_help_print(const fr_verb *verb, FILE *out) {
     int length = snprintf(usage, sizeof usage, "usage: forerun %s", verb->usage);
     print_command(usage, (size_t)length, "", out);
     fprintf(out, "\n%s: %s\n", verb->name, verb->does);
-    if (verb->notes) print_wrapped(verb->notes, 0, out);
+    print_wrapped(verb->notes, 0, out);
     print_options(verb, out);
     fprintf(out, "\nexamples:\n");
     for (const char *line = verb->examples; *line;) {

@@ -39,12 +39,10 @@ typedef struct fr_arguments fr_arguments;
 
 typedef struct fr_verb {
     const char *name;
-    const char *does;
     unsigned bit; /* one of FR_VERB_* */
-    const char *usage;
-    const char *notes; /* further lines for help, may be NULL */
-    const char *examples;
+    char *help;   /* the bytes of tools/cli/help/NAME.txt; its parts are below once it was read */
     int (*run)(const fr_arguments *args); /* gives the exit status */
+    const char *usage, *does, *notes, *examples;
 } fr_verb;
 
 /* Lists all verbs, so that an error can name those which have an option. */

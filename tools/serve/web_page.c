@@ -5,16 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The bytes of a file, from `symbol` on, before `symbol`_end: the assembler reads them in. Those of other people's
- * libraries lie in the build folder, where make has put them; one that the system lacks is empty. */
-#define EMBED(symbol, file)                                                                                            \
-    __asm__(".section .rodata\n"                                                                                       \
-            ".balign 16\n" #symbol ":\n"                                                                               \
-            ".incbin \"" file "\"\n" #symbol "_end:\n"                                                                \
-            ".byte 0\n"                                                                                                \
-            ".previous\n");                                                                                            \
-    extern const char symbol[] __attribute__((visibility("hidden")));                                                  \
-    extern const char symbol##_end[] __attribute__((visibility("hidden")))
+#include "tools/cli/embed.h"
+
+/* The files of other people's libraries lie in the build folder, where make has put them; one that the system lacks is
+ * empty. */
+#define EMBED(symbol, file) FR_EMBED(".rodata", const char, symbol, file)
 
 #define OWN(symbol, file) EMBED(fr_web_page_##symbol, "tools/serve/page/" file)
 
