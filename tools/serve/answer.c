@@ -1,4 +1,4 @@
-/* From choices under way to the answer of their exchange (answer.h). */
+/* Turns a request's choices, while they run, into the answer of its exchange (answer.h). */
 #include "tools/serve/answer.h"
 
 #include <string.h>
@@ -27,8 +27,8 @@ static void fail(fr_generation_request *request, unsigned http, json_t *fault) {
     request->answered = true;
 }
 
-/* Answers with an error. too_long: number of prompt ids if the prompt exceeds the context, else 0. OpenAI's interface
- * then has a word as the error's code, llama.cpp's the status. */
+/* Answers with an error. too_long is the number of prompt ids if the prompt exceeds the context, else 0; the error's
+ * code is then a word in OpenAI's interface and the HTTP status in llama.cpp's. */
 static void fail_by(fr_generation_request *request, fr_status why, const char *message, size_t too_long,
                     size_t context) {
     unsigned http = fr_fault_http(why);
@@ -111,8 +111,8 @@ void fr_answer_step(fr_generation_request *request, fr_choice *choice) {
 
 /* -------------------------------------------------------------------------------------------------------- the whole */
 
-/* Finds a prompt's choice by its position in the answer: in the order of their start, or with "best_of" the most likely
- * first. */
+/* Finds a prompt's choice by its position in the answer. Choices stand in the order in which they were started, or
+ * with "best_of" the most likely first. */
 static const fr_choice *choice_at(const fr_generation_request *request, size_t prompt, size_t position) {
     const fr_choice *first = request->choices + prompt * request->each;
     double likely[FR_CHOICES_MAX];
@@ -133,7 +133,8 @@ static json_t *choices_of(const fr_generation_request *request) {
     return choices;
 }
 
-/* A single choice of llama.cpp's form is no list. */
+/* Gives the answer of a request that is no stream. In llama.cpp's form a single choice is the object itself, not a
+ * list of one. */
 static json_t *whole_of(const fr_generation_request *request) {
     if (request->dialect) return request->dialect->whole(request->choices[0].telling);
     json_t *choices = choices_of(request);
@@ -150,7 +151,7 @@ static json_t *whole_of(const fr_generation_request *request) {
     return answer;
 }
 
-/* Each choice must have been told of to its end; a server that stops doesn't see to that. */
+/* Returns true if the answer has all of each choice. A server that stops may leave some of them out. */
 static bool is_whole(const fr_generation_request *request) {
     for (size_t i = 0; i < request->count; i++)
         if (!request->choices[i].finished) return false;
@@ -176,7 +177,8 @@ void fr_answer_end(fr_generation_request *request) {
     request->answered = true;
 }
 
-/* The first one begins the stream of an answer whose prompt is still being run: an error is its last event then. */
+/* Sends a ping. The first ping starts the stream of an answer whose prompt is still being run, so that a later error
+ * must be sent as the stream's last event. */
 void fr_answer_ping(fr_generation_request *request) {
     if (!request->stream || request->answered) return;
     if (!request->dialect)

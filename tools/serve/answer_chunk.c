@@ -1,4 +1,4 @@
-/* The events of a stream (answer_parts.h).
+/* Writes the events of a stream (answer_parts.h).
  *
  * Choices of one answer take turns in it as their ids come; each chunk is one choice's. */
 #include <string.h>
@@ -24,7 +24,7 @@ json_t *fr_answer_object(const fr_generation_request *request, const char *objec
 
 /* ---------------------------------------------------------------------------------------------------------- a chunk */
 
-/* One choice, or none. */
+/* Makes the object of an event that has this choice, or no choice if it is NULL. */
 static json_t *object_of(const fr_generation_request *request, json_t *choice) {
     json_t *choices = json_array();
     if (choice) json_array_append_new(choices, choice);
@@ -74,13 +74,13 @@ static json_t *empty_delta(const fr_generation_request *request) {
     return request->form == FR_JOB_CHAT ? json_object() : json_string("");
 }
 
-/* Of a chunk with text, where it was asked for: whether that came from accepted drafts. */
+/* Adds "drafted" to a chunk with text if the request asked for it: true if accepted drafts gave the text. */
 static void put_drafted(const fr_telling *t, json_t *chunk) {
     if (t->request->return_drafted && t->text.length && !t->call)
         fr_json_put(chunk, "drafted", json_boolean(t->drafted));
 }
 
-/* OpenAI's. Where usage comes behind it, it tells of all choices. */
+/* Makes a chunk in OpenAI's form. It has no usage if a usage chunk for all choices follows at the end. */
 static json_t *chunk_of(fr_telling *t, json_t *delta, size_t ids, bool end) {
     const fr_job *job = &t->choice->job;
     bool news = t->ids < ids && job->best >= 0;

@@ -1,4 +1,5 @@
-/* What answer.c is made of: a choice's pieces for a stream, the objects of each form. By the engine's thread alone. */
+/* Declares the parts of answer.c: the pieces of a choice that a stream sends, and the objects of each form. The
+ * engine's thread alone calls them. */
 #ifndef FR_TOOLS_SERVE_ANSWER_PARTS_H
 #define FR_TOOLS_SERVE_ANSWER_PARTS_H
 
@@ -8,59 +9,60 @@
 /* Figures of a choice, or of all choices of an answer. */
 typedef struct fr_timings {
     size_t prompt, cached, predicted, drafted, accepted; /* tokens */
-    size_t texts; /* they are of so many choices, each with a first token */
+    size_t texts; /* the number of choices, each with a first token */
     struct {
         size_t drafted, accepted;
     } depth[FR_STEP_MAX - 1];
     double began, first, ended; /* fr_seconds: a session's start, its first id, its end or now; 0: not yet */
 } fr_timings;
 
-/* Of an answer in another dialect, what is being told: answer_dialect.h. */
+/* The part of a reply that an answer in another dialect is sending now (answer_dialect.h). */
 typedef enum fr_item_kind { FR_ITEM_NONE, FR_ITEM_THOUGHT, FR_ITEM_TEXT, FR_ITEM_CALL } fr_item_kind;
 
 typedef struct fr_item {
     fr_item_kind kind;
     size_t index;  /* items before it */
-    fr_stream text; /* of it so far */
+    fr_stream text; /* the item's text so far */
     json_t *call;  /* {"id", "function": {"name", "arguments"}} */
-    json_t *logprobs, *news; /* of a text's ids; of those that came with the newest part. NULL: none are asked for */
-    bool last;     /* the reply has ended with it */
+    json_t *logprobs, *news; /* of all ids of a text, of its newest ids; NULL: none are asked for */
+    bool last;     /* it is the reply's last item */
 } fr_item;
 
-/* What an answer has been given of a choice. */
+/* The state of one choice's answer: the part of the choice that the client has already been sent. */
 typedef struct fr_telling {
     fr_generation_request *request;
     fr_choice *choice;
     fr_timings timings;
-    json_t *whole; /* the choice, once it has ended, of an answer that is no stream; */
-    double likely; /* the mean log-probability of its ids, where they have any */
+    json_t *whole; /* the ended choice of an answer that is no stream */
+    double likely; /* the mean log-probability of its ids, if they have any */
 
-    fr_reply_part part; /* what the text below is of */
-    fr_stream text;     /* that has been told of and not sent */
-    bool drafted;       /* it came from accepted drafts, where the request asked for that */
-    size_t known;       /* ids whose text has been told of */
-    size_t ids;         /* and those that the stream has had */
-    size_t offset;      /* characters of their texts */
-    size_t calls;       /* and tool calls */
-    json_t *call;       /* that is being told of */
+    fr_reply_part part; /* the part to which the text below belongs */
+    fr_stream text;     /* taken from the reply and not sent yet */
+    bool drafted;       /* it came from accepted drafts, if the request asks for that */
+    size_t known;       /* ids whose text was taken from the reply */
+    size_t ids;         /* ids that the stream was sent */
+    size_t offset;      /* characters of the texts of these */
+    size_t calls;       /* tool calls that the stream was sent */
+    json_t *call;       /* the call that is under way */
     bool begun;         /* the stream has had its first chunk */
-    bool echoed;        /* and its prompt */
-    bool progressed;    /* and was told that all of the prompt has been run */
+    bool echoed;        /* the stream has had the prompt */
+    bool progressed;    /* the stream was told that all of the prompt has been run */
 
     fr_item item;   /* of an answer in another dialect */
-    json_t *items;  /* that have ended, as whole answers have them; NULL: none has */
-    size_t events;  /* of the stream so far */
-    size_t thought; /* ids of what was thought */
+    json_t *items;  /* ended items, as whole answers have them; NULL: none */
+    size_t events;  /* that the stream was sent */
+    size_t thought; /* ids of the thought */
 } fr_telling;
 
 fr_telling *fr_telling_of(fr_generation_request *request, fr_choice *choice);
 
 /* ---------------------------------------------------------------------------------------------------------- timings */
 
-/* As the choice is now: of its session, which is open. */
+/* Updates the choice's figures from its session, which must be open. */
 void fr_timings_take(fr_telling *telling);
 
-/* All choices of a request together: each prompt once, the time from the first to the last. */
+/* Gives the figures of all choices of a request together: each prompt counts once, and the time runs from the first
+ * choice's start to the last one's end. */
 fr_timings fr_timings_of_request(const fr_generation_request *request);
 
 /* {"cache_n", "prompt_n", ..., "predicted_n", ...} as llama.cpp's server has them, and "draft_by_depth": [[drafted,
@@ -76,31 +78,31 @@ json_t *fr_timings_so_far(const fr_telling *telling);
 
 /* ----------------------------------------------------------------------------------------------------------- events */
 
-/* {"id", "object", "created", "model", "system_fingerprint", "choices"}. */
+/* Makes {"id", "object", "created", "model", "system_fingerprint", "choices"}. */
 json_t *fr_answer_object(const fr_generation_request *request, const char *object, json_t *choices);
 
-/* The next event of the stream, which begins with it. */
+/* Sends the next event of the stream, and starts the stream with the first one. */
 void fr_answer_send(fr_generation_request *request, json_t *event);
 void fr_answer_send_line(fr_generation_request *request, const char *line);
 
 /* ----------------------------------------------------------------------------------------------------------- chunks */
 
-/* A chunk of the choice with what is new: a chat's delta, or a text as `delta`; the ids from telling->ids on, before
- * `ids`. end: it is the choice's last. */
+/* Sends a chunk of the choice with what is new. delta: a chat's delta or a text. ids: the chunk covers the ids from
+ * telling->ids up to this one. end: it is the choice's last chunk. */
 void fr_chunk_send(fr_telling *telling, json_t *delta, size_t ids, bool end);
 
-/* Of how far its prompt has been run. */
+/* Sends how much of the prompt has been run. */
 void fr_chunk_send_progress(fr_telling *telling);
 
-/* Behind all choices, where it was asked for: what they took. */
+/* Sends the usage of all choices as the last chunk, if the request asked for it. */
 void fr_chunk_send_usage(fr_generation_request *request);
 
 /* ---------------------------------------------------------------------------------------------------------- telling */
 
-/* From now on the job's reply is told to the stream. */
+/* Starts to send the job's reply to the stream as it grows. */
 void fr_telling_begin(fr_telling *telling);
 
-/* Sends what is new; at its end all of it, and the last chunk. */
+/* Sends what is new of the reply. With `end` it also sends text that was held back, and the last chunk. */
 void fr_telling_send(fr_telling *telling, bool end);
 
 /* ----------------------------------------------------------------------------------------------------------- native */
@@ -109,7 +111,7 @@ void fr_telling_send(fr_telling *telling, bool end);
 json_t *fr_native_whole(fr_telling *telling);
 json_t *fr_native_end(fr_telling *telling);
 
-/* Part of a stream. */
+/* Gives one chunk of a stream. */
 json_t *fr_native_chunk(const fr_telling *telling, json_t *content, size_t ids);
 
 #endif

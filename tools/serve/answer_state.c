@@ -1,4 +1,4 @@
-/* What an answer keeps of a choice, from its first word of it to the end of the request (answer_parts.h). */
+/* Makes and frees the state that an answer keeps for a choice (answer_parts.h). */
 #include <stdlib.h>
 
 #include "tools/serve/answer_parts.h"

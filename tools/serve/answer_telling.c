@@ -1,4 +1,4 @@
-/* A job's reply on its way into a stream (answer_parts.h).
+/* Sends a job's reply to a stream (answer_parts.h).
  *
  * In: pieces of its parts, as the job's reply is fed with ids. Out: chunks, one for all pieces of a part that a step
  * gave, each with the ids whose text begins in it, or has no text of its own: an id whose text is held back, since a
@@ -6,7 +6,7 @@
 #include "tools/serve/answer_parts.h"
 #include "tools/serve/tool_kinds.h"
 
-/* How many ids of the reply have begun to show in so many bytes of content. */
+/* Counts the reply's ids whose text begins within so many bytes of the content. */
 static size_t ids_within(const fr_telling *t, size_t content) {
     const fr_reply *reply = &t->choice->job.reply;
     size_t ids = t->known;
@@ -35,13 +35,13 @@ static void add_text(fr_telling *t, fr_reply_part part, const char *text, size_t
     fr_stream_feed(&t->text, text, length, false);
 }
 
-/* Whether a byte of what is told now came with an accepted draft. */
+/* Returns true if the byte at `at` of the text that is being sent came from an accepted draft. */
 static bool is_drafted(const fr_telling *t, fr_reply_part part, size_t at) {
     const fr_job *job = &t->choice->job;
     return part == FR_REPLY_CONTENT ? job->text.accepted[job->text.written + at] : job->view.accepted;
 }
 
-/* In chunks that are drafted as a whole, or not at all. */
+/* Adds a text, split so that each chunk came from accepted drafts as a whole or not at all. */
 static void add_runs(fr_telling *t, fr_reply_part part, const char *text, size_t length) {
     for (size_t at = 0, end; at < length; at = end) {
         bool drafted = is_drafted(t, part, at);
@@ -63,7 +63,7 @@ static void begin_call(fr_telling *t, const char *id, size_t length) {
     fr_json_put(t->call, "function", json_object());
 }
 
-/* A call goes as a whole. */
+/* Sends a tool call as a whole. */
 static void end_call(fr_telling *t) {
     json_t *delta = json_object(), *calls = json_array();
     json_t *arguments = fr_json_bytes(t->text.bytes ? t->text.bytes : "", t->text.length);
@@ -76,7 +76,8 @@ static void end_call(fr_telling *t) {
     fr_chunk_send(t, delta, t->known, false);
 }
 
-/* An fr_reply_fn. A completion with pictures is a chat's reply, of which it has the content. */
+/* Takes a piece of the reply; an fr_reply_fn. A completion with pictures is run as a chat, and only its content is
+ * sent. */
 static void take_part(void *context, fr_reply_part part, const char *text, size_t length) {
     fr_telling *t = context;
     const fr_job *job = &t->choice->job;
@@ -113,7 +114,7 @@ void fr_telling_begin(fr_telling *t) {
     job->text.context = t;
 }
 
-/* Ids of a model without texts are all there is. */
+/* Sends what is new of the reply. A model without a tokenizer gives no text, so that its ids alone are sent. */
 void fr_telling_send(fr_telling *t, bool end) {
     const fr_reply *reply = &t->choice->job.reply;
     if (!t->call) send_text(t);

@@ -1,4 +1,4 @@
-/* Base64, read and written: see base64.h. */
+/* Reads and writes base64 (base64.h). */
 #include "tools/serve/base64.h"
 
 #include <stdlib.h>
@@ -8,13 +8,13 @@
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/* 64: it is no digit. */
+/* Gives the value of a digit; 64 if the character is no digit. */
 static unsigned digit_of(char c) {
     const char *at = c ? strchr(digits, c) : NULL;
     return at ? (unsigned)(at - digits) : 64;
 }
 
-/* Four digits to three bytes, of which padding leaves out the last ones: their bits must be 0. */
+/* Reads four digits into three bytes. Padding leaves out the last bytes, whose bits must be 0. */
 static bool read_group(const char *text, unsigned padding, unsigned char *bytes) {
     unsigned bits = 0;
     for (unsigned i = 0; i < 4; i++) {

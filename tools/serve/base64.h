@@ -1,14 +1,14 @@
-/* Base64 of RFC 4648, section 4: with its padding, and nothing else between. */
+/* Base64 of RFC 4648, section 4: with padding, and without any other characters between the digits. */
 #ifndef FR_TOOLS_SERVE_BASE64_H
 #define FR_TOOLS_SERVE_BASE64_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The bytes that a text stands for; free. NULL: it is no such text, or stands for none. */
+/* Gives the bytes that a text stands for, to be freed. NULL: the text is no base64, or stands for no bytes. */
 unsigned char *fr_base64_read(const char *text, size_t length, size_t *size);
 
-/* The text of bytes, with a NUL; free. */
+/* Gives the base64 text of the bytes with a NUL at its end, to be freed. */
 char *fr_base64_write(const unsigned char *bytes, size_t size);
 
 #endif

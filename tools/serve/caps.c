@@ -1,6 +1,6 @@
-/* Capabilities of chat templates (caps.h): each is asked for by words that stand nowhere else, and looked for in the
- * prompt. Contents as texts and as parts, arguments as texts and as objects the library makes what a template takes;
- * what else it would put elsewhere is left to the template here. */
+/* Finds out what a chat template supports (caps.h). It renders small conversations with words that stand nowhere else
+ * and looks for these words in the prompt. Conversions that the library makes itself (contents as text or parts,
+ * arguments as text or objects) are used as they are; anything else is left to the template. */
 #include "tools/serve/caps.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@
               "\"description\": \"d\", \"parameters\": {\"type\": \"object\", \"properties\": {\"a\": {\"type\": " \
               "\"integer\"}}}}}]}"
 
-/* Whether both words stand in what the template makes of it. */
+/* Returns true if the rendered conversation has both words. */
 static bool shows(const fr_tokenizer *tokenizer, const char *messages, const char *options, const char *one,
                   const char *other) {
     fr_marked_text text = {0};

@@ -1,4 +1,4 @@
-/* Which models a server has (catalog.h). */
+/* Finds the models of a server (catalog.h). */
 #include "tools/serve/catalog.h"
 
 #include <dirent.h>
@@ -11,7 +11,8 @@
 
 #include "tools/cli/output.h"
 
-/* Further parts of a file belong to the first. */
+/* Returns true for a GGUF file that is a model by its name: no hidden file, no vision part, and of several shards only
+ * the first. */
 static bool is_gguf(const char *name) {
     size_t length = strlen(name);
     const char *part = strstr(name, "-of-");
@@ -45,14 +46,15 @@ static char *only_gguf(const char *folder) {
     return NULL;
 }
 
-/* Where it lies, in a folder of one file that file: its bytes are what the model is known by. */
+/* Adds a model. A folder with one GGUF file is stored as that file's path, because the model is identified by the
+ * file's bytes. */
 static void add(fr_catalog *c, const char *path, const char *name) {
     char *file = is_published(path) ? NULL : only_gguf(path);
     c->list = fr_resize(c->list, c->count + 1, sizeof *c->list);
     c->list[c->count++] = (struct fr_catalog_model){.name = strdup(name), .path = file ? file : strdup(path)};
 }
 
-/* Called by a path's last part, without .gguf. */
+/* Adds a model with the last part of its path, without .gguf, as its name. */
 static void add_path(fr_catalog *c, const char *path) {
     size_t end = strlen(path);
     while (end > 1 && path[end - 1] == '/') end--;
@@ -65,7 +67,7 @@ static void add_path(fr_catalog *c, const char *path) {
     free(name);
 }
 
-/* Of a folder: it is as published, or has a GGUF file and no other. */
+/* Returns true for a GGUF file, and for a folder that holds a published model or exactly one GGUF file. */
 static bool is_model(const char *path, const char *name) {
     struct stat file;
     if (name[0] == '.' || stat(path, &file) != 0) return false;
@@ -95,7 +97,7 @@ static int read_folder(fr_catalog *c, const char *folder) {
     return 0;
 }
 
-/* One of a list: a name of another program's store, or a path. */
+/* Adds a model of a list: its entry is a path, or a name in another program's store. */
 static int add_listed(fr_catalog *c, const char *name) {
     char *path;
     if (name[0] == '\0') return fr_wrong_usage("--models: a name is missing between commas");

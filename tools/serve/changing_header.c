@@ -28,8 +28,8 @@ static json_t *without_header(const json_t *text) {
     return rest;
 }
 
-/* Removes parts that have nothing but such a line. If one text is left, it becomes the content itself, as without the
- * line. */
+/* Removes parts that have nothing but such a line. If one text is left, it becomes the content itself, as it would be
+ * without the line. */
 static void drop_header_of_parts(json_t *message, json_t *parts) {
     bool dropped = false;
     for (size_t i = json_array_size(parts); i-- > 0;) {

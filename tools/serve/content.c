@@ -1,4 +1,4 @@
-/* Which files a model is, and the hash of all of them: see content.h. */
+/* Lists the files of a model and hashes all of them (content.h). */
 #include "tools/serve/content.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static void free_names(names *all) {
     free(all->folder);
 }
 
-/* Its path; free. */
+/* Gives the path of a file, to be freed. */
 static char *path_of(const names *all, const char *name) {
     size_t size = strlen(all->folder) + strlen(name) + 1;
     char *path = fr_resize(NULL, size, 1);
@@ -53,7 +53,8 @@ static bool is_there(const names *all, const char *name) {
 #define SHARD_SUFFIX_LENGTH 20
 #define SHARDS_MAX          1024
 
-/* How many shards there are by a shard's name, 1 for other names; *stem is what all their names begin with. */
+/* Gives the number of shards that a shard's name states, or 1 for any other name. *stem is the length of the part that
+ * all shards' names begin with. */
 static unsigned count_shards(const char *name, size_t *stem) {
     unsigned number, count;
     char again[2 * SHARD_SUFFIX_LENGTH];
@@ -65,7 +66,8 @@ static unsigned count_shards(const char *name, size_t *stem) {
     return strcmp(again, name + *stem) == 0 && count <= SHARDS_MAX ? count : 1;
 }
 
-/* A file with a shard's name whose others are not there is one that was merged: alone it is the model. */
+/* Lists all shards of a file. If the other shards are missing, the file was merged under a shard's name, and it alone
+ * is the model. */
 static void list_shards(names *all, const char *name) {
     size_t stem = 0;
     unsigned count = count_shards(name, &stem);
@@ -85,7 +87,7 @@ static void list_shards(names *all, const char *name) {
 
 /* ----------------------------------------------------------------------------------------------------------- folder */
 
-/* Weights in one file are that one; else those that the index names, once each. */
+/* Lists the weights of a folder: model.safetensors if it is there, else each file that the index names, once. */
 static bool list_weights(const fr_content_run *run, names *all) {
     if (is_there(all, "model.safetensors")) {
         add_name(all, "model.safetensors");
@@ -126,7 +128,7 @@ static bool list_folder(const fr_content_run *run, names *all) {
 
 /* -------------------------------------------------------------------------------------------------------------- all */
 
-/* The files of the model of that path. */
+/* Lists the files of the model at that path. */
 static bool list_files(const fr_content_run *run, const char *path, names *all) {
     struct stat info;
     if (stat(path, &info) != 0) return fr_content_fail(run, "%s: %s", path, strerror(errno));
@@ -140,7 +142,8 @@ static bool list_files(const fr_content_run *run, const char *path, names *all) 
     return true;
 }
 
-/* A line of sha256sum for each. A name with a line feed could pass for two lines. */
+/* Writes a line of sha256sum for each file. A name with a line feed is refused, because it could pass for two
+ * lines. */
 static bool hash_lines(const fr_content_run *run, const names *all, FILE *lines) {
     for (size_t i = 0; i < all->count; i++) {
         char hash[FR_CONTENT_SIZE], *path = path_of(all, all->items[i]);

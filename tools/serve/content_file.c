@@ -1,4 +1,4 @@
-/* One file's hash, read or kept: see content_file.h. */
+/* Hashes one file, or reads the hash that was kept for it (content_file.h). */
 #include "tools/serve/content_file.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ bool fr_content_bytes(const fr_content_run *run, const void *bytes, size_t size,
     return code == 0 || fr_content_fail(run, "SHA-256: %s", gnutls_strerror(code));
 }
 
-/* A file's size and time: others mean other bytes. */
+/* A file's size and time of change. If they differ from those that were kept, the kept hash is not used. */
 typedef struct stamp {
     intmax_t size, seconds;
     long nanoseconds;
@@ -61,7 +61,7 @@ static ssize_t read_piece(int fd, char *piece) {
     return got;
 }
 
-/* All that there is to read; *size is how much that was. */
+/* Hashes the file to its end; *size is the number of bytes. */
 static bool read_through(const fr_content_run *run, int fd, const char *path, gnutls_hash_hd_t state, intmax_t *size) {
     char *piece = fr_resize(NULL, PIECE, 1);
     ssize_t got = 0;
@@ -128,14 +128,15 @@ static sum_file sum_file_beside(const char *path) {
     return (sum_file){text_of("%s.sha256", path), text_of("%s", slash ? slash + 1 : path)};
 }
 
-/* NULL: the user has none. */
+/* Gives the user's cache folder; NULL if there is none. */
 static char *cache_folder(void) {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     if (cache && cache[0] == '/') return text_of("%s/forerun", cache);
     return home && home[0] == '/' ? text_of("%s/.cache/forerun", home) : NULL;
 }
 
-/* Lists for files of all folders lie there beside each other: they are called by hashes of paths. */
+/* Gives the list of a file in the cache folder. Files of all folders have their lists there, so that each is named by
+ * a hash of its file's path. */
 static sum_file sum_file_in_cache(const fr_content_run *run, const char *path) {
     char *folder = cache_folder(), *whole = realpath(path, NULL), hash[FR_CONTENT_SIZE];
     sum_file cache = {0};
@@ -146,7 +147,7 @@ static sum_file sum_file_in_cache(const fr_content_run *run, const char *path) {
     return cache;
 }
 
-/* The folder that a file is to lie in, and the one that this lies in. */
+/* Makes the folder of a file, and its parent folder. */
 static void make_folders(const char *path) {
     char *folder = text_of("%.*s", (int)(strrchr(path, '/') - path), path), *last = strrchr(folder, '/');
     *last = 0;
@@ -167,7 +168,8 @@ static char *first_line(const stamp *at) {
     return text_of(OURS "%jd bytes, written at %jd.%09ld\n", at->size, at->seconds, at->nanoseconds);
 }
 
-/* What a list holds, NUL-terminated, NULL where there is none; no more than one of ours can have. */
+/* Gives the text of a list, NUL-terminated, or NULL if there is no file. It reads at most as many bytes as our own
+ * lists can have. */
 static char *read_list(const char *path) {
     FILE *file = fopen(path, "re");
     if (!file) return NULL;
@@ -177,7 +179,7 @@ static char *read_list(const char *path) {
     return text;
 }
 
-/* Whether the text is a list of ours for these bytes, whole; its hash. */
+/* Returns true if the text is a complete list that we wrote for a file of this size and time, and copies its hash. */
 static bool believe(const char *text, const char *name, const stamp *at, char hash[FR_CONTENT_SIZE]) {
     char *first = first_line(at);
     size_t length = strlen(first), digits = FR_CONTENT_SIZE - 1;
@@ -197,7 +199,7 @@ static bool is_kept(const sum_file *p, const stamp *at, char hash[FR_CONTENT_SIZ
     return kept;
 }
 
-/* A list of that name which somebody else wrote stays as it is. */
+/* Returns true if another program wrote a list of that name. Such a list is left unchanged. */
 static bool is_theirs(const char *path) {
     char *text = read_list(path);
     bool theirs = text && strncmp(text, OURS, strlen(OURS)) != 0;
@@ -212,7 +214,7 @@ static bool write_list(int fd, const sum_file *p, const stamp *at, const char *h
     return written;
 }
 
-/* Under another name first, so that nobody reads half of it. */
+/* Writes the list under another name first and renames it then, so that no other process reads half of it. */
 static bool keep(const sum_file *p, const stamp *at, const char *hash) {
     if (strpbrk(p->name, "\\\n") || is_theirs(p->list)) return false;
     char temporary[PATH_MAX];

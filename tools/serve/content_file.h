@@ -1,8 +1,9 @@
-/* One file's SHA-256, and what is kept of it, as gigabytes take seconds to read.
+/* Gives one file's SHA-256, and keeps it, because gigabytes take seconds to read.
  *
- * In: a file. Out: its hash, which is kept beside it in FILE.sha256 or, where that can't be written or is somebody
- * else's, in the user's cache folder ($XDG_CACHE_HOME/forerun, ~/.cache/forerun), with the file's size and time; and
- * believed while those are the same. It is a list as sha256sum -c takes it. Small files are read each time. */
+ * In: a file. Out: its hash. It is kept beside the file in FILE.sha256 or, if that can't be written or was written by
+ * another program, in the user's cache folder ($XDG_CACHE_HOME/forerun, ~/.cache/forerun). The kept list, which
+ * sha256sum -c can read, also has the file's size and time: the hash is used while both are unchanged. Small files are
+ * hashed each time. */
 #ifndef FR_TOOLS_SERVE_CONTENT_FILE_H
 #define FR_TOOLS_SERVE_CONTENT_FILE_H
 
@@ -10,19 +11,19 @@
 
 #include "tools/serve/content.h"
 
-/* How a hash is going: whom to ask whether to stop, and where a failure's line goes. */
+/* The state of a running hash: a function that may stop it, and room for an error line. */
 typedef struct fr_content_run {
-    bool (*stop)(void *context); /* NULL: nobody is asked */
+    bool (*stop)(void *context); /* NULL: it is not called */
     void *context;
     char *error; /* FR_CONTENT_ERROR bytes, "" as it begins */
 } fr_content_run;
 
 bool fr_content_file(const fr_content_run *run, const char *path, char hash[FR_CONTENT_SIZE]);
 
-/* The same of bytes in memory. */
+/* Hashes bytes in memory. */
 bool fr_content_bytes(const fr_content_run *run, const void *bytes, size_t size, char hash[FR_CONTENT_SIZE]);
 
-/* Writes a failure's line; gives false. */
+/* Writes the line of an error and returns false. */
 bool fr_content_fail(const fr_content_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -1,4 +1,4 @@
-/* Texts as rows (embeddings.h). */
+/* Turns texts into rows of numbers (embeddings.h). */
 #include "tools/serve/embeddings.h"
 
 #include <math.h>
@@ -32,11 +32,11 @@ typedef struct embedding {
     const fr_model_instance *model;
     dialect dialect;
     double arrived;
-    bool cuts; /* what a text has beyond the context is left out, as ollama does unless told otherwise */
+    bool cuts; /* a text is cut to the context, as ollama does unless told otherwise */
     input *inputs;
     size_t count, done;
     fr_pooling pooling;
-    size_t width, kept; /* of a row, and of it in the answer */
+    size_t width, kept; /* of a row, and of it that the answer has */
     bool base64;
     fr_session *session;
     float *row;    /* [width] */
@@ -89,7 +89,7 @@ static bool take_ids(embedding *e, const json_t *pieces, input *taken) {
     return true;
 }
 
-/* Joins the texts of parts as chats have them, [{"type": "text", "text": ...}, ...]; NULL: they are others. */
+/* Joins the texts of a content's parts, [{"type": "text", "text": ...}, ...]; NULL if a part is of another type. */
 static json_t *joined(const json_t *parts) {
     fr_stream text = {0};
     bool good = json_array_size(parts) > 0;
@@ -103,8 +103,8 @@ static json_t *joined(const json_t *parts) {
     return value;
 }
 
-/* Gives the text or the ids that an input is, a new reference: of an object the text of its "content", llama.cpp's
- * "prompt_string", or the one that a part of a content has. */
+/* Gives the text or the ids of an input, a new reference. An object's text is in "content", in llama.cpp's
+ * "prompt_string", or in "text" as in a part of a content. */
 static json_t *plain_of(const json_t *value) {
     const json_t *content = json_object_get(value, "content"), *text = json_object_get(value, "prompt_string");
     if (content) return joined(content);
@@ -112,7 +112,7 @@ static json_t *plain_of(const json_t *value) {
     return json_incref((json_t *)(uintptr_t)(text ? text : value));
 }
 
-/* One text, or one array of ids. */
+/* Takes one input: a text, or an array of ids. */
 static bool take_input(embedding *e, const json_t *value) {
     input *taken = &e->inputs[e->count++];
     *taken = (input){.ids = NULL};
@@ -198,7 +198,7 @@ static json_t *value_of(const embedding *e) {
     return value;
 }
 
-/* What is left of a row has length 1 again. */
+/* Scales a shortened row to length 1 again. */
 static void shorten(embedding *e) {
     double squares = 0;
     if (e->kept == e->width) return;
@@ -214,7 +214,7 @@ static fr_status open_session(embedding *e, const fr_job_setting *jobs) {
     return status;
 }
 
-/* One text. */
+/* Runs one text. */
 static bool run_piece(fr_chore *chore, const fr_job_setting *jobs) {
     embedding *e = (embedding *)chore;
     const input *next = &e->inputs[e->done];

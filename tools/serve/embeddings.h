@@ -1,8 +1,8 @@
-/* POST /v1/embeddings, and ollama's /api/embed and /api/embeddings: texts, or ids, as rows of numbers.
+/* Answers POST /v1/embeddings, and ollama's /api/embed and /api/embeddings: it gives a row of numbers for each text.
  *
- * In: OpenAI's "input", a text or an array of texts, ids or arrays of ids; "encoding_format" float or base64,
- * "dimensions". Out: a list of rows of length 1 in their order, and how many tokens they took. A text goes through the
- * model between two rounds of those under way. */
+ * In: OpenAI's "input" (a text, an array of texts, ids, or arrays of ids), "encoding_format" (float or base64) and
+ * "dimensions". Out: a list of rows of length 1 in the order of the inputs, and the number of tokens. A text is run
+ * between two rounds of the texts that are being generated. */
 #ifndef FR_TOOLS_SERVE_EMBEDDINGS_H
 #define FR_TOOLS_SERVE_EMBEDDINGS_H
 
@@ -10,7 +10,8 @@
 
 void fr_embeddings_answer(fr_http_exchange *exchange, const fr_model_instance *model);
 
-/* The same as ollama has it, texts that are too long cut unless "truncate" is false; and one text, "prompt". */
+/* The same in ollama's form: texts that are too long are cut unless "truncate" is false. The older path takes one
+ * text, "prompt". */
 void fr_embeddings_answer_ollama(fr_http_exchange *exchange, const fr_model_instance *model);
 void fr_embeddings_answer_ollama_older(fr_http_exchange *exchange, const fr_model_instance *model);
 

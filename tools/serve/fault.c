@@ -1,4 +1,4 @@
-/* Errors as a server's clients know them (fault.h). */
+/* Makes errors in the form that a server's clients expect (fault.h). */
 #include "tools/serve/fault.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Errors as a server's clients know them.
+/* Makes errors in the form that a server's clients expect.
  *
  * In: an HTTP status, or a status of the library. Out: {"error": {"code", "message", "type"}} of OpenAI's and
  * llama.cpp's servers, or Anthropic's; which type goes with a status. */
@@ -9,23 +9,23 @@
 
 #include "forerun.h"
 
-/* 401 authentication_error, 403 permission_error, 404 not_found_error, other 4.. invalid_request_error, 501
- * not_supported_error, 503 unavailable_error, else server_error. */
+/* Gives the error's type: 401 authentication_error, 403 permission_error, 404 not_found_error, other 4xx
+ * invalid_request_error, 501 not_supported_error, 503 unavailable_error, any other status server_error. */
 const char *fr_fault_type(unsigned http);
 
-/* 400 for what the client can mend, 503 for memory, else 500. */
+/* Gives the HTTP status: 400 for an error that the client can correct, 503 for lack of memory, else 500. */
 unsigned fr_fault_http(fr_status status);
 
-/* The message may be any bytes: what is not UTF-8 becomes U+FFFD. */
+/* Makes an error. The message may be any bytes: those that are not UTF-8 become U+FFFD. */
 json_t *fr_fault_json(unsigned http, const char *message);
 
-/* Such an error, handed over, as Anthropic's clients know them: {"type": "error", "error": {"type", "message"}}. */
+/* Turns such an error, which it takes over, into Anthropic's form: {"type": "error", "error": {"type", "message"}}. */
 json_t *fr_fault_of_anthropic(json_t *fault);
 
-/* And ollama's: {"error": message}. */
+/* Turns it into ollama's form: {"error": message}. */
 json_t *fr_fault_of_ollama(json_t *fault);
 
-/* An error in the form of those who ask at a path (NULL: none is known yet). */
+/* Makes an error in the form of the API that has this path (NULL: the path is not known yet). */
 json_t *fr_fault_at(const char *path, unsigned http, const char *message);
 
 #endif

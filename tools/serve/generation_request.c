@@ -1,5 +1,5 @@
-/* A request for text, read (generation_request.h): its members once, its prompts each once, and a job for each choice
- * of each. */
+/* Reads a request for text (generation_request.h): its members and each of its prompts once, and makes a job for each
+ * choice of each prompt. */
 #include "tools/serve/generation_request.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "tools/serve/seconds.h"
 #include "tools/serve/tool_kinds.h"
 
-/* "chatcmpl-" and 32 hexadecimal digits that no other answer has. */
+/* Gives the request an id: "chatcmpl-" and 32 random hexadecimal digits, so that no other answer has it. */
 static void name_request(fr_generation_request *request) {
     unsigned char drawn[16] = {0};
     int at =
@@ -29,7 +29,8 @@ static void name_request(fr_generation_request *request) {
 
 /* ---------------------------------------------------------------------------------------------------------- prompts */
 
-/* llama.cpp's rule: an array with an id in it is one prompt, any other one has a prompt for each of its elements. */
+/* Returns true if the prompt is a list of prompts. The rule is llama.cpp's: an array with an id in it is one prompt,
+ * any other array has a prompt in each element. */
 static bool has_several(const json_t *prompt) {
     for (size_t i = 0; i < json_array_size(prompt); i++)
         if (json_is_integer(json_array_get(prompt, i))) return false;
@@ -46,7 +47,7 @@ static const json_t *prompt_at(const fr_generation_request *request, size_t inde
     return has_several(prompt) ? json_array_get(prompt, index) : prompt;
 }
 
-/* The engine would refuse both, but only once it has the time. */
+/* Checks the prompt's length and ids. The engine would refuse both too, but only when the request's turn comes. */
 static bool check_prompt(fr_generation_request *request, fr_job *job) {
     int64_t context = request->setting->context, vocab = fr_model_fact(request->setting->loaded->model, FR_FACT_VOCAB);
     size_t count = job->prompt.count;
@@ -73,7 +74,7 @@ static bool take_prompt(fr_generation_request *request, fr_job *job, size_t inde
 
 /* ---------------------------------------------------------------------------------------------------------- choices */
 
-/* A request without a seed, and a command line without one, draws it: answers are to differ. */
+/* Draws a random seed if neither the request nor the command line has one, so that answers differ. */
 static bool settle_seed(fr_job *job) {
     const fr_arguments *args = job->setting->args;
     const json_t *seed = json_object_get(job->request, "seed");
@@ -83,7 +84,7 @@ static bool settle_seed(fr_job *job) {
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_SEED, job->seed));
 }
 
-/* Gives the job that was refused; NULL: all were taken. */
+/* Reads the choices. Returns the job that was refused; NULL if all were taken. */
 static const fr_job *take_choices(fr_generation_request *request, fr_job *members) {
     for (size_t i = 0; i < request->count; i++) {
         fr_choice *choice = &request->choices[i];
@@ -123,7 +124,7 @@ static void end_choices(fr_generation_request *request) {
     request->count = 0;
 }
 
-/* Makes functions of tools of other kinds. */
+/* Turns tools of other kinds into functions. */
 static bool take_tools(fr_generation_request *request, fr_job *members) {
     char error[FR_DIALECT_ERROR];
     request->called = json_object();

@@ -1,7 +1,7 @@
-/* The last rounds of a scheduler (history.h).
+/* Records the last rounds of a scheduler (history.h).
  *
- * What a session ran in a round is what its figures say: of a prompt the ids that no longer wait and that were not
- * found in the cache, else one row and one for each draft. */
+ * The rows that a session ran in a round follow from its figures. While its prompt is run these are the ids that no
+ * longer wait and were not found in the cache; after that, one row and one for each draft. */
 #include "tools/serve/history.h"
 
 #include <pthread.h>

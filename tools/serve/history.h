@@ -1,7 +1,7 @@
-/* The last rounds of a scheduler: how many rows each had, whose, and what they gave.
+/* Records the last rounds of a scheduler: the number of rows of each session, and the ids that they gave.
  *
- * In: each session's part in a round before it is run and behind it, from the engine's thread. Out: JSON for any
- * thread. Rounds are counted from 1; the last FR_HISTORY_ROUNDS are kept. */
+ * In: each session's part in a round, before and after it is run, from the engine's thread. Out: JSON for any thread.
+ * Rounds are counted from 1; the last FR_HISTORY_ROUNDS are kept. */
 #ifndef FR_TOOLS_SERVE_HISTORY_H
 #define FR_TOOLS_SERVE_HISTORY_H
 
@@ -16,17 +16,17 @@ typedef struct fr_history fr_history;
 fr_history *fr_history_new(size_t slots);
 void fr_history_free(fr_history *history);
 
-/* Ids that a session is still to run, and those that it need never run: a round takes from the former what it runs, and
- * what it finds. */
+/* Gives the number of a prompt's ids that the session has still to run or to find in the cache. A round reduces it by
+ * both. */
 double fr_history_left(const fr_session *session);
 
-/* The part of the session at a slot; the same in the same order once the round has been run, and its end. */
+/* Records the session of a slot before a round and, in the same order, after it; the third call ends the round. */
 void fr_history_before(fr_history *history, size_t slot, const fr_round *round);
 void fr_history_behind(fr_history *history, size_t slot, const fr_round *round);
 void fr_history_end(fr_history *history, double seconds);
 
-/* Those behind round `after`, a new value: {"slots", "total", "rounds": [{"ms", "rows": [[slot, rows, ids, prompt],
- * ...]}, ...]}, the oldest first; prompt: its rows were a prompt's; total: the number of the last one. */
+/* Gives the rounds after round `after`, the oldest first, a new value: {"slots", "total", "rounds": [{"ms", "rows":
+ * [[slot, rows, ids, prompt], ...]}, ...]}. prompt: the rows were of a prompt; total: the number of the last round. */
 json_t *fr_history_json(fr_history *history, unsigned long long after);
 
 #endif

@@ -1,4 +1,4 @@
-/* HTTP/1.1 for a server: libmicrohttpd, opened and closed (http.h). */
+/* Opens and closes the HTTP/1.1 server, which uses libmicrohttpd (http.h). */
 #include "tools/serve/http.h"
 
 #include <stdio.h>
@@ -16,7 +16,8 @@
 #define LINGER  1000          /* milliseconds in which answers that are complete can be taken at the end */
 #define OTHER_FILES 256       /* open files that are no connections: models, slots, logs */
 
-/* What libmicrohttpd says while it starts tells why it doesn't; later it says what clients do wrong. */
+/* Keeps libmicrohttpd's last message while it starts, because it tells why a start failed. Later messages, about
+ * clients' errors, are dropped. */
 static void keep_message(void *context, const char *format, va_list values) {
     fr_http *http = context;
     if (http->started) return;
@@ -24,8 +25,9 @@ static void keep_message(void *context, const char *format, va_list values) {
     http->message[strcspn(http->message, "\n")] = '\0';
 }
 
-/* Whether one more connection is taken. (MHD_quiesce_daemon would let go of the socket, but two of libmicrohttpd's
- * threads may then take it out of the same epoll set, of which it thinks so ill that it aborts.) */
+/* Returns MHD_YES if a new connection may be accepted. MHD_quiesce_daemon, which also stops new connections, is not
+ * used: it gives the socket away, two of libmicrohttpd's threads may then remove it from the same epoll set, and the
+ * second of them aborts the process. */
 static enum MHD_Result takes(void *http, const struct sockaddr *from, socklen_t length) {
     (void)from;
     (void)length;
@@ -69,7 +71,7 @@ static void allow_open_files(const fr_http_setting *setting) {
     rlim_t wanted = (rlim_t)setting->connections + FR_HTTP_EXCESS + OTHER_FILES;
     if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= wanted) return;
     files.rlim_cur = files.rlim_max < wanted ? files.rlim_max : wanted;
-    setrlimit(RLIMIT_NOFILE, &files); /* where that is refused, new connections wait for others to be closed */
+    setrlimit(RLIMIT_NOFILE, &files); /* if that is refused, new connections wait until old ones close */
 }
 
 static bool start_helpers(fr_http *http) {

@@ -1,5 +1,5 @@
-/* A request over HTTP, and its answer: who holds it, and what has been written and not yet taken
- * (http_exchange_parts.h). */
+/* Implements an exchange, a request over HTTP with its answer: its holders, and the bytes that are written and not yet
+ * taken (http_exchange_parts.h). */
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -80,14 +80,14 @@ static void free_exchange(fr_http_exchange *exchange) {
     free(exchange);
 }
 
-/* The connection goes on, if it waits: there is something for it to do. Under the lock. */
+/* Resumes a suspended connection, because it has something to do. Call it under the lock. */
 static void wake(fr_http_exchange *exchange) {
     if (!exchange->suspended) return;
     exchange->suspended = false;
     MHD_resume_connection(exchange->connection);
 }
 
-/* Under the lock. */
+/* Returns true if all of the answer has been written. Call it under the lock. */
 static bool is_complete(const fr_http_exchange *exchange) {
     return exchange->answer == FR_EXCHANGE_WHOLE || exchange->ended;
 }
@@ -140,7 +140,7 @@ void fr_http_exchange_set_header(fr_http_exchange *exchange, const char *name, c
     pthread_mutex_unlock(&exchange->lock);
 }
 
-/* Under the lock. */
+/* Appends bytes of the answer. Call it under the lock. */
 static void append(fr_http_exchange *exchange, const char *bytes, size_t length) {
     if (exchange->taken > exchange->size / 2) {
         memmove(exchange->bytes, exchange->bytes + exchange->taken, exchange->size - exchange->taken);
@@ -158,7 +158,7 @@ static void append(fr_http_exchange *exchange, const char *bytes, size_t length)
     exchange->written = fr_http_clock();
 }
 
-/* From now on the client has to take it. Under the lock. */
+/* Starts the time in which the client must read the answer. Call it under the lock. */
 static void start_deadline(fr_http_exchange *exchange) {
     int64_t allowance = (int64_t)(exchange->size - exchange->taken) / FR_HTTP_BYTES_PER_MS;
     if (exchange->deadline) atomic_store(exchange->deadline, fr_http_clock() + exchange->timeout + allowance);
@@ -178,7 +178,8 @@ void fr_http_exchange_answer(fr_http_exchange *exchange, unsigned status, const 
     pthread_mutex_unlock(&exchange->lock);
 }
 
-/* The message of an error in any dialect: {"error": {"message": ...}}, or ollama's {"error": ...}. */
+/* Keeps the message of an error of any dialect for the log: {"error": {"message": ...}}, or ollama's {"error":
+ * ...}. */
 static void keep_error(fr_http_exchange *exchange, const json_t *value) {
     const json_t *error = json_object_get(value, "error"), *message = json_object_get(error, "message");
     const char *text = json_string_value(message ? message : error);
@@ -242,7 +243,7 @@ void fr_http_exchange_end(fr_http_exchange *exchange) {
     pthread_mutex_unlock(&exchange->lock);
 }
 
-/* Under the lock. */
+/* Moves bytes of the answer to the connection. Call it under the lock. */
 static ssize_t take(fr_http_exchange *exchange, char *bytes, size_t room) {
     size_t length = exchange->size - exchange->taken < room ? exchange->size - exchange->taken : room;
     memcpy(bytes, exchange->bytes + exchange->taken, length);

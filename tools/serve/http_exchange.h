@@ -1,9 +1,9 @@
-/* A request over HTTP, and its answer.
+/* An exchange: a request over HTTP, and its answer.
  *
- * In: what a client sent, whole. Out: one answer, at once or later, in one piece or as a stream of pieces. The first to
- * hold an exchange is the connection that it came by; who will answer later holds it too (fr_http_exchange_hold), and
- * then any thread may do so. All functions may be called by any thread; what is written to a client that has gone is
- * dropped. */
+ * In: a client's complete request. Out: one answer, at once or later, as a whole or as a stream. The first holder of
+ * an exchange is the connection on which it came; a thread that answers later must hold it too
+ * (fr_http_exchange_hold), and then any thread may answer. Any thread may call the functions; bytes for a client that
+ * has gone are dropped. */
 #ifndef FR_TOOLS_SERVE_HTTP_EXCHANGE_H
 #define FR_TOOLS_SERVE_HTTP_EXCHANGE_H
 
@@ -13,18 +13,20 @@
 
 typedef struct fr_http_exchange fr_http_exchange;
 
-/* What was asked for. The path has no query, and %XX in it has been read. Of the query a key's value, "" for a key that
- * has none, NULL for one that is not there. All last as long as the exchange. */
+/* Give the parts of the request, which are valid as long as the exchange. The path has no query, and its %XX are
+ * decoded. fr_http_exchange_query gives the value of a key of the query: "" for a key without a value, NULL for a key
+ * that is missing. */
 const char *fr_http_exchange_method(const fr_http_exchange *exchange);
 const char *fr_http_exchange_path(const fr_http_exchange *exchange);
 const char *fr_http_exchange_query(const fr_http_exchange *exchange, const char *key);
 const char *fr_http_exchange_body(const fr_http_exchange *exchange, size_t *length);
 
-/* Tags of what the client has already (If-None-Match); NULL: it has said nothing of that. */
+/* Gives the tags of the versions that the client has already (If-None-Match); NULL if it sent none. */
 const char *fr_http_exchange_has(const fr_http_exchange *exchange);
 
-/* Figures of the texts that an exchange asked for, for its line in the log: tokens of its prompts, of these found in
- * the cache, generated; seconds until the first one; why they ended. `end` is a constant text. */
+/* Figures of an exchange's texts for its line in the log: tokens of its prompts, how many of these were found in
+ * the cache, tokens generated, seconds until the first one, and the reason why the texts ended. `end` is a constant
+ * text. */
 typedef struct fr_http_exchange_texts {
     size_t prompt, cached, generated;
     double first;
@@ -33,8 +35,8 @@ typedef struct fr_http_exchange_texts {
 
 void fr_http_exchange_note_texts(fr_http_exchange *exchange, const fr_http_exchange_texts *texts);
 
-/* An exchange that has ended: the status of its answer (499: the client went away before there was one), the error's
- * message ("": none), seconds since its request began, and its texts (NULL: it asked for none). */
+/* An exchange that has ended: the status of its answer (499: the client left before it began), an error's message ("":
+ * no error), the seconds since its request began, and its texts (NULL: it asked for none). */
 typedef struct fr_http_exchange_report {
     const char *client, *method, *path, *error;
     unsigned status;
@@ -44,38 +46,38 @@ typedef struct fr_http_exchange_report {
 
 typedef void fr_http_exchange_report_fn(void *context, const fr_http_exchange_report *report);
 
-/* What its body was read to, for who reads it next: handed over, and taken back (NULL: nothing is kept). By one thread
- * at a time, before the answer. */
+/* Keep the body that was parsed as JSON, and give it back (NULL: none is kept), so that it is not parsed twice; both
+ * pass ownership. One thread at a time, before the answer. */
 void fr_http_exchange_keep(fr_http_exchange *exchange, json_t *body);
 json_t *fr_http_exchange_kept(fr_http_exchange *exchange);
 
-/* Whoever holds an exchange releases it once. One that nobody holds besides its connection, and that has no answer or
- * half of one, is cut off. */
+/* Add a holder, and release one. Each holder releases an exchange once. If only the connection still holds an exchange
+ * without a complete answer, the exchange is cut off. */
 void fr_http_exchange_hold(fr_http_exchange *exchange);
 void fr_http_exchange_release(fr_http_exchange *exchange);
 
-/* One more header of the answer, which has not begun yet. Copied. */
+/* Sets one more header of the answer, which must not have begun. The texts are copied. */
 void fr_http_exchange_set_header(fr_http_exchange *exchange, const char *name, const char *value);
 
-/* The whole answer: an HTTP status, a content type, bytes, which are copied; or JSON, which is handed over. */
+/* Answers with a status, a content type and bytes, which are copied, or with JSON, which is taken over. */
 void fr_http_exchange_answer(fr_http_exchange *exchange, unsigned status, const char *type, const char *bytes,
                              size_t length);
 void fr_http_exchange_answer_json(fr_http_exchange *exchange, unsigned status, json_t *value);
 
-/* An error as the whole answer: {"error": {"code": STATUS, "message", "type"}}, of the type that goes with the status,
- * or as who asks at its path has them (fault.h). */
+/* Answers with an error, {"error": {"code": STATUS, "message", "type"}}, with the type that belongs to the status, or
+ * in the form of the API that has the path (fault.h). */
 void fr_http_exchange_refuse(fr_http_exchange *exchange, unsigned status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* An answer in pieces, with status 200: server-sent events, say. */
+/* Begin, continue and end an answer in pieces, with status 200: for example server-sent events. */
 void fr_http_exchange_begin(fr_http_exchange *exchange, const char *type);
 void fr_http_exchange_write(fr_http_exchange *exchange, const char *bytes, size_t length);
 void fr_http_exchange_end(fr_http_exchange *exchange);
 
-/* Whether the client has gone away, so that nobody waits for an answer. Looks at the connection. */
+/* Returns true if the client has gone, so that the answer can be dropped. Looks at the connection. */
 bool fr_http_exchange_gone(fr_http_exchange *exchange);
 
-/* Bytes that were written and that the client has not taken yet; seconds since anything was written. */
+/* Give the number of bytes that were written and not yet read by the client, and the seconds since the last write. */
 size_t fr_http_exchange_unread(fr_http_exchange *exchange);
 double fr_http_exchange_silent(fr_http_exchange *exchange);
 

@@ -1,11 +1,12 @@
-/* What an exchange is made of: between http_exchange.c and the files of the HTTP server.
+/* The inside of an exchange, shared by http_exchange.c and the files of the HTTP server.
  *
  *     read --dispatched--> open --answer--> whole --taken by the connection-->  done
  *                           |                                                    ^
  *                           '--begin--> stream --end, and all of it taken--------'
  *
- * An exchange without anything to send has its connection suspended. The connection's thread alone suspends, under the
- * exchange's lock; whoever writes, ends or lets go resumes, under the same lock, so that no wake-up is lost between. */
+ * While an exchange has nothing to send its connection is suspended. Only the connection's thread suspends it, under
+ * the exchange's lock. A thread that writes, ends or releases the exchange resumes it under the same lock, so that no
+ * wake-up is lost. */
 #ifndef FR_TOOLS_SERVE_HTTP_EXCHANGE_PARTS_H
 #define FR_TOOLS_SERVE_HTTP_EXCHANGE_PARTS_H
 
@@ -25,15 +26,15 @@ typedef struct fr_http_exchange_pairs {
     size_t count;
 } fr_http_exchange_pairs;
 
-/* Monotonic milliseconds, as all times here. */
+/* Gives monotonic milliseconds. All times here are in this unit. */
 int64_t fr_http_clock(void);
 
 char *fr_http_copy_text(const char *text);
 
-/* Bytes a millisecond: a client that takes or sends this many has time for any length. */
+/* Bytes per millisecond: a client that is at least this fast is never cut off, however much it sends or reads. */
 #define FR_HTTP_BYTES_PER_MS 16
 
-/* The connection that exchanges come by, and what all exchanges of a server share. */
+/* The connection on which exchanges come, and the state that all exchanges of a server share. */
 typedef struct fr_http_exchange_origin {
     struct MHD_Connection *connection;
     int fd;
@@ -41,7 +42,7 @@ typedef struct fr_http_exchange_origin {
     _Atomic int64_t *deadline; /* 0: none */
     int64_t timeout;           /* for an answer to be taken, once it is whole */
     _Atomic size_t *bodies;    /* bytes of all bodies that are held */
-    fr_http_exchange_report_fn *report; /* called once an exchange has ended; NULL: nobody is told */
+    fr_http_exchange_report_fn *report; /* called once an exchange has ended; NULL: no report */
     void *context;
 } fr_http_exchange_origin;
 
@@ -58,21 +59,21 @@ struct fr_http_exchange {
     fr_http_exchange_report_fn *report;
     void *context;
     json_t *kept; /* the body as JSON, once it was read to that and not taken yet */
-    bool head; /* HEAD, which is GET to whoever answers */
+    bool head; /* HEAD, which is answered like GET */
     bool dispatched, too_large;
 
     pthread_mutex_t lock; /* of all that follows */
     unsigned holders;
     int64_t whole; /* when the request was; 0: not yet */
     bool stayed;   /* the client had not closed its side a moment after that */
-    struct MHD_Connection *connection; /* NULL: it has let go */
+    struct MHD_Connection *connection; /* NULL: it has released the exchange */
     int fd;                            /* its socket, as long as it is there */
     _Atomic int64_t *deadline;         /* the connection's; 0: none */
     int64_t timeout;                   /* for an answer to be taken, once it is whole */
     bool suspended;
     enum { FR_EXCHANGE_OPEN, FR_EXCHANGE_WHOLE, FR_EXCHANGE_STREAM } answer;
     bool ended; /* a stream has all its bytes */
-    bool cut;   /* nobody will answer, or go on with it */
+    bool cut;   /* it gets no answer, or no more of its answer */
     unsigned status;
     char *type;
     fr_http_exchange_pairs headers;
@@ -84,27 +85,27 @@ struct fr_http_exchange {
     int64_t written; /* when anything was last */
 };
 
-/* An exchange with one holder, its connection. What the origin points to must outlive it. */
+/* Makes an exchange with one holder, its connection. The objects to which the origin points must outlive it. */
 fr_http_exchange *fr_http_exchange_new(const fr_http_exchange_origin *origin);
 
-/* In a target in its absolute form, "http://host:8080/path?a=b", as proxies are asked, the part between "//" and the
- * path; NULL: it has none. */
+/* Gives the host of a target in absolute form, as proxies receive it: the part of "http://host:8080/path?a=b" between
+ * "//" and the path. NULL if the target has none. */
 const char *fr_http_authority(const char *target, size_t *length);
 
-/* The method and the target of a request line, "/path?a=b", or such a one behind "http://host". False: it is none, by
- * its %XX or otherwise. */
+/* Reads the method and the target of a request line: "/path?a=b", with or without "http://host" before it. Returns
+ * false if the target is malformed, for example in a %XX. */
 bool fr_http_exchange_read_line(fr_http_exchange *exchange, const char *method, const char *target);
 
-/* More of the body; false: there is no room for that many bytes. */
+/* Adds bytes to the body. Returns false if it would be longer than the limit. */
 bool fr_http_exchange_add_body(fr_http_exchange *exchange, const char *bytes, size_t length, size_t limit);
 
-/* The connection's content reader, of a stream. */
+/* Gives bytes of a stream to libmicrohttpd; its content reader callback. */
 ssize_t fr_http_exchange_read(void *exchange, uint64_t position, char *bytes, size_t room);
 
-/* Nobody will answer any more. */
+/* Marks an exchange that will get no further answer. */
 void fr_http_exchange_cut(fr_http_exchange *exchange);
 
-/* The connection lets go: what it hadn't been given is dropped. */
+/* Releases the exchange from its connection. Bytes that were not given to the connection are dropped. */
 void fr_http_exchange_detach(fr_http_exchange *exchange);
 
 #endif

@@ -1,4 +1,4 @@
-/* What an exchange asks for: its method, its path, its query and its body, as they come from a connection
+/* Reads the request of an exchange: its method, path, query and body, as they come from a connection
  * (http_exchange_parts.h). */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,8 @@ static int hex_digit(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A new text with its %XX read, and '+' as a blank where that is so; NULL where a %XX is none, or a NUL. */
+/* Decodes %XX, and with `plus` also '+' as a blank, into a new text. NULL if a %XX is malformed or stands for a
+ * NUL. */
 static char *unescape(const char *bytes, size_t length, bool plus) {
     char *text = fr_resize(NULL, length + 1, 1), *out = text;
     for (size_t i = 0; i < length; i++) {

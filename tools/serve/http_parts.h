@@ -1,8 +1,8 @@
-/* What the HTTP server is made of: between http.c, which opens and closes it, http_listen.c, http_request.c, which has
- * libmicrohttpd's callbacks for requests, http_work.c, whose threads answer slow ones, and http_watch.c, which knows
- * the connections.
+/* The inside of the HTTP server, shared by its files: http.c opens and closes it, http_listen.c opens its socket,
+ * http_request.c has libmicrohttpd's callbacks for requests, http_work.c has the threads that answer slow requests,
+ * and http_watch.c keeps the list of connections.
  *
- * Locks: the server's, then an exchange's, then libmicrohttpd's. */
+ * Take the locks in this order: the server's, an exchange's, libmicrohttpd's. */
 #ifndef FR_TOOLS_SERVE_HTTP_PARTS_H
 #define FR_TOOLS_SERVE_HTTP_PARTS_H
 
@@ -11,16 +11,16 @@
 #include "tools/serve/http.h"
 #include "tools/serve/http_exchange_parts.h"
 
-/* Bytes of a request line's target, and of a request before its body, at most. What is far beyond them libmicrohttpd
- * refuses itself, in words of its own, as it has no memory to read it. */
+/* The longest target of a request line and the largest headers, in bytes. A request that exceeds them by far is
+ * refused by libmicrohttpd itself, with its own message, because it has no memory to read it. */
 #define FR_HTTP_TARGET_MOST  (16 * 1024)
 #define FR_HTTP_HEADERS_MOST (48 * 1024)
 
-/* Connections above the limits that are kept for a moment, so that their clients are told so (503). Beyond these, new
- * ones wait in the system's queue. */
+/* Connections above the limits that are kept for a moment, so that their clients get a 503. Above this number, new
+ * connections wait in the system's queue. */
 #define FR_HTTP_EXCESS 256
 
-/* A connection, from the time that it is accepted. */
+/* A connection, from the moment when it is accepted. */
 typedef struct fr_http_link {
     fr_http *http;
     struct fr_http_link *previous, *next;
@@ -38,7 +38,7 @@ typedef struct fr_http_link {
 /* An exchange that takes long to be read and waits for a thread. */
 typedef struct fr_http_task fr_http_task;
 
-/* One watches, the others work. */
+/* The number of helper threads: one watches connections, the others answer slow requests. */
 enum { FR_HTTP_HELPERS = 1 + 4 };
 
 struct fr_http {
@@ -66,11 +66,11 @@ struct fr_http {
     size_t helper_count;
 };
 
-/* A socket that listens, its address as a URL without the scheme, and whether only this machine can reach it. Gives the
- * exit status. */
+/* Opens a socket that listens, gives its address as a URL without the scheme, and tells if only this machine can reach
+ * it. Gives the exit status. */
 int fr_http_listen(const char *host, uint16_t port, int *socket, char *address, size_t size, bool *loopback);
 
-/* libmicrohttpd's callbacks, with the server as their context. */
+/* The callbacks of libmicrohttpd; the server is their context. */
 void *fr_http_see_target(void *http, const char *target, struct MHD_Connection *connection);
 size_t fr_http_keep_escapes(void *http, struct MHD_Connection *connection, char *text);
 enum MHD_Result fr_http_request(void *http, struct MHD_Connection *connection, const char *url, const char *method,
@@ -80,27 +80,28 @@ void fr_http_completed(void *http, struct MHD_Connection *connection, void **exc
 void fr_http_connection(void *http, struct MHD_Connection *connection, void **link,
                         enum MHD_ConnectionNotificationCode what);
 
-/* Tells whether the connection is within the limits by now; if so, the time until a request must be there starts
+/* Returns true if the connection is within the limits by now. The time in which its request must arrive then starts
  * anew. */
 bool fr_http_link_admit(fr_http_link *link);
 
-/* An exchange of a connection begins, is handed on, and ends. Beginning fails where the server closes. */
+/* Begin an exchange of a connection, hand it on, and end it. Beginning fails if the server is closing. */
 bool fr_http_link_begin(fr_http_link *link, fr_http_exchange *exchange);
 void fr_http_link_dispatch(fr_http_link *link);
 void fr_http_link_end(fr_http_link *link, fr_http_exchange *exchange);
 
-/* Answers the exchange: now, or soon, by one of the threads for slow ones. */
+/* Answers the exchange at once, or hands it to a thread for slow requests. */
 void fr_http_hand(fr_http *http, fr_http_exchange *exchange);
 
-/* Such a thread, and the one that cuts connections whose deadline is over: of one `http`. */
+/* The main functions of two threads, with the server as their argument: one answers slow requests, the other cuts
+ * connections whose deadline has passed. */
 void *fr_http_work(void *http);
 void *fr_http_watch(void *http);
 
-/* What waits for a thread will have none: the server closes. Under its lock. */
+/* Drops the exchanges that wait for a thread, because the server is closing. Call it under the server's lock. */
 void fr_http_drop_tasks(fr_http *http);
 
-/* No exchange begins from now on; each that has no whole answer is cut; answers are sent, for `milliseconds` at most;
- * the helpers have ended. */
+/* Ends the service: no further exchange begins, those without a complete answer are cut, answers are sent for at most
+ * so many milliseconds, and the helper threads end. */
 void fr_http_finish(fr_http *http, int64_t milliseconds);
 
 #endif

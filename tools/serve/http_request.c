@@ -1,8 +1,8 @@
-/* A connection's requests: who may ask, and how much; then the answer from the exchange to libmicrohttpd
- * (http_parts.h).
+/* Handles the requests of a connection: checks that the client is allowed and the size is within limits, then passes
+ * the answer from the exchange to libmicrohttpd (http_parts.h).
  *
  * libmicrohttpd calls fr_http_request once with the headers, then with each piece of a body, then until there is an
- * answer, which may be another thread's: the connection is suspended until then. */
+ * answer. Another thread may give the answer: the connection is suspended until then. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -26,7 +26,7 @@ static fr_http_link *link_of(struct MHD_Connection *connection) {
 
 /* ------------------------------------------------------------------------------------------------- the request line */
 
-/* The target as it was sent: what libmicrohttpd makes of it has lost its NULs and its query. */
+/* Keeps the target as the client sent it, because libmicrohttpd removes its NULs and its query. */
 void *fr_http_see_target(void *http, const char *target, struct MHD_Connection *connection) {
     fr_http_link *link = link_of(connection);
     free(link->target);
@@ -43,7 +43,8 @@ size_t fr_http_keep_escapes(void *http, struct MHD_Connection *connection, char 
     return strlen(text);
 }
 
-/* Whether a NUL hides the end of the target: the version is then not right behind it, in the same line. */
+/* Returns true if a NUL hides the end of the target. The version then does not follow the target directly on the same
+ * line. */
 static bool is_hidden(const fr_http_link *link, const char *version) {
     uintptr_t at = (uintptr_t)version;
     return at > link->behind + 1 && at - link->behind < 1 << 20;
@@ -77,8 +78,8 @@ static bool is_listed(const char *list, const char *name) {
     return false;
 }
 
-/* Says if a Host header names this machine ("localhost:8080") or a host that the setting allows. A foreign page whose
- * domain resolves to a loopback address still sends its own domain. */
+/* Returns true if a Host header names this machine ("localhost:8080") or a host that the setting allows. A foreign
+ * page whose domain resolves to a loopback address still sends its own domain, and is refused by this. */
 static bool names_this(const fr_http *http, const char *host) {
     char name[256];
     size_t bracket = *host == '[', length = strcspn(host + bracket, bracket ? "]" : ":");
@@ -96,8 +97,8 @@ static bool names_this(const fr_http *http, const char *host) {
     return strcasecmp(name, "localhost") == 0;
 }
 
-/* Gives the host that a request names, in its Host header or in an absolute target, if it is not this server; NULL
- * otherwise. */
+/* Gives the host that a request names, in its Host header or in an absolute target, if it is not this server;
+ * otherwise NULL. */
 static const char *other_host(const fr_http *http, struct MHD_Connection *connection) {
     char authority[256];
     size_t length;
@@ -110,8 +111,8 @@ static const char *other_host(const fr_http *http, struct MHD_Connection *connec
     return names_this(http, authority) ? NULL : target;
 }
 
-/* Whether a page of elsewhere asks: a browser sends its origin, "https://a.example", and "null" for what has none. It
- * could not read the answer, but its question would be answered. */
+/* Returns true if the request comes from another site's page. A browser sends the page's origin, "https://a.example",
+ * or "null" if it has none. The page could not read the answer, but its request would still be run. */
 static bool is_elsewhere(const fr_http *http, struct MHD_Connection *connection) {
     const char *origin = header(connection, "Origin"), *allowed = http->setting.origin;
     if (!http->loopback || http->keyed || !origin) return false;
@@ -134,7 +135,8 @@ static size_t header_bytes(struct MHD_Connection *connection) {
     return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
 }
 
-/* What can be said before the body is there; an exchange that passes is not answered. */
+/* Refuses a request for reasons that are known before its body arrives. An exchange that passes has no answer
+ * afterwards. */
 static void admit(fr_http *http, struct MHD_Connection *connection, fr_http_exchange *exchange, bool line) {
     const char *other = other_host(http, connection);
     if (!fr_http_link_admit(link_of(connection))) {
@@ -174,7 +176,8 @@ static void admit(fr_http *http, struct MHD_Connection *connection, fr_http_exch
 
 /* ------------------------------------------------------------------------------------------------------- the answer */
 
-/* Of pages' clients: OpenAI's and Anthropic's put more of their own. The star is for all but the first. */
+/* Headers that pages may send. OpenAI's and Anthropic's clients add more of their own; the star allows those, but does
+ * not cover Authorization. */
 #define ALLOWED_HEADERS "Authorization, Content-Type, X-Api-Key, Anthropic-Version, Anthropic-Beta, *"
 
 static void add_origin(struct MHD_Response *response, const char *origin, bool preflight) {
@@ -203,8 +206,8 @@ static void add_headers(struct MHD_Response *response, const fr_http_exchange *e
     }
 }
 
-/* The response of an answer that is whole or has begun; under the exchange's lock. To HEAD libmicrohttpd would send a
- * stream's last chunk. */
+/* Makes the response of an answer that is complete or has begun. Call it under the exchange's lock. For HEAD a stream
+ * is answered without content, because libmicrohttpd would send the stream's last chunk. */
 static struct MHD_Response *make_response(fr_http_exchange *exchange) {
     if (exchange->answer == FR_EXCHANGE_STREAM && exchange->head) {
         return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
@@ -221,7 +224,7 @@ static struct MHD_Response *make_response(fr_http_exchange *exchange) {
     return response;
 }
 
-/* Sends the answer, or waits for it. */
+/* Sends the answer, or suspends the connection until there is one. */
 static enum MHD_Result respond(fr_http *http, fr_http_exchange *exchange, struct MHD_Connection *connection) {
     struct MHD_Response *response = NULL;
     bool waits = false;
@@ -247,7 +250,8 @@ static bool has_body(struct MHD_Connection *connection) {
     return header(connection, "Transfer-Encoding") || (length && strtoull(length, NULL, 10) > 0);
 }
 
-/* The headers. What is refused is so before its body is read; without one the connection stays. */
+/* Handles the headers of a request. A request is refused before its body is read; if it has no body the connection
+ * stays open. */
 static enum MHD_Result begin(fr_http *http, struct MHD_Connection *connection, const char *method, const char *version,
                              void **context) {
     fr_http_link *link = link_of(connection);
@@ -269,7 +273,8 @@ static enum MHD_Result begin(fr_http *http, struct MHD_Connection *connection, c
     return exchange->answer != FR_EXCHANGE_OPEN && has_body(connection) ? respond(http, exchange, connection) : MHD_YES;
 }
 
-/* A piece of a body. One that turns out too large is read on for as much again, so that its sender sees the answer. */
+/* Adds a piece of a body. A body that is too large is read for as many bytes again, so that the client gets to see the
+ * answer. */
 static enum MHD_Result take_body(fr_http *http, fr_http_exchange *exchange, const char *bytes, size_t *length) {
     size_t limit = http->setting.body_limit;
     atomic_fetch_add(exchange->deadline, (int64_t)*length / FR_HTTP_BYTES_PER_MS);

@@ -1,8 +1,8 @@
-/* The connections of an HTTP server: what each is about, and those that take too long cut off (http_parts.h).
+/* Keeps the list of an HTTP server's connections and cuts those that take too long (http_parts.h).
  *
- * libmicrohttpd's own timeout is of silence: who sends a byte now and then lives for ever. Here each connection has a
- * deadline, by which its request must be there, or its answer taken; past it the socket is shut, and libmicrohttpd
- * finds it closed. */
+ * libmicrohttpd's own timeout counts silence alone, so that a client could stay for ever with a byte now and then.
+ * Here each connection has a deadline by which its request must have arrived, or its answer have been read. After that
+ * its socket is shut down, and libmicrohttpd finds it closed. */
 #include <arpa/inet.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -121,7 +121,7 @@ void fr_http_link_end(fr_http_link *link, fr_http_exchange *exchange) {
     atomic_store(&link->deadline, from_now(http));
 }
 
-/* Waits until something has changed, or so long. Under the lock. */
+/* Waits until the state changes, at most so many milliseconds. Call it under the lock. */
 static void wait_changed(fr_http *http, int64_t milliseconds) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -131,16 +131,16 @@ static void wait_changed(fr_http *http, int64_t milliseconds) {
     pthread_cond_timedwait(&http->changed, &http->lock, &until);
 }
 
-/* Says if the peer has closed its side and everything that it sent has been read. */
+/* Returns true if the peer has closed its side and everything that it sent has been read. */
 static bool has_hung_up(const fr_http_link *link) {
     struct pollfd socket = {.fd = link->fd, .events = POLLRDHUP};
     int unread = 0;
     return poll(&socket, 1, 0) > 0 && ioctl(link->fd, FIONREAD, &unread) == 0 && unread == 0;
 }
 
-/* Shuts the sockets whose deadline is over, and those whose peer has gone before its request was whole:
- * libmicrohttpd 0.9.75 keeps half a request until its timeout. Under the lock, so that a socket is not closed meanwhile
- * and its number given to another. */
+/* Shuts the sockets whose deadline has passed, and those whose peer has gone before its request was complete, because
+ * libmicrohttpd 0.9.75 keeps an incomplete request until its timeout. Call it under the lock, so that no socket is
+ * closed at the same time and its number reused. */
 static void shut_late(fr_http *http) {
     int64_t now = fr_http_clock();
     for (fr_http_link *link = http->links; link; link = link->next) {
@@ -163,7 +163,7 @@ void *fr_http_watch(void *context) {
     return NULL;
 }
 
-/* Under the lock. */
+/* Waits until all answers have been taken. Call it under the lock. */
 static void wait_taken(fr_http *http, int64_t until) {
     for (int64_t now; http->under_way && (now = fr_http_clock()) < until;) wait_changed(http, until - now);
 }

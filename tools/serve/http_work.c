@@ -1,6 +1,6 @@
-/* Threads that answer requests that take long to be read (http_parts.h): megabytes of a prompt, pictures and grammars
- * take seconds, and the thread that has received them has other clients' connections to go on with. Of a core that they
- * share with texts under way they take the smaller part. */
+/* Threads for requests that take long to be read (http_parts.h). Megabytes of a prompt, pictures and grammars take
+ * seconds, in which the thread that received them must go on serving other connections. These threads run at a lower
+ * priority, so that they take the smaller part of a core that they share with texts under way. */
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ struct fr_http_task {
     fr_http_exchange *exchange; /* held */
 };
 
-/* Once the server closes nobody takes it, and its connection ends. */
+/* Queues a task. If the server is closing the task is dropped, and its connection ends. */
 static void put_task(fr_http *http, fr_http_task *task) {
     pthread_mutex_lock(&http->lock);
     if (http->closing) {
@@ -43,7 +43,7 @@ void fr_http_hand(fr_http *http, fr_http_exchange *exchange) {
     put_task(http, task);
 }
 
-/* NULL: the server closes. */
+/* Waits for a task; NULL if the server is closing. */
 static fr_http_task *take_task(fr_http *http) {
     pthread_mutex_lock(&http->lock);
     while (!http->tasks && !http->closing) pthread_cond_wait(&http->handed, &http->lock);

@@ -1,4 +1,4 @@
-/* The keys of those who may ask a server (keys.h). */
+/* Reads the keys of a server, and compares them (keys.h). */
 #include "tools/serve/keys.h"
 
 #include <errno.h>
@@ -11,7 +11,8 @@
 #define ENVIRONMENT "FORERUN_API_KEY"
 #define BLANKS      " \t\r\n"
 
-/* One more key, without the blanks around it; none where nothing else is there. False: no client could send it. */
+/* Adds a key without the blanks around it, or nothing if only blanks are there. Returns false if no client could send
+ * the key. */
 static bool add(char ***keys, size_t *count, const char *bytes, size_t length) {
     while (length && strchr(BLANKS, bytes[length - 1])) length--;
     while (length && strchr(BLANKS, *bytes)) bytes++, length--;
@@ -28,7 +29,7 @@ static bool add(char ***keys, size_t *count, const char *bytes, size_t length) {
     return true;
 }
 
-/* The keys of a list, said by `option`; one at least. */
+/* Adds the keys of a list that was given with `option`. The list must have at least one. */
 static int add_list(char ***keys, size_t *count, const char *option, const char *list) {
     size_t before = *count;
     for (const char *at = list; *at;) {
@@ -86,7 +87,8 @@ void fr_keys_free(char **keys) {
     free(keys);
 }
 
-/* As many steps as were sent, whatever the key. */
+/* Counts differences between two keys. It takes as many steps as the given key has bytes, so that its time tells
+ * nothing about the server's key. */
 static unsigned differ(const char *key, const char *given, size_t length) {
     size_t own = strlen(key);
     unsigned different = own != length;

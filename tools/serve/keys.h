@@ -1,20 +1,20 @@
-/* The keys of those who may ask a server.
+/* The keys that allow clients to use a server.
  *
- * In: what the command line, a file and the environment (FORERUN_API_KEY) say. Out: one list, and whether a request has
- * one of it. A comparison takes a time that depends on what was sent and on how many keys there are, not on what they
- * are. */
+ * In: the command line, a file and the environment (FORERUN_API_KEY). Out: one list of keys, and a comparison of a
+ * request's key with it. The time of a comparison depends on the request's key and on the number of keys, but not on
+ * their bytes. */
 #ifndef FR_TOOLS_SERVE_KEYS_H
 #define FR_TOOLS_SERVE_KEYS_H
 
 #include <stdbool.h>
 
-/* `list`: keys with commas between, NULL: none. `path`: a file of keys, a line each, NULL: none. The list ends with
- * NULL; it is NULL where nothing asks for keys. An option that has no key in it is an error: whoever gives it means to
- * keep others out. Gives the exit status. */
+/* Reads the keys. list: keys with commas between, NULL: none. path: a file with a key on each line, NULL: none. The
+ * result ends with NULL; it is NULL itself if no keys were given. An option without any key in it is an error, because
+ * its user wants the server to be closed. Gives the exit status. */
 int fr_keys_read(const char *list, const char *path, char ***keys);
 void fr_keys_free(char **keys);
 
-/* Whether it is one of them. */
+/* Returns true if the given key is in the list. */
 bool fr_keys_match(const char *const *keys, const char *given);
 
 #endif

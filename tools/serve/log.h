@@ -1,4 +1,4 @@
-/* The log of a server: a line on standard error for each request that has ended.
+/* Writes the log of a server: a line on standard error for each exchange that has ended.
  *
  * In: the command line, and reports of exchanges. Out, as text,
  *

@@ -1,4 +1,4 @@
-/* Counts for /metrics: see metrics.h. */
+/* Counts what a server has done, for /metrics (metrics.h). */
 #include "tools/serve/metrics.h"
 
 #include <pthread.h>
@@ -8,7 +8,7 @@
 
 #include "tools/cli/output.h"
 
-/* Sums, the longest text, and what is made of them. */
+/* The figures: sums, the longest text, and values that are computed from them. */
 typedef enum figure {
     PROMPT_TOKENS,
     CACHED_TOKENS,
@@ -44,8 +44,8 @@ typedef struct histogram {
     double count, sum;
 } histogram;
 
-/* llama.cpp's names are for what llama-server counts too; the rest has forerun's, as a reader of llama-server's page
- * may know no histogram. */
+/* Counts that llama-server has too get its names. All others get forerun's prefix, because programs that read
+ * llama-server's page may not expect histograms. */
 #define LLAMACPP "llamacpp:"
 #define OWN      "forerun:"
 

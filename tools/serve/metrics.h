@@ -1,4 +1,4 @@
-/* Counts of what a server has done, for /metrics.
+/* Counts what a server has done, for /metrics.
  *
  * In: rounds and texts, from engines' threads, and exchanges that have ended. Out: a page in Prometheus' text format,
  * with llama.cpp's names where it has one and vLLM's for the histograms, for any thread. */
@@ -16,22 +16,22 @@ typedef struct fr_metrics fr_metrics;
 fr_metrics *fr_metrics_new(void);
 void fr_metrics_free(fr_metrics *metrics);
 
-/* The start of the server, in seconds since 1970. */
+/* Gives the time when the server started, in seconds since 1970. */
 time_t fr_metrics_since(const fr_metrics *metrics);
 
-/* A round in which so many sessions took part. */
+/* Counts a round in which so many sessions took part. */
 void fr_metrics_add_round(fr_metrics *metrics, size_t busy);
 
-/* A text has ended, whole or not: its session's figures, which count from the text's beginning. */
+/* Counts a text that has ended, complete or not, by its session's figures since the text's beginning. */
 void fr_metrics_add_text(fr_metrics *metrics, const fr_session *session);
 
 /* Counts an exchange that has ended: its status and the times of its texts. */
 void fr_metrics_add_http_exchange(fr_metrics *metrics, const fr_http_exchange_report *report);
 
-/* The page, where so many requests are under way and wait right now; free. */
+/* Gives the page, to be freed. running and waiting: the requests under way and in the queue right now. */
 char *fr_metrics_page(fr_metrics *metrics, size_t running, size_t waiting, size_t *length);
 
-/* The content type that goes with it. */
+/* The content type of the page. */
 #define FR_METRICS_TYPE "text/plain; version=0.0.4"
 
 #endif

@@ -1,4 +1,4 @@
-/* One model of a server (model_instance.h). */
+/* Loads one model of a server, and removes it from memory (model_instance.h). */
 #include "tools/serve/model_instance.h"
 
 #include <pthread.h>
@@ -26,7 +26,7 @@ static void *run_hash(void *context) {
     return NULL;
 }
 
-/* FNV-1a, of texts that nobody has reason to forge, one behind the other. */
+/* Hashes a text into a hash of earlier texts by FNV-1a, which suffices because nobody gains by a collision. */
 static uint64_t hash_text(uint64_t hash, const char *text) {
     for (; text && *text; text++) hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
     return hash;
@@ -37,8 +37,8 @@ static void put_type(char *word, size_t size, const fr_options *options, fr_opti
     if (fr_options_get_text(options, option, word, size, &length) != FR_OK || !*word) snprintf(word, size, "auto");
 }
 
-/* Everything that decides which text a request with a seed is given, settings that it leaves out among it: two hosts
- * that show the same give the same. */
+/* Makes the fingerprint: a hash of everything that decides the text of a request with a seed, settings that a request
+ * leaves out included. Two hosts with the same fingerprint give the same texts. */
 static void put_fingerprint(fr_model_instance *instance, const char *hash) {
     char k[16], v[16];
     put_type(k, sizeof k, instance->loaded.options, FR_OPT_KV_K);
@@ -60,7 +60,7 @@ static size_t slots_of(const fr_arguments *args) {
     return args->given[FR_ARG_PARALLEL] ? (size_t)args->number[FR_ARG_PARALLEL] : USUAL_PLACES;
 }
 
-/* Bytes. */
+/* Gives the length of the longest token in bytes. */
 static size_t longest_token(const fr_tokenizer *tokenizer) {
     size_t longest = 0, count = tokenizer ? fr_tokenizer_count(tokenizer) : 0;
     for (size_t id = 0; id < count; id++) {

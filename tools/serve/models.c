@@ -1,4 +1,5 @@
-/* Which models there are, which are in memory, who waits for one (models.h). */
+/* Keeps the models of a server: loads them, removes them from memory, and keeps the exchanges that wait for one
+ * (models.h). */
 #include "tools/serve/models.h"
 
 #include <pthread.h>
@@ -25,17 +26,17 @@ struct waiter {
 typedef struct entry {
     const char *name; /* the catalog's */
     fr_arguments args; /* the command line's, with this model's path */
-    fr_model_instance instance; /* the loader's until it is ready; then nobody changes it */
+    fr_model_instance instance; /* the loader's until it is ready, then constant */
     state state;
     size_t users;  /* threads that have an exchange for it in hand */
     uint64_t used; /* when, in exchanges */
     waiter *waiters;
     pthread_t loader;
-    bool joins;  /* there is a loader, who may be done; the engine's thread's alone */
-    bool loaded; /* it is done, with those who waited too */
-    bool lost;   /* a file of it was cut or written to meanwhile, which has been said */
-    bool leaves; /* it is to leave memory once it is idle */
-    int code;    /* the exit status of what could not be loaded */
+    bool joins;  /* a loader was started, and may be done; the engine's thread alone uses this */
+    bool loaded; /* it is done, and has answered the exchanges that waited */
+    bool lost;   /* a file of it was cut or changed since, which was noted */
+    bool leaves; /* remove it from memory once it is idle */
+    int code;    /* the exit status of a load that failed */
     fr_models *models;
 } entry;
 
@@ -43,7 +44,7 @@ struct fr_models {
     entry *entries;
     size_t count, most; /* most: in memory at once */
     fr_catalog catalog;
-    bool on_demand; /* loaded once somebody asks for them */
+    bool on_demand; /* models are loaded when a request asks for them */
     fr_metrics *metrics;
     void (*wake)(void *context);
     void *context;
@@ -109,7 +110,8 @@ static waiter *take_waiters(fr_models *m, entry *e) {
     return waiters;
 }
 
-/* The model is ready, or can't be had for the reason that the status and the message give. */
+/* Answers the exchanges that waited: the model is ready, or it can't be loaded, for the reason in status and
+ * message. */
 static void serve_waiters(fr_models *m, entry *e, unsigned status, const char *message) {
     for (waiter *w = take_waiters(m, e), *next; w; w = next) {
         next = w->next;
@@ -122,8 +124,8 @@ static void serve_waiters(fr_models *m, entry *e, unsigned status, const char *m
     }
 }
 
-/* A thread of its own. Who has waited is answered by it too: their prompts are read while the engine's thread has texts
- * to go on with, and the model stays as long as that takes. */
+/* Loads a model in a thread of its own. The same thread then reads the requests that waited, so that the engine's
+ * thread can continue its texts; the model counts as in use meanwhile. */
 static void *run_load(void *context) {
     entry *e = context;
     fr_models *m = e->models;
@@ -154,14 +156,15 @@ static state state_of(fr_models *m, const entry *e) {
     return now;
 }
 
-/* Under the lock: nobody has an exchange for it in hand, and its scheduler is empty. */
+/* Returns true if no thread has an exchange for the model in hand and its scheduler is empty. Call it under the
+ * lock. */
 static bool is_idle(const entry *e) {
     size_t waiting, running;
     fr_scheduler_busy(e->instance.scheduler, &waiting, &running);
     return e->users + waiting + running == 0;
 }
 
-/* The one that is out of use for longest leaves. False: all are in use. */
+/* Removes the model that has been idle for longest from memory. Returns false if all are in use. */
 static bool unload_one(fr_models *m) {
     entry *oldest = NULL;
     pthread_mutex_lock(&m->lock);
@@ -190,7 +193,7 @@ static void begin_load(fr_models *m, entry *e) {
     if (!e->joins) set_state(m, e, FAILED);
 }
 
-/* Ranks load a model together, each in the thread that will run its rounds. */
+/* Loads the model of -m. All ranks load a model together, each in the thread that will run its rounds. */
 int fr_models_load_first(fr_models *m) {
     const struct timespec moment = {.tv_nsec = 5000000};
     entry *e = &m->entries[0];
@@ -214,7 +217,7 @@ bool fr_models_loading(fr_models *m) {
     return count_in(m, LOADING) > 0;
 }
 
-/* One load at a time, once there is room for it. */
+/* Starts to load a model that an exchange waits for, one at a time, once there is room for it. */
 static void load_wanted(fr_models *m) {
     if (count_in(m, LOADING)) return;
     for (entry *e = m->entries; e < m->entries + m->count; e++) {
@@ -261,8 +264,8 @@ static void wait_for(fr_models *m, entry *e, fr_http_exchange *exchange, fr_mode
     m->wake(m->context);
 }
 
-/* Says if a file of the model was cut or changed while open, and notes it once. The model must be ready and in use by
- * this thread. */
+/* Returns true if a file of the model was cut or changed while open, and notes it once. The model must be ready and in
+ * use by this thread. */
 static bool is_lost(fr_models *m, entry *e) {
     bool lost = fr_lab_files_check(e->instance.loaded.model, e->instance.loaded.drafter) == FR_LOST;
     pthread_mutex_lock(&m->lock);

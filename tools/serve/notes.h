@@ -1,7 +1,7 @@
-/* Lines that a server says once, however many requests there are of the kind: what it passes over in them.
+/* Writes notes about parts of requests that the server ignores: once for each kind, however many requests have it.
  *
- * In: lines, some with words of clients in them. Out: each on standard error the first time, "forerun: LINE"; of very
- * many different ones the first alone. Any thread. */
+ * In: lines, some with words of clients in them. Out: each on standard error the first time, "forerun: LINE"; when
+ * there are too many different lines, only the first ones are written. Any thread. */
 #ifndef FR_TOOLS_SERVE_NOTES_H
 #define FR_TOOLS_SERVE_NOTES_H
 

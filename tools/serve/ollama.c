@@ -31,7 +31,7 @@ static void add_file(files *f, const struct stat *file) {
     if (later) f->changed = file->st_mtim;
 }
 
-/* Looks at a file, or at all files that lie in a folder. */
+/* Gives the size and the time of a file, or of all files in a folder. */
 static files files_of(const char *path) {
     files f = {0};
     struct stat file;
@@ -75,7 +75,7 @@ static json_t *size_word(json_int_t parameters) {
     return millions < 1000 ? json_sprintf("%.1fM", millions) : json_sprintf("%.1fB", millions / 1000);
 }
 
-/* Types and parameters are known of a model that is loaded. */
+/* Gives the details of a model. Its type and its number of parameters are known only once it is loaded. */
 static json_t *details_of(const char *path, const json_t *meta) {
     const json_t *type = json_object_get(meta, "ftype");
     size_t length = strlen(path);
@@ -86,7 +86,7 @@ static json_t *details_of(const char *path, const json_t *meta) {
                      json_is_string(type) ? json_string_value(type) : "");
 }
 
-/* told: one of fr_models_files. */
+/* Makes a model's entry. told: its element of fr_models_files. */
 static json_t *model_of(const json_t *told) {
     const char *path = json_string_value(json_object_get(told, "path"));
     files f = files_of(path);
@@ -96,7 +96,7 @@ static json_t *model_of(const json_t *told) {
                      details_of(path, json_object_get(told, "meta")));
 }
 
-/* Lists models. loaded: only those in memory, with their sizes; they have no time at which they leave. */
+/* Lists models. loaded: only those in memory, with their sizes; they have no time of removal. */
 static void list(fr_http_exchange *exchange, fr_models *models, bool loaded) {
     json_t *all = fr_models_files(models), *listed = json_array(), *told;
     size_t i;
@@ -169,7 +169,7 @@ static void answer_shown(fr_http_exchange *exchange, const fr_model_instance *mo
     fr_http_exchange_answer_json(exchange, 200, shown);
 }
 
-/* The name in "model", or "name", as it was called before; NULL: there is none. */
+/* Gives the model's name from "model" or, as older clients call it, "name"; NULL if the body has neither. */
 static const char *name_in(const json_t *body) {
     const json_t *named = json_object_get(body, "model"), *older = json_object_get(body, "name");
     return fr_job_plain_text(named && !json_is_null(named) ? named : older);
@@ -189,7 +189,7 @@ void fr_ollama_show(fr_http_exchange *exchange, const fr_model_instance *model) 
 
 /* ------------------------------------------------------------------------------------------------- loading, leaving */
 
-/* Says if "keep_alive" means "at once": 0, "0" or "0s". */
+/* Returns true if "keep_alive" means "at once": 0, "0" or "0s". */
 static bool is_nothing(const json_t *keep) {
     const char *text = json_is_string(keep) ? json_string_value(keep) : NULL;
     if (json_is_number(keep)) return json_number_value(keep) == 0;
@@ -204,7 +204,7 @@ bool fr_ollama_is_silent(const char *path, const json_t *body, bool *leaves) {
                                            : json_is_array(said) && json_array_size(said) == 0);
 }
 
-/* The answer to a request that asks for no text. */
+/* Answers a request without a prompt. */
 static void answer_silence(fr_http_exchange *exchange, const char *name, const char *reason) {
     bool chat = strcmp(fr_http_exchange_path(exchange), "/api/chat") == 0;
     json_t *line = json_pack("{s:o, s:o, s:b, s:s}", "model", fr_json_bytes(name, strlen(name)), "created_at",

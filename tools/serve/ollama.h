@@ -1,25 +1,26 @@
-/* The rest of what ollama's clients ask, beside texts: which models there are and are loaded, what one can do, that one
- * be loaded or leave memory.
+/* Answers the requests of ollama's clients that ask for no text: they list the models, those in memory and the
+ * features of one, and load a model or remove it from memory.
  *
- * In: exchanges. Out: their answers, in ollama's words. Its version is that whose interface this is; ours stands
- * beside. */
+ * In: exchanges. Out: their answers in ollama's form. The version is the one whose interface this is; forerun's own
+ * version stands beside it. */
 #ifndef FR_TOOLS_SERVE_OLLAMA_H
 #define FR_TOOLS_SERVE_OLLAMA_H
 
 #include "tools/serve/models.h"
 
-/* GET /api/version, /api/tags, /api/ps. A model's digest there is the SHA-256 of three lines: its file's or folder's
- * name, its bytes, and when it was changed last, in nanoseconds; of a folder these are its files' bytes and the last
- * change of any. */
+/* GET /api/version, /api/tags, /api/ps. A model's digest there is the SHA-256 of three lines: the name of its file or
+ * folder, its size in bytes, and the time of its last change in nanoseconds. For a folder these are the size of all
+ * its files and the latest change of any. */
 void fr_ollama_version(fr_http_exchange *exchange);
 void fr_ollama_tags(fr_http_exchange *exchange, fr_models *models);
 void fr_ollama_loaded(fr_http_exchange *exchange, fr_models *models);
 
-/* POST /api/show of a model that the body names: an fr_models_fn. */
+/* Answers POST /api/show for the model that the body names; an fr_models_fn. */
 void fr_ollama_show(fr_http_exchange *exchange, const fr_model_instance *model);
 
-/* Tells whether a body of /api/generate or /api/chat asks for no text: it only has its model loaded; *leaves: or
- * leave. And the answers to both, the first an fr_models_fn. */
+/* The first function returns true if a body of /api/generate or /api/chat asks for no text but only to load its
+ * model, or, with *leaves, to remove it from memory. The others answer such requests; the first of them is an
+ * fr_models_fn. */
 bool fr_ollama_is_silent(const char *path, const json_t *body, bool *leaves);
 void fr_ollama_load(fr_http_exchange *exchange, const fr_model_instance *model);
 void fr_ollama_unload(fr_http_exchange *exchange, fr_models *models, const json_t *body);

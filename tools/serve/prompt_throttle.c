@@ -1,18 +1,19 @@
-/* Rows of prompts by measured time (prompt_throttle.h). */
+/* Chooses the number of prompt rows from measured times (prompt_throttle.h). */
 #include "tools/serve/prompt_throttle.h"
 
 enum { FIRST = 8 };
 
-/* Of a round's own time, what prompts may add: less than all of it, since times vary. */
+/* The share of a round's own time that prompts may add. It is less than 1 because times vary. */
 #define SHARE 0.8
 
-/* A slow reading may have met another program: it counts for less. */
+/* Averages the readings. A slow one counts for less, because another program may have caused it. */
 static double mean(double usual, double reading) {
     double weight = reading > usual ? 0.1 : 0.3;
     return usual == 0 ? reading : usual + weight * (reading - usual);
 }
 
-/* At most twice as many as the last time: what more of them take is a guess. */
+/* Gives at most twice as many rows as last time, because the time of many more rows can't be told from that of a
+ * few. */
 size_t fr_prompt_throttle_rows(const fr_prompt_throttle *throttle, size_t texts) {
     if (texts == 0) return 0;
     if (throttle->plain == 0 || throttle->row == 0) return FIRST;

@@ -1,7 +1,7 @@
 /* Limits the prompt rows of a round so that running streams slow down at most twofold.
  *
- * In: how long rounds took. Out: rows of prompts for the next one: so many that it takes at most twice what a round
- * without them takes, by what they took so far; all there are where nobody waits for an id. */
+ * In: the measured times of rounds. Out: the number of prompt rows for the next round, chosen so that it takes at most
+ * twice as long as a round without prompts; no limit if no text waits for an id. */
 #ifndef FR_TOOLS_SERVE_PROMPT_THROTTLE_H
 #define FR_TOOLS_SERVE_PROMPT_THROTTLE_H
 
@@ -15,10 +15,10 @@ typedef struct fr_prompt_throttle {
     size_t last;  /* rows of the last round that had both; 0: none */
 } fr_prompt_throttle;
 
-/* Rows for a round in which so many texts get ids, at least one. 0: no limit. */
+/* Gives the prompt rows, at least one, for a round in which so many texts get ids. 0: no limit. */
 size_t fr_prompt_throttle_rows(const fr_prompt_throttle *throttle, size_t texts);
 
-/* A round has run: of so many texts, and rows of prompts. */
+/* Learns from a round that has run: its seconds, its texts and its prompt rows. */
 void fr_prompt_throttle_learn(fr_prompt_throttle *throttle, double seconds, size_t texts, size_t prompt_rows);
 
 /* A text that has its first id. */
@@ -27,9 +27,9 @@ typedef struct fr_prompt_throttle_first {
     uint64_t behind;     /* the last request that had arrived by then */
 } fr_prompt_throttle_first;
 
-/* Whether it waits for prompts that arrived before it had that id, of these requests: run at once, they take less time
- * than in pieces beside it, and all of a burst are sooner done. Not longer than they would need who could have come
- * with it, one for each slot. */
+/* Returns true if the text should wait for the given prompts that arrived before it had its first id. Prompts take
+ * less time when they are run at once than in pieces beside this text, so that all texts of a burst are finished
+ * sooner. It waits no longer than one prompt for each slot would take. */
 bool fr_prompt_throttle_waits(const fr_prompt_throttle_first *text, double now, size_t slots, const uint64_t *prompts,
                               size_t count);
 

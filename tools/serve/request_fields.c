@@ -1,9 +1,9 @@
-/* Members of a request's body (generation_request_parts.h): rows of a server's own here, those that a batch's line has
- * too in tools/jobs/job_request.c.
+/* Reads the members of a request's body that only a server has (generation_request_parts.h); those that a batch's line
+ * has too are in tools/jobs/job_request.c.
  *
- * What would have to change the answer and is not built is refused by its name, unless its value asks for nothing. What
- * changes nothing here (how a cache is used, what is kept when a context overflows, which none does) is checked and
- * passed over; what nobody knows is passed over too, as clients expect, and told once (notes.h). */
+ * A member that would have to change the answer and is not built is refused by name, unless its value asks for
+ * nothing. A member that changes nothing here (the use of a cache, the part to keep when a context overflows, which
+ * none does) is checked and ignored. Unknown members are ignored, as clients expect, and noted once (notes.h). */
 #include <math.h>
 #include <string.h>
 
@@ -42,7 +42,7 @@ static const struct {
              {REUSE, 0}};
 enum { FLAGS = sizeof flags / sizeof *flags };
 
-/* FLAGS: it is none. */
+/* Gives the index of a flag; FLAGS if there is none of that name. */
 static size_t find_flag(const char *key) {
     size_t i = 0;
     while (i < FLAGS && strcmp(flags[i].key, key) != 0) i++;
@@ -56,7 +56,7 @@ static bool take_flag(fr_generation_request *request, fr_job *job, const char *k
     return offset || fr_job_check(job, fr_options_set(job->options, FR_OPT_PROMPT_REUSE, json_is_true(value)));
 }
 
-/* Numbers that mean nothing here, from the least to the largest of which that is so. */
+/* Numbers that mean nothing here, with the smallest and the largest value for which that is true. */
 static const struct {
     const char *key;
     double low, built;
@@ -68,7 +68,7 @@ static const struct {
                {"adaptive_target", -HUGE_VAL, -1e-30}};
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
 
-/* NUMBERS: it is none. */
+/* Gives the index of such a number; NUMBERS if there is none of that name. */
 static size_t find_number(const char *key) {
     size_t i = 0;
     while (i < NUMBERS && strcmp(numbers[i].key, key) != 0) i++;
@@ -84,7 +84,7 @@ static bool take_number(fr_generation_request *request, fr_job *job, const char 
     return json_number_value(value) <= numbers[i].built || fr_job_unbuilt(job, key);
 }
 
-/* Of two values of a switch the one that asks for nothing. */
+/* Takes a switch for something that is not built: only false, which asks for nothing, is accepted. */
 static bool take_false(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     if (!json_is_boolean(value)) return must_be(job, key, "true or false");
@@ -125,7 +125,8 @@ static bool take_stream_options(fr_generation_request *request, fr_job *job, con
     return true;
 }
 
-/* Names of members, those of inner objects behind slashes. None are as all. */
+/* Takes the names of members that the answer shall have; those of inner objects are paths with slashes. An empty list
+ * means all members. */
 static bool take_fields(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     size_t count = json_array_size(value), texts = 0;
     while (texts < count && fr_job_plain_text(json_array_get(value, texts))) texts++;
@@ -146,14 +147,15 @@ static bool take_ping(fr_generation_request *request, fr_job *job, const char *k
     return true;
 }
 
-/* What editors give code that is filled in: below 1 is any time. */
+/* Takes a limit of time, which editors send for code that is filled in. Below 1 there is no limit. */
 static bool take_time(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     if (!fr_job_whole(value, INT32_MIN, INT32_MAX)) return must_be(job, key, "a whole number of milliseconds");
     request->most = json_integer_value(value) > 0 ? (double)json_integer_value(value) / 1e3 : 0;
     return true;
 }
 
-/* Reasoning is told apart, where there is any. */
+/* Takes the form of reasoning. Reasoning is always separated from the content, so that only those values are
+ * accepted. */
 static bool take_reasoning_format(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     if (!json_is_string(value)) return must_be(job, key, "a text");
@@ -175,8 +177,8 @@ static bool take_most(fr_generation_request *request, fr_job *job, const char *k
     return fr_job_take_most(job, key, value);
 }
 
-/* llama.cpp's "n_probs", also as "logprobs", of which 0 are none; it goes before OpenAI's "logprobs", of which 0 are
- * the tokens' own, but in a chat behind it. */
+/* Takes llama.cpp's "n_probs", also named "logprobs" there; 0 asks for none. It overrides OpenAI's "logprobs", with
+ * which 0 asks for the tokens' own; in a chat OpenAI's member overrides it. */
 static bool take_probs(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     bool own = strcmp(key, "n_probs") == 0;
@@ -198,7 +200,7 @@ static bool take_chances(fr_generation_request *request, fr_job *job, const char
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_LOGPROBS_DRAWN, job->chances));
 }
 
-/* Below 0 is as 0: all. */
+/* Takes "top_k". A value below 0 means all tokens, as 0 does. */
 static bool take_top_k(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     if (!json_is_integer(value)) return must_be(job, key, "a whole number");
@@ -206,14 +208,15 @@ static bool take_top_k(fr_generation_request *request, fr_job *job, const char *
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_TOP_K, top_k));
 }
 
-/* The session would refuse the first kind, but only once it begins. */
+/* Takes "mirostat". The session would refuse version 1 too, but only once it begins. */
 static bool take_mirostat(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     if (fr_job_whole(value, 1, 1)) return fr_job_unbuilt(job, key);
     return fr_job_sampler(key)(job, key, value);
 }
 
-/* Rejection's text depends on what was drafted, and so on its neighbours. */
+/* Takes the rule by which drafts are accepted. Rejection sampling is refused, because its text depends on the drafts,
+ * and so on the neighbouring requests. */
 static bool take_accept(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     return fr_job_is_word(value, "gumbel") ||
@@ -253,7 +256,7 @@ static bool take_draft_type(fr_generation_request *request, fr_job *job, const c
            fr_job_refuse(job, FR_USAGE, "%s: %.60s needs a drafter, and this model has none", key, words);
 }
 
-/* More at least than at most. */
+/* Checks that the least number of drafts does not exceed the most. */
 static bool check_drafts(fr_job *job) {
     int64_t least = 0, most = 0;
     fr_options_get(job->options, FR_OPT_DRAFT_MIN, &least);
@@ -312,7 +315,7 @@ static const struct {
     {"reasoning_control", ALL, take_false},
 };
 
-/* NULL: it is none of these. */
+/* Finds the function that reads a member; NULL if it is none of these. */
 static take_member *find_member(const fr_job *job, const char *key) {
     unsigned form = job->form == FR_JOB_CHAT ? CHAT : job->form == FR_JOB_COMPLETION ? COMPLETION : NATIVE;
     if (find_flag(key) < FLAGS) return take_flag;
@@ -322,7 +325,7 @@ static take_member *find_member(const fr_job *job, const char *key) {
     return NULL;
 }
 
-/* The same members in an object of their own. */
+/* Takes the drafting members that stand in an object of their own. */
 static bool take_speculative(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     char name[64];
     const char *inner;
@@ -339,7 +342,8 @@ static bool take_speculative(fr_generation_request *request, fr_job *job, const 
     return true;
 }
 
-/* JSON has one kind of numbers, of which some clients write the whole ones as 2.0. */
+/* Turns whole numbers that are written as 2.0 into integers. JSON has one kind of number, and some clients write them
+ * all with a point. */
 static void make_whole(json_t *body) {
     for (void *at = json_object_iter(body); at; at = json_object_iter_next(body, at)) {
         const json_t *value = json_object_iter_value(at);

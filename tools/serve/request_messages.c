@@ -1,6 +1,6 @@
-/* The messages of a chat request (generation_request_parts.h): pictures in them are data: URIs and become parts
- * {"type": "image"}, which is what templates know. A last message of the assistant's is gone on with, as llama.cpp's
- * server does, unless the request says otherwise. */
+/* Reads the messages of a chat request (generation_request_parts.h). Pictures in them are data: URIs and become parts
+ * {"type": "image"}, which templates know. If the last message is the assistant's, the reply continues it, as in
+ * llama.cpp's server, unless the request says otherwise. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,12 +10,12 @@
 #include "tools/serve/generation_request_parts.h"
 #include "tools/serve/notes.h"
 
-/* Pixels of all pictures of a request together: 100 MB. */
+/* The most pixels of all pictures of a request together, which take 100 MB. */
 #define PIXELS_MOST ((size_t)1 << 25)
 
 /* --------------------------------------------------------------------------------------------------------- pictures */
 
-/* What stands behind "data:image/png;base64,"; NULL: it is no such url. */
+/* Gives the text after "data:image/png;base64,"; NULL if the url does not begin so. */
 static const char *data_of(const char *url) {
     static const char *const begins[] = {"data:image/png;base64,", "data:image/jpeg;base64,", "data:image/jpg;base64,"};
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
@@ -23,7 +23,7 @@ static const char *data_of(const char *url) {
     return NULL;
 }
 
-/* {"url": ...}, or the url itself, as some clients have it. */
+/* Gives the url of {"url": ...}; some clients send the url itself instead of the object. */
 static const json_t *url_of(const json_t *part) {
     const json_t *image = json_object_get(part, "image_url");
     return json_is_object(image) ? json_object_get(image, "url") : image;
@@ -51,7 +51,7 @@ static bool add_picture(fr_job *job, const json_t *part, size_t *pixels) {
     return fr_job_check(job, status);
 }
 
-/* Its picture is read: what is left of it is that there is one. */
+/* Replaces a part whose picture has been read by {"type": "image"}. */
 static void set_image(json_t *part) {
     json_object_clear(part);
     fr_json_put(part, "type", json_string("image"));
@@ -86,7 +86,8 @@ static bool is_assistant(const json_t *message) {
     return fr_job_is_word(json_object_get(message, "role"), "assistant");
 }
 
-/* Whether there is a message to be gone on with, which the request may say itself. */
+/* Decides if the reply continues the last message. The request may say so; otherwise it does if that message is the
+ * assistant's. */
 static bool choose_end(fr_job *job, const json_t *messages, bool *goes_on) {
     const json_t *continues = json_object_get(job->request, "continue_final_message");
     const json_t *opens = json_object_get(job->request, "add_generation_prompt");
@@ -110,7 +111,7 @@ static bool is_nothing(const json_t *text) {
     return json_is_string(text) && strspn(json_string_value(text), " \t\r\n") == json_string_length(text);
 }
 
-/* Says if a message has neither text nor thought. Such a last message of the assistant's is treated like none. */
+/* Returns true if a message has neither text nor thought. Such a last message of the assistant's is ignored. */
 static bool is_silent(const json_t *message) {
     static const char *const members[] = {"content", "reasoning", "reasoning_content", "thinking"};
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
@@ -118,7 +119,8 @@ static bool is_silent(const json_t *message) {
     return true;
 }
 
-/* A person's turn, or a tool's, has something to say; null, which some clients send, says nothing. */
+/* Checks that each message of a user or a tool has a content. null, which some clients send, counts as an empty
+ * text. */
 static bool check_contents(fr_job *job, const json_t *messages) {
     for (size_t i = 0; i < json_array_size(messages); i++) {
         const json_t *message = json_array_get(messages, i);
@@ -140,8 +142,8 @@ static int find_call(const json_t *calls, const json_t *id) {
     return -1;
 }
 
-/* Sorts the results after messages[at] into the order of its calls. Many templates write results without ids, so the
- * model would take each for another call's. A result whose id no call has keeps its place. */
+/* Sorts the results after messages[at] into the order of its calls. Many templates write results without ids, so that
+ * the model would match them to the wrong calls. A result whose id no call has keeps its place. */
 static void order_results(json_t *messages, size_t at) {
     const json_t *calls = json_object_get(json_array_get(messages, at), "tool_calls");
     struct {

@@ -1,4 +1,4 @@
-/* What answers which path (routes.h). */
+/* Maps each path to the function that answers it (routes.h). */
 #include "tools/serve/routes.h"
 
 #include <stdlib.h>
@@ -90,7 +90,7 @@ static void list_slots(fr_http_exchange *exchange, const fr_model_instance *mode
         fr_http_exchange_answer_json(exchange, 200, fr_scheduler_slots(model->scheduler));
 }
 
-/* What --slots lets be asked. */
+/* Answers a request that only a server with --slots allows. */
 static void show(const fr_routes *routes, fr_http_exchange *exchange, fr_models_fn *then) {
     if (routes->args->given[FR_ARG_SLOTS])
         fr_models_with(routes->models, exchange, fr_http_exchange_query(exchange, "model"), then);
@@ -112,7 +112,7 @@ static void get_rounds(const fr_routes *routes, fr_http_exchange *exchange) {
     show(routes, exchange, list_rounds);
 }
 
-/* A file's name, and nothing that leads anywhere. */
+/* Returns true if the text is a plain file name, which can't lead out of the folder. */
 static bool is_name(const char *name) {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
     size_t length = strlen(name);
@@ -126,7 +126,8 @@ static bool slot_number(const char *path, size_t slots, size_t *slot) {
     return *slot < slots;
 }
 
-/* The path of the file that the body names, in the folder of --slot-save-path; free. NULL: the exchange is told. */
+/* Gives the path of the file that the body names, in the folder of --slot-save-path, to be freed. NULL: the exchange
+ * has been refused. */
 static char *file_of(fr_http_exchange *exchange, const fr_model_instance *model) {
     const char *folder = model->args->text[FR_ARG_SLOT_SAVE_PATH];
     json_t *body = fr_json_body(exchange);
@@ -171,7 +172,7 @@ static void post_slot(const fr_routes *routes, fr_http_exchange *exchange) {
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
 
-/* The model that a body names: looked for where there are several. */
+/* Calls `then` with the model that the body names. The body is parsed for this only if there are several models. */
 static void with_body(const fr_routes *routes, fr_http_exchange *exchange, fr_models_fn *then) {
     if (!routes->args->given[FR_ARG_MODELS]) {
         fr_models_with(routes->models, exchange, NULL, then);
@@ -187,7 +188,7 @@ static void with_body(const fr_routes *routes, fr_http_exchange *exchange, fr_mo
     json_decref(name);
 }
 
-/* To the scheduler, or the answer why not. */
+/* Gives the request to the scheduler, or answers with the reason why it can't be run. */
 static void queue_request(fr_http_exchange *exchange, const fr_model_instance *model, fr_generation_request *request) {
     if (request->error[0]) {
         fr_answer_refuse(request);
@@ -232,7 +233,8 @@ static void answer_infill(fr_http_exchange *exchange, const fr_model_instance *m
 
 typedef json_t *read_fn(json_t *body, char error[FR_DIALECT_ERROR]);
 
-/* The exchange's body as a chat's, with the body itself; NULL: the exchange is told why it is none. */
+/* Gives the exchange's body as that of a chat, and the body itself. NULL: it can't be read, and the exchange has been
+ * refused. */
 static json_t *read_chat(fr_http_exchange *exchange, read_fn *read, json_t **body) {
     char error[FR_DIALECT_ERROR];
     *body = fr_json_body(exchange);
@@ -259,7 +261,8 @@ static void answer_in_dialect(fr_http_exchange *exchange, const fr_model_instanc
     if (chat) queue_in_dialect(exchange, model, dialect, body, chat);
 }
 
-/* How many tokens a request has: {"input_tokens": N}, of an `object`, of however many. */
+/* Answers with the number of tokens of a request, {"input_tokens": N}, and `object` if it is given. The prompt may
+ * exceed the context. */
 static void count_in(fr_http_exchange *exchange, const fr_model_instance *model, read_fn *read, const char *object) {
     fr_job_setting setting = model->jobs;
     json_t *body, *chat = read_chat(exchange, read, &body);
@@ -447,8 +450,8 @@ bool fr_routes_open(const char *path) {
     return strcmp(path, "/health") == 0 || strcmp(path, "/v1/health") == 0 || fr_web_page_has(path);
 }
 
-/* A name that is written with \u0067 for a letter has none of the words; other texts that have them are read well by a
- * thread of their own. */
+/* Looks for the words in the body without parsing it. A member's name with an escaped letter (\u0067) is missed; a
+ * text that only contains a word is read by another thread, which does no harm. */
 bool fr_routes_slow(const char *body, size_t length) {
     static const char *const words[] = {"grammar", "schema", "regex", "format", "tool_choice", "guided_",
                                         "structured_outputs", "\\u"};

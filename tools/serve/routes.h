@@ -1,4 +1,4 @@
-/* The routes of a server: which path is answered by what.
+/* Maps the paths of a server to their answers.
  *
  * In: exchanges. Out: answers, or requests on a scheduler. */
 #ifndef FR_TOOLS_SERVE_ROUTES_H
@@ -12,13 +12,14 @@ typedef struct fr_routes {
     fr_metrics *metrics;
 } fr_routes;
 
-/* An fr_http_fn, whose context is an fr_routes. */
+/* Answers an exchange; an fr_http_fn whose context is an fr_routes. */
 void fr_routes_answer(void *context, fr_http_exchange *exchange);
 
-/* Whether a path is answered without a key. */
+/* Returns true for a path that is answered without a key. */
 bool fr_routes_open(const char *path);
 
-/* Whether a body may ask for a grammar, which takes long to be made: by words that stand in its members' names. */
+/* Returns true if a body may ask for a grammar, which takes long to build: one of the words in such members' names
+ * stands in it. */
 bool fr_routes_slow(const char *body, size_t length);
 
 #endif

@@ -1,4 +1,4 @@
-/* Requests of one model, round by round (scheduler.h). */
+/* Runs the requests of one model round by round (scheduler.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,17 +10,17 @@
 #include "tools/serve/scheduler_parts.h"
 #include "tools/serve/seconds.h"
 
-/* Bytes that a client may leave unread before its texts wait for it. */
+/* Bytes that a client may leave unread; beyond these its texts pause until it reads on. */
 #define UNREAD_MOST ((size_t)4 << 20)
 
-/* Nanoseconds that another thread waits for the engine's to begin to compute. */
+/* Nanoseconds that another thread waits for the engine's thread to begin computing. */
 #define ABANDON_WAIT 100000000
 
 static fr_engine *engine_of(const fr_scheduler *scheduler) {
     return scheduler->setting.jobs->engine;
 }
 
-/* The engine's thread begins to compute, for long perhaps; it is back. */
+/* The engine's thread calls go_away before it computes, perhaps for long, and come_back after it. */
 static void go_away(fr_scheduler *scheduler) {
     sem_post(&scheduler->away);
 }
@@ -61,7 +61,7 @@ bool fr_scheduler_full(fr_scheduler *scheduler) {
     return full;
 }
 
-/* What has arrived goes to the end of the line. */
+/* Moves the requests that have arrived to the end of the line. */
 static void take_arrived(fr_scheduler *scheduler) {
     fr_generation_request **end = &scheduler->line;
     while (*end) end = &(*end)->next;
@@ -84,17 +84,19 @@ static void unlink_request(fr_scheduler *scheduler, const fr_generation_request 
     if (*at) *at = request->next;
 }
 
-/* Its client has gone, or has been told of a failure: its other choices are not wanted any more. */
+/* Returns true if the request's client has gone or has been sent an error, so that the remaining choices are not
+ * wanted any more. */
 static bool is_unwanted(const fr_generation_request *request) {
     return request->answered || fr_http_exchange_gone(request->exchange);
 }
 
-/* It neither waits nor is under way any more: before its client can know. */
+/* Takes the request off the counters. This is done before its client sees the end of the answer, so that the client's
+ * next /metrics no longer counts it. */
 static void discount(fr_scheduler *scheduler, const fr_generation_request *request) {
     count(scheduler, request->begun ? &scheduler->busy : &scheduler->waiting, -1);
 }
 
-/* All its choices have ended, or nobody wants the others. */
+/* Ends a request whose choices have all ended, or whose remaining choices are not wanted. */
 static void end_request(fr_scheduler *scheduler, fr_generation_request *request) {
     unlink_request(scheduler, request);
     fr_log_generation_request(request);
@@ -103,7 +105,7 @@ static void end_request(fr_scheduler *scheduler, fr_generation_request *request)
 
 /* ------------------------------------------------------------------------------------------------------------ slots */
 
-/* How many ids a restored session's timeline shares with a prompt. */
+/* Counts the ids that a restored session's timeline shares with a prompt. */
 static size_t shared_with(const fr_slot *slot, const fr_prompt *prompt) {
     const int32_t *ids;
     size_t length = slot->restored ? fr_session_ids(slot->kept, &ids) : 0, shared = 0;
@@ -111,8 +113,8 @@ static size_t shared_with(const fr_slot *slot, const fr_prompt *prompt) {
     return shared;
 }
 
-/* A slot that is free for a choice: the one that was asked for, one whose restored session begins as it does, else the
- * one that has not been used for longest. NULL: it has to wait. */
+/* Finds a free slot for a choice: the slot that the request names, else one whose restored session begins like the
+ * prompt, else the slot that has been unused for longest. NULL: none is free. */
 static fr_slot *find_free_slot(fr_scheduler *scheduler, const fr_generation_request *request, const fr_choice *choice) {
     fr_slot *best = NULL;
     size_t most = 0;
@@ -130,7 +132,7 @@ static fr_slot *find_free_slot(fr_scheduler *scheduler, const fr_generation_requ
     return best;
 }
 
-/* The text that a slot begins with: its session, which goes on from a restored one where they begin alike. */
+/* Begins a text in a slot. Its session continues from the slot's restored session if both begin alike. */
 static void begin_session(fr_slot *slot, fr_job *job) {
     void *bytes = NULL;
     size_t size = 0;
@@ -167,7 +169,8 @@ static void begin(fr_scheduler *scheduler, fr_generation_request *request, fr_sl
     scheduler->running[at] = slot;
 }
 
-/* A further choice waits until the prompt, which it shares with the first, has been run. */
+/* Returns true if the next choice may begin. All choices but the first wait until the prompt, which they share, has
+ * been run. */
 static bool may_begin(const fr_generation_request *request) {
     const fr_choice *next = &request->choices[request->begun];
     for (const fr_choice *c = request->choices; c < next; c++)
@@ -175,7 +178,7 @@ static bool may_begin(const fr_generation_request *request) {
     return true;
 }
 
-/* Whoever has gone while waiting, and choices for all slots that are free. */
+/* Removes requests whose clients have gone while waiting, and begins choices in all free slots. */
 static void fill(fr_scheduler *scheduler) {
     for (fr_generation_request *request = scheduler->line, *next; request; request = next) {
         fr_slot *slot;
@@ -209,7 +212,7 @@ static void leave(fr_scheduler *scheduler, fr_slot *slot) {
     fr_scheduler_show_slot(scheduler, slot);
 }
 
-/* A choice has ended, by itself or not. Its session stays in its slot. */
+/* Ends a choice, complete or not. Its session stays in its slot. */
 static void end_choice(fr_scheduler *scheduler, fr_slot *slot) {
     fr_generation_request *request = slot->request;
     fr_choice *choice = slot->choice;
@@ -232,7 +235,7 @@ static void drop_unwanted(fr_scheduler *scheduler) {
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
 
-/* Sessions whose texts have ended give way first. */
+/* Closes the sessions of texts that have ended, to free their pages. Returns false if there were none. */
 static bool forget_kept(fr_scheduler *scheduler) {
     bool any = false;
     for (fr_slot *slot = scheduler->slots; slot < scheduler->slots + scheduler->setting.slots; slot++) {
@@ -242,8 +245,8 @@ static bool forget_kept(fr_scheduler *scheduler) {
     return any;
 }
 
-/* Nobody of all under way has found a page: the last one gives its own up, and goes on later. What can't be saved, a
- * text with pictures, fails. */
+/* Swaps out a text because no text under way has found a page: it gives up its pages, and continues later. A text with
+ * pictures can't be saved, so that it fails. */
 static void set_aside(fr_scheduler *scheduler, fr_slot *slot) {
     fr_session *session = slot->choice->job.session;
     slot->aside = fr_lab_session_set_aside(session) == FR_OK;
@@ -254,8 +257,8 @@ static void set_aside(fr_scheduler *scheduler, fr_slot *slot) {
     end_choice(scheduler, slot);
 }
 
-/* It takes its pages up again, if there are some: tried once another text has ended, or where no other is run. What
- * fails then, with all pages free, fails for good. */
+/* Gives a swapped-out text its pages back if there are enough. It is tried once another text has ended, or if no other
+ * text runs (alone): then all pages are free, and a failure is final. */
 static bool take_up(fr_scheduler *scheduler, fr_slot *slot, bool alone) {
     if (!slot->aside) return true;
     if (slot->aside_since == scheduler->ended && !alone) return false;
@@ -270,7 +273,8 @@ static bool take_up(fr_scheduler *scheduler, fr_slot *slot, bool alone) {
     return true;
 }
 
-/* Those that found no page, of so many that ran. From then on nobody waits, holding pages, for others. */
+/* Frees pages for the texts that found none. count: those texts; ran: the texts that ran. Once pages are short, no
+ * text keeps its pages while it waits for the prompts of other texts. */
 static void make_room(fr_scheduler *scheduler, fr_slot *const *hungry, size_t count, size_t ran) {
     bool known = scheduler->short_of_pages;
     scheduler->short_of_pages |= count > 0;
@@ -286,7 +290,7 @@ static void make_room(fr_scheduler *scheduler, fr_slot *const *hungry, size_t co
 
 /* ----------------------------------------------------------------------------------------------------------- rounds */
 
-/* Requests whose prompts are being run, by their numbers. */
+/* Lists the numbers of the requests whose prompts are being run. */
 static size_t list_prompts(const fr_scheduler *scheduler, uint64_t numbers[FR_SESSIONS_MAX]) {
     size_t count = 0;
     for (size_t i = 0; i < scheduler->running_count; i++) {
@@ -310,8 +314,8 @@ static bool waits_for_others(const fr_scheduler *scheduler, fr_slot *slot) {
     return fr_prompt_throttle_waits(&first, now, scheduler->setting.slots, prompts, list_prompts(scheduler, prompts));
 }
 
-/* Who takes part: whoever's client reads, and who has pages. Gives how many, and of how many prompts are still to be
- * run. */
+/* Collects the slots that take part in a round: those whose client reads and whose session has pages. Gives their
+ * number, and in *texts how many of them are past their prompt. */
 static size_t assemble(fr_scheduler *scheduler, fr_slot **slots, size_t *texts) {
     size_t count = 0;
     *texts = 0;
@@ -336,14 +340,14 @@ static double left_of(fr_slot *const *slots, size_t count) {
     return left;
 }
 
-/* It has had its time, and a line is whole. */
+/* Returns true if the text has used up its time and its last line is complete. */
 static bool is_late(const fr_generation_request *request, const fr_choice *choice) {
     const fr_stream *text = &choice->job.text;
     bool over = request->most > 0 && choice->first > 0 && fr_seconds() - choice->first > request->most;
     return over && text->bytes && memchr(text->bytes, '\n', text->length);
 }
 
-/* What a round gave one of them. */
+/* Takes the ids that a round gave to one slot, and sends them. */
 static void take(fr_scheduler *scheduler, fr_slot *slot, const fr_round *round) {
     fr_job *job = &slot->choice->job;
     fr_job_take(job, round);
@@ -355,7 +359,7 @@ static void take(fr_scheduler *scheduler, fr_slot *slot, const fr_round *round) 
     if (job->ended) end_choice(scheduler, slot);
 }
 
-/* False: nobody can take part. */
+/* Runs a round. Returns false if no slot can take part. */
 static bool run_round(fr_scheduler *scheduler) {
     fr_slot *slots[FR_SESSIONS_MAX], *hungry[FR_SESSIONS_MAX];
     size_t texts, hungry_count = 0, count = assemble(scheduler, slots, &texts);
@@ -386,7 +390,7 @@ static bool run_round(fr_scheduler *scheduler) {
     return true;
 }
 
-/* Ends jobs that were over before any round: those that could not start, and those without new ids. */
+/* Ends jobs that were over before any round: those that could not start, and those that ask for no new ids. */
 static void end_refused(fr_scheduler *scheduler) {
     for (size_t i = scheduler->running_count; i-- > 0;) {
         fr_slot *slot = scheduler->running[i];

@@ -1,7 +1,7 @@
-/* The scheduler of one model: requests that wait, by arrival, and those under way, whose ids go through it together.
+/* The scheduler of one model: it queues requests by arrival, and runs those under way together.
  *
- * In: requests. Out: their answers. Slots are sessions of one engine; a round is one forward for all of them. Other
- * threads put requests and read figures; everything else is the engine thread's. */
+ * In: requests. Out: their answers. A slot is a session of one engine; a round is one forward for all slots. Other
+ * threads add requests and read figures; everything else is done by the engine's thread. */
 #ifndef FR_TOOLS_SERVE_SCHEDULER_H
 #define FR_TOOLS_SERVE_SCHEDULER_H
 
@@ -23,41 +23,42 @@ typedef struct fr_scheduler_setting {
 fr_scheduler *fr_scheduler_open(const fr_scheduler_setting *setting);
 void fr_scheduler_close(fr_scheduler *scheduler);
 
-/* Hands a request over. False: too many wait already, or the scheduler takes none any more; it stays the caller's. Any
- * thread. */
+/* Adds a request. Returns false if the queue is full or the scheduler has closed: the request then stays the caller's.
+ * Any thread. */
 bool fr_scheduler_add(fr_scheduler *scheduler, fr_generation_request *request);
 
-/* A round, if there is anything to do; false: nothing is under way, or all of it waits for its clients to read. */
+/* Runs a round. Returns false if no text is under way, or all of them wait for their clients to read. */
 bool fr_scheduler_round(fr_scheduler *scheduler);
 
-/* Ends what is under way and what waits, and takes no more: the server is going. status: why, by the thread's last
- * failure, or FR_OK: it was told to. */
+/* Ends the requests under way and in the queue, and closes the scheduler, because the server is ending. status: the
+ * reason, with the message of the thread's last failure; FR_OK: the server was told to end. */
 void fr_scheduler_interrupt(fr_scheduler *scheduler, fr_status status);
 
-/* The same by another thread, and answers alone, where the engine's computes and the process ends before it is back:
- * sessions are not touched. Where it doesn't compute, nothing is done. */
+/* Does the same from another thread, if the engine's thread is computing and the process will end before it is back.
+ * It only sends answers and does not touch sessions. If the engine's thread is not computing it does nothing. */
 void fr_scheduler_abandon(fr_scheduler *scheduler, fr_status status);
 
-/* Requests that wait and that are under way. Any thread. */
+/* Counts the requests that wait and those under way. Any thread. */
 void fr_scheduler_busy(fr_scheduler *scheduler, size_t *waiting, size_t *running);
 
-/* Whether each slot has a text. Any thread. */
+/* Returns true if every slot has a text. Any thread. */
 bool fr_scheduler_full(fr_scheduler *scheduler);
 
-/* What /slots tells, a new value. Any thread. */
+/* Gives the answer of /slots, a new value. Any thread. */
 json_t *fr_scheduler_slots(fr_scheduler *scheduler);
 
-/* What /rounds tells of the last rounds behind round `after`, a new value: {"slots", "total", "rounds": [{"ms",
- * "rows": [[slot, rows, ids that it gave, whether they are a prompt's], ...]}, ...]}. Any thread. */
+/* Gives the answer of /rounds, a new value: the last rounds after round `after`, as {"slots", "total", "rounds":
+ * [{"ms", "rows": [[slot, rows, ids that it gave, true if they are a prompt's], ...]}, ...]}. Any thread. */
 json_t *fr_scheduler_rounds(fr_scheduler *scheduler, unsigned long long after);
 
-/* Something to be done by the engine's thread, between rounds, with a slot's session: it answers the exchange. */
+/* Adds an errand: the engine's thread saves, restores or erases a slot's session between rounds, and answers the
+ * exchange. */
 typedef enum fr_slot_errand { FR_SLOT_SAVE, FR_SLOT_RESTORE, FR_SLOT_ERASE } fr_slot_errand;
 void fr_scheduler_add_errand(fr_scheduler *scheduler, fr_http_exchange *exchange, fr_slot_errand errand, size_t slot,
                              const char *path);
 
-/* Work beside the texts, by the engine's thread: a piece between two rounds, of one chore after the other. The engine
- * has a session more for it. */
+/* A chore is work besides the texts. The engine's thread runs one piece of it between two rounds, one chore after the
+ * other, in a session that the engine has for this. */
 typedef struct fr_chore fr_chore;
 struct fr_chore {
     fr_chore *next; /* the scheduler's */
@@ -70,7 +71,8 @@ struct fr_chore {
 /* Counts a text that a chore's session ran, for /metrics. */
 void fr_scheduler_count_chore(fr_scheduler *scheduler, const fr_session *session);
 
-/* False: too many wait already, or the scheduler takes none any more; it stays the caller's. Any thread. */
+/* Adds a chore. Returns false if too many wait or the scheduler has closed: the chore then stays the caller's. Any
+ * thread. */
 bool fr_scheduler_add_chore(fr_scheduler *scheduler, fr_chore *chore);
 
 #endif

@@ -1,4 +1,4 @@
-/* Work beside the texts, piece by piece between rounds (scheduler.h). */
+/* Runs chores piece by piece between rounds (scheduler.h). */
 #include "tools/serve/scheduler_parts.h"
 
 bool fr_scheduler_add_chore(fr_scheduler *scheduler, fr_chore *chore) {
@@ -27,7 +27,7 @@ static fr_chore *first_of(fr_scheduler *scheduler) {
     return first;
 }
 
-/* It counts no more before its client can know. */
+/* Ends the first chore. It is taken off the queue before its client sees the answer. */
 static void end_first(fr_scheduler *scheduler) {
     pthread_mutex_lock(&scheduler->lock);
     fr_chore *first = scheduler->chores;

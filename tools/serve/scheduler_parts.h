@@ -1,4 +1,4 @@
-/* What the scheduler is made of: slots, and what may be seen of them (scheduler.h). */
+/* The inside of the scheduler, shared by its files: slots, errands and chores (scheduler.h). */
 #ifndef FR_TOOLS_SERVE_SCHEDULER_PARTS_H
 #define FR_TOOLS_SERVE_SCHEDULER_PARTS_H
 
@@ -9,18 +9,18 @@
 #include "tools/serve/prompt_throttle.h"
 #include "tools/serve/scheduler.h"
 
-/* A slot for one text. Where its text has ended the session stays for a while: what /slots saves. */
+/* A slot for one text. When the text has ended its session stays in the slot, so that /slots can save it. */
 typedef struct fr_slot {
-    fr_generation_request *request; /* NULL: nobody has it */
+    fr_generation_request *request; /* NULL: it is free */
     fr_choice *choice;
     fr_session *kept; /* of the text before, or restored; NULL: none */
     bool restored;    /* from a file: its pages are in no shared prefix, so that its own session must go on */
     uint64_t used;    /* when, in texts begun */
-    bool aside;       /* its session gave its pages up for others */
+    bool aside;       /* its session has given up its pages to other texts */
     uint64_t aside_since; /* in texts ended */
 } fr_slot;
 
-/* A slot as others see it. */
+/* A slot's state as other threads may read it. */
 typedef struct fr_slot_view {
     bool busy;
     uint64_t task;
@@ -50,7 +50,7 @@ struct fr_scheduler {
     bool short_of_pages; /* since the last text ended */
     uint64_t texts, ended; /* begun, and ended, so far */
     fr_generation_request *line; /* requests of which a choice waits, by arrival; the engine thread's own */
-    sem_t away; /* 1 while that thread computes: whoever takes it has all of the above */
+    sem_t away; /* 1 while that thread computes: a thread that takes it owns all of the above */
 
     pthread_mutex_t lock; /* of what follows */
     fr_generation_request *arrived, **arrived_end; /* not in the line yet */
@@ -64,14 +64,14 @@ struct fr_scheduler {
     uint64_t number;
 };
 
-/* scheduler_slots.c: shows slots as they are now, or one; runs errands; gives a slot's kept session up. Who has an
- * answer sees its slot free. */
+/* In scheduler_slots.c: publish the state of all slots or of one; run errands; give up a slot's kept session. A slot
+ * is published as free before its client gets the end of the answer. */
 void fr_scheduler_show(fr_scheduler *scheduler);
 void fr_scheduler_show_slot(fr_scheduler *scheduler, const fr_slot *slot);
 void fr_scheduler_run_errands(fr_scheduler *scheduler);
 void fr_slot_forget(fr_slot *slot);
 
-/* scheduler_chores.c: a piece of the first chore; false: there is none. And the end of all. */
+/* In scheduler_chores.c: run a piece of the first chore (false: there is none); end all chores. */
 bool fr_scheduler_run_chore(fr_scheduler *scheduler);
 void fr_scheduler_end_chores(fr_scheduler *scheduler);
 

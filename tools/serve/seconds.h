@@ -1,4 +1,4 @@
-/* Seconds of a clock that only goes on. */
+/* Gives the seconds of a monotonic clock. */
 #ifndef FR_TOOLS_SERVE_SECONDS_H
 #define FR_TOOLS_SERVE_SECONDS_H
 

@@ -1,7 +1,8 @@
-/* forerun serve: models over HTTP, as OpenAI's and llama.cpp's servers have them.
+/* forerun serve: serves models over HTTP with the interfaces of OpenAI's and llama.cpp's servers.
  *
- * Threads: the server's own (http.h) read requests and write answers; this one, the engine's, loads the model of -m and
- * then runs rounds, sleeping where there is nothing to do; of several models each is loaded beside it. */
+ * Threads: those of the HTTP server (http.h) read requests and write answers. The main thread is the engine's: it
+ * loads the model of -m and then runs rounds, and sleeps when there is nothing to do. If there are several models,
+ * each is loaded by a thread of its own. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -30,12 +31,12 @@ enum { USUAL_PORT = 8080, USUAL_BODY = 1 << 24, USUAL_CONNECTIONS = 1024, ALL_CO
 #define RANKS_GRACE 0.5
 #define SLEEP       0.1
 
-/* Milliseconds in which clients are told that the job has failed, where the engine's thread computes on. */
+/* Milliseconds in which clients are told that the job has failed, while the engine's thread still computes. */
 #define TELL_MOST 300
 
 typedef struct server {
     const fr_arguments *args;
-    char **keys; /* NULL: everybody may ask */
+    char **keys; /* NULL: no request needs one */
     fr_metrics *metrics;
     fr_models *models;
     fr_routes routes;
@@ -44,8 +45,8 @@ typedef struct server {
     char *key_pem, *certificate_pem;
     pthread_mutex_t lock;
     pthread_cond_t woken;
-    bool work; /* somebody has called since the last round */
-    pthread_mutex_t ending; /* of who ends it: taken once */
+    bool work; /* wake was called since the last round */
+    pthread_mutex_t ending; /* taken once, by the thread that ends the server */
 } server;
 
 /* ------------------------------------------------------------------------------------------------------------ sleep */
@@ -101,7 +102,7 @@ static int read_certificate(server *s) {
     return code ? code : read_text(args->text[FR_ARG_SSL_CERT], &s->certificate_pem);
 }
 
-/* Reads keys and certificate again. If one can't be used, an error line says so and the old ones stay. */
+/* Reads keys and certificate again. If one can't be used, an error line says so and the old one stays. */
 static void reload(server *s) {
     const fr_arguments *args = s->args;
     char **keys, *key_pem = NULL, *certificate_pem = NULL, error[128];
@@ -123,7 +124,7 @@ static void reload(server *s) {
 
 /* -------------------------------------------------------------------------------------------------------------- run */
 
-/* Gives how another rank has failed, if one has. */
+/* Runs rounds until the server is to end. Gives the status of another rank's failure, if one has failed. */
 static fr_status serve(server *s) {
     fr_status status;
     while ((status = fr_lab_ranks_check()) == FR_OK && !fr_interrupt_came(NULL)) {
@@ -133,7 +134,7 @@ static fr_status serve(server *s) {
     return status;
 }
 
-/* Streams end with an error: nothing can go on. New requests are told so (fr_routes_answer). */
+/* Ends the streams with an error, because no text can continue. New requests get the same error (fr_routes_answer). */
 static int fail(server *s, fr_status status) {
     int code = fr_exit_status(status);
     fr_lab_ranks_check(); /* the thread's last failure, again */
@@ -141,7 +142,8 @@ static int fail(server *s, fr_status status) {
     return code;
 }
 
-/* The same from a thread that watches the ranks, where the engine's is not back from a round. The process ends next. */
+/* Does the same from the thread that watches the ranks, if the engine's thread does not come back from a round. The
+ * process ends after this. */
 static void fail_late(void *context) {
     server *s = context;
     fr_status status = fr_lab_ranks_check();
@@ -155,7 +157,7 @@ static void fail_late(void *context) {
     fr_http_drain(s->http, TELL_MOST);
 }
 
-/* What is under way ends by itself, or after some seconds as it is. */
+/* Lets the requests under way finish, and cuts them off after some seconds. */
 static void wind_down(server *s) {
     double until = fr_seconds() + (fr_rank_count() > 1 ? RANKS_GRACE : GRACE);
     fr_http_refuse_new(s->http);
@@ -234,7 +236,7 @@ static int open_all(server *s) {
     return code ? code : open_http(s);
 }
 
-/* Connections end before what answers them. */
+/* Closes everything. The HTTP server is closed before the models, because its threads use them. */
 static void close_all(server *s) {
     if (s->http) fr_http_close(s->http);
     fr_models_close(s->models);
@@ -246,7 +248,7 @@ static void close_all(server *s) {
     pthread_mutex_destroy(&s->lock);
 }
 
-/* A rank that nobody asks: what ends the server comes from rank 0. */
+/* Runs a rank that serves no clients. Rank 0 tells it when to end. */
 static int follow(const fr_arguments *args) {
     fr_models *models;
     signal(SIGTERM, SIG_IGN);

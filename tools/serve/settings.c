@@ -1,4 +1,4 @@
-/* Options read back (settings.h). */
+/* Turns options back into the JSON of a request (settings.h). */
 #include "tools/serve/settings.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static double number_of(const fr_options *options, fr_option option) {
     return value;
 }
 
-/* Free; *length: without the NUL at its end. */
+/* Gives an option's text, to be freed; *length does not count the NUL at its end. */
 static char *text_of(const fr_options *options, fr_option option, size_t *length) {
     fr_options_get_text(options, option, NULL, 0, length);
     char *text = fr_resize(NULL, *length + 1, 1);
@@ -33,7 +33,7 @@ static void put_text(json_t *settings, const char *key, const fr_options *option
     free(text);
 }
 
-/* The letters are in the default order. */
+/* Gives the samplers as names. The letters stand in the default order. */
 static json_t *samplers_of(const fr_options *options) {
     static const char letters[] = "edskypmxt";
     static const char *const names[] = {"penalties", "dry",   "top_n_sigma", "top_k",      "typ_p",
@@ -49,7 +49,7 @@ static json_t *samplers_of(const fr_options *options) {
     return samplers;
 }
 
-/* The library's own where none were set. */
+/* Gives the sequence breakers, or the library's own if none were set. */
 static json_t *breakers_of(const fr_options *options) {
     static const char usual[] = "\n\0:\0\"\0*";
     size_t length;
@@ -63,7 +63,8 @@ static json_t *breakers_of(const fr_options *options) {
     return breakers;
 }
 
-/* "5+1.5,7-inf" as [{"token", "bias"}, ...]; a ban, which JSON has no number for, is false, as in a request. */
+/* Gives "5+1.5,7-inf" as [{"token", "bias"}, ...]. A ban is false, as in a request, because JSON has no infinite
+ * number. */
 static json_t *biases_of(const fr_options *options) {
     size_t length;
     char *text = text_of(options, FR_OPT_LOGIT_BIAS, &length), *at = text;

@@ -1,8 +1,8 @@
-/* How a text is generated, as llama.cpp's server tells it: "generation_settings" of an answer, "params" of /slots and
- * of /props' "default_generation_settings".
+/* Lists the settings of a text in the form of llama.cpp's server: "generation_settings" of an answer, "params" of
+ * /slots and of /props' "default_generation_settings".
  *
- * In: options, or a job that was read. Out: a new JSON object, of what is really set, by the names that requests have
- * for it. */
+ * In: options, or a job that was read. Out: a new JSON object with the values in effect, by the names that requests
+ * use. */
 #ifndef FR_TOOLS_SERVE_SETTINGS_H
 #define FR_TOOLS_SERVE_SETTINGS_H
 
@@ -10,7 +10,7 @@
 
 json_t *fr_settings_of_options(const fr_options *options);
 
-/* With what is the job's own: its limit, its stop strings. */
+/* Adds the settings of the job itself: its limit and its stop strings. */
 json_t *fr_settings_of_job(const fr_job *job);
 
 #endif

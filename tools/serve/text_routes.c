@@ -1,4 +1,4 @@
-/* Texts and tokens, templates, properties (text_routes.h). */
+/* Answers requests for tokens, rendered templates and properties (text_routes.h). */
 #include "tools/serve/text_routes.h"
 
 #include <limits.h>
@@ -26,7 +26,7 @@ json_t *fr_json_body(fr_http_exchange *exchange) {
     return NULL;
 }
 
-/* The model's tokenizer; NULL: the exchange is told. */
+/* Gives the model's tokenizer; NULL if it has none, and the exchange has been refused. */
 static const fr_tokenizer *tokenizer_of(fr_http_exchange *exchange, const fr_model_instance *model) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(model->loaded.model);
     if (!tokenizer) fr_http_exchange_refuse(exchange, 501, "the model has no tokenizer: only ids can be run");
@@ -35,7 +35,7 @@ static const fr_tokenizer *tokenizer_of(fr_http_exchange *exchange, const fr_mod
 
 /* --------------------------------------------------------------------------------------------------------- tokenize */
 
-/* A token's text where it is one, else its bytes. */
+/* Gives a token's text if it is valid UTF-8, else its bytes. */
 static json_t *piece_of(const fr_tokenizer *tokenizer, int32_t id) {
     size_t length;
     const char *bytes = fr_token_bytes(tokenizer, id, &length);
@@ -43,7 +43,8 @@ static json_t *piece_of(const fr_tokenizer *tokenizer, int32_t id) {
     return text ? text : fr_json_byte_numbers(bytes, length);
 }
 
-/* A member that is true or false, or isn't there. False: the exchange is told. */
+/* Reads an optional member that is true or false. Returns false if it is of another type, and the exchange has been
+ * refused. */
 static bool take_flag(fr_http_exchange *exchange, const json_t *body, const char *key, bool *flag) {
     const json_t *value = json_object_get(body, key);
     if (json_is_boolean(value)) *flag = json_is_true(value);
@@ -52,7 +53,8 @@ static bool take_flag(fr_http_exchange *exchange, const json_t *body, const char
     return !value || json_is_null(value) || json_is_boolean(value);
 }
 
-/* llama.cpp's body has "content", vLLM's "prompt", to which special tokens are added unless it says otherwise. */
+/* Tokenizes a text. llama.cpp's body has it as "content". vLLM's body has it as "prompt", and special tokens are added
+ * unless the body says otherwise. */
 static void answer_tokens(fr_http_exchange *exchange, const fr_model_instance *model, const fr_tokenizer *tokenizer,
                           const json_t *body) {
     const json_t *content = json_object_get(body, "content"), *prompt = json_object_get(body, "prompt");
@@ -122,7 +124,7 @@ void fr_text_routes_detokenize(fr_http_exchange *exchange, const fr_model_instan
 
 /* --------------------------------------------------------------------------------------------------------- template */
 
-/* As a chat with this body would be. */
+/* Renders the conversation with the template, as a chat with this body would. */
 void fr_text_routes_apply_template(fr_http_exchange *exchange, const fr_model_instance *model) {
     json_t *body = fr_json_body(exchange);
     fr_job_setting setting = model->jobs;

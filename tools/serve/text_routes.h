@@ -1,12 +1,13 @@
-/* What a model tells without running: tokens of a text and back, a rendered conversation, its properties.
+/* Answers requests that need a model but no forward: tokens of a text and back, a rendered conversation, the model's
+ * properties.
  *
- * In: exchanges, whose bodies are JSON objects. Out: their answers. Each is an fr_models_fn. */
+ * In: exchanges, whose bodies are JSON objects. Out: their answers. Each function is an fr_models_fn. */
 #ifndef FR_TOOLS_SERVE_TEXT_ROUTES_H
 #define FR_TOOLS_SERVE_TEXT_ROUTES_H
 
 #include "tools/serve/models.h"
 
-/* An exchange's body, a JSON object; NULL: it is none, which the exchange is told. */
+/* Gives an exchange's body, a JSON object; NULL if it is none, and the exchange has been refused. */
 json_t *fr_json_body(fr_http_exchange *exchange);
 
 /* {"content", "add_special": false, "parse_special": true, "with_pieces": false}: {"tokens": [ID, ...]}, or with pieces

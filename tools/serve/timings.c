@@ -1,4 +1,4 @@
-/* What a choice took (answer_parts.h). */
+/* Takes the times and counts of a choice (answer_parts.h). */
 #include "tools/serve/answer_parts.h"
 #include "tools/serve/seconds.h"
 
@@ -53,7 +53,7 @@ static void add(fr_timings *sum, const fr_timings *one, bool same_prompt) {
     if (one->ended > sum->ended) sum->ended = one->ended;
 }
 
-/* Choices of one prompt are neighbours. */
+/* Adds up the choices of a request. Choices of one prompt stand next to each other. */
 fr_timings fr_timings_of_request(const fr_generation_request *request) {
     fr_timings sum = {0};
     for (size_t i = 0; i < request->count; i++) {

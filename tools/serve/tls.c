@@ -1,4 +1,4 @@
-/* Keeps the certificate of a server (tls.h). */
+/* Keeps the TLS certificate of a server (tls.h). */
 #include "tools/serve/tls.h"
 
 #include <pthread.h>

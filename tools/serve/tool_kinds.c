@@ -1,4 +1,4 @@
-/* Makes functions of tools of other kinds (tool_kinds.h). */
+/* Turns tools of other kinds into functions (tool_kinds.h). */
 #include "tools/serve/tool_kinds.h"
 
 #include <stdio.h>
@@ -137,7 +137,7 @@ static bool is_custom(const json_t *value) {
     return strcmp(fr_turns_type(value), "custom") == 0 && json_is_object(fr_turns_get(value, "custom"));
 }
 
-/* Makes functions of a chat's tools. Functions, and tools without a type, stay unchanged. */
+/* Turns a chat's tools into functions. Functions, and tools without a type, stay unchanged. */
 static bool take_tools(fr_turns *t, json_t *called, const json_t *tools) {
     char what[32];
     bool taken = true;

@@ -1,10 +1,10 @@
-/* Tools of other kinds than functions, as functions: models know no others.
+/* Turns tools of other kinds into functions, because models know only functions.
  *
- * In: tools as OpenAI's APIs have them. A custom tool, whose input is a free text, becomes a function with that text as
- * its only parameter; the tools of a namespace get its name before theirs; a search for tools that the client runs is
- * one too. What only the maker's own service runs (a search of the web, say) is passed over. Out: functions of a chat;
- * and for answers, what each is called by who offered it, in an object of {"type": "function", "custom" or
- * "tool_search", "name", "namespace"} by the functions' names. */
+ * In: tools as OpenAI's APIs have them. A custom tool, whose input is free text, becomes a function with that text as
+ * its only parameter. The tools of a namespace get its name as a prefix. A search for tools that the client runs
+ * becomes a function too. Tools that only OpenAI's own service runs, such as a web search, are ignored. Out: functions
+ * of a chat; and for answers, an object that maps each function's name to the tool as the client offered it: {"type":
+ * "function", "custom" or "tool_search", "name", "namespace"}. */
 #ifndef FR_TOOLS_SERVE_TOOL_KINDS_H
 #define FR_TOOLS_SERVE_TOOL_KINDS_H
 
@@ -12,25 +12,27 @@
 
 #include "tools/serve/turns.h"
 
-/* Offers the tool, or all that it has; one whose name has been offered is there already. called: the object, which
- * gets more members. what: as errors call it, "tools[3]". False: refused. */
+/* Offers the tool, or all tools of a namespace. A name that was offered before is not offered again. called: the
+ * object of offered tools, which gets more members. what: the tool's name in errors, "tools[3]". Returns false if the
+ * tool is refused. */
 bool fr_tool_offer(fr_turns *turns, json_t *called, const char *what, const json_t *tool);
 
-/* A function's name, new: of a tool of this name, in a namespace unless that is NULL or no text. */
+/* Gives the name of a tool's function, a new text: the tool's name, after the namespace unless that is NULL or no
+ * text. */
 json_t *fr_tool_name(const json_t *namespace, const json_t *name);
 
-/* Gives a choice of tools, new: a tool that another service runs can't be forced, so the choice of one becomes "auto",
- * and a choice among such tools alone "none". */
+/* Gives a choice of tools, a new value. A tool that another service runs can't be forced, so that the choice of one
+ * becomes "auto", and a choice among such tools alone becomes "none". */
 json_t *fr_tool_choice(const json_t *choice);
 
-/* The arguments of a call that gives a custom tool this input, a new object; and the input that is in such arguments,
- * a new text. */
+/* The first function gives the arguments of a call that has this input for a custom tool, a new object; the second
+ * gives the input from such arguments, a new text. */
 json_t *fr_tool_arguments(const json_t *input);
 json_t *fr_tool_input(const char *arguments, size_t length);
 
-/* The same in a chat's form, where what a custom tool is stands in a member "custom" of it, of its calls and of
- * tool_choice: changes a request's body to one of functions; false: refused, with a line. And a call of an answer to
- * what who offered its tool knows. */
+/* The same for a chat, where a custom tool, its calls and tool_choice have a member "custom". The first function turns
+ * a request's body into one of functions; it returns false, with a line, if it is refused. The second turns a call of
+ * an answer back into the form in which the client offered the tool. */
 bool fr_tools_of_chat(json_t *body, json_t *called, char *error, size_t size);
 void fr_tool_call_of_chat(const json_t *called, json_t *call);
 

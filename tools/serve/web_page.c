@@ -1,4 +1,4 @@
-/* The chat page's files as answers (web_page.h). */
+/* Serves the chat page's files (web_page.h). */
 #include "tools/serve/web_page.h"
 
 #include <stdint.h>
@@ -7,8 +7,8 @@
 
 #include "tools/cli/embed.h"
 
-/* The files of other people's libraries lie in the build folder, where make has put them; one that the system lacks is
- * empty. */
+/* Embeds a file as read-only data. Files of foreign libraries are taken from the build folder, where make puts them; one
+ * that the system lacks is empty. */
 #define EMBED(symbol, file) FR_EMBED(".rodata", const char, symbol, file)
 
 #define OWN(symbol, file) EMBED(fr_web_page_##symbol, "tools/serve/page/" file)
@@ -95,7 +95,8 @@ static const struct file {
              IN_FOLDER("licences.txt", PLAIN, licences),
              FONTS(FONT)};
 
-/* What the model says is shown on the page, so that nothing of it may run, load or lead a frame astray. */
+/* Headers that forbid everything except the page's own files. The page shows the model's text, which must not run
+ * scripts, load anything or be shown in a foreign frame. */
 static const struct {
     const char *name, *value;
 } headers[] = {
@@ -120,7 +121,7 @@ bool fr_web_page_has(const char *path) {
     return find(path) != NULL;
 }
 
-/* FNV-1a of the bytes: another build's page has other tags. */
+/* Gives the tag of a file: the FNV-1a hash of its bytes, so that another build's file has another tag. */
 static void tag_of(const struct file *file, char tag[20]) {
     uint64_t hash = 0xcbf29ce484222325u;
     for (const char *byte = file->bytes; byte < file->end; byte++)

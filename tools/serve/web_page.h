@@ -1,7 +1,7 @@
-/* The chat page at /: files of tools/serve/page, built into the command.
+/* Serves the chat page at /: files of tools/serve/page, built into the command.
  *
- * In: exchanges for / and for what is in FR_WEB_PAGE_FOLDER. Out: those files, with a policy by which the page runs
- * nothing but them and asks nobody but this server. A client that has them already is told that they are the same. */
+ * In: exchanges for / and for the files in FR_WEB_PAGE_FOLDER. Out: those files, with a policy that allows the page to
+ * run only them and to contact only this server. A client that already has a file is told that it is unchanged. */
 #ifndef FR_TOOLS_SERVE_WEB_PAGE_H
 #define FR_TOOLS_SERVE_WEB_PAGE_H
 
@@ -11,7 +11,7 @@
 
 #define FR_WEB_PAGE_FOLDER "/page/"
 
-/* Whether a path is one of its files: none of them needs a key. */
+/* Returns true if a path is one of the page's files. None of them needs a key. */
 bool fr_web_page_has(const char *path);
 
 void fr_web_page_answer(fr_http_exchange *exchange);

@@ -1,53 +1,55 @@
-/* Answers in other APIs' words (answer_parts.h): of requests whose "dialect" is one of these, which have one choice.
+/* Declares the answers in other APIs' forms (answer_parts.h), for requests that have a dialect, and so one choice.
  *
- * A reply is told as items that stand behind each other: what was thought, a text, a call. answer_items.c sees where
- * they begin and end; a dialect says it in its events, and puts the whole answer together of the same items. */
+ * A reply is sent as a sequence of items: a thought, a text or a call. answer_items.c finds where each begins and
+ * ends. A dialect sends its own events for them, and makes the whole answer of the same items. */
 #ifndef FR_TOOLS_SERVE_DIALECTS_ANSWER_DIALECT_H
 #define FR_TOOLS_SERVE_DIALECTS_ANSWER_DIALECT_H
 
 #include "tools/serve/answer_parts.h"
 
 struct fr_dialect {
-    const char *names; /* what its answers' ids begin with */
-    const char *type;  /* of a stream's content */
+    const char *names; /* the prefix of its answers' ids */
+    const char *type;  /* the content type of a stream */
 
-    /* A stream begins; an item does, telling->item; has so much more text, in a call more of its arguments; has ended,
-     * which gives what whole answers have of it. Events that are sent while no stream is wanted come to nothing. */
+    /* In order: a stream begins; the item telling->item begins; it has more text (of a call, more of its arguments);
+     * it has ended, which gives its form in a whole answer. Events that are sent while no stream is wanted are
+     * dropped. */
     void (*begin)(fr_telling *telling);
     void (*open)(fr_telling *telling);
     void (*more)(fr_telling *telling, const json_t *text);
     json_t *(*close)(fr_telling *telling);
 
-    /* The choice has ended: the whole answer; or a stream's last events. */
+    /* The choice has ended: gives the whole answer, or sends a stream's last events. */
     json_t *(*whole)(fr_telling *telling);
     void (*end)(fr_telling *telling);
 
-    /* An error, made of {"error": {"code", "message", "type"}}, which is handed over: the whole answer, or a stream's
-     * last event. */
+    /* Makes an error of {"error": {"code", "message", "type"}}, which it takes over. The error is the whole answer or
+     * the last event of a stream. */
     json_t *(*fault)(fr_generation_request *request, json_t *fault);
 
-    /* How that is sent. */
+    /* Sends an event in the stream's own format. */
     void (*send)(fr_generation_request *request, json_t *event);
 
-    /* A sign of life; NULL: there is none in a stream. */
+    /* Sends a ping; NULL if such streams have none. */
     void (*ping)(fr_generation_request *request);
 };
 
-/* A delta of a chat's, or a text, handed over (NULL: nothing new): to the items. ids: that have come before its end.
- * end: it is the last one. */
+/* Adds a chat's delta, or a text, to the items and takes it over; NULL: nothing is new. ids: the number of ids before
+ * its end. end: it is the last delta. */
 void fr_items_take(fr_telling *telling, json_t *delta, size_t ids, bool end);
 
-/* The text of the item so far, or of any bytes. */
+/* Gives the text of the item so far. Bytes that are not UTF-8 become U+FFFD. */
 json_t *fr_item_text(const fr_telling *telling);
 
-/* A call's arguments, whose text is one of an object. */
+/* Gives a call's arguments, whose text is JSON, as an object. */
 json_t *fr_item_object(const fr_telling *telling);
 
-/* Sends an event whose "type" is its name, as server-sent events have it; or a line of JSON. */
+/* Sends an event as server-sent events have it, with its "type" as the event's name. The second function sends a line
+ * of JSON. */
 void fr_items_send(fr_generation_request *request, json_t *event);
 void fr_items_send_line(fr_generation_request *request, json_t *event);
 
-/* Whether the reply was ended before it had ended itself. */
+/* Returns true if the reply was cut off by a limit or an interrupt before it ended by itself. */
 bool fr_items_cut(const fr_telling *telling);
 
 #endif

@@ -1,4 +1,4 @@
-/* A reply as items, for answers in other dialects (answer_dialect.h). */
+/* Splits a reply into items for answers in other dialects (answer_dialect.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +56,7 @@ static void close_item(fr_telling *t) {
     *item = (fr_item){.index = item->index + 1};
 }
 
-/* call: shared, of a call's. */
+/* Begins an item. call: of a call its object, which is shared. */
 static void open_item(fr_telling *t, fr_item_kind kind, json_t *call) {
     close_item(t);
     t->item.kind = kind;
@@ -69,7 +69,7 @@ static void add_text(fr_telling *t, const json_t *text) {
     t->request->dialect->more(t, text);
 }
 
-/* Part of what was thought, or of a text, which goes on if that was under way. */
+/* Adds text to the thought or the text under way, or begins one. */
 static void take_text(fr_telling *t, fr_item_kind kind, const json_t *text, size_t ids) {
     if (t->item.kind != kind) open_item(t, kind, NULL);
     json_t *news = kind == FR_ITEM_TEXT ? fr_reply_logprobs(&t->choice->job.reply, t->ids, ids) : NULL;
@@ -81,14 +81,14 @@ static void take_text(fr_telling *t, fr_item_kind kind, const json_t *text, size
     t->item.news = NULL;
 }
 
-/* A call is told as a whole. */
+/* Adds a tool call as a whole item. */
 static void take_call(fr_telling *t, json_t *call) {
     open_item(t, FR_ITEM_CALL, call);
     add_text(t, json_object_get(json_object_get(call, "function"), "arguments"));
     close_item(t);
 }
 
-/* A reply that says nothing has one text, which is empty. */
+/* Adds a delta to the items. A reply without any item gets one empty text. */
 void fr_items_take(fr_telling *t, json_t *delta, size_t ids, bool end) {
     const json_t *thought = json_object_get(delta, "reasoning_content");
     const json_t *text = json_is_string(delta) ? delta : json_object_get(delta, "content");
@@ -100,7 +100,7 @@ void fr_items_take(fr_telling *t, json_t *delta, size_t ids, bool end) {
     t->begun = true;
     if (thought) {
         take_text(t, FR_ITEM_THOUGHT, thought, ids);
-        t->thought = t->known; /* what is behind it is not known yet */
+        t->thought = t->known; /* the ids after the thought are not known yet */
     }
     if (text) take_text(t, FR_ITEM_TEXT, text, ids);
     for (size_t i = 0; i < json_array_size(calls); i++) take_call(t, json_array_get(calls, i));

@@ -10,7 +10,7 @@ static json_t *integer(size_t value) {
 
 /* ------------------------------------------------------------------------------------------------------- the answer */
 
-/* There tokens that were read anew are told apart from those that the cache had. */
+/* Makes the usage. This API counts tokens that were computed apart from those that were found in the cache. */
 static json_t *usage_of(const fr_telling *t) {
     const fr_timings *took = &t->timings;
     return json_pack("{s:o, s:i, s:o, s:o}", "input_tokens", integer(took->prompt - took->cached),

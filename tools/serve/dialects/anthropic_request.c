@@ -1,8 +1,8 @@
-/* Requests to Anthropic's /v1/messages (request_dialects.h).
+/* Reads requests to Anthropic's /v1/messages (request_dialects.h).
  *
- * Results of calls stand in a user's message there, and are messages of their own in a chat; what stands beside them
- * in the same message comes behind them, or before, as it was. A last message of the assistant's is gone on with, as
- * in a chat. */
+ * This API puts the results of calls into a user's message; a chat has them as messages of their own. Other parts of
+ * the same message stay before or after the results, as they were. If the last message is the assistant's, the reply
+ * continues it, as in a chat. */
 #include <string.h>
 
 #include "tools/jobs/job_parts.h"
@@ -16,7 +16,7 @@ static bool is_of(const json_t *value, const char *type) {
 
 /* ----------------------------------------------------------------------------------------------------------- blocks */
 
-/* {"type": "base64", "media_type", "data"}, or a url, which the chat refuses unless it is a data: one. */
+/* Takes a picture: {"type": "base64", "media_type", "data"}, or a url. The chat refuses urls other than data: urls. */
 static bool take_picture(fr_turns *t, const char *role, const json_t *block) {
     const json_t *source = fr_turns_get(block, "source"), *type = fr_turns_get(source, "media_type"),
                  *data = fr_turns_get(source, "data");
@@ -159,9 +159,9 @@ static bool take_messages(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------------ what is asked for */
+/* --------------------------------------------------------------------------------------------------- request fields */
 
-/* True for a tool of another kind than the client's own functions. */
+/* Returns true for a tool of another kind than the client's own functions. */
 static bool is_hosted(const json_t *tool) {
     return fr_turns_get(tool, "type") && !is_of(tool, "custom");
 }
@@ -183,7 +183,7 @@ static bool take_tools(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* True if the tool of this name is one that is passed over. */
+/* Returns true if the tool of this name is one that is ignored. */
 static bool names_hosted(const json_t *tools, const json_t *name) {
     for (size_t i = 0; i < json_array_size(tools); i++) {
         const json_t *tool = json_array_get(tools, i);
@@ -214,7 +214,8 @@ static bool take_choice(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* A budget, which these clients have to name, says nothing to a model that doesn't reason, or not between tokens. */
+/* Takes the budget of thinking. Clients of this API must send one, so that it is ignored for a model that has no
+ * reasoning, or whose marks of reasoning are no single tokens. */
 static bool take_thinking(fr_turns *t, const json_t *body) {
     const json_t *thinking = fr_turns_get(body, "thinking");
     bool on = is_of(thinking, "enabled") || is_of(thinking, "adaptive") || is_of(thinking, "between_tools");
@@ -232,7 +233,7 @@ static bool take_thinking(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* {"format": {"type": "json_schema", "schema"}, "effort"}; the format under its older name too. */
+/* Takes {"format": {"type": "json_schema", "schema"}, "effort"}; the format may also stand under its older name. */
 static bool take_output(fr_turns *t, const json_t *body) {
     const json_t *config = fr_turns_get(body, "output_config"), *older = fr_turns_get(body, "output_format");
     const json_t *format = fr_turns_get(config, "format") ? fr_turns_get(config, "format") : older,
@@ -252,8 +253,8 @@ static bool take_limits(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Members that are heeded here, and those that change nothing of an answer: whose it is, what it may cost, which parts
- * of the past may be left out, and servers of tools that Anthropic would ask itself. */
+/* Notes the members that are unknown here. Known are those that are read, and those that don't change an answer: its
+ * owner, its price, which parts of the past may be left out, and servers of tools that Anthropic itself would call. */
 static void note_others(const json_t *body) {
     static const char *const known[] = {
         "betas", "cache_control", "context_management", "inference_geo", "max_tokens", "messages", "metadata",

@@ -1,4 +1,4 @@
-/* Answers in the form of llama.cpp's own /completion (answer_parts.h). */
+/* Writes answers in the form of llama.cpp's own /completion (answer_parts.h). */
 #include <string.h>
 
 #include "tools/cli/words.h"
@@ -9,7 +9,8 @@ static void put_integer(json_t *object, const char *key, size_t value) {
     fr_json_put(object, key, json_integer((json_int_t)value));
 }
 
-/* What an interrupt ends has come to a limit too. */
+/* Gives the word for the end of a text. A text that an interrupt ended gets "limit" too, since the form has no word
+ * for it. */
 static const char *stop_type(const fr_job *job) {
     switch (job->reply.end) {
     case FR_END_EOS: return "eos";
@@ -18,7 +19,7 @@ static const char *stop_type(const fr_job *job) {
     }
 }
 
-/* As text, the control tokens that a template wrote included. */
+/* Gives the prompt as text, with the control tokens that a template wrote. */
 static json_t *prompt_of(const fr_job *job) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(job->setting->loaded->model);
     char *text = NULL;
@@ -50,8 +51,8 @@ static json_t *begin(const fr_telling *t, json_t *content, json_t *tokens, bool 
     return answer;
 }
 
-/* "truncated" is what would have gone on in a larger context, or on a server that stays. Of a step's ids those behind
- * the end are no part of the text, nor of what is told to be cached. */
+/* Adds the members of a choice's end. "truncated" is true if the text would have continued in a larger context, or had
+ * the server not stopped. Ids that a step gave after the end count neither as text nor as cached. */
 static void put_end(const fr_telling *t, json_t *answer) {
     const fr_job *job = &t->choice->job;
     const char *fingerprint = t->request->setting->fingerprint, *stopped = job->text.stopped ? job->text.stopped : "";
@@ -74,7 +75,7 @@ static void put_probabilities(const fr_telling *t, json_t *answer, size_t ids) {
     if (all) fr_json_put(answer, "completion_probabilities", all);
 }
 
-/* A member of an inner object, by a path with slashes; NULL: there is none. */
+/* Finds a member of an inner object by a path with slashes; NULL if there is none. */
 static json_t *member_at(json_t *object, const char *path) {
     const char *name;
     size_t length;
@@ -82,7 +83,7 @@ static json_t *member_at(json_t *object, const char *path) {
     return object;
 }
 
-/* What was asked for of an answer, under the names by which it was. */
+/* Keeps only the members that "response_fields" asks for, each under the path by which it was asked for. */
 static json_t *chosen_of(const fr_telling *t, json_t *answer) {
     const json_t *fields = t->request->fields;
     if (!fields) return answer;

@@ -1,5 +1,5 @@
-/* Answers of ollama's /api/chat and /api/generate (answer_dialect.h): a stream is lines of JSON, each an object like
- * the whole one with what is new. */
+/* Writes answers of ollama's /api/chat and /api/generate (answer_dialect.h). A stream is lines of JSON: each has the
+ * form of the whole answer, with only what is new. */
 #include <string.h>
 #include <time.h>
 
@@ -21,8 +21,8 @@ static json_t *now(void) {
     return json_string(text);
 }
 
-/* said: what of the message, or of a generated text, there is; it is handed over. Log-probabilities in it are no part
- * of a message. */
+/* Makes one line. said: the members of the message, or of the generated text, which it takes over. Log-probabilities
+ * in it are moved out, because they are no part of a message. */
 static json_t *line_of(const fr_generation_request *request, json_t *said, bool done) {
     json_t *line = json_object(), *logprobs = json_object_get(said, "logprobs");
     if (logprobs) fr_json_put(line, "logprobs", json_incref(logprobs));
@@ -63,7 +63,7 @@ static const char *key_of(const fr_telling *t) {
     return t->item.kind == FR_ITEM_THOUGHT ? "thinking" : is_chat(t->request) ? "content" : "response";
 }
 
-/* A message always has a content. */
+/* Makes a message with an empty content, because a message always has one. */
 static json_t *silence(const fr_generation_request *request) {
     return json_pack("{s:s}", is_chat(request) ? "content" : "response", "");
 }
@@ -96,7 +96,7 @@ static json_t *close(fr_telling *t) {
     return calls;
 }
 
-/* Texts of one kind behind each other, and all calls. */
+/* Makes the whole answer: all texts of one kind are joined, and all calls are listed. */
 static json_t *whole(fr_telling *t) {
     json_t *said = silence(t->request), *item, *value;
     const char *key;

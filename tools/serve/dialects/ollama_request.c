@@ -1,5 +1,6 @@
-/* Requests to ollama's /api/chat and /api/generate (request_dialects.h). How tokens are drawn is in "options" there, by
- * the same names; those that say how a model is loaded (num_ctx, num_gpu, "keep_alive") mean nothing here. */
+/* Reads requests to ollama's /api/chat and /api/generate (request_dialects.h). The sampling settings are in "options"
+ * there, by the same names as in a chat; settings of how a model is loaded (num_ctx, num_gpu, "keep_alive") are
+ * ignored here. */
 #include <string.h>
 
 #include "tools/cli/wide_json.h"
@@ -11,7 +12,7 @@ enum { MOST_RESULTS = 256 }; /* of one message's calls */
 
 /* --------------------------------------------------------------------------------------------------------- messages */
 
-/* Base64 alone, whose first bytes say what it is. */
+/* Takes pictures, which are plain base64. Their first bytes tell the format. */
 static bool take_pictures(fr_turns *t, const json_t *images) {
     for (size_t i = 0; i < json_array_size(images); i++) {
         const char *data = fr_job_plain_text(json_array_get(images, i));
@@ -29,8 +30,8 @@ static bool is_answered(const fr_turns *t, size_t from, const json_t *id) {
     return false;
 }
 
-/* Finds the call that a result is of: the first one without a result that has the function's name, or the first of any
- * name if there is none. NULL: the result is of no call. */
+/* Finds the call that a result belongs to: the first call of that function without a result, or the first of any
+ * function if there is none. NULL: no call is left. */
 static const json_t *id_of_result(const fr_turns *t, const json_t *name) {
     size_t at = json_array_size(t->messages), results = 0;
     const json_t *last = NULL, *any = NULL;
@@ -48,7 +49,8 @@ static const json_t *id_of_result(const fr_turns *t, const json_t *name) {
     return any;
 }
 
-/* Calls may have no ids there: nine letters and digits are what every family's template takes. */
+/* Takes the calls of a message. Calls may have no ids in this API, so they get ids of nine letters and digits, which
+ * every family's template accepts. */
 static bool take_calls(fr_turns *t, size_t at, const json_t *calls) {
     for (size_t i = 0; i < json_array_size(calls); i++) {
         const json_t *function = fr_turns_get(json_array_get(calls, i), "function"),
@@ -121,7 +123,7 @@ static bool take_prompt(fr_turns *t, const json_t *body) {
     return take_pictures(t, fr_turns_get(body, "images"));
 }
 
-/* ------------------------------------------------------------------------------------------------ what is asked for */
+/* --------------------------------------------------------------------------------------------------- request fields */
 
 static bool take_format(fr_turns *t, const json_t *format) {
     if (!format || fr_job_is_word(format, "")) return true;
@@ -147,7 +149,8 @@ static bool take_logprobs(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Members that are heeded, and those that mean nothing here: how a model is loaded, how long it stays. */
+/* Notes the members that are unknown here. Known are those that are read, and those that mean nothing here: how a
+ * model is loaded and how long it stays. */
 static void note_others(const json_t *body) {
     static const char *const known[] = {"context", "format", "images", "keep_alive", "logprobs", "messages", "model",
                                         "options", "prompt", "raw", "stream", "suffix", "system", "template", "think",

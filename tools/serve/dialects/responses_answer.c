@@ -1,4 +1,4 @@
-/* Answers of OpenAI's /v1/responses (answer_dialect.h). */
+/* Writes answers of OpenAI's /v1/responses (answer_dialect.h). */
 #include <string.h>
 
 #include "tools/cli/wide_json.h"
@@ -11,7 +11,7 @@ static json_t *integer(size_t value) {
 
 /* ------------------------------------------------------------------------------------------------------- the answer */
 
-/* What it was asked for, else what that means. */
+/* Repeats a field of the request, or its usual value if the request has none. */
 static void put_requested(const fr_generation_request *request, json_t *answer, const char *key, json_t *usual) {
     json_t *asked = json_object_get(request->dialect_body, key);
     bool given = asked && !json_is_null(asked);
@@ -27,7 +27,7 @@ static json_t *usage_of(const fr_telling *t) {
                      integer(t->thought), "total_tokens", integer(took->prompt + took->predicted));
 }
 
-/* "in_progress", "completed", "incomplete" or "failed". */
+/* Makes the answer's object. status: "in_progress", "completed", "incomplete" or "failed". */
 static json_t *answer_of(const fr_generation_request *request, const char *status) {
     json_t *answer = json_object();
     fr_json_put(answer, "id", json_string(request->id));
@@ -69,7 +69,7 @@ static json_t *whole(fr_telling *t) {
 
 /* ----------------------------------------------------------------------------------------------------------- events */
 
-/* type, sequence_number, and the members of `event`, which is handed over. */
+/* Sends an event: its type, its sequence_number, and the members of `event`, which it takes over. */
 static void send(fr_telling *t, const char *type, json_t *event) {
     fr_json_put(event, "type", json_string(type));
     fr_json_put(event, "sequence_number", integer(t->events++));
@@ -89,7 +89,8 @@ static void end(fr_telling *t) {
     send_answer(t, fr_items_cut(t) ? "response.incomplete" : "response.completed", whole(t));
 }
 
-/* As the whole answer it is as everywhere. The stream has begun, and so has its choice. */
+/* Makes the error. A whole answer has the same error as other paths; a stream gets a last event with the answer so
+ * far, because the stream and its choice have begun. */
 static json_t *fault(fr_generation_request *request, json_t *fault) {
     if (!request->streaming) return fault;
     fr_telling *t = request->choices[0].telling;
@@ -149,19 +150,20 @@ static json_t *text_of(const fr_telling *t) {
     return strcmp(tool, "tool_search") == 0 ? fr_item_object(t) : fr_item_text(t);
 }
 
-/* Those of a text's tokens, a list that is empty where none are asked for. */
+/* Gives the log-probabilities of a text's tokens: an empty list if the request asked for none. */
 static json_t *logprobs_of(json_t *list) {
     return list ? json_incref(list) : json_array();
 }
 
-/* The only part of an item: what was thought, a text, so far. Empty where it begins. */
+/* Makes the only part of an item, which holds the text of a thought or a text so far. It is empty when the item
+ * begins. */
 static json_t *part_of(const fr_telling *t, json_t *text) {
     if (t->item.kind == FR_ITEM_THOUGHT) return json_pack("{s:s, s:o}", "type", "reasoning_text", "text", text);
     return json_pack("{s:s, s:o, s:[], s:o}", "type", "output_text", "text", text, "annotations", "logprobs",
                      logprobs_of(t->item.logprobs));
 }
 
-/* said: what text_of gives. */
+/* Makes the item of a call. said: the call's text, as text_of gives it. */
 static json_t *call_of(const fr_telling *t, const char *status, json_t *said) {
     const json_t *function = json_object_get(t->item.call, "function"), *tool = tool_of(t);
     const call_kind *kind = kind_of(t);
@@ -187,7 +189,7 @@ static void put_sealed(const fr_telling *t, json_t *item) {
     json_decref(text);
 }
 
-/* content: its part, NULL: there is none yet; of a call what it says. */
+/* Makes an item. content: its part, or NULL if it has none yet; for a call its text. */
 static json_t *item_of(const fr_telling *t, const char *status, json_t *content) {
     if (t->item.kind == FR_ITEM_CALL) {
         if (!content) content = kind_of(t)->events ? json_string("") : json_object();
@@ -206,7 +208,7 @@ static json_t *item_of(const fr_telling *t, const char *status, json_t *content)
     return item;
 }
 
-/* An event of the item, or of its only part, with one more member. */
+/* Sends an event of the item, or of its only part, with one more member. */
 static void send_item(fr_telling *t, const char *type, json_t *item) {
     send(t, type, json_pack("{s:o, s:o}", "output_index", integer(t->item.index), "item", item));
 }
@@ -244,7 +246,8 @@ static void more(fr_telling *t, const json_t *text) {
     send_text(t, "delta", "delta", call ? text_of(t) : json_incref((json_t *)(uintptr_t)text));
 }
 
-/* True if the reply was cut off within the item: in its last one, or in a call whose arguments are no whole JSON. */
+/* Returns true if the reply was cut off within the item: the last item, or a call whose arguments are incomplete
+ * JSON. */
 static bool is_cut(const fr_telling *t) {
     const fr_stream *text = &t->item.text;
     json_error_t error;

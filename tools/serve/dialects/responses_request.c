@@ -1,9 +1,10 @@
-/* Requests to OpenAI's /v1/responses (request_dialects.h): stateless, all of a conversation is in "input".
+/* Reads requests to OpenAI's /v1/responses (request_dialects.h). The server keeps no state: all of a conversation is
+ * in "input".
  *
- * Its items are messages, calls, their results and what was thought. Reasoning, text and calls that stand behind each
- * other are one message of the assistant's, which is how templates have them. Calls of tools that are no functions are
- * as if they were (tool_kinds.h), and so are those that a client runs itself, a shell's say. Items that a model could
- * not read are passed over: references, what is encrypted, what another service has done. */
+ * Its items are messages, calls, results and thoughts. A thought, a text and calls that follow each other become one
+ * message of the assistant's, as templates expect it. Calls of tools that are no functions are read as calls of
+ * functions (tool_kinds.h), and so are calls that a client runs itself, such as a shell's. Items that a model could
+ * not read are ignored: references, encrypted thoughts, and calls that another service has run. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +28,7 @@ static bool was_run(const responses *r, const json_t *id) {
 
 /* -------------------------------------------------------------------------------------------------- parts and texts */
 
-/* A part of a message or of a result; `at`: of the item. */
+/* Takes a part of a message or of a result. at: the position of its item. */
 static bool take_part(fr_turns *t, size_t at, const char *role, const json_t *part) {
     static const char *const texts[][2] = {
         {"input_text", "text"}, {"output_text", "text"}, {"text", "text"}, {"refusal", "refusal"}};
@@ -82,7 +83,7 @@ static bool take_message(responses *r, size_t at, const json_t *item) {
     return fr_turns_refuse(&r->turns, "input[%zu]: a message's role is user, assistant, system or developer", at);
 }
 
-/* arguments: handed over. */
+/* Adds a call. arguments: taken over. */
 static void put_call(responses *r, const json_t *item, const json_t *name, json_t *arguments) {
     json_t *own = fr_tool_name(fr_turns_get(item, "namespace"), name);
     fr_turns_call(&r->turns, fr_turns_get(item, "call_id"), own, arguments);
@@ -127,7 +128,7 @@ static bool take_client_call(responses *r, size_t at, const json_t *item) {
     return true;
 }
 
-/* A result is a text, parts of messages, or any other value, which is written down. */
+/* Takes a result. It is a text or parts of a message; any other value is written as JSON. */
 static bool take_output(fr_turns *t, size_t at, const json_t *output) {
     const json_t *first = json_array_get(output, 0);
     bool parts = json_is_array(output) && (!first || *fr_turns_type(first));
@@ -246,7 +247,7 @@ static bool take_input(responses *r, const json_t *body) {
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------------ what is asked for */
+/* --------------------------------------------------------------------------------------------------- request fields */
 
 static bool take_tools(responses *r, const json_t *body) {
     const json_t *tools = fr_turns_get(body, "tools");
@@ -268,7 +269,7 @@ static bool take_choice(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* {"format": {"type": "json_schema", "schema", ...}}. */
+/* Takes {"format": {"type": "json_schema", "schema", ...}}. */
 static bool take_text(fr_turns *t, const json_t *body) {
     const json_t *text = fr_turns_get(body, "text"), *format = fr_turns_get(text, "format");
     if (text && !json_is_object(text)) return fr_turns_refuse(t, "text must be an object");
@@ -276,7 +277,7 @@ static bool take_text(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Summaries are not made: what is thought is told in full. */
+/* Takes the settings of reasoning. A summary is not made: the answer has the thought in full. */
 static bool take_reasoning(fr_turns *t, const json_t *body) {
     const json_t *reasoning = fr_turns_get(body, "reasoning"), *effort = fr_turns_get(reasoning, "effort");
     if (reasoning && !json_is_object(reasoning)) return fr_turns_refuse(t, "reasoning must be an object");
@@ -301,8 +302,8 @@ static bool check_unbuilt(fr_turns *t, const json_t *body) {
     return !json_is_true(fr_turns_get(body, "background")) || fr_turns_refuse(t, "\"background\" is not built");
 }
 
-/* Members that are heeded here, and those that change nothing of an answer: whose it is, how it is stored or paid for,
- * what a conversation that is too long may lose. */
+/* Notes the members that are unknown here. Known are those that are read, and those that don't change an answer: its
+ * owner, its storage, its price, and what an overlong conversation may lose. */
 static void note_others(const json_t *body) {
     static const char *const known[] = {
         "background", "client_metadata", "context_management", "conversation", "include", "input", "instructions",
@@ -312,7 +313,7 @@ static void note_others(const json_t *body) {
     fr_turns_note_others(body, "/v1/responses", known, COUNT_OF(known));
 }
 
-/* Whoever wants other tokens beside those that were said wants these too. */
+/* Takes the log-probabilities. A request for the likeliest tokens also gets those of the chosen tokens. */
 static bool take_logprobs(fr_turns *t, const json_t *body) {
     const json_t *include = fr_turns_get(body, "include"), *best = fr_turns_get(body, "top_logprobs");
     bool wanted = best && json_integer_value(best) > 0;
