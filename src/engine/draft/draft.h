@@ -98,6 +98,7 @@ typedef struct fr_draft_sizes {
     size_t threads, context, sessions;
     size_t rows; /* rows of the largest batch */
     size_t pages; /* pages of the target's caches, each of FR_KV_PAGE positions */
+    size_t checkpoints; /* pages for states of recurrent layers, for each session */
     fr_kv_types kv_types;
     void *workspace; /* the workspace that the method laid out for all sessions; NULL: it has none, or is measured */
 } fr_draft_sizes;

@@ -10,7 +10,8 @@
  *     proposal: run the new ids and the last one, whose logits give the first draft; then the drafts themselves
  *     accepted drafts but the last have been run (commit): the frontier moves over them
  *
- * A prompt begins after the whole blocks of it that the model has run for any session (kv_prefixes.h).
+ * A prompt begins after the whole blocks of it that the model has run for any session (kv_prefixes.h), or, where it has
+ * recurrent layers, after the last states that were left in what both have in common.
  * After rounds without drafts it first runs the ids that it has missed, in as few forwards as possible.
  *
  * Pictures are ids to it. Its cache has the types of the target's. Sessions of an engine work in one workspace, all in
@@ -93,21 +94,6 @@ static bool claim(state *s, size_t rows) {
     return fr_failure_keep(fr_kv_claim(&s->kv, rows)).status == FR_OK;
 }
 
-/* Runs the ids before `end` that are not in the cache yet, in slices; false: there are not enough pages. */
-static bool catch_up(state *s, const fr_draft_view *view, size_t end) {
-    workspace *w = s->work;
-    w->timelines[0] = &s->kv;
-    while (s->kv.length < end) {
-        size_t from = s->kv.length, to = fr_smaller(end, from + w->most);
-        if (!claim(s, to - from)) return false;
-        fr_recurrent_certain(&s->kv.recurrent, to);
-        place(w, 0, view, from, to, 0, -1);
-        run(w, view->pool, to - from, 0);
-        fr_kv_commit(&s->kv, to);
-    }
-    return true;
-}
-
 static fr_kv_content content_of(const fr_draft_view *view) {
     return (fr_kv_content){.ids = view->ids}; /* pictures are ids to it */
 }
@@ -117,8 +103,55 @@ static void offer(state *s, const fr_draft_view *view) {
     fr_kv_prefixes_add(&s->work->prefixes, &s->path, &s->kv, NULL, content_of(view), false);
 }
 
-/* Begins after the ids that the model has run before for any session. A model with recurrent layers leaves no points,
- * so it runs the whole text. */
+/* States can't be cut: other prompts can begin where some were left. Those before the last position of a block are kept
+ * at distances that grow with the position, and those at the end of what is run now. */
+static bool wants_states(size_t position, size_t end) {
+    size_t every = position < 4 * FR_KV_PAGE ? FR_KV_PAGE : 4 * FR_KV_PAGE;
+    return position == end || position % every == every - 1;
+}
+
+/* Takes pages for states that the next forward passes, up to `to`; one is kept back for the last. Gives how many. */
+static size_t save_states(state *s, size_t to, size_t end, size_t *positions, uint8_t **pages) {
+    fr_recurrent *r = &s->kv.recurrent;
+    size_t count = 0;
+    for (size_t p = r->at + 1; r->count && p <= to && count < FR_RECURRENT_POINTS; p++) {
+        bool last = count + 1 == FR_RECURRENT_POINTS;
+        if (!wants_states(p, end) || (last && p != to) || !(pages[count] = fr_recurrent_save(r, p))) continue;
+        positions[count++] = p;
+    }
+    return count;
+}
+
+/* Shares the states that a forward has left, with the end of a block that is not complete. */
+static void offer_states(state *s, const fr_draft_view *view, size_t count, const size_t *positions, uint8_t **pages) {
+    fr_kv_prefixes *prefixes = &s->work->prefixes;
+    offer(s, view);
+    uint32_t tail = fr_kv_prefixes_add_tail(prefixes, &s->path, &s->kv, NULL, content_of(view), s->kv.length);
+    for (size_t i = 0; i < count; i++)
+        fr_kv_prefixes_add_point(prefixes, &s->path, tail, positions[i], pages[i], positions[i] != s->kv.length);
+    fr_kv_pages_drop(s->kv.recurrent.pages, pages, 0, count);
+}
+
+/* Runs the ids before `end` that are not in the cache yet, in slices; false: there are not enough pages. */
+static bool catch_up(state *s, const fr_draft_view *view, size_t end) {
+    workspace *w = s->work;
+    w->timelines[0] = &s->kv;
+    while (s->kv.length < end) {
+        size_t from = s->kv.length, to = fr_smaller(end, from + w->most);
+        if (!claim(s, to - from)) return false;
+        fr_recurrent_certain(&s->kv.recurrent, to);
+        size_t positions[FR_RECURRENT_POINTS], count;
+        uint8_t *pages[FR_RECURRENT_POINTS];
+        count = save_states(s, to, end, positions, pages);
+        place(w, 0, view, from, to, 0, -1);
+        run(w, view->pool, to - from, 0);
+        fr_kv_commit(&s->kv, to);
+        if (count) offer_states(s, view, count, positions, pages);
+    }
+    return true;
+}
+
+/* Begins after the ids that the model has run before for any session. */
 static void find(state *s, const fr_draft_view *view) {
     fr_kv_prefixes *prefixes = &s->work->prefixes;
     size_t found = fr_kv_prefixes_find(prefixes, content_of(view), view->length, false);
@@ -259,6 +292,7 @@ static void lay_out_cache(fr_kv *kv, fr_arena *arena, const fr_model *model, con
                                .batch = context,
                                .timelines = sizes->sessions,
                                .pages = pages,
+                               .checkpoints = sizes->checkpoints,
                                .recurrent = trunk->recurrent_shapes,
                                .recurrent_count = trunk->recurrent_count});
 }

@@ -40,6 +40,7 @@ fr_draft_sizes fr_engine_draft_sizes(const fr_engine *e) {
                             .sessions = e->capacity,
                             .rows = e->rows,
                             .pages = e->kv.page_count[FR_KV_FULL],
+                            .checkpoints = e->checkpoints,
                             .kv_types = e->kv_types,
                             .workspace = e->draft_workspace};
 }
