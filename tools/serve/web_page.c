@@ -7,8 +7,8 @@
 
 #include "tools/cli/embed.h"
 
-/* Embeds a file as read-only data. Files of foreign libraries are taken from the build folder, where make puts them; one
- * that the system lacks is empty. */
+/* Embeds a file as read-only data. Files of foreign libraries are taken from the build folder, where make puts them;
+ * one that the system lacks is empty. */
 #define EMBED(symbol, file) FR_EMBED(".rodata", const char, symbol, file)
 
 #define OWN(symbol, file) EMBED(fr_web_page_##symbol, "tools/serve/page/" file)
