@@ -1,9 +1,10 @@
-/* Walking over a batch's file (batch_input.h). */
+/* Reads the lines of a batch's file (batch_input.h). */
 #include "tools/jobs/batch_input.h"
 
 #include <string.h>
 
-/* Bytes that are no text, NUL among them, are for the reader of JSON to refuse. */
+/* Returns true if a line has only blanks. Bytes that are no text, such as NUL, do not count as blanks: the JSON reader
+ * refuses them. */
 static bool is_blank(const char *line, size_t length) {
     enum { BLANKS = 3 };
     while (length && memchr(" \t\r", line[length - 1], BLANKS)) length--;

@@ -1,7 +1,7 @@
-/* The lines of a batch's file.
+/* Gives the lines of a batch's file.
  *
- * In: a path, - for standard input. Out: its lines that are not blank, each with its number there; a byte order mark in
- * front of the first is passed over. */
+ * In: a path, - for standard input. Out: the lines that are not blank, each with its number in the file; a byte order
+ * mark before the first line is skipped. */
 #ifndef FR_TOOLS_JOBS_BATCH_INPUT_H
 #define FR_TOOLS_JOBS_BATCH_INPUT_H
 
@@ -17,7 +17,7 @@ typedef struct fr_batch_input {
 /* Gives the exit status. */
 int fr_batch_input_open(fr_batch_input *input, const char *path);
 
-/* The next line; false: there is none. And from the beginning again. */
+/* Gives the next line; false if there is none. The second function starts again at the first line. */
 bool fr_batch_input_next(fr_batch_input *input, fr_job_line *line);
 void fr_batch_input_rewind(fr_batch_input *input);
 

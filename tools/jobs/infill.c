@@ -1,10 +1,10 @@
-/* Code that is filled in (infill.h): file by file, then
+/* Builds the prompt for code that is filled in (infill.h): the other files, then
  *
  *     PREFIX input_prefix prompt SUFFIX input_suffix MIDDLE
  *
- * where the capitals are control tokens, known by their texts. Other files stand before that as Qwen2.5-Coder's report
- * (arXiv 2409.12186) has a repository: REPOSITORY name, then FILE name and text of each. Whatever texts hold, they are
- * no control tokens. */
+ * where the words in capitals are control tokens, which are found by their texts. The other files stand before that in
+ * the form that Qwen2.5-Coder's report (arXiv 2409.12186) gives a repository: REPOSITORY name, then FILE name and text
+ * of each. The texts of the request never become control tokens. */
 #include "tools/jobs/infill.h"
 
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 
 enum { PREFIX, SUFFIX, MIDDLE, REPOSITORY, SEPARATOR, TOKENS };
 
-/* What families call them; NULL: they have none. */
+/* The texts of these tokens in each family of models; NULL: the family has no such token. */
 static const char *const spellings[][TOKENS] = {
     {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|repo_name|>", "<|file_sep|>"},
     {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", NULL, "<|file_separator|>"},
@@ -48,7 +48,7 @@ static bool refuse(infill *in, const char *format, ...) {
 
 /* ----------------------------------------------------------------------------------------------------------- tokens */
 
-/* The control token that this text is; -1: it is none. */
+/* Gives the id of the control token with this text; -1 if there is none. */
 static int32_t token_of(const fr_tokenizer *tokenizer, const char *text) {
     int32_t *ids = NULL, id;
     size_t count = 0, length = 0;
@@ -59,7 +59,8 @@ static int32_t token_of(const fr_tokenizer *tokenizer, const char *text) {
     return own && length == strlen(text) && memcmp(own, text, length) == 0 ? id : -1;
 }
 
-/* The first family whose three tokens the model has, with as many of the others as it may have. */
+/* Finds the first family whose three necessary tokens the model has, and the other tokens of that family which it
+ * has. */
 static bool find_tokens(infill *in) {
     size_t best = 0;
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
@@ -77,7 +78,7 @@ static void put(infill *in, int32_t id) {
     if (id >= 0) json_array_append_new(in->prompt, json_integer(id));
 }
 
-/* add_special: what every text begins with, too. */
+/* Adds the tokens of a text. add_special: also those that the tokenizer puts before every text. */
 static bool put_text(infill *in, const char *text, size_t length, bool add_special) {
     int32_t *ids;
     size_t count;
@@ -97,7 +98,8 @@ static bool put_member(infill *in, const json_t *body, const char *key) {
     return put_text(in, json_string_value(text), json_string_length(text), false);
 }
 
-/* Its name, as a line; where the model has no token for that, what is seldom in a text stands between. */
+/* Adds a file's name as a line. If the model has no token for a name, a separator that is rare in code stands in its
+ * place. */
 static bool put_name(infill *in, const char *name) {
     static const char cut[] = "\n\n--- snippet ---\n\n";
     if (in->ids[SEPARATOR] < 0) return put_text(in, cut, strlen(cut), false);
@@ -115,7 +117,8 @@ static bool put_file(infill *in, size_t at, const json_t *file) {
     return put_name(in, name ? name : "tmp") && put_member(in, file, "text");
 }
 
-/* Names of the repository and of the file itself are nowhere said: these are llama.cpp's. */
+/* Adds the other files. A request names neither the repository nor the file that is edited, so llama.cpp's names are
+ * used. */
 static bool put_files(infill *in, const json_t *files) {
     static const char repository[] = "myproject\n";
     if (files && !json_is_null(files) && !json_is_array(files)) return refuse(in, "input_extra must be an array");
@@ -139,8 +142,9 @@ static bool put_all(infill *in, const json_t *body) {
 
 /* ------------------------------------------------------------------------------------------------------------- body */
 
-/* What editors ask of llama.cpp besides: a sampler that joins tokens of one beginning, and where lines may end. Without
- * them a text is as the other members say, and as long as n_predict allows. */
+/* Removes members that editors send for llama.cpp and that are not built: a sampler that joins tokens with a common
+ * beginning, and limits of lines and time. The text then follows the other members alone, and may be as long as
+ * n_predict. */
 static void drop_hints(json_t *body) {
     static const char *const keys[] = {"input_prefix", "input_suffix", "input_extra", "n_indent", "t_max_prompt_ms"};
     json_t *samplers = json_object_get(body, "samplers");

@@ -1,4 +1,4 @@
-/* A text from its request to its end (job.h). */
+/* Runs a job, a text from its request to its end (job.h). */
 #include "tools/jobs/job.h"
 
 #include <stdlib.h>
@@ -73,7 +73,8 @@ fr_status fr_job_leave(const fr_job *job) {
     return status == FR_OK && job->grammar ? fr_session_set_grammar(job->session, NULL) : status;
 }
 
-/* What it asks for beside a prompt, by the form that it has; a conversation is rendered with "settings". */
+/* Reads the request in the job's form: the settings first, then the prompt, because a conversation is rendered with
+ * "settings". */
 static bool take_request(fr_job *job) {
     bool plain = job->form == FR_JOB_PLAIN;
     if (!(plain ? fr_job_take_fields(job) : fr_job_take_request(job))) return false;
@@ -106,7 +107,7 @@ static void drop_nulls(json_t *object) {
     json_object_foreach_safe(object, next, key, value) if (json_is_null(value)) json_object_del(object, key);
 }
 
-/* All but the session: that needs an engine, whose size depends on the lines. */
+/* Reads everything of a job but does not open its session: that needs an engine, whose size depends on all lines. */
 static void read_job(fr_job *job, const fr_job_setting *setting, const fr_job_line *line) {
     json_error_t error;
     fr_job_text read = fr_job_text_read(line->text, line->length, &error);
@@ -207,7 +208,8 @@ char *fr_job_behind_id(const char *begin, const char *id, const json_t *rest) {
     return line;
 }
 
-/* Log-probabilities and figures are a session's: there is none where it was passed over. */
+/* Makes the answer in forerun's own form. A line that was skipped has no session, and so no log-probabilities and no
+ * figures. */
 static json_t *plain_answer(fr_job *job) {
     json_t *answer = json_object();
     if (!job->error[0]) fr_job_check(job, fr_reply_put(&job->reply, answer));
@@ -237,7 +239,7 @@ char *fr_job_answer(fr_job *job) {
     return line;
 }
 
-/* What another job has too is left to it. */
+/* Frees the prompt and its pictures, unless another job shares them. */
 static void end_prompt(fr_job *job) {
     if (job->sharers && --*job->sharers > 0) return;
     free(job->sharers);

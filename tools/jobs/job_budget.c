@@ -1,4 +1,4 @@
-/* Budgets of reasoning: see job_budget.h. */
+/* Reads budgets of reasoning, and masks logits by them (job_budget.h). */
 #include "tools/jobs/job_budget.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct fr_job_budget {
 
 #define IF_BUILT "reasoning_budget_if_built" /* of clients that have to name one */
 
-/* The last name that says one. Nothing but a chat knows what reasoning is. */
+/* Takes a budget; if several names are given, the last one counts. Only a chat has reasoning. */
 bool fr_job_take_budget(fr_job *job, const char *key, const json_t *value) {
     if (!fr_job_whole(value, -1, INT32_MAX))
         return fr_job_refuse(job, FR_USAGE, "%s must be a whole number of tokens, or -1", key);

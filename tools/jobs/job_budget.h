@@ -1,17 +1,17 @@
-/* How much a chat's reply may reason.
+/* Limits the reasoning of a chat's reply.
  *
  * In: the members "reasoning_budget_tokens" and "thinking_budget_tokens" (llama.cpp's), "thinking_token_budget"
- * (vLLM's) and "reasoning_budget": tokens, 0: none, -1: any number. Out: a mask for the job's session; a model whose
- * template has no marks of reasoning needs none. */
+ * (vLLM's) and "reasoning_budget": a number of tokens, 0: none, -1: no limit. Out: a mask for the job's session. A
+ * model whose template has no marks of reasoning needs no mask. */
 #ifndef FR_TOOLS_JOBS_JOB_BUDGET_H
 #define FR_TOOLS_JOBS_JOB_BUDGET_H
 
 #include "tools/jobs/job_parts.h"
 
-/* Makes the budget, if one is asked for; behind the prompt. False: refused. */
+/* Makes the budget if one is asked for, after the prompt was read. Returns false if it is refused. */
 bool fr_job_make_budget(fr_job *job);
 
-/* Gives it to the job's session, where it has one; takes it away. */
+/* Set the budget in the job's session if there is one, and remove it. */
 fr_status fr_job_set_budget(const fr_job *job);
 fr_status fr_job_lift_budget(const fr_job *job);
 

@@ -1,4 +1,4 @@
-/* A job's reply as a choice (job_choice.h). */
+/* Makes a choice from a job's reply (job_choice.h). */
 #include "tools/jobs/job_choice.h"
 
 #include "tools/jobs/job_parts.h"
@@ -33,7 +33,7 @@ json_t *fr_job_logprobs(const fr_job *job, size_t from, size_t to, size_t *offse
     return logprobs;
 }
 
-/* Its content is null where there are calls alone. */
+/* Makes the message. Its content is null if the reply has only calls. */
 static json_t *message_of(fr_job *job) {
     json_t *message = json_object();
     fr_job_check(job, fr_reply_view_add(&job->view, message));

@@ -1,4 +1,4 @@
-/* Several choices of one request (job_choices.h). */
+/* Handles several choices of one request (job_choices.h). */
 #include "tools/jobs/job_choices.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static bool take_number(fr_job *job, const char *key, const json_t *value, size_
     return true;
 }
 
-/* llama.cpp's name goes before OpenAI's. */
+/* Takes the number of choices. llama.cpp's name overrides OpenAI's. */
 bool fr_job_take_choices(fr_job *job, const char *key, const json_t *value) {
     size_t n = 1;
     if (!take_number(job, key, value, &n)) return false;
@@ -97,7 +97,7 @@ size_t fr_job_nth_likeliest(const double *likely, size_t count, size_t nth) {
 
 /* ------------------------------------------------------------------------------------------------ choices of a line */
 
-/* What a line keeps of its choices that have ended. */
+/* The choices of a line that have ended. */
 struct fr_job_ended {
     json_t *wholes[FR_CHOICES_MAX];
     double likely[FR_CHOICES_MAX];
@@ -116,7 +116,7 @@ static void keep_choice(fr_job *job) {
     ended->ids += job->reply.kept;
 }
 
-/* Prompts are told of once: as the first choice found it. */
+/* Adds up the figures of all choices. The prompt counts once, with the figures of the first choice. */
 fr_figures fr_job_choices_figures(const fr_job *job) {
     fr_figures figures = fr_job_figures(job);
     const struct fr_job_ended *ended = job->choices;

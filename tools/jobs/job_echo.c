@@ -17,7 +17,7 @@ static fr_status take_id(void *context, int32_t id, float own, const int32_t *id
     return FR_OK;
 }
 
-/* All ids are scored except the first, which has nothing before it. */
+/* Starts to score the prompt. All ids are scored except the first, which nothing predicts. */
 fr_status fr_job_echo_begin(fr_job *job) {
     const fr_prompt *prompt = &job->prompt;
     const fr_model *model = job->setting->loaded->model;

@@ -1,4 +1,4 @@
-/* Reading one field of a line or a request: see job_field.h. */
+/* Reads one field of a line or a request (job_field.h). */
 #include "tools/jobs/job_field.h"
 
 #include <stdarg.h>
@@ -18,7 +18,8 @@ bool fr_job_refuse(fr_job *job, fr_status why, const char *format, ...) {
     return false;
 }
 
-/* Skips the option's name that a line begins with ("top-k must be ..."); a line without one is given back whole. */
+/* Skips the option's name at the beginning of a line ("top-k must be ..."). A line that begins with no such name is
+ * returned whole. */
 static const char *behind_option(const char *line) {
     size_t length = strcspn(line, " :");
     for (fr_option option = 0; option < FR_OPT_COUNT; option++) {
@@ -28,8 +29,8 @@ static const char *behind_option(const char *line) {
     return line;
 }
 
-/* Puts the member's name in place of the option's, and the model's name in place of its path: a request knows no
- * options and not where the model lies. */
+/* Replaces the option's name by the member's, and the model's path by its name, because the client of a server knows
+ * neither options nor paths. */
 bool fr_job_check(fr_job *job, fr_status status) {
     if (status == FR_OK) return true;
     const fr_job_setting *setting = job->setting;

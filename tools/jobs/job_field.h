@@ -1,28 +1,28 @@
-/* Reading one field of a line or a request: tests of its value, and its refusal.
+/* Helps to read one field of a line or a request: tests of its value, and its refusal.
  *
- * In: a job and a JSON value. Out: true; or false with the job ended and its error line written. These helpers know
- * nothing of any particular field: the files that read fields include them, and they include none of those. */
+ * In: a job and a JSON value. Out: true; or false, and then the job has ended with an error line. These helpers know
+ * no particular field: the files that read fields include this header, and it includes none of theirs. */
 #ifndef FR_TOOLS_JOBS_JOB_FIELD_H
 #define FR_TOOLS_JOBS_JOB_FIELD_H
 
 #include "tools/jobs/job.h"
 
-/* Ends the job with this error, whose line begins with the job's file and line where it has them. Gives false. */
+/* Ends the job with this error. The line begins with the job's file and line number if it has them. Returns false. */
 bool fr_job_refuse(fr_job *job, fr_status why, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Refuses the job if a library call failed: the library's error line is the reason. */
 bool fr_job_check(fr_job *job, fr_status status);
 
-/* Refuses a member, or this value of it, that is known and not built. */
+/* Refuses a member, or this value of it, that is known but not built. */
 bool fr_job_unbuilt(fr_job *job, const char *key);
 
-/* True if the value is a text equal to the word. */
+/* Returns true if the value is a text equal to the word. */
 bool fr_job_is_word(const json_t *value, const char *word);
 
-/* True if the value is a whole number from low to high. */
+/* Returns true if the value is a whole number from low to high. */
 bool fr_job_whole(const json_t *value, json_int_t low, json_int_t high);
 
-/* Gives a text without a NUL in it; NULL: the value is none. */
+/* Gives a text that has no NUL in it; NULL if the value is not such a text. */
 const char *fr_job_plain_text(const json_t *value);
 
 #endif

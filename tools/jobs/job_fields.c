@@ -1,4 +1,4 @@
-/* Fields of a line or a request, each as an option of its session (job_parts.h). */
+/* Reads the fields of a line or a request into options of its session (job_parts.h). */
 #include <string.h>
 
 #include "tools/cli/wide_json.h"
@@ -56,7 +56,7 @@ bool fr_job_take_images(fr_job *job, const char *key, const json_t *value) {
     return true;
 }
 
-/* For its chat template. */
+/* Takes the tools, for the chat template. */
 bool fr_job_take_tools(fr_job *job, const char *key, const json_t *value) {
     if (!json_is_array(value)) return fr_job_refuse(job, FR_USAGE, "%s must be an array of tools", key);
     fr_json_put(job->settings, "tools", json_incref((json_t *)(uintptr_t)value));

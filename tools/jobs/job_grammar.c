@@ -1,4 +1,4 @@
-/* Grammars of requests: see job_grammar.h. */
+/* Makes the grammars of requests (job_grammar.h). */
 #include "tools/jobs/job_grammar.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct fr_job_grammar {
 
 /* ---------------------------------------------------------------------------------------------------------- members */
 
-/* Takes `text`. */
+/* Keeps the grammar's source. Takes over `text`. */
 static bool keep(fr_job *job, const char *member, fr_grammar_kind kind, char *text, size_t length) {
     if (job->grammar) {
         free(text);
@@ -42,7 +42,7 @@ static bool take_schema(fr_job *job, const char *member, const json_t *value) {
     return keep(job, member, FR_GRAMMAR_JSON_SCHEMA, text, strlen(text));
 }
 
-/* An empty one is none, as in llama.cpp's server. */
+/* Takes a grammar. An empty text means no grammar, as in llama.cpp's server. */
 bool fr_job_take_grammar(fr_job *job, const char *key, const json_t *value) {
     (void)key;
     return fr_job_is_word(value, "") || take_text(job, "grammar", FR_GRAMMAR_GBNF, value);
@@ -58,7 +58,8 @@ bool fr_job_take_json_schema(fr_job *job, const char *key, const json_t *value) 
     return take_schema(job, "json_schema", value);
 }
 
-/* Any object, or, as llama.cpp's server has it, one of a schema beside the type. */
+/* Takes the type "json_object": any object, or, as in llama.cpp's server, one of the schema that stands beside the
+ * type. */
 static bool take_any_object(fr_job *job, const json_t *format) {
     const json_t *schema = json_object_get(format, "schema");
     if (schema && !json_is_null(schema)) return take_schema(job, "response_format.schema", schema);
@@ -82,14 +83,14 @@ bool fr_job_take_response_format(fr_job *job, const char *key, const json_t *val
     return take_schema(job, inner ? "response_format.json_schema.schema" : "response_format.schema", schema);
 }
 
-/* Gives the name of a tool or of a tool choice, in "function" or beside "type"; NULL: none. */
+/* Gives the name of a tool or of a tool choice, in "function" or beside "type"; NULL if there is none. */
 static const char *name_of(const json_t *tool) {
     const json_t *inner = json_object_get(tool, "function");
     return fr_job_plain_text(json_object_get(inner ? inner : tool, "name"));
 }
 
-/* Gives the object with "mode" and "tools" of a choice of type "allowed_tools", flat or in a member of that name; NULL:
- * another choice. */
+/* Gives the object with "mode" and "tools" of a choice of type "allowed_tools": the choice itself or its member of
+ * that name. NULL for any other choice. */
 static const json_t *allowed_tools(const json_t *choice) {
     const json_t *inner = json_object_get(choice, "allowed_tools");
     return !fr_job_is_word(json_object_get(choice, "type"), "allowed_tools") ? NULL : inner ? inner : choice;
@@ -175,7 +176,8 @@ static fr_status open_reply(const fr_job *job, fr_job_grammar *g, const fr_token
     return status;
 }
 
-/* The first mask is made here too, which may take some milliseconds: this thread has no text under way. */
+/* Opens the grammar, and makes its first mask too. That may take some milliseconds, and this thread, unlike the
+ * engine's, has no texts to run. */
 static fr_status open(const fr_job *job, fr_job_grammar *g, const fr_token_tree *tree) {
     const uint64_t *bits;
     bool ends, reply = job->prompt.rendered.text && !job->continues;

@@ -1,6 +1,6 @@
-/* A line of JSON with an id, which may be what no number of C holds.
+/* Reads a line of JSON whose id may be a number that fits no type of C.
  *
- * In: the line's bytes. Out: the object, whose id is null there; and the id's text, as it was written. */
+ * In: the line's bytes. Out: the object with null as its id, and the id's text as it was written. */
 #ifndef FR_TOOLS_JOBS_JOB_LINE_H
 #define FR_TOOLS_JOBS_JOB_LINE_H
 
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The members that are an id: a line's own, and that of OpenAI's form. */
+/* The names of ids: a line's own, and that of OpenAI's form. */
 #define FR_ID        "id"
 #define FR_CUSTOM_ID "custom_id"
 
@@ -18,7 +18,7 @@ typedef struct fr_job_text {
     bool custom;   /* it is the "custom_id", which is not null */
 } fr_job_text;
 
-/* error: why it is no JSON. */
+/* Parses a line. error: the reason why it is no JSON. */
 fr_job_text fr_job_text_read(const char *line, size_t length, json_error_t *error);
 void fr_job_text_free(fr_job_text *text);
 

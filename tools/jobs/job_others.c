@@ -1,5 +1,5 @@
-/* Fields of other services for settings that have another name here or none (job_parts.h): vLLM's fields, and the ways
- * in which DeepSeek, Qwen and OpenRouter switch reasoning off. */
+/* Reads fields of other services whose settings have another name here, or none (job_parts.h): vLLM's fields, and the
+ * fields by which DeepSeek, Qwen and OpenRouter switch reasoning off. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +85,8 @@ bool fr_job_take_structured_outputs(fr_job *job, const char *key, const json_t *
 
 /* ----------------------------------------------------------------------------------------------------------- tokens */
 
-/* vLLM's repetition penalty counts all tokens, the prompt's too, unless the request also has llama.cpp's limit. */
+/* Takes vLLM's repetition penalty. It counts all tokens, the prompt's too, unless the request also has llama.cpp's
+ * limit. */
 bool fr_job_take_repetition(fr_job *job, const char *key, const json_t *value) {
     const json_t *last = json_object_get(job->request, "repeat_last_n");
     if (!json_is_number(value)) return fr_job_refuse(job, FR_USAGE, "%s must be a number", key);
@@ -122,7 +123,7 @@ bool fr_job_take_least(fr_job *job, const char *key, const json_t *value) {
 
 /* -------------------------------------------------------------------------------------------------- tokens at least */
 
-/* A mask of the job's session: bans the ids that would end the reply until it has enough ids. */
+/* Bans the ids that would end the reply until it has enough ids; a mask of the job's session. */
 static fr_status hold_end_back(void *context, const int32_t *ids, size_t length, float *logits, size_t vocab) {
     const fr_job *job = context;
     const int32_t *eos;

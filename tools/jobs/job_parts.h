@@ -1,4 +1,5 @@
-/* What job.c is made of: fields, the prompt, the answer; what a server reads requests by. */
+/* Declares the parts of job.c, which read fields, the prompt and a request, and write the answer. A server reads its
+ * requests with them too. */
 #ifndef FR_TOOLS_JOBS_JOB_PARTS_H
 #define FR_TOOLS_JOBS_JOB_PARTS_H
 
@@ -10,12 +11,12 @@
     "exceeds the available context size: the maximum context length is %lld tokens, the answer's among them"
 #define FR_JOB_TOO_LONG_CODE "context_length_exceeded"
 
-/* A server's: not a line of a file. */
+/* Returns true for a job of a server, which has no line of a file. */
 static inline bool fr_job_is_served(const fr_job *job) {
     return !job->setting->file;
 }
 
-/* A member of a request, taken; the ones that have parts of the prompt are left for fr_job_take_prompt. */
+/* Reads a member of a request into the job. Members that are parts of the prompt are left to fr_job_take_prompt. */
 typedef bool fr_job_take_field(fr_job *job, const char *key, const json_t *value);
 fr_job_take_field fr_job_take_count, fr_job_take_seed, fr_job_take_switch, fr_job_take_stops, fr_job_take_images,
     fr_job_take_tools, fr_job_take_logprobs, fr_job_take_bias, fr_job_take_most, fr_job_take_grammar, fr_job_take_regex,
@@ -25,37 +26,39 @@ fr_job_take_field fr_job_take_count, fr_job_take_seed, fr_job_take_switch, fr_jo
     fr_job_take_thinking, fr_job_take_effort, fr_job_take_reasoning, fr_job_take_choices, fr_job_take_best_of,
     fr_job_take_echo, fr_job_take_suffix, fr_job_take_later;
 
-/* What takes a setting of how tokens are drawn; NULL: it is none. And a member of a body in its job's form, those
- * among them; NULL: it is not known there. */
+/* Find the function that reads a member: the first one for a sampling setting, the second one for any member of a body
+ * in the job's form. NULL: there is no such member. */
 fr_job_take_field *fr_job_sampler(const char *key);
 fr_job_take_field *fr_job_member(const fr_job *job, const char *key);
 
-/* Whether no integer of a member is too big: only what a template renders may have any. False: refused. */
+/* Returns true if no integer in a member exceeds 64 bits; only members that a template renders may have such integers.
+ * Otherwise the job is refused. */
 bool fr_job_check_wide(fr_job *job, const char *key, const json_t *value);
 
-/* All of those that are numbers, as they are set. */
+/* Adds the values of all numeric sampling settings to the object. */
 void fr_job_put_samplers(const fr_options *options, json_t *object);
 
-/* All of them: of a line of our own form, of one of OpenAI's, which says by its "url" what its body is. */
+/* Read all members: of a line in forerun's own form, and of one in OpenAI's form, whose "url" tells the form of its
+ * body. */
 bool fr_job_take_fields(fr_job *job);
 bool fr_job_take_request(fr_job *job);
 
-/* The ids of its prompt: as the line's members say; of a server's request, its messages, or one of its prompts: a text,
- * ids, texts and ids in turn, or an object with one of these as its "prompt_string". */
+/* Makes the ids of the prompt. It comes from the line's members; for a server from the messages, or from one of the
+ * request's prompts: a text, ids, texts and ids in turn, or an object with one of these as its "prompt_string". */
 bool fr_job_take_prompt(fr_job *job);
 bool fr_job_take_messages(fr_job *job, const json_t *messages);
 bool fr_job_take_text_or_ids(fr_job *job, const json_t *prompt);
 
-/* A prompt, a text or ids, with the job's suffix behind the text that is asked for. */
+/* Makes a prompt of a text or ids, so that the reply is filled in between it and the job's suffix. */
 bool fr_job_take_around(fr_job *job, const json_t *prompt);
 
-/* The mask for "at least so many ids", which stands after the grammar and the budget: checks that it is possible, sets
- * it in the job's session, and removes it. */
+/* Handle the least number of ids: check that it is possible, set its mask in the job's session, after those of the
+ * grammar and the budget, and remove it. */
 bool fr_job_check_least(fr_job *job);
 fr_status fr_job_set_least(fr_job *job);
 fr_status fr_job_lift_least(const fr_job *job);
 
-/* The answer in OpenAI's form, but for its ids. */
+/* Makes the answer in OpenAI's form, without its ids. */
 json_t *fr_job_response(fr_job *job);
 
 #endif

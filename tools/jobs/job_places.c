@@ -1,4 +1,4 @@
-/* Lines of a file under way: see job_places.h. */
+/* Runs several lines of a file at once (job_places.h). */
 #include "tools/jobs/job_places.h"
 
 #include <stdlib.h>
@@ -48,7 +48,7 @@ void fr_job_places_take(fr_job_places *p) {
 
 /* ----------------------------------------------------------------------------------------------------------- rounds */
 
-/* What is to be begun next; false: nothing. */
+/* Gives the next line to begin; false if none can begin now. */
 static bool take_line(fr_job_places *p, fr_job_line *line) {
     if (p->crowded) return false;
     if (p->aside_count) {
@@ -67,7 +67,7 @@ static void end_job(fr_job_places *p, size_t place) {
     p->crowded = false;
 }
 
-/* Begins further choices of a line that asks for several. */
+/* Returns true if the job has ended. A line that asks for several choices begins the next one first. */
 static bool has_ended(fr_job *job) {
     while (job->ended)
         if (!fr_job_next_choice(job)) return true;
@@ -84,8 +84,8 @@ void fr_job_places_fill(fr_job_places *p) {
     }
 }
 
-/* Nobody of all under way has found a page: the last line gives up its own, and begins again later. The first is never
- * set aside, and alone it has all pages there are. */
+/* Swaps out the last line because no line under way has found a page: it gives up its pages and begins again later.
+ * The first line is never swapped out, and if it runs alone it has all pages. */
 static void set_aside(fr_job_places *p, const size_t *places, size_t count) {
     size_t last = places[0];
     for (size_t i = 1; i < count; i++)
@@ -97,7 +97,7 @@ static void set_aside(fr_job_places *p, const size_t *places, size_t count) {
     p->crowded = true;
 }
 
-/* Who finds no page waits for one, if there are others to end. */
+/* Runs one round. A line that finds no page waits, if another line can end and free some. */
 int fr_job_places_round(fr_job_places *p, size_t *under_way) {
     size_t count = 0, waiting = 0, places[FR_SESSIONS_MAX];
     for (size_t place = 0; place < p->count; place++) {

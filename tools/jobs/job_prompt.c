@@ -1,5 +1,4 @@
-/* The ids of a line's or a request's prompt: its own, a text's, or a conversation's by the chat template
- * (job_parts.h). */
+/* Makes the ids of a prompt: from ids, from a text, or from a conversation by the chat template (job_parts.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +22,7 @@ static bool take_ids(fr_job *job, const char *key, const json_t *ids) {
     return true;
 }
 
-/* A prompt far beyond the context is told so by its bytes, before anybody spends seconds on its tokens. */
+/* Refuses a prompt that exceeds the context by far by its bytes alone, because tokenizing it could take seconds. */
 static bool check_bytes(fr_job *job, size_t bytes) {
     const fr_job_setting *setting = job->setting;
     size_t least = setting->longest ? bytes / (NORMALIZED * setting->longest) : 0;
@@ -57,7 +56,8 @@ static bool converse(fr_job *job, const json_t *messages) {
     return tokenize(job);
 }
 
-/* No part may be dropped: a template leaves out what it does not know, and the reply would be to something else. */
+/* Refuses messages with unknown parts. A template leaves out parts that it does not know, so the reply would answer
+ * another conversation. */
 static bool check_parts(fr_job *job, const json_t *messages) {
     const char *other;
     const fr_model *model = job->setting->loaded->model;
@@ -77,7 +77,7 @@ static bool check_parts(fr_job *job, const json_t *messages) {
                          "files: one is needed for each", pictures, job->picture_count);
 }
 
-/* With pictures it is a user's turn. */
+/* Takes a text as the prompt. With pictures it becomes a user's turn. */
 static bool take_text(fr_job *job, const json_t *text) {
     size_t length = json_string_length(text);
     if (!json_is_string(text)) return fr_job_refuse(job, FR_USAGE, "prompt must be a text");
@@ -102,7 +102,7 @@ bool fr_job_take_around(fr_job *job, const json_t *prompt) {
     return taken;
 }
 
-/* OpenAI's prompt may be ids, or one text in an array. */
+/* Takes OpenAI's prompt: a text, ids, or an array with one text. */
 static bool take_prompt_of_request(fr_job *job, const json_t *prompt) {
     const json_t *first = json_array_get(prompt, 0);
     if (!json_is_array(prompt)) return job->suffix ? fr_job_take_around(job, prompt) : take_text(job, prompt);
@@ -124,7 +124,7 @@ static bool check_count(fr_job *job) {
     return job->prompt.count > 0 || fr_job_refuse(job, FR_INPUT, "the prompt is empty: it has no token");
 }
 
-/* More ids behind those of a prompt; *room: for how many there is memory. */
+/* Appends ids to a prompt. *room: the number of ids for which memory is allocated. */
 static void append(fr_prompt *prompt, const int32_t *ids, size_t count, size_t *room) {
     while (*room - prompt->count < count) *room = 2 * *room + 64;
     prompt->ids = prompt->expanded = fr_resize(prompt->expanded, *room, sizeof(*prompt->expanded));
@@ -132,7 +132,7 @@ static void append(fr_prompt *prompt, const int32_t *ids, size_t count, size_t *
     prompt->count += count;
 }
 
-/* Texts and ids in turn. Only a text that it begins with is the beginning of one. */
+/* Takes texts and ids in turn. Only a text that comes first is tokenized as the beginning of a text. */
 static bool take_pieces(fr_job *job, const json_t *pieces) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(job->setting->loaded->model);
     size_t room = 0, count;

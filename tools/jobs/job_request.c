@@ -1,7 +1,7 @@
-/* A line in the form of OpenAI's batches (job_parts.h): {"custom_id", "method": "POST", "url", "body"}, whose body is
- * that of a request to the url; its members are a server's requests' too (tools/serve/request_fields.c). One that is
- * null is as good as none. What a reply would have to be otherwise for is heeded or refused; only what says whose
- * request it is, or how it is to be stored, means nothing here. */
+/* Reads a line in the form of OpenAI's batches (job_parts.h): {"custom_id", "method": "POST", "url", "body"}. The body
+ * is that of a request to the url, and a server reads its requests' members here too (tools/serve/request_fields.c). A
+ * member that is null counts as missing. A member that would change the reply is obeyed or refused; only members about
+ * the owner or the storage of a request are ignored. */
 #include <string.h>
 
 #include "tools/cli/wide_json.h"
@@ -17,7 +17,8 @@ static bool take_model(fr_job *job, const char *key, const json_t *value) {
     return json_is_string(value) || fr_job_refuse(job, FR_USAGE, "%s must be a name", key);
 }
 
-/* max_tokens has a younger name, which goes before it; and llama.cpp's goes before both. */
+/* Takes the largest number of ids. Of its names, llama.cpp's overrides the others, and OpenAI's newer name overrides
+ * max_tokens. */
 bool fr_job_take_most(fr_job *job, const char *key, const json_t *value) {
     static const char *const names[] = {"n_predict", "max_completion_tokens", "max_tokens"};
     bool passed_over = false;
@@ -48,8 +49,8 @@ static bool take_top_logprobs(fr_job *job, const char *key, const json_t *value)
            fr_job_refuse(job, FR_USAGE, "%s goes with \"logprobs\": true", key);
 }
 
-/* Hides tools that "tool_choice" does not allow from the model (with "none" all of them), so that it can't call
- * them. */
+/* Takes the tools. Those that "tool_choice" does not allow (with "none" all of them) are hidden from the model, so
+ * that it can't call them. */
 static bool take_tools(fr_job *job, const char *key, const json_t *value) {
     json_t *kept;
     if (fr_job_is_word(json_object_get(job->request, "tool_choice"), "none")) return true;
@@ -136,7 +137,7 @@ fr_job_take_field *fr_job_member(const fr_job *job, const char *key) {
     return i < count ? fields[i].take : fr_job_sampler(key);
 }
 
-/* What is rendered by a template takes integers of any size. */
+/* Members that a template renders may have integers of any size. */
 bool fr_job_check_wide(fr_job *job, const char *key, const json_t *value) {
     static const char *const keys[] = {"messages", "tools", "chat_template_kwargs"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)

@@ -1,12 +1,12 @@
-/* The answer to a line in the form of OpenAI's batches (job_parts.h). A line that can't be run has its reason as the
- * body's error, with an HTTP status that a server would give, and once more as the line's. */
+/* Writes the answer to a line in the form of OpenAI's batches (job_parts.h). If the line can't be run, the reason
+ * stands in the body's error, with the HTTP status that a server would give, and again in the line's error. */
 #include <string.h>
 #include <time.h>
 
 #include "tools/jobs/job_choices.h"
 #include "tools/jobs/job_parts.h"
 
-/* "batch_req_17" and such: the same line has the same names in every run. */
+/* Adds a name such as "batch_req_17". It is made of the line's number, so that it is the same in every run. */
 static void put_name(json_t *object, const char *key, const char *kind, const fr_job *job) {
     char name[64];
     snprintf(name, sizeof name, "%s%zu", kind, job->row);
@@ -19,7 +19,7 @@ static void put_integer(json_t *object, const char *key, size_t value) {
 
 /* ------------------------------------------------------------------------------------------------------------ reply */
 
-/* The name that the request has for it, or the model's own. */
+/* Gives the model's name from the request, or the model's own. */
 static json_t *model_of(const fr_job *job) {
     const json_t *asked = json_object_get(job->request, "model");
     const char *path = job->setting->args->text[FR_ARG_MODEL];

@@ -1,4 +1,4 @@
-/* How a job draws its tokens: settings by the names of llama.cpp's server (job_parts.h). */
+/* Reads the sampling settings of a job, by the names of llama.cpp's server (job_parts.h). */
 #include <string.h>
 
 #include "tools/cli/wide_json.h"
@@ -32,7 +32,7 @@ static const struct {
                {"dry_penalty_last_n", FR_OPT_DRY_PENALTY_LAST_N, true}};
 enum { NUMBERS = sizeof(numbers) / sizeof(*numbers) };
 
-/* NUMBERS: it is none. */
+/* Gives the index of a numeric setting; NUMBERS if there is none of that name. */
 static size_t find_number(const char *key) {
     size_t i = 0;
     while (i < NUMBERS && strcmp(numbers[i].key, key) != 0) i++;
@@ -52,7 +52,7 @@ static bool set_samplers(fr_job *job, const char *names) {
     return fr_job_check(job, fr_options_set_text(job->options, FR_OPT_SAMPLERS, names));
 }
 
-/* An array of names, or letters in a text. */
+/* Takes the samplers: an array of names, or a text of letters. */
 static bool take_samplers(fr_job *job, const char *key, const json_t *value) {
     char names[256] = "";
     if (fr_job_plain_text(value)) return set_samplers(job, fr_job_plain_text(value));
@@ -67,7 +67,7 @@ static bool take_samplers(fr_job *job, const char *key, const json_t *value) {
     return set_samplers(job, names);
 }
 
-/* All of them, in the place of the default ones. */
+/* Takes the sequence breakers, which replace the default ones. */
 static bool take_breakers(fr_job *job, const char *key, const json_t *value) {
     fr_option option = FR_OPT_DRY_SEQUENCE_BREAKER;
     if (!json_is_array(value)) return fr_job_refuse(job, FR_USAGE, "%s must be an array of texts", key);
@@ -80,7 +80,7 @@ static bool take_breakers(fr_job *job, const char *key, const json_t *value) {
     return true;
 }
 
-/* Of two names of one option the second. */
+/* Adds each setting once. If an option has two names, the second is used. */
 void fr_job_put_samplers(const fr_options *options, json_t *object) {
     for (size_t i = 0; i < NUMBERS; i++) {
         int64_t whole = 0;
