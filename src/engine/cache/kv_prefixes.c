@@ -237,8 +237,8 @@ static bool is_in(const fr_kv_point *point, const uint8_t *page) {
     return point->node != NONE && point->states == page;
 }
 
-/* Returns true if the page is held by points and `others` more holders, and by nothing else. Branches that leave a
- * text after the same position have a point each there, with the same page. */
+/* Returns true if all holders of the page are points, except for at most `others`. If several texts branch off after
+ * one position, each branch has a point there with the same page. */
 static bool points_hold(const fr_kv_prefixes *p, const uint8_t *page, size_t others) {
     size_t holders = p->states->holders[fr_kv_page_number(p->states, page)];
     for (size_t i = 0; holders > others && i < p->point_count; i++) holders -= is_in(&p->points[i], page);
@@ -299,7 +299,7 @@ static void leave_parent(fr_kv_prefixes *p, const fr_kv_node *node, bool gave_pa
     settle(p, FR_KV_LEAVES, node->parent);
 }
 
-/* Removes a leaf in which no timeline stands. */
+/* Removes a leaf in which no timeline ends. */
 static void remove_node(fr_kv_prefixes *p, uint32_t n) {
     fr_kv_node *node = &p->nodes[n];
     bool gave_page = node->before && p->nodes[node->parent].drafter == node->before;
@@ -317,7 +317,8 @@ static void remove_node(fr_kv_prefixes *p, uint32_t n) {
     p->free = n;
 }
 
-/* Gives a node for new contents, removing the longest unused leaf if need be; NONE: timelines stand in all nodes. */
+/* Gives a node for new contents, and removes the longest unused leaf if none is free. NONE: a timeline ends in each
+ * leaf. */
 static uint32_t free_node(fr_kv_prefixes *p) {
     if (p->free == NONE && p->fresh < p->capacity) return p->fresh++;
     if (p->free == NONE && p->unused[FR_KV_LEAVES].count) remove_node(p, p->unused[FR_KV_LEAVES].nodes[1]);

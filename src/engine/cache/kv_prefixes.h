@@ -53,7 +53,7 @@ typedef struct fr_kv_heap {
     size_t count;
 } fr_kv_heap;
 
-/* The two heaps: leaves in which no timeline stands, and nodes that are the only holders of their sliding page. */
+/* The two heaps: leaves in which no timeline ends, and nodes that are the only holders of their sliding page. */
 typedef enum fr_kv_unused { FR_KV_LEAVES, FR_KV_WINDOWS, FR_KV_UNUSED } fr_kv_unused;
 
 /* A position from which recurrent layers can go on. */

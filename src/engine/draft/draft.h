@@ -140,8 +140,8 @@ struct fr_draft_method {
      * frontier has moved back, so the method drops the pages past it. */
     void (*cut)(fr_draft *draft, const fr_draft_view *view);
 
-    /* Called after a prompt. The timeline may have changed since the last call; view->seen tells how much of it still
-     * stands. */
+    /* Called after a prompt. The timeline may have changed since the last call; its first view->seen ids are as they
+     * were. */
     void (*begin)(fr_draft *draft, const fr_draft_view *view);
 
     /* Called if `follows` is set, when the target has run more positions and its rows are about to be overwritten:

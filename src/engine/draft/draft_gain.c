@@ -18,8 +18,9 @@ size_t fr_draft_gain_bin(double chance) {
     return bin;
 }
 
-/* Guesses how often drafts of a bin stand. The likeliest ids of two models agree more often than the chance of one of
- * them says: for a 0.5B that drafts for a 1.5B 0.72 at 0.57, and 0.93 at 0.85. */
+/* Guesses how often drafts of a bin are accepted. The likeliest ids of two models agree more often than the chance
+ * that one of them gives: if a 0.5B drafts for a 1.5B, 72 % of drafts with a chance of 0.57 are accepted, and 93 % of
+ * those with 0.85. */
 double fr_draft_gain_guess(size_t bin) {
     double low = bin ? bounds[bin - 1] : 0, high = bin < FR_DRAFT_GAIN_BINS - 1 ? bounds[bin] : 1;
     double misses = 1 - (low + high) / 2;

@@ -1,14 +1,15 @@
 /* Decides whether to draft one more token: only while its expected gain exceeds the time of the step; and computes the
  * expected gain of a chain.
  *
- * In: how often drafts of each chance stood, the worth in tokens of the time of a step and of a verified row, and the
- * chances that a drafter gave. Out: a verdict on the last draft: it is dropped, or kept as the last, or another one
- * follows; and the expected gain of a chain whose drafts are not made yet. src/engine/session/draft_depth.c measures
- * and fills it in, and the methods ask.
+ * In: how often drafts of each chance were accepted, the time of a step and of a verified row as the tokens that could
+ * be made in it, and the chances that a drafter gave. Out: a verdict on the last draft: it is dropped, or kept as the
+ * last, or another one follows; and the expected gain of a chain whose drafts are not made yet.
+ * src/engine/session/draft_depth.c measures and fills it in, and the methods ask.
  *
- * Let s(d) be how often a draft of its chance at depth d stands if all before it did. A chain then stands up to depth
- * d with the probability S(d) = s(1) * ... * s(d). The draft is kept if S(d) >= row(d), and another one is made if
- * S(d) * next(d) >= step(d) + row(d + 1), where next(d) is how often the draft after one that stood stands too. */
+ * Let s(d) be how often a draft of its chance at depth d is accepted if all before it are. A chain is then accepted up
+ * to depth d with the probability S(d) = s(1) * ... * s(d). The draft is kept if S(d) >= row(d), and another one is
+ * made if S(d) * next(d) >= step(d) + row(d + 1), where next(d) is how often a draft is accepted that follows an
+ * accepted one. */
 #ifndef FR_SRC_ENGINE_DRAFT_DRAFT_GAIN_H
 #define FR_SRC_ENGINE_DRAFT_DRAFT_GAIN_H
 
@@ -21,14 +22,14 @@ enum { FR_DRAFT_GAIN_DEPTHS = 4, FR_DRAFT_GAIN_BINS = 10 };
 
 typedef struct fr_draft_gain {
     double stands[FR_DRAFT_GAIN_DEPTHS][FR_DRAFT_GAIN_BINS]; /* s, by fr_draft_gain_depth and fr_draft_gain_bin */
-    /* Indexed by the number of drafts before: how often the next one stands if these do, and the tokens that could be
-     * made in the time of its step, and in that of its row. */
+    /* Indexed by the number of drafts before: how often the next one is accepted if these are, and the tokens that
+     * could be made in the time of its step, and in that of its row. */
     double next[FR_STEP_MAX], step[FR_STEP_MAX], row[FR_STEP_MAX];
     double found[FR_STEP_MAX]; /* the same as row, for drafts that are looked up and take no step */
 } fr_draft_gain;
 
-/* Give the index of a draft after `depth` others, the bin of a draft of this chance, and the guess how often drafts of
- * a bin stand. */
+/* Give the row of `stands` for a draft with `depth` drafts before it, the bin of a draft of this chance, and a guess
+ * how often drafts of a bin are accepted. */
 size_t fr_draft_gain_depth(size_t depth);
 size_t fr_draft_gain_bin(double chance);
 double fr_draft_gain_guess(size_t bin);

@@ -24,7 +24,8 @@ typedef struct fr_draft_head {
     fr_matrix matrix; /* their rows; without data until they are gathered */
 } fr_draft_head;
 
-/* Returns true if the value asks for a part of the ids, or may. */
+/* Returns true if the value asks for a part of the ids, or may do so: a number or a file can still mean all of
+ * them. */
 bool fr_draft_head_trims(const char *what);
 
 /* Chooses the ids of a head that scores all ids below its features; those below the target's vocabulary may be

@@ -161,7 +161,7 @@ static void find(state *s, const fr_draft_view *view) {
     fr_kv_prefixes_take(prefixes, &s->path, &s->kv, NULL, content_of(view), found);
 }
 
-/* Cuts the cache to the ids that still stand; those from view->seen on may be new. */
+/* Cuts the cache to the ids that are unchanged: those from view->seen on may be new. */
 static void model_cut(fr_draft *draft, const fr_draft_view *view) {
     state *s = (state *)draft;
     size_t stands = view->length ? fr_smaller(view->seen, view->length - 1) : 0;

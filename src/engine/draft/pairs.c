@@ -3,7 +3,7 @@
  * The layer's KV cache has a frontier of its own, the number of pairs that were made from the target's rows:
  *
  *     the layer run over new pairs, in one batch --> frontier moves with the target's (follow, propose)
- *     a chain's pairs stand behind it and are overwritten by the next real ones: rejecting costs nothing
+ *     a chain's pairs lie after it and are overwritten by the next real ones: rejecting costs nothing
  *
  * For a timeline of L ids of which the target has run L - 1, propose first makes the pairs up to L - 2, the last of
  * which gives the first draft, and then chains. In rounds without drafts, a few of the target's rows are kept and made

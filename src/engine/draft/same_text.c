@@ -171,7 +171,7 @@ static void begin_at(fr_same_text *t, size_t origin) {
     for (size_t i = 0; i < t->begin; i++) t->ends[i] = start_of_text(t);
 }
 
-/* Drops the text after the timeline's first `told` ids; ids that count as one token go together. */
+/* Drops the text after the timeline's first `told` ids. Ids that count as one token are dropped together. */
 static void forget(fr_same_text *t, size_t told) {
     if (told >= t->known) return;
     if (told <= t->origin) begin_at(t, 0);

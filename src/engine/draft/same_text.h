@@ -41,8 +41,8 @@ void fr_same_text_layout(fr_same_text *text, fr_arena *arena, const fr_tokenizer
 /* Cuts the text after the timeline has been cut: ids before `told` are as they were. */
 void fr_same_text_cut(fr_same_text *text, size_t told);
 
-/* Becomes the text of a timeline, whose ids before `told` are as they were. False: no part of it fits, or there is no
- * memory; then the text is empty. */
+/* Makes the text that of a timeline, whose ids before `told` are as they were. Returns false if no part of it fits, or
+ * if there is no memory; then the text is empty. */
 bool fr_same_text_follow(fr_same_text *text, const int32_t *ids, size_t length, size_t told);
 
 /* Translates ids of the other vocabulary, said after the text, into the timeline's: at most `most`, up to the first

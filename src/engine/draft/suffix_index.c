@@ -80,9 +80,10 @@ static uint32_t extend(fr_suffix_index *index, int32_t id) {
     return whole;
 }
 
-/* Updates the match: it grows by the new id, or shrinks to the suffix that the automaton knows, at most `longest`.
- * From the old match's state the edge leads to the new one or below it; the depth of links grows by at most one an id,
- * so climbing is paid for. */
+/* Updates the match with a new id: the match grows by it, or shrinks to the longest suffix in the automaton, of at
+ * most `longest` ids. From the old match's state the edge leads to the match's new state or one below it in the tree
+ * of links, from which the loop climbs. The depth of links grows by at most one an id, so the climbs of all ids
+ * together take no more steps than there are ids. */
 static void follow(fr_suffix_index *index, int32_t id) {
     fr_suffix_state *states = index->states;
     size_t before = states[states[index->last].link].length;

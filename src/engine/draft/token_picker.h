@@ -27,7 +27,8 @@ typedef struct fr_past {
  * ids that were drawn.
  *
  * keep: the distributions of the last proposal's first `depths` drafts still count; other drafts are taken as certain.
- * tell: the distribution of a draft, by token, with this sum; it must stay in place until the next proposal.
+ * tell: gives the distribution of a draft, by token, with this sum; the array must stay in place until the next
+ * proposal.
  *
  * pick: gives the token at depth past->drafted of a proposal, -1 if none is left. */
 typedef struct fr_token_picker {

@@ -73,7 +73,7 @@ typedef enum fr_row_kind {
     FR_ROW_ONLY,    /* FR_UNBUILT if config.json says another word than this */
     FR_ROW_WITHOUT, /* FR_UNBUILT if it says true */
     FR_ROW_WITH,    /* FR_UNBUILT if it says false */
-    FR_ROW_ABSENT,  /* FR_UNBUILT if it says anything, or GGUF a number but 0 */
+    FR_ROW_ABSENT,  /* FR_UNBUILT if config.json has a value other than null, or GGUF a number other than 0 */
     /* A size_t, the interval of full layers. GGUF may list the kinds instead (fr_layers_by_kind reads them), and has
      * no key if the interval is the default or no layer slides. */
     FR_ROW_KINDS,
@@ -82,8 +82,8 @@ typedef enum fr_row_kind {
     FR_ROW_PART,    /* keys that code reads and writes */
 } fr_row_kind;
 
-/* Functions that read and write keys; either may be NULL. mtp_layers: those after the other layers. FR_INPUT: GGUF has
- * no key for something; `where` begins the line. */
+/* Functions that read and write keys; either may be NULL. mtp_layers: the number of MTP layers. put fails with
+ * FR_INPUT if GGUF has no key for something; `where` begins its message. */
 typedef struct fr_config_part {
     fr_status (*read)(const fr_source *source, fr_model_spec *spec);
     fr_status (*put)(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *writer);
@@ -129,7 +129,7 @@ typedef struct fr_config_row {
 #define FR_PART(of)          {.kind = FR_ROW_PART, .part = &(of)}
 
 /* Tables that families share, in the converter's order of keys: sizes; heads and one rotary form; heads, the window
- * and a rotary form for each kind of layer. The last is for heads and one rotary form if norms are LayerNorm. */
+ * and a rotary form for each kind of layer. The fourth is the second one for families whose norms are LayerNorm. */
 extern const fr_config_row fr_size_keys[], fr_head_keys[], fr_kind_keys[], fr_layer_norm_head_keys[];
 
 /* Writes the sections of rotary positions; fr_rope_sections reads them. */
@@ -155,7 +155,8 @@ struct fr_family {
     const char *gguf_with;
     const char *tokenizer, *pre;      /* tokenizer.ggml.model and .pre of such a file */
     bool counts_ids;                  /* such a file has .vocab_size beside the list of tokens */
-    bool finds_biases;                /* GGUF has no keys for biases: the first layer's tensors tell which there are */
+    /* GGUF has no keys for biases: they are looked for among the first layer's tensors */
+    bool finds_biases;
     /* GGUF has no key for the scale of scores either: in a model of this many layers it follows from hidden / heads,
      * in others from head_dim. 0: it follows from head_dim, unless the defaults have one. */
     size_t scaled_by_hidden;
@@ -182,7 +183,7 @@ struct fr_family {
     bool (*gguf_neox)(const fr_gguf *gguf);
 
     /* Writes rope_freqs.weight, the divisors of the frequencies of one of the rotary forms, and returns their number;
-     * 0: this model has none. NULL: no model of the family has. */
+     * 0: this model has none. NULL: no model of the family has that tensor. */
     size_t (*put_rope_factors)(const fr_trunk_spec *spec, float *factors);
 };
 

@@ -24,7 +24,7 @@ static const fr_model_spec defaults = {
     .mixture = {.as_wide = true, .normalizes = true}};
 
 /* Reads the rotated part of a head for files without partial_rotary_factor, the only key that transformers reads. Half
- * a value more keeps the quotient from being rounded to one less. */
+ * a value is added, so that rounding the quotient doesn't lose a value. */
 static fr_status read_rotary(const fr_source *source, fr_model_spec *s) {
     size_t width = s->layer.attention.head_dim, dims;
     FR_TRY(fr_json_size(source->text, "rotary_dim", 2, (int64_t)width, (int64_t)width, source->where, &dims));

@@ -7,9 +7,10 @@
 
 #include "src/engine/families/family.h"
 
-/* Reads the keys into spec->layer.experts and spec->mixture, whose values before are the defaults; these alone tell
- * the kind of a family's routers: scores, corrections, gates. The rows also write the keys, with all that GGUF has for
- * a router. It has no key for a layer without a mixture after one with a mixture. */
+/* Reads the keys into spec->layer.experts and spec->mixture, whose values before the call are the defaults; they also
+ * decide the kind of a family's routers (scores, corrections, gates), for which there are no keys. The rows also write
+ * the keys, with all that GGUF has for a router. It has no key for a layer without a mixture after one with a
+ * mixture. */
 extern const fr_config_row fr_mixture_rows[];
 fr_status fr_mixture_read(const fr_source *source, fr_model_spec *spec);
 
@@ -21,8 +22,8 @@ void fr_mixture_put_counts(const fr_trunk_spec *spec, fr_gguf_writer *writer);
 fr_status fr_mixture_read_groups(const json_t *text, const char *where, fr_experts_spec *experts);
 
 
-/* Makes the layers of a spec, which have a mixture but for the leading ones and those that are `dense` (NULL: no
- * others). */
+/* Makes the layers of a spec, which have a mixture except for the leading ones and those marked in `dense`. NULL: none
+ * is marked. */
 fr_status fr_mixture_layers(const fr_source *source, fr_model_spec *spec, const bool *dense);
 
 /* Does the same with `dense` NULL. */
@@ -32,7 +33,7 @@ fr_status fr_mixture_behind_leading(const fr_source *source, fr_model_spec *spec
 fr_status fr_mixture_sparse_layers(const fr_source *source, fr_model_spec *spec);
 
 /* The names of a layer's feed-forward: dense, or a mixture and its shared experts; fields of fr_layer. The second
- * table has those of Mixtral's published files, and must stand before the first in a family's list. */
+ * table has those of Mixtral's published files, and must come before the first in a family's list. */
 extern const fr_tensor_name fr_mixture_names[], fr_block_sparse_names[];
 
 #endif

@@ -14,7 +14,7 @@
  * empty, as in older files and in transformers' order, otherwise rope_parameters; NULL: there is none. */
 fr_status fr_rope_parameters(const json_t *text, const char *where, const json_t **parameters, const char **key);
 
-/* Gives the key for the kind of scaling in such an object, which is another one in older files. */
+/* Gives the name of the key for the kind of scaling in such an object; it has another name in older files. */
 const char *fr_rope_type_key(const json_t *parameters);
 
 /* Sets the whole spec by config.json; theta's default is read from it, and no values are rotated yet. *partial: the

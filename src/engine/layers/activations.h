@@ -11,7 +11,7 @@
 /* Counts of the experts that a mixture's forwards chose since its activations were made, summed over the layers. */
 typedef struct fr_expert_use {
     uint64_t all;   /* experts of the layers that ran */
-    uint64_t read;  /* experts that some row chose, so that their weights were read */
+    uint64_t read;  /* experts that at least one row chose, whose weights were read */
     uint64_t pairs; /* pairs of a row and an expert that it chose */
 } fr_expert_use;
 

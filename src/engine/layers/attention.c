@@ -8,7 +8,7 @@
  *     rows      q, k: bias, norm, if the norm is over all heads at once
  *     heads     q: bias, norm, rotate; k: bias, norm, rotate, store; v: bias, norm, store; or rotate before norm
  *     heads     attn = attention(q, cache)
- *     heads     attn = attn * sigmoid(gate), if there are gates; each lies behind its head's query
+ *     heads     attn = attn * sigmoid(gate), if there are gates; each follows its head's query
  *     features  out = o(attn)
  *
  * With packed weights the rows of a product are quantized before it: whole rows by the thread that made them, others in

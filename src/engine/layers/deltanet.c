@@ -66,7 +66,7 @@ void fr_deltanet_layout(fr_activations *a, const fr_deltanet_spec *spec, fr_aren
 
 /* ------------------------------------------------------------------------------------------------------ convolution */
 
-/* Gives a row's decays, which its betas follow. They lie behind the inputs of the convolution, as in the ring
+/* Gives a row's decays, which are followed by its betas. They come after the inputs of the convolution, as in the ring
  * (recurrent.h). */
 static float *gates_of(const fr_activations *a, size_t row) {
     return a->conv->input + row * a->conv->width + a->deltanet->channels;

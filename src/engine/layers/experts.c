@@ -91,8 +91,8 @@ typedef struct stretch {
     size_t bytes;
 } stretch;
 
-/* Adds a matrix to the stretch if it lies directly behind it; otherwise asks for the stretch and begins another
- * one. */
+/* Adds a matrix to the stretch if it begins where the stretch ends. Otherwise asks the system for the stretch, and
+ * begins another one. */
 static void prefetch(stretch *s, const fr_matrix *matrix) {
     size_t bytes = fr_matrix_bytes(matrix);
     if (s->bytes && s->begin + s->bytes == matrix->data) {

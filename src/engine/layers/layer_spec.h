@@ -63,7 +63,7 @@ typedef struct fr_attention_spec {
  * scores: one key for all heads, of a latent and a rotary part; the value is the latent. */
 typedef struct fr_mla_spec {
     size_t q_lora;    /* the size of the latent that queries are made of; 0: they are made of the row */
-    /* values of a query head that are multiplied with the latent; those of its rotary part lie behind them */
+    /* values of a query head that are multiplied with the latent; its rotary part follows them */
     size_t nope;
     size_t value_dim; /* values of a head's output */
     float eps;        /* used in both latents' norms */
@@ -98,9 +98,9 @@ typedef struct fr_ffn_spec {
  * exp(-x)). */
 typedef enum fr_scoring { FR_SCORING_SOFTMAX, FR_SCORING_SIGMOID } fr_scoring;
 
-/* A mixture of experts (experts.c): Shazeer et al. 2017, arXiv:1701.06538; count 0: none. The layer's feed-forward
- * stands beside it: the experts that all rows share, as one of their joint width; a dense one if it is parallel; or
- * none (width 0). */
+/* A mixture of experts (experts.c): Shazeer et al. 2017, arXiv:1701.06538; count 0: none. The layer's feed-forward is
+ * added to it: the experts that all rows share, as one of their joint width; a dense one if it is parallel; or none
+ * (width 0). */
 typedef struct fr_experts_spec {
     size_t count, top_k, width;
     fr_activation activation;
@@ -144,7 +144,7 @@ enum { FR_ROPES = 2 };
 
 typedef struct fr_trunk_spec {
     size_t vocab, hidden, layers, context_limit;
-    size_t ffn_width;      /* of layers without a mixture; files tell it even if all layers have one */
+    size_t ffn_width;      /* of layers without a mixture; files have it even if there is no such layer */
     /* width of the per-layer embeddings of a row's token (per_layer_embeddings.c); 0: there are none */
     size_t ple_width;
     float embedding_scale; /* multiplies an id's row of the table */

@@ -42,9 +42,9 @@ size_t fr_stages_of(const fr_stages *stages, size_t layer);
  * that a drafter may read. */
 bool fr_stages_keeps(const fr_trunk *trunk, size_t rank, size_t kv);
 
-/* Receives the stream for this rank's first layer, narrowed if its rows have ended before; and sends it after the
- * rank's last layer, `batch` being the batch that came in. The whole team calls these; they have barriers of their
- * own, one of them at the end. */
+/* Receives the stream for this rank's first layer, and sends it after its last one; `batch` is the batch as it began.
+ * If no later layer reads the other rows, the stream has only the rows that go on to the head. All threads of the team
+ * call these functions, which have barriers of their own, one of them at the end. */
 void fr_stages_receive(const fr_team *team, fr_activations *a);
 void fr_stages_send(const fr_team *team, const fr_activations *a, const fr_batch *batch);
 

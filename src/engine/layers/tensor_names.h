@@ -127,7 +127,7 @@ typedef struct fr_tensor_name {
     fr_slot slot;
     fr_dim rows, cols;
     unsigned needs; /* FR_IF_... */
-    bool top;       /* in published files its name stands beside the model's prefix, not below it */
+    bool top;       /* its name in published files lacks the prefix of the model's other tensors */
     fr_row_order order;
     bool rotary;      /* its rows are queries or keys, in the family's order (fr_tensor_naming.rotary_rows) */
     fr_values values; /* the numbers that published files have for a vector's values */
@@ -145,7 +145,7 @@ typedef struct fr_tensor_name {
 #define FR_EXPERTS(of, at, ...) FR_NAMED(of, at, FR_SLOT_EXPERTS, __VA_ARGS__)
 
 /* A layer's queries, keys and values in one tensor, and their biases in another, as Phi's files have them and
- * llama.cpp's converter makes them with --fuse-qkv. These lines stand before those of separate tensors. */
+ * llama.cpp's converter makes them with --fuse-qkv. In a table these lines come before those of separate tensors. */
 #define FR_FUSED_QKV(r, ...)                                                                                         \
     FR_NAMED(fr_layer, attention.q, FR_SLOT_QKV, r, HIDDEN, "self_attn.qkv_proj.weight", "attn_qkv.weight", __VA_ARGS__)
 #define FR_FUSED_QKV_BIAS                                                                                            \

@@ -50,10 +50,10 @@ fr_status fr_trunk_share(fr_trunk *trunk, fr_weights *weights, const fr_rank_pla
  * true if it is shared. */
 bool fr_trunk_share_drafter(fr_trunk *trunk, fr_weights *weights, const fr_rank_plan *plan);
 
-/* Cuts a KV layer's shape, as the trunk has it, to the heads that this rank makes and keeps, if nothing on the rank
- * reads all of them: those of its own query heads; or all or none, if it runs whole layers. Only this function decides
- * it; a forward finds the result in its caches' layers (fr_kv_shape). Without ranks all heads are kept. The second
- * function gives a rank that keeps a head. */
+/* Reduces a KV layer's shape, as the trunk has it, to the heads that this rank makes and keeps: those of its own query
+ * heads if nothing on the rank reads all heads; if ranks run whole layers, all heads or none; without ranks, all. No
+ * other function decides this: a forward finds the result in its caches' layers (fr_kv_shape). The second function
+ * gives a rank that keeps a head. */
 void fr_trunk_keep_heads(const fr_trunk *trunk, const struct fr_ranks *ranks, size_t kv, fr_kv_shape *shape);
 size_t fr_trunk_head_keeper(const fr_trunk *trunk, const struct fr_ranks *ranks, size_t kv, size_t head);
 

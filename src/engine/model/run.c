@@ -66,8 +66,8 @@ static void spoil_if_failed(const fr_forward *f) {
     for (size_t r = 0; r < f->head_rows; r++) f->best[r] = -1;
 }
 
-/* The rows of a batch that a row of logits counts as, so that the pool tells forwards apart that take different
- * times. */
+/* A row of logits counts as this many rows of a batch in the size by which the pool compares forwards: it keeps
+ * forwards apart that take different times. */
 enum { HEAD_ROW = 1 << 16 };
 
 void fr_forward_run(fr_pool *pool, fr_forward *forward) {

@@ -62,8 +62,8 @@ void fr_stored_measure(const fr_tensor *tensor, fr_arena *measure);
 /* Checks that its values are floats; FR_INPUT if not. */
 fr_status fr_bound_check_float(const fr_weights *weights, const fr_tensor *tensor);
 
-/* Gives the address of its matrices, which lie one behind the other, in a copy or in the file; their number; the bytes
- * of the first `rows` rows of one, counted from the beginning of a tile; and the bytes of all. */
+/* Gives the address of its matrices, which follow one another, in a copy or in the file; their number; the bytes of
+ * the first `rows` rows of one, counted from the beginning of a tile; and the bytes of all. */
 static inline const uint8_t *fr_bound_data(const fr_bound *bound) {
     return bound->packed ? bound->packed : bound->tensor->data;
 }

@@ -4,13 +4,13 @@
  * barrier.
  *
  * A team is the threads of one process. If ranks run a model (team->ranks, base/ranks.h), each rank has all rows and a
- * share of the features and heads; its threads have parts of that share. So a step whose features or heads are read by
- * others than the same heads ends with fr_publish_..., which makes the rows whole on all ranks; after any other
- * barrier (fr_team_sync) a rank reads only its own rows and features. Work that is too small to be split is done whole
- * by each rank (fr_matrix_apply_share of all features). Keys and values are made and kept by the ranks that read them:
- * a rank has the KV heads of its heads, and if there are fewer KV heads than ranks, several ranks have the same one.
- * Nothing is ever added up across ranks: one rank computes the whole chain of sums of an output, so the bits are those
- * of one process. After a run its caller may read everything but keys and values. */
+ * share of the features and heads; its threads have parts of that share. So a step whose results other ranks read too
+ * ends with fr_publish_..., which makes the rows whole on all ranks; after any other barrier (fr_team_sync) a rank
+ * reads only its own rows and features. Work that is too small to be split is done whole by each rank
+ * (fr_matrix_apply_share of all features). Keys and values are made and kept by the ranks that read them: a rank has
+ * the KV heads of its heads, and if there are fewer KV heads than ranks, several ranks have the same one. Nothing is
+ * ever added up across ranks: one rank computes the whole chain of sums of an output, so the bits are those of one
+ * process. After a run its caller may read everything but keys and values. */
 #ifndef FR_SRC_ENGINE_WEIGHTS_PARTITION_H
 #define FR_SRC_ENGINE_WEIGHTS_PARTITION_H
 

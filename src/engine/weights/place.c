@@ -31,7 +31,7 @@ static bool wanted_now(const fr_weights *weights, const fr_bound *bound) {
     return !mapped || (bound->access == FR_STREAMED && !bound->tensor->packed);
 }
 
-/* Refuses codes that stand for NaN, which kernels don't look for. */
+/* Refuses codes that mean NaN, which kernels don't check. */
 static fr_status check_codes(const fr_weights *weights, const fr_tensor *tensor, size_t from, size_t to) {
     const uint8_t *codes = tensor->data;
     size_t at = from + fr_fp8_find_nan(codes + from, to - from);

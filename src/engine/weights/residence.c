@@ -74,8 +74,8 @@ static void note(fr_weights *weights, uint64_t beside) {
                  how, (double)(r->every + r->token) / 1e6, rest);
 }
 
-/* Copies of the others that are made already are no longer part of what is available, so only copies still to come are
- * taken off. */
+/* The copies that `beside` has made already are no longer part of what is available, so only copies that it is still
+ * to make are subtracted. */
 void fr_weights_compare(fr_weights *weights, fr_mixture_size experts, const fr_weights *beside, uint64_t available) {
     uint64_t to_come = beside && !beside->placed ? beside->residence.own : 0;
     uint64_t mapped = beside ? beside->residence.mapped : 0;

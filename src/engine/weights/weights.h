@@ -138,7 +138,7 @@ fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *na
 fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, fr_stored stored, size_t count,
                         size_t parts, size_t features, size_t cols, fr_matrix *matrices);
 
-/* Binds a stack in the same way whose matrices every step reads, all of them. */
+/* Does the same for a stack of which every step reads all matrices. */
 fr_status fr_bind_heads(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t features,
                         size_t cols, fr_matrix *matrices);
 
