@@ -21,8 +21,8 @@
 #include "src/convert/synth.h"
 #include "src/engine/cache/kv.h"
 #include "src/engine/draft/draft_list.h"
-#include "src/engine/session/cycle.h"
 #include "src/engine/session/fingerprint.h"
+#include "src/engine/session/round.h"
 #include "src/engine/session/session.h"
 #include "src/engine/session/session_file.h"
 #include "src/engine/session/timeline.h"
@@ -274,7 +274,7 @@ fr_status fr_engine_step(fr_engine *engine, fr_round *rounds, size_t count) {
     FR_TRY(fr_engine_check_files(engine));
     fr_rank_leader_step(engine, rounds, count);
     uint64_t environment = fr_fpenv_enter();
-    fr_cycle_round(engine, rounds, count);
+    fr_round_run(engine, rounds, count);
     fr_fpenv_leave(environment);
     fr_rank_leader_stepped(engine, rounds, count);
     return FR_OK;

@@ -9,9 +9,10 @@
 #include "base/fpenv.h"
 #include "forerun_lab.h"
 #include "src/api/rank_leader.h"
-#include "src/engine/session/cycle.h"
 #include "src/engine/session/embedding.h"
 #include "src/engine/session/prompt_score.h"
+#include "src/engine/session/round.h"
+#include "src/engine/session/scoring.h"
 #include "src/engine/session/session.h"
 #include "src/engine/session/session_file.h"
 #include "src/engine/session/timeline.h"
@@ -117,7 +118,7 @@ void fr_session_reset(fr_session *session) {
 }
 
 size_t fr_session_waiting(const fr_session *session) {
-    return session && session->pending ? session->length - session->kv.length : 0;
+    return session && session->phase == FR_PHASE_PENDING ? session->length - session->kv.length : 0;
 }
 
 size_t fr_session_length(const fr_session *session) {
@@ -146,7 +147,7 @@ fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_
     if (session->length == 0) return fr_fail(FR_USAGE, "fr_session_step: give the session a prompt first");
     fr_engine_settle(session->engine);
     uint64_t environment = fr_fpenv_enter();
-    return leave(environment, fr_cycle_step(session, ids, limit, count, accepted));
+    return leave(environment, fr_round_step(session, ids, limit, count, accepted));
 }
 
 fr_status fr_session_next_logits(fr_session *session, const float **logits) {
@@ -155,7 +156,7 @@ fr_status fr_session_next_logits(fr_session *session, const float **logits) {
     FR_TRY(check_alone(session, "fr_session_next_logits"));
     if (session->length == 0) return fr_fail(FR_USAGE, "fr_session_next_logits: give the session a prompt first");
     uint64_t environment = enter(session);
-    return leave(environment, fr_cycle_next_logits(session, logits));
+    return leave(environment, fr_scoring_next_logits(session, logits));
 }
 
 fr_status fr_session_set_mask(fr_session *session, fr_mask_fn *mask, void *context) {
@@ -242,7 +243,7 @@ fr_status fr_session_logits(fr_session *session, const int32_t *ids, size_t coun
     if (first_row >= count)
         return fr_fail(FR_USAGE, "fr_session_logits: first_row %zu is beyond the prompt's %zu", first_row, count);
     uint64_t environment = enter(session);
-    return leave(environment, fr_cycle_score(session, ids, count, first_row, sink, context));
+    return leave(environment, fr_scoring_logits(session, ids, count, first_row, sink, context));
 }
 
 fr_status fr_session_score(fr_session *session, const int32_t *ids, size_t count, fr_score_fn *sink, void *context) {
@@ -251,7 +252,7 @@ fr_status fr_session_score(fr_session *session, const int32_t *ids, size_t count
     FR_TRY(check_scores(session, sink, "fr_session_score"));
     uint64_t environment = enter(session);
     fr_rank_leader_score(session, ids, count);
-    fr_status status = fr_cycle_score_ids(session, ids, count, sink, context);
+    fr_status status = fr_scoring_ids(session, ids, count, sink, context);
     fr_rank_leader_ran(session);
     return leave(environment, status);
 }
@@ -281,7 +282,7 @@ fr_status fr_session_rows(fr_session *session, const int32_t *ids, size_t count,
     if (layers && session->draft->follows)
         return fr_fail(FR_USAGE, "fr_session_rows: the session's drafter follows it: open one without a drafter");
     uint64_t environment = enter(session);
-    return leave(environment, fr_cycle_score_rows(session, ids, count, layers ? &read : NULL, sink, context));
+    return leave(environment, fr_scoring_rows(session, ids, count, layers ? &read : NULL, sink, context));
 }
 
 fr_status fr_session_embed(fr_session *session, const int32_t *ids, size_t count, fr_pooling pooling, float *values) {
@@ -340,7 +341,7 @@ fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_
     if (!session->drafter || session->draft->method == &fr_draft_none)
         return fr_fail(FR_USAGE, "draft logits need a drafter");
     uint64_t environment = enter(session);
-    return leave(environment, fr_cycle_score_drafts(session, ids, count, steps, sink, context));
+    return leave(environment, fr_scoring_drafts(session, ids, count, steps, sink, context));
 }
 
 /* ----------------------------------------------------------------------------------------------------------- saving */

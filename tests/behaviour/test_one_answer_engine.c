@@ -350,7 +350,7 @@ static size_t turn_around(run *r, size_t turn) {
         left += s->said < s->most;
         if (turn < s->starts || s->said == s->most) continue;
         whose[n] = s;
-        waited[n] = s->session->pending; /* its first id's logits may be gone */
+        waited[n] = s->session->phase == FR_PHASE_PENDING; /* its first id's logits may be gone */
         rounds[n] =
             (fr_round){.session = s->session, .ids = ids[n], .limit = fr_smaller(FR_STEP_MAX, s->most - s->said)};
         n++;

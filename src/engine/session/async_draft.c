@@ -14,7 +14,7 @@
  * last id, after an end of sequence. */
 static size_t most_drafts(const fr_session *s) {
     size_t left = s->context - s->length;
-    if (s->length < 2 || s->fresh || s->pending || s->ended || left < 2) return 0;
+    if (s->length < 2 || s->phase != FR_PHASE_BETWEEN || s->ended || left < 2) return 0;
     return fr_smaller(left - 1, fr_timeline_drafts(s));
 }
 

@@ -30,10 +30,15 @@ fr_forward fr_batch_forward(fr_engine *e, size_t count) {
                         .best_stride = e->head_rows};
 }
 
+/* Returns true for a slice of a prompt, false for the last id of a timeline with drafts after it. */
+static bool is_prompt(const fr_batch_slice *slice) {
+    return slice->session->phase == FR_PHASE_PENDING;
+}
+
 /* Counts the slice's rows that stand whatever their logits say: of drafts behind a timeline the row of its last id; of
  * a prompt all but its last row, which a copy of the session runs once more. */
 static size_t certain_rows(const fr_batch_slice *slice) {
-    return slice->session->pending ? slice->rows - slice->heads : 1;
+    return is_prompt(slice) ? slice->rows - slice->heads : 1;
 }
 
 /* Its rows in the page that the frontier is in. */
@@ -50,16 +55,16 @@ fr_status fr_batch_admit(const fr_batch_slice *slice) {
 static void claim_far(fr_batch_slice *slice) {
     size_t near = near_rows(slice);
     if (near == slice->rows || fr_failure_keep(fr_kv_claim(&slice->session->kv, slice->rows)).status == FR_OK) return;
-    bool too_few = !slice->session->pending && near - 1 < slice->session->draft_min;
+    bool too_few = !is_prompt(slice) && near - 1 < slice->session->draft_min;
     slice->rows = too_few ? 1 : near;
-    slice->heads = slice->session->pending ? 0 : slice->rows;
+    slice->heads = is_prompt(slice) ? 0 : slice->rows;
 }
 
 /* Drafts come last: they take no page that a row needs which would be run without them. */
 static void claim_pages(fr_batch_slice *slices, size_t count) {
     for (int drafts = 0; drafts < 2; drafts++)
         for (fr_batch_slice *slice = slices; slice < slices + count; slice++)
-            if (slice->session->pending != drafts) claim_far(slice);
+            if (is_prompt(slice) != drafts) claim_far(slice);
 }
 
 /* Rows without logits. Gives how many there are; *keep: those whose hidden rows nobody reads. */

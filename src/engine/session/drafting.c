@@ -6,104 +6,75 @@
 #include "base/sizes.h"
 #include "src/engine/session/leader_decisions.h"
 
-/* Whether the depth controller says how much it drafts. */
+/* Returns true for a session whose number of drafts the depth controller chooses. Others have a fixed number, or drafts
+ * that were submitted before the round. */
 static bool weighs(const fr_session *s) {
     return s->stage == FR_STAGE_VERIFY && fr_session_adaptive(s) && s->async.state == FR_ASYNC_NONE;
 }
 
-static bool is_fixed(const fr_session *s) {
-    return s->stage == FR_STAGE_VERIFY && !weighs(s);
-}
-
-/* So many drafts, or as many as count, or none. */
-static size_t enough_of(const fr_session *s, size_t asked, size_t limit) {
+/* Applies FR_OPT_DRAFT_MIN to a number of drafts: fewer become that many where the limit allows it, else none. */
+static size_t raise_to_least(const fr_session *s, size_t asked, size_t limit) {
     if (asked == 0 || asked >= s->draft_min) return asked;
     return s->draft_min <= limit ? s->draft_min : 0;
 }
 
-/* Rows with logits that are left for drafts. */
-static size_t rows_left(const fr_engine *e, const fr_round *rounds, size_t count) {
-    size_t rows = e->head_rows;
-    for (size_t i = 0; i < count; i++) rows -= rounds[i].session->stage != FR_STAGE_NOTHING;
-    return rows;
-}
-
-/* Of sessions whose number is fixed, or whose drafts are there already. Gives how many drafts that may be. */
-static size_t ask_fixed(const fr_round *rounds, size_t count, size_t rows) {
-    size_t asked = 0, waiting = 0;
-    for (size_t i = 0; i < count; i++) waiting += rounds[i].session->stage == FR_STAGE_VERIFY;
-    for (size_t i = 0; i < count; i++) {
-        fr_session *s = rounds[i].session;
-        if (!is_fixed(s)) continue;
-        s->drafts.asked = fr_smaller(s->drafts.limit, (rows - asked) / waiting--);
-        asked += s->drafts.asked;
-    }
-    return asked;
-}
-
-/* What the depth controller is asked for a session: of drafts that are made, and of those that are looked up. */
-static fr_draft_depth_part part_of(const fr_session *s) {
-    fr_draft_depth_part part = s->drafts;
-    if (s->draft->finds) part.most_found = part.limit;
-    if (s->draft->only_finds) part.limit = 0;
-    return part;
-}
-
-/* Of the others. taken: rows of those that were asked. */
-static void ask_depths(fr_engine *e, const fr_round *rounds, size_t count, size_t rows, size_t taken) {
-    size_t weighing = 0;
-    for (size_t i = 0; i < count; i++)
-        if (weighs(rounds[i].session)) e->depth_parts[weighing++] = part_of(rounds[i].session);
-    e->weighing = weighing;
-    fr_draft_depth_choose(&e->draft_depth, e->depth_parts, weighing, rows, taken);
-    weighing = 0;
-    for (size_t i = 0; i < count; i++)
-        if (weighs(rounds[i].session)) rounds[i].session->drafts = e->depth_parts[weighing++];
-}
-
-/* Rows that its drafts may take, made or found. */
+/* Returns the rows that a session's drafts may take, made or found. */
 static size_t most_rows(const fr_session *s) {
     return fr_larger(s->drafts.asked, s->drafts.found);
 }
 
-/* What can be too few to count is none, or just enough. */
-static void ask_enough(const fr_round *rounds, size_t count, size_t rows) {
-    size_t asked = 0;
+/* Says how many drafts each session is asked for. Sessions with a fixed number come first and share the rows with
+ * logits evenly; the depth controller gives the rows that are left to the others, where they pay most. */
+static void allot_drafts(fr_engine *e, const fr_round *rounds, size_t count) {
+    size_t rows = e->head_rows, waiting = 0, fixed = 0, given = 0, weighing = 0, asked = 0;
+    for (size_t i = 0; i < count; i++) {
+        rows -= rounds[i].session->stage != FR_STAGE_NOTHING;
+        waiting += rounds[i].session->stage == FR_STAGE_VERIFY;
+    }
+    for (size_t i = 0; i < count; i++) {
+        fr_session *s = rounds[i].session;
+        if (s->stage != FR_STAGE_VERIFY || weighs(s)) continue;
+        s->drafts.asked = fr_smaller(s->drafts.limit, (rows - given) / waiting--);
+        given += s->drafts.asked;
+        fixed++;
+    }
+
+    /* A method that only finds drafts makes none, so its limit is one of found drafts. */
+    for (size_t i = 0; i < count; i++) {
+        const fr_session *s = rounds[i].session;
+        if (!weighs(s)) continue;
+        fr_draft_depth_part *part = &e->depth_parts[weighing++];
+        *part = s->drafts;
+        if (s->draft->finds) part->most_found = part->limit;
+        if (s->draft->only_finds) part->limit = 0;
+    }
+    e->weighing = weighing;
+    fr_draft_depth_choose(&e->draft_depth, e->depth_parts, weighing, rows - given, fixed + given);
+    weighing = 0;
+    for (size_t i = 0; i < count; i++)
+        if (weighs(rounds[i].session)) rounds[i].session->drafts = e->depth_parts[weighing++];
+
+    /* Raising a number to FR_OPT_DRAFT_MIN may take more rows than there are; then the session gets none. */
     for (size_t i = 0; i < count; i++)
         if (rounds[i].session->stage == FR_STAGE_VERIFY) asked += most_rows(rounds[i].session);
     for (size_t i = 0; i < count; i++) {
         fr_session *s = rounds[i].session;
         if (s->stage != FR_STAGE_VERIFY) continue;
-        size_t enough = enough_of(s, s->drafts.asked, s->drafts.limit);
-        size_t others = asked - most_rows(s);
+        size_t others = asked - most_rows(s), enough = raise_to_least(s, s->drafts.asked, s->drafts.limit);
         if (others + fr_larger(enough, s->drafts.found) > rows) enough = 0;
         s->drafts.asked = enough;
         asked = others + most_rows(s);
     }
 }
 
-static void ask(fr_engine *e, const fr_round *rounds, size_t count) {
-    size_t rows = rows_left(e, rounds, count), fixed = 0;
-    for (size_t i = 0; i < count; i++) fixed += is_fixed(rounds[i].session);
-    size_t drafts = ask_fixed(rounds, count, rows);
-    ask_depths(e, rounds, count, rows - drafts, fixed + drafts);
-    ask_enough(rounds, count, rows);
-}
-
-/* What was submitted is taken; who is not asked for any still sees the target's rows. */
-static fr_status take_without_proposing(fr_session *s) {
-    if (s->async.state != FR_ASYNC_NONE) FR_TRY(fr_async_draft_take(s, s->drafts.asked, &s->drafts));
-    return s->drafts.asked ? FR_OK : fr_session_follow_later(s);
-}
-
-/* What a grammar has follow is drafted without asking a method, which sees the target's rows all the same; the depth
- * controller learns nothing of it. False: nothing has to follow. */
+/* Takes the ids that the session's grammar forces as its drafts, without asking a method, which sees the target's rows
+ * all the same. The depth controller learns nothing from them. Returns false if no id is forced. */
 static bool take_forced(fr_session *s) {
     fr_constraint *c = &s->sampler.constraint;
     const fr_past past = {.ids = s->ids, .length = s->length};
-    size_t forced = 0, most = most_rows(s);
+    size_t forced = 0;
     if (!fr_leader_decisions_have_grammar(s)) return false;
-    fr_status status = c->grammar ? fr_constraint_forced(c, &past, most, s->ids + s->length, &forced) : FR_OK;
+    fr_status status = c->grammar ? fr_constraint_forced(c, &past, most_rows(s), s->ids + s->length, &forced) : FR_OK;
     status = fr_leader_decisions_share_drafts(s, status, &forced);
     if (status == FR_OK && forced == 0) return false;
     if (status == FR_OK) status = fr_session_follow_later(s);
@@ -113,7 +84,7 @@ static bool take_forced(fr_session *s) {
     return true;
 }
 
-/* Drafts from the first on that a grammar forbids are not verified. */
+/* Drops drafts from the first one on that the session's grammar forbids. */
 static void cut_forbidden(fr_session *s) {
     fr_constraint *c = &s->sampler.constraint;
     if (!fr_leader_decisions_have_grammar(s) || s->draft_failure.status != FR_OK) return;
@@ -123,41 +94,39 @@ static void cut_forbidden(fr_session *s) {
     s->draft_failure = fr_failure_keep(fr_leader_decisions_share_drafts(s, status, &s->drafts.drafted));
 }
 
-/* A chain may end by what its drafts are worth, and others may be found. */
-static void ask_worth(fr_session *s) {
-    s->proposal->gains = &s->drafts.gains;
-    s->proposal->most_found = s->drafts.found;
-    if (s->draft_p_min >= 0) return;
-    s->proposal->chances = s->drafts.chances;
-    s->proposal->ends = s->drafts.ends;
-}
-
-/* Whether its method is asked for any. */
-static bool wants(const fr_session *s) {
-    return s->async.state == FR_ASYNC_NONE && (s->drafts.asked || s->drafts.found);
-}
-
-/* All who are asked for drafts propose in one call. */
-static void propose(fr_engine *e, const fr_round *rounds, size_t count) {
+void fr_drafting_run(fr_engine *e, fr_round *rounds, size_t count) {
+    double start = fr_clock();
     size_t proposing = 0;
+    allot_drafts(e, rounds, count);
+
+    /* Proposals are collected, so that a method runs once for all sessions that it drafts for. */
     for (size_t i = 0; i < count; i++) {
         fr_session *s = rounds[i].session;
         if (s->stage != FR_STAGE_VERIFY) continue;
+        bool submitted = s->async.state != FR_ASYNC_NONE, asks = !submitted && (s->drafts.asked || s->drafts.found);
         s->proposal = NULL;
-        if (wants(s) && take_forced(s)) continue;
-        s->draft_failure = fr_failure_keep(wants(s) ? FR_OK : take_without_proposing(s));
-        s->proposal = wants(s) ? &e->proposals[proposing] : NULL;
-        if (!s->proposal) continue;
+        if (asks && take_forced(s)) continue;
+        fr_status status = submitted ? fr_async_draft_take(s, s->drafts.asked, &s->drafts) : FR_OK;
+        if (status == FR_OK && !asks && s->drafts.asked == 0) status = fr_session_follow_later(s);
+        s->draft_failure = fr_failure_keep(status);
+        if (!asks) continue;
+        s->proposal = &e->proposals[proposing];
         e->views[proposing] = fr_session_view(s);
         fr_session_ask(s, &e->views[proposing], s->drafts.asked, s->proposal);
-        if (weighs(s)) ask_worth(s);
+        if (weighs(s)) {
+            s->proposal->gains = &s->drafts.gains;
+            s->proposal->most_found = s->drafts.found;
+            if (s->draft_p_min < 0) { /* FR_DRAFT_P_AUTO: a chain ends where its next draft does not pay */
+                s->proposal->chances = s->drafts.chances;
+                s->proposal->ends = s->drafts.ends;
+            }
+        }
         proposing++;
     }
     fr_draft_propose(e->proposals, proposing);
-}
 
-/* Everybody waits for all drafts. */
-static void take(const fr_round *rounds, size_t count, double seconds) {
+    /* Every session waits for the drafts of all. */
+    double seconds = fr_clock() - start;
     for (size_t i = 0; i < count; i++) {
         fr_session *s = rounds[i].session;
         if (s->stage != FR_STAGE_VERIFY) continue;
@@ -167,28 +136,13 @@ static void take(const fr_round *rounds, size_t count, double seconds) {
             s->drafts.tells = s->proposal->made && s->proposal->chances;
             s->drafts.looked_up = s->proposal->found;
             s->draft_failure = s->proposal->failure;
-            if (s->draft->follows) fr_session_share(s, false); /* what it has seen by proposing */
+            if (s->draft->follows) fr_session_share(s, false); /* rows that it has seen by proposing */
         }
         cut_forbidden(s);
         s->draft_seconds = seconds;
         s->stats.value[FR_STAT_DRAFT_SECONDS] += seconds;
         fr_trace_draft(&s->trace, s->draft->method->name, s->length, s->ids + s->length, s->drafts.drafted);
     }
-}
-
-void fr_drafting_run(fr_engine *e, fr_round *rounds, size_t count) {
-    double start = fr_clock();
-    ask(e, rounds, count);
-    propose(e, rounds, count);
-    take(rounds, count, fr_clock() - start);
-}
-
-/* Ranks measure different times, and must decide the same. */
-static void agree_on(fr_ranks *ranks, double *drafting, double *seconds) {
-    double both[] = {*drafting, *seconds};
-    fr_ranks_broadcast(ranks, both, sizeof both);
-    *drafting = both[0];
-    *seconds = both[1];
 }
 
 void fr_drafting_report(fr_engine *e, fr_round *rounds, size_t count, double seconds) {
@@ -203,16 +157,18 @@ void fr_drafting_report(fr_engine *e, fr_round *rounds, size_t count, double sec
             taken += 1 + fr_draft_depth_verified(&s->drafts);
         drafting = s->draft_seconds;
     }
-    if (weighing) agree_on(e->model->ranks, &drafting, &seconds);
-    if (weighing) fr_draft_depth_report(&e->draft_depth, e->depth_parts, weighing, taken, drafting, seconds);
+    if (weighing == 0) return;
+    double times[] = {drafting, seconds}; /* ranks measure different ones, and must decide the same */
+    fr_ranks_broadcast(e->model->ranks, times, sizeof times);
+    fr_draft_depth_report(&e->draft_depth, e->depth_parts, weighing, taken, times[0], times[1]);
 }
 
 size_t fr_drafting_depth(fr_session *s, size_t limit) {
     fr_engine *e = s->engine;
-    if (!fr_session_adaptive(s)) return enough_of(s, limit, limit);
+    if (!fr_session_adaptive(s)) return raise_to_least(s, limit, limit);
     size_t like = fr_larger(e->weighing, 1);
     for (size_t i = 0; i < like; i++)
         e->depth_parts[i] = (fr_draft_depth_part){.timeline = &s->draft_depth, .limit = limit};
     fr_draft_depth_choose(&e->draft_depth, e->depth_parts, like, e->head_rows - like, 0);
-    return enough_of(s, e->depth_parts[0].asked, limit);
+    return raise_to_least(s, e->depth_parts[0].asked, limit);
 }

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "src/engine/session/cycle.h"
+#include "src/engine/session/scoring.h"
 
 typedef struct pool {
     fr_pooling pooling;
@@ -38,7 +38,7 @@ fr_status fr_embedding_of(fr_session *s, const int32_t *ids, size_t count, fr_po
     pool p = {.pooling = pooling, .sums = calloc(width, sizeof *p.sums)};
     if (!p.sums) return fr_fail_memory("an embedding", width * sizeof *p.sums);
     double start = fr_clock();
-    fr_status status = fr_cycle_score_rows(s, ids, count, NULL, take, &p);
+    fr_status status = fr_scoring_rows(s, ids, count, NULL, take, &p);
     s->stats.value[FR_STAT_PREFILL_SECONDS] += fr_clock() - start;
     if (status == FR_OK) s->stats.value[FR_STAT_PROMPT_TOKENS] += (double)count;
     if (status == FR_OK) normalize(p.sums, width, values);

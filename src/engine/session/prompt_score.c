@@ -56,6 +56,6 @@ fr_status fr_prompt_score_take(const fr_batch_slice *part) {
     fr_session *s = part->session;
     size_t plain = part->rows - part->heads;
     fr_status status = s->score.sink && plain ? score_rows(part, plain) : FR_OK;
-    if (!s->pending) s->score.sink = NULL;
+    if (s->phase != FR_PHASE_PENDING) s->score.sink = NULL;
     return status;
 }

@@ -38,9 +38,9 @@ static bool is_regular(size_t position) {
 }
 
 static wish wish_for(const fr_session *s, size_t position, size_t certain) {
-    bool whole = s->pending && certain + 1 == s->length;
+    bool prompt = s->phase == FR_PHASE_PENDING, whole = prompt && certain + 1 == s->length;
     if (is_awaited(s, position)) return AWAITED;
-    if ((whole && position == within_page(certain)) || (s->pending && position == within_page(s->branch))) return KEPT;
+    if ((whole && position == within_page(certain)) || (prompt && position == within_page(s->branch))) return KEPT;
     for (size_t end = position; end <= position + 1; end++)
         if (position == within_page(end) && ends_message(s, end)) return ends_first_message(s, end) ? KEPT : MESSAGE;
     return is_regular(position) ? REGULAR : NOT_WANTED;

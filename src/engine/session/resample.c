@@ -53,7 +53,7 @@ fr_status fr_session_resample(fr_session *s, const fr_options *options) {
     keep_opened(&merged, &s->options);
     fr_status status = fr_options_own_biases(&merged);
     if (status == FR_OK) status = make_sampler(s, &merged, &sampler, &arena);
-    if (status == FR_OK && s->fresh) status = fr_timeline_again(s);
+    if (status == FR_OK && s->phase == FR_PHASE_PREDICTED) status = fr_timeline_again(s);
     if (status != FR_OK) {
         fr_sampler_close(&sampler);
         fr_arena_close(&arena);
@@ -82,19 +82,19 @@ fr_status fr_session_resample(fr_session *s, const fr_options *options) {
 }
 
 fr_status fr_session_mask(fr_session *s, fr_mask_fn *mask, void *context) {
-    if (s->fresh) FR_TRY(fr_timeline_again(s));
+    if (s->phase == FR_PHASE_PREDICTED) FR_TRY(fr_timeline_again(s));
     return fr_sampler_mask(&s->sampler, mask, context);
 }
 
 fr_status fr_session_constrain(fr_session *s, fr_grammar *grammar) {
     if (grammar && fr_grammar_tree(grammar)->tokenizer != s->model->tokenizer)
         return fr_fail(FR_USAGE, "fr_session_set_grammar: the grammar is of another tokenizer than the model's");
-    if (s->fresh) FR_TRY(fr_timeline_again(s));
+    if (s->phase == FR_PHASE_PREDICTED) FR_TRY(fr_timeline_again(s));
     return fr_sampler_constrain(&s->sampler, grammar, s->model, s->context + FR_STEP_MAX);
 }
 
 fr_status fr_session_decide(fr_session *s, uint8_t decisions) {
-    if (s->fresh) FR_TRY(fr_timeline_again(s));
+    if (s->phase == FR_PHASE_PREDICTED) FR_TRY(fr_timeline_again(s));
     s->leader_decides = decisions;
     return FR_OK;
 }
@@ -105,7 +105,7 @@ fr_status fr_session_begin_constraint(fr_session *s, size_t position) {
     if (position > s->length)
         return fr_fail(FR_USAGE, "fr_session_begin_grammar: position %zu is beyond the timeline's %zu", position,
                        s->length);
-    if (s->fresh) FR_TRY(fr_timeline_again(s));
+    if (s->phase == FR_PHASE_PREDICTED) FR_TRY(fr_timeline_again(s));
     fr_constraint_begin_at(&s->sampler.constraint, position);
     return FR_OK;
 }

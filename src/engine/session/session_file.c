@@ -503,7 +503,7 @@ static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     fr_sampler_restore(&s->sampler, saved->bound);
     s->restored = true;
     s->length = (size_t)head->length;
-    s->pending = s->length > 0;
+    s->phase = s->length ? FR_PHASE_PENDING : FR_PHASE_EMPTY;
     s->ran = frontier + 1 < s->length ? frontier : s->length; /* the last one's own run is never saved */
     memcpy(s->ids, saved->ids, s->length * sizeof *s->ids);
     for (size_t i = 0; i < kv->count; i++)

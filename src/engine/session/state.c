@@ -10,6 +10,17 @@
 #include "src/engine/session/accept.h"
 #include "src/engine/session/leader_decisions.h"
 
+fr_status fr_session_check_state(const fr_session *s) {
+    size_t ran = s->kv.length, left = s->length - ran;
+    bool holds = s->phase == FR_PHASE_EMPTY       ? s->length == 0 && ran == 0
+                 : s->phase == FR_PHASE_PENDING   ? ran < s->length
+                 : s->phase == FR_PHASE_PREDICTED ? s->length > 0 && left == 0
+                                                  : s->length > 0 && left == 1;
+    if (holds && s->length <= s->context) return FR_OK;
+    return fr_fail(FR_USAGE, "a fault of the library: a session in phase %d has %zu of %zu tokens run", (int)s->phase, ran,
+                   s->length);
+}
+
 fr_kv *fr_session_draft_kv(const fr_session *s) {
     return s->draft->follows && s->draft->method->kv ? s->draft->method->kv(s->draft) : NULL;
 }
@@ -100,7 +111,8 @@ void fr_session_clear(fr_session *s) {
     memset(s->digests, 0, s->kv.blocks * sizeof *s->digests);
     s->pictures_unknown = s->restored = false;
     s->length = s->ran = s->drafter_seen = 0;
-    s->fresh = s->pending = s->ended = false;
+    s->phase = FR_PHASE_EMPTY;
+    s->ended = false;
     s->score = (fr_prompt_score){0};
     s->embeddings = &fr_no_input_embeddings;
     fr_session_retreat(s);
@@ -143,7 +155,7 @@ fr_status fr_session_not_finite(const fr_session *s, size_t position) {
 /* Of a prompt's last row the caller may ask for logits. */
 bool fr_session_wants_best(const fr_session *s) {
     bool draws = s->sampler.on || s->sampler.mask || s->sampler.constraint.grammar;
-    return !s->pending && !draws && !s->leader_decides && !s->logprobs.on && !s->trace.line;
+    return s->phase != FR_PHASE_PENDING && !draws && !s->leader_decides && !s->logprobs.on && !s->trace.line;
 }
 
 static fr_status choose(fr_session *s, size_t drafted, size_t *stood, int32_t *token) {

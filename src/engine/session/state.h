@@ -1,11 +1,22 @@
-/* A session as it is between calls, and what whoever changes it shares: timeline.c, async_draft.c, cycle.c.
+/* A session between calls: its members by owner, and the phases that its timeline goes through.
  *
- * Invariants between calls, once a prompt has run:
- *     kv.length == length - (fresh ? 0 : 1)   every id but the last one given has been run
- *     fresh: `next` is what the target says after the timeline, and has not been given yet
- *     hidden[hidden_row] is the target's row of position kv.length - 1; before it those of the same round
- * While `pending`, after a truncation or an abort, the ids from kv.length < length on wait to be run as a prompt's are
- * (timeline.h), and none of the above holds yet; the next prompt or step begins with it. */
+ *     EMPTY --extend--> PENDING --last slice--> PREDICTED --give_predicted--> BETWEEN --accept_drafts--> BETWEEN
+ *
+ *     EMPTY       length == 0                nothing is on the timeline
+ *     PENDING     kv.length < length         ids from kv.length on wait to be run as a prompt's are
+ *     PREDICTED   kv.length == length        all is run; `next`, what the target says next, has not been given yet
+ *     BETWEEN     kv.length == length - 1    all is run but the last id, which a step gave
+ *
+ * The functions that make these transitions are fr_timeline_extend, fr_timeline_finish (timeline.h) and round.c's. Back
+ * to PENDING, or to EMPTY where nothing stays, lead fr_timeline_truncate, fr_timeline_again, fr_timeline_copy of a
+ * timeline whose last row is wanted, restoring, a change of the rotary frequencies (fr_timeline_choose_rope) and a
+ * forward that failed after recurrent states moved on (fr_timeline_recover). An abort leaves PENDING as it is.
+ *
+ * `ended` is beside the phases: an end of sequence or a stop string has come, so steps give no ids any more. It holds
+ * while the caches are run again, and ends with more ids or a truncation.
+ *
+ * In PREDICTED and BETWEEN, hidden[hidden_row] is the target's row of position kv.length - 1, with those of the same
+ * round before it. fr_session_check_state checks the table at both ends of a round. */
 #ifndef FR_SRC_ENGINE_SESSION_STATE_H
 #define FR_SRC_ENGINE_SESSION_STATE_H
 
@@ -23,13 +34,17 @@
 #include "src/engine/session/trace.h"
 #include "src/engine/vision/picture.h"
 
-/* Whether a forward is given up: asked before each, or, where one rank leads others, told with the round. */
+/* Says where the answer to "abort?" comes from: the caller is asked before each forward, or the leading rank told it
+ * with the round. */
 typedef enum fr_abort_told { FR_ABORT_ASKED, FR_ABORT_NO, FR_ABORT_YES } fr_abort_told;
 
-/* Bits: what of rank 0's decides a text. */
+/* Bits: parts of rank 0's session that decide the text, which other ranks do not have. */
 enum { FR_LEADER_HAS_MASK = 1, FR_LEADER_HAS_GRAMMAR = 2 };
 
-/* What a session does in a round. */
+/* How far the timeline is run; drawn above. */
+typedef enum fr_phase { FR_PHASE_EMPTY, FR_PHASE_PENDING, FR_PHASE_PREDICTED, FR_PHASE_BETWEEN } fr_phase;
+
+/* The session's part in the round that runs. */
 typedef enum fr_stage { FR_STAGE_NOTHING, FR_STAGE_PROMPT, FR_STAGE_VERIFY } fr_stage;
 
 /* The caller of a prompt that is scored while it runs (prompt_score.h). */
@@ -40,114 +55,133 @@ typedef struct fr_prompt_score {
 } fr_prompt_score;
 
 struct fr_session {
+    /* -- What it was opened with. */
     const fr_model *model;
     const fr_drafter *drafter; /* NULL: none */
     fr_engine *engine;
-    size_t number; /* of its timeline there */
-    fr_engine *own_engine; /* that is closed with it; NULL: it is one of several in an engine */
+    fr_engine *own_engine; /* closed with the session; NULL: the engine has several sessions */
+    size_t number;         /* index of the session in the engine */
+    size_t context;        /* positions that there is room for */
     fr_arena arena;
-    size_t context, draft_max;
-    bool ignore_eos, adapts;
-    size_t draft_min;    /* drafts of a proposal; fewer are none */
-    double draft_p_min;  /* the least chance of a draft, or FR_DRAFT_P_AUTO */
-
+    fr_options options;
     fr_log log;
-    fr_options options; /* it was opened with */
-    atomic_bool cancelled; /* by another thread, for the next forward to see */
-    fr_abort_told abort_told; /* of the round that runs */
-    uint8_t leader_decides;   /* bits (leader_decisions.h); 0: nothing does, or no rank leads */
-    fr_abort_fn *abort; /* NULL: never asked */
-    void *abort_context;
-    fr_prompt_fn *progress; /* NULL: nobody is told */
-    void *progress_context;
+    bool ignore_eos;
 
+    /* -- The timeline (timeline.c, round.c). */
+    fr_phase phase;
+    bool ended;
+    int32_t *ids; /* [context] */
+    size_t length;
+    size_t ran;   /* in PENDING: ids before this index have been run, perhaps before the last truncation */
+    int32_t next; /* in PREDICTED */
+    fr_rope_position *rope_positions;      /* [context + FR_STEP_MAX] */
+    fr_shown shown;                        /* pictures for the next prompt */
+    const fr_input_embeddings *embeddings; /* rows of the pictures, while their prompt is run */
+
+    /* -- Its caches, and what other sessions share of them (state.c, await.c, recurrent_points.c). */
     fr_kv kv;
     fr_kv_checkpoints kv_checkpoints;
-    fr_kv_path path;   /* where the timeline stands among shared prefixes, in an engine of several */
-    fr_kv_digest *digests; /* [blocks] of its pictures in each 64 positions; all 0: there are none */
-    bool pictures_unknown; /* it has had pictures that the digests can't tell of any more */
-    bool restored;         /* its pages are as a file said: nobody else's */
-    size_t awaited[FR_RECURRENT_POINTS]; /* positions whose states others wait for in this round (await.h) */
+    fr_kv_path path;       /* place of the timeline among shared prefixes, in an engine of several sessions */
+    fr_kv_digest *digests; /* [blocks] of the pictures in each 64 positions; all 0: there are none */
+    bool pictures_unknown; /* the digests no longer identify the pictures on the timeline: its pages are not shared */
+    bool restored;         /* its pages came from a file: they are not shared */
+    size_t branch;         /* position up to which its prompt was run before, where states are worth keeping; 0: none */
+    size_t awaited[FR_RECURRENT_POINTS]; /* positions whose states other sessions wait for in this round */
     size_t awaited_count;
-    size_t branch; /* position up to which its prompt was run before, and at which states are worth keeping; 0: none */
-    bool last_round_failed; /* its last forward came to nothing: nobody waits for it */
+
+    /* -- Drafting (drafting.c, async_draft.c). */
     fr_draft_list methods;
     fr_draft *draft;
     size_t drafting_bytes; /* of the arena: the methods' */
-    fr_async_draft async;
+    size_t draft_max;
+    size_t draft_min;    /* a proposal with fewer drafts has none */
+    double draft_p_min;  /* smallest probability of a draft, or FR_DRAFT_P_AUTO */
+    bool adapts;         /* the number of drafts follows the clock */
     fr_draft_depth_timeline draft_depth; /* if `adapts`: what is known of its drafts */
-    fr_stage stage;            /* of the round that runs */
-    fr_draft_depth_part drafts; /* the round's drafts */
-    double draft_seconds;      /* how long all sessions' drafts took */
-    fr_proposal *proposal;     /* how its drafts were asked for */
-    fr_failure draft_failure;  /* what of the drafting failed */
-    fr_failure failure;        /* what of the whole round failed */
-    int32_t *ids;   /* [context] the timeline */
-    fr_rope_position *rope_positions;      /* [context + FR_STEP_MAX] */
-    fr_shown shown;                        /* pictures for the next prompt */
-    const fr_input_embeddings *embeddings; /* their rows, while it runs */
-    size_t length;
-    size_t ran;     /* while `pending`: ids before it have been run, though maybe before the last truncation */
-    size_t drafter_seen; /* ids before it are those that the draft method was last shown */
-    float *hidden;  /* [FR_STEP_MAX, seen_width] the target's rows as the method sees them */
+    fr_async_draft async;
+    size_t drafter_seen; /* ids before this index are those that the draft method was last shown */
+    float *hidden;       /* [FR_STEP_MAX, seen_width] the target's rows as the method sees them */
     size_t hidden_row;
-    const float *logits; /* [rows, vocab] of the last forward, while they stand in the engine: */
-    size_t run;          /* while this is the engine's count of runs */
-    const int64_t *best; /* [rows] the id of each row's largest logit */
-    int32_t next;
-    bool fresh, pending, ended;
 
-    fr_arena sampler_arena; /* of a sampler that was set since it was opened; empty: its memory is the session's */
+    /* -- The round that runs (round.c). */
+    fr_stage stage;
+    fr_draft_depth_part drafts; /* drafts asked for, made and accepted */
+    double draft_seconds;       /* time that the drafts of all sessions took */
+    fr_proposal *proposal;      /* its request for drafts; NULL: none */
+    fr_failure draft_failure;   /* of its drafting */
+    fr_failure failure;         /* of its part in the round */
+    bool last_round_failed;     /* no other session waits for its pages then */
+
+    /* -- The last forward's results. */
+    const float *logits; /* [rows, vocab], valid while `run` is the engine's count of runs */
+    size_t run;
+    const int64_t *best; /* [rows] index of each row's largest logit */
+
+    /* -- Sampling, and what ends a text (resample.c). */
     fr_sampler sampler;
+    fr_arena sampler_arena; /* of a sampler that was set after opening; empty: the sampler lies in `arena` */
     fr_token_picker picker; /* the sampler, as draft methods see it */
     fr_logprobs logprobs;
     int64_t logprobs_best; /* FR_OPT_LOGPROBS */
-    fr_stats stats;
-    fr_trace trace;
     fr_stops stops;
-
     fr_prompt_score score;
 
-    void *attached; /* the caller's own bytes, NULL: none */
+    /* -- The caller's say: aborts, progress, trace, figures. */
+    atomic_bool cancelled; /* set by another thread, for the next forward to see */
+    fr_abort_fn *abort;    /* NULL: never asked */
+    void *abort_context;
+    fr_abort_told abort_told; /* of the round that runs */
+    uint8_t leader_decides;   /* bits (leader_decisions.h); 0: nothing does, or no rank leads */
+    fr_prompt_fn *progress;   /* NULL: none */
+    void *progress_context;
+    fr_trace trace;
+    fr_stats stats;
+
+    /* -- Saving (session_file.c). */
+    void *attached; /* the caller's own bytes; NULL: none */
     size_t attached_size;
-    void *swapped_out; /* the session as it was when it gave its pages up (session_file.h); NULL: it has them */
+    void *swapped_out; /* the session as it was when it gave its pages up; NULL: it has them */
     size_t swapped_out_size;
 };
 
-/* Whether all of it can be found by its ids and digests, and its method's cache with it. */
+/* Checks that the phase fits length and frontier. A failure is a fault of the library. */
+fr_status fr_session_check_state(const fr_session *session);
+
+/* Returns true if other sessions can find all of its pages, and those of its draft method, by ids and digests. */
 bool fr_session_shares(const fr_session *session);
 
 /* True if its prompts begin after the tokens that the engine has run before. */
 bool fr_session_reuses(const fr_session *session);
 
-/* The cache's frontier has moved on over accepted ids: what others can share of it. */
+/* Lets other sessions share what the frontier has moved over since the last call. */
 void fr_session_share(fr_session *session, bool prompt_end);
 
 /* Shares the rest of the timeline: its last block, which is not complete, and its present states. Called before the
  * timeline goes, and when another session's prompt begins alike. */
 void fr_session_offer(fr_session *session);
 
-/* It has moved back: with it go what others share of it and its method's cache. */
+/* Takes back, after the frontier moved back, what other sessions share beyond it and what the draft method has cached.
+ */
 void fr_session_retreat(fr_session *session);
 
-/* Skips the leading tokens of the pending prompt that the engine has run before, in whichever session. asks: sessions
- * that begin alike first offer the blocks that they have not completed. */
+/* Skips the leading tokens of the pending prompt that the engine has run before, in any session. asks: sessions that
+ * begin alike first offer the blocks that they have not completed. */
 void fr_session_reuse(fr_session *session, bool asks);
 
-/* The cache that its method has of its own, where that follows the target's rows; NULL: none. */
+/* Returns the draft method's own cache if the method follows the target's rows, else NULL. */
 fr_kv *fr_session_draft_kv(const fr_session *session);
 
-/* Nothing has been run. */
+/* Empties the timeline and all that belongs to it. */
 void fr_session_clear(fr_session *session);
 
-/* What is said from here on is a text of its own: for stop strings, and for what a sampler remembers. */
+/* Begins a text: stop strings, the sampler's memory and a grammar start at the next token. */
 void fr_session_begin_text(fr_session *session);
 
 /* Gives the positions from `first` on consecutive rotary positions, as text has them, which begin with
  * `rope_position`. */
 void fr_session_set_rope_positions(fr_session *session, size_t first, size_t rope_position);
 
-/* Whether its caller wants no more: a cancellation counts once. */
+/* Returns true if the caller aborts or has cancelled; a cancellation counts once. */
 bool fr_session_wants_abort(fr_session *session);
 
 /* FR_ABORTED once the caller asks to stop, FR_LOST if a model file has changed, FR_NUMERIC if logits were not
@@ -155,30 +189,30 @@ bool fr_session_wants_abort(fr_session *session);
 fr_status fr_session_check_abort(fr_session *session);
 fr_status fr_session_not_finite(const fr_session *session, size_t position);
 
-/* Whether of its next rows the ids of the largest logits are all that it reads. */
+/* Returns true if the session reads nothing of its next rows but the index of each row's largest logit. */
 bool fr_session_wants_best(const fr_session *session);
 
-/* What the target says about the drafts behind the timeline: how many stand, and the token after them (of the rows'
- * logits only those up to that token count). */
+/* Compares the drafts after the timeline with the target's rows: *stood are accepted, and *token is the target's own
+ * after them. Rows after that token's have no influence. */
 fr_status fr_session_choose(fr_session *session, size_t drafted, size_t *stood, int32_t *token);
 
-/* What a draft method is shown. */
+/* Returns what a draft method sees of the session. */
 fr_draft_view fr_session_view(fr_session *session);
 
-/* A method that follows sees the target's rows up to the frontier, before they are overwritten, and what it has seen is
- * shared. hidden: the last one, behind those still to be seen; fr_session_follow: as the session keeps them;
- * fr_session_follow_later: those, of a round without a proposal, which the method may keep for a later one. */
+/* Show a method that follows the target's rows those up to the frontier, before they are overwritten, and share what it
+ * caches of them. fr_session_see: rows that end with `hidden`. fr_session_follow: those that the session keeps.
+ * fr_session_follow_later: the same in a round without a proposal, where the method may run them later. */
 fr_status fr_session_see(fr_session *session, const float *hidden);
 fr_status fr_session_follow(fr_session *session);
 fr_status fr_session_follow_later(fr_session *session);
 
-/* The cache's frontier is behind these hidden rows, of which the session keeps the last ones: FR_STEP_MAX at most. */
+/* Keeps copies of the hidden rows before the frontier, the last of up to FR_STEP_MAX. */
 void fr_session_keep_hidden(fr_session *session, const float *rows, size_t count);
 
-/* Whether the number of drafts adapts. */
+/* Returns true if the number of drafts follows the clock, and there is a method to draft. */
 bool fr_session_adaptive(const fr_session *session);
 
-/* Asks its method for drafts behind the timeline that a view shows. */
+/* Fills in a request for drafts after the timeline that a view shows. */
 void fr_session_ask(fr_session *session, const fr_draft_view *view, size_t count, fr_proposal *proposal);
 
 #endif

@@ -94,7 +94,7 @@ void fr_timeline_forget_pictures(fr_session *s) {
 
 /* How many ids have been run, or given by a step: all, but while some of a prompt's wait. */
 static size_t count_ran(const fr_session *s) {
-    return s->pending ? s->ran : s->length;
+    return s->phase == FR_PHASE_PENDING ? s->ran : s->length;
 }
 
 fr_status fr_timeline_extend(fr_session *s, const int32_t *ids, size_t count) {
@@ -104,8 +104,8 @@ fr_status fr_timeline_extend(fr_session *s, const int32_t *ids, size_t count) {
     fr_session_begin_text(s);
     s->ran = count_ran(s);
     s->length += count;
-    s->fresh = s->ended = false;
-    s->pending = true;
+    s->ended = false;
+    s->phase = FR_PHASE_PENDING;
     s->score = (fr_prompt_score){0};
     return FR_OK;
 }
@@ -147,8 +147,7 @@ void fr_timeline_choose_rope(fr_session *s) {
     if (other) {
         size_t ran = s->kv.length;
         s->ran = count_ran(s);
-        s->pending = s->length > 0;
-        s->fresh = false;
+        s->phase = s->length ? FR_PHASE_PENDING : FR_PHASE_EMPTY;
         fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
         go_back(s, 0);
         s->kv.rope_far = rope_far;
@@ -157,7 +156,7 @@ void fr_timeline_choose_rope(fr_session *s) {
             fr_log_line(&s->log, FR_LOG_INFO, "a text of %s than %zu tokens turns otherwise: %zu are run again",
                         rope_far ? "more" : "no more", most, ran);
     }
-    if (other || s->pending) mark_rope_in_digests(s);
+    if (other || s->phase == FR_PHASE_PENDING) mark_rope_in_digests(s);
 }
 
 size_t fr_timeline_drafts(const fr_session *s) {
@@ -225,15 +224,14 @@ fr_status fr_timeline_finish(const fr_batch_slice *slice, double seconds) {
     fr_timeline_forget_pictures(s);
     fr_logprobs_take(&s->logprobs, s->logits, &s->next, 1);
     fr_trace_predict(&s->trace, s->logits, s->model->trunk.spec.vocab);
-    s->fresh = true;
-    s->pending = false;
+    s->phase = FR_PHASE_PREDICTED;
     begin_drafting(s);
     return FR_OK;
 }
 
 static fr_status run_pending(fr_session *s) {
     FR_TRY(fr_timeline_begin(s));
-    while (s->pending) {
+    while (s->phase == FR_PHASE_PENDING) {
         FR_TRY(fr_session_check_abort(s));
         fr_batch_slice slice = fr_timeline_next_slice(s, s->engine->chunk);
         double clock = fr_clock();
@@ -264,20 +262,18 @@ fr_status fr_timeline_append(fr_session *s, const int32_t *ids, size_t count) {
 void fr_timeline_recover(fr_session *s) {
     if (fr_recurrent_holds(&s->kv.recurrent, s->kv.length)) return;
     s->ran = count_ran(s);
-    s->pending = s->length > 0;
-    s->fresh = false;
+    s->phase = s->length ? FR_PHASE_PENDING : FR_PHASE_EMPTY;
     go_back(s, s->kv.length);
 }
 
 fr_status fr_timeline_again(fr_session *s) {
-    if (s->pending || s->length == 0) return FR_OK;
+    if (s->phase == FR_PHASE_PENDING || s->phase == FR_PHASE_EMPTY) return FR_OK;
     if (s->ids[s->length - 1] == s->model->image_token)
         return fr_fail(FR_INPUT, "the image token at position %zu can't be run again without its picture",
                        s->length - 1);
     FR_TRY(fr_session_follow(s));
     s->ran = s->length;
-    s->fresh = false;
-    s->pending = true;
+    s->phase = FR_PHASE_PENDING;
     go_back(s, s->length - 1);
     return FR_OK;
 }
@@ -301,10 +297,10 @@ fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     s->length = length;
     fr_session_set_rope_positions(s, length, (size_t)s->rope_positions[length].at[0]);
     s->drafter_seen = fr_smaller(s->drafter_seen, length);
-    s->fresh = s->ended = false;
+    s->ended = false;
     s->score = (fr_prompt_score){0};
     if (length == 0) s->restored = false;
-    s->pending = length > 0;
+    s->phase = length ? FR_PHASE_PENDING : FR_PHASE_EMPTY;
     fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, length);
     go_back(s, length ? fr_smaller(ran, length - 1) : 0);
     cut_pictures(s);
@@ -339,10 +335,10 @@ fr_status fr_timeline_put(fr_session *s, const int32_t *ids, size_t count) {
         fr_session_reuse(s, true);
         return FR_OK;
     }
-    if (s->fresh && fr_sampler_moved(&s->sampler)) FR_TRY(fr_timeline_again(s)); /* chosen by a bound that is gone */
+    if (s->phase == FR_PHASE_PREDICTED && fr_sampler_moved(&s->sampler)) FR_TRY(fr_timeline_again(s)); /* chosen by a bound that is gone */
     fr_session_begin_text(s);
     s->ran = count_ran(s);
-    s->pending = !s->fresh; /* fresh: just this prompt has run last */
+    if (s->phase != FR_PHASE_PREDICTED) s->phase = FR_PHASE_PENDING; /* else just this prompt has run last */
     return FR_OK;
 }
 
@@ -357,14 +353,14 @@ fr_status fr_timeline_put_anew(fr_session *s, const int32_t *ids, size_t count) 
 
 fr_status fr_timeline_set(fr_session *s, const int32_t *ids, size_t count) {
     FR_TRY(fr_timeline_put(s, ids, count));
-    return s->pending ? fr_timeline_run(s) : FR_OK;
+    return s->phase == FR_PHASE_PENDING ? fr_timeline_run(s) : FR_OK;
 }
 
 /* What was predicted after a prompt is chosen anew, by the copy's own settings, from its last id's own run. */
 fr_status fr_timeline_copy(fr_session *copy, const fr_session *s) {
     const fr_draft *draft = fr_draft_inner(s->draft);
     bool alike = copy->draft->method == draft->method && memcmp(&copy->methods, &s->methods, sizeof s->methods) == 0;
-    size_t ran = s->fresh ? s->length - 1 : s->kv.length;
+    size_t ran = s->phase == FR_PHASE_PREDICTED ? s->length - 1 : s->kv.length;
     fr_kv_fork(&copy->kv, &s->kv);
     fr_kv_checkpoints_fork(&copy->kv_checkpoints, &copy->kv, &s->kv_checkpoints);
     memcpy(copy->digests, s->digests, s->kv.blocks * sizeof *s->digests);
@@ -379,10 +375,11 @@ fr_status fr_timeline_copy(fr_session *copy, const fr_session *s) {
     copy->length = s->length;
     copy->ran = count_ran(s);
     copy->ended = s->ended;
-    copy->pending = s->fresh || s->pending;
     bool unseen = copy->draft->follows && !alike; /* a method that wants all rows has seen none */
-    copy->pending |= unseen && s->length > 0;
-    if (copy->pending)
+    copy->phase = s->phase == FR_PHASE_BETWEEN && !unseen ? FR_PHASE_BETWEEN
+                  : s->phase == FR_PHASE_EMPTY             ? FR_PHASE_EMPTY
+                                                           : FR_PHASE_PENDING;
+    if (copy->phase == FR_PHASE_PENDING)
         go_back(copy, unseen ? 0 : ran);
     else if (s->length > 0)
         begin_drafting(copy);

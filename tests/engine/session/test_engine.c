@@ -123,7 +123,7 @@ static answer answer_alone(const subject *s, const int32_t *prompt, size_t lengt
     require(fr_session_prompt(session, prompt, length));
     while (a.count < most) {
         size_t count, accepted;
-        bool first = session->fresh;
+        bool first = session->phase == FR_PHASE_PREDICTED;
         require(fr_session_step(session, ids, fr_smaller(FR_STEP_MAX, most - a.count), &count, &accepted));
         hear(&a, session, ids, count, first);
     }
@@ -153,7 +153,7 @@ static void converse(fr_engine *engine, talk *talks, size_t count) {
             if (turn == t->starts && !t->begun) require(fr_session_put(t->session, t->prompt, t->length));
             if (turn < t->starts || t->said.count == t->most) continue;
             whose[n] = t;
-            first[n] = t->session->pending; /* its first id's logits may be gone */
+            first[n] = t->session->phase == FR_PHASE_PENDING; /* its first id's logits may be gone */
             rounds[n] = (fr_round){
                 .session = t->session, .ids = ids[n], .limit = fr_smaller(FR_STEP_MAX, t->most - t->said.count)};
             n++;
@@ -324,8 +324,8 @@ static void fork_twin(world *w, size_t from, size_t to) {
 
 /* Aborted before anything is run, it goes on as if nobody had asked; where nothing would be run nothing is aborted. */
 static void cancel(const world *w, twin *t) {
-    bool rests = t->in->fresh || t->in->ended || t->in->length == t->in->context;
-    if (rests && !t->in->pending) return;
+    bool rests = t->in->phase == FR_PHASE_PREDICTED || t->in->ended || t->in->length == t->in->context;
+    if (rests && t->in->phase != FR_PHASE_PENDING) return;
     int32_t ids[4];
     fr_round round = {.session = t->in, .ids = ids, .limit = 4};
     fr_session_cancel(t->in);

@@ -97,7 +97,7 @@ static said say(fr_session *session, const int32_t *prompt, size_t count) {
     size_t vocab = session->model->trunk.spec.vocab;
     require(fr_session_set_prompt(session, prompt, count));
     for (size_t made = 0, got, accepted; made < SAID; made += got) {
-        bool first = session->fresh;
+        bool first = session->phase == FR_PHASE_PREDICTED;
         require(fr_session_step(session, s.ids + made, SAID - made, &got, &accepted));
         for (size_t i = 0; i < got && !first; i++)
             s.logits = fr_hash(s.logits, session->logits + i * vocab, vocab * sizeof *session->logits);

@@ -1,0 +1,221 @@
+/* The round of draft, verify and accept: see round.h. */
+#include "src/engine/session/round.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/sizes.h"
+#include "src/engine/session/await.h"
+#include "src/engine/session/drafting.h"
+#include "src/engine/session/leader_decisions.h"
+#include "src/engine/session/prompt_score.h"
+#include "src/engine/session/timeline.h"
+
+/* Returns how many ids the session may still give in this round. */
+static size_t count_room(const fr_round *t) {
+    const fr_session *s = t->session;
+    return s->ended ? 0 : fr_smaller(t->limit, fr_smaller(FR_STEP_MAX, s->context - s->length));
+}
+
+/* Makes the first `count` ids after the timeline part of it, up to an end of sequence or of a stop string, and gives
+ * them to the caller. A grammar's text ends with an end of sequence even where the caller ignores these, because no
+ * rule says what follows it. */
+static void commit_ids(fr_round *t, size_t count) {
+    fr_session *s = t->session;
+    bool heeds_eos = !s->ignore_eos || fr_leader_decisions_have_grammar(s);
+    for (size_t i = 0; i < count; i++) {
+        int32_t id = s->ids[s->length + i];
+        s->ended = (heeds_eos && fr_model_is_eos(s->model, id)) || fr_stops_feed(&s->stops, id);
+        if (s->ended) count = i + 1;
+    }
+    memcpy(t->ids, s->ids + s->length, count * sizeof *t->ids);
+    t->count = count;
+    s->length += count;
+    fr_sampler_commit(&s->sampler, count);
+    s->stats.value[FR_STAT_GENERATED_TOKENS] += (double)count;
+}
+
+/* Traces the ids that a round gave. rows: of the forward that they were chosen from, 0 for a prompt's prediction. */
+static void trace_ids(const fr_round *t, size_t rows) {
+    fr_session *s = t->session;
+    const fr_trace_round traced = {.position = s->length - t->count,
+                                   .rows = rows,
+                                   .accepted = t->accepted,
+                                   .ids = t->ids,
+                                   .count = t->count,
+                                   .logits = s->logits,
+                                   .vocab = s->model->trunk.spec.vocab};
+    fr_trace_accept(&s->trace, &s->stats, &traced);
+}
+
+/* Gives the id that a prompt's forward predicted. */
+static void give_predicted(fr_round *t) {
+    fr_session *s = t->session;
+    s->phase = FR_PHASE_BETWEEN;
+    s->ids[s->length] = s->next;
+    commit_ids(t, 1);
+    trace_ids(t, 0);
+}
+
+/* Decides what the session does in this round. An id that was predicted needs no forward and is given at once. */
+static fr_status choose_stage(fr_round *t) {
+    fr_session *s = t->session;
+    t->count = t->accepted = 0;
+    s->stage = FR_STAGE_NOTHING;
+    s->awaited_count = 0;
+    if (s->phase != FR_PHASE_PREDICTED) fr_logprobs_forget(&s->logprobs);
+    FR_TRY(fr_session_check_state(s));
+    if (count_room(t)) fr_timeline_choose_rope(s);
+    if (s->phase == FR_PHASE_PENDING) {
+        FR_TRY(fr_session_check_abort(s));
+        FR_TRY(fr_timeline_begin(s));
+        s->stage = FR_STAGE_PROMPT;
+    } else if (s->phase == FR_PHASE_PREDICTED && count_room(t)) {
+        give_predicted(t);
+    } else if (s->phase == FR_PHASE_BETWEEN && count_room(t)) {
+        FR_TRY(fr_session_check_abort(s));
+        size_t most = fr_smaller(s->draft_max, count_room(t) - 1);
+        s->stage = FR_STAGE_VERIFY;
+        s->drafts = (fr_draft_depth_part){.timeline = &s->draft_depth,
+                                          .limit = fr_smaller(most, fr_timeline_drafts(s)),
+                                          .lags = s->draft->lags};
+    }
+    return FR_OK;
+}
+
+/* Takes the session's rows into the forward: the last id and its drafts, or as much of its prompt as there are rows
+ * left for prompts. A prompt that waits for pages which another session computes in this round takes none. */
+static fr_status take_slice(fr_round *t, size_t *prompt_rows, fr_batch_slice *slice) {
+    fr_session *s = t->session;
+    if (s->stage == FR_STAGE_VERIFY) {
+        FR_TRY(fr_failure_raise(&s->draft_failure));
+        *slice = (fr_batch_slice){.session = s, .rows = s->drafts.drafted + 1, .heads = s->drafts.drafted + 1};
+        return fr_batch_admit(slice);
+    }
+    bool waits = fr_await_pages(s, s->engine->slices, slice);
+    *slice = fr_timeline_next_slice(s, waits ? 0 : *prompt_rows);
+    if (slice->rows == 0) {
+        s->stage = FR_STAGE_NOTHING;
+        return FR_OK;
+    }
+    FR_TRY(fr_batch_admit(slice)); /* a prompt that fails here leaves its rows to others */
+    *prompt_rows -= slice->rows;
+    return FR_OK;
+}
+
+/* Accepts drafts as long as they are what the target's rows say, and adds the target's own token after them. The
+ * frontier moves over what was accepted, which is all that rejecting the rest takes; the drafter sees the outcome. */
+static fr_status accept_drafts(fr_round *t, const fr_batch_slice *slice, double forward_seconds) {
+    fr_session *s = t->session;
+    double start = fr_clock(), clock = start;
+    size_t drafted = slice->rows - 1, stood;
+    int32_t token;
+    s->stats.value[FR_STAT_VERIFY_SECONDS] += forward_seconds;
+    s->drafts.left_out = s->drafts.drafted - drafted; /* no page was left for their rows */
+    FR_TRY(fr_session_choose(s, drafted, &stood, &token));
+    s->ids[s->length + stood] = token;
+    commit_ids(t, stood + 1);
+    t->accepted = s->drafts.accepted = fr_smaller(stood, t->count);
+    fr_logprobs_take(&s->logprobs, s->logits, t->ids, t->count);
+    fr_session_keep_hidden(s, fr_batch_slice_hidden(slice, 0), t->count);
+    fr_timeline_advance(s, s->length - 1, false);
+    bool asked = (s->drafts.asked || s->drafts.found) && s->draft->method != &fr_draft_none;
+    fr_stats_round(&s->stats, asked, drafted, t->accepted, t->count);
+    if (s->draft->method->commit) {
+        fr_draft_view view = fr_session_view(s);
+        s->draft->method->commit(s->draft, &view, drafted, t->accepted);
+        s->drafter_seen = s->length;
+    }
+    fr_stats_lap(&s->stats, FR_STAT_ACCEPT_SECONDS, &clock);
+    fr_kv_give_back(&s->kv); /* pages that only rejected drafts reached */
+    s->stats.value[FR_STAT_DECODE_SECONDS] += s->draft_seconds + forward_seconds + fr_clock() - start;
+    trace_ids(t, slice->rows);
+    return FR_OK;
+}
+
+/* Notes how a session's part of the round went. One that failed does nothing more in it, and is as it was before. */
+static void note_status(fr_round *t, fr_status status) {
+    fr_session *s = t->session;
+    t->status = status;
+    if (status == FR_OK) return;
+    s->stage = FR_STAGE_NOTHING;
+    fr_timeline_recover(s);
+    s->failure = fr_failure_keep(status);
+    t->error = s->failure.line;
+}
+
+void fr_round_run(fr_engine *e, fr_round *rounds, size_t count) {
+    fr_round *const last = rounds + count;
+    fr_batch_slice *end = e->slices;
+    size_t prompt_rows = e->round_chunk; /* still free for prompts */
+    bool prompts = false;
+
+    /* 1. Drafts that a session makes in the background use the same threads: wait for them. */
+    fr_engine_settle(e);
+
+    /* 2. Each session says what it needs: a slice of its prompt, a verification, or nothing. */
+    for (fr_round *t = rounds; t < last; t++) note_status(t, choose_stage(t));
+
+    /* 3. Sessions that verify get drafts: forced by a grammar, looked up or made, as many as pay. */
+    fr_drafting_run(e, rounds, count);
+
+    /* 4. Rows are collected until the batch is full. A session without rows does nothing more in this round. */
+    for (fr_round *t = rounds; t < last; t++) {
+        if (t->session->stage == FR_STAGE_NOTHING) continue;
+        prompts |= t->session->stage == FR_STAGE_PROMPT;
+        note_status(t, take_slice(t, &prompt_rows, end));
+        if (t->session->stage != FR_STAGE_NOTHING) end++;
+    }
+
+    /* 5. One forward computes the rows of all. */
+    double start = fr_clock();
+    fr_batch_run(e, e->slices, (size_t)(end - e->slices));
+    double forward = fr_clock() - start;
+
+    /* 6. Each session takes its result: drafts that stand and the token after them, or the next part of its prompt. */
+    const fr_batch_slice *slice = e->slices;
+    start = fr_clock();
+    for (fr_round *t = rounds; t < last; t++) {
+        fr_session *s = t->session;
+        if (s->stage == FR_STAGE_NOTHING) continue;
+        if (s->stage == FR_STAGE_PROMPT) s->stats.value[FR_STAT_PREFILL_SECONDS] += forward;
+        note_status(t, s->stage == FR_STAGE_VERIFY ? accept_drafts(t, slice, forward)
+                                                   : fr_timeline_finish(slice, forward));
+        if (t->status == FR_OK && s->phase == FR_PHASE_PREDICTED && count_room(t)) give_predicted(t);
+        s->last_round_failed = t->status != FR_OK;
+        slice++;
+    }
+
+    /* Prompts that are scored need logits of all their rows, which overwrite those that every session has just read. */
+    slice = e->slices;
+    for (fr_round *t = rounds; slice < end; t++) {
+        fr_session *s = t->session;
+        if (s != slice->session) continue;
+        double clock = fr_clock();
+        fr_status status = fr_prompt_score_take(slice++);
+        if (s->stage == FR_STAGE_PROMPT) s->stats.value[FR_STAT_PREFILL_SECONDS] += fr_clock() - clock;
+        if (t->status == FR_OK) note_status(t, status);
+    }
+
+    /* 7. The depth controller learns from rounds whose rows alone explain their time. Submitted drafts that no session
+     * took are dropped. */
+    fr_drafting_report(e, rounds, count, prompts ? 0 : forward + fr_clock() - start);
+    for (fr_round *t = rounds; t < last; t++) {
+        fr_async_draft_cancel(t->session);
+        if (t->status == FR_OK) note_status(t, fr_session_check_state(t->session));
+    }
+}
+
+fr_status fr_round_step(fr_session *s, int32_t *ids, size_t limit, size_t *count, size_t *accepted) {
+    fr_round round = {.session = s, .ids = ids, .limit = limit};
+    if (count_room(&round)) fr_timeline_choose_rope(s);
+    if (s->phase == FR_PHASE_PENDING) {
+        fr_async_draft_cancel(s); /* because they have nothing to draft from */
+        FR_TRY(fr_timeline_run(s));
+    }
+    fr_round_run(s->engine, &round, 1);
+    *count = round.count;
+    *accepted = round.accepted;
+    return round.status == FR_OK ? FR_OK : fr_failure_raise(&s->failure);
+}
