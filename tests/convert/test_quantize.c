@@ -616,6 +616,49 @@ START_TEST(sampling_settings_are_written) {
 }
 END_TEST
 
+/* A setting that is no number is an error that names it; a number that no sampler takes, and an order that is none, are
+ * left out. */
+START_TEST(sampling_settings_may_be_anything) {
+    static const struct {
+        const char *said, *error; /* NULL: it is left out */
+    } cases[] = {{"{\"min_p\": \"0.1\"}", "\"min_p\""},
+                 {"{\"repetition_penalty\": [1.1]}", "\"repetition_penalty\""},
+                 {"{\"mirostat\": {}}", "\"mirostat\""},
+                 {"{\"temperature\": true}", "\"temperature\""},
+                 {"{\"top_p\": 1.5}", NULL},
+                 {"{\"top_k\": 2.5}", NULL},
+                 {"{\"top_k\": 9007199254740993}", NULL},
+                 {"{\"temperature\": -1}", NULL},
+                 {"{\"penalty_last_n\": -3000000000}", NULL},
+                 {"{\"mirostat\": 3, \"xtc_threshold\": 1e300, \"min_p\": null}", NULL},
+                 {"{\"sequence\": [\"top_k\"], \"typical_p\": -0.5}", NULL}};
+    make_folder();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fr_changed_folder changed;
+        char line[512];
+        const char *path = in_folder("odd.gguf");
+        fr_changed_folder_make(&changed, MODELS "llama", "{}");
+        fr_changed_folder_write(&changed, "generation_config.json", cases[i].said);
+        snprintf(line, sizeof line, "quantize -m %s --type q8_0 -o %s", changed.path, path);
+        fr_command c = fr_command_run(line, NULL);
+        ck_assert_msg(c.status == (cases[i].error != NULL), "%s: exit %d: %s", cases[i].said, c.status, c.err);
+        ck_assert_msg(!cases[i].error || strstr(c.err, cases[i].error), "%s: %s", cases[i].said, c.err);
+        if (!cases[i].error) {
+            fr_checkpoint file = open_model(path);
+            for (size_t k = 0; k < file.gguf->count; k++) {
+                fr_text key = file.gguf->values[k].key;
+                ck_assert_msg(key.length < 17 || memcmp(key.bytes, "general.sampling.", 17) != 0, "%s: %.*s",
+                              cases[i].said, (int)key.length, key.bytes);
+            }
+            fr_checkpoint_close(&file);
+        }
+        fr_command_free(&c);
+        fr_changed_folder_remove(&changed);
+    }
+    remove_folder();
+}
+END_TEST
+
 /* A file of the folder that is a broken link, or that may not be read, is an error and not left out. */
 START_TEST(parts_that_can_not_be_read_are_said) {
     static const char *const parts[] = {"config.json", "generation_config.json", "tokenizer.json",
@@ -960,6 +1003,7 @@ FR_SUITE("quantize") {
     tcase_add_test(tests, a_tower_that_is_left_out_is_said);
     tcase_add_test(tests, parts_that_can_not_be_read_are_said);
     tcase_add_test(tests, sampling_settings_are_written);
+    tcase_add_test(tests, sampling_settings_may_be_anything);
     tcase_add_test(tests, types_that_rows_do_not_fill_are_said);
     tcase_add_test(tests, threads_and_pipes);
     tcase_add_test(tests, wrong_usage);

@@ -123,9 +123,85 @@ START_TEST(lines_say_what_requests_say) {
 }
 END_TEST
 
+/* Bodies that can't be answered, and the words of the reason that both give. */
+static const struct {
+    const char *path, *body;
+    int status;
+    const char *says;
+} refused[] = {
+    {COMPLETION, "{" OLD ", \"n\": 0}", 400, "n must be a whole number from 1 to 128"},
+    {COMPLETION, "{" OLD ", \"n\": 129}", 400, "n must be a whole number from 1 to 128"},
+    {COMPLETION, "{" OLD ", \"n\": \"2\"}", 400, "n must be a whole number from 1 to 128"},
+    {COMPLETION, "{" OLD ", \"n\": 1.5}", 400, "n must be a whole number from 1 to 128"},
+    {COMPLETION, "{" OLD ", \"n_cmpl\": -1}", 400, "n_cmpl must be a whole number from 1 to 128"},
+    {COMPLETION, "{" OLD ", \"best_of\": 0}", 400, "best_of must be a whole number from 1 to 128"},
+    {COMPLETION, "{" OLD ", \"best_of\": [3]}", 400, "best_of must be a whole number from 1 to 128"},
+    {COMPLETION, "{" OLD ", \"best_of\": 4, \"n\": 5}", 400, "best_of 4 is less than n 5"},
+    {COMPLETION, "{" OLD ", \"echo\": \"yes\"}", 400, "echo must be true or false"},
+    {COMPLETION, "{" OLD ", \"echo\": true, \"suffix\": \"x\"}", 400, "echo and suffix exclude each other"},
+    {COMPLETION, "{" OLD ", \"suffix\": 5}", 400, "suffix must be a text"},
+    {COMPLETION, "{" OLD ", \"suffix\": [\"x\"]}", 400, "suffix must be a text"},
+    {COMPLETION, "{\"prompt\": 5, \"suffix\": \"x\"}", 400, "prompt must be a text, or an array of ids"},
+    {COMPLETION, "{\"prompt\": {}, \"suffix\": \"x\"}", 400, "prompt must be a text, or an array of ids"},
+    {COMPLETION, "{\"prompt\": [99999999], \"suffix\": \"x\"}", 400, "outside the vocabulary"},
+    {COMPLETION, "{\"prompt\": [5, {}], \"suffix\": \"x\"}", 400, "is no id"},
+    {COMPLETION, "{\"prompt\": [5, -1], \"suffix\": \"x\"}", 400, "is no id"},
+    {COMPLETION, "{\"prompt\": [99999999], \"echo\": true, \"logprobs\": 1}", 400, "outside the vocabulary"},
+    {COMPLETION, "{" OLD ", \"echo\": true, \"logprobs\": 101}", 400, "logprobs must be a whole number"},
+    {COMPLETION, "{" OLD ", \"best_of\": 2, \"logprobs\": true}", 400, "logprobs must be a whole number"},
+    {COMPLETION, "{\"echo\": true, \"logprobs\": 1}", 400, "prompt"},
+    {CHAT, "{" HI ", \"n\": 100000000000000000000}", 400, "too big integer"},
+    {CHAT, "{" HI ", \"n\": {}}", 400, "n must be a whole number from 1 to 128"},
+};
+enum { REFUSED = sizeof refused / sizeof *refused };
+
+/* Both refuse it with the same status, in the same words. */
+START_TEST(what_one_refuses_the_other_does) {
+    char *lines = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&lines, &length);
+    make_model();
+    ck_assert_ptr_nonnull(out);
+    for (size_t i = 0; i < REFUSED; i++)
+        fprintf(out, "{\"custom_id\": \"x\", \"method\": \"POST\", \"url\": \"%s\", \"body\": %s}\n", refused[i].path,
+                refused[i].body);
+    fclose(out);
+    char line[256];
+    snprintf(line, sizeof line, "batch -m %s --quiet -f - -o -", folder.path);
+    fr_command c = fr_command_run(line, lines);
+    ck_assert_int_eq(c.status, 1);
+    fr_server server = fr_server_start("-m %s -np 2 -c 512", folder.path);
+    const char *at = c.out;
+    for (size_t i = 0; i < REFUSED; i++) {
+        const char *end = strchr(at, '\n');
+        char *text;
+        ck_assert_ptr_nonnull(end);
+        json_t *answer = json_loadb(at, (size_t)(end - at), 0, NULL), *other;
+        at = end + 1;
+        int status = fr_client_once(server.port, "POST", refused[i].path, NULL, refused[i].body, &text);
+        ck_assert(answer && text && (other = json_loads(text, 0, NULL)));
+        const json_t *response = fr_json_get(answer, "response"), *error = fr_json_get(response, "body");
+        const char *one = json_string_value(fr_json_get(fr_json_get(error, "error"), "message"));
+        const char *two = json_string_value(fr_json_get(fr_json_get(other, "error"), "message"));
+        ck_assert_msg(strstr(one, refused[i].says) && strstr(two, refused[i].says), "%s\nbatch: %s\nserve: %s",
+                      refused[i].body, one, two);
+        ck_assert_msg(status == refused[i].status, "%s: status %d, %s", refused[i].body, status, two);
+        ck_assert_int_eq(json_integer_value(fr_json_get(response, "status_code")), status);
+        json_decref(answer);
+        json_decref(other);
+        free(text);
+    }
+    fr_server_stop(&server);
+    fr_command_free(&c);
+    fr_changed_folder_remove(&folder);
+    free(lines);
+}
+END_TEST
+
 FR_SUITE("batch_serve") {
     TCase *cases = tcase_create("bodies");
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, lines_say_what_requests_say, 0, 2);
+    tcase_add_test(cases, what_one_refuses_the_other_does);
     suite_add_tcase(suite, cases);
 }

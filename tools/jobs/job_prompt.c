@@ -96,8 +96,10 @@ static bool take_text(fr_job *job, const json_t *text) {
 
 bool fr_job_take_around(fr_job *job, const json_t *prompt) {
     char error[FR_INFILL_ERROR];
-    json_t *ids = fr_infill_around(fr_model_tokenizer(job->setting->loaded->model), prompt, job->suffix, error);
-    bool taken = ids ? fr_job_take_text_or_ids(job, ids) : fr_job_refuse(job, FR_UNBUILT, "%s", error);
+    const fr_tokenizer *tokenizer = fr_model_tokenizer(job->setting->loaded->model);
+    json_t *ids = fr_infill_around(tokenizer, prompt, job->suffix, error);
+    fr_status why = fr_infill_can(tokenizer) ? FR_USAGE : FR_UNBUILT;
+    bool taken = ids ? fr_job_take_text_or_ids(job, ids) : fr_job_refuse(job, why, "%s", error);
     json_decref(ids);
     return taken;
 }
