@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "formats/json.h"
 #include "formats/json_wide.h"
 #include "src/language/chat/chat_content.h"
@@ -201,6 +202,44 @@ static fr_status adapt_calls(json_t *message, fr_chat_probe *probe) {
     return silent && fr_chat_probe_text_beside_calls(probe) ? put(message, "content", json_string("")) : FR_OK;
 }
 
+/* -------------------------------------------------------------------------------------------------------------- ids */
+
+static bool is_short_id(const char *id, size_t length) {
+    static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    return length == 9 && strspn(id, letters) == 9;
+}
+
+/* Replaces an id by nine letters and digits, the same ones wherever it stands. */
+static fr_status shorten_id(json_t *object, const char *key) {
+    static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    const json_t *id = json_object_get(object, key);
+    char made[10] = {0};
+    if (!fr_json_is_text(id) || is_short_id(json_string_value(id), json_string_length(id))) return FR_OK;
+    uint64_t hash = fr_hash(0, json_string_value(id), json_string_length(id));
+    for (size_t i = 0; i < 9; i++, hash /= 62) made[i] = letters[hash % 62];
+    return put(object, key, json_string(made));
+}
+
+static fr_status shorten_ids(json_t *messages) {
+    for (size_t i = 0; i < json_array_size(messages); i++) {
+        json_t *message = json_array_get(messages, i), *calls = json_object_get(message, "tool_calls");
+        for (size_t k = 0; k < json_array_size(calls); k++) FR_TRY(shorten_id(json_array_get(calls, k), "id"));
+        FR_TRY(shorten_id(message, "tool_call_id"));
+    }
+    return FR_OK;
+}
+
+static bool has_long_ids(const json_t *messages) {
+    for (size_t i = 0; i < json_array_size(messages); i++) {
+        const json_t *calls = json_object_get(json_array_get(messages, i), "tool_calls");
+        for (size_t k = 0; k < json_array_size(calls); k++) {
+            const json_t *id = json_object_get(json_array_get(calls, k), "id");
+            if (fr_json_is_text(id) && !is_short_id(json_string_value(id), json_string_length(id))) return true;
+        }
+    }
+    return false;
+}
+
 /* -------------------------------------------------------------------------------------------------------------- all */
 
 static bool have_calls(const json_t *messages) {
@@ -219,6 +258,7 @@ fr_status fr_chat_messages_adapt(json_t *messages, const fr_chat_rules *rules, f
         FR_TRY(adapt_content(message, probe));
         FR_TRY(adapt_calls(message, probe));
     }
+    if (rules->rearrange && has_long_ids(messages) && fr_chat_probe_short_ids(probe)) FR_TRY(shorten_ids(messages));
     if (rules->rearrange && have_calls(messages) && !fr_chat_probe_shows_calls(probe)) {
         *notes |= FR_NOTE_NO_CALLS;
         FR_TRY(fr_chat_calls_as_texts(messages));

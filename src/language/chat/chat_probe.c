@@ -427,3 +427,27 @@ static int find_refuses_orphans(fr_chat_probe *probe, const char *role) {
 bool fr_chat_probe_refuses_orphans(fr_chat_probe *probe) {
     return answer(probe, "orphans", "tool", find_refuses_orphans);
 }
+
+/* True if a call and its result with this id are in the prompt. */
+static bool takes_id(fr_chat_probe *probe, const char *id) {
+    bool taken = false;
+    for (int form = 0; form < 4 && !taken; form++) {
+        json_t *asked = call_saying(FIRST, form & 1, form & 2 ? json_string("") : json_null());
+        json_t *answered = result("tool", json_string("done"));
+        json_t *first = json_array_get(json_object_get(asked, "tool_calls"), 0);
+        bool set = json_object_set_new(first, "id", json_string(id)) == 0 &&
+                   json_object_set_new(answered, "tool_call_id", json_string(id)) == 0;
+        if (!set) probe->status = FR_MEMORY;
+        taken = take(probe, json_pack("[o, o, o]", user(), asked, answered), FIRST, NULL) == FR_TAKEN;
+    }
+    return taken;
+}
+
+static int find_short_ids(fr_chat_probe *probe, const char *role) {
+    (void)role;
+    return !takes_id(probe, "call_fr_probe_0123456789") && takes_id(probe, ID);
+}
+
+bool fr_chat_probe_short_ids(fr_chat_probe *probe) {
+    return answer(probe, "short ids", "", find_short_ids);
+}

@@ -72,6 +72,10 @@ bool fr_chat_probe_alternates(fr_chat_probe *probe, const char *role);
  * its result after it. */
 bool fr_chat_probe_one_call(fr_chat_probe *probe);
 
+/* True if the template refuses ids of calls as OpenAI's interface makes them, but takes nine letters and digits, as
+ * Mistral's do. */
+bool fr_chat_probe_short_ids(fr_chat_probe *probe);
+
 /* True if the template refuses or drops the result of a call that is not in the conversation. */
 bool fr_chat_probe_refuses_orphans(fr_chat_probe *probe);
 

@@ -143,8 +143,22 @@ static fr_status take_escaped(reader *r, uint32_t *code) {
     int c = fr_cursor_peek(&r->c);
     if (c < 0) return fail(r, "nothing behind the backslash");
     r->c.at++;
+    if (c == 'u' && fr_cursor_take(&r->c, '{')) {
+        size_t digits = 0;
+        while (digits < 8 && r->c.at + digits < r->c.text.length && r->c.text.bytes[r->c.at + digits] != '}') digits++;
+        if (!digits || !fr_cursor_take_hex(&r->c, digits, code)) return fail(r, "a hexadecimal digit is missing");
+        if (!fr_cursor_take(&r->c, '}') || *code > FR_MAX_CODE_POINT) return fail(r, "no character has this code");
+        bool half = *code >= 0xD800 && *code <= 0xDFFF;
+        return half ? unbuilt(r, "halves of characters are not built: write the character") : FR_OK;
+    }
     if (c == 'x' || c == 'u') {
         if (!fr_cursor_take_hex(&r->c, c == 'x' ? 2 : 4, code)) return fail(r, "a hexadecimal digit is missing");
+        uint32_t low;
+        size_t at = r->c.at;
+        bool pair = c == 'u' && *code >= 0xD800 && *code <= 0xDBFF && fr_cursor_take(&r->c, '\\') &&
+                    fr_cursor_take(&r->c, 'u') && fr_cursor_take_hex(&r->c, 4, &low) && low >= 0xDC00 && low <= 0xDFFF;
+        if (pair) *code = 0x10000 + ((*code - 0xD800) << 10) + (low - 0xDC00);
+        else r->c.at = at;
         bool surrogate = *code >= 0xD800 && *code <= 0xDFFF;
         return surrogate ? unbuilt(r, "halves of characters are not built: write the character") : FR_OK;
     }

@@ -36,7 +36,7 @@ PROPERTIES = [rf"^[^\x00-\x1f]*\p{{{name}}}$" for name in NAMES] + [
     rf"^\P{{{name}}}$" for name in NAMES if name != "Any"] + [
     r"^\pL\PL\pN$", r"^[\p{L}\p{M}\p{Nd}_' -]+$", r"^[^\p{L}\P{Nd}x]+$", r"^[^\p{Lu}\s]{2,}$", r"^[\P{L}a]+$",
     r"^(?=.*\p{Lu})(?=.*\p{Nd})(?!.*\p{Zs}).{2,9}$", r"^(\p{Extended_Pictographic}|\p{Emoji_Component})+$",
-    r"^\p{Lu}\p{Ll}+(?:[- ]\p{Lu}\p{Ll}+)*$",
+    r"^\p{Lu}\p{Ll}+(?:[- ]\p{Lu}\p{Ll}+)*$", r"^[\u{1F600}-\u{1F64F}\u{61}]+$", r"^\uD83D\uDE42\u{5A}?$",
 ]
 # one or two of each general category and script above, all of them older than Unicode 14
 LETTERS = "aZéÉßǅʰªאىあア한中Ωωяあ々अ\u0301ा\u20dd0٣Ⅷ½_-—)”“(,!€+^`©\u00a0 \u2028\u2029\u200d\ue000🙂🏽👩ー・𝒜𠀀"
@@ -85,7 +85,9 @@ def main():
     write("patterns.json", out)
     out = []
     for expression in PROPERTIES:
-        ready = regex.compile(expression, regex.V1)
+        # ECMA 262's codes of characters and pairs of halves as the characters that they are
+        own = re.sub(r"\\u\{([0-9A-F]+)\}", lambda m: chr(int(m[1], 16)), expression.replace(r"\uD83D\uDE42", "🙂"))
+        ready = regex.compile(own, regex.V1)
         texts = set(LETTERS) | {"".join(random.choices(LETTERS, k=random.randint(2, 4))) for _ in range(900)}
         texts |= {"".join(random.choices("aZéÉ1٣ -中", k=random.randint(2, 6))) for _ in range(400)}
         texts |= {"Zoë", "Anna-Łucja Øst", "O'Neil", "👩\u200d🚀", "東京2020"}

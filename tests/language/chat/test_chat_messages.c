@@ -392,6 +392,33 @@ START_TEST(calls_that_a_template_leaves_out) {
 }
 END_TEST
 
+/* Mistral's templates raise an exception for ids that are not nine letters and digits; a call and its result keep one
+ * id in common, and one that fits stays. */
+START_TEST(ids_of_nine_letters) {
+#define NINE                                                                                                       \
+    FOR "{% for c in m.tool_calls or [] %}{% if c.id | length != 9 %}" RAISES "{% endif %}<{{ c.id }}>"            \
+        "{{ c.function.name }}{{ c.function.arguments | tojson }}{% endfor %}{% if m.role == 'tool' %}"            \
+        "{% if m.tool_call_id | length != 9 %}" RAISES "{% endif %}<{{ m.tool_call_id }}>{% endif %}{% endfor %}"
+#define CALL_OF(id)                                                                                       \
+    "{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [{\"id\": \"" id "\", \"function\": " \
+    "{\"name\": \"f\", \"arguments\": {}}}]}, "                                                            \
+    "{\"role\": \"tool\", \"tool_call_id\": \"" id "\", \"content\": \"r\"}"
+    check_text(NINE, "[" HI ", " CALL_OF("abcdefghi") "]", "<abcdefghi>f{}<abcdefghi>");
+    check_text(FOR "{{ m.tool_calls[0].id if m.tool_calls }}{{ m.tool_call_id }}" NAME_OF "{% endfor %}",
+               "[" HI ", " CALL_OF("call_1") "]", "call_1fcall_1");
+    fr_template *template = compile(NINE, strlen(NINE));
+    json_t *sent = json_loads("[" HI ", " CALL_OF("call_0123456789abcdef") "]", 0, NULL), *context = json_object();
+    fr_marked_text text;
+    ck_assert_msg(render(template, sent, context, &text) == FR_OK, "%s", fr_last_error());
+    ck_assert_uint_eq(strlen(text.text), strlen("<abcdefghi>f{}<abcdefghi>"));
+    ck_assert_msg(memcmp(text.text, text.text + strlen("<abcdefghi>f{}"), strlen("<abcdefghi>")) == 0, "%s", text.text);
+    fr_marked_text_free(&text);
+    json_decref(context);
+    json_decref(sent);
+    fr_template_close(template);
+}
+END_TEST
+
 #define OF(role) "[" HI ", {\"role\": \"" role "\", \"content\": \"x\"}]"
 
 /* A role that the template does not know becomes the usual role of the same meaning. A template that only prints the
@@ -471,6 +498,7 @@ FR_SUITE("chat_messages") {
     tcase_add_test(tcase, orders_of_turns);
     tcase_add_test(tcase, calls_that_a_template_leaves_out);
     tcase_add_test(tcase, names_of_roles);
+    tcase_add_test(tcase, ids_of_nine_letters);
     tcase_add_test(tcase, kept_answers);
     suite_add_tcase(suite, tcase);
 }
