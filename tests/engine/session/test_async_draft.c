@@ -145,6 +145,30 @@ START_TEST(a_step_takes_the_drafts_that_were_submitted) {
 }
 END_TEST
 
+static size_t count_call(void *context, fr_drafting *drafting) {
+    drafting->drafts[0] = 7;
+    ++*(size_t *)context;
+    return 1;
+}
+
+/* Drafts that were submitted are taken as they are: the step does not ask the method for others. */
+START_TEST(a_step_asks_for_no_drafts_beside_those_submitted) {
+    pair p;
+    size_t calls = 0;
+    state = 3;
+    open_pair(&p, (size_t)_i, 1, 3, 0);
+    require(fr_session_set_proposer(p.async, &(fr_proposer){.propose = count_call, .context = &calls}));
+    prompt_both(&p, 5);
+    step_both(&p, 1);
+    for (size_t round = 1; round <= 10; round++) {
+        require(fr_draft_submit(p.async));
+        step_both(&p, FR_STEP_MAX);
+        ck_assert_uint_eq(calls, round);
+    }
+    close_pair(&p);
+}
+END_TEST
+
 START_TEST(one_is_under_way_at_most) {
     pair p;
     int32_t ids[FR_STEP_MAX];
@@ -260,6 +284,7 @@ FR_SUITE("async_draft") {
     tcase_set_timeout(core, 600);
     tcase_add_loop_test(core, ids_are_those_of_plain_decoding, 0, 12);
     tcase_add_loop_test(core, a_step_takes_the_drafts_that_were_submitted, 0, 2);
+    tcase_add_loop_test(core, a_step_asks_for_no_drafts_beside_those_submitted, 0, 2);
     tcase_add_loop_test(core, one_is_under_way_at_most, 0, 2);
     tcase_add_loop_test(core, drafting_now_gives_the_full_logits, 0, 2);
     tcase_add_loop_test(core, random_interleavings_change_nothing, 0, 4);
