@@ -62,6 +62,14 @@ const fr_option_bounds fr_options_bounds[FR_OPT_COUNT] = {
     [FR_OPT_MIROSTAT_ENT] = {"mirostat-ent", FR_OPTION_NUMBER, .number = {0, 100, 5}},
 };
 
+const fr_sampler_name fr_sampler_names[FR_FILTER_NAMED] = {
+#define FR_SAMPLER(id, word, letter, run, works) {word, letter},
+#define FR_SAMPLER_INSTEAD(id, run)
+#include "base/samplers.def"
+#undef FR_SAMPLER
+#undef FR_SAMPLER_INSTEAD
+};
+
 fr_options fr_options_resolve(const fr_options *options) {
     if (options) return *options;
     fr_options defaults = {0};

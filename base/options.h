@@ -17,20 +17,24 @@ typedef struct fr_logit_bias {
 
 enum { FR_ACCEPT_GUMBEL, FR_ACCEPT_REJECTION };
 
-/* What is done before a draw, by llama.cpp's names; mirostat has no name there, as it takes the place of all. */
+/* The samplers in their default order (samplers.def). The last ones have no names. */
 typedef enum fr_filter {
-    FR_FILTER_PENALTIES,
-    FR_FILTER_DRY,
-    FR_FILTER_TOP_N_SIGMA,
-    FR_FILTER_TOP_K,
-    FR_FILTER_TYPICAL,
-    FR_FILTER_TOP_P,
-    FR_FILTER_MIN_P,
-    FR_FILTER_XTC,
-    FR_FILTER_TEMPERATURE,
-    FR_FILTER_MIROSTAT,
-    FR_FILTER_COUNT
+#define FR_SAMPLER(id, word, letter, run, works) FR_FILTER_##id,
+#define FR_SAMPLER_INSTEAD(id, run)              FR_FILTER_##id,
+#include "base/samplers.def"
+#undef FR_SAMPLER
+#undef FR_SAMPLER_INSTEAD
+    FR_FILTER_COUNT,
+    FR_FILTER_NAMED = FR_FILTER_MIROSTAT
 } fr_filter;
+
+/* The names by which an order lists a sampler. */
+typedef struct fr_sampler_name {
+    const char *word;
+    char letter;
+} fr_sampler_name;
+
+extern const fr_sampler_name fr_sampler_names[FR_FILTER_NAMED];
 
 /* Texts that a repetition does not reach across. */
 #define FR_BREAKERS_MAX     16

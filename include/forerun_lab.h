@@ -80,6 +80,10 @@ typedef enum fr_lab_words {
 /* Returns a word of a list, NULL after the last. */
 const char *fr_lab_word(fr_lab_words of, size_t index);
 
+/* Returns the word of the sampler at this place in the options' order, which is the default order where they have none
+ * of their own; NULL after the last. */
+const char *fr_lab_sampler(const fr_options *options, size_t index);
+
 /* Returns true if this machine can run the instruction set of this word. */
 bool fr_lab_isa_here(const char *word);
 

@@ -35,9 +35,8 @@ static void add_bias(fr_text_buffer *list, const fr_logit_bias *bias) {
 
 /* Its letters, which set it again; nothing: the default one. */
 static void add_order(fr_text_buffer *text, const fr_options *options) {
-    static const char letters[FR_FILTER_COUNT + 1] = "edskypmxt";
     for (size_t i = 0; options->filters_given && i < options->filter_count; i++)
-        fr_text_append(text, &letters[options->filters[i]], 1);
+        fr_text_append(text, &fr_sampler_names[options->filters[i]].letter, 1);
 }
 
 /* One behind the other with a NUL between; nothing: the default ones. */

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/word_list.h"
+#include "forerun_lab.h"
 #include "formats/pre_tokenizers.h"
 #include "kernels/cpu.h"
 #include "src/engine/cache/kv.h"
@@ -105,30 +106,29 @@ static fr_status add_biases(fr_options *options, const char *list) {
 /* -------------------------------------------------------------------------------------------------------- samplers */
 
 static const struct {
-    const char *name; /* without its underlines, which may be left out or be hyphens */
+    const char *name; /* its underlines may be left out or be hyphens */
     char letter;
     fr_filter filter; /* FR_FILTER_COUNT: not built */
-} samplers[] = {{"penalties", 'e', FR_FILTER_PENALTIES},
-                {"dry", 'd', FR_FILTER_DRY},
-                {"topnsigma", 's', FR_FILTER_TOP_N_SIGMA},
-                {"topk", 'k', FR_FILTER_TOP_K},
-                {"typp", 'y', FR_FILTER_TYPICAL},
-                {"topp", 'p', FR_FILTER_TOP_P},
-                {"minp", 'm', FR_FILTER_MIN_P},
-                {"xtc", 'x', FR_FILTER_XTC},
-                {"temperature", 't', FR_FILTER_TEMPERATURE},
-                {"infill", 'i', FR_FILTER_COUNT},
-                {"adaptivep", 'a', FR_FILTER_COUNT},
-                {"typ", 0, FR_FILTER_TYPICAL},
-                {"typicalp", 0, FR_FILTER_TYPICAL},
-                {"nucleus", 0, FR_FILTER_TOP_P},
-                {"temp", 0, FR_FILTER_TEMPERATURE}};
+} samplers[] = {
+#define FR_SAMPLER(id, word, letter, run, works) {word, letter, FR_FILTER_##id},
+#define FR_SAMPLER_INSTEAD(id, run)
+#include "base/samplers.def"
+#undef FR_SAMPLER
+#undef FR_SAMPLER_INSTEAD
+    {"infill", 'i', FR_FILTER_COUNT},
+    {"adaptive_p", 'a', FR_FILTER_COUNT},
+    {"typ", 0, FR_FILTER_TYPICAL},
+    {"typical_p", 0, FR_FILTER_TYPICAL},
+    {"nucleus", 0, FR_FILTER_TOP_P},
+    {"temp", 0, FR_FILTER_TEMPERATURE},
+};
 enum { SAMPLERS = sizeof samplers / sizeof *samplers };
 
 static bool is_name(const char *name, const char *text, size_t length) {
     for (size_t i = 0; i < length; i++) {
         if (text[i] == '_' || text[i] == '-') continue;
         char lower = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] - 'A' + 'a') : text[i];
+        name += *name == '_';
         if (lower != *name++) return false;
     }
     return *name == 0;
@@ -141,13 +141,16 @@ static size_t find_sampler(const char *text, size_t length) {
     return SAMPLERS;
 }
 
+static const char *sampler_word(size_t index) {
+    return index < FR_FILTER_NAMED ? fr_sampler_names[index].word : NULL;
+}
+
 /* The next of an order, whose penalties and DRY change logits before anything is left out. */
 static fr_status add_sampler(fr_options *options, const char *text, size_t length) {
     size_t at = find_sampler(text, length);
     int shown = length < 40 ? (int)length : 40;
     if (at == SAMPLERS)
-        return fr_fail(FR_USAGE, "samplers: %.*s is not known (penalties dry top_n_sigma top_k typ_p top_p min_p xtc "
-                                 "temperature)", shown, text);
+        return fr_fail(FR_USAGE, "samplers: %.*s is not known (%s)", shown, text, fr_list_words(sampler_word).text);
     fr_filter filter = samplers[at].filter, last = FR_FILTER_COUNT;
     if (filter == FR_FILTER_COUNT) return fr_fail(FR_UNBUILT, "samplers: %.*s is not built", shown, text);
     for (size_t i = 0; i < options->filter_count; i++) {
@@ -175,6 +178,12 @@ static fr_status set_samplers(fr_options *options, const char *text) {
     changed.filters_given = true;
     *options = changed;
     return FR_OK;
+}
+
+const char *fr_lab_sampler(const fr_options *options, size_t index) {
+    bool given = options && options->filters_given;
+    if (index >= (given ? options->filter_count : FR_FILTER_NAMED)) return NULL;
+    return sampler_word(given ? options->filters[index] : index);
 }
 
 static fr_status add_breaker(fr_options *options, const char *text) {

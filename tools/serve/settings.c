@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "forerun_lab.h"
 #include "tools/jobs/job_parts.h"
 
 static int64_t whole_of(const fr_options *options, fr_option option) {
@@ -33,19 +34,11 @@ static void put_text(json_t *settings, const char *key, const fr_options *option
     free(text);
 }
 
-/* Gives the samplers as names. The letters stand in the default order. */
+/* Gives the samplers as names, in the order that the library runs them. */
 static json_t *samplers_of(const fr_options *options) {
-    static const char letters[] = "edskypmxt";
-    static const char *const names[] = {"penalties", "dry",   "top_n_sigma", "top_k",      "typ_p",
-                                        "top_p",     "min_p", "xtc",         "temperature"};
-    size_t length;
-    char *order = text_of(options, FR_OPT_SAMPLERS, &length);
     json_t *samplers = json_array();
-    for (const char *at = length ? order : letters; *at; at++) {
-        const char *found = strchr(letters, *at);
-        if (found) json_array_append_new(samplers, json_string(names[found - letters]));
-    }
-    free(order);
+    const char *word;
+    for (size_t i = 0; (word = fr_lab_sampler(options, i)); i++) json_array_append_new(samplers, json_string(word));
     return samplers;
 }
 

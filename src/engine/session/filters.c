@@ -287,21 +287,24 @@ double fr_mirostat_next(const fr_sampler *s, const fr_choices *c, int32_t id) {
 
 /* ------------------------------------------------------------------------------------------------------- the chain */
 
-/* The default is llama.cpp's order, which filters before the temperature: its users' settings of top-p and min-p are
- * made for that. */
-static const uint8_t usual_order[] = {FR_FILTER_PENALTIES, FR_FILTER_DRY,   FR_FILTER_TOP_N_SIGMA,
-                                      FR_FILTER_TOP_K,     FR_FILTER_TYPICAL, FR_FILTER_TOP_P,
-                                      FR_FILTER_MIN_P,     FR_FILTER_XTC,   FR_FILTER_TEMPERATURE};
+/* samplers.def lists the samplers in the default order. Mirostat has an order of its own. */
+static const uint8_t usual_order[] = {
+#define FR_SAMPLER(id, word, letter, run, works) FR_FILTER_##id,
+#define FR_SAMPLER_INSTEAD(id, run)
+#include "base/samplers.def"
+#undef FR_SAMPLER
+#undef FR_SAMPLER_INSTEAD
+};
 static const uint8_t mirostat_order[] = {FR_FILTER_TEMPERATURE, FR_FILTER_MIROSTAT};
 
 static bool does_something(const fr_sampler *s, fr_filter filter) {
     switch (filter) {
-    case FR_FILTER_TOP_N_SIGMA: return s->top_n_sigma > 0;
-    case FR_FILTER_TOP_K: return s->top_k > 0;
-    case FR_FILTER_TYPICAL: return s->typical < 1;
-    case FR_FILTER_TOP_P: return s->top_p < 1;
-    case FR_FILTER_MIN_P: return s->min_p > 0;
-    case FR_FILTER_XTC: return s->xtc_probability > 0 && s->xtc_threshold <= 0.5;
+#define FR_SAMPLER(id, word, letter, run, works) \
+    case FR_FILTER_##id: return works;
+#define FR_SAMPLER_INSTEAD(id, run)
+#include "base/samplers.def"
+#undef FR_SAMPLER
+#undef FR_SAMPLER_INSTEAD
     default: return true;
     }
 }
@@ -324,10 +327,11 @@ void fr_filters_choose(fr_sampler *s, const fr_options *options) {
 void fr_filters_run(fr_sampler *s, fr_choices *c) {
     typedef void filter(fr_sampler *s, fr_choices *c);
     static filter *const filters[FR_FILTER_COUNT] = {
-        [FR_FILTER_TOP_N_SIGMA] = filter_top_n_sigma,   [FR_FILTER_TOP_K] = filter_top_k,
-        [FR_FILTER_TYPICAL] = filter_typical,           [FR_FILTER_TOP_P] = filter_top_p,
-        [FR_FILTER_MIN_P] = filter_min_p,               [FR_FILTER_XTC] = filter_xtc,
-        [FR_FILTER_TEMPERATURE] = filter_temperature,   [FR_FILTER_MIROSTAT] = filter_mirostat,
+#define FR_SAMPLER(id, word, letter, run, works) run,
+#define FR_SAMPLER_INSTEAD(id, run)              run,
+#include "base/samplers.def"
+#undef FR_SAMPLER
+#undef FR_SAMPLER_INSTEAD
     };
     for (size_t i = 0; i < s->filter_count && c->temperature > 0; i++) /* at 0 only the largest are left */
         if (filters[s->filters[i]]) filters[s->filters[i]](s, c);
