@@ -17,8 +17,8 @@ fr_status fr_session_check_state(const fr_session *s) {
                  : s->phase == FR_PHASE_PREDICTED ? s->length > 0 && left == 0
                                                   : s->length > 0 && left == 1;
     if (holds && s->length <= s->context) return FR_OK;
-    return fr_fail(FR_USAGE, "a fault of the library: a session in phase %d has %zu of %zu tokens run", (int)s->phase, ran,
-                   s->length);
+    return fr_fail(FR_USAGE, "a fault of the library: a session in phase %d has %zu of %zu tokens run", (int)s->phase,
+                   ran, s->length);
 }
 
 fr_kv *fr_session_draft_kv(const fr_session *s) {

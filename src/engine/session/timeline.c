@@ -335,7 +335,8 @@ fr_status fr_timeline_put(fr_session *s, const int32_t *ids, size_t count) {
         fr_session_reuse(s, true);
         return FR_OK;
     }
-    if (s->phase == FR_PHASE_PREDICTED && fr_sampler_moved(&s->sampler)) FR_TRY(fr_timeline_again(s)); /* chosen by a bound that is gone */
+    if (s->phase == FR_PHASE_PREDICTED && fr_sampler_moved(&s->sampler))
+        FR_TRY(fr_timeline_again(s)); /* the prediction was drawn with a bound of mirostat that is gone */
     fr_session_begin_text(s);
     s->ran = count_ran(s);
     if (s->phase != FR_PHASE_PREDICTED) s->phase = FR_PHASE_PENDING; /* else just this prompt has run last */
