@@ -943,6 +943,11 @@ START_TEST(chats_are_rendered) {
         {"{\"messages\": [" USER "]}", "[" USER "]", NULL, 0},
         {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"Hi\"}]}]}", "[" USER "]",
          NULL, 0},
+        /* Texts under other names, and thoughts among the parts, as clients of other interfaces have them. */
+        {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"input_text\", \"text\": \"Hi\"}]}, {\"role\": "
+         "\"assistant\", \"content\": [{\"type\": \"thinking\", \"thinking\": \"hm\"}, {\"type\": \"refusal\", "
+         "\"refusal\": \"no\"}]}, " USER "]}",
+         "[" USER ", {\"role\": \"assistant\", \"content\": \"no\"}, " USER "]", NULL, 0},
         {"{\"messages\": [" USER "], \"tools\": [" TOOL "]}", "[" USER "]", "{\"tools\": [" TOOL "]}", 0},
         {"{\"messages\": [" USER "], \"tools\": [" BIG "]}", "[" USER "]", "{\"tools\": [" BIG "]}", 0},
         {"{\"messages\": [" USER "], \"tools\": [" TOOL "], \"tool_choice\": \"none\"}", "[" USER "]", NULL, 0},

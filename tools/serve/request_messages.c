@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tools/cli/conversation.h"
+#include "tools/cli/wide_json.h"
 #include "tools/serve/base64.h"
 #include "tools/serve/changing_header.h"
 #include "tools/serve/generation_request_parts.h"
@@ -57,10 +58,28 @@ static void set_image(json_t *part) {
     fr_json_put(part, "type", json_string("image"));
 }
 
+static void set_text(json_t *part, json_t *text) {
+    json_object_clear(part);
+    fr_json_put(part, "type", json_string("text"));
+    fr_json_put(part, "text", text);
+}
+
+/* Makes a part of type text of a text under another name, as other interfaces and refused answers have it. */
+static bool take_text_part(json_t *part) {
+    static const char *const words[][2] = {{"refusal", "refusal"}, {"output_text", "text"}, {"input_text", "text"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        json_t *text = json_object_get(part, words[i][1]);
+        if (!fr_job_is_word(json_object_get(part, "type"), words[i][0]) || !fr_is_json_text(text)) continue;
+        set_text(part, json_incref(text));
+        return true;
+    }
+    return false;
+}
+
 static bool take_part(fr_job *job, json_t *part, size_t *pixels) {
     const json_t *type = json_object_get(part, "type");
     if (!json_is_string(type)) return fr_job_refuse(job, FR_USAGE, "messages have a part without a \"type\"");
-    if (fr_job_is_word(type, "text")) return true;
+    if (fr_job_is_word(type, "text") || take_text_part(part)) return true;
     if (!fr_job_is_word(type, "image_url"))
         return fr_job_refuse(job, FR_UNBUILT, "messages have a part of type \"%.60s\": \"text\" and \"image_url\" are "
                              "known", json_string_value(type));
@@ -69,10 +88,21 @@ static bool take_part(fr_job *job, json_t *part, size_t *pixels) {
     return true;
 }
 
+/* Removes thoughts that stand among the parts of a content: a message's thought is its reasoning_content. */
+static void drop_thoughts(json_t *content) {
+    for (size_t i = json_array_size(content); i-- > 0;) {
+        const json_t *type = json_object_get(json_array_get(content, i), "type");
+        if (!fr_job_is_word(type, "thinking") && !fr_job_is_word(type, "redacted_thinking")) continue;
+        fr_notes_say("parts of type \"thinking\" are passed over: a message's thought is its reasoning_content");
+        json_array_remove(content, i);
+    }
+}
+
 static bool take_parts(fr_job *job, const json_t *messages) {
     size_t pixels = PIXELS_MOST;
     for (size_t i = 0; i < json_array_size(messages); i++) {
-        const json_t *content = json_object_get(json_array_get(messages, i), "content");
+        json_t *content = json_object_get(json_array_get(messages, i), "content");
+        drop_thoughts(content);
         for (size_t part = 0; part < json_array_size(content); part++)
             if (!take_part(job, json_array_get(content, part), &pixels)) return false;
     }

@@ -209,12 +209,16 @@ static bool is_short_id(const char *id, size_t length) {
     return length == 9 && strspn(id, letters) == 9;
 }
 
+static bool is_long(const json_t *id) {
+    return fr_json_is_text(id) && !is_short_id(json_string_value(id), json_string_length(id));
+}
+
 /* Replaces an id by nine letters and digits, the same ones wherever it stands. */
 static fr_status shorten_id(json_t *object, const char *key) {
     static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     const json_t *id = json_object_get(object, key);
     char made[10] = {0};
-    if (!fr_json_is_text(id) || is_short_id(json_string_value(id), json_string_length(id))) return FR_OK;
+    if (!is_long(id)) return FR_OK;
     uint64_t hash = fr_hash(0, json_string_value(id), json_string_length(id));
     for (size_t i = 0; i < 9; i++, hash /= 62) made[i] = letters[hash % 62];
     return put(object, key, json_string(made));
@@ -231,11 +235,11 @@ static fr_status shorten_ids(json_t *messages) {
 
 static bool has_long_ids(const json_t *messages) {
     for (size_t i = 0; i < json_array_size(messages); i++) {
-        const json_t *calls = json_object_get(json_array_get(messages, i), "tool_calls");
-        for (size_t k = 0; k < json_array_size(calls); k++) {
-            const json_t *id = json_object_get(json_array_get(calls, k), "id");
-            if (fr_json_is_text(id) && !is_short_id(json_string_value(id), json_string_length(id))) return true;
-        }
+        const json_t *message = json_array_get(messages, i), *calls = json_object_get(message, "tool_calls");
+        bool found = is_long(json_object_get(message, "tool_call_id"));
+        for (size_t k = 0; k < json_array_size(calls); k++)
+            found |= is_long(json_object_get(json_array_get(calls, k), "id"));
+        if (found) return true;
     }
     return false;
 }

@@ -406,6 +406,9 @@ START_TEST(ids_of_nine_letters) {
     check_text(NINE, "[" HI ", " CALL_OF("abcdefghi") "]", "<abcdefghi>f{}<abcdefghi>");
     check_text(FOR "{{ m.tool_calls[0].id if m.tool_calls }}{{ m.tool_call_id }}" NAME_OF "{% endfor %}",
                "[" HI ", " CALL_OF("call_1") "]", "call_1fcall_1");
+    check_text(FOR "{% if m.role == 'tool' and m.tool_call_id | length != 9 %}" RAISES "{% endif %}{{ m.content }}"
+                   "{{ m.tool_calls[0].function.arguments | tojson if m.tool_calls }}{% endfor %}",
+               "[" HI ", " RESULT "]", "hir");
     fr_template *template = compile(NINE, strlen(NINE));
     json_t *sent = json_loads("[" HI ", " CALL_OF("call_0123456789abcdef") "]", 0, NULL), *context = json_object();
     fr_marked_text text;
