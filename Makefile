@@ -331,7 +331,7 @@ uninstall: ## removes what install put there
 
 .PHONY: format
 format: ## clang-format over the C sources
-	clang-format -i $(shell git ls-files "*.c" "*.h")
+	git ls-files -z '*.c' '*.h' | xargs -0 clang-format -i
 
 .PHONY: clean
 clean: ## removes the build folder

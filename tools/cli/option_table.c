@@ -34,6 +34,7 @@ enum { ALONE = FR_PART_MACHINE | FR_PART_KERNELS | FR_PART_MODEL };
 
 #define KV_TYPES .kind = FR_KIND_WORD, .any_case = true, .of = FR_LAB_CACHED, .unbuilt = "q4_1 iq4_nl q5_0 q5_1"
 
+/* clang-format off */
 const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_MODEL] = {.names = "-m --model -hf -hfr --hf-repo", .verbs = READ,
                       .parts = FR_PART_MODEL | FR_PART_NEIGHBOURS | FR_PART_GRAMMAR, .value = "MODEL",
@@ -576,3 +577,4 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_BENCH_PLOT] = {.names = "--plot", .value = "FILE", .verbs = BENCH, .parts = FR_PART_KERNELS | FR_PART_MODEL,
                            .help = "kernels, model: also draw a picture of it, SVG"},
 };
+/* clang-format on */
